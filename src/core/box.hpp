@@ -1,0 +1,65 @@
+// Index arithmetic: 64-bit indices, triples of them, and half-open boxes of cells.
+#pragma once
+
+#include <cstdint>
+
+#include "core/host_device.hpp"
+
+namespace isotherm {
+
+using Index = std::int64_t;
+
+struct Int3 {
+  Index x = 0, y = 0, z = 0;
+
+  ISOTHERM_HOST_DEVICE constexpr Index operator[](int axis) const {
+    return axis == 0 ? x : axis == 1 ? y : z;
+  }
+  ISOTHERM_HOST_DEVICE constexpr Index& operator[](int axis) { return axis == 0 ? x : axis == 1 ? y : z; }
+  ISOTHERM_HOST_DEVICE constexpr Index product() const { return x * y * z; }
+
+  friend ISOTHERM_HOST_DEVICE constexpr bool operator==(Int3 a, Int3 b) {
+    return a.x == b.x && a.y == b.y && a.z == b.z;
+  }
+  friend ISOTHERM_HOST_DEVICE constexpr Int3 operator+(Int3 a, Int3 b) {
+    return {a.x + b.x, a.y + b.y, a.z + b.z};
+  }
+  friend ISOTHERM_HOST_DEVICE constexpr Int3 operator-(Int3 a, Int3 b) {
+    return {a.x - b.x, a.y - b.y, a.z - b.z};
+  }
+};
+
+// Cells lo <= cell < hi, an axis at a time. Empty as soon as one axis is.
+struct Box {
+  Int3 lo, hi;
+
+  ISOTHERM_HOST_DEVICE constexpr Int3 extent() const { return hi - lo; }
+  ISOTHERM_HOST_DEVICE constexpr bool empty() const { return hi.x <= lo.x || hi.y <= lo.y || hi.z <= lo.z; }
+  ISOTHERM_HOST_DEVICE constexpr Index cells() const { return empty() ? 0 : extent().product(); }
+  ISOTHERM_HOST_DEVICE constexpr bool contains(Int3 c) const {
+    return c.x >= lo.x && c.x < hi.x && c.y >= lo.y && c.y < hi.y && c.z >= lo.z && c.z < hi.z;
+  }
+  ISOTHERM_HOST_DEVICE constexpr Box shifted(Int3 by) const { return {lo + by, hi + by}; }
+
+  friend ISOTHERM_HOST_DEVICE constexpr bool operator==(Box a, Box b) { return a.lo == b.lo && a.hi == b.hi; }
+};
+
+// The six faces of a box, in the order of every table and array over faces.
+enum class Face : int { x_min, x_max, y_min, y_max, z_min, z_max };
+inline constexpr int face_count = 6;
+ISOTHERM_HOST_DEVICE constexpr int axis_of(Face f) {
+  return static_cast<int>(f) / 2;
+}
+ISOTHERM_HOST_DEVICE constexpr bool is_max(Face f) {
+  return static_cast<int>(f) % 2 == 1;
+}
+ISOTHERM_HOST_DEVICE constexpr Face face(int axis, bool max) {
+  return static_cast<Face>(2 * axis + (max ? 1 : 0));
+}
+ISOTHERM_HOST_DEVICE constexpr Face opposite(Face f) {
+  return face(axis_of(f), !is_max(f));
+}
+
+inline constexpr const char* face_names[face_count] = {"x_min", "x_max", "y_min", "y_max", "z_min", "z_max"};
+
+}  // namespace isotherm

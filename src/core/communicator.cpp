@@ -1,0 +1,179 @@
+#include "core/communicator.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <exception>
+#include <limits>
+
+#include "core/error.hpp"
+#include "core/mpi_native.hpp"
+
+namespace isotherm {
+namespace {
+
+MPI_Op native(ReduceOp op) {
+  return op == ReduceOp::sum ? MPI_SUM : op == ReduceOp::min ? MPI_MIN : MPI_MAX;
+}
+
+std::shared_ptr<Communicator::Native> adopt(MPI_Comm comm) {
+  check_mpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  auto native = std::make_shared<Communicator::Native>();
+  native->comm = comm;
+  native->owned = true;
+  return native;
+}
+
+std::shared_ptr<Communicator::Native> duplicate(MPI_Comm comm) {
+  MPI_Comm copy = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
+  return adopt(copy);
+}
+
+template <class T>
+T all_reduce_one(MPI_Comm comm, T value, MPI_Datatype type, ReduceOp op) {
+  T result{};
+  check_mpi(MPI_Allreduce(&value, &result, 1, type, native(op), comm), "MPI_Allreduce");
+  return result;
+}
+
+int checked_count(std::size_t bytes) {
+  if (bytes > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
+    throw Error(ExitCode::internal,
+                fmt::format("a collective of {} bytes is too long for one MPI call", bytes));
+  }
+  return static_cast<int>(bytes);
+}
+
+}  // namespace
+
+MpiSession::MpiSession(int& argc, char**& argv) {
+  // No overwrite: a user who names an MPI-IO component gets it, and a warning from the snapshot writer.
+  setenv("OMPI_MCA_io", "^ompio", 0);
+  int provided = MPI_THREAD_SINGLE;
+  if (MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {
+    throw Error(ExitCode::unavailable, "MPI_Init_thread failed; check the MPI installation and the launcher");
+  }
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  if (provided < MPI_THREAD_FUNNELED) {
+    throw Error(ExitCode::unavailable,
+                "this MPI gives thread level MPI_THREAD_SINGLE (isotherm runs threads beside it and needs "
+                "MPI_THREAD_FUNNELED); use an MPI library built with thread support");
+  }
+}
+
+MpiSession::~MpiSession() {
+  MPI_Finalize();
+}
+
+void abort_all_ranks(int exit_code) {
+  MPI_Abort(MPI_COMM_WORLD, exit_code);
+  std::_Exit(exit_code);
+}
+
+Communicator::Native::~Native() {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  // Freeing is collective: a rank that leaves because of its own error would wait for the others.
+  if (owned && !finalized && std::uncaught_exceptions() == 0) MPI_Comm_free(&comm);
+}
+
+void check_mpi(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0, rank = -1;
+  MPI_Error_string(code, text, &length);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  throw Error(
+      ExitCode::internal,
+      fmt::format("{} failed on rank {} ({}); the network or another rank is at fault, see its message", call,
+                  rank, std::string_view(text, static_cast<std::size_t>(length))));
+}
+
+Communicator::Communicator(std::shared_ptr<Native> native) : native_(std::move(native)) {
+  check_mpi(MPI_Comm_rank(native_->comm, &rank_), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(native_->comm, &size_), "MPI_Comm_size");
+}
+
+Communicator Communicator::world() {
+  return Communicator(duplicate(MPI_COMM_WORLD));
+}
+Communicator Communicator::self() {
+  return Communicator(duplicate(MPI_COMM_SELF));
+}
+
+void Communicator::barrier() const {
+  check_mpi(MPI_Barrier(native_->comm), "MPI_Barrier");
+}
+
+double Communicator::all_reduce(double value, ReduceOp op) const {
+  return all_reduce_one(native_->comm, value, MPI_DOUBLE, op);
+}
+std::int64_t Communicator::all_reduce(std::int64_t value, ReduceOp op) const {
+  return all_reduce_one(native_->comm, value, MPI_INT64_T, op);
+}
+std::uint64_t Communicator::all_reduce(std::uint64_t value, ReduceOp op) const {
+  return all_reduce_one(native_->comm, value, MPI_UINT64_T, op);
+}
+void Communicator::all_reduce(double* values, int count, ReduceOp op) const {
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_DOUBLE, isotherm::native(op), native_->comm),
+            "MPI_Allreduce");
+}
+
+std::string Communicator::broadcast(std::string bytes, int root) const {
+  std::uint64_t size = bytes.size();
+  check_mpi(MPI_Bcast(&size, 1, MPI_UINT64_T, root, native_->comm), "MPI_Bcast");
+  bytes.resize(size);
+  check_mpi(MPI_Bcast(bytes.data(), checked_count(size), MPI_BYTE, root, native_->comm), "MPI_Bcast");
+  return bytes;
+}
+
+std::vector<std::string> Communicator::all_gather(std::string_view text) const {
+  const int length = checked_count(text.size());
+  std::vector<int> lengths(static_cast<std::size_t>(size_)), starts(lengths.size());
+  check_mpi(MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, native_->comm), "MPI_Allgather");
+  std::size_t total = 0;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    starts[i] = checked_count(total);
+    total += static_cast<std::size_t>(lengths[i]);
+  }
+  std::string joined(total, '\0');
+  check_mpi(MPI_Allgatherv(text.data(), length, MPI_BYTE, joined.data(), lengths.data(), starts.data(),
+                           MPI_BYTE, native_->comm),
+            "MPI_Allgatherv");
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    all.push_back(joined.substr(static_cast<std::size_t>(starts[i]), static_cast<std::size_t>(lengths[i])));
+  }
+  return all;
+}
+
+Communicator Communicator::split_by_host() const {
+  MPI_Comm part = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split_type(native_->comm, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &part),
+            "MPI_Comm_split_type");
+  return Communicator(adopt(part));
+}
+
+Communicator Communicator::split(int colour, int key) const {
+  MPI_Comm part = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split(native_->comm, colour, key, &part), "MPI_Comm_split");
+  return Communicator(adopt(part));
+}
+
+std::string mpi_library_version() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  check_mpi(MPI_Get_library_version(text, &length), "MPI_Get_library_version");
+  const std::string all(text, static_cast<std::size_t>(length));
+  return all.substr(0, all.find_first_of(",\n"));
+}
+
+std::string processor_name() {
+  char text[MPI_MAX_PROCESSOR_NAME] = "";
+  int length = 0;
+  check_mpi(MPI_Get_processor_name(text, &length), "MPI_Get_processor_name");
+  return {text, static_cast<std::size_t>(length)};
+}
+
+}  // namespace isotherm

@@ -1,0 +1,61 @@
+// MPI behind a value type: one session a process, communicators with typed collectives that throw.
+// MPI's own types are seen only through core/mpi_native.hpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace isotherm {
+
+// MPI_Init_thread ... MPI_Finalize. Excludes OMPIO before it starts (Open MPI's default MPI-IO loses data on
+// a full disk without an error) unless the user chose an MPI-IO component, and refuses a thread level below
+// FUNNELED.
+class MpiSession {
+ public:
+  MpiSession(int& argc, char**& argv);
+  ~MpiSession();
+  MpiSession(const MpiSession&) = delete;
+  MpiSession& operator=(const MpiSession&) = delete;
+};
+
+// Ends all ranks at once with this exit code. For main, after it has printed the message.
+[[noreturn]] void abort_all_ranks(int exit_code);
+
+enum class ReduceOp { sum, min, max };
+
+class Communicator {
+ public:
+  static Communicator
+  world();  // a duplicate of MPI_COMM_WORLD; errors return and are thrown as Error(internal)
+  static Communicator self();
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  bool is_root() const { return rank_ == 0; }
+
+  void barrier() const;
+  double all_reduce(double value, ReduceOp op) const;
+  std::int64_t all_reduce(std::int64_t value, ReduceOp op) const;
+  std::uint64_t all_reduce(std::uint64_t value, ReduceOp op) const;  // sum wraps modulo 2^64
+  void all_reduce(double* values, int count, ReduceOp op) const;     // in place
+  std::string broadcast(std::string bytes, int root = 0) const;      // every rank returns root's bytes
+  std::vector<std::string> all_gather(std::string_view text) const;  // one a rank, in rank order
+  Communicator split_by_host() const;  // the ranks that share this rank's memory
+  Communicator split(int colour, int key) const;
+
+  struct Native;  // holds the MPI_Comm; defined in core/mpi_native.hpp
+  const Native& native() const { return *native_; }
+
+ private:
+  explicit Communicator(std::shared_ptr<Native> native);
+  std::shared_ptr<Native> native_;  // shared: a Communicator is a cheap value
+  int rank_ = 0, size_ = 1;
+};
+
+std::string mpi_library_version();  // one line
+std::string processor_name();
+
+}  // namespace isotherm

@@ -1,0 +1,42 @@
+// The CUDA side of Device: what its handles are, and how a failed call becomes an Error. Only
+// core/device_cuda.cpp, kernels/cuda and CUDA transports include this. No fmt: nvcc compiles it too.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+#include "core/device.hpp"
+#include "core/error.hpp"
+
+namespace isotherm::cuda {
+
+inline cudaStream_t native(Stream stream) {
+  return static_cast<cudaStream_t>(stream.native);
+}
+inline cudaEvent_t native(Event event) {
+  return static_cast<cudaEvent_t>(event.native);
+}
+
+// "out of memory, cudaErrorMemoryAllocation"
+inline std::string error_text(cudaError_t code) {
+  return std::string(cudaGetErrorString(code)) + ", " + cudaGetErrorName(code);
+}
+
+// Throws Error(internal) that names `call` and the device. The error is taken off the runtime's list first,
+// or the next innocent call would report it again; those that broke the context stay whatever one does.
+inline void check(cudaError_t code, const char* call) {
+  if (code == cudaSuccess) return;
+  cudaGetLastError();
+  int device = -1;
+  cudaGetDevice(&device);
+  throw Error(ExitCode::internal, "CUDA device " + std::to_string(device) + ": " + call + " failed (" +
+                                      error_text(code) +
+                                      "); run it again, and if it fails again, under compute-sanitizer");
+}
+
+// Whether this binary holds machine code, or PTX that the driver can compile, for the current device; if not,
+// `why` names its compute capability and those that were built. In kernels/cuda/image.cu: only nvcc knows.
+bool image_available(std::string& why);
+
+}  // namespace isotherm::cuda

@@ -1,0 +1,138 @@
+// The one interface to a place that computes: it allocates, copies, orders and waits. It does not know what
+// bytes mean. Host and CUDA stand behind it; a HIP device would be one more file.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace isotherm {
+
+enum class Backend { host, cuda };
+enum class Priority { normal, high };
+enum class Memory {
+  device,   // where kernels of this device read and write
+  staging,  // host memory that this device copies from and to at full speed (pinned under CUDA)
+};
+
+// A queue of work in order, by value: what kernels take. On the host work is done at once and the handle is
+// null.
+struct Stream {
+  void* native = nullptr;
+};
+struct Event {
+  void* native = nullptr;
+};
+
+struct MemoryInfo {
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+};
+
+struct DeviceInfo {
+  Backend backend = Backend::host;
+  int index = -1;      // CUDA device number as this process sees it, -1 on the host
+  std::string name;    // "NVIDIA H200", "AMD EPYC ..."
+  std::string uuid;    // empty on the host
+  std::string detail;  // compute capability, driver, or cores, threads and instruction set
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual DeviceInfo info() const = 0;
+  virtual Backend backend() const = 0;
+  virtual MemoryInfo memory() const = 0;
+
+  // Memory is aligned to 128 bytes or better and not initialised. Throws Error(memory) with both figures.
+  virtual void* allocate(std::size_t bytes, Memory kind) = 0;
+  virtual void release(void* pointer, Memory kind) noexcept = 0;
+  // Asynchronous where the device can; either side may be any memory of this device or of the host.
+  virtual void copy(void* to, const void* from, std::size_t bytes, Stream stream) = 0;
+
+  virtual Stream make_stream(Priority priority) = 0;
+  virtual void release(Stream stream) noexcept = 0;
+  virtual Event make_event() = 0;
+  virtual void release(Event event) noexcept = 0;
+  virtual void record(Event event, Stream stream) = 0;
+  virtual void wait(Stream stream, Event event) = 0;  // the stream waits, not the host
+  virtual void synchronize(Event event) = 0;          // the host waits
+  virtual void synchronize(Stream stream) = 0;  // the host waits; reports errors of the work queued before
+};
+
+std::unique_ptr<Device> make_host_device();
+
+// How many CUDA devices this process can use. 0 with the reason (no CUDA in this build, no driver, no
+// device).
+struct CudaDevices {
+  std::vector<DeviceInfo> devices;
+  std::string why_none;
+};
+CudaDevices find_cuda_devices();
+bool cuda_compiled();
+std::unique_ptr<Device> make_cuda_device(int index);  // throws Error(unavailable)
+
+// Owning handles. They keep a pointer to the device, which must outlive them.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(Device& device, std::size_t bytes, Memory kind = Memory::device)
+      : device_(&device), kind_(kind), bytes_(bytes), data_(bytes ? device.allocate(bytes, kind) : nullptr) {}
+  Buffer(Buffer&& other) noexcept { swap(other); }
+  Buffer& operator=(Buffer&& other) noexcept {
+    Buffer taken(std::move(other));
+    swap(taken);
+    return *this;
+  }
+  ~Buffer() {
+    if (data_) device_->release(data_, kind_);
+  }
+
+  void* data() const { return data_; }
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(data_);
+  }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  void swap(Buffer& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(kind_, other.kind_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(data_, other.data_);
+  }
+  Device* device_ = nullptr;
+  Memory kind_ = Memory::device;
+  std::size_t bytes_ = 0;
+  void* data_ = nullptr;
+};
+
+// A stream or event that is released with its owner.
+template <class Handle>
+class Owned {
+ public:
+  Owned(Device& device, Handle handle) : device_(&device), handle_(handle) {}
+  Owned(Owned&& other) noexcept : device_(std::exchange(other.device_, nullptr)), handle_(other.handle_) {}
+  Owned& operator=(Owned&&) = delete;
+  ~Owned() {
+    if (device_) device_->release(handle_);
+  }
+  operator Handle() const { return handle_; }
+  Handle get() const { return handle_; }
+
+ private:
+  Device* device_;
+  Handle handle_;
+};
+
+inline Owned<Stream> own_stream(Device& device, Priority priority) {
+  return {device, device.make_stream(priority)};
+}
+inline Owned<Event> own_event(Device& device) {
+  return {device, device.make_event()};
+}
+
+}  // namespace isotherm

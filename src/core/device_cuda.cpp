@@ -1,0 +1,235 @@
+// A CUDA GPU as a Device. Every call makes its device the calling thread's current one, so that several
+// devices and threads of one process do not get in each other's way; kernels that the thread launches next
+// run there.
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include <string>
+
+#include "core/cuda_native.hpp"
+#include "core/device.hpp"
+#include "core/error.hpp"
+
+namespace isotherm {
+namespace {
+
+using cuda::check;
+using cuda::error_text;
+using cuda::native;
+
+// 13000 -> "13.0"
+std::string version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+// As nvidia-smi prints it.
+std::string uuid_text(const cudaUUID_t& uuid) {
+  std::string text = "GPU";
+  for (int i = 0; i < 16; ++i) {
+    const bool dash = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
+    text += fmt::format("{}{:02x}", dash ? "-" : "", static_cast<unsigned char>(uuid.bytes[i]));
+  }
+  return text;
+}
+
+struct Versions {
+  int driver = 0;  // the newest CUDA that the driver supports; 0: there is no driver
+  int runtime = 0;
+};
+
+Versions versions() {
+  Versions v;
+  if (cudaDriverGetVersion(&v.driver) != cudaSuccess) v.driver = 0;
+  if (cudaRuntimeGetVersion(&v.runtime) != cudaSuccess) v.runtime = CUDART_VERSION;
+  cudaGetLastError();
+  return v;
+}
+
+// Creates no context: that would take some hundred MB on every GPU for every rank that only looks around.
+DeviceInfo describe(int index) {
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
+  const Versions v = versions();
+  return {Backend::cuda, index, properties.name, uuid_text(properties.uuid),
+          fmt::format("compute capability {}.{}, {} multiprocessors, driver CUDA {}, runtime CUDA {}",
+                      properties.major, properties.minor, properties.multiProcessorCount,
+                      version_text(v.driver), version_text(v.runtime))};
+}
+
+std::string why_no_device(cudaError_t code) {
+  const Versions v = versions();
+  if (v.driver == 0) return "no NVIDIA driver is installed";
+  if (code == cudaErrorInsufficientDriver) {
+    return fmt::format("the NVIDIA driver is too old: it supports CUDA {}, this build uses CUDA {}",
+                       version_text(v.driver), version_text(v.runtime));
+  }
+  if (code == cudaSuccess || code == cudaErrorNoDevice) {
+    return "the NVIDIA driver finds no GPU, or CUDA_VISIBLE_DEVICES hides it";
+  }
+  return error_text(code);
+}
+
+class CudaDevice final : public Device {
+ public:
+  // Creates the context. Throws Error(unavailable).
+  explicit CudaDevice(DeviceInfo info) : info_(std::move(info)) {
+    cudaError_t code = cudaSetDevice(info_.index);
+    if (code == cudaSuccess) code = cudaFree(nullptr);
+    if (code != cudaSuccess) {
+      cudaGetLastError();
+      throw Error(ExitCode::unavailable,
+                  fmt::format("{} cannot be used ({}); see with nvidia-smi who holds it, or use "
+                              "parallel.device cpu",
+                              label(), error_text(code)));
+    }
+    std::string why;
+    if (!cuda::image_available(why)) {
+      throw Error(
+          ExitCode::unavailable,
+          fmt::format("{} cannot run this build ({}); configure with -D CMAKE_CUDA_ARCHITECTURES=native "
+                      "on this machine, or use parallel.device cpu",
+                      label(), why));
+    }
+  }
+
+  DeviceInfo info() const override { return info_; }
+  Backend backend() const override { return Backend::cuda; }
+  MemoryInfo memory() const override {
+    make_current();
+    MemoryInfo memory;
+    check(cudaMemGetInfo(&memory.free_bytes, &memory.total_bytes), "cudaMemGetInfo");
+    return memory;
+  }
+
+  void* allocate(std::size_t bytes, Memory kind) override;
+  void release(void* pointer, Memory kind) noexcept override {
+    forgive(cudaSetDevice(info_.index));
+    forgive(kind == Memory::device ? cudaFree(pointer) : cudaFreeHost(pointer));
+  }
+  void copy(void* to, const void* from, std::size_t bytes, Stream stream) override {
+    make_current();
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, native(stream)), "cudaMemcpyAsync");
+  }
+
+  Stream make_stream(Priority priority) override;
+  void release(Stream stream) noexcept override {
+    forgive(cudaSetDevice(info_.index));
+    forgive(cudaStreamDestroy(native(stream)));
+  }
+  Event make_event() override {
+    make_current();
+    cudaEvent_t event = nullptr;
+    check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+    return {event};
+  }
+  void release(Event event) noexcept override {
+    forgive(cudaSetDevice(info_.index));
+    forgive(cudaEventDestroy(native(event)));
+  }
+  void record(Event event, Stream stream) override {
+    make_current();
+    check(cudaEventRecord(native(event), native(stream)), "cudaEventRecord");
+  }
+  void wait(Stream stream, Event event) override {
+    make_current();
+    check(cudaStreamWaitEvent(native(stream), native(event), 0), "cudaStreamWaitEvent");
+  }
+  void synchronize(Event event) override {
+    make_current();
+    check(cudaEventSynchronize(native(event)), "the work before cudaEventSynchronize");
+  }
+  void synchronize(Stream stream) override {
+    make_current();
+    check(cudaStreamSynchronize(native(stream)), "the work before cudaStreamSynchronize");
+  }
+
+ private:
+  void make_current() const { check(cudaSetDevice(info_.index), "cudaSetDevice"); }
+  std::string label() const { return fmt::format("CUDA device {}, {},", info_.index, info_.name); }
+  // In what must not throw: a release after a broken kernel fails too, and the first error was thrown
+  // already.
+  static void forgive(cudaError_t code) noexcept {
+    if (code != cudaSuccess) cudaGetLastError();
+  }
+
+  DeviceInfo info_;
+};
+
+void* CudaDevice::allocate(std::size_t bytes, Memory kind) {
+  make_current();
+  void* pointer = nullptr;
+  const bool on_device = kind == Memory::device;
+  const cudaError_t code = on_device ? cudaMalloc(&pointer, bytes) : cudaMallocHost(&pointer, bytes);
+  if (code != cudaErrorMemoryAllocation) {
+    check(code, on_device ? "cudaMalloc" : "cudaMallocHost");
+    return pointer;
+  }
+  cudaGetLastError();
+  if (on_device) {
+    throw Error(
+        ExitCode::memory,
+        fmt::format("cannot allocate {} bytes on CUDA device {}, {} ({} bytes are free); use a smaller "
+                    "grid, fp32 or more GPUs",
+                    bytes, info_.index, info_.name, memory().free_bytes));
+  }
+  throw Error(ExitCode::memory,
+              fmt::format("cannot allocate {} bytes of pinned host memory ({} bytes are free); use a smaller "
+                          "grid, raise the limit of locked memory, or use more hosts",
+                          bytes, make_host_device()->memory().free_bytes));
+}
+
+Stream CudaDevice::make_stream(Priority priority) {
+  make_current();
+  int least = 0, greatest = 0;  // greater priorities are smaller numbers
+  check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
+  cudaStream_t stream = nullptr;
+  // Non-blocking: no hidden order with the default stream, which libraries may use.
+  check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking,
+                                     priority == Priority::high ? greatest : least),
+        "cudaStreamCreateWithPriority");
+  return {stream};
+}
+
+}  // namespace
+
+CudaDevices find_cuda_devices() {
+  CudaDevices found;
+  int count = 0;
+  const cudaError_t code = cudaGetDeviceCount(&count);
+  if (code != cudaSuccess || count == 0) {
+    cudaGetLastError();
+    found.why_none = why_no_device(code);
+    return found;
+  }
+  for (int index = 0; index < count; ++index) {
+    try {
+      found.devices.push_back(describe(index));
+    } catch (const Error& error) {  // a GPU that has fallen off the bus must not hide the others
+      found.why_none = error.what();
+    }
+  }
+  if (!found.devices.empty()) found.why_none.clear();
+  return found;
+}
+
+bool cuda_compiled() {
+  return true;
+}
+
+std::unique_ptr<Device> make_cuda_device(int index) {
+  CudaDevices found = find_cuda_devices();
+  if (found.devices.empty()) {
+    throw Error(ExitCode::unavailable,
+                fmt::format("no CUDA device ({}); use parallel.device cpu", found.why_none));
+  }
+  for (DeviceInfo& info : found.devices) {
+    if (info.index == index) return std::make_unique<CudaDevice>(std::move(info));
+  }
+  throw Error(
+      ExitCode::unavailable,
+      fmt::format("no CUDA device {} (this process sees {}); use a number from 0 to {}, or show it more "
+                  "with CUDA_VISIBLE_DEVICES",
+                  index, found.devices.size(), found.devices.size() - 1));
+}
+
+}  // namespace isotherm

@@ -1,0 +1,83 @@
+// The host as a Device: work is done at once, so streams and events have nothing to hold.
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "core/cgroup.hpp"
+#include "core/device.hpp"
+#include "core/error.hpp"
+#include "core/proc_status.hpp"
+
+namespace isotherm {
+namespace {
+
+constexpr std::size_t huge_page = std::size_t{2} << 20;
+constexpr std::size_t alignment = 128;
+
+std::string cpu_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const auto colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "host processor";
+}
+
+class HostDevice final : public Device {
+ public:
+  DeviceInfo info() const override {
+    return {Backend::host, -1, cpu_name(), "", fmt::format("{} cores", std::thread::hardware_concurrency())};
+  }
+  Backend backend() const override { return Backend::host; }
+
+  // What the kernel could hand out now, within the limits of a batch job or a container.
+  MemoryInfo memory() const override {
+    MemoryInfo host{proc_bytes("/proc/meminfo", "MemAvailable"), proc_bytes("/proc/meminfo", "MemTotal")};
+    if (const auto group = memory_limit(find_cgroups("memory"))) {
+      host.free_bytes = std::min(host.free_bytes, group->free);
+      host.total_bytes = std::min(host.total_bytes, group->limit);
+    }
+    return host;
+  }
+
+  void* allocate(std::size_t bytes, Memory) override {
+    const bool large = bytes >= 4 * huge_page;
+    const std::size_t unit = large ? huge_page : alignment;
+    const std::size_t rounded = (bytes + unit - 1) / unit * unit;
+    void* pointer = rounded < bytes ? nullptr : std::aligned_alloc(unit, rounded);
+    if (!pointer) {
+      throw Error(ExitCode::memory,
+                  fmt::format("cannot allocate {} bytes of host memory ({} bytes are free); use a "
+                              "smaller grid, fp32 or more ranks",
+                              bytes, memory().free_bytes));
+    }
+    // A sweep walks three planes and the output at once: small pages would miss the TLB at every row.
+    if (large) madvise(pointer, rounded, MADV_HUGEPAGE);
+    return pointer;
+  }
+  void release(void* pointer, Memory) noexcept override { std::free(pointer); }
+  void copy(void* to, const void* from, std::size_t bytes, Stream) override { std::memcpy(to, from, bytes); }
+
+  Stream make_stream(Priority) override { return {}; }
+  void release(Stream) noexcept override {}
+  Event make_event() override { return {}; }
+  void release(Event) noexcept override {}
+  void record(Event, Stream) override {}
+  void wait(Stream, Event) override {}
+  void synchronize(Event) override {}
+  void synchronize(Stream) override {}
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_host_device() {
+  return std::make_unique<HostDevice>();
+}
+
+}  // namespace isotherm

@@ -1,0 +1,115 @@
+#include "core/text.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+
+namespace isotherm {
+
+std::string human_bytes(double bytes) {
+  constexpr std::array units{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  if (std::abs(bytes) < 1024) return fmt::format("{:.0f} B", bytes);
+  std::size_t unit = 0;
+  // 1023.995 would be rounded to 1024.00 of the smaller unit.
+  for (; std::abs(bytes) >= (unit == 0 ? 1024 : 1023.995) && unit + 1 < units.size(); ++unit) bytes /= 1024;
+  return fmt::format("{:.2f} {}", bytes, units[unit]);
+}
+
+std::string human_duration(double seconds) {
+  if (!std::isfinite(seconds) || seconds < 0) return "unknown";
+  if (seconds == 0) return "0 s";
+  if (seconds < 0.9995e-3) return fmt::format("{:.3g} us", seconds * 1e6);
+  if (seconds < 0.9995) return fmt::format("{:.3g} ms", seconds * 1e3);
+  if (seconds < 9.995) return fmt::format("{:.2f} s", seconds);
+  if (seconds < 59.95) return fmt::format("{:.1f} s", seconds);
+  if (seconds > 1e15) return "for ever";
+  const auto whole = static_cast<std::int64_t>(std::llround(seconds));
+  const std::int64_t minutes = whole / 60, hours = minutes / 60, days = hours / 24;
+  if (minutes < 60) return fmt::format("{} min {:02} s", minutes, whole % 60);
+  if (hours < 24) return fmt::format("{} h {:02} min", hours, minutes % 60);
+  return fmt::format("{} d {:02} h", days, hours % 24);
+}
+
+std::string human_rate(double points_a_second) {
+  if (!std::isfinite(points_a_second) || points_a_second < 0) return "unknown";
+  if (points_a_second >= 0.9995e9) return fmt::format("{:.3f} GPts/s", points_a_second / 1e9);
+  if (points_a_second >= 0.9995e6) return fmt::format("{:.3g} MPts/s", points_a_second / 1e6);
+  return fmt::format("{:.3g} kPts/s", points_a_second / 1e3);
+}
+
+std::string grouped(std::int64_t number) {
+  std::string digits = fmt::format("{}", number);
+  const std::ptrdiff_t sign = number < 0 ? 1 : 0;
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > sign; at -= 3)
+    digits.insert(static_cast<std::size_t>(at), 1, ' ');
+  return digits;
+}
+
+std::string extent_text(Int3 extent) {
+  return fmt::format("{} x {} x {}", extent.x, extent.y, extent.z);
+}
+
+std::string plain_decimal(double value, int decimals) {
+  constexpr int most_decimals = 15;
+  if (std::isfinite(value) && value != 0) {
+    const int leading = static_cast<int>(std::floor(std::log10(std::abs(value))));  // -3 for 0.00123
+    decimals = std::clamp(2 - leading, decimals, std::max(decimals, most_decimals));
+  }
+  return fmt::format("{:.{}f}", value, decimals);
+}
+
+std::string escaped(std::string_view name) {
+  std::string text;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n') {
+      text += "\\n";
+    } else if (c == '\t') {
+      text += "\\t";
+    } else if (c == '\r') {
+      text += "\\r";
+    } else if (c == '\\') {
+      text += "\\\\";
+    } else if (byte < 0x20 || byte == 0x7f) {
+      text += fmt::format("\\x{:02x}", byte);
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
+std::string in_quotes(std::string_view name) {
+  return fmt::format("'{}'", escaped(name));
+}
+
+std::string utc_now() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}Z",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+}
+
+std::string TextTable::text(int indent) const {
+  std::vector<std::size_t> widths(alignment.size(), 0);
+  for (const auto& row : rows)
+    for (std::size_t c = 0; c < std::min(row.size(), widths.size()); ++c)
+      widths[c] = std::max(widths[c], row[c].size());
+
+  std::string all;
+  for (const auto& row : rows) {
+    std::string line(static_cast<std::size_t>(indent), ' ');
+    for (std::size_t c = 0; c < std::min(row.size(), widths.size()); ++c) {
+      if (c > 0) line += "  ";
+      line += alignment[c] == 'r' ? fmt::format("{:>{}}", row[c], widths[c])
+                                  : fmt::format("{:<{}}", row[c], widths[c]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    all += line + "\n";
+  }
+  return all;
+}
+
+}  // namespace isotherm

@@ -1,0 +1,39 @@
+// Numbers and names as text for people. Every number is printed as in the C locale, whatever LC_ALL says: fmt
+// asks no locale.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/box.hpp"
+
+namespace isotherm {
+
+std::string human_bytes(double bytes);           // "17 B", "1.50 KiB", "2.00 GiB"
+std::string human_duration(double seconds);      // "812 ms", "3.21 s", "2 min 05 s", "1 h 02 min", "3 d 04 h"
+std::string human_rate(double points_a_second);  // "1.234 GPts/s"
+std::string grouped(std::int64_t number);        // "16 777 216"
+std::string extent_text(Int3 extent);            // "256 x 128 x 64"
+// Plain decimal, never an exponent: `decimals` digits behind the point, and more where the number is so small
+// that fewer than three digits would be left of it. "nan", "inf", "-inf" stay words.
+std::string plain_decimal(double value, int decimals);
+
+// For names that come from outside: control characters become \n, \t, \x1b, and a backslash becomes two.
+// Printable text and UTF-8 stay. No name can forge a line of a log or move a terminal's cursor.
+std::string escaped(std::string_view name);
+std::string in_quotes(std::string_view name);  // 'escaped'
+
+std::string utc_now();  // "2026-01-31T12:34:56Z"
+
+// Columns of equal width with two spaces between; `alignment` holds 'l' or 'r' a column. Every line ends in a
+// newline and none in a space.
+struct TextTable {
+  std::string alignment;
+  std::vector<std::vector<std::string>> rows;  // the first is the head; short rows are filled up
+
+  std::string text(int indent = 0) const;
+};
+
+}  // namespace isotherm

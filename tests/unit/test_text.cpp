@@ -1,0 +1,124 @@
+#include "core/text.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <clocale>
+#include <cmath>
+#include <limits>
+#include <locale>
+
+namespace isotherm {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+const double nan = std::nan("");
+
+TEST(Text, BytesHaveBinaryUnits) {
+  EXPECT_EQ(human_bytes(0), "0 B");
+  EXPECT_EQ(human_bytes(1023), "1023 B");
+  EXPECT_EQ(human_bytes(1024), "1.00 KiB");
+  EXPECT_EQ(human_bytes(1536), "1.50 KiB");
+  EXPECT_EQ(human_bytes(1048575), "1.00 MiB");  // not 1024.00 KiB
+  EXPECT_EQ(human_bytes(2147483648.0), "2.00 GiB");
+  EXPECT_EQ(human_bytes(9223372036854775807.0), "8.00 EiB");
+  EXPECT_EQ(human_bytes(1e30), "867361737988.40 EiB");
+}
+
+TEST(Text, DurationsChangeUnitWithoutAGap) {
+  EXPECT_EQ(human_duration(0), "0 s");
+  EXPECT_EQ(human_duration(12.34e-6), "12.3 us");
+  EXPECT_EQ(human_duration(0.000999), "999 us");
+  EXPECT_EQ(human_duration(0.0009996), "1 ms");
+  EXPECT_EQ(human_duration(0.8124), "812 ms");
+  EXPECT_EQ(human_duration(0.9996), "1.00 s");
+  EXPECT_EQ(human_duration(9.996), "10.0 s");
+  EXPECT_EQ(human_duration(59.94), "59.9 s");
+  EXPECT_EQ(human_duration(59.96), "1 min 00 s");
+  EXPECT_EQ(human_duration(125), "2 min 05 s");
+  EXPECT_EQ(human_duration(3599.6), "1 h 00 min");
+  EXPECT_EQ(human_duration(3 * 86400 + 4.5 * 3600), "3 d 04 h");
+  EXPECT_EQ(human_duration(-1), "unknown");
+  EXPECT_EQ(human_duration(nan), "unknown");
+  EXPECT_EQ(human_duration(infinity), "unknown");
+  EXPECT_EQ(human_duration(1e300), "for ever");
+}
+
+TEST(Text, Rates) {
+  EXPECT_EQ(human_rate(1.2344e9), "1.234 GPts/s");
+  EXPECT_EQ(human_rate(12.34e6), "12.3 MPts/s");
+  EXPECT_EQ(human_rate(1234), "1.23 kPts/s");
+  EXPECT_EQ(human_rate(0), "0 kPts/s");
+  EXPECT_EQ(human_rate(nan), "unknown");
+}
+
+TEST(Text, GroupsOfThreeDigits) {
+  EXPECT_EQ(grouped(0), "0");
+  EXPECT_EQ(grouped(999), "999");
+  EXPECT_EQ(grouped(1000), "1 000");
+  EXPECT_EQ(grouped(-100), "-100");
+  EXPECT_EQ(grouped(-123456), "-123 456");
+  EXPECT_EQ(grouped(std::numeric_limits<std::int64_t>::max()), "9 223 372 036 854 775 807");
+  EXPECT_EQ(extent_text({17, 23, 31}), "17 x 23 x 31");
+}
+
+TEST(Text, PlainDecimalsNeverHaveAnExponentNorLoseTheNumber) {
+  EXPECT_EQ(plain_decimal(123.4561, 3), "123.456");
+  EXPECT_EQ(plain_decimal(4321, 1), "4321.0");
+  EXPECT_EQ(plain_decimal(0.812, 3), "0.812");
+  EXPECT_EQ(plain_decimal(0.0000123456, 3), "0.0000123");
+  EXPECT_EQ(plain_decimal(1e22, 1), "10000000000000000000000.0");
+  EXPECT_EQ(plain_decimal(1e-300, 1), "0.000000000000000");
+  EXPECT_EQ(plain_decimal(0, 1), "0.0");
+  EXPECT_EQ(plain_decimal(-3.14159, 2), "-3.14");
+  EXPECT_EQ(plain_decimal(nan, 1), "nan");
+  EXPECT_EQ(plain_decimal(-infinity, 1), "-inf");
+}
+
+TEST(Text, ControlCharactersAreShownAndNeverObeyed) {
+  EXPECT_EQ(escaped("runs/a b%s{}"), "runs/a b%s{}");
+  EXPECT_EQ(escaped("a\nb\tc\r"), "a\\nb\\tc\\r");
+  EXPECT_EQ(escaped("\x1b[2J\x7f"), "\\x1b[2J\\x7f");
+  EXPECT_EQ(escaped(std::string_view("\0x", 2)), "\\x00x");
+  EXPECT_EQ(escaped("a\\nb"), "a\\\\nb");  // not to be mixed up with a newline
+  EXPECT_EQ(escaped("Wärme"), "Wärme");
+  EXPECT_EQ(in_quotes("a\n"), "'a\\n'");
+}
+
+TEST(Text, TablesAlign) {
+  const TextTable table{"lrl", {{"name", "n", "remark"}, {"a", "1", ""}, {"long name", "1000"}}};
+  EXPECT_EQ(table.text(2),
+            "  name          n  remark\n"
+            "  a             1\n"
+            "  long name  1000\n");
+}
+
+TEST(Text, UtcNowHasTheFormOfIso8601) {
+  const std::string now = utc_now();
+  ASSERT_EQ(now.size(), 20u);
+  EXPECT_EQ(now[10], 'T');
+  EXPECT_EQ(now.back(), 'Z');
+}
+
+// A facet of our own stands for de_DE, which a machine need not have; where it has one, that too.
+struct CommaDecimals : std::numpunct<char> {
+  char do_decimal_point() const override { return ','; }
+  char do_thousands_sep() const override { return '.'; }
+  std::string do_grouping() const override { return "\3"; }
+};
+
+TEST(Text, LocaleWithCommaDecimalsChangesNothing) {
+  const std::locale before = std::locale::global(std::locale(std::locale::classic(), new CommaDecimals));
+  const char* c_locale = std::setlocale(LC_ALL, "de_DE.UTF-8");
+  EXPECT_EQ(fmt::format("{}", 1234.5), "1234.5");
+  EXPECT_EQ(plain_decimal(1234.5, 1), "1234.5");
+  EXPECT_EQ(human_bytes(1536), "1.50 KiB");
+  EXPECT_EQ(human_rate(1.5e9), "1.500 GPts/s");
+  EXPECT_EQ(human_duration(1.5), "1.50 s");
+  std::locale::global(before);
+  std::setlocale(LC_ALL, "C");
+  RecordProperty("c_locale", c_locale ? c_locale : "no de_DE here: facet only");
+}
+
+}  // namespace
+}  // namespace isotherm
