@@ -1,0 +1,174 @@
+// The per-cell work around a halo exchange on the GPU: kernels that gather and scatter boxes of cells, and
+// the ghosts beyond walls. One thread a cell; a box is a face or a ghost layer, so its time is that of the
+// launch, and an x face, whose cells lie a whole row apart, costs a 32-byte sector a cell whoever reads it.
+#include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/rows.hpp"
+
+namespace isotherm::cuda {
+namespace {
+
+struct Tile {
+  static constexpr int x = 32, y = 8, z = 1;
+  static constexpr int threads = x * y * z;
+};
+
+__device__ __forceinline__ Index dense_offset(Int3 cell, Box box) {
+  const Int3 n = box.extent(), at = cell - box.lo;
+  return at.x + n.x * (at.y + n.y * at.z);
+}
+
+template <class T>
+__global__ void __launch_bounds__(Tile::threads)
+    pack_cells(FieldView<const T> field, Box box, Int3 first, T* dense) {
+  const Int3 cell = cell_of_thread(first);
+  if (!beyond(cell, box.hi)) dense[dense_offset(cell, box)] = field(cell);
+}
+
+template <class T>
+__global__ void __launch_bounds__(Tile::threads)
+    unpack_cells(const T* dense, FieldView<T> field, Box box, Int3 first) {
+  const Int3 cell = cell_of_thread(first);
+  if (!beyond(cell, box.hi)) field(cell) = dense[dense_offset(cell, box)];
+}
+
+template <class T>
+__global__ void __launch_bounds__(Tile::threads)
+    copy_cells(FieldView<T> field, Int3 first, Int3 hi, Int3 to_target) {
+  const Int3 cell = cell_of_thread(first);
+  if (!beyond(cell, hi)) field(cell + to_target) = field(cell);
+}
+
+template <class T>
+__global__ void __launch_bounds__(Tile::threads)
+    fill_cells(FieldView<T> field, Int3 first, Int3 hi, T value) {
+  const Int3 cell = cell_of_thread(first);
+  if (!beyond(cell, hi)) field(cell) = value;
+}
+
+// Calls launch(grid, block, first) over the box, and checks it.
+template <class Launch>
+void over_cells(Box box, const char* name, Launch launch) {
+  if (box.empty()) return;
+  const dim3 block = fit_block({Tile::x, Tile::y, Tile::z}, box.extent());
+  cover(box, block, [&](dim3 grid, Int3 first) {
+    launch(grid, block, first);
+    check_launch(name);
+  });
+}
+
+template <class T>
+void pack(FieldView<const T> field, Box box, T* dense, Stream stream) {
+  over_cells(box, "pack_cells", [&](dim3 grid, dim3 block, Int3 first) {
+    pack_cells<T><<<grid, block, 0, native(stream)>>>(field, box, first, dense);
+  });
+}
+
+template <class T>
+void unpack(const T* dense, FieldView<T> field, Box box, Stream stream) {
+  over_cells(box, "unpack_cells", [&](dim3 grid, dim3 block, Int3 first) {
+    unpack_cells<T><<<grid, block, 0, native(stream)>>>(dense, field, box, first);
+  });
+}
+
+template <class T>
+void copy_within(FieldView<T> field, Box from, Box to, Stream stream) {
+  over_cells(from, "copy_cells", [&](dim3 grid, dim3 block, Int3 first) {
+    copy_cells<T><<<grid, block, 0, native(stream)>>>(field, first, from.hi, to.lo - from.lo);
+  });
+}
+
+template <class T>
+void fill(FieldView<T> field, T value, Stream stream) {
+  const Box box = field.padded();
+  over_cells(box, "fill_cells", [&](dim3 grid, dim3 block, Int3 first) {
+    fill_cells<T><<<grid, block, 0, native(stream)>>>(field, first, box.hi, value);
+  });
+}
+
+// The ghost layer beyond one wall, as tangential indices lo <= p, q < lo + extent, and the blocks of the grid
+// that fill it. p runs fastest.
+struct WallLayer {
+  int face = 0;
+  Index p_lo = 0, p_extent = 0, q_lo = 0, q_extent = 0;
+  Index first_block = 0;
+};
+
+// All walls of a block, so that one launch fills them all: on small grids six launches would take longer than
+// the sweep. Walls write disjoint cells and read none that another writes, as no layer reaches into the
+// ghosts beyond another wall.
+struct WallLayers {
+  WallLayer layers[face_count];
+  int count = 0;
+  Index blocks = 0;
+};
+
+// Tangential axes of the faces of an axis, in the order of Wall::b_field.
+constexpr int p_axis[3] = {1, 0, 0};
+constexpr int q_axis[3] = {2, 2, 1};
+
+template <class T>
+WallLayers wall_layers(const FieldView<T>& field, const Walls<T>& walls, int extend) {
+  const auto beyond_edge = [&](int axis, bool max) {
+    return walls.faces[static_cast<int>(face(axis, max))].is_wall ? 0 : extend;
+  };
+  WallLayers all;
+  for (int f = 0; f < face_count; ++f) {
+    if (!walls.faces[f].is_wall) continue;
+    const int p = p_axis[f / 2], q = q_axis[f / 2];
+    WallLayer& layer = all.layers[all.count++];
+    layer.face = f;
+    layer.p_lo = -beyond_edge(p, false);
+    layer.q_lo = -beyond_edge(q, false);
+    layer.p_extent = field.extent[p] + beyond_edge(p, true) - layer.p_lo;
+    layer.q_extent = field.extent[q] + beyond_edge(q, true) - layer.q_lo;
+    layer.first_block = all.blocks;
+    all.blocks += ceil_div(layer.p_extent * layer.q_extent, Tile::threads);
+  }
+  return all;
+}
+
+__device__ __forceinline__ Int3 cell_on_axis(int axis, Index normal, Index p, Index q) {
+  if (axis == 0) return {normal, p, q};
+  if (axis == 1) return {p, normal, q};
+  return {p, q, normal};
+}
+
+template <class T>
+__global__ void __launch_bounds__(Tile::threads)
+    fill_wall_ghosts(FieldView<T> field, Walls<T> walls, WallLayers all) {
+  int i = all.count - 1;
+  while (blockIdx.x < all.layers[i].first_block) --i;
+  const WallLayer& layer = all.layers[i];
+  const Index at = (blockIdx.x - layer.first_block) * Tile::threads + threadIdx.x;
+  if (at >= layer.p_extent * layer.q_extent) return;
+  const Index p = layer.p_lo + at % layer.p_extent, q = layer.q_lo + at / layer.p_extent;
+
+  const int axis = layer.face / 2;
+  const Index n = axis == 0 ? field.extent.x : axis == 1 ? field.extent.y : field.extent.z;
+  const bool max = layer.face % 2 == 1;
+  const T centre = field(cell_on_axis(axis, max ? n - 1 : 0, p, q));
+  const Wall<T>& wall = walls.faces[layer.face];
+  field(cell_on_axis(axis, max ? n : -1, p, q)) = wall_ghost(wall.a, wall.b_at(p, q), centre);
+}
+
+template <class T>
+void fill_walls(FieldView<T> field, Walls<T> walls, int extend, Stream stream) {
+  const WallLayers all = wall_layers(field, walls, extend);
+  if (all.blocks == 0) return;
+  fill_wall_ghosts<T>
+      <<<static_cast<unsigned>(all.blocks), Tile::threads, 0, native(stream)>>>(field, walls, all);
+  check_launch("fill_wall_ghosts");
+}
+
+}  // namespace
+
+template <class T>
+const FaceCopy<T>& face_copy_cuda() {
+  static constexpr FaceCopy<T> table{pack<T>, unpack<T>, copy_within<T>, fill_walls<T>, fill<T>};
+  return table;
+}
+
+template const FaceCopy<float>& face_copy_cuda<float>();
+template const FaceCopy<double>& face_copy_cuda<double>();
+
+}  // namespace isotherm::cuda

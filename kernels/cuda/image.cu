@@ -1,0 +1,39 @@
+// Which GPUs this binary was compiled for, and whether the current one is among them.
+#include <cuda_runtime.h>
+
+#include <string>
+
+#include "core/cuda_native.hpp"
+
+namespace isotherm::cuda {
+namespace {
+
+// Compiled for the same architectures as every other kernel of this folder, so it stands for them.
+__global__ void probe() {}
+
+// "8.0, 9.0"
+std::string built_capabilities() {
+  std::string text;
+  for (const int arch : {__CUDA_ARCH_LIST__}) {  // 800, 900
+    text += (text.empty() ? "" : ", ") + std::to_string(arch / 100) + "." + std::to_string(arch % 100 / 10);
+  }
+  return text;
+}
+
+}  // namespace
+
+bool image_available(std::string& why) {
+  cudaFuncAttributes attributes{};
+  const cudaError_t code = cudaFuncGetAttributes(&attributes, probe);
+  if (code == cudaSuccess) return true;
+  cudaGetLastError();
+  int device = 0, major = 0, minor = 0;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
+  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "cudaDeviceGetAttribute");
+  why = "it has compute capability " + std::to_string(major) + "." + std::to_string(minor) +
+        ", this build was made for " + built_capabilities() + ": " + error_text(code);
+  return false;
+}
+
+}  // namespace isotherm::cuda

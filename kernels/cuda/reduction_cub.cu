@@ -1,0 +1,81 @@
+// Reduction row `cub`: the library's device reduction, what a user should take where it fits.
+//
+// Algebra   as in reduction_warp_shuffle.cu.
+// Mapping   CUB reduces a sequence: here the numbers 0, 1, 2, ... of the region's cells, x fastest, which a
+//           transform turns into the cells' parts of the result. Neighbouring threads get neighbouring
+//           numbers, so reads are coalesced within a row. CUB chooses blocks, items a thread and its second
+//           pass; for one kind of GPU the order is fixed, and so are the bits.
+// Lives in  registers: some sixteen cells a thread; shared memory: one value a warp.
+// Traffic   each field once, as in warp_shuffle, but a cell's number must become its place: two divisions by
+//           multiplication (fast_divide.hpp) a cell, against two real ones a segment there. CUB's 16-byte
+//           loads are for plain arrays only, and rows with ghosts between them are none.
+#include <thrust/iterator/counting_iterator.h>
+
+#include <cub/device/device_reduce.cuh>
+
+#include "kernels/cuda/fast_divide.hpp"
+#include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/reduction_operators.hpp"
+#include "kernels/cuda/rows.hpp"
+
+namespace isotherm::cuda {
+namespace {
+
+// A cell's number to its part of the result.
+template <class T, ReductionOp op>
+struct PartOfCell {
+  FieldView<const T> a, b;
+  Int3 lo, extent;
+  FastDivide by_x, by_y;
+
+  __device__ __forceinline__ double operator()(Index number) const {
+    const Index row = by_x(number);
+    const Index z = by_y(row);
+    const Int3 cell{lo.x + number - row * extent.x, lo.y + row - z * extent.y, lo.z + z};
+    return part<op>(difference(&a(cell), b.empty() ? nullptr : &b(cell)));
+  }
+};
+
+// CUB wants one value for each of five times the blocks that fit on the GPU: 42 KB on an H200. This holds for
+// one of 800 multiprocessors with 32 blocks each; the launch asks CUB for the true figure.
+constexpr std::size_t scratch_bytes = std::size_t{1} << 20;
+
+}  // namespace
+
+std::size_t cub_scratch_bytes(Box) {
+  return scratch_bytes;
+}
+
+template <class T>
+void launch_cub(const ReductionArgs<T>& args, Stream stream) {
+  const Index cells = args.region.cells();
+  const Int3 n = args.region.extent();
+  with_operation(args.op, [&]<ReductionOp op>() {
+    const PartOfCell<T, op> part_of_cell{args.a,
+                                         args.b,
+                                         args.region.lo,
+                                         n,
+                                         FastDivide(std::max<Index>(n.x, 1)),
+                                         FastDivide(std::max<Index>(n.y, 1))};
+    const auto reduce = [&](void* scratch, std::size_t& bytes) {
+      check(
+          cub::DeviceReduce::TransformReduce(scratch, bytes, thrust::counting_iterator<Index>(0), args.result,
+                                             cells, Join<op>{}, part_of_cell, 0.0, native(stream)),
+          "cub::DeviceReduce::TransformReduce");
+    };
+    std::size_t needed = 0;
+    reduce(nullptr, needed);  // asks only
+    if (needed > scratch_bytes) {
+      throw Error(ExitCode::internal, "reduction cub has " + std::to_string(scratch_bytes) +
+                                          " bytes of scratch memory (this GPU needs " +
+                                          std::to_string(needed) + "); use solver.reduction warp_shuffle");
+    }
+    reduce(args.scratch, needed);
+    check_launch("cub");
+  });
+}
+
+template void launch_cub<float>(const ReductionArgs<float>&, Stream);
+template void launch_cub<double>(const ReductionArgs<double>&, Stream);
+
+}  // namespace isotherm::cuda

@@ -1,0 +1,67 @@
+// Stencil row `naive`: the plainest sweep, and the baseline of the ladder.
+//
+// Algebra   out = c0 T + cx (T[x-1] + T[x+1]) + cy (T[y-1] + T[y+1]) + cz (T[z-1] + T[z+1]) + s, once; the
+//           formula is stencil_update(). Walls stand in the ghosts already: no branch knows of them.
+// Mapping   one thread a cell, x fastest: the 32 lanes of a warp take 32 neighbours in x, so each of the
+// seven
+//           reads and the write is one contiguous run of 128 (fp32) or 256 (fp64) bytes a warp. The runs at
+//           x - 1 and x + 1 straddle two cache lines. Only blocks at the region's upper ends have idle
+//           threads.
+// Lives in  registers: the seven values. Shared memory: nothing. Constant memory: all else, as the kernel's
+//           parameters lie there: coefficients, addresses, pitches and the region's end are read by every
+//           thread at once, which is what its cache is made for.
+// Traffic   seven reads and a write are issued a cell: 32 bytes in fp32, 64 in fp64. Of the reads, x
+// neighbours
+//           come from the lines that the warp holds in L1 anyhow, y neighbours from L1 where the block has
+//           several rows, else from L2, z neighbours from L2 as long as it holds three planes. Device memory
+//           then sees the least there is: one read and one write a cell, 8 or 16 bytes, and 4 or 8 more with
+//           a source. What keeps the row off the copy bandwidth is the number of narrow accesses, not the
+//           bytes.
+#include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/rows.hpp"
+
+namespace isotherm::cuda {
+namespace {
+
+// Threads of a block: the best of 17 shapes on an H200 at 512^3, where the worst is 25 % slower. Boxes
+// thinner than this, the shells of an overlapped step, get a block that fits them (fit_block).
+template <class T>
+struct Tile;
+template <>
+struct Tile<float> {
+  static constexpr int x = 32, y = 8, z = 1;
+};
+template <>
+struct Tile<double> {
+  static constexpr int x = 32, y = 4, z = 1;
+};
+
+template <class T>
+__global__ void __launch_bounds__(Tile<T>::x* Tile<T>::y* Tile<T>::z)
+    naive(FieldView<const T> in, FieldView<T> out, FieldView<const T> source, Coefficients<T> c, Int3 first,
+          Int3 hi) {
+  const Int3 cell = cell_of_thread(first);
+  if (beyond(cell, hi)) return;
+  const T* t = &in(cell);
+  const T s = source.empty() ? T{0} : source(cell);  // the same way for the whole grid
+  out(cell) =
+      stencil_update(c, t[0], t[-1], t[1], t[-in.pitch_y], t[in.pitch_y], t[-in.pitch_z], t[in.pitch_z], s);
+}
+
+}  // namespace
+
+template <class T>
+void launch_naive(const SweepArgs<T>& args, int depth, Stream stream) {
+  if (depth != 1) throw Error(ExitCode::internal, "stencil naive was asked to fuse sweeps (it cannot)");
+  const dim3 block = fit_block({Tile<T>::x, Tile<T>::y, Tile<T>::z}, args.region.extent());
+  cover(args.region, block, [&](dim3 grid, Int3 first) {
+    naive<T>
+        <<<grid, block, 0, native(stream)>>>(args.in, args.out, args.source, args.c, first, args.region.hi);
+    check_launch("naive");
+  });
+}
+
+template void launch_naive<float>(const SweepArgs<float>&, int, Stream);
+template void launch_naive<double>(const SweepArgs<double>&, int, Stream);
+
+}  // namespace isotherm::cuda

@@ -1,0 +1,31 @@
+// The per-cell work around a halo exchange: pack a box into a dense buffer, unpack it, copy a box within a
+// field, fill the ghosts beyond walls, fill a field. One struct a backend, so that callers hold no switch.
+#pragma once
+
+#include "core/device.hpp"
+#include "core/field_view.hpp"
+#include "kernels/stencil.hpp"
+
+namespace isotherm {
+
+template <class T>
+struct FaceCopy {
+  // Dense order: x fastest, then y, then z of the box. Boxes are in interior indices and may lie in the
+  // ghosts.
+  void (*pack)(FieldView<const T> field, Box box, T* dense, Stream stream);
+  void (*unpack)(const T* dense, FieldView<T> field, Box box, Stream stream);
+  // Cells of `to` become those of the equally large `from`, of the same field; the boxes do not overlap.
+  void (*copy_within)(FieldView<T> field, Box from, Box to, Stream stream);
+  // The first ghost layer beyond each wall: over the face, and `extend` cells further on each side that is no
+  // wall itself (0: what a single sweep of the block needs).
+  void (*fill_walls)(FieldView<T> field, Walls<T> walls, int extend, Stream stream);
+  // Every cell of the padded block, ghosts included, by the threads that will sweep it (first touch on the
+  // host).
+  void (*fill)(FieldView<T> field, T value, Stream stream);
+};
+
+template <class T>
+const FaceCopy<T>& face_copy(
+    Backend backend);  // throws Error(unavailable) for a backend that is not in this build
+
+}  // namespace isotherm

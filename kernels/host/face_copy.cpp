@@ -1,0 +1,121 @@
+// The per-cell work around a halo exchange, OpenMP over rows.
+#include "kernels/face_copy.hpp"
+
+#include <omp.h>
+
+#include "kernels/host/partition.hpp"
+#include "kernels/host/rows.hpp"
+
+namespace isotherm::host {
+namespace {
+
+// body(y, z) for every row of the box.
+template <class Body>
+void for_each_row(Box box, const Body& body) {
+  if (box.empty()) return;
+#pragma omp parallel for collapse(2) schedule(static) if (box.cells() >= cells_worth_threads)
+  for (Index z = box.lo.z; z < box.hi.z; ++z) {
+    for (Index y = box.lo.y; y < box.hi.y; ++y) body(y, z);
+  }
+}
+
+template <class T>
+void pack(FieldView<const T> field, Box box, T* dense, Stream) {
+  const Int3 n = box.extent();
+  for_each_row(box, [&](Index y, Index z) {
+    const T* from = &field(box.lo.x, y, z);
+    T* to = dense + ((z - box.lo.z) * n.y + (y - box.lo.y)) * n.x;
+    for (Index x = 0; x < n.x; ++x) to[x] = from[x];
+  });
+}
+
+template <class T>
+void unpack(const T* dense, FieldView<T> field, Box box, Stream) {
+  const Int3 n = box.extent();
+  for_each_row(box, [&](Index y, Index z) {
+    const T* from = dense + ((z - box.lo.z) * n.y + (y - box.lo.y)) * n.x;
+    T* to = &field(box.lo.x, y, z);
+    for (Index x = 0; x < n.x; ++x) to[x] = from[x];
+  });
+}
+
+template <class T>
+void copy_within(FieldView<T> field, Box from, Box to, Stream) {
+  const Int3 shift = from.lo - to.lo, n = to.extent();
+  for_each_row(to, [&](Index y, Index z) {
+    const T* source = &field(from.lo.x, y + shift.y, z + shift.z);
+    T* target = &field(to.lo.x, y, z);
+    for (Index x = 0; x < n.x; ++x) target[x] = source[x];
+  });
+}
+
+// The ghosts beyond one wall: the first layer over the face, `extend` further where no other wall stands.
+template <class T>
+Box ghosts_beyond(Face wall, Int3 extent, const Walls<T>& walls, int extend) {
+  Box box{{0, 0, 0}, extent};
+  for (int axis = 0; axis < 3; ++axis) {
+    if (axis == axis_of(wall)) {
+      box.lo[axis] = is_max(wall) ? extent[axis] : -1;
+      box.hi[axis] = box.lo[axis] + 1;
+      continue;
+    }
+    if (!walls.faces[static_cast<int>(face(axis, false))].is_wall) box.lo[axis] -= extend;
+    if (!walls.faces[static_cast<int>(face(axis, true))].is_wall) box.hi[axis] += extend;
+  }
+  return box;
+}
+
+template <class T>
+void fill_walls(FieldView<T> field, Walls<T> walls, int extend, Stream) {
+  for (int f = 0; f < face_count; ++f) {
+    const Wall<T> wall = walls.faces[f];
+    if (!wall.is_wall) continue;
+    const Face at = static_cast<Face>(f);
+    const int axis = axis_of(at);
+    Int3 inward;  // from the ghost to the cell at the wall
+    inward[axis] = is_max(at) ? -1 : 1;
+    const Box box = ghosts_beyond(at, field.extent, walls, extend);
+    for_each_row(box, [&](Index y, Index z) {
+      T* ghost = &field(0, y, z);
+      const T* cell = &field(inward.x, y + inward.y, z + inward.z);
+      for (Index x = box.lo.x; x < box.hi.x; ++x) {
+        const T b = axis == 0 ? wall.b_at(y, z) : axis == 1 ? wall.b_at(x, z) : wall.b_at(x, y);
+        ghost[x] = wall_ghost(wall.a, b, cell[x]);
+      }
+    });
+  }
+}
+
+// Each thread writes what it will sweep, and the ghosts beside it: on a NUMA machine the first touch decides
+// where a page lies.
+template <class T>
+void fill(FieldView<T> field, T value, Stream) {
+  const Int3 extent = field.extent;
+  const Index g = field.ghosts;
+#pragma omp parallel if (field.padded().cells() >= cells_worth_threads)
+  {
+    Box mine = share(field.interior(), omp_get_thread_num(), omp_get_num_threads());
+    if (!mine.empty()) {
+      for (int axis = 0; axis < 3; ++axis) {
+        if (mine.lo[axis] == 0) mine.lo[axis] -= g;
+        if (mine.hi[axis] == extent[axis]) mine.hi[axis] += g;
+      }
+      for (Index z = mine.lo.z; z < mine.hi.z; ++z) {
+        for (Index y = mine.lo.y; y < mine.hi.y; ++y) {
+          T* row = &field(0, y, z);
+          for (Index x = mine.lo.x; x < mine.hi.x; ++x) row[x] = value;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+template <class Isa, class T>
+const FaceCopy<T> FaceCopyRows<Isa, T>::row = {pack<T>, unpack<T>, copy_within<T>, fill_walls<T>, fill<T>};
+
+template struct FaceCopyRows<ISOTHERM_ISA, float>;
+template struct FaceCopyRows<ISOTHERM_ISA, double>;
+
+}  // namespace isotherm::host

@@ -1,0 +1,41 @@
+// Who sweeps what: the static split of a box among threads.
+#pragma once
+
+#include "core/box.hpp"
+
+namespace isotherm::host {
+
+// Below this many cells, waking the threads costs more than they save.
+inline constexpr Index cells_worth_threads = 16384;
+
+struct Range {
+  Index lo, hi;
+};
+
+// Part `part` of `parts` of [lo, hi): equal to one.
+static inline Range part_of(Range whole, Index part, Index parts) {
+  const Index n = whole.hi - whole.lo;
+  return {whole.lo + n * part / parts, whole.lo + n * (part + 1) / parts};
+}
+
+// The share of one thread: threads stand in a grid over y and z, the one with the smallest largest share. Of
+// equal ones the one that cuts z most is taken: its shares are contiguous in memory.
+static inline Box share(Box whole, int thread, int threads) {
+  const Int3 n = whole.extent();
+  Index best_z = 1, least = -1;
+  for (Index in_z = threads; in_z >= 1; --in_z) {
+    if (threads % in_z != 0) continue;
+    const Index in_y = threads / in_z;
+    const Index rows = ((n.y + in_y - 1) / in_y) * ((n.z + in_z - 1) / in_z);
+    if (least < 0 || rows < least) {
+      least = rows;
+      best_z = in_z;
+    }
+  }
+  const Index in_y = threads / best_z;
+  const Range y = part_of({whole.lo.y, whole.hi.y}, thread % in_y, in_y);
+  const Range z = part_of({whole.lo.z, whole.hi.z}, thread / in_y, best_z);
+  return {{whole.lo.x, y.lo, z.lo}, {whole.hi.x, y.hi, z.hi}};
+}
+
+}  // namespace isotherm::host

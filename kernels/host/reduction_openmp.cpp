@@ -1,0 +1,85 @@
+// Threads and vectors with one answer: the region falls into fixed chunks of rows, whatever the threads; a
+// chunk is summed in eight fixed lanes, whatever the width of a register; the chunks' sums are added in
+// order. Traffic a cell: one read of each field.
+#include "kernels/host/partition.hpp"
+#include "kernels/host/reduction_step.hpp"
+#include "kernels/host/rows.hpp"
+#include "kernels/host/vector.hpp"
+
+namespace isotherm::host {
+namespace {
+
+constexpr Index chunk_cells = 4096;
+constexpr Index lanes = 8;
+
+Index chunks_in_row(Box region) {
+  return (region.extent().x + chunk_cells - 1) / chunk_cells;
+}
+
+template <ReductionOp op>
+double combine_lanes(const double (&lane)[lanes]) {
+  double total = lane[0];
+  for (Index i = 1; i < lanes; ++i) total = combine<op>(total, lane[i]);
+  return total;
+}
+
+// difference(x) for 0 <= x < cells.
+template <ReductionOp op, class Difference>
+ISOTHERM_INLINE double reduce_chunk(Index cells, const Difference& difference) {
+  double lane[lanes] = {};
+  Index x = 0;
+  for (; x + lanes <= cells; x += lanes) {
+    for (Index i = 0; i < lanes; ++i) lane[i] = accumulate<op>(lane[i], difference(x + i));
+  }
+  for (; x < cells; ++x) lane[x % lanes] = accumulate<op>(lane[x % lanes], difference(x));
+  return combine_lanes<op>(lane);
+}
+
+template <ReductionOp op, class T>
+double reduce(const ReductionArgs<T>& args) {
+  const Box box = args.region;
+  const Int3 n = box.extent();
+  const Index chunks = chunks_in_row(box);
+  double* partial = static_cast<double*>(args.scratch);
+#pragma omp parallel for collapse(3) schedule(static) if (box.cells() >= cells_worth_threads)
+  for (Index z = 0; z < n.z; ++z) {
+    for (Index y = 0; y < n.y; ++y) {
+      for (Index chunk = 0; chunk < chunks; ++chunk) {
+        const Index x0 = chunk * chunk_cells;
+        const Index cells = n.x - x0 < chunk_cells ? n.x - x0 : chunk_cells;
+        const Index at = args.a.offset(box.lo.x + x0, box.lo.y + y, box.lo.z + z);
+        const T* a = args.a.origin + at;
+        double& result = partial[(z * n.y + y) * chunks + chunk];
+        if (args.b.empty()) {
+          result = reduce_chunk<op>(cells, [=](Index x) { return static_cast<double>(a[x]); });
+        } else {
+          const T* b = &args.b(box.lo.x + x0, box.lo.y + y, box.lo.z + z);
+          result = reduce_chunk<op>(
+              cells, [=](Index x) { return static_cast<double>(a[x]) - static_cast<double>(b[x]); });
+        }
+      }
+    }
+  }
+  double total = 0;
+  for (Index i = 0; i < n.z * n.y * chunks; ++i) total = combine<op>(total, partial[i]);
+  return total;
+}
+
+}  // namespace
+
+template <class Isa, class T>
+void ReductionOpenmp<Isa, T>::launch(const ReductionArgs<T>& args, Stream) {
+  *args.result = args.region.empty() ? 0.0 : for_op(args.op, [&](auto op) { return reduce<op.value>(args); });
+}
+
+template <class Isa, class T>
+std::size_t ReductionOpenmp<Isa, T>::scratch_bytes(Box region) {
+  if (region.empty()) return 0;
+  const Int3 n = region.extent();
+  return static_cast<std::size_t>(n.y * n.z * chunks_in_row(region)) * sizeof(double);
+}
+
+template struct ReductionOpenmp<ISOTHERM_ISA, float>;
+template struct ReductionOpenmp<ISOTHERM_ISA, double>;
+
+}  // namespace isotherm::host

@@ -1,0 +1,84 @@
+// The host rows. Every .cpp of this folder is compiled once for each instruction set, so each row is a
+// template over it; the registry picks one set when it makes its tables.
+//
+// Beware of the linker: of an inline function that several files share it keeps one copy, and it could keep
+// the one compiled for AVX-512. What the files of this folder share is therefore static, always inlined, or a
+// template over Isa. CheckSymbols.cmake holds it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/bandwidth.hpp"
+#include "kernels/face_copy.hpp"
+#include "kernels/host_info.hpp"
+#include "kernels/reduction.hpp"
+#include "kernels/stencil.hpp"
+
+namespace isotherm::host {
+
+struct Baseline {};
+struct V3 {};
+struct V4 {};
+
+template <class Isa, class T>
+struct StencilReference {
+  static void launch(const SweepArgs<T>& args, int depth, Stream stream);
+};
+
+enum class Store { cached, streaming };
+
+template <class Isa, class T>
+struct StencilOpenmp {
+  static void launch(const SweepArgs<T>& args, int depth, Stream stream);  // chooses the stores by size
+  static void sweep(const SweepArgs<T>& args, Store store);
+};
+
+template <class Isa, class T>
+struct ReductionReference {
+  static void launch(const ReductionArgs<T>& args, Stream stream);
+  static std::size_t scratch_bytes(Box region);
+};
+
+template <class Isa, class T>
+struct ReductionOpenmp {
+  static void launch(const ReductionArgs<T>& args, Stream stream);
+  static std::size_t scratch_bytes(Box region);
+};
+
+template <class Isa, class T>
+struct FaceCopyRows {
+  static const FaceCopy<T> row;
+};
+
+template <class Isa, class T>
+struct Fingerprint {
+  static std::uint64_t compute(FieldView<const T> field, Int3 global_lo, Int3 global_extent);
+};
+
+// Copies between two arrays by all threads: the work of a copy probe.
+template <class Isa>
+struct Copy {
+  static void fill(double* to, std::size_t count, double value);
+  static void run(double* to, const double* from, std::size_t count);
+};
+
+std::unique_ptr<CopyProbe> make_copy_probe(Device& device, std::size_t bytes);
+
+// What `pick` returns for the instruction set in use; `pick` takes one of the tags above.
+template <class Pick>
+auto for_this_cpu(Pick pick) {
+#if defined(__x86_64__)
+  switch (instruction_set()) {
+    case InstructionSet::v4:
+      return pick(V4{});
+    case InstructionSet::v3:
+      return pick(V3{});
+    case InstructionSet::baseline:
+      break;
+  }
+#endif
+  return pick(Baseline{});
+}
+
+}  // namespace isotherm::host

@@ -1,0 +1,123 @@
+// One register full of T. It has what stencil_update() asks of a
+// number, + and fused_multiply_add(), so that the formula stands once for scalars and vectors.
+#pragma once
+
+#include <utility>
+
+#include "kernels/host/rows.hpp"
+#include "kernels/stencil_update.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#define ISOTHERM_INLINE static inline __attribute__((always_inline))
+
+namespace isotherm::host {
+
+// The widest register of each set.
+template <class Isa>
+inline constexpr Index widest = 16;
+template <>
+inline constexpr Index widest<V3> = 32;
+template <>
+inline constexpr Index widest<V4> = 64;
+
+// The one to compute with. Under V4 the 32 registers and permutations of AVX-512 pay, its width does not: the
+// row `openmp` is a third faster in halves (Zen 5, TUNING.md).
+template <class Isa>
+inline constexpr Index preferred = widest<Isa> < 32 ? widest<Isa> : 32;
+
+// What the language has no word for, a table by register: fused multiply-add and stores around the caches.
+// Without a vector instruction each lane goes by itself (on a processor without fma, through libm).
+template <class Register>
+ISOTHERM_INLINE Register fma_lanes(Register a, Register b, Register c) {
+  for (unsigned i = 0; i < sizeof(a) / sizeof(a[0]); ++i) a[i] = fused_multiply_add(a[i], b[i], c[i]);
+  return a;
+}
+template <class T, class Register>
+ISOTHERM_INLINE void stream(T* to, Register r) {
+  *reinterpret_cast<Register*>(to) = r;
+}
+ISOTHERM_INLINE void stream_fence() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
+
+#if defined(__x86_64__)
+ISOTHERM_INLINE void stream(double* to, __m128d r) {
+  _mm_stream_pd(to, r);
+}
+ISOTHERM_INLINE void stream(float* to, __m128 r) {
+  _mm_stream_ps(to, r);
+}
+#endif
+#if defined(__FMA__)
+ISOTHERM_INLINE __m256d fma_lanes(__m256d a, __m256d b, __m256d c) {
+  return _mm256_fmadd_pd(a, b, c);
+}
+ISOTHERM_INLINE __m256 fma_lanes(__m256 a, __m256 b, __m256 c) {
+  return _mm256_fmadd_ps(a, b, c);
+}
+ISOTHERM_INLINE void stream(double* to, __m256d r) {
+  _mm256_stream_pd(to, r);
+}
+ISOTHERM_INLINE void stream(float* to, __m256 r) {
+  _mm256_stream_ps(to, r);
+}
+#endif
+#if defined(__AVX512F__)
+ISOTHERM_INLINE __m512d fma_lanes(__m512d a, __m512d b, __m512d c) {
+  return _mm512_fmadd_pd(a, b, c);
+}
+ISOTHERM_INLINE __m512 fma_lanes(__m512 a, __m512 b, __m512 c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
+ISOTHERM_INLINE void stream(double* to, __m512d r) {
+  _mm512_stream_pd(to, r);
+}
+ISOTHERM_INLINE void stream(float* to, __m512 r) {
+  _mm512_stream_ps(to, r);
+}
+#endif
+
+template <class Isa, class T, Index width = preferred<Isa>>
+struct Vector {
+  static constexpr Index bytes = width;
+  static constexpr Index lanes = bytes / static_cast<Index>(sizeof(T));
+  using Register [[gnu::vector_size(bytes)]] = T;
+  using Unaligned [[gnu::vector_size(bytes), gnu::aligned(sizeof(T)), gnu::may_alias]] = T;
+
+  Register v;
+
+  ISOTHERM_INLINE Vector broadcast(T value) { return {value - Register{}}; }
+  ISOTHERM_INLINE Vector load(const T* from) { return {*reinterpret_cast<const Unaligned*>(from)}; }
+  ISOTHERM_INLINE void store(T* to, Vector a) { *reinterpret_cast<Unaligned*>(to) = a.v; }
+  // `to` aligned to the register; stream_fence() before another thread reads.
+  ISOTHERM_INLINE void store_streaming(T* to, Vector a) { stream(to, a.v); }
+  // The register that starts one element before `b`, or one after `a`, of two that follow each other in
+  // memory: cheaper than a load that straddles two cache lines.
+  ISOTHERM_INLINE Vector one_before(Vector a, Vector b) { return join<lanes - 1>(a, b, Lanes{}); }
+  ISOTHERM_INLINE Vector one_after(Vector a, Vector b) { return join<1>(a, b, Lanes{}); }
+  ISOTHERM_INLINE bool aligned(const T* p) { return reinterpret_cast<std::uintptr_t>(p) % bytes == 0; }
+
+ private:
+  using Lanes = std::make_index_sequence<static_cast<std::size_t>(lanes)>;
+  template <std::size_t first, std::size_t... i>
+  ISOTHERM_INLINE Vector join(Vector a, Vector b, std::index_sequence<i...>) {
+    return {__builtin_shufflevector(a.v, b.v, (first + i)...)};
+  }
+};
+
+template <class Isa, class T, Index width>
+ISOTHERM_INLINE Vector<Isa, T, width> operator+(Vector<Isa, T, width> a, Vector<Isa, T, width> b) {
+  return {a.v + b.v};
+}
+template <class Isa, class T, Index width>
+ISOTHERM_INLINE Vector<Isa, T, width> fused_multiply_add(Vector<Isa, T, width> a, Vector<Isa, T, width> b,
+                                                         Vector<Isa, T, width> c) {
+  return {fma_lanes(a.v, b.v, c.v)};
+}
+
+}  // namespace isotherm::host

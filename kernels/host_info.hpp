@@ -1,0 +1,30 @@
+// Which of the host rows' instruction sets this process uses.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace isotherm {
+
+// The host rows are compiled once for each; v3 and v4 are the levels of the x86-64 psABI (AVX2 with FMA,
+// AVX-512). All give the same bits. Other processors have the baseline alone.
+enum class InstructionSet { baseline, v3, v4 };
+
+std::string_view name(InstructionSet set);  // "baseline", "v3", "v4"
+bool cpu_has(InstructionSet set);           // this processor and its system can run it
+
+// The one that is wished for by name, or with no wish (null or empty) the best that this processor has.
+// Throws Error(unavailable) when the wish is unknown or the processor lacks it.
+InstructionSet choose_instruction_set(const char* wish);
+
+// What the host rows use: the choice for the environment variable ISOTHERM_ISA, made once.
+InstructionSet instruction_set();
+
+// For people: "x86-64-v4 (AVX-512)".
+std::string_view host_instruction_set();
+
+// The last-level cache that one core sees. From sysfs: sysconf() was seen to answer with the sum over a whole
+// socket, 402 MB where a core had 32. 32 MiB where the system does not say.
+std::size_t last_level_cache_bytes();
+
+}  // namespace isotherm

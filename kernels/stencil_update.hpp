@@ -1,0 +1,48 @@
+// The formula and the wall rule of isotherm. They stand here once; every kernel on every backend calls them.
+//
+// One Jacobi sweep of the 7-point operator on a uniform grid (cell-centred finite volumes; LeVeque, Finite
+// Difference Methods for Ordinary and Partial Differential Equations, SIAM 2007, chapters 3 and 9):
+//
+//     out = c0 T + cx (T[x-1] + T[x+1]) + cy (T[y-1] + T[y+1]) + cz (T[z-1] + T[z+1]) + s
+//
+// Explicit fma in a fixed order, and no contraction by the compiler (-ffp-contract=off, --fmad=false), give
+// the same bits from every compiler, instruction set and device that follows IEEE 754.
+#pragma once
+
+#include <cmath>
+
+#include "core/host_device.hpp"
+
+namespace isotherm {
+
+// Dimensionless; the same in every cell. c0 weighs the cell itself, cx, cy, cz its neighbours along an axis.
+template <class T>
+struct Coefficients {
+  T c0, cx, cy, cz;
+};
+
+ISOTHERM_HOST_DEVICE float fused_multiply_add(float a, float b, float c) {
+  return ::fmaf(a, b, c);
+}
+ISOTHERM_HOST_DEVICE double fused_multiply_add(double a, double b, double c) {
+  return ::fma(a, b, c);
+}
+
+// T: all temperatures in kelvin; s: the source's share of one sweep in kelvin (0 where there is none).
+template <class T>
+ISOTHERM_HOST_DEVICE T stencil_update(const Coefficients<T>& c, T centre, T x_lo, T x_hi, T y_lo, T y_hi,
+                                      T z_lo, T z_hi, T s) {
+  T sum = fused_multiply_add(c.c0, centre, s);
+  sum = fused_multiply_add(c.cx, x_lo + x_hi, sum);
+  sum = fused_multiply_add(c.cy, y_lo + y_hi, sum);
+  return fused_multiply_add(c.cz, z_lo + z_hi, sum);
+}
+
+// What stands beyond a wall: a T + b of the cell at the wall. (a, b) hold the kind of wall, its value and the
+// mesh width; physics/walls.hpp has the table.
+template <class T>
+ISOTHERM_HOST_DEVICE T wall_ghost(T a, T b, T centre) {
+  return fused_multiply_add(a, centre, b);
+}
+
+}  // namespace isotherm

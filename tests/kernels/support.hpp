@@ -1,0 +1,170 @@
+// What the tests of rows share: seeded fields, their way to a device and back, every row as a named case.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/device.hpp"
+#include "grid/field.hpp"
+#include "kernels/host/rows.hpp"
+
+namespace isotherm::test {
+
+// The device of a backend; null where this machine has none.
+inline std::unique_ptr<Device> device_of(Backend backend) {
+  if (backend == Backend::host) return make_host_device();
+  return find_cuda_devices().devices.empty() ? nullptr : make_cuda_device(0);
+}
+
+template <class T>
+T* begin(Field<T>& field) {
+  return static_cast<T*>(field.data());
+}
+template <class T>
+std::size_t elements(const Field<T>& field) {
+  return field.bytes() / sizeof(T);
+}
+
+// A field in host memory whose every element, padding too, is `value`.
+template <class T>
+Field<T> filled(Device& host, Int3 extent, int ghosts, T value) {
+  Field<T> field(host, extent, ghosts);
+  std::fill_n(begin(field), elements(field), value);
+  return field;
+}
+
+// ... or a random number in [-1, 1), with full mantissas.
+template <class T>
+Field<T> random_field(Device& host, Int3 extent, int ghosts, std::uint64_t seed) {
+  Field<T> field(host, extent, ghosts);
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<T> uniform(-1, 1);
+  std::generate_n(begin(field), elements(field), [&] { return uniform(random); });
+  return field;
+}
+
+template <class T>
+Field<T> to_device(Device& device, const Field<T>& host) {
+  const FieldView<const T> view = host.view();
+  Field<T> copy(device, view.extent, view.ghosts);
+  device.copy(copy.data(), host.data(), host.bytes(), {});
+  device.synchronize(Stream{});
+  return copy;
+}
+
+template <class T>
+Field<T> to_host(Device& device, Device& host, const Field<T>& field) {
+  const FieldView<const T> view = field.view();
+  Field<T> copy(host, view.extent, view.ghosts);
+  device.copy(copy.data(), field.data(), field.bytes(), {});
+  device.synchronize(Stream{});
+  return copy;
+}
+
+template <class T>
+bool same_bits(T a, T b) {
+  return std::memcmp(&a, &b, sizeof(T)) == 0;
+}
+
+// Bit for bit over every padded cell; the first few differences are named.
+template <class T>
+void expect_same(FieldView<const T> expected, FieldView<const T> found) {
+  ASSERT_EQ(expected.extent, found.extent);
+  int reported = 0;
+  const Box box = expected.padded();
+  for (Index z = box.lo.z; z < box.hi.z; ++z) {
+    for (Index y = box.lo.y; y < box.hi.y; ++y) {
+      for (Index x = box.lo.x; x < box.hi.x; ++x) {
+        if (same_bits(expected(x, y, z), found(x, y, z)) || ++reported > 5) continue;
+        ADD_FAILURE() << "cell (" << x << ", " << y << ", " << z << "): expected " << expected(x, y, z)
+                      << ", found " << found(x, y, z);
+      }
+    }
+  }
+  EXPECT_EQ(reported, 0) << "cells differ";
+}
+
+inline std::string text(Int3 n) {
+  return fmt::format("{}x{}x{}", n.x, n.y, n.z);
+}
+inline std::string text(Box box) {
+  return fmt::format("[{}, {})", text(box.lo), text(box.hi));
+}
+
+// Grids of one cell, thin ones, odd ones, just below and above the width of a vector.
+inline const std::vector<Int3> shapes = {{1, 1, 1},  {1, 9, 7},  {9, 1, 7},   {9, 7, 1},    {1, 1, 40},
+                                         {40, 1, 1}, {15, 3, 2}, {16, 3, 2},  {17, 23, 31}, {33, 5, 4},
+                                         {64, 4, 3}, {65, 2, 5}, {127, 6, 3}, {40, 40, 40}};
+
+inline const std::vector<std::string_view> precisions = {"fp32", "fp64"};
+
+// Calls body(T{}) for the precision of that name.
+template <class Body>
+void for_precision(std::string_view precision, const Body& body) {
+  precision == "fp32" ? body(float{}) : body(double{});
+}
+
+// The tag of a host instruction set by its name, as a value: body(host::V4{}).
+template <class Body>
+void for_instruction_set(std::string_view name, const Body& body) {
+#if defined(__x86_64__)
+  if (name == "v3") return body(host::V3{});
+  if (name == "v4") return body(host::V4{});
+#endif
+  body(host::Baseline{});
+}
+
+inline std::vector<std::string_view> instruction_sets() {
+  std::vector<std::string_view> names;
+  for (InstructionSet set : {InstructionSet::baseline, InstructionSet::v3, InstructionSet::v4}) {
+    if (cpu_has(set)) names.push_back(name(set));
+  }
+  return names;
+}
+
+// One row of a table on one precision; host rows once more for each instruction set of this processor.
+struct RowCase {
+  std::string_view row, precision;
+  Backend backend;
+  std::string_view instruction_set;  // empty: as the table has it
+
+  std::string label() const {
+    return fmt::format("{}_{}{}{}", row, precision, instruction_set.empty() ? "" : "_", instruction_set);
+  }
+  friend std::ostream& operator<<(std::ostream& out, const RowCase& c) { return out << c.label(); }
+};
+inline std::string label_of(const testing::TestParamInfo<RowCase>& info) {
+  return info.param.label();
+}
+
+// `Table` is a callable that gives the rows: the names are the same for both precisions.
+template <class Rows>
+std::vector<RowCase> cases_of(const Rows& rows, Backend backend) {
+  std::vector<RowCase> cases;
+  for (const auto& row : rows) {
+    if (row.backend != backend) continue;
+    for (std::string_view precision : precisions) {
+      cases.push_back({row.name, precision, backend, ""});
+      if (backend != Backend::host) continue;
+      for (std::string_view set : instruction_sets()) cases.push_back({row.name, precision, backend, set});
+    }
+  }
+  return cases;
+}
+
+// The row of that name in a table.
+template <class Rows>
+const auto& row_named(const Rows& rows, std::string_view name) {
+  return *std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return row.name == name; });
+}
+
+}  // namespace isotherm::test

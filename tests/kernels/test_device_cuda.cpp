@@ -1,0 +1,166 @@
+// The CUDA device: what it says where there is none, memory, copies, order and errors.
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/device.hpp"
+#include "core/error.hpp"
+#include "tests/kernels/cuda_fixture.hpp"
+
+namespace isotherm {
+namespace {
+
+constexpr std::size_t mebibyte = std::size_t{1} << 20;
+
+// The Error that `work` throws; a failure of the test when it throws none.
+template <class Work>
+Error error_of(Work work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error;
+  }
+  ADD_FAILURE() << "no Error was thrown";
+  return Error(ExitCode::done, "");
+}
+
+std::vector<std::uint32_t> counted(std::size_t n, std::uint32_t from) {
+  std::vector<std::uint32_t> values(n);
+  std::iota(values.begin(), values.end(), from);
+  return values;
+}
+
+TEST(DeviceSearch, SaysWhyThereIsNone) {
+  const CudaDevices found = find_cuda_devices();
+  EXPECT_EQ(found.devices.empty(), !found.why_none.empty()) << found.why_none;
+}
+
+TEST(DeviceSearch, RefusesDevicesThatAreNotThere) {
+  for (const int index : {-1, 1000}) {
+    const Error error = error_of([&] { make_cuda_device(index); });
+    EXPECT_EQ(error.code(), ExitCode::unavailable);
+    EXPECT_NE(std::string(error.what()).find("no CUDA device"), std::string::npos) << error.what();
+  }
+}
+
+using DeviceCuda = CudaTest;
+
+TEST_F(DeviceCuda, SaysWhatItIs) {
+  const DeviceInfo info = device->info();
+  EXPECT_EQ(device->backend(), Backend::cuda);
+  EXPECT_EQ(info.backend, Backend::cuda);
+  EXPECT_EQ(info.index, 0);
+  EXPECT_FALSE(info.name.empty());
+  EXPECT_EQ(info.uuid.size(), std::string("GPU-01234567-0123-0123-0123-0123456789ab").size()) << info.uuid;
+  EXPECT_NE(info.detail.find("compute capability"), std::string::npos) << info.detail;
+}
+
+TEST_F(DeviceCuda, MemoryShrinksByWhatIsAllocated) {
+  const MemoryInfo before = device->memory();
+  const Buffer buffer(*device, 256 * mebibyte);
+  const MemoryInfo after = device->memory();
+  EXPECT_EQ(after.total_bytes, before.total_bytes);
+  EXPECT_LE(before.free_bytes, before.total_bytes);
+  EXPECT_LE(after.free_bytes + 128 * mebibyte, before.free_bytes);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % 128, 0u);
+}
+
+TEST_F(DeviceCuda, AllocationThatDoesNotFitNamesBothFigures) {
+  for (const Memory kind : {Memory::device, Memory::staging}) {
+    const std::size_t asked = std::size_t{1} << 50;
+    const Error error = error_of([&] { device->allocate(asked, kind); });
+    const std::string text = error.what();
+    EXPECT_EQ(error.code(), ExitCode::memory) << text;
+    EXPECT_NE(text.find(std::to_string(asked) + " bytes"), std::string::npos) << text;
+    EXPECT_NE(text.find(" bytes are free"), std::string::npos) << text;
+    EXPECT_EQ(text.find("(0 bytes"), std::string::npos) << text;
+    // The error is gone with the throw: the next call must not report it again.
+    EXPECT_NO_THROW(Buffer(*device, mebibyte, kind));
+    EXPECT_NO_THROW(device->synchronize(Stream{}));
+  }
+}
+
+TEST_F(DeviceCuda, CopiesRoundTripThroughEveryKindOfMemory) {
+  const std::vector<std::uint32_t> sent = counted(mebibyte + 3, 7);
+  const std::size_t bytes = sent.size() * sizeof(sent[0]);
+  const Buffer staging(*device, bytes, Memory::staging), first(*device, bytes), second(*device, bytes);
+  std::vector<std::uint32_t> received(sent.size());
+  const auto stream = own_stream(*device, Priority::normal);
+  device->copy(staging.data(), sent.data(), bytes, stream);     // pageable to pinned
+  device->copy(first.data(), staging.data(), bytes, stream);    // pinned to device
+  device->copy(second.data(), first.data(), bytes, stream);     // device to device
+  device->copy(received.data(), second.data(), bytes, stream);  // device to pageable
+  device->synchronize(stream);
+  EXPECT_EQ(received, sent);
+}
+
+// The second stream reads what the first writes last, after copies that take far longer than a launch:
+// without the event it would read the old values.
+TEST_F(DeviceCuda, EventsOrderStreams) {
+  const std::size_t bytes = 512 * mebibyte;
+  const Buffer a(*device, bytes), b(*device, bytes), small(*device, 4096);
+  const Buffer before(*device, 4096, Memory::staging), after(*device, 4096, Memory::staging);
+  const Buffer result(*device, 4096, Memory::staging);
+  for (int i = 0; i < 1024; ++i) {
+    before.as<std::uint32_t>()[i] = 1;
+    after.as<std::uint32_t>()[i] = 2;
+    result.as<std::uint32_t>()[i] = 0;
+  }
+  const auto writer = own_stream(*device, Priority::normal);
+  const auto reader = own_stream(*device, Priority::high);
+  const auto written = own_event(*device);
+  device->copy(small.data(), before.data(), 4096, writer);
+  device->synchronize(writer);
+
+  for (int i = 0; i < 16; ++i) device->copy(b.data(), a.data(), bytes, writer);
+  device->copy(small.data(), after.data(), 4096, writer);
+  device->record(written, writer);
+  device->wait(reader, written);
+  device->copy(result.data(), small.data(), 4096, reader);
+  device->synchronize(reader);  // not the writer: its end follows from the event
+  EXPECT_EQ(result.as<std::uint32_t>()[0], 2u);
+  EXPECT_EQ(result.as<std::uint32_t>()[1023], 2u);
+  device->synchronize(written);
+}
+
+TEST_F(DeviceCuda, FailedCallsAreErrorsAndLeaveTheDeviceUsable) {
+  const Buffer buffer(*device, 4096);
+  std::vector<char> host(4096);
+  const Error error = error_of([&] {
+    device->copy(nullptr, buffer.data(), 4096, Stream{});
+    device->synchronize(Stream{});
+  });
+  EXPECT_EQ(error.code(), ExitCode::internal);
+  EXPECT_NE(std::string(error.what()).find("CUDA device 0: cudaMemcpyAsync failed"), std::string::npos)
+      << error.what();
+  EXPECT_NO_THROW(device->copy(host.data(), buffer.data(), 4096, Stream{}));
+  EXPECT_NO_THROW(device->synchronize(Stream{}));
+}
+
+// A new thread has device 0 as its current one, whatever the first thread did.
+TEST_F(DeviceCuda, DevicesWorkFromAnyThreadAndSideBySide) {
+  const int count = static_cast<int>(find_cuda_devices().devices.size());
+  std::vector<std::unique_ptr<Device>> devices;
+  for (int i = 0; i < count; ++i) devices.push_back(make_cuda_device(i));
+  std::vector<std::vector<std::uint32_t>> received(devices.size(), std::vector<std::uint32_t>(mebibyte));
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    threads.emplace_back([&, i] {
+      const std::vector<std::uint32_t> sent = counted(mebibyte, static_cast<std::uint32_t>(i));
+      const Buffer buffer(*devices[i], 4 * mebibyte);
+      const auto stream = own_stream(*devices[i], Priority::normal);
+      devices[i]->copy(buffer.data(), sent.data(), 4 * mebibyte, stream);
+      devices[i]->copy(received[i].data(), buffer.data(), 4 * mebibyte, stream);
+      devices[i]->synchronize(stream);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    EXPECT_EQ(received[i], counted(mebibyte, static_cast<std::uint32_t>(i))) << "device " << i;
+  }
+}
+
+}  // namespace
+}  // namespace isotherm

@@ -1,0 +1,225 @@
+// Packing, unpacking, copies within a field, ghosts beyond walls, filling: on every backend.
+#include "kernels/face_copy.hpp"
+
+#include <cmath>
+
+#include "support.hpp"
+
+namespace isotherm::test {
+namespace {
+
+// A backend, or the host with one instruction set, and a precision.
+std::vector<RowCase> backend_cases(Backend backend) {
+  struct Name {
+    std::string_view name;
+    Backend backend;
+  };
+  return cases_of(std::vector<Name>{{backend == Backend::host ? "host" : "cuda", backend}}, backend);
+}
+
+template <class T>
+FaceCopy<T> face_copy_of(const RowCase& c) {
+  FaceCopy<T> copy = face_copy<T>(c.backend);
+  if (c.instruction_set.empty()) return copy;
+  for_instruction_set(c.instruction_set, [&](auto isa) { copy = host::FaceCopyRows<decltype(isa), T>::row; });
+  return copy;
+}
+
+// Every cell holds its own number, so that a cell out of place is seen.
+template <class T>
+Field<T> numbered(Device& host, Int3 extent, int ghosts) {
+  Field<T> field(host, extent, ghosts);
+  for (std::size_t i = 0; i < elements(field); ++i) begin(field)[i] = static_cast<T>(i);
+  return field;
+}
+
+template <class Body>
+void for_each_cell(Box box, const Body& body) {
+  for (Index z = box.lo.z; z < box.hi.z; ++z) {
+    for (Index y = box.lo.y; y < box.hi.y; ++y) {
+      for (Index x = box.lo.x; x < box.hi.x; ++x) body(Int3{x, y, z});
+    }
+  }
+}
+
+class FaceCopyOf : public testing::TestWithParam<RowCase> {
+ protected:
+  void SetUp() override {
+    device_ = device_of(GetParam().backend);
+    if (!device_) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
+  }
+  std::unique_ptr<Device> host_ = make_host_device(), device_;
+};
+
+// Slabs at the six faces, an edge, a corner, all of the padded block.
+std::vector<Box> boxes_of(Int3 n, int g) {
+  const Box padded{{-g, -g, -g}, {n.x + g, n.y + g, n.z + g}};
+  std::vector<Box> boxes = {padded, {{0, 0, 0}, n}, {{-g, -g, 0}, {0, 0, n.z}}, {{-g, -g, -g}, {0, 0, 0}}};
+  for (int axis = 0; axis < 3; ++axis) {
+    Box low = padded, high = padded;
+    low.hi[axis] = 0;
+    high.lo[axis] = n[axis];
+    boxes.push_back(low);
+    boxes.push_back(high);
+  }
+  return boxes;
+}
+
+TEST_P(FaceCopyOf, PacksXFastestAndUnpacksWhatItPacked) {
+  for_precision(GetParam().precision, [&](auto zero) {
+    using T = decltype(zero);
+    const FaceCopy<T> copy = face_copy_of<T>(GetParam());
+    for (Int3 n : {Int3{1, 1, 1}, Int3{17, 5, 3}, Int3{3, 17, 29}, Int3{64, 40, 33}}) {
+      for (int g : {1, 2, 4}) {
+        const Field<T> field = to_device(*device_, numbered<T>(*host_, n, g));
+        const Field<T> numbers = numbered<T>(*host_, n, g);
+        for (const Box& box : boxes_of(n, g)) {
+          SCOPED_TRACE(text(n) + " ghosts " + std::to_string(g) + " box " + text(box));
+          const auto cells = static_cast<std::size_t>(box.cells());
+          const Buffer dense(*device_, cells * sizeof(T));
+          copy.pack(field.view(), box, dense.template as<T>(), {});
+          std::vector<T> packed(cells);
+          device_->copy(packed.data(), dense.data(), dense.bytes(), {});
+          device_->synchronize(Stream{});
+          std::size_t i = 0;
+          Field<T> expected = filled<T>(*host_, n, g, T(-1));
+          for_each_cell(box, [&](Int3 c) {
+            EXPECT_EQ(packed[i++], numbers.view()(c));
+            expected.view()(c) = numbers.view()(c);
+          });
+          Field<T> target = to_device(*device_, filled<T>(*host_, n, g, T(-1)));
+          copy.unpack(dense.template as<T>(), target.view(), box, {});
+          const Field<T> found = to_host(*device_, *host_, target);
+          expect_same<T>(std::as_const(expected).view(), found.view());
+        }
+      }
+    }
+  });
+}
+
+TEST_P(FaceCopyOf, CopiesABoxWithinTheField) {
+  for_precision(GetParam().precision, [&](auto zero) {
+    using T = decltype(zero);
+    const Int3 n{19, 11, 7};
+    for (int g : {1, 2, 4}) {
+      for (int axis = 0; axis < 3; ++axis) {
+        Box from{{-g, -g, -g}, {n.x + g, n.y + g, n.z + g}};
+        from.lo[axis] = n[axis] - g;
+        from.hi[axis] = n[axis];
+        Int3 shift;
+        shift[axis] = -n[axis];
+        const Box to = from.shifted(shift);
+        Field<T> field = to_device(*device_, numbered<T>(*host_, n, g));
+        face_copy_of<T>(GetParam()).copy_within(field.view(), from, to, {});
+        Field<T> expected = numbered<T>(*host_, n, g);
+        for_each_cell(to, [&](Int3 c) { expected.view()(c) = expected.view()(c - shift); });
+        const Field<T> found = to_host(*device_, *host_, field);
+        expect_same<T>(std::as_const(expected).view(), found.view());
+      }
+    }
+  });
+}
+
+// b of a wall over the face and its ghosts, in memory of the device; tangential extents n and m.
+template <class T>
+struct FaceValues {
+  FaceValues(Device& device, Index n, Index m, int ghosts, std::uint64_t seed)
+      : pitch(n + 2 * ghosts), values(static_cast<std::size_t>(pitch * (m + 2 * ghosts))) {
+    std::mt19937_64 random(seed);
+    for (T& value : values) value = static_cast<T>(static_cast<double>(random() % 1000) / 7);
+    buffer = Buffer(device, values.size() * sizeof(T));
+    device.copy(buffer.data(), values.data(), buffer.bytes(), {});
+    device.synchronize(Stream{});
+    origin = ghosts + ghosts * pitch;
+  }
+  Index pitch, origin = 0;
+  std::vector<T> values;
+  Buffer buffer;
+};
+
+// Walls on the faces whose bit is set in `mask`; the odd ones have a field of b.
+template <class T>
+void check_walls(const FaceCopy<T>& copy, Device& device, Device& host, Int3 n, int ghosts, int extend,
+                 unsigned mask) {
+  Walls<T> walls, on_host;
+  std::vector<FaceValues<T>> values;
+  values.reserve(face_count);
+  for (int f = 0; f < face_count; ++f) {
+    const int axis = f / 2;
+    Wall<T> wall{(mask >> f & 1) != 0, T(-1) + T(f) / 7, T(300 + f) / 3, nullptr, 0};
+    values.emplace_back(device, axis == 0 ? n.y : n.x, axis == 2 ? n.y : n.z, ghosts, f + 1);
+    on_host.faces[f] = walls.faces[f] = wall;
+    if (f % 2 == 0) continue;
+    walls.faces[f].pitch = on_host.faces[f].pitch = values.back().pitch;
+    walls.faces[f].b_field = values.back().buffer.template as<T>() + values.back().origin;
+    on_host.faces[f].b_field = values.back().values.data() + values.back().origin;
+  }
+  Field<T> field = to_device(device, random_field<T>(host, n, ghosts, 21));
+  copy.fill_walls(field.view(), walls, extend, {});
+  const Field<T> found = to_host(device, host, field);
+
+  Field<T> expected = random_field<T>(host, n, ghosts, 21);
+  for_each_cell(expected.view().padded(), [&](Int3 c) {
+    int wall_axis = -1;
+    for (int axis = 0; axis < 3; ++axis) {
+      const bool beyond_low = c[axis] < 0, beyond_high = c[axis] >= n[axis];
+      if (!beyond_low && !beyond_high) continue;
+      const bool is_wall = on_host.faces[2 * axis + beyond_high].is_wall;
+      const Index depth = beyond_low ? -c[axis] : c[axis] - n[axis] + 1;
+      if (is_wall && depth == 1 && wall_axis == -1) {
+        wall_axis = axis;
+      } else if (is_wall || depth > extend) {
+        return;  // beyond two walls, or further than asked
+      }
+    }
+    if (wall_axis < 0) return;
+    const bool high = c[wall_axis] > 0;
+    const Wall<T>& wall = on_host.faces[2 * wall_axis + high];
+    Int3 inside = c;
+    inside[wall_axis] += high ? -1 : 1;
+    const T b = wall_axis == 0   ? wall.b_at(c.y, c.z)
+                : wall_axis == 1 ? wall.b_at(c.x, c.z)
+                                 : wall.b_at(c.x, c.y);
+    expected.view()(c) = std::fma(wall.a, expected.view()(inside), b);
+  });
+  expect_same<T>(std::as_const(expected).view(), found.view());
+}
+
+TEST_P(FaceCopyOf, FillsTheGhostsBeyondWallsAndNoOthers) {
+  for_precision(GetParam().precision, [&](auto zero) {
+    using T = decltype(zero);
+    for (Int3 n : {Int3{1, 1, 1}, Int3{17, 5, 3}, Int3{2, 9, 33}, Int3{130, 129, 2}}) {
+      for (int ghosts : {1, 3}) {
+        for (int extend : {0, ghosts - 1}) {
+          for (unsigned mask : {0u, 1u, 2u, 4u, 8u, 16u, 32u, 0b110100u, 0b101001u, 0b111111u}) {
+            SCOPED_TRACE(text(n) + " ghosts " + std::to_string(ghosts) + " extend " + std::to_string(extend) +
+                         " walls " + std::to_string(mask));
+            check_walls<T>(face_copy_of<T>(GetParam()), *device_, *host_, n, ghosts, extend, mask);
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST_P(FaceCopyOf, FillsEveryPaddedCell) {
+  for_precision(GetParam().precision, [&](auto zero) {
+    using T = decltype(zero);
+    for (Int3 n : {Int3{1, 1, 1}, Int3{17, 5, 3}, Int3{40, 37, 41}, Int3{200, 1, 90}}) {
+      for (int g : {1, 4}) {
+        SCOPED_TRACE(text(n));
+        Field<T> field = to_device(*device_, filled<T>(*host_, n, g, T(-1)));
+        face_copy_of<T>(GetParam()).fill(field.view(), T(293.15), {});
+        const Field<T> expected = filled<T>(*host_, n, g, T(293.15));
+        const Field<T> found = to_host(*device_, *host_, field);
+        expect_same<T>(expected.view(), found.view());
+      }
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Host, FaceCopyOf, testing::ValuesIn(backend_cases(Backend::host)), label_of);
+INSTANTIATE_TEST_SUITE_P(Cuda, FaceCopyOf, testing::ValuesIn(backend_cases(Backend::cuda)), label_of);
+
+}  // namespace
+}  // namespace isotherm::test

@@ -1,0 +1,132 @@
+// The tables themselves, the instruction sets, the split among threads, the measured roof.
+#include <set>
+
+#include "core/error.hpp"
+#include "kernels/bandwidth.hpp"
+#include "kernels/host/partition.hpp"
+#include "kernels/reduction.hpp"
+#include "kernels/stencil.hpp"
+#include "support.hpp"
+
+namespace isotherm::test {
+namespace {
+
+template <class Rows>
+void check_table(const Rows& rows) {
+  std::set<std::string_view> names;
+  for (const auto& row : rows) {
+    EXPECT_TRUE(names.insert(row.name).second) << row.name << " stands twice";
+    EXPECT_FALSE(row.remark.empty()) << row.name;
+    EXPECT_EQ(row.launch != nullptr, row.backend == Backend::host || cuda_compiled()) << row.name;
+  }
+}
+
+TEST(Registry, RowsHaveUniqueNamesAndLaunchWhereCompiled) {
+  check_table(stencil_kernels<float>());
+  check_table(stencil_kernels<double>());
+  check_table(reduction_kernels<float>());
+  check_table(reduction_kernels<double>());
+}
+
+TEST(Registry, BothPrecisionsHaveTheSameRows) {
+  const auto single = stencil_kernels<float>();
+  const auto twice = stencil_kernels<double>();
+  ASSERT_EQ(single.size(), twice.size());
+  for (std::size_t i = 0; i < single.size(); ++i) {
+    EXPECT_EQ(single[i].name, twice[i].name);
+    EXPECT_EQ(single[i].max_depth, twice[i].max_depth);
+  }
+}
+
+TEST(InstructionSet, IsTheBestOrTheOneWishedFor) {
+  EXPECT_EQ(choose_instruction_set(nullptr), choose_instruction_set(""));
+  EXPECT_EQ(name(choose_instruction_set(nullptr)), instruction_sets().back());
+  EXPECT_EQ(choose_instruction_set("baseline"), InstructionSet::baseline);
+  for (InstructionSet set : {InstructionSet::v3, InstructionSet::v4}) {
+    const std::string wish(name(set));
+    if (cpu_has(set)) {
+      EXPECT_EQ(choose_instruction_set(wish.c_str()), set);
+    } else {
+      EXPECT_THROW(choose_instruction_set(wish.c_str()), Error);
+    }
+  }
+}
+
+TEST(InstructionSet, RefusesAnUnknownOne) {
+  try {
+    choose_instruction_set("avx9");
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::unavailable);
+    EXPECT_STREQ(
+        error.what(),
+        "ISOTHERM_ISA=avx9 is not known (it names no instruction set of the host rows); use baseline, v3 "
+        "or v4, or unset it");
+  }
+}
+
+TEST(Partition, GivesEveryRowToOneThreadAndLoadsThemEvenly) {
+  for (Int3 n :
+       {Int3{5, 1, 1}, Int3{5, 7, 3}, Int3{5, 1, 100}, Int3{5, 100, 1}, Int3{5, 100, 100}, Int3{5, 65, 65}}) {
+    const Box whole{{-1, 2, 3}, {4, 2 + n.y, 3 + n.z}};
+    for (int threads : {1, 2, 3, 4, 7, 16, 64}) {
+      std::vector<int> owners(static_cast<std::size_t>(n.y * n.z), 0);
+      Index largest = 0;
+      for (int t = 0; t < threads; ++t) {
+        const Box mine = host::share(whole, t, threads);
+        largest = std::max(largest, mine.cells() / n.x);
+        for (Index z = mine.lo.z; z < mine.hi.z; ++z) {
+          for (Index y = mine.lo.y; y < mine.hi.y; ++y)
+            ++owners[static_cast<std::size_t>((z - 3) * n.y + y - 2)];
+        }
+        if (!mine.empty()) {
+          EXPECT_EQ(mine.lo.x, -1);
+          EXPECT_EQ(mine.hi.x, 4);
+        }
+      }
+      EXPECT_EQ(std::count(owners.begin(), owners.end(), 1), static_cast<std::ptrdiff_t>(owners.size()))
+          << text(n) << " on " << threads;
+      const double even = static_cast<double>(n.y * n.z) / threads;
+      if (even >= 100) {
+        EXPECT_LE(static_cast<double>(largest), 1.25 * even) << text(n) << " on " << threads;
+      }
+    }
+  }
+}
+
+void expect_a_plausible_roof(Device& device) {
+  const double bandwidth = measure_copy_bandwidth(device, std::size_t{64} << 20);
+  EXPECT_GT(bandwidth, 1e8);   // slower than any memory of this century
+  EXPECT_LT(bandwidth, 1e14);  // faster than any
+}
+
+TEST(Bandwidth, IsMeasuredOnTheHost) {
+  expect_a_plausible_roof(*make_host_device());
+}
+TEST(Bandwidth, IsMeasuredOnCuda) {
+  const auto device = device_of(Backend::cuda);
+  if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
+  expect_a_plausible_roof(*device);
+}
+
+TEST(Bandwidth, CopiesEveryElement) {
+  const auto host = make_host_device();
+  for (std::size_t count : {1u, 7u, 8u, 1000u, 100003u}) {
+    const Buffer from(*host, (count + 1) * sizeof(double)), to(*host, (count + 1) * sizeof(double));
+    for (std::size_t i = 0; i <= count; ++i) {
+      from.as<double>()[i] = static_cast<double>(i);
+      to.as<double>()[i] = -1;
+    }
+    for (std::string_view set : instruction_sets()) {
+      for_instruction_set(set, [&](auto isa) {
+        host::Copy<decltype(isa)>::run(to.as<double>(), from.as<double>(), count);
+        EXPECT_TRUE(std::equal(to.as<double>(), to.as<double>() + count, from.as<double>()));
+        EXPECT_EQ(to.as<double>()[count], -1);
+        host::Copy<decltype(isa)>::fill(to.as<double>(), count, -1.0);
+      });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace isotherm::test

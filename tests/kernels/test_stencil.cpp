@@ -1,0 +1,243 @@
+// Every stencil row gives the bits of the formula, cell by cell, and writes nothing outside its region.
+#include <omp.h>
+
+#include <cmath>
+#include <vector>
+
+#include "kernels/stencil.hpp"
+#include "support.hpp"
+
+namespace isotherm::test {
+namespace {
+
+template <class T>
+using Launch = void (*)(const SweepArgs<T>&, int, Stream);
+
+template <class T>
+Launch<T> launch_of(const RowCase& c) {
+  Launch<T> launch = row_named(stencil_kernels<T>(), c.row).launch;
+  if (c.instruction_set.empty()) return launch;
+  for_instruction_set(c.instruction_set, [&](auto isa) {
+    using Isa = decltype(isa);
+    launch =
+        c.row == "reference" ? &host::StencilReference<Isa, T>::launch : &host::StencilOpenmp<Isa, T>::launch;
+  });
+  return launch;
+}
+
+// Values that no compiler folds and whose products are inexact.
+template <class T>
+Coefficients<T> coefficients() {
+  return {T(0.37), T(0.11), T(0.13), T(0.075)};
+}
+
+// The formula again, in std::fma, on one cell.
+template <class T>
+T by_hand(const Coefficients<T>& c, FieldView<const T> in, T s, Index x, Index y, Index z) {
+  T sum = std::fma(c.c0, in(x, y, z), s);
+  sum = std::fma(c.cx, in(x - 1, y, z) + in(x + 1, y, z), sum);
+  sum = std::fma(c.cy, in(x, y - 1, z) + in(x, y + 1, z), sum);
+  return std::fma(c.cz, in(x, y, z - 1) + in(x, y, z + 1), sum);
+}
+
+// The whole block, its interior, six shells one cell thick, and some odd boxes.
+std::vector<Box> regions_of(Int3 n) {
+  const Box whole{{0, 0, 0}, n};
+  std::vector<Box> regions = {whole, {{1, 1, 1}, {n.x - 1, n.y - 1, n.z - 1}}, {{0, 0, 0}, {0, 0, 0}}};
+  for (int axis = 0; axis < 3; ++axis) {
+    Box low = whole, high = whole;
+    low.hi[axis] = 1;
+    high.lo[axis] = n[axis] - 1;
+    regions.push_back(low);
+    regions.push_back(high);
+  }
+  regions.push_back({{n.x / 3, n.y / 4, n.z / 2}, {n.x - n.x / 5, n.y, n.z - n.z / 4}});
+  return regions;
+}
+
+template <class T>
+void check(Launch<T> launch, Device& device, Int3 shape, int ghosts, bool has_source) {
+  const auto host = make_host_device();
+  const Field<T> in = random_field<T>(*host, shape, ghosts, 17);
+  const Field<T> source = random_field<T>(*host, shape, ghosts, 18);
+  const T poison = T(-12345);
+  const Field<T> in_there = to_device(device, in), source_there = to_device(device, source);
+  for (const Box& region : regions_of(shape)) {
+    SCOPED_TRACE("region " + text(region));
+    Field<T> expected = filled(*host, shape, ghosts, poison);
+    for (Index z = region.lo.z; z < region.hi.z; ++z) {
+      for (Index y = region.lo.y; y < region.hi.y; ++y) {
+        for (Index x = region.lo.x; x < region.hi.x; ++x) {
+          const T s = has_source ? source.view()(x, y, z) : T(0);
+          expected.view()(x, y, z) = by_hand(coefficients<T>(), in.view(), s, x, y, z);
+        }
+      }
+    }
+    Field<T> out = to_device(device, filled(*host, shape, ghosts, poison));
+    const FieldView<const T> no_source;
+    launch({in_there.view(),
+            out.view(),
+            region,
+            coefficients<T>(),
+            {},
+            has_source ? source_there.view() : no_source},
+           1, {});
+    const Field<T> found = to_host(device, *host, out);
+    expect_same<T>(std::as_const(expected).view(), found.view());
+  }
+}
+
+class StencilRow : public testing::TestWithParam<RowCase> {};
+
+TEST_P(StencilRow, HasTheBitsOfTheFormula) {
+  const auto device = device_of(GetParam().backend);
+  if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
+  for_precision(GetParam().precision, [&](auto zero) {
+    using T = decltype(zero);
+    for (Int3 shape : shapes) {
+      for (int ghosts : {1, 3}) {
+        for (bool has_source : {false, true}) {
+          SCOPED_TRACE(text(shape) + ", ghosts " + std::to_string(ghosts) + (has_source ? ", source" : ""));
+          check<T>(launch_of<T>(GetParam()), *device, shape, ghosts, has_source);
+        }
+      }
+    }
+  });
+}
+
+// Walls on all faces, of every value another; x_min's b is a field.
+template <class T>
+struct WalledBlock {
+  Walls<T> walls;
+  Buffer b_field;
+
+  WalledBlock(Device& device, Int3 shape, int ghosts) {
+    for (int f = 0; f < face_count; ++f)
+      walls.faces[f] = {true, T(0.9) - T(0.3) * T(f), T(f) + T(0.1), nullptr, 0};
+    const Index pitch = shape.y + 2 * ghosts, cells = pitch * (shape.z + 2 * ghosts);
+    std::vector<T> b(static_cast<std::size_t>(cells));
+    for (std::size_t i = 0; i < b.size(); ++i) b[i] = T(0.01) * T(i % 101);
+    b_field = Buffer(device, b.size() * sizeof(T));
+    device.copy(b_field.data(), b.data(), b_field.bytes(), {});
+    device.synchronize(Stream{});
+    Wall<T>& wall = walls.faces[0];
+    wall.b_field = b_field.as<T>() + ghosts * (1 + pitch);
+    wall.pitch = pitch;
+  }
+  T b(int f, Index y, Index z) const {
+    return f == 0 ? T(0.01) * T((wall_index(y, z)) % 101) : walls.faces[f].b;
+  }
+  std::size_t wall_index(Index y, Index z) const {
+    const Index pitch = walls.faces[0].pitch, ghosts = offset() / (1 + pitch);
+    return static_cast<std::size_t>((y + ghosts) + (z + ghosts) * pitch);
+  }
+  Index offset() const { return walls.faces[0].b_field - b_field.as<T>(); }
+};
+
+// Rows that apply walls across x themselves do not look at those ghosts, which nobody fills for them.
+TEST_P(StencilRow, AppliesItsOwnWallsOrFindsThemInTheGhosts) {
+  const auto device = device_of(GetParam().backend);
+  if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
+  for_precision(GetParam().precision, [&](auto zero) {
+    using T = decltype(zero);
+    const StencilKernel<T>& row = row_named(stencil_kernels<T>(), GetParam().row);
+    ASSERT_FALSE(row.own_walls[1] || row.own_walls[2]) << "this test knows own walls across x only";
+    const auto host = make_host_device();
+    for (Int3 shape : shapes) {
+      SCOPED_TRACE(text(shape));
+      const int ghosts = 2;
+      const WalledBlock<T> block(*device, shape, ghosts);
+      Field<T> in = random_field<T>(*host, shape, ghosts, 19);
+      Field<T> ruled = to_device(*host, in);
+      for (Index z = 0; z < shape.z && row.own_walls[0]; ++z) {
+        for (Index y = 0; y < shape.y; ++y) {
+          const FieldView<T> v = ruled.view();
+          v(-1, y, z) = std::fma(block.walls.faces[0].a, v(0, y, z), block.b(0, y, z));
+          v(shape.x, y, z) = std::fma(block.walls.faces[1].a, v(shape.x - 1, y, z), block.b(1, y, z));
+        }
+      }
+      Field<T> expected = filled(*host, shape, ghosts, T(-7));
+      for (Index z = 0; z < shape.z; ++z) {
+        for (Index y = 0; y < shape.y; ++y) {
+          for (Index x = 0; x < shape.x; ++x) {
+            expected.view()(x, y, z) = by_hand<T>(coefficients<T>(), ruled.view(), T(0), x, y, z);
+          }
+        }
+      }
+      const Field<T> in_there = to_device(*device, in);
+      Field<T> out = to_device(*device, filled(*host, shape, ghosts, T(-7)));
+      launch_of<T>(GetParam())(
+          {in_there.view(), out.view(), {{0, 0, 0}, shape}, coefficients<T>(), block.walls, {}}, 1, {});
+      const Field<T> found = to_host(*device, *host, out);
+      expect_same<T>(std::as_const(expected).view(), found.view());
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Host, StencilRow,
+                         testing::ValuesIn(cases_of(stencil_kernels<double>(), Backend::host)), label_of);
+INSTANTIATE_TEST_SUITE_P(Cuda, StencilRow,
+                         testing::ValuesIn(cases_of(stencil_kernels<double>(), Backend::cuda)), label_of);
+
+// The row `openmp` in both kinds of store, whatever this machine's cache would choose, and its threads.
+class StencilOpenmpRow : public testing::TestWithParam<RowCase> {};
+
+TEST_P(StencilOpenmpRow, StoresAndThreadsLeaveTheBitsAlone) {
+  const int threads_before = omp_get_max_threads();
+  for_precision(GetParam().precision, [&](auto zero) {
+    using T = decltype(zero);
+    for_instruction_set(GetParam().instruction_set, [&](auto isa) {
+      using Row = host::StencilOpenmp<decltype(isa), T>;
+      const auto host = make_host_device();
+      for (int threads = 1; threads <= 4; ++threads) {
+        omp_set_num_threads(threads);
+        for (Int3 shape :
+             {Int3{17, 23, 31}, Int3{131, 17, 9}, Int3{67, 251, 1}, Int3{5000, 5, 3}, Int3{9, 1, 2003}}) {
+          for (bool has_source : {false, true}) {
+            SCOPED_TRACE(text(shape) + ", threads " + std::to_string(threads));
+            check<T>([](const SweepArgs<T>& a, int, Stream) { Row::sweep(a, host::Store::streaming); }, *host,
+                     shape, 1, has_source);
+            check<T>([](const SweepArgs<T>& a, int, Stream) { Row::sweep(a, host::Store::cached); }, *host,
+                     shape, 1, has_source);
+          }
+        }
+      }
+    });
+  });
+  omp_set_num_threads(threads_before);
+}
+
+std::vector<RowCase> openmp_cases() {
+  std::vector<RowCase> cases = cases_of(stencil_kernels<double>(), Backend::host);
+  std::erase_if(cases, [](const RowCase& c) { return c.row != "openmp" || c.instruction_set.empty(); });
+  return cases;
+}
+INSTANTIATE_TEST_SUITE_P(Host, StencilOpenmpRow, testing::ValuesIn(openmp_cases()), label_of);
+
+// Values at the edges of the number range go through every instruction set alike.
+TEST_P(StencilOpenmpRow, TreatsSpecialValuesAsTheReferenceDoes) {
+  for_precision(GetParam().precision, [&](auto zero) {
+    using T = decltype(zero);
+    using Limits = std::numeric_limits<T>;
+    const auto host = make_host_device();
+    const Int3 shape{67, 5, 4};
+    Field<T> in = random_field<T>(*host, shape, 1, 5);
+    const T special[] = {T(0),  -T(0),         Limits::infinity(),   -Limits::infinity(), Limits::quiet_NaN(),
+                         T(-1), Limits::max(), Limits::denorm_min(), Limits::min(),       Limits::lowest()};
+    for (std::size_t i = 0; i < elements(in); i += 7) begin(in)[i] = special[i / 7 % std::size(special)];
+    Field<T> expected = filled<T>(*host, shape, 1, 0), found = filled<T>(*host, shape, 1, 0);
+    SweepArgs<T> args{
+        std::as_const(in).view(), expected.view(), {{0, 0, 0}, shape}, coefficients<T>(), {}, {}};
+    row_named(stencil_kernels<T>(), "reference").launch(args, 1, {});
+    args.out = found.view();
+    launch_of<T>(GetParam())(args, 1, {});
+    for (std::size_t i = 0; i < elements(in); ++i) {
+      const T a = begin(expected)[i], b = begin(found)[i];
+      ASSERT_TRUE(same_bits(a, b) || (std::isnan(a) && std::isnan(b)))
+          << "element " << i << ": " << a << ", " << b;
+    }
+  });
+}
+
+}  // namespace
+}  // namespace isotherm::test
