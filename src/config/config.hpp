@@ -1,0 +1,150 @@
+// The whole deck as plain structs: what the user asked, with defaults. SI units, kelvin.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/box.hpp"
+#include "core/expression.hpp"
+
+namespace isotherm {
+
+using Vector3 = std::array<double, 3>;  // x, y, z
+
+enum class Precision { fp32, fp64 };
+
+struct GridConfig {
+  Int3 cells;                      // required
+  std::optional<Vector3> lengths;  // m; exactly one of lengths and spacing
+  std::optional<Vector3> spacing;  // m
+  Vector3 origin{0, 0, 0};         // m, the corner of the box
+};
+
+struct MaterialConfig {                 // what the problem needs of it is checked
+  std::optional<double> conductivity;   // W/(m K)
+  std::optional<double> density;        // kg/m^3
+  std::optional<double> heat_capacity;  // J/(kg K)
+  std::optional<double> diffusivity;    // m^2/s; instead of density and heat_capacity
+};
+
+enum class WallKind { temperature, flux, convection, insulated, periodic };
+struct WallConfig {
+  WallKind kind = WallKind::insulated;
+  Expression value;  // temperature: K; flux: W/m^2 into the body; convection: the ambient temperature, K
+  double coefficient = 0;  // convection: W/(m^2 K)
+};
+
+enum class Shape { constant, box, sphere, cylinder, gaussian, formula, dataset, exact };
+enum class PaintMode { set, add };
+struct Paint {  // one entry of initial (value in K) or sources (value in W/m^3)
+  Shape shape = Shape::constant;
+  PaintMode mode = PaintMode::set;
+  double value = 0;      // constant, box, sphere, cylinder; gaussian: the peak
+  Vector3 from{}, to{};  // box: two corners, m
+  Vector3 centre{};      // sphere, cylinder, gaussian, m
+  double radius = 0;     // sphere, cylinder, m
+  int axis = 2;          // cylinder: 0, 1, 2
+  double length = 0;     // cylinder: m along its axis, centred
+  double width = 0;      // gaussian: standard deviation, m
+  Expression formula;    // formula: of x, y, z
+  std::string file;      // dataset: HDF5 file and ...
+  std::string dataset;   // ... the path of a (nz, ny, nx) dataset in it
+};
+
+enum class ProblemKind { transient, steady };
+enum class Norm { max, l2, l1 };
+enum class Criterion { absolute, relative };
+struct ProblemConfig {
+  ProblemKind kind = ProblemKind::transient;
+  // transient
+  std::optional<double> dt;  // s; none: dt_fraction of the stable limit
+  double dt_fraction = 0.9;
+  std::optional<double> end_time;  // s; exactly one of end_time and steps
+  std::optional<std::int64_t> steps;
+  bool allow_unstable = false;  // for tests of divergence
+  // steady
+  double weight = 0.99;
+  double tolerance = 1e-6;  // absolute: K; relative: to the first residual
+  Norm norm = Norm::max;
+  Criterion criterion = Criterion::relative;
+  std::int64_t max_sweeps = 100000;
+  std::optional<double> mean_temperature;  // K; fixes the mean where no wall does
+  // both
+  std::int64_t check_interval = 100;  // sweeps between residuals, and checks for NaN
+};
+
+struct SolverConfig {
+  std::string kernel = "auto";
+  std::string reduction = "auto";
+  int depth = 1;  // sweeps for one halo exchange
+};
+
+enum class DeviceChoice { automatic, cpu, cuda };
+enum class Overlap { automatic, on, off };
+struct ParallelConfig {
+  std::optional<Int3> process_grid;  // none: least surface
+  DeviceChoice device = DeviceChoice::automatic;
+  std::optional<int>
+      ranks_per_gpu;  // the most ranks that may share one GPU; none: any number, with a warning
+  Overlap overlap = Overlap::automatic;
+};
+
+struct OutputConfig {
+  std::string directory;   // default: runs/<name of the deck>
+  bool overwrite = false;  // replace the run that the directory holds
+  bool snapshots = true;   // false: no field is written at all
+  std::optional<std::int64_t> every_steps;
+  std::optional<double> every_time;  // s, transient only
+  bool history = true;
+};
+
+enum class ExactSolution { none, decaying_mode, steady_profile, manufactured, formula, slab_series };
+struct VerifyConfig {
+  ExactSolution solution = ExactSolution::none;
+  std::array<int, 3> modes{1, 1, 1};  // half waves an axis, whole ones where it is periodic; 0: constant
+  double amplitude = 1;               // K
+  std::optional<Expression> formula;  // of x, y, z, t
+  std::optional<double> tolerance;    // K, of the max error; beyond it the run fails
+  std::vector<std::int64_t> order;    // cells along x of a series of runs, ascending
+  double expected_order = 2;
+  double order_tolerance = 0.02;
+};
+
+struct Config {
+  std::string name;  // of the deck's file, without its folder and extension
+  GridConfig grid;
+  MaterialConfig material;
+  Precision precision = Precision::fp64;
+  std::array<WallConfig, face_count> boundaries;  // by Face
+  std::vector<Paint> initial;
+  std::vector<Paint> sources;
+  ProblemConfig problem;
+  SolverConfig solver;
+  ParallelConfig parallel;
+  OutputConfig output;
+  VerifyConfig verify;
+
+  // Where a key stands: "deck.yaml:12:8: problem.dt" or "argument 3: problem.dt"; a key that the deck leaves
+  // to its default is placed at its section. For checks that come after the reader.
+  std::string at(const std::string& key) const;
+  std::map<std::string, std::string> places;  // key -> "deck.yaml:12:8"; "" is the deck
+  std::vector<std::string> warnings;          // a line each, placed like errors
+};
+
+// Derived quantities that every later folder needs in the same form.
+Vector3 spacing(const Config& config);                  // m
+double diffusivity(const Config& config);               // m^2/s; steady problems without a material: 1
+double conductivity(const Config& config);              // W/(m K); 1 where nothing needs it
+double volumetric_heat_capacity(const Config& config);  // rho c, J/(m^3 K)
+double stable_dt(const Config& config);                 // s: 1 / (2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2))
+struct TimePlan {
+  double dt;  // s; divides end_time into whole steps
+  std::int64_t steps;
+};
+TimePlan time_plan(const Config& config);  // transient only
+
+}  // namespace isotherm

@@ -1,0 +1,91 @@
+#include "config/deck.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "config/overrides.hpp"
+#include "config/problems.hpp"
+#include "config/reader.hpp"
+#include "core/error.hpp"
+
+namespace isotherm {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What follows from other keys where the deck says nothing.
+void complete(Config& config, const std::string& path) {
+  config.name = fs::path(path).stem().string();
+  if (config.output.directory.empty()) config.output.directory = "runs/" + config.name;
+  if (config.initial.empty() && config.verify.solution != ExactSolution::none) {
+    Paint exact;
+    exact.shape = Shape::exact;
+    config.initial.push_back(exact);
+  }
+  // Absolute, so that the resolved deck finds it from anywhere.
+  for (std::vector<Paint>* entries : {&config.initial, &config.sources})
+    for (Paint& paint : *entries)
+      if (!paint.file.empty())
+        paint.file = fs::absolute(fs::path(path).parent_path() / paint.file).lexically_normal().string();
+}
+
+}  // namespace
+
+std::string read_deck_file(const std::string& path) {
+  const auto refuse = [&](const std::string& why) {
+    throw Error(
+        ExitCode::file_missing,
+        fmt::format("cannot read the deck {} ({}); name a deck that exists, or write one with isotherm init",
+                    path, why));
+  };
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) refuse("it is a directory");
+  std::ifstream file(path, std::ios::binary);
+  if (!file) refuse(std::strerror(errno));
+  std::string text(largest_deck_bytes + 1, '\0');  // one more than a deck may have; a device may have no end
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad()) refuse(std::strerror(errno));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.empty())
+    throw Error(ExitCode::deck,
+                fmt::format("{}:1:1: the deck is empty; write at least a grid (isotherm init prints a "
+                            "commented deck)",
+                            path));
+  if (text.size() > largest_deck_bytes)
+    throw Error(ExitCode::deck,
+                fmt::format("{}:1:1: the deck has more than {} bytes; put data in an HDF5 file", path,
+                            largest_deck_bytes));
+  return text;
+}
+
+Config parse_deck(const std::string& text, const std::string& path, const std::vector<std::string>& overrides,
+                  const KnownRows& rows, const std::vector<int>& arguments) {
+  const std::vector<Override> replacements = split_overrides(overrides, arguments);
+  Problems problems(path);
+  problems.remember("", {});
+  YamlNode deck;
+  try {
+    deck = parse_yaml(text);
+  } catch (const YamlError& error) {
+    problems.add(error.place, "", error.problem);
+    problems.throw_if_any();
+  }
+  if (deck.kind == YamlNode::Kind::map)
+    for (const Override& replacement : replacements) apply_override(deck, replacement, problems);
+
+  Config config;
+  read_config(deck, config, problems);
+  if (deck.kind != YamlNode::Kind::map) problems.throw_if_any();
+  complete(config, path);
+  validate(config, rows, problems);
+  problems.throw_if_any();
+  config.places = problems.places();
+  config.warnings = problems.warnings();
+  return config;
+}
+
+}  // namespace isotherm

@@ -1,0 +1,37 @@
+// From the text of a deck to a Config, and from the one key table to the documents about decks.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/config.hpp"
+
+namespace isotherm {
+
+// The bytes of a deck file. Throws Error(file_missing) or Error(deck) (empty, larger than 1 MiB).
+std::string read_deck_file(const std::string& path);
+
+// What the reader must know of other folders to check words: the valid names of rows.
+struct KnownRows {
+  struct Row {
+    std::string name;
+    bool available;  // in this build
+    int max_depth;
+    bool on_cuda;
+  };
+  std::vector<Row> kernels, reductions;
+};
+
+// Reads, applies `overrides` ("a.b.c=value"; in messages called by their numbers in `arguments`, or counted)
+// and checks everything that needs no device and no rank count. Throws Error(deck) with all problems, a line
+// each, or Error(command_line) for an override that has no '=' or stands twice, or Error(unavailable) where a
+// right deck names a row that this build lacks.
+Config parse_deck(const std::string& text, const std::string& path, const std::vector<std::string>& overrides,
+                  const KnownRows& rows, const std::vector<int>& arguments = {});
+
+std::string to_yaml(const Config& config);  // the resolved deck: reads back to the same Config
+std::string commented_deck();               // isotherm init
+// isotherm schema, JSON Schema draft 7. Without rows any word may stand for a kernel or reduction.
+std::string json_schema(const KnownRows& rows = {});
+
+}  // namespace isotherm

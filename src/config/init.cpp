@@ -1,0 +1,115 @@
+// The commented deck of `isotherm init`: every key with its meaning, unit, range and default. It is a deck
+// that runs; keys that do not apply to it, or are better left out, stand behind a '#'.
+#include <fmt/format.h>
+
+#include "config/deck.hpp"
+#include "config/key_table.hpp"
+#include "config/text.hpp"
+
+namespace isotherm {
+namespace {
+
+// A copper block heated from one side and cooled by air from the other.
+Config example_config() {
+  Config config;
+  config.grid.cells = {64, 64, 64};
+  config.grid.lengths = Vector3{0.1, 0.1, 0.1};
+  config.material.conductivity = 400;
+  config.material.density = 8960;
+  config.material.heat_capacity = 385;
+  config.boundaries[0] = {WallKind::temperature, Expression("293 + 80*sin(pi*y/0.1)", "yzt"), 0};
+  config.boundaries[1] = {WallKind::convection, Expression(293.0), 25};
+  config.initial.resize(1);
+  config.initial[0].value = 293;
+  config.problem.end_time = 10;
+  return config;
+}
+
+class Commented {
+ public:
+  std::string write() {
+    Config example = example_config(), defaults;
+    const Keys keys = describe(example), default_keys = describe(defaults);
+    text_ =
+        "# A deck for isotherm: every key, with its meaning, what may stand there, and its default.\n"
+        "# SI units, kelvin. Keys behind a '#' keep their default or do not apply here.\n";
+    for (std::size_t i = 0; i < keys.size(); ++i) section(keys[i], default_keys[i]);
+    return text_;
+  }
+
+ private:
+  void section(const Key& key, const Key& defaults) {
+    if (const auto* map = std::get_if<Section>(&key.target)) {
+      text_ += fmt::format("\n# {}\n{}:\n", key.doc, key.name);
+      const Keys& default_keys = std::get<Section>(defaults.target).keys;
+      for (std::size_t i = 0; i < map->keys.size(); ++i) {
+        if (const auto* wall = std::get_if<Section>(&map->keys[i].target))
+          this->wall(map->keys[i], *wall, default_keys[i], i == 0);
+        else
+          line(map->keys[i], map->keys, default_keys[i], "  ", "");
+      }
+    } else if (const auto* list = std::get_if<PaintList>(&key.target)) {
+      text_ += fmt::format("\n# {} [default {}]\n", key.doc, key.absent);
+      this->list(key, *list);
+    } else {
+      text_ += "\n";
+      line(key, {}, defaults, "", "");
+    }
+  }
+
+  // The first wall shows all keys; the others are a line each.
+  void wall(const Key& key, const Section& wall, const Key& defaults, bool in_full) {
+    if (!in_full) {
+      text_ += fmt::format("  {}: {}\n", key.name, *value_yaml(key));
+      return;
+    }
+    const Keys& default_keys = std::get<Section>(defaults.target).keys;
+    text_ += fmt::format("  # {} [default {}]\n  {}:\n", key.doc, *value_yaml(defaults), key.name);
+    for (std::size_t i = 0; i < wall.keys.size(); ++i)
+      line(wall.keys[i], wall.keys, default_keys[i], "    ", "");
+  }
+
+  // One entry with all keys; the list as a whole behind '#' where the example has none.
+  void list(const Key& key, const PaintList& list) {
+    const bool used = !list.entries->empty();
+    const std::string behind = used ? "" : "#";
+    Paint paint = used ? list.entries->front() : Paint{}, defaults;
+    const Keys keys = list.describe(paint), default_keys = list.describe(defaults);
+    text_ += fmt::format("{}{}:\n", behind, key.name);
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      line(keys[i], keys, default_keys[i], i == 0 ? "  - " : "    ", behind);
+  }
+
+  // `behind`: "#" for a list that the example leaves out as a whole.
+  void line(const Key& key, const Keys& keys, const Key& defaults, const std::string& indent,
+            const std::string& behind) {
+    const auto value = value_yaml(key);
+    const bool shown = value && applies(key, keys) && behind.empty();
+    const std::string margin(indent.size() - (indent.find('-') == indent.npos ? 0 : 2), ' ');
+    text_ += fmt::format("{0}# {1}\n{0}#   {2}\n", margin, key.doc, tag_text(key, defaults));
+    text_ += fmt::format("{}{}{}: {}\n", shown ? "" : "#", indent, key.name,
+                         shown || key.example.empty() ? value.value_or("") : std::string(key.example));
+  }
+
+  static std::string tag_text(const Key& key, const Key& defaults) {
+    std::string tags = wanted_text(key);
+    if (!key.when.key.empty()) tags += fmt::format("; only for {}", when_text(key.when));
+    if (key.need == Need::required) return tags + "; required";
+    if (key.need == Need::one_of_two) return fmt::format("{}; this or {}", tags, key.partner);
+    if (!key.absent.empty()) {
+      return fmt::format("{}; default {}{}", tags,
+                         key.absent_word.empty() ? "" : fmt::format("{}: ", key.absent_word), key.absent);
+    }
+    return fmt::format("{}; default {}", tags, value_yaml(defaults).value_or("none"));
+  }
+
+  std::string text_;
+};
+
+}  // namespace
+
+std::string commented_deck() {
+  return Commented().write();
+}
+
+}  // namespace isotherm

@@ -1,0 +1,296 @@
+#include "config/key_table.hpp"
+
+// Laid out by hand: a key is a row.
+// clang-format off
+namespace isotherm {
+namespace {
+
+using Words = std::string_view;
+constexpr Words off_on[] = {"false", "true"};
+constexpr Words precisions[] = {"fp32", "fp64"};
+constexpr Words wall_kinds[] = {"temperature", "flux", "convection", "insulated", "periodic"};
+constexpr Words shapes[] = {"constant", "box",     "sphere",  "cylinder",
+                            "gaussian", "formula", "dataset", "exact"};
+constexpr Words paint_modes[] = {"set", "add"};
+constexpr Words axes[] = {"x", "y", "z"};
+constexpr Words problem_kinds[] = {"transient", "steady"};
+constexpr Words norms[] = {"max", "l2", "l1"};
+constexpr Words criteria[] = {"absolute", "relative"};
+constexpr Words devices[] = {"auto", "cpu", "cuda"};
+constexpr Words overlaps[] = {"auto", "true", "false"};
+constexpr Words solutions[] = {"none",         "decaying_mode", "steady_profile",
+                               "manufactured", "formula",       "slab_series"};
+
+// `Value`: an enum that numbers its words from 0, a bool, or an int.
+template <class Value>
+Choice choice(Value& value, std::span<const Words> words) {
+  return {words, [&value] { return static_cast<int>(value); },
+          [&value](int index) { value = static_cast<Value>(index); }};
+}
+
+constexpr Range extents{1e-12, 1e12}, positions{-1e12, 1e12}, kelvins{-1e12, 1e12};
+constexpr Range constants{1e-12, 1e12};  // of materials
+constexpr Range times{1e-18, 1e18}, counts{1, 1e15};
+
+Keys describe(GridConfig& grid) {
+  return {
+      {.name = "cells", .target = &grid.cells, .doc = "Cells along x, y and z; one number for a cube.",
+       .range = {1, 1e12}, .need = Need::required, .example = "[64, 64, 64]", .one_for_all = true},
+      {.name = "lengths", .target = &grid.lengths,
+       .doc = "Edges of the box along x, y and z; one number for a cube.",
+       .unit = "m", .range = extents, .need = Need::one_of_two, .example = "[1, 1, 1]", .partner = "spacing",
+       .one_for_all = true},
+      {.name = "spacing", .target = &grid.spacing,
+       .doc = "Edges of a cell along x, y and z; one number for cubes.",
+       .unit = "m", .range = extents, .need = Need::one_of_two, .example = "0.01", .partner = "lengths",
+       .one_for_all = true},
+      {.name = "origin", .target = &grid.origin, .doc = "The corner of the box with the least x, y and z.",
+       .unit = "m",
+       .range = positions},
+  };
+}
+
+Keys describe(MaterialConfig& material) {
+  return {
+      {.name = "conductivity", .target = &material.conductivity,
+       .doc = "Thermal conductivity k; flux and convection walls and steady sources need it.",
+       .unit = "W/(m K)",
+       .range = constants, .example = "400"},
+      {.name = "density", .target = &material.density, .doc = "Density; together with heat_capacity.",
+       .unit = "kg/m^3", .range = constants, .example = "8960"},
+      {.name = "heat_capacity", .target = &material.heat_capacity,
+       .doc = "Specific heat capacity c; together with density.", .unit = "J/(kg K)", .range = constants,
+       .example = "385"},
+      {.name = "diffusivity", .target = &material.diffusivity,
+       .doc = "Thermal diffusivity alpha = k/(rho c), instead of density and heat_capacity.", .unit = "m^2/s",
+       .range = constants, .example = "1.16e-4"},
+  };
+}
+
+Keys describe(WallConfig& wall, std::string_view variables) {
+  return {
+      {.name = "kind", .target = choice(wall.kind, wall_kinds),
+       .doc = "What the wall does; insulated and periodic (on both faces of a pair) may stand alone."},
+      {.name = "value", .target = &wall.value,
+       .doc = "Temperature (K) or heat flux into the body (W/m^2): a number or a formula of the face and t.",
+       .unit = "K or W/m^2", .range = {-1e15, 1e15}, .need = Need::required,
+       .when = {"kind", {"temperature", "flux"}}, .example = "300", .variables = variables},
+      {.name = "ambient", .target = &wall.value,
+       .doc = "Temperature of the surroundings: a number or a formula of the face and t.", .unit = "K",
+       .range = kelvins, .need = Need::required, .when = {"kind", {"convection"}}, .example = "293",
+       .variables = variables},
+      {.name = "coefficient", .target = &wall.coefficient, .doc = "Heat transfer coefficient.",
+       .unit = "W/(m^2 K)",
+       .range = {0, 1e12}, .need = Need::required, .when = {"kind", {"convection"}}, .example = "25"},
+  };
+}
+
+Keys describe_boundaries(Config& config) {
+  static constexpr std::string_view variables[] = {"yzt", "xzt", "xyt"};  // by axis
+  Keys keys;
+  for (int f = 0; f < face_count; ++f) {
+    const auto face = static_cast<std::size_t>(f), axis = face / 2;
+    keys.push_back({.name = face_names[f],
+                    .target = Section{describe(config.boundaries[face], variables[axis]), "kind"},
+                    .doc = "The wall at this face; insulated where nothing is said."});
+  }
+  return keys;
+}
+
+// `initial` holds temperatures, `sources` heat sources; else they are alike.
+Keys describe_paint(Paint& paint, std::string_view unit, Range values, std::string_view example) {
+  const std::vector<std::string_view> round{"sphere", "cylinder"};
+  return {
+      {.name = "shape", .target = choice(paint.shape, shapes),
+       .doc = "What is painted; exact: the solution that verify names.", .need = Need::required,
+       .example = "constant"},
+      {.name = "mode", .target = choice(paint.mode, paint_modes),
+       .doc = "Replace what stands there, or add to it. A gaussian always adds.",
+       .when = {"shape", {"constant", "box", "sphere", "cylinder", "formula", "dataset", "exact"}}},
+      {.name = "value", .target = &paint.value, .doc = "The value inside; of a gaussian, its peak.",
+       .unit = unit,
+       .range = values, .need = Need::required,
+       .when = {"shape", {"constant", "box", "sphere", "cylinder", "gaussian"}}, .example = example},
+      {.name = "from", .target = &paint.from, .doc = "The corner with the least x, y and z.", .unit = "m",
+       .range = positions, .need = Need::required, .when = {"shape", {"box"}}, .example = "[0.2, 0.2, 0.2]"},
+      {.name = "to", .target = &paint.to, .doc = "The opposite corner.", .unit = "m", .range = positions,
+       .need = Need::required, .when = {"shape", {"box"}}, .example = "[0.4, 0.4, 0.4]"},
+      {.name = "centre", .target = &paint.centre, .doc = "Its middle.", .unit = "m", .range = positions,
+       .need = Need::required, .when = {"shape", {"sphere", "cylinder", "gaussian"}},
+       .example = "[0.5, 0.5, 0.5]"},
+      {.name = "radius", .target = &paint.radius, .doc = "Its radius.", .unit = "m", .range = extents,
+       .need = Need::required, .when = {"shape", round}, .example = "0.1"},
+      {.name = "axis", .target = choice(paint.axis, axes), .doc = "The direction it points in.",
+       .when = {"shape", {"cylinder"}}},
+      {.name = "length", .target = &paint.length,
+       .doc = "Its length along the axis, half to each side of the centre.",
+       .unit = "m", .range = extents, .need = Need::required, .when = {"shape", {"cylinder"}},
+       .example = "0.5"},
+      {.name = "width", .target = &paint.width, .doc = "Its standard deviation.", .unit = "m",
+       .range = extents,
+       .need = Need::required, .when = {"shape", {"gaussian"}}, .example = "0.05"},
+      {.name = "formula", .target = &paint.formula, .doc = "A formula of x, y and z.", .unit = unit,
+       .range = values,
+       .need = Need::required, .when = {"shape", {"formula"}}, .example = "\"300 + 50*sin(pi*x)\"",
+       .variables = "xyz"},
+      {.name = "file", .target = &paint.file,
+       .doc = "An HDF5 file; a relative path starts at the deck's folder.",
+       .need = Need::required, .when = {"shape", {"dataset"}}, .example = "start.h5"},
+      {.name = "dataset", .target = &paint.dataset,
+       .doc = "The path in it of a dataset of shape (nz, ny, nx).",
+       .need = Need::required, .when = {"shape", {"dataset"}}, .example = "/temperature"},
+  };
+}
+Keys describe_initial(Paint& paint) {
+  return describe_paint(paint, "K", kelvins, "300");
+}
+Keys describe_source(Paint& paint) {
+  return describe_paint(paint, "W/m^3", {-1e18, 1e18}, "1e6");
+}
+
+Keys describe(ProblemConfig& problem) {
+  const When transient{"kind", {"transient"}}, steady{"kind", {"steady"}};
+  return {
+      {.name = "kind", .target = choice(problem.kind, problem_kinds),
+       .doc = "Follow the temperature in time, or find where it comes to rest."},
+      {.name = "end_time", .target = &problem.end_time, .doc = "When to end; the last step ends there.",
+       .unit = "s",
+       .range = {0, 1e18}, .need = Need::one_of_two, .when = transient, .example = "1", .partner = "steps"},
+      {.name = "steps", .target = &problem.steps,
+       .doc = "How many steps to take; 0 writes the initial state.",
+       .range = {0, 1e15}, .need = Need::one_of_two, .when = transient, .example = "1000",
+       .partner = "end_time"},
+      {.name = "dt", .target = &problem.dt,
+       .doc = "Time step, at most the stable limit; shortened so that whole steps end at end_time.",
+       .unit = "s",
+       .range = times, .when = transient, .example = "1e-3", .absent = "dt_fraction of the stable limit",
+       .absent_word = "auto"},
+      {.name = "dt_fraction", .target = &problem.dt_fraction,
+       .doc = "What dt: auto takes of the stable limit.",
+       .range = {0, 1, true}, .when = transient},
+      {.name = "allow_unstable", .target = choice(problem.allow_unstable, off_on),
+       .doc = "Take a dt above the stable limit; for tests of divergence.", .when = transient},
+      {.name = "weight", .target = &problem.weight,
+       .doc = "Weight of the Jacobi sweep; with 1 a checkerboard error never decays.", .range = {0, 1, true},
+       .when = steady},
+      {.name = "tolerance", .target = &problem.tolerance,
+       .doc = "Residual that ends the run: K if absolute, else a fraction of the first; 0: never.",
+       .unit = "K or a fraction", .range = {0, 1e12}, .when = steady},
+      {.name = "norm", .target = choice(problem.norm, norms),
+       .doc = "Norm of the residual: largest, root mean square or mean absolute value.", .when = steady},
+      {.name = "criterion", .target = choice(problem.criterion, criteria),
+       .doc = "Whether tolerance is absolute or relative to the first residual.", .when = steady},
+      {.name = "max_sweeps", .target = &problem.max_sweeps, .doc = "Sweeps after which a run gives up.",
+       .range = counts, .when = steady},
+      {.name = "mean_temperature", .target = &problem.mean_temperature,
+       .doc = "The mean over the box, where no wall fixes the temperature.", .unit = "K", .range = kelvins,
+       .when = steady, .example = "300", .absent = "the walls fix it"},
+      {.name = "check_interval", .target = &problem.check_interval,
+       .doc = "Sweeps or steps from one residual, and check for NaN, to the next.", .range = {1, 1e9}},
+  };
+}
+
+Keys describe(SolverConfig& solver) {
+  return {
+      {.name = "kernel", .target = &solver.kernel,
+       .doc = "The stencil kernel: auto or a name that isotherm list prints."},
+      {.name = "reduction", .target = &solver.reduction,
+       .doc = "The reduction of the norms: auto or a name that isotherm list prints."},
+      {.name = "depth", .target = &solver.depth,
+       .doc = "Sweeps for one halo exchange; the kernel must be able to fuse them.",
+       .range = {1, 64}},
+  };
+}
+
+Keys describe(ParallelConfig& parallel) {
+  return {
+      {.name = "process_grid", .target = &parallel.process_grid,
+       .doc = "Ranks along x, y and z; their product is the number of ranks.", .range = {1, 1e6},
+       .example = "[2, 2, 1]", .absent = "least surface", .absent_word = "auto"},
+      {.name = "device", .target = choice(parallel.device, devices),
+       .doc = "Where to compute; auto takes a GPU when there is one."},
+      {.name = "ranks_per_gpu", .target = &parallel.ranks_per_gpu,
+       .doc = "The most ranks that may share one GPU.",
+       .range = {1, 1024}, .example = "1", .absent = "any number, with a warning", .absent_word = "auto"},
+      {.name = "overlap", .target = choice(parallel.overlap, overlaps),
+       .doc = "Sweep the interior while halos are under way."},
+  };
+}
+
+Keys describe(OutputConfig& output) {
+  const When snapshots{"snapshots", {"true"}};
+  return {
+      {.name = "directory", .target = &output.directory,
+       .doc = "Folder of the run, made if missing; a relative path starts where isotherm is started.",
+       .example = "runs/hot_box", .absent = "runs/<name of the deck>"},
+      {.name = "overwrite", .target = choice(output.overwrite, off_on),
+       .doc = "Replace the run that the folder holds."},
+      {.name = "snapshots", .target = choice(output.snapshots, off_on),
+       .doc = "Write the field; false: none at all."},
+      {.name = "every_steps", .target = &output.every_steps,
+       .doc = "Steps or sweeps from one snapshot to the next.",
+       .range = counts, .when = snapshots, .example = "100", .absent = "only the first and the last"},
+      {.name = "every_time", .target = &output.every_time,
+       .doc = "Time from one snapshot to the next, instead of every_steps; transient problems only.",
+       .unit = "s",
+       .range = times, .when = snapshots, .example = "0.1", .absent = "only the first and the last"},
+      {.name = "history", .target = choice(output.history, off_on),
+       .doc = "Write history.csv, a line a check."},
+  };
+}
+
+Keys describe(VerifyConfig& verify) {
+  const When any{"solution", {"decaying_mode", "steady_profile", "manufactured", "formula", "slab_series"}};
+  return {
+      {.name = "solution", .target = choice(verify.solution, solutions),
+       .doc = "Exact solution to compare with."},
+      {.name = "modes", .target = &verify.modes,
+       .doc = "Half waves along x, y and z, whole ones where periodic; 0: constant along that axis.",
+       .range = {0, 1e6}, .when = {"solution", {"decaying_mode", "manufactured"}}},
+      {.name = "amplitude", .target = &verify.amplitude, .doc = "Amplitude of the solution.", .unit = "K",
+       .range = kelvins, .when = {"solution", {"decaying_mode", "manufactured"}}},
+      {.name = "formula", .target = &verify.formula, .doc = "The solution as a formula of x, y, z and t.",
+       .unit = "K",
+       .range = kelvins, .need = Need::required, .when = {"solution", {"formula"}},
+       .example = "\"300 + exp(-t)*cos(pi*x)\"", .variables = "xyzt"},
+      {.name = "tolerance", .target = &verify.tolerance,
+       .doc = "The largest error beyond which the run fails.",
+       .unit = "K", .range = {0, 1e12}, .when = any, .example = "1e-3", .absent = "report only"},
+      {.name = "order", .target = &verify.order,
+       .doc = "Cells along x of a series of runs, ascending, at least three: prints the observed order.",
+       .range = {1, 1e12}, .when = any, .example = "[16, 32, 64]", .absent = "one run"},
+      {.name = "expected_order", .target = &verify.expected_order,
+       .doc = "Order that the series must show ...",
+       .range = {0, 16}, .when = any},
+      {.name = "order_tolerance", .target = &verify.order_tolerance, .doc = "... within this.",
+       .range = {0, 16},
+       .when = any},
+  };
+}
+
+}  // namespace
+
+Keys describe(Config& config) {
+  return {
+      {.name = "grid", .target = Section{describe(config.grid), {}}, .doc = "The box and its cells."},
+      {.name = "material", .target = Section{describe(config.material), {}},
+       .doc = "What the body is made of; only what the problem needs."},
+      {.name = "precision", .target = choice(config.precision, precisions), .doc = "Of the field, in bits."},
+      {.name = "boundaries", .target = Section{describe_boundaries(config), {}},
+       .doc = "The six walls. x faces may use y, z, t in formulas, y faces x, z, t, z faces x, y, t."},
+      {.name = "initial", .target = PaintList{&config.initial, describe_initial},
+       .doc = "The initial temperature (steady: the first guess), painted in order from 0 K.",
+       .absent = "[{shape: exact}] with verify, else it must be given"},
+      {.name = "sources", .target = PaintList{&config.sources, describe_source},
+       .doc = "Heat sources, painted in order from 0 W/m^3.", .absent = "none"},
+      {.name = "problem", .target = Section{describe(config.problem), {}}, .doc = "What to solve."},
+      {.name = "solver", .target = Section{describe(config.solver), {}}, .doc = "How to compute it."},
+      {.name = "parallel", .target = Section{describe(config.parallel), {}}, .doc = "Where to compute it."},
+      {.name = "output", .target = Section{describe(config.output), {}}, .doc = "What to write."},
+      {.name = "verify", .target = Section{describe(config.verify), {}},
+       .doc = "Compare with an exact solution."},
+  };
+}
+
+}  // namespace isotherm
+// clang-format on

@@ -1,0 +1,214 @@
+// JSON Schema (draft 7) of a deck, for editors: completion, hover texts, and errors while typing.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "config/deck.hpp"
+#include "config/key_table.hpp"
+#include "config/text.hpp"
+
+namespace isotherm {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json json_word(std::string_view word) {
+  if (word == "true" || word == "false") return word == "true";  // what YAML makes of the plain words
+  return word;
+}
+Json json_words(std::span<const std::string_view> words) {
+  Json list = Json::array();
+  for (const std::string_view word : words) list.push_back(json_word(word));
+  return list;
+}
+
+Json number(const char* type, const Range& range) {
+  return {
+      {"type", type}, {range.above_low ? "exclusiveMinimum" : "minimum", range.low}, {"maximum", range.high}};
+}
+Json list(const Json& items) {
+  return {{"type", "array"}, {"items", items}};
+}
+Json text() {
+  return {{"type", "string"}, {"minLength", 1}, {"maxLength", 4096}};
+}
+Json triple(const Json& item, const Key& key) {
+  Json three = list(item);
+  three["minItems"] = three["maxItems"] = 3;
+  if (!key.one_for_all) return three;
+  return {{"anyOf", Json::array({three, item})}};
+}
+
+// What may stand for a value of type T.
+template <class T>
+Json shape_of(const Key& key);
+template <>
+Json shape_of<double>(const Key& key) {
+  return number("number", key.range);
+}
+template <>
+Json shape_of<std::int64_t>(const Key& key) {
+  return number("integer", key.range);
+}
+template <>
+Json shape_of<int>(const Key& key) {
+  return number("integer", key.range);
+}
+template <>
+Json shape_of<std::string>(const Key&) {
+  return text();
+}
+template <>
+Json shape_of<Vector3>(const Key& key) {
+  return triple(number("number", key.range), key);
+}
+template <>
+Json shape_of<Int3>(const Key& key) {
+  return triple(number("integer", key.range), key);
+}
+template <>
+Json shape_of<std::array<int, 3>>(const Key& key) {
+  return triple(number("integer", key.range), key);
+}
+template <>
+Json shape_of<std::vector<std::int64_t>>(const Key& key) {
+  return list(number("integer", key.range));
+}
+template <>
+Json shape_of<Expression>(const Key& key) {
+  return {{"anyOf", Json::array({number("number", key.range), text()})}};
+}
+
+// The default, where the target holds one.
+Json json(const Int3& v) {
+  return {v.x, v.y, v.z};
+}
+Json json(const Expression& v) {
+  return v.is_constant() ? Json(v(0, 0, 0)) : Json(v.text());
+}
+template <class T>
+Json json(const T& v) {
+  return v;
+}
+
+Json schema_of(const Key& key, const KnownRows& rows);
+
+// Keys that apply only beside some words of another are required or refused as that other stands.
+Json conditions(const Keys& keys) {
+  Json all = Json::array();
+  for (const Key& key : keys) {
+    if (key.when.key.empty()) continue;
+    const Key& other = *find_key(keys, key.when.key);
+    Json holds = {{"properties", {{other.name, {{"enum", json_words(key.when.words)}}}}}};
+    // A word that is left out counts as its default.
+    if (other.need == Need::required || !applies(key, keys)) holds["required"] = Json::array({other.name});
+    Json condition = {{"if", holds}};
+    if (key.need == Need::required) condition["then"] = {{"required", Json::array({key.name})}};
+    if (key.need == Need::one_of_two && key.name < key.partner)
+      condition["then"]["oneOf"] =
+          Json::array({{{"required", Json::array({key.name})}}, {{"required", Json::array({key.partner})}}});
+    condition["else"] = {{"properties", {{key.name, false}}}};
+    all.push_back(condition);
+  }
+  return all;
+}
+
+bool is_needed(const Key& key, const Keys& keys);
+
+// Whether an empty map would be refused.
+bool needs_keys(const Keys& keys) {
+  return std::any_of(keys.begin(), keys.end(), [&](const Key& key) { return is_needed(key, keys); });
+}
+bool is_needed(const Key& key, const Keys& keys) {
+  if (const auto* section = std::get_if<Section>(&key.target)) return needs_keys(section->keys);
+  return key.need != Need::defaulted && applies(key, keys);
+}
+
+Json object(const Keys& keys, const KnownRows& rows) {
+  Json schema = {{"type", "object"}, {"additionalProperties", false}, {"properties", Json::object()}};
+  Json required = Json::array();
+  for (const Key& key : keys) {
+    schema["properties"][std::string(key.name)] = schema_of(key, rows);
+    if (!key.when.key.empty()) continue;
+    if (key.need != Need::one_of_two && is_needed(key, keys)) required.push_back(key.name);
+    if (key.need == Need::one_of_two && key.name < key.partner)
+      schema["oneOf"] =
+          Json::array({{{"required", Json::array({key.name})}}, {{"required", Json::array({key.partner})}}});
+  }
+  if (!required.empty()) schema["required"] = required;
+  if (Json all = conditions(keys); !all.empty()) schema["allOf"] = all;
+  return schema;
+}
+
+// The words that need no other key beside them, and so may stand alone.
+std::vector<std::string_view> lone_words(const Keys& keys, std::string_view word_key) {
+  std::vector<std::string_view> words;
+  for (const std::string_view word : std::get<Choice>(find_key(keys, word_key)->target).words) {
+    const bool lone = std::none_of(keys.begin(), keys.end(), [&](const Key& key) {
+      const auto& when = key.when.words;
+      return key.need == Need::required && std::find(when.begin(), when.end(), word) != when.end();
+    });
+    if (lone) words.push_back(word);
+  }
+  return words;
+}
+
+Json shape(const Key& key, const KnownRows& rows) {
+  return std::visit(
+      Overloaded{
+          [](const Choice& choice) -> Json {
+            return {{"enum", json_words(choice.words)}, {"default", json_word(choice.word())}};
+          },
+          [&](const Section& section) {
+            Json map = object(section.keys, rows);
+            if (section.word_key.empty()) return map;
+            return Json{
+                {"anyOf",
+                 Json::array({map, {{"enum", json_words(lone_words(section.keys, section.word_key))}}})}};
+          },
+          [&](const PaintList& paints) {
+            Paint paint;
+            return list(object(paints.describe(paint), rows));
+          },
+          [&]<class T>(const std::optional<T>*) { return shape_of<T>(key); },
+          [&]<class T>(const T* value) {
+            Json schema = shape_of<T>(key);
+            if (key.need == Need::defaulted && key.absent.empty()) schema["default"] = json(*value);
+            return schema;
+          }},
+      key.target);
+}
+
+Json schema_of(const Key& key, const KnownRows& rows) {
+  std::string description(key.doc);
+  if (!key.unit.empty()) description += fmt::format(" [{}]", key.unit);
+  if (!key.when.key.empty()) description += fmt::format(" Only for {}.", when_text(key.when));
+  if (!key.absent.empty()) description += fmt::format(" Default: {}.", key.absent);
+  Json schema = {{"description", description}};
+  Json body = shape(key, rows);
+  if (key.name == "kernel" || key.name == "reduction") {
+    const auto& table = key.name == "kernel" ? rows.kernels : rows.reductions;
+    Json names = Json::array({"auto"});
+    for (const KnownRows::Row& row : table)
+      if (std::find(names.begin(), names.end(), row.name) == names.end()) names.push_back(row.name);
+    if (!table.empty()) body = {{"enum", names}, {"default", "auto"}};
+  }
+  if (!key.absent_word.empty())
+    body = {{"anyOf", Json::array({body, {{"const", key.absent_word}}})}, {"default", key.absent_word}};
+  schema.update(body);
+  return schema;
+}
+
+}  // namespace
+
+std::string json_schema(const KnownRows& rows) {
+  Config defaults;
+  Json schema = {{"$schema", "http://json-schema.org/draft-07/schema#"},
+                 {"title", "isotherm deck"},
+                 {"description", "A heat problem for isotherm. SI units, kelvin."}};
+  schema.update(object(describe(defaults), rows));
+  return schema.dump(2) + "\n";
+}
+
+}  // namespace isotherm

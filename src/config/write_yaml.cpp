@@ -1,0 +1,134 @@
+// The resolved deck: every key that applies, with its value.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "config/deck.hpp"
+#include "config/key_table.hpp"
+#include "config/text.hpp"
+
+namespace isotherm {
+namespace {
+
+std::string yaml(double value) {
+  return shortest(value);
+}
+std::string yaml(std::int64_t value) {
+  return fmt::format("{}", value);
+}
+std::string yaml(int value) {
+  return fmt::format("{}", value);
+}
+
+std::string in_quotes(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\')
+      quoted += {'\\', c};
+    else if (byte < 0x20 || byte == 0x7F)
+      quoted += fmt::format("\\x{:02X}", byte);
+    else
+      quoted += c;
+  }
+  return quoted + "\"";
+}
+
+std::string yaml(const std::string& text) {
+  const auto is_letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '/';
+  };
+  const auto is_plain = [&](char c) {
+    return is_letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '-';
+  };
+  const bool plain = !text.empty() && is_letter(text[0]) && std::all_of(text.begin(), text.end(), is_plain);
+  return plain && text != "null" && text != "Null" && text != "NULL" ? text : in_quotes(text);
+}
+
+std::string yaml(const Expression& value) {
+  return value.is_constant() ? yaml(value(0, 0, 0)) : in_quotes(value.text());
+}
+std::string yaml(const Int3& v) {
+  return fmt::format("[{}, {}, {}]", v.x, v.y, v.z);
+}
+std::string yaml(const Vector3& v) {
+  return fmt::format("[{}, {}, {}]", yaml(v[0]), yaml(v[1]), yaml(v[2]));
+}
+std::string yaml(const std::array<int, 3>& v) {
+  return fmt::format("[{}, {}, {}]", v[0], v[1], v[2]);
+}
+// An empty list or text stands for a key that was left out.
+std::optional<std::string> optional_yaml(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  return yaml(text);
+}
+std::optional<std::string> optional_yaml(const std::vector<std::int64_t>& v) {
+  if (v.empty()) return std::nullopt;
+  return fmt::format("[{}]", fmt::join(v, ", "));
+}
+template <class T>
+std::optional<std::string> optional_yaml(const T& value) {
+  return yaml(value);
+}
+template <class T>
+std::optional<std::string> optional_yaml(const std::optional<T>& value) {
+  if (!value) return std::nullopt;
+  return yaml(*value);
+}
+
+std::string list_text(const PaintList& list, const std::string& before, const std::string& after) {
+  std::string text;
+  for (Paint& paint : *list.entries) text += before + map_yaml(list.describe(paint)) + after;
+  return text;
+}
+
+}  // namespace
+
+std::string map_yaml(const Keys& keys) {
+  std::string text;
+  for (const Key& key : keys) {
+    if (!applies(key, keys)) continue;
+    if (const auto value = value_yaml(key))
+      text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key.name, *value);
+  }
+  return fmt::format("{{{}}}", text);
+}
+
+std::optional<std::string> value_yaml(const Key& key) {
+  auto value = std::visit(
+      Overloaded{[](const Choice& choice) { return std::optional<std::string>(choice.word()); },
+                 [](const Section& section) { return std::optional<std::string>(map_yaml(section.keys)); },
+                 [](const PaintList& list) {
+                   std::string text = list_text(list, "", ", ");
+                   if (!text.empty()) text.erase(text.size() - 2);
+                   return std::optional<std::string>(fmt::format("[{}]", text));
+                 },
+                 [](const auto* target) { return optional_yaml(*target); }},
+      key.target);
+  if (!value && !key.absent_word.empty()) value = std::string(key.absent_word);
+  return value;
+}
+
+std::string to_yaml(const Config& config) {
+  Config copy = config;  // the table binds what it could also write to
+  const Keys sections = describe(copy);
+  std::string text;
+  for (const Key& section : sections) {
+    if (const auto* map = std::get_if<Section>(&section.target)) {
+      std::string lines;
+      for (const Key& key : map->keys) {
+        if (!applies(key, map->keys)) continue;
+        if (const auto value = value_yaml(key)) lines += fmt::format("  {}: {}\n", key.name, *value);
+      }
+      if (!lines.empty()) text += fmt::format("{}:\n{}", section.name, lines);
+    } else if (const auto* list = std::get_if<PaintList>(&section.target); list && !list->entries->empty()) {
+      text += fmt::format("{}:\n{}", section.name, list_text(*list, "  - ", "\n"));
+    } else {
+      text += fmt::format("{}: {}\n", section.name, *value_yaml(section));
+    }
+  }
+  return text;
+}
+
+}  // namespace isotherm

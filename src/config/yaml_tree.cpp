@@ -1,0 +1,213 @@
+// The only file that sees yaml-cpp. It takes the parser's events, as YAML::Load does inside, so that limits
+// hold while the text is read and tags, aliases and further documents are seen at all: Load drops them in
+// silence. One document is parsed, once; nothing loops over documents (YAML::LoadAll never ends on ",:").
+#include "config/yaml_tree.hpp"
+
+#include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+
+#include <map>
+#include <optional>
+#include <sstream>
+
+#include "config/text.hpp"
+
+namespace isotherm {
+namespace {
+
+Place place_of(const YAML::Mark& mark) {
+  return mark.is_null() ? Place{} : Place{0, mark.line + 1, mark.column + 1};
+}
+
+std::size_t count_nodes(const YamlNode& node) {
+  std::size_t count = 1;
+  for (const YamlNode& item : node.items) count += count_nodes(item);
+  return count;
+}
+
+class TreeBuilder : public YAML::EventHandler {
+ public:
+  YamlNode take() { return std::move(root_); }
+
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    // The mark is where the value was missed, perhaps lines below its key.
+    const bool is_value = !open_.empty() && open_.back().node.keys.size() > open_.back().node.items.size();
+    add({.place = is_value ? open_.back().node.keys.back().place : place_of(mark)}, anchor);
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    refuse_tag(mark, tag);
+    add({.kind = YamlNode::Kind::scalar, .place = place_of(mark), .text = value, .quoted = tag == "!"},
+        anchor);
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto anchored = anchored_.find(anchor);
+    if (anchored == anchored_.end())
+      throw YamlError{place_of(mark), "the alias stands inside what it names; write the value out"};
+    charge(count_nodes(anchored->second), place_of(mark));
+    place(anchored->second, place_of(mark));
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(YamlNode::Kind::list, mark, tag, anchor);
+  }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(YamlNode::Kind::map, mark, tag, anchor);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapEnd() override { close(); }
+
+ private:
+  struct Open {
+    YamlNode node;
+    YAML::anchor_t anchor;
+  };
+
+  // yaml-cpp gives "?" or "" to plain nodes and "!" to quoted scalars.
+  static void refuse_tag(const YAML::Mark& mark, std::string tag) {
+    if (tag.empty() || tag == "?" || tag == "!") return;
+    constexpr std::string_view standard = "tag:yaml.org,2002:";
+    if (tag.rfind(standard, 0) == 0) tag.replace(0, standard.size(), "!!");
+    throw YamlError{
+        place_of(mark),
+        fmt::format("the tag {} is not supported (types are known by key); remove it", printable(tag))};
+  }
+  void charge(std::size_t nodes, const Place& place) {
+    nodes_ += nodes;
+    if (nodes_ > most_yaml_nodes)
+      throw YamlError{place, fmt::format("the deck has more than {} parts, aliases expanded; make it smaller",
+                                         most_yaml_nodes)};
+  }
+  void open(YamlNode::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
+    refuse_tag(mark, tag);
+    if (open_.size() >= static_cast<std::size_t>(deepest_nesting))
+      throw YamlError{place_of(mark),
+                      fmt::format("nested deeper than {} levels; no deck needs that", deepest_nesting)};
+    open_.push_back({{.kind = kind, .place = place_of(mark)}, anchor});
+  }
+  void close() {
+    Open done = std::move(open_.back());
+    open_.pop_back();
+    add(std::move(done.node), done.anchor);
+  }
+  void add(YamlNode node, YAML::anchor_t anchor) {
+    charge(1, node.place);
+    if (anchor) {
+      charge(count_nodes(node), node.place);
+      anchored_[anchor] = node;
+    }
+    const Place where = node.place;
+    place(std::move(node), where);
+  }
+  // Hands a finished node to the map or list around it. In a map keys and values take turns.
+  void place(YamlNode node, const Place& where) {
+    if (open_.empty()) {
+      root_ = std::move(node);
+      return;
+    }
+    YamlNode& parent = open_.back().node;
+    if (parent.kind == YamlNode::Kind::map && parent.keys.size() == parent.items.size()) {
+      if (node.kind != YamlNode::Kind::scalar)
+        throw YamlError{where,
+                        "a key must be a word; remove the brackets, or write the missing word before ':'"};
+      parent.keys.push_back({std::move(node.text), where});
+    } else {
+      parent.items.push_back(std::move(node));
+    }
+  }
+
+  YamlNode root_;
+  std::vector<Open> open_;
+  std::map<YAML::anchor_t, YamlNode> anchored_;
+  std::size_t nodes_ = 0;
+};
+
+// Takes a second document for no more than its first event.
+class SecondDocument : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    throw YamlError{place_of(mark),
+                    "a second document starts here (a deck is one document); remove the '---' or "
+                    "what follows the end"};
+  }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
+  }
+  void OnMapEnd() override {}
+};
+
+// yaml-cpp takes any bytes; it also guesses UTF-16 and UTF-32, which the refusal of NUL rules out.
+void refuse_bad_bytes(const std::string& text) {
+  Place place;
+  std::size_t i = text.rfind("\xEF\xBB\xBF", 0) == 0 ? 3 : 0;  // a byte order mark is accepted
+  while (i < text.size()) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte == '\n') {
+      ++place.line;
+      place.column = 1;
+      ++i;
+      continue;
+    }
+    if ((byte < 0x20 && byte != '\t' && byte != '\r') || byte == 0x7F)
+      throw YamlError{place, fmt::format("control character 0x{:02X}; remove it", byte)};
+    const std::size_t length = utf8_length(std::string_view(text).substr(i));
+    if (length == 0)
+      throw YamlError{place, fmt::format("byte 0x{:02X} is not UTF-8; save the deck as UTF-8", byte)};
+    place.column += static_cast<int>(length);
+    i += length;
+    if (static_cast<std::size_t>(place.column) > longest_line_bytes + 1)
+      throw YamlError{place, fmt::format("the line has more than {} bytes; break it", longest_line_bytes)};
+  }
+}
+
+// The tab that indents a line, if one does: yaml-cpp trips over it, or over the ':' behind it, and names
+// neither.
+std::optional<Place> find_indenting_tab(const std::string& text, int line) {
+  std::size_t start = 0;
+  for (int i = 1; i < line && start != text.npos; ++i) start = text.find('\n', start) + 1;
+  const std::size_t first = text.find_first_not_of(' ', start);
+  if (first == text.npos || text[first] != '\t') return std::nullopt;
+  return Place{.line = line, .column = static_cast<int>(first - start) + 1};
+}
+
+}  // namespace
+
+YamlNode parse_yaml(const std::string& text) {
+  if (text.size() > largest_deck_bytes)
+    throw YamlError{{},
+                    fmt::format("{} bytes are too many (a deck has at most {}); put data in an HDF5 file",
+                                text.size(), largest_deck_bytes)};
+  refuse_bad_bytes(text);
+  std::istringstream stream(text);
+  try {
+    YAML::Parser parser(stream);
+    TreeBuilder tree;
+    if (!parser.HandleNextDocument(tree)) return {};
+    YamlNode root = tree.take();
+    if (root.kind == YamlNode::Kind::map) {
+      // What is no map is refused by the reader; to go on after ",:" would find the same text again.
+      SecondDocument second;
+      parser.HandleNextDocument(second);
+    }
+    return root;
+  } catch (const YAML::Exception& error) {
+    if (const auto tab = find_indenting_tab(text, place_of(error.mark).line))
+      throw YamlError{*tab, "a tab indents this line (YAML wants spaces); use spaces"};
+    throw YamlError{place_of(error.mark),
+                    fmt::format("not YAML ({}); mend it here or just above", error.msg)};
+  }
+}
+
+}  // namespace isotherm

@@ -1,0 +1,51 @@
+// The text of a deck as a tree that remembers where everything stood. Knows YAML, but nothing of decks.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace isotherm {
+
+// Where something stands: in the deck (line and column, from 1), or in an override (the argument's number).
+struct Place {
+  int argument = 0;
+  int line = 1, column = 1;
+
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+struct YamlKey {
+  std::string name;
+  Place place;
+};
+
+struct YamlNode {
+  enum class Kind { null, scalar, list, map };
+
+  Kind kind = Kind::null;
+  Place place{};
+  std::string text{};             // of a scalar
+  bool quoted = false;            // a scalar in quotes is never a number
+  std::vector<YamlKey> keys{};    // of a map, in order, duplicates included
+  std::vector<YamlNode> items{};  // of a list, or the values of a map's keys
+};
+
+struct YamlError {
+  Place place;
+  std::string problem;  // "problem (why); what to do"
+};
+
+inline constexpr std::size_t largest_deck_bytes = 1 << 20;
+// yaml-cpp looks ahead to the end of a line: an endless one of brackets would cost 250 bytes a byte.
+inline constexpr std::size_t longest_line_bytes = 16384;
+inline constexpr int deepest_nesting = 16;
+// With aliases expanded: what a "billion laughs" deck runs into.
+inline constexpr std::size_t most_yaml_nodes = 50000;
+
+// Throws YamlError for what is not one YAML document of plain maps, lists and scalars. Aliases are expanded;
+// tags are refused. Duplicate and merge keys are kept for the reader to refuse by path.
+YamlNode parse_yaml(const std::string& text);
+
+}  // namespace isotherm

@@ -1,0 +1,69 @@
+// Decks as text, and what the reader says of them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/deck.hpp"
+#include "core/error.hpp"
+
+namespace isotherm::deck_text {
+
+// Rows of all sorts: of both backends, one that is not in this build, one that fuses sweeps.
+inline KnownRows rows() {
+  return {.kernels = {{"reference", true, 1, false},
+                      {"openmp", true, 4, false},
+                      {"naive", true, 1, true},
+                      {"shared", false, 1, true}},
+          .reductions = {{"openmp", true, 1, false}, {"warp_shuffle", true, 1, true}}};
+}
+
+// Ends within `problem:`, so that a test can go on there.
+inline const std::string base =
+    "grid:\n"
+    "  cells: [8, 9, 10]\n"
+    "  lengths: 1\n"
+    "material:\n"
+    "  diffusivity: 1\n"
+    "initial:\n"
+    "  - {shape: constant, value: 300}\n"
+    "problem:\n"
+    "  steps: 10\n";
+
+inline Config parse(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  return parse_deck(text, "deck.yaml", overrides, rows());
+}
+
+// All that parse() says, with its exit code; "" and done where nothing is wrong.
+inline std::pair<std::string, ExitCode> problems(const std::string& text,
+                                                 const std::vector<std::string>& overrides = {}) {
+  try {
+    parse(text, overrides);
+    return {"", ExitCode::done};
+  } catch (const Error& error) {
+    return {error.what(), error.code()};
+  }
+}
+
+inline std::string replaced(std::string text, const std::string& old, const std::string& by) {
+  return text.replace(text.find(old), old.size(), by);
+}
+
+inline void expect_problem(const std::string& deck, const std::string& expected,
+                           ExitCode code = ExitCode::deck) {
+  const auto [text, actual] = problems(deck);
+  EXPECT_EQ(text, expected) << deck.substr(0, 400);
+  EXPECT_EQ(actual, code) << deck.substr(0, 400);
+}
+inline void expect_good(const std::string& deck) {
+  expect_problem(deck, "", ExitCode::done);
+}
+
+inline std::string with_wall(const std::string& wall) {
+  return base + "boundaries:\n  x_min: " + wall + "\n";
+}
+
+}  // namespace isotherm::deck_text

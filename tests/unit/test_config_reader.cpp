@@ -1,0 +1,328 @@
+// What the reader says of wrong decks, to the letter.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "support/deck_text.hpp"
+
+namespace isotherm {
+namespace {
+
+using deck_text::base;
+using deck_text::expect_good;
+using deck_text::expect_problem;
+using deck_text::problems;
+using deck_text::replaced;
+using deck_text::with_wall;
+
+std::string with_cells(const std::string& cells) {
+  return replaced(base, "[8, 9, 10]", cells);
+}
+
+TEST(ConfigReader, TakesPlainDecks) {
+  expect_good(base);
+  expect_good("\xEF\xBB\xBF" + base);
+  std::string crlf;
+  for (const char c : base) crlf += c == '\n' ? std::string("\r\n") : std::string(1, c);
+  expect_good(crlf);
+  expect_good("---\n" + base + "...\n");
+  expect_good(base + "solver:\nboundaries:\nsources:\n");
+  expect_good(with_cells("&n 8") + "  check_interval: *n\n");
+  expect_good(with_cells("[1e3, 64.0, +8]"));
+  expect_good(with_cells("[2000000, 2000000, 2]"));
+}
+
+TEST(ConfigReader, RefusesWhatIsNoDeck) {
+  const std::string empty =
+      "deck.yaml:1:1: the deck is empty; write at least a grid (isotherm init prints a commented deck)";
+  expect_problem("", empty);
+  expect_problem("# nothing\n", empty);
+  expect_problem(",:", empty);
+  expect_problem("~", empty);
+  const std::string keys =
+      "grid, material, precision, boundaries, initial, sources, problem, solver, parallel, output, verify";
+  expect_problem("hello", "deck.yaml:1:1: one value stands where a deck is wanted; write keys of " + keys);
+  expect_problem("- grid", "deck.yaml:1:1: a list stands where a deck is wanted; write keys of " + keys);
+}
+
+TEST(ConfigReader, RefusesBadBytes) {
+  expect_problem(std::string("a: 1\n\0", 6), "deck.yaml:2:1: control character 0x00; remove it");
+  expect_problem("a: \xFF\n", "deck.yaml:1:4: byte 0xFF is not UTF-8; save the deck as UTF-8");
+  expect_problem("a: 1 # \xC3\n", "deck.yaml:1:8: byte 0xC3 is not UTF-8; save the deck as UTF-8");
+  expect_problem("# \x1B[31m\n", "deck.yaml:1:3: control character 0x1B; remove it");
+}
+
+TEST(ConfigReader, RefusesBadYaml) {
+  expect_problem("grid:\n\tcells: 3\n",
+                 "deck.yaml:2:1: a tab indents this line (YAML wants spaces); use spaces");
+  expect_problem("grid: [1, 2\n",
+                 "deck.yaml:2:1: not YAML (end of sequence flow not found); mend it here or just above");
+  expect_problem(
+      "grid: *x\n",
+      "deck.yaml:1:7: not YAML (the referenced anchor is not defined); mend it here or just above");
+  expect_problem("grid: &a [*a]\n",
+                 "deck.yaml:1:11: the alias stands inside what it names; write the value out");
+  expect_problem(
+      base + "---\nsolver: {}\n",
+      "deck.yaml:10:1: a second document starts here (a deck is one document); remove the '---' or what "
+      "follows the end");
+  expect_problem(
+      base + "...\nsolver: {}\n",
+      "deck.yaml:11:1: a second document starts here (a deck is one document); remove the '---' or what "
+      "follows the end");
+  expect_problem(with_cells("!!int 8"),
+                 "deck.yaml:2:10: the tag !!int is not supported (types are known by key); remove it");
+  expect_problem(with_cells("!mine 8"),
+                 "deck.yaml:2:10: the tag !mine is not supported (types are known by key); remove it");
+  expect_problem(
+      "{[1]: 2}\n",
+      "deck.yaml:1:2: a key must be a word; remove the brackets, or write the missing word before ':'");
+}
+
+TEST(ConfigReader, BoundsWhatADeckCosts) {
+  expect_problem(
+      std::string(2 << 20, 'a'),
+      "deck.yaml:1:1: 2097152 bytes are too many (a deck has at most 1048576); put data in an HDF5 file");
+  expect_problem("a: " + std::string(20000, 'b'),
+                 "deck.yaml:1:16386: the line has more than 16384 bytes; break it");
+  const std::string deep = ": nested deeper than 16 levels; no deck needs that";
+  expect_problem("a: " + std::string(5000, '['),
+                 "deck.yaml:1:12" + deep);  // yaml-cpp takes each for a key, too
+  std::string block;
+  for (std::size_t i = 0; i < 20; ++i) block += std::string(i, ' ') + "a:\n";
+  expect_problem(block, "deck.yaml:17:17" + deep);
+  std::string laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 10; ++i) {
+    laughs += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [";
+    for (int j = 0; j < 10; ++j) laughs += (j ? ", *a" : "*a") + std::to_string(i - 1);
+    laughs += "]\n";
+  }
+  expect_problem(laughs,
+                 "deck.yaml:5:20: the deck has more than 50000 parts, aliases expanded; make it smaller");
+  std::string formulas = base;
+  for (int i = 0; i < 5; ++i)
+    formulas.insert(formulas.find("problem"),
+                    "  - {shape: formula, formula: x" + std::string(4000, ' ') + "+1}\n");
+  expect_problem(
+      formulas,
+      "deck.yaml:12:31: initial.5.formula: the deck's formulas have more than 16384 characters in all; "
+      "shorten them, or use a dataset");
+}
+
+TEST(ConfigReader, NamesUnknownKeysAndWhatWasMeant) {
+  expect_problem(base + "solvr: {}\n", "deck.yaml:10:1: solvr: unknown key; did you mean 'solver'?");
+  expect_problem(base + "solver: {kernal: auto}\n",
+                 "deck.yaml:10:10: solver.kernal: unknown key; did you mean 'kernel'?");
+  expect_problem(base + "solver: {colour: red}\n",
+                 "deck.yaml:10:10: solver.colour: unknown key; use one of kernel, reduction, depth");
+  expect_problem(base + "cells: 8\n", "deck.yaml:10:1: cells: unknown key; did you mean 'grid.cells'?");
+  expect_problem(base + "  precision: fp32\n",
+                 "deck.yaml:10:3: problem.precision: unknown key; did you mean 'precision'?");
+  expect_problem(base + "  <<: {steps: 3}\n",
+                 "deck.yaml:10:3: problem.<<: merge keys are not supported; write the keys out");
+  expect_problem(base + "solver.depth: 2\n",
+                 "deck.yaml:10:1: solver.depth: unknown key; write the keys as maps within "
+                 "maps (dots are for the command line)");
+  // The misspelt key is not also reported as missing.
+  expect_problem(replaced(base, "steps", "setps"),
+                 "deck.yaml:9:3: problem.setps: unknown key; did you mean 'steps'?");
+}
+
+TEST(ConfigReader, RefusesDuplicates) {
+  expect_problem(base + "  steps: 12\n",
+                 "deck.yaml:10:3: problem.steps: stands twice (first on line 9); keep one");
+  expect_problem(base + "grid: {}\n", "deck.yaml:10:1: grid: stands twice (first on line 1); keep one");
+  expect_problem(base + "  end_time: 1\n",
+                 "deck.yaml:10:3: problem.end_time: says what steps (on line 9) says too; keep one");
+}
+
+TEST(ConfigReader, ChecksCounts) {
+  const std::string wanted = "; write a whole number from 1 to 1e12, or [x, y, z]";
+  const std::string at = "deck.yaml:2:10: grid.cells: ";
+  expect_problem(with_cells("010"), at + "'010' has a leading zero (octal for some YAML readers); write 10");
+  expect_problem(with_cells("0x10"), at + "'0x10' is not decimal; write it as a decimal number");
+  expect_problem(with_cells("1.5"), at + "'1.5' is not a whole number" + wanted);
+  expect_problem(with_cells("-3"), at + "-3 is out of range" + wanted);
+  expect_problem(with_cells("0"), at + "0 is out of range" + wanted);
+  expect_problem(with_cells("12abc"), at + "'12abc' is not a number" + wanted);
+  expect_problem(with_cells("'8'"), at + "'8' in quotes is text, not a number" + wanted);
+  expect_problem(with_cells("[8, 8]"), at + "has 2 entries, not three" + wanted);
+  expect_problem(with_cells("{x: 8}"), at + "a map stands where three are wanted" + wanted);
+  expect_problem(with_cells(""), "deck.yaml:2:3: grid.cells: has no value" + wanted);
+  expect_problem(
+      with_cells("[8, 0, 8.5]"),
+      "deck.yaml:2:14: grid.cells.1: 0 is out of range; write a whole number from 1 to 1e12\n"
+      "deck.yaml:2:17: grid.cells.2: '8.5' is not a whole number; write a whole number from 1 to 1e12");
+  expect_problem(with_cells("1e9"),
+                 at + "1000000000 x 1000000000 x 1000000000 cells are too many to count (more than "
+                      "2^63 - 1); use fewer");
+}
+
+TEST(ConfigReader, ChecksNumbers) {
+  const std::string at = "deck.yaml:5:16: material.diffusivity: ",
+                    wanted = "; write a number from 1e-12 to 1e12 m^2/s";
+  const auto with = [](const std::string& value) {
+    return replaced(base, "diffusivity: 1", "diffusivity: " + value);
+  };
+  expect_problem(with(".nan"), at + "'.nan' is not a finite number" + wanted);
+  expect_problem(with(".inf"), at + "'.inf' is not a finite number" + wanted);
+  expect_problem(with("1e400"), at + "'1e400' does not fit a 64-bit float" + wanted);
+  expect_problem(with("1d-3"), at + "'1d-3' is not a number; write 1e-3");
+  expect_problem(with("1,5"), at + "'1,5' is not a number; write 1.5");
+  expect_problem(with("-1"), at + "-1 is out of range" + wanted);
+  expect_problem(with("0"), at + "0 is out of range" + wanted);
+  expect_problem(with("[1]"), at + "a list stands where one value is wanted" + wanted);
+}
+
+TEST(ConfigReader, ChecksWords) {
+  expect_problem(base + "precision: fp23\n",
+                 "deck.yaml:10:12: precision: unknown word 'fp23'; did you mean 'fp32'? One of fp32, fp64");
+  expect_problem(base + "output: {history: yes}\n",
+                 "deck.yaml:10:19: output.history: unknown word 'yes'; write one of false, true");
+  expect_problem(
+      with_wall("insulted"),
+      "deck.yaml:11:10: boundaries.x_min.kind: unknown word 'insulted'; did you mean 'insulated'? One of "
+      "temperature, flux, convection, insulated, periodic");
+}
+
+TEST(ConfigReader, ChecksWhichKeysApply) {
+  expect_problem(
+      base + "  tolerance: 1\n",
+      "deck.yaml:10:3: problem.tolerance: does not apply to kind transient (only to steady); remove it");
+  expect_problem(with_wall("temperature"),
+                 "deck.yaml:11:10: boundaries.x_min.value: is missing; add value: 300");
+  expect_problem(with_wall("{kind: convection, value: 3}"),
+                 "deck.yaml:11:3: boundaries.x_min.ambient: is missing; add ambient: 293\n"
+                 "deck.yaml:11:3: boundaries.x_min.coefficient: is missing; add coefficient: 25\n"
+                 "deck.yaml:11:29: boundaries.x_min.value: does not apply to kind convection (only to "
+                 "temperature, flux); remove it");
+  expect_problem(
+      base + "sources: [{shape: sphere, value: 1, centre: [0, 0, 0], width: 1}]\n",
+      "deck.yaml:4:1: material: sources in a transient problem need rho c; add conductivity beside "
+      "diffusivity, or give conductivity, density and heat_capacity\n"
+      "deck.yaml:10:11: sources.0.radius: is missing; add radius: 0.1\n"
+      "deck.yaml:10:56: sources.0.width: does not apply to shape sphere (only to gaussian); remove it");
+}
+
+TEST(ConfigReader, ChecksFormulas) {
+  const std::string at = "deck.yaml:11:37: boundaries.x_min.value: ";
+  const std::string may = "; it may use y, z, t, pi, and functions such as sin, exp, min";
+  const auto formula = [](const std::string& text) {
+    return with_wall("{kind: temperature, value: " + text + "}");
+  };
+  expect_good(formula("300 + 20*sin(pi*y)*exp(-t)"));
+  expect_good(formula("'y>=0.5 ? min(1, z) : 2'"));
+  expect_problem(formula("2*"), at + "unexpected end of expression at the end of the formula '2*'" + may);
+  expect_problem(formula("sin(y"), at + "missing parenthesis at the end of the formula 'sin(y'" + may);
+  expect_problem(formula("w+1"), at + "unknown name 'w' at character 1 of the formula 'w+1'" + may);
+  expect_problem(formula("y*x"), at + "unknown name 'x' at character 3 of the formula 'y*x'" + may);
+  expect_problem(formula("'1,5*y'"), at +
+                                         "',' outside the arguments of a function (the decimal sign is '.') "
+                                         "at character 2 of the formula '1,5*y'" +
+                                         may);
+  expect_problem(formula("'max((1,2),y)'"), at +
+                                                "',' outside the arguments of a function (the decimal sign "
+                                                "is '.') at character 7 of the formula 'max((1,2),y)'" +
+                                                may);
+  expect_problem(formula("y=3"),
+                 at + "'=' would assign ('==' compares) at character 2 of the formula 'y=3'" + may);
+  expect_problem(formula("1/0"), at + "the formula '1/0' gives inf; write a number from -1e15 to 1e15 K or "
+                                      "W/m^2 or a formula of y, z, t");
+  expect_problem(formula("1d3"), at + "'1d3' is not a number; write 1e3");
+  std::string sum;
+  for (int i = 0; i < 2100; ++i) sum += "1+";
+  expect_problem(formula(sum + "1"), at + "4201 characters are too many; write at most 4096");
+  expect_problem(formula(sum.substr(0, 200) + "w+" + sum.substr(0, 200) + "1"),
+                 at +
+                     "unknown name 'w' at character 201 of the formula "
+                     "'...1+1+1+1+1+1+1+1+1+1+w+1+1+1+1+1+1+1+1+1+1+1+1+1+1+...'" +
+                     may);
+}
+
+TEST(ConfigReader, SaysAllAtOnceFromTopToBottom) {
+  expect_problem(
+      "grid: {cells: 0}\nsolver: {depth: 99, kernel: naiv}\noutput: {every_steps: 0}\n",
+      "deck.yaml:1:1: grid.lengths: is missing, and so is spacing; add lengths: [1, 1, 1] or spacing: 0.01\n"
+      "deck.yaml:1:1: problem.end_time: is missing, and so is steps; add end_time: 1 or steps: 1000\n"
+      "deck.yaml:1:1: material: a transient problem needs the diffusivity; add diffusivity, or conductivity, "
+      "density and heat_capacity\n"
+      "deck.yaml:1:1: initial: is missing; add initial: [{shape: constant, value: 300}]\n"
+      "deck.yaml:1:15: grid.cells: 0 is out of range; write a whole number from 1 to 1e12, or [x, y, z]\n"
+      "deck.yaml:2:17: solver.depth: 99 is out of range; write a whole number from 1 to 64\n"
+      "deck.yaml:2:29: solver.kernel: unknown word 'naiv'; did you mean 'naive'? One of auto, reference, "
+      "openmp, naive\n"
+      "deck.yaml:3:23: output.every_steps: 0 is out of range; write a whole number from 1 to 1e15");
+}
+
+TEST(ConfigReader, CountsTheProblemsItDoesNotPrint) {
+  std::string deck = base;
+  for (int i = 0; i < 150; ++i) deck += "nonsense_" + std::to_string(i) + ": 1\n";
+  const std::string text = problems(deck).first;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 100);
+  EXPECT_EQ(text.substr(text.rfind('\n')), "\ndeck.yaml: 50 more problems; mend these first");
+}
+
+TEST(ConfigOverrides, AreCheckedLikeTheDeck) {
+  const auto say = [](const std::vector<std::string>& overrides) { return problems(base, overrides).first; };
+  EXPECT_EQ(say({"solver.depth=2", "solver.deth=3"}),
+            "argument 2: solver.deth: unknown key; did you mean 'depth'?");
+  EXPECT_EQ(say({"grid.cells=010"}),
+            "argument 1: grid.cells: '010' has a leading zero (octal for some YAML readers); write 10");
+  EXPECT_EQ(say({"problem.steps="}),
+            "argument 1: problem.steps: has no value; write a whole number from 0 to 1e15");
+  EXPECT_EQ(say({"grid.cells=[1,"}),
+            "argument 1: grid.cells: not YAML (end of sequence flow not found); mend it here or just above");
+  EXPECT_EQ(say({"initial.0.value=hot"}),
+            "argument 1: initial.0.value: 'hot' is not a number; write a number from -1e12 to 1e12 K");
+  EXPECT_EQ(say({"initial.1.value=3"}), "argument 1: initial.1.shape: is missing; add shape: constant");
+  EXPECT_EQ(problems(base, {"sources.0.value=3", "material.conductivity=1"}).first,
+            "argument 1: sources.0.shape: is missing; add shape: constant");
+  EXPECT_EQ(say({"initial.2.value=3"}),
+            "argument 1: initial.2.value: '2' is no entry of the list; write 0 to 0, or 1 to append");
+  EXPECT_EQ(say({"problem.steps.x=3"}),
+            "argument 1: problem.steps.x: '10' stands there in the deck, not a map; override it as a whole");
+}
+
+TEST(ConfigOverrides, AreArgumentsWithAnEqualsSignOnceAKey) {
+  const auto say = [](const std::vector<std::string>& overrides) { return problems(base, overrides); };
+  using Said = std::pair<std::string, ExitCode>;
+  EXPECT_EQ(say({"nope"}), Said("argument 1: 'nope' has no '='; write key.path=value, e.g. problem.steps=100",
+                                ExitCode::command_line));
+  EXPECT_EQ(say({"=3"}),
+            Said("argument 1: '=3' names no key before the '='; write key.path=value, e.g. problem.steps=100",
+                 ExitCode::command_line));
+  EXPECT_EQ(say({"a..b=3"}).second, ExitCode::command_line);
+  EXPECT_EQ(say({"problem.steps=3", "solver.depth=1", "problem.steps=4"}),
+            Said("argument 3: problem.steps: stands twice (first in argument 1); keep one",
+                 ExitCode::command_line));
+}
+
+TEST(ConfigOverrides, ReplaceAddAndAppend) {
+  const Config config = deck_text::parse(
+      base, {"initial.0.value=350", "initial.1={shape: gaussian, value: 5, centre: [0, 0, 0], width: 1}",
+             "grid.cells.2=77", "output.directory=a=b", "boundaries.y_max=insulated"});
+  EXPECT_EQ(config.initial[0].value, 350);
+  ASSERT_EQ(config.initial.size(), 2u);
+  EXPECT_EQ(config.initial[1].mode, PaintMode::add);
+  EXPECT_EQ(config.grid.cells, (Int3{8, 9, 77}));
+  EXPECT_EQ(config.output.directory, "a=b");
+  EXPECT_EQ(deck_text::parse(
+                base, {"boundaries.x_min.kind=flux", "boundaries.x_min.value=3", "material.conductivity=1"})
+                .boundaries[0]
+                .value(0, 0, 0),
+            3);
+  EXPECT_EQ(config.at("initial.0.value"), "argument 1: initial.0.value");
+}
+
+TEST(ConfigPlaces, AreThoseOfTheDeckOrOfWhatIsAround) {
+  const Config config = deck_text::parse(base);
+  EXPECT_EQ(config.at("problem.steps"), "deck.yaml:9:10: problem.steps");
+  EXPECT_EQ(config.at("problem.dt"), "deck.yaml:8:1: problem.dt");
+  EXPECT_EQ(config.at("initial.0.value"), "deck.yaml:7:30: initial.0.value");
+  EXPECT_EQ(config.at("initial.0.mode"), "deck.yaml:7:5: initial.0.mode");
+  EXPECT_EQ(config.at("boundaries.x_min.value"), "deck.yaml:1:1: boundaries.x_min.value");
+}
+
+}  // namespace
+}  // namespace isotherm
