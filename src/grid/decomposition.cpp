@@ -1,0 +1,244 @@
+#include "grid/decomposition.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
+#include "core/error.hpp"
+
+namespace isotherm {
+namespace {
+
+constexpr const char* axis_names = "xyz";
+// Global indices, and sums of three faces, stay within 63 bits.
+constexpr Index most_cells = Index{1} << 61;
+
+std::string product_text(Int3 n) {
+  return fmt::format("{}x{}x{}", n.x, n.y, n.z);
+}
+
+std::string counted(Index n, const char* noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+}
+
+void check_cells(Int3 cells) {
+  Index product = 1;
+  for (int axis = 0; axis < 3; ++axis) {
+    if (cells[axis] < 1) {
+      throw Error(ExitCode::deck,
+                  fmt::format("grid of {} cells is impossible (axis {} has {}); use at least 1 "
+                              "cell along each axis",
+                              product_text(cells), axis_names[axis], cells[axis]));
+    }
+    if (cells[axis] > most_cells / product) {
+      throw Error(ExitCode::deck, fmt::format("grid of {} cells is too large (their number passes 2^61); use "
+                                              "fewer cells",
+                                              product_text(cells)));
+    }
+    product *= cells[axis];
+  }
+}
+
+// The most parts of an axis whose thinnest block still fills the neighbour's ghosts; 0 where not even one
+// part does, because a periodic axis is its own neighbour.
+Index most_parts(Index cells, bool periodic, int ghosts) {
+  return std::max<Index>(cells / ghosts, periodic ? 0 : 1);
+}
+
+[[noreturn]] void throw_too_thin(int axis, Index cells, Index parts, bool periodic, int ghosts) {
+  const char name = axis_names[axis];
+  const Index most = most_parts(cells, periodic, ghosts);
+  const std::string fewer_ranks =
+      most == 0 ? "" : fmt::format("at most {} along {}, or ", counted(most, "rank"), name);
+  throw Error(
+      ExitCode::deck,
+      fmt::format("blocks along {} are thinner than the halo ({} over {} leave {} a block, the halo is "
+                  "{} deep); use {}at least {} along {}",
+                  name, counted(cells, "cell"), counted(parts, "rank"), counted(cells / parts, "cell"),
+                  counted(ghosts, "cell"), fewer_ranks, counted(parts * ghosts, "cell"), name));
+}
+
+// The largest rank count up to `ranks` with a process grid of at most `most` parts an axis.
+Index largest_fitting(Index ranks, Int3 most) {
+  Index best = 1;
+  for (Index px = 1; px <= std::min(most.x, ranks); ++px) {
+    for (Index py = 1; py <= std::min(most.y, ranks / px); ++py) {
+      best = std::max(best, px * py * std::min(most.z, ranks / (px * py)));
+    }
+  }
+  return best;
+}
+
+[[noreturn]] void throw_no_process_grid(Int3 cells, int ranks, Int3 most, int ghosts) {
+  const Index fitting = largest_fitting(ranks, most);
+  const std::string advice = fitting == most.product()
+                                 ? fmt::format("{}, the most that fit", counted(fitting, "rank"))
+                                 : fmt::format("{}, the next lower count that fits; the most are {}",
+                                               counted(fitting, "rank"), most.product());
+  throw Error(
+      ExitCode::deck,
+      fmt::format("no process grid of {} fits {} cells (there is room for {} blocks, none thinner than {}); "
+                  "use {}",
+                  counted(ranks, "rank"), product_text(cells), product_text(most), counted(ghosts, "cell"),
+                  advice));
+}
+
+// Cell faces between blocks of different ranks across one axis, of the whole grid.
+Index communicated_surface(Int3 cells, int axis, Index parts, bool periodic) {
+  if (parts == 1) return 0;
+  return (periodic ? parts : parts - 1) * (cells.product() / cells[axis]);
+}
+
+}  // namespace
+
+std::vector<Direction> all_directions() {
+  std::vector<Direction> directions;
+  for (int z = -1; z <= 1; ++z) {
+    for (int y = -1; y <= 1; ++y) {
+      for (int x = -1; x <= 1; ++x) {
+        if (x || y || z) directions.push_back({x, y, z});
+      }
+    }
+  }
+  // Faces in the order of Face: by axis, the lower first.
+  const auto key = [](const Direction& d) {
+    const int axes = std::abs(d[0]) + std::abs(d[1]) + std::abs(d[2]);
+    const int axis = d[0] ? 0 : d[1] ? 1 : 2;
+    return std::pair(axes, axes == 1 ? axis : 0);
+  };
+  std::stable_sort(directions.begin(), directions.end(),
+                   [&](const Direction& a, const Direction& b) { return key(a) < key(b); });
+  return directions;
+}
+
+std::vector<Direction> face_directions() {
+  std::vector<Direction> directions = all_directions();
+  directions.resize(face_count);
+  return directions;
+}
+
+Decomposition::Decomposition(Int3 cells, Int3 process_grid, std::array<bool, 3> periodic, int ghosts)
+    : cells_(cells), process_grid_(process_grid), periodic_(periodic) {
+  check_cells(cells);
+  Index ranks = 1;
+  for (int axis = 0; axis < 3; ++axis) {
+    const Index parts = process_grid[axis];
+    const char name = axis_names[axis];
+    if (parts < 1) {
+      throw Error(ExitCode::deck,
+                  fmt::format("process grid {} is impossible (axis {} has {} ranks); use at least "
+                              "1 rank along each axis",
+                              product_text(process_grid), name, parts));
+    }
+    if (parts > cells[axis]) {
+      throw Error(
+          ExitCode::deck,
+          fmt::format("process grid {} leaves ranks without cells (axis {} has {} for {}); use at most {} "
+                      "along {}",
+                      product_text(process_grid), name, counted(cells[axis], "cell"), counted(parts, "rank"),
+                      counted(std::max<Index>(1, most_parts(cells[axis], periodic[axis], ghosts)), "rank"),
+                      name));
+    }
+    if (parts > most_parts(cells[axis], periodic[axis], ghosts)) {
+      throw_too_thin(axis, cells[axis], parts, periodic[axis], ghosts);
+    }
+    if (parts > std::numeric_limits<int>::max() / ranks) {
+      throw Error(ExitCode::deck,
+                  fmt::format("process grid {} is too large (its product passes 2^31 - 1); use fewer ranks",
+                              product_text(process_grid)));
+    }
+    ranks *= parts;
+  }
+}
+
+Int3 Decomposition::least_surface(Int3 cells, int ranks, std::array<bool, 3> periodic, int ghosts) {
+  check_cells(cells);
+  Int3 most;
+  for (int axis = 0; axis < 3; ++axis) {
+    most[axis] = most_parts(cells[axis], periodic[axis], ghosts);
+    if (most[axis] == 0) throw_too_thin(axis, cells[axis], 1, periodic[axis], ghosts);
+  }
+
+  Int3 best;
+  Index least = std::numeric_limits<Index>::max();
+  // px, then py ascend, and only a smaller surface replaces the best: ties fall to the fewest cuts across x,
+  // then y.
+  for (Index px = 1; px <= std::min<Index>(most.x, ranks); ++px) {
+    if (ranks % px != 0) continue;
+    const Index rest = ranks / px;
+    for (Index py = 1; py <= std::min(most.y, rest); ++py) {
+      if (rest % py != 0 || rest / py > most.z) continue;
+      const Int3 parts{px, py, rest / py};
+      Index surface = 0;
+      for (int axis = 0; axis < 3; ++axis) {
+        surface += communicated_surface(cells, axis, parts[axis], periodic[axis]);
+      }
+      if (surface < least) {
+        least = surface;
+        best = parts;
+      }
+    }
+  }
+  if (best.product() == 0) throw_no_process_grid(cells, ranks, most, ghosts);
+  return best;
+}
+
+Int3 Decomposition::coordinates(int rank) const {
+  return {rank % process_grid_.x, rank / process_grid_.x % process_grid_.y,
+          rank / (process_grid_.x * process_grid_.y)};
+}
+
+Box Decomposition::block(int rank) const {
+  const Int3 position = coordinates(rank);
+  Box box;
+  for (int axis = 0; axis < 3; ++axis) {
+    const Index i = position[axis];
+    const Index least = cells_[axis] / process_grid_[axis];
+    const Index one_more = cells_[axis] % process_grid_[axis];  // the first so many blocks
+    box.lo[axis] = i * least + std::min(i, one_more);
+    box.hi[axis] = box.lo[axis] + least + (i < one_more ? 1 : 0);
+  }
+  return box;
+}
+
+bool Decomposition::touches(int rank, Face f) const {
+  const int axis = axis_of(f);
+  return coordinates(rank)[axis] == (is_max(f) ? process_grid_[axis] - 1 : 0);
+}
+
+bool Decomposition::is_wall(int rank, Face f) const {
+  return touches(rank, f) && !periodic_[axis_of(f)];
+}
+
+std::optional<int> Decomposition::neighbour(int rank, Direction d) const {
+  Int3 position = coordinates(rank);
+  for (int axis = 0; axis < 3; ++axis) {
+    const Index parts = process_grid_[axis];
+    position[axis] += d[axis];
+    if (position[axis] >= 0 && position[axis] < parts) continue;
+    if (!periodic_[axis]) return std::nullopt;
+    position[axis] = (position[axis] + parts) % parts;
+  }
+  return static_cast<int>(position.x + process_grid_.x * (position.y + process_grid_.y * position.z));
+}
+
+Index Decomposition::smallest_block() const {
+  Int3 extent;
+  for (int axis = 0; axis < 3; ++axis) extent[axis] = cells_[axis] / process_grid_[axis];
+  return extent.product();
+}
+
+Index Decomposition::largest_block() const {
+  return block(0).cells();
+}
+
+std::array<bool, face_count> Decomposition::walls(int rank) const {
+  std::array<bool, face_count> walls{};
+  for (int f = 0; f < face_count; ++f)
+    walls[static_cast<std::size_t>(f)] = is_wall(rank, static_cast<Face>(f));
+  return walls;
+}
+
+}  // namespace isotherm

@@ -1,0 +1,53 @@
+// Ranks <-> boxes of the global grid, and who is whose neighbour. Arithmetic only: no MPI, no memory.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "core/box.hpp"
+
+namespace isotherm {
+
+// The 26 directions to the cells around a block, or the 6 of its faces.
+using Direction = std::array<int, 3>;  // each -1, 0 or 1, not all 0
+std::vector<Direction> face_directions();
+std::vector<Direction> all_directions();  // faces first, then edges, then corners
+
+class Decomposition {
+ public:
+  // Cells are dealt out as evenly as can be; the first (cells mod parts) blocks of an axis have one more.
+  // x is the fastest axis of ranks too. Throws Error(deck) when an axis has more parts than cells, or blocks
+  // thinner than `ghosts` on an axis with an exchange; the message names axis, parts, and the most parts that
+  // would work.
+  Decomposition(Int3 cells, Int3 process_grid, std::array<bool, 3> periodic, int ghosts = 1);
+
+  // The process grid of least communicated surface among all factorisations of `ranks` that leave every rank
+  // cells (and blocks as thick as `ghosts`); of equal ones, that with the fewest cuts across x, then y: x
+  // faces are strided, z faces contiguous. Throws Error(deck) naming the largest rank count that would work
+  // when there is none.
+  static Int3 least_surface(Int3 cells, int ranks, std::array<bool, 3> periodic, int ghosts = 1);
+
+  int ranks() const { return static_cast<int>(process_grid_.product()); }
+  Int3 cells() const { return cells_; }
+  Int3 process_grid() const { return process_grid_; }
+  std::array<bool, 3> periodic() const { return periodic_; }
+
+  Int3 coordinates(int rank) const;                    // position in the process grid
+  Box block(int rank) const;                           // global cells of this rank
+  bool touches(int rank, Face f) const;                // the block ends at this face of the whole grid
+  bool is_wall(int rank, Face f) const;                // ... and the face is not periodic
+  std::array<bool, face_count> walls(int rank) const;  // is_wall of the six faces
+  // The rank whose block lies in this direction, through periodic faces too (then it may be `rank` itself);
+  // none beyond a wall.
+  std::optional<int> neighbour(int rank, Direction d) const;
+
+  Index smallest_block() const;  // cells
+  Index largest_block() const;
+
+ private:
+  Int3 cells_, process_grid_;
+  std::array<bool, 3> periodic_;
+};
+
+}  // namespace isotherm

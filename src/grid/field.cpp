@@ -1,0 +1,41 @@
+#include "grid/field.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "core/error.hpp"
+
+namespace isotherm {
+namespace {
+
+constexpr Index row_bytes = 128;  // a cache line pair, a GPU's memory transaction, two AVX-512 vectors
+
+Index round_up(Index value, Index unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+}  // namespace
+
+FieldLayout FieldLayout::make(Int3 extent, int ghosts, std::size_t element_bytes) {
+  const Index unit = row_bytes / static_cast<Index>(element_bytes);
+  const Index rows_y = extent.y + 2 * ghosts, rows_z = extent.z + 2 * ghosts;
+  FieldLayout layout{extent, ghosts};
+  layout.pitch_y = round_up(extent.x + 2 * ghosts, unit);
+  const Index lead = round_up(ghosts, unit);
+
+  Index elements = 0;
+  if (__builtin_mul_overflow(layout.pitch_y, rows_y, &layout.pitch_z) ||
+      __builtin_mul_overflow(layout.pitch_z, rows_z, &elements) ||
+      elements > std::numeric_limits<Index>::max() / static_cast<Index>(2 * element_bytes)) {
+    throw Error(ExitCode::deck,
+                fmt::format("a block of {} x {} x {} cells has more bytes than 64 bits can count; "
+                            "use a smaller grid or more ranks",
+                            extent.x, extent.y, extent.z));
+  }
+  layout.origin = lead + ghosts * (layout.pitch_y + layout.pitch_z);
+  layout.elements = lead + elements;
+  return layout;
+}
+
+}  // namespace isotherm

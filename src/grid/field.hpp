@@ -1,0 +1,49 @@
+// One padded block of cells in a device's memory.
+#pragma once
+
+#include "core/device.hpp"
+#include "core/field_view.hpp"
+
+namespace isotherm {
+
+// Elements of one block: shape and padding, without memory. `lead` elements stand before cell (0,0,0) of the
+// first ghost row, so that interior rows start on 128 bytes; the ghosts at a row's end share the padding with
+// those at the start of the next.
+struct FieldLayout {
+  Int3 extent;
+  int ghosts = 1;
+  Index pitch_y = 0, pitch_z = 0;
+  Index origin = 0;    // elements before cell (0, 0, 0)
+  Index elements = 0;  // in all
+
+  // Throws Error(deck) when the byte count overflows 63 bits.
+  static FieldLayout make(Int3 extent, int ghosts, std::size_t element_bytes);
+};
+
+template <class T>
+class Field {
+ public:
+  // Not initialised; FaceCopy::fill touches it first with the threads that will sweep it.
+  Field(Device& device, Int3 extent, int ghosts, Memory kind = Memory::device)
+      : layout_(FieldLayout::make(extent, ghosts, sizeof(T))),
+        buffer_(device, static_cast<std::size_t>(layout_.elements) * sizeof(T), kind) {}
+
+  FieldView<T> view() {
+    return {buffer_.template as<T>() + layout_.origin, layout_.pitch_y, layout_.pitch_z, layout_.extent,
+            layout_.ghosts};
+  }
+  FieldView<const T> view() const {
+    return {buffer_.template as<T>() + layout_.origin, layout_.pitch_y, layout_.pitch_z, layout_.extent,
+            layout_.ghosts};
+  }
+  // The whole allocation, for copies between fields of one layout.
+  void* data() { return buffer_.data(); }
+  const void* data() const { return buffer_.data(); }
+  std::size_t bytes() const { return buffer_.bytes(); }
+
+ private:
+  FieldLayout layout_;
+  Buffer buffer_;
+};
+
+}  // namespace isotherm
