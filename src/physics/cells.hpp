@@ -1,0 +1,32 @@
+// Where cells lie, and the one way to say that a value is not finite there.
+#pragma once
+
+#include <string>
+
+#include "config/config.hpp"
+#include "core/error.hpp"
+
+namespace isotherm {
+
+// Metres. The only place where an index becomes a coordinate: every rank and every use gets the same bits.
+inline double cell_centre(double origin, double spacing, Index i) {
+  return origin + (static_cast<double>(i) + 0.5) * spacing;
+}
+
+// Of the deck's grid; `cell` is a global index.
+class CellCentres {
+ public:
+  explicit CellCentres(const Config& config) : origin_(config.grid.origin), spacing_(spacing(config)) {}
+  double operator()(int axis, Index i) const { return cell_centre(origin_[axis], spacing_[axis], i); }
+  Vector3 operator()(Int3 cell) const { return {(*this)(0, cell.x), (*this)(1, cell.y), (*this)(2, cell.z)}; }
+
+ private:
+  Vector3 origin_, spacing_;
+};
+
+// "<key>: <what> is not finite at cell (1, 2, 3) (it is nan at x = 0.1 m, ...); give ...". `key`: as
+// Config::at places it.
+Error not_finite(const std::string& key, const std::string& what, double value, Int3 cell, Vector3 place,
+                 double t);
+
+}  // namespace isotherm

@@ -1,0 +1,261 @@
+#include "physics/dataset_reader.hpp"
+
+#include <fmt/format.h>
+#include <hdf5.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "core/error.hpp"
+#include "core/handle.hpp"
+
+namespace isotherm {
+namespace {
+
+using FileHandle = Handle<hid_t, H5Fclose>;
+using ObjectHandle = Handle<hid_t, H5Oclose>;
+using ListHandle = Handle<hid_t, H5Pclose>;
+using SpaceHandle = Handle<hid_t, H5Sclose>;
+using TypeHandle = Handle<hid_t, H5Tclose>;
+
+[[noreturn]] void refuse(const std::string& place, const std::string& problem) {
+  throw Error(ExitCode::deck, place + ": " + problem);
+}
+
+void quiet_and_closed_library() {
+  H5dont_atexit();                              // see output/hdf5_call.cpp
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // messages are ours
+  H5PLset_loading_state(0);                     // no code comes in by HDF5_PLUGIN_PATH
+}
+
+FileHandle open_file(const std::string& file) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0 || ::access(file.c_str(), R_OK) != 0)
+    throw Error(ExitCode::file_missing,
+                fmt::format("{}: cannot be read ({}); check the path", file, std::strerror(errno)));
+  if (!S_ISREG(status.st_mode))
+    throw Error(ExitCode::file_missing, file + ": not a file (a folder or device); name an HDF5 file");
+  if (H5Fis_hdf5(file.c_str()) <= 0)
+    refuse(file, "not an HDF5 file (its signature is missing); write it with h5py or isotherm");
+
+  ListHandle access(H5Pcreate(H5P_FILE_ACCESS));
+  // Locks protect readers from writers; many cluster file systems refuse them, and a file that is read here
+  // is finished.
+  H5Pset_file_locking(access.get(), false, true);
+  FileHandle opened(H5Fopen(file.c_str(), H5F_ACC_RDONLY, access.get()));
+  if (!opened.valid())
+    refuse(file, "HDF5 cannot open it (truncated, damaged, or still being written); write it again");
+  return opened;
+}
+
+std::string names_in_root(hid_t file) {
+  constexpr hsize_t most = 8;
+  H5G_info_t root{};
+  if (H5Gget_info(file, &root) < 0) return "nothing";
+  std::string names;
+  for (hsize_t i = 0; i < root.nlinks && i < most; ++i) {
+    char name[64] = "?";
+    H5Lget_name_by_idx(file, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof name, H5P_DEFAULT);
+    names += fmt::format("{}'{}'", i ? ", " : "", name);
+  }
+  if (root.nlinks > most) names += ", ...";
+  return names.empty() ? "nothing" : names;
+}
+
+// HDF5 asks before it follows an external link; the answer is always no, and where it led to is kept.
+herr_t follow_no_link(const char*, const char*, const char* target, const char*, unsigned*, hid_t,
+                      void* led_to) {
+  *static_cast<std::string*>(led_to) = target;
+  return -1;
+}
+
+ObjectHandle open_dataset(hid_t file, const std::string& path, const std::string& place) {
+  std::string led_to;
+  ListHandle access(H5Pcreate(H5P_LINK_ACCESS));
+  H5Pset_elink_cb(access.get(), follow_no_link, &led_to);
+  ObjectHandle object(H5Oopen(file, path.c_str(), access.get()));
+  if (!led_to.empty())
+    refuse(place, fmt::format("an external link to '{}' (data must lie in the file that is named); name that "
+                              "file, or copy the data with h5repack",
+                              led_to));
+  if (!object.valid())
+    refuse(place, fmt::format("no such dataset (the file's root holds {}); name one of the file's datasets",
+                              names_in_root(file)));
+  if (H5Iget_type(object.get()) != H5I_DATASET)
+    refuse(place, "not a dataset (a group or a named type); name a dataset of rank 3");
+  return object;
+}
+
+// Before the dataspace is asked for: a virtual dataset opens its sources to answer.
+void refuse_data_elsewhere(hid_t dataset, const std::string& place) {
+  ListHandle creation(H5Dget_create_plist(dataset));
+  if (H5Pget_layout(creation.get()) == H5D_VIRTUAL)
+    refuse(place, "a virtual dataset (its cells lie in other files); copy them into one with h5repack");
+  if (H5Pget_external_count(creation.get()) > 0) {
+    char name[256] = "?";
+    off_t offset = 0;
+    hsize_t size = 0;
+    H5Pget_external(creation.get(), 0, sizeof name, name, &offset, &size);
+    name[sizeof name - 1] = 0;
+    refuse(place, fmt::format("external storage in '{}' (data must lie in the file that is named); copy it "
+                              "with h5repack",
+                              name));
+  }
+  const int filters = H5Pget_nfilters(creation.get());
+  for (int i = 0; i < filters; ++i) {
+    unsigned flags = 0;
+    std::size_t values = 0;
+    char name[64] = "";
+    const H5Z_filter_t id = H5Pget_filter2(creation.get(), static_cast<unsigned>(i), &flags, &values, nullptr,
+                                           sizeof name, name, nullptr);
+    if (H5Zfilter_avail(id) <= 0)
+      refuse(place, fmt::format("needs the filter {} '{}' (not built into this HDF5, and plug-ins are not "
+                                "loaded); rewrite it with h5repack -f GZIP=4",
+                                static_cast<int>(id), name));
+  }
+}
+
+const char* class_name(H5T_class_t type) {
+  switch (type) {
+    case H5T_STRING:
+      return "text";
+    case H5T_COMPOUND:
+      return "compound";
+    case H5T_VLEN:
+      return "of variable length";
+    case H5T_ENUM:
+      return "an enumeration";
+    case H5T_ARRAY:
+      return "an array";
+    case H5T_OPAQUE:
+      return "opaque";
+    case H5T_REFERENCE:
+      return "a reference";
+    default:
+      return "neither";
+  }
+}
+
+StoredType stored_type(hid_t dataset, const std::string& place) {
+  TypeHandle type(H5Dget_type(dataset));
+  const H5T_class_t kind = H5Tget_class(type.get());
+  const std::size_t bytes = H5Tget_size(type.get());
+  if (kind != H5T_FLOAT && kind != H5T_INTEGER)
+    refuse(place, fmt::format("expected numbers (floating point or integer), found a type that is {}; store "
+                              "float64 or float32",
+                              class_name(kind)));
+  if (bytes > 8)
+    refuse(place, fmt::format("expected numbers of at most 8 bytes, found {}; store float64", bytes));
+  if (kind == H5T_INTEGER) return StoredType::integer;
+  return bytes == 4 ? StoredType::fp32 : StoredType::fp64;
+}
+
+Int3 stored_shape(hid_t dataset, const std::string& place) {
+  SpaceHandle space(H5Dget_space(dataset));
+  const int rank = space.valid() ? H5Sget_simple_extent_ndims(space.get()) : -1;
+  if (rank != 3)
+    refuse(place, fmt::format("expected rank 3 (nz, ny, nx), found rank {}; store one value a cell", rank));
+  hsize_t dims[3];
+  H5Sget_simple_extent_dims(space.get(), dims, nullptr);
+  return {static_cast<Index>(dims[2]), static_cast<Index>(dims[1]), static_cast<Index>(dims[0])};
+}
+
+// HDF5 would read such cells as 0 K.
+void refuse_unwritten(hid_t dataset, const std::string& place) {
+  ListHandle creation(H5Dget_create_plist(dataset));
+  H5D_space_status_t allocated{};
+  H5D_fill_value_t fill{};
+  H5Dget_space_status(dataset, &allocated);
+  H5Pfill_value_defined(creation.get(), &fill);
+  if (allocated == H5D_SPACE_STATUS_NOT_ALLOCATED && fill != H5D_FILL_VALUE_USER_DEFINED)
+    refuse(place, "never written (it has a shape but no data, and no fill value); write its cells");
+}
+
+template <class T>
+hid_t native_type();
+template <>
+hid_t native_type<float>() {
+  return H5T_NATIVE_FLOAT;
+}
+template <>
+hid_t native_type<double>() {
+  return H5T_NATIVE_DOUBLE;
+}
+
+}  // namespace
+
+struct DatasetReader::Implementation {
+  std::string place;  // "file.h5:/T"
+  FileHandle file;
+  ObjectHandle dataset;
+  StoredType type;
+  Int3 cells;
+};
+
+DatasetReader::DatasetReader(const std::string& file, const std::string& dataset)
+    : implementation_(std::make_unique<Implementation>()) {
+  quiet_and_closed_library();
+  Implementation& my = *implementation_;
+  my.place = file + ":" + dataset;
+  my.file = open_file(file);
+  my.dataset = open_dataset(my.file.get(), dataset, my.place);
+  refuse_data_elsewhere(my.dataset.get(), my.place);
+  my.type = stored_type(my.dataset.get(), my.place);
+  my.cells = stored_shape(my.dataset.get(), my.place);
+  refuse_unwritten(my.dataset.get(), my.place);
+}
+
+DatasetReader::~DatasetReader() = default;
+DatasetReader::DatasetReader(DatasetReader&&) noexcept = default;
+
+Int3 DatasetReader::cells() const {
+  return implementation_->cells;
+}
+
+StoredType DatasetReader::type() const {
+  return implementation_->type;
+}
+
+template <class T>
+void DatasetReader::read(Box box, T* dense) const {
+  if (box.empty()) return;
+  const Implementation& my = *implementation_;
+  const Int3 e = box.extent();
+  const hsize_t start[] = {static_cast<hsize_t>(box.lo.z), static_cast<hsize_t>(box.lo.y),
+                           static_cast<hsize_t>(box.lo.x)};
+  const hsize_t count[] = {static_cast<hsize_t>(e.z), static_cast<hsize_t>(e.y), static_cast<hsize_t>(e.x)};
+  SpaceHandle in_file(H5Dget_space(my.dataset.get()));
+  SpaceHandle in_memory(H5Screate_simple(3, count, nullptr));
+  const bool failed =
+      H5Sselect_hyperslab(in_file.get(), H5S_SELECT_SET, start, nullptr, count, nullptr) < 0 ||
+      H5Sselect_valid(in_file.get()) <= 0 ||
+      H5Dread(my.dataset.get(), native_type<T>(), in_memory.get(), in_file.get(), H5P_DEFAULT, dense) < 0;
+  if (failed)
+    throw Error(ExitCode::io, my.place +
+                                  ": reading failed (the file is damaged, or the disk has an error); "
+                                  "check it with h5dump");
+}
+
+template void DatasetReader::read<float>(Box, float*) const;
+template void DatasetReader::read<double>(Box, double*) const;
+
+std::vector<double> read_dataset_box(const std::string& file, const std::string& dataset, Int3 grid_cells,
+                                     Box box) {
+  const DatasetReader reader(file, dataset);
+  const Int3 found = reader.cells();
+  if (!(found == grid_cells)) {
+    const bool reversed = found == Int3{grid_cells.z, grid_cells.y, grid_cells.x};
+    refuse(file + ":" + dataset,
+           fmt::format("expected shape (nz, ny, nx) = ({}, {}, {}), found ({}, {}, {}){}; {}", grid_cells.z,
+                       grid_cells.y, grid_cells.x, found.z, found.y, found.x,
+                       reversed ? " (the axes are reversed)" : "",
+                       reversed ? "store x as the last axis" : "resample it to the grid of the deck"));
+  }
+  std::vector<double> values(static_cast<std::size_t>(box.cells()));
+  if (!box.empty()) reader.read(box, values.data());
+  return values;
+}
+
+}  // namespace isotherm

@@ -1,0 +1,41 @@
+// Reads boxes of a (nz, ny, nx) dataset of an HDF5 file that may come from a stranger.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/box.hpp"
+
+namespace isotherm {
+
+enum class StoredType { fp32, fp64, integer };
+
+// Opened read-only by this process alone. A file can lead its reader elsewhere: external links, external
+// storage, virtual datasets and filters that would load a plug-in are refused by name, before any cell is
+// read. Nothing is allocated by the file's word: the caller knows the shape that it wants.
+class DatasetReader {
+ public:
+  // Throws Error(file_missing) when the file cannot be read, Error(deck) with what was expected and what was
+  // found for anything else.
+  DatasetReader(const std::string& file, const std::string& dataset);
+  ~DatasetReader();
+  DatasetReader(DatasetReader&&) noexcept;
+
+  Int3 cells() const;  // x is the last and fastest of the dataset's three axes
+  StoredType type() const;
+  // The cells of `box`, x fastest, rounded to T. Throws Error(io).
+  template <class T>
+  void read(Box box, T* dense) const;
+
+ private:
+  struct Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+// The cells of `box` of a dataset that must have exactly the grid's shape, as double, x fastest. Throws as
+// DatasetReader does.
+std::vector<double> read_dataset_box(const std::string& file, const std::string& dataset, Int3 grid_cells,
+                                     Box box);
+
+}  // namespace isotherm

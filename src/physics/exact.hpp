@@ -1,0 +1,39 @@
+// Exact solutions of the deck's problem, for `verify` and for initial states of shape `exact`.
+#pragma once
+
+#include <memory>
+
+#include "config/config.hpp"
+#include "core/field_view.hpp"
+
+namespace isotherm {
+
+// Places in metres, t in seconds.
+class ExactField {
+ public:
+  virtual ~ExactField() = default;
+  virtual double operator()(double x, double y, double z, double t) const = 0;  // kelvin
+  // The heat source that makes it a solution, W/m^3; 0 but for manufactured solutions.
+  virtual double source(double, double, double) const { return 0; }
+  // Formulas are not safe to evaluate in two threads at once: each thread takes its own copy.
+  virtual std::unique_ptr<ExactField> clone() const = 0;
+};
+
+const char* word(ExactSolution solution);  // the deck's
+
+// Null for verify.solution none. Throws Error(deck) when the walls do not fit the solution asked for, with
+// the reason.
+std::unique_ptr<ExactField> make_exact(const Config& config);
+
+struct VerificationErrors {
+  double max = 0;          // K; NaN as soon as one cell is
+  double l2 = 0;           // K, root mean square over this block's cells ...
+  double sum_squares = 0;  // ... before the all-reduce
+};
+
+// Of the block's interior cells at time t; `field` is in host memory. Free of the number of threads.
+template <class T>
+VerificationErrors verification_errors(const Config& config, FieldView<const T> field, Box block,
+                                       const ExactField& exact, double t);
+
+}  // namespace isotherm

@@ -1,0 +1,64 @@
+#include "physics/operator.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace isotherm {
+namespace {
+
+// 1/hx^2, 1/hy^2, 1/hz^2 in 1/m^2
+Vector3 inverse_squares(const Config& config) {
+  Vector3 inverse = spacing(config);
+  for (double& h : inverse) h = 1 / (h * h);
+  return inverse;
+}
+
+double sum(const Vector3& v) {
+  return v[0] + v[1] + v[2];
+}
+
+// s: what multiplies the sum over axes of (T[-1] - 2 T + T[+1]) / h^2 in one sweep, in m^2.
+double sweep_length_squared(const Config& config) {
+  if (config.problem.kind == ProblemKind::transient) return diffusivity(config) * time_plan(config).dt;
+  return config.problem.weight / (2 * sum(inverse_squares(config)));
+}
+
+}  // namespace
+
+Coefficients<double> sweep_coefficients(const Config& config) {
+  const double scale = sweep_length_squared(config);
+  const Vector3 inverse = inverse_squares(config);
+  const double cx = scale * inverse[0], cy = scale * inverse[1], cz = scale * inverse[2];
+  // Steady: the sum of the six neighbours is the weight by construction.
+  const double c0 =
+      config.problem.kind == ProblemKind::transient ? 1 - 2 * (cx + cy + cz) : 1 - config.problem.weight;
+  return {c0, cx, cy, cz};
+}
+
+double source_scale(const Config& config) {
+  if (config.problem.kind == ProblemKind::transient)
+    return time_plan(config).dt / volumetric_heat_capacity(config);
+  return sweep_length_squared(config) / conductivity(config);
+}
+
+template <class T>
+Coefficients<T> rounded_coefficients(const Coefficients<double>& c) {
+  Coefficients<T> rounded{0, static_cast<T>(c.cx), static_cast<T>(c.cy), static_cast<T>(c.cz)};
+  const auto neighbours = [&] {
+    return 2 * (static_cast<double>(rounded.cx) + static_cast<double>(rounded.cy) +
+                static_cast<double>(rounded.cz));
+  };
+  rounded.c0 = static_cast<T>(1 - neighbours());
+  // Where c0 is the coarser number, the largest neighbour takes up what its rounding left.
+  T& largest = std::max({std::ref(rounded.cx), std::ref(rounded.cy), std::ref(rounded.cz)}, [](T a, T b) {
+                 return a < b;
+               }).get();
+  const double left = 1 - static_cast<double>(rounded.c0) - neighbours();
+  largest = static_cast<T>(static_cast<double>(largest) + left / 2);
+  return rounded;
+}
+
+template Coefficients<float> rounded_coefficients(const Coefficients<double>&);
+template Coefficients<double> rounded_coefficients(const Coefficients<double>&);
+
+}  // namespace isotherm

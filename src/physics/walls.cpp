@@ -1,0 +1,219 @@
+#include "physics/walls.hpp"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "physics/cells.hpp"
+
+namespace isotherm {
+namespace {
+
+// The axes of the indices (p, q) of a face, as in kernels/stencil.hpp.
+constexpr int first_tangent(int normal) {
+  return normal == 0 ? 1 : 0;
+}
+constexpr int second_tangent(int normal) {
+  return normal == 2 ? 1 : 2;
+}
+
+// One tangential axis of a face: the cell whose value each index from -ghosts to extent + ghosts - 1 takes.
+struct Tangent {
+  int axis;
+  int ghosts;
+  std::vector<Index> cells;     // global
+  std::vector<double> centres;  // m
+
+  Tangent(const Config& config, int axis_, Box block, int ghosts_) : axis(axis_), ghosts(ghosts_) {
+    const Index n = config.grid.cells[axis];
+    const bool periodic = config.boundaries[static_cast<int>(face(axis, false))].kind == WallKind::periodic;
+    const CellCentres centre(config);
+    for (Index i = block.lo[axis] - ghosts; i < block.hi[axis] + ghosts; ++i) {
+      const Index cell = periodic ? (i % n + n) % n : std::clamp(i, Index{0}, n - 1);
+      cells.push_back(cell);
+      centres.push_back(centre(axis, cell));
+    }
+  }
+  Index size() const { return static_cast<Index>(cells.size()); }
+};
+
+std::string key_of_value(const Config& config, Face f) {
+  const auto i = static_cast<std::size_t>(f);
+  const bool convection = config.boundaries[i].kind == WallKind::convection;
+  return config.at(fmt::format("boundaries.{}.{}", face_names[i], convection ? "ambient" : "value"));
+}
+
+}  // namespace
+
+WallLaw wall_law(const Config& config, Face f) {
+  const WallConfig& wall = config.boundaries[static_cast<int>(f)];
+  const double h = spacing(config)[axis_of(f)];
+  const double k = conductivity(config);
+  const double H = wall.coefficient;
+  switch (wall.kind) {
+    case WallKind::temperature:
+      return {-1, 2};
+    case WallKind::flux:
+      return {1, h / k};
+    case WallKind::convection:
+      return {(2 * k / h - H) / (2 * k / h + H), 2 * H / (2 * k / h + H)};
+    case WallKind::insulated:
+      return {1, 0};
+    case WallKind::periodic:
+      break;
+  }
+  throw Error(ExitCode::internal, fmt::format("no wall rule for the periodic face {}; please report it",
+                                              face_names[static_cast<int>(f)]));
+}
+
+// b over one face of the block, in host staging memory and, where it varies over the face, on the device.
+template <class T>
+class WallRules<T>::FaceValues {
+ public:
+  FaceValues(const Config& config, Device& device, Face f, Box block, int ghosts)
+      : device_(&device),
+        face_(f),
+        key_(key_of_value(config, f)),
+        slope_(wall_law(config, f).slope),
+        p_(config, first_tangent(axis_of(f)), block, ghosts),
+        q_(config, second_tangent(axis_of(f)), block, ghosts),
+        formulas_(std::max(1, omp_get_max_threads()), config.boundaries[static_cast<int>(f)].value) {
+    const int axis = axis_of(f);
+    const Index n = config.grid.cells[axis];
+    cell_ = is_max(f) ? n - 1 : 0;
+    plane_ = config.grid.origin[axis] + (is_max(f) ? static_cast<double>(n) * spacing(config)[axis] : 0.0);
+    if (!over_face()) return;
+    const std::size_t bytes = static_cast<std::size_t>(p_.size() * q_.size()) * sizeof(T);
+    values_ = Buffer(device, bytes);
+    for (int side = 0; side < 2; ++side) {
+      staging_.emplace_back(device, bytes, Memory::staging);
+      copied_.push_back(own_event(device));
+    }
+  }
+
+  Face on() const { return face_; }
+  bool over_time() const { return formulas_[0].uses('t'); }
+
+  void update(double t, Stream stream, Wall<T>& wall) {
+    if (!over_face()) {
+      wall.b = evaluate_at(0, 0, t, formulas_[0]);
+      if (!std::isfinite(wall.b)) throw_not_finite(0, 0, t);
+      return;
+    }
+    // Two staging buffers in turn: the host fills one while the device may still be copying the other.
+    turn_ = 1 - turn_;
+    if (used_[turn_]) device_->synchronize(copied_[turn_].get());
+    T* staging = staging_[turn_].template as<T>();
+    evaluate(t, staging);
+    device_->copy(values_.data(), staging, values_.bytes(), stream);
+    device_->record(copied_[turn_].get(), stream);
+    used_[turn_] = true;
+    wall.pitch = p_.size();
+    wall.b_field = values_.template as<T>() + p_.ghosts + q_.ghosts * wall.pitch;
+  }
+
+ private:
+  // Does b vary over the face, not only in time?
+  bool over_face() const {
+    const auto uses = [&](int axis) { return formulas_[0].uses("xyz"[axis]); };
+    return uses(p_.axis) || uses(q_.axis);
+  }
+  Vector3 place(Index p, Index q) const {
+    Vector3 at{};
+    at[axis_of(face_)] = plane_;
+    at[p_.axis] = p_.centres[static_cast<std::size_t>(p)];
+    at[q_.axis] = q_.centres[static_cast<std::size_t>(q)];
+    return at;
+  }
+  T evaluate_at(Index p, Index q, double t, const Expression& formula) const {
+    const Vector3 at = place(p, q);
+    return static_cast<T>(slope_ * formula(at[0], at[1], at[2], t));
+  }
+
+  void evaluate(double t, T* values) const {
+    const Index pitch = p_.size(), rows = q_.size();
+    constexpr Index none = std::numeric_limits<Index>::max();
+    Index first_bad = none;
+#pragma omp parallel for schedule(static) num_threads(static_cast <int>(formulas_.size())) \
+    reduction(min                                                                          \
+              : first_bad)
+    for (Index q = 0; q < rows; ++q) {
+      const Expression& formula = formulas_[static_cast<std::size_t>(omp_get_thread_num())];
+      for (Index p = 0; p < pitch; ++p) {
+        const T b = evaluate_at(p, q, t, formula);
+        values[p + q * pitch] = b;
+        if (!std::isfinite(b)) first_bad = std::min(first_bad, p + q * pitch);
+      }
+    }
+    if (first_bad != none) throw_not_finite(first_bad % pitch, first_bad / pitch, t);
+  }
+
+  [[noreturn]] void throw_not_finite(Index p, Index q, double t) const {
+    Int3 cell;
+    cell[axis_of(face_)] = cell_;
+    cell[p_.axis] = p_.cells[static_cast<std::size_t>(p)];
+    cell[q_.axis] = q_.cells[static_cast<std::size_t>(q)];
+    const Vector3 at = place(p, q);
+    throw not_finite(key_, formulas_[0].text(), formulas_[0](at[0], at[1], at[2], t), cell, at, t);
+  }
+
+  Device* device_;
+  Face face_;
+  std::string key_;  // as Config::at places it
+  double slope_;
+  Tangent p_, q_;
+  Index cell_ = 0;                    // global index of the wall's cells along the normal
+  double plane_ = 0;                  // m, where the wall stands
+  std::vector<Expression> formulas_;  // one a thread
+  Buffer values_;                     // [q][p], ghosts included
+  std::vector<Buffer> staging_;
+  std::vector<Owned<Event>> copied_;
+  std::array<bool, 2> used_{};
+  int turn_ = 0;
+};
+
+template <class T>
+WallRules<T>::WallRules(const Config& config, Device& device, Box block, int ghosts,
+                        const std::array<bool, face_count>& is_wall, double t) {
+  const Owned<Stream> stream = own_stream(device, Priority::normal);
+  for (int i = 0; i < face_count; ++i) {
+    if (!is_wall[i]) continue;
+    const WallLaw law = wall_law(config, static_cast<Face>(i));
+    const Expression& value = config.boundaries[i].value;
+    Wall<T>& wall = walls_.faces[i];
+    wall.is_wall = true;
+    wall.a = static_cast<T>(law.a);
+    FaceValues values(config, device, static_cast<Face>(i), block, ghosts);
+    values.update(t, stream, wall);
+    if (!value.is_constant()) varying_.push_back(std::move(values));
+  }
+  device.synchronize(stream.get());
+}
+
+template <class T>
+WallRules<T>::WallRules(WallRules&&) noexcept = default;
+template <class T>
+WallRules<T>& WallRules<T>::operator=(WallRules&&) noexcept = default;
+template <class T>
+WallRules<T>::~WallRules() = default;
+
+template <class T>
+bool WallRules<T>::vary_in_time() const {
+  return std::any_of(varying_.begin(), varying_.end(), [](const FaceValues& f) { return f.over_time(); });
+}
+
+template <class T>
+void WallRules<T>::update(double t, Stream stream) {
+  for (FaceValues& values : varying_)
+    if (values.over_time()) values.update(t, stream, walls_.faces[static_cast<int>(values.on())]);
+}
+
+template class WallRules<float>;
+template class WallRules<double>;
+
+}  // namespace isotherm

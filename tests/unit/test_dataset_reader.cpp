@@ -1,0 +1,277 @@
+// Files of every kind that a stranger may hand over; the messages are part of the interface.
+#include "physics/dataset_reader.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <hdf5.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <numeric>
+
+#include "core/error.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace isotherm {
+namespace {
+
+constexpr Int3 cells{5, 4, 3};
+constexpr hsize_t dims[] = {3, 4, 5};  // z, y, x
+
+class ReadDataset : public testing::Test {
+ protected:
+  ReadDataset() : path_(folder_ / "data.h5") {
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+    file_ = H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    std::iota(values_.begin(), values_.end(), 1.0);
+  }
+
+  // `creation` is closed.
+  void add(const char* name, hid_t type = H5T_IEEE_F64LE, hid_t creation = H5P_DEFAULT, bool written = true,
+           int rank = 3, const hsize_t* shape = dims) {
+    const hid_t space = H5Screate_simple(rank, shape, nullptr);
+    const hid_t set = H5Dcreate2(file_, name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+    ASSERT_GE(set, 0) << name;
+    if (written) {
+      ASSERT_GE(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values_.data()), 0) << name;
+    }
+    H5Dclose(set);
+    H5Sclose(space);
+    if (creation != H5P_DEFAULT) H5Pclose(creation);
+  }
+  static hid_t chunked() {
+    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+    const hsize_t chunk[] = {2, 2, 2};
+    H5Pset_chunk(creation, 3, chunk);
+    return creation;
+  }
+
+  std::vector<double> read(const std::string& name, Box box = {{0, 0, 0}, cells}, Int3 grid = cells) {
+    if (file_ >= 0) H5Fclose(std::exchange(file_, -1));
+    return read_dataset_box(path_, name, grid, box);
+  }
+  void expect_refused(const std::string& name, const std::string& problem, ExitCode code = ExitCode::deck,
+                      Int3 grid = cells) {
+    try {
+      read(name, {{0, 0, 0}, grid}, grid);
+      ADD_FAILURE() << name << " was read";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), code);
+      EXPECT_EQ(std::string(e.what()), problem);
+    }
+  }
+  std::string place(const std::string& name) const { return path_ + ":" + name + ": "; }
+
+  test::TemporaryFolder folder_;
+  std::string path_;
+  hid_t file_ = -1;
+  std::vector<double> values_ = std::vector<double>(60);
+};
+
+TEST_F(ReadDataset, WholeAndBox) {
+  add("T");
+  EXPECT_EQ(read("T"), values_);
+  EXPECT_EQ(read("/T", {{1, 2, 1}, {3, 4, 3}}), (std::vector<double>{32, 33, 37, 38, 52, 53, 57, 58}));
+  EXPECT_TRUE(read("T", {{2, 2, 2}, {2, 4, 3}}).empty());
+}
+
+TEST_F(ReadDataset, EveryKindOfNumber) {
+  const std::vector<hid_t> types{H5T_IEEE_F32LE, H5T_IEEE_F32BE, H5T_IEEE_F64BE, H5T_STD_I8LE,
+                                 H5T_STD_U16BE,  H5T_STD_I32LE,  H5T_STD_U64BE};
+  for (std::size_t i = 0; i < types.size(); ++i) add(fmt::format("T{}", i).c_str(), types[i]);
+  for (std::size_t i = 0; i < types.size(); ++i) EXPECT_EQ(read(fmt::format("T{}", i)), values_) << i;
+}
+
+TEST_F(ReadDataset, BuiltInFiltersAndFillValues) {
+  hid_t creation = chunked();
+  H5Pset_shuffle(creation);
+  H5Pset_deflate(creation, 4);
+  H5Pset_fletcher32(creation);
+  add("packed", H5T_IEEE_F64LE, creation);
+  creation = H5Pcreate(H5P_DATASET_CREATE);
+  const double fill = 300;
+  H5Pset_fill_value(creation, H5T_NATIVE_DOUBLE, &fill);
+  add("filled", H5T_IEEE_F64LE, creation, false);
+  EXPECT_EQ(read("packed"), values_);
+  EXPECT_EQ(read("filled"), std::vector<double>(60, 300));
+}
+
+TEST_F(ReadDataset, SoftLinksWithinTheFileAreFollowed) {
+  add("T");
+  H5Lcreate_soft("/T", file_, "soft", H5P_DEFAULT, H5P_DEFAULT);
+  EXPECT_EQ(read("soft"), values_);
+}
+
+TEST_F(ReadDataset, NoSuchFile) {
+  path_ = folder_ / "none.h5";
+  expect_refused("T", path_ + ": cannot be read (No such file or directory); check the path",
+                 ExitCode::file_missing);
+  path_ = folder_.path().string();
+  expect_refused("T", path_ + ": not a file (a folder or device); name an HDF5 file", ExitCode::file_missing);
+}
+
+TEST_F(ReadDataset, NotHdf5AndTruncated) {
+  add("T");
+  read("T");
+  const std::string good = test::read_file(path_);
+  std::ofstream(path_, std::ios::trunc) << "x,y,z\n";
+  expect_refused("T",
+                 path_ + ": not an HDF5 file (its signature is missing); write it with h5py or isotherm");
+  std::ofstream(path_, std::ios::trunc) << good.substr(0, good.size() / 2);
+  expect_refused("T", path_ +
+                          ": HDF5 cannot open it (truncated, damaged, or still being written); write it "
+                          "again");
+}
+
+TEST_F(ReadDataset, MissingDatasetNamesThoseThatAreThere) {
+  add("T");
+  add("old");
+  expect_refused("/fields/T", place("/fields/T") +
+                                  "no such dataset (the file's root holds 'T', 'old'); name one "
+                                  "of the file's datasets");
+}
+
+TEST_F(ReadDataset, AGroupIsNoDataset) {
+  H5Gclose(H5Gcreate2(file_, "group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  expect_refused("group",
+                 place("group") + "not a dataset (a group or a named type); name a dataset of rank 3");
+}
+
+TEST_F(ReadDataset, Shapes) {
+  const hsize_t flat[] = {3, 20}, seven[] = {1, 1, 1, 1, 3, 4, 5};
+  add("T");
+  add("flat", H5T_IEEE_F64LE, H5P_DEFAULT, true, 2, flat);
+  add("seven", H5T_IEEE_F64LE, H5P_DEFAULT, true, 7, seven);
+  expect_refused("flat",
+                 place("flat") + "expected rank 3 (nz, ny, nx), found rank 2; store one value a cell");
+  expect_refused("seven",
+                 place("seven") + "expected rank 3 (nz, ny, nx), found rank 7; store one value a cell");
+  expect_refused("T",
+                 place("T") +
+                     "expected shape (nz, ny, nx) = (5, 4, 3), found (3, 4, 5) (the axes are "
+                     "reversed); store x as the last axis",
+                 ExitCode::deck, {3, 4, 5});
+  expect_refused("T",
+                 place("T") +
+                     "expected shape (nz, ny, nx) = (3, 4, 6), found (3, 4, 5); resample it to the "
+                     "grid of the deck",
+                 ExitCode::deck, {6, 4, 3});
+}
+
+// 8 PiB in a file of two kilobytes: refused by its shape, before anything is allocated.
+TEST_F(ReadDataset, AHugeShapeIsOnlyAShape) {
+  const hsize_t huge[] = {1 << 17, 1 << 17, 1 << 16};
+  add("huge", H5T_IEEE_F64LE, chunked(), false, 3, huge);
+  const double fill = 1;
+  const hid_t creation = chunked();
+  H5Pset_fill_value(creation, H5T_NATIVE_DOUBLE, &fill);
+  add("filled", H5T_IEEE_F64LE, creation, false, 3, huge);
+  expect_refused("filled", place("filled") +
+                               "expected shape (nz, ny, nx) = (3, 4, 5), found (131072, 131072, "
+                               "65536); resample it to the grid of the deck");
+  expect_refused("huge", place("huge") +
+                             "never written (it has a shape but no data, and no fill value); write "
+                             "its cells");
+}
+
+TEST_F(ReadDataset, Types) {
+  const hid_t compound = H5Tcreate(H5T_COMPOUND, 16);
+  H5Tinsert(compound, "a", 0, H5T_IEEE_F64LE);
+  H5Tinsert(compound, "b", 8, H5T_IEEE_F64LE);
+  const hid_t text = H5Tcopy(H5T_C_S1);
+  H5Tset_size(text, H5T_VARIABLE);
+  const hid_t wide = H5Tcopy(H5T_NATIVE_LDOUBLE);
+  add("compound", compound, H5P_DEFAULT, false);
+  add("text", text, H5P_DEFAULT, false);
+  add("wide", wide);
+  for (const hid_t type : {compound, text, wide}) H5Tclose(type);
+  expect_refused("wide", place("wide") + "expected numbers of at most 8 bytes, found 16; store float64");
+  expect_refused("compound", place("compound") +
+                                 "expected numbers (floating point or integer), found a type that "
+                                 "is compound; store float64 or float32");
+  expect_refused("text", place("text") +
+                             "expected numbers (floating point or integer), found a type that is "
+                             "text; store float64 or float32");
+}
+
+TEST_F(ReadDataset, ExternalStorageIsRefused) {
+  const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_external(creation, "/etc/passwd", 0, 480);
+  add("T", H5T_IEEE_F64LE, creation, false);
+  expect_refused("T", place("T") +
+                          "external storage in '/etc/passwd' (data must lie in the file that is named); "
+                          "copy it with h5repack");
+}
+
+TEST_F(ReadDataset, ExternalLinksAreRefusedBehindSoftOnesToo) {
+  const std::string other = folder_ / "other.h5";
+  H5Fclose(H5Fcreate(other.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
+  H5Lcreate_external(other.c_str(), "/", file_, "link", H5P_DEFAULT, H5P_DEFAULT);
+  H5Lcreate_soft("/link/T", file_, "soft", H5P_DEFAULT, H5P_DEFAULT);
+  for (const char* name : {"link", "link/T", "soft"})
+    expect_refused(name,
+                   place(name) + "an external link to '" + other +
+                       "' (data must lie in the file that is named); name that file, or copy the data with "
+                       "h5repack");
+}
+
+TEST_F(ReadDataset, CyclicLinksEnd) {
+  H5Lcreate_soft("/b", file_, "a", H5P_DEFAULT, H5P_DEFAULT);
+  H5Lcreate_soft("/a", file_, "b", H5P_DEFAULT, H5P_DEFAULT);
+  expect_refused("a", place("a") +
+                          "no such dataset (the file's root holds 'a', 'b'); name one of the file's "
+                          "datasets");
+}
+
+TEST_F(ReadDataset, VirtualDatasetsAreRefused) {
+  const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+  const hid_t space = H5Screate_simple(3, dims, nullptr);
+  H5Pset_virtual(creation, space, "/etc/passwd", "T", space);
+  H5Sclose(space);
+  add("T", H5T_IEEE_F64LE, creation, false);
+  expect_refused("T", place("T") +
+                          "a virtual dataset (its cells lie in other files); copy them into one with "
+                          "h5repack");
+}
+
+TEST_F(ReadDataset, UnknownFiltersAreRefusedByNameAndNoPlugInIsLoaded) {
+  const hid_t creation = chunked();
+  H5Pset_filter(creation, 32004, H5Z_FLAG_OPTIONAL, 0, nullptr);  // lz4's registered number
+  add("T", H5T_IEEE_F64LE, creation);
+  ::setenv("HDF5_PLUGIN_PATH", folder_.path().c_str(), 1);
+  expect_refused("T", place("T") +
+                          "needs the filter 32004 '' (not built into this HDF5, and plug-ins are not "
+                          "loaded); rewrite it with h5repack -f GZIP=4");
+  unsigned loading = 1;
+  H5PLget_loading_state(&loading);
+  EXPECT_EQ(loading, 0u);
+  ::unsetenv("HDF5_PLUGIN_PATH");
+}
+
+TEST_F(ReadDataset, NeverWrittenIsNotZeroKelvin) {
+  add("T", H5T_IEEE_F64LE, H5P_DEFAULT, false);
+  expect_refused("T", place("T") +
+                          "never written (it has a shape but no data, and no fill value); write its "
+                          "cells");
+}
+
+TEST_F(ReadDataset, ADamagedChunkIsIo) {
+  const hid_t creation = chunked();
+  H5Pset_fletcher32(creation);
+  add("T", H5T_IEEE_F64LE, creation);
+  read("T");
+  std::string bytes = test::read_file(path_);
+  const double seven = 7;
+  const std::size_t at = bytes.find(std::string(reinterpret_cast<const char*>(&seven), 8));
+  ASSERT_NE(at, std::string::npos);
+  bytes[at] ^= 1;
+  std::ofstream(path_, std::ios::binary | std::ios::trunc) << bytes;
+  expect_refused("T",
+                 place("T") +
+                     "reading failed (the file is damaged, or the disk has an error); check it with "
+                     "h5dump",
+                 ExitCode::io);
+}
+
+}  // namespace
+}  // namespace isotherm

@@ -1,0 +1,385 @@
+// Exact solutions held against the heat equation itself, against the walls of their decks, and, for modes,
+// against the discrete operator: their decay in one sweep is known in closed form.
+#include "physics/exact.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <numbers>
+
+#include "core/error.hpp"
+#include "physics/cells.hpp"
+#include "physics/operator.hpp"
+#include "physics/paint.hpp"
+#include "physics/walls.hpp"
+
+namespace isotherm {
+namespace {
+
+enum class Pair { fixed, insulated, fixed_insulated, insulated_fixed, periodic };
+constexpr Pair pairs[] = {Pair::fixed, Pair::insulated, Pair::fixed_insulated, Pair::insulated_fixed,
+                          Pair::periodic};
+constexpr double wall_temperature = 310;
+
+Config body() {
+  Config config;
+  config.name = "deck.yaml";
+  config.grid.cells = {8, 10, 12};
+  config.grid.lengths = Vector3{0.4, 0.3, 0.5};
+  config.grid.origin = {-0.1, 0.2, 5};
+  config.material.conductivity = 2;
+  config.material.density = 1000;
+  config.material.heat_capacity = 800;
+  config.problem.steps = 1;
+  config.verify.amplitude = 25;
+  return config;
+}
+
+WallConfig& wall(Config& config, Face f) {
+  return config.boundaries[static_cast<std::size_t>(f)];
+}
+
+void set_pair(Config& config, int axis, Pair pair) {
+  const WallConfig fixed{WallKind::temperature, wall_temperature, 0}, insulated{},
+      none{WallKind::flux, 0.0, 0};
+  WallConfig &low = wall(config, face(axis, false)), &high = wall(config, face(axis, true));
+  switch (pair) {
+    case Pair::fixed:
+      low = high = fixed;
+      return;
+    case Pair::insulated:
+      low = insulated, high = none;
+      return;
+    case Pair::fixed_insulated:
+      low = fixed, high = insulated;
+      return;
+    case Pair::insulated_fixed:
+      low = none, high = fixed;
+      return;
+    case Pair::periodic:
+      low.kind = high.kind = WallKind::periodic;
+      return;
+  }
+}
+
+// 4/h^2 sin^2(K h/2): what the discrete operator makes of -d^2/dx^2 on a wave of `half_waves` over n cells.
+double discrete_square(double half_waves, Index n, double h) {
+  return 4 / (h * h) * std::pow(std::sin(half_waves * std::numbers::pi / (2 * static_cast<double>(n))), 2);
+}
+
+double half_waves(Pair pair, int m) {
+  return pair == Pair::periodic ? 2 * m : pair == Pair::fixed || pair == Pair::insulated ? m : m - 0.5;
+}
+
+// One sweep of the whole grid by the formula and the wall rule, cell by cell.
+std::vector<double> sweep_once(const Config& config, const std::vector<double>& u) {
+  const Int3 n = config.grid.cells;
+  const auto device = make_host_device();
+  std::array<bool, face_count> is_wall{};
+  for (std::size_t f = 0; f < face_count; ++f) is_wall[f] = config.boundaries[f].kind != WallKind::periodic;
+  const WallRules<double> rules(config, *device, {{0, 0, 0}, n}, 1, is_wall);
+  const auto at = [&](Int3 c) { return u[static_cast<std::size_t>(c.x + n.x * (c.y + n.y * c.z))]; };
+  const auto neighbour = [&](Int3 c, Face f) {
+    const int axis = axis_of(f);
+    Int3 next = c;
+    next[axis] += is_max(f) ? 1 : -1;
+    if (next[axis] >= 0 && next[axis] < n[axis]) return at(next);
+    const Wall<double>& w = rules.walls().faces[static_cast<int>(f)];
+    if (w.is_wall) return wall_ghost(w.a, w.b, at(c));
+    next[axis] = is_max(f) ? 0 : n[axis] - 1;
+    return at(next);
+  };
+  std::vector<double> out;
+  const Coefficients<double> c = sweep_coefficients(config);
+  for (Index z = 0; z < n.z; ++z)
+    for (Index y = 0; y < n.y; ++y)
+      for (Index x = 0; x < n.x; ++x) {
+        const Int3 cell{x, y, z};
+        out.push_back(stencil_update(c, at(cell), neighbour(cell, Face::x_min), neighbour(cell, Face::x_max),
+                                     neighbour(cell, Face::y_min), neighbour(cell, Face::y_max),
+                                     neighbour(cell, Face::z_min), neighbour(cell, Face::z_max), 0.0));
+      }
+  return out;
+}
+
+std::vector<double> sampled(const Config& config, const ExactField& exact, double t) {
+  const Int3 n = config.grid.cells;
+  const CellCentres centre(config);
+  std::vector<double> values;
+  for (Index z = 0; z < n.z; ++z)
+    for (Index y = 0; y < n.y; ++y)
+      for (Index x = 0; x < n.x; ++x) {
+        const Vector3 at = centre({x, y, z});
+        values.push_back(exact(at[0], at[1], at[2], t));
+      }
+  return values;
+}
+
+using Place = std::array<double, 4>;  // x, y, z, t
+
+// Fourth-order differences, wide enough for rounding to stay small.
+double derivative(const ExactField& T, Place at, int axis, double step) {
+  const auto f = [&](double d) {
+    Place p = at;
+    p[static_cast<std::size_t>(axis)] += d * step;
+    return T(p[0], p[1], p[2], p[3]);
+  };
+  return (8 * (f(1) - f(-1)) - (f(2) - f(-2))) / (12 * step);
+}
+double second_derivative(const ExactField& T, Place at, int axis, double step) {
+  const auto f = [&](double d) {
+    Place p = at;
+    p[static_cast<std::size_t>(axis)] += d * step;
+    return T(p[0], p[1], p[2], p[3]);
+  };
+  return (16 * (f(1) + f(-1)) - (f(2) + f(-2)) - 30 * f(0)) / (12 * step * step);
+}
+
+// rho c dT/dt = k laplace T + q, relative to the terms' size.
+void expect_heat_equation(const Config& config, const ExactField& T, Place at, double q, double time_step) {
+  double conducted = 0, size = std::abs(q);
+  for (int axis = 0; axis < 3; ++axis) {
+    const double term = conductivity(config) * second_derivative(T, at, axis, 2e-3);
+    conducted += term;
+    size += std::abs(term);
+  }
+  const double stored =
+      time_step > 0 ? volumetric_heat_capacity(config) * derivative(T, at, 3, time_step) : 0;
+  EXPECT_NEAR(stored, conducted + q, 1e-5 * (size + 1)) << at[0] << " " << at[1] << " " << at[2];
+}
+
+std::string error_of(const Config& config) {
+  try {
+    make_exact(config);
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ExitCode::deck);
+    return e.what();
+  }
+  return "no error";
+}
+
+TEST(Exact, NoneIsNull) {
+  EXPECT_EQ(make_exact(body()), nullptr);
+}
+
+// All 125 mixes of walls: the mode solves the heat equation, holds the walls, and loses in one sweep exactly
+// the factor 1 - alpha dt sum 4/h^2 sin^2(K h/2).
+TEST(Exact, ModesOfEveryMixDecayByTheDiscreteFactor) {
+  for (const Pair px : pairs)
+    for (const Pair py : pairs)
+      for (const Pair pz : pairs) {
+        Config config = body();
+        const Pair all[] = {px, py, pz};
+        for (int axis = 0; axis < 3; ++axis) set_pair(config, axis, all[axis]);
+        config.verify.solution = ExactSolution::decaying_mode;
+        config.verify.modes = {1, 2, 3};
+        const auto exact = make_exact(config);
+        const bool fixed =
+            std::any_of(all, all + 3, [](Pair p) { return p != Pair::insulated && p != Pair::periodic; });
+        const double offset = fixed ? wall_temperature : 0;
+        double square = 0;
+        for (int axis = 0; axis < 3; ++axis)
+          square += discrete_square(half_waves(all[axis], axis + 1), config.grid.cells[axis],
+                                    spacing(config)[static_cast<std::size_t>(axis)]);
+        const double factor = 1 - diffusivity(config) * time_plan(config).dt * square;
+        const auto before = sampled(config, *exact, 0), after = sweep_once(config, before);
+        double largest = 0;
+        for (std::size_t i = 0; i < before.size(); ++i) {
+          ASSERT_NEAR(after[i], offset + factor * (before[i] - offset), 2e-12);
+          largest = std::max(largest, std::abs(before[i] - offset));
+        }
+        EXPECT_GT(largest, 5);  // of an amplitude of 25
+        expect_heat_equation(config, *exact, {0.03, 0.31, 5.27, 20}, 0, 1);
+      }
+}
+
+TEST(Exact, AModeOfZeroIsConstantAlongItsAxis) {
+  Config config = body();
+  set_pair(config, 0, Pair::periodic);
+  config.verify.solution = ExactSolution::decaying_mode;
+  config.verify.modes = {0, 0, 1};
+  const auto exact = make_exact(config);
+  EXPECT_EQ((*exact)(0, 0.3, 5.1, 1), (*exact)(0.2, 0.4, 5.1, 1));
+  EXPECT_NE((*exact)(0, 0.3, 5.1, 1), (*exact)(0, 0.3, 5.2, 1));
+}
+
+TEST(Exact, ManufacturedNeedsTheSourceItNames) {
+  for (const Pair pair : pairs) {
+    Config config = body();
+    config.problem.kind = ProblemKind::steady;
+    set_pair(config, 0, Pair::fixed);
+    set_pair(config, 2, pair);
+    config.verify.solution = ExactSolution::manufactured;
+    config.verify.modes = {1, 2, 1};
+    const auto exact = make_exact(config);
+    EXPECT_NEAR((*exact)(-0.1, 0.3, 5.2, 0), wall_temperature, 1e-12);
+    expect_heat_equation(config, *exact, {0.03, 0.31, 5.27, 0}, exact->source(0.03, 0.31, 5.27), 0);
+  }
+}
+
+// What a wall of the deck demands of the temperature on it.
+void expect_wall_holds(const Config& config, const ExactField& T, Face f, double t) {
+  const int axis = axis_of(f);
+  const auto a = static_cast<std::size_t>(axis);
+  const WallConfig& w = config.boundaries[static_cast<std::size_t>(f)];
+  Place at{0.03, 0.31, 5.27, t};
+  at[a] = config.grid.origin[a] + (is_max(f) ? (*config.grid.lengths)[a] : 0);
+  const double T_wall = T(at[0], at[1], at[2], t);
+  // The solutions are analytic: they go on beyond the wall.
+  const double into = (is_max(f) ? 1 : -1) * conductivity(config) * derivative(T, at, axis, 1e-3);
+  const double value = w.value(0, 0, 0);
+  switch (w.kind) {
+    case WallKind::temperature:
+      EXPECT_NEAR(T_wall, value, 1e-9);
+      return;
+    case WallKind::flux:
+      EXPECT_NEAR(into, value, 1e-5 * (1 + std::abs(value)));
+      return;
+    case WallKind::convection:
+      EXPECT_NEAR(into, w.coefficient * (value - T_wall), 1e-5 * (1 + std::abs(into)));
+      return;
+    default:
+      EXPECT_NEAR(into, 0, 1e-5);
+  }
+}
+
+const WallConfig ends[] = {{WallKind::temperature, 350.0, 0}, {WallKind::temperature, 280.0, 0},
+                           {WallKind::flux, 400.0, 0},        {WallKind::convection, 330.0, 12},
+                           {WallKind::convection, 290.0, 60}, {WallKind::insulated, 0.0, 0}};
+
+TEST(Exact, SteadyProfilesHoldEveryPairOfWalls) {
+  for (int axis = 0; axis < 3; ++axis)
+    for (const WallConfig& low : ends)
+      for (const WallConfig& high : ends)
+        for (const double q : {0.0, 5000.0}) {
+          Config config = body();
+          config.problem.kind = ProblemKind::steady;
+          config.verify.solution = ExactSolution::steady_profile;
+          wall(config, face(axis, false)) = low;
+          wall(config, face(axis, true)) = high;
+          if (q != 0) config.sources.emplace_back().value = q;
+          const auto fixes = [](const WallConfig& w) {
+            return w.kind == WallKind::temperature || w.kind == WallKind::convection;
+          };
+          if (!fixes(low) && !fixes(high)) {
+            EXPECT_NE(error_of(config), "no error");
+            continue;
+          }
+          const auto exact = make_exact(config);
+          expect_heat_equation(config, *exact, {0.03, 0.31, 5.27, 0}, q, 0);
+          expect_wall_holds(config, *exact, face(axis, false), 0);
+          expect_wall_holds(config, *exact, face(axis, true), 0);
+        }
+}
+
+TEST(Exact, ABalancedProfileBetweenFluxesHoldsTheMean) {
+  Config config = body();
+  config.problem.kind = ProblemKind::steady;
+  config.problem.mean_temperature = 320;
+  config.verify.solution = ExactSolution::steady_profile;
+  config.sources.emplace_back().value = 2000;  // W/m^3 over 0.3 m: 600 W/m^2
+  wall(config, Face::y_min) = {WallKind::flux, 100.0, 0};
+  wall(config, Face::y_max) = {WallKind::flux, -700.0, 0};
+  const auto exact = make_exact(config);
+  expect_wall_holds(config, *exact, Face::y_min, 0);
+  expect_wall_holds(config, *exact, Face::y_max, 0);
+  double sum = 0;
+  constexpr int points = 1000;
+  for (int i = 0; i < points; ++i) sum += (*exact)(0, 0.2 + 0.3 * (i + 0.5) / points, 5, 0);
+  EXPECT_NEAR(sum / points, 320, 1e-4);
+
+  wall(config, Face::y_max).value = -701.0;
+  EXPECT_NE(error_of(config).find("-1 W/m^2 more come in than go out"), std::string::npos)
+      << error_of(config);
+}
+
+TEST(Exact, SlabSeriesHoldsWallsEquationAndStart) {
+  for (const WallConfig& low : ends)
+    for (const WallConfig& high : ends) {
+      Config config = body();
+      config.verify.solution = ExactSolution::slab_series;
+      config.initial.emplace_back().value = 300;
+      wall(config, Face::z_min) = low;
+      wall(config, Face::z_max) = high;
+      const auto fixes = [](const WallConfig& w) {
+        return w.kind == WallKind::temperature || w.kind == WallKind::convection;
+      };
+      if (!fixes(low) && !fixes(high)) {
+        EXPECT_NE(error_of(config), "no error");
+        continue;
+      }
+      const auto exact = make_exact(config);
+      const double alpha = diffusivity(config);
+      for (const double fourier : {0.003, 0.05, 0.6}) {  // alpha t / L^2
+        const double t = fourier * 0.25 / alpha;
+        expect_wall_holds(config, *exact, Face::z_min, t);
+        expect_wall_holds(config, *exact, Face::z_max, t);
+        for (const double z : {5.04, 5.27, 5.45})
+          expect_heat_equation(config, *exact, {0.03, 0.31, z, t}, 0, 1e-3 * t);
+      }
+      // Before the walls are felt in the middle.
+      EXPECT_NEAR((*exact)(0, 0.3, 5.25, 2e-4 * 0.25 / alpha), 300, 1e-9);
+      EXPECT_EQ((*exact)(0, 0.3, 5.25, 0), 300);
+    }
+}
+
+// One wall alone: the half space of the textbooks (Carslaw and Jaeger 1959, sections 2.4 and 2.7).
+TEST(Exact, SlabSeriesIsTheHalfSpaceAtFirst) {
+  Config config = body();
+  config.verify.solution = ExactSolution::slab_series;
+  config.initial.emplace_back().value = 300;
+  wall(config, Face::x_min) = {WallKind::temperature, 280.0, 0};
+  const double alpha = diffusivity(config), t = 1e-3 * 0.16 / alpha, depth = std::sqrt(alpha * t);
+  const auto fixed = make_exact(config);
+  const double H = 30, k = 2;
+  wall(config, Face::x_min) = {WallKind::convection, 280.0, H};
+  const auto convecting = make_exact(config);
+  for (const double s : {0.1, 0.5, 1.0, 2.0, 4.0}) {
+    const double x = s * depth, erfc = std::erfc(s / 2), m = H / k * depth;
+    EXPECT_NEAR((*fixed)(-0.1 + x, 0.3, 5, t), 280 + 20 * (1 - erfc), 1e-9);
+    const double eased = erfc - std::exp(m * s + m * m) * std::erfc(s / 2 + m);
+    EXPECT_NEAR((*convecting)(-0.1 + x, 0.3, 5, t), 300 - 20 * eased, 1e-9);
+  }
+}
+
+TEST(Exact, WallsThatDoNotFitAreRefusedWithTheReason) {
+  Config config = body();
+  config.places["verify.solution"] = "deck.yaml:30:3";
+  config.verify.solution = ExactSolution::decaying_mode;
+  wall(config, Face::y_max) = {WallKind::convection, 300.0, 5};
+  EXPECT_EQ(
+      error_of(config),
+      "deck.yaml:30:3: verify.solution: decaying_mode does not fit the deck (boundaries.y_max is a flux or "
+      "convection wall); use temperature, insulated and periodic walls, or solution formula");
+  set_pair(config, 1, Pair::fixed);
+  wall(config, Face::y_max).value = 311.0;
+  EXPECT_NE(error_of(config).find("boundaries.y_max holds 311 K, another wall 310 K"), std::string::npos);
+  wall(config, Face::y_max).value = Expression("310 + x", "xzt");
+  EXPECT_NE(error_of(config).find("boundaries.y_max is a formula"), std::string::npos);
+  set_pair(config, 1, Pair::fixed);
+  config.verify.modes = {1, 0, 1};
+  EXPECT_NE(error_of(config).find("mode 0 along y is not zero at its temperature wall"), std::string::npos);
+  config.verify.modes = {8, 1, 1};  // 8 half waves of a cosine over 8 cells: zero in every cell
+  EXPECT_NE(error_of(config).find("mode 8 along x is shorter than 8 cells can hold"), std::string::npos);
+  config.verify.modes = {1, 10, 1};  // 10 half waves of a sine over 10 cells: the checkerboard
+  EXPECT_EQ(error_of(config), "no error");
+  config.problem.kind = ProblemKind::steady;
+  EXPECT_NE(error_of(config).find("the problem is steady"), std::string::npos);
+  config.problem.kind = ProblemKind::transient;
+  config.sources.emplace_back().value = 1;
+  EXPECT_NE(error_of(config).find("the deck has sources"), std::string::npos);
+
+  config.verify.solution = ExactSolution::steady_profile;
+  wall(config, Face::x_min) = {WallKind::flux, 5.0, 0};
+  EXPECT_NE(error_of(config).find("heat passes walls along x and y"), std::string::npos);
+  config.verify.solution = ExactSolution::slab_series;
+  config.sources.clear();
+  EXPECT_NE(error_of(config).find("does not start at one temperature"), std::string::npos);
+  config.verify.solution = ExactSolution::formula;
+  EXPECT_NE(error_of(config).find("verify.formula: missing"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace isotherm

@@ -1,0 +1,244 @@
+#include "physics/walls.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <random>
+
+#include "core/error.hpp"
+#include "physics/cells.hpp"
+
+namespace isotherm {
+namespace {
+
+constexpr double k = 15;  // W/(m K), steel
+
+Config steel(Int3 cells = {5, 4, 3}) {
+  Config config;
+  config.name = "deck.yaml";
+  config.grid.cells = cells;
+  config.grid.spacing = Vector3{0.01, 0.02, 0.03};
+  config.grid.origin = {1, -2, 3};
+  config.material.conductivity = k;
+  return config;
+}
+
+std::array<bool, face_count> only(Face f) {
+  std::array<bool, face_count> walls{};
+  walls[static_cast<std::size_t>(f)] = true;
+  return walls;
+}
+
+WallConfig& wall_at(Config& config, Face f) {
+  return config.boundaries[static_cast<std::size_t>(f)];
+}
+
+Box whole(const Config& config) {
+  return {{0, 0, 0}, config.grid.cells};
+}
+
+// T = A + B s, s metres from the wall into the body, solves every kind of wall exactly: the ghost must be
+// T(-h/2).
+TEST(Walls, GhostOfALinearProfileIsExact) {
+  const unsigned seed = 7;
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  const auto device = make_host_device();
+  for (int trial = 0; trial < 100; ++trial) {
+    for (int i = 0; i < face_count; ++i) {
+      const Face f = static_cast<Face>(i);
+      Config config = steel();
+      const double A = 300 + 50 * uniform(random), B = 1000 * uniform(random), H = 20 + 19 * uniform(random);
+      const double h = spacing(config)[static_cast<std::size_t>(axis_of(f))];
+      // Into the body flows -k dT/ds = -k B; a convecting wall takes it from the surroundings: H (Ta - A).
+      const WallConfig kinds[] = {{WallKind::temperature, A, 0},
+                                  {WallKind::flux, -k * B, 0},
+                                  {WallKind::convection, A - k * B / H, H}};
+      for (const WallConfig& wall : kinds) {
+        wall_at(config, f) = wall;
+        const WallRules<double> rules(config, *device, whole(config), 1, only(f));
+        const Wall<double>& rule = rules.walls().faces[i];
+        ASSERT_TRUE(rule.is_wall);
+        EXPECT_NEAR(wall_ghost(rule.a, rule.b_at(0, 0), A + B * h / 2), A - B * h / 2, 1e-9)
+            << face_names[i] << " kind " << static_cast<int>(wall.kind) << " seed " << seed;
+      }
+    }
+  }
+}
+
+TEST(Walls, CoefficientsFollowTheTable) {
+  const auto device = make_host_device();
+  Config config = steel();
+  config.boundaries[0] = {WallKind::temperature, 350.0, 0};
+  config.boundaries[1] = {WallKind::flux, 600.0, 0};
+  config.boundaries[2] = {WallKind::convection, 290.0, 30};
+  config.boundaries[3] = {WallKind::insulated, 0.0, 0};
+  const WallRules<double> rules(config, *device, whole(config), 1, {true, true, true, true, false, false});
+  const auto& faces = rules.walls().faces;
+  EXPECT_EQ(faces[0].a, -1);
+  EXPECT_EQ(faces[0].b, 700);
+  EXPECT_EQ(faces[1].a, 1);
+  EXPECT_DOUBLE_EQ(faces[1].b, 600 * 0.01 / k);
+  EXPECT_DOUBLE_EQ(faces[2].a, (2 * k / 0.02 - 30) / (2 * k / 0.02 + 30));
+  EXPECT_DOUBLE_EQ(faces[2].b, 2 * 30 * 290.0 / (2 * k / 0.02 + 30));
+  EXPECT_EQ(faces[3].a, 1);
+  EXPECT_EQ(faces[3].b, 0);
+  EXPECT_FALSE(faces[4].is_wall);
+  EXPECT_FALSE(rules.vary_in_time());
+  for (const auto& face : faces) EXPECT_EQ(face.b_field, nullptr);
+}
+
+// Every rank must see the value of the same global cell, in its ghosts too: y wraps, z is clamped.
+TEST(Walls, FormulaOverTheFaceWrapsAndClampsInTheGhosts) {
+  const auto device = make_host_device();
+  Config config = steel({5, 4, 6});
+  wall_at(config, Face::y_min).kind = wall_at(config, Face::y_max).kind = WallKind::periodic;
+  const Expression value("300 + 7*y*y + sin(z)", "yzt");
+  wall_at(config, Face::x_max) = {WallKind::temperature, value, 0};
+  const CellCentres centre(config);
+  const int ghosts = 3;
+  for (const Box block : {whole(config), Box{{2, 1, 2}, {5, 3, 6}}, Box{{4, 3, 0}, {5, 4, 1}}}) {
+    const WallRules<float> rules(config, *device, block, ghosts, only(Face::x_max));
+    const Wall<float>& wall = rules.walls().faces[static_cast<int>(Face::x_max)];
+    const Int3 extent = block.extent();
+    for (Index z = -ghosts; z < extent.z + ghosts; ++z)
+      for (Index y = -ghosts; y < extent.y + ghosts; ++y) {
+        const Index gy = (block.lo.y + y + 4 * ghosts) % 4;
+        const Index gz = std::clamp(block.lo.z + z, Index{0}, Index{5});
+        const double expected = 2 * value(0, centre(1, gy), centre(2, gz));
+        EXPECT_EQ(wall.b_at(y, z), static_cast<float>(expected)) << y << " " << z;
+      }
+  }
+}
+
+TEST(Walls, FormulasKnowWhereTheWallStands) {
+  const auto device = make_host_device();
+  Config config = steel();
+  wall_at(config, Face::y_max) = {WallKind::temperature, Expression("y + 0*x", "xyzt"), 0};
+  const WallRules<double> rules(config, *device, whole(config), 1, only(Face::y_max));
+  EXPECT_DOUBLE_EQ(rules.walls().faces[3].b_at(0, 0), 2 * (-2 + 4 * 0.02));
+}
+
+TEST(Walls, FormulasOfTimeFollowIt) {
+  const auto device = make_host_device();
+  Config config = steel();
+  wall_at(config, Face::x_min) = {WallKind::temperature, Expression("300 + 10*t", "yzt"), 0};
+  wall_at(config, Face::z_min) = {WallKind::flux, Expression("x*t", "xyt"), 0};
+  wall_at(config, Face::z_max) = {WallKind::flux, Expression("x", "xyt"), 0};
+  WallRules<double> rules(config, *device, whole(config), 1, {true, false, false, false, true, true});
+  EXPECT_TRUE(rules.vary_in_time());
+  const double x = CellCentres(config)(0, 2);
+  for (const double t : {0.0, 0.5, 2.0}) {
+    rules.update(t, {});
+    const auto& faces = rules.walls().faces;
+    EXPECT_EQ(faces[0].b_field, nullptr);  // the same over the face: a number travels, not a field
+    EXPECT_EQ(faces[0].b, 2 * (300 + 10 * t));
+    EXPECT_DOUBLE_EQ(faces[4].b_at(2, 1), x * t * 0.03 / k);
+    EXPECT_DOUBLE_EQ(faces[5].b_at(2, 1), x * 0.03 / k);
+  }
+}
+
+TEST(Walls, ANonFiniteFormulaIsNamedWithItsCell) {
+  const auto device = make_host_device();
+  Config config = steel();
+  config.places["boundaries.z_max.value"] = "deck.yaml:9:5";
+  config.places["boundaries.z_max.ambient"] = "deck.yaml:9:7";
+  const double y = CellCentres(config)(1, 2);
+  for (const auto& [kind, place] :
+       {std::pair(WallKind::temperature, std::string("deck.yaml:9:5: boundaries.z_max.value: ")),
+        std::pair(WallKind::convection, std::string("deck.yaml:9:7: boundaries.z_max.ambient: "))}) {
+    const std::string formula = fmt::format("sqrt({:.17g} - y)", y - 1e-6);
+    wall_at(config, Face::z_max) = {kind, Expression(formula, "xyt"), 25};
+    try {
+      WallRules<double>(config, *device, {{2, 1, 0}, {5, 4, 3}}, 1, only(Face::z_max));
+      FAIL() << "no error";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ExitCode::deck);
+      // The lowest cell of the block and its ghosts: x = 1 is a ghost's.
+      EXPECT_NE(std::string(e.what()).find(place + formula + " is not finite at cell (1, 2, 2)"),
+                std::string::npos)
+          << e.what();
+    }
+  }
+}
+
+TEST(Walls, AValueBeyondThePrecisionIsRefused) {
+  const auto device = make_host_device();
+  Config config = steel();
+  wall_at(config, Face::x_min) = {WallKind::temperature, 3e38, 0};
+  EXPECT_NO_THROW(WallRules<double>(config, *device, whole(config), 1, only(Face::x_min)));
+  EXPECT_THROW(WallRules<float>(config, *device, whole(config), 1, only(Face::x_min)), Error);
+}
+
+// A device that copies as late as it may: when somebody waits. What is overwritten too early is seen.
+class LazyDevice final : public Device {
+ public:
+  DeviceInfo info() const override { return {}; }
+  Backend backend() const override { return Backend::host; }
+  MemoryInfo memory() const override { return {}; }
+  void* allocate(std::size_t bytes, Memory) override { return std::malloc(bytes); }
+  void release(void* pointer, Memory) noexcept override { std::free(pointer); }
+  void copy(void* to, const void* from, std::size_t bytes, Stream) override {
+    queue_.push_back([=] { std::memcpy(to, from, bytes); });
+  }
+  Stream make_stream(Priority) override { return {}; }
+  void release(Stream) noexcept override {}
+  Event make_event() override { return {reinterpret_cast<void*>(++events_)}; }
+  void release(Event) noexcept override {}
+  void record(Event event, Stream) override { recorded_[event.native] = done_ + queue_.size(); }
+  void wait(Stream, Event) override {}
+  void synchronize(Event event) override { run_until(recorded_[event.native]); }
+  void synchronize(Stream) override { run_until(done_ + queue_.size()); }
+
+  void run_one() { run_until(done_ + 1); }
+  std::size_t queued() const { return queue_.size(); }
+
+ private:
+  void run_until(std::size_t count) {
+    for (; done_ < count; ++done_, queue_.pop_front()) queue_.front()();
+  }
+  std::deque<std::function<void()>> queue_;
+  std::map<void*, std::size_t> recorded_;
+  std::size_t done_ = 0;
+  std::uintptr_t events_ = 0;
+};
+
+TEST(Walls, UpdatesAheadOfTheDeviceDoNotOverwriteEachOther) {
+  LazyDevice device;
+  Config config = steel();
+  wall_at(config, Face::x_min) = {WallKind::temperature, Expression("y + t", "yzt"), 0};
+  const double y = CellCentres(config)(1, 0);
+  {
+    WallRules<double> rules(config, device, whole(config), 1, only(Face::x_min));
+    EXPECT_EQ(device.queued(), 0u);
+    double executed = 0;  // updates whose copy has been made
+    for (int step = 1; step <= 6; ++step) {
+      rules.update(step, {});
+      while (device.queued() > 1) {  // the host ran ahead by one: let the older copy happen now
+        device.run_one();
+        executed += 1;
+        EXPECT_DOUBLE_EQ(rules.walls().faces[0].b_at(0, 0), 2 * (y + executed));
+      }
+    }
+    device.synchronize(Stream{});
+    EXPECT_DOUBLE_EQ(rules.walls().faces[0].b_at(0, 0), 2 * (y + 6));
+
+    // Three updates at once: the third waits for the first copy, and the last value wins.
+    for (const double t : {10.0, 20.0, 30.0}) rules.update(t, {});
+    EXPECT_EQ(device.queued(), 2u);
+    device.run_one();
+    EXPECT_DOUBLE_EQ(rules.walls().faces[0].b_at(0, 0), 2 * (y + 20));
+    device.run_one();
+    EXPECT_DOUBLE_EQ(rules.walls().faces[0].b_at(0, 0), 2 * (y + 30));
+  }
+}
+
+}  // namespace
+}  // namespace isotherm
