@@ -1,0 +1,29 @@
+// Where the cells of a halo exchange lie in a block. Arithmetic only.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "core/box.hpp"
+#include "grid/decomposition.hpp"
+
+namespace isotherm {
+
+// The ghosts, `ghosts` layers deep, that lie in direction `d` of a block.
+Box ghost_box(Int3 extent, int ghosts, Direction d);
+// The block's own cells, as many, next to that side: what the neighbour in direction `d` needs. Neighbours
+// share their extents along the axes that `d` does not cross, so the two boxes of a message agree.
+Box edge_box(Int3 extent, int ghosts, Direction d);
+
+// A block in two parts: cells that can be computed before remote ghosts arrive, and the rest.
+struct Split {
+  Box interior;             // may be empty
+  std::vector<Box> shells;  // disjoint; none empty: z shells are whole planes, y shells whole rows, x shells
+                            // the thin rest, because cells along x share cache lines
+};
+
+// `reach`: how many cells away a computed cell reads; 1 for a single sweep, d for d fused ones. `remote`: by
+// Face, whether the ghosts beyond it come from another rank.
+Split split_block(Int3 extent, const std::array<bool, face_count>& remote, Index reach);
+
+}  // namespace isotherm

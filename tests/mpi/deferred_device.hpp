@@ -1,0 +1,51 @@
+// A device in host memory that does nothing before it must: work of a stream waits until the host
+// synchronises, like a GPU at its slowest. Code that reads or overwrites memory without waiting for it fails
+// every time, on machines without a GPU too.
+#pragma once
+
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "core/device.hpp"
+
+namespace isotherm {
+
+class DeferredDevice : public Device {
+ public:
+  // Of memory that is not the host's, so that callers do not touch it without copies.
+  Backend backend() const override { return Backend::cuda; }
+  DeviceInfo info() const override { return {Backend::cuda, 0, "deferred", "", ""}; }
+  MemoryInfo memory() const override { return {}; }
+
+  void* allocate(std::size_t bytes, Memory kind) override { return host_->allocate(bytes, kind); }
+  void release(void* pointer, Memory kind) noexcept override { host_->release(pointer, kind); }
+  void copy(void* to, const void* from, std::size_t bytes, Stream stream) override {
+    queue(stream).push_back([=] { std::memcpy(to, from, bytes); });
+  }
+
+  Stream make_stream(Priority) override { return {new Queue}; }
+  void release(Stream stream) noexcept override { delete static_cast<Queue*>(stream.native); }
+  Event make_event() override { return {new Stream}; }
+  void release(Event event) noexcept override { delete static_cast<Stream*>(event.native); }
+  // An event stands for all that its stream holds now; what comes later may run early, never late.
+  void record(Event event, Stream stream) override { *static_cast<Stream*>(event.native) = stream; }
+  void wait(Stream stream, Event event) override {
+    queue(stream).push_back([this, event] { synchronize(event); });
+  }
+  void synchronize(Event event) override { synchronize(*static_cast<Stream*>(event.native)); }
+  void synchronize(Stream stream) override {
+    for (Queue& work = queue(stream); !work.empty(); work.pop_front()) work.front()();
+  }
+
+ private:
+  using Queue = std::deque<std::function<void()>>;
+  static Queue& queue(Stream stream) { return *static_cast<Queue*>(stream.native); }
+
+  std::unique_ptr<Device> host_ = make_host_device();
+};
+
+}  // namespace isotherm
