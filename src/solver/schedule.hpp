@@ -1,0 +1,37 @@
+// When something is due in a run: pure arithmetic on sweep numbers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "config/config.hpp"
+
+namespace isotherm {
+
+class Schedule {
+ public:
+  explicit Schedule(const Config& config);
+
+  std::int64_t last() const { return last_; }  // the sweep at which the run ends at the latest
+  double time(std::int64_t sweep) const;       // s; 0 in a steady problem
+  // The next sweep after `sweep` at which anything is due; last() at most.
+  std::int64_t next_after(std::int64_t sweep) const;
+  bool check_due(std::int64_t sweep) const;  // a residual: every check_interval, and at the last sweep
+  // A snapshot by interval. The final one is written where the run ends, wherever that is, and is not told
+  // here.
+  bool snapshot_due(std::int64_t sweep) const;
+
+  std::int64_t snapshots() const;  // expected number of files, the final one included
+
+ private:
+  std::int64_t snapshot_sweep(std::int64_t k) const;  // the sweep of the k-th interval snapshot, k >= 1
+
+  std::int64_t last_ = 0;
+  std::int64_t check_interval_ = 1;
+  std::optional<std::int64_t> every_steps_;
+  std::optional<double> every_time_;
+  double dt_ = 0;
+  bool snapshots_ = true;
+};
+
+}  // namespace isotherm

@@ -1,0 +1,259 @@
+#include "solver/solver.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/agree.hpp"
+#include "kernels/face_copy.hpp"
+#include "kernels/fingerprint.hpp"
+#include "physics/balance.hpp"
+#include "physics/operator.hpp"
+#include "physics/paint.hpp"
+#include "solver/rows.hpp"
+
+namespace isotherm {
+namespace {
+
+ReductionOp operation(Norm norm) {
+  switch (norm) {
+    case Norm::max:
+      return ReductionOp::max_abs;
+    case Norm::l2:
+      return ReductionOp::sum_squares;
+    case Norm::l1:
+      return ReductionOp::sum_abs;
+  }
+  throw Error(ExitCode::internal, "a norm without a reduction; please report it");
+}
+
+}  // namespace
+
+template <class T>
+Solver<T>::Solver(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
+                  Device& device, SolverRows<T> rows)
+    : config_(config),
+      decomposition_(decomposition),
+      communicator_(communicator),
+      device_(device),
+      host_(make_host_device()),
+      rows_(rows),
+      block_(decomposition.block(communicator.rank())),
+      current_(agree(communicator, [&] { return Field<T>(device, block_.extent(), config.solver.depth); })),
+      next_(agree(communicator, [&] { return Field<T>(device, block_.extent(), config.solver.depth); })),
+      walls_(agree(communicator,
+                   [&] {
+                     return WallRules<T>(config, device, block_, config.solver.depth,
+                                         decomposition.walls(communicator.rank()));
+                   })),
+      halo_(agree(communicator,
+                  [&] {
+                    return HaloExchange<T>(decomposition, communicator, device, block_.extent(),
+                                           config.solver.depth);
+                  })),
+      compute_(own_stream(device, Priority::normal)),
+      halo_stream_(own_stream(device, Priority::high)),
+      result_(device, sizeof(double)),
+      result_host_(device, sizeof(double), Memory::staging),
+      scratch_(agree(communicator,
+                     [&] {
+                       return Buffer(device, rows.reduction->scratch_bytes({{0, 0, 0}, block_.extent()}));
+                     })),
+      coefficients_(rounded_coefficients<T>(sweep_coefficients(config))),
+      dt_(config.problem.kind == ProblemKind::transient ? time_plan(config).dt : 0),
+      overlap_(overlaps(config.parallel.overlap, device.backend(), communicator.size())) {
+  const FaceCopy<T>& copy = face_copy<T>(device.backend());
+  copy.fill(current_.view(), T(0), compute_);
+  copy.fill(next_.view(), T(0), compute_);
+  paint_sources();
+  paint_initial();
+  synchronize();
+}
+
+// Where a field is painted: itself on the host, the mirror of a device.
+template <class T>
+FieldView<T> Solver<T>::host_side(Field<T>& field) {
+  if (device_.backend() == Backend::host) return field.view();
+  if (!mirror_) mirror_.emplace(*host_, block_.extent(), config_.solver.depth);
+  face_copy<T>(Backend::host).fill(mirror_->view(), T(0), {});
+  return mirror_->view();
+}
+
+template <class T>
+void Solver<T>::upload(Field<T>& field) {
+  if (device_.backend() == Backend::host) return;
+  device_.copy(field.data(), mirror_->data(), field.bytes(), compute_);
+  device_.synchronize(compute_);
+}
+
+template <class T>
+void Solver<T>::paint_sources() {
+  const std::vector<Paint> entries = all_sources(config_);
+  if (entries.empty()) return;
+  agree(communicator_, [&] {
+    source_.emplace(device_, block_.extent(), config_.solver.depth);
+    face_copy<T>(device_.backend()).fill(source_->view(), T(0), compute_);
+    paint(config_, entries, "sources", source_scale(config_), block_, host_side(*source_));
+    upload(*source_);
+  });
+  exchange(*source_);  // fused sweeps read the neighbours' sources in the ghosts
+}
+
+template <class T>
+void Solver<T>::paint_initial() {
+  const FieldView<T> initial = agree(communicator_, [&] {
+    const FieldView<T> view = host_side(current_);
+    paint(config_, config_.initial, "initial", 1.0, block_, view);
+    return view;
+  });
+  if (mean_is_free(config_)) fix_mean(initial);
+  upload(current_);
+}
+
+// No wall holds the temperature: the mean of the initial state is moved to the deck's. Jacobi sweeps of a
+// balanced problem keep it.
+template <class T>
+void Solver<T>::fix_mean(FieldView<T> initial) {
+  FixedPointSum sum = agree(communicator_, [&] { return fixed_point_sum<T>(initial); });
+  sum.high = communicator_.all_reduce(sum.high, ReduceOp::sum);
+  sum.low = communicator_.all_reduce(sum.low, ReduceOp::sum);
+  shift<T>(initial, *config_.problem.mean_temperature - mean(sum, config_.grid.cells.product()));
+}
+
+template <class T>
+void Solver<T>::exchange(Field<T>& field) {
+  const Walls<T> none{};
+  halo_.start(field.view(), none, compute_, halo_stream_);
+  halo_.finish(field.view(), none, compute_, halo_stream_);
+}
+
+template <class T>
+void Solver<T>::launch(Box region) {
+  if (region.empty()) return;
+  const FieldView<const T> source = source_ ? std::as_const(*source_).view() : FieldView<const T>{};
+  rows_.stencil->launch(
+      {std::as_const(current_).view(), next_.view(), region, coefficients_, walls_.walls(), source}, 1,
+      compute_);
+}
+
+template <class T>
+void Solver<T>::step() {
+  Timer timer;
+  if (walls_.vary_in_time()) {
+    walls_.update(time(), compute_);
+    times_.sweep += timer.lap();  // no communication
+  }
+  const FieldView<T> u = current_.view();
+  const Walls<T> ghosts = walls_in_ghosts(*rows_.stencil, walls_.walls());
+  halo_.start(u, ghosts, compute_, halo_stream_);
+  if (overlap_) {
+    times_.halo += timer.lap();
+    launch(halo_.interior());
+    times_.sweep += timer.lap();
+  }
+  halo_.finish(u, ghosts, compute_, halo_stream_);
+  times_.halo += timer.lap();
+  if (overlap_) {
+    for (const Box& shell : halo_.shells()) launch(shell);
+  } else {
+    launch({{0, 0, 0}, block_.extent()});
+  }
+  std::swap(current_, next_);
+  ++sweeps_;
+  times_.sweep += timer.lap();
+}
+
+template <class T>
+void Solver<T>::sweep(std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) step();
+}
+
+template <class T>
+void Solver<T>::synchronize() {
+  Timer timer;
+  device_.synchronize(halo_stream_);
+  device_.synchronize(compute_);
+  times_.sweep += timer.seconds();
+}
+
+template <class T>
+double Solver<T>::residual() {
+  synchronize();  // so that the reduction's time is its own
+  Timer timer;
+  const Norm norm = config_.problem.norm;
+  rows_.reduction->launch({std::as_const(current_).view(),
+                           std::as_const(next_).view(),
+                           {{0, 0, 0}, block_.extent()},
+                           operation(norm),
+                           result_.as<double>(),
+                           scratch_.data()},
+                          compute_);
+  device_.copy(result_host_.data(), result_.data(), sizeof(double), compute_);
+  device_.synchronize(compute_);
+  const double mine = *result_host_.as<double>();
+  // MPI_MAX may drop a NaN: it is told apart first.
+  const bool lost = communicator_.all_reduce(std::int64_t{!std::isfinite(mine)}, ReduceOp::max) != 0;
+  double value = communicator_.all_reduce(mine, norm == Norm::max ? ReduceOp::max : ReduceOp::sum);
+  const auto cells = static_cast<double>(config_.grid.cells.product());
+  if (norm == Norm::l2) value = std::sqrt(value / cells);
+  if (norm == Norm::l1) value /= cells;
+  if (config_.problem.kind == ProblemKind::steady) value /= config_.problem.weight;
+  times_.reduction += timer.seconds();
+  return lost ? std::numeric_limits<double>::quiet_NaN() : value;
+}
+
+template <class T>
+FieldView<const T> Solver<T>::host_field() {
+  if (device_.backend() == Backend::host) return std::as_const(current_).view();
+  if (!mirror_) mirror_.emplace(*host_, block_.extent(), config_.solver.depth);
+  if (mirrored_ != sweeps_) {
+    device_.copy(mirror_->data(), current_.data(), current_.bytes(), compute_);
+    device_.synchronize(compute_);
+    mirrored_ = sweeps_;
+  }
+  return std::as_const(*mirror_).view();
+}
+
+template <class T>
+std::uint64_t Solver<T>::fingerprint() {
+  return communicator_.all_reduce(isotherm::fingerprint<T>(host_field(), block_.lo, config_.grid.cells),
+                                  ReduceOp::sum);
+}
+
+template <class T>
+ExtremeCell Solver<T>::most_extreme_cell() {
+  const FieldView<const T> field = host_field();
+  const auto magnitude = [&](Index x, Index y, Index z) {
+    const double value = std::abs(static_cast<double>(field(x, y, z)));
+    return std::isnan(value) ? std::numeric_limits<double>::infinity() : value;
+  };
+  double largest = 0;
+#pragma omp parallel for schedule(static) reduction(max : largest)
+  for (Index z = 0; z < field.extent.z; ++z) {
+    for (Index y = 0; y < field.extent.y; ++y) {
+      for (Index x = 0; x < field.extent.x; ++x) largest = std::max(largest, magnitude(x, y, z));
+    }
+  }
+  largest = communicator_.all_reduce(largest, ReduceOp::max);
+
+  const Int3 n = config_.grid.cells;
+  Index first = n.product();
+#pragma omp parallel for schedule(static) reduction(min : first)
+  for (Index z = 0; z < field.extent.z; ++z) {
+    for (Index y = 0; y < field.extent.y; ++y) {
+      for (Index x = 0; x < field.extent.x; ++x) {
+        const Int3 cell = block_.lo + Int3{x, y, z};
+        if (magnitude(x, y, z) == largest) first = std::min(first, cell.x + n.x * (cell.y + n.y * cell.z));
+      }
+    }
+  }
+  first = communicator_.all_reduce(first, ReduceOp::min);
+  return {{first % n.x, first / n.x % n.y, first / n.x / n.y}, largest};
+}
+
+template class Solver<float>;
+template class Solver<double>;
+
+}  // namespace isotherm

@@ -1,0 +1,98 @@
+// Owns the fields of a run and the order of one step. Opens no file, prints nothing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "config/config.hpp"
+#include "core/communicator.hpp"
+#include "core/device.hpp"
+#include "core/timer.hpp"
+#include "grid/decomposition.hpp"
+#include "grid/field.hpp"
+#include "halo/exchange.hpp"
+#include "kernels/reduction.hpp"
+#include "kernels/stencil.hpp"
+#include "physics/walls.hpp"
+
+namespace isotherm {
+
+// Seconds of this rank's host thread. Under CUDA `sweep` is what is left of the loop: the wait for the
+// device.
+struct SolverTimes {
+  double sweep = 0, halo = 0, reduction = 0;
+};
+
+template <class T>
+struct SolverRows {
+  const StencilKernel<T>* stencil;
+  const ReductionKernel<T>* reduction;
+};
+
+struct ExtremeCell {
+  Int3 cell;             // global
+  double magnitude = 0;  // K; infinite where the value is not finite
+};
+
+template <class T>
+class Solver {
+ public:
+  // Allocates and paints the initial state. Collective; errors of one rank are thrown on all.
+  Solver(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
+         Device& device, SolverRows<T> rows);
+
+  void sweep(std::int64_t count);  // asynchronous on a GPU
+  // The norm of the last update over all cells of all ranks, divided by the weight in a steady problem.
+  // Collective.
+  double residual();
+  void synchronize();
+  bool is_asynchronous() const { return device_.backend() != Backend::host; }  // sweep() only queues
+
+  std::int64_t sweeps() const { return sweeps_; }
+  double time() const { return static_cast<double>(sweeps_) * dt_; }  // s; 0 in a steady problem
+  Box block() const { return block_; }
+  // The field in host memory; waits for the device. Valid until the next sweep.
+  FieldView<const T> host_field();
+  std::uint64_t fingerprint();  // of the whole field, collective
+  // The cell with the largest magnitude, one that is not finite before all others, the first of equals.
+  // Collective.
+  ExtremeCell most_extreme_cell();
+
+  bool has_source() const { return source_.has_value(); }
+  const SolverTimes& times() const { return times_; }
+
+ private:
+  void paint_initial();
+  void paint_sources();
+  void fix_mean(FieldView<T> initial);
+  FieldView<T> host_side(Field<T>& field);
+  void upload(Field<T>& field);
+  void exchange(Field<T>& field);
+  void step();
+  void launch(Box region);
+
+  Config config_;
+  Decomposition decomposition_;
+  Communicator communicator_;
+  Device& device_;
+  std::unique_ptr<Device> host_;
+  SolverRows<T> rows_;
+
+  Box block_;
+  Field<T> current_, next_;
+  std::optional<Field<T>> source_, mirror_;
+  WallRules<T> walls_;
+  HaloExchange<T> halo_;
+  Owned<Stream> compute_, halo_stream_;
+  Buffer result_, result_host_, scratch_;
+
+  Coefficients<T> coefficients_;
+  double dt_ = 0;
+  bool overlap_ = false;
+  std::int64_t sweeps_ = 0;
+  std::int64_t mirrored_ = -1;  // the sweep of which mirror_ holds the field
+  SolverTimes times_;
+};
+
+}  // namespace isotherm

@@ -1,0 +1,167 @@
+// Promise 1: the field has the same bits for every kernel, rank count, process grid and overlap, and so has
+// the max norm. Compared with == on every cell against one rank and plain loops.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "backend_fixture.hpp"
+#include "core/communicator.hpp"
+#include "kernels/stencil.hpp"
+#include "solver/rows.hpp"
+#include "solver/solver.hpp"
+#include "support/decks.hpp"
+
+namespace isotherm {
+namespace {
+
+constexpr int sweeps = 7;
+
+// Every way to write `ranks` as a product of three.
+std::vector<Int3> process_grids(int ranks) {
+  std::vector<Int3> grids;
+  for (Index x = 1; x <= ranks; ++x) {
+    for (Index y = 1; x * y <= ranks; ++y) {
+      if (ranks % (x * y) == 0) grids.push_back({x, y, ranks / (x * y)});
+    }
+  }
+  return grids;
+}
+
+template <class T>
+struct Outcome {
+  std::vector<T> cells;  // of `box`, x fastest
+  double residual = 0;
+  std::uint64_t fingerprint = 0;
+};
+
+template <class T>
+Outcome<T> solve(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
+                 Device& device) {
+  Solver<T> solver(config, decomposition, communicator, device, choose_rows<T>(config, device.backend()));
+  solver.sweep(sweeps);
+  Outcome<T> outcome{{}, solver.residual(), solver.fingerprint()};
+  const FieldView<const T> field = solver.host_field();
+  for (Index z = 0; z < field.extent.z; ++z) {
+    for (Index y = 0; y < field.extent.y; ++y) {
+      for (Index x = 0; x < field.extent.x; ++x) outcome.cells.push_back(field(x, y, z));
+    }
+  }
+  return outcome;
+}
+
+std::array<bool, 3> periodic(const Config& config) {
+  std::array<bool, 3> axes{};
+  for (std::size_t a = 0; a < 3; ++a) axes[a] = config.boundaries[2 * a].kind == WallKind::periodic;
+  return axes;
+}
+
+// The cells of `block` out of the whole field.
+template <class T>
+std::vector<T> part(const std::vector<T>& whole, Int3 n, Box block) {
+  std::vector<T> cells;
+  for (Index z = block.lo.z; z < block.hi.z; ++z) {
+    for (Index y = block.lo.y; y < block.hi.y; ++y) {
+      for (Index x = block.lo.x; x < block.hi.x; ++x) {
+        cells.push_back(whole[static_cast<std::size_t>(x + n.x * (y + n.y * z))]);
+      }
+    }
+  }
+  return cells;
+}
+
+template <class T>
+void expect_one_answer(Config config, const std::string& what, Device& device) {
+  const Communicator world = Communicator::world(), self = Communicator::self();
+  config.solver.kernel = "reference";
+  config.parallel.overlap = Overlap::off;
+  const Int3 n = config.grid.cells;
+  const Outcome<T> reference =
+      solve<T>(config, Decomposition(n, {1, 1, 1}, periodic(config)), self, *make_host_device());
+
+  for (const Int3 grid : process_grids(world.size())) {
+    if (grid.x > n.x || grid.y > n.y || grid.z > n.z) continue;
+    const Decomposition decomposition(n, grid, periodic(config));
+    const std::vector<T> expected = part(reference.cells, n, decomposition.block(world.rank()));
+    for (const auto& row : stencil_kernels<T>()) {
+      if (row.backend != device.backend()) continue;
+      for (const Overlap overlap : {Overlap::off, Overlap::on}) {
+        config.solver.kernel = row.name;
+        config.parallel.overlap = overlap;
+        SCOPED_TRACE(fmt::format("{} kernel {} process grid {}x{}x{} overlap {}", what, row.name, grid.x,
+                                 grid.y, grid.z, overlap == Overlap::on));
+        const Outcome<T> outcome = solve<T>(config, decomposition, world, device);
+        ASSERT_EQ(outcome.cells.size(), expected.size());
+        EXPECT_EQ(std::memcmp(outcome.cells.data(), expected.data(), expected.size() * sizeof(T)), 0);
+        EXPECT_EQ(outcome.residual, reference.residual);
+        EXPECT_EQ(outcome.fingerprint, reference.fingerprint);
+      }
+    }
+  }
+}
+
+class OneAnswer : public BackendTest {};
+ISOTHERM_ON_EACH_BACKEND(OneAnswer);
+
+TEST_P(OneAnswer, EveryWallKindOnAnUnevenGrid) {
+  expect_one_answer<double>(decks::every_wall({17, 23, 31}), "walls fp64", device());
+  expect_one_answer<float>(decks::every_wall({17, 23, 31}), "walls fp32", device());
+}
+
+TEST_P(OneAnswer, PeriodicAxes) {
+  expect_one_answer<double>(decks::periodic({12, 9, 10}), "periodic fp64", device());
+  expect_one_answer<float>(decks::periodic({9, 11, 14}), "periodic fp32", device());
+}
+
+TEST_P(OneAnswer, GridsOneCellThin) {
+  for (const Int3 n : {Int3{1, 19, 23}, Int3{33, 1, 18}, Int3{21, 17, 1}, Int3{1, 1, 40}}) {
+    expect_one_answer<double>(decks::every_wall(n), fmt::format("thin {} {} {}", n.x, n.y, n.z), device());
+  }
+}
+
+TEST_P(OneAnswer, SteadyWithSources) {
+  expect_one_answer<double>(decks::steady({16, 15, 14}), "steady fp64", device());
+  expect_one_answer<float>(decks::steady({16, 15, 14}), "steady fp32", device());
+}
+
+TEST_P(OneAnswer, AMeanThatTheDeckFixes) {
+  expect_one_answer<double>(decks::floating({13, 12, 11}), "floating fp64", device());
+  expect_one_answer<float>(decks::floating({13, 12, 11}), "floating fp32", device());
+}
+
+// Sums of other shapes round otherwise; the max norm has no rounding.
+template <class T>
+void expect_one_norm(Device& device) {
+  const Communicator world = Communicator::world();
+  Config config = decks::every_wall({17, 23, 31});
+  for (const Norm norm : {Norm::max, Norm::l2, Norm::l1}) {
+    config.problem.norm = norm;
+    config.solver = {"reference", "reference"};
+    const double expected = solve<T>(config, Decomposition(config.grid.cells, {1, 1, 1}, {}),
+                                     Communicator::self(), *make_host_device())
+                                .residual;
+    ASSERT_GT(expected, 0);
+    config.solver.kernel = "auto";
+    for (const auto& row : reduction_kernels<T>()) {
+      if (row.backend != device.backend()) continue;
+      config.solver.reduction = row.name;
+      SCOPED_TRACE(fmt::format("reduction {} norm {}", row.name, static_cast<int>(norm)));
+      const Int3 grid = Decomposition::least_surface(config.grid.cells, world.size(), {});
+      const double found =
+          solve<T>(config, Decomposition(config.grid.cells, grid, {}), world, device).residual;
+      if (norm == Norm::max) {
+        EXPECT_EQ(found, expected);
+      } else {
+        EXPECT_NEAR(found, expected, 1e-12 * expected);
+      }
+    }
+  }
+}
+
+TEST_P(OneAnswer, NormsOfEveryReduction) {
+  expect_one_norm<double>(device());
+  expect_one_norm<float>(device());
+}
+
+}  // namespace
+}  // namespace isotherm

@@ -1,0 +1,70 @@
+// Problems for tests, as Config values: no two cells alike, every wall kind, sources.
+#pragma once
+
+#include "config/config.hpp"
+
+namespace isotherm::decks {
+
+inline Config base(Int3 cells) {
+  Config config;
+  config.name = "test";
+  config.grid.cells = cells;
+  config.grid.lengths = {0.3, 0.2, 0.25};
+  config.material.conductivity = 15;
+  config.material.density = 7800;
+  config.material.heat_capacity = 500;
+  config.problem.steps = 100;
+  Paint rough;
+  rough.shape = Shape::formula;
+  rough.formula =
+      Expression("300 + 20*sin(31*x + 17*y) + 10*cos(53*z - 7*x) + 5*sin(977*x*y + 431*z)", "xyz");
+  config.initial = {rough};
+  return config;
+}
+
+// Five of the kinds, with formulas in space and time.
+inline Config every_wall(Int3 cells) {
+  Config config = base(cells);
+  config.boundaries[0] = {WallKind::temperature, Expression("320 + 10*sin(20*y) + 1000*t", "yzt"), 0};
+  config.boundaries[1] = {WallKind::convection, Expression(285.0), 40};
+  config.boundaries[2] = {WallKind::flux, Expression("5000*cos(9*x) + 100*z", "xzt"), 0};
+  config.boundaries[3] = {WallKind::insulated, Expression(0.0), 0};
+  config.boundaries[4] = {WallKind::temperature, Expression(290.0), 0};
+  config.boundaries[5] = {WallKind::flux, Expression(-2000.0), 0};
+  return config;
+}
+
+inline Config periodic(Int3 cells) {
+  Config config = base(cells);
+  for (const int f : {0, 1, 4, 5}) config.boundaries[static_cast<std::size_t>(f)].kind = WallKind::periodic;
+  config.boundaries[2] = {WallKind::temperature, Expression("300 + 4*sin(11*x) + 3*cos(13*z)", "xzt"), 0};
+  return config;
+}
+
+inline Config steady(Int3 cells) {
+  Config config = every_wall(cells);
+  config.boundaries[0].value = Expression(300.0);
+  config.problem = {};
+  config.problem.kind = ProblemKind::steady;
+  Paint source;
+  source.shape = Shape::gaussian;
+  source.value = 2e6;
+  source.centre = {0.1, 0.1, 0.1};
+  source.width = 0.04;
+  config.sources = {source};
+  return config;
+}
+
+// Steady, what flows in at x_min flows out at x_max, and no wall holds the temperature: the deck fixes the
+// mean.
+inline Config floating(Int3 cells) {
+  Config config = base(cells);
+  config.boundaries[0] = {WallKind::flux, Expression(1500.0), 0};
+  config.boundaries[1] = {WallKind::flux, Expression(-1500.0), 0};
+  config.problem = {};
+  config.problem.kind = ProblemKind::steady;
+  config.problem.mean_temperature = 310;
+  return config;
+}
+
+}  // namespace isotherm::decks
