@@ -1,0 +1,130 @@
+// Collective writing through HDF5's MPI-IO driver.
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+
+#include "core/mpi_native.hpp"
+#include "output/cell_writer.hpp"
+#include "output/dense_copy.hpp"
+#include "output/slabs.hpp"
+
+namespace isotherm {
+
+namespace {
+
+Hdf5Space dense_space(Int3 extent) {  // of at least one cell: a null space would end collective mode
+  const hsize_t dims[] = {static_cast<hsize_t>(std::max<Index>(extent.z, 1)),
+                          static_cast<hsize_t>(std::max<Index>(extent.y, 1)),
+                          static_cast<hsize_t>(std::max<Index>(extent.x, 1))};
+  return Hdf5Space(H5Screate_simple(3, dims, nullptr));
+}
+
+// HDF5 falls back to independent writes without an error.
+std::string why_not_collective(hid_t transfer) {
+  std::uint32_t here = 0, anywhere = 0;
+  if (H5Pget_mpio_no_collective_cause(transfer, &here, &anywhere) < 0 || anywhere == 0) return {};
+  return fmt::format(
+      "HDF5 wrote independently, not collectively (cause {:#x} of H5D_mpio_no_collective_cause_t); "
+      "the data is right, the speed is not",
+      anywhere);
+}
+
+void select(hid_t space, Box box) {
+  const Int3 e = box.extent();
+  const hsize_t start[] = {static_cast<hsize_t>(box.lo.z), static_cast<hsize_t>(box.lo.y),
+                           static_cast<hsize_t>(box.lo.x)};
+  const hsize_t count[] = {static_cast<hsize_t>(e.z), static_cast<hsize_t>(e.y), static_cast<hsize_t>(e.x)};
+  H5Sselect_hyperslab(space, H5S_SELECT_SET, start, nullptr, count, nullptr);
+}
+
+// Cells are packed into a dense buffer of the file's own type: a conversion within HDF5 would end collective
+// mode. A call of more than 2 GiB was cut short by MPI-IO libraries without an error: slabs stay below it.
+template <class T>
+std::string write_collectively(const Communicator& communicator, FieldView<const T> field,
+                               const CellTarget& target, Watchdog& watchdog) {
+  const std::vector<Box> slabs = cut_into_slabs(field.extent, slab_cells<T>(target.slab_bytes));
+  // Each call is collective: ranks with fewer slabs take part in the last ones with nothing.
+  const std::int64_t calls = communicator.all_reduce(static_cast<std::int64_t>(slabs.size()), ReduceOp::max);
+  std::vector<T> dense(static_cast<std::size_t>(slabs.front().cells()));
+  Hdf5List transfer(H5Pcreate(H5P_DATASET_XFER));
+  H5Pset_dxpl_mpio(transfer.get(), H5FD_MPIO_COLLECTIVE);
+  Hdf5Space in_file(check_hdf5(H5Dget_space(target.dataset), "H5Dget_space", target.path));
+
+  for (std::int64_t call = 0; call < calls; ++call) {
+    watchdog.phase("writing cells");
+    const Box slab = call < std::ssize(slabs) ? slabs[static_cast<std::size_t>(call)] : Box{};
+    Hdf5Space in_memory = dense_space(slab.extent());
+    if (slab.empty()) {
+      H5Sselect_none(in_memory.get());
+      H5Sselect_none(in_file.get());
+    } else {
+      copy_to_dense(field, slab, dense.data());
+      select(in_file.get(), slab.shifted(target.block.lo));
+    }
+    check_hdf5(H5Dwrite(target.dataset, native_hdf5_type<T>(), in_memory.get(), in_file.get(), transfer.get(),
+                        dense.data()),
+               "H5Dwrite", target.path);
+  }
+  return why_not_collective(transfer.get());
+}
+
+// Does this MPI open files in the folder? One that was built with OMPIO alone has no MPI-IO left here.
+bool mpi_io_works(const Communicator& communicator, const std::string& folder) {
+  const std::string probe = (std::filesystem::path(folder) / "mpi_io_probe.part").string();
+  MPI_File file = MPI_FILE_NULL;
+  const int code =
+      MPI_File_open(communicator.native().comm, probe.c_str(),
+                    MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file);
+  if (code == MPI_SUCCESS) MPI_File_close(&file);
+  return communicator.all_reduce(std::int64_t{code == MPI_SUCCESS}, ReduceOp::min) != 0;
+}
+
+class CollectiveWriter final : public CellWriter {
+ public:
+  bool opens_file(const Communicator&) const override { return true; }
+
+  Hdf5List file_access(const Communicator& communicator) const override {
+    Hdf5List access(H5Pcreate(H5P_FILE_ACCESS));
+    check_hdf5(H5Pset_fapl_mpio(access.get(), communicator.native().comm, MPI_INFO_NULL), "H5Pset_fapl_mpio",
+               "snapshot");
+    H5Pset_coll_metadata_write(access.get(), true);
+    H5Pset_all_coll_metadata_ops(access.get(), true);
+    H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V18);
+    return access;
+  }
+
+  std::string write(const Communicator& communicator, FieldView<const float> field, const CellTarget& target,
+                    Watchdog& watchdog) const override {
+    return write_collectively(communicator, field, target, watchdog);
+  }
+  std::string write(const Communicator& communicator, FieldView<const double> field, const CellTarget& target,
+                    Watchdog& watchdog) const override {
+    return write_collectively(communicator, field, target, watchdog);
+  }
+};
+
+}  // namespace
+
+ChosenCellWriter make_collective_writer(const Communicator& communicator, const std::string& folder) {
+  if (!mpi_io_works(communicator, folder)) {
+    return {nullptr,
+            "this MPI opens no files here (isotherm excludes OMPIO, which loses data on a full disk without "
+            "an error): "
+            "rank 0 writes what the others send"};
+  }
+  // MpiSession excludes OMPIO unless the user names a component.
+  const char* component = std::getenv("OMPI_MCA_io");
+  if (component && std::string_view(component).find("ompio") != std::string_view::npos &&
+      component[0] != '^') {
+    return {std::make_unique<CollectiveWriter>(),
+            "OMPI_MCA_io asks for OMPIO, which loses data on a full disk without an error; every snapshot is "
+            "read back "
+            "and compared, but unset it to be told earlier"};
+  }
+  return {std::make_unique<CollectiveWriter>(), ""};
+}
+
+}  // namespace isotherm

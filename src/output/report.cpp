@@ -1,0 +1,202 @@
+#include "output/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/text.hpp"
+
+namespace isotherm {
+namespace {
+
+constexpr const char* norm_words[]{"max", "l2", "l1"};
+
+std::string plural(std::int64_t count, const char* noun) {
+  return fmt::format("{} {}{}", grouped(count), noun, count == 1 ? "" : "s");
+}
+
+// "  grid        256 x 256 x 256 ..."
+void add(std::string& text, const char* title, const std::string& content) {
+  if (!content.empty()) text += fmt::format("  {:<13}{}\n", title, content);
+}
+
+std::string join(const std::vector<std::string>& parts, const char* between = ", ") {
+  std::string text;
+  for (const std::string& part : parts)
+    if (!part.empty()) text += (text.empty() ? "" : between) + part;
+  return text;
+}
+
+std::string problem_text(const RunRecord& r) {
+  const Method& m = r.method;
+  if (m.problem == ProblemKind::steady) {
+    return join({"steady", m.weight ? fmt::format("weighted Jacobi {:.6g}", *m.weight) : "",
+                 r.residual.tolerance
+                     ? fmt::format("to a {} {} residual of {:.6g}",
+                                   r.residual.criterion == Criterion::relative ? "relative" : "absolute",
+                                   norm_words[static_cast<int>(r.residual.norm)], *r.residual.tolerance)
+                     : "",
+                 fmt::format("at most {} sweeps", grouped(m.planned_sweeps))});
+  }
+  return join(
+      {"transient",
+       m.dt ? fmt::format("dt {:.6g} s", *m.dt) +
+                  (m.dt_limit ? fmt::format(" (limit {:.6g} s)", *m.dt_limit) : "")
+            : "",
+       plural(m.planned_sweeps, "step") + (m.end_time ? fmt::format(" to {:.6g} s", *m.end_time) : "")});
+}
+
+std::string ranks_text(const RunRecord& r) {
+  std::set<std::string> hosts;
+  for (const RankRow& row : r.ranks) hosts.insert(row.host);
+  const std::string cells =
+      r.smallest_rank_cells == r.largest_rank_cells
+          ? fmt::format("{} cells each", grouped(r.largest_rank_cells))
+          : fmt::format("{} to {} cells", grouped(r.smallest_rank_cells), grouped(r.largest_rank_cells));
+  return fmt::format(
+      "{} on {}, process grid {}, {}", plural(static_cast<std::int64_t>(r.ranks.size()), "rank"),
+      plural(static_cast<std::int64_t>(hosts.size()), "host"), extent_text(r.process_grid), cells);
+}
+
+// A GPU counts once however many ranks share it; processors are counted by host.
+std::string devices_text(const RunRecord& r) {
+  std::set<std::pair<std::string, std::string>> seen;  // device name, what tells it from its like
+  for (const RankRow& row : r.ranks)
+    seen.emplace(row.device, row.backend == Backend::cuda
+                                 ? row.host + row.uuid + fmt::format("{}", row.device_index)
+                                 : row.host);
+  std::vector<std::string> parts;
+  for (auto at = seen.begin(); at != seen.end();) {
+    const auto next =
+        std::find_if(at, seen.end(), [&](const auto& device) { return device.first != at->first; });
+    parts.push_back(fmt::format("{} x {}", std::distance(at, next), at->first));
+    at = next;
+  }
+  return join({join(parts), r.method.instruction_set});
+}
+
+std::string build_text(const BuildInfo& b) {
+  return join({b.build_type, b.compiler, b.cuda == "none" ? "no CUDA" : "CUDA " + b.cuda});
+}
+
+std::string residual_text(const RunRecord& r) {
+  const Residual& residual = r.residual;
+  if (!residual.last) return {};
+  std::string text =
+      fmt::format("{:.3e} K ({} norm)", *residual.last, norm_words[static_cast<int>(residual.norm)]);
+  if (residual.first && *residual.first > 0)
+    text += fmt::format(", {:.3e} of the first", *residual.last / *residual.first);
+  if (residual.tolerance && residual.convergence != Convergence::not_asked)
+    text += fmt::format(
+        "; {} tolerance {:.3g} {}", residual.criterion == Criterion::relative ? "relative" : "absolute",
+        *residual.tolerance, residual.convergence == Convergence::reached ? "reached" : "NOT reached");
+  return text;
+}
+
+std::string verification_text(const Verification& v) {
+  std::string text =
+      fmt::format("{}: max error {:.3e} K, l2 error {:.3e} K", v.solution, v.max_error, v.l2_error);
+  if (v.tolerance) text += fmt::format(", tolerance {:.3g} K", *v.tolerance);
+  if (!v.orders.empty()) text += fmt::format(", observed order {:.3f}", v.orders.back());
+  return text + (v.verdict == Verdict::passed ? "; passed" : v.verdict == Verdict::failed ? "; FAILED" : "");
+}
+
+std::string memory_text(const RunRecord& r) {
+  std::int64_t peak = 0;
+  for (const RankRow& row : r.ranks) peak = std::max(peak, row.peak_bytes);
+  return join({r.memory_estimate_bytes > 0
+                   ? human_bytes(static_cast<double>(r.memory_estimate_bytes)) + " estimated a rank"
+                   : "",
+               peak > 0 ? human_bytes(static_cast<double>(peak)) + " host peak" : ""});
+}
+
+std::string phase_table(const RunRecord& r) {
+  TextTable table{"lrrrr", {{"phase", "min", "mean", "max", "share"}}};
+  const double total = r.phases[Phase::total].mean;
+  for (const Phase p :
+       {Phase::setup, Phase::sweeps, Phase::halo, Phase::reduction, Phase::output, Phase::total}) {
+    const Spread& s = r.phases[p];
+    table.rows.push_back({phase_names[static_cast<std::size_t>(p)], human_duration(s.min),
+                          human_duration(s.mean), human_duration(s.max),
+                          total > 0 ? fmt::format("{:.1f} %", 100 * s.mean / total) : "-"});
+  }
+  return table.text(2);
+}
+
+std::string bandwidth_text(const RunRecord& r, const Figures& f) {
+  std::string text = fmt::format("{:.1f} GB/s effective ({:.4g} bytes a point)", f.effective_bandwidth / 1e9,
+                                 r.performance.bytes_per_point);
+  if (f.copy_share)
+    text += fmt::format(", {:.1f} % of the copy bandwidth of {:.1f} GB/s", 100 * *f.copy_share,
+                        *r.performance.copy_bandwidth / 1e9);
+  return text;
+}
+
+void add_figure(std::string& text, const char* name, double value, int decimals, const char* unit) {
+  if (std::isfinite(value))
+    text += fmt::format("FOM {}: {} {}\n", name, plain_decimal(value, decimals), unit);
+}
+
+}  // namespace
+
+std::string banner(const RunRecord& r) {
+  std::string text =
+      fmt::format("isotherm {} ({}): {}\n", r.build.version, r.build.git_revision, build_text(r.build));
+  add(text, "libraries",
+      join({r.mpi, r.hdf5.empty() ? "" : fmt::format("HDF5 {} ({})", r.hdf5, r.build.hdf5)}));
+  add(text, "deck", join({escaped(r.deck_path), escaped(r.directory)}, " -> "));
+  add(text, "grid",
+      fmt::format("{} = {} cells, {}", extent_text(r.cells), grouped(r.cells.product()),
+                  r.precision == Precision::fp32 ? "fp32" : "fp64"));
+  add(text, "problem", problem_text(r));
+  add(text, "ranks", ranks_text(r));
+  add(text, "device", join({devices_text(r), r.method.device_note}));
+  add(text, "threads", r.method.threads_note);
+  add(text, "kernel",
+      join({r.method.kernel, fmt::format("depth {}", r.method.depth), "reduction " + r.method.reduction}));
+  add(text, "halo",
+      join({r.method.transport, fmt::format("overlap {}", r.method.overlap == Overlap::on ? "on" : "off")}));
+  return text;
+}
+
+std::string final_table(const RunRecord& r) {
+  std::string text = phase_table(r) + "\n";
+  if (const auto f = figures(r)) {
+    add(text, "work",
+        fmt::format("{} cells x {} in {}", grouped(r.cells.product()), plural(r.performance.sweeps, "sweep"),
+                    human_duration(f->stepping_seconds)));
+    add(text, "speed",
+        fmt::format("{}, {} a step", human_rate(f->points_a_second), human_duration(f->seconds_a_step)));
+    add(text, "bandwidth", bandwidth_text(r, *f));
+  }
+  add(text, "residual", residual_text(r));
+  if (r.verification) add(text, "verification", verification_text(*r.verification));
+  add(text, "memory", memory_text(r));
+  if (r.fingerprint) add(text, "fingerprint", fmt::format("{:016x}", *r.fingerprint));
+  if (!r.files.empty())
+    add(text, "files",
+        fmt::format("{} in {}", grouped(static_cast<std::int64_t>(r.files.size())), escaped(r.directory)));
+  return text;
+}
+
+std::string figures_of_merit(const RunRecord& r) {
+  const bool right = r.exit_code == ExitCode::done || r.exit_code == ExitCode::stopped ||
+                     r.exit_code == ExitCode::not_converged;
+  const std::optional<Figures> f = figures(r);
+  if (!right || r.answer != Answer::finite || !f) return {};
+  std::string text;
+  add_figure(text, "cell_updates", f->points_a_second / 1e9, 3, "GLUP/s");
+  add_figure(text, "effective_bandwidth", f->effective_bandwidth / 1e9, 1, "GB/s");
+  if (f->copy_share) add_figure(text, "copy_bandwidth_share", 100 * *f->copy_share, 1, "%");
+  add_figure(text, "time_per_step", 1e3 * f->seconds_a_step, 3, "ms");
+  add_figure(text, "halo_fraction", 100 * f->halo_fraction, 1, "%");
+  return text;
+}
+
+std::string result_line(const RunRecord& r) {
+  return fmt::format("RESULT: {}\n", result_word(r.exit_code));
+}
+
+}  // namespace isotherm

@@ -1,0 +1,32 @@
+// What a run prints about itself: the banner before it, the table and the figures of merit after it.
+#pragma once
+
+#include <string>
+
+#include "output/run_record.hpp"
+
+namespace isotherm {
+
+// About a dozen lines: the program and its libraries, the problem, where and how it is computed.
+std::string banner(const RunRecord& record);
+
+// Time by phase over ranks, speed, residual, verdict, files.
+std::string final_table(const RunRecord& record);
+
+// Lines for the patterns of Ramble, ReFrame and JUBE: fixed words, plain decimals without an exponent, unit
+// last.
+//
+//     FOM cell_updates: 123.456 GLUP/s              cell updates (points) a second
+//     FOM effective_bandwidth: 4321.0 GB/s          of the least traffic
+//     FOM copy_bandwidth_share: 93.1 %              of the copy bandwidth measured in this run
+//     FOM time_per_step: 0.812 ms
+//     FOM halo_fraction: 3.1 %                      of the stepping time
+//
+// Empty unless the final field was found finite and the run neither failed nor missed its verification: a
+// wrong answer has no speed. A figure that is not finite or was not measured has no line.
+std::string figures_of_merit(const RunRecord& record);
+
+std::string result_line(const RunRecord& record);  // "RESULT: PASS", FAIL or STOPPED: the last line of every
+                                                   // run that comes to an end of its own
+
+}  // namespace isotherm

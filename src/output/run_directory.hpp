@@ -1,0 +1,56 @@
+// The folder that one run writes to, and nothing outside it.
+//
+//     deck.resolved.yaml   the deck with its defaults and overrides; also the mark of a run directory
+//     deck.yaml            the deck as it was given, byte for byte
+//     run.log  history.csv  run.json
+//     <name>_00000100.hdf  snapshots, and <name>.hdf.series beside them
+//
+// A folder is an earlier run of ours when deck.resolved.yaml stands in it: written first, removed last. Files
+// of our names in a folder without that mark are a stranger's, and are refused whatever the deck says.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/config.hpp"
+#include "core/communicator.hpp"
+
+namespace isotherm {
+
+struct RunDirectory {
+  std::filesystem::path path;
+
+  std::filesystem::path log() const { return path / "run.log"; }
+  std::filesystem::path history() const { return path / "history.csv"; }
+  std::filesystem::path record() const { return path / "run.json"; }
+};
+
+enum class Existing { refuse, replace };  // what to do with an earlier run in the folder
+
+struct RunDirectoryPlan {
+  std::filesystem::path path;  // used to the letter: nothing in it is expanded or cleaned
+  std::string run_name;        // that snapshots begin with
+  Existing existing = Existing::refuse;
+  std::string deck;           // bytes of deck.yaml
+  std::string resolved_deck;  // bytes of deck.resolved.yaml
+};
+
+// Does a run called `run_name` write a file of this name? Snapshots: the name, '_' and digits; unfinished
+// files end in
+// `.part`.
+bool is_run_file(std::string_view file_name, std::string_view run_name);
+// Those that stand in the folder, sorted; none where there is no folder.
+std::vector<std::string> find_run_files(const std::filesystem::path& folder, std::string_view run_name);
+
+// Makes the folder and its parents, takes away the earlier run's files (only those of is_run_file) where that
+// is allowed, and writes both decks. Throws Error(cannot_create), before anything is removed or written,
+// where the path is no folder, cannot be made or written to, or holds files that must stay.
+RunDirectory prepare_run_directory(const RunDirectoryPlan& plan);
+
+// Collective: rank 0 does the work, and all ranks return or throw together.
+RunDirectory open_run_directory(const Config& config, const std::string& deck,
+                                const std::string& resolved_deck, const Communicator& communicator);
+
+}  // namespace isotherm

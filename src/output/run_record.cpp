@@ -1,0 +1,267 @@
+// The only file that sees nlohmann-json: its header takes seconds to compile.
+#include "output/run_record.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/proc_status.hpp"
+#include "core/text.hpp"
+#include "output/safe_file.hpp"
+
+namespace isotherm {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json triple(Int3 v) {
+  return Json::array({v.x, v.y, v.z});
+}
+
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+template <class T>
+Json value_or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+const char* word(Precision p) {
+  return p == Precision::fp32 ? "fp32" : "fp64";
+}
+const char* word(Overlap o) {
+  return o == Overlap::on ? "on" : o == Overlap::off ? "off" : "auto";
+}
+const char* word(Norm n) {
+  return n == Norm::max ? "max" : n == Norm::l2 ? "l2" : "l1";
+}
+const char* word(Answer a) {
+  return a == Answer::finite ? "finite" : a == Answer::not_finite ? "not_finite" : "unchecked";
+}
+const char* word(Convergence c) {
+  return c == Convergence::reached ? "reached" : c == Convergence::not_reached ? "not_reached" : "not_asked";
+}
+const char* word(Verdict v) {
+  return v == Verdict::passed ? "passed" : v == Verdict::failed ? "failed" : "reported";
+}
+const char* word(Backend b) {
+  return b == Backend::cuda ? "cuda" : "host";
+}
+
+Json to_json_object(const RankRow& row) {
+  return {{"rank", row.rank},
+          {"host", row.host},
+          {"backend", word(row.backend)},
+          {"device_index", row.device_index < 0 ? Json(nullptr) : Json(row.device_index)},
+          {"device", row.device},
+          {"uuid", text_or_null(row.uuid)},
+          {"threads", row.threads},
+          {"cells", row.cells},
+          {"peak_bytes", row.peak_bytes}};
+}
+
+RankRow rank_row(const Json& json) {
+  const auto text = [&](const char* key) {
+    return json[key].is_null() ? std::string() : json[key].get<std::string>();
+  };
+  return {json["rank"],
+          text("host"),
+          json["backend"] == "cuda" ? Backend::cuda : Backend::host,
+          json["device_index"].is_null() ? -1 : json["device_index"].get<int>(),
+          text("device"),
+          text("uuid"),
+          json["threads"],
+          json["cells"],
+          json["peak_bytes"]};
+}
+
+Json provenance(const RunRecord& r) {
+  std::set<std::string> hosts;
+  for (const RankRow& row : r.ranks) hosts.insert(row.host);
+  return {{"version", r.build.version},
+          {"git_revision", r.build.git_revision},
+          {"build_type", r.build.build_type},
+          {"compiler", r.build.compiler},
+          {"cuda", r.build.cuda},
+          {"mpi", text_or_null(r.mpi)},
+          {"hdf5", text_or_null(r.hdf5)},
+          {"hdf5_kind", r.build.hdf5},
+          {"hosts", hosts},
+          {"command_line", text_or_null(r.command_line)},
+          {"started", text_or_null(r.started)},
+          {"finished", text_or_null(r.finished)}};
+}
+
+Json method(const Method& m) {
+  return {{"problem", m.problem == ProblemKind::steady ? "steady" : "transient"},
+          {"kernel", text_or_null(m.kernel)},
+          {"reduction", text_or_null(m.reduction)},
+          {"transport", text_or_null(m.transport)},
+          {"depth", m.depth},
+          {"overlap", word(m.overlap)},
+          {"instruction_set", text_or_null(m.instruction_set)},
+          {"threads", text_or_null(m.threads_note)},
+          {"device_note", text_or_null(m.device_note)},
+          {"dt_s", value_or_null(m.dt)},
+          {"dt_limit_s", value_or_null(m.dt_limit)},
+          {"end_time_s", value_or_null(m.end_time)},
+          {"weight", value_or_null(m.weight)},
+          {"planned_sweeps", m.planned_sweeps}};
+}
+
+Json phases(const RunRecord& r) {
+  Json json;
+  for (std::size_t p = 0; p < phase_names.size(); ++p) {
+    const Spread& s = r.phases.values[p];
+    json[phase_names[p]] = {{"min", s.min}, {"mean", s.mean}, {"max", s.max}};
+  }
+  return json;
+}
+
+Json performance(const RunRecord& r) {
+  const Performance& p = r.performance;
+  Json json = {{"sweeps", p.sweeps},
+               {"points", p.points},
+               {"bytes_per_point", p.bytes_per_point},
+               {"copy_bandwidth_bytes_per_s", value_or_null(p.copy_bandwidth)}};
+  const std::optional<Figures> f = figures(r);
+  const auto put = [&](const char* key, std::optional<double> value) { json[key] = value_or_null(value); };
+  const auto percent = [](double share) { return 100 * share; };
+  put("points_per_s", f ? std::optional(f->points_a_second) : std::nullopt);
+  put("effective_bandwidth_bytes_per_s", f ? std::optional(f->effective_bandwidth) : std::nullopt);
+  put("step_s", f ? std::optional(f->seconds_a_step) : std::nullopt);
+  put("halo_fraction_percent", f ? std::optional(percent(f->halo_fraction)) : std::nullopt);
+  put("copy_bandwidth_share_percent",
+      f && f->copy_share ? std::optional(percent(*f->copy_share)) : std::nullopt);
+  return json;
+}
+
+Json residual(const Residual& r) {
+  return {{"norm", word(r.norm)},
+          {"criterion", r.criterion == Criterion::relative ? "relative" : "absolute"},
+          {"tolerance", value_or_null(r.tolerance)},
+          {"first_K", value_or_null(r.first)},
+          {"last_K", value_or_null(r.last)},
+          {"checks", r.checks},
+          {"convergence", word(r.convergence)}};
+}
+
+Json verification(const std::optional<Verification>& v) {
+  if (!v) return nullptr;
+  Json levels = Json::array();
+  for (const OrderLevel& level : v->levels) {
+    levels.push_back(
+        {{"cells", triple(level.cells)}, {"max_error_K", level.max_error}, {"l2_error_K", level.l2_error}});
+  }
+  return {{"solution", v->solution},    {"max_error_K", v->max_error},
+          {"l2_error_K", v->l2_error},  {"tolerance_K", value_or_null(v->tolerance)},
+          {"order", v->orders},         {"levels", levels},
+          {"verdict", word(v->verdict)}};
+}
+
+Json memory(const RunRecord& r) {
+  std::int64_t peak = 0;
+  for (const RankRow& row : r.ranks) peak = std::max(peak, row.peak_bytes);
+  return {{"estimate_bytes", r.memory_estimate_bytes},
+          {"host_peak_bytes", peak > 0 ? Json(peak) : Json(nullptr)}};
+}
+
+// JSON has no NaN and no infinity; the library would write null for them and say nothing.
+void list_not_finite(Json& json, const std::string& place, Json& list) {
+  if (json.is_structured()) {
+    for (const auto& [key, value] : json.items()) list_not_finite(value, place + "/" + key, list);
+  } else if (json.is_number_float() && !std::isfinite(json.get<double>())) {
+    list[place] = fmt::format("{}", json.get<double>());
+    json = nullptr;
+  }
+}
+
+}  // namespace
+
+std::optional<Figures> figures(const RunRecord& record) {
+  const Spread& halo = record.phases[Phase::halo];
+  const Spread& stepping = record.phases[Phase::stepping];
+  const Performance& p = record.performance;
+  Figures f;
+  f.stepping_seconds = stepping.max;
+  if (!(f.stepping_seconds > 0) || p.sweeps <= 0) return std::nullopt;
+  f.points_a_second = p.points / f.stepping_seconds;
+  f.effective_bandwidth = f.points_a_second * p.bytes_per_point;
+  f.seconds_a_step = f.stepping_seconds / static_cast<double>(p.sweeps);
+  f.halo_fraction = halo.mean / stepping.mean;
+  if (p.copy_bandwidth && *p.copy_bandwidth > 0) f.copy_share = f.effective_bandwidth / *p.copy_bandwidth;
+  return f;
+}
+
+const char* result_word(ExitCode code) {
+  return code == ExitCode::done ? "PASS" : code == ExitCode::stopped ? "STOPPED" : "FAIL";
+}
+
+std::string to_json(const RunRecord& r) {
+  Json ranks = Json::array();
+  for (const RankRow& row : r.ranks) ranks.push_back(to_json_object(row));
+  Json json = {{"schema", "isotherm-run"},
+               {"schema_version", 1},
+               {"result", result_word(r.exit_code)},
+               {"exit_code", static_cast<int>(r.exit_code)},
+               {"message", text_or_null(r.message)},
+               {"name", r.name},
+               {"provenance", provenance(r)},
+               {"deck", {{"path", r.deck_path}, {"resolved", r.resolved_deck}}},
+               {"directory", r.directory},
+               {"grid", {{"cells", triple(r.cells)}, {"precision", word(r.precision)}}},
+               {"decomposition",
+                {{"process_grid", triple(r.process_grid)},
+                 {"smallest_rank_cells", r.smallest_rank_cells},
+                 {"largest_rank_cells", r.largest_rank_cells}}},
+               {"ranks", std::move(ranks)},
+               {"method", method(r.method)},
+               {"phases_s", phases(r)},
+               {"performance", performance(r)},
+               {"residual", residual(r.residual)},
+               {"verification", verification(r.verification)},
+               {"memory", memory(r)},
+               {"time_s", r.time},
+               {"answer", word(r.answer)},
+               {"fingerprint", r.fingerprint ? Json(fmt::format("{:016x}", *r.fingerprint)) : Json(nullptr)},
+               {"files", r.files},
+               {"warnings", r.warnings}};
+  Json not_finite = Json::object();
+  list_not_finite(json, "", not_finite);
+  json["not_finite"] = std::move(not_finite);
+  // A host name or an argument may hold bytes that are no UTF-8: replaced, for the record must be written.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void write_run_record(const std::filesystem::path& path, const RunRecord& record) {
+  write_file_atomically(path, to_json(record));
+}
+
+PhaseTable<Spread> gather_phases(PhaseTable<double> mine, const Communicator& communicator) {
+  mine[Phase::stepping] = mine[Phase::sweeps] + mine[Phase::halo] + mine[Phase::reduction];
+  PhaseTable<double> min = mine, sum = mine, max = mine;
+  communicator.all_reduce(min.values.data(), phase_count, ReduceOp::min);
+  communicator.all_reduce(sum.values.data(), phase_count, ReduceOp::sum);
+  communicator.all_reduce(max.values.data(), phase_count, ReduceOp::max);
+  PhaseTable<Spread> spreads;
+  for (std::size_t p = 0; p < spreads.values.size(); ++p)
+    spreads.values[p] = {min.values[p], sum.values[p] / communicator.size(), max.values[p]};
+  return spreads;
+}
+
+std::vector<RankRow> gather_ranks(const RankRow& mine, const Communicator& communicator) {
+  std::vector<RankRow> rows;
+  const std::string text = to_json_object(mine).dump(-1, ' ', false, Json::error_handler_t::replace);
+  for (const std::string& row : communicator.all_gather(text)) rows.push_back(rank_row(Json::parse(row)));
+  return rows;
+}
+
+std::int64_t peak_memory_bytes() {
+  return static_cast<std::int64_t>(proc_bytes("/proc/self/status", "VmHWM"));
+}
+
+}  // namespace isotherm

@@ -1,0 +1,174 @@
+// Everything that a run reports, as plain numbers: what the banner, the final table and run.json are printed
+// from.
+//
+// run.json (schema "isotherm-run", version 1) has a key for every field below; its name ends in the unit
+// where it has one (`_s`, `_K`, `_bytes`, `_bytes_per_s`, `_percent`). A value that was not measured is null.
+// A value that is not finite is null too and is listed in `not_finite` by its place: {"/residual/last":
+// "nan"}. Keys are only ever added within a version.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/config.hpp"
+#include "core/box.hpp"
+#include "core/build_info.hpp"
+#include "core/communicator.hpp"
+#include "core/device.hpp"
+#include "core/error.hpp"
+
+namespace isotherm {
+
+struct Spread {  // over ranks
+  double min = 0, mean = 0, max = 0;
+};
+
+// Where the wall time goes. A phase is what a rank waited for: a halo hidden behind a sweep costs nothing
+// here.
+enum class Phase : int {
+  setup,      // reading, planning, allocating, painting, probing
+  sweeps,     // stencil launches, until the device is done with them
+  halo,       // exchange that no sweep hid
+  reduction,  // norms and their all-reduce
+  output,     // snapshots, histories, records
+  total,      // of the run; more than the sum by what no phase claims
+  stepping,   // sweeps, halo and reduction together
+};
+inline constexpr int phase_count = 7;
+inline constexpr std::array<const char*, phase_count> phase_names{"setup",  "sweeps", "halo",    "reduction",
+                                                                  "output", "total",  "stepping"};
+
+template <class Value>
+struct PhaseTable {
+  std::array<Value, phase_count> values{};
+  Value& operator[](Phase p) { return values[static_cast<std::size_t>(p)]; }
+  const Value& operator[](Phase p) const { return values[static_cast<std::size_t>(p)]; }
+};
+
+struct RankRow {  // a line of the table rank -> host -> device
+  int rank = 0;
+  std::string host;
+  Backend backend = Backend::host;
+  int device_index = -1;  // as the rank sees it; -1 on the host
+  std::string device;     // its name
+  std::string uuid;       // empty on the host
+  int threads = 1;
+  Index cells = 0;
+  std::int64_t peak_bytes = 0;  // high-water mark of the rank's resident host memory
+};
+
+struct Method {        // what was asked and what was chosen
+  std::string kernel;  // rows of the tables
+  std::string reduction;
+  std::string transport;
+  int depth = 1;  // sweeps for one halo exchange
+  Overlap overlap = Overlap::off;
+  std::string instruction_set;  // of the host kernels; empty on a GPU
+  std::string threads_note;     // ThreadPlan::note of rank 0
+  ProblemKind problem = ProblemKind::transient;
+  std::optional<double> dt;         // s, transient
+  std::optional<double> dt_limit;   // s, transient: the largest stable step
+  std::optional<double> end_time;   // s, transient
+  std::optional<double> weight;     // steady
+  std::int64_t planned_sweeps = 0;  // transient: all of them; steady: the most
+  std::string device_note;          // why the CPU was taken, where it was not asked for; empty else
+};
+
+struct Performance {
+  std::int64_t sweeps = 0;     // done by this run
+  double points = 0;           // cell updates: cells times sweeps
+  double bytes_per_point = 0;  // least traffic: least_bytes_per_cell over the sweeps of one launch
+  std::optional<double>
+      copy_bandwidth;  // bytes read plus written a second, measured in this run on these devices, summed
+};
+
+// What follows from the times; none where nothing was swept or timed.
+struct Figures {
+  double stepping_seconds = 0;  // of the slowest rank
+  double points_a_second = 0;
+  double effective_bandwidth = 0;  // bytes a second, least traffic
+  double seconds_a_step = 0;
+  double halo_fraction = 0;          // of the stepping time, by means over ranks
+  std::optional<double> copy_share;  // effective bandwidth over copy bandwidth
+};
+
+enum class Convergence { not_asked, reached, not_reached };
+struct Residual {
+  Norm norm = Norm::max;
+  Criterion criterion = Criterion::relative;
+  std::optional<double> tolerance;    // steady; K, or relative to the first
+  std::optional<double> first, last;  // K
+  std::int64_t checks = 0;
+  Convergence convergence = Convergence::not_asked;
+};
+
+enum class Verdict { reported, passed, failed };  // reported: the deck sets no bound
+struct OrderLevel {                               // one grid of a series
+  Int3 cells;
+  double max_error = 0, l2_error = 0;  // K
+};
+
+struct Verification {
+  std::string solution;             // the deck's word
+  double max_error = 0;             // K
+  double l2_error = 0;              // K, root mean square
+  std::optional<double> tolerance;  // K, of the max error
+  std::vector<OrderLevel> levels;   // of a series, coarse to fine
+  std::vector<double> orders;       // observed between neighbours of it
+  Verdict verdict = Verdict::reported;
+};
+
+enum class Answer { unchecked, finite, not_finite };
+
+struct RunRecord {
+  BuildInfo build = build_info();
+  std::string mpi, hdf5;          // library versions
+  std::string started, finished;  // UTC, ISO 8601
+  std::string command_line;       // as typed, joined by spaces
+
+  std::string name;           // of the run
+  std::string deck_path;      // as given
+  std::string directory;      // of the run
+  std::string resolved_deck;  // YAML
+
+  Int3 cells, process_grid;
+  Index smallest_rank_cells = 0, largest_rank_cells = 0;
+  Precision precision = Precision::fp64;
+  std::vector<RankRow> ranks;  // by rank
+  Method method;
+
+  PhaseTable<Spread> phases;  // s
+  Performance performance;
+  Residual residual;
+  std::optional<Verification> verification;
+
+  std::int64_t memory_estimate_bytes = 0;  // of the largest rank, fields and buffers, as `check` says
+
+  double time = 0;  // s, of the problem, reached
+  Answer answer = Answer::unchecked;
+  std::optional<std::uint64_t> fingerprint;  // of the final field
+  std::vector<std::string> files;            // written, relative to the run directory
+  std::vector<std::string> warnings;
+  ExitCode exit_code = ExitCode::internal;  // until the run has ended otherwise
+  std::string message;                      // of the error that ended it
+};
+
+std::optional<Figures> figures(const RunRecord& record);
+const char* result_word(ExitCode code);  // "PASS", "STOPPED" (resumable) or "FAIL"
+
+std::string to_json(const RunRecord& record);  // never throws for strange text or numbers; ends in a newline
+// Whole or not at all; also for runs that failed or stopped.
+void write_run_record(const std::filesystem::path& path, const RunRecord& record);
+
+// Collective over all ranks; every rank returns the same. `mine`: seconds of this rank; `stepping` is summed
+// here.
+PhaseTable<Spread> gather_phases(PhaseTable<double> mine, const Communicator& communicator);
+std::vector<RankRow> gather_ranks(const RankRow& mine, const Communicator& communicator);
+
+std::int64_t peak_memory_bytes();  // this process's high-water mark of resident memory (VmHWM); 0 if unknown
+
+}  // namespace isotherm

@@ -1,0 +1,193 @@
+#include "output/snapshot.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "core/agree.hpp"
+#include "core/error.hpp"
+#include "output/cell_writer.hpp"
+#include "output/disk_space.hpp"
+#include "output/safe_file.hpp"
+#include "output/snapshot_check.hpp"
+#include "output/snapshot_file.hpp"
+
+namespace isotherm {
+namespace {
+
+constexpr Index largest_slab = Index{1} << 30;  // bytes; MPI counts and some MPI-IO end at 2 GiB
+
+// `work` on rank 0; its failure is everyone's.
+template <class Work>
+void on_root(const Communicator& communicator, Work&& work) {
+  agree(communicator, [&] {
+    if (communicator.is_root()) work();
+  });
+}
+
+std::string in_folder(const std::string& folder, const std::string& name) {
+  return (std::filesystem::path(folder) / name).string();
+}
+
+SnapshotHeader describe(const Config& config, const SnapshotProvenance& provenance, Precision precision,
+                        const SnapshotMeta& meta) {
+  SnapshotHeader header;
+  header.cells = config.grid.cells;
+  header.origin = config.grid.origin;
+  header.spacing = spacing(config);
+  header.precision = precision;
+  header.meta = meta;
+  header.provenance = provenance;
+  return header;
+}
+
+// Somewhat more than the file will have.
+std::int64_t expected_bytes(const SnapshotHeader& header) {
+  constexpr std::int64_t metadata = 64 << 10;
+  const std::int64_t cell_bytes = header.precision == Precision::fp32 ? 4 : 8;
+  const std::size_t texts = header.provenance.deck.size() + header.provenance.resolved_deck.size();
+  return header.cells.product() * cell_bytes + static_cast<std::int64_t>(texts) + metadata;
+}
+
+template <class T>
+constexpr Precision precision_of() {
+  return std::is_same_v<T, float> ? Precision::fp32 : Precision::fp64;
+}
+
+}  // namespace
+
+SnapshotWriter::SnapshotWriter(const Config& config, const Communicator& communicator, std::string folder,
+                               Provenance provenance, Index slab_bytes)
+    : config_(config),
+      communicator_(communicator.split(0, communicator.rank())),  // no message of ours meets a halo's
+      folder_(std::move(folder)),
+      provenance_(std::move(provenance)),
+      slab_bytes_(std::clamp<Index>(slab_bytes, 1, largest_slab)),
+      timeout_(io_timeout()) {
+  start_hdf5();
+  ChosenCellWriter chosen = choose_cell_writer(communicator_, folder_);
+  cells_ = std::move(chosen.writer);
+  remark(chosen.remark);
+}
+
+template <class T>
+std::string SnapshotWriter::write(FieldView<const T> field, Box block, const SnapshotMeta& meta) {
+  const std::string name = fmt::format("{}_{:08}.hdf", config_.name, meta.sweep);
+  const std::string part = in_folder(folder_, name + ".part");
+  const SnapshotHeader header = describe(config_, provenance_, precision_of<T>(), meta);
+  const FileSizeSignalIgnored file_size_errors_return;
+
+  prepare(part, expected_bytes(header));
+  const std::int64_t bytes = write_part(part, field, block, header);
+  try {
+    read_back<T>(part, block, header);
+    publish(part, name, meta);
+  } catch (const CollectiveError&) {
+    if (communicator_.is_root()) remove_file(part);
+    throw;
+  }
+  bytes_written_ += bytes;
+  return in_folder(folder_, name);
+}
+
+// Plain calls of one rank first: they say why a file cannot be made, or will not fit, better than MPI-IO
+// does.
+void SnapshotWriter::prepare(const std::string& part, std::int64_t bytes) const {
+  Watchdog watchdog(timeout_, part, communicator_.rank());
+  watchdog.phase("creating the file");
+  on_root(communicator_, [&] {
+    create_empty_file(part);
+    try {
+      reserve_space(part, bytes);
+    } catch (...) {
+      remove_file(part);
+      throw;
+    }
+  });
+}
+
+// Returns the bytes of the file, which is closed and on the disk.
+template <class T>
+std::int64_t SnapshotWriter::write_part(const std::string& part, FieldView<const T> field, Box block,
+                                        const SnapshotHeader& header) {
+  // Ranks that only send cells wait for the writer as long as it takes; its watchdog watches for them.
+  const bool opens = cells_->opens_file(communicator_);
+  Watchdog watchdog(opens ? timeout_ : Watchdog::Seconds(0), part, communicator_.rank());
+  std::optional<SnapshotFile> file;
+  std::int64_t cells_end = 0;
+
+  watchdog.phase("writing the header");
+  if (opens) {
+    file.emplace(part, cells_->file_access(communicator_).get(), header, communicator_.is_root());
+    file->flush();
+    cells_end = file->cells_end();
+  }
+  watchdog.phase("reserving space");
+  Reserved reserved = Reserved::on_disk;
+  try {
+    on_root(communicator_, [&] { reserved = reserve_space(part, cells_end); });
+  } catch (const CollectiveError&) {
+    if (file) file->close();  // nothing has failed in HDF5, and every rank is here
+    if (communicator_.is_root()) remove_file(part);
+    throw;
+  }
+  if (communicator_.all_reduce(std::int64_t{reserved == Reserved::estimated}, ReduceOp::max))
+    remark("this file system cannot reserve space for a file (quotas and other writers may still fill it)");
+
+  remark(cells_->write(communicator_, field,
+                       {block, header.cells, file ? file->cells() : H5I_INVALID_HID, slab_bytes_, part},
+                       watchdog));
+  watchdog.phase("closing the file");
+  if (file) file->close();
+  watchdog.phase("fsync");
+  std::int64_t bytes = 0;
+  on_root(communicator_, [&] {
+    sync_file(part);
+    bytes = static_cast<std::int64_t>(std::filesystem::file_size(part));
+  });
+  return communicator_.all_reduce(bytes, ReduceOp::max);
+}
+
+// MPI-IO that loses data without an error is caught here, and so is a disk that does.
+template <class T>
+void SnapshotWriter::read_back(const std::string& part, Box block, const SnapshotHeader& header) const {
+  Watchdog watchdog(timeout_, part, communicator_.rank());
+  watchdog.phase("reading back");
+  const std::uint64_t here =
+      agree(communicator_, [&] { return fingerprint_on_disk<T>(part, block, header.cells, slab_bytes_); });
+  const std::uint64_t on_disk = communicator_.all_reduce(here, ReduceOp::sum);
+  if (on_disk != header.meta.fingerprint)
+    throw CollectiveError(
+        ExitCode::io,
+        fmt::format(
+            "{}: the file does not hold what was written (fingerprint {} on the disk, {} of the field); "
+            "the file system or its MPI-IO driver loses data: write to another one",
+            part, fingerprint_text(on_disk), fingerprint_text(header.meta.fingerprint)));
+}
+
+void SnapshotWriter::publish(const std::string& part, const std::string& name, const SnapshotMeta& meta) {
+  Watchdog watchdog(timeout_, part, communicator_.rank());
+  watchdog.phase("renaming");
+  on_root(communicator_, [&] { publish_file(part, in_folder(folder_, name)); });
+  watchdog.phase("writing the series");
+  const bool steady = config_.problem.kind == ProblemKind::steady;
+  std::erase_if(series_, [&](const SeriesEntry& entry) { return entry.file == name; });
+  series_.push_back({name, steady ? static_cast<double>(meta.sweep) : meta.time});
+  on_root(communicator_, [&] { write_series(in_folder(folder_, config_.name + ".hdf.series"), series_); });
+}
+
+void SnapshotWriter::remark(const std::string& text) {
+  if (!text.empty() && std::find(remarks_.begin(), remarks_.end(), text) == remarks_.end())
+    remarks_.push_back(text);
+}
+
+SnapshotWriter::~SnapshotWriter() = default;
+
+template std::string SnapshotWriter::write<float>(FieldView<const float>, Box, const SnapshotMeta&);
+template std::string SnapshotWriter::write<double>(FieldView<const double>, Box, const SnapshotMeta&);
+
+}  // namespace isotherm

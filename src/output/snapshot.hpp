@@ -1,0 +1,68 @@
+// Snapshots: VTKHDF 1.0 ImageData with point data, one `.hdf` file a time and an `.hdf.series` beside them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/config.hpp"
+#include "core/communicator.hpp"
+#include "core/field_view.hpp"
+#include "output/snapshot_header.hpp"
+#include "output/snapshot_series.hpp"
+#include "output/watchdog.hpp"
+
+namespace isotherm {
+
+class CellWriter;
+
+// Written in the order: guard the space, `.part`, flush, close, fsync, read back and compare, rename, fsync
+// of the folder, series. A file under its final name is complete and holds the field of its fingerprint.
+//
+// Where all ranks know of a failure (no permission, no space, a file that reads back wrong) it is a
+// CollectiveError, `.part` is gone, and a caller may go on. A failed HDF5 call while the file is written is a
+// plain Error(io) of the ranks concerned: HDF5 has left the others waiting, so main must end them all with
+// MPI_Abort. A stalled file system ends the process by the watchdog (ISOTHERM_IO_TIMEOUT seconds a phase).
+class SnapshotWriter {
+ public:
+  using Provenance = SnapshotProvenance;
+  static constexpr Index default_slab_bytes = Index{64} << 20;
+
+  // Collective. The folder must exist. `slab_bytes`: the memory that writing may take on each rank, twice of
+  // it on rank 0 of a serial HDF5; at most 1 GiB. Throws Error(command_line) for a wrong ISOTHERM_IO_TIMEOUT.
+  SnapshotWriter(const Config& config, const Communicator& communicator, std::string folder,
+                 Provenance provenance, Index slab_bytes = default_slab_bytes);
+  ~SnapshotWriter();
+
+  // `field` in host memory, this rank's `block` of global cells. Collective. Returns the file's path.
+  template <class T>
+  std::string write(FieldView<const T> field, Box block, const SnapshotMeta& meta);
+
+  std::int64_t bytes_written() const { return bytes_written_; }
+  // What a log should say of how files were written, each once; usually nothing. The same on all ranks.
+  const std::vector<std::string>& remarks() const { return remarks_; }
+
+ private:
+  void prepare(const std::string& part, std::int64_t bytes) const;
+  template <class T>
+  std::int64_t write_part(const std::string& part, FieldView<const T> field, Box block,
+                          const SnapshotHeader& header);
+  template <class T>
+  void read_back(const std::string& part, Box block, const SnapshotHeader& header) const;
+  void publish(const std::string& part, const std::string& name, const SnapshotMeta& meta);
+  void remark(const std::string& text);
+
+  Config config_;
+  Communicator communicator_;
+  std::string folder_;
+  Provenance provenance_;
+  Index slab_bytes_;
+  Watchdog::Seconds timeout_;
+  std::unique_ptr<CellWriter> cells_;
+  std::vector<SeriesEntry> series_;
+  std::vector<std::string> remarks_;
+  std::int64_t bytes_written_ = 0;
+};
+
+}  // namespace isotherm

@@ -1,0 +1,53 @@
+#include "output/snapshot_check.hpp"
+
+#include <fmt/format.h>
+
+#include <type_traits>
+#include <vector>
+
+#include "core/error.hpp"
+#include "kernels/fingerprint.hpp"
+#include "output/dense_copy.hpp"
+#include "output/slabs.hpp"
+#include "output/snapshot_header.hpp"
+#include "physics/dataset_reader.hpp"
+
+namespace isotherm {
+namespace {
+
+// What the reader calls wrong data is here a file that did not become what was written.
+DatasetReader open_cells(const std::string& path) {
+  try {
+    return DatasetReader(path, temperature_dataset);
+  } catch (const Error& e) {
+    throw Error(ExitCode::io, e.what());
+  }
+}
+
+}  // namespace
+
+template <class T>
+std::uint64_t fingerprint_on_disk(const std::string& path, Box block, Int3 cells, Index slab_bytes) {
+  const DatasetReader reader = open_cells(path);
+  const StoredType wanted = std::is_same_v<T, float> ? StoredType::fp32 : StoredType::fp64;
+  if (!(reader.cells() == cells) || reader.type() != wanted)
+    throw Error(
+        ExitCode::io,
+        fmt::format("{}: the dataset {} has not the shape and type that the file is meant to have; the "
+                    "file is damaged, write it again",
+                    path, temperature_dataset));
+  std::uint64_t sum = 0;
+  std::vector<T> dense;
+  for (const Box slab : cut_into_slabs(block.extent(), slab_cells<T>(slab_bytes))) {
+    const Box global = slab.shifted(block.lo);
+    dense.resize(static_cast<std::size_t>(slab.cells()));
+    reader.read(global, dense.data());
+    sum += fingerprint(dense_view(dense.data(), slab.extent()), global.lo, cells);
+  }
+  return sum;
+}
+
+template std::uint64_t fingerprint_on_disk<float>(const std::string&, Box, Int3, Index);
+template std::uint64_t fingerprint_on_disk<double>(const std::string&, Box, Int3, Index);
+
+}  // namespace isotherm

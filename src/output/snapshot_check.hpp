@@ -1,0 +1,17 @@
+// The proof that a file holds the field that was meant.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/box.hpp"
+
+namespace isotherm {
+
+// The fingerprint of the cells of `block` as they stand in the file, read by this process alone, slab by
+// slab; the sum over disjoint blocks is the field's. T must be the file's type. Throws Error(io) when the
+// file cannot be read as a snapshot of these cells.
+template <class T>
+std::uint64_t fingerprint_on_disk(const std::string& path, Box block, Int3 cells, Index slab_bytes);
+
+}  // namespace isotherm

@@ -1,0 +1,110 @@
+#include "output/snapshot_file.hpp"
+
+#include <array>
+#include <utility>
+
+#include "output/hdf5_attribute.hpp"
+
+namespace isotherm {
+namespace {
+
+// Without times of creation: the same run writes the same bytes.
+Hdf5Object create_group(hid_t parent, const char* name, const std::string& path) {
+  Hdf5List creation(H5Pcreate(H5P_GROUP_CREATE));
+  H5Pset_obj_track_times(creation.get(), false);
+  return Hdf5Object(
+      check_hdf5(H5Gcreate2(parent, name, H5P_DEFAULT, creation.get(), H5P_DEFAULT), "H5Gcreate", path));
+}
+
+// Contiguous, because its size is known and reserved. No fill: every cell is written, and a fill would write
+// the file twice.
+hid_t create_cells(hid_t group, const SnapshotHeader& header, const std::string& path) {
+  const Int3 n = header.cells;
+  const hsize_t dims[] = {static_cast<hsize_t>(n.z), static_cast<hsize_t>(n.y), static_cast<hsize_t>(n.x)};
+  Hdf5Space space(check_hdf5(H5Screate_simple(3, dims, nullptr), "H5Screate_simple", path));
+  Hdf5List creation(H5Pcreate(H5P_DATASET_CREATE));
+  H5Pset_layout(creation.get(), H5D_CONTIGUOUS);
+  H5Pset_alloc_time(creation.get(), H5D_ALLOC_TIME_EARLY);  // a place in the file; no block on the disk yet
+  H5Pset_fill_time(creation.get(), H5D_FILL_TIME_NEVER);
+  H5Pset_obj_track_times(creation.get(), false);
+  const hid_t type = header.precision == Precision::fp32 ? H5T_IEEE_F32LE : H5T_IEEE_F64LE;
+  const hid_t cells = check_hdf5(
+      H5Dcreate2(group, "T", type, space.get(), H5P_DEFAULT, creation.get(), H5P_DEFAULT), "H5Dcreate", path);
+  write_attribute(cells, "long_name", "temperature", path);
+  write_attribute(cells, "units", "K", path);
+  return cells;
+}
+
+hid_t describe_for_vtk(hid_t file, const SnapshotHeader& header, const std::string& path) {
+  Hdf5Object vtk = create_group(file, "VTKHDF", path);
+  const Int3 n = header.cells;
+  const std::array<std::int64_t, 2> version{1, 0};
+  const std::array<std::int64_t, 6> extent{0, n.x - 1, 0, n.y - 1, 0, n.z - 1};
+  const std::array<double, 9> direction{1, 0, 0, 0, 1, 0, 0, 0, 1};
+  Vector3 first_centre = header.origin;
+  for (std::size_t axis = 0; axis < 3; ++axis) first_centre[axis] += 0.5 * header.spacing[axis];
+  write_attribute(vtk.get(), "Version", version, path);
+  write_attribute(vtk.get(), "Type", "ImageData", path);
+  write_attribute(vtk.get(), "WholeExtent", extent, path);
+  write_attribute(vtk.get(), "Origin", first_centre, path);
+  write_attribute(vtk.get(), "Spacing", header.spacing, path);
+  write_attribute(vtk.get(), "Direction", direction, path);
+  Hdf5Object points = create_group(vtk.get(), "PointData", path);
+  return create_cells(points.get(), header, path);
+}
+
+void describe_for_isotherm(hid_t file, const SnapshotHeader& header, bool text_writer,
+                           const std::string& path) {
+  Hdf5Object group = create_group(file, "isotherm", path);
+  const hid_t id = group.get();
+  const SnapshotProvenance& from = header.provenance;
+  const std::array<std::int64_t, 3> cells{header.cells.x, header.cells.y, header.cells.z};
+  write_attribute(id, "format", "isotherm snapshot", path);
+  write_attribute(id, "format_version", header.format, path);
+  write_attribute(id, "cells", cells, path);
+  write_attribute(id, "origin", header.origin, path);
+  write_attribute(id, "spacing", header.spacing, path);
+  write_attribute(id, "precision", header.precision == Precision::fp32 ? "fp32" : "fp64", path);
+  write_attribute(id, "time", header.meta.time, path);
+  write_attribute(id, "sweep", header.meta.sweep, path);
+  write_attribute(id, "fingerprint", header.meta.fingerprint, path);
+  write_attribute(id, "fingerprint_hex", fingerprint_text(header.meta.fingerprint), path);
+  write_attribute(id, "version", from.version, path);
+  write_attribute(id, "git_revision", from.git_revision, path);
+  write_attribute(id, "device", from.device, path);
+  write_attribute(id, "kernel", from.kernel, path);
+  write_attribute(id, "mpi", from.mpi, path);
+  write_attribute(id, "hdf5", from.hdf5, path);
+  write_text_dataset(id, "deck", from.deck, text_writer, path);
+  write_text_dataset(id, "resolved_deck", from.resolved_deck, text_writer, path);
+}
+
+}  // namespace
+
+SnapshotFile::SnapshotFile(const std::string& path, hid_t access, const SnapshotHeader& header,
+                           bool text_writer)
+    : path_(path) {
+  Hdf5List creation(H5Pcreate(H5P_FILE_CREATE));
+  H5Pset_obj_track_times(creation.get(), false);
+  file_ = check_hdf5(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access), "H5Fcreate", path);
+  describe_for_isotherm(file_, header, text_writer, path);
+  cells_ = describe_for_vtk(file_, header, path);
+}
+
+std::int64_t SnapshotFile::cells_end() const {
+  const haddr_t start = H5Dget_offset(cells_);
+  check_hdf5(start == HADDR_UNDEF ? -1 : 0, "H5Dget_offset", path_);
+  return static_cast<std::int64_t>(start + H5Dget_storage_size(cells_));
+}
+
+void SnapshotFile::flush() {
+  check_hdf5(H5Fflush(file_, H5F_SCOPE_GLOBAL), "H5Fflush", path_);
+}
+
+void SnapshotFile::close() {
+  flush();
+  check_hdf5(H5Dclose(std::exchange(cells_, H5I_INVALID_HID)), "H5Dclose", path_);
+  check_hdf5(H5Fclose(std::exchange(file_, H5I_INVALID_HID)), "H5Fclose", path_);
+}
+
+}  // namespace isotherm

@@ -1,0 +1,33 @@
+// A snapshot while it is written: the `.part` file and its dataset of cells.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "output/hdf5_call.hpp"
+#include "output/snapshot_header.hpp"
+
+namespace isotherm {
+
+// No destructor closes it, on purpose. With HDF5 on MPI-IO a close is collective, and after a failed call it
+// waits for ever (measured with ROMIO and MPICH). So an exception leaves the file open, `main` ends all ranks
+// with MPI_Abort, and only `close` closes, after success or after a refusal that all ranks know of.
+class SnapshotFile {
+ public:
+  // Collective over the ranks of `access`. Everything but the cells is written: header, and the dataset with
+  // its place in the file, but no value in it. `text_writer`: true on one of the ranks.
+  SnapshotFile(const std::string& path, hid_t access, const SnapshotHeader& header, bool text_writer);
+  SnapshotFile(const SnapshotFile&) = delete;
+  SnapshotFile& operator=(const SnapshotFile&) = delete;
+
+  hid_t cells() const { return cells_; }
+  std::int64_t cells_end() const;  // bytes into the file
+  void flush();
+  void close();  // flushes
+
+ private:
+  std::string path_;
+  hid_t file_ = H5I_INVALID_HID, cells_ = H5I_INVALID_HID;
+};
+
+}  // namespace isotherm

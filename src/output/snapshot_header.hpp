@@ -1,0 +1,44 @@
+// What a snapshot says of itself, beside its cells.
+//
+//   /VTKHDF                 attributes Version, Type, WholeExtent, Origin, Spacing, Direction: what VTK wants
+//   /VTKHDF/PointData/T     (nz, ny, nx), kelvin; points, because VTK 9.1 and 9.2 misread cell data
+//   /isotherm               attributes: all of SnapshotHeader, with the origin as the deck means it
+//   /isotherm/deck, /isotherm/resolved_deck
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "config/config.hpp"
+
+namespace isotherm {
+
+inline constexpr const char* temperature_dataset = "/VTKHDF/PointData/T";
+
+struct SnapshotMeta {
+  double time = 0;  // s; steady: 0
+  std::int64_t sweep = 0;
+  std::uint64_t fingerprint = 0;  // of the whole field
+};
+
+struct SnapshotProvenance {
+  std::string deck, resolved_deck, version, git_revision, device, kernel, mpi, hdf5;
+};
+
+struct SnapshotHeader {
+  static constexpr std::int64_t newest_format = 1;
+  std::int64_t format = newest_format;
+  Int3 cells;
+  Vector3 origin{};   // m, the corner of the box; VTK's is half a cell further in
+  Vector3 spacing{};  // m
+  Precision precision = Precision::fp64;
+  SnapshotMeta meta;
+  SnapshotProvenance provenance;
+};
+
+std::string fingerprint_text(std::uint64_t fingerprint);  // "0x0123456789abcdef"
+
+// Throws Error(file_missing), or Error(deck) when the file is no snapshot or of a newer format.
+SnapshotHeader read_snapshot_header(const std::string& path);
+
+}  // namespace isotherm

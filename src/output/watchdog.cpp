@@ -1,0 +1,72 @@
+#include "output/watchdog.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "core/error.hpp"
+
+namespace isotherm {
+
+Watchdog::Watchdog(Seconds limit, std::string what, int rank)
+    : limit_(limit), what_(std::move(what)), rank_(rank) {
+  if (limit_.count() > 0) thread_ = std::thread([this] { watch(); });
+}
+
+Watchdog::~Watchdog() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    done_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void Watchdog::phase(const char* name) {
+  {
+    const std::lock_guard lock(mutex_);
+    phase_ = name;
+    ++phases_;
+  }
+  changed_.notify_one();
+}
+
+void Watchdog::watch() {
+  std::unique_lock lock(mutex_);
+  while (!done_) {
+    const long seen = phases_;
+    if (changed_.wait_for(lock, limit_, [&] { return done_ || phases_ != seen; })) continue;
+    const std::string message = fmt::format(
+        "rank {}: {}: {} did not finish within {:g} s (the file system stalls, or another rank has left); "
+        "check "
+        "the file system, or raise ISOTHERM_IO_TIMEOUT\n",
+        rank_, what_, phase_, limit_.count());
+    // Nothing that could wait in its turn: no buffers, no exit handlers (HDF5's would close files
+    // collectively).
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, message.data(), message.size());
+    ::_exit(static_cast<int>(ExitCode::io));
+  }
+}
+
+Watchdog::Seconds io_timeout() {
+  const char* text = std::getenv("ISOTHERM_IO_TIMEOUT");
+  if (!text) return Watchdog::Seconds(300);
+  double seconds = 0;
+  const char* end = text + std::strlen(text);
+  const auto [stop, problem] = std::from_chars(text, end, seconds);  // no locale
+  if (problem != std::errc{} || stop != end || !(seconds >= 0) || seconds > 1e6)
+    throw Error(
+        ExitCode::command_line,
+        fmt::format("ISOTHERM_IO_TIMEOUT is '{}' (not a number of seconds from 0 to 1e6); unset it, or "
+                    "give the longest time that a write may stall, 0 for ever",
+                    text));
+  return Watchdog::Seconds(seconds);
+}
+
+}  // namespace isotherm

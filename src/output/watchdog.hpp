@@ -1,0 +1,46 @@
+// Ends a process that hangs in the file system.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace isotherm {
+
+// Collective HDF5 and MPI-IO calls wait for ever when one rank has left them, or when a file system stalls,
+// and no call comes back to throw an error. So a helper thread, which calls neither MPI nor HDF5, watches the
+// clock: when a phase lasts longer than the limit it prints which one and where, and ends the process with
+// exit code 74 (io). The launcher then ends the other ranks.
+class Watchdog {
+ public:
+  using Seconds = std::chrono::duration<double>;
+
+  // limit 0: no watch. `what` and `rank` are for the message.
+  Watchdog(Seconds limit, std::string what, int rank);
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+  void phase(const char* name);  // the clock starts anew
+
+ private:
+  void watch();
+
+  const Seconds limit_;
+  const std::string what_;
+  const int rank_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  const char* phase_ = "starting";
+  long phases_ = 0;
+  bool done_ = false;
+  std::thread thread_;  // last: it sees all of the above
+};
+
+// Seconds of ISOTHERM_IO_TIMEOUT, 300 where it is not set. Throws Error(command_line) when it is no number
+// >= 0.
+Watchdog::Seconds io_timeout();
+
+}  // namespace isotherm

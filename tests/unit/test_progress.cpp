@@ -1,0 +1,176 @@
+#include "output/progress.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "core/error.hpp"
+#include "output/console.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace isotherm {
+namespace {
+
+TEST(Progress, KnowsItsWords) {
+  EXPECT_EQ(parse_progress("auto"), ProgressChoice::automatic);
+  EXPECT_EQ(parse_progress("bar"), ProgressChoice::bar);
+  EXPECT_EQ(parse_progress("lines"), ProgressChoice::lines);
+  EXPECT_EQ(parse_progress("off"), ProgressChoice::off);
+  try {
+    parse_progress("Bar\n");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ExitCode::command_line);
+    EXPECT_STREQ(e.what(),
+                 "unknown --progress 'Bar\\n' (it is no style of progress); use auto, bar, lines or off");
+  }
+}
+
+TEST(Progress, MovesOnlyInOneProcessWithoutLauncherOnATerminal) {
+  const Terminal terminal{1, false, true, true, 80};
+  const auto automatic = [](Terminal t) { return choose_style(ProgressChoice::automatic, t); };
+  EXPECT_EQ(automatic(terminal), ProgressStyle::bar);
+  Terminal two = terminal;
+  two.processes = 2;
+  EXPECT_EQ(automatic(two), ProgressStyle::lines);
+  Terminal launched = terminal;
+  launched.under_launcher = true;
+  EXPECT_EQ(automatic(launched), ProgressStyle::lines);
+  Terminal file = terminal;
+  file.stderr_is_terminal = false;
+  EXPECT_EQ(automatic(file), ProgressStyle::lines);
+
+  EXPECT_EQ(choose_style(ProgressChoice::bar, file), ProgressStyle::bar);
+  EXPECT_EQ(choose_style(ProgressChoice::lines, terminal), ProgressStyle::lines);
+  EXPECT_EQ(choose_style(ProgressChoice::off, terminal), ProgressStyle::off);
+}
+
+TEST(Progress, EachLauncherIsSeen) {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_STEP_ID"}) unsetenv(name);
+  EXPECT_FALSE(find_terminal(1).under_launcher);
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_STEP_ID"}) {
+    setenv(name, "0", 1);
+    EXPECT_TRUE(find_terminal(1).under_launcher) << name;
+    unsetenv(name);
+  }
+}
+
+TEST(Progress, NoColorIsHonoured) {
+  unsetenv("NO_COLOR");
+  EXPECT_TRUE(find_terminal(1).colour);
+  setenv("NO_COLOR", "1", 1);
+  EXPECT_FALSE(find_terminal(1).colour);
+  setenv("NO_COLOR", "", 1);
+  EXPECT_TRUE(find_terminal(1).colour);
+  unsetenv("NO_COLOR");
+}
+
+ProgressState transient() {
+  ProgressState s;
+  s.sweep = 1200;
+  s.last_sweep = 10000;
+  s.time = 0.12;
+  s.residual = 3.2e-5;
+  s.wall = 9.75;
+  s.points_a_second = 1.2344e9;
+  return s;
+}
+
+TEST(Progress, LineOfATransientRun) {
+  EXPECT_EQ(progress_line(transient()),
+            "step 1200/10000  12.0 %  t 0.12 s  residual 3.20e-05  1.234 GPts/s  ETA 1 min 12 s");
+}
+
+TEST(Progress, SteadyRunIsMeasuredOnTheWayDownToItsTolerance) {
+  ProgressState s = transient();
+  s.time.reset();
+  s.first_residual = 1;
+  s.residual = 1e-3;
+  s.tolerance = 1e-6;
+  s.wall = 20;
+  EXPECT_DOUBLE_EQ(fraction_done(s), 0.5);
+  EXPECT_EQ(progress_line(s), "step 1200/10000  50.0 %  residual 1.00e-03  1.234 GPts/s  ETA 20.0 s");
+  s.sweep = 9000;  // nearer to the end of its sweeps than to its tolerance
+  EXPECT_DOUBLE_EQ(fraction_done(s), 0.9);
+}
+
+TEST(Progress, StrangeNumbersStayWithinBounds) {
+  ProgressState s;
+  EXPECT_DOUBLE_EQ(fraction_done(s), 1);  // nothing to do
+  s.last_sweep = 10;
+  EXPECT_FALSE(seconds_left(s).has_value());
+  EXPECT_EQ(progress_line(s), "step 0/10  0.0 %  0 kPts/s");
+  s.residual = -1;
+  s.first_residual = 0;
+  s.tolerance = 0;
+  EXPECT_DOUBLE_EQ(fraction_done(s), 0);
+  s.sweep = 20;
+  EXPECT_DOUBLE_EQ(fraction_done(s), 1);
+  s.sweep = 5;
+  s.first_residual = 1;
+  s.tolerance = 1e-6;
+  s.residual = std::strtod("nan", nullptr);
+  EXPECT_DOUBLE_EQ(fraction_done(s), 0.5);
+  s.residual = 1e9;  // growing
+  EXPECT_DOUBLE_EQ(fraction_done(s), 0.5);
+}
+
+TEST(Progress, BarFitsItsTerminal) {
+  const ProgressState s = transient();
+  const std::string line = progress_line(s);
+  EXPECT_EQ(progress_bar(s, 200, false), "[###...........................]  " + line);
+  EXPECT_EQ(progress_bar(s, 200, true), "[\033[32m###\033[0m...........................]  " + line);
+  EXPECT_EQ(progress_bar(s, 100, false), "[#............]  " + line);
+  const std::string without_step = line.substr(std::string("step 1200/10000  ").size());
+  EXPECT_EQ(progress_bar(s, 80, false), "[#.........]  " + without_step);
+  EXPECT_EQ(progress_bar(s, 40, true), without_step.substr(0, 39));
+  for (int columns = 0; columns < 200; ++columns)
+    EXPECT_LT(progress_bar(s, columns, false).size(), static_cast<std::size_t>(std::max(columns, 2)));
+}
+
+TEST(Progress, LinesBecomeRarer) {
+  LineSchedule schedule;
+  std::vector<int> printed;
+  for (int second = 0; second <= 800; ++second)
+    if (schedule.due(second)) printed.push_back(second);
+  EXPECT_EQ(printed, (std::vector<int>{10,  20,  30,  40,  50,  60,  90,  120, 150, 180, 210, 240, 270, 300,
+                                       330, 360, 390, 420, 450, 480, 510, 540, 570, 600, 660, 720, 780}));
+}
+
+TEST(Progress, LateLineIsNotMadeUpFor) {
+  LineSchedule schedule;
+  EXPECT_TRUE(schedule.due(45));
+  EXPECT_FALSE(schedule.due(46));
+  EXPECT_TRUE(schedule.due(50));
+}
+
+TEST(Progress, LinesGoToTheLogAndOffIsSilent) {
+  const test::TemporaryFolder folder;
+  Console console(0, Console::Echo::no);
+  console.open_log(folder.path() / "run.log");
+  ProgressState s = transient();
+  Progress off(ProgressStyle::off, {}, console);
+  s.wall = 100;
+  off.update(s);
+  Progress lines(ProgressStyle::lines, {}, console);
+  s.wall = 1;
+  lines.update(s);
+  s.wall = 12;
+  lines.update(s);
+  lines.update(s);
+  EXPECT_EQ(test::read_file(folder.path() / "run.log"), progress_line(s) + "\n");
+}
+
+TEST(Progress, BarLeavesNothingOnTheTerminal) {
+  testing::internal::CaptureStderr();
+  {
+    Console console(0, Console::Echo::no);
+    Progress bar(ProgressStyle::bar, {1, false, true, false, 100}, console);
+    bar.update(transient());
+  }
+  const std::string bar = progress_bar(transient(), 100, false);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "\r" + bar + "\033[K\r\033[K");
+}
+
+}  // namespace
+}  // namespace isotherm

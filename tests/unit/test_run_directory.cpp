@@ -1,0 +1,201 @@
+#include "output/run_directory.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <set>
+
+#include "core/error.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace isotherm {
+namespace {
+
+namespace fs = std::filesystem;
+using test::read_file;
+using test::write_file;
+
+class RunDirectoryTest : public testing::Test {
+ protected:
+  RunDirectoryPlan plan(const fs::path& path, Existing existing = Existing::refuse) const {
+    return {path, "plate", existing, "the deck\r\n", "resolved\n"};
+  }
+  // The message of the refusal, with the folder of this test taken out.
+  std::string refusal(const RunDirectoryPlan& asked) const {
+    try {
+      prepare_run_directory(asked);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ExitCode::cannot_create);
+      std::string text = e.what();
+      for (auto at = text.find(here()); at != std::string::npos; at = text.find(here()))
+        text.erase(at, here().size()).insert(at, 1, 'T');
+      return text;
+    }
+    return "nothing was thrown";
+  }
+  std::set<std::string> names(const fs::path& folder) const {
+    std::set<std::string> found;
+    for (const auto& entry : fs::directory_iterator(folder)) found.insert(entry.path().filename().string());
+    return found;
+  }
+  std::string here() const { return folder_.path().string(); }
+  fs::path at(const std::string& name) const { return folder_.path() / name; }
+  const fs::path& folder_path() const { return folder_.path(); }
+
+ private:
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(RunDirectoryTest, MakesParentsAndWritesBothDecks) {
+  const RunDirectory run = prepare_run_directory(plan(at("a/b/c")));
+  EXPECT_EQ(run.path, at("a/b/c"));
+  EXPECT_EQ(names(run.path), (std::set<std::string>{"deck.yaml", "deck.resolved.yaml"}));
+  EXPECT_EQ(read_file(at("a/b/c/deck.yaml")), "the deck\r\n");
+  EXPECT_EQ(read_file(at("a/b/c/deck.resolved.yaml")), "resolved\n");
+  EXPECT_EQ(run.record(), at("a/b/c/run.json"));
+}
+
+TEST_F(RunDirectoryTest, ExistingFolderWithOtherFilesIsUsed) {
+  fs::create_directories(at("run"));
+  write_file(at("run/notes.txt"), "mine");
+  prepare_run_directory(plan(at("run/")));
+  EXPECT_EQ(names(at("run")), (std::set<std::string>{"deck.yaml", "deck.resolved.yaml", "notes.txt"}));
+}
+
+TEST_F(RunDirectoryTest, PathThatIsAFileIsRefused) {
+  write_file(at("run"), "mine");
+  EXPECT_EQ(refusal(plan(at("run"), Existing::replace)),
+            "cannot use 'T/run' as run directory (it is a file, not a folder); choose another with "
+            "output.directory=...");
+  EXPECT_EQ(
+      refusal(plan(at("run/below/it"))),
+      "cannot use 'T/run/below/it' as run directory ('T/run' is a file, not a folder); choose another with "
+      "output.directory=...");
+  EXPECT_EQ(read_file(at("run")), "mine");
+}
+
+TEST_F(RunDirectoryTest, EmptyNameIsRefused) {
+  EXPECT_EQ(refusal(plan("")),
+            "cannot use '' as run directory (its name is empty); name one with output.directory=...");
+}
+
+TEST_F(RunDirectoryTest, TooLongNameIsRefused) {
+  const std::string name(300, 'x');
+  EXPECT_EQ(refusal(plan(at("a/" + name))),
+            "cannot use 'T/a/" + name +
+                "' as run directory (a folder cannot be made in 'T/a': File name too "
+                "long); choose another with output.directory=...");
+}
+
+// In a child that is nobody, for root may write anywhere.
+TEST_F(RunDirectoryTest, FolderThatCannotBeWrittenToIsRefused) {
+  fs::create_directories(at("locked"));
+  ::chmod(here().c_str(), 0755);
+  ::chmod(at("locked").c_str(), 0555);
+  const auto check_as_nobody = [&] {
+    constexpr uid_t nobody = 65534;
+    if (geteuid() == 0 && setuid(nobody) != 0) _exit(2);
+    const bool itself =
+        refusal(plan(at("locked"))) ==
+        "cannot use 'T/locked' as run directory (it cannot be written to: Permission denied); "
+        "choose another with output.directory=...";
+    const bool below = refusal(plan(at("locked/run"))) ==
+                       "cannot use 'T/locked/run' as run directory (a folder cannot be made in 'T/locked': "
+                       "Permission denied); choose another with output.directory=...";
+    _exit(itself && below ? 17 : 1);
+  };
+  EXPECT_EXIT(check_as_nobody(), testing::ExitedWithCode(17), "");
+}
+
+TEST_F(RunDirectoryTest, FileSystemWithoutFoldersOfOursIsRefused) {  // for root too
+  EXPECT_EQ(
+      refusal(plan("/proc/isotherm/run")),
+      "cannot use '/proc/isotherm/run' as run directory (a folder cannot be made in '/proc': No such file or "
+      "directory); choose another with output.directory=...");
+}
+
+TEST_F(RunDirectoryTest, OddNamesAreUsedToTheLetter) {
+  for (const std::string name : {"a\nb", "%s%n", "$HOME", "`id`", "~", "{}", "a;b", "-rf", " ", "*.hdf"}) {
+    prepare_run_directory(plan(at(name)));
+    EXPECT_TRUE(fs::exists(at(name) / "deck.yaml")) << name;
+  }
+  fs::create_directories(at("inner"));
+  prepare_run_directory(plan(at("inner/../beside")));
+  EXPECT_TRUE(fs::exists(at("beside/deck.yaml")));
+  EXPECT_EQ(refusal(plan(at("a\nb"))).substr(0, 16), "cannot use 'T/a\\");  // no line break in a message
+}
+
+TEST_F(RunDirectoryTest, EarlierRunIsRefusedAndUntouched) {
+  prepare_run_directory(plan(at("run")));
+  write_file(at("run/run.json"), "{}");
+  write_file(at("run/plate_000100.hdf"), "data");
+  const auto before = names(at("run"));
+  EXPECT_EQ(
+      refusal(plan(at("run"))),
+      "cannot use 'T/run' as run directory (it holds an earlier run: deck.resolved.yaml, deck.yaml, "
+      "plate_000100.hdf and 1 more); replace that run with output.overwrite=true, or choose another with "
+      "output.directory=...");
+  EXPECT_EQ(names(at("run")), before);
+  EXPECT_EQ(read_file(at("run/plate_000100.hdf")), "data");
+}
+
+TEST_F(RunDirectoryTest, ReplacingRemovesOurFilesOnly) {
+  prepare_run_directory(plan(at("run")));
+  for (const char* ours : {"run.json", "history.csv", "run.log", "plate_000000.hdf", "plate_1234567.hdf",
+                           "plate.hdf.series", "plate_000100.hdf.part", "run.json.part"})
+    write_file(at("run") / ours, "old");
+  const std::set<std::string> strangers{"notes.txt",     "plate_notes.hdf",  "plate.hdf",
+                                        "plate_1.hdf5",  "other_000100.hdf", "run.json.saved",
+                                        "myhistory.csv", "plate_.hdf",       "plate_1.part"};
+  for (const std::string& name : strangers) write_file(at("run") / name, "mine");
+  fs::create_directories(at("run/folder"));
+  write_file(at("run/folder/run.json"), "mine");
+
+  prepare_run_directory(plan(at("run"), Existing::replace));
+  std::set<std::string> expected = strangers;
+  expected.insert({"deck.yaml", "deck.resolved.yaml", "folder"});
+  EXPECT_EQ(names(at("run")), expected);
+  EXPECT_EQ(read_file(at("run/folder/run.json")), "mine");
+}
+
+TEST_F(RunDirectoryTest, LinkIsRemovedAndItsTargetStays) {
+  prepare_run_directory(plan(at("run")));
+  write_file(at("target"), "mine");
+  fs::create_symlink(at("target"), at("run/run.json"));
+  prepare_run_directory(plan(at("run"), Existing::replace));
+  EXPECT_FALSE(fs::exists(fs::symlink_status(at("run/run.json"))));
+  EXPECT_EQ(read_file(at("target")), "mine");
+}
+
+TEST_F(RunDirectoryTest, FilesOfOurNamesThatNoRunWroteStay) {
+  write_file(at("deck.yaml"), "the user's deck");
+  EXPECT_EQ(refusal(plan(folder_path(), Existing::replace)),
+            "cannot use 'T' as run directory (it holds deck.yaml, which no run of isotherm put there: "
+            "deck.resolved.yaml is missing beside it); move these files away, or choose another with "
+            "output.directory=...");
+  EXPECT_EQ(read_file(at("deck.yaml")), "the user's deck");
+}
+
+TEST_F(RunDirectoryTest, FolderOfOurNameIsNotRemoved) {
+  prepare_run_directory(plan(at("run")));
+  fs::create_directories(at("run/run.json"));
+  EXPECT_EQ(
+      refusal(plan(at("run"), Existing::replace)),
+      "cannot use 'T/run' as run directory ('run.json' in it is a folder); move that folder away, or choose "
+      "another with output.directory=...");
+  EXPECT_EQ(read_file(at("run/deck.yaml")), "the deck\r\n");
+}
+
+TEST(RunFiles, NameOfTheRunIsNoPattern) {
+  EXPECT_TRUE(is_run_file("a.b_000001.hdf", "a.b"));
+  EXPECT_FALSE(is_run_file("axb_000001.hdf", "a.b"));
+  EXPECT_FALSE(is_run_file("ab_000001.hdf", "a*"));
+  EXPECT_TRUE(is_run_file("_000001.hdf", ""));
+  EXPECT_FALSE(is_run_file("", "plate"));
+  EXPECT_FALSE(is_run_file("plate", "plate"));
+  EXPECT_FALSE(is_run_file("plate_000001.hdf.series", "plate"));
+}
+
+}  // namespace
+}  // namespace isotherm

@@ -1,0 +1,293 @@
+#include "output/run_record.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <locale>
+#include <nlohmann/json.hpp>
+
+#include "output/report.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace isotherm {
+namespace {
+
+using nlohmann::json;
+
+// A transient run on two ranks; numbers that are easy to follow by hand.
+RunRecord record() {
+  RunRecord r;
+  r.build = {"0.1.0", "0123456789ab", "Release", "GNU 12.2.0", "none", "parallel"};
+  r.mpi = "Open MPI v4.1.4";
+  r.hdf5 = "1.10.8";
+  r.started = "2026-01-31T12:00:00Z";
+  r.finished = "2026-01-31T12:00:05Z";
+  r.command_line = "isotherm run plate.yaml";
+  r.name = "plate";
+  r.deck_path = "plate.yaml";
+  r.directory = "runs/plate";
+  r.resolved_deck = "grid:\n  cells: [100, 100, 50]\n";
+  r.cells = {100, 100, 50};
+  r.process_grid = {1, 1, 2};
+  r.smallest_rank_cells = r.largest_rank_cells = 250000;
+  r.ranks = {{0, "node1", Backend::host, -1, "Some CPU", "", 4, 250000, 50 << 20},
+             {1, "node1", Backend::host, -1, "Some CPU", "", 4, 250000, 60 << 20}};
+  r.method.kernel = "openmp";
+  r.method.reduction = "reference";
+  r.method.transport = "host";
+  r.method.overlap = Overlap::on;
+  r.method.instruction_set = "x86-64-v3";
+  r.method.threads_note = "4 threads (8 cores shared by 2 ranks)";
+  r.method.dt = 0.001;
+  r.method.dt_limit = 0.00111;
+  r.method.end_time = 2.0;
+  r.method.planned_sweeps = 2000;
+  r.phases[Phase::setup] = {0.1, 0.2, 0.3};
+  r.phases[Phase::sweeps] = {1.6, 1.7, 1.8};
+  r.phases[Phase::halo] = {0.1, 0.2, 0.3};
+  r.phases[Phase::reduction] = {0.1, 0.1, 0.1};
+  r.phases[Phase::stepping] = {2, 2, 2};
+  r.phases[Phase::output] = {0.5, 0.5, 0.5};
+  r.phases[Phase::total] = {4, 4, 4};
+  r.performance = {2000, 1e9, 16, 20e9};
+  r.residual = {Norm::max, Criterion::relative, std::nullopt, 2.0, 0.5, 20, Convergence::not_asked};
+  r.memory_estimate_bytes = 8 << 20;
+  r.time = 2;
+  r.answer = Answer::finite;
+  r.fingerprint = 0x0123456789abcdefu;
+  r.files = {"plate_002000.hdf", "plate.hdf.series"};
+  r.exit_code = ExitCode::done;
+  return r;
+}
+
+TEST(RunRecord, FiguresFollowFromTheTimes) {
+  const std::optional<Figures> f = figures(record());
+  ASSERT_TRUE(f);
+  EXPECT_DOUBLE_EQ(f->points_a_second, 0.5e9);
+  EXPECT_DOUBLE_EQ(f->effective_bandwidth, 8e9);
+  EXPECT_DOUBLE_EQ(f->seconds_a_step, 1e-3);
+  EXPECT_DOUBLE_EQ(f->halo_fraction, 0.1);
+  EXPECT_DOUBLE_EQ(*f->copy_share, 0.4);
+}
+
+TEST(RunRecord, WithoutSweepsOrTimesThereAreNoFigures) {
+  RunRecord r = record();
+  r.performance.sweeps = 0;
+  EXPECT_FALSE(figures(r));
+  r = record();
+  r.phases[Phase::stepping] = {};
+  EXPECT_FALSE(figures(r));
+  EXPECT_EQ(figures_of_merit(r), "");
+  EXPECT_FALSE(figures(RunRecord{}));
+}
+
+TEST(RunRecord, JsonHoldsWhatTheRecordHolds) {
+  const json j = json::parse(to_json(record()));
+  EXPECT_EQ(j["schema"], "isotherm-run");
+  EXPECT_EQ(j["schema_version"], 1);
+  EXPECT_EQ(j["result"], "PASS");
+  EXPECT_EQ(j["exit_code"], 0);
+  EXPECT_EQ(j["message"], nullptr);
+  EXPECT_EQ(j["provenance"]["git_revision"], "0123456789ab");
+  EXPECT_EQ(j["provenance"]["hosts"], json::array({"node1"}));
+  EXPECT_EQ(j["provenance"]["command_line"], "isotherm run plate.yaml");
+  EXPECT_EQ(j["deck"]["resolved"], "grid:\n  cells: [100, 100, 50]\n");
+  EXPECT_EQ(j["grid"]["cells"], json::array({100, 100, 50}));
+  EXPECT_EQ(j["grid"]["precision"], "fp64");
+  EXPECT_EQ(j["decomposition"]["process_grid"], json::array({1, 1, 2}));
+  EXPECT_EQ(j["decomposition"]["largest_rank_cells"], 250000);
+  EXPECT_EQ(j["ranks"].size(), 2u);
+  EXPECT_EQ(j["ranks"][1]["device"], "Some CPU");
+  EXPECT_EQ(j["ranks"][1]["device_index"], nullptr);
+  EXPECT_EQ(j["method"]["kernel"], "openmp");
+  EXPECT_EQ(j["method"]["dt_limit_s"], 0.00111);
+  EXPECT_EQ(j["method"]["weight"], nullptr);
+  EXPECT_EQ(j["phases_s"]["halo"]["max"], 0.3);
+  EXPECT_EQ(j["phases_s"]["stepping"]["mean"], 2.0);
+  EXPECT_EQ(j["performance"]["points_per_s"], 0.5e9);
+  EXPECT_EQ(j["performance"]["copy_bandwidth_share_percent"], 40.0);
+  EXPECT_EQ(j["residual"]["first_K"], 2.0);
+  EXPECT_EQ(j["verification"], nullptr);
+  EXPECT_EQ(j["memory"]["host_peak_bytes"], 60 << 20);
+  EXPECT_EQ(j["fingerprint"], "0123456789abcdef");
+  EXPECT_EQ(j["files"].size(), 2u);
+  EXPECT_EQ(j["not_finite"], json::object());
+}
+
+TEST(RunRecord, WhatIsNotFiniteIsNullAndNamed) {
+  RunRecord r = record();
+  r.residual.last = std::nan("");
+  r.verification = Verification{
+      "formula", std::numeric_limits<double>::infinity(), 1, {}, {}, {1.99, std::nan("")}, Verdict::failed};
+  r.performance.copy_bandwidth = -std::numeric_limits<double>::infinity();
+  const json j = json::parse(to_json(r));
+  EXPECT_EQ(j["residual"]["last_K"], nullptr);
+  EXPECT_EQ(j["verification"]["max_error_K"], nullptr);
+  EXPECT_EQ(j["verification"]["order"], (json{1.99, nullptr}));
+  EXPECT_EQ(j["not_finite"], (json{{"/residual/last_K", "nan"},
+                                   {"/verification/max_error_K", "inf"},
+                                   {"/verification/order/1", "nan"},
+                                   {"/performance/copy_bandwidth_bytes_per_s", "-inf"}}));
+}
+
+TEST(RunRecord, NumbersReadBackToTheSameBitsInAnyLocale) {
+  struct CommaDecimals : std::numpunct<char> {
+    char do_decimal_point() const override { return ','; }
+  };
+  RunRecord r = record();
+  r.time = 1.0 / 3.0;
+  const std::locale before = std::locale::global(std::locale(std::locale::classic(), new CommaDecimals));
+  const std::string text = to_json(r);
+  std::locale::global(before);
+  EXPECT_NE(text.find("\"time_s\": 0.333333333333333"), std::string::npos);
+  EXPECT_EQ(json::parse(text)["time_s"].get<double>(), 1.0 / 3.0);
+}
+
+TEST(RunRecord, StrangeBytesDoNotLoseTheRecord) {
+  RunRecord r = record();
+  r.command_line = "isotherm run \xff\xfe\"\n";
+  const json j = json::parse(to_json(r));
+  EXPECT_EQ(j["provenance"]["command_line"], "isotherm run \xef\xbf\xbd\xef\xbf\xbd\"\n");
+}
+
+TEST(RunRecord, IsWrittenForAFailedRunToo) {
+  const test::TemporaryFolder folder;
+  RunRecord r;  // nothing is known yet
+  r.exit_code = ExitCode::memory;
+  r.message = "out of memory";
+  write_run_record(folder.path() / "run.json", r);
+  const json j = json::parse(test::read_file(folder.path() / "run.json"));
+  EXPECT_EQ(j["result"], "FAIL");
+  EXPECT_EQ(j["exit_code"], 71);
+  EXPECT_EQ(j["message"], "out of memory");
+  EXPECT_EQ(j["performance"]["points_per_s"], nullptr);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "run.json.part"));
+}
+
+TEST(RunRecord, PeakMemoryIsMeasured) {
+  const std::int64_t before = peak_memory_bytes();
+  EXPECT_GT(before, 1 << 20);
+  std::vector<char> large(std::size_t{256} << 20, 1);
+  EXPECT_GE(peak_memory_bytes() - before, (std::int64_t{256} << 20) / 2);
+  EXPECT_EQ(large.back(), 1);
+}
+
+TEST(Report, FiguresOfMerit) {
+  EXPECT_EQ(figures_of_merit(record()),
+            "FOM cell_updates: 0.500 GLUP/s\n"
+            "FOM effective_bandwidth: 8.00 GB/s\n"
+            "FOM copy_bandwidth_share: 40.0 %\n"
+            "FOM time_per_step: 1.000 ms\n"
+            "FOM halo_fraction: 10.0 %\n");
+  EXPECT_EQ(result_line(record()), "RESULT: PASS\n");
+}
+
+TEST(Report, FiguresOfALargeAndOfATinyRun) {
+  RunRecord r = record();
+  r.performance = {2000, 2000 * 123.456e6, 35, 4641e9};
+  EXPECT_EQ(figures_of_merit(r).substr(0, 103),
+            "FOM cell_updates: 123.456 GLUP/s\n"
+            "FOM effective_bandwidth: 4321.0 GB/s\n"
+            "FOM copy_bandwidth_share: 93.1 %\n");
+  r.performance = {1, 8, 16, std::nullopt};
+  EXPECT_EQ(figures_of_merit(r),
+            "FOM cell_updates: 0.00000000400 GLUP/s\n"
+            "FOM effective_bandwidth: 0.0000000640 GB/s\n"
+            "FOM time_per_step: 2000.000 ms\n"
+            "FOM halo_fraction: 10.0 %\n");
+}
+
+TEST(Report, AWrongAnswerHasNoSpeed) {
+  RunRecord r = record();
+  r.answer = Answer::unchecked;
+  EXPECT_EQ(figures_of_merit(r), "");
+  r.answer = Answer::not_finite;
+  EXPECT_EQ(figures_of_merit(r), "");
+  r = record();
+  r.exit_code = ExitCode::diverged;
+  EXPECT_EQ(figures_of_merit(r), "");
+  EXPECT_EQ(result_line(r), "RESULT: FAIL\n");
+  r.exit_code = ExitCode::stopped;
+  EXPECT_NE(figures_of_merit(r), "");
+  EXPECT_EQ(result_line(r), "RESULT: STOPPED\n");
+  r.exit_code = ExitCode::not_converged;
+  EXPECT_NE(figures_of_merit(r), "");
+  EXPECT_EQ(result_line(r), "RESULT: FAIL\n");
+}
+
+TEST(Report, Banner) {
+  EXPECT_EQ(banner(record()),
+            "isotherm 0.1.0 (0123456789ab): Release, GNU 12.2.0, no CUDA\n"
+            "  libraries    Open MPI v4.1.4, HDF5 1.10.8 (parallel)\n"
+            "  deck         plate.yaml -> runs/plate\n"
+            "  grid         100 x 100 x 50 = 500 000 cells, fp64\n"
+            "  problem      transient, dt 0.001 s (limit 0.00111 s), 2 000 steps to 2 s\n"
+            "  ranks        2 ranks on 1 host, process grid 1 x 1 x 2, 250 000 cells each\n"
+            "  device       1 x Some CPU, x86-64-v3\n"
+            "  threads      4 threads (8 cores shared by 2 ranks)\n"
+            "  kernel       openmp, depth 1, reduction reference\n"
+            "  halo         host, overlap on\n");
+}
+
+TEST(Report, BannerOfASteadyRunOnGpus) {
+  RunRecord r = record();
+  r.method.problem = ProblemKind::steady;
+  r.method.weight = 0.99;
+  r.method.planned_sweeps = 100000;
+  r.method.instruction_set = "";
+  r.method.threads_note = "";
+  r.method.device_note = "no GPU (why)";
+  r.residual.tolerance = 1e-6;
+  r.smallest_rank_cells = 240000;
+  r.ranks = {{0, "a", Backend::cuda, 0, "NVIDIA H200", "u1", 1, 240000, 0},
+             {1, "a", Backend::cuda, 0, "NVIDIA H200", "u1", 1, 240000, 0},
+             {2, "b", Backend::cuda, 0, "NVIDIA H200", "u2", 1, 250000, 0}};
+  const std::string text = banner(r);
+  EXPECT_NE(
+      text.find("  problem      steady, weighted Jacobi 0.99, to a relative max residual of 1e-06, at most "
+                "100 000 sweeps\n"),
+      std::string::npos)
+      << text;
+  EXPECT_NE(
+      text.find("  ranks        3 ranks on 2 hosts, process grid 1 x 1 x 2, 240 000 to 250 000 cells\n"),
+      std::string::npos)
+      << text;
+  EXPECT_NE(text.find("  device       2 x NVIDIA H200, no GPU (why)\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("threads"), std::string::npos);
+}
+
+TEST(Report, FinalTable) {
+  RunRecord r = record();
+  r.verification = Verification{"decaying_mode", 1.5e-4, 5e-5, 1e-3, {}, {}, Verdict::passed};
+  EXPECT_EQ(
+      final_table(r),
+      "  phase         min    mean     max    share\n"
+      "  setup      100 ms  200 ms  300 ms    5.0 %\n"
+      "  sweeps     1.60 s  1.70 s  1.80 s   42.5 %\n"
+      "  halo       100 ms  200 ms  300 ms    5.0 %\n"
+      "  reduction  100 ms  100 ms  100 ms    2.5 %\n"
+      "  output     500 ms  500 ms  500 ms   12.5 %\n"
+      "  total      4.00 s  4.00 s  4.00 s  100.0 %\n"
+      "\n"
+      "  work         500 000 cells x 2 000 sweeps in 2.00 s\n"
+      "  speed        500 MPts/s, 1 ms a step\n"
+      "  bandwidth    8.0 GB/s effective (16 bytes a point), 40.0 % of the copy bandwidth of 20.0 GB/s\n"
+      "  residual     5.000e-01 K (max norm), 2.500e-01 of the first\n"
+      "  verification decaying_mode: max error 1.500e-04 K, l2 error 5.000e-05 K, tolerance 0.001 K; passed\n"
+      "  memory       8.00 MiB estimated a rank, 60.00 MiB host peak\n"
+      "  fingerprint  0123456789abcdef\n"
+      "  files        2 in runs/plate\n");
+}
+
+TEST(Report, ResidualOfASteadyRunSaysWhetherItsToleranceWasReached) {
+  RunRecord r = record();
+  r.residual.tolerance = 1e-6;
+  r.residual.convergence = Convergence::not_reached;
+  EXPECT_NE(final_table(r).find("of the first; relative tolerance 1e-06 NOT reached\n"), std::string::npos);
+  r.residual.convergence = Convergence::reached;
+  EXPECT_NE(final_table(r).find("of the first; relative tolerance 1e-06 reached\n"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace isotherm
