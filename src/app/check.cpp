@@ -1,0 +1,108 @@
+#include "app/check.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "app/plan.hpp"
+#include "app/session.hpp"
+#include "config/deck.hpp"
+#include "core/agree.hpp"
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "solver/schedule.hpp"
+
+namespace isotherm {
+namespace {
+
+constexpr int ranks_shown = 64;  // neighbours and places are listed for so many ranks
+
+const char* word(WallKind kind) {
+  static constexpr const char* words[] = {"temperature", "flux", "convection", "insulated", "periodic"};
+  return words[static_cast<int>(kind)];
+}
+
+std::string decomposition_text(const Config& config, const Decomposition& d) {
+  std::string text =
+      fmt::format("process grid    {} ({} rank{}), {} to {} cells a rank\n", extent_text(d.process_grid()),
+                  d.ranks(), d.ranks() == 1 ? "" : "s", d.smallest_block(), d.largest_block());
+  for (int rank = 0; rank < std::min(d.ranks(), ranks_shown); ++rank) {
+    const Box block = d.block(rank);
+    text += fmt::format("  rank {:<4} cells [{}, {}) x [{}, {}) x [{}, {})", rank, block.lo.x, block.hi.x,
+                        block.lo.y, block.hi.y, block.lo.z, block.hi.z);
+    for (const Direction& direction : face_directions()) {
+      const int axis = direction[0] ? 0 : direction[1] ? 1 : 2;
+      const Face f = face(axis, direction[static_cast<std::size_t>(axis)] > 0);
+      const auto neighbour = d.neighbour(rank, direction);
+      text += fmt::format(
+          "  {} {}", face_names[static_cast<int>(f)],
+          neighbour ? std::to_string(*neighbour) : word(config.boundaries[static_cast<std::size_t>(f)].kind));
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string placement_text(const Placement& placement) {
+  std::string text = "placement\n";
+  for (std::size_t rank = 0; rank < std::min<std::size_t>(placement.ranks.size(), ranks_shown); ++rank) {
+    const RankPlace& p = placement.ranks[rank];
+    text += fmt::format(
+        "  rank {:<4} {} -> {}{}\n", rank, p.host, p.device,
+        p.uuid.empty() ? fmt::format(", {} thread{}", p.threads, p.threads == 1 ? "" : "s") : " " + p.uuid);
+  }
+  if (!placement.note.empty()) text += "  " + placement.note + "\n";
+  for (const std::string& warning : placement.warnings) text += "  warning: " + warning + "\n";
+  return text;
+}
+
+std::string time_text(const Config& config) {
+  if (config.problem.kind == ProblemKind::steady) {
+    return fmt::format("steady          weight {}, at most {} sweeps\n", config.problem.weight,
+                       config.problem.max_sweeps);
+  }
+  const TimePlan plan = time_plan(config);
+  return fmt::format(
+      "dt              {:.6g} s ({:.1f} % of the stable limit {:.6g} s), {} steps to {:.6g} s\n", plan.dt,
+      100 * plan.dt / stable_dt(config), stable_dt(config), plan.steps,
+      plan.dt * static_cast<double>(plan.steps));
+}
+
+std::string files_text(const Config& config) {
+  const FilePlan files = plan_files(config);
+  if (!files.snapshots) return fmt::format("files           {}: no snapshots\n", config.output.directory);
+  return fmt::format("files           {}: {}{} snapshot{}, {} each, {} in all\n", config.output.directory,
+                     config.problem.kind == ProblemKind::steady ? "at most " : "", files.snapshots,
+                     files.snapshots == 1 ? "" : "s", human_bytes(files.bytes_each),
+                     human_bytes(files.bytes));
+}
+
+}  // namespace
+
+int check(const CommandLine& command, const Communicator& world) {
+  const Session session = plan_session(command, world);
+  const Config& config = session.deck.config;
+  const Decomposition& decomposition = session.decomposition;
+  const Placement& placement = session.placement;
+  const MemoryPlan& memory = session.memory;
+  if (world.is_root()) {
+    std::string text = "# the resolved deck\n" + to_yaml(config) + "\n# what a run of it is\n";
+    text += decomposition_text(config, decomposition) + placement_text(placement) + time_text(config) +
+            files_text(config);
+    text += fmt::format("memory          {} a rank of host memory, {} free on this host\n",
+                        human_bytes(memory.host(placement.backend)),
+                        human_bytes(make_host_device()->memory().free_bytes));
+    if (placement.backend == Backend::cuda) {
+      text +=
+          fmt::format("                {} a rank of device memory, {} free\n", human_bytes(memory.device()),
+                      human_bytes(open_device(placement)->memory().free_bytes));
+    }
+    text += memory_table(memory, placement.backend);
+    for (const std::string& warning : config.warnings) text += "warning: " + warning + "\n";
+    std::fputs(text.c_str(), stdout);
+  }
+  if (decomposition.ranks() == world.size()) refuse_what_does_not_fit(memory, placement, world);
+  return static_cast<int>(ExitCode::done);
+}
+
+}  // namespace isotherm

@@ -1,0 +1,116 @@
+#include "app/command_line.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+
+#include "core/build_info.hpp"
+#include "core/error.hpp"
+#include "core/text.hpp"
+
+namespace isotherm {
+namespace {
+
+constexpr const char* exit_codes =
+    "Exit codes: 0 done; 2 command line; 10 not converged; 65 deck or data; 66 file missing; 69 device or "
+    "library\n"
+    "missing; 70 internal; 71 memory; 73 cannot create; 74 I/O; 75 stopped early; 76 diverged or "
+    "verification failed.\n";
+
+std::string version_text() {
+  const BuildInfo& b = build_info();
+  return fmt::format("isotherm {} (git {}, {}, {}, CUDA {}, HDF5 {})", b.version, b.git_revision,
+                     b.build_type, b.compiler, b.cuda, b.hdf5);
+}
+
+CLI::App* add_deck_verb(CLI::App& app, const char* name, const char* description, CommandLine& command) {
+  CLI::App* verb = app.add_subcommand(name, description);
+  verb->add_option("deck", command.file, "the deck, a YAML file")->required();
+  verb->add_option("overrides", command.overrides, "key.path=value: replaces any key of the deck");
+  return verb;
+}
+
+void declare(CLI::App& app, CommandLine& command, std::string& progress) {
+  app.require_subcommand(1);
+  app.set_version_flag("--version", version_text());
+  app.footer(exit_codes);
+
+  CLI::App* run = add_deck_verb(app, "run", "solve the deck's problem", command);
+  run->add_option("--progress", progress, "auto, bar, lines or off");
+
+  CLI::App* check =
+      add_deck_verb(app, "check", "validate a deck and say what a run of it would need", command);
+  check->add_option("--ranks", command.ranks, "plan for so many ranks (default: those launched)")
+      ->check(CLI::Range(1, 1 << 24));
+
+  app.add_subcommand("list", "kernels, reductions, transports and devices of this build and machine");
+  app.add_subcommand("init", "print a commented deck with every key");
+  app.add_subcommand("schema", "print the JSON Schema of decks, for editors");
+  CLI::App* info = app.add_subcommand("info", "what a snapshot holds, and whether it is whole");
+  info->add_option("file", command.file, "a snapshot, .hdf")->required();
+  info->add_flag("--deck", command.print_deck, "print the deck inside the file instead");
+}
+
+Verb verb_of(const CLI::App& app) {
+  static const std::map<std::string, Verb> verbs{{"run", Verb::run},   {"check", Verb::check},
+                                                 {"list", Verb::list}, {"init", Verb::init},
+                                                 {"info", Verb::info}, {"schema", Verb::schema}};
+  return verbs.at(app.get_subcommands().front()->get_name());
+}
+
+// Where the overrides stand. They are the last words that belong to no option, so they are sought from the
+// end: from the front one could be taken for the verb or the deck.
+std::vector<int> positions(int argc, const char* const* argv, const std::vector<std::string>& overrides) {
+  std::vector<int> places(overrides.size());
+  int at = argc - 1;
+  for (std::size_t n = overrides.size(); n-- > 0; --at) {
+    while (at > 1 && overrides[n] != argv[at]) --at;
+    places[n] = at;
+  }
+  return places;
+}
+
+// CLI11 says of an unknown verb only that one is required.
+std::string verb_problem(int argc, const char* const* argv, const CLI::App& app) {
+  std::vector<std::string> verbs;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+    verbs.push_back(verb->get_name());
+  const std::string problem = argc < 2 ? std::string("no verb is given")
+                              : *argv[1] == '-'
+                                  ? fmt::format("{} stands where a verb is wanted", in_quotes(argv[1]))
+                                  : fmt::format("unknown verb {}", in_quotes(argv[1]));
+  return fmt::format("{}; use one of {}", problem, fmt::join(verbs, ", "));
+}
+
+}  // namespace
+
+CommandLineResult parse_command_line(int argc, const char* const* argv) {
+  CLI::App app("isotherm: multi-GPU 3-D heat diffusion; a YAML deck in, HDF5 snapshots out", "isotherm");
+  CommandLine command;
+  std::string progress = "auto";
+  declare(app, command, progress);
+  try {
+    app.parse(argc, argv);
+    command.progress = parse_progress(progress);
+  } catch (const CLI::CallForVersion&) {
+    return {std::nullopt, 0, version_text() + "\n"};
+  } catch (const CLI::CallForHelp&) {
+    return {std::nullopt, 0, app.help()};
+  } catch (const CLI::RequiredError& e) {
+    return {std::nullopt, static_cast<int>(ExitCode::command_line),
+            fmt::format("isotherm: {}; see isotherm --help\n",
+                        app.get_subcommands().empty() ? verb_problem(argc, argv, app) : e.what())};
+  } catch (const CLI::ParseError& e) {
+    return {std::nullopt, static_cast<int>(ExitCode::command_line),
+            fmt::format("isotherm: {}; see isotherm --help\n", e.what())};
+  } catch (const Error& e) {
+    return {std::nullopt, static_cast<int>(e.code()), fmt::format("isotherm: {}\n", e.what())};
+  }
+  command.verb = verb_of(app);
+  for (int i = 0; i < argc; ++i) command.program += fmt::format("{}{}", i ? " " : "", argv[i]);
+  command.override_arguments = positions(argc, argv, command.overrides);
+  return {std::move(command), 0, ""};
+}
+
+}  // namespace isotherm

@@ -1,0 +1,34 @@
+// isotherm VERB [deck] [key.path=value ...] [options]: from argv to a plain struct.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "output/progress.hpp"
+
+namespace isotherm {
+
+enum class Verb { run, check, list, init, schema, info };
+
+struct CommandLine {
+  Verb verb = Verb::run;
+  std::string program;                  // argv joined, for the record
+  std::string file;                     // run, check: the deck; info: the snapshot
+  std::vector<std::string> overrides;   // "a.b.c=value", positional after the deck
+  std::vector<int> override_arguments;  // their positions on the command line, for messages
+  ProgressChoice progress = ProgressChoice::automatic;
+  int ranks = 0;            // check: plan for so many; 0: as many as were launched
+  bool print_deck = false;  // info: the deck inside the file
+};
+
+// Parsed, or what is left to do: an exit code and text for stdout (--help, --version) or stderr (code 2).
+struct CommandLineResult {
+  std::optional<CommandLine> command;
+  int exit_code = 0;
+  std::string text;
+};
+
+CommandLineResult parse_command_line(int argc, const char* const* argv);
+
+}  // namespace isotherm

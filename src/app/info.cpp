@@ -1,0 +1,60 @@
+#include "app/info.hpp"
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "output/snapshot.hpp"
+#include "output/snapshot_check.hpp"
+
+namespace isotherm {
+namespace {
+
+std::uint64_t recompute(const std::string& path, const SnapshotHeader& header) {
+  const Box all{{0, 0, 0}, header.cells};
+  const Index slab = SnapshotWriter::default_slab_bytes;
+  return header.precision == Precision::fp32 ? fingerprint_on_disk<float>(path, all, header.cells, slab)
+                                             : fingerprint_on_disk<double>(path, all, header.cells, slab);
+}
+
+void print_summary(const std::string& path, const SnapshotHeader& header) {
+  const Int3 n = header.cells;
+  const Vector3 &h = header.spacing, &o = header.origin;
+  const SnapshotProvenance& from = header.provenance;
+  fmt::print("file          {}\n", path);
+  fmt::print("format        isotherm snapshot, version {}; VTKHDF 1.0\n", header.format);
+  fmt::print("cells         {} x {} x {} = {} (x y z)\n", n.x, n.y, n.z, n.product());
+  fmt::print("spacing       {:g} x {:g} x {:g} m\n", h[0], h[1], h[2]);
+  fmt::print("origin        ({:g}, {:g}, {:g}) m, the corner of the box\n", o[0], o[1], o[2]);
+  fmt::print("time          {:g} s\n", header.meta.time);
+  fmt::print("sweep         {}\n", header.meta.sweep);
+  fmt::print("precision     {}\n", header.precision == Precision::fp32 ? "fp32" : "fp64");
+  fmt::print("written by    isotherm {} ({})\n", from.version, from.git_revision);
+  fmt::print("device        {}\n", from.device);
+  fmt::print("kernel        {}\n", from.kernel);
+  fmt::print("MPI           {}\n", from.mpi);
+  fmt::print("HDF5          {}\n", from.hdf5);
+}
+
+}  // namespace
+
+int print_info(const std::string& path, InfoPart part) {
+  const SnapshotHeader header = read_snapshot_header(path);
+  if (part == InfoPart::deck) {
+    fmt::print("{}", header.provenance.deck);
+    return 0;
+  }
+  print_summary(path, header);
+  const std::uint64_t found = recompute(path, header);
+  const bool same = found == header.meta.fingerprint;
+  fmt::print("fingerprint   {} ({} the cells in the file)\n", fingerprint_text(header.meta.fingerprint),
+             same ? "recomputed from" : "NOT that of");
+  if (!same)
+    throw Error(
+        ExitCode::deck,
+        fmt::format("{}: the cells have fingerprint {}, the file says {} (a value was changed after it was "
+                    "written); use another copy",
+                    path, fingerprint_text(found), fingerprint_text(header.meta.fingerprint)));
+  return 0;
+}
+
+}  // namespace isotherm

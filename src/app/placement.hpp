@@ -1,0 +1,34 @@
+// Which rank computes where.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/config.hpp"
+#include "core/communicator.hpp"
+#include "core/device.hpp"
+
+namespace isotherm {
+
+struct RankPlace {
+  std::string host, device, uuid;
+  int threads = 1;
+};
+
+struct Placement {
+  Backend backend = Backend::host;
+  int device_index = -1;              // of this rank; -1 on the host
+  int ranks_on_device = 1;            // that share this rank's device
+  std::vector<RankPlace> ranks;       // all of them
+  std::string note;                   // why the CPU was taken, where it was not asked for
+  std::vector<std::string> warnings;  // GPUs that are shared while others idle
+};
+
+// Collective; opens no device. GPUs are dealt out by the rank on the host. Throws
+// CollectiveError(unavailable) when the deck asks for a device that is not there.
+Placement place_ranks(const Config& config, const Communicator& world, int threads);
+
+std::unique_ptr<Device> open_device(const Placement& placement);
+
+}  // namespace isotherm

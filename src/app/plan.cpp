@@ -1,0 +1,156 @@
+#include "app/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/agree.hpp"
+#include "core/proc_status.hpp"
+#include "core/text.hpp"
+#include "grid/field.hpp"
+#include "output/snapshot.hpp"
+#include "physics/paint.hpp"
+#include "solver/schedule.hpp"
+
+namespace isotherm {
+namespace {
+
+std::string counted(Index ranks) {
+  return fmt::format("{} rank{}", ranks, ranks == 1 ? "" : "s");
+}
+
+std::size_t element_bytes(const Config& config) {
+  return config.precision == Precision::fp32 ? 4 : 8;
+}
+
+// Cells that this rank sends in one exchange; it receives as many.
+Index cells_sent(const Decomposition& decomposition, int rank, int ghosts) {
+  Index cells = 0;
+  const Int3 extent = decomposition.block(rank).extent();
+  for (const Direction& d : ghosts > 1 ? all_directions() : face_directions()) {
+    const auto neighbour = decomposition.neighbour(rank, d);
+    if (!neighbour || *neighbour == rank) continue;
+    Index part = 1;
+    for (int axis = 0; axis < 3; ++axis) part *= d[static_cast<std::size_t>(axis)] ? ghosts : extent[axis];
+    cells += part;
+  }
+  return cells;
+}
+
+std::size_t count_datasets(const std::vector<Paint>& entries) {
+  return static_cast<std::size_t>(std::count_if(entries.begin(), entries.end(),
+                                                [](const Paint& e) { return e.shape == Shape::dataset; }));
+}
+
+}  // namespace
+
+std::size_t resident_bytes() {
+  return proc_bytes("/proc/self/status", "VmRSS");
+}
+
+// Two arrays beyond the caches, no larger than what the run itself will hold.
+std::size_t roof_bytes(std::size_t field_bytes, Backend backend) {
+  constexpr std::size_t mebibyte = std::size_t{1} << 20;
+  return backend == Backend::host ? std::clamp(field_bytes, 64 * mebibyte, 256 * mebibyte)
+                                  : std::clamp(field_bytes, 256 * mebibyte, 1024 * mebibyte);
+}
+
+MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backend) {
+  const Decomposition decomposition = decompose(config, ranks);
+  const int ghosts = config.solver.depth;
+  const std::size_t size = element_bytes(config);
+  const FieldLayout layout = FieldLayout::make(decomposition.block(rank).extent(), ghosts, size);
+  MemoryPlan plan;
+  plan.field = static_cast<std::size_t>(layout.elements) * size;
+  plan.fields = plan.field * (all_sources(config).empty() ? 2 : 3);
+  plan.halo = 2 * size * static_cast<std::size_t>(cells_sent(decomposition, rank, ghosts));
+  if (backend == Backend::cuda) plan.mirror = plan.field + plan.halo;
+  if (config.output.snapshots) {
+    plan.writing = std::min(static_cast<std::size_t>(decomposition.block(rank).cells()) * size,
+                            static_cast<std::size_t>(SnapshotWriter::default_slab_bytes));
+  }
+  const auto datasets = std::max(count_datasets(config.initial), count_datasets(config.sources));
+  plan.painting = datasets * sizeof(double) * static_cast<std::size_t>(layout.extent.product());
+  plan.roof = 2 * roof_bytes(plan.field, backend);
+  plan.program = resident_bytes();
+  return plan;
+}
+
+FilePlan plan_files(const Config& config) {
+  FilePlan plan;
+  plan.snapshots = Schedule(config).snapshots();
+  plan.bytes_each =
+      static_cast<double>(config.grid.cells.product()) * static_cast<double>(element_bytes(config));
+  plan.bytes = plan.bytes_each * static_cast<double>(plan.snapshots);
+  return plan;
+}
+
+Decomposition decompose(const Config& config, int ranks) {
+  std::array<bool, 3> periodic{};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    periodic[axis] = config.boundaries[2 * axis].kind == WallKind::periodic;
+  }
+  const int ghosts = config.solver.depth;
+  if (!config.parallel.process_grid) {
+    return {config.grid.cells, Decomposition::least_surface(config.grid.cells, ranks, periodic, ghosts),
+            periodic, ghosts};
+  }
+  const Int3 grid = *config.parallel.process_grid;
+  if (grid.product() != ranks) {
+    throw Error(ExitCode::deck,
+                fmt::format("{}: {} x {} x {} is a grid of {} and the job has {}; use auto, or start {}",
+                            config.at("parallel.process_grid"), grid.x, grid.y, grid.z,
+                            counted(grid.product()), ranks, counted(grid.product())));
+  }
+  return {config.grid.cells, grid, periodic, ghosts};
+}
+
+std::string memory_table(const MemoryPlan& plan, Backend backend) {
+  const char* place = backend == Backend::cuda ? "device" : "host";
+  std::string table =
+      fmt::format("  fields, ghosts, sources   {:>10}  {}\n", human_bytes(plan.fields), place);
+  table += fmt::format("  packed halos              {:>10}  {}\n", human_bytes(plan.halo), place);
+  if (plan.mirror)
+    table += fmt::format("  field for output, staging {:>10}  host\n", human_bytes(plan.mirror));
+  if (plan.writing)
+    table += fmt::format("  a snapshot being written  {:>10}  host\n", human_bytes(plan.writing));
+  const std::size_t held = plan.fields + plan.halo + (backend == Backend::host ? plan.writing : 0);
+  if (plan.painting)
+    table += fmt::format("  datasets being painted    {:>10}  host\n", human_bytes(plan.painting));
+  if (plan.roof > held)
+    table += fmt::format("  bandwidth, before fields  {:>10}  {}\n", human_bytes(plan.roof), place);
+  return table + fmt::format("  program and libraries     {:>10}  host\n", human_bytes(plan.program));
+}
+
+void refuse_what_does_not_fit(const MemoryPlan& mine, const Placement& placement, const Communicator& world) {
+  const Communicator host = world.split_by_host();
+  const double programs = host.all_reduce(static_cast<double>(mine.program), ReduceOp::sum);
+  const double on_host = host.all_reduce(static_cast<double>(mine.host(placement.backend)), ReduceOp::sum);
+  agree(world, [&] {
+    const MemoryInfo memory = make_host_device()->memory();
+    const double free = static_cast<double>(memory.free_bytes) + programs;  // which are there already
+    if (on_host > free) {
+      throw Error(
+          ExitCode::memory,
+          fmt::format(
+              "the ranks of host {} need {} of memory and {} are free; use a smaller grid, fp32 or more "
+              "hosts. Rank {} needs:\n{}",
+              processor_name(), human_bytes(on_host), human_bytes(free), world.rank(),
+              memory_table(mine, placement.backend)));
+    }
+    if (placement.backend != Backend::cuda) return;
+    const MemoryInfo device = open_device(placement)->memory();
+    const std::size_t wanted = mine.device() * static_cast<std::size_t>(placement.ranks_on_device);
+    if (wanted > device.free_bytes) {
+      throw Error(
+          ExitCode::memory,
+          fmt::format(
+              "the ranks of {} need {} of its memory and {} are free; use a smaller grid, fp32 or more "
+              "GPUs. Rank {} needs:\n{}",
+              placement.ranks[static_cast<std::size_t>(world.rank())].device, human_bytes(wanted),
+              human_bytes(device.free_bytes), world.rank(), memory_table(mine, placement.backend)));
+    }
+  });
+}
+
+}  // namespace isotherm

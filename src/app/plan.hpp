@@ -1,0 +1,53 @@
+// What a run of a deck will need, by arithmetic alone: memory, files, cells a rank.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "app/placement.hpp"
+#include "config/config.hpp"
+#include "grid/decomposition.hpp"
+
+namespace isotherm {
+
+// Bytes of one rank. On the CPU everything is host memory.
+struct MemoryPlan {
+  std::size_t field = 0;     // one field, ghosts and padding included
+  std::size_t fields = 0;    // the two fields, and the source
+  std::size_t halo = 0;      // packed faces, both ways
+  std::size_t mirror = 0;    // CUDA: the field in host memory for output, and staging
+  std::size_t writing = 0;   // the cells of one snapshot on their way to the file, always in host memory
+  std::size_t painting = 0;  // datasets of `initial` or `sources`, in fp64, while they are painted
+  std::size_t roof = 0;      // the bandwidth measurement; given back before the fields are made
+  std::size_t program = 0;   // this process before it allocates a field, measured
+  std::size_t device() const { return std::max(fields + halo, roof); }
+  std::size_t host(Backend backend) const {
+    const std::size_t passing = std::max(writing, painting);
+    return program + (backend == Backend::host ? std::max(fields + halo + passing, roof) : mirror + passing);
+  }
+};
+
+MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backend);
+
+struct FilePlan {
+  std::int64_t snapshots = 0;
+  double bytes_each = 0, bytes = 0;
+};
+FilePlan plan_files(const Config& config);
+
+Decomposition decompose(const Config& config, int ranks);
+
+// Collective. Throws CollectiveError(memory), with the table, where the ranks of a host or of a GPU need more
+// than is free.
+void refuse_what_does_not_fit(const MemoryPlan& mine, const Placement& placement, const Communicator& world);
+
+std::string memory_table(const MemoryPlan& plan, Backend backend);  // lines: bytes by purpose
+
+std::size_t resident_bytes();  // of this process, now
+
+// Bytes of each of the two arrays between which a rank with fields of this size measures its copy bandwidth.
+std::size_t roof_bytes(std::size_t field_bytes, Backend backend);
+
+}  // namespace isotherm

@@ -1,0 +1,193 @@
+#include "app/run.hpp"
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "app/describe.hpp"
+#include "app/plan.hpp"
+#include "app/session.hpp"
+#include "app/time_loop.hpp"
+#include "app/verification.hpp"
+#include "config/deck.hpp"
+#include "core/agree.hpp"
+#include "core/text.hpp"
+#include "core/timer.hpp"
+#include "output/console.hpp"
+#include "output/report.hpp"
+#include "output/run_directory.hpp"
+#include "solver/rows.hpp"
+
+namespace isotherm {
+namespace {
+
+// One run from its painted field to its record. Members in the order in which they come to be: the first
+// solver finds what is wrong with formulas and datasets, so it stands before the first file.
+template <class T>
+class Run {
+ public:
+  Run(const CommandLine& command, const Communicator& world, const Session& session, Device& device,
+      double roof, Timer started)
+      : world_(world),
+        session_(session),
+        device_(device),
+        total_(started),
+        solver_(make_solver(session.cases.front())),
+        console_(world.rank()),
+        directory_(open_run_directory(config(), session.deck.text, to_yaml(config()), world)),
+        terminal_(find_terminal(world.size())),
+        progress_(choose_style(command.progress, terminal_), terminal_, console_) {
+    if (world.is_root()) console_.open_log(directory_.log());
+    record_ = describe_run(command, session_, device_, world, directory_.path.string());
+    record_.performance.copy_bandwidth = roof;
+    times_[Phase::setup] = total_.seconds();
+    console_.say(banner(record_));
+    if (!world.is_root()) return;  // all ranks know them
+    for (const std::string& warning : record_.warnings) console_.warn(warning);
+  }
+
+  int finish() {
+    try {
+      for (const Config& each : session_.cases) solve(each);
+      judge();
+    } catch (const CollectiveError& e) {
+      record_.exit_code = e.code();
+      record_.message = e.what();
+    }
+    conclude();
+    if (!record_.message.empty()) throw CollectiveError(record_.exit_code, record_.message);
+    return static_cast<int>(record_.exit_code);
+  }
+
+ private:
+  const Config& config() const { return session_.deck.config; }
+  bool is_series() const { return session_.cases.size() > 1; }
+
+  std::unique_ptr<Solver<T>> make_solver(const Config& config) {
+    return std::make_unique<Solver<T>>(config, decompose(config, world_.size()), world_, device_,
+                                       choose_rows<T>(config, device_.backend()));
+  }
+
+  // The deck, or one grid of its series, of which the last is the one that is kept.
+  void solve(const Config& config) {
+    Timer timer;
+    const bool last = &config == &session_.cases.back();
+    if (&config != &session_.cases.front()) {
+      solver_.reset();  // before the next takes its memory
+      solver_ = make_solver(config);
+    }
+    std::optional<SnapshotWriter> writer;
+    if (last && config.output.snapshots) {
+      writer.emplace(config, world_, directory_.path.string(), provenance(session_, record_));
+    }
+    std::optional<History> history;
+    if (config.output.history && world_.is_root()) history.emplace(directory_.history(), console_);
+    times_[Phase::setup] += timer.lap();
+
+    const LoopOutcome outcome =
+        run_time_loop(config, *solver_,
+                      {history ? &*history : nullptr, world_.is_root() ? &progress_ : nullptr,
+                       writer ? &*writer : nullptr});
+    progress_.finish();
+    if (history) history->finish();
+    take(config, outcome);
+    if (writer && world_.is_root()) {  // all ranks know them
+      for (const std::string& remark : writer->remarks()) console_.warn(remark);
+    }
+    if (!outcome.divergence.empty()) throw CollectiveError(ExitCode::diverged, outcome.divergence);
+    record_.fingerprint = solver_->fingerprint();
+    if (config.verify.solution != ExactSolution::none) verify_case(config);
+  }
+
+  // Into the record, what this case adds to it.
+  void take(const Config& config, const LoopOutcome& outcome) {
+    record_.cells = config.grid.cells;
+    record_.residual = outcome.residual;
+    for (const std::string& file : outcome.files) record_.files.push_back(file_name(file));
+    times_[Phase::sweeps] += solver_->times().sweep;
+    times_[Phase::halo] += solver_->times().halo;
+    times_[Phase::reduction] += solver_->times().reduction;
+    times_[Phase::output] += outcome.output_seconds;
+    record_.time = solver_->time();
+    record_.performance.sweeps += solver_->sweeps();
+    record_.performance.points +=
+        static_cast<double>(config.grid.cells.product()) * static_cast<double>(solver_->sweeps());
+    record_.performance.bytes_per_point = least_bytes_per_cell<T>(solver_->has_source());
+    record_.answer = outcome.divergence.empty() ? Answer::finite : Answer::not_finite;
+  }
+
+  void verify_case(const Config& config) {
+    std::vector<OrderLevel> levels =
+        record_.verification ? record_.verification->levels : std::vector<OrderLevel>{};
+    record_.verification = verify(config, world_, *solver_);
+    if (!is_series()) return;
+    levels.push_back({config.grid.cells, record_.verification->max_error, record_.verification->l2_error});
+    console_.say(level_line(levels));
+    record_.verification->orders = observed_orders(levels);
+    record_.verification->levels = std::move(levels);
+  }
+
+  // The exit code of a run that came to its end.
+  void judge() {
+    record_.exit_code = ExitCode::done;
+    if (record_.residual.convergence == Convergence::not_reached) record_.exit_code = ExitCode::not_converged;
+    if (!record_.verification) return;
+    record_.verification->verdict = verdict(config(), *record_.verification);
+    if (record_.verification->verdict == Verdict::failed) record_.exit_code = ExitCode::diverged;
+  }
+
+  // Collective: table, figures of merit, run.json.
+  void conclude() {
+    times_[Phase::total] = total_.seconds();
+    record_.phases = gather_phases(times_, world_);
+    record_.ranks = gather_ranks(describe_rank(session_, device_, world_), world_);
+    record_.finished = utc_now();
+    record_.warnings = console_.warnings();
+    console_.say(final_table(record_));
+    write_record();
+    console_.say(figures_of_merit(record_) + result_line(record_));
+  }
+
+  // A record that cannot be written fails the run, but never hides what failed it before.
+  void write_record() {
+    try {
+      agree(world_, [&] {
+        if (world_.is_root()) write_run_record(directory_.record(), record_);
+      });
+    } catch (const CollectiveError& e) {
+      if (world_.is_root() && !record_.message.empty()) console_.warn(e.what());
+      if (!record_.message.empty()) return;
+      record_.exit_code = e.code();
+      record_.message = e.what();
+    }
+  }
+
+  const Communicator& world_;
+  const Session& session_;
+  Device& device_;
+  Timer total_;  // since the deck was opened
+  std::unique_ptr<Solver<T>> solver_;
+  Console console_;
+  RunDirectory directory_;
+  Terminal terminal_;
+  Progress progress_;
+  RunRecord record_;
+  PhaseTable<double> times_;
+};
+
+}  // namespace
+
+int run(const CommandLine& command, const Communicator& world) {
+  const Timer started;
+  const Session session = plan_session(command, world);
+  use_threads(session.threads.threads);
+  refuse_what_does_not_fit(session.memory, session.placement, world);
+  const auto device = agree(world, [&] { return open_device(session.placement); });
+  const double roof = measure_roof(session, *device, world);
+  if (session.deck.config.precision == Precision::fp32) {
+    return Run<float>(command, world, session, *device, roof, started).finish();
+  }
+  return Run<double>(command, world, session, *device, roof, started).finish();
+}
+
+}  // namespace isotherm

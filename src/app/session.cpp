@@ -1,0 +1,71 @@
+#include "app/session.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/verification.hpp"
+#include "core/agree.hpp"
+#include "output/watchdog.hpp"
+#include "physics/balance.hpp"
+#include "physics/exact.hpp"
+#include "physics/paint.hpp"
+#include "solver/rows.hpp"
+
+namespace isotherm {
+namespace {
+
+// A step that is stable on the deck's grid need not be on the finer ones of its series.
+void refuse_unstable(const Config& each) {
+  const ProblemConfig& problem = each.problem;
+  if (!problem.dt || problem.allow_unstable || *problem.dt <= stable_dt(each)) return;
+  throw Error(ExitCode::deck,
+              fmt::format("{}: {:.6g} s is above the stability limit {:.6g} s of the grid {} x {} x {} of "
+                          "the series; lower it, or write auto",
+                          each.at("problem.dt"), *problem.dt, stable_dt(each), each.grid.cells.x,
+                          each.grid.cells.y, each.grid.cells.z));
+}
+
+// Collective. Where no wall holds the temperature, all heat that comes in must go out.
+void refuse_unbalanced(const Config& config, const Communicator& world) {
+  if (!mean_is_free(config)) return;
+  HeatBalance balance = agree(world, [&] {
+    const Decomposition decomposition = decompose(config, world.size());
+    return heat_balance(config, decomposition.block(world.rank()), decomposition.walls(world.rank()));
+  });
+  balance.net = world.all_reduce(balance.net, ReduceOp::sum);
+  balance.gross = world.all_reduce(balance.gross, ReduceOp::sum);
+  agree(world, [&] { check_balance(config, balance); });
+}
+
+}  // namespace
+
+Session plan_session(const CommandLine& command, const Communicator& world) {
+  LoadedDeck deck = load_deck(command, world);
+  const Config& config = deck.config;
+  ThreadPlan threads = plan_threads(world.split_by_host());
+  const int ranks = command.ranks ? command.ranks : world.size();
+  std::vector<Config> cases = agree(world, [&] {
+    make_exact(config);  // refuses walls that do not fit the solution
+    io_timeout();
+    std::vector<Config> all = cases_of(config);
+    for (const Config& each : all) {
+      refuse_unstable(each);
+      decompose(each, ranks);
+      check_entries(each, each.initial, "initial");
+      check_entries(each, each.sources, "sources");
+    }
+    return all;
+  });
+  Decomposition decomposition = decompose(config, ranks);
+  Placement placement = place_ranks(config, world, threads.threads);
+  agree(world, [&] { choose_rows<double>(config, placement.backend); });
+  refuse_unbalanced(config, world);
+  const MemoryPlan memory = agree(world, [&] {
+    return plan_memory(cases.back(), ranks, std::min(world.rank(), ranks - 1), placement.backend);
+  });
+  return {std::move(deck),          std::move(cases),     std::move(threads),
+          std::move(decomposition), std::move(placement), memory};
+}
+
+}  // namespace isotherm

@@ -1,0 +1,147 @@
+#include "app/time_loop.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/agree.hpp"
+#include "core/timer.hpp"
+#include "solver/schedule.hpp"
+
+namespace isotherm {
+namespace {
+
+constexpr double largest_update = 1e9;           // K a sweep: no heat problem, but an unstable one
+constexpr double seconds_between_updates = 0.5;  // of the progress line, where sweeps are slow
+
+template <class T>
+class Loop {
+ public:
+  Loop(const Config& config, Solver<T>& solver, const LoopOutputs& outputs)
+      : config_(config), solver_(solver), outputs_(outputs), schedule_(config) {
+    outcome_.residual.norm = config.problem.norm;
+    outcome_.residual.criterion = config.problem.criterion;
+    if (steady()) outcome_.residual.tolerance = config.problem.tolerance;
+  }
+
+  LoopOutcome run() {
+    if (schedule_.snapshot_due(0) && schedule_.last() > 0) write_snapshot();
+    bool converged = false;
+    while (solver_.sweeps() < schedule_.last() && !converged) {
+      advance(schedule_.next_after(solver_.sweeps()));
+      const std::int64_t sweep = solver_.sweeps();
+      if (schedule_.check_due(sweep)) converged = check();
+      if (!outcome_.divergence.empty()) break;
+      if (schedule_.snapshot_due(sweep) && sweep < schedule_.last() && !converged) write_snapshot();
+    }
+    solver_.synchronize();
+    if (steady()) {
+      outcome_.residual.convergence = converged ? Convergence::reached : Convergence::not_reached;
+    }
+    if (config_.output.snapshots && outcome_.divergence.empty()) write_snapshot();  // the final state, always
+    outcome_.wall = wall_.seconds();
+    return std::move(outcome_);
+  }
+
+ private:
+  bool steady() const { return config_.problem.kind == ProblemKind::steady; }
+
+  // In one go on a device, whose queue must stay full; on the host of rank 0 in parts, so that progress can
+  // be told.
+  void advance(std::int64_t until) {
+    while (solver_.sweeps() < until) {
+      std::int64_t count = until - solver_.sweeps();
+      if (outputs_.progress && !solver_.is_asynchronous() && solver_.sweeps() > 0) {
+        const double per_sweep = wall_.seconds() / static_cast<double>(solver_.sweeps());
+        count = std::clamp<std::int64_t>(static_cast<std::int64_t>(seconds_between_updates / per_sweep), 1,
+                                         count);
+      }
+      solver_.sweep(count);
+      if (solver_.sweeps() < until) tell_progress();
+    }
+  }
+
+  bool check() {
+    const double value = solver_.residual();
+    Residual& r = outcome_.residual;
+    if (!r.first) r.first = value;
+    r.last = value;
+    ++r.checks;
+    if (!(value <= largest_update)) {
+      outcome_.divergence = divergence();
+      return false;
+    }
+    const double relative = *r.first > 0 ? value / *r.first : 0;
+    if (outputs_.history) {
+      outputs_.history->add({solver_.sweeps(), solver_.time(), value, relative, wall_.seconds()});
+    }
+    tell_progress();
+    if (!steady()) return false;
+    return (config_.problem.criterion == Criterion::relative ? relative : value) <= config_.problem.tolerance;
+  }
+
+  void tell_progress() {
+    if (!outputs_.progress) return;
+    const Residual& r = outcome_.residual;
+    const bool relative = steady() && r.criterion == Criterion::relative && r.first && *r.first > 0;
+    const double unit = relative ? *r.first : 1;
+    ProgressState state;
+    state.sweep = solver_.sweeps();
+    state.last_sweep = schedule_.last();
+    if (!steady()) state.time = solver_.time();
+    if (r.last) state.residual = *r.last / unit;
+    if (r.first) state.first_residual = *r.first / unit;
+    if (steady()) state.tolerance = r.tolerance;
+    state.wall = wall_.seconds();
+    const auto points =
+        static_cast<double>(config_.grid.cells.product()) * static_cast<double>(solver_.sweeps());
+    state.points_a_second = state.wall > 0 ? points / state.wall : 0;
+    outputs_.progress->update(state);
+  }
+
+  void write_snapshot() {
+    if (!outputs_.snapshots) return;
+    Timer timer;
+    const FieldView<const T> field = solver_.host_field();
+    outcome_.files.push_back(outputs_.snapshots->write(
+        field, solver_.block(), {solver_.time(), solver_.sweeps(), solver_.fingerprint()}));
+    outcome_.output_seconds += timer.seconds();
+  }
+
+  // Collective: what to say of a residual that is not finite, or beyond all heat.
+  std::string divergence() {
+    const ExtremeCell extreme = solver_.most_extreme_cell();
+    const std::string state = std::isinf(extreme.magnitude)
+                                  ? std::string("is not finite")
+                                  : fmt::format("has reached {:.3g} K", extreme.magnitude);
+    const std::string what =
+        fmt::format("cell ({}, {}, {}) {}", extreme.cell.x, extreme.cell.y, extreme.cell.z, state);
+    const std::string remedy =
+        steady()
+            ? "look at walls and sources"
+            : fmt::format("keep problem.dt below the stability limit {:.6g} s and look at walls and sources",
+                          stable_dt(config_));
+    return fmt::format("diverged: {} after sweep {} (residuals are checked every {} sweeps); {}", what,
+                       solver_.sweeps(), config_.problem.check_interval, remedy);
+  }
+
+  const Config& config_;
+  Solver<T>& solver_;
+  LoopOutputs outputs_;
+  Schedule schedule_;
+  LoopOutcome outcome_;
+  Timer wall_;
+};
+
+}  // namespace
+
+template <class T>
+LoopOutcome run_time_loop(const Config& config, Solver<T>& solver, const LoopOutputs& outputs) {
+  return Loop<T>(config, solver, outputs).run();
+}
+
+template LoopOutcome run_time_loop<float>(const Config&, Solver<float>&, const LoopOutputs&);
+template LoopOutcome run_time_loop<double>(const Config&, Solver<double>&, const LoopOutputs&);
+
+}  // namespace isotherm

@@ -1,0 +1,100 @@
+#include "app/verification.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "config/deck.hpp"
+#include "core/agree.hpp"
+#include "core/text.hpp"
+#include "physics/exact.hpp"
+
+namespace isotherm {
+namespace {
+
+double finest_axis(Int3 n) {
+  return static_cast<double>(std::max({n.x, n.y, n.z}));
+}
+
+}  // namespace
+
+template <class T>
+Verification verify(const Config& config, const Communicator& world, Solver<T>& solver) {
+  const FieldView<const T> field = solver.host_field();
+  const auto exact = make_exact(config);
+  const VerificationErrors mine =
+      verification_errors<T>(config, field, solver.block(), *exact, solver.time());
+  Verification result;
+  result.solution = word(config.verify.solution);
+  // MPI_MAX may drop a NaN, a sum never does.
+  const double sum = world.all_reduce(mine.sum_squares, ReduceOp::sum);
+  result.l2_error = std::sqrt(sum / static_cast<double>(config.grid.cells.product()));
+  result.max_error = std::isfinite(sum) ? world.all_reduce(mine.max, ReduceOp::max) : sum;
+  result.tolerance = config.verify.tolerance;
+  return result;
+}
+
+Config refined(const Config& config, std::int64_t nx) {
+  Config level = config;
+  const Int3 n = config.grid.cells;
+  for (int axis = 0; axis < 3; ++axis) {
+    if (n[axis] == 1) continue;  // a direction in which nothing varies
+    if (n[axis] * nx % n.x != 0) {
+      throw Error(
+          ExitCode::deck,
+          fmt::format(
+              "{}: {} cells along x leave {} x {} / {} along {}, not a whole number; choose cells that are "
+              "multiples of each other",
+              config.at("verify.order"), nx, n[axis], nx, n.x, "xyz"[axis]));
+    }
+    level.grid.cells[axis] = n[axis] * nx / n.x;
+  }
+  const Vector3 h = spacing(config);
+  level.grid.lengths = Vector3{h[0] * static_cast<double>(n.x), h[1] * static_cast<double>(n.y),
+                               h[2] * static_cast<double>(n.z)};
+  level.grid.spacing.reset();
+  return level;
+}
+
+std::vector<Config> cases_of(const Config& config) {
+  if (config.verify.order.empty()) return {config};
+  std::vector<Config> cases;
+  for (const std::int64_t nx : config.verify.order) cases.push_back(refined(config, nx));
+  return cases;
+}
+
+std::vector<double> observed_orders(const std::vector<OrderLevel>& levels) {
+  std::vector<double> orders;
+  for (std::size_t i = 1; i < levels.size(); ++i) {
+    orders.push_back(std::log(levels[i - 1].l2_error / levels[i].l2_error) /
+                     std::log(finest_axis(levels[i].cells) / finest_axis(levels[i - 1].cells)));
+  }
+  return orders;
+}
+
+std::string level_line(const std::vector<OrderLevel>& levels) {
+  const OrderLevel& level = levels.back();
+  std::string line = fmt::format("{:<18} max error {:.4e} K  l2 error {:.4e} K", extent_text(level.cells),
+                                 level.max_error, level.l2_error);
+  const std::vector<double> orders = observed_orders(levels);
+  if (!orders.empty()) line += fmt::format("  order {:.4f}", orders.back());
+  return line;
+}
+
+Verdict verdict(const Config& config, const Verification& v) {
+  const VerifyConfig& asked = config.verify;
+  if (!std::isfinite(v.max_error)) return Verdict::failed;
+  if (v.tolerance && !(v.max_error <= *v.tolerance)) return Verdict::failed;
+  if (!v.orders.empty()) {
+    // Of the finest pair: the coarse ones need not be in the asymptotic range.
+    return std::abs(v.orders.back() - asked.expected_order) <= asked.order_tolerance ? Verdict::passed
+                                                                                     : Verdict::failed;
+  }
+  return v.tolerance ? Verdict::passed : Verdict::reported;
+}
+
+template Verification verify<float>(const Config&, const Communicator&, Solver<float>&);
+template Verification verify<double>(const Config&, const Communicator&, Solver<double>&);
+
+}  // namespace isotherm

@@ -1,0 +1,33 @@
+// `verify:` of a deck: errors against the exact solution, the observed order of a series, the verdict.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/config.hpp"
+#include "core/communicator.hpp"
+#include "output/run_record.hpp"
+#include "solver/solver.hpp"
+
+namespace isotherm {
+
+// Collective. The field as it stands against the exact solution at its time.
+template <class T>
+Verification verify(const Config& config, const Communicator& world, Solver<T>& solver);
+
+// The same body with nx cells along x and the other axes in proportion; axes one cell thick stay so. Throws
+// Error(deck) where an axis would not get a whole number of cells.
+Config refined(const Config& config, std::int64_t nx);
+
+// The deck itself, or the grids of its series.
+std::vector<Config> cases_of(const Config& config);
+
+// log(e_i / e_{i+1}) / log(h_i / h_{i+1}) of the l2 errors; h is told by the axis with most cells.
+std::vector<double> observed_orders(const std::vector<OrderLevel>& levels);
+std::string level_line(const std::vector<OrderLevel>& levels);  // the newest level, with its order
+
+// Passed or failed against verify.tolerance and, in a series, verify.expected_order; reported where the deck
+// sets neither.
+Verdict verdict(const Config& config, const Verification& verification);
+
+}  // namespace isotherm

@@ -1,0 +1,85 @@
+// isotherm: a YAML deck in, a temperature field out. This file is the story; src/README.md is the map.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "app/check.hpp"
+#include "app/command_line.hpp"
+#include "app/info.hpp"
+#include "app/list.hpp"
+#include "app/run.hpp"
+#include "config/deck.hpp"
+#include "core/communicator.hpp"
+#include "core/error.hpp"
+#include "output/console.hpp"
+
+namespace {
+
+using namespace isotherm;
+
+int print(const std::string& text) {
+  const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  return static_cast<int>(written ? ExitCode::done : ExitCode::io);
+}
+
+// One rank's own failure: the others wait in MPI and would wait for ever.
+[[noreturn]] void end_all(const Communicator& world, ExitCode code, const std::string& message) {
+  fmt::print(stderr, "{}{}\n", world.size() > 1 ? fmt::format("rank {}: ", world.rank()) : "", message);
+  abort_all_ranks(static_cast<int>(code));
+}
+
+int solve_on_all_ranks(const CommandLine& command, int argc, char** argv) {
+  MpiSession mpi(argc, argv);
+  const Communicator world = Communicator::world();
+  try {
+    return command.verb == Verb::check ? check(command, world) : run(command, world);
+  } catch (const CollectiveError& e) {
+    if (world.is_root()) fmt::print(stderr, "{}\n", e.what());
+    return static_cast<int>(e.code());
+  } catch (const Error& e) {
+    end_all(world, e.code(), e.what());
+  } catch (const std::bad_alloc&) {
+    end_all(world, ExitCode::memory, "out of host memory; use a smaller grid, fp32 or more ranks");
+  } catch (const std::exception& e) {
+    end_all(world, ExitCode::internal, fmt::format("unexpected error ({}); please report it", e.what()));
+  }
+}
+
+int answer(const CommandLine& command, int argc, char** argv) {
+  switch (command.verb) {
+    case Verb::list:
+      return print(list_text());
+    case Verb::init:
+      return print(commented_deck());
+    case Verb::schema:
+      return print(json_schema());
+    case Verb::info:
+      return print_info(command.file, command.print_deck ? InfoPart::deck : InfoPart::summary);
+    case Verb::run:
+    case Verb::check:
+      return solve_on_all_ranks(command, argc, argv);
+  }
+  return static_cast<int>(ExitCode::internal);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  prepare_standard_streams();
+  const CommandLineResult parsed = parse_command_line(argc, argv);
+  if (!parsed.command) {
+    std::fputs(parsed.text.c_str(), parsed.exit_code ? stderr : stdout);
+    return parsed.exit_code;
+  }
+  try {
+    return answer(*parsed.command, argc, argv);
+  } catch (const Error& e) {
+    fmt::print(stderr, "{}\n", e.what());
+    return static_cast<int>(e.code());
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "unexpected error ({}); please report it\n", e.what());
+    return static_cast<int>(ExitCode::internal);
+  }
+}

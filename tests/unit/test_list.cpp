@@ -1,0 +1,45 @@
+#include "app/list.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/device.hpp"
+#include "kernels/reduction.hpp"
+#include "kernels/stencil.hpp"
+
+namespace isotherm {
+namespace {
+
+bool has_row(const std::string& text, std::string_view name, std::string_view backend) {
+  const auto at = text.find("\n  " + std::string(name) + " ");
+  return at != std::string::npos &&
+         text.substr(at, text.find('\n', at + 1) - at).find(backend) != std::string::npos;
+}
+
+TEST(List, NamesEveryRowAndDevice) {
+  const std::string text = list_text();
+  for (const auto& row : stencil_kernels<double>())
+    EXPECT_TRUE(has_row(text, row.name, row.backend == Backend::cuda ? "cuda" : "host")) << row.name << "\n"
+                                                                                         << text;
+  for (const auto& row : reduction_kernels<double>())
+    EXPECT_NE(text.find("  " + std::string(row.name) + " "), std::string::npos) << row.name << "\n" << text;
+  EXPECT_NE(text.find("  host "), std::string::npos);
+  EXPECT_NE(text.find(make_host_device()->info().name), std::string::npos);
+  const CudaDevices cuda = find_cuda_devices();
+  for (const DeviceInfo& device : cuda.devices) EXPECT_NE(text.find(device.name), std::string::npos);
+  if (cuda.devices.empty()) {
+    EXPECT_NE(text.find("no CUDA device: " + cuda.why_none), std::string::npos);
+  }
+}
+
+TEST(List, TablesOfBothPrecisionsAgree) {  // the list shows one
+  const auto fp32 = stencil_kernels<float>();
+  const auto fp64 = stencil_kernels<double>();
+  ASSERT_EQ(fp32.size(), fp64.size());
+  for (std::size_t i = 0; i < fp32.size(); ++i) {
+    EXPECT_EQ(fp32[i].name, fp64[i].name);
+    EXPECT_EQ(fp32[i].launch == nullptr, fp64[i].launch == nullptr);
+  }
+}
+
+}  // namespace
+}  // namespace isotherm
