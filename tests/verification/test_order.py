@@ -1,0 +1,264 @@
+"""The order of accuracy that the built program shows, for each kind of wall and each mix of kinds.
+
+In space (dt falling with h^2) the order is 2.00 +- 0.02, in dt alone 1.00 +- 0.02. Every deck here is written so
+that its error is neither lost in rounding nor cancelled: the errors of space and time have opposite signs. For a
+mode of wave numbers k they cancel at alpha dt/h^2 = (sum k^4) / (6 (sum k^2)^2), which lies between a third of the
+stable limit (three equal waves) and the limit itself (one lone wave) and would show order 4.
+"""
+
+import itertools
+import json
+import math
+import os
+import pathlib
+import subprocess
+
+import h5py
+import numpy as np
+import pytest
+
+ISOTHERM = os.environ["ISOTHERM"]
+INPUTS = pathlib.Path(__file__).parents[2] / "inputs"
+
+IRON = {"conductivity": 80, "density": 7870, "heat_capacity": 450}
+ALPHA = 80 / (7870 * 450)
+HELD = {"kind": "temperature", "value": 350}
+PAIRS = {
+    "temperature": (HELD, HELD),
+    "insulated": ("insulated", "insulated"),
+    "temperature-insulated": (HELD, "insulated"),
+    "insulated-temperature": ("insulated", HELD),
+    "periodic": ("periodic", "periodic"),
+}
+
+
+def run(folder, deck, *overrides):
+    """Runs a deck (a dict, or a file of inputs/) and returns its record; the run must end in success."""
+    if isinstance(deck, dict):
+        path = folder / "deck.yaml"
+        path.write_text(json.dumps(deck))
+    else:
+        path = INPUTS / deck
+    output = folder / "run"
+    command = [ISOTHERM, "run", path, f"output.directory={output}", "output.overwrite=true", *overrides]
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads((output / "run.json").read_text())
+
+
+def boundaries(x, y, z):
+    walls = {}
+    for axis, pair in zip("xyz", (x, y, z)):
+        walls[f"{axis}_min"], walls[f"{axis}_max"] = pair
+    return walls
+
+
+def stable_dt(spacings, alpha=ALPHA):
+    return 1 / (2 * alpha * sum(1 / h**2 for h in spacings))
+
+
+# Every pair of kinds on every pair of axes, in 25 mixes (Latin square).
+MIXES = [(a, b, list(PAIRS)[(i + j) % 5]) for (i, a), (j, b) in itertools.product(enumerate(PAIRS), repeat=2)]
+
+
+def mode_deck(mix, cells, spacing):
+    return {
+        "grid": {"cells": cells, "spacing": spacing},
+        "material": IRON,
+        "boundaries": boundaries(*(PAIRS[kind] for kind in mix)),
+        "initial": [{"shape": "exact"}],
+        # A whole number of steps on every grid, so that dt/h^2 is the same on all of them.
+        "problem": {
+            "kind": "transient",
+            "dt_fraction": 0.2,  # below all cancellation
+            "end_time": 90 * 0.2 * stable_dt([spacing] * 3),
+        },
+        "output": {"snapshots": False},
+        "verify": {"solution": "decaying_mode", "modes": [1, 1, 1], "amplitude": 100},
+    }
+
+
+@pytest.mark.parametrize("mix", MIXES, ids=" ".join)
+def test_decaying_modes_are_of_second_order(tmp_path, mix):
+    deck = mode_deck(mix, [10, 12, 14], 5e-3)
+    deck["verify"]["order"] = [10, 20, 40]
+    record = run(tmp_path, deck)
+    assert record["verification"]["order"][-1] == pytest.approx(2, abs=0.02)
+    assert record["verification"]["l2_error_K"] > 1e-5  # an error to speak of, far above rounding
+
+
+END = {
+    "temperature": {"kind": "temperature", "value": 330},
+    "flux": {"kind": "flux", "value": 4000},
+    "convection": {"kind": "convection", "ambient": 300, "coefficient": 900},
+    "insulated": "insulated",
+}
+ENDS = [(a, b) for a, b in itertools.product(END, repeat=2) if {a, b} & {"temperature", "convection"}]
+AXES = {"x": ([8, 1, 1], [8, 16, 32]), "y": ([2, 8, 1], [2, 4, 8]), "z": ([2, 1, 8], [2, 4, 8])}
+
+
+def profile_deck(low, high, axis="x"):
+    cells, series = AXES[axis]
+    walls = {f"{axis}_min": END[low], f"{axis}_max": END[high]}
+    return {
+        # The idle axes are thick: what leaves a cell leaves it along the axis that matters.
+        "grid": {"cells": cells, "lengths": [0.2 if n == 8 else 4 for n in cells]},
+        "material": {"conductivity": 80},
+        "boundaries": walls,
+        "initial": [{"shape": "constant", "value": 310}],
+        "problem": {
+            "kind": "steady",
+            "tolerance": 1e-11,  # rounding alone can keep a cycle of 1e-12 K alive
+            "criterion": "absolute",
+            "check_interval": 1000,
+            "max_sweeps": 10**6,
+        },
+        "output": {"snapshots": False},
+        "verify": {"solution": "steady_profile", "order": series},
+    }
+
+
+@pytest.mark.parametrize("low, high", ENDS)
+def test_profiles_with_a_source_are_of_second_order(tmp_path, low, high):
+    deck = profile_deck(low, high)
+    deck["sources"] = [{"shape": "constant", "value": 1e6}]
+    record = run(tmp_path, deck)
+    assert record["verification"]["order"] == pytest.approx([2, 2], abs=0.001)
+    assert record["verification"]["l2_error_K"] > 1e-3
+
+
+@pytest.mark.parametrize("axis", "yz")
+def test_profiles_along_the_other_axes_are_of_second_order(tmp_path, axis):
+    deck = profile_deck("flux", "convection", axis)
+    deck["sources"] = [{"shape": "constant", "value": 1e6}]
+    assert run(tmp_path, deck)["verification"]["order"] == pytest.approx([2, 2], abs=0.001)
+
+
+@pytest.mark.parametrize("low, high", ENDS)
+def test_profiles_without_a_source_are_exact(tmp_path, low, high):
+    """A straight line has no discretisation error: what is left is rounding, whatever the grid."""
+    deck = profile_deck(low, high)
+    del deck["verify"]["order"]
+    for cells in (8, 32):
+        record = run(tmp_path, deck, f"grid.cells=[{cells},1,1]")
+        assert record["verification"]["max_error_K"] < 1e-7
+
+
+def test_balanced_fluxes_around_a_mean_are_of_second_order(tmp_path):
+    deck = profile_deck("flux", "flux")
+    deck["boundaries"] = {"x_min": {"kind": "flux", "value": 50000}, "x_max": {"kind": "flux", "value": -250000}}
+    deck["sources"] = [{"shape": "constant", "value": 1e6}]  # 200 kW/m^2 over 0.2 m
+    deck["problem"]["mean_temperature"] = 400
+    record = run(tmp_path, deck)
+    assert record["verification"]["order"] == pytest.approx([2, 2], abs=0.01)
+
+
+@pytest.mark.parametrize("mix", MIXES[::6] + MIXES[3:5], ids=" ".join)
+def test_manufactured_solutions_are_of_second_order(tmp_path, mix):
+    deck = {
+        "grid": {"cells": [8, 10, 12], "spacing": 1e-2},
+        "material": {"conductivity": 80},
+        "boundaries": boundaries(*(PAIRS[kind] for kind in mix)),
+        "initial": [{"shape": "constant", "value": 350}],
+        "problem": {"kind": "steady", "tolerance": 1e-9, "max_sweeps": 10**6},
+        "output": {"snapshots": False},
+        "verify": {"solution": "manufactured", "modes": [1, 1, 1], "amplitude": 100, "order": [8, 16, 32]},
+    }
+    if not any("temperature" in kind for kind in mix):
+        deck["problem"]["mean_temperature"] = 350
+    record = run(tmp_path, deck)
+    assert record["verification"]["order"][-1] == pytest.approx(2, abs=0.02)
+
+
+@pytest.mark.parametrize("low, high", ENDS)
+def test_slab_series_is_of_second_order(tmp_path, low, high):
+    cells, length = 32, 0.1
+    h = length / cells
+    deck = {
+        "grid": {"cells": [cells, 1, 1], "lengths": [length, 10, 10]},
+        "material": IRON,
+        "boundaries": {"x_min": END[low], "x_max": END[high]},
+        "initial": [{"shape": "constant", "value": 400}],
+        "problem": {"kind": "transient", "end_time": 400 * 0.9 * stable_dt([h, 10, 10])},
+        "output": {"snapshots": False},
+        "verify": {"solution": "slab_series", "order": [32, 64, 128]},
+    }
+    record = run(tmp_path, deck)
+    assert record["verification"]["order"][-1] == pytest.approx(2, abs=0.02)
+
+
+@pytest.mark.parametrize("mix", [MIXES[0], MIXES[8], MIXES[14], MIXES[24]], ids=" ".join)
+def test_time_step_alone_is_of_first_order(tmp_path, mix):
+    """On one grid, against the solution that is exact in time and discrete in space: the mode decays at the rate
+    alpha sum 4/h^2 sin^2(K h/2) of the discrete operator, and what is left is the error of the time step."""
+    cells, h = [16, 20, 24], 5e-3
+    deck = mode_deck(mix, cells, h)
+    waves, rate = [], 0
+    for axis, n, kind in zip("xyz", cells, mix):
+        half_waves = {"temperature": 1, "insulated": 1, "periodic": 2}.get(kind, 0.5)
+        function = "cos" if kind.startswith("insulated") else "sin"
+        waves.append(f"{function}({half_waves}*pi*{axis}/{n * h!r})")
+        rate += ALPHA * 4 / h**2 * math.sin(half_waves * math.pi / (2 * n)) ** 2
+    offset = 350 if any("temperature" in kind for kind in mix) else 0
+    formula = f"{offset} + 100*{'*'.join(waves)}*exp(-{rate!r}*t)"
+    deck["verify"] = {"solution": "formula", "formula": formula}
+    steps = 160
+    deck["problem"]["end_time"] = steps * 0.9 * stable_dt([h] * 3)
+    errors = []
+    for level in (1, 2, 4):
+        dt = deck["problem"]["end_time"] / (steps * level)
+        errors.append(run(tmp_path, deck, f"problem.dt={dt!r}")["verification"]["max_error_K"])
+    assert math.log2(errors[0] / errors[1]) == pytest.approx(1, abs=0.04)
+    assert math.log2(errors[1] / errors[2]) == pytest.approx(1, abs=0.02)
+
+
+def final_field(folder):
+    newest = sorted((folder / "run").glob("*.hdf"))[-1]
+    with h5py.File(newest) as file:
+        (data,) = file["VTKHDF/PointData"].values()
+        return data[...].astype(float)
+
+
+def test_walls_that_change_in_time_are_of_first_order_in_dt(tmp_path):
+    """Sources, convection and walls with formulas of place and time, where no solution is known: the differences
+    between runs of dt, dt/2 and dt/4 must halve (Richardson)."""
+    h = 5e-3
+    deck = {
+        "grid": {"cells": [12, 10, 8], "spacing": h},
+        "material": IRON,
+        "boundaries": {
+            "x_min": {"kind": "temperature", "value": "350 + 40*sin(0.4*t + 30*y)"},
+            "x_max": {"kind": "convection", "ambient": "300 + 10*t", "coefficient": 2000},
+            "y_min": {"kind": "flux", "value": "2e4*exp(-0.2*t)*(1 + 20*z)"},
+            "z_max": {"kind": "temperature", "value": 350},
+        },
+        "initial": [{"shape": "constant", "value": 350}],
+        "sources": [{"shape": "gaussian", "centre": [0.03, 0.03, 0.02], "width": 0.01, "value": 1e7}],
+        "problem": {"kind": "transient", "end_time": 8},
+    }
+    steps = math.ceil(8 / stable_dt([h] * 3))
+    fields = []
+    for level in (1, 2, 4, 8):
+        run(tmp_path, deck, f"problem.dt={8 / (steps * level)!r}")
+        fields.append(final_field(tmp_path))
+    gaps = [np.abs(b - a).max() for a, b in zip(fields, fields[1:])]
+    assert gaps[-1] > 1e-6
+    assert math.log2(gaps[1] / gaps[2]) == pytest.approx(1, abs=0.02)
+
+
+def test_the_deck_of_the_order_passes(tmp_path):
+    record = run(tmp_path, "verify_order.yaml")
+    assert record["verification"]["verdict"] == "passed"
+    assert record["verification"]["order"][-1] == pytest.approx(2, abs=0.02)
+
+
+def test_an_order_that_is_not_reached_fails(tmp_path):
+    with pytest.raises(AssertionError, match="order"):
+        run(tmp_path, "verify_order.yaml", "verify.expected_order=4", "verify.order=[8,16,32]")
+
+
+@pytest.mark.parametrize(
+    "deck", ["slab.yaml", "decaying_mode.yaml", "periodic.yaml", "manufactured.yaml", "steady_flux_convection.yaml"]
+)
+def test_verification_decks_pass(tmp_path, deck):
+    assert run(tmp_path, deck, "output.snapshots=false")["verification"]["verdict"] == "passed"
