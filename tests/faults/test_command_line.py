@@ -1,0 +1,75 @@
+"""Wrong command lines: code 2 (65 where the deck is to blame), one line, the argument's own number, no file."""
+
+import os
+
+import pytest
+from cli import BASE_DECK, isotherm
+
+HELP = "; see isotherm --help"
+VERBS = "; use one of run, check, list, init, schema, info" + HELP
+KEYS = ("grid, material, precision, boundaries, initial, sources, problem, solver, parallel, output, verify")
+
+WRONG = [
+    ([], 2, "isotherm: no verb is given" + VERBS),
+    (["frob"], 2, "isotherm: unknown verb 'frob'" + VERBS),
+    (["frob", "deck.yaml"], 2, "isotherm: unknown verb 'frob'" + VERBS),
+    (["--frob"], 2, "isotherm: '--frob' stands where a verb is wanted" + VERBS),
+    (["deck.yaml"], 2, "isotherm: unknown verb 'deck.yaml'" + VERBS),
+    (["run"], 2, "isotherm: deck is required" + HELP),
+    (["check"], 2, "isotherm: deck is required" + HELP),
+    (["info"], 2, "isotherm: file is required" + HELP),
+    (["run", "deck.yaml", "--frob"], 2, "isotherm: The following argument was not expected: --frob" + HELP),
+    (["run", "deck.yaml", "-x=3"], 2, "isotherm: The following argument was not expected: -x=3" + HELP),
+    (["run", "deck.yaml", "--ranks", "2"], 2, "isotherm: The following argument was not expected: --ranks" + HELP),
+    (["check", "deck.yaml", "--progress=off"], 2,
+     "isotherm: The following argument was not expected: --progress=off" + HELP),
+    (["list", "x"], 2, "isotherm: The following argument was not expected: x" + HELP),
+    (["run", "deck.yaml", "--progress"], 2, "isotherm: --progress: 1 required TEXT missing" + HELP),
+    (["run", "deck.yaml", "--progress=fast"], 2,
+     "isotherm: unknown --progress 'fast' (it is no style of progress); use auto, bar, lines or off"),
+    (["check", "deck.yaml", "--ranks", "0"], 2, "isotherm: --ranks: Value 0 not in range 1 to 16777216" + HELP),
+    (["check", "deck.yaml", "--ranks", "-3"], 2, "isotherm: --ranks: Value -3 not in range 1 to 16777216" + HELP),
+    (["check", "deck.yaml", "--ranks", "two"], 2, "isotherm: --ranks: Value two not in range 1 to 16777216" + HELP),
+]
+
+NO_EQUALS = "' has no '='; write key.path=value, e.g. problem.steps=100"
+
+# Arguments are counted as the shell counts them: isotherm is 0.
+NUMBERED = [
+    (["run", "--progress", "off", "deck.yaml", "a=b"], 65, f"argument 5: a: unknown key; use one of {KEYS}"),
+    (["run", "deck.yaml", "--progress", "off", "a=b"], 65, f"argument 5: a: unknown key; use one of {KEYS}"),
+    (["run", "deck.yaml", "problem.steps=1", "--progress", "off", "a=b"], 65,
+     f"argument 6: a: unknown key; use one of {KEYS}"),
+    (["run", "deck.yaml", "problem.steps=1", "--progress=off", "problem.steps=2"], 2,
+     "argument 5: problem.steps: stands twice (first in argument 3); keep one"),
+    (["check", "deck.yaml", "a=b", "--ranks", "2", "a=b"], 2,
+     "argument 6: a: stands twice (first in argument 3); keep one"),
+    (["run", "deck.yaml", "nonsense"], 2, "argument 3: 'nonsense" + NO_EQUALS),
+    (["run", "deck.yaml", ""], 2, "argument 3: '" + NO_EQUALS),
+    (["run", "deck.yaml", "run"], 2, "argument 3: 'run" + NO_EQUALS),
+    (["run", "deck.yaml", "deck.yaml"], 2, "argument 3: 'deck.yaml" + NO_EQUALS),
+    (["run", "deck.yaml", "problem.steps=1", "deck.yaml"], 2, "argument 4: 'deck.yaml" + NO_EQUALS),
+    (["run", "deck.yaml", "problem.stepps=1"], 65,
+     "argument 3: problem.stepps: unknown key; did you mean 'steps'?"),
+    (["run", "deck.yaml", "%s%n=1"], 65, f"argument 3: %s%n: unknown key; use one of {KEYS}"),
+]
+
+
+def ids(cases):
+    return [" ".join(arguments) or "nothing" for arguments, _, _ in cases]
+
+
+@pytest.mark.parametrize("arguments, code, line", WRONG + NUMBERED, ids=ids(WRONG + NUMBERED))
+def test_wrong_command_line(tmp_path, arguments, code, line):
+    (tmp_path / "deck.yaml").write_text(BASE_DECK)
+    result = isotherm(*arguments, cwd=tmp_path)
+    assert (result.code, result.err, result.out) == (code, line + "\n", "")
+    assert os.listdir(tmp_path) == ["deck.yaml"]
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["--version"]])
+def test_help_and_version_go_to_standard_output(tmp_path, arguments):
+    result = isotherm(*arguments, cwd=tmp_path)
+    assert (result.code, result.err) == (0, "")
+    assert "isotherm" in result.out or "deck" in result.out
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,101 @@
+"""CMake without a library: the configure step ends and names the package to install."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2]
+CMAKE = shutil.which("cmake")
+pytestmark = pytest.mark.skipif(not CMAKE, reason="no cmake")
+
+PLACE = " or name its place with -D CMAKE_PREFIX_PATH=..."
+MISSING = [  # how it is hidden, what CMake says
+    (["-DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON"],
+     "isotherm: MPI was not found; install it (Debian, Ubuntu: apt install libopenmpi-dev openmpi-bin)"),
+    (["-DCMAKE_DISABLE_FIND_PACKAGE_OpenMP=ON"],
+     "isotherm: OpenMP was not found; use a compiler that has it (g++ has)"),
+    (["-DCMAKE_DISABLE_FIND_PACKAGE_HDF5=ON"],
+     "isotherm: HDF5 was not found; install it (Debian, Ubuntu: apt install libhdf5-openmpi-dev)"),
+    (["-DCMAKE_DISABLE_FIND_PACKAGE_yaml-cpp=ON"],
+     "isotherm: yaml-cpp was not found; install it (Debian, Ubuntu: apt install libyaml-cpp-dev)" + PLACE),
+    (["-DCMAKE_DISABLE_FIND_PACKAGE_CLI11=ON"],
+     "isotherm: CLI11 was not found; install it (Debian, Ubuntu: apt install libcli11-dev)" + PLACE),
+    (["-DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON"],
+     "isotherm: fmt was not found; install it (Debian, Ubuntu: apt install libfmt-dev)" + PLACE),
+    (["-DCMAKE_DISABLE_FIND_PACKAGE_spdlog=ON"],
+     "isotherm: spdlog was not found; install it (Debian, Ubuntu: apt install libspdlog-dev)" + PLACE),
+    (["-DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON"],
+     "isotherm: nlohmann_json was not found; install it (Debian, Ubuntu: apt install nlohmann-json3-dev)" + PLACE),
+    (["-DCMAKE_DISABLE_FIND_PACKAGE_muparser=ON", "-DMUPARSER_LIBRARY="],
+     "isotherm: muParser was not found; install it (Debian, Ubuntu: apt install libmuparser-dev)"),
+    (["-DISOTHERM_CUDA=ON", "-DCMAKE_CUDA_COMPILER=", "-DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON"],
+     "isotherm: ISOTHERM_CUDA=ON but no CUDA compiler was found; put nvcc on PATH or set CMAKE_CUDA_COMPILER"),
+]
+
+
+def configure(build, *options):
+    """What earlier tests hid or found is forgotten; the compilers, which take seconds, are not."""
+    forget = ["-UCMAKE_DISABLE_FIND_PACKAGE_*", "-UMUPARSER_*", "-UISOTHERM_*", "-UHDF5_*", "-UCMAKE_CUDA_*"]
+    return subprocess.run(
+        [CMAKE, "-S", SOURCE, "-B", build, *forget, "-DISOTHERM_CUDA=OFF", "-DISOTHERM_TESTS=OFF", *options],
+        timeout=300, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("configure") / "build"
+    done = configure(folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def message(text):
+    """CMake breaks the line of an error and indents it."""
+    start = text.index("CMake Error")
+    return " ".join(text[start:text.index("Call Stack", start)].split("(message):", 1)[1].split())
+
+
+@pytest.mark.parametrize("options, said", MISSING, ids=[said.split()[1] for _, said in MISSING])
+def test_a_missing_library_is_named(build, options, said):
+    if "-DISOTHERM_CUDA=ON" in options and (shutil.which("nvcc") or Path("/usr/local/cuda/bin/nvcc").exists()):
+        pytest.skip("a CUDA compiler is here and cannot be hidden")
+    done = configure(build, *options)
+    assert done.returncode == 1
+    assert message(done.stderr) == said
+    assert done.stderr.count("CMake Error") == 1
+
+
+@pytest.mark.parametrize("kind", ["PARALLEL", "SERIAL"])
+def test_the_other_hdf5(build, kind):
+    """Either kind is taken where it is installed, and asked for where it is not; never the other one."""
+    done = configure(build, f"-DISOTHERM_HDF5={kind}")
+    if done.returncode == 0:
+        line = next(line for line in done.stdout.splitlines() if "--   HDF5 " in line)
+        assert line.endswith(", " + kind.lower())
+        return
+    assert message(done.stderr) == (
+        f"isotherm: ISOTHERM_HDF5={kind} but only another HDF5 was found; install it (Debian, Ubuntu: apt install "
+        "libhdf5-openmpi-dev, or libhdf5-dev for the serial one) in a new build folder")
+
+
+def test_an_hdf5_of_another_mpi(build, tmp_path):
+    """A library that needs the name of the other family's MPI stands for it."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    cache = (build / "CMakeCache.txt").read_text()
+    if not compiler or "/openmpi/" not in cache:
+        pytest.skip("needs a C compiler, and an Open MPI to differ from")
+    (tmp_path / "empty.c").write_text("int other_mpi(void) { return 0; }\n")
+    (tmp_path / "user.c").write_text("int other_mpi(void);\nint hdf5(void) { return other_mpi(); }\n")
+    other, hdf5 = tmp_path / "libmpich.so.12", tmp_path / "libhdf5.so"
+    subprocess.run([compiler, "-shared", "-fPIC", f"-Wl,-soname,{other.name}", "-o", other, tmp_path / "empty.c"],
+                   check=True)
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", hdf5, tmp_path / "user.c", other], check=True)
+    done = configure(build, f"-DHDF5_C_LIBRARY_hdf5={hdf5}")
+    assert done.returncode == 1
+    said = message(done.stderr)
+    assert said.startswith(f"isotherm: HDF5 ({hdf5}) was built for another MPI (it needs libmpich.so.12, and the MPI "
+                           "found here is libmpi.so.")
+    assert said.endswith("; install the HDF5 of this MPI (Debian, Ubuntu: apt install libhdf5-openmpi-dev or "
+                         "libhdf5-mpich-dev)")

@@ -1,0 +1,273 @@
+"""Wrong decks and overrides: exit code, the exact line, no file made, little time and memory used."""
+
+import os
+
+import pytest
+from cli import BASE_DECK, NOBODY, isotherm
+
+CELLS = "; write a whole number from 1 to 1e12, or [x, y, z]"
+DIFFUSIVITY = "; write a number from 1e-12 to 1e12 m^2/s"
+EMPTY = "deck.yaml:1:1: the deck is empty; write at least a grid (isotherm init prints a commented deck)"
+SECOND = ("a second document starts here (a deck is one document); "
+          "remove the '---' or what follows the end")
+FORMULA = "; it may use y, z, t, pi, and functions such as sin, exp, min"
+DEEP = "nested deeper than 16 levels; no deck needs that"
+
+
+def cells(text):
+    return BASE_DECK.replace("[8, 9, 10]", text)
+
+
+def diffusivity(text):
+    return BASE_DECK.replace("diffusivity: 1", "diffusivity: " + text)
+
+
+def wall(text):
+    return BASE_DECK + "boundaries:\n  x_min: {kind: temperature, value: " + text + "}\n"
+
+
+def billion_laughs():
+    lines = ["a0: &a0 [" + ", ".join(["x"] * 10) + "]"]
+    lines += [f"a{i}: &a{i} [" + ", ".join([f"*a{i - 1}"] * 10) + "]" for i in range(1, 10)]
+    return "\n".join(lines) + "\n"
+
+
+# The number is that of the entry in the list of faults; then a name, the deck and what stderr must hold.
+DECKS = [
+    (1, "empty", "", EMPTY),
+    (1, "only a comment", "# nothing\n", EMPTY),
+    (2, "tab", "grid:\n\tcells: 3\n", "deck.yaml:2:1: a tab indents this line (YAML wants spaces); use spaces"),
+    (2, "unclosed bracket", "grid: [1, 2\n",
+     "deck.yaml:2:1: not YAML (end of sequence flow not found); mend it here or just above"),
+    (2, "undefined alias", "grid: *x\n",
+     "deck.yaml:1:7: not YAML (the referenced anchor is not defined); mend it here or just above"),
+    (3, "unknown key", BASE_DECK + "solver: {colour: red}\n",
+     "deck.yaml:10:10: solver.colour: unknown key; use one of kernel, reduction, depth"),
+    (3, "misspelt key", BASE_DECK + "solver: {kernal: auto}\n",
+     "deck.yaml:10:10: solver.kernal: unknown key; did you mean 'kernel'?"),
+    (4, "duplicate key", BASE_DECK + "  steps: 12\n",
+     "deck.yaml:10:3: problem.steps: stands twice (first on line 9); keep one"),
+    (4, "duplicate section", BASE_DECK + "grid: {}\n", "deck.yaml:10:1: grid: stands twice (first on line 1); keep one"),
+    (5, "merge key", BASE_DECK + "  <<: {steps: 3}\n",
+     "deck.yaml:10:3: problem.<<: merge keys are not supported; write the keys out"),
+    (5, "standard tag", cells("!!int 8"),
+     "deck.yaml:2:10: the tag !!int is not supported (types are known by key); remove it"),
+    (5, "custom tag", cells("!mine 8"),
+     "deck.yaml:2:10: the tag !mine is not supported (types are known by key); remove it"),
+    (6, "two documents", BASE_DECK + "---\nsolver: {}\n", f"deck.yaml:10:1: {SECOND}"),
+    (6, "text after the end", BASE_DECK + "...\nsolver: {}\n", f"deck.yaml:11:1: {SECOND}"),
+    (7, "comma colon", ",:", EMPTY),
+    (7, "NUL", "a: 1\n\0", "deck.yaml:2:1: control character 0x00; remove it"),
+    (7, "invalid UTF-8", b"a: \xff\n", "deck.yaml:1:4: byte 0xFF is not UTF-8; save the deck as UTF-8"),
+    (7, "terminal escape", "# \x1b[31m\n", "deck.yaml:1:3: control character 0x1B; remove it"),
+    (8, "2 MiB", "a" * (2 << 20),
+     "deck.yaml:1:1: the deck has more than 1048576 bytes; put data in an HDF5 file"),
+    (8, "1 MiB on a line", "[" + "a, " * 300000, "deck.yaml:1:16386: the line has more than 16384 bytes; break it"),
+    (8, "1 MiB of keys", "".join(f"k{i}: 1\n" for i in range(100000)),
+     "deck.yaml:25001:1: the deck has more than 50000 parts, aliases expanded; make it smaller"),
+    (8, "5000 deep, flow", "grid: " + "[" * 5000, f"deck.yaml:1:15: {DEEP}"),
+    (8, "deep, block", "".join(" " * i + "a:\n" for i in range(1000)), f"deck.yaml:17:17: {DEEP}"),
+    (8, "5000 deep, dashes", "- " * 5000, f"deck.yaml:1:33: {DEEP}"),
+    (8, "billion laughs", billion_laughs(),
+     "deck.yaml:5:20: the deck has more than 50000 parts, aliases expanded; make it smaller"),
+    (9, "leading zero", cells("010"),
+     "deck.yaml:2:10: grid.cells: '010' has a leading zero (octal for some YAML readers); write 10"),
+    (9, "hexadecimal", cells("0x10"), "deck.yaml:2:10: grid.cells: '0x10' is not decimal; write it as a decimal number"),
+    (9, "fraction", cells("1.5"), "deck.yaml:2:10: grid.cells: '1.5' is not a whole number" + CELLS),
+    (9, "negative", cells("-3"), "deck.yaml:2:10: grid.cells: -3 is out of range" + CELLS),
+    (9, "zero", cells("0"), "deck.yaml:2:10: grid.cells: 0 is out of range" + CELLS),
+    (9, "letters", cells("12abc"), "deck.yaml:2:10: grid.cells: '12abc' is not a number" + CELLS),
+    (9, "no value", cells(""), "deck.yaml:2:3: grid.cells: has no value" + CELLS),
+    (10, "nan", diffusivity(".nan"),
+     "deck.yaml:5:16: material.diffusivity: '.nan' is not a finite number" + DIFFUSIVITY),
+    (10, "inf", diffusivity("-.inf"),
+     "deck.yaml:5:16: material.diffusivity: '-.inf' is not a finite number" + DIFFUSIVITY),
+    (10, "overflow", diffusivity("1e400"),
+     "deck.yaml:5:16: material.diffusivity: '1e400' does not fit a 64-bit float" + DIFFUSIVITY),
+    (10, "Fortran exponent", diffusivity("1d-3"),
+     "deck.yaml:5:16: material.diffusivity: '1d-3' is not a number; write 1e-3"),
+    (10, "decimal comma", diffusivity("1,5"), "deck.yaml:5:16: material.diffusivity: '1,5' is not a number; write 1.5"),
+    (11, "cells beyond int64", cells("1e9"),
+     "deck.yaml:2:10: grid.cells: 1000000000 x 1000000000 x 1000000000 cells are too many to count (more than "
+     "2^63 - 1); use fewer"),
+    (14, "unstable dt", cells("1") + "  dt: 0.5\n",
+     "deck.yaml:10:7: problem.dt: 0.5 s is above the stability limit of 0.16666666666666666 s, 1/(2 alpha (1/hx^2 + "
+     "1/hy^2 + 1/hz^2)); write at most that, or auto"),
+    (14, "negative dt", BASE_DECK + "  dt: -1\n",
+     "deck.yaml:10:7: problem.dt: -1 is out of range; write a number from 1e-18 to 1e18 s, or auto"),
+    (14, "negative diffusivity", diffusivity("-1"),
+     "deck.yaml:5:16: material.diffusivity: -1 is out of range" + DIFFUSIVITY),
+    (14, "negative spacing", BASE_DECK.replace("lengths: 1", "spacing: -0.1"),
+     "deck.yaml:3:12: grid.spacing: -0.1 is out of range; write a number from 1e-12 to 1e12 m, or [x, y, z]"),
+    (15, "interval 0", BASE_DECK + "output: {every_steps: 0}\n",
+     "deck.yaml:10:23: output.every_steps: 0 is out of range; write a whole number from 1 to 1e15"),
+    (15, "negative interval", BASE_DECK + "output: {every_time: -1}\n",
+     "deck.yaml:10:22: output.every_time: -1 is out of range; write a number from 1e-18 to 1e18 s"),
+    (15, "negative steps", BASE_DECK.replace("steps: 10", "steps: -10"),
+     "deck.yaml:9:10: problem.steps: -10 is out of range; write a whole number from 0 to 1e15"),
+    (16, "unknown boundary", BASE_DECK + "boundaries: {x_min: perodic}\n",
+     "deck.yaml:10:21: boundaries.x_min.kind: unknown word 'perodic'; did you mean 'periodic'? One of temperature, "
+     "flux, convection, insulated, periodic"),
+    (16, "unknown precision", BASE_DECK + "precision: half\n",
+     "deck.yaml:10:12: precision: unknown word 'half'; write one of fp32, fp64"),
+    (17, "formula cut short", wall("2*"),
+     "deck.yaml:11:37: boundaries.x_min.value: unexpected end of expression at the end of the formula '2*'" + FORMULA),
+    (17, "unknown variable", wall("y*x"),
+     "deck.yaml:11:37: boundaries.x_min.value: unknown name 'x' at character 3 of the formula 'y*x'" + FORMULA),
+    (17, "division by zero", wall("1/0"),
+     "deck.yaml:11:37: boundaries.x_min.value: the formula '1/0' gives inf; write a number from -1e15 to 1e15 K or "
+     "W/m^2 or a formula of y, z, t"),
+    (17, "decimal comma in a formula", wall("'1,5*y'"),
+     "deck.yaml:11:37: boundaries.x_min.value: ',' outside the arguments of a function (the decimal sign is '.') at "
+     "character 2 of the formula '1,5*y'" + FORMULA),
+    (17, "long formula", wall("1+" * 2100 + "1"),
+     "deck.yaml:11:37: boundaries.x_min.value: 4201 characters are too many; write at most 4096"),
+    (17, "formula of 1 MB", wall("1+" * 500000 + "1"),
+     "deck.yaml:11:16386: the line has more than 16384 bytes; break it"),
+    (None, "steady without a unique solution", BASE_DECK.replace("steps: 10", "kind: steady"),
+     "deck.yaml:8:1: problem: a steady problem with no temperature or convection wall has no unique solution (any "
+     "constant may be added); give a wall a temperature, or set problem.mean_temperature"),
+    (None, "one periodic face", BASE_DECK + "boundaries: {x_min: periodic}\n",
+     "deck.yaml:10:21: boundaries.x_min: is periodic but x_max is not (each is the other's neighbour); make both "
+     "periodic or none"),
+]
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_deck(text):
+        (tmp_path / "deck.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
+        return tmp_path
+
+    return write_deck
+
+
+def expect_refused(folder, result, code, line):
+    assert result.err == line + "\n"
+    assert result.code == code
+    assert os.listdir(folder) == ["deck.yaml"], "a refused deck must leave no file"
+    assert result.seconds < 1
+    assert result.megabytes < 100
+
+
+@pytest.mark.parametrize("verb", ["check", "run"])
+@pytest.mark.parametrize("entry, name, deck, line", DECKS, ids=[f"{entry}-{name}" for entry, name, _, _ in DECKS])
+def test_wrong_deck_is_refused(write, verb, entry, name, deck, line):
+    folder = write(deck)
+    expect_refused(folder, isotherm(verb, "deck.yaml", cwd=folder), 65, line)
+
+
+OVERRIDES = [
+    (["problem.steps"], 2,
+     "argument 3: 'problem.steps' has no '='; write key.path=value, e.g. problem.steps=100"),
+    (["=3"], 2, "argument 3: '=3' names no key before the '='; write key.path=value, e.g. problem.steps=100"),
+    (["problem.steps=3", "solver.depth=1", "problem.steps=4"], 2,
+     "argument 5: problem.steps: stands twice (first in argument 3); keep one"),
+    (["solver.depth=1", "solver.deth=3"], 65, "argument 4: solver.deth: unknown key; did you mean 'depth'?"),
+    (["problem.steps="], 65, "argument 3: problem.steps: has no value; write a whole number from 0 to 1e15"),
+    (["grid.cells=010"], 65,
+     "argument 3: grid.cells: '010' has a leading zero (octal for some YAML readers); write 10"),
+    (["grid.cells=[1,"], 65,
+     "argument 3: grid.cells: not YAML (end of sequence flow not found); mend it here or just above"),
+    (["initial.0.value=hot"], 65,
+     "argument 3: initial.0.value: 'hot' is not a number; write a number from -1e12 to 1e12 K"),
+    (["initial.7.value=3"], 65,
+     "argument 3: initial.7.value: '7' is no entry of the list; write 0 to 0, or 1 to append"),
+]
+
+
+@pytest.mark.parametrize("overrides, code, line", OVERRIDES, ids=[" ".join(o) for o, _, _ in OVERRIDES])
+def test_wrong_override_is_refused(write, overrides, code, line):
+    folder = write(BASE_DECK)
+    expect_refused(folder, isotherm("check", "deck.yaml", *overrides, cwd=folder), code, line)
+
+
+def test_missing_deck(tmp_path):
+    result = isotherm("check", "deck.yaml", cwd=tmp_path)
+    assert result.err == ("cannot read the deck deck.yaml (No such file or directory); name a deck that exists, or "
+                          "write one with isotherm init\n")
+    assert result.code == 66
+    assert os.listdir(tmp_path) == []
+
+
+def test_deck_that_is_a_directory(tmp_path):
+    (tmp_path / "deck.yaml").mkdir()
+    result = isotherm("check", "deck.yaml", cwd=tmp_path)
+    assert result.err == ("cannot read the deck deck.yaml (it is a directory); name a deck that exists, or write one "
+                          "with isotherm init\n")
+    assert result.code == 66
+
+
+def test_unreadable_deck(write):
+    folder = write(BASE_DECK)
+    os.chmod(folder / "deck.yaml", 0)
+    result = isotherm("check", "deck.yaml", cwd=folder, user=NOBODY if os.getuid() == 0 else None)
+    assert result.err == ("cannot read the deck deck.yaml (Permission denied); name a deck that exists, or write one "
+                          "with isotherm init\n")
+    assert result.code == 66
+
+
+def test_unknown_kernel_is_named_with_the_known_ones(write):
+    folder = write(BASE_DECK + "solver: {kernel: nonsense}\n")
+    result = isotherm("check", "deck.yaml", cwd=folder)
+    assert result.code == 65
+    start = "deck.yaml:10:18: solver.kernel: unknown word 'nonsense'; use one of auto, "
+    assert result.err.startswith(start) and result.err.count("\n") == 1
+    assert {"reference", "openmp"} <= set(result.err[len(start):].strip().split(", "))
+
+
+def test_a_depth_that_no_kernel_fuses(write):
+    folder = write(BASE_DECK + "solver: {kernel: reference, depth: 64}\n")
+    result = isotherm("check", "deck.yaml", cwd=folder)
+    assert result.code == 65
+    assert result.err.startswith("deck.yaml:10:36: solver.depth: kernel reference fuses at most ")
+
+
+def test_all_problems_are_said_at_once_from_top_to_bottom(write):
+    folder = write("grid: {cells: 0}\nsolver: {depth: 99}\noutput: {every_steps: 0}\n")
+    result = isotherm("check", "deck.yaml", "precision=fp8", cwd=folder)
+    assert result.code == 65
+    assert [line[:line.index(": ", line.index(": ") + 2)] for line in result.err.splitlines()] == [
+        "deck.yaml:1:1: grid.lengths", "deck.yaml:1:1: problem.end_time", "deck.yaml:1:1: material",
+        "deck.yaml:1:1: initial", "deck.yaml:1:15: grid.cells", "deck.yaml:2:17: solver.depth",
+        "deck.yaml:3:23: output.every_steps", "argument 3: precision"]
+
+
+GOOD = {
+    "plain": BASE_DECK,
+    "byte order mark": "\ufeff" + BASE_DECK,
+    "CRLF": BASE_DECK.replace("\n", "\r\n"),
+    "anchor": cells("&n 8") + "  check_interval: *n\n",
+    "exponent count": cells("[1e1, 8.0, +8]"),
+    "no steps": BASE_DECK.replace("steps: 10", "steps: 0"),
+    "interval beyond the end": BASE_DECK + "output: {every_steps: 100}\n",
+    "unstable on purpose": BASE_DECK + "  dt: 1\n  allow_unstable: true\n",
+}
+
+
+@pytest.mark.parametrize("deck", GOOD.values(), ids=GOOD.keys())
+def test_right_deck_passes_and_check_makes_no_file(write, deck):
+    folder = write(deck)
+    result = isotherm("check", "deck.yaml", cwd=folder)
+    assert (result.code, result.err) == (0, "")
+    assert os.listdir(folder) == ["deck.yaml"]
+
+
+def test_more_cells_than_int32_are_no_problem_of_the_deck(write):
+    folder = write(cells("[1300, 1300, 1300]") + "precision: fp32\n")
+    result = isotherm("check", "deck.yaml", cwd=folder)
+    assert result.code in (0, 71), result.err  # 71: this machine is too small for them
+
+
+def test_numbers_are_read_and_printed_in_the_c_locale(write, monkeypatch):
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    folder = write(diffusivity("0.5"))
+    result = isotherm("check", "deck.yaml", cwd=folder)
+    assert result.code == 0
+    assert "diffusivity: 0.5\n" in result.out
+
+
+def test_the_commented_deck_passes_check(write):
+    folder = write(isotherm("init", cwd=".").out)
+    result = isotherm("check", "deck.yaml", cwd=folder)
+    assert (result.code, result.err) == (0, "")

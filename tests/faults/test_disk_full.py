@@ -1,0 +1,41 @@
+"""A full disk ends a run with code 74, in time, and leaves only whole files (8 MiB of tmpfs)."""
+
+import subprocess
+import time
+
+import pytest
+
+from program import DECK, isotherm, write_deck
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", disk], stderr=subprocess.PIPE, text=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip(f"no right to mount a small tmpfs: {mounted.stderr.strip()}")
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_a_full_disk_is_74_and_nothing_is_half(small_disk, tmp_path, ranks):
+    deck = write_deck(tmp_path, DECK.replace("[17, 23, 31]", "[64, 64, 80]"))  # 2.5 MiB a snapshot: three fit
+    start = time.monotonic()
+    done = isotherm(
+        "run", deck, f"output.directory={small_disk}/out", "output.every_steps=10", ranks=ranks, cwd=tmp_path,
+        timeout=60, ISOTHERM_IO_TIMEOUT="20",
+    )
+    assert done.returncode == 74, done.stdout + done.stderr
+    assert time.monotonic() - start < 40
+    message = next(line for line in done.stderr.splitlines() if "no room" in line)
+    assert f"{small_disk}/out/deck_00000030.hdf.part: no room for the file (No space left on device: " in message
+    assert "bytes wanted" in message and "free" in message
+    assert sorted(path.name for path in (small_disk / "out").glob("*.hdf*")) == [
+        "deck.hdf.series", "deck_00000000.hdf", "deck_00000010.hdf", "deck_00000020.hdf",
+    ]
+    for path in (small_disk / "out").glob("*.hdf"):
+        assert isotherm("info", path).returncode == 0

@@ -1,0 +1,102 @@
+"""The JSON Schema that editors use takes right decks and refuses wrong ones."""
+
+import json
+
+import jsonschema
+import pytest
+import yaml
+from cli import BASE_DECK, isotherm
+
+RIGHT = {
+    "plain": "",
+    "short walls": "boundaries: {x_min: insulated, y_min: periodic, y_max: periodic}\n",
+    "walls": "boundaries: {x_min: {kind: temperature, value: 300}, x_max: {kind: flux, value: y*z}, "
+             "z_min: {kind: convection, ambient: 300, coefficient: 3}}\n",
+    "sources": "sources: [{shape: box, value: 1, from: [0, 0, 0], to: [1, 1, 1]}, {shape: formula, formula: x}]\n",
+    "auto": "parallel: {process_grid: auto, overlap: auto}\n",
+    "no auto": "parallel: {process_grid: [1, 2, 1], overlap: true, ranks_per_gpu: 2}\n",
+    "verify": "verify: {solution: decaying_mode, modes: [1, 0, 2], order: [8, 16, 32]}\n",
+    "dt": "  dt: 0.1\n",
+}
+WRONG = {
+    "unknown section": "solvr: {}\n",
+    "unknown key": "solver: {kernal: auto}\n",
+    "steps and end_time": "  end_time: 1\n",
+    "steady key in a transient problem": "  tolerance: 1\n",
+    "below the range": "  dt: -1\n",
+    "fraction above 1": "  dt_fraction: 1.5\n",
+    "fraction 0": "  dt_fraction: 0\n",
+    "count that is a fraction": "  check_interval: 1.5\n",
+    "word": "precision: fp16\n",
+    "bool": "output: {history: maybe}\n",
+    "wall without a value": "boundaries: {x_min: {kind: temperature}}\n",
+    "wall word that needs a value": "boundaries: {x_min: temperature}\n",
+    "key of another wall kind": "boundaries: {x_min: {kind: flux, value: 1, coefficient: 3}}\n",
+    "shape without its keys": "sources: [{shape: sphere, value: 1}]\n",
+    "mode of a gaussian": "sources: [{shape: gaussian, value: 1, centre: [0, 0, 0], width: 1, mode: set}]\n",
+    "two of three": "parallel: {process_grid: [1, 2]}\n",
+    "snapshots off but every_steps": "output: {snapshots: false, every_steps: 3}\n",
+    "modes without a solution": "verify: {modes: [1, 1, 1]}\n",
+}
+
+
+@pytest.fixture(scope="module")
+def schema(tmp_path_factory):
+    result = isotherm("schema", cwd=tmp_path_factory.mktemp("schema"))
+    assert (result.code, result.err) == (0, "")
+    schema = json.loads(result.out)
+    jsonschema.Draft7Validator.check_schema(schema)
+    return jsonschema.Draft7Validator(schema)
+
+
+
+@pytest.mark.parametrize("more", RIGHT.values(), ids=RIGHT.keys())
+def test_right_deck(schema, more):
+    schema.validate(yaml.safe_load(BASE_DECK + more))
+
+
+@pytest.mark.parametrize("more", WRONG.values(), ids=WRONG.keys())
+def test_wrong_deck(schema, more, tmp_path):
+    assert not schema.is_valid(yaml.safe_load(BASE_DECK + more))
+    (tmp_path / "deck.yaml").write_text(BASE_DECK + more)
+    assert isotherm("check", "deck.yaml", cwd=tmp_path).code == 65, "the program and the schema must agree"
+
+
+def test_missing_required_keys(schema):
+    for section in ("grid", "problem"):
+        deck = yaml.safe_load(BASE_DECK)
+        del deck[section]
+        assert not schema.is_valid(deck), section
+    deck = yaml.safe_load(BASE_DECK)
+    del deck["grid"]["lengths"]
+    assert not schema.is_valid(deck)
+
+
+def test_the_commented_deck_is_right(schema, tmp_path):
+    schema.validate(yaml.safe_load(isotherm("init", cwd=tmp_path).out))
+
+
+def test_the_resolved_deck_is_right(schema, tmp_path):
+    (tmp_path / "deck.yaml").write_text(BASE_DECK)
+    out = isotherm("check", "deck.yaml", cwd=tmp_path).out
+    resolved = out[out.index("grid:"):out.index("\n# what a run of it is")]
+    schema.validate(yaml.safe_load(resolved))
+
+
+def test_every_key_is_described(schema):
+    def walk(node, path):
+        if isinstance(node, dict):
+            for name, key in node.get("properties", {}).items():
+                if isinstance(key, dict) and "if" not in node:
+                    yield f"{path}.{name}", key
+            for name, child in node.items():
+                if name not in ("if", "then", "else", "allOf"):
+                    yield from walk(child, f"{path}.{name}")
+        elif isinstance(node, list):
+            for child in node:
+                yield from walk(child, path)
+
+    keys = dict(walk(schema.schema, ""))
+    assert len(keys) > 70
+    for path, key in keys.items():
+        assert key.get("description"), path

@@ -1,0 +1,203 @@
+"""Snapshots as others read them: h5py sees every cell at its place, `isotherm info` tells the truth."""
+
+import json
+import shutil
+
+import h5py
+import numpy as np
+import pytest
+
+from program import DECK, isotherm, write_deck
+
+CELLS = (17, 23, 31)
+ORIGIN = (-1, 2, 0.5)
+SPACING = (0.01, 0.02, 0.03)
+CENTRE = [o + h / 2 for o, h in zip(ORIGIN, SPACING)]
+
+
+@pytest.fixture(scope="module", params=[1, 3, 4])
+def run(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(f"ranks_{request.param}")
+    done = isotherm("run", write_deck(folder), "output.directory=out", ranks=request.param, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder / "out"
+
+
+@pytest.fixture
+def snapshot(run, tmp_path):
+    """A copy that a test may spoil."""
+    return shutil.copy(run / "deck_00000040.hdf", tmp_path / "copy.hdf")
+
+
+def fingerprint(values):
+    """The definition of kernels/fingerprint.hpp, once more."""
+    bits = values.ravel().view(np.uint64 if values.dtype == np.float64 else np.uint32).astype(np.uint64)
+    with np.errstate(over="ignore"):
+        mixed = bits + np.arange(1, bits.size + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return int(np.sum(mixed ^ (mixed >> np.uint64(31)), dtype=np.uint64))
+
+
+def test_every_cell_at_its_place(run):
+    with h5py.File(run / "deck_00000000.hdf") as file:
+        values = file["VTKHDF/PointData/T"][:]
+    assert values.shape == CELLS[::-1] and values.dtype == np.float64
+    z, y, x = np.meshgrid(*(CENTRE[a] + SPACING[a] * np.arange(CELLS[a]) for a in (2, 1, 0)), indexing="ij")
+    np.testing.assert_allclose(values, 300 + 50 * x + 7 * y + 3 * z * z, rtol=1e-14)
+
+
+def test_vtk_finds_what_it_needs(run):
+    with h5py.File(run / "deck_00000020.hdf") as file:
+        vtk = file["VTKHDF"]
+        assert list(vtk.attrs["Version"]) == [1, 0] and vtk.attrs["Version"].dtype == np.int64
+        kind = vtk.attrs.get_id("Type").get_type()
+        assert not kind.is_variable_str() and kind.get_cset() == h5py.h5t.CSET_ASCII
+        assert vtk.attrs["Type"] == b"ImageData"
+        assert list(vtk.attrs["WholeExtent"]) == [0, 16, 0, 22, 0, 30]
+        np.testing.assert_allclose(vtk.attrs["Origin"], CENTRE, rtol=1e-15)
+        np.testing.assert_allclose(vtk.attrs["Spacing"], SPACING, rtol=1e-15)
+        assert list(vtk.attrs["Direction"]) == [1, 0, 0, 0, 1, 0, 0, 0, 1]
+        assert "FieldData" not in vtk
+        assert vtk["PointData/T"].chunks is None
+        assert vtk["PointData/T"].attrs["units"] == b"K"
+
+
+def test_the_file_knows_its_run(run):
+    record = json.loads((run / "run.json").read_text())
+    with h5py.File(run / "deck_00000040.hdf") as file:
+        own, values = file["isotherm"], file["VTKHDF/PointData/T"][:]
+        assert own.attrs["sweep"] == 40 and own.attrs["format_version"] == 1
+        assert own.attrs["time"] > 0
+        assert own["deck"][()].decode() == DECK
+        assert own["resolved_deck"][()].decode() == (run / "deck.resolved.yaml").read_text()
+        assert int(own.attrs["fingerprint"]) == fingerprint(values)
+        assert int(own.attrs["fingerprint_hex"], 16) == fingerprint(values)
+    assert f"{fingerprint(values):016x}" in json.dumps(record)
+
+
+def test_the_series_lists_all_in_time(run):
+    series = json.loads((run / "deck.hdf.series").read_text())
+    assert series["file-series-version"] == "1.0"
+    assert [entry["name"] for entry in series["files"]] == [f"deck_{sweep:08d}.hdf" for sweep in (0, 20, 40)]
+    for entry in series["files"]:
+        with h5py.File(run / entry["name"]) as file:
+            assert entry["time"] == file["isotherm"].attrs["time"]
+    assert not list(run.glob("*.part"))
+
+
+def test_single_precision_is_stored_as_such(tmp_path):
+    done = isotherm("run", write_deck(tmp_path), "precision=fp32", "output.directory=out", ranks=2, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    with h5py.File(tmp_path / "out" / "deck_00000040.hdf") as file:
+        values = file["VTKHDF/PointData/T"][:]
+        assert values.dtype == np.float32
+        assert int(file["isotherm"].attrs["fingerprint"]) == fingerprint(values)
+
+
+def test_info_tells_what_it_is(snapshot):
+    done = isotherm("info", snapshot)
+    assert done.returncode == 0, done.stderr
+    lines = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
+    assert lines["cells"] == "17 x 23 x 31 = 12121 (x y z)"
+    assert lines["spacing"] == "0.01 x 0.02 x 0.03 m"
+    assert lines["origin"].startswith("(-1, 2, 0.5) m")
+    assert lines["sweep"] == "40" and lines["precision"] == "fp64"
+    assert lines["fingerprint"].endswith("(recomputed from the cells in the file)")
+    assert isotherm("info", snapshot, "--deck").stdout == DECK
+
+
+def test_info_finds_one_changed_bit(snapshot):
+    with h5py.File(snapshot, "r+") as file:
+        cells = file["VTKHDF/PointData/T"]
+        plane = cells[30].view(np.uint64)
+        plane[22, 16] ^= np.uint64(1)
+        cells[30] = plane.view(np.float64)
+    done = isotherm("info", snapshot)
+    assert done.returncode == 65
+    assert "a value was changed after it was written" in done.stderr
+    assert "NOT that of the cells" in done.stdout
+
+
+def spoil_newer_format(file):
+    file["isotherm"].attrs["format_version"] = 2
+
+
+def spoil_missing(file):
+    del file["isotherm"].attrs["sweep"]
+
+
+def spoil_kind(file):
+    file["isotherm"].attrs["cells"] = "many"
+
+
+def spoil_group(file):
+    del file["isotherm"]
+
+
+def spoil_link(file):
+    del file["isotherm"]
+    file["isotherm"] = h5py.ExternalLink("/etc/passwd", "/")
+
+
+@pytest.mark.parametrize(
+    "spoil, message",
+    [
+        (spoil_newer_format, "format version 2 (this isotherm reads 1 to 1)"),
+        (spoil_missing, "no valid 'sweep'"),
+        (spoil_kind, "no valid 'cells'"),
+        (spoil_group, "no group /isotherm"),
+        (spoil_link, "no group /isotherm"),
+    ],
+)
+def test_info_refuses_other_files(snapshot, spoil, message):
+    with h5py.File(snapshot, "r+") as file:
+        spoil(file)
+    done = isotherm("info", snapshot)
+    assert (done.returncode, done.stdout) == (65, "")
+    assert message in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_info_refuses_what_is_no_file(tmp_path):
+    (tmp_path / "text.hdf").write_text("not HDF5")
+    assert isotherm("info", tmp_path / "text.hdf").returncode == 65
+    assert isotherm("info", tmp_path / "none.hdf").returncode == 66
+    assert isotherm("info", tmp_path).returncode == 66
+
+
+def with_dataset(file, dataset="VTKHDF/PointData/T"):
+    head, tail = DECK.split("initial:\n")[0], DECK.split("problem:")[1]
+    return f"{head}initial:\n  - {{shape: dataset, file: {file}, dataset: {dataset}}}\nproblem:{tail}"
+
+
+def test_a_snapshot_is_an_initial_state(run, tmp_path):
+    deck = write_deck(tmp_path, with_dataset(run / "deck_00000040.hdf"))
+    done = isotherm("run", deck, "output.directory=out", ranks=3, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    with h5py.File(run / "deck_00000040.hdf") as old, h5py.File(tmp_path / "out" / "deck_00000000.hdf") as new:
+        assert np.array_equal(old["VTKHDF/PointData/T"][:], new["VTKHDF/PointData/T"][:])
+
+
+@pytest.mark.parametrize(
+    "values, message",
+    [
+        (np.zeros((17, 23, 31)), "expected shape (nz, ny, nx) = (31, 23, 17), found (17, 23, 31) (the axes are reversed)"),
+        (np.zeros((31, 23)), "expected rank 3 (nz, ny, nx), found rank 2"),
+        (np.array(["a"], dtype="S4").repeat(12121).reshape(31, 23, 17), "found a type that is text"),
+    ],
+)
+def test_a_dataset_that_does_not_fit_is_refused(tmp_path, values, message):
+    with h5py.File(tmp_path / "data.h5", "w") as file:
+        file["T"] = values
+    deck = write_deck(tmp_path, with_dataset(tmp_path / "data.h5", "T"))
+    done = isotherm("run", deck, "output.directory=out", ranks=2, cwd=tmp_path)
+    assert done.returncode == 65
+    assert message in done.stderr
+    assert not list(tmp_path.glob("out/*.hdf"))
+
+
+def test_a_missing_data_file_is_66(tmp_path):
+    deck = write_deck(tmp_path, with_dataset(tmp_path / "none.h5", "T"))
+    done = isotherm("run", deck, "output.directory=out", ranks=2, cwd=tmp_path)
+    assert done.returncode == 66
+    assert "none.h5: cannot be read (No such file or directory)" in done.stderr

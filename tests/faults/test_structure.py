@@ -1,0 +1,147 @@
+"""The rules of src/README.md that a compiler does not hold: who may include whom, one library in one place,
+no conditional compilation but in the tables, short files."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[2]
+
+# A folder may include itself and those before it; solver and output do not know each other.
+ORDER = "core < kernels < config < grid < physics < halo < solver output < study < app"
+RANK = {folder: rank for rank, folders in enumerate(ORDER.split("<")) for folder in folders.split()}
+
+# Headers of a library, and the only places that may include them.
+LIBRARIES = {
+    r"yaml-cpp/": r"src/config/[a-z_]+\.cpp",
+    r"muParser": r"src/core/expression\.cpp",
+    r"CLI/": r"src/app/command_line\.cpp",
+    r"hdf5": r"src/output/.*|src/physics/dataset_reader\.cpp",
+    r"mpi\.h": r"src/core/mpi_native\.hpp",
+    r"core/mpi_native\.hpp": r"src/core/communicator\.cpp|src/(halo|output)/.*",
+    r"cuda|cub/|thrust/|cooperative_groups": r"kernels/cuda/.*|src/core/(device_cuda\.cpp|cuda_native\.hpp)",
+    r"core/cuda_native\.hpp": r"kernels/cuda/.*|src/core/device_cuda\.cpp",
+}
+ONE_FILE = [r"yaml-cpp/", r"muParser"]
+
+# The tables of rows, the host-device attribute, and what host rows must ask of compiler and processor.
+CONDITIONAL = (
+    r"kernels/registry\.cpp|src/core/host_device\.hpp|kernels/host/(vector|rows)\.hpp|kernels/host_info\.cpp"
+)
+MOST_LINES = 400
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b", re.MULTILINE)
+
+
+def sources(*folders):
+    """Relative path and text of every source file below these folders."""
+    for folder in folders:
+        for path in sorted((TOP / folder).rglob("*")):
+            if path.suffix in (".cpp", ".hpp", ".cu", ".cuh"):
+                yield path.relative_to(TOP).as_posix(), path.read_text(encoding="utf-8")
+
+
+def includes(text):
+    return [name for _, name in INCLUDE.findall(text)]
+
+
+def folder_of(path):
+    """`core` of src/core/box.hpp; main.cpp counts as app."""
+    parts = path.removeprefix("src/").split("/")
+    return parts[0] if len(parts) > 1 else "app"
+
+
+def wrong_direction(path, text):
+    here = folder_of(path)
+    if here not in RANK:
+        return [f"{path} lies in a folder that has no place in the order"]
+    wrong = []
+    for name in includes(text):
+        there = name.split("/")[0]
+        if there in RANK and there != here and RANK[there] >= RANK[here]:
+            wrong.append(f"{path} includes {name}")
+    return wrong
+
+
+def wrong_library(path, text):
+    return [
+        f"{path} includes {name}"
+        for name in includes(text)
+        for library, allowed in LIBRARIES.items()
+        if re.match(library, name) and not re.fullmatch(allowed, path)
+    ]
+
+
+def wrong_condition(path, text):
+    if CONDITION.search(text) and not re.fullmatch(CONDITIONAL, path):
+        return [f"{path} compiles conditionally; write an _absent twin that CMake chooses"]
+    return []
+
+
+def too_long(path, text):
+    lines = text.count("\n")
+    return [f"{path} has {lines} lines"] if lines >= MOST_LINES else []
+
+
+RULES = [wrong_direction, wrong_library, wrong_condition, too_long]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_sources_keep_the_rule(rule):
+    files = list(sources("src", "kernels"))
+    assert len(files) > 30, "the sources were not found"
+    wrong = [line for path, text in files for line in rule(path, text)]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("library", ONE_FILE)
+def test_library_is_seen_by_one_file(library):
+    users = {path for path, text in sources("src", "kernels") for name in includes(text) if re.match(library, name)}
+    assert len(users) <= 1, users
+
+
+# Each rule refuses what it is there to refuse.
+@pytest.mark.parametrize(
+    "rule, path, text",
+    [
+        (wrong_direction, "src/core/box.cpp", '#include "grid/field.hpp"\n'),
+        (wrong_direction, "kernels/host/copy.cpp", '#  include "config/config.hpp"\n'),
+        (wrong_direction, "src/solver/solver.cpp", '#include "output/snapshot.hpp"\n'),
+        (wrong_direction, "src/output/snapshot.cpp", '#include "app/run.hpp"\n'),
+        (wrong_direction, "src/extras/thing.cpp", ""),
+        (wrong_library, "src/config/deck.hpp", "#include <yaml-cpp/yaml.h>\n"),
+        (wrong_library, "src/solver/solver.cpp", "#include <mpi.h>\n"),
+        (wrong_library, "src/grid/field.cpp", '#include "core/mpi_native.hpp"\n'),
+        (wrong_library, "src/app/info.cpp", "#include <hdf5.h>\n"),
+        (wrong_library, "src/halo/exchange.cpp", "#include <cuda_runtime.h>\n"),
+        (wrong_condition, "src/halo/exchange.cpp", "  # ifdef ISOTHERM_CUDA\n"),
+        (too_long, "src/main.cpp", "\n" * MOST_LINES),
+    ],
+)
+def test_rule_refuses(rule, path, text):
+    assert rule(path, text)
+
+
+def test_rules_allow():
+    allowed = '#pragma once\n#include <vector>\n#include "core/box.hpp"\n#include "halo/transport.hpp"\n// #if\n'
+    for rule in RULES:
+        assert rule("src/solver/solver.hpp", allowed) == []
+        assert rule("src/main.cpp", '#include "app/run.hpp"\n') == []
+
+
+def test_no_file_names_this_machine():
+    """Paths of the checkout and of the developer's home folder mean nothing to anyone else."""
+    own = [f"{path}/" for path in (TOP, Path.home()) if len(path.parts) > 1]
+    found = []
+    for folder, folders, names in os.walk(TOP):
+        folders[:] = [name for name in folders if not re.match(r"\.git$|build|runs$|__pycache__", name)]
+        for name in names:
+            try:
+                text = (Path(folder) / name).read_text(encoding="utf-8")
+            except (UnicodeDecodeError, OSError):
+                continue
+            found += [f"{Path(folder) / name}: {path}" for path in own if path in text]
+    assert found == []

@@ -1,0 +1,43 @@
+"""Runs the built program (environment variable ISOTHERM) and measures what it cost."""
+
+import os
+import subprocess
+import tempfile
+from dataclasses import dataclass
+
+PROGRAM = os.environ["ISOTHERM"]
+NOBODY = 65534  # root reads every file
+
+# Ends within `problem:`, so that a test can go on there.
+BASE_DECK = """grid:
+  cells: [8, 9, 10]
+  lengths: 1
+material:
+  diffusivity: 1
+initial:
+  - {shape: constant, value: 300}
+problem:
+  steps: 10
+"""
+
+
+@dataclass
+class Result:
+    code: int
+    out: str
+    err: str
+    seconds: float  # of CPU time: other tests run beside this one
+    megabytes: float  # peak resident memory
+
+
+def isotherm(*arguments, cwd, user=None):
+    """One process of the program in the folder `cwd`, as the user of this number."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = subprocess.Popen([PROGRAM, *arguments], cwd=cwd, stdout=out, stderr=err, user=user)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        texts = []
+        for file in (out, err):
+            file.seek(0)
+            texts.append(file.read().decode(errors="replace"))
+    return Result(process.returncode, *texts, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)

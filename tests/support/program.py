@@ -1,0 +1,40 @@
+"""The built program, started as a user starts it: $ISOTHERM, under $MPIEXEC where ranks are asked for."""
+
+import os
+import subprocess
+
+DECK = """\
+grid: {cells: [17, 23, 31], lengths: [0.17, 0.46, 0.93], origin: [-1, 2, 0.5]}  # no two axes alike
+material: {diffusivity: 1.0e-5}
+boundaries:
+  x_min: {kind: temperature, value: "300 + 10*y"}
+initial:
+  - {shape: formula, formula: "300 + 50*x + 7*y + 3*z*z"}
+problem: {kind: transient, steps: 40}
+output: {every_steps: 20}
+"""
+
+
+def write_deck(folder, text=DECK, name="deck.yaml"):
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def command(*arguments, ranks=0):
+    launcher = [os.environ.get("MPIEXEC", "mpirun"), "-n", str(ranks)] if ranks else []
+    return launcher + [os.environ["ISOTHERM"], *map(str, arguments)]
+
+
+def isotherm(*arguments, ranks=0, cwd=None, timeout=120, **environment):
+    """The finished process, with text of both streams. A hang is a failure: TimeoutExpired."""
+    return subprocess.run(
+        command(*arguments, ranks=ranks),
+        cwd=cwd,
+        timeout=timeout,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )

@@ -1,0 +1,15 @@
+"""Small libraries in C, built once a module and preloaded by the tests that need a fault."""
+
+import shutil
+import subprocess
+
+import pytest
+
+
+def build_shim(source, folder):
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if not compiler:
+        pytest.skip("no C compiler for the library that makes the faults")
+    library = folder / (source.stem + ".so")
+    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
+    return library
