@@ -1,0 +1,1 @@
+"""Reads the run directories of isotherm and draws them."""

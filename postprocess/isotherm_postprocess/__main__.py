@@ -1,0 +1,5 @@
+import sys
+
+from isotherm_postprocess.cli import main
+
+sys.exit(main())

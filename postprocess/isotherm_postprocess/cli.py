@@ -1,0 +1,72 @@
+"""The command line: `python3 -m isotherm_postprocess plot slice RUN_DIRECTORY`."""
+
+import argparse
+import sys
+
+import isotherm_postprocess
+from isotherm_postprocess import figures, histories, slices
+from isotherm_postprocess.failure import Failure
+from isotherm_postprocess.run_directory import RunDirectory
+
+OUT_HELP = "png, pdf or svg by its ending (default: in the run directory)"
+
+
+def main(arguments=None):
+    options = parser().parse_args(arguments)
+    try:
+        print(options.action(options))
+    except Failure as failure:
+        print(f"isotherm_postprocess: {failure}", file=sys.stderr)
+        return failure.code
+    return 0
+
+
+def parser():
+    top = argparse.ArgumentParser(prog="isotherm_postprocess", description=isotherm_postprocess.__doc__)
+    verbs = top.add_subparsers(title="verbs", required=True, metavar="plot")
+    plot = verbs.add_parser("plot", help="draw a run directory")
+    figure = plot.add_subparsers(title="figures", required=True, metavar="slice|history")
+
+    one = figure.add_parser("slice", help="temperature in a plane of cells, at one time or several")
+    one.set_defaults(action=plot_slice)
+    one.add_argument("run", metavar="RUN_DIRECTORY")
+    one.add_argument("--axis", choices=tuple(slices.AXES), default="z", help="the plane's normal (default: z)")
+    one.add_argument("--position", default="50%", metavar="METRES|SHARE",
+                     help="where on that axis, e.g. 0.01 or 25%% (default: 50%%)")
+    when = one.add_mutually_exclusive_group()
+    when.add_argument("--time", default="last", metavar="first|last|SECONDS",
+                      help="the snapshot nearest to it (default: last)")
+    when.add_argument("--index", type=int, help="the snapshot by number from 0; -1 is the last")
+    when.add_argument("--all-times", action="store_true",
+                      help=f"up to {slices.MOST_PANELS} snapshots, evenly over the run")
+    one.add_argument("--out", metavar="FILE", help=OUT_HELP)
+
+    two = figure.add_parser("history", help="residual over sweeps")
+    two.set_defaults(action=plot_history)
+    two.add_argument("run", metavar="RUN_DIRECTORY")
+    two.add_argument("--out", metavar="FILE", help=OUT_HELP)
+    return top
+
+
+def plot_slice(options):
+    run = RunDirectory(options.run)
+    kind = "slices" if options.all_times else "slice"
+    path = options.out or run.path / f"{run.name}_{kind}_{options.axis}.png"
+    figures.check_format(path)
+    snapshots = run.snapshots()
+    if options.all_times:
+        chosen = slices.spread(snapshots)
+    elif options.index is not None:
+        chosen = [slices.choose_index(snapshots, options.index)]
+    else:
+        chosen = [slices.choose_time(snapshots, options.time)]
+    slices.draw_slices(run.name, chosen, slices.AXES.index(options.axis), options.position, path)
+    return path
+
+
+def plot_history(options):
+    run = RunDirectory(options.run)
+    path = options.out or run.path / f"{run.name}_history.png"
+    figures.check_format(path)
+    histories.draw_history(run.name, run.history(), path)
+    return path

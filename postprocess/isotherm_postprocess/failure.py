@@ -1,0 +1,12 @@
+"""What the user is told in one line; the exit codes are those of the program."""
+
+COMMAND_LINE = 2
+DATA = 65
+FILE_MISSING = 66
+CANNOT_CREATE = 73
+
+
+class Failure(Exception):
+    def __init__(self, code, message):
+        super().__init__(message)
+        self.code = code

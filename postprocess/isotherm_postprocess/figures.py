@@ -1,0 +1,42 @@
+"""What all figures share: a look, and writing whole files only."""
+
+import os
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")  # no display needed
+
+from matplotlib import pyplot  # noqa: E402  (after the choice of backend)
+
+from isotherm_postprocess.failure import CANNOT_CREATE, COMMAND_LINE, Failure  # noqa: E402
+
+FORMATS = ("png", "pdf", "svg")
+STYLE = {
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.formatter.useoffset": False,  # 300.01 K, not 0.01 above a corner's "+3e2"
+    "figure.dpi": 150,
+}
+
+
+def check_format(path):
+    """Before any work: can the file be written in the format that its name asks for?"""
+    if Path(path).suffix[1:].lower() not in FORMATS:
+        known = ", ".join(f".{name}" for name in FORMATS)
+        raise Failure(COMMAND_LINE, f"{path}: unknown picture format; end the name in one of {known}")
+
+
+def save(figure, path):
+    path = Path(path)
+    part = path.with_name(path.name + ".part")
+    try:
+        figure.savefig(part, format=path.suffix[1:].lower(), facecolor="white")
+        os.replace(part, path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise Failure(CANNOT_CREATE, f"{path} cannot be written ({error.strerror})") from error
+    finally:
+        pyplot.close(figure)

@@ -1,0 +1,114 @@
+"""What a run left behind: snapshots in the order of their sweeps, and the residual history.
+
+A snapshot is `<name>_<sweep>.hdf`, VTKHDF ImageData with the temperature in /VTKHDF/PointData/T (nz, ny, nx),
+and the time in /isotherm. Snapshots still being written end in `.part`.
+"""
+
+import csv
+import re
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from isotherm_postprocess.failure import DATA, FILE_MISSING, Failure
+
+SNAPSHOT = re.compile(r"(?P<name>.+)_(?P<sweep>\d+)\.hdf")
+TEMPERATURE = "VTKHDF/PointData/T"
+
+
+class Snapshot:
+    """One time. Holds the grid; temperatures are read from the file when asked for."""
+
+    def __init__(self, path, sweep):
+        self.path = path
+        self.sweep = sweep
+        with self._open() as file:
+            try:
+                self.shape = file[TEMPERATURE].shape  # (nz, ny, nx)
+                attributes = file["VTKHDF"].attrs
+                self.spacing = np.array(attributes["Spacing"], dtype=float)  # m: x, y, z
+                self.centre = np.array(attributes["Origin"], dtype=float)  # m, of the first cell
+                self.time = float(file["isotherm"].attrs["time"])  # s
+            except (KeyError, AttributeError, TypeError, ValueError) as error:
+                raise Failure(DATA, f"{path} is no snapshot of isotherm ({error})") from error
+        if len(self.shape) != 3 or self.spacing.shape != (3,) or self.centre.shape != (3,):
+            raise Failure(DATA, f"{path} is no snapshot of isotherm (its grid is not of three axes)")
+
+    @property
+    def cells(self):
+        """nx, ny, nz."""
+        return self.shape[::-1]
+
+    @property
+    def bounds(self):
+        """Two corners of the box in metres: half a cell around the outer cell centres."""
+        low = self.centre - 0.5 * self.spacing
+        return low, low + self.spacing * np.array(self.cells)
+
+    def plane(self, axis, index):
+        """Kelvin of the cells with this index along axis 0, 1, 2 = x, y, z; only the plane is read.
+
+        The rows of the result run along the higher of the two other axes, its columns along the lower."""
+        selection = [slice(None)] * 3
+        selection[2 - axis] = index
+        with self._open() as file:
+            return file[TEMPERATURE][tuple(selection)].astype(float)
+
+    def _open(self):
+        try:
+            return h5py.File(self.path, "r")
+        except FileNotFoundError as error:
+            raise Failure(FILE_MISSING, f"{self.path} does not exist") from error
+        except OSError as error:
+            raise Failure(DATA, f"{self.path} cannot be read as HDF5 ({one_line(error)})") from error
+
+
+class History:
+    """Columns of history.csv as arrays: sweep, time in seconds, residual in the deck's norm (kelvin)."""
+
+    def __init__(self, path):
+        try:
+            with open(path, newline="", encoding="utf-8") as file:
+                rows = list(csv.DictReader(file))
+            self.sweep = np.array([int(row["sweep"]) for row in rows])
+            self.time = np.array([float(row["time_s"]) for row in rows])
+            self.residual = np.array([float(row["residual"]) for row in rows])
+        except FileNotFoundError as error:
+            hint = "was the run made with output.history: true?"
+            raise Failure(FILE_MISSING, f"{path} does not exist; {hint}") from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise Failure(DATA, f"{path} is no residual history of isotherm ({one_line(error)})") from error
+        if not rows:
+            raise Failure(DATA, f"{path} holds no residuals (the run ended before its first check)")
+
+
+class RunDirectory:
+    def __init__(self, path):
+        self.path = Path(path)
+        if not self.path.is_dir():
+            raise Failure(FILE_MISSING, f"{self.path} is no folder; name the run directory of a finished run")
+        self._files = []  # (sweep, path)
+        names = set()
+        for entry in self.path.iterdir():
+            match = SNAPSHOT.fullmatch(entry.name)
+            if match:
+                self._files.append((int(match["sweep"]), entry))
+                names.add(match["name"])
+        if len(names) > 1:
+            raise Failure(DATA, f"{self.path} holds snapshots of several runs ({', '.join(sorted(names))})")
+        self._files.sort()
+        self.name = names.pop() if names else self.path.resolve().name
+
+    def snapshots(self):
+        if not self._files:
+            hint = "was the run made with output.snapshots: true?"
+            raise Failure(FILE_MISSING, f"{self.path} holds no snapshots; {hint}")
+        return [Snapshot(path, sweep) for sweep, path in self._files]
+
+    def history(self):
+        return History(self.path / "history.csv")
+
+
+def one_line(error):
+    return " ".join(str(error).split())

@@ -1,0 +1,309 @@
+"""isotherm_postprocess on run directories made here: the right cells, in the right place of the picture."""
+
+import os
+import subprocess
+import sys
+
+import h5py
+import matplotlib.image
+import numpy as np
+import pytest
+
+from isotherm_postprocess import slices, units
+from isotherm_postprocess.cli import main
+from isotherm_postprocess.run_directory import History, RunDirectory, Snapshot
+
+CELLS = (12, 7, 5)  # nx, ny, nz: no two alike, so that no mix-up of axes goes unseen
+SPACING = (1e-3, 2e-3, 4e-3)
+CORNER = (0.1, -0.2, 0.0)
+
+
+def coded(nx, ny, nz):
+    """Every cell tells its own indices: x + 100 y + 10000 z."""
+    z, y, x = np.meshgrid(np.arange(nz), np.arange(ny), np.arange(nx), indexing="ij")
+    return x + 100.0 * y + 10000.0 * z
+
+
+def write_snapshot(folder, sweep, time, field, name="demo"):
+    path = folder / f"{name}_{sweep:08d}.hdf"
+    nz, ny, nx = field.shape
+    with h5py.File(path, "w") as file:
+        group = file.create_group("VTKHDF")
+        group.attrs["Origin"] = [corner + h / 2 for corner, h in zip(CORNER, SPACING)]
+        group.attrs["Spacing"] = SPACING
+        group.attrs["WholeExtent"] = [0, nx - 1, 0, ny - 1, 0, nz - 1]
+        group.create_dataset("PointData/T", data=field)
+        own = file.create_group("isotherm")
+        own.attrs["time"] = time
+        own.attrs["sweep"] = sweep
+    return path
+
+
+@pytest.fixture
+def run(tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for sweep, time in ((0, 0.0), (40, 2.0), (90, 4.5), (100, 5.0)):
+        write_snapshot(folder, sweep, time, coded(*CELLS) + sweep)
+    lines = [f"{sweep},{sweep * 0.05},{10.0 ** (-sweep / 20)}" for sweep in range(10, 101, 10)]
+    (folder / "history.csv").write_text("sweep,time_s,residual\n" + "\n".join(lines) + "\n")
+    return folder
+
+
+@pytest.fixture
+def failure(capsys):
+    """Exit code and message of a command that must fail: one line, on stderr."""
+
+    def run_failing(*arguments):
+        code = main([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        assert out == "" and err.startswith("isotherm_postprocess: ") and err.count("\n") == 1
+        return code, err.removeprefix("isotherm_postprocess: ").rstrip("\n")
+
+    return run_failing
+
+
+def test_runs_as_a_module_and_prints_the_path(run):
+    command = [sys.executable, "-m", "isotherm_postprocess", "plot", "slice", run]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout, result.stderr) == (0, f"{run}/demo_slice_z.png\n", "")
+    result = subprocess.run([*command, "--index", "99"], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (2, "")
+
+
+@pytest.mark.parametrize("axis, index", [(0, 3), (1, 6), (2, 4)])
+def test_plane_has_the_cells_of_its_index(run, axis, index):
+    plane = RunDirectory(run).snapshots()[0].plane(axis, index)
+    x, y, z = np.arange(CELLS[0]), 100 * np.arange(CELLS[1]), 10000 * np.arange(CELLS[2])
+    expected = [y[None, :] + z[:, None] + 3, x[None, :] + z[:, None] + 600, x[None, :] + y[:, None] + 40000]
+    assert np.array_equal(plane, expected[axis])
+
+
+@pytest.mark.parametrize(
+    "axis, position, index",
+    [
+        ("x", "0.1", 0),  # the lower face
+        ("x", "0.10099", 0),
+        ("x", "0.1035", 3),
+        ("x", "0.112", 11),  # the upper face
+        ("y", "-0.1999", 0),
+        ("y", "-0.1899", 5),
+        ("z", "0.0001", 0),
+        ("z", "0.0199", 4),
+        ("x", "0%", 0),
+        ("y", "50%", 3),
+        ("z", "100%", 4),
+        ("z", "61%", 3),
+    ],
+)
+def test_position_picks_the_cell_that_holds_it(run, axis, position, index):
+    assert slices.plane_index(RunDirectory(run).snapshots()[0], "xyz".index(axis), position) == index
+
+
+def test_every_centre_lies_in_its_own_cell(run):
+    snapshot = RunDirectory(run).snapshots()[0]
+    for axis, cells in enumerate(CELLS):
+        for index in range(cells):
+            centre = float(snapshot.centre[axis] + index * snapshot.spacing[axis])
+            assert slices.plane_index(snapshot, axis, repr(centre)) == index
+
+
+@pytest.mark.parametrize(
+    "time, sweep", [("first", 0), ("last", 100), ("2", 40), ("3.2", 40), ("3.3", 90), ("5", 100)]
+)
+def test_time_picks_the_nearest_snapshot(run, time, sweep):
+    assert slices.choose_time(RunDirectory(run).snapshots(), time).sweep == sweep
+
+
+def test_snapshots_come_in_order_of_sweeps_beyond_eight_digits(tmp_path):
+    for sweep in (123456789, 99999999, 5):
+        write_snapshot(tmp_path, sweep, float(sweep), coded(2, 2, 2))
+    (tmp_path / "demo_00000007.hdf.part").write_bytes(b"half a file")
+    assert [snapshot.sweep for snapshot in RunDirectory(tmp_path).snapshots()] == [5, 99999999, 123456789]
+
+
+def test_spread_keeps_first_and_last():
+    assert slices.spread(list(range(5)), 9) == list(range(5))
+    chosen = slices.spread(list(range(101)), 9)
+    assert len(chosen) == 9 and chosen[0] == 0 and chosen[-1] == 100
+    assert set(np.diff(chosen)) <= {12, 13}
+
+
+def brightest(path):
+    """Where the hottest colour, pale yellow, lies: shares of a picture's width, and of its height from below."""
+    pixels = matplotlib.image.imread(path)[:, :, :3]
+    hot = np.argwhere(np.abs(pixels - np.array([0.988, 1.0, 0.645])).max(axis=2) < 0.02)
+    hot = hot[hot[:, 1] < 0.8 * pixels.shape[1]]  # not the colour bar
+    assert len(hot) > 20
+    row, column = np.median(hot, axis=0)
+    return column / pixels.shape[1], 1 - row / pixels.shape[0]
+
+
+@pytest.mark.parametrize("axis", "xyz")
+def test_picture_has_the_hot_corner_where_it_is(tmp_path, axis):
+    """Hot where x is high, y low and z high."""
+    nx, ny, nz = 24, 24, 24
+    field = np.full((nz, ny, nx), 300.0)
+    field[16:, :8, 16:] = 400.0
+    write_snapshot(tmp_path, 10, 1.0, field)
+    position = {"x": "90%", "y": "10%", "z": "90%"}[axis]
+    assert main(["plot", "slice", str(tmp_path), "--axis", axis, "--position", position]) == 0
+    across, up = brightest(tmp_path / f"demo_slice_{axis}.png")
+    right, high = {"x": (False, True), "y": (True, True), "z": (True, False)}[axis]
+    assert (across > 0.4) == right and (up > 0.5) == high, (across, up)
+
+
+def test_axes_are_physical(run):
+    """Half a cell around the outer centres, in the unit that fits, to scale."""
+    snapshots = RunDirectory(run).snapshots()
+    figure = slices.slice_figure("demo", snapshots[:1], 1, 2, [snapshots[0].plane(1, 2)])
+    panel, colours = figure.axes
+    assert panel.get_xlabel() == "x [mm]" and panel.get_ylabel() == "z [mm]"
+    assert colours.get_ylabel() == "temperature [K]"
+    assert panel.images[0].get_extent() == pytest.approx([100, 112, 0, 20])
+    assert panel.get_aspect() == 1
+    assert panel.get_title(loc="left") == "demo, plane y = -195 mm, t = 0 s"
+
+
+def test_panels_share_one_scale(run):
+    snapshots = RunDirectory(run).snapshots()
+    figure = slices.slice_figure("demo", snapshots, 2, 0, [snapshot.plane(2, 0) for snapshot in snapshots])
+    panels = [panel for panel in figure.axes if panel.images]
+    assert [panel.get_title(loc="left") for panel in panels] == ["t = 0 s", "t = 2 s", "t = 4.5 s", "t = 5 s"]
+    assert {panel.images[0].get_clim() for panel in panels} == {(0.0, 711.0)}
+
+
+@pytest.mark.parametrize("arguments", [["slice"], ["slice", "--all-times"], ["slice", "--index", "1"], ["history"]])
+@pytest.mark.parametrize("ending", ["png", "pdf", "svg"])
+def test_picture_is_written_whole(run, tmp_path, arguments, ending):
+    out = tmp_path / f"picture.{ending}"
+    assert main(["plot", arguments[0], str(run), *arguments[1:], "--out", str(out)]) == 0
+    assert [path.name for path in tmp_path.iterdir() if path != run] == [out.name]
+    if ending == "png":
+        assert matplotlib.image.imread(out).std() > 0.05
+    else:
+        assert out.read_bytes().startswith(b"%PDF" if ending == "pdf" else b"<?xml")
+
+
+@pytest.mark.parametrize(
+    "field", [np.full((3, 4, 5), 293.15), np.full((1, 1, 1), 300.0), coded(30, 1, 1), coded(1, 2, 40)]
+)
+def test_uniform_and_thin_fields_are_drawn(tmp_path, field):
+    write_snapshot(tmp_path, 0, 0.0, field)
+    for axis in "xyz":
+        assert main(["plot", "slice", str(tmp_path), "--axis", axis]) == 0
+
+
+def test_steady_run_is_titled_by_sweep(tmp_path):
+    for sweep in (0, 250):
+        write_snapshot(tmp_path, sweep, 0.0, coded(3, 3, 3))
+    snapshots = RunDirectory(tmp_path).snapshots()
+    figure = slices.slice_figure("demo", snapshots, 2, 0, [snapshot.plane(2, 0) for snapshot in snapshots])
+    assert [panel.get_title(loc="left") for panel in figure.axes if panel.images] == ["sweep 0", "sweep 250"]
+
+
+def test_history_reads_columns_by_name(tmp_path):
+    path = tmp_path / "history.csv"
+    path.write_text("wall_s,sweep,residual,time_s\n9,10,0.5,1\n9,20,0.25,2\n")
+    history = History(path)
+    assert (list(history.sweep), list(history.time), list(history.residual)) == ([10, 20], [1, 2], [0.5, 0.25])
+
+
+@pytest.mark.parametrize("text", ["0,0,0\n", "10,0,1.5\n20,0,0\n", "10,0.1,nan\n20,0.2,1\n"])
+def test_odd_histories_are_drawn(tmp_path, text):
+    (tmp_path / "history.csv").write_text("sweep,time_s,residual\n" + text)
+    assert main(["plot", "history", str(tmp_path)]) == 0
+
+
+@pytest.mark.parametrize(
+    "metres, name",
+    [(1e-9, "nm"), (5e-7, "nm"), (2e-6, "µm"), (1e-3, "mm"), (0.3, "mm"), (1.0, "m"), (900, "m"), (4e3, "km")],
+)
+def test_length_unit(metres, name):
+    assert units.length_unit(metres).name == name
+
+
+@pytest.mark.parametrize(
+    "seconds, text",
+    [
+        (0, "0 s"),
+        (2.5e-9, "2.5 ns"),
+        (3e-6, "3 µs"),
+        (0.0125, "12.5 ms"),
+        (90, "90 s"),
+        (1800, "30 min"),
+        (1e6, "11.57 d"),
+    ],
+)
+def test_format_time(seconds, text):
+    assert units.format_time(seconds) == text
+
+
+def test_missing_things_are_66(failure, tmp_path):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    nowhere = tmp_path / "nowhere"
+    assert failure("plot", "slice", nowhere) == (
+        66, f"{nowhere} is no folder; name the run directory of a finished run")
+    assert failure("plot", "slice", empty) == (
+        66, f"{empty} holds no snapshots; was the run made with output.snapshots: true?")
+    assert failure("plot", "history", empty) == (
+        66, f"{empty}/history.csv does not exist; was the run made with output.history: true?")
+
+
+def test_wrong_data_is_65(failure, tmp_path):
+    text = tmp_path / "demo_00000001.hdf"
+    text.write_text("no HDF5")
+    code, message = failure("plot", "slice", tmp_path)
+    assert code == 65 and message.startswith(f"{text} cannot be read as HDF5 (")
+
+    with h5py.File(text, "w") as file:
+        file["other"] = 1
+    code, message = failure("plot", "slice", tmp_path)
+    assert code == 65 and message.startswith(f"{text} is no snapshot of isotherm (")
+
+    write_snapshot(tmp_path, 2, 0.0, coded(2, 2, 2), name="other")
+    assert failure("plot", "slice", tmp_path) == (65, f"{tmp_path} holds snapshots of several runs (demo, other)")
+
+    history = tmp_path / "history.csv"
+    history.write_text("sweep,time_s,residual\n")
+    text.unlink()
+    assert failure("plot", "history", tmp_path) == (
+        65, f"{history} holds no residuals (the run ended before its first check)")
+    history.write_text("sweep,time_s,residual\n1,0,x\n")
+    assert failure("plot", "history", tmp_path)[0] == 65
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--position", "0.2"], "--position 0.2 lies outside the grid; along z it runs from 0 m to 0.02 m"),
+        (["--position", "101%"], "--position 101% lies outside the grid; along z it runs from 0 m to 0.02 m"),
+        (["--position", "nan"], "--position nan lies outside the grid; along z it runs from 0 m to 0.02 m"),
+        (["--position", "middle"], "--position middle is no number; give metres, or a share such as 50%"),
+        (["--time", "7"], "--time 7 lies outside the run; it holds 0 s to 5 s"),
+        (["--time", "now"], "--time now is no time; give first, last or seconds"),
+        (["--index", "4"], "--index 4: the run has 4 snapshots, numbered from 0"),
+        (["--out", "picture.bmp"], "picture.bmp: unknown picture format; end the name in one of .png, .pdf, .svg"),
+    ],
+)
+def test_wrong_arguments_are_2(failure, run, arguments, message):
+    before = sorted(os.listdir(run))
+    assert failure("plot", "slice", run, *arguments) == (2, message)
+    assert sorted(os.listdir(run)) == before
+
+
+def test_unwritable_picture_is_73(failure, run, tmp_path):
+    out = tmp_path / "missing" / "picture.png"
+    assert failure("plot", "slice", run, "--out", out) == (73, f"{out} cannot be written (No such file or directory)")
+
+
+def test_only_the_plane_is_read(tmp_path):
+    """A terabyte of unwritten (sparse) chunks is no obstacle to drawing one plane of it."""
+    path = tmp_path / "demo_00000000.hdf"
+    with h5py.File(path, "w") as file:
+        group = file.create_group("VTKHDF")
+        group.attrs["Origin"], group.attrs["Spacing"] = [0.5, 0.5, 0.5], [1.0, 1.0, 1.0]
+        group.create_dataset("PointData/T", (1 << 25, 64, 64), "f8", chunks=(1, 64, 64), fillvalue=300.0)
+        file.create_group("isotherm").attrs["time"] = 0.0
+    assert Snapshot(path, 0).plane(2, 1 << 24).shape == (64, 64)
