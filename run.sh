@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds isotherm, runs a deck and draws a picture of the result.
+#   ./run.sh [deck] [arguments]      no deck: inputs/quickstart.yaml
+# Arguments are those of `isotherm run`, e.g. ./run.sh inputs/quickstart.yaml precision=fp32
+# Exit code: the program's. One process with all cores; for more see README.md. More settings: cmake/setup.sh.
+set -euo pipefail
+program=run.sh
+top=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+source "$top/cmake/setup.sh"
+
+# A deck that the user names belongs to the folder the user is in, and so does its run directory. The quickstart
+# is ours: its run lies in the checkout and replaces the last one.
+choose_deck() {
+  case ${1:-} in
+    "" | -* | *=*)
+      cd "$top"
+      deck=inputs/quickstart.yaml
+      arguments=(output.overwrite=true "$@")
+      ;;
+    *)
+      deck=$1
+      if [[ ! -e $deck && -e $top/$deck ]]; then
+        deck=$top/$deck
+      fi
+      arguments=("${@:2}")
+      ;;
+  esac
+  [[ -f $deck ]] || fail 66 "deck $deck is no file; name one, such as those in $top/inputs"
+}
+
+# stdout holds the report; the progress line goes to stderr, past tee.
+run_deck() {
+  local code=0
+  "$top/build/$preset/isotherm" run "$deck" "${arguments[@]}" | tee "$log" || code=${PIPESTATUS[0]}
+  ((code == 0)) || fail "$code" "running $deck failed with exit code $code of isotherm; its report is $log"
+  # The banner's line "  deck   inputs/quickstart.yaml -> runs/quickstart".
+  directory=$(sed -n 's/^  deck  .* -> //p' "$log" | head -n 1)
+  [[ -d $directory ]] || fail 70 "finding the run directory failed; the run ended well, and its report is $log"
+  directory=$(readlink -f "$directory")
+}
+
+draw_picture() {
+  snapshots=("$directory"/*_*.hdf)
+  series=("$directory"/*.hdf.series)
+  [[ -e ${snapshots[0]} ]] || return 0  # output.snapshots: false
+  picture=$directory/picture.png
+  step "drawing the picture" "$top/build/$preset/log/picture.log" env PYTHONPATH="$top/postprocess" \
+    PYTHONDONTWRITEBYTECODE=1 "$python" -m isotherm_postprocess plot slice "$directory" --all-times --out "$picture"
+}
+
+say_where() {
+  echo
+  echo "everything is in  $directory"
+  if [[ -e ${picture:-} ]]; then
+    echo "picture           $picture"
+    echo "snapshots         ${#snapshots[@]}; open ${series[0]} in ParaView"
+  fi
+  echo "record            $directory/run.json"
+}
+
+for argument in "$@"; do
+  if [[ $argument == --help || $argument == -h ]]; then
+    sed -n '2,5s/^# //p' "${BASH_SOURCE[0]}"
+    exit 0
+  fi
+done
+choose_deck "$@"
+install_packages "${build_packages[@]}" "${plot_packages[@]}"
+preset=$(choose_preset)
+log=$top/build/$preset/log/run.log
+build_isotherm "$preset" isotherm
+run_deck
+draw_picture
+say_where
