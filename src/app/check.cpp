@@ -43,8 +43,13 @@ std::string decomposition_text(const Config& config, const Decomposition& d) {
   return text;
 }
 
-std::string placement_text(const Placement& placement) {
-  std::string text = "placement\n";
+// With --ranks the ranks that would be placed do not exist yet.
+std::string placement_text(const Placement& placement, int ranks) {
+  std::string text =
+      static_cast<int>(placement.ranks.size()) == ranks
+          ? "placement\n"
+          : fmt::format("placement       of the {} launched here; {} are placed when they start\n",
+                        placement.ranks.size(), ranks);
   for (std::size_t rank = 0; rank < std::min<std::size_t>(placement.ranks.size(), ranks_shown); ++rank) {
     const RankPlace& p = placement.ranks[rank];
     text += fmt::format(
@@ -87,8 +92,8 @@ int check(const CommandLine& command, const Communicator& world) {
   const MemoryPlan& memory = session.memory;
   if (world.is_root()) {
     std::string text = "# the resolved deck\n" + to_yaml(config) + "\n# what a run of it is\n";
-    text += decomposition_text(config, decomposition) + placement_text(placement) + time_text(config) +
-            files_text(config);
+    text += decomposition_text(config, decomposition) + placement_text(placement, decomposition.ranks()) +
+            time_text(config) + files_text(config);
     text += fmt::format("memory          {} a rank of host memory, {} free on this host\n",
                         human_bytes(memory.host(placement.backend)),
                         human_bytes(make_host_device()->memory().free_bytes));
