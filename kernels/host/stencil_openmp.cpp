@@ -38,34 +38,30 @@ struct Run {
   T x_lo, x_hi;  // the cells before and behind the run
 };
 
-template <Source source, class V, class T>
-ISOTHERM_INLINE V update(const Coefficients<V>& c, const Run<T>& r, Index x, V x_lo, V centre, V x_hi,
-                         V (*load)(const T*)) {
-  const T* p = r.in + x;
-  const V s = source == Source::field ? load(r.source + x) : V{};
-  return stencil_update(c, centre, x_lo, x_hi, load(p - r.pitch_y), load(p + r.pitch_y), load(p - r.pitch_z),
-                        load(p + r.pitch_z), s);
-}
-
-template <class T>
-ISOTHERM_INLINE T load_one(const T* p) {
-  return *p;
-}
-
-// Cells [from, to) of a run in whole vectors; returns where they end.
+// Cells [from, to) of a run in whole vectors; returns where they end. A function of its own, and its operands
+// in locals: inlined into the walk, the compiler runs out of registers and reloads pointers and coefficients
+// for every vector.
 template <class Isa, Source source, Store store, class T>
-ISOTHERM_INLINE Index sweep_vectors(const Coefficients<Vector<Isa, T>>& c, const Run<T>& r, Index from,
-                                    Index to) {
+[[gnu::noinline]] Index sweep_vectors(const Coefficients<Vector<Isa, T>>& coefficients, const Run<T>& r,
+                                      Index from, Index to) {
   using V = Vector<Isa, T>;
+  if (from + V::lanes > to) return from;
+  const Coefficients<V> c = coefficients;
+  const T* const in = r.in;
+  const T *const y_lo = in - r.pitch_y, *const y_hi = in + r.pitch_y;
+  const T *const z_lo = in - r.pitch_z, *const z_hi = in + r.pitch_z;
+  const T *const s = r.source, *const prefetch = r.prefetch;
+  T* const out = r.out;
+  const Index last = r.cells - V::lanes;
+  V before = from == 0 ? V::broadcast(r.x_lo) : V::load(in + from - V::lanes), centre = V::load(in + from);
   Index x = from;
-  if (x + V::lanes > to) return x;
-  V before = x == 0 ? V::broadcast(r.x_lo) : V::load(r.in + x - V::lanes), centre = V::load(r.in + x);
   for (; x + V::lanes <= to; x += V::lanes) {
-    __builtin_prefetch(r.prefetch + x);
-    const V after = x + V::lanes == r.cells ? V::broadcast(r.x_hi) : V::load(r.in + x + V::lanes);
-    const V value = update<source, V, T>(c, r, x, V::one_before(before, centre), centre,
-                                         V::one_after(centre, after), V::load);
-    store == Store::streaming ? V::store_streaming(r.out + x, value) : V::store(r.out + x, value);
+    __builtin_prefetch(prefetch + x);
+    const V after = x == last ? V::broadcast(r.x_hi) : V::load(in + x + V::lanes);
+    const V value = stencil_update(c, centre, V::one_before(before, centre), V::one_after(centre, after),
+                                   V::load(y_lo + x), V::load(y_hi + x), V::load(z_lo + x), V::load(z_hi + x),
+                                   source == Source::field ? V::load(s + x) : V{});
+    store == Store::streaming ? V::store_streaming(out + x, value) : V::store(out + x, value);
     before = centre;
     centre = after;
   }
@@ -78,8 +74,9 @@ ISOTHERM_INLINE void sweep_cached(const Coefficients<T>& c, const Coefficients<V
                                   const Run<T>& r, Index from, Index to) {
   for (Index x = sweep_vectors<Isa, source, Store::cached>(cv, r, from, to); x < to; ++x) {
     const T* p = r.in + x;
-    r.out[x] = update<source, T, T>(c, r, x, x == 0 ? r.x_lo : p[-1], p[0], x + 1 == r.cells ? r.x_hi : p[1],
-                                    load_one<T>);
+    r.out[x] = stencil_update(c, p[0], x == 0 ? r.x_lo : p[-1], x + 1 == r.cells ? r.x_hi : p[1],
+                              p[-r.pitch_y], p[r.pitch_y], p[-r.pitch_z], p[r.pitch_z],
+                              source == Source::field ? r.source[x] : T(0));
   }
 }
 
