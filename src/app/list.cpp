@@ -10,10 +10,6 @@
 namespace isotherm {
 namespace {
 
-const char* word(Backend backend) {
-  return backend == Backend::cuda ? "cuda" : "host";
-}
-
 // The tables of both precisions hold the same rows.
 template <class Row>
 const char* availability(const Row& row) {
@@ -50,7 +46,7 @@ std::string device_text() {
   TextTable table{"llll", {{"device", "name", "memory", "remark"}}};
   const auto host = make_host_device();
   const DeviceInfo processor = host->info();
-  table.rows.push_back({"host", processor.name, human_bytes(static_cast<double>(host->memory().total_bytes)),
+  table.rows.push_back({"cpu", processor.name, human_bytes(static_cast<double>(host->memory().total_bytes)),
                         processor.detail});
   const CudaDevices cuda = find_cuda_devices();
   for (const DeviceInfo& gpu : cuda.devices) {

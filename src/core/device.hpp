@@ -11,6 +11,11 @@
 namespace isotherm {
 
 enum class Backend { host, cuda };
+
+// The deck's word for it (parallel.device), and everyone else's.
+constexpr const char* word(Backend backend) {
+  return backend == Backend::host ? "cpu" : "cuda";
+}
 enum class Priority { normal, high };
 enum class Memory {
   device,   // where kernels of this device read and write

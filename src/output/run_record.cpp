@@ -48,9 +48,6 @@ const char* word(Convergence c) {
 const char* word(Verdict v) {
   return v == Verdict::passed ? "passed" : v == Verdict::failed ? "failed" : "reported";
 }
-const char* word(Backend b) {
-  return b == Backend::cuda ? "cuda" : "host";
-}
 
 Json to_json_object(const RankRow& row) {
   return {{"rank", row.rank},

@@ -9,10 +9,6 @@
 namespace isotherm {
 namespace {
 
-const char* word(Backend backend) {
-  return backend == Backend::host ? "cpu" : "cuda";
-}
-
 // What `auto` takes: the fastest row that this version knows of, a backend.
 std::string_view preferred_stencil(Backend backend) {
   return backend == Backend::host ? "openmp" : "naive";
