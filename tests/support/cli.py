@@ -37,7 +37,9 @@ def program_for_anyone():
     """A copy of the program that every user can reach: the checkout may lie in root's home."""
     folder = tempfile.TemporaryDirectory()
     os.chmod(folder.name, 0o755)
-    return shutil.copy(PROGRAM, folder.name), folder  # which lives as long as this
+    copy = shutil.copy(PROGRAM, folder.name)
+    os.chmod(copy, 0o755)
+    return copy, folder  # which lives as long as this
 
 
 def isotherm(*arguments, cwd, user=None):
