@@ -186,6 +186,7 @@ void check_output(const Config& config, Problems& problems) {
 
 using Rows = std::vector<KnownRows::Row>;
 
+// Views into `rows`, which must outlive them.
 std::vector<std::string_view> names_where(const Rows& rows, auto&& condition) {
   std::vector<std::string_view> names;
   for (const KnownRows::Row& row : rows)
@@ -193,6 +194,7 @@ std::vector<std::string_view> names_where(const Rows& rows, auto&& condition) {
       names.push_back(row.name);
   return names;
 }
+std::vector<std::string_view> names_where(Rows&& rows, auto&& condition) = delete;
 
 // `chosen`: the deck's word for the key, which must be auto or a row that this build has.
 bool check_row_name(const std::string& key, const std::string& chosen, const Rows& rows, Problems& problems) {
@@ -238,7 +240,8 @@ void check_solver(const Config& config, const KnownRows& rows, Problems& problem
   const Rows kernels = candidates(rows.kernels, solver.kernel, device);
   const Rows reductions = candidates(rows.reductions, solver.reduction, device);
   const auto refuse_device = [&](const char* key, const std::string& word, const Rows& table) {
-    const auto names = names_where(candidates(table, "auto", device), [](const auto&) { return true; });
+    const Rows usable = candidates(table, "auto", device);  // the names are views into it
+    const auto names = names_where(usable, [](const auto&) { return true; });
     problems.add(key, fmt::format("'{}' does not run on parallel.device {}; use auto{}{}", word, device_word,
                                   names.empty() ? "" : " or one of ", join(names)));
   };
@@ -264,7 +267,8 @@ void check_solver(const Config& config, const KnownRows& rows, Problems& problem
   if (std::any_of(kernels.begin(), kernels.end(), fuses)) return;
   int deepest = 1;
   for (const KnownRows::Row& row : kernels) deepest = std::max(deepest, row.max_depth);
-  const auto able = names_where(candidates(rows.kernels, "auto", device), fuses);
+  const Rows usable = candidates(rows.kernels, "auto", device);
+  const auto able = names_where(usable, fuses);
   problems.add(
       "solver.depth",
       fmt::format("kernel {} fuses at most {} {}; {}", solver.kernel, deepest,
