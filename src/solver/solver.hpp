@@ -18,8 +18,8 @@
 
 namespace isotherm {
 
-// Seconds of this rank's host thread. Under CUDA `sweep` is what is left of the loop: the wait for the
-// device.
+// Seconds of this rank's host thread. `sweep` holds the wait for the device, and the values of walls that
+// vary in time; `halo` the exchange and the ghosts of walls.
 struct SolverTimes {
   double sweep = 0, halo = 0, reduction = 0;
 };

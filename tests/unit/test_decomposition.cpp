@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "support/error_text.hpp"
 
 namespace isotherm {
 namespace {
@@ -62,17 +63,6 @@ Index counted_surface(const Decomposition& d) {
     }
   });
   return faces;
-}
-
-template <class Work>
-std::string deck_error(Work work) {
-  try {
-    work();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), ExitCode::deck);
-    return e.what();
-  }
-  return "no error";
 }
 
 TEST(Decomposition, EveryCellBelongsToExactlyOneRank) {

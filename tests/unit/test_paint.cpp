@@ -5,11 +5,11 @@
 #include <omp.h>
 
 #include <cmath>
-#include <functional>
 
 #include "core/error.hpp"
 #include "physics/cells.hpp"
 #include "physics/exact.hpp"
+#include "support/error_text.hpp"
 
 namespace isotherm {
 namespace {
@@ -69,16 +69,6 @@ void expect_cells(const Config& config, const std::vector<double>& cells,
     for (Index y = 0; y < n.y; ++y)
       for (Index x = 0; x < n.x; ++x, ++i)
         ASSERT_EQ(cells[i], expected(centre({x, y, z}))) << x << " " << y << " " << z;
-}
-
-std::string error_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), ExitCode::deck);
-    return e.what();
-  }
-  return "no error";
 }
 
 TEST(Paint, CellsStartAtZeroAndEntriesGoInOrder) {
@@ -187,13 +177,13 @@ TEST(Paint, ANonFiniteFormulaIsNamedWithEntryCellAndPlace) {
   for (const int count : {1, 2, 5}) {
     omp_set_num_threads(count);
     EXPECT_EQ(
-        error_of([&] { painted(config, entries); }),
+        deck_error([&] { painted(config, entries); }),
         "deck.yaml:7:3: initial.1.formula: " + text +
             " is not finite at cell (3, 2, 11) (it is inf at x = 1.35 m, y = 2.25 m, z = 4.15 m, t = 0 s); "
             "give a value that every cell can hold");
   }
   omp_set_num_threads(threads);
-  EXPECT_NE(error_of([&] { painted(config, {formula("sqrt(-x)")}); }).find("(0, 0, 0) (it is"),
+  EXPECT_NE(deck_error([&] { painted(config, {formula("sqrt(-x)")}); }).find("(0, 0, 0) (it is"),
             std::string::npos);
 }
 
@@ -201,7 +191,7 @@ TEST(Paint, AValueBeyondThePrecisionIsRefused) {
   const Config config = grid({2, 2, 2});
   const std::vector<Paint> entries{shape(Shape::constant, 1e39)};
   EXPECT_NO_THROW(painted<double>(config, entries, {{0, 0, 0}, {2, 2, 2}}));
-  EXPECT_NE(error_of([&] {
+  EXPECT_NE(deck_error([&] {
               painted<float>(config, entries, {{0, 0, 0}, {2, 2, 2}});
             }).find("too large for the"),
             std::string::npos);
@@ -239,7 +229,7 @@ TEST(Paint, ExactPaintsTheStartAndTheSourceItNeeds) {
   EXPECT_GT(exact->source(1.3, 2.25, 3.2), 1000);
   config.verify.solution = ExactSolution::none;
   EXPECT_TRUE(all_sources(config).empty());
-  EXPECT_NE(error_of([&] { painted(config, {shape(Shape::exact, 0)}); }).find("verify.solution is none"),
+  EXPECT_NE(deck_error([&] { painted(config, {shape(Shape::exact, 0)}); }).find("verify.solution is none"),
             std::string::npos);
 }
 
