@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <map>
 
 #include "core/build_info.hpp"
@@ -24,6 +25,18 @@ std::string version_text() {
                      b.build_type, b.compiler, b.cuda, b.hdf5);
 }
 
+// CLI11's own check, in words that do not change with its version.
+CLI::Validator number_from(int least, int most) {
+  return {[=](const std::string& text) {
+            int value = 0;
+            const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+            const bool good =
+                problem == std::errc() && end == text.data() + text.size() && least <= value && value <= most;
+            return good ? std::string() : fmt::format("'{}' is no number from {} to {}", text, least, most);
+          },
+          fmt::format("INT in [{} - {}]", least, most)};
+}
+
 CLI::App* add_deck_verb(CLI::App& app, const char* name, const char* description, CommandLine& command) {
   CLI::App* verb = app.add_subcommand(name, description);
   verb->add_option("deck", command.file, "the deck, a YAML file")->required();
@@ -42,7 +55,7 @@ void declare(CLI::App& app, CommandLine& command, std::string& progress) {
   CLI::App* check =
       add_deck_verb(app, "check", "validate a deck and say what a run of it would need", command);
   check->add_option("--ranks", command.ranks, "plan for so many ranks (default: those launched)")
-      ->check(CLI::Range(1, 1 << 24));
+      ->check(number_from(1, 1 << 24));
 
   app.add_subcommand("list", "kernels, reductions, transports and devices of this build and machine");
   app.add_subcommand("init", "print a commented deck with every key");

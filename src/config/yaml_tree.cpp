@@ -182,6 +182,12 @@ std::optional<Place> find_indenting_tab(const std::string& text, int line) {
   return Place{.line = line, .column = static_cast<int>(first - start) + 1};
 }
 
+// yaml-cpp's words; from 0.8 on it adds the name of an anchor, which stands at that place anyhow.
+std::string_view reason(const YAML::Exception& error) {
+  constexpr std::string_view unknown_anchor = "the referenced anchor is not defined";
+  return error.msg.starts_with(unknown_anchor) ? unknown_anchor : std::string_view(error.msg);
+}
+
 }  // namespace
 
 YamlNode parse_yaml(const std::string& text) {
@@ -206,7 +212,7 @@ YamlNode parse_yaml(const std::string& text) {
     if (const auto tab = find_indenting_tab(text, place_of(error.mark).line))
       throw YamlError{*tab, "a tab indents this line (YAML wants spaces); use spaces"};
     throw YamlError{place_of(error.mark),
-                    fmt::format("not YAML ({}); mend it here or just above", error.msg)};
+                    fmt::format("not YAML ({}); mend it here or just above", reason(error))};
   }
 }
 

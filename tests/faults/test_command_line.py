@@ -27,9 +27,9 @@ WRONG = [
     (["run", "deck.yaml", "--progress"], 2, "isotherm: --progress: 1 required TEXT missing" + HELP),
     (["run", "deck.yaml", "--progress=fast"], 2,
      "isotherm: unknown --progress 'fast' (it is no style of progress); use auto, bar, lines or off"),
-    (["check", "deck.yaml", "--ranks", "0"], 2, "isotherm: --ranks: Value 0 not in range 1 to 16777216" + HELP),
-    (["check", "deck.yaml", "--ranks", "-3"], 2, "isotherm: --ranks: Value -3 not in range 1 to 16777216" + HELP),
-    (["check", "deck.yaml", "--ranks", "two"], 2, "isotherm: --ranks: Value two not in range 1 to 16777216" + HELP),
+    (["check", "deck.yaml", "--ranks", "0"], 2, "isotherm: --ranks: '0' is no number from 1 to 16777216" + HELP),
+    (["check", "deck.yaml", "--ranks", "-3"], 2, "isotherm: --ranks: '-3' is no number from 1 to 16777216" + HELP),
+    (["check", "deck.yaml", "--ranks", "two"], 2, "isotherm: --ranks: 'two' is no number from 1 to 16777216" + HELP),
 ]
 
 NO_EQUALS = "' has no '='; write key.path=value, e.g. problem.steps=100"
