@@ -19,6 +19,14 @@ InstructionSet best() {
   return InstructionSet::baseline;
 }
 
+// Of core 0, by sysfs; 0 where the system does not say.
+std::size_t cache_bytes(const std::string& index) {
+  std::ifstream file("/sys/devices/system/cpu/cpu0/cache/" + index + "/size");
+  std::size_t kilobytes = 0;
+  char unit = 0;
+  return file >> kilobytes >> unit && unit == 'K' ? kilobytes << 10 : 0;
+}
+
 }  // namespace
 
 std::string_view name(InstructionSet set) {
@@ -81,12 +89,15 @@ std::string_view host_instruction_set() {
 std::size_t last_level_cache_bytes() {
   static const std::size_t bytes = [] {
     for (const char* level : {"index3", "index2"}) {
-      std::ifstream file(std::string("/sys/devices/system/cpu/cpu0/cache/") + level + "/size");
-      std::size_t kilobytes = 0;
-      if (char unit = 0; file >> kilobytes >> unit && unit == 'K') return kilobytes << 10;
+      if (const std::size_t found = cache_bytes(level)) return found;
     }
     return std::size_t{32} << 20;
   }();
+  return bytes;
+}
+
+std::size_t second_level_cache_bytes() {
+  static const std::size_t bytes = std::max(cache_bytes("index2"), std::size_t{512} << 10);
   return bytes;
 }
 

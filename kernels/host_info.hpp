@@ -26,5 +26,7 @@ std::string_view host_instruction_set();
 // The last-level cache that one core sees. From sysfs: sysconf() was seen to answer with the sum over a whole
 // socket, 402 MB where a core had 32. 32 MiB where the system does not say.
 std::size_t last_level_cache_bytes();
+// The second-level cache of one core, 512 KiB at least and where the system does not say.
+std::size_t second_level_cache_bytes();
 
 }  // namespace isotherm

@@ -6,6 +6,7 @@
 
 #include "core/device.hpp"
 #include "core/field_view.hpp"
+#include "kernels/kernel_resources.hpp"
 
 namespace isotherm {
 
@@ -31,9 +32,10 @@ template <class T>
 struct ReductionKernel {
   std::string_view name;
   Backend backend;
-  void (*launch)(const ReductionArgs<T>& args, Stream stream);  // null: not in this build
-  std::size_t (*scratch_bytes)(Box region);
   std::string_view remark;
+  void (*launch)(const ReductionArgs<T>& args, Stream stream) = nullptr;  // null: not in this build
+  std::size_t (*scratch_bytes)(Box region) = nullptr;
+  KernelResources (*resources)() = nullptr;  // of the pass over the cells; null on the host
 };
 
 template <class T>

@@ -18,14 +18,32 @@
 namespace isotherm {
 namespace {
 
-// The functions of a host row for the instruction set of this processor.
+// A host row, with its functions for the instruction set of this processor.
 template <template <class Isa, class T> class Row, class T>
-auto host_launch() {
-  return host::for_this_cpu([](auto isa) { return &Row<decltype(isa), T>::launch; });
+StencilKernel<T> host_stencil(std::string_view name, std::string_view remark) {
+  return host::for_this_cpu([&](auto isa) {
+    using Here = Row<decltype(isa), T>;
+    StencilKernel<T> row{name, Backend::host, remark};
+    row.launch = &Here::launch;
+    row.own_walls = Here::own_walls;
+    row.norm_scratch_bytes = &Here::norm_scratch_bytes;
+    return row;
+  });
 }
 template <template <class Isa, class T> class Row, class T>
-auto host_scratch() {
-  return host::for_this_cpu([](auto isa) { return &Row<decltype(isa), T>::scratch_bytes; });
+ReductionKernel<T> host_reduction(std::string_view name, std::string_view remark) {
+  return host::for_this_cpu([&](auto isa) {
+    using Here = Row<decltype(isa), T>;
+    return ReductionKernel<T>{name, Backend::host, remark, &Here::launch, &Here::scratch_bytes};
+  });
+}
+
+// A CUDA row, completed by its own file where that was compiled.
+template <class Row>
+Row cuda_row(std::string_view name, std::string_view remark, void (*complete)(Row&)) {
+  Row row{name, Backend::cuda, remark};
+  if (complete) complete(row);
+  return row;
 }
 
 [[noreturn, maybe_unused]] void no_cuda() {
@@ -37,32 +55,26 @@ auto host_scratch() {
 
 template <class T>
 std::span<const StencilKernel<T>> stencil_kernels() {
-  using host::StencilOpenmp, host::StencilReference;
-  static const StencilKernel<T> table[] = {
-      {"reference", Backend::host, 1, host_launch<StencilReference, T>(), "plain loops, one thread"},
-      {"openmp",
-       Backend::host,
-       1,
-       host_launch<StencilOpenmp, T>(),
-       "threads, vectors, blocks in cache, streaming stores",
-       {true, false, false}},
-      {"naive", Backend::cuda, 1, CUDA_ROW(cuda::launch_naive<T>), "one thread a cell, caches do the rest"},
+  using Row = StencilKernel<T>;
+  static const Row table[] = {
+      host_stencil<host::StencilReference, T>("reference", "plain loops, one thread"),
+      host_stencil<host::StencilOpenmp, T>("openmp", "threads, vectors, blocks in cache, streaming stores"),
+      cuda_row<Row>("naive", "one thread a cell, caches do the rest", CUDA_ROW(cuda::stencil_naive<T>)),
   };
   return table;
 }
 
 template <class T>
 std::span<const ReductionKernel<T>> reduction_kernels() {
-  using host::ReductionOpenmp, host::ReductionReference;
-  static const ReductionKernel<T> table[] = {
-      {"reference", Backend::host, host_launch<ReductionReference, T>(),
-       host_scratch<ReductionReference, T>(), "one serial loop"},
-      {"openmp", Backend::host, host_launch<ReductionOpenmp, T>(), host_scratch<ReductionOpenmp, T>(),
-       "fixed chunks of rows, then their sums in order: the same bits for any number of threads"},
-      {"warp_shuffle", Backend::cuda, CUDA_ROW(cuda::launch_warp_shuffle<T>),
-       CUDA_ROW(cuda::warp_shuffle_scratch_bytes), "shuffles in the warp, one partial a block"},
-      {"cub", Backend::cuda, CUDA_ROW(cuda::launch_cub<T>), CUDA_ROW(cuda::cub_scratch_bytes),
-       "NVIDIA's library"},
+  using Row = ReductionKernel<T>;
+  static const Row table[] = {
+      host_reduction<host::ReductionReference, T>("reference", "one serial loop"),
+      host_reduction<host::ReductionOpenmp, T>(
+          "openmp",
+          "fixed chunks of rows, then their sums in order: the same bits for any number of threads"),
+      cuda_row<Row>("warp_shuffle", "shuffles in the warp, one partial a block",
+                    CUDA_ROW(cuda::reduction_warp_shuffle<T>)),
+      cuda_row<Row>("cub", "NVIDIA's library", CUDA_ROW(cuda::reduction_cub<T>)),
   };
   return table;
 }

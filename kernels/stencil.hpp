@@ -3,13 +3,18 @@
 
 #include <array>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "core/device.hpp"
 #include "core/field_view.hpp"
+#include "kernels/kernel_resources.hpp"
+#include "kernels/reduction.hpp"
 #include "kernels/stencil_update.hpp"
 
 namespace isotherm {
+
+inline constexpr std::array<std::string_view, 1> one_policy = {"-"};
 
 // One wall of this rank's block, or no wall (`is_wall` false: the ghosts come from a neighbour).
 // b: kelvin. Where `b_field` is null, b is the same over the face; else b of the cell with tangential indices
@@ -31,6 +36,21 @@ struct Walls {
   Wall<T> faces[face_count];  // by Face
 };
 
+// A norm of the update out - in over the region, which a row that `fuses_norm` returns from the sweep itself:
+// no second pass over the fields. Differences and sums in fp64, as in a reduction row.
+struct UpdateNorm {
+  ReductionOp op = ReductionOp::max_abs;
+  double* result = nullptr;  // one value in this device's memory, written in stream order; null: no norm
+  void* scratch = nullptr;   // norm_scratch_bytes(region, policy) of this device's memory
+  bool accumulate = false;   // joined with the value that is there: a step in several regions has one norm
+};
+
+// How a row goes about it; the bits of the field depend on neither.
+struct SweepPlan {
+  int depth = 1;   // sweeps that the launch fuses
+  int policy = 0;  // of the row's policies
+};
+
 // `depth` Jacobi sweeps of `region`; cells of `out` outside `region` stay untouched.
 template <class T>
 struct SweepArgs {
@@ -40,6 +60,7 @@ struct SweepArgs {
   Coefficients<T> c;
   Walls<T> walls;  // applied by the row across its own_walls; across other axes walls are in the ghosts
   FieldView<const T> source;  // kelvin a sweep; may be empty; ghosts as deep as those of `in`
+  UpdateNorm norm;
 };
 
 // One row of the table. Asynchronous on `stream`; holds no state; allocates and synchronises nothing.
@@ -47,12 +68,23 @@ template <class T>
 struct StencilKernel {
   std::string_view name;  // the deck's word, the report's, the test's
   Backend backend;
-  int max_depth;                                                       // sweeps that one launch can fuse
-  void (*launch)(const SweepArgs<T>& args, int depth, Stream stream);  // null: not in this build
   std::string_view remark;
+  void (*launch)(const SweepArgs<T>& args, SweepPlan plan,
+                 Stream stream) = nullptr;  // null: not in this build
+  int max_depth = 1;                        // sweeps that one launch can fuse
   // The axes across which the row applies the wall rule itself: nobody fills those ghosts for it. A ghost
   // beyond an x wall costs a cache line or two a row of cells.
   std::array<bool, 3> own_walls{};
+  // Ways to cut the work (block shapes, rows a thread, chunks of z), by name; the first is the one to take
+  // unasked. Which is fastest depends on device and shape: `auto` tries them.
+  std::span<const std::string_view> policies = one_policy;
+  // Null where the row cannot return the norm of its update.
+  std::size_t (*norm_scratch_bytes)(Box region, int policy) = nullptr;
+  // Why the current device cannot run the row; empty where it can. Null: every device of the backend can.
+  std::string (*unsupported)() = nullptr;
+  KernelResources (*resources)(int policy) = nullptr;  // null on the host
+
+  bool fuses_norm() const { return norm_scratch_bytes != nullptr; }
 };
 
 template <class T>

@@ -63,9 +63,9 @@ class CudaCopyProbe final : public CopyProbe {
   // The events stand next to the kernel in the queue, so that no time between them is the host's.
   double copy_seconds() override {
     start_.record(stream_);
-    copy_words<<<static_cast<unsigned>(ceil_div(words_, Copy::words_a_block)), Copy::threads, 0,
-                 native(stream_.get())>>>(from_.as<Word>(), to_.as<Word>(), words_);
-    check_launch("copy_words");
+    launch("copy_words", copy_words,
+           {static_cast<unsigned>(ceil_div(words_, Copy::words_a_block)), Copy::threads}, stream_,
+           from_.as<Word>(), to_.as<Word>(), words_);
     end_.record(stream_);
     device_.synchronize(stream_);
     return end_.since(start_);

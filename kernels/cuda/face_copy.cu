@@ -45,43 +45,40 @@ __global__ void __launch_bounds__(Tile::threads)
   if (!beyond(cell, hi)) field(cell) = value;
 }
 
-// Calls launch(grid, block, first) over the box, and checks it.
+// Calls launch_part(threads, first) over the box.
 template <class Launch>
-void over_cells(Box box, const char* name, Launch launch) {
+void over_cells(Box box, Launch launch_part) {
   if (box.empty()) return;
   const dim3 block = fit_block({Tile::x, Tile::y, Tile::z}, box.extent());
-  cover(box, block, [&](dim3 grid, Int3 first) {
-    launch(grid, block, first);
-    check_launch(name);
-  });
+  cover(box, block, [&](dim3 grid, Int3 first) { launch_part(Threads{grid, block}, first); });
 }
 
 template <class T>
 void pack(FieldView<const T> field, Box box, T* dense, Stream stream) {
-  over_cells(box, "pack_cells", [&](dim3 grid, dim3 block, Int3 first) {
-    pack_cells<T><<<grid, block, 0, native(stream)>>>(field, box, first, dense);
+  over_cells(box, [&](const Threads& threads, Int3 first) {
+    launch("pack_cells", pack_cells<T>, threads, stream, field, box, first, dense);
   });
 }
 
 template <class T>
 void unpack(const T* dense, FieldView<T> field, Box box, Stream stream) {
-  over_cells(box, "unpack_cells", [&](dim3 grid, dim3 block, Int3 first) {
-    unpack_cells<T><<<grid, block, 0, native(stream)>>>(dense, field, box, first);
+  over_cells(box, [&](const Threads& threads, Int3 first) {
+    launch("unpack_cells", unpack_cells<T>, threads, stream, dense, field, box, first);
   });
 }
 
 template <class T>
 void copy_within(FieldView<T> field, Box from, Box to, Stream stream) {
-  over_cells(from, "copy_cells", [&](dim3 grid, dim3 block, Int3 first) {
-    copy_cells<T><<<grid, block, 0, native(stream)>>>(field, first, from.hi, to.lo - from.lo);
+  over_cells(from, [&](const Threads& threads, Int3 first) {
+    launch("copy_cells", copy_cells<T>, threads, stream, field, first, from.hi, to.lo - from.lo);
   });
 }
 
 template <class T>
 void fill(FieldView<T> field, T value, Stream stream) {
   const Box box = field.padded();
-  over_cells(box, "fill_cells", [&](dim3 grid, dim3 block, Int3 first) {
-    fill_cells<T><<<grid, block, 0, native(stream)>>>(field, first, box.hi, value);
+  over_cells(box, [&](const Threads& threads, Int3 first) {
+    launch("fill_cells", fill_cells<T>, threads, stream, field, first, box.hi, value);
   });
 }
 
@@ -155,9 +152,8 @@ template <class T>
 void fill_walls(FieldView<T> field, Walls<T> walls, int extend, Stream stream) {
   const WallLayers all = wall_layers(field, walls, extend);
   if (all.blocks == 0) return;
-  fill_wall_ghosts<T>
-      <<<static_cast<unsigned>(all.blocks), Tile::threads, 0, native(stream)>>>(field, walls, all);
-  check_launch("fill_wall_ghosts");
+  launch("fill_wall_ghosts", fill_wall_ghosts<T>, {static_cast<unsigned>(all.blocks), Tile::threads}, stream,
+         field, walls, all);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <bit>
 #include <string>
+#include <utility>
 
 #include "core/box.hpp"
 #include "core/cuda_native.hpp"
@@ -18,11 +19,24 @@ namespace isotherm::cuda {
 
 inline constexpr int warp_size = 32;
 
-// After every launch: what is wrong with the launch itself. What goes wrong while the kernel runs is reported
-// by the next synchronisation.
-inline void check_launch(const char* kernel) {
-  const cudaError_t code = cudaGetLastError();
-  if (code != cudaSuccess) check(code, (std::string("the launch of kernel ") + kernel).c_str());
+// How many threads, and the dynamic shared memory of a block.
+struct Threads {
+  dim3 grid, block;
+  std::size_t shared_bytes = 0;
+};
+
+// Queues a kernel and reports what is wrong with the launch itself. What goes wrong while the kernel runs is
+// reported by the next synchronisation.
+template <class... Formal, class... Actual>
+void launch(const char* name, void (*kernel)(Formal...), const Threads& threads, Stream stream,
+            Actual&&... arguments) {
+  cudaLaunchConfig_t config = {};
+  config.gridDim = threads.grid;
+  config.blockDim = threads.block;
+  config.dynamicSmemBytes = threads.shared_bytes;
+  config.stream = native(stream);
+  const cudaError_t code = cudaLaunchKernelEx(&config, kernel, std::forward<Actual>(arguments)...);
+  if (code != cudaSuccess) check(code, (std::string("the launch of kernel ") + name).c_str());
 }
 
 constexpr Index ceil_div(Index a, Index b) {

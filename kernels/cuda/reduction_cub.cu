@@ -38,16 +38,10 @@ struct PartOfCell {
 
 // CUB wants one value for each of five times the blocks that fit on the GPU: 42 KB on an H200. This holds for
 // one of 800 multiprocessors with 32 blocks each; the launch asks CUB for the true figure.
-constexpr std::size_t scratch_bytes = std::size_t{1} << 20;
-
-}  // namespace
-
-std::size_t cub_scratch_bytes(Box) {
-  return scratch_bytes;
-}
+constexpr std::size_t scratch = std::size_t{1} << 20;
 
 template <class T>
-void launch_cub(const ReductionArgs<T>& args, Stream stream) {
+void reduce(const ReductionArgs<T>& args, Stream stream) {
   const Index cells = args.region.cells();
   const Int3 n = args.region.extent();
   with_operation(args.op, [&]<ReductionOp op>() {
@@ -57,25 +51,32 @@ void launch_cub(const ReductionArgs<T>& args, Stream stream) {
                                          n,
                                          FastDivide(std::max<Index>(n.x, 1)),
                                          FastDivide(std::max<Index>(n.y, 1))};
-    const auto reduce = [&](void* scratch, std::size_t& bytes) {
+    const auto call = [&](void* memory, std::size_t& bytes) {
       check(
-          cub::DeviceReduce::TransformReduce(scratch, bytes, thrust::counting_iterator<Index>(0), args.result,
+          cub::DeviceReduce::TransformReduce(memory, bytes, thrust::counting_iterator<Index>(0), args.result,
                                              cells, Join<op>{}, part_of_cell, 0.0, native(stream)),
           "cub::DeviceReduce::TransformReduce");
     };
     std::size_t needed = 0;
-    reduce(nullptr, needed);  // asks only
-    if (needed > scratch_bytes) {
-      throw Error(ExitCode::internal, "reduction cub has " + std::to_string(scratch_bytes) +
+    call(nullptr, needed);  // asks only
+    if (needed > scratch) {
+      throw Error(ExitCode::internal, "reduction cub has " + std::to_string(scratch) +
                                           " bytes of scratch memory (this GPU needs " +
                                           std::to_string(needed) + "); use solver.reduction warp_shuffle");
     }
-    reduce(args.scratch, needed);
-    check_launch("cub");
+    call(args.scratch, needed);
   });
 }
 
-template void launch_cub<float>(const ReductionArgs<float>&, Stream);
-template void launch_cub<double>(const ReductionArgs<double>&, Stream);
+}  // namespace
+
+template <class T>
+void reduction_cub(ReductionKernel<T>& row) {
+  row.launch = reduce<T>;
+  row.scratch_bytes = [](Box) { return scratch; };  // of any device: asks none
+}
+
+template void reduction_cub(ReductionKernel<float>&);
+template void reduction_cub(ReductionKernel<double>&);
 
 }  // namespace isotherm::cuda

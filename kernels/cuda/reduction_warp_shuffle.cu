@@ -103,28 +103,33 @@ __global__ void __launch_bounds__(Policy::last_threads)
   if (threadIdx.x == 0) *result = mine;
 }
 
-}  // namespace
-
-std::size_t warp_shuffle_scratch_bytes(Box region) {
+std::size_t scratch_bytes(Box region) {
   return static_cast<std::size_t>(block_count(region)) * sizeof(double);
 }
 
 template <class T>
-void launch_warp_shuffle(const ReductionArgs<T>& args, Stream stream) {
+void reduce(const ReductionArgs<T>& args, Stream stream) {
   const Index blocks = block_count(args.region);
   double* partials = static_cast<double*>(args.scratch);
   with_operation(args.op, [&]<ReductionOp op>() {
     if (blocks > 0) {
-      join_cells<T, op><<<static_cast<unsigned>(blocks), Policy::threads, 0, native(stream)>>>(
-          args.a, args.b, args.region, partials);
-      check_launch("warp_shuffle: join_cells");
+      launch("warp_shuffle: join_cells", join_cells<T, op>, {static_cast<unsigned>(blocks), Policy::threads},
+             stream, args.a, args.b, args.region, partials);
     }
-    join_partials<op><<<1, Policy::last_threads, 0, native(stream)>>>(partials, blocks, args.result);
-    check_launch("warp_shuffle: join_partials");
+    launch("warp_shuffle: join_partials", join_partials<op>, {1, Policy::last_threads}, stream, partials,
+           blocks, args.result);
   });
 }
 
-template void launch_warp_shuffle<float>(const ReductionArgs<float>&, Stream);
-template void launch_warp_shuffle<double>(const ReductionArgs<double>&, Stream);
+}  // namespace
+
+template <class T>
+void reduction_warp_shuffle(ReductionKernel<T>& row) {
+  row.launch = reduce<T>;
+  row.scratch_bytes = scratch_bytes;
+}
+
+template void reduction_warp_shuffle(ReductionKernel<float>&);
+template void reduction_warp_shuffle(ReductionKernel<double>&);
 
 }  // namespace isotherm::cuda

@@ -1,4 +1,5 @@
-// The CUDA rows, as the tables of registry.cpp name them. Each is one file of this folder.
+// The CUDA rows, as the tables of registry.cpp name them. Each is one file of this folder, and completes its
+// row: what it launches, its policies, what it can do.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +12,12 @@
 namespace isotherm::cuda {
 
 template <class T>
-void launch_naive(const SweepArgs<T>& args, int depth, Stream stream);
+void stencil_naive(StencilKernel<T>& row);
 
 template <class T>
-void launch_warp_shuffle(const ReductionArgs<T>& args, Stream stream);
-std::size_t warp_shuffle_scratch_bytes(Box region);
-
+void reduction_warp_shuffle(ReductionKernel<T>& row);
 template <class T>
-void launch_cub(const ReductionArgs<T>& args, Stream stream);
-std::size_t cub_scratch_bytes(Box region);  // of any device: asks none
+void reduction_cub(ReductionKernel<T>& row);
 
 template <class T>
 const FaceCopy<T>& face_copy_cuda();

@@ -18,26 +18,22 @@
 //           a source. What keeps the row off the copy bandwidth is the number of narrow accesses, not the
 //           bytes.
 #include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/policy.hpp"
+#include "kernels/cuda/resources.hpp"
 #include "kernels/cuda/rows.hpp"
 
 namespace isotherm::cuda {
 namespace {
 
-// Threads of a block: the best of 17 shapes on an H200 at 512^3, where the worst is 25 % slower. Boxes
-// thinner than this, the shells of an overlapped step, get a block that fits them (fit_block).
+// Threads of a block; the first is the best of 17 shapes on an H200 at 512^3, where the worst is 25 % slower.
+// Boxes thinner than this, the shells of an overlapped step, get a block that fits them (fit_block).
 template <class T>
-struct Tile;
+constexpr std::array tiles = {Tile{32, 8, 1}, Tile{64, 4, 1}, Tile{128, 2, 1}, Tile{32, 4, 2}};
 template <>
-struct Tile<float> {
-  static constexpr int x = 32, y = 8, z = 1;
-};
-template <>
-struct Tile<double> {
-  static constexpr int x = 32, y = 4, z = 1;
-};
+constexpr std::array tiles<double> = {Tile{32, 4, 1}, Tile{64, 2, 1}, Tile{128, 2, 1}, Tile{32, 4, 2}};
 
-template <class T>
-__global__ void __launch_bounds__(Tile<T>::x* Tile<T>::y* Tile<T>::z)
+template <class T, int threads>
+__global__ void __launch_bounds__(threads)
     naive(FieldView<const T> in, FieldView<T> out, FieldView<const T> source, Coefficients<T> c, Int3 first,
           Int3 hi) {
   const Int3 cell = cell_of_thread(first);
@@ -48,20 +44,33 @@ __global__ void __launch_bounds__(Tile<T>::x* Tile<T>::y* Tile<T>::z)
       stencil_update(c, t[0], t[-1], t[1], t[-in.pitch_y], t[in.pitch_y], t[-in.pitch_z], t[in.pitch_z], s);
 }
 
-}  // namespace
-
 template <class T>
-void launch_naive(const SweepArgs<T>& args, int depth, Stream stream) {
-  if (depth != 1) throw Error(ExitCode::internal, "stencil naive was asked to fuse sweeps (it cannot)");
-  const dim3 block = fit_block({Tile<T>::x, Tile<T>::y, Tile<T>::z}, args.region.extent());
-  cover(args.region, block, [&](dim3 grid, Int3 first) {
-    naive<T>
-        <<<grid, block, 0, native(stream)>>>(args.in, args.out, args.source, args.c, first, args.region.hi);
-    check_launch("naive");
+void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
+  with_tile<tiles<T>>(plan.policy, [&]<Tile tile>() {
+    const dim3 block = fit_block({tile.x, tile.y, tile.z}, args.region.extent());
+    cover(args.region, block, [&](dim3 grid, Int3 first) {
+      launch("naive", naive<T, tile.product()>, {grid, block}, stream, args.in, args.out, args.source, args.c,
+             first, args.region.hi);
+    });
   });
 }
 
-template void launch_naive<float>(const SweepArgs<float>&, int, Stream);
-template void launch_naive<double>(const SweepArgs<double>&, int, Stream);
+template <class T>
+KernelResources resources(int policy) {
+  return with_tile<tiles<T>>(
+      policy, []<Tile tile>() { return resources_of(naive<T, tile.product()>, tile.product()); });
+}
+
+}  // namespace
+
+template <class T>
+void stencil_naive(StencilKernel<T>& row) {
+  row.launch = sweep<T>;
+  row.policies = names_of<tiles<T>>();
+  row.resources = resources<T>;
+}
+
+template void stencil_naive(StencilKernel<float>&);
+template void stencil_naive(StencilKernel<double>&);
 
 }  // namespace isotherm::cuda

@@ -6,6 +6,7 @@
 // template over Isa. CheckSymbols.cmake holds it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -23,14 +24,18 @@ struct V4 {};
 
 template <class Isa, class T>
 struct StencilReference {
-  static void launch(const SweepArgs<T>& args, int depth, Stream stream);
+  static constexpr std::array<bool, 3> own_walls{};
+  static void launch(const SweepArgs<T>& args, SweepPlan plan, Stream stream);
+  static std::size_t norm_scratch_bytes(Box region, int policy);
 };
 
 enum class Store { cached, streaming };
 
 template <class Isa, class T>
 struct StencilOpenmp {
-  static void launch(const SweepArgs<T>& args, int depth, Stream stream);  // chooses the stores by size
+  static constexpr std::array<bool, 3> own_walls{true, false, false};
+  static void launch(const SweepArgs<T>& args, SweepPlan plan, Stream stream);  // chooses the stores by size
+  static std::size_t norm_scratch_bytes(Box region, int policy);
   static void sweep(const SweepArgs<T>& args, Store store);
 };
 

@@ -1,101 +1,146 @@
-// Threads, vectors, blocks in cache, streaming stores.
+// Threads, vectors, three planes at a time, blocks in cache, streaming stores.
 //
 // Algebra: one sweep, stencil_update() on vectors of x. Threads share the box by partition.hpp, the split by
 // which FaceCopy::fill touched the memory first. A thread walks its share in blocks of rows: x fastest, then
-// y within the block, then z through the whole share, so that a plane of the block is read from memory once
-// and found in L2 for the two sweeps over z that follow. Rows are never cut while a block holds enough of
+// y within the block, then z through the whole share, three planes a pass, so that a plane of the block is
+// read from memory once and found in L2 for the passes that follow. Of three rows that stand above each other
+// the middle one's z neighbours are in registers already: five rows come out of L2 for three, not nine, and
+// that is where a core's time goes once memory is fast. Rows are never cut while a block holds enough of
 // them: long runs of memory are worth more than a smaller block. Neighbours along x come out of registers.
-// The row that memory has to deliver next is asked for a few rows ahead: with three streams to follow, the
-// processor's own prefetchers give up. Traffic a cell: one read and, past the last-level cache, one streaming
-// write that reads nothing; the rows beside a block are read twice. Walls across x are applied here: as
-// ghosts they would cost two more cache lines a row.
+// The rows that memory has to deliver next are asked for a few rows ahead: with several streams to follow,
+// the processor's own prefetchers give up. Traffic a cell: one read and, past the last-level cache, one
+// streaming write that reads nothing; the rows beside a block are read twice. Walls across x are applied
+// here: as ghosts they would cost two more cache lines a row. The norm of the update, where asked for, is
+// summed a row of cells, then over the rows in order: its bits do not depend on the number of threads.
 #include <omp.h>
 
 #include "kernels/host/partition.hpp"
 #include "kernels/host/rows.hpp"
+#include "kernels/host/update_norm.hpp"
 #include "kernels/host/vector.hpp"
 
 namespace isotherm::host {
 namespace {
 
 struct Policy {
-  static constexpr Index block_bytes = 512 << 10;  // three planes of a block; half an L2
-  static constexpr Index row_bytes = 16 << 10;     // of one row of a block, so that a block has rows enough
-  static constexpr Index ahead_bytes = 16 << 10;   // from the row at work to the one that is prefetched
+  static constexpr int planes = 3;                // of a pass: two read more rows, four have too many streams
+  static constexpr Index row_bytes = 16 << 10;    // of one row of a block, so that a block has rows enough
+  static constexpr Index ahead_bytes = 16 << 10;  // from the rows at work to those that are prefetched
+  // The planes + 2 of a block that a pass reads; 7/8 of an L2.
+  static Index block_bytes() { return static_cast<Index>(second_level_cache_bytes() / 8 * 7); }
 };
 
 enum class Source { none, field };
 
-// One run of `cells` along x; pointers at its first cell.
+// Runs of `cells` along x at one (x, y) of one or more planes; pointers at the first cell of the first plane.
 template <class T>
-struct Run {
+struct Runs {
   const T* in;
   Index pitch_y, pitch_z;
   const T* source;
+  Index source_pitch_z;
   T* out;
-  const T* prefetch;  // the run that will be new to the caches some rows later
+  Index out_pitch_z;
+  const T* prefetch;  // the runs that will be new to the caches some rows later
   Index cells;
-  T x_lo, x_hi;  // the cells before and behind the run
+  T x_lo[Policy::planes], x_hi[Policy::planes];  // the cells before and behind the runs
+  double* norm[Policy::planes];                  // the norms of the runs
+
+  // Those of plane p alone.
+  ISOTHERM_INLINE_MEMBER Runs plane(Index p) const {
+    Runs one = *this;
+    one.in += p * pitch_z;
+    if (source) one.source += p * source_pitch_z;
+    one.out += p * out_pitch_z;
+    one.prefetch += p * pitch_z;
+    one.x_lo[0] = x_lo[p];
+    one.x_hi[0] = x_hi[p];
+    one.norm[0] = norm[p];
+    return one;
+  }
 };
 
-// Cells [from, to) of a run in whole vectors; returns where they end. A function of its own, and its operands
-// in locals: inlined into the walk, the compiler runs out of registers and reloads pointers and coefficients
-// for every vector.
-template <class Isa, Source source, Store store, class T>
-[[gnu::noinline]] Index sweep_vectors(const Coefficients<Vector<Isa, T>>& coefficients, const Run<T>& r,
+// Cells [from, to) of runs of `planes` planes in whole vectors; returns where they end. A function of its
+// own, and its operands in locals: inlined into the walk, the compiler runs out of registers and reloads
+// pointers and coefficients for every vector.
+template <class Isa, Source source, Store store, Update update, int planes, class T>
+[[gnu::noinline]] Index sweep_vectors(const Coefficients<Vector<Isa, T>>& coefficients, const Runs<T>& r,
                                       Index from, Index to) {
   using V = Vector<Isa, T>;
   if (from + V::lanes > to) return from;
   const Coefficients<V> c = coefficients;
-  const T* const in = r.in;
-  const T *const y_lo = in - r.pitch_y, *const y_hi = in + r.pitch_y;
-  const T *const z_lo = in - r.pitch_z, *const z_hi = in + r.pitch_z;
-  const T *const s = r.source, *const prefetch = r.prefetch;
+  const T *const in = r.in, *const s = r.source, *const prefetch = r.prefetch;
+  const Index py = r.pitch_y, pz = r.pitch_z, source_pz = r.source_pitch_z, out_pz = r.out_pitch_z;
   T* const out = r.out;
   const Index last = r.cells - V::lanes;
-  V before = from == 0 ? V::broadcast(r.x_lo) : V::load(in + from - V::lanes), centre = V::load(in + from);
+  V before[planes], centre[planes];
+  LaneNorm<update, Isa, T> norm[planes];
+  for (int p = 0; p < planes; ++p) {
+    before[p] = from == 0 ? V::broadcast(r.x_lo[p]) : V::load(in + p * pz + from - V::lanes);
+    centre[p] = V::load(in + p * pz + from);
+  }
   Index x = from;
   for (; x + V::lanes <= to; x += V::lanes) {
-    __builtin_prefetch(prefetch + x);
-    const V after = x == last ? V::broadcast(r.x_hi) : V::load(in + x + V::lanes);
-    const V value = stencil_update(c, centre, V::one_before(before, centre), V::one_after(centre, after),
-                                   V::load(y_lo + x), V::load(y_hi + x), V::load(z_lo + x), V::load(z_hi + x),
-                                   source == Source::field ? V::load(s + x) : V{});
-    store == Store::streaming ? V::store_streaming(out + x, value) : V::store(out + x, value);
-    before = centre;
-    centre = after;
+    V after[planes];
+    for (int p = 0; p < planes; ++p) {
+      __builtin_prefetch(prefetch + p * pz + x);
+      after[p] = x == last ? V::broadcast(r.x_hi[p]) : V::load(in + p * pz + x + V::lanes);
+    }
+    const V z_lo = V::load(in - pz + x), z_hi = V::load(in + planes * pz + x);
+    for (int p = 0; p < planes; ++p) {
+      const V value =
+          stencil_update(c, centre[p], V::one_before(before[p], centre[p]), V::one_after(centre[p], after[p]),
+                         V::load(in + p * pz - py + x), V::load(in + p * pz + py + x),
+                         p == 0 ? z_lo : centre[p - 1], p == planes - 1 ? z_hi : centre[p + 1],
+                         source == Source::field ? V::load(s + p * source_pz + x) : V{});
+      store == Store::streaming ? V::store_streaming(out + p * out_pz + x, value)
+                                : V::store(out + p * out_pz + x, value);
+      norm[p].add(value, centre[p]);
+    }
+    for (int p = 0; p < planes; ++p) {
+      before[p] = centre[p];
+      centre[p] = after[p];
+    }
   }
+  for (int p = 0; p < planes && update != Update::none; ++p) *r.norm[p] = norm[p].join(*r.norm[p]);
   return x;
 }
 
-// Cells [from, to) through the caches: vectors, then one by one.
-template <class Isa, Source source, class T>
+// Cells [from, to) of one plane through the caches: vectors, then one by one.
+template <class Isa, Source source, Update update, class T>
 ISOTHERM_INLINE void sweep_cached(const Coefficients<T>& c, const Coefficients<Vector<Isa, T>>& cv,
-                                  const Run<T>& r, Index from, Index to) {
-  for (Index x = sweep_vectors<Isa, source, Store::cached>(cv, r, from, to); x < to; ++x) {
+                                  const Runs<T>& r, Index from, Index to) {
+  for (Index x = sweep_vectors<Isa, source, Store::cached, update, 1>(cv, r, from, to); x < to; ++x) {
     const T* p = r.in + x;
-    r.out[x] = stencil_update(c, p[0], x == 0 ? r.x_lo : p[-1], x + 1 == r.cells ? r.x_hi : p[1],
+    r.out[x] = stencil_update(c, p[0], x == 0 ? r.x_lo[0] : p[-1], x + 1 == r.cells ? r.x_hi[0] : p[1],
                               p[-r.pitch_y], p[r.pitch_y], p[-r.pitch_z], p[r.pitch_z],
                               source == Source::field ? r.source[x] : T(0));
+    if constexpr (update != Update::none) *r.norm[0] = add_update<update>(*r.norm[0], r.out[x], p[0]);
   }
 }
 
 // Only whole cache lines stream: one that is written half by each kind of store costs more than it saves.
-template <class Isa, Source source, Store store, class T>
-ISOTHERM_INLINE void sweep_run(const Coefficients<T>& c, const Coefficients<Vector<Isa, T>>& cv,
-                               const Run<T>& r) {
-  Index done = 0;
+template <class Isa, Source source, Store store, Update update, int planes, class T>
+ISOTHERM_INLINE void sweep_runs(const Coefficients<T>& c, const Coefficients<Vector<Isa, T>>& cv,
+                                const Runs<T>& r) {
+  Index first = 0, end = r.cells;
   if constexpr (store == Store::streaming) {
     constexpr Index line = 64 / static_cast<Index>(sizeof(T));
     const Index cell = static_cast<Index>(reinterpret_cast<std::uintptr_t>(r.out) / sizeof(T));
-    const Index first = (line - cell % line) % line;
-    const Index end = r.cells - (cell + r.cells) % line;
-    if (first < end) {
-      sweep_cached<Isa, source>(c, cv, r, 0, first);
-      done = sweep_vectors<Isa, source, Store::streaming>(cv, r, first, end);
-    }
+    first = (line - cell % line) % line;
+    end = r.cells - (cell + r.cells) % line;
   }
-  sweep_cached<Isa, source>(c, cv, r, done, r.cells);
+  if (first < end) {
+    for (Index p = 0; p < planes && first > 0; ++p) {
+      sweep_cached<Isa, source, update>(c, cv, r.plane(p), 0, first);
+    }
+    first = sweep_vectors<Isa, source, store, update, planes>(cv, r, first, end);
+  } else {
+    first = 0;
+  }
+  for (Index p = 0; p < planes && first < r.cells; ++p) {
+    sweep_cached<Isa, source, update>(c, cv, r.plane(p), first, r.cells);
+  }
 }
 
 ISOTHERM_INLINE Index smaller(Index a, Index b) {
@@ -114,65 +159,109 @@ ISOTHERM_INLINE T beyond(const SweepArgs<T>& args, Face f, Index x, Index y, Ind
   return args.in(is_max(f) ? x + 1 : x - 1, y, z);
 }
 
-// `block`: some rows and all planes of a share, walked plane by plane.
-template <class Isa, Source source, Store store, class T>
-void sweep_block(const SweepArgs<T>& args, const Coefficients<Vector<Isa, T>>& cv, Box block) {
-  const Int3 n = block.extent();
-  const Index rows_ahead = larger(1, Policy::ahead_bytes / (n.x * static_cast<Index>(sizeof(T))));
-  const Index planes_ahead = 1 + rows_ahead / n.y;
-  const FieldView<const T> in = args.in;
-  for (Index z = block.lo.z; z < block.hi.z; ++z) {
-    for (Index y = block.lo.y; y < block.hi.y; ++y) {
-      // In the order of this walk: rows_ahead rows on, in the plane above that one.
-      const Index y_ahead = y + rows_ahead % n.y;
-      const bool turns = y_ahead >= block.hi.y;
-      const Index z_ahead = smaller(z + planes_ahead + (turns ? 1 : 0), block.hi.z);
-      const Run<T> run = {&in(block.lo.x, y, z),
-                          in.pitch_y,
-                          in.pitch_z,
-                          source == Source::field ? &args.source(block.lo.x, y, z) : nullptr,
-                          &args.out(block.lo.x, y, z),
-                          &in(block.lo.x, turns ? y_ahead - n.y : y_ahead, z_ahead),
-                          n.x,
-                          beyond(args, Face::x_min, block.lo.x, y, z),
-                          beyond(args, Face::x_max, block.hi.x - 1, y, z)};
-      sweep_run<Isa, source, store>(args.c, cv, run);
-    }
-  }
+// Rows are cut along x into equal parts where they are longer than a block should have.
+ISOTHERM_INLINE Index parts_of_row(Index cells, std::size_t element_bytes) {
+  return 1 + (cells * static_cast<Index>(element_bytes) - 1) / Policy::row_bytes;
 }
 
-// Blocks of about equal size: no thin one at the end.
-template <class Isa, Source source, Store store, class T>
-void sweep_share(const SweepArgs<T>& args, Box mine) {
-  using V = Vector<Isa, T>;
-  const Coefficients<V> cv = {V::broadcast(args.c.c0), V::broadcast(args.c.cx), V::broadcast(args.c.cy),
-                              V::broadcast(args.c.cz)};
-  const Int3 n = mine.extent();
-  const Index row_bytes = n.x * static_cast<Index>(sizeof(T));
-  const Index parts_x = 1 + (row_bytes - 1) / Policy::row_bytes;
-  const Index parts_y = smaller(n.y, 1 + (3 * n.y * row_bytes / parts_x - 1) / Policy::block_bytes);
-  for (Index j = 0; j < parts_y; ++j) {
-    const Range y = part_of({mine.lo.y, mine.hi.y}, j, parts_y);
-    for (Index i = 0; i < parts_x; ++i) {
-      const Range x = part_of({mine.lo.x, mine.hi.x}, i, parts_x);
-      sweep_block<Isa, source, store>(args, cv, {{x.lo, y.lo, mine.lo.z}, {x.hi, y.hi, mine.hi.z}});
+// Where the norm of part i of row (y, z) is summed.
+template <class T>
+ISOTHERM_INLINE double* partial_norm(const SweepArgs<T>& args, Index i, Index y, Index z) {
+  const Int3 n = args.region.extent();
+  const Index row = (z - args.region.lo.z) * n.y + (y - args.region.lo.y);
+  return static_cast<double*>(args.norm.scratch) + row * parts_of_row(n.x, sizeof(T)) + i;
+}
+
+// The share of one thread.
+template <class Isa, Source source, Store store, Update update, class T>
+class Share {
+ public:
+  Share(const SweepArgs<T>& args, Box mine)
+      : args_(args),
+        mine_(mine),
+        cv_{Vector<Isa, T>::broadcast(args.c.c0), Vector<Isa, T>::broadcast(args.c.cx),
+            Vector<Isa, T>::broadcast(args.c.cy), Vector<Isa, T>::broadcast(args.c.cz)} {}
+
+  // Blocks of about equal size: no thin one at the end.
+  void sweep() const {
+    const Int3 n = mine_.extent();
+    const Index parts_x = parts_of_row(n.x, sizeof(T));
+    const Index row_bytes = args_.in.pitch_y * static_cast<Index>(sizeof(T)) / parts_x;
+    const Index rows = larger(1, Policy::block_bytes() / ((Policy::planes + 2) * row_bytes));
+    const Index parts_y = (n.y + rows - 1) / rows;
+    for (Index j = 0; j < parts_y; ++j) {
+      const Range y = part_of({mine_.lo.y, mine_.hi.y}, j, parts_y);
+      for (Index i = 0; i < parts_x; ++i) {
+        const Range x = part_of({mine_.lo.x, mine_.hi.x}, i, parts_x);
+        sweep_block({{x.lo, y.lo, mine_.lo.z}, {x.hi, y.hi, mine_.hi.z}}, i);
+      }
+    }
+    if (store == Store::streaming) stream_fence();
+  }
+
+ private:
+  // `block`: some rows and all planes of the share, walked in passes of some planes.
+  void sweep_block(Box block, Index part) const {
+    Index z = block.lo.z;
+    for (; z + Policy::planes <= block.hi.z; z += Policy::planes) pass<Policy::planes>(block, part, z);
+    for (; z < block.hi.z; ++z) pass<1>(block, part, z);
+  }
+
+  template <int planes>
+  void pass(Box block, Index part, Index z) const {
+    const Int3 n = block.extent();
+    const FieldView<const T> in = args_.in;
+    const Index rows_ahead = larger(1, Policy::ahead_bytes / (planes * n.x * static_cast<Index>(sizeof(T))));
+    const Index passes_ahead = 1 + rows_ahead / n.y;
+    for (Index y = block.lo.y; y < block.hi.y; ++y) {
+      // In the order of this walk: rows_ahead rows on, in the planes above those that this pass reads last.
+      const Index y_ahead = y + rows_ahead % n.y;
+      const bool turns = y_ahead >= block.hi.y;
+      const Index z_ahead = smaller(z + planes * (passes_ahead + (turns ? 1 : 0)), block.hi.z - planes) + 1;
+      Runs<T> runs = {};
+      runs.in = &in(block.lo.x, y, z);
+      runs.pitch_y = in.pitch_y;
+      runs.pitch_z = in.pitch_z;
+      if (source == Source::field) runs.source = &args_.source(block.lo.x, y, z);
+      runs.source_pitch_z = args_.source.pitch_z;
+      runs.out = &args_.out(block.lo.x, y, z);
+      runs.out_pitch_z = args_.out.pitch_z;
+      runs.prefetch = &in(block.lo.x, turns ? y_ahead - n.y : y_ahead, z_ahead);
+      runs.cells = n.x;
+      for (int p = 0; p < planes; ++p) {
+        runs.x_lo[p] = beyond(args_, Face::x_min, block.lo.x, y, z + p);
+        runs.x_hi[p] = beyond(args_, Face::x_max, block.hi.x - 1, y, z + p);
+        if (update == Update::none) continue;
+        runs.norm[p] = partial_norm(args_, part, y, z + p);
+        *runs.norm[p] = 0;
+      }
+      sweep_runs<Isa, source, store, update, planes>(args_.c, cv_, runs);
     }
   }
-  if (store == Store::streaming) stream_fence();
-}
+
+  const SweepArgs<T>& args_;
+  Box mine_;
+  Coefficients<Vector<Isa, T>> cv_;
+};
 
 // Streaming stores pay where the next sweep would not find the output in cache anyhow.
 Store choose_store(std::size_t bytes_of_output) {
   return 2 * bytes_of_output > last_level_cache_bytes() ? Store::streaming : Store::cached;
 }
 
-template <class Isa, Source source, Store store, class T>
+template <class Isa, Source source, Store store, Update update, class T>
 void sweep_all(const SweepArgs<T>& args) {
 #pragma omp parallel if (args.region.cells() >= cells_worth_threads)
   {
     const Box mine = share(args.region, omp_get_thread_num(), omp_get_num_threads());
-    if (!mine.empty()) sweep_share<Isa, source, store>(args, mine);
+    if (!mine.empty()) Share<Isa, source, store, update, T>(args, mine).sweep();
   }
+}
+
+template <class T>
+Index partial_norms(Box region) {
+  const Int3 n = region.extent();
+  return region.empty() ? 0 : parts_of_row(n.x, sizeof(T)) * n.y * n.z;
 }
 
 }  // namespace
@@ -180,19 +269,28 @@ void sweep_all(const SweepArgs<T>& args) {
 template <class Isa, class T>
 void StencilOpenmp<Isa, T>::sweep(const SweepArgs<T>& args, Store store) {
   const bool streaming = store == Store::streaming;
-  if (args.source.empty()) {
-    streaming ? sweep_all<Isa, Source::none, Store::streaming>(args)
-              : sweep_all<Isa, Source::none, Store::cached>(args);
-  } else {
-    streaming ? sweep_all<Isa, Source::field, Store::streaming>(args)
-              : sweep_all<Isa, Source::field, Store::cached>(args);
+  with_update(args.norm, [&]<Update update>() {
+    if (args.source.empty()) {
+      streaming ? sweep_all<Isa, Source::none, Store::streaming, update>(args)
+                : sweep_all<Isa, Source::none, Store::cached, update>(args);
+    } else {
+      streaming ? sweep_all<Isa, Source::field, Store::streaming, update>(args)
+                : sweep_all<Isa, Source::field, Store::cached, update>(args);
+    }
+  });
+  if (args.norm.result) {
+    finish_norm(args.norm, static_cast<const double*>(args.norm.scratch), partial_norms<T>(args.region));
   }
 }
 
 template <class Isa, class T>
-void StencilOpenmp<Isa, T>::launch(const SweepArgs<T>& args, int, Stream) {
-  if (args.region.empty()) return;
+void StencilOpenmp<Isa, T>::launch(const SweepArgs<T>& args, SweepPlan, Stream) {
   sweep(args, choose_store(static_cast<std::size_t>(args.region.cells()) * sizeof(T)));
+}
+
+template <class Isa, class T>
+std::size_t StencilOpenmp<Isa, T>::norm_scratch_bytes(Box region, int) {
+  return static_cast<std::size_t>(partial_norms<T>(region)) * sizeof(double);
 }
 
 template struct StencilOpenmp<ISOTHERM_ISA, float>;

@@ -12,6 +12,7 @@
 #endif
 
 #define ISOTHERM_INLINE static inline __attribute__((always_inline))
+#define ISOTHERM_INLINE_MEMBER inline __attribute__((always_inline))
 
 namespace isotherm::host {
 

@@ -134,8 +134,8 @@ void Solver<T>::launch(Box region) {
   if (region.empty()) return;
   const FieldView<const T> source = source_ ? std::as_const(*source_).view() : FieldView<const T>{};
   rows_.stencil->launch(
-      {std::as_const(current_).view(), next_.view(), region, coefficients_, walls_.walls(), source}, 1,
-      compute_);
+      {std::as_const(current_).view(), next_.view(), region, coefficients_, walls_.walls(), source, {}},
+      {}, compute_);
 }
 
 template <class T>

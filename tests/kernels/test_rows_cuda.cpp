@@ -103,14 +103,14 @@ TYPED_TEST(RowsCuda, NaiveSweepsAnyBox) {
     const Field<T> in_cuda = this->on_device(in), source_cuda = this->on_device(source);
     Field<T> out_cuda = this->on_device(out);
     for (const Box& region : regions) {
-      SweepArgs<T> args{in.view(), out.view(), region, c, {}, {}};
-      SweepArgs<T> args_cuda{in_cuda.view(), out_cuda.view(), region, c, {}, {}};
+      SweepArgs<T> args{in.view(), out.view(), region, c, {}, {}, {}};
+      SweepArgs<T> args_cuda{in_cuda.view(), out_cuda.view(), region, c, {}, {}, {}};
       if (has_source) {
         args.source = source.view();
         args_cuda.source = source_cuda.view();
       }
-      reference.launch(args, 1, {});
-      naive.launch(args_cuda, 1, {});
+      reference.launch(args, {}, {});
+      naive.launch(args_cuda, {}, {});
       this->expect_same(out, out_cuda,
                         testing::PrintToString(region.extent().x) + " x " +
                             testing::PrintToString(region.extent().y) + " x " +
@@ -286,7 +286,7 @@ TEST_F(CudaTest, LargeFieldsNeed64BitIndices) {
   device->copy(&in.view()(1299, 1299, 1299), &planted, sizeof planted, {});
   const Box all = in.view().interior();
   row_named(stencil_kernels<float>(), "naive")
-      .launch({in.view(), out.view(), all, {0.25f, 0.125f, 0.125f, 0.125f}, {}, {}}, 1, {});
+      .launch({in.view(), out.view(), all, {0.25f, 0.125f, 0.125f, 0.125f}, {}, {}, {}}, {}, {});
   for (const std::string_view name : reductions) {
     const auto& row = row_named(reduction_kernels<float>(), name);
     const Buffer scratch(*device, row.scratch_bytes(all)), result(*device, sizeof(double));

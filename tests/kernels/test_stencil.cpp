@@ -11,7 +11,7 @@ namespace isotherm::test {
 namespace {
 
 template <class T>
-using Launch = void (*)(const SweepArgs<T>&, int, Stream);
+using Launch = void (*)(const SweepArgs<T>&, SweepPlan, Stream);
 
 template <class T>
 Launch<T> launch_of(const RowCase& c) {
@@ -56,7 +56,7 @@ std::vector<Box> regions_of(Int3 n) {
 }
 
 template <class T>
-void check(Launch<T> launch, Device& device, Int3 shape, int ghosts, bool has_source) {
+void check(Launch<T> launch, int policy, Device& device, Int3 shape, int ghosts, bool has_source) {
   const auto host = make_host_device();
   const Field<T> in = random_field<T>(*host, shape, ghosts, 17);
   const Field<T> source = random_field<T>(*host, shape, ghosts, 18);
@@ -80,8 +80,9 @@ void check(Launch<T> launch, Device& device, Int3 shape, int ghosts, bool has_so
             region,
             coefficients<T>(),
             {},
-            has_source ? source_there.view() : no_source},
-           1, {});
+            has_source ? source_there.view() : no_source,
+            {}},
+           {1, policy}, {});
     const Field<T> found = to_host(device, *host, out);
     expect_same<T>(std::as_const(expected).view(), found.view());
   }
@@ -94,82 +95,17 @@ TEST_P(StencilRow, HasTheBitsOfTheFormula) {
   if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
   for_precision(GetParam().precision, [&](auto zero) {
     using T = decltype(zero);
-    for (Int3 shape : shapes) {
-      for (int ghosts : {1, 3}) {
-        for (bool has_source : {false, true}) {
-          SCOPED_TRACE(text(shape) + ", ghosts " + std::to_string(ghosts) + (has_source ? ", source" : ""));
-          check<T>(launch_of<T>(GetParam()), *device, shape, ghosts, has_source);
-        }
-      }
-    }
-  });
-}
-
-// Walls on all faces, of every value another; x_min's b is a field.
-template <class T>
-struct WalledBlock {
-  Walls<T> walls;
-  Buffer b_field;
-
-  WalledBlock(Device& device, Int3 shape, int ghosts) {
-    for (int f = 0; f < face_count; ++f)
-      walls.faces[f] = {true, T(0.9) - T(0.3) * T(f), T(f) + T(0.1), nullptr, 0};
-    const Index pitch = shape.y + 2 * ghosts, cells = pitch * (shape.z + 2 * ghosts);
-    std::vector<T> b(static_cast<std::size_t>(cells));
-    for (std::size_t i = 0; i < b.size(); ++i) b[i] = T(0.01) * T(i % 101);
-    b_field = Buffer(device, b.size() * sizeof(T));
-    device.copy(b_field.data(), b.data(), b_field.bytes(), {});
-    device.synchronize(Stream{});
-    Wall<T>& wall = walls.faces[0];
-    wall.b_field = b_field.as<T>() + ghosts * (1 + pitch);
-    wall.pitch = pitch;
-  }
-  T b(int f, Index y, Index z) const {
-    return f == 0 ? T(0.01) * T((wall_index(y, z)) % 101) : walls.faces[f].b;
-  }
-  std::size_t wall_index(Index y, Index z) const {
-    const Index pitch = walls.faces[0].pitch, ghosts = offset() / (1 + pitch);
-    return static_cast<std::size_t>((y + ghosts) + (z + ghosts) * pitch);
-  }
-  Index offset() const { return walls.faces[0].b_field - b_field.as<T>(); }
-};
-
-// Rows that apply walls across x themselves do not look at those ghosts, which nobody fills for them.
-TEST_P(StencilRow, AppliesItsOwnWallsOrFindsThemInTheGhosts) {
-  const auto device = device_of(GetParam().backend);
-  if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
-  for_precision(GetParam().precision, [&](auto zero) {
-    using T = decltype(zero);
-    const StencilKernel<T>& row = row_named(stencil_kernels<T>(), GetParam().row);
-    ASSERT_FALSE(row.own_walls[1] || row.own_walls[2]) << "this test knows own walls across x only";
-    const auto host = make_host_device();
-    for (Int3 shape : shapes) {
-      SCOPED_TRACE(text(shape));
-      const int ghosts = 2;
-      const WalledBlock<T> block(*device, shape, ghosts);
-      Field<T> in = random_field<T>(*host, shape, ghosts, 19);
-      Field<T> ruled = to_device(*host, in);
-      for (Index z = 0; z < shape.z && row.own_walls[0]; ++z) {
-        for (Index y = 0; y < shape.y; ++y) {
-          const FieldView<T> v = ruled.view();
-          v(-1, y, z) = std::fma(block.walls.faces[0].a, v(0, y, z), block.b(0, y, z));
-          v(shape.x, y, z) = std::fma(block.walls.faces[1].a, v(shape.x - 1, y, z), block.b(1, y, z));
-        }
-      }
-      Field<T> expected = filled(*host, shape, ghosts, T(-7));
-      for (Index z = 0; z < shape.z; ++z) {
-        for (Index y = 0; y < shape.y; ++y) {
-          for (Index x = 0; x < shape.x; ++x) {
-            expected.view()(x, y, z) = by_hand<T>(coefficients<T>(), ruled.view(), T(0), x, y, z);
+    const auto& policies = row_named(stencil_kernels<T>(), GetParam().row).policies;
+    for (int policy = 0; policy < std::ssize(policies); ++policy) {
+      SCOPED_TRACE("policy " + std::string(policies[policy]));
+      for (Int3 shape : shapes) {
+        for (int ghosts : {1, 3}) {
+          for (bool has_source : {false, true}) {
+            SCOPED_TRACE(text(shape) + ", ghosts " + std::to_string(ghosts) + (has_source ? ", source" : ""));
+            check<T>(launch_of<T>(GetParam()), policy, *device, shape, ghosts, has_source);
           }
         }
       }
-      const Field<T> in_there = to_device(*device, in);
-      Field<T> out = to_device(*device, filled(*host, shape, ghosts, T(-7)));
-      launch_of<T>(GetParam())(
-          {in_there.view(), out.view(), {{0, 0, 0}, shape}, coefficients<T>(), block.walls, {}}, 1, {});
-      const Field<T> found = to_host(*device, *host, out);
-      expect_same<T>(std::as_const(expected).view(), found.view());
     }
   });
 }
@@ -195,10 +131,10 @@ TEST_P(StencilOpenmpRow, StoresAndThreadsLeaveTheBitsAlone) {
              {Int3{17, 23, 31}, Int3{131, 17, 9}, Int3{67, 251, 1}, Int3{5000, 5, 3}, Int3{9, 1, 2003}}) {
           for (bool has_source : {false, true}) {
             SCOPED_TRACE(text(shape) + ", threads " + std::to_string(threads));
-            check<T>([](const SweepArgs<T>& a, int, Stream) { Row::sweep(a, host::Store::streaming); }, *host,
-                     shape, 1, has_source);
-            check<T>([](const SweepArgs<T>& a, int, Stream) { Row::sweep(a, host::Store::cached); }, *host,
-                     shape, 1, has_source);
+            check<T>([](const SweepArgs<T>& a, SweepPlan, Stream) { Row::sweep(a, host::Store::streaming); },
+                     0, *host, shape, 1, has_source);
+            check<T>([](const SweepArgs<T>& a, SweepPlan, Stream) { Row::sweep(a, host::Store::cached); }, 0,
+                     *host, shape, 1, has_source);
           }
         }
       }
@@ -227,10 +163,10 @@ TEST_P(StencilOpenmpRow, TreatsSpecialValuesAsTheReferenceDoes) {
     for (std::size_t i = 0; i < elements(in); i += 7) begin(in)[i] = special[i / 7 % std::size(special)];
     Field<T> expected = filled<T>(*host, shape, 1, 0), found = filled<T>(*host, shape, 1, 0);
     SweepArgs<T> args{
-        std::as_const(in).view(), expected.view(), {{0, 0, 0}, shape}, coefficients<T>(), {}, {}};
-    row_named(stencil_kernels<T>(), "reference").launch(args, 1, {});
+        std::as_const(in).view(), expected.view(), {{0, 0, 0}, shape}, coefficients<T>(), {}, {}, {}};
+    row_named(stencil_kernels<T>(), "reference").launch(args, {}, {});
     args.out = found.view();
-    launch_of<T>(GetParam())(args, 1, {});
+    launch_of<T>(GetParam())(args, {}, {});
     for (std::size_t i = 0; i < elements(in); ++i) {
       const T a = begin(expected)[i], b = begin(found)[i];
       ASSERT_TRUE(same_bits(a, b) || (std::isnan(a) && std::isnan(b)))

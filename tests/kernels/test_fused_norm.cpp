@@ -1,0 +1,143 @@
+// The norm that a sweep returns: that of the update it makes, to the bit for the maximum, to rounding for
+// sums.
+#include <omp.h>
+
+#include <cmath>
+
+#include "kernels/stencil.hpp"
+#include "support.hpp"
+
+namespace isotherm::test {
+namespace {
+
+constexpr ReductionOp all_ops[] = {ReductionOp::sum, ReductionOp::max_abs, ReductionOp::sum_abs,
+                                   ReductionOp::sum_squares};
+
+template <class T>
+Coefficients<T> coefficients() {
+  return {T(0.37), T(0.11), T(0.13), T(0.075)};
+}
+
+// The sweeps of several regions into one norm; poisoned memory where no norm should be found.
+template <class T>
+double fused(const StencilKernel<T>& row, int policy, Device& host, Device& device, const Field<T>& in,
+             Field<T>& out, const std::vector<Box>& regions, ReductionOp op) {
+  const Field<T> in_there = to_device(device, in);
+  Field<T> out_there = to_device(device, out);
+  double value = std::nan("");
+  const Buffer result(device, sizeof(double));
+  device.copy(result.data(), &value, sizeof(double), {});
+  std::vector<Buffer> scratches;
+  for (const Box& region : regions) {
+    const Buffer& scratch = scratches.emplace_back(device, row.norm_scratch_bytes(region, policy) + 8);
+    const UpdateNorm norm{op, result.as<double>(), scratch.data(), scratches.size() > 1};
+    row.launch({in_there.view(), out_there.view(), region, coefficients<T>(), {}, {}, norm}, {1, policy}, {});
+  }
+  device.copy(&value, result.data(), sizeof(double), {});
+  device.synchronize(Stream{});
+  out = to_host(device, host, out_there);
+  return value;
+}
+
+template <class T>
+double of_reference(ReductionOp op, const Field<T>& a, const Field<T>& b, Box region) {
+  double value = 0;
+  row_named(reduction_kernels<T>(), "reference")
+      .launch({a.view(), b.view(), region, op, &value, nullptr}, {});
+  return value;
+}
+
+template <class T>
+void check(const StencilKernel<T>& row, int policy, Device& device, Int3 shape) {
+  const auto host = make_host_device();
+  const Box whole{{0, 0, 0}, shape};
+  const Index cut = shape.z / 2;
+  const std::vector<std::vector<Box>> splits = {
+      {whole}, {{{0, 0, 0}, {shape.x, shape.y, cut}}, {{0, 0, cut}, shape}}, {whole, {{0, 0, 0}, {0, 0, 0}}}};
+  const Field<T> in = random_field<T>(*host, shape, 1, 23);
+  Field<T> expected = filled(*host, shape, 1, T(5));
+  row_named(stencil_kernels<T>(), "reference")
+      .launch({in.view(), expected.view(), whole, coefficients<T>(), {}, {}, {}}, {}, {});
+  for (const auto& regions : splits) {
+    for (ReductionOp op : all_ops) {
+      SCOPED_TRACE("operation " + std::to_string(static_cast<int>(op)));
+      Field<T> out = filled(*host, shape, 1, T(5));
+      const double found = fused(row, policy, *host, device, in, out, regions, op);
+      expect_same<T>(std::as_const(expected).view(), std::as_const(out).view());
+      const double truth = of_reference(op, expected, in, whole);
+      const double size =
+          of_reference(op == ReductionOp::sum ? ReductionOp::sum_abs : op, expected, in, whole);
+      EXPECT_NEAR(found, truth, op == ReductionOp::max_abs ? 0.0 : 1e-12 * size);
+    }
+  }
+}
+
+class FusedNorm : public testing::TestWithParam<RowCase> {};
+
+TEST_P(FusedNorm, IsThatOfTheUpdate) {
+  const auto device = device_of(GetParam().backend);
+  if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
+  for_precision(GetParam().precision, [&](auto zero) {
+    using T = decltype(zero);
+    const StencilKernel<T>& row = row_named(stencil_kernels<T>(), GetParam().row);
+    for (int policy = 0; policy < std::ssize(row.policies); ++policy) {
+      for (Int3 shape : shapes) {
+        SCOPED_TRACE(text(shape) + ", policy " + std::string(row.policies[static_cast<std::size_t>(policy)]));
+        check<T>(row, policy, *device, shape);
+      }
+    }
+  });
+}
+
+TEST_P(FusedNorm, KeepsANaN) {
+  const auto device = device_of(GetParam().backend);
+  if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
+  for_precision(GetParam().precision, [&](auto zero) {
+    using T = decltype(zero);
+    const StencilKernel<T>& row = row_named(stencil_kernels<T>(), GetParam().row);
+    const auto host = make_host_device();
+    const Int3 shape{65, 9, 7};
+    for (Int3 place : {Int3{0, 0, 0}, Int3{31, 4, 3}, Int3{64, 8, 6}}) {
+      Field<T> in = random_field<T>(*host, shape, 1, 29), out = filled(*host, shape, 1, T(5));
+      in.view()(place) = std::numeric_limits<T>::quiet_NaN();
+      for (ReductionOp op : all_ops) {
+        EXPECT_TRUE(std::isnan(fused(row, 0, *host, *device, in, out, {Box{{0, 0, 0}, shape}}, op)));
+      }
+    }
+  });
+}
+
+std::vector<RowCase> cases(Backend backend) {
+  std::vector<RowCase> all = cases_of(stencil_kernels<double>(), backend);
+  std::erase_if(all, [](const RowCase& c) {
+    return !c.instruction_set.empty() || !row_named(stencil_kernels<double>(), c.row).fuses_norm();
+  });
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Host, FusedNorm, testing::ValuesIn(cases(Backend::host)), label_of);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FusedNorm);
+INSTANTIATE_TEST_SUITE_P(Cuda, FusedNorm, testing::ValuesIn(cases(Backend::cuda)), label_of);
+
+// The sums of the row `openmp` do not depend on the number of threads.
+TEST(FusedNormOpenmp, HasTheSameBitsForAnyNumberOfThreads) {
+  const auto host = make_host_device();
+  const StencilKernel<double>& row = row_named(stencil_kernels<double>(), "openmp");
+  const int before = omp_get_max_threads();
+  for (Int3 shape : {Int3{67, 31, 19}, Int3{5000, 5, 3}}) {
+    const Field<double> in = random_field<double>(*host, shape, 1, 31);
+    double one = 0;
+    for (int threads = 1; threads <= 5; ++threads) {
+      omp_set_num_threads(threads);
+      Field<double> out = filled(*host, shape, 1, 0.0);
+      const double found =
+          fused(row, 0, *host, *host, in, out, {Box{{0, 0, 0}, shape}}, ReductionOp::sum_squares);
+      if (threads == 1) one = found;
+      EXPECT_EQ(found, one) << threads << " threads, " << text(shape);
+    }
+  }
+  omp_set_num_threads(before);
+}
+
+}  // namespace
+}  // namespace isotherm::test

@@ -1,0 +1,61 @@
+// Walls that a row applies itself give the bits of walls that stand in the ghosts; and the row does not look
+// at those ghosts, which nobody fills for it.
+#include "kernels/stencil.hpp"
+#include "support.hpp"
+#include "walled_block.hpp"
+
+namespace isotherm::test {
+namespace {
+
+class StencilWalls : public testing::TestWithParam<RowCase> {};
+
+template <class T>
+void check(const StencilKernel<T>& row, int policy, Device& device, Int3 shape) {
+  const auto host = make_host_device();
+  const int ghosts = 2;
+  const WalledBlock<T> there(device, shape, ghosts), here(*host, shape, ghosts);
+  const Field<T> in = random_field<T>(*host, shape, ghosts, 19);
+  Field<T> ruled = to_device(*host, in);
+  here.fill_ghosts(ruled.view(), row.own_walls);
+  const Field<T> in_there = to_device(device, in);
+  const Coefficients<T> c = {T(0.37), T(0.11), T(0.13), T(0.075)};
+  const Box whole{{0, 0, 0}, shape}, half{{shape.x / 2, 0, shape.z / 3}, shape};
+  for (const Box& region : {whole, half}) {
+    SCOPED_TRACE("region " + text(region));
+    Field<T> expected = filled(*host, shape, ghosts, T(-7));
+    row_named(stencil_kernels<T>(), "reference")
+        .launch({std::as_const(ruled).view(), expected.view(), region, c, {}, {}, {}}, {}, {});
+    Field<T> out = to_device(device, filled(*host, shape, ghosts, T(-7)));
+    row.launch({in_there.view(), out.view(), region, c, there.walls, {}, {}}, {1, policy}, {});
+    const Field<T> found = to_host(device, *host, out);
+    expect_same<T>(std::as_const(expected).view(), found.view());
+  }
+}
+
+TEST_P(StencilWalls, AreAppliedOrFoundInTheGhosts) {
+  const auto device = device_of(GetParam().backend);
+  if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
+  for_precision(GetParam().precision, [&](auto zero) {
+    using T = decltype(zero);
+    const StencilKernel<T>& row = row_named(stencil_kernels<T>(), GetParam().row);
+    for (int policy = 0; policy < std::ssize(row.policies); ++policy) {
+      for (Int3 shape : shapes) {
+        SCOPED_TRACE(text(shape) + ", policy " + std::string(row.policies[static_cast<std::size_t>(policy)]));
+        check<T>(row, policy, *device, shape);
+      }
+    }
+  });
+}
+
+// One case for each row that is a row here: the instruction sets share the code that applies walls.
+std::vector<RowCase> cases(Backend backend) {
+  std::vector<RowCase> all = cases_of(stencil_kernels<double>(), backend);
+  std::erase_if(all, [](const RowCase& c) { return !c.instruction_set.empty(); });
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Host, StencilWalls, testing::ValuesIn(cases(Backend::host)), label_of);
+INSTANTIATE_TEST_SUITE_P(Cuda, StencilWalls, testing::ValuesIn(cases(Backend::cuda)), label_of);
+
+}  // namespace
+}  // namespace isotherm::test

@@ -1,0 +1,69 @@
+// Walls on all six faces, each of another kind and value, those of the minimum faces with a field of b.
+#pragma once
+
+#include <array>
+#include <cmath>
+
+#include "kernels/stencil.hpp"
+#include "support.hpp"
+
+namespace isotherm::test {
+
+template <class T>
+class WalledBlock {
+ public:
+  WalledBlock(Device& device, Int3 shape, int ghosts) : shape_(shape), ghosts_(ghosts) {
+    for (int f = 0; f < face_count; ++f) {
+      Wall<T>& wall = walls.faces[f];
+      wall = {true, T(0.9) - T(0.3) * T(f), T(f) + T(0.1), nullptr, 0};
+      if (f % 2 == 1) continue;
+      const auto [p, q] = tangents(f);
+      wall.pitch = shape[p] + 2 * ghosts;
+      std::vector<T> b(static_cast<std::size_t>(wall.pitch * (shape[q] + 2 * ghosts)));
+      for (std::size_t i = 0; i < b.size(); ++i) b[i] = field_value(i);
+      Buffer& buffer = b_fields_[static_cast<std::size_t>(f / 2)];
+      buffer = Buffer(device, b.size() * sizeof(T));
+      device.copy(buffer.data(), b.data(), buffer.bytes(), {});
+      device.synchronize(Stream{});
+      wall.b_field = buffer.template as<T>() + ghosts * (1 + wall.pitch);
+    }
+  }
+
+  // Writes what stands beyond the walls into the ghosts of `field`, in host memory, for the axes asked for.
+  void fill_ghosts(FieldView<T> field, std::array<bool, 3> axes) const {
+    for (int f = 0; f < face_count; ++f) {
+      if (!axes[static_cast<std::size_t>(f / 2)]) continue;
+      const auto [p, q] = tangents(f);
+      for (Index j = 0; j < shape_[q]; ++j) {
+        for (Index i = 0; i < shape_[p]; ++i) {
+          Int3 cell{}, ghost{};
+          cell[p] = ghost[p] = i;
+          cell[q] = ghost[q] = j;
+          cell[f / 2] = f % 2 == 1 ? shape_[f / 2] - 1 : 0;
+          ghost[f / 2] = f % 2 == 1 ? shape_[f / 2] : -1;
+          field(ghost) = std::fma(walls.faces[f].a, field(cell), b_at(f, i, j));
+        }
+      }
+    }
+  }
+
+  Walls<T> walls;
+
+ private:
+  struct Tangents {
+    int p, q;
+  };
+  static Tangents tangents(int f) { return {f / 2 == 0 ? 1 : 0, f / 2 == 2 ? 1 : 2}; }
+  static T field_value(std::size_t i) { return T(0.01) * T(i % 101); }
+  T b_at(int f, Index i, Index j) const {
+    const Wall<T>& wall = walls.faces[f];
+    return wall.b_field ? field_value(static_cast<std::size_t>(i + ghosts_ + (j + ghosts_) * wall.pitch))
+                        : wall.b;
+  }
+
+  Int3 shape_;
+  int ghosts_;
+  std::array<Buffer, 3> b_fields_;
+};
+
+}  // namespace isotherm::test
