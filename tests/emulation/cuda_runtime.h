@@ -1,0 +1,274 @@
+// Stands in for the CUDA C++ language and its launches: a kernel is a function, a block's threads are fibers.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "cuda_runtime_api.h"
+
+#define __global__
+#define __device__
+#define __host__
+#define __shared__ static
+#define __constant__ static
+#define __forceinline__ inline
+#define __grid_constant__
+#define __launch_bounds__(...)
+#define __CUDA_ARCH_LIST__ 900
+
+struct uint3 {
+  unsigned x, y, z;
+};
+struct dim3 {
+  unsigned x = 1, y = 1, z = 1;
+  constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+  constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
+};
+// A misaligned access faults here too: the compiler may use aligned moves.
+#define EMULATED_VECTOR2(name, type, bytes) \
+  struct alignas(bytes) name {              \
+    type x, y;                              \
+  };
+#define EMULATED_VECTOR4(name, type, bytes) \
+  struct alignas(bytes) name {              \
+    type x, y, z, w;                        \
+  };
+EMULATED_VECTOR2(float2, float, 8)
+EMULATED_VECTOR2(double2, double, 16)
+EMULATED_VECTOR2(uint2, unsigned, 8)
+EMULATED_VECTOR4(float4, float, 16)
+EMULATED_VECTOR4(uint4, unsigned, 16)
+EMULATED_VECTOR4(int4, int, 16)
+#undef EMULATED_VECTOR2
+#undef EMULATED_VECTOR4
+inline constexpr float2 make_float2(float x, float y) {
+  return {x, y};
+}
+inline constexpr double2 make_double2(double x, double y) {
+  return {x, y};
+}
+inline constexpr float4 make_float4(float x, float y, float z, float w) {
+  return {x, y, z, w};
+}
+
+namespace emulation {
+
+struct Thread {
+  uint3 thread{}, block{};
+  dim3 block_dim, grid_dim;
+};
+// Of the fiber that runs now.
+extern Thread current;
+
+// Runs `body` once for every thread of every block.
+void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& body);
+void* dynamic_shared_memory();
+
+void block_barrier();
+void warp_barrier(unsigned mask);
+// Lets other threads of the block run; for what waits in a loop.
+void yield();
+// All lanes of `mask` give a value; the value of lane `from`, own one where that lane takes no part.
+std::uint64_t exchange(unsigned mask, std::uint64_t mine, int from);
+int lane();
+unsigned warp_ballot(unsigned mask, bool vote);
+
+template <class T>
+T exchange_value(unsigned mask, T value, int from) {
+  static_assert(sizeof(T) <= 8);
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(T));
+  bits = exchange(mask, bits, from);
+  std::memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+
+}  // namespace emulation
+
+inline const uint3 &threadIdx = emulation::current.thread, &blockIdx = emulation::current.block;
+inline const dim3 &blockDim = emulation::current.block_dim, &gridDim = emulation::current.grid_dim;
+
+inline void __syncthreads() {
+  emulation::block_barrier();
+}
+inline void __syncwarp(unsigned mask = 0xffffffffu) {
+  emulation::warp_barrier(mask);
+}
+inline void __threadfence() {}
+inline void __threadfence_block() {}
+inline void __nanosleep(unsigned) {
+  emulation::yield();
+}
+inline int __syncthreads_or(int predicate) {
+  static int any;
+  __syncthreads();
+  any = 0;
+  __syncthreads();
+  if (predicate) any = 1;
+  __syncthreads();
+  const int result = any;
+  __syncthreads();
+  return result;
+}
+
+template <class T>
+T __shfl_sync(unsigned mask, T value, int from, int width = 32) {
+  const int base = emulation::lane() / width * width;
+  return emulation::exchange_value(mask, value, base + from % width);
+}
+template <class T>
+T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32) {
+  const int from = emulation::lane() + static_cast<int>(delta), end = (emulation::lane() / width + 1) * width;
+  return emulation::exchange_value(mask, value, from < end ? from : emulation::lane());
+}
+template <class T>
+T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32) {
+  const int from = emulation::lane() - static_cast<int>(delta), base = emulation::lane() / width * width;
+  return emulation::exchange_value(mask, value, from >= base ? from : emulation::lane());
+}
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int bits, int = 32) {
+  return emulation::exchange_value(mask, value, emulation::lane() ^ bits);
+}
+inline unsigned __ballot_sync(unsigned mask, int vote) {
+  return emulation::warp_ballot(mask, vote != 0);
+}
+inline int __any_sync(unsigned mask, int vote) {
+  return __ballot_sync(mask, vote) != 0;
+}
+inline int __all_sync(unsigned mask, int vote) {
+  return __ballot_sync(mask, vote == 0) == 0;
+}
+inline unsigned __activemask() {
+  return 0xffffffffu;
+}
+
+template <class T>
+T __ldg(const T* from) {
+  return *from;
+}
+template <class T>
+T __ldcs(const T* from) {
+  return *from;
+}
+template <class T>
+T __ldcg(const T* from) {
+  return *from;
+}
+template <class T>
+void __stcs(T* to, T value) {
+  *to = value;
+}
+template <class T>
+void __stcg(T* to, T value) {
+  *to = value;
+}
+
+// Fibers take turns only at barriers, so plain reads and writes are atomic.
+template <class T>
+T atomicAdd(T* at, std::type_identity_t<T> value) {
+  return std::exchange(*at, static_cast<T>(*at + value));
+}
+template <class T>
+T atomicMax(T* at, std::type_identity_t<T> value) {
+  return std::exchange(*at, std::max(*at, value));
+}
+template <class T>
+T atomicMin(T* at, std::type_identity_t<T> value) {
+  return std::exchange(*at, std::min(*at, value));
+}
+template <class T>
+T atomicOr(T* at, std::type_identity_t<T> value) {
+  return std::exchange(*at, *at | value);
+}
+template <class T>
+T atomicExch(T* at, std::type_identity_t<T> value) {
+  return std::exchange(*at, value);
+}
+template <class T>
+T atomicInc(T* at, std::type_identity_t<T> limit) {
+  return std::exchange(*at, *at >= limit ? T{0} : *at + 1);
+}
+template <class T>
+T atomicCAS(T* at, std::type_identity_t<T> expected, std::type_identity_t<T> value) {
+  const T before = *at;
+  if (before == expected) *at = value;
+  return before;
+}
+
+template <class To, class From>
+To emulated_bits(From value) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  std::memcpy(&to, &value, sizeof(To));
+  return to;
+}
+inline long long __double_as_longlong(double value) {
+  return emulated_bits<long long>(value);
+}
+inline double __longlong_as_double(long long value) {
+  return emulated_bits<double>(value);
+}
+inline int __float_as_int(float value) {
+  return emulated_bits<int>(value);
+}
+inline float __int_as_float(int value) {
+  return emulated_bits<float>(value);
+}
+inline int __clz(int value) {
+  return value == 0 ? 32 : __builtin_clz(static_cast<unsigned>(value));
+}
+inline int __clzll(long long value) {
+  return value == 0 ? 64 : __builtin_clzll(static_cast<unsigned long long>(value));
+}
+inline int __popc(unsigned value) {
+  return __builtin_popcount(value);
+}
+inline int __ffs(int value) {
+  return __builtin_ffs(value);
+}
+
+struct cudaLaunchConfig_t {
+  dim3 gridDim, blockDim;
+  std::size_t dynamicSmemBytes = 0;
+  cudaStream_t stream = nullptr;
+};
+
+inline bool emulated_launch_is_valid(const cudaLaunchConfig_t& c) {
+  const auto within = [](unsigned value, unsigned most) { return value >= 1 && value <= most; };
+  return within(c.gridDim.x, 0x7fffffffu) && within(c.gridDim.y, 65535) && within(c.gridDim.z, 65535) &&
+         within(c.blockDim.x, 1024) && within(c.blockDim.y, 1024) && within(c.blockDim.z, 64) &&
+         c.blockDim.x * c.blockDim.y * c.blockDim.z <= 1024 && c.dynamicSmemBytes <= std::size_t{227} << 10;
+}
+
+template <class... Formal, class... Actual>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Formal...),
+                               Actual&&... arguments) {
+  if (!emulated_launch_is_valid(*config)) return cudaErrorInvalidConfiguration;
+  const std::tuple<std::decay_t<Formal>...> values(std::forward<Actual>(arguments)...);
+  emulation::run_grid(config->gridDim, config->blockDim, config->dynamicSmemBytes,
+                      [&] { std::apply(kernel, values); });
+  return cudaSuccess;
+}
+
+template <class Kernel>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, Kernel*) {
+  *attributes = {0, 0, 32, 1024};
+  return cudaSuccess;
+}
+template <class Kernel>
+cudaError_t cudaFuncSetAttribute(Kernel*, cudaFuncAttribute, int) {
+  return cudaSuccess;
+}
+template <class Kernel>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel*, int threads, std::size_t) {
+  *blocks = std::max(1, 2048 / std::max(1, threads));
+  return cudaSuccess;
+}
