@@ -60,6 +60,17 @@ std::span<const StencilKernel<T>> stencil_kernels() {
       host_stencil<host::StencilReference, T>("reference", "plain loops, one thread"),
       host_stencil<host::StencilOpenmp, T>("openmp", "threads, vectors, blocks in cache, streaming stores"),
       cuda_row<Row>("naive", "one thread a cell, caches do the rest", CUDA_ROW(cuda::stencil_naive<T>)),
+      cuda_row<Row>("shared", "a 3-D tile and its halo in shared memory", CUDA_ROW(cuda::stencil_shared<T>)),
+      cuda_row<Row>("shared_cached_halo", "the tile in shared memory, its halo from the caches",
+                    CUDA_ROW(cuda::stencil_shared_cached_halo<T>)),
+      cuda_row<Row>("shared_coalesced", "as shared, the halo loaded by whole warps",
+                    CUDA_ROW(cuda::stencil_shared_coalesced<T>)),
+      cuda_row<Row>("streaming_25d", "2.5-D: a block walks along z, three slices in shared memory",
+                    CUDA_ROW(cuda::stencil_streaming_25d<T>)),
+      cuda_row<Row>("streaming_25d_single", "2.5-D: one slice in shared memory, z neighbours in registers",
+                    CUDA_ROW(cuda::stencil_streaming_25d_single<T>)),
+      cuda_row<Row>("coarsened", "several cells a thread, 16-byte accesses",
+                    CUDA_ROW(cuda::stencil_coarsened<T>)),
   };
   return table;
 }

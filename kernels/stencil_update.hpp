@@ -28,14 +28,24 @@ ISOTHERM_HOST_DEVICE double fused_multiply_add(double a, double b, double c) {
   return ::fma(a, b, c);
 }
 
+// The sum without the neighbours along z: what a kernel that walks along z holds until the next plane arrives.
 // T: all temperatures in kelvin; s: the source's share of one sweep in kelvin (0 where there is none).
+template <class T>
+ISOTHERM_HOST_DEVICE T stencil_in_plane(const Coefficients<T>& c, T centre, T x_lo, T x_hi, T y_lo, T y_hi,
+                                        T s) {
+  T sum = fused_multiply_add(c.c0, centre, s);
+  sum = fused_multiply_add(c.cx, x_lo + x_hi, sum);
+  return fused_multiply_add(c.cy, y_lo + y_hi, sum);
+}
+template <class T>
+ISOTHERM_HOST_DEVICE T stencil_add_z(const Coefficients<T>& c, T in_plane, T z_lo, T z_hi) {
+  return fused_multiply_add(c.cz, z_lo + z_hi, in_plane);
+}
+
 template <class T>
 ISOTHERM_HOST_DEVICE T stencil_update(const Coefficients<T>& c, T centre, T x_lo, T x_hi, T y_lo, T y_hi,
                                       T z_lo, T z_hi, T s) {
-  T sum = fused_multiply_add(c.c0, centre, s);
-  sum = fused_multiply_add(c.cx, x_lo + x_hi, sum);
-  sum = fused_multiply_add(c.cy, y_lo + y_hi, sum);
-  return fused_multiply_add(c.cz, z_lo + z_hi, sum);
+  return stencil_add_z(c, stencil_in_plane(c, centre, x_lo, x_hi, y_lo, y_hi, s), z_lo, z_hi);
 }
 
 // What stands beyond a wall: a T + b of the cell at the wall. (a, b) hold the kind of wall, its value and the

@@ -8,13 +8,14 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "core/host_device.hpp"
 
 namespace isotherm::cuda {
 
 // What a row's policy is made of; each row says what its numbers mean. The name is "32x8x1".
 struct Tile {
   int x, y, z;
-  constexpr int product() const { return x * y * z; }
+  ISOTHERM_HOST_DEVICE constexpr int product() const { return x * y * z; }
 };
 
 // Calls body.template operator()<tile>() for the tile of that index.

@@ -13,6 +13,18 @@ namespace isotherm::cuda {
 
 template <class T>
 void stencil_naive(StencilKernel<T>& row);
+template <class T>
+void stencil_shared(StencilKernel<T>& row);
+template <class T>
+void stencil_shared_cached_halo(StencilKernel<T>& row);
+template <class T>
+void stencil_shared_coalesced(StencilKernel<T>& row);
+template <class T>
+void stencil_streaming_25d(StencilKernel<T>& row);
+template <class T>
+void stencil_streaming_25d_single(StencilKernel<T>& row);
+template <class T>
+void stencil_coarsened(StencilKernel<T>& row);
 
 template <class T>
 void reduction_warp_shuffle(ReductionKernel<T>& row);

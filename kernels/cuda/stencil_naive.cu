@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(threads)
 template <class T>
 void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
   with_tile<tiles<T>>(plan.policy, [&]<Tile tile>() {
-    const dim3 block = fit_block({tile.x, tile.y, tile.z}, args.region.extent());
+    const dim3 block = fit_block(dim3(tile.x, tile.y, tile.z), args.region.extent());
     cover(args.region, block, [&](dim3 grid, Int3 first) {
       launch("naive", naive<T, tile.product()>, {grid, block}, stream, args.in, args.out, args.source, args.c,
              first, args.region.hi);
@@ -58,7 +58,7 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
 template <class T>
 KernelResources resources(int policy) {
   return with_tile<tiles<T>>(
-      policy, []<Tile tile>() { return resources_of(naive<T, tile.product()>, tile.product()); });
+      policy, [&]<Tile tile>() { return resources_of(naive<T, tile.product()>, tile.product()); });
 }
 
 }  // namespace

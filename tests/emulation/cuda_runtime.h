@@ -33,11 +33,11 @@ struct dim3 {
 };
 // A misaligned access faults here too: the compiler may use aligned moves.
 #define EMULATED_VECTOR2(name, type, bytes) \
-  struct alignas(bytes) name {              \
+  struct [[gnu::may_alias]] alignas(bytes) name {              \
     type x, y;                              \
   };
 #define EMULATED_VECTOR4(name, type, bytes) \
-  struct alignas(bytes) name {              \
+  struct [[gnu::may_alias]] alignas(bytes) name {              \
     type x, y, z, w;                        \
   };
 EMULATED_VECTOR2(float2, float, 8)

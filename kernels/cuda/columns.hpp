@@ -1,0 +1,31 @@
+// How rows that walk along z cut a box: columns of x by y cells, each in chunks of planes, one block a chunk.
+// Neighbouring columns follow each other in the queue, so that what one block reads at its edge is in L2 when
+// the next one wants it. For .cu files only.
+#pragma once
+
+#include "kernels/cuda/launch.hpp"
+
+namespace isotherm::cuda {
+
+struct Columns {
+  Box box;
+  Index x = 1, y = 1, planes = 1;  // cells of a chunk
+  Index count_x = 1, count_y = 1, count_z = 1;
+
+  static Columns of(Box box, Index x, Index y, Index planes) {
+    const Int3 n = box.extent();
+    return {box, x, y, planes, ceil_div(n.x, x), ceil_div(n.y, y), ceil_div(n.z, planes)};
+  }
+  unsigned blocks() const { return static_cast<unsigned>(count_x * count_y * count_z); }
+
+  // The chunk of this block; its upper end may lie beyond the box in x and y, not in z.
+  __device__ __forceinline__ Box of_block() const {
+    const Index column = blockIdx.x % (count_x * count_y), chunk = blockIdx.x / (count_x * count_y);
+    const Int3 lo{box.lo.x + column % count_x * x, box.lo.y + column / count_x * y,
+                  box.lo.z + chunk * planes};
+    const Index end = lo.z + planes;
+    return {lo, {lo.x + x, lo.y + y, end < box.hi.z ? end : box.hi.z}};
+  }
+};
+
+}  // namespace isotherm::cuda
