@@ -71,6 +71,10 @@ std::span<const StencilKernel<T>> stencil_kernels() {
                     CUDA_ROW(cuda::stencil_streaming_25d_single<T>)),
       cuda_row<Row>("coarsened", "several cells a thread, 16-byte accesses",
                     CUDA_ROW(cuda::stencil_coarsened<T>)),
+      cuda_row<Row>("register_tile", "planes in registers, 16-byte accesses, walls in the sweep",
+                    CUDA_ROW(cuda::stencil_register_tile<T>)),
+      cuda_row<Row>("bulk_pipeline", "planes by bulk tensor copies, several ahead (compute capability 9.0)",
+                    CUDA_ROW(cuda::stencil_bulk_pipeline<T>)),
   };
   return table;
 }

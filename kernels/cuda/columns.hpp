@@ -9,20 +9,23 @@ namespace isotherm::cuda {
 
 struct Columns {
   Box box;
+  Index first_x = 0;               // where columns begin: at box.lo.x or before it
   Index x = 1, y = 1, planes = 1;  // cells of a chunk
   Index count_x = 1, count_y = 1, count_z = 1;
 
-  static Columns of(Box box, Index x, Index y, Index planes) {
+  // `unit`: columns begin at a multiple of so many cells along x.
+  static Columns of(Box box, Index x, Index y, Index planes, Index unit = 1) {
     const Int3 n = box.extent();
-    return {box, x, y, planes, ceil_div(n.x, x), ceil_div(n.y, y), ceil_div(n.z, planes)};
+    const Index first_x = box.lo.x / unit * unit;
+    return {
+        box, first_x, x, y, planes, ceil_div(box.hi.x - first_x, x), ceil_div(n.y, y), ceil_div(n.z, planes)};
   }
   unsigned blocks() const { return static_cast<unsigned>(count_x * count_y * count_z); }
 
-  // The chunk of this block; its upper end may lie beyond the box in x and y, not in z.
+  // The chunk of this block. It may reach beyond the box in x, at either end, and in y; not in z.
   __device__ __forceinline__ Box of_block() const {
     const Index column = blockIdx.x % (count_x * count_y), chunk = blockIdx.x / (count_x * count_y);
-    const Int3 lo{box.lo.x + column % count_x * x, box.lo.y + column / count_x * y,
-                  box.lo.z + chunk * planes};
+    const Int3 lo{first_x + column % count_x * x, box.lo.y + column / count_x * y, box.lo.z + chunk * planes};
     const Index end = lo.z + planes;
     return {lo, {lo.x + x, lo.y + y, end < box.hi.z ? end : box.hi.z}};
   }

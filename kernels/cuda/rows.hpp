@@ -25,6 +25,10 @@ template <class T>
 void stencil_streaming_25d_single(StencilKernel<T>& row);
 template <class T>
 void stencil_coarsened(StencilKernel<T>& row);
+template <class T>
+void stencil_register_tile(StencilKernel<T>& row);
+template <class T>
+void stencil_bulk_pipeline(StencilKernel<T>& row);
 
 template <class T>
 void reduction_warp_shuffle(ReductionKernel<T>& row);

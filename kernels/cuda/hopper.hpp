@@ -1,0 +1,135 @@
+// What compute capability 9.0 adds and CUDA C++ has no words for: barriers in shared memory that count bytes,
+// and bulk tensor copies that complete on them (PTX ISA, "mbarrier" and "cp.async.bulk.tensor"; CUDA Driver
+// API, cuTensorMapEncodeTiled). For .cu files only. On older devices nobody may call these.
+#pragma once
+
+#include <cuda.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "core/field_view.hpp"
+#include "kernels/cuda/launch.hpp"
+
+namespace isotherm::cuda {
+
+// Describes a padded block to the copy engine: cells from (-lead_x, -1, -1) to one layer beyond the extent,
+// in boxes of `box` cells. What a box has beyond them arrives as zeros. lead_x: 16 bytes of cells, so that
+// every row of a box starts where the engine wants it.
+template <class T>
+struct TensorMap {
+  CUtensorMap map;
+
+  static constexpr Index lead_x = 16 / sizeof(T);
+  static TensorMap make(FieldView<const T> field, Int3 box);
+};
+
+template <class T>
+TensorMap<T> TensorMap<T>::make(FieldView<const T> field, Int3 box) {
+  using Encode = decltype(&cuTensorMapEncodeTiled);
+  static const Encode encode = [] {
+    void* entry = nullptr;
+    cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+    check(
+        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault, &found),
+        "cudaGetDriverEntryPointByVersion");
+    if (found != cudaDriverEntryPointSuccess) {
+      throw Error(
+          ExitCode::unavailable,
+          "the NVIDIA driver has no cuTensorMapEncodeTiled (it came with CUDA 12); update the driver, "
+          "or use another solver.kernel");
+    }
+    return reinterpret_cast<Encode>(entry);
+  }();
+  TensorMap result;
+  const Index row = std::min(field.extent.x + 2 * lead_x, field.pitch_y);
+  const cuuint64_t cells[3] = {static_cast<cuuint64_t>(row), static_cast<cuuint64_t>(field.extent.y + 2),
+                               static_cast<cuuint64_t>(field.extent.z + 2)};
+  const cuuint64_t strides[2] = {field.pitch_y * sizeof(T), field.pitch_z * sizeof(T)};  // bytes
+  const cuuint32_t box_cells[3] = {static_cast<cuuint32_t>(box.x), static_cast<cuuint32_t>(box.y),
+                                   static_cast<cuuint32_t>(box.z)};
+  const cuuint32_t steps[3] = {1, 1, 1};
+  const CUresult code =
+      encode(&result.map, sizeof(T) == 8 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT64 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+             3, const_cast<T*>(&field(-lead_x, -1, -1)), cells, strides, box_cells, steps,
+             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+             CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (code != CUDA_SUCCESS) {
+    throw Error(ExitCode::internal, "cuTensorMapEncodeTiled failed (error " + std::to_string(code) +
+                                        "); use another solver.kernel, and please report it");
+  }
+  return result;
+}
+
+#if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
+#define ISOTHERM_PTX90(...) asm volatile(__VA_ARGS__)
+#else
+#define ISOTHERM_PTX90(...) __trap()
+#endif
+
+// A barrier in shared memory. One thread arrives and says how many bytes will come; it opens when they have.
+// It alternates between two phases.
+class BytesBarrier {
+ public:
+  // By one thread; then publish() by it and a __syncthreads().
+  __device__ __forceinline__ void init() {
+    ISOTHERM_PTX90("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address()) : "memory");
+  }
+  __device__ __forceinline__ static void publish() {
+    ISOTHERM_PTX90("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  __device__ __forceinline__ void expect(std::uint32_t bytes) {
+    ISOTHERM_PTX90("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address()), "r"(bytes)
+                   : "memory");
+  }
+  // Until the phase of that parity is complete.
+  __device__ __forceinline__ void wait(std::uint32_t parity) {
+    ISOTHERM_PTX90(
+        "{\n"
+        ".reg .pred done;\n"
+        "again:\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+        "@!done bra again;\n"
+        "}\n" ::"r"(address()),
+        "r"(parity)
+        : "memory");
+  }
+  // Copies the box at cell (x, y, z) of the field to shared memory, aligned to 128 bytes. By one thread,
+  // which has said that the bytes will come.
+  template <class T>
+  __device__ __forceinline__ void copy(const TensorMap<T>& map, void* to, int x, int y, int z) {
+    ISOTHERM_PTX90(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, "
+        "%5}], "
+        "[%2];" ::"r"(shared_address(to)),
+        "l"(&map.map), "r"(address()), "r"(x + static_cast<int>(TensorMap<T>::lead_x)), "r"(y + 1), "r"(z + 1)
+        : "memory");
+  }
+
+ private:
+  __device__ __forceinline__ static std::uint32_t shared_address(const void* at) {
+    return static_cast<std::uint32_t>(__cvta_generic_to_shared(at));
+  }
+  __device__ __forceinline__ std::uint32_t address() const { return shared_address(&state_); }
+
+  std::uint64_t state_;
+};
+
+// The dynamic shared memory of the block, aligned to 128 bytes.
+__device__ __forceinline__ unsigned char* dynamic_shared() {
+  extern __shared__ __align__(128) unsigned char memory[];
+  return memory;
+}
+
+// Whether the current device has bulk tensor copies; else why not.
+inline std::string without_bulk_copies() {
+  int device = 0, major = 0, minor = 0;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
+  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "cudaDeviceGetAttribute");
+  if (major >= 9) return "";
+  return "it needs compute capability 9.0, and this device has " + std::to_string(major) + "." +
+         std::to_string(minor);
+}
+
+}  // namespace isotherm::cuda

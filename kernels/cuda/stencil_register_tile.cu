@@ -1,0 +1,200 @@
+// Stencil row `register_tile`: our own single sweep. A tile lives in the registers of its warps; shared
+// memory carries only what warps have to tell each other.
+//
+// Algebra   one sweep, stencil_update(); walls on all faces are applied where the tile meets them, so that no
+//           ghost beyond a wall is ever filled or read.
+// Mapping   a warp spans 32 packs of 16 bytes along x, 128 cells in fp32 and 64 in fp64; each lane owns some
+//           rows of y of its pack; the warps of a block stand above each other in y, and the block walks
+//           along z. A lane finds x neighbours in its pack or, by one shuffle a row, in its neighbour lane's;
+//           y neighbours in its own rows, but for the first and last row of the warp, which the warps beside
+//           it hold; z neighbours in the planes that it keeps.
+// Lives in  registers: the planes below, at and above the one at work, and the one after that, which is on
+// its
+//           way from memory while this one is computed. Shared memory: the first and last row of each warp,
+//           twice, so that one barrier a plane is enough.
+// Traffic   each cell is loaded once by its lane, as part of 512 contiguous bytes a warp. Beyond that: two
+// rows
+//           a block (2 / (rows x warps) of the reads, 6 % for 4 x 8), two cells a row beside the warp (64 of
+//           512 bytes in sectors), and the planes at the ends of a chunk (2 / planes). The first two come
+//           from L2, as the block beside this one reads the same lines at about the same time.
+#include "kernels/cuda/policy.hpp"
+#include "kernels/cuda/resources.hpp"
+#include "kernels/cuda/rows.hpp"
+#include "kernels/cuda/tile_update.hpp"
+
+namespace isotherm::cuda {
+namespace {
+
+// x: rows of y that a lane owns; y: warps of a block; z: planes of a chunk.
+constexpr std::array tiles = {Tile{4, 8, 64}, Tile{4, 8, 128}, Tile{4, 8, 32},  Tile{4, 4, 64},
+                              Tile{2, 8, 64}, Tile{2, 8, 128}, Tile{2, 16, 64}, Tile{2, 16, 128}};
+
+template <class T>
+constexpr Index columns_x = warp_size* Pack<T>::cells;
+
+// What a lane holds of one plane.
+template <class T, int rows>
+struct LanePlane {
+  Pack<T> row[rows];
+  T edge[rows];    // in lanes 0 and 31: the cell beside the warp
+  Pack<T> beside;  // in the first and last warp: the row beside the block
+
+  __device__ __forceinline__ static LanePlane zero() {
+    LanePlane p;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      p.row[r] = Pack<T>::zero();
+      p.edge[r] = T{0};
+    }
+    p.beside = Pack<T>::zero();
+    return p;
+  }
+};
+
+// Where a lane stands in its block, and what it has to load of every plane.
+template <class T, int rows, int warps>
+struct Place {
+  int x, y, lane, warp;  // of its first cell
+  int end_y;             // rows from here on are not the region's
+  bool in_x;             // its pack has cells that are needed
+  int edge;              // cells from x to the one beside the warp; 0: not needed
+  int beside;            // rows from y to the one beside the block; 0: not needed
+
+  __device__ __forceinline__ Place(const TileArgs<T>& a, const Box& chunk) {
+    const Box& region = a.columns.box;
+    lane = threadIdx.x % warp_size;
+    warp = threadIdx.x / warp_size;
+    x = static_cast<int>(chunk.lo.x) + lane * Pack<T>::cells;
+    y = static_cast<int>(chunk.lo.y) + warp * rows;
+    end_y = static_cast<int>(region.hi.y);
+    // One cell beyond the region is its last cell's neighbour, unless a wall stands there.
+    in_x = x <= region.hi.x;
+    edge = lane == 0 ? -1 : lane == warp_size - 1 ? Pack<T>::cells : 0;
+    const bool x_wall = (x + edge < 0 && a.wall(Face::x_min).is_wall) ||
+                        (x + edge >= a.in.extent.x && a.wall(Face::x_max).is_wall);
+    if (x + edge > region.hi.x || x_wall) edge = 0;
+    beside = warp == 0 ? -1 : warp == warps - 1 ? rows : 0;
+    if (!in_x || y + beside > region.hi.y || a.beyond_y_wall(y + beside)) beside = 0;
+  }
+
+  // `from`: this lane's first cell in plane z. A plane that is only below or above those at work needs no
+  // neighbours within it.
+  __device__ __forceinline__ LanePlane<T, rows> load(const TileArgs<T>& a, const T* from, int z,
+                                                     bool at_work) const {
+    LanePlane<T, rows> p = LanePlane<T, rows>::zero();
+    if (a.beyond_z_wall(z)) return p;
+    const int last_y = at_work && !a.beyond_y_wall(end_y) ? end_y : end_y - 1;
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      const T* row = from + r * a.in.pitch_y;
+      if (in_x && y + r <= last_y) p.row[r] = Pack<T>::load(row);
+      if (at_work && edge != 0 && y + r < end_y) p.edge[r] = row[edge];
+    }
+    if (at_work && beside != 0) p.beside = Pack<T>::load(from + beside * a.in.pitch_y);
+    return p;
+  }
+};
+
+template <class T, int rows, int warps, int planes, bool norm_on>
+__global__ void __launch_bounds__(warps* warp_size) register_tile(const TileArgs<T> a) {
+  __shared__ Pack<T> rows_of_warp[2][warps][2][warp_size];  // [buffer][warp][first, last]
+  const Box chunk = a.columns.of_block();
+  const Place<T, rows, warps> place(a, chunk);
+  const int lane = place.lane, warp = place.warp;
+  const int begin = static_cast<int>(chunk.lo.z), end = static_cast<int>(chunk.hi.z);
+  const bool in_region = place.x < a.columns.box.hi.x;
+  UpdateSum<norm_on> norm(a.norm.op);
+
+  const T* from = &a.in(place.x, place.y, begin - 1);
+  LanePlane<T, rows> below = place.load(a, from, begin - 1, false);
+  LanePlane<T, rows> at = place.load(a, from += a.in.pitch_z, begin, true);
+  LanePlane<T, rows> above = place.load(a, from += a.in.pitch_z, begin + 1, begin + 1 < end);
+  T* to = &a.out(place.x, place.y, begin);
+  int buffer = 0;
+  for (int z = begin; z < end; ++z) {
+    LanePlane<T, rows> next = LanePlane<T, rows>::zero();
+    from += a.in.pitch_z;
+    if (z + 1 < end) next = place.load(a, from, z + 2, z + 2 < end);
+    rows_of_warp[buffer][warp][0][lane] = at.row[0];
+    rows_of_warp[buffer][warp][1][lane] = at.row[rows - 1];
+    __syncthreads();
+    const Pack<T> y_before = warp == 0 ? at.beside : rows_of_warp[buffer][warp - 1][1][lane];
+    const Pack<T> y_behind = warp == warps - 1 ? at.beside : rows_of_warp[buffer][warp + 1][0][lane];
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      if (place.y + r >= place.end_y) break;
+      const Pack<T>& centre = at.row[r];
+      T x_lo = __shfl_up_sync(0xffffffffu, centre.v[Pack<T>::cells - 1], 1);
+      T x_hi = __shfl_down_sync(0xffffffffu, centre.v[0], 1);
+      if (lane == 0) x_lo = at.edge[r];
+      if (lane == warp_size - 1) x_hi = at.edge[r];
+      if (!in_region) continue;
+      update_pack(a,
+                  {centre, r > 0 ? at.row[r - 1] : y_before, r < rows - 1 ? at.row[r + 1] : y_behind,
+                   below.row[r], above.row[r], x_lo, x_hi},
+                  place.x, place.y + r, z, to + r * a.out.pitch_y, norm);
+    }
+    below = at;
+    at = above;
+    above = next;
+    to += a.out.pitch_z;
+    buffer ^= 1;
+  }
+  norm.template leave<warps * warp_size>(threadIdx.x, static_cast<double*>(a.norm.scratch));
+}
+
+template <class T, Tile tile>
+Columns columns_of(Box region) {
+  return Columns::of(region, columns_x<T>, tile.x * tile.y, tile.z, Pack<T>::cells);
+}
+
+template <class T, Tile tile>
+bool takes(Box region) {
+  return !region.empty() && !is_thin(region, columns_x<T>, tile.x * tile.y);
+}
+
+template <class T>
+void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
+  with_tile<tiles>(plan.policy, [&]<Tile tile>() {
+    if (!takes<T, tile>(args.region)) return sweep_thin(args, stream);
+    const Columns columns = columns_of<T, tile>(args.region);
+    const TileArgs<T> a{args.in, args.out, args.source, args.c, args.walls, columns, args.norm};
+    launch("register_tile",
+           args.norm.result ? register_tile<T, tile.x, tile.y, tile.z, true>
+                            : register_tile<T, tile.x, tile.y, tile.z, false>,
+           {columns.blocks(), tile.y * warp_size}, stream, a);
+    finish_norm(args.norm, columns.blocks(), stream);
+  });
+}
+
+template <class T>
+std::size_t norm_scratch_bytes(Box region, int policy) {
+  return with_tile<tiles>(policy, [&]<Tile tile>() {
+    const unsigned blocks =
+        takes<T, tile>(region) ? columns_of<T, tile>(region).blocks() : thin_blocks(region);
+    return std::size_t{blocks} * sizeof(double);
+  });
+}
+
+template <class T>
+KernelResources resources(int policy) {
+  return with_tile<tiles>(policy, [&]<Tile tile>() {
+    return resources_of(register_tile<T, tile.x, tile.y, tile.z, false>, tile.y * warp_size);
+  });
+}
+
+}  // namespace
+
+template <class T>
+void stencil_register_tile(StencilKernel<T>& row) {
+  row.launch = sweep<T>;
+  row.policies = names_of<tiles>();
+  row.own_walls = {true, true, true};
+  row.norm_scratch_bytes = norm_scratch_bytes<T>;
+  row.resources = resources<T>;
+}
+
+template void stencil_register_tile(StencilKernel<float>&);
+template void stencil_register_tile(StencilKernel<double>&);
+
+}  // namespace isotherm::cuda

@@ -1,0 +1,25 @@
+// The last step of a fused norm: one block joins the partial results of all.
+#include "kernels/cuda/update_norm.hpp"
+
+namespace isotherm::cuda {
+namespace {
+
+constexpr int threads = 1024;
+
+__global__ void __launch_bounds__(threads) join_updates(UpdateNorm norm, unsigned count) {
+  const JoinUpdates join{norm.op};
+  const double* partials = static_cast<const double*>(norm.scratch);
+  double mine = 0;
+  for (unsigned i = threadIdx.x; i < count; i += threads) mine = join(mine, partials[i]);
+  mine = join_block<threads>(mine, threadIdx.x, join);
+  if (threadIdx.x == 0) *norm.result = norm.accumulate ? join(*norm.result, mine) : mine;
+}
+
+}  // namespace
+
+void finish_norm(const UpdateNorm& norm, unsigned blocks, Stream stream) {
+  if (!norm.result) return;
+  launch("join_updates", join_updates, {1, threads}, stream, norm, blocks);
+}
+
+}  // namespace isotherm::cuda

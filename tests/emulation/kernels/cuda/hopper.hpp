@@ -1,0 +1,82 @@
+// Stands in for kernels/cuda/hopper.hpp: barriers that count bytes, and bulk tensor copies done at once. A
+// copy checks what the engine asks for: alignment, and bytes that were announced.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "core/field_view.hpp"
+#include "kernels/cuda/launch.hpp"
+
+namespace isotherm::cuda {
+
+template <class T>
+struct TensorMap {
+  static constexpr Index lead_x = 16 / sizeof(T);
+  FieldView<const T> field;
+  Int3 cells, box;
+
+  static TensorMap make(FieldView<const T> field, Int3 box) {
+    return {field,
+            {std::min(field.extent.x + 2 * lead_x, field.pitch_y), field.extent.y + 2, field.extent.z + 2},
+            box};
+  }
+};
+
+class BytesBarrier {
+ public:
+  void init() { *this = {}; }
+  static void publish() {}
+  void expect(std::uint32_t bytes) {
+    pending_ += bytes;
+    arrived_ = true;
+    complete();
+  }
+  void wait(std::uint32_t parity) {
+    while ((phase_ & 1u) == parity) emulation::yield();
+  }
+  template <class T>
+  void copy(const TensorMap<T>& map, void* to, int x, int y, int z) {
+    demand(reinterpret_cast<std::uintptr_t>(to) % 128 == 0, "a destination is not aligned to 128 bytes");
+    demand(map.box.x <= 256 && map.box.y <= 256 && map.box.x * sizeof(T) % 16 == 0,
+           "a box is not one of the engine's");
+    T* next = static_cast<T*>(to);
+    for (Index k = 0; k < map.box.z; ++k) {
+      for (Index j = 0; j < map.box.y; ++j) {
+        for (Index i = 0; i < map.box.x; ++i) *next++ = at(map, x + i + map.lead_x, y + 1 + j, z + 1 + k);
+      }
+    }
+    pending_ -= static_cast<std::int64_t>(map.box.product()) * static_cast<std::int64_t>(sizeof(T));
+    complete();
+  }
+
+ private:
+  template <class T>
+  static T at(const TensorMap<T>& map, Index i, Index j, Index k) {
+    const bool inside = 0 <= i && i < map.cells.x && 0 <= j && j < map.cells.y && 0 <= k && k < map.cells.z;
+    return inside ? map.field(i - map.lead_x, j - 1, k - 1) : T{0};
+  }
+  static void demand(bool holds, const char* problem) {
+    if (holds) return;
+    std::fprintf(stderr, "emulation: bulk copy: %s\n", problem);
+    std::abort();
+  }
+  void complete() {
+    if (!arrived_ || pending_ != 0) return;
+    arrived_ = false;
+    ++phase_;
+  }
+
+  std::int64_t pending_ = 0;
+  bool arrived_ = false;
+  std::uint32_t phase_ = 0;
+};
+
+inline unsigned char* dynamic_shared() {
+  return static_cast<unsigned char*>(emulation::dynamic_shared_memory());
+}
+inline std::string without_bulk_copies() {
+  return "";
+}
+
+}  // namespace isotherm::cuda
