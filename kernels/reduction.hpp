@@ -7,6 +7,7 @@
 #include "core/device.hpp"
 #include "core/field_view.hpp"
 #include "kernels/kernel_resources.hpp"
+#include "kernels/long_accumulator.hpp"
 
 namespace isotherm {
 
@@ -17,7 +18,15 @@ enum class ReductionOp {
   sum_squares,  // sum of d d
 };
 
-// d is a - b in fp64 of each cell of `region`, or a where b is empty. All sums are accumulated in fp64.
+// When two sums of the same numbers have the same bits. (The maximum is not rounded and always has.)
+enum class SumBits {
+  vary,    // not even in two runs: atomics add in the order in which they arrive
+  repeat,  // for the same region on the same device
+  exact,   // in any order, for any split of the cells: the row sums in a LongAccumulator
+};
+
+// d is a - b in fp64 of each cell of `region`, or a where b is empty. What is added, d, |d| or d d, is
+// rounded to fp64 once, and is accumulated in fp64 at the least.
 template <class T>
 struct ReductionArgs {
   FieldView<const T> a;
@@ -26,6 +35,9 @@ struct ReductionArgs {
   ReductionOp op;
   double* result;  // one value in this device's memory, written in stream order
   void* scratch;   // scratch_bytes(region) of this device's memory
+  // Of rows whose sums are exact: where in this device's memory the sum goes before it is rounded as well,
+  // normalised, to be joined with those of other ranks. Null: nowhere. The maximum does not go there.
+  LongAccumulator* unrounded = nullptr;
 };
 
 template <class T>
@@ -35,7 +47,8 @@ struct ReductionKernel {
   std::string_view remark;
   void (*launch)(const ReductionArgs<T>& args, Stream stream) = nullptr;  // null: not in this build
   std::size_t (*scratch_bytes)(Box region) = nullptr;
-  KernelResources (*resources)() = nullptr;  // of the pass over the cells; null on the host
+  KernelResources (*resources)() = nullptr;  // of the pass over the cells; null on the host and in a library
+  SumBits sum_bits = SumBits::repeat;
 };
 
 template <class T>
