@@ -54,4 +54,8 @@ struct ReductionKernel {
 template <class T>
 std::span<const ReductionKernel<T>> reduction_kernels();
 
+// The sum over the interior cells of a field in host memory, by the host row `reproducible`; normalised.
+template <class T>
+LongAccumulator exact_sum(FieldView<const T> field);
+
 }  // namespace isotherm

@@ -38,6 +38,13 @@ ReductionKernel<T> host_reduction(std::string_view name, std::string_view remark
   });
 }
 
+// A row whose sums are not rounded before their end.
+template <class T>
+ReductionKernel<T> exact(ReductionKernel<T> row) {
+  row.sum_bits = SumBits::exact;
+  return row;
+}
+
 // A CUDA row, completed by its own file where that was compiled.
 template <class Row>
 Row cuda_row(std::string_view name, std::string_view remark, void (*complete)(Row&)) {
@@ -87,9 +94,31 @@ std::span<const ReductionKernel<T>> reduction_kernels() {
       host_reduction<host::ReductionOpenmp, T>(
           "openmp",
           "fixed chunks of rows, then their sums in order: the same bits for any number of threads"),
+      exact(host_reduction<host::ReductionReproducible, T>(
+          "reproducible", "sums without rounding: the same bits for any ranks, threads and order")),
+      cuda_row<Row>("global_atomic", "every cell added to one address; the last digits vary from run to run",
+                    CUDA_ROW(cuda::reduction_global_atomic<T>)),
+      cuda_row<Row>("global_pairwise", "passes over memory, each half as long",
+                    CUDA_ROW(cuda::reduction_global_pairwise<T>)),
+      cuda_row<Row>("shared_interleaved", "a tree in shared memory; divergent",
+                    CUDA_ROW(cuda::reduction_shared_interleaved<T>)),
+      cuda_row<Row>("shared_strided", "the same tree, contiguous threads; bank conflicts",
+                    CUDA_ROW(cuda::reduction_shared_strided<T>)),
+      cuda_row<Row>("shared_sequential", "sequential addressing; no conflicts",
+                    CUDA_ROW(cuda::reduction_shared_sequential<T>)),
+      cuda_row<Row>("shared_first_add", "the first join while loading",
+                    CUDA_ROW(cuda::reduction_shared_first_add<T>)),
+      cuda_row<Row>("shared_unroll_warp", "the last warp without block barriers",
+                    CUDA_ROW(cuda::reduction_shared_unroll_warp<T>)),
+      cuda_row<Row>("shared_unroll_full", "the whole tree unrolled",
+                    CUDA_ROW(cuda::reduction_shared_unroll_full<T>)),
+      cuda_row<Row>("grid_stride", "many cells a thread, then the tree",
+                    CUDA_ROW(cuda::reduction_grid_stride<T>)),
       cuda_row<Row>("warp_shuffle", "shuffles in the warp, one partial a block",
                     CUDA_ROW(cuda::reduction_warp_shuffle<T>)),
       cuda_row<Row>("cub", "NVIDIA's library", CUDA_ROW(cuda::reduction_cub<T>)),
+      cuda_row<Row>("reproducible", "sums without rounding: the same bits for any ranks, blocks and order",
+                    CUDA_ROW(cuda::reduction_reproducible<T>)),
   };
   return table;
 }
@@ -113,6 +142,16 @@ std::uint64_t fingerprint(FieldView<const T> field, Int3 global_lo, Int3 global_
   return compute(field, global_lo, global_extent);
 }
 
+template <class T>
+LongAccumulator exact_sum(FieldView<const T> field) {
+  static const auto launch =
+      host::for_this_cpu([](auto isa) { return &host::ReductionReproducible<decltype(isa), T>::launch; });
+  LongAccumulator sum{};
+  double rounded = 0;
+  launch({field, {}, field.interior(), ReductionOp::sum, &rounded, nullptr, &sum}, {});
+  return sum;
+}
+
 std::unique_ptr<CopyProbe> make_copy_probe(Device& device, std::size_t bytes) {
   if (device.backend() == Backend::host) return host::make_copy_probe(device, bytes);
 #if ISOTHERM_HAVE_CUDA
@@ -128,6 +167,8 @@ template std::span<const ReductionKernel<float>> reduction_kernels();
 template std::span<const ReductionKernel<double>> reduction_kernels();
 template const FaceCopy<float>& face_copy(Backend);
 template const FaceCopy<double>& face_copy(Backend);
+template LongAccumulator exact_sum(FieldView<const float>);
+template LongAccumulator exact_sum(FieldView<const double>);
 template std::uint64_t fingerprint(FieldView<const float>, Int3, Int3);
 template std::uint64_t fingerprint(FieldView<const double>, Int3, Int3);
 

@@ -1,6 +1,6 @@
 // Reduction row `cub`: the library's device reduction, what a user should take where it fits.
 //
-// Algebra   as in reduction_warp_shuffle.cu.
+// Algebra   as in warp_shuffle.
 // Mapping   CUB reduces a sequence: here the numbers 0, 1, 2, ... of the region's cells, x fastest, which a
 //           transform turns into the cells' parts of the result. Neighbouring threads get neighbouring
 //           numbers, so reads are coalesced within a row. CUB chooses blocks, items a thread and its second
@@ -13,28 +13,12 @@
 
 #include <cub/device/device_reduce.cuh>
 
-#include "kernels/cuda/fast_divide.hpp"
 #include "kernels/cuda/launch.hpp"
-#include "kernels/cuda/reduction_operators.hpp"
+#include "kernels/cuda/part_of_cell.hpp"
 #include "kernels/cuda/rows.hpp"
 
 namespace isotherm::cuda {
 namespace {
-
-// A cell's number to its part of the result.
-template <class T, ReductionOp op>
-struct PartOfCell {
-  FieldView<const T> a, b;
-  Int3 lo, extent;
-  FastDivide by_x, by_y;
-
-  __device__ __forceinline__ double operator()(Index number) const {
-    const Index row = by_x(number);
-    const Index z = by_y(row);
-    const Int3 cell{lo.x + number - row * extent.x, lo.y + row - z * extent.y, lo.z + z};
-    return part<op>(difference(&a(cell), b.empty() ? nullptr : &b(cell)));
-  }
-};
 
 // CUB wants one value for each of five times the blocks that fit on the GPU: 42 KB on an H200. This holds for
 // one of 800 multiprocessors with 32 blocks each; the launch asks CUB for the true figure.
@@ -43,14 +27,8 @@ constexpr std::size_t scratch = std::size_t{1} << 20;
 template <class T>
 void reduce(const ReductionArgs<T>& args, Stream stream) {
   const Index cells = args.region.cells();
-  const Int3 n = args.region.extent();
   with_operation(args.op, [&]<ReductionOp op>() {
-    const PartOfCell<T, op> part_of_cell{args.a,
-                                         args.b,
-                                         args.region.lo,
-                                         n,
-                                         FastDivide(std::max<Index>(n.x, 1)),
-                                         FastDivide(std::max<Index>(n.y, 1))};
+    const PartOfCell<T, op> part_of_cell(args);
     const auto call = [&](void* memory, std::size_t& bytes) {
       check(
           cub::DeviceReduce::TransformReduce(memory, bytes, thrust::counting_iterator<Index>(0), args.result,
@@ -74,6 +52,7 @@ template <class T>
 void reduction_cub(ReductionKernel<T>& row) {
   row.launch = reduce<T>;
   row.scratch_bytes = [](Box) { return scratch; };  // of any device: asks none
+  // No row.resources: the kernels, and how many of them, are the library's.
 }
 
 template void reduction_cub(ReductionKernel<float>&);

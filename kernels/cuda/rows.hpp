@@ -31,9 +31,29 @@ template <class T>
 void stencil_bulk_pipeline(StencilKernel<T>& row);
 
 template <class T>
+void reduction_global_atomic(ReductionKernel<T>& row);
+template <class T>
+void reduction_global_pairwise(ReductionKernel<T>& row);
+template <class T>
+void reduction_shared_interleaved(ReductionKernel<T>& row);
+template <class T>
+void reduction_shared_strided(ReductionKernel<T>& row);
+template <class T>
+void reduction_shared_sequential(ReductionKernel<T>& row);
+template <class T>
+void reduction_shared_first_add(ReductionKernel<T>& row);
+template <class T>
+void reduction_shared_unroll_warp(ReductionKernel<T>& row);
+template <class T>
+void reduction_shared_unroll_full(ReductionKernel<T>& row);
+template <class T>
+void reduction_grid_stride(ReductionKernel<T>& row);
+template <class T>
 void reduction_warp_shuffle(ReductionKernel<T>& row);
 template <class T>
 void reduction_cub(ReductionKernel<T>& row);
+template <class T>
+void reduction_reproducible(ReductionKernel<T>& row);
 
 template <class T>
 const FaceCopy<T>& face_copy_cuda();

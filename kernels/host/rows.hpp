@@ -52,6 +52,12 @@ struct ReductionOpenmp {
 };
 
 template <class Isa, class T>
+struct ReductionReproducible {
+  static void launch(const ReductionArgs<T>& args, Stream stream);
+  static std::size_t scratch_bytes(Box region);
+};
+
+template <class Isa, class T>
 struct FaceCopyRows {
   static const FaceCopy<T> row;
 };

@@ -119,6 +119,11 @@ void Communicator::all_reduce(double* values, int count, ReduceOp op) const {
   check_mpi(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_DOUBLE, isotherm::native(op), native_->comm),
             "MPI_Allreduce");
 }
+void Communicator::all_reduce(std::span<std::int64_t> values, ReduceOp op) const {
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, values.data(), checked_count(values.size()), MPI_INT64_T,
+                          isotherm::native(op), native_->comm),
+            "MPI_Allreduce");
+}
 
 std::string Communicator::broadcast(std::string bytes, int root) const {
   std::uint64_t size = bytes.size();

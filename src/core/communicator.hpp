@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,10 +40,11 @@ class Communicator {
   void barrier() const;
   double all_reduce(double value, ReduceOp op) const;
   std::int64_t all_reduce(std::int64_t value, ReduceOp op) const;
-  std::uint64_t all_reduce(std::uint64_t value, ReduceOp op) const;  // sum wraps modulo 2^64
-  void all_reduce(double* values, int count, ReduceOp op) const;     // in place
-  std::string broadcast(std::string bytes, int root = 0) const;      // every rank returns root's bytes
-  std::vector<std::string> all_gather(std::string_view text) const;  // one a rank, in rank order
+  std::uint64_t all_reduce(std::uint64_t value, ReduceOp op) const;    // sum wraps modulo 2^64
+  void all_reduce(double* values, int count, ReduceOp op) const;       // in place
+  void all_reduce(std::span<std::int64_t> values, ReduceOp op) const;  // in place
+  std::string broadcast(std::string bytes, int root = 0) const;        // every rank returns root's bytes
+  std::vector<std::string> all_gather(std::string_view text) const;    // one a rank, in rank order
   Communicator split_by_host() const;  // the ranks that share this rank's memory
   Communicator split(int colour, int key) const;
 

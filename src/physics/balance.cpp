@@ -13,12 +13,6 @@
 namespace isotherm {
 namespace {
 
-// GCC and Clang have it on every 64-bit system; -Wpedantic only wants it named as an extension.
-__extension__ using Wide = __int128;
-
-constexpr int unit_bits = 44;  // a unit is 2^-44 K
-constexpr int part_bits = 48;  // units in `low` of one block: 2^16 of them fit into 64 bits
-
 void add(HeatBalance& balance, double watts) {
   balance.net += watts;
   balance.gross += std::abs(watts);
@@ -114,35 +108,6 @@ void check_balance(const Config& config, const HeatBalance& whole_body) {
 }
 
 template <class T>
-FixedPointSum fixed_point_sum(FieldView<const T> field) {
-  constexpr double limit = 1 << 27;  // K
-  Wide sum = 0;
-  double largest = 0;
-  for (Index z = 0; z < field.extent.z; ++z)
-    for (Index y = 0; y < field.extent.y; ++y)
-      for (Index x = 0; x < field.extent.x; ++x) {
-        const double value = std::clamp(static_cast<double>(field(x, y, z)), -limit, limit);
-        largest = std::max(largest, std::abs(value));
-        sum += static_cast<Wide>(std::nearbyint(std::ldexp(value, unit_bits)));
-      }
-  if (largest == limit)
-    throw Error(ExitCode::deck,
-                fmt::format("initial: a temperature is beyond {} K (the mean of the steady problem "
-                            "is kept in fixed point); start from a smaller one",
-                            limit));
-  const Wide low = sum & ((Wide{1} << part_bits) - 1);
-  return {static_cast<std::uint64_t>((sum - low) >> part_bits), static_cast<std::uint64_t>(low)};
-}
-
-double mean(FixedPointSum whole_body, Index cells) {
-  const Wide sum = (static_cast<Wide>(static_cast<std::int64_t>(whole_body.high)) << part_bits) +
-                   static_cast<Wide>(whole_body.low);
-  // Quotient and remainder apart: their sum is the mean to the last bit or the one before it.
-  const auto whole = static_cast<double>(sum / cells), part = static_cast<double>(sum % cells);
-  return std::ldexp(whole + part / static_cast<double>(cells), -unit_bits);
-}
-
-template <class T>
 void shift(FieldView<T> field, double by) {
   for (Index z = 0; z < field.extent.z; ++z)
     for (Index y = 0; y < field.extent.y; ++y)
@@ -150,8 +115,6 @@ void shift(FieldView<T> field, double by) {
         field(x, y, z) = static_cast<T>(static_cast<double>(field(x, y, z)) + by);
 }
 
-template FixedPointSum fixed_point_sum(FieldView<const float>);
-template FixedPointSum fixed_point_sum(FieldView<const double>);
 template void shift(FieldView<float>, double);
 template void shift(FieldView<double>, double);
 

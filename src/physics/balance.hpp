@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 
 #include "config/config.hpp"
 #include "core/field_view.hpp"
@@ -24,18 +23,6 @@ HeatBalance heat_balance(const Config& config, Box block, const std::array<bool,
 
 // Throws Error(deck) when more than 1e-9 of the heat moved is left over, or when the deck fixes no mean.
 void check_balance(const Config& config, const HeatBalance& whole_body);
-
-// The sum of a field in fixed point, in two parts that ranks add up as uint64 (wrapping): integers add in any
-// order, so every decomposition gets the same bits. A unit is 2^-44 K: exact from 256 K up, rounded to the
-// nearest unit below. Right for |T| < 2^27 K (beyond it: Error(deck)), 2^40 cells and 2^16 ranks.
-struct FixedPointSum {
-  std::uint64_t high = 0;  // two's complement, of 2^48 units
-  std::uint64_t low = 0;   // units
-};
-
-template <class T>
-FixedPointSum fixed_point_sum(FieldView<const T> field);  // interior cells, in host memory
-double mean(FixedPointSum whole_body, Index cells);       // K
 
 // Adds `by` kelvin to every interior cell, in fp64, rounded to T.
 template <class T>

@@ -55,8 +55,8 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
                   })),
       compute_(own_stream(device, Priority::normal)),
       halo_stream_(own_stream(device, Priority::high)),
-      result_(device, sizeof(double)),
-      result_host_(device, sizeof(double), Memory::staging),
+      result_(device, sizeof(Result)),
+      result_host_(device, sizeof(Result), Memory::staging),
       scratch_(agree(communicator,
                      [&] {
                        return Buffer(device, rows.reduction->scratch_bytes({{0, 0, 0}, block_.extent()}));
@@ -116,10 +116,16 @@ void Solver<T>::paint_initial() {
 // balanced problem keep it.
 template <class T>
 void Solver<T>::fix_mean(FieldView<T> initial) {
-  FixedPointSum sum = agree(communicator_, [&] { return fixed_point_sum<T>(initial); });
-  sum.high = communicator_.all_reduce(sum.high, ReduceOp::sum);
-  sum.low = communicator_.all_reduce(sum.low, ReduceOp::sum);
-  shift<T>(initial, *config_.problem.mean_temperature - mean(sum, config_.grid.cells.product()));
+  const double sum = whole(exact_sum<T>(initial));
+  const double mean = sum / static_cast<double>(config_.grid.cells.product());
+  shift<T>(initial, *config_.problem.mean_temperature - mean);
+}
+
+// The sum over all ranks, rounded once: of the same bits for any decomposition.
+template <class T>
+double Solver<T>::whole(LongAccumulator mine) {
+  communicator_.all_reduce(mine.word, ReduceOp::sum);
+  return mine.rounded();
 }
 
 template <class T>
@@ -134,8 +140,8 @@ void Solver<T>::launch(Box region) {
   if (region.empty()) return;
   const FieldView<const T> source = source_ ? std::as_const(*source_).view() : FieldView<const T>{};
   rows_.stencil->launch(
-      {std::as_const(current_).view(), next_.view(), region, coefficients_, walls_.walls(), source, {}},
-      {}, compute_);
+      {std::as_const(current_).view(), next_.view(), region, coefficients_, walls_.walls(), source, {}}, {},
+      compute_);
 }
 
 template <class T>
@@ -178,30 +184,43 @@ void Solver<T>::synchronize() {
   times_.sweep += timer.seconds();
 }
 
+// The norm of the last update as the deck's reduction has it, before its root and its division.
+template <class T>
+double Solver<T>::reduced_update() {
+  const ReductionOp op = operation(config_.problem.norm);
+  const bool is_exact = rows_.reduction->sum_bits == SumBits::exact && op != ReductionOp::max_abs;
+  Result* const there = result_.as<Result>();
+  Result* const here = result_host_.as<Result>();
+  rows_.reduction->launch({std::as_const(current_).view(),
+                           std::as_const(next_).view(),
+                           {{0, 0, 0}, block_.extent()},
+                           op,
+                           &there->value,
+                           scratch_.data(),
+                           is_exact ? &there->unrounded : nullptr},
+                          compute_);
+  device_.copy(here, there, is_exact ? sizeof(Result) : sizeof(double), compute_);
+  device_.synchronize(compute_);
+  if (is_exact) return whole(here->unrounded);
+  // MPI_MAX may drop a NaN: it is told apart first.
+  const bool lost = communicator_.all_reduce(std::int64_t{!std::isfinite(here->value)}, ReduceOp::max) != 0;
+  const double value =
+      communicator_.all_reduce(here->value, op == ReductionOp::max_abs ? ReduceOp::max : ReduceOp::sum);
+  return lost ? std::numeric_limits<double>::quiet_NaN() : value;
+}
+
 template <class T>
 double Solver<T>::residual() {
   synchronize();  // so that the reduction's time is its own
   Timer timer;
+  double value = reduced_update();
   const Norm norm = config_.problem.norm;
-  rows_.reduction->launch({std::as_const(current_).view(),
-                           std::as_const(next_).view(),
-                           {{0, 0, 0}, block_.extent()},
-                           operation(norm),
-                           result_.as<double>(),
-                           scratch_.data()},
-                          compute_);
-  device_.copy(result_host_.data(), result_.data(), sizeof(double), compute_);
-  device_.synchronize(compute_);
-  const double mine = *result_host_.as<double>();
-  // MPI_MAX may drop a NaN: it is told apart first.
-  const bool lost = communicator_.all_reduce(std::int64_t{!std::isfinite(mine)}, ReduceOp::max) != 0;
-  double value = communicator_.all_reduce(mine, norm == Norm::max ? ReduceOp::max : ReduceOp::sum);
   const auto cells = static_cast<double>(config_.grid.cells.product());
   if (norm == Norm::l2) value = std::sqrt(value / cells);
   if (norm == Norm::l1) value /= cells;
   if (config_.problem.kind == ProblemKind::steady) value /= config_.problem.weight;
   times_.reduction += timer.seconds();
-  return lost ? std::numeric_limits<double>::quiet_NaN() : value;
+  return std::isfinite(value) ? value : std::numeric_limits<double>::quiet_NaN();
 }
 
 template <class T>

@@ -71,6 +71,14 @@ class Solver {
   void exchange(Field<T>& field);
   void step();
   void launch(Box region);
+  double whole(LongAccumulator mine);
+  double reduced_update();
+
+  // What a reduction row leaves.
+  struct Result {
+    double value;
+    LongAccumulator unrounded;
+  };
 
   Config config_;
   Decomposition decomposition_;

@@ -2,6 +2,7 @@
 #include <omp.h>
 
 #include <cmath>
+#include <map>
 
 #include "kernels/reduction.hpp"
 #include "support.hpp"
@@ -19,15 +20,26 @@ struct Row {
 };
 
 template <class T>
+const ReductionKernel<T>& entry_of(const RowCase& c) {
+  const auto rows = reduction_kernels<T>();
+  return *std::find_if(rows.begin(), rows.end(),
+                       [&](const auto& row) { return row.name == c.row && row.backend == c.backend; });
+}
+
+template <class T>
 Row<T> row_of(const RowCase& c) {
-  const ReductionKernel<T>& entry = row_named(reduction_kernels<T>(), c.row);
+  const ReductionKernel<T>& entry = entry_of<T>(c);
   Row<T> row{entry.launch, entry.scratch_bytes};
   if (c.instruction_set.empty()) return row;
   for_instruction_set(c.instruction_set, [&](auto isa) {
     using Reference = host::ReductionReference<decltype(isa), T>;
     using Openmp = host::ReductionOpenmp<decltype(isa), T>;
-    row = c.row == "reference" ? Row<T>{&Reference::launch, &Reference::scratch_bytes}
-                               : Row<T>{&Openmp::launch, &Openmp::scratch_bytes};
+    using Reproducible = host::ReductionReproducible<decltype(isa), T>;
+    const std::map<std::string_view, Row<T>> rows = {
+        {"reference", {&Reference::launch, &Reference::scratch_bytes}},
+        {"openmp", {&Openmp::launch, &Openmp::scratch_bytes}},
+        {"reproducible", {&Reproducible::launch, &Reproducible::scratch_bytes}}};
+    row = rows.at(c.row);
   });
   return row;
 }

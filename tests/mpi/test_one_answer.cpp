@@ -129,7 +129,7 @@ TEST_P(OneAnswer, AMeanThatTheDeckFixes) {
   expect_one_answer<float>(decks::floating({13, 12, 11}), "floating fp32", device());
 }
 
-// Sums of other shapes round otherwise; the max norm has no rounding.
+// Sums of other shapes round otherwise; the max norm has no rounding, and exact sums have one, at their end.
 template <class T>
 void expect_one_norm(Device& device) {
   const Communicator world = Communicator::world();
@@ -155,6 +155,37 @@ void expect_one_norm(Device& device) {
         EXPECT_NEAR(found, expected, 1e-12 * expected);
       }
     }
+  }
+}
+
+// The norms of the reduction `reproducible`: the same bits on every process grid as on one rank's CPU, where
+// plain sums of the grids differ.
+template <class T>
+void expect_one_sum(Config config, Device& device) {
+  const Communicator world = Communicator::world();
+  for (const Norm norm : {Norm::l2, Norm::l1, Norm::max}) {
+    config.problem.norm = norm;
+    config.solver = {"reference", "reproducible"};
+    const double expected = solve<T>(config, Decomposition(config.grid.cells, {1, 1, 1}, periodic(config)),
+                                     Communicator::self(), *make_host_device())
+                                .residual;
+    ASSERT_GT(expected, 0);
+    config.solver.kernel = "auto";
+    for (const Int3 grid : process_grids(world.size())) {
+      SCOPED_TRACE(
+          fmt::format("norm {} process grid {}x{}x{}", static_cast<int>(norm), grid.x, grid.y, grid.z));
+      const Decomposition decomposition(config.grid.cells, grid, periodic(config));
+      EXPECT_EQ(solve<T>(config, decomposition, world, device).residual, expected);
+    }
+  }
+}
+
+TEST_P(OneAnswer, ReproducibleNormsOnEveryProcessGrid) {
+  for (const Int3 cells : {Int3{17, 23, 31}, Int3{64, 9, 10}}) {
+    expect_one_sum<double>(decks::every_wall(cells), device());
+    expect_one_sum<float>(decks::every_wall(cells), device());
+    expect_one_sum<double>(decks::steady(cells), device());
+    expect_one_sum<float>(decks::periodic(cells), device());
   }
 }
 

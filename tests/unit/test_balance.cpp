@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 #include <vector>
 
 #include "core/error.hpp"
@@ -109,51 +108,10 @@ FieldView<double> view_of(std::vector<double>& cells, Int3 extent) {
   return {cells.data(), extent.x, extent.x * extent.y, extent, 0};
 }
 
-// Temperatures whose sum depends on the order in fp64, dealt out in two ways.
-TEST(Balance, TheMeanHasTheSameBitsForEveryDecomposition) {
-  const unsigned seed = 11;
-  std::mt19937_64 random(seed);
-  std::normal_distribution<double> normal(0, 1);
-  const Int3 extent{30, 20, 10};
-  std::vector<double> cells(static_cast<std::size_t>(extent.product()));
-  for (double& cell : cells) cell = normal(random) * std::pow(10, 6 * (normal(random) > 0));
-  const auto sum_over = [&](std::vector<Index> cuts) {
-    FixedPointSum sum;
-    for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
-      FieldView<const double> part = view_of(cells, extent);
-      part.origin += cuts[i];
-      part.extent.x = cuts[i + 1] - cuts[i];
-      const FixedPointSum one = fixed_point_sum(part);
-      sum.high += one.high;
-      sum.low += one.low;
-    }
-    return mean(sum, extent.product());
-  };
-  const double once = sum_over({0, 30});
-  EXPECT_EQ(once, sum_over({0, 1, 2, 3, 17, 30})) << "seed " << seed;
-  EXPECT_EQ(once, sum_over({0, 29, 30})) << "seed " << seed;
-  long double exact = 0;
-  for (const double cell : cells) exact += cell;
-  EXPECT_NEAR(once, static_cast<double>(exact) / static_cast<double>(cells.size()), 1e-9) << "seed " << seed;
-}
-
-TEST(Balance, TheMeanIsExactForNumbersThatAre) {
-  std::vector<double> cells{300.5, -20.25, 1000, 0.25};
-  const FixedPointSum sum = fixed_point_sum<double>(view_of(cells, {4, 1, 1}));
-  EXPECT_EQ(mean(sum, 4), (300.5 - 20.25 + 1000 + 0.25) / 4);
-  std::vector<double> cold{-3, -4};
-  EXPECT_EQ(mean(fixed_point_sum<double>(view_of(cold, {2, 1, 1})), 2), -3.5);
-  std::vector<double> hot(1000, 134217727.0);
-  EXPECT_EQ(mean(fixed_point_sum<double>(view_of(hot, {1000, 1, 1})), 1000), 134217727.0);
-  hot[5] = 134217728.0;
-  EXPECT_THROW(fixed_point_sum<double>(view_of(hot, {1000, 1, 1})), Error);
-}
-
 TEST(Balance, ShiftMovesTheMeanOnly) {
   std::vector<double> cells{1, 2, 3, 4};
   shift(view_of(cells, {2, 2, 1}), 297.5);
   EXPECT_EQ(cells, (std::vector<double>{298.5, 299.5, 300.5, 301.5}));
-  EXPECT_EQ(mean(fixed_point_sum<double>(view_of(cells, {2, 2, 1})), 4), 300);
 }
 
 }  // namespace

@@ -1,0 +1,78 @@
+// How threads, warps and blocks join their results, in a fixed order: what the reduction rows share. For .cu
+// files only.
+#pragma once
+
+#include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/reduction_operators.hpp"
+
+namespace isotherm::cuda {
+
+// The join of all lanes, valid in lane 0.
+template <ReductionOp op>
+__device__ __forceinline__ double join_warp(double mine) {
+#pragma unroll
+  for (int lanes = warp_size / 2; lanes > 0; lanes /= 2) {
+    mine = Join<op>{}(mine, __shfl_down_sync(0xffffffffu, mine, lanes));
+  }
+  return mine;
+}
+
+// The join of all threads, valid in thread 0. To be called once a kernel, by all threads.
+template <ReductionOp op, int threads>
+__device__ __forceinline__ double join_block(double mine) {
+  __shared__ double of_warp[threads / warp_size];
+  const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
+  mine = join_warp<op>(mine);
+  if (lane == 0) of_warp[warp] = mine;
+  __syncthreads();
+  if (warp != 0) return mine;
+  return join_warp<op>(lane < threads / warp_size ? of_warp[lane] : 0.0);
+}
+
+// The second stage: how one block, or several, join the values that blocks left behind.
+struct JoinPolicy {
+  static constexpr int threads = 1024;
+  static constexpr Index values_a_block = 8 * threads;  // what one block may join alone
+  static constexpr Index most_blocks = 1024;
+};
+
+// Block i leaves its join in to[i].
+template <ReductionOp op>
+__global__ void __launch_bounds__(JoinPolicy::threads)
+    join_values(const double* values, Index count, double* to) {
+  const Index threads = Index{gridDim.x} * JoinPolicy::threads;
+  double mine = 0;
+  for (Index i = Index{blockIdx.x} * JoinPolicy::threads + threadIdx.x; i < count; i += threads) {
+    mine = Join<op>{}(mine, values[i]);
+  }
+  mine = join_block<op, JoinPolicy::threads>(mine);
+  if (threadIdx.x == 0) to[blockIdx.x] = mine;
+}
+
+// Blocks that make few out of many values; 0 where one block joins them all.
+inline Index joining_blocks(Index count) {
+  if (count <= JoinPolicy::values_a_block) return 0;
+  return std::min(ceil_div(count, JoinPolicy::values_a_block), JoinPolicy::most_blocks);
+}
+
+// The memory of `count` partial results, and of what the second stage leaves behind them.
+inline std::size_t partials_bytes(Index count) {
+  return static_cast<std::size_t>(count + joining_blocks(count)) * sizeof(double);
+}
+
+// Joins `count` partial results into *result; none make 0. A row that leaves one for some hundred cells
+// leaves too many for one block, and an SM that reads megabytes alone would cost more than the rung it
+// closes.
+template <ReductionOp op>
+void join_partials(double* partials, Index count, double* result, Stream stream) {
+  const Index blocks = joining_blocks(count);
+  if (blocks > 0) {
+    launch("join_values", join_values<op>, {static_cast<unsigned>(blocks), JoinPolicy::threads}, stream,
+           partials, count, partials + count);
+    partials += count;
+    count = blocks;
+  }
+  launch("join_values", join_values<op>, {1, JoinPolicy::threads}, stream, partials, count, result);
+}
+
+}  // namespace isotherm::cuda

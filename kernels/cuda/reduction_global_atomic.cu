@@ -1,0 +1,59 @@
+// Reduction row `global_atomic`: every thread adds to one address. The ladder's lowest rung.
+//
+// Algebra   r = join over the cells of the region of part(a - b), in fp64 from the first difference on; join
+// is
+//           + or the larger. 0 over no cells. Parts are never negative where the larger is asked for, and for
+//           such doubles the order of the numbers is that of their bits, read as an integer: an integer
+//           maximum, in which NaN, all ones in the exponent and more behind, beats even infinity.
+// Mapping   one thread a cell, by the cell's number (part_of_cell.hpp): reads are coalesced.
+// Lives in  registers: the cell's part. Shared memory: nothing.
+// Traffic   each field once from memory; one atomic operation a cell on the same 8 bytes in L2.
+// Slower    than anything above: atomic operations on one address go one after the other, whichever SM sends
+//           them, so the time is that of one L2 slice and not of the memory. And sums are added in the order
+//           of arrival: two runs differ in their last digits. Pairs of values added first (global_pairwise),
+//           or by a block (shared_*), leave nothing to arrive in disorder.
+#include "kernels/cuda/atomic_join.hpp"
+#include "kernels/cuda/grids.hpp"
+#include "kernels/cuda/join.hpp"
+#include "kernels/cuda/part_of_cell.hpp"
+#include "kernels/cuda/resources.hpp"
+#include "kernels/cuda/rows.hpp"
+
+namespace isotherm::cuda {
+namespace {
+
+constexpr int block_threads = 256;
+
+template <class T, ReductionOp op>
+__global__ void __launch_bounds__(block_threads)
+    join_cells(PartOfCell<T, op> part_of_cell, Index cells, Index first, double* result) {
+  const Index cell = first + Index{blockIdx.x} * block_threads + threadIdx.x;
+  if (cell < cells) atomic_join<op>(result, part_of_cell(cell));
+}
+
+template <class T>
+void reduce(const ReductionArgs<T>& args, Stream stream) {
+  const Index cells = args.region.cells();
+  with_operation(args.op, [&]<ReductionOp op>() {
+    join_partials<op>(nullptr, 0, args.result, stream);  // of nothing: 0
+    for_grids(ceil_div(cells, block_threads), [&](unsigned blocks, Index first) {
+      launch("global_atomic: join_cells", join_cells<T, op>, {blocks, block_threads}, stream,
+             PartOfCell<T, op>(args), cells, first * block_threads, args.result);
+    });
+  });
+}
+
+}  // namespace
+
+template <class T>
+void reduction_global_atomic(ReductionKernel<T>& row) {
+  row.launch = reduce<T>;
+  row.scratch_bytes = [](Box) { return std::size_t{0}; };
+  row.resources = [] { return resources_of(join_cells<T, ReductionOp::sum_squares>, block_threads); };
+  row.sum_bits = SumBits::vary;
+}
+
+template void reduction_global_atomic(ReductionKernel<float>&);
+template void reduction_global_atomic(ReductionKernel<double>&);
+
+}  // namespace isotherm::cuda

@@ -1,0 +1,61 @@
+// Reduction row `shared_strided`: the same tree, worked by neighbouring threads.
+//
+// Algebra   r = join over the cells of the region of part(a - b), in fp64 from the first difference on; join
+//           is + or the larger. 0 over no cells.
+// Mapping   as in shared_interleaved, but thread i joins the values 2 s i and 2 s i + s: the same pairs, and
+//           the working threads are the first ones. Whole warps fall idle and are skipped; a warp diverges in
+//           the last five levels only. A second stage (join.hpp) joins the blocks' values. No atomics: every
+//           run gives the same bits.
+// Lives in  shared memory: 256 doubles, 2 KB a block.
+// Traffic   as in shared_interleaved.
+// Faster    than shared_interleaved: in the level of stride s, 256 / (64 s) warps issue instead of 8, and no
+//           remainder is taken.
+// Slower    than it need be: bank conflicts. Shared memory has 32 banks of 4 bytes, and the 32 lanes of a
+//           warp read doubles that lie 2 s apart: 16 s bytes. With s = 1 every bank is asked twice as often
+//           as in a run of neighbours, with s = 8 and more all lanes ask the same two banks, and wait for
+//           each other.
+#include "kernels/cuda/block_reduction.hpp"
+
+namespace isotherm::cuda {
+namespace {
+
+// As in the lectures; the ladder compares rungs, so all of them have the same block.
+constexpr int block_threads = 256;
+
+template <class T, ReductionOp op>
+__global__ void __launch_bounds__(block_threads)
+    join_cells(PartOfCell<T, op> part_of_cell, Index cells, Index first, double* partials) {
+  __shared__ double values[block_threads];
+  const int me = threadIdx.x;
+  const Index cell = first + Index{blockIdx.x} * block_threads + me;
+  values[me] = cell < cells ? part_of_cell(cell) : 0.0;
+  __syncthreads();
+  for (int stride = 1; stride < static_cast<int>(blockDim.x); stride *= 2) {
+    const int left = 2 * stride * me;
+    if (left < static_cast<int>(blockDim.x)) values[left] = Join<op>{}(values[left], values[left + stride]);
+    __syncthreads();
+  }
+  if (me == 0) partials[blockIdx.x] = values[0];
+}
+
+struct Rung {
+  static constexpr const char* name = "shared_strided: join_cells";
+  static constexpr int threads = block_threads;
+  static constexpr Index cells_a_block = threads;
+  template <class T, ReductionOp op>
+  static constexpr auto kernel() {
+    return join_cells<T, op>;
+  }
+};
+
+}  // namespace
+
+template <class T>
+void reduction_shared_strided(ReductionKernel<T>& row) {
+  complete<Rung>(row);
+}
+
+template void reduction_shared_strided(ReductionKernel<float>&);
+template void reduction_shared_strided(ReductionKernel<double>&);
+
+}  // namespace isotherm::cuda

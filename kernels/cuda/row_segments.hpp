@@ -1,0 +1,47 @@
+// The cells of a region as segments of its rows, dealt to warps: coalesced reads with hardly a division. For
+// .cu files only.
+#pragma once
+
+#include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/reduction_operators.hpp"
+
+namespace isotherm::cuda {
+
+struct RowSegments {
+  static constexpr Index cells = 1024;  // of a segment
+  Index a_row, count;                   // segments of one row, and of the region
+
+  ISOTHERM_HOST_DEVICE static RowSegments of(Box region) {
+    const Int3 n = region.extent();
+    const Index a_row = (n.x + cells - 1) / cells;
+    return {a_row, region.empty() ? 0 : a_row * n.y * n.z};
+  }
+};
+
+// Calls visit(d) for the cells of this thread, d as in ReductionArgs. Warps take segments in strides of the
+// grid, their 32 lanes 32 neighbours in x at a time; the division that finds a segment is paid once in 32
+// reads of a lane. Each lane loads four cells before it uses the first.
+template <int threads, class T, class Visit>
+__device__ __forceinline__ void visit_cells(const FieldView<const T>& a, const FieldView<const T>& b,
+                                            const Box& region, Visit visit) {
+  constexpr int warps_a_block = threads / warp_size;
+  const RowSegments segments = RowSegments::of(region);
+  const Index rows_y = region.extent().y;
+  const Index lane = threadIdx.x % warp_size;
+  const Index warps = Index{gridDim.x} * warps_a_block;
+  for (Index i = Index{blockIdx.x} * warps_a_block + threadIdx.x / warp_size; i < segments.count;
+       i += warps) {
+    const Index row = i / segments.a_row;
+    const Index y = region.lo.y + row % rows_y, z = region.lo.z + row / rows_y;
+    const Index x = region.lo.x + (i - row * segments.a_row) * RowSegments::cells;
+    const Index end = x + RowSegments::cells < region.hi.x ? x + RowSegments::cells : region.hi.x;
+    const T* row_a = &a(0, y, z);
+    const T* row_b = b.empty() ? nullptr : &b(0, y, z);
+#pragma unroll 4
+    for (Index cell = x + lane; cell < end; cell += warp_size) {
+      visit(difference(row_a + cell, row_b ? row_b + cell : nullptr));
+    }
+  }
+}
+
+}  // namespace isotherm::cuda
