@@ -2,6 +2,8 @@
 // in fp64. All four operations start from 0.
 #pragma once
 
+#include <cuda_runtime.h>
+
 #include <cmath>
 
 #include "kernels/reduction.hpp"

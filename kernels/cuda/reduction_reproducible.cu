@@ -44,10 +44,15 @@ __device__ __forceinline__ void add_word(std::int64_t* to, std::int64_t by) {
   if (by == 0) return;
   atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(by));
 }
-__device__ __forceinline__ void add_value(LongAccumulator& sum, double value) {
+// Out of line, as the carries below: seldom called, and not worth registers of the loop over cells.
+__device__ __noinline__ void add_value(LongAccumulator& sum, double value) {
   const LongAccumulator::Addend addend = LongAccumulator::addend_of(value);
 #pragma unroll
   for (int i = 0; i < 3; ++i) add_word(&sum.word[addend.first + i], addend.by[i]);
+}
+
+__device__ __noinline__ void normalise(LongAccumulator& sum) {
+  sum.normalise();
 }
 
 // a + b = sum + error, exactly, where nothing overflows.
@@ -120,7 +125,7 @@ __global__ void __launch_bounds__(Policy::threads)
     for (double term : mine.term) add_value(of_block, term);
   }
   __syncthreads();
-  if (me == 0) of_block.normalise();
+  if (me == 0) normalise(of_block);
   __syncthreads();
   if (me < LongAccumulator::words) add_word(&sum->word[me], of_block.word[me]);
 }
