@@ -175,6 +175,20 @@ TEST_P(ReductionRow, SeesTheLargestMagnitudeInEveryCell) {
   });
 }
 
+TEST_P(ReductionRow, GivesTheSameBitsTwice) {
+  for_precision(GetParam().precision, [&](auto zero) {
+    using T = decltype(zero);
+    if (entry_of<T>(GetParam()).sum_bits == SumBits::vary) GTEST_SKIP() << "its sums vary from run to run";
+    const Row<T> row = row_of<T>(GetParam());
+    const Int3 shape{67, 45, 33};
+    const Field<T> a = random_field<T>(*host_, shape, 1, 13), b = random_field<T>(*host_, shape, 1, 14);
+    for (ReductionOp op : all_ops) {
+      const auto run = [&] { return reduce(row, *device_, op, a, &b, {{1, 0, 0}, shape}); };
+      EXPECT_TRUE(same_bits(run(), run())) << static_cast<int>(op);
+    }
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Host, ReductionRow,
                          testing::ValuesIn(cases_of(reduction_kernels<double>(), Backend::host)), label_of);
 INSTANTIATE_TEST_SUITE_P(Cuda, ReductionRow,
@@ -195,6 +209,144 @@ TEST(ReductionOpenmp, HasTheSameBitsForAnyThreadsAndInstructionSet) {
       }
     }
     for (double value : found) EXPECT_EQ(value, found.front()) << static_cast<int>(op);
+  }
+  omp_set_num_threads(threads_before);
+}
+
+// Rows whose sums are exact.
+class ExactReductionRow : public ReductionRow {
+ protected:
+  // The words of a sum; the number that the row returns is their rounding.
+  template <class T>
+  LongAccumulator words(ReductionOp op, const Field<T>& a, const Field<T>* b, Box region) {
+    const Row<T> row = row_of<T>(GetParam());
+    const Field<T> a_there = to_device(*device_, a);
+    const Field<T> b_there = to_device(*device_, b ? *b : a);
+    const Buffer scratch(*device_, row.scratch_bytes(region)), result(*device_, sizeof(double)),
+        unrounded(*device_, sizeof(LongAccumulator));
+    FieldView<const T> none;
+    row.launch({a_there.view(), b ? b_there.view() : none, region, op, result.template as<double>(),
+                scratch.data(), unrounded.template as<LongAccumulator>()},
+               {});
+    double value = 0;
+    LongAccumulator sum{};
+    device_->copy(&value, result.data(), sizeof value, {});
+    device_->copy(&sum, unrounded.data(), sizeof sum, {});
+    device_->synchronize(Stream{});
+    EXPECT_TRUE(same_bits(value, sum.rounded()) || (std::isnan(value) && std::isnan(sum.rounded())));
+    return sum;
+  }
+};
+
+// One addition a cell, in whatever order.
+template <class T>
+LongAccumulator one_by_one(ReductionOp op, const Field<T>& a, const Field<T>* b, Box region) {
+  LongAccumulator sum{};
+  for (Index z = region.lo.z; z < region.hi.z; ++z) {
+    for (Index y = region.lo.y; y < region.hi.y; ++y) {
+      for (Index x = region.lo.x; x < region.hi.x; ++x) {
+        const double d =
+            b ? double(a.view()(x, y, z)) - double(b->view()(x, y, z)) : double(a.view()(x, y, z));
+        sum.add(op == ReductionOp::sum ? d : op == ReductionOp::sum_abs ? std::fabs(d) : d * d);
+      }
+    }
+  }
+  sum.normalise();
+  return sum;
+}
+
+// Values of every size that T has, of both signs; many are subnormal when squared, or infinite.
+template <class T>
+Field<T> field_of_all_sizes(Device& host, Int3 shape, std::mt19937_64& random) {
+  Field<T> field = filled(host, shape, 1, T(0));
+  const int digits = std::numeric_limits<T>::digits;
+  std::uniform_int_distribution<int> exponent(std::numeric_limits<T>::min_exponent - digits,
+                                              std::numeric_limits<T>::max_exponent);
+  std::uniform_real_distribution<T> mantissa(-1, 1);
+  std::generate_n(begin(field), elements(field),
+                  [&] { return std::ldexp(mantissa(random), exponent(random)); });
+  return field;
+}
+
+constexpr ReductionOp sums[] = {ReductionOp::sum, ReductionOp::sum_abs, ReductionOp::sum_squares};
+
+TEST_P(ExactReductionRow, HasTheWordsOfOneAdditionACell) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  for_precision(GetParam().precision, [&](auto zero) {
+    using T = decltype(zero);
+    for (Int3 shape : {Int3{1, 1, 1}, Int3{5000, 2, 1}, Int3{7, 5, 61}, Int3{2048, 1, 1}, Int3{33, 31, 20}}) {
+      const Box whole{{0, 0, 0}, shape};
+      const Field<T> mild = random_field<T>(*host_, shape, 1, random());
+      const Field<T> mild_too = random_field<T>(*host_, shape, 1, random());
+      Field<T> wild = field_of_all_sizes<T>(*host_, shape, random);
+      for (ReductionOp op : sums) {
+        SCOPED_TRACE(text(shape) + ", operation " + std::to_string(static_cast<int>(op)));
+        EXPECT_TRUE(same_bits(words(op, mild, &mild_too, whole), one_by_one(op, mild, &mild_too, whole)));
+        EXPECT_TRUE(same_bits(words<T>(op, wild, nullptr, whole), one_by_one<T>(op, wild, nullptr, whole)));
+        EXPECT_TRUE(same_bits(words(op, wild, &mild, whole), one_by_one(op, wild, &mild, whole)));
+      }
+      wild.view()(shape.x / 2, shape.y / 2, shape.z / 2) = std::numeric_limits<T>::infinity();
+      wild.view()(0, 0, 0) = -std::numeric_limits<T>::quiet_NaN();
+      for (ReductionOp op : sums) {
+        EXPECT_TRUE(same_bits(words<T>(op, wild, nullptr, whole), one_by_one<T>(op, wild, nullptr, whole)));
+      }
+    }
+  });
+}
+
+// As ranks do it: each sums its part, the words are added up in any order and rounded once.
+TEST_P(ExactReductionRow, HasTheSameBitsForAnySplitAndOrder) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  for_precision(GetParam().precision, [&](auto zero) {
+    using T = decltype(zero);
+    const Int3 shape{31, 22, 13};
+    Field<T> field = field_of_all_sizes<T>(*host_, shape, random);
+    const LongAccumulator once = words<T>(ReductionOp::sum, field, nullptr, {{0, 0, 0}, shape});
+    for (int trial = 0; trial < 8; ++trial) {
+      const auto cut = [&](Index n) {
+        return static_cast<Index>(random() % static_cast<std::uint64_t>(n + 1));
+      };
+      const Int3 at{cut(shape.x), cut(shape.y), cut(shape.z)};
+      LongAccumulator sum{};
+      for (int part = 0; part < 8; ++part) {
+        Box box{{0, 0, 0}, shape};
+        for (int axis = 0; axis < 3; ++axis) (part >> axis & 1 ? box.lo : box.hi)[axis] = at[axis];
+        sum.add(words<T>(ReductionOp::sum, field, nullptr, box));
+      }
+      EXPECT_TRUE(same_bits(sum.rounded(), once.rounded())) << "cut at " << text(at);
+      sum.normalise();
+      EXPECT_TRUE(same_bits(sum, once)) << "cut at " << text(at);
+
+      std::vector<T> cells;  // the same cells in other places
+      for (Index i = 0; i < shape.product(); ++i) cells.push_back(field.view()(i % 31, i / 31 % 22, i / 682));
+      std::shuffle(cells.begin(), cells.end(), random);
+      for (Index i = 0; i < shape.product(); ++i) {
+        field.view()(i % 31, i / 31 % 22, i / 682) = cells[static_cast<std::size_t>(i)];
+      }
+    }
+  });
+}
+
+std::vector<RowCase> exact_cases(Backend backend) {
+  std::vector<RowCase> all = cases_of(reduction_kernels<double>(), backend);
+  std::erase_if(all, [](const RowCase& c) { return entry_of<double>(c).sum_bits != SumBits::exact; });
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Host, ExactReductionRow, testing::ValuesIn(exact_cases(Backend::host)), label_of);
+INSTANTIATE_TEST_SUITE_P(Cuda, ExactReductionRow, testing::ValuesIn(exact_cases(Backend::cuda)), label_of);
+
+TEST(ReductionReproducible, HasTheSameBitsForAnyNumberOfThreads) {
+  const int threads_before = omp_get_max_threads();
+  const auto host = make_host_device();
+  const Field<double> a = random_field<double>(*host, {97, 61, 53}, 1, 15);
+  const LongAccumulator expected = one_by_one<double>(ReductionOp::sum, a, nullptr, a.view().interior());
+  for (int threads = 1; threads <= 5; ++threads) {
+    omp_set_num_threads(threads);
+    EXPECT_TRUE(same_bits(exact_sum<double>(a.view()), expected)) << threads << " threads";
   }
   omp_set_num_threads(threads_before);
 }

@@ -67,9 +67,8 @@ class RowsCuda : public CudaTest {
     }
     return box;
   }
-  double reduced(std::string_view name, FieldView<const T> a, FieldView<const T> b, Box region,
+  double reduced(const ReductionKernel<T>& row, FieldView<const T> a, FieldView<const T> b, Box region,
                  ReductionOp op) {
-    const auto& row = row_named(reduction_kernels<T>(), name);
     const Buffer scratch(*device, row.scratch_bytes(region)), result(*device, sizeof(double));
     row.launch({a, b, region, op, result.template as<double>(), scratch.data()}, {});
     double value = -1;
@@ -86,7 +85,14 @@ class RowsCuda : public CudaTest {
 using Precisions = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(RowsCuda, Precisions);
 
-constexpr std::string_view reductions[] = {"warp_shuffle", "cub"};
+template <class T>
+std::vector<ReductionKernel<T>> cuda_reductions() {
+  std::vector<ReductionKernel<T>> rows;
+  for (const auto& row : reduction_kernels<T>()) {
+    if (row.backend == Backend::cuda) rows.push_back(row);
+  }
+  return rows;
+}
 constexpr ReductionOp operations[] = {ReductionOp::sum, ReductionOp::max_abs, ReductionOp::sum_abs,
                                       ReductionOp::sum_squares};
 
@@ -164,7 +170,9 @@ TYPED_TEST(RowsCuda, PackUnpackAndCopyAreTheHosts) {
     expected.fill(field.view(), T(3), {});
     tested.fill(field_cuda.view(), T(3), {});
     const Box all = field.view().padded();
-    EXPECT_EQ(this->reduced("warp_shuffle", field_cuda.view(), {}, all, ReductionOp::sum), 3.0 * all.cells());
+    EXPECT_EQ(this->reduced(row_named(reduction_kernels<T>(), "warp_shuffle"), field_cuda.view(), {}, all,
+                            ReductionOp::sum),
+              3.0 * all.cells());
   }
 }
 
@@ -221,17 +229,19 @@ TYPED_TEST(RowsCuda, ReductionsAreRightAndRepeatable) {
         }
       }
       const double expected[] = {double(sum), max, double(sum_abs), double(sum_squares)};
-      for (const std::string_view name : reductions) {
+      for (const auto& row : cuda_reductions<T>()) {
         for (const ReductionOp op : operations) {
           const auto run = [&] {
-            return this->reduced(name, a_cuda.view(), two ? b_cuda.view() : FieldView<const T>{}, region, op);
+            return this->reduced(row, a_cuda.view(), two ? b_cuda.view() : FieldView<const T>{}, region, op);
           };
           const double value = run(), right = expected[static_cast<int>(op)];
-          EXPECT_EQ(value, run()) << name << ": two runs differ";
+          if (row.sum_bits != SumBits::vary || op == ReductionOp::max_abs) {
+            EXPECT_EQ(value, run()) << row.name << ": two runs differ";
+          }
           if (op == ReductionOp::max_abs) {
-            EXPECT_EQ(value, right) << name << ", seed " << this->seed;
+            EXPECT_EQ(value, right) << row.name << ", seed " << this->seed;
           } else {  // far above what rounding in fp64 costs, far below one cell lost or counted twice
-            EXPECT_NEAR(value, right, 1e-12 * double(sum_abs)) << name << ", seed " << this->seed;
+            EXPECT_NEAR(value, right, 1e-12 * double(sum_abs)) << row.name << ", seed " << this->seed;
           }
         }
       }
@@ -249,13 +259,13 @@ TYPED_TEST(RowsCuda, MaximumKeepsNaNWhereverItStands) {
     const T kept = field.view()(at);
     field.view()(at) = std::numeric_limits<T>::quiet_NaN();
     const Field<T> field_cuda = this->on_device(field);
-    for (const std::string_view name : reductions) {
-      EXPECT_TRUE(std::isnan(this->reduced(name, field_cuda.view(), {}, all, ReductionOp::max_abs)))
-          << name << ", seed " << this->seed;
+    for (const auto& row : cuda_reductions<T>()) {
+      EXPECT_TRUE(std::isnan(this->reduced(row, field_cuda.view(), {}, all, ReductionOp::max_abs)))
+          << row.name << ", seed " << this->seed;
       const Box beside{{at.x + 1, 0, 0}, extent};
       if (beside.empty()) continue;
-      EXPECT_FALSE(std::isnan(this->reduced(name, field_cuda.view(), {}, beside, ReductionOp::max_abs)))
-          << name << ", seed " << this->seed;
+      EXPECT_FALSE(std::isnan(this->reduced(row, field_cuda.view(), {}, beside, ReductionOp::max_abs)))
+          << row.name << ", seed " << this->seed;
     }
     field.view()(at) = kept;
   }
@@ -263,10 +273,10 @@ TYPED_TEST(RowsCuda, MaximumKeepsNaNWhereverItStands) {
 
 TYPED_TEST(RowsCuda, EmptyRegionsGiveZero) {
   const Field<TypeParam> field = this->on_device(this->random_field({4, 4, 4}, 1));
-  for (const std::string_view name : reductions) {
+  for (const auto& row : cuda_reductions<TypeParam>()) {
     for (const ReductionOp op : operations) {
       for (const Box empty : {Box{{1, 1, 1}, {1, 3, 3}}, Box{{0, 0, 3}, {4, 4, 2}}}) {
-        EXPECT_EQ(this->reduced(name, field.view(), {}, empty, op), 0.0) << name;
+        EXPECT_EQ(this->reduced(row, field.view(), {}, empty, op), 0.0) << row.name;
       }
     }
   }
@@ -277,7 +287,7 @@ TYPED_TEST(RowsCuda, EmptyRegionsGiveZero) {
 TEST_F(CudaTest, LargeFieldsNeed64BitIndices) {
   const Int3 extent{1300, 1300, 1300};
   const double cells = 1300.0 * 1300.0 * 1300.0;
-  if (device->memory().free_bytes < std::size_t{20} << 30) GTEST_SKIP() << "needs 20 GiB of free GPU memory";
+  if (device->memory().free_bytes < std::size_t{32} << 30) GTEST_SKIP() << "needs 32 GiB of free GPU memory";
   Field<float> in(*device, extent, 1), out(*device, extent, 1);
   const FaceCopy<float>& cuda = face_copy<float>(Backend::cuda);
   cuda.fill(in.view(), 1.0f, {});
@@ -287,8 +297,7 @@ TEST_F(CudaTest, LargeFieldsNeed64BitIndices) {
   const Box all = in.view().interior();
   row_named(stencil_kernels<float>(), "naive")
       .launch({in.view(), out.view(), all, {0.25f, 0.125f, 0.125f, 0.125f}, {}, {}, {}}, {}, {});
-  for (const std::string_view name : reductions) {
-    const auto& row = row_named(reduction_kernels<float>(), name);
+  for (const auto& row : cuda_reductions<float>()) {
     const Buffer scratch(*device, row.scratch_bytes(all)), result(*device, sizeof(double));
     const auto reduce = [&](FieldView<const float> a, FieldView<const float> b, ReductionOp op) {
       row.launch({a, b, all, op, result.as<double>(), scratch.data()}, {});
@@ -297,11 +306,11 @@ TEST_F(CudaTest, LargeFieldsNeed64BitIndices) {
       device->synchronize(Stream{});
       return value;
     };
-    EXPECT_EQ(reduce(in.view(), {}, ReductionOp::sum), cells + 4) << name;
-    EXPECT_EQ(reduce(in.view(), {}, ReductionOp::max_abs), 5.0) << name;
+    EXPECT_EQ(reduce(in.view(), {}, ReductionOp::sum), cells + 4) << row.name;
+    EXPECT_EQ(reduce(in.view(), {}, ReductionOp::max_abs), 5.0) << row.name;
     // The planted 5 becomes 2, and its three neighbours within the field 1.5.
-    EXPECT_EQ(reduce(out.view(), {}, ReductionOp::sum), cells + 1 + 3 * 0.5) << name;
-    EXPECT_EQ(reduce(in.view(), out.view(), ReductionOp::sum_abs), 3 + 3 * 0.5) << name;
+    EXPECT_EQ(reduce(out.view(), {}, ReductionOp::sum), cells + 1 + 3 * 0.5) << row.name;
+    EXPECT_EQ(reduce(in.view(), out.view(), ReductionOp::sum_abs), 3 + 3 * 0.5) << row.name;
   }
 }
 
