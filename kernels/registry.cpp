@@ -26,6 +26,7 @@ StencilKernel<T> host_stencil(std::string_view name, std::string_view remark) {
     StencilKernel<T> row{name, Backend::host, remark};
     row.launch = &Here::launch;
     row.own_walls = Here::own_walls;
+    row.policies = Here::policies;
     row.norm_scratch_bytes = &Here::norm_scratch_bytes;
     return row;
   });
@@ -42,6 +43,21 @@ ReductionKernel<T> host_reduction(std::string_view name, std::string_view remark
 template <class T>
 ReductionKernel<T> exact(ReductionKernel<T> row) {
   row.sum_bits = SumBits::exact;
+  return row;
+}
+
+// Not for `auto` to choose.
+template <class Row>
+Row untried(Row row) {
+  row.on_trial = false;
+  return row;
+}
+
+// The row that stands for the norm out of the sweep.
+template <class T>
+ReductionKernel<T> fused(Backend backend) {
+  ReductionKernel<T> row{"fused", backend, "the sweep returns the norm of its update: no second pass"};
+  row.fused = backend == Backend::host || ISOTHERM_HAVE_CUDA;
   return row;
 }
 
@@ -64,7 +80,7 @@ template <class T>
 std::span<const StencilKernel<T>> stencil_kernels() {
   using Row = StencilKernel<T>;
   static const Row table[] = {
-      host_stencil<host::StencilReference, T>("reference", "plain loops, one thread"),
+      untried(host_stencil<host::StencilReference, T>("reference", "plain loops, one thread")),
       host_stencil<host::StencilOpenmp, T>("openmp", "threads, vectors, blocks in cache, streaming stores"),
       cuda_row<Row>("naive", "one thread a cell, caches do the rest", CUDA_ROW(cuda::stencil_naive<T>)),
       cuda_row<Row>("shared", "a 3-D tile and its halo in shared memory", CUDA_ROW(cuda::stencil_shared<T>)),
@@ -90,35 +106,39 @@ template <class T>
 std::span<const ReductionKernel<T>> reduction_kernels() {
   using Row = ReductionKernel<T>;
   static const Row table[] = {
-      host_reduction<host::ReductionReference, T>("reference", "one serial loop"),
+      untried(host_reduction<host::ReductionReference, T>("reference", "one serial loop")),
       host_reduction<host::ReductionOpenmp, T>(
           "openmp",
           "fixed chunks of rows, then their sums in order: the same bits for any number of threads"),
-      exact(host_reduction<host::ReductionReproducible, T>(
-          "reproducible", "sums without rounding: the same bits for any ranks, threads and order")),
-      cuda_row<Row>("global_atomic", "every cell added to one address; the last digits vary from run to run",
-                    CUDA_ROW(cuda::reduction_global_atomic<T>)),
-      cuda_row<Row>("global_pairwise", "passes over memory, each half as long",
-                    CUDA_ROW(cuda::reduction_global_pairwise<T>)),
-      cuda_row<Row>("shared_interleaved", "a tree in shared memory; divergent",
-                    CUDA_ROW(cuda::reduction_shared_interleaved<T>)),
-      cuda_row<Row>("shared_strided", "the same tree, contiguous threads; bank conflicts",
-                    CUDA_ROW(cuda::reduction_shared_strided<T>)),
-      cuda_row<Row>("shared_sequential", "sequential addressing; no conflicts",
-                    CUDA_ROW(cuda::reduction_shared_sequential<T>)),
-      cuda_row<Row>("shared_first_add", "the first join while loading",
-                    CUDA_ROW(cuda::reduction_shared_first_add<T>)),
-      cuda_row<Row>("shared_unroll_warp", "the last warp without block barriers",
-                    CUDA_ROW(cuda::reduction_shared_unroll_warp<T>)),
-      cuda_row<Row>("shared_unroll_full", "the whole tree unrolled",
-                    CUDA_ROW(cuda::reduction_shared_unroll_full<T>)),
+      untried(exact(host_reduction<host::ReductionReproducible, T>(
+          "reproducible", "sums without rounding: the same bits for any ranks, threads and order"))),
+      fused<T>(Backend::host),
+      untried(cuda_row<Row>("global_atomic",
+                            "every cell added to one address; the last digits vary from run to run",
+                            CUDA_ROW(cuda::reduction_global_atomic<T>))),
+      untried(cuda_row<Row>("global_pairwise", "passes over memory, each half as long",
+                            CUDA_ROW(cuda::reduction_global_pairwise<T>))),
+      untried(cuda_row<Row>("shared_interleaved", "a tree in shared memory; divergent",
+                            CUDA_ROW(cuda::reduction_shared_interleaved<T>))),
+      untried(cuda_row<Row>("shared_strided", "the same tree, contiguous threads; bank conflicts",
+                            CUDA_ROW(cuda::reduction_shared_strided<T>))),
+      untried(cuda_row<Row>("shared_sequential", "sequential addressing; no conflicts",
+                            CUDA_ROW(cuda::reduction_shared_sequential<T>))),
+      untried(cuda_row<Row>("shared_first_add", "the first join while loading",
+                            CUDA_ROW(cuda::reduction_shared_first_add<T>))),
+      untried(cuda_row<Row>("shared_unroll_warp", "the last warp without block barriers",
+                            CUDA_ROW(cuda::reduction_shared_unroll_warp<T>))),
+      untried(cuda_row<Row>("shared_unroll_full", "the whole tree unrolled",
+                            CUDA_ROW(cuda::reduction_shared_unroll_full<T>))),
       cuda_row<Row>("grid_stride", "many cells a thread, then the tree",
                     CUDA_ROW(cuda::reduction_grid_stride<T>)),
       cuda_row<Row>("warp_shuffle", "shuffles in the warp, one partial a block",
                     CUDA_ROW(cuda::reduction_warp_shuffle<T>)),
       cuda_row<Row>("cub", "NVIDIA's library", CUDA_ROW(cuda::reduction_cub<T>)),
-      cuda_row<Row>("reproducible", "sums without rounding: the same bits for any ranks, blocks and order",
-                    CUDA_ROW(cuda::reduction_reproducible<T>)),
+      fused<T>(Backend::cuda),
+      untried(cuda_row<Row>("reproducible",
+                            "sums without rounding: the same bits for any ranks, blocks and order",
+                            CUDA_ROW(cuda::reduction_reproducible<T>))),
   };
   return table;
 }

@@ -84,6 +84,10 @@ struct StencilKernel {
   std::string (*unsupported)() = nullptr;
   KernelResources (*resources)(int policy) = nullptr;  // null on the host
 
+  // Whether `auto` may take it. A row that others are compared with, or explained by, need not cost a trial.
+  bool on_trial = true;
+
+  bool available() const { return launch != nullptr; }
   bool fuses_norm() const { return norm_scratch_bytes != nullptr; }
 };
 

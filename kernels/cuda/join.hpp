@@ -8,25 +8,25 @@
 namespace isotherm::cuda {
 
 // The join of all lanes, valid in lane 0.
-template <ReductionOp op>
-__device__ __forceinline__ double join_warp(double mine) {
+template <class Join>
+__device__ __forceinline__ double join_warp(double mine, Join join) {
 #pragma unroll
   for (int lanes = warp_size / 2; lanes > 0; lanes /= 2) {
-    mine = Join<op>{}(mine, __shfl_down_sync(0xffffffffu, mine, lanes));
+    mine = join(mine, __shfl_down_sync(0xffffffffu, mine, lanes));
   }
   return mine;
 }
 
 // The join of all threads, valid in thread 0. To be called once a kernel, by all threads.
-template <ReductionOp op, int threads>
-__device__ __forceinline__ double join_block(double mine) {
+template <int threads, class Join>
+__device__ __forceinline__ double join_block(double mine, Join join) {
   __shared__ double of_warp[threads / warp_size];
   const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
-  mine = join_warp<op>(mine);
+  mine = join_warp(mine, join);
   if (lane == 0) of_warp[warp] = mine;
   __syncthreads();
   if (warp != 0) return mine;
-  return join_warp<op>(lane < threads / warp_size ? of_warp[lane] : 0.0);
+  return join_warp(lane < threads / warp_size ? of_warp[lane] : 0.0, join);
 }
 
 // The second stage: how one block, or several, join the values that blocks left behind.
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(JoinPolicy::threads)
   for (Index i = Index{blockIdx.x} * JoinPolicy::threads + threadIdx.x; i < count; i += threads) {
     mine = Join<op>{}(mine, values[i]);
   }
-  mine = join_block<op, JoinPolicy::threads>(mine);
+  mine = join_block<JoinPolicy::threads>(mine, Join<op>{});
   if (threadIdx.x == 0) to[blockIdx.x] = mine;
 }
 

@@ -45,13 +45,13 @@ __device__ __forceinline__ void add_word(std::int64_t* to, std::int64_t by) {
   atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(by));
 }
 // Out of line, as the carries below: seldom called, and not worth registers of the loop over cells.
-__device__ __noinline__ void add_value(LongAccumulator& sum, double value) {
+__device__ __attribute__((noinline)) void add_value(LongAccumulator& sum, double value) {
   const LongAccumulator::Addend addend = LongAccumulator::addend_of(value);
 #pragma unroll
   for (int i = 0; i < 3; ++i) add_word(&sum.word[addend.first + i], addend.by[i]);
 }
 
-__device__ __noinline__ void normalise(LongAccumulator& sum) {
+__device__ __attribute__((noinline)) void normalise(LongAccumulator& sum) {
   sum.normalise();
 }
 

@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(Policy::threads)
     join_cells(FieldView<const T> a, FieldView<const T> b, Box region, double* partials) {
   double mine = 0;
   visit_cells<Policy::threads>(a, b, region, [&](double d) { mine = Join<op>{}(mine, part<op>(d)); });
-  mine = join_block<op, Policy::threads>(mine);
+  mine = join_block<Policy::threads>(mine, Join<op>{});
   if (threadIdx.x == 0) partials[blockIdx.x] = mine;
 }
 

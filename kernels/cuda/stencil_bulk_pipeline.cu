@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(warps* warp_size)
     __syncthreads();  // nobody reads the plane any more
     ask_for(n + stages);
   }
-  norm.template leave<warps * warp_size>(threadIdx.x, static_cast<double*>(a.norm.scratch));
+  norm.template leave<warps * warp_size>(static_cast<double*>(a.norm.scratch));
 }
 
 template <class T, Tile tile>

@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(warps* warp_size) register_tile(const TileArgs
     to += a.out.pitch_z;
     buffer ^= 1;
   }
-  norm.template leave<warps * warp_size>(threadIdx.x, static_cast<double*>(a.norm.scratch));
+  norm.template leave<warps * warp_size>(static_cast<double*>(a.norm.scratch));
 }
 
 template <class T, Tile tile>

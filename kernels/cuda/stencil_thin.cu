@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(threads) thin_cells(TileArgs<T> a, FastDivide 
     a.out(cell) = value;
     norm.add(value, centre);
   }
-  norm.template leave<threads>(threadIdx.x, static_cast<double*>(a.norm.scratch));
+  norm.template leave<threads>(static_cast<double*>(a.norm.scratch));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ __global__ void __launch_bounds__(threads) join_updates(UpdateNorm norm, unsigne
   const double* partials = static_cast<const double*>(norm.scratch);
   double mine = 0;
   for (unsigned i = threadIdx.x; i < count; i += threads) mine = join(mine, partials[i]);
-  mine = join_block<threads>(mine, threadIdx.x, join);
+  mine = join_block<threads>(mine, join);
   if (threadIdx.x == 0) *norm.result = norm.accumulate ? join(*norm.result, mine) : mine;
 }
 

@@ -3,8 +3,7 @@
 // files only.
 #pragma once
 
-#include "kernels/cuda/block_join.hpp"
-#include "kernels/cuda/reduction_operators.hpp"
+#include "kernels/cuda/join.hpp"
 #include "kernels/stencil.hpp"
 
 namespace isotherm::cuda {
@@ -34,10 +33,10 @@ class UpdateSum {
   }
   // All threads of the block, once.
   template <int threads>
-  __device__ __forceinline__ void leave(int thread, double* partials) {
+  __device__ __forceinline__ void leave(double* partials) {
     if constexpr (on) {
-      const double joined = join_block<threads>(total_, thread, JoinUpdates{op_});
-      if (thread == 0) partials[blockIdx.x] = joined;
+      const double joined = join_block<threads>(total_, JoinUpdates{op_});
+      if (threadIdx.x == 0) partials[blockIdx.x] = joined;
     }
   }
 

@@ -25,6 +25,7 @@ struct V4 {};
 template <class Isa, class T>
 struct StencilReference {
   static constexpr std::array<bool, 3> own_walls{};
+  static constexpr std::span<const std::string_view> policies = one_policy;
   static void launch(const SweepArgs<T>& args, SweepPlan plan, Stream stream);
   static std::size_t norm_scratch_bytes(Box region, int policy);
 };
@@ -34,9 +35,10 @@ enum class Store { cached, streaming };
 template <class Isa, class T>
 struct StencilOpenmp {
   static constexpr std::array<bool, 3> own_walls{true, false, false};
+  static constexpr std::array<std::string_view, 2> policies = {"3planes", "1plane"};  // of a pass
   static void launch(const SweepArgs<T>& args, SweepPlan plan, Stream stream);  // chooses the stores by size
   static std::size_t norm_scratch_bytes(Box region, int policy);
-  static void sweep(const SweepArgs<T>& args, Store store);
+  static void sweep(const SweepArgs<T>& args, Store store, int policy = 0);
 };
 
 template <class Isa, class T>

@@ -176,9 +176,10 @@ ISOTHERM_INLINE double* partial_norm(const SweepArgs<T>& args, Index i, Index y,
 template <class Isa, Source source, Store store, Update update, class T>
 class Share {
  public:
-  Share(const SweepArgs<T>& args, Box mine)
+  Share(const SweepArgs<T>& args, Box mine, bool many_planes)
       : args_(args),
         mine_(mine),
+        many_planes_(many_planes),
         cv_{Vector<Isa, T>::broadcast(args.c.c0), Vector<Isa, T>::broadcast(args.c.cx),
             Vector<Isa, T>::broadcast(args.c.cy), Vector<Isa, T>::broadcast(args.c.cz)} {}
 
@@ -203,7 +204,9 @@ class Share {
   // `block`: some rows and all planes of the share, walked in passes of some planes.
   void sweep_block(Box block, Index part) const {
     Index z = block.lo.z;
-    for (; z + Policy::planes <= block.hi.z; z += Policy::planes) pass<Policy::planes>(block, part, z);
+    for (; many_planes_ && z + Policy::planes <= block.hi.z; z += Policy::planes) {
+      pass<Policy::planes>(block, part, z);
+    }
     for (; z < block.hi.z; ++z) pass<1>(block, part, z);
   }
 
@@ -241,6 +244,7 @@ class Share {
 
   const SweepArgs<T>& args_;
   Box mine_;
+  bool many_planes_;  // or one at a time: for processors with few registers
   Coefficients<Vector<Isa, T>> cv_;
 };
 
@@ -250,11 +254,11 @@ Store choose_store(std::size_t bytes_of_output) {
 }
 
 template <class Isa, Source source, Store store, Update update, class T>
-void sweep_all(const SweepArgs<T>& args) {
+void sweep_all(const SweepArgs<T>& args, bool many_planes) {
 #pragma omp parallel if (args.region.cells() >= cells_worth_threads)
   {
     const Box mine = share(args.region, omp_get_thread_num(), omp_get_num_threads());
-    if (!mine.empty()) Share<Isa, source, store, update, T>(args, mine).sweep();
+    if (!mine.empty()) Share<Isa, source, store, update, T>(args, mine, many_planes).sweep();
   }
 }
 
@@ -267,15 +271,16 @@ Index partial_norms(Box region) {
 }  // namespace
 
 template <class Isa, class T>
-void StencilOpenmp<Isa, T>::sweep(const SweepArgs<T>& args, Store store) {
+void StencilOpenmp<Isa, T>::sweep(const SweepArgs<T>& args, Store store, int policy) {
+  const bool many_planes = policy == 0;
   const bool streaming = store == Store::streaming;
   with_update(args.norm, [&]<Update update>() {
     if (args.source.empty()) {
-      streaming ? sweep_all<Isa, Source::none, Store::streaming, update>(args)
-                : sweep_all<Isa, Source::none, Store::cached, update>(args);
+      streaming ? sweep_all<Isa, Source::none, Store::streaming, update>(args, many_planes)
+                : sweep_all<Isa, Source::none, Store::cached, update>(args, many_planes);
     } else {
-      streaming ? sweep_all<Isa, Source::field, Store::streaming, update>(args)
-                : sweep_all<Isa, Source::field, Store::cached, update>(args);
+      streaming ? sweep_all<Isa, Source::field, Store::streaming, update>(args, many_planes)
+                : sweep_all<Isa, Source::field, Store::cached, update>(args, many_planes);
     }
   });
   if (args.norm.result) {
@@ -284,8 +289,8 @@ void StencilOpenmp<Isa, T>::sweep(const SweepArgs<T>& args, Store store) {
 }
 
 template <class Isa, class T>
-void StencilOpenmp<Isa, T>::launch(const SweepArgs<T>& args, SweepPlan, Stream) {
-  sweep(args, choose_store(static_cast<std::size_t>(args.region.cells()) * sizeof(T)));
+void StencilOpenmp<Isa, T>::launch(const SweepArgs<T>& args, SweepPlan plan, Stream) {
+  sweep(args, choose_store(static_cast<std::size_t>(args.region.cells()) * sizeof(T)), plan.policy);
 }
 
 template <class Isa, class T>

@@ -20,10 +20,7 @@ namespace {
 Method describe_method(const Session& session) {
   const Config& config = session.deck.config;
   const Backend backend = session.placement.backend;
-  const SolverRows<double> rows = choose_rows<double>(config, backend);
   Method method;
-  method.kernel = rows.stencil->name;
-  method.reduction = rows.reduction->name;
   method.transport = "host";
   method.depth = config.solver.depth;
   method.overlap =

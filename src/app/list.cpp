@@ -13,7 +13,7 @@ namespace {
 // The tables of both precisions hold the same rows.
 template <class Row>
 const char* availability(const Row& row) {
-  return row.launch ? "yes" : "not in this build";
+  return row.available() ? "yes" : "not in this build";
 }
 
 TextTable stencil_table() {

@@ -8,6 +8,7 @@
 #include "app/plan.hpp"
 #include "app/session.hpp"
 #include "app/time_loop.hpp"
+#include "app/tuning.hpp"
 #include "app/verification.hpp"
 #include "config/deck.hpp"
 #include "core/agree.hpp"
@@ -16,7 +17,6 @@
 #include "output/console.hpp"
 #include "output/report.hpp"
 #include "output/run_directory.hpp"
-#include "solver/rows.hpp"
 
 namespace isotherm {
 namespace {
@@ -39,6 +39,7 @@ class Run {
         progress_(choose_style(command.progress, terminal_), terminal_, console_) {
     if (world.is_root()) console_.open_log(directory_.log());
     record_ = describe_run(command, session_, device_, world, directory_.path.string());
+    take(tuned_);
     record_.performance.copy_bandwidth = roof;
     times_[Phase::setup] = total_.seconds();
     console_.say(banner(record_));
@@ -64,8 +65,10 @@ class Run {
   bool is_series() const { return session_.cases.size() > 1; }
 
   std::unique_ptr<Solver<T>> make_solver(const Config& config) {
-    return std::make_unique<Solver<T>>(config, decompose(config, world_.size()), world_, device_,
-                                       choose_rows<T>(config, device_.backend()));
+    const Decomposition decomposition = decompose(config, world_.size());
+    const int threads = session_.placement.ranks[static_cast<std::size_t>(world_.rank())].threads;
+    tuned_ = tuned_rows<T>(config, decomposition, world_, device_, threads, tuning_warnings_);
+    return std::make_unique<Solver<T>>(config, decomposition, world_, device_, tuned_.rows);
   }
 
   // The deck, or one grid of its series, of which the last is the one that is kept.
@@ -75,6 +78,7 @@ class Run {
     if (&config != &session_.cases.front()) {
       solver_.reset();  // before the next takes its memory
       solver_ = make_solver(config);
+      take(tuned_);
     }
     std::optional<SnapshotWriter> writer;
     if (last && config.output.snapshots) {
@@ -97,6 +101,17 @@ class Run {
     if (!outcome.divergence.empty()) throw CollectiveError(ExitCode::diverged, outcome.divergence);
     record_.fingerprint = solver_->fingerprint();
     if (config.verify.solution != ExactSolution::none) verify_case(config);
+  }
+
+  // Into the record, what the sweeps are made with.
+  void take(const TunedRows<T>& tuned) {
+    const SweepChoice<T>& sweep = tuned.rows.sweep;
+    record_.method.kernel = sweep.row->name;
+    record_.method.policy = sweep.row->policies[static_cast<std::size_t>(sweep.policy)];
+    record_.method.reduction = tuned.rows.reduction->name;
+    record_.method.tuning = tuned.tuning;
+    record_.warnings.insert(record_.warnings.end(), tuning_warnings_.begin(), tuning_warnings_.end());
+    tuning_warnings_.clear();
   }
 
   // Into the record, what this case adds to it.
@@ -166,6 +181,8 @@ class Run {
   const Session& session_;
   Device& device_;
   Timer total_;  // since the deck was opened
+  TunedRows<T> tuned_{};
+  std::vector<std::string> tuning_warnings_;
   std::unique_ptr<Solver<T>> solver_;
   Console console_;
   RunDirectory directory_;

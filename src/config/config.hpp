@@ -79,8 +79,10 @@ struct ProblemConfig {
 
 struct SolverConfig {
   std::string kernel = "auto";
+  std::string policy = "auto";  // of the kernel
   std::string reduction = "auto";
-  int depth = 1;  // sweeps for one halo exchange
+  std::string tuning_file;  // what `auto` has found, by device and shape; empty: nowhere
+  int depth = 1;            // sweeps for one halo exchange
 };
 
 enum class DeviceChoice { automatic, cpu, cuda };

@@ -194,11 +194,16 @@ Keys describe(SolverConfig& solver) {
   return {
       {.name = "kernel", .target = &solver.kernel,
        .doc = "The stencil kernel: auto or a name that isotherm list prints."},
+      {.name = "policy", .target = &solver.policy,
+       .doc = "How the kernel cuts its work: auto or one of its policies, which isotherm bench stencil names."},
       {.name = "reduction", .target = &solver.reduction,
        .doc = "The reduction of the norms: auto or a name that isotherm list prints."},
       {.name = "depth", .target = &solver.depth,
        .doc = "Sweeps for one halo exchange; the kernel must be able to fuse them.",
        .range = {1, 64}},
+      {.name = "tuning_file", .target = &solver.tuning_file,
+       .doc = "Keeps what auto finds by trial, by device, precision and shape: the next run need not try.",
+       .example = "tuning.json", .absent = "a trial at every start"},
   };
 }
 

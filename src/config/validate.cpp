@@ -232,6 +232,11 @@ Rows candidates(const Rows& rows, const std::string& chosen, DeviceChoice device
 void check_solver(const Config& config, const KnownRows& rows, Problems& problems) {
   const SolverConfig& solver = config.solver;
   const bool kernel_known = check_row_name("solver.kernel", solver.kernel, rows.kernels, problems);
+  if (solver.policy != "auto" && solver.kernel == "auto")
+    problems.add("solver.policy",
+                 fmt::format("'{}' is a policy of one kernel (solver.kernel is auto); name the "
+                             "kernel too, or use auto",
+                             printable(solver.policy)));
   const bool reduction_known =
       check_row_name("solver.reduction", solver.reduction, rows.reductions, problems);
   if (!problems.sound({"parallel.device"})) return;

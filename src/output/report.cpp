@@ -139,6 +139,12 @@ void add_figure(std::string& text, const char* name, double value, int decimals,
     text += fmt::format("FOM {}: {} {}\n", name, plain_decimal(value, decimals), unit);
 }
 
+std::string tuning_text(const Tuning& t) {
+  if (t.source == Tuning::Source::deck) return "";
+  if (t.source == Tuning::Source::file) return "as " + escaped(t.file) + " says";
+  return fmt::format("fastest of {} tried in {:.2f} s", t.trials.size(), t.seconds);
+}
+
 }  // namespace
 
 std::string banner(const RunRecord& r) {
@@ -155,7 +161,10 @@ std::string banner(const RunRecord& r) {
   add(text, "device", join({devices_text(r), r.method.device_note}));
   add(text, "threads", r.method.threads_note);
   add(text, "kernel",
-      join({r.method.kernel, fmt::format("depth {}", r.method.depth), "reduction " + r.method.reduction}));
+      join(
+          {r.method.kernel + (r.method.policy.empty() || r.method.policy == "-" ? "" : " " + r.method.policy),
+           fmt::format("depth {}", r.method.depth), "reduction " + r.method.reduction,
+           tuning_text(r.method.tuning)}));
   add(text, "halo",
       join({r.method.transport, fmt::format("overlap {}", r.method.overlap == Overlap::on ? "on" : "off")}));
   return text;

@@ -93,9 +93,24 @@ Json provenance(const RunRecord& r) {
           {"finished", text_or_null(r.finished)}};
 }
 
+Json tuning(const Tuning& t) {
+  static constexpr const char* sources[] = {"deck", "trial", "file"};
+  Json trials = Json::array();
+  for (const Tuning::Trial& trial : t.trials) {
+    trials.push_back(
+        {{"row", trial.row}, {"policy", text_or_null(trial.policy)}, {"seconds_s", trial.seconds}});
+  }
+  return {{"source", sources[static_cast<int>(t.source)]},
+          {"file", text_or_null(t.file)},
+          {"trial_s", t.seconds},
+          {"trial_cells", {t.cells.x, t.cells.y, t.cells.z}},
+          {"trials", trials}};
+}
+
 Json method(const Method& m) {
   return {{"problem", m.problem == ProblemKind::steady ? "steady" : "transient"},
           {"kernel", text_or_null(m.kernel)},
+          {"policy", text_or_null(m.policy)},
           {"reduction", text_or_null(m.reduction)},
           {"transport", text_or_null(m.transport)},
           {"depth", m.depth},
@@ -107,7 +122,8 @@ Json method(const Method& m) {
           {"dt_limit_s", value_or_null(m.dt_limit)},
           {"end_time_s", value_or_null(m.end_time)},
           {"weight", value_or_null(m.weight)},
-          {"planned_sweeps", m.planned_sweeps}};
+          {"planned_sweeps", m.planned_sweeps},
+          {"tuning", tuning(m.tuning)}};
 }
 
 Json phases(const RunRecord& r) {

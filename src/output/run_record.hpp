@@ -61,9 +61,25 @@ struct RankRow {  // a line of the table rank -> host -> device
   std::int64_t peak_bytes = 0;  // high-water mark of the rank's resident host memory
 };
 
+// How `auto` came to its choice.
+struct Tuning {
+  enum class Source { deck, trial, file };  // deck: nothing was left open
+  Source source = Source::deck;
+  std::string file;    // of the tuning file, where one was read or written
+  double seconds = 0;  // that the trial took
+  Int3 cells;          // of the block that was tried
+  struct Trial {
+    std::string row, policy;  // policy empty: a reduction
+    double seconds = 0;       // a sweep, or a norm
+  };
+  std::vector<Trial> trials;
+};
+
 struct Method {        // what was asked and what was chosen
   std::string kernel;  // rows of the tables
+  std::string policy;
   std::string reduction;
+  Tuning tuning;
   std::string transport;
   int depth = 1;  // sweeps for one halo exchange
   Overlap overlap = Overlap::off;

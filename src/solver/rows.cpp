@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 #include "core/error.hpp"
@@ -9,24 +10,50 @@
 namespace isotherm {
 namespace {
 
-// What `auto` takes: the fastest row that this version knows of, a backend.
-std::string_view preferred_stencil(Backend backend) {
-  return backend == Backend::host ? "openmp" : "naive";
-}
-std::string_view preferred_reduction(Backend backend) {
-  return backend == Backend::host ? "openmp" : "warp_shuffle";
-}
-
+// The rows that a word stands for on a backend; `auto` for those that are meant for it.
 template <class Rows>
-auto choose(const Config& config, const char* key, const Rows& rows, std::string_view name, Backend backend) {
+auto rows_of(const Config& config, const char* key, const Rows& rows, const std::string& name,
+             Backend backend) {
+  std::vector<decltype(rows.data())> found;
   std::string valid;
   for (const auto& row : rows) {
-    if (row.backend != backend || !row.launch) continue;
-    if (row.name == name) return &row;
+    if (row.backend != backend || !row.available()) continue;
+    if (row.name == name || (name == "auto" && row.on_trial)) found.push_back(&row);
     valid += fmt::format("{}{}", valid.empty() ? "" : ", ", row.name);
   }
-  throw Error(ExitCode::deck, fmt::format("{}: '{}' does not run on {}; use auto or one of: {}",
-                                          config.at(key), name, word(backend), valid));
+  if (found.empty()) {
+    throw Error(ExitCode::deck, fmt::format("{}: '{}' does not run on {}; use auto or one of: {}",
+                                            config.at(key), name, word(backend), valid));
+  }
+  return found;
+}
+
+// Drops the rows that the current device cannot run; a row that was asked for by name is an error.
+template <class Row>
+void drop_unsupported(const Config& config, std::vector<const Row*>& rows) {
+  const std::string& name = config.solver.kernel;
+  std::erase_if(rows, [&](const Row* row) {
+    const std::string why = row->unsupported ? row->unsupported() : "";
+    if (!why.empty() && name != "auto") {
+      throw Error(ExitCode::unavailable, fmt::format("{}: '{}' does not run on this device ({}); use auto",
+                                                     config.at("solver.kernel"), name, why));
+    }
+    return !why.empty();
+  });
+}
+
+template <class T>
+void add_policies(const Config& config, const StencilKernel<T>& row, std::vector<SweepChoice<T>>& choices) {
+  const std::string& name = config.solver.policy;
+  std::string valid;
+  for (std::size_t i = 0; i < row.policies.size(); ++i) {
+    if (name == "auto" || name == row.policies[i]) choices.push_back({&row, static_cast<int>(i)});
+    valid += fmt::format("{}{}", valid.empty() ? "" : ", ", row.policies[i]);
+  }
+  if (choices.empty()) {
+    throw Error(ExitCode::deck, fmt::format("{}: '{}' is no policy of kernel {}; use auto or one of: {}",
+                                            config.at("solver.policy"), name, row.name, valid));
+  }
 }
 
 template <class Rows>
@@ -40,6 +67,23 @@ std::optional<Backend> backend_of(const Rows& rows, std::string_view name) {
   return found;
 }
 
+// A fused norm needs a sweep that returns one.
+template <class T>
+void match_fused(const Config& config, RowChoices<T>& choices) {
+  const auto fuses = [](const SweepChoice<T>& c) { return c.row->fuses_norm(); };
+  const auto fused = [](const ReductionKernel<T>* row) { return row->fused; };
+  if (std::none_of(choices.sweeps.begin(), choices.sweeps.end(), fuses)) {
+    if (config.solver.reduction != "auto" && fused(choices.reductions.front())) {
+      throw Error(ExitCode::deck,
+                  fmt::format("{}: kernel {} returns no norm; use solver.reduction auto, or another kernel",
+                              config.at("solver.reduction"), choices.sweeps.front().row->name));
+    }
+    std::erase_if(choices.reductions, fused);
+  } else if (std::all_of(choices.reductions.begin(), choices.reductions.end(), fused)) {
+    std::erase_if(choices.sweeps, [&](const SweepChoice<T>& c) { return !fuses(c); });
+  }
+}
+
 }  // namespace
 
 bool overlaps(Overlap choice, Backend backend, int ranks) {
@@ -48,13 +92,32 @@ bool overlaps(Overlap choice, Backend backend, int ranks) {
 }
 
 template <class T>
-SolverRows<T> choose_rows(const Config& config, Backend backend) {
+RowChoices<T> row_choices(const Config& config, Backend backend) {
   const SolverConfig& s = config.solver;
-  return {
-      choose(config, "solver.kernel", stencil_kernels<T>(),
-             s.kernel == "auto" ? preferred_stencil(backend) : std::string_view(s.kernel), backend),
-      choose(config, "solver.reduction", reduction_kernels<T>(),
-             s.reduction == "auto" ? preferred_reduction(backend) : std::string_view(s.reduction), backend)};
+  RowChoices<T> choices;
+  auto rows = rows_of(config, "solver.kernel", stencil_kernels<T>(), s.kernel, backend);
+  drop_unsupported(config, rows);
+  std::erase_if(rows, [&](const auto* row) { return row->max_depth < s.depth; });
+  if (rows.empty()) {
+    throw Error(ExitCode::deck, fmt::format("{}: no kernel on {} fuses {} sweeps; use 1",
+                                            config.at("solver.depth"), word(backend), s.depth));
+  }
+  // The table goes up the ladder: what stands last is what to take unasked.
+  std::reverse(rows.begin(), rows.end());
+  for (const auto* row : rows) add_policies(config, *row, choices.sweeps);
+  choices.reductions = rows_of(config, "solver.reduction", reduction_kernels<T>(), s.reduction, backend);
+  std::stable_partition(choices.reductions.begin(), choices.reductions.end(),
+                        [](const auto* row) { return row->fused; });
+  match_fused(config, choices);
+  return choices;
+}
+
+template <class T>
+SolverRows<T> choose_rows(const Config& config, Backend backend) {
+  const RowChoices<T> choices = row_choices<T>(config, backend);
+  const SweepChoice<T> sweep = choices.sweeps.front();
+  const auto fits = [&](const ReductionKernel<T>* row) { return !row->fused || sweep.row->fuses_norm(); };
+  return {sweep, *std::find_if(choices.reductions.begin(), choices.reductions.end(), fits)};
 }
 
 std::optional<RequiredBackend> required_backend(const Config& config) {
@@ -67,6 +130,8 @@ std::optional<RequiredBackend> required_backend(const Config& config) {
   return std::nullopt;
 }
 
+template RowChoices<float> row_choices<float>(const Config&, Backend);
+template RowChoices<double> row_choices<double>(const Config&, Backend);
 template SolverRows<float> choose_rows<float>(const Config&, Backend);
 template SolverRows<double> choose_rows<double>(const Config&, Backend);
 

@@ -1,14 +1,46 @@
-// From the deck's words for kernel and reduction to rows of the tables, for the device that was chosen.
+// From the deck's words for kernel, policy and reduction to rows of the tables, for the device that was
+// chosen.
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "config/config.hpp"
-#include "solver/solver.hpp"
+#include "kernels/reduction.hpp"
+#include "kernels/stencil.hpp"
 
 namespace isotherm {
 
-// Throws Error(deck) when the row named does not run on `backend`, with those that do.
+template <class T>
+struct SweepChoice {
+  const StencilKernel<T>* row;
+  int policy = 0;
+};
+
+// What a run sweeps and reduces with.
+template <class T>
+struct SolverRows {
+  SweepChoice<T> sweep;
+  const ReductionKernel<T>* reduction;  // its `fused` row: the norm comes out of the sweep
+};
+
+// What the deck leaves open: the first of each is what to take unasked, and solver/tuning.hpp finds the
+// fastest.
+template <class T>
+struct RowChoices {
+  std::vector<SweepChoice<T>> sweeps;
+  std::vector<const ReductionKernel<T>*> reductions;
+
+  // The pairs that fit: a fused norm needs a row that returns one.
+  bool open() const { return sweeps.size() > 1 || reductions.size() > 1; }
+};
+
+// Throws Error(deck) where what the deck names does not run on `backend`, with what does. Rows that need more
+// than the current device has are left out, or refused by Error(unavailable) where they are named.
+template <class T>
+RowChoices<T> row_choices(const Config& config, Backend backend);
+
+// Without a trial.
 template <class T>
 SolverRows<T> choose_rows(const Config& config, Backend backend);
 

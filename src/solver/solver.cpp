@@ -57,10 +57,7 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
       halo_stream_(own_stream(device, Priority::high)),
       result_(device, sizeof(Result)),
       result_host_(device, sizeof(Result), Memory::staging),
-      scratch_(agree(communicator,
-                     [&] {
-                       return Buffer(device, rows.reduction->scratch_bytes({{0, 0, 0}, block_.extent()}));
-                     })),
+      scratch_(agree(communicator, [&] { return Buffer(device, scratch_bytes()); })),
       coefficients_(rounded_coefficients<T>(sweep_coefficients(config))),
       dt_(config.problem.kind == ProblemKind::transient ? time_plan(config).dt : 0),
       overlap_(overlaps(config.parallel.overlap, device.backend(), communicator.size())) {
@@ -86,6 +83,21 @@ void Solver<T>::upload(Field<T>& field) {
   if (device_.backend() == Backend::host) return;
   device_.copy(field.data(), mirror_->data(), field.bytes(), compute_);
   device_.synchronize(compute_);
+}
+
+// Of the deck's reduction, or of the norms of all regions that a step sweeps.
+template <class T>
+std::size_t Solver<T>::scratch_bytes() const {
+  const Box whole{{0, 0, 0}, block_.extent()};
+  if (!rows_.reduction->fused) return rows_.reduction->scratch_bytes(whole);
+  std::size_t most = 0;
+  const auto count = [&](Box region) {
+    most = std::max(most, rows_.sweep.row->norm_scratch_bytes(region, rows_.sweep.policy));
+  };
+  count(whole);
+  count(halo_.interior());
+  for (const Box& shell : halo_.shells()) count(shell);
+  return most;
 }
 
 template <class T>
@@ -135,36 +147,44 @@ void Solver<T>::exchange(Field<T>& field) {
   halo_.finish(field.view(), none, compute_, halo_stream_);
 }
 
+// A step in several regions has one norm: the first region's starts it, the others join it. The launches are
+// in order, so they share the scratch memory.
 template <class T>
-void Solver<T>::launch(Box region) {
+void Solver<T>::launch(Box region, UpdateNorm& norm) {
   if (region.empty()) return;
   const FieldView<const T> source = source_ ? std::as_const(*source_).view() : FieldView<const T>{};
-  rows_.stencil->launch(
-      {std::as_const(current_).view(), next_.view(), region, coefficients_, walls_.walls(), source, {}}, {},
-      compute_);
+  rows_.sweep.row->launch(
+      {std::as_const(current_).view(), next_.view(), region, coefficients_, walls_.walls(), source, norm},
+      {1, rows_.sweep.policy}, compute_);
+  norm.accumulate = true;
 }
 
 template <class T>
-void Solver<T>::step() {
+void Solver<T>::step(bool with_norm) {
   Timer timer;
+  UpdateNorm norm{operation(config_.problem.norm)};
+  if (with_norm) {
+    norm.result = &result_.as<Result>()->value;
+    norm.scratch = scratch_.data();
+  }
   if (walls_.vary_in_time()) {
     walls_.update(time(), compute_);
     times_.sweep += timer.lap();  // no communication
   }
   const FieldView<T> u = current_.view();
-  const Walls<T> ghosts = walls_in_ghosts(*rows_.stencil, walls_.walls());
+  const Walls<T> ghosts = walls_in_ghosts(*rows_.sweep.row, walls_.walls());
   halo_.start(u, ghosts, compute_, halo_stream_);
   if (overlap_) {
     times_.halo += timer.lap();
-    launch(halo_.interior());
+    launch(halo_.interior(), norm);
     times_.sweep += timer.lap();
   }
   halo_.finish(u, ghosts, compute_, halo_stream_);
   times_.halo += timer.lap();
   if (overlap_) {
-    for (const Box& shell : halo_.shells()) launch(shell);
+    for (const Box& shell : halo_.shells()) launch(shell, norm);
   } else {
-    launch({{0, 0, 0}, block_.extent()});
+    launch({{0, 0, 0}, block_.extent()}, norm);
   }
   std::swap(current_, next_);
   ++sweeps_;
@@ -173,7 +193,7 @@ void Solver<T>::step() {
 
 template <class T>
 void Solver<T>::sweep(std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) step();
+  for (std::int64_t i = 1; i <= count; ++i) step(i == count && rows_.reduction->fused);
 }
 
 template <class T>
@@ -191,14 +211,15 @@ double Solver<T>::reduced_update() {
   const bool is_exact = rows_.reduction->sum_bits == SumBits::exact && op != ReductionOp::max_abs;
   Result* const there = result_.as<Result>();
   Result* const here = result_host_.as<Result>();
-  rows_.reduction->launch({std::as_const(current_).view(),
-                           std::as_const(next_).view(),
-                           {{0, 0, 0}, block_.extent()},
-                           op,
-                           &there->value,
-                           scratch_.data(),
-                           is_exact ? &there->unrounded : nullptr},
-                          compute_);
+  if (!rows_.reduction->fused)
+    rows_.reduction->launch({std::as_const(current_).view(),
+                             std::as_const(next_).view(),
+                             {{0, 0, 0}, block_.extent()},
+                             op,
+                             &there->value,
+                             scratch_.data(),
+                             is_exact ? &there->unrounded : nullptr},
+                            compute_);
   device_.copy(here, there, is_exact ? sizeof(Result) : sizeof(double), compute_);
   device_.synchronize(compute_);
   if (is_exact) return whole(here->unrounded);

@@ -15,6 +15,7 @@
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
 #include "physics/walls.hpp"
+#include "solver/rows.hpp"
 
 namespace isotherm {
 
@@ -22,12 +23,6 @@ namespace isotherm {
 // vary in time; `halo` the exchange and the ghosts of walls.
 struct SolverTimes {
   double sweep = 0, halo = 0, reduction = 0;
-};
-
-template <class T>
-struct SolverRows {
-  const StencilKernel<T>* stencil;
-  const ReductionKernel<T>* reduction;
 };
 
 struct ExtremeCell {
@@ -42,7 +37,8 @@ class Solver {
   Solver(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
          Device& device, SolverRows<T> rows);
 
-  void sweep(std::int64_t count);  // asynchronous on a GPU
+  // Asynchronous on a GPU. The last of them returns its norm where the reduction is the fused one.
+  void sweep(std::int64_t count);
   // The norm of the last update over all cells of all ranks, divided by the weight in a steady problem.
   // Collective.
   double residual();
@@ -63,14 +59,15 @@ class Solver {
   const SolverTimes& times() const { return times_; }
 
  private:
+  std::size_t scratch_bytes() const;
   void paint_initial();
   void paint_sources();
   void fix_mean(FieldView<T> initial);
   FieldView<T> host_side(Field<T>& field);
   void upload(Field<T>& field);
   void exchange(Field<T>& field);
-  void step();
-  void launch(Box region);
+  void step(bool with_norm);
+  void launch(Box region, UpdateNorm& norm);
   double whole(LongAccumulator mine);
   double reduced_update();
 

@@ -152,6 +152,9 @@ std::vector<RowCase> cases_of(const Rows& rows, Backend backend) {
   std::vector<RowCase> cases;
   for (const auto& row : rows) {
     if (row.backend != backend) continue;
+    if constexpr (requires { row.fused; }) {
+      if (row.fused) continue;  // the sweep's: test_fused_norm.cpp
+    }
     for (std::string_view precision : precisions) {
       cases.push_back({row.name, precision, backend, ""});
       if (backend != Backend::host) continue;

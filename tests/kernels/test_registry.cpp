@@ -17,7 +17,7 @@ void check_table(const Rows& rows) {
   for (const auto& row : rows) {
     EXPECT_TRUE(names.emplace(row.name, row.backend).second) << row.name << " stands twice";
     EXPECT_FALSE(row.remark.empty()) << row.name;
-    EXPECT_EQ(row.launch != nullptr, row.backend == Backend::host || cuda_compiled()) << row.name;
+    EXPECT_EQ(row.available(), row.backend == Backend::host || cuda_compiled()) << row.name;
   }
 }
 

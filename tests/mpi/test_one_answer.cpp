@@ -136,7 +136,7 @@ void expect_one_norm(Device& device) {
   Config config = decks::every_wall({17, 23, 31});
   for (const Norm norm : {Norm::max, Norm::l2, Norm::l1}) {
     config.problem.norm = norm;
-    config.solver = {"reference", "reference"};
+    config.solver.kernel = config.solver.reduction = "reference";
     const double expected = solve<T>(config, Decomposition(config.grid.cells, {1, 1, 1}, {}),
                                      Communicator::self(), *make_host_device())
                                 .residual;
@@ -165,7 +165,8 @@ void expect_one_sum(Config config, Device& device) {
   const Communicator world = Communicator::world();
   for (const Norm norm : {Norm::l2, Norm::l1, Norm::max}) {
     config.problem.norm = norm;
-    config.solver = {"reference", "reproducible"};
+    config.solver.kernel = "reference";
+    config.solver.reduction = "reproducible";
     const double expected = solve<T>(config, Decomposition(config.grid.cells, {1, 1, 1}, periodic(config)),
                                      Communicator::self(), *make_host_device())
                                 .residual;

@@ -232,6 +232,7 @@ problem:
   check_interval: 100
 solver:
   kernel: auto
+  policy: auto
   reduction: auto
   depth: 1
 parallel:

@@ -1,0 +1,115 @@
+#include "app/tuning.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/tuning_file.hpp"
+#include "core/agree.hpp"
+#include "core/build_info.hpp"
+#include "kernels/host_info.hpp"
+#include "physics/paint.hpp"
+
+namespace isotherm {
+namespace {
+
+TuningKey key_of(const Config& config, const Decomposition& decomposition, const Communicator& world,
+                 const Device& device, int threads) {
+  TuningKey key;
+  key.version = build_info().version;
+  key.git_revision = build_info().git_revision;
+  key.device = device.info().name;
+  if (device.backend() == Backend::host) {
+    key.device += fmt::format(", {}, {} threads", host_instruction_set(), threads);
+  }
+  key.precision = config.precision == Precision::fp32 ? "fp32" : "fp64";
+  key.cells = decomposition.block(0).extent();  // of the largest: the first ranks take what does not divide
+  key.ranks = world.size();
+  key.depth = config.solver.depth;
+  key.source = !all_sources(config).empty();
+  key.asked = fmt::format("{} {} {}", config.solver.kernel, config.solver.policy, config.solver.reduction);
+  return key;
+}
+
+// The rows of those names among what the deck leaves open.
+template <class T>
+std::optional<SolverRows<T>> rows_named(const RowChoices<T>& choices, const TuningChoice& names) {
+  for (const SweepChoice<T>& sweep : choices.sweeps) {
+    if (sweep.row->name != names.kernel ||
+        sweep.row->policies[static_cast<std::size_t>(sweep.policy)] != names.policy) {
+      continue;
+    }
+    for (const ReductionKernel<T>* reduction : choices.reductions) {
+      if (reduction->name == names.reduction) return SolverRows<T>{sweep, reduction};
+    }
+  }
+  return std::nullopt;
+}
+
+// Rank 0 reads for all: the others may not see the file, or see it at another moment.
+std::optional<TuningChoice> recall(const std::string& path, const TuningKey& key, const Communicator& world) {
+  std::string found;
+  agree(world, [&] {
+    if (!world.is_root()) return;
+    if (const auto choice = find_tuning(path, key)) {
+      found = fmt::format("{}\n{}\n{}\n", choice->kernel, choice->policy, choice->reduction);
+    }
+  });
+  found = world.broadcast(found);
+  if (found.empty()) return std::nullopt;
+  TuningChoice choice;
+  std::size_t at = 0;
+  for (std::string* name : {&choice.kernel, &choice.policy, &choice.reduction}) {
+    const std::size_t end = found.find('\n', at);
+    *name = found.substr(at, end - at);
+    at = end + 1;
+  }
+  return choice;
+}
+
+template <class T>
+Tuning record_of(const TuningReport& report, const std::string& file) {
+  Tuning tuning{Tuning::Source::trial, file, report.seconds, report.cells, {}};
+  for (const auto* trials : {&report.sweeps, &report.reductions}) {
+    for (const Trial& trial : *trials) tuning.trials.push_back({trial.row, trial.policy, trial.seconds});
+  }
+  return tuning;
+}
+
+}  // namespace
+
+template <class T>
+TunedRows<T> tuned_rows(const Config& config, const Decomposition& decomposition, const Communicator& world,
+                        Device& device, int threads, std::vector<std::string>& warnings) {
+  const RowChoices<T> choices = agree(world, [&] { return row_choices<T>(config, device.backend()); });
+  if (!choices.open()) return {{choices.sweeps.front(), choices.reductions.front()}, {}};
+  const std::string& file = config.solver.tuning_file;
+  const TuningKey key = key_of(config, decomposition, world, device, threads);
+  if (!file.empty()) {
+    if (const auto choice = recall(file, key, world)) {
+      if (const auto rows = rows_named(choices, *choice))
+        return {*rows, {Tuning::Source::file, file, 0, {}, {}}};
+    }
+  }
+  TuningReport report;
+  const SolverRows<T> rows = tune(config, decomposition, world, device, choices, report);
+  if (!file.empty() && world.is_root()) {
+    const auto fastest =
+        std::min_element(report.sweeps.begin(), report.sweeps.end(),
+                         [](const Trial& a, const Trial& b) { return a.seconds < b.seconds; });
+    try {
+      keep_tuning(file, key,
+                  {fastest->row, fastest->policy, std::string(rows.reduction->name), fastest->seconds});
+    } catch (const Error& e) {
+      warnings.push_back(fmt::format("the tuning is not kept: {}", e.what()));
+    }
+  }
+  return {rows, record_of<T>(report, file)};
+}
+
+template TunedRows<float> tuned_rows(const Config&, const Decomposition&, const Communicator&, Device&, int,
+                                     std::vector<std::string>&);
+template TunedRows<double> tuned_rows(const Config&, const Decomposition&, const Communicator&, Device&, int,
+                                      std::vector<std::string>&);
+
+}  // namespace isotherm

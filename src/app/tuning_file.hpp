@@ -1,0 +1,39 @@
+// solver.tuning_file: what trials have found, so that a study does not try again.
+//
+// JSON (schema "isotherm-tuning", version 1): a list of entries, each a key and a choice. A key that differs
+// in anything from that of the run is another entry's.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/box.hpp"
+
+namespace isotherm {
+
+// What a choice depends on.
+struct TuningKey {
+  std::string version, git_revision;  // of isotherm: its rows change
+  std::string device;                 // its name; on the host with instruction set and threads
+  std::string precision;              // the deck's word
+  Int3 cells;                         // of the largest rank's block
+  int ranks = 1;
+  int depth = 1;
+  bool source = false;
+  std::string asked;  // solver.kernel, solver.policy, solver.reduction
+
+  bool operator==(const TuningKey&) const = default;
+};
+
+struct TuningChoice {
+  std::string kernel, policy, reduction;
+  double seconds = 0;  // a sweep of the trial
+};
+
+// None where there is no such file or no such entry. Throws Error(data) where the file is no tuning file.
+std::optional<TuningChoice> find_tuning(const std::string& path, const TuningKey& key);
+
+// Adds or replaces the entry; the file appears whole or not at all. Throws Error(cannot_create) or Error(io).
+void keep_tuning(const std::string& path, const TuningKey& key, const TuningChoice& choice);
+
+}  // namespace isotherm

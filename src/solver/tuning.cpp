@@ -1,0 +1,159 @@
+#include "solver/tuning.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/agree.hpp"
+#include "core/timer.hpp"
+#include "grid/field.hpp"
+#include "kernels/face_copy.hpp"
+#include "physics/operator.hpp"
+#include "physics/paint.hpp"
+
+namespace isotherm {
+namespace {
+
+constexpr double budget = 0.8;   // s, of all samples
+constexpr double sample = 2e-3;  // s, of one: long against what a launch and a wait cost
+constexpr int samples = 3;       // of each candidate; the best counts, as disturbances only add
+constexpr double hopeless = 3;   // times the best so far: such a candidate gets no second sample
+constexpr std::size_t most_bytes = std::size_t{256} << 20;  // of a field
+
+// Planes of the local block that fit the trial; x and y are what policies are about.
+template <class T>
+Int3 trial_extent(Int3 local) {
+  const auto plane = static_cast<std::size_t>(local.x * local.y) * sizeof(T);
+  local.z = std::clamp<Index>(static_cast<Index>(most_bytes / std::max<std::size_t>(plane, 1)), 1, local.z);
+  return local;
+}
+
+template <class T>
+class Bench {
+ public:
+  Bench(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
+        Device& device)
+      : communicator_(communicator),
+        device_(device),
+        extent_(trial_extent<T>(decomposition.block(communicator.rank()).extent())),
+        stream_(own_stream(device, Priority::normal)),
+        result_(device, sizeof(double)),
+        coefficients_(rounded_coefficients<T>(sweep_coefficients(config))) {
+    agree(communicator, [&] {
+      const FaceCopy<T>& copy = face_copy<T>(device.backend());
+      for (std::optional<Field<T>>* field : {&in_, &out_, &source_}) {
+        if (field == &source_ && all_sources(config).empty()) continue;
+        field->emplace(device, extent_, config.solver.depth);
+        copy.fill((*field)->view(), field == &source_ ? T(0) : T(300), stream_);
+      }
+    });
+    // Insulated: the field stays as it is however often it is swept.
+    const auto walls = decomposition.walls(communicator.rank());
+    for (std::size_t f = 0; f < face_count; ++f) walls_.faces[f] = {walls[f], T(1), T(0), nullptr, 0};
+  }
+
+  Int3 extent() const { return extent_; }
+
+  double sweep(const SweepChoice<T>& choice, double best) {
+    return time(best, [&] { launch(choice, {}); });
+  }
+  // What the norm costs beside the sweep.
+  double reduction(const ReductionKernel<T>& row, const SweepChoice<T>& choice, double sweep_seconds) {
+    const Box box{{0, 0, 0}, extent_};
+    if (row.fused) {
+      const Buffer scratch(device_, choice.row->norm_scratch_bytes(box, choice.policy));
+      const UpdateNorm norm{ReductionOp::max_abs, result_.template as<double>(), scratch.data(), false};
+      return std::max(0.0, time(1e30, [&] { launch(choice, norm); }) - sweep_seconds);
+    }
+    const Buffer scratch(device_, row.scratch_bytes(box));
+    return time(1e30, [&] {
+      row.launch({std::as_const(*out_).view(), std::as_const(*in_).view(), box, ReductionOp::max_abs,
+                  result_.template as<double>(), scratch.data()},
+                 stream_);
+    });
+  }
+
+ private:
+  void launch(const SweepChoice<T>& choice, const UpdateNorm& norm) {
+    const Walls<T> ghosts = walls_in_ghosts(*choice.row, walls_);
+    const bool any = std::any_of(std::begin(ghosts.faces), std::end(ghosts.faces),
+                                 [](const Wall<T>& wall) { return wall.is_wall; });
+    if (any) face_copy<T>(device_.backend()).fill_walls(in_->view(), ghosts, 0, stream_);
+    const FieldView<const T> source = source_ ? std::as_const(*source_).view() : FieldView<const T>{};
+    choice.row->launch(
+        {std::as_const(*in_).view(), out_->view(), {{0, 0, 0}, extent_}, coefficients_, walls_, source, norm},
+        {1, choice.policy}, stream_);
+  }
+
+  // Seconds of one call on the slowest rank: all ranks take the same decisions by the same numbers.
+  template <class Work>
+  double once(const Work& work, int calls) {
+    communicator_.barrier();
+    Timer timer;
+    for (int i = 0; i < calls; ++i) work();
+    device_.synchronize(stream_);
+    return communicator_.all_reduce(timer.seconds(), ReduceOp::max) / calls;
+  }
+  template <class Work>
+  double time(double best_so_far, const Work& work) {
+    once(work, 1);  // loads the kernel, and the caches
+    double best = once(work, 1);
+    const int calls = static_cast<int>(std::clamp(sample / best, 1.0, 200.0));
+    for (int i = 0; i < samples && best < hopeless * best_so_far; ++i)
+      best = std::min(best, once(work, calls));
+    return best;
+  }
+
+  const Communicator& communicator_;
+  Device& device_;
+  Int3 extent_;
+  Owned<Stream> stream_;
+  Buffer result_;
+  Coefficients<T> coefficients_;
+  std::optional<Field<T>> in_, out_, source_;
+  Walls<T> walls_;
+};
+
+}  // namespace
+
+template <class T>
+SolverRows<T> tune(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
+                   Device& device, const RowChoices<T>& choices, TuningReport& report) {
+  Timer timer;
+  const auto out_of_time = [&] { return communicator.all_reduce(timer.seconds(), ReduceOp::max) > budget; };
+  Bench<T> bench(config, decomposition, communicator, device);
+  report.cells = bench.extent();
+
+  SolverRows<T> fastest{choices.sweeps.front(), nullptr};
+  double best = 1e30;
+  for (const SweepChoice<T>& choice : choices.sweeps) {
+    if (!report.sweeps.empty() && out_of_time()) break;
+    const double seconds = bench.sweep(choice, best);
+    report.sweeps.push_back({std::string(choice.row->name),
+                             std::string(choice.row->policies[static_cast<std::size_t>(choice.policy)]),
+                             seconds});
+    if (seconds < best) {
+      best = seconds;
+      fastest.sweep = choice;
+    }
+  }
+  double best_reduction = 1e30;
+  for (const ReductionKernel<T>* row : choices.reductions) {
+    if (row->fused && !fastest.sweep.row->fuses_norm()) continue;
+    if (fastest.reduction && out_of_time()) break;
+    const double seconds = bench.reduction(*row, fastest.sweep, best);
+    report.reductions.push_back({std::string(row->name), "", seconds});
+    if (seconds < best_reduction) {
+      best_reduction = seconds;
+      fastest.reduction = row;
+    }
+  }
+  report.seconds = timer.seconds();
+  return fastest;
+}
+
+template SolverRows<float> tune(const Config&, const Decomposition&, const Communicator&, Device&,
+                                const RowChoices<float>&, TuningReport&);
+template SolverRows<double> tune(const Config&, const Decomposition&, const Communicator&, Device&,
+                                 const RowChoices<double>&, TuningReport&);
+
+}  // namespace isotherm

@@ -1,0 +1,33 @@
+// `auto`: which row, which of its policies and which reduction are fastest on this device, for this precision
+// and this local shape. Found by a short timed trial, because no table of ours knows the reader's machine.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/communicator.hpp"
+#include "core/device.hpp"
+#include "grid/decomposition.hpp"
+#include "solver/rows.hpp"
+
+namespace isotherm {
+
+struct Trial {
+  std::string row, policy;  // policy empty: a reduction
+  double seconds = 0;       // a sweep with the ghosts of its walls, or a norm; the best of some samples
+};
+
+struct TuningReport {
+  Int3 cells;                 // of the block that was tried: the local shape, planes cut to fit the trial
+  std::vector<Trial> sweeps;  // in the order of the trial
+  std::vector<Trial> reductions;
+  double seconds = 0;  // that the trial took
+};
+
+// Collective: all ranks try at the same time, as they will run, and agree on the choice by their slowest.
+// Allocates two fields of at most the local shape, and lets go of them. Stops trying after about a second.
+template <class T>
+SolverRows<T> tune(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
+                   Device& device, const RowChoices<T>& choices, TuningReport& report);
+
+}  // namespace isotherm
