@@ -10,6 +10,7 @@
 #include "grid/field.hpp"
 #include "output/snapshot.hpp"
 #include "physics/paint.hpp"
+#include "solver/rows.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {
@@ -35,6 +36,11 @@ Index cells_sent(const Decomposition& decomposition, int rank, int ghosts) {
     cells += part;
   }
   return cells;
+}
+
+template <class T>
+std::size_t norm_bytes(const Config& config, Backend backend, Box block) {
+  return choose_rows<T>(config, backend).reduction->scratch_bytes({{0, 0, 0}, block.extent()});
 }
 
 std::size_t count_datasets(const std::vector<Paint>& entries) {
@@ -64,6 +70,9 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backen
   plan.field = static_cast<std::size_t>(layout.elements) * size;
   plan.fields = plan.field * (all_sources(config).empty() ? 2 : 3);
   plan.halo = 2 * size * static_cast<std::size_t>(cells_sent(decomposition, rank, ghosts));
+  plan.norms =
+      (config.precision == Precision::fp32 ? norm_bytes<float>
+                                           : norm_bytes<double>)(config, backend, decomposition.block(rank));
   if (backend == Backend::cuda) plan.mirror = plan.field + plan.halo;
   if (config.output.snapshots) {
     plan.writing = std::min(static_cast<std::size_t>(decomposition.block(rank).cells()) * size,
@@ -110,11 +119,14 @@ std::string memory_table(const MemoryPlan& plan, Backend backend) {
   std::string table =
       fmt::format("  fields, ghosts, sources   {:>10}  {}\n", human_bytes(plan.fields), place);
   table += fmt::format("  packed halos              {:>10}  {}\n", human_bytes(plan.halo), place);
+  if (plan.norms)
+    table += fmt::format("  partial results of norms  {:>10}  {}\n", human_bytes(plan.norms), place);
   if (plan.mirror)
     table += fmt::format("  field for output, staging {:>10}  host\n", human_bytes(plan.mirror));
   if (plan.writing)
     table += fmt::format("  a snapshot being written  {:>10}  host\n", human_bytes(plan.writing));
-  const std::size_t held = plan.fields + plan.halo + (backend == Backend::host ? plan.writing : 0);
+  const std::size_t held =
+      plan.fields + plan.halo + plan.norms + (backend == Backend::host ? plan.writing : 0);
   if (plan.painting)
     table += fmt::format("  datasets being painted    {:>10}  host\n", human_bytes(plan.painting));
   if (plan.roof > held)

@@ -17,15 +17,17 @@ struct MemoryPlan {
   std::size_t field = 0;     // one field, ghosts and padding included
   std::size_t fields = 0;    // the two fields, and the source
   std::size_t halo = 0;      // packed faces, both ways
+  std::size_t norms = 0;     // what the reduction leaves on its way to a norm
   std::size_t mirror = 0;    // CUDA: the field in host memory for output, and staging
   std::size_t writing = 0;   // the cells of one snapshot on their way to the file, always in host memory
   std::size_t painting = 0;  // datasets of `initial` or `sources`, in fp64, while they are painted
   std::size_t roof = 0;      // the bandwidth measurement; given back before the fields are made
   std::size_t program = 0;   // this process before it allocates a field, measured
-  std::size_t device() const { return std::max(fields + halo, roof); }
+  std::size_t device() const { return std::max(fields + halo + norms, roof); }
   std::size_t host(Backend backend) const {
     const std::size_t passing = std::max(writing, painting);
-    return program + (backend == Backend::host ? std::max(fields + halo + passing, roof) : mirror + passing);
+    return program +
+           (backend == Backend::host ? std::max(fields + halo + norms + passing, roof) : mirror + passing);
   }
 };
 
