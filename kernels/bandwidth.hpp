@@ -1,23 +1,44 @@
-// The copy bandwidth of this very device: the roof that every report is held against.
+// How fast this very device moves bytes: the copy that is the roof of every report, and the other ways for
+// `isotherm bench bandwidth`.
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <span>
+#include <string_view>
 
+#include "core/box.hpp"
 #include "core/device.hpp"
 
 namespace isotherm {
 
-// Two arrays in a device's memory, and a copy from one to the other as fast as the device can: streaming
-// stores by all threads on the host, 16-byte accesses on a GPU. Arrays that fit the caches would measure the
-// caches. Ranks that share memory must copy at the same time to learn what each will get.
-class CopyProbe {
+// Arrays, and one way to move them. Ranks that share memory must move at the same time to learn what each
+// will get. Arrays that fit the caches measure the caches.
+class BandwidthProbe {
  public:
-  virtual ~CopyProbe() = default;
-  virtual double copy_seconds() = 0;  // one copy, timed; waits for it
+  virtual ~BandwidthProbe() = default;
+  virtual void enqueue(Stream stream) = 0;  // one pass, asynchronous where the device is
+  virtual double bytes() const = 0;         // of one pass, read plus written, by those who asked for them
+  virtual bool right() = 0;                 // whether the last pass, which has passed, did what it should
+  // Untimed, before every sample.
+  virtual void prepare() {}
 };
 
-std::unique_ptr<CopyProbe> make_copy_probe(Device& device, std::size_t bytes);  // bytes of each array
+template <class T>
+struct BandwidthRow {
+  std::string_view name, remark;
+  // `bytes` of each array; `step` as below.
+  std::unique_ptr<BandwidthProbe> (*make)(Device& device, std::size_t bytes, Index step) = nullptr;
+  Index step = 0;       // elements of T: the stride, or the offset of what is read
+  bool single = false;  // only the first pass after prepare() shows what the row is for
+};
+
+template <class T>
+std::span<const BandwidthRow<T>> bandwidth_rows(Backend backend);  // throws Error(unavailable)
+
+// A copy from one array to another as fast as the device can: streaming stores by all threads on the host,
+// 16-byte accesses on a GPU. `bytes` of each array.
+std::unique_ptr<BandwidthProbe> make_copy_probe(Device& device, std::size_t bytes);
 
 // Bytes read plus bytes written a second of the best of several copies by this process alone.
 double measure_copy_bandwidth(Device& device, std::size_t bytes);

@@ -172,10 +172,20 @@ LongAccumulator exact_sum(FieldView<const T> field) {
   return sum;
 }
 
-std::unique_ptr<CopyProbe> make_copy_probe(Device& device, std::size_t bytes) {
+std::unique_ptr<BandwidthProbe> make_copy_probe(Device& device, std::size_t bytes) {
   if (device.backend() == Backend::host) return host::make_copy_probe(device, bytes);
 #if ISOTHERM_HAVE_CUDA
   return cuda::make_copy_probe_cuda(device, bytes);
+#else
+  no_cuda();
+#endif
+}
+
+template <class T>
+std::span<const BandwidthRow<T>> bandwidth_rows(Backend backend) {
+  if (backend == Backend::host) return host::bandwidth_rows<T>();
+#if ISOTHERM_HAVE_CUDA
+  return cuda::bandwidth_rows<T>();
 #else
   no_cuda();
 #endif
@@ -189,6 +199,8 @@ template const FaceCopy<float>& face_copy(Backend);
 template const FaceCopy<double>& face_copy(Backend);
 template LongAccumulator exact_sum(FieldView<const float>);
 template LongAccumulator exact_sum(FieldView<const double>);
+template std::span<const BandwidthRow<float>> bandwidth_rows(Backend);
+template std::span<const BandwidthRow<double>> bandwidth_rows(Backend);
 template std::uint64_t fingerprint(FieldView<const float>, Int3, Int3);
 template std::uint64_t fingerprint(FieldView<const double>, Int3, Int3);
 

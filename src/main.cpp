@@ -5,6 +5,7 @@
 #include <exception>
 #include <new>
 
+#include "app/bench.hpp"
 #include "app/check.hpp"
 #include "app/command_line.hpp"
 #include "app/info.hpp"
@@ -34,7 +35,14 @@ int solve_on_all_ranks(const CommandLine& command, int argc, char** argv) {
   MpiSession mpi(argc, argv);
   const Communicator world = Communicator::world();
   try {
-    return command.verb == Verb::check ? check(command, world) : run(command, world);
+    switch (command.verb) {
+      case Verb::check:
+        return check(command, world);
+      case Verb::bench:
+        return bench(command, world);
+      default:
+        return run(command, world);
+    }
   } catch (const CollectiveError& e) {
     if (world.is_root()) fmt::print(stderr, "{}\n", e.what());
     return static_cast<int>(e.code());
@@ -59,6 +67,7 @@ int answer(const CommandLine& command, int argc, char** argv) {
       return print_info(command.file, command.print_deck ? InfoPart::deck : InfoPart::summary);
     case Verb::run:
     case Verb::check:
+    case Verb::bench:
       return solve_on_all_ranks(command, argc, argv);
   }
   return static_cast<int>(ExitCode::internal);

@@ -58,7 +58,8 @@ void reduction_reproducible(ReductionKernel<T>& row);
 template <class T>
 const FaceCopy<T>& face_copy_cuda();
 
-// Bytes read plus written a second; see kernels/bandwidth.hpp.
-std::unique_ptr<CopyProbe> make_copy_probe_cuda(Device& device, std::size_t bytes);
+std::unique_ptr<BandwidthProbe> make_copy_probe_cuda(Device& device, std::size_t bytes);
+template <class T>
+std::span<const BandwidthRow<T>> bandwidth_rows();
 
 }  // namespace isotherm::cuda

@@ -69,14 +69,20 @@ struct Fingerprint {
   static std::uint64_t compute(FieldView<const T> field, Int3 global_lo, Int3 global_extent);
 };
 
-// Copies between two arrays by all threads: the work of a copy probe.
-template <class Isa>
-struct Copy {
-  static void fill(double* to, std::size_t count, double value);
-  static void run(double* to, const double* from, std::size_t count);
+// Ways to move arrays of `count` elements, aligned to 128 bytes, by all threads: the work of the bandwidth
+// probes.
+template <class Isa, class T>
+struct Transfer {
+  static void fill(T* to, Index count, T (*value)(Index));  // touched first by those that will move it
+  static void copy(T* to, const T* from, Index count, Store store);
+  static void write(T* to, Index count, const T (&pattern)[16], Store store);  // element i is pattern[i % 16]
+  static std::uint64_t read(const T* from, Index count);  // sum of the bits, modulo 2 to the width of T
+  static void copy_strided(T* to, const T* from, Index count, Index stride);  // every stride-th of `count`
 };
 
-std::unique_ptr<CopyProbe> make_copy_probe(Device& device, std::size_t bytes);
+std::unique_ptr<BandwidthProbe> make_copy_probe(Device& device, std::size_t bytes);
+template <class T>
+std::span<const BandwidthRow<T>> bandwidth_rows();
 
 // What `pick` returns for the instruction set in use; `pick` takes one of the tags above.
 template <class Pick>

@@ -44,7 +44,30 @@ CLI::App* add_deck_verb(CLI::App& app, const char* name, const char* description
   return verb;
 }
 
-void declare(CLI::App& app, CommandLine& command, std::string& progress) {
+void declare_bench(CLI::App& app, BenchWords& words) {
+  CLI::App* bench =
+      app.add_subcommand("bench", "measure the rows of the tables on this machine, and check them");
+  bench->add_option("subject", words.subject, "stencil, reduction or bandwidth");
+  const auto option = [&](const char* name, std::string& word, const char* description) {
+    bench->add_option(name, word, description);
+  };
+  option("--sizes", words.sizes,
+         "cells: 256,384 (cubes) or 256x128x64 (default: 256 on the CPU, 512 on a GPU)");
+  option("--precision", words.precision, "fp32,fp64 (default: both)");
+  option("--rows", words.rows, "rows by name, a,b (default: all of the device)");
+  option("--policies", words.policies, "stencil: first or all (default: first)");
+  option("--depths", words.depths, "stencil: fused sweeps, 1,2,4 (default: all that a row has)");
+  option("--device", words.device, "auto, cpu or cuda (default: auto)");
+  option("--norm", words.norm, "stencil: with the fused norm of the update: max, l1 or l2");
+  bench->add_flag("--walls", words.walls, "stencil: with six walls, and what the row needs of them");
+  bench->add_flag("--source", words.source, "stencil: with a source field");
+  option("--op", words.op, "reduction: sum, max, l1 or l2 of the difference of two fields (default: l2)");
+  option("--seconds", words.seconds, "time of measuring, a row (default: 1)");
+  option("--seed", words.seed, "of the random fields (default: 1)");
+  option("--json", words.json, "write everything measured to this file");
+}
+
+void declare(CLI::App& app, CommandLine& command, std::string& progress, BenchWords& bench) {
   app.require_subcommand(1);
   app.set_version_flag("--version", version_text());
   app.footer(exit_codes);
@@ -63,12 +86,13 @@ void declare(CLI::App& app, CommandLine& command, std::string& progress) {
   CLI::App* info = app.add_subcommand("info", "what a snapshot holds, and whether it is whole");
   info->add_option("file", command.file, "a snapshot, .hdf")->required();
   info->add_flag("--deck", command.print_deck, "print the deck inside the file instead");
+  declare_bench(app, bench);
 }
 
 Verb verb_of(const CLI::App& app) {
-  static const std::map<std::string, Verb> verbs{{"run", Verb::run},   {"check", Verb::check},
-                                                 {"list", Verb::list}, {"init", Verb::init},
-                                                 {"info", Verb::info}, {"schema", Verb::schema}};
+  static const std::map<std::string, Verb> verbs{
+      {"run", Verb::run},   {"check", Verb::check},   {"list", Verb::list},  {"init", Verb::init},
+      {"info", Verb::info}, {"schema", Verb::schema}, {"bench", Verb::bench}};
   return verbs.at(app.get_subcommands().front()->get_name());
 }
 
@@ -102,10 +126,13 @@ CommandLineResult parse_command_line(int argc, const char* const* argv) {
   CLI::App app("isotherm: multi-GPU 3-D heat diffusion; a YAML deck in, HDF5 snapshots out", "isotherm");
   CommandLine command;
   std::string progress = "auto";
-  declare(app, command, progress);
+  BenchWords bench;
+  declare(app, command, progress, bench);
   try {
     app.parse(argc, argv);
     command.progress = parse_progress(progress);
+    command.verb = verb_of(app);
+    if (command.verb == Verb::bench) command.bench = parse_bench(bench);
   } catch (const CLI::CallForVersion&) {
     return {std::nullopt, 0, version_text() + "\n"};
   } catch (const CLI::CallForHelp&) {
@@ -120,7 +147,6 @@ CommandLineResult parse_command_line(int argc, const char* const* argv) {
   } catch (const Error& e) {
     return {std::nullopt, static_cast<int>(e.code()), fmt::format("isotherm: {}\n", e.what())};
   }
-  command.verb = verb_of(app);
   for (int i = 0; i < argc; ++i) command.program += fmt::format("{}{}", i ? " " : "", argv[i]);
   command.override_arguments = positions(argc, argv, command.overrides);
   return {std::move(command), 0, ""};

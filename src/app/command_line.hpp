@@ -5,11 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "app/bench_options.hpp"
 #include "output/progress.hpp"
 
 namespace isotherm {
 
-enum class Verb { run, check, list, init, schema, info };
+enum class Verb { run, check, list, init, schema, info, bench };
 
 struct CommandLine {
   Verb verb = Verb::run;
@@ -20,6 +21,7 @@ struct CommandLine {
   ProgressChoice progress = ProgressChoice::automatic;
   int ranks = 0;            // check: plan for so many; 0: as many as were launched
   bool print_deck = false;  // info: the deck inside the file
+  BenchOptions bench;
 };
 
 // Parsed, or what is left to do: an exit code and text for stdout (--help, --version) or stderr (code 2).

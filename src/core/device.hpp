@@ -60,10 +60,13 @@ class Device {
   virtual Stream make_stream(Priority priority) = 0;
   virtual void release(Stream stream) noexcept = 0;
   virtual Event make_event() = 0;
+  virtual Event make_timing_event() = 0;  // one that also takes the time when the stream passes it
   virtual void release(Event event) noexcept = 0;
   virtual void record(Event event, Stream stream) = 0;
   virtual void wait(Stream stream, Event event) = 0;  // the stream waits, not the host
   virtual void synchronize(Event event) = 0;          // the host waits
+  // By the device's clock, between two timing events that were recorded and have passed.
+  virtual double seconds_between(Event start, Event end) = 0;
   virtual void synchronize(Stream stream) = 0;  // the host waits; reports errors of the work queued before
 };
 
@@ -139,5 +142,30 @@ inline Owned<Stream> own_stream(Device& device, Priority priority) {
 inline Owned<Event> own_event(Device& device) {
   return {device, device.make_event()};
 }
+
+// The time that queued work takes on its device: two events around it, in its stream.
+class Stopwatch {
+ public:
+  Stopwatch(Device& device, Stream stream)
+      : device_(&device),
+        stream_(stream),
+        start_(device, device.make_timing_event()),
+        end_(device, device.make_timing_event()) {}
+
+  // Seconds of what `work` queues in the stream; waits for it.
+  template <class Work>
+  double seconds(const Work& work) {
+    device_->record(start_, stream_);
+    work();
+    device_->record(end_, stream_);
+    device_->synchronize(stream_);
+    return device_->seconds_between(start_, end_);
+  }
+
+ private:
+  Device* device_;
+  Stream stream_;
+  Owned<Event> start_, end_;
+};
 
 }  // namespace isotherm

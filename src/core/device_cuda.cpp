@@ -122,6 +122,12 @@ class CudaDevice final : public Device {
     check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
     return {event};
   }
+  Event make_timing_event() override {
+    make_current();
+    cudaEvent_t event = nullptr;
+    check(cudaEventCreate(&event), "cudaEventCreate");
+    return {event};
+  }
   void release(Event event) noexcept override {
     forgive(cudaSetDevice(info_.index));
     forgive(cudaEventDestroy(native(event)));
@@ -141,6 +147,12 @@ class CudaDevice final : public Device {
   void synchronize(Stream stream) override {
     make_current();
     check(cudaStreamSynchronize(native(stream)), "the work before cudaStreamSynchronize");
+  }
+  double seconds_between(Event start, Event end) override {
+    make_current();
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, native(start), native(end)), "cudaEventElapsedTime");
+    return 1e-3 * milliseconds;
   }
 
  private:

@@ -1,4 +1,4 @@
-// The host as a Device: work is done at once, so streams and events have nothing to hold.
+// The host as a Device: work is done at once, so streams and events have nothing to hold but the time.
 #include <fmt/format.h>
 #include <sys/mman.h>
 
@@ -13,6 +13,7 @@
 #include "core/device.hpp"
 #include "core/error.hpp"
 #include "core/proc_status.hpp"
+#include "core/timer.hpp"
 
 namespace isotherm {
 namespace {
@@ -67,11 +68,17 @@ class HostDevice final : public Device {
   Stream make_stream(Priority) override { return {}; }
   void release(Stream) noexcept override {}
   Event make_event() override { return {}; }
-  void release(Event) noexcept override {}
-  void record(Event, Stream) override {}
+  Event make_timing_event() override { return {new Timer}; }
+  void release(Event event) noexcept override { delete static_cast<Timer*>(event.native); }
+  void record(Event event, Stream) override {
+    if (event.native) *static_cast<Timer*>(event.native) = Timer();
+  }
   void wait(Stream, Event) override {}
   void synchronize(Event) override {}
   void synchronize(Stream) override {}
+  double seconds_between(Event start, Event end) override {
+    return static_cast<Timer*>(end.native)->since(*static_cast<Timer*>(start.native));
+  }
 };
 
 }  // namespace

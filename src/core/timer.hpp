@@ -8,6 +8,10 @@ namespace isotherm {
 class Timer {
  public:
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  // Seconds from the start of another to the start of this one.
+  double since(const Timer& earlier) const {
+    return std::chrono::duration<double>(start_ - earlier.start_).count();
+  }
   // Seconds since the last lap or the start.
   double lap() {
     const auto now = Clock::now();

@@ -1,38 +1,18 @@
-// The only file that sees nlohmann-json: its header takes seconds to compile.
 #include "output/run_record.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/proc_status.hpp"
 #include "core/text.hpp"
+#include "output/json_value.hpp"
 #include "output/safe_file.hpp"
 
 namespace isotherm {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json triple(Int3 v) {
-  return Json::array({v.x, v.y, v.z});
-}
-
-Json text_or_null(const std::string& text) {
-  return text.empty() ? Json(nullptr) : Json(text);
-}
-
-template <class T>
-Json value_or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
-const char* word(Precision p) {
-  return p == Precision::fp32 ? "fp32" : "fp64";
-}
 const char* word(Overlap o) {
   return o == Overlap::on ? "on" : o == Overlap::off ? "off" : "auto";
 }
@@ -183,16 +163,6 @@ Json memory(const RunRecord& r) {
           {"host_peak_bytes", peak > 0 ? Json(peak) : Json(nullptr)}};
 }
 
-// JSON has no NaN and no infinity; the library would write null for them and say nothing.
-void list_not_finite(Json& json, const std::string& place, Json& list) {
-  if (json.is_structured()) {
-    for (const auto& [key, value] : json.items()) list_not_finite(value, place + "/" + key, list);
-  } else if (json.is_number_float() && !std::isfinite(json.get<double>())) {
-    list[place] = fmt::format("{}", json.get<double>());
-    json = nullptr;
-  }
-}
-
 }  // namespace
 
 std::optional<Figures> figures(const RunRecord& record) {
@@ -243,11 +213,7 @@ std::string to_json(const RunRecord& r) {
                {"fingerprint", r.fingerprint ? Json(fmt::format("{:016x}", *r.fingerprint)) : Json(nullptr)},
                {"files", r.files},
                {"warnings", r.warnings}};
-  Json not_finite = Json::object();
-  list_not_finite(json, "", not_finite);
-  json["not_finite"] = std::move(not_finite);
-  // A host name or an argument may hold bytes that are no UTF-8: replaced, for the record must be written.
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return file_text(std::move(json));
 }
 
 void write_run_record(const std::filesystem::path& path, const RunRecord& record) {

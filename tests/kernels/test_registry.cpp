@@ -119,13 +119,47 @@ TEST(Bandwidth, CopiesEveryElement) {
     }
     for (std::string_view set : instruction_sets()) {
       for_instruction_set(set, [&](auto isa) {
-        host::Copy<decltype(isa)>::run(to.as<double>(), from.as<double>(), count);
-        EXPECT_TRUE(std::equal(to.as<double>(), to.as<double>() + count, from.as<double>()));
-        EXPECT_EQ(to.as<double>()[count], -1);
-        host::Copy<decltype(isa)>::fill(to.as<double>(), count, -1.0);
+        using Way = host::Transfer<decltype(isa), double>;
+        for (host::Store store : {host::Store::streaming, host::Store::cached}) {
+          Way::copy(to.as<double>(), from.as<double>(), static_cast<Index>(count), store);
+          EXPECT_TRUE(std::equal(to.as<double>(), to.as<double>() + count, from.as<double>()));
+          EXPECT_EQ(to.as<double>()[count], -1);
+          Way::fill(to.as<double>(), static_cast<Index>(count), [](Index) { return -1.0; });
+        }
       });
     }
   }
+}
+
+// Every row of the bandwidth table does what it says, at the sizes where vectors and threads end.
+template <class T>
+void expect_right_transfers(Device& device) {
+  const Owned<Stream> stream = own_stream(device, Priority::normal);
+  for (const BandwidthRow<T>& row : bandwidth_rows<T>(device.backend())) {
+    for (std::size_t elements : {64u, 1000u, 4099u, 300007u}) {
+      SCOPED_TRACE(fmt::format("{}, {} elements of {} bytes", row.name, elements, sizeof(T)));
+      const auto probe = row.make(device, elements * sizeof(T), row.step);
+      EXPECT_FALSE(probe->right()) << "before its first pass";
+      for (int pass = 0; pass < 2; ++pass) {
+        probe->prepare();
+        probe->enqueue(stream);
+        device.synchronize(stream);
+        EXPECT_TRUE(probe->right()) << "pass " << pass;
+      }
+      EXPECT_GT(probe->bytes(), 0);
+    }
+  }
+}
+
+TEST(Bandwidth, RowsMoveWhatTheySay) {
+  expect_right_transfers<float>(*make_host_device());
+  expect_right_transfers<double>(*make_host_device());
+}
+TEST(Bandwidth, RowsMoveWhatTheySayOnCuda) {
+  const auto device = device_of(Backend::cuda);
+  if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
+  expect_right_transfers<float>(*device);
+  expect_right_transfers<double>(*device);
 }
 
 }  // namespace

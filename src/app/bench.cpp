@@ -1,0 +1,167 @@
+#include "app/bench.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "app/bench_subjects.hpp"
+#include "core/agree.hpp"
+#include "core/host_threads.hpp"
+#include "core/text.hpp"
+#include "kernels/host_info.hpp"
+#include "output/safe_file.hpp"
+
+namespace isotherm {
+namespace {
+
+// A subject's functions.
+struct Subject {
+  std::vector<std::string_view> (*names)(Backend backend);
+  BenchMemory (*memory)(const Bench& bench, Int3 cells, Precision precision);
+  std::vector<BenchEntry> (*ladder)(const Bench& bench, Int3 cells, Precision precision);
+};
+
+Subject subject_of(BenchSubject) {
+  return {stencil_names, stencil_memory, stencil_ladder};
+}
+
+bool holds(const std::vector<std::string_view>& names, const std::vector<std::string>& asked) {
+  return std::all_of(asked.begin(), asked.end(), [&](const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  });
+}
+
+// The GPU where there is one, unless the rows that were asked for are the processor's.
+std::unique_ptr<Device> open_device(const BenchOptions& options, const Subject& subject) {
+  const bool rows_of_the_host = !options.rows.empty() && holds(subject.names(Backend::host), options.rows);
+  if (options.device == DeviceChoice::cpu) return make_host_device();
+  if (options.device == DeviceChoice::automatic && rows_of_the_host) return make_host_device();
+  const CudaDevices found = find_cuda_devices();
+  if (!found.devices.empty()) return make_cuda_device(found.devices.front().index);
+  if (options.device == DeviceChoice::automatic) return make_host_device();
+  throw Error(ExitCode::unavailable,
+              fmt::format("bench: no CUDA device ({}); use --device cpu, or run where there is a GPU",
+                          found.why_none));
+}
+
+void refuse_unknown_rows(const BenchOptions& options, const Subject& subject, Backend backend) {
+  const std::vector<std::string_view> names = subject.names(backend);
+  for (const std::string& name : options.rows) {
+    if (holds(names, {name})) continue;
+    throw Error(ExitCode::command_line,
+                fmt::format("bench: --rows: no row {} of bench {} runs on {}; use one of {}", in_quotes(name),
+                            word(options.subject), word(backend), fmt::join(names, ", ")));
+  }
+}
+
+std::vector<Int3> sizes_of(const BenchOptions& options, Backend backend) {
+  if (!options.sizes.empty()) return options.sizes;
+  const Index edge = backend == Backend::host ? 256 : 512;
+  return {{edge, edge, edge}};
+}
+
+void refuse_what_does_not_fit(const Bench& bench, const Subject& subject, const std::vector<Int3>& sizes) {
+  const auto check = [](const char* where, double needed, std::size_t free, Int3 cells) {
+    if (needed <= static_cast<double>(free)) return;
+    throw Error(ExitCode::memory, fmt::format("bench: {} cells need {} of {} memory and {} are free; use "
+                                              "smaller --sizes",
+                                              extent_text(cells), human_bytes(needed), where,
+                                              human_bytes(static_cast<double>(free))));
+  };
+  for (const Int3 cells : sizes) {
+    for (const Precision precision : bench.options.precisions) {
+      const BenchMemory needed = subject.memory(bench, cells, precision);
+      if (!bench.on_host()) check("device", needed.device, bench.device.memory().free_bytes, cells);
+      check("host", needed.host, bench.host.memory().free_bytes, cells);
+    }
+  }
+}
+
+// Before hours of work: can the file be made?
+void refuse_unwritable(const std::string& path) {
+  if (path.empty()) return;
+  const std::string part = path + ".part";
+  create_empty_file(part);
+  remove_file(part);
+}
+
+BenchRecord describe(const CommandLine& command, const Device& device, const ThreadPlan& threads) {
+  const BenchOptions& options = command.bench;
+  BenchRecord record;
+  record.subject = options.subject;
+  record.command_line = command.program;
+  record.started = utc_now();
+  record.host = processor_name();
+  record.device = device.info();
+  if (device.backend() == Backend::host) {
+    record.instruction_set = host_instruction_set();
+    record.threads_note = threads.note;
+    if (!threads.warning.empty()) record.warnings.push_back(threads.warning);
+  }
+  record.seed = options.seed;
+  record.seconds_a_row = options.seconds;
+  record.walls = options.walls;
+  record.source = options.source;
+  if (options.norm) record.norm = norm_word(*options.norm);
+  if (options.subject == BenchSubject::reduction) record.op = norm_word(options.op);
+  return record;
+}
+
+void print(const std::string& text) {
+  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+    throw Error(ExitCode::io, "bench: standard output cannot be written; check where it goes");
+}
+
+int measure(const CommandLine& command, const ThreadPlan& threads) {
+  const BenchOptions& options = command.bench;
+  const Subject subject = subject_of(options.subject);
+  use_threads(threads.threads);
+  const auto device = open_device(options, subject);
+  const auto host = make_host_device();
+  refuse_unknown_rows(options, subject, device->backend());
+  refuse_unwritable(options.json);
+  const Owned<Stream> stream = own_stream(*device, Priority::normal);
+  Sampler sampler(*device, stream, options.seconds);
+  const Bench bench{options, *device, *host, stream, sampler};
+  const std::vector<Int3> sizes = sizes_of(options, device->backend());
+  refuse_what_does_not_fit(bench, subject, sizes);
+
+  BenchRecord record = describe(command, *device, threads);
+  print(bench_banner(record));
+  BenchRecord ladder = record;
+  for (const Int3 cells : sizes) {
+    for (const Precision precision : options.precisions) {
+      ladder.entries = subject.ladder(bench, cells, precision);
+      print(bench_table(ladder));
+      record.entries.insert(record.entries.end(), ladder.entries.begin(), ladder.entries.end());
+    }
+  }
+  record.finished = utc_now();
+  if (!options.json.empty()) write_file_atomically(options.json, to_json(record));
+  return static_cast<int>(all_right(record) ? ExitCode::done : ExitCode::internal);
+}
+
+}  // namespace
+
+double field_bytes(Int3 cells, int ghosts, Precision precision) {
+  double bytes = precision == Precision::fp32 ? 4 : 8;
+  for (int axis = 0; axis < 3; ++axis) bytes *= static_cast<double>(cells[axis] + 2 * ghosts);
+  return bytes;
+}
+
+int bench(const CommandLine& command, const Communicator& world) {
+  const ThreadPlan threads = plan_threads(world.split_by_host());
+  return agree(world, [&] {
+    if (world.size() > 1) {
+      throw Error(
+          ExitCode::command_line,
+          fmt::format("bench: {} ranks were started (it measures one device by one process); start it "
+                      "without mpirun, or with one rank",
+                      world.size()));
+    }
+    return measure(command, threads);
+  });
+}
+
+}  // namespace isotherm

@@ -1,0 +1,94 @@
+// What `isotherm bench` measured, as plain numbers: its table and its JSON are made of this.
+//
+// The JSON (schema "isotherm-bench", version 1) follows run.json: a key's name ends in its unit, what was not
+// measured is null, what is not finite is null and listed in `not_finite`; keys are only ever added within a
+// version.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/config.hpp"
+#include "core/box.hpp"
+#include "core/build_info.hpp"
+#include "core/device.hpp"
+
+namespace isotherm {
+
+enum class BenchSubject { stencil, reduction, bandwidth };
+constexpr const char* word(BenchSubject subject) {
+  return subject == BenchSubject::stencil     ? "stencil"
+         : subject == BenchSubject::reduction ? "reduction"
+                                              : "bandwidth";
+}
+
+// One sample is a batch of launches, with a batch of copies, or reads, right beside it: on a machine that is
+// shared, memory bandwidth drifts within seconds.
+struct BenchSamples {
+  std::int64_t launches = 1;             // a sample
+  std::vector<double> seconds;           // of one launch
+  std::vector<double> copy_bytes_per_s;  // beside it; empty where no roof was measured
+  std::vector<double> read_bytes_per_s;
+};
+
+struct Quantiles {
+  double p10 = 0, median = 0, p90 = 0;
+  double spread() const { return (p90 - p10) / median; }
+};
+Quantiles quantiles(std::vector<double> values);  // linear between neighbours; of at least one value
+
+enum class BenchVerdict { right, wrong, skipped };
+
+struct BenchEntry {  // one row of a table, one way to launch it, on one grid
+  std::string row, policy;
+  int depth = 1;  // sweeps a launch fuses
+  Precision precision = Precision::fp64;
+  Int3 cells;
+  BenchVerdict verdict = BenchVerdict::skipped;
+  std::string note;  // why it is wrong or was skipped
+  BenchSamples samples;
+  double points = 0;  // cell updates of a launch; 0 where nothing is updated
+  double bytes = 0;   // least traffic of a launch
+  // Of a reduction: its distance from a compensated sum, over the sum of the magnitudes that it adds, and
+  // whether a second launch gave the same bits.
+  std::optional<double> error;
+  std::optional<bool> same_bits;
+};
+
+// What follows from the samples.
+struct BenchFigures {
+  Quantiles seconds;           // of a launch
+  double points_a_second = 0;  // 0 where nothing is updated
+  double bandwidth = 0;        // bytes a second of least traffic
+  // Medians over the samples, each against what was measured right beside it.
+  std::optional<double> copy_share, read_share;
+  std::optional<double> copy_bandwidth, read_bandwidth;  // bytes a second
+  std::optional<double> speedup;  // over the lowest rung: the first right row of this grid and precision
+};
+
+struct BenchRecord {
+  BuildInfo build = build_info();
+  BenchSubject subject = BenchSubject::stencil;
+  std::string command_line, started, finished, host;
+  DeviceInfo device;
+  std::string instruction_set, threads_note;  // of the host rows; empty on a GPU
+  std::uint64_t seed = 0;
+  double seconds_a_row = 0;  // asked for
+  bool walls = false, source = false;
+  std::optional<std::string> norm;  // stencil: the fused norm that was on
+  std::optional<std::string> op;    // reduction: what was computed
+  std::vector<BenchEntry> entries;
+  std::vector<std::string> warnings;
+};
+
+// By entry; none where it was not measured.
+std::vector<std::optional<BenchFigures>> figures(const BenchRecord& record);
+bool all_right(const BenchRecord& record);  // nothing that was measured is wrong
+
+std::string to_json(const BenchRecord& record);       // ends in a newline
+std::string bench_banner(const BenchRecord& record);  // lines before the work
+std::string bench_table(const BenchRecord& record);
+
+}  // namespace isotherm

@@ -1,0 +1,137 @@
+// What people see of a benchmark.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/text.hpp"
+#include "output/bench_record.hpp"
+
+namespace isotherm {
+namespace {
+
+std::string percent(const std::optional<double>& share) {
+  return share ? fmt::format("{:.1f} %", 100 * *share) : "-";
+}
+
+std::string verdict_text(const BenchEntry& e) {
+  switch (e.verdict) {
+    case BenchVerdict::right:
+      return e.note.empty() ? "right" : "right (" + e.note + ")";
+    case BenchVerdict::wrong:
+      return "WRONG: " + e.note;
+    case BenchVerdict::skipped:
+      break;
+  }
+  return "skipped: " + e.note;
+}
+
+// A column: its head, 'l' or 'r', and what stands in it. `f` is none for what was not measured.
+struct Column {
+  std::string head;
+  char alignment;
+  std::string (*cell)(const BenchEntry& e, const std::optional<BenchFigures>& f);
+};
+using Figures = std::optional<BenchFigures>;
+
+const Column row_column{"row", 'l', [](const BenchEntry& e, const Figures&) { return e.row; }};
+const Column policy_column{"policy", 'l', [](const BenchEntry& e, const Figures&) { return e.policy; }};
+const Column depth_column{"depth", 'r',
+                          [](const BenchEntry& e, const Figures&) { return fmt::format("{}", e.depth); }};
+const Column points_column{"GPts/s", 'r', [](const BenchEntry&, const Figures& f) {
+                             return f ? plain_decimal(f->points_a_second / 1e9, 2) : std::string("-");
+                           }};
+const Column bandwidth_column{"GB/s", 'r', [](const BenchEntry&, const Figures& f) {
+                                return f ? plain_decimal(f->bandwidth / 1e9, 1) : std::string("-");
+                              }};
+const Column copy_column{"of copy", 'r', [](const BenchEntry&, const Figures& f) {
+                           return f ? percent(f->copy_share) : std::string("-");
+                         }};
+// What the sweeps would need one by one, of the copy: over 100 % no unfused row can get.
+const Column roof_column{"of roof", 'r', [](const BenchEntry& e, const Figures& f) {
+                           return f && f->copy_share ? percent(*f->copy_share * e.depth) : std::string("-");
+                         }};
+const Column read_column{"of read", 'r', [](const BenchEntry&, const Figures& f) {
+                           return f ? percent(f->read_share) : std::string("-");
+                         }};
+const Column copies_column{"copy GB/s", 'r', [](const BenchEntry&, const Figures& f) {
+                             return f && f->copy_bandwidth ? plain_decimal(*f->copy_bandwidth / 1e9, 1)
+                                                           : std::string("-");
+                           }};
+const Column spread_column{"spread", 'r', [](const BenchEntry&, const Figures& f) {
+                             return f ? percent(f->seconds.spread()) : std::string("-");
+                           }};
+const Column speedup_column{"speed-up", 'r', [](const BenchEntry&, const Figures& f) {
+                              return f && f->speedup ? fmt::format("{:.2f}x", *f->speedup) : std::string("-");
+                            }};
+const Column error_column{"error", 'r', [](const BenchEntry& e, const Figures&) {
+                            return e.error ? fmt::format("{:.1e}", *e.error) : std::string("-");
+                          }};
+const Column bits_column{"bits", 'l', [](const BenchEntry& e, const Figures&) {
+                           return std::string(!e.same_bits ? "-" : *e.same_bits ? "same" : "differ");
+                         }};
+const Column verdict_column{"check", 'l',
+                            [](const BenchEntry& e, const Figures&) { return verdict_text(e); }};
+
+std::vector<Column> columns_of(const BenchRecord& r) {
+  const auto any = [&](auto is) { return std::any_of(r.entries.begin(), r.entries.end(), is); };
+  std::vector<Column> columns{row_column};
+  if (any([](const BenchEntry& e) { return e.policy != "-"; })) columns.push_back(policy_column);
+  const bool fused = any([](const BenchEntry& e) { return e.depth > 1; });
+  if (fused) columns.push_back(depth_column);
+  if (r.subject != BenchSubject::bandwidth) columns.push_back(points_column);
+  columns.insert(columns.end(), {bandwidth_column, copy_column});
+  if (fused) columns.push_back(roof_column);
+  if (r.subject == BenchSubject::reduction) columns.push_back(read_column);
+  columns.insert(columns.end(), {copies_column, spread_column});
+  if (r.subject != BenchSubject::bandwidth) columns.push_back(speedup_column);
+  if (r.subject == BenchSubject::reduction) columns.insert(columns.end(), {error_column, bits_column});
+  columns.push_back(verdict_column);
+  return columns;
+}
+
+std::string ladder_title(const BenchEntry& e) {
+  return fmt::format("{}, {}\n", extent_text(e.cells), e.precision == Precision::fp32 ? "fp32" : "fp64");
+}
+
+}  // namespace
+
+std::string bench_banner(const BenchRecord& r) {
+  std::string text = fmt::format("isotherm {} ({}), bench {} on {}", r.build.version, r.build.git_revision,
+                                 word(r.subject), r.device.name);
+  for (const std::string& part : {r.instruction_set, r.threads_note})
+    if (!part.empty()) text += ", " + part;
+  if (r.source) text += ", with a source";
+  if (r.walls) text += ", with walls";
+  if (r.norm) text += fmt::format(", with the fused {} norm", *r.norm);
+  if (r.op) text += fmt::format(", {} of a - b", *r.op);
+  text += "\n";
+  for (const std::string& warning : r.warnings) text += "warning: " + warning + "\n";
+  return text;
+}
+
+std::string bench_table(const BenchRecord& r) {
+  const auto all = figures(r);
+  const std::vector<Column> columns = columns_of(r);
+  std::string text;
+  for (std::size_t first = 0; first < r.entries.size();) {
+    TextTable table{"", {{}}};
+    for (const Column& column : columns) {
+      table.alignment += column.alignment;
+      table.rows[0].push_back(column.head);
+    }
+    const BenchEntry& head = r.entries[first];
+    std::size_t i = first;
+    for (; i < r.entries.size(); ++i) {
+      const BenchEntry& e = r.entries[i];
+      if (!(e.cells == head.cells) || e.precision != head.precision) break;
+      std::vector<std::string>& line = table.rows.emplace_back();
+      for (const Column& column : columns) line.push_back(column.cell(e, all[i]));
+    }
+    text += "\n" + ladder_title(head) + table.text(2);
+    first = i;
+  }
+  return text;
+}
+
+}  // namespace isotherm
