@@ -22,7 +22,15 @@ struct Subject {
   std::vector<BenchEntry> (*ladder)(const Bench& bench, Int3 cells, Precision precision);
 };
 
-Subject subject_of(BenchSubject) {
+Subject subject_of(BenchSubject subject) {
+  switch (subject) {
+    case BenchSubject::reduction:
+      return {reduction_names, reduction_memory, reduction_ladder};
+    case BenchSubject::bandwidth:
+      return {bandwidth_names, bandwidth_memory, bandwidth_ladder};
+    case BenchSubject::stencil:
+      break;
+  }
   return {stencil_names, stencil_memory, stencil_ladder};
 }
 

@@ -33,6 +33,14 @@ BenchMemory stencil_memory(const Bench& bench, Int3 cells, Precision precision);
 std::vector<BenchEntry> stencil_ladder(const Bench& bench, Int3 cells, Precision precision);
 std::vector<std::string_view> stencil_names(Backend backend);
 
+BenchMemory reduction_memory(const Bench& bench, Int3 cells, Precision precision);
+std::vector<BenchEntry> reduction_ladder(const Bench& bench, Int3 cells, Precision precision);
+std::vector<std::string_view> reduction_names(Backend backend);
+
+BenchMemory bandwidth_memory(const Bench& bench, Int3 cells, Precision precision);
+std::vector<BenchEntry> bandwidth_ladder(const Bench& bench, Int3 cells, Precision precision);
+std::vector<std::string_view> bandwidth_names(Backend backend);
+
 // The rows of one backend, those that were asked for, in the order of the table.
 template <class Row>
 std::vector<const Row*> chosen_rows(std::span<const Row> table, const Bench& bench) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/device.hpp"
+#include "core/error.hpp"
 #include "core/text.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
@@ -35,6 +36,34 @@ TextTable reduction_table() {
   return table;
 }
 
+template <class T>
+void add_resources(std::vector<ResourceLine>& lines) {
+  const char* precision = sizeof(T) == 4 ? "fp32" : "fp64";
+  for (const auto& row : stencil_kernels<T>()) {
+    if (row.resources && !(row.unsupported && !row.unsupported().empty()))
+      lines.push_back({std::string(row.name), precision, std::string(row.policies[0]), row.resources(0)});
+  }
+  for (const auto& row : reduction_kernels<T>()) {
+    if (row.resources) lines.push_back({std::string(row.name), precision, "-", row.resources()});
+  }
+}
+
+// Needs a context on the device: the driver may still have to compile the rows for it.
+std::string resources_text() {
+  constexpr const char* title = "what the CUDA rows take of a multiprocessor";
+  const CudaDevices found = find_cuda_devices();
+  if (found.devices.empty()) return fmt::format("{}\n  not known here: {}\n", title, found.why_none);
+  try {
+    const auto device = make_cuda_device(found.devices.front().index);
+    std::vector<ResourceLine> lines;
+    add_resources<float>(lines);
+    add_resources<double>(lines);
+    return fmt::format("{} of {}\n{}", title, device->info().name, resource_table(lines));
+  } catch (const Error& error) {
+    return fmt::format("{}\n  not known here: {}\n", title, error.what());
+  }
+}
+
 TextTable transport_table() {
   return {"lll",
           {{"name", "available", "remark"},
@@ -59,10 +88,26 @@ std::string device_text() {
 
 }  // namespace
 
+std::string resource_table(const std::vector<ResourceLine>& lines) {
+  TextTable table{
+      "lllrrrrrr",
+      {{"row", "precision", "policy", "threads", "registers", "shared", "spilled", "blocks", "occupancy"}}};
+  for (const ResourceLine& line : lines) {
+    const KernelResources& r = line.resources;
+    table.rows.push_back({line.name, line.precision, line.policy, fmt::format("{}", r.threads),
+                          fmt::format("{}", r.registers), human_bytes(static_cast<double>(r.shared_bytes)),
+                          human_bytes(static_cast<double>(r.local_bytes)), fmt::format("{}", r.blocks),
+                          fmt::format("{:.0f} %", 100 * r.occupancy)});
+  }
+  return table.text(2);
+}
+
 std::string list_text() {
   return fmt::format(
-      "stencil kernels (solver.kernel)\n{}\nreductions (solver.reduction)\n{}\ntransports\n{}\ndevices\n{}",
-      stencil_table().text(2), reduction_table().text(2), transport_table().text(2), device_text());
+      "stencil kernels (solver.kernel)\n{}\nreductions "
+      "(solver.reduction)\n{}\n{}\ntransports\n{}\ndevices\n{}",
+      stencil_table().text(2), reduction_table().text(2), resources_text(), transport_table().text(2),
+      device_text());
 }
 
 }  // namespace isotherm

@@ -30,6 +30,25 @@ TEST(List, NamesEveryRowAndDevice) {
   }
 }
 
+TEST(List, SaysWhatTheRowsTakeOfADeviceOrWhyItIsNotKnown) {
+  const std::string text = list_text();
+  const CudaDevices cuda = find_cuda_devices();
+  if (cuda.devices.empty()) {
+    EXPECT_NE(text.find("not known here: " + cuda.why_none), std::string::npos) << text;
+  } else {
+    EXPECT_NE(text.find("occupancy"), std::string::npos) << text;
+  }
+}
+
+TEST(List, ResourceTableHasEveryFigure) {
+  const std::string text =
+      resource_table({{"tile", "fp32", "32x8x1", {256, 40, 4352, 16, 6, 0.75}}, {"wide", "fp64", "-", {}}});
+  EXPECT_EQ(text,
+            "  row   precision  policy  threads  registers    shared  spilled  blocks  occupancy\n"
+            "  tile  fp32       32x8x1      256         40  4.25 KiB     16 B       6       75 %\n"
+            "  wide  fp64       -             0          0       0 B      0 B       0        0 %\n");
+}
+
 TEST(List, TablesOfBothPrecisionsAgree) {  // the list shows one
   const auto fp32 = stencil_kernels<float>();
   const auto fp64 = stencil_kernels<double>();
