@@ -4,7 +4,8 @@ import argparse
 import sys
 
 import isotherm_postprocess
-from isotherm_postprocess import figures, histories, slices
+from isotherm_postprocess import figures, histories, ladders, rooflines, slices
+from isotherm_postprocess.bench_record import BenchRecord
 from isotherm_postprocess.failure import Failure
 from isotherm_postprocess.run_directory import RunDirectory
 
@@ -24,8 +25,8 @@ def main(arguments=None):
 def parser():
     top = argparse.ArgumentParser(prog="isotherm_postprocess", description=isotherm_postprocess.__doc__)
     verbs = top.add_subparsers(title="verbs", required=True, metavar="plot")
-    plot = verbs.add_parser("plot", help="draw a run directory")
-    figure = plot.add_subparsers(title="figures", required=True, metavar="slice|history")
+    plot = verbs.add_parser("plot", help="draw a run directory or a benchmark")
+    figure = plot.add_subparsers(title="figures", required=True, metavar="slice|history|ladder|roofline")
 
     one = figure.add_parser("slice", help="temperature in a plane of cells, at one time or several")
     one.set_defaults(action=plot_slice)
@@ -45,6 +46,15 @@ def parser():
     two.set_defaults(action=plot_history)
     two.add_argument("run", metavar="RUN_DIRECTORY")
     two.add_argument("--out", metavar="FILE", help=OUT_HELP)
+
+    for name, draw, text in (
+        ("ladder", ladders.draw_ladders, "the rows of a benchmark as bars, under their roof"),
+        ("roofline", rooflines.draw_roofline, "stencil rows over their arithmetic intensity, under their roof"),
+    ):
+        three = figure.add_parser(name, help=text)
+        three.set_defaults(action=plot_bench, figure=name, draw=draw)
+        three.add_argument("bench", metavar="BENCH.json", help="written by isotherm bench ... --json")
+        three.add_argument("--out", metavar="FILE", help="png, pdf or svg by its ending (default: beside the JSON)")
     return top
 
 
@@ -69,4 +79,12 @@ def plot_history(options):
     path = options.out or run.path / f"{run.name}_history.png"
     figures.check_format(path)
     histories.draw_history(run.name, run.history(), path)
+    return path
+
+
+def plot_bench(options):
+    record = BenchRecord(options.bench)
+    path = options.out or record.path.with_name(f"{record.path.stem}_{options.figure}.png")
+    figures.check_format(path)
+    options.draw(record, path)
     return path

@@ -1,4 +1,5 @@
 // The CUDA device: what it says where there is none, memory, copies, order and errors.
+#include <chrono>
 #include <cstdint>
 #include <numeric>
 #include <string>
@@ -43,6 +44,18 @@ TEST(DeviceSearch, RefusesDevicesThatAreNotThere) {
     EXPECT_EQ(error.code(), ExitCode::unavailable);
     EXPECT_NE(std::string(error.what()).find("no CUDA device"), std::string::npos) << error.what();
   }
+}
+
+TEST(DeviceHost, StopwatchTakesTheTimeOfWork) {
+  const auto host = make_host_device();
+  Stopwatch watch(*host, {});
+  const auto sleep = [](int milliseconds) {
+    return [=] { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); };
+  };
+  EXPECT_GE(watch.seconds(sleep(20)), 0.02);
+  EXPECT_GE(watch.seconds([] {}), 0);
+  const double again = watch.seconds(sleep(5));  // from its own start, not from the first
+  EXPECT_GE(again, 0.005);
 }
 
 using DeviceCuda = CudaTest;
@@ -123,6 +136,22 @@ TEST_F(DeviceCuda, EventsOrderStreams) {
   EXPECT_EQ(result.as<std::uint32_t>()[0], 2u);
   EXPECT_EQ(result.as<std::uint32_t>()[1023], 2u);
   device->synchronize(written);
+}
+
+// A longer copy takes longer, and nothing takes no time.
+TEST_F(DeviceCuda, StopwatchTakesTheTimeOfWhatIsQueued) {
+  const Owned<Stream> stream = own_stream(*device, Priority::normal);
+  const Buffer from(*device, 256 * mebibyte), to(*device, 256 * mebibyte);
+  Stopwatch watch(*device, stream);
+  const auto copies = [&](int count) {
+    return watch.seconds([&] {
+      for (int i = 0; i < count; ++i) device->copy(to.data(), from.data(), to.bytes(), stream);
+    });
+  };
+  copies(1);
+  const double one = copies(1), many = copies(64);
+  EXPECT_GT(one, 256e6 / 1e14);  // no memory is that fast
+  EXPECT_GT(many, one);
 }
 
 TEST_F(DeviceCuda, FailedCallsAreErrorsAndLeaveTheDeviceUsable) {

@@ -191,11 +191,13 @@ class LazyDevice final : public Device {
   Stream make_stream(Priority) override { return {}; }
   void release(Stream) noexcept override {}
   Event make_event() override { return {reinterpret_cast<void*>(++events_)}; }
+  Event make_timing_event() override { return make_event(); }
   void release(Event) noexcept override {}
   void record(Event event, Stream) override { recorded_[event.native] = done_ + queue_.size(); }
   void wait(Stream, Event) override {}
   void synchronize(Event event) override { run_until(recorded_[event.native]); }
   void synchronize(Stream) override { run_until(done_ + queue_.size()); }
+  double seconds_between(Event, Event) override { return 0; }
 
   void run_one() { run_until(done_ + 1); }
   std::size_t queued() const { return queue_.size(); }

@@ -1,0 +1,102 @@
+"""What `isotherm bench --json` measured: ladders of rows, one for each grid and precision."""
+
+import json
+from pathlib import Path
+from typing import NamedTuple, Optional
+
+from isotherm_postprocess.failure import DATA, FILE_MISSING, Failure
+
+
+class Rung(NamedTuple):
+    """One row that was measured. Rates and bandwidths are a second's."""
+
+    label: str
+    depth: int
+    points: Optional[float]  # cell updates of a launch; None where nothing is updated
+    moved: float  # bytes of a launch, least traffic
+    launch: float  # s, median
+    launch_low: float  # s, p10
+    launch_high: float  # s, p90
+    copy: Optional[float]  # bytes, measured beside it
+    read: Optional[float]
+    speedup: Optional[float]
+
+    @property
+    def bandwidth(self):
+        return self.moved / self.launch
+
+
+class Ladder(NamedTuple):
+    cells: tuple  # x, y, z
+    precision: str
+    rungs: list
+
+    @property
+    def title(self):
+        return f"{' x '.join(map(str, self.cells))}, {self.precision}"
+
+
+class BenchRecord:
+    def __init__(self, path):
+        self.path = Path(path)
+        try:
+            content = json.loads(self.path.read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            hint = "write it with isotherm bench ... --json FILE"
+            raise Failure(FILE_MISSING, f"{path} does not exist; {hint}") from error
+        except OSError as error:
+            raise Failure(FILE_MISSING, f"{path} cannot be read ({error.strerror})") from error
+        except ValueError as error:
+            raise Failure(DATA, f"{path} is no JSON ({error})") from error
+        if not isinstance(content, dict) or content.get("schema") != "isotherm-bench":
+            raise Failure(DATA, f"{path} is no benchmark of isotherm (its schema is not isotherm-bench)")
+        if content.get("schema_version") != 1:
+            raise Failure(DATA, f"{path} has schema version {content.get('schema_version')}; this package knows 1")
+        try:
+            self.subject = content["subject"]
+            self.device = content["device"]["name"]
+            self.ladders = ladders(content["entries"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise Failure(DATA, f"{path} is no benchmark of isotherm ({error!r})") from error
+        if not self.ladders:
+            raise Failure(DATA, f"{path} holds no row that was measured and right")
+
+
+def ladders(entries):
+    """In the order of the file; rows that were skipped or wrong have no rung."""
+    found = {}
+    for entry in entries:
+        if entry["verdict"] != "right" or entry["launch_s"] is None:
+            continue
+        found.setdefault((tuple(entry["cells"]), entry["precision"]), []).append(rung(entry))
+    return [Ladder(cells, precision, rungs) for (cells, precision), rungs in found.items()]
+
+
+def rung(entry):
+    launch = entry["launch_s"]
+    return Rung(
+        label(entry),
+        int(entry["depth"]),
+        entry["points_per_launch"],
+        float(entry["bytes_per_launch"]),
+        float(launch["median"]),
+        float(launch["p10"]),
+        float(launch["p90"]),
+        median(entry["copy_bandwidth_bytes_per_s"]),
+        median(entry["read_bandwidth_bytes_per_s"]),
+        entry["speedup"],
+    )
+
+
+def label(entry):
+    """The row, and what tells its ways to launch apart."""
+    parts = [entry["row"]]
+    if entry["policy"] != "-":
+        parts.append(entry["policy"])
+    if entry["depth"] > 1:
+        parts.append(f"depth {entry['depth']}")
+    return ", ".join(parts)
+
+
+def median(spread):
+    return None if spread is None else float(spread["median"])

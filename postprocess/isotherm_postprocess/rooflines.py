@@ -1,0 +1,62 @@
+"""The roofline of stencil rows (Williams, Waterman and Patterson, Communications of the ACM 52-4, 2009).
+
+A sweep is counted as 8 floating-point operations a point, the usual count of a 7-point stencil, whatever the
+instructions are. The intensity is by least traffic; the slanted roof is the copy bandwidth of the same run. No
+arithmetic ceiling was measured, and none is drawn."""
+
+import numpy as np
+from matplotlib import pyplot
+
+from isotherm_postprocess import figures
+from isotherm_postprocess.failure import DATA, Failure
+from isotherm_postprocess.ladders import COLOURS
+
+FLOPS_A_POINT = 8
+MARKERS = "osD^vP*X<>h"
+
+
+def draw_roofline(record, path):
+    if record.subject != "stencil":
+        raise Failure(DATA, f"{record.path} holds bench {record.subject}; a roofline is drawn of bench stencil")
+    with pyplot.style.context(["default", figures.STYLE]):
+        figures.save(roofline_figure(record), path)
+
+
+def roofline_figure(record):
+    figure, panel = pyplot.subplots(figsize=(8, 5.5), layout="constrained")
+    dots = [(ladder, rung) for ladder in record.ladders for rung in ladder.rungs]
+    draw_roof(panel, [rung for _, rung in dots])
+    for number, (ladder, rung) in enumerate(dots):
+        panel.plot(intensity(rung), gigaflops(rung), linestyle="none", marker=MARKERS[number % len(MARKERS)],
+                   color=COLOURS[ladder.precision], markersize=7, label=f"{rung.label}: {ladder.title}")
+    panel.set_xscale("log", base=2)
+    panel.set_yscale("log")
+    panel.set_xlabel("flop per byte of least traffic")
+    panel.set_ylabel("GFlop/s")
+    points = panel.secondary_yaxis(
+        "right", functions=(lambda flops: flops / FLOPS_A_POINT, lambda points: points * FLOPS_A_POINT)
+    )
+    points.set_ylabel("GPts/s")
+    panel.grid(which="major", color="0.9")
+    panel.set_title(f"roofline of bench stencil on {record.device}", loc="left")
+    panel.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.12, 0.5))
+    return figure
+
+
+def draw_roof(panel, rungs):
+    """The median of the copies beside all rows; the band holds every row's own."""
+    copies = [rung.copy for rung in rungs if rung.copy]
+    if not copies:
+        return
+    ends = np.array([min(map(intensity, rungs)) / 2, max(map(intensity, rungs)) * 2])
+    middle = float(np.median(copies))
+    panel.plot(ends, ends * middle / 1e9, color="black", label=f"copy: {middle / 1e9:.4g} GB/s")
+    panel.fill_between(ends, ends * min(copies) / 1e9, ends * max(copies) / 1e9, color="0.85", linewidth=0)
+
+
+def intensity(rung):
+    return FLOPS_A_POINT * rung.points / rung.moved
+
+
+def gigaflops(rung):
+    return FLOPS_A_POINT * rung.points / rung.launch / 1e9

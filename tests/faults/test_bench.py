@@ -1,0 +1,195 @@
+"""`isotherm bench` on tiny grids: a verdict for every row, figures that fit each other, refusals before work."""
+
+import json
+import os
+import re
+import statistics
+import subprocess
+
+import pytest
+from cli import isotherm
+from program import isotherm as isotherm_on_ranks
+
+SIZES = "16,20x7x9"
+CELLS = [[16, 16, 16], [20, 7, 9]]
+QUICK = ["--device", "cpu", "--seconds", "0.02"]
+HOST_ROWS = {
+    "stencil": ["reference", "openmp"],
+    "reduction": ["reference", "openmp"],
+    "bandwidth": ["copy", "copy_cached", "read", "write", "write_cached",
+                  "strided_2", "strided_4", "strided_8", "strided_16", "strided_32",
+                  "offset_1", "offset_2", "offset_4", "offset_8"],
+}
+
+
+def bench(folder, subject, *arguments):
+    """The JSON of a benchmark that must succeed, and what it printed."""
+    result = isotherm("bench", subject, *QUICK, *arguments, "--json", "bench.json", cwd=folder)
+    assert (result.code, result.err) == (0, "")
+    assert os.listdir(folder) == ["bench.json"]  # no .part
+    return json.loads((folder / "bench.json").read_text()), result.out
+
+
+@pytest.mark.parametrize("subject", sorted(HOST_ROWS))
+def test_every_row_has_a_verdict_and_figures(tmp_path, subject):
+    record, out = bench(tmp_path, subject, "--sizes", SIZES)
+    assert (record["schema"], record["schema_version"], record["subject"]) == ("isotherm-bench", 1, subject)
+    assert record["result"] == "PASS" and record["not_finite"] == {}
+    assert record["device"]["backend"] == "cpu" and record["device"]["instruction_set"]
+    assert record["options"]["seed"] == 1 and record["provenance"]["git_revision"]
+    assert record["provenance"]["started"] <= record["provenance"]["finished"]
+    entries = record["entries"]
+    assert [(e["cells"], e["precision"], e["row"]) for e in entries] == [
+        (cells, precision, row) for cells in CELLS for precision in ("fp32", "fp64") for row in HOST_ROWS[subject]
+    ]
+    assert {e["verdict"] for e in entries} == {"right"}
+    for entry in entries:
+        check_figures(subject, entry, first_of_its_ladder(entries, entry))
+    assert out.count("right\n") == len(entries)
+    for title in ("16 x 16 x 16, fp32\n", "20 x 7 x 9, fp64\n"):
+        assert title in out
+
+
+def first_of_its_ladder(entries, entry):
+    return next(e for e in entries if (e["cells"], e["precision"]) == (entry["cells"], entry["precision"]))
+
+
+def check_figures(subject, entry, lowest):
+    """Each figure again from those that it follows from."""
+    launches = entry["samples"]["launch_s"]
+    copies = entry["samples"]["copy_bandwidth_bytes_per_s"]
+    assert len(launches) == len(copies) >= 7 and min(launches) > 0 and min(copies) > 0
+    seconds = entry["launch_s"]
+    assert seconds["p10"] <= seconds["median"] <= seconds["p90"]
+    assert seconds["median"] == pytest.approx(statistics.median(launches))
+    spread = 100 * (seconds["p90"] - seconds["p10"]) / seconds["median"]
+    assert entry["spread_percent"] == pytest.approx(spread)
+    bytes_moved = entry["bytes_per_launch"]
+    assert entry["bandwidth_bytes_per_s"] == pytest.approx(bytes_moved / seconds["median"])
+    shares = [100 * bytes_moved / launch / copy for launch, copy in zip(launches, copies)]
+    assert entry["copy_bandwidth_share_percent"] == pytest.approx(statistics.median(shares))
+    width = 4 if entry["precision"] == "fp32" else 8
+    cells = entry["cells"][0] * entry["cells"][1] * entry["cells"][2]
+    if subject == "bandwidth":
+        assert entry["points_per_s"] is None and entry["speedup"] is None
+        return
+    assert entry["points_per_s"] == pytest.approx(cells / seconds["median"])
+    assert entry["speedup"] == pytest.approx(entry["points_per_s"] / lowest["points_per_s"])
+    assert bytes_moved == 2 * width * cells  # one read and one write, or two fields read
+    if subject == "reduction":
+        assert 0 <= entry["error"] < 1e-10 and entry["same_bits"] is True
+        reads = entry["samples"]["read_bandwidth_bytes_per_s"]
+        shares = [100 * bytes_moved / launch / read for launch, read in zip(launches, reads)]
+        assert entry["read_bandwidth_share_percent"] == pytest.approx(statistics.median(shares))
+
+
+def test_walls_source_and_norm_are_measured_and_checked(tmp_path):
+    record, out = bench(tmp_path, "stencil", "--sizes", SIZES, "--walls", "--source", "--norm", "l2", "--seed", "5")
+    assert record["options"] == {
+        "seed": 5, "seconds_per_row_s": 0.02, "walls": True, "source": True, "norm": "l2", "op": None,
+    }
+    for entry in record["entries"]:
+        assert entry["verdict"] == "right"
+        width = 4 if entry["precision"] == "fp32" else 8
+        cells = entry["cells"][0] * entry["cells"][1] * entry["cells"][2]
+        assert entry["bytes_per_launch"] == 3 * width * cells  # the source is read too
+    assert "with a source, with walls, with the fused l2 norm" in out.splitlines()[0]
+
+
+@pytest.mark.parametrize("norm", ["max", "l1"])
+def test_other_norms_are_right(tmp_path, norm):
+    record, _ = bench(tmp_path, "stencil", "--sizes", "20x7x9", "--norm", norm)
+    assert {e["verdict"] for e in record["entries"]} == {"right"}
+
+
+@pytest.mark.parametrize("op", ["sum", "max", "l1", "l2"])
+def test_every_operation_is_right(tmp_path, op):
+    record, _ = bench(tmp_path, "reduction", "--sizes", "33x18x40", "--op", op)
+    assert record["options"]["op"] == op
+    assert [e["verdict"] for e in record["entries"]] == ["right"] * 4
+    if op == "max":
+        assert {e["error"] for e in record["entries"]} == {0}
+
+
+def test_rows_and_precisions_are_chosen(tmp_path):
+    record, _ = bench(tmp_path, "stencil", "--sizes", "16", "--rows", "openmp", "--precision", "fp64")
+    assert [(e["row"], e["precision"], e["speedup"]) for e in record["entries"]] == [("openmp", "fp64", 1.0)]
+
+
+def test_a_row_of_the_processor_needs_no_device_option(tmp_path):
+    result = isotherm("bench", "stencil", "--rows", "openmp", "--sizes", "16", "--seconds", "0.01", cwd=tmp_path)
+    assert (result.code, result.err) == (0, "")
+    assert os.listdir(tmp_path) == []
+
+
+HELP = "; see isotherm --help"
+SUBJECTS = "; use one of stencil, reduction, bandwidth"
+WRONG = [
+    ([], 2, "isotherm: bench: no subject is given" + SUBJECTS),
+    (["halo"], 2, "isotherm: bench: unknown subject 'halo'" + SUBJECTS),
+    (["stencil", "extra"], 2, "isotherm: The following argument was not expected: extra" + HELP),
+    (["stencil", "--frob"], 2, "isotherm: The following argument was not expected: --frob" + HELP),
+    (["stencil", "--sizes", "16x16"], 2,
+     "isotherm: bench: --sizes: '16x16' is no size (an edge such as 256, or 256x128x64; an axis has 1 to 1048576 "
+     "cells)"),
+    (["stencil", "--precision", "fp16"], 2, "isotherm: bench: unknown --precision 'fp16'; use one of fp32, fp64"),
+    (["stencil", "--device", "gpu"], 2, "isotherm: bench: unknown --device 'gpu'; use one of auto, cpu, cuda"),
+    (["stencil", "--norm", "sum"], 2, "isotherm: bench: unknown --norm 'sum'; use one of max, l1, l2"),
+    (["reduction", "--op", "mean"], 2, "isotherm: bench: unknown --op 'mean'; use one of sum, max, l1, l2"),
+    (["reduction", "--walls"], 2,
+     "isotherm: bench: --walls belongs to bench stencil; leave it out of bench reduction"),
+    (["stencil", "--device", "cpu", "--rows", "openmp,naive"], 2,
+     "bench: --rows: no row 'naive' of bench stencil runs on cpu; use one of reference, openmp"),
+    (["bandwidth", "--device", "cpu", "--rows", "copy,frob"], 2,
+     "bench: --rows: no row 'frob' of bench bandwidth runs on cpu; use one of " + ", ".join(HOST_ROWS["bandwidth"])),
+]
+
+
+@pytest.mark.parametrize("arguments, code, line", WRONG, ids=[" ".join(w[0]) or "nothing" for w in WRONG])
+def test_wrong_words_are_one_line_and_code_2(tmp_path, arguments, code, line):
+    result = isotherm("bench", *arguments, cwd=tmp_path)
+    assert (result.code, result.err, result.out) == (code, line + "\n", "")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("subject", sorted(HOST_ROWS))
+def test_what_does_not_fit_is_refused_before_work(tmp_path, subject):
+    result = isotherm("bench", subject, "--device", "cpu", "--sizes", "16,1048576", cwd=tmp_path)
+    assert result.code == 71 and result.out == ""
+    assert re.fullmatch(r"bench: 1048576 x 1048576 x 1048576 cells need \d+\.\d+ EiB of host memory and .* are free; "
+                        r"use smaller --sizes\n", result.err)
+    assert result.megabytes < 500
+
+
+def test_a_json_that_cannot_be_made_is_refused_before_work(tmp_path):
+    result = isotherm("bench", "stencil", *QUICK, "--sizes", "16", "--json", "no/such/bench.json", cwd=tmp_path)
+    assert (result.code, result.out) == (73, "")
+    assert result.err.startswith("no/such/bench.json") and result.err.count("\n") == 1
+
+
+def test_an_old_json_survives_a_refusal(tmp_path):
+    (tmp_path / "bench.json").write_text("old")
+    result = isotherm("bench", "stencil", "--device", "cpu", "--sizes", "1048576", "--json", "bench.json", cwd=tmp_path)
+    assert result.code == 71
+    assert (tmp_path / "bench.json").read_text() == "old" and os.listdir(tmp_path) == ["bench.json"]
+
+
+def test_several_ranks_are_refused(tmp_path):
+    result = isotherm_on_ranks("bench", "stencil", *QUICK, "--sizes", "16", ranks=2, cwd=tmp_path)
+    assert result.returncode == 2 and result.stdout == ""
+    assert result.stderr.startswith("bench: 2 ranks were started")
+
+
+def test_one_rank_of_mpirun_is_fine(tmp_path):
+    result = isotherm_on_ranks("bench", "stencil", *QUICK, "--sizes", "16", ranks=1, cwd=tmp_path)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_an_absent_device_is_refused(tmp_path):
+    listed = subprocess.run([os.environ["ISOTHERM"], "list"], capture_output=True, text=True, check=True).stdout
+    absent = re.search(r"^  no CUDA device: (.*)$", listed, re.MULTILINE)
+    if not absent:
+        pytest.skip("this machine has a CUDA device")
+    result = isotherm("bench", "stencil", "--device", "cuda", cwd=tmp_path)
+    assert (result.code, result.out) == (69, "")
+    assert result.err == (f"bench: no CUDA device ({absent[1]}); use --device cpu, or run where there is a GPU\n")

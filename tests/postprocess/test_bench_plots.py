@@ -1,0 +1,145 @@
+"""Ladders and rooflines: bars, roofs and dots stand where the benchmark's figures are."""
+
+import json
+import os
+import subprocess
+
+import pytest
+from matplotlib import pyplot
+
+from isotherm_postprocess import ladders, rooflines
+from isotherm_postprocess.bench_record import BenchRecord
+from isotherm_postprocess.cli import main
+
+
+def entry(row, seconds, precision="fp64", **changes):
+    """1000 cells at 2 values each, beside a copy of 20 MB/s."""
+    width = 4 if precision == "fp32" else 8
+    return {
+        "row": row, "policy": "-", "depth": 1, "precision": precision, "cells": [10, 10, 10], "verdict": "right",
+        "note": None, "points_per_launch": 1000.0, "bytes_per_launch": 2000.0 * width, "launches_per_sample": 5,
+        "launch_s": {"median": seconds, "p10": seconds / 2, "p90": 2 * seconds},
+        "copy_bandwidth_bytes_per_s": {"median": 20e6, "p10": 19e6, "p90": 21e6},
+        "read_bandwidth_bytes_per_s": None, "speedup": 1.0, **changes,
+    }
+
+
+def write(folder, entries, **changes):
+    content = {
+        "schema": "isotherm-bench", "schema_version": 1, "subject": "stencil", "device": {"name": "Some CPU"},
+        "entries": entries, **changes,
+    }
+    path = folder / "bench.json"
+    path.write_text(json.dumps(content))
+    return path
+
+
+@pytest.fixture
+def bench(tmp_path):
+    return write(tmp_path, [
+        entry("slow", 4e-3), entry("fast", 1e-3, policy="32x8x1", speedup=4.0),
+        entry("wrong", 1, verdict="wrong", launch_s=None, speedup=None),
+        entry("fused", 1e-3, depth=4, points_per_launch=4000.0, speedup=16.0),
+        entry("slow", 4e-3, "fp32"),
+    ])
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    pyplot.close("all")
+
+
+def bars(panel):
+    return [patch.get_width() for patch in panel.patches]
+
+
+def roofs(panel, label):
+    found = [lines for lines in panel.collections if lines.get_label() == label]
+    return [segment[0][0] for lines in found for segment in lines.get_segments()]
+
+
+def test_bars_are_rates_and_roofs_what_a_copy_would_reach(bench):
+    panels = [panel for panel in ladders.ladder_figure(BenchRecord(bench)).axes if panel.patches]
+    assert [panel.get_title(loc="left") for panel in panels] == ["10 x 10 x 10, fp64", "10 x 10 x 10, fp32"]
+    assert bars(panels[0]) == pytest.approx([0.25e-3, 1e-3, 4e-3])  # GPts/s
+    assert bars(panels[1]) == pytest.approx([0.25e-3])
+    assert [text.get_text() for text in panels[0].get_yticklabels()] == ["slow", "fast, 32x8x1", "fused, depth 4"]
+    # 20 MB/s are 1.25 MPts/s of 16 bytes; a launch of four sweeps moves as much for four times the points.
+    assert roofs(panels[0], "copy bandwidth beside it") == pytest.approx([1.25e-3, 1.25e-3, 5e-3])
+    assert panels[0].yaxis_inverted()
+
+
+def test_whiskers_are_the_spread(bench):
+    panel = ladders.ladder_figure(BenchRecord(bench)).axes[0]
+    whiskers = next(lines for lines in panel.collections if len(lines.get_segments()) == 3 and not
+                    lines.get_label().startswith("copy"))
+    assert [list(segment[:, 0]) for segment in whiskers.get_segments()][1] == pytest.approx([0.5e-3, 2e-3])
+
+
+def test_reductions_are_drawn_in_bytes_with_both_roofs(tmp_path):
+    read = {"median": 40e6, "p10": 40e6, "p90": 40e6}
+    path = write(tmp_path, [entry("tree", 2e-3, read_bandwidth_bytes_per_s=read)], subject="reduction")
+    panel = ladders.ladder_figure(BenchRecord(path)).axes[0]
+    assert bars(panel) == pytest.approx([8e-3])  # GB/s
+    assert roofs(panel, "copy bandwidth beside it") == pytest.approx([20e-3])
+    assert roofs(panel, "read bandwidth beside it") == pytest.approx([40e-3])
+
+
+def test_dots_and_slanted_roof_of_the_roofline(bench):
+    panel = rooflines.roofline_figure(BenchRecord(bench)).axes[0]
+    roof, *dots = panel.get_lines()
+    x, y = roof.get_data()
+    assert y == pytest.approx(x * 20e-3)  # GFlop/s at 20 MB/s
+    assert roof.get_label() == "copy: 0.02 GB/s"
+    assert [tuple(float(v[0]) for v in dot.get_data()) for dot in dots] == [
+        pytest.approx((0.5, 2e-3)), pytest.approx((0.5, 8e-3)), pytest.approx((2.0, 32e-3)), pytest.approx((1.0, 2e-3)),
+    ]
+    assert x[0] < 0.5 and x[1] > 2
+
+
+def refused(capsys, *arguments):
+    code = main(["plot", *map(str, arguments)])
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1
+    return code, err
+
+
+@pytest.mark.parametrize("figure", ["ladder", "roofline"])
+def test_what_is_no_benchmark_is_refused(tmp_path, capsys, figure):
+    assert refused(capsys, figure, tmp_path / "none.json")[0] == 66
+    (tmp_path / "text.json").write_text("no json")
+    assert refused(capsys, figure, tmp_path / "text.json")[0] == 65
+    for changes in ({"schema": "isotherm-run"}, {"schema_version": 2}, {"device": None}):
+        assert refused(capsys, figure, write(tmp_path, [entry("a", 1)], **changes))[0] == 65
+    broken = entry("a", 1)
+    del broken["bytes_per_launch"]
+    assert refused(capsys, figure, write(tmp_path, [broken]))[0] == 65
+    code, err = refused(capsys, figure, write(tmp_path, [entry("a", 1, verdict="wrong", launch_s=None)]))
+    assert code == 65 and "no row that was measured" in err
+    (tmp_path / "list.json").write_text("[]")
+    assert refused(capsys, figure, tmp_path / "list.json")[0] == 65
+
+
+def test_a_roofline_of_reductions_is_refused(tmp_path, capsys):
+    code, err = refused(capsys, "roofline", write(tmp_path, [entry("a", 1)], subject="reduction"))
+    assert code == 65 and "a roofline is drawn of bench stencil" in err
+
+
+def test_pictures_are_refused_in_unknown_formats_and_places(bench, tmp_path, capsys):
+    assert refused(capsys, "ladder", bench, "--out", "x.gif")[0] == 2
+    assert refused(capsys, "roofline", bench, "--out", tmp_path / "no" / "x.png")[0] == 73
+
+
+@pytest.mark.parametrize("subject", ["stencil", "reduction", "bandwidth"])
+def test_what_the_program_writes_is_drawn(tmp_path, capsys, subject):
+    path = tmp_path / f"{subject}.json"
+    command = [os.environ["ISOTHERM"], "bench", subject, "--device", "cpu", "--sizes", "16,20x7x9",
+               "--seconds", "0.01", "--json", path]
+    subprocess.run(command, check=True, capture_output=True)
+    wanted = ["ladder", "roofline"] if subject == "stencil" else ["ladder"]
+    for figure in wanted:
+        assert main(["plot", figure, str(path)]) == 0
+        picture = tmp_path / f"{subject}_{figure}.png"
+        assert capsys.readouterr().out == f"{picture}\n"
+        assert picture.stat().st_size > 10000
