@@ -128,12 +128,13 @@ int measure(const CommandLine& command, const ThreadPlan& threads) {
   const auto device = open_device(options, subject);
   const auto host = make_host_device();
   refuse_unknown_rows(options, subject, device->backend());
-  refuse_unwritable(options.json);
   const Owned<Stream> stream = own_stream(*device, Priority::normal);
   Sampler sampler(*device, stream, options.seconds);
   const Bench bench{options, *device, *host, stream, sampler};
+  if (options.subject == BenchSubject::stencil) refuse_stencil_depths(bench);
   const std::vector<Int3> sizes = sizes_of(options, device->backend());
   refuse_what_does_not_fit(bench, subject, sizes);
+  refuse_unwritable(options.json);
 
   BenchRecord record = describe(command, *device, threads);
   print(bench_banner(record));

@@ -8,7 +8,7 @@
 
 #include "app/bench_reference.hpp"
 #include "app/bench_subjects.hpp"
-#include "core/text.hpp"
+#include "core/error.hpp"
 #include "grid/field.hpp"
 #include "kernels/face_copy.hpp"
 #include "kernels/stencil.hpp"
@@ -224,6 +224,22 @@ std::vector<BenchEntry> ladder(const Bench& bench, Int3 cells) {
 }
 
 }  // namespace
+
+// A depth that nobody has would be left out, and pass for measured.
+void refuse_stencil_depths(const Bench& bench) {
+  for (const int depth : bench.options.depths) {
+    bool found = false;
+    int most = 1;
+    for (const StencilKernel<double>* row : chosen_rows(stencil_kernels<double>(), bench)) {
+      found = found || has_depth(*row, depth, bench.options);
+      if (!bench.options.norm) most = std::max(most, row->max_depth);
+    }
+    if (found) continue;
+    throw Error(ExitCode::command_line,
+                fmt::format("bench: --depths: none of these rows {} {} sweeps; use depths up to {}",
+                            bench.options.norm ? "returns the norm of" : "fuses", depth, most));
+  }
+}
 
 BenchMemory stencil_memory(const Bench& bench, Int3 cells, Precision precision) {
   const int ghosts = with_number(precision, [&](auto zero) { return deepest<decltype(zero)>(bench); });

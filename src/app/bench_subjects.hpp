@@ -29,6 +29,7 @@ struct BenchMemory {
   double device = 0, host = 0;
 };
 
+void refuse_stencil_depths(const Bench& bench);  // throws Error(command_line)
 BenchMemory stencil_memory(const Bench& bench, Int3 cells, Precision precision);
 std::vector<BenchEntry> stencil_ladder(const Bench& bench, Int3 cells, Precision precision);
 std::vector<std::string_view> stencil_names(Backend backend);

@@ -140,6 +140,10 @@ WRONG = [
      "isotherm: bench: --walls belongs to bench stencil; leave it out of bench reduction"),
     (["stencil", "--device", "cpu", "--rows", "openmp,naive"], 2,
      "bench: --rows: no row 'naive' of bench stencil runs on cpu; use one of reference, openmp"),
+    (["stencil", "--device", "cpu", "--rows", "reference", "--depths", "1,3"], 2,
+     "bench: --depths: none of these rows fuses 3 sweeps; use depths up to 1"),
+    (["stencil", "--device", "cpu", "--norm", "l2", "--depths", "2"], 2,
+     "bench: --depths: none of these rows returns the norm of 2 sweeps; use depths up to 1"),
     (["bandwidth", "--device", "cpu", "--rows", "copy,frob"], 2,
      "bench: --rows: no row 'frob' of bench bandwidth runs on cpu; use one of " + ", ".join(HOST_ROWS["bandwidth"])),
 ]
