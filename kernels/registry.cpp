@@ -4,9 +4,11 @@
 #include "kernels/bandwidth.hpp"
 #include "kernels/face_copy.hpp"
 #include "kernels/fingerprint.hpp"
+#include "kernels/histogram.hpp"
 #include "kernels/host/rows.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
+#include "kernels/survey.hpp"
 
 #if ISOTHERM_HAVE_CUDA
 #include "kernels/cuda/rows.hpp"
@@ -36,6 +38,12 @@ ReductionKernel<T> host_reduction(std::string_view name, std::string_view remark
   return host::for_this_cpu([&](auto isa) {
     using Here = Row<decltype(isa), T>;
     return ReductionKernel<T>{name, Backend::host, remark, &Here::launch, &Here::scratch_bytes};
+  });
+}
+template <template <class Isa, class T> class Row, class T>
+HistogramKernel<T> host_histogram(std::string_view name, std::string_view remark) {
+  return host::for_this_cpu([&](auto isa) {
+    return HistogramKernel<T>{name, Backend::host, remark, &Row<decltype(isa), T>::launch};
   });
 }
 
@@ -144,12 +152,42 @@ std::span<const ReductionKernel<T>> reduction_kernels() {
 }
 
 template <class T>
+std::span<const HistogramKernel<T>> histogram_kernels() {
+  using Row = HistogramKernel<T>;
+  static const Row table[] = {
+      host_histogram<host::HistogramReference, T>("reference", "one serial loop"),
+      host_histogram<host::HistogramOpenmp, T>("openmp",
+                                               "counts of its own for each thread, added at the end"),
+      cuda_row<Row>("global_atomic", "every cell an atomic addition to global memory",
+                    CUDA_ROW(cuda::histogram_global_atomic<T>)),
+      cuda_row<Row>("shared_private", "counts of its own for each block, in shared memory",
+                    CUDA_ROW(cuda::histogram_shared_private<T>)),
+      cuda_row<Row>("shared_private_coarsened",
+                    "the same, many cells a thread, runs of equal bins in registers",
+                    CUDA_ROW(cuda::histogram_shared_private_coarsened<T>)),
+  };
+  return table;
+}
+
+template <class T>
 const FaceCopy<T>& face_copy(Backend backend) {
   if (backend == Backend::host) {
     return *host::for_this_cpu([](auto isa) { return &host::FaceCopyRows<decltype(isa), T>::row; });
   }
 #if ISOTHERM_HAVE_CUDA
   return cuda::face_copy_cuda<T>();
+#else
+  no_cuda();
+#endif
+}
+
+template <class T>
+const FieldSurvey<T>& field_survey(Backend backend) {
+  if (backend == Backend::host) {
+    return *host::for_this_cpu([](auto isa) { return &host::FieldSurveyRows<decltype(isa), T>::row; });
+  }
+#if ISOTHERM_HAVE_CUDA
+  return cuda::field_survey_cuda<T>();
 #else
   no_cuda();
 #endif
@@ -195,6 +233,10 @@ template std::span<const StencilKernel<float>> stencil_kernels();
 template std::span<const StencilKernel<double>> stencil_kernels();
 template std::span<const ReductionKernel<float>> reduction_kernels();
 template std::span<const ReductionKernel<double>> reduction_kernels();
+template std::span<const HistogramKernel<float>> histogram_kernels();
+template std::span<const HistogramKernel<double>> histogram_kernels();
+template const FieldSurvey<float>& field_survey(Backend);
+template const FieldSurvey<double>& field_survey(Backend);
 template const FaceCopy<float>& face_copy(Backend);
 template const FaceCopy<double>& face_copy(Backend);
 template LongAccumulator exact_sum(FieldView<const float>);

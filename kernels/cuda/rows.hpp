@@ -6,8 +6,10 @@
 
 #include "kernels/bandwidth.hpp"
 #include "kernels/face_copy.hpp"
+#include "kernels/histogram.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
+#include "kernels/survey.hpp"
 
 namespace isotherm::cuda {
 
@@ -56,7 +58,16 @@ template <class T>
 void reduction_reproducible(ReductionKernel<T>& row);
 
 template <class T>
+void histogram_global_atomic(HistogramKernel<T>& row);
+template <class T>
+void histogram_shared_private(HistogramKernel<T>& row);
+template <class T>
+void histogram_shared_private_coarsened(HistogramKernel<T>& row);
+
+template <class T>
 const FaceCopy<T>& face_copy_cuda();
+template <class T>
+const FieldSurvey<T>& field_survey_cuda();
 
 std::unique_ptr<BandwidthProbe> make_copy_probe_cuda(Device& device, std::size_t bytes);
 template <class T>

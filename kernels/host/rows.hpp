@@ -12,9 +12,11 @@
 
 #include "kernels/bandwidth.hpp"
 #include "kernels/face_copy.hpp"
+#include "kernels/histogram.hpp"
 #include "kernels/host_info.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
+#include "kernels/survey.hpp"
 
 namespace isotherm::host {
 
@@ -57,6 +59,21 @@ template <class Isa, class T>
 struct ReductionReproducible {
   static void launch(const ReductionArgs<T>& args, Stream stream);
   static std::size_t scratch_bytes(Box region);
+};
+
+template <class Isa, class T>
+struct HistogramReference {
+  static void launch(const HistogramArgs<T>& args, Stream stream);
+};
+
+template <class Isa, class T>
+struct HistogramOpenmp {
+  static void launch(const HistogramArgs<T>& args, Stream stream);
+};
+
+template <class Isa, class T>
+struct FieldSurveyRows {
+  static const FieldSurvey<T> row;
 };
 
 template <class Isa, class T>

@@ -1,0 +1,50 @@
+// What the histogram rows on the GPU share: counts set to zero, and a block's own counts. For .cu files only.
+#pragma once
+
+#include "kernels/cuda/launch.hpp"
+#include "kernels/histogram.hpp"
+
+namespace isotherm::cuda {
+
+inline constexpr int most_slots = Bins::most + 3;
+
+// CUDA's atomics know this type of 64 bits.
+using Count = unsigned long long;
+static_assert(sizeof(Count) == sizeof(std::uint64_t));
+
+namespace {
+
+__global__ void clear_counts(Count* counts, int slots) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i < slots) counts[i] = 0;
+}
+
+}  // namespace
+
+// Every row adds to the counts: they start from zero. Returns them in the type of the atomics.
+inline Count* cleared(std::uint64_t* counts, const Bins& bins, Stream stream) {
+  constexpr unsigned threads = 256;
+  const int slots = bins.slots();
+  Count* const these = reinterpret_cast<Count*>(counts);
+  launch("clear_counts", clear_counts, {static_cast<unsigned>(ceil_div(slots, threads)), threads}, stream,
+         these, slots);
+  return these;
+}
+
+// A block's counts in shared memory, by all its `threads` threads. A block counts fewer than 2^32 cells.
+template <int threads>
+__device__ __forceinline__ void clear_block(unsigned* own, int slots) {
+  const int thread = static_cast<int>(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z));
+  for (int i = thread; i < slots; i += threads) own[i] = 0;
+  __syncthreads();
+}
+template <int threads>
+__device__ __forceinline__ void add_block(const unsigned* own, int slots, Count* counts) {
+  __syncthreads();
+  const int thread = static_cast<int>(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z));
+  for (int i = thread; i < slots; i += threads) {
+    if (own[i] != 0) atomicAdd(&counts[i], Count{own[i]});
+  }
+}
+
+}  // namespace isotherm::cuda

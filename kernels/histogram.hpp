@@ -1,0 +1,72 @@
+// What a histogram row is, and the one rule that puts a value into a bin.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "core/device.hpp"
+#include "core/field_view.hpp"
+#include "kernels/kernel_resources.hpp"
+#include "kernels/stencil_update.hpp"
+
+namespace isotherm {
+
+// `count` bins of equal width from `low` to `high`, kelvin. Bin i holds edge(i) <= T < edge(i + 1), the last
+// one T = high too.
+struct Bins {
+  double low = 0, high = 1;
+  int count = 1;
+  double width = 1, inverse_width = 1;
+
+  static constexpr int most = 4096;  // a block's own counts lie in shared memory
+
+  static Bins of(double low, double high, int count) {
+    return {low, high, count, (high - low) / count, count / (high - low)};
+  }
+
+  // Counts of a histogram by slot: below `low`, the bins, above `high`, NaN.
+  ISOTHERM_HOST_DEVICE int below() const { return 0; }
+  ISOTHERM_HOST_DEVICE int first() const { return 1; }
+  ISOTHERM_HOST_DEVICE int above() const { return count + 1; }
+  ISOTHERM_HOST_DEVICE int not_a_number() const { return count + 2; }
+  ISOTHERM_HOST_DEVICE int slots() const { return count + 3; }
+
+  ISOTHERM_HOST_DEVICE double edge(int i) const {
+    return i >= count ? high : fused_multiply_add(static_cast<double>(i), width, low);
+  }
+  // The product may miss the bin by one where the value is at an edge: the edges themselves decide.
+  ISOTHERM_HOST_DEVICE int slot(double value) const {
+    if (value != value) return not_a_number();
+    if (value < low) return below();
+    if (value > high) return above();
+    int bin = static_cast<int>((value - low) * inverse_width);
+    if (bin > count - 1) bin = count - 1;
+    while (bin > 0 && value < edge(bin)) --bin;
+    while (bin < count - 1 && value >= edge(bin + 1)) ++bin;
+    return first() + bin;
+  }
+};
+
+template <class T>
+struct HistogramArgs {
+  FieldView<const T> field;
+  Box region;  // interior indices
+  Bins bins;
+  std::uint64_t* counts;  // bins.slots() of this device's memory, written in stream order
+};
+
+// One row of the table. Counts are integers: every row gives the same, in any order.
+template <class T>
+struct HistogramKernel {
+  std::string_view name;
+  Backend backend;
+  std::string_view remark;
+  void (*launch)(const HistogramArgs<T>& args, Stream stream) = nullptr;  // null: not in this build
+  KernelResources (*resources)() = nullptr;  // of the pass over the cells; null on the host
+};
+
+template <class T>
+std::span<const HistogramKernel<T>> histogram_kernels();
+
+}  // namespace isotherm

@@ -1,0 +1,32 @@
+// Threads with counts of their own, on their stacks: a shared count would cross from core to core with every
+// cell. They are added up once a thread. Traffic a cell: one read.
+#include "kernels/host/partition.hpp"
+#include "kernels/host/rows.hpp"
+
+namespace isotherm::host {
+
+template <class Isa, class T>
+void HistogramOpenmp<Isa, T>::launch(const HistogramArgs<T>& args, Stream) {
+  const Box box = args.region;
+  const Bins bins = args.bins;
+  for (int i = 0; i < bins.slots(); ++i) args.counts[i] = 0;
+#pragma omp parallel if (box.cells() >= cells_worth_threads)
+  {
+    std::uint64_t mine[Bins::most + 3];
+    for (int i = 0; i < bins.slots(); ++i) mine[i] = 0;
+#pragma omp for collapse(2) schedule(static) nowait
+    for (Index z = box.lo.z; z < box.hi.z; ++z) {
+      for (Index y = box.lo.y; y < box.hi.y; ++y) {
+        const T* row = &args.field(0, y, z);
+        for (Index x = box.lo.x; x < box.hi.x; ++x) ++mine[bins.slot(static_cast<double>(row[x]))];
+      }
+    }
+#pragma omp critical(isotherm_histogram)
+    for (int i = 0; i < bins.slots(); ++i) args.counts[i] += mine[i];
+  }
+}
+
+template struct HistogramOpenmp<ISOTHERM_ISA, float>;
+template struct HistogramOpenmp<ISOTHERM_ISA, double>;
+
+}  // namespace isotherm::host

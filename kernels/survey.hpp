@@ -1,0 +1,69 @@
+// A survey of a field: its extremes, its exact sum, and the jumps across its walls. One struct a backend, so
+// that callers hold no switch. No order of cells, threads or ranks changes a bit of what it finds.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "core/device.hpp"
+#include "core/field_view.hpp"
+#include "kernels/exact_sum.hpp"
+#include "kernels/stencil.hpp"
+
+namespace isotherm {
+
+inline constexpr double no_minimum = std::numeric_limits<double>::infinity();
+
+struct Extremes {
+  double min, max;    // of the values that are not NaN; infinite, min above max, where there is none
+  std::int64_t nans;  // how many values are NaN
+
+  ISOTHERM_HOST_DEVICE static Extremes none() { return {no_minimum, -no_minimum, 0}; }
+  ISOTHERM_HOST_DEVICE void add(double value) {
+    nans += value != value;  // a NaN is neither below nor above
+    min = value < min ? value : min;
+    max = value > max ? value : max;
+  }
+  ISOTHERM_HOST_DEVICE void join(const Extremes& other) {
+    nans += other.nans;
+    min = other.min < min ? other.min : min;
+    max = other.max > max ? other.max : max;
+  }
+};
+
+// What one sweep from `field` sees beyond a wall, less the cell at the wall: kelvin, ghost - T. Times k/h it
+// is the heat flux into the body that the sweep applies.
+template <class T>
+struct WallJump {
+  FieldView<const T> field;
+  Wall<T> wall;
+  int face;
+
+  // (p, q): tangential indices as in Wall.
+  ISOTHERM_HOST_DEVICE double operator()(Index p, Index q) const {
+    const Index far = field.extent[face / 2] - 1, normal = face % 2 == 1 ? far : 0;
+    const T centre = face / 2 == 0   ? field(normal, p, q)
+                     : face / 2 == 1 ? field(p, normal, q)
+                                     : field(p, q, normal);
+    return static_cast<double>(wall_ghost(wall.a, wall.b_at(p, q), centre)) - static_cast<double>(centre);
+  }
+  ISOTHERM_HOST_DEVICE Index extent_p() const { return face / 2 == 0 ? field.extent.y : field.extent.x; }
+  ISOTHERM_HOST_DEVICE Index extent_q() const { return face / 2 == 2 ? field.extent.y : field.extent.z; }
+};
+
+// Of all interior cells of a field, or of all cells along a wall. Results and scratch lie in this device's
+// memory and are written in stream order.
+template <class T>
+struct FieldSurvey {
+  void (*extremes)(FieldView<const T> field, Extremes* result, void* scratch, Stream stream);
+  // `scale`: exact_scale() of the largest magnitude over all ranks; all values finite.
+  void (*sum)(FieldView<const T> field, double scale, ExactSum* result, void* scratch, Stream stream);
+  void (*jump_extremes)(const WallJump<T>& jump, Extremes* result, void* scratch, Stream stream);
+  void (*jump_sum)(const WallJump<T>& jump, double scale, ExactSum* result, void* scratch, Stream stream);
+  std::size_t scratch_bytes;  // enough for any of them
+};
+
+template <class T>
+const FieldSurvey<T>& field_survey(Backend backend);  // throws Error(unavailable) as face_copy does
+
+}  // namespace isotherm
