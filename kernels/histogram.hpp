@@ -64,6 +64,9 @@ struct HistogramKernel {
   std::string_view remark;
   void (*launch)(const HistogramArgs<T>& args, Stream stream) = nullptr;  // null: not in this build
   KernelResources (*resources)() = nullptr;  // of the pass over the cells; null on the host
+  bool on_trial = true;                      // whether `auto` may take it
+
+  bool available() const { return launch != nullptr; }
 };
 
 template <class T>

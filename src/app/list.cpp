@@ -5,6 +5,7 @@
 #include "core/device.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "kernels/histogram.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
 
@@ -27,9 +28,11 @@ TextTable stencil_table() {
   return table;
 }
 
-TextTable reduction_table() {
+// Of reductions and histograms.
+template <class Rows>
+TextTable row_table(const Rows& rows) {
   TextTable table{"llll", {{"name", "backend", "available", "remark"}}};
-  for (const auto& row : reduction_kernels<double>()) {
+  for (const auto& row : rows) {
     table.rows.push_back(
         {std::string(row.name), word(row.backend), availability(row), std::string(row.remark)});
   }
@@ -104,9 +107,10 @@ std::string resource_table(const std::vector<ResourceLine>& lines) {
 
 std::string list_text() {
   return fmt::format(
-      "stencil kernels (solver.kernel)\n{}\nreductions "
-      "(solver.reduction)\n{}\n{}\ntransports\n{}\ndevices\n{}",
-      stencil_table().text(2), reduction_table().text(2), resources_text(), transport_table().text(2),
+      "stencil kernels (solver.kernel)\n{}\nreductions (solver.reduction)\n{}\nhistograms "
+      "(solver.histogram)\n{}\n{}\ntransports\n{}\ndevices\n{}",
+      stencil_table().text(2), row_table(reduction_kernels<double>()).text(2),
+      row_table(histogram_kernels<double>()).text(2), resources_text(), transport_table().text(2),
       device_text());
 }
 

@@ -7,6 +7,7 @@
 #include "config/deck.hpp"
 #include "core/agree.hpp"
 #include "core/build_info.hpp"
+#include "kernels/histogram.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
 
@@ -21,6 +22,10 @@ KnownRows known_rows() {
   }
   for (const auto& row : reduction_kernels<double>()) {
     rows.reductions.push_back({std::string(row.name), row.available(), 1, row.backend == Backend::cuda});
+  }
+  for (const auto& row : histogram_kernels<double>()) {
+    rows.histograms.push_back(
+        {std::string(row.name), row.launch != nullptr, 1, row.backend == Backend::cuda});
   }
   return rows;
 }

@@ -85,7 +85,11 @@ class Run {
       writer.emplace(config, world_, directory_.path.string(), provenance(session_, record_));
     }
     std::optional<History> history;
-    if (config.output.history && world_.is_root()) history.emplace(directory_.history(), console_);
+    if (config.output.history && world_.is_root()) {
+      history.emplace(
+          directory_.history(), console_,
+          config.output.diagnostics ? DiagnosticsColumns(plan_diagnostics(config)) : std::nullopt);
+    }
     times_[Phase::setup] += timer.lap();
 
     const LoopOutcome outcome =
@@ -122,7 +126,12 @@ class Run {
     times_[Phase::sweeps] += solver_->times().sweep;
     times_[Phase::halo] += solver_->times().halo;
     times_[Phase::reduction] += solver_->times().reduction;
+    times_[Phase::diagnostics] += solver_->times().diagnostics;
     times_[Phase::output] += outcome.output_seconds;
+    if (const auto bins = solver_->histogram_bins()) {
+      const auto row = choose_rows<T>(config, device_.backend()).histogram;
+      record_.histogram = {std::string(row->name), bins->count, bins->low, bins->high};
+    }
     record_.time = solver_->time();
     record_.performance.sweeps += solver_->sweeps();
     record_.performance.points +=

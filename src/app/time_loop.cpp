@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/agree.hpp"
 #include "core/timer.hpp"
@@ -27,11 +28,18 @@ class Loop {
 
   LoopOutcome run() {
     if (schedule_.snapshot_due(0) && schedule_.last() > 0) write_snapshot();
+    if (schedule_.diagnostics_due(0)) diagnose({});
     bool converged = false;
     while (solver_.sweeps() < schedule_.last() && !converged) {
       advance(schedule_.next_after(solver_.sweeps()));
       const std::int64_t sweep = solver_.sweeps();
-      if (schedule_.check_due(sweep)) converged = check();
+      HistoryRow row;
+      if (schedule_.check_due(sweep)) converged = check(row);
+      if (schedule_.diagnostics_due(sweep) || (converged && config_.output.diagnostics)) {
+        diagnose(std::move(row));
+      } else if (row.residual) {
+        write(std::move(row));
+      }
       if (!outcome_.divergence.empty()) break;
       if (schedule_.snapshot_due(sweep) && sweep < schedule_.last() && !converged) write_snapshot();
     }
@@ -62,7 +70,8 @@ class Loop {
     }
   }
 
-  bool check() {
+  // Is the tolerance reached? Leaves the residual in the row, but where the run has diverged.
+  bool check(HistoryRow& row) {
     const double value = solver_.residual();
     Residual& r = outcome_.residual;
     if (!r.first) r.first = value;
@@ -73,12 +82,24 @@ class Loop {
       return false;
     }
     const double relative = *r.first > 0 ? value / *r.first : 0;
-    if (outputs_.history) {
-      outputs_.history->add({solver_.sweeps(), solver_.time(), value, relative, wall_.seconds()});
-    }
+    row.residual = value;
+    row.relative = relative;
     tell_progress();
     if (!steady()) return false;
     return (config_.problem.criterion == Criterion::relative ? relative : value) <= config_.problem.tolerance;
+  }
+
+  void diagnose(HistoryRow row) {
+    row.diagnostics = solver_.diagnose();
+    write(std::move(row));
+  }
+
+  void write(HistoryRow row) {
+    if (!outputs_.history) return;
+    row.sweep = solver_.sweeps();
+    row.time = solver_.time();
+    row.wall = wall_.seconds();
+    outputs_.history->add(row);
   }
 
   void tell_progress() {

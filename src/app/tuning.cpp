@@ -40,7 +40,7 @@ std::optional<SolverRows<T>> rows_named(const RowChoices<T>& choices, const Tuni
       continue;
     }
     for (const ReductionKernel<T>* reduction : choices.reductions) {
-      if (reduction->name == names.reduction) return SolverRows<T>{sweep, reduction};
+      if (reduction->name == names.reduction) return SolverRows<T>{sweep, reduction, choices.histogram};
     }
   }
   return std::nullopt;
@@ -82,7 +82,7 @@ template <class T>
 TunedRows<T> tuned_rows(const Config& config, const Decomposition& decomposition, const Communicator& world,
                         Device& device, int threads, std::vector<std::string>& warnings) {
   const RowChoices<T> choices = agree(world, [&] { return row_choices<T>(config, device.backend()); });
-  if (!choices.open()) return {{choices.sweeps.front(), choices.reductions.front()}, {}};
+  if (!choices.open()) return {{choices.sweeps.front(), choices.reductions.front(), choices.histogram}, {}};
   const std::string& file = config.solver.tuning_file;
   const TuningKey key = key_of(config, decomposition, world, device, threads);
   if (!file.empty()) {

@@ -13,7 +13,8 @@
 
 namespace isotherm {
 
-using Vector3 = std::array<double, 3>;  // x, y, z
+using Vector3 = std::array<double, 3>;   // x, y, z
+using Interval = std::array<double, 2>;  // low, high
 
 enum class Precision { fp32, fp64 };
 
@@ -81,6 +82,7 @@ struct SolverConfig {
   std::string kernel = "auto";
   std::string policy = "auto";  // of the kernel
   std::string reduction = "auto";
+  std::string histogram = "auto";
   std::string tuning_file;  // what `auto` has found, by device and shape; empty: nowhere
   int depth = 1;            // sweeps for one halo exchange
 };
@@ -95,6 +97,11 @@ struct ParallelConfig {
   Overlap overlap = Overlap::automatic;
 };
 
+struct HistogramConfig {
+  int bins = 0;                   // 0: none
+  std::optional<Interval> range;  // K; none: what is known of the run before its first sweep
+};
+
 struct OutputConfig {
   std::string directory;   // default: runs/<name of the deck>
   bool overwrite = false;  // replace the run that the directory holds
@@ -102,6 +109,8 @@ struct OutputConfig {
   std::optional<std::int64_t> every_steps;
   std::optional<double> every_time;  // s, transient only
   bool history = true;
+  std::optional<std::int64_t> diagnostics;  // sweeps; none: no diagnostics
+  HistogramConfig histogram;                // a part of the diagnostics
 };
 
 enum class ExactSolution { none, decaying_mode, steady_profile, manufactured, formula, slab_series };
@@ -142,6 +151,7 @@ Vector3 spacing(const Config& config);                  // m
 double diffusivity(const Config& config);               // m^2/s; steady problems without a material: 1
 double conductivity(const Config& config);              // W/(m K); 1 where nothing needs it
 double volumetric_heat_capacity(const Config& config);  // rho c, J/(m^3 K)
+bool knows_heat_capacity(const Config& config);         // does the deck say rho c?
 double stable_dt(const Config& config);                 // s: 1 / (2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2))
 struct TimePlan {
   double dt;  // s; divides end_time into whole steps

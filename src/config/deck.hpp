@@ -19,7 +19,7 @@ struct KnownRows {
     int max_depth;
     bool on_cuda;
   };
-  std::vector<Row> kernels, reductions;
+  std::vector<Row> kernels, reductions, histograms;
 };
 
 // Reads, applies `overrides` ("a.b.c=value"; in messages called by their numbers in `arguments`, or counted)

@@ -49,6 +49,11 @@ double volumetric_heat_capacity(const Config& config) {
   return conductivity(config) / diffusivity(config);
 }
 
+bool knows_heat_capacity(const Config& config) {
+  const MaterialConfig& material = config.material;
+  return (material.density && material.heat_capacity) || (material.conductivity && material.diffusivity);
+}
+
 double stable_dt(const Config& config) {
   double sum = 0;
   for (const double h : spacing(config)) sum += 1 / (h * h);

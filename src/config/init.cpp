@@ -44,7 +44,7 @@ class Commented {
       const Keys& default_keys = std::get<Section>(defaults.target).keys;
       for (std::size_t i = 0; i < map->keys.size(); ++i) {
         if (const auto* wall = std::get_if<Section>(&map->keys[i].target))
-          this->wall(map->keys[i], *wall, default_keys[i], i == 0);
+          this->map(map->keys[i], *wall, default_keys[i], i == 0 || wall->word_key.empty());
         else
           line(map->keys[i], map->keys, default_keys[i], "  ", "");
       }
@@ -57,8 +57,8 @@ class Commented {
     }
   }
 
-  // The first wall shows all keys; the others are a line each.
-  void wall(const Key& key, const Section& wall, const Key& defaults, bool in_full) {
+  // A map within a map. The first wall shows all keys; the others are a line each.
+  void map(const Key& key, const Section& wall, const Key& defaults, bool in_full) {
     if (!in_full) {
       text_ += fmt::format("  {}: {}\n", key.name, *value_yaml(key));
       return;

@@ -198,6 +198,8 @@ Keys describe(SolverConfig& solver) {
        .doc = "How the kernel cuts its work: auto or one of its policies, which isotherm bench stencil names."},
       {.name = "reduction", .target = &solver.reduction,
        .doc = "The reduction of the norms: auto or a name that isotherm list prints."},
+      {.name = "histogram", .target = &solver.histogram,
+       .doc = "The histogram of the diagnostics: auto or a name that isotherm list prints."},
       {.name = "depth", .target = &solver.depth,
        .doc = "Sweeps for one halo exchange; the kernel must be able to fuse them.",
        .range = {1, 64}},
@@ -222,8 +224,21 @@ Keys describe(ParallelConfig& parallel) {
   };
 }
 
+Keys describe(HistogramConfig& histogram) {
+  return {
+      {.name = "bins", .target = &histogram.bins,
+       .doc = "Bins of equal width; cells below, above and NaN are counted too. 0: no histogram.",
+       .range = {0, 4096}},
+      {.name = "range", .target = &histogram.range,
+       .doc = "Where the bins begin and end, for the whole run; auto: the least and the largest of the initial state, "
+              "and of walls and surroundings whose temperature is a number.",
+       .unit = "K", .range = kelvins, .example = "[290, 400]", .absent = "known before the first sweep",
+       .absent_word = "auto"},
+  };
+}
+
 Keys describe(OutputConfig& output) {
-  const When snapshots{"snapshots", {"true"}};
+  const When snapshots{"snapshots", {"true"}}, history{"history", {"true"}};
   return {
       {.name = "directory", .target = &output.directory,
        .doc = "Folder of the run, made if missing; a relative path starts where isotherm is started.",
@@ -241,6 +256,13 @@ Keys describe(OutputConfig& output) {
        .range = times, .when = snapshots, .example = "0.1", .absent = "only the first and the last"},
       {.name = "history", .target = choice(output.history, off_on),
        .doc = "Write history.csv, a line a check."},
+      {.name = "diagnostics", .target = &output.diagnostics,
+       .doc = "Sweeps from one line of diagnostics in history.csv to the next: extremes, mean, heat (needs density and "
+              "heat_capacity, or diffusivity, beside conductivity), heat through each wall (needs conductivity), the "
+              "balance, the histogram.",
+       .range = counts, .when = history, .example = "100", .absent = "none"},
+      {.name = "histogram", .target = Section{describe(output.histogram), {}},
+       .doc = "A histogram of all cells in each line of the diagnostics.", .when = history},
   };
 }
 

@@ -41,8 +41,9 @@ struct PaintList {
 // What the key's value is bound to; its type says what may be written. Optional ones may be left out.
 using Target = std::variant<double*, std::optional<double>*, int*, std::optional<int>*, std::int64_t*,
                             std::optional<std::int64_t>*, std::string*, Int3*, std::optional<Int3>*, Vector3*,
-                            std::optional<Vector3>*, std::array<int, 3>*, std::vector<std::int64_t>*,
-                            Expression*, std::optional<Expression>*, Choice, Section, PaintList>;
+                            std::optional<Vector3>*, std::optional<Interval>*, std::array<int, 3>*,
+                            std::vector<std::int64_t>*, Expression*, std::optional<Expression>*, Choice,
+                            Section, PaintList>;
 
 // Of numbers, and of every entry of a list of numbers.
 struct Range {

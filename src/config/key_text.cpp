@@ -65,6 +65,7 @@ std::string wanted_value(const Key& key) {
   if constexpr (std::is_same_v<T, double>) return wanted_number(key, "a number");
   if constexpr (std::is_integral_v<T>) return wanted_number(key, "a whole number");
   if constexpr (std::is_same_v<T, Vector3>) return wanted_triple(key, "number");
+  if constexpr (std::is_same_v<T, Interval>) return wanted_number(key, "[low, high], numbers");
   if constexpr (std::is_same_v<T, Int3> || std::is_same_v<T, std::array<int, 3>>)
     return wanted_triple(key, "whole number");
   if constexpr (std::is_same_v<T, std::vector<std::int64_t>>)

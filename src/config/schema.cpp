@@ -64,6 +64,12 @@ Json shape_of<Vector3>(const Key& key) {
   return triple(number("number", key.range), key);
 }
 template <>
+Json shape_of<Interval>(const Key& key) {
+  Json two = list(number("number", key.range));
+  two["minItems"] = two["maxItems"] = 2;
+  return two;
+}
+template <>
 Json shape_of<Int3>(const Key& key) {
   return triple(number("integer", key.range), key);
 }
@@ -187,8 +193,11 @@ Json schema_of(const Key& key, const KnownRows& rows) {
   if (!key.absent.empty()) description += fmt::format(" Default: {}.", key.absent);
   Json schema = {{"description", description}};
   Json body = shape(key, rows);
-  if (key.name == "kernel" || key.name == "reduction") {
-    const auto& table = key.name == "kernel" ? rows.kernels : rows.reductions;
+  const bool is_text = std::holds_alternative<std::string*>(key.target);
+  if (is_text && (key.name == "kernel" || key.name == "reduction" || key.name == "histogram")) {
+    const auto& table = key.name == "kernel"      ? rows.kernels
+                        : key.name == "reduction" ? rows.reductions
+                                                  : rows.histograms;
     Json names = Json::array({"auto"});
     for (const KnownRows::Row& row : table)
       if (std::find(names.begin(), names.end(), row.name) == names.end()) names.push_back(row.name);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "config/deck.hpp"
@@ -182,6 +183,26 @@ void check_output(const Config& config, Problems& problems) {
                               *output.every_steps, *config.problem.steps));
 }
 
+void check_diagnostics(const Config& config, Problems& problems) {
+  const HistogramConfig& histogram = config.output.histogram;
+  if (!problems.sound({"output"})) return;
+  if (histogram.bins > 0 && !config.output.diagnostics)
+    problems.add("output.histogram.bins",
+                 "are a part of the diagnostics, of which there are none; add output.diagnostics");
+  if (!histogram.range) return;
+  const auto [low, high] = *histogram.range;
+  if (histogram.bins == 0)
+    problems.add("output.histogram.range", "is that of no bins; add output.histogram.bins, or remove it");
+  else if (!(low < high))
+    problems.add("output.histogram.range",
+                 fmt::format("{} is not below {}; write the lower end first", shortest(low), shortest(high)));
+  else if ((high - low) / histogram.bins < 1e-12 * std::max(std::abs(low), std::abs(high)))
+    problems.add("output.histogram.range",
+                 fmt::format("{} bins from {} to {} are narrower than the last digits of a temperature; use "
+                             "fewer, or a wider range",
+                             histogram.bins, shortest(low), shortest(high)));
+}
+
 // Rows.
 
 using Rows = std::vector<KnownRows::Row>;
@@ -229,6 +250,41 @@ Rows candidates(const Rows& rows, const std::string& chosen, DeviceChoice device
   return found;
 }
 
+bool all_on(const Rows& some, bool cuda) {
+  return !some.empty() &&
+         std::all_of(some.begin(), some.end(), [&](const auto& row) { return row.on_cuda == cuda; });
+}
+bool on_different_devices(const Rows& a, const Rows& b) {
+  return (all_on(a, true) && all_on(b, false)) || (all_on(a, false) && all_on(b, true));
+}
+
+void refuse_device(const char* key, const std::string& word, const Rows& table, DeviceChoice device,
+                   Problems& problems) {
+  const Rows usable = candidates(table, "auto", device);  // the names are views into it
+  const auto names = names_where(usable, [](const auto&) { return true; });
+  problems.add(key, fmt::format("'{}' does not run on parallel.device {}; use auto{}{}", word,
+                                device == DeviceChoice::cuda ? "cuda" : "cpu",
+                                names.empty() ? "" : " or one of ", join(names)));
+}
+
+void check_histogram_row(const Config& config, const KnownRows& rows, Problems& problems) {
+  const SolverConfig& solver = config.solver;
+  if (!check_row_name("solver.histogram", solver.histogram, rows.histograms, problems)) return;
+  if (!problems.sound({"parallel.device"}) || solver.histogram == "auto") return;
+  const DeviceChoice device = config.parallel.device;
+  const Rows histograms = candidates(rows.histograms, solver.histogram, device);
+  if (histograms.empty())
+    return refuse_device("solver.histogram", solver.histogram, rows.histograms, device, problems);
+  const auto differs = [&](const std::string& chosen, const Rows& table) {
+    return chosen != "auto" && on_different_devices(histograms, candidates(table, chosen, device));
+  };
+  const bool from_kernel = differs(solver.kernel, rows.kernels);
+  if (from_kernel || differs(solver.reduction, rows.reductions))
+    problems.add("solver.histogram", fmt::format("'{}' runs on another device than the {} '{}'; use auto",
+                                                 solver.histogram, from_kernel ? "kernel" : "reduction",
+                                                 from_kernel ? solver.kernel : solver.reduction));
+}
+
 void check_solver(const Config& config, const KnownRows& rows, Problems& problems) {
   const SolverConfig& solver = config.solver;
   const bool kernel_known = check_row_name("solver.kernel", solver.kernel, rows.kernels, problems);
@@ -241,29 +297,17 @@ void check_solver(const Config& config, const KnownRows& rows, Problems& problem
       check_row_name("solver.reduction", solver.reduction, rows.reductions, problems);
   if (!problems.sound({"parallel.device"})) return;
   const DeviceChoice device = config.parallel.device;
-  const char* const device_word = device == DeviceChoice::cuda ? "cuda" : "cpu";
   const Rows kernels = candidates(rows.kernels, solver.kernel, device);
   const Rows reductions = candidates(rows.reductions, solver.reduction, device);
-  const auto refuse_device = [&](const char* key, const std::string& word, const Rows& table) {
-    const Rows usable = candidates(table, "auto", device);  // the names are views into it
-    const auto names = names_where(usable, [](const auto&) { return true; });
-    problems.add(key, fmt::format("'{}' does not run on parallel.device {}; use auto{}{}", word, device_word,
-                                  names.empty() ? "" : " or one of ", join(names)));
-  };
   const bool kernel_runs = kernel_known && (!kernels.empty() || solver.kernel == "auto");
   const bool reduction_runs = reduction_known && (!reductions.empty() || solver.reduction == "auto");
-  if (kernel_known && !kernel_runs) refuse_device("solver.kernel", solver.kernel, rows.kernels);
+  if (kernel_known && !kernel_runs)
+    refuse_device("solver.kernel", solver.kernel, rows.kernels, device, problems);
   if (reduction_known && !reduction_runs)
-    refuse_device("solver.reduction", solver.reduction, rows.reductions);
+    refuse_device("solver.reduction", solver.reduction, rows.reductions, device, problems);
 
-  const auto on_cuda = [](const KnownRows::Row& row) { return row.on_cuda; };
-  const auto on_host = [](const KnownRows::Row& row) { return !row.on_cuda; };
-  const auto all = [](const Rows& some, auto&& where) {
-    return !some.empty() && std::all_of(some.begin(), some.end(), where);
-  };
   if (kernel_runs && reduction_runs && solver.kernel != "auto" && solver.reduction != "auto" &&
-      ((all(kernels, on_cuda) && all(reductions, on_host)) ||
-       (all(kernels, on_host) && all(reductions, on_cuda))))
+      on_different_devices(kernels, reductions))
     problems.add("solver.reduction", fmt::format("'{}' runs on another device than the kernel '{}'; use auto",
                                                  solver.reduction, solver.kernel));
 
@@ -296,7 +340,9 @@ void validate(Config& config, const KnownRows& rows, Problems& problems) {
     problems.add("initial", "is missing; add initial: [{shape: constant, value: 300}]");
   check_verify(config, problems);
   check_output(config, problems);
+  check_diagnostics(config, problems);
   check_solver(config, rows, problems);
+  check_histogram_row(config, rows, problems);
 }
 
 }  // namespace isotherm

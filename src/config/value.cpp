@@ -42,6 +42,7 @@ class ValueReader {
   }
   bool read(Int3& target) { return read_triple<Index>(target); }
   bool read(Vector3& target) { return read_triple<double>(target); }
+  bool read(Interval& target);
   bool read(std::array<int, 3>& target) { return read_triple<int>(target); }
   bool read(std::vector<std::int64_t>& target);
   bool read(std::string& target);
@@ -137,6 +138,15 @@ bool ValueReader::read_item(std::size_t index, Number& target) {
   item.target = &target;
   item.absent_word = {};
   return ValueReader(node_.items[index], item, fmt::format("{}.{}", path_, index), problems_).read(target);
+}
+
+bool ValueReader::read(Interval& target) {
+  if (!is_something()) return false;
+  if (node_.kind != Kind::list)
+    return refuse(fmt::format("{} stands where two are wanted", name_of(node_.kind)));
+  if (node_.items.size() != 2) return refuse(fmt::format("has {} entries, not two", node_.items.size()));
+  const bool low = read_item(0, target[0]), high = read_item(1, target[1]);
+  return low && high;
 }
 
 bool ValueReader::read(std::vector<std::int64_t>& target) {

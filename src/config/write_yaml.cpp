@@ -55,6 +55,9 @@ std::string yaml(const Int3& v) {
 std::string yaml(const Vector3& v) {
   return fmt::format("[{}, {}, {}]", yaml(v[0]), yaml(v[1]), yaml(v[2]));
 }
+std::string yaml(const Interval& v) {
+  return fmt::format("[{}, {}]", yaml(v[0]), yaml(v[1]));
+}
 std::string yaml(const std::array<int, 3>& v) {
   return fmt::format("[{}, {}, {}]", v[0], v[1], v[2]);
 }

@@ -115,9 +115,10 @@ std::string memory_text(const RunRecord& r) {
 std::string phase_table(const RunRecord& r) {
   TextTable table{"lrrrr", {{"phase", "min", "mean", "max", "share"}}};
   const double total = r.phases[Phase::total].mean;
-  for (const Phase p :
-       {Phase::setup, Phase::sweeps, Phase::halo, Phase::reduction, Phase::output, Phase::total}) {
+  for (const Phase p : {Phase::setup, Phase::sweeps, Phase::halo, Phase::reduction, Phase::diagnostics,
+                        Phase::output, Phase::total}) {
     const Spread& s = r.phases[p];
+    if (p == Phase::diagnostics && !(s.max > 0)) continue;  // the deck asked for none
     table.rows.push_back({phase_names[static_cast<std::size_t>(p)], human_duration(s.min),
                           human_duration(s.mean), human_duration(s.max),
                           total > 0 ? fmt::format("{:.1f} %", 100 * s.mean / total) : "-"});

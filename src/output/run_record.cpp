@@ -156,6 +156,11 @@ Json verification(const std::optional<Verification>& v) {
           {"verdict", word(v->verdict)}};
 }
 
+Json histogram(const std::optional<HistogramRecord>& h) {
+  if (!h) return nullptr;
+  return {{"row", h->row}, {"bins", h->bins}, {"low_K", h->low}, {"high_K", h->high}};
+}
+
 Json memory(const RunRecord& r) {
   std::int64_t peak = 0;
   for (const RankRow& row : r.ranks) peak = std::max(peak, row.peak_bytes);
@@ -206,6 +211,7 @@ std::string to_json(const RunRecord& r) {
                {"phases_s", phases(r)},
                {"performance", performance(r)},
                {"residual", residual(r.residual)},
+               {"histogram", histogram(r.histogram)},
                {"verification", verification(r.verification)},
                {"memory", memory(r)},
                {"time_s", r.time},

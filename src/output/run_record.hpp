@@ -30,17 +30,18 @@ struct Spread {  // over ranks
 // Where the wall time goes. A phase is what a rank waited for: a halo hidden behind a sweep costs nothing
 // here.
 enum class Phase : int {
-  setup,      // reading, planning, allocating, painting, probing
-  sweeps,     // stencil launches, until the device is done with them
-  halo,       // exchange that no sweep hid
-  reduction,  // norms and their all-reduce
-  output,     // snapshots, histories, records
-  total,      // of the run; more than the sum by what no phase claims
-  stepping,   // sweeps, halo and reduction together
+  setup,        // reading, planning, allocating, painting, probing
+  sweeps,       // stencil launches, until the device is done with them
+  halo,         // exchange that no sweep hid
+  reduction,    // norms and their all-reduce
+  diagnostics,  // extremes, heat, histogram, and their all-reduces
+  output,       // snapshots, histories, records
+  total,        // of the run; more than the sum by what no phase claims
+  stepping,     // sweeps, halo and reduction together
 };
-inline constexpr int phase_count = 7;
-inline constexpr std::array<const char*, phase_count> phase_names{"setup",  "sweeps", "halo",    "reduction",
-                                                                  "output", "total",  "stepping"};
+inline constexpr int phase_count = 8;
+inline constexpr std::array<const char*, phase_count> phase_names{
+    "setup", "sweeps", "halo", "reduction", "diagnostics", "output", "total", "stepping"};
 
 template <class Value>
 struct PhaseTable {
@@ -122,6 +123,13 @@ struct Residual {
   Convergence convergence = Convergence::not_asked;
 };
 
+// Of the diagnostics' histogram: what the columns of history.csv mean.
+struct HistogramRecord {
+  std::string row;
+  int bins = 0;
+  double low = 0, high = 0;  // K
+};
+
 enum class Verdict { reported, passed, failed };  // reported: the deck sets no bound
 struct OrderLevel {                               // one grid of a series
   Int3 cells;
@@ -160,6 +168,7 @@ struct RunRecord {
   PhaseTable<Spread> phases;  // s
   Performance performance;
   Residual residual;
+  std::optional<HistogramRecord> histogram;
   std::optional<Verification> verification;
 
   std::int64_t memory_estimate_bytes = 0;  // of the largest rank, fields and buffers, as `check` says

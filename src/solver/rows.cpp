@@ -56,6 +56,12 @@ void add_policies(const Config& config, const StencilKernel<T>& row, std::vector
   }
 }
 
+// The histogram of the diagnostics; unasked the last of the backend's ladder.
+template <class T>
+const HistogramKernel<T>* choose_histogram(const Config& config, Backend backend) {
+  return rows_of(config, "solver.histogram", histogram_kernels<T>(), config.solver.histogram, backend).back();
+}
+
 template <class Rows>
 std::optional<Backend> backend_of(const Rows& rows, std::string_view name) {
   std::optional<Backend> found;
@@ -109,6 +115,7 @@ RowChoices<T> row_choices(const Config& config, Backend backend) {
   std::stable_partition(choices.reductions.begin(), choices.reductions.end(),
                         [](const auto* row) { return row->fused; });
   match_fused(config, choices);
+  choices.histogram = choose_histogram<T>(config, backend);
   return choices;
 }
 
@@ -117,7 +124,7 @@ SolverRows<T> choose_rows(const Config& config, Backend backend) {
   const RowChoices<T> choices = row_choices<T>(config, backend);
   const SweepChoice<T> sweep = choices.sweeps.front();
   const auto fits = [&](const ReductionKernel<T>* row) { return !row->fused || sweep.row->fuses_norm(); };
-  return {sweep, *std::find_if(choices.reductions.begin(), choices.reductions.end(), fits)};
+  return {sweep, *std::find_if(choices.reductions.begin(), choices.reductions.end(), fits), choices.histogram};
 }
 
 std::optional<RequiredBackend> required_backend(const Config& config) {
@@ -126,6 +133,9 @@ std::optional<RequiredBackend> required_backend(const Config& config) {
   }
   if (const auto backend = backend_of(reduction_kernels<double>(), config.solver.reduction)) {
     return RequiredBackend{*backend, "solver.reduction"};
+  }
+  if (const auto backend = backend_of(histogram_kernels<double>(), config.solver.histogram)) {
+    return RequiredBackend{*backend, "solver.histogram"};
   }
   return std::nullopt;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "config/config.hpp"
+#include "kernels/histogram.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
 
@@ -22,6 +23,7 @@ template <class T>
 struct SolverRows {
   SweepChoice<T> sweep;
   const ReductionKernel<T>* reduction;  // its `fused` row: the norm comes out of the sweep
+  const HistogramKernel<T>* histogram;  // of the diagnostics
 };
 
 // What the deck leaves open: the first of each is what to take unasked, and solver/tuning.hpp finds the
@@ -30,8 +32,8 @@ template <class T>
 struct RowChoices {
   std::vector<SweepChoice<T>> sweeps;
   std::vector<const ReductionKernel<T>*> reductions;
+  const HistogramKernel<T>* histogram = nullptr;
 
-  // The pairs that fit: a fused norm needs a row that returns one.
   bool open() const { return sweeps.size() > 1 || reductions.size() > 1; }
 };
 

@@ -17,6 +17,7 @@ std::int64_t step_at(double time, double dt) {
 
 Schedule::Schedule(const Config& config)
     : check_interval_(config.problem.check_interval),
+      diagnostics_interval_(config.output.diagnostics),
       every_steps_(config.output.every_steps),
       every_time_(config.output.every_time),
       snapshots_(config.output.snapshots) {
@@ -42,6 +43,10 @@ bool Schedule::check_due(std::int64_t sweep) const {
   return sweep > 0 && (sweep == 1 || sweep % check_interval_ == 0 || sweep == last_);
 }
 
+bool Schedule::diagnostics_due(std::int64_t sweep) const {
+  return diagnostics_interval_ && (sweep % *diagnostics_interval_ == 0 || sweep == last_);
+}
+
 bool Schedule::snapshot_due(std::int64_t sweep) const {
   if (!snapshots_) return false;
   if (sweep == 0) return every_steps_ || every_time_;  // a series starts with the initial state
@@ -54,6 +59,9 @@ bool Schedule::snapshot_due(std::int64_t sweep) const {
 std::int64_t Schedule::next_after(std::int64_t sweep) const {
   if (sweep == 0 && last_ > 0) return 1;
   std::int64_t next = std::min(last_, (sweep / check_interval_ + 1) * check_interval_);
+  if (diagnostics_interval_) {
+    next = std::min(next, (sweep / *diagnostics_interval_ + 1) * *diagnostics_interval_);
+  }
   if (!snapshots_) return next;
   if (every_steps_) next = std::min(next, (sweep / *every_steps_ + 1) * *every_steps_);
   if (every_time_) {

@@ -16,7 +16,8 @@ class Schedule {
   double time(std::int64_t sweep) const;       // s; 0 in a steady problem
   // The next sweep after `sweep` at which anything is due; last() at most.
   std::int64_t next_after(std::int64_t sweep) const;
-  bool check_due(std::int64_t sweep) const;  // a residual: every check_interval, and at the last sweep
+  bool check_due(std::int64_t sweep) const;        // a residual: every check_interval, and at the last sweep
+  bool diagnostics_due(std::int64_t sweep) const;  // at the first and last state, and every so many sweeps
   // A snapshot by interval. The final one is written where the run ends, wherever that is, and is not told
   // here.
   bool snapshot_due(std::int64_t sweep) const;
@@ -28,6 +29,7 @@ class Schedule {
 
   std::int64_t last_ = 0;
   std::int64_t check_interval_ = 1;
+  std::optional<std::int64_t> diagnostics_interval_;
   std::optional<std::int64_t> every_steps_;
   std::optional<double> every_time_;
   double dt_ = 0;

@@ -67,6 +67,7 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
   paint_sources();
   paint_initial();
   synchronize();
+  if (config.output.diagnostics) diagnosis_.emplace(make_diagnosis());
 }
 
 // Where a field is painted: itself on the host, the mirror of a device.
@@ -242,6 +243,32 @@ double Solver<T>::residual() {
   if (config_.problem.kind == ProblemKind::steady) value /= config_.problem.weight;
   times_.reduction += timer.seconds();
   return std::isfinite(value) ? value : std::numeric_limits<double>::quiet_NaN();
+}
+
+// Where the bins lie depends on the initial state: it is looked at before the first sweep.
+template <class T>
+Diagnosis<T> Solver<T>::make_diagnosis() {
+  const FieldView<const T> source = source_ ? std::as_const(*source_).view() : FieldView<const T>{};
+  Diagnosis<T> diagnosis(config_, communicator_, device_, rows_.histogram, compute_);
+  diagnosis.start(std::as_const(current_).view(), source);
+  return diagnosis;
+}
+
+template <class T>
+Diagnostics Solver<T>::diagnose() {
+  if (!diagnosis_) throw Error(ExitCode::internal, "diagnostics were not asked for; please report it");
+  synchronize();
+  Timer timer;
+  const FieldView<const T> before = sweeps_ > 0 ? std::as_const(next_).view() : FieldView<const T>{};
+  const Diagnostics found = diagnosis_->look(std::as_const(current_).view(), before, walls_.walls());
+  times_.diagnostics += timer.seconds();
+  return found;
+}
+
+template <class T>
+std::optional<Bins> Solver<T>::histogram_bins() const {
+  if (!diagnosis_ || config_.output.histogram.bins == 0) return std::nullopt;
+  return diagnosis_->bins();
 }
 
 template <class T>

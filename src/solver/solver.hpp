@@ -12,9 +12,12 @@
 #include "grid/decomposition.hpp"
 #include "grid/field.hpp"
 #include "halo/exchange.hpp"
+#include "kernels/histogram.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
+#include "physics/diagnostics.hpp"
 #include "physics/walls.hpp"
+#include "solver/diagnosis.hpp"
 #include "solver/rows.hpp"
 
 namespace isotherm {
@@ -22,7 +25,7 @@ namespace isotherm {
 // Seconds of this rank's host thread. `sweep` holds the wait for the device, and the values of walls that
 // vary in time; `halo` the exchange and the ghosts of walls.
 struct SolverTimes {
-  double sweep = 0, halo = 0, reduction = 0;
+  double sweep = 0, halo = 0, reduction = 0, diagnostics = 0;
 };
 
 struct ExtremeCell {
@@ -42,6 +45,11 @@ class Solver {
   // The norm of the last update over all cells of all ranks, divided by the weight in a steady problem.
   // Collective.
   double residual();
+  // What the field holds, and the heat that moved during the last sweep. Only where output.diagnostics is
+  // set. Collective; every rank returns the same.
+  Diagnostics diagnose();
+  // Where its histogram's bins lie; none without one.
+  std::optional<Bins> histogram_bins() const;
   void synchronize();
   bool is_asynchronous() const { return device_.backend() != Backend::host; }  // sweep() only queues
 
@@ -63,6 +71,7 @@ class Solver {
   void paint_initial();
   void paint_sources();
   void fix_mean(FieldView<T> initial);
+  Diagnosis<T> make_diagnosis();
   FieldView<T> host_side(Field<T>& field);
   void upload(Field<T>& field);
   void exchange(Field<T>& field);
@@ -91,6 +100,7 @@ class Solver {
   HaloExchange<T> halo_;
   Owned<Stream> compute_, halo_stream_;
   Buffer result_, result_host_, scratch_;
+  std::optional<Diagnosis<T>> diagnosis_;
 
   Coefficients<T> coefficients_;
   double dt_ = 0;

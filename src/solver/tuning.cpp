@@ -123,7 +123,7 @@ SolverRows<T> tune(const Config& config, const Decomposition& decomposition, con
   Bench<T> bench(config, decomposition, communicator, device);
   report.cells = bench.extent();
 
-  SolverRows<T> fastest{choices.sweeps.front(), nullptr};
+  SolverRows<T> fastest{choices.sweeps.front(), nullptr, choices.histogram};
   double best = 1e30;
   for (const SweepChoice<T>& choice : choices.sweeps) {
     if (!report.sweeps.empty() && out_of_time()) break;

@@ -3,6 +3,7 @@
 
 #include "core/error.hpp"
 #include "kernels/bandwidth.hpp"
+#include "kernels/histogram.hpp"
 #include "kernels/host/partition.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
@@ -26,6 +27,8 @@ TEST(Registry, RowsHaveUniqueNamesAndLaunchWhereCompiled) {
   check_table(stencil_kernels<double>());
   check_table(reduction_kernels<float>());
   check_table(reduction_kernels<double>());
+  check_table(histogram_kernels<float>());
+  check_table(histogram_kernels<double>());
 }
 
 TEST(Registry, BothPrecisionsHaveTheSameRows) {

@@ -18,7 +18,8 @@ inline KnownRows rows() {
                       {"openmp", true, 4, false},
                       {"naive", true, 1, true},
                       {"shared", false, 1, true}},
-          .reductions = {{"openmp", true, 1, false}, {"warp_shuffle", true, 1, true}}};
+          .reductions = {{"openmp", true, 1, false}, {"warp_shuffle", true, 1, true}},
+          .histograms = {{"openmp", true, 1, false}, {"global_atomic", true, 1, true}}};
 }
 
 // Ends within `problem:`, so that a test can go on there.

@@ -136,6 +136,70 @@ TEST(ConfigCrossChecks, Output) {
                                      "the run; only the first and the last are written"});
 }
 
+TEST(ConfigCrossChecks, Diagnostics) {
+  const auto with = [](const std::string& output) { return base + "output: {" + output + "}\n"; };
+  expect_good(with("diagnostics: 10"));
+  expect_good(with("diagnostics: 10, histogram: {bins: 64}"));
+  expect_good(with("diagnostics: 10, histogram: {bins: 64, range: [290, 310]}"));
+  expect_good(with("diagnostics: 10, histogram: {bins: 64, range: auto}"));
+  expect_problem(
+      with("diagnostics: 0"),
+      "deck.yaml:10:23: output.diagnostics: 0 is out of range; write a whole number from 1 to 1e15");
+  expect_problem(
+      with("history: false, diagnostics: 1"),
+      "deck.yaml:10:26: output.diagnostics: does not apply to history false (only to true); remove it");
+  expect_problem(
+      with("histogram: {bins: 3}"),
+      "deck.yaml:10:28: output.histogram.bins: are a part of the diagnostics, of which there are none; "
+      "add output.diagnostics");
+  expect_problem(
+      with("diagnostics: 1, histogram: {bins: 5000}"),
+      "deck.yaml:10:44: output.histogram.bins: 5000 is out of range; write a whole number from 0 to 4096");
+  expect_problem(
+      with("diagnostics: 1, histogram: {range: [1, 2]}"),
+      "deck.yaml:10:45: output.histogram.range: is that of no bins; add output.histogram.bins, or remove "
+      "it");
+  const auto range = [&](const std::string& value) {
+    return with("diagnostics: 1, histogram: {bins: 8, range: " + value + "}");
+  };
+  const std::string wanted = "; write [low, high], numbers from -1e12 to 1e12 K, or auto";
+  expect_problem(range("[310, 290]"),
+                 "deck.yaml:10:54: output.histogram.range: 310 is not below 290; write the lower end first");
+  expect_problem(range("[300, 300]"),
+                 "deck.yaml:10:54: output.histogram.range: 300 is not below 300; write the lower end first");
+  expect_problem(
+      range("[300, 300.0000000001]"),
+      "deck.yaml:10:54: output.histogram.range: 8 bins from 300 to 300.0000000001 are narrower than the "
+      "last digits of a temperature; use fewer, or a wider range");
+  expect_problem(range("300"),
+                 "deck.yaml:10:54: output.histogram.range: one value stands where two are wanted" + wanted);
+  expect_problem(range("[1, 2, 3]"),
+                 "deck.yaml:10:54: output.histogram.range: has 3 entries, not two" + wanted);
+  expect_problem(
+      range("[1, hot]"),
+      "deck.yaml:10:58: output.histogram.range.1: 'hot' is not a number; write a number from -1e12 to "
+      "1e12 K");
+}
+
+TEST(ConfigCrossChecks, HistogramRows) {
+  const auto with = [](const std::string& solver) { return base + "solver: {" + solver + "}\n"; };
+  expect_good(with("histogram: openmp, kernel: openmp"));
+  expect_problem(
+      with("histogram: opnmp"),
+      "deck.yaml:10:21: solver.histogram: unknown word 'opnmp'; did you mean 'openmp'? One of auto, "
+      "openmp, global_atomic");
+  expect_problem(with("histogram: global_atomic, kernel: openmp"),
+                 "deck.yaml:10:21: solver.histogram: 'global_atomic' runs on another device than the kernel "
+                 "'openmp'; use auto");
+  expect_problem(with("histogram: openmp, reduction: warp_shuffle"),
+                 "deck.yaml:10:21: solver.histogram: 'openmp' runs on another device than the reduction "
+                 "'warp_shuffle'; use auto");
+  expect_problem(
+      with("histogram: global_atomic") + "parallel: {device: cpu}\n",
+      "deck.yaml:10:21: solver.histogram: 'global_atomic' does not run on parallel.device cpu; use auto "
+      "or one of openmp");
+}
+
 TEST(ConfigCrossChecks, Rows) {
   const auto with = [](const std::string& solver) { return base + "solver: {" + solver + "}\n"; };
   expect_problem(with("kernel: naiv"),

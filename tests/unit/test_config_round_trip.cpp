@@ -93,6 +93,7 @@ void expect_same(const Config& a, const Config& b) {
   expect_same(a.problem, b.problem);
   EXPECT_EQ(a.solver.kernel, b.solver.kernel);
   EXPECT_EQ(a.solver.reduction, b.solver.reduction);
+  EXPECT_EQ(a.solver.histogram, b.solver.histogram);
   EXPECT_EQ(a.solver.depth, b.solver.depth);
   EXPECT_EQ(a.parallel.process_grid, b.parallel.process_grid);
   EXPECT_EQ(a.parallel.device, b.parallel.device);
@@ -104,6 +105,9 @@ void expect_same(const Config& a, const Config& b) {
   EXPECT_EQ(a.output.every_steps, b.output.every_steps);
   EXPECT_EQ(a.output.every_time, b.output.every_time);
   EXPECT_EQ(a.output.history, b.output.history);
+  EXPECT_EQ(a.output.diagnostics, b.output.diagnostics);
+  EXPECT_EQ(a.output.histogram.bins, b.output.histogram.bins);
+  EXPECT_EQ(a.output.histogram.range, b.output.histogram.range);
   expect_same(a.verify, b.verify);
 }
 
@@ -133,7 +137,11 @@ class RandomDeck {
     if (coin())
       deck += "output: {directory: " +
               pick({"out", "\"a b\\n%s: #'\\x01\"", "'null'", "\"\\\"\\\\\"", "../x", "'5'"}) +
-              ", overwrite: true, " + pick({"snapshots: false", "every_steps: 3", "history: false"}) + "}\n";
+              ", overwrite: true, " +
+              pick({"snapshots: false", "every_steps: 3", "history: false", "diagnostics: 7",
+                    "diagnostics: 1, histogram: {bins: 12}",
+                    "diagnostics: 1, histogram: {bins: 4096, range: [-1.5, 3e2]}"}) +
+              "}\n";
     return deck;
   }
 
@@ -234,6 +242,7 @@ solver:
   kernel: auto
   policy: auto
   reduction: auto
+  histogram: auto
   depth: 1
 parallel:
   process_grid: auto
@@ -245,6 +254,7 @@ output:
   overwrite: false
   snapshots: true
   history: true
+  histogram: {bins: 0, range: auto}
 verify:
   solution: none
 )");

@@ -18,6 +18,39 @@ TEST(History, LinesHoldShortestDigitsThatReadBack) {
   EXPECT_EQ(history_line({1, 0, std::nan(""), INFINITY, 0}), "1,0,nan,inf,0.000000\n");
 }
 
+DiagnosticsPlan plan_of_a_column() {
+  DiagnosticsPlan plan;
+  plan.walls = {true, true, false, false, false, false};
+  plan.flows = plan.rate = true;
+  plan.heat_capacity = 2;
+  plan.bins = 2;
+  return plan;
+}
+
+TEST(History, DiagnosticsAreFurtherColumns) {
+  DiagnosticsPlan plan = plan_of_a_column();
+  EXPECT_EQ(
+      history_head(plan),
+      "sweep,time_s,residual,relative_residual,wall_s,min_K,max_K,mean_K,heat_J,rate_W,wall_x_min_W,"
+      "wall_x_max_W,source_W,balance_W,relative_balance,hist_under,hist_0,hist_1,hist_over,nan_cells\n");
+  HistoryRow row{7, 0.5, 0.25, 0.125, 1, {}};
+  EXPECT_EQ(history_line(row, plan), "7,0.5,0.25,0.125,1.000000,,,,,,,,,,,,,,,\n");
+  row.residual.reset();
+  row.relative.reset();
+  row.diagnostics =
+      Diagnostics{290, 310, 300.5, 0, 1e6, {}, Histogram{Bins::of(290, 310, 2), {1, 2, 3, 4, 5}}};
+  EXPECT_EQ(history_line(row, plan), "7,0.5,,,1.000000,290,310,300.5,1000000,,,,,,,1,2,3,4,0\n");
+  row.diagnostics->flows = HeatFlows{{3, -1, 0, 0, 0, 0}, 0.5, 2.25, 0.25, 0.0625};
+  row.diagnostics->mean = -std::nan("");
+  row.diagnostics->nan_cells = 5;
+  EXPECT_EQ(history_line(row, plan),
+            "7,0.5,,,1.000000,290,310,nan,1000000,2.25,3,-1,0.5,0.25,0.0625,1,2,3,4,5\n");
+  plan = {};
+  EXPECT_EQ(history_head(plan),
+            "sweep,time_s,residual,relative_residual,wall_s,min_K,max_K,mean_K,nan_cells\n");
+  EXPECT_EQ(history_line(row, plan), "7,0.5,,,1.000000,290,310,nan,5\n");
+}
+
 TEST(History, IsCompleteWhenFinished) {
   const test::TemporaryFolder folder;
   Console console(0, Console::Echo::no);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/device.hpp"
+#include "kernels/histogram.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
 
@@ -21,6 +22,8 @@ TEST(List, NamesEveryRowAndDevice) {
     EXPECT_TRUE(has_row(text, row.name, word(row.backend))) << row.name << "\n" << text;
   for (const auto& row : reduction_kernels<double>())
     EXPECT_NE(text.find("  " + std::string(row.name) + " "), std::string::npos) << row.name << "\n" << text;
+  for (const auto& row : histogram_kernels<double>())
+    EXPECT_TRUE(has_row(text, row.name, word(row.backend))) << row.name << "\n" << text;
   EXPECT_NE(text.find("  host "), std::string::npos);
   EXPECT_NE(text.find(make_host_device()->info().name), std::string::npos);
   const CudaDevices cuda = find_cuda_devices();

@@ -1,0 +1,70 @@
+// What diagnostics say of a state and of the sweep that led to it: plain numbers.
+//
+// The balance. During an explicit step from u to v, the cell-centred finite volumes exchange k A/h
+// (difference) W over each inner face and take k A/h (ghost - u) W over each wall, `ghost` by the one wall
+// rule on the old field. What neighbours exchange cancels in the sum over all cells, so that to rounding
+//
+//     rho c V sum(v - u) / dt  =  heat through the walls + heat of the sources,
+//
+// (LeVeque, Finite Volume Methods for Hyperbolic Problems, Cambridge 2002, section 4.1: conservation). A
+// sweep rounds each temperature by up to a unit of its last place: up to that share of the body's heat a step
+// is not accounted for, which is nothing beside the flows in fp64 and leaves three or four digits of them in
+// fp32. A steady problem has no rate: its defect is walls + sources, which goes to zero as the sweeps
+// converge.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "config/config.hpp"
+#include "kernels/histogram.hpp"
+
+namespace isotherm {
+
+// Which numbers the deck lets one know, and the factors that turn sums over cells into watts and joules.
+struct DiagnosticsPlan {
+  std::array<bool, face_count> walls{};          // not periodic, and the conductivity is known
+  bool flows = false;                            // W need the conductivity, and in a transient problem rho c
+  bool rate = false;                             // transient
+  std::optional<double> heat_capacity;           // J/K of a cell: rho c V
+  std::array<double, face_count> conductance{};  // W/K of a cell's wall face: k A/h
+  double watts_a_source_kelvin = 0;              // of what the source adds to a cell in one sweep
+  double dt = 0;                                 // s, transient
+  int bins = 0;
+};
+DiagnosticsPlan plan_diagnostics(const Config& config);
+
+// Heat during the last sweep, W; into the body is positive.
+struct HeatFlows {
+  std::array<double, face_count> walls{};  // 0 where there is none
+  double source = 0;
+  double rate = 0;              // of the body's heat, by its temperatures; 0 in a steady problem
+  double balance = 0;           // walls + source - rate: what is not accounted for
+  double relative_balance = 0;  // over the sum of all magnitudes; 0 where nothing flows. Of an insulated body
+                                // it compares rounding with rounding: there the balance itself counts
+};
+// Fills `balance` and `relative_balance` from the rest.
+void close_balance(HeatFlows& flows);
+
+struct Histogram {
+  Bins bins;
+  std::vector<std::int64_t> counts;  // by Bins::slot
+};
+
+// Of all cells of all ranks; free of their number and order in every bit.
+struct Diagnostics {
+  double min = 0, max = 0;  // K, of the cells that are not NaN; NaN where all are
+  double mean = 0;          // K; NaN where a cell is not finite, and so are heat and flows
+  std::int64_t nan_cells = 0;
+  std::optional<double> heat;      // J, relative to 0 K
+  std::optional<HeatFlows> flows;  // after the first sweep
+  std::optional<Histogram> histogram;
+};
+
+// The range of the bins: the deck's, or from the extremes of the initial state and of the walls' temperatures
+// and ambients that are numbers. Never empty: a state of one temperature lies in the middle of 1 K.
+Bins choose_bins(const Config& config, double initial_min, double initial_max);
+
+}  // namespace isotherm

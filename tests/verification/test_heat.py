@@ -1,0 +1,185 @@
+"""The columns of history.csv that diagnostics add are true: heat is kept or accounted for, in numbers that a hand can
+check, and the histogram counts every cell once."""
+
+import csv
+import json
+
+import h5py
+import numpy as np
+import pytest
+from program import isotherm
+
+COPPER = {"conductivity": 400, "density": 8960, "heat_capacity": 385}
+EPSILON = 2.0**-52
+
+
+def run(folder, deck, *overrides, ranks=0):
+    """The rows of history.csv, as dicts of text; the run must end in success."""
+    (folder / "deck.yaml").write_text(json.dumps(deck))
+    done = isotherm("run", "deck.yaml", "--progress=off", "output.directory=out", "output.overwrite=true",
+                    *overrides, ranks=ranks, cwd=folder, OMP_NUM_THREADS="1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    with open(folder / "out" / "history.csv", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def diagnosed(rows):
+    """Columns as arrays, of the lines that hold diagnostics of a sweep."""
+    lines = [row for row in rows if row["mean_K"] and row.get("balance_W", "0")]
+    return {name: np.array([float(row[name] or "nan") for row in lines]) for name in lines[0]}
+
+
+def slab(left, right, **more):
+    return {
+        "grid": {"cells": [40, 3, 5], "lengths": [0.2, 0.03, 0.05]},
+        "material": dict(COPPER),
+        "boundaries": {"x_min": left, "x_max": right},
+        "initial": [{"shape": "constant", "value": 300}],
+        "problem": {"steps": 600, "check_interval": 200},
+        "output": {"diagnostics": 50, "snapshots": False},
+        **more,
+    }
+
+
+def temperature(value):
+    return {"kind": "temperature", "value": value}
+
+
+def test_an_insulated_body_keeps_its_heat(tmp_path):
+    deck = slab("insulated", "insulated")
+    deck["initial"] = [{"shape": "formula", "formula": "300 + 50*sin(40*x) + 1000*y*z"}]
+    rows = run(tmp_path, deck)
+    heat = np.array([float(row["heat_J"]) for row in rows if row["heat_J"]])
+    assert len(heat) == 13
+    assert np.abs(heat / heat[0] - 1).max() < 600 * EPSILON  # a rounding a sweep at most
+    columns = diagnosed(rows)
+    for face in ("x_min", "x_max", "y_min", "y_max", "z_min", "z_max"):
+        assert (columns[f"wall_{face}_W"] == 0).all()
+    assert columns["max_K"][-1] - columns["min_K"][-1] < columns["max_K"][0] - columns["min_K"][0]
+
+
+def test_a_slab_between_two_temperatures(tmp_path):
+    columns = diagnosed(run(tmp_path, slab(temperature(400), temperature(300)), "problem.steps=12000",
+                            "output.diagnostics=1000"))
+    through = columns["wall_x_min_W"] + columns["wall_x_max_W"]
+    magnitude = np.abs(columns["wall_x_min_W"]) + np.abs(columns["wall_x_max_W"]) + np.abs(columns["rate_W"])
+    assert (np.abs(columns["rate_W"] - through) <= 1e-12 * magnitude).all()
+    assert (columns["relative_balance"] <= 1e-12).all()
+    # At rest: k A (T1 - T2) / L, in at one wall and out at the other.
+    assert columns["wall_x_min_W"][-1] == pytest.approx(400 * 0.03 * 0.05 * 100 / 0.2, rel=1e-6)
+    assert columns["wall_x_max_W"][-1] == pytest.approx(-columns["wall_x_min_W"][-1], rel=1e-6)
+    assert columns["mean_K"][-1] == pytest.approx(350, rel=1e-8)
+
+
+# In fp64. A sweep may round each temperature by a unit of its last place, so what is not accounted for is at most that
+# share of the body's heat in each step; where the source moves much heat, below 1e-12 of all that moves.
+WALLS = {
+    "convection": {"kind": "convection", "ambient": 350, "coefficient": 5000},
+    "flux": {"kind": "flux", "value": 2e5},
+    "flux in place": {"kind": "flux", "value": "2e5*sin(50*y) + 1e6*z"},
+    "temperature in time": temperature("320 + 30*sin(3*t) + 5*t"),
+    "convection in time": {"kind": "convection", "ambient": "400 - 40*t + 100*y", "coefficient": 2000},
+    "periodic": None,
+}
+
+
+@pytest.mark.parametrize("source", [False, True], ids=["no source", "source"])
+@pytest.mark.parametrize("kind", WALLS)
+def test_the_balance_closes(tmp_path, kind, source):
+    deck = slab(WALLS[kind], {"kind": "convection", "ambient": 280, "coefficient": 900})
+    if kind == "periodic":
+        deck["boundaries"] = {"x_min": "periodic", "x_max": "periodic", "z_max": temperature(310)}
+    if source:
+        deck["sources"] = [{"shape": "box", "from": [0, 0, 0], "to": [0.1, 0.03, 0.05], "value": 3e6}]
+    rows = run(tmp_path, deck)
+    columns = diagnosed(rows)
+    assert len(columns["sweep"]) == 12
+    dt = float(rows[1]["time_s"]) / float(rows[1]["sweep"])
+    assert (np.abs(columns["balance_W"]) <= EPSILON * columns["heat_J"] / dt).all()
+    if source:
+        assert (columns["relative_balance"] <= 1e-12).all()
+    assert (np.abs(columns["rate_W"]) > 1).any()
+    assert columns["source_W"][-1] == pytest.approx(3e6 * 0.1 * 0.03 * 0.05 if source else 0, rel=1e-14)
+    assert ("wall_x_min_W" in columns) == (kind != "periodic")
+    if kind == "flux":
+        assert columns["wall_x_min_W"] == pytest.approx(2e5 * 0.03 * 0.05, rel=1e-12)
+
+
+def test_a_steady_problem_comes_to_balance(tmp_path):
+    deck = slab(temperature(350), {"kind": "convection", "ambient": 280, "coefficient": 900},
+                problem={"kind": "steady", "tolerance": 1e-12, "check_interval": 500},
+                sources=[{"shape": "box", "from": [0, 0, 0], "to": [0.1, 0.03, 0.05], "value": 3e6}])
+    del deck["material"]["density"], deck["material"]["heat_capacity"]
+    deck["output"]["diagnostics"] = 700
+    rows = run(tmp_path, deck)
+    assert "rate_W" not in rows[0] and "heat_J" not in rows[0]
+    columns = diagnosed(rows)
+    assert rows[-1]["residual"] and rows[-1]["mean_K"], "the last line of a converged run holds both"
+    assert columns["relative_balance"][-1] < 1e-9 < columns["relative_balance"][0]
+    assert columns["balance_W"][-1] == pytest.approx(
+        columns["wall_x_min_W"][-1] + columns["wall_x_max_W"][-1] + columns["source_W"][-1], abs=1e-9)
+
+
+def test_columns_that_the_material_cannot_fill_are_left_out(tmp_path):
+    deck = slab(temperature(350), "insulated", material={"diffusivity": 1e-4})
+    rows = run(tmp_path, deck)
+    assert list(rows[0]) == ["sweep", "time_s", "residual", "relative_residual", "wall_s", "min_K", "max_K", "mean_K",
+                             "nan_cells"]
+
+
+def test_lines_hold_what_was_due(tmp_path):
+    rows = run(tmp_path, slab(temperature(350), "insulated"), "problem.steps=100", "problem.check_interval=40",
+               "output.diagnostics=30", "output.histogram.bins=3")
+    assert [(row["sweep"], bool(row["residual"]), bool(row["mean_K"]), bool(row["balance_W"]), bool(row["hist_0"]))
+            for row in rows] == [
+        ("0", False, True, False, True), ("1", True, False, False, False), ("30", False, True, True, True),
+        ("40", True, False, False, False), ("60", False, True, True, True), ("80", True, False, False, False),
+        ("90", False, True, True, True), ("100", True, True, True, True)]
+    plain = run(tmp_path, slab(temperature(350), "insulated", output={"snapshots": False}))
+    assert list(plain[0]) == ["sweep", "time_s", "residual", "relative_residual", "wall_s"]
+
+
+def test_numbers_are_those_of_the_snapshot(tmp_path):
+    deck = slab(temperature(400), temperature(250), output={"diagnostics": 600, "histogram": {"bins": 10}})
+    last = run(tmp_path, deck)[-1]
+    with h5py.File(tmp_path / "out" / "deck_00000600.hdf") as file:
+        field = file["VTKHDF/PointData/T"][...]
+    assert (float(last["min_K"]), float(last["max_K"])) == (field.min(), field.max())
+    assert float(last["mean_K"]) == pytest.approx(np.mean(field, dtype=np.longdouble), rel=1e-15)
+    histogram = json.loads((tmp_path / "out" / "run.json").read_text())["histogram"]
+    assert (histogram["bins"], histogram["low_K"], histogram["high_K"]) == (10, 250, 400)
+    counts, _ = np.histogram(field, bins=10, range=(250, 400))
+    assert [int(last[f"hist_{i}"]) for i in range(10)] == list(counts)
+    assert (last["hist_under"], last["hist_over"], last["nan_cells"]) == ("0", "0", "0")
+    narrow = run(tmp_path, deck, "output.histogram.range=[270, 380]")[-1]
+    assert int(narrow["hist_under"]) == (field < 270).sum() > 0
+    assert int(narrow["hist_over"]) == (field > 380).sum() > 0
+
+
+def test_ranks_write_the_same_numbers(tmp_path):
+    deck = slab(WALLS["temperature in time"], WALLS["convection in time"])
+    deck["sources"] = [{"shape": "sphere", "centre": [0.05, 0.01, 0.02], "radius": 0.02, "value": 1e7}]
+    deck["output"]["histogram"] = {"bins": 12}
+
+    def numbers(*overrides, ranks=0):
+        rows = run(tmp_path, deck, *overrides, ranks=ranks)
+        return [{name: value for name, value in row.items() if name != "wall_s"} for row in rows]
+
+    alone = numbers()
+    for ranks in (1, 2, 5, 8):
+        assert numbers(ranks=ranks) == alone, ranks
+    assert numbers("parallel.process_grid=[1, 3, 1]", ranks=3) == alone
+    assert numbers("solver.kernel=reference", "solver.histogram=reference") == alone
+
+
+def test_a_run_that_diverges_says_how_many_cells_it_lost(tmp_path):
+    deck = slab(temperature(400), temperature(250))
+    deck["problem"] = {"steps": 600, "dt": 10, "allow_unstable": True, "check_interval": 600}
+    deck["output"]["histogram"] = {"bins": 2}
+    (tmp_path / "deck.yaml").write_text(json.dumps(deck))
+    assert isotherm("run", "deck.yaml", "--progress=off", "output.directory=out", cwd=tmp_path).returncode == 76
+    with open(tmp_path / "out" / "history.csv", newline="") as file:
+        last = list(csv.DictReader(file))[-1]
+    assert (last["sweep"], last["residual"], last["mean_K"], last["balance_W"]) == ("600", "", "nan", "nan")
+    counts = [int(last[name]) for name in ("hist_under", "hist_0", "hist_1", "hist_over", "nan_cells")]
+    assert sum(counts) == 600 and counts[-1] > 0
