@@ -42,9 +42,10 @@ def parser():
                       help=f"up to {slices.MOST_PANELS} snapshots, evenly over the run")
     one.add_argument("--out", metavar="FILE", help=OUT_HELP)
 
-    two = figure.add_parser("history", help="residual over sweeps")
+    two = figure.add_parser("history", help="residual, or columns of the diagnostics, over sweeps")
     two.set_defaults(action=plot_history)
     two.add_argument("run", metavar="RUN_DIRECTORY")
+    two.add_argument("--columns", metavar="NAME,NAME", help="of history.csv, e.g. min_K,mean_K,max_K,balance_W")
     two.add_argument("--out", metavar="FILE", help=OUT_HELP)
 
     for name, draw, text in (
@@ -76,9 +77,13 @@ def plot_slice(options):
 
 def plot_history(options):
     run = RunDirectory(options.run)
-    path = options.out or run.path / f"{run.name}_history.png"
+    kind = "diagnostics" if options.columns else "history"
+    path = options.out or run.path / f"{run.name}_{kind}.png"
     figures.check_format(path)
-    histories.draw_history(run.name, run.history(), path)
+    if options.columns:
+        histories.draw_columns(run.name, run.history(), options.columns.split(","), path)
+    else:
+        histories.draw_history(run.name, run.history(), path)
     return path
 
 

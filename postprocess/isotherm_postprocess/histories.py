@@ -1,13 +1,16 @@
-"""The residual over the sweeps of a run."""
+"""The residual over the sweeps of a run, or columns of its diagnostics."""
 
 import numpy as np
 from matplotlib import pyplot
 
 from isotherm_postprocess import figures
+from isotherm_postprocess.failure import DATA, Failure
 from isotherm_postprocess.units import time_unit
 
 
 def draw_history(name, history, path):
+    if len(history.sweep) == 0:
+        raise Failure(DATA, f"{history.path} holds no residuals (the run ended before its first check)")
     with pyplot.style.context(["default", figures.STYLE]):
         figures.save(history_figure(name, history), path)
 
@@ -22,18 +25,50 @@ def history_figure(name, history):
     panel.set_ylabel("residual [K]")
     panel.grid(which="major", color="0.9")
     panel.set_title(f"{name}: residual history", loc="left")
-    add_time_axis(panel, history)
+    add_time_axis(panel, history.sweep, history.time)
     return figure
 
 
-def add_time_axis(panel, history):
+def draw_columns(name, history, columns, path):
+    with pyplot.style.context(["default", figures.STYLE]):
+        figures.save(columns_figure(name, history, columns), path)
+
+
+def columns_figure(name, history, columns):
+    """All columns of one unit share a panel; the panels stand above each other."""
+    by_unit = {}
+    for column in columns:
+        quantity, unit = split_unit(column)
+        by_unit.setdefault(unit, []).append((quantity, history.column(column)))
+    figure, panels = pyplot.subplots(len(by_unit), sharex=True, squeeze=False, layout="constrained",
+                                     figsize=(7, 1 + 3.2 * len(by_unit)))
+    for panel, (unit, curves) in zip(panels[:, 0], by_unit.items()):
+        for quantity, (sweep, _, value) in curves:
+            panel.plot(sweep, value, linewidth=1.5, marker="." if len(sweep) < 50 else "", label=quantity)
+        panel.set_ylabel(f"[{unit}]" if unit else "")
+        panel.grid(which="major", color="0.9")
+        panel.legend(frameon=False)
+    panels[-1, 0].set_xlabel("sweep")
+    panels[0, 0].set_title(f"{name}: diagnostics", loc="left")
+    sweep, time, _ = history.column(columns[0])
+    add_time_axis(panels[0, 0], sweep, time)
+    return figure
+
+
+def split_unit(column):
+    """("wall_x_min", "W") of wall_x_min_W; columns without a unit have counts and shares."""
+    quantity, _, unit = column.rpartition("_")
+    return (quantity, unit) if unit in ("K", "J", "W", "s") else (column, "")
+
+
+def add_time_axis(panel, sweeps, times):
     """Above the sweeps, the time they reached; steady runs have none."""
-    sweeps_rise = len(history.sweep) > 1 and np.all(np.diff(history.sweep) > 0)
-    if not sweeps_rise or not history.time[-1] > history.time[0]:
+    sweeps_rise = len(sweeps) > 1 and np.all(np.diff(sweeps) > 0)
+    if not sweeps_rise or not times[-1] > times[0]:
         return
-    unit = time_unit(history.time[-1])
-    seconds_a_sweep = (history.time[-1] - history.time[0]) / (history.sweep[-1] - history.sweep[0])
-    start = history.time[0] - seconds_a_sweep * history.sweep[0]
+    unit = time_unit(times[-1])
+    seconds_a_sweep = (times[-1] - times[0]) / (sweeps[-1] - sweeps[0])
+    start = times[0] - seconds_a_sweep * sweeps[0]
     above = panel.secondary_xaxis(
         "top",
         functions=(

@@ -1,4 +1,4 @@
-"""What a run left behind: snapshots in the order of their sweeps, and the residual history.
+"""What a run left behind: snapshots in the order of their sweeps, and the history.
 
 A snapshot is `<name>_<sweep>.hdf`, VTKHDF ImageData with the temperature in /VTKHDF/PointData/T (nz, ny, nx),
 and the time in /isotherm. Snapshots still being written end in `.part`.
@@ -11,7 +11,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from isotherm_postprocess.failure import DATA, FILE_MISSING, Failure
+from isotherm_postprocess.failure import COMMAND_LINE, DATA, FILE_MISSING, Failure
 
 SNAPSHOT = re.compile(r"(?P<name>.+)_(?P<sweep>\d+)\.hdf")
 TEMPERATURE = "VTKHDF/PointData/T"
@@ -65,22 +65,40 @@ class Snapshot:
 
 
 class History:
-    """Columns of history.csv as arrays: sweep, time in seconds, residual in the deck's norm (kelvin)."""
+    """history.csv: a line for every sweep at which a residual or diagnostics were due; what was not due is empty.
+
+    sweep, time (s) and residual (kelvin, in the deck's norm) are arrays over the lines that hold a residual."""
 
     def __init__(self, path):
+        self.path = path
         try:
             with open(path, newline="", encoding="utf-8") as file:
-                rows = list(csv.DictReader(file))
-            self.sweep = np.array([int(row["sweep"]) for row in rows])
-            self.time = np.array([float(row["time_s"]) for row in rows])
-            self.residual = np.array([float(row["residual"]) for row in rows])
+                reader = csv.DictReader(file)
+                self._rows = list(reader)
+                self.columns = list(reader.fieldnames or [])
+            self.sweep, self.time, self.residual = self._lines_with("residual")
         except FileNotFoundError as error:
             hint = "was the run made with output.history: true?"
             raise Failure(FILE_MISSING, f"{path} does not exist; {hint}") from error
         except (KeyError, TypeError, ValueError) as error:
             raise Failure(DATA, f"{path} is no residual history of isotherm ({one_line(error)})") from error
-        if not rows:
+        if not self._rows:
             raise Failure(DATA, f"{path} holds no residuals (the run ended before its first check)")
+
+    def column(self, name):
+        """Sweeps, times and values of the lines that hold this column."""
+        if name not in self.columns:
+            known = ", ".join(column for column in self.columns if not column.startswith("hist_"))
+            raise Failure(COMMAND_LINE, f"{self.path} has no column {name}; it has {known}")
+        try:
+            return self._lines_with(name)
+        except (TypeError, ValueError) as error:
+            raise Failure(DATA, f"{self.path} holds no numbers in column {name} ({one_line(error)})") from error
+
+    def _lines_with(self, name):
+        rows = [row for row in self._rows if row[name] != ""]
+        return (np.array([int(row["sweep"]) for row in rows]), np.array([float(row["time_s"]) for row in rows]),
+                np.array([float(row[name]) for row in rows]))
 
 
 class RunDirectory:

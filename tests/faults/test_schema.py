@@ -17,6 +17,8 @@ RIGHT = {
     "no auto": "parallel: {process_grid: [1, 2, 1], overlap: true, ranks_per_gpu: 2}\n",
     "verify": "verify: {solution: decaying_mode, modes: [1, 0, 2], order: [8, 16, 32]}\n",
     "dt": "  dt: 0.1\n",
+    "diagnostics": "output: {diagnostics: 3, histogram: {bins: 5, range: [290.5, 3e2]}}\n",
+    "range auto": "output: {diagnostics: 3, histogram: {bins: 5, range: auto}}\n",
 }
 WRONG = {
     "unknown section": "solvr: {}\n",
@@ -36,6 +38,9 @@ WRONG = {
     "mode of a gaussian": "sources: [{shape: gaussian, value: 1, centre: [0, 0, 0], width: 1, mode: set}]\n",
     "two of three": "parallel: {process_grid: [1, 2]}\n",
     "snapshots off but every_steps": "output: {snapshots: false, every_steps: 3}\n",
+    "diagnostics without a history": "output: {history: false, diagnostics: 3}\n",
+    "more bins than there may be": "output: {diagnostics: 3, histogram: {bins: 5000}}\n",
+    "a range of three": "output: {diagnostics: 3, histogram: {bins: 5, range: [1, 2, 3]}}\n",
     "modes without a solution": "verify: {modes: [1, 1, 1]}\n",
 }
 

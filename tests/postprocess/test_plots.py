@@ -9,7 +9,7 @@ import matplotlib.image
 import numpy as np
 import pytest
 
-from isotherm_postprocess import slices, units
+from isotherm_postprocess import histories, slices, units
 from isotherm_postprocess.cli import main
 from isotherm_postprocess.run_directory import History, RunDirectory, Snapshot
 
@@ -209,6 +209,45 @@ def test_history_reads_columns_by_name(tmp_path):
     assert (list(history.sweep), list(history.time), list(history.residual)) == ([10, 20], [1, 2], [0.5, 0.25])
 
 
+DIAGNOSTICS = """\
+sweep,time_s,residual,relative_residual,wall_s,min_K,mean_K,max_K,balance_W,hist_0,nan_cells
+0,0,,,0.1,290,300,310,,5,0
+10,1,0.5,1,0.2,,,,,,
+20,2,0.25,0.5,0.3,291,300,309,nan,5,0
+"""
+
+
+def test_history_with_diagnostics(tmp_path):
+    """Lines hold what was due: residuals are read past lines that have none, and the other way round."""
+    path = tmp_path / "history.csv"
+    path.write_text(DIAGNOSTICS)
+    history = History(path)
+    assert (list(history.sweep), list(history.residual)) == ([10, 20], [0.5, 0.25])
+    sweep, time, value = history.column("max_K")
+    assert (list(sweep), list(time), list(value)) == ([0, 20], [0, 2], [310, 309])
+
+
+def test_columns_are_drawn_by_unit(tmp_path):
+    (tmp_path / "history.csv").write_text(DIAGNOSTICS)
+    figure = histories.columns_figure("demo", History(tmp_path / "history.csv"), ["min_K", "balance_W", "max_K"])
+    kelvin, watt = [panel for panel in figure.axes if panel.lines]
+    assert [line.get_label() for line in kelvin.lines] == ["min", "max"]
+    assert [list(line.get_ydata()) for line in kelvin.lines] == [[290, 291], [310, 309]]
+    assert (kelvin.get_ylabel(), watt.get_ylabel()) == ("[K]", "[W]")
+    assert main(["plot", "history", str(tmp_path), "--columns", "min_K,nan_cells"]) == 0
+    assert main(["plot", "history", str(tmp_path)]) == 0
+    assert sorted(os.listdir(tmp_path)) == ["history.csv", f"{tmp_path.name}_diagnostics.png",
+                                            f"{tmp_path.name}_history.png"]
+
+
+def test_an_unknown_column_is_2(failure, tmp_path):
+    history = tmp_path / "history.csv"
+    history.write_text(DIAGNOSTICS)
+    assert failure("plot", "history", tmp_path, "--columns", "min_K,mood") == (
+        2, f"{history} has no column mood; it has sweep, time_s, residual, relative_residual, wall_s, min_K, mean_K, "
+           "max_K, balance_W, nan_cells")
+
+
 @pytest.mark.parametrize("text", ["0,0,0\n", "10,0,1.5\n20,0,0\n", "10,0.1,nan\n20,0.2,1\n"])
 def test_odd_histories_are_drawn(tmp_path, text):
     (tmp_path / "history.csv").write_text("sweep,time_s,residual\n" + text)
@@ -268,6 +307,9 @@ def test_wrong_data_is_65(failure, tmp_path):
     history = tmp_path / "history.csv"
     history.write_text("sweep,time_s,residual\n")
     text.unlink()
+    assert failure("plot", "history", tmp_path) == (
+        65, f"{history} holds no residuals (the run ended before its first check)")
+    history.write_text("sweep,time_s,residual,min_K\n0,0,,300\n")
     assert failure("plot", "history", tmp_path) == (
         65, f"{history} holds no residuals (the run ended before its first check)")
     history.write_text("sweep,time_s,residual\n1,0,x\n")

@@ -14,7 +14,7 @@ grid: {cells: [12, 7, 5], spacing: [1e-3, 2e-3, 4e-3], origin: [0.1, -0.2, 0]}
 material: {diffusivity: 1e-4}
 initial: [{shape: formula, formula: 300 + 1000*x + 100*y + 10*z}]
 problem: {kind: transient, steps: 20, check_interval: 5}
-output: {every_steps: 10}
+output: {every_steps: 10, diagnostics: 4, histogram: {bins: 3}}
 """
 
 
@@ -46,7 +46,8 @@ def test_times_and_history(run):
     assert np.all(np.isfinite(history.residual)) and np.all(history.residual > 0)
 
 
-@pytest.mark.parametrize("arguments", [["slice", "--all-times"], ["slice", "--axis", "y"], ["history"]])
+@pytest.mark.parametrize("arguments", [["slice", "--all-times"], ["slice", "--axis", "y"], ["history"],
+                                       ["history", "--columns", "min_K,mean_K,max_K,hist_0"]])
 def test_pictures_are_made(run, tmp_path, arguments):
     out = tmp_path / "picture.png"
     assert main(["plot", arguments[0], str(run), *arguments[1:], "--out", str(out)]) == 0
