@@ -17,7 +17,7 @@ RIGHT = {
     "no auto": "parallel: {process_grid: [1, 2, 1], overlap: true, ranks_per_gpu: 2}\n",
     "verify": "verify: {solution: decaying_mode, modes: [1, 0, 2], order: [8, 16, 32]}\n",
     "dt": "  dt: 0.1\n",
-    "diagnostics": "output: {diagnostics: 3, histogram: {bins: 5, range: [290.5, 3e2]}}\n",
+    "diagnostics": "output: {diagnostics: 3, histogram: {bins: 5, range: [290.5, 300]}}\n",
     "range auto": "output: {diagnostics: 3, histogram: {bins: 5, range: auto}}\n",
 }
 WRONG = {
