@@ -280,6 +280,20 @@ TEST(Report, FinalTable) {
       "  files        2 in runs/plate\n");
 }
 
+// A run without diagnostics has no line for them.
+TEST(Report, DiagnosticsAreAPhaseWhereTheyWereAskedFor) {
+  RunRecord r = record();
+  EXPECT_EQ(final_table(r).find("diagnostics"), std::string::npos);
+  EXPECT_EQ(json::parse(to_json(r))["histogram"], nullptr);
+  r.phases[Phase::diagnostics] = {0.2, 0.3, 0.4};
+  r.histogram = HistogramRecord{"openmp", 8, 290, 310.5};
+  EXPECT_NE(final_table(r).find("  diagnostics  200 ms  300 ms  400 ms    7.5 %\n"), std::string::npos)
+      << final_table(r);
+  const json j = json::parse(to_json(r));
+  EXPECT_EQ(j["phases_s"]["diagnostics"]["max"], 0.4);
+  EXPECT_EQ(j["histogram"], (json{{"row", "openmp"}, {"bins", 8}, {"low_K", 290.0}, {"high_K", 310.5}}));
+}
+
 TEST(Report, ResidualOfASteadyRunSaysWhetherItsToleranceWasReached) {
   RunRecord r = record();
   r.residual.tolerance = 1e-6;
