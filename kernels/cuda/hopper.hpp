@@ -6,6 +6,8 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 
+#include <nv/target>
+
 #include <cstdint>
 
 #include "core/field_view.hpp"
@@ -61,11 +63,8 @@ TensorMap<T> TensorMap<T>::make(FieldView<const T> field, Int3 box) {
   return result;
 }
 
-#if __CUDA_ARCH__ >= 900 || !defined(__CUDA_ARCH__)
-#define ISOTHERM_PTX90(...) asm volatile(__VA_ARGS__)
-#else
-#define ISOTHERM_PTX90(...) __trap()
-#endif
+// Compiled for older devices too, where nobody comes.
+#define ISOTHERM_PTX90(...) NV_IF_ELSE_TARGET(NV_PROVIDES_SM_90, (asm volatile(__VA_ARGS__);), (__trap();))
 
 // A barrier in shared memory. One thread arrives and says how many bytes will come; it opens when they have.
 // It alternates between two phases.

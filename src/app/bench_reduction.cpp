@@ -114,6 +114,7 @@ std::vector<BenchEntry> ladder(const Bench& bench, Int3 cells) {
   ReductionBench<T> fields(bench, cells);
   std::vector<BenchEntry> entries;
   for (const ReductionKernel<T>* row : chosen_rows(reduction_kernels<T>(), bench)) {
+    if (row->fused) continue;  // no pass of its own to time: bench stencil --norm
     if (row->launch) {
       entries.push_back(fields.measure(*row, {copy.get(), read.get()}));
     } else {
@@ -139,7 +140,7 @@ std::vector<BenchEntry> reduction_ladder(const Bench& bench, Int3 cells, Precisi
 std::vector<std::string_view> reduction_names(Backend backend) {
   std::vector<std::string_view> names;
   for (const auto& row : reduction_kernels<double>())
-    if (row.backend == backend) names.push_back(row.name);
+    if (row.backend == backend && !row.fused) names.push_back(row.name);
   return names;
 }
 

@@ -38,9 +38,21 @@ Index cells_sent(const Decomposition& decomposition, int rank, int ghosts) {
   return cells;
 }
 
+// The most that any choice of `auto` takes.
 template <class T>
 std::size_t norm_bytes(const Config& config, Backend backend, Box block) {
-  return choose_rows<T>(config, backend).reduction->scratch_bytes({{0, 0, 0}, block.extent()});
+  const Box box{{0, 0, 0}, block.extent()};
+  const RowChoices<T> choices = row_choices<T>(config, backend);
+  std::size_t most = 0;
+  for (const ReductionKernel<T>* row : choices.reductions) {
+    if (!row->fused) most = std::max(most, row->scratch_bytes(box));
+    for (const SweepChoice<T>& sweep : choices.sweeps) {
+      if (row->fused && sweep.row->fuses_norm()) {
+        most = std::max(most, sweep.row->norm_scratch_bytes(box, sweep.policy));
+      }
+    }
+  }
+  return most;
 }
 
 std::size_t count_datasets(const std::vector<Paint>& entries) {

@@ -124,7 +124,8 @@ SolverRows<T> choose_rows(const Config& config, Backend backend) {
   const RowChoices<T> choices = row_choices<T>(config, backend);
   const SweepChoice<T> sweep = choices.sweeps.front();
   const auto fits = [&](const ReductionKernel<T>* row) { return !row->fused || sweep.row->fuses_norm(); };
-  return {sweep, *std::find_if(choices.reductions.begin(), choices.reductions.end(), fits), choices.histogram};
+  return {sweep, *std::find_if(choices.reductions.begin(), choices.reductions.end(), fits),
+          choices.histogram};
 }
 
 std::optional<RequiredBackend> required_backend(const Config& config) {

@@ -32,13 +32,13 @@ struct dim3 {
   constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
 };
 // A misaligned access faults here too: the compiler may use aligned moves.
-#define EMULATED_VECTOR2(name, type, bytes) \
-  struct [[gnu::may_alias]] alignas(bytes) name {              \
-    type x, y;                              \
+#define EMULATED_VECTOR2(name, type, bytes)       \
+  struct [[gnu::may_alias]] alignas(bytes) name { \
+    type x, y;                                    \
   };
-#define EMULATED_VECTOR4(name, type, bytes) \
-  struct [[gnu::may_alias]] alignas(bytes) name {              \
-    type x, y, z, w;                        \
+#define EMULATED_VECTOR4(name, type, bytes)       \
+  struct [[gnu::may_alias]] alignas(bytes) name { \
+    type x, y, z, w;                              \
   };
 EMULATED_VECTOR2(float2, float, 8)
 EMULATED_VECTOR2(double2, double, 16)
@@ -203,6 +203,9 @@ T atomicCAS(T* at, std::type_identity_t<T> expected, std::type_identity_t<T> val
   return before;
 }
 
+using std::max;
+using std::min;
+
 template <class To, class From>
 To emulated_bits(From value) {
   static_assert(sizeof(To) == sizeof(From));
@@ -233,6 +236,20 @@ inline int __popc(unsigned value) {
 }
 inline int __ffs(int value) {
   return __builtin_ffs(value);
+}
+
+// The runtime's typed forms.
+template <class T>
+cudaError_t cudaMallocManaged(T** pointer, std::size_t bytes, unsigned flags = cudaMemAttachGlobal) {
+  return cudaMallocManaged(reinterpret_cast<void**>(pointer), bytes, flags);
+}
+template <class T>
+cudaError_t cudaHostGetDevicePointer(T** device, void* host, unsigned flags) {
+  return cudaHostGetDevicePointer(reinterpret_cast<void**>(device), host, flags);
+}
+template <class T>
+cudaError_t cudaHostAlloc(T** pointer, std::size_t bytes, unsigned flags) {
+  return cudaHostAlloc(reinterpret_cast<void**>(pointer), bytes, flags);
 }
 
 struct cudaLaunchConfig_t {

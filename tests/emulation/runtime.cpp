@@ -184,6 +184,10 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
   return cudaSuccess;
 }
 
+cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
+  return cudaMemsetAsync(to, value, bytes, nullptr);
+}
+
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int priority) {
   *stream = new EmulatedStream{priority};
   return cudaSuccess;

@@ -89,7 +89,7 @@ template <class T>
 std::vector<ReductionKernel<T>> cuda_reductions() {
   std::vector<ReductionKernel<T>> rows;
   for (const auto& row : reduction_kernels<T>()) {
-    if (row.backend == Backend::cuda) rows.push_back(row);
+    if (row.backend == Backend::cuda && row.launch) rows.push_back(row);
   }
   return rows;
 }

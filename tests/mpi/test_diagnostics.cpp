@@ -32,7 +32,7 @@ void expect_one_line(Config config, const std::array<bool, 3>& periodic, Device&
   const Communicator world = Communicator::world();
   config.output.diagnostics = 1;
   config.output.histogram.bins = 17;
-  config.solver = {"reference", "reference", "reference"};
+  config.solver.kernel = config.solver.reduction = config.solver.histogram = "reference";
   const Int3 n = config.grid.cells;
   const std::string expected =
       lines<T>(config, Decomposition(n, {1, 1, 1}, periodic), Communicator::self(), *make_host_device());

@@ -190,7 +190,7 @@ struct CountingProbe final : BandwidthProbe {
 
 TEST(BenchSampler, TakesARoofBesideEverySample) {
   const auto device = make_host_device();
-  Sampler sampler(*device, {}, 1e-6);
+  Sampler sampler(*device, {}, 0);
   CountingProbe copy, read;
   std::int64_t launches = 0;
   const BenchSamples samples = sampler.measure([&] { ++launches; }, {&copy, &read});
@@ -205,7 +205,7 @@ TEST(BenchSampler, TakesARoofBesideEverySample) {
 
 TEST(BenchSampler, PreparesEverySampleOfWhatCountsOnce) {
   const auto device = make_host_device();
-  Sampler sampler(*device, {}, 1e-6);
+  Sampler sampler(*device, {}, 0);
   CountingProbe probe;
   const BenchSamples samples = sampler.measure(probe, true, {});
   EXPECT_EQ(samples.launches, 1);
