@@ -31,6 +31,24 @@ TuningKey key_of(const Config& config, const Decomposition& decomposition, const
   return key;
 }
 
+// Devices of one job may differ: what is left are the rows that all can run.
+template <class T>
+void keep_common(RowChoices<T>& choices, const Communicator& world) {
+  for (const StencilKernel<T>& row : stencil_kernels<T>()) {
+    const auto is_row = [&](const SweepChoice<T>& choice) { return choice.row == &row; };
+    const bool mine = std::any_of(choices.sweeps.begin(), choices.sweeps.end(), is_row);
+    const bool all = world.all_reduce(std::int64_t{mine}, ReduceOp::min) != 0;
+    if (mine && !all) std::erase_if(choices.sweeps, is_row);
+  }
+  agree(world, [&] {
+    if (choices.sweeps.empty()) {
+      throw Error(
+          ExitCode::unavailable,
+          "no kernel runs on the devices of all ranks; use ranks on like devices, or another solver.kernel");
+    }
+  });
+}
+
 // The rows of those names among what the deck leaves open.
 template <class T>
 std::optional<SolverRows<T>> rows_named(const RowChoices<T>& choices, const TuningChoice& names) {
@@ -81,7 +99,8 @@ Tuning record_of(const TuningReport& report, const std::string& file) {
 template <class T>
 TunedRows<T> tuned_rows(const Config& config, const Decomposition& decomposition, const Communicator& world,
                         Device& device, int threads, std::vector<std::string>& warnings) {
-  const RowChoices<T> choices = agree(world, [&] { return row_choices<T>(config, device.backend()); });
+  RowChoices<T> choices = agree(world, [&] { return row_choices<T>(config, device.backend()); });
+  keep_common(choices, world);
   if (!choices.open()) return {{choices.sweeps.front(), choices.reductions.front(), choices.histogram}, {}};
   const std::string& file = config.solver.tuning_file;
   const TuningKey key = key_of(config, decomposition, world, device, threads);

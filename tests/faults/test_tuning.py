@@ -1,0 +1,100 @@
+"""solver.kernel: auto and solver.tuning_file: what is tried is reported, kept, and taken from the file."""
+
+import json
+
+import pytest
+from cli import BASE_DECK, isotherm
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "deck.yaml").write_text(BASE_DECK)
+    return tmp_path
+
+
+def run(folder, *overrides, code=0):
+    result = isotherm("run", "deck.yaml", "output.overwrite=true", *overrides, cwd=folder)
+    assert result.code == code, result.err
+    return result, json.loads((folder / "runs/deck/run.json").read_text())
+
+
+def test_a_trial_is_reported(folder):
+    result, record = run(folder, "parallel.device=cpu")
+    method = record["method"]
+    tuning = method["tuning"]
+    assert tuning["source"] == "trial" and tuning["file"] is None
+    assert tuning["trial_cells"] == [8, 9, 10] and 0 < tuning["trial_s"] < 30
+    tried = [(t["row"], t["policy"]) for t in tuning["trials"]]
+    assert (method["kernel"], method["policy"]) in tried and (method["reduction"], None) in tried
+    sweeps = [t for t in tuning["trials"] if t["policy"]]
+    assert min(sweeps, key=lambda t: t["seconds_s"])["policy"] == method["policy"]
+    assert f"{method['kernel']} {method['policy']}" in result.out
+    assert f"fastest of {len(tried)} tried in " in result.out
+
+
+def test_what_the_deck_names_is_not_tried(folder):
+    words = ["solver.kernel=openmp", "solver.policy=1plane", "solver.reduction=openmp"]
+    result, record = run(folder, *words)
+    assert record["method"]["tuning"]["source"] == "deck" and record["method"]["tuning"]["trials"] == []
+    assert (record["method"]["kernel"], record["method"]["policy"]) == ("openmp", "1plane")
+    assert "tried" not in result.out
+
+
+def test_a_file_remembers(folder):
+    _, first = run(folder, "solver.tuning_file=tuning.json", "parallel.device=cpu")
+    assert first["method"]["tuning"]["source"] == "trial" and first["method"]["tuning"]["file"] == "tuning.json"
+    kept = json.loads((folder / "tuning.json").read_text())
+    assert [e["key"]["cells"] for e in kept["entries"]] == [[8, 9, 10]]
+    # What the file says is taken, whatever a trial would find.
+    kept["entries"][0]["choice"].update(policy="1plane", reduction="openmp")
+    (folder / "tuning.json").write_text(json.dumps(kept))
+    result, second = run(folder, "solver.tuning_file=tuning.json", "parallel.device=cpu")
+    method = second["method"]
+    assert method["tuning"]["source"] == "file" and method["tuning"]["trials"] == []
+    assert (method["policy"], method["reduction"]) == ("1plane", "openmp")
+    assert "as tuning.json says" in result.out
+    assert second["fingerprint"] == first["fingerprint"]
+    # Another shape is another entry.
+    _, third = run(folder, "solver.tuning_file=tuning.json", "grid.cells=12", "parallel.device=cpu")
+    assert third["method"]["tuning"]["source"] == "trial"
+    assert len(json.loads((folder / "tuning.json").read_text())["entries"]) == 2
+
+
+def test_a_file_that_names_rows_of_another_program_is_tried_again(folder):
+    run(folder, "solver.tuning_file=tuning.json", "parallel.device=cpu")
+    kept = json.loads((folder / "tuning.json").read_text())
+    kept["entries"][0]["choice"]["kernel"] = "gone"
+    (folder / "tuning.json").write_text(json.dumps(kept))
+    _, record = run(folder, "solver.tuning_file=tuning.json", "parallel.device=cpu")
+    assert record["method"]["tuning"]["source"] == "trial"
+    assert json.loads((folder / "tuning.json").read_text())["entries"][0]["choice"]["kernel"] == "openmp"
+
+
+@pytest.mark.parametrize("text", ["hello", "{}"])
+def test_what_is_no_tuning_file_is_refused_before_work(folder, text):
+    (folder / "notes.txt").write_text(text)
+    result = isotherm("run", "deck.yaml", "solver.tuning_file=notes.txt", "parallel.device=cpu", cwd=folder)
+    assert result.code == 65
+    assert result.err.startswith("'notes.txt' is no tuning file of this version (")
+    assert result.err.endswith("; name another in solver.tuning_file, or remove it\n")
+    assert sorted(p.name for p in folder.iterdir()) == ["deck.yaml", "notes.txt"]
+    assert (folder / "notes.txt").read_text() == text
+
+
+def test_a_file_that_cannot_be_kept_is_a_warning(folder):
+    result, record = run(folder, "solver.tuning_file=no/such/folder/t.json", "parallel.device=cpu")
+    assert "the tuning is not kept: " in result.err
+    assert any("the tuning is not kept" in w for w in record["warnings"])
+
+
+@pytest.mark.parametrize("overrides, line", [
+    (["solver.policy=1plane"],
+     "argument 3: solver.policy: '1plane' is a policy of one kernel (solver.kernel is auto); name the kernel too, or "
+     "use auto"),
+    (["solver.policy=9planes", "solver.kernel=openmp"],
+     "argument 3: solver.policy: '9planes' is no policy of kernel openmp; use auto or one of: 3planes, 1plane"),
+])
+def test_wrong_policies(folder, overrides, line):
+    result = isotherm("run", "deck.yaml", *overrides, cwd=folder)
+    assert (result.code, result.err) == (65, line + "\n")
+    assert [p.name for p in folder.iterdir()] == ["deck.yaml"]
