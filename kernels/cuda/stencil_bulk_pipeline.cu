@@ -32,7 +32,8 @@ constexpr int tile_x = warp_size* Pack<T>::cells;
 // A plane of the ring.
 template <class T, int rows, int warps>
 struct Plane {
-  static constexpr int cells_x = tile_x<T> + 2 * Pack<T>::cells, cells_y = rows * warps + 2;
+  static constexpr int cells_x = static_cast<int>(WideTile<T>::x) + 2 * Pack<T>::cells,
+                       cells_y = rows * warps + 2;
   alignas(128) T cell[cells_y][cells_x];
 
   static constexpr std::uint32_t bytes = cells_y * cells_x * sizeof(T);  // without what aligns the next plane
@@ -125,14 +126,7 @@ __global__ void __launch_bounds__(warps* warp_size)
 }
 
 template <class T, Tile tile>
-Columns columns_of(Box region) {
-  return Columns::of(region, tile_x<T>, tile.x * tile.y, chunk_planes, Pack<T>::cells);
-}
-
-template <class T, Tile tile>
-bool takes(Box region) {
-  return !region.empty() && !is_thin(region, tile_x<T>, tile.x * tile.y);
-}
+constexpr WideTile<T> wide{tile.x * tile.y, chunk_planes};
 
 template <class T, Tile tile>
 constexpr std::size_t ring_bytes = sizeof(Ring<T, tile.x, tile.y, tile.z>);
@@ -150,8 +144,8 @@ void allow_shared(Kernel* function, std::size_t bytes) {
 template <class T>
 void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
   with_tile<tiles>(plan.policy, [&]<Tile tile>() {
-    if (!takes<T, tile>(args.region)) return sweep_thin(args, stream);
-    const Columns columns = columns_of<T, tile>(args.region);
+    if (!wide<T, tile>.fits(args.region)) return sweep_thin(args, stream);
+    const Columns columns = wide<T, tile>.columns(args.region);
     const TileArgs<T> a{args.in, args.out, args.source, args.c, args.walls, columns, args.norm};
     using Box2 = Plane<T, tile.x, tile.y>;
     const TensorMap<T> map = TensorMap<T>::make(args.in, {Box2::cells_x, Box2::cells_y, 1});
@@ -165,11 +159,7 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
 
 template <class T>
 std::size_t norm_scratch_bytes(Box region, int policy) {
-  return with_tile<tiles>(policy, [&]<Tile tile>() {
-    const unsigned blocks =
-        takes<T, tile>(region) ? columns_of<T, tile>(region).blocks() : thin_blocks(region);
-    return std::size_t{blocks} * sizeof(double);
-  });
+  return with_tile<tiles>(policy, [&]<Tile tile>() { return wide<T, tile>.norm_scratch_bytes(region); });
 }
 
 template <class T>

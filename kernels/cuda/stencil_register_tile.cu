@@ -29,9 +29,6 @@ namespace {
 constexpr std::array tiles = {Tile{4, 8, 64}, Tile{4, 8, 128}, Tile{4, 8, 32},  Tile{4, 4, 64},
                               Tile{2, 8, 64}, Tile{2, 8, 128}, Tile{2, 16, 64}, Tile{2, 16, 128}};
 
-template <class T>
-constexpr Index columns_x = warp_size* Pack<T>::cells;
-
 // What a lane holds of one plane.
 template <class T, int rows>
 struct LanePlane {
@@ -144,20 +141,13 @@ __global__ void __launch_bounds__(warps* warp_size) register_tile(const TileArgs
 }
 
 template <class T, Tile tile>
-Columns columns_of(Box region) {
-  return Columns::of(region, columns_x<T>, tile.x * tile.y, tile.z, Pack<T>::cells);
-}
-
-template <class T, Tile tile>
-bool takes(Box region) {
-  return !region.empty() && !is_thin(region, columns_x<T>, tile.x * tile.y);
-}
+constexpr WideTile<T> wide{tile.x * tile.y, tile.z};
 
 template <class T>
 void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
   with_tile<tiles>(plan.policy, [&]<Tile tile>() {
-    if (!takes<T, tile>(args.region)) return sweep_thin(args, stream);
-    const Columns columns = columns_of<T, tile>(args.region);
+    if (!wide<T, tile>.fits(args.region)) return sweep_thin(args, stream);
+    const Columns columns = wide<T, tile>.columns(args.region);
     const TileArgs<T> a{args.in, args.out, args.source, args.c, args.walls, columns, args.norm};
     launch("register_tile",
            args.norm.result ? register_tile<T, tile.x, tile.y, tile.z, true>
@@ -169,11 +159,7 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
 
 template <class T>
 std::size_t norm_scratch_bytes(Box region, int policy) {
-  return with_tile<tiles>(policy, [&]<Tile tile>() {
-    const unsigned blocks =
-        takes<T, tile>(region) ? columns_of<T, tile>(region).blocks() : thin_blocks(region);
-    return std::size_t{blocks} * sizeof(double);
-  });
+  return with_tile<tiles>(policy, [&]<Tile tile>() { return wide<T, tile>.norm_scratch_bytes(region); });
 }
 
 template <class T>

@@ -11,16 +11,13 @@
 //           lies at: 1 + 2/x + 2/y + 2/z reads a cell, 2.06 for 32x4x4. That is what tells tiles apart: the
 //           larger the tile, the smaller its surface. On GPUs whose caches hold three planes the second
 //           readers hit L2, device memory sees one read anyhow, and the row pays a barrier for nothing.
-#include "kernels/cuda/launch.hpp"
-#include "kernels/cuda/policy.hpp"
-#include "kernels/cuda/resources.hpp"
-#include "kernels/cuda/rows.hpp"
+#include "kernels/cuda/stencil_rung.hpp"
 
 namespace isotherm::cuda {
 namespace {
 
 // Threads of a block, which are the cells of a tile.
-constexpr std::array tiles = {Tile{32, 4, 4}, Tile{32, 8, 4}, Tile{64, 4, 4}, Tile{16, 8, 8}};
+constexpr std::array policies = {Tile{32, 4, 4}, Tile{32, 8, 4}, Tile{64, 4, 4}, Tile{16, 8, 8}};
 
 template <class T, int tile_x, int tile_y, int tile_z>
 __global__ void __launch_bounds__(tile_x* tile_y* tile_z)
@@ -48,28 +45,20 @@ __global__ void __launch_bounds__(tile_x* tile_y* tile_z)
                              t[z - 1][y][x], t[z + 1][y][x], s);
 }
 
-template <class T>
-void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
-  with_tile<tiles>(plan.policy, [&]<Tile tile>() {
-    const dim3 block(tile.x, tile.y, tile.z);
-    cover(args.region, block, [&](dim3 grid, Int3 first) {
-      launch("shared", shared_tile<T, tile.x, tile.y, tile.z>, {grid, block}, stream, args.in, args.out,
-             args.source, args.c, first, args.region.hi);
-    });
-  });
-}
+struct Shared {
+  static constexpr const char* name = "shared";
+  static constexpr const auto& tiles = policies;
+  template <class T, Tile tile>
+  static constexpr auto kernel() {
+    return shared_tile<T, tile.x, tile.y, tile.z>;
+  }
+};
 
 }  // namespace
 
 template <class T>
 void stencil_shared(StencilKernel<T>& row) {
-  row.launch = sweep<T>;
-  row.policies = names_of<tiles>();
-  row.resources = [](int policy) {
-    return with_tile<tiles>(policy, [&]<Tile tile>() {
-      return resources_of(shared_tile<T, tile.x, tile.y, tile.z>, tile.product());
-    });
-  };
+  complete<Covering, Shared>(row);
 }
 
 template void stencil_shared(StencilKernel<float>&);

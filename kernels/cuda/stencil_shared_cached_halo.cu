@@ -10,16 +10,13 @@
 // to
 //           hit lines that the neighbouring block, or this one, has just brought to L1 or L2 (Kirk and Hwu,
 //           Programming Massively Parallel Processors, chapter on convolution).
-#include "kernels/cuda/launch.hpp"
-#include "kernels/cuda/policy.hpp"
-#include "kernels/cuda/resources.hpp"
-#include "kernels/cuda/rows.hpp"
+#include "kernels/cuda/stencil_rung.hpp"
 
 namespace isotherm::cuda {
 namespace {
 
 // Threads of a block, which are the cells of a tile.
-constexpr std::array tiles = {Tile{32, 4, 4}, Tile{32, 8, 4}, Tile{64, 4, 4}, Tile{16, 8, 8}};
+constexpr std::array policies = {Tile{32, 4, 4}, Tile{32, 8, 4}, Tile{64, 4, 4}, Tile{16, 8, 8}};
 
 template <class T, int tile_x, int tile_y, int tile_z>
 __global__ void __launch_bounds__(tile_x* tile_y* tile_z)
@@ -45,28 +42,20 @@ __global__ void __launch_bounds__(tile_x* tile_y* tile_z)
   out(cell) = stencil_update(c, t[z][y][x], x_lo, x_hi, y_lo, y_hi, z_lo, z_hi, s);
 }
 
-template <class T>
-void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
-  with_tile<tiles>(plan.policy, [&]<Tile tile>() {
-    const dim3 block(tile.x, tile.y, tile.z);
-    cover(args.region, block, [&](dim3 grid, Int3 first) {
-      launch("shared_cached_halo", shared_cached_halo<T, tile.x, tile.y, tile.z>, {grid, block}, stream,
-             args.in, args.out, args.source, args.c, first, args.region.hi);
-    });
-  });
-}
+struct SharedCachedHalo {
+  static constexpr const char* name = "shared_cached_halo";
+  static constexpr const auto& tiles = policies;
+  template <class T, Tile tile>
+  static constexpr auto kernel() {
+    return shared_cached_halo<T, tile.x, tile.y, tile.z>;
+  }
+};
 
 }  // namespace
 
 template <class T>
 void stencil_shared_cached_halo(StencilKernel<T>& row) {
-  row.launch = sweep<T>;
-  row.policies = names_of<tiles>();
-  row.resources = [](int policy) {
-    return with_tile<tiles>(policy, [&]<Tile tile>() {
-      return resources_of(shared_cached_halo<T, tile.x, tile.y, tile.z>, tile.product());
-    });
-  };
+  complete<Covering, SharedCachedHalo>(row);
 }
 
 template void stencil_shared_cached_halo(StencilKernel<float>&);

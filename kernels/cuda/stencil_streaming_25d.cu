@@ -12,16 +12,13 @@
 //           Two barriers a plane are the price. (Nguyen, Satish, Chhugani, Kim and Dubey, 3.5-D Blocking
 //           Optimization for Stencil Computations, SC 2010; Micikevicius, 3D Finite Difference Computation on
 //           GPUs using CUDA, GPGPU-2, 2009.)
-#include "kernels/cuda/columns.hpp"
-#include "kernels/cuda/policy.hpp"
-#include "kernels/cuda/resources.hpp"
-#include "kernels/cuda/rows.hpp"
+#include "kernels/cuda/stencil_rung.hpp"
 
 namespace isotherm::cuda {
 namespace {
 
 // x by y threads, which are the cells of a slice, and the planes of a chunk.
-constexpr std::array tiles = {Tile{32, 16, 64}, Tile{32, 8, 64}, Tile{64, 8, 64}, Tile{32, 16, 128}};
+constexpr std::array policies = {Tile{32, 16, 64}, Tile{32, 8, 64}, Tile{64, 8, 64}, Tile{32, 16, 128}};
 
 template <class T, Tile tile>
 struct Slice {
@@ -79,27 +76,20 @@ __global__ void __launch_bounds__(tile_x* tile_y)
   }
 }
 
-template <class T>
-void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
-  if (args.region.empty()) return;
-  with_tile<tiles>(plan.policy, [&]<Tile tile>() {
-    const Columns columns = Columns::of(args.region, tile.x, tile.y, tile.z);
-    launch("streaming_25d", streaming_25d<T, tile.x, tile.y, tile.z>,
-           {columns.blocks(), dim3(tile.x, tile.y)}, stream, args.in, args.out, args.source, args.c, columns);
-  });
-}
+struct Streaming25d {
+  static constexpr const char* name = "streaming_25d";
+  static constexpr const auto& tiles = policies;
+  template <class T, Tile tile>
+  static constexpr auto kernel() {
+    return streaming_25d<T, tile.x, tile.y, tile.z>;
+  }
+};
 
 }  // namespace
 
 template <class T>
 void stencil_streaming_25d(StencilKernel<T>& row) {
-  row.launch = sweep<T>;
-  row.policies = names_of<tiles>();
-  row.resources = [](int policy) {
-    return with_tile<tiles>(policy, [&]<Tile tile>() {
-      return resources_of(streaming_25d<T, tile.x, tile.y, tile.z>, tile.x * tile.y);
-    });
-  };
+  complete<Walking, Streaming25d>(row);
 }
 
 template void stencil_streaming_25d(StencilKernel<float>&);

@@ -52,7 +52,7 @@ __device__ __forceinline__ Pack<T> beyond_wall(const Wall<T>& wall, const Pack<T
 
 // Updates the cells of a pack that lie in the region; (x, y, z) is its first, `to` its place in `out`. y and
 // z are the same for a warp, so that the questions for their walls do not diverge. Coordinates are 32-bit,
-// for the registers: is_thin() keeps longer grids away.
+// for the registers: WideTile keeps longer grids away.
 template <class T, bool norm_on>
 __device__ __forceinline__ void update_pack(const TileArgs<T>& a, Neighbours<T> n, int x, int y, int z, T* to,
                                             UpdateSum<norm_on>& norm) {
@@ -102,12 +102,24 @@ template <class T>
 void sweep_thin(const SweepArgs<T>& args, Stream stream);
 unsigned thin_blocks(Box region);
 
-// Would a tile of x by y cells be mostly idle, or the box too long for 32-bit coordinates?
-inline bool is_thin(Box region, Index x, Index y) {
-  constexpr Index longest = Index{1} << 30;
-  const Int3 n = region.extent();
-  return 4 * n.x < x || 4 * n.y < y || region.hi.x > longest || region.hi.y > longest ||
-         region.hi.z > longest;
-}
+// The chunk of a block: 32 packs along x, so many rows and planes.
+template <class T>
+struct WideTile {
+  static constexpr Index x = warp_size * Pack<T>::cells;
+  Index y, planes;
+
+  // Not where it would be mostly idle, or where the box is too long for 32-bit coordinates.
+  bool fits(Box region) const {
+    constexpr Index longest = Index{1} << 30;
+    const Int3 n = region.extent();
+    return !region.empty() && 4 * n.x >= x && 4 * n.y >= y && region.hi.x <= longest &&
+           region.hi.y <= longest && region.hi.z <= longest;
+  }
+  Columns columns(Box region) const { return Columns::of(region, x, y, planes, Pack<T>::cells); }
+  // One partial result of a norm a block.
+  std::size_t norm_scratch_bytes(Box region) const {
+    return std::size_t{fits(region) ? columns(region).blocks() : thin_blocks(region)} * sizeof(double);
+  }
+};
 
 }  // namespace isotherm::cuda
