@@ -113,6 +113,7 @@ class Run {
     record_.method.kernel = sweep.row->name;
     record_.method.policy = sweep.row->policies[static_cast<std::size_t>(sweep.policy)];
     record_.method.reduction = tuned.rows.reduction->name;
+    record_.method.graph = tuned.rows.graph;
     record_.method.tuning = tuned.tuning;
     record_.warnings.insert(record_.warnings.end(), tuning_warnings_.begin(), tuning_warnings_.end());
     tuning_warnings_.clear();

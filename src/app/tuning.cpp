@@ -27,7 +27,11 @@ TuningKey key_of(const Config& config, const Decomposition& decomposition, const
   key.ranks = world.size();
   key.depth = config.solver.depth;
   key.source = !all_sources(config).empty();
-  key.asked = fmt::format("{} {} {}", config.solver.kernel, config.solver.policy, config.solver.reduction);
+  const char* const graph = config.solver.graph == GraphChoice::automatic ? "auto"
+                            : config.solver.graph == GraphChoice::on      ? "graph"
+                                                                          : "launches";
+  key.asked =
+      fmt::format("{} {} {} {}", config.solver.kernel, config.solver.policy, config.solver.reduction, graph);
   return key;
 }
 
@@ -49,6 +53,23 @@ void keep_common(RowChoices<T>& choices, const Communicator& world) {
   });
 }
 
+// Graphs where the deck leaves it open and the sweeps can be recorded.
+template <class T>
+void open_graphs(const Config& config, const Device& device, const Communicator& world,
+                 RowChoices<T>& choices) {
+  if (config.solver.graph == GraphChoice::off) return;
+  const std::string why = why_no_graph(config, device, world.size());
+  if (config.solver.graph == GraphChoice::automatic) {
+    if (why.empty()) choices.graphs = {false, true};
+    return;
+  }
+  agree(world, [&] {
+    if (why.empty()) return;
+    throw Error(ExitCode::deck, fmt::format("{}: sweeps cannot be queued as graphs here ({}); use auto",
+                                            config.at("solver.graph"), why));
+  });
+}
+
 // The rows of those names among what the deck leaves open.
 template <class T>
 std::optional<SolverRows<T>> rows_named(const RowChoices<T>& choices, const TuningChoice& names) {
@@ -58,7 +79,8 @@ std::optional<SolverRows<T>> rows_named(const RowChoices<T>& choices, const Tuni
       continue;
     }
     for (const ReductionKernel<T>* reduction : choices.reductions) {
-      if (reduction->name == names.reduction) return SolverRows<T>{sweep, reduction, choices.histogram};
+      if (reduction->name != names.reduction || (reduction->fused && !sweep.row->fuses_norm())) continue;
+      return SolverRows<T>{sweep, reduction, choices.histogram, names.graph};
     }
   }
   return std::nullopt;
@@ -70,25 +92,28 @@ std::optional<TuningChoice> recall(const std::string& path, const TuningKey& key
   agree(world, [&] {
     if (!world.is_root()) return;
     if (const auto choice = find_tuning(path, key)) {
-      found = fmt::format("{}\n{}\n{}\n", choice->kernel, choice->policy, choice->reduction);
+      found = fmt::format("{}\n{}\n{}\n{}\n", choice->kernel, choice->policy, choice->reduction,
+                          choice->graph ? "graph" : "launches");
     }
   });
   found = world.broadcast(found);
   if (found.empty()) return std::nullopt;
   TuningChoice choice;
+  std::string queue;
   std::size_t at = 0;
-  for (std::string* name : {&choice.kernel, &choice.policy, &choice.reduction}) {
+  for (std::string* name : {&choice.kernel, &choice.policy, &choice.reduction, &queue}) {
     const std::size_t end = found.find('\n', at);
     *name = found.substr(at, end - at);
     at = end + 1;
   }
+  choice.graph = queue == "graph";
   return choice;
 }
 
 template <class T>
 Tuning record_of(const TuningReport& report, const std::string& file) {
   Tuning tuning{Tuning::Source::trial, file, report.seconds, report.cells, {}};
-  for (const auto* trials : {&report.sweeps, &report.reductions}) {
+  for (const auto* trials : {&report.sweeps, &report.reductions, &report.graphs}) {
     for (const Trial& trial : *trials) tuning.trials.push_back({trial.row, trial.policy, trial.seconds});
   }
   return tuning;
@@ -101,7 +126,11 @@ TunedRows<T> tuned_rows(const Config& config, const Decomposition& decomposition
                         Device& device, int threads, std::vector<std::string>& warnings) {
   RowChoices<T> choices = agree(world, [&] { return row_choices<T>(config, device.backend()); });
   keep_common(choices, world);
-  if (!choices.open()) return {{choices.sweeps.front(), choices.reductions.front(), choices.histogram}, {}};
+  open_graphs(config, device, world, choices);
+  if (!choices.open()) {
+    return {{choices.sweeps.front(), choices.reductions.front(), choices.histogram, choices.graphs.front()},
+            {}};
+  }
   const std::string& file = config.solver.tuning_file;
   const TuningKey key = key_of(config, decomposition, world, device, threads);
   if (!file.empty()) {
@@ -117,8 +146,9 @@ TunedRows<T> tuned_rows(const Config& config, const Decomposition& decomposition
         std::min_element(report.sweeps.begin(), report.sweeps.end(),
                          [](const Trial& a, const Trial& b) { return a.seconds < b.seconds; });
     try {
-      keep_tuning(file, key,
-                  {fastest->row, fastest->policy, std::string(rows.reduction->name), fastest->seconds});
+      keep_tuning(
+          file, key,
+          {fastest->row, fastest->policy, std::string(rows.reduction->name), rows.graph, fastest->seconds});
     } catch (const Error& e) {
       warnings.push_back(fmt::format("the tuning is not kept: {}", e.what()));
     }

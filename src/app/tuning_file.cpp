@@ -60,7 +60,7 @@ std::optional<TuningChoice> find_tuning(const std::string& path, const TuningKey
       if (entry.at("key") != wanted) continue;
       const Json& choice = entry.at("choice");
       return TuningChoice{choice.at("kernel"), choice.at("policy"), choice.at("reduction"),
-                          choice.at("sweep_s")};
+                          choice.at("graph"), choice.at("sweep_s")};
     }
   } catch (const Json::exception&) {
     refuse(path, "an entry is not complete");
@@ -80,6 +80,7 @@ void keep_tuning(const std::string& path, const TuningKey& key, const TuningChoi
                    {{"kernel", choice.kernel},
                     {"policy", choice.policy},
                     {"reduction", choice.reduction},
+                    {"graph", choice.graph},
                     {"sweep_s", choice.seconds}}}});
   file["entries"] = kept;
   write_file_atomically(path, file.dump(1) + "\n");

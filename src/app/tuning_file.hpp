@@ -27,6 +27,7 @@ struct TuningKey {
 
 struct TuningChoice {
   std::string kernel, policy, reduction;
+  bool graph = false;
   double seconds = 0;  // a sweep of the trial
 };
 

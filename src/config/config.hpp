@@ -78,13 +78,15 @@ struct ProblemConfig {
   std::int64_t check_interval = 100;  // sweeps between residuals, and checks for NaN
 };
 
+enum class GraphChoice { automatic, on, off };
 struct SolverConfig {
   std::string kernel = "auto";
   std::string policy = "auto";  // of the kernel
   std::string reduction = "auto";
   std::string histogram = "auto";
-  std::string tuning_file;  // what `auto` has found, by device and shape; empty: nowhere
-  int depth = 1;            // sweeps for one halo exchange
+  std::string tuning_file;                     // what `auto` has found, by device and shape; empty: nowhere
+  int depth = 1;                               // sweeps for one halo exchange
+  GraphChoice graph = GraphChoice::automatic;  // queue the sweeps between checks as a whole
 };
 
 enum class DeviceChoice { automatic, cpu, cuda };

@@ -18,6 +18,7 @@ constexpr Words norms[] = {"max", "l2", "l1"};
 constexpr Words criteria[] = {"absolute", "relative"};
 constexpr Words devices[] = {"auto", "cpu", "cuda"};
 constexpr Words overlaps[] = {"auto", "true", "false"};
+constexpr Words graphs[] = {"auto", "true", "false"};
 constexpr Words solutions[] = {"none",         "decaying_mode", "steady_profile",
                                "manufactured", "formula",       "slab_series"};
 
@@ -203,6 +204,8 @@ Keys describe(SolverConfig& solver) {
       {.name = "depth", .target = &solver.depth,
        .doc = "Sweeps for one halo exchange; the kernel must be able to fuse them.",
        .range = {1, 64}},
+      {.name = "graph", .target = choice(solver.graph, graphs),
+       .doc = "Queue the sweeps between two checks as a whole, as CUDA graphs; auto where a trial shows that it pays."},
       {.name = "tuning_file", .target = &solver.tuning_file,
        .doc = "Keeps what auto finds by trial, by device, precision and shape: the next run need not try.",
        .example = "tuning.json", .absent = "a trial at every start"},

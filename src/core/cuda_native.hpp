@@ -18,6 +18,10 @@ inline cudaEvent_t native(Event event) {
   return static_cast<cudaEvent_t>(event.native);
 }
 
+inline cudaGraphExec_t native(Graph graph) {
+  return static_cast<cudaGraphExec_t>(graph.native);
+}
+
 // "out of memory, cudaErrorMemoryAllocation"
 inline std::string error_text(cudaError_t code) {
   return std::string(cudaGetErrorString(code)) + ", " + cudaGetErrorName(code);

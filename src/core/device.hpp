@@ -31,6 +31,11 @@ struct Event {
   void* native = nullptr;
 };
 
+// Work that was recorded once and is queued again as a whole: one launch for many.
+struct Graph {
+  void* native = nullptr;
+};
+
 struct MemoryInfo {
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
@@ -68,6 +73,14 @@ class Device {
   // By the device's clock, between two timing events that were recorded and have passed.
   virtual double seconds_between(Event start, Event end) = 0;
   virtual void synchronize(Stream stream) = 0;  // the host waits; reports errors of the work queued before
+
+  // From begin_recording() to end_recording(), what this thread queues on the stream is recorded and not
+  // done. Only where records_graphs().
+  virtual bool records_graphs() const { return false; }
+  virtual void begin_recording(Stream stream);
+  virtual Graph end_recording(Stream stream);
+  virtual void launch(Graph graph, Stream stream);
+  virtual void release(Graph graph) noexcept;
 };
 
 std::unique_ptr<Device> make_host_device();
@@ -118,7 +131,7 @@ class Buffer {
   void* data_ = nullptr;
 };
 
-// A stream or event that is released with its owner.
+// A stream, event or graph that is released with its owner.
 template <class Handle>
 class Owned {
  public:

@@ -155,6 +155,21 @@ class CudaDevice final : public Device {
     return 1e-3 * milliseconds;
   }
 
+  bool records_graphs() const override { return true; }
+  void begin_recording(Stream stream) override {
+    make_current();
+    check(cudaStreamBeginCapture(native(stream), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  }
+  Graph end_recording(Stream stream) override;
+  void launch(Graph graph, Stream stream) override {
+    make_current();
+    check(cudaGraphLaunch(native(graph), native(stream)), "cudaGraphLaunch");
+  }
+  void release(Graph graph) noexcept override {
+    forgive(cudaSetDevice(info_.index));
+    forgive(cudaGraphExecDestroy(native(graph)));
+  }
+
  private:
   void make_current() const { check(cudaSetDevice(info_.index), "cudaSetDevice"); }
   std::string label() const { return fmt::format("CUDA device {}, {},", info_.index, info_.name); }
@@ -188,6 +203,18 @@ void* CudaDevice::allocate(std::size_t bytes, Memory kind) {
               fmt::format("cannot allocate {} bytes of pinned host memory ({} bytes are free); use a smaller "
                           "grid, raise the limit of locked memory, or use more hosts",
                           bytes, make_host_device()->memory().free_bytes));
+}
+
+// The recorded graph is a plan; only what is instantiated from it can be queued.
+Graph CudaDevice::end_recording(Stream stream) {
+  make_current();
+  cudaGraph_t plan = nullptr;
+  check(cudaStreamEndCapture(native(stream), &plan), "cudaStreamEndCapture");
+  cudaGraphExec_t graph = nullptr;
+  const cudaError_t code = cudaGraphInstantiate(&graph, plan, 0);
+  forgive(cudaGraphDestroy(plan));
+  check(code, "cudaGraphInstantiate");
+  return {graph};
 }
 
 Stream CudaDevice::make_stream(Priority priority) {

@@ -83,6 +83,23 @@ class HostDevice final : public Device {
 
 }  // namespace
 
+namespace {
+[[noreturn]] void no_graphs() {
+  throw Error(ExitCode::internal, "a graph was asked of a device that records none; please report it");
+}
+}  // namespace
+
+void Device::begin_recording(Stream) {
+  no_graphs();
+}
+Graph Device::end_recording(Stream) {
+  no_graphs();
+}
+void Device::launch(Graph, Stream) {
+  no_graphs();
+}
+void Device::release(Graph) noexcept {}
+
 std::unique_ptr<Device> make_host_device() {
   return std::make_unique<HostDevice>();
 }

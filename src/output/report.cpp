@@ -165,7 +165,7 @@ std::string banner(const RunRecord& r) {
       join(
           {r.method.kernel + (r.method.policy.empty() || r.method.policy == "-" ? "" : " " + r.method.policy),
            fmt::format("depth {}", r.method.depth), "reduction " + r.method.reduction,
-           tuning_text(r.method.tuning)}));
+           r.method.graph ? "graphs" : "", tuning_text(r.method.tuning)}));
   add(text, "halo",
       join({r.method.transport, fmt::format("overlap {}", r.method.overlap == Overlap::on ? "on" : "off")}));
   return text;

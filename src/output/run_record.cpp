@@ -92,6 +92,7 @@ Json method(const Method& m) {
           {"kernel", text_or_null(m.kernel)},
           {"policy", text_or_null(m.policy)},
           {"reduction", text_or_null(m.reduction)},
+          {"graph", m.graph},
           {"transport", text_or_null(m.transport)},
           {"depth", m.depth},
           {"overlap", word(m.overlap)},

@@ -80,6 +80,7 @@ struct Method {        // what was asked and what was chosen
   std::string kernel;  // rows of the tables
   std::string policy;
   std::string reduction;
+  bool graph = false;  // the sweeps between checks are queued as graphs
   Tuning tuning;
   std::string transport;
   int depth = 1;  // sweeps for one halo exchange

@@ -92,6 +92,16 @@ void match_fused(const Config& config, RowChoices<T>& choices) {
 
 }  // namespace
 
+std::string why_no_graph(const Config& config, const Device& device, int ranks) {
+  if (!device.records_graphs()) return "only GPUs have graphs";
+  if (ranks > 1) return "the messages between ranks are the host's";
+  for (const WallConfig& wall : config.boundaries) {
+    if (wall.kind != WallKind::periodic && wall.value.uses('t'))
+      return "the host computes the walls that vary in time, sweep by sweep";
+  }
+  return "";
+}
+
 bool overlaps(Overlap choice, Backend backend, int ranks) {
   if (choice != Overlap::automatic) return choice == Overlap::on;
   return backend != Backend::host && ranks > 1;
@@ -116,6 +126,7 @@ RowChoices<T> row_choices(const Config& config, Backend backend) {
                         [](const auto* row) { return row->fused; });
   match_fused(config, choices);
   choices.histogram = choose_histogram<T>(config, backend);
+  if (config.solver.graph == GraphChoice::on) choices.graphs = {true};
   return choices;
 }
 
@@ -124,8 +135,8 @@ SolverRows<T> choose_rows(const Config& config, Backend backend) {
   const RowChoices<T> choices = row_choices<T>(config, backend);
   const SweepChoice<T> sweep = choices.sweeps.front();
   const auto fits = [&](const ReductionKernel<T>* row) { return !row->fused || sweep.row->fuses_norm(); };
-  return {sweep, *std::find_if(choices.reductions.begin(), choices.reductions.end(), fits),
-          choices.histogram};
+  return {sweep, *std::find_if(choices.reductions.begin(), choices.reductions.end(), fits), choices.histogram,
+          choices.graphs.front()};
 }
 
 std::optional<RequiredBackend> required_backend(const Config& config) {

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "config/config.hpp"
+#include "core/device.hpp"
 #include "kernels/histogram.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
@@ -24,6 +26,7 @@ struct SolverRows {
   SweepChoice<T> sweep;
   const ReductionKernel<T>* reduction;  // its `fused` row: the norm comes out of the sweep
   const HistogramKernel<T>* histogram;  // of the diagnostics
+  bool graph = false;                   // sweeps between checks are queued as graphs
 };
 
 // What the deck leaves open: the first of each is what to take unasked, and solver/tuning.hpp finds the
@@ -34,7 +37,9 @@ struct RowChoices {
   std::vector<const ReductionKernel<T>*> reductions;
   const HistogramKernel<T>* histogram = nullptr;
 
-  bool open() const { return sweeps.size() > 1 || reductions.size() > 1; }
+  std::vector<bool> graphs = {false};  // may sweeps be queued one by one, as graphs
+
+  bool open() const { return sweeps.size() > 1 || reductions.size() > 1 || graphs.size() > 1; }
 };
 
 // Throws Error(deck) where what the deck names does not run on `backend`, with what does. Rows that need more
@@ -45,6 +50,13 @@ RowChoices<T> row_choices(const Config& config, Backend backend);
 // Without a trial.
 template <class T>
 SolverRows<T> choose_rows(const Config& config, Backend backend);
+
+// Sweeps that a graph holds: even, so that it leaves the fields as it found them.
+inline constexpr std::int64_t sweeps_of_a_graph = 16;
+
+// Can the sweeps of this deck be recorded on this device? Not with messages among them, which the host sends,
+// nor with walls whose values it computes for every sweep. Else why not.
+std::string why_no_graph(const Config& config, const Device& device, int ranks);
 
 // Does a run overlap halos and interior? It costs thin sweeps of the shells, and pays where the interior runs
 // beside the exchange: `auto` is on with several ranks on GPUs.

@@ -194,7 +194,35 @@ void Solver<T>::step(bool with_norm) {
 
 template <class T>
 void Solver<T>::sweep(std::int64_t count) {
-  for (std::int64_t i = 1; i <= count; ++i) step(i == count && rows_.reduction->fused);
+  const std::int64_t end = sweeps_ + count;
+  const bool fused = rows_.reduction->fused;
+  while (sweeps_ < end) {
+    // The sweep that returns a norm is not in the graph.
+    if (rows_.graph && sweep_by_graph(fused ? end - 1 : end)) continue;
+    step(fused && sweeps_ + 1 == end);
+  }
+}
+
+// As many sweeps as a graph holds, where they end by `until`; false where they do not, or where the other
+// field is the current one.
+template <class T>
+bool Solver<T>::sweep_by_graph(std::int64_t until) {
+  if (sweeps_ + sweeps_of_a_graph > until) return false;
+  const T* const here = current_.view().origin;
+  if (!graph_) {
+    const std::int64_t before = sweeps_;
+    device_.begin_recording(compute_);
+    for (std::int64_t i = 0; i < sweeps_of_a_graph; ++i) step(false);
+    graph_.emplace(device_, device_.end_recording(compute_));
+    graph_starts_at_ = here;
+    sweeps_ = before;  // nothing was done yet
+  }
+  if (here != graph_starts_at_) return false;
+  Timer timer;
+  device_.launch(graph_->get(), compute_);
+  sweeps_ += sweeps_of_a_graph;
+  times_.sweep += timer.seconds();
+  return true;
 }
 
 template <class T>

@@ -76,6 +76,7 @@ class Solver {
   void upload(Field<T>& field);
   void exchange(Field<T>& field);
   void step(bool with_norm);
+  bool sweep_by_graph(std::int64_t until);
   void launch(Box region, UpdateNorm& norm);
   double whole(LongAccumulator mine);
   double reduced_update();
@@ -103,6 +104,9 @@ class Solver {
   std::optional<Diagnosis<T>> diagnosis_;
 
   Coefficients<T> coefficients_;
+  std::optional<Owned<Graph>> graph_;   // of sweeps_of_a_graph sweeps
+  const T* graph_starts_at_ = nullptr;  // the origin of the field that it reads first
+
   double dt_ = 0;
   bool overlap_ = false;
   std::int64_t sweeps_ = 0;

@@ -13,10 +13,11 @@
 namespace isotherm {
 namespace {
 
-constexpr double budget = 0.8;   // s, of all samples
-constexpr double sample = 2e-3;  // s, of one: long against what a launch and a wait cost
-constexpr int samples = 3;       // of each candidate; the best counts, as disturbances only add
-constexpr double hopeless = 3;   // times the best so far: such a candidate gets no second sample
+constexpr double budget = 0.8;          // s, of all samples
+constexpr double sample = 2e-3;         // s, of one: long against what a launch and a wait cost
+constexpr int samples = 3;              // of each candidate; the best counts, as disturbances only add
+constexpr double worth_a_graph = 0.98;  // of the time of single launches
+constexpr double hopeless = 3;          // times the best so far: such a candidate gets no second sample
 constexpr std::size_t most_bytes = std::size_t{256} << 20;  // of a field
 
 // Planes of the local block that fit the trial; x and y are what policies are about.
@@ -71,6 +72,17 @@ class Bench {
                  stream_);
     });
   }
+  // A sweep of those that a graph holds, queued one by one or as the graph.
+  double sweep_of_many(const SweepChoice<T>& choice, bool as_graph) {
+    const auto one_by_one = [&] {
+      for (std::int64_t i = 0; i < sweeps_of_a_graph; ++i) launch(choice, {});
+    };
+    if (!as_graph) return time(1e30, one_by_one) / sweeps_of_a_graph;
+    device_.begin_recording(stream_);
+    one_by_one();
+    const Owned<Graph> graph(device_, device_.end_recording(stream_));
+    return time(1e30, [&] { device_.launch(graph.get(), stream_); }) / sweeps_of_a_graph;
+  }
 
  private:
   void launch(const SweepChoice<T>& choice, const UpdateNorm& norm) {
@@ -123,7 +135,7 @@ SolverRows<T> tune(const Config& config, const Decomposition& decomposition, con
   Bench<T> bench(config, decomposition, communicator, device);
   report.cells = bench.extent();
 
-  SolverRows<T> fastest{choices.sweeps.front(), nullptr, choices.histogram};
+  SolverRows<T> fastest{choices.sweeps.front(), nullptr, choices.histogram, false};
   double best = 1e30;
   for (const SweepChoice<T>& choice : choices.sweeps) {
     if (!report.sweeps.empty() && out_of_time()) break;
@@ -145,6 +157,18 @@ SolverRows<T> tune(const Config& config, const Decomposition& decomposition, con
     if (seconds < best_reduction) {
       best_reduction = seconds;
       fastest.reduction = row;
+    }
+  }
+  fastest.graph = choices.graphs.front();
+  double best_queue = 1e30;
+  for (const bool as_graph : choices.graphs) {
+    if (choices.graphs.size() == 1) break;
+    const double seconds = bench.sweep_of_many(fastest.sweep, as_graph);
+    report.graphs.push_back({as_graph ? "graph" : "launches", "", seconds});
+    // A graph has to be worth its while.
+    if (seconds < (as_graph ? worth_a_graph : 1) * best_queue) {
+      best_queue = seconds;
+      fastest.graph = as_graph;
     }
   }
   report.seconds = timer.seconds();

@@ -21,7 +21,8 @@ struct TuningReport {
   Int3 cells;                 // of the block that was tried: the local shape, planes cut to fit the trial
   std::vector<Trial> sweeps;  // in the order of the trial
   std::vector<Trial> reductions;
-  double seconds = 0;  // that the trial took
+  std::vector<Trial> graphs;  // a sweep of the fastest row, queued one by one and as a graph
+  double seconds = 0;         // that the trial took
 };
 
 // Collective: all ranks try at the same time, as they will run, and agree on the choice by their slowest.

@@ -270,8 +270,10 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
                                Actual&&... arguments) {
   if (!emulated_launch_is_valid(*config)) return cudaErrorInvalidConfiguration;
   const std::tuple<std::decay_t<Formal>...> values(std::forward<Actual>(arguments)...);
-  emulation::run_grid(config->gridDim, config->blockDim, config->dynamicSmemBytes,
-                      [&] { std::apply(kernel, values); });
+  emulation::queue(config->stream, [=, threads = *config] {
+    emulation::run_grid(threads.gridDim, threads.blockDim, threads.dynamicSmemBytes,
+                        [&] { std::apply(kernel, values); });
+  });
   return cudaSuccess;
 }
 

@@ -6,11 +6,17 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "cuda_runtime_api.h"
 
+struct EmulatedGraph {
+  std::vector<std::function<void()>> work;
+};
 struct EmulatedStream {
   int priority;
+  EmulatedGraph* capture;  // the graph that is being recorded, or null
 };
 struct EmulatedEvent {
   std::chrono::steady_clock::time_point at;
@@ -39,6 +45,14 @@ std::size_t round_up(std::size_t value, std::size_t unit) {
 }
 
 }  // namespace
+
+void emulation::queue(cudaStream_t stream, std::function<void()> work) {
+  if (stream && stream->capture) {
+    stream->capture->work.push_back(std::move(work));
+  } else {
+    work();
+  }
+}
 
 cudaError_t cudaGetLastError() {
   const cudaError_t code = last_error;
@@ -175,12 +189,13 @@ cudaError_t cudaFreeHost(void* pointer) {
   std::free(pointer);
   return cudaSuccess;
 }
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind, cudaStream_t) {
-  std::memmove(to, from, bytes);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
+                            cudaStream_t stream) {
+  emulation::queue(stream, [=] { std::memmove(to, from, bytes); });
   return cudaSuccess;
 }
-cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t) {
-  std::memset(to, value, bytes);
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
+  emulation::queue(stream, [=] { std::memset(to, value, bytes); });
   return cudaSuccess;
 }
 
@@ -189,7 +204,7 @@ cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
 }
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int priority) {
-  *stream = new EmulatedStream{priority};
+  *stream = new EmulatedStream{priority, nullptr};
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
@@ -200,6 +215,31 @@ cudaError_t cudaStreamSynchronize(cudaStream_t) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) {
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  stream->capture = new EmulatedGraph;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  *graph = std::exchange(stream->capture, nullptr);
+  return result(*graph ? cudaSuccess : cudaErrorInvalidValue);
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
+  *exec = new EmulatedGraph(*graph);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+  for (const auto& work : exec->work) emulation::queue(stream, work);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+  delete exec;
   return cudaSuccess;
 }
 

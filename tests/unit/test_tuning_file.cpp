@@ -26,19 +26,20 @@ TEST(TuningFile, KeepsAndFindsAChoice) {
   const TemporaryFolder folder;
   const std::string path = folder / "tuning.json";
   EXPECT_FALSE(find_tuning(path, some_key()));  // no file yet
-  keep_tuning(path, some_key(), {"naive", "32x8x1", "fused", 1e-3});
+  keep_tuning(path, some_key(), {"naive", "32x8x1", "fused", true, 1e-3});
   const auto found = find_tuning(path, some_key());
   ASSERT_TRUE(found);
   EXPECT_EQ(found->kernel, "naive");
   EXPECT_EQ(found->policy, "32x8x1");
   EXPECT_EQ(found->reduction, "fused");
+  EXPECT_TRUE(found->graph);
   EXPECT_EQ(found->seconds, 1e-3);
 }
 
 TEST(TuningFile, TellsKeysApartByEveryPart) {
   const TemporaryFolder folder;
   const std::string path = folder / "tuning.json";
-  keep_tuning(path, some_key(), {"naive", "-", "fused", 1});
+  keep_tuning(path, some_key(), {"naive", "-", "fused", false, 1});
   const auto differs = [&](auto change) {
     TuningKey key = some_key();
     change(key);
@@ -60,9 +61,9 @@ TEST(TuningFile, ReplacesAChoiceAndKeepsTheOthers) {
   const std::string path = folder / "tuning.json";
   TuningKey other = some_key();
   other.cells.x = 64;
-  keep_tuning(path, some_key(), {"naive", "-", "fused", 1});
-  keep_tuning(path, other, {"shared", "-", "cub", 1});
-  keep_tuning(path, some_key(), {"coarsened", "-", "fused", 1});
+  keep_tuning(path, some_key(), {"naive", "-", "fused", false, 1});
+  keep_tuning(path, other, {"shared", "-", "cub", false, 1});
+  keep_tuning(path, some_key(), {"coarsened", "-", "fused", false, 1});
   EXPECT_EQ(find_tuning(path, some_key())->kernel, "coarsened");
   EXPECT_EQ(find_tuning(path, other)->kernel, "shared");
 }
