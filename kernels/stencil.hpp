@@ -80,8 +80,8 @@ struct StencilKernel {
   std::span<const std::string_view> policies = one_policy;
   // Null where the row cannot return the norm of its update.
   std::size_t (*norm_scratch_bytes)(Box region, int policy) = nullptr;
-  // Why the current device cannot run the row; empty where it can. Null: every device of the backend can.
-  std::string (*unsupported)() = nullptr;
+  // Why the current device cannot run the row in this policy; empty where it can. Null: every device can.
+  std::string (*unsupported)(int policy) = nullptr;
   KernelResources (*resources)(int policy) = nullptr;  // null on the host
 
   // Whether `auto` may take it. A row that others are compared with, or explained by, need not cost a trial.
@@ -89,6 +89,7 @@ struct StencilKernel {
 
   bool available() const { return launch != nullptr; }
   bool fuses_norm() const { return norm_scratch_bytes != nullptr; }
+  std::string why_unsupported(int policy) const { return unsupported ? unsupported(policy) : ""; }
 };
 
 template <class T>

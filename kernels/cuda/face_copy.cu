@@ -76,7 +76,8 @@ void copy_within(FieldView<T> field, Box from, Box to, Stream stream) {
 
 template <class T>
 void fill(FieldView<T> field, T value, Stream stream) {
-  const Box box = field.padded();
+  Box box = field.padded();
+  box.hi.x = field.pitch_y - field.ghosts;  // what pads the rows too: wide loads reach into it
   over_cells(box, [&](const Threads& threads, Int3 first) {
     launch("fill_cells", fill_cells<T>, threads, stream, field, first, box.hi, value);
   });

@@ -44,7 +44,8 @@ TensorMap<T> TensorMap<T>::make(FieldView<const T> field, Int3 box) {
     return reinterpret_cast<Encode>(entry);
   }();
   TensorMap result;
-  const Index row = std::min(field.extent.x + 2 * lead_x, field.pitch_y);
+  const Index row = lead_x + field.extent.x + 1;  // FieldLayout leaves room for it
+  if (row > field.pitch_y) throw Error(ExitCode::internal, "a field's rows are too short for bulk copies");
   const cuuint64_t cells[3] = {static_cast<cuuint64_t>(row), static_cast<cuuint64_t>(field.extent.y + 2),
                                static_cast<cuuint64_t>(field.extent.z + 2)};
   const cuuint64_t strides[2] = {field.pitch_y * sizeof(T), field.pitch_z * sizeof(T)};  // bytes
@@ -120,15 +121,28 @@ __device__ __forceinline__ unsigned char* dynamic_shared() {
   return memory;
 }
 
-// Whether the current device has bulk tensor copies; else why not.
-inline std::string without_bulk_copies() {
-  int device = 0, major = 0, minor = 0;
+// Why the current device cannot run `kernel`, compiled with bulk copies, in blocks of so much shared memory;
+// empty where it can.
+template <class Kernel>
+std::string without_bulk_copies(Kernel* kernel, std::size_t shared_bytes) {
+  int device = 0, major = 0, minor = 0, most_shared = 0;
   check(cudaGetDevice(&device), "cudaGetDevice");
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
   check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "cudaDeviceGetAttribute");
-  if (major >= 9) return "";
-  return "it needs compute capability 9.0, and this device has " + std::to_string(major) + "." +
-         std::to_string(minor);
+  check(cudaDeviceGetAttribute(&most_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+        "cudaDeviceGetAttribute");
+  if (major < 9) {
+    return "it needs compute capability 9.0, and this device has " + std::to_string(major) + "." +
+           std::to_string(minor);
+  }
+  cudaFuncAttributes attributes{};
+  check(cudaFuncGetAttributes(&attributes, kernel), "cudaFuncGetAttributes");
+  if (attributes.ptxVersion < 90) return "this build was made for older devices; configure it for this one";
+  if (shared_bytes > static_cast<std::size_t>(most_shared)) {
+    return "it needs " + std::to_string(shared_bytes) +
+           " bytes of shared memory a block, and this device has " + std::to_string(most_shared);
+  }
+  return "";
 }
 
 }  // namespace isotherm::cuda

@@ -147,8 +147,8 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
     if (!wide<T, tile>.fits(args.region)) return sweep_thin(args, stream);
     const Columns columns = wide<T, tile>.columns(args.region);
     const TileArgs<T> a{args.in, args.out, args.source, args.c, args.walls, columns, args.norm};
-    using Box2 = Plane<T, tile.x, tile.y>;
-    const TensorMap<T> map = TensorMap<T>::make(args.in, {Box2::cells_x, Box2::cells_y, 1});
+    using Slab = Plane<T, tile.x, tile.y>;
+    const TensorMap<T> map = TensorMap<T>::make(args.in, {Slab::cells_x, Slab::cells_y, 1});
     const auto function = args.norm.result ? kernel<T, tile, true> : kernel<T, tile, false>;
     allow_shared(function, ring_bytes<T, tile>);
     launch("bulk_pipeline", function, {columns.blocks(), tile.y * warp_size, ring_bytes<T, tile>}, stream,
@@ -160,6 +160,12 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
 template <class T>
 std::size_t norm_scratch_bytes(Box region, int policy) {
   return with_tile<tiles>(policy, [&]<Tile tile>() { return wide<T, tile>.norm_scratch_bytes(region); });
+}
+
+template <class T>
+std::string unsupported(int policy) {
+  return with_tile<tiles>(
+      policy, [&]<Tile tile>() { return without_bulk_copies(kernel<T, tile, false>, ring_bytes<T, tile>); });
 }
 
 template <class T>
@@ -179,7 +185,7 @@ void stencil_bulk_pipeline(StencilKernel<T>& row) {
   row.own_walls = {true, true, true};
   row.policies = names_of<tiles>();
   row.norm_scratch_bytes = norm_scratch_bytes<T>;
-  row.unsupported = without_bulk_copies;
+  row.unsupported = unsupported<T>;
   row.resources = resources<T>;
 }
 

@@ -174,7 +174,7 @@ template <class T>
 std::string why_skipped(const StencilKernel<T>& row, const BenchOptions& options) {
   if (!row.launch) return "not in this build";
   if (row.unsupported) {
-    if (std::string why = row.unsupported(); !why.empty()) return why;
+    if (std::string why = row.unsupported(0); !why.empty()) return why;
   }
   if (options.norm && !row.fuses_norm()) return "returns no norm of its update";
   return {};

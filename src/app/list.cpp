@@ -43,7 +43,7 @@ template <class T>
 void add_resources(std::vector<ResourceLine>& lines) {
   const char* precision = sizeof(T) == 4 ? "fp32" : "fp64";
   for (const auto& row : stencil_kernels<T>()) {
-    if (row.resources && !(row.unsupported && !row.unsupported().empty()))
+    if (row.resources && !(row.unsupported && !row.unsupported(0).empty()))
       lines.push_back({std::string(row.name), precision, std::string(row.policies[0]), row.resources(0)});
   }
   for (const auto& row : reduction_kernels<T>()) {

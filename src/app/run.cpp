@@ -1,5 +1,7 @@
 #include "app/run.hpp"
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <optional>
 #include <vector>
@@ -45,6 +47,7 @@ class Run {
     console_.say(banner(record_));
     if (!world.is_root()) return;  // all ranks know them
     for (const std::string& warning : record_.warnings) console_.warn(warning);
+    keep_tuning_found();
   }
 
   int finish() {
@@ -67,7 +70,7 @@ class Run {
   std::unique_ptr<Solver<T>> make_solver(const Config& config) {
     const Decomposition decomposition = decompose(config, world_.size());
     const int threads = session_.placement.ranks[static_cast<std::size_t>(world_.rank())].threads;
-    tuned_ = tuned_rows<T>(config, decomposition, world_, device_, threads, tuning_warnings_);
+    tuned_ = tuned_rows<T>(config, decomposition, world_, device_, threads);
     return std::make_unique<Solver<T>>(config, decomposition, world_, device_, tuned_.rows);
   }
 
@@ -79,6 +82,7 @@ class Run {
       solver_.reset();  // before the next takes its memory
       solver_ = make_solver(config);
       take(tuned_);
+      if (world_.is_root()) keep_tuning_found();
     }
     std::optional<SnapshotWriter> writer;
     if (last && config.output.snapshots) {
@@ -115,8 +119,16 @@ class Run {
     record_.method.reduction = tuned.rows.reduction->name;
     record_.method.graph = tuned.rows.graph;
     record_.method.tuning = tuned.tuning;
-    record_.warnings.insert(record_.warnings.end(), tuning_warnings_.begin(), tuning_warnings_.end());
-    tuning_warnings_.clear();
+  }
+
+  // Rank 0's. A run goes on without it.
+  void keep_tuning_found() {
+    if (!tuned_.to_keep) return;
+    try {
+      keep_tuning(tuned_.tuning.file, tuned_.to_keep->key, tuned_.to_keep->choice);
+    } catch (const Error& e) {
+      console_.warn(fmt::format("the tuning is not kept: {}", e.what()));
+    }
   }
 
   // Into the record, what this case adds to it.
@@ -192,7 +204,6 @@ class Run {
   Device& device_;
   Timer total_;  // since the deck was opened
   TunedRows<T> tuned_{};
-  std::vector<std::string> tuning_warnings_;
   std::unique_ptr<Solver<T>> solver_;
   Console console_;
   RunDirectory directory_;

@@ -59,7 +59,13 @@ Session plan_session(const CommandLine& command, const Communicator& world) {
   });
   Decomposition decomposition = decompose(config, ranks);
   Placement placement = place_ranks(config, world, threads.threads);
-  agree(world, [&] { choose_rows<double>(config, placement.backend); });
+  agree(world, [&] {
+    if (config.precision == Precision::fp32) {
+      row_choices<float>(config, placement.backend);
+    } else {
+      row_choices<double>(config, placement.backend);
+    }
+  });
   refuse_unbalanced(config, world);
   const MemoryPlan memory = agree(world, [&] {
     return plan_memory(cases.back(), ranks, std::min(world.rank(), ranks - 1), placement.backend);

@@ -27,6 +27,7 @@ TuningKey key_of(const Config& config, const Decomposition& decomposition, const
   key.ranks = world.size();
   key.depth = config.solver.depth;
   key.source = !all_sources(config).empty();
+  for (const WallConfig& wall : config.boundaries) key.faces += wall.kind == WallKind::periodic ? 'p' : 'w';
   const char* const graph = config.solver.graph == GraphChoice::automatic ? "auto"
                             : config.solver.graph == GraphChoice::on      ? "graph"
                                                                           : "launches";
@@ -39,10 +40,12 @@ TuningKey key_of(const Config& config, const Decomposition& decomposition, const
 template <class T>
 void keep_common(RowChoices<T>& choices, const Communicator& world) {
   for (const StencilKernel<T>& row : stencil_kernels<T>()) {
-    const auto is_row = [&](const SweepChoice<T>& choice) { return choice.row == &row; };
-    const bool mine = std::any_of(choices.sweeps.begin(), choices.sweeps.end(), is_row);
-    const bool all = world.all_reduce(std::int64_t{mine}, ReduceOp::min) != 0;
-    if (mine && !all) std::erase_if(choices.sweeps, is_row);
+    for (int policy = 0; policy < static_cast<int>(row.policies.size()); ++policy) {
+      const auto is_this = [&](const SweepChoice<T>& c) { return c.row == &row && c.policy == policy; };
+      const bool mine = std::any_of(choices.sweeps.begin(), choices.sweeps.end(), is_this);
+      const bool all = world.all_reduce(std::int64_t{mine}, ReduceOp::min) != 0;
+      if (mine && !all) std::erase_if(choices.sweeps, is_this);
+    }
   }
   agree(world, [&] {
     if (choices.sweeps.empty()) {
@@ -110,7 +113,6 @@ std::optional<TuningChoice> recall(const std::string& path, const TuningKey& key
   return choice;
 }
 
-template <class T>
 Tuning record_of(const TuningReport& report, const std::string& file) {
   Tuning tuning{Tuning::Source::trial, file, report.seconds, report.cells, {}};
   for (const auto* trials : {&report.sweeps, &report.reductions, &report.graphs}) {
@@ -123,12 +125,13 @@ Tuning record_of(const TuningReport& report, const std::string& file) {
 
 template <class T>
 TunedRows<T> tuned_rows(const Config& config, const Decomposition& decomposition, const Communicator& world,
-                        Device& device, int threads, std::vector<std::string>& warnings) {
+                        Device& device, int threads) {
   RowChoices<T> choices = agree(world, [&] { return row_choices<T>(config, device.backend()); });
   keep_common(choices, world);
   open_graphs(config, device, world, choices);
   if (!choices.open()) {
     return {{choices.sweeps.front(), choices.reductions.front(), choices.histogram, choices.graphs.front()},
+            {},
             {}};
   }
   const std::string& file = config.solver.tuning_file;
@@ -136,29 +139,25 @@ TunedRows<T> tuned_rows(const Config& config, const Decomposition& decomposition
   if (!file.empty()) {
     if (const auto choice = recall(file, key, world)) {
       if (const auto rows = rows_named(choices, *choice))
-        return {*rows, {Tuning::Source::file, file, 0, {}, {}}};
+        return {*rows, {Tuning::Source::file, file, 0, {}, {}}, {}};
     }
   }
   TuningReport report;
-  const SolverRows<T> rows = tune(config, decomposition, world, device, choices, report);
-  if (!file.empty() && world.is_root()) {
+  TunedRows<T> found;
+  found.rows = tune(config, decomposition, world, device, choices, report);
+  found.tuning = record_of(report, file);
+  if (!file.empty()) {
     const auto fastest =
         std::min_element(report.sweeps.begin(), report.sweeps.end(),
                          [](const Trial& a, const Trial& b) { return a.seconds < b.seconds; });
-    try {
-      keep_tuning(
-          file, key,
-          {fastest->row, fastest->policy, std::string(rows.reduction->name), rows.graph, fastest->seconds});
-    } catch (const Error& e) {
-      warnings.push_back(fmt::format("the tuning is not kept: {}", e.what()));
-    }
+    found.to_keep = {key,
+                     {fastest->row, fastest->policy, std::string(found.rows.reduction->name),
+                      found.rows.graph, fastest->seconds}};
   }
-  return {rows, record_of<T>(report, file)};
+  return found;
 }
 
-template TunedRows<float> tuned_rows(const Config&, const Decomposition&, const Communicator&, Device&, int,
-                                     std::vector<std::string>&);
-template TunedRows<double> tuned_rows(const Config&, const Decomposition&, const Communicator&, Device&, int,
-                                      std::vector<std::string>&);
+template TunedRows<float> tuned_rows(const Config&, const Decomposition&, const Communicator&, Device&, int);
+template TunedRows<double> tuned_rows(const Config&, const Decomposition&, const Communicator&, Device&, int);
 
 }  // namespace isotherm

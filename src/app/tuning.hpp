@@ -2,7 +2,9 @@
 // trial.
 #pragma once
 
-#include "app/placement.hpp"
+#include <optional>
+
+#include "app/tuning_file.hpp"
 #include "output/run_record.hpp"
 #include "solver/tuning.hpp"
 
@@ -12,12 +14,18 @@ template <class T>
 struct TunedRows {
   SolverRows<T> rows;
   Tuning tuning;
+  // What a trial has found for solver.tuning_file. The caller keeps it, once nothing else can be wrong with
+  // the deck: no file is written before that.
+  struct Found {
+    TuningKey key;
+    TuningChoice choice;
+  };
+  std::optional<Found> to_keep;
 };
 
-// Collective. A tuning file that cannot be read, or is none, is an Error(data) before any work; one that
-// cannot be written is a warning for `warn`.
+// Collective. A tuning file that cannot be read, or is none, is an error of all ranks before any work.
 template <class T>
 TunedRows<T> tuned_rows(const Config& config, const Decomposition& decomposition, const Communicator& world,
-                        Device& device, int threads, std::vector<std::string>& warnings);
+                        Device& device, int threads);
 
 }  // namespace isotherm

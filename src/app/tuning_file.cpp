@@ -1,10 +1,15 @@
 #include "app/tuning_file.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/communicator.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "output/safe_file.hpp"
@@ -26,6 +31,7 @@ Json to_json(const TuningKey& key) {
           {"ranks", key.ranks},
           {"depth", key.depth},
           {"source", key.source},
+          {"faces", key.faces},
           {"asked", key.asked}};
 }
 
@@ -39,14 +45,24 @@ Json empty_file() {
   return {{"schema", schema}, {"version", version}, {"entries", Json::array()}};
 }
 
+// Of that name in an object; null where there is none.
+Json member(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  return found == json.end() ? Json() : *found;
+}
+
 Json read(const std::string& path) {
   std::ifstream file(path);
-  if (!file) return empty_file();
+  if (!file) {
+    if (errno == ENOENT || errno == ENOTDIR) return empty_file();
+    throw Error(ExitCode::io, fmt::format("{} cannot be read ({}); name another in solver.tuning_file",
+                                          in_quotes(path), std::strerror(errno)));
+  }
   const Json json = Json::parse(file, nullptr, false);
   if (json.is_discarded()) refuse(path, "it is not JSON");
-  if (!json.is_object() || json.value("schema", "") != schema) refuse(path, "it has another schema");
-  if (json.value("version", 0) != version) refuse(path, "it has another version");
-  if (!json.contains("entries") || !json["entries"].is_array()) refuse(path, "it has no entries");
+  if (!json.is_object() || member(json, "schema") != schema) refuse(path, "it has another schema");
+  if (member(json, "version") != version) refuse(path, "it has another version");
+  if (!member(json, "entries").is_array()) refuse(path, "it has no entries");
   return json;
 }
 
@@ -73,7 +89,7 @@ void keep_tuning(const std::string& path, const TuningKey& key, const TuningChoi
   Json kept = Json::array();
   const Json mine = to_json(key);
   for (const Json& entry : file["entries"]) {
-    if (!entry.contains("key") || entry["key"] != mine) kept.push_back(entry);
+    if (!entry.is_object() || member(entry, "key") != mine) kept.push_back(entry);
   }
   kept.push_back({{"key", mine},
                   {"choice",
@@ -83,7 +99,9 @@ void keep_tuning(const std::string& path, const TuningKey& key, const TuningChoi
                     {"graph", choice.graph},
                     {"sweep_s", choice.seconds}}}});
   file["entries"] = kept;
-  write_file_atomically(path, file.dump(1) + "\n");
+  const std::string mine_alone = fmt::format("{}.{}.{}", path, processor_name(), getpid());
+  write_file_atomically(mine_alone, file.dump(1) + "\n");
+  publish_file(mine_alone, path);
 }
 
 }  // namespace isotherm

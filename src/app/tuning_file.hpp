@@ -20,6 +20,7 @@ struct TuningKey {
   int ranks = 1;
   int depth = 1;
   bool source = false;
+  std::string faces;  // six letters: w where a wall stands, p where the box is periodic
   std::string asked;  // solver.kernel, solver.policy, solver.reduction
 
   bool operator==(const TuningKey&) const = default;
@@ -31,10 +32,13 @@ struct TuningChoice {
   double seconds = 0;  // a sweep of the trial
 };
 
-// None where there is no such file or no such entry. Throws Error(data) where the file is no tuning file.
+// None where there is no such file or no such entry. Throws Error(deck) where the file is no tuning
+// file, Error(io) where it cannot be read.
 std::optional<TuningChoice> find_tuning(const std::string& path, const TuningKey& key);
 
-// Adds or replaces the entry; the file appears whole or not at all. Throws Error(cannot_create) or Error(io).
+// Adds or replaces the entry; the file appears whole or not at all, also where several runs keep theirs at
+// once: one of them may then lose its entry, and tries again another time. Throws Error(cannot_create) or
+// Error(io).
 void keep_tuning(const std::string& path, const TuningKey& key, const TuningChoice& choice);
 
 }  // namespace isotherm

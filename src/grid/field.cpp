@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "core/error.hpp"
@@ -10,6 +11,7 @@ namespace isotherm {
 namespace {
 
 constexpr Index row_bytes = 128;  // a cache line pair, a GPU's memory transaction, two AVX-512 vectors
+constexpr Index word_bytes = 16;  // the widest access of a thread, and what a GPU's copy engine starts at
 
 Index round_up(Index value, Index unit) {
   return (value + unit - 1) / unit * unit;
@@ -21,7 +23,9 @@ FieldLayout FieldLayout::make(Int3 extent, int ghosts, std::size_t element_bytes
   const Index unit = row_bytes / static_cast<Index>(element_bytes);
   const Index rows_y = extent.y + 2 * ghosts, rows_z = extent.z + 2 * ghosts;
   FieldLayout layout{extent, ghosts};
-  layout.pitch_y = round_up(extent.x + 2 * ghosts, unit);
+  // Room for a word before each row, without touching the ghosts behind the row before it.
+  const Index before = std::max<Index>(ghosts, word_bytes / static_cast<Index>(element_bytes));
+  layout.pitch_y = round_up(extent.x + before + ghosts, unit);
   const Index lead = round_up(ghosts, unit);
 
   Index elements = 0;

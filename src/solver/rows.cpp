@@ -28,32 +28,34 @@ auto rows_of(const Config& config, const char* key, const Rows& rows, const std:
   return found;
 }
 
-// Drops the rows that the current device cannot run; a row that was asked for by name is an error.
-template <class Row>
-void drop_unsupported(const Config& config, std::vector<const Row*>& rows) {
-  const std::string& name = config.solver.kernel;
-  std::erase_if(rows, [&](const Row* row) {
-    const std::string why = row->unsupported ? row->unsupported() : "";
-    if (!why.empty() && name != "auto") {
-      throw Error(ExitCode::unavailable, fmt::format("{}: '{}' does not run on this device ({}); use auto",
-                                                     config.at("solver.kernel"), name, why));
-    }
-    return !why.empty();
-  });
-}
-
+// The row's policies that the deck leaves open and the current device can run.
 template <class T>
 void add_policies(const Config& config, const StencilKernel<T>& row, std::vector<SweepChoice<T>>& choices) {
-  const std::string& name = config.solver.policy;
-  std::string valid;
-  for (std::size_t i = 0; i < row.policies.size(); ++i) {
-    if (name == "auto" || name == row.policies[i]) choices.push_back({&row, static_cast<int>(i)});
-    valid += fmt::format("{}{}", valid.empty() ? "" : ", ", row.policies[i]);
+  const SolverConfig& s = config.solver;
+  std::string valid, unsupported;
+  bool known = false;
+  for (int i = 0; i < static_cast<int>(row.policies.size()); ++i) {
+    const std::string_view policy = row.policies[static_cast<std::size_t>(i)];
+    valid += fmt::format("{}{}", valid.empty() ? "" : ", ", policy);
+    if (s.policy != "auto" && s.policy != policy) continue;
+    known = true;
+    unsupported = row.why_unsupported(i);
+    if (unsupported.empty()) choices.push_back({&row, i});
   }
-  if (choices.empty()) {
+  if (!known) {
     throw Error(ExitCode::deck, fmt::format("{}: '{}' is no policy of kernel {}; use auto or one of: {}",
-                                            config.at("solver.policy"), name, row.name, valid));
+                                            config.at("solver.policy"), s.policy, row.name, valid));
   }
+  if (choices.empty() && s.kernel != "auto") {
+    throw Error(ExitCode::unavailable, fmt::format("{}: '{}' does not run on this device ({}); use auto",
+                                                   config.at("solver.kernel"), s.kernel, unsupported));
+  }
+}
+
+// The sums of two reductions differ in their last digits, and so would the sweep at which a run stops: where
+// a sum decides, `auto` takes the same row every time, whatever is faster today.
+std::string_view steady_reduction(Backend backend) {
+  return backend == Backend::host ? "openmp" : "warp_shuffle";
 }
 
 // The histogram of the diagnostics; unasked the last of the backend's ladder.
@@ -112,7 +114,6 @@ RowChoices<T> row_choices(const Config& config, Backend backend) {
   const SolverConfig& s = config.solver;
   RowChoices<T> choices;
   auto rows = rows_of(config, "solver.kernel", stencil_kernels<T>(), s.kernel, backend);
-  drop_unsupported(config, rows);
   std::erase_if(rows, [&](const auto* row) { return row->max_depth < s.depth; });
   if (rows.empty()) {
     throw Error(ExitCode::deck, fmt::format("{}: no kernel on {} fuses {} sweeps; use 1",
@@ -121,7 +122,10 @@ RowChoices<T> row_choices(const Config& config, Backend backend) {
   // The table goes up the ladder: what stands last is what to take unasked.
   std::reverse(rows.begin(), rows.end());
   for (const auto* row : rows) add_policies(config, *row, choices.sweeps);
-  choices.reductions = rows_of(config, "solver.reduction", reduction_kernels<T>(), s.reduction, backend);
+  const bool sums = config.problem.norm != Norm::max;
+  const std::string reduction =
+      s.reduction == "auto" && sums ? std::string(steady_reduction(backend)) : s.reduction;
+  choices.reductions = rows_of(config, "solver.reduction", reduction_kernels<T>(), reduction, backend);
   std::stable_partition(choices.reductions.begin(), choices.reductions.end(),
                         [](const auto* row) { return row->fused; });
   match_fused(config, choices);

@@ -37,7 +37,7 @@ class Bench {
         device_(device),
         extent_(trial_extent<T>(decomposition.block(communicator.rank()).extent())),
         stream_(own_stream(device, Priority::normal)),
-        result_(device, sizeof(double)),
+        result_(agree(communicator, [&] { return Buffer(device, sizeof(double)); })),
         coefficients_(rounded_coefficients<T>(sweep_coefficients(config))) {
     agree(communicator, [&] {
       const FaceCopy<T>& copy = face_copy<T>(device.backend());
@@ -61,11 +61,11 @@ class Bench {
   double reduction(const ReductionKernel<T>& row, const SweepChoice<T>& choice, double sweep_seconds) {
     const Box box{{0, 0, 0}, extent_};
     if (row.fused) {
-      const Buffer scratch(device_, choice.row->norm_scratch_bytes(box, choice.policy));
+      const Buffer scratch = memory(choice.row->norm_scratch_bytes(box, choice.policy));
       const UpdateNorm norm{ReductionOp::max_abs, result_.template as<double>(), scratch.data(), false};
       return std::max(0.0, time(1e30, [&] { launch(choice, norm); }) - sweep_seconds);
     }
-    const Buffer scratch(device_, row.scratch_bytes(box));
+    const Buffer scratch = memory(row.scratch_bytes(box));
     return time(1e30, [&] {
       row.launch({std::as_const(*out_).view(), std::as_const(*in_).view(), box, ReductionOp::max_abs,
                   result_.template as<double>(), scratch.data()},
@@ -85,6 +85,9 @@ class Bench {
   }
 
  private:
+  Buffer memory(std::size_t bytes) {
+    return agree(communicator_, [&] { return Buffer(device_, bytes); });
+  }
   void launch(const SweepChoice<T>& choice, const UpdateNorm& norm) {
     const Walls<T> ghosts = walls_in_ghosts(*choice.row, walls_);
     const bool any = std::any_of(std::begin(ghosts.faces), std::end(ghosts.faces),

@@ -98,3 +98,20 @@ def test_wrong_policies(folder, overrides, line):
     result = isotherm("run", "deck.yaml", *overrides, cwd=folder)
     assert (result.code, result.err) == (65, line + "\n")
     assert [p.name for p in folder.iterdir()] == ["deck.yaml"]
+
+
+def test_a_wrong_formula_leaves_no_tuning_file(folder):
+    """Nothing is written before all that can be wrong with a deck has been looked at."""
+    result = isotherm("run", "deck.yaml", "solver.tuning_file=tuning.json", "parallel.device=cpu",
+                      "initial=[{shape: formula, formula: 1/(x-0.0625)}]", cwd=folder)
+    assert result.code == 65, result.err
+    assert [p.name for p in folder.iterdir()] == ["deck.yaml"]
+
+
+def test_sums_that_decide_are_always_those_of_one_row(folder):
+    """The sums of two rows differ in their last digits: what is faster today must not say when a run stops."""
+    for norm in ("l1", "l2"):
+        problem = f"problem={{kind: steady, norm: {norm}, max_sweeps: 3, tolerance: 1e-30}}"
+        wall = "boundaries={x_min: {kind: temperature, value: 400}}"
+        _, record = run(folder, "parallel.device=cpu", problem, wall, code=10)
+        assert record["method"]["reduction"] == "openmp"

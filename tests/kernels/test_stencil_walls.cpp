@@ -41,6 +41,8 @@ TEST_P(StencilWalls, AreAppliedOrFoundInTheGhosts) {
     for (int policy = 0; policy < std::ssize(row.policies); ++policy) {
       std::vector<Int3> all = shapes;
       all.push_back({139, 70, 67});  // several tiles and chunks of every row, none of them full
+      for (const Index x : {46, 60, 61, 62, 94})
+        all.push_back({x, 33, 5});  // rows that nearly fill their pitch
       for (Int3 shape : all) {
         SCOPED_TRACE(text(shape) + ", policy " + std::string(row.policies[static_cast<std::size_t>(policy)]));
         check<T>(row, policy, *device, shape);

@@ -244,6 +244,7 @@ solver:
   reduction: auto
   histogram: auto
   depth: 1
+  graph: auto
 parallel:
   process_grid: auto
   device: auto

@@ -53,6 +53,7 @@ TEST(TuningFile, TellsKeysApartByEveryPart) {
   EXPECT_TRUE(differs([](TuningKey& k) { k.ranks = 2; }));
   EXPECT_TRUE(differs([](TuningKey& k) { k.depth = 2; }));
   EXPECT_TRUE(differs([](TuningKey& k) { k.source = true; }));
+  EXPECT_TRUE(differs([](TuningKey& k) { k.faces = "wwwwpp"; }));
   EXPECT_TRUE(differs([](TuningKey& k) { k.asked = "naive auto auto"; }));
 }
 
@@ -77,6 +78,8 @@ TEST(TuningFile, RefusesWhatIsNone) {
   };
   const std::string end = "; name another in solver.tuning_file, or remove it";
   EXPECT_EQ(problem("hello"), "'" + path + "' is no tuning file of this version (it is not JSON)" + end);
+  EXPECT_EQ(problem(R"({"schema": 1})"),
+            "'" + path + "' is no tuning file of this version (it has another schema)" + end);
   EXPECT_EQ(problem("[]"), "'" + path + "' is no tuning file of this version (it has another schema)" + end);
   EXPECT_EQ(problem(R"({"schema": "isotherm-tuning", "version": 2})"),
             "'" + path + "' is no tuning file of this version (it has another version)" + end);

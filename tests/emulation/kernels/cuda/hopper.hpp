@@ -10,6 +10,12 @@
 
 namespace isotherm::cuda {
 
+inline void demand(bool holds, const char* problem) {
+  if (holds) return;
+  std::fprintf(stderr, "emulation: bulk copy: %s\n", problem);
+  std::abort();
+}
+
 template <class T>
 struct TensorMap {
   static constexpr Index lead_x = 16 / sizeof(T);
@@ -17,9 +23,8 @@ struct TensorMap {
   Int3 cells, box;
 
   static TensorMap make(FieldView<const T> field, Int3 box) {
-    return {field,
-            {std::min(field.extent.x + 2 * lead_x, field.pitch_y), field.extent.y + 2, field.extent.z + 2},
-            box};
+    demand(lead_x + field.extent.x + 1 <= field.pitch_y, "rows are longer than their pitch");
+    return {field, {lead_x + field.extent.x + 1, field.extent.y + 2, field.extent.z + 2}, box};
   }
 };
 
@@ -56,11 +61,6 @@ class BytesBarrier {
     const bool inside = 0 <= i && i < map.cells.x && 0 <= j && j < map.cells.y && 0 <= k && k < map.cells.z;
     return inside ? map.field(i - map.lead_x, j - 1, k - 1) : T{0};
   }
-  static void demand(bool holds, const char* problem) {
-    if (holds) return;
-    std::fprintf(stderr, "emulation: bulk copy: %s\n", problem);
-    std::abort();
-  }
   void complete() {
     if (!arrived_ || pending_ != 0) return;
     arrived_ = false;
@@ -75,7 +75,8 @@ class BytesBarrier {
 inline unsigned char* dynamic_shared() {
   return static_cast<unsigned char*>(emulation::dynamic_shared_memory());
 }
-inline std::string without_bulk_copies() {
+template <class Kernel>
+std::string without_bulk_copies(Kernel*, std::size_t) {
   return "";
 }
 
