@@ -21,7 +21,7 @@ namespace isotherm {
 //
 // Bounds: an addition changes a digit by less than 2^32, so 2^30 of them may stand between two calls of
 // normalise(), which leaves digits in [0, 2^32) (the last has the sign and the rest): 2^30 normalised
-// accumulators may be added up. The last digit holds sums of 2^63 of the largest doubles.
+// accumulators may be added up, or taken away. The last digit holds sums of 2^63 of the largest doubles.
 struct LongAccumulator {
   static constexpr int digits = 67;
   static constexpr int nans = digits, infinities = digits + 1, negative_infinities = digits + 2;
@@ -61,6 +61,19 @@ struct LongAccumulator {
   }
   ISOTHERM_HOST_DEVICE void add(const LongAccumulator& other) {
     for (int i = 0; i < words; ++i) word[i] += other.word[i];
+  }
+
+  // Of two sums the difference, exactly. It is that of the other's values with their signs turned: infinities
+  // change sides, and a NaN stays one.
+  ISOTHERM_HOST_DEVICE void subtract(const LongAccumulator& other) {
+    for (int i = 0; i < digits; ++i) word[i] -= other.word[i];
+    word[nans] += other.word[nans];
+    word[infinities] += other.word[negative_infinities];
+    word[negative_infinities] += other.word[infinities];
+  }
+  // Whether all that was added is a number, and finite. Their sum may still be beyond every double.
+  ISOTHERM_HOST_DEVICE bool all_finite() const {
+    return word[nans] == 0 && word[infinities] == 0 && word[negative_infinities] == 0;
   }
 
   // Carries what exceeds a digit into the next one. Equal sums then have equal words.

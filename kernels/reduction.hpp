@@ -59,7 +59,11 @@ struct ReductionKernel {
 template <class T>
 std::span<const ReductionKernel<T>> reduction_kernels();
 
-// The sum over the interior cells of a field in host memory, by the host row `reproducible`; normalised.
+// The backend's row whose sums are exact: `reproducible`. Throws Error(unavailable) as face_copy does.
+template <class T>
+const ReductionKernel<T>& exact_reduction(Backend backend);
+
+// The sum over the interior cells of a field in host memory, by that row of the host; normalised.
 template <class T>
 LongAccumulator exact_sum(FieldView<const T> field);
 

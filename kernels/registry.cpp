@@ -201,12 +201,19 @@ std::uint64_t fingerprint(FieldView<const T> field, Int3 global_lo, Int3 global_
 }
 
 template <class T>
+const ReductionKernel<T>& exact_reduction(Backend backend) {
+  for (const ReductionKernel<T>& row : reduction_kernels<T>()) {
+    if (row.backend == backend && row.sum_bits == SumBits::exact) return row;
+  }
+  no_cuda();  // the host has one
+}
+
+template <class T>
 LongAccumulator exact_sum(FieldView<const T> field) {
-  static const auto launch =
-      host::for_this_cpu([](auto isa) { return &host::ReductionReproducible<decltype(isa), T>::launch; });
   LongAccumulator sum{};
   double rounded = 0;
-  launch({field, {}, field.interior(), ReductionOp::sum, &rounded, nullptr, &sum}, {});
+  exact_reduction<T>(Backend::host)
+      .launch({field, {}, field.interior(), ReductionOp::sum, &rounded, nullptr, &sum}, {});
   return sum;
 }
 
@@ -239,6 +246,8 @@ template const FieldSurvey<float>& field_survey(Backend);
 template const FieldSurvey<double>& field_survey(Backend);
 template const FaceCopy<float>& face_copy(Backend);
 template const FaceCopy<double>& face_copy(Backend);
+template const ReductionKernel<float>& exact_reduction(Backend);
+template const ReductionKernel<double>& exact_reduction(Backend);
 template LongAccumulator exact_sum(FieldView<const float>);
 template LongAccumulator exact_sum(FieldView<const double>);
 template std::span<const BandwidthRow<float>> bandwidth_rows(Backend);

@@ -1,5 +1,6 @@
-// A survey of a field: its extremes, its exact sum, and the jumps across its walls. One struct a backend, so
-// that callers hold no switch. No order of cells, threads or ranks changes a bit of what it finds.
+// A survey of a field: its extremes, and the sums of the jumps across its walls. (The sum of its cells is the
+// matter of a reduction row: exact_reduction() of reduction.hpp.) One struct a backend, so that callers hold
+// no switch. No order of cells, threads or ranks changes a bit of what it finds.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,7 @@
 
 #include "core/device.hpp"
 #include "core/field_view.hpp"
-#include "kernels/exact_sum.hpp"
+#include "kernels/long_accumulator.hpp"
 #include "kernels/stencil.hpp"
 
 namespace isotherm {
@@ -51,16 +52,14 @@ struct WallJump {
   ISOTHERM_HOST_DEVICE Index extent_q() const { return face / 2 == 2 ? field.extent.y : field.extent.z; }
 };
 
-// Of all interior cells of a field, or of all cells along a wall. Results and scratch lie in this device's
-// memory and are written in stream order.
+// Results and scratch lie in this device's memory and are written in stream order.
 template <class T>
 struct FieldSurvey {
+  // Of all interior cells.
   void (*extremes)(FieldView<const T> field, Extremes* result, void* scratch, Stream stream);
-  // `scale`: exact_scale() of the largest magnitude over all ranks; all values finite.
-  void (*sum)(FieldView<const T> field, double scale, ExactSum* result, void* scratch, Stream stream);
-  void (*jump_extremes)(const WallJump<T>& jump, Extremes* result, void* scratch, Stream stream);
-  void (*jump_sum)(const WallJump<T>& jump, double scale, ExactSum* result, void* scratch, Stream stream);
-  std::size_t scratch_bytes;  // enough for any of them
+  // Of all cells along the wall; normalised, to be joined with those of other ranks.
+  void (*jump_sum)(const WallJump<T>& jump, LongAccumulator* result, Stream stream);
+  std::size_t scratch_bytes;  // of extremes
 };
 
 template <class T>

@@ -1,13 +1,15 @@
-// The survey of a field on the GPU: extremes and exact sums of its cells, and of the jumps across its walls.
+// The survey of a field on the GPU: the extremes of its cells, and the sums of the jumps across its walls.
 //
-// Algebra   a Part (Extremes, ExactSum) gathers values; parts join in any order to the same bits.
+// Algebra   Extremes gather values and join in any order to the same bits; so do exact sums (long_sum.hpp).
 // Mapping   the values are numbered; threads take them in grid strides, neighbouring threads neighbouring
-//           numbers, so reads are coalesced within a row. A tree in shared memory joins a block, one part a
-//           block goes to memory, and a second kernel of one block joins these.
-// Lives in  registers: a thread's part, 24 bytes. Shared memory: one part a thread, 6 KB a block.
+//           numbers, so reads are coalesced within a row. Extremes: a tree in shared memory joins a block,
+//           one part a block goes to memory, and a second kernel of one block joins these.
+// Lives in  registers: a thread's extremes, 24 bytes, or its part of a sum, 32. Shared memory: one part a
+//           thread, 6 KB a block, or the block's digits, 560 bytes.
 // Traffic   one read of 4 (8) bytes a cell, and two divisions by multiplication to find its place.
 #include "kernels/cuda/fast_divide.hpp"
 #include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/long_sum.hpp"
 #include "kernels/cuda/rows.hpp"
 
 namespace isotherm::cuda {
@@ -46,10 +48,9 @@ struct JumpValues {
   }
 };
 
-// The join of all threads' parts, written by thread 0.
-template <class Part>
-__device__ __forceinline__ void join_block(const Part& mine, Part* result) {
-  __shared__ Part parts[Policy::threads];
+// The join of all threads' extremes, written by thread 0.
+__device__ __forceinline__ void join_block(const Extremes& mine, Extremes* result) {
+  __shared__ Extremes parts[Policy::threads];
   const int thread = static_cast<int>(threadIdx.x);
   parts[thread] = mine;
   __syncthreads();
@@ -60,60 +61,69 @@ __device__ __forceinline__ void join_block(const Part& mine, Part* result) {
   if (thread == 0) *result = parts[0];
 }
 
-template <class Part, class Values>
-__global__ void __launch_bounds__(Policy::threads)
-    gather_values(Values values, Index count, double scale, Part* parts) {
-  Part mine = Part::none();
+// Calls visit(value) for the values of this thread.
+template <class Values, class Visit>
+__device__ __forceinline__ void visit_values(const Values& values, Index count, Visit visit) {
   const Index stride = Index{gridDim.x} * Policy::threads;
-  for (Index i = Index{blockIdx.x} * Policy::threads + threadIdx.x; i < count; i += stride) {
-    mine.add(values(i) * scale);
-  }
+  for (Index i = Index{blockIdx.x} * Policy::threads + threadIdx.x; i < count; i += stride) visit(values(i));
+}
+
+template <class T>
+__global__ void __launch_bounds__(Policy::threads)
+    gather_extremes(CellValues<T> cells, Index count, Extremes* parts) {
+  Extremes mine = Extremes::none();
+  visit_values(cells, count, [&](double value) { mine.add(value); });
   join_block(mine, &parts[blockIdx.x]);
 }
 
-template <class Part>
-__global__ void __launch_bounds__(Policy::threads) join_parts(const Part* parts, Index count, Part* result) {
-  Part mine = Part::none();
+__global__ void __launch_bounds__(Policy::threads)
+    join_extremes(const Extremes* parts, Index count, Extremes* result) {
+  Extremes mine = Extremes::none();
   for (Index i = threadIdx.x; i < count; i += Policy::threads) mine.join(parts[i]);
   join_block(mine, result);
 }
 
-template <class Part, class Values>
-void gather(const Values& values, double scale, Part* result, void* scratch, Stream stream) {
-  const Index count = values.count(),
-              blocks = std::min(ceil_div(count, Policy::threads), Policy::most_blocks);
-  Part* const parts = static_cast<Part*>(scratch);
-  if (blocks > 0) {
-    launch("survey: gather_values", gather_values<Part, Values>,
-           {static_cast<unsigned>(blocks), Policy::threads}, stream, values, count, scale, parts);
-  }
-  launch("survey: join_parts", join_parts<Part>, {1, Policy::threads}, stream, parts, blocks, result);
+template <class T>
+__global__ void __launch_bounds__(Policy::threads)
+    add_jumps(JumpValues<T> jumps, Index count, LongAccumulator* sum) {
+  add_block<Policy::threads>(sum, [&](auto add) { visit_values(jumps, count, add); });
+}
+
+Index block_count(Index values) {
+  return std::min(ceil_div(values, Policy::threads), Policy::most_blocks);
 }
 
 template <class T>
 void extremes(FieldView<const T> field, Extremes* result, void* scratch, Stream stream) {
-  gather(CellValues<T>(field), 1.0, result, scratch, stream);
-}
-template <class T>
-void sum(FieldView<const T> field, double scale, ExactSum* result, void* scratch, Stream stream) {
-  gather(CellValues<T>(field), scale, result, scratch, stream);
-}
-template <class T>
-void jump_extremes(const WallJump<T>& jump, Extremes* result, void* scratch, Stream stream) {
-  gather(JumpValues<T>(jump), 1.0, result, scratch, stream);
-}
-template <class T>
-void jump_sum(const WallJump<T>& jump, double scale, ExactSum* result, void* scratch, Stream stream) {
-  gather(JumpValues<T>(jump), scale, result, scratch, stream);
+  const CellValues<T> cells(field);
+  const Index blocks = block_count(cells.count());
+  auto* const parts = static_cast<Extremes*>(scratch);
+  if (blocks > 0) {
+    launch("survey: gather_extremes", gather_extremes<T>, {static_cast<unsigned>(blocks), Policy::threads},
+           stream, cells, cells.count(), parts);
+  }
+  launch("survey: join_extremes", join_extremes, {1, Policy::threads}, stream, parts, blocks, result);
 }
 
-constexpr std::size_t scratch_bytes = Policy::most_blocks * std::max(sizeof(Extremes), sizeof(ExactSum));
+template <class T>
+void jump_sum(const WallJump<T>& jump, LongAccumulator* result, Stream stream) {
+  const JumpValues<T> jumps(jump);
+  const Index blocks = block_count(jumps.count());
+  const auto launch_add = [&] {
+    if (blocks == 0) return;
+    launch("survey: add_jumps", add_jumps<T>, {static_cast<unsigned>(blocks), Policy::threads}, stream, jumps,
+           jumps.count(), result);
+  };
+  sum_exactly(result, launch_add, nullptr, result, stream);
+}
+
+constexpr std::size_t scratch_bytes = Policy::most_blocks * sizeof(Extremes);
 
 }  // namespace
 
 template <class T>
 const FieldSurvey<T>& field_survey_cuda() {
-  static constexpr FieldSurvey<T> table{extremes<T>, sum<T>, jump_extremes<T>, jump_sum<T>, scratch_bytes};
+  static constexpr FieldSurvey<T> table{extremes<T>, jump_sum<T>, scratch_bytes};
   return table;
 }
 

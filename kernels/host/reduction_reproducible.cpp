@@ -27,9 +27,9 @@ ISOTHERM_INLINE double part(double d) {
   return accumulate<op>(0.0, d);
 }
 
-// The exact sum of what one thread sees.
+// Of what one thread sees, batch by batch, in slices.
 template <class Isa, ReductionOp op, class T>
-class ExactSum {
+class SlicedSum {
   using V = Vector<Isa, double>;
   using Register = typename V::Register;
   using Bits [[gnu::vector_size(V::bytes)]] = std::int64_t;
@@ -164,7 +164,7 @@ LongAccumulator sum(const ReductionArgs<T>& args) {
   LongAccumulator total{};
 #pragma omp parallel if (box.cells() >= cells_worth_threads)
   {
-    ExactSum<Isa, op, T> mine;
+    SlicedSum<Isa, op, T> mine;
 #pragma omp for collapse(2) schedule(static) nowait
     for (Index z = box.lo.z; z < box.hi.z; ++z) {
       for (Index y = box.lo.y; y < box.hi.y; ++y) {
@@ -173,7 +173,7 @@ LongAccumulator sum(const ReductionArgs<T>& args) {
       }
     }
     const LongAccumulator part_of_total = mine.total();
-#pragma omp critical(isotherm_exact_sum)
+#pragma omp critical(isotherm_reproducible)
     total.add(part_of_total);
   }
   total.normalise();

@@ -5,6 +5,7 @@
 #include "core/communicator.hpp"
 #include "core/device.hpp"
 #include "kernels/histogram.hpp"
+#include "kernels/reduction.hpp"
 #include "kernels/survey.hpp"
 #include "physics/diagnostics.hpp"
 
@@ -13,9 +14,9 @@ namespace isotherm {
 template <class T>
 class Diagnosis {
  public:
-  // `device` must outlive it; all work is queued on `stream` and waited for. `histogram` may be null where
-  // the deck asks for no bins.
-  Diagnosis(const Config& config, const Communicator& communicator, Device& device,
+  // Of fields of `block` cells on this rank. `device` must outlive it; all work is queued on `stream` and
+  // waited for. `histogram` may be null where the deck asks for no bins.
+  Diagnosis(const Config& config, const Communicator& communicator, Int3 block, Device& device,
             const HistogramKernel<T>* histogram, Stream stream);
 
   // Of the initial state, before the first look: where the bins lie, what the sources give. `source` may be
@@ -28,25 +29,15 @@ class Diagnosis {
   const Bins& bins() const { return bins_; }  // after start()
 
  private:
-  // A sum over all ranks with its scale; not finite where a summand is not.
-  struct Total {
-    ExactSum sum = ExactSum::none();
-    double scale = 1;
-    bool finite = true;
-    double value() const;
-  };
   template <class Part, class Launch>
   Part fetch(const Launch& launch);
-  Extremes over_ranks(Extremes mine);
-  Extremes extremes(FieldView<const T> field);  // over all ranks
-  Total total(FieldView<const T> field,
-              const Extremes& all);      // `all`: of this field and those it is added to
-  Total total(const WallJump<T>* jump);  // null: this rank has no part of the wall
-  template <class Sum>
-  Total total(const Extremes& all, const Sum& sum_of_this_rank);
+  LongAccumulator over_ranks(LongAccumulator mine);
+  // Over all ranks.
+  Extremes extremes(FieldView<const T> field);
+  LongAccumulator sum(FieldView<const T> field);
+  LongAccumulator jump_sum(const WallJump<T>* jump);  // null: this rank has no part of the wall
 
-  HeatFlows flows(FieldView<const T> now, FieldView<const T> before, const Extremes& of_now,
-                  const Walls<T>& walls);
+  HeatFlows flows(const LongAccumulator& sum_of_now, FieldView<const T> before, const Walls<T>& walls);
   Histogram count(FieldView<const T> now);
 
   Config config_;
@@ -55,6 +46,7 @@ class Diagnosis {
   Device* device_;
   Stream stream_;
   const FieldSurvey<T>* survey_;
+  const ReductionKernel<T>* reduction_;  // its sums are exact
   const HistogramKernel<T>* histogram_;
   Buffer result_, scratch_, counts_;
   Bins bins_;

@@ -277,7 +277,7 @@ double Solver<T>::residual() {
 template <class T>
 Diagnosis<T> Solver<T>::make_diagnosis() {
   const FieldView<const T> source = source_ ? std::as_const(*source_).view() : FieldView<const T>{};
-  Diagnosis<T> diagnosis(config_, communicator_, device_, rows_.histogram, compute_);
+  Diagnosis<T> diagnosis(config_, communicator_, block_.extent(), device_, rows_.histogram, compute_);
   diagnosis.start(std::as_const(current_).view(), source);
   return diagnosis;
 }

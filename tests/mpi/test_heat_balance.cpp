@@ -2,11 +2,15 @@
 // temperatures closes to rounding.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "backend_fixture.hpp"
+#include "grid/field.hpp"
 #include "physics/diagnostics.hpp"
+#include "solver/diagnosis.hpp"
 #include "solver/rows.hpp"
 #include "solver/solver.hpp"
 #include "support/decks.hpp"
@@ -84,6 +88,66 @@ TEST_P(HeatBalance, ASteadyProblemHasNoRateAndItsDefectFades) {
   EXPECT_GT(d[1].flows->source, 1);
   EXPECT_LT(d[3].flows->relative_balance, 1e-10);
   EXPECT_LT(std::abs(d[2].flows->balance), std::abs(d[1].flows->balance));
+}
+
+// Fields made by hand, on each rank by itself.
+class Made {
+ public:
+  Made(Device& device, const Config& config)
+      : device_(device), diagnosis_(config, Communicator::self(), n, device, nullptr, Stream{}) {}
+  Diagnostics look(Field<double>& now, Field<double>& before) {
+    const Field<double> now_there = there(now), before_there = there(before);
+    diagnosis_.start(now_there.view(), {});
+    return diagnosis_.look(now_there.view(), before_there.view(), {});
+  }
+  static constexpr Int3 n{9, 8, 7};
+
+ private:
+  Field<double> there(Field<double>& field) {
+    Field<double> copy(device_, n, 1);
+    device_.copy(copy.data(), field.data(), field.bytes(), {});
+    device_.synchronize(Stream{});
+    return copy;
+  }
+  Device& device_;
+  Diagnosis<double> diagnosis_;
+};
+void fill(Field<double>& field, double value) {
+  std::fill_n(static_cast<double*>(field.data()), field.bytes() / sizeof(double), value);
+}
+
+// A step of a few units in the last place, which the two sums, once rounded, could not tell.
+TEST_P(HeatBalance, OfAStepBelowTheRoundingOfTheSum) {
+  const Config config = decks::base(Made::n);
+  const DiagnosticsPlan plan = plan_diagnostics(config);
+  const auto host = make_host_device();
+  Field<double> before(*host, Made::n, 1), now(*host, Made::n, 1);
+  Made made(device(), config);
+  fill(before, 300);
+  for (const double ulps : {1, 3, -7}) {
+    const double step = ulps * 0x1p-44;
+    fill(now, 300 + step);
+    const Diagnostics d = made.look(now, before);
+    EXPECT_EQ(d.mean, 300 + step);
+    EXPECT_EQ(d.flows->rate, *plan.heat_capacity * (9 * 8 * 7 * step) / plan.dt);
+  }
+}
+
+TEST_P(HeatBalance, OfInfiniteTemperaturesNoSumIsSaid) {
+  const Config config = decks::base(Made::n);
+  const auto host = make_host_device();
+  Field<double> finite(*host, Made::n, 1), infinite(*host, Made::n, 1);
+  Made made(device(), config);
+  fill(finite, 300);
+  fill(infinite, 300);
+  infinite.view()(8, 7, 6) = std::numeric_limits<double>::infinity();
+  Diagnostics d = made.look(infinite, finite);
+  EXPECT_EQ(d.max, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(d.nan_cells, 0);
+  EXPECT_TRUE(std::isnan(d.mean) && std::isnan(*d.heat) && std::isnan(d.flows->rate));
+  d = made.look(finite, infinite);
+  EXPECT_EQ(d.mean, 300);
+  EXPECT_TRUE(std::isnan(d.flows->rate));
 }
 
 // A body that has lost its mind: what can be said is said, what cannot is NaN.

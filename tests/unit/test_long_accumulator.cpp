@@ -204,6 +204,42 @@ TEST(LongAccumulator, HasTheSameWordsInAnyOrderAndGrouping) {
   }
 }
 
+TEST(LongAccumulator, TakesASumAway) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  for (int trial = 0; trial < 200; ++trial) {
+    const std::vector<double> values = hostile_values(random), others = hostile_values(random);
+    std::vector<double> both = values;
+    for (const double other : others) both.push_back(-other);
+    LongAccumulator difference = total(values);
+    difference.subtract(total(others));
+    EXPECT_TRUE(same_bits(difference.rounded(), sum_of(both))) << "trial " << trial;
+    difference.normalise();
+    ASSERT_TRUE(same_words(difference, total(both))) << "trial " << trial;
+  }
+  LongAccumulator small = total({1e15, 0.1});  // rounded first, 0.125
+  small.subtract(total({1e15}));
+  EXPECT_EQ(small.rounded(), 0.1);
+}
+
+TEST(LongAccumulator, TakesAwayWhatIsNoNumber) {
+  const auto difference = [](const std::vector<double>& a, const std::vector<double>& b) {
+    LongAccumulator sum = total(a);
+    sum.subtract(total(b));
+    EXPECT_EQ(sum.all_finite(), total(a).all_finite() && total(b).all_finite());
+    return sum.rounded();
+  };
+  EXPECT_EQ(difference({1}, {infinity}), -infinity);
+  EXPECT_EQ(difference({1}, {-infinity, 1}), infinity);
+  EXPECT_EQ(difference({infinity}, {-infinity}), infinity);
+  EXPECT_TRUE(std::isnan(difference({infinity}, {infinity})));  // as many on both sides
+  EXPECT_TRUE(std::isnan(difference({not_a_number}, {not_a_number})));
+  EXPECT_TRUE(std::isnan(difference({1}, {not_a_number})));
+  EXPECT_EQ(difference({largest, largest}, {largest}), largest);
+  EXPECT_EQ(difference({largest}, {-largest}), infinity);  // of finite numbers
+}
+
 // The bounds that the header states, reached by adding an accumulator to itself.
 TEST(LongAccumulator, HoldsAsManyAdditionsAsItSays) {
   const auto doubled_30_times = [](LongAccumulator sum) {

@@ -1,0 +1,140 @@
+// How the threads of a grid sum fp64 values without rounding, for the row `reproducible` and the surveys. For
+// .cu files only.
+//
+// Adding to the long accumulator at once would be some three atomic operations a value. Instead a lane keeps
+// an expansion: four doubles, each what was rounded away from the one before it. A value is added to the
+// first, the exact error of that addition (two_sum) to the second, and so on until nothing is left, mostly
+// after two steps; what the fourth cannot hold goes to the block's accumulator. Five rounds of shuffles add
+// the 32 expansions up, exactly, and one lane a warp adds four doubles to the accumulator. Blocks add their
+// digits to those of the grid, and a last kernel carries and rounds. (S. Collange, D. Defour, S. Graillat, R.
+// Iakymchuk, Parallel Computing 49 (2015); two_sum: D. E. Knuth, The Art of Computer Programming, volume 2,
+// section 4.2.2.)
+#pragma once
+
+#include <cmath>
+
+#include "kernels/cuda/launch.hpp"
+#include "kernels/long_accumulator.hpp"
+
+namespace isotherm::cuda {
+
+// A normalised digit takes 32 bits of 64, and the blocks of a grid, at most some thousands, add one each.
+// Within a block 2^30 additions are allowed before digits are normalised: 2^30 values a block at least.
+__device__ __forceinline__ void add_word(std::int64_t* to, std::int64_t by) {
+  if (by == 0) return;
+  atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(by));
+}
+// Out of line, as the carries below: seldom called, and not worth registers of the loop over values.
+static __device__ __attribute__((noinline)) void add_value(LongAccumulator& sum, double value) {
+  const LongAccumulator::Addend addend = LongAccumulator::addend_of(value);
+#pragma unroll
+  for (int i = 0; i < 3; ++i) add_word(&sum.word[addend.first + i], addend.by[i]);
+}
+
+static __device__ __attribute__((noinline)) void normalise(LongAccumulator& sum) {
+  sum.normalise();
+}
+
+// a + b = sum + error, exactly, where nothing overflows.
+struct TwoSum {
+  double sum, error;
+};
+__device__ __forceinline__ TwoSum two_sum(double a, double b) {
+  const double sum = a + b;
+  const double of_b = sum - a, of_a = sum - of_b;
+  return {sum, (a - of_a) + (b - of_b)};
+}
+
+// The exact sum of a few doubles that do not overlap much.
+struct Expansion {
+  static constexpr int terms = 4;
+  double term[terms] = {};
+
+  // Adds a value, up to a rest, returned, for which there is no place. Values too large, which could overflow
+  // (2^64 of the others cannot), and what is no number, are returned as they are.
+  __device__ __forceinline__ double add(double value) {
+    constexpr double too_large = 0x1p950;
+    if (!(fabs(value) < too_large)) return value;
+#pragma unroll
+    for (int i = 0; i < terms; ++i) {
+      const TwoSum next = two_sum(term[i], value);
+      term[i] = next.sum;
+      value = next.error;
+      if (value == 0) break;
+    }
+    return value;
+  }
+};
+
+// Lane 0's expansion becomes that of all 32 lanes; rests go to `sum`.
+__device__ __forceinline__ void add_lanes(Expansion& mine, LongAccumulator& sum) {
+  const int lane = threadIdx.x % warp_size;
+  for (int lanes = warp_size / 2; lanes > 0; lanes /= 2) {
+    double theirs[Expansion::terms];
+#pragma unroll
+    for (int i = 0; i < Expansion::terms; ++i) {
+      theirs[i] = __shfl_down_sync(0xffffffffu, mine.term[i], lanes);
+    }
+    if (lane >= lanes) continue;  // what it was sent is counted elsewhere
+#pragma unroll
+    for (int i = 0; i < Expansion::terms; ++i) {
+      if (const double rest = mine.add(theirs[i]); rest != 0) add_value(sum, rest);
+    }
+  }
+}
+
+// Adds what this block's threads have to *sum: each calls visit(add), which calls add(value) for its values.
+// To be called once a kernel, by all threads.
+template <int threads, class Visit>
+__device__ __forceinline__ void add_block(LongAccumulator* sum, Visit visit) {
+  static_assert(threads >= LongAccumulator::words && threads % warp_size == 0);
+  __shared__ LongAccumulator of_block;
+  const int me = threadIdx.x;
+  if (me < LongAccumulator::words) of_block.word[me] = 0;
+  __syncthreads();
+
+  Expansion mine;
+  visit([&](double value) {
+    if (const double rest = mine.add(value); rest != 0) add_value(of_block, rest);  // a NaN, too
+  });
+  add_lanes(mine, of_block);
+  if (me % warp_size == 0) {
+    for (double term : mine.term) add_value(of_block, term);
+  }
+  __syncthreads();
+  if (me == 0) normalise(of_block);
+  __syncthreads();
+  if (me < LongAccumulator::words) add_word(&sum->word[me], of_block.word[me]);
+}
+
+static __global__ void __launch_bounds__(LongAccumulator::words) clear_sum(LongAccumulator* sum) {
+  sum->word[threadIdx.x] = 0;
+}
+
+// Words are fetched side by side; the carries, and the rounding, are one thread's. Either result may be null,
+// and `unrounded` may be `sum`.
+static __global__ void __launch_bounds__(LongAccumulator::words)
+    finish_sum(const LongAccumulator* sum, double* rounded, LongAccumulator* unrounded) {
+  __shared__ LongAccumulator total;
+  const int me = threadIdx.x;
+  total.word[me] = sum->word[me];
+  __syncthreads();
+  if (me == 0) {
+    total.normalise();
+    if (rounded) *rounded = total.rounded();
+  }
+  __syncthreads();
+  if (unrounded) unrounded->word[me] = total.word[me];
+}
+
+// Sets *sum to nothing, calls launch_add(), which launches what adds to it, if anything, and writes the
+// results as finish_sum does.
+template <class LaunchAdd>
+void sum_exactly(LongAccumulator* sum, LaunchAdd launch_add, double* rounded, LongAccumulator* unrounded,
+                 Stream stream) {
+  launch("clear_sum", clear_sum, {1, LongAccumulator::words}, stream, sum);
+  launch_add();
+  launch("finish_sum", finish_sum, {1, LongAccumulator::words}, stream, sum, rounded, unrounded);
+}
+
+}  // namespace isotherm::cuda
