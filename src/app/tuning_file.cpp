@@ -9,7 +9,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "core/communicator.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "output/safe_file.hpp"
@@ -99,7 +98,9 @@ void keep_tuning(const std::string& path, const TuningKey& key, const TuningChoi
                     {"graph", choice.graph},
                     {"sweep_s", choice.seconds}}}});
   file["entries"] = kept;
-  const std::string mine_alone = fmt::format("{}.{}.{}", path, processor_name(), getpid());
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  const std::string mine_alone = fmt::format("{}.{}.{}", path, host, getpid());
   write_file_atomically(mine_alone, file.dump(1) + "\n");
   publish_file(mine_alone, path);
 }
