@@ -66,8 +66,12 @@ install_packages() {
   step "installing packages" "$top/build/log/packages.log" apt_install "${missing[@]}"
 }
 
+# An nvcc that is new enough (cmake/Dependencies.cmake says why).
 has_nvcc() {
-  command -v nvcc >/dev/null || [[ -x /usr/local/cuda/bin/nvcc ]]
+  local nvcc version
+  nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+  version=$("$nvcc" --version 2>/dev/null | sed -n 's/.*release \([0-9.]*\).*/\1/p') || return 1
+  [[ $version && $(printf '%s\n' 12.5 "$version" | sort -V | head -n 1) == 12.5 ]]
 }
 
 choose_preset() {

@@ -51,6 +51,20 @@ def build(tmp_path_factory):
     return folder
 
 
+def test_a_toolkit_that_is_too_old(build, tmp_path):
+    """Asked for, it is an error; else the program is built without CUDA."""
+    nvcc = tmp_path / "nvcc"
+    nvcc.write_text("#!/bin/sh\necho 'Cuda compilation tools, release 12.0, V12.0.140'\n")
+    nvcc.chmod(0o755)
+    done = configure(build, "-DISOTHERM_CUDA=ON", f"-DCMAKE_CUDA_COMPILER={nvcc}")
+    assert done.returncode != 0
+    assert f"isotherm: CUDA 12.0 ({nvcc}) is too old; install 12.5 or later, or configure with -D ISOTHERM_CUDA=OFF" in \
+        message(done.stderr)
+    done = configure(build, "-DISOTHERM_CUDA=AUTO", f"-DCMAKE_CUDA_COMPILER={nvcc}")
+    assert done.returncode == 0, done.stderr
+    assert "The program is built without CUDA" in " ".join(done.stderr.split())
+
+
 def message(text):
     """CMake breaks the line of an error and indents it."""
     start = text.index("CMake Error")
