@@ -1,6 +1,10 @@
-// The host's side of the rungs whose blocks each leave one value: cells dealt to blocks by number, grids, the
-// second stage. What the rungs differ in, how a block joins its values, stands in their own files. For .cu
-// files only.
+// What the rungs whose blocks each leave one value share: cells dealt to blocks by number, what a thread
+// loads, the host's side. What the rungs differ in, how a block joins its values, stands in their own files.
+// For .cu files only.
+//
+// A rung is a struct with `name`, `cells_a_thread` (1 or 2) and join<op>(double* values), called by
+// all threads of a block when its block_threads values are there: values[0] becomes their join, valid
+// in thread 0.
 #pragma once
 
 #include "kernels/cuda/grids.hpp"
@@ -11,12 +15,39 @@
 
 namespace isotherm::cuda {
 
-// A kernel of block i reduces cells first + i * cells_a_block and on into partials[i]. Rung::kernel<T, op>()
-// is that kernel, (PartOfCell<T, op> part_of_cell, Index cells, Index first, double* partials);
-// Rung::threads its block, Rung::cells_a_block what it reduces.
+// As in the lectures; the ladder compares rungs, so all of them have the same block.
+inline constexpr int block_threads = 256;
+
+template <class Rung>
+inline constexpr Index cells_a_block = Index{Rung::cells_a_thread} * block_threads;
+
+// The join of the parts of `cell` and, where a thread has two, of the cell a block further on; cells beyond
+// the region count as 0. Neighbouring threads read neighbouring cells.
+template <int cells_a_thread, class T, ReductionOp op>
+__device__ __forceinline__ double load_parts(const PartOfCell<T, op>& part_of_cell, Index cell, Index cells) {
+  static_assert(cells_a_thread == 1 || cells_a_thread == 2);
+  double mine = cell < cells ? part_of_cell(cell) : 0.0;
+  if constexpr (cells_a_thread == 2) {
+    if (cell + block_threads < cells) mine = Join<op>{}(mine, part_of_cell(cell + block_threads));
+  }
+  return mine;
+}
+
+// Block i joins its share of the cells from cell `first` on into partials[i].
+template <class Rung, class T, ReductionOp op>
+__global__ void __launch_bounds__(block_threads)
+    join_cells(PartOfCell<T, op> part_of_cell, Index cells, Index first, double* partials) {
+  __shared__ double values[block_threads];
+  const Index cell = first + Index{blockIdx.x} * cells_a_block<Rung> + threadIdx.x;
+  values[threadIdx.x] = load_parts<Rung::cells_a_thread>(part_of_cell, cell, cells);
+  __syncthreads();
+  Rung::template join<op>(values);
+  if (threadIdx.x == 0) partials[blockIdx.x] = values[0];
+}
+
 template <class Rung>
 Index partial_count(Box region) {
-  return ceil_div(region.cells(), Rung::cells_a_block);
+  return ceil_div(region.cells(), cells_a_block<Rung>);
 }
 
 template <class Rung, class T>
@@ -26,8 +57,8 @@ void reduce_by_blocks(const ReductionArgs<T>& args, Stream stream) {
     const PartOfCell<T, op> part_of_cell(args);
     const Index count = partial_count<Rung>(args.region);
     for_grids(count, [&](unsigned blocks, Index first) {
-      launch(Rung::name, Rung::template kernel<T, op>(), {blocks, Rung::threads}, stream, part_of_cell,
-             args.region.cells(), first * Rung::cells_a_block, partials + first);
+      launch(Rung::name, join_cells<Rung, T, op>, {blocks, block_threads}, stream, part_of_cell,
+             args.region.cells(), first * cells_a_block<Rung>, partials + first);
     });
     join_partials<op>(partials, count, args.result, stream);
   });
@@ -37,9 +68,7 @@ template <class Rung, class T>
 void complete(ReductionKernel<T>& row) {
   row.launch = reduce_by_blocks<Rung, T>;
   row.scratch_bytes = [](Box region) { return partials_bytes(partial_count<Rung>(region)); };
-  row.resources = [] {
-    return resources_of(Rung::template kernel<T, ReductionOp::sum_squares>(), Rung::threads);
-  };
+  row.resources = [] { return resources_of(join_cells<Rung, T, ReductionOp::sum_squares>, block_threads); };
 }
 
 }  // namespace isotherm::cuda

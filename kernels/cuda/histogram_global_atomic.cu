@@ -5,43 +5,32 @@
 // Traffic   one read of 4 (8) bytes a cell, and one atomic of 8 bytes to L2. Neighbouring cells of a smooth
 //           field fall into the same bin: their additions wait for each other at one address, and the fewer
 //           bins hold cells, the longer they wait.
-#include "kernels/cuda/histogram_cells.hpp"
-#include "kernels/cuda/resources.hpp"
-#include "kernels/cuda/rows.hpp"
+#include "kernels/cuda/histogram_rung.hpp"
 
 namespace isotherm::cuda {
 namespace {
 
-struct Block {
-  static constexpr int x = 32, y = 8, z = 1;
-  static constexpr int threads = x * y * z;
-};
-
 template <class T>
-__global__ void __launch_bounds__(Block::threads)
+__global__ void __launch_bounds__(CountingBlock::threads)
     count_globally(FieldView<const T> field, Int3 first, Int3 hi, Bins bins, Count* counts) {
   const Int3 cell = cell_of_thread(first);
   if (beyond(cell, hi)) return;
   atomicAdd(&counts[bins.slot(static_cast<double>(field(cell)))], Count{1});
 }
 
-template <class T>
-void count(const HistogramArgs<T>& args, Stream stream) {
-  Count* const counts = cleared(args.counts, args.bins, stream);
-  if (args.region.empty()) return;
-  const dim3 block = fit_block({Block::x, Block::y, Block::z}, args.region.extent());
-  cover(args.region, block, [&](dim3 grid, Int3 first) {
-    launch("global_atomic: count_globally", count_globally<T>, {grid, block}, stream, args.field, first,
-           args.region.hi, args.bins, counts);
-  });
-}
+struct Rung {
+  static constexpr const char* name = "global_atomic: count_globally";
+  template <class T>
+  static constexpr auto kernel() {
+    return count_globally<T>;
+  }
+};
 
 }  // namespace
 
 template <class T>
 void histogram_global_atomic(HistogramKernel<T>& row) {
-  row.launch = count<T>;
-  row.resources = [] { return resources_of(count_globally<T>, Block::threads); };
+  complete<Rung>(row);
 }
 
 template void histogram_global_atomic(HistogramKernel<float>&);

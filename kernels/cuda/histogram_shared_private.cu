@@ -6,45 +6,34 @@
 // Traffic   one read a cell; atomics stay within the multiprocessor. But a block of 256 cells sets all its
 //           counts to zero and looks at all of them again: with as many bins as cells that is more work than
 //           the counting, and shared_private_coarsened is the answer.
-#include "kernels/cuda/histogram_cells.hpp"
-#include "kernels/cuda/resources.hpp"
-#include "kernels/cuda/rows.hpp"
+#include "kernels/cuda/histogram_rung.hpp"
 
 namespace isotherm::cuda {
 namespace {
 
-struct Block {
-  static constexpr int x = 32, y = 8, z = 1;
-  static constexpr int threads = x * y * z;
-};
-
 template <class T>
-__global__ void __launch_bounds__(Block::threads)
+__global__ void __launch_bounds__(CountingBlock::threads)
     count_privately(FieldView<const T> field, Int3 first, Int3 hi, Bins bins, Count* counts) {
   __shared__ unsigned own[most_slots];
-  clear_block<Block::threads>(own, bins.slots());
+  clear_block<CountingBlock::threads>(own, bins.slots());
   const Int3 cell = cell_of_thread(first);
   if (!beyond(cell, hi)) atomicAdd(&own[bins.slot(static_cast<double>(field(cell)))], 1u);
-  add_block<Block::threads>(own, bins.slots(), counts);
+  add_block<CountingBlock::threads>(own, bins.slots(), counts);
 }
 
-// The block is full whatever the box: its threads share the work on the counts.
-template <class T>
-void count(const HistogramArgs<T>& args, Stream stream) {
-  Count* const counts = cleared(args.counts, args.bins, stream);
-  const dim3 block(Block::x, Block::y, Block::z);
-  cover(args.region, block, [&](dim3 grid, Int3 first) {
-    launch("shared_private: count_privately", count_privately<T>, {grid, block}, stream, args.field, first,
-           args.region.hi, args.bins, counts);
-  });
-}
+struct Rung {
+  static constexpr const char* name = "shared_private: count_privately";
+  template <class T>
+  static constexpr auto kernel() {
+    return count_privately<T>;
+  }
+};
 
 }  // namespace
 
 template <class T>
 void histogram_shared_private(HistogramKernel<T>& row) {
-  row.launch = count<T>;
-  row.resources = [] { return resources_of(count_privately<T>, Block::threads); };
+  complete<Rung>(row);
 }
 
 template void histogram_shared_private(HistogramKernel<float>&);

@@ -3,16 +3,16 @@
 // Programming Massively Parallel Processors, 4th edition, chapter 9).
 //
 // Mapping   rows of the region are cut into segments of 1024 cells; warps take segments in grid strides,
-// their
-//           lanes 32 neighbours in x at a time, so reads are coalesced and the division that finds a segment
-//           is paid once in 32 reads of a lane. As many blocks as a GPU holds a few times over.
-// Lives in  shared memory: 32-bit counts of one block, 16 KB. Registers: the slot that the lane met last and
-// how
-//           often in a row; temperatures are smooth, so most cells only count on in a register, and few
-//           become an atomic addition to shared memory.
+//           their lanes 32 neighbours in x at a time, so reads are coalesced and the division that finds a
+//           segment is paid once in 32 reads of a lane (row_segments.hpp). As many blocks as a GPU holds a
+//           few times over.
+// Lives in  shared memory: 32-bit counts of one block, 16 KB. Registers: the slot that the lane met last
+//           and how often in a row; temperatures are smooth, so most cells only count on in a register,
+//           and few become an atomic addition to shared memory.
 // Traffic   one read of 4 (8) bytes a cell; the counts of at most 1024 blocks are nothing beside it.
 #include "kernels/cuda/histogram_cells.hpp"
 #include "kernels/cuda/resources.hpp"
+#include "kernels/cuda/row_segments.hpp"
 #include "kernels/cuda/rows.hpp"
 
 namespace isotherm::cuda {
@@ -20,9 +20,7 @@ namespace {
 
 struct Policy {
   static constexpr int threads = 256;
-  static constexpr int warps = threads / warp_size;
   static constexpr Index most_blocks = 1024;
-  static constexpr Index segment = 1024;  // cells
 };
 
 // Equal slots in a row, counted in registers and written where the slot changes.
@@ -45,24 +43,12 @@ struct Run {
 
 template <class T>
 __global__ void __launch_bounds__(Policy::threads)
-    count_coarsened(FieldView<const T> field, Box region, Index segments_a_row, Index segments, Bins bins,
-                    Count* counts) {
+    count_coarsened(FieldView<const T> field, Box region, Bins bins, Count* counts) {
   __shared__ unsigned own[most_slots];
   clear_block<Policy::threads>(own, bins.slots());
-  const Index rows_y = region.extent().y, lane = threadIdx.x % warp_size;
-  const Index warps = Index{gridDim.x} * Policy::warps;
   Run run{0, 0};
-  for (Index i = Index{blockIdx.x} * Policy::warps + threadIdx.x / warp_size; i < segments; i += warps) {
-    const Index row = i / segments_a_row;
-    const Index y = region.lo.y + row % rows_y, z = region.lo.z + row / rows_y;
-    const Index x = region.lo.x + (i - row * segments_a_row) * Policy::segment;
-    const Index end = x + Policy::segment < region.hi.x ? x + Policy::segment : region.hi.x;
-    const T* cells = &field(0, y, z);
-#pragma unroll 4
-    for (Index cell = x + lane; cell < end; cell += warp_size) {
-      run.add(bins.slot(static_cast<double>(cells[cell])), own);
-    }
-  }
+  visit_cells<Policy::threads>(field, FieldView<const T>(), region,
+                               [&](double value) { run.add(bins.slot(value), own); });
   run.write(own);
   add_block<Policy::threads>(own, bins.slots(), counts);
 }
@@ -71,12 +57,10 @@ template <class T>
 void count(const HistogramArgs<T>& args, Stream stream) {
   Count* const counts = cleared(args.counts, args.bins, stream);
   if (args.region.empty()) return;
-  const Int3 n = args.region.extent();
-  const Index segments_a_row = ceil_div(n.x, Policy::segment), segments = segments_a_row * n.y * n.z;
-  const Index blocks = std::min(ceil_div(segments, Policy::warps), Policy::most_blocks);
+  const Index blocks = RowSegments::blocks(args.region, Policy::threads, Policy::most_blocks);
   launch("shared_private_coarsened: count_coarsened", count_coarsened<T>,
-         {static_cast<unsigned>(blocks), Policy::threads}, stream, args.field, args.region, segments_a_row,
-         segments, args.bins, counts);
+         {static_cast<unsigned>(blocks), Policy::threads}, stream, args.field, args.region, args.bins,
+         counts);
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 // Reduction row `global_atomic`: every thread adds to one address. The ladder's lowest rung.
 //
-// Algebra   r = join over the cells of the region of part(a - b), in fp64 from the first difference on; join
-// is
-//           + or the larger. 0 over no cells. Parts are never negative where the larger is asked for, and for
-//           such doubles the order of the numbers is that of their bits, read as an integer: an integer
-//           maximum, in which NaN, all ones in the exponent and more behind, beats even infinity.
+// Algebra   r = join over the cells of the region of part(a - b), in fp64 from the first difference
+//           on; join is + or the larger. 0 over no cells. Parts are never negative where the larger
+//           is asked for, and for such doubles the order of the numbers is that of their bits, read
+//           as an integer: an integer maximum, in which NaN, all ones in the exponent and more
+//           behind, beats even infinity.
 // Mapping   one thread a cell, by the cell's number (part_of_cell.hpp): reads are coalesced.
 // Lives in  registers: the cell's part. Shared memory: nothing.
 // Traffic   each field once from memory; one atomic operation a cell on the same 8 bytes in L2.

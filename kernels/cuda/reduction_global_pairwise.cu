@@ -1,14 +1,13 @@
 // Reduction row `global_pairwise`: pairs are joined in passes over memory, each half as long.
 //
-// Algebra   r = join over the cells of the region of part(a - b), in fp64 from the first difference on; join
-// is
-//           + or the larger. 0 over no cells. A tree over all cells: a sum of n values is rounded log2 n
-//           times on its way, not n times, so its error grows with log n (N. J. Higham, "The accuracy of
-//           floating point summation", SIAM J. Sci. Comput. 14 (1993)). All rungs above inherit this in part.
+// Algebra   r = join over the cells of the region of part(a - b), in fp64 from the first difference on;
+//           join is + or the larger. 0 over no cells. A tree over all cells: a sum of n values is rounded
+//           log2 n times on its way, not n times, so its error grows with log n (N. J. Higham, "The
+//           accuracy of floating point summation", SIAM J. Sci. Comput. 14 (1993)). All rungs above
+//           inherit this in part.
 // Mapping   pass 0: thread i < h = n/2 rounded up joins the parts of cells i and i + h into value i. Each
-// pass
-//           after that halves the values the same way, in place, until one is left: reads are coalesced, and
-//           no thread reads what another one writes.
+//           pass after that halves the values the same way, in place, until one is left: reads are
+//           coalesced, and no thread reads what another one writes.
 // Lives in  registers: two values. Device memory: one double for two cells, as much as half a field in fp64
 //           or a whole one in fp32.
 // Traffic   each field once; then 4, 2, 1, ... bytes a cell written, and as many read again: 16 bytes a cell

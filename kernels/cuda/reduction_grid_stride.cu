@@ -1,21 +1,19 @@
 // Reduction row `grid_stride`: many cells a thread, then one tree.
 //
-// Algebra   r = join over the cells of the region of part(a - b), in fp64 from the first difference on; join
-// is
-//           + or the larger. 0 over no cells.
+// Algebra   r = join over the cells of the region of part(a - b), in fp64 from the first difference on;
+//           join is + or the larger. 0 over no cells.
 // Mapping   as many blocks as fill a large GPU several times, whatever the region. Each thread joins the
-// cells
-//           i, i + n, i + 2 n, ... by number, n the threads of the whole grid, in one register; then the tree
-//           of shared_unroll_full, once a block. The number of blocks is a constant, not one of the GPU:
-//           every run, and every GPU, gives the same bits.
+//           cells i, i + n, i + 2 n, ... by number, n the threads of the whole grid, in one register; then
+//           the tree of shared_unroll_full, once a block. The number of blocks is a constant, not one of
+//           the GPU: every run, and every GPU, gives the same bits.
 // Lives in  registers: the running result and four loads. Shared memory: 256 doubles, 2 KB a block.
 // Traffic   each field once; at most 32 KB of partial results.
 // Faster    than shared_unroll_full: launch, tree and barriers are paid once in some hundred or thousand
-// cells
-//           instead of 512, and four loads of a thread are under way at a time (two fields: eight).
+//           cells instead of 512, and four loads of a thread are under way at a time (two fields: eight).
 // Slower    than it need be: a cell's place costs two divisions by multiplication, where warp_shuffle walks
 //           along rows; and the tree goes through shared memory, where registers can be shuffled.
-#include "kernels/cuda/block_reduction.hpp"
+#include "kernels/cuda/grid_reduction.hpp"
+#include "kernels/cuda/part_of_cell.hpp"
 #include "kernels/cuda/shared_tree.hpp"
 
 namespace isotherm::cuda {
@@ -26,10 +24,6 @@ struct Policy {
   static constexpr Index least_cells = 4 * threads;  // below it a block would not fill its loads in flight
   static constexpr Index most_blocks = 4096;
 };
-
-Index block_count(Box region) {
-  return std::min(ceil_div(region.cells(), Policy::least_cells), Policy::most_blocks);
-}
 
 template <class T, ReductionOp op>
 __global__ void __launch_bounds__(Policy::threads)
@@ -48,26 +42,28 @@ __global__ void __launch_bounds__(Policy::threads)
   if (me == 0) partials[blockIdx.x] = values[0];
 }
 
-template <class T>
-void reduce(const ReductionArgs<T>& args, Stream stream) {
-  const Index blocks = block_count(args.region);
-  double* partials = static_cast<double*>(args.scratch);
-  with_operation(args.op, [&]<ReductionOp op>() {
-    if (blocks > 0) {
-      launch("grid_stride: join_cells", join_cells<T, op>, {static_cast<unsigned>(blocks), Policy::threads},
-             stream, PartOfCell<T, op>(args), args.region.cells(), partials);
-    }
-    join_partials<op>(partials, blocks, args.result, stream);
-  });
-}
+struct Row {
+  static constexpr int threads = Policy::threads;
+
+  static Index blocks(Box region) {
+    return std::min(ceil_div(region.cells(), Policy::least_cells), Policy::most_blocks);
+  }
+  template <class T, ReductionOp op>
+  static constexpr auto kernel() {
+    return join_cells<T, op>;
+  }
+  template <ReductionOp op, class T>
+  static void join(unsigned blocks, const ReductionArgs<T>& args, double* partials, Stream stream) {
+    launch("grid_stride: join_cells", join_cells<T, op>, {blocks, threads}, stream, PartOfCell<T, op>(args),
+           args.region.cells(), partials);
+  }
+};
 
 }  // namespace
 
 template <class T>
 void reduction_grid_stride(ReductionKernel<T>& row) {
-  row.launch = reduce<T>;
-  row.scratch_bytes = [](Box region) { return partials_bytes(block_count(region)); };
-  row.resources = [] { return resources_of(join_cells<T, ReductionOp::sum_squares>, Policy::threads); };
+  complete_by_grid<Row>(row);
 }
 
 template void reduction_grid_stride(ReductionKernel<float>&);

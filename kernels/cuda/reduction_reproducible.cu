@@ -20,13 +20,8 @@ namespace {
 
 struct Policy {
   static constexpr int threads = 256;
-  static constexpr int warps = threads / warp_size;
   static constexpr Index most_blocks = 2048;
 };
-
-Index block_count(Box region) {
-  return std::min(ceil_div(RowSegments::of(region).count, Policy::warps), Policy::most_blocks);
-}
 
 template <class T, ReductionOp op>
 __global__ void __launch_bounds__(Policy::threads)
@@ -46,7 +41,7 @@ ReductionKernel<T> usual() {
 template <class T>
 void reduce(const ReductionArgs<T>& args, Stream stream) {
   if (args.op == ReductionOp::max_abs) return usual<T>().launch(args, stream);
-  const Index blocks = block_count(args.region);
+  const Index blocks = RowSegments::blocks(args.region, Policy::threads, Policy::most_blocks);
   auto* const sum = static_cast<LongAccumulator*>(args.scratch);
   const auto launch_add = [&] {
     if (blocks == 0) return;

@@ -1,5 +1,5 @@
-// Reduction row `shared_interleaved`: the textbook's tree in shared memory, and the first of six versions of
-// it.
+// Reduction row `shared_interleaved`: the textbook's tree in shared memory, and the first of six
+// versions of it.
 //
 // Algebra   r = join over the cells of the region of part(a - b), in fp64 from the first difference on; join
 //           is + or the larger. 0 over no cells.
@@ -18,31 +18,17 @@
 namespace isotherm::cuda {
 namespace {
 
-// As in the lectures; the ladder compares rungs, so all of them have the same block.
-constexpr int block_threads = 256;
-
-template <class T, ReductionOp op>
-__global__ void __launch_bounds__(block_threads)
-    join_cells(PartOfCell<T, op> part_of_cell, Index cells, Index first, double* partials) {
-  __shared__ double values[block_threads];
-  const int me = threadIdx.x;
-  const Index cell = first + Index{blockIdx.x} * block_threads + me;
-  values[me] = cell < cells ? part_of_cell(cell) : 0.0;
-  __syncthreads();
-  for (int stride = 1; stride < static_cast<int>(blockDim.x); stride *= 2) {
-    if (me % (2 * stride) == 0) values[me] = Join<op>{}(values[me], values[me + stride]);
-    __syncthreads();
-  }
-  if (me == 0) partials[blockIdx.x] = values[0];
-}
-
 struct Rung {
   static constexpr const char* name = "shared_interleaved: join_cells";
-  static constexpr int threads = block_threads;
-  static constexpr Index cells_a_block = threads;
-  template <class T, ReductionOp op>
-  static constexpr auto kernel() {
-    return join_cells<T, op>;
+  static constexpr int cells_a_thread = 1;
+
+  template <ReductionOp op>
+  __device__ static __forceinline__ void join(double* values) {
+    const int me = threadIdx.x;
+    for (int stride = 1; stride < static_cast<int>(blockDim.x); stride *= 2) {
+      if (me % (2 * stride) == 0) values[me] = Join<op>{}(values[me], values[me + stride]);
+      __syncthreads();
+    }
   }
 };
 

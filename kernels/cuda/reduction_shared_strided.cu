@@ -19,32 +19,18 @@
 namespace isotherm::cuda {
 namespace {
 
-// As in the lectures; the ladder compares rungs, so all of them have the same block.
-constexpr int block_threads = 256;
-
-template <class T, ReductionOp op>
-__global__ void __launch_bounds__(block_threads)
-    join_cells(PartOfCell<T, op> part_of_cell, Index cells, Index first, double* partials) {
-  __shared__ double values[block_threads];
-  const int me = threadIdx.x;
-  const Index cell = first + Index{blockIdx.x} * block_threads + me;
-  values[me] = cell < cells ? part_of_cell(cell) : 0.0;
-  __syncthreads();
-  for (int stride = 1; stride < static_cast<int>(blockDim.x); stride *= 2) {
-    const int left = 2 * stride * me;
-    if (left < static_cast<int>(blockDim.x)) values[left] = Join<op>{}(values[left], values[left + stride]);
-    __syncthreads();
-  }
-  if (me == 0) partials[blockIdx.x] = values[0];
-}
-
 struct Rung {
   static constexpr const char* name = "shared_strided: join_cells";
-  static constexpr int threads = block_threads;
-  static constexpr Index cells_a_block = threads;
-  template <class T, ReductionOp op>
-  static constexpr auto kernel() {
-    return join_cells<T, op>;
+  static constexpr int cells_a_thread = 1;
+
+  template <ReductionOp op>
+  __device__ static __forceinline__ void join(double* values) {
+    const int me = threadIdx.x;
+    for (int stride = 1; stride < static_cast<int>(blockDim.x); stride *= 2) {
+      const int left = 2 * stride * me;
+      if (left < static_cast<int>(blockDim.x)) values[left] = Join<op>{}(values[left], values[left + stride]);
+      __syncthreads();
+    }
   }
 };
 

@@ -19,30 +19,13 @@
 namespace isotherm::cuda {
 namespace {
 
-// As in the lectures; the ladder compares rungs, so all of them have the same block.
-constexpr int block_threads = 256;
-
-template <class T, ReductionOp op>
-__global__ void __launch_bounds__(block_threads)
-    join_cells(PartOfCell<T, op> part_of_cell, Index cells, Index first, double* partials) {
-  __shared__ double values[block_threads];
-  const int me = threadIdx.x;
-  const Index cell = first + Index{blockIdx.x} * (2 * block_threads) + me;
-  double mine = cell < cells ? part_of_cell(cell) : 0.0;
-  if (cell + block_threads < cells) mine = Join<op>{}(mine, part_of_cell(cell + block_threads));
-  values[me] = mine;
-  __syncthreads();
-  join_tree<op, block_threads>(values);
-  if (me == 0) partials[blockIdx.x] = values[0];
-}
-
 struct Rung {
   static constexpr const char* name = "shared_unroll_full: join_cells";
-  static constexpr int threads = block_threads;
-  static constexpr Index cells_a_block = 2 * threads;
-  template <class T, ReductionOp op>
-  static constexpr auto kernel() {
-    return join_cells<T, op>;
+  static constexpr int cells_a_thread = 2;
+
+  template <ReductionOp op>
+  __device__ static __forceinline__ void join(double* values) {
+    join_tree<op, block_threads>(values);
   }
 };
 

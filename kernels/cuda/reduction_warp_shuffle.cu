@@ -1,16 +1,14 @@
 // Reduction row `warp_shuffle`: sums and maxima in registers, shared memory only between warps.
 //
-// Algebra   r = join over the cells of the region of part(a - b), in fp64 from the first difference on; join
-// is
-//           + or the larger. 0 over no cells.
+// Algebra   r = join over the cells of the region of part(a - b), in fp64 from the first difference on;
+//           join is + or the larger. 0 over no cells.
 // Mapping   rows of the region are cut into segments of 1024 cells; warps take segments in grid strides,
-// their
-//           32 lanes 32 neighbours in x at a time, so reads are coalesced and the division that finds a
-//           segment is paid once in 32 reads of a lane (row_segments.hpp). Each lane joins all its cells
-//           first, in one register; then five shuffles join a warp, one shared value a warp and five more
-//           shuffles a block. Blocks leave one value each, and a second kernel of one block joins these:
-//           without atomics, and in an order that depends on the region alone, so that every run, and every
-//           GPU, gives the same bits.
+//           their 32 lanes 32 neighbours in x at a time, so reads are coalesced and the division that
+//           finds a segment is paid once in 32 reads of a lane (row_segments.hpp). Each lane joins all its
+//           cells first, in one register; then five shuffles join a warp, one shared value a warp and five
+//           more shuffles a block. Blocks leave one value each, and a second kernel of one block joins
+//           these: without atomics, and in an order that depends on the region alone, so that every run,
+//           and every GPU, gives the same bits.
 // Lives in  registers: the running result. Shared memory: one value a warp (64 bytes a block).
 // Traffic   each field once: 4 (8) bytes a cell in fp32 (fp64), twice that with a second field; 32 KB of
 //           partial results are nothing beside it. Each lane loads four cells before it uses the first: with
@@ -18,10 +16,8 @@
 //           multiprocessor, and an H200 needs about 23 KB to fill its memory's pipe.
 // Faster    than grid_stride: no division a cell, one barrier a block instead of three, and no shared memory
 //           in the tree.
-#include "kernels/cuda/join.hpp"
-#include "kernels/cuda/resources.hpp"
+#include "kernels/cuda/grid_reduction.hpp"
 #include "kernels/cuda/row_segments.hpp"
-#include "kernels/cuda/rows.hpp"
 
 namespace isotherm::cuda {
 namespace {
@@ -30,13 +26,8 @@ namespace {
 // not the number of multiprocessors, which would change the order of the sum from GPU to GPU.
 struct Policy {
   static constexpr int threads = 256;
-  static constexpr int warps = threads / warp_size;
   static constexpr Index most_blocks = 4096;
 };
-
-Index block_count(Box region) {
-  return std::min(ceil_div(RowSegments::of(region).count, Policy::warps), Policy::most_blocks);
-}
 
 template <class T, ReductionOp op>
 __global__ void __launch_bounds__(Policy::threads)
@@ -47,26 +38,26 @@ __global__ void __launch_bounds__(Policy::threads)
   if (threadIdx.x == 0) partials[blockIdx.x] = mine;
 }
 
-template <class T>
-void reduce(const ReductionArgs<T>& args, Stream stream) {
-  const Index blocks = block_count(args.region);
-  double* partials = static_cast<double*>(args.scratch);
-  with_operation(args.op, [&]<ReductionOp op>() {
-    if (blocks > 0) {
-      launch("warp_shuffle: join_cells", join_cells<T, op>, {static_cast<unsigned>(blocks), Policy::threads},
-             stream, args.a, args.b, args.region, partials);
-    }
-    join_partials<op>(partials, blocks, args.result, stream);
-  });
-}
+struct Row {
+  static constexpr int threads = Policy::threads;
+
+  static Index blocks(Box region) { return RowSegments::blocks(region, threads, Policy::most_blocks); }
+  template <class T, ReductionOp op>
+  static constexpr auto kernel() {
+    return join_cells<T, op>;
+  }
+  template <ReductionOp op, class T>
+  static void join(unsigned blocks, const ReductionArgs<T>& args, double* partials, Stream stream) {
+    launch("warp_shuffle: join_cells", join_cells<T, op>, {blocks, threads}, stream, args.a, args.b,
+           args.region, partials);
+  }
+};
 
 }  // namespace
 
 template <class T>
 void reduction_warp_shuffle(ReductionKernel<T>& row) {
-  row.launch = reduce<T>;
-  row.scratch_bytes = [](Box region) { return partials_bytes(block_count(region)); };
-  row.resources = [] { return resources_of(join_cells<T, ReductionOp::sum_squares>, Policy::threads); };
+  complete_by_grid<Row>(row);
 }
 
 template void reduction_warp_shuffle(ReductionKernel<float>&);

@@ -2,6 +2,8 @@
 // .cu files only.
 #pragma once
 
+#include <algorithm>
+
 #include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/reduction_operators.hpp"
 
@@ -15,6 +17,10 @@ struct RowSegments {
     const Int3 n = region.extent();
     const Index a_row = (n.x + cells - 1) / cells;
     return {a_row, region.empty() ? 0 : a_row * n.y * n.z};
+  }
+  // Blocks of `threads` threads that give each warp a segment; `most` at the most, then warps take several.
+  static Index blocks(Box region, int threads, Index most) {
+    return std::min(ceil_div(of(region).count, threads / warp_size), most);
   }
 };
 
