@@ -10,8 +10,8 @@ namespace isotherm {
 
 template <class T>
 struct FaceCopy {
-  // Dense order: x fastest, then y, then z of the box. Boxes are in interior indices and may lie in the
-  // ghosts.
+  // Dense order: x fastest, then y, then z of the box. Boxes are in interior indices and may lie
+  // in the ghosts.
   void (*pack)(FieldView<const T> field, Box box, T* dense, Stream stream);
   void (*unpack)(const T* dense, FieldView<T> field, Box box, Stream stream);
   // Cells of `to` become those of the equally large `from`, of the same field; the boxes do not overlap.
@@ -19,8 +19,8 @@ struct FaceCopy {
   // The first ghost layer beyond each wall: over the face, and `extend` cells further on each side that is no
   // wall itself (0: what a single sweep of the block needs).
   void (*fill_walls)(FieldView<T> field, Walls<T> walls, int extend, Stream stream);
-  // Every cell of the padded block, ghosts included, by the threads that will sweep it (first touch on the
-  // host).
+  // Every cell of the padded block, ghosts included, by the threads that will sweep it (first touch
+  // on the host).
   void (*fill)(FieldView<T> field, T value, Stream stream);
 };
 

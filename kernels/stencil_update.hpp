@@ -28,9 +28,9 @@ ISOTHERM_HOST_DEVICE double fused_multiply_add(double a, double b, double c) {
   return ::fma(a, b, c);
 }
 
-// The sum without the neighbours along z: what a kernel that walks along z holds until the next plane
-// arrives. T: all temperatures in kelvin; s: the source's share of one sweep in kelvin (0 where there is
-// none).
+// The sum without the neighbours along z: what a kernel that walks along z holds until the next
+// plane arrives. T: all temperatures in kelvin; s: the source's share of one sweep in kelvin (0
+// where there is none).
 template <class T>
 ISOTHERM_HOST_DEVICE T stencil_in_plane(const Coefficients<T>& c, T centre, T x_lo, T x_hi, T y_lo, T y_hi,
                                         T s) {

@@ -60,9 +60,9 @@ inline std::size_t partials_bytes(Index count) {
   return static_cast<std::size_t>(count + joining_blocks(count)) * sizeof(double);
 }
 
-// Joins `count` partial results into *result; none make 0. A row that leaves one for some hundred cells
-// leaves too many for one block, and an SM that reads megabytes alone would cost more than the rung it
-// closes.
+// Joins `count` partial results into *result; none make 0. A row that leaves one for some hundred
+// cells leaves too many for one block, and an SM that reads megabytes alone would cost more than the
+// rung it closes.
 template <ReductionOp op>
 void join_partials(double* partials, Index count, double* result, Stream stream) {
   const Index blocks = joining_blocks(count);

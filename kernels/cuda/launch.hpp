@@ -43,9 +43,9 @@ constexpr Index ceil_div(Index a, Index b) {
   return (a + b - 1) / b;
 }
 
-// The block `wide`, made narrower where the box is thin and longer in y and z instead, so that warps stay
-// full: 32 x 8 x 1 becomes 1 x 32 x 8 on an x face, 32 x 1 x 8 on a y face. Never more threads than `wide`
-// has.
+// The block `wide`, made narrower where the box is thin and longer in y and z instead, so that warps
+// stay full: 32 x 8 x 1 becomes 1 x 32 x 8 on an x face, 32 x 1 x 8 on a y face. Never more threads
+// than `wide` has.
 inline dim3 fit_block(dim3 wide, Int3 extent) {
   const auto power_of_two = [](Index cells) { return std::bit_ceil(static_cast<std::uint64_t>(cells)); };
   const std::uint64_t threads = wide.x * wide.y * wide.z, most_z = 64;

@@ -3,20 +3,18 @@
 // Algebra   out = c0 T + cx (T[x-1] + T[x+1]) + cy (T[y-1] + T[y+1]) + cz (T[z-1] + T[z+1]) + s, once; the
 //           formula is stencil_update(). Walls stand in the ghosts already: no branch knows of them.
 // Mapping   one thread a cell, x fastest: the 32 lanes of a warp take 32 neighbours in x, so each of the
-// seven
-//           reads and the write is one contiguous run of 128 (fp32) or 256 (fp64) bytes a warp. The runs at
-//           x - 1 and x + 1 straddle two cache lines. Only blocks at the region's upper ends have idle
-//           threads.
+//           seven reads and the write is one contiguous run of 128 (fp32) or 256 (fp64) bytes a warp.
+//           The runs at x - 1 and x + 1 straddle two cache lines. Only blocks at the region's upper ends
+//           have idle threads.
 // Lives in  registers: the seven values. Shared memory: nothing. Constant memory: all else, as the kernel's
 //           parameters lie there: coefficients, addresses, pitches and the region's end are read by every
 //           thread at once, which is what its cache is made for.
 // Traffic   seven reads and a write are issued a cell: 32 bytes in fp32, 64 in fp64. Of the reads, x
-// neighbours
-//           come from the lines that the warp holds in L1 anyhow, y neighbours from L1 where the block has
-//           several rows, else from L2, z neighbours from L2 as long as it holds three planes. Device memory
-//           then sees the least there is: one read and one write a cell, 8 or 16 bytes, and 4 or 8 more with
-//           a source. What keeps the row off the copy bandwidth is the number of narrow accesses, not the
-//           bytes.
+//           neighbours come from the lines that the warp holds in L1 anyhow, y neighbours from L1 where
+//           the block has several rows, else from L2, z neighbours from L2 as long as it holds three
+//           planes. Device memory then sees the least there is: one read and one write a cell, 8 or 16
+//           bytes, and 4 or 8 more with a source. What keeps the row off the copy bandwidth is the number
+//           of narrow accesses, not the bytes.
 #include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/policy.hpp"
 #include "kernels/cuda/resources.hpp"

@@ -9,14 +9,12 @@
 //           y neighbours in its own rows, but for the first and last row of the warp, which the warps beside
 //           it hold; z neighbours in the planes that it keeps.
 // Lives in  registers: the planes below, at and above the one at work, and the one after that, which is on
-// its
-//           way from memory while this one is computed. Shared memory: the first and last row of each warp,
-//           twice, so that one barrier a plane is enough.
+//           its way from memory while this one is computed. Shared memory: the first and last row of each
+//           warp, twice, so that one barrier a plane is enough.
 // Traffic   each cell is loaded once by its lane, as part of 512 contiguous bytes a warp. Beyond that: two
-// rows
-//           a block (2 / (rows x warps) of the reads, 6 % for 4 x 8), two cells a row beside the warp (64 of
-//           512 bytes in sectors), and the planes at the ends of a chunk (2 / planes). The first two come
-//           from L2, as the block beside this one reads the same lines at about the same time.
+//           rows a block (2 / (rows x warps) of the reads, 6 % for 4 x 8), two cells a row beside the warp
+//           (64 of 512 bytes in sectors), and the planes at the ends of a chunk (2 / planes). The first
+//           two come from L2, as the block beside this one reads the same lines at about the same time.
 #include "kernels/cuda/policy.hpp"
 #include "kernels/cuda/resources.hpp"
 #include "kernels/cuda/rows.hpp"

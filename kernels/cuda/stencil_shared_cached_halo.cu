@@ -6,10 +6,9 @@
 //           global memory. Threads at the tile's faces take the other branch: the divergence has moved from
 //           the loads to the use.
 // Lives in  shared memory: x y z cells, 32x4x4 in fp32: 2 KB, so more blocks fit than with a halo.
-// Traffic   as in `shared`, 1 + 2/x + 2/y + 2/z reads a cell, but the second reads come later and are hoped
-// to
-//           hit lines that the neighbouring block, or this one, has just brought to L1 or L2 (Kirk and Hwu,
-//           Programming Massively Parallel Processors, chapter on convolution).
+// Traffic   as in `shared`, 1 + 2/x + 2/y + 2/z reads a cell, but the second reads come later and are
+//           hoped to hit lines that the neighbouring block, or this one, has just brought to L1 or L2
+//           (Kirk and Hwu, Programming Massively Parallel Processors, chapter on convolution).
 #include "kernels/cuda/stencil_rung.hpp"
 
 namespace isotherm::cuda {

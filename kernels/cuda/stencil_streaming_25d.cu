@@ -3,9 +3,9 @@
 //
 // Algebra   one sweep, stencil_update(); walls stand in the ghosts.
 // Mapping   one thread a cell of the slice; the block walks through its planes. The slices below, at and
-// above
-//           the plane at work stand in shared memory; when the walk goes on, the lowest is overwritten by the
-//           next one (the slices change names, nothing is copied). Threads at the slice's edge load its halo.
+//           above the plane at work stand in shared memory; when the walk goes on, the lowest is
+//           overwritten by the next one (the slices change names, nothing is copied). Threads at the
+//           slice's edge load its halo.
 // Lives in  shared memory: three slices of (x + 2)(y + 2) cells, 32x16 in fp32: 7.3 KB.
 // Traffic   z neighbours cost nothing: a plane is read once for its three uses. The halo is paid in x and y
 //           only, 1 + 2/x + 2/y reads a cell (1.19 for 32x16), and the two planes at the ends of a chunk.

@@ -86,8 +86,8 @@ struct Fingerprint {
   static std::uint64_t compute(FieldView<const T> field, Int3 global_lo, Int3 global_extent);
 };
 
-// Ways to move arrays of `count` elements, aligned to 128 bytes, by all threads: the work of the bandwidth
-// probes.
+// Ways to move arrays of `count` elements, aligned to 128 bytes, by all threads: the work of
+// the bandwidth probes.
 template <class Isa, class T>
 struct Transfer {
   static void fill(T* to, Index count, T (*value)(Index));  // touched first by those that will move it

@@ -38,8 +38,7 @@ struct RunDirectoryPlan {
 };
 
 // Does a run called `run_name` write a file of this name? Snapshots: the name, '_' and digits; unfinished
-// files end in
-// `.part`.
+// files end in `.part`.
 bool is_run_file(std::string_view file_name, std::string_view run_name);
 // Those that stand in the folder, sorted; none where there is no folder.
 std::vector<std::string> find_run_files(const std::filesystem::path& folder, std::string_view run_name);
