@@ -90,8 +90,11 @@ __global__ void __launch_bounds__(Policy::threads)
   if (i < copied) to[i] = from[i + offset];
 }
 
+// 64 numbers of either precision, so that every stride and offset leaves something to copy.
+constexpr Index least_words = 64 * sizeof(double) / sizeof(Word);
+
 Index words_of(std::size_t bytes) {
-  return std::max<Index>(static_cast<Index>(bytes / sizeof(Word)), 1);
+  return std::max(static_cast<Index>(bytes / sizeof(Word)), least_words);
 }
 std::size_t bytes_of(Index words) {
   return static_cast<std::size_t>(words) * sizeof(Word);
