@@ -1,40 +1,53 @@
 #include "app/list.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/device.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "kernels/histogram.hpp"
 #include "kernels/reduction.hpp"
-#include "kernels/stencil.hpp"
 
 namespace isotherm {
 namespace {
 
-// The tables of both precisions hold the same rows.
-template <class Row>
-const char* availability(const Row& row) {
-  return row.available() ? "yes" : "not in this build";
+// The first CUDA device, made current; else why there is none.
+struct Gpu {
+  std::unique_ptr<Device> device;
+  std::string why_none;
+};
+Gpu first_gpu() {
+  const CudaDevices found = find_cuda_devices();
+  if (found.devices.empty()) return {nullptr, found.why_none};
+  try {
+    return {make_cuda_device(found.devices.front().index), ""};
+  } catch (const Error& error) {
+    return {nullptr, error.what()};
+  }
 }
 
-TextTable stencil_table() {
-  TextTable table{"lllll", {{"name", "backend", "depth", "available", "remark"}}};
-  for (const auto& row : stencil_kernels<double>()) {
-    table.rows.push_back({std::string(row.name), word(row.backend),
-                          row.max_depth > 1 ? fmt::format("1-{}", row.max_depth) : "1", availability(row),
-                          std::string(row.remark)});
+// The tables of both precisions hold the same rows.
+template <class Row>
+std::string availability(const Row& row, const std::string& why_no_gpu) {
+  if (!row.available()) return "not in this build";
+  if (row.backend == Backend::host) return "yes";
+  if (!why_no_gpu.empty()) return "no CUDA device";
+  if constexpr (requires { row.unsupported; }) {
+    if (row.unsupported) {
+      if (const std::string why = row.unsupported(); !why.empty()) return "no: " + why;
+    }
   }
-  return table;
+  return "yes";
 }
 
 // Of reductions and histograms.
 template <class Rows>
-TextTable row_table(const Rows& rows) {
+TextTable row_table(const Rows& rows, const std::string& why_no_gpu) {
   TextTable table{"llll", {{"name", "backend", "available", "remark"}}};
   for (const auto& row : rows) {
     table.rows.push_back(
-        {std::string(row.name), word(row.backend), availability(row), std::string(row.remark)});
+        {std::string(row.name), word(row.backend), availability(row, why_no_gpu), std::string(row.remark)});
   }
   return table;
 }
@@ -46,22 +59,24 @@ void add_resources(std::vector<ResourceLine>& lines) {
     if (row.resources && !(row.unsupported && !row.unsupported(0).empty()))
       lines.push_back({std::string(row.name), precision, std::string(row.policies[0]), row.resources(0)});
   }
-  for (const auto& row : reduction_kernels<T>()) {
-    if (row.resources) lines.push_back({std::string(row.name), precision, "-", row.resources()});
-  }
+  const auto add = [&](const auto& rows) {
+    for (const auto& row : rows) {
+      if (row.resources) lines.push_back({std::string(row.name), precision, "-", row.resources()});
+    }
+  };
+  add(reduction_kernels<T>());
+  add(histogram_kernels<T>());
 }
 
 // Needs a context on the device: the driver may still have to compile the rows for it.
-std::string resources_text() {
+std::string resources_text(const Gpu& gpu) {
   constexpr const char* title = "what the CUDA rows take of a multiprocessor";
-  const CudaDevices found = find_cuda_devices();
-  if (found.devices.empty()) return fmt::format("{}\n  not known here: {}\n", title, found.why_none);
+  if (!gpu.device) return fmt::format("{}\n  not known here: {}\n", title, gpu.why_none);
   try {
-    const auto device = make_cuda_device(found.devices.front().index);
     std::vector<ResourceLine> lines;
     add_resources<float>(lines);
     add_resources<double>(lines);
-    return fmt::format("{} of {}\n{}", title, device->info().name, resource_table(lines));
+    return fmt::format("{} of {}\n{}", title, gpu.device->info().name, resource_table(lines));
   } catch (const Error& error) {
     return fmt::format("{}\n  not known here: {}\n", title, error.what());
   }
@@ -105,13 +120,39 @@ std::string resource_table(const std::vector<ResourceLine>& lines) {
   return table.text(2);
 }
 
+std::string stencil_table(std::span<const StencilKernel<double>> rows, const std::string& why_no_gpu) {
+  TextTable table{"lllll", {{"name", "backend", "depth", "available", "remark"}}};
+  for (const auto& row : rows) {
+    table.rows.push_back({std::string(row.name), word(row.backend),
+                          row.max_depth > 1 ? fmt::format("1-{}", row.max_depth) : "1",
+                          availability(row, why_no_gpu), std::string(row.remark)});
+  }
+  return table.text(2);
+}
+
+std::string policy_table(std::span<const StencilKernel<float>> fp32,
+                         std::span<const StencilKernel<double>> fp64) {
+  TextTable table{"lll", {{"name", "in fp32", "in fp64"}}};
+  for (std::size_t i = 0; i < fp64.size(); ++i) {
+    if (!fp64[i].available()) continue;
+    table.rows.push_back({std::string(fp64[i].name), fmt::format("{}", fmt::join(fp32[i].policies, ", ")),
+                          fmt::format("{}", fmt::join(fp64[i].policies, ", "))});
+  }
+  return table.text(2);
+}
+
 std::string list_text() {
+  const Gpu gpu = first_gpu();
   return fmt::format(
-      "stencil kernels (solver.kernel)\n{}\nreductions (solver.reduction)\n{}\nhistograms "
-      "(solver.histogram)\n{}\n{}\ntransports\n{}\ndevices\n{}",
-      stencil_table().text(2), row_table(reduction_kernels<double>()).text(2),
-      row_table(histogram_kernels<double>()).text(2), resources_text(), transport_table().text(2),
-      device_text());
+      "stencil kernels (solver.kernel)\n{}\ntheir policies (solver.policy), the one to take unasked "
+      "first\n{}\n"
+      "reductions (solver.reduction)\n{}\nhistograms (solver.histogram)\n{}\n{}\ntransports\n{}\n"
+      "devices\n{}",
+      stencil_table(stencil_kernels<double>(), gpu.why_none),
+      policy_table(stencil_kernels<float>(), stencil_kernels<double>()),
+      row_table(reduction_kernels<double>(), gpu.why_none).text(2),
+      row_table(histogram_kernels<double>(), gpu.why_none).text(2), resources_text(gpu),
+      transport_table().text(2), device_text());
 }
 
 }  // namespace isotherm

@@ -196,7 +196,7 @@ Keys describe(SolverConfig& solver) {
       {.name = "kernel", .target = &solver.kernel,
        .doc = "The stencil kernel: auto or a name that isotherm list prints."},
       {.name = "policy", .target = &solver.policy,
-       .doc = "How the kernel cuts its work: auto or one of its policies, which isotherm bench stencil names."},
+       .doc = "How the kernel cuts its work: auto or one of its policies, which isotherm list names."},
       {.name = "reduction", .target = &solver.reduction,
        .doc = "The reduction of the norms: auto or a name that isotherm list prints."},
       {.name = "histogram", .target = &solver.histogram,
