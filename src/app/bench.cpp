@@ -1,9 +1,11 @@
 #include "app/bench.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 
 #include "app/bench_subjects.hpp"
 #include "core/agree.hpp"
@@ -86,10 +88,15 @@ void refuse_what_does_not_fit(const Bench& bench, const Subject& subject, const 
   }
 }
 
-// Before hours of work: can the file be made?
+// Before hours of work: can the file be made? What stands there, as a killed run's last words, stays as it is
+// until there is something better.
 void refuse_unwritable(const std::string& path) {
   if (path.empty()) return;
   const std::string part = path + ".part";
+  std::error_code ignored;
+  if (std::filesystem::exists(part, ignored) && !std::filesystem::is_directory(part, ignored) &&
+      access(part.c_str(), W_OK) == 0)
+    return;
   create_empty_file(part);
   remove_file(part);
 }

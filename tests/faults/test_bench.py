@@ -178,6 +178,22 @@ def test_an_old_json_survives_a_refusal(tmp_path):
     assert (tmp_path / "bench.json").read_text() == "old" and os.listdir(tmp_path) == ["bench.json"]
 
 
+def test_a_part_that_stands_there_survives_a_refusal(tmp_path):
+    """Whether the JSON can be made is asked without touching what is there; a full stdout ends the run after that."""
+    part = tmp_path / "bench.json.part"
+    part.write_text("mine")
+    with open("/dev/full", "w", encoding="ascii") as full:
+        result = subprocess.run([os.environ["ISOTHERM"], "bench", "stencil", *QUICK, "--sizes", "16", "--json",
+                                 "bench.json"], cwd=tmp_path, stdout=full, check=False)
+    assert result.returncode == 74 and os.listdir(tmp_path) == ["bench.json.part"] and part.read_text() == "mine"
+
+
+def test_a_part_that_is_a_folder_is_refused_before_work(tmp_path):
+    (tmp_path / "bench.json.part").mkdir()
+    result = isotherm("bench", "stencil", *QUICK, "--sizes", "16", "--json", "bench.json", cwd=tmp_path)
+    assert (result.code, result.out) == (73, "") and os.listdir(tmp_path) == ["bench.json.part"]
+
+
 def test_several_ranks_are_refused(tmp_path):
     result = isotherm_on_ranks("bench", "stencil", *QUICK, "--sizes", "16", ranks=2, cwd=tmp_path)
     assert result.returncode == 2 and result.stdout == ""
