@@ -30,6 +30,9 @@ def history_figure(name, history):
 
 
 def draw_columns(name, history, columns, path):
+    for column in columns:
+        if len(history.column(column)[0]) == 0:
+            raise Failure(DATA, f"{history.path} holds no values of {column} (the run ended before it was due)")
     with pyplot.style.context(["default", figures.STYLE]):
         figures.save(columns_figure(name, history, columns), path)
 

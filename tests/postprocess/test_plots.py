@@ -248,6 +248,17 @@ def test_an_unknown_column_is_2(failure, tmp_path):
            "max_K, balance_W, nan_cells")
 
 
+def test_a_column_without_values_is_65(failure, tmp_path):
+    """The line of sweep 0 has extremes, but no sweep through whose walls heat could have passed."""
+    history = tmp_path / "history.csv"
+    history.write_text("".join(DIAGNOSTICS.splitlines(keepends=True)[:2]))
+    for columns in "balance_W", "min_K,balance_W":
+        assert failure("plot", "history", tmp_path, "--columns", columns) == (
+            65, f"{history} holds no values of balance_W (the run ended before it was due)")
+    assert os.listdir(tmp_path) == ["history.csv"]
+    assert main(["plot", "history", str(tmp_path), "--columns", "min_K"]) == 0
+
+
 @pytest.mark.parametrize("text", ["0,0,0\n", "10,0,1.5\n20,0,0\n", "10,0.1,nan\n20,0.2,1\n"])
 def test_odd_histories_are_drawn(tmp_path, text):
     (tmp_path / "history.csv").write_text("sweep,time_s,residual\n" + text)
