@@ -35,7 +35,7 @@ std::string availability(const Row& row, const std::string& why_no_gpu) {
   if (!why_no_gpu.empty()) return "no CUDA device";
   if constexpr (requires { row.unsupported; }) {
     if (row.unsupported) {
-      if (const std::string why = row.unsupported(); !why.empty()) return "no: " + why;
+      if (const std::string why = row.unsupported(0); !why.empty()) return "no: " + why;
     }
   }
   return "yes";

@@ -70,8 +70,8 @@ TEST(List, SaysWhyARowDoesNotRunHere) {
   for (auto& row : std::span(rows).subspan(1)) {
     row.launch = [](const SweepArgs<double>&, SweepPlan, Stream) {};
   }
-  rows[1].unsupported = [] { return std::string("it needs more"); };
-  rows[2].unsupported = [] { return std::string(); };
+  rows[1].unsupported = [](int) { return std::string("it needs more"); };
+  rows[2].unsupported = [](int) { return std::string(); };
   EXPECT_EQ(stencil_table(rows, ""),
             "  name    backend  depth  available          remark\n"
             "  absent  cuda     1      not in this build  a\n"
