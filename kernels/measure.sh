@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Makes the figures that README.md and TUNING.md quote: both ladders with all policies, fused norms, walls, small grids,
+# bandwidths, and whole runs beside what the benchmark says of their row. One table a line of work below, the numbers in JSON.
+#   kernels/measure.sh ISOTHERM FOLDER [cuda|cpu] [SIZES]        (SIZES: 512,1024 on a GPU, 256,384 on a CPU)
+set -euo pipefail
+(($# >= 2)) || { sed -n '2,4p' "$0"; exit 2; }
+isotherm=$(readlink -f "$1")
+folder=$2
+device=${3:-cuda}
+sizes=${4:-$([[ $device == cuda ]] && echo 512,1024 || echo 256,384)}
+inputs=$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")/inputs
+mkdir -p "$folder"
+
+# bench NAME SUBJECT [OPTIONS...]: table to NAME.txt, samples to NAME.json; a row that is wrong ends the script.
+bench() {
+  local name=$1 subject=$2
+  shift 2
+  "$isotherm" bench "$subject" --device "$device" --json "$folder/$name.json" "$@" | tee "$folder/$name.txt"
+}
+
+"$isotherm" list >"$folder/list.txt"
+bench policies stencil --sizes "$sizes" --policies all --seconds 0.3
+bench ladder stencil --sizes "$sizes"
+bench norm stencil --sizes "$sizes" --norm l2
+bench walls stencil --sizes "$sizes" --walls
+bench small stencil --sizes 64,96,128,192 --seconds 0.3
+bench reductions reduction --sizes "$sizes"
+bench bandwidth bandwidth --sizes "${sizes##*,}"
+
+# The sweep loop of a steady run, checked every 100 sweeps, against the benchmark of its row.
+for cells in ${sizes//,/ }; do
+  for precision in fp32 fp64; do
+    "$isotherm" run "$inputs/openmp_speed.yaml" grid.cells="$cells" precision=$precision parallel.device="$device" \
+      solver.kernel=auto "problem={kind: steady, tolerance: 1e-30, max_sweeps: 500, check_interval: 100}" \
+      output.directory="$folder/run_${cells}_$precision" output.overwrite=true >"$folder/run_${cells}_$precision.txt" ||
+      (($? == 10)) # 10: the tolerance is out of reach, on purpose
+    grep -E '^ *kernel|points a second|FOM' "$folder/run_${cells}_$precision.txt"
+  done
+done
