@@ -31,8 +31,8 @@ TuningKey key_of(const Config& config, const Decomposition& decomposition, const
   const char* const graph = config.solver.graph == GraphChoice::automatic ? "auto"
                             : config.solver.graph == GraphChoice::on      ? "graph"
                                                                           : "launches";
-  key.asked =
-      fmt::format("{} {} {} {}", config.solver.kernel, config.solver.policy, config.solver.reduction, graph);
+  key.asked = fmt::format("{} {} {} {}, norm {}", config.solver.kernel, config.solver.policy,
+                          config.solver.reduction, graph, config.problem.norm == Norm::max ? "max" : "sum");
   return key;
 }
 
