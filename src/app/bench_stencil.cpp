@@ -171,11 +171,9 @@ BenchEntry SweepBench<T>::measure(const StencilKernel<T>& row, int policy, Roofs
 
 // Why a row is not measured; empty where it is.
 template <class T>
-std::string why_skipped(const StencilKernel<T>& row, const BenchOptions& options) {
+std::string why_skipped(const StencilKernel<T>& row, int policy, const BenchOptions& options) {
   if (!row.launch) return "not in this build";
-  if (row.unsupported) {
-    if (std::string why = row.unsupported(0); !why.empty()) return why;
-  }
+  if (std::string why = row.why_unsupported(policy); !why.empty()) return why;
   if (options.norm && !row.fuses_norm()) return "returns no norm of its update";
   return {};
 }
@@ -208,16 +206,18 @@ std::vector<BenchEntry> ladder(const Bench& bench, Int3 cells) {
     std::optional<SweepBench<T>> fields;
     for (const StencilKernel<T>* row : rows) {
       if (!has_depth(*row, depth, bench.options)) continue;
-      if (const std::string why = why_skipped(*row, bench.options); !why.empty()) {
-        BenchEntry& entry = entries.emplace_back(new_entry<T>(row->name, cells));
-        entry.depth = depth;
-        entry.note = why;
-        continue;
-      }
-      if (!fields) fields.emplace(bench, cells, depth);
       const int policies = bench.options.all_policies ? static_cast<int>(row->policies.size()) : 1;
-      for (int policy = 0; policy < policies; ++policy)
+      for (int policy = 0; policy < policies; ++policy) {
+        if (const std::string why = why_skipped(*row, policy, bench.options); !why.empty()) {
+          BenchEntry& entry = entries.emplace_back(new_entry<T>(row->name, cells));
+          entry.policy = row->policies[static_cast<std::size_t>(policy)];
+          entry.depth = depth;
+          entry.note = why;
+          continue;
+        }
+        if (!fields) fields.emplace(bench, cells, depth);
         entries.push_back(fields->measure(*row, policy, {copy.get(), nullptr}));
+      }
     }
   }
   return entries;

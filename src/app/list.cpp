@@ -34,9 +34,7 @@ std::string availability(const Row& row, const std::string& why_no_gpu) {
   if (row.backend == Backend::host) return "yes";
   if (!why_no_gpu.empty()) return "no CUDA device";
   if constexpr (requires { row.unsupported; }) {
-    if (row.unsupported) {
-      if (const std::string why = row.unsupported(0); !why.empty()) return "no: " + why;
-    }
+    if (const std::string why = row.why_unsupported(0); !why.empty()) return "no: " + why;
   }
   return "yes";
 }
@@ -56,7 +54,7 @@ template <class T>
 void add_resources(std::vector<ResourceLine>& lines) {
   const char* precision = sizeof(T) == 4 ? "fp32" : "fp64";
   for (const auto& row : stencil_kernels<T>()) {
-    if (row.resources && !(row.unsupported && !row.unsupported(0).empty()))
+    if (row.resources && row.why_unsupported(0).empty())
       lines.push_back({std::string(row.name), precision, std::string(row.policies[0]), row.resources(0)});
   }
   const auto add = [&](const auto& rows) {

@@ -142,8 +142,7 @@ class Run {
     times_[Phase::diagnostics] += solver_->times().diagnostics;
     times_[Phase::output] += outcome.output_seconds;
     if (const auto bins = solver_->histogram_bins()) {
-      const auto row = choose_rows<T>(config, device_.backend()).histogram;
-      record_.histogram = {std::string(row->name), bins->count, bins->low, bins->high};
+      record_.histogram = {std::string(tuned_.rows.histogram->name), bins->count, bins->low, bins->high};
     }
     record_.time = solver_->time();
     record_.performance.sweeps += solver_->sweeps();
