@@ -6,6 +6,7 @@
 #include "core/device.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "halo/transport.hpp"
 #include "kernels/histogram.hpp"
 #include "kernels/reduction.hpp"
 
@@ -80,11 +81,16 @@ std::string resources_text(const Gpu& gpu) {
   }
 }
 
-TextTable transport_table() {
-  return {"lll",
-          {{"name", "available", "remark"},
-           {"host", "yes",
-            "non-blocking MPI over host memory; a GPU's faces are staged through pinned buffers"}}};
+// On the GPU where there is one.
+TextTable transport_table(const Gpu& gpu) {
+  const std::unique_ptr<Device> host = make_host_device();
+  TextTable table{"lll", {{"name", "available", "remark"}}};
+  for (const TransportRow<double>& row : transport_rows<double>()) {
+    const std::string why = row.unsupported(gpu.device ? *gpu.device : *host);
+    table.rows.push_back(
+        {std::string(row.name), why.empty() ? "yes" : "no: " + why, std::string(row.remark)});
+  }
+  return table;
 }
 
 std::string device_text() {
@@ -144,13 +150,14 @@ std::string list_text() {
   return fmt::format(
       "stencil kernels (solver.kernel)\n{}\ntheir policies (solver.policy), the one to take unasked "
       "first\n{}\n"
-      "reductions (solver.reduction)\n{}\nhistograms (solver.histogram)\n{}\n{}\ntransports\n{}\n"
+      "reductions (solver.reduction)\n{}\nhistograms (solver.histogram)\n{}\n{}\ntransports "
+      "(parallel.transport)\n{}\n"
       "devices\n{}",
       stencil_table(stencil_kernels<double>(), gpu.why_none),
       policy_table(stencil_kernels<float>(), stencil_kernels<double>()),
       row_table(reduction_kernels<double>(), gpu.why_none).text(2),
       row_table(histogram_kernels<double>(), gpu.why_none).text(2), resources_text(gpu),
-      transport_table().text(2), device_text());
+      transport_table(gpu).text(2), device_text());
 }
 
 }  // namespace isotherm

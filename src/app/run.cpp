@@ -71,7 +71,7 @@ class Run {
     const Decomposition decomposition = decompose(config, world_.size());
     const int threads = session_.placement.ranks[static_cast<std::size_t>(world_.rank())].threads;
     tuned_ = tuned_rows<T>(config, decomposition, world_, device_, threads);
-    return std::make_unique<Solver<T>>(config, decomposition, world_, device_, tuned_.rows);
+    return std::make_unique<Solver<T>>(config, decomposition, world_, device_, tuned_.rows, true);
   }
 
   // The deck, or one grid of its series, of which the last is the one that is kept.

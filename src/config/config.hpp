@@ -97,6 +97,8 @@ struct ParallelConfig {
   std::optional<int>
       ranks_per_gpu;  // the most ranks that may share one GPU; none: any number, with a warning
   Overlap overlap = Overlap::automatic;
+  std::string transport = "auto";  // of halos
+  double probe_timeout = 10;       // s, of a transport that is tried
 };
 
 struct HistogramConfig {

@@ -224,6 +224,10 @@ Keys describe(ParallelConfig& parallel) {
        .range = {1, 1024}, .example = "1", .absent = "any number, with a warning", .absent_word = "auto"},
       {.name = "overlap", .target = choice(parallel.overlap, overlaps),
        .doc = "Sweep the interior while halos are under way."},
+      {.name = "transport", .target = &parallel.transport,
+       .doc = "How halos get to the neighbours (isotherm list); auto tries all and takes the fastest for each."},
+      {.name = "probe_timeout", .target = &parallel.probe_timeout,
+       .doc = "How long a transport that is tried may take to answer.", .unit = "s", .range = {0.01, 3600}},
   };
 }
 

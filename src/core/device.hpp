@@ -70,6 +70,7 @@ class Device {
   virtual void record(Event event, Stream stream) = 0;
   virtual void wait(Stream stream, Event event) = 0;  // the stream waits, not the host
   virtual void synchronize(Event event) = 0;          // the host waits
+  virtual bool passed(Event event) = 0;               // has the stream passed it? the host does not wait
   // By the device's clock, between two timing events that were recorded and have passed.
   virtual double seconds_between(Event start, Event end) = 0;
   virtual void synchronize(Stream stream) = 0;  // the host waits; reports errors of the work queued before

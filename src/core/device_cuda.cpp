@@ -144,6 +144,12 @@ class CudaDevice final : public Device {
     make_current();
     check(cudaEventSynchronize(native(event)), "the work before cudaEventSynchronize");
   }
+  bool passed(Event event) override {
+    make_current();
+    const cudaError_t status = cudaEventQuery(native(event));
+    if (status != cudaErrorNotReady) check(status, "the work before cudaEventQuery");
+    return status == cudaSuccess;
+  }
   void synchronize(Stream stream) override {
     make_current();
     check(cudaStreamSynchronize(native(stream)), "the work before cudaStreamSynchronize");

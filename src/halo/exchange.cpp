@@ -4,23 +4,12 @@
 
 #include <algorithm>
 
+#include "core/agree.hpp"
 #include "core/error.hpp"
 #include "halo/regions.hpp"
 
 namespace isotherm {
 namespace {
-
-constexpr std::size_t buffer_alignment = 128;  // bytes
-
-// Messages of one pair of ranks differ by direction: along a periodic axis of two parts, or around corners,
-// several have the same peer.
-int tag(Direction d) {
-  return (d[0] + 1) + 3 * (d[1] + 1) + 9 * (d[2] + 1);
-}
-
-Direction opposite(Direction d) {
-  return {-d[0], -d[1], -d[2]};
-}
 
 template <class T>
 bool any_wall(const Walls<T>& walls) {
@@ -28,111 +17,95 @@ bool any_wall(const Walls<T>& walls) {
                      [](const Wall<T>& w) { return w.is_wall; });
 }
 
-void check_arguments(const Decomposition& decomposition, const Communicator& communicator, Int3 extent) {
+template <class T>
+void check_arguments(const Decomposition& decomposition, const Communicator& communicator,
+                     const std::vector<HaloField<T>>& fields) {
   if (decomposition.ranks() != communicator.size()) {
     throw Error(ExitCode::internal, fmt::format("halo exchange of {} blocks on {} ranks (one block a rank); "
                                                 "please report this",
                                                 decomposition.ranks(), communicator.size()));
   }
-  if (!(decomposition.block(communicator.rank()).extent() == extent)) {
-    throw Error(ExitCode::internal,
-                fmt::format("halo exchange of {}x{}x{} cells on rank {} (its block differs); "
-                            "please report this",
-                            extent.x, extent.y, extent.z, communicator.rank()));
+  if (fields.empty()) throw Error(ExitCode::internal, "halo exchange of no field; please report this");
+  for (const HaloField<T>& field : fields) {
+    const Int3 n = field.view.extent;
+    if (decomposition.block(communicator.rank()).extent() == n &&
+        field.view.ghosts == fields.front().view.ghosts) {
+      continue;
+    }
+    throw Error(ExitCode::internal, fmt::format("halo exchange of {}x{}x{} cells on rank {} (its block "
+                                                "differs); please report this",
+                                                n.x, n.y, n.z, communicator.rank()));
   }
+  // Throws where a block of any rank is too thin to fill its neighbour's ghosts.
+  Decomposition(decomposition.cells(), decomposition.process_grid(), decomposition.periodic(),
+                fields.front().view.ghosts);
+}
+
+// The messages to those neighbours whom this transport carries.
+std::vector<HaloMessage> carried_by(std::string_view transport, const std::vector<HaloLink>& links,
+                                    const std::vector<HaloMessage>& messages) {
+  std::vector<HaloMessage> carried;
+  for (const HaloMessage& m : messages) {
+    const bool is_mine = std::any_of(links.begin(), links.end(), [&](const HaloLink& link) {
+      return link.peer == m.peer && link.transport == transport;
+    });
+    if (is_mine) carried.push_back(m);
+  }
+  return carried;
 }
 
 }  // namespace
 
 template <class T>
 struct HaloExchange<T>::Implementation {
-  struct Message {  // one each way
-    int peer;
-    Direction direction;  // of the peer
-    Box edge, ghosts;     // what is sent, what is received
-    T* sent;
-    T* received;
-    std::size_t bytes() const { return static_cast<std::size_t>(edge.cells()) * sizeof(T); }
-  };
-  struct LocalCopy {
-    Box from, to;
-  };
-
   Implementation(const Decomposition& decomposition, const Communicator& communicator, Device& device_used,
-                 Int3 extent, int ghost_layers);
-  void make_buffers();
-  void make_transport(const Communicator& communicator);
+                 std::vector<HaloField<T>> bound, const TransportSettings& settings,
+                 std::span<const TransportRow<T>> rows);
   bool remote() const { return !messages.empty(); }
 
   Device& device;
   const FaceCopy<T>& cells;
+  std::vector<HaloField<T>> fields;
   int ghosts;
-  std::vector<Message> messages;
-  std::vector<LocalCopy> local_copies;
-  Buffer send_buffer, receive_buffer;    // all messages, one after the other
-  std::unique_ptr<Transport> transport;  // none without messages
+  std::vector<HaloMessage> messages;
+  std::vector<LocalCopy> copies;
+  ChosenTransports<T> chosen;
+  std::vector<std::unique_ptr<Transport<T>>> transports;  // those that this rank uses
   Owned<Event> field_ready, ghosts_ready;
 };
 
 template <class T>
 HaloExchange<T>::Implementation::Implementation(const Decomposition& decomposition,
                                                 const Communicator& communicator, Device& device_used,
-                                                Int3 extent, int ghost_layers)
+                                                std::vector<HaloField<T>> bound,
+                                                const TransportSettings& settings,
+                                                std::span<const TransportRow<T>> rows)
     : device(device_used),
       cells(face_copy<T>(device_used.backend())),
-      ghosts(ghost_layers),
+      fields(std::move(bound)),
+      ghosts(fields.front().view.ghosts),
+      messages(halo_messages(decomposition, communicator.rank(), ghosts)),
+      copies(local_copies(decomposition, communicator.rank(), ghosts)),
       field_ready(own_event(device_used)),
       ghosts_ready(own_event(device_used)) {
-  const int rank = communicator.rank();
-  for (const Direction d : ghosts == 1 ? face_directions() : all_directions()) {
-    const std::optional<int> peer = decomposition.neighbour(rank, d);
-    if (!peer) continue;
-    const Box beyond = ghost_box(extent, ghosts, d);
-    if (*peer == rank) {
-      local_copies.push_back({edge_box(extent, ghosts, opposite(d)), beyond});
-    } else {
-      messages.push_back({*peer, d, edge_box(extent, ghosts, d), beyond, nullptr, nullptr});
-    }
+  if (communicator.size() == 1) return;
+  chosen = choose_transports<T>(settings, rows, decomposition, ghosts, communicator, device, fields);
+  for (const OpenTransport<T>& open : chosen.open) {
+    const std::vector<HaloMessage> mine = carried_by(open.row->name, chosen.links, messages);
+    agree(communicator, [&] {
+      if (!mine.empty()) transports.push_back(open.maker->connect(fields, mine));
+    });
   }
-  if (remote()) {
-    make_buffers();
-    make_transport(communicator);
-  }
-}
-
-template <class T>
-void HaloExchange<T>::Implementation::make_buffers() {
-  std::vector<std::size_t> offsets;
-  std::size_t bytes = 0;
-  for (const Message& m : messages) {
-    offsets.push_back(bytes);
-    bytes += (m.bytes() + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
-  }
-  send_buffer = Buffer(device, bytes);
-  receive_buffer = Buffer(device, bytes);
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    messages[i].sent = reinterpret_cast<T*>(send_buffer.as<std::byte>() + offsets[i]);
-    messages[i].received = reinterpret_cast<T*>(receive_buffer.as<std::byte>() + offsets[i]);
-  }
-}
-
-template <class T>
-void HaloExchange<T>::Implementation::make_transport(const Communicator& communicator) {
-  std::vector<HaloMessage> list;
-  for (const Message& m : messages) {
-    list.push_back({m.peer, tag(m.direction), tag(opposite(m.direction)), m.sent, m.received, m.bytes()});
-  }
-  transport = make_host_transport(device, communicator, list);
 }
 
 template <class T>
 HaloExchange<T>::HaloExchange(const Decomposition& decomposition, const Communicator& communicator,
-                              Device& device, Int3 extent, int ghosts) {
-  check_arguments(decomposition, communicator, extent);
-  // Throws where a block of any rank is too thin to fill its neighbour's ghosts.
-  Decomposition(decomposition.cells(), decomposition.process_grid(), decomposition.periodic(), ghosts);
-  implementation_ = std::make_unique<Implementation>(decomposition, communicator, device, extent, ghosts);
-
+                              Device& device, std::vector<HaloField<T>> fields,
+                              const TransportSettings& settings, std::span<const TransportRow<T>> rows) {
+  agree(communicator, [&] { check_arguments(decomposition, communicator, fields); });
+  const Int3 extent = fields.front().view.extent;
+  implementation_ = std::make_unique<Implementation>(decomposition, communicator, device, std::move(fields),
+                                                     settings, rows);
   std::array<bool, face_count> remote;
   const std::vector<Direction> faces = face_directions();  // in the order of Face
   for (int f = 0; f < face_count; ++f) {
@@ -154,13 +127,11 @@ template <class T>
 void HaloExchange<T>::start(FieldView<T> field, const Walls<T>& walls, Stream compute, Stream halo) {
   Implementation& own = *implementation_;
   if (own.remote()) {
-    own.transport->post();
     own.device.record(own.field_ready, compute);
     own.device.wait(halo, own.field_ready);
-    for (const auto& m : own.messages) own.cells.pack(field, m.edge, m.sent, halo);
-    own.transport->send(halo);
+    for (const auto& transport : own.transports) transport->send(field, halo);
   }
-  for (const auto& c : own.local_copies) own.cells.copy_within(field, c.from, c.to, compute);
+  for (const LocalCopy& c : own.copies) own.cells.copy_within(field, c.from, c.to, compute);
   // Without messages all that a wall looks into is here already.
   const int extend = own.remote() || own.ghosts == 1 ? 0 : own.ghosts;
   if (any_wall(walls)) own.cells.fill_walls(field, walls, extend, compute);
@@ -170,8 +141,7 @@ template <class T>
 void HaloExchange<T>::finish(FieldView<T> field, const Walls<T>& walls, Stream compute, Stream halo) {
   Implementation& own = *implementation_;
   if (!own.remote()) return;
-  own.transport->wait(halo);
-  for (const auto& m : own.messages) own.cells.unpack(m.received, field, m.ghosts, halo);
+  for (const auto& transport : own.transports) transport->receive(field, halo);
   own.device.record(own.ghosts_ready, halo);
   own.device.wait(compute, own.ghosts_ready);
   // On compute, behind the sweep of the interior, which reads the same ghosts.
@@ -181,13 +151,24 @@ void HaloExchange<T>::finish(FieldView<T> field, const Walls<T>& walls, Stream c
 template <class T>
 std::size_t HaloExchange<T>::bytes_sent() const {
   std::size_t bytes = 0;
-  for (const auto& m : implementation_->messages) bytes += m.bytes();
+  for (const HaloMessage& m : implementation_->messages) bytes += m.cells() * sizeof(T);
   return bytes;
 }
 
 template <class T>
 int HaloExchange<T>::messages() const {
   return static_cast<int>(implementation_->messages.size());
+}
+
+template <class T>
+const std::vector<HaloLink>& HaloExchange<T>::links() const {
+  return implementation_->chosen.links;
+}
+
+template <class T>
+bool HaloExchange<T>::recordable() const {
+  const auto& transports = implementation_->transports;
+  return std::all_of(transports.begin(), transports.end(), [](const auto& t) { return t->recordable(); });
 }
 
 template class HaloExchange<float>;

@@ -9,7 +9,7 @@
 #include "core/device.hpp"
 #include "core/field_view.hpp"
 #include "grid/decomposition.hpp"
-#include "halo/transport.hpp"
+#include "halo/links.hpp"
 #include "kernels/face_copy.hpp"
 
 namespace isotherm {
@@ -18,19 +18,23 @@ namespace isotherm {
 // this rank itself (periodic, one part) is a copy within the field; a direction beyond a wall is left to the
 // wall rule.
 //
-//     start:  local copies and walls on `compute`;  pack and send on `halo`
-//     finish: wait, unpack on `halo`; walls that look into exchanged ghosts; `compute` waits for them
+//     start:  local copies and walls on `compute`;  every transport's send() on `halo`
+//     finish: every transport's receive() on `halo`; walls that look into exchanged ghosts; `compute` waits
 //
 // Between start and finish, cells of region interior() may be swept on `compute`: they touch no exchanged
 // ghost.
 template <class T>
 class HaloExchange {
  public:
+  // Of these fields, all of one shape; their edges and ghosts are overwritten, because transports are proved
+  // with them. Collective: what one rank lacks is thrown on all.
   HaloExchange(const Decomposition& decomposition, const Communicator& communicator, Device& device,
-               Int3 extent, int ghosts);
+               std::vector<HaloField<T>> fields, const TransportSettings& settings = {},
+               std::span<const TransportRow<T>> rows = transport_rows<T>());
   HaloExchange(HaloExchange&&) noexcept;
   ~HaloExchange();
 
+  // `field` is one of the bound ones, on all ranks the same of them.
   void start(FieldView<T> field, const Walls<T>& walls, Stream compute, Stream halo);
   void finish(FieldView<T> field, const Walls<T>& walls, Stream compute, Stream halo);
 
@@ -38,6 +42,8 @@ class HaloExchange {
   const std::vector<Box>& shells() const { return shells_; }  // the other cells of the block, disjoint
   std::size_t bytes_sent() const;                             // by this rank, an exchange
   int messages() const;
+  const std::vector<HaloLink>& links() const;  // by neighbour
+  bool recordable() const;                     // can start() and finish() be recorded into a graph?
 
  private:
   struct Implementation;

@@ -1,43 +1,91 @@
-// The one interface to a way of moving packed halos between ranks.
+// The one interface to a way of bringing halos from rank to rank, and the table of the ways.
 #pragma once
 
-#include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/communicator.hpp"
 #include "core/device.hpp"
+#include "core/field_view.hpp"
+#include "grid/field.hpp"
+#include "halo/messages.hpp"
 
 namespace isotherm {
 
-// One message each way between this rank and `peer`. Buffers are in the device's memory and live as long as
-// the transport. `send_tag` of one side is `receive_tag` of the other; bytes agree.
-struct HaloMessage {
-  int peer;
-  int send_tag, receive_tag;
-  const void* send;
-  void* receive;
-  std::size_t bytes;  // each way
+// The memory of a field that is exchanged. A transport may open the neighbours' to this rank, so it has to
+// know all of them beforehand.
+template <class T>
+struct HaloField {
+  FieldView<T> view;
+  void* memory;  // of the whole allocation, in the device
+  std::size_t bytes;
 };
+template <class T>
+HaloField<T> halo_field(Field<T>& field) {
+  return {field.view(), field.data(), field.bytes()};
+}
 
+// The messages of one exchange between this rank and some of its neighbours, bound to the fields that they
+// travel between. Failures throw Error(internal).
+template <class T>
 class Transport {
  public:
   virtual ~Transport() = default;
-  // Once an exchange, in this order. `stream` is where the pack kernels before `send` and the unpack kernels
-  // after `wait` run. Failures throw Error(internal).
-  virtual void post() = 0;               // receives may arrive from now on
-  virtual void send(Stream stream) = 0;  // the packed data is on its way, or queued to be
-  virtual void wait(Stream stream) = 0;  // work queued on `stream` after this sees the received data
+  // Once an exchange, in this order; `field` is one of the bound fields, on all ranks the same one of them.
+  // `stream` is where the work of the exchange runs, and where the cells of `edge` are ready. Neither side
+  // waits for the other in send().
+  virtual void send(FieldView<T> field, Stream stream) = 0;
+  // What is queued on `stream` later finds the peers' cells in the ghosts. May keep the host waiting for the
+  // peers, who have to call send() too.
+  virtual void receive(FieldView<T> field, Stream stream) = 0;
+  // After send(): would receive() come back at once? Never waits; moves on what the host has to do for it.
+  virtual bool arrived() = 0;
+  // The peer was given up: what is under way must end without touching the fields any more, as far as it can
+  // be ended. Then nothing else is called, not even the destructor.
+  virtual void abandon() noexcept {}
+  // Can send() and receive() be recorded into a graph?
+  virtual bool recordable() const { return false; }
 };
 
-// MPI counts are ints, so long messages travel in pieces. Well below 2^31, where MPI libraries and kernels
-// have been caught cutting transfers short.
-inline constexpr std::size_t largest_piece = std::size_t{1} << 30;  // bytes
+// One way, made ready on all ranks.
+template <class T>
+class TransportMaker {
+ public:
+  virtual ~TransportMaker() = default;
+  // Why this rank cannot reach that one so; empty: it may try. Does not communicate.
+  virtual std::string why_not(int peer) const {
+    static_cast<void>(peer);
+    return {};
+  }
+  // Called by the ranks of all these messages at about the same time, with one another's messages. Their
+  // boxes lie within the fields. Throws where this rank or one of its peers cannot.
+  virtual std::unique_ptr<Transport<T>> connect(std::span<const HaloField<T>> fields,
+                                                std::span<const HaloMessage> messages) = 0;
+};
 
-// Non-blocking MPI over host memory; device memory is staged through pinned buffers. Not
-// collective. Transports of one communicator must be used in the same order on all ranks.
-std::unique_ptr<Transport> make_host_transport(Device& device, const Communicator& communicator,
-                                               std::span<const HaloMessage> messages,
-                                               std::size_t piece_bytes = largest_piece);
+// A row of the table: the deck's word (parallel.transport), `list`, the probe, the banner and the tests
+// follow from it.
+template <class T>
+struct TransportRow {
+  std::string_view name;
+  std::string_view remark;
+  bool moves_data;  // else nothing that it leaves in the ghosts is worth anything: never chosen unasked
+  // Why it cannot work in this build or with this device, whoever the neighbours are; empty: it may.
+  std::string (*unsupported)(const Device& device);
+  // Collective. `communicator` is its own to use and outlives it, as the device does. Throws where all ranks
+  // have to do without.
+  std::unique_ptr<TransportMaker<T>> (*make)(Device& device, const Communicator& communicator);
+};
+
+// In the order of preference among equals.
+template <class T>
+std::span<const TransportRow<T>> transport_rows();
+
+// The row of that name; nullptr where there is none.
+template <class T>
+const TransportRow<T>* find_transport(std::string_view name);
 
 }  // namespace isotherm

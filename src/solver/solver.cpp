@@ -29,11 +29,28 @@ ReductionOp operation(Norm norm) {
   throw Error(ExitCode::internal, "a norm without a reduction; please report it");
 }
 
+// Touched first by the threads that will sweep it, before anything else writes to it.
+template <class T>
+Field<T> make_field(const Communicator& communicator, Device& device, Int3 extent, int ghosts) {
+  return agree(communicator, [&] {
+    Field<T> field(device, extent, ghosts);
+    const Owned<Stream> stream = own_stream(device, Priority::normal);
+    face_copy<T>(device.backend()).fill(field.view(), T(0), stream);
+    device.synchronize(stream);
+    return field;
+  });
+}
+
+TransportSettings transport_settings(const Config& config, bool timed) {
+  const ParallelConfig& parallel = config.parallel;
+  return {parallel.transport, config.at("parallel.transport"), parallel.probe_timeout, timed};
+}
+
 }  // namespace
 
 template <class T>
 Solver<T>::Solver(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
-                  Device& device, SolverRows<T> rows)
+                  Device& device, SolverRows<T> rows, bool time_halos)
     : config_(config),
       decomposition_(decomposition),
       communicator_(communicator),
@@ -41,18 +58,15 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
       host_(make_host_device()),
       rows_(rows),
       block_(decomposition.block(communicator.rank())),
-      current_(agree(communicator, [&] { return Field<T>(device, block_.extent(), config.solver.depth); })),
-      next_(agree(communicator, [&] { return Field<T>(device, block_.extent(), config.solver.depth); })),
+      current_(make_field<T>(communicator, device, block_.extent(), config.solver.depth)),
+      next_(make_field<T>(communicator, device, block_.extent(), config.solver.depth)),
       walls_(agree(communicator,
                    [&] {
                      return WallRules<T>(config, device, block_, config.solver.depth,
                                          decomposition.walls(communicator.rank()));
                    })),
-      halo_(agree(communicator,
-                  [&] {
-                    return HaloExchange<T>(decomposition, communicator, device, block_.extent(),
-                                           config.solver.depth);
-                  })),
+      halo_(decomposition, communicator, device, {halo_field(current_), halo_field(next_)},
+            transport_settings(config, time_halos)),
       compute_(own_stream(device, Priority::normal)),
       halo_stream_(own_stream(device, Priority::high)),
       result_(device, sizeof(Result)),
@@ -61,7 +75,7 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
       coefficients_(rounded_coefficients<T>(sweep_coefficients(config))),
       dt_(config.problem.kind == ProblemKind::transient ? time_plan(config).dt : 0),
       overlap_(overlaps(config.parallel.overlap, device.backend(), communicator.size())) {
-  const FaceCopy<T>& copy = face_copy<T>(device.backend());
+  const FaceCopy<T>& copy = face_copy<T>(device.backend());  // transports were proved with the fields
   copy.fill(current_.view(), T(0), compute_);
   copy.fill(next_.view(), T(0), compute_);
   paint_sources();
@@ -105,13 +119,22 @@ template <class T>
 void Solver<T>::paint_sources() {
   const std::vector<Paint> entries = all_sources(config_);
   if (entries.empty()) return;
+  source_.emplace(make_field<T>(communicator_, device_, block_.extent(), config_.solver.depth));
+  std::optional<HaloExchange<T>> halo;  // sweeps of ghosts read the neighbours' sources there
+  if (config_.solver.depth > 1) {
+    halo.emplace(decomposition_, communicator_, device_, std::vector{halo_field(*source_)},
+                 TransportSettings{.name = "host", .timed = false});
+  }
   agree(communicator_, [&] {
-    source_.emplace(device_, block_.extent(), config_.solver.depth);
     face_copy<T>(device_.backend()).fill(source_->view(), T(0), compute_);
     paint(config_, entries, "sources", source_scale(config_), block_, host_side(*source_));
     upload(*source_);
   });
-  exchange(*source_);  // fused sweeps read the neighbours' sources in the ghosts
+  if (!halo) return;
+  const Walls<T> none{};
+  halo->start(source_->view(), none, compute_, halo_stream_);
+  halo->finish(source_->view(), none, compute_, halo_stream_);
+  synchronize();
 }
 
 template <class T>
@@ -139,13 +162,6 @@ template <class T>
 double Solver<T>::whole(LongAccumulator mine) {
   communicator_.all_reduce(mine.word, ReduceOp::sum);
   return mine.rounded();
-}
-
-template <class T>
-void Solver<T>::exchange(Field<T>& field) {
-  const Walls<T> none{};
-  halo_.start(field.view(), none, compute_, halo_stream_);
-  halo_.finish(field.view(), none, compute_, halo_stream_);
 }
 
 // A step in several regions has one norm: the first region's starts it, the others join it. The launches are

@@ -36,9 +36,10 @@ struct ExtremeCell {
 template <class T>
 class Solver {
  public:
-  // Allocates and paints the initial state. Collective; errors of one rank are thrown on all.
+  // Allocates, proves the transports of halos and paints the initial state. `time_halos`: measure what they
+  // cost even where there is nothing to choose. Collective; errors of one rank are thrown on all.
   Solver(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
-         Device& device, SolverRows<T> rows);
+         Device& device, SolverRows<T> rows, bool time_halos = false);
 
   // Asynchronous on a GPU. The last of them returns its norm where the reduction is the fused one.
   void sweep(std::int64_t count);
@@ -63,6 +64,7 @@ class Solver {
   // Collective.
   ExtremeCell most_extreme_cell();
 
+  const std::vector<HaloLink>& halo_links() const { return halo_.links(); }
   bool has_source() const { return source_.has_value(); }
   const SolverTimes& times() const { return times_; }
 
@@ -74,7 +76,6 @@ class Solver {
   Diagnosis<T> make_diagnosis();
   FieldView<T> host_side(Field<T>& field);
   void upload(Field<T>& field);
-  void exchange(Field<T>& field);
   void step(bool with_norm);
   bool sweep_by_graph(std::int64_t until);
   void launch(Box region, UpdateNorm& norm);

@@ -81,7 +81,7 @@ class Exchanged {
         walls_(device, decomposition_, rank_, oracle_),
         compute_(own_stream(device, Priority::normal)),
         halo_stream_(own_stream(device, Priority::high)),
-        halo_(decomposition_, world, device, oracle_.block.extent(), c.ghosts) {}
+        halo_(decomposition_, world, device, {halo_field(field_)}, {.timed = false}) {}
 
   void check_ghosts(double shift) {
     fill(shift);
@@ -279,12 +279,15 @@ TEST_P(HaloFigures, RegionsAndTrafficAreThoseOfTheCells) {
 }
 
 TEST_P(HaloFigures, BlocksThatDoNotMatchTheRanksAreRefused) {
+  const auto expect_refused = [&](const Decomposition& decomposition, Int3 extent, int ghosts) {
+    Field<double> field(device(), extent, ghosts);
+    EXPECT_THROW(HaloExchange<double>(decomposition, world(), device(), {halo_field(field)}), Error);
+  };
   const Decomposition more({8, 8, 64}, {1, 1, world().size() + 1}, {});
-  EXPECT_THROW(HaloExchange<double>(more, world(), device(), more.block(0).extent(), 1), Error);
-  const Decomposition same({8, 8, 64}, {1, 1, world().size()}, {});
-  EXPECT_THROW(HaloExchange<double>(same, world(), device(), {8, 8, 63}, 1), Error);
-  const Decomposition thin({8, 8, world().size()}, {1, 1, world().size()}, {false, false, true});
-  EXPECT_THROW(HaloExchange<double>(thin, world(), device(), {8, 8, 1}, 2), Error);
+  expect_refused(more, more.block(0).extent(), 1);
+  expect_refused(Decomposition({8, 8, 64}, {1, 1, world().size()}, {}), {8, 8, 63}, 1);
+  expect_refused(Decomposition({8, 8, world().size()}, {1, 1, world().size()}, {false, false, true}),
+                 {8, 8, 1}, 2);
 }
 ISOTHERM_ON_EACH_BACKEND(HaloFigures);
 

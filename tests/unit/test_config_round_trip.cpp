@@ -250,6 +250,8 @@ parallel:
   device: auto
   ranks_per_gpu: auto
   overlap: auto
+  transport: auto
+  probe_timeout: 10
 output:
   directory: runs/deck
   overwrite: false

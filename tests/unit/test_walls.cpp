@@ -196,6 +196,7 @@ class LazyDevice final : public Device {
   void record(Event event, Stream) override { recorded_[event.native] = done_ + queue_.size(); }
   void wait(Stream, Event) override {}
   void synchronize(Event event) override { run_until(recorded_[event.native]); }
+  bool passed(Event event) override { return recorded_[event.native] <= done_; }
   void synchronize(Stream) override { run_until(done_ + queue_.size()); }
   double seconds_between(Event, Event) override { return 0; }
 

@@ -1,0 +1,94 @@
+#include "halo/messages.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "halo/regions.hpp"
+
+namespace isotherm {
+namespace {
+
+int tag(Direction d) {
+  return (d[0] + 1) + 3 * (d[1] + 1) + 9 * (d[2] + 1);
+}
+
+Direction opposite(Direction d) {
+  return {-d[0], -d[1], -d[2]};
+}
+
+std::vector<Direction> directions(int ghosts) {
+  return ghosts == 1 ? face_directions() : all_directions();
+}
+
+}  // namespace
+
+std::vector<HaloMessage> halo_messages(const Decomposition& decomposition, int rank, int ghosts) {
+  const Int3 extent = decomposition.block(rank).extent();
+  std::vector<HaloMessage> messages;
+  for (const Direction d : directions(ghosts)) {
+    const std::optional<int> peer = decomposition.neighbour(rank, d);
+    if (!peer || *peer == rank) continue;
+    const Int3 theirs = decomposition.block(*peer).extent();
+    messages.push_back({*peer, d, edge_box(extent, ghosts, d), ghost_box(extent, ghosts, d),
+                        edge_box(theirs, ghosts, opposite(d)), ghost_box(theirs, ghosts, opposite(d))});
+  }
+  return messages;
+}
+
+std::vector<LocalCopy> local_copies(const Decomposition& decomposition, int rank, int ghosts) {
+  const Int3 extent = decomposition.block(rank).extent();
+  std::vector<LocalCopy> copies;
+  for (const Direction d : directions(ghosts)) {
+    if (decomposition.neighbour(rank, d) != rank) continue;
+    copies.push_back({edge_box(extent, ghosts, opposite(d)), ghost_box(extent, ghosts, d)});
+  }
+  return copies;
+}
+
+HaloMessage one_cell_of(const HaloMessage& message) {
+  HaloMessage cut = message;
+  for (Box* box : {&cut.edge, &cut.ghosts, &cut.peer_edge, &cut.peer_ghosts}) {
+    box->hi = box->lo + Int3{1, 1, 1};
+  }
+  return cut;
+}
+
+int send_tag(const HaloMessage& message) {
+  return tag(message.direction);
+}
+int receive_tag(const HaloMessage& message) {
+  return tag(opposite(message.direction));
+}
+
+std::vector<int> peers_of(const std::vector<HaloMessage>& messages) {
+  std::vector<int> peers;
+  for (const HaloMessage& m : messages) {
+    if (std::find(peers.begin(), peers.end(), m.peer) == peers.end()) peers.push_back(m.peer);
+  }
+  return peers;
+}
+
+std::vector<int> rounds_of_pairs(const Decomposition& decomposition, int rank, int ghosts) {
+  std::vector<std::uint64_t> taken(static_cast<std::size_t>(decomposition.ranks()));  // a bit a round
+  std::vector<int> mine;
+  int rounds = 0;
+  for (int low = 0; low < decomposition.ranks(); ++low) {
+    for (const int high : peers_of(halo_messages(decomposition, low, ghosts))) {
+      if (high < low) continue;  // had its round from the other side
+      std::uint64_t &at_low = taken[static_cast<std::size_t>(low)],
+                    &at_high = taken[static_cast<std::size_t>(high)];
+      const int round = std::countr_one(at_low | at_high);
+      at_low |= std::uint64_t{1} << round;
+      at_high |= std::uint64_t{1} << round;
+      rounds = std::max(rounds, round + 1);
+      if (low != rank && high != rank) continue;
+      if (std::ssize(mine) <= round) mine.resize(static_cast<std::size_t>(round) + 1, -1);
+      mine[static_cast<std::size_t>(round)] = low == rank ? high : low;
+    }
+  }
+  mine.resize(static_cast<std::size_t>(rounds), -1);
+  return mine;
+}
+
+}  // namespace isotherm

@@ -1,0 +1,47 @@
+// What the ranks of a decomposition have to tell each other in a halo exchange. Arithmetic only.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "core/box.hpp"
+#include "grid/decomposition.hpp"
+
+namespace isotherm {
+
+// One message each way between this rank and `peer`: the cells of `edge` become the peer's `peer_ghosts`, and
+// those of `peer_edge` become `ghosts`. All four are equally large; the peer's are in its own interior
+// indices. Several messages may have one peer: along a periodic axis of two parts, and around corners.
+struct HaloMessage {
+  int peer;
+  Direction direction;  // of the peer
+  Box edge, ghosts;
+  Box peer_edge, peer_ghosts;
+  std::size_t cells() const { return static_cast<std::size_t>(edge.cells()); }
+};
+
+// A direction in which this rank is its own neighbour: periodic, one part.
+struct LocalCopy {
+  Box from, to;
+};
+
+// The first cell of each box of a message: the shortest that goes the same way.
+HaloMessage one_cell_of(const HaloMessage& message);
+
+// Six faces where ghosts == 1, edges and corners too where ghosts > 1, in one order on all ranks.
+std::vector<HaloMessage> halo_messages(const Decomposition& decomposition, int rank, int ghosts);
+std::vector<LocalCopy> local_copies(const Decomposition& decomposition, int rank, int ghosts);
+
+// Tags of a pair's messages: what one side sends in direction d the other receives from direction -d.
+int send_tag(const HaloMessage& message);
+int receive_tag(const HaloMessage& message);
+inline constexpr int first_free_tag = 27;
+
+// The ranks that these messages go to, each once, in order of their first message.
+std::vector<int> peers_of(const std::vector<HaloMessage>& messages);
+
+// Every pair of neighbours has its round, in which neither has another: by round, the peer of `rank`, or -1.
+// The same on all ranks. A greedy edge colouring: at most 2 * 26 - 1 rounds.
+std::vector<int> rounds_of_pairs(const Decomposition& decomposition, int rank, int ghosts);
+
+}  // namespace isotherm

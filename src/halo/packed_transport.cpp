@@ -1,0 +1,85 @@
+#include "halo/packed_transport.hpp"
+
+#include "kernels/face_copy.hpp"
+
+namespace isotherm {
+namespace {
+
+constexpr std::size_t buffer_alignment = 128;  // bytes
+
+// The buffers of all messages of one way, one after the other.
+class PackedBuffers {
+ public:
+  PackedBuffers(Device& device, std::span<const HaloMessage> messages, std::size_t element_bytes) {
+    std::size_t bytes = 0;
+    for (const HaloMessage& m : messages) {
+      offsets_.push_back(bytes);
+      bytes += (m.cells() * element_bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
+    }
+    buffer_ = Buffer(device, bytes);
+  }
+  void* at(std::size_t message) const { return buffer_.as<std::byte>() + offsets_[message]; }
+
+ private:
+  std::vector<std::size_t> offsets_;
+  Buffer buffer_;
+};
+
+template <class T>
+class PackedTransport final : public Transport<T> {
+ public:
+  PackedTransport(Device& device, const Communicator& communicator, std::span<const HaloMessage> messages,
+                  MakeWire make_wire)
+      : cells_(face_copy<T>(device.backend())),
+        messages_(messages.begin(), messages.end()),
+        sent_(device, messages, sizeof(T)),
+        received_(device, messages, sizeof(T)) {
+    std::vector<WireMessage> packed;
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      const HaloMessage& m = messages[i];
+      packed.push_back(
+          {m.peer, send_tag(m), receive_tag(m), sent_.at(i), received_.at(i), m.cells() * sizeof(T)});
+    }
+    wire_ = make_wire(device, communicator, packed);
+  }
+
+  void send(FieldView<T> field, Stream stream) override {
+    for (std::size_t i = 0; i < messages_.size(); ++i) {
+      cells_.pack(field, messages_[i].edge, static_cast<T*>(sent_.at(i)), stream);
+    }
+    wire_->send(stream);
+  }
+
+  void receive(FieldView<T> field, Stream stream) override {
+    wire_->receive(stream);
+    for (std::size_t i = 0; i < messages_.size(); ++i) {
+      cells_.unpack(static_cast<const T*>(received_.at(i)), field, messages_[i].ghosts, stream);
+    }
+  }
+
+  bool arrived() override { return wire_->arrived(); }
+  void abandon() noexcept override { wire_->abandon(); }
+  bool recordable() const override { return wire_->recordable(); }
+
+ private:
+  const FaceCopy<T>& cells_;
+  std::vector<HaloMessage> messages_;
+  PackedBuffers sent_, received_;
+  std::unique_ptr<Wire> wire_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Transport<T>> make_packed_transport(Device& device, const Communicator& communicator,
+                                                    std::span<const HaloMessage> messages,
+                                                    MakeWire make_wire) {
+  return std::make_unique<PackedTransport<T>>(device, communicator, messages, make_wire);
+}
+
+template std::unique_ptr<Transport<float>> make_packed_transport(Device&, const Communicator&,
+                                                                 std::span<const HaloMessage>, MakeWire);
+template std::unique_ptr<Transport<double>> make_packed_transport(Device&, const Communicator&,
+                                                                  std::span<const HaloMessage>, MakeWire);
+
+}  // namespace isotherm

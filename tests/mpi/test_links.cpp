@@ -1,0 +1,196 @@
+// Which transport a neighbour gets, with rows that fail in every way in which a transport may.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "backend_fixture.hpp"
+#include "core/error.hpp"
+#include "halo/exchange.hpp"
+#include "halo/packed_transport.hpp"
+
+namespace isotherm {
+namespace {
+
+std::string anywhere(const Device&) {
+  return {};
+}
+std::string nowhere(const Device&) {
+  return "not in this build";
+}
+
+// A good wire, but for what a test does to it.
+class HostWire : public Wire {
+ public:
+  HostWire(Device& device, const Communicator& communicator, std::span<const WireMessage> messages)
+      : device_(device),
+        messages_(messages.begin(), messages.end()),
+        rank_(communicator.rank()),
+        wire_(make_host_wire(device, communicator, messages)) {}
+  void send(Stream stream) override { wire_->send(stream); }
+  void receive(Stream stream) override { wire_->receive(stream); }
+  bool arrived() override { return wire_->arrived(); }
+
+ protected:
+  Device& device_;
+  std::vector<WireMessage> messages_;
+  int rank_;
+
+ private:
+  std::unique_ptr<Wire> wire_;
+};
+
+// One bit of what rank 1 receives is another.
+class LyingWire final : public HostWire {
+  using HostWire::HostWire;
+  void receive(Stream stream) override {
+    HostWire::receive(stream);
+    if (rank_ != 1) return;
+    unsigned char byte = 0;
+    device_.copy(&byte, messages_.front().receive, 1, stream);
+    device_.synchronize(stream);
+    byte ^= 1;
+    device_.copy(messages_.front().receive, &byte, 1, stream);
+    device_.synchronize(stream);
+  }
+};
+
+// Rank 1 never sends.
+class HangingWire final : public HostWire {
+  using HostWire::HostWire;
+  void send(Stream stream) override {
+    if (rank_ != 1) HostWire::send(stream);
+  }
+  bool arrived() override { return rank_ != 1 && HostWire::arrived(); }
+};
+
+class ThrowingWire final : public HostWire {
+  using HostWire::HostWire;
+  void send(Stream stream) override {
+    if (rank_ == 1) throw Error(ExitCode::internal, "the network is down");
+    HostWire::send(stream);
+  }
+};
+
+class SlowWire final : public HostWire {
+  using HostWire::HostWire;
+  void receive(Stream stream) override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    HostWire::receive(stream);
+  }
+};
+
+template <class AnyWire>
+std::unique_ptr<Wire> make_wire(Device& device, const Communicator& communicator,
+                                std::span<const WireMessage> messages) {
+  return std::make_unique<AnyWire>(device, communicator, messages);
+}
+
+using Row = TransportRow<double>;
+template <class AnyWire>
+constexpr Row row(std::string_view name) {
+  return {name, "of a test", true, anywhere, packed_transports<double, make_wire<AnyWire>>};
+}
+const Row good = row<HostWire>("good"), slow = row<SlowWire>("slow"), lying = row<LyingWire>("lying"),
+          hanging = row<HangingWire>("hanging"), throwing = row<ThrowingWire>("throwing"),
+          missing = {"missing", "of a test", true, nowhere, nullptr},
+          mock = {"mock", "of a test", false, anywhere, packed_transports<double, make_mock_wire>};
+
+template <class Work>
+std::string error_of(const Work& work) {
+  try {
+    work();
+  } catch (const CollectiveError& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+class HaloLinks : public BackendTest {
+ protected:
+  // A row of blocks along z; what is exchanged holds the number of its rank everywhere.
+  std::vector<HaloLink> links(const std::vector<Row>& rows, const TransportSettings& settings) {
+    const int ranks = world().size();
+    const Decomposition decomposition({5, 4, 3 * ranks}, {1, 1, ranks}, {});
+    const Int3 extent = decomposition.block(world().rank()).extent();
+    Field<double> field(device(), extent, 1), other(device(), extent, 1);
+    HaloExchange<double> halo(decomposition, world(), device(), {halo_field(field), halo_field(other)},
+                              settings, rows);
+    return halo.links();
+  }
+  // Of the trial of this row on the link between ranks 0 and 1; on other ranks what they know.
+  static const TransportTrial& trial(const HaloLink& link, std::string_view name) {
+    return *std::find_if(link.trials.begin(), link.trials.end(),
+                         [&](const TransportTrial& t) { return t.transport == name; });
+  }
+  bool alone() const { return world().size() == 1; }
+  bool is_bad(const HaloLink& link) const { return world().rank() == 1 || link.peer == 1; }
+};
+
+TEST_P(HaloLinks, EveryPairTakesTheFastestThatWorks) {
+  for (const HaloLink& link : links({slow, good}, {})) {
+    EXPECT_EQ(link.transport, "good");
+    EXPECT_GT(trial(link, "slow").seconds, trial(link, "good").seconds);
+    EXPECT_GT(link.chosen().latency, 0);
+    EXPECT_EQ(link.bytes, 5u * 4u * sizeof(double));
+    EXPECT_EQ(link.directions.size(), 1u);
+  }
+}
+
+TEST_P(HaloLinks, ATransportThatLiesIsNotUsedByThosePairsThatItLiesTo) {
+  for (const HaloLink& link : links({lying, slow}, {})) {
+    const std::string& why = trial(link, "lying").why_not;
+    if (is_bad(link)) {
+      EXPECT_EQ(link.transport, "slow");
+      EXPECT_EQ(why, "1 of 20 cells arrived wrong");
+    } else {
+      EXPECT_EQ(link.transport, "lying") << why;
+    }
+  }
+}
+
+TEST_P(HaloLinks, ATransportThatHangsIsGivenUp) {
+  for (const HaloLink& link : links({hanging, slow}, {.timeout = 0.3})) {
+    EXPECT_EQ(link.transport, is_bad(link) ? "slow" : "hanging");
+    EXPECT_EQ(trial(link, "hanging").why_not, is_bad(link) ? "no answer within 0.3 s" : "");
+  }
+}
+
+TEST_P(HaloLinks, ATransportThatFailsOrIsMissingIsNotUsed) {
+  for (const HaloLink& link : links({missing, throwing, slow}, {.timeout = 0.3})) {
+    EXPECT_EQ(link.transport, is_bad(link) ? "slow" : "throwing");
+    EXPECT_EQ(trial(link, "missing").why_not, "not in this build");
+    const std::string& why = trial(link, "throwing").why_not;
+    EXPECT_EQ(why.find("the network is down") != std::string::npos, is_bad(link)) << why;
+  }
+}
+
+TEST_P(HaloLinks, WhatMovesNothingIsOnlyTakenWhenItIsNamed) {
+  for (const HaloLink& link : links({mock, slow}, {})) EXPECT_EQ(link.transport, "slow");
+  for (const HaloLink& link : links({mock, slow}, {.name = "mock"})) EXPECT_EQ(link.transport, "mock");
+}
+
+TEST_P(HaloLinks, OneThatIsNamedAndDoesNotWorkIsAnErrorOfAllRanks) {
+  if (alone()) GTEST_SKIP() << "needs two ranks";
+  const TransportSettings settings{.name = "lying", .place = "deck.yaml:3:5: parallel.transport"};
+  EXPECT_EQ(error_of([&] {
+              links({lying, good, mock}, settings);
+            }),
+            "deck.yaml:3:5: parallel.transport: transport 'lying' does not work between ranks 0 and 1 (1 of "
+            "20 cells arrived wrong); use auto, or another of: good");
+  EXPECT_EQ(error_of([&] { links({missing}, {}); }),
+            "parallel.transport: no transport works between ranks 0 and 1 (missing: not in this build); look "
+            "at the MPI library and the network between them");
+}
+
+TEST_P(HaloLinks, ANameThatIsNotInTheTableIsRefused) {
+  if (alone()) GTEST_SKIP() << "nothing is exchanged";
+  EXPECT_EQ(error_of([&] {
+              links({good, mock}, {.name = "goood"});
+            }),
+            "parallel.transport: there is no transport 'goood' (isotherm list names them); use auto, or one "
+            "of: good");
+}
+ISOTHERM_ON_EACH_BACKEND(HaloLinks);
+
+}  // namespace
+}  // namespace isotherm
