@@ -1,10 +1,10 @@
 """What `isotherm bench --json` measured: ladders of rows, one for each grid and precision."""
 
-import json
 from pathlib import Path
 from typing import NamedTuple, Optional
 
-from isotherm_postprocess.failure import DATA, FILE_MISSING, Failure
+from isotherm_postprocess.failure import DATA, Failure
+from isotherm_postprocess.json_record import read_record
 
 
 class Rung(NamedTuple):
@@ -39,19 +39,8 @@ class Ladder(NamedTuple):
 class BenchRecord:
     def __init__(self, path):
         self.path = Path(path)
-        try:
-            content = json.loads(self.path.read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            hint = "write it with isotherm bench ... --json FILE"
-            raise Failure(FILE_MISSING, f"{path} does not exist; {hint}") from error
-        except OSError as error:
-            raise Failure(FILE_MISSING, f"{path} cannot be read ({error.strerror})") from error
-        except ValueError as error:
-            raise Failure(DATA, f"{path} is no JSON ({error})") from error
-        if not isinstance(content, dict) or content.get("schema") != "isotherm-bench":
-            raise Failure(DATA, f"{path} is no benchmark of isotherm (its schema is not isotherm-bench)")
-        if content.get("schema_version") != 1:
-            raise Failure(DATA, f"{path} has schema version {content.get('schema_version')}; this package knows 1")
+        hint = "write it with isotherm bench ... --json FILE"
+        content = read_record(self.path, "isotherm-bench", "benchmark", hint)
         try:
             self.subject = content["subject"]
             self.device = content["device"]["name"]

@@ -4,7 +4,7 @@ import argparse
 import sys
 
 import isotherm_postprocess
-from isotherm_postprocess import figures, histories, ladders, rooflines, slices
+from isotherm_postprocess import figures, histories, ladders, rooflines, scaling_command, slices
 from isotherm_postprocess.bench_record import BenchRecord
 from isotherm_postprocess.failure import Failure
 from isotherm_postprocess.run_directory import RunDirectory
@@ -24,9 +24,9 @@ def main(arguments=None):
 
 def parser():
     top = argparse.ArgumentParser(prog="isotherm_postprocess", description=isotherm_postprocess.__doc__)
-    verbs = top.add_subparsers(title="verbs", required=True, metavar="plot")
+    verbs = top.add_subparsers(title="verbs", required=True, metavar="plot|scaling")
     plot = verbs.add_parser("plot", help="draw a run directory or a benchmark")
-    figure = plot.add_subparsers(title="figures", required=True, metavar="slice|history|ladder|roofline")
+    figure = plot.add_subparsers(title="figures", required=True, metavar="slice|history|ladder|roofline|scaling")
 
     one = figure.add_parser("slice", help="temperature in a plane of cells, at one time or several")
     one.set_defaults(action=plot_slice)
@@ -56,6 +56,9 @@ def parser():
         three.set_defaults(action=plot_bench, figure=name, draw=draw)
         three.add_argument("bench", metavar="BENCH.json", help="written by isotherm bench ... --json")
         three.add_argument("--out", metavar="FILE", help="png, pdf or svg by its ending (default: beside the JSON)")
+
+    scaling_command.add_plot(figure)
+    scaling_command.add_table(verbs)
     return top
 
 

@@ -1,6 +1,5 @@
-"""What all figures share: a look, and writing whole files only."""
+"""What all figures share: a look, and how they are saved."""
 
-import os
 from pathlib import Path
 
 import matplotlib
@@ -9,7 +8,8 @@ matplotlib.use("Agg")  # no display needed
 
 from matplotlib import pyplot  # noqa: E402  (after the choice of backend)
 
-from isotherm_postprocess.failure import CANNOT_CREATE, COMMAND_LINE, Failure  # noqa: E402
+from isotherm_postprocess.failure import COMMAND_LINE, Failure  # noqa: E402
+from isotherm_postprocess.whole_file import write_whole  # noqa: E402
 
 FORMATS = ("png", "pdf", "svg")
 STYLE = {
@@ -30,13 +30,8 @@ def check_format(path):
 
 
 def save(figure, path):
-    path = Path(path)
-    part = path.with_name(path.name + ".part")
+    form = Path(path).suffix[1:].lower()
     try:
-        figure.savefig(part, format=path.suffix[1:].lower(), facecolor="white")
-        os.replace(part, path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise Failure(CANNOT_CREATE, f"{path} cannot be written ({error.strerror})") from error
+        write_whole(path, lambda part: figure.savefig(part, format=form, facecolor="white"))
     finally:
         pyplot.close(figure)

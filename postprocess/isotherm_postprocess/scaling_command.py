@@ -1,0 +1,122 @@
+"""`scaling RUN ...` and `plot scaling RUN ...`: their options, and what they do."""
+
+import argparse
+import math
+import sys
+
+from isotherm_postprocess import figures, scaling_table, scalings
+from isotherm_postprocess.run_record import RunRecord
+from isotherm_postprocess.scaling_fit import Wishes
+from isotherm_postprocess.scaling_series import STRONG, WEAK, scaling_series
+from isotherm_postprocess.whole_file import write_text
+
+GB, MICRO = 1e9, 1e-6
+
+
+def add_table(verbs):
+    table = verbs.add_parser("scaling", help="runs on several rank counts: measured beside predicted, as a table",
+                             description="Speed-up and efficiency of runs of one problem, and a model's beside them.")
+    table.set_defaults(action=print_table)
+    add_options(table)
+    table.add_argument("--json", metavar="FILE", help="write everything to this file")
+    table.add_argument("--csv", metavar="FILE", help="write the table to this file")
+
+
+def add_plot(figure):
+    picture = figure.add_parser("scaling", help="runs on several rank counts: time and efficiency, with a model's line")
+    picture.set_defaults(action=plot_scaling)
+    add_options(picture)
+    picture.add_argument("--out", metavar="FILE", help="png, pdf or svg by its ending (default: in the first RUN's directory)")
+
+
+def add_options(command):
+    command.add_argument("runs", nargs="+", metavar="RUN", help="run directory, or its run.json")
+    command.add_argument("--kind", choices=(STRONG, WEAK), help="default: by the grids of the runs")
+    command.add_argument("--ranks", type=counts, default=Wishes().ranks, metavar="N,N",
+                         help="predict these too (default: powers of two from 8 to 4096)")
+
+    machine = command.add_argument_group("the machine", "of which nothing is assumed: what neither the runs measured nor "
+                                         "is given here is not predicted")
+    machine.add_argument("--gpus-per-node", type=whole, metavar="N", help="ranks a host (default: the most that a run had)")
+    machine.add_argument("--intra-bandwidth", type=quantity(GB, False), metavar="GB/S",
+                         help="of a GPU within a host, each way (default: as measured)")
+    machine.add_argument("--intra-latency", type=quantity(MICRO), metavar="US", help="likewise (default: as measured)")
+    machine.add_argument("--network-bandwidth", type=quantity(GB, False), metavar="GB/S",
+                         help="of a GPU between hosts, each way (default: as measured)")
+    machine.add_argument("--network-latency", type=quantity(MICRO), metavar="US", help="likewise (default: as measured)")
+    machine.add_argument("--message-overhead", type=quantity(MICRO), default=0.0, metavar="US",
+                         help="what a message costs before the next one starts (default: 0)")
+
+    program = command.add_argument_group("the program", "instead of what the runs did")
+    program.add_argument("--depth", type=whole, metavar="N", help="sweeps for one exchange")
+    program.add_argument("--overlap", choices=("on", "off"), help="hide the exchange behind the interior")
+    program.add_argument("--check-interval", type=whole, metavar="N", help="sweeps for one norm")
+    program.add_argument("--launch-latency", type=quantity(MICRO), default=0.0, metavar="US",
+                         help="the part of a sweep that does not shrink with the block (default: 0)")
+    program.add_argument("--cell-time", choices=("sweeps", "copy"), default="sweeps",
+                         help="of the sweeps that the run on fewest ranks measured, or of the least traffic at its copy "
+                              "bandwidth (default: sweeps)")
+
+
+def read_series(options):
+    wishes = Wishes(
+        kind=options.kind,
+        ranks=options.ranks,
+        ranks_a_host=options.gpus_per_node,
+        inside_bandwidth=options.intra_bandwidth,
+        inside_latency=options.intra_latency,
+        between_bandwidth=options.network_bandwidth,
+        between_latency=options.network_latency,
+        overhead=options.message_overhead,
+        launch=options.launch_latency,
+        depth=options.depth,
+        overlap=options.overlap and options.overlap == "on",
+        check_interval=options.check_interval,
+        cell_time=options.cell_time,
+    )
+    return scaling_series([RunRecord(run) for run in options.runs], wishes)
+
+
+def print_table(options):
+    series = read_series(options)
+    for path, text in ((options.json, scaling_table.as_json), (options.csv, scaling_table.as_csv)):
+        if path:
+            write_text(path, text(series))
+    return scaling_table.as_text(series)
+
+
+def plot_scaling(options):
+    first = RunRecord(options.runs[0])
+    path = options.out or first.path.with_name(f"{first.name}_scaling.png")
+    figures.check_format(path)
+    series = read_series(options)
+    scalings.draw_scaling(series, path)
+    for note in series.notes:
+        print(f"note: {note}", file=sys.stderr)
+    return path
+
+
+def counts(text):
+    return tuple(whole(part) for part in text.split(","))
+
+
+def whole(text):
+    try:
+        if int(text) >= 1:
+            return int(text)
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"{text} is no whole number from 1 on")
+
+
+def quantity(unit, zero_too=True):
+    def parse(text):
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if value > 0 or (zero_too and value == 0):
+            return value * unit
+        raise argparse.ArgumentTypeError(f"{text} is no number {'from 0 on' if zero_too else 'above 0'}")
+
+    return parse

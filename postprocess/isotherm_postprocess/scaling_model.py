@@ -1,0 +1,199 @@
+"""How long a sweep takes on P GPUs: a model of few measured figures. Pure functions; seconds, bytes, cells.
+
+A block of n_x x n_y x n_z cells exchanges d layers every d sweeps. Sweep j = 1..d of such a period computes the block
+and d - j layers beyond each side that it shares with another rank, so
+
+    computed = sum over j of the product over axes of (n_a + (d - j) sides_a),     sides_a = 0, 1 or 2
+    interior = cells that touch no exchanged ghost = the product of (n_a - sides_a)
+    exchange = neighbours overhead + max over wires of (latency + bytes to the neighbours there / bandwidth)
+
+    period   = d launch + cell computed + exchange                                  without overlap
+    period   = d launch + cell (computed - interior) + max(cell interior, exchange) with it
+    step     = period / d + (check + all-reduce) / k                                a norm every k sweeps
+    all-reduce = latency_inside ceil(log2(ranks of a host)) + latency_between ceil(log2(hosts))
+
+The shells need the ghosts, so only the interior hides the exchange. The exchange is that of LogGP (Alexandrov, Ionescu,
+Schauser and Scheiman, SPAA 1995): messages are on their way together, so that one latency is waited for and what a
+rank sends over one kind of wire shares its bandwidth; `overhead` is what each costs before the next one starts. There are
+two kinds of wire, within a host and between hosts, and both are used at once. Ranks stand in the process grid with x
+fastest and fill one host after another; the slowest rank is the time of all. Not in it: noise, caches that hold a small
+block, the packing beyond what the measured bandwidth contains.
+"""
+
+import math
+from typing import NamedTuple, Optional
+
+INSIDE, BETWEEN = "within a host", "between hosts"
+CUBE = (1 << 20,) * 3
+FACES = [(-1, 0, 0), (1, 0, 0), (0, -1, 0), (0, 1, 0), (0, 0, -1), (0, 0, 1)]
+ALL = [(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1) if x or y or z]
+
+
+class Costs(NamedTuple):
+    """Of one rank, as measured."""
+
+    cell: float  # s a cell update
+    launch: float = 0.0  # s a sweep, whatever its size
+    check: float = 0.0  # s a norm, whatever its size, without the all-reduce
+    check_cell: float = 0.0  # s a cell of a norm
+
+
+class Method(NamedTuple):
+    value_bytes: int = 8
+    depth: int = 1  # sweeps for one exchange
+    overlap: bool = True
+    check_interval: float = math.inf  # sweeps for one norm
+
+
+class Wire(NamedTuple):
+    latency: float  # s
+    bandwidth: float  # bytes/s of one rank, each way
+
+
+class Machine(NamedTuple):
+    ranks_a_host: int
+    inside: Optional[Wire] = None
+    between: Optional[Wire] = None
+    overhead: float = 0.0  # s a neighbour
+
+
+class Layout(NamedTuple):
+    """Who has which cells."""
+
+    cells: tuple  # x, y, z of the whole grid
+    parts: tuple  # ranks along x, y, z
+    periodic: tuple = (False, False, False)
+
+    @property
+    def ranks(self):
+        return math.prod(self.parts)
+
+
+class Prediction(NamedTuple):
+    step: float  # s a sweep, everything in it
+    exchange: float  # s a sweep, of the slowest rank
+    hidden: Optional[float]  # share of the exchange behind the interior; None without an exchange
+
+
+class Share(NamedTuple):
+    """What one rank has to do."""
+
+    block: tuple
+    sides: tuple  # by axis: how many it shares with another rank
+    messages: tuple  # (wire, cells) a neighbour
+
+
+def factorisations(number):
+    divisors = [i for i in range(1, number + 1) if number % i == 0]
+    return [(x, y, number // x // y) for x in divisors for y in divisors if number % (x * y) == 0]
+
+
+def process_grid(ranks, cells=CUBE, thinnest=1):
+    """Of least surface between ranks, hence the most cubic one of a cube; of equal ones with the fewest cuts across x,
+    then y: z is cut first. None where a block would be thinner than `thinnest`."""
+    fitting = [parts for parts in factorisations(ranks) if all(n // p >= thinnest for n, p in zip(cells, parts))]
+    faces = [math.prod(cells) // n for n in cells]
+    return min(fitting, key=lambda parts: (sum((p - 1) * f for p, f in zip(parts, faces)), parts), default=None)
+
+
+def fits(layout, depth):
+    """Has every block all the cells that a neighbour needs?"""
+    return all(n // p >= depth for n, p in zip(layout.cells, layout.parts))
+
+
+def unknown_wires(machine, ranks):
+    """Which figures of the machine a prediction for so many ranks needs and lacks."""
+    needed = []
+    if min(ranks, machine.ranks_a_host) > 1 and machine.inside is None:
+        needed.append(INSIDE)
+    if ranks > machine.ranks_a_host and machine.between is None:
+        needed.append(BETWEEN)
+    return needed
+
+
+def predict(costs, method, machine, layout):
+    """For a layout that fits, on a machine of which the wires that it needs are known."""
+    times = {share: period(costs, method, machine, share) for share in shares(method, machine, layout)}
+    slowest = max(times, key=times.get)
+    wait = exchange(method, machine, slowest.messages)
+    covered = costs.cell * interior(slowest) if method.overlap else 0.0
+    hidden = min(1.0, covered / wait) if wait else None
+    check = costs.check + costs.check_cell * math.prod(slowest.block) + all_reduce(machine, layout.ranks)
+    return Prediction(times[slowest] / method.depth + check / method.check_interval, wait / method.depth, hidden)
+
+
+def period(costs, method, machine, share):
+    computed = costs.cell * computed_cells(method.depth, share)
+    inner = costs.cell * interior(share)
+    wait = exchange(method, machine, share.messages)
+    swept = computed - inner + max(inner, wait) if method.overlap else computed + wait
+    return method.depth * costs.launch + swept
+
+
+def computed_cells(depth, share):
+    """Of the `depth` sweeps between two exchanges."""
+    return sum(math.prod(n + layers * s for n, s in zip(share.block, share.sides)) for layers in range(depth))
+
+
+def interior(share):
+    return math.prod(max(0, n - s) for n, s in zip(share.block, share.sides))
+
+
+def exchange(method, machine, messages):
+    sent = {}
+    for wire, cells in messages:
+        sent[wire] = sent.get(wire, 0) + cells * method.value_bytes
+    wires = {INSIDE: machine.inside, BETWEEN: machine.between}
+    longest = max((wires[name].latency + length / wires[name].bandwidth for name, length in sent.items()), default=0.0)
+    return len(messages) * machine.overhead + longest
+
+
+def all_reduce(machine, ranks):
+    """Over the ranks of a host, then over hosts, in rounds that double what is summed."""
+    inner, hosts = min(ranks, machine.ranks_a_host), -(-ranks // machine.ranks_a_host)
+    return sum(
+        doublings(count) * wire.latency
+        for count, wire in ((inner, machine.inside), (hosts, machine.between)) if count > 1
+    )
+
+
+def doublings(count):
+    return (count - 1).bit_length()
+
+
+def shares(method, machine, layout):
+    """The different ones among the ranks."""
+    px, py, pz = layout.parts
+    places = ((x, y, z) for z in range(pz) for y in range(py) for x in range(px))
+    return {share_of(place, method, machine, layout) for place in places}
+
+
+def share_of(place, method, machine, layout):
+    block = tuple(n // p + (i < n % p) for n, p, i in zip(layout.cells, layout.parts, place))
+    host = rank_at(place, layout.parts) // machine.ranks_a_host
+    sides = [0, 0, 0]
+    cells = {}  # by neighbour: a rank on two sides gets one message
+    for direction in FACES if method.depth == 1 else ALL:
+        neighbour = neighbour_of(place, direction, layout)
+        if neighbour is None or neighbour == place:
+            continue
+        if direction in FACES:
+            sides[[bool(step) for step in direction].index(True)] += 1
+        length = math.prod(method.depth if step else n for n, step in zip(block, direction))
+        cells[neighbour] = cells.get(neighbour, 0) + length
+    wires = [INSIDE if rank_at(there, layout.parts) // machine.ranks_a_host == host else BETWEEN for there in cells]
+    return Share(block, tuple(sides), tuple(sorted(zip(wires, cells.values()))))
+
+
+def neighbour_of(place, direction, layout):
+    """Its place in the process grid, through periodic sides too; None beyond a wall."""
+    there = []
+    for i, step, parts, periodic in zip(place, direction, layout.parts, layout.periodic):
+        if not (0 <= i + step < parts or periodic):
+            return None
+        there.append((i + step) % parts)
+    return tuple(there)
+
+
+def rank_at(place, parts):
+    return place[0] + parts[0] * (place[1] + parts[1] * place[2])
