@@ -48,7 +48,7 @@ class RunRecord:
         self.on_gpu = content["ranks"][0]["backend"] == "cuda"
 
         self.problem = method["problem"]
-        self.kernel = " ".join(filter(None, (method["kernel"], method["policy"])))
+        self.kernel = " ".join(word for word in (method["kernel"], method["policy"]) if word not in (None, "-"))
         self.depth = int(method["depth"])
         self.overlap = method["overlap"] == "on"
         self.fused_norm = method["reduction"] == "fused"

@@ -26,7 +26,8 @@ def add_plot(figure):
     picture = figure.add_parser("scaling", help="runs on several rank counts: time and efficiency, with a model's line")
     picture.set_defaults(action=plot_scaling)
     add_options(picture)
-    picture.add_argument("--out", metavar="FILE", help="png, pdf or svg by its ending (default: in the first RUN's directory)")
+    picture.add_argument("--out", metavar="FILE",
+                         help="png, pdf or svg by its ending (default: in the first RUN's directory)")
 
 
 def add_options(command):
@@ -35,26 +36,28 @@ def add_options(command):
     command.add_argument("--ranks", type=counts, default=Wishes().ranks, metavar="N,N",
                          help="predict these too (default: powers of two from 8 to 4096)")
 
-    machine = command.add_argument_group("the machine", "of which nothing is assumed: what neither the runs measured nor "
-                                         "is given here is not predicted")
-    machine.add_argument("--gpus-per-node", type=whole, metavar="N", help="ranks a host (default: the most that a run had)")
+    machine = command.add_argument_group(
+        "the machine", "Nothing is assumed: what neither the runs measured nor is given here is not predicted.")
+    machine.add_argument("--gpus-per-node", type=whole, metavar="N",
+                         help="ranks a host (default: the most that a run had)")
     machine.add_argument("--intra-bandwidth", type=quantity(GB, False), metavar="GB/S",
                          help="of a GPU within a host, each way (default: as measured)")
     machine.add_argument("--intra-latency", type=quantity(MICRO), metavar="US", help="likewise (default: as measured)")
     machine.add_argument("--network-bandwidth", type=quantity(GB, False), metavar="GB/S",
                          help="of a GPU between hosts, each way (default: as measured)")
-    machine.add_argument("--network-latency", type=quantity(MICRO), metavar="US", help="likewise (default: as measured)")
+    machine.add_argument("--network-latency", type=quantity(MICRO), metavar="US",
+                         help="likewise (default: as measured)")
     machine.add_argument("--message-overhead", type=quantity(MICRO), default=0.0, metavar="US",
                          help="what a message costs before the next one starts (default: 0)")
 
-    program = command.add_argument_group("the program", "instead of what the runs did")
+    program = command.add_argument_group("the program", "Instead of what the runs did.")
     program.add_argument("--depth", type=whole, metavar="N", help="sweeps for one exchange")
     program.add_argument("--overlap", choices=("on", "off"), help="hide the exchange behind the interior")
     program.add_argument("--check-interval", type=whole, metavar="N", help="sweeps for one norm")
     program.add_argument("--launch-latency", type=quantity(MICRO), default=0.0, metavar="US",
                          help="the part of a sweep that does not shrink with the block (default: 0)")
     program.add_argument("--cell-time", choices=("sweeps", "copy"), default="sweeps",
-                         help="of the sweeps that the run on fewest ranks measured, or of the least traffic at its copy "
+                         help="from the sweeps of the run on fewest ranks, or from the least traffic at its copy "
                               "bandwidth (default: sweeps)")
 
 

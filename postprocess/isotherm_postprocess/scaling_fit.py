@@ -1,4 +1,4 @@
-"""What the scaling model is fed with: figures that the runs measured, and those of the command line, which come first."""
+"""What the scaling model is fed with: figures of the command line first, then those that the runs measured."""
 
 from statistics import median
 from typing import NamedTuple, Optional
@@ -30,7 +30,7 @@ def layout_of(record):
 
 
 def method_of(record, wishes):
-    """One rank has nothing to overlap; what more ranks would do is then what the program does unasked: overlap on GPUs."""
+    """Where the run had nothing to overlap, being one rank, more ranks do what the program does unasked: on GPUs."""
     measured = model.Method(
         record.value_bytes,
         record.depth,

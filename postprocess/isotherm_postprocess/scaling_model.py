@@ -14,10 +14,10 @@ and d - j layers beyond each side that it shares with another rank, so
 
 The shells need the ghosts, so only the interior hides the exchange. The exchange is that of LogGP (Alexandrov, Ionescu,
 Schauser and Scheiman, SPAA 1995): messages are on their way together, so that one latency is waited for and what a
-rank sends over one kind of wire shares its bandwidth; `overhead` is what each costs before the next one starts. There are
-two kinds of wire, within a host and between hosts, and both are used at once. Ranks stand in the process grid with x
-fastest and fill one host after another; the slowest rank is the time of all. Not in it: noise, caches that hold a small
-block, the packing beyond what the measured bandwidth contains.
+rank sends over one kind of wire shares its bandwidth; `overhead` is what each costs before the next one starts. There
+are two kinds of wire, within a host and between hosts, and both are used at once. Ranks stand in the process grid with
+x fastest and fill one host after another; the slowest rank is the time of all. Not in it: noise, caches that hold a
+small block, the packing beyond what the measured bandwidth contains.
 """
 
 import math

@@ -42,34 +42,44 @@ class Series(NamedTuple):
     notes: list
 
 
+class Job(NamedTuple):
+    """One row before its figures."""
+
+    record: Optional[object]  # None: not measured
+    ranks: int
+    layout: Optional[model.Layout]  # None: there is none that fits
+    method: model.Method
+
+
 def scaling_series(records, wishes):
     records = sorted(records, key=lambda record: (record.ranks, record.step))
     refuse_mixtures(records)
     kind = wishes.kind or kind_of(records)
     base = records[0]
-    leader = next(record for record in records if record.ranks == records[-1].ranks)
-    machine = scaling_fit.machine_of(records, wishes)
     costs = scaling_fit.costs_of(base, wishes)
+    machine = scaling_fit.machine_of(records, wishes)
+    jobs = measured_jobs(records, wishes) + more_jobs(kind, records, wishes)
+
+    predictions = [predict(costs, machine, job) for job in jobs]
+    reference = predictions[0] and prod(base.cells) / predictions[0].step / base.ranks
+    rows = [row(job, base, prediction, reference) for job, prediction in zip(jobs, predictions)
+            if job.record or reference and prediction]
+    rows.sort(key=lambda each: each.ranks)
+    notes = differences(records, wishes) + too_thin(jobs) + lacks(machine, jobs)
+    return Series(kind, base, jobs[-1].method, costs, machine, rows, notes)
+
+
+def measured_jobs(records, wishes):
+    return [Job(record, record.ranks, scaling_fit.layout_of(record), scaling_fit.method_of(record, wishes))
+            for record in records]
+
+
+def more_jobs(kind, records, wishes):
+    """What was not measured is done as by the fastest run on most ranks."""
+    leader = next(record for record in records if record.ranks == records[-1].ranks)
     method = scaling_fit.method_of(leader, wishes)
-    notes = differences(records, wishes)
-
-    jobs = [(record, scaling_fit.layout_of(record), scaling_fit.method_of(record, wishes)) for record in records]
-    more = sorted(set(wishes.ranks) - {record.ranks for record in records})
-    layouts = {ranks: layout_for(kind, base, ranks, method.depth) for ranks in more}
-    jobs += [(None, layout, method) for layout in layouts.values() if layout]
-    thin = [ranks for ranks, layout in layouts.items() if layout is None]
-    thin += [layout.ranks for _, layout, use in jobs if not model.fits(layout, use.depth)]
-    if thin:
-        notes.append(f"no prediction for {listed(sorted(set(thin)))} ranks (their blocks are thinner than the halo, "
-                     f"{counted(method.depth, 'cell')})")
-    notes += lacks(machine, base.ranks, [layout.ranks for _, layout, _ in jobs])
-
-    steps = [predict(costs, use, machine, layout) for _, layout, use in jobs]
-    reference = steps[0] and prod(base.cells) / steps[0].step / base.ranks
-    rows = [row(record, layout, base, reference and step and predicted_figures(layout, step, reference))
-            for (record, layout, _), step in zip(jobs, steps)]
-    rows = sorted((each for each in rows if each.measured or each.predicted), key=lambda each: each.ranks)
-    return Series(kind, base, method, costs, machine, rows, notes)
+    counts = sorted(set(wishes.ranks) - {record.ranks for record in records})
+    return [Job(None, ranks, layout_for(kind, records[0], ranks, method.depth), method) for ranks in counts]
 
 
 def refuse_mixtures(records):
@@ -83,15 +93,16 @@ def refuse_mixtures(records):
 
 def kind_of(records):
     if records[0].ranks == records[-1].ranks:
-        raise Failure(COMMAND_LINE, f"runs of one rank count ({records[0].ranks}) are neither weak nor strong; add runs, or "
-                                    "say --kind")
+        raise Failure(COMMAND_LINE, f"runs of one rank count ({records[0].ranks}) are neither weak nor strong; add "
+                                    "runs, or say --kind")
     if len({record.cells for record in records}) == 1:
         return STRONG
     shares = [record.rank_cells for record in records]
     if max(shares) <= EVEN * min(shares):
         return WEAK
-    raise Failure(DATA, "the runs have neither one grid nor the same cells a rank "
-                        f"({'; '.join(f'{r.ranks} ranks: {times(r.cells)}' for r in records)}); leave some out, or say --kind")
+    grids = ", ".join(f"{times(record.cells)} on {record.ranks}" for record in records)
+    raise Failure(DATA, f"the runs have neither one grid nor the same cells a rank ({grids}); leave some out, or say "
+                        "--kind")
 
 
 def differences(records, wishes):
@@ -109,7 +120,7 @@ def differences(records, wishes):
 
 
 def layout_for(kind, base, ranks, depth):
-    """Strong: the grid of the run on fewest ranks. Weak: as many of its blocks as ranks, in the most cubic arrangement."""
+    """Strong: the grid of the run on fewest ranks. Weak: its blocks, one a rank, in the most cubic process grid."""
     if kind == STRONG:
         parts = model.process_grid(ranks, base.cells, depth)
         return parts and model.Layout(base.cells, parts, base.periodic)
@@ -118,36 +129,49 @@ def layout_for(kind, base, ranks, depth):
     return model.Layout(tuple(n * p for n, p in zip(block, parts)), parts, base.periodic)
 
 
-def lacks(machine, base_ranks, counts):
+def too_thin(jobs):
+    thin = [job for job in jobs if not fits(job)]
+    if not thin:
+        return []
+    return [f"no prediction for {listed(sorted({job.ranks for job in thin}))} ranks (their blocks are thinner than the "
+            f"halo, {counted(thin[0].method.depth, 'cell')})"]
+
+
+def lacks(machine, jobs):
+    """Of the machine's wires; the first job is the run that all is compared with."""
     notes = []
     for wire, names in ((model.INSIDE, "--intra-bandwidth and --intra-latency"),
                         (model.BETWEEN, "--network-bandwidth and --network-latency")):
+        without = [job.ranks for job in jobs if wire in model.unknown_wires(machine, job.ranks)]
         why = f"(the wires {wire} are unknown); give {names}"
-        if wire in model.unknown_wires(machine, base_ranks):
+        if jobs[0].ranks in without:
             return [f"no prediction, for the run that all is compared with has none {why}"]
-        without = [ranks for ranks in counts if wire in model.unknown_wires(machine, ranks)]
         if without:
             notes.append(f"no prediction from {min(without)} ranks on {why}")
     return notes
 
 
-def predict(costs, method, machine, layout):
-    if model.unknown_wires(machine, layout.ranks) or not model.fits(layout, method.depth):
+def fits(job):
+    return job.layout is not None and model.fits(job.layout, job.method.depth)
+
+
+def predict(costs, machine, job):
+    if not fits(job) or model.unknown_wires(machine, job.ranks):
         return None
-    return model.predict(costs, method, machine, layout)
+    return model.predict(costs, job.method, machine, job.layout)
 
 
-def predicted_figures(layout, prediction, rate_of_one):
-    rate = prod(layout.cells) / prediction.step
-    return figures(prediction.step, rate, rate_of_one, layout.ranks, prediction.hidden)
-
-
-def row(record, layout, base, predicted):
-    rank_cells = prod(-(-n // p) for n, p in zip(layout.cells, layout.parts))
-    if record is None:
-        return Row(layout.ranks, layout.cells, layout.parts, rank_cells, None, None, predicted)
-    measured = figures(record.step, record.rate, base.rate / base.ranks, record.ranks, record.hidden)
-    return Row(record.ranks, record.cells, record.parts, rank_cells, str(record.path), measured, predicted)
+def row(job, base, prediction, reference):
+    """`reference`: the predicted rate of one rank of `base`."""
+    record, measured, predicted = job.record, None, None
+    cells, parts = job.layout.cells, job.layout.parts
+    if record:
+        measured = figures(record.step, record.rate, base.rate / base.ranks, job.ranks, record.hidden)
+    if reference and prediction:
+        rate = prod(cells) / prediction.step
+        predicted = figures(prediction.step, rate, reference, job.ranks, prediction.hidden)
+    rank_cells = prod(-(-n // p) for n, p in zip(cells, parts))
+    return Row(job.ranks, cells, parts, rank_cells, record and str(record.path), measured, predicted)
 
 
 def figures(step, rate, rate_of_one, ranks, hidden):

@@ -53,7 +53,8 @@ def as_text(series):
     first = list(cells_of(series.rows[0]))
     table = [[column.heading if source != "predicted" else "" for column, source, _ in first],
              [source for _, source, _ in first]]
-    table += [["-" if value is None else column.text(value) for column, _, value in cells_of(row)] for row in series.rows]
+    for row in series.rows:
+        table.append(["-" if value is None else column.text(value) for column, _, value in cells_of(row)])
     widths = [max(map(len, column)) for column in zip(*table)]
     lines += ["  ".join(text.rjust(width) for text, width in zip(line, widths)).rstrip() for line in table]
     if series.notes:
@@ -68,15 +69,15 @@ def head(series):
     return [
         f"{series.kind} scaling of {base.name}: {size}, {base.precision}, on {', '.join(base.devices)}",
         f"efficiency against {counted(base.ranks, 'rank')} ({base.path})",
-        f"model: {1e12 * series.costs.cell:.4g} ps a cell, {1e6 * series.costs.launch:.4g} us a launch, depth "
+        f"model: {format_time(series.costs.cell)} a cell, {format_time(series.costs.launch)} a launch, depth "
         f"{method.depth}, overlap {'on' if method.overlap else 'off'}, {check}",
         f"       {counted(series.machine.ranks_a_host, 'rank')} a host; within a host {wire(series.machine.inside)}, "
-        f"between hosts {wire(series.machine.between)}, {1e6 * series.machine.overhead:.4g} us a message",
+        f"between hosts {wire(series.machine.between)}, {format_time(series.machine.overhead)} a message",
     ]
 
 
 def wire(known):
-    return f"{known.bandwidth / 1e9:.4g} GB/s and {1e6 * known.latency:.4g} us" if known else "unknown"
+    return f"{known.bandwidth / 1e9:.4g} GB/s and {format_time(known.latency)}" if known else "unknown"
 
 
 def as_csv(series):

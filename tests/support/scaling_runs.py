@@ -1,0 +1,50 @@
+"""Run records as far as scaling series read them, with figures that a test can follow."""
+
+import json
+import math
+
+from isotherm_postprocess.run_record import RunRecord
+from isotherm_postprocess.scaling_fit import Wishes
+from isotherm_postprocess.scaling_series import scaling_series
+
+US, GB = 1e-6, 1e9
+WIRES = Wishes(inside_bandwidth=GB, inside_latency=5 * US, between_bandwidth=GB / 2, between_latency=10 * US)
+
+
+def write_run(folder, count, step, cells=(64, 64, 64), hosts=1, **changes):
+    """The directory of a run of `count` ranks with 1000 sweeps and 10 norms: of `step` all but 1 us is sweeps, on
+    several ranks half of it. `changes`: keys of sections, as in method={"depth": 2}."""
+    parts = {1: (1, 1, 1), 2: (1, 1, 2), 4: (1, 2, 2), 8: (2, 2, 2)}[count]
+    block = [-(-n // p) for n, p in zip(cells, parts)]
+    alone = count == 1
+    content = {
+        "schema": "isotherm-run", "schema_version": 1, "name": "plate",
+        "deck": {"resolved": "boundaries:\n  x_min: {kind: insulated}\n  z_min: {kind: periodic}\n"},
+        "grid": {"cells": cells, "precision": "fp64"},
+        "decomposition": {"process_grid": parts, "largest_rank_cells": math.prod(block)},
+        "ranks": [{"rank": i, "host": f"node{i * hosts // count}", "backend": "cuda", "device": "GPU"}
+                  for i in range(count)],
+        "method": {"problem": "steady", "kernel": "naive", "policy": "32x8x1", "reduction": "fused", "depth": 1,
+                   "overlap": "off" if alone else "on"},
+        "phases_s": {"sweeps": {"max": 1000 * (step - US) * (0.9 if alone else 0.5)},
+                     "halo": {"max": 1000 * (step - US) * (0.1 if alone else 0.5)},
+                     "reduction": {"min": 1000 * US}},
+        "performance": {"sweeps": 1000, "step_s": step, "points_per_s": math.prod(cells) / step,
+                        "bytes_per_point": 16.0, "copy_bandwidth_bytes_per_s": 4e12 * count},
+        "residual": {"checks": 10},
+    }
+    for section, values in changes.items():
+        content[section] = {**content[section], **values} if isinstance(content.get(section), dict) else values
+    run = folder / f"run_{len(list(folder.iterdir()))}"
+    run.mkdir()
+    (run / "run.json").write_text(json.dumps(content))
+    return run
+
+
+def strong_series(folder):
+    """100 %, 90 % and 80 % of what 64^3 cells in 263 us on one rank promise; not in order."""
+    return [write_run(folder, count, 263 * US / count / share) for count, share in ((4, 0.8), (1, 1.0), (2, 0.9))]
+
+
+def series_of(runs, wishes=WIRES):
+    return scaling_series([RunRecord(run) for run in runs], wishes)
