@@ -1,1 +1,1 @@
-"""Reads the run directories of isotherm and draws them."""
+"""Reads the run directories of isotherm, draws them, and tells how far its runs scale."""

@@ -58,7 +58,8 @@ def test_what_does_not_scale_with_the_exchange():
     alone = Layout((64, 32, 16), (1, 1, 1))
     assert model.predict(costs, Method(check_interval=4), Machine(1), alone) == (
         pytest.approx((32.768 + 3 + (20 + 16.384) / 4) * US), 0.0, None)
-    assert microseconds(model.predict(costs, Method(), Machine(1), alone)) == pytest.approx(35.768)
+    for depth in 1, 2:
+        assert microseconds(model.predict(costs, Method(depth=depth), Machine(1), alone)) == pytest.approx(35.768)
 
 
 def test_hidden_is_the_share_behind_the_interior():
@@ -85,6 +86,8 @@ def test_what_a_rank_has_to_do():
     two = Layout((10, 6, 11), (1, 1, 2), (False, False, True))
     assert share(two, (0, 0, 0)) == ((10, 6, 6), (0, 0, 2), ((INSIDE, 120),))
     assert share(row, (0, 0, 1), machine=Machine(2)).messages == ((BETWEEN, 60), (INSIDE, 60))
+    box = Layout((6, 10, 14), (2, 2, 2))  # two ranks a host: x neighbours share one
+    assert share(box, (0, 0, 0), machine=Machine(2)).messages == ((BETWEEN, 15), (BETWEEN, 21), (INSIDE, 35))
 
 
 def test_the_slowest_rank_is_the_time_of_all():

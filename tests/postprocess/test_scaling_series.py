@@ -34,6 +34,11 @@ def test_measured_speedup_and_efficiency(strong):
     assert [row.parts for row in series.rows[1:4]] == [(1, 1, 2), (1, 2, 2), (2, 2, 2)]
 
 
+def test_rows_stand_in_the_order_of_ranks(strong):
+    series = series_of(strong[:2], WIRES._replace(ranks=(8, 2)))
+    assert [(row.ranks, row.measured is None) for row in series.rows] == [(1, False), (2, True), (4, False), (8, True)]
+
+
 def test_weak_by_the_cells_a_rank(tmp_path):
     runs = [write_run(tmp_path, ranks, step, (64, 64, 64 * ranks)) for ranks, step in ((1, 1e-4), (2, 1.25e-4))]
     series = series_of(runs, Wishes(ranks=(16,), ranks_a_host=16, inside_bandwidth=GB, inside_latency=0.0))
