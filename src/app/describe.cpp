@@ -21,7 +21,6 @@ Method describe_method(const Session& session) {
   const Config& config = session.deck.config;
   const Backend backend = session.placement.backend;
   Method method;
-  method.transport = "host";
   method.depth = config.solver.depth;
   method.overlap =
       overlaps(config.parallel.overlap, backend, session.decomposition.ranks()) ? Overlap::on : Overlap::off;

@@ -42,6 +42,7 @@ class Run {
     if (world.is_root()) console_.open_log(directory_.log());
     record_ = describe_run(command, session_, device_, world, directory_.path.string());
     take(tuned_);
+    take_halo();
     record_.performance.copy_bandwidth = roof;
     times_[Phase::setup] = total_.seconds();
     console_.say(banner(record_));
@@ -82,6 +83,7 @@ class Run {
       solver_.reset();  // before the next takes its memory
       solver_ = make_solver(config);
       take(tuned_);
+      take_halo();
       if (world_.is_root()) keep_tuning_found();
     }
     std::optional<SnapshotWriter> writer;
@@ -119,6 +121,12 @@ class Run {
     record_.method.reduction = tuned.rows.reduction->name;
     record_.method.graph = tuned.rows.graph;
     record_.method.tuning = tuned.tuning;
+  }
+
+  // Collective.
+  void take_halo() {
+    record_.halo.pairs = gather_pairs(solver_->halo_links(), world_);
+    record_.method.transport = transports_in_use(record_.halo);
   }
 
   // Rank 0's. A run goes on without it.

@@ -168,6 +168,7 @@ std::string banner(const RunRecord& r) {
            r.method.graph ? "graphs" : "", tuning_text(r.method.tuning)}));
   add(text, "halo",
       join({r.method.transport, fmt::format("overlap {}", r.method.overlap == Overlap::on ? "on" : "off")}));
+  for (const std::string& line : halo_lines(r.halo)) add(text, "", line);
   return text;
 }
 

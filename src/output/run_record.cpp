@@ -211,6 +211,7 @@ std::string to_json(const RunRecord& r) {
                {"method", method(r.method)},
                {"phases_s", phases(r)},
                {"performance", performance(r)},
+               {"halo", to_json_object(r.halo)},
                {"residual", residual(r.residual)},
                {"histogram", histogram(r.histogram)},
                {"verification", verification(r.verification)},

@@ -20,6 +20,7 @@
 #include "core/communicator.hpp"
 #include "core/device.hpp"
 #include "core/error.hpp"
+#include "output/halo_record.hpp"
 
 namespace isotherm {
 
@@ -82,7 +83,7 @@ struct Method {        // what was asked and what was chosen
   std::string reduction;
   bool graph = false;  // the sweeps between checks are queued as graphs
   Tuning tuning;
-  std::string transport;
+  std::string transport;  // of the halos, or several
   int depth = 1;  // sweeps for one halo exchange
   Overlap overlap = Overlap::off;
   std::string instruction_set;  // of the host kernels; empty on a GPU
@@ -168,6 +169,7 @@ struct RunRecord {
 
   PhaseTable<Spread> phases;  // s
   Performance performance;
+  HaloRecord halo;
   Residual residual;
   std::optional<HistogramRecord> histogram;
   std::optional<Verification> verification;
