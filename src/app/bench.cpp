@@ -31,6 +31,7 @@ Subject subject_of(BenchSubject subject) {
     case BenchSubject::bandwidth:
       return {bandwidth_names, bandwidth_memory, bandwidth_ladder};
     case BenchSubject::stencil:
+    case BenchSubject::halo:  // of several ranks: bench_halo.cpp
       break;
   }
   return {stencil_names, stencil_memory, stencil_ladder};
@@ -88,8 +89,8 @@ void refuse_what_does_not_fit(const Bench& bench, const Subject& subject, const 
   }
 }
 
-// Before hours of work: can the file be made? What stands there, as a killed run's last words, stays as it is
-// until there is something better.
+}  // namespace
+
 void refuse_unwritable(const std::string& path) {
   if (path.empty()) return;
   const std::string part = path + ".part";
@@ -101,7 +102,7 @@ void refuse_unwritable(const std::string& path) {
   remove_file(part);
 }
 
-BenchRecord describe(const CommandLine& command, const Device& device, const ThreadPlan& threads) {
+BenchRecord describe_bench(const CommandLine& command, const Device& device, const ThreadPlan& threads) {
   const BenchOptions& options = command.bench;
   BenchRecord record;
   record.subject = options.subject;
@@ -123,10 +124,12 @@ BenchRecord describe(const CommandLine& command, const Device& device, const Thr
   return record;
 }
 
-void print(const std::string& text) {
+void print_now(const std::string& text) {
   if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
     throw Error(ExitCode::io, "bench: standard output cannot be written; check where it goes");
 }
+
+namespace {
 
 int measure(const CommandLine& command, const ThreadPlan& threads) {
   const BenchOptions& options = command.bench;
@@ -143,13 +146,13 @@ int measure(const CommandLine& command, const ThreadPlan& threads) {
   refuse_what_does_not_fit(bench, subject, sizes);
   refuse_unwritable(options.json);
 
-  BenchRecord record = describe(command, *device, threads);
-  print(bench_banner(record));
+  BenchRecord record = describe_bench(command, *device, threads);
+  print_now(bench_banner(record));
   BenchRecord ladder = record;
   for (const Int3 cells : sizes) {
     for (const Precision precision : options.precisions) {
       ladder.entries = subject.ladder(bench, cells, precision);
-      print(bench_table(ladder));
+      print_now(bench_table(ladder));
       record.entries.insert(record.entries.end(), ladder.entries.begin(), ladder.entries.end());
     }
   }
@@ -168,6 +171,7 @@ double field_bytes(Int3 cells, int ghosts, Precision precision) {
 
 int bench(const CommandLine& command, const Communicator& world) {
   const ThreadPlan threads = plan_threads(world.split_by_host());
+  if (command.bench.subject == BenchSubject::halo) return bench_halo(command, world, threads);
   return agree(world, [&] {
     if (world.size() > 1) {
       throw Error(

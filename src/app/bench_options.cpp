@@ -20,7 +20,8 @@ struct Word {
 
 constexpr std::array subjects{Word<BenchSubject>{"stencil", BenchSubject::stencil},
                               Word<BenchSubject>{"reduction", BenchSubject::reduction},
-                              Word<BenchSubject>{"bandwidth", BenchSubject::bandwidth}};
+                              Word<BenchSubject>{"bandwidth", BenchSubject::bandwidth},
+                              Word<BenchSubject>{"halo", BenchSubject::halo}};
 constexpr std::array precisions{Word<Precision>{"fp32", Precision::fp32},
                                 Word<Precision>{"fp64", Precision::fp64}};
 constexpr std::array devices{Word<DeviceChoice>{"auto", DeviceChoice::automatic},
@@ -84,14 +85,13 @@ Int3 parse_size(const std::string& text) {
   return cells;
 }
 
-std::vector<int> parse_depths(const std::string& text) {
+// Sweeps or layers, which one follows from the other.
+std::vector<int> parse_depths(const char* option, const char* what, const std::string& text) {
   std::vector<int> depths;
-  if (text == "all") return depths;
   for (const std::string& part : split(text, ',')) {
     const auto depth = number<int>(part);
     if (!depth || *depth < 1 || *depth > 64)
-      refuse(fmt::format("--depths: {} is no depth; use all, or numbers from 1 to 64 such as 1,2,4",
-                         in_quotes(part)));
+      refuse(fmt::format("{}: {} is no {} from 1 to 64 such as 1,2,4", option, in_quotes(part), what));
     depths.push_back(*depth);
   }
   return depths;
@@ -110,6 +110,7 @@ void refuse_strays(const BenchWords& w, BenchSubject subject) {
   only(w.walls, "--walls", BenchSubject::stencil);
   only(w.source, "--source", BenchSubject::stencil);
   only(!w.op.empty(), "--op", BenchSubject::reduction);
+  only(!w.ghosts.empty(), "--ghosts", BenchSubject::halo);
 }
 
 double parse_seconds(const std::string& text) {
@@ -139,7 +140,10 @@ BenchOptions parse_bench(const BenchWords& w) {
   }
   if (!w.rows.empty()) o.rows = split(w.rows, ',');
   if (!w.policies.empty()) o.all_policies = find("--policies", w.policies, policies);
-  if (!w.depths.empty()) o.depths = parse_depths(w.depths);
+  if (!w.depths.empty() && w.depths != "all") {
+    o.depths = parse_depths("--depths", "depth; use all, or numbers", w.depths);
+  }
+  if (!w.ghosts.empty()) o.ghosts = parse_depths("--ghosts", "number of layers; use numbers", w.ghosts);
   if (!w.device.empty()) o.device = find("--device", w.device, devices);
   if (!w.norm.empty()) o.norm = find("--norm", w.norm, norms);
   if (!w.op.empty()) o.op = find("--op", w.op, operations);

@@ -16,7 +16,7 @@ namespace isotherm {
 
 // As typed; empty: not given.
 struct BenchWords {
-  std::string subject, sizes, precision, rows, policies, depths, device, norm, op, seconds, seed;
+  std::string subject, sizes, precision, rows, policies, depths, ghosts, device, norm, op, seconds, seed;
   bool walls = false, source = false;
   std::string json;
 };
@@ -27,7 +27,8 @@ struct BenchOptions {
   std::vector<Precision> precisions{Precision::fp32, Precision::fp64};
   std::vector<std::string> rows;  // empty: all of the device
   bool all_policies = false;
-  std::vector<int> depths;  // empty: all that a row has
+  std::vector<int> depths;           // empty: all that a row has
+  std::vector<int> ghosts{1, 2, 4};  // halo: layers
   DeviceChoice device = DeviceChoice::automatic;
   std::optional<ReductionOp> norm;  // stencil: with the row's fused norm
   ReductionOp op = ReductionOp::sum_squares;

@@ -9,7 +9,10 @@
 
 #include "app/bench_options.hpp"
 #include "app/bench_sampling.hpp"
+#include "app/command_line.hpp"
+#include "core/communicator.hpp"
 #include "core/device.hpp"
+#include "core/host_threads.hpp"
 #include "output/bench_record.hpp"
 
 namespace isotherm {
@@ -69,6 +72,15 @@ BenchEntry new_entry(std::string_view row, Int3 cells) {
   entry.cells = cells;
   return entry;
 }
+
+BenchRecord describe_bench(const CommandLine& command, const Device& device, const ThreadPlan& threads);
+void print_now(const std::string& text);  // throws Error(io)
+// Before hours of work: can the file be made? What stands there, as a killed run's last words, stays as it is
+// until there is something better.
+void refuse_unwritable(const std::string& path);
+
+// Of all ranks together, which have to be an even number.
+int bench_halo(const CommandLine& command, const Communicator& world, const ThreadPlan& threads);
 
 double field_bytes(Int3 cells, int ghosts, Precision precision);  // at least; never overflows
 

@@ -47,16 +47,17 @@ CLI::App* add_deck_verb(CLI::App& app, const char* name, const char* description
 void declare_bench(CLI::App& app, BenchWords& words) {
   CLI::App* bench =
       app.add_subcommand("bench", "measure the rows of the tables on this machine, and check them");
-  bench->add_option("subject", words.subject, "stencil, reduction or bandwidth");
+  bench->add_option("subject", words.subject, "stencil, reduction, bandwidth or halo (of several ranks)");
   const auto option = [&](const char* name, std::string& word, const char* description) {
     bench->add_option(name, word, description);
   };
   option("--sizes", words.sizes,
          "cells: 256,384 (cubes) or 256x128x64 (default: 256 on the CPU, 512 on a GPU)");
   option("--precision", words.precision, "fp32,fp64 (default: both)");
-  option("--rows", words.rows, "rows by name, a,b (default: all of the device)");
+  option("--rows", words.rows, "rows by name, a,b; halo: transports (default: all of the device)");
   option("--policies", words.policies, "stencil: first or all (default: first)");
   option("--depths", words.depths, "stencil: fused sweeps, 1,2,4 (default: all that a row has)");
+  option("--ghosts", words.ghosts, "halo: ghost layers, 1,2,4 (default)");
   option("--device", words.device, "auto, cpu or cuda (default: auto)");
   option("--norm", words.norm, "stencil: with the fused norm of the update: max, l1 or l2");
   bench->add_flag("--walls", words.walls, "stencil: with six walls, and what the row needs of them");

@@ -9,30 +9,6 @@
 namespace isotherm {
 namespace {
 
-// A row that is asked on every link, ready or with the reason why it is not.
-template <class T>
-struct Candidate {
-  OpenTransport<T> open;
-  std::string why_not;
-};
-
-template <class T>
-Candidate<T> open_row(const TransportRow<T>& row, const Communicator& communicator, Device& device) {
-  Candidate<T> candidate{{&row, nullptr, nullptr}, ""};
-  try {
-    agree(communicator, [&] {
-      if (const std::string why = row.unsupported(device); !why.empty())
-        throw Error(ExitCode::unavailable, why);
-    });
-    candidate.open.communicator = std::make_unique<Communicator>(communicator.split(0, communicator.rank()));
-    candidate.open.maker =
-        agree(communicator, [&] { return row.make(device, *candidate.open.communicator); });
-  } catch (const Error& e) {
-    candidate.why_not = e.what();
-  }
-  return candidate;
-}
-
 std::string names_of(auto rows, std::string_view without = {}) {
   std::string names;
   for (const auto& row : rows) {
@@ -84,7 +60,7 @@ void refuse(const TransportSettings& settings, const HaloLink& link, int rank, c
 
 // Pair by pair, so that no other traffic of this rank disturbs a figure.
 template <class T>
-std::vector<HaloLink> try_links(const TransportSettings& settings, std::vector<Candidate<T>>& candidates,
+std::vector<HaloLink> try_links(const TransportSettings& settings, std::vector<OpenTransport<T>>& candidates,
                                 const Decomposition& decomposition, int ghosts,
                                 const Communicator& communicator, Device& device,
                                 std::span<const HaloField<T>> fields) {
@@ -101,9 +77,9 @@ std::vector<HaloLink> try_links(const TransportSettings& settings, std::vector<C
       link.bytes += m.cells() * sizeof(T);
     }
     LinkProbe<T> probe(device, communicator, fields, shared, settings.timeout);
-    for (Candidate<T>& c : candidates) {
+    for (OpenTransport<T>& c : candidates) {
       const bool timed = settings.timed || candidates.size() > 1;
-      link.trials.push_back(probe.run(*c.open.row, c.open.maker.get(), c.why_not, timed));
+      link.trials.push_back(probe.run(*c.row, c.maker.get(), c.why_not, timed));
     }
     link.transport = fastest(link.trials);
     links.push_back(std::move(link));
@@ -112,6 +88,23 @@ std::vector<HaloLink> try_links(const TransportSettings& settings, std::vector<C
 }
 
 }  // namespace
+
+template <class T>
+OpenTransport<T> open_transport(const TransportRow<T>& row, const Communicator& communicator,
+                                Device& device) {
+  OpenTransport<T> open{&row, nullptr, nullptr, ""};
+  try {
+    agree(communicator, [&] {
+      if (const std::string why = row.unsupported(device); !why.empty())
+        throw Error(ExitCode::unavailable, why);
+    });
+    open.communicator = std::make_unique<Communicator>(communicator.split(0, communicator.rank()));
+    open.maker = agree(communicator, [&] { return row.make(device, *open.communicator); });
+  } catch (const Error& e) {
+    open.why_not = e.what();
+  }
+  return open;
+}
 
 const TransportTrial& HaloLink::chosen() const {
   return *std::find_if(trials.begin(), trials.end(),
@@ -124,9 +117,9 @@ ChosenTransports<T> choose_transports(const TransportSettings& settings,
                                       const Decomposition& decomposition, int ghosts,
                                       const Communicator& communicator, Device& device,
                                       std::span<const HaloField<T>> fields) {
-  std::vector<Candidate<T>> candidates;
+  std::vector<OpenTransport<T>> candidates;
   for (const TransportRow<T>* row : agree(communicator, [&] { return asked_for(settings, rows); })) {
-    candidates.push_back(open_row(*row, communicator, device));
+    candidates.push_back(open_transport(*row, communicator, device));
   }
   ChosenTransports<T> chosen;
   const Communicator own = communicator.split(0, communicator.rank());
@@ -136,15 +129,17 @@ ChosenTransports<T> choose_transports(const TransportSettings& settings,
       if (link.transport.empty()) refuse(settings, link, communicator.rank(), names_of(rows, settings.name));
     }
   });
-  for (Candidate<T>& c : candidates) {
+  for (OpenTransport<T>& c : candidates) {
     const bool mine = std::any_of(chosen.links.begin(), chosen.links.end(),
-                                  [&](const HaloLink& link) { return link.transport == c.open.row->name; });
+                                  [&](const HaloLink& link) { return link.transport == c.row->name; });
     const bool anyones = communicator.all_reduce(std::int64_t{mine}, ReduceOp::max) != 0;
-    if (anyones) chosen.open.push_back(std::move(c.open));
+    if (anyones) chosen.open.push_back(std::move(c));
   }
   return chosen;
 }
 
+template OpenTransport<float> open_transport(const TransportRow<float>&, const Communicator&, Device&);
+template OpenTransport<double> open_transport(const TransportRow<double>&, const Communicator&, Device&);
 template ChosenTransports<float> choose_transports(const TransportSettings&,
                                                    std::span<const TransportRow<float>>, const Decomposition&,
                                                    int, const Communicator&, Device&,

@@ -29,13 +29,18 @@ struct HaloLink {
   const TransportTrial& chosen() const;
 };
 
-// A row that all ranks have made ready, with a communicator of its own.
+// A row that all ranks have made ready, with a communicator of its own; or why they cannot.
 template <class T>
 struct OpenTransport {
   const TransportRow<T>* row;
   std::unique_ptr<Communicator> communicator;
-  std::unique_ptr<TransportMaker<T>> maker;
+  std::unique_ptr<TransportMaker<T>> maker;  // null where why_not says why
+  std::string why_not;
 };
+
+// Collective.
+template <class T>
+OpenTransport<T> open_transport(const TransportRow<T>& row, const Communicator& communicator, Device& device);
 
 template <class T>
 struct ChosenTransports {

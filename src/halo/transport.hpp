@@ -73,6 +73,7 @@ struct TransportRow {
   std::string_view name;
   std::string_view remark;
   bool moves_data;  // else nothing that it leaves in the ghosts is worth anything: never chosen unasked
+  bool packs;       // an exchange is a pack, a wire and an unpack; else one kernel does it all
   // Why it cannot work in this build or with this device, whoever the neighbours are; empty: it may.
   std::string (*unsupported)(const Device& device);
   // Collective. `communicator` is its own to use and outlives it, as the device does. Throws where all ranks

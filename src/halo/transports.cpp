@@ -11,9 +11,9 @@ std::string anywhere(const Device&) {
 
 template <class T>
 constexpr TransportRow<T> rows[] = {
-    {"host", "non-blocking MPI over host memory; a GPU's faces are staged through pinned buffers", true,
+    {"host", "non-blocking MPI over host memory; a GPU's faces are staged through pinned buffers", true, true,
      anywhere, packed_transports<T, make_host_wire>},
-    {"mock", "packs and unpacks, moves nothing: for measuring only", false, anywhere,
+    {"mock", "packs and unpacks, moves nothing: for measuring only", false, true, anywhere,
      packed_transports<T, make_mock_wire>},
 };
 

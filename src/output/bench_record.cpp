@@ -86,6 +86,25 @@ Json to_json_object(const BenchEntry& e, const std::optional<BenchFigures>& f) {
         {"read_bandwidth_bytes_per_s", e.samples.read_bytes_per_s}}}};
 }
 
+Json to_json_object(const HaloBenchEntry& e) {
+  const auto measured = [](double seconds) { return seconds > 0 ? Json(seconds) : Json(nullptr); };
+  return {{"transport", e.transport},
+          {"face", e.face},
+          {"ghosts", e.ghosts},
+          {"precision", word(e.precision)},
+          {"cells", triple(e.cells)},
+          {"bytes", e.bytes},
+          {"verdict", word(e.verdict)},
+          {"note", text_or_null(e.note)},
+          {"pack_s", measured(e.pack)},
+          {"wire_s", value_or_null(e.wire())},
+          {"unpack_s", measured(e.unpack)},
+          {"latency_s", measured(e.latency)},
+          {"exchange_s", spread_json(e.exchanges)},
+          {"bandwidth_bytes_per_s", value_or_null(e.bandwidth())},
+          {"samples", {{"exchange_s", e.exchanges}}}};
+}
+
 Json device_json(const BenchRecord& r) {
   return {{"backend", word(r.device.backend)},
           {"name", r.device.name},
@@ -126,14 +145,28 @@ std::vector<std::optional<BenchFigures>> figures(const BenchRecord& record) {
 }
 
 bool all_right(const BenchRecord& record) {
-  return std::none_of(record.entries.begin(), record.entries.end(),
-                      [](const BenchEntry& e) { return e.verdict == BenchVerdict::wrong; });
+  const auto none_wrong = [](const auto& entries) {
+    return std::none_of(entries.begin(), entries.end(),
+                        [](const auto& e) { return e.verdict == BenchVerdict::wrong; });
+  };
+  return none_wrong(record.entries) && none_wrong(record.halos);
+}
+
+std::optional<double> HaloBenchEntry::wire() const {
+  if (exchanges.empty()) return std::nullopt;
+  return quantiles(exchanges).median - pack - unpack;
+}
+
+std::optional<double> HaloBenchEntry::bandwidth() const {
+  if (exchanges.empty() || !moves) return std::nullopt;
+  return static_cast<double>(bytes) / quantiles(exchanges).median;
 }
 
 std::string to_json(const BenchRecord& r) {
   const auto all = figures(r);
   Json entries = Json::array();
   for (std::size_t i = 0; i < all.size(); ++i) entries.push_back(to_json_object(r.entries[i], all[i]));
+  for (const HaloBenchEntry& e : r.halos) entries.push_back(to_json_object(e));
   return file_text({{"schema", "isotherm-bench"},
                     {"schema_version", 1},
                     {"subject", word(r.subject)},
@@ -149,6 +182,7 @@ std::string to_json(const BenchRecord& r) {
                       {"started", text_or_null(r.started)},
                       {"finished", text_or_null(r.finished)}}},
                     {"device", device_json(r)},
+                    {"ranks", r.ranks},
                     {"options",
                      {{"seed", r.seed},
                       {"seconds_per_row_s", r.seconds_a_row},

@@ -17,11 +17,10 @@
 
 namespace isotherm {
 
-enum class BenchSubject { stencil, reduction, bandwidth };
+enum class BenchSubject { stencil, reduction, bandwidth, halo };
 constexpr const char* word(BenchSubject subject) {
-  return subject == BenchSubject::stencil     ? "stencil"
-         : subject == BenchSubject::reduction ? "reduction"
-                                              : "bandwidth";
+  constexpr const char* words[] = {"stencil", "reduction", "bandwidth", "halo"};
+  return words[static_cast<int>(subject)];
 }
 
 // One sample is a batch of launches, with a batch of copies, or reads, right beside it: on a machine that is
@@ -57,6 +56,25 @@ struct BenchEntry {  // one row of a table, one way to launch it, on one grid
   std::optional<bool> same_bits;
 };
 
+// One transport across one face: every rank with a neighbour, all pairs at once. Times are of the slowest
+// rank.
+struct HaloBenchEntry {
+  std::string transport;
+  std::string face;  // "x-" ... "z+", as rank 0 has it
+  int ghosts = 1;
+  Precision precision = Precision::fp64;
+  Int3 cells;             // of a rank
+  std::size_t bytes = 0;  // each way
+  bool moves = true;      // else it is there for what the rest costs
+  BenchVerdict verdict = BenchVerdict::skipped;
+  std::string note;
+  double pack = 0, unpack = 0;              // s, of the device; 0 where the transport needs none
+  double latency = 0;                       // s, of an exchange of one cell
+  std::vector<double> exchanges;            // s, from the pack until the ghosts are there
+  std::optional<double> wire() const;       // s: the median exchange less packing and unpacking
+  std::optional<double> bandwidth() const;  // bytes a second each way, of the median exchange
+};
+
 // What follows from the samples.
 struct BenchFigures {
   Quantiles seconds;           // of a launch
@@ -79,7 +97,9 @@ struct BenchRecord {
   bool walls = false, source = false;
   std::optional<std::string> norm;  // stencil: the fused norm that was on
   std::optional<std::string> op;    // reduction: what was computed
-  std::vector<BenchEntry> entries;
+  std::vector<BenchEntry> entries;  // but for halos
+  std::vector<HaloBenchEntry> halos;
+  int ranks = 1;
   std::vector<std::string> warnings;
 };
 
@@ -90,5 +110,6 @@ bool all_right(const BenchRecord& record);  // nothing that was measured is wron
 std::string to_json(const BenchRecord& record);       // ends in a newline
 std::string bench_banner(const BenchRecord& record);  // lines before the work
 std::string bench_table(const BenchRecord& record);
+std::string halo_bench_table(const std::vector<HaloBenchEntry>& entries);  // of one ladder
 
 }  // namespace isotherm

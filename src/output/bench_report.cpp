@@ -14,7 +14,7 @@ std::string percent(const std::optional<double>& share) {
   return share ? fmt::format("{:.1f} %", 100 * *share) : "-";
 }
 
-std::string verdict_text(const BenchEntry& e) {
+std::string verdict_text(const auto& e) {
   switch (e.verdict) {
     case BenchVerdict::right:
       return e.note.empty() ? "right" : "right (" + e.note + ")";
@@ -99,6 +99,7 @@ std::string ladder_title(const BenchEntry& e) {
 std::string bench_banner(const BenchRecord& r) {
   std::string text = fmt::format("isotherm {} ({}), bench {} on {}", r.build.version, r.build.git_revision,
                                  word(r.subject), r.device.name);
+  if (r.ranks > 1) text += fmt::format(", {} ranks", r.ranks);
   for (const std::string& part : {r.instruction_set, r.threads_note})
     if (!part.empty()) text += ", " + part;
   if (r.source) text += ", with a source";
@@ -132,6 +133,31 @@ std::string bench_table(const BenchRecord& r) {
     first = i;
   }
   return text;
+}
+
+std::string halo_bench_table(const std::vector<HaloBenchEntry>& entries) {
+  if (entries.empty()) return "";
+  const HaloBenchEntry& head = entries.front();
+  const auto us = [](double seconds) { return seconds > 0 ? plain_decimal(1e6 * seconds, 1) : "-"; };
+  TextTable table{"llrrrrrrrrl",
+                  {{"transport", "face", "bytes", "pack us", "wire us", "unpack us", "exchange us", "GB/s",
+                    "latency us", "spread", "check"}}};
+  for (const HaloBenchEntry& e : entries) {
+    std::vector<std::string> line{e.transport, e.face, human_bytes(static_cast<double>(e.bytes))};
+    if (e.exchanges.empty()) {
+      line.insert(line.end(), 7, "-");
+    } else {
+      const Quantiles q = quantiles(e.exchanges);
+      line.insert(line.end(), {us(e.pack), us(*e.wire()), us(e.unpack), us(q.median),
+                               e.moves ? plain_decimal(*e.bandwidth() / 1e9, 2) : "-", us(e.latency),
+                               percent(q.spread())});
+    }
+    line.push_back(verdict_text(e));
+    table.rows.push_back(std::move(line));
+  }
+  return fmt::format("\n{} a rank, {}, {} ghost layer{}\n{}", extent_text(head.cells),
+                     head.precision == Precision::fp32 ? "fp32" : "fp64", head.ghosts,
+                     head.ghosts == 1 ? "" : "s", table.text(2));
 }
 
 }  // namespace isotherm

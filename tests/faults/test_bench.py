@@ -123,10 +123,10 @@ def test_a_row_of_the_processor_needs_no_device_option(tmp_path):
 
 
 HELP = "; see isotherm --help"
-SUBJECTS = "; use one of stencil, reduction, bandwidth"
+SUBJECTS = "; use one of stencil, reduction, bandwidth, halo"
 WRONG = [
     ([], 2, "isotherm: bench: no subject is given" + SUBJECTS),
-    (["halo"], 2, "isotherm: bench: unknown subject 'halo'" + SUBJECTS),
+    (["halos"], 2, "isotherm: bench: unknown subject 'halos'" + SUBJECTS),
     (["stencil", "extra"], 2, "isotherm: The following argument was not expected: extra" + HELP),
     (["stencil", "--frob"], 2, "isotherm: The following argument was not expected: --frob" + HELP),
     (["stencil", "--sizes", "16x16"], 2,

@@ -88,12 +88,12 @@ std::unique_ptr<Wire> make_wire(Device& device, const Communicator& communicator
 using Row = TransportRow<double>;
 template <class AnyWire>
 constexpr Row row(std::string_view name) {
-  return {name, "of a test", true, anywhere, packed_transports<double, make_wire<AnyWire>>};
+  return {name, "of a test", true, true, anywhere, packed_transports<double, make_wire<AnyWire>>};
 }
 const Row good = row<HostWire>("good"), slow = row<SlowWire>("slow"), lying = row<LyingWire>("lying"),
           hanging = row<HangingWire>("hanging"), throwing = row<ThrowingWire>("throwing"),
-          missing = {"missing", "of a test", true, nowhere, nullptr},
-          mock = {"mock", "of a test", false, anywhere, packed_transports<double, make_mock_wire>};
+          missing = {"missing", "of a test", true, true, nowhere, nullptr},
+          mock = {"mock", "of a test", false, true, anywhere, packed_transports<double, make_mock_wire>};
 
 template <class Work>
 std::string error_of(const Work& work) {

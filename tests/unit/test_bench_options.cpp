@@ -87,9 +87,9 @@ TEST(BenchOptions, WordsBecomeValues) {
 }
 
 TEST(BenchOptions, WrongWordsNameTheValidOnes) {
-  EXPECT_EQ(refusal(words("")), "bench: no subject is given; use one of stencil, reduction, bandwidth");
+  EXPECT_EQ(refusal(words("")), "bench: no subject is given; use one of stencil, reduction, bandwidth, halo");
   EXPECT_EQ(refusal(words("halos")),
-            "bench: unknown subject 'halos'; use one of stencil, reduction, bandwidth");
+            "bench: unknown subject 'halos'; use one of stencil, reduction, bandwidth, halo");
   const std::pair<std::string BenchWords::*, const char*> wrong[] = {
       {&BenchWords::precision, "bench: unknown --precision 'frob'; use one of fp32, fp64"},
       {&BenchWords::policies, "bench: unknown --policies 'frob'; use one of first, all"},
@@ -97,6 +97,7 @@ TEST(BenchOptions, WrongWordsNameTheValidOnes) {
       {&BenchWords::norm, "bench: unknown --norm 'frob'; use one of max, l1, l2"},
       {&BenchWords::depths,
        "bench: --depths: 'frob' is no depth; use all, or numbers from 1 to 64 such as 1,2,4"},
+      {&BenchWords::ghosts, "bench: --ghosts belongs to bench halo; leave it out of bench stencil"},
       {&BenchWords::seconds, "bench: --seconds: 'frob' is no time; use a number up to 3600"},
       {&BenchWords::seed, "bench: --seed: 'frob' is no whole number"}};
   for (const auto& [word, message] : wrong) {
@@ -104,6 +105,10 @@ TEST(BenchOptions, WrongWordsNameTheValidOnes) {
     w.*word = "frob";
     EXPECT_EQ(refusal(w), message);
   }
+  BenchWords layers = words("halo");
+  layers.ghosts = "1,0";
+  EXPECT_EQ(refusal(layers),
+            "bench: --ghosts: '0' is no number of layers; use numbers from 1 to 64 such as 1,2,4");
   for (const char* seconds : {"0", "-1", "nan", "inf", "3601", "1s"}) {
     BenchWords w = words("stencil");
     w.seconds = seconds;
