@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/resources.hpp"
 #include "kernels/cuda/rows.hpp"
 
 namespace isotherm::cuda {
@@ -66,14 +67,38 @@ __global__ void __launch_bounds__(Policy::threads) write_words(Word* to, Index w
       words, [=](Index i) { return random_word(i, seed); }, [=](Index i, Word word) { to[i] = word; });
 }
 
-// The sum of all 32-bit parts modulo 2^32: one addition a warp to memory, nothing beside the reads.
+// The sum of all 32-bit parts modulo 2^32. As many threads as the device holds walk through the words, and a
+// block adds to memory once: one addition a warp of some KB made the address of the sum the bottleneck, at a
+// third of the bandwidth.
 __global__ void __launch_bounds__(Policy::threads) read_words(const Word* from, Index words, unsigned* sum) {
   unsigned mine = 0;
-  for_my_words(
-      words, [=](Index i) { return from[i]; }, [&](Index, Word word) { mine += part_of_sum(word); });
+  const Index step = Index{gridDim.x} * Policy::words_a_block;
+  for (Index first = Index{blockIdx.x} * Policy::words_a_block; first < words; first += step) {
+    Word word[Policy::words_a_thread];
+#pragma unroll
+    for (int i = 0; i < Policy::words_a_thread; ++i) {
+      const Index at = first + i * Policy::threads + threadIdx.x;
+      word[i] = at < words ? from[at] : Word{0, 0, 0, 0};
+    }
+#pragma unroll
+    for (int i = 0; i < Policy::words_a_thread; ++i) mine += part_of_sum(word[i]);
+  }
+  __shared__ unsigned of_warp[Policy::threads / warp_size];
 #pragma unroll
   for (int lanes = warp_size / 2; lanes > 0; lanes /= 2) mine += __shfl_down_sync(0xffffffffu, mine, lanes);
-  if (threadIdx.x % warp_size == 0) atomicAdd(sum, mine);
+  if (threadIdx.x % warp_size == 0) of_warp[threadIdx.x / warp_size] = mine;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (int i = 1; i < Policy::threads / warp_size; ++i) mine += of_warp[i];
+  atomicAdd(sum, mine);
+}
+
+// Blocks that fill the device, or fewer.
+Threads blocks_to_read(Index words) {
+  Threads all = blocks_for(words, Policy::words_a_block);
+  const Index resident = blocks_at_once(read_words, Policy::threads);
+  all.grid.x = static_cast<unsigned>(std::min<Index>(all.grid.x, resident));
+  return all;
 }
 
 // One element a thread: neighbours in a warp are `stride` elements apart, or start `offset` elements late.
@@ -206,8 +231,7 @@ class Read : public BandwidthProbe {
   }
   void enqueue(Stream stream) override {
     check(cudaMemsetAsync(sum_.data(), 0, sizeof(unsigned), native(stream)), "cudaMemsetAsync");
-    launch("read_words", read_words, blocks_for(words_, Policy::words_a_block), stream, array(), words_,
-           sum_.as<unsigned>());
+    launch("read_words", read_words, blocks_to_read(words_), stream, array(), words_, sum_.as<unsigned>());
   }
   double bytes() const override { return static_cast<double>(bytes_of(words_)); }
   bool right() override {

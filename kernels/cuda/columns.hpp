@@ -7,6 +7,21 @@
 
 namespace isotherm::cuda {
 
+// Planes a chunk, for so many columns on a device that holds `slots` blocks at once. Short chunks fill it
+// better, long ones pay less at their ends: `overhead` planes a chunk, for those it reads beside its own and
+// for the start of its pipeline.
+inline Index balanced_planes(Index columns, Index planes, Index slots, Index overhead) {
+  Index best = planes, least = 0;
+  for (Index chunks = 1; chunks <= planes; ++chunks) {
+    const Index each = ceil_div(planes, chunks);
+    const Index cost = ceil_div(columns * ceil_div(planes, each), slots) * (each + overhead);
+    if (least != 0 && cost >= least) continue;
+    least = cost;
+    best = each;
+  }
+  return best;
+}
+
 struct Columns {
   Box box;
   Index first_x = 0;               // where columns begin: at box.lo.x or before it

@@ -16,6 +16,7 @@ namespace isotherm::cuda {
 struct Tile {
   int x, y, z;
   ISOTHERM_HOST_DEVICE constexpr int product() const { return x * y * z; }
+  std::string name() const { return std::to_string(x) + "x" + std::to_string(y) + "x" + std::to_string(z); }
 };
 
 // Calls body.template operator()<tile>() for the tile of that index.
@@ -37,10 +38,7 @@ template <const auto& tiles>
 std::span<const std::string_view> names_of() {
   static const auto texts = [] {
     std::array<std::string, std::size(tiles)> made;
-    for (std::size_t i = 0; i < made.size(); ++i) {
-      made[i] =
-          std::to_string(tiles[i].x) + "x" + std::to_string(tiles[i].y) + "x" + std::to_string(tiles[i].z);
-    }
+    for (std::size_t i = 0; i < made.size(); ++i) made[i] = tiles[i].name();
     return made;
   }();
   static const auto names = [] {

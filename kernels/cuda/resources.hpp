@@ -26,4 +26,16 @@ KernelResources resources_of(void (*kernel)(Formal...), int threads, std::size_t
           static_cast<double>(blocks) * threads / most_threads};
 }
 
+// Blocks of this kernel that the current device holds at the same time.
+template <class... Formal>
+Index blocks_at_once(void (*kernel)(Formal...), int threads, std::size_t shared_bytes = 0) {
+  int device = 0, blocks = 0, processors = 0;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
+        "cudaDeviceGetAttribute");
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_bytes),
+        "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+  return blocks > 0 ? Index{blocks} * processors : 1;
+}
+
 }  // namespace isotherm::cuda

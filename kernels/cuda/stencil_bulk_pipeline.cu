@@ -2,16 +2,20 @@
 // ahead of the warps that compute (compute capability 9.0 and later).
 //
 // Algebra   one sweep, stencil_update(); walls on all faces are applied where the tile meets them.
-// Mapping   a block owns a column of 32 packs of 16 bytes along x by some rows of y and walks along z. One
-//           thread asks the copy engine for the next plane of the tile and its halo in y and x; a barrier in
-//           shared memory opens when its bytes have come. Each lane of a warp then updates some rows of its
-//           pack: y neighbours come from shared memory, or its own rows; x neighbours by shuffle; z
+// Mapping   a block owns a column of 32 or 64 packs of 16 bytes along x by some rows of y and walks along z.
+//           One thread asks the copy engine for the next plane of the tile and its halo in y and x; a barrier
+//           in shared memory opens when its bytes have come. Each lane of a warp then updates some rows of
+//           its pack: y neighbours come from shared memory, or its own rows; x neighbours by shuffle; z
 //           neighbours from registers and from the plane above, which is in shared memory already.
-// Lives in  shared memory: a ring of planes of (x + 2 packs) by (y + 2) cells, some 18 KB each, and their
-//           barriers. Registers: the plane below and the one at work.
+// Lives in  shared memory: a ring of planes of x by (y + 2) cells and the packs beside them, some 36 KB each,
+//           and their barriers. Registers: the plane below and the one at work.
 // Traffic   as `register_tile`: each cell once, and the tile's halo, which comes from L2. What differs is who
-//           loads: no thread computes an address or waits in a register for a load, so that as much is in
-//           flight as the ring holds, whatever the occupancy.
+//           loads: no thread computes an address or waits in a register for a load. One plane ahead is
+//           enough, and more is worse: with 70 KB and more on the way to every multiprocessor the two halves
+//           of an H200's L2 talk so much that a sweep loses a tenth (TUNING.md).
+#include <algorithm>
+#include <cstddef>
+
 #include "kernels/cuda/hopper.hpp"
 #include "kernels/cuda/policy.hpp"
 #include "kernels/cuda/resources.hpp"
@@ -21,55 +25,89 @@
 namespace isotherm::cuda {
 namespace {
 
-// x: rows of y that a lane owns; y: warps of a block; z: planes of the ring.
-constexpr std::array tiles = {Tile{4, 8, 5}, Tile{4, 8, 4}, Tile{4, 8, 6},  Tile{2, 8, 6},
-                              Tile{2, 8, 8}, Tile{4, 4, 8}, Tile{2, 16, 5}, Tile{4, 16, 5}};
-constexpr Index chunk_planes = 64;
-
-template <class T>
-constexpr int tile_x = warp_size* Pack<T>::cells;
-
-// A plane of the ring.
-template <class T, int rows, int warps>
-struct Plane {
-  static constexpr int cells_x = static_cast<int>(WideTile<T>::x) + 2 * Pack<T>::cells,
-                       cells_y = rows * warps + 2;
-  alignas(128) T cell[cells_y][cells_x];
-
-  static constexpr std::uint32_t bytes = cells_y * cells_x * sizeof(T);  // without what aligns the next plane
-
-  // Of the pack of that lane in row y of the tile, -1 and rows * warps included.
-  __device__ __forceinline__ const T* at(int y, int lane) const {
-    return &cell[y + 1][(lane + 1) * Pack<T>::cells];
+// A block: warps beside each other along x and above each other along y, rows of y that a lane owns, planes
+// of the ring.
+struct RingTile {
+  int warps_x, warps_y, rows, stages;
+  constexpr int warps() const { return warps_x * warps_y; }
+  std::string name() const {
+    return std::to_string(warps_x) + "x" + std::to_string(warps_y) + "x" + std::to_string(rows) + "x" +
+           std::to_string(stages);
   }
 };
+constexpr std::array tiles = {RingTile{1, 8, 8, 3}, RingTile{2, 4, 8, 3}, RingTile{2, 5, 8, 3},
+                              RingTile{2, 8, 4, 3}};
 
-template <class T, int rows, int warps, int stages>
+// Planes that a chunk costs beside its own: the two it only reads, and the time until the first has come.
+constexpr Index chunk_overhead = 6;
+
+// A plane of the ring: the tile with the rows beside it, and the packs beside these rows. The engine fetches
+// whole lines of 128 bytes; a box that started a pack before the tile would move six lines a row for four.
+template <class T, int warps_x, int warps_y, int rows>
+struct Plane {
+  static constexpr int cells = Pack<T>::cells, x = warps_x * warp_size * cells, y = warps_y * rows;
+  static_assert(x <= 256 && y % 8 == 0, "the engine's boxes, and what aligns the sides to 128 bytes");
+  alignas(128) T cell[y + 2][x];
+  alignas(128) T side[2][y][cells];
+
+  static constexpr std::uint32_t bytes = sizeof(cell) + sizeof(side);
+};
+
+template <class T, int warps_x, int warps_y, int rows, int stages>
 struct Ring {
-  Plane<T, rows, warps> planes[stages];
+  Plane<T, warps_x, warps_y, rows> planes[stages];
   BytesBarrier full[stages];
 };
 
-template <class T, int rows, int warps, int stages, bool norm_on>
-__global__ void __launch_bounds__(warps* warp_size)
-    bulk_pipeline(const __grid_constant__ TensorMap<T> map, const __grid_constant__ TileArgs<T> a) {
-  using Pipe = Ring<T, rows, warps, stages>;
+// Where a lane finds the cell beside its warp: in the tile, or in the packs beside it.
+template <class Slab>
+struct Beside {
+  bool needed;   // by the first and the last lane
+  int at, step;  // cells from the start of a plane to that of the first row, and from row to row
+
+  __device__ __forceinline__ Beside(int lane, int warp_x, int warps_x, int row) {
+    const bool behind = lane == warp_size - 1;
+    needed = lane == 0 || behind;
+    if (warp_x == (behind ? warps_x - 1 : 0)) {
+      constexpr int sides = offsetof(Slab, side) / sizeof(Slab::side[0][0][0]);
+      at = sides + ((behind ? Slab::y : 0) + row) * Slab::cells + (behind ? 0 : Slab::cells - 1);
+      step = Slab::cells;
+    } else {
+      const int pack = warp_x * warp_size + lane;
+      at = (row + 1) * Slab::x + pack * Slab::cells + (behind ? Slab::cells : -1);
+      step = Slab::x;
+    }
+  }
+};
+
+template <class T, int warps_x, int warps_y, int rows, int stages, bool norm_on>
+__global__ void __launch_bounds__(warps_x* warps_y* warp_size)
+    bulk_pipeline(const __grid_constant__ TensorMap<T> map, const __grid_constant__ TensorMap<T> side_map,
+                  const __grid_constant__ TileArgs<T> a) {
+  using Slab = Plane<T, warps_x, warps_y, rows>;
+  using Pipe = Ring<T, warps_x, warps_y, rows, stages>;
   Pipe& ring = *reinterpret_cast<Pipe*>(dynamic_shared());
   const Box chunk = a.columns.of_block();
   const int begin = static_cast<int>(chunk.lo.z), end = static_cast<int>(chunk.hi.z);
-  const int lane = threadIdx.x % warp_size, row = threadIdx.x / warp_size * rows;  // in the tile
-  const int tile_lo_x = static_cast<int>(chunk.lo.x), tile_lo_y = static_cast<int>(chunk.lo.y);
-  const int x = tile_lo_x + lane * Pack<T>::cells, y = tile_lo_y + row;
+  const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
+  const int warp_x = warp % warps_x, row = warp / warps_x * rows;  // in the tile
+  const int pack = (warp_x * warp_size + lane) * Pack<T>::cells;
+  const int tile_x = static_cast<int>(chunk.lo.x), tile_y = static_cast<int>(chunk.lo.y);
+  const int x = tile_x + pack, y = tile_y + row;
   const int end_y = static_cast<int>(a.columns.box.hi.y);
   const bool in_region = x < a.columns.box.hi.x;
+  const Beside<Slab> beside(lane, warp_x, warps_x, row);
   UpdateSum<norm_on> norm(a.norm.op);
 
   // Plane begin - 1 + n is the n-th of the walk; it goes to place n % stages of the ring.
   const auto ask_for = [&](int n) {
     if (threadIdx.x != 0 || begin - 1 + n > end) return;
-    ring.full[n % stages].expect(Plane<T, rows, warps>::bytes);
-    ring.full[n % stages].copy(map, &ring.planes[n % stages], tile_lo_x - Pack<T>::cells, tile_lo_y - 1,
-                               begin - 1 + n);
+    BytesBarrier& full = ring.full[n % stages];
+    Slab& plane = ring.planes[n % stages];
+    full.expect(Slab::bytes);
+    full.copy(map, plane.cell, tile_x, tile_y - 1, begin - 1 + n);
+    full.copy(side_map, plane.side[0], tile_x - Slab::cells, tile_y, begin - 1 + n);
+    full.copy(side_map, plane.side[1], tile_x + Slab::x, tile_y, begin - 1 + n);
   };
   const auto wait_for = [&](int n) { ring.full[n % stages].wait(n / stages % 2); };
 
@@ -85,32 +123,45 @@ __global__ void __launch_bounds__(warps* warp_size)
   wait_for(1);
 #pragma unroll
   for (int r = 0; r < rows; ++r) {
-    below[r] = Pack<T>::load(ring.planes[0].at(row + r, lane));
-    at[r] = Pack<T>::load(ring.planes[1].at(row + r, lane));
+    below[r] = Pack<T>::load(&ring.planes[0].cell[row + 1 + r][pack]);
+    at[r] = Pack<T>::load(&ring.planes[1].cell[row + 1 + r][pack]);
   }
   __syncthreads();  // the first place is free
   ask_for(stages);
 
+  const WarpPlace<T> place(a, x - lane * Pack<T>::cells, x, y, rows);
   T* to = &a.out(x, y, begin);
   for (int z = begin, n = 1; z < end; ++z, ++n) {
     wait_for(n + 1);
-    const Plane<T, rows, warps>&plane = ring.planes[n % stages], &above = ring.planes[(n + 1) % stages];
+    const Slab &plane = ring.planes[n % stages], &above = ring.planes[(n + 1) % stages];
+    const T* const beside_row = &plane.cell[0][0] + beside.at;
+    const auto update_rows = [&](auto update, bool inner) {
 #pragma unroll
-    for (int r = 0; r < rows; ++r) {
-      const Pack<T> z_hi = Pack<T>::load(above.at(row + r, lane));
-      if (y + r < end_y) {
-        T x_lo = __shfl_up_sync(0xffffffffu, at[r].v[Pack<T>::cells - 1], 1);
-        T x_hi = __shfl_down_sync(0xffffffffu, at[r].v[0], 1);
-        if (lane == 0) x_lo = plane.at(row + r, 0)[-1];
-        if (lane == warp_size - 1) x_hi = plane.at(row + r, lane)[Pack<T>::cells];
-        if (in_region) {
-          const Pack<T> y_lo = r > 0 ? at[r - 1] : Pack<T>::load(plane.at(row - 1, lane));
-          const Pack<T> y_hi = r < rows - 1 ? at[r + 1] : Pack<T>::load(plane.at(row + rows, lane));
-          update_pack(a, {at[r], y_lo, y_hi, below[r], z_hi, x_lo, x_hi}, x, y + r, z, to + r * a.out.pitch_y,
-                      norm);
+      for (int r = 0; r < rows; ++r) {
+        const Pack<T> z_hi = Pack<T>::load(&above.cell[row + 1 + r][pack]);
+        if (inner || y + r < end_y) {
+          T x_lo = __shfl_up_sync(0xffffffffu, at[r].v[Pack<T>::cells - 1], 1);
+          T x_hi = __shfl_down_sync(0xffffffffu, at[r].v[0], 1);
+          const T outside = beside.needed ? beside_row[r * beside.step] : T{0};
+          if (lane == 0) x_lo = outside;
+          if (lane == warp_size - 1) x_hi = outside;
+          if (inner || in_region) {
+            const Pack<T> y_lo = r > 0 ? at[r - 1] : Pack<T>::load(&plane.cell[row][pack]);
+            const Pack<T> y_hi = r < rows - 1 ? at[r + 1] : Pack<T>::load(&plane.cell[row + 1 + rows][pack]);
+            update({at[r], y_lo, y_hi, below[r], z_hi, x_lo, x_hi}, y + r, to + r * a.out.pitch_y);
+          }
         }
+        below[r] = z_hi;  // kept until all rows have had the plane below them
       }
-      below[r] = z_hi;  // kept until all rows have had the plane below them
+    };
+    if (place.is_inner(a, z)) {
+      update_rows([&](const Neighbours<T>& around, int row_y,
+                      T* at_row) { update_inner_pack(a, place, around, x, row_y, z, at_row, norm); },
+                  true);
+    } else {
+      update_rows([&](const Neighbours<T>& around, int row_y,
+                      T* at_row) { update_pack(a, around, x, row_y, z, at_row, norm); },
+                  false);
     }
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
@@ -122,17 +173,19 @@ __global__ void __launch_bounds__(warps* warp_size)
     __syncthreads();  // nobody reads the plane any more
     ask_for(n + stages);
   }
-  norm.template leave<warps * warp_size>(static_cast<double*>(a.norm.scratch));
+  norm.template leave<warps_x * warps_y * warp_size>(static_cast<double*>(a.norm.scratch));
 }
 
-template <class T, Tile tile>
-constexpr WideTile<T> wide{tile.x * tile.y, chunk_planes};
+template <class T, RingTile tile>
+constexpr std::size_t ring_bytes = sizeof(Ring<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages>);
 
-template <class T, Tile tile>
-constexpr std::size_t ring_bytes = sizeof(Ring<T, tile.x, tile.y, tile.z>);
+template <class T, RingTile tile, bool norm_on>
+constexpr auto kernel = bulk_pipeline<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages, norm_on>;
 
-template <class T, Tile tile, bool norm_on>
-constexpr auto kernel = bulk_pipeline<T, tile.x, tile.y, tile.z, norm_on>;
+template <class T, RingTile tile>
+constexpr Threads threads(unsigned blocks) {
+  return {dim3(blocks), dim3(tile.warps() * warp_size), ring_bytes<T, tile>};
+}
 
 // More than 48 KB of shared memory a block must be asked for.
 template <class Kernel>
@@ -141,39 +194,54 @@ void allow_shared(Kernel* function, std::size_t bytes) {
         "cudaFuncSetAttribute");
 }
 
+template <class T, RingTile tile>
+WideTile<T> wide(Box region) {
+  WideTile<T> whole{tile.warps_x, tile.warps_y * tile.rows, std::max<Index>(region.extent().z, 1)};
+  if (!whole.fits(region)) return whole;
+  static const Index slots = [] {  // one device a process
+    allow_shared(kernel<T, tile, true>, ring_bytes<T, tile>);
+    return blocks_at_once(kernel<T, tile, true>, tile.warps() * warp_size, ring_bytes<T, tile>);
+  }();
+  whole.planes = balanced_planes(whole.columns(region).blocks(), region.extent().z, slots, chunk_overhead);
+  return whole;
+}
+
 template <class T>
 void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
-  with_tile<tiles>(plan.policy, [&]<Tile tile>() {
-    if (!wide<T, tile>.fits(args.region)) return sweep_thin(args, stream);
-    const Columns columns = wide<T, tile>.columns(args.region);
+  with_tile<tiles>(plan.policy, [&]<RingTile tile>() {
+    const WideTile<T> chunk = wide<T, tile>(args.region);
+    if (!chunk.fits(args.region)) return sweep_thin(args, stream);
+    const Columns columns = chunk.columns(args.region);
     const TileArgs<T> a{args.in, args.out, args.source, args.c, args.walls, columns, args.norm};
-    using Slab = Plane<T, tile.x, tile.y>;
-    const TensorMap<T> map = TensorMap<T>::make(args.in, {Slab::cells_x, Slab::cells_y, 1});
+    using Slab = Plane<T, tile.warps_x, tile.warps_y, tile.rows>;
+    const TensorMap<T> map = TensorMap<T>::make(args.in, {Slab::x, Slab::y + 2, 1});
+    const TensorMap<T> side_map = TensorMap<T>::make(args.in, {Slab::cells, Slab::y, 1});
     const auto function = args.norm.result ? kernel<T, tile, true> : kernel<T, tile, false>;
     allow_shared(function, ring_bytes<T, tile>);
-    launch("bulk_pipeline", function, {columns.blocks(), tile.y * warp_size, ring_bytes<T, tile>}, stream,
-           map, a);
+    launch("bulk_pipeline", function, threads<T, tile>(columns.blocks()), stream, map, side_map, a);
     finish_norm(args.norm, columns.blocks(), stream);
   });
 }
 
 template <class T>
 std::size_t norm_scratch_bytes(Box region, int policy) {
-  return with_tile<tiles>(policy, [&]<Tile tile>() { return wide<T, tile>.norm_scratch_bytes(region); });
+  return with_tile<tiles>(policy,
+                          [&]<RingTile tile>() { return wide<T, tile>(region).norm_scratch_bytes(region); });
 }
 
 template <class T>
 std::string unsupported(int policy) {
-  return with_tile<tiles>(
-      policy, [&]<Tile tile>() { return without_bulk_copies(kernel<T, tile, false>, ring_bytes<T, tile>); });
+  return with_tile<tiles>(policy, [&]<RingTile tile>() {
+    return without_bulk_copies(kernel<T, tile, false>, ring_bytes<T, tile>);
+  });
 }
 
 template <class T>
 KernelResources resources(int policy) {
-  return with_tile<tiles>(policy, [&]<Tile tile>() {
+  return with_tile<tiles>(policy, [&]<RingTile tile>() {
     const auto function = kernel<T, tile, false>;
     allow_shared(function, ring_bytes<T, tile>);
-    return resources_of(function, tile.y * warp_size, ring_bytes<T, tile>);
+    return resources_of(function, tile.warps() * warp_size, ring_bytes<T, tile>);
   });
 }
 

@@ -24,8 +24,7 @@ namespace isotherm::cuda {
 namespace {
 
 // x: rows of y that a lane owns; y: warps of a block; z: planes of a chunk.
-constexpr std::array tiles = {Tile{4, 8, 64}, Tile{4, 8, 128}, Tile{4, 8, 32},  Tile{4, 4, 64},
-                              Tile{2, 8, 64}, Tile{2, 8, 128}, Tile{2, 16, 64}, Tile{2, 16, 128}};
+constexpr std::array tiles = {Tile{4, 4, 64}, Tile{4, 4, 128}, Tile{2, 8, 64}, Tile{4, 8, 64}};
 
 // What a lane holds of one plane.
 template <class T, int rows>
@@ -73,17 +72,26 @@ struct Place {
   }
 
   // `from`: this lane's first cell in plane z. A plane that is only below or above those at work needs no
-  // neighbours within it.
-  __device__ __forceinline__ LanePlane<T, rows> load(const TileArgs<T>& a, const T* from, int z,
-                                                     bool at_work) const {
+  // neighbours within it. `inner`: all lanes of the warp have all their cells.
+  __device__ __forceinline__ LanePlane<T, rows> load(const TileArgs<T>& a, const T* from, int z, bool at_work,
+                                                     bool inner) const {
     LanePlane<T, rows> p = LanePlane<T, rows>::zero();
     if (a.beyond_z_wall(z)) return p;
-    const int last_y = at_work && !a.beyond_y_wall(end_y) ? end_y : end_y - 1;
+    if (inner) {
 #pragma unroll
-    for (int r = 0; r < rows; ++r) {
-      const T* row = from + r * a.in.pitch_y;
-      if (in_x && y + r <= last_y) p.row[r] = Pack<T>::load(row);
-      if (at_work && edge != 0 && y + r < end_y) p.edge[r] = row[edge];
+      for (int r = 0; r < rows; ++r) p.row[r] = Pack<T>::load(from + r * a.in.pitch_y);
+      if (at_work && edge != 0) {
+#pragma unroll
+        for (int r = 0; r < rows; ++r) p.edge[r] = from[r * a.in.pitch_y + edge];
+      }
+    } else {
+      const int last_y = at_work && !a.beyond_y_wall(end_y) ? end_y : end_y - 1;
+#pragma unroll
+      for (int r = 0; r < rows; ++r) {
+        const T* row = from + r * a.in.pitch_y;
+        if (in_x && y + r <= last_y) p.row[r] = Pack<T>::load(row);
+        if (at_work && edge != 0 && y + r < end_y) p.edge[r] = row[edge];
+      }
     }
     if (at_work && beside != 0) p.beside = Pack<T>::load(from + beside * a.in.pitch_y);
     return p;
@@ -100,34 +108,45 @@ __global__ void __launch_bounds__(warps* warp_size) register_tile(const TileArgs
   const bool in_region = place.x < a.columns.box.hi.x;
   UpdateSum<norm_on> norm(a.norm.op);
 
+  const WarpPlace<T> kind(a, static_cast<int>(chunk.lo.x), place.x, place.y, rows);
   const T* from = &a.in(place.x, place.y, begin - 1);
-  LanePlane<T, rows> below = place.load(a, from, begin - 1, false);
-  LanePlane<T, rows> at = place.load(a, from += a.in.pitch_z, begin, true);
-  LanePlane<T, rows> above = place.load(a, from += a.in.pitch_z, begin + 1, begin + 1 < end);
+  LanePlane<T, rows> below = place.load(a, from, begin - 1, false, kind.inner);
+  LanePlane<T, rows> at = place.load(a, from += a.in.pitch_z, begin, true, kind.inner);
+  LanePlane<T, rows> above = place.load(a, from += a.in.pitch_z, begin + 1, begin + 1 < end, kind.inner);
   T* to = &a.out(place.x, place.y, begin);
   int buffer = 0;
   for (int z = begin; z < end; ++z) {
     LanePlane<T, rows> next = LanePlane<T, rows>::zero();
     from += a.in.pitch_z;
-    if (z + 1 < end) next = place.load(a, from, z + 2, z + 2 < end);
+    if (z + 1 < end) next = place.load(a, from, z + 2, z + 2 < end, kind.inner);
     rows_of_warp[buffer][warp][0][lane] = at.row[0];
     rows_of_warp[buffer][warp][1][lane] = at.row[rows - 1];
     __syncthreads();
     const Pack<T> y_before = warp == 0 ? at.beside : rows_of_warp[buffer][warp - 1][1][lane];
     const Pack<T> y_behind = warp == warps - 1 ? at.beside : rows_of_warp[buffer][warp + 1][0][lane];
+    const auto update_rows = [&](auto update, bool inner) {
 #pragma unroll
-    for (int r = 0; r < rows; ++r) {
-      if (place.y + r >= place.end_y) break;
-      const Pack<T>& centre = at.row[r];
-      T x_lo = __shfl_up_sync(0xffffffffu, centre.v[Pack<T>::cells - 1], 1);
-      T x_hi = __shfl_down_sync(0xffffffffu, centre.v[0], 1);
-      if (lane == 0) x_lo = at.edge[r];
-      if (lane == warp_size - 1) x_hi = at.edge[r];
-      if (!in_region) continue;
-      update_pack(a,
-                  {centre, r > 0 ? at.row[r - 1] : y_before, r < rows - 1 ? at.row[r + 1] : y_behind,
-                   below.row[r], above.row[r], x_lo, x_hi},
-                  place.x, place.y + r, z, to + r * a.out.pitch_y, norm);
+      for (int r = 0; r < rows; ++r) {
+        if (!inner && place.y + r >= place.end_y) break;
+        const Pack<T>& centre = at.row[r];
+        T x_lo = __shfl_up_sync(0xffffffffu, centre.v[Pack<T>::cells - 1], 1);
+        T x_hi = __shfl_down_sync(0xffffffffu, centre.v[0], 1);
+        if (lane == 0) x_lo = at.edge[r];
+        if (lane == warp_size - 1) x_hi = at.edge[r];
+        if (!inner && !in_region) continue;
+        update({centre, r > 0 ? at.row[r - 1] : y_before, r < rows - 1 ? at.row[r + 1] : y_behind,
+                below.row[r], above.row[r], x_lo, x_hi},
+               place.y + r, to + r * a.out.pitch_y);
+      }
+    };
+    if (kind.is_inner(a, z)) {
+      update_rows([&](const Neighbours<T>& around, int y,
+                      T* at_row) { update_inner_pack(a, kind, around, place.x, y, z, at_row, norm); },
+                  true);
+    } else {
+      update_rows([&](const Neighbours<T>& around, int y,
+                      T* at_row) { update_pack(a, around, place.x, y, z, at_row, norm); },
+                  false);
     }
     below = at;
     at = above;
@@ -139,7 +158,7 @@ __global__ void __launch_bounds__(warps* warp_size) register_tile(const TileArgs
 }
 
 template <class T, Tile tile>
-constexpr WideTile<T> wide{tile.x * tile.y, tile.z};
+constexpr WideTile<T> wide{1, tile.x* tile.y, tile.z};
 
 template <class T>
 void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {

@@ -97,25 +97,73 @@ __device__ __forceinline__ void update_pack(const TileArgs<T>& a, Neighbours<T> 
   }
 }
 
+// What a warp asks once for all planes of its column. Nearly all warps of a large grid are `inner`: their
+// packs lie in the region with all their cells and rows, and no wall stands across y; one across x stands
+// beside whole packs. Those update with a fifth of the instructions of update_pack(), and only planes beside
+// a wall across z take the long way.
+template <class T>
+struct WarpPlace {
+  bool inner;               // the same for all lanes
+  bool at_x_min, at_x_max;  // this lane's pack has a wall there
+
+  // The warp's first cell at (x0, y) of tile and rows; x: this lane's.
+  __device__ __forceinline__ WarpPlace(const TileArgs<T>& a, int x0, int x, int y, int rows) {
+    constexpr int cells = Pack<T>::cells;
+    const Box& region = a.columns.box;
+    const int end_x = static_cast<int>(a.in.extent.x);
+    const bool x_max_wall = a.wall(Face::x_max).is_wall;
+    inner = x0 >= region.lo.x && x0 + warp_size * cells <= region.hi.x && y + rows <= region.hi.y &&
+            !a.beyond_y_wall(y - 1) && !a.beyond_y_wall(y + rows) && !(x_max_wall && end_x % cells != 0);
+    at_x_min = x == 0 && a.wall(Face::x_min).is_wall;
+    at_x_max = x + cells == end_x && x_max_wall;
+  }
+  __device__ __forceinline__ bool is_inner(const TileArgs<T>& a, int z) const {
+    return inner && !a.beyond_z_wall(z - 1) && !a.beyond_z_wall(z + 1);
+  }
+};
+
+// The same update as update_pack(), for a warp that is inner.
+template <class T, bool norm_on>
+__device__ __forceinline__ void update_inner_pack(const TileArgs<T>& a, const WarpPlace<T>& place,
+                                                  Neighbours<T> n, int x, int y, int z, T* to,
+                                                  UpdateSum<norm_on>& norm) {
+  constexpr int cells = Pack<T>::cells;
+  const Wall<T>&x_min = a.wall(Face::x_min), &x_max = a.wall(Face::x_max);
+  if (place.at_x_min) n.x_lo = wall_ghost(x_min.a, x_min.b_at(y, z), n.centre.v[0]);
+  if (place.at_x_max) n.x_hi = wall_ghost(x_max.a, x_max.b_at(y, z), n.centre.v[cells - 1]);
+  const Pack<T> s = a.source.empty() ? Pack<T>::zero() : Pack<T>::load(&a.source(x, y, z));
+  Pack<T> value;
+#pragma unroll
+  for (int i = 0; i < cells; ++i) {
+    value.v[i] = stencil_update(a.c, n.centre.v[i], i > 0 ? n.centre.v[i - 1] : n.x_lo,
+                                i < cells - 1 ? n.centre.v[i + 1] : n.x_hi, n.y_lo.v[i], n.y_hi.v[i],
+                                n.z_lo.v[i], n.z_hi.v[i], s.v[i]);
+  }
+  value.store(to);
+#pragma unroll
+  for (int i = 0; i < cells; ++i) norm.add(value.v[i], n.centre.v[i]);
+}
+
 // Boxes too thin for a wide tile, one thread a cell: the shells of an overlapped step. In stencil_thin.cu.
 template <class T>
 void sweep_thin(const SweepArgs<T>& args, Stream stream);
 unsigned thin_blocks(Box region);
 
-// The chunk of a block: 32 packs along x, so many rows and planes.
+// The chunk of a block: 32 packs along x for each warp beside another, so many rows and planes.
 template <class T>
 struct WideTile {
-  static constexpr Index x = warp_size * Pack<T>::cells;
-  Index y, planes;
+  static constexpr Index warp_x = warp_size * Pack<T>::cells;
+  Index warps_x, y, planes;
 
+  Index x() const { return warps_x * warp_x; }
   // Not where it would be mostly idle, or where the box is too long for 32-bit coordinates.
   bool fits(Box region) const {
     constexpr Index longest = Index{1} << 30;
     const Int3 n = region.extent();
-    return !region.empty() && 4 * n.x >= x && 4 * n.y >= y && region.hi.x <= longest &&
+    return !region.empty() && 4 * n.x >= x() && 4 * n.y >= y && region.hi.x <= longest &&
            region.hi.y <= longest && region.hi.z <= longest;
   }
-  Columns columns(Box region) const { return Columns::of(region, x, y, planes, Pack<T>::cells); }
+  Columns columns(Box region) const { return Columns::of(region, x(), y, planes, Pack<T>::cells); }
   // One partial result of a norm a block.
   std::size_t norm_scratch_bytes(Box region) const {
     return std::size_t{fits(region) ? columns(region).blocks() : thin_blocks(region)} * sizeof(double);
