@@ -54,9 +54,11 @@ struct SweepPlan {
 // `depth` Jacobi sweeps of `region`; cells of `out` outside `region` stay untouched.
 template <class T>
 struct SweepArgs {
-  FieldView<const T> in;  // kelvin; ghosts valid to `depth` layers, those beyond walls to one layer
+  FieldView<const T> in;  // kelvin; valid `depth` cells around the region, beyond walls one
   FieldView<T> out;       // same shape as in, other memory
-  Box region;             // interior indices: the whole block, its interior, or one shell
+  // Interior indices: the block, its interior, one shell. It may reach into the ghosts, `depth` layers short
+  // of the last, where these hold a neighbour's cells: never beyond a wall.
+  Box region;
   Coefficients<T> c;
   Walls<T> walls;  // applied by the row across its own_walls; across other axes walls are in the ghosts
   FieldView<const T> source;  // kelvin a sweep; may be empty; ghosts as deep as those of `in`

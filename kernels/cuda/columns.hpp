@@ -31,7 +31,7 @@ struct Columns {
   // `unit`: columns begin at a multiple of so many cells along x.
   static Columns of(Box box, Index x, Index y, Index planes, Index unit = 1) {
     const Int3 n = box.extent();
-    const Index first_x = box.lo.x / unit * unit;
+    const Index first_x = floor_div(box.lo.x, unit) * unit;
     return {
         box, first_x, x, y, planes, ceil_div(box.hi.x - first_x, x), ceil_div(n.y, y), ceil_div(n.z, planes)};
   }

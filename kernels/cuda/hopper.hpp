@@ -15,14 +15,14 @@
 
 namespace isotherm::cuda {
 
-// Describes a padded block to the copy engine: cells from (-lead_x, -1, -1) to one layer beyond the extent,
-// in boxes of `box` cells. What a box has beyond them arrives as zeros. lead_x: 16 bytes of cells, so that
-// every row of a box starts where the engine wants it.
+// Describes a padded block to the copy engine, all ghosts included, in boxes of `box` cells. What a box has
+// beyond them arrives as zeros. Rows begin `lead_x` cells before the block, the ghosts rounded up to 16
+// bytes, so that every row of a box starts where the engine wants it.
 template <class T>
 struct TensorMap {
   CUtensorMap map;
+  int lead_x, ghosts;
 
-  static constexpr Index lead_x = 16 / sizeof(T);
   static TensorMap make(FieldView<const T> field, Int3 box);
 };
 
@@ -43,18 +43,21 @@ TensorMap<T> TensorMap<T>::make(FieldView<const T> field, Int3 box) {
     }
     return reinterpret_cast<Encode>(entry);
   }();
-  TensorMap result;
-  const Index row = lead_x + field.extent.x + 1;  // FieldLayout leaves room for it
+  constexpr int word = 16 / sizeof(T);
+  const int ghosts = field.ghosts, lead_x = (ghosts + word - 1) / word * word;
+  TensorMap result{{}, lead_x, ghosts};
+  const Index row = lead_x + field.extent.x + ghosts;  // FieldLayout leaves room for it
   if (row > field.pitch_y) throw Error(ExitCode::internal, "a field's rows are too short for bulk copies");
-  const cuuint64_t cells[3] = {static_cast<cuuint64_t>(row), static_cast<cuuint64_t>(field.extent.y + 2),
-                               static_cast<cuuint64_t>(field.extent.z + 2)};
+  const cuuint64_t cells[3] = {static_cast<cuuint64_t>(row),
+                               static_cast<cuuint64_t>(field.extent.y + 2 * ghosts),
+                               static_cast<cuuint64_t>(field.extent.z + 2 * ghosts)};
   const cuuint64_t strides[2] = {field.pitch_y * sizeof(T), field.pitch_z * sizeof(T)};  // bytes
   const cuuint32_t box_cells[3] = {static_cast<cuuint32_t>(box.x), static_cast<cuuint32_t>(box.y),
                                    static_cast<cuuint32_t>(box.z)};
   const cuuint32_t steps[3] = {1, 1, 1};
   const CUresult code =
       encode(&result.map, sizeof(T) == 8 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT64 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
-             3, const_cast<T*>(&field(-lead_x, -1, -1)), cells, strides, box_cells, steps,
+             3, const_cast<T*>(&field(-lead_x, -ghosts, -ghosts)), cells, strides, box_cells, steps,
              CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
              CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (code != CUDA_SUCCESS) {
@@ -102,7 +105,7 @@ class BytesBarrier {
         "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, "
         "%5}], "
         "[%2];" ::"r"(shared_address(to)),
-        "l"(&map.map), "r"(address()), "r"(x + static_cast<int>(TensorMap<T>::lead_x)), "r"(y + 1), "r"(z + 1)
+        "l"(&map.map), "r"(address()), "r"(x + map.lead_x), "r"(y + map.ghosts), "r"(z + map.ghosts)
         : "memory");
   }
 

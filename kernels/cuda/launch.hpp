@@ -42,6 +42,10 @@ void launch(const char* name, void (*kernel)(Formal...), const Threads& threads,
 constexpr Index ceil_div(Index a, Index b) {
   return (a + b - 1) / b;
 }
+// Regions may begin in the ghosts, at negative indices.
+constexpr Index floor_div(Index a, Index b) {
+  return a >= 0 ? a / b : -ceil_div(-a, b);
+}
 
 // The block `wide`, made narrower where the box is thin and longer in y and z instead, so that warps
 // stay full: 32 x 8 x 1 becomes 1 x 32 x 8 on an x face, 32 x 1 x 8 on a y face. Never more threads

@@ -3,7 +3,7 @@
 
 #include <cuda_runtime.h>
 
-#include "core/box.hpp"
+#include "kernels/cuda/launch.hpp"
 
 namespace isotherm::cuda {
 
@@ -49,7 +49,7 @@ struct alignas(16) Pack {
 // their length.
 template <class T>
 constexpr Index pack_floor(Index x) {
-  return x / Pack<T>::cells * Pack<T>::cells;
+  return floor_div(x, Pack<T>::cells) * Pack<T>::cells;
 }
 
 }  // namespace isotherm::cuda

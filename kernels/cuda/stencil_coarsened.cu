@@ -72,7 +72,7 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
   with_tile<tiles>(plan.policy, [&]<Tile tile>() {
     constexpr Index cells = Pack<T>::cells;
     const Box box = args.region;
-    const Index packs = ceil_div(box.hi.x, cells) - box.lo.x / cells;
+    const Index packs = ceil_div(box.hi.x - pack_floor<T>(box.lo.x), cells);
     const Box threads{{0, 0, 0}, {packs, ceil_div(box.extent().y, tile.z), box.extent().z}};
     cover(threads, dim3(tile.x, tile.y), [&](dim3 grid, Int3 at) {
       const Int3 first{pack_floor<T>(box.lo.x) + at.x * cells, box.lo.y + at.y * tile.z, box.lo.z + at.z};

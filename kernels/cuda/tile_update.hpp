@@ -39,12 +39,12 @@ struct Neighbours {
 // What stands beyond a wall across y or z, for a pack at (x, q) of the face.
 template <class T>
 __device__ __forceinline__ Pack<T> beyond_wall(const Wall<T>& wall, const Pack<T>& centre, int x, int q,
-                                               int end_x) {
+                                               int lo_x, int hi_x) {
   Pack<T> ghost;
 #pragma unroll
   for (int i = 0; i < Pack<T>::cells; ++i) {
-    // b is a field of the face's cells and ghosts: not of what a pack holds beyond them.
-    const T b = x + i < end_x ? wall.b_at(x + i, q) : wall.b;
+    // b is a field of the face's cells and ghosts: not of what a pack holds beyond the region.
+    const T b = lo_x <= x + i && x + i < hi_x ? wall.b_at(x + i, q) : wall.b;
     ghost.v[i] = wall_ghost(wall.a, b, centre.v[i]);
   }
   return ghost;
@@ -57,11 +57,12 @@ template <class T, bool norm_on>
 __device__ __forceinline__ void update_pack(const TileArgs<T>& a, Neighbours<T> n, int x, int y, int z, T* to,
                                             UpdateSum<norm_on>& norm) {
   constexpr int cells = Pack<T>::cells;
+  const int lo = static_cast<int>(a.columns.box.lo.x), hi = static_cast<int>(a.columns.box.hi.x);
   const int end_x = static_cast<int>(a.in.extent.x);
-  if (a.beyond_y_wall(y - 1)) n.y_lo = beyond_wall(a.wall(Face::y_min), n.centre, x, z, end_x);
-  if (a.beyond_y_wall(y + 1)) n.y_hi = beyond_wall(a.wall(Face::y_max), n.centre, x, z, end_x);
-  if (a.beyond_z_wall(z - 1)) n.z_lo = beyond_wall(a.wall(Face::z_min), n.centre, x, y, end_x);
-  if (a.beyond_z_wall(z + 1)) n.z_hi = beyond_wall(a.wall(Face::z_max), n.centre, x, y, end_x);
+  if (a.beyond_y_wall(y - 1)) n.y_lo = beyond_wall(a.wall(Face::y_min), n.centre, x, z, lo, hi);
+  if (a.beyond_y_wall(y + 1)) n.y_hi = beyond_wall(a.wall(Face::y_max), n.centre, x, z, lo, hi);
+  if (a.beyond_z_wall(z - 1)) n.z_lo = beyond_wall(a.wall(Face::z_min), n.centre, x, y, lo, hi);
+  if (a.beyond_z_wall(z + 1)) n.z_hi = beyond_wall(a.wall(Face::z_max), n.centre, x, y, lo, hi);
   const Wall<T>&x_min = a.wall(Face::x_min), &x_max = a.wall(Face::x_max);
   if (x == 0 && x_min.is_wall) n.x_lo = wall_ghost(x_min.a, x_min.b_at(y, z), n.centre.v[0]);
   // The last cell before the x wall may be any of the pack.
@@ -82,7 +83,6 @@ __device__ __forceinline__ void update_pack(const TileArgs<T>& a, Neighbours<T> 
     value.v[i] = stencil_update(a.c, n.centre.v[i], x_lo, x_hi, n.y_lo.v[i], n.y_hi.v[i], n.z_lo.v[i],
                                 n.z_hi.v[i], s.v[i]);
   }
-  const int lo = static_cast<int>(a.columns.box.lo.x), hi = static_cast<int>(a.columns.box.hi.x);
   if (x >= lo && x + cells <= hi) {
     value.store(to);
 #pragma unroll

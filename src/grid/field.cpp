@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
 
 #include "core/error.hpp"
@@ -23,8 +22,8 @@ FieldLayout FieldLayout::make(Int3 extent, int ghosts, std::size_t element_bytes
   const Index unit = row_bytes / static_cast<Index>(element_bytes);
   const Index rows_y = extent.y + 2 * ghosts, rows_z = extent.z + 2 * ghosts;
   FieldLayout layout{extent, ghosts};
-  // Room for a word before each row, without touching the ghosts behind the row before it.
-  const Index before = std::max<Index>(ghosts, word_bytes / static_cast<Index>(element_bytes));
+  // Whole words for the ghosts before each row, without touching those behind the row before it.
+  const Index before = round_up(ghosts, word_bytes / static_cast<Index>(element_bytes));
   layout.pitch_y = round_up(extent.x + before + ghosts, unit);
   const Index lead = round_up(ghosts, unit);
 

@@ -8,7 +8,7 @@ namespace isotherm {
 
 // Elements of one block: shape and padding, without memory. `lead` elements stand before cell (0,0,0) of the
 // first ghost row, so that interior rows start on 128 bytes; the ghosts at a row's end share the padding with
-// those at the start of the next, and there is room for 16 bytes before each row beside them.
+// those at the start of the next, and the ghosts before a row have room in whole words of 16 bytes.
 struct FieldLayout {
   Int3 extent;
   int ghosts = 1;

@@ -40,8 +40,28 @@ T by_hand(const Coefficients<T>& c, FieldView<const T> in, T s, Index x, Index y
   return std::fma(c.cz, in(x, y, z - 1) + in(x, y, z + 1), sum);
 }
 
+// The whole block and what lies around it but for the outermost ghosts.
+Box widened(Int3 n, int ghosts) {
+  const Index by = ghosts - 1;
+  return {{-by, -by, -by}, {n.x + by, n.y + by, n.z + by}};
+}
+
+// Regions that reach into the ghosts: on all sides, on one, and slabs of ghosts alone.
+void add_regions_in_ghosts(Int3 n, int ghosts, std::vector<Box>& regions) {
+  const Box whole{{0, 0, 0}, n}, wide = widened(n, ghosts);
+  regions.push_back(wide);
+  for (int axis = 0; axis < 3; ++axis) {
+    Box low = whole, high = whole, below = wide, above = wide;
+    low.lo[axis] = -1;
+    high.hi[axis] = wide.hi[axis];
+    below.hi[axis] = 0;
+    above.lo[axis] = n[axis];
+    for (const Box& region : {low, high, below, above}) regions.push_back(region);
+  }
+}
+
 // The whole block, its interior, six shells one cell thick, and some odd boxes.
-std::vector<Box> regions_of(Int3 n) {
+std::vector<Box> regions_of(Int3 n, int ghosts) {
   const Box whole{{0, 0, 0}, n};
   std::vector<Box> regions = {whole, {{1, 1, 1}, {n.x - 1, n.y - 1, n.z - 1}}, {{0, 0, 0}, {0, 0, 0}}};
   for (int axis = 0; axis < 3; ++axis) {
@@ -52,6 +72,7 @@ std::vector<Box> regions_of(Int3 n) {
     regions.push_back(high);
   }
   regions.push_back({{n.x / 3, n.y / 4, n.z / 2}, {n.x - n.x / 5, n.y, n.z - n.z / 4}});
+  if (ghosts > 1) add_regions_in_ghosts(n, ghosts, regions);
   return regions;
 }
 
@@ -62,7 +83,7 @@ void check(Launch<T> launch, int policy, Device& device, Int3 shape, int ghosts,
   const Field<T> source = random_field<T>(*host, shape, ghosts, 18);
   const T poison = T(-12345);
   const Field<T> in_there = to_device(device, in), source_there = to_device(device, source);
-  for (const Box& region : regions_of(shape)) {
+  for (const Box& region : regions_of(shape, ghosts)) {
     SCOPED_TRACE("region " + text(region));
     Field<T> expected = filled(*host, shape, ghosts, poison);
     for (Index z = region.lo.z; z < region.hi.z; ++z) {
@@ -132,9 +153,9 @@ TEST_P(StencilOpenmpRow, StoresAndThreadsLeaveTheBitsAlone) {
           for (bool has_source : {false, true}) {
             SCOPED_TRACE(text(shape) + ", threads " + std::to_string(threads));
             check<T>([](const SweepArgs<T>& a, SweepPlan, Stream) { Row::sweep(a, host::Store::streaming); },
-                     0, *host, shape, 1, has_source);
+                     0, *host, shape, 2, has_source);
             check<T>([](const SweepArgs<T>& a, SweepPlan, Stream) { Row::sweep(a, host::Store::cached); }, 0,
-                     *host, shape, 1, has_source);
+                     *host, shape, 2, has_source);
           }
         }
       }

@@ -9,18 +9,23 @@ namespace {
 
 class StencilWalls : public testing::TestWithParam<RowCase> {};
 
+// Walls on the faces of `mask`; across the others the regions reach into the ghosts.
 template <class T>
-void check(const StencilKernel<T>& row, int policy, Device& device, Int3 shape) {
+void check(const StencilKernel<T>& row, int policy, Device& device, Int3 shape, int ghosts = 2,
+           unsigned mask = 0b111111) {
+  SCOPED_TRACE("walls " + std::to_string(mask) + ", ghosts " + std::to_string(ghosts));
   const auto host = make_host_device();
-  const int ghosts = 2;
-  const WalledBlock<T> there(device, shape, ghosts), here(*host, shape, ghosts);
+  const WalledBlock<T> there(device, shape, ghosts, mask), here(*host, shape, ghosts, mask);
   const Field<T> in = random_field<T>(*host, shape, ghosts, 19);
   Field<T> ruled = to_device(*host, in);
   here.fill_ghosts(ruled.view(), row.own_walls);
   const Field<T> in_there = to_device(device, in);
   const Coefficients<T> c = {T(0.37), T(0.11), T(0.13), T(0.075)};
-  const Box whole{{0, 0, 0}, shape}, half{{shape.x / 2, 0, shape.z / 3}, shape};
-  for (const Box& region : {whole, half}) {
+  const Box whole = there.region(ghosts - 1), one = there.region(1);
+  const Box half{{shape.x / 2, whole.lo.y, shape.z / 3}, whole.hi};
+  std::vector<Box> regions = {whole, half};
+  if (!(one == whole)) regions.push_back(one);
+  for (const Box& region : regions) {
     SCOPED_TRACE("region " + text(region));
     Field<T> expected = filled(*host, shape, ghosts, T(-7));
     row_named(stencil_kernels<T>(), "reference")
@@ -46,6 +51,25 @@ TEST_P(StencilWalls, AreAppliedOrFoundInTheGhosts) {
       for (Int3 shape : all) {
         SCOPED_TRACE(text(shape) + ", policy " + std::string(row.policies[static_cast<std::size_t>(policy)]));
         check<T>(row, policy, *device, shape);
+      }
+    }
+  });
+}
+
+TEST_P(StencilWalls, StandBesideRegionsThatReachIntoGhosts) {
+  const auto device = device_of(GetParam().backend);
+  if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
+  for_precision(GetParam().precision, [&](auto zero) {
+    using T = decltype(zero);
+    const StencilKernel<T>& row = row_named(stencil_kernels<T>(), GetParam().row);
+    for (int policy = 0; policy < std::ssize(row.policies); ++policy) {
+      for (Int3 shape : {Int3{1, 1, 1}, Int3{3, 40, 2}, Int3{61, 33, 5}, Int3{134, 37, 9}}) {
+        SCOPED_TRACE(text(shape) + ", policy " + std::string(row.policies[static_cast<std::size_t>(policy)]));
+        // Across one axis, on the lower or the upper faces of all, and nowhere.
+        for (const unsigned mask : {0b000011u, 0b001100u, 0b110000u, 0b010101u, 0b101010u, 0u}) {
+          check<T>(row, policy, *device, shape, 2, mask);
+          check<T>(row, policy, *device, shape, 5, mask);
+        }
       }
     }
   });

@@ -1,4 +1,5 @@
-// Walls on all six faces, each of another kind and value, those of the minimum faces with a field of b.
+// Walls on all six faces or some, each of another kind and value, those of the minimum faces with a field of
+// b.
 #pragma once
 
 #include <array>
@@ -12,10 +13,12 @@ namespace isotherm::test {
 template <class T>
 class WalledBlock {
  public:
-  WalledBlock(Device& device, Int3 shape, int ghosts) : shape_(shape), ghosts_(ghosts) {
+  // `faces`: a wall on those whose bit is set.
+  WalledBlock(Device& device, Int3 shape, int ghosts, unsigned faces = 0b111111)
+      : shape_(shape), ghosts_(ghosts) {
     for (int f = 0; f < face_count; ++f) {
       Wall<T>& wall = walls.faces[f];
-      wall = {true, T(0.9) - T(0.3) * T(f), T(f) + T(0.1), nullptr, 0};
+      wall = {(faces >> f & 1) != 0, T(0.9) - T(0.3) * T(f), T(f) + T(0.1), nullptr, 0};
       if (f % 2 == 1) continue;
       const auto [p, q] = tangents(f);
       wall.pitch = shape[p] + 2 * ghosts;
@@ -29,13 +32,25 @@ class WalledBlock {
     }
   }
 
-  // Writes what stands beyond the walls into the ghosts of `field`, in host memory, for the axes asked for.
-  void fill_ghosts(FieldView<T> field, std::array<bool, 3> axes) const {
+  // The block and `layers` more cells where no wall stands.
+  Box region(Index layers) const {
+    Box box{{0, 0, 0}, shape_};
     for (int f = 0; f < face_count; ++f) {
-      if (!axes[static_cast<std::size_t>(f / 2)]) continue;
+      if (walls.faces[f].is_wall) continue;
+      f % 2 == 1 ? box.hi[f / 2] += layers : box.lo[f / 2] -= layers;
+    }
+    return box;
+  }
+
+  // Writes what stands beyond the walls into the ghosts of `field`, in host memory, for the axes asked for:
+  // over the faces, and as far beyond their open edges as there is a cell to start from.
+  void fill_ghosts(FieldView<T> field, std::array<bool, 3> axes) const {
+    const Box over = region(ghosts_);
+    for (int f = 0; f < face_count; ++f) {
+      if (!axes[static_cast<std::size_t>(f / 2)] || !walls.faces[f].is_wall) continue;
       const auto [p, q] = tangents(f);
-      for (Index j = 0; j < shape_[q]; ++j) {
-        for (Index i = 0; i < shape_[p]; ++i) {
+      for (Index j = over.lo[q]; j < over.hi[q]; ++j) {
+        for (Index i = over.lo[p]; i < over.hi[p]; ++i) {
           Int3 cell{}, ghost{};
           cell[p] = ghost[p] = i;
           cell[q] = ghost[q] = j;

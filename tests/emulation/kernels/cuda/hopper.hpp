@@ -18,13 +18,16 @@ inline void demand(bool holds, const char* problem) {
 
 template <class T>
 struct TensorMap {
-  static constexpr Index lead_x = 16 / sizeof(T);
   FieldView<const T> field;
-  Int3 cells, box;
+  Int3 lead, cells, box;  // lead: cells before the block
 
   static TensorMap make(FieldView<const T> field, Int3 box) {
-    demand(lead_x + field.extent.x + 1 <= field.pitch_y, "rows are longer than their pitch");
-    return {field, {lead_x + field.extent.x + 1, field.extent.y + 2, field.extent.z + 2}, box};
+    constexpr Index word = 16 / sizeof(T);
+    const Index g = field.ghosts;
+    const Int3 lead{(g + word - 1) / word * word, g, g};
+    const Int3 cells{lead.x + field.extent.x + g, field.extent.y + 2 * g, field.extent.z + 2 * g};
+    demand(cells.x <= field.pitch_y, "rows are longer than their pitch");
+    return {field, lead, cells, box};
   }
 };
 
@@ -48,7 +51,7 @@ class BytesBarrier {
     T* next = static_cast<T*>(to);
     for (Index k = 0; k < map.box.z; ++k) {
       for (Index j = 0; j < map.box.y; ++j) {
-        for (Index i = 0; i < map.box.x; ++i) *next++ = at(map, x + i + map.lead_x, y + 1 + j, z + 1 + k);
+        for (Index i = 0; i < map.box.x; ++i) *next++ = at(map, Int3{x + i, y + j, z + k} + map.lead);
       }
     }
     pending_ -= static_cast<std::int64_t>(map.box.product()) * static_cast<std::int64_t>(sizeof(T));
@@ -57,9 +60,8 @@ class BytesBarrier {
 
  private:
   template <class T>
-  static T at(const TensorMap<T>& map, Index i, Index j, Index k) {
-    const bool inside = 0 <= i && i < map.cells.x && 0 <= j && j < map.cells.y && 0 <= k && k < map.cells.z;
-    return inside ? map.field(i - map.lead_x, j - 1, k - 1) : T{0};
+  static T at(const TensorMap<T>& map, Int3 place) {
+    return Box{{0, 0, 0}, map.cells}.contains(place) ? map.field(place - map.lead) : T{0};
   }
   void complete() {
     if (!arrived_ || pending_ != 0) return;
