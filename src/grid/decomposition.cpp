@@ -47,17 +47,34 @@ Index most_parts(Index cells, bool periodic, int ghosts) {
   return std::max<Index>(cells / ghosts, periodic ? 0 : 1);
 }
 
-[[noreturn]] void throw_too_thin(int axis, Index cells, Index parts, bool periodic, int ghosts) {
+// Thickness of the thinnest block among the axes with an exchange.
+std::optional<Index> thinnest_exchanged(Int3 cells, Int3 parts, std::array<bool, 3> periodic) {
+  std::optional<Index> thinnest;
+  for (int axis = 0; axis < 3; ++axis) {
+    if (parts[axis] == 1 && !periodic[static_cast<std::size_t>(axis)]) continue;
+    const Index cells_a_block = cells[axis] / parts[axis];
+    thinnest = std::min(thinnest.value_or(cells_a_block), cells_a_block);
+  }
+  return thinnest;
+}
+
+std::string halo_advice(Index deepest) {
+  return fmt::format("a halo of at most {} (solver.depth)", counted(deepest, "cell"));
+}
+
+// `deepest`: the deepest halo that would work, at least 1.
+[[noreturn]] void throw_too_thin(int axis, Index cells, Index parts, bool periodic, int ghosts,
+                                 Index deepest) {
   const char name = axis_names[axis];
   const Index most = most_parts(cells, periodic, ghosts);
   const std::string fewer_ranks =
-      most == 0 ? "" : fmt::format("at most {} along {}, or ", counted(most, "rank"), name);
-  throw Error(
-      ExitCode::deck,
-      fmt::format("blocks along {} are thinner than the halo ({} over {} leave {} a block, the halo is "
-                  "{} deep); use {}at least {} along {}",
-                  name, counted(cells, "cell"), counted(parts, "rank"), counted(cells / parts, "cell"),
-                  counted(ghosts, "cell"), fewer_ranks, counted(parts * ghosts, "cell"), name));
+      most == 0 ? "" : fmt::format("at most {} along {}, ", counted(most, "rank"), name);
+  throw Error(ExitCode::deck,
+              fmt::format("blocks along {} are thinner than the halo ({} over {} leave {} a block, the halo "
+                          "is {} deep); use {}at least {} along {}, or {}",
+                          name, counted(cells, "cell"), counted(parts, "rank"),
+                          counted(cells / parts, "cell"), counted(ghosts, "cell"), fewer_ranks,
+                          counted(parts * ghosts, "cell"), name, halo_advice(deepest)));
 }
 
 // The largest rank count up to `ranks` with a process grid of at most `most` parts an axis.
@@ -71,12 +88,14 @@ Index largest_fitting(Index ranks, Int3 most) {
   return best;
 }
 
-[[noreturn]] void throw_no_process_grid(Int3 cells, int ranks, Int3 most, int ghosts) {
+// `deepest`: the deepest halo with a process grid of so many ranks; 0 without one.
+[[noreturn]] void throw_no_process_grid(Int3 cells, int ranks, Int3 most, int ghosts, int deepest) {
   const Index fitting = largest_fitting(ranks, most);
-  const std::string advice = fitting == most.product()
-                                 ? fmt::format("{}, the most that fit", counted(fitting, "rank"))
-                                 : fmt::format("{}, the next lower count that fits; the most are {}",
-                                               counted(fitting, "rank"), most.product());
+  std::string advice = fitting == most.product()
+                           ? fmt::format("{}, the most that fit", counted(fitting, "rank"))
+                           : fmt::format("{}, the next lower count that fits; the most are {}",
+                                         counted(fitting, "rank"), most.product());
+  if (deepest > 0) advice += "; or use " + halo_advice(deepest);
   throw Error(
       ExitCode::deck,
       fmt::format("no process grid of {} fits {} cells (there is room for {} blocks, none thinner than {}); "
@@ -89,6 +108,44 @@ Index largest_fitting(Index ranks, Int3 most) {
 Index communicated_surface(Int3 cells, int axis, Index parts, bool periodic) {
   if (parts == 1) return 0;
   return (periodic ? parts : parts - 1) * (cells.product() / cells[axis]);
+}
+
+Int3 most_parts(Int3 cells, std::array<bool, 3> periodic, int ghosts) {
+  Int3 most;
+  for (int axis = 0; axis < 3; ++axis) most[axis] = most_parts(cells[axis], periodic[axis], ghosts);
+  return most;
+}
+
+// Of at most `most` parts an axis, the grid of least surface; none where there is no grid.
+std::optional<Int3> best_grid(Int3 cells, int ranks, std::array<bool, 3> periodic, Int3 most) {
+  std::optional<Int3> best;
+  Index least = std::numeric_limits<Index>::max();
+  // px, then py ascend, and only a smaller surface replaces the best: ties fall to the fewest cuts across x,
+  // then y.
+  for (Index px = 1; px <= std::min<Index>(most.x, ranks); ++px) {
+    if (ranks % px != 0) continue;
+    const Index rest = ranks / px;
+    for (Index py = 1; py <= std::min(most.y, rest); ++py) {
+      if (rest % py != 0 || rest / py > most.z) continue;
+      const Int3 parts{px, py, rest / py};
+      Index surface = 0;
+      for (int axis = 0; axis < 3; ++axis) {
+        surface += communicated_surface(cells, axis, parts[axis], periodic[axis]);
+      }
+      if (surface < least) {
+        least = surface;
+        best = parts;
+      }
+    }
+  }
+  return best;
+}
+
+// The deepest halo below `ghosts` for which there is a process grid of so many ranks; 0 without one.
+int deepest_with_grid(Int3 cells, int ranks, std::array<bool, 3> periodic, int ghosts) {
+  while (--ghosts > 0 && !best_grid(cells, ranks, periodic, most_parts(cells, periodic, ghosts))) {
+  }
+  return ghosts;
 }
 
 }  // namespace
@@ -142,7 +199,8 @@ Decomposition::Decomposition(Int3 cells, Int3 process_grid, std::array<bool, 3> 
                       name));
     }
     if (parts > most_parts(cells[axis], periodic[axis], ghosts)) {
-      throw_too_thin(axis, cells[axis], parts, periodic[axis], ghosts);
+      const Index deepest = thinnest_exchanged(cells, process_grid, periodic).value_or(1);
+      throw_too_thin(axis, cells[axis], parts, periodic[axis], ghosts, std::max<Index>(deepest, 1));
     }
     if (parts > std::numeric_limits<int>::max() / ranks) {
       throw Error(ExitCode::deck,
@@ -155,34 +213,15 @@ Decomposition::Decomposition(Int3 cells, Int3 process_grid, std::array<bool, 3> 
 
 Int3 Decomposition::least_surface(Int3 cells, int ranks, std::array<bool, 3> periodic, int ghosts) {
   check_cells(cells);
-  Int3 most;
+  const Int3 most = most_parts(cells, periodic, ghosts);
+  const auto deepest = [&] { return deepest_with_grid(cells, ranks, periodic, ghosts); };
   for (int axis = 0; axis < 3; ++axis) {
-    most[axis] = most_parts(cells[axis], periodic[axis], ghosts);
-    if (most[axis] == 0) throw_too_thin(axis, cells[axis], 1, periodic[axis], ghosts);
+    if (most[axis] > 0) continue;
+    throw_too_thin(axis, cells[axis], 1, periodic[axis], ghosts, std::max(deepest(), 1));
   }
-
-  Int3 best;
-  Index least = std::numeric_limits<Index>::max();
-  // px, then py ascend, and only a smaller surface replaces the best: ties fall to the fewest cuts across x,
-  // then y.
-  for (Index px = 1; px <= std::min<Index>(most.x, ranks); ++px) {
-    if (ranks % px != 0) continue;
-    const Index rest = ranks / px;
-    for (Index py = 1; py <= std::min(most.y, rest); ++py) {
-      if (rest % py != 0 || rest / py > most.z) continue;
-      const Int3 parts{px, py, rest / py};
-      Index surface = 0;
-      for (int axis = 0; axis < 3; ++axis) {
-        surface += communicated_surface(cells, axis, parts[axis], periodic[axis]);
-      }
-      if (surface < least) {
-        least = surface;
-        best = parts;
-      }
-    }
-  }
-  if (best.product() == 0) throw_no_process_grid(cells, ranks, most, ghosts);
-  return best;
+  const std::optional<Int3> best = best_grid(cells, ranks, periodic, most);
+  if (!best) throw_no_process_grid(cells, ranks, most, ghosts, deepest());
+  return *best;
 }
 
 Int3 Decomposition::coordinates(int rank) const {
@@ -222,6 +261,10 @@ std::optional<int> Decomposition::neighbour(int rank, Direction d) const {
     position[axis] = (position[axis] + parts) % parts;
   }
   return static_cast<int>(position.x + process_grid_.x * (position.y + process_grid_.y * position.z));
+}
+
+std::optional<Index> Decomposition::deepest_halo() const {
+  return thinnest_exchanged(cells_, process_grid_, periodic_);
 }
 
 Index Decomposition::smallest_block() const {

@@ -18,14 +18,14 @@ class Decomposition {
  public:
   // Cells are dealt out as evenly as can be; the first (cells mod parts) blocks of an axis have one more.
   // x is the fastest axis of ranks too. Throws Error(deck) when an axis has more parts than cells, or blocks
-  // thinner than `ghosts` on an axis with an exchange; the message names axis, parts, and the most parts that
-  // would work.
+  // thinner than `ghosts` on an axis with an exchange; the message names axis, parts, and the most parts, the
+  // least cells and the deepest halo that would work.
   Decomposition(Int3 cells, Int3 process_grid, std::array<bool, 3> periodic, int ghosts = 1);
 
   // The process grid of least communicated surface among all factorisations of `ranks` that leave every rank
   // cells (and blocks as thick as `ghosts`); of equal ones, that with the fewest cuts across x, then y: x
-  // faces are strided, z faces contiguous. Throws Error(deck) naming the largest rank count that would work
-  // when there is none.
+  // faces are strided, z faces contiguous. Throws Error(deck) naming the largest rank count, and the deepest
+  // halo, that would work when there is none.
   static Int3 least_surface(Int3 cells, int ranks, std::array<bool, 3> periodic, int ghosts = 1);
 
   int ranks() const { return static_cast<int>(process_grid_.product()); }
@@ -41,6 +41,9 @@ class Decomposition {
   // The rank whose block lies in this direction, through periodic faces too (then it may be `rank` itself);
   // none beyond a wall.
   std::optional<int> neighbour(int rank, Direction d) const;
+
+  // Layers of ghosts that every block is thick enough to fill; none where no axis has an exchange.
+  std::optional<Index> deepest_halo() const;
 
   Index smallest_block() const;  // cells
   Index largest_block() const;

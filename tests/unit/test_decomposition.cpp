@@ -237,7 +237,7 @@ TEST(DecompositionErrors, MoreRanksThanFit) {
               Decomposition::least_surface({8, 4, 1}, 9, {}, 4);
             }),
             "no process grid of 9 ranks fits 8x4x1 cells (there is room for 2x1x1 blocks, none thinner than "
-            "4 cells); use 2 ranks, the most that fit");
+            "4 cells); use 2 ranks, the most that fit; or use a halo of at most 1 cell (solver.depth)");
 }
 
 TEST(DecompositionErrors, RanksWithoutCells) {
@@ -269,20 +269,33 @@ TEST(DecompositionErrors, BlocksThinnerThanTheHalo) {
         Decomposition({8, 5, 8}, {1, 4, 1}, {}, 2);
       }),
       "blocks along y are thinner than the halo (5 cells over 4 ranks leave 1 cell a block, the halo is "
-      "2 cells deep); use at most 2 ranks along y, or at least 8 cells along y");
+      "2 cells deep); use at most 2 ranks along y, at least 8 cells along y, or a "
+      "halo of at most 1 cell (solver.depth)");
   // A periodic axis of one part is its own neighbour, so that fewer ranks would not help.
   EXPECT_EQ(
       deck_error([] {
         Decomposition({8, 8, 3}, {1, 1, 1}, {false, false, true}, 4);
       }),
       "blocks along z are thinner than the halo (3 cells over 1 rank leave 3 cells a block, the halo is "
-      "4 cells deep); use at least 4 cells along z");
+      "4 cells deep); use at least 4 cells along z, or a halo of at most 3 cells (solver.depth)");
   EXPECT_EQ(
       deck_error([] {
         Decomposition::least_surface({8, 8, 3}, 2, {false, false, true}, 4);
       }),
       "blocks along z are thinner than the halo (3 cells over 1 rank leave 3 cells a block, the halo is "
-      "4 cells deep); use at least 4 cells along z");
+      "4 cells deep); use at least 4 cells along z, or a halo of at most 3 cells (solver.depth)");
+  // The deepest halo is that of all axes, not of the one that is named.
+  EXPECT_EQ(
+      deck_error([] {
+        Decomposition({30, 8, 9}, {2, 2, 3}, {}, 5);
+      }),
+      "blocks along y are thinner than the halo (8 cells over 2 ranks leave 4 cells a block, the halo is "
+      "5 cells deep); use at most 1 rank along y, at least 10 cells along y, or a halo of at most 3 cells "
+      "(solver.depth)");
+  EXPECT_EQ(Decomposition({30, 8, 9}, {2, 2, 3}, {}).deepest_halo(), 3);
+  EXPECT_EQ(Decomposition({30, 8, 9}, {2, 1, 1}, {}).deepest_halo(), 15);
+  EXPECT_EQ(Decomposition({30, 8, 9}, {1, 1, 1}, {false, true, false}).deepest_halo(), 8);
+  EXPECT_EQ(Decomposition({30, 8, 9}, {1, 1, 1}, {}).deepest_halo(), std::nullopt);
   // One part between walls has no exchange: any thickness will do.
   EXPECT_EQ(Decomposition({8, 8, 1}, {2, 2, 1}, {}, 4).smallest_block(), 16);
 }
