@@ -16,9 +16,9 @@ struct FaceCopy {
   void (*unpack)(const T* dense, FieldView<T> field, Box box, Stream stream);
   // Cells of `to` become those of the equally large `from`, of the same field; the boxes do not overlap.
   void (*copy_within)(FieldView<T> field, Box from, Box to, Stream stream);
-  // The first ghost layer beyond each wall: over the face, and `extend` cells further on each side that is no
-  // wall itself (0: what a single sweep of the block needs).
-  void (*fill_walls)(FieldView<T> field, Walls<T> walls, int extend, Stream stream);
+  // The first ghost layer beyond each wall that `region` ends at, over the region's whole side there: what a
+  // sweep of the region looks into. It reaches beyond no wall, but may reach into other ghosts.
+  void (*fill_walls)(FieldView<T> field, Walls<T> walls, Box region, Stream stream);
   // Every cell of the padded block, ghosts included, by the threads that will sweep it (first touch
   // on the host).
   void (*fill)(FieldView<T> field, T value, Stream stream);

@@ -92,8 +92,8 @@ struct WallLayer {
 };
 
 // All walls of a block, so that one launch fills them all: on small grids six launches would take longer than
-// the sweep. Walls write disjoint cells and read none that another writes, as no layer reaches into the
-// ghosts beyond another wall.
+// the sweep. Walls write disjoint cells and read none that another writes, as the region, and so each layer,
+// reaches into no ghosts beyond another wall.
 struct WallLayers {
   WallLayer layers[face_count];
   int count = 0;
@@ -105,20 +105,20 @@ constexpr int p_axis[3] = {1, 0, 0};
 constexpr int q_axis[3] = {2, 2, 1};
 
 template <class T>
-WallLayers wall_layers(const FieldView<T>& field, const Walls<T>& walls, int extend) {
-  const auto beyond_edge = [&](int axis, bool max) {
-    return walls.faces[static_cast<int>(face(axis, max))].is_wall ? 0 : extend;
+WallLayers wall_layers(const FieldView<T>& field, const Walls<T>& walls, Box region) {
+  const auto ends_at = [&](int axis, bool max) {
+    return max ? region.hi[axis] == field.extent[axis] : region.lo[axis] == 0;
   };
   WallLayers all;
-  for (int f = 0; f < face_count; ++f) {
-    if (!walls.faces[f].is_wall) continue;
+  for (int f = 0; f < face_count && !region.empty(); ++f) {
+    if (!walls.faces[f].is_wall || !ends_at(f / 2, f % 2 == 1)) continue;
     const int p = p_axis[f / 2], q = q_axis[f / 2];
     WallLayer& layer = all.layers[all.count++];
     layer.face = f;
-    layer.p_lo = -beyond_edge(p, false);
-    layer.q_lo = -beyond_edge(q, false);
-    layer.p_extent = field.extent[p] + beyond_edge(p, true) - layer.p_lo;
-    layer.q_extent = field.extent[q] + beyond_edge(q, true) - layer.q_lo;
+    layer.p_lo = region.lo[p];
+    layer.q_lo = region.lo[q];
+    layer.p_extent = region.extent()[p];
+    layer.q_extent = region.extent()[q];
     layer.first_block = all.blocks;
     all.blocks += ceil_div(layer.p_extent * layer.q_extent, Tile::threads);
   }
@@ -150,8 +150,8 @@ __global__ void __launch_bounds__(Tile::threads)
 }
 
 template <class T>
-void fill_walls(FieldView<T> field, Walls<T> walls, int extend, Stream stream) {
-  const WallLayers all = wall_layers(field, walls, extend);
+void fill_walls(FieldView<T> field, Walls<T> walls, Box region, Stream stream) {
+  const WallLayers all = wall_layers(field, walls, region);
   if (all.blocks == 0) return;
   launch("fill_wall_ghosts", fill_wall_ghosts<T>, {static_cast<unsigned>(all.blocks), Tile::threads}, stream,
          field, walls, all);

@@ -49,24 +49,19 @@ void copy_within(FieldView<T> field, Box from, Box to, Stream) {
   });
 }
 
-// The ghosts beyond one wall: the first layer over the face, `extend` further where no other wall stands.
-template <class T>
-Box ghosts_beyond(Face wall, Int3 extent, const Walls<T>& walls, int extend) {
-  Box box{{0, 0, 0}, extent};
-  for (int axis = 0; axis < 3; ++axis) {
-    if (axis == axis_of(wall)) {
-      box.lo[axis] = is_max(wall) ? extent[axis] : -1;
-      box.hi[axis] = box.lo[axis] + 1;
-      continue;
-    }
-    if (!walls.faces[static_cast<int>(face(axis, false))].is_wall) box.lo[axis] -= extend;
-    if (!walls.faces[static_cast<int>(face(axis, true))].is_wall) box.hi[axis] += extend;
-  }
+// The ghosts beyond the wall that a region looks into; empty where it ends before the wall.
+Box ghosts_beyond(Face wall, Int3 extent, Box region) {
+  const int axis = axis_of(wall);
+  if (is_max(wall) ? region.hi[axis] != extent[axis] : region.lo[axis] != 0) return {};
+  Box box = region;
+  box.lo[axis] = is_max(wall) ? extent[axis] : -1;
+  box.hi[axis] = box.lo[axis] + 1;
   return box;
 }
 
 template <class T>
-void fill_walls(FieldView<T> field, Walls<T> walls, int extend, Stream) {
+void fill_walls(FieldView<T> field, Walls<T> walls, Box region, Stream) {
+  if (region.empty()) return;
   for (int f = 0; f < face_count; ++f) {
     const Wall<T> wall = walls.faces[f];
     if (!wall.is_wall) continue;
@@ -74,7 +69,7 @@ void fill_walls(FieldView<T> field, Walls<T> walls, int extend, Stream) {
     const int axis = axis_of(at);
     Int3 inward;  // from the ghost to the cell at the wall
     inward[axis] = is_max(at) ? -1 : 1;
-    const Box box = ghosts_beyond(at, field.extent, walls, extend);
+    const Box box = ghosts_beyond(at, field.extent, region);
     for_each_row(box, [&](Index y, Index z) {
       T* ghost = &field(0, y, z);
       const T* cell = &field(inward.x, y + inward.y, z + inward.z);

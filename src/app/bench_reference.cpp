@@ -111,7 +111,7 @@ void sweep_reference(Field<T>& start, Field<T>& expected, FieldView<const T> sou
   const FaceCopy<T>& cells = face_copy<T>(Backend::host);
   const Index margin = any_wall(walls) ? 0 : 1;  // cells of a sweep beyond the block, for each that follows
   for (int left = depth - 1;; --left) {
-    cells.fill_walls(start.view(), walls, 0, {});
+    cells.fill_walls(start.view(), walls, start.view().interior(), {});
     if (left == 0) cells.fill(expected.view(), poison<T>, {});
     const Index m = margin * left;
     Box region = start.view().interior();

@@ -115,7 +115,8 @@ void SweepBench<T>::queue(const StencilKernel<T>& row, int policy, SweepArgs<T> 
   if (bench_.options.walls) {
     const FieldView<T> ghosts{const_cast<T*>(args.in.origin), args.in.pitch_y, args.in.pitch_z,
                               args.in.extent, args.in.ghosts};
-    face_copy<T>(row.backend).fill_walls(ghosts, walls_in_ghosts(row, walls_), 0, bench_.stream);
+    face_copy<T>(row.backend)
+        .fill_walls(ghosts, walls_in_ghosts(row, walls_), ghosts.interior(), bench_.stream);
   }
   row.launch(args, {depth_, policy}, bench_.stream);
 }

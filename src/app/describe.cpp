@@ -21,7 +21,7 @@ Method describe_method(const Session& session) {
   const Config& config = session.deck.config;
   const Backend backend = session.placement.backend;
   Method method;
-  method.depth = config.solver.depth;
+  method.depth = halo_depth(config);
   method.overlap =
       overlaps(config.parallel.overlap, backend, session.decomposition.ranks()) ? Overlap::on : Overlap::off;
   if (backend == Backend::host) method.instruction_set = host_instruction_set();

@@ -17,15 +17,13 @@ namespace {
 KnownRows known_rows() {
   KnownRows rows;
   for (const auto& row : stencil_kernels<double>()) {
-    rows.kernels.push_back(
-        {std::string(row.name), row.available(), row.max_depth, row.backend == Backend::cuda});
+    rows.kernels.push_back({std::string(row.name), row.available(), row.backend == Backend::cuda});
   }
   for (const auto& row : reduction_kernels<double>()) {
-    rows.reductions.push_back({std::string(row.name), row.available(), 1, row.backend == Backend::cuda});
+    rows.reductions.push_back({std::string(row.name), row.available(), row.backend == Backend::cuda});
   }
   for (const auto& row : histogram_kernels<double>()) {
-    rows.histograms.push_back(
-        {std::string(row.name), row.launch != nullptr, 1, row.backend == Backend::cuda});
+    rows.histograms.push_back({std::string(row.name), row.launch != nullptr, row.backend == Backend::cuda});
   }
   return rows;
 }

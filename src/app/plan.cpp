@@ -8,6 +8,7 @@
 #include "core/proc_status.hpp"
 #include "core/text.hpp"
 #include "grid/field.hpp"
+#include "halo/messages.hpp"
 #include "output/snapshot.hpp"
 #include "physics/paint.hpp"
 #include "solver/rows.hpp"
@@ -22,20 +23,6 @@ std::string counted(Index ranks) {
 
 std::size_t element_bytes(const Config& config) {
   return config.precision == Precision::fp32 ? 4 : 8;
-}
-
-// Cells that this rank sends in one exchange; it receives as many.
-Index cells_sent(const Decomposition& decomposition, int rank, int ghosts) {
-  Index cells = 0;
-  const Int3 extent = decomposition.block(rank).extent();
-  for (const Direction& d : ghosts > 1 ? all_directions() : face_directions()) {
-    const auto neighbour = decomposition.neighbour(rank, d);
-    if (!neighbour || *neighbour == rank) continue;
-    Index part = 1;
-    for (int axis = 0; axis < 3; ++axis) part *= d[static_cast<std::size_t>(axis)] ? ghosts : extent[axis];
-    cells += part;
-  }
-  return cells;
 }
 
 // The most that any choice of `auto` takes.
@@ -75,13 +62,13 @@ std::size_t roof_bytes(std::size_t field_bytes, Backend backend) {
 
 MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backend) {
   const Decomposition decomposition = decompose(config, ranks);
-  const int ghosts = config.solver.depth;
+  const int ghosts = halo_depth(config);
   const std::size_t size = element_bytes(config);
   const FieldLayout layout = FieldLayout::make(decomposition.block(rank).extent(), ghosts, size);
   MemoryPlan plan;
   plan.field = static_cast<std::size_t>(layout.elements) * size;
   plan.fields = plan.field * (all_sources(config).empty() ? 2 : 3);
-  plan.halo = 2 * size * static_cast<std::size_t>(cells_sent(decomposition, rank, ghosts));
+  plan.halo = 2 * size * static_cast<std::size_t>(exchange_traffic(decomposition, rank, ghosts).cells);
   plan.norms =
       (config.precision == Precision::fp32 ? norm_bytes<float>
                                            : norm_bytes<double>)(config, backend, decomposition.block(rank));
@@ -111,7 +98,7 @@ Decomposition decompose(const Config& config, int ranks) {
   for (std::size_t axis = 0; axis < 3; ++axis) {
     periodic[axis] = config.boundaries[2 * axis].kind == WallKind::periodic;
   }
-  const int ghosts = config.solver.depth;
+  const int ghosts = halo_depth(config);
   if (!config.parallel.process_grid) {
     return {config.grid.cells, Decomposition::least_surface(config.grid.cells, ranks, periodic, ghosts),
             periodic, ghosts};

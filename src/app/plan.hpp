@@ -16,7 +16,7 @@ namespace isotherm {
 struct MemoryPlan {
   std::size_t field = 0;     // one field, ghosts and padding included
   std::size_t fields = 0;    // the two fields, and the source
-  std::size_t halo = 0;      // packed faces, both ways
+  std::size_t halo = 0;      // packed ghosts, both ways
   std::size_t norms = 0;     // what the reduction leaves on its way to a norm
   std::size_t mirror = 0;    // CUDA: the field in host memory for output, and staging
   std::size_t writing = 0;   // the cells of one snapshot on their way to the file, always in host memory

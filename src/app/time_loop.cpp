@@ -8,6 +8,7 @@
 
 #include "core/agree.hpp"
 #include "core/timer.hpp"
+#include "solver/period.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {
@@ -56,14 +57,14 @@ class Loop {
   bool steady() const { return config_.problem.kind == ProblemKind::steady; }
 
   // In one go on a device, whose queue must stay full; on the host of rank 0 in parts, so that progress can
-  // be told.
+  // be told: parts of whole periods, as the other ranks do not stop there.
   void advance(std::int64_t until) {
     while (solver_.sweeps() < until) {
       std::int64_t count = until - solver_.sweeps();
       if (outputs_.progress && !solver_.is_asynchronous() && solver_.sweeps() > 0) {
         const double per_sweep = wall_.seconds() / static_cast<double>(solver_.sweeps());
-        count = std::clamp<std::int64_t>(static_cast<std::int64_t>(seconds_between_updates / per_sweep), 1,
-                                         count);
+        count = whole_periods(static_cast<std::int64_t>(seconds_between_updates / per_sweep), count,
+                              solver_.depth());
       }
       solver_.sweep(count);
       if (solver_.sweeps() < until) tell_progress();

@@ -25,7 +25,7 @@ TuningKey key_of(const Config& config, const Decomposition& decomposition, const
   key.precision = config.precision == Precision::fp32 ? "fp32" : "fp64";
   key.cells = decomposition.block(0).extent();  // of the largest: the first ranks take what does not divide
   key.ranks = world.size();
-  key.depth = config.solver.depth;
+  key.depth = halo_depth(config);
   key.source = !all_sources(config).empty();
   for (const WallConfig& wall : config.boundaries) key.faces += wall.kind == WallKind::periodic ? 'p' : 'w';
   const char* const graph = config.solver.graph == GraphChoice::automatic ? "auto"

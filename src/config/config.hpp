@@ -85,7 +85,7 @@ struct SolverConfig {
   std::string reduction = "auto";
   std::string histogram = "auto";
   std::string tuning_file;                     // what `auto` has found, by device and shape; empty: nowhere
-  int depth = 1;                               // sweeps for one halo exchange
+  std::optional<int> depth;                    // sweeps for one halo exchange; none: what costs least
   GraphChoice graph = GraphChoice::automatic;  // queue the sweeps between checks as a whole
 };
 
@@ -156,6 +156,7 @@ double diffusivity(const Config& config);               // m^2/s; steady problem
 double conductivity(const Config& config);              // W/(m K); 1 where nothing needs it
 double volumetric_heat_capacity(const Config& config);  // rho c, J/(m^3 K)
 bool knows_heat_capacity(const Config& config);         // does the deck say rho c?
+int halo_depth(const Config& config);                   // solver.depth; 1 while it is not settled
 double stable_dt(const Config& config);                 // s: 1 / (2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2))
 struct TimePlan {
   double dt;  // s; divides end_time into whole steps

@@ -16,7 +16,6 @@ struct KnownRows {
   struct Row {
     std::string name;
     bool available;  // in this build
-    int max_depth;
     bool on_cuda;
   };
   std::vector<Row> kernels, reductions, histograms;

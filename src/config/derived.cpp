@@ -54,6 +54,10 @@ bool knows_heat_capacity(const Config& config) {
   return (material.density && material.heat_capacity) || (material.conductivity && material.diffusivity);
 }
 
+int halo_depth(const Config& config) {
+  return config.solver.depth.value_or(1);
+}
+
 double stable_dt(const Config& config) {
   double sum = 0;
   for (const double h : spacing(config)) sum += 1 / (h * h);

@@ -202,8 +202,10 @@ Keys describe(SolverConfig& solver) {
       {.name = "histogram", .target = &solver.histogram,
        .doc = "The histogram of the diagnostics: auto or a name that isotherm list prints."},
       {.name = "depth", .target = &solver.depth,
-       .doc = "Sweeps for one halo exchange; the kernel must be able to fuse them.",
-       .range = {1, 64}},
+       .doc = "Sweeps from one halo exchange to the next, and layers of ghosts that it fills: fewer messages, for cells near "
+              "the faces that both neighbours compute.",
+       .range = {1, 64}, .example = "4", .absent = "what costs least, 1 where exchanges are not measured",
+       .absent_word = "auto"},
       {.name = "graph", .target = choice(solver.graph, graphs),
        .doc = "Queue the sweeps between two checks as a whole, as CUDA graphs; auto where a trial shows that it pays."},
       {.name = "tuning_file", .target = &solver.tuning_file,

@@ -310,20 +310,6 @@ void check_solver(const Config& config, const KnownRows& rows, Problems& problem
       on_different_devices(kernels, reductions))
     problems.add("solver.reduction", fmt::format("'{}' runs on another device than the kernel '{}'; use auto",
                                                  solver.reduction, solver.kernel));
-
-  if (!kernel_runs || !problems.sound({"solver.depth"}) || solver.depth == 1) return;
-  const auto fuses = [&](const KnownRows::Row& row) { return row.max_depth >= solver.depth; };
-  if (std::any_of(kernels.begin(), kernels.end(), fuses)) return;
-  int deepest = 1;
-  for (const KnownRows::Row& row : kernels) deepest = std::max(deepest, row.max_depth);
-  const Rows usable = candidates(rows.kernels, "auto", device);
-  const auto able = names_where(usable, fuses);
-  problems.add(
-      "solver.depth",
-      fmt::format("kernel {} fuses at most {} {}; {}", solver.kernel, deepest,
-                  deepest == 1 ? "sweep" : "sweeps",
-                  able.empty() ? fmt::format("use {} (no kernel here fuses {})", deepest, solver.depth)
-                               : fmt::format("use {}, or kernel {}", deepest, join(able, " or "))));
 }
 
 }  // namespace

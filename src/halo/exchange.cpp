@@ -12,12 +12,6 @@ namespace isotherm {
 namespace {
 
 template <class T>
-bool any_wall(const Walls<T>& walls) {
-  return std::any_of(std::begin(walls.faces), std::end(walls.faces),
-                     [](const Wall<T>& w) { return w.is_wall; });
-}
-
-template <class T>
 void check_arguments(const Decomposition& decomposition, const Communicator& communicator,
                      const std::vector<HaloField<T>>& fields) {
   if (decomposition.ranks() != communicator.size()) {
@@ -103,18 +97,8 @@ HaloExchange<T>::HaloExchange(const Decomposition& decomposition, const Communic
                               Device& device, std::vector<HaloField<T>> fields,
                               const TransportSettings& settings, std::span<const TransportRow<T>> rows) {
   agree(communicator, [&] { check_arguments(decomposition, communicator, fields); });
-  const Int3 extent = fields.front().view.extent;
   implementation_ = std::make_unique<Implementation>(decomposition, communicator, device, std::move(fields),
                                                      settings, rows);
-  std::array<bool, face_count> remote;
-  const std::vector<Direction> faces = face_directions();  // in the order of Face
-  for (int f = 0; f < face_count; ++f) {
-    const std::optional<int> peer = decomposition.neighbour(communicator.rank(), faces[f]);
-    remote[f] = peer && *peer != communicator.rank();
-  }
-  Split split = split_block(extent, remote, 1);
-  interior_ = split.interior;
-  shells_ = std::move(split.shells);
 }
 
 template <class T>
@@ -124,7 +108,7 @@ template <class T>
 HaloExchange<T>::~HaloExchange() = default;
 
 template <class T>
-void HaloExchange<T>::start(FieldView<T> field, const Walls<T>& walls, Stream compute, Stream halo) {
+void HaloExchange<T>::start(FieldView<T> field, Stream compute, Stream halo) {
   Implementation& own = *implementation_;
   if (own.remote()) {
     own.device.record(own.field_ready, compute);
@@ -132,20 +116,15 @@ void HaloExchange<T>::start(FieldView<T> field, const Walls<T>& walls, Stream co
     for (const auto& transport : own.transports) transport->send(field, halo);
   }
   for (const LocalCopy& c : own.copies) own.cells.copy_within(field, c.from, c.to, compute);
-  // Without messages all that a wall looks into is here already.
-  const int extend = own.remote() || own.ghosts == 1 ? 0 : own.ghosts;
-  if (any_wall(walls)) own.cells.fill_walls(field, walls, extend, compute);
 }
 
 template <class T>
-void HaloExchange<T>::finish(FieldView<T> field, const Walls<T>& walls, Stream compute, Stream halo) {
+void HaloExchange<T>::finish(FieldView<T> field, Stream compute, Stream halo) {
   Implementation& own = *implementation_;
   if (!own.remote()) return;
   for (const auto& transport : own.transports) transport->receive(field, halo);
   own.device.record(own.ghosts_ready, halo);
   own.device.wait(compute, own.ghosts_ready);
-  // On compute, behind the sweep of the interior, which reads the same ghosts.
-  if (own.ghosts > 1 && any_wall(walls)) own.cells.fill_walls(field, walls, own.ghosts, compute);
 }
 
 template <class T>

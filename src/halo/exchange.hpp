@@ -1,9 +1,7 @@
-// Makes the ghosts of a field, g layers deep, equal to the neighbours' cells, and fills the ghosts beyond
-// walls.
+// Makes the ghosts of a field, g layers deep, equal to the neighbours' cells.
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "core/communicator.hpp"
 #include "core/device.hpp"
@@ -15,14 +13,13 @@
 namespace isotherm {
 
 // Six faces where ghosts == 1, with edges and corners too where ghosts > 1. A direction whose neighbour is
-// this rank itself (periodic, one part) is a copy within the field; a direction beyond a wall is left to the
-// wall rule.
+// this rank itself (periodic, one part) is a copy within the field; ghosts beyond a wall stay as they are.
 //
-//     start:  local copies and walls on `compute`;  every transport's send() on `halo`
-//     finish: every transport's receive() on `halo`; walls that look into exchanged ghosts; `compute` waits
+//     start:  local copies on `compute`;  every transport's send() on `halo`
+//     finish: every transport's receive() on `halo`; `compute` waits
 //
-// Between start and finish, cells of region interior() may be swept on `compute`: they touch no exchanged
-// ghost.
+// Between start and finish, cells that touch no ghost of another rank (split_region() in halo/regions.hpp)
+// may be swept on `compute`.
 template <class T>
 class HaloExchange {
  public:
@@ -35,12 +32,10 @@ class HaloExchange {
   ~HaloExchange();
 
   // `field` is one of the bound ones, on all ranks the same of them.
-  void start(FieldView<T> field, const Walls<T>& walls, Stream compute, Stream halo);
-  void finish(FieldView<T> field, const Walls<T>& walls, Stream compute, Stream halo);
+  void start(FieldView<T> field, Stream compute, Stream halo);
+  void finish(FieldView<T> field, Stream compute, Stream halo);
 
-  Box interior() const { return interior_; }  // cells that touch no exchanged ghost; may be empty
-  const std::vector<Box>& shells() const { return shells_; }  // the other cells of the block, disjoint
-  std::size_t bytes_sent() const;                             // by this rank, an exchange
+  std::size_t bytes_sent() const;  // by this rank, an exchange
   int messages() const;
   const std::vector<HaloLink>& links() const;  // by neighbour
   bool recordable() const;                     // can start() and finish() be recorded into a graph?
@@ -48,8 +43,6 @@ class HaloExchange {
  private:
   struct Implementation;
   std::unique_ptr<Implementation> implementation_;
-  Box interior_;
-  std::vector<Box> shells_;
 };
 
 }  // namespace isotherm

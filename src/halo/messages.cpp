@@ -46,6 +46,15 @@ std::vector<LocalCopy> local_copies(const Decomposition& decomposition, int rank
   return copies;
 }
 
+ExchangeTraffic exchange_traffic(const Decomposition& decomposition, int rank, int layers) {
+  ExchangeTraffic traffic;
+  for (const HaloMessage& m : halo_messages(decomposition, rank, layers)) {
+    ++traffic.messages;
+    traffic.cells += m.edge.cells();
+  }
+  return traffic;
+}
+
 HaloMessage one_cell_of(const HaloMessage& message) {
   HaloMessage cut = message;
   for (Box* box : {&cut.edge, &cut.ghosts, &cut.peer_edge, &cut.peer_ghosts}) {

@@ -32,6 +32,13 @@ HaloMessage one_cell_of(const HaloMessage& message);
 std::vector<HaloMessage> halo_messages(const Decomposition& decomposition, int rank, int ghosts);
 std::vector<LocalCopy> local_copies(const Decomposition& decomposition, int rank, int ghosts);
 
+// What a rank sends to other ranks in an exchange of so many layers; it receives as much.
+struct ExchangeTraffic {
+  int messages = 0;
+  Index cells = 0;
+};
+ExchangeTraffic exchange_traffic(const Decomposition& decomposition, int rank, int layers);
+
 // Tags of a pair's messages: what one side sends in direction d the other receives from direction -d.
 int send_tag(const HaloMessage& message);
 int receive_tag(const HaloMessage& message);

@@ -1,6 +1,7 @@
 #include "halo/regions.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace isotherm {
 
@@ -27,18 +28,38 @@ Box edge_box(Int3 extent, int ghosts, Direction d) {
   return box;
 }
 
-Split split_block(Int3 extent, const std::array<bool, face_count>& remote, Index reach) {
-  Split split{{{0, 0, 0}, extent}, {}};
+GhostSides ghost_sides(const Decomposition& decomposition, int rank) {
+  GhostSides sides;
+  const std::vector<Direction> faces = face_directions();  // in the order of Face
+  for (std::size_t f = 0; f < face_count; ++f) {
+    const std::optional<int> neighbour = decomposition.neighbour(rank, faces[f]);
+    sides.filled[f] = neighbour.has_value();
+    sides.remote[f] = neighbour && *neighbour != rank;
+  }
+  return sides;
+}
+
+Box widened_block(Int3 extent, const std::array<bool, face_count>& sides, Index layers) {
+  Box box{{0, 0, 0}, extent};
+  for (int axis = 0; axis < 3; ++axis) {
+    if (sides[static_cast<std::size_t>(face(axis, false))]) box.lo[axis] -= layers;
+    if (sides[static_cast<std::size_t>(face(axis, true))]) box.hi[axis] += layers;
+  }
+  return box;
+}
+
+Split split_region(Int3 extent, Box region, const std::array<bool, face_count>& remote, Index reach) {
+  Split split{region, {}};
   // Each axis, z first, takes its shells off what the axes before left over. The upper bound is cut at the
   // lower, so that the shells of a block thinner than twice the reach do not overlap.
   for (int axis = 2; axis >= 0; --axis) {
     Box& left = split.interior;
     Box lower = left, upper = left;
-    const auto thickness = [&](bool max) { return remote[static_cast<int>(face(axis, max))] ? reach : 0; };
-    lower.hi[axis] = std::min(extent[axis], thickness(false));
-    upper.lo[axis] = std::max(lower.hi[axis], extent[axis] - thickness(true));
-    left.lo[axis] = lower.hi[axis];
-    left.hi[axis] = upper.lo[axis];
+    const auto is_remote = [&](bool max) { return remote[static_cast<std::size_t>(face(axis, max))]; };
+    if (is_remote(false)) left.lo[axis] = std::min(extent[axis], reach);
+    if (is_remote(true)) left.hi[axis] = std::max(left.lo[axis], extent[axis] - reach);
+    lower.hi[axis] = left.lo[axis];
+    upper.lo[axis] = left.hi[axis];
     for (const Box& shell : {lower, upper}) {
       if (!shell.empty()) split.shells.push_back(shell);
     }

@@ -15,15 +15,27 @@ Box ghost_box(Int3 extent, int ghosts, Direction d);
 // share their extents along the axes that `d` does not cross, so the two boxes of a message agree.
 Box edge_box(Int3 extent, int ghosts, Direction d);
 
-// A block in two parts: cells that can be computed before remote ghosts arrive, and the rest.
+// By Face, what lies beyond it.
+struct GhostSides {
+  std::array<bool, face_count>
+      filled{};  // cells of a neighbour, which an exchange puts into the ghosts; no wall
+  std::array<bool, face_count> remote{};  // ... and the neighbour is another rank, not this one itself
+};
+GhostSides ghost_sides(const Decomposition& decomposition, int rank);
+
+// The block and so many layers of ghosts beyond the faces with `sides`: those of the faces, and of the edges
+// and corners between two such faces.
+Box widened_block(Int3 extent, const std::array<bool, face_count>& sides, Index layers);
+
+// A region in two parts: cells that can be computed before remote ghosts arrive, and the rest.
 struct Split {
   Box interior;             // may be empty
   std::vector<Box> shells;  // disjoint; none empty: z shells are whole planes, y shells whole rows, x shells
                             // the thin rest, because cells along x share cache lines
 };
 
-// `reach`: how many cells away a computed cell reads; 1 for a single sweep, d for d fused ones. `remote`: by
-// Face, whether the ghosts beyond it come from another rank.
-Split split_block(Int3 extent, const std::array<bool, face_count>& remote, Index reach);
+// Of `region`, the block or a widened one. `reach`: how many cells away a computed cell reads; 1 for a single
+// sweep, d for d fused ones. `remote`: by Face, whether the ghosts beyond it come from another rank.
+Split split_region(Int3 extent, Box region, const std::array<bool, face_count>& remote, Index reach);
 
 }  // namespace isotherm

@@ -114,11 +114,6 @@ RowChoices<T> row_choices(const Config& config, Backend backend) {
   const SolverConfig& s = config.solver;
   RowChoices<T> choices;
   auto rows = rows_of(config, "solver.kernel", stencil_kernels<T>(), s.kernel, backend);
-  std::erase_if(rows, [&](const auto* row) { return row->max_depth < s.depth; });
-  if (rows.empty()) {
-    throw Error(ExitCode::deck, fmt::format("{}: no kernel on {} fuses {} sweeps; use 1",
-                                            config.at("solver.depth"), word(backend), s.depth));
-  }
   // The table goes up the ladder: what stands last is what to take unasked.
   std::reverse(rows.begin(), rows.end());
   for (const auto* row : rows) add_policies(config, *row, choices.sweeps);

@@ -51,9 +51,6 @@ RowChoices<T> row_choices(const Config& config, Backend backend);
 template <class T>
 SolverRows<T> choose_rows(const Config& config, Backend backend);
 
-// Sweeps that a graph holds: even, so that it leaves the fields as it found them.
-inline constexpr std::int64_t sweeps_of_a_graph = 16;
-
 // Can the sweeps of this deck be recorded on this device? Not with messages among them, which the host sends,
 // nor with walls whose values it computes for every sweep. Else why not.
 std::string why_no_graph(const Config& config, const Device& device, int ranks);

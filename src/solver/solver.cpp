@@ -58,15 +58,17 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
       host_(make_host_device()),
       rows_(rows),
       block_(decomposition.block(communicator.rank())),
-      current_(make_field<T>(communicator, device, block_.extent(), config.solver.depth)),
-      next_(make_field<T>(communicator, device, block_.extent(), config.solver.depth)),
+      current_(make_field<T>(communicator, device, block_.extent(), halo_depth(config))),
+      next_(make_field<T>(communicator, device, block_.extent(), halo_depth(config))),
       walls_(agree(communicator,
                    [&] {
-                     return WallRules<T>(config, device, block_, config.solver.depth,
+                     return WallRules<T>(config, device, block_, halo_depth(config),
                                          decomposition.walls(communicator.rank()));
                    })),
       halo_(decomposition, communicator, device, {halo_field(current_), halo_field(next_)},
             transport_settings(config, time_halos)),
+      period_(sweeps_of_period(block_.extent(), ghost_sides(decomposition, communicator.rank()),
+                               halo_depth(config))),
       compute_(own_stream(device, Priority::normal)),
       halo_stream_(own_stream(device, Priority::high)),
       result_(device, sizeof(Result)),
@@ -88,7 +90,7 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
 template <class T>
 FieldView<T> Solver<T>::host_side(Field<T>& field) {
   if (device_.backend() == Backend::host) return field.view();
-  if (!mirror_) mirror_.emplace(*host_, block_.extent(), config_.solver.depth);
+  if (!mirror_) mirror_.emplace(*host_, block_.extent(), halo_depth(config_));
   face_copy<T>(Backend::host).fill(mirror_->view(), T(0), {});
   return mirror_->view();
 }
@@ -110,8 +112,9 @@ std::size_t Solver<T>::scratch_bytes() const {
     most = std::max(most, rows_.sweep.row->norm_scratch_bytes(region, rows_.sweep.policy));
   };
   count(whole);
-  count(halo_.interior());
-  for (const Box& shell : halo_.shells()) count(shell);
+  const Split& parts = period_.front().split;  // the last sweep of a period, where it is the first too
+  count(parts.interior);
+  for (const Box& shell : parts.shells) count(shell);
   return most;
 }
 
@@ -119,9 +122,9 @@ template <class T>
 void Solver<T>::paint_sources() {
   const std::vector<Paint> entries = all_sources(config_);
   if (entries.empty()) return;
-  source_.emplace(make_field<T>(communicator_, device_, block_.extent(), config_.solver.depth));
-  std::optional<HaloExchange<T>> halo;  // sweeps of ghosts read the neighbours' sources there
-  if (config_.solver.depth > 1) {
+  source_.emplace(make_field<T>(communicator_, device_, block_.extent(), halo_depth(config_)));
+  std::optional<HaloExchange<T>> halo;  // sweeps reach into the ghosts
+  if (halo_depth(config_) > 1) {
     halo.emplace(decomposition_, communicator_, device_, std::vector{halo_field(*source_)},
                  TransportSettings{.name = "host", .timed = false});
   }
@@ -131,9 +134,8 @@ void Solver<T>::paint_sources() {
     upload(*source_);
   });
   if (!halo) return;
-  const Walls<T> none{};
-  halo->start(source_->view(), none, compute_, halo_stream_);
-  halo->finish(source_->view(), none, compute_, halo_stream_);
+  halo->start(source_->view(), compute_, halo_stream_);
+  halo->finish(source_->view(), compute_, halo_stream_);
   synchronize();
 }
 
@@ -164,6 +166,13 @@ double Solver<T>::whole(LongAccumulator mine) {
   return mine.rounded();
 }
 
+// What stands beyond the walls at which the region ends, but for those that the row applies itself.
+template <class T>
+void Solver<T>::fill_walls(Box region) {
+  const Walls<T> ghosts = walls_in_ghosts(*rows_.sweep.row, walls_.walls());
+  face_copy<T>(device_.backend()).fill_walls(current_.view(), ghosts, region, compute_);
+}
+
 // A step in several regions has one norm: the first region's starts it, the others join it. The launches are
 // in order, so they share the scratch memory.
 template <class T>
@@ -176,8 +185,29 @@ void Solver<T>::launch(Box region, UpdateNorm& norm) {
   norm.accumulate = true;
 }
 
+// The first sweep of a period: what is at hand is swept beside the exchange, where the run overlaps them.
 template <class T>
-void Solver<T>::step(bool with_norm) {
+void Solver<T>::exchange_and_sweep(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer) {
+  const FieldView<T> u = current_.view();
+  halo_.start(u, compute_, halo_stream_);
+  fill_walls(sweep.at_hand);
+  if (overlap_) {
+    times_.halo += timer.lap();
+    launch(sweep.split.interior, norm);
+    times_.sweep += timer.lap();
+  }
+  halo_.finish(u, compute_, halo_stream_);
+  if (!(sweep.at_hand == sweep.region)) fill_walls(sweep.region);
+  times_.halo += timer.lap();
+  if (overlap_) {
+    for (const Box& shell : sweep.split.shells) launch(shell, norm);
+  } else {
+    launch(sweep.region, norm);
+  }
+}
+
+template <class T>
+void Solver<T>::step(const PeriodSweep& sweep, bool first, bool with_norm) {
   Timer timer;
   UpdateNorm norm{operation(config_.problem.norm)};
   if (with_norm) {
@@ -188,24 +218,23 @@ void Solver<T>::step(bool with_norm) {
     walls_.update(time(), compute_);
     times_.sweep += timer.lap();  // no communication
   }
-  const FieldView<T> u = current_.view();
-  const Walls<T> ghosts = walls_in_ghosts(*rows_.sweep.row, walls_.walls());
-  halo_.start(u, ghosts, compute_, halo_stream_);
-  if (overlap_) {
-    times_.halo += timer.lap();
-    launch(halo_.interior(), norm);
-    times_.sweep += timer.lap();
-  }
-  halo_.finish(u, ghosts, compute_, halo_stream_);
-  times_.halo += timer.lap();
-  if (overlap_) {
-    for (const Box& shell : halo_.shells()) launch(shell, norm);
+  if (first) {
+    exchange_and_sweep(sweep, norm, timer);
   } else {
-    launch({{0, 0, 0}, block_.extent()}, norm);
+    fill_walls(sweep.region);
+    times_.halo += timer.lap();
+    launch(sweep.region, norm);
   }
   std::swap(current_, next_);
   ++sweeps_;
   times_.sweep += timer.lap();
+}
+
+// One exchange and `count` sweeps, of which the last covers the block and may return its norm.
+template <class T>
+void Solver<T>::period(std::int64_t count, bool with_norm) {
+  for (std::int64_t after = count - 1; after >= 0; --after)
+    step(period_[static_cast<std::size_t>(after)], after == count - 1, with_norm && after == 0);
 }
 
 template <class T>
@@ -215,7 +244,8 @@ void Solver<T>::sweep(std::int64_t count) {
   while (sweeps_ < end) {
     // The sweep that returns a norm is not in the graph.
     if (rows_.graph && sweep_by_graph(fused ? end - 1 : end)) continue;
-    step(fused && sweeps_ + 1 == end);
+    const std::int64_t length = std::min<std::int64_t>(depth(), end - sweeps_);
+    period(length, fused && sweeps_ + length == end);
   }
 }
 
@@ -223,12 +253,13 @@ void Solver<T>::sweep(std::int64_t count) {
 // field is the current one.
 template <class T>
 bool Solver<T>::sweep_by_graph(std::int64_t until) {
-  if (sweeps_ + sweeps_of_a_graph > until) return false;
+  const std::int64_t count = sweeps_of_a_graph(depth());
+  if (sweeps_ + count > until) return false;
   const T* const here = current_.view().origin;
   if (!graph_) {
     const std::int64_t before = sweeps_;
     device_.begin_recording(compute_);
-    for (std::int64_t i = 0; i < sweeps_of_a_graph; ++i) step(false);
+    while (sweeps_ < before + count) period(depth(), false);
     graph_.emplace(device_, device_.end_recording(compute_));
     graph_starts_at_ = here;
     sweeps_ = before;  // nothing was done yet
@@ -236,7 +267,7 @@ bool Solver<T>::sweep_by_graph(std::int64_t until) {
   if (here != graph_starts_at_) return false;
   Timer timer;
   device_.launch(graph_->get(), compute_);
-  sweeps_ += sweeps_of_a_graph;
+  sweeps_ += count;
   times_.sweep += timer.seconds();
   return true;
 }
@@ -318,7 +349,7 @@ std::optional<Bins> Solver<T>::histogram_bins() const {
 template <class T>
 FieldView<const T> Solver<T>::host_field() {
   if (device_.backend() == Backend::host) return std::as_const(current_).view();
-  if (!mirror_) mirror_.emplace(*host_, block_.extent(), config_.solver.depth);
+  if (!mirror_) mirror_.emplace(*host_, block_.extent(), halo_depth(config_));
   if (mirrored_ != sweeps_) {
     device_.copy(mirror_->data(), current_.data(), current_.bytes(), compute_);
     device_.synchronize(compute_);
@@ -335,33 +366,7 @@ std::uint64_t Solver<T>::fingerprint() {
 
 template <class T>
 ExtremeCell Solver<T>::most_extreme_cell() {
-  const FieldView<const T> field = host_field();
-  const auto magnitude = [&](Index x, Index y, Index z) {
-    const double value = std::abs(static_cast<double>(field(x, y, z)));
-    return std::isnan(value) ? std::numeric_limits<double>::infinity() : value;
-  };
-  double largest = 0;
-#pragma omp parallel for schedule(static) reduction(max : largest)
-  for (Index z = 0; z < field.extent.z; ++z) {
-    for (Index y = 0; y < field.extent.y; ++y) {
-      for (Index x = 0; x < field.extent.x; ++x) largest = std::max(largest, magnitude(x, y, z));
-    }
-  }
-  largest = communicator_.all_reduce(largest, ReduceOp::max);
-
-  const Int3 n = config_.grid.cells;
-  Index first = n.product();
-#pragma omp parallel for schedule(static) reduction(min : first)
-  for (Index z = 0; z < field.extent.z; ++z) {
-    for (Index y = 0; y < field.extent.y; ++y) {
-      for (Index x = 0; x < field.extent.x; ++x) {
-        const Int3 cell = block_.lo + Int3{x, y, z};
-        if (magnitude(x, y, z) == largest) first = std::min(first, cell.x + n.x * (cell.y + n.y * cell.z));
-      }
-    }
-  }
-  first = communicator_.all_reduce(first, ReduceOp::min);
-  return {{first % n.x, first / n.x % n.y, first / n.x / n.y}, largest};
+  return isotherm::most_extreme_cell<T>(host_field(), block_.lo, config_.grid.cells, communicator_);
 }
 
 template class Solver<float>;

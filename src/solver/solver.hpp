@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "config/config.hpp"
 #include "core/communicator.hpp"
@@ -18,6 +19,8 @@
 #include "physics/diagnostics.hpp"
 #include "physics/walls.hpp"
 #include "solver/diagnosis.hpp"
+#include "solver/extreme_cell.hpp"
+#include "solver/period.hpp"
 #include "solver/rows.hpp"
 
 namespace isotherm {
@@ -28,11 +31,6 @@ struct SolverTimes {
   double sweep = 0, halo = 0, reduction = 0, diagnostics = 0;
 };
 
-struct ExtremeCell {
-  Int3 cell;             // global
-  double magnitude = 0;  // K; infinite where the value is not finite
-};
-
 template <class T>
 class Solver {
  public:
@@ -41,8 +39,11 @@ class Solver {
   Solver(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
          Device& device, SolverRows<T> rows, bool time_halos = false);
 
-  // Asynchronous on a GPU. The last of them returns its norm where the reduction is the fused one.
+  // Asynchronous on a GPU. The last of them returns its norm where the reduction is the fused one. Halos are
+  // exchanged at the first and every depth() sweeps: ranks that take the same sweeps in other parts must cut
+  // them there (whole_periods() in period.hpp).
   void sweep(std::int64_t count);
+  int depth() const { return static_cast<int>(period_.size()); }
   // The norm of the last update over all cells of all ranks, divided by the weight in a steady problem.
   // Collective.
   double residual();
@@ -59,10 +60,8 @@ class Solver {
   Box block() const { return block_; }
   // The field in host memory; waits for the device. Valid until the next sweep.
   FieldView<const T> host_field();
-  std::uint64_t fingerprint();  // of the whole field, collective
-  // The cell with the largest magnitude, one that is not finite before all others, the first of equals.
-  // Collective.
-  ExtremeCell most_extreme_cell();
+  std::uint64_t fingerprint();      // of the whole field, collective
+  ExtremeCell most_extreme_cell();  // collective
 
   const std::vector<HaloLink>& halo_links() const { return halo_.links(); }
   bool has_source() const { return source_.has_value(); }
@@ -76,7 +75,10 @@ class Solver {
   Diagnosis<T> make_diagnosis();
   FieldView<T> host_side(Field<T>& field);
   void upload(Field<T>& field);
-  void step(bool with_norm);
+  void fill_walls(Box region);
+  void exchange_and_sweep(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer);
+  void step(const PeriodSweep& sweep, bool first, bool with_norm);
+  void period(std::int64_t count, bool with_norm);
   bool sweep_by_graph(std::int64_t until);
   void launch(Box region, UpdateNorm& norm);
   double whole(LongAccumulator mine);
@@ -100,12 +102,13 @@ class Solver {
   std::optional<Field<T>> source_, mirror_;
   WallRules<T> walls_;
   HaloExchange<T> halo_;
+  std::vector<PeriodSweep> period_;  // the last first; one a layer of ghosts
   Owned<Stream> compute_, halo_stream_;
   Buffer result_, result_host_, scratch_;
   std::optional<Diagnosis<T>> diagnosis_;
 
   Coefficients<T> coefficients_;
-  std::optional<Owned<Graph>> graph_;   // of sweeps_of_a_graph sweeps
+  std::optional<Owned<Graph>> graph_;   // of sweeps_of_a_graph(depth()) sweeps
   const T* graph_starts_at_ = nullptr;  // the origin of the field that it reads first
 
   double dt_ = 0;

@@ -9,6 +9,7 @@
 #include "kernels/face_copy.hpp"
 #include "physics/operator.hpp"
 #include "physics/paint.hpp"
+#include "solver/period.hpp"
 
 namespace isotherm {
 namespace {
@@ -36,6 +37,7 @@ class Bench {
       : communicator_(communicator),
         device_(device),
         extent_(trial_extent<T>(decomposition.block(communicator.rank()).extent())),
+        sweeps_of_a_graph_(sweeps_of_a_graph(halo_depth(config))),
         stream_(own_stream(device, Priority::normal)),
         result_(agree(communicator, [&] { return Buffer(device, sizeof(double)); })),
         coefficients_(rounded_coefficients<T>(sweep_coefficients(config))) {
@@ -43,7 +45,7 @@ class Bench {
       const FaceCopy<T>& copy = face_copy<T>(device.backend());
       for (std::optional<Field<T>>* field : {&in_, &out_, &source_}) {
         if (field == &source_ && all_sources(config).empty()) continue;
-        field->emplace(device, extent_, config.solver.depth);
+        field->emplace(device, extent_, halo_depth(config));
         copy.fill((*field)->view(), field == &source_ ? T(0) : T(300), stream_);
       }
     });
@@ -75,13 +77,14 @@ class Bench {
   // A sweep of those that a graph holds, queued one by one or as the graph.
   double sweep_of_many(const SweepChoice<T>& choice, bool as_graph) {
     const auto one_by_one = [&] {
-      for (std::int64_t i = 0; i < sweeps_of_a_graph; ++i) launch(choice, {});
+      for (std::int64_t i = 0; i < sweeps_of_a_graph_; ++i) launch(choice, {});
     };
-    if (!as_graph) return time(1e30, one_by_one) / sweeps_of_a_graph;
+    if (!as_graph) return time(1e30, one_by_one) / static_cast<double>(sweeps_of_a_graph_);
     device_.begin_recording(stream_);
     one_by_one();
     const Owned<Graph> graph(device_, device_.end_recording(stream_));
-    return time(1e30, [&] { device_.launch(graph.get(), stream_); }) / sweeps_of_a_graph;
+    return time(1e30, [&] { device_.launch(graph.get(), stream_); }) /
+           static_cast<double>(sweeps_of_a_graph_);
   }
 
  private:
@@ -92,7 +95,7 @@ class Bench {
     const Walls<T> ghosts = walls_in_ghosts(*choice.row, walls_);
     const bool any = std::any_of(std::begin(ghosts.faces), std::end(ghosts.faces),
                                  [](const Wall<T>& wall) { return wall.is_wall; });
-    if (any) face_copy<T>(device_.backend()).fill_walls(in_->view(), ghosts, 0, stream_);
+    if (any) face_copy<T>(device_.backend()).fill_walls(in_->view(), ghosts, in_->view().interior(), stream_);
     const FieldView<const T> source = source_ ? std::as_const(*source_).view() : FieldView<const T>{};
     choice.row->launch(
         {std::as_const(*in_).view(), out_->view(), {{0, 0, 0}, extent_}, coefficients_, walls_, source, norm},
@@ -121,6 +124,7 @@ class Bench {
   const Communicator& communicator_;
   Device& device_;
   Int3 extent_;
+  std::int64_t sweeps_of_a_graph_;
   Owned<Stream> stream_;
   Buffer result_;
   Coefficients<T> coefficients_;

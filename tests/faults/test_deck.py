@@ -216,11 +216,11 @@ def test_unknown_kernel_is_named_with_the_known_ones(write):
     assert {"reference", "openmp"} <= set(result.err[len(start):].strip().split(", "))
 
 
-def test_a_depth_that_no_kernel_fuses(write):
-    folder = write(BASE_DECK + "solver: {kernel: reference, depth: 64}\n")
-    result = isotherm("check", "deck.yaml", cwd=folder)
+def test_a_halo_deeper_than_the_blocks(write):
+    folder = write(BASE_DECK + "solver: {depth: 4}\nparallel: {process_grid: [1, 2, 3]}\n")
+    result = isotherm("check", "deck.yaml", "--ranks", "6", cwd=folder)
     assert result.code == 65
-    assert result.err.startswith("deck.yaml:10:36: solver.depth: kernel reference fuses at most ")
+    assert "deep); use at most 2 ranks along z, at least 12 cells along z, or a halo of at most 3 cells" in result.err
 
 
 def test_all_problems_are_said_at_once_from_top_to_bottom(write):

@@ -137,7 +137,8 @@ struct FaceValues {
   Buffer buffer;
 };
 
-// Walls on the faces whose bit is set in `mask`; the odd ones have a field of b.
+// Walls on the faces whose bit is set in `mask`; the odd ones have a field of b. The region is the block, or
+// reaches `extend` cells into the ghosts where no wall stands.
 template <class T>
 void check_walls(const FaceCopy<T>& copy, Device& device, Device& host, Int3 n, int ghosts, int extend,
                  unsigned mask) {
@@ -155,7 +156,12 @@ void check_walls(const FaceCopy<T>& copy, Device& device, Device& host, Int3 n, 
     on_host.faces[f].b_field = values.back().values.data() + values.back().origin;
   }
   Field<T> field = to_device(device, random_field<T>(host, n, ghosts, 21));
-  copy.fill_walls(field.view(), walls, extend, {});
+  Box region{{0, 0, 0}, n};
+  for (int f = 0; f < face_count; ++f) {
+    if (walls.faces[f].is_wall) continue;
+    f % 2 == 1 ? region.hi[f / 2] += extend : region.lo[f / 2] -= extend;
+  }
+  copy.fill_walls(field.view(), walls, region, {});
   const Field<T> found = to_host(device, host, field);
 
   Field<T> expected = random_field<T>(host, n, ghosts, 21);
@@ -198,6 +204,34 @@ TEST_P(FaceCopyOf, FillsTheGhostsBeyondWallsAndNoOthers) {
           }
         }
       }
+    }
+  });
+}
+
+// A region that ends before a wall needs none of its ghosts, and of the others only those beside it.
+TEST_P(FaceCopyOf, FillsOnlyWhatTheRegionLooksInto) {
+  for_precision(GetParam().precision, [&](auto zero) {
+    using T = decltype(zero);
+    const Int3 n{9, 8, 7};
+    Walls<T> walls;
+    for (Wall<T>& wall : walls.faces) wall = {true, T(-1), T(5), nullptr, 0};
+    for (const Box& region :
+         {Box{{1, 1, 1}, {8, 7, 6}}, Box{{0, 2, 1}, {9, 8, 6}}, Box{{3, 3, 3}, {3, 8, 7}}}) {
+      SCOPED_TRACE(text(region));
+      Field<T> field = to_device(*device_, random_field<T>(*host_, n, 2, 21));
+      face_copy_of<T>(GetParam()).fill_walls(field.view(), walls, region, {});
+      Field<T> expected = random_field<T>(*host_, n, 2, 21);
+      for_each_cell(region, [&](Int3 c) {
+        for (int f = 0; f < face_count; ++f) {
+          const int axis = f / 2, step = f % 2 == 1 ? 1 : -1;
+          if (c[axis] != (f % 2 == 1 ? n[axis] - 1 : 0)) continue;
+          Int3 ghost = c;
+          ghost[axis] += step;
+          expected.view()(ghost) = std::fma(T(-1), expected.view()(c), T(5));
+        }
+      });
+      const Field<T> found = to_host(*device_, *host_, field);
+      expect_same<T>(std::as_const(expected).view(), found.view());
     }
   });
 }

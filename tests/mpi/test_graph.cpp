@@ -56,8 +56,15 @@ TEST_P(SweepGraph, LeavesTheBitsAlone) {
     if (wall.kind != WallKind::periodic && wall.value.uses('t')) wall = {};
   }
   ASSERT_EQ(why_no_graph(walls, device(), 1), "");
-  check<double>(walls, device());
-  check<float>(walls, device());
+  for (const int depth : {1, 3}) {
+    SCOPED_TRACE(depth);
+    walls.solver.depth = depth;
+    check<double>(walls, device());
+    check<float>(walls, device());
+  }
+  Config around = decks::periodic({12, 9, 10});  // ghosts are swept
+  around.solver.depth = 3;
+  check<double>(around, device());
 }
 INSTANTIATE_TEST_SUITE_P(Cuda, SweepGraph, testing::Values(Backend::cuda));
 

@@ -1,5 +1,5 @@
-// Promise 1: the field has the same bits for every kernel, rank count, process grid and overlap, and so has
-// the max norm. Compared with == on every cell against one rank and plain loops.
+// Promise 1: the field has the same bits for every kernel, rank count, process grid, depth and overlap, and
+// so has the max norm. Compared with == on every cell against one rank and plain loops.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -36,10 +36,7 @@ struct Outcome {
 };
 
 template <class T>
-Outcome<T> solve(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
-                 Device& device) {
-  Solver<T> solver(config, decomposition, communicator, device, choose_rows<T>(config, device.backend()));
-  solver.sweep(sweeps);
+Outcome<T> outcome_of(Solver<T>& solver) {
   Outcome<T> outcome{{}, solver.residual(), solver.fingerprint()};
   const FieldView<const T> field = solver.host_field();
   for (Index z = 0; z < field.extent.z; ++z) {
@@ -48,6 +45,14 @@ Outcome<T> solve(const Config& config, const Decomposition& decomposition, const
     }
   }
   return outcome;
+}
+
+template <class T>
+Outcome<T> solve(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
+                 Device& device) {
+  Solver<T> solver(config, decomposition, communicator, device, choose_rows<T>(config, device.backend()));
+  solver.sweep(sweeps);
+  return outcome_of(solver);
 }
 
 std::array<bool, 3> periodic(const Config& config) {
@@ -95,6 +100,61 @@ void expect_one_answer(Config config, const std::string& what, Device& device) {
         EXPECT_EQ(std::memcmp(outcome.cells.data(), expected.data(), expected.size() * sizeof(T)), 0);
         EXPECT_EQ(outcome.residual, reference.residual);
         EXPECT_EQ(outcome.fingerprint, reference.fingerprint);
+      }
+    }
+  }
+}
+
+// Kernels whose ways with walls and regions differ, so that all of them are not swept at every depth again.
+std::vector<std::string> kernels_of_kinds(Backend backend) {
+  if (backend == Backend::host) return {"reference", "openmp"};
+  return {"naive", "coarsened", "bulk_pipeline"};
+}
+
+template <class T>
+std::vector<Outcome<T>> solve_in_parts(const Config& config, const Decomposition& decomposition,
+                                       const Communicator& communicator, Device& device) {
+  SolverRows<T> rows = choose_rows<T>(config, device.backend());
+  Solver<T> solver(config, decomposition, communicator, device, rows);
+  std::vector<Outcome<T>> outcomes;
+  // Between checks: less than a period, several, no multiple of a depth; one sweep beside another.
+  for (const std::int64_t count : {1, 7, 5, 1, 3}) {
+    solver.sweep(count);
+    outcomes.push_back(outcome_of(solver));
+  }
+  return outcomes;
+}
+
+// After each part the whole field and the norm are those of one rank's single sweeps.
+template <class T>
+void expect_one_answer_at_every_depth(Config config, const std::string& what, Device& device) {
+  const Communicator world = Communicator::world();
+  config.solver.kernel = "reference";
+  // The largest update comes out of the sweep, where the kernel can; sums are exact.
+  config.solver.reduction = config.problem.norm == Norm::max ? "auto" : "reproducible";
+  const Int3 n = config.grid.cells;
+  const auto reference = solve_in_parts<T>(config, Decomposition(n, {1, 1, 1}, periodic(config)),
+                                           Communicator::self(), *make_host_device());
+  for (const Int3 grid : process_grids(world.size())) {
+    const Decomposition decomposition(n, grid, periodic(config));
+    for (const int depth : {1, 2, 3, 4}) {
+      if (depth > decomposition.deepest_halo().value_or(depth)) continue;
+      config.solver.depth = depth;
+      for (const std::string& kernel : kernels_of_kinds(device.backend())) {
+        for (const Overlap overlap : {Overlap::off, Overlap::on}) {
+          config.solver.kernel = kernel;
+          config.parallel.overlap = overlap;
+          SCOPED_TRACE(fmt::format("{} depth {} kernel {} process grid {}x{}x{} overlap {}", what, depth,
+                                   kernel, grid.x, grid.y, grid.z, overlap == Overlap::on));
+          const auto found = solve_in_parts<T>(config, decomposition, world, device);
+          for (std::size_t i = 0; i < found.size(); ++i) {
+            const auto expected = part(reference[i].cells, n, decomposition.block(world.rank()));
+            EXPECT_EQ(std::memcmp(found[i].cells.data(), expected.data(), expected.size() * sizeof(T)), 0)
+                << "part " << i;
+            EXPECT_EQ(found[i].residual, reference[i].residual) << "part " << i;
+            EXPECT_EQ(found[i].fingerprint, reference[i].fingerprint) << "part " << i;
+          }
+        }
       }
     }
   }
@@ -179,6 +239,25 @@ void expect_one_sum(Config config, Device& device) {
       EXPECT_EQ(solve<T>(config, decomposition, world, device).residual, expected);
     }
   }
+}
+
+// Walls that vary over their face and in time, next to ghosts that are swept.
+TEST_P(OneAnswer, EveryDepth) {
+  Config walls = decks::every_wall({17, 14, 19});
+  walls.boundaries[2].value = Expression("5000*cos(9*x) + 100*z + 1e6*t", "xzt");
+  walls.boundaries[5] = {WallKind::convection, Expression("280 + 30*sin(8*x)*cos(7*y) + 500*t", "xyt"), 55};
+  walls.problem.norm = Norm::l2;
+  expect_one_answer_at_every_depth<double>(walls, "walls fp64", device());
+  walls.problem.norm = Norm::max;
+  expect_one_answer_at_every_depth<float>(walls, "walls fp32", device());
+}
+
+TEST_P(OneAnswer, EveryDepthOfPeriodicAxes) {
+  expect_one_answer_at_every_depth<float>(decks::periodic({13, 11, 14}), "periodic fp32", device());
+}
+
+TEST_P(OneAnswer, EveryDepthWithSources) {
+  expect_one_answer_at_every_depth<double>(decks::steady({14, 15, 13}), "steady fp64", device());
 }
 
 TEST_P(OneAnswer, ReproducibleNormsOnEveryProcessGrid) {

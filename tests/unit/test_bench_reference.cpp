@@ -105,7 +105,7 @@ void expect_reference_sweeps(bool walled, int depth) {
   for (int sweep = 1; sweep <= depth; ++sweep) {
     const Index margin = walled ? 0 : depth - sweep;
     const Box region{{-margin, -margin, -margin}, shape + Int3{margin, margin, margin}};
-    face_copy<T>(Backend::host).fill_walls(in.view(), walls, 0, {});
+    face_copy<T>(Backend::host).fill_walls(in.view(), walls, in.view().interior(), {});
     row.launch({view(in), out.view(), region, c, {}, view(source), {}}, {}, {});
     std::swap(in, out);
   }

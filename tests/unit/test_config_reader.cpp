@@ -250,7 +250,7 @@ TEST(ConfigReader, SaysAllAtOnceFromTopToBottom) {
       "density and heat_capacity\n"
       "deck.yaml:1:1: initial: is missing; add initial: [{shape: constant, value: 300}]\n"
       "deck.yaml:1:15: grid.cells: 0 is out of range; write a whole number from 1 to 1e12, or [x, y, z]\n"
-      "deck.yaml:2:17: solver.depth: 99 is out of range; write a whole number from 1 to 64\n"
+      "deck.yaml:2:17: solver.depth: 99 is out of range; write a whole number from 1 to 64, or auto\n"
       "deck.yaml:2:29: solver.kernel: unknown word 'naiv'; did you mean 'naive'? One of auto, reference, "
       "openmp, naive\n"
       "deck.yaml:3:23: output.every_steps: 0 is out of range; write a whole number from 1 to 1e15");

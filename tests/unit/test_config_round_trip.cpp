@@ -129,7 +129,8 @@ class RandomDeck {
     deck += walls() + "initial:\n" + shapes(1 + random_() % 4) +
             (coin() ? "sources:\n" + shapes(random_() % 3) : "");
     deck += problem() + verify();
-    if (coin()) deck += "solver: {kernel: openmp, reduction: auto, depth: " + pick({"1", "2", "4"}) + "}\n";
+    if (coin())
+      deck += "solver: {kernel: openmp, reduction: auto, depth: " + pick({"1", "auto", "4"}) + "}\n";
     if (coin())
       deck += "parallel: {process_grid: " + pick({"auto", "[2, 1, 3]"}) +
               ", device: " + pick({"auto", "cpu"}) + ", ranks_per_gpu: " + pick({"auto", "2"}) +
@@ -243,7 +244,7 @@ solver:
   policy: auto
   reduction: auto
   histogram: auto
-  depth: 1
+  depth: auto
   graph: auto
 parallel:
   process_grid: auto

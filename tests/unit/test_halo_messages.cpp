@@ -84,5 +84,16 @@ TEST(HaloMessages, OneCellOfEachBox) {
   }
 }
 
+TEST(HaloMessages, TrafficIsThatOfFacesOrOfAllDirections) {
+  const Decomposition d({10, 12, 21}, {2, 1, 3}, {false, true, true});  // blocks of 5 x 12 x 7
+  const ExchangeTraffic faces = exchange_traffic(d, 0, 1), all = exchange_traffic(d, 0, 3);
+  EXPECT_EQ(faces.messages, 3);
+  EXPECT_EQ(faces.cells, 12 * 7 + 2 * 5 * 12);
+  // Of the 26 directions the 9 beyond the wall at x_min send nothing, nor the two back to this rank across y.
+  EXPECT_EQ(all.messages, 15);
+  EXPECT_EQ(all.cells, (5 + 3) * (12 + 6) * (7 + 6) - 5 * (12 + 6) * 7);
+  EXPECT_EQ(exchange_traffic(Decomposition({8, 8, 8}, {1, 1, 1}, {true, true, true}), 0, 2).messages, 0);
+}
+
 }  // namespace
 }  // namespace isotherm

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace isotherm {
 namespace {
 
@@ -16,15 +18,67 @@ TEST(HaloRegions, GhostsAndTheEdgeThatFillsThemAreEquallyLarge) {
   EXPECT_EQ(edge_box(extent, 2, {-1, 0, 1}), (Box{{0, 0, 5}, {2, 6, 7}}));
 }
 
+using Sides = std::array<bool, face_count>;
+
+Sides sides_of(int bits) {
+  Sides sides;
+  for (int f = 0; f < face_count; ++f) sides[static_cast<std::size_t>(f)] = bits >> f & 1;
+  return sides;
+}
+
+TEST(HaloRegions, ABlockIsWidenedWhereItHasNeighbours) {
+  EXPECT_EQ(widened_block({5, 6, 7}, {}, 3), (Box{{0, 0, 0}, {5, 6, 7}}));
+  EXPECT_EQ(widened_block({5, 6, 7}, sides_of(0b111111), 2), (Box{{-2, -2, -2}, {7, 8, 9}}));
+  EXPECT_EQ(widened_block({5, 6, 7}, sides_of(0b100101), 1), (Box{{-1, -1, 0}, {5, 6, 8}}));
+  EXPECT_EQ(widened_block({5, 6, 7}, sides_of(0b111111), 0), (Box{{0, 0, 0}, {5, 6, 7}}));
+}
+
+// x: two ranks between walls; y: this rank alone, periodic; z: three ranks in a ring.
+TEST(HaloRegions, SidesTellWallsFromOwnCellsFromOtherRanks) {
+  const Decomposition d({8, 8, 9}, {2, 1, 3}, {false, true, true});
+  const GhostSides first = ghost_sides(d, 0), second = ghost_sides(d, 1);
+  EXPECT_EQ(first.filled, sides_of(0b111110));
+  EXPECT_EQ(first.remote, sides_of(0b110010));
+  EXPECT_EQ(second.filled, sides_of(0b111101));
+  EXPECT_EQ(second.remote, sides_of(0b110001));
+}
+
+// The same of a widened block, whose region reaches into ghosts of other ranks.
+TEST(HaloRegions, PartsOfAWidenedBlockTileIt) {
+  const Int3 extent{5, 4, 3};
+  for (int bits = 0; bits < 64; ++bits) {
+    const Sides remote = sides_of(bits);
+    for (const int own : {0, 0b001100}) {  // periodic along y by itself
+      const Box region = widened_block(extent, sides_of(bits | own), 2);
+      const Split split = split_region(extent, region, remote, 1);
+      Index cells = split.interior.cells();
+      for (const Box& shell : split.shells) cells += shell.cells();
+      EXPECT_EQ(cells, region.cells());
+      for (int f = 0; f < face_count; ++f) {
+        const int axis = f / 2;
+        const Index gap = f % 2 == 1 ? extent[axis] - split.interior.hi[axis] : split.interior.lo[axis];
+        EXPECT_EQ(gap, remote[static_cast<std::size_t>(f)] ? 1 : own >> f & 1 ? -2 : 0);
+      }
+      for (std::size_t i = 0; i < split.shells.size(); ++i) {
+        for (std::size_t j = 0; j <= i; ++j) {
+          const Box &a = split.shells[i], &b = j < i ? split.shells[j] : split.interior;
+          const Box common{{std::max(a.lo.x, b.lo.x), std::max(a.lo.y, b.lo.y), std::max(a.lo.z, b.lo.z)},
+                           {std::min(a.hi.x, b.hi.x), std::min(a.hi.y, b.hi.y), std::min(a.hi.z, b.hi.z)}};
+          EXPECT_EQ(common.cells(), 0);
+        }
+      }
+    }
+  }
+}
+
 // Every cell of the block lies in exactly one part, and in the interior only if `reach` cells further lie no
 // remote ghosts.
 TEST(HaloRegions, InteriorAndShellsTileTheBlock) {
   for (int bits = 0; bits < 64; ++bits) {
-    std::array<bool, face_count> remote;
-    for (int f = 0; f < face_count; ++f) remote[static_cast<std::size_t>(f)] = bits >> f & 1;
+    const Sides remote = sides_of(bits);
     for (const Int3 extent : {Int3{1, 1, 1}, Int3{2, 1, 3}, Int3{1, 4, 2}, Int3{5, 4, 3}, Int3{9, 8, 10}}) {
       for (const Index reach : {1, 2, 4}) {
-        const Split split = split_block(extent, remote, reach);
+        const Split split = split_region(extent, {{0, 0, 0}, extent}, remote, reach);
         for (const Box& shell : split.shells) EXPECT_FALSE(shell.empty());
         for (Index z = 0; z < extent.z; ++z) {
           for (Index y = 0; y < extent.y; ++y) {
@@ -50,7 +104,7 @@ TEST(HaloRegions, InteriorAndShellsTileTheBlock) {
 }
 
 TEST(HaloRegions, ZShellsAreWholePlanes) {
-  const Split split = split_block({8, 7, 6}, {true, true, true, true, true, true}, 1);
+  const Split split = split_region({8, 7, 6}, {{0, 0, 0}, {8, 7, 6}}, sides_of(0b111111), 1);
   EXPECT_EQ(split.interior, (Box{{1, 1, 1}, {7, 6, 5}}));
   ASSERT_EQ(split.shells.size(), 6u);
   EXPECT_EQ(split.shells[0], (Box{{0, 0, 0}, {8, 7, 1}}));
