@@ -85,7 +85,8 @@ std::string files_text(const Config& config) {
 }  // namespace
 
 int check(const CommandLine& command, const Communicator& world) {
-  const Session session = plan_session(command, world);
+  Session session = plan_session(command, world);
+  settle_depth(session, std::nullopt, world);  // no work, and so no measurement
   const Config& config = session.deck.config;
   const Decomposition& decomposition = session.decomposition;
   const Placement& placement = session.placement;

@@ -224,10 +224,11 @@ class Run {
 
 int run(const CommandLine& command, const Communicator& world) {
   const Timer started;
-  const Session session = plan_session(command, world);
+  Session session = plan_session(command, world);
   use_threads(session.threads.threads);
-  refuse_what_does_not_fit(session.memory, session.placement, world);
   const auto device = agree(world, [&] { return open_device(session.placement); });
+  settle_depth(session, std::nullopt, world);  // nobody measures what an exchange costs
+  refuse_what_does_not_fit(session.memory, session.placement, world);
   const double roof = measure_roof(session, *device, world);
   if (session.deck.config.precision == Precision::fp32) {
     return Run<float>(command, world, session, *device, roof, started).finish();

@@ -38,6 +38,23 @@ void refuse_unbalanced(const Config& config, const Communicator& world) {
   agree(world, [&] { check_balance(config, balance); });
 }
 
+// Of this rank; with --ranks, of one that the job would have.
+MemoryPlan memory_of(const Session& session, const Communicator& world) {
+  const int ranks = session.decomposition.ranks();
+  return plan_memory(session.cases.back(), ranks, std::min(world.rank(), ranks - 1),
+                     session.placement.backend);
+}
+
+// Periods end where something is due: deeper halos than that would not be used.
+DepthSetting depth_setting(const Session& session, const Config& config) {
+  std::int64_t most = std::min<std::int64_t>(DepthSetting{}.most, config.problem.check_interval);
+  for (const auto& interval : {config.output.diagnostics, config.output.every_steps})
+    if (interval) most = std::min(most, *interval);
+  return {config.precision == Precision::fp32 ? std::size_t{4} : std::size_t{8},
+          overlaps(config.parallel.overlap, session.placement.backend, session.decomposition.ranks()),
+          static_cast<int>(most)};
+}
+
 }  // namespace
 
 Session plan_session(const CommandLine& command, const Communicator& world) {
@@ -67,11 +84,22 @@ Session plan_session(const CommandLine& command, const Communicator& world) {
     }
   });
   refuse_unbalanced(config, world);
-  const MemoryPlan memory = agree(world, [&] {
-    return plan_memory(cases.back(), ranks, std::min(world.rank(), ranks - 1), placement.backend);
-  });
-  return {std::move(deck),          std::move(cases),     std::move(threads),
-          std::move(decomposition), std::move(placement), memory};
+  Session session{std::move(deck),          std::move(cases),     std::move(threads),
+                  std::move(decomposition), std::move(placement), {}};
+  session.memory = agree(world, [&] { return memory_of(session, world); });
+  return session;
+}
+
+void settle_depth(Session& session, const std::optional<ExchangeCosts>& costs, const Communicator& world) {
+  Config& config = session.deck.config;
+  if (config.solver.depth) return;
+  for (Config& each : session.cases) {
+    each.solver.depth = costs ? choose_depth(decompose(each, session.decomposition.ranks()),
+                                             depth_setting(session, each), *costs)
+                              : 1;
+  }
+  config.solver.depth = session.cases.back().solver.depth;
+  session.memory = agree(world, [&] { return memory_of(session, world); });
 }
 
 }  // namespace isotherm

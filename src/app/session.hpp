@@ -1,6 +1,7 @@
 // What stands before any work of a run: the deck, who owns which cells, and where they are computed.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "app/command_line.hpp"
@@ -9,6 +10,7 @@
 #include "app/plan.hpp"
 #include "core/host_threads.hpp"
 #include "grid/decomposition.hpp"
+#include "solver/depth.hpp"
 
 namespace isotherm {
 
@@ -23,5 +25,9 @@ struct Session {
 
 // Collective. What can be refused without a field or a device is refused here, on all ranks alike.
 Session plan_session(const CommandLine& command, const Communicator& world);
+
+// Settles solver.depth where the deck leaves it open, for the deck and each of its cases; the memory plan
+// follows. Without measured costs it is 1. Equal on all ranks where `costs` are.
+void settle_depth(Session& session, const std::optional<ExchangeCosts>& costs, const Communicator& world);
 
 }  // namespace isotherm
