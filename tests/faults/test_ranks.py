@@ -1,5 +1,6 @@
 """Rank counts that a grid cannot have, ranks that disagree, and ranks that fail: one message, one code, no hang."""
 
+import json
 import os
 import signal
 import subprocess
@@ -79,6 +80,18 @@ def test_process_grid_thinner_than_the_axis(folder):
     done = isotherm("check", "deck.yaml", "parallel.process_grid=[9, 1, 1]", "--ranks", 9, cwd=folder)
     expect_one_line(folder, done, 65, "process grid 9x1x1 leaves ranks without cells (axis x has 8 cells for 9 "
                                       "ranks); use at most 8 ranks along x")
+
+
+# Rank 0 stops every half a second to tell how far it is; the others do not. It must stop where halos are exchanged.
+def test_progress_leaves_the_exchanges_where_they_are(folder):
+    prints = set()
+    for depth in 1, 3:
+        done = isotherm("run", "deck.yaml", f"solver={{depth: {depth}, kernel: reference}}", "grid.cells=[64, 64, 96]",
+                        "initial=[{shape: formula, formula: 300+sin(90*x*y+z)}]", "problem.steps=1200",
+                        "problem.check_interval=2000", f"output.directory={depth}", ranks=2, cwd=folder)
+        assert done.returncode == 0, done.stderr
+        prints.add(json.loads((folder / str(depth) / "run.json").read_text())["fingerprint"])
+    assert len(prints) == 1
 
 
 def test_a_wrong_deck_is_told_once_by_many_ranks(folder):
