@@ -37,6 +37,13 @@ T all_reduce_one(MPI_Comm comm, T value, MPI_Datatype type, ReduceOp op) {
   return result;
 }
 
+MPI_Datatype type_of(const double&) {
+  return MPI_DOUBLE;
+}
+MPI_Datatype type_of(const std::int64_t&) {
+  return MPI_INT64_T;
+}
+
 int checked_count(std::size_t bytes) {
   if (bytes > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
     throw Error(ExitCode::internal,
@@ -123,6 +130,78 @@ void Communicator::all_reduce(std::span<std::int64_t> values, ReduceOp op) const
   check_mpi(MPI_Allreduce(MPI_IN_PLACE, values.data(), checked_count(values.size()), MPI_INT64_T,
                           isotherm::native(op), native_->comm),
             "MPI_Allreduce");
+}
+
+template <class T>
+struct PendingAllReduce<T>::Flight {
+  std::shared_ptr<Communicator::Native> communicator;  // lives as long as the request
+  std::vector<T> values;
+  MPI_Request request = MPI_REQUEST_NULL;
+};
+
+template <class T>
+PendingAllReduce<T>::PendingAllReduce(std::unique_ptr<Flight> flight) : flight_(std::move(flight)) {}
+template <class T>
+PendingAllReduce<T>::PendingAllReduce(PendingAllReduce&&) noexcept = default;
+
+template <class T>
+PendingAllReduce<T>& PendingAllReduce<T>::operator=(PendingAllReduce&& other) noexcept {
+  if (this != &other) {
+    land();
+    flight_ = std::move(other.flight_);
+  }
+  return *this;
+}
+
+template <class T>
+PendingAllReduce<T>::~PendingAllReduce() {
+  land();
+}
+
+// A collective can be neither cancelled nor given up: MPI needs its memory until it is done.
+template <class T>
+void PendingAllReduce<T>::land() {
+  if (!flight_ || flight_->request == MPI_REQUEST_NULL) return;
+  if (std::uncaught_exceptions() > 0) {
+    (void)flight_.release();
+  } else {
+    MPI_Wait(&flight_->request, MPI_STATUS_IGNORE);
+  }
+}
+
+template <class T>
+bool PendingAllReduce<T>::done() {
+  int done = 0;
+  check_mpi(MPI_Test(&flight_->request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+  return done != 0;
+}
+
+template <class T>
+std::vector<T> PendingAllReduce<T>::wait() {
+  check_mpi(MPI_Wait(&flight_->request, MPI_STATUS_IGNORE), "MPI_Wait");
+  return std::move(flight_->values);
+}
+
+template class PendingAllReduce<double>;
+template class PendingAllReduce<std::int64_t>;
+
+template <class T>
+PendingAllReduce<T> Communicator::start(std::vector<T> values, ReduceOp op) const {
+  auto flight = std::make_unique<typename PendingAllReduce<T>::Flight>();
+  flight->communicator = native_;
+  flight->values = std::move(values);
+  check_mpi(MPI_Iallreduce(MPI_IN_PLACE, flight->values.data(), checked_count(flight->values.size()),
+                           type_of(T{}), isotherm::native(op), native_->comm, &flight->request),
+            "MPI_Iallreduce");
+  return PendingAllReduce<T>(std::move(flight));
+}
+
+PendingAllReduce<double> Communicator::start_all_reduce(std::vector<double> values, ReduceOp op) const {
+  return start(std::move(values), op);
+}
+PendingAllReduce<std::int64_t> Communicator::start_all_reduce(std::vector<std::int64_t> values,
+                                                              ReduceOp op) const {
+  return start(std::move(values), op);
 }
 
 std::string Communicator::broadcast(std::string bytes, int root) const {

@@ -27,6 +27,27 @@ class MpiSession {
 
 enum class ReduceOp { sum, min, max };
 
+// An all-reduce that the ranks have started and not yet waited for. T: double, std::int64_t.
+template <class T>
+class PendingAllReduce {
+ public:
+  PendingAllReduce(PendingAllReduce&&) noexcept;
+  PendingAllReduce& operator=(PendingAllReduce&&) noexcept;
+  // Waits where nobody has. Where an exception passes, other ranks may be gone: MPI keeps what it may still
+  // write to, until main ends all ranks.
+  ~PendingAllReduce();
+
+  bool done();            // does not wait; MPI goes on with it here, where it needs the host
+  std::vector<T> wait();  // what all ranks have together; once
+
+ private:
+  friend class Communicator;
+  struct Flight;
+  explicit PendingAllReduce(std::unique_ptr<Flight> flight);
+  void land();
+  std::unique_ptr<Flight> flight_;
+};
+
 class Communicator {
  public:
   static Communicator
@@ -43,8 +64,12 @@ class Communicator {
   std::uint64_t all_reduce(std::uint64_t value, ReduceOp op) const;    // sum wraps modulo 2^64
   void all_reduce(double* values, int count, ReduceOp op) const;       // in place
   void all_reduce(std::span<std::int64_t> values, ReduceOp op) const;  // in place
-  std::string broadcast(std::string bytes, int root = 0) const;        // every rank returns root's bytes
-  std::vector<std::string> all_gather(std::string_view text) const;    // one a rank, in rank order
+  // As every collective, in the same order on all ranks of this communicator. Every rank gives as many
+  // values.
+  PendingAllReduce<double> start_all_reduce(std::vector<double> values, ReduceOp op) const;
+  PendingAllReduce<std::int64_t> start_all_reduce(std::vector<std::int64_t> values, ReduceOp op) const;
+  std::string broadcast(std::string bytes, int root = 0) const;      // every rank returns root's bytes
+  std::vector<std::string> all_gather(std::string_view text) const;  // one a rank, in rank order
   Communicator split_by_host() const;  // the ranks that share this rank's memory
   Communicator split(int colour, int key) const;
 
@@ -52,6 +77,8 @@ class Communicator {
   const Native& native() const { return *native_; }
 
  private:
+  template <class T>
+  PendingAllReduce<T> start(std::vector<T> values, ReduceOp op) const;
   explicit Communicator(std::shared_ptr<Native> native);
   std::shared_ptr<Native> native_;  // shared: a Communicator is a cheap value
   int rank_ = 0, size_ = 1;
