@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "core/agree.hpp"
@@ -24,29 +25,20 @@ class Loop {
       : config_(config), solver_(solver), outputs_(outputs), schedule_(config) {
     outcome_.residual.norm = config.problem.norm;
     outcome_.residual.criterion = config.problem.criterion;
+    outcome_.residual.check = config.problem.check;
     if (steady()) outcome_.residual.tolerance = config.problem.tolerance;
   }
 
   LoopOutcome run() {
     if (schedule_.snapshot_due(0) && schedule_.last() > 0) write_snapshot();
-    if (schedule_.diagnostics_due(0)) diagnose({});
-    bool converged = false;
-    while (solver_.sweeps() < schedule_.last() && !converged) {
+    if (schedule_.diagnostics_due(0)) diagnose(row_of(0));
+    while (solver_.sweeps() < schedule_.last() && !ended()) {
       advance(schedule_.next_after(solver_.sweeps()));
-      const std::int64_t sweep = solver_.sweeps();
-      HistoryRow row;
-      if (schedule_.check_due(sweep)) converged = check(row);
-      if (schedule_.diagnostics_due(sweep) || (converged && config_.output.diagnostics)) {
-        diagnose(std::move(row));
-      } else if (row.residual) {
-        write(std::move(row));
-      }
-      if (!outcome_.divergence.empty()) break;
-      if (schedule_.snapshot_due(sweep) && sweep < schedule_.last() && !converged) write_snapshot();
+      do_what_is_due(solver_.sweeps());
     }
     solver_.synchronize();
     if (steady()) {
-      outcome_.residual.convergence = converged ? Convergence::reached : Convergence::not_reached;
+      outcome_.residual.convergence = converged_ ? Convergence::reached : Convergence::not_reached;
     }
     if (config_.output.snapshots && outcome_.divergence.empty()) write_snapshot();  // the final state, always
     outcome_.wall = wall_.seconds();
@@ -71,23 +63,53 @@ class Loop {
     }
   }
 
-  // Is the tolerance reached? Leaves the residual in the row, but where the run has diverged.
-  bool check(HistoryRow& row) {
-    const double value = solver_.residual();
+  bool ended() const { return converged_ || !outcome_.divergence.empty(); }
+
+  void do_what_is_due(std::int64_t sweep) {
+    if (checked_) write(finish_check());
+    HistoryRow row = row_of(sweep);
+    if (schedule_.check_due(sweep) && !ended()) {
+      solver_.start_residual();
+      checked_ = sweep;
+      if (!schedule_.check_may_lag(sweep)) row = finish_check();
+    }
+    if (schedule_.diagnostics_due(sweep) || (converged_ && config_.output.diagnostics)) {
+      diagnose(std::move(row));
+    } else {
+      write(std::move(row));
+    }
+    if (schedule_.snapshot_due(sweep) && sweep < schedule_.last() && !ended()) write_snapshot();
+  }
+
+  // The row of the sweep that was checked, with its residual; without where the run has diverged. Finds out
+  // whether the run has ended.
+  HistoryRow finish_check() {
+    HistoryRow row = row_of(*std::exchange(checked_, std::nullopt));
+    const double value = solver_.finish_residual();
     Residual& r = outcome_.residual;
     if (!r.first) r.first = value;
     r.last = value;
+    r.last_sweep = row.sweep;
     ++r.checks;
     if (!(value <= largest_update)) {
-      outcome_.divergence = divergence();
-      return false;
+      outcome_.divergence = divergence(row.sweep);
+    } else {
+      const double relative = *r.first > 0 ? value / *r.first : 0;
+      row.residual = value;
+      row.relative = relative;
+      tell_progress();
+      const bool is_relative = config_.problem.criterion == Criterion::relative;
+      converged_ = steady() && (is_relative ? relative : value) <= config_.problem.tolerance;
     }
-    const double relative = *r.first > 0 ? value / *r.first : 0;
-    row.residual = value;
-    row.relative = relative;
-    tell_progress();
-    if (!steady()) return false;
-    return (config_.problem.criterion == Criterion::relative ? relative : value) <= config_.problem.tolerance;
+    if (ended()) r.extra_sweeps = solver_.sweeps() - row.sweep;
+    return row;
+  }
+
+  HistoryRow row_of(std::int64_t sweep) const {
+    HistoryRow row;
+    row.sweep = sweep;
+    row.time = schedule_.time(sweep);
+    return row;
   }
 
   void diagnose(HistoryRow row) {
@@ -95,10 +117,9 @@ class Loop {
     write(std::move(row));
   }
 
+  // Where there is something to write.
   void write(HistoryRow row) {
-    if (!outputs_.history) return;
-    row.sweep = solver_.sweeps();
-    row.time = solver_.time();
+    if (!outputs_.history || !(row.residual || row.diagnostics)) return;
     row.wall = wall_.seconds();
     outputs_.history->add(row);
   }
@@ -131,8 +152,9 @@ class Loop {
     outcome_.output_seconds += timer.seconds();
   }
 
-  // Collective: what to say of a residual that is not finite, or beyond all heat.
-  std::string divergence() {
+  // Collective: what to say of a residual that is not finite, or beyond all heat. A lagged check tells of an
+  // earlier field than the one that is left to look at.
+  std::string divergence(std::int64_t checked) {
     const ExtremeCell extreme = solver_.most_extreme_cell();
     const std::string state = std::isinf(extreme.magnitude)
                                   ? std::string("is not finite")
@@ -144,14 +166,19 @@ class Loop {
             ? "look at walls and sources"
             : fmt::format("keep problem.dt below the stability limit {:.6g} s and look at walls and sources",
                           stable_dt(config_));
-    return fmt::format("diverged: {} after sweep {} (residuals are checked every {} sweeps); {}", what,
-                       solver_.sweeps(), config_.problem.check_interval, remedy);
+    const std::int64_t here = solver_.sweeps();
+    return fmt::format(
+        "diverged: {} after sweep {} (residuals are checked every {} sweeps{}); {}", what, here,
+        config_.problem.check_interval,
+        checked < here ? fmt::format(" and looked at late: that of sweep {} told", checked) : "", remedy);
   }
 
   const Config& config_;
   Solver<T>& solver_;
   LoopOutputs outputs_;
   Schedule schedule_;
+  std::optional<std::int64_t> checked_;  // the sweep whose residual is under way
+  bool converged_ = false;
   LoopOutcome outcome_;
   Timer wall_;
 };

@@ -59,6 +59,7 @@ struct Paint {  // one entry of initial (value in K) or sources (value in W/m^3)
 enum class ProblemKind { transient, steady };
 enum class Norm { max, l2, l1 };
 enum class Criterion { absolute, relative };
+enum class Check { immediate, lagged };
 struct ProblemConfig {
   ProblemKind kind = ProblemKind::transient;
   // transient
@@ -76,6 +77,7 @@ struct ProblemConfig {
   std::optional<double> mean_temperature;  // K; fixes the mean where no wall does
   // both
   std::int64_t check_interval = 100;  // sweeps between residuals, and checks for NaN
+  Check check = Check::immediate;     // lagged: a residual is looked at when next something is due
 };
 
 enum class GraphChoice { automatic, on, off };

@@ -16,6 +16,7 @@ constexpr Words axes[] = {"x", "y", "z"};
 constexpr Words problem_kinds[] = {"transient", "steady"};
 constexpr Words norms[] = {"max", "l2", "l1"};
 constexpr Words criteria[] = {"absolute", "relative"};
+constexpr Words checks[] = {"immediate", "lagged"};
 constexpr Words devices[] = {"auto", "cpu", "cuda"};
 constexpr Words overlaps[] = {"auto", "true", "false"};
 constexpr Words graphs[] = {"auto", "true", "false"};
@@ -188,6 +189,8 @@ Keys describe(ProblemConfig& problem) {
        .when = steady, .example = "300", .absent = "the walls fix it"},
       {.name = "check_interval", .target = &problem.check_interval,
        .doc = "Sweeps or steps from one residual, and check for NaN, to the next.", .range = {1, 1e9}},
+      {.name = "check", .target = choice(problem.check, checks),
+       .doc = "Wait for each residual, or sweep on and look at it when the next is due: the run ends that later."},
   };
 }
 

@@ -183,6 +183,21 @@ void check_output(const Config& config, Problems& problems) {
                               *output.every_steps, *config.problem.steps));
 }
 
+// What else waits for the field at every check leaves nothing to lag.
+void check_lag(const Config& config, Problems& problems) {
+  const OutputConfig& output = config.output;
+  if (!problems.sound({"problem", "output"}) || config.problem.check == Check::immediate) return;
+  const auto warn_of = [&](const char* key, std::optional<std::int64_t> interval) {
+    if (interval && config.problem.check_interval % *interval == 0)
+      problems.warn("problem.check",
+                    fmt::format("lagged gains nothing ({} {} waits for the field at every check); write "
+                                "immediate, or a check_interval between those sweeps",
+                                key, *interval));
+  };
+  warn_of("output.diagnostics", output.diagnostics);
+  if (output.snapshots) warn_of("output.every_steps", output.every_steps);
+}
+
 void check_diagnostics(const Config& config, Problems& problems) {
   const HistogramConfig& histogram = config.output.histogram;
   if (!problems.sound({"output"})) return;
@@ -326,6 +341,7 @@ void validate(Config& config, const KnownRows& rows, Problems& problems) {
     problems.add("initial", "is missing; add initial: [{shape: constant, value: 300}]");
   check_verify(config, problems);
   check_output(config, problems);
+  check_lag(config, problems);
   check_diagnostics(config, problems);
   check_solver(config, rows, problems);
   check_histogram_row(config, rows, problems);

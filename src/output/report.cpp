@@ -92,6 +92,9 @@ std::string residual_text(const RunRecord& r) {
     text += fmt::format(
         "; {} tolerance {:.3g} {}", residual.criterion == Criterion::relative ? "relative" : "absolute",
         *residual.tolerance, residual.convergence == Convergence::reached ? "reached" : "NOT reached");
+  if (residual.check == Check::lagged && residual.last_sweep)
+    text += fmt::format("; of sweep {}, {} (lagged checks)", grouped(*residual.last_sweep),
+                        plural(residual.extra_sweeps, "extra sweep"));
   return text;
 }
 

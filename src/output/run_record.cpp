@@ -25,6 +25,9 @@ const char* word(Answer a) {
 const char* word(Convergence c) {
   return c == Convergence::reached ? "reached" : c == Convergence::not_reached ? "not_reached" : "not_asked";
 }
+const char* word(Check c) {
+  return c == Check::lagged ? "lagged" : "immediate";
+}
 const char* word(Verdict v) {
   return v == Verdict::passed ? "passed" : v == Verdict::failed ? "failed" : "reported";
 }
@@ -140,7 +143,10 @@ Json residual(const Residual& r) {
           {"tolerance", value_or_null(r.tolerance)},
           {"first_K", value_or_null(r.first)},
           {"last_K", value_or_null(r.last)},
+          {"last_sweep", value_or_null(r.last_sweep)},
           {"checks", r.checks},
+          {"check", word(r.check)},
+          {"extra_sweeps", r.extra_sweeps},
           {"convergence", word(r.convergence)}};
 }
 

@@ -123,6 +123,9 @@ struct Residual {
   std::optional<double> first, last;  // K
   std::int64_t checks = 0;
   Convergence convergence = Convergence::not_asked;
+  Check check = Check::immediate;
+  std::optional<std::int64_t> last_sweep;  // to which `last` belongs
+  std::int64_t extra_sweeps = 0;           // done after last_sweep, until a lagged check ended the run
 };
 
 // Of the diagnostics' histogram: what the columns of history.csv mean.

@@ -17,6 +17,7 @@ std::int64_t step_at(double time, double dt) {
 
 Schedule::Schedule(const Config& config)
     : check_interval_(config.problem.check_interval),
+      lagged_(config.problem.check == Check::lagged),
       diagnostics_interval_(config.output.diagnostics),
       every_steps_(config.output.every_steps),
       every_time_(config.output.every_time),
@@ -41,6 +42,10 @@ std::int64_t Schedule::snapshot_sweep(std::int64_t k) const {
 
 bool Schedule::check_due(std::int64_t sweep) const {
   return sweep > 0 && (sweep == 1 || sweep % check_interval_ == 0 || sweep == last_);
+}
+
+bool Schedule::check_may_lag(std::int64_t sweep) const {
+  return lagged_ && sweep < last_ && !diagnostics_due(sweep) && !snapshot_due(sweep);
 }
 
 bool Schedule::diagnostics_due(std::int64_t sweep) const {

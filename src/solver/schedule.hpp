@@ -16,7 +16,10 @@ class Schedule {
   double time(std::int64_t sweep) const;       // s; 0 in a steady problem
   // The next sweep after `sweep` at which anything is due; last() at most.
   std::int64_t next_after(std::int64_t sweep) const;
-  bool check_due(std::int64_t sweep) const;        // a residual: every check_interval, and at the last sweep
+  bool check_due(std::int64_t sweep) const;  // a residual: every check_interval, and at the last sweep
+  // May the residual of this sweep be looked at when next something is due? Where the deck says so, and where
+  // nothing else waits for the field now: a snapshot is not written of a field that nobody has checked.
+  bool check_may_lag(std::int64_t sweep) const;
   bool diagnostics_due(std::int64_t sweep) const;  // at the first and last state, and every so many sweeps
   // A snapshot by interval. The final one is written where the run ends, wherever that is, and is not told
   // here.
@@ -29,6 +32,7 @@ class Schedule {
 
   std::int64_t last_ = 0;
   std::int64_t check_interval_ = 1;
+  bool lagged_ = false;
   std::optional<std::int64_t> diagnostics_interval_;
   std::optional<std::int64_t> every_steps_;
   std::optional<double> every_time_;

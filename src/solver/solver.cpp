@@ -17,18 +17,6 @@
 namespace isotherm {
 namespace {
 
-ReductionOp operation(Norm norm) {
-  switch (norm) {
-    case Norm::max:
-      return ReductionOp::max_abs;
-    case Norm::l2:
-      return ReductionOp::sum_squares;
-    case Norm::l1:
-      return ReductionOp::sum_abs;
-  }
-  throw Error(ExitCode::internal, "a norm without a reduction; please report it");
-}
-
 // Touched first by the threads that will sweep it, before anything else writes to it.
 template <class T>
 Field<T> make_field(const Communicator& communicator, Device& device, Int3 extent, int ghosts) {
@@ -71,9 +59,7 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
                                halo_depth(config))),
       compute_(own_stream(device, Priority::normal)),
       halo_stream_(own_stream(device, Priority::high)),
-      result_(device, sizeof(Result)),
-      result_host_(device, sizeof(Result), Memory::staging),
-      scratch_(agree(communicator, [&] { return Buffer(device, scratch_bytes()); })),
+      check_(config, communicator, device, *rows.reduction, scratch_bytes()),
       coefficients_(rounded_coefficients<T>(sweep_coefficients(config))),
       dt_(config.problem.kind == ProblemKind::transient ? time_plan(config).dt : 0),
       overlap_(overlaps(config.parallel.overlap, device.backend(), communicator.size())) {
@@ -209,11 +195,8 @@ void Solver<T>::exchange_and_sweep(const PeriodSweep& sweep, UpdateNorm& norm, T
 template <class T>
 void Solver<T>::step(const PeriodSweep& sweep, bool first, bool with_norm) {
   Timer timer;
-  UpdateNorm norm{operation(config_.problem.norm)};
-  if (with_norm) {
-    norm.result = &result_.as<Result>()->value;
-    norm.scratch = scratch_.data();
-  }
+  UpdateNorm norm;
+  if (with_norm) norm = check_.norm_of_sweep();
   if (walls_.vary_in_time()) {
     walls_.update(time(), compute_);
     times_.sweep += timer.lap();  // no communication
@@ -242,6 +225,7 @@ void Solver<T>::sweep(std::int64_t count) {
   const std::int64_t end = sweeps_ + count;
   const bool fused = rows_.reduction->fused;
   while (sweeps_ < end) {
+    poll_residual();
     // The sweep that returns a norm is not in the graph.
     if (rows_.graph && sweep_by_graph(fused ? end - 1 : end)) continue;
     const std::int64_t length = std::min<std::int64_t>(depth(), end - sweeps_);
@@ -280,44 +264,35 @@ void Solver<T>::synchronize() {
   times_.sweep += timer.seconds();
 }
 
-// The norm of the last update as the deck's reduction has it, before its root and its division.
 template <class T>
-double Solver<T>::reduced_update() {
-  const ReductionOp op = operation(config_.problem.norm);
-  const bool is_exact = rows_.reduction->sum_bits == SumBits::exact && op != ReductionOp::max_abs;
-  Result* const there = result_.as<Result>();
-  Result* const here = result_host_.as<Result>();
-  if (!rows_.reduction->fused)
-    rows_.reduction->launch({std::as_const(current_).view(),
-                             std::as_const(next_).view(),
-                             {{0, 0, 0}, block_.extent()},
-                             op,
-                             &there->value,
-                             scratch_.data(),
-                             is_exact ? &there->unrounded : nullptr},
-                            compute_);
-  device_.copy(here, there, is_exact ? sizeof(Result) : sizeof(double), compute_);
-  device_.synchronize(compute_);
-  if (is_exact) return whole(here->unrounded);
-  // MPI_MAX may drop a NaN: it is told apart first.
-  const bool lost = communicator_.all_reduce(std::int64_t{!std::isfinite(here->value)}, ReduceOp::max) != 0;
-  const double value =
-      communicator_.all_reduce(here->value, op == ReductionOp::max_abs ? ReduceOp::max : ReduceOp::sum);
-  return lost ? std::numeric_limits<double>::quiet_NaN() : value;
+void Solver<T>::start_residual() {
+  Timer timer;
+  check_.start(std::as_const(current_).view(), std::as_const(next_).view(), compute_);
+  times_.reduction += timer.seconds();
+}
+
+template <class T>
+void Solver<T>::poll_residual() {
+  if (!check_.under_way()) return;
+  Timer timer;
+  check_.poll();
+  times_.reduction += timer.seconds();
+}
+
+template <class T>
+double Solver<T>::finish_residual() {
+  Timer timer;
+  check_.wait_for_sweeps();
+  times_.sweep += timer.lap();
+  const double value = check_.finish();
+  times_.reduction += timer.seconds();
+  return value;
 }
 
 template <class T>
 double Solver<T>::residual() {
-  synchronize();  // so that the reduction's time is its own
-  Timer timer;
-  double value = reduced_update();
-  const Norm norm = config_.problem.norm;
-  const auto cells = static_cast<double>(config_.grid.cells.product());
-  if (norm == Norm::l2) value = std::sqrt(value / cells);
-  if (norm == Norm::l1) value /= cells;
-  if (config_.problem.kind == ProblemKind::steady) value /= config_.problem.weight;
-  times_.reduction += timer.seconds();
-  return std::isfinite(value) ? value : std::numeric_limits<double>::quiet_NaN();
+  start_residual();
+  return finish_residual();
 }
 
 // Where the bins lie depends on the initial state: it is looked at before the first sweep.

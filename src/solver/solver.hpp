@@ -21,6 +21,7 @@
 #include "solver/diagnosis.hpp"
 #include "solver/extreme_cell.hpp"
 #include "solver/period.hpp"
+#include "solver/residual_check.hpp"
 #include "solver/rows.hpp"
 
 namespace isotherm {
@@ -44,9 +45,12 @@ class Solver {
   // them there (whole_periods() in period.hpp).
   void sweep(std::int64_t count);
   int depth() const { return static_cast<int>(period_.size()); }
-  // The norm of the last update over all cells of all ranks, divided by the weight in a steady problem.
-  // Collective.
-  double residual();
+  // The norm of the last update over all cells of all ranks, divided by the weight in a steady problem, in
+  // two halves: start_residual() waits for nothing, finish_residual() for no sweep that was queued after it.
+  // Both collective; one at a time.
+  void start_residual();
+  double finish_residual();
+  double residual();  // both
   // What the field holds, and the heat that moved during the last sweep. Only where output.diagnostics is
   // set. Collective; every rank returns the same.
   Diagnostics diagnose();
@@ -82,13 +86,7 @@ class Solver {
   bool sweep_by_graph(std::int64_t until);
   void launch(Box region, UpdateNorm& norm);
   double whole(LongAccumulator mine);
-  double reduced_update();
-
-  // What a reduction row leaves.
-  struct Result {
-    double value;
-    LongAccumulator unrounded;
-  };
+  void poll_residual();
 
   Config config_;
   Decomposition decomposition_;
@@ -104,7 +102,7 @@ class Solver {
   HaloExchange<T> halo_;
   std::vector<PeriodSweep> period_;  // the last first; one a layer of ghosts
   Owned<Stream> compute_, halo_stream_;
-  Buffer result_, result_host_, scratch_;
+  ResidualCheck<T> check_;
   std::optional<Diagnosis<T>> diagnosis_;
 
   Coefficients<T> coefficients_;

@@ -57,6 +57,7 @@ void expect_same(const ProblemConfig& a, const ProblemConfig& b) {
   EXPECT_EQ(a.max_sweeps, b.max_sweeps);
   EXPECT_EQ(a.mean_temperature, b.mean_temperature);
   EXPECT_EQ(a.check_interval, b.check_interval);
+  EXPECT_EQ(a.check, b.check);
 }
 
 void expect_same(const VerifyConfig& a, const VerifyConfig& b) {
@@ -183,7 +184,8 @@ class RandomDeck {
   std::string problem() {
     if (steady_)
       return "problem: {kind: steady, weight: 0.9, tolerance: 1e-8, norm: " + pick({"max", "l2", "l1"}) +
-             ", criterion: " + pick({"absolute", "relative"}) + ", max_sweeps: 1e6, check_interval: 7}\n";
+             ", criterion: " + pick({"absolute", "relative"}) + ", max_sweeps: 1e6, check_interval: 7" +
+             pick({"", ", check: lagged"}) + "}\n";
     return "problem: {" + pick({"end_time: 0.30000000000000004", "steps: 12345678901"}) +
            pick({"", ", dt: auto, dt_fraction: 0.123", ", dt: 1e3, allow_unstable: true"}) + "}\n";
   }
@@ -239,6 +241,7 @@ problem:
   dt_fraction: 0.9
   allow_unstable: false
   check_interval: 100
+  check: immediate
 solver:
   kernel: auto
   policy: auto

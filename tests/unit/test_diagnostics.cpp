@@ -95,5 +95,23 @@ TEST(Diagnostics, AreDueAtBothEndsAndEverySoManySweeps) {
   EXPECT_FALSE(Schedule(config).diagnostics_due(0) || Schedule(config).diagnostics_due(100));
 }
 
+TEST(Schedule, ACheckLagsWhereNothingElseWaitsForTheField) {
+  Config config = decks::base({4, 5, 6});  // 100 steps
+  config.problem.check_interval = 10;
+  config.output.diagnostics = 40;
+  config.output.every_steps = 30;
+  const auto lagged = [&] {
+    const Schedule schedule(config);
+    std::vector<std::int64_t> sweeps;
+    for (std::int64_t sweep = 1; sweep <= 100; ++sweep) {
+      if (schedule.check_due(sweep) && schedule.check_may_lag(sweep)) sweeps.push_back(sweep);
+    }
+    return sweeps;
+  };
+  EXPECT_EQ(lagged(), std::vector<std::int64_t>{});
+  config.problem.check = Check::lagged;
+  EXPECT_EQ(lagged(), (std::vector<std::int64_t>{1, 10, 20, 50, 70}));
+}
+
 }  // namespace
 }  // namespace isotherm

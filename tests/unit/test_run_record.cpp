@@ -51,7 +51,8 @@ RunRecord record() {
   r.phases[Phase::output] = {0.5, 0.5, 0.5};
   r.phases[Phase::total] = {4, 4, 4};
   r.performance = {2000, 1e9, 16, 20e9};
-  r.residual = {Norm::max, Criterion::relative, std::nullopt, 2.0, 0.5, 20, Convergence::not_asked};
+  r.residual = {Norm::max, Criterion::relative,    std::nullopt,     2.0, 0.5,
+                20,        Convergence::not_asked, Check::immediate, 100};
   r.memory_estimate_bytes = 8 << 20;
   r.time = 2;
   r.answer = Answer::finite;
@@ -108,6 +109,8 @@ TEST(RunRecord, JsonHoldsWhatTheRecordHolds) {
   EXPECT_EQ(j["performance"]["points_per_s"], 0.5e9);
   EXPECT_EQ(j["performance"]["copy_bandwidth_share_percent"], 40.0);
   EXPECT_EQ(j["residual"]["first_K"], 2.0);
+  EXPECT_EQ(j["residual"]["last_sweep"], 100);
+  EXPECT_EQ(j["residual"]["extra_sweeps"], 0);
   EXPECT_EQ(j["verification"], nullptr);
   EXPECT_EQ(j["memory"]["host_peak_bytes"], 60 << 20);
   EXPECT_EQ(j["fingerprint"], "0123456789abcdef");
@@ -301,6 +304,19 @@ TEST(Report, ResidualOfASteadyRunSaysWhetherItsToleranceWasReached) {
   EXPECT_NE(final_table(r).find("of the first; relative tolerance 1e-06 NOT reached\n"), std::string::npos);
   r.residual.convergence = Convergence::reached;
   EXPECT_NE(final_table(r).find("of the first; relative tolerance 1e-06 reached\n"), std::string::npos);
+}
+
+TEST(Report, ALaggedResidualSaysToWhichSweepItBelongs) {
+  RunRecord r = record();
+  r.residual.check = Check::lagged;
+  r.residual.last_sweep = 1200;
+  r.residual.extra_sweeps = 1;
+  EXPECT_NE(final_table(r).find("of the first; of sweep 1 200, 1 extra sweep (lagged checks)\n"),
+            std::string::npos);
+  const json j = json::parse(to_json(r))["residual"];
+  EXPECT_EQ(j["check"], "lagged");
+  EXPECT_EQ(j["last_sweep"], 1200);
+  EXPECT_EQ(j["extra_sweeps"], 1);
 }
 
 }  // namespace

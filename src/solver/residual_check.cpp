@@ -1,0 +1,128 @@
+#include "solver/residual_check.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/agree.hpp"
+#include "core/error.hpp"
+
+namespace isotherm {
+namespace {
+
+ReductionOp operation(Norm norm) {
+  switch (norm) {
+    case Norm::max:
+      return ReductionOp::max_abs;
+    case Norm::l2:
+      return ReductionOp::sum_squares;
+    case Norm::l1:
+      return ReductionOp::sum_abs;
+  }
+  throw Error(ExitCode::internal, "a norm without a reduction; please report it");
+}
+
+}  // namespace
+
+template <class T>
+ResidualCheck<T>::ResidualCheck(const Config& config, const Communicator& communicator, Device& device,
+                                const ReductionKernel<T>& row, std::size_t scratch_bytes)
+    : problem_(config.problem),
+      cells_(static_cast<double>(config.grid.cells.product())),
+      op_(operation(config.problem.norm)),
+      communicator_(communicator.split(0, communicator.rank())),
+      device_(device),
+      row_(&row),
+      result_(device, sizeof(Result)),
+      result_host_(device, sizeof(Result), Memory::staging),
+      scratch_(agree(communicator, [&] { return Buffer(device, scratch_bytes); })),
+      swept_(own_event(device)),
+      copied_(own_event(device)) {}
+
+template <class T>
+bool ResidualCheck<T>::is_exact() const {
+  return row_->sum_bits == SumBits::exact && op_ != ReductionOp::max_abs;
+}
+
+template <class T>
+UpdateNorm ResidualCheck<T>::norm_of_sweep() const {
+  return {op_, &result_.as<Result>()->value, scratch_.data(), false};
+}
+
+template <class T>
+void ResidualCheck<T>::start(FieldView<const T> now, FieldView<const T> before, Stream stream) {
+  if (under_way_) throw Error(ExitCode::internal, "two residual checks at once; please report it");
+  Result* const there = result_.as<Result>();
+  device_.record(swept_, stream);
+  if (!row_->fused)
+    row_->launch({now, before, now.interior(), op_, &there->value, scratch_.data(),
+                  is_exact() ? &there->unrounded : nullptr},
+                 stream);
+  device_.copy(result_host_.data(), there, is_exact() ? sizeof(Result) : sizeof(double), stream);
+  device_.record(copied_, stream);
+  under_way_ = true;
+  poll();
+}
+
+template <class T>
+void ResidualCheck<T>::poll() {
+  if (!under_way_) return;
+  if (all_reduce_.index() == 0) {
+    if (!device_.passed(copied_)) return;
+    start_all_reduce();
+  }
+  if (auto* doubles = std::get_if<Doubles>(&all_reduce_)) doubles->done();
+  if (auto* words = std::get_if<Words>(&all_reduce_)) words->done();
+}
+
+// MPI_MAX may drop a NaN, and a sum says so of itself only: whether a rank's value is finite goes beside it.
+template <class T>
+void ResidualCheck<T>::start_all_reduce() {
+  const Result& mine = *result_host_.as<Result>();
+  if (is_exact()) {
+    const auto& words = mine.unrounded.word;
+    all_reduce_ = communicator_.start_all_reduce(
+        std::vector<std::int64_t>(std::begin(words), std::end(words)), ReduceOp::sum);
+    return;
+  }
+  const bool lost = !std::isfinite(mine.value);
+  all_reduce_ = communicator_.start_all_reduce(std::vector<double>{lost ? 0 : mine.value, lost ? 1.0 : 0.0},
+                                               op_ == ReductionOp::max_abs ? ReduceOp::max : ReduceOp::sum);
+}
+
+template <class T>
+double ResidualCheck<T>::over_ranks() {
+  if (is_exact()) {
+    const std::vector<std::int64_t> words = std::get<Words>(all_reduce_).wait();
+    LongAccumulator sum{};
+    std::copy(words.begin(), words.end(), sum.word);
+    return sum.rounded();
+  }
+  const std::vector<double> value_and_lost = std::get<Doubles>(all_reduce_).wait();
+  return value_and_lost[1] > 0 ? std::numeric_limits<double>::quiet_NaN() : value_and_lost[0];
+}
+
+template <class T>
+void ResidualCheck<T>::wait_for_sweeps() {
+  if (under_way_) device_.synchronize(swept_);
+}
+
+template <class T>
+double ResidualCheck<T>::finish() {
+  if (!under_way_) throw Error(ExitCode::internal, "no residual check is under way; please report it");
+  device_.synchronize(copied_);
+  if (all_reduce_.index() == 0) start_all_reduce();
+  double value = over_ranks();
+  all_reduce_ = std::monostate();
+  under_way_ = false;
+  if (problem_.norm == Norm::l2) value = std::sqrt(value / cells_);
+  if (problem_.norm == Norm::l1) value /= cells_;
+  if (problem_.kind == ProblemKind::steady) value /= problem_.weight;
+  return std::isfinite(value) ? value : std::numeric_limits<double>::quiet_NaN();
+}
+
+template class ResidualCheck<float>;
+template class ResidualCheck<double>;
+
+}  // namespace isotherm
