@@ -14,12 +14,13 @@ class Rung(NamedTuple):
     depth: int
     points: Optional[float]  # cell updates of a launch; None where nothing is updated
     moved: float  # bytes of a launch, least traffic
-    launch: float  # s, median
+    launch: float  # s, median; of a difference it may be nothing, or less, where it drowns in noise
     launch_low: float  # s, p10
     launch_high: float  # s, p90
     copy: Optional[float]  # bytes, measured beside it
     read: Optional[float]
     speedup: Optional[float]
+    difference: bool = False  # launch is what one thing takes longer than another
 
     @property
     def bandwidth(self):
@@ -74,6 +75,7 @@ def rung(entry):
         median(entry["copy_bandwidth_bytes_per_s"]),
         median(entry["read_bandwidth_bytes_per_s"]),
         entry["speedup"],
+        entry.get("base_s") is not None,
     )
 
 

@@ -32,36 +32,71 @@ def ladder_figure(record):
 
 def draw_ladder(panel, ladder, subject):
     places = range(len(ladder.rungs))
-    rates = [rate(rung, subject) for rung in ladder.rungs]
-    # A launch of p90 is slow: it is the low end of the rate.
-    below = [value * (1 - rung.launch / rung.launch_high) for value, rung in zip(rates, ladder.rungs)]
-    above = [value * (rung.launch / rung.launch_low - 1) for value, rung in zip(rates, ladder.rungs)]
-    panel.barh(places, rates, color=COLOURS[ladder.precision], xerr=(below, above), ecolor="0.4", height=0.7)
+    end = end_of_axis(ladder, subject)
+    rates = [rate(rung, subject) or 0 for rung in ladder.rungs]
+    spreads = [spread(rung, subject, end) for rung in ladder.rungs]
+    panel.barh(places, rates, color=COLOURS[ladder.precision], xerr=list(zip(*spreads)), ecolor="0.4", height=0.7)
     draw_roof(panel, ladder, subject, "copy", "black")
     if subject == "reduction":
         draw_roof(panel, ladder, subject, "read", "0.5")
-    for place, value, rung in zip(places, rates, ladder.rungs):
-        text = f"{value:.3g}" if rung.speedup is None else f"{value:.3g}  ({rung.speedup:.2f}x)"
-        panel.annotate(text, (1.01, place), xycoords=("axes fraction", "data"), va="center", fontsize=8)
+    for place, rung in zip(places, ladder.rungs):
+        panel.annotate(figure_text(rung, subject, end), (1.01, place), xycoords=("axes fraction", "data"), va="center",
+                       fontsize=8)
     panel.set_yticks(places, [rung.label for rung in ladder.rungs])
     panel.invert_yaxis()  # the lowest rung, the first of the table, stands at the top as in the table
-    panel.set_xlim(left=0)
+    panel.set_xlim(0, end)
     panel.set_xlabel("GPts/s" if subject == "stencil" else "GB/s of least traffic")
     panel.set_title(ladder.title, loc="left")
     if panel.get_legend_handles_labels()[0]:
         panel.legend(loc="lower right", bbox_to_anchor=(1, 1), fontsize=8, frameon=False)
 
 
+def end_of_axis(ladder, subject):
+    """Chosen by matplotlib; with a difference by the other rungs and the roofs, for its rate knows no bounds."""
+    plain = [rung for rung in ladder.rungs if not rung.difference]
+    if len(plain) == len(ladder.rungs):
+        return None
+    roofs = [roof(rung, subject, which) for rung in ladder.rungs for which in ("copy", "read") if getattr(rung, which)]
+    return 1.1 * max([*roofs, *(rate(rung, subject) for rung in plain)], default=1)
+
+
+def spread(rung, subject, end):
+    """Of its rate, below and above; a launch of p90 is slow: it is the low end."""
+    value = rate(rung, subject)
+    if value is None:
+        return 0, 0
+    fastest = rate(rung, subject, rung.launch_low)
+    return value - rate(rung, subject, rung.launch_high), 2 * end if fastest is None else fastest - value
+
+
+def figure_text(rung, subject, end):
+    value = rate(rung, subject)
+    if value is None:
+        return "not above the noise"
+    text = f"{value:.3g}" if rung.speedup is None else f"{value:.3g}  ({rung.speedup:.2f}x)"
+    return text + (", cut off" if end is not None and value > end else "")
+
+
 def draw_roof(panel, ladder, subject, which, colour):
     """A tick across each bar: what a row would reach that moves its least bytes at that bandwidth."""
     known = [(place, rung) for place, rung in enumerate(ladder.rungs) if getattr(rung, which)]
     if known:
-        values = [rate(rung, subject) * getattr(rung, which) / rung.bandwidth for _, rung in known]
+        values = [roof(rung, subject, which) for _, rung in known]
         places = [place for place, _ in known]
         panel.vlines(values, [place - 0.45 for place in places], [place + 0.45 for place in places],
                      color=colour, linewidth=2, label=f"{which} bandwidth beside it")
 
 
-def rate(rung, subject):
-    """GPts/s of sweeps, GB/s of what only reads or moves."""
-    return (rung.points if subject == "stencil" else rung.moved) / rung.launch / 1e9
+def work(rung, subject):
+    """Of a launch, 1e9 of it a unit: points of sweeps, bytes of what only reads or moves."""
+    return (rung.points if subject == "stencil" else rung.moved) / 1e9
+
+
+def rate(rung, subject, seconds=None):
+    """GPts/s of sweeps, GB/s of what only reads or moves; of a difference that is not above its noise, None."""
+    seconds = rung.launch if seconds is None else seconds
+    return work(rung, subject) / seconds if seconds > 0 else None
+
+
+def roof(rung, subject, which):
+    return work(rung, subject) * getattr(rung, which) / rung.moved

@@ -47,7 +47,9 @@ bool holds(const std::vector<std::string_view>& names, const std::vector<std::st
 std::unique_ptr<Device> open_device(const BenchOptions& options, const Subject& subject) {
   const bool rows_of_the_host = !options.rows.empty() && holds(subject.names(Backend::host), options.rows);
   if (options.device == DeviceChoice::cpu) return make_host_device();
-  if (options.device == DeviceChoice::automatic && rows_of_the_host) return make_host_device();
+  const bool rows_of_both = holds(subject.names(Backend::cuda), options.rows);  // or none named
+  if (options.device == DeviceChoice::automatic && rows_of_the_host && !rows_of_both)
+    return make_host_device();
   const CudaDevices found = find_cuda_devices();
   if (!found.devices.empty()) return make_cuda_device(found.devices.front().index);
   if (options.device == DeviceChoice::automatic) return make_host_device();

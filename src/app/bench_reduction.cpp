@@ -1,23 +1,25 @@
-// `isotherm bench reduction`: every row on the difference of two blocks of random numbers, against a
-// compensated sum, the copy and the read bandwidth.
+// `isotherm bench reduction`: every row on the difference of two blocks of random numbers, the fused one on
+// the update of a sweep, against a compensated sum, the copy and the read bandwidth.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "app/bench_reference.hpp"
 #include "app/bench_subjects.hpp"
+#include "app/sweep_bench.hpp"
 #include "grid/field.hpp"
 #include "kernels/face_copy.hpp"
 #include "kernels/reduction.hpp"
+#include "solver/rows.hpp"
 
 namespace isotherm {
 namespace {
 
 constexpr int ghosts = 1;
-constexpr int runs = 3;  // whose bits are compared
 
 template <class T>
 Field<T> random_field(const Bench& bench, Int3 cells, std::uint64_t seed) {
@@ -83,7 +85,7 @@ BenchEntry ReductionBench<T>::measure(const ReductionKernel<T>& row, Roofs roofs
 
   const double found = reduce(row, args);
   entry.same_bits = true;
-  for (int run = 1; run < runs; ++run) {
+  for (int run = 1; run < runs_compared; ++run) {
     const double again = reduce(row, args);
     if (std::memcmp(&again, &found, sizeof(double)) != 0) entry.same_bits = false;
   }
@@ -106,20 +108,40 @@ std::unique_ptr<BandwidthProbe> make_read_probe(Device& device, std::size_t byte
 }
 
 template <class T>
+BenchEntry skipped(std::string_view row, Int3 cells, const char* why) {
+  BenchEntry entry = new_entry<T>(row, cells);
+  entry.note = why;
+  return entry;
+}
+
+// The rung without a pass of its own, in the stencil row that a run takes with it unasked.
+template <class T>
+BenchEntry fused_rung(const Bench& bench, Int3 cells, Roofs roofs) {
+  if (bench.options.op == ReductionOp::sum) return skipped<T>("fused", cells, "no sweep returns a plain sum");
+  Config config;
+  config.solver.reduction = "fused";
+  const SweepChoice<T> sweep = choose_rows<T>(config, bench.device.backend()).sweep;
+  return SweepBench<T>(bench, cells, 1, bench.options.op).measure_norm(*sweep.row, sweep.policy, roofs);
+}
+
+template <class T>
 std::vector<BenchEntry> ladder(const Bench& bench, Int3 cells) {
   const auto bytes =
       static_cast<std::size_t>(FieldLayout::make(cells, ghosts, sizeof(T)).elements) * sizeof(T);
   const auto copy = make_copy_probe(bench.device, bytes);
   const auto read = make_read_probe<T>(bench.device, bytes);
-  ReductionBench<T> fields(bench, cells);
+  const Roofs roofs{copy.get(), read.get()};
   std::vector<BenchEntry> entries;
+  std::optional<ReductionBench<T>> fields;
   for (const ReductionKernel<T>* row : chosen_rows(reduction_kernels<T>(), bench)) {
-    if (row->fused) continue;  // no pass of its own to time: bench stencil --norm
-    if (row->launch) {
-      entries.push_back(fields.measure(*row, {copy.get(), read.get()}));
+    if (!row->available()) {
+      entries.push_back(skipped<T>(row->name, cells, "not in this build"));
+    } else if (row->fused) {
+      fields.reset();  // it has fields of its own
+      entries.push_back(fused_rung<T>(bench, cells, roofs));
     } else {
-      entries.push_back(new_entry<T>(row->name, cells));
-      entries.back().note = "not in this build";
+      if (!fields) fields.emplace(bench, cells);
+      entries.push_back(fields->measure(*row, roofs));
     }
   }
   return entries;
@@ -129,8 +151,9 @@ std::vector<BenchEntry> ladder(const Bench& bench, Int3 cells) {
 
 BenchMemory reduction_memory(const Bench& bench, Int3 cells, Precision precision) {
   const double field = field_bytes(cells, ghosts, precision);
-  constexpr double arrays = 2 + 2 + 2;  // a, b; of the copy; of the read, which is one of a pair
-  return bench.on_host() ? BenchMemory{0, arrays * field} : BenchMemory{arrays * field, 2 * field};
+  constexpr double arrays = 2 + 2 + 2;  // a, b, or in, out; of the copy; of the read, which is one of a pair
+  // On the host the fused rung holds what must come out as well.
+  return bench.on_host() ? BenchMemory{0, (arrays + 1) * field} : BenchMemory{arrays * field, 2 * field};
 }
 
 std::vector<BenchEntry> reduction_ladder(const Bench& bench, Int3 cells, Precision precision) {
@@ -140,7 +163,7 @@ std::vector<BenchEntry> reduction_ladder(const Bench& bench, Int3 cells, Precisi
 std::vector<std::string_view> reduction_names(Backend backend) {
   std::vector<std::string_view> names;
   for (const auto& row : reduction_kernels<double>())
-    if (row.backend == backend && !row.fused) names.push_back(row.name);
+    if (row.backend == backend) names.push_back(row.name);
   return names;
 }
 

@@ -27,6 +27,9 @@ void sweep_reference(Field<T>& start, Field<T>& expected, FieldView<const T> sou
 template <class T>
 inline constexpr T poison = std::numeric_limits<T>::quiet_NaN();
 
+// Whose bits are compared, of a reduction.
+inline constexpr int runs_compared = 3;
+
 // Compares the padded blocks bit by bit: a cell outside the region that was written is wrong too. Empty where
 // they agree, else a line that names the first cell.
 template <class T>

@@ -22,6 +22,9 @@ class Sampler {
 
   // `launch` queues one launch in the stream; launches of a batch stand between two events. Warms up first.
   BenchSamples measure(const std::function<void()>& launch, Roofs roofs);
+  // What `launch` takes longer than `base`, batch beside batch.
+  BenchSamples measure_difference(const std::function<void()>& launch, const std::function<void()>& base,
+                                  Roofs roofs);
   // The same for a probe; its passes are batched unless only the first shows what it is for.
   BenchSamples measure(BandwidthProbe& probe, bool single, Roofs roofs);
 
@@ -31,8 +34,8 @@ class Sampler {
   static constexpr double batch_seconds = 2e-3;
 
  private:
-  BenchSamples measure(const std::function<void()>& prepare, const std::function<void()>& launch, bool single,
-                       Roofs roofs);
+  // Takes samples: `take` adds one to them, right behind those of the roofs.
+  BenchSamples sample(const std::function<void(BenchSamples&)>& take, Roofs roofs);
   std::int64_t launches_of_a_batch(const std::function<void()>& launch);
   double seconds_of(const std::function<void()>& launch, std::int64_t launches);  // of one of them
 

@@ -4,171 +4,15 @@
 
 #include <algorithm>
 #include <optional>
-#include <utility>
 
-#include "app/bench_reference.hpp"
 #include "app/bench_subjects.hpp"
+#include "app/sweep_bench.hpp"
 #include "core/error.hpp"
 #include "grid/field.hpp"
-#include "kernels/face_copy.hpp"
 #include "kernels/stencil.hpp"
 
 namespace isotherm {
 namespace {
-
-// They sum to 1, so that temperatures stay where they are however often the block is swept; no two are alike.
-template <class T>
-constexpr Coefficients<T> coefficients{T(0.24), T(0.11), T(0.13), T(0.14)};
-
-// Held temperatures in x, a flux in y, convection in z.
-template <class T>
-Walls<T> six_walls() {
-  const Wall<T> held{true, T(-1), T(600)}, flux{true, T(1), T(0.25)}, convection{true, T(0.6), T(120)};
-  return {{held, held, flux, flux, convection, convection}};
-}
-
-// The fields of one grid and one depth, and what must come out.
-template <class T>
-class SweepBench {
- public:
-  SweepBench(const Bench& bench, Int3 cells, int depth);
-  BenchEntry measure(const StencilKernel<T>& row, int policy, Roofs roofs);
-
- private:
-  void start_anew(Field<T>& field);
-  std::string first_sweep_is_wrong(const StencilKernel<T>& row, int policy, const UpdateNorm& norm);
-  SweepArgs<T> args(Field<T>& in, Field<T>& out, const UpdateNorm& norm);
-  void queue(const StencilKernel<T>& row, int policy, SweepArgs<T> args);
-
-  const Bench& bench_;
-  const Int3 cells_;
-  const int depth_;
-  Walls<T> walls_;
-  Field<T> in_, out_;
-  std::optional<Field<T>> source_;
-  std::optional<Field<T>> mirror_;  // a GPU's field in host memory
-  Field<T> expected_;               // in host memory
-  ExactReduction expected_norm_;
-};
-
-template <class T>
-SweepBench<T>::SweepBench(const Bench& bench, Int3 cells, int depth)
-    : bench_(bench),
-      cells_(cells),
-      depth_(depth),
-      walls_(bench.options.walls ? six_walls<T>() : Walls<T>{}),
-      in_(bench.device, cells, depth),
-      out_(bench.device, cells, depth),
-      expected_(bench.host, cells, depth) {
-  const FaceCopy<T>& on_device = face_copy<T>(bench.device.backend());
-  const FaceCopy<T>& on_host = face_copy<T>(Backend::host);
-  for (Field<T>* field : {&in_, &out_}) on_device.fill(field->view(), T(0), bench.stream);
-  on_host.fill(expected_.view(), T(0), {});
-  if (!bench.on_host()) on_host.fill(mirror_.emplace(bench.host, cells, depth).view(), T(0), {});
-
-  std::optional<Field<T>> source;  // in host memory
-  if (bench.options.source) {
-    on_host.fill(source.emplace(bench.host, cells, depth).view(), T(0), {});
-    fill_random(source->view(), bench.options.seed + 1, T(-0.01), T(0.01));
-  }
-  Field<T>& start = mirror_ ? *mirror_ : in_;
-  start_anew(in_);
-  const FieldView<const T> none;
-  sweep_reference(start, expected_, source ? std::as_const(*source).view() : none, coefficients<T>, walls_,
-                  depth);
-  if (bench.options.norm) {
-    expected_norm_ = reduce_exactly<T>(std::as_const(expected_).view(), std::as_const(start).view(),
-                                       start.view().interior(), *bench.options.norm);
-  }
-  if (source && bench.on_host()) {
-    source_ = std::move(source);
-  } else if (source) {
-    source_.emplace(bench.device, cells, depth);
-    bench.device.copy(source_->data(), source->data(), source->bytes(), bench.stream);
-    bench.device.synchronize(bench.stream);
-  }
-}
-
-template <class T>
-void SweepBench<T>::start_anew(Field<T>& field) {
-  fill_random((mirror_ ? *mirror_ : field).view(), bench_.options.seed, T(250), T(350));
-  if (!mirror_) return;
-  bench_.device.copy(field.data(), mirror_->data(), field.bytes(), bench_.stream);
-  bench_.device.synchronize(bench_.stream);
-}
-
-template <class T>
-SweepArgs<T> SweepBench<T>::args(Field<T>& in, Field<T>& out, const UpdateNorm& norm) {
-  const FieldView<const T> none;
-  return {std::as_const(in).view(),
-          out.view(),
-          in.view().interior(),
-          coefficients<T>,
-          walls_,
-          source_ ? std::as_const(*source_).view() : none,
-          norm};
-}
-
-// What a walled block needs for the row is part of its cost.
-template <class T>
-void SweepBench<T>::queue(const StencilKernel<T>& row, int policy, SweepArgs<T> args) {
-  if (bench_.options.walls) {
-    const FieldView<T> ghosts{const_cast<T*>(args.in.origin), args.in.pitch_y, args.in.pitch_z,
-                              args.in.extent, args.in.ghosts};
-    face_copy<T>(row.backend)
-        .fill_walls(ghosts, walls_in_ghosts(row, walls_), ghosts.interior(), bench_.stream);
-  }
-  row.launch(args, {depth_, policy}, bench_.stream);
-}
-
-// Empty, or what is wrong.
-template <class T>
-std::string SweepBench<T>::first_sweep_is_wrong(const StencilKernel<T>& row, int policy,
-                                                const UpdateNorm& norm) {
-  start_anew(in_);
-  face_copy<T>(row.backend).fill(out_.view(), poison<T>, bench_.stream);
-  queue(row, policy, args(in_, out_, norm));
-  if (mirror_) bench_.device.copy(mirror_->data(), out_.data(), out_.bytes(), bench_.stream);
-  double found_norm = poison<double>;
-  if (norm.result) bench_.device.copy(&found_norm, norm.result, sizeof(double), bench_.stream);
-  bench_.device.synchronize(bench_.stream);
-
-  const Field<T>& found = mirror_ ? *mirror_ : out_;
-  const std::string wrong = difference(std::as_const(expected_).view(), found.view());
-  if (!wrong.empty() || !norm.result) return wrong;
-  const double error = reduction_error(expected_norm_, found_norm);
-  if (error <= error_bound(cells_.product(), norm.op)) return {};
-  return fmt::format("the norm is {} and should be {}", found_norm, expected_norm_.value);
-}
-
-template <class T>
-BenchEntry SweepBench<T>::measure(const StencilKernel<T>& row, int policy, Roofs roofs) {
-  const double cells = static_cast<double>(cells_.product());
-  BenchEntry entry = new_entry<T>(row.name, cells_);
-  entry.policy = row.policies[static_cast<std::size_t>(policy)];
-  entry.depth = depth_;
-  entry.points = cells * depth_;
-  entry.bytes = cells * least_bytes_per_cell<T>(bench_.options.source);
-
-  UpdateNorm norm;
-  Buffer result, scratch;
-  if (bench_.options.norm) {
-    result = Buffer(bench_.device, sizeof(double));
-    scratch = Buffer(bench_.device, row.norm_scratch_bytes(in_.view().interior(), policy));
-    norm = {*bench_.options.norm, result.as<double>(), scratch.data(), false};
-  }
-  entry.note = first_sweep_is_wrong(row, policy, norm);
-  entry.verdict = entry.note.empty() ? BenchVerdict::right : BenchVerdict::wrong;
-  if (entry.verdict == BenchVerdict::wrong) return entry;
-
-  start_anew(in_);  // both: what is swept next must not be poison
-  start_anew(out_);
-  const SweepArgs<T> there = args(in_, out_, norm), back = args(out_, in_, norm);
-  bool forth = true;
-  entry.samples =
-      bench_.sampler.measure([&] { queue(row, policy, std::exchange(forth, !forth) ? there : back); }, roofs);
-  return entry;
-}
 
 // Why a row is not measured; empty where it is.
 template <class T>
@@ -216,7 +60,7 @@ std::vector<BenchEntry> ladder(const Bench& bench, Int3 cells) {
           entry.note = why;
           continue;
         }
-        if (!fields) fields.emplace(bench, cells, depth);
+        if (!fields) fields.emplace(bench, cells, depth, bench.options.norm);
         entries.push_back(fields->measure(*row, policy, {copy.get(), nullptr}));
       }
     }

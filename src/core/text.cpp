@@ -34,6 +34,10 @@ std::string human_duration(double seconds) {
   return fmt::format("{} d {:02} h", days, hours % 24);
 }
 
+std::string signed_duration(double seconds) {
+  return seconds < 0 ? "-" + human_duration(-seconds) : human_duration(seconds);
+}
+
 std::string human_rate(double points_a_second) {
   if (!std::isfinite(points_a_second) || points_a_second < 0) return "unknown";
   if (points_a_second >= 0.9995e9) return fmt::format("{:.3f} GPts/s", points_a_second / 1e9);

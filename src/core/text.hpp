@@ -13,6 +13,7 @@ namespace isotherm {
 
 std::string human_bytes(double bytes);           // "17 B", "1.50 KiB", "2.00 GiB"
 std::string human_duration(double seconds);      // "812 ms", "3.21 s", "2 min 05 s", "1 h 02 min", "3 d 04 h"
+std::string signed_duration(double seconds);     // of a difference: "-12.3 us"
 std::string human_rate(double points_a_second);  // "1.234 GPts/s"
 std::string grouped(std::int64_t number);        // "16 777 216"
 std::string extent_text(Int3 extent);            // "256 x 128 x 64"

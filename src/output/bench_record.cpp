@@ -32,13 +32,20 @@ std::optional<double> median_of(const std::vector<double>& values) {
 
 BenchFigures figures_of(const BenchEntry& e) {
   BenchFigures f;
-  f.seconds = quantiles(e.samples.seconds);
+  const BenchSamples& s = e.samples;
+  f.seconds = quantiles(s.seconds);
+  f.copy_bandwidth = median_of(s.copy_bytes_per_s);
+  f.read_bandwidth = median_of(s.read_bytes_per_s);
+  if (!(f.seconds.median > 0)) return f;
   f.points_a_second = e.points / f.seconds.median;
   f.bandwidth = e.bytes / f.seconds.median;
-  f.copy_share = share_of(e.samples.copy_bytes_per_s, e.samples.seconds, e.bytes);
-  f.read_share = share_of(e.samples.read_bytes_per_s, e.samples.seconds, e.bytes);
-  f.copy_bandwidth = median_of(e.samples.copy_bytes_per_s);
-  f.read_bandwidth = median_of(e.samples.read_bytes_per_s);
+  if (s.base_seconds.empty()) {
+    f.copy_share = share_of(s.copy_bytes_per_s, s.seconds, e.bytes);
+    f.read_share = share_of(s.read_bytes_per_s, s.seconds, e.bytes);
+  } else {
+    if (f.copy_bandwidth) f.copy_share = f.bandwidth / *f.copy_bandwidth;
+    if (f.read_bandwidth) f.read_share = f.bandwidth / *f.read_bandwidth;
+  }
   return f;
 }
 
@@ -58,32 +65,36 @@ Json to_json_object(const BenchEntry& e, const std::optional<BenchFigures>& f) {
     return share ? Json(100 * *share) : Json(nullptr);
   };
   const bool updates = e.points > 0;
-  return {
-      {"row", e.row},
-      {"policy", e.policy},
-      {"depth", e.depth},
-      {"precision", word(e.precision)},
-      {"cells", triple(e.cells)},
-      {"verdict", word(e.verdict)},
-      {"note", text_or_null(e.note)},
-      {"points_per_launch", updates ? Json(e.points) : Json(nullptr)},
-      {"bytes_per_launch", e.bytes},
-      {"launches_per_sample", e.samples.launches},
-      {"launch_s", spread_json(e.samples.seconds)},
-      {"spread_percent", of([](const BenchFigures& g) { return 100 * g.seconds.spread(); })},
-      {"points_per_s", updates ? of([](const BenchFigures& g) { return g.points_a_second; }) : Json(nullptr)},
-      {"bandwidth_bytes_per_s", of([](const BenchFigures& g) { return g.bandwidth; })},
-      {"copy_bandwidth_bytes_per_s", spread_json(e.samples.copy_bytes_per_s)},
-      {"copy_bandwidth_share_percent", f ? percent(f->copy_share) : Json(nullptr)},
-      {"read_bandwidth_bytes_per_s", spread_json(e.samples.read_bytes_per_s)},
-      {"read_bandwidth_share_percent", f ? percent(f->read_share) : Json(nullptr)},
-      {"speedup", f ? value_or_null(f->speedup) : Json(nullptr)},
-      {"error", value_or_null(e.error)},
-      {"same_bits", value_or_null(e.same_bits)},
-      {"samples",
-       {{"launch_s", e.samples.seconds},
-        {"copy_bandwidth_bytes_per_s", e.samples.copy_bytes_per_s},
-        {"read_bandwidth_bytes_per_s", e.samples.read_bytes_per_s}}}};
+  const auto rate = [&](double BenchFigures::*figure) {
+    return f && (*f).*figure > 0 ? Json((*f).*figure) : Json(nullptr);
+  };
+  return {{"row", e.row},
+          {"policy", e.policy},
+          {"depth", e.depth},
+          {"precision", word(e.precision)},
+          {"cells", triple(e.cells)},
+          {"verdict", word(e.verdict)},
+          {"note", text_or_null(e.note)},
+          {"points_per_launch", updates ? Json(e.points) : Json(nullptr)},
+          {"bytes_per_launch", e.bytes},
+          {"launches_per_sample", e.samples.launches},
+          {"launch_s", spread_json(e.samples.seconds)},
+          {"base_s", spread_json(e.samples.base_seconds)},
+          {"spread_percent", of([](const BenchFigures& g) { return 100 * g.seconds.spread(); })},
+          {"points_per_s", rate(&BenchFigures::points_a_second)},
+          {"bandwidth_bytes_per_s", rate(&BenchFigures::bandwidth)},
+          {"copy_bandwidth_bytes_per_s", spread_json(e.samples.copy_bytes_per_s)},
+          {"copy_bandwidth_share_percent", f ? percent(f->copy_share) : Json(nullptr)},
+          {"read_bandwidth_bytes_per_s", spread_json(e.samples.read_bytes_per_s)},
+          {"read_bandwidth_share_percent", f ? percent(f->read_share) : Json(nullptr)},
+          {"speedup", f ? value_or_null(f->speedup) : Json(nullptr)},
+          {"error", value_or_null(e.error)},
+          {"same_bits", value_or_null(e.same_bits)},
+          {"samples",
+           {{"launch_s", e.samples.seconds},
+            {"base_s", e.samples.base_seconds},
+            {"copy_bandwidth_bytes_per_s", e.samples.copy_bytes_per_s},
+            {"read_bandwidth_bytes_per_s", e.samples.read_bytes_per_s}}}};
 }
 
 Json to_json_object(const HaloBenchEntry& e) {
@@ -133,10 +144,11 @@ std::vector<std::optional<BenchFigures>> figures(const BenchRecord& record) {
   for (std::size_t i = 0; i < record.entries.size(); ++i) {
     const BenchEntry& e = record.entries[i];
     all.push_back(e.samples.seconds.empty() ? std::nullopt : std::optional(figures_of(e)));
-    if (!all.back() || !(e.points > 0)) continue;
+    if (!all.back() || !(all.back()->points_a_second > 0)) continue;
     for (std::size_t lowest = 0; lowest <= i; ++lowest) {
       const BenchEntry& rung = record.entries[lowest];
       if (rung.verdict != BenchVerdict::right || !all[lowest] || !same_ladder(rung, e)) continue;
+      if (!(all[lowest]->points_a_second > 0)) continue;
       all.back()->speedup = all.back()->points_a_second / all[lowest]->points_a_second;
       break;
     }

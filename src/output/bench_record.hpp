@@ -5,6 +5,7 @@
 // version.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,14 +28,15 @@ constexpr const char* word(BenchSubject subject) {
 // shared, memory bandwidth drifts within seconds.
 struct BenchSamples {
   std::int64_t launches = 1;             // a sample
-  std::vector<double> seconds;           // of one launch
+  std::vector<double> seconds;           // of one launch; of a difference, what it takes longer than the base
+  std::vector<double> base_seconds;      // of a difference: of its base; empty where `seconds` are none
   std::vector<double> copy_bytes_per_s;  // beside it; empty where no roof was measured
   std::vector<double> read_bytes_per_s;
 };
 
 struct Quantiles {
   double p10 = 0, median = 0, p90 = 0;
-  double spread() const { return (p90 - p10) / median; }
+  double spread() const { return (p90 - p10) / std::abs(median); }
 };
 Quantiles quantiles(std::vector<double> values);  // linear between neighbours; of at least one value
 
@@ -80,7 +82,10 @@ struct BenchFigures {
   Quantiles seconds;           // of a launch
   double points_a_second = 0;  // 0 where nothing is updated
   double bandwidth = 0;        // bytes a second of least traffic
-  // Medians over the samples, each against what was measured right beside it.
+  // Where a difference is not above its noise there is no rate: both are 0, and the shares are none.
+
+  // Medians over the samples, each against what was measured right beside it; of a difference, whose samples
+  // may have either sign, medians against medians.
   std::optional<double> copy_share, read_share;
   std::optional<double> copy_bandwidth, read_bandwidth;  // bytes a second
   std::optional<double> speedup;  // over the lowest rung: the first right row of this grid and precision

@@ -38,11 +38,16 @@ const Column row_column{"row", 'l', [](const BenchEntry& e, const Figures&) { re
 const Column policy_column{"policy", 'l', [](const BenchEntry& e, const Figures&) { return e.policy; }};
 const Column depth_column{"depth", 'r',
                           [](const BenchEntry& e, const Figures&) { return fmt::format("{}", e.depth); }};
+const Column time_column{"time", 'r', [](const BenchEntry&, const Figures& f) {
+                           return f ? signed_duration(f->seconds.median) : std::string("-");
+                         }};
 const Column points_column{"GPts/s", 'r', [](const BenchEntry&, const Figures& f) {
-                             return f ? plain_decimal(f->points_a_second / 1e9, 2) : std::string("-");
+                             return f && f->points_a_second > 0 ? plain_decimal(f->points_a_second / 1e9, 2)
+                                                                : std::string("-");
                            }};
 const Column bandwidth_column{"GB/s", 'r', [](const BenchEntry&, const Figures& f) {
-                                return f ? plain_decimal(f->bandwidth / 1e9, 1) : std::string("-");
+                                return f && f->bandwidth > 0 ? plain_decimal(f->bandwidth / 1e9, 1)
+                                                             : std::string("-");
                               }};
 const Column copy_column{"of copy", 'r', [](const BenchEntry&, const Figures& f) {
                            return f ? percent(f->copy_share) : std::string("-");
@@ -79,6 +84,7 @@ std::vector<Column> columns_of(const BenchRecord& r) {
   if (any([](const BenchEntry& e) { return e.policy != "-"; })) columns.push_back(policy_column);
   const bool fused = any([](const BenchEntry& e) { return e.depth > 1; });
   if (fused) columns.push_back(depth_column);
+  if (r.subject == BenchSubject::reduction) columns.push_back(time_column);
   if (r.subject != BenchSubject::bandwidth) columns.push_back(points_column);
   columns.insert(columns.end(), {bandwidth_column, copy_column});
   if (fused) columns.push_back(roof_column);

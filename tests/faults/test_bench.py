@@ -15,7 +15,7 @@ CELLS = [[16, 16, 16], [20, 7, 9]]
 QUICK = ["--device", "cpu", "--seconds", "0.02"]
 HOST_ROWS = {
     "stencil": ["reference", "openmp"],
-    "reduction": ["reference", "openmp", "reproducible"],
+    "reduction": ["reference", "openmp", "reproducible", "fused"],
     "bandwidth": ["copy", "copy_cached", "read", "write", "write_cached",
                   "strided_2", "strided_4", "strided_8", "strided_16", "strided_32",
                   "offset_1", "offset_2", "offset_4", "offset_8"],
@@ -44,8 +44,9 @@ def test_every_row_has_a_verdict_and_figures(tmp_path, subject):
     ]
     assert {e["verdict"] for e in entries} == {"right"}
     for entry in entries:
-        check_figures(subject, entry, first_of_its_ladder(entries, entry))
-    assert out.count("right\n") == len(entries)
+        check = check_difference if (subject, entry["row"]) == ("reduction", "fused") else check_figures
+        check(subject, entry, first_of_its_ladder(entries, entry))
+    assert len(re.findall(r" right( \(.*\))?\n", out)) == len(entries)
     for title in ("16 x 16 x 16, fp32\n", "20 x 7 x 9, fp64\n"):
         assert title in out
 
@@ -83,6 +84,39 @@ def check_figures(subject, entry, lowest):
         assert entry["read_bandwidth_share_percent"] == pytest.approx(statistics.median(shares))
 
 
+def check_difference(subject, entry, lowest):
+    """What a norm adds to a sweep may drown in noise, and then has no rate; its samples say so."""
+    added, without = entry["samples"]["launch_s"], entry["samples"]["base_s"]
+    assert len(added) == len(without) >= 7 and min(without) > 0
+    assert all(base + more > 0 for base, more in zip(without, added))  # the sweep with the norm
+    seconds = entry["launch_s"]
+    assert seconds["p10"] <= seconds["median"] <= seconds["p90"]
+    assert seconds["median"] == pytest.approx(statistics.median(added))
+    assert entry["base_s"]["median"] == pytest.approx(statistics.median(without))
+    width = 4 if entry["precision"] == "fp32" else 8
+    cells = entry["cells"][0] * entry["cells"][1] * entry["cells"][2]
+    assert entry["bytes_per_launch"] == 2 * width * cells  # of the pass that is saved
+    assert 0 <= entry["error"] < 1e-10 and entry["same_bits"] is True
+    assert re.fullmatch(r"what it adds to a sweep of openmp[^,]*, [^-]+ without: .+ to .+ in p10 to p90", entry["note"])
+    rates = ["points_per_s", "bandwidth_bytes_per_s", "copy_bandwidth_share_percent", "read_bandwidth_share_percent",
+             "speedup"]
+    if seconds["median"] <= 0:
+        assert all(entry[rate] is None for rate in rates)
+        return
+    bandwidth = 2 * width * cells / seconds["median"]
+    assert entry["points_per_s"] == pytest.approx(cells / seconds["median"])
+    assert entry["speedup"] == pytest.approx(entry["points_per_s"] / lowest["points_per_s"])
+    assert entry["bandwidth_bytes_per_s"] == pytest.approx(bandwidth)
+    for roof in ("copy_bandwidth", "read_bandwidth"):
+        assert entry[f"{roof}_share_percent"] == pytest.approx(100 * bandwidth / entry[f"{roof}_bytes_per_s"]["median"])
+
+
+def test_the_fused_rung_stands_alone(tmp_path):
+    record, out = bench(tmp_path, "reduction", "--rows", "fused", "--sizes", "48", "--precision", "fp64")
+    assert [(e["row"], e["verdict"]) for e in record["entries"]] == [("fused", "right")]
+    assert re.search(r"^  fused +-?[\d.]+ [mu]?s ", out, re.MULTILINE)  # its time, of either sign
+
+
 def test_walls_source_and_norm_are_measured_and_checked(tmp_path):
     record, out = bench(tmp_path, "stencil", "--sizes", SIZES, "--walls", "--source", "--norm", "l2", "--seed", "5")
     assert record["options"] == {
@@ -106,7 +140,9 @@ def test_other_norms_are_right(tmp_path, norm):
 def test_every_operation_is_right(tmp_path, op):
     record, _ = bench(tmp_path, "reduction", "--sizes", "33x18x40", "--op", op)
     assert record["options"]["op"] == op
-    assert [e["verdict"] for e in record["entries"]] == ["right"] * 6
+    fused = "skipped" if op == "sum" else "right"  # no sweep returns a plain sum
+    assert [e["verdict"] for e in record["entries"]] == ["right", "right", "right", fused] * 2
+    assert {e["note"] for e in record["entries"] if e["verdict"] == "skipped"} <= {"no sweep returns a plain sum"}
     if op == "max":
         assert {e["error"] for e in record["entries"]} == {0}
 

@@ -16,7 +16,7 @@
 #include "solver/residual_check.hpp"
 #include "solver/solver.hpp"
 #include "support/decks.hpp"
-#include "watched_device.hpp"
+#include "support/watched_device.hpp"
 
 namespace isotherm {
 namespace {

@@ -86,6 +86,24 @@ def test_reductions_are_drawn_in_bytes_with_both_roofs(tmp_path):
     assert roofs(panel, "read bandwidth beside it") == pytest.approx([40e-3])
 
 
+def test_a_difference_does_not_squeeze_the_others(tmp_path):
+    """What a fused norm adds to a sweep is next to nothing: a rate beyond all roofs, or no rate at all."""
+    def added(p10, median, p90):
+        return {"launch_s": {"median": median, "p10": p10, "p90": p90}, "base_s": {"median": 3, "p10": 2, "p90": 4}}
+
+    path = write(tmp_path, [
+        entry("tree", 1e-3), entry("fused", 1, **added(-1e-5, 1e-5, 4e-5), speedup=100.0),
+        entry("fused", 1, **added(-2e-5, -1e-5, 4e-5), speedup=None), entry("fused", 1, **added(0, 0, 0), speedup=None),
+    ], subject="reduction")
+    panel = ladders.ladder_figure(BenchRecord(path)).axes[0]
+    assert bars(panel) == pytest.approx([16e-3, 1.6, 0, 0])
+    assert panel.get_xlim() == pytest.approx((0, 1.1 * 20e-3))  # of the roof
+    assert roofs(panel, "copy bandwidth beside it") == pytest.approx([20e-3] * 4)
+    assert [text.get_text() for text in panel.texts] == [
+        "0.016  (1.00x)", "1.6  (100.00x), cut off", "not above the noise", "not above the noise",
+    ]
+
+
 def test_dots_and_slanted_roof_of_the_roofline(bench):
     panel = rooflines.roofline_figure(BenchRecord(bench)).axes[0]
     roof, *dots = panel.get_lines()

@@ -76,6 +76,44 @@ TEST(BenchFigures, SpeedUpIsOverTheLowestRungOfItsOwnLadder) {
   EXPECT_DOUBLE_EQ(*all[3]->speedup, 2);
 }
 
+BenchEntry difference(std::vector<double> added) {
+  BenchEntry e = entry("fused", Precision::fp64, 0);
+  e.samples.seconds = std::move(added);
+  e.samples.base_seconds = {5e-3, 6e-3, 7e-3};
+  e.samples.copy_bytes_per_s = {10e6, 20e6, 60e6};
+  return e;
+}
+
+TEST(BenchFigures, OfADifferenceAreThoseOfItsMedian) {
+  BenchRecord r = record();
+  r.entries[1] = difference({-1e-3, 2e-3, 4e-3});
+  const auto all = figures(r);
+  EXPECT_DOUBLE_EQ(all[1]->points_a_second, 0.5e6);
+  EXPECT_DOUBLE_EQ(*all[1]->copy_share, 0.4);  // a median of ratios of either sign would say nothing
+  EXPECT_DOUBLE_EQ(*all[1]->speedup, 2);
+  EXPECT_EQ(json::parse(to_json(r))["entries"][1]["base_s"]["median"], 6e-3);
+}
+
+TEST(BenchFigures, ADifferenceBelowItsNoiseHasASpreadAndNoRate) {
+  BenchRecord r = record();
+  r.subject = BenchSubject::reduction;
+  r.entries = {difference({-3e-3, -1e-3, 1e-3}), entry("tree", Precision::fp64, 4e-3)};
+  const auto all = figures(r);
+  EXPECT_EQ(all[0]->points_a_second, 0);
+  EXPECT_FALSE(all[0]->copy_share || all[0]->speedup);
+  EXPECT_DOUBLE_EQ(all[0]->seconds.spread(), 3.2);
+  EXPECT_DOUBLE_EQ(*all[1]->speedup, 1);  // the lowest rung that has a rate
+  const json j = json::parse(to_json(r));
+  EXPECT_EQ(j["entries"][0]["launch_s"]["median"], -1e-3);
+  EXPECT_EQ(j["entries"][0]["points_per_s"], nullptr);
+  EXPECT_EQ(j["entries"][0]["bandwidth_bytes_per_s"], nullptr);
+  EXPECT_EQ(j["not_finite"], json::object());
+  const std::string table = bench_table(r);
+  EXPECT_NE(table.find("  fused  -1 ms         -        -        -        -     0.0200  320.0 %         -"),
+            std::string::npos)
+      << table;
+}
+
 TEST(BenchFigures, AWrongRowIsNoRungAndHasNoFigures) {
   BenchRecord r = record();
   r.entries[0].verdict = BenchVerdict::wrong;

@@ -28,6 +28,8 @@ TEST(Text, BytesHaveBinaryUnits) {
 TEST(Text, DurationsChangeUnitWithoutAGap) {
   EXPECT_EQ(human_duration(0), "0 s");
   EXPECT_EQ(human_duration(12.34e-6), "12.3 us");
+  EXPECT_EQ(signed_duration(12.34e-6), "12.3 us");
+  EXPECT_EQ(signed_duration(-12.34e-6), "-12.3 us");
   EXPECT_EQ(human_duration(0.000999), "999 us");
   EXPECT_EQ(human_duration(0.0009996), "1 ms");
   EXPECT_EQ(human_duration(0.8124), "812 ms");
