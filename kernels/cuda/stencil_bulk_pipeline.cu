@@ -35,8 +35,7 @@ struct RingTile {
            std::to_string(stages);
   }
 };
-constexpr std::array tiles = {RingTile{1, 8, 8, 3}, RingTile{2, 4, 8, 3}, RingTile{2, 5, 8, 3},
-                              RingTile{2, 8, 4, 3}};
+constexpr std::array tiles = {RingTile{1, 8, 8, 3}, RingTile{2, 4, 8, 3}, RingTile{2, 5, 8, 3}};
 
 // Planes that a chunk costs beside its own: the two it only reads, and the time until the first has come.
 constexpr Index chunk_overhead = 6;
@@ -80,7 +79,7 @@ struct Beside {
   }
 };
 
-template <class T, int warps_x, int warps_y, int rows, int stages, bool norm_on>
+template <class T, int warps_x, int warps_y, int rows, int stages, class Norm>
 __global__ void __launch_bounds__(warps_x* warps_y* warp_size)
     bulk_pipeline(const __grid_constant__ TensorMap<T> map, const __grid_constant__ TensorMap<T> side_map,
                   const __grid_constant__ TileArgs<T> a) {
@@ -97,7 +96,7 @@ __global__ void __launch_bounds__(warps_x* warps_y* warp_size)
   const int end_y = static_cast<int>(a.columns.box.hi.y);
   const bool in_region = x < a.columns.box.hi.x;
   const Beside<Slab> beside(lane, warp_x, warps_x, row);
-  UpdateSum<norm_on> norm(a.norm.op);
+  Norm norm;
 
   // Plane begin - 1 + n is the n-th of the walk; it goes to place n % stages of the ring.
   const auto ask_for = [&](int n) {
@@ -179,8 +178,8 @@ __global__ void __launch_bounds__(warps_x* warps_y* warp_size)
 template <class T, RingTile tile>
 constexpr std::size_t ring_bytes = sizeof(Ring<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages>);
 
-template <class T, RingTile tile, bool norm_on>
-constexpr auto kernel = bulk_pipeline<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages, norm_on>;
+template <class T, RingTile tile, class Norm = NoNorm>
+constexpr auto kernel = bulk_pipeline<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages, Norm>;
 
 template <class T, RingTile tile>
 constexpr Threads threads(unsigned blocks) {
@@ -199,8 +198,9 @@ WideTile<T> wide(Box region) {
   WideTile<T> whole{tile.warps_x, tile.warps_y * tile.rows, std::max<Index>(region.extent().z, 1)};
   if (!whole.fits(region)) return whole;
   static const Index slots = [] {  // one device a process
-    allow_shared(kernel<T, tile, true>, ring_bytes<T, tile>);
-    return blocks_at_once(kernel<T, tile, true>, tile.warps() * warp_size, ring_bytes<T, tile>);
+    const auto function = kernel<T, tile, UpdateSum<ReductionOp::sum_squares>>;
+    allow_shared(function, ring_bytes<T, tile>);
+    return blocks_at_once(function, tile.warps() * warp_size, ring_bytes<T, tile>);
   }();
   whole.planes = balanced_planes(whole.columns(region).blocks(), region.extent().z, slots, chunk_overhead);
   return whole;
@@ -216,9 +216,11 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
     using Slab = Plane<T, tile.warps_x, tile.warps_y, tile.rows>;
     const TensorMap<T> map = TensorMap<T>::make(args.in, {Slab::x, Slab::y + 2, 1});
     const TensorMap<T> side_map = TensorMap<T>::make(args.in, {Slab::cells, Slab::y, 1});
-    const auto function = args.norm.result ? kernel<T, tile, true> : kernel<T, tile, false>;
-    allow_shared(function, ring_bytes<T, tile>);
-    launch("bulk_pipeline", function, threads<T, tile>(columns.blocks()), stream, map, side_map, a);
+    with_norm(args.norm, [&]<class Norm>() {
+      const auto function = kernel<T, tile, Norm>;
+      allow_shared(function, ring_bytes<T, tile>);
+      launch("bulk_pipeline", function, threads<T, tile>(columns.blocks()), stream, map, side_map, a);
+    });
     finish_norm(args.norm, columns.blocks(), stream);
   });
 }
@@ -231,15 +233,14 @@ std::size_t norm_scratch_bytes(Box region, int policy) {
 
 template <class T>
 std::string unsupported(int policy) {
-  return with_tile<tiles>(policy, [&]<RingTile tile>() {
-    return without_bulk_copies(kernel<T, tile, false>, ring_bytes<T, tile>);
-  });
+  return with_tile<tiles>(
+      policy, [&]<RingTile tile>() { return without_bulk_copies(kernel<T, tile>, ring_bytes<T, tile>); });
 }
 
 template <class T>
 KernelResources resources(int policy) {
   return with_tile<tiles>(policy, [&]<RingTile tile>() {
-    const auto function = kernel<T, tile, false>;
+    const auto function = kernel<T, tile>;
     allow_shared(function, ring_bytes<T, tile>);
     return resources_of(function, tile.warps() * warp_size, ring_bytes<T, tile>);
   });

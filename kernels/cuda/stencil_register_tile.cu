@@ -24,7 +24,7 @@ namespace isotherm::cuda {
 namespace {
 
 // x: rows of y that a lane owns; y: warps of a block; z: planes of a chunk.
-constexpr std::array tiles = {Tile{4, 4, 64}, Tile{4, 4, 128}, Tile{2, 8, 64}, Tile{4, 8, 64}};
+constexpr std::array tiles = {Tile{4, 4, 64}, Tile{2, 8, 64}, Tile{4, 8, 64}};
 
 // What a lane holds of one plane.
 template <class T, int rows>
@@ -98,7 +98,7 @@ struct Place {
   }
 };
 
-template <class T, int rows, int warps, int planes, bool norm_on>
+template <class T, int rows, int warps, int planes, class Norm>
 __global__ void __launch_bounds__(warps* warp_size) register_tile(const TileArgs<T> a) {
   __shared__ Pack<T> rows_of_warp[2][warps][2][warp_size];  // [buffer][warp][first, last]
   const Box chunk = a.columns.of_block();
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(warps* warp_size) register_tile(const TileArgs
   const int lane = place.lane, warp = place.warp;
   const int begin = static_cast<int>(chunk.lo.z), end = static_cast<int>(chunk.hi.z);
   const bool in_region = place.x < a.columns.box.hi.x;
-  UpdateSum<norm_on> norm(a.norm.op);
+  Norm norm;
 
   const WarpPlace<T> kind(a, static_cast<int>(chunk.lo.x), place.x, place.y, rows);
   const T* from = &a.in(place.x, place.y, begin - 1);
@@ -166,10 +166,10 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
     if (!wide<T, tile>.fits(args.region)) return sweep_thin(args, stream);
     const Columns columns = wide<T, tile>.columns(args.region);
     const TileArgs<T> a{args.in, args.out, args.source, args.c, args.walls, columns, args.norm};
-    launch("register_tile",
-           args.norm.result ? register_tile<T, tile.x, tile.y, tile.z, true>
-                            : register_tile<T, tile.x, tile.y, tile.z, false>,
-           {columns.blocks(), tile.y * warp_size}, stream, a);
+    with_norm(args.norm, [&]<class Norm>() {
+      launch("register_tile", register_tile<T, tile.x, tile.y, tile.z, Norm>,
+             {columns.blocks(), tile.y * warp_size}, stream, a);
+    });
     finish_norm(args.norm, columns.blocks(), stream);
   });
 }
@@ -182,7 +182,7 @@ std::size_t norm_scratch_bytes(Box region, int policy) {
 template <class T>
 KernelResources resources(int policy) {
   return with_tile<tiles>(policy, [&]<Tile tile>() {
-    return resources_of(register_tile<T, tile.x, tile.y, tile.z, false>, tile.y * warp_size);
+    return resources_of(register_tile<T, tile.x, tile.y, tile.z, NoNorm>, tile.y * warp_size);
   });
 }
 

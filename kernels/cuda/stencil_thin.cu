@@ -23,12 +23,12 @@ __device__ __forceinline__ T neighbour(const TileArgs<T>& a, Int3 cell, T centre
   return *(&a.in(cell) + step * pitch);
 }
 
-template <class T, bool norm_on>
+template <class T, class Norm>
 __global__ void __launch_bounds__(threads) thin_cells(TileArgs<T> a, FastDivide by_x, FastDivide by_y) {
   const Box box = a.columns.box;
   const Int3 n = box.extent();
   const Index number = Index{blockIdx.x} * threads + threadIdx.x;
-  UpdateSum<norm_on> norm(a.norm.op);
+  Norm norm;
   if (number < n.x * n.y * n.z) {
     const Index row = by_x(number), plane = by_y(row);
     const Int3 cell{box.lo.x + number - row * n.x, box.lo.y + row - plane * n.y, box.lo.z + plane};
@@ -55,8 +55,10 @@ void sweep_thin(const SweepArgs<T>& args, Stream stream) {
   const unsigned blocks = thin_blocks(args.region);
   if (blocks > 0) {
     const TileArgs<T> a{args.in, args.out, args.source, args.c, args.walls, Columns{args.region}, args.norm};
-    launch("thin_cells", args.norm.result ? thin_cells<T, true> : thin_cells<T, false>, {blocks, threads},
-           stream, a, FastDivide(n.x), FastDivide(n.y));
+    with_norm(args.norm, [&]<class Norm>() {
+      launch("thin_cells", thin_cells<T, Norm>, {blocks, threads}, stream, a, FastDivide(n.x),
+             FastDivide(n.y));
+    });
   }
   finish_norm(args.norm, blocks, stream);
 }

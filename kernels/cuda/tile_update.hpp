@@ -53,9 +53,9 @@ __device__ __forceinline__ Pack<T> beyond_wall(const Wall<T>& wall, const Pack<T
 // Updates the cells of a pack that lie in the region; (x, y, z) is its first, `to` its place in `out`. y and
 // z are the same for a warp, so that the questions for their walls do not diverge. Coordinates are 32-bit,
 // for the registers: WideTile keeps longer grids away.
-template <class T, bool norm_on>
+template <class T, class Norm>
 __device__ __forceinline__ void update_pack(const TileArgs<T>& a, Neighbours<T> n, int x, int y, int z, T* to,
-                                            UpdateSum<norm_on>& norm) {
+                                            Norm& norm) {
   constexpr int cells = Pack<T>::cells;
   const int lo = static_cast<int>(a.columns.box.lo.x), hi = static_cast<int>(a.columns.box.hi.x);
   const int end_x = static_cast<int>(a.in.extent.x);
@@ -86,14 +86,14 @@ __device__ __forceinline__ void update_pack(const TileArgs<T>& a, Neighbours<T> 
   if (x >= lo && x + cells <= hi) {
     value.store(to);
 #pragma unroll
-    for (int i = 0; i < cells; ++i) norm.add(value.v[i], n.centre.v[i]);
+    for (int i = 0; i < cells; ++i) norm.add(value.v[i], n.centre.v[i], i);
     return;
   }
 #pragma unroll
   for (int i = 0; i < cells; ++i) {
     if (x + i < lo || x + i >= hi) continue;
     to[i] = value.v[i];
-    norm.add(value.v[i], n.centre.v[i]);
+    norm.add(value.v[i], n.centre.v[i], i);
   }
 }
 
@@ -123,10 +123,9 @@ struct WarpPlace {
 };
 
 // The same update as update_pack(), for a warp that is inner.
-template <class T, bool norm_on>
+template <class T, class Norm>
 __device__ __forceinline__ void update_inner_pack(const TileArgs<T>& a, const WarpPlace<T>& place,
-                                                  Neighbours<T> n, int x, int y, int z, T* to,
-                                                  UpdateSum<norm_on>& norm) {
+                                                  Neighbours<T> n, int x, int y, int z, T* to, Norm& norm) {
   constexpr int cells = Pack<T>::cells;
   const Wall<T>&x_min = a.wall(Face::x_min), &x_max = a.wall(Face::x_max);
   if (place.at_x_min) n.x_lo = wall_ghost(x_min.a, x_min.b_at(y, z), n.centre.v[0]);
@@ -141,7 +140,7 @@ __device__ __forceinline__ void update_inner_pack(const TileArgs<T>& a, const Wa
   }
   value.store(to);
 #pragma unroll
-  for (int i = 0; i < cells; ++i) norm.add(value.v[i], n.centre.v[i]);
+  for (int i = 0; i < cells; ++i) norm.add(value.v[i], n.centre.v[i], i);
 }
 
 // Boxes too thin for a wide tile, one thread a cell: the shells of an overlapped step. In stencil_thin.cu.

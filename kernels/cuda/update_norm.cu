@@ -6,8 +6,9 @@ namespace {
 
 constexpr int threads = 1024;
 
+template <ReductionOp op>
 __global__ void __launch_bounds__(threads) join_updates(UpdateNorm norm, unsigned count) {
-  const JoinUpdates join{norm.op};
+  const Join<op> join;
   const double* partials = static_cast<const double*>(norm.scratch);
   double mine = 0;
   for (unsigned i = threadIdx.x; i < count; i += threads) mine = join(mine, partials[i]);
@@ -19,7 +20,9 @@ __global__ void __launch_bounds__(threads) join_updates(UpdateNorm norm, unsigne
 
 void finish_norm(const UpdateNorm& norm, unsigned blocks, Stream stream) {
   if (!norm.result) return;
-  launch("join_updates", join_updates, {1, threads}, stream, norm, blocks);
+  with_operation(norm.op, [&]<ReductionOp op>() {
+    launch("join_updates", join_updates<op>, {1, threads}, stream, norm, blocks);
+  });
 }
 
 }  // namespace isotherm::cuda

@@ -4,46 +4,57 @@
 #pragma once
 
 #include "kernels/cuda/join.hpp"
+#include "kernels/cuda/pack.hpp"
 #include "kernels/stencil.hpp"
+#include "kernels/stencil_update.hpp"
 
 namespace isotherm::cuda {
 
-// The operation is the same for the whole grid, so its branches do not diverge; a template argument would
-// compile every sweep once more for each.
-struct JoinUpdates {
-  ReductionOp op;
-  __device__ __forceinline__ double operator()(double a, double b) const {
-    return op == ReductionOp::max_abs ? Join<ReductionOp::max_abs>{}(a, b) : a + b;
-  }
+// What a sweep without a norm sums.
+struct NoNorm {
+  template <class T>
+  __device__ __forceinline__ void add(T, T, int = 0) {}
+  template <int threads>
+  __device__ __forceinline__ void leave(double*) {}
 };
 
-// What a thread sums. `on` false compiles to nothing.
-template <bool on>
+// What a thread sums. A kernel takes it as a template argument: an operation chosen while it runs would cost
+// more instructions a cell than the update.
+template <ReductionOp op>
 class UpdateSum {
  public:
-  __device__ __forceinline__ explicit UpdateSum(ReductionOp op) : op_(op) {}
-
+  // Cells of a pack are summed apart: each addition waits for the one before it, some 16 cycles in fp64.
   template <class T>
-  __device__ __forceinline__ void add(T value, T centre) {
-    if constexpr (on) {
-      const double d = difference(&value, &centre);
-      const double part = op_ == ReductionOp::sum ? d : op_ == ReductionOp::sum_squares ? d * d : fabs(d);
-      total_ = JoinUpdates{op_}(total_, part);
+  __device__ __forceinline__ void add(T value, T centre, int cell_of_pack = 0) {
+    double& total = totals_[cell_of_pack];
+    const double d = difference(&value, &centre);
+    if constexpr (op == ReductionOp::sum_squares) {
+      total = fused_multiply_add(d, d, total);
+    } else {
+      total = Join<op>{}(total, part<op>(d));
     }
   }
   // All threads of the block, once.
   template <int threads>
   __device__ __forceinline__ void leave(double* partials) {
-    if constexpr (on) {
-      const double joined = join_block<threads>(total_, JoinUpdates{op_});
-      if (threadIdx.x == 0) partials[blockIdx.x] = joined;
-    }
+    double total = totals_[0];
+#pragma unroll
+    for (int i = 1; i < most_cells; ++i) total = Join<op>{}(total, totals_[i]);
+    const double joined = join_block<threads>(total, Join<op>{});
+    if (threadIdx.x == 0) partials[blockIdx.x] = joined;
   }
 
  private:
-  ReductionOp op_;
-  double total_ = 0;
+  static constexpr int most_cells = Pack<float>::cells;
+  double totals_[most_cells] = {};
 };
+
+// Calls body.operator()<Norm>(): NoNorm, or the sum of the operation asked for.
+template <class Body>
+void with_norm(const UpdateNorm& norm, Body body) {
+  if (!norm.result) return body.template operator()<NoNorm>();
+  with_operation(norm.op, [&]<ReductionOp op>() { body.template operator()<UpdateSum<op>>(); });
+}
 
 // Joins the partial results of `blocks` blocks in norm.scratch into norm.result; nothing without a result.
 void finish_norm(const UpdateNorm& norm, unsigned blocks, Stream stream);
