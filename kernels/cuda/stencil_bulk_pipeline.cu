@@ -17,10 +17,10 @@
 #include <cstddef>
 
 #include "kernels/cuda/hopper.hpp"
+#include "kernels/cuda/inner_update.hpp"
 #include "kernels/cuda/policy.hpp"
 #include "kernels/cuda/resources.hpp"
 #include "kernels/cuda/rows.hpp"
-#include "kernels/cuda/tile_update.hpp"
 
 namespace isotherm::cuda {
 namespace {
@@ -128,9 +128,11 @@ __global__ void __launch_bounds__(warps_x* warps_y* warp_size)
   __syncthreads();  // the first place is free
   ask_for(stages);
 
-  const WarpPlace<T> place(a, x - lane * Pack<T>::cells, x, y, rows);
+  InnerWarp<T, rows> walls(a, lane, x - lane * Pack<T>::cells, y);
+  walls.fetch_walls(a, lane, x, y, begin);
   T* to = &a.out(x, y, begin);
-  for (int z = begin, n = 1; z < end; ++z, ++n) {
+  for (int n = 1; n <= end - begin; ++n) {
+    const int z = begin - 1 + n;
     wait_for(n + 1);
     const Slab &plane = ring.planes[n % stages], &above = ring.planes[(n + 1) % stages];
     const T* const beside_row = &plane.cell[0][0] + beside.at;
@@ -147,21 +149,22 @@ __global__ void __launch_bounds__(warps_x* warps_y* warp_size)
           if (inner || in_region) {
             const Pack<T> y_lo = r > 0 ? at[r - 1] : Pack<T>::load(&plane.cell[row][pack]);
             const Pack<T> y_hi = r < rows - 1 ? at[r + 1] : Pack<T>::load(&plane.cell[row + 1 + rows][pack]);
-            update({at[r], y_lo, y_hi, below[r], z_hi, x_lo, x_hi}, y + r, to + r * a.out.pitch_y);
+            update({at[r], y_lo, y_hi, below[r], z_hi, x_lo, x_hi}, r, to + r * a.out.pitch_y);
           }
         }
         below[r] = z_hi;  // kept until all rows have had the plane below them
       }
     };
-    if (place.is_inner(a, z)) {
-      update_rows([&](const Neighbours<T>& around, int row_y,
-                      T* at_row) { update_inner_pack(a, place, around, x, row_y, z, at_row, norm); },
+    if (walls.is_inner(a, z)) {
+      update_rows([&](const Neighbours<T>& around, int r,
+                      T* at_row) { update_inner_pack(a, walls, r, around, x, y + r, z, at_row, norm); },
                   true);
     } else {
-      update_rows([&](const Neighbours<T>& around, int row_y,
-                      T* at_row) { update_pack(a, around, x, row_y, z, at_row, norm); },
+      update_rows([&](const Neighbours<T>& around, int r,
+                      T* at_row) { update_pack(a, around, x, y + r, z, at_row, norm); },
                   false);
     }
+    if (z + 1 < end) walls.fetch_walls(a, lane, x, y, z + 1);
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       const Pack<T> z_hi = below[r];

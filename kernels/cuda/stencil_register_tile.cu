@@ -15,10 +15,10 @@
 //           rows a block (2 / (rows x warps) of the reads, 6 % for 4 x 8), two cells a row beside the warp
 //           (64 of 512 bytes in sectors), and the planes at the ends of a chunk (2 / planes). The first
 //           two come from L2, as the block beside this one reads the same lines at about the same time.
+#include "kernels/cuda/inner_update.hpp"
 #include "kernels/cuda/policy.hpp"
 #include "kernels/cuda/resources.hpp"
 #include "kernels/cuda/rows.hpp"
-#include "kernels/cuda/tile_update.hpp"
 
 namespace isotherm::cuda {
 namespace {
@@ -108,17 +108,18 @@ __global__ void __launch_bounds__(warps* warp_size) register_tile(const TileArgs
   const bool in_region = place.x < a.columns.box.hi.x;
   Norm norm;
 
-  const WarpPlace<T> kind(a, static_cast<int>(chunk.lo.x), place.x, place.y, rows);
+  InnerWarp<T, rows> walls(a, lane, static_cast<int>(chunk.lo.x), place.y);
+  walls.fetch_walls(a, lane, place.x, place.y, begin);
   const T* from = &a.in(place.x, place.y, begin - 1);
-  LanePlane<T, rows> below = place.load(a, from, begin - 1, false, kind.inner);
-  LanePlane<T, rows> at = place.load(a, from += a.in.pitch_z, begin, true, kind.inner);
-  LanePlane<T, rows> above = place.load(a, from += a.in.pitch_z, begin + 1, begin + 1 < end, kind.inner);
+  LanePlane<T, rows> below = place.load(a, from, begin - 1, false, walls.whole());
+  LanePlane<T, rows> at = place.load(a, from += a.in.pitch_z, begin, true, walls.whole());
+  LanePlane<T, rows> above = place.load(a, from += a.in.pitch_z, begin + 1, begin + 1 < end, walls.whole());
   T* to = &a.out(place.x, place.y, begin);
   int buffer = 0;
   for (int z = begin; z < end; ++z) {
     LanePlane<T, rows> next = LanePlane<T, rows>::zero();
     from += a.in.pitch_z;
-    if (z + 1 < end) next = place.load(a, from, z + 2, z + 2 < end, kind.inner);
+    if (z + 1 < end) next = place.load(a, from, z + 2, z + 2 < end, walls.whole());
     rows_of_warp[buffer][warp][0][lane] = at.row[0];
     rows_of_warp[buffer][warp][1][lane] = at.row[rows - 1];
     __syncthreads();
@@ -136,18 +137,21 @@ __global__ void __launch_bounds__(warps* warp_size) register_tile(const TileArgs
         if (!inner && !in_region) continue;
         update({centre, r > 0 ? at.row[r - 1] : y_before, r < rows - 1 ? at.row[r + 1] : y_behind,
                 below.row[r], above.row[r], x_lo, x_hi},
-               place.y + r, to + r * a.out.pitch_y);
+               r, to + r * a.out.pitch_y);
       }
     };
-    if (kind.is_inner(a, z)) {
-      update_rows([&](const Neighbours<T>& around, int y,
-                      T* at_row) { update_inner_pack(a, kind, around, place.x, y, z, at_row, norm); },
-                  true);
+    if (walls.is_inner(a, z)) {
+      update_rows(
+          [&](const Neighbours<T>& around, int r, T* at_row) {
+            update_inner_pack(a, walls, r, around, place.x, place.y + r, z, at_row, norm);
+          },
+          true);
     } else {
-      update_rows([&](const Neighbours<T>& around, int y,
-                      T* at_row) { update_pack(a, around, place.x, y, z, at_row, norm); },
+      update_rows([&](const Neighbours<T>& around, int r,
+                      T* at_row) { update_pack(a, around, place.x, place.y + r, z, at_row, norm); },
                   false);
     }
+    if (z + 1 < end) walls.fetch_walls(a, lane, place.x, place.y, z + 1);
     below = at;
     at = above;
     above = next;

@@ -1,5 +1,5 @@
 // What the rows of wide tiles share: the arguments of their kernels, and the update of one pack of cells with
-// the walls applied where they stand. For .cu files only.
+// the walls applied wherever they stand. For .cu files only.
 #pragma once
 
 #include "kernels/cuda/columns.hpp"
@@ -95,52 +95,6 @@ __device__ __forceinline__ void update_pack(const TileArgs<T>& a, Neighbours<T> 
     to[i] = value.v[i];
     norm.add(value.v[i], n.centre.v[i], i);
   }
-}
-
-// What a warp asks once for all planes of its column. Nearly all warps of a large grid are `inner`: their
-// packs lie in the region with all their cells and rows, and no wall stands across y; one across x stands
-// beside whole packs. Those update with a fifth of the instructions of update_pack(), and only planes beside
-// a wall across z take the long way.
-template <class T>
-struct WarpPlace {
-  bool inner;               // the same for all lanes
-  bool at_x_min, at_x_max;  // this lane's pack has a wall there
-
-  // The warp's first cell at (x0, y) of tile and rows; x: this lane's.
-  __device__ __forceinline__ WarpPlace(const TileArgs<T>& a, int x0, int x, int y, int rows) {
-    constexpr int cells = Pack<T>::cells;
-    const Box& region = a.columns.box;
-    const int end_x = static_cast<int>(a.in.extent.x);
-    const bool x_max_wall = a.wall(Face::x_max).is_wall;
-    inner = x0 >= region.lo.x && x0 + warp_size * cells <= region.hi.x && y + rows <= region.hi.y &&
-            !a.beyond_y_wall(y - 1) && !a.beyond_y_wall(y + rows) && !(x_max_wall && end_x % cells != 0);
-    at_x_min = x == 0 && a.wall(Face::x_min).is_wall;
-    at_x_max = x + cells == end_x && x_max_wall;
-  }
-  __device__ __forceinline__ bool is_inner(const TileArgs<T>& a, int z) const {
-    return inner && !a.beyond_z_wall(z - 1) && !a.beyond_z_wall(z + 1);
-  }
-};
-
-// The same update as update_pack(), for a warp that is inner.
-template <class T, class Norm>
-__device__ __forceinline__ void update_inner_pack(const TileArgs<T>& a, const WarpPlace<T>& place,
-                                                  Neighbours<T> n, int x, int y, int z, T* to, Norm& norm) {
-  constexpr int cells = Pack<T>::cells;
-  const Wall<T>&x_min = a.wall(Face::x_min), &x_max = a.wall(Face::x_max);
-  if (place.at_x_min) n.x_lo = wall_ghost(x_min.a, x_min.b_at(y, z), n.centre.v[0]);
-  if (place.at_x_max) n.x_hi = wall_ghost(x_max.a, x_max.b_at(y, z), n.centre.v[cells - 1]);
-  const Pack<T> s = a.source.empty() ? Pack<T>::zero() : Pack<T>::load(&a.source(x, y, z));
-  Pack<T> value;
-#pragma unroll
-  for (int i = 0; i < cells; ++i) {
-    value.v[i] = stencil_update(a.c, n.centre.v[i], i > 0 ? n.centre.v[i - 1] : n.x_lo,
-                                i < cells - 1 ? n.centre.v[i + 1] : n.x_hi, n.y_lo.v[i], n.y_hi.v[i],
-                                n.z_lo.v[i], n.z_hi.v[i], s.v[i]);
-  }
-  value.store(to);
-#pragma unroll
-  for (int i = 0; i < cells; ++i) norm.add(value.v[i], n.centre.v[i], i);
 }
 
 // Boxes too thin for a wide tile, one thread a cell: the shells of an overlapped step. In stencil_thin.cu.

@@ -12,10 +12,10 @@ class StencilWalls : public testing::TestWithParam<RowCase> {};
 // Walls on the faces of `mask`; across the others the regions reach into the ghosts.
 template <class T>
 void check(const StencilKernel<T>& row, int policy, Device& device, Int3 shape, int ghosts = 2,
-           unsigned mask = 0b111111) {
+           unsigned mask = WalledBlock<T>::all_faces, unsigned fields = WalledBlock<T>::lower_faces) {
   SCOPED_TRACE("walls " + std::to_string(mask) + ", ghosts " + std::to_string(ghosts));
   const auto host = make_host_device();
-  const WalledBlock<T> there(device, shape, ghosts, mask), here(*host, shape, ghosts, mask);
+  const WalledBlock<T> there(device, shape, ghosts, mask, fields), here(*host, shape, ghosts, mask, fields);
   const Field<T> in = random_field<T>(*host, shape, ghosts, 19);
   Field<T> ruled = to_device(*host, in);
   here.fill_ghosts(ruled.view(), row.own_walls);
@@ -51,6 +51,23 @@ TEST_P(StencilWalls, AreAppliedOrFoundInTheGhosts) {
       for (Int3 shape : all) {
         SCOPED_TRACE(text(shape) + ", policy " + std::string(row.policies[static_cast<std::size_t>(policy)]));
         check<T>(row, policy, *device, shape);
+      }
+    }
+  });
+}
+
+// Shapes whose last warps, packs and rows end at the walls, in rows and columns of several, and one that two
+// walls across y share; a chunk has planes enough for a b of the plane before to be another.
+TEST_P(StencilWalls, VaryOverEveryFace) {
+  const auto device = device_of(GetParam().backend);
+  if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
+  for_precision(GetParam().precision, [&](auto zero) {
+    using T = decltype(zero);
+    const StencilKernel<T>& row = row_named(stencil_kernels<T>(), GetParam().row);
+    for (int policy = 0; policy < std::ssize(row.policies); ++policy) {
+      for (Int3 shape : {Int3{128, 80, 61}, Int3{256, 40, 59}, Int3{128, 8, 60}, Int3{128, 4, 60}}) {
+        SCOPED_TRACE(text(shape) + ", policy " + std::string(row.policies[static_cast<std::size_t>(policy)]));
+        check<T>(row, policy, *device, shape, 2, WalledBlock<T>::all_faces, WalledBlock<T>::all_faces);
       }
     }
   });

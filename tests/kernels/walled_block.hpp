@@ -1,5 +1,4 @@
-// Walls on all six faces or some, each of another kind and value, those of the minimum faces with a field of
-// b.
+// Walls on all six faces or some, each of another kind and value, some of them with a field of b.
 #pragma once
 
 #include <array>
@@ -13,18 +12,21 @@ namespace isotherm::test {
 template <class T>
 class WalledBlock {
  public:
-  // `faces`: a wall on those whose bit is set.
-  WalledBlock(Device& device, Int3 shape, int ghosts, unsigned faces = 0b111111)
+  static constexpr unsigned lower_faces = 0b010101, all_faces = 0b111111;
+
+  // `faces`: a wall on those whose bit is set; `fields`: with a field of b on those.
+  WalledBlock(Device& device, Int3 shape, int ghosts, unsigned faces = all_faces,
+              unsigned fields = lower_faces)
       : shape_(shape), ghosts_(ghosts) {
     for (int f = 0; f < face_count; ++f) {
       Wall<T>& wall = walls.faces[f];
       wall = {(faces >> f & 1) != 0, T(0.9) - T(0.3) * T(f), T(f) + T(0.1), nullptr, 0};
-      if (f % 2 == 1) continue;
+      if ((fields >> f & 1) == 0) continue;
       const auto [p, q] = tangents(f);
       wall.pitch = shape[p] + 2 * ghosts;
       std::vector<T> b(static_cast<std::size_t>(wall.pitch * (shape[q] + 2 * ghosts)));
       for (std::size_t i = 0; i < b.size(); ++i) b[i] = field_value(i);
-      Buffer& buffer = b_fields_[static_cast<std::size_t>(f / 2)];
+      Buffer& buffer = b_fields_[static_cast<std::size_t>(f)];
       buffer = Buffer(device, b.size() * sizeof(T));
       device.copy(buffer.data(), b.data(), buffer.bytes(), {});
       device.synchronize(Stream{});
@@ -78,7 +80,7 @@ class WalledBlock {
 
   Int3 shape_;
   int ghosts_;
-  std::array<Buffer, 3> b_fields_;
+  std::array<Buffer, face_count> b_fields_;
 };
 
 }  // namespace isotherm::test
