@@ -22,10 +22,29 @@ const char* word(WallKind kind) {
   return words[static_cast<int>(kind)];
 }
 
-std::string decomposition_text(const Config& config, const Decomposition& d) {
+// Why this process grid, or why not.
+std::string estimate_text(const Config& config, const Decomposition& d, Backend backend) {
+  const SweepCost cost = estimate(config, d.process_grid(), backend);
+  const ProcessGridChoice cheapest = weigh_process_grids(config, d.ranks(), backend);
   std::string text =
-      fmt::format("process grid    {} ({} rank{}), {} to {} cells a rank\n", extent_text(d.process_grid()),
-                  d.ranks(), d.ranks() == 1 ? "" : "s", d.smallest_block(), d.largest_block());
+      fmt::format("  by estimate   {} a sweep of the slowest rank: {} cells, {} copies, {} wire, {} messages",
+                  human_duration(cost.total()), human_duration(cost.sweep), human_duration(cost.copies),
+                  human_duration(cost.wire), human_duration(cost.messages));
+  if (!(cheapest.grid == d.process_grid())) {
+    text +=
+        fmt::format("; auto takes {}, {}", extent_text(cheapest.grid), human_duration(cheapest.cost.total()));
+  } else if (cheapest.next) {
+    text += fmt::format("; next best {}, {}", extent_text(*cheapest.next),
+                        human_duration(cheapest.next_cost.total()));
+  }
+  return text + "\n";
+}
+
+std::string decomposition_text(const Config& config, const Decomposition& d, Backend backend) {
+  std::string text =
+      fmt::format("process grid    {} ({}), {} to {} cells a rank\n", extent_text(d.process_grid()),
+                  counted(d.ranks(), "rank"), d.smallest_block(), d.largest_block());
+  if (d.ranks() > 1) text += estimate_text(config, d, backend);
   for (int rank = 0; rank < std::min(d.ranks(), ranks_shown); ++rank) {
     const Box block = d.block(rank);
     text += fmt::format("  rank {:<4} cells [{}, {}) x [{}, {}) x [{}, {})", rank, block.lo.x, block.hi.x,
@@ -93,8 +112,8 @@ int check(const CommandLine& command, const Communicator& world) {
   const MemoryPlan& memory = session.memory;
   if (world.is_root()) {
     std::string text = "# the resolved deck\n" + to_yaml(config) + "\n# what a run of it is\n";
-    text += decomposition_text(config, decomposition) + placement_text(placement, decomposition.ranks()) +
-            time_text(config) + files_text(config);
+    text += decomposition_text(config, decomposition, placement.backend) +
+            placement_text(placement, decomposition.ranks()) + time_text(config) + files_text(config);
     text += fmt::format("memory          {} a rank of host memory, {} free on this host\n",
                         human_bytes(memory.host(placement.backend)),
                         human_bytes(make_host_device()->memory().free_bytes));

@@ -17,10 +17,6 @@
 namespace isotherm {
 namespace {
 
-std::string counted(Index ranks) {
-  return fmt::format("{} rank{}", ranks, ranks == 1 ? "" : "s");
-}
-
 std::size_t element_bytes(const Config& config) {
   return config.precision == Precision::fp32 ? 4 : 8;
 }
@@ -42,6 +38,18 @@ std::size_t norm_bytes(const Config& config, Backend backend, Box block) {
   return most;
 }
 
+std::array<bool, 3> periodic_axes(const Config& config) {
+  std::array<bool, 3> periodic{};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    periodic[axis] = config.boundaries[2 * axis].kind == WallKind::periodic;
+  }
+  return periodic;
+}
+
+ExchangeWeights weights(const Config& config, Backend backend) {
+  return ExchangeWeights::of(backend, static_cast<int>(element_bytes(config)));
+}
+
 std::size_t count_datasets(const std::vector<Paint>& entries) {
   return static_cast<std::size_t>(std::count_if(entries.begin(), entries.end(),
                                                 [](const Paint& e) { return e.shape == Shape::dataset; }));
@@ -61,7 +69,7 @@ std::size_t roof_bytes(std::size_t field_bytes, Backend backend) {
 }
 
 MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backend) {
-  const Decomposition decomposition = decompose(config, ranks);
+  const Decomposition decomposition = decompose(config, ranks, backend);
   const int ghosts = halo_depth(config);
   const std::size_t size = element_bytes(config);
   const FieldLayout layout = FieldLayout::make(decomposition.block(rank).extent(), ghosts, size);
@@ -93,24 +101,30 @@ FilePlan plan_files(const Config& config) {
   return plan;
 }
 
-Decomposition decompose(const Config& config, int ranks) {
-  std::array<bool, 3> periodic{};
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    periodic[axis] = config.boundaries[2 * axis].kind == WallKind::periodic;
-  }
+SweepCost estimate(const Config& config, Int3 process_grid, Backend backend) {
+  return sweep_cost(config.grid.cells, process_grid, periodic_axes(config), halo_depth(config),
+                    weights(config, backend));
+}
+
+ProcessGridChoice weigh_process_grids(const Config& config, int ranks, Backend backend) {
+  return cheapest_process_grid(config.grid.cells, ranks, periodic_axes(config), halo_depth(config),
+                               weights(config, backend));
+}
+
+Decomposition decompose(const Config& config, int ranks, Backend backend) {
   const int ghosts = halo_depth(config);
   if (!config.parallel.process_grid) {
-    return {config.grid.cells, Decomposition::least_surface(config.grid.cells, ranks, periodic, ghosts),
-            periodic, ghosts};
+    return {config.grid.cells, weigh_process_grids(config, ranks, backend).grid, periodic_axes(config),
+            ghosts};
   }
   const Int3 grid = *config.parallel.process_grid;
   if (grid.product() != ranks) {
     throw Error(ExitCode::deck,
                 fmt::format("{}: {} x {} x {} is a grid of {} and the job has {}; use auto, or start {}",
                             config.at("parallel.process_grid"), grid.x, grid.y, grid.z,
-                            counted(grid.product()), ranks, counted(grid.product())));
+                            counted(grid.product(), "rank"), ranks, counted(grid.product(), "rank")));
   }
-  return {config.grid.cells, grid, periodic, ghosts};
+  return {config.grid.cells, grid, periodic_axes(config), ghosts};
 }
 
 std::string memory_table(const MemoryPlan& plan, Backend backend) {

@@ -9,6 +9,7 @@
 #include "app/placement.hpp"
 #include "config/config.hpp"
 #include "grid/decomposition.hpp"
+#include "grid/process_grid.hpp"
 
 namespace isotherm {
 
@@ -39,7 +40,12 @@ struct FilePlan {
 };
 FilePlan plan_files(const Config& config);
 
-Decomposition decompose(const Config& config, int ranks);
+// On the process grid of the deck, or on the cheapest for this backend.
+Decomposition decompose(const Config& config, int ranks, Backend backend);
+
+// What a sweep of the deck costs on a process grid, and on the cheapest two, by estimate.
+SweepCost estimate(const Config& config, Int3 process_grid, Backend backend);
+ProcessGridChoice weigh_process_grids(const Config& config, int ranks, Backend backend);
 
 // Collective. Throws CollectiveError(memory), with the table, where the ranks of a host or of a GPU need more
 // than is free.

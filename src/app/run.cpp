@@ -69,7 +69,7 @@ class Run {
   bool is_series() const { return session_.cases.size() > 1; }
 
   std::unique_ptr<Solver<T>> make_solver(const Config& config) {
-    const Decomposition decomposition = decompose(config, world_.size());
+    const Decomposition decomposition = decompose(config, world_.size(), session_.placement.backend);
     const int threads = session_.placement.ranks[static_cast<std::size_t>(world_.rank())].threads;
     tuned_ = tuned_rows<T>(config, decomposition, world_, device_, threads);
     return std::make_unique<Solver<T>>(config, decomposition, world_, device_, tuned_.rows, true);

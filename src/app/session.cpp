@@ -27,10 +27,10 @@ void refuse_unstable(const Config& each) {
 }
 
 // Collective. Where no wall holds the temperature, all heat that comes in must go out.
-void refuse_unbalanced(const Config& config, const Communicator& world) {
+void refuse_unbalanced(const Config& config, const Communicator& world, Backend backend) {
   if (!mean_is_free(config)) return;
   HeatBalance balance = agree(world, [&] {
-    const Decomposition decomposition = decompose(config, world.size());
+    const Decomposition decomposition = decompose(config, world.size(), backend);
     return heat_balance(config, decomposition.block(world.rank()), decomposition.walls(world.rank()));
   });
   balance.net = world.all_reduce(balance.net, ReduceOp::sum);
@@ -68,14 +68,16 @@ Session plan_session(const CommandLine& command, const Communicator& world) {
     std::vector<Config> all = cases_of(config);
     for (const Config& each : all) {
       refuse_unstable(each);
-      decompose(each, ranks);
       check_entries(each, each.initial, "initial");
       check_entries(each, each.sources, "sources");
     }
     return all;
   });
-  Decomposition decomposition = decompose(config, ranks);
   Placement placement = place_ranks(config, world, threads.threads);
+  agree(world, [&] {
+    for (const Config& each : cases) decompose(each, ranks, placement.backend);
+  });
+  Decomposition decomposition = decompose(config, ranks, placement.backend);
   agree(world, [&] {
     if (config.precision == Precision::fp32) {
       row_choices<float>(config, placement.backend);
@@ -83,7 +85,7 @@ Session plan_session(const CommandLine& command, const Communicator& world) {
       row_choices<double>(config, placement.backend);
     }
   });
-  refuse_unbalanced(config, world);
+  refuse_unbalanced(config, world, placement.backend);
   Session session{std::move(deck),          std::move(cases),     std::move(threads),
                   std::move(decomposition), std::move(placement), {}};
   session.memory = agree(world, [&] { return memory_of(session, world); });
@@ -93,12 +95,14 @@ Session plan_session(const CommandLine& command, const Communicator& world) {
 void settle_depth(Session& session, const std::optional<ExchangeCosts>& costs, const Communicator& world) {
   Config& config = session.deck.config;
   if (config.solver.depth) return;
+  const int ranks = session.decomposition.ranks();
+  const Backend backend = session.placement.backend;
   for (Config& each : session.cases) {
-    each.solver.depth = costs ? choose_depth(decompose(each, session.decomposition.ranks()),
-                                             depth_setting(session, each), *costs)
-                              : 1;
+    each.solver.depth =
+        costs ? choose_depth(decompose(each, ranks, backend), depth_setting(session, each), *costs) : 1;
   }
   config.solver.depth = session.cases.back().solver.depth;
+  session.decomposition = decompose(config, ranks, backend);  // the depth is weighed in process_grid auto
   session.memory = agree(world, [&] { return memory_of(session, world); });
 }
 

@@ -94,7 +94,7 @@ struct SolverConfig {
 enum class DeviceChoice { automatic, cpu, cuda };
 enum class Overlap { automatic, on, off };
 struct ParallelConfig {
-  std::optional<Int3> process_grid;  // none: least surface
+  std::optional<Int3> process_grid;  // none: the cheapest by estimate
   DeviceChoice device = DeviceChoice::automatic;
   std::optional<int>
       ranks_per_gpu;  // the most ranks that may share one GPU; none: any number, with a warning

@@ -221,7 +221,7 @@ Keys describe(ParallelConfig& parallel) {
   return {
       {.name = "process_grid", .target = &parallel.process_grid,
        .doc = "Ranks along x, y and z; their product is the number of ranks.", .range = {1, 1e6},
-       .example = "[2, 2, 1]", .absent = "least surface", .absent_word = "auto"},
+       .example = "[2, 2, 1]", .absent = "the cheapest by estimate", .absent_word = "auto"},
       {.name = "device", .target = choice(parallel.device, devices),
        .doc = "Where to compute; auto takes a GPU when there is one."},
       {.name = "ranks_per_gpu", .target = &parallel.ranks_per_gpu,

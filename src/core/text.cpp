@@ -53,6 +53,10 @@ std::string grouped(std::int64_t number) {
   return digits;
 }
 
+std::string counted(std::int64_t number, std::string_view noun) {
+  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
+}
+
 std::string extent_text(Int3 extent) {
   return fmt::format("{} x {} x {}", extent.x, extent.y, extent.z);
 }

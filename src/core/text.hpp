@@ -16,7 +16,8 @@ std::string human_duration(double seconds);      // "812 ms", "3.21 s", "2 min 0
 std::string signed_duration(double seconds);     // of a difference: "-12.3 us"
 std::string human_rate(double points_a_second);  // "1.234 GPts/s"
 std::string grouped(std::int64_t number);        // "16 777 216"
-std::string extent_text(Int3 extent);            // "256 x 128 x 64"
+std::string counted(std::int64_t number, std::string_view noun);  // "1 rank", "2048 ranks"
+std::string extent_text(Int3 extent);                             // "256 x 128 x 64"
 // Plain decimal, never an exponent: `decimals` digits behind the point, and more where the number is so small
 // that fewer than three digits would be left of it. "nan", "inf", "-inf" stay words.
 std::string plain_decimal(double value, int decimals);

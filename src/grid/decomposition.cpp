@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace isotherm {
 namespace {
@@ -17,10 +18,6 @@ constexpr Index most_cells = Index{1} << 61;
 
 std::string product_text(Int3 n) {
   return fmt::format("{}x{}x{}", n.x, n.y, n.z);
-}
-
-std::string counted(Index n, const char* noun) {
-  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
 }
 
 void check_cells(Int3 cells) {
@@ -43,7 +40,7 @@ void check_cells(Int3 cells) {
 
 // The most parts of an axis whose thinnest block still fills the neighbour's ghosts; 0 where not even one
 // part does, because a periodic axis is its own neighbour.
-Index most_parts(Index cells, bool periodic, int ghosts) {
+Index most_parts_of(Index cells, bool periodic, int ghosts) {
   return std::max<Index>(cells / ghosts, periodic ? 0 : 1);
 }
 
@@ -58,15 +55,11 @@ std::optional<Index> thinnest_exchanged(Int3 cells, Int3 parts, std::array<bool,
   return thinnest;
 }
 
-std::string halo_advice(Index deepest) {
-  return fmt::format("a halo of at most {} (solver.depth)", counted(deepest, "cell"));
-}
-
 // `deepest`: the deepest halo that would work, at least 1.
 [[noreturn]] void throw_too_thin(int axis, Index cells, Index parts, bool periodic, int ghosts,
                                  Index deepest) {
   const char name = axis_names[axis];
-  const Index most = most_parts(cells, periodic, ghosts);
+  const Index most = most_parts_of(cells, periodic, ghosts);
   const std::string fewer_ranks =
       most == 0 ? "" : fmt::format("at most {} along {}, ", counted(most, "rank"), name);
   throw Error(ExitCode::deck,
@@ -77,78 +70,32 @@ std::string halo_advice(Index deepest) {
                           counted(parts * ghosts, "cell"), name, halo_advice(deepest)));
 }
 
-// The largest rank count up to `ranks` with a process grid of at most `most` parts an axis.
-Index largest_fitting(Index ranks, Int3 most) {
-  Index best = 1;
-  for (Index px = 1; px <= std::min(most.x, ranks); ++px) {
-    for (Index py = 1; py <= std::min(most.y, ranks / px); ++py) {
-      best = std::max(best, px * py * std::min(most.z, ranks / (px * py)));
-    }
-  }
-  return best;
-}
-
-// `deepest`: the deepest halo with a process grid of so many ranks; 0 without one.
-[[noreturn]] void throw_no_process_grid(Int3 cells, int ranks, Int3 most, int ghosts, int deepest) {
-  const Index fitting = largest_fitting(ranks, most);
-  std::string advice = fitting == most.product()
-                           ? fmt::format("{}, the most that fit", counted(fitting, "rank"))
-                           : fmt::format("{}, the next lower count that fits; the most are {}",
-                                         counted(fitting, "rank"), most.product());
-  if (deepest > 0) advice += "; or use " + halo_advice(deepest);
-  throw Error(
-      ExitCode::deck,
-      fmt::format("no process grid of {} fits {} cells (there is room for {} blocks, none thinner than {}); "
-                  "use {}",
-                  counted(ranks, "rank"), product_text(cells), product_text(most), counted(ghosts, "cell"),
-                  advice));
-}
-
-// Cell faces between blocks of different ranks across one axis, of the whole grid.
-Index communicated_surface(Int3 cells, int axis, Index parts, bool periodic) {
-  if (parts == 1) return 0;
-  return (periodic ? parts : parts - 1) * (cells.product() / cells[axis]);
-}
-
-Int3 most_parts(Int3 cells, std::array<bool, 3> periodic, int ghosts) {
+// As many along each axis.
+Int3 most_parts_of(Int3 cells, std::array<bool, 3> periodic, int ghosts) {
   Int3 most;
-  for (int axis = 0; axis < 3; ++axis) most[axis] = most_parts(cells[axis], periodic[axis], ghosts);
+  for (int axis = 0; axis < 3; ++axis) {
+    most[axis] = most_parts_of(cells[axis], periodic[static_cast<std::size_t>(axis)], ghosts);
+  }
   return most;
 }
 
-// Of at most `most` parts an axis, the grid of least surface; none where there is no grid.
-std::optional<Int3> best_grid(Int3 cells, int ranks, std::array<bool, 3> periodic, Int3 most) {
-  std::optional<Int3> best;
-  Index least = std::numeric_limits<Index>::max();
-  // px, then py ascend, and only a smaller surface replaces the best: ties fall to the fewest cuts across x,
-  // then y.
-  for (Index px = 1; px <= std::min<Index>(most.x, ranks); ++px) {
+}  // namespace
+
+std::string halo_advice(Index deepest) {
+  return fmt::format("a halo of at most {} (solver.depth)", counted(deepest, "cell"));
+}
+
+std::vector<Int3> process_grids(Index ranks, Int3 most) {
+  std::vector<Int3> grids;
+  for (Index px = 1; px <= std::min(most.x, ranks); ++px) {
     if (ranks % px != 0) continue;
     const Index rest = ranks / px;
     for (Index py = 1; py <= std::min(most.y, rest); ++py) {
-      if (rest % py != 0 || rest / py > most.z) continue;
-      const Int3 parts{px, py, rest / py};
-      Index surface = 0;
-      for (int axis = 0; axis < 3; ++axis) {
-        surface += communicated_surface(cells, axis, parts[axis], periodic[axis]);
-      }
-      if (surface < least) {
-        least = surface;
-        best = parts;
-      }
+      if (rest % py == 0 && rest / py <= most.z) grids.push_back({px, py, rest / py});
     }
   }
-  return best;
+  return grids;
 }
-
-// The deepest halo below `ghosts` for which there is a process grid of so many ranks; 0 without one.
-int deepest_with_grid(Int3 cells, int ranks, std::array<bool, 3> periodic, int ghosts) {
-  while (--ghosts > 0 && !best_grid(cells, ranks, periodic, most_parts(cells, periodic, ghosts))) {
-  }
-  return ghosts;
-}
-
-}  // namespace
 
 std::vector<Direction> all_directions() {
   std::vector<Direction> directions;
@@ -195,10 +142,10 @@ Decomposition::Decomposition(Int3 cells, Int3 process_grid, std::array<bool, 3> 
           fmt::format("process grid {} leaves ranks without cells (axis {} has {} for {}); use at most {} "
                       "along {}",
                       product_text(process_grid), name, counted(cells[axis], "cell"), counted(parts, "rank"),
-                      counted(std::max<Index>(1, most_parts(cells[axis], periodic[axis], ghosts)), "rank"),
+                      counted(std::max<Index>(1, most_parts_of(cells[axis], periodic[axis], ghosts)), "rank"),
                       name));
     }
-    if (parts > most_parts(cells[axis], periodic[axis], ghosts)) {
+    if (parts > most_parts_of(cells[axis], periodic[axis], ghosts)) {
       const Index deepest = thinnest_exchanged(cells, process_grid, periodic).value_or(1);
       throw_too_thin(axis, cells[axis], parts, periodic[axis], ghosts, std::max<Index>(deepest, 1));
     }
@@ -211,17 +158,22 @@ Decomposition::Decomposition(Int3 cells, Int3 process_grid, std::array<bool, 3> 
   }
 }
 
-Int3 Decomposition::least_surface(Int3 cells, int ranks, std::array<bool, 3> periodic, int ghosts) {
+Int3 Decomposition::most_parts(Int3 cells, std::array<bool, 3> periodic, int ghosts, int ranks) {
   check_cells(cells);
-  const Int3 most = most_parts(cells, periodic, ghosts);
-  const auto deepest = [&] { return deepest_with_grid(cells, ranks, periodic, ghosts); };
+  const Int3 most = most_parts_of(cells, periodic, ghosts);
   for (int axis = 0; axis < 3; ++axis) {
     if (most[axis] > 0) continue;
-    throw_too_thin(axis, cells[axis], 1, periodic[axis], ghosts, std::max(deepest(), 1));
+    const int deepest = deepest_halo_below(ghosts, cells, ranks, periodic);
+    throw_too_thin(axis, cells[axis], 1, periodic[static_cast<std::size_t>(axis)], ghosts,
+                   std::max(deepest, 1));
   }
-  const std::optional<Int3> best = best_grid(cells, ranks, periodic, most);
-  if (!best) throw_no_process_grid(cells, ranks, most, ghosts, deepest());
-  return *best;
+  return most;
+}
+
+int Decomposition::deepest_halo_below(int ghosts, Int3 cells, int ranks, std::array<bool, 3> periodic) {
+  while (--ghosts > 0 && process_grids(ranks, most_parts_of(cells, periodic, ghosts)).empty()) {
+  }
+  return ghosts;
 }
 
 Int3 Decomposition::coordinates(int rank) const {

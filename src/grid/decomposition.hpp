@@ -3,6 +3,7 @@
 
 #include <array>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/box.hpp"
@@ -14,6 +15,12 @@ using Direction = std::array<int, 3>;  // each -1, 0 or 1, not all 0
 std::vector<Direction> face_directions();
 std::vector<Direction> all_directions();  // faces first, then edges, then corners
 
+// All factorisations of `ranks` into at most `most` parts an axis; the parts along x, then y ascend.
+std::vector<Int3> process_grids(Index ranks, Int3 most);
+
+// For errors, after "use": a halo of at most so many cells.
+std::string halo_advice(Index deepest);
+
 class Decomposition {
  public:
   // Cells are dealt out as evenly as can be; the first (cells mod parts) blocks of an axis have one more.
@@ -22,11 +29,12 @@ class Decomposition {
   // least cells and the deepest halo that would work.
   Decomposition(Int3 cells, Int3 process_grid, std::array<bool, 3> periodic, int ghosts = 1);
 
-  // The process grid of least communicated surface among all factorisations of `ranks` that leave every rank
-  // cells (and blocks as thick as `ghosts`); of equal ones, that with the fewest cuts across x, then y: x
-  // faces are strided, z faces contiguous. Throws Error(deck) naming the largest rank count, and the deepest
-  // halo, that would work when there is none.
-  static Int3 least_surface(Int3 cells, int ranks, std::array<bool, 3> periodic, int ghosts = 1);
+  // The most parts along each axis that leave every rank cells and blocks as thick as `ghosts`. Throws
+  // Error(deck) where not even one part does; the message names the deepest halo that `ranks` could have.
+  static Int3 most_parts(Int3 cells, std::array<bool, 3> periodic, int ghosts = 1, int ranks = 1);
+
+  // The deepest halo below `ghosts` for which there is a process grid of so many ranks; 0 without one.
+  static int deepest_halo_below(int ghosts, Int3 cells, int ranks, std::array<bool, 3> periodic);
 
   int ranks() const { return static_cast<int>(process_grid_.product()); }
   Int3 cells() const { return cells_; }

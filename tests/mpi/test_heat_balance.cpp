@@ -14,6 +14,7 @@
 #include "solver/rows.hpp"
 #include "solver/solver.hpp"
 #include "support/decks.hpp"
+#include "support/process_grid.hpp"
 
 namespace isotherm {
 namespace {
@@ -23,8 +24,8 @@ std::vector<Diagnostics> run(Device& device, Config config, int looks, std::int6
   config.output.diagnostics = sweeps;
   const Communicator world = Communicator::world();
   const Int3 n = config.grid.cells;
-  Solver<T> solver(config, Decomposition(n, Decomposition::least_surface(n, world.size(), {}), {}), world,
-                   device, choose_rows<T>(config, device.backend()));
+  Solver<T> solver(config, Decomposition(n, even_process_grid(world.size()), {}), world, device,
+                   choose_rows<T>(config, device.backend()));
   std::vector<Diagnostics> found{solver.diagnose()};
   for (int i = 0; i < looks; ++i) {
     solver.sweep(sweeps);

@@ -11,6 +11,7 @@
 #include "solver/rows.hpp"
 #include "solver/solver.hpp"
 #include "support/decks.hpp"
+#include "support/process_grid.hpp"
 
 namespace isotherm {
 namespace {
@@ -206,7 +207,7 @@ void expect_one_norm(Device& device) {
       if (row.backend != device.backend()) continue;
       config.solver.reduction = row.name;
       SCOPED_TRACE(fmt::format("reduction {} norm {}", row.name, static_cast<int>(norm)));
-      const Int3 grid = Decomposition::least_surface(config.grid.cells, world.size(), {});
+      const Int3 grid = even_process_grid(world.size());
       const double found =
           solve<T>(config, Decomposition(config.grid.cells, grid, {}), world, device).residual;
       if (norm == Norm::max) {

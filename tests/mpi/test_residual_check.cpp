@@ -16,6 +16,7 @@
 #include "solver/residual_check.hpp"
 #include "solver/solver.hpp"
 #include "support/decks.hpp"
+#include "support/process_grid.hpp"
 #include "support/watched_device.hpp"
 
 namespace isotherm {
@@ -35,7 +36,7 @@ Answer answer(const Config& config, Device& device, const Communicator& world, b
   rows.graph = why_no_graph(config, device, world.size()).empty();
   std::array<bool, 3> periodic{};
   for (std::size_t a = 0; a < 3; ++a) periodic[a] = config.boundaries[2 * a].kind == WallKind::periodic;
-  const Int3 grid = Decomposition::least_surface(config.grid.cells, world.size(), periodic);
+  const Int3 grid = even_process_grid(world.size());
   Solver<T> solver(config, Decomposition(config.grid.cells, grid, periodic), world, device, rows);
   Answer found;
   for (const std::int64_t sweeps : {1, 3, 1, 40}) {  // the last in graphs, where there are any

@@ -20,6 +20,7 @@
 #include "physics/dataset_reader.hpp"
 #include "support/decks.hpp"
 #include "support/field_by_index.hpp"
+#include "support/process_grid.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace isotherm {
@@ -45,7 +46,7 @@ class Snapshot : public testing::Test {
   ~Snapshot() override { world_.barrier(); }  // nobody looks into the folder any more
 
   Box block() const {
-    const Int3 grid = Decomposition::least_surface(cells_, world_.size(), {});
+    const Int3 grid = even_process_grid(world_.size());
     return Decomposition(cells_, grid, {}).block(world_.rank());
   }
   SnapshotWriter::Provenance provenance() const {

@@ -7,6 +7,7 @@
 
 #include "backend_fixture.hpp"
 #include "support/decks.hpp"
+#include "support/process_grid.hpp"
 
 namespace isotherm {
 namespace {
@@ -14,8 +15,7 @@ namespace {
 template <class T>
 void expect_agreement(Device& device, const Config& config) {
   const Communicator world = Communicator::world();
-  const Decomposition decomposition(config.grid.cells,
-                                    Decomposition::least_surface(config.grid.cells, world.size(), {}), {});
+  const Decomposition decomposition(config.grid.cells, even_process_grid(world.size()), {});
   const RowChoices<T> choices = row_choices<T>(config, device.backend());
   TuningReport report;
   const SolverRows<T> rows = tune(config, decomposition, world, device, choices, report);

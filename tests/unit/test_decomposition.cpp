@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <random>
 #include <string>
 
 #include "core/error.hpp"
@@ -44,25 +43,6 @@ std::vector<int> owners(const Decomposition& d) {
     result.push_back(holders == 1 ? owner : -1);
   });
   return result;
-}
-
-// Cell faces between different ranks, counted one by one.
-Index counted_surface(const Decomposition& d) {
-  const std::vector<int> owner = owners(d);
-  const Int3 n = d.cells();
-  const auto at = [&](Int3 c) { return owner[static_cast<std::size_t>(c.x + n.x * (c.y + n.y * c.z))]; };
-  Index faces = 0;
-  for_each_cell(n, [&](Int3 cell) {
-    for (int axis = 0; axis < 3; ++axis) {
-      Int3 next = cell;
-      if (++next[axis] == n[axis]) {
-        if (!d.periodic()[axis]) continue;
-        next[axis] = 0;
-      }
-      faces += at(cell) != at(next);
-    }
-  });
-  return faces;
 }
 
 TEST(Decomposition, EveryCellBelongsToExactlyOneRank) {
@@ -170,76 +150,6 @@ TEST(Decomposition, WallsAreTheFacesOfTheGridThatAreNotPeriodic) {
   }
 }
 
-TEST(LeastSurface, IsTheLeastOfAllProcessGridsByCountingFaces) {
-  const unsigned seed = std::random_device{}();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::mt19937 random(seed);
-  const auto draw = [&](int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(random); };
-  for (int repeat = 0; repeat < 300; ++repeat) {
-    const Int3 cells{draw(1, 9), draw(1, 9), draw(1, 9)};
-    const Periodic periodic{draw(0, 1) == 1, draw(0, 1) == 1, draw(0, 1) == 1};
-    const int ranks = draw(1, 24), ghosts = draw(1, 3);
-
-    Int3 best{0, 0, 0};
-    Index least = std::numeric_limits<Index>::max();
-    for (int px = 1; px <= ranks; ++px) {
-      for (int py = 1; py <= ranks; ++py) {
-        for (int pz = 1; pz <= ranks; ++pz) {
-          if (px * py * pz != ranks) continue;
-          try {
-            const Decomposition d(cells, {px, py, pz}, periodic, ghosts);
-            const Index surface = counted_surface(d);
-            if (surface < least) {
-              least = surface;
-              best = {px, py, pz};
-            }
-          } catch (const Error&) {
-          }
-        }
-      }
-    }
-    if (best.product() == 0) {
-      EXPECT_THROW(Decomposition::least_surface(cells, ranks, periodic, ghosts), Error);
-    } else {
-      EXPECT_EQ(Decomposition::least_surface(cells, ranks, periodic, ghosts), best)
-          << cells.x << "x" << cells.y << "x" << cells.z << " on " << ranks << " ranks, halo " << ghosts;
-    }
-  }
-}
-
-TEST(LeastSurface, KnownGrids) {
-  EXPECT_EQ(Decomposition::least_surface({64, 64, 64}, 1, {}), (Int3{1, 1, 1}));
-  EXPECT_EQ(Decomposition::least_surface({64, 64, 64}, 2, {}), (Int3{1, 1, 2}));  // tie: z
-  EXPECT_EQ(Decomposition::least_surface({64, 64, 64}, 4, {}), (Int3{1, 2, 2}));  // tie: y, z
-  EXPECT_EQ(Decomposition::least_surface({64, 64, 64}, 8, {}), (Int3{2, 2, 2}));
-  EXPECT_EQ(Decomposition::least_surface({1000, 10, 10}, 8, {}), (Int3{8, 1, 1}));
-  // Two parts along a periodic axis cost two cuts, along another one.
-  EXPECT_EQ(Decomposition::least_surface({64, 64, 64}, 2, {true, true, false}), (Int3{1, 1, 2}));
-  EXPECT_EQ(Decomposition::least_surface({64, 64, 64}, 2, {false, true, true}), (Int3{2, 1, 1}));
-  // Large prime counts, and cells beyond 32 bits.
-  EXPECT_EQ(Decomposition::least_surface({1 << 20, 1 << 20, 1 << 20}, 1000003, {}), (Int3{1, 1, 1000003}));
-}
-
-TEST(DecompositionErrors, MoreRanksThanFit) {
-  EXPECT_EQ(
-      deck_error([] {
-        Decomposition::least_surface({8, 8, 8}, 1000, {});
-      }),
-      "no process grid of 1000 ranks fits 8x8x8 cells (there is room for 8x8x8 blocks, none thinner than "
-      "1 cell); use 512 ranks, the most that fit");
-  EXPECT_EQ(
-      deck_error([] {
-        Decomposition::least_surface({8, 8, 8}, 511, {});
-      }),
-      "no process grid of 511 ranks fits 8x8x8 cells (there is room for 8x8x8 blocks, none thinner than "
-      "1 cell); use 448 ranks, the next lower count that fits; the most are 512");
-  EXPECT_EQ(deck_error([] {
-              Decomposition::least_surface({8, 4, 1}, 9, {}, 4);
-            }),
-            "no process grid of 9 ranks fits 8x4x1 cells (there is room for 2x1x1 blocks, none thinner than "
-            "4 cells); use 2 ranks, the most that fit; or use a halo of at most 1 cell (solver.depth)");
-}
-
 TEST(DecompositionErrors, RanksWithoutCells) {
   EXPECT_EQ(
       deck_error([] {
@@ -280,7 +190,7 @@ TEST(DecompositionErrors, BlocksThinnerThanTheHalo) {
       "4 cells deep); use at least 4 cells along z, or a halo of at most 3 cells (solver.depth)");
   EXPECT_EQ(
       deck_error([] {
-        Decomposition::least_surface({8, 8, 3}, 2, {false, false, true}, 4);
+        Decomposition::most_parts({8, 8, 3}, {false, false, true}, 4);
       }),
       "blocks along z are thinner than the halo (3 cells over 1 rank leave 3 cells a block, the halo is "
       "4 cells deep); use at least 4 cells along z, or a halo of at most 3 cells (solver.depth)");
@@ -297,6 +207,7 @@ TEST(DecompositionErrors, BlocksThinnerThanTheHalo) {
   EXPECT_EQ(Decomposition({30, 8, 9}, {1, 1, 1}, {false, true, false}).deepest_halo(), 8);
   EXPECT_EQ(Decomposition({30, 8, 9}, {1, 1, 1}, {}).deepest_halo(), std::nullopt);
   // One part between walls has no exchange: any thickness will do.
+  EXPECT_EQ(Decomposition::most_parts({8, 9, 1}, {true, true, false}, 4), (Int3{2, 2, 1}));
   EXPECT_EQ(Decomposition({8, 8, 1}, {2, 2, 1}, {}, 4).smallest_block(), 16);
 }
 

@@ -1,0 +1,163 @@
+#include "grid/process_grid.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "grid/decomposition.hpp"
+
+namespace isotherm {
+namespace {
+
+// What is exchanged of one block: rows of cells side by side along x, and how long they are.
+struct Rows {
+  double across_x = 0;  // pieces `ghosts` long
+  double whole = 0;     // pieces as long as the block
+};
+
+// The ghosts beyond so many faces of each axis; edges and corners between them where ghosts > 1.
+Rows rows_beyond(Int3 extent, Int3 faces, int ghosts) {
+  const auto size = [&](int axis) { return static_cast<double>(extent[axis]); };
+  const double block = size(1) * size(2);
+  if (ghosts == 1) {
+    const double y = static_cast<double>(faces.y) * size(2), z = static_cast<double>(faces.z) * size(1);
+    return {static_cast<double>(faces.x) * block, y + z};
+  }
+  const double padded =
+      (size(1) + static_cast<double>(faces.y * ghosts)) * (size(2) + static_cast<double>(faces.z * ghosts));
+  return {static_cast<double>(faces.x) * padded, padded - block};
+}
+
+Rows operator-(Rows a, Rows b) {
+  return {a.across_x - b.across_x, a.whole - b.whole};
+}
+
+Index messages(Int3 faces, int ghosts) {
+  if (ghosts == 1) return faces.x + faces.y + faces.z;
+  return (1 + faces.x) * (1 + faces.y) * (1 + faces.z) - 1;
+}
+
+double ceil_to(double n, double unit) {
+  return std::ceil(n / unit) * unit;
+}
+
+// Bytes of these rows when each is made of whole sectors.
+double bytes_in_sectors(Rows rows, Index length, int ghosts, int cell_bytes, int sector) {
+  const auto piece = [&](Index run) { return ceil_to(static_cast<double>(run) * cell_bytes, sector); };
+  return rows.across_x * piece(ghosts) + rows.whole * piece(length);
+}
+
+// The largest rank count up to `ranks` with a process grid of at most `most` parts an axis.
+Index largest_fitting(Index ranks, Int3 most) {
+  Index best = 1;
+  for (Index px = 1; px <= std::min(most.x, ranks); ++px) {
+    for (Index py = 1; py <= std::min(most.y, ranks / px); ++py) {
+      best = std::max(best, px * py * std::min(most.z, ranks / (px * py)));
+    }
+  }
+  return best;
+}
+
+// `deepest`: the deepest halo with a process grid of so many ranks; 0 without one.
+[[noreturn]] void throw_no_process_grid(Int3 cells, int ranks, Int3 most, int ghosts, int deepest) {
+  const Index fitting = largest_fitting(ranks, most);
+  std::string advice = fitting == most.product()
+                           ? fmt::format("{}, the most that fit", counted(fitting, "rank"))
+                           : fmt::format("{}, the next lower count that fits; the most are {}",
+                                         counted(fitting, "rank"), most.product());
+  if (deepest > 0) advice += "; or use " + halo_advice(deepest);
+  throw Error(
+      ExitCode::deck,
+      fmt::format("no process grid of {} fits {}x{}x{} cells (there is room for {}x{}x{} blocks, none "
+                  "thinner than {}); use {}",
+                  counted(ranks, "rank"), cells.x, cells.y, cells.z, most.x, most.y, most.z,
+                  counted(ghosts, "cell"), advice));
+}
+
+}  // namespace
+
+// CUDA, for an H200: memory and wire are what a copy reaches there (4.8 TB/s and 450 GB/s each way by the
+// data sheet); a sector is 32 bytes, in memory and as the payload of a store over NVLink, which a transport
+// that writes into the neighbour's field makes for each piece; packing, unpacking and the sweep of the shell
+// beside that of the interior (in and out) touch a row; a message is two launches and a signal; a tile is
+// that of the wide rows, a warp of 16-byte loads along x. Host: a core's share of memory and of copies within
+// it, a line of the cache, packing and unpacking, an MPI message between processes of a host, and the widest
+// vector.
+ExchangeWeights ExchangeWeights::of(Backend backend, int cell_bytes) {
+  if (backend == Backend::cuda) {
+    return {.cell_bytes = cell_bytes,
+            .memory = 4.2e12,
+            .sector = 32,
+            .touches = 4,
+            .wire = 450e9,
+            .wire_sector = 32,
+            .message = 5e-6,
+            .columns = 512 / cell_bytes,
+            .rows = 16};
+  }
+  return {.cell_bytes = cell_bytes,
+          .memory = 12e9,
+          .sector = 64,
+          .touches = 2,
+          .wire = 6e9,
+          .wire_sector = cell_bytes,
+          .message = 2e-6,
+          .columns = 64 / cell_bytes,
+          .rows = 1};
+}
+
+SweepCost sweep_cost(Int3 cells, Int3 process_grid, std::array<bool, 3> periodic, int ghosts,
+                     const ExchangeWeights& w) {
+  Int3 extent, touched, local;  // cells of the block; its faces with ghosts, and those that it fills itself
+  for (int axis = 0; axis < 3; ++axis) {
+    const Index parts = process_grid[axis];
+    extent[axis] = (cells[axis] + parts - 1) / parts;
+    touched[axis] = periodic[static_cast<std::size_t>(axis)] ? 2 : std::min<Index>(parts - 1, 2);
+    if (parts == 1) local[axis] = touched[axis];
+  }
+  const Rows all = rows_beyond(extent, touched, ghosts);
+  const Rows sent = all - rows_beyond(extent, local, ghosts);
+  const auto bytes = [&](Rows rows, int sector) {
+    return bytes_in_sectors(rows, extent.x, ghosts, w.cell_bytes, sector);
+  };
+  const auto size = [&](int axis) { return static_cast<double>(extent[axis]); };
+  const double tiled = ceil_to(size(0), static_cast<double>(w.columns)) *
+                       ceil_to(size(1), static_cast<double>(w.rows)) * size(2);
+  const double sweeps = ghosts;  // that one exchange serves
+  return {.sweep = 2 * w.cell_bytes * tiled / w.memory,
+          .copies = (w.touches * bytes(all, w.sector) + 2 * bytes(sent, w.cell_bytes)) / w.memory / sweeps,
+          .wire = bytes(sent, w.wire_sector) / w.wire / sweeps,
+          .messages =
+              static_cast<double>(messages(touched, ghosts) - messages(local, ghosts)) * w.message / sweeps};
+}
+
+ProcessGridChoice cheapest_process_grid(Int3 cells, int ranks, std::array<bool, 3> periodic, int ghosts,
+                                        const ExchangeWeights& weights) {
+  const Int3 most = Decomposition::most_parts(cells, periodic, ghosts, ranks);
+  std::optional<Int3> best, next;
+  SweepCost best_cost, next_cost;
+  // px, then py ascend, and only a lower cost replaces the best: of equals, the fewest cuts across x, then y.
+  // Axes that are alike have costs with the same bits: what is rounded is a quotient of whole numbers.
+  for (const Int3 grid : process_grids(ranks, most)) {
+    const SweepCost cost = sweep_cost(cells, grid, periodic, ghosts, weights);
+    if (!best || cost.total() < best_cost.total()) {
+      next = best;
+      next_cost = best_cost;
+      best = grid;
+      best_cost = cost;
+    } else if (!next || cost.total() < next_cost.total()) {
+      next = grid;
+      next_cost = cost;
+    }
+  }
+  if (!best) {
+    throw_no_process_grid(cells, ranks, most, ghosts,
+                          Decomposition::deepest_halo_below(ghosts, cells, ranks, periodic));
+  }
+  return {*best, best_cost, next, next_cost};
+}
+
+}  // namespace isotherm

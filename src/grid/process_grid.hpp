@@ -1,0 +1,57 @@
+// Which process grid a run takes: an estimate of what a sweep costs on each, and the cheapest. Arithmetic
+// only, and the same on every rank.
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "core/box.hpp"
+#include "core/device.hpp"
+
+namespace isotherm {
+
+// The figures of a rank's device that the estimate weighs. Only their ratios decide.
+struct ExchangeWeights {
+  int cell_bytes = 8;
+  double memory = 0;            // bytes a second that sweeps and copies share, read and written
+  int sector = 0;               // bytes of the smallest piece of a row that memory moves
+  int touches = 0;              // of the sectors of an exchanged row of cells by all that works on it
+  double wire = 0;              // bytes a second, one way, of a rank to all its neighbours together
+  int wire_sector = 0;          // bytes of the smallest piece of a row that the wire carries
+  double message = 0;           // seconds that each message costs however short it is
+  Index columns = 1, rows = 1;  // cells along x and y of the tile that sweeps them together
+
+  static ExchangeWeights of(Backend backend, int cell_bytes);
+};
+
+// Seconds a sweep, of the rank with the largest block and the most neighbours. Their sum is compared, not
+// their maximum: what is hidden behind the sweep takes its share of memory all the same, and not all is
+// hidden.
+struct SweepCost {
+  double sweep = 0;     // all cells, rounded up to whole tiles, read and written once
+  double copies = 0;    // sectors of exchanged cells and ghosts, and the dense buffers between them
+  double wire = 0;      // what neighbours send at once, one way
+  double messages = 0;  // what each costs however short it is
+  double total() const { return sweep + copies + wire + messages; }
+};
+
+// Rows of cells run along x: a face across x is one short piece of each row, a sector of its own, where faces
+// across y and z are whole rows. With ghosts > 1, edges and corners are exchanged too and an exchange serves
+// so many sweeps. A periodic axis of one part is copied within the block, without wire and message.
+SweepCost sweep_cost(Int3 cells, Int3 process_grid, std::array<bool, 3> periodic, int ghosts,
+                     const ExchangeWeights& weights);
+
+struct ProcessGridChoice {
+  Int3 grid;
+  SweepCost cost;
+  std::optional<Int3> next;  // the next best, where there is another
+  SweepCost next_cost;
+};
+
+// The cheapest of all factorisations of `ranks` that leave every rank cells, and blocks as thick as `ghosts`;
+// of equal ones, that with the fewest cuts across x, then y. Throws Error(deck) naming the largest rank
+// count, and the deepest halo, that would work when there is none.
+ProcessGridChoice cheapest_process_grid(Int3 cells, int ranks, std::array<bool, 3> periodic, int ghosts,
+                                        const ExchangeWeights& weights);
+
+}  // namespace isotherm

@@ -1,0 +1,242 @@
+// The estimate behind `process_grid: auto` against one that counts cell by cell, and what it chooses.
+#include "grid/process_grid.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "grid/decomposition.hpp"
+#include "support/error_text.hpp"
+
+namespace isotherm {
+namespace {
+
+using Periodic = std::array<bool, 3>;
+
+std::string text(Int3 n) {
+  return std::to_string(n.x) + "x" + std::to_string(n.y) + "x" + std::to_string(n.z);
+}
+
+// Every figure apart, so that each part of the cost is a count.
+ExchangeWeights counting() {
+  return {.cell_bytes = 8,
+          .memory = 1,
+          .sector = 32,
+          .touches = 3,
+          .wire = 1,
+          .wire_sector = 16,
+          .message = 1,
+          .columns = 4,
+          .rows = 2};
+}
+
+double pieces(Index run, int cell_bytes, int sector) {
+  return static_cast<double>((run * cell_bytes + sector - 1) / sector * sector);
+}
+
+// The rank of most cost, found by walking over the ghosts of all ranks in all directions, row by row.
+SweepCost counted_cost(const Decomposition& d, int ghosts, const ExchangeWeights& w) {
+  SweepCost most;
+  for (int rank = 0; rank < d.ranks(); ++rank) {
+    SweepCost cost;
+    const Int3 n = d.block(rank).extent();
+    for (const Direction& direction : ghosts > 1 ? all_directions() : face_directions()) {
+      const auto neighbour = d.neighbour(rank, direction);
+      if (!neighbour) continue;
+      Int3 size;
+      for (int axis = 0; axis < 3; ++axis)
+        size[axis] = direction[static_cast<std::size_t>(axis)] ? ghosts : n[axis];
+      for (Index row = 0; row < size.y * size.z; ++row) {
+        cost.copies += w.touches * pieces(size.x, w.cell_bytes, w.sector);
+        if (*neighbour == rank) continue;
+        cost.copies += 2.0 * static_cast<double>(size.x) * w.cell_bytes;
+        cost.wire += pieces(size.x, w.cell_bytes, w.wire_sector);
+      }
+      cost.messages += *neighbour != rank;
+    }
+    Index tiles = 0;
+    for (Index y = 0; y < n.y; y += w.rows)
+      for (Index x = 0; x < n.x; x += w.columns) tiles += n.z;
+    cost.sweep = 2.0 * w.cell_bytes * static_cast<double>(tiles * w.columns * w.rows);
+    most.sweep = std::max(most.sweep, cost.sweep);
+    most.copies = std::max(most.copies, cost.copies / ghosts);
+    most.wire = std::max(most.wire, cost.wire / ghosts);
+    most.messages = std::max(most.messages, cost.messages / ghosts);
+  }
+  return most;
+}
+
+TEST(SweepCost, IsThatOfTheSlowestRankCellByCell) {
+  const ExchangeWeights w = counting();
+  for (const Int3 grid : {Int3{1, 1, 1}, Int3{2, 1, 1}, Int3{1, 3, 1}, Int3{1, 2, 3}, Int3{3, 2, 4}}) {
+    for (int bits = 0; bits < 8; ++bits) {
+      const Periodic periodic{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0};
+      for (const int ghosts : {1, 2, 3}) {
+        const Int3 cells{grid.x * 9, grid.y * 5, grid.z * 3};  // blocks alike: the slowest has both extremes
+        const SweepCost expected = counted_cost(Decomposition(cells, grid, periodic, ghosts), ghosts, w);
+        const SweepCost found = sweep_cost(cells, grid, periodic, ghosts, w);
+        SCOPED_TRACE(text(grid) + " periodic " + std::to_string(bits) + " ghosts " + std::to_string(ghosts));
+        EXPECT_DOUBLE_EQ(found.sweep, expected.sweep);
+        EXPECT_DOUBLE_EQ(found.copies, expected.copies);
+        EXPECT_DOUBLE_EQ(found.wire, expected.wire);
+        EXPECT_DOUBLE_EQ(found.messages, expected.messages);
+      }
+    }
+  }
+}
+
+TEST(SweepCost, BlocksOfUnequalSizeCostWhatTheLargestDoes) {
+  const ExchangeWeights w = counting();
+  const double uneven = sweep_cost({9, 8, 10}, {1, 1, 3}, {}, 1, w).sweep;
+  EXPECT_EQ(uneven, sweep_cost({9, 8, 12}, {1, 1, 3}, {}, 1, w).sweep);
+  EXPECT_EQ(uneven, 2.0 * 8 * 12 * 8 * 4);
+}
+
+Int3 chosen(Backend backend, int cell_bytes, Int3 cells, int ranks, Periodic periodic = {}, int ghosts = 1) {
+  return cheapest_process_grid(cells, ranks, periodic, ghosts, ExchangeWeights::of(backend, cell_bytes)).grid;
+}
+
+TEST(CheapestProcessGrid, IsTheCheapestOfAllThatFit) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937 random(seed);
+  const auto draw = [&](int lo, int hi) { return std::uniform_int_distribution<int>(lo, hi)(random); };
+  for (int repeat = 0; repeat < 300; ++repeat) {
+    const Int3 cells{draw(1, 9), draw(1, 9), draw(1, 9)};
+    const Periodic periodic{draw(0, 1) == 1, draw(0, 1) == 1, draw(0, 1) == 1};
+    const int ranks = draw(1, 24), ghosts = draw(1, 3);
+    const ExchangeWeights w = ExchangeWeights::of(draw(0, 1) ? Backend::cuda : Backend::host, 4 * draw(1, 2));
+    std::vector<double> costs;
+    for (int px = 1; px <= ranks; ++px) {
+      for (int py = 1; py <= ranks; ++py) {
+        if (ranks % (px * py) != 0) continue;
+        const Int3 grid{px, py, ranks / (px * py)};
+        try {
+          Decomposition(cells, grid, periodic, ghosts);
+        } catch (const Error&) {
+          continue;
+        }
+        costs.push_back(sweep_cost(cells, grid, periodic, ghosts, w).total());
+      }
+    }
+    SCOPED_TRACE(text(cells) + " on " + std::to_string(ranks) + " ranks, halo " + std::to_string(ghosts));
+    if (costs.empty()) {
+      EXPECT_THROW(cheapest_process_grid(cells, ranks, periodic, ghosts, w), Error);
+      continue;
+    }
+    std::sort(costs.begin(), costs.end());
+    const ProcessGridChoice choice = cheapest_process_grid(cells, ranks, periodic, ghosts, w);
+    EXPECT_NO_THROW(Decomposition(cells, choice.grid, periodic, ghosts));
+    EXPECT_EQ(choice.grid.product(), ranks);
+    EXPECT_DOUBLE_EQ(choice.cost.total(), costs[0]);
+    ASSERT_EQ(choice.next.has_value(), costs.size() > 1);
+    if (!choice.next) continue;
+    EXPECT_FALSE(*choice.next == choice.grid);
+    EXPECT_DOUBLE_EQ(choice.next_cost.total(), costs[1]);
+  }
+}
+
+// GPUs: x is cut only where y and z give no more.
+TEST(CheapestProcessGrid, OfGpus) {
+  for (const int bytes : {4, 8}) {
+    SCOPED_TRACE(bytes);
+    const auto gpu = [&](Int3 cells, int ranks, Periodic periodic = {}, int ghosts = 1) {
+      return chosen(Backend::cuda, bytes, cells, ranks, periodic, ghosts);
+    };
+    EXPECT_EQ(gpu({1024, 1024, 1024}, 1), (Int3{1, 1, 1}));
+    EXPECT_EQ(gpu({1024, 1024, 1024}, 2), (Int3{1, 1, 2}));
+    EXPECT_EQ(gpu({1024, 1024, 1024}, 4), (Int3{1, 2, 2}));
+    EXPECT_EQ(gpu({1024, 1024, 1024}, 8), (Int3{1, 2, 4}));  // least surface: 2x2x2
+    EXPECT_EQ(gpu({512, 512, 512}, 8), bytes == 4 ? (Int3{1, 1, 8}) : (Int3{1, 2, 4}));  // messages count
+    EXPECT_EQ(gpu({512, 512, 64}, 8), (Int3{1, 8, 1}));
+    EXPECT_EQ(gpu({512, 64, 512}, 8), (Int3{1, 1, 8}));
+    EXPECT_EQ(gpu({4096, 16, 16}, 8), (Int3{8, 1, 1}));  // rows long enough to be cut, nothing else is
+    EXPECT_EQ(gpu({64, 16384, 16384}, 8), (Int3{1, 2, 4}));
+    EXPECT_EQ(gpu({2048, 1, 1}, 7), (Int3{7, 1, 1}));
+    EXPECT_EQ(gpu({1024, 1024, 1024}, 7), (Int3{1, 1, 7}));
+    // Two parts along a periodic axis cost two cuts, along another one.
+    EXPECT_EQ(gpu({1024, 1024, 1024}, 2, {false, false, true}), (Int3{1, 2, 1}));
+    EXPECT_EQ(gpu({1024, 1024, 1024}, 2, {true, true, true}), (Int3{1, 1, 2}));
+    EXPECT_EQ(gpu({1024, 1024, 1024}, 8, {}, 4), (Int3{2, 2, 2}));  // four cells fill a sector
+  }
+}
+
+// A short piece of a row costs a sector whatever is in it: cutting x is dearer than the surface says, and the
+// more so the smaller the cells.
+TEST(CheapestProcessGrid, AnXCutCostsSectors) {
+  const auto premium = [](Backend backend, int bytes) {
+    const ExchangeWeights w = ExchangeWeights::of(backend, bytes);
+    const SweepCost x = sweep_cost({512, 512, 512}, {2, 1, 1}, {}, 1, w);
+    const SweepCost z = sweep_cost({512, 512, 512}, {1, 1, 2}, {}, 1, w);
+    EXPECT_EQ(x.sweep, z.sweep);
+    EXPECT_EQ(x.messages, z.messages);
+    return (x.copies + x.wire) / (z.copies + z.wire);
+  };
+  EXPECT_GT(premium(Backend::cuda, 8), 2);
+  EXPECT_GT(premium(Backend::cuda, 4), 1.5 * premium(Backend::cuda, 8));
+  EXPECT_GT(premium(Backend::host, 8), 2);
+  EXPECT_GT(premium(Backend::host, 4), 1.5 * premium(Backend::host, 8));
+}
+
+// Slices thinner than the tile that sweeps them leave lanes without a cell.
+TEST(CheapestProcessGrid, ThinSlicesWasteTheirTile) {
+  const ExchangeWeights w = ExchangeWeights::of(Backend::cuda, 8);
+  const double whole = sweep_cost({64, 512, 512}, {1, 1, 1}, {}, 1, w).sweep;
+  EXPECT_EQ(sweep_cost({64, 512, 512}, {1, 1, 4}, {}, 1, w).sweep, whole / 4);
+  EXPECT_EQ(sweep_cost({64, 512, 512}, {4, 1, 1}, {}, 1, w).sweep, whole);
+}
+
+TEST(CheapestProcessGrid, OfProcessors) {
+  for (const int bytes : {4, 8}) {
+    SCOPED_TRACE(bytes);
+    const auto cpu = [&](Int3 cells, int ranks, Periodic periodic = {}) {
+      return chosen(Backend::host, bytes, cells, ranks, periodic);
+    };
+    EXPECT_EQ(cpu({256, 256, 256}, 2), (Int3{1, 1, 2}));
+    EXPECT_EQ(cpu({256, 256, 256}, 4), (Int3{1, 2, 2}));
+    EXPECT_EQ(cpu({256, 256, 256}, 8), (Int3{1, 2, 4}));
+    EXPECT_EQ(cpu({1000, 10, 10}, 8), (Int3{8, 1, 1}));
+    EXPECT_EQ(cpu({256, 256, 256}, 2, {false, true, true}), (Int3{1, 1, 2}));
+  }
+  // Many ranks cut x too: y and z alone would leave splinters.
+  EXPECT_EQ(chosen(Backend::host, 8, {512, 512, 512}, 64), (Int3{2, 4, 8}));
+  EXPECT_EQ(chosen(Backend::host, 8, {512, 512, 512}, 512), (Int3{2, 16, 16}));
+}
+
+TEST(CheapestProcessGrid, LargeCountsAndCellsBeyond32Bits) {
+  const Int3 cells{1 << 20, 1 << 20, 1 << 20};
+  EXPECT_EQ(chosen(Backend::host, 8, cells, 1000003), (Int3{1, 1, 1000003}));  // a prime
+  EXPECT_EQ(chosen(Backend::cuda, 8, {Index{1} << 60, 1, 1}, 5), (Int3{5, 1, 1}));
+}
+
+TEST(ProcessGridErrors, MoreRanksThanFit) {
+  const auto error = [](Int3 cells, int ranks, Periodic periodic, int ghosts) {
+    return deck_error([&] { chosen(Backend::host, 8, cells, ranks, periodic, ghosts); });
+  };
+  EXPECT_EQ(
+      error({8, 8, 8}, 1000, {}, 1),
+      "no process grid of 1000 ranks fits 8x8x8 cells (there is room for 8x8x8 blocks, none thinner than "
+      "1 cell); use 512 ranks, the most that fit");
+  EXPECT_EQ(
+      error({8, 8, 8}, 511, {}, 1),
+      "no process grid of 511 ranks fits 8x8x8 cells (there is room for 8x8x8 blocks, none thinner than "
+      "1 cell); use 448 ranks, the next lower count that fits; the most are 512");
+  EXPECT_EQ(error({8, 4, 1}, 9, {}, 4),
+            "no process grid of 9 ranks fits 8x4x1 cells (there is room for 2x1x1 blocks, none thinner than "
+            "4 cells); use 2 ranks, the most that fit; or use a halo of at most 1 cell (solver.depth)");
+  EXPECT_EQ(
+      error({8, 8, 3}, 2, {false, false, true}, 4),
+      "blocks along z are thinner than the halo (3 cells over 1 rank leave 3 cells a block, the halo is "
+      "4 cells deep); use at least 4 cells along z, or a halo of at most 3 cells (solver.depth)");
+  // The deepest halo is that of so many ranks, not of one.
+  EXPECT_EQ(
+      error({8, 8, 3}, 8, {false, false, true}, 4),
+      "blocks along z are thinner than the halo (3 cells over 1 rank leave 3 cells a block, the halo is "
+      "4 cells deep); use at least 4 cells along z, or a halo of at most 2 cells (solver.depth)");
+}
+
+}  // namespace
+}  // namespace isotherm
