@@ -3,83 +3,117 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <set>
 
-#include "core/agree.hpp"
+#include "app/device_map.hpp"
+#include "core/error.hpp"
 #include "solver/rows.hpp"
 
 namespace isotherm {
 namespace {
 
-// What deck and rows ask for; auto takes a GPU when every rank has one.
-Backend choose_backend(const Config& config, const Communicator& world, const CudaDevices& found,
-                       std::string& note) {
+using nlohmann::json;
+
+struct Wish {
+  Backend backend = Backend::host;
+  std::string demanded_by;  // the key that admits no other; empty: the CPU will do
+};
+
+Wish wished_backend(const Config& config) {
   const std::optional<RequiredBackend> needed = required_backend(config);
-  const DeviceChoice choice = config.parallel.device;
-  if (choice == DeviceChoice::cpu ||
-      (choice == DeviceChoice::automatic && needed && needed->backend == Backend::host)) {
-    return Backend::host;
+  switch (config.parallel.device) {
+    case DeviceChoice::cpu:
+      return {};
+    case DeviceChoice::cuda:
+      return {Backend::cuda, "parallel.device"};
+    case DeviceChoice::automatic:
+      break;
   }
-  const bool asked = choice == DeviceChoice::cuda || (needed && needed->backend == Backend::cuda);
-  const bool everywhere =
-      world.all_reduce(static_cast<std::int64_t>(found.devices.size()), ReduceOp::min) > 0;
-  if (everywhere) return Backend::cuda;
-  // The reason of a rank without a device, which need not be rank 0.
-  std::string why;
-  for (const std::string& reason : world.all_gather(found.why_none)) {
-    if (why.empty()) why = reason;
-  }
-  if (asked) {
-    throw CollectiveError(
-        ExitCode::unavailable,
-        fmt::format("{}: no CUDA device ({}); use parallel.device=cpu, or run where every rank sees a GPU",
-                    config.at(choice == DeviceChoice::cuda ? "parallel.device" : needed->key), why));
-  }
-  note = fmt::format("no GPU ({}): computing on the CPU", why);
-  return Backend::host;
+  if (!needed) return {Backend::cuda, ""};
+  return {needed->backend, needed->backend == Backend::cuda ? needed->key : ""};
 }
 
-// GPUs that several ranks share while others of the host idle, and shares beyond what the deck allows.
-void judge_sharing(const Config& config, const Communicator& host, std::size_t devices,
-                   const DeviceInfo& mine, Placement& placement) {
-  std::map<std::string, int> users;
-  for (const std::string& uuid : host.all_gather(mine.uuid)) ++users[uuid];
-  const int most = std::max_element(users.begin(), users.end(), [](auto& a, auto& b) {
-                     return a.second < b.second;
-                   })->second;
-  placement.ranks_on_device = users[mine.uuid];
-  if (most == 1) return;
-  if (config.parallel.ranks_per_gpu && most > *config.parallel.ranks_per_gpu) {
-    throw Error(ExitCode::unavailable,
-                fmt::format("{}: {} ranks share one GPU and {} may; start fewer ranks or raise the limit",
-                            config.at("parallel.ranks_per_gpu"), most, *config.parallel.ranks_per_gpu));
+// Its control daemon leaves a pipe of this name in the folder where clients look for it.
+bool mps_runs() {
+  const char* named = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
+  const std::filesystem::path folder = named && *named ? named : "/tmp/nvidia-mps";
+  std::error_code unreadable;
+  return std::filesystem::exists(folder / "control", unreadable);
+}
+
+// What identifies a GPU among those of all hosts. Some virtual GPUs have a UUID of zeros.
+std::string identity(const DeviceInfo& device, const std::string& host) {
+  const bool known = device.uuid.find_first_of("123456789abcdef") != std::string::npos;
+  return known ? device.uuid : fmt::format("{} of {}", device.index, host);
+}
+
+// Collective: what each rank sees, by rank.
+std::vector<RankSight> gather_sights(const CudaDevices& found, const Communicator& world) {
+  const int group = static_cast<int>(
+      world.split_by_host().all_reduce(static_cast<std::int64_t>(world.rank()), ReduceOp::min));
+  std::vector<std::string> gpus;
+  for (const DeviceInfo& device : found.devices) gpus.push_back(identity(device, processor_name()));
+  const json mine = {processor_name(), group, gpus, found.why_none, mps_runs()};
+  std::vector<RankSight> all;
+  for (const std::string& text : world.all_gather(mine.dump())) {
+    const json sight = json::parse(text);
+    all.push_back({sight[0], sight[1], sight[2], sight[3], sight[4]});
   }
-  const auto idle = devices > users.size() ? devices - users.size() : 0;
-  placement.warnings.push_back(fmt::format("{} ranks share one GPU{}", most,
-                                           idle ? fmt::format(" while {} of this host are idle", idle) : ""));
+  return all;
+}
+
+// The same on every rank, as all know what all see.
+void take_gpus(const Config& config, const std::vector<RankSight>& sights, const CudaDevices& found, int rank,
+               Placement& placement) {
+  const std::optional<int> limit = config.parallel.ranks_per_gpu;
+  const DeviceMap map = map_devices(sights, limit.has_value());
+  if (limit && map.most_sharers > *limit) {
+    throw CollectiveError(
+        ExitCode::unavailable,
+        fmt::format("{}: {} ranks share one GPU and {} may; start fewer ranks or raise the limit",
+                    config.at("parallel.ranks_per_gpu"), map.most_sharers, *limit));
+  }
+  const auto mine = static_cast<std::size_t>(rank);
+  placement.device_index = found.devices[static_cast<std::size_t>(map.gpu[mine])].index;
+  placement.ranks_on_device = map.sharers[mine];
+  placement.warnings = map.warnings;
+  for (const std::string& note : map.notes) placement.note += (placement.note.empty() ? "" : ", ") + note;
 }
 
 }  // namespace
 
 Placement place_ranks(const Config& config, const Communicator& world, int threads) {
-  const Communicator host = world.split_by_host();
+  const Wish wish = wished_backend(config);
+  const CudaDevices found = wish.backend == Backend::cuda ? find_cuda_devices() : CudaDevices{};
   Placement placement;
-  const CudaDevices found = config.parallel.device == DeviceChoice::cpu ? CudaDevices{} : find_cuda_devices();
-  placement.backend = choose_backend(config, world, found, placement.note);
-
   RankPlace mine{processor_name(), "CPU", "", threads};
-  if (placement.backend == Backend::cuda) {
-    const DeviceInfo& device = found.devices[static_cast<std::size_t>(host.rank()) % found.devices.size()];
-    placement.device_index = device.index;
-    agree(world, [&] { judge_sharing(config, host, found.devices.size(), device, placement); });
-    mine.device = fmt::format("{} {}", device.name, device.index);
-    mine.uuid = device.uuid;
+  if (wish.backend == Backend::cuda) {
+    const std::vector<RankSight> sights = gather_sights(found, world);
+    const std::string problem = why_not_on_gpus(sights);
+    if (problem.empty()) {
+      placement.backend = Backend::cuda;
+      take_gpus(config, sights, found, world.rank(), placement);
+    } else if (!wish.demanded_by.empty()) {
+      throw CollectiveError(ExitCode::unavailable,
+                            fmt::format("{}: {}; use parallel.device=cpu, or run where every rank sees a GPU",
+                                        config.at(wish.demanded_by), problem));
+    } else if (std::all_of(sights.begin(), sights.end(), [](auto& sight) { return sight.gpus.empty(); })) {
+      placement.note = problem + ": computing on the CPU";
+    } else {
+      placement.warnings.push_back(problem + ": all compute on the CPU; run where every rank sees a GPU");
+    }
   }
-  const nlohmann::json packed = {mine.host, mine.device, mine.uuid, mine.threads};
+  if (placement.backend == Backend::cuda) {
+    const auto device = std::find_if(found.devices.begin(), found.devices.end(),
+                                     [&](const DeviceInfo& d) { return d.index == placement.device_index; });
+    mine.device = fmt::format("{} {}", device->name, device->index);
+    mine.uuid = device->uuid;
+  }
+  const json packed = {mine.host, mine.device, mine.uuid, mine.threads};
   for (const std::string& text : world.all_gather(packed.dump())) {
-    const auto place = nlohmann::json::parse(text);
+    const json place = json::parse(text);
     placement.ranks.push_back({place[0], place[1], place[2], place[3]});
   }
   return placement;

@@ -18,15 +18,15 @@ struct RankPlace {
 
 struct Placement {
   Backend backend = Backend::host;
-  int device_index = -1;              // of this rank; -1 on the host
-  int ranks_on_device = 1;            // that share this rank's device
-  std::vector<RankPlace> ranks;       // all of them
-  std::string note;                   // why the CPU was taken, where it was not asked for
-  std::vector<std::string> warnings;  // GPUs that are shared while others idle
+  int device_index = -1;         // of this rank; -1 on the host
+  int ranks_on_device = 1;       // that share this rank's device
+  std::vector<RankPlace> ranks;  // all of them
+  std::string note;              // why the CPU was taken, where it was not asked for; how GPUs are shared
+  std::vector<std::string> warnings;  // what of it costs time
 };
 
-// Collective; opens no device. GPUs are dealt out by the rank on the host. Throws
-// CollectiveError(unavailable) when the deck asks for a device that is not there.
+// Collective; opens no device. GPUs are dealt out as app/device_map.hpp says. Throws
+// CollectiveError(unavailable) when the deck asks for a device that is not there, or for fewer ranks a GPU.
 Placement place_ranks(const Config& config, const Communicator& world, int threads);
 
 std::unique_ptr<Device> open_device(const Placement& placement);

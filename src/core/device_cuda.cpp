@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <string_view>
 
 #include "core/cuda_native.hpp"
 #include "core/device.hpp"
@@ -22,9 +23,10 @@ std::string version_text(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
-// As nvidia-smi prints it.
-std::string uuid_text(const cudaUUID_t& uuid) {
-  std::string text = "GPU";
+// As nvidia-smi -L prints it, and as CUDA_VISIBLE_DEVICES takes it. A MIG instance has a UUID of its own, and
+// its kind behind the name of its GPU: "NVIDIA H200 MIG 1g.18gb".
+std::string uuid_text(const cudaUUID_t& uuid, std::string_view name) {
+  std::string text = name.find(" MIG ") == std::string_view::npos ? "GPU" : "MIG";
   for (int i = 0; i < 16; ++i) {
     const bool dash = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
     text += fmt::format("{}{:02x}", dash ? "-" : "", static_cast<unsigned char>(uuid.bytes[i]));
@@ -50,10 +52,12 @@ DeviceInfo describe(int index) {
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
   const Versions v = versions();
-  return {Backend::cuda, index, properties.name, uuid_text(properties.uuid),
-          fmt::format("compute capability {}.{}, {} multiprocessors, driver CUDA {}, runtime CUDA {}",
-                      properties.major, properties.minor, properties.multiProcessorCount,
-                      version_text(v.driver), version_text(v.runtime))};
+  return {Backend::cuda, index, properties.name, uuid_text(properties.uuid, properties.name),
+          fmt::format(
+              "compute capability {}.{}, {} multiprocessors, PCI {:04x}:{:02x}:{:02x}, driver CUDA {}, "
+              "runtime CUDA {}",
+              properties.major, properties.minor, properties.multiProcessorCount, properties.pciDomainID,
+              properties.pciBusID, properties.pciDeviceID, version_text(v.driver), version_text(v.runtime))};
 }
 
 std::string why_no_device(cudaError_t code) {

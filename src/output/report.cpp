@@ -77,6 +77,31 @@ std::string devices_text(const RunRecord& r) {
   return join({join(parts), r.method.instruction_set});
 }
 
+// Which GPU each rank computes on: a line a GPU, in the order of the first rank on it.
+void add_gpus(std::string& text, const RunRecord& r) {
+  constexpr std::size_t most_lines = 16;
+  std::vector<std::pair<const RankRow*, std::string>> gpus;  // the first rank on it, all its ranks
+  for (const RankRow& row : r.ranks) {
+    if (row.backend != Backend::cuda) continue;
+    const auto known = std::find_if(gpus.begin(), gpus.end(), [&](const auto& gpu) {
+      return gpu.first->uuid == row.uuid &&
+             (!row.uuid.empty() ||
+              (gpu.first->host == row.host && gpu.first->device_index == row.device_index));
+    });
+    if (known == gpus.end()) {
+      gpus.emplace_back(&row, fmt::format("{}", row.rank));
+    } else {
+      known->second += fmt::format(", {}", row.rank);
+    }
+  }
+  for (std::size_t i = 0; i < std::min(gpus.size(), most_lines); ++i) {
+    const RankRow& first = *gpus[i].first;
+    add(text, i ? "" : "gpus",
+        fmt::format("{} {}: rank {} on {}", first.device_index, first.uuid, gpus[i].second, first.host));
+  }
+  if (gpus.size() > most_lines) add(text, "", fmt::format("{} more in run.json", gpus.size() - most_lines));
+}
+
 std::string build_text(const BuildInfo& b) {
   return join({b.build_type, b.compiler, b.cuda == "none" ? "no CUDA" : "CUDA " + b.cuda});
 }
@@ -163,6 +188,7 @@ std::string banner(const RunRecord& r) {
   add(text, "problem", problem_text(r));
   add(text, "ranks", ranks_text(r));
   add(text, "device", join({devices_text(r), r.method.device_note}));
+  add_gpus(text, r);
   add(text, "threads", r.method.threads_note);
   add(text, "kernel",
       join(

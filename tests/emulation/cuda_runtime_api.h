@@ -42,6 +42,7 @@ struct cudaDeviceProp {
   char name[256];
   cudaUUID_t uuid;
   int major, minor, multiProcessorCount;
+  int pciDomainID, pciBusID, pciDeviceID;
   std::size_t totalGlobalMem;
 };
 struct cudaFuncAttributes {

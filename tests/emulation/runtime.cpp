@@ -109,7 +109,7 @@ cudaError_t cudaSetDevice(int device) {
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (device != 0) return result(cudaErrorInvalidDevice);
-  *properties = {"emulated GPU", {}, 9, 0, 3, total_memory};
+  *properties = {"emulated GPU", {}, 9, 0, 3, 0, 0, 0, total_memory};
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {

@@ -1,5 +1,6 @@
 #include "output/run_record.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -257,7 +258,18 @@ TEST(Report, BannerOfASteadyRunOnGpus) {
       std::string::npos)
       << text;
   EXPECT_NE(text.find("  device       2 x NVIDIA H200, no GPU (why)\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("  gpus         0 u1: rank 0, 1 on a\n               0 u2: rank 2 on b\n"),
+            std::string::npos)
+      << text;
   EXPECT_EQ(text.find("threads"), std::string::npos);
+  EXPECT_EQ(banner(record()).find("gpus"), std::string::npos);
+
+  r.ranks.clear();
+  for (int rank = 0; rank < 40; ++rank) {
+    r.ranks.push_back({rank, "a", Backend::cuda, rank, "GPU", fmt::format("u{}", rank), 1, 8, 0});
+  }
+  EXPECT_NE(banner(r).find("               15 u15: rank 15 on a\n               24 more in run.json\n"),
+            std::string::npos);
 }
 
 TEST(Report, FinalTable) {

@@ -1,0 +1,99 @@
+// Placement of the ranks of a real job: what the ranks gather is what the dealing of GPUs needs.
+#include "app/placement.hpp"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "core/error.hpp"
+#include "support/decks.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace isotherm {
+namespace {
+
+Config deck(DeviceChoice device) {
+  Config config = decks::base({8, 8, 8});
+  config.parallel.device = device;
+  return config;
+}
+
+TEST(Placement, OnTheCpuByRequest) {
+  const Communicator world = Communicator::world();
+  const Placement placement = place_ranks(deck(DeviceChoice::cpu), world, 3);
+  EXPECT_EQ(placement.backend, Backend::host);
+  EXPECT_EQ(placement.device_index, -1);
+  EXPECT_EQ(placement.note, "");
+  EXPECT_EQ(placement.warnings, std::vector<std::string>{});
+  ASSERT_EQ(static_cast<int>(placement.ranks.size()), world.size());
+  for (const RankPlace& place : placement.ranks) {
+    EXPECT_EQ(place.host, processor_name());
+    EXPECT_EQ(place.device, "CPU");
+    EXPECT_EQ(place.uuid, "");
+    EXPECT_EQ(place.threads, 3);
+  }
+}
+
+TEST(Placement, WithoutAnyGpu) {
+  const CudaDevices found = find_cuda_devices();
+  if (!found.devices.empty()) GTEST_SKIP() << "this machine has a GPU";
+  const Communicator world = Communicator::world();
+  const Placement placement = place_ranks(deck(DeviceChoice::automatic), world, 1);
+  EXPECT_EQ(placement.backend, Backend::host);
+  EXPECT_EQ(placement.note, "no CUDA device (" + found.why_none + "): computing on the CPU");
+  EXPECT_EQ(placement.warnings, std::vector<std::string>{});
+  try {
+    place_ranks(deck(DeviceChoice::cuda), world, 1);
+    FAIL() << "a device that is not there was placed";
+  } catch (const CollectiveError& e) {
+    EXPECT_EQ(e.code(), ExitCode::unavailable);
+    EXPECT_NE(std::string(e.what()).find(": no CUDA device (" + found.why_none + "); use "),
+              std::string::npos);
+  }
+}
+
+// On any number of GPUs; with fewer of them than ranks, each takes as many ranks as the next, or one more.
+TEST(Placement, CudaGpusAreDealtOutEvenly) {
+  const CudaDevices found = find_cuda_devices();
+  if (found.devices.empty()) GTEST_SKIP() << found.why_none;
+  const Communicator world = Communicator::world();
+  const Placement placement = place_ranks(deck(DeviceChoice::automatic), world, 1);
+  EXPECT_EQ(placement.backend, Backend::cuda);
+  const auto gpus = static_cast<int>(found.devices.size()), ranks = world.size();
+  const auto& mine = placement.ranks[static_cast<std::size_t>(world.rank())];
+  EXPECT_EQ(mine.uuid, found.devices[static_cast<std::size_t>(world.rank() % gpus)].uuid);
+  EXPECT_EQ(placement.device_index, world.rank() % gpus);
+  EXPECT_EQ(placement.ranks_on_device, ranks / gpus + (world.rank() % gpus < ranks % gpus ? 1 : 0));
+  EXPECT_EQ(placement.warnings.empty(), ranks <= gpus);
+}
+
+TEST(Placement, CudaSharingUnderMpsIsMeant) {
+  const CudaDevices found = find_cuda_devices();
+  if (found.devices.empty()) GTEST_SKIP() << found.why_none;
+  const Communicator world = Communicator::world();
+  if (world.size() <= static_cast<int>(found.devices.size())) GTEST_SKIP() << "a GPU for every rank";
+  const test::TemporaryFolder folder;
+  std::ofstream(folder.path() / "control") << "";
+  setenv("CUDA_MPS_PIPE_DIRECTORY", folder.path().c_str(), 1);
+  const Placement placement = place_ranks(deck(DeviceChoice::automatic), world, 1);
+  unsetenv("CUDA_MPS_PIPE_DIRECTORY");
+  EXPECT_EQ(placement.warnings, std::vector<std::string>{});
+  EXPECT_NE(placement.note.find(" ranks a GPU through MPS"), std::string::npos) << placement.note;
+}
+
+TEST(Placement, CudaMoreRanksAGpuThanTheDeckAllows) {
+  const CudaDevices found = find_cuda_devices();
+  if (found.devices.empty()) GTEST_SKIP() << found.why_none;
+  const Communicator world = Communicator::world();
+  if (world.size() <= static_cast<int>(found.devices.size())) GTEST_SKIP() << "a GPU for every rank";
+  Config config = deck(DeviceChoice::automatic);
+  config.parallel.ranks_per_gpu = 1;
+  EXPECT_THROW(place_ranks(config, world, 1), CollectiveError);
+  config.parallel.ranks_per_gpu = world.size();
+  EXPECT_EQ(place_ranks(config, world, 1).warnings, std::vector<std::string>{});
+}
+
+}  // namespace
+}  // namespace isotherm
