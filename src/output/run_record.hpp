@@ -94,7 +94,7 @@ struct Method {        // what was asked and what was chosen
   std::optional<double> end_time;   // s, transient
   std::optional<double> weight;     // steady
   std::int64_t planned_sweeps = 0;  // transient: all of them; steady: the most
-  std::string device_note;          // why the CPU was taken, where it was not asked for; empty else
+  std::string device_note;          // why the CPU was taken, where it was not asked for; how GPUs are shared
 };
 
 struct Performance {
