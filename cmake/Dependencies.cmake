@@ -17,6 +17,7 @@ find_package(MPI QUIET COMPONENTS CXX)
 if(NOT MPI_CXX_FOUND)
   message(FATAL_ERROR "isotherm: MPI was not found; install it (Debian, Ubuntu: apt install libopenmpi-dev openmpi-bin)")
 endif()
+include(CheckGpuAwareMpi)
 find_package(OpenMP QUIET COMPONENTS CXX)
 if(NOT OpenMP_CXX_FOUND)
   message(FATAL_ERROR "isotherm: OpenMP was not found; use a compiler that has it (g++ has)")
@@ -95,7 +96,7 @@ if(NOT ISOTHERM_CUDA STREQUAL "OFF")
     endif()
     set(CMAKE_CUDA_STANDARD_REQUIRED ON)
     find_package(CUDAToolkit QUIET REQUIRED)  # brings CUDA::nvtx3 where the toolkit has it
-    find_package(NCCL QUIET)
+    find_package(NCCL 2.13 QUIET)  # the first that says what its last error was
     set(ISOTHERM_HAVE_CUDA 1)
   elseif(ISOTHERM_CUDA STREQUAL "ON")
     message(FATAL_ERROR "isotherm: ISOTHERM_CUDA=ON but no CUDA compiler was found; put nvcc on PATH or set "

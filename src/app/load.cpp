@@ -7,6 +7,7 @@
 #include "config/deck.hpp"
 #include "core/agree.hpp"
 #include "core/build_info.hpp"
+#include "halo/transport.hpp"
 #include "kernels/histogram.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
@@ -24,6 +25,9 @@ KnownRows known_rows() {
   }
   for (const auto& row : histogram_kernels<double>()) {
     rows.histograms.push_back({std::string(row.name), row.launch != nullptr, row.backend == Backend::cuda});
+  }
+  for (const auto& row : transport_rows<double>()) {
+    rows.transports.push_back({std::string(row.name), row.moves_data});
   }
   return rows;
 }

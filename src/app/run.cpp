@@ -16,12 +16,19 @@
 #include "core/agree.hpp"
 #include "core/text.hpp"
 #include "core/timer.hpp"
+#include "halo/transport.hpp"
 #include "output/console.hpp"
 #include "output/report.hpp"
 #include "output/run_directory.hpp"
 
 namespace isotherm {
 namespace {
+
+// Without it nothing that the field holds is worth a fingerprint.
+bool moves_data(const Config& config) {
+  const TransportRow<double>* row = find_transport<double>(config.parallel.transport);
+  return !row || row->moves_data;
+}
 
 // One run from its painted field to its record. Members in the order in which they come to be: the first
 // solver finds what is wrong with formulas and datasets, so it stands before the first file.
@@ -109,7 +116,7 @@ class Run {
       for (const std::string& remark : writer->remarks()) console_.warn(remark);
     }
     if (!outcome.divergence.empty()) throw CollectiveError(ExitCode::diverged, outcome.divergence);
-    record_.fingerprint = solver_->fingerprint();
+    if (moves_data(config)) record_.fingerprint = solver_->fingerprint();
     if (config.verify.solution != ExactSolution::none) verify_case(config);
   }
 

@@ -6,6 +6,7 @@
 
 #include "app/verification.hpp"
 #include "core/agree.hpp"
+#include "halo/transport.hpp"
 #include "output/watchdog.hpp"
 #include "physics/balance.hpp"
 #include "physics/exact.hpp"
@@ -55,6 +56,18 @@ DepthSetting depth_setting(const Session& session, const Config& config) {
           static_cast<int>(most)};
 }
 
+// Of a transport that the deck names, before any field is allocated. Where it may work, the halos prove it.
+void refuse_transport(const Config& config, const Placement& placement) {
+  const TransportRow<double>* row = find_transport<double>(config.parallel.transport);
+  if (!row) return;  // auto
+  const std::string why = row->unsupported(*open_device(placement));
+  if (why.empty()) return;
+  throw Error(ExitCode::unavailable,
+              fmt::format("{}: transport '{}' cannot be used here ({}); use auto, or another "
+                          "of isotherm list",
+                          config.at("parallel.transport"), row->name, why));
+}
+
 }  // namespace
 
 Session plan_session(const CommandLine& command, const Communicator& world) {
@@ -85,6 +98,7 @@ Session plan_session(const CommandLine& command, const Communicator& world) {
       row_choices<double>(config, placement.backend);
     }
   });
+  agree(world, [&] { refuse_transport(config, placement); });
   refuse_unbalanced(config, world, placement.backend);
   Session session{std::move(deck),          std::move(cases),     std::move(threads),
                   std::move(decomposition), std::move(placement), {}};

@@ -19,6 +19,11 @@ struct KnownRows {
     bool on_cuda;
   };
   std::vector<Row> kernels, reductions, histograms;
+  struct Transport {
+    std::string name;
+    bool moves_data;  // else it is for measuring only
+  };
+  std::vector<Transport> transports;
 };
 
 // Reads, applies `overrides` ("a.b.c=value"; in messages called by their numbers in `arguments`, or counted)

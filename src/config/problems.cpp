@@ -23,6 +23,14 @@ void Problems::add(const Place& place, const std::string& key, const std::string
   failed_.insert(key);
 }
 
+void Problems::add_unknown_word(const std::string& key, const std::string& word,
+                                const std::vector<std::string_view>& known) {
+  const auto nearest = nearest_word(word, known);
+  add(key, nearest.empty() ? fmt::format("unknown word '{}'; use one of {}", printable(word), join(known))
+                           : fmt::format("unknown word '{}'; did you mean '{}'? One of {}", printable(word),
+                                         nearest, join(known)));
+}
+
 void Problems::add_unavailable(const std::string& key, const std::string& problem) {
   add(key, problem);
   lines_.back().code = ExitCode::unavailable;

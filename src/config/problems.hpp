@@ -25,6 +25,9 @@ class Problems {
   // `problem`: "problem (why); what to do". An empty key: the deck as a whole.
   void add(const Place& place, const std::string& key, const std::string& problem);
   void add(const std::string& key, const std::string& problem) { add(place_of(key), key, problem); }
+  // `word` is none of those that the key may have.
+  void add_unknown_word(const std::string& key, const std::string& word,
+                        const std::vector<std::string_view>& known);
   // The deck is right, but this build or machine cannot do it: Error(unavailable) if nothing else is wrong.
   void add_unavailable(const std::string& key, const std::string& problem);
   void warn(const std::string& key, const std::string& warning);

@@ -14,5 +14,6 @@ void read_config(const YamlNode& deck, Config& config, Problems& problems);
 // Checks that need more than one key, or the tables of rows.
 struct KnownRows;
 void validate(Config& config, const KnownRows& rows, Problems& problems);
+void check_transport(const Config& config, const KnownRows& rows, Problems& problems);  // a part of it
 
 }  // namespace isotherm

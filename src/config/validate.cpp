@@ -246,11 +246,7 @@ bool check_row_name(const std::string& key, const std::string& chosen, const Row
         key, fmt::format("'{}' is not in this build (it has no CUDA); use one of {}", chosen, join(known)));
     return false;
   }
-  const auto nearest = nearest_word(chosen, known);
-  problems.add(key, nearest.empty()
-                        ? fmt::format("unknown word '{}'; use one of {}", printable(chosen), join(known))
-                        : fmt::format("unknown word '{}'; did you mean '{}'? One of {}", printable(chosen),
-                                      nearest, join(known)));
+  problems.add_unknown_word(key, chosen, known);
   return false;
 }
 
@@ -345,6 +341,7 @@ void validate(Config& config, const KnownRows& rows, Problems& problems) {
   check_diagnostics(config, problems);
   check_solver(config, rows, problems);
   check_histogram_row(config, rows, problems);
+  check_transport(config, rows, problems);
 }
 
 }  // namespace isotherm

@@ -81,10 +81,25 @@ std::vector<HaloLink> try_links(const TransportSettings& settings, std::vector<O
       const bool timed = settings.timed || candidates.size() > 1;
       link.trials.push_back(probe.run(*c.row, c.maker.get(), c.why_not, timed));
     }
-    link.transport = fastest(link.trials);
     links.push_back(std::move(link));
   }
   return links;
+}
+
+// A trial that went wrong on one link may have taken its row from all.
+template <class T>
+void drop_broken(const Communicator& communicator, const std::vector<OpenTransport<T>>& candidates,
+                 std::vector<HaloLink>& links) {
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const TransportMaker<T>* maker = candidates[i].maker.get();
+    std::string why;
+    for (const std::string& broken : communicator.all_gather(maker ? maker->why_broken() : "")) {
+      if (why.empty()) why = broken;
+    }
+    for (HaloLink& link : links) {
+      if (link.trials[i].why_not.empty()) link.trials[i].why_not = why;
+    }
+  }
 }
 
 }  // namespace
@@ -124,6 +139,8 @@ ChosenTransports<T> choose_transports(const TransportSettings& settings,
   ChosenTransports<T> chosen;
   const Communicator own = communicator.split(0, communicator.rank());
   chosen.links = try_links(settings, candidates, decomposition, ghosts, own, device, fields);
+  drop_broken(communicator, candidates, chosen.links);
+  for (HaloLink& link : chosen.links) link.transport = fastest(link.trials);
   agree(communicator, [&] {
     for (const HaloLink& link : chosen.links) {
       if (link.transport.empty()) refuse(settings, link, communicator.rank(), names_of(rows, settings.name));

@@ -28,8 +28,7 @@ class PackedBuffers {
 template <class T>
 class PackedTransport final : public Transport<T> {
  public:
-  PackedTransport(Device& device, const Communicator& communicator, std::span<const HaloMessage> messages,
-                  MakeWire make_wire)
+  PackedTransport(Device& device, std::span<const HaloMessage> messages, WireMaker& wires)
       : cells_(face_copy<T>(device.backend())),
         messages_(messages.begin(), messages.end()),
         sent_(device, messages, sizeof(T)),
@@ -40,7 +39,7 @@ class PackedTransport final : public Transport<T> {
       packed.push_back(
           {m.peer, send_tag(m), receive_tag(m), sent_.at(i), received_.at(i), m.cells() * sizeof(T)});
     }
-    wire_ = make_wire(device, communicator, packed);
+    wire_ = wires.make(packed);
   }
 
   void send(FieldView<T> field, Stream stream) override {
@@ -68,18 +67,31 @@ class PackedTransport final : public Transport<T> {
   std::unique_ptr<Wire> wire_;
 };
 
+template <class T>
+class PackedTransports final : public TransportMaker<T> {
+ public:
+  PackedTransports(Device& device, std::unique_ptr<WireMaker> wires)
+      : device_(device), wires_(std::move(wires)) {}
+  // Throws Error(memory) where the buffers do not fit.
+  std::unique_ptr<Transport<T>> connect(std::span<const HaloField<T>>,
+                                        std::span<const HaloMessage> messages) override {
+    return std::make_unique<PackedTransport<T>>(device_, messages, *wires_);
+  }
+  std::string why_broken() const override { return wires_->why_broken(); }
+
+ private:
+  Device& device_;
+  std::unique_ptr<WireMaker> wires_;
+};
+
 }  // namespace
 
 template <class T>
-std::unique_ptr<Transport<T>> make_packed_transport(Device& device, const Communicator& communicator,
-                                                    std::span<const HaloMessage> messages,
-                                                    MakeWire make_wire) {
-  return std::make_unique<PackedTransport<T>>(device, communicator, messages, make_wire);
+std::unique_ptr<TransportMaker<T>> packed_transports(Device& device, std::unique_ptr<WireMaker> wires) {
+  return std::make_unique<PackedTransports<T>>(device, std::move(wires));
 }
 
-template std::unique_ptr<Transport<float>> make_packed_transport(Device&, const Communicator&,
-                                                                 std::span<const HaloMessage>, MakeWire);
-template std::unique_ptr<Transport<double>> make_packed_transport(Device&, const Communicator&,
-                                                                  std::span<const HaloMessage>, MakeWire);
+template std::unique_ptr<TransportMaker<float>> packed_transports(Device&, std::unique_ptr<WireMaker>);
+template std::unique_ptr<TransportMaker<double>> packed_transports(Device&, std::unique_ptr<WireMaker>);
 
 }  // namespace isotherm

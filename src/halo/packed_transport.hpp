@@ -7,30 +7,34 @@
 
 namespace isotherm {
 
-using MakeWire = std::unique_ptr<Wire> (*)(Device&, const Communicator&, std::span<const WireMessage>);
-
-// Allocates the buffers of all messages; throws Error(memory).
+// For the table of rows: a transport of the wires that `wires` makes.
 template <class T>
-std::unique_ptr<Transport<T>> make_packed_transport(Device& device, const Communicator& communicator,
-                                                    std::span<const HaloMessage> messages,
-                                                    MakeWire make_wire);
+std::unique_ptr<TransportMaker<T>> packed_transports(Device& device, std::unique_ptr<WireMaker> wires);
 
-// Of a wire that any two ranks can share. For the table of rows.
+// Of a wire that any two ranks can share.
+using MakeWire = std::unique_ptr<Wire> (*)(Device&, const Communicator&, std::span<const WireMessage>);
 template <class T, MakeWire make_wire>
 std::unique_ptr<TransportMaker<T>> packed_transports(Device& device, const Communicator& communicator) {
-  class Maker final : public TransportMaker<T> {
+  class Wires final : public WireMaker {
    public:
-    Maker(Device& device, const Communicator& communicator) : device_(device), communicator_(communicator) {}
-    std::unique_ptr<Transport<T>> connect(std::span<const HaloField<T>>,
-                                          std::span<const HaloMessage> messages) override {
-      return make_packed_transport<T>(device_, communicator_, messages, make_wire);
+    Wires(Device& its_device, const Communicator& its_communicator)
+        : device_(its_device), communicator_(its_communicator) {}
+    std::unique_ptr<Wire> make(std::span<const WireMessage> messages) override {
+      return make_wire(device_, communicator_, messages);
     }
 
    private:
     Device& device_;
     const Communicator& communicator_;
   };
-  return std::make_unique<Maker>(device, communicator);
+  return packed_transports<T>(device, std::make_unique<Wires>(device, communicator));
+}
+
+// Of wires whose ranks meet once, beforehand. Collective; throws where all ranks have to do without.
+using OpenWires = std::unique_ptr<WireMaker> (*)(Device&, const Communicator&);
+template <class T, OpenWires open_wires>
+std::unique_ptr<TransportMaker<T>> opened_transports(Device& device, const Communicator& communicator) {
+  return packed_transports<T>(device, open_wires(device, communicator));
 }
 
 }  // namespace isotherm

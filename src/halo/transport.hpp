@@ -64,6 +64,9 @@ class TransportMaker {
   // boxes lie within the fields. Throws where this rank or one of its peers cannot.
   virtual std::unique_ptr<Transport<T>> connect(std::span<const HaloField<T>> fields,
                                                 std::span<const HaloMessage> messages) = 0;
+  // Why nothing that it connected can be used any more, at any rank; empty: it can. For ways whose ranks have
+  // one state among them, which a transport that was given up takes with it. Does not communicate.
+  virtual std::string why_broken() const { return {}; }
 };
 
 // A row of the table: the deck's word (parallel.transport), `list`, the probe, the banner and the tests

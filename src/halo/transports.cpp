@@ -1,6 +1,8 @@
 // The table of transports.
+#include "halo/gpu_aware_mpi.hpp"
 #include "halo/packed_transport.hpp"
 #include "halo/transport.hpp"
+#include "halo/wire_nccl.hpp"
 
 namespace isotherm {
 namespace {
@@ -9,10 +11,19 @@ std::string anywhere(const Device&) {
   return {};
 }
 
+std::string why_no_mpi_device(const Device& device) {
+  if (device.backend() == Backend::host) return "needs a GPU; host does the same here";
+  return why_mpi_takes_no_device_memory();
+}
+
 template <class T>
 constexpr TransportRow<T> rows[] = {
     {"host", "non-blocking MPI over host memory; a GPU's faces are staged through pinned buffers", true, true,
      anywhere, packed_transports<T, make_host_wire>},
+    {"mpi_device", "non-blocking MPI over the GPU's own memory: an MPI that knows it", true, true,
+     why_no_mpi_device, packed_transports<T, make_mpi_device_wire>},
+    {"nccl", "grouped sends and receives of NCCL on the stream of the halos", true, true, why_no_nccl,
+     opened_transports<T, open_nccl_wires>},
     {"mock", "packs and unpacks, moves nothing: for measuring only", false, true, anywhere,
      packed_transports<T, make_mock_wire>},
 };

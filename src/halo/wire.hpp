@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "core/communicator.hpp"
 #include "core/device.hpp"
@@ -33,6 +34,16 @@ class Wire {
   virtual bool recordable() const { return false; }
 };
 
+// What makes the wires of one transport, ready on all ranks.
+class WireMaker {
+ public:
+  virtual ~WireMaker() = default;
+  // Called by the ranks of all these messages at about the same time, with one another's messages. Throws
+  // where this rank or one of its peers cannot.
+  virtual std::unique_ptr<Wire> make(std::span<const WireMessage> messages) = 0;
+  virtual std::string why_broken() const { return {}; }  // as TransportMaker's
+};
+
 // MPI counts are ints, so long messages travel in pieces. Well below 2^31, where MPI libraries and kernels
 // have been caught cutting transfers short.
 inline constexpr std::size_t largest_piece = std::size_t{1} << 30;  // bytes
@@ -50,6 +61,10 @@ std::unique_ptr<Wire> make_direct_wire(Device& device, const Communicator& commu
 std::unique_ptr<Wire> make_staged_wire(Device& device, const Communicator& communicator,
                                        std::span<const WireMessage> messages,
                                        std::size_t piece_bytes = staged_piece);
+
+// The same without staging: for an MPI that takes the device's memory.
+std::unique_ptr<Wire> make_mpi_device_wire(Device& device, const Communicator& communicator,
+                                           std::span<const WireMessage> messages);
 
 // Moves nothing: what is received is what was there. For measuring what the rest costs.
 std::unique_ptr<Wire> make_mock_wire(Device& device, const Communicator& communicator,

@@ -12,6 +12,7 @@
 #include "halo/exchange.hpp"
 #include "halo/regions.hpp"
 #include "kernels/face_copy.hpp"
+#include "usable_transports.hpp"
 
 namespace isotherm {
 namespace {
@@ -73,7 +74,7 @@ class TestWalls {
 template <class T>
 class Exchanged {
  public:
-  Exchanged(Device& device, const Communicator& world, const Case& c)
+  Exchanged(Device& device, const Communicator& world, const Case& c, std::string transport)
       : device_(device),
         decomposition_(c.cells, c.process_grid, c.periodic, c.ghosts),
         rank_(world.rank()),
@@ -83,7 +84,8 @@ class Exchanged {
         walls_(device, decomposition_, rank_, oracle_),
         compute_(own_stream(device, Priority::normal)),
         halo_stream_(own_stream(device, Priority::high)),
-        halo_(decomposition_, world, device, {halo_field(field_)}, {.timed = false}),
+        halo_(decomposition_, world, device, {halo_field(field_)},
+              {.name = std::move(transport), .timed = false}),
         sides_(ghost_sides(decomposition_, rank_)),
         split_(split_region(oracle_.block.extent(), block(), sides_.remote, 1)) {}
 
@@ -249,12 +251,14 @@ class HaloGhosts : public BackendTest {
  protected:
   template <class T>
   void check(int ghosts) {
-    for (const Case& c : all_cases(world().size(), ghosts)) {
-      SCOPED_TRACE(c.name());
-      Exchanged<T> exchanged(device(), world(), c);
-      exchanged.check_ghosts(0);
-      exchanged.check_interior(1000);
-      exchanged.check_ghosts(2000);  // the same buffers again
+    for (const std::string& transport : usable_transports(device(), world())) {
+      for (const Case& c : all_cases(world().size(), ghosts)) {
+        SCOPED_TRACE(transport + ", " + c.name());
+        Exchanged<T> exchanged(device(), world(), c, transport);
+        exchanged.check_ghosts(0);
+        exchanged.check_interior(1000);
+        exchanged.check_ghosts(2000);  // the same buffers again
+      }
     }
   }
 };
@@ -285,7 +289,7 @@ TEST_P(HaloFigures, RegionsAndTrafficAreThoseOfTheCells) {
   for (const int ghosts : {1, 2}) {
     for (const Case& c : all_cases(world().size(), ghosts)) {
       SCOPED_TRACE(c.name());
-      const Exchanged<double> exchanged(device(), world(), c);
+      const Exchanged<double> exchanged(device(), world(), c, "host");
       exchanged.check_regions();
       exchanged.check_traffic();
     }

@@ -55,7 +55,8 @@ class LyingWire final : public HostWire {
 };
 
 // Rank 1 never sends.
-class HangingWire final : public HostWire {
+class HangingWire : public HostWire {
+ public:
   using HostWire::HostWire;
   void send(Stream stream) override {
     if (rank_ != 1) HostWire::send(stream);
@@ -79,6 +80,35 @@ class SlowWire final : public HostWire {
   }
 };
 
+// As HangingWire's, but the wires of a rank have one state, which is lost with one that was given up.
+class FragileWires final : public WireMaker {
+ public:
+  FragileWires(Device& device, const Communicator& communicator)
+      : device_(device), communicator_(communicator) {}
+  std::unique_ptr<Wire> make(std::span<const WireMessage> messages) override {
+    class FragileWire final : public HangingWire {
+     public:
+      FragileWire(Device& device, const Communicator& communicator, std::span<const WireMessage> its_messages,
+                  std::shared_ptr<bool> broken)
+          : HangingWire(device, communicator, its_messages), broken_(std::move(broken)) {}
+      void abandon() noexcept override { *broken_ = true; }
+
+     private:
+      std::shared_ptr<bool> broken_;
+    };
+    return std::make_unique<FragileWire>(device_, communicator_, messages, broken_);
+  }
+  std::string why_broken() const override { return *broken_ ? "given up" : ""; }
+
+ private:
+  Device& device_;
+  const Communicator& communicator_;
+  std::shared_ptr<bool> broken_ = std::make_shared<bool>(false);
+};
+std::unique_ptr<WireMaker> open_fragile(Device& device, const Communicator& communicator) {
+  return std::make_unique<FragileWires>(device, communicator);
+}
+
 template <class AnyWire>
 std::unique_ptr<Wire> make_wire(Device& device, const Communicator& communicator,
                                 std::span<const WireMessage> messages) {
@@ -92,6 +122,7 @@ constexpr Row row(std::string_view name) {
 }
 const Row good = row<HostWire>("good"), slow = row<SlowWire>("slow"), lying = row<LyingWire>("lying"),
           hanging = row<HangingWire>("hanging"), throwing = row<ThrowingWire>("throwing"),
+          fragile = {"fragile", "of a test", true, true, anywhere, opened_transports<double, open_fragile>},
           missing = {"missing", "of a test", true, true, nowhere, nullptr},
           mock = {"mock", "of a test", false, true, anywhere, packed_transports<double, make_mock_wire>};
 
@@ -152,6 +183,13 @@ TEST_P(HaloLinks, ATransportThatHangsIsGivenUp) {
   for (const HaloLink& link : links({hanging, slow}, {.timeout = 0.3})) {
     EXPECT_EQ(link.transport, is_bad(link) ? "slow" : "hanging");
     EXPECT_EQ(trial(link, "hanging").why_not, is_bad(link) ? "no answer within 0.3 s" : "");
+  }
+}
+
+TEST_P(HaloLinks, ATransportWhoseRanksHaveOneStateIsGivenUpByAll) {
+  for (const HaloLink& link : links({fragile, slow}, {.timeout = 0.3})) {
+    EXPECT_EQ(link.transport, "slow");
+    EXPECT_EQ(trial(link, "fragile").why_not, is_bad(link) ? "no answer within 0.3 s" : "given up");
   }
 }
 

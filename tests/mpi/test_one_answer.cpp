@@ -12,6 +12,7 @@
 #include "solver/solver.hpp"
 #include "support/decks.hpp"
 #include "support/process_grid.hpp"
+#include "usable_transports.hpp"
 
 namespace isotherm {
 namespace {
@@ -188,6 +189,36 @@ TEST_P(OneAnswer, SteadyWithSources) {
 TEST_P(OneAnswer, AMeanThatTheDeckFixes) {
   expect_one_answer<double>(decks::floating({13, 12, 11}), "floating fp64", device());
   expect_one_answer<float>(decks::floating({13, 12, 11}), "floating fp32", device());
+}
+
+// On every process grid, with two axes around which neighbours meet twice.
+template <class T>
+void expect_one_answer_of_all_transports(Device& device) {
+  const Communicator world = Communicator::world(), self = Communicator::self();
+  Config config = decks::periodic({12, 9, 10});
+  config.solver.kernel = "reference";
+  const Int3 n = config.grid.cells;
+  const Outcome<T> reference =
+      solve<T>(config, Decomposition(n, {1, 1, 1}, periodic(config)), self, *make_host_device());
+  config.solver.kernel = "auto";
+  for (const std::string& transport : usable_transports(device, world)) {
+    for (const Int3 grid : process_grids(world.size())) {
+      for (const Overlap overlap : {Overlap::off, Overlap::on}) {
+        SCOPED_TRACE(fmt::format("{} process grid {}x{}x{} overlap {}", transport, grid.x, grid.y, grid.z,
+                                 overlap == Overlap::on));
+        config.parallel.transport = transport;
+        config.parallel.overlap = overlap;
+        const Outcome<T> outcome = solve<T>(config, Decomposition(n, grid, periodic(config)), world, device);
+        EXPECT_EQ(outcome.fingerprint, reference.fingerprint);
+        EXPECT_EQ(outcome.residual, reference.residual);
+      }
+    }
+  }
+}
+
+TEST_P(OneAnswer, EveryTransport) {
+  expect_one_answer_of_all_transports<double>(device());
+  expect_one_answer_of_all_transports<float>(device());
 }
 
 // Sums of other shapes round otherwise; the max norm has no rounding, and exact sums have one, at their end.

@@ -19,7 +19,8 @@ inline KnownRows rows() {
                       {"naive", true, true},
                       {"shared", false, true}},
           .reductions = {{"openmp", true, false}, {"warp_shuffle", true, true}},
-          .histograms = {{"openmp", true, false}, {"global_atomic", true, true}}};
+          .histograms = {{"openmp", true, false}, {"global_atomic", true, true}},
+          .transports = {{"host", true}, {"mpi_device", true}, {"mock", false}}};
 }
 
 // Ends within `problem:`, so that a test can go on there.

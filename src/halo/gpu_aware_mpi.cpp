@@ -1,0 +1,61 @@
+#include "halo/gpu_aware_mpi.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+
+#include "core/mpi_native.hpp"
+
+namespace isotherm {
+namespace {
+
+// "CRAY MPICH version 8.1.28" has been written in more than one way.
+bool is_cray(std::string_view library) {
+  std::string lower(library);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower.find("cray") != std::string::npos;
+}
+
+bool started() {
+  int initialized = 0, finalized = 0;
+  MPI_Initialized(&initialized);
+  MPI_Finalized(&finalized);
+  return initialized && !finalized;
+}
+
+}  // namespace
+
+std::string judge_device_memory(std::optional<bool> answer, std::string_view library,
+                                std::string_view cray_switch) {
+  if (is_cray(library)) {
+    if (cray_switch != "1") {
+      return fmt::format(
+          "the GPU support of {} is off; set MPICH_GPU_SUPPORT_ENABLED=1, in a program that was built "
+          "with the accelerator's module loaded",
+          library);
+    }
+    if (!answer) return {};  // its MPI_Init would have failed without the library for GPUs
+  }
+  if (!answer) {
+    return fmt::format(
+        "{} has no query that says whether it takes device memory; build with an Open MPI or an MPICH "
+        "(4.0 or later) that knows CUDA",
+        library);
+  }
+  if (*answer) return {};
+  return fmt::format("{} says that it was built without CUDA, or runs without it; use one that has it",
+                     library);
+}
+
+std::string why_mpi_takes_no_device_memory() {
+  if (!started())
+    return "MPI can be asked only when it has started; isotherm check does, where the deck names this row";
+  const char* cray_switch = std::getenv("MPICH_GPU_SUPPORT_ENABLED");
+  return judge_device_memory(mpi_takes_device_memory(), mpi_library_version(),
+                             cray_switch ? cray_switch : "");
+}
+
+}  // namespace isotherm

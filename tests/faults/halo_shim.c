@@ -1,0 +1,30 @@
+/* Preloaded by test_transports.py: an MPI that fails halos, whose messages alone are persistent.
+   ISOTHERM_HALO_FAULT="rank:zeros"  what that rank sends arrives as zeros
+   ISOTHERM_HALO_FAULT="rank:lost"   what that rank sends never arrives */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+/* Handles are pointers in one MPI and numbers in another, and pass as either; the shim must build without mpi.h. */
+int MPI_Send_init(const void* data, int count, void* type, int peer, int tag, void* comm, void* request);
+
+static int rank_of_this_process(void) {
+  const char* rank = getenv("OMPI_COMM_WORLD_RANK");
+  if (!rank) rank = getenv("PMI_RANK");
+  return rank ? atoi(rank) : 0;
+}
+
+int MPI_Send_init(const void* data, int count, void* type, int peer, int tag, void* comm, void* request) {
+  const char* text = getenv("ISOTHERM_HALO_FAULT");
+  char fault[8] = "";
+  int rank = -1;
+  if (text && sscanf(text, "%d:%7s", &rank, fault) == 2 && rank == rank_of_this_process()) {
+    if (strcmp(fault, "zeros") == 0) data = calloc((size_t)count, 1); /* in bytes, and never given back */
+    if (strcmp(fault, "lost") == 0) tag += 1000; /* nobody waits for it */
+  }
+  return REAL(MPI_Send_init)(data, count, type, peer, tag, comm, request);
+}
