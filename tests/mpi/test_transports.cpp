@@ -1,10 +1,13 @@
-// What rows of the table refuse by themselves.
+// What rows of the table refuse by themselves, and exchanges that are recorded.
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "backend_fixture.hpp"
 #include "core/error.hpp"
 #include "deferred_device.hpp"
-#include "halo/transport.hpp"
+#include "halo/exchange.hpp"
+#include "usable_transports.hpp"
 
 namespace isotherm {
 namespace {
@@ -38,6 +41,45 @@ TEST(Transports, OnTheHostSayThatTheyNeedAGpu) {
   EXPECT_NE(find_transport<float>("nccl")->unsupported(*host), "");
   EXPECT_EQ(find_transport<float>("host")->unsupported(*host), "");
 }
+
+class RecordedHalo : public BackendTest {
+ protected:
+  // A ring of blocks along z; all cells of one hold one value, its ghosts included.
+  void check(const std::string& transport) {
+    const int ranks = world().size(), rank = world().rank();
+    const Decomposition decomposition({4, 3, 2 * ranks}, {1, 1, ranks}, {false, false, true});
+    const Int3 extent = decomposition.block(rank).extent();
+    Field<double> field(device(), extent, 1), mirror(device(), extent, 1, Memory::staging);
+    HaloExchange<double> halo(decomposition, world(), device(), {halo_field(field)},
+                              {.name = transport, .timed = false});
+    if (transport == "nccl") EXPECT_TRUE(halo.recordable());
+    if (!halo.recordable()) return;
+    const Owned<Stream> stream = own_stream(device(), Priority::high);
+    device().begin_recording(stream);
+    halo.start(field.view(), stream, stream);
+    halo.finish(field.view(), stream, stream);
+    const Owned<Graph> graph(device(), device().end_recording(stream));
+    for (const double shift : {100, 200}) {
+      std::fill_n(static_cast<double*>(mirror.data()), mirror.bytes() / sizeof(double), shift + rank);
+      device().copy(field.data(), mirror.data(), mirror.bytes(), stream);
+      device().launch(graph, stream);
+      device().copy(mirror.data(), field.data(), mirror.bytes(), stream);
+      device().synchronize(stream);
+      const FieldView<double> cells = mirror.view();
+      EXPECT_EQ(cells(0, 0, -1), shift + (rank + ranks - 1) % ranks);
+      EXPECT_EQ(cells(3, 2, 2), shift + (rank + 1) % ranks);
+      EXPECT_EQ(cells(3, 2, 1), shift + rank);
+    }
+  }
+};
+
+TEST_P(RecordedHalo, BringsWhatIsThereWhenItIsLaunched) {
+  for (const std::string& transport : usable_transports(device(), world())) {
+    SCOPED_TRACE(transport);
+    check(transport);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Cuda, RecordedHalo, testing::Values(Backend::cuda));
 
 }  // namespace
 }  // namespace isotherm
