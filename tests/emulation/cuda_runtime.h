@@ -1,6 +1,8 @@
 // Stands in for the CUDA C++ language and its launches: a kernel is a function, a block's threads are fibers.
 #pragma once
 
+#include <sched.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -103,7 +105,12 @@ inline void __syncwarp(unsigned mask = 0xffffffffu) {
 }
 inline void __threadfence() {}
 inline void __threadfence_block() {}
+inline void __threadfence_system() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+// What a thread waits for may be another process's to do.
 inline void __nanosleep(unsigned) {
+  sched_yield();
   emulation::yield();
 }
 inline int __syncthreads_or(int predicate) {

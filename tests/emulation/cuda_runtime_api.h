@@ -1,5 +1,5 @@
-// Stands in for the CUDA runtime's host functions: one device, whose memory is the host's; work is done when
-// it is queued. Only what isotherm calls.
+// Stands in for the CUDA runtime's host functions: one device, whose memory is the host's, and which does
+// what is queued while the host goes on. Only what isotherm calls.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +14,9 @@ enum cudaError_t {
   cudaErrorInsufficientDriver = 35,
   cudaErrorNoDevice = 100,
   cudaErrorInvalidDevice = 101,
+  cudaErrorInvalidContext = 201,
+  cudaErrorMapBufferObjectFailed = 205,
+  cudaErrorAlreadyMapped = 208,
   cudaErrorNotReady = 600,
 };
 enum cudaMemcpyKind { cudaMemcpyDefault = 4 };
@@ -52,11 +55,24 @@ struct cudaFuncAttributes {
 
 #define CUDART_VERSION 13000
 inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2, cudaEventDefault = 0;
-inline constexpr unsigned cudaHostAllocMapped = 2, cudaMemAttachGlobal = 1;
+inline constexpr unsigned cudaHostAllocMapped = 2, cudaMemAttachGlobal = 1,
+                          cudaIpcMemLazyEnablePeerAccess = 1;
+
+struct cudaIpcMemHandle_t {
+  char reserved[64];
+};
 
 namespace emulation {
 // Does the work, or records it where the stream is being captured.
 void queue(cudaStream_t stream, std::function<void()> work);
+// The same for work that must not run beside the host (MPI of one thread): the calling thread does it, behind
+// all that was queued before.
+void queue_for_host(cudaStream_t stream, std::function<void()> work);
+// Until all work is done.
+void finish();
+// `code`, which cudaGetLastError returns next where it is an error.
+cudaError_t result(cudaError_t code);
+inline constexpr std::size_t total_memory = std::size_t{8} << 30;
 }  // namespace emulation
 
 cudaError_t cudaGetLastError();
@@ -72,6 +88,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest);
 cudaError_t cudaDeviceSynchronize();
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer);
 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes);
@@ -86,6 +103,10 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream);
 
 cudaError_t cudaMemset(void* to, int value, std::size_t bytes);
+
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer);
+cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned flags);
+cudaError_t cudaIpcCloseMemHandle(void* pointer);
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);

@@ -1,17 +1,23 @@
 // Groups of messages over MPI, as work of the stream. As with NCCL, the messages of a pair meet in the order
-// in which they are posted, and their lengths have to agree. Calls may come from a thread of the caller's: it
-// waits for it, so that MPI sees one at a time.
+// in which they are posted, and their lengths have to agree. MPI is of one thread here, so the host does the
+// work itself, behind all that the device has to do; calls from a thread of the caller's it waits for. Only
+// what no peer answers goes to the device, which waits there as NCCL's kernel would: until it is aborted.
 #include "nccl.h"
 
 #include <mpi.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
+#include <deque>
+#include <thread>
 #include <utility>
 #include <vector>
 
 struct ncclComm {
-  int tag;  // tells the communicators apart
-  ncclResult_t error = ncclSuccess;
+  int tag = 0;  // tells the communicators apart
+  std::atomic<ncclResult_t> error = ncclSuccess;
+  std::atomic<bool> aborted = false;
 };
 
 namespace {
@@ -25,7 +31,10 @@ struct Operation {
   cudaStream_t stream;
 };
 thread_local std::vector<Operation> group;
-int communicators = 0;
+int ids = 0;
+// Lives on when it is aborted: the device may be at work with it.
+std::deque<ncclComm> communicators;
+constexpr std::chrono::seconds host_patience{10};
 
 // The same ranks as the world, apart from all other messages. Its first call is collective.
 MPI_Comm own_world() {
@@ -37,7 +46,16 @@ MPI_Comm own_world() {
   return comm;
 }
 
-// Their lengths have to agree: MPI itself tells of messages that are too long only.
+// Sends keep going by themselves, for nobody: no other communicator has their tag.
+void drop(const std::vector<Operation>& operations, std::vector<MPI_Request>& requests) {
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    if (requests[i] == MPI_REQUEST_NULL) continue;
+    if (!operations[i].is_send) MPI_Cancel(&requests[i]);
+    MPI_Request_free(&requests[i]);
+  }
+}
+
+// All at once; a peer that does not come keeps the stream.
 ncclResult_t exchange(const std::vector<Operation>& operations) {
   std::vector<MPI_Request> requests(operations.size());
   std::vector<MPI_Status> statuses(operations.size());
@@ -50,9 +68,20 @@ ncclResult_t exchange(const std::vector<Operation>& operations) {
       MPI_Irecv(o.data, count, MPI_BYTE, o.peer, o.comm->tag, own_world(), &requests[i]);
     }
   }
-  if (MPI_Waitall(static_cast<int>(requests.size()), requests.data(), statuses.data()) != MPI_SUCCESS) {
-    return ncclInvalidUsage;
+  const auto end = std::chrono::steady_clock::now() + host_patience;
+  for (int done = 0; !done;) {
+    if (MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, statuses.data()) !=
+        MPI_SUCCESS) {
+      return ncclInvalidUsage;
+    }
+    if (done || std::chrono::steady_clock::now() < end) continue;
+    drop(operations, requests);
+    emulation::queue(operations.front().stream, [comm = operations.front().comm] {
+      while (!comm->aborted) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+    return ncclSuccess;
   }
+  // Their lengths have to agree: MPI itself tells of messages that are too long only.
   for (std::size_t i = 0; i < operations.size(); ++i) {
     int received = 0;
     MPI_Get_count(&statuses[i], MPI_BYTE, &received);
@@ -73,8 +102,8 @@ const char* ncclGetLastError(ncclComm_t) {
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   *id = {};
-  ++communicators;
-  std::memcpy(id->internal, &communicators, sizeof(communicators));
+  ++ids;
+  std::memcpy(id->internal, &ids, sizeof(ids));
   return ncclSuccess;
 }
 ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
@@ -82,12 +111,12 @@ ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int 
   MPI_Comm_size(own_world(), &world_size);
   MPI_Comm_rank(own_world(), &world_rank);
   if (ranks != world_size || rank != world_rank) return ncclSystemError;  // more than is played here
-  *comm = new ncclComm{};
+  *comm = &communicators.emplace_back();
   std::memcpy(&(*comm)->tag, id.internal, sizeof((*comm)->tag));
   return ncclSuccess;
 }
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
-  delete comm;
+  comm->aborted = true;
   return ncclSuccess;
 }
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
@@ -101,7 +130,7 @@ ncclResult_t ncclGroupStart() {
 ncclResult_t ncclGroupEnd() {
   const std::vector<Operation> operations = std::exchange(group, {});
   if (operations.empty()) return ncclSuccess;
-  emulation::queue(operations.front().stream, [operations] {
+  emulation::queue_for_host(operations.front().stream, [operations] {
     const ncclResult_t result = exchange(operations);
     if (result != ncclSuccess) operations.front().comm->error = result;
   });

@@ -1,57 +1,121 @@
-// The emulated device: its memory, streams that are always idle, and events that hold the time.
-#include <sys/mman.h>
+// The emulated device: one thread that does what all streams are given, in that order and one after the
+// other, while the host goes on. Events hold the time.
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
+#include <condition_variable>
 #include <cstring>
-#include <map>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "cuda_runtime_api.h"
 
 struct EmulatedGraph {
-  std::vector<std::function<void()>> work;
+  struct Piece {
+    std::function<void()> work;
+    bool for_host;
+  };
+  std::vector<Piece> work;
+  std::vector<EmulatedStream*> streams;  // those whose work is being recorded
 };
 struct EmulatedStream {
   int priority;
   EmulatedGraph* capture;  // the graph that is being recorded, or null
 };
 struct EmulatedEvent {
-  std::chrono::steady_clock::time_point at;
+  std::shared_ptr<std::chrono::steady_clock::time_point> at;
+  std::uint64_t place = 0;           // in the device's queue
+  EmulatedGraph* capture = nullptr;  // where it was recorded in one: streams that wait for it join in
 };
 
 namespace {
 
-constexpr std::size_t total_memory = std::size_t{8} << 30;
-constexpr std::size_t alignment = 256;
+using emulation::result;
 
-struct Mapping {
-  void* base;
-  std::size_t bytes;  // mapped, the guard page too
-};
-std::map<void*, Mapping> mappings;
-std::size_t used_memory = 0;
 cudaError_t last_error = cudaSuccess;
 
-cudaError_t result(cudaError_t code) {
-  if (code != cudaSuccess) last_error = code;
-  return code;
+class Device {
+ public:
+  // Pieces of work are numbered from 1 on.
+  std::uint64_t queue(std::function<void()> work) {
+    const std::lock_guard lock(mutex_);
+    work_.push_back(std::move(work));
+    changed_.notify_all();
+    return ++queued_;
+  }
+  bool has_done(std::uint64_t place) {
+    const std::lock_guard lock(mutex_);
+    return done_ >= place;
+  }
+  void wait_for(std::uint64_t place) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return done_ >= place; });
+  }
+  void wait_for_all() { wait_for(queued_); }
+
+ private:
+  void run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return !work_.empty(); });
+      const std::function<void()> work = std::move(work_.front());
+      work_.pop_front();
+      lock.unlock();
+      work();
+      lock.lock();
+      ++done_;
+      changed_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> work_;
+  std::uint64_t queued_ = 0, done_ = 0;
+  std::jthread thread_{[this] { run(); }};
+};
+
+void join(EmulatedStream* stream, EmulatedGraph* graph) {
+  stream->capture = graph;
+  graph->streams.push_back(stream);
 }
 
-std::size_t round_up(std::size_t value, std::size_t unit) {
-  return (value + unit - 1) / unit * unit;
+// Lives as long as the process: what was given up may still be under way when it ends.
+Device& device() {
+  static Device* const only = new Device;
+  return *only;
+}
+
+void queue(cudaStream_t stream, EmulatedGraph::Piece piece) {
+  if (stream && stream->capture) {
+    stream->capture->work.push_back(std::move(piece));
+  } else if (piece.for_host) {
+    device().wait_for_all();
+    piece.work();
+  } else {
+    device().queue(std::move(piece.work));
+  }
 }
 
 }  // namespace
 
 void emulation::queue(cudaStream_t stream, std::function<void()> work) {
-  if (stream && stream->capture) {
-    stream->capture->work.push_back(std::move(work));
-  } else {
-    work();
-  }
+  ::queue(stream, {std::move(work), false});
+}
+void emulation::queue_for_host(cudaStream_t stream, std::function<void()> work) {
+  ::queue(stream, {std::move(work), true});
+}
+void emulation::finish() {
+  device().wait_for_all();
+}
+cudaError_t emulation::result(cudaError_t code) {
+  if (code != cudaSuccess) last_error = code;
+  return code;
 }
 
 cudaError_t cudaGetLastError() {
@@ -69,6 +133,12 @@ const char* cudaGetErrorString(cudaError_t code) {
       return "out of memory";
     case cudaErrorInvalidConfiguration:
       return "invalid configuration argument";
+    case cudaErrorInvalidContext:
+      return "invalid device context";
+    case cudaErrorMapBufferObjectFailed:
+      return "mapping of buffer object failed";
+    case cudaErrorAlreadyMapped:
+      return "resource already mapped";
     default:
       return "emulated error";
   }
@@ -83,6 +153,12 @@ const char* cudaGetErrorName(cudaError_t code) {
       return "cudaErrorMemoryAllocation";
     case cudaErrorInvalidConfiguration:
       return "cudaErrorInvalidConfiguration";
+    case cudaErrorInvalidContext:
+      return "cudaErrorInvalidContext";
+    case cudaErrorMapBufferObjectFailed:
+      return "cudaErrorMapBufferObjectFailed";
+    case cudaErrorAlreadyMapped:
+      return "cudaErrorAlreadyMapped";
     default:
       return "cudaErrorEmulated";
   }
@@ -109,7 +185,7 @@ cudaError_t cudaSetDevice(int device) {
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (device != 0) return result(cudaErrorInvalidDevice);
-  *properties = {"emulated GPU", {}, 9, 0, 3, 0, 0, 0, total_memory};
+  *properties = {"emulated GPU", {}, 9, 0, 3, 0, 0, 0, emulation::total_memory};
   const pid_t pid = getpid();  // every process has a GPU of its own
   std::memcpy(properties->uuid.bytes, &pid, sizeof(pid));
   return cudaSuccess;
@@ -140,69 +216,12 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
+  emulation::finish();
   return cudaSuccess;
 }
-
-cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
-  *free = total_memory - used_memory;
-  *total = total_memory;
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  *can = device != peer;
   return cudaSuccess;
-}
-
-// Ends at a page that faults, but for what alignment leaves; filled with bytes that make NaN of any number.
-cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
-  if (bytes > total_memory - used_memory) return result(cudaErrorMemoryAllocation);
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  const std::size_t usable = round_up(bytes, alignment), mapped = round_up(usable, page) + page;
-  void* base = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (base == MAP_FAILED) return result(cudaErrorMemoryAllocation);
-  char* const guard = static_cast<char*>(base) + mapped - page;
-  mprotect(guard, page, PROT_NONE);
-  *pointer = guard - usable;
-  std::memset(*pointer, 0xff, usable);
-  mappings[*pointer] = {base, mapped};
-  used_memory += mapped;
-  return cudaSuccess;
-}
-cudaError_t cudaFree(void* pointer) {
-  if (!pointer) return cudaSuccess;
-  const auto found = mappings.find(pointer);
-  if (found == mappings.end()) return result(cudaErrorInvalidValue);
-  munmap(found->second.base, found->second.bytes);
-  used_memory -= found->second.bytes;
-  mappings.erase(found);
-  return cudaSuccess;
-}
-cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
-  *pointer = std::aligned_alloc(alignment, round_up(bytes, alignment));
-  return result(*pointer ? cudaSuccess : cudaErrorMemoryAllocation);
-}
-cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned) {
-  return cudaMallocHost(pointer, bytes);
-}
-cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
-  *device = host;
-  return cudaSuccess;
-}
-cudaError_t cudaMallocManaged(void** pointer, std::size_t bytes, unsigned) {
-  return cudaMalloc(pointer, bytes);
-}
-cudaError_t cudaFreeHost(void* pointer) {
-  std::free(pointer);
-  return cudaSuccess;
-}
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
-                            cudaStream_t stream) {
-  emulation::queue(stream, [=] { std::memmove(to, from, bytes); });
-  return cudaSuccess;
-}
-cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
-  emulation::queue(stream, [=] { std::memset(to, value, bytes); });
-  return cudaSuccess;
-}
-
-cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
-  return cudaMemsetAsync(to, value, bytes, nullptr);
 }
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int priority) {
@@ -214,26 +233,30 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t) {
+  emulation::finish();
   return cudaSuccess;
 }
-cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) {
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  if (event->capture && !stream->capture) join(stream, event->capture);
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
-  stream->capture = new EmulatedGraph;
+  join(stream, new EmulatedGraph);
   return cudaSuccess;
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
-  *graph = std::exchange(stream->capture, nullptr);
-  return result(*graph ? cudaSuccess : cudaErrorInvalidValue);
+  *graph = stream->capture;
+  if (!*graph) return result(cudaErrorInvalidValue);
+  for (EmulatedStream* joined : std::exchange((*graph)->streams, {})) joined->capture = nullptr;
+  return cudaSuccess;
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
   *exec = new EmulatedGraph(*graph);
   return cudaSuccess;
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
-  for (const auto& work : exec->work) emulation::queue(stream, work);
+  for (const EmulatedGraph::Piece& piece : exec->work) queue(stream, piece);
   return cudaSuccess;
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
@@ -246,7 +269,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
-  *event = new EmulatedEvent{};
+  *event = new EmulatedEvent{std::make_shared<std::chrono::steady_clock::time_point>()};
   return cudaSuccess;
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
@@ -256,17 +279,20 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   delete event;
   return cudaSuccess;
 }
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
-  event->at = std::chrono::steady_clock::now();
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  event->capture = stream ? stream->capture : nullptr;
+  if (event->capture) return cudaSuccess;
+  event->place = device().queue([at = event->at] { *at = std::chrono::steady_clock::now(); });
   return cudaSuccess;
 }
-cudaError_t cudaEventSynchronize(cudaEvent_t) {
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  device().wait_for(event->place);
   return cudaSuccess;
 }
-cudaError_t cudaEventQuery(cudaEvent_t) {
-  return cudaSuccess;
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  return device().has_done(event->place) ? cudaSuccess : cudaErrorNotReady;
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
-  *milliseconds = std::chrono::duration<float, std::milli>(end->at - start->at).count();
+  *milliseconds = std::chrono::duration<float, std::milli>(*end->at - *start->at).count();
   return cudaSuccess;
 }
