@@ -6,6 +6,7 @@
 #include "kernels/fingerprint.hpp"
 #include "kernels/histogram.hpp"
 #include "kernels/host/rows.hpp"
+#include "kernels/peer_copy.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
 #include "kernels/survey.hpp"
@@ -182,6 +183,15 @@ const FaceCopy<T>& face_copy(Backend backend) {
 }
 
 template <class T>
+const PeerCopy<T>& peer_copy() {
+#if ISOTHERM_HAVE_CUDA
+  return cuda::peer_copy_cuda<T>();
+#else
+  no_cuda();
+#endif
+}
+
+template <class T>
 const FieldSurvey<T>& field_survey(Backend backend) {
   if (backend == Backend::host) {
     return *host::for_this_cpu([](auto isa) { return &host::FieldSurveyRows<decltype(isa), T>::row; });
@@ -246,6 +256,8 @@ template const FieldSurvey<float>& field_survey(Backend);
 template const FieldSurvey<double>& field_survey(Backend);
 template const FaceCopy<float>& face_copy(Backend);
 template const FaceCopy<double>& face_copy(Backend);
+template const PeerCopy<float>& peer_copy();
+template const PeerCopy<double>& peer_copy();
 template const ReductionKernel<float>& exact_reduction(Backend);
 template const ReductionKernel<double>& exact_reduction(Backend);
 template LongAccumulator exact_sum(FieldView<const float>);

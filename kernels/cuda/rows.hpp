@@ -7,6 +7,7 @@
 #include "kernels/bandwidth.hpp"
 #include "kernels/face_copy.hpp"
 #include "kernels/histogram.hpp"
+#include "kernels/peer_copy.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
 #include "kernels/survey.hpp"
@@ -66,6 +67,8 @@ void histogram_shared_private_coarsened(HistogramKernel<T>& row);
 
 template <class T>
 const FaceCopy<T>& face_copy_cuda();
+template <class T>
+const PeerCopy<T>& peer_copy_cuda();
 template <class T>
 const FieldSurvey<T>& field_survey_cuda();
 

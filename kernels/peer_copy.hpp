@@ -1,0 +1,69 @@
+// Halo messages that a GPU stores straight into the ghosts of other GPUs' fields, and the flags by which the
+// devices order the stores among themselves. Whose memory it is and how it came to be seen from here is the
+// caller's (CUDA IPC between ranks).
+#pragma once
+
+#include <cstdint>
+
+#include "core/device.hpp"
+#include "core/field_view.hpp"
+
+namespace isotherm {
+
+inline constexpr int most_peer_messages = 26;  // faces, edges and corners
+
+// What one peer writes into this device's memory: numbers of exchanges, from 1 on, which only grow.
+struct PeerFlags {
+  std::uint64_t free;    // the peer's ghosts may be overwritten with the edges of this exchange
+  std::uint64_t stored;  // the peer's edges of this exchange are in the ghosts here
+};
+
+// How far the exchanges of a device have come; in its memory, and the kernels' own. Zeros at first.
+struct PeerProgress {
+  std::uint64_t exchange;  // the last whose edges are stored
+  unsigned entered, done;  // blocks of the launch under way
+  unsigned done_of[most_peer_messages];
+};
+
+struct PeerLink {
+  PeerFlags* here;   // written by the peer; zeros at first
+  PeerFlags* there;  // in the peer's memory, of whose links this device is one
+};
+struct PeerLinks {
+  PeerLink link[most_peer_messages];
+  int count;
+  PeerProgress* progress;
+  // In pinned host memory. Once it is not 0, kernels that wait give up, and end without a store to any field.
+  std::uint32_t* abandoned;
+};
+
+// A box of cells, and the box of a peer's field that becomes equal to it. Pitches in elements.
+template <class T>
+struct PeerMessage {
+  const T* from;
+  T* to;
+  Index from_pitch_y, from_pitch_z, to_pitch_y, to_pitch_z;
+  Int3 extent;
+  int link;  // of the peer
+};
+template <class T>
+struct PeerMessages {
+  PeerMessage<T> message[most_peer_messages];
+  int count;  // each link has one at least
+};
+
+// Once an exchange, store() and then wait() on one stream, by both sides of a link. Arguments may stay the
+// same for ever, so both can be recorded into graphs.
+template <class T>
+struct PeerCopy {
+  // Tells the peers that the ghosts here are free: work queued before on this stream was the last to use
+  // them. Then stores each message as soon as its peer has said the same.
+  void (*store)(const PeerMessages<T>& messages, const PeerLinks& links, Stream stream);
+  // Work queued behind it finds the messages of all peers in the ghosts.
+  void (*wait)(const PeerLinks& links, Stream stream);
+};
+
+template <class T>
+const PeerCopy<T>& peer_copy();  // throws Error(unavailable) in a build without CUDA
+
+}  // namespace isotherm
