@@ -3,12 +3,14 @@
 #include <cstdint>
 
 #include "core/mpi_native.hpp"
+#include "core/timer.hpp"
 #include "halo/messages.hpp"
 
 namespace isotherm {
 namespace {
 
-constexpr int length_tag = first_free_tag, text_tag = first_free_tag + 1, bytes_tag = first_free_tag + 2;
+constexpr int length_tag = first_free_tag, text_tag = first_free_tag + 1, bytes_tag = first_free_tag + 2,
+              leave_tag = first_free_tag + 3;
 
 // Sends and receives one buffer a peer, all at once.
 template <class Sent, class Received>
@@ -44,6 +46,28 @@ std::vector<std::string> swap_texts(const Communicator& communicator, std::span<
       comm, text_tag, peers, [&](std::size_t i) { return std::as_bytes(std::span(mine[i])); },
       [&](std::size_t i) { return std::as_writable_bytes(std::span(theirs[i])); });
   return theirs;
+}
+
+bool take_leave(const Communicator& communicator, std::span<const int> peers, double seconds) noexcept {
+  const MPI_Comm comm = communicator.native().comm;
+  std::vector<MPI_Request> heard(peers.size(), MPI_REQUEST_NULL), said(peers.size(), MPI_REQUEST_NULL);
+  for (std::size_t i = 0; i < peers.size(); ++i) {
+    MPI_Irecv(nullptr, 0, MPI_BYTE, peers[i], leave_tag, comm, &heard[i]);
+    MPI_Isend(nullptr, 0, MPI_BYTE, peers[i], leave_tag, comm, &said[i]);
+  }
+  const int count = static_cast<int>(peers.size());
+  int all = 0;
+  for (const Timer timer; !all && timer.seconds() < seconds;) {
+    if (MPI_Testall(count, heard.data(), &all, MPI_STATUSES_IGNORE) != MPI_SUCCESS) break;
+  }
+  for (std::vector<MPI_Request>* requests : {&heard, &said}) {
+    for (MPI_Request& request : *requests) {
+      if (request == MPI_REQUEST_NULL) continue;
+      if (requests == &heard) MPI_Cancel(&request);
+      MPI_Request_free(&request);  // what is left of it MPI does by itself
+    }
+  }
+  return all != 0;
 }
 
 void swap_bytes(const Communicator& communicator, int peer, std::span<const std::byte> mine,

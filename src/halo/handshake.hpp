@@ -28,4 +28,8 @@ Value swap_value(const Communicator& communicator, int peer, const Value& mine) 
 std::vector<std::string> swap_texts(const Communicator& communicator, std::span<const int> peers,
                                     std::span<const std::string> mine);
 
+// Tells these peers that this rank is done with what they share, and waits for them to say the same, so long
+// at the most: for destructors, where a peer may never come. Were all there?
+bool take_leave(const Communicator& communicator, std::span<const int> peers, double seconds) noexcept;
+
 }  // namespace isotherm

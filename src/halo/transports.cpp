@@ -2,6 +2,7 @@
 #include "halo/gpu_aware_mpi.hpp"
 #include "halo/packed_transport.hpp"
 #include "halo/transport.hpp"
+#include "halo/transport_peer.hpp"
 #include "halo/wire_nccl.hpp"
 
 namespace isotherm {
@@ -24,6 +25,8 @@ constexpr TransportRow<T> rows[] = {
      why_no_mpi_device, packed_transports<T, make_mpi_device_wire>},
     {"nccl", "grouped sends and receives of NCCL on the stream of the halos", true, true, why_no_nccl,
      opened_transports<T, open_nccl_wires>},
+    {"peer", "a kernel stores into the neighbour's ghosts: GPUs of one host with peer access", true, false,
+     why_no_peer_transport, peer_transports<T>},
     {"mock", "packs and unpacks, moves nothing: for measuring only", false, true, anywhere,
      packed_transports<T, make_mock_wire>},
 };

@@ -24,7 +24,7 @@ LIBRARIES = {
     r"mpi-ext\.h": r"src/halo/gpu_aware_mpi_openmpi\.cpp",
     r"nccl\.h": r"src/halo/wire_nccl\.cpp",
     r"cuda|cub/|thrust/|cooperative_groups": r"kernels/cuda/.*|src/core/(device_cuda\.cpp|cuda_native\.hpp)",
-    r"core/cuda_native\.hpp": r"kernels/cuda/.*|src/core/device_cuda\.cpp|src/halo/wire_nccl\.cpp",
+    r"core/cuda_native\.hpp": r"kernels/cuda/.*|src/core/device_cuda\.cpp|src/halo/(wire_nccl|transport_peer_cuda)\.cpp",
 }
 ONE_FILE = [r"yaml-cpp/", r"muParser"]
 

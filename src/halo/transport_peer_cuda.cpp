@@ -1,0 +1,334 @@
+// What a rank needs before its GPU can store into another rank's: both open the memory of each other's fields
+// and flags, once, and close it at the end. Between the two the host queues two launches an exchange.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <thread>
+
+#include "core/cuda_native.hpp"
+#include "core/error.hpp"
+#include "core/timer.hpp"
+#include "halo/handshake.hpp"
+#include "halo/transport_peer.hpp"
+#include "kernels/peer_copy.hpp"
+
+namespace isotherm {
+namespace {
+
+constexpr double leave_seconds = 2;    // that a peer is waited for at the end
+constexpr double abandon_seconds = 1;  // that kernels are given to see that they were given up
+
+void check_ipc(cudaError_t code, const char* call) {
+  if (code == cudaSuccess) return;
+  cudaGetLastError();
+  throw Error(ExitCode::unavailable, fmt::format("{} failed ({})", call, cuda::error_text(code)));
+}
+
+// A peer's allocation as this process sees it; closed with its last owner. Opening one twice is an error of
+// older runtimes, so who asks again gets the same.
+class OpenMemory {
+ public:
+  explicit OpenMemory(int device) : device_(device) {}
+
+  std::shared_ptr<std::byte> open(int peer, const cudaIpcMemHandle_t& handle) {
+    std::weak_ptr<std::byte>& known = open_[{peer, std::string(handle.reserved, sizeof(handle.reserved))}];
+    if (std::shared_ptr<std::byte> memory = known.lock()) return memory;
+    check_ipc(cudaSetDevice(device_), "cudaSetDevice");
+    void* pointer = nullptr;
+    check_ipc(cudaIpcOpenMemHandle(&pointer, handle, cudaIpcMemLazyEnablePeerAccess), "cudaIpcOpenMemHandle");
+    const auto close = [device = device_](std::byte* memory) {
+      const bool closed =
+          cudaSetDevice(device) == cudaSuccess && cudaIpcCloseMemHandle(memory) == cudaSuccess;
+      if (!closed) cudaGetLastError();
+    };
+    std::shared_ptr<std::byte> memory(static_cast<std::byte*>(pointer), close);
+    known = memory;
+    return memory;
+  }
+
+ private:
+  int device_;
+  std::map<std::pair<int, std::string>, std::weak_ptr<std::byte>> open_;
+};
+
+// What a peer has to know to store into this rank: bytes, the same on both sides.
+struct OfferedFlags {
+  cudaIpcMemHandle_t memory;
+  std::uint64_t offset;  // bytes, of those that the peer writes
+};
+struct OfferedField {
+  cudaIpcMemHandle_t memory;
+  std::uint64_t origin;  // bytes
+  Index pitch_y, pitch_z;
+};
+
+cudaIpcMemHandle_t handle_of(void* memory) {
+  cudaIpcMemHandle_t handle{};
+  check_ipc(cudaIpcGetMemHandle(&handle, memory), "cudaIpcGetMemHandle");
+  return handle;
+}
+
+template <class Value>
+void append(std::string& text, const Value& value) {
+  text.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+template <class Value>
+Value take(std::string_view& text) {
+  Value value;
+  std::memcpy(&value, text.data(), sizeof(value));
+  text.remove_prefix(sizeof(value));
+  return value;
+}
+
+// What goes wrong at one rank is known at its peers, and everyone comes through all stages: a rank that left
+// early would leave those waiting that it has nothing to do with.
+class Agreement {
+ public:
+  Agreement(const Communicator& communicator, std::span<const int> peers)
+      : communicator_(communicator), peers_(peers) {}
+
+  // `work` is left out once something is wrong.
+  template <class Work>
+  void attempt(Work work) {
+    try {
+      if (why_not_.empty()) work();
+    } catch (const std::exception& e) {
+      why_not_ = fmt::format("rank {}: {}", communicator_.rank(), e.what());
+    }
+  }
+  // The peers' texts; of use only where nothing is wrong.
+  std::vector<std::string> swap(std::vector<std::string> mine) {
+    for (std::string& text : mine) text = why_not_.empty() ? "+" + text : "-" + why_not_;
+    std::vector<std::string> theirs = swap_texts(communicator_, peers_, mine);
+    for (std::string& text : theirs) {
+      if (text[0] == '-' && why_not_.empty()) why_not_ = text.substr(1);
+      text.erase(0, 1);
+    }
+    return theirs;
+  }
+  const std::string& why_not() const { return why_not_; }
+
+ private:
+  const Communicator& communicator_;
+  std::span<const int> peers_;
+  std::string why_not_;
+};
+
+Buffer zeros(Device& device, std::size_t bytes) {
+  Buffer buffer(device, bytes);
+  const Buffer host(device, bytes, Memory::staging);
+  std::fill_n(host.as<std::byte>(), bytes, std::byte{0});
+  const Owned<Stream> stream = own_stream(device, Priority::high);
+  device.copy(buffer.data(), host.data(), bytes, stream);
+  device.synchronize(stream);
+  return buffer;
+}
+
+template <class T>
+class PeerTransport final : public Transport<T> {
+ public:
+  PeerTransport(Device& device, const Communicator& communicator, OpenMemory& memory,
+                std::span<const HaloField<T>> fields, std::span<const HaloMessage> messages);
+  PeerTransport(const PeerTransport&) = delete;
+  PeerTransport& operator=(const PeerTransport&) = delete;
+  ~PeerTransport() override;
+
+  void send(FieldView<T> field, Stream stream) override {
+    stream_ = stream;
+    const auto bound = std::find_if(fields_.begin(), fields_.end(),
+                                    [&](const Bound& b) { return b.origin == field.origin; });
+    if (bound == fields_.end()) {
+      throw Error(ExitCode::internal, "halo exchange of a field that is not bound; please report this");
+    }
+    copy_.store(bound->messages, links_, stream);
+  }
+  void receive(FieldView<T>, Stream stream) override { copy_.wait(links_, stream); }
+  bool arrived() override { return true; }  // receive() never waits
+  bool recordable() const override { return true; }
+
+  // What spins sees the word and ends; what stores already is at its end by then.
+  void abandon() noexcept override;
+
+ private:
+  struct Bound {
+    T* origin;
+    PeerMessages<T> messages;
+  };
+  PeerFlags* flags() const { return flags_.as<PeerFlags>(); }
+  void bind(int link, int peer, std::string_view offer, std::span<const HaloField<T>> fields,
+            std::span<const HaloMessage> messages);
+  void part() noexcept;
+  std::string offer(int link, std::span<const HaloField<T>> fields) const;
+
+  Device& device_;
+  Communicator communicator_;
+  OpenMemory& memory_;
+  const PeerCopy<T>& copy_ = peer_copy<T>();
+  std::vector<int> peers_;  // by link
+  Buffer flags_, progress_, abandoned_;
+  std::vector<std::shared_ptr<std::byte>> open_;
+  PeerLinks links_{};
+  std::vector<Bound> fields_;
+  Stream stream_{};
+};
+
+template <class T>
+PeerTransport<T>::PeerTransport(Device& device, const Communicator& communicator, OpenMemory& memory,
+                                std::span<const HaloField<T>> fields, std::span<const HaloMessage> messages)
+    : device_(device),
+      communicator_(communicator),
+      memory_(memory),
+      peers_(peers_of({messages.begin(), messages.end()})) {
+  Agreement agreement(communicator_, peers_);
+  std::vector<std::string> texts(peers_.size());
+  agreement.attempt([&] {
+    flags_ = zeros(device_, peers_.size() * sizeof(PeerFlags));
+    progress_ = zeros(device_, sizeof(PeerProgress));
+    abandoned_ = Buffer(device_, sizeof(std::uint32_t), Memory::staging);
+    *abandoned_.as<std::uint32_t>() = 0;
+    for (std::size_t i = 0; i < peers_.size(); ++i) texts[i] = offer(static_cast<int>(i), fields);
+  });
+  const std::vector<std::string> offers = agreement.swap(texts);
+  agreement.attempt([&] {
+    links_ = {
+        {}, static_cast<int>(peers_.size()), progress_.as<PeerProgress>(), abandoned_.as<std::uint32_t>()};
+    for (const HaloField<T>& field : fields) fields_.push_back({field.view.origin, {}});
+    for (int i = 0; i < links_.count; ++i) {
+      bind(i, peers_[static_cast<std::size_t>(i)], offers[static_cast<std::size_t>(i)], fields, messages);
+    }
+  });
+  agreement.swap(std::vector<std::string>(peers_.size()));
+  if (agreement.why_not().empty()) return;
+  part();
+  throw Error(ExitCode::unavailable, agreement.why_not());
+}
+
+// What the peer of this link may store into.
+template <class T>
+std::string PeerTransport<T>::offer(int link, std::span<const HaloField<T>> fields) const {
+  std::string text;
+  append(text, OfferedFlags{handle_of(flags_.data()), static_cast<std::size_t>(link) * sizeof(PeerFlags)});
+  for (const HaloField<T>& field : fields) {
+    const auto origin =
+        reinterpret_cast<std::byte*>(field.view.origin) - static_cast<std::byte*>(field.memory);
+    append(text, OfferedField{handle_of(field.memory), static_cast<std::uint64_t>(origin), field.view.pitch_y,
+                              field.view.pitch_z});
+  }
+  return text;
+}
+
+template <class T>
+void PeerTransport<T>::bind(int link, int peer, std::string_view offer, std::span<const HaloField<T>> fields,
+                            std::span<const HaloMessage> messages) {
+  if (offer.size() != sizeof(OfferedFlags) + fields.size() * sizeof(OfferedField)) {
+    throw Error(ExitCode::internal, fmt::format("rank {} exchanges other fields; please report this", peer));
+  }
+  const auto flags = take<OfferedFlags>(offer);
+  std::byte* const there = open_.emplace_back(memory_.open(peer, flags.memory)).get() + flags.offset;
+  links_.link[link] = {this->flags() + link, reinterpret_cast<PeerFlags*>(there)};
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    const FieldView<T> mine = fields[f].view;
+    const auto field = take<OfferedField>(offer);
+    std::byte* const origin = open_.emplace_back(memory_.open(peer, field.memory)).get() + field.origin;
+    const FieldView<T> theirs{reinterpret_cast<T*>(origin), field.pitch_y, field.pitch_z, {}, mine.ghosts};
+    PeerMessages<T>& bound = fields_[f].messages;
+    for (const HaloMessage& m : messages) {
+      if (m.peer != peer) continue;
+      bound.message[bound.count++] = {
+          &mine(m.edge.lo), &theirs(m.peer_ghosts.lo), mine.pitch_y, mine.pitch_z, theirs.pitch_y,
+          theirs.pitch_z,   m.edge.extent(),           link};
+    }
+  }
+}
+
+template <class T>
+PeerTransport<T>::~PeerTransport() {
+  if (cudaSetDevice(device_.info().index) != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess) {
+    cudaGetLastError();
+  }
+  part();
+}
+
+// Only what nobody has open any more may be freed. A peer that does not come has failed, and all ranks are
+// about to be ended.
+template <class T>
+void PeerTransport<T>::part() noexcept {
+  open_.clear();
+  take_leave(communicator_, peers_, leave_seconds);
+}
+
+template <class T>
+void PeerTransport<T>::abandon() noexcept {
+  std::atomic_ref(*abandoned_.as<std::uint32_t>()).store(1);
+  try {
+    const Owned<Event> ended = own_event(device_);
+    device_.record(ended, stream_);
+    for (const Timer timer; !device_.passed(ended) && timer.seconds() < abandon_seconds;) {
+      std::this_thread::yield();
+    }
+    if (device_.passed(ended)) open_.clear();
+  } catch (const std::exception&) {  // a device that has failed stores nothing any more
+  }
+}
+
+template <class T>
+class PeerMaker final : public TransportMaker<T> {
+ public:
+  PeerMaker(Device& device, const Communicator& communicator)
+      : device_(device),
+        communicator_(communicator),
+        memory_(device.info().index),
+        uuids_(communicator.all_gather(device.info().uuid)),
+        visible_(find_cuda_devices().devices) {
+    for (const std::string& rank :
+         communicator.split_by_host().all_gather(std::to_string(communicator.rank()))) {
+      here_.push_back(std::stoi(rank));
+    }
+  }
+
+  std::string why_not(int peer) const override {
+    if (std::find(here_.begin(), here_.end(), peer) == here_.end()) return "the ranks are on two hosts";
+    const DeviceInfo mine = device_.info();
+    const std::string& theirs = uuids_[static_cast<std::size_t>(peer)];
+    // A device that this process does not see may be within reach all the same: the probe finds out.
+    for (const DeviceInfo& seen : visible_) {
+      int can = 1;
+      if (seen.uuid != theirs || seen.index == mine.index) continue;
+      if (cudaDeviceCanAccessPeer(&can, mine.index, seen.index) != cudaSuccess) cudaGetLastError();
+      if (can == 0) return fmt::format("{} has no peer access to {}", mine.uuid, theirs);
+    }
+    return {};
+  }
+
+  std::unique_ptr<Transport<T>> connect(std::span<const HaloField<T>> fields,
+                                        std::span<const HaloMessage> messages) override {
+    return std::make_unique<PeerTransport<T>>(device_, communicator_, memory_, fields, messages);
+  }
+
+ private:
+  Device& device_;
+  const Communicator& communicator_;
+  OpenMemory memory_;
+  std::vector<std::string> uuids_;   // by rank
+  std::vector<DeviceInfo> visible_;  // to this process
+  std::vector<int> here_;            // ranks of this host
+};
+
+}  // namespace
+
+std::string why_no_peer_transport(const Device& device) {
+  return device.backend() == Backend::host ? "needs a GPU" : "";
+}
+
+template <class T>
+std::unique_ptr<TransportMaker<T>> peer_transports(Device& device, const Communicator& communicator) {
+  return std::make_unique<PeerMaker<T>>(device, communicator);
+}
+
+template std::unique_ptr<TransportMaker<float>> peer_transports(Device&, const Communicator&);
+template std::unique_ptr<TransportMaker<double>> peer_transports(Device&, const Communicator&);
+
+}  // namespace isotherm

@@ -1,0 +1,19 @@
+// The twin of transport_peer_cuda.cpp in a build without CUDA.
+#include "core/error.hpp"
+#include "halo/transport_peer.hpp"
+
+namespace isotherm {
+
+std::string why_no_peer_transport(const Device&) {
+  return "this build has no CUDA";
+}
+
+template <class T>
+std::unique_ptr<TransportMaker<T>> peer_transports(Device& device, const Communicator&) {
+  throw Error(ExitCode::unavailable, why_no_peer_transport(device));
+}
+
+template std::unique_ptr<TransportMaker<float>> peer_transports(Device&, const Communicator&);
+template std::unique_ptr<TransportMaker<double>> peer_transports(Device&, const Communicator&);
+
+}  // namespace isotherm
