@@ -1,0 +1,183 @@
+// Stores into another field's ghosts and the flags around them, with both sides on one device: the test plays
+// the peers.
+#include "kernels/peer_copy.hpp"
+
+#include <array>
+
+#include "cuda_fixture.hpp"
+#include "support.hpp"
+
+namespace isotherm::test {
+namespace {
+
+constexpr int links = 2;
+
+// What two peers and this rank share, and what the peers have said.
+class Flags {
+ public:
+  explicit Flags(Device& device) : device_(device), memory_(device, sizeof(Shared)) {
+    put([](Shared& shared) { shared = {}; });
+    *abandoned_.as<std::uint32_t>() = 0;
+  }
+  struct Shared {
+    PeerFlags here[links], there[links];
+    PeerProgress progress;
+  };
+
+  PeerLinks get() {
+    Shared* const shared = memory_.as<Shared>();
+    PeerLinks all{{}, links, &shared->progress, abandoned_.as<std::uint32_t>()};
+    for (int i = 0; i < links; ++i) all.link[i] = {&shared->here[i], &shared->there[i]};
+    return all;
+  }
+  Shared look() {
+    device_.copy(host_.data(), memory_.data(), sizeof(Shared), stream_);
+    device_.synchronize(stream_);
+    return *host_.as<Shared>();
+  }
+  template <class Change>
+  void put(Change change) {
+    change(*host_.as<Shared>());
+    device_.copy(memory_.data(), host_.data(), sizeof(Shared), stream_);
+    device_.synchronize(stream_);
+  }
+  void abandon() { *abandoned_.as<volatile std::uint32_t>() = 1; }
+
+ private:
+  Device& device_;
+  Buffer memory_;
+  Buffer host_{device_, sizeof(Shared), Memory::staging};
+  Buffer abandoned_{device_, sizeof(std::uint32_t), Memory::staging};
+  Owned<Stream> stream_ = own_stream(device_, Priority::normal);
+};
+
+struct Boxes {
+  Box from;
+  Int3 to;
+  int link;
+};
+
+class PeerCopyCuda : public CudaTest {
+ protected:
+  // Every cell of `from` is its place plus one, every cell of `to` its place, negative.
+  template <class T>
+  void check(Int3 from_extent, Int3 to_extent, int ghosts, const std::vector<Boxes>& boxes) {
+    Field<T> from(*device, from_extent, ghosts), to(*device, to_extent, ghosts);
+    Field<T> from_host(*host, from_extent, ghosts), to_host(*host, to_extent, ghosts);
+    for (std::size_t i = 0; i < elements(from_host); ++i) begin(from_host)[i] = static_cast<T>(i + 1);
+    for (std::size_t i = 0; i < elements(to_host); ++i) begin(to_host)[i] = -static_cast<T>(i);
+    device->copy(from.data(), from_host.data(), from.bytes(), {});
+    device->copy(to.data(), to_host.data(), to.bytes(), {});
+    device->synchronize(Stream{});
+
+    PeerMessages<T> messages{};
+    for (const Boxes& b : boxes) {
+      messages.message[messages.count++] = {
+          &from.view()(b.from.lo), &to.view()(b.to),  from.view().pitch_y, from.view().pitch_z,
+          to.view().pitch_y,       to.view().pitch_z, b.from.extent(),     b.link};
+    }
+    Flags flags(*device);
+    for (const std::uint64_t exchange : {1, 2, 3}) {
+      flags.put([&](Flags::Shared& s) { s.here[0] = s.here[1] = {exchange, exchange}; });
+      peer_copy<T>().store(messages, flags.get(), stream());
+      peer_copy<T>().wait(flags.get(), stream());
+      device->synchronize(stream());
+      const Flags::Shared found = flags.look();
+      for (const PeerFlags& there : found.there) {
+        EXPECT_EQ(there.free, exchange);
+        EXPECT_EQ(there.stored, exchange);
+      }
+      EXPECT_EQ(found.progress.exchange, exchange);
+    }
+
+    for (const Boxes& b : boxes) {
+      const Int3 n = b.from.extent();
+      for (Index z = 0; z < n.z; ++z) {
+        for (Index y = 0; y < n.y; ++y) {
+          for (Index x = 0; x < n.x; ++x) {
+            const Int3 c{x, y, z};
+            to_host.view()(b.to + c) = from_host.view()(b.from.lo + c);
+          }
+        }
+      }
+    }
+    Field<T> result(*host, to_extent, ghosts);
+    device->copy(result.data(), to.data(), to.bytes(), {});
+    device->synchronize(Stream{});
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < elements(result); ++i) wrong += begin(result)[i] != begin(to_host)[i];
+    EXPECT_EQ(wrong, 0u) << from_extent.x << " cells along x";
+  }
+  // Faces whose rows are whole words, rows with a rest, single cells and corners, more words than one block
+  // takes and more than all blocks take at once.
+  template <class T>
+  void check_all() {
+    for (const Index nx : {1, 2, 3, 5, 32, 33, 131, 1024}) {
+      const Int3 n{nx, 9, 7}, m{nx, 5, 7};
+      check<T>(n, m, 1, {{{{0, 8, 0}, {nx, 9, 7}}, {0, -1, 0}, 0}, {{{0, 0, 0}, {nx, 1, 7}}, {0, 5, 0}, 1}});
+      check<T>(n, n, 1, {{{{0, 0, 0}, {nx, 9, 1}}, {0, 0, 7}, 1}, {{{0, 0, 6}, {nx, 9, 7}}, {0, 0, -1}, 0}});
+      check<T>(n, {2, 9, 7}, 1,
+               {{{{nx - 1, 0, 0}, {nx, 9, 7}}, {-1, 0, 0}, 0}, {{{0, 0, 0}, {1, 1, 1}}, {2, 9, 7}, 1}});
+    }
+    check<T>({64, 40, 40}, {64, 40, 40}, 4,
+             {{{{0, 0, 0}, {64, 40, 4}}, {0, 0, 40}, 0},
+              {{{0, 36, 36}, {64, 40, 40}}, {0, -4, -4}, 0},
+              {{{60, 0, 0}, {64, 40, 40}}, {-4, 0, 0}, 1}});
+    check<T>({1024, 300, 1}, {1024, 300, 1}, 1,
+             {{{{0, 0, 0}, {1024, 300, 1}}, {0, 0, 1}, 0}, {{{1023, 0, 0}, {1024, 300, 1}}, {-1, 0, 0}, 1}});
+  }
+  Stream stream() {
+    if (!stream_) stream_.emplace(own_stream(*device, Priority::high));
+    return *stream_;
+  }
+  std::unique_ptr<Device> host = make_host_device();
+
+ private:
+  std::optional<Owned<Stream>> stream_;
+};
+
+TEST_F(PeerCopyCuda, CellsOfEveryBoxAndNoOthersFp32) {
+  check_all<float>();
+}
+TEST_F(PeerCopyCuda, CellsOfEveryBoxAndNoOthersFp64) {
+  check_all<double>();
+}
+
+// One peer has said that it is free, the other never does.
+TEST_F(PeerCopyCuda, NothingIsStoredWhereThePeerIsNotFreeAndAllEndsWhenItIsGivenUp) {
+  Buffer cells(*device, 64), zeros(*device, 64, Memory::staging);
+  std::fill_n(zeros.as<std::byte>(), 64, std::byte{0});
+  device->copy(cells.data(), zeros.data(), 64, stream());
+  device->synchronize(stream());
+  double* const cell = cells.as<double>();
+  PeerMessages<double> messages{};
+  // Cells 0 and 1 would become cells 2 and 3, which are all one.
+  const Buffer ones(*device, 16, Memory::staging);
+  ones.as<double>()[0] = ones.as<double>()[1] = 1;
+  device->copy(cell + 2, ones.data(), 16, stream());
+  for (const int link : {0, 1}) {
+    messages.message[messages.count++] = {cell + 2 + link, cell + link, 1, 1, 1, 1, {1, 1, 1}, link};
+  }
+  Flags flags(*device);
+  flags.put([](Flags::Shared& s) { s.here[1].free = 1; });
+  const Owned<Event> ended = own_event(*device);
+  peer_copy<double>().store(messages, flags.get(), stream());
+  peer_copy<double>().wait(flags.get(), stream());
+  device->record(ended, stream());
+  EXPECT_FALSE(device->passed(ended));
+  flags.abandon();
+  device->synchronize(ended);
+
+  std::array<double, 2> found{};
+  device->copy(found.data(), cell, sizeof(found), stream());
+  device->synchronize(stream());
+  EXPECT_EQ(found[0], 0);
+  EXPECT_EQ(found[1], 1);
+  const Flags::Shared after = flags.look();
+  EXPECT_EQ(after.there[0].free, 1u);  // this rank's ghosts are free all the same
+  EXPECT_EQ(after.there[0].stored, 0u);
+  EXPECT_EQ(after.there[1].stored, 1u);
+}
+
+}  // namespace
+}  // namespace isotherm::test
