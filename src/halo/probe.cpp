@@ -185,7 +185,9 @@ typename LinkProbe<T>::Verdict LinkProbe<T>::prove(TransportMaker<T>& maker, boo
     }
     verdict = settle(verdict);
   };
+  // One side may have given up on another peer what the other would wait for here.
   attempt([&] {
+    if (const std::string why = maker.why_broken(); !why.empty()) throw Error(ExitCode::unavailable, why);
     dense_ = Buffer(device_, most_cells(messages_) * sizeof(T));
     host_ = Buffer(device_, dense_.bytes(), Memory::staging);
   });
