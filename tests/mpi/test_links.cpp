@@ -197,7 +197,9 @@ TEST_P(HaloLinks, ATransportWhoseRanksHaveOneStateIsGivenUpByAll) {
       EXPECT_EQ(why, "given up");
     }
   }
-  if (world().rank() == 1) EXPECT_EQ(waited, 1);  // for the first of its peers
+  if (world().rank() == 1) {
+    EXPECT_EQ(waited, 1);  // for the first of its peers
+  }
 }
 
 TEST_P(HaloLinks, ATransportThatFailsOrIsMissingIsNotUsed) {

@@ -52,7 +52,9 @@ class RecordedHalo : public BackendTest {
     Field<double> field(device(), extent, 1), mirror(device(), extent, 1, Memory::staging);
     HaloExchange<double> halo(decomposition, world(), device(), {halo_field(field)},
                               {.name = transport, .timed = false});
-    if (transport == "nccl") EXPECT_TRUE(halo.recordable());
+    if (transport == "nccl") {
+      EXPECT_TRUE(halo.recordable());
+    }
     if (!halo.recordable()) return;
     const Owned<Stream> stream = own_stream(device(), Priority::high);
     device().begin_recording(stream);
