@@ -55,7 +55,8 @@ class RecordedHalo : public BackendTest {
     if (transport == "nccl") {
       EXPECT_TRUE(halo.recordable());
     }
-    if (!halo.recordable()) return;
+    // `auto` may choose another row for each pair.
+    if (world().all_reduce(std::int64_t{halo.recordable()}, ReduceOp::min) == 0) return;
     const Owned<Stream> stream = own_stream(device(), Priority::high);
     device().begin_recording(stream);
     halo.start(field.view(), stream, stream);
