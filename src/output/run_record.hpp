@@ -84,7 +84,7 @@ struct Method {        // what was asked and what was chosen
   bool graph = false;  // the sweeps between checks are queued as graphs
   Tuning tuning;
   std::string transport;  // of the halos, or several
-  int depth = 1;  // sweeps for one halo exchange
+  int depth = 1;          // sweeps for one halo exchange
   Overlap overlap = Overlap::off;
   std::string instruction_set;  // of the host kernels; empty on a GPU
   std::string threads_note;     // ThreadPlan::note of rank 0

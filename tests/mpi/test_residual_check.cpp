@@ -66,7 +66,7 @@ void expect_the_same(Config config, Device& device, const Communicator& world) {
     for (const Norm norm : norms) {
       config.problem.norm = norm;
       for (const Overlap overlap : {Overlap::off, Overlap::on}) {
-        if (overlap == Overlap::on && !row.fused) continue;  // a norm of several regions
+        if (overlap == Overlap::on && !row.fused) continue;                // a norm of several regions
         if (norm != Norm::max && row.sum_bits == SumBits::vary) continue;  // from run to run
         config.parallel.overlap = overlap;
         SCOPED_TRACE(fmt::format("reduction {} norm {} overlap {}", row.name, static_cast<int>(norm),
