@@ -54,11 +54,21 @@ TEST(Placement, WithoutAnyGpu) {
   }
 }
 
+// Empty where all ranks see the same GPUs, as the tests below take for granted. Collective.
+std::string why_not_here(const CudaDevices& found, const Communicator& world) {
+  std::string mine;
+  for (const DeviceInfo& device : found.devices) mine += device.uuid;
+  for (const std::string& theirs : world.all_gather(mine)) {
+    if (theirs != mine) return "every rank sees GPUs of its own";
+  }
+  return found.devices.empty() ? found.why_none : "";
+}
+
 // On any number of GPUs; with fewer of them than ranks, each takes as many ranks as the next, or one more.
 TEST(Placement, CudaGpusAreDealtOutEvenly) {
   const CudaDevices found = find_cuda_devices();
-  if (found.devices.empty()) GTEST_SKIP() << found.why_none;
   const Communicator world = Communicator::world();
+  if (const std::string why = why_not_here(found, world); !why.empty()) GTEST_SKIP() << why;
   const Placement placement = place_ranks(deck(DeviceChoice::automatic), world, 1);
   EXPECT_EQ(placement.backend, Backend::cuda);
   const auto gpus = static_cast<int>(found.devices.size()), ranks = world.size();
@@ -71,8 +81,8 @@ TEST(Placement, CudaGpusAreDealtOutEvenly) {
 
 TEST(Placement, CudaSharingUnderMpsIsMeant) {
   const CudaDevices found = find_cuda_devices();
-  if (found.devices.empty()) GTEST_SKIP() << found.why_none;
   const Communicator world = Communicator::world();
+  if (const std::string why = why_not_here(found, world); !why.empty()) GTEST_SKIP() << why;
   if (world.size() <= static_cast<int>(found.devices.size())) GTEST_SKIP() << "a GPU for every rank";
   const test::TemporaryFolder folder;
   std::ofstream(folder.path() / "control") << "";
@@ -85,8 +95,8 @@ TEST(Placement, CudaSharingUnderMpsIsMeant) {
 
 TEST(Placement, CudaMoreRanksAGpuThanTheDeckAllows) {
   const CudaDevices found = find_cuda_devices();
-  if (found.devices.empty()) GTEST_SKIP() << found.why_none;
   const Communicator world = Communicator::world();
+  if (const std::string why = why_not_here(found, world); !why.empty()) GTEST_SKIP() << why;
   if (world.size() <= static_cast<int>(found.devices.size())) GTEST_SKIP() << "a GPU for every rank";
   Config config = deck(DeviceChoice::automatic);
   config.parallel.ranks_per_gpu = 1;
