@@ -1,5 +1,5 @@
-// Stencil row `bulk_pipeline`: planes of a tile arrive in shared memory by bulk tensor copies, several planes
-// ahead of the warps that compute (compute capability 9.0 and later).
+// Stencil row `bulk_pipeline`: planes of a tile arrive in shared memory by bulk tensor copies, ahead of
+// the warps that compute (compute capability 9.0 and later).
 //
 // Algebra   one sweep, stencil_update(); walls on all faces are applied where the tile meets them.
 // Mapping   a block owns a column of 32 or 64 packs of 16 bytes along x by some rows of y and walks along z.
