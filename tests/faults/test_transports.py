@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cli import BASE_DECK
 
-from program import isotherm, write_deck
+from program import expect_refused, isotherm, write_deck
 from shim import build_shim
 
 NO_RESULTS = ["output.snapshots=false", "output.history=false"]
@@ -20,13 +20,6 @@ def folder(tmp_path):
     write_deck(tmp_path, BASE_DECK)
     return tmp_path
 
-
-def expect_refused(folder, done, code, line):
-    assert done.returncode == code, done.stderr
-    assert done.stderr.splitlines()[0] == line
-    assert done.stderr.count(line) == 1
-    assert "MPI_ABORT" not in done.stderr
-    assert os.listdir(folder) == ["deck.yaml"], "a refused job must leave no file"
 
 
 @pytest.mark.parametrize("ranks", [0, 2])
