@@ -78,6 +78,17 @@ Row cuda_row(std::string_view name, std::string_view remark, void (*complete)(Ro
   return row;
 }
 
+// All CUDA stencils leave shells to one kernel.
+template <class T>
+StencilKernel<T> cuda_stencil(std::string_view name, std::string_view remark,
+                              void (*complete)(StencilKernel<T>&)) {
+  StencilKernel<T> row = cuda_row(name, remark, complete);
+#if ISOTHERM_HAVE_CUDA
+  row.shells = &cuda::shell_sweep_cuda<T>();
+#endif
+  return row;
+}
+
 [[noreturn, maybe_unused]] void no_cuda() {
   throw Error(ExitCode::unavailable,
               "no CUDA device (this build has no CUDA); use parallel.device cpu or build with nvcc");
@@ -87,26 +98,26 @@ Row cuda_row(std::string_view name, std::string_view remark, void (*complete)(Ro
 
 template <class T>
 std::span<const StencilKernel<T>> stencil_kernels() {
-  using Row = StencilKernel<T>;
-  static const Row table[] = {
+  static const StencilKernel<T> table[] = {
       untried(host_stencil<host::StencilReference, T>("reference", "plain loops, one thread")),
       host_stencil<host::StencilOpenmp, T>("openmp", "threads, vectors, blocks in cache, streaming stores"),
-      cuda_row<Row>("naive", "one thread a cell, caches do the rest", CUDA_ROW(cuda::stencil_naive<T>)),
-      cuda_row<Row>("shared", "a 3-D tile and its halo in shared memory", CUDA_ROW(cuda::stencil_shared<T>)),
-      cuda_row<Row>("shared_cached_halo", "the tile in shared memory, its halo from the caches",
-                    CUDA_ROW(cuda::stencil_shared_cached_halo<T>)),
-      cuda_row<Row>("shared_coalesced", "as shared, the halo loaded by whole warps",
-                    CUDA_ROW(cuda::stencil_shared_coalesced<T>)),
-      cuda_row<Row>("streaming_25d", "2.5-D: a block walks along z, three slices in shared memory",
-                    CUDA_ROW(cuda::stencil_streaming_25d<T>)),
-      cuda_row<Row>("streaming_25d_single", "2.5-D: one slice in shared memory, z neighbours in registers",
-                    CUDA_ROW(cuda::stencil_streaming_25d_single<T>)),
-      cuda_row<Row>("coarsened", "several cells a thread, 16-byte accesses",
-                    CUDA_ROW(cuda::stencil_coarsened<T>)),
-      cuda_row<Row>("register_tile", "planes in registers, 16-byte accesses, walls in the sweep",
-                    CUDA_ROW(cuda::stencil_register_tile<T>)),
-      cuda_row<Row>("bulk_pipeline", "planes by bulk tensor copies, several ahead (compute capability 9.0)",
-                    CUDA_ROW(cuda::stencil_bulk_pipeline<T>)),
+      cuda_stencil<T>("naive", "one thread a cell, caches do the rest", CUDA_ROW(cuda::stencil_naive<T>)),
+      cuda_stencil<T>("shared", "a 3-D tile and its halo in shared memory",
+                      CUDA_ROW(cuda::stencil_shared<T>)),
+      cuda_stencil<T>("shared_cached_halo", "the tile in shared memory, its halo from the caches",
+                      CUDA_ROW(cuda::stencil_shared_cached_halo<T>)),
+      cuda_stencil<T>("shared_coalesced", "as shared, the halo loaded by whole warps",
+                      CUDA_ROW(cuda::stencil_shared_coalesced<T>)),
+      cuda_stencil<T>("streaming_25d", "2.5-D: a block walks along z, three slices in shared memory",
+                      CUDA_ROW(cuda::stencil_streaming_25d<T>)),
+      cuda_stencil<T>("streaming_25d_single", "2.5-D: one slice in shared memory, z neighbours in registers",
+                      CUDA_ROW(cuda::stencil_streaming_25d_single<T>)),
+      cuda_stencil<T>("coarsened", "several cells a thread, 16-byte accesses",
+                      CUDA_ROW(cuda::stencil_coarsened<T>)),
+      cuda_stencil<T>("register_tile", "planes in registers, 16-byte accesses, walls in the sweep",
+                      CUDA_ROW(cuda::stencil_register_tile<T>)),
+      cuda_stencil<T>("bulk_pipeline", "planes by bulk tensor copies, several ahead (compute capability 9.0)",
+                      CUDA_ROW(cuda::stencil_bulk_pipeline<T>)),
   };
   return table;
 }

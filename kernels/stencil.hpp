@@ -1,6 +1,7 @@
 // What a stencil row is: its arguments, its entry in the table.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <string>
@@ -65,6 +66,15 @@ struct SweepArgs {
   UpdateNorm norm;
 };
 
+// The thin boxes that an overlapped step leaves for the end, in one launch: they take less time than launches
+// do. Cells as a row's; walls of all axes are applied. `args.region` is not looked at.
+template <class T>
+struct ShellSweep {
+  void (*launch)(const SweepArgs<T>& args, std::span<const Box> shells, Stream stream);
+  std::size_t (*norm_scratch_bytes)(std::span<const Box> shells);
+};
+inline constexpr std::size_t most_shells = 6;  // of one launch
+
 // One row of the table. Asynchronous on `stream`; holds no state; allocates and synchronises nothing.
 template <class T>
 struct StencilKernel {
@@ -82,6 +92,8 @@ struct StencilKernel {
   std::span<const std::string_view> policies = one_policy;
   // Null where the row cannot return the norm of its update.
   std::size_t (*norm_scratch_bytes)(Box region, int policy) = nullptr;
+  // Null: the row sweeps shell after shell.
+  const ShellSweep<T>* shells = nullptr;
   // Why the current device cannot run the row in this policy; empty where it can. Null: every device can.
   std::string (*unsupported)(int policy) = nullptr;
   KernelResources (*resources)(int policy) = nullptr;  // null on the host
@@ -104,6 +116,26 @@ Walls<T> walls_in_ghosts(const StencilKernel<T>& row, Walls<T> walls) {
     if (row.own_walls[static_cast<std::size_t>(f / 2)]) walls.faces[f].is_wall = false;
   }
   return walls;
+}
+
+// Sweeps all `shells`, into one norm.
+template <class T>
+void sweep_shells(const StencilKernel<T>& row, SweepArgs<T> args, std::span<const Box> shells, SweepPlan plan,
+                  Stream stream) {
+  if (row.shells && !shells.empty()) return row.shells->launch(args, shells, stream);
+  for (const Box& shell : shells) {
+    args.region = shell;
+    row.launch(args, plan, stream);
+    args.norm.accumulate = true;
+  }
+}
+// For their norm, where the row fuses it.
+template <class T>
+std::size_t shells_scratch_bytes(const StencilKernel<T>& row, std::span<const Box> shells, int policy) {
+  if (row.shells) return row.shells->norm_scratch_bytes(shells);
+  std::size_t most = 0;
+  for (const Box& shell : shells) most = std::max(most, row.norm_scratch_bytes(shell, policy));
+  return most;
 }
 
 // Least traffic of `depth` sweeps a cell, in bytes: one read and one write, and one read of the source if

@@ -32,6 +32,13 @@ struct alignas(16) Pack {
     memcpy(p.v, &word, sizeof word);
     return p;
   }
+  // From memory that nobody writes while the kernel runs: the compiler may move the load over stores.
+  static __device__ __forceinline__ Pack load_constant(const T* from) {
+    const Word word = __ldg(reinterpret_cast<const Word*>(from));
+    Pack p;
+    memcpy(p.v, &word, sizeof word);
+    return p;
+  }
   __device__ __forceinline__ void store(T* to) const {
     Word word;
     memcpy(&word, v, sizeof word);

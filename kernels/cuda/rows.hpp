@@ -66,6 +66,8 @@ template <class T>
 void histogram_shared_private_coarsened(HistogramKernel<T>& row);
 
 template <class T>
+const ShellSweep<T>& shell_sweep_cuda();
+template <class T>
 const FaceCopy<T>& face_copy_cuda();
 template <class T>
 const PeerCopy<T>& peer_copy_cuda();

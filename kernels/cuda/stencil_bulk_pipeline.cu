@@ -17,10 +17,10 @@
 #include <cstddef>
 
 #include "kernels/cuda/hopper.hpp"
-#include "kernels/cuda/inner_update.hpp"
 #include "kernels/cuda/policy.hpp"
 #include "kernels/cuda/resources.hpp"
 #include "kernels/cuda/rows.hpp"
+#include "kernels/cuda/warp_update.hpp"
 
 namespace isotherm::cuda {
 namespace {
@@ -58,21 +58,20 @@ struct Ring {
   BytesBarrier full[stages];
 };
 
-// Where a lane finds the cell beside its warp: in the tile, or in the packs beside it.
+// Where a lane finds the cell beside its warp: in the tile, or in the packs beside it. Only the first and the
+// last lane need it; that the others read what the first one does saves a branch a row.
 template <class Slab>
 struct Beside {
-  bool needed;   // by the first and the last lane
   int at, step;  // cells from the start of a plane to that of the first row, and from row to row
 
   __device__ __forceinline__ Beside(int lane, int warp_x, int warps_x, int row) {
     const bool behind = lane == warp_size - 1;
-    needed = lane == 0 || behind;
     if (warp_x == (behind ? warps_x - 1 : 0)) {
       constexpr int sides = offsetof(Slab, side) / sizeof(Slab::side[0][0][0]);
       at = sides + ((behind ? Slab::y : 0) + row) * Slab::cells + (behind ? 0 : Slab::cells - 1);
       step = Slab::cells;
     } else {
-      const int pack = warp_x * warp_size + lane;
+      const int pack = warp_x * warp_size + (behind ? lane : 0);
       at = (row + 1) * Slab::x + pack * Slab::cells + (behind ? Slab::cells : -1);
       step = Slab::x;
     }
@@ -93,8 +92,6 @@ __global__ void __launch_bounds__(warps_x* warps_y* warp_size)
   const int pack = (warp_x * warp_size + lane) * Pack<T>::cells;
   const int tile_x = static_cast<int>(chunk.lo.x), tile_y = static_cast<int>(chunk.lo.y);
   const int x = tile_x + pack, y = tile_y + row;
-  const int end_y = static_cast<int>(a.columns.box.hi.y);
-  const bool in_region = x < a.columns.box.hi.x;
   const Beside<Slab> beside(lane, warp_x, warps_x, row);
   Norm norm;
 
@@ -128,43 +125,46 @@ __global__ void __launch_bounds__(warps_x* warps_y* warp_size)
   __syncthreads();  // the first place is free
   ask_for(stages);
 
-  InnerWarp<T, rows> walls(a, lane, x - lane * Pack<T>::cells, y);
-  walls.fetch_walls(a, lane, x, y, begin);
+  const Edges edges = edges_of(a, chunk);
+  TileWarp<T, rows> mine(a, lane, x, y);
+  if (edges == Edges::walls) mine.fetch_walls(a, lane, x, y, begin);
+  if (a.beyond_z_wall(begin - 1)) {
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      if (mine.has_row(r)) below[r] = mine.beyond_z(a.wall(Face::z_min), at[r], x, y + r);
+    }
+  }
   T* to = &a.out(x, y, begin);
   for (int n = 1; n <= end - begin; ++n) {
     const int z = begin - 1 + n;
     wait_for(n + 1);
-    const Slab &plane = ring.planes[n % stages], &above = ring.planes[(n + 1) % stages];
+    const Slab& plane = ring.planes[n % stages];
+    Slab& above = ring.planes[(n + 1) % stages];
+    if (a.beyond_z_wall(z + 1)) {  // each lane puts there what it alone reads
+#pragma unroll
+      for (int r = 0; r < rows; ++r) {
+        if (mine.has_row(r))
+          mine.beyond_z(a.wall(Face::z_max), at[r], x, y + r).store(&above.cell[row + 1 + r][pack]);
+      }
+    }
     const T* const beside_row = &plane.cell[0][0] + beside.at;
-    const auto update_rows = [&](auto update, bool inner) {
+    with_edges(edges, [&]<Edges here>() {
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
         const Pack<T> z_hi = Pack<T>::load(&above.cell[row + 1 + r][pack]);
-        if (inner || y + r < end_y) {
-          T x_lo = __shfl_up_sync(0xffffffffu, at[r].v[Pack<T>::cells - 1], 1);
-          T x_hi = __shfl_down_sync(0xffffffffu, at[r].v[0], 1);
-          const T outside = beside.needed ? beside_row[r * beside.step] : T{0};
-          if (lane == 0) x_lo = outside;
-          if (lane == warp_size - 1) x_hi = outside;
-          if (inner || in_region) {
-            const Pack<T> y_lo = r > 0 ? at[r - 1] : Pack<T>::load(&plane.cell[row][pack]);
-            const Pack<T> y_hi = r < rows - 1 ? at[r + 1] : Pack<T>::load(&plane.cell[row + 1 + rows][pack]);
-            update({at[r], y_lo, y_hi, below[r], z_hi, x_lo, x_hi}, r, to + r * a.out.pitch_y);
-          }
-        }
+        const T outside = beside_row[r * beside.step];
+        T x_lo = __shfl_up_sync(0xffffffffu, at[r].v[Pack<T>::cells - 1], 1);
+        T x_hi = __shfl_down_sync(0xffffffffu, at[r].v[0], 1);
+        x_lo = lane == 0 ? outside : x_lo;
+        x_hi = lane == warp_size - 1 ? outside : x_hi;
+        const Pack<T> y_lo = r > 0 ? at[r - 1] : Pack<T>::load(&plane.cell[row][pack]);
+        const Pack<T> y_hi = r < rows - 1 ? at[r + 1] : Pack<T>::load(&plane.cell[row + 1 + rows][pack]);
+        mine.template update<here>(a, r, {at[r], y_lo, y_hi, below[r], z_hi, x_lo, x_hi}, x, y + r, z,
+                                   to + r * a.out.pitch_y, norm);
         below[r] = z_hi;  // kept until all rows have had the plane below them
       }
-    };
-    if (walls.is_inner(a, z)) {
-      update_rows([&](const Neighbours<T>& around, int r,
-                      T* at_row) { update_inner_pack(a, walls, r, around, x, y + r, z, at_row, norm); },
-                  true);
-    } else {
-      update_rows([&](const Neighbours<T>& around, int r,
-                      T* at_row) { update_pack(a, around, x, y + r, z, at_row, norm); },
-                  false);
-    }
-    if (z + 1 < end) walls.fetch_walls(a, lane, x, y, z + 1);
+    });
+    if (edges == Edges::walls && z + 1 < end) mine.fetch_walls(a, lane, x, y, z + 1);
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       const Pack<T> z_hi = below[r];

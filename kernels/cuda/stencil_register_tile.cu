@@ -15,10 +15,10 @@
 //           rows a block (2 / (rows x warps) of the reads, 6 % for 4 x 8), two cells a row beside the warp
 //           (64 of 512 bytes in sectors), and the planes at the ends of a chunk (2 / planes). The first
 //           two come from L2, as the block beside this one reads the same lines at about the same time.
-#include "kernels/cuda/inner_update.hpp"
 #include "kernels/cuda/policy.hpp"
 #include "kernels/cuda/resources.hpp"
 #include "kernels/cuda/rows.hpp"
+#include "kernels/cuda/warp_update.hpp"
 
 namespace isotherm::cuda {
 namespace {
@@ -105,53 +105,56 @@ __global__ void __launch_bounds__(warps* warp_size) register_tile(const TileArgs
   const Place<T, rows, warps> place(a, chunk);
   const int lane = place.lane, warp = place.warp;
   const int begin = static_cast<int>(chunk.lo.z), end = static_cast<int>(chunk.hi.z);
-  const bool in_region = place.x < a.columns.box.hi.x;
   Norm norm;
 
-  InnerWarp<T, rows> walls(a, lane, static_cast<int>(chunk.lo.x), place.y);
-  walls.fetch_walls(a, lane, place.x, place.y, begin);
+  const Edges edges = edges_of(a, chunk);
+  const bool whole = edges == Edges::none;
+  TileWarp<T, rows> mine(a, lane, place.x, place.y);
+  if (edges == Edges::walls) mine.fetch_walls(a, lane, place.x, place.y, begin);
   const T* from = &a.in(place.x, place.y, begin - 1);
-  LanePlane<T, rows> below = place.load(a, from, begin - 1, false, walls.whole());
-  LanePlane<T, rows> at = place.load(a, from += a.in.pitch_z, begin, true, walls.whole());
-  LanePlane<T, rows> above = place.load(a, from += a.in.pitch_z, begin + 1, begin + 1 < end, walls.whole());
+  LanePlane<T, rows> below = place.load(a, from, begin - 1, false, whole);
+  LanePlane<T, rows> at = place.load(a, from += a.in.pitch_z, begin, true, whole);
+  LanePlane<T, rows> above = place.load(a, from += a.in.pitch_z, begin + 1, begin + 1 < end, whole);
+  if (a.beyond_z_wall(begin - 1)) {
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      if (mine.has_row(r)) below.row[r] = mine.beyond_z(a.wall(Face::z_min), at.row[r], place.x, place.y + r);
+    }
+  }
   T* to = &a.out(place.x, place.y, begin);
   int buffer = 0;
   for (int z = begin; z < end; ++z) {
     LanePlane<T, rows> next = LanePlane<T, rows>::zero();
     from += a.in.pitch_z;
-    if (z + 1 < end) next = place.load(a, from, z + 2, z + 2 < end, walls.whole());
+    if (z + 1 < end) next = place.load(a, from, z + 2, z + 2 < end, whole);
     rows_of_warp[buffer][warp][0][lane] = at.row[0];
     rows_of_warp[buffer][warp][1][lane] = at.row[rows - 1];
     __syncthreads();
     const Pack<T> y_before = warp == 0 ? at.beside : rows_of_warp[buffer][warp - 1][1][lane];
     const Pack<T> y_behind = warp == warps - 1 ? at.beside : rows_of_warp[buffer][warp + 1][0][lane];
-    const auto update_rows = [&](auto update, bool inner) {
+    if (a.beyond_z_wall(z + 1)) {
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
-        if (!inner && place.y + r >= place.end_y) break;
+        if (mine.has_row(r))
+          above.row[r] = mine.beyond_z(a.wall(Face::z_max), at.row[r], place.x, place.y + r);
+      }
+    }
+    with_edges(edges, [&]<Edges here>() {
+#pragma unroll
+      for (int r = 0; r < rows; ++r) {
         const Pack<T>& centre = at.row[r];
         T x_lo = __shfl_up_sync(0xffffffffu, centre.v[Pack<T>::cells - 1], 1);
         T x_hi = __shfl_down_sync(0xffffffffu, centre.v[0], 1);
-        if (lane == 0) x_lo = at.edge[r];
-        if (lane == warp_size - 1) x_hi = at.edge[r];
-        if (!inner && !in_region) continue;
-        update({centre, r > 0 ? at.row[r - 1] : y_before, r < rows - 1 ? at.row[r + 1] : y_behind,
-                below.row[r], above.row[r], x_lo, x_hi},
-               r, to + r * a.out.pitch_y);
+        x_lo = lane == 0 ? at.edge[r] : x_lo;
+        x_hi = lane == warp_size - 1 ? at.edge[r] : x_hi;
+        mine.template update<here>(
+            a, r,
+            {centre, r > 0 ? at.row[r - 1] : y_before, r < rows - 1 ? at.row[r + 1] : y_behind, below.row[r],
+             above.row[r], x_lo, x_hi},
+            place.x, place.y + r, z, to + r * a.out.pitch_y, norm);
       }
-    };
-    if (walls.is_inner(a, z)) {
-      update_rows(
-          [&](const Neighbours<T>& around, int r, T* at_row) {
-            update_inner_pack(a, walls, r, around, place.x, place.y + r, z, at_row, norm);
-          },
-          true);
-    } else {
-      update_rows([&](const Neighbours<T>& around, int r,
-                      T* at_row) { update_pack(a, around, place.x, place.y + r, z, at_row, norm); },
-                  false);
-    }
-    if (z + 1 < end) walls.fetch_walls(a, lane, place.x, place.y, z + 1);
+    });
+    if (edges == Edges::walls && z + 1 < end) mine.fetch_walls(a, lane, place.x, place.y, z + 1);
     below = at;
     at = above;
     above = next;

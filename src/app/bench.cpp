@@ -121,6 +121,7 @@ BenchRecord describe_bench(const CommandLine& command, const Device& device, con
   record.seconds_a_row = options.seconds;
   record.walls = options.walls;
   record.source = options.source;
+  record.overlap = options.overlap;
   if (options.norm) record.norm = norm_word(*options.norm);
   if (options.subject == BenchSubject::reduction) record.op = norm_word(options.op);
   return record;

@@ -109,6 +109,7 @@ void refuse_strays(const BenchWords& w, BenchSubject subject) {
   only(!w.norm.empty(), "--norm", BenchSubject::stencil);
   only(w.walls, "--walls", BenchSubject::stencil);
   only(w.source, "--source", BenchSubject::stencil);
+  only(w.overlap, "--overlap", BenchSubject::stencil);
   only(!w.op.empty(), "--op", BenchSubject::reduction);
   only(!w.ghosts.empty(), "--ghosts", BenchSubject::halo);
 }
@@ -149,6 +150,7 @@ BenchOptions parse_bench(const BenchWords& w) {
   if (!w.op.empty()) o.op = find("--op", w.op, operations);
   o.walls = w.walls;
   o.source = w.source;
+  o.overlap = w.overlap;
   if (!w.seconds.empty()) o.seconds = parse_seconds(w.seconds);
   if (!w.seed.empty()) {
     const auto seed = number<std::uint64_t>(w.seed);

@@ -17,7 +17,7 @@ namespace isotherm {
 // As typed; empty: not given.
 struct BenchWords {
   std::string subject, sizes, precision, rows, policies, depths, ghosts, device, norm, op, seconds, seed;
-  bool walls = false, source = false;
+  bool walls = false, source = false, overlap = false;
   std::string json;
 };
 
@@ -32,9 +32,10 @@ struct BenchOptions {
   DeviceChoice device = DeviceChoice::automatic;
   std::optional<ReductionOp> norm;  // stencil: with the row's fused norm
   ReductionOp op = ReductionOp::sum_squares;
-  bool walls = false;   // stencil: six walls, and what the row needs of them
-  bool source = false;  // stencil: with a source field
-  double seconds = 1;   // of measuring, a row
+  bool walls = false;    // stencil: six walls, and what the row needs of them
+  bool source = false;   // stencil: with a source field
+  bool overlap = false;  // stencil: in the parts of a step that overlaps its exchange
+  double seconds = 1;    // of measuring, a row
   std::uint64_t seed = 1;
   std::string json;  // path; empty: none
 };

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "core/text.hpp"
+#include "halo/regions.hpp"
 #include "kernels/face_copy.hpp"
 
 namespace isotherm {
@@ -20,6 +22,14 @@ template <class T>
 Walls<T> six_walls() {
   const Wall<T> held{true, T(-1), T(600)}, flux{true, T(1), T(0.25)}, convection{true, T(0.6), T(120)};
   return {{held, held, flux, flux, convection, convection}};
+}
+
+// A block between other ranks' on all sides.
+template <class T>
+Split overlapped(Box block, int depth) {
+  std::array<bool, face_count> remote;
+  remote.fill(true);
+  return split_region(block.hi, block, remote, depth, line_cells<T>);
 }
 
 }  // namespace
@@ -92,7 +102,12 @@ void SweepBench<T>::queue(const StencilKernel<T>& row, int policy, SweepArgs<T> 
     face_copy<T>(row.backend)
         .fill_walls(ghosts, walls_in_ghosts(row, walls_), ghosts.interior(), bench_.stream);
   }
+  if (!bench_.options.overlap) return row.launch(args, {depth_, policy}, bench_.stream);
+  const Split split = overlapped<T>(args.region, depth_);
+  args.region = split.interior;
   row.launch(args, {depth_, policy}, bench_.stream);
+  args.norm.accumulate = true;
+  sweep_shells(row, args, split.shells, {depth_, policy}, bench_.stream);
 }
 
 template <class T>
@@ -125,7 +140,11 @@ typename SweepBench<T>::NormMemory SweepBench<T>::norm_memory(const StencilKerne
   NormMemory memory;
   if (!norm_) return memory;
   memory.result = Buffer(bench_.device, sizeof(double));
-  memory.scratch = Buffer(bench_.device, row.norm_scratch_bytes(in_.view().interior(), policy));
+  const Box block = in_.view().interior();
+  const Split split = overlapped<T>(block, depth_);
+  memory.scratch = Buffer(bench_.device, std::max({row.norm_scratch_bytes(block, policy),
+                                                   row.norm_scratch_bytes(split.interior, policy),
+                                                   shells_scratch_bytes(row, split.shells, policy)}));
   memory.norm = {*norm_, memory.result.template as<double>(), memory.scratch.data(), false};
   return memory;
 }

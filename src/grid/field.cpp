@@ -9,7 +9,6 @@
 namespace isotherm {
 namespace {
 
-constexpr Index row_bytes = 128;  // a cache line pair, a GPU's memory transaction, two AVX-512 vectors
 constexpr Index word_bytes = 16;  // the widest access of a thread, and what a GPU's copy engine starts at
 
 Index round_up(Index value, Index unit) {
@@ -19,7 +18,7 @@ Index round_up(Index value, Index unit) {
 }  // namespace
 
 FieldLayout FieldLayout::make(Int3 extent, int ghosts, std::size_t element_bytes) {
-  const Index unit = row_bytes / static_cast<Index>(element_bytes);
+  const Index unit = line_bytes / static_cast<Index>(element_bytes);
   const Index rows_y = extent.y + 2 * ghosts, rows_z = extent.z + 2 * ghosts;
   FieldLayout layout{extent, ghosts};
   // Whole words for the ghosts before each row, without touching those behind the row before it.

@@ -48,7 +48,8 @@ Box widened_block(Int3 extent, const std::array<bool, face_count>& sides, Index 
   return box;
 }
 
-Split split_region(Int3 extent, Box region, const std::array<bool, face_count>& remote, Index reach) {
+Split split_region(Int3 extent, Box region, const std::array<bool, face_count>& remote, Index reach,
+                   Index line) {
   Split split{region, {}};
   // Each axis, z first, takes its shells off what the axes before left over. The upper bound is cut at the
   // lower, so that the shells of a block thinner than twice the reach do not overlap.
@@ -56,8 +57,9 @@ Split split_region(Int3 extent, Box region, const std::array<bool, face_count>& 
     Box& left = split.interior;
     Box lower = left, upper = left;
     const auto is_remote = [&](bool max) { return remote[static_cast<std::size_t>(face(axis, max))]; };
-    if (is_remote(false)) left.lo[axis] = std::min(extent[axis], reach);
-    if (is_remote(true)) left.hi[axis] = std::max(left.lo[axis], extent[axis] - reach);
+    const Index unit = axis == 0 ? line : 1;
+    if (is_remote(false)) left.lo[axis] = std::min(extent[axis], (reach + unit - 1) / unit * unit);
+    if (is_remote(true)) left.hi[axis] = std::max(left.lo[axis], (extent[axis] - reach) / unit * unit);
     lower.hi[axis] = left.lo[axis];
     upper.lo[axis] = left.hi[axis];
     for (const Box& shell : {lower, upper}) {

@@ -31,11 +31,14 @@ Box widened_block(Int3 extent, const std::array<bool, face_count>& sides, Index 
 struct Split {
   Box interior;             // may be empty
   std::vector<Box> shells;  // disjoint; none empty: z shells are whole planes, y shells whole rows, x shells
-                            // the thin rest, because cells along x share cache lines
+                            // the rest
 };
 
 // Of `region`, the block or a widened one. `reach`: how many cells away a computed cell reads; 1 for a single
-// sweep, d for d fused ones. `remote`: by Face, whether the ghosts beyond it come from another rank.
-Split split_region(Int3 extent, Box region, const std::array<bool, face_count>& remote, Index reach);
+// sweep, d for d fused ones. `remote`: by Face, whether the ghosts beyond it come from another rank. `line`:
+// cells along x that memory moves at once; the interior ends between two lines, as a part of one takes as
+// long as the whole, once for the interior and again for the shell.
+Split split_region(Int3 extent, Box region, const std::array<bool, face_count>& remote, Index reach,
+                   Index line = 1);
 
 }  // namespace isotherm

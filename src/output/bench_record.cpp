@@ -200,6 +200,7 @@ std::string to_json(const BenchRecord& r) {
                       {"seconds_per_row_s", r.seconds_a_row},
                       {"walls", r.walls},
                       {"source", r.source},
+                      {"overlap", r.overlap},
                       {"norm", value_or_null(r.norm)},
                       {"op", value_or_null(r.op)}}},
                     {"entries", entries},

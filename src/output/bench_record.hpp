@@ -99,7 +99,7 @@ struct BenchRecord {
   std::string instruction_set, threads_note;  // of the host rows; empty on a GPU
   std::uint64_t seed = 0;
   double seconds_a_row = 0;  // asked for
-  bool walls = false, source = false;
+  bool walls = false, source = false, overlap = false;
   std::optional<std::string> norm;  // stencil: the fused norm that was on
   std::optional<std::string> op;    // reduction: what was computed
   std::vector<BenchEntry> entries;  // but for halos

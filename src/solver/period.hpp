@@ -26,7 +26,8 @@ struct PeriodSweep {
 };
 
 // The sweeps of a period of `depth`, the last first: a shorter period has the first of these elements.
-std::vector<PeriodSweep> sweeps_of_period(Int3 extent, const GhostSides& sides, int depth);
+// `line`: as in split_region().
+std::vector<PeriodSweep> sweeps_of_period(Int3 extent, const GhostSides& sides, int depth, Index line = 1);
 
 // Sweeps that a graph holds: whole periods, and an even number, so that it leaves the fields as it found
 // them.

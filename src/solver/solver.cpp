@@ -56,7 +56,7 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
       halo_(decomposition, communicator, device, {halo_field(current_), halo_field(next_)},
             transport_settings(config, time_halos)),
       period_(sweeps_of_period(block_.extent(), ghost_sides(decomposition, communicator.rank()),
-                               halo_depth(config))),
+                               halo_depth(config), line_cells<T>)),
       compute_(own_stream(device, Priority::normal)),
       halo_stream_(own_stream(device, Priority::high)),
       check_(config, communicator, device, *rows.reduction, scratch_bytes()),
@@ -100,8 +100,7 @@ std::size_t Solver<T>::scratch_bytes() const {
   count(whole);
   const Split& parts = period_.front().split;  // the last sweep of a period, where it is the first too
   count(parts.interior);
-  for (const Box& shell : parts.shells) count(shell);
-  return most;
+  return std::max(most, shells_scratch_bytes(*rows_.sweep.row, parts.shells, rows_.sweep.policy));
 }
 
 template <class T>
@@ -162,12 +161,15 @@ void Solver<T>::fill_walls(Box region) {
 // A step in several regions has one norm: the first region's starts it, the others join it. The launches are
 // in order, so they share the scratch memory.
 template <class T>
+SweepArgs<T> Solver<T>::sweep_args(Box region, const UpdateNorm& norm) {
+  const FieldView<const T> source = source_ ? std::as_const(*source_).view() : FieldView<const T>{};
+  return {std::as_const(current_).view(), next_.view(), region, coefficients_, walls_.walls(), source, norm};
+}
+
+template <class T>
 void Solver<T>::launch(Box region, UpdateNorm& norm) {
   if (region.empty()) return;
-  const FieldView<const T> source = source_ ? std::as_const(*source_).view() : FieldView<const T>{};
-  rows_.sweep.row->launch(
-      {std::as_const(current_).view(), next_.view(), region, coefficients_, walls_.walls(), source, norm},
-      {1, rows_.sweep.policy}, compute_);
+  rows_.sweep.row->launch(sweep_args(region, norm), {1, rows_.sweep.policy}, compute_);
   norm.accumulate = true;
 }
 
@@ -186,7 +188,8 @@ void Solver<T>::exchange_and_sweep(const PeriodSweep& sweep, UpdateNorm& norm, T
   if (!(sweep.at_hand == sweep.region)) fill_walls(sweep.region);
   times_.halo += timer.lap();
   if (overlap_) {
-    for (const Box& shell : sweep.split.shells) launch(shell, norm);
+    sweep_shells(*rows_.sweep.row, sweep_args(sweep.region, norm), sweep.split.shells,
+                 {1, rows_.sweep.policy}, compute_);
   } else {
     launch(sweep.region, norm);
   }

@@ -84,6 +84,7 @@ class Solver {
   void step(const PeriodSweep& sweep, bool first, bool with_norm);
   void period(std::int64_t count, bool with_norm);
   bool sweep_by_graph(std::int64_t until);
+  SweepArgs<T> sweep_args(Box region, const UpdateNorm& norm);
   void launch(Box region, UpdateNorm& norm);
   double whole(LongAccumulator mine);
   void poll_residual();

@@ -118,16 +118,16 @@ def test_the_fused_rung_stands_alone(tmp_path):
 
 
 def test_walls_source_and_norm_are_measured_and_checked(tmp_path):
-    record, out = bench(tmp_path, "stencil", "--sizes", SIZES, "--walls", "--source", "--norm", "l2", "--seed", "5")
+    record, out = bench(tmp_path, "stencil", "--sizes", SIZES, "--walls", "--source", "--overlap", "--norm", "l2", "--seed", "5")
     assert record["options"] == {
-        "seed": 5, "seconds_per_row_s": 0.02, "walls": True, "source": True, "norm": "l2", "op": None,
+        "seed": 5, "seconds_per_row_s": 0.02, "walls": True, "source": True, "overlap": True, "norm": "l2", "op": None,
     }
     for entry in record["entries"]:
         assert entry["verdict"] == "right"
         width = 4 if entry["precision"] == "fp32" else 8
         cells = entry["cells"][0] * entry["cells"][1] * entry["cells"][2]
         assert entry["bytes_per_launch"] == 3 * width * cells  # the source is read too
-    assert "with a source, with walls, with the fused l2 norm" in out.splitlines()[0]
+    assert "with a source, with walls, interior and shells apart, with the fused l2 norm" in out.splitlines()[0]
 
 
 @pytest.mark.parametrize("norm", ["max", "l1"])

@@ -49,7 +49,7 @@ TEST(BenchOptions, DefaultsMeasureAllThatThereIs) {
   const BenchOptions o = parse_bench(words("stencil"));
   EXPECT_TRUE(o.sizes.empty() && o.rows.empty() && o.depths.empty() && o.json.empty());
   EXPECT_EQ(o.precisions, (std::vector{Precision::fp32, Precision::fp64}));
-  EXPECT_FALSE(o.all_policies || o.walls || o.source || o.norm);
+  EXPECT_FALSE(o.all_policies || o.walls || o.source || o.overlap || o.norm);
   EXPECT_EQ(o.op, ReductionOp::sum_squares);
   EXPECT_EQ(o.seconds, 1);
 }
@@ -64,11 +64,11 @@ TEST(BenchOptions, WordsBecomeValues) {
   w.norm = "l1";
   w.seconds = "0.25";
   w.seed = "18446744073709551615";
-  w.walls = w.source = true;
+  w.walls = w.source = w.overlap = true;
   const BenchOptions o = parse_bench(w);
   EXPECT_EQ(o.precisions, std::vector{Precision::fp64});
   EXPECT_EQ(o.rows, (std::vector<std::string>{"openmp", "reference"}));
-  EXPECT_TRUE(o.all_policies && o.walls && o.source);
+  EXPECT_TRUE(o.all_policies && o.walls && o.source && o.overlap);
   EXPECT_EQ(o.depths, (std::vector{1, 4}));
   EXPECT_EQ(o.device, DeviceChoice::cpu);
   EXPECT_EQ(o.norm, ReductionOp::sum_abs);

@@ -103,6 +103,26 @@ TEST(HaloRegions, InteriorAndShellsTileTheBlock) {
   }
 }
 
+// Along x, where neither part shares a line with the other.
+TEST(HaloRegions, TheInteriorEndsBetweenLines) {
+  const auto ends = [](Index extent, int bits, Index reach, Index line) {
+    const Box region = widened_block({extent, 9, 9}, sides_of(bits), reach - 1);
+    const Box interior = split_region({extent, 9, 9}, region, sides_of(bits), reach, line).interior;
+    return std::pair(interior.lo.x, interior.hi.x);
+  };
+  using Ends = std::pair<Index, Index>;
+  EXPECT_EQ(ends(64, 0b11, 1, 16), (Ends{16, 48}));
+  EXPECT_EQ(ends(65, 0b11, 1, 16), (Ends{16, 64}));
+  EXPECT_EQ(ends(66, 0b11, 2, 16), (Ends{16, 64}));
+  EXPECT_EQ(ends(65, 0b11, 2, 16), (Ends{16, 48}));
+  EXPECT_EQ(ends(64, 0b01, 17, 16), (Ends{32, 64}));
+  EXPECT_EQ(ends(64, 0b10, 1, 16), (Ends{0, 48}));
+  EXPECT_EQ(ends(31, 0b11, 1, 16), (Ends{16, 16}));  // none is left
+  EXPECT_EQ(ends(9, 0b11, 1, 16), (Ends{9, 9}));
+  const Split split = split_region({64, 9, 9}, {{0, 0, 0}, {64, 9, 9}}, sides_of(0b110110), 1, 16);
+  EXPECT_EQ(split.interior, (Box{{0, 1, 1}, {48, 9, 8}}));
+}
+
 TEST(HaloRegions, ZShellsAreWholePlanes) {
   const Split split = split_region({8, 7, 6}, {{0, 0, 0}, {8, 7, 6}}, sides_of(0b111111), 1);
   EXPECT_EQ(split.interior, (Box{{1, 1, 1}, {7, 6, 5}}));
