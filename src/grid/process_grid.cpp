@@ -50,6 +50,18 @@ double bytes_in_sectors(Rows rows, Index length, int ghosts, int cell_bytes, int
   return rows.across_x * piece(ghosts) + rows.whole * piece(length);
 }
 
+// Cells of whole tiles that the sweeps between two exchanges cover: each as many layers of ghosts beside the
+// block as sweeps follow it (solver/period.hpp).
+double tiled_cells_of_period(Int3 extent, Int3 faces, int ghosts, const ExchangeWeights& w) {
+  double cells = 0;
+  for (int layers = 0; layers < ghosts; ++layers) {
+    const auto size = [&](int axis) { return static_cast<double>(extent[axis] + faces[axis] * layers); };
+    cells += ceil_to(size(0), static_cast<double>(w.columns)) *
+             ceil_to(size(1), static_cast<double>(w.rows)) * size(2);
+  }
+  return cells;
+}
+
 // The largest rank count up to `ranks` with a process grid of at most `most` parts an axis.
 Index largest_fitting(Index ranks, Int3 most) {
   Index best = 1;
@@ -123,11 +135,8 @@ SweepCost sweep_cost(Int3 cells, Int3 process_grid, std::array<bool, 3> periodic
   const auto bytes = [&](Rows rows, int sector) {
     return bytes_in_sectors(rows, extent.x, ghosts, w.cell_bytes, sector);
   };
-  const auto size = [&](int axis) { return static_cast<double>(extent[axis]); };
-  const double tiled = ceil_to(size(0), static_cast<double>(w.columns)) *
-                       ceil_to(size(1), static_cast<double>(w.rows)) * size(2);
   const double sweeps = ghosts;  // that one exchange serves
-  return {.sweep = 2 * w.cell_bytes * tiled / w.memory,
+  return {.sweep = 2 * w.cell_bytes * tiled_cells_of_period(extent, touched, ghosts, w) / w.memory / sweeps,
           .copies = (w.touches * bytes(all, w.sector) + 2 * bytes(sent, w.cell_bytes)) / w.memory / sweeps,
           .wire = bytes(sent, w.wire_sector) / w.wire / sweeps,
           .messages =

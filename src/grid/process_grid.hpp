@@ -28,7 +28,7 @@ struct ExchangeWeights {
 // their maximum: what is hidden behind the sweep takes its share of memory all the same, and not all is
 // hidden.
 struct SweepCost {
-  double sweep = 0;     // all cells, rounded up to whole tiles, read and written once
+  double sweep = 0;     // whole tiles of cells, of swept ghosts too, read and written once
   double copies = 0;    // sectors of exchanged cells and ghosts, and the dense buffers between them
   double wire = 0;      // what neighbours send at once, one way
   double messages = 0;  // what each costs however short it is
@@ -37,7 +37,8 @@ struct SweepCost {
 
 // Rows of cells run along x: a face across x is one short piece of each row, a sector of its own, where faces
 // across y and z are whole rows. With ghosts > 1, edges and corners are exchanged too and an exchange serves
-// so many sweeps. A periodic axis of one part is copied within the block, without wire and message.
+// so many sweeps, which cover some of the ghosts too. A periodic axis of one part is copied within the block,
+// without wire and message.
 SweepCost sweep_cost(Int3 cells, Int3 process_grid, std::array<bool, 3> periodic, int ghosts,
                      const ExchangeWeights& weights);
 
