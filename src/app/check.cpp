@@ -6,6 +6,7 @@
 
 #include "app/plan.hpp"
 #include "app/session.hpp"
+#include "app/settle_depth.hpp"
 #include "config/deck.hpp"
 #include "core/agree.hpp"
 #include "core/error.hpp"
@@ -101,26 +102,53 @@ std::string files_text(const Config& config) {
                      human_bytes(files.bytes));
 }
 
+// What of solver.depth: auto is known without neighbours to measure.
+std::string depth_text(const Session& session, const Session& deepest) {
+  if (!depth_is_open(session)) return {};
+  const Int3 grid = deepest.decomposition.process_grid();
+  const std::string other = grid == session.decomposition.process_grid()
+                                ? ""
+                                : fmt::format(", where the process grid is {}", extent_text(grid));
+  return fmt::format(
+      "depth           auto: 1 to {}{}, by what exchanges and cells are measured to cost when the run "
+      "starts; all else here is of depth 1\n",
+      halo_depth(deepest.deck.config), other);
+}
+
+// Of a rank; of the deepest halo too, where that is not settled.
+std::string memory_text(const Session& session, const Session& deepest, const char* place, std::size_t bytes,
+                        std::size_t most, std::size_t free) {
+  const std::string deep = depth_is_open(session)
+                               ? fmt::format(" ({} at depth {})", human_bytes(static_cast<double>(most)),
+                                             halo_depth(deepest.deck.config))
+                               : "";
+  return fmt::format("{} a rank of {} memory{}, {} free", human_bytes(static_cast<double>(bytes)), place,
+                     deep, human_bytes(static_cast<double>(free)));
+}
+
 }  // namespace
 
 int check(const CommandLine& command, const Communicator& world) {
   Session session = plan_session(command, world);
-  settle_depth(session, std::nullopt, world);  // no work, and so no measurement
+  // No work, and so no measurement: what only that decides stays open.
+  if (!depth_is_open(session)) settle_depth(session, std::nullopt, world);
+  const Session deepest = at_depth(session, deepest_depth(session), world);
   const Config& config = session.deck.config;
   const Decomposition& decomposition = session.decomposition;
   const Placement& placement = session.placement;
   const MemoryPlan& memory = session.memory;
   if (world.is_root()) {
     std::string text = "# the resolved deck\n" + to_yaml(config) + "\n# what a run of it is\n";
-    text += decomposition_text(config, decomposition, placement.backend) +
+    text += decomposition_text(config, decomposition, placement.backend) + depth_text(session, deepest) +
             placement_text(placement, decomposition.ranks()) + time_text(config) + files_text(config);
-    text += fmt::format("memory          {} a rank of host memory, {} free on this host\n",
-                        human_bytes(memory.host(placement.backend)),
-                        human_bytes(make_host_device()->memory().free_bytes));
+    text += fmt::format(
+        "memory          {} on this host\n",
+        memory_text(session, deepest, "host", memory.host(placement.backend),
+                    deepest.memory.host(placement.backend), make_host_device()->memory().free_bytes));
     if (placement.backend == Backend::cuda) {
-      text +=
-          fmt::format("                {} a rank of device memory, {} free\n", human_bytes(memory.device()),
-                      human_bytes(open_device(placement)->memory().free_bytes));
+      text += fmt::format("                {}\n",
+                          memory_text(session, deepest, "device", memory.device(), deepest.memory.device(),
+                                      open_device(placement)->memory().free_bytes));
     }
     text += memory_table(memory, placement.backend);
     for (const std::string& warning : config.warnings) text += "warning: " + warning + "\n";

@@ -22,6 +22,7 @@ Method describe_method(const Session& session) {
   const Backend backend = session.placement.backend;
   Method method;
   method.depth = halo_depth(config);
+  method.depth_choice = session.depth;
   method.overlap =
       overlaps(config.parallel.overlap, backend, session.decomposition.ranks()) ? Overlap::on : Overlap::off;
   if (backend == Backend::host) method.instruction_set = host_instruction_set();

@@ -9,6 +9,7 @@
 #include "app/describe.hpp"
 #include "app/plan.hpp"
 #include "app/session.hpp"
+#include "app/settle_depth.hpp"
 #include "app/time_loop.hpp"
 #include "app/tuning.hpp"
 #include "app/verification.hpp"
@@ -234,8 +235,8 @@ int run(const CommandLine& command, const Communicator& world) {
   Session session = plan_session(command, world);
   use_threads(session.threads.threads);
   const auto device = agree(world, [&] { return open_device(session.placement); });
-  settle_depth(session, std::nullopt, world);  // nobody measures what an exchange costs
   refuse_what_does_not_fit(session.memory, session.placement, world);
+  settle_depth(session, measure_depth_costs(session, *device, world), world);
   const double roof = measure_roof(session, *device, world);
   if (session.deck.config.precision == Precision::fp32) {
     return Run<float>(command, world, session, *device, roof, started).finish();

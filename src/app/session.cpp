@@ -39,23 +39,6 @@ void refuse_unbalanced(const Config& config, const Communicator& world, Backend 
   agree(world, [&] { check_balance(config, balance); });
 }
 
-// Of this rank; with --ranks, of one that the job would have.
-MemoryPlan memory_of(const Session& session, const Communicator& world) {
-  const int ranks = session.decomposition.ranks();
-  return plan_memory(session.cases.back(), ranks, std::min(world.rank(), ranks - 1),
-                     session.placement.backend);
-}
-
-// Periods end where something is due: deeper halos than that would not be used.
-DepthSetting depth_setting(const Session& session, const Config& config) {
-  std::int64_t most = std::min<std::int64_t>(DepthSetting{}.most, config.problem.check_interval);
-  for (const auto& interval : {config.output.diagnostics, config.output.every_steps})
-    if (interval) most = std::min(most, *interval);
-  return {config.precision == Precision::fp32 ? std::size_t{4} : std::size_t{8},
-          overlaps(config.parallel.overlap, session.placement.backend, session.decomposition.ranks()),
-          static_cast<int>(most)};
-}
-
 // Of a transport that the deck names, before any field is allocated. Where it may work, the halos prove it.
 void refuse_transport(const Config& config, const Placement& placement) {
   const TransportRow<double>* row = find_transport<double>(config.parallel.transport);
@@ -69,6 +52,12 @@ void refuse_transport(const Config& config, const Placement& placement) {
 }
 
 }  // namespace
+
+MemoryPlan memory_of(const Session& session, const Communicator& world) {
+  const int ranks = session.decomposition.ranks();
+  return plan_memory(session.cases.back(), ranks, std::min(world.rank(), ranks - 1),
+                     session.placement.backend);
+}
 
 Session plan_session(const CommandLine& command, const Communicator& world) {
   LoadedDeck deck = load_deck(command, world);
@@ -100,24 +89,15 @@ Session plan_session(const CommandLine& command, const Communicator& world) {
   });
   agree(world, [&] { refuse_transport(config, placement); });
   refuse_unbalanced(config, world, placement.backend);
-  Session session{std::move(deck),          std::move(cases),     std::move(threads),
-                  std::move(decomposition), std::move(placement), {}};
+  Session session{std::move(deck),
+                  std::move(cases),
+                  std::move(threads),
+                  std::move(decomposition),
+                  std::move(placement),
+                  {},
+                  {}};
   session.memory = agree(world, [&] { return memory_of(session, world); });
   return session;
-}
-
-void settle_depth(Session& session, const std::optional<ExchangeCosts>& costs, const Communicator& world) {
-  Config& config = session.deck.config;
-  if (config.solver.depth) return;
-  const int ranks = session.decomposition.ranks();
-  const Backend backend = session.placement.backend;
-  for (Config& each : session.cases) {
-    each.solver.depth =
-        costs ? choose_depth(decompose(each, ranks, backend), depth_setting(session, each), *costs) : 1;
-  }
-  config.solver.depth = session.cases.back().solver.depth;
-  session.decomposition = decompose(config, ranks, backend);  // the depth is weighed in process_grid auto
-  session.memory = agree(world, [&] { return memory_of(session, world); });
 }
 
 }  // namespace isotherm

@@ -1,7 +1,6 @@
 // What stands before any work of a run: the deck, who owns which cells, and where they are computed.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "app/command_line.hpp"
@@ -10,7 +9,7 @@
 #include "app/plan.hpp"
 #include "core/host_threads.hpp"
 #include "grid/decomposition.hpp"
-#include "solver/depth.hpp"
+#include "output/depth_record.hpp"
 
 namespace isotherm {
 
@@ -21,13 +20,13 @@ struct Session {
   Decomposition decomposition;
   Placement placement;
   MemoryPlan memory;  // of this rank in the largest case, planned before anything large was allocated
+  DepthRecord depth;  // how solver.depth: auto was settled
 };
 
 // Collective. What can be refused without a field or a device is refused here, on all ranks alike.
 Session plan_session(const CommandLine& command, const Communicator& world);
 
-// Settles solver.depth where the deck leaves it open, for the deck and each of its cases; the memory plan
-// follows. Without measured costs it is 1. Equal on all ranks where `costs` are.
-void settle_depth(Session& session, const std::optional<ExchangeCosts>& costs, const Communicator& world);
+// Of this rank in the largest case; with --ranks, of one that the job would have.
+MemoryPlan memory_of(const Session& session, const Communicator& world);
 
 }  // namespace isotherm

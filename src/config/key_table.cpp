@@ -207,7 +207,7 @@ Keys describe(SolverConfig& solver) {
       {.name = "depth", .target = &solver.depth,
        .doc = "Sweeps from one halo exchange to the next, and layers of ghosts that it fills: fewer messages, for cells near "
               "the faces that both neighbours compute.",
-       .range = {1, 64}, .example = "4", .absent = "what costs least, 1 where exchanges are not measured",
+       .range = {1, 64}, .example = "4", .absent = "what costs least, by a short measurement at the start",
        .absent_word = "auto"},
       {.name = "graph", .target = choice(solver.graph, graphs),
        .doc = "Queue the sweeps between two checks as a whole, as CUDA graphs; auto where a trial shows that it pays."},

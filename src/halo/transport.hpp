@@ -82,6 +82,7 @@ struct TransportRow {
   // Collective. `communicator` is its own to use and outlives it, as the device does. Throws where all ranks
   // have to do without.
   std::unique_ptr<TransportMaker<T>> (*make)(Device& device, const Communicator& communicator);
+  bool slow_to_open = false;  // make() may take seconds: not for measurements that a run can do without
 };
 
 // In the order of preference among equals.

@@ -24,7 +24,7 @@ constexpr TransportRow<T> rows[] = {
     {"mpi_device", "non-blocking MPI over the GPU's own memory: an MPI that knows it", true, true,
      why_no_mpi_device, packed_transports<T, make_mpi_device_wire>},
     {"nccl", "grouped sends and receives of NCCL on the stream of the halos", true, true, why_no_nccl,
-     opened_transports<T, open_nccl_wires>},
+     opened_transports<T, open_nccl_wires>, true},
     {"peer", "a kernel stores into the neighbour's ghosts: GPUs of one host with peer access", true, false,
      why_no_peer_transport, peer_transports<T>},
     {"mock", "packs and unpacks, moves nothing: for measuring only", false, true, anywhere,

@@ -198,6 +198,7 @@ std::string banner(const RunRecord& r) {
   add(text, "halo",
       join({r.method.transport, fmt::format("overlap {}", r.method.overlap == Overlap::on ? "on" : "off")}));
   for (const std::string& line : halo_lines(r.halo)) add(text, "", line);
+  if (r.ranks.size() > 1) add(text, "depth", depth_line(r.method.depth_choice, r.method.depth));
   return text;
 }
 

@@ -98,6 +98,7 @@ Json method(const Method& m) {
           {"graph", m.graph},
           {"transport", text_or_null(m.transport)},
           {"depth", m.depth},
+          {"depth_choice", to_json_object(m.depth_choice)},
           {"overlap", word(m.overlap)},
           {"instruction_set", text_or_null(m.instruction_set)},
           {"threads", text_or_null(m.threads_note)},

@@ -20,6 +20,7 @@
 #include "core/communicator.hpp"
 #include "core/device.hpp"
 #include "core/error.hpp"
+#include "output/depth_record.hpp"
 #include "output/halo_record.hpp"
 
 namespace isotherm {
@@ -85,6 +86,7 @@ struct Method {        // what was asked and what was chosen
   Tuning tuning;
   std::string transport;  // of the halos, or several
   int depth = 1;          // sweeps for one halo exchange
+  DepthRecord depth_choice;
   Overlap overlap = Overlap::off;
   std::string instruction_set;  // of the host kernels; empty on a GPU
   std::string threads_note;     // ThreadPlan::note of rank 0

@@ -8,6 +8,8 @@
 namespace isotherm {
 namespace {
 
+constexpr double hardly = 0.05;  // of the time of a sweep
+
 // The second block of an axis has two neighbours, where there are three.
 int busiest_rank(const Decomposition& decomposition) {
   const Int3 grid = decomposition.process_grid();
@@ -16,37 +18,49 @@ int busiest_rank(const Decomposition& decomposition) {
   return static_cast<int>(at.x + grid.x * (at.y + grid.y * at.z));
 }
 
-}  // namespace
-
-double seconds_a_sweep(const Decomposition& decomposition, int rank, int depth, const DepthSetting& setting,
+DepthEstimate estimate(const Decomposition& decomposition, int depth, const DepthSetting& setting,
                        const ExchangeCosts& costs) {
+  const int rank = busiest_rank(decomposition);
   const ExchangeTraffic traffic = exchange_traffic(decomposition, rank, depth);
   const double bytes = static_cast<double>(traffic.cells) * static_cast<double>(setting.cell_bytes);
-  const double exchange = traffic.messages * costs.seconds_a_message + bytes / costs.bytes_a_second;
+  const double exchange =
+      costs.seconds_an_exchange + traffic.messages * costs.seconds_a_message + bytes / costs.bytes_a_second;
   const std::vector<PeriodSweep> sweeps =
       sweeps_of_period(decomposition.block(rank).extent(), ghost_sides(decomposition, rank), depth);
-  const auto seconds = [&](Index cells) { return static_cast<double>(cells) * costs.seconds_a_cell; };
-  double period = exchange;
-  for (const PeriodSweep& sweep : sweeps) period += seconds(sweep.region.cells());
-  if (setting.overlap) period -= std::min(exchange, seconds(sweeps.back().split.interior.cells()));
-  return period / depth;
+  const auto seconds = [&](double cells) { return cells * costs.seconds_a_cell; };
+  double cells = 0;
+  for (const PeriodSweep& sweep : sweeps) cells += static_cast<double>(sweep.region.cells());
+  double period = exchange + seconds(cells);
+  if (setting.overlap) {
+    const Box interior = sweeps.back().split.interior;  // the first sweep's
+    period -= std::min(exchange, seconds(static_cast<double>(interior.cells())));
+  }
+  return {depth, period / depth, static_cast<double>(traffic.messages) / depth, cells / depth};
 }
 
-int choose_depth(const Decomposition& decomposition, const DepthSetting& setting,
-                 const ExchangeCosts& costs) {
-  const int rank = busiest_rank(decomposition);
-  if (exchange_traffic(decomposition, rank, 1).messages == 0) return 1;
+}  // namespace
+
+int deepest_to_weigh(const Decomposition& decomposition, const DepthSetting& setting) {
+  if (exchange_traffic(decomposition, busiest_rank(decomposition), 1).messages == 0) return 1;
   const Index thickest = decomposition.deepest_halo().value_or(1);
-  const int most = static_cast<int>(std::min<Index>(setting.most, thickest));
-  int best = 1;
-  double least = seconds_a_sweep(decomposition, rank, 1, setting, costs);
-  for (int depth = 2; depth <= most; ++depth) {
-    const double seconds = seconds_a_sweep(decomposition, rank, depth, setting, costs);
-    if (seconds >= least) continue;
-    least = seconds;
-    best = depth;
+  return static_cast<int>(std::max<Index>(1, std::min<Index>(setting.most, thickest)));
+}
+
+std::vector<DepthEstimate> weigh_depths(std::span<const Decomposition> by_depth, const DepthSetting& setting,
+                                        const ExchangeCosts& costs) {
+  std::vector<DepthEstimate> weighed;
+  for (const Decomposition& decomposition : by_depth) {
+    weighed.push_back(estimate(decomposition, static_cast<int>(weighed.size()) + 1, setting, costs));
   }
-  return best;
+  return weighed;
+}
+
+int choose_depth(const std::vector<DepthEstimate>& weighed) {
+  const auto cheaper = [](const DepthEstimate& a, const DepthEstimate& b) { return a.seconds < b.seconds; };
+  const auto cheapest = std::min_element(weighed.begin(), weighed.end(), cheaper);
+  for (const DepthEstimate& estimate : weighed)
+    if (estimate.seconds <= (1 + hardly) * cheapest->seconds) return estimate.depth;
+  return 1;
 }
 
 }  // namespace isotherm

@@ -9,16 +9,15 @@
 #include "kernels/face_copy.hpp"
 #include "physics/operator.hpp"
 #include "physics/paint.hpp"
+#include "solver/collective_timer.hpp"
 #include "solver/period.hpp"
 
 namespace isotherm {
 namespace {
 
 constexpr double budget = 0.8;          // s, of all samples
-constexpr double sample = 2e-3;         // s, of one: long against what a launch and a wait cost
-constexpr int samples = 3;              // of each candidate; the best counts, as disturbances only add
 constexpr double worth_a_graph = 0.98;  // of the time of single launches
-constexpr double hopeless = 3;          // times the best so far: such a candidate gets no second sample
+constexpr double least_share = 0.1;     // of a sweep's time that its cells take, not its launch
 constexpr std::size_t most_bytes = std::size_t{256} << 20;  // of a field
 
 // Planes of the local block that fit the trial; x and y are what policies are about.
@@ -39,6 +38,7 @@ class Bench {
         extent_(trial_extent<T>(decomposition.block(communicator.rank()).extent())),
         sweeps_of_a_graph_(sweeps_of_a_graph(halo_depth(config))),
         stream_(own_stream(device, Priority::normal)),
+        timer_(communicator, device, stream_),
         result_(agree(communicator, [&] { return Buffer(device, sizeof(double)); })),
         coefficients_(rounded_coefficients<T>(sweep_coefficients(config))) {
     agree(communicator, [&] {
@@ -56,19 +56,20 @@ class Bench {
 
   Int3 extent() const { return extent_; }
 
-  double sweep(const SweepChoice<T>& choice, double best) {
-    return time(best, [&] { launch(choice, {}); });
+  double sweep(const SweepChoice<T>& choice, Box region, double best = 1e30) {
+    return timer_.seconds([&] { launch(choice, region, {}); }, best);
   }
+  Box whole() const { return {{0, 0, 0}, extent_}; }
   // What the norm costs beside the sweep.
   double reduction(const ReductionKernel<T>& row, const SweepChoice<T>& choice, double sweep_seconds) {
-    const Box box{{0, 0, 0}, extent_};
+    const Box box = whole();
     if (row.fused) {
       const Buffer scratch = memory(choice.row->norm_scratch_bytes(box, choice.policy));
       const UpdateNorm norm{ReductionOp::max_abs, result_.template as<double>(), scratch.data(), false};
-      return std::max(0.0, time(1e30, [&] { launch(choice, norm); }) - sweep_seconds);
+      return std::max(0.0, timer_.seconds([&] { launch(choice, box, norm); }) - sweep_seconds);
     }
     const Buffer scratch = memory(row.scratch_bytes(box));
-    return time(1e30, [&] {
+    return timer_.seconds([&] {
       row.launch({std::as_const(*out_).view(), std::as_const(*in_).view(), box, ReductionOp::max_abs,
                   result_.template as<double>(), scratch.data()},
                  stream_);
@@ -77,13 +78,13 @@ class Bench {
   // A sweep of those that a graph holds, queued one by one or as the graph.
   double sweep_of_many(const SweepChoice<T>& choice, bool as_graph) {
     const auto one_by_one = [&] {
-      for (std::int64_t i = 0; i < sweeps_of_a_graph_; ++i) launch(choice, {});
+      for (std::int64_t i = 0; i < sweeps_of_a_graph_; ++i) launch(choice, whole(), {});
     };
-    if (!as_graph) return time(1e30, one_by_one) / static_cast<double>(sweeps_of_a_graph_);
+    if (!as_graph) return timer_.seconds(one_by_one) / static_cast<double>(sweeps_of_a_graph_);
     device_.begin_recording(stream_);
     one_by_one();
     const Owned<Graph> graph(device_, device_.end_recording(stream_));
-    return time(1e30, [&] { device_.launch(graph.get(), stream_); }) /
+    return timer_.seconds([&] { device_.launch(graph.get(), stream_); }) /
            static_cast<double>(sweeps_of_a_graph_);
   }
 
@@ -91,34 +92,15 @@ class Bench {
   Buffer memory(std::size_t bytes) {
     return agree(communicator_, [&] { return Buffer(device_, bytes); });
   }
-  void launch(const SweepChoice<T>& choice, const UpdateNorm& norm) {
+  void launch(const SweepChoice<T>& choice, Box region, const UpdateNorm& norm) {
     const Walls<T> ghosts = walls_in_ghosts(*choice.row, walls_);
     const bool any = std::any_of(std::begin(ghosts.faces), std::end(ghosts.faces),
                                  [](const Wall<T>& wall) { return wall.is_wall; });
-    if (any) face_copy<T>(device_.backend()).fill_walls(in_->view(), ghosts, in_->view().interior(), stream_);
+    if (any) face_copy<T>(device_.backend()).fill_walls(in_->view(), ghosts, region, stream_);
     const FieldView<const T> source = source_ ? std::as_const(*source_).view() : FieldView<const T>{};
     choice.row->launch(
-        {std::as_const(*in_).view(), out_->view(), {{0, 0, 0}, extent_}, coefficients_, walls_, source, norm},
+        {std::as_const(*in_).view(), out_->view(), region, coefficients_, walls_, source, norm},
         {1, choice.policy}, stream_);
-  }
-
-  // Seconds of one call on the slowest rank: all ranks take the same decisions by the same numbers.
-  template <class Work>
-  double once(const Work& work, int calls) {
-    communicator_.barrier();
-    Timer timer;
-    for (int i = 0; i < calls; ++i) work();
-    device_.synchronize(stream_);
-    return communicator_.all_reduce(timer.seconds(), ReduceOp::max) / calls;
-  }
-  template <class Work>
-  double time(double best_so_far, const Work& work) {
-    once(work, 1);  // loads the kernel, and the caches
-    double best = once(work, 1);
-    const int calls = static_cast<int>(std::clamp(sample / best, 1.0, 200.0));
-    for (int i = 0; i < samples && best < hopeless * best_so_far; ++i)
-      best = std::min(best, once(work, calls));
-    return best;
   }
 
   const Communicator& communicator_;
@@ -126,6 +108,7 @@ class Bench {
   Int3 extent_;
   std::int64_t sweeps_of_a_graph_;
   Owned<Stream> stream_;
+  CollectiveTimer timer_;
   Buffer result_;
   Coefficients<T> coefficients_;
   std::optional<Field<T>> in_, out_, source_;
@@ -146,7 +129,7 @@ SolverRows<T> tune(const Config& config, const Decomposition& decomposition, con
   double best = 1e30;
   for (const SweepChoice<T>& choice : choices.sweeps) {
     if (!report.sweeps.empty() && out_of_time()) break;
-    const double seconds = bench.sweep(choice, best);
+    const double seconds = bench.sweep(choice, bench.whole(), best);
     report.sweeps.push_back({std::string(choice.row->name),
                              std::string(choice.row->policies[static_cast<std::size_t>(choice.policy)]),
                              seconds});
@@ -182,9 +165,30 @@ SolverRows<T> tune(const Config& config, const Decomposition& decomposition, con
   return fastest;
 }
 
+template <class T>
+double seconds_a_cell(const Config& config, const Decomposition& decomposition,
+                      const Communicator& communicator, Device& device, const SweepChoice<T>& choice) {
+  Bench<T> bench(config, decomposition, communicator, device);
+  const Box whole = bench.whole();
+  Box plane = whole;
+  plane.hi.z = 1;
+  const double all = bench.sweep(choice, whole), thin = bench.sweep(choice, plane);
+  // Where both are no more than a launch, noise is larger than their difference.
+  const auto cells = [&](Index own) { return static_cast<double>(own); };
+  const double least = least_share * all / cells(whole.cells());
+  const Index between = whole.cells() - plane.cells();
+  const double mine =
+      between > 0 ? std::max(least, (all - thin) / cells(between)) : all / cells(whole.cells());
+  return communicator.all_reduce(mine, ReduceOp::max);  // blocks may differ by a plane
+}
+
 template SolverRows<float> tune(const Config&, const Decomposition&, const Communicator&, Device&,
                                 const RowChoices<float>&, TuningReport&);
 template SolverRows<double> tune(const Config&, const Decomposition&, const Communicator&, Device&,
                                  const RowChoices<double>&, TuningReport&);
+template double seconds_a_cell(const Config&, const Decomposition&, const Communicator&, Device&,
+                               const SweepChoice<float>&);
+template double seconds_a_cell(const Config&, const Decomposition&, const Communicator&, Device&,
+                               const SweepChoice<double>&);
 
 }  // namespace isotherm

@@ -31,4 +31,10 @@ template <class T>
 SolverRows<T> tune(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
                    Device& device, const RowChoices<T>& choices, TuningReport& report);
 
+// Collective: what one more cell costs a sweep, on the slowest rank, without what every launch costs.
+// Allocates as tune() does, and takes some milliseconds.
+template <class T>
+double seconds_a_cell(const Config& config, const Decomposition& decomposition,
+                      const Communicator& communicator, Device& device, const SweepChoice<T>& choice);
+
 }  // namespace isotherm

@@ -1,0 +1,134 @@
+#include "app/settle_depth.hpp"
+
+#include <algorithm>
+
+#include "core/agree.hpp"
+#include "solver/depth.hpp"
+#include "solver/schedule.hpp"
+
+namespace isotherm {
+namespace {
+
+// Periods end where something is due: deeper halos than that would not be used.
+DepthSetting depth_setting(const Session& session, const Config& config) {
+  std::int64_t most = std::min<std::int64_t>(DepthSetting{}.most, config.problem.check_interval);
+  most = std::min(most, Schedule(config).last());
+  for (const auto& interval : {config.output.diagnostics, config.output.every_steps})
+    if (interval) most = std::min(most, *interval);
+  return {config.precision == Precision::fp32 ? std::size_t{4} : std::size_t{8},
+          overlaps(config.parallel.overlap, session.placement.backend, session.decomposition.ranks()),
+          static_cast<int>(std::max<std::int64_t>(1, most))};
+}
+
+Decomposition decomposition_of(const Session& session, const Config& config) {
+  return decompose(config, session.decomposition.ranks(), session.placement.backend);
+}
+
+int deepest_of(const Session& session, const Config& config) {
+  return deepest_to_weigh(decomposition_of(session, config), depth_setting(session, config));
+}
+
+// Of the largest case, which is the last.
+std::string why_one(const Session& session) {
+  const Config& config = session.cases.back();
+  const Decomposition decomposition = decomposition_of(session, config);
+  if (decomposition.ranks() == 1) return "no other rank to exchange with";
+  if (decomposition.deepest_halo() == 1) return "blocks are one cell thin";
+  return "something is due after every sweep";
+}
+
+// What of the plan depends on the depth; this process is as it was.
+void plan_again(Session& session, const Communicator& world) {
+  session.decomposition = decomposition_of(session, session.deck.config);  // process_grid auto weighs depth
+  const std::size_t program = session.memory.program;
+  session.memory = agree(world, [&] { return memory_of(session, world); });
+  session.memory.program = program;
+}
+
+bool fits(const Session& session, const Communicator& world) {
+  try {
+    refuse_what_does_not_fit(session.memory, session.placement, world);
+    return true;
+  } catch (const CollectiveError& e) {
+    if (e.code() != ExitCode::memory) throw;
+    return false;
+  }
+}
+
+std::vector<DepthEstimate> weigh(const Session& session, Config config, const ExchangeCosts& costs) {
+  std::vector<Decomposition> by_depth;
+  const int deepest = deepest_of(session, config);
+  for (int depth = 1; depth <= deepest; ++depth) {
+    config.solver.depth = depth;
+    by_depth.push_back(decomposition_of(session, config));
+  }
+  return weigh_depths(by_depth, depth_setting(session, config), costs);
+}
+
+DepthRecord record_of(const MeasuredCosts& measured, const std::vector<DepthEstimate>& weighed) {
+  DepthRecord record;
+  record.automatic = true;
+  for (const DepthEstimate& e : weighed) record.weighed.push_back({e.depth, e.seconds, e.messages, e.cells});
+  record.exchange_seconds = measured.costs.seconds_an_exchange;
+  record.message_seconds = measured.costs.seconds_a_message;
+  record.bytes_a_second = measured.costs.bytes_a_second;
+  record.cell_seconds = measured.costs.seconds_a_cell;
+  record.transports = measured.transports;
+  record.seconds = measured.seconds;
+  return record;
+}
+
+template <class T>
+MeasuredCosts measure(const Session& session, Device& device, const Communicator& world) {
+  const Config& config = session.cases.back();
+  const SweepChoice<T> sweep =
+      agree(world, [&] { return choose_rows<T>(config, session.placement.backend).sweep; });
+  return measure_exchange_costs<T>(config, decomposition_of(session, config), world, device, sweep);
+}
+
+}  // namespace
+
+bool depth_is_open(const Session& session) {
+  return !session.deck.config.solver.depth && deepest_depth(session) > 1;
+}
+
+int deepest_depth(const Session& session) {
+  if (session.deck.config.solver.depth) return *session.deck.config.solver.depth;
+  return deepest_of(session, session.cases.back());
+}
+
+Session at_depth(Session session, int depth, const Communicator& world) {
+  session.deck.config.solver.depth = depth;
+  session.cases.back().solver.depth = depth;
+  plan_again(session, world);
+  return session;
+}
+
+std::optional<MeasuredCosts> measure_depth_costs(const Session& session, Device& device,
+                                                 const Communicator& world) {
+  if (!depth_is_open(session)) return std::nullopt;
+  return session.deck.config.precision == Precision::fp32 ? measure<float>(session, device, world)
+                                                          : measure<double>(session, device, world);
+}
+
+void settle_depth(Session& session, const std::optional<MeasuredCosts>& costs, const Communicator& world) {
+  Config& config = session.deck.config;
+  if (config.solver.depth) return;
+  session.depth.automatic = true;
+  if (!costs) session.depth.why = why_one(session);
+  std::vector<std::vector<DepthEstimate>> weighed(session.cases.size());
+  for (std::size_t i = 0; costs && i < weighed.size(); ++i)
+    weighed[i] = weigh(session, session.cases[i], costs->costs);
+  for (;;) {
+    for (std::size_t i = 0; i < weighed.size(); ++i) session.cases[i].solver.depth = choose_depth(weighed[i]);
+    config.solver.depth = session.cases.back().solver.depth;
+    if (costs) session.depth = record_of(*costs, weighed.back());
+    plan_again(session, world);
+    if (*config.solver.depth == 1 || fits(session, world)) return;
+    for (std::vector<DepthEstimate>& each : weighed)
+      if (!each.empty())
+        each.resize(std::min(each.size(), static_cast<std::size_t>(*config.solver.depth - 1)));
+  }
+}
+
+}  // namespace isotherm

@@ -1,0 +1,109 @@
+"""solver.depth: auto: what is taken follows from what was measured, and neither the field nor `check` depends on it."""
+
+import json
+import re
+
+import pytest
+
+from program import isotherm, write_deck
+
+DECK = """\
+grid: {cells: [12, 16, 24], lengths: 1}
+material: {diffusivity: 1}
+boundaries: {x_min: {kind: temperature, value: "300 + 10*y"}}
+initial: [{shape: formula, formula: "300 + 50*x + 7*y + 3*z*z"}]
+problem: {steps: 40, check_interval: 20}
+output: {snapshots: false}
+"""
+CPU = "parallel.device=cpu"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_deck(tmp_path, DECK)
+    return tmp_path
+
+
+def run(folder, ranks, *arguments):
+    done = isotherm("run", "deck.yaml", CPU, "output.overwrite=true", *arguments, ranks=ranks, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return json.loads((folder / "runs/deck/run.json").read_text()), done.stdout
+
+
+@pytest.fixture
+def alone(folder):
+    return run(folder, 1)[0]
+
+
+def test_one_rank_has_nothing_to_weigh(alone):
+    assert alone["method"]["depth"] == 1
+    assert alone["method"]["depth_choice"] == {
+        "automatic": True, "why": "no other rank to exchange with", "costs": None, "weighed": []}
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_the_depth_follows_from_what_was_measured(folder, alone, ranks):
+    record, out = run(folder, ranks)
+    depth, choice = record["method"]["depth"], record["method"]["depth_choice"]
+    assert [each["depth"] for each in choice["weighed"]] == list(range(1, len(choice["weighed"]) + 1))
+    assert len(choice["weighed"]) == 8
+    cheap = [each["depth"] for each in choice["weighed"]
+             if each["sweep_s"] <= 1.05 * min(each["sweep_s"] for each in choice["weighed"])]
+    assert depth == cheap[0]
+    costs = choice["costs"]
+    assert costs["transport"] == "host" and min(costs["bandwidth_bytes_per_s"], costs["cell_s"], costs["trial_s"]) > 0
+    assert costs["exchange_s"] + costs["message_s"] > 0
+    assert f"depth: {depth}\n" in record["deck"]["resolved"]
+    assert re.search(rf"^  depth +{depth} \(auto\): .* a sweep by estimate \(.* messages, .* cells\), .* at depth \d .*; "
+                     r".* an exchange, .* a message, .* GB/s, .* ns a cell by host, measured in ", out, re.MULTILINE)
+    assert record["fingerprint"] == alone["fingerprint"]
+
+
+def test_a_depth_of_the_deck_is_not_weighed(folder, alone):
+    record, out = run(folder, 2, "solver.depth=3")
+    assert record["method"]["depth"] == 3
+    assert record["method"]["depth_choice"] == {"automatic": False, "why": None, "costs": None, "weighed": []}
+    assert "(auto)" not in out
+    assert record["fingerprint"] == alone["fingerprint"]
+
+
+@pytest.mark.parametrize("change, why", [
+    ("problem.check_interval=1", "something is due after every sweep"),
+    ("output.diagnostics=1", "something is due after every sweep"),
+    ("grid.cells=[1, 2, 2]", "blocks are one cell thin"),
+])
+def test_nothing_is_measured_where_only_one_depth_can_be(folder, change, why):
+    record, out = run(folder, 2, change)
+    assert record["method"]["depth"] == 1
+    assert record["method"]["depth_choice"]["why"] == why and record["method"]["depth_choice"]["costs"] is None
+    assert f"1 (auto): {why}\n" in out
+
+
+def check(folder, *arguments):
+    done = isotherm("check", "deck.yaml", CPU, *arguments, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_check_leaves_open_what_only_a_run_can_measure(folder):
+    out = check(folder, "--ranks", 2)
+    assert "  depth: auto\n" in out
+    assert re.search(r"^depth +auto: 1 to 8, by what exchanges and cells are measured to cost when the run starts; all "
+                     "else here is of depth 1$", out, re.MULTILINE)
+    assert re.search(r"^memory .* a rank of host memory \(.* at depth 8\), ", out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("arguments, depth", [([], 1), (["--ranks", 2, "solver.depth=3"], 3),
+                                              (["--ranks", 2, "problem.check_interval=1"], 1)])
+def test_check_settles_what_needs_no_measurement(folder, arguments, depth):
+    out = check(folder, *arguments)
+    assert f"  depth: {depth}\n" in out
+    assert "\ndepth " not in out and "at depth" not in out
+
+
+def test_check_tells_memory_of_deep_halos(folder):
+    """Large enough that fields, not the measurement of bandwidth, are what a rank needs most of."""
+    out = check(folder, "--ranks", 2, "grid.cells=[512, 512, 128]")
+    shallow, deep = re.search(r"^memory +(\S+) MiB a rank of host memory \((\S+) MiB at depth 8\)", out,
+                              re.MULTILINE).groups()
+    assert float(shallow) < float(deep)
