@@ -7,6 +7,7 @@ from typing import NamedTuple, Optional
 
 from isotherm_postprocess.failure import DATA, Failure
 from isotherm_postprocess.json_record import read_record
+from isotherm_postprocess.process_grids import Weights
 
 VALUE_BYTES = {"fp32": 4, "fp64": 8}
 
@@ -42,6 +43,7 @@ class RunRecord:
         self.value_bytes = VALUE_BYTES[self.precision]
         self.parts = tuple(map(int, content["decomposition"]["process_grid"]))
         self.rank_cells = int(content["decomposition"]["largest_rank_cells"])
+        self.weights = weights(content["decomposition"].get("weights"))
         self.periodic = periodic_axes(content["deck"]["resolved"])
         self.hosts = [rank["host"] for rank in content["ranks"]]
         self.devices = sorted({rank["device"] for rank in content["ranks"]})
@@ -74,6 +76,16 @@ class RunRecord:
     @property
     def ranks_a_host(self):
         return max(map(self.hosts.count, set(self.hosts)))
+
+
+def weights(found):
+    """What `process_grid: auto` weighs on this run's devices; None where the record does not tell."""
+    if found is None:
+        return None
+    return Weights(
+        int(found["cell_bytes"]), float(found["memory_bytes_per_s"]), int(found["sector_bytes"]), int(found["touches"]),
+        float(found["wire_bytes_per_s"]), int(found["wire_sector_bytes"]), float(found["message_s"]),
+        int(found["tile_columns"]), int(found["tile_rows"]))
 
 
 def periodic_axes(deck):

@@ -24,7 +24,6 @@ import math
 from typing import NamedTuple, Optional
 
 INSIDE, BETWEEN = "within a host", "between hosts"
-CUBE = (1 << 20,) * 3
 FACES = [(-1, 0, 0), (1, 0, 0), (0, -1, 0), (0, 1, 0), (0, 0, -1), (0, 0, 1)]
 ALL = [(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1) if x or y or z]
 
@@ -83,22 +82,10 @@ class Share(NamedTuple):
     messages: tuple  # (wire, cells) a neighbour
 
 
-def factorisations(number):
-    divisors = [i for i in range(1, number + 1) if number % i == 0]
-    return [(x, y, number // x // y) for x in divisors for y in divisors if number % (x * y) == 0]
-
-
-def process_grid(ranks, cells=CUBE, thinnest=1):
-    """Of least surface between ranks, hence the most cubic one of a cube; of equal ones with the fewest cuts across x,
-    then y: z is cut first. None where a block would be thinner than `thinnest`."""
-    fitting = [parts for parts in factorisations(ranks) if all(n // p >= thinnest for n, p in zip(cells, parts))]
-    faces = [math.prod(cells) // n for n in cells]
-    return min(fitting, key=lambda parts: (sum((p - 1) * f for p, f in zip(parts, faces)), parts), default=None)
-
-
 def fits(layout, depth):
     """Has every block all the cells that a neighbour needs?"""
-    return all(n // p >= depth for n, p in zip(layout.cells, layout.parts))
+    axes = zip(layout.cells, layout.parts, layout.periodic)
+    return all(n // p >= (depth if p > 1 or around else 1) for n, p, around in axes)
 
 
 def unknown_wires(machine, ranks):

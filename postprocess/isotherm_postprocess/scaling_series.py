@@ -9,6 +9,7 @@ from typing import NamedTuple, Optional
 from isotherm_postprocess import scaling_fit
 from isotherm_postprocess import scaling_model as model
 from isotherm_postprocess.failure import COMMAND_LINE, DATA, Failure
+from isotherm_postprocess.process_grids import SURFACE, process_grid
 
 STRONG, WEAK = "strong", "weak"
 EVEN = 1.05  # cells a rank of a weak series differ by a rounding of its grids at most
@@ -114,19 +115,23 @@ def differences(records, wishes):
             ranks.setdefault(value(record), []).append(record.ranks)
         if len(ranks) > 1:
             notes.append(f"{what} differs: {'; '.join(f'{name} on {listed(on)}' for name, on in ranks.items())}")
+    if records[0].weights is None and wishes.ranks:
+        notes.append(f"process grids of least surface are predicted ({records[0].path} does not tell what the program "
+                     "weighs)")
     if wishes.depth not in (None, *(record.depth for record in records)):
         notes.append(f"predicted for depth {wishes.depth}, measured at {records[-1].depth}")
     return notes
 
 
 def layout_for(kind, base, ranks, depth):
-    """Strong: the grid of the run on fewest ranks. Weak: its blocks, one a rank, in the most cubic process grid."""
-    if kind == STRONG:
-        parts = model.process_grid(ranks, base.cells, depth)
-        return parts and model.Layout(base.cells, parts, base.periodic)
-    block = [-(-n // p) for n, p in zip(base.cells, base.parts)]
-    parts = model.process_grid(ranks)
-    return model.Layout(tuple(n * p for n, p in zip(block, parts)), parts, base.periodic)
+    """Strong: the grid of the run on fewest ranks. Weak: its blocks, one a rank, put together as a cube is cut. Who has
+    which cells of it is for the program's rule."""
+    cells = base.cells
+    if kind == WEAK:
+        blocks = [-(-n // p) for n, p in zip(base.cells, base.parts)]
+        cells = tuple(n * count for n, count in zip(blocks, process_grid(ranks)))
+    parts = process_grid(ranks, cells, depth, base.periodic, base.weights or SURFACE)
+    return parts and model.Layout(cells, parts, base.periodic)
 
 
 def too_thin(jobs):

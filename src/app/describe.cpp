@@ -57,6 +57,7 @@ RunRecord describe_run(const CommandLine& command, const Session& session, const
   record.resolved_deck = to_yaml(config);
   record.cells = config.grid.cells;
   record.process_grid = d.process_grid();
+  record.weights = exchange_weights(config, session.placement.backend);
   record.smallest_rank_cells = d.smallest_block();
   record.largest_rank_cells = d.largest_block();
   record.precision = config.precision;

@@ -46,10 +46,6 @@ std::array<bool, 3> periodic_axes(const Config& config) {
   return periodic;
 }
 
-ExchangeWeights weights(const Config& config, Backend backend) {
-  return ExchangeWeights::of(backend, static_cast<int>(element_bytes(config)));
-}
-
 std::size_t count_datasets(const std::vector<Paint>& entries) {
   return static_cast<std::size_t>(std::count_if(entries.begin(), entries.end(),
                                                 [](const Paint& e) { return e.shape == Shape::dataset; }));
@@ -101,14 +97,18 @@ FilePlan plan_files(const Config& config) {
   return plan;
 }
 
+ExchangeWeights exchange_weights(const Config& config, Backend backend) {
+  return ExchangeWeights::of(backend, static_cast<int>(element_bytes(config)));
+}
+
 SweepCost estimate(const Config& config, Int3 process_grid, Backend backend) {
   return sweep_cost(config.grid.cells, process_grid, periodic_axes(config), halo_depth(config),
-                    weights(config, backend));
+                    exchange_weights(config, backend));
 }
 
 ProcessGridChoice weigh_process_grids(const Config& config, int ranks, Backend backend) {
   return cheapest_process_grid(config.grid.cells, ranks, periodic_axes(config), halo_depth(config),
-                               weights(config, backend));
+                               exchange_weights(config, backend));
 }
 
 Decomposition decompose(const Config& config, int ranks, Backend backend) {

@@ -44,6 +44,7 @@ FilePlan plan_files(const Config& config);
 Decomposition decompose(const Config& config, int ranks, Backend backend);
 
 // What a sweep of the deck costs on a process grid, and on the cheapest two, by estimate.
+ExchangeWeights exchange_weights(const Config& config, Backend backend);
 SweepCost estimate(const Config& config, Int3 process_grid, Backend backend);
 ProcessGridChoice weigh_process_grids(const Config& config, int ranks, Backend backend);
 

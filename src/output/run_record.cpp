@@ -111,6 +111,23 @@ Json method(const Method& m) {
           {"tuning", tuning(m.tuning)}};
 }
 
+Json decomposition(const RunRecord& r) {
+  const ExchangeWeights& w = r.weights;
+  return {{"process_grid", triple(r.process_grid)},
+          {"smallest_rank_cells", r.smallest_rank_cells},
+          {"largest_rank_cells", r.largest_rank_cells},
+          {"weights",
+           {{"cell_bytes", w.cell_bytes},
+            {"memory_bytes_per_s", w.memory},
+            {"sector_bytes", w.sector},
+            {"touches", w.touches},
+            {"wire_bytes_per_s", w.wire},
+            {"wire_sector_bytes", w.wire_sector},
+            {"message_s", w.message},
+            {"tile_columns", w.columns},
+            {"tile_rows", w.rows}}}};
+}
+
 Json phases(const RunRecord& r) {
   Json json;
   for (std::size_t p = 0; p < phase_names.size(); ++p) {
@@ -210,10 +227,7 @@ std::string to_json(const RunRecord& r) {
                {"deck", {{"path", r.deck_path}, {"resolved", r.resolved_deck}}},
                {"directory", r.directory},
                {"grid", {{"cells", triple(r.cells)}, {"precision", word(r.precision)}}},
-               {"decomposition",
-                {{"process_grid", triple(r.process_grid)},
-                 {"smallest_rank_cells", r.smallest_rank_cells},
-                 {"largest_rank_cells", r.largest_rank_cells}}},
+               {"decomposition", decomposition(r)},
                {"ranks", std::move(ranks)},
                {"method", method(r.method)},
                {"phases_s", phases(r)},

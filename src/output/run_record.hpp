@@ -20,6 +20,7 @@
 #include "core/communicator.hpp"
 #include "core/device.hpp"
 #include "core/error.hpp"
+#include "grid/process_grid.hpp"
 #include "output/depth_record.hpp"
 #include "output/halo_record.hpp"
 
@@ -167,6 +168,7 @@ struct RunRecord {
   std::string resolved_deck;  // YAML
 
   Int3 cells, process_grid;
+  ExchangeWeights weights;  // by which process_grid: auto is the cheapest
   Index smallest_rank_cells = 0, largest_rank_cells = 0;
   Precision precision = Precision::fp64;
   std::vector<RankRow> ranks;  // by rank

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from isotherm_postprocess import scaling_model as model
+from isotherm_postprocess.process_grids import process_grid
 from isotherm_postprocess.scaling_model import BETWEEN, INSIDE, Costs, Layout, Machine, Method, Wire
 
 NS, US, GB = 1e-9, 1e-6, 1e9
@@ -21,7 +22,7 @@ def microseconds(prediction):
 
 
 def strong(costs, method, machine, ranks, cells=(256, 256, 256)):
-    return model.predict(costs, method, machine, Layout(cells, model.process_grid(ranks, cells, method.depth)))
+    return model.predict(costs, method, machine, Layout(cells, process_grid(ranks, cells, method.depth)))
 
 
 def efficiencies(costs, method, machine, counts=POWERS, cells=(256, 256, 256)):
@@ -98,23 +99,10 @@ def test_the_slowest_rank_is_the_time_of_all():
     assert microseconds(model.predict(COSTS, Method(overlap=False), ONE_HOST, layout)) == pytest.approx(1 + 5 + 1.6)
 
 
-@pytest.mark.parametrize(
-    "ranks, cells, parts",
-    [
-        (1, model.CUBE, (1, 1, 1)), (2, model.CUBE, (1, 1, 2)), (4, model.CUBE, (1, 2, 2)), (8, model.CUBE, (2, 2, 2)),
-        (16, model.CUBE, (2, 2, 4)), (12, model.CUBE, (2, 2, 3)), (7, model.CUBE, (1, 1, 7)),
-        (4096, model.CUBE, (16, 16, 16)), (8, (512, 64, 64), (8, 1, 1)), (8, (64, 64, 4), (2, 4, 1)),
-    ],
-)
-def test_the_process_grid_is_compact_and_cuts_z_first(ranks, cells, parts):
-    assert model.process_grid(ranks, cells) == parts
-
-
 def test_blocks_are_no_thinner_than_the_halo():
-    assert model.process_grid(4, (8, 8, 8), 4) == (1, 2, 2)
-    assert model.process_grid(8, (8, 8, 4), 4) is None
-    assert model.process_grid(16, (2, 2, 2)) is None
     assert model.fits(Layout((8, 8, 7), (1, 1, 2)), 3) and not model.fits(Layout((8, 8, 7), (1, 1, 2)), 4)
+    assert model.fits(Layout((8, 8, 2), (1, 2, 1)), 4)
+    assert not model.fits(Layout((8, 8, 2), (1, 2, 1), (False, False, True)), 4)
 
 
 def test_wires_are_needed_where_they_are_used():
@@ -159,7 +147,7 @@ def test_depth_pays_where_latency_dominates_and_costs_where_wires_are_free():
 
 def test_weak_scaling_settles_once_every_axis_is_cut():
     """From 4 parts an axis on there are ranks with six neighbours; without norms nothing grows any more."""
-    layouts = [Layout(tuple(64 * p for p in parts), parts) for parts in map(model.process_grid, POWERS)]
+    layouts = [Layout(tuple(64 * p for p in parts), parts) for parts in map(process_grid, POWERS)]
     machine = Machine(1, None, Wire(8 * US, 25 * GB))
     steps = [model.predict(COSTS, Method(overlap=False), machine, layout).step for layout in layouts]
     assert all(before <= after for before, after in zip(steps, steps[1:]))

@@ -8,7 +8,7 @@ from isotherm_postprocess import scaling_fit
 from isotherm_postprocess.run_record import Link, RunRecord
 from isotherm_postprocess.scaling_fit import Wishes
 from isotherm_postprocess.scaling_model import Wire
-from scaling_runs import GB, US, WIRES, series_of, strong_series, write_run
+from scaling_runs import GB, US, WEIGHTS, WIRES, series_of, strong_series, write_run
 
 
 @pytest.fixture
@@ -193,6 +193,19 @@ def test_different_kernels_are_said(strong, tmp_path):
     other = write_run(tmp_path, 8, 1e-4, method={"kernel": "tiled", "policy": None, "depth": 2})
     assert series_of([*strong, other]).notes == [
         "kernel differs: naive 32x8x1 on 1, 2, 4; tiled on 8", "depth differs: 1 on 1, 2, 4; 2 on 8"]
+
+
+def test_process_grids_are_by_the_weights_of_the_record(tmp_path):
+    weights = {**WEIGHTS, "sector_bytes": 32, "wire_bytes_per_s": 4.5e11, "wire_sector_bytes": 32, "touches": 4}
+    parts = {}
+    for name, known in (("gpu", weights), ("surface", WEIGHTS), ("unknown", None)):
+        run = write_run(tmp_path, 1, 1e-3, (1024,) * 3, decomposition={"weights": known})
+        series = series_of([run], WIRES._replace(kind="strong", ranks=(8,)))
+        parts[name] = series.rows[1].parts
+        assert bool(series.notes) == (known is None)
+    assert parts == {"gpu": (1, 2, 4), "surface": (2, 2, 2), "unknown": (2, 2, 2)}
+    assert series.notes == [f"process grids of least surface are predicted ({run / 'run.json'} does not tell what the "
+                            "program weighs)"]
 
 
 def test_every_run_has_a_row_and_the_fastest_is_compared_with(strong, tmp_path):
