@@ -8,16 +8,28 @@
 
 namespace isotherm::cuda {
 
+inline int attribute_of_current_device(cudaDeviceAttr attribute) {
+  int device = 0, value = 0;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  check(cudaDeviceGetAttribute(&value, attribute, device), "cudaDeviceGetAttribute");
+  return value;
+}
+
+// Blocks of this kernel that a multiprocessor of the current device holds at the same time.
+template <class... Formal>
+int blocks_a_processor(void (*kernel)(Formal...), int threads, std::size_t shared_bytes) {
+  int blocks = 0;
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_bytes),
+        "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+  return blocks;
+}
+
 template <class... Formal>
 KernelResources resources_of(void (*kernel)(Formal...), int threads, std::size_t shared_bytes = 0) {
   cudaFuncAttributes attributes{};
   check(cudaFuncGetAttributes(&attributes, kernel), "cudaFuncGetAttributes");
-  int device = 0, blocks = 0, most_threads = 1;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  check(cudaDeviceGetAttribute(&most_threads, cudaDevAttrMaxThreadsPerMultiProcessor, device),
-        "cudaDeviceGetAttribute");
-  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_bytes),
-        "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+  const int blocks = blocks_a_processor(kernel, threads, shared_bytes);
+  const int most_threads = attribute_of_current_device(cudaDevAttrMaxThreadsPerMultiProcessor);
   return {threads,
           attributes.numRegs,
           attributes.sharedSizeBytes + shared_bytes,
@@ -26,16 +38,11 @@ KernelResources resources_of(void (*kernel)(Formal...), int threads, std::size_t
           static_cast<double>(blocks) * threads / most_threads};
 }
 
-// Blocks of this kernel that the current device holds at the same time.
+// Blocks of this kernel that the current device holds at the same time; at least one.
 template <class... Formal>
 Index blocks_at_once(void (*kernel)(Formal...), int threads, std::size_t shared_bytes = 0) {
-  int device = 0, blocks = 0, processors = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
-        "cudaDeviceGetAttribute");
-  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_bytes),
-        "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
-  return blocks > 0 ? Index{blocks} * processors : 1;
+  const Index blocks = blocks_a_processor(kernel, threads, shared_bytes);
+  return blocks > 0 ? blocks * attribute_of_current_device(cudaDevAttrMultiProcessorCount) : 1;
 }
 
 }  // namespace isotherm::cuda

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "kernels/stencil.hpp"
-#include "support.hpp"
+#include "stencil_cases.hpp"
 
 namespace isotherm::test {
 namespace {
@@ -75,43 +75,32 @@ void check(const StencilKernel<T>& row, int policy, Device& device, Int3 shape) 
 class FusedNorm : public testing::TestWithParam<RowCase> {};
 
 TEST_P(FusedNorm, IsThatOfTheUpdate) {
-  const auto device = device_of(GetParam().backend);
-  if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
-  for_precision(GetParam().precision, [&](auto zero) {
-    using T = decltype(zero);
-    const StencilKernel<T>& row = row_named(stencil_kernels<T>(), GetParam().row);
-    for (int policy = 0; policy < std::ssize(row.policies); ++policy) {
-      for (Int3 shape : shapes) {
-        SCOPED_TRACE(text(shape) + ", policy " + std::string(row.policies[static_cast<std::size_t>(policy)]));
-        check<T>(row, policy, *device, shape);
-      }
-    }
+  on_every_policy(GetParam(), shapes, [](const auto& row, int policy, Device& device, Int3 shape) {
+    check(row, policy, device, shape);
   });
+}
+
+template <class T>
+void check_nan(const StencilKernel<T>& row, Device& device) {
+  const auto host = make_host_device();
+  const Int3 shape{65, 9, 7};
+  for (Int3 place : {Int3{0, 0, 0}, Int3{31, 4, 3}, Int3{64, 8, 6}}) {
+    Field<T> in = random_field<T>(*host, shape, 1, 29), out = filled(*host, shape, 1, T(5));
+    in.view()(place) = std::numeric_limits<T>::quiet_NaN();
+    for (ReductionOp op : all_ops) {
+      EXPECT_TRUE(std::isnan(fused(row, 0, *host, device, in, out, {Box{{0, 0, 0}, shape}}, op)));
+    }
+  }
 }
 
 TEST_P(FusedNorm, KeepsANaN) {
-  const auto device = device_of(GetParam().backend);
-  if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
-  for_precision(GetParam().precision, [&](auto zero) {
-    using T = decltype(zero);
-    const StencilKernel<T>& row = row_named(stencil_kernels<T>(), GetParam().row);
-    const auto host = make_host_device();
-    const Int3 shape{65, 9, 7};
-    for (Int3 place : {Int3{0, 0, 0}, Int3{31, 4, 3}, Int3{64, 8, 6}}) {
-      Field<T> in = random_field<T>(*host, shape, 1, 29), out = filled(*host, shape, 1, T(5));
-      in.view()(place) = std::numeric_limits<T>::quiet_NaN();
-      for (ReductionOp op : all_ops) {
-        EXPECT_TRUE(std::isnan(fused(row, 0, *host, *device, in, out, {Box{{0, 0, 0}, shape}}, op)));
-      }
-    }
-  });
+  on_stencil_row(GetParam(), [](const auto& row, Device& device) { check_nan(row, device); });
 }
 
 std::vector<RowCase> cases(Backend backend) {
-  std::vector<RowCase> all = cases_of(stencil_kernels<double>(), backend);
-  std::erase_if(all, [](const RowCase& c) {
-    return !c.instruction_set.empty() || !row_named(stencil_kernels<double>(), c.row).fuses_norm();
-  });
+  std::vector<RowCase> all = stencil_cases(backend);
+  std::erase_if(all,
+                [](const RowCase& c) { return !row_named(stencil_kernels<double>(), c.row).fuses_norm(); });
   return all;
 }
 

@@ -1,18 +1,20 @@
 // Walls that a row applies itself give the bits of walls that stand in the ghosts; and the row does not look
 // at those ghosts, which nobody fills for it.
 #include "kernels/stencil.hpp"
-#include "support.hpp"
+#include "stencil_cases.hpp"
 #include "walled_block.hpp"
 
 namespace isotherm::test {
 namespace {
+
+constexpr unsigned all_faces = WalledBlock<double>::all_faces, lower_faces = WalledBlock<double>::lower_faces;
 
 class StencilWalls : public testing::TestWithParam<RowCase> {};
 
 // Walls on the faces of `mask`; across the others the regions reach into the ghosts.
 template <class T>
 void check(const StencilKernel<T>& row, int policy, Device& device, Int3 shape, int ghosts = 2,
-           unsigned mask = WalledBlock<T>::all_faces, unsigned fields = WalledBlock<T>::lower_faces) {
+           unsigned mask = all_faces, unsigned fields = lower_faces) {
   SCOPED_TRACE("walls " + std::to_string(mask) + ", ghosts " + std::to_string(ghosts));
   const auto host = make_host_device();
   const WalledBlock<T> there(device, shape, ghosts, mask, fields), here(*host, shape, ghosts, mask, fields);
@@ -38,69 +40,36 @@ void check(const StencilKernel<T>& row, int policy, Device& device, Int3 shape, 
 }
 
 TEST_P(StencilWalls, AreAppliedOrFoundInTheGhosts) {
-  const auto device = device_of(GetParam().backend);
-  if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
-  for_precision(GetParam().precision, [&](auto zero) {
-    using T = decltype(zero);
-    const StencilKernel<T>& row = row_named(stencil_kernels<T>(), GetParam().row);
-    for (int policy = 0; policy < std::ssize(row.policies); ++policy) {
-      std::vector<Int3> all = shapes;
-      all.push_back({139, 70, 67});  // several tiles and chunks of every row, none of them full
-      for (const Index x : {46, 60, 61, 62, 94})
-        all.push_back({x, 33, 5});  // rows that nearly fill their pitch
-      for (Int3 shape : all) {
-        SCOPED_TRACE(text(shape) + ", policy " + std::string(row.policies[static_cast<std::size_t>(policy)]));
-        check<T>(row, policy, *device, shape);
-      }
-    }
+  std::vector<Int3> all = shapes;
+  all.push_back({139, 70, 67});  // several tiles and chunks of every row, none of them full
+  for (const Index x : {46, 60, 61, 62, 94}) all.push_back({x, 33, 5});  // rows that nearly fill their pitch
+  on_every_policy(GetParam(), all, [](const auto& row, int policy, Device& device, Int3 shape) {
+    check(row, policy, device, shape);
   });
 }
 
 // Shapes whose last warps, packs and rows end at the walls, in rows and columns of several, and one that two
 // walls across y share; a chunk has planes enough for a b of the plane before to be another.
 TEST_P(StencilWalls, VaryOverEveryFace) {
-  const auto device = device_of(GetParam().backend);
-  if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
-  for_precision(GetParam().precision, [&](auto zero) {
-    using T = decltype(zero);
-    const StencilKernel<T>& row = row_named(stencil_kernels<T>(), GetParam().row);
-    for (int policy = 0; policy < std::ssize(row.policies); ++policy) {
-      for (Int3 shape : {Int3{128, 80, 61}, Int3{256, 40, 59}, Int3{128, 8, 60}, Int3{128, 4, 60}}) {
-        SCOPED_TRACE(text(shape) + ", policy " + std::string(row.policies[static_cast<std::size_t>(policy)]));
-        check<T>(row, policy, *device, shape, 2, WalledBlock<T>::all_faces, WalledBlock<T>::all_faces);
-      }
-    }
-  });
+  on_every_policy(GetParam(), {{128, 80, 61}, {256, 40, 59}, {128, 8, 60}, {128, 4, 60}},
+                  [](const auto& row, int policy, Device& device, Int3 shape) {
+                    check(row, policy, device, shape, 2, all_faces, all_faces);
+                  });
 }
 
 TEST_P(StencilWalls, StandBesideRegionsThatReachIntoGhosts) {
-  const auto device = device_of(GetParam().backend);
-  if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
-  for_precision(GetParam().precision, [&](auto zero) {
-    using T = decltype(zero);
-    const StencilKernel<T>& row = row_named(stencil_kernels<T>(), GetParam().row);
-    for (int policy = 0; policy < std::ssize(row.policies); ++policy) {
-      for (Int3 shape : {Int3{1, 1, 1}, Int3{3, 40, 2}, Int3{61, 33, 5}, Int3{134, 37, 9}}) {
-        SCOPED_TRACE(text(shape) + ", policy " + std::string(row.policies[static_cast<std::size_t>(policy)]));
-        // Across one axis, on the lower or the upper faces of all, and nowhere.
-        for (const unsigned mask : {0b000011u, 0b001100u, 0b110000u, 0b010101u, 0b101010u, 0u}) {
-          check<T>(row, policy, *device, shape, 2, mask);
-          check<T>(row, policy, *device, shape, 5, mask);
-        }
-      }
-    }
-  });
+  on_every_policy(GetParam(), {{1, 1, 1}, {3, 40, 2}, {61, 33, 5}, {134, 37, 9}},
+                  [](const auto& row, int policy, Device& device, Int3 shape) {
+                    // Across one axis, on the lower or the upper faces of all, and nowhere.
+                    for (const unsigned mask : {0b000011u, 0b001100u, 0b110000u, 0b010101u, 0b101010u, 0u}) {
+                      check(row, policy, device, shape, 2, mask);
+                      check(row, policy, device, shape, 5, mask);
+                    }
+                  });
 }
 
-// One case for each row that is a row here: the instruction sets share the code that applies walls.
-std::vector<RowCase> cases(Backend backend) {
-  std::vector<RowCase> all = cases_of(stencil_kernels<double>(), backend);
-  std::erase_if(all, [](const RowCase& c) { return !c.instruction_set.empty(); });
-  return all;
-}
-
-INSTANTIATE_TEST_SUITE_P(Host, StencilWalls, testing::ValuesIn(cases(Backend::host)), label_of);
-INSTANTIATE_TEST_SUITE_P(Cuda, StencilWalls, testing::ValuesIn(cases(Backend::cuda)), label_of);
+INSTANTIATE_TEST_SUITE_P(Host, StencilWalls, testing::ValuesIn(stencil_cases(Backend::host)), label_of);
+INSTANTIATE_TEST_SUITE_P(Cuda, StencilWalls, testing::ValuesIn(stencil_cases(Backend::cuda)), label_of);
 
 }  // namespace
 }  // namespace isotherm::test

@@ -1,0 +1,44 @@
+// What tests of stencil rows share: the rows as their table has them, with every policy on its device.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/stencil.hpp"
+#include "support.hpp"
+
+namespace isotherm::test {
+
+// One case for each row that is a row here, in each precision: the instruction sets of a row share what these
+// tests look at.
+inline std::vector<RowCase> stencil_cases(Backend backend) {
+  std::vector<RowCase> all = cases_of(stencil_kernels<double>(), backend);
+  std::erase_if(all, [](const RowCase& c) { return !c.instruction_set.empty(); });
+  return all;
+}
+
+// Calls use(row, device), with the row of the case's precision; skips the test where there is no device.
+template <class Use>
+void on_stencil_row(const RowCase& c, const Use& use) {
+  const auto device = device_of(c.backend);
+  if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
+  for_precision(c.precision, [&](auto zero) {
+    const StencilKernel<decltype(zero)>& row = row_named(stencil_kernels<decltype(zero)>(), c.row);
+    use(row, *device);
+  });
+}
+
+// Calls use(row, policy, device, shape) for every policy and shape.
+template <class Use>
+void on_every_policy(const RowCase& c, const std::vector<Int3>& on_shapes, const Use& use) {
+  on_stencil_row(c, [&](const auto& row, Device& device) {
+    for (int policy = 0; policy < std::ssize(row.policies); ++policy) {
+      for (const Int3 shape : on_shapes) {
+        SCOPED_TRACE(text(shape) + ", policy " + std::string(row.policies[static_cast<std::size_t>(policy)]));
+        use(row, policy, device, shape);
+      }
+    }
+  });
+}
+
+}  // namespace isotherm::test
