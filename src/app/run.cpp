@@ -133,7 +133,7 @@ class Run {
 
   // Collective.
   void take_halo() {
-    record_.halo.pairs = gather_pairs(solver_->halo_links(), world_);
+    record_.halo = {gather_pairs(solver_->halo_links(), world_), solver_->halo_cost()};
     record_.method.transport = transports_in_use(record_.halo);
   }
 

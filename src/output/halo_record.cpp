@@ -78,6 +78,11 @@ std::string figures_of(const std::vector<const HaloLink*>& links) {
 
 }  // namespace
 
+std::optional<double> hidden_percent(const HaloRecord& record) {
+  const std::optional<double> share = record.cost ? record.cost->hidden_share() : std::nullopt;
+  return share ? std::optional(100 * *share) : std::nullopt;
+}
+
 std::optional<double> bandwidth(const HaloLink& link) {
   const double seconds = link.chosen().seconds;
   if (!(seconds > 0)) return std::nullopt;
@@ -134,13 +139,21 @@ std::vector<std::string> halo_lines(const HaloRecord& record) {
     const std::string count = each ? "" : fmt::format(" ({} pairs)", links.size());
     lines.push_back(fmt::format("{}{}: {}", name, count, figures_of(links)));
   }
+  if (const auto percent = hidden_percent(record)) {
+    lines.push_back(fmt::format("{:.1f} % hidden: of an exchange of {:.1f} us, {:.1f} us add to a step",
+                                *percent, 1e6 * record.cost->exchange, 1e6 * record.cost->exposed));
+  }
   return lines;
 }
 
 Json to_json_object(const HaloRecord& record) {
   Json links = Json::array();
   for (const HaloPair& pair : record.pairs) links.push_back(to_json_object(pair));
-  return {{"links", links}};
+  const std::optional<HaloCost>& cost = record.cost;
+  return {{"hidden_percent", value_or_null(hidden_percent(record))},
+          {"exchange_s", value_or_null(cost ? std::optional(cost->exchange) : std::nullopt)},
+          {"exposed_s", value_or_null(cost ? std::optional(cost->exposed) : std::nullopt)},
+          {"links", links}};
 }
 
 }  // namespace isotherm

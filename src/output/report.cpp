@@ -233,6 +233,7 @@ std::string figures_of_merit(const RunRecord& r) {
   if (f->copy_share) add_figure(text, "copy_bandwidth_share", 100 * *f->copy_share, 1, "%");
   add_figure(text, "time_per_step", 1e3 * f->seconds_a_step, 3, "ms");
   add_figure(text, "halo_fraction", 100 * f->halo_fraction, 1, "%");
+  if (const auto percent = hidden_percent(r.halo)) add_figure(text, "halo_hidden", *percent, 1, "%");
   return text;
 }
 

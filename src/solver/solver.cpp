@@ -69,6 +69,7 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
   paint_sources();
   paint_initial();
   synchronize();
+  if (time_halos && communicator.size() > 1) halo_cost_ = measure_halo_cost();
   if (config.output.diagnostics) diagnosis_.emplace(make_diagnosis());
 }
 
@@ -173,18 +174,18 @@ void Solver<T>::launch(Box region, UpdateNorm& norm) {
   norm.accumulate = true;
 }
 
-// The first sweep of a period: what is at hand is swept beside the exchange, where the run overlaps them.
+// The first sweep of a period in two parts: what can be done beside the exchange, where the run overlaps the
+// two, and what has to wait for it.
 template <class T>
-void Solver<T>::exchange_and_sweep(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer) {
-  const FieldView<T> u = current_.view();
-  halo_.start(u, compute_, halo_stream_);
+void Solver<T>::sweep_at_hand(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer) {
   fill_walls(sweep.at_hand);
-  if (overlap_) {
-    times_.halo += timer.lap();
-    launch(sweep.split.interior, norm);
-    times_.sweep += timer.lap();
-  }
-  halo_.finish(u, compute_, halo_stream_);
+  times_.halo += timer.lap();
+  if (overlap_) launch(sweep.split.interior, norm);
+  times_.sweep += timer.lap();
+}
+
+template <class T>
+void Solver<T>::sweep_rest(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer) {
   if (!(sweep.at_hand == sweep.region)) fill_walls(sweep.region);
   times_.halo += timer.lap();
   if (overlap_) {
@@ -193,6 +194,34 @@ void Solver<T>::exchange_and_sweep(const PeriodSweep& sweep, UpdateNorm& norm, T
   } else {
     launch(sweep.region, norm);
   }
+}
+
+template <class T>
+void Solver<T>::exchange_and_sweep(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer) {
+  const FieldView<T> u = current_.view();
+  halo_.start(u, compute_, halo_stream_);
+  sweep_at_hand(sweep, norm, timer);
+  halo_.finish(u, compute_, halo_stream_);
+  sweep_rest(sweep, norm, timer);
+}
+
+// Leaves the current field as it is, but for ghosts, and in the other what the first sweep will put there.
+template <class T>
+HaloCost Solver<T>::measure_halo_cost() {
+  const PeriodSweep& first = period_.back();
+  const HaloCost cost = isotherm::measure_halo_cost(communicator_, device_, compute_, [&](StepPart part) {
+    Timer timer;
+    UpdateNorm norm;
+    if (part == StepPart::both) return exchange_and_sweep(first, norm, timer);
+    if (part == StepPart::exchange) {
+      halo_.start(current_.view(), compute_, halo_stream_);
+      return halo_.finish(current_.view(), compute_, halo_stream_);
+    }
+    sweep_at_hand(first, norm, timer);
+    sweep_rest(first, norm, timer);
+  });
+  times_ = {};
+  return cost;
 }
 
 template <class T>

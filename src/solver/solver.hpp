@@ -13,6 +13,7 @@
 #include "grid/decomposition.hpp"
 #include "grid/field.hpp"
 #include "halo/exchange.hpp"
+#include "halo/hiding.hpp"
 #include "kernels/histogram.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
@@ -36,7 +37,8 @@ template <class T>
 class Solver {
  public:
   // Allocates, proves the transports of halos and paints the initial state. `time_halos`: measure what they
-  // cost even where there is nothing to choose. Collective; errors of one rank are thrown on all.
+  // cost even where there is nothing to choose, and how much of it sweeps hide. Collective; errors of one
+  // rank are thrown on all.
   Solver(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
          Device& device, SolverRows<T> rows, bool time_halos = false);
 
@@ -68,6 +70,8 @@ class Solver {
   ExtremeCell most_extreme_cell();  // collective
 
   const std::vector<HaloLink>& halo_links() const { return halo_.links(); }
+  // None without neighbours, nor where it was not asked for.
+  const std::optional<HaloCost>& halo_cost() const { return halo_cost_; }
   bool has_source() const { return source_.has_value(); }
   const SolverTimes& times() const { return times_; }
 
@@ -80,7 +84,10 @@ class Solver {
   FieldView<T> host_side(Field<T>& field);
   void upload(Field<T>& field);
   void fill_walls(Box region);
+  void sweep_at_hand(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer);
+  void sweep_rest(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer);
   void exchange_and_sweep(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer);
+  HaloCost measure_halo_cost();
   void step(const PeriodSweep& sweep, bool first, bool with_norm);
   void period(std::int64_t count, bool with_norm);
   bool sweep_by_graph(std::int64_t until);
@@ -105,6 +112,7 @@ class Solver {
   Owned<Stream> compute_, halo_stream_;
   ResidualCheck<T> check_;
   std::optional<Diagnosis<T>> diagnosis_;
+  std::optional<HaloCost> halo_cost_;
 
   Coefficients<T> coefficients_;
   std::optional<Owned<Graph>> graph_;   // of sweeps_of_a_graph(depth()) sweeps

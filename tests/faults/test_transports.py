@@ -73,6 +73,26 @@ def test_a_run_that_moves_nothing_has_no_fingerprint(folder, ranks):
     assert os.listdir(folder / "runs/deck").count("history.csv") == 0
 
 
+@pytest.mark.parametrize("overlap", ["true", "false"])
+def test_a_run_says_what_it_hides(folder, overlap):
+    done = isotherm("run", "deck.yaml", CPU, f"parallel.overlap={overlap}", *NO_RESULTS, ranks=2, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    halo = json.loads((folder / "runs/deck/run.json").read_text())["halo"]
+    assert 0 <= halo["hidden_percent"] <= 100
+    assert 0 < halo["exchange_s"] < 60 and 0 <= halo["exposed_s"] < 60
+    assert (halo["exposed_s"] == 0) == (halo["hidden_percent"] == 100)
+    assert f"{halo['hidden_percent']:.1f} % hidden: of an exchange of " in done.stdout
+    assert "\nFOM halo_hidden: " in done.stdout
+
+
+def test_a_run_without_neighbours_hides_nothing(folder):
+    done = isotherm("run", "deck.yaml", CPU, *NO_RESULTS, ranks=1, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    halo = json.loads((folder / "runs/deck/run.json").read_text())["halo"]
+    assert (halo["hidden_percent"], halo["exchange_s"], halo["exposed_s"]) == (None, None, None)
+    assert "hidden" not in done.stdout
+
+
 @pytest.fixture(scope="module")
 def shim(tmp_path_factory):
     return build_shim(Path(__file__).with_name("halo_shim.c"), tmp_path_factory.mktemp("shim"))

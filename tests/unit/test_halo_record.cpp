@@ -18,7 +18,7 @@ HaloLink link(int peer, std::vector<Direction> directions, std::string transport
 
 TEST(HaloRecord, NamesThePathOfEveryPairWhereTheyAreFew) {
   const HaloRecord record{
-      {{0, link(1, {{1, 0, 0}}, "host", 1e-3)}, {0, link(2, {{0, 1, 0}, {0, -1, 0}}, "peer", 1e-5)}}};
+      {{0, link(1, {{1, 0, 0}}, "host", 1e-3)}, {0, link(2, {{0, 1, 0}, {0, -1, 0}}, "peer", 1e-5)}}, {}};
   EXPECT_EQ(transports_in_use(record), "host, peer");
   const std::vector<std::string> lines = halo_lines(record);
   ASSERT_EQ(lines.size(), 2u);
@@ -42,7 +42,8 @@ TEST(HaloRecord, NothingToSayWithoutNeighbours) {
 }
 
 TEST(HaloRecord, JsonHasWhatWasTriedAndWhyItWasNotTaken) {
-  const nlohmann::ordered_json json = to_json_object(HaloRecord{{{3, link(7, {{-1, 0, 1}}, "host", 1e-3)}}});
+  const nlohmann::ordered_json json =
+      to_json_object(HaloRecord{{{3, link(7, {{-1, 0, 1}}, "host", 1e-3)}}, {}});
   const auto& pair = json["links"][0];
   EXPECT_EQ(pair["rank"], 3);
   EXPECT_EQ(pair["peer"], 7);
@@ -51,6 +52,20 @@ TEST(HaloRecord, JsonHasWhatWasTriedAndWhyItWasNotTaken) {
   EXPECT_EQ(pair["trials"][0]["why_not"], "not on one host");
   EXPECT_TRUE(pair["trials"][0]["exchange_s"].is_null());
   EXPECT_EQ(pair["trials"][1]["exchange_s"], 1e-3);
+}
+
+TEST(HaloRecord, SaysWhatIsHiddenWhereItWasMeasured) {
+  HaloRecord record{{{0, link(1, {{1, 0, 0}}, "host", 1e-3)}}, HaloCost{40e-6, 2e-6}};
+  EXPECT_EQ(halo_lines(record).back(), "95.0 % hidden: of an exchange of 40.0 us, 2.0 us add to a step");
+  nlohmann::ordered_json json = to_json_object(record);
+  EXPECT_DOUBLE_EQ(json["hidden_percent"], 95);
+  EXPECT_EQ(json["exchange_s"], 40e-6);
+  EXPECT_EQ(json["exposed_s"], 2e-6);
+  record.cost.reset();
+  EXPECT_EQ(halo_lines(record).size(), 1u);
+  json = to_json_object(record);
+  for (const char* key : {"hidden_percent", "exchange_s", "exposed_s"})
+    EXPECT_TRUE(json[key].is_null()) << key;
 }
 
 }  // namespace

@@ -1,0 +1,94 @@
+#include "halo/hiding.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace isotherm {
+namespace {
+
+constexpr double batch_seconds = 0.003;  // of one span: long against what its ends cost
+constexpr double budget = 0.2;           // s, of all
+constexpr int most_repeats = 16;         // of a batch
+constexpr int fewest_samples = 3, most_samples = 15;
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+class Batches {
+ public:
+  Batches(const Communicator& communicator, Device& device, Stream compute,
+          const std::function<void(StepPart)>& queue)
+      : communicator_(communicator),
+        device_(device),
+        compute_(compute),
+        queue_(queue),
+        start_(device, device.make_timing_event()),
+        end_(device, device.make_timing_event()) {}
+
+  // Seconds of one, on the slowest rank. In a run the host is ahead of its device, so here it gets ahead
+  // too: what it takes to queue would be taken for a part of the exchange. The exchange before the start
+  // brings neighbours to it together.
+  double seconds(StepPart part, int repeats) {
+    communicator_.barrier();
+    if (device_.backend() != Backend::host) repeat(StepPart::sweep, repeats);
+    queue_(StepPart::exchange);
+    device_.record(start_, compute_);
+    repeat(part, repeats);
+    device_.record(end_, compute_);
+    device_.synchronize(compute_);
+    return communicator_.all_reduce(device_.seconds_between(start_, end_), ReduceOp::max) / repeats;
+  }
+
+ private:
+  void repeat(StepPart part, int times) {
+    for (int i = 0; i < times; ++i) queue_(part);
+  }
+
+  const Communicator& communicator_;
+  Device& device_;
+  Stream compute_;
+  const std::function<void(StepPart)>& queue_;
+  Owned<Event> start_, end_;
+};
+
+int times_in(double span, double seconds, int least, int most) {
+  return static_cast<int>(std::clamp<double>(span / std::max(seconds, 1e-9), least, most));
+}
+
+}  // namespace
+
+std::optional<double> HaloCost::hidden_share() const {
+  if (!(exchange > 0)) return std::nullopt;
+  return std::clamp(1 - exposed / exchange, 0.0, 1.0);
+}
+
+HaloCost halo_cost(std::span<const StepSeconds> samples) {
+  std::vector<double> exchange, exposed;
+  for (const StepSeconds& s : samples) {
+    exchange.push_back(s.exchange);
+    exposed.push_back(s.both - s.sweep);
+  }
+  return {median(exchange), std::max(median(exposed), 0.0)};
+}
+
+HaloCost measure_halo_cost(const Communicator& communicator, Device& device, Stream compute,
+                           const std::function<void(StepPart)>& queue) {
+  Batches batches(communicator, device, compute, queue);
+  batches.seconds(StepPart::both, 1);  // loads the kernels
+  const double once = batches.seconds(StepPart::both, 1);
+  const int repeats = times_in(batch_seconds, once, 1, most_repeats);
+  const double sample = 6 * once * repeats;  // three spans, and as many sweeps before them
+  std::vector<StepSeconds> samples(
+      static_cast<std::size_t>(times_in(budget, sample, fewest_samples, most_samples)));
+  for (StepSeconds& s : samples) {
+    s.exchange = batches.seconds(StepPart::exchange, repeats);
+    s.sweep = batches.seconds(StepPart::sweep, repeats);
+    s.both = batches.seconds(StepPart::both, repeats);
+  }
+  return halo_cost(samples);
+}
+
+}  // namespace isotherm
