@@ -127,7 +127,7 @@ class Run {
     record_.method.kernel = sweep.row->name;
     record_.method.policy = sweep.row->policies[static_cast<std::size_t>(sweep.policy)];
     record_.method.reduction = tuned.rows.reduction->name;
-    record_.method.graph = tuned.rows.graph;
+    record_.method.graph = solver_->queues_graphs();
     record_.method.tuning = tuned.tuning;
   }
 

@@ -56,21 +56,14 @@ void keep_common(RowChoices<T>& choices, const Communicator& world) {
   });
 }
 
-// Graphs where the deck leaves it open and the sweeps can be recorded.
+// Graphs where the deck leaves it open and the sweeps can be recorded; whether halos can is known when they
+// are.
 template <class T>
 void open_graphs(const Config& config, const Device& device, const Communicator& world,
                  RowChoices<T>& choices) {
-  if (config.solver.graph == GraphChoice::off) return;
-  const std::string why = why_no_graph(config, device, world.size());
-  if (config.solver.graph == GraphChoice::automatic) {
-    if (why.empty()) choices.graphs = {false, true};
-    return;
-  }
-  agree(world, [&] {
-    if (why.empty()) return;
-    throw Error(ExitCode::deck, fmt::format("{}: sweeps cannot be queued as graphs here ({}); use auto",
-                                            config.at("solver.graph"), why));
-  });
+  const bool open = config.solver.graph == GraphChoice::automatic;
+  const bool can = agree(world, [&] { return settle_graph(config, true, why_no_graph(config, device)); });
+  if (open && can) choices.graphs = {false, true};
 }
 
 // The rows of those names among what the deck leaves open.

@@ -219,13 +219,14 @@ void* CudaDevice::allocate(std::size_t bytes, Memory kind) {
                           bytes, make_host_device()->memory().free_bytes));
 }
 
-// The recorded graph is a plan; only what is instantiated from it can be queued.
+// The recorded graph is a plan; only what is instantiated from it can be queued. Kernels keep the priorities
+// of the streams that they were recorded on, or halos would queue behind the sweep that is to hide them.
 Graph CudaDevice::end_recording(Stream stream) {
   make_current();
   cudaGraph_t plan = nullptr;
   check(cudaStreamEndCapture(native(stream), &plan), "cudaStreamEndCapture");
   cudaGraphExec_t graph = nullptr;
-  const cudaError_t code = cudaGraphInstantiate(&graph, plan, 0);
+  const cudaError_t code = cudaGraphInstantiate(&graph, plan, cudaGraphInstantiateFlagUseNodePriority);
   forgive(cudaGraphDestroy(plan));
   check(code, "cudaGraphInstantiate");
   return {graph};

@@ -12,6 +12,12 @@ namespace isotherm {
 namespace {
 
 template <class T>
+struct NamedTransport {
+  std::string_view name;
+  std::unique_ptr<Transport<T>> transport;
+};
+
+template <class T>
 void check_arguments(const Decomposition& decomposition, const Communicator& communicator,
                      const std::vector<HaloField<T>>& fields) {
   if (decomposition.ranks() != communicator.size()) {
@@ -33,6 +39,29 @@ void check_arguments(const Decomposition& decomposition, const Communicator& com
   // Throws where a block of any rank is too thin to fill its neighbour's ghosts.
   Decomposition(decomposition.cells(), decomposition.process_grid(), decomposition.periodic(),
                 fields.front().view.ghosts);
+}
+
+// All ranks record their exchanges, or none does. NCCL takes only messages that both sides record; with the
+// others nobody would gain whose neighbour does not, as all are as fast as the slowest. And what ranks find
+// out by a figure of all, they have to try alike.
+template <class T>
+std::string why_not_recorded(const Communicator& communicator, const std::vector<HaloLink>& links,
+                             std::span<const NamedTransport<T>> transports) {
+  std::string mine;
+  for (const HaloLink& link : links) {
+    const bool recorded = std::any_of(transports.begin(), transports.end(), [&](const auto& t) {
+      return t.name == link.transport && t.transport->recordable();
+    });
+    if (!recorded && mine.empty()) {
+      mine = fmt::format("ranks {} and {} exchange halos by transport {}, which needs the host",
+                         std::min(communicator.rank(), link.peer), std::max(communicator.rank(), link.peer),
+                         link.transport);
+    }
+  }
+  for (const std::string& why : communicator.all_gather(mine)) {
+    if (!why.empty()) return why;
+  }
+  return {};
 }
 
 // The messages to those neighbours whom this transport carries.
@@ -64,7 +93,8 @@ struct HaloExchange<T>::Implementation {
   std::vector<HaloMessage> messages;
   std::vector<LocalCopy> copies;
   ChosenTransports<T> chosen;
-  std::vector<std::unique_ptr<Transport<T>>> transports;  // those that this rank uses
+  std::vector<NamedTransport<T>> transports;  // those that this rank uses
+  std::string why_not_recordable;
   Owned<Event> field_ready, ghosts_ready;
 };
 
@@ -87,9 +117,10 @@ HaloExchange<T>::Implementation::Implementation(const Decomposition& decompositi
   for (const OpenTransport<T>& open : chosen.open) {
     const std::vector<HaloMessage> mine = carried_by(open.row->name, chosen.links, messages);
     agree(communicator, [&] {
-      if (!mine.empty()) transports.push_back(open.maker->connect(fields, mine));
+      if (!mine.empty()) transports.push_back({open.row->name, open.maker->connect(fields, mine)});
     });
   }
+  why_not_recordable = why_not_recorded<T>(communicator, chosen.links, transports);
 }
 
 template <class T>
@@ -113,7 +144,7 @@ void HaloExchange<T>::start(FieldView<T> field, Stream compute, Stream halo) {
   if (own.remote()) {
     own.device.record(own.field_ready, compute);
     own.device.wait(halo, own.field_ready);
-    for (const auto& transport : own.transports) transport->send(field, halo);
+    for (const auto& each : own.transports) each.transport->send(field, halo);
   }
   for (const LocalCopy& c : own.copies) own.cells.copy_within(field, c.from, c.to, compute);
 }
@@ -122,7 +153,7 @@ template <class T>
 void HaloExchange<T>::finish(FieldView<T> field, Stream compute, Stream halo) {
   Implementation& own = *implementation_;
   if (!own.remote()) return;
-  for (const auto& transport : own.transports) transport->receive(field, halo);
+  for (const auto& each : own.transports) each.transport->receive(field, halo);
   own.device.record(own.ghosts_ready, halo);
   own.device.wait(compute, own.ghosts_ready);
 }
@@ -145,9 +176,8 @@ const std::vector<HaloLink>& HaloExchange<T>::links() const {
 }
 
 template <class T>
-bool HaloExchange<T>::recordable() const {
-  const auto& transports = implementation_->transports;
-  return std::all_of(transports.begin(), transports.end(), [](const auto& t) { return t->recordable(); });
+const std::string& HaloExchange<T>::why_not_recordable() const {
+  return implementation_->why_not_recordable;
 }
 
 template class HaloExchange<float>;

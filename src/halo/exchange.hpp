@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "core/communicator.hpp"
 #include "core/device.hpp"
@@ -38,7 +39,9 @@ class HaloExchange {
   std::size_t bytes_sent() const;  // by this rank, an exchange
   int messages() const;
   const std::vector<HaloLink>& links() const;  // by neighbour
-  bool recordable() const;                     // can start() and finish() be recorded into a graph?
+  // Why start() and finish() cannot be recorded into a graph: the first transport in use between any two
+  // ranks that cannot. The same on all ranks; empty: they can, on each.
+  const std::string& why_not_recordable() const;
 
  private:
   struct Implementation;

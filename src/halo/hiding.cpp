@@ -28,15 +28,24 @@ class Batches {
         start_(device, device.make_timing_event()),
         end_(device, device.make_timing_event()) {}
 
+  // From here on batches are of so many, and graphs.
+  void record(int repeats) {
+    for (const StepPart part : {StepPart::exchange, StepPart::sweep, StepPart::both}) {
+      device_.begin_recording(compute_);
+      repeat(part, repeats);
+      graphs_.emplace_back(device_, device_.end_recording(compute_));
+    }
+  }
+
   // Seconds of one, on the slowest rank. In a run the host is ahead of its device, so here it gets ahead
   // too: what it takes to queue would be taken for a part of the exchange. The exchange before the start
   // brings neighbours to it together.
   double seconds(StepPart part, int repeats) {
     communicator_.barrier();
-    if (device_.backend() != Backend::host) repeat(StepPart::sweep, repeats);
+    if (device_.backend() != Backend::host) queue_batch(StepPart::sweep, repeats);
     queue_(StepPart::exchange);
     device_.record(start_, compute_);
-    repeat(part, repeats);
+    queue_batch(part, repeats);
     device_.record(end_, compute_);
     device_.synchronize(compute_);
     return communicator_.all_reduce(device_.seconds_between(start_, end_), ReduceOp::max) / repeats;
@@ -46,12 +55,17 @@ class Batches {
   void repeat(StepPart part, int times) {
     for (int i = 0; i < times; ++i) queue_(part);
   }
+  void queue_batch(StepPart part, int repeats) {
+    if (graphs_.empty()) return repeat(part, repeats);
+    device_.launch(graphs_[static_cast<std::size_t>(part)].get(), compute_);
+  }
 
   const Communicator& communicator_;
   Device& device_;
   Stream compute_;
   const std::function<void(StepPart)>& queue_;
   Owned<Event> start_, end_;
+  std::vector<Owned<Graph>> graphs_;  // by StepPart
 };
 
 int times_in(double span, double seconds, int least, int most) {
@@ -75,12 +89,13 @@ HaloCost halo_cost(std::span<const StepSeconds> samples) {
 }
 
 HaloCost measure_halo_cost(const Communicator& communicator, Device& device, Stream compute,
-                           const std::function<void(StepPart)>& queue) {
+                           const std::function<void(StepPart)>& queue, bool as_graphs) {
   Batches batches(communicator, device, compute, queue);
   batches.seconds(StepPart::both, 1);  // loads the kernels
   const double once = batches.seconds(StepPart::both, 1);
   const int repeats = times_in(batch_seconds, once, 1, most_repeats);
   const double sample = 6 * once * repeats;  // three spans, and as many sweeps before them
+  if (as_graphs) batches.record(repeats);
   std::vector<StepSeconds> samples(
       static_cast<std::size_t>(times_in(budget, sample, fewest_samples, most_samples)));
   for (StepSeconds& s : samples) {

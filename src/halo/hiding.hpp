@@ -43,9 +43,9 @@ struct StepSeconds {
 HaloCost halo_cost(std::span<const StepSeconds> samples);  // medians; of one sample at least
 
 // `queue(part)` queues it on `compute`, and on streams that fork from it and join it again; any number of
-// times, with the same outcome. Collective: every rank returns the same. Takes some tenths of a second, or
-// some ten sweeps where those are longer.
+// times, with the same outcome. `as_graphs`: as a run queues it that has graphs. Collective: every rank
+// returns the same. Takes some tenths of a second, or some ten sweeps where those are longer.
 HaloCost measure_halo_cost(const Communicator& communicator, Device& device, Stream compute,
-                           const std::function<void(StepPart)>& queue);
+                           const std::function<void(StepPart)>& queue, bool as_graphs);
 
 }  // namespace isotherm

@@ -94,14 +94,22 @@ void match_fused(const Config& config, RowChoices<T>& choices) {
 
 }  // namespace
 
-std::string why_no_graph(const Config& config, const Device& device, int ranks) {
+std::string why_no_graph(const Config& config, const Device& device) {
   if (!device.records_graphs()) return "only GPUs have graphs";
-  if (ranks > 1) return "the messages between ranks are the host's";
   for (const WallConfig& wall : config.boundaries) {
     if (wall.kind != WallKind::periodic && wall.value.uses('t'))
       return "the host computes the walls that vary in time, sweep by sweep";
   }
   return "";
+}
+
+bool settle_graph(const Config& config, bool wanted, const std::string& why_not) {
+  if (why_not.empty()) return wanted;
+  if (config.solver.graph == GraphChoice::on) {
+    throw Error(ExitCode::deck, fmt::format("{}: sweeps cannot be queued as graphs here ({}); use auto",
+                                            config.at("solver.graph"), why_not));
+  }
+  return false;
 }
 
 bool overlaps(Overlap choice, Backend backend, int ranks) {

@@ -26,7 +26,7 @@ struct SolverRows {
   SweepChoice<T> sweep;
   const ReductionKernel<T>* reduction;  // its `fused` row: the norm comes out of the sweep
   const HistogramKernel<T>* histogram;  // of the diagnostics
-  bool graph = false;                   // sweeps between checks are queued as graphs
+  bool graph = false;                   // sweeps between checks are queued as graphs, where halos can be
 };
 
 // What the deck leaves open: the first of each is what to take unasked, and solver/tuning.hpp finds the
@@ -51,9 +51,12 @@ RowChoices<T> row_choices(const Config& config, Backend backend);
 template <class T>
 SolverRows<T> choose_rows(const Config& config, Backend backend);
 
-// Can the sweeps of this deck be recorded on this device? Not with messages among them, which the host sends,
-// nor with walls whose values it computes for every sweep. Else why not.
-std::string why_no_graph(const Config& config, const Device& device, int ranks);
+// Why the sweeps of this deck cannot be recorded on this device: walls whose values the host computes for
+// every sweep. Empty: they can, where the halos among them can (HaloExchange::why_not_recordable()).
+std::string why_no_graph(const Config& config, const Device& device);
+// Are sweeps queued as graphs, where `wanted` says so? Throws Error(deck) where the deck insists and
+// `why_not` says why they cannot be.
+bool settle_graph(const Config& config, bool wanted, const std::string& why_not);
 
 // Does a run overlap halos and interior? It costs thin sweeps of the shells, and pays where the interior runs
 // beside the exchange: `auto` is on with several ranks on GPUs.

@@ -63,6 +63,8 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
       coefficients_(rounded_coefficients<T>(sweep_coefficients(config))),
       dt_(config.problem.kind == ProblemKind::transient ? time_plan(config).dt : 0),
       overlap_(overlaps(config.parallel.overlap, device.backend(), communicator.size())) {
+  rows_.graph =
+      agree(communicator, [&] { return settle_graph(config, rows.graph, halo_.why_not_recordable()); });
   const FaceCopy<T>& copy = face_copy<T>(device.backend());  // transports were proved with the fields
   copy.fill(current_.view(), T(0), compute_);
   copy.fill(next_.view(), T(0), compute_);
@@ -209,7 +211,7 @@ void Solver<T>::exchange_and_sweep(const PeriodSweep& sweep, UpdateNorm& norm, T
 template <class T>
 HaloCost Solver<T>::measure_halo_cost() {
   const PeriodSweep& first = period_.back();
-  const HaloCost cost = isotherm::measure_halo_cost(communicator_, device_, compute_, [&](StepPart part) {
+  const auto queue = [&](StepPart part) {
     Timer timer;
     UpdateNorm norm;
     if (part == StepPart::both) return exchange_and_sweep(first, norm, timer);
@@ -219,7 +221,8 @@ HaloCost Solver<T>::measure_halo_cost() {
     }
     sweep_at_hand(first, norm, timer);
     sweep_rest(first, norm, timer);
-  });
+  };
+  const HaloCost cost = isotherm::measure_halo_cost(communicator_, device_, compute_, queue, rows_.graph);
   times_ = {};
   return cost;
 }
@@ -266,7 +269,8 @@ void Solver<T>::sweep(std::int64_t count) {
 }
 
 // As many sweeps as a graph holds, where they end by `until`; false where they do not, or where the other
-// field is the current one.
+// field is the current one. It holds whole periods, so that the exchanges of a rank are the same with graphs
+// and without; the stream of the halos forks from `compute_` in each exchange, and joins it again.
 template <class T>
 bool Solver<T>::sweep_by_graph(std::int64_t until) {
   const std::int64_t count = sweeps_of_a_graph(depth());

@@ -44,7 +44,7 @@ class Solver {
 
   // Asynchronous on a GPU. The last of them returns its norm where the reduction is the fused one. Halos are
   // exchanged at the first and every depth() sweeps: ranks that take the same sweeps in other parts must cut
-  // them there (whole_periods() in period.hpp).
+  // them there (whole_periods() in period.hpp); with graphs, all take the same parts.
   void sweep(std::int64_t count);
   int depth() const { return static_cast<int>(period_.size()); }
   // The norm of the last update over all cells of all ranks, divided by the weight in a steady problem, in
@@ -69,6 +69,7 @@ class Solver {
   std::uint64_t fingerprint();      // of the whole field, collective
   ExtremeCell most_extreme_cell();  // collective
 
+  bool queues_graphs() const { return rows_.graph; }
   const std::vector<HaloLink>& halo_links() const { return halo_.links(); }
   // None without neighbours, nor where it was not asked for.
   const std::optional<HaloCost>& halo_cost() const { return halo_cost_; }

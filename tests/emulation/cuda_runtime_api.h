@@ -18,6 +18,10 @@ enum cudaError_t {
   cudaErrorMapBufferObjectFailed = 205,
   cudaErrorAlreadyMapped = 208,
   cudaErrorNotReady = 600,
+  cudaErrorStreamCaptureUnsupported = 900,
+  cudaErrorStreamCaptureUnjoined = 904,
+  cudaErrorStreamCaptureIsolation = 905,
+  cudaErrorCapturedEvent = 907,
 };
 enum cudaMemcpyKind { cudaMemcpyDefault = 4 };
 enum cudaDeviceAttr {
@@ -36,6 +40,7 @@ using cudaStream_t = EmulatedStream*;
 using cudaEvent_t = EmulatedEvent*;
 using cudaGraph_t = EmulatedGraph*;
 using cudaGraphExec_t = EmulatedGraph*;
+inline constexpr unsigned long long cudaGraphInstantiateFlagUseNodePriority = 8;
 enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
 
 struct cudaUUID_t {
@@ -70,6 +75,8 @@ void queue(cudaStream_t stream, std::function<void()> work);
 void queue_for_host(cudaStream_t stream, std::function<void()> work);
 // Until all work is done.
 void finish();
+// Is this thread recording a graph? Then it may neither wait nor ask nor allocate.
+bool is_capturing();
 // `code`, which cudaGetLastError returns next where it is an error.
 cudaError_t result(cudaError_t code);
 inline constexpr std::size_t total_memory = std::size_t{8} << 30;

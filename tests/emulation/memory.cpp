@@ -98,6 +98,7 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 
 // Filled with bytes that make NaN of any number.
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
+  if (emulation::is_capturing()) return result(cudaErrorStreamCaptureUnsupported);
   if (bytes > emulation::total_memory - used_memory) return result(cudaErrorMemoryAllocation);
   static std::uint64_t serial = 0;
   Mapping mapping;
@@ -117,6 +118,7 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
 }
 cudaError_t cudaFree(void* pointer) {
   if (!pointer) return cudaSuccess;
+  if (emulation::is_capturing()) return result(cudaErrorStreamCaptureUnsupported);
   const auto found = allocated.find(pointer);
   if (found == allocated.end()) return result(cudaErrorInvalidValue);
   emulation::finish();
@@ -130,6 +132,7 @@ cudaError_t cudaFree(void* pointer) {
   return cudaSuccess;
 }
 cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
+  if (emulation::is_capturing()) return result(cudaErrorStreamCaptureUnsupported);
   Mapping mapping;
   mapping.usable = round_up(bytes, alignment);
   *pointer = std::aligned_alloc(alignment, mapping.usable);
@@ -148,6 +151,7 @@ cudaError_t cudaMallocManaged(void** pointer, std::size_t bytes, unsigned) {
   return cudaMalloc(pointer, bytes);
 }
 cudaError_t cudaFreeHost(void* pointer) {
+  if (emulation::is_capturing()) return result(cudaErrorStreamCaptureUnsupported);
   emulation::finish();
   pinned.erase(pointer);
   std::free(pointer);

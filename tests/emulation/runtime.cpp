@@ -2,6 +2,7 @@
 // other, while the host goes on. Events hold the time.
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -26,11 +27,15 @@ struct EmulatedGraph {
 struct EmulatedStream {
   int priority;
   EmulatedGraph* capture;  // the graph that is being recorded, or null
+  std::uint64_t recorded = 0,
+                joined = 0;  // pieces of it from here, and of these what another stream waits for
 };
 struct EmulatedEvent {
   std::shared_ptr<std::chrono::steady_clock::time_point> at;
   std::uint64_t place = 0;           // in the device's queue
   EmulatedGraph* capture = nullptr;  // where it was recorded in one: streams that wait for it join in
+  EmulatedStream* stream = nullptr;  // there
+  std::uint64_t recorded = 0;        // as the stream's then
 };
 
 namespace {
@@ -38,6 +43,7 @@ namespace {
 using emulation::result;
 
 cudaError_t last_error = cudaSuccess;
+thread_local EmulatedGraph* capturing = nullptr;  // by this thread
 
 class Device {
  public:
@@ -82,6 +88,7 @@ class Device {
 
 void join(EmulatedStream* stream, EmulatedGraph* graph) {
   stream->capture = graph;
+  stream->recorded = stream->joined = 0;
   graph->streams.push_back(stream);
 }
 
@@ -94,6 +101,7 @@ Device& device() {
 void queue(cudaStream_t stream, EmulatedGraph::Piece piece) {
   if (stream && stream->capture) {
     stream->capture->work.push_back(std::move(piece));
+    ++stream->recorded;
   } else if (piece.for_host) {
     device().wait_for_all();
     piece.work();
@@ -109,6 +117,9 @@ void emulation::queue(cudaStream_t stream, std::function<void()> work) {
 }
 void emulation::queue_for_host(cudaStream_t stream, std::function<void()> work) {
   ::queue(stream, {std::move(work), true});
+}
+bool emulation::is_capturing() {
+  return capturing != nullptr;
 }
 void emulation::finish() {
   device().wait_for_all();
@@ -139,6 +150,14 @@ const char* cudaGetErrorString(cudaError_t code) {
       return "mapping of buffer object failed";
     case cudaErrorAlreadyMapped:
       return "resource already mapped";
+    case cudaErrorStreamCaptureUnsupported:
+      return "operation not permitted when stream is capturing";
+    case cudaErrorStreamCaptureUnjoined:
+      return "capturing stream has unjoined work";
+    case cudaErrorStreamCaptureIsolation:
+      return "dependency created on uncaptured work in another stream";
+    case cudaErrorCapturedEvent:
+      return "operation not permitted on an event last recorded in a capturing stream";
     default:
       return "emulated error";
   }
@@ -159,6 +178,14 @@ const char* cudaGetErrorName(cudaError_t code) {
       return "cudaErrorMapBufferObjectFailed";
     case cudaErrorAlreadyMapped:
       return "cudaErrorAlreadyMapped";
+    case cudaErrorStreamCaptureUnsupported:
+      return "cudaErrorStreamCaptureUnsupported";
+    case cudaErrorStreamCaptureUnjoined:
+      return "cudaErrorStreamCaptureUnjoined";
+    case cudaErrorStreamCaptureIsolation:
+      return "cudaErrorStreamCaptureIsolation";
+    case cudaErrorCapturedEvent:
+      return "cudaErrorCapturedEvent";
     default:
       return "cudaErrorEmulated";
   }
@@ -216,6 +243,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
+  if (capturing) return result(cudaErrorStreamCaptureUnsupported);
   emulation::finish();
   return cudaSuccess;
 }
@@ -233,23 +261,35 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t) {
+  if (capturing) return result(cudaErrorStreamCaptureUnsupported);
   emulation::finish();
   return cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
-  if (event->capture && !stream->capture) join(stream, event->capture);
+  if (event->capture && event->capture != capturing) return result(cudaErrorCapturedEvent);
+  if (stream->capture && !event->capture) return result(cudaErrorStreamCaptureIsolation);
+  if (!event->capture) return cudaSuccess;
+  if (!stream->capture) join(stream, event->capture);
+  event->stream->joined = std::max(event->stream->joined, event->recorded);
+  ++stream->recorded;
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
-  join(stream, new EmulatedGraph);
+  capturing = new EmulatedGraph;
+  join(stream, capturing);
   return cudaSuccess;
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   *graph = stream->capture;
   if (!*graph) return result(cudaErrorInvalidValue);
-  for (EmulatedStream* joined : std::exchange((*graph)->streams, {})) joined->capture = nullptr;
-  return cudaSuccess;
+  capturing = nullptr;
+  bool all_joined = true;
+  for (EmulatedStream* joined : std::exchange((*graph)->streams, {})) {
+    joined->capture = nullptr;
+    all_joined = all_joined && (joined == stream || joined->joined == joined->recorded);
+  }
+  return result(all_joined ? cudaSuccess : cudaErrorStreamCaptureUnjoined);
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
   *exec = new EmulatedGraph(*graph);
@@ -281,15 +321,23 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   event->capture = stream ? stream->capture : nullptr;
-  if (event->capture) return cudaSuccess;
+  event->stream = stream;
+  if (event->capture) {
+    event->recorded = stream->recorded;
+    return cudaSuccess;
+  }
   event->place = device().queue([at = event->at] { *at = std::chrono::steady_clock::now(); });
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (capturing) return result(cudaErrorStreamCaptureUnsupported);
+  if (event->capture) return result(cudaErrorCapturedEvent);
   device().wait_for(event->place);
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (capturing) return result(cudaErrorStreamCaptureUnsupported);
+  if (event->capture) return result(cudaErrorCapturedEvent);
   return device().has_done(event->place) ? cudaSuccess : cudaErrorNotReady;
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {

@@ -1,31 +1,36 @@
-// Sweeps queued as a graph give the bits of sweeps queued one by one, wherever checks fall between them.
+// Sweeps queued as a graph give the bits of sweeps queued one by one, wherever checks fall between them, with
+// the exchanges of halos among them too.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "backend_fixture.hpp"
+#include "core/error.hpp"
 #include "solver/solver.hpp"
 #include "support/decks.hpp"
+#include "support/process_grid.hpp"
+#include "usable_transports.hpp"
 
 namespace isotherm {
 namespace {
 
-template <class T>
 struct Answer {
   std::uint64_t fingerprint;
   double residual;
+  bool operator==(const Answer&) const = default;
 };
 
-// The answers after runs of odd and even lengths, shorter and longer than a graph.
+std::array<bool, 3> periodic(const Config& config) {
+  std::array<bool, 3> axes{};
+  for (std::size_t a = 0; a < 3; ++a) axes[a] = config.boundaries[2 * a].kind == WallKind::periodic;
+  return axes;
+}
+
+// After runs of odd and even lengths, shorter and longer than a graph.
 template <class T>
-std::vector<Answer<T>> answers(const Config& config, Device& device, bool graph, const char* reduction) {
-  Config each = config;
-  each.solver.reduction = reduction;
-  SolverRows<T> rows = choose_rows<T>(each, device.backend());
-  rows.graph = graph;
-  std::array<bool, 3> periodic{};
-  for (std::size_t a = 0; a < 3; ++a) periodic[a] = config.boundaries[2 * a].kind == WallKind::periodic;
-  Solver<T> solver(each, Decomposition(config.grid.cells, {1, 1, 1}, periodic), Communicator::self(), device,
-                   rows);
-  std::vector<Answer<T>> found;
+std::vector<Answer> answers(Solver<T>& solver) {
+  std::vector<Answer> found;
   for (const std::int64_t sweeps : {3, 16, 17, 40, 1, 33}) {
     solver.sweep(sweeps);
     const double residual = solver.residual();
@@ -35,27 +40,40 @@ std::vector<Answer<T>> answers(const Config& config, Device& device, bool graph,
 }
 
 template <class T>
+std::vector<Answer> answers(const Config& config, Device& device, bool graph, const char* reduction) {
+  Config each = config;
+  each.solver.reduction = reduction;
+  SolverRows<T> rows = choose_rows<T>(each, device.backend());
+  rows.graph = graph;
+  Solver<T> solver(each, Decomposition(config.grid.cells, {1, 1, 1}, periodic(config)), Communicator::self(),
+                   device, rows);
+  EXPECT_EQ(solver.queues_graphs(), graph);
+  return answers(solver);
+}
+
+template <class T>
 void check(const Config& config, Device& device) {
   for (const char* reduction : {"fused", "warp_shuffle"}) {
     SCOPED_TRACE(reduction);
-    const auto plain = answers<T>(config, device, false, reduction),
-               graph = answers<T>(config, device, true, reduction);
-    for (std::size_t i = 0; i < plain.size(); ++i) {
-      EXPECT_EQ(graph[i].fingerprint, plain[i].fingerprint) << "run " << i;
-      EXPECT_EQ(graph[i].residual, plain[i].residual) << "run " << i;
-    }
+    EXPECT_EQ(answers<T>(config, device, true, reduction), answers<T>(config, device, false, reduction));
   }
+}
+
+// Without values that the host computes for every sweep.
+Config walls_that_stay(Int3 cells) {
+  Config config = decks::every_wall(cells);
+  for (WallConfig& wall : config.boundaries) {
+    if (wall.kind != WallKind::periodic && wall.value.uses('t')) wall = {};
+  }
+  return config;
 }
 
 class SweepGraph : public BackendTest {};
 
 TEST_P(SweepGraph, LeavesTheBitsAlone) {
-  if (world().size() > 1) GTEST_SKIP() << "a graph is one rank's";
-  Config walls = decks::every_wall({17, 23, 31});
-  for (WallConfig& wall : walls.boundaries) {
-    if (wall.kind != WallKind::periodic && wall.value.uses('t')) wall = {};
-  }
-  ASSERT_EQ(why_no_graph(walls, device(), 1), "");
+  if (world().size() > 1) GTEST_SKIP() << "of one rank";
+  Config walls = walls_that_stay({17, 23, 31});
+  ASSERT_EQ(why_no_graph(walls, device()), "");
   for (const int depth : {1, 3}) {
     SCOPED_TRACE(depth);
     walls.solver.depth = depth;
@@ -66,11 +84,60 @@ TEST_P(SweepGraph, LeavesTheBitsAlone) {
   around.solver.depth = 3;
   check<double>(around, device());
 }
+// Against plain loops of one rank on the host.
+TEST_P(SweepGraph, HoldsTheExchangesOfItsSweeps) {
+  if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
+  const auto host = make_host_device();
+  const std::vector<std::string> transports = usable_transports(device(), world());
+  for (Config config : {walls_that_stay({9, 10, 13}), decks::periodic({8, 9, 13})}) {
+    config.solver.kernel = "reference";
+    const std::vector<Answer> expected = answers<double>(config, *host, false, "reference");
+    config.solver.kernel = "auto";
+    for (const std::string& transport : transports) {
+      for (const int depth : {1, 2, 4}) {
+        const Decomposition blocks(config.grid.cells, even_process_grid(world().size()), periodic(config));
+        if (depth > blocks.deepest_halo().value_or(depth)) continue;
+        for (const Overlap overlap : {Overlap::off, Overlap::on}) {
+          SCOPED_TRACE(fmt::format("{}, {}, depth {}, overlap {}", periodic(config)[0] ? "periodic" : "walls",
+                                   transport, depth, overlap == Overlap::on));
+          config.parallel.transport = transport;
+          config.parallel.overlap = overlap;
+          config.solver.depth = depth;
+          SolverRows<double> rows = choose_rows<double>(config, device().backend());
+          rows.graph = true;
+          Solver<double> solver(config, blocks, world(), device(), rows, transport != "auto" && depth == 1);
+          if (transport != "auto") {
+            EXPECT_EQ(solver.queues_graphs(), transport == "peer" || transport == "nccl");
+          }
+          EXPECT_EQ(answers(solver), expected);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(SweepGraph, ThatADeckInsistsOnIsRefusedWhereHalosNeedTheHost) {
+  if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
+  Config config = walls_that_stay({9, 10, 13});
+  config.parallel.transport = "host";
+  config.solver.graph = GraphChoice::on;
+  const Decomposition decomposition(config.grid.cells, even_process_grid(world().size()), periodic(config));
+  try {
+    Solver<double>(config, decomposition, world(), device(), choose_rows<double>(config, device().backend()));
+    ADD_FAILURE() << "it was made";
+  } catch (const CollectiveError& e) {
+    EXPECT_EQ(e.code(), ExitCode::deck);
+    EXPECT_STREQ(
+        e.what(),
+        "test: solver.graph: sweeps cannot be queued as graphs here (ranks 0 and 1 exchange halos by "
+        "transport host, which needs the host); use auto");
+  }
+}
 INSTANTIATE_TEST_SUITE_P(Cuda, SweepGraph, testing::Values(Backend::cuda));
 
 TEST(WhyNoGraph, SaysWhatStandsInTheWay) {
   const auto host = make_host_device();
-  EXPECT_EQ(why_no_graph(decks::every_wall({8, 8, 8}), *host, 1), "only GPUs have graphs");
+  EXPECT_EQ(why_no_graph(decks::every_wall({8, 8, 8}), *host), "only GPUs have graphs");
 }
 
 }  // namespace

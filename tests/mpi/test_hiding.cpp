@@ -41,11 +41,14 @@ TEST(HidingOfSpans, EachHoldsItsOwnPartOfTheSlowestRank) {
     for (const double unit : {0x1p-20, 0x1p-3}) {  // s: many of them a sample, and one
       ClockedDevice device(*host, backend);
       int steps = 0;
-      const HaloCost cost = measure_halo_cost(world, device, {}, [&](StepPart part) {
-        const int sweep = world.is_root() ? 32 : 20;
-        device.now += unit * (part == StepPart::exchange ? 4 : part == StepPart::sweep ? sweep : 33);
-        ++steps;
-      });
+      const HaloCost cost = measure_halo_cost(
+          world, device, {},
+          [&](StepPart part) {
+            const int sweep = world.is_root() ? 32 : 20;
+            device.now += unit * (part == StepPart::exchange ? 4 : part == StepPart::sweep ? sweep : 33);
+            ++steps;
+          },
+          false);
       EXPECT_EQ(cost.exchange, 4 * unit);
       EXPECT_EQ(cost.exposed, unit);
       EXPECT_LE(steps * 33 * unit, std::max(0.5, 40 * 33 * unit)) << "it takes too long";

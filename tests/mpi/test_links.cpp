@@ -40,7 +40,8 @@ class HostWire : public Wire {
 };
 
 // One bit of what rank 1 receives is another.
-class LyingWire final : public HostWire {
+class LyingWire : public HostWire {
+ public:
   using HostWire::HostWire;
   void receive(Stream stream) override {
     HostWire::receive(stream);
@@ -52,6 +53,13 @@ class LyingWire final : public HostWire {
     device_.copy(messages_.front().receive, &byte, 1, stream);
     device_.synchronize(stream);
   }
+};
+
+// Says that it can be recorded, as no test here finds out.
+template <class AnyWire>
+class RecordedWire final : public AnyWire {
+  using AnyWire::AnyWire;
+  bool recordable() const override { return true; }
 };
 
 // Rank 1 never sends.
@@ -120,8 +128,10 @@ template <class AnyWire>
 constexpr Row row(std::string_view name) {
   return {name, "of a test", true, true, anywhere, packed_transports<double, make_wire<AnyWire>>};
 }
-const Row good = row<HostWire>("good"), slow = row<SlowWire>("slow"), lying = row<LyingWire>("lying"),
-          hanging = row<HangingWire>("hanging"), throwing = row<ThrowingWire>("throwing"),
+const Row good = row<HostWire>("good"), recorded = row<RecordedWire<HostWire>>("recorded"),
+          recorded_lying = row<RecordedWire<LyingWire>>("recorded_lying"), slow = row<SlowWire>("slow"),
+          lying = row<LyingWire>("lying"), hanging = row<HangingWire>("hanging"),
+          throwing = row<ThrowingWire>("throwing"),
           fragile = {"fragile", "of a test", true, true, anywhere, opened_transports<double, open_fragile>},
           missing = {"missing", "of a test", true, true, nowhere, nullptr},
           mock = {"mock", "of a test", false, true, anywhere, packed_transports<double, make_mock_wire>};
@@ -139,14 +149,21 @@ std::string error_of(const Work& work) {
 class HaloLinks : public BackendTest {
  protected:
   // A row of blocks along z; what is exchanged holds the number of its rank everywhere.
-  std::vector<HaloLink> links(const std::vector<Row>& rows, const TransportSettings& settings) {
+  template <class Use>
+  auto with_exchange(const std::vector<Row>& rows, const TransportSettings& settings, Use use) {
     const int ranks = world().size();
     const Decomposition decomposition({5, 4, 3 * ranks}, {1, 1, ranks}, {});
     const Int3 extent = decomposition.block(world().rank()).extent();
     Field<double> field(device(), extent, 1), other(device(), extent, 1);
     HaloExchange<double> halo(decomposition, world(), device(), {halo_field(field), halo_field(other)},
                               settings, rows);
-    return halo.links();
+    return use(halo);
+  }
+  std::vector<HaloLink> links(const std::vector<Row>& rows, const TransportSettings& settings) {
+    return with_exchange(rows, settings, [](const HaloExchange<double>& halo) { return halo.links(); });
+  }
+  std::string why_not_recordable(const std::vector<Row>& rows) {
+    return with_exchange(rows, {}, [](const auto& halo) { return halo.why_not_recordable(); });
   }
   // Of the trial of this row on the link between ranks 0 and 1; on other ranks what they know.
   static const TransportTrial& trial(const HaloLink& link, std::string_view name) {
@@ -214,6 +231,15 @@ TEST_P(HaloLinks, ATransportThatFailsOrIsMissingIsNotUsed) {
 TEST_P(HaloLinks, WhatMovesNothingIsOnlyTakenWhenItIsNamed) {
   for (const HaloLink& link : links({mock, slow}, {})) EXPECT_EQ(link.transport, "slow");
   for (const HaloLink& link : links({mock, slow}, {.name = "mock"})) EXPECT_EQ(link.transport, "mock");
+}
+
+// Ranks 2 and 3 could, by themselves.
+TEST_P(HaloLinks, AllRanksRecordTheirExchangesOrNone) {
+  EXPECT_EQ(why_not_recordable({recorded}), "");
+  if (alone()) return;
+  const char* const why = "ranks 0 and 1 exchange halos by transport slow, which needs the host";
+  EXPECT_EQ(why_not_recordable({slow}), why);
+  EXPECT_EQ(why_not_recordable({recorded_lying, slow}), why);
 }
 
 TEST_P(HaloLinks, OneThatIsNamedAndDoesNotWorkIsAnErrorOfAllRanks) {

@@ -33,7 +33,7 @@ struct Answer {
 template <class T>
 Answer answer(const Config& config, Device& device, const Communicator& world, bool lagged) {
   SolverRows<T> rows = choose_rows<T>(config, device.backend());
-  rows.graph = why_no_graph(config, device, world.size()).empty();
+  rows.graph = why_no_graph(config, device).empty();
   std::array<bool, 3> periodic{};
   for (std::size_t a = 0; a < 3; ++a) periodic[a] = config.boundaries[2 * a].kind == WallKind::periodic;
   const Int3 grid = even_process_grid(world.size());
@@ -193,7 +193,7 @@ std::vector<std::int64_t> waits_of_a_run(Config config, Check check, const char*
   config.solver.reduction = reduction;
   WatchedDevice device(inner);
   SolverRows<double> rows = choose_rows<double>(config, device.backend());
-  rows.graph = why_no_graph(config, device, 1).empty();
+  rows.graph = why_no_graph(config, device).empty();
   Solver<double> solver(config, Decomposition(config.grid.cells, {1, 1, 1}, {}), Communicator::self(), device,
                         rows);
   std::vector<std::int64_t> waits;
