@@ -129,6 +129,10 @@ class Run {
     record_.method.reduction = tuned.rows.reduction->name;
     record_.method.graph = solver_->queues_graphs();
     record_.method.tuning = tuned.tuning;
+    if (const auto& trial = solver_->graph_trial()) {
+      record_.method.tuning.trials.push_back({"launches", "", trial->launches});
+      record_.method.tuning.trials.push_back({"graph", "", trial->graph});
+    }
   }
 
   // Collective.

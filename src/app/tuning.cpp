@@ -56,14 +56,15 @@ void keep_common(RowChoices<T>& choices, const Communicator& world) {
   });
 }
 
-// Graphs where the deck leaves it open and the sweeps can be recorded; whether halos can is known when they
-// are.
+// Graphs where the deck leaves it open and the sweeps can be recorded. Whether the halos among them can, and
+// what it saves to queue these too, only the solver finds out: true where it should.
 template <class T>
-void open_graphs(const Config& config, const Device& device, const Communicator& world,
+bool open_graphs(const Config& config, const Device& device, const Communicator& world,
                  RowChoices<T>& choices) {
-  const bool open = config.solver.graph == GraphChoice::automatic;
   const bool can = agree(world, [&] { return settle_graph(config, true, why_no_graph(config, device)); });
-  if (open && can) choices.graphs = {false, true};
+  const bool open = can && config.solver.graph == GraphChoice::automatic;
+  if (open && world.size() == 1) choices.graphs = {false, true};
+  return open && world.size() > 1;
 }
 
 // The rows of those names among what the deck leaves open.
@@ -114,14 +115,9 @@ Tuning record_of(const TuningReport& report, const std::string& file) {
   return tuning;
 }
 
-}  // namespace
-
 template <class T>
-TunedRows<T> tuned_rows(const Config& config, const Decomposition& decomposition, const Communicator& world,
-                        Device& device, int threads) {
-  RowChoices<T> choices = agree(world, [&] { return row_choices<T>(config, device.backend()); });
-  keep_common(choices, world);
-  open_graphs(config, device, world, choices);
+TunedRows<T> choose(const Config& config, const Decomposition& decomposition, const Communicator& world,
+                    Device& device, int threads, const RowChoices<T>& choices) {
   if (!choices.open()) {
     return {{choices.sweeps.front(), choices.reductions.front(), choices.histogram, choices.graphs.front()},
             {},
@@ -148,6 +144,19 @@ TunedRows<T> tuned_rows(const Config& config, const Decomposition& decomposition
                       found.rows.graph, fastest->seconds}};
   }
   return found;
+}
+
+}  // namespace
+
+template <class T>
+TunedRows<T> tuned_rows(const Config& config, const Decomposition& decomposition, const Communicator& world,
+                        Device& device, int threads) {
+  RowChoices<T> choices = agree(world, [&] { return row_choices<T>(config, device.backend()); });
+  keep_common(choices, world);
+  const bool try_graph = open_graphs(config, device, world, choices);
+  TunedRows<T> tuned = choose(config, decomposition, world, device, threads, choices);
+  tuned.rows.try_graph = try_graph;
+  return tuned;
 }
 
 template TunedRows<float> tuned_rows(const Config&, const Decomposition&, const Communicator&, Device&, int);

@@ -27,7 +27,11 @@ struct SolverRows {
   const ReductionKernel<T>* reduction;  // its `fused` row: the norm comes out of the sweep
   const HistogramKernel<T>* histogram;  // of the diagnostics
   bool graph = false;                   // sweeps between checks are queued as graphs, where halos can be
+  bool try_graph = false;               // the solver finds out whether they are, with the halos among them
 };
+
+// The share of the time of single launches that a graph has to stay below to be worth its while.
+inline constexpr double worth_a_graph = 0.98;
 
 // What the deck leaves open: the first of each is what to take unasked, and solver/tuning.hpp finds the
 // fastest.

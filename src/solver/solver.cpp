@@ -65,10 +65,11 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
       overlap_(overlaps(config.parallel.overlap, device.backend(), communicator.size())) {
   rows_.graph =
       agree(communicator, [&] { return settle_graph(config, rows.graph, halo_.why_not_recordable()); });
+  paint_sources();
+  if (rows_.try_graph && halo_.why_not_recordable().empty()) graph_trial_ = try_graph();
   const FaceCopy<T>& copy = face_copy<T>(device.backend());  // transports were proved with the fields
   copy.fill(current_.view(), T(0), compute_);
   copy.fill(next_.view(), T(0), compute_);
-  paint_sources();
   paint_initial();
   synchronize();
   if (time_halos && communicator.size() > 1) halo_cost_ = measure_halo_cost();
@@ -205,26 +206,6 @@ void Solver<T>::exchange_and_sweep(const PeriodSweep& sweep, UpdateNorm& norm, T
   sweep_at_hand(sweep, norm, timer);
   halo_.finish(u, compute_, halo_stream_);
   sweep_rest(sweep, norm, timer);
-}
-
-// Leaves the current field as it is, but for ghosts, and in the other what the first sweep will put there.
-template <class T>
-HaloCost Solver<T>::measure_halo_cost() {
-  const PeriodSweep& first = period_.back();
-  const auto queue = [&](StepPart part) {
-    Timer timer;
-    UpdateNorm norm;
-    if (part == StepPart::both) return exchange_and_sweep(first, norm, timer);
-    if (part == StepPart::exchange) {
-      halo_.start(current_.view(), compute_, halo_stream_);
-      return halo_.finish(current_.view(), compute_, halo_stream_);
-    }
-    sweep_at_hand(first, norm, timer);
-    sweep_rest(first, norm, timer);
-  };
-  const HaloCost cost = isotherm::measure_halo_cost(communicator_, device_, compute_, queue, rows_.graph);
-  times_ = {};
-  return cost;
 }
 
 template <class T>

@@ -33,6 +33,11 @@ struct SolverTimes {
   double sweep = 0, halo = 0, reduction = 0, diagnostics = 0;
 };
 
+// Seconds of a sweep with its share of an exchange, on the slowest rank.
+struct GraphTrial {
+  double launches, graph;
+};
+
 template <class T>
 class Solver {
  public:
@@ -70,6 +75,8 @@ class Solver {
   ExtremeCell most_extreme_cell();  // collective
 
   bool queues_graphs() const { return rows_.graph; }
+  // Where the rows left it open; none where graphs cannot be, or sweeps are too long for them to matter.
+  const std::optional<GraphTrial>& graph_trial() const { return graph_trial_; }
   const std::vector<HaloLink>& halo_links() const { return halo_.links(); }
   // None without neighbours, nor where it was not asked for.
   const std::optional<HaloCost>& halo_cost() const { return halo_cost_; }
@@ -88,6 +95,7 @@ class Solver {
   void sweep_at_hand(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer);
   void sweep_rest(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer);
   void exchange_and_sweep(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer);
+  std::optional<GraphTrial> try_graph();
   HaloCost measure_halo_cost();
   void step(const PeriodSweep& sweep, bool first, bool with_norm);
   void period(std::int64_t count, bool with_norm);
@@ -113,6 +121,7 @@ class Solver {
   Owned<Stream> compute_, halo_stream_;
   ResidualCheck<T> check_;
   std::optional<Diagnosis<T>> diagnosis_;
+  std::optional<GraphTrial> graph_trial_;
   std::optional<HaloCost> halo_cost_;
 
   Coefficients<T> coefficients_;

@@ -11,13 +11,13 @@
 #include "physics/paint.hpp"
 #include "solver/collective_timer.hpp"
 #include "solver/period.hpp"
+#include "solver/rows.hpp"
 
 namespace isotherm {
 namespace {
 
-constexpr double budget = 0.8;          // s, of all samples
-constexpr double worth_a_graph = 0.98;  // of the time of single launches
-constexpr double least_share = 0.1;     // of a sweep's time that its cells take, not its launch
+constexpr double budget = 0.8;       // s, of all samples
+constexpr double least_share = 0.1;  // of a sweep's time that its cells take, not its launch
 constexpr std::size_t most_bytes = std::size_t{256} << 20;  // of a field
 
 // Planes of the local block that fit the trial; x and y are what policies are about.
@@ -155,7 +155,6 @@ SolverRows<T> tune(const Config& config, const Decomposition& decomposition, con
     if (choices.graphs.size() == 1) break;
     const double seconds = bench.sweep_of_many(fastest.sweep, as_graph);
     report.graphs.push_back({as_graph ? "graph" : "launches", "", seconds});
-    // A graph has to be worth its while.
     if (seconds < (as_graph ? worth_a_graph : 1) * best_queue) {
       best_queue = seconds;
       fastest.graph = as_graph;

@@ -116,6 +116,37 @@ TEST_P(SweepGraph, HoldsTheExchangesOfItsSweeps) {
   }
 }
 
+TEST_P(SweepGraph, IsTriedWithTheExchangesWhereTheyCanBeRecorded) {
+  if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
+  Config config = decks::steady({9, 10, 13});  // with sources, which are there before the trial
+  config.solver.kernel = "reference";
+  const std::vector<Answer> expected = answers<double>(config, *make_host_device(), false, "reference");
+  config.solver.kernel = "auto";
+  for (const std::string& transport : usable_transports(device(), world())) {
+    for (const int depth : {1, 3}) {
+      SCOPED_TRACE(fmt::format("{}, depth {}", transport, depth));
+      config.parallel.transport = transport;
+      config.solver.depth = depth;
+      SolverRows<double> rows = choose_rows<double>(config, device().backend());
+      rows.try_graph = true;
+      Solver<double> solver(
+          config, Decomposition(config.grid.cells, even_process_grid(world().size()), periodic(config)),
+          world(), device(), rows);
+      EXPECT_EQ(solver.sweeps(), 0);
+      if (transport == "host" || transport == "mpi_device") {
+        EXPECT_FALSE(solver.graph_trial().has_value());
+        EXPECT_FALSE(solver.queues_graphs());
+      } else if (const auto& trial = solver.graph_trial()) {  // an emulated sweep may be too long
+        EXPECT_EQ(solver.queues_graphs(), trial->graph < worth_a_graph * trial->launches);
+        EXPECT_EQ(world().all_reduce(trial->graph, ReduceOp::max), trial->graph);
+      } else {
+        EXPECT_FALSE(solver.queues_graphs());
+      }
+      EXPECT_EQ(answers(solver), expected);
+    }
+  }
+}
+
 TEST_P(SweepGraph, ThatADeckInsistsOnIsRefusedWhereHalosNeedTheHost) {
   if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
   Config config = walls_that_stay({9, 10, 13});
