@@ -11,12 +11,13 @@
 //           and their barriers. Registers: the plane below and the one at work.
 // Traffic   as `register_tile`: each cell once, and the tile's halo, which comes from L2. What differs is who
 //           loads: no thread computes an address or waits in a register for a load. One plane ahead is
-//           enough, and more is worse: with 70 KB and more on the way to every multiprocessor the two halves
-//           of an H200's L2 talk so much that a sweep loses a tenth (TUNING.md).
+//           enough, and more is worse: blocks drift apart, and their halos are read from memory twice. A
+//           schedule (pace.hpp) keeps them together (TUNING.md).
 #include <algorithm>
 #include <cstddef>
 
 #include "kernels/cuda/hopper.hpp"
+#include "kernels/cuda/pace.hpp"
 #include "kernels/cuda/policy.hpp"
 #include "kernels/cuda/resources.hpp"
 #include "kernels/cuda/rows.hpp"
@@ -26,16 +27,29 @@ namespace isotherm::cuda {
 namespace {
 
 // A block: warps beside each other along x and above each other along y, rows of y that a lane owns, planes
-// of the ring.
+// of the ring. `pace`: the percent of the memory's peak that its schedule is made for; 0: it has none.
 struct RingTile {
-  int warps_x, warps_y, rows, stages;
+  int warps_x, warps_y, rows, stages, pace;
   constexpr int warps() const { return warps_x * warps_y; }
   std::string name() const {
-    return std::to_string(warps_x) + "x" + std::to_string(warps_y) + "x" + std::to_string(rows) + "x" +
-           std::to_string(stages);
+    std::string text;
+    for (const int n : {warps_x, warps_y, rows, stages})
+      text += (text.empty() ? "" : "x") + std::to_string(n);
+    return pace > 0 ? text + "@" + std::to_string(pace) : text;
   }
 };
-constexpr std::array tiles = {RingTile{1, 8, 8, 3}, RingTile{2, 4, 8, 3}, RingTile{2, 5, 8, 3}};
+// A pace that memory cannot give is as good as none, and a lower one costs what it is lower: the trial of a
+// run finds the best.
+constexpr std::array tiles = [] {
+  constexpr std::array shapes = {RingTile{2, 4, 8, 3, 0}, RingTile{1, 8, 8, 3, 0}};
+  constexpr std::array paces = {80, 81, 79, 82, 0};
+  std::array<RingTile, shapes.size() * paces.size()> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i] = shapes[i / paces.size()];
+    all[i].pace = paces[i % paces.size()];
+  }
+  return all;
+}();
 
 // Planes that a chunk costs beside its own: the two it only reads, and the time until the first has come.
 constexpr Index chunk_overhead = 6;
@@ -81,7 +95,7 @@ struct Beside {
 template <class T, int warps_x, int warps_y, int rows, int stages, class Norm>
 __global__ void __launch_bounds__(warps_x* warps_y* warp_size)
     bulk_pipeline(const __grid_constant__ TensorMap<T> map, const __grid_constant__ TensorMap<T> side_map,
-                  const __grid_constant__ TileArgs<T> a) {
+                  const __grid_constant__ TileArgs<T> a, unsigned cycles) {
   using Slab = Plane<T, warps_x, warps_y, rows>;
   using Pipe = Ring<T, warps_x, warps_y, rows, stages>;
   Pipe& ring = *reinterpret_cast<Pipe*>(dynamic_shared());
@@ -96,8 +110,10 @@ __global__ void __launch_bounds__(warps_x* warps_y* warp_size)
   Norm norm;
 
   // Plane begin - 1 + n is the n-th of the walk; it goes to place n % stages of the ring.
+  const Pace pace(cycles);
   const auto ask_for = [&](int n) {
     if (threadIdx.x != 0 || begin - 1 + n > end) return;
+    if (n > stages) pace.wait_for_plane(n - stages);
     BytesBarrier& full = ring.full[n % stages];
     Slab& plane = ring.planes[n % stages];
     full.expect(Slab::bytes);
@@ -196,17 +212,32 @@ void allow_shared(Kernel* function, std::size_t bytes) {
         "cudaFuncSetAttribute");
 }
 
+// Blocks that the device holds at once.
 template <class T, RingTile tile>
-WideTile<T> wide(Box region) {
-  WideTile<T> whole{tile.warps_x, tile.warps_y * tile.rows, std::max<Index>(region.extent().z, 1)};
-  if (!whole.fits(region)) return whole;
-  static const Index slots = [] {  // one device a process
+Index slots() {
+  static const Index number = [] {  // one device a process
     const auto function = kernel<T, tile, UpdateSum<ReductionOp::sum_squares>>;
     allow_shared(function, ring_bytes<T, tile>);
     return blocks_at_once(function, tile.warps() * warp_size, ring_bytes<T, tile>);
   }();
-  whole.planes = balanced_planes(whole.columns(region).blocks(), region.extent().z, slots, chunk_overhead);
+  return number;
+}
+
+template <class T, RingTile tile>
+WideTile<T> wide(Box region) {
+  WideTile<T> whole{tile.warps_x, tile.warps_y * tile.rows, std::max<Index>(region.extent().z, 1)};
+  if (!whole.fits(region)) return whole;
+  whole.planes =
+      balanced_planes(whole.columns(region).blocks(), region.extent().z, slots<T, tile>(), chunk_overhead);
   return whole;
+}
+
+template <class T, RingTile tile>
+unsigned cycles_of(const SweepArgs<T>& args, const Columns& columns) {
+  const Index waves = ceil_div(columns.blocks(), slots<T, tile>());
+  const double cells = static_cast<double>(args.region.cells());
+  return cycles_a_plane(cells * least_bytes_per_cell<T>(!args.source.empty()), waves * columns.planes,
+                        tile.pace);
 }
 
 template <class T>
@@ -219,10 +250,11 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
     using Slab = Plane<T, tile.warps_x, tile.warps_y, tile.rows>;
     const TensorMap<T> map = TensorMap<T>::make(args.in, {Slab::x, Slab::y + 2, 1});
     const TensorMap<T> side_map = TensorMap<T>::make(args.in, {Slab::cells, Slab::y, 1});
+    const unsigned cycles = cycles_of<T, tile>(args, columns);
     with_norm(args.norm, [&]<class Norm>() {
       const auto function = kernel<T, tile, Norm>;
       allow_shared(function, ring_bytes<T, tile>);
-      launch("bulk_pipeline", function, threads<T, tile>(columns.blocks()), stream, map, side_map, a);
+      launch("bulk_pipeline", function, threads<T, tile>(columns.blocks()), stream, map, side_map, a, cycles);
     });
     finish_norm(args.norm, columns.blocks(), stream);
   });

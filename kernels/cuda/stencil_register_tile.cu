@@ -26,6 +26,12 @@ namespace {
 // x: rows of y that a lane owns; y: warps of a block; z: planes of a chunk.
 constexpr std::array tiles = {Tile{4, 4, 64}, Tile{2, 8, 64}, Tile{4, 8, 64}};
 
+// Blocks that a multiprocessor must hold, so that the compiler keeps to as many registers: what the policies
+// were measured with.
+constexpr int least_blocks(int rows, int warps) {
+  return rows * warps == 16 ? (warps == 4 ? 3 : 2) : 1;
+}
+
 // What a lane holds of one plane.
 template <class T, int rows>
 struct LanePlane {
@@ -99,7 +105,8 @@ struct Place {
 };
 
 template <class T, int rows, int warps, int planes, class Norm>
-__global__ void __launch_bounds__(warps* warp_size) register_tile(const TileArgs<T> a) {
+__global__ void __launch_bounds__(warps* warp_size, least_blocks(rows, warps))
+    register_tile(const TileArgs<T> a) {
   __shared__ Pack<T> rows_of_warp[2][warps][2][warp_size];  // [buffer][warp][first, last]
   const Box chunk = a.columns.of_block();
   const Place<T, rows, warps> place(a, chunk);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -155,6 +156,12 @@ inline int __all_sync(unsigned mask, int vote) {
 }
 inline unsigned __activemask() {
   return 0xffffffffu;
+}
+
+inline long long clock64() {  // nanoseconds
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 template <class T>

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -218,24 +219,22 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-  switch (attribute) {
-    case cudaDevAttrMultiProcessorCount:
-      *value = 3;
-      return cudaSuccess;
-    case cudaDevAttrMaxThreadsPerMultiProcessor:
-      *value = 2048;
-      return cudaSuccess;
-    case cudaDevAttrComputeCapabilityMajor:
-      *value = 9;
-      return cudaSuccess;
-    case cudaDevAttrComputeCapabilityMinor:
-      *value = 0;
-      return cudaSuccess;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-      *value = 227 << 10;
-      return cudaSuccess;
-  }
-  return result(cudaErrorInvalidValue);
+  // The clock is that of clock64(), nanoseconds; memory and cache are small, so that kernels keep a pace.
+  static const std::map<cudaDeviceAttr, int> values = {
+      {cudaDevAttrClockRate, 1'000'000},
+      {cudaDevAttrMultiProcessorCount, 3},
+      {cudaDevAttrMemoryClockRate, 1'000'000},
+      {cudaDevAttrGlobalMemoryBusWidth, 64},
+      {cudaDevAttrL2CacheSize, 4096},
+      {cudaDevAttrMaxThreadsPerMultiProcessor, 2048},
+      {cudaDevAttrComputeCapabilityMajor, 9},
+      {cudaDevAttrComputeCapabilityMinor, 0},
+      {cudaDevAttrMaxSharedMemoryPerBlockOptin, 227 << 10},
+  };
+  const auto found = values.find(attribute);
+  if (found == values.end()) return result(cudaErrorInvalidValue);
+  *value = found->second;
+  return cudaSuccess;
 }
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   *least = 0;

@@ -1,0 +1,52 @@
+// The pace of blocks that walk along z, for kernels that memory holds up. For .cu files only.
+//
+// What a block reads at the edges of its tile is in L2 if the blocks beside it were there a moment ago.
+// Multiprocessors get different shares of the bandwidth, and nothing brings their blocks together again: some
+// tens of planes later the neighbours' lines have left the cache and are read from memory a second time, a
+// quarter more in all for a tile of 64 cells. Blocks that keep to a schedule stay together: none asks for its
+// n-th plane before n times the time that a plane takes all of them at a bandwidth that the memory can give.
+// Who is late may hurry until he is on time again. TUNING.md has the measurements.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/cuda/resources.hpp"
+
+namespace isotherm::cuda {
+
+// Bytes that the current device's memory could move in a cycle of its multiprocessors by its clock and its
+// width, two transfers a clock; a copy reaches some 84 percent of it.
+inline double peak_bytes_a_cycle() {
+  const double transfers = 2.0 * attribute_of_current_device(cudaDevAttrMemoryClockRate);
+  const double width = attribute_of_current_device(cudaDevAttrGlobalMemoryBusWidth) / 8.0;
+  return transfers * width / std::max(attribute_of_current_device(cudaDevAttrClockRate), 1);
+}
+
+// Cycles between two planes of a block, where the blocks take `steps` planes one after another for `bytes` in
+// all, at so many percent of the peak. 0, no pace, for percent 0 and for fields that L2 holds.
+inline unsigned cycles_a_plane(double bytes, Index steps, int percent) {
+  static const double peak = peak_bytes_a_cycle();  // one device a process
+  static const double cache = attribute_of_current_device(cudaDevAttrL2CacheSize);
+  if (percent == 0 || peak <= 0 || bytes <= cache) return 0;
+  return static_cast<unsigned>(std::min(bytes / (peak * percent / 100) / static_cast<double>(steps), 1e6));
+}
+
+// The schedule of a block; used by the thread that asks for planes.
+class Pace {
+ public:
+  __device__ __forceinline__ explicit Pace(unsigned cycles) {
+    cycles_ = cycles;
+    start_ = clock64();
+  }
+  __device__ __forceinline__ void wait_for_plane(int n) const {
+    const long long due = start_ + static_cast<long long>(cycles_) * n;
+    while (clock64() < due) {
+    }
+  }
+
+ private:
+  unsigned cycles_;
+  long long start_;
+};
+
+}  // namespace isotherm::cuda
