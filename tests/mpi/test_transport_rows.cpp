@@ -94,6 +94,10 @@ TEST_P(TransportRows, APeerThatNeverSendsIsGivenUp) {
         EXPECT_EQ(why, "no answer within 0.3 s");
       }
     }
+    // What ranks keep for whoever comes next is not what was given up.
+    const HaloExchange<double> next(blocks, world(), device(), {halo_field(field)},
+                                    {.name = std::string(row.name), .timed = false});
+    for (const HaloLink& link : next.links()) EXPECT_EQ(link.transport, row.name);
   });
 }
 
