@@ -1,6 +1,6 @@
-// Halo messages that a GPU stores straight into the ghosts of other GPUs' fields, and the flags by which the
-// devices order the stores among themselves. Whose memory it is and how it came to be seen from here is the
-// caller's (CUDA IPC between ranks).
+// Halo messages that a GPU stores straight into the memory of other GPUs, into the ghosts of their fields or
+// into buffers that they unpack, and the flags by which the devices order the stores among themselves. Whose
+// memory it is and how it came to be seen from here is the caller's (CUDA IPC between ranks).
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ inline constexpr int most_peer_messages = 26;  // faces, edges and corners
 
 // What one peer writes into this device's memory: numbers of exchanges, from 1 on, which only grow.
 struct PeerFlags {
-  std::uint64_t free;    // the peer's ghosts may be overwritten with the edges of this exchange
-  std::uint64_t stored;  // the peer's edges of this exchange are in the ghosts here
+  std::uint64_t free;    // the peer's ghosts and buffers may be overwritten with the edges of this exchange
+  std::uint64_t stored;  // the peer's edges of this exchange are in the ghosts and buffers here
 };
 
 // How far the exchanges of a device have come; in its memory, and the kernels' own. Zeros at first.
@@ -37,7 +37,7 @@ struct PeerLinks {
   std::uint32_t* abandoned;
 };
 
-// A box of cells, and the box of a peer's field that becomes equal to it. Pitches in elements.
+// A box of cells, and the box of equally many that becomes equal to it. Pitches in elements.
 template <class T>
 struct PeerMessage {
   const T* from;
@@ -45,22 +45,30 @@ struct PeerMessage {
   Index from_pitch_y, from_pitch_z, to_pitch_y, to_pitch_z;
   Int3 extent;
   int link;  // of the peer
+  // The cells of `to` follow each other, x fastest, as its pitches say too, from a multiple of 16 bytes on
+  // and with room up to the next.
+  bool to_is_dense = false;
 };
 template <class T>
 struct PeerMessages {
   PeerMessage<T> message[most_peer_messages];
-  int count;  // each link has one at least
+  int count;
 };
+
+// What is stored cell by cell crosses the link as many short packets. From this row length on, in bytes, rows
+// go straight into the peer's ghosts; shorter ones, those of faces across x above all, travel dense.
+inline constexpr Index least_direct_row = line_bytes;
 
 // Once an exchange, store() and then wait() on one stream, by both sides of a link. Arguments may stay the
 // same for ever, so both can be recorded into graphs.
 template <class T>
 struct PeerCopy {
-  // Tells the peers that the ghosts here are free: work queued before on this stream was the last to use
-  // them. Then stores each message as soon as its peer has said the same.
+  // Tells the peers that the ghosts and buffers here are free: work queued before on this stream was the last
+  // to use them. Then stores each message as soon as its peer has said the same. Each link has one at least.
   void (*store)(const PeerMessages<T>& messages, const PeerLinks& links, Stream stream);
-  // Work queued behind it finds the messages of all peers in the ghosts.
-  void (*wait)(const PeerLinks& links, Stream stream);
+  // Unpacks what came in buffers, `arrivals` from there into this device's own ghosts: none of some links, or
+  // none at all. Work queued behind it finds the messages of all peers in the ghosts.
+  void (*wait)(const PeerMessages<T>& arrivals, const PeerLinks& links, Stream stream);
 };
 
 template <class T>

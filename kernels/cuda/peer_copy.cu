@@ -1,10 +1,14 @@
-// Stores into the ghosts of other GPUs, and who may do so when.
+// Stores into the memory of other GPUs, and who may do so when.
 //
-//     store:  free -> all peers         my ghosts may be overwritten
+//     store:  free -> all peers         my ghosts and buffers may be overwritten
+//             edge -> registers         the first batch, while flags fly
 //             wait for the peer's free  his too
 //             edge -> his ghosts        16-byte words where both sides are aligned: rows of y and z faces
+//                  or his buffer        16-byte words gathered from short rows: x faces
 //             stored -> the peer        behind the stores of all blocks of his messages
-//     wait:   until all peers have stored
+//     wait:   until the peer has stored
+//             my buffer -> my ghosts
+//             until all peers have stored
 //
 // Why `free`. The peer's edges of exchange k overwrite ghosts that this rank may still be reading. Edges that
 // arrived from him prove only what his own stream has passed, and with them he proves nothing about ghosts
@@ -18,18 +22,23 @@
 // Why it ends. A rank's `free` of exchange k waits for nothing but its own stream: the first block of the
 // launch that runs at all says it for all links before it waits for anyone, whatever the order in which the
 // GPU starts blocks, however few fit on it. So all ranks say it, so all store, so all have stored, and all
-// come to exchange k + 1. Ranks that share a GPU without MPS take turns in slices of time: a wait costs a
-// slice, not for ever.
+// come to exchange k + 1. What is unpacked from a buffer is read on that stream, before the `free` of
+// exchange k + 1. Ranks that share a GPU without MPS take turns in slices of time: a wait costs a slice, not
+// for ever.
 //
 // Memory order. Flags are released and acquired at system scope. Blocks join at a counter before one of them
 // releases `stored`: block barrier, fence, counter; counter, fence, flag. What is read in the ghosts is read
-// by kernels that start behind wait(), so that no cache holds older cells.
+// by kernels that start behind wait(), so that no cache holds older cells; what is read in buffers, behind a
+// block barrier that follows the acquire, by loads that may not be moved over it.
 //
-// Traffic: each cell of an edge is read once here and written once there. An x face has a cell a row: each is
-// a sector of 32 bytes here and a packet of its own on the way.
+// Traffic: each cell of an edge is read once here and written once there. An x face has a cell a row, a
+// sector of 32 bytes each here and in the peer's ghosts. Stored into those from here, each cell would cross
+// the link as a packet of its own; dense, it costs the peer a read and a write of its own memory, some ten
+// times as fast.
 #include <cuda/atomic>
 
 #include "kernels/cuda/launch.hpp"
+#include "kernels/cuda/pack.hpp"
 #include "kernels/cuda/rows.hpp"
 
 namespace isotherm::cuda {
@@ -47,13 +56,14 @@ struct Policy {
 
 using Word = uint4;
 
-// Which blocks store which message.
+// Which blocks carry which message.
 template <class T>
 struct Plan {
   PeerMessages<T> messages;
   PeerLinks links;
   unsigned first_block[most_peer_messages];  // by message
   unsigned blocks_of[most_peer_messages];    // by link
+  unsigned blocks;                           // of all
 };
 static_assert(sizeof(Plan<double>) <= 4096, "what a launch can take along");
 
@@ -97,7 +107,7 @@ __device__ __forceinline__ void say_stored(const Plan<T>& plan, int link, std::u
     __threadfence_system();
     publish(plan.links.link[link].there->stored, exchange);
   }
-  if (atomicAdd(&progress.done, 1u) + 1 == gridDim.x) {  // nobody else looks at them in this launch
+  if (atomicAdd(&progress.done, 1u) + 1 == plan.blocks) {  // nobody else looks at them in this launch
     progress.entered = progress.done = 0;
     progress.exchange = exchange;
   }
@@ -115,8 +125,17 @@ class Walk {
   __device__ __forceinline__ Index offset(Index pitch_y, Index pitch_z) const {
     return at_.x + at_.y * pitch_y + at_.z * pitch_z;
   }
-  __device__ __forceinline__ void next() {
-    at_ = at_ + step_;
+  // On by as many places as there are threads, or by one.
+  __device__ __forceinline__ void next() { advance(step_); }
+  __device__ __forceinline__ void next_cell() { advance({1, 0, 0}); }
+
+ private:
+  __device__ __forceinline__ Int3 split(Index place) const {
+    const Index row = place / extent_.x;
+    return {place - row * extent_.x, row % extent_.y, row / extent_.y};
+  }
+  __device__ __forceinline__ void advance(Int3 step) {
+    at_ = at_ + step;
     if (at_.x >= extent_.x) {
       at_.x -= extent_.x;
       ++at_.y;
@@ -126,39 +145,112 @@ class Walk {
       ++at_.z;
     }
   }
-
- private:
-  __device__ __forceinline__ Int3 split(Index place) const {
-    const Index row = place / extent_.x;
-    return {place - row * extent_.x, row % extent_.y, row / extent_.y};
-  }
   Int3 extent_, at_, step_;
 };
 
-// Pitches and extent in units of U.
+// One of the threads that carry a message.
+struct Member {
+  Index thread, threads;
+};
+
+// Rows from `first_x` on, in units of U, as `extent` is.
 template <class U, class T>
-__device__ __forceinline__ void copy_box(const PeerMessage<T>& m, Index first_x, Int3 extent, Index thread,
-                                         Index threads) {
-  if (extent.x == 0) return;
-  constexpr Index unit = sizeof(U) / sizeof(T);
-  const U* const from = reinterpret_cast<const U*>(m.from + first_x);
-  U* const to = reinterpret_cast<U*>(m.to + first_x);
-  for (Walk walk(extent, thread, threads); !walk.ended();) {
-    U words[Policy::batch];
-    Index there[Policy::batch];
+class RowCopy {
+ public:
+  __device__ __forceinline__ RowCopy(const PeerMessage<T>& m, Index first_x, Int3 extent, Member member)
+      : from_(reinterpret_cast<const U*>(m.from + first_x)),
+        to_(reinterpret_cast<U*>(m.to + first_x)),
+        from_pitch_y_(m.from_pitch_y / unit),
+        from_pitch_z_(m.from_pitch_z / unit),
+        to_pitch_y_(m.to_pitch_y / unit),
+        to_pitch_z_(m.to_pitch_z / unit),
+        walk_(extent, member.thread, member.threads) {}
+  // This thread's next batch; false where there is none.
+  __device__ __forceinline__ bool load() {
+    if (walk_.ended()) return false;
 #pragma unroll
     for (int i = 0; i < Policy::batch; ++i) {
-      there[i] = -1;
-      if (walk.ended()) continue;
-      words[i] = from[walk.offset(m.from_pitch_y / unit, m.from_pitch_z / unit)];
-      there[i] = walk.offset(m.to_pitch_y / unit, m.to_pitch_z / unit);
-      walk.next();
+      there_[i] = -1;
+      if (walk_.ended()) continue;
+      units_[i] = from_[walk_.offset(from_pitch_y_, from_pitch_z_)];
+      there_[i] = walk_.offset(to_pitch_y_, to_pitch_z_);
+      walk_.next();
     }
+    return true;
+  }
+  __device__ __forceinline__ void store() const {
 #pragma unroll
     for (int i = 0; i < Policy::batch; ++i) {
-      if (there[i] >= 0) to[there[i]] = words[i];
+      if (there_[i] >= 0) to_[there_[i]] = units_[i];
     }
   }
+
+ private:
+  static constexpr Index unit = sizeof(U) / sizeof(T);
+  const U* from_;
+  U* to_;
+  Index from_pitch_y_, from_pitch_z_, to_pitch_y_, to_pitch_z_;
+  Walk walk_;
+  U units_[Policy::batch];
+  Index there_[Policy::batch];
+};
+
+// Words of cells that follow each other where they go, and lie in several rows where they come from.
+template <class T>
+class DenseCopy {
+ public:
+  __device__ __forceinline__ DenseCopy(const PeerMessage<T>& m, Member member)
+      : from_(m.from),
+        to_(m.to),
+        pitch_y_(m.from_pitch_y),
+        pitch_z_(m.from_pitch_z),
+        next_(member.thread),
+        threads_(member.threads),
+        walk_(m.extent, member.thread * Pack<T>::cells, member.threads * Pack<T>::cells) {}
+  __device__ __forceinline__ bool load() {
+    if (walk_.ended()) return false;
+    first_ = next_;
+    count_ = 0;
+#pragma unroll
+    for (int i = 0; i < Policy::batch; ++i) {
+      words_[i] = Pack<T>::zero();
+      if (walk_.ended()) continue;
+      Walk cell = walk_;
+#pragma unroll
+      for (int j = 0; j < Pack<T>::cells; ++j) {
+        if (!cell.ended()) words_[i].v[j] = from_[cell.offset(pitch_y_, pitch_z_)];
+        cell.next_cell();
+      }
+      walk_.next();
+      ++count_;
+    }
+    next_ = first_ + Policy::batch * threads_;
+    return true;
+  }
+  __device__ __forceinline__ void store() const {
+#pragma unroll
+    for (int i = 0; i < Policy::batch; ++i) {
+      if (i < count_) words_[i].store(to_ + (first_ + i * threads_) * Pack<T>::cells);
+    }
+  }
+
+ private:
+  const T* from_;
+  T* to_;
+  Index pitch_y_, pitch_z_, first_ = 0, next_, threads_;
+  int count_ = 0;
+  Walk walk_;
+  Pack<T> words_[Policy::batch];
+};
+
+// `may_store()` is asked by all threads of the block, while the first batch comes: whose cells it is has not
+// to ask to read them.
+template <class Copy, class Permission>
+__device__ __forceinline__ bool carry(Copy copy, Permission may_store) {
+  bool more = copy.load();
+  if (!may_store()) return false;
+  for (; more; more = copy.load()) copy.store();
+  return true;
 }
 
 // Do rows of both sides start at words?
@@ -166,40 +258,75 @@ template <class T>
 ISOTHERM_HOST_DEVICE bool is_wide(const PeerMessage<T>& m) {
   const auto address = [](const T* at) { return reinterpret_cast<std::uintptr_t>(at); };
   const auto bytes = [](Index pitch) { return static_cast<std::uintptr_t>(pitch) * sizeof(T); };
-  return ((address(m.from) | address(m.to) | bytes(m.from_pitch_y) | bytes(m.from_pitch_z) |
+  return m.extent.x >= Pack<T>::cells &&
+         ((address(m.from) | address(m.to) | bytes(m.from_pitch_y) | bytes(m.from_pitch_z) |
            bytes(m.to_pitch_y) | bytes(m.to_pitch_z)) %
           sizeof(Word)) == 0;
+}
+
+template <class T, class Permission>
+__device__ __forceinline__ bool carry_rows(const PeerMessage<T>& m, Member member, Permission may_store) {
+  if (!is_wide(m)) return carry(RowCopy<T, T>(m, 0, m.extent, member), may_store);
+  const Index words = m.extent.x / Pack<T>::cells, in_words = words * Pack<T>::cells;
+  const Int3 whole{words, m.extent.y, m.extent.z}, rest{m.extent.x - in_words, m.extent.y, m.extent.z};
+  if (!carry(RowCopy<Word, T>(m, 0, whole, member), may_store)) return false;
+  return rest.x == 0 || carry(RowCopy<T, T>(m, in_words, rest, member), [] { return true; });
+}
+
+template <class T>
+__device__ __forceinline__ int message_of_block(const Plan<T>& plan) {
+  int i = plan.messages.count - 1;
+  while (blockIdx.x < plan.first_block[i]) --i;
+  return i;
+}
+template <class T>
+__device__ __forceinline__ Member member_of(const Plan<T>& plan, int message) {
+  const unsigned first = plan.first_block[message];
+  const unsigned end = message + 1 < plan.messages.count ? plan.first_block[message + 1] : plan.blocks;
+  return {Index{blockIdx.x - first} * Policy::threads + threadIdx.x, Index{end - first} * Policy::threads};
 }
 
 template <class T>
 __global__ void __launch_bounds__(Policy::threads) store_to_peers(const __grid_constant__ Plan<T> plan) {
   __shared__ bool is_free;
-  int i = plan.messages.count - 1;
-  while (blockIdx.x < plan.first_block[i]) --i;
+  const int i = message_of_block(plan);
   const PeerMessage<T>& m = plan.messages.message[i];
+  const Member member = member_of(plan, i);
   const std::uint64_t exchange = plan.links.progress->exchange + 1;
   if (threadIdx.x < warp_size) say_free(plan.links, exchange);
-  if (threadIdx.x == 0) {
-    is_free = await(plan.links.link[m.link].here->free, exchange, *plan.links.abandoned);
-  }
-  __syncthreads();
-  if (!is_free) return;
-
-  const unsigned end = i + 1 < plan.messages.count ? plan.first_block[i + 1] : gridDim.x;
-  const Index thread = Index{blockIdx.x - plan.first_block[i]} * Policy::threads + threadIdx.x;
-  const Index threads = Index{end - plan.first_block[i]} * Policy::threads;
-  constexpr Index word = sizeof(Word) / sizeof(T);
-  const Index words = is_wide(m) ? m.extent.x / word : 0;
-  copy_box<Word>(m, 0, {words, m.extent.y, m.extent.z}, thread, threads);
-  copy_box<T>(m, words * word, {m.extent.x - words * word, m.extent.y, m.extent.z}, thread, threads);
-
+  const auto may_store = [&] {
+    if (threadIdx.x == 0) {
+      is_free = await(plan.links.link[m.link].here->free, exchange, *plan.links.abandoned);
+    }
+    __syncthreads();
+    return is_free;
+  };
+  const bool all_stored = m.to_is_dense ? carry(DenseCopy<T>(m, member), may_store)  //
+                                        : carry_rows(m, member, may_store);
+  if (!all_stored) return;
   __syncthreads();
   if (threadIdx.x == 0) say_stored(plan, m.link, exchange);
 }
 
-__global__ void __launch_bounds__(warp_size) wait_for_peers(const __grid_constant__ PeerLinks links) {
-  const int lane = threadIdx.x;
-  if (lane < links.count) await(links.link[lane].here->stored, links.progress->exchange, *links.abandoned);
+// Blocks for the messages, each of which waits for its own, and a last one that waits for all.
+template <class T>
+__global__ void __launch_bounds__(Policy::threads) wait_for_peers(const __grid_constant__ Plan<T> plan) {
+  __shared__ bool is_here;
+  const PeerLinks& links = plan.links;
+  const std::uint64_t exchange = links.progress->exchange;
+  const auto has_stored = [&](int link) {
+    return await(links.link[link].here->stored, exchange, *links.abandoned);
+  };
+  if (blockIdx.x == plan.blocks) {
+    const int link = static_cast<int>(threadIdx.x);
+    if (link < links.count) has_stored(link);
+    return;
+  }
+  const int i = message_of_block(plan);
+  const PeerMessage<T>& m = plan.messages.message[i];
+  if (threadIdx.x == 0) is_here = has_stored(m.link);
+  __syncthreads();
+  if (is_here) carry_rows(m, member_of(plan, i), [] { return true; });
 }
 static_assert(most_peer_messages <= warp_size);
 
@@ -209,36 +336,47 @@ static_assert(most_peer_messages <= warp_size);
 // Blocks that keep all their threads busy with one batch.
 template <class T>
 Index blocks_wanted(const PeerMessage<T>& m) {
-  const Index word = is_wide(m) ? sizeof(Word) / sizeof(T) : 1;
-  return ceil_div(ceil_div(m.extent.x, word) * m.extent.y * m.extent.z, Policy::threads * Policy::batch);
+  const Index cells = m.extent.product();
+  const Index units = m.to_is_dense ? ceil_div(cells, Pack<T>::cells)
+                      : is_wide(m)  ? ceil_div(m.extent.x, Pack<T>::cells) * m.extent.y * m.extent.z
+                                    : cells;
+  return ceil_div(units, Policy::threads * Policy::batch);
 }
 
 template <class T>
-void store(const PeerMessages<T>& messages, const PeerLinks& links, Stream stream) {
-  Plan<T> plan{messages, links, {}, {}};
+Plan<T> plan_of(const PeerMessages<T>& messages, const PeerLinks& links) {
+  Plan<T> plan{messages, links, {}, {}, 0};
   Index wanted = 0;
   for (int i = 0; i < messages.count; ++i) wanted += blocks_wanted(messages.message[i]);
-  unsigned blocks = 0;
   for (int i = 0; i < messages.count; ++i) {
     const PeerMessage<T>& m = messages.message[i];
     const Index share = blocks_wanted(m) * std::min(wanted, Policy::most_blocks) / wanted;
     const auto mine = static_cast<unsigned>(std::max<Index>(share, 1));
-    plan.first_block[i] = blocks;
+    plan.first_block[i] = plan.blocks;
     plan.blocks_of[m.link] += mine;
-    blocks += mine;
+    plan.blocks += mine;
   }
-  launch("store_to_peers", store_to_peers<T>, {blocks, Policy::threads}, stream, plan);
+  return plan;
 }
 
-void wait(const PeerLinks& links, Stream stream) {
-  launch("wait_for_peers", wait_for_peers, {1, warp_size}, stream, links);
+template <class T>
+void store(const PeerMessages<T>& messages, const PeerLinks& links, Stream stream) {
+  const Plan<T> plan = plan_of(messages, links);
+  launch("store_to_peers", store_to_peers<T>, {plan.blocks, Policy::threads}, stream, plan);
+}
+
+template <class T>
+void wait(const PeerMessages<T>& arrivals, const PeerLinks& links, Stream stream) {
+  const Plan<T> plan = plan_of(arrivals, links);
+  const unsigned threads = plan.blocks == 0 ? warp_size : Policy::threads;
+  launch("wait_for_peers", wait_for_peers<T>, {plan.blocks + 1, threads}, stream, plan);
 }
 
 }  // namespace
 
 template <class T>
 const PeerCopy<T>& peer_copy_cuda() {
-  static constexpr PeerCopy<T> table{store<T>, wait};
+  static constexpr PeerCopy<T> table{store<T>, wait<T>};
   return table;
 }
 

@@ -1,5 +1,5 @@
 // What a rank needs before its GPU can store into another rank's: both open the memory of each other's fields
-// and flags, once, and close it at the end. Between the two the host queues two launches an exchange.
+// and inboxes, once, and close it at the end. Between the two the host queues two launches an exchange.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,11 +7,13 @@
 #include <cstring>
 #include <map>
 #include <thread>
+#include <utility>
 
 #include "core/cuda_native.hpp"
 #include "core/error.hpp"
 #include "core/timer.hpp"
 #include "halo/handshake.hpp"
+#include "halo/peer_memory_cuda.hpp"
 #include "halo/transport_peer.hpp"
 #include "kernels/peer_copy.hpp"
 
@@ -21,55 +23,16 @@ namespace {
 constexpr double leave_seconds = 2;    // that a peer is waited for at the end
 constexpr double abandon_seconds = 1;  // that kernels are given to see that they were given up
 
-void check_ipc(cudaError_t code, const char* call) {
-  if (code == cudaSuccess) return;
-  cudaGetLastError();
-  throw Error(ExitCode::unavailable, fmt::format("{} failed ({})", call, cuda::error_text(code)));
-}
-
-// A peer's allocation as this process sees it; closed with its last owner. Opening one twice is an error of
-// older runtimes, so who asks again gets the same.
-class OpenMemory {
- public:
-  explicit OpenMemory(int device) : device_(device) {}
-
-  std::shared_ptr<std::byte> open(int peer, const cudaIpcMemHandle_t& handle) {
-    std::weak_ptr<std::byte>& known = open_[{peer, std::string(handle.reserved, sizeof(handle.reserved))}];
-    if (std::shared_ptr<std::byte> memory = known.lock()) return memory;
-    check_ipc(cudaSetDevice(device_), "cudaSetDevice");
-    void* pointer = nullptr;
-    check_ipc(cudaIpcOpenMemHandle(&pointer, handle, cudaIpcMemLazyEnablePeerAccess), "cudaIpcOpenMemHandle");
-    const auto close = [device = device_](std::byte* memory) {
-      const bool closed =
-          cudaSetDevice(device) == cudaSuccess && cudaIpcCloseMemHandle(memory) == cudaSuccess;
-      if (!closed) cudaGetLastError();
-    };
-    std::shared_ptr<std::byte> memory(static_cast<std::byte*>(pointer), close);
-    known = memory;
-    return memory;
-  }
-
- private:
-  int device_;
-  std::map<std::pair<int, std::string>, std::weak_ptr<std::byte>> open_;
-};
-
 // What a peer has to know to store into this rank: bytes, the same on both sides.
-struct OfferedFlags {
+struct OfferedInbox {
   cudaIpcMemHandle_t memory;
-  std::uint64_t offset;  // bytes, of those that the peer writes
+  std::uint64_t flags, cells;  // bytes to those that the peer writes
 };
 struct OfferedField {
   cudaIpcMemHandle_t memory;
   std::uint64_t origin;  // bytes
   Index pitch_y, pitch_z;
 };
-
-cudaIpcMemHandle_t handle_of(void* memory) {
-  cudaIpcMemHandle_t handle{};
-  check_ipc(cudaIpcGetMemHandle(&handle, memory), "cudaIpcGetMemHandle");
-  return handle;
-}
 
 template <class Value>
 void append(std::string& text, const Value& value) {
@@ -117,12 +80,34 @@ class Agreement {
   std::string why_not_;
 };
 
-Buffer zeros(Device& device, std::size_t bytes) {
+// Messages that travel dense, of one way between two ranks: by tag, where each begins [bytes]. Both ranks lay
+// the receiver's buffer out alike.
+struct DenseMessages {
+  std::map<int, std::size_t> places;
+  std::size_t bytes = 0;
+};
+template <class T>
+DenseMessages dense_messages(std::span<const HaloMessage> messages, int peer,
+                             int (*tag)(const HaloMessage&)) {
+  DenseMessages dense;
+  for (const HaloMessage& m : messages) {
+    const bool is_short = m.edge.extent().x * Index{sizeof(T)} < least_direct_row;
+    if (m.peer == peer && is_short) dense.places[tag(m)] = m.cells() * sizeof(T);
+  }
+  for (auto& [each_tag, place] : dense.places) {
+    const std::size_t length = std::exchange(place, dense.bytes);
+    dense.bytes += (length + line_bytes - 1) / line_bytes * line_bytes;
+  }
+  return dense;
+}
+
+// Device memory that begins with so many zeros.
+Buffer cleared(Device& device, std::size_t bytes, std::size_t zeros) {
   Buffer buffer(device, bytes);
-  const Buffer host(device, bytes, Memory::staging);
-  std::fill_n(host.as<std::byte>(), bytes, std::byte{0});
+  const Buffer host(device, zeros, Memory::staging);
+  std::fill_n(host.as<std::byte>(), zeros, std::byte{0});
   const Owned<Stream> stream = own_stream(device, Priority::high);
-  device.copy(buffer.data(), host.data(), bytes, stream);
+  device.copy(buffer.data(), host.data(), zeros, stream);
   device.synchronize(stream);
   return buffer;
 }
@@ -138,14 +123,11 @@ class PeerTransport final : public Transport<T> {
 
   void send(FieldView<T> field, Stream stream) override {
     stream_ = stream;
-    const auto bound = std::find_if(fields_.begin(), fields_.end(),
-                                    [&](const Bound& b) { return b.origin == field.origin; });
-    if (bound == fields_.end()) {
-      throw Error(ExitCode::internal, "halo exchange of a field that is not bound; please report this");
-    }
-    copy_.store(bound->messages, links_, stream);
+    copy_.store(bound_to(field).messages, links_, stream);
   }
-  void receive(FieldView<T>, Stream stream) override { copy_.wait(links_, stream); }
+  void receive(FieldView<T> field, Stream stream) override {
+    copy_.wait(bound_to(field).arrivals, links_, stream);
+  }
   bool arrived() override { return true; }  // receive() never waits
   bool recordable() const override { return true; }
 
@@ -155,11 +137,19 @@ class PeerTransport final : public Transport<T> {
  private:
   struct Bound {
     T* origin;
-    PeerMessages<T> messages;
+    PeerMessages<T> messages, arrivals;
   };
-  PeerFlags* flags() const { return flags_.as<PeerFlags>(); }
+  const Bound& bound_to(FieldView<T> field) const {
+    const auto bound = std::find_if(fields_.begin(), fields_.end(),
+                                    [&](const Bound& b) { return b.origin == field.origin; });
+    if (bound != fields_.end()) return *bound;
+    throw Error(ExitCode::internal, "halo exchange of a field that is not bound; please report this");
+  }
+  void make_inbox(std::span<const HaloMessage> messages);
   void bind(int link, int peer, std::string_view offer, std::span<const HaloField<T>> fields,
             std::span<const HaloMessage> messages);
+  void bind_arrivals(int link, int peer, Bound& bound, const HaloField<T>& field,
+                     std::span<const HaloMessage> messages);
   void part() noexcept;
   std::string offer(int link, std::span<const HaloField<T>> fields) const;
 
@@ -167,8 +157,9 @@ class PeerTransport final : public Transport<T> {
   Communicator communicator_;
   OpenMemory& memory_;
   const PeerCopy<T>& copy_ = peer_copy<T>();
-  std::vector<int> peers_;  // by link
-  Buffer flags_, progress_, abandoned_;
+  std::vector<int> peers_;               // by link
+  Buffer inbox_, progress_, abandoned_;  // inbox: flags of all links, then the cells of each
+  std::vector<std::size_t> cells_of_;    // by link: bytes to them
   std::vector<std::shared_ptr<std::byte>> open_;
   PeerLinks links_{};
   std::vector<Bound> fields_;
@@ -185,8 +176,8 @@ PeerTransport<T>::PeerTransport(Device& device, const Communicator& communicator
   Agreement agreement(communicator_, peers_);
   std::vector<std::string> texts(peers_.size());
   agreement.attempt([&] {
-    flags_ = zeros(device_, peers_.size() * sizeof(PeerFlags));
-    progress_ = zeros(device_, sizeof(PeerProgress));
+    make_inbox(messages);
+    progress_ = cleared(device_, sizeof(PeerProgress), sizeof(PeerProgress));
     abandoned_ = Buffer(device_, sizeof(std::uint32_t), Memory::staging);
     *abandoned_.as<std::uint32_t>() = 0;
     for (std::size_t i = 0; i < peers_.size(); ++i) texts[i] = offer(static_cast<int>(i), fields);
@@ -195,7 +186,7 @@ PeerTransport<T>::PeerTransport(Device& device, const Communicator& communicator
   agreement.attempt([&] {
     links_ = {
         {}, static_cast<int>(peers_.size()), progress_.as<PeerProgress>(), abandoned_.as<std::uint32_t>()};
-    for (const HaloField<T>& field : fields) fields_.push_back({field.view.origin, {}});
+    for (const HaloField<T>& field : fields) fields_.push_back({field.view.origin, {}, {}});
     for (int i = 0; i < links_.count; ++i) {
       bind(i, peers_[static_cast<std::size_t>(i)], offers[static_cast<std::size_t>(i)], fields, messages);
     }
@@ -206,11 +197,23 @@ PeerTransport<T>::PeerTransport(Device& device, const Communicator& communicator
   throw Error(ExitCode::unavailable, agreement.why_not());
 }
 
+template <class T>
+void PeerTransport<T>::make_inbox(std::span<const HaloMessage> messages) {
+  const std::size_t flags = peers_.size() * sizeof(PeerFlags);
+  std::size_t bytes = (flags + line_bytes - 1) / line_bytes * line_bytes;
+  for (const int peer : peers_) {
+    cells_of_.push_back(bytes);
+    bytes += dense_messages<T>(messages, peer, receive_tag).bytes;
+  }
+  inbox_ = cleared(device_, bytes, flags);
+}
+
 // What the peer of this link may store into.
 template <class T>
 std::string PeerTransport<T>::offer(int link, std::span<const HaloField<T>> fields) const {
   std::string text;
-  append(text, OfferedFlags{handle_of(flags_.data()), static_cast<std::size_t>(link) * sizeof(PeerFlags)});
+  const auto i = static_cast<std::size_t>(link);
+  append(text, OfferedInbox{handle_of(inbox_.data()), i * sizeof(PeerFlags), cells_of_[i]});
   for (const HaloField<T>& field : fields) {
     const auto origin =
         reinterpret_cast<std::byte*>(field.view.origin) - static_cast<std::byte*>(field.memory);
@@ -223,12 +226,13 @@ std::string PeerTransport<T>::offer(int link, std::span<const HaloField<T>> fiel
 template <class T>
 void PeerTransport<T>::bind(int link, int peer, std::string_view offer, std::span<const HaloField<T>> fields,
                             std::span<const HaloMessage> messages) {
-  if (offer.size() != sizeof(OfferedFlags) + fields.size() * sizeof(OfferedField)) {
+  if (offer.size() != sizeof(OfferedInbox) + fields.size() * sizeof(OfferedField)) {
     throw Error(ExitCode::internal, fmt::format("rank {} exchanges other fields; please report this", peer));
   }
-  const auto flags = take<OfferedFlags>(offer);
-  std::byte* const there = open_.emplace_back(memory_.open(peer, flags.memory)).get() + flags.offset;
-  links_.link[link] = {this->flags() + link, reinterpret_cast<PeerFlags*>(there)};
+  const auto inbox = take<OfferedInbox>(offer);
+  std::byte* const there = open_.emplace_back(memory_.open(peer, inbox.memory)).get();
+  links_.link[link] = {inbox_.as<PeerFlags>() + link, reinterpret_cast<PeerFlags*>(there + inbox.flags)};
+  const DenseMessages dense = dense_messages<T>(messages, peer, send_tag);
   for (std::size_t f = 0; f < fields.size(); ++f) {
     const FieldView<T> mine = fields[f].view;
     const auto field = take<OfferedField>(offer);
@@ -237,10 +241,45 @@ void PeerTransport<T>::bind(int link, int peer, std::string_view offer, std::spa
     PeerMessages<T>& bound = fields_[f].messages;
     for (const HaloMessage& m : messages) {
       if (m.peer != peer) continue;
-      bound.message[bound.count++] = {
-          &mine(m.edge.lo), &theirs(m.peer_ghosts.lo), mine.pitch_y, mine.pitch_z, theirs.pitch_y,
-          theirs.pitch_z,   m.edge.extent(),           link};
+      const Int3 n = m.edge.extent();
+      PeerMessage<T>& message = bound.message[bound.count++];
+      message = {&mine(m.edge.lo),
+                 &theirs(m.peer_ghosts.lo),
+                 mine.pitch_y,
+                 mine.pitch_z,
+                 theirs.pitch_y,
+                 theirs.pitch_z,
+                 n,
+                 link};
+      const auto place = dense.places.find(send_tag(m));
+      if (place == dense.places.end()) continue;
+      message.to = reinterpret_cast<T*>(there + inbox.cells + place->second);
+      message.to_pitch_y = n.x;
+      message.to_pitch_z = n.x * n.y;
+      message.to_is_dense = true;
     }
+    bind_arrivals(link, peer, fields_[f], fields[f], messages);
+  }
+}
+
+// What comes in the inbox and goes on into the ghosts.
+template <class T>
+void PeerTransport<T>::bind_arrivals(int link, int peer, Bound& bound, const HaloField<T>& field,
+                                     std::span<const HaloMessage> messages) {
+  const DenseMessages dense = dense_messages<T>(messages, peer, receive_tag);
+  const std::byte* const cells = inbox_.as<std::byte>() + cells_of_[static_cast<std::size_t>(link)];
+  for (const HaloMessage& m : messages) {
+    const auto place = dense.places.find(receive_tag(m));
+    if (m.peer != peer || place == dense.places.end()) continue;
+    const Int3 n = m.ghosts.extent();
+    bound.arrivals.message[bound.arrivals.count++] = {reinterpret_cast<const T*>(cells + place->second),
+                                                      &field.view(m.ghosts.lo),
+                                                      n.x,
+                                                      n.x * n.y,
+                                                      field.view.pitch_y,
+                                                      field.view.pitch_z,
+                                                      n,
+                                                      link};
   }
 }
 

@@ -1,5 +1,5 @@
-// Stores into another field's ghosts and the flags around them, with both sides on one device: the test plays
-// the peers.
+// Stores into another field's ghosts or by way of a buffer, and the flags around them, with both sides on one
+// device: the test plays the peers.
 #include "kernels/peer_copy.hpp"
 
 #include <array>
@@ -57,11 +57,14 @@ struct Boxes {
   int link;
 };
 
+// How cells come to where they belong.
+enum class Way { direct, buffer };
+
 class PeerCopyCuda : public CudaTest {
  protected:
   // Every cell of `from` is its place plus one, every cell of `to` its place, negative.
   template <class T>
-  void check(Int3 from_extent, Int3 to_extent, int ghosts, const std::vector<Boxes>& boxes) {
+  void check(Way way, Int3 from_extent, Int3 to_extent, int ghosts, const std::vector<Boxes>& boxes) {
     Field<T> from(*device, from_extent, ghosts), to(*device, to_extent, ghosts);
     Field<T> from_host(*host, from_extent, ghosts), to_host(*host, to_extent, ghosts);
     for (std::size_t i = 0; i < elements(from_host); ++i) begin(from_host)[i] = static_cast<T>(i + 1);
@@ -70,17 +73,30 @@ class PeerCopyCuda : public CudaTest {
     device->copy(to.data(), to_host.data(), to.bytes(), {});
     device->synchronize(Stream{});
 
-    PeerMessages<T> messages{};
+    PeerMessages<T> messages{}, arrivals{};
+    std::vector<Buffer> buffers;
     for (const Boxes& b : boxes) {
-      messages.message[messages.count++] = {
-          &from.view()(b.from.lo), &to.view()(b.to),  from.view().pitch_y, from.view().pitch_z,
-          to.view().pitch_y,       to.view().pitch_z, b.from.extent(),     b.link};
+      const Int3 n = b.from.extent();
+      const FieldView<T> source = from.view(), target = to.view();
+      PeerMessage<T> message{&source(b.from.lo), &target(b.to),  source.pitch_y,  source.pitch_z,
+                             target.pitch_y,     target.pitch_z, b.from.extent(), b.link};
+      if (way == Way::buffer) {
+        const auto bytes = static_cast<std::size_t>(n.product()) * sizeof(T);
+        T* const dense = buffers.emplace_back(*device, (bytes + 15) / 16 * 16).template as<T>();
+        arrivals.message[arrivals.count++] = {dense,          &target(b.to),  n.x, n.x * n.y,
+                                              target.pitch_y, target.pitch_z, n,   b.link};
+        message.to = dense;
+        message.to_pitch_y = n.x;
+        message.to_pitch_z = n.x * n.y;
+        message.to_is_dense = true;
+      }
+      messages.message[messages.count++] = message;
     }
     Flags flags(*device);
     for (const std::uint64_t exchange : {1, 2, 3}) {
       flags.put([&](Flags::Shared& s) { s.here[0] = s.here[1] = {exchange, exchange}; });
       peer_copy<T>().store(messages, flags.get(), stream());
-      peer_copy<T>().wait(flags.get(), stream());
+      peer_copy<T>().wait(arrivals, flags.get(), stream());
       device->synchronize(stream());
       const Flags::Shared found = flags.look();
       for (const PeerFlags& there : found.there) {
@@ -111,19 +127,21 @@ class PeerCopyCuda : public CudaTest {
   // Faces whose rows are whole words, rows with a rest, single cells and corners, more words than one block
   // takes and more than all blocks take at once.
   template <class T>
-  void check_all() {
+  void check_all(Way way) {
     for (const Index nx : {1, 2, 3, 5, 32, 33, 131, 1024}) {
       const Int3 n{nx, 9, 7}, m{nx, 5, 7};
-      check<T>(n, m, 1, {{{{0, 8, 0}, {nx, 9, 7}}, {0, -1, 0}, 0}, {{{0, 0, 0}, {nx, 1, 7}}, {0, 5, 0}, 1}});
-      check<T>(n, n, 1, {{{{0, 0, 0}, {nx, 9, 1}}, {0, 0, 7}, 1}, {{{0, 0, 6}, {nx, 9, 7}}, {0, 0, -1}, 0}});
-      check<T>(n, {2, 9, 7}, 1,
+      check<T>(way, n, m, 1,
+               {{{{0, 8, 0}, {nx, 9, 7}}, {0, -1, 0}, 0}, {{{0, 0, 0}, {nx, 1, 7}}, {0, 5, 0}, 1}});
+      check<T>(way, n, n, 1,
+               {{{{0, 0, 0}, {nx, 9, 1}}, {0, 0, 7}, 1}, {{{0, 0, 6}, {nx, 9, 7}}, {0, 0, -1}, 0}});
+      check<T>(way, n, {2, 9, 7}, 1,
                {{{{nx - 1, 0, 0}, {nx, 9, 7}}, {-1, 0, 0}, 0}, {{{0, 0, 0}, {1, 1, 1}}, {2, 9, 7}, 1}});
     }
-    check<T>({64, 40, 40}, {64, 40, 40}, 4,
+    check<T>(way, {64, 40, 40}, {64, 40, 40}, 4,
              {{{{0, 0, 0}, {64, 40, 4}}, {0, 0, 40}, 0},
               {{{0, 36, 36}, {64, 40, 40}}, {0, -4, -4}, 0},
               {{{60, 0, 0}, {64, 40, 40}}, {-4, 0, 0}, 1}});
-    check<T>({1024, 300, 1}, {1024, 300, 1}, 1,
+    check<T>(way, {1024, 300, 1}, {1024, 300, 1}, 1,
              {{{{0, 0, 0}, {1024, 300, 1}}, {0, 0, 1}, 0}, {{{1023, 0, 0}, {1024, 300, 1}}, {-1, 0, 0}, 1}});
   }
   Stream stream() {
@@ -137,10 +155,46 @@ class PeerCopyCuda : public CudaTest {
 };
 
 TEST_F(PeerCopyCuda, CellsOfEveryBoxAndNoOthersFp32) {
-  check_all<float>();
+  check_all<float>(Way::direct);
 }
 TEST_F(PeerCopyCuda, CellsOfEveryBoxAndNoOthersFp64) {
-  check_all<double>();
+  check_all<double>(Way::direct);
+}
+TEST_F(PeerCopyCuda, CellsThatArePackedOnTheirWayFp32) {
+  check_all<float>(Way::buffer);
+}
+TEST_F(PeerCopyCuda, CellsThatArePackedOnTheirWayFp64) {
+  check_all<double>(Way::buffer);
+}
+
+// What has not been stored is not unpacked: of two messages in buffers one has come.
+TEST_F(PeerCopyCuda, NothingIsUnpackedBeforeThePeerHasStored) {
+  Buffer cells(*device, 64), start(*device, 64, Memory::staging);
+  for (int i = 0; i < 8; ++i) start.as<double>()[i] = i;
+  device->copy(cells.data(), start.data(), 64, stream());
+  device->synchronize(stream());
+  double* const cell = cells.as<double>();
+  PeerMessages<double> arrivals{};
+  for (const int link : {0, 1}) {
+    arrivals.message[arrivals.count++] = {cell + 2 * link, cell + 4 + 2 * link, 1, 1, 1, 1, {1, 1, 1}, link};
+  }
+  Flags flags(*device);
+  flags.put([](Flags::Shared& s) {
+    s.progress.exchange = 3;
+    s.here[0].stored = 2;
+    s.here[1].stored = 3;
+  });
+  const Owned<Event> ended = own_event(*device);
+  peer_copy<double>().wait(arrivals, flags.get(), stream());
+  device->record(ended, stream());
+  EXPECT_FALSE(device->passed(ended));
+  flags.abandon();
+  device->synchronize(ended);
+
+  std::array<double, 8> found{};
+  device->copy(found.data(), cell, sizeof(found), stream());
+  device->synchronize(stream());
+  EXPECT_EQ(found, (std::array<double, 8>{0, 1, 2, 3, 4, 5, 2, 7}));
 }
 
 // One peer has said that it is free, the other never does.
@@ -162,7 +216,7 @@ TEST_F(PeerCopyCuda, NothingIsStoredWhereThePeerIsNotFreeAndAllEndsWhenItIsGiven
   flags.put([](Flags::Shared& s) { s.here[1].free = 1; });
   const Owned<Event> ended = own_event(*device);
   peer_copy<double>().store(messages, flags.get(), stream());
-  peer_copy<double>().wait(flags.get(), stream());
+  peer_copy<double>().wait({}, flags.get(), stream());
   device->record(ended, stream());
   EXPECT_FALSE(device->passed(ended));
   flags.abandon();
