@@ -19,6 +19,8 @@ namespace {
 
 constexpr double probe_timeout = 10;  // s
 constexpr int least_samples = 7, most_samples = 1000;
+constexpr double batch_seconds = 0.002;  // of exchanges that are queued: long against what its ends cost
+constexpr int most_of_a_batch = 50;
 constexpr int copies_of_a_batch = 20, batches = 7;
 
 struct HaloBench {
@@ -75,7 +77,8 @@ class FaceBench {
     if (!prove(open, entry, expected)) return entry;
     if (open.row->packs) time_packs(entry);
     const auto transport = agree(bench_.world, [&] { return open.maker->connect(fields_, messages_); });
-    entry.exchanges = time_exchanges(*transport, expected);
+    entry.exchanges = time_queued(*transport, expected);
+    entry.alone = time_alone(*transport, expected);
     return entry;
   }
 
@@ -121,18 +124,46 @@ class FaceBench {
     return bench_.world.all_reduce(quantiles(seconds).median, ReduceOp::max);
   }
 
-  std::vector<double> time_exchanges(Transport<T>& transport, double expected) {
-    const double wanted = bench_.options.seconds / std::max(expected, 1e-9);
-    const int samples = static_cast<int>(std::clamp<double>(wanted, least_samples, most_samples));
-    std::vector<double> seconds(static_cast<std::size_t>(samples));
+  // Half of a row's time each for exchanges in batches and alone.
+  std::vector<double> samples(double seconds) const {
+    const double wanted = bench_.options.seconds / 2 / std::max(seconds, 1e-9);
+    return std::vector<double>(
+        static_cast<std::size_t>(std::clamp<double>(wanted, least_samples, most_samples)));
+  }
+
+  void exchange(Transport<T>& transport) {
+    transport.send(fields_.front().view, bench_.stream);
+    transport.receive(fields_.front().view, bench_.stream);
+  }
+
+  // As in a run, whose host is ahead. The exchange before a batch brings the ranks to its start together.
+  std::vector<double> time_queued(Transport<T>& transport, double expected) {
+    const double fit = batch_seconds / std::max(expected, 1e-9);
+    const int count = static_cast<int>(std::clamp<double>(fit, 1, most_of_a_batch));
+    Stopwatch watch(bench_.device, bench_.stream);
+    std::vector<double> seconds = samples(count * expected);
+    for (double& each : seconds) {
+      exchange(transport);
+      each = watch.seconds([&] {
+        for (int i = 0; i < count; ++i) exchange(transport);
+      }) / count;
+    }
+    return slowest(std::move(seconds));
+  }
+
+  std::vector<double> time_alone(Transport<T>& transport, double expected) {
+    std::vector<double> seconds = samples(expected);
     for (double& each : seconds) {
       const Timer timer;
-      transport.send(fields_.front().view, bench_.stream);
-      transport.receive(fields_.front().view, bench_.stream);
+      exchange(transport);
       bench_.device.synchronize(bench_.stream);
       each = timer.seconds();
     }
-    bench_.world.all_reduce(seconds.data(), samples, ReduceOp::max);
+    return slowest(std::move(seconds));
+  }
+
+  std::vector<double> slowest(std::vector<double> seconds) const {
+    bench_.world.all_reduce(seconds.data(), static_cast<int>(seconds.size()), ReduceOp::max);
     return seconds;
   }
 

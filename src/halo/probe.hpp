@@ -13,8 +13,9 @@ namespace isotherm {
 struct TransportTrial {
   std::string transport;
   std::string why_not;  // empty: it works
-  double seconds = 0;   // of an exchange of all messages between the two, both ways; 0: not timed
-  double latency = 0;   // s, of one with a cell a message
+  // Of an exchange of all messages between the two, both ways, one of some that are queued; 0: not timed.
+  double seconds = 0;
+  double latency = 0;  // s, of one with a cell a message, queued likewise
 };
 
 // Both ranks of the pair make one, with one another's messages, and run the same rows in the same order.

@@ -112,8 +112,9 @@ Json to_json_object(const HaloBenchEntry& e) {
           {"unpack_s", measured(e.unpack)},
           {"latency_s", measured(e.latency)},
           {"exchange_s", spread_json(e.exchanges)},
+          {"alone_s", spread_json(e.alone)},
           {"bandwidth_bytes_per_s", value_or_null(e.bandwidth())},
-          {"samples", {{"exchange_s", e.exchanges}}}};
+          {"samples", {{"exchange_s", e.exchanges}, {"alone_s", e.alone}}}};
 }
 
 Json device_json(const BenchRecord& r) {

@@ -71,8 +71,9 @@ struct HaloBenchEntry {
   BenchVerdict verdict = BenchVerdict::skipped;
   std::string note;
   double pack = 0, unpack = 0;              // s, of the device; 0 where the transport needs none
-  double latency = 0;                       // s, of an exchange of one cell
-  std::vector<double> exchanges;            // s, from the pack until the ghosts are there
+  double latency = 0;                       // s, of an exchange of one cell, queued among others
+  std::vector<double> exchanges;            // s of one, from the pack on, queued among others: as in a run
+  std::vector<double> alone;                // s of one until the host sees that its ghosts are there
   std::optional<double> wire() const;       // s: the median exchange less packing and unpacking
   std::optional<double> bandwidth() const;  // bytes a second each way, of the median exchange
 };

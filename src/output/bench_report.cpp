@@ -146,18 +146,18 @@ std::string halo_bench_table(const std::vector<HaloBenchEntry>& entries) {
   if (entries.empty()) return "";
   const HaloBenchEntry& head = entries.front();
   const auto us = [](double seconds) { return seconds > 0 ? plain_decimal(1e6 * seconds, 1) : "-"; };
-  TextTable table{"llrrrrrrrrl",
+  TextTable table{"llrrrrrrrrrl",
                   {{"transport", "face", "bytes", "pack us", "wire us", "unpack us", "exchange us", "GB/s",
-                    "latency us", "spread", "check"}}};
+                    "alone us", "latency us", "spread", "check"}}};
   for (const HaloBenchEntry& e : entries) {
     std::vector<std::string> line{e.transport, e.face, human_bytes(static_cast<double>(e.bytes))};
     if (e.exchanges.empty()) {
-      line.insert(line.end(), 7, "-");
+      line.insert(line.end(), 8, "-");
     } else {
       const Quantiles q = quantiles(e.exchanges);
       line.insert(line.end(), {us(e.pack), us(*e.wire()), us(e.unpack), us(q.median),
-                               e.moves ? plain_decimal(*e.bandwidth() / 1e9, 2) : "-", us(e.latency),
-                               percent(q.spread())});
+                               e.moves ? plain_decimal(*e.bandwidth() / 1e9, 2) : "-",
+                               us(quantiles(e.alone).median), us(e.latency), percent(q.spread())});
     }
     line.push_back(verdict_text(e));
     table.rows.push_back(std::move(line));

@@ -40,8 +40,11 @@ def test_every_transport_crosses_every_face(tmp_path):
 
 
 def check(entry, bytes_moved):
-    exchanges = entry["samples"]["exchange_s"]
-    assert len(exchanges) >= 7 and min(exchanges) > 0 and entry["latency_s"] > 0
+    exchanges, alone = entry["samples"]["exchange_s"], entry["samples"]["alone_s"]
+    for samples in (exchanges, alone):
+        assert len(samples) >= 7 and min(samples) > 0
+    assert entry["latency_s"] > 0
+    assert entry["alone_s"]["median"] == pytest.approx(statistics.median(alone))
     median = statistics.median(exchanges)
     assert entry["exchange_s"]["median"] == pytest.approx(median)
     assert entry["bytes"] == bytes_moved
