@@ -45,11 +45,13 @@ namespace isotherm::cuda {
 namespace {
 
 struct Policy {
-  static constexpr int threads = 512;
+  // A block of these finds room beside one that sweeps: a sweep in one wave leaves 18 000 registers of a
+  // multiprocessor until it ends, and blocks of 512 threads, 43 000, had to wait for that end.
+  static constexpr int threads = 128;
   static constexpr int batch = 4;  // words that a thread loads before it stores the first
-  // About so many in all, whatever the number of messages: 16 come near the wire's speed, and blocks that
-  // wait for a late peer are lost to the sweep of the interior.
-  static constexpr Index most_blocks = 64;
+  // About so many in all, whatever the number of messages: as many threads as have a face of 512 by 512 cells
+  // of 8 bytes on the way at once.
+  static constexpr Index most_blocks = 256;
   // A waiting thread looks at a flag, sleeps this long, and looks now and then for the end of it all.
   static constexpr unsigned sleep_ns = 32, looks = 1024;
 };
