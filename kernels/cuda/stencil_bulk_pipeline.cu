@@ -32,10 +32,10 @@ struct RingTile {
   int warps_x, warps_y, rows, stages, pace;
   constexpr int warps() const { return warps_x * warps_y; }
   std::string name() const {
-    std::string text;
-    for (const int n : {warps_x, warps_y, rows, stages})
-      text += (text.empty() ? "" : "x") + std::to_string(n);
-    return pace > 0 ? text + "@" + std::to_string(pace) : text;
+    std::string text = std::to_string(warps_x);
+    for (const int n : {warps_y, rows, stages}) text.append("x").append(std::to_string(n));
+    if (pace > 0) text.append("@").append(std::to_string(pace));
+    return text;
   }
 };
 // A pace that memory cannot give is as good as none, and a lower one costs what it is lower: the trial of a
