@@ -30,7 +30,9 @@ void check(const StencilKernel<T>& row, Device& device, const Cut& cut, unsigned
                std::to_string(walls));
   const auto host = make_host_device();
   const int ghosts = 1;
-  const WalledBlock<T> there(device, cut.shape, ghosts, walls), here(*host, cut.shape, ghosts, walls);
+  const unsigned fields = WalledBlock<T>::all_faces;
+  const WalledBlock<T> there(device, cut.shape, ghosts, walls, fields);
+  const WalledBlock<T> here(*host, cut.shape, ghosts, walls, fields);
   const Coefficients<T> c = {T(0.37), T(0.11), T(0.13), T(0.075)};
   const Box whole{{0, 0, 0}, cut.shape};
   Field<T> in = random_field<T>(*host, cut.shape, ghosts, 37);
