@@ -1,6 +1,8 @@
-// What the rows of wide tiles share: the arguments of their kernels, and the update of one pack of cells with
-// the walls applied wherever they stand. For .cu files only.
+// What the rows of wide tiles and the shells share: the arguments of their kernels, and the update of one
+// pack of cells. For .cu files only.
 #pragma once
+
+#include <span>
 
 #include "kernels/cuda/columns.hpp"
 #include "kernels/cuda/pack.hpp"

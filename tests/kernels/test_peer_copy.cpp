@@ -62,6 +62,22 @@ enum class Way { direct, buffer };
 
 class PeerCopyCuda : public CudaTest {
  protected:
+  // What is queued waits for a peer until it is given up.
+  void expect_to_wait_until_given_up(Flags& flags) {
+    const Owned<Event> ended = own_event(*device);
+    device->record(ended, stream());
+    EXPECT_FALSE(device->passed(ended));
+    flags.abandon();
+    device->synchronize(ended);
+  }
+  template <std::size_t n>
+  std::array<double, n> fetched(const double* from) {
+    std::array<double, n> cells{};
+    device->copy(cells.data(), from, sizeof(cells), stream());
+    device->synchronize(stream());
+    return cells;
+  }
+
   // Every cell of `from` is its place plus one, every cell of `to` its place, negative.
   template <class T>
   void check(Way way, Int3 from_extent, Int3 to_extent, int ghosts, const std::vector<Boxes>& boxes) {
@@ -184,17 +200,10 @@ TEST_F(PeerCopyCuda, NothingIsUnpackedBeforeThePeerHasStored) {
     s.here[0].stored = 2;
     s.here[1].stored = 3;
   });
-  const Owned<Event> ended = own_event(*device);
   peer_copy<double>().wait(arrivals, flags.get(), stream());
-  device->record(ended, stream());
-  EXPECT_FALSE(device->passed(ended));
-  flags.abandon();
-  device->synchronize(ended);
+  expect_to_wait_until_given_up(flags);
 
-  std::array<double, 8> found{};
-  device->copy(found.data(), cell, sizeof(found), stream());
-  device->synchronize(stream());
-  EXPECT_EQ(found, (std::array<double, 8>{0, 1, 2, 3, 4, 5, 2, 7}));
+  EXPECT_EQ(fetched<8>(cell), (std::array<double, 8>{0, 1, 2, 3, 4, 5, 2, 7}));
 }
 
 // One peer has said that it is free, the other never does.
@@ -214,19 +223,11 @@ TEST_F(PeerCopyCuda, NothingIsStoredWhereThePeerIsNotFreeAndAllEndsWhenItIsGiven
   }
   Flags flags(*device);
   flags.put([](Flags::Shared& s) { s.here[1].free = 1; });
-  const Owned<Event> ended = own_event(*device);
   peer_copy<double>().store(messages, flags.get(), stream());
   peer_copy<double>().wait({}, flags.get(), stream());
-  device->record(ended, stream());
-  EXPECT_FALSE(device->passed(ended));
-  flags.abandon();
-  device->synchronize(ended);
+  expect_to_wait_until_given_up(flags);
 
-  std::array<double, 2> found{};
-  device->copy(found.data(), cell, sizeof(found), stream());
-  device->synchronize(stream());
-  EXPECT_EQ(found[0], 0);
-  EXPECT_EQ(found[1], 1);
+  EXPECT_EQ(fetched<2>(cell), (std::array<double, 2>{0, 1}));
   const Flags::Shared after = flags.look();
   EXPECT_EQ(after.there[0].free, 1u);  // this rank's ghosts are free all the same
   EXPECT_EQ(after.there[0].stored, 0u);
