@@ -22,21 +22,35 @@ inline double peak_bytes_a_cycle() {
   return transfers * width / std::max(attribute_of_current_device(cudaDevAttrClockRate), 1);
 }
 
-// Cycles between two planes of a block, where the blocks take `steps` planes one after another for `bytes` in
-// all, at so many percent of the peak. 0, no pace, for percent 0 and for fields that L2 holds.
-inline unsigned cycles_a_plane(double bytes, Index steps, int percent) {
-  static const double peak = peak_bytes_a_cycle();  // one device a process
-  static const double cache = attribute_of_current_device(cudaDevAttrL2CacheSize);
-  if (percent == 0 || peak <= 0 || bytes <= cache) return 0;
-  return static_cast<unsigned>(std::min(bytes / (peak * percent / 100) / static_cast<double>(steps), 1e6));
-}
+// The cycles between two planes of a block. Blocks that the device does not hold at once come in waves; the
+// last wave may have fewer, each of which may then take a larger share.
+struct Schedule {
+  unsigned cycles = 0, last_cycles = 0;  // 0: none
+  unsigned first_of_last = 0;            // block of the last wave
 
-// The schedule of a block; used by the thread that asks for planes.
+  // Where `blocks` of so many planes each, of which the device holds `slots` at once, move `bytes` in all, at
+  // so many percent of the peak. None for percent 0 and for fields that L2 holds.
+  static Schedule of(double bytes, Index blocks, Index planes, Index slots, int percent) {
+    static const double peak = peak_bytes_a_cycle();  // one device a process
+    static const double cache = attribute_of_current_device(cudaDevAttrL2CacheSize);
+    if (percent == 0 || peak <= 0 || bytes <= cache) return {};
+    const double each = bytes / static_cast<double>(blocks * planes) / (peak * percent / 100);
+    const auto cycles = [&](Index together) {
+      return static_cast<unsigned>(std::min(each * static_cast<double>(together), 1e6));
+    };
+    const Index last = (blocks - 1) % slots + 1;
+    return {cycles(std::min(blocks, slots)), cycles(last), static_cast<unsigned>(blocks - last)};
+  }
+};
+
+// When a block may ask for its planes; used by the thread that asks. Blocks beside each other ask a part of
+// a plane's time apart, so that the memory has requests at all times.
 class Pace {
  public:
-  __device__ __forceinline__ explicit Pace(unsigned cycles) {
-    cycles_ = cycles;
-    start_ = clock64();
+  __device__ __forceinline__ explicit Pace(const Schedule& schedule) {
+    constexpr unsigned phases = 4;
+    cycles_ = blockIdx.x < schedule.first_of_last ? schedule.cycles : schedule.last_cycles;
+    start_ = clock64() + cycles_ * (blockIdx.x % phases) / phases;
   }
   __device__ __forceinline__ void wait_for_plane(int n) const {
     const long long due = start_ + static_cast<long long>(cycles_) * n;

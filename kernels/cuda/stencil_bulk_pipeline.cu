@@ -10,9 +10,10 @@
 // Lives in  shared memory: a ring of planes of x by (y + 2) cells and the packs beside them, some 36 KB each,
 //           and their barriers. Registers: the plane below and the one at work.
 // Traffic   as `register_tile`: each cell once, and the tile's halo, which comes from L2. What differs is who
-//           loads: no thread computes an address or waits in a register for a load. One plane ahead is
-//           enough, and more is worse: blocks drift apart, and their halos are read from memory twice. A
-//           schedule (pace.hpp) keeps them together (TUNING.md).
+//           loads: no thread computes an address or waits in a register for a load. Blocks that drift apart
+//           would read their halos from memory twice: a schedule (pace.hpp) keeps them together, and blocks
+//           above each other walk towards each other, or apart, so that they read the planes between them at
+//           one time (TUNING.md).
 #include <algorithm>
 #include <cstddef>
 
@@ -41,8 +42,8 @@ struct RingTile {
 // A pace that memory cannot give is as good as none, and a lower one costs what it is lower: the trial of a
 // run finds the best.
 constexpr std::array tiles = [] {
-  constexpr std::array shapes = {RingTile{2, 4, 8, 3, 0}, RingTile{1, 8, 8, 3, 0}};
-  constexpr std::array paces = {80, 81, 79, 82, 0};
+  constexpr std::array shapes = {RingTile{2, 4, 8, 4, 0}, RingTile{1, 8, 8, 4, 0}};
+  constexpr std::array paces = {82, 83, 81, 84, 0};
   std::array<RingTile, shapes.size() * paces.size()> all{};
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i] = shapes[i / paces.size()];
@@ -53,6 +54,10 @@ constexpr std::array tiles = [] {
 
 // Planes that a chunk costs beside its own: the two it only reads, and the time until the first has come.
 constexpr Index chunk_overhead = 6;
+
+// Planes that a block on its schedule has asked for and not yet begun to compute: with the third place of the
+// ring the one at work, a block that is late has one in reserve to catch up with.
+constexpr int planes_ahead = 2;
 
 // A plane of the ring: the tile with the rows beside it, and the packs beside these rows. The engine fetches
 // whole lines of 128 bytes; a box that started a pack before the tile would move six lines a row for four.
@@ -70,6 +75,28 @@ template <class T, int warps_x, int warps_y, int rows, int stages>
 struct Ring {
   Plane<T, warps_x, warps_y, rows> planes[stages];
   BytesBarrier full[stages];
+};
+
+// A thread's. Blocks of others (the stores of `peer`, 10 000 registers) find room beside one of 256 threads that
+// asks for no norm; the compiler would take all there are.
+template <class Norm>
+constexpr unsigned most_registers = std::is_same_v<Norm, NoNorm> ? 208 : 255;
+
+// The planes of a chunk as its block comes to them: the first that it updates is the 1st, and the 0th lies
+// behind that.
+struct Walk {
+  int first, step, count;
+
+  // Every other chunk is walked down.
+  __device__ __forceinline__ Walk(const Columns& columns, const Box& chunk) {
+    const bool down = (chunk.lo.z - columns.box.lo.z) / columns.planes % 2 != 0;
+    first = static_cast<int>(down ? chunk.hi.z - 1 : chunk.lo.z);
+    step = down ? -1 : 1;
+    count = static_cast<int>(chunk.hi.z - chunk.lo.z);
+  }
+  __device__ __forceinline__ int plane(int n) const { return first + (n - 1) * step; }
+  __device__ __forceinline__ Face behind() const { return step > 0 ? Face::z_min : Face::z_max; }
+  __device__ __forceinline__ Face ahead() const { return step > 0 ? Face::z_max : Face::z_min; }
 };
 
 // Where a lane finds the cell beside its warp: in the tile, or in the packs beside it. Only the first and the
@@ -93,14 +120,14 @@ struct Beside {
 };
 
 template <class T, int warps_x, int warps_y, int rows, int stages, class Norm>
-__global__ void __launch_bounds__(warps_x* warps_y* warp_size)
+__global__ void __maxnreg__(most_registers<Norm>)
     bulk_pipeline(const __grid_constant__ TensorMap<T> map, const __grid_constant__ TensorMap<T> side_map,
-                  const __grid_constant__ TileArgs<T> a, unsigned cycles) {
+                  const __grid_constant__ TileArgs<T> a, Schedule schedule) {
   using Slab = Plane<T, warps_x, warps_y, rows>;
   using Pipe = Ring<T, warps_x, warps_y, rows, stages>;
   Pipe& ring = *reinterpret_cast<Pipe*>(dynamic_shared());
   const Box chunk = a.columns.of_block();
-  const int begin = static_cast<int>(chunk.lo.z), end = static_cast<int>(chunk.hi.z);
+  const Walk walk(a.columns, chunk);
   const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
   const int warp_x = warp % warps_x, row = warp / warps_x * rows;  // in the tile
   const int pack = (warp_x * warp_size + lane) * Pack<T>::cells;
@@ -109,17 +136,18 @@ __global__ void __launch_bounds__(warps_x* warps_y* warp_size)
   const Beside<Slab> beside(lane, warp_x, warps_x, row);
   Norm norm;
 
-  // Plane begin - 1 + n is the n-th of the walk; it goes to place n % stages of the ring.
-  const Pace pace(cycles);
+  // The n-th plane of the walk goes to place n % stages of the ring.
+  const Pace pace(schedule);
   const auto ask_for = [&](int n) {
-    if (threadIdx.x != 0 || begin - 1 + n > end) return;
-    if (n > stages) pace.wait_for_plane(n - stages);
+    if (threadIdx.x != 0 || n > walk.count + 1) return;
+    if (n >= stages) pace.wait_for_plane(n - planes_ahead);
+    const int z = walk.plane(n);
     BytesBarrier& full = ring.full[n % stages];
     Slab& plane = ring.planes[n % stages];
     full.expect(Slab::bytes);
-    full.copy(map, plane.cell, tile_x, tile_y - 1, begin - 1 + n);
-    full.copy(side_map, plane.side[0], tile_x - Slab::cells, tile_y, begin - 1 + n);
-    full.copy(side_map, plane.side[1], tile_x + Slab::x, tile_y, begin - 1 + n);
+    full.copy(map, plane.cell, tile_x, tile_y - 1, z);
+    full.copy(side_map, plane.side[0], tile_x - Slab::cells, tile_y, z);
+    full.copy(side_map, plane.side[1], tile_x + Slab::x, tile_y, z);
   };
   const auto wait_for = [&](int n) { ring.full[n % stages].wait(n / stages % 2); };
 
@@ -130,12 +158,12 @@ __global__ void __launch_bounds__(warps_x* warps_y* warp_size)
   __syncthreads();
   for (int n = 0; n < stages; ++n) ask_for(n);
 
-  Pack<T> below[rows], at[rows];
+  Pack<T> behind[rows], at[rows];
   wait_for(0);
   wait_for(1);
 #pragma unroll
   for (int r = 0; r < rows; ++r) {
-    below[r] = Pack<T>::load(&ring.planes[0].cell[row + 1 + r][pack]);
+    behind[r] = Pack<T>::load(&ring.planes[0].cell[row + 1 + r][pack]);
     at[r] = Pack<T>::load(&ring.planes[1].cell[row + 1 + r][pack]);
   }
   __syncthreads();  // the first place is free
@@ -143,31 +171,31 @@ __global__ void __launch_bounds__(warps_x* warps_y* warp_size)
 
   const Edges edges = edges_of(a, chunk);
   TileWarp<T, rows> mine(a, lane, x, y);
-  if (edges == Edges::walls) mine.fetch_walls(a, lane, x, y, begin);
-  if (a.beyond_z_wall(begin - 1)) {
+  if (edges == Edges::walls) mine.fetch_walls(a, lane, x, y, walk.first);
+  if (a.beyond_z_wall(walk.plane(0))) {
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
-      if (mine.has_row(r)) below[r] = mine.beyond_z(a.wall(Face::z_min), at[r], x, y + r);
+      if (mine.has_row(r)) behind[r] = mine.beyond_z(a.wall(walk.behind()), at[r], x, y + r);
     }
   }
-  T* to = &a.out(x, y, begin);
-  for (int n = 1; n <= end - begin; ++n) {
-    const int z = begin - 1 + n;
+  T* to = &a.out(x, y, walk.first);
+  for (int n = 1; n <= walk.count; ++n) {
+    const int z = walk.plane(n);
     wait_for(n + 1);
     const Slab& plane = ring.planes[n % stages];
-    Slab& above = ring.planes[(n + 1) % stages];
-    if (a.beyond_z_wall(z + 1)) {  // each lane puts there what it alone reads
+    Slab& next = ring.planes[(n + 1) % stages];
+    if (a.beyond_z_wall(walk.plane(n + 1))) {  // each lane puts there what it alone reads
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
         if (mine.has_row(r))
-          mine.beyond_z(a.wall(Face::z_max), at[r], x, y + r).store(&above.cell[row + 1 + r][pack]);
+          mine.beyond_z(a.wall(walk.ahead()), at[r], x, y + r).store(&next.cell[row + 1 + r][pack]);
       }
     }
     const T* const beside_row = &plane.cell[0][0] + beside.at;
     with_edges(edges, [&]<Edges here>() {
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
-        const Pack<T> z_hi = Pack<T>::load(&above.cell[row + 1 + r][pack]);
+        const Pack<T> ahead = Pack<T>::load(&next.cell[row + 1 + r][pack]);
         const T outside = beside_row[r * beside.step];
         T x_lo = __shfl_up_sync(0xffffffffu, at[r].v[Pack<T>::cells - 1], 1);
         T x_hi = __shfl_down_sync(0xffffffffu, at[r].v[0], 1);
@@ -175,19 +203,19 @@ __global__ void __launch_bounds__(warps_x* warps_y* warp_size)
         x_hi = lane == warp_size - 1 ? outside : x_hi;
         const Pack<T> y_lo = r > 0 ? at[r - 1] : Pack<T>::load(&plane.cell[row][pack]);
         const Pack<T> y_hi = r < rows - 1 ? at[r + 1] : Pack<T>::load(&plane.cell[row + 1 + rows][pack]);
-        mine.template update<here>(a, r, {at[r], y_lo, y_hi, below[r], z_hi, x_lo, x_hi}, x, y + r, z,
+        mine.template update<here>(a, r, {at[r], y_lo, y_hi, behind[r], ahead, x_lo, x_hi}, x, y + r, z,
                                    to + r * a.out.pitch_y, norm);
-        below[r] = z_hi;  // kept until all rows have had the plane below them
+        behind[r] = ahead;  // kept until all rows have had the plane behind them
       }
     });
-    if (edges == Edges::walls && z + 1 < end) mine.fetch_walls(a, lane, x, y, z + 1);
+    if (edges == Edges::walls && n < walk.count) mine.fetch_walls(a, lane, x, y, walk.plane(n + 1));
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
-      const Pack<T> z_hi = below[r];
-      below[r] = at[r];
-      at[r] = z_hi;
+      const Pack<T> ahead = behind[r];
+      behind[r] = at[r];
+      at[r] = ahead;
     }
-    to += a.out.pitch_z;
+    to += walk.step * a.out.pitch_z;
     __syncthreads();  // nobody reads the plane any more
     ask_for(n + stages);
   }
@@ -233,11 +261,10 @@ WideTile<T> wide(Box region) {
 }
 
 template <class T, RingTile tile>
-unsigned cycles_of(const SweepArgs<T>& args, const Columns& columns) {
-  const Index waves = ceil_div(columns.blocks(), slots<T, tile>());
+Schedule schedule_of(const SweepArgs<T>& args, const Columns& columns) {
   const double cells = static_cast<double>(args.region.cells());
-  return cycles_a_plane(cells * least_bytes_per_cell<T>(!args.source.empty()), waves * columns.planes,
-                        tile.pace);
+  return Schedule::of(cells * least_bytes_per_cell<T>(!args.source.empty()), columns.blocks(), columns.planes,
+                      slots<T, tile>(), tile.pace);
 }
 
 template <class T>
@@ -250,11 +277,11 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
     using Slab = Plane<T, tile.warps_x, tile.warps_y, tile.rows>;
     const TensorMap<T> map = TensorMap<T>::make(args.in, {Slab::x, Slab::y + 2, 1});
     const TensorMap<T> side_map = TensorMap<T>::make(args.in, {Slab::cells, Slab::y, 1});
-    const unsigned cycles = cycles_of<T, tile>(args, columns);
+    const Schedule schedule = schedule_of<T, tile>(args, columns);
     with_norm(args.norm, [&]<class Norm>() {
       const auto function = kernel<T, tile, Norm>;
       allow_shared(function, ring_bytes<T, tile>);
-      launch("bulk_pipeline", function, threads<T, tile>(columns.blocks()), stream, map, side_map, a, cycles);
+      launch("bulk_pipeline", function, threads<T, tile>(columns.blocks()), stream, map, side_map, a, schedule);
     });
     finish_norm(args.norm, columns.blocks(), stream);
   });

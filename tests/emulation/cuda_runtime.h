@@ -24,6 +24,7 @@
 #define __forceinline__ inline
 #define __grid_constant__
 #define __launch_bounds__(...)
+#define __maxnreg__(...)
 #define __CUDA_ARCH_LIST__ 900
 
 struct uint3 {
