@@ -98,13 +98,17 @@ class BytesBarrier {
         : "memory");
   }
   // Copies the box at cell (x, y, z) of the field to shared memory, aligned to 128 bytes. By one thread,
-  // which has said that the bytes will come.
+  // which has said that the bytes will come. L2 keeps what it reads longer than what others write: the blocks
+  // beside this one want its edges a little later.
   template <class T>
   __device__ __forceinline__ void copy(const TensorMap<T>& map, void* to, int x, int y, int z) {
     ISOTHERM_PTX90(
-        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, "
-        "%5}], "
-        "[%2];" ::"r"(shared_address(to)),
+        "{\n"
+        ".reg .b64 keep;\n"
+        "createpolicy.fractional.L2::evict_last.b64 keep, 1.0;\n"
+        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
+        "[%1, {%3, %4, %5}], [%2], keep;\n"
+        "}\n" ::"r"(shared_address(to)),
         "l"(&map.map), "r"(address()), "r"(x + map.lead_x), "r"(y + map.ghosts), "r"(z + map.ghosts)
         : "memory");
   }

@@ -43,7 +43,7 @@ struct RingTile {
 // run finds the best.
 constexpr std::array tiles = [] {
   constexpr std::array shapes = {RingTile{2, 4, 8, 4, 0}, RingTile{1, 8, 8, 4, 0}};
-  constexpr std::array paces = {82, 83, 81, 84, 0};
+  constexpr std::array paces = {83, 82, 84, 0};
   std::array<RingTile, shapes.size() * paces.size()> all{};
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i] = shapes[i / paces.size()];
