@@ -78,13 +78,13 @@ Row cuda_row(std::string_view name, std::string_view remark, void (*complete)(Ro
   return row;
 }
 
-// All CUDA stencils leave shells to one kernel.
+// CUDA stencils without a way of their own leave thin boxes to one kernel.
 template <class T>
 StencilKernel<T> cuda_stencil(std::string_view name, std::string_view remark,
                               void (*complete)(StencilKernel<T>&)) {
   StencilKernel<T> row = cuda_row(name, remark, complete);
 #if ISOTHERM_HAVE_CUDA
-  row.shells = &cuda::shell_sweep_cuda<T>();
+  if (row.rest == nullptr) row.rest = &cuda::thin_rest<T>();
 #endif
   return row;
 }

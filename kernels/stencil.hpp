@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/box_parts.hpp"
 #include "core/device.hpp"
 #include "core/field_view.hpp"
 #include "kernels/kernel_resources.hpp"
@@ -66,14 +67,16 @@ struct SweepArgs {
   UpdateNorm norm;
 };
 
-// The thin boxes that an overlapped step leaves for the end, in one launch: they take less time than launches
-// do. Cells as a row's; walls of all axes are applied. `args.region` is not looked at.
+// How a row goes about a step in two parts: the interior, which needs nothing that an exchange brings, and
+// the rest of the region, once it is there. Cells as a row's; walls of all axes are applied.
 template <class T>
-struct ShellSweep {
-  void (*launch)(const SweepArgs<T>& args, std::span<const Box> shells, Stream stream);
-  std::size_t (*norm_scratch_bytes)(std::span<const Box> shells);
+struct RestSweep {
+  // The part of `at_hand`, which lies in `region`, that is best swept first; may be empty.
+  Box (*interior)(Box region, Box at_hand, int policy);
+  // Sweeps args.region without `interior`, one of that function's and not empty.
+  void (*launch)(const SweepArgs<T>& args, Box interior, SweepPlan plan, Stream stream);
+  std::size_t (*norm_scratch_bytes)(Box region, Box interior, int policy);
 };
-inline constexpr std::size_t most_shells = 6;  // of one launch
 
 // One row of the table. Asynchronous on `stream`; holds no state; allocates and synchronises nothing.
 template <class T>
@@ -92,8 +95,8 @@ struct StencilKernel {
   std::span<const std::string_view> policies = one_policy;
   // Null where the row cannot return the norm of its update.
   std::size_t (*norm_scratch_bytes)(Box region, int policy) = nullptr;
-  // Null: the row sweeps shell after shell.
-  const ShellSweep<T>* shells = nullptr;
+  // Null: the row sweeps the boxes around the interior one after another.
+  const RestSweep<T>* rest = nullptr;
   // Why the current device cannot run the row in this policy; empty where it can. Null: every device can.
   std::string (*unsupported)(int policy) = nullptr;
   KernelResources (*resources)(int policy) = nullptr;  // null on the host
@@ -118,23 +121,30 @@ Walls<T> walls_in_ghosts(const StencilKernel<T>& row, Walls<T> walls) {
   return walls;
 }
 
-// Sweeps all `shells`, into one norm.
+// What of `region` this row sweeps before an exchange is over, out of what is at hand by then; may be empty.
 template <class T>
-void sweep_shells(const StencilKernel<T>& row, SweepArgs<T> args, std::span<const Box> shells, SweepPlan plan,
-                  Stream stream) {
-  if (row.shells && !shells.empty()) return row.shells->launch(args, shells, stream);
-  for (const Box& shell : shells) {
-    args.region = shell;
+Box interior_of(const StencilKernel<T>& row, Box region, Box at_hand, int policy) {
+  return row.rest && !at_hand.empty() ? row.rest->interior(region, at_hand, policy) : at_hand;
+}
+// Sweeps args.region without that, into one norm.
+template <class T>
+void sweep_rest(const StencilKernel<T>& row, SweepArgs<T> args, Box interior, SweepPlan plan, Stream stream) {
+  if (row.rest && !interior.empty()) return row.rest->launch(args, interior, plan, stream);
+  for (const Box& box : boxes_around(args.region, interior)) {
+    args.region = box;
     row.launch(args, plan, stream);
     args.norm.accumulate = true;
   }
 }
-// For their norm, where the row fuses it.
+// For their norm, interior and rest, where the row fuses it.
 template <class T>
-std::size_t shells_scratch_bytes(const StencilKernel<T>& row, std::span<const Box> shells, int policy) {
-  if (row.shells) return row.shells->norm_scratch_bytes(shells);
+std::size_t parts_scratch_bytes(const StencilKernel<T>& row, Box region, Box interior, int policy) {
   std::size_t most = 0;
-  for (const Box& shell : shells) most = std::max(most, row.norm_scratch_bytes(shell, policy));
+  const auto count = [&](Box box) { most = std::max(most, row.norm_scratch_bytes(box, policy)); };
+  if (!interior.empty()) count(interior);
+  if (row.rest && !interior.empty())
+    return std::max(most, row.rest->norm_scratch_bytes(region, interior, policy));
+  for (const Box& box : boxes_around(region, interior)) count(box);
   return most;
 }
 

@@ -27,6 +27,8 @@ struct Columns {
   Index first_x = 0;               // where columns begin: at box.lo.x or before it
   Index x = 1, y = 1, planes = 1;  // cells of a chunk
   Index count_x = 1, count_y = 1, count_z = 1;
+  // Columns in the middle that are left out: the first of them, and how many.
+  Index hole_x = 0, hole_y = 0, hole_count_x = 0, hole_count_y = 0;
 
   // `unit`: columns begin at a multiple of so many cells along x.
   static Columns of(Box box, Index x, Index y, Index planes, Index unit = 1) {
@@ -35,14 +37,38 @@ struct Columns {
     return {
         box, first_x, x, y, planes, ceil_div(box.hi.x - first_x, x), ceil_div(n.y, y), ceil_div(n.z, planes)};
   }
-  unsigned blocks() const { return static_cast<unsigned>(count_x * count_y * count_z); }
+  // Without those of `hole`, a box of whole columns.
+  Columns without(Box hole) const {
+    Columns rest = *this;
+    rest.hole_x = (hole.lo.x - first_x) / x;
+    rest.hole_y = (hole.lo.y - box.lo.y) / y;
+    rest.hole_count_x = ceil_div(hole.extent().x, x);
+    rest.hole_count_y = ceil_div(hole.extent().y, y);
+    return rest;
+  }
+  ISOTHERM_HOST_DEVICE Index columns() const { return count_x * count_y - hole_count_x * hole_count_y; }
+  unsigned blocks() const { return static_cast<unsigned>(columns() * count_z); }
+  Index cells() const {
+    const Index in_x = std::min(box.hi.x, first_x + (hole_x + hole_count_x) * x) - (first_x + hole_x * x);
+    const Index in_y = std::min(box.hi.y, box.lo.y + (hole_y + hole_count_y) * y) - (box.lo.y + hole_y * y);
+    return box.cells() - (hole_count_x * hole_count_y > 0 ? in_x * in_y * box.extent().z : 0);
+  }
 
   // The chunk of this block. It may reach beyond the box in x, at either end, and in y; not in z.
   __device__ __forceinline__ Box of_block() const {
-    const Index column = blockIdx.x % (count_x * count_y), chunk = blockIdx.x / (count_x * count_y);
+    const Index chunk = blockIdx.x / columns(), column = numbered(blockIdx.x % columns());
     const Int3 lo{first_x + column % count_x * x, box.lo.y + column / count_x * y, box.lo.z + chunk * planes};
     const Index end = lo.z + planes;
     return {lo, {lo.x + x, lo.y + y, end < box.hi.z ? end : box.hi.z}};
+  }
+
+  // The i-th column that is not left out, among all.
+  __device__ __forceinline__ Index numbered(Index i) const {
+    const Index before = hole_y * count_x, a_row = count_x - hole_count_x;
+    if (i < before) return i;
+    if (i >= before + hole_count_y * a_row) return i + hole_count_x * hole_count_y;
+    const Index row = (i - before) / a_row, in_row = (i - before) % a_row;
+    return before + row * count_x + in_row + (in_row < hole_x ? 0 : hole_count_x);
   }
 };
 

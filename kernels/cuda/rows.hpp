@@ -66,7 +66,7 @@ template <class T>
 void histogram_shared_private_coarsened(HistogramKernel<T>& row);
 
 template <class T>
-const ShellSweep<T>& shell_sweep_cuda();
+const RestSweep<T>& thin_rest();
 template <class T>
 const FaceCopy<T>& face_copy_cuda();
 template <class T>

@@ -1,5 +1,5 @@
-// The shells of an overlapped step, all in one launch, and boxes too thin for the rows of wide tiles. No row
-// of its own.
+// Thin boxes, all in one launch: what an overlapped step leaves around its interior, and what is too thin for
+// the rows of wide tiles. No row of its own.
 //
 // Algebra   one sweep, stencil_update(); all walls are applied here.
 // Mapping   a thread takes 16 bytes along x and walks some planes up along z. The threads of a block stand
@@ -16,6 +16,7 @@ namespace {
 
 constexpr unsigned threads = 256, widest = 64;  // packs beside each other
 constexpr Index longest_walk = 8;               // planes
+constexpr std::size_t most_boxes = 6;           // around another
 
 // How a box is cut into blocks.
 struct Cut {
@@ -47,13 +48,13 @@ struct Cut {
 // The boxes of a launch, one after another in the queue of blocks.
 struct Cuts {
   unsigned blocks = 0;
-  Cut cut[most_shells];
+  Cut cut[most_boxes];
 
   Cuts(std::span<const Box> boxes, Index cells) {
     std::size_t count = 0;
     for (const Box& box : boxes) {
       if (box.empty()) continue;
-      if (count == most_shells)
+      if (count == most_boxes)
         throw Error(ExitCode::internal, "more shells than a block has faces; please report it");
       cut[count] = Cut(box, cells, blocks);
       blocks = cut[count++].end;
@@ -154,16 +155,13 @@ __global__ void __launch_bounds__(threads)
   norm.template leave<threads>(static_cast<double*>(a.norm.scratch));
 }
 
-template <class T>
-void sweep_boxes(const SweepArgs<T>& args, std::span<const Box> boxes, Stream stream) {
-  const Cuts cuts(boxes, Pack<T>::cells);
-  if (cuts.blocks > 0) {
-    const TileArgs<T> a{args.in, args.out, args.source, args.c, args.walls, {}, args.norm};
-    with_norm(args.norm, [&]<class Norm>() {
-      launch("shells", shells<T, Norm>, {cuts.blocks, threads}, stream, a, cuts);
-    });
-  }
-  finish_norm(args.norm, cuts.blocks, stream);
+// x boxes begin and end with a line of memory where the region allows it: interior and rest would else move
+// the line between them both.
+Box between_lines(Box region, Box at_hand, Index line) {
+  Box box = at_hand;
+  if (box.lo.x > region.lo.x) box.lo.x = ceil_div(box.lo.x, line) * line;
+  if (box.hi.x < region.hi.x) box.hi.x = floor_div(box.hi.x, line) * line;
+  return box;
 }
 
 }  // namespace
@@ -174,22 +172,33 @@ std::size_t thin_scratch_bytes(std::span<const Box> boxes) {
 }
 
 template <class T>
-void sweep_thin(const SweepArgs<T>& args, Stream stream) {
-  sweep_boxes(args, {&args.region, 1}, stream);
+void sweep_thin(const SweepArgs<T>& args, std::span<const Box> boxes, Stream stream) {
+  const Cuts cuts(boxes, Pack<T>::cells);
+  if (cuts.blocks > 0) {
+    const TileArgs<T> a{args.in, args.out, args.source, args.c, args.walls, {}, args.norm};
+    with_norm(args.norm, [&]<class Norm>() {
+      launch("shells", shells<T, Norm>, {cuts.blocks, threads}, stream, a, cuts);
+    });
+  }
+  finish_norm(args.norm, cuts.blocks, stream);
+}
+
+template <class T>
+const RestSweep<T>& thin_rest() {
+  static constexpr RestSweep<T> functions{
+      [](Box region, Box at_hand, int) { return between_lines(region, at_hand, line_cells<T>); },
+      [](const SweepArgs<T>& args, Box interior, SweepPlan, Stream stream) {
+        sweep_thin(args, boxes_around(args.region, interior), stream);
+      },
+      [](Box region, Box interior, int) { return thin_scratch_bytes<T>(boxes_around(region, interior)); }};
+  return functions;
 }
 
 template std::size_t thin_scratch_bytes<float>(std::span<const Box>);
 template std::size_t thin_scratch_bytes<double>(std::span<const Box>);
-template void sweep_thin(const SweepArgs<float>&, Stream);
-template void sweep_thin(const SweepArgs<double>&, Stream);
-
-template <class T>
-const ShellSweep<T>& shell_sweep_cuda() {
-  static constexpr ShellSweep<T> functions{sweep_boxes<T>, thin_scratch_bytes<T>};
-  return functions;
-}
-
-template const ShellSweep<float>& shell_sweep_cuda();
-template const ShellSweep<double>& shell_sweep_cuda();
+template void sweep_thin(const SweepArgs<float>&, std::span<const Box>, Stream);
+template void sweep_thin(const SweepArgs<double>&, std::span<const Box>, Stream);
+template const RestSweep<float>& thin_rest();
+template const RestSweep<double>& thin_rest();
 
 }  // namespace isotherm::cuda

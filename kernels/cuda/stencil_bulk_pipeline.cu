@@ -19,10 +19,9 @@
 
 #include "kernels/cuda/hopper.hpp"
 #include "kernels/cuda/pace.hpp"
-#include "kernels/cuda/policy.hpp"
 #include "kernels/cuda/resources.hpp"
-#include "kernels/cuda/rows.hpp"
 #include "kernels/cuda/warp_update.hpp"
+#include "kernels/cuda/wide_row.hpp"
 
 namespace isotherm::cuda {
 namespace {
@@ -77,8 +76,8 @@ struct Ring {
   BytesBarrier full[stages];
 };
 
-// A thread's. Blocks of others (the stores of `peer`, 10 000 registers) find room beside one of 256 threads that
-// asks for no norm; the compiler would take all there are.
+// A thread's. Blocks of others (the stores of `peer`, 10 000 registers) find room beside one of 256 threads
+// that asks for no norm; the compiler would take all there are.
 template <class Norm>
 constexpr unsigned most_registers = std::is_same_v<Norm, NoNorm> ? 208 : 255;
 
@@ -252,46 +251,32 @@ Index slots() {
 }
 
 template <class T, RingTile tile>
-WideTile<T> wide(Box region) {
-  WideTile<T> whole{tile.warps_x, tile.warps_y * tile.rows, std::max<Index>(region.extent().z, 1)};
-  if (!whole.fits(region)) return whole;
-  whole.planes =
-      balanced_planes(whole.columns(region).blocks(), region.extent().z, slots<T, tile>(), chunk_overhead);
-  return whole;
-}
+struct RingWay {
+  static WideTile<T> chunk(Box region, Box hole) {
+    WideTile<T> whole{tile.warps_x, tile.warps_y * tile.rows, std::max<Index>(region.extent().z, 1)};
+    if (!whole.fits(region)) return whole;
+    const Columns columns = whole.columns(region);
+    whole.planes = balanced_planes((hole.empty() ? columns : columns.without(hole)).columns(),
+                                   region.extent().z, slots<T, tile>(), chunk_overhead);
+    return whole;
+  }
 
-template <class T, RingTile tile>
-Schedule schedule_of(const SweepArgs<T>& args, const Columns& columns) {
-  const double cells = static_cast<double>(args.region.cells());
-  return Schedule::of(cells * least_bytes_per_cell<T>(!args.source.empty()), columns.blocks(), columns.planes,
-                      slots<T, tile>(), tile.pace);
-}
-
-template <class T>
-void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
-  with_tile<tiles>(plan.policy, [&]<RingTile tile>() {
-    const WideTile<T> chunk = wide<T, tile>(args.region);
-    if (!chunk.fits(args.region)) return sweep_thin(args, stream);
-    const Columns columns = chunk.columns(args.region);
+  static void sweep(const SweepArgs<T>& args, const Columns& columns, Stream stream) {
     const TileArgs<T> a{args.in, args.out, args.source, args.c, args.walls, columns, args.norm};
     using Slab = Plane<T, tile.warps_x, tile.warps_y, tile.rows>;
     const TensorMap<T> map = TensorMap<T>::make(args.in, {Slab::x, Slab::y + 2, 1});
     const TensorMap<T> side_map = TensorMap<T>::make(args.in, {Slab::cells, Slab::y, 1});
-    const Schedule schedule = schedule_of<T, tile>(args, columns);
+    const double bytes = static_cast<double>(columns.cells()) * least_bytes_per_cell<T>(!args.source.empty());
+    const auto schedule = Schedule::of(bytes, columns.blocks(), columns.planes, slots<T, tile>(), tile.pace);
     with_norm(args.norm, [&]<class Norm>() {
       const auto function = kernel<T, tile, Norm>;
       allow_shared(function, ring_bytes<T, tile>);
-      launch("bulk_pipeline", function, threads<T, tile>(columns.blocks()), stream, map, side_map, a, schedule);
+      launch("bulk_pipeline", function, threads<T, tile>(columns.blocks()), stream, map, side_map, a,
+             schedule);
     });
     finish_norm(args.norm, columns.blocks(), stream);
-  });
-}
-
-template <class T>
-std::size_t norm_scratch_bytes(Box region, int policy) {
-  return with_tile<tiles>(policy,
-                          [&]<RingTile tile>() { return wide<T, tile>(region).norm_scratch_bytes(region); });
-}
+  }
+};
 
 template <class T>
 std::string unsupported(int policy) {
@@ -312,10 +297,7 @@ KernelResources resources(int policy) {
 
 template <class T>
 void stencil_bulk_pipeline(StencilKernel<T>& row) {
-  row.launch = sweep<T>;
-  row.own_walls = {true, true, true};
-  row.policies = names_of<tiles>();
-  row.norm_scratch_bytes = norm_scratch_bytes<T>;
+  WideRow<T, tiles, RingWay>::complete(row);
   row.unsupported = unsupported<T>;
   row.resources = resources<T>;
 }

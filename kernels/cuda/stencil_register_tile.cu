@@ -15,10 +15,9 @@
 //           rows a block (2 / (rows x warps) of the reads, 6 % for 4 x 8), two cells a row beside the warp
 //           (64 of 512 bytes in sectors), and the planes at the ends of a chunk (2 / planes). The first
 //           two come from L2, as the block beside this one reads the same lines at about the same time.
-#include "kernels/cuda/policy.hpp"
 #include "kernels/cuda/resources.hpp"
-#include "kernels/cuda/rows.hpp"
 #include "kernels/cuda/warp_update.hpp"
+#include "kernels/cuda/wide_row.hpp"
 
 namespace isotherm::cuda {
 namespace {
@@ -172,26 +171,17 @@ __global__ void __launch_bounds__(warps* warp_size, least_blocks(rows, warps))
 }
 
 template <class T, Tile tile>
-constexpr WideTile<T> wide{1, tile.x* tile.y, tile.z};
-
-template <class T>
-void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
-  with_tile<tiles>(plan.policy, [&]<Tile tile>() {
-    if (!wide<T, tile>.fits(args.region)) return sweep_thin(args, stream);
-    const Columns columns = wide<T, tile>.columns(args.region);
+struct LaneWay {
+  static WideTile<T> chunk(Box, Box) { return {1, tile.x * tile.y, tile.z}; }
+  static void sweep(const SweepArgs<T>& args, const Columns& columns, Stream stream) {
     const TileArgs<T> a{args.in, args.out, args.source, args.c, args.walls, columns, args.norm};
     with_norm(args.norm, [&]<class Norm>() {
       launch("register_tile", register_tile<T, tile.x, tile.y, tile.z, Norm>,
              {columns.blocks(), tile.y * warp_size}, stream, a);
     });
     finish_norm(args.norm, columns.blocks(), stream);
-  });
-}
-
-template <class T>
-std::size_t norm_scratch_bytes(Box region, int policy) {
-  return with_tile<tiles>(policy, [&]<Tile tile>() { return wide<T, tile>.norm_scratch_bytes(region); });
-}
+  }
+};
 
 template <class T>
 KernelResources resources(int policy) {
@@ -204,10 +194,7 @@ KernelResources resources(int policy) {
 
 template <class T>
 void stencil_register_tile(StencilKernel<T>& row) {
-  row.launch = sweep<T>;
-  row.policies = names_of<tiles>();
-  row.own_walls = {true, true, true};
-  row.norm_scratch_bytes = norm_scratch_bytes<T>;
+  WideRow<T, tiles, LaneWay>::complete(row);
   row.resources = resources<T>;
 }
 

@@ -53,9 +53,9 @@ __device__ __forceinline__ Pack<T> updated_pack(const Coefficients<T>& c, const 
   return value;
 }
 
-// Boxes too thin for a wide tile. In shells.cu.
+// Boxes too thin for a wide tile, at most six. args.region is not looked at. In shells.cu.
 template <class T>
-void sweep_thin(const SweepArgs<T>& args, Stream stream);
+void sweep_thin(const SweepArgs<T>& args, std::span<const Box> boxes, Stream stream);
 template <class T>
 std::size_t thin_scratch_bytes(std::span<const Box> boxes);
 
@@ -74,9 +74,18 @@ struct WideTile {
            region.hi.y <= longest && region.hi.z <= longest;
   }
   Columns columns(Box region) const { return Columns::of(region, x(), y, planes, Pack<T>::cells); }
-  // One partial result of a norm a block.
-  std::size_t norm_scratch_bytes(Box region) const {
-    return fits(region) ? columns(region).blocks() * sizeof(double) : thin_scratch_bytes<T>({&region, 1});
+
+  // The columns of the region that lie in `at_hand`, between its ends along z.
+  Box interior(Box region, Box at_hand) const {
+    const Index first_x = columns(region).first_x;
+    const auto up = [](Index n, Index unit) { return ceil_div(n, unit) * unit; };
+    const auto down = [](Index n, Index unit) { return floor_div(n, unit) * unit; };
+    Box box = at_hand;
+    if (box.lo.x > region.lo.x) box.lo.x = first_x + up(box.lo.x - first_x, x());
+    if (box.hi.x < region.hi.x) box.hi.x = first_x + down(box.hi.x - first_x, x());
+    if (box.lo.y > region.lo.y) box.lo.y = region.lo.y + up(box.lo.y - region.lo.y, y);
+    if (box.hi.y < region.hi.y) box.hi.y = region.lo.y + down(box.hi.y - region.lo.y, y);
+    return box;
   }
 };
 

@@ -63,7 +63,7 @@ void declare_bench(CLI::App& app, BenchWords& words) {
   bench->add_flag("--walls", words.walls, "stencil: with six walls, and what the row needs of them");
   bench->add_flag("--source", words.source, "stencil: with a source field");
   bench->add_flag("--overlap", words.overlap,
-                  "stencil: as beside an exchange on six faces: the interior, then the shells");
+                  "stencil: as beside an exchange on six faces: the interior, then the rest");
   option("--op", words.op, "reduction: sum, max, l1 or l2 of the difference of two fields (default: l2)");
   option("--seconds", words.seconds, "time of measuring, a row (default: 1)");
   option("--seed", words.seed, "of the random fields (default: 1)");

@@ -24,12 +24,12 @@ Walls<T> six_walls() {
   return {{held, held, flux, flux, convection, convection}};
 }
 
-// A block between other ranks' on all sides.
+// Of a block between other ranks' on all sides, what is swept beside the exchange.
 template <class T>
-Split overlapped(Box block, int depth) {
+Box interior_between_ranks(const StencilKernel<T>& row, Box block, int depth, int policy) {
   std::array<bool, face_count> remote;
   remote.fill(true);
-  return split_region(block.hi, block, remote, depth, line_cells<T>);
+  return interior_of(row, block, interior_box(block.hi, block, remote, depth), policy);
 }
 
 }  // namespace
@@ -103,11 +103,14 @@ void SweepBench<T>::queue(const StencilKernel<T>& row, int policy, SweepArgs<T> 
         .fill_walls(ghosts, walls_in_ghosts(row, walls_), ghosts.interior(), bench_.stream);
   }
   if (!bench_.options.overlap) return row.launch(args, {depth_, policy}, bench_.stream);
-  const Split split = overlapped<T>(args.region, depth_);
-  args.region = split.interior;
-  row.launch(args, {depth_, policy}, bench_.stream);
-  args.norm.accumulate = true;
-  sweep_shells(row, args, split.shells, {depth_, policy}, bench_.stream);
+  const Box interior = interior_between_ranks(row, args.region, depth_, policy);
+  if (!interior.empty()) {
+    SweepArgs<T> first = args;
+    first.region = interior;
+    row.launch(first, {depth_, policy}, bench_.stream);
+    args.norm.accumulate = true;
+  }
+  sweep_rest(row, args, interior, {depth_, policy}, bench_.stream);
 }
 
 template <class T>
@@ -141,10 +144,9 @@ typename SweepBench<T>::NormMemory SweepBench<T>::norm_memory(const StencilKerne
   if (!norm_) return memory;
   memory.result = Buffer(bench_.device, sizeof(double));
   const Box block = in_.view().interior();
-  const Split split = overlapped<T>(block, depth_);
-  memory.scratch = Buffer(bench_.device, std::max({row.norm_scratch_bytes(block, policy),
-                                                   row.norm_scratch_bytes(split.interior, policy),
-                                                   shells_scratch_bytes(row, split.shells, policy)}));
+  const Box interior = interior_between_ranks(row, block, depth_, policy);
+  memory.scratch = Buffer(bench_.device, std::max(row.norm_scratch_bytes(block, policy),
+                                                  parts_scratch_bytes(row, block, interior, policy)));
   memory.norm = {*norm_, memory.result.template as<double>(), memory.scratch.data(), false};
   return memory;
 }

@@ -19,7 +19,7 @@ namespace isotherm {
 //     start:  local copies on `compute`;  every transport's send() on `halo`
 //     finish: every transport's receive() on `halo`; `compute` waits
 //
-// Between start and finish, cells that touch no ghost of another rank (split_region() in halo/regions.hpp)
+// Between start and finish, cells that touch no ghost of another rank (interior_box() in halo/regions.hpp)
 // may be swept on `compute`.
 template <class T>
 class HaloExchange {

@@ -48,25 +48,15 @@ Box widened_block(Int3 extent, const std::array<bool, face_count>& sides, Index 
   return box;
 }
 
-Split split_region(Int3 extent, Box region, const std::array<bool, face_count>& remote, Index reach,
-                   Index line) {
-  Split split{region, {}};
-  // Each axis, z first, takes its shells off what the axes before left over. The upper bound is cut at the
-  // lower, so that the shells of a block thinner than twice the reach do not overlap.
-  for (int axis = 2; axis >= 0; --axis) {
-    Box& left = split.interior;
-    Box lower = left, upper = left;
+Box interior_box(Int3 extent, Box region, const std::array<bool, face_count>& remote, Index reach) {
+  Box interior = region;
+  // The upper bound is cut at the lower: a block thinner than twice the reach has none.
+  for (int axis = 0; axis < 3; ++axis) {
     const auto is_remote = [&](bool max) { return remote[static_cast<std::size_t>(face(axis, max))]; };
-    const Index unit = axis == 0 ? line : 1;
-    if (is_remote(false)) left.lo[axis] = std::min(extent[axis], (reach + unit - 1) / unit * unit);
-    if (is_remote(true)) left.hi[axis] = std::max(left.lo[axis], (extent[axis] - reach) / unit * unit);
-    lower.hi[axis] = left.lo[axis];
-    upper.lo[axis] = left.hi[axis];
-    for (const Box& shell : {lower, upper}) {
-      if (!shell.empty()) split.shells.push_back(shell);
-    }
+    if (is_remote(false)) interior.lo[axis] = std::min(extent[axis], reach);
+    if (is_remote(true)) interior.hi[axis] = std::max(interior.lo[axis], extent[axis] - reach);
   }
-  return split;
+  return interior;
 }
 
 }  // namespace isotherm

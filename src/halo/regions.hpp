@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <vector>
 
 #include "core/box.hpp"
 #include "grid/decomposition.hpp"
@@ -27,18 +26,9 @@ GhostSides ghost_sides(const Decomposition& decomposition, int rank);
 // and corners between two such faces.
 Box widened_block(Int3 extent, const std::array<bool, face_count>& sides, Index layers);
 
-// A region in two parts: cells that can be computed before remote ghosts arrive, and the rest.
-struct Split {
-  Box interior;             // may be empty
-  std::vector<Box> shells;  // disjoint; none empty: z shells are whole planes, y shells whole rows, x shells
-                            // the rest
-};
-
-// Of `region`, the block or a widened one. `reach`: how many cells away a computed cell reads; 1 for a single
-// sweep, d for d fused ones. `remote`: by Face, whether the ghosts beyond it come from another rank. `line`:
-// cells along x that memory moves at once; the interior ends between two lines, as a part of one takes as
-// long as the whole, once for the interior and again for the shell.
-Split split_region(Int3 extent, Box region, const std::array<bool, face_count>& remote, Index reach,
-                   Index line = 1);
+// The cells of `region`, the block or a widened one, that can be computed before remote ghosts arrive; may be
+// empty. `reach`: how many cells away a computed cell reads; 1 for a single sweep, d for d fused ones.
+// `remote`: by Face, whether the ghosts beyond it come from another rank.
+Box interior_box(Int3 extent, Box region, const std::array<bool, face_count>& remote, Index reach);
 
 }  // namespace isotherm

@@ -110,7 +110,7 @@ std::string bench_banner(const BenchRecord& r) {
     if (!part.empty()) text += ", " + part;
   if (r.source) text += ", with a source";
   if (r.walls) text += ", with walls";
-  if (r.overlap) text += ", interior and shells apart";
+  if (r.overlap) text += ", interior and rest apart";
   if (r.norm) text += fmt::format(", with the fused {} norm", *r.norm);
   if (r.op) text += fmt::format(", {} of a - b", *r.op);
   text += "\n";

@@ -32,7 +32,7 @@ DepthEstimate estimate(const Decomposition& decomposition, int depth, const Dept
   for (const PeriodSweep& sweep : sweeps) cells += static_cast<double>(sweep.region.cells());
   double period = exchange + seconds(cells);
   if (setting.overlap) {
-    const Box interior = sweeps.back().split.interior;  // the first sweep's
+    const Box interior = sweeps.back().interior;  // the first sweep's
     period -= std::min(exchange, seconds(static_cast<double>(interior.cells())));
   }
   return {depth, period / depth, static_cast<double>(traffic.messages) / depth, cells / depth};

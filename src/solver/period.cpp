@@ -11,14 +11,14 @@ constexpr std::int64_t enough_sweeps = 16;  // of a graph, so that its own launc
 
 }  // namespace
 
-std::vector<PeriodSweep> sweeps_of_period(Int3 extent, const GhostSides& sides, int depth, Index line) {
+std::vector<PeriodSweep> sweeps_of_period(Int3 extent, const GhostSides& sides, int depth) {
   std::array<bool, face_count> own{};  // ghosts that are copies of this block
   for (std::size_t f = 0; f < face_count; ++f) own[f] = sides.filled[f] && !sides.remote[f];
   std::vector<PeriodSweep> sweeps;
   for (int layers = 0; layers < depth; ++layers) {
     const Box region = widened_block(extent, sides.filled, layers);
-    sweeps.push_back({region, widened_block(extent, own, layers),
-                      split_region(extent, region, sides.remote, reach, line)});
+    sweeps.push_back(
+        {region, widened_block(extent, own, layers), interior_box(extent, region, sides.remote, reach)});
   }
   return sweeps;
 }

@@ -21,13 +21,12 @@ namespace isotherm {
 struct PeriodSweep {
   Box region;  // what it covers
   // As the first sweep of a period:
-  Box at_hand;  // what of the region holds values before the exchange; the rest are ghosts of other ranks
-  Split split;  // what can be swept before the exchange is over
+  Box at_hand;   // what of the region holds values before the exchange; the rest are ghosts of other ranks
+  Box interior;  // what can be swept before the exchange is over
 };
 
 // The sweeps of a period of `depth`, the last first: a shorter period has the first of these elements.
-// `line`: as in split_region().
-std::vector<PeriodSweep> sweeps_of_period(Int3 extent, const GhostSides& sides, int depth, Index line = 1);
+std::vector<PeriodSweep> sweeps_of_period(Int3 extent, const GhostSides& sides, int depth);
 
 // Sweeps that a graph holds: whole periods, and an even number, so that it leaves the fields as it found
 // them.

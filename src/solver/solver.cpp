@@ -56,7 +56,7 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
       halo_(decomposition, communicator, device, {halo_field(current_), halo_field(next_)},
             transport_settings(config, time_halos)),
       period_(sweeps_of_period(block_.extent(), ghost_sides(decomposition, communicator.rank()),
-                               halo_depth(config), line_cells<T>)),
+                               halo_depth(config))),
       compute_(own_stream(device, Priority::normal)),
       halo_stream_(own_stream(device, Priority::high)),
       check_(config, communicator, device, *rows.reduction, scratch_bytes()),
@@ -97,14 +97,11 @@ template <class T>
 std::size_t Solver<T>::scratch_bytes() const {
   const Box whole{{0, 0, 0}, block_.extent()};
   if (!rows_.reduction->fused) return rows_.reduction->scratch_bytes(whole);
-  std::size_t most = 0;
-  const auto count = [&](Box region) {
-    most = std::max(most, rows_.sweep.row->norm_scratch_bytes(region, rows_.sweep.policy));
-  };
-  count(whole);
-  const Split& parts = period_.front().split;  // the last sweep of a period, where it is the first too
-  count(parts.interior);
-  return std::max(most, shells_scratch_bytes(*rows_.sweep.row, parts.shells, rows_.sweep.policy));
+  const StencilKernel<T>& row = *rows_.sweep.row;
+  const int policy = rows_.sweep.policy;
+  // The last sweep of a period has the norm, also where it is the first.
+  return std::max(row.norm_scratch_bytes(whole, policy),
+                  parts_scratch_bytes(row, whole, interior(period_.front()), policy));
 }
 
 template <class T>
@@ -177,13 +174,19 @@ void Solver<T>::launch(Box region, UpdateNorm& norm) {
   norm.accumulate = true;
 }
 
+// What of the first sweep of a period this row sweeps beside the exchange.
+template <class T>
+Box Solver<T>::interior(const PeriodSweep& sweep) const {
+  return interior_of(*rows_.sweep.row, sweep.region, sweep.interior, rows_.sweep.policy);
+}
+
 // The first sweep of a period in two parts: what can be done beside the exchange, where the run overlaps the
 // two, and what has to wait for it.
 template <class T>
 void Solver<T>::sweep_at_hand(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer) {
   fill_walls(sweep.at_hand);
   times_.halo += timer.lap();
-  if (overlap_) launch(sweep.split.interior, norm);
+  if (overlap_) launch(interior(sweep), norm);
   times_.sweep += timer.lap();
 }
 
@@ -192,8 +195,8 @@ void Solver<T>::sweep_rest(const PeriodSweep& sweep, UpdateNorm& norm, Timer& ti
   if (!(sweep.at_hand == sweep.region)) fill_walls(sweep.region);
   times_.halo += timer.lap();
   if (overlap_) {
-    sweep_shells(*rows_.sweep.row, sweep_args(sweep.region, norm), sweep.split.shells,
-                 {1, rows_.sweep.policy}, compute_);
+    isotherm::sweep_rest(*rows_.sweep.row, sweep_args(sweep.region, norm), interior(sweep),
+                         {1, rows_.sweep.policy}, compute_);
   } else {
     launch(sweep.region, norm);
   }

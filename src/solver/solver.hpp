@@ -92,6 +92,7 @@ class Solver {
   FieldView<T> host_side(Field<T>& field);
   void upload(Field<T>& field);
   void fill_walls(Box region);
+  Box interior(const PeriodSweep& sweep) const;
   void sweep_at_hand(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer);
   void sweep_rest(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer);
   void exchange_and_sweep(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer);

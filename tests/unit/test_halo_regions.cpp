@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/box_parts.hpp"
+
 namespace isotherm {
 namespace {
 
@@ -50,18 +52,19 @@ TEST(HaloRegions, PartsOfAWidenedBlockTileIt) {
     const Sides remote = sides_of(bits);
     for (const int own : {0, 0b001100}) {  // periodic along y by itself
       const Box region = widened_block(extent, sides_of(bits | own), 2);
-      const Split split = split_region(extent, region, remote, 1);
-      Index cells = split.interior.cells();
-      for (const Box& shell : split.shells) cells += shell.cells();
+      const Box interior = interior_box(extent, region, remote, 1);
+      const std::vector<Box> rest = boxes_around(region, interior);
+      Index cells = interior.cells();
+      for (const Box& box : rest) cells += box.cells();
       EXPECT_EQ(cells, region.cells());
       for (int f = 0; f < face_count; ++f) {
         const int axis = f / 2;
-        const Index gap = f % 2 == 1 ? extent[axis] - split.interior.hi[axis] : split.interior.lo[axis];
+        const Index gap = f % 2 == 1 ? extent[axis] - interior.hi[axis] : interior.lo[axis];
         EXPECT_EQ(gap, remote[static_cast<std::size_t>(f)] ? 1 : own >> f & 1 ? -2 : 0);
       }
-      for (std::size_t i = 0; i < split.shells.size(); ++i) {
+      for (std::size_t i = 0; i < rest.size(); ++i) {
         for (std::size_t j = 0; j <= i; ++j) {
-          const Box &a = split.shells[i], &b = j < i ? split.shells[j] : split.interior;
+          const Box &a = rest[i], &b = j < i ? rest[j] : interior;
           const Box common{{std::max(a.lo.x, b.lo.x), std::max(a.lo.y, b.lo.y), std::max(a.lo.z, b.lo.z)},
                            {std::min(a.hi.x, b.hi.x), std::min(a.hi.y, b.hi.y), std::min(a.hi.z, b.hi.z)}};
           EXPECT_EQ(common.cells(), 0);
@@ -78,8 +81,9 @@ TEST(HaloRegions, InteriorAndShellsTileTheBlock) {
     const Sides remote = sides_of(bits);
     for (const Int3 extent : {Int3{1, 1, 1}, Int3{2, 1, 3}, Int3{1, 4, 2}, Int3{5, 4, 3}, Int3{9, 8, 10}}) {
       for (const Index reach : {1, 2, 4}) {
-        const Split split = split_region(extent, {{0, 0, 0}, extent}, remote, reach);
-        for (const Box& shell : split.shells) EXPECT_FALSE(shell.empty());
+        const Box interior = interior_box(extent, {{0, 0, 0}, extent}, remote, reach);
+        const std::vector<Box> rest = boxes_around({{0, 0, 0}, extent}, interior);
+        for (const Box& box : rest) EXPECT_FALSE(box.empty());
         for (Index z = 0; z < extent.z; ++z) {
           for (Index y = 0; y < extent.y; ++y) {
             for (Index x = 0; x < extent.x; ++x) {
@@ -92,8 +96,8 @@ TEST(HaloRegions, InteriorAndShellsTileTheBlock) {
                 }
               }
               int holders = 0;
-              for (const Box& shell : split.shells) holders += shell.contains(cell);
-              ASSERT_EQ(split.interior.contains(cell), inside);
+              for (const Box& box : rest) holders += box.contains(cell);
+              ASSERT_EQ(interior.contains(cell), inside);
               ASSERT_EQ(holders, inside ? 0 : 1);
             }
           }
@@ -103,36 +107,17 @@ TEST(HaloRegions, InteriorAndShellsTileTheBlock) {
   }
 }
 
-// Along x, where neither part shares a line with the other.
-TEST(HaloRegions, TheInteriorEndsBetweenLines) {
-  const auto ends = [](Index extent, int bits, Index reach, Index line) {
-    const Box region = widened_block({extent, 9, 9}, sides_of(bits), reach - 1);
-    const Box interior = split_region({extent, 9, 9}, region, sides_of(bits), reach, line).interior;
-    return std::pair(interior.lo.x, interior.hi.x);
-  };
-  using Ends = std::pair<Index, Index>;
-  EXPECT_EQ(ends(64, 0b11, 1, 16), (Ends{16, 48}));
-  EXPECT_EQ(ends(65, 0b11, 1, 16), (Ends{16, 64}));
-  EXPECT_EQ(ends(66, 0b11, 2, 16), (Ends{16, 64}));
-  EXPECT_EQ(ends(65, 0b11, 2, 16), (Ends{16, 48}));
-  EXPECT_EQ(ends(64, 0b01, 17, 16), (Ends{32, 64}));
-  EXPECT_EQ(ends(64, 0b10, 1, 16), (Ends{0, 48}));
-  EXPECT_EQ(ends(31, 0b11, 1, 16), (Ends{16, 16}));  // none is left
-  EXPECT_EQ(ends(9, 0b11, 1, 16), (Ends{9, 9}));
-  const Split split = split_region({64, 9, 9}, {{0, 0, 0}, {64, 9, 9}}, sides_of(0b110110), 1, 16);
-  EXPECT_EQ(split.interior, (Box{{0, 1, 1}, {48, 9, 8}}));
-}
-
-TEST(HaloRegions, ZShellsAreWholePlanes) {
-  const Split split = split_region({8, 7, 6}, {{0, 0, 0}, {8, 7, 6}}, sides_of(0b111111), 1);
-  EXPECT_EQ(split.interior, (Box{{1, 1, 1}, {7, 6, 5}}));
-  ASSERT_EQ(split.shells.size(), 6u);
-  EXPECT_EQ(split.shells[0], (Box{{0, 0, 0}, {8, 7, 1}}));
-  EXPECT_EQ(split.shells[1], (Box{{0, 0, 5}, {8, 7, 6}}));
-  EXPECT_EQ(split.shells[2], (Box{{0, 0, 1}, {8, 1, 5}}));
-  EXPECT_EQ(split.shells[3], (Box{{0, 6, 1}, {8, 7, 5}}));
-  EXPECT_EQ(split.shells[4], (Box{{0, 1, 1}, {1, 6, 5}}));
-  EXPECT_EQ(split.shells[5], (Box{{7, 1, 1}, {8, 6, 5}}));
+TEST(HaloRegions, TheRestIsPlanesThenRowsThenWhatIsBeside) {
+  const Box block{{0, 0, 0}, {8, 7, 6}}, interior = interior_box({8, 7, 6}, block, sides_of(0b111111), 1);
+  EXPECT_EQ(interior, (Box{{1, 1, 1}, {7, 6, 5}}));
+  EXPECT_EQ(boxes_around(block, interior), (std::vector<Box>{{{0, 0, 0}, {8, 7, 1}},
+                                                             {{0, 0, 5}, {8, 7, 6}},
+                                                             {{0, 0, 1}, {8, 1, 5}},
+                                                             {{0, 6, 1}, {8, 7, 5}},
+                                                             {{0, 1, 1}, {1, 6, 5}},
+                                                             {{7, 1, 1}, {8, 6, 5}}}));
+  EXPECT_EQ(boxes_around(block, {}), std::vector<Box>{block});
+  EXPECT_TRUE(boxes_around(block, block).empty());
 }
 
 }  // namespace

@@ -69,8 +69,8 @@ TEST(Period, TheInteriorReadsWhatIsAtHand) {
         f % 2 == 1 ? filled.hi[f / 2] += 3 : filled.lo[f / 2] -= 3;
       }
       EXPECT_TRUE(within(sweep.at_hand, filled) && within(sweep.at_hand, sweep.region));
-      EXPECT_TRUE(within(sweep.split.interior, sweep.at_hand));
-      EXPECT_TRUE(within(grown(sweep.split.interior, 1), with_walls(filled, extent, sides))) << code;
+      EXPECT_TRUE(within(sweep.interior, sweep.at_hand));
+      EXPECT_TRUE(within(grown(sweep.interior, 1), with_walls(filled, extent, sides))) << code;
     }
   }
 }

@@ -1,0 +1,92 @@
+// An overlapped step, the interior and then the rest: the bits and the norm of a sweep of the whole.
+#include "stencil_cases.hpp"
+#include "walled_block.hpp"
+
+namespace isotherm::test {
+namespace {
+
+// What is at hand before an exchange: so many layers less, at the lower and the upper end of each axis.
+struct Cut {
+  Int3 shape, below, above;
+  Box at_hand() const { return {below, shape - above}; }
+};
+
+template <class T>
+void check(const StencilKernel<T>& row, Device& device, const Cut& cut, unsigned walls, ReductionOp op,
+           int policy) {
+  SCOPED_TRACE(text(cut.shape) + ", at hand " + text(cut.at_hand()) + ", walls " + std::to_string(walls) +
+               ", policy " + std::to_string(policy));
+  const auto host = make_host_device();
+  const int ghosts = 1;
+  const unsigned fields = WalledBlock<T>::all_faces;
+  const WalledBlock<T> there(device, cut.shape, ghosts, walls, fields);
+  const WalledBlock<T> here(*host, cut.shape, ghosts, walls, fields);
+  const Coefficients<T> c = {T(0.37), T(0.11), T(0.13), T(0.075)};
+  const Box whole{{0, 0, 0}, cut.shape};
+  Field<T> in = random_field<T>(*host, cut.shape, ghosts, 37);
+  here.fill_ghosts(in.view(), {true, true, true});
+  const Field<T> source = random_field<T>(*host, cut.shape, ghosts, 38);
+  Field<T> expected = filled(*host, cut.shape, ghosts, T(-7));
+  double norm_expected = 0;
+  row_named(stencil_kernels<T>(), "reference")
+      .launch({std::as_const(in).view(), expected.view(), whole, c, {}, std::as_const(source).view(), {}}, {},
+              {});
+  row_named(reduction_kernels<T>(), "reference")
+      .launch({std::as_const(expected).view(), std::as_const(in).view(), whole, op, &norm_expected, nullptr},
+              {});
+
+  const Box interior = interior_of(row, whole, cut.at_hand(), policy);
+  for (int axis = 0; axis < 3 && !interior.empty(); ++axis) {
+    EXPECT_GE(interior.lo[axis], cut.below[axis]);
+    EXPECT_LE(interior.hi[axis], cut.shape[axis] - cut.above[axis]);
+  }
+  const Field<T> in_there = to_device(device, in), source_there = to_device(device, source);
+  Field<T> out = to_device(device, filled(*host, cut.shape, ghosts, T(-7)));
+  double norm_found = std::nan("");
+  const Buffer result(device, sizeof(double));
+  device.copy(result.data(), &norm_found, sizeof(double), {});
+  Buffer scratch;
+  UpdateNorm norm;
+  if (row.fuses_norm()) {
+    scratch = Buffer(device, parts_scratch_bytes(row, whole, interior, policy));
+    norm = {op, result.as<double>(), scratch.data(), false};
+  }
+  SweepArgs<T> args{in_there.view(), out.view(), interior, c, there.walls, source_there.view(), norm};
+  if (!interior.empty()) {
+    row.launch(args, {1, policy}, {});
+    args.norm.accumulate = true;
+  }
+  args.region = whole;
+  sweep_rest(row, args, interior, {1, policy}, {});
+  device.copy(&norm_found, result.data(), sizeof(double), {});
+  device.synchronize(Stream{});
+  const Field<T> found = to_host(device, *host, out);
+  expect_same<T>(std::as_const(expected).view(), found.view());
+  if (row.fuses_norm()) {
+    EXPECT_NEAR(norm_found, norm_expected, op == ReductionOp::max_abs ? 0.0 : 1e-12 * norm_expected);
+  }
+}
+
+class StepInParts : public testing::TestWithParam<RowCase> {};
+
+// Blocks of less than a tile, and of several: interior columns in the middle, at an edge, and none.
+TEST_P(StepInParts, IsAStep) {
+  on_stencil_row(GetParam(), [](const auto& row, Device& device) {
+    const Int3 wide{530, 100, 7};
+    for (const Cut& cut : {Cut{{1, 1, 1}, {1, 1, 1}, {0, 0, 0}}, Cut{{5, 4, 3}, {1, 1, 1}, {1, 1, 1}},
+                           Cut{{33, 8, 9}, {0, 1, 0}, {1, 0, 2}}, Cut{{139, 41, 12}, {1, 1, 1}, {1, 1, 1}},
+                           Cut{{139, 70, 12}, {0, 0, 3}, {0, 0, 1}}, Cut{wide, {1, 1, 1}, {1, 1, 1}},
+                           Cut{wide, {0, 2, 0}, {2, 0, 0}}, Cut{wide, {3, 0, 1}, {0, 0, 0}}}) {
+      for (const unsigned walls : {0u, 0b111111u, 0b011001u})
+        check(row, device, cut, walls, ReductionOp::max_abs, 0);
+      const int last = static_cast<int>(row.policies.size()) - 1;
+      check(row, device, cut, 0b100110u, ReductionOp::sum_squares, last);
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Host, StepInParts, testing::ValuesIn(stencil_cases(Backend::host)), label_of);
+INSTANTIATE_TEST_SUITE_P(Cuda, StepInParts, testing::ValuesIn(stencil_cases(Backend::cuda)), label_of);
+
+}  // namespace
+}  // namespace isotherm::test
