@@ -23,8 +23,6 @@ Method describe_method(const Session& session) {
   Method method;
   method.depth = halo_depth(config);
   method.depth_choice = session.depth;
-  method.overlap =
-      overlaps(config.parallel.overlap, backend, session.decomposition.ranks()) ? Overlap::on : Overlap::off;
   if (backend == Backend::host) method.instruction_set = host_instruction_set();
   method.threads_note = session.threads.note;
   method.problem = config.problem.kind;

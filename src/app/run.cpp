@@ -123,12 +123,18 @@ class Run {
 
   // Into the record, what the sweeps are made with.
   void take(const TunedRows<T>& tuned) {
-    const SweepChoice<T>& sweep = tuned.rows.sweep;
+    const SweepChoice<T>& sweep = solver_->sweep_choice();  // it may know better than the trial
     record_.method.kernel = sweep.row->name;
     record_.method.policy = sweep.row->policies[static_cast<std::size_t>(sweep.policy)];
     record_.method.reduction = tuned.rows.reduction->name;
     record_.method.graph = solver_->queues_graphs();
+    record_.method.overlap = solver_->overlaps_halos() ? Overlap::on : Overlap::off;
     record_.method.tuning = tuned.tuning;
+    for (const StepTrial& trial : solver_->step_trials()) {
+      record_.method.tuning.trials.push_back(
+          {trial.overlap ? "step beside its exchange" : "step after its exchange",
+           std::string(sweep.row->policies[static_cast<std::size_t>(trial.policy)]), trial.seconds});
+    }
     if (const auto& trial = solver_->graph_trial()) {
       record_.method.tuning.trials.push_back({"launches", "", trial->launches});
       record_.method.tuning.trials.push_back({"graph", "", trial->graph});
@@ -145,7 +151,9 @@ class Run {
   void keep_tuning_found() {
     if (!tuned_.to_keep) return;
     try {
-      keep_tuning(tuned_.tuning.file, tuned_.to_keep->key, tuned_.to_keep->choice);
+      TuningChoice choice = tuned_.to_keep->choice;
+      choice.policy = record_.method.policy;
+      keep_tuning(tuned_.tuning.file, tuned_.to_keep->key, choice);
     } catch (const Error& e) {
       console_.warn(fmt::format("the tuning is not kept: {}", e.what()));
     }

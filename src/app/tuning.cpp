@@ -156,6 +156,8 @@ TunedRows<T> tuned_rows(const Config& config, const Decomposition& decomposition
   const bool try_graph = open_graphs(config, device, world, choices);
   TunedRows<T> tuned = choose(config, decomposition, world, device, threads, choices);
   tuned.rows.try_graph = try_graph;
+  tuned.rows.try_overlap = config.parallel.overlap == Overlap::automatic &&
+                           overlaps(Overlap::automatic, device.backend(), world.size());
   return tuned;
 }
 

@@ -27,7 +27,10 @@ struct SolverRows {
   const ReductionKernel<T>* reduction;  // its `fused` row: the norm comes out of the sweep
   const HistogramKernel<T>* histogram;  // of the diagnostics
   bool graph = false;                   // sweeps between checks are queued as graphs, where halos can be
-  bool try_graph = false;               // the solver finds out whether they are, with the halos among them
+  // What the solver finds out by its own steps, with the halos among them: whether sweeps are queued as
+  // graphs, whether they run beside the exchanges, and which of these policies of the row is best then.
+  bool try_graph = false, try_overlap = false;
+  std::vector<int> close_policies = {};  // nearly as fast as the one of `sweep`, where nothing is exchanged
 };
 
 // The share of the time of single launches that a graph has to stay below to be worth its while.
@@ -62,8 +65,8 @@ std::string why_no_graph(const Config& config, const Device& device);
 // `why_not` says why they cannot be.
 bool settle_graph(const Config& config, bool wanted, const std::string& why_not);
 
-// Does a run overlap halos and interior? It costs thin sweeps of the shells, and pays where the interior runs
-// beside the exchange: `auto` is on with several ranks on GPUs.
+// Does a run overlap halos and interior, unless it finds out by trial? It cuts the sweep in two, disturbs
+// what runs beside the exchange, and hides that: `auto` is on with several ranks on GPUs.
 bool overlaps(Overlap choice, Backend backend, int ranks);
 
 // The backend that the deck's rows need, and the key that says so: `kernel: naive` needs CUDA. None where the

@@ -66,6 +66,7 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
   rows_.graph =
       agree(communicator, [&] { return settle_graph(config, rows.graph, halo_.why_not_recordable()); });
   paint_sources();
+  if (communicator.size() > 1 && !walls_.vary_in_time()) try_steps();
   if (rows_.try_graph && halo_.why_not_recordable().empty()) graph_trial_ = try_graph();
   const FaceCopy<T>& copy = face_copy<T>(device.backend());  // transports were proved with the fields
   copy.fill(current_.view(), T(0), compute_);
@@ -98,10 +99,16 @@ std::size_t Solver<T>::scratch_bytes() const {
   const Box whole{{0, 0, 0}, block_.extent()};
   if (!rows_.reduction->fused) return rows_.reduction->scratch_bytes(whole);
   const StencilKernel<T>& row = *rows_.sweep.row;
-  const int policy = rows_.sweep.policy;
-  // The last sweep of a period has the norm, also where it is the first.
-  return std::max(row.norm_scratch_bytes(whole, policy),
-                  parts_scratch_bytes(row, whole, interior(period_.front()), policy));
+  std::size_t most = 0;
+  const auto count = [&](int policy) {
+    // The last sweep of a period has the norm, also where it is the first.
+    const Box interior = interior_of(row, whole, period_.front().interior, policy);
+    most = std::max(
+        {most, row.norm_scratch_bytes(whole, policy), parts_scratch_bytes(row, whole, interior, policy)});
+  };
+  count(rows_.sweep.policy);
+  for (const int policy : rows_.close_policies) count(policy);
+  return most;
 }
 
 template <class T>

@@ -37,6 +37,11 @@ struct SolverTimes {
 struct GraphTrial {
   double launches, graph;
 };
+struct StepTrial {
+  int policy;  // of the row
+  bool overlap;
+  double seconds;
+};
 
 template <class T>
 class Solver {
@@ -77,6 +82,10 @@ class Solver {
   bool queues_graphs() const { return rows_.graph; }
   // Where the rows left it open; none where graphs cannot be, or sweeps are too long for them to matter.
   const std::optional<GraphTrial>& graph_trial() const { return graph_trial_; }
+  // Of the ways that `rows` left to the solver; none where there was but one.
+  const std::vector<StepTrial>& step_trials() const { return step_trials_; }
+  const SweepChoice<T>& sweep_choice() const { return rows_.sweep; }
+  bool overlaps_halos() const { return overlap_; }
   const std::vector<HaloLink>& halo_links() const { return halo_.links(); }
   // None without neighbours, nor where it was not asked for.
   const std::optional<HaloCost>& halo_cost() const { return halo_cost_; }
@@ -96,6 +105,8 @@ class Solver {
   void sweep_at_hand(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer);
   void sweep_rest(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer);
   void exchange_and_sweep(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer);
+  double trial_seconds(bool as_graph, std::int64_t count, int times);
+  void try_steps();
   std::optional<GraphTrial> try_graph();
   HaloCost measure_halo_cost();
   void step(const PeriodSweep& sweep, bool first, bool with_norm);
@@ -122,6 +133,7 @@ class Solver {
   Owned<Stream> compute_, halo_stream_;
   ResidualCheck<T> check_;
   std::optional<Diagnosis<T>> diagnosis_;
+  std::vector<StepTrial> step_trials_;
   std::optional<GraphTrial> graph_trial_;
   std::optional<HaloCost> halo_cost_;
 

@@ -1,41 +1,80 @@
-// What a solver finds out by its own steps before the first of the run: whether graphs pay where halos are
-// among the sweeps, and what of the halos the sweeps hide.
+// What a solver finds out by its own steps before the first of the run: whether they are best made beside the
+// exchanges, in which policy, and as graphs, and what of the halos the sweeps hide.
 #include <algorithm>
+#include <numeric>
+#include <vector>
 
 #include "solver/solver.hpp"
 
 namespace isotherm {
 namespace {
 
-constexpr double sample = 2e-3;  // s: long against what a launch and a wait cost
-constexpr int samples = 3;       // of each way; the best counts, as disturbances only add
+constexpr double sample = 2e-3;       // s: long against what a launch and a wait cost
+constexpr double step_sample = 8e-3;  // s, of a way to make a step: some sweeps more, that a clock settles
+constexpr int samples = 3;            // of each way; the best counts, as disturbances only add
 // s, of a sweep beside which the launches of a step, some ten of some us, are nothing.
 constexpr double long_sweep = 2e-3;
 
 }  // namespace
 
-// Leaves a field that nobody painted, and nothing else: the number of sweeps is even, so that each field is
-// where it was.
+// Of a sweep, on the slowest rank: all decide by the same figures.
+template <class T>
+double Solver<T>::trial_seconds(bool as_graph, std::int64_t count, int times) {
+  communicator_.barrier();
+  const Timer timer;
+  for (int i = 0; i < times; ++i) {
+    if (as_graph && sweep_by_graph(sweeps_ + count)) continue;
+    for (const std::int64_t end = sweeps_ + count; sweeps_ < end;) period(depth(), false);
+  }
+  synchronize();
+  return communicator_.all_reduce(timer.seconds(), ReduceOp::max) / static_cast<double>(times * count);
+}
+
+// An exchange beside a sweep costs the sweep more than its own time where it upsets the order in which blocks
+// come to what they share, and a policy that is best alone may be the one that suffers most: no figure of one
+// rank tells. Leaves a field that nobody painted, and nothing else: the number of sweeps is even, so that
+// each field is where it was.
+template <class T>
+void Solver<T>::try_steps() {
+  const std::int64_t count = std::lcm<std::int64_t>(depth(), 2);
+  const auto best = [&] {
+    trial_seconds(false, count, 1);  // loads the kernels
+    double least = trial_seconds(false, count, 1);
+    const double times = step_sample / (least * static_cast<double>(count));
+    for (int i = 0; i < samples; ++i)
+      least = std::min(least, trial_seconds(false, count, static_cast<int>(std::clamp(times, 1.0, 50.0))));
+    return least;
+  };
+  std::vector<int> policies = rows_.close_policies;
+  policies.insert(policies.begin(), rows_.sweep.policy);
+  const std::vector<bool> ways = rows_.try_overlap ? std::vector<bool>{true, false} : std::vector{overlap_};
+  if (policies.size() * ways.size() == 1) return;
+  for (const int policy : policies) {
+    for (const bool overlap : ways) {
+      rows_.sweep.policy = policy;
+      overlap_ = overlap;
+      step_trials_.push_back({policy, overlap, best()});
+    }
+  }
+  const StepTrial& fastest =
+      *std::min_element(step_trials_.begin(), step_trials_.end(),
+                        [](const StepTrial& a, const StepTrial& b) { return a.seconds < b.seconds; });
+  rows_.sweep.policy = fastest.policy;
+  overlap_ = fastest.overlap;
+  sweeps_ = 0;
+  times_ = {};
+}
+
+// Leaves what try_steps() leaves.
 template <class T>
 std::optional<GraphTrial> Solver<T>::try_graph() {
   const std::int64_t count = sweeps_of_a_graph(depth());
-  // Of a sweep, on the slowest rank: all decide by the same figures.
-  const auto seconds = [&](bool as_graph, int times) {
-    communicator_.barrier();
-    const Timer timer;
-    for (int i = 0; i < times; ++i) {
-      if (as_graph && sweep_by_graph(sweeps_ + count)) continue;
-      for (const std::int64_t end = sweeps_ + count; sweeps_ < end;) period(depth(), false);
-    }
-    synchronize();
-    return communicator_.all_reduce(timer.seconds(), ReduceOp::max) / static_cast<double>(times * count);
-  };
   const auto best = [&](bool as_graph) {
-    seconds(as_graph, 1);  // loads the kernels, or records
-    double least = seconds(as_graph, 1);
+    trial_seconds(as_graph, count, 1);  // loads the kernels, or records
+    double least = trial_seconds(as_graph, count, 1);
     const double times = sample / (least * static_cast<double>(count));
     for (int i = 0; i < samples && least < long_sweep; ++i)
-      least = std::min(least, seconds(as_graph, static_cast<int>(std::clamp(times, 1.0, 20.0))));
+      least = std::min(least, trial_seconds(as_graph, count, static_cast<int>(std::clamp(times, 1.0, 20.0))));
     return least;
   };
   std::optional<GraphTrial> trial;
@@ -67,6 +106,10 @@ HaloCost Solver<T>::measure_halo_cost() {
   return cost;
 }
 
+template double Solver<float>::trial_seconds(bool, std::int64_t, int);
+template double Solver<double>::trial_seconds(bool, std::int64_t, int);
+template void Solver<float>::try_steps();
+template void Solver<double>::try_steps();
 template std::optional<GraphTrial> Solver<float>::try_graph();
 template std::optional<GraphTrial> Solver<double>::try_graph();
 template HaloCost Solver<float>::measure_halo_cost();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "core/agree.hpp"
 #include "core/timer.hpp"
@@ -16,8 +17,10 @@
 namespace isotherm {
 namespace {
 
-constexpr double budget = 0.8;       // s, of all samples
-constexpr double least_share = 0.1;  // of a sweep's time that its cells take, not its launch
+constexpr double budget = 0.8;         // s, of all samples
+constexpr double least_share = 0.1;    // of a sweep's time that its cells take, not its launch
+constexpr double nearly = 1.05;        // of the time of the fastest
+constexpr std::size_t most_close = 3;  // policies beside it that are tried again with exchanges
 constexpr std::size_t most_bytes = std::size_t{256} << 20;  // of a field
 
 // Planes of the local block that fit the trial; x and y are what policies are about.
@@ -115,6 +118,23 @@ class Bench {
   Walls<T> walls_;
 };
 
+// The policies that steps with exchanges may still prefer, the fastest alone first.
+template <class T>
+std::vector<int> close_policies(const std::vector<SweepChoice<T>>& choices, const std::vector<Trial>& trials,
+                                const SweepChoice<T>& fastest, double best) {
+  std::vector<std::pair<double, int>> close;
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    const bool other = choices[i].row == fastest.row && choices[i].policy != fastest.policy;
+    if (other && trials[i].seconds < nearly * best) close.emplace_back(trials[i].seconds, choices[i].policy);
+  }
+  std::sort(close.begin(), close.end());
+  std::vector<int> policies;
+  for (const auto& [seconds, policy] : close) {
+    if (policies.size() < most_close) policies.push_back(policy);
+  }
+  return policies;
+}
+
 }  // namespace
 
 template <class T>
@@ -138,6 +158,7 @@ SolverRows<T> tune(const Config& config, const Decomposition& decomposition, con
       fastest.sweep = choice;
     }
   }
+  fastest.close_policies = close_policies(choices.sweeps, report.sweeps, fastest.sweep, best);
   double best_reduction = 1e30;
   for (const ReductionKernel<T>* row : choices.reductions) {
     if (row->fused && !fastest.sweep.row->fuses_norm()) continue;

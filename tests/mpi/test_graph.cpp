@@ -147,6 +147,39 @@ TEST_P(SweepGraph, IsTriedWithTheExchangesWhereTheyCanBeRecorded) {
   }
 }
 
+// Beside or after the exchanges, in any policy that is left open: the fastest way, the same on all ranks, and
+// the field as if nothing had been tried.
+TEST_P(SweepGraph, TheWayOfAStepIsTriedWithItsExchanges) {
+  if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
+  Config config = decks::steady({9, 10, 13});
+  config.solver.kernel = "reference";
+  const std::vector<Answer> expected = answers<double>(config, *make_host_device(), false, "reference");
+  config.solver.kernel = "auto";
+  for (const int depth : {1, 2}) {
+    config.solver.depth = depth;
+    SolverRows<double> rows = choose_rows<double>(config, device().backend());
+    for (int policy = 0; policy < static_cast<int>(rows.sweep.row->policies.size()); ++policy) {
+      if (policy != rows.sweep.policy && rows.sweep.row->why_unsupported(policy).empty())
+        rows.close_policies.push_back(policy);
+    }
+    rows.try_overlap = true;
+    Solver<double> solver(
+        config, Decomposition(config.grid.cells, even_process_grid(world().size()), periodic(config)),
+        world(), device(), rows);
+    EXPECT_EQ(solver.sweeps(), 0);
+    const std::vector<StepTrial>& trials = solver.step_trials();
+    ASSERT_EQ(trials.size(), 2 * (rows.close_policies.size() + 1));
+    const StepTrial* fastest = trials.data();
+    for (const StepTrial& trial : trials) {
+      EXPECT_EQ(world().all_reduce(trial.seconds, ReduceOp::max), trial.seconds);
+      if (trial.seconds < fastest->seconds) fastest = &trial;
+    }
+    EXPECT_EQ(solver.sweep_choice().policy, fastest->policy);
+    EXPECT_EQ(solver.overlaps_halos(), fastest->overlap);
+    EXPECT_EQ(answers(solver), expected);
+  }
+}
+
 TEST_P(SweepGraph, ThatADeckInsistsOnIsRefusedWhereHalosNeedTheHost) {
   if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
   Config config = walls_that_stay({9, 10, 13});
