@@ -228,7 +228,7 @@ Keys describe(ParallelConfig& parallel) {
        .doc = "The most ranks that may share one GPU.",
        .range = {1, 1024}, .example = "1", .absent = "any number, with a warning", .absent_word = "auto"},
       {.name = "overlap", .target = choice(parallel.overlap, overlaps),
-       .doc = "Sweep the interior while halos are under way."},
+       .doc = "Sweep the interior while halos are under way; auto tries it on several GPUs."},
       {.name = "transport", .target = &parallel.transport,
        .doc = "How halos get to the neighbours (isotherm list); auto tries all and takes the fastest for each."},
       {.name = "probe_timeout", .target = &parallel.probe_timeout,

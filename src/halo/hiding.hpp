@@ -6,8 +6,8 @@
 //
 //     exposed = (exchange and sweep) - (sweep)          hidden = 1 - exposed / (exchange)
 //
-// A wait between interior and shells would be simpler to time, and would miss what the exchange slows down.
-// Shells are swept in both, so what they cost more than one whole sweep is not in it: that is no
+// A wait between interior and rest would be simpler to time, and would miss what the exchange slows down.
+// Both are swept in two parts, so what that costs more than one whole sweep is not in it: that is no
 // communication. Copies within a rank are part of the exchange, and hide behind nothing.
 //
 // It is measured before the first sweep, not during the run: with the run's own fields, streams, transports
