@@ -41,7 +41,7 @@ void Solver<T>::try_steps() {
     trial_seconds(false, count, 1);  // loads the kernels
     double least = trial_seconds(false, count, 1);
     const double times = step_sample / (least * static_cast<double>(count));
-    for (int i = 0; i < samples; ++i)
+    for (int i = 0; i < samples && least * static_cast<double>(count) < 5 * step_sample; ++i)
       least = std::min(least, trial_seconds(false, count, static_cast<int>(std::clamp(times, 1.0, 50.0))));
     return least;
   };
