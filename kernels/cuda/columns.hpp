@@ -42,16 +42,16 @@ struct Columns {
     Columns rest = *this;
     rest.hole_x = (hole.lo.x - first_x) / x;
     rest.hole_y = (hole.lo.y - box.lo.y) / y;
-    rest.hole_count_x = ceil_div(hole.extent().x, x);
-    rest.hole_count_y = ceil_div(hole.extent().y, y);
+    rest.hole_count_x = ceil_div(hole.hi.x - first_x, x) - rest.hole_x;
+    rest.hole_count_y = ceil_div(hole.hi.y - box.lo.y, y) - rest.hole_y;
     return rest;
   }
   ISOTHERM_HOST_DEVICE Index columns() const { return count_x * count_y - hole_count_x * hole_count_y; }
   unsigned blocks() const { return static_cast<unsigned>(columns() * count_z); }
-  Index cells() const {
-    const Index in_x = std::min(box.hi.x, first_x + (hole_x + hole_count_x) * x) - (first_x + hole_x * x);
-    const Index in_y = std::min(box.hi.y, box.lo.y + (hole_y + hole_count_y) * y) - (box.lo.y + hole_y * y);
-    return box.cells() - (hole_count_x * hole_count_y > 0 ? in_x * in_y * box.extent().z : 0);
+  // Of all columns: those that reach beyond the box count as if they did not.
+  double cells() const {
+    const double share = static_cast<double>(columns()) / static_cast<double>(count_x * count_y);
+    return share * static_cast<double>(box.cells());
   }
 
   // The chunk of this block. It may reach beyond the box in x, at either end, and in y; not in z.

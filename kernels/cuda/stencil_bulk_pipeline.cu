@@ -259,7 +259,7 @@ struct RingWay {
     using Slab = Plane<T, tile.warps_x, tile.warps_y, tile.rows>;
     const TensorMap<T> map = TensorMap<T>::make(args.in, {Slab::x, Slab::y + 2, 1});
     const TensorMap<T> side_map = TensorMap<T>::make(args.in, {Slab::cells, Slab::y, 1});
-    const double bytes = static_cast<double>(columns.cells()) * least_bytes_per_cell<T>(!args.source.empty());
+    const double bytes = columns.cells() * least_bytes_per_cell<T>(!args.source.empty());
     const auto schedule = Schedule::of(bytes, columns.blocks(), columns.planes, slots<T, tile>(), tile.pace);
     with_norm(args.norm, [&]<class Norm>() {
       const auto function = kernel<T, tile, Norm>;

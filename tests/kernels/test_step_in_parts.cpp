@@ -5,10 +5,13 @@
 namespace isotherm::test {
 namespace {
 
-// What is at hand before an exchange: so many layers less, at the lower and the upper end of each axis.
+// A region, the block and so many layers of ghosts, and what of it is at hand before an exchange: so many
+// layers less, at the lower and the upper end of each axis.
 struct Cut {
   Int3 shape, below, above;
-  Box at_hand() const { return {below, shape - above}; }
+  Index beyond = 0;
+  Box region() const { return {{-beyond, -beyond, -beyond}, shape + Int3{beyond, beyond, beyond}}; }
+  Box at_hand() const { return {region().lo + below, region().hi - above}; }
 };
 
 template <class T>
@@ -17,12 +20,12 @@ void check(const StencilKernel<T>& row, Device& device, const Cut& cut, unsigned
   SCOPED_TRACE(text(cut.shape) + ", at hand " + text(cut.at_hand()) + ", walls " + std::to_string(walls) +
                ", policy " + std::to_string(policy));
   const auto host = make_host_device();
-  const int ghosts = 1;
+  const int ghosts = static_cast<int>(cut.beyond) + 1;
   const unsigned fields = WalledBlock<T>::all_faces;
   const WalledBlock<T> there(device, cut.shape, ghosts, walls, fields);
   const WalledBlock<T> here(*host, cut.shape, ghosts, walls, fields);
   const Coefficients<T> c = {T(0.37), T(0.11), T(0.13), T(0.075)};
-  const Box whole{{0, 0, 0}, cut.shape};
+  const Box whole = cut.region(), at_hand = cut.at_hand();
   Field<T> in = random_field<T>(*host, cut.shape, ghosts, 37);
   here.fill_ghosts(in.view(), {true, true, true});
   const Field<T> source = random_field<T>(*host, cut.shape, ghosts, 38);
@@ -35,10 +38,10 @@ void check(const StencilKernel<T>& row, Device& device, const Cut& cut, unsigned
       .launch({std::as_const(expected).view(), std::as_const(in).view(), whole, op, &norm_expected, nullptr},
               {});
 
-  const Box interior = interior_of(row, whole, cut.at_hand(), policy);
+  const Box interior = interior_of(row, whole, at_hand, policy);
   for (int axis = 0; axis < 3 && !interior.empty(); ++axis) {
-    EXPECT_GE(interior.lo[axis], cut.below[axis]);
-    EXPECT_LE(interior.hi[axis], cut.shape[axis] - cut.above[axis]);
+    EXPECT_GE(interior.lo[axis], at_hand.lo[axis]);
+    EXPECT_LE(interior.hi[axis], at_hand.hi[axis]);
   }
   const Field<T> in_there = to_device(device, in), source_there = to_device(device, source);
   Field<T> out = to_device(device, filled(*host, cut.shape, ghosts, T(-7)));
@@ -81,6 +84,18 @@ TEST_P(StepInParts, IsAStep) {
         check(row, device, cut, walls, ReductionOp::max_abs, 0);
       const int last = static_cast<int>(row.policies.size()) - 1;
       check(row, device, cut, 0b100110u, ReductionOp::sum_squares, last);
+    }
+  });
+}
+
+// Tiles begin at whole packs, before the first cell of such a region.
+TEST_P(StepInParts, IsAStepAlsoInGhosts) {
+  on_stencil_row(GetParam(), [](const auto& row, Device& device) {
+    for (const Index x : {126, 252, 300}) {
+      for (const Int3 below : {Int3{0, 1, 0}, Int3{2, 0, 1}}) {
+        check(row, device, {{x, 70, 5}, below, {0, 2, 2}, 1}, 0, ReductionOp::sum_squares, 0);
+        check(row, device, {{x, 70, 5}, below, {1, 0, 0}, 2}, 0, ReductionOp::max_abs, 0);
+      }
     }
   });
 }
