@@ -58,8 +58,8 @@ template <class T>
 struct SweepArgs {
   FieldView<const T> in;  // kelvin; valid `depth` cells around the region, beyond walls one
   FieldView<T> out;       // same shape as in, other memory
-  // Interior indices: the block, its interior, one shell. It may reach into the ghosts, `depth` layers short
-  // of the last, where these hold a neighbour's cells: never beyond a wall.
+  // Interior indices: the block, its interior, a box beside that. It may reach into the ghosts, `depth`
+  // layers short of the last, where these hold a neighbour's cells: never beyond a wall.
   Box region;
   Coefficients<T> c;
   Walls<T> walls;  // applied by the row across its own_walls; across other axes walls are in the ghosts

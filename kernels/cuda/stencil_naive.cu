@@ -24,7 +24,7 @@ namespace isotherm::cuda {
 namespace {
 
 // Threads of a block; the first is the best of 17 shapes on an H200 at 512^3, where the worst is 25 % slower.
-// Boxes thinner than this, the shells of an overlapped step, get a block that fits them (fit_block).
+// Boxes thinner than this get a block that fits them (fit_block).
 template <class T>
 constexpr std::array tiles = {Tile{32, 8, 1}, Tile{64, 4, 1}, Tile{128, 2, 1}, Tile{32, 4, 2}};
 template <>

@@ -1,4 +1,4 @@
-// What the rows of wide tiles and the shells share: the arguments of their kernels, and the update of one
+// What the rows of wide tiles and thin boxes share: the arguments of their kernels, and the update of one
 // pack of cells. For .cu files only.
 #pragma once
 
@@ -53,7 +53,7 @@ __device__ __forceinline__ Pack<T> updated_pack(const Coefficients<T>& c, const 
   return value;
 }
 
-// Boxes too thin for a wide tile, at most six. args.region is not looked at. In shells.cu.
+// Boxes too thin for a wide tile, at most six. args.region is not looked at. In thin_boxes.cu.
 template <class T>
 void sweep_thin(const SweepArgs<T>& args, std::span<const Box> boxes, Stream stream);
 template <class T>

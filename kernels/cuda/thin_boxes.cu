@@ -55,7 +55,7 @@ struct Cuts {
     for (const Box& box : boxes) {
       if (box.empty()) continue;
       if (count == most_boxes)
-        throw Error(ExitCode::internal, "more shells than a block has faces; please report it");
+        throw Error(ExitCode::internal, "more boxes than surround another; please report it");
       cut[count] = Cut(box, cells, blocks);
       blocks = cut[count++].end;
     }
@@ -121,7 +121,7 @@ struct ThinPack {
 
 template <class T, class Norm>
 __global__ void __launch_bounds__(threads)
-    shells(const __grid_constant__ TileArgs<T> a, const __grid_constant__ Cuts cuts) {
+    thin_boxes(const __grid_constant__ TileArgs<T> a, const __grid_constant__ Cuts cuts) {
   constexpr int cells = Pack<T>::cells;
   int i = 0;
   while (blockIdx.x >= cuts.cut[i].end) ++i;
@@ -177,7 +177,7 @@ void sweep_thin(const SweepArgs<T>& args, std::span<const Box> boxes, Stream str
   if (cuts.blocks > 0) {
     const TileArgs<T> a{args.in, args.out, args.source, args.c, args.walls, {}, args.norm};
     with_norm(args.norm, [&]<class Norm>() {
-      launch("shells", shells<T, Norm>, {cuts.blocks, threads}, stream, a, cuts);
+      launch("thin_boxes", thin_boxes<T, Norm>, {cuts.blocks, threads}, stream, a, cuts);
     });
   }
   finish_norm(args.norm, cuts.blocks, stream);
