@@ -94,12 +94,15 @@ void match_fused(const Config& config, RowChoices<T>& choices) {
 
 }  // namespace
 
+bool walls_vary_in_time(const Config& config) {
+  return std::any_of(config.boundaries.begin(), config.boundaries.end(), [](const WallConfig& wall) {
+    return wall.kind != WallKind::periodic && wall.value.uses('t');
+  });
+}
+
 std::string why_no_graph(const Config& config, const Device& device) {
   if (!device.records_graphs()) return "only GPUs have graphs";
-  for (const WallConfig& wall : config.boundaries) {
-    if (wall.kind != WallKind::periodic && wall.value.uses('t'))
-      return "the host computes the walls that vary in time, sweep by sweep";
-  }
+  if (walls_vary_in_time(config)) return "the host computes the walls that vary in time, sweep by sweep";
   return "";
 }
 

@@ -58,6 +58,9 @@ RowChoices<T> row_choices(const Config& config, Backend backend);
 template <class T>
 SolverRows<T> choose_rows(const Config& config, Backend backend);
 
+// Of any wall of the deck, whether it is this rank's or not: what depends on it all ranks do alike.
+bool walls_vary_in_time(const Config& config);
+
 // Why the sweeps of this deck cannot be recorded on this device: walls whose values the host computes for
 // every sweep. Empty: they can, where the halos among them can (HaloExchange::why_not_recordable()).
 std::string why_no_graph(const Config& config, const Device& device);

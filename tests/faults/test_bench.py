@@ -127,7 +127,7 @@ def test_walls_source_and_norm_are_measured_and_checked(tmp_path):
         width = 4 if entry["precision"] == "fp32" else 8
         cells = entry["cells"][0] * entry["cells"][1] * entry["cells"][2]
         assert entry["bytes_per_launch"] == 3 * width * cells  # the source is read too
-    assert "with a source, with walls, interior and shells apart, with the fused l2 norm" in out.splitlines()[0]
+    assert "with a source, with walls, interior and rest apart, with the fused l2 norm" in out.splitlines()[0]
 
 
 @pytest.mark.parametrize("norm", ["max", "l1"])

@@ -180,6 +180,18 @@ TEST_P(SweepGraph, TheWayOfAStepIsTriedWithItsExchanges) {
   }
 }
 
+// A wall that varies in time is one of some ranks; that nothing is tried for it is a matter of all.
+TEST_P(SweepGraph, WallsThatVaryInTimeAreNotTriedOnAnyRank) {
+  Config config = decks::every_wall({24, 9, 10});
+  config.parallel.transport = "host";
+  SolverRows<double> rows = choose_rows<double>(config, device().backend());
+  rows.try_overlap = true;
+  const Int3 parts = {world().size(), 1, 1};
+  Solver<double> solver(config, Decomposition(config.grid.cells, parts, periodic(config)), world(), device(),
+                        rows);
+  EXPECT_TRUE(solver.step_trials().empty());
+}
+
 TEST_P(SweepGraph, ThatADeckInsistsOnIsRefusedWhereHalosNeedTheHost) {
   if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
   Config config = walls_that_stay({9, 10, 13});
