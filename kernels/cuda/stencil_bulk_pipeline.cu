@@ -8,7 +8,7 @@
 //           its pack: y neighbours come from shared memory, or its own rows; x neighbours by shuffle; z
 //           neighbours from registers and from the plane above, which is in shared memory already.
 // Lives in  shared memory: a ring of planes of x by (y + 2) cells and the packs beside them, some 36 KB each,
-//           and their barriers. Registers: the plane below and the one at work.
+//           and their barriers. Registers: the plane behind and the one at work.
 // Traffic   as `register_tile`: each cell once, and the tile's halo, which comes from L2. What differs is who
 //           loads: no thread computes an address or waits in a register for a load. Blocks that drift apart
 //           would read their halos from memory twice: a schedule (pace.hpp) keeps them together, and blocks

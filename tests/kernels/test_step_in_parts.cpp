@@ -100,6 +100,36 @@ TEST_P(StepInParts, IsAStepAlsoInGhosts) {
   });
 }
 
+// Neither part shares a line of memory with the other: the interior begins and ends between lines, or with
+// the region. A wide block has one.
+template <class T>
+void check_lines(const StencilKernel<T>& row) {
+  constexpr Index line = line_cells<T>;
+  for (int policy = 0; policy < static_cast<int>(row.policies.size()); ++policy) {
+    for (const Index x : {2 * line, 2 * line + 1, Index{530}, Index{2000}}) {
+      const Box region{{0, 0, 0}, {x, 300, 7}};
+      const auto cut = [&](Index below, Index above) {
+        return interior_of(row, region, {{below, 1, 0}, {x - above, 299, 7}}, policy);
+      };
+      for (const Index below : {Index{0}, Index{1}, line, line + 1}) {
+        for (const Index above : {Index{0}, Index{1}, line}) {
+          const Box interior = cut(below, above);
+          EXPECT_FALSE(x == 2000 && interior.empty()) << below << " " << above;
+          if (interior.empty()) continue;
+          EXPECT_TRUE(below == 0 ? interior.lo.x == 0 : interior.lo.x % line == 0) << x << " " << below;
+          EXPECT_TRUE(above == 0 ? interior.hi.x == x : interior.hi.x % line == 0) << x << " " << above;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(StepInParts, CutsNoLine) {
+  on_stencil_row(GetParam(), [](const auto& row, Device&) {
+    if (row.rest != nullptr) check_lines(row);
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Host, StepInParts, testing::ValuesIn(stencil_cases(Backend::host)), label_of);
 INSTANTIATE_TEST_SUITE_P(Cuda, StepInParts, testing::ValuesIn(stencil_cases(Backend::cuda)), label_of);
 
