@@ -31,8 +31,12 @@ TuningKey key_of(const Config& config, const Decomposition& decomposition, const
   const char* const graph = config.solver.graph == GraphChoice::automatic ? "auto"
                             : config.solver.graph == GraphChoice::on      ? "graph"
                                                                           : "launches";
-  key.asked = fmt::format("{} {} {} {}, norm {}", config.solver.kernel, config.solver.policy,
-                          config.solver.reduction, graph, config.problem.norm == Norm::max ? "max" : "sum");
+  const char* const overlap = config.parallel.overlap == Overlap::automatic ? "auto"
+                              : config.parallel.overlap == Overlap::on      ? "on"
+                                                                            : "off";
+  key.asked =
+      fmt::format("{} {} {} {}, norm {}, overlap {}", config.solver.kernel, config.solver.policy,
+                  config.solver.reduction, graph, config.problem.norm == Norm::max ? "max" : "sum", overlap);
   return key;
 }
 

@@ -21,7 +21,8 @@ struct TuningKey {
   int depth = 1;
   bool source = false;
   std::string faces;  // six letters: w where a wall stands, p where the box is periodic
-  std::string asked;  // solver.kernel, policy, reduction, graph; whether the norm is a sum
+  // solver.kernel, policy, reduction, graph, parallel.overlap; whether the norm is a sum
+  std::string asked;
 
   bool operator==(const TuningKey&) const = default;
 };
