@@ -40,9 +40,10 @@ struct RingTile {
 };
 // A pace that memory cannot give is worse than none, and a lower one costs what it is lower. What it gives
 // differs by some percent from machine to machine and from shape to shape: the trial of a run finds the best.
-constexpr std::array tiles = {RingTile{2, 4, 8, 4, 83}, RingTile{2, 4, 8, 4, 84}, RingTile{2, 4, 8, 4, 82},
+constexpr std::array tiles = {RingTile{2, 4, 8, 4, 83}, RingTile{2, 4, 8, 4, 87}, RingTile{2, 4, 8, 4, 86},
+                              RingTile{2, 4, 8, 4, 85}, RingTile{2, 4, 8, 4, 84}, RingTile{2, 4, 8, 4, 82},
                               RingTile{2, 4, 8, 4, 80}, RingTile{2, 4, 8, 4, 78}, RingTile{2, 4, 8, 4, 0},
-                              RingTile{1, 8, 8, 4, 82}, RingTile{1, 8, 8, 4, 0}};
+                              RingTile{1, 8, 8, 4, 84}, RingTile{1, 8, 8, 4, 82}, RingTile{1, 8, 8, 4, 0}};
 
 // Planes that a chunk costs beside its own: the two it only reads, and the time until the first has come.
 constexpr Index chunk_overhead = 6;

@@ -11,6 +11,7 @@ class Rung(NamedTuple):
     """One row that was measured. Rates and bandwidths are a second's."""
 
     label: str
+    row: str
     depth: int
     points: Optional[float]  # cell updates of a launch; None where nothing is updated
     moved: float  # bytes of a launch, least traffic
@@ -36,6 +37,15 @@ class Ladder(NamedTuple):
     def title(self):
         return f"{' x '.join(map(str, self.cells))}, {self.precision}"
 
+    def of_best_policies(self):
+        """With the fastest policy of each row and depth, in the place of its first."""
+        best = {}
+        for rung in self.rungs:
+            kept = best.get((rung.row, rung.depth))
+            if kept is None or rung.launch < kept.launch:
+                best[rung.row, rung.depth] = rung
+        return self._replace(rungs=list(best.values()))
+
 
 class BenchRecord:
     def __init__(self, path):
@@ -50,6 +60,9 @@ class BenchRecord:
             raise Failure(DATA, f"{path} is no benchmark of isotherm ({error!r})") from error
         if not self.ladders:
             raise Failure(DATA, f"{path} holds no row that was measured and right")
+
+    def keep_best_policies(self):
+        self.ladders = [ladder.of_best_policies() for ladder in self.ladders]
 
 
 def ladders(entries):
@@ -66,6 +79,7 @@ def rung(entry):
     launch = entry["launch_s"]
     return Rung(
         label(entry),
+        entry["row"],
         int(entry["depth"]),
         entry["points_per_launch"],
         float(entry["bytes_per_launch"]),

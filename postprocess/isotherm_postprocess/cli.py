@@ -55,6 +55,7 @@ def parser():
         three = figure.add_parser(name, help=text)
         three.set_defaults(action=plot_bench, figure=name, draw=draw)
         three.add_argument("bench", metavar="BENCH.json", help="written by isotherm bench ... --json")
+        three.add_argument("--best", action="store_true", help="of each row only the fastest policy")
         three.add_argument("--out", metavar="FILE", help="png, pdf or svg by its ending (default: beside the JSON)")
 
     scaling_command.add_plot(figure)
@@ -92,6 +93,8 @@ def plot_history(options):
 
 def plot_bench(options):
     record = BenchRecord(options.bench)
+    if options.best:
+        record.keep_best_policies()
     path = options.out or record.path.with_name(f"{record.path.stem}_{options.figure}.png")
     figures.check_format(path)
     options.draw(record, path)

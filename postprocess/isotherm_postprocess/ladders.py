@@ -27,7 +27,17 @@ def ladder_figure(record):
         panel.axis("off")
     for panel, ladder in zip(panels.flat, record.ladders):
         draw_ladder(panel, ladder, record.subject)
+    add_legend(figure, panels.flat[0])
     return figure
+
+
+def add_legend(figure, panel):
+    """One for all panels, which have the same roofs, in a strip below them."""
+    handles, labels = panel.get_legend_handles_labels()
+    if handles:
+        strip = 0.3 / figure.get_figheight()  # inches
+        figure.get_layout_engine().set(rect=(0, strip, 1, 1 - strip))
+        figure.legend(handles, labels, loc="lower center", ncols=len(handles), fontsize=8, frameon=False)
 
 
 def draw_ladder(panel, ladder, subject):
@@ -47,8 +57,6 @@ def draw_ladder(panel, ladder, subject):
     panel.set_xlim(0, end)
     panel.set_xlabel("GPts/s" if subject == "stencil" else "GB/s of least traffic")
     panel.set_title(ladder.title, loc="left")
-    if panel.get_legend_handles_labels()[0]:
-        panel.legend(loc="lower right", bbox_to_anchor=(1, 1), fontsize=8, frameon=False)
 
 
 def end_of_axis(ladder, subject):
@@ -73,8 +81,15 @@ def figure_text(rung, subject, end):
     value = rate(rung, subject)
     if value is None:
         return "not above the noise"
-    text = f"{value:.3g}" if rung.speedup is None else f"{value:.3g}  ({rung.speedup:.2f}x)"
+    text = three_digits(value)
+    if rung.speedup is not None:
+        text += f"  ({rung.speedup:.2f}x)" if rung.speedup < 100 else f"  ({three_digits(rung.speedup)}x)"
     return text + (", cut off" if end is not None and value > end else "")
+
+
+def three_digits(value):
+    """At least; without an exponent where numbers are large."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def draw_roof(panel, ladder, subject, which, colour):

@@ -4,15 +4,20 @@ A sweep is counted as 8 floating-point operations a point, the usual count of a 
 instructions are. The intensity is by least traffic; the slanted roof is the copy bandwidth of the same run. No
 arithmetic ceiling was measured, and none is drawn."""
 
+import math
+
 import numpy as np
 from matplotlib import pyplot
+from matplotlib.lines import Line2D
 
 from isotherm_postprocess import figures
 from isotherm_postprocess.failure import DATA, Failure
 from isotherm_postprocess.ladders import COLOURS
 
 FLOPS_A_POINT = 8
-MARKERS = "osD^vP*X<>h"
+MARKERS = "osD^vP*X<>h"  # a row each
+FILLS = ("full", "none", "left", "top")  # a grid each
+ENTRIES_A_COLUMN = 24  # of the legend, at the figure's height
 
 
 def draw_roofline(record, path):
@@ -24,11 +29,13 @@ def draw_roofline(record, path):
 
 def roofline_figure(record):
     figure, panel = pyplot.subplots(figsize=(8, 5.5), layout="constrained")
-    dots = [(ladder, rung) for ladder in record.ladders for rung in ladder.rungs]
-    draw_roof(panel, [rung for _, rung in dots])
-    for number, (ladder, rung) in enumerate(dots):
-        panel.plot(intensity(rung), gigaflops(rung), linestyle="none", marker=MARKERS[number % len(MARKERS)],
-                   color=COLOURS[ladder.precision], markersize=7, label=f"{rung.label}: {ladder.title}")
+    draw_roof(panel, [rung for ladder in record.ladders for rung in ladder.rungs])
+    markers = dealt_out(MARKERS, [rung.label for ladder in record.ladders for rung in ladder.rungs])
+    fills = dealt_out(FILLS, [ladder.cells for ladder in record.ladders])
+    for ladder in record.ladders:
+        for rung in ladder.rungs:
+            panel.plot(intensity(rung), gigaflops(rung), linestyle="none", marker=markers[rung.label],
+                       color=COLOURS[ladder.precision], fillstyle=fills[ladder.cells], markersize=7)
     panel.set_xscale("log", base=2)
     panel.set_yscale("log")
     panel.set_xlabel("flop per byte of least traffic")
@@ -39,8 +46,21 @@ def roofline_figure(record):
     points.set_ylabel("GPts/s")
     panel.grid(which="major", color="0.9")
     panel.set_title(f"roofline of bench stencil on {record.device}", loc="left")
-    panel.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.12, 0.5))
+    entries = [line for line in panel.get_lines() if not line.get_label().startswith("_")]
+    entries += [dot(marker, "0.3", "full", label) for label, marker in markers.items()]
+    entries += [dot("o", COLOURS[ladder.precision], fills[ladder.cells], ladder.title) for ladder in record.ladders]
+    panel.legend(handles=entries, ncols=math.ceil(len(entries) / ENTRIES_A_COLUMN), fontsize=8, frameon=False,
+                 loc="center left", bbox_to_anchor=(1.12, 0.5))
     return figure
+
+
+def dealt_out(looks, names):
+    """A look for each name, in the order of their first appearance; the looks repeat where names are many."""
+    return {name: looks[number % len(looks)] for number, name in enumerate(dict.fromkeys(names))}
+
+
+def dot(marker, colour, fill, label):
+    return Line2D([], [], linestyle="none", marker=marker, color=colour, fillstyle=fill, markersize=7, label=label)
 
 
 def draw_roof(panel, rungs):

@@ -100,7 +100,7 @@ def test_a_difference_does_not_squeeze_the_others(tmp_path):
     assert panel.get_xlim() == pytest.approx((0, 1.1 * 20e-3))  # of the roof
     assert roofs(panel, "copy bandwidth beside it") == pytest.approx([20e-3] * 4)
     assert [text.get_text() for text in panel.texts] == [
-        "0.016  (1.00x)", "1.6  (100.00x), cut off", "not above the noise", "not above the noise",
+        "0.016  (1.00x)", "1.6  (100x), cut off", "not above the noise", "not above the noise",
     ]
 
 
@@ -114,6 +114,38 @@ def test_dots_and_slanted_roof_of_the_roofline(bench):
         pytest.approx((0.5, 2e-3)), pytest.approx((0.5, 8e-3)), pytest.approx((2.0, 32e-3)), pytest.approx((1.0, 2e-3)),
     ]
     assert x[0] < 0.5 and x[1] > 2
+
+
+def test_rows_differ_by_marker_precisions_by_colour_and_grids_by_fill(tmp_path):
+    path = write(tmp_path, [
+        entry(row, 1e-3, precision, cells=[cells] * 3)
+        for cells in (10, 20) for precision in ("fp32", "fp64") for row in ("low", "high")
+    ])
+    panel = rooflines.roofline_figure(BenchRecord(path)).axes[0]
+    looks = [(line.get_marker(), line.get_color(), line.get_fillstyle()) for line in panel.get_lines()[1:]]
+    assert len(looks) == len(set(looks)) == 8
+    assert [text.get_text() for text in panel.get_legend().get_texts()] == [
+        "copy: 0.02 GB/s", "low", "high",
+        "10 x 10 x 10, fp32", "10 x 10 x 10, fp64", "20 x 20 x 20, fp32", "20 x 20 x 20, fp64",
+    ]
+
+
+def test_the_legend_covers_no_panel(bench):
+    figure = ladders.ladder_figure(BenchRecord(bench))
+    figure.draw_without_rendering()
+    legend = figure.legends[0].get_window_extent()
+    assert not any(legend.overlaps(panel.get_tightbbox()) for panel in figure.axes if panel.patches)
+
+
+def test_the_best_policy_of_each_row_and_depth(tmp_path):
+    path = write(tmp_path, [
+        entry("tile", 3e-3, policy="2x2"), entry("other", 5e-3), entry("tile", 1e-3, policy="4x2"),
+        entry("tile", 2e-3, policy="8x2"), entry("tile", 9e-3, policy="2x2", depth=2),
+    ])
+    record = BenchRecord(path)
+    assert len(record.ladders[0].rungs) == 5
+    record.keep_best_policies()
+    assert [rung.label for rung in record.ladders[0].rungs] == ["tile, 4x2", "other", "tile, 2x2, depth 2"]
 
 
 def refused(capsys, *arguments):
@@ -157,7 +189,7 @@ def test_what_the_program_writes_is_drawn(tmp_path, capsys, subject):
     subprocess.run(command, check=True, capture_output=True)
     wanted = ["ladder", "roofline"] if subject == "stencil" else ["ladder"]
     for figure in wanted:
-        assert main(["plot", figure, str(path)]) == 0
+        assert main(["plot", figure, str(path), "--best"]) == 0
         picture = tmp_path / f"{subject}_{figure}.png"
         assert capsys.readouterr().out == f"{picture}\n"
         assert picture.stat().st_size > 10000
