@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <fstream>
+#include <optional>
+#include <string>
 
 #include "core/error.hpp"
 #include "support/decks.hpp"
@@ -64,11 +66,28 @@ std::string why_not_here(const CudaDevices& found, const Communicator& world) {
   return found.devices.empty() ? found.why_none : "";
 }
 
+// What a rank is told of MPS, whatever runs on this machine: its daemon's folder, with or without its pipe.
+class MpsFolder {
+ public:
+  explicit MpsFolder(bool running) {
+    if (const char* before = getenv(variable)) before_ = before;
+    if (running) std::ofstream(folder_.path() / "control") << "";
+    setenv(variable, folder_.path().c_str(), 1);
+  }
+  ~MpsFolder() { before_ ? setenv(variable, before_->c_str(), 1) : unsetenv(variable); }
+
+ private:
+  static constexpr const char* variable = "CUDA_MPS_PIPE_DIRECTORY";
+  test::TemporaryFolder folder_;
+  std::optional<std::string> before_;
+};
+
 // On any number of GPUs; with fewer of them than ranks, each takes as many ranks as the next, or one more.
 TEST(Placement, CudaGpusAreDealtOutEvenly) {
   const CudaDevices found = find_cuda_devices();
   const Communicator world = Communicator::world();
   if (const std::string why = why_not_here(found, world); !why.empty()) GTEST_SKIP() << why;
+  const MpsFolder mps(false);
   const Placement placement = place_ranks(deck(DeviceChoice::automatic), world, 1);
   EXPECT_EQ(placement.backend, Backend::cuda);
   const auto gpus = static_cast<int>(found.devices.size()), ranks = world.size();
@@ -84,11 +103,8 @@ TEST(Placement, CudaSharingUnderMpsIsMeant) {
   const Communicator world = Communicator::world();
   if (const std::string why = why_not_here(found, world); !why.empty()) GTEST_SKIP() << why;
   if (world.size() <= static_cast<int>(found.devices.size())) GTEST_SKIP() << "a GPU for every rank";
-  const test::TemporaryFolder folder;
-  std::ofstream(folder.path() / "control") << "";
-  setenv("CUDA_MPS_PIPE_DIRECTORY", folder.path().c_str(), 1);
+  const MpsFolder mps(true);
   const Placement placement = place_ranks(deck(DeviceChoice::automatic), world, 1);
-  unsetenv("CUDA_MPS_PIPE_DIRECTORY");
   EXPECT_EQ(placement.warnings, std::vector<std::string>{});
   EXPECT_NE(placement.note.find(" ranks a GPU through MPS"), std::string::npos) << placement.note;
 }
