@@ -10,7 +10,7 @@
 //           these: without atomics, and in an order that depends on the region alone, so that every run,
 //           and every GPU, gives the same bits.
 // Lives in  registers: the running result. Shared memory: one value a warp (64 bytes a block).
-// Traffic   each field once: 4 (8) bytes a cell in fp32 (fp64), twice that with a second field; 32 KB of
+// Traffic   each field once: 4 (8) bytes a cell in fp32 (fp64), twice that with a second field; 16 KB of
 //           partial results are nothing beside it. Each lane loads four cells before it uses the first: with
 //           the 48 warps that fit, 24 KB (one field, fp32) to 96 KB (two, fp64) are in flight on a
 //           multiprocessor, and an H200 needs about 23 KB to fill its memory's pipe.
@@ -22,11 +22,12 @@
 namespace isotherm::cuda {
 namespace {
 
-// As many blocks as several waves on a large GPU, so that the last wave is a small part of all; a constant,
-// not the number of multiprocessors, which would change the order of the sum from GPU to GPU.
+// Two waves on a large GPU; more leave more to the second stage, which in fp32 takes a hundredth of the time
+// (TUNING.md). A constant, not the number of multiprocessors, which would change the order of the sum from
+// GPU to GPU.
 struct Policy {
   static constexpr int threads = 256;
-  static constexpr Index most_blocks = 4096;
+  static constexpr Index most_blocks = 2048;
 };
 
 template <class T, ReductionOp op>
