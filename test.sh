@@ -2,7 +2,7 @@
 # Installs what is missing, builds isotherm with its tests and runs them all.
 #   ./test.sh [ctest arguments]      e.g. ./test.sh -L unit; exit code: the tests'
 # What a machine lacks (a GPU, ParaView's pvpython) is skipped, and the skipped cases are listed at the end;
-# ISOTHERM_TEST_EXTRAS=1 installs ParaView too. More settings: cmake/setup.sh.
+# ISOTHERM_TEST_EXTRAS=1 installs ParaView and libFuzzer too. More settings: cmake/setup.sh.
 set -euo pipefail
 program=test.sh
 top=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")

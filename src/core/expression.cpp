@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <muParser.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <numbers>
@@ -30,8 +31,9 @@ struct Expression::Parser {
       const std::string token = e.GetToken();
       std::string problem = e.GetMsg();
       if (e.GetCode() == mu::ecUNASSIGNABLE_TOKEN) problem = fmt::format("unknown name '{}'", token);
-      const int position = e.GetPos();
-      throw FormulaError{problem, position < 0 ? text.size() : static_cast<std::size_t>(position)};
+      // Some places are unknown, and some of an unfinished formula lie behind its end.
+      const auto place = static_cast<std::size_t>(e.GetPos());
+      throw FormulaError{problem, std::min(place, text.size())};
     }
   }
 };
