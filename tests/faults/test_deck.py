@@ -112,6 +112,8 @@ DECKS = [
      "deck.yaml:10:12: precision: unknown word 'half'; write one of fp32, fp64"),
     (17, "formula cut short", wall("2*"),
      "deck.yaml:11:37: boundaries.x_min.value: unexpected end of expression at the end of the formula '2*'" + FORMULA),
+    (17, "open bracket", wall("(((y+1)"),
+     "deck.yaml:11:37: boundaries.x_min.value: missing parenthesis at the end of the formula '(((y+1)'" + FORMULA),
     (17, "unknown variable", wall("y*x"),
      "deck.yaml:11:37: boundaries.x_min.value: unknown name 'x' at character 3 of the formula 'y*x'" + FORMULA),
     (17, "division by zero", wall("1/0"),
