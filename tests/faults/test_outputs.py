@@ -1,0 +1,163 @@
+"""What a run writes beside whole snapshots, as others read it."""
+
+import json
+
+import h5py
+import numpy as np
+import pytest
+
+from program import DECK, isotherm, write_deck
+
+CELLS = (17, 23, 31)
+ORIGIN = np.array([-1, 2, 0.5])
+SPACING = np.array([0.01, 0.02, 0.03])
+TEMPERATURE = "VTKHDF/PointData/T"
+
+PARTS = DECK.replace("output: {every_steps: 20}\n", """\
+output:
+  every_steps: 20
+  slices:
+    - {axis: z, position: 0.83, every_steps: 10}
+    - {axis: x, cell: 16, name: hot-side}
+  region: {from: [-0.955, 2.11, 0.53], to: [-0.9, 2.2, 0.59], every_steps: 20}
+""")
+
+
+def run_in(folder, *overrides, deck=PARTS, ranks=3):
+    done = isotherm("run", write_deck(folder, deck), "output.directory=out", *overrides, ranks=ranks, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder / "out"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return run_in(tmp_path_factory.mktemp("run"))
+
+
+def cells_of(path):
+    with h5py.File(path) as file:
+        return file[TEMPERATURE][:]
+
+
+def attributes_of(path):
+    with h5py.File(path) as file:
+        return dict(file["isotherm"].attrs), dict(file["VTKHDF"].attrs)
+
+
+@pytest.mark.parametrize(
+    "part, first, last, sweeps",
+    [
+        ("slice_z11", (0, 0, 11), (16, 22, 11), (0, 10, 20, 30, 40)),
+        ("slice_hot-side", (16, 0, 0), (16, 22, 30), (40,)),
+        ("region", (4, 5, 1), (9, 9, 2), (0, 20, 40)),
+    ],
+)
+def test_a_part_holds_the_cells_of_the_snapshot_at_their_place(run, part, first, last, sweeps):
+    names = [f"deck_{part}_{sweep:08d}.hdf" for sweep in sweeps]
+    assert sorted(path.name for path in run.glob(f"deck_{part}_*.hdf")) == names
+    series = json.loads((run / f"deck_{part}.hdf.series").read_text())["files"]
+    assert [entry["name"] for entry in series] == names
+    cut = tuple(slice(a, b + 1) for a, b in zip(first[::-1], last[::-1]))
+    for name, sweep, entry in zip(names, sweeps, series):
+        own, vtk = attributes_of(run / name)
+        assert own["time"] == entry["time"] and own["sweep"] == sweep
+        assert list(own["first_cell"]) == list(first) and list(own["grid_cells"]) == list(CELLS)
+        extent = [edge for a, b in zip(first, last) for edge in (0, b - a)]
+        assert list(vtk["WholeExtent"]) == extent and vtk["Type"] == b"ImageData"
+        np.testing.assert_allclose(vtk["Origin"], ORIGIN + (np.array(first) + 0.5) * SPACING, rtol=1e-14)
+        np.testing.assert_allclose(vtk["Spacing"], SPACING, rtol=1e-15)
+        if sweep % 20 == 0:
+            assert np.array_equal(cells_of(run / name), cells_of(run / f"deck_{sweep:08d}.hdf")[cut])
+
+
+def test_a_slice_says_which_plane_it_is(run):
+    asked = attributes_of(run / "deck_slice_z11_00000010.hdf")[0]
+    assert (asked["format"], asked["slice_axis"], asked["slice_cell"]) == (b"isotherm slice", b"z", 11)
+    assert asked["slice_position"] == 0.83 and asked["slice_centre"] == pytest.approx(0.845, rel=1e-14)
+    by_cell = attributes_of(run / "deck_slice_hot-side_00000040.hdf")[0]
+    assert by_cell["slice_axis"] == b"x" and "slice_position" not in by_cell
+
+
+def test_every_file_says_how_to_read_it(run):
+    for path in run.glob("*.hdf"):
+        own = attributes_of(path)[0]
+        assert own["axes"] == b"datasets of cells are (z, y, x), x fastest; triples are x, y, z"
+        assert own["units"] == b"origin and spacing: m; time: s; T: K"
+        assert all(own[name] for name in ("version", "git_revision", "device", "kernel", "mpi", "hdf5"))
+        done = isotherm("info", path)
+        assert done.returncode == 0 and "recomputed from the cells in the file" in done.stdout, done.stderr
+
+
+def test_the_record_names_all_files(run):
+    record = json.loads((run / "run.json").read_text())
+    assert sorted(record["files"]) == sorted(path.name for path in run.glob("*.hdf"))
+
+
+def test_check_foretells_the_files(run):
+    done = isotherm("check", run.parent / "deck.yaml")
+    lines = [line.split() for line in done.stdout.splitlines() if "_*.hdf" in line]
+    assert {line[0]: int(line[1]) for line in lines} == {
+        pattern: len(list(run.glob(pattern)))
+        for pattern in ("deck_slice_z11_*.hdf", "deck_slice_hot-side_*.hdf", "deck_region_*.hdf")
+    } | {"deck_*.hdf": 3}
+
+
+def test_the_bits_do_not_depend_on_the_ranks(run, tmp_path):
+    alone = run_in(tmp_path, ranks=1)
+    for path in run.glob("*.hdf"):
+        assert np.array_equal(cells_of(path), cells_of(alone / path.name)), path.name
+
+
+def test_without_snapshots_only_the_parts_are_written(tmp_path):
+    out = run_in(tmp_path, "output.snapshots=false", deck=PARTS.replace("  every_steps: 20\n", ""), ranks=2)
+    assert not list(out.glob("deck_0*.hdf")) and not (out / "deck.hdf.series").exists()
+    assert len(list(out.glob("deck_slice_z11_*.hdf"))) == 5
+
+
+def test_a_steady_run_writes_its_last_state_wherever_it_ends(tmp_path):
+    steady = PARTS.replace("kind: transient, steps: 40", "kind: steady, tolerance: 1e-1, check_interval: 3")
+    out = run_in(tmp_path, deck=steady, ranks=2)
+    last = json.loads((out / "run.json").read_text())["residual"]["last_sweep"]
+    assert last % 10 != 0
+    for part in ("", "_slice_z11", "_slice_hot-side", "_region"):
+        assert (out / f"deck{part}_{last:08d}.hdf").exists()
+
+
+def test_a_run_is_replaced_with_all_its_files(tmp_path):
+    out = run_in(tmp_path, ranks=2)
+    (out / "deck_slice_notes.txt").write_text("mine")
+    run_in(tmp_path, "output.overwrite=true", deck=DECK, ranks=2)
+    assert not list(out.glob("*slice_z*")) and not list(out.glob("*region*"))
+    assert (out / "deck_slice_notes.txt").read_text() == "mine"
+
+
+def test_fields_are_rounded_to_single_precision(run, tmp_path):
+    out = run_in(tmp_path, "output.precision=fp32", ranks=2)
+    for path in out.glob("*.hdf"):
+        values = cells_of(path)
+        assert values.dtype == np.float32
+        assert np.array_equal(values, cells_of(run / path.name).astype(np.float32))
+        assert attributes_of(path)[0]["precision"] == b"fp32"
+        assert isotherm("info", path).returncode == 0
+    fingerprints = [json.loads((folder / "run.json").read_text())["fingerprint"] for folder in (run, out)]
+    assert fingerprints[0] == fingerprints[1]  # the field itself is what it was
+
+
+@pytest.mark.parametrize(
+    "old, new, message",
+    [
+        ("position: 0.83", "position: 83",
+         "deck.yaml:11:27: output.slices.0.position: 83 m lies outside the box; write a position from 0.5 to 1.43 m "
+         "along z"),
+        ("cell: 16", "cell: 17",
+         "deck.yaml:12:23: output.slices.1.cell: there is no cell 17 along x; write an index from 0 to 16"),
+        ("region: {from", "region: {form",
+         "deck.yaml:13:12: output.region.form: unknown key; did you mean 'from'?"),
+    ],
+)
+def test_wrong_keys_name_line_and_remedy(tmp_path, old, new, message):
+    write_deck(tmp_path, PARTS.replace(old, new))
+    done = isotherm("run", "deck.yaml", ranks=2, cwd=tmp_path)
+    assert done.returncode == 65
+    assert done.stderr.splitlines()[0] == message
+    assert not (tmp_path / "runs").exists()
