@@ -93,6 +93,15 @@ std::string time_text(const Config& config) {
       plan.dt * static_cast<double>(plan.steps));
 }
 
+std::string probes_text(const Config& config) {
+  const auto points = std::ssize(config.output.probes.points);
+  if (points == 0) return {};
+  const auto lines = Schedule(config).probe_lines();
+  return fmt::format("  {:<24}  {}{} of {}\n", "probes.csv",
+                     config.problem.kind == ProblemKind::steady ? "at most " : "", counted(lines, "line"),
+                     counted(points, "probe"));
+}
+
 std::string files_text(const Config& config) {
   const std::vector<FileGroup> groups = plan_files(config);
   const std::string most = config.problem.kind == ProblemKind::steady ? "at most " : "";
@@ -107,7 +116,8 @@ std::string files_text(const Config& config) {
   return fmt::format("files           {}: {}\n{}", config.output.directory,
                      groups.empty() ? std::string("none of the field")
                                     : fmt::format("{}{} of the field", most, human_bytes(bytes)),
-                     lines);
+                     lines) +
+         probes_text(config);
 }
 
 // What of solver.depth: auto is known without neighbours to measure.

@@ -101,7 +101,8 @@ class Run {
       writer.emplace(config, world_, directory_.path.string(), provenance(session_, record_));
     }
     std::optional<FieldOutputs<T>> fields;
-    if (last) fields.emplace(config, world_, directory_.path.string(), provenance(session_, record_));
+    if (last)
+      fields.emplace(config, world_, solver_->block(), directory_, provenance(session_, record_), console_);
     std::optional<History> history;
     if (config.output.history && world_.is_root()) {
       history.emplace(
@@ -116,6 +117,9 @@ class Run {
                        writer ? &*writer : nullptr, fields ? &*fields : nullptr});
     progress_.finish();
     if (history) history->finish();
+    if (fields) fields->finish();
+    if (fields && !config.output.probes.points.empty())
+      record_.files.push_back(file_name(directory_.probes().string()));
     take(config, outcome);
     if (world_.is_root())
       tell_remarks(writer ? writer->remarks() : std::vector<std::string>{},

@@ -66,7 +66,7 @@ Keys describe(CoarseConfig& coarse) {
   Keys keys{
       {.name = "factor", .target = &coarse.factor,
        .doc = "Cells along x, y and z whose mean makes one; one number for all. Must divide grid.cells.",
-       .range = {1, 1e12}, .example = "[4, 4, 4]", .absent = "no coarse field", .one_for_all = true},
+       .range = {1, 64}, .example = "[4, 4, 4]", .absent = "no coarse field", .one_for_all = true},
   };
   add_times(keys, coarse.times);
   return keys;

@@ -20,8 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view mark = "deck.resolved.yaml";
-constexpr std::array<std::string_view, 5> fixed_names{"run.json", "history.csv", "run.log", "deck.yaml",
-                                                      mark};
+constexpr std::array<std::string_view, 6> fixed_names{"run.json", "history.csv", "probes.csv",
+                                                      "run.log",  "deck.yaml",   mark};
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& why, const std::string& what_to_do) {
   throw Error(ExitCode::cannot_create, fmt::format("cannot use {} as run directory ({}); {}",

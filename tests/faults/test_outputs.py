@@ -20,6 +20,10 @@ output:
     - {axis: z, position: 0.83, every_steps: 10}
     - {axis: x, cell: 16, name: hot-side}
   region: {from: [-0.955, 2.11, 0.53], to: [-0.9, 2.2, 0.59], every_steps: 20}
+  coarse: {factor: [17, 23, 1], every_time: 50}
+  probes:
+    points: [[-0.9, 2.2, 1], {at: [-0.995, 2.46, 1.415], name: edge}, {at: [-1, 2.21, 0.6], name: wall}]
+    every_steps: 4
 """)
 
 
@@ -70,6 +74,21 @@ def test_a_part_holds_the_cells_of_the_snapshot_at_their_place(run, part, first,
             assert np.array_equal(cells_of(run / name), cells_of(run / f"deck_{sweep:08d}.hdf")[cut])
 
 
+def test_the_coarse_field_is_the_mean_of_its_cells(run):
+    names = sorted(path.name for path in run.glob("deck_coarse_*.hdf"))
+    sweeps = [int(name[-12:-4]) for name in names]
+    assert len(sweeps) == 4 and sweeps[0] == 0 and sweeps[-1] == 40  # at 0, 50, 100 and about 132 s
+    for name, sweep in zip(names, sweeps):
+        own, vtk = attributes_of(run / name)
+        assert own["format"] == b"isotherm coarse" and list(own["factor"]) == [17, 23, 1]
+        assert list(vtk["WholeExtent"]) == [0, 0, 0, 0, 0, 30]
+        np.testing.assert_allclose(vtk["Spacing"], SPACING * [17, 23, 1], rtol=1e-15)
+        np.testing.assert_allclose(vtk["Origin"], ORIGIN + SPACING * [8.5, 11.5, 0.5], rtol=1e-14)
+        if sweep % 20 == 0:
+            means = cells_of(run / f"deck_{sweep:08d}.hdf").mean(axis=(1, 2))
+            np.testing.assert_allclose(cells_of(run / name)[:, 0, 0], means, rtol=1e-14)
+
+
 def test_a_slice_says_which_plane_it_is(run):
     asked = attributes_of(run / "deck_slice_z11_00000010.hdf")[0]
     assert (asked["format"], asked["slice_axis"], asked["slice_cell"]) == (b"isotherm slice", b"z", 11)
@@ -90,7 +109,7 @@ def test_every_file_says_how_to_read_it(run):
 
 def test_the_record_names_all_files(run):
     record = json.loads((run / "run.json").read_text())
-    assert sorted(record["files"]) == sorted(path.name for path in run.glob("*.hdf"))
+    assert sorted(record["files"]) == sorted(path.name for path in run.glob("*.hdf")) + ["probes.csv"]
 
 
 def test_check_foretells_the_files(run):
@@ -98,14 +117,38 @@ def test_check_foretells_the_files(run):
     lines = [line.split() for line in done.stdout.splitlines() if "_*.hdf" in line]
     assert {line[0]: int(line[1]) for line in lines} == {
         pattern: len(list(run.glob(pattern)))
-        for pattern in ("deck_slice_z11_*.hdf", "deck_slice_hot-side_*.hdf", "deck_region_*.hdf")
+        for pattern in ("deck_slice_z11_*.hdf", "deck_slice_hot-side_*.hdf", "deck_region_*.hdf", "deck_coarse_*.hdf")
     } | {"deck_*.hdf": 3}
+    assert "  probes.csv                11 lines of 3 probes\n" in done.stdout
+
+
+def probes_of(folder):
+    lines = (folder / "probes.csv").read_text().splitlines()
+    assert lines[:4] == [
+        "# p0: -0.9 2.2 1 m", "# edge: -0.995 2.46 1.415 m", "# wall: -1 2.21 0.6 m", "sweep,time_s,p0_K,edge_K,wall_K",
+    ]
+    return {int(sweep): [float(value) for value in rest] for sweep, *rest in (line.split(",") for line in lines[4:])}
+
+
+def test_probes_read_between_the_cells_of_a_snapshot(run):
+    probes = probes_of(run)
+    assert list(probes) == list(range(0, 41, 4))
+    for sweep in (0, 20, 40):
+        path = run / f"deck_{sweep:08d}.hdf"
+        cells, (time, inside, edge, wall) = cells_of(path), probes[sweep]
+        assert time == attributes_of(path)[0]["time"]
+        # Half way between cells 9 and 10 along x and y, a sixth of the way from cell 16 to 17 along z.
+        pairs = cells[16:18, 9:11, 9:11].mean(axis=(1, 2))
+        assert inside == pytest.approx(pairs[0] + (pairs[1] - pairs[0]) / 6, rel=1e-13)
+        assert edge == cells[30, 22, 0]  # on an insulated wall, at the other axes' centres
+        assert wall == pytest.approx(300 + 10 * 2.21, rel=1e-14)  # x_min has this temperature
 
 
 def test_the_bits_do_not_depend_on_the_ranks(run, tmp_path):
     alone = run_in(tmp_path, ranks=1)
     for path in run.glob("*.hdf"):
         assert np.array_equal(cells_of(path), cells_of(alone / path.name)), path.name
+    assert (run / "probes.csv").read_text() == (alone / "probes.csv").read_text()
 
 
 def test_without_snapshots_only_the_parts_are_written(tmp_path):
@@ -115,19 +158,22 @@ def test_without_snapshots_only_the_parts_are_written(tmp_path):
 
 
 def test_a_steady_run_writes_its_last_state_wherever_it_ends(tmp_path):
-    steady = PARTS.replace("kind: transient, steps: 40", "kind: steady, tolerance: 1e-1, check_interval: 3")
+    steady = PARTS.replace("kind: transient, steps: 40", "kind: steady, tolerance: 1e-1, check_interval: 3").replace(
+        "every_time: 50", "every_steps: 50"
+    )
     out = run_in(tmp_path, deck=steady, ranks=2)
     last = json.loads((out / "run.json").read_text())["residual"]["last_sweep"]
     assert last % 10 != 0
-    for part in ("", "_slice_z11", "_slice_hot-side", "_region"):
+    for part in ("", "_slice_z11", "_slice_hot-side", "_region", "_coarse"):
         assert (out / f"deck{part}_{last:08d}.hdf").exists()
+    assert list(probes_of(out))[-1] == last
 
 
 def test_a_run_is_replaced_with_all_its_files(tmp_path):
     out = run_in(tmp_path, ranks=2)
     (out / "deck_slice_notes.txt").write_text("mine")
     run_in(tmp_path, "output.overwrite=true", deck=DECK, ranks=2)
-    assert not list(out.glob("*slice_z*")) and not list(out.glob("*region*"))
+    assert not list(out.glob("*slice_z*")) and not list(out.glob("*coarse*")) and not list(out.glob("*region*")) and not (out / "probes.csv").exists()
     assert (out / "deck_slice_notes.txt").read_text() == "mine"
 
 
@@ -136,7 +182,7 @@ def test_fields_are_rounded_to_single_precision(run, tmp_path):
     for path in out.glob("*.hdf"):
         values = cells_of(path)
         assert values.dtype == np.float32
-        assert np.array_equal(values, cells_of(run / path.name).astype(np.float32))
+        assert np.array_equal(values, cells_of(run / path.name).astype(np.float32))  # means too: of the fp64 cells
         assert attributes_of(path)[0]["precision"] == b"fp32"
         assert isotherm("info", path).returncode == 0
     fingerprints = [json.loads((folder / "run.json").read_text())["fingerprint"] for folder in (run, out)]
@@ -153,6 +199,12 @@ def test_fields_are_rounded_to_single_precision(run, tmp_path):
          "deck.yaml:12:23: output.slices.1.cell: there is no cell 17 along x; write an index from 0 to 16"),
         ("region: {from", "region: {form",
          "deck.yaml:13:12: output.region.form: unknown key; did you mean 'from'?"),
+        ("[17, 23, 1], every", "4, every",
+         "deck.yaml:14:20: output.coarse.factor: 4 does not divide the 17 cells along x (all cells of the file are "
+         "alike); write 1, or another divisor"),
+        ("[-0.9, 2.2, 1]", "[-0.9, 2.2]",
+         "deck.yaml:16:14: output.probes.points.0.at: has 2 entries, not three; write [x, y, z], numbers from -1e12 to "
+         "1e12 m"),
     ],
 )
 def test_wrong_keys_name_line_and_remedy(tmp_path, old, new, message):
