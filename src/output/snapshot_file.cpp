@@ -85,6 +85,7 @@ void describe_for_isotherm(hid_t file, const SnapshotHeader& header, bool text_w
   write_attribute(id, "sweep", header.meta.sweep, path);
   write_attribute(id, "fingerprint", header.meta.fingerprint, path);
   write_attribute(id, "fingerprint_hex", fingerprint_text(header.meta.fingerprint), path);
+  write_attribute(id, "name", from.name, path);
   write_attribute(id, "version", from.version, path);
   write_attribute(id, "git_revision", from.git_revision, path);
   write_attribute(id, "device", from.device, path);

@@ -59,7 +59,8 @@ SnapshotProvenance read_provenance(hid_t id, const std::string& path) {
           .device = read_text_attribute(id, "device", path),
           .kernel = read_text_attribute(id, "kernel", path),
           .mpi = read_text_attribute(id, "mpi", path),
-          .hdf5 = read_text_attribute(id, "hdf5", path)};
+          .hdf5 = read_text_attribute(id, "hdf5", path),
+          .name = has_attribute(id, "name") ? read_text_attribute(id, "name", path) : ""};
 }
 
 }  // namespace

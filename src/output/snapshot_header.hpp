@@ -25,6 +25,7 @@ struct SnapshotMeta {
 
 struct SnapshotProvenance {
   std::string deck, resolved_deck, version, git_revision, device, kernel, mpi, hdf5;
+  std::string name{};  // of the run; empty in files of the first versions
 };
 
 struct SnapshotHeader : FileGrid {  // VTK's origin is half a cell further in

@@ -1,6 +1,7 @@
 """What a run writes beside whole snapshots, as others read it."""
 
 import json
+import shutil
 
 import h5py
 import numpy as np
@@ -103,6 +104,7 @@ def test_every_file_says_how_to_read_it(run):
         assert own["axes"] == b"datasets of cells are (z, y, x), x fastest; triples are x, y, z"
         assert own["units"] == b"origin and spacing: m; time: s; T: K"
         assert all(own[name] for name in ("version", "git_revision", "device", "kernel", "mpi", "hdf5"))
+    for path in run.glob("*_00000040.hdf"):
         done = isotherm("info", path)
         assert done.returncode == 0 and "recomputed from the cells in the file" in done.stdout, done.stderr
 
@@ -184,9 +186,94 @@ def test_fields_are_rounded_to_single_precision(run, tmp_path):
         assert values.dtype == np.float32
         assert np.array_equal(values, cells_of(run / path.name).astype(np.float32))  # means too: of the fp64 cells
         assert attributes_of(path)[0]["precision"] == b"fp32"
-        assert isotherm("info", path).returncode == 0
+    assert isotherm("info", out / "deck_coarse_00000040.hdf").returncode == 0
     fingerprints = [json.loads((folder / "run.json").read_text())["fingerprint"] for folder in (run, out)]
     assert fingerprints[0] == fingerprints[1]  # the field itself is what it was
+
+
+def again(folder, file, *overrides, ranks=2):
+    return isotherm("run", "--from", file, *overrides, ranks=ranks, cwd=folder)
+
+
+def record_of(folder):
+    return json.loads((folder / "run.json").read_text())
+
+
+@pytest.mark.parametrize("file", ["deck_00000020.hdf", "deck_slice_z11_00000030.hdf", "deck_coarse_00000000.hdf"])
+def test_a_file_runs_again_to_the_same_bits(run, tmp_path, file):
+    done = again(tmp_path, run / file, "output.directory=again")
+    assert done.returncode == 0, done.stderr
+    assert record_of(tmp_path / "again")["fingerprint"] == record_of(run)["fingerprint"]
+    assert (tmp_path / "again" / "probes.csv").read_text() == (run / "probes.csv").read_text()
+    assert sorted(path.name for path in (tmp_path / "again").iterdir()) == sorted(path.name for path in run.iterdir())
+
+
+def test_the_overrides_of_the_first_run_count_and_those_of_the_second_more(tmp_path):
+    first = run_in(tmp_path, "problem.steps=30", "precision=fp32")
+    done = again(tmp_path, first / "deck_00000020.hdf", "output.directory=b", "problem.steps=31", "output.region.every_steps=31")
+    assert done.returncode == 0, done.stderr
+    assert record_of(tmp_path / "b")["performance"]["sweeps"] == 31
+    assert record_of(tmp_path / "b")["grid"]["precision"] == "fp32"
+    assert sorted(path.name for path in (tmp_path / "b").glob("deck_region_*.hdf")) == [
+        "deck_region_00000000.hdf", "deck_region_00000031.hdf",
+    ]
+    done = again(tmp_path, first / "deck_00000020.hdf", "problem.step=31")
+    assert done.returncode == 65
+    assert done.stderr.splitlines()[0] == "argument 4: problem.step: unknown key; did you mean 'steps'?"
+
+
+def test_a_run_again_replaces_the_first_only_where_it_is_told(tmp_path):
+    first = run_in(tmp_path, "output.overwrite=true")
+    file = first / "deck_00000040.hdf"
+    done = again(tmp_path, file)
+    assert done.returncode == 73 and "it holds an earlier run" in done.stderr
+    assert file.exists()
+    assert again(tmp_path, file, "output.overwrite=true").returncode == 0
+
+
+def empty_deck(file):
+    del file["isotherm/resolved_deck"]
+    file["isotherm/resolved_deck"] = np.bytes_("")
+
+
+def no_group(file):
+    del file["isotherm"]
+
+
+def name_with_a_folder(file):
+    file["isotherm"].attrs["name"] = np.bytes_("../deck")
+
+
+@pytest.mark.parametrize(
+    "spoil, message",
+    [
+        (empty_deck, "holds no deck (its /isotherm/resolved_deck is empty); name another file, or a deck"),
+        (no_group, "no group /isotherm (not a snapshot of isotherm); name one"),
+        (name_with_a_folder, "the run's name '../deck' is no file name (a '/' in it would lead out of the run directory); "
+                             "name another file, or a deck"),
+    ],
+)
+def test_a_file_without_a_deck_is_refused(run, tmp_path, spoil, message):
+    copy = shutil.copy(run / "deck_region_00000020.hdf", tmp_path / "copy.hdf")
+    with h5py.File(copy, "r+") as file:
+        spoil(file)
+    done = again(tmp_path, "copy.hdf")
+    assert done.returncode == 65
+    assert done.stderr.splitlines()[0] == f"copy.hdf: {message}"
+    assert [path.name for path in tmp_path.iterdir()] == ["copy.hdf"]
+
+
+def test_what_is_no_file_of_a_run_is_refused(run, tmp_path):
+    deck = write_deck(tmp_path)
+    assert again(tmp_path, "none.hdf").returncode == 66
+    assert again(tmp_path, deck).returncode == 65
+    done = isotherm("run", "--from", run / "deck_00000020.hdf", deck, cwd=tmp_path)
+    assert done.returncode == 2 and "has no '='" in done.stderr
+
+
+def test_check_takes_a_file_too(run, tmp_path):
+    done = isotherm("check", "--from", run / "deck_00000020.hdf", "problem.steps=7", cwd=tmp_path)
+    assert done.returncode == 0 and "  steps: 7\n" in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize(
