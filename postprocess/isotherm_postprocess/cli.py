@@ -31,7 +31,8 @@ def parser():
     one = figure.add_parser("slice", help="temperature in a plane of cells, at one time or several")
     one.set_defaults(action=plot_slice)
     one.add_argument("run", metavar="RUN_DIRECTORY")
-    one.add_argument("--axis", choices=tuple(slices.AXES), default="z", help="the plane's normal (default: z)")
+    one.add_argument("--series", metavar="NAME", help="files of a part of the cells, e.g. demo_slice_z12, demo_coarse")
+    one.add_argument("--axis", choices=tuple(slices.AXES), help="the plane's normal (default: z; of a slice, its own)")
     one.add_argument("--position", default="50%", metavar="METRES|SHARE",
                      help="where on that axis, e.g. 0.01 or 25%% (default: 50%%)")
     when = one.add_mutually_exclusive_group()
@@ -66,16 +67,17 @@ def parser():
 def plot_slice(options):
     run = RunDirectory(options.run)
     kind = "slices" if options.all_times else "slice"
-    path = options.out or run.path / f"{run.name}_{kind}_{options.axis}.png"
+    snapshots = run.series(options.series) if options.series else run.snapshots()
+    axis = options.axis or snapshots[0].thin_axis or "z"
+    path = options.out or run.path / f"{options.series or run.name}_{kind}_{axis}.png"
     figures.check_format(path)
-    snapshots = run.snapshots()
     if options.all_times:
         chosen = slices.spread(snapshots)
     elif options.index is not None:
         chosen = [slices.choose_index(snapshots, options.index)]
     else:
         chosen = [slices.choose_time(snapshots, options.time)]
-    slices.draw_slices(run.name, chosen, slices.AXES.index(options.axis), options.position, path)
+    slices.draw_slices(run.name, chosen, slices.AXES.index(axis), options.position, path)
     return path
 
 

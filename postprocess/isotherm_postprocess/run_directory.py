@@ -1,7 +1,8 @@
 """What a run left behind: snapshots in the order of their sweeps, and the history.
 
 A snapshot is `<name>_<sweep>.hdf`, VTKHDF ImageData with the temperature in /VTKHDF/PointData/T (nz, ny, nx),
-and the time in /isotherm. Snapshots still being written end in `.part`.
+and the time in /isotherm. Snapshots still being written end in `.part`. Files of a part of the cells are alike, and
+called `<name>_slice_z12_<sweep>.hdf`, `<name>_region_...`, `<name>_coarse_...`; /isotherm says what they are.
 """
 
 import csv
@@ -15,6 +16,26 @@ from isotherm_postprocess.failure import COMMAND_LINE, DATA, FILE_MISSING, Failu
 
 SNAPSHOT = re.compile(r"(?P<name>.+)_(?P<sweep>\d+)\.hdf")
 TEMPERATURE = "VTKHDF/PointData/T"
+WHOLE = "isotherm snapshot"
+
+
+def open_hdf5(path):
+    try:
+        return h5py.File(path, "r")
+    except FileNotFoundError as error:
+        raise Failure(FILE_MISSING, f"{path} does not exist") from error
+    except OSError as error:
+        raise Failure(DATA, f"{path} cannot be read as HDF5 ({one_line(error)})") from error
+
+
+def kind_of(path):
+    """What a file says it is; files that say nothing count as whole snapshots, which are looked at more closely later."""
+    try:
+        with open_hdf5(path) as file:
+            kind = file["isotherm"].attrs["format"]
+    except (Failure, KeyError):
+        return WHOLE
+    return kind.decode() if isinstance(kind, bytes) else str(kind)
 
 
 class Snapshot:
@@ -23,7 +44,7 @@ class Snapshot:
     def __init__(self, path, sweep):
         self.path = path
         self.sweep = sweep
-        with self._open() as file:
+        with open_hdf5(self.path) as file:
             try:
                 self.shape = file[TEMPERATURE].shape  # (nz, ny, nx)
                 attributes = file["VTKHDF"].attrs
@@ -41,6 +62,11 @@ class Snapshot:
         return self.shape[::-1]
 
     @property
+    def thin_axis(self):
+        """"x", "y" or "z": the first along which there is one cell, as in a slice; None without one."""
+        return next((axis for axis, count in zip("xyz", self.cells) if count == 1), None)
+
+    @property
     def bounds(self):
         """Two corners of the box in metres: half a cell around the outer cell centres."""
         low = self.centre - 0.5 * self.spacing
@@ -52,16 +78,8 @@ class Snapshot:
         The rows of the result run along the higher of the two other axes, its columns along the lower."""
         selection = [slice(None)] * 3
         selection[2 - axis] = index
-        with self._open() as file:
+        with open_hdf5(self.path) as file:
             return file[TEMPERATURE][tuple(selection)].astype(float)
-
-    def _open(self):
-        try:
-            return h5py.File(self.path, "r")
-        except FileNotFoundError as error:
-            raise Failure(FILE_MISSING, f"{self.path} does not exist") from error
-        except OSError as error:
-            raise Failure(DATA, f"{self.path} cannot be read as HDF5 ({one_line(error)})") from error
 
 
 class History:
@@ -106,23 +124,33 @@ class RunDirectory:
         self.path = Path(path)
         if not self.path.is_dir():
             raise Failure(FILE_MISSING, f"{self.path} is no folder; name the run directory of a finished run")
-        self._files = []  # (sweep, path)
-        names = set()
+        series = {}  # name -> [(sweep, path)]
         for entry in self.path.iterdir():
             match = SNAPSHOT.fullmatch(entry.name)
             if match:
-                self._files.append((int(match["sweep"]), entry))
-                names.add(match["name"])
+                series.setdefault(match["name"], []).append((int(match["sweep"]), entry))
+        kinds = {name: kind_of(files[0][1]) for name, files in series.items()}
+        names = sorted(name for name, kind in kinds.items() if kind == WHOLE)
         if len(names) > 1:
-            raise Failure(DATA, f"{self.path} holds snapshots of several runs ({', '.join(sorted(names))})")
-        self._files.sort()
-        self.name = names.pop() if names else self.path.resolve().name
+            raise Failure(DATA, f"{self.path} holds snapshots of several runs ({', '.join(names)})")
+        self.name = names[0] if names else self.path.resolve().name
+        self._files = sorted(series[self.name]) if names else []
+        self._parts = {name: sorted(files) for name, files in series.items() if kinds[name] != WHOLE}
 
     def snapshots(self):
         if not self._files:
             hint = "was the run made with output.snapshots: true?"
+            if self._parts:
+                hint = f"name one of its parts with --series: {', '.join(sorted(self._parts))}"
             raise Failure(FILE_MISSING, f"{self.path} holds no snapshots; {hint}")
         return [Snapshot(path, sweep) for sweep, path in self._files]
+
+    def series(self, name):
+        """The files of a part of the cells, as snapshots of them: by their name without the sweep."""
+        if name not in self._parts:
+            known = ", ".join(sorted(self._parts)) or "none"
+            raise Failure(COMMAND_LINE, f"{self.path} holds no series {name}; it has {known}")
+        return [Snapshot(path, sweep) for sweep, path in self._parts[name]]
 
     def history(self):
         return History(self.path / "history.csv")

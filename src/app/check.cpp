@@ -93,13 +93,31 @@ std::string time_text(const Config& config) {
       plan.dt * static_cast<double>(plan.steps));
 }
 
+std::string probes_text(const Config& config) {
+  const auto points = std::ssize(config.output.probes.points);
+  if (points == 0) return {};
+  const auto lines = Schedule(config).probe_lines();
+  return fmt::format("  {:<24}  {}{} of {}\n", "probes.csv",
+                     config.problem.kind == ProblemKind::steady ? "at most " : "", counted(lines, "line"),
+                     counted(points, "probe"));
+}
+
 std::string files_text(const Config& config) {
-  const FilePlan files = plan_files(config);
-  if (!files.snapshots) return fmt::format("files           {}: no snapshots\n", config.output.directory);
-  return fmt::format("files           {}: {}{} snapshot{}, {} each, {} in all\n", config.output.directory,
-                     config.problem.kind == ProblemKind::steady ? "at most " : "", files.snapshots,
-                     files.snapshots == 1 ? "" : "s", human_bytes(files.bytes_each),
-                     human_bytes(files.bytes));
+  const std::vector<FileGroup> groups = plan_files(config);
+  const std::string most = config.problem.kind == ProblemKind::steady ? "at most " : "";
+  double bytes = 0;
+  std::string lines;
+  for (const FileGroup& group : groups) {
+    bytes += group.bytes();
+    lines +=
+        fmt::format("  {:<24}  {}{}, {} each, {} in all\n", escaped(group.name), most,
+                    counted(group.files, "file"), human_bytes(group.bytes_each), human_bytes(group.bytes()));
+  }
+  return fmt::format("files           {}: {}\n{}", config.output.directory,
+                     groups.empty() ? std::string("none of the field")
+                                    : fmt::format("{}{} of the field", most, human_bytes(bytes)),
+                     lines) +
+         probes_text(config);
 }
 
 // What of solver.depth: auto is known without neighbours to measure.

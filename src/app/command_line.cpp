@@ -37,9 +37,11 @@ CLI::Validator number_from(int least, int most) {
           fmt::format("INT in [{} - {}]", least, most)};
 }
 
-CLI::App* add_deck_verb(CLI::App& app, const char* name, const char* description, CommandLine& command) {
+CLI::App* add_deck_verb(CLI::App& app, const char* name, const char* description, CommandLine& command,
+                        std::string& from) {
   CLI::App* verb = app.add_subcommand(name, description);
-  verb->add_option("deck", command.file, "the deck, a YAML file")->required();
+  verb->add_option("deck", command.file, "the deck, a YAML file");
+  verb->add_option("--from", from, "instead: a file that a run wrote, .hdf, with its resolved deck in it");
   verb->add_option("overrides", command.overrides, "key.path=value: replaces any key of the deck");
   return verb;
 }
@@ -70,16 +72,17 @@ void declare_bench(CLI::App& app, BenchWords& words) {
   option("--json", words.json, "write everything measured to this file");
 }
 
-void declare(CLI::App& app, CommandLine& command, std::string& progress, BenchWords& bench) {
+void declare(CLI::App& app, CommandLine& command, std::string& progress, std::string& from,
+             BenchWords& bench) {
   app.require_subcommand(1);
   app.set_version_flag("--version", version_text());
   app.footer(exit_codes);
 
-  CLI::App* run = add_deck_verb(app, "run", "solve the deck's problem", command);
+  CLI::App* run = add_deck_verb(app, "run", "solve the deck's problem", command, from);
   run->add_option("--progress", progress, "auto, bar, lines or off");
 
   CLI::App* check =
-      add_deck_verb(app, "check", "validate a deck and say what a run of it would need", command);
+      add_deck_verb(app, "check", "validate a deck and say what a run of it would need", command, from);
   check->add_option("--ranks", command.ranks, "plan for so many ranks (default: those launched)")
       ->check(number_from(1, 1 << 24));
 
@@ -97,6 +100,18 @@ Verb verb_of(const CLI::App& app) {
       {"run", Verb::run},   {"check", Verb::check},   {"list", Verb::list},  {"init", Verb::init},
       {"info", Verb::info}, {"schema", Verb::schema}, {"bench", Verb::bench}};
   return verbs.at(app.get_subcommands().front()->get_name());
+}
+
+// Exactly one of deck and --from. Without a deck the first override stood in its place.
+void take_deck(CommandLine& command, const std::string& from) {
+  if (command.verb != Verb::run && command.verb != Verb::check) return;
+  if (from.empty()) {
+    if (command.file.empty()) throw CLI::RequiredError("deck");
+    return;
+  }
+  if (!command.file.empty()) command.overrides.insert(command.overrides.begin(), command.file);
+  command.file = from;
+  command.from_output = true;
 }
 
 // Where the overrides stand. They are the last words that belong to no option, so they are sought from the
@@ -128,13 +143,14 @@ std::string verb_problem(int argc, const char* const* argv, const CLI::App& app)
 CommandLineResult parse_command_line(int argc, const char* const* argv) {
   CLI::App app("isotherm: multi-GPU 3-D heat diffusion; a YAML deck in, HDF5 snapshots out", "isotherm");
   CommandLine command;
-  std::string progress = "auto";
+  std::string progress = "auto", from;
   BenchWords bench;
-  declare(app, command, progress, bench);
+  declare(app, command, progress, from, bench);
   try {
     app.parse(argc, argv);
     command.progress = parse_progress(progress);
     command.verb = verb_of(app);
+    take_deck(command, from);
     if (command.verb == Verb::bench) command.bench = parse_bench(bench);
   } catch (const CLI::CallForVersion&) {
     return {std::nullopt, 0, version_text() + "\n"};

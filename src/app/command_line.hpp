@@ -1,4 +1,4 @@
-// isotherm VERB [deck] [key.path=value ...] [options]: from argv to a plain struct.
+// isotherm VERB [deck | --from FILE] [key.path=value ...] [options]: from argv to a plain struct.
 #pragma once
 
 #include <optional>
@@ -16,6 +16,7 @@ struct CommandLine {
   Verb verb = Verb::run;
   std::string program;                  // argv joined, for the record
   std::string file;                     // run, check: the deck; info: the snapshot
+  bool from_output = false;             // run, check: `file` is one that a run wrote, with its deck in it
   std::vector<std::string> overrides;   // "a.b.c=value", positional after the deck
   std::vector<int> override_arguments;  // their positions on the command line, for messages
   ProgressChoice progress = ProgressChoice::automatic;

@@ -88,6 +88,7 @@ SnapshotProvenance provenance(const Session& session, const RunRecord& record) {
   p.kernel = record.method.kernel;
   p.mpi = record.mpi;
   p.hdf5 = record.hdf5;
+  p.name = record.name;
   return p;
 }
 

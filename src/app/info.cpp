@@ -16,13 +16,27 @@ std::uint64_t recompute(const std::string& path, const SnapshotHeader& header) {
                                              : fingerprint_on_disk<double>(path, all, header.cells, slab);
 }
 
+// Of a part: where its cells lie in the grid of the run.
+void print_place(const FileGrid& grid) {
+  if (grid.cells == grid.grid_cells) return;
+  const auto last = [&](int axis) {
+    return grid.first_cell[axis] + grid.cells[axis] * grid.factor[axis] - 1;
+  };
+  fmt::print("of the run's  {} x {} x {}: cells ({}, {}, {}) to ({}, {}, {})", grid.grid_cells.x,
+             grid.grid_cells.y, grid.grid_cells.z, grid.first_cell.x, grid.first_cell.y, grid.first_cell.z,
+             last(0), last(1), last(2));
+  if (grid.factor == Int3{1, 1, 1}) return fmt::print("\n");
+  fmt::print(", {} x {} x {} in one\n", grid.factor.x, grid.factor.y, grid.factor.z);
+}
+
 void print_summary(const std::string& path, const SnapshotHeader& header) {
   const Int3 n = header.cells;
   const Vector3 &h = header.spacing, &o = header.origin;
   const SnapshotProvenance& from = header.provenance;
   fmt::print("file          {}\n", path);
-  fmt::print("format        isotherm snapshot, version {}; VTKHDF 1.0\n", header.format);
+  fmt::print("format        {}, version {}; VTKHDF 1.0\n", header.kind, header.format);
   fmt::print("cells         {} x {} x {} = {} (x y z)\n", n.x, n.y, n.z, n.product());
+  print_place(header);
   fmt::print("spacing       {:g} x {:g} x {:g} m\n", h[0], h[1], h[2]);
   fmt::print("origin        ({:g}, {:g}, {:g}) m, the corner of the box\n", o[0], o[1], o[2]);
   fmt::print("time          {:g} s\n", header.meta.time);

@@ -7,10 +7,13 @@
 #include "config/deck.hpp"
 #include "core/agree.hpp"
 #include "core/build_info.hpp"
+#include "core/error.hpp"
+#include "core/text.hpp"
 #include "halo/transport.hpp"
 #include "kernels/histogram.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
+#include "output/snapshot_header.hpp"
 
 namespace isotherm {
 namespace {
@@ -35,10 +38,10 @@ KnownRows known_rows() {
 // Ranks of one job that were started with different binaries or arguments would solve different problems and
 // meet in one all-reduce.
 void compare_ranks(const CommandLine& command, const Communicator& world) {
-  std::string mine =
-      fmt::format("isotherm {} {} {}{} {}", build_info().version, build_info().git_revision,
-                  command.verb == Verb::check ? "check" : "run",
-                  command.ranks ? fmt::format(" --ranks {}", command.ranks) : "", command.file);
+  std::string mine = fmt::format("isotherm {} {} {}{}{} {}", build_info().version, build_info().git_revision,
+                                 command.verb == Verb::check ? "check" : "run",
+                                 command.ranks ? fmt::format(" --ranks {}", command.ranks) : "",
+                                 command.from_output ? " --from" : "", command.file);
   for (const std::string& o : command.overrides) mine += " " + o;
   const std::vector<std::string> all = world.all_gather(mine);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
@@ -51,18 +54,50 @@ void compare_ranks(const CommandLine& command, const Communicator& world) {
   }
 }
 
+// The resolved one: with the overrides of that run, and its datasets by their whole paths.
+std::string deck_within(const SnapshotProvenance& from, const std::string& file) {
+  if (from.resolved_deck.empty())
+    throw Error(
+        ExitCode::deck,
+        fmt::format("{}: holds no deck (its /isotherm/resolved_deck is empty); name another file, or a deck",
+                    file));
+  if (from.name.find('/') != std::string::npos)
+    throw Error(ExitCode::deck,
+                fmt::format("{}: the run's name {} is no file name (a '/' in it would lead out of the run "
+                            "directory); name another file, or a deck",
+                            file, in_quotes(from.name)));
+  return from.resolved_deck;
+}
+
+// Of the same name. It replaces a run, such as the one that it comes from, only where the command line says
+// so.
+void be_another_run(Config& config, const std::string& name) {
+  if (!name.empty()) config.name = name;
+  if (config.at("output.overwrite").rfind("argument", 0) != 0) config.output.overwrite = false;
+}
+
 }  // namespace
 
 LoadedDeck load_deck(const CommandLine& command, const Communicator& world) {
   compare_ranks(command, world);
   LoadedDeck deck;
+  std::string name;  // of the run that left the deck
   agree(world, [&] {
-    if (world.is_root()) deck.text = read_deck_file(command.file);
+    if (!world.is_root()) return;
+    if (!command.from_output) {
+      deck.text = read_deck_file(command.file);
+      return;
+    }
+    const SnapshotHeader header = read_snapshot_header(command.file);
+    deck.text = deck_within(header.provenance, command.file);
+    name = header.provenance.name;
   });
   deck.text = world.broadcast(deck.text);
+  name = world.broadcast(name);
   deck.config = agree(world, [&] {
     return parse_deck(deck.text, command.file, command.overrides, known_rows(), command.override_arguments);
   });
+  if (command.from_output) be_another_run(deck.config, name);
   return deck;
 }
 

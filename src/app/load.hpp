@@ -10,7 +10,7 @@
 namespace isotherm {
 
 struct LoadedDeck {
-  std::string text;  // as in the file
+  std::string text;  // as in the file; with --from, the resolved deck within it
   Config config;
 };
 

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 
+#include "config/parts.hpp"
 #include "core/agree.hpp"
 #include "core/proc_status.hpp"
 #include "core/text.hpp"
 #include "grid/field.hpp"
 #include "halo/messages.hpp"
+#include "output/file_grid.hpp"
 #include "output/snapshot.hpp"
 #include "physics/paint.hpp"
 #include "solver/rows.hpp"
@@ -77,7 +79,7 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backen
       (config.precision == Precision::fp32 ? norm_bytes<float>
                                            : norm_bytes<double>)(config, backend, decomposition.block(rank));
   if (backend == Backend::cuda) plan.mirror = plan.field + plan.halo;
-  if (config.output.snapshots) {
+  if (!plan_files(config).empty()) {
     plan.writing = std::min(static_cast<std::size_t>(decomposition.block(rank).cells()) * size,
                             static_cast<std::size_t>(SnapshotWriter::default_slab_bytes));
   }
@@ -88,13 +90,18 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backen
   return plan;
 }
 
-FilePlan plan_files(const Config& config) {
-  FilePlan plan;
-  plan.snapshots = Schedule(config).snapshots();
-  plan.bytes_each =
-      static_cast<double>(config.grid.cells.product()) * static_cast<double>(element_bytes(config));
-  plan.bytes = plan.bytes_each * static_cast<double>(plan.snapshots);
-  return plan;
+std::vector<FileGroup> plan_files(const Config& config) {
+  const Schedule schedule(config);
+  std::vector<FileGroup> groups;
+  const auto add = [&](const FileGrid& grid, std::int64_t files) {
+    const double cell_bytes = grid.precision == Precision::fp32 ? 4 : 8;
+    groups.push_back(
+        {fmt::format("{}_*.hdf", grid.stem), files, static_cast<double>(grid.cells.product()) * cell_bytes});
+  };
+  if (config.output.snapshots) add(grid_of_snapshots(config), schedule.snapshots());
+  const std::vector<FieldPart> parts = field_parts(config);
+  for (std::size_t i = 0; i < parts.size(); ++i) add(grid_of(config, parts[i]), schedule.files_of(i));
+  return groups;
 }
 
 ExchangeWeights exchange_weights(const Config& config, Backend backend) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "app/placement.hpp"
 #include "config/config.hpp"
@@ -34,11 +35,13 @@ struct MemoryPlan {
 
 MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backend);
 
-struct FilePlan {
-  std::int64_t snapshots = 0;
-  double bytes_each = 0, bytes = 0;
+struct FileGroup {   // the files of one series
+  std::string name;  // "deck_*.hdf"
+  std::int64_t files = 0;
+  double bytes_each = 0;  // of the cells
+  double bytes() const { return bytes_each * static_cast<double>(files); }
 };
-FilePlan plan_files(const Config& config);
+std::vector<FileGroup> plan_files(const Config& config);
 
 // On the process grid of the deck, or on the cheapest for this backend.
 Decomposition decompose(const Config& config, int ranks, Backend backend);

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "app/describe.hpp"
+#include "app/field_outputs.hpp"
 #include "app/plan.hpp"
 #include "app/session.hpp"
 #include "app/settle_depth.hpp"
@@ -98,6 +100,9 @@ class Run {
     if (last && config.output.snapshots) {
       writer.emplace(config, world_, directory_.path.string(), provenance(session_, record_));
     }
+    std::optional<FieldOutputs<T>> fields;
+    if (last)
+      fields.emplace(config, world_, solver_->block(), directory_, provenance(session_, record_), console_);
     std::optional<History> history;
     if (config.output.history && world_.is_root()) {
       history.emplace(
@@ -109,16 +114,26 @@ class Run {
     const LoopOutcome outcome =
         run_time_loop(config, *solver_,
                       {history ? &*history : nullptr, world_.is_root() ? &progress_ : nullptr,
-                       writer ? &*writer : nullptr});
+                       writer ? &*writer : nullptr, fields ? &*fields : nullptr});
     progress_.finish();
     if (history) history->finish();
+    if (fields) fields->finish();
+    if (fields && !config.output.probes.points.empty())
+      record_.files.push_back(file_name(directory_.probes().string()));
     take(config, outcome);
-    if (writer && world_.is_root()) {  // all ranks know them
-      for (const std::string& remark : writer->remarks()) console_.warn(remark);
-    }
+    if (world_.is_root())
+      tell_remarks(writer ? writer->remarks() : std::vector<std::string>{},
+                   fields ? fields->remarks() : std::vector<std::string>{});
     if (!outcome.divergence.empty()) throw CollectiveError(ExitCode::diverged, outcome.divergence);
     if (moves_data(config)) record_.fingerprint = solver_->fingerprint();
     if (config.verify.solution != ExactSolution::none) verify_case(config);
+  }
+
+  // Of all writers, which often say the same; all ranks know them.
+  void tell_remarks(std::vector<std::string> all, const std::vector<std::string>& more) {
+    all.insert(all.end(), more.begin(), more.end());
+    for (auto remark = all.begin(); remark != all.end(); ++remark)
+      if (std::find(all.begin(), remark, *remark) == remark) console_.warn(*remark);
   }
 
   // Into the record, what the sweeps are made with.

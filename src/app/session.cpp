@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "app/verification.hpp"
+#include "config/parts.hpp"
 #include "core/agree.hpp"
 #include "halo/transport.hpp"
 #include "output/watchdog.hpp"
@@ -70,6 +71,7 @@ Session plan_session(const CommandLine& command, const Communicator& world) {
     std::vector<Config> all = cases_of(config);
     for (const Config& each : all) {
       refuse_unstable(each);
+      field_parts(each);  // refuses what does not fit the grid
       check_entries(each, each.initial, "initial");
       check_entries(each, each.sources, "sources");
     }

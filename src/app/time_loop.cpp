@@ -21,7 +21,7 @@ constexpr double seconds_between_updates = 0.5;  // of the progress line, where 
 template <class T>
 class Loop {
  public:
-  Loop(const Config& config, Solver<T>& solver, const LoopOutputs& outputs)
+  Loop(const Config& config, Solver<T>& solver, const LoopOutputs<T>& outputs)
       : config_(config), solver_(solver), outputs_(outputs), schedule_(config) {
     outcome_.residual.norm = config.problem.norm;
     outcome_.residual.criterion = config.problem.criterion;
@@ -31,6 +31,7 @@ class Loop {
 
   LoopOutcome run() {
     if (schedule_.snapshot_due(0) && schedule_.last() > 0) write_snapshot();
+    write_fields(&FieldOutputs<T>::write_due);
     if (schedule_.diagnostics_due(0)) diagnose(row_of(0));
     while (solver_.sweeps() < schedule_.last() && !ended()) {
       advance(schedule_.next_after(solver_.sweeps()));
@@ -40,7 +41,10 @@ class Loop {
     if (steady()) {
       outcome_.residual.convergence = converged_ ? Convergence::reached : Convergence::not_reached;
     }
-    if (config_.output.snapshots && outcome_.divergence.empty()) write_snapshot();  // the final state, always
+    if (outcome_.divergence.empty()) {  // the final state, always
+      if (config_.output.snapshots) write_snapshot();
+      write_fields(&FieldOutputs<T>::write_last);
+    }
     outcome_.wall = wall_.seconds();
     return std::move(outcome_);
   }
@@ -78,7 +82,9 @@ class Loop {
     } else {
       write(std::move(row));
     }
-    if (schedule_.snapshot_due(sweep) && sweep < schedule_.last() && !ended()) write_snapshot();
+    if (ended()) return;
+    if (schedule_.snapshot_due(sweep) && sweep < schedule_.last()) write_snapshot();
+    write_fields(&FieldOutputs<T>::write_due);
   }
 
   // The row of the sweep that was checked, with its residual; without where the run has diverged. Finds out
@@ -148,7 +154,16 @@ class Loop {
     Timer timer;
     const FieldView<const T> field = solver_.host_field();
     outcome_.files.push_back(outputs_.snapshots->write(
-        field, solver_.block(), {solver_.time(), solver_.sweeps(), solver_.fingerprint()}));
+        field, solver_.block(),
+        {solver_.time(), solver_.sweeps(), outputs_.snapshots->fingerprint(field, solver_.block())}));
+    outcome_.output_seconds += timer.seconds();
+  }
+
+  void write_fields(std::vector<std::string> (FieldOutputs<T>::*which)(Solver<T>&)) {
+    if (!outputs_.fields) return;
+    Timer timer;
+    const std::vector<std::string> files = (outputs_.fields->*which)(solver_);
+    outcome_.files.insert(outcome_.files.end(), files.begin(), files.end());
     outcome_.output_seconds += timer.seconds();
   }
 
@@ -175,7 +190,7 @@ class Loop {
 
   const Config& config_;
   Solver<T>& solver_;
-  LoopOutputs outputs_;
+  LoopOutputs<T> outputs_;
   Schedule schedule_;
   std::optional<std::int64_t> checked_;  // the sweep whose residual is under way
   bool converged_ = false;
@@ -186,11 +201,11 @@ class Loop {
 }  // namespace
 
 template <class T>
-LoopOutcome run_time_loop(const Config& config, Solver<T>& solver, const LoopOutputs& outputs) {
+LoopOutcome run_time_loop(const Config& config, Solver<T>& solver, const LoopOutputs<T>& outputs) {
   return Loop<T>(config, solver, outputs).run();
 }
 
-template LoopOutcome run_time_loop<float>(const Config&, Solver<float>&, const LoopOutputs&);
-template LoopOutcome run_time_loop<double>(const Config&, Solver<double>&, const LoopOutputs&);
+template LoopOutcome run_time_loop<float>(const Config&, Solver<float>&, const LoopOutputs<float>&);
+template LoopOutcome run_time_loop<double>(const Config&, Solver<double>&, const LoopOutputs<double>&);
 
 }  // namespace isotherm

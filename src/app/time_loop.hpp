@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/field_outputs.hpp"
 #include "config/config.hpp"
 #include "output/history.hpp"
 #include "output/progress.hpp"
@@ -14,11 +15,13 @@
 
 namespace isotherm {
 
-// Where a loop reports; each may be null. History and progress are rank 0's; snapshots are collective.
+// Where a loop reports; each may be null. History and progress are rank 0's; the others are collective.
+template <class T>
 struct LoopOutputs {
   History* history = nullptr;
   Progress* progress = nullptr;
   SnapshotWriter* snapshots = nullptr;
+  FieldOutputs<T>* fields = nullptr;
 };
 
 struct LoopOutcome {
@@ -32,6 +35,6 @@ struct LoopOutcome {
 // Collective. Stops where the field is no longer finite or changes beyond all heat; the field is left as it
 // was found.
 template <class T>
-LoopOutcome run_time_loop(const Config& config, Solver<T>& solver, const LoopOutputs& outputs);
+LoopOutcome run_time_loop(const Config& config, Solver<T>& solver, const LoopOutputs<T>& outputs);
 
 }  // namespace isotherm

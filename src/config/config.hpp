@@ -108,6 +108,42 @@ struct HistogramConfig {
   std::optional<Interval> range;  // K; none: what is known of the run before its first sweep
 };
 
+// When something is written; the last state always is. With neither, it alone.
+struct OutputTimes {
+  std::optional<std::int64_t> every_steps;
+  std::optional<double> every_time;  // s, transient only
+};
+
+struct SliceConfig {                 // a plane of cells
+  std::string name;                  // of its files; default: axis and cell, "z12"
+  int axis = 2;                      // normal to it: 0, 1, 2
+  std::optional<double> position;    // m; exactly one of position and cell
+  std::optional<std::int64_t> cell;  // index along the axis
+  OutputTimes times;
+};
+
+struct RegionConfig {                         // a box of cells: none, or one of the two pairs
+  std::optional<Vector3> from, to;            // m, two corners
+  std::optional<Int3> first_cell, last_cell;  // both in it
+  OutputTimes times;
+};
+
+struct CoarseConfig {
+  std::optional<Int3> factor;  // cells along x, y and z that make one; none: no coarse field
+  OutputTimes times;
+};
+
+struct ProbePoint {
+  std::string name;  // default: "p0", "p1", ... by its number in the list
+  Vector3 at{};      // m
+};
+struct ProbesConfig {
+  std::vector<ProbePoint> points;
+  OutputTimes times;
+};
+
+enum class OutputPrecision { same, fp32 };  // same: the field's
+
 struct OutputConfig {
   std::string directory;   // default: runs/<name of the deck>
   bool overwrite = false;  // replace the run that the directory holds
@@ -115,8 +151,13 @@ struct OutputConfig {
   std::optional<std::int64_t> every_steps;
   std::optional<double> every_time;  // s, transient only
   bool history = true;
-  std::optional<std::int64_t> diagnostics;  // sweeps; none: no diagnostics
-  HistogramConfig histogram;                // a part of the diagnostics
+  std::optional<std::int64_t> diagnostics;            // sweeps; none: no diagnostics
+  HistogramConfig histogram;                          // a part of the diagnostics
+  OutputPrecision precision = OutputPrecision::same;  // of every file of cells
+  std::vector<SliceConfig> slices;
+  RegionConfig region;
+  CoarseConfig coarse;
+  ProbesConfig probes;
 };
 
 enum class ExactSolution { none, decaying_mode, steady_profile, manufactured, formula, slab_series };

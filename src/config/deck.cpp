@@ -26,11 +26,17 @@ void complete(Config& config, const std::string& path) {
     exact.shape = Shape::exact;
     config.initial.push_back(exact);
   }
-  // Absolute, so that the resolved deck finds it from anywhere.
-  for (std::vector<Paint>* entries : {&config.initial, &config.sources})
-    for (Paint& paint : *entries)
+  std::vector<ProbePoint>& points = config.output.probes.points;
+  for (std::size_t i = 0; i < points.size(); ++i)
+    if (points[i].name.empty()) points[i].name = fmt::format("p{}", i);
+  for (std::vector<Paint>* entries : {&config.initial, &config.sources}) {
+    for (Paint& paint : *entries) {
+      if (paint.shape == Shape::gaussian) paint.mode = PaintMode::add;
+      // Absolute, so that the resolved deck finds it from anywhere.
       if (!paint.file.empty())
         paint.file = fs::absolute(fs::path(path).parent_path() / paint.file).lexically_normal().string();
+    }
+  }
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 // that runs; keys that do not apply to it, or are better left out, stand behind a '#'.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "config/deck.hpp"
 #include "config/key_table.hpp"
 #include "config/text.hpp"
@@ -41,43 +43,56 @@ class Commented {
   void section(const Key& key, const Key& defaults) {
     if (const auto* map = std::get_if<Section>(&key.target)) {
       text_ += fmt::format("\n# {}\n{}:\n", key.doc, key.name);
-      const Keys& default_keys = std::get<Section>(defaults.target).keys;
-      for (std::size_t i = 0; i < map->keys.size(); ++i) {
-        if (const auto* wall = std::get_if<Section>(&map->keys[i].target))
-          this->map(map->keys[i], *wall, default_keys[i], i == 0 || wall->word_key.empty());
-        else
-          line(map->keys[i], map->keys, default_keys[i], "  ", "");
-      }
-    } else if (const auto* list = std::get_if<PaintList>(&key.target)) {
-      text_ += fmt::format("\n# {} [default {}]\n", key.doc, key.absent);
-      this->list(key, *list);
+      entries(map->keys, std::get<Section>(defaults.target).keys, "  ");
+    } else if (const auto* list = std::get_if<MapList>(&key.target)) {
+      text_ += "\n";
+      this->list(key, *list, std::get<MapList>(defaults.target), "");
     } else {
       text_ += "\n";
       line(key, {}, defaults, "", "");
     }
   }
 
-  // A map within a map. The first wall shows all keys; the others are a line each.
-  void map(const Key& key, const Section& wall, const Key& defaults, bool in_full) {
+  // Of the maps that a word may stand for, the first shows all keys; the others, alike, are a line each.
+  void entries(const Keys& keys, const Keys& defaults, const std::string& indent) {
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (const auto* inner = std::get_if<Section>(&keys[i].target))
+        map(keys[i], *inner, defaults[i], indent, i == 0 || inner->word_key.empty());
+      else if (const auto* inner_list = std::get_if<MapList>(&keys[i].target))
+        list(keys[i], *inner_list, std::get<MapList>(defaults[i].target), indent);
+      else
+        line(keys[i], keys, defaults[i], indent, "");
+    }
+  }
+
+  void map(const Key& key, const Section& section, const Key& defaults, const std::string& indent,
+           bool in_full) {
     if (!in_full) {
-      text_ += fmt::format("  {}: {}\n", key.name, *value_yaml(key));
+      text_ += fmt::format("{}{}: {}\n", indent, key.name, *value_yaml(key));
       return;
     }
-    const Keys& default_keys = std::get<Section>(defaults.target).keys;
-    text_ += fmt::format("  # {} [default {}]\n  {}:\n", key.doc, *value_yaml(defaults), key.name);
-    for (std::size_t i = 0; i < wall.keys.size(); ++i)
-      line(wall.keys[i], wall.keys, default_keys[i], "    ", "");
+    text_ += fmt::format("{0}# {1} [default {2}]\n{4}{0}{3}:\n", indent, key.doc, *value_yaml(defaults),
+                         key.name, is_bare(section.keys) ? "#" : "");
+    entries(section.keys, std::get<Section>(defaults.target).keys, indent + "  ");
+  }
+
+  // A map of which no key is shown: alone, its name would be a key without a value.
+  static bool is_bare(const Keys& keys) {
+    return std::none_of(keys.begin(), keys.end(), [&](const Key& key) {
+      const auto* list = std::get_if<MapList>(&key.target);
+      return list ? list->size() > 0 : value_yaml(key) && applies(key, keys);
+    });
   }
 
   // One entry with all keys; the list as a whole behind '#' where the example has none.
-  void list(const Key& key, const PaintList& list) {
-    const bool used = !list.entries->empty();
+  void list(const Key& key, const MapList& list, const MapList& defaults, const std::string& indent) {
+    text_ += fmt::format("{}# {} [default {}]\n", indent, key.doc, key.absent);
+    const bool used = list.size() > 0;
     const std::string behind = used ? "" : "#";
-    Paint paint = used ? list.entries->front() : Paint{}, defaults;
-    const Keys keys = list.describe(paint), default_keys = list.describe(defaults);
-    text_ += fmt::format("{}{}:\n", behind, key.name);
+    const Keys keys = used ? list.entry(0) : list.append(), default_keys = defaults.append();
+    text_ += fmt::format("{}{}{}:\n", behind, indent, key.name);
     for (std::size_t i = 0; i < keys.size(); ++i)
-      line(keys[i], keys, default_keys[i], i == 0 ? "  - " : "    ", behind);
+      line(keys[i], keys, default_keys[i], indent + (i == 0 ? "  - " : "    "), behind);
   }
 
   // `behind`: "#" for a list that the example leaves out as a whole.

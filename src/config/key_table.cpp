@@ -1,38 +1,34 @@
 #include "config/key_table.hpp"
 
+#include "config/key_makers.hpp"
+
 // Laid out by hand: a key is a row.
 // clang-format off
 namespace isotherm {
 namespace {
 
 using Words = std::string_view;
+using key_makers::axes, key_makers::choice, key_makers::counts, key_makers::list_of, key_makers::positions,
+    key_makers::times;
 constexpr Words off_on[] = {"false", "true"};
 constexpr Words precisions[] = {"fp32", "fp64"};
 constexpr Words wall_kinds[] = {"temperature", "flux", "convection", "insulated", "periodic"};
 constexpr Words shapes[] = {"constant", "box",     "sphere",  "cylinder",
                             "gaussian", "formula", "dataset", "exact"};
 constexpr Words paint_modes[] = {"set", "add"};
-constexpr Words axes[] = {"x", "y", "z"};
 constexpr Words problem_kinds[] = {"transient", "steady"};
 constexpr Words norms[] = {"max", "l2", "l1"};
 constexpr Words criteria[] = {"absolute", "relative"};
 constexpr Words checks[] = {"immediate", "lagged"};
 constexpr Words devices[] = {"auto", "cpu", "cuda"};
 constexpr Words overlaps[] = {"auto", "true", "false"};
+constexpr Words output_precisions[] = {"same", "fp32"};
 constexpr Words graphs[] = {"auto", "true", "false"};
 constexpr Words solutions[] = {"none",         "decaying_mode", "steady_profile",
                                "manufactured", "formula",       "slab_series"};
 
-// `Value`: an enum that numbers its words from 0, a bool, or an int.
-template <class Value>
-Choice choice(Value& value, std::span<const Words> words) {
-  return {words, [&value] { return static_cast<int>(value); },
-          [&value](int index) { value = static_cast<Value>(index); }};
-}
-
-constexpr Range extents{1e-12, 1e12}, positions{-1e12, 1e12}, kelvins{-1e12, 1e12};
+constexpr Range extents{1e-12, 1e12}, kelvins{-1e12, 1e12};
 constexpr Range constants{1e-12, 1e12};  // of materials
-constexpr Range times{1e-18, 1e18}, counts{1, 1e15};
 
 Keys describe(GridConfig& grid) {
   return {
@@ -275,6 +271,16 @@ Keys describe(OutputConfig& output) {
        .range = counts, .when = history, .example = "100", .absent = "none"},
       {.name = "histogram", .target = Section{describe(output.histogram), {}},
        .doc = "A histogram of all cells in each line of the diagnostics.", .when = history},
+      {.name = "precision", .target = choice(output.precision, output_precisions),
+       .doc = "Of the cells in all files: that of the field, or rounded to fp32 (half the size; no bitwise restart)."},
+      {.name = "slices", .target = list_of("planes", output.slices, describe_slice),
+       .doc = "Planes of cells, each in files of its own beside the snapshots.", .absent = "none"},
+      {.name = "region", .target = Section{describe(output.region), {}},
+       .doc = "A box of cells in files of its own: from and to, or first_cell and last_cell."},
+      {.name = "coarse", .target = Section{describe(output.coarse), {}},
+       .doc = "The field in larger cells, each the mean of those within it, in files of its own."},
+      {.name = "probes", .target = Section{describe(output.probes), {}},
+       .doc = "The temperature at points, a line of probes.csv each time."},
   };
 }
 
@@ -317,10 +323,10 @@ Keys describe(Config& config) {
       {.name = "precision", .target = choice(config.precision, precisions), .doc = "Of the field, in bits."},
       {.name = "boundaries", .target = Section{describe_boundaries(config), {}},
        .doc = "The six walls. x faces may use y, z, t in formulas, y faces x, z, t, z faces x, y, t."},
-      {.name = "initial", .target = PaintList{&config.initial, describe_initial},
+      {.name = "initial", .target = list_of("shapes", config.initial, describe_initial),
        .doc = "The initial temperature (steady: the first guess), painted in order from 0 K.",
        .absent = "[{shape: exact}] with verify, else it must be given"},
-      {.name = "sources", .target = PaintList{&config.sources, describe_source},
+      {.name = "sources", .target = list_of("shapes", config.sources, describe_source),
        .doc = "Heat sources, painted in order from 0 W/m^3.", .absent = "none"},
       {.name = "problem", .target = Section{describe(config.problem), {}}, .doc = "What to solve."},
       {.name = "solver", .target = Section{describe(config.solver), {}}, .doc = "How to compute it."},

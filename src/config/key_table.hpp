@@ -32,10 +32,15 @@ struct Section {
   std::string_view word_key;
 };
 
-// A list of maps.
-struct PaintList {
-  std::vector<Paint>* entries;
-  Keys (*describe)(Paint&);
+// A list of maps that have the same keys. Where `lone_key` is set, an entry that is no map stands for
+// {lone_key: entry}.
+struct MapList {
+  std::string_view what;  // "shapes"
+  std::string_view lone_key;
+  std::function<std::size_t()> size;
+  std::function<Keys(std::size_t)> entry;  // bound to it as long as the list does not grow
+  std::function<Keys()> append;
+  std::function<void()> clear;
 };
 
 // What the key's value is bound to; its type says what may be written. Optional ones may be left out.
@@ -43,7 +48,7 @@ using Target = std::variant<double*, std::optional<double>*, int*, std::optional
                             std::optional<std::int64_t>*, std::string*, Int3*, std::optional<Int3>*, Vector3*,
                             std::optional<Vector3>*, std::optional<Interval>*, std::array<int, 3>*,
                             std::vector<std::int64_t>*, Expression*, std::optional<Expression>*, Choice,
-                            Section, PaintList>;
+                            Section, MapList>;
 
 // Of numbers, and of every entry of a list of numbers.
 struct Range {

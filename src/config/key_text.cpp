@@ -83,7 +83,7 @@ std::string wanted_text(const Key& key) {
                    return fmt::format("one of {}", join({choice.words.begin(), choice.words.end()}));
                  },
                  [](const Section&) { return std::string("a map of keys"); },
-                 [](const PaintList&) { return std::string("a list of shapes"); },
+                 [](const MapList& list) { return fmt::format("a list of {}", list.what); },
                  [&](auto* value) {
                    using Value = typename Item<std::remove_pointer_t<decltype(value)>>::type;
                    return wanted_value<Value>(key);

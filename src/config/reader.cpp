@@ -35,13 +35,16 @@ class Reader {
  private:
   using Found = std::unordered_map<std::string_view, std::size_t>;  // key -> its number in the map
 
+  static YamlNode map_of(std::string_view key, const YamlNode& value) {
+    YamlNode map{.kind = Kind::map, .place = value.place};
+    map.keys.push_back({std::string(key), value.place});
+    map.items.push_back(value);
+    return map;
+  }
+
   void read_map(const YamlNode& node, const Keys& keys, const std::string& path, std::string_view word_key) {
-    if (node.kind == Kind::scalar && !word_key.empty()) {
-      YamlNode map{.kind = Kind::map, .place = node.place};
-      map.keys.push_back({std::string(word_key), node.place});
-      map.items.push_back(node);
-      return read_map(map, keys, path, {});
-    }
+    if (node.kind == Kind::scalar && !word_key.empty())
+      return read_map(map_of(word_key, node), keys, path, {});
     if (node.kind != Kind::map && node.kind != Kind::null)
       return problems_.add(node.place, path,
                            fmt::format("{} stands where a map is wanted; write keys of {}",
@@ -142,7 +145,7 @@ class Reader {
   void read(const YamlNode& node, const Key& key, const std::string& path) {
     std::visit(
         Overloaded{[&](const Section& section) { read_map(node, section.keys, path, section.word_key); },
-                   [&](const PaintList& list) { read_list(node, list, key, path); },
+                   [&](const MapList& list) { read_list(node, list, key, path); },
                    [&](const auto&) {
                      if (key.variables.empty() || affords_formula(node, path))
                        read_value(node, key, path, problems_);
@@ -163,19 +166,18 @@ class Reader {
     return false;
   }
 
-  void read_list(const YamlNode& node, const PaintList& list, const Key& key, const std::string& path) {
+  void read_list(const YamlNode& node, const MapList& list, const Key& key, const std::string& path) {
     if (node.kind != Kind::list && node.kind != Kind::null)
       return problems_.add(
           node.place, path,
           fmt::format("{} stands where a list is wanted; write {}", name_of(node.kind), wanted_text(key)));
-    list.entries->clear();
+    list.clear();
     for (std::size_t i = 0; i < node.items.size(); ++i) {
       const std::string entry_path = fmt::format("{}.{}", path, i);
-      problems_.remember(entry_path, node.items[i].place);
-      Paint paint;
-      read_map(node.items[i], list.describe(paint), entry_path, {});
-      if (paint.shape == Shape::gaussian) paint.mode = PaintMode::add;
-      list.entries->push_back(std::move(paint));
+      const YamlNode& item = node.items[i];
+      problems_.remember(entry_path, item.place);
+      const bool alone = !list.lone_key.empty() && item.kind != Kind::map;
+      read_map(alone ? map_of(list.lone_key, item) : item, list.append(), entry_path, {});
     }
   }
 

@@ -15,5 +15,6 @@ void read_config(const YamlNode& deck, Config& config, Problems& problems);
 struct KnownRows;
 void validate(Config& config, const KnownRows& rows, Problems& problems);
 void check_transport(const Config& config, const KnownRows& rows, Problems& problems);  // a part of it
+void check_field_outputs(const Config& config, Problems& problems);                     // another
 
 }  // namespace isotherm

@@ -160,6 +160,15 @@ std::vector<std::string_view> lone_words(const Keys& keys, std::string_view word
   return words;
 }
 
+// An entry of a list: the keys are those of a new one.
+Json entry(const MapList& maps, const KnownRows& rows) {
+  const Keys keys = maps.append();
+  Json map = object(keys, rows);
+  if (maps.lone_key.empty()) return map;
+  Json alone = schema_of(*find_key(keys, maps.lone_key), rows);
+  return {{"anyOf", Json::array({map, alone})}};
+}
+
 Json shape(const Key& key, const KnownRows& rows) {
   return std::visit(
       Overloaded{
@@ -173,10 +182,7 @@ Json shape(const Key& key, const KnownRows& rows) {
                 {"anyOf",
                  Json::array({map, {{"enum", json_words(lone_words(section.keys, section.word_key))}}})}};
           },
-          [&](const PaintList& paints) {
-            Paint paint;
-            return list(object(paints.describe(paint), rows));
-          },
+          [&](const MapList& maps) { return list(entry(maps, rows)); },
           [&]<class T>(const std::optional<T>*) { return shape_of<T>(key); },
           [&]<class T>(const T* value) {
             Json schema = shape_of<T>(key);

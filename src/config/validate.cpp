@@ -339,6 +339,7 @@ void validate(Config& config, const KnownRows& rows, Problems& problems) {
   check_output(config, problems);
   check_lag(config, problems);
   check_diagnostics(config, problems);
+  check_field_outputs(config, problems);
   check_solver(config, rows, problems);
   check_histogram_row(config, rows, problems);
   check_transport(config, rows, problems);

@@ -15,6 +15,11 @@ std::vector<std::string> results_of(const Config& config) {
   std::vector<std::string> results;
   if (config.problem.kind == ProblemKind::steady) results.push_back("problem.kind transient");
   if (config.output.snapshots) results.push_back("output.snapshots false");
+  const OutputConfig& output = config.output;
+  if (!output.slices.empty()) results.push_back("no output.slices");
+  if (output.region.from || output.region.first_cell) results.push_back("no output.region");
+  if (output.coarse.factor) results.push_back("no output.coarse");
+  if (!output.probes.points.empty()) results.push_back("no output.probes");
   if (config.output.history) results.push_back("output.history false");
   if (config.verify.solution != ExactSolution::none) results.push_back("no verify");
   return results;

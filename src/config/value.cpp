@@ -219,7 +219,7 @@ bool ValueReader::read(const Choice& choice) {
 
 void read_value(const YamlNode& node, const Key& key, const std::string& path, Problems& problems) {
   ValueReader reader(node, key, path, problems);
-  std::visit(Overloaded{[](const Section&) {}, [](const PaintList&) {},
+  std::visit(Overloaded{[](const Section&) {}, [](const MapList&) {},
                         [&](const Choice& choice) { reader.read(choice); },
                         [&](auto* target) { reader.read(*target); }},
              key.target);

@@ -80,9 +80,9 @@ std::optional<std::string> optional_yaml(const std::optional<T>& value) {
   return yaml(*value);
 }
 
-std::string list_text(const PaintList& list, const std::string& before, const std::string& after) {
+std::string list_text(const MapList& list, const std::string& before, const std::string& after) {
   std::string text;
-  for (Paint& paint : *list.entries) text += before + map_yaml(list.describe(paint)) + after;
+  for (std::size_t i = 0; i < list.size(); ++i) text += before + map_yaml(list.entry(i)) + after;
   return text;
 }
 
@@ -102,7 +102,7 @@ std::optional<std::string> value_yaml(const Key& key) {
   auto value = std::visit(
       Overloaded{[](const Choice& choice) { return std::optional<std::string>(choice.word()); },
                  [](const Section& section) { return std::optional<std::string>(map_yaml(section.keys)); },
-                 [](const PaintList& list) {
+                 [](const MapList& list) {
                    std::string text = list_text(list, "", ", ");
                    if (!text.empty()) text.erase(text.size() - 2);
                    return std::optional<std::string>(fmt::format("[{}]", text));
@@ -125,7 +125,7 @@ std::string to_yaml(const Config& config) {
         if (const auto value = value_yaml(key)) lines += fmt::format("  {}: {}\n", key.name, *value);
       }
       if (!lines.empty()) text += fmt::format("{}:\n{}", section.name, lines);
-    } else if (const auto* list = std::get_if<PaintList>(&section.target); list && !list->entries->empty()) {
+    } else if (const auto* list = std::get_if<MapList>(&section.target); list && list->size() > 0) {
       text += fmt::format("{}:\n{}", section.name, list_text(*list, "  - ", "\n"));
     } else {
       text += fmt::format("{}: {}\n", section.name, *value_yaml(section));

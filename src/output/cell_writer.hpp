@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "config/config.hpp"
 #include "core/communicator.hpp"
 #include "core/field_view.hpp"
 #include "output/hdf5_call.hpp"
@@ -14,8 +15,9 @@ namespace isotherm {
 
 // Where the cells of this rank belong. `dataset` is open where opens_file() says so.
 struct CellTarget {
-  Box block;   // of this rank, global cells
-  Int3 cells;  // of the whole grid
+  Box block;         // of this rank, in cells of the file; may be empty
+  Int3 cells;        // of the whole file
+  Precision stored;  // in the file; a field of another type is rounded on its way
   hid_t dataset;
   Index slab_bytes;  // no call moves, and no buffer holds, more (one cell at least)
   std::string path;  // for messages

@@ -4,6 +4,7 @@
 #include "core/mpi_native.hpp"
 #include "output/cell_writer.hpp"
 #include "output/dense_copy.hpp"
+#include "output/rank_boxes.hpp"
 #include "output/slabs.hpp"
 
 namespace isotherm {
@@ -11,17 +12,6 @@ namespace isotherm {
 namespace {
 
 constexpr int tag = 1;
-
-std::vector<Box> all_blocks(const Communicator& communicator, Box block) {
-  const Index mine[] = {block.lo.x, block.lo.y, block.lo.z, block.hi.x, block.hi.y, block.hi.z};
-  std::vector<Index> all(6 * static_cast<std::size_t>(communicator.size()));
-  check_mpi(MPI_Allgather(mine, 6, MPI_INT64_T, all.data(), 6, MPI_INT64_T, communicator.native().comm),
-            "MPI_Allgather");
-  std::vector<Box> blocks;
-  for (std::size_t i = 0; i < all.size(); i += 6)
-    blocks.push_back({{all[i], all[i + 1], all[i + 2]}, {all[i + 3], all[i + 4], all[i + 5]}});
-  return blocks;
-}
 
 int byte_count(Box part, std::size_t cell_bytes) {
   return static_cast<int>(part.cells() * static_cast<Index>(cell_bytes));  // at most slab_bytes < 2 GiB
@@ -75,11 +65,11 @@ void write_slab(hid_t dataset, Box slab, const T* cells, const std::string& path
              "H5Dwrite", path);
 }
 
-// Slab by slab of the whole grid, in the order of the file, so that rank 0 never holds more than two slabs.
-template <class T>
-std::string gather_and_write(const Communicator& communicator, FieldView<const T> field,
+// Slab by slab of the whole file, in its order, so that rank 0 never holds more than two slabs of type T.
+template <class T, class From>
+std::string gather_and_write(const Communicator& communicator, FieldView<const From> field,
                              const CellTarget& target, Watchdog& watchdog) {
-  const std::vector<Box> blocks = all_blocks(communicator, target.block);
+  const std::vector<Box> blocks = all_gather(communicator, target.block);
   const std::vector<Box> slabs = cut_into_slabs(target.cells, slab_cells<T>(target.slab_bytes));
   const bool root = communicator.is_root();
   std::vector<T> part_cells(static_cast<std::size_t>(slabs.front().cells()));
@@ -121,11 +111,20 @@ class GatheringWriter final : public CellWriter {
 
   std::string write(const Communicator& communicator, FieldView<const float> field, const CellTarget& target,
                     Watchdog& watchdog) const override {
-    return gather_and_write(communicator, field, target, watchdog);
+    return write_as(communicator, field, target, watchdog);
   }
   std::string write(const Communicator& communicator, FieldView<const double> field, const CellTarget& target,
                     Watchdog& watchdog) const override {
-    return gather_and_write(communicator, field, target, watchdog);
+    return write_as(communicator, field, target, watchdog);
+  }
+
+ private:
+  template <class T>
+  static std::string write_as(const Communicator& communicator, FieldView<const T> field,
+                              const CellTarget& target, Watchdog& watchdog) {
+    if (target.stored == Precision::fp32)
+      return gather_and_write<float>(communicator, field, target, watchdog);
+    return gather_and_write<double>(communicator, field, target, watchdog);
   }
 };
 

@@ -42,13 +42,13 @@ void select(hid_t space, Box box) {
 
 // Cells are packed into a dense buffer of the file's own type: a conversion within HDF5 would end collective
 // mode. A call of more than 2 GiB was cut short by MPI-IO libraries without an error: slabs stay below it.
-template <class T>
-std::string write_collectively(const Communicator& communicator, FieldView<const T> field,
+template <class T, class From>
+std::string write_collectively(const Communicator& communicator, FieldView<const From> field,
                                const CellTarget& target, Watchdog& watchdog) {
-  const std::vector<Box> slabs = cut_into_slabs(field.extent, slab_cells<T>(target.slab_bytes));
+  const std::vector<Box> slabs = cut_into_slabs(target.block.extent(), slab_cells<T>(target.slab_bytes));
   // Each call is collective: ranks with fewer slabs take part in the last ones with nothing.
   const std::int64_t calls = communicator.all_reduce(static_cast<std::int64_t>(slabs.size()), ReduceOp::max);
-  std::vector<T> dense(static_cast<std::size_t>(slabs.front().cells()));
+  std::vector<T> dense(slabs.empty() ? 1 : static_cast<std::size_t>(slabs.front().cells()));
   Hdf5List transfer(H5Pcreate(H5P_DATASET_XFER));
   H5Pset_dxpl_mpio(transfer.get(), H5FD_MPIO_COLLECTIVE);
   Hdf5Space in_file(check_hdf5(H5Dget_space(target.dataset), "H5Dget_space", target.path));
@@ -98,11 +98,20 @@ class CollectiveWriter final : public CellWriter {
 
   std::string write(const Communicator& communicator, FieldView<const float> field, const CellTarget& target,
                     Watchdog& watchdog) const override {
-    return write_collectively(communicator, field, target, watchdog);
+    return write_as(communicator, field, target, watchdog);
   }
   std::string write(const Communicator& communicator, FieldView<const double> field, const CellTarget& target,
                     Watchdog& watchdog) const override {
-    return write_collectively(communicator, field, target, watchdog);
+    return write_as(communicator, field, target, watchdog);
+  }
+
+ private:
+  template <class T>
+  static std::string write_as(const Communicator& communicator, FieldView<const T> field,
+                              const CellTarget& target, Watchdog& watchdog) {
+    if (target.stored == Precision::fp32)
+      return write_collectively<float>(communicator, field, target, watchdog);
+    return write_collectively<double>(communicator, field, target, watchdog);
   }
 };
 

@@ -7,12 +7,22 @@
 
 namespace isotherm {
 
-// `box` in interior indices of the field; dense order: x fastest, then y, then z of the box.
-template <class T>
-void copy_to_dense(FieldView<const T> field, Box box, T* dense) {
+// `box` in interior indices of the field; dense order: x fastest, then y, then z of the box. Rounds to the
+// nearest where `To` is the narrower type.
+template <class From, class To>
+void copy_to_dense(FieldView<const From> field, Box box, To* dense) {
   const Index row = box.extent().x;
   for (Index z = box.lo.z; z < box.hi.z; ++z)
-    for (Index y = box.lo.y; y < box.hi.y; ++y, dense += row) std::copy_n(&field(box.lo.x, y, z), row, dense);
+    for (Index y = box.lo.y; y < box.hi.y; ++y, dense += row)
+      std::transform(&field(box.lo.x, y, z), &field(box.lo.x, y, z) + row, dense,
+                     [](From value) { return static_cast<To>(value); });
+}
+
+// The cells of `box`, in interior indices, as a field of their own without ghosts.
+template <class T>
+FieldView<const T> view_of(FieldView<const T> field, Box box) {
+  return {field.origin + field.offset(box.lo.x, box.lo.y, box.lo.z), field.pitch_y, field.pitch_z,
+          box.extent(), 0};
 }
 
 // A dense buffer seen as a field without ghosts.

@@ -78,6 +78,10 @@ std::string without_padding(std::string text) {
 
 }  // namespace
 
+bool has_attribute(hid_t object, const char* name) {
+  return H5Aexists(object, name) > 0;
+}
+
 void write_attribute(hid_t object, const char* name, std::string_view text, const std::string& path) {
   const std::string bytes(text.empty() ? std::string_view("\0", 1) : text);
   Hdf5Type type = text_type(text);

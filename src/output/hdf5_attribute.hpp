@@ -21,6 +21,7 @@ void write_attribute(hid_t object, const char* name, std::int64_t value, const s
 void write_attribute(hid_t object, const char* name, std::uint64_t value, const std::string& path);
 void write_attribute(hid_t object, const char* name, double value, const std::string& path);
 
+bool has_attribute(hid_t object, const char* name);
 // Throw Error(deck) when the attribute is missing or is not of this kind and length.
 std::string read_text_attribute(hid_t object, const char* name, const std::string& path);
 std::int64_t read_int_attribute(hid_t object, const char* name, const std::string& path);

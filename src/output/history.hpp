@@ -9,18 +9,14 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 
-#include "core/timer.hpp"
+#include "output/line_file.hpp"
 #include "physics/diagnostics.hpp"
 
 namespace isotherm {
-
-class Console;
 
 struct HistoryRow {
   std::int64_t sweep = 0;
@@ -41,23 +37,13 @@ std::string history_line(const HistoryRow& row, const DiagnosticsColumns& column
 class History {
  public:
   History(const std::filesystem::path& path, Console& console, const DiagnosticsColumns& columns = {});
-  ~History();  // what is buffered is written
-  History(const History&) = delete;
-  History& operator=(const History&) = delete;
 
   void add(const HistoryRow& row);
   void finish();  // the file is complete on return
 
  private:
-  void write_out();
-  void lose();  // says so once, with errno's reason; nothing more is written
-
-  std::string name_;
   DiagnosticsColumns columns_;
-  Console& console_;
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
-  std::string buffer_;
-  Timer since_flush_;
+  LineFile file_;
 };
 
 }  // namespace isotherm

@@ -20,8 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view mark = "deck.resolved.yaml";
-constexpr std::array<std::string_view, 5> fixed_names{"run.json", "history.csv", "run.log", "deck.yaml",
-                                                      mark};
+constexpr std::array<std::string_view, 6> fixed_names{"run.json", "history.csv", "probes.csv",
+                                                      "run.log",  "deck.yaml",   mark};
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& why, const std::string& what_to_do) {
   throw Error(ExitCode::cannot_create, fmt::format("cannot use {} as run directory ({}); {}",
@@ -113,6 +113,22 @@ bool take_suffix(std::string_view& text, std::string_view suffix) {
   return true;
 }
 
+bool in_names(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+}
+
+// "_region" or "_slice_midplane" of a name that goes on with ".hdf.series" or "_00000100.hdf".
+void take_part(std::string_view& text) {
+  for (const std::string_view part : {"_region", "_coarse"})
+    if (text.starts_with(part)) return text.remove_prefix(part.size());
+  const std::string_view slice = "_slice_";
+  if (!text.starts_with(slice)) return;
+  const auto end = static_cast<std::size_t>(std::ranges::find_if_not(text, in_names) - text.begin());
+  std::string_view name = text.substr(0, end);
+  if (text.substr(end) == ".hdf") name = name.substr(0, name.rfind('_'));  // the sweep
+  if (name.size() > slice.size()) text.remove_prefix(name.size());
+}
+
 }  // namespace
 
 bool is_run_file(std::string_view file_name, std::string_view run_name) {
@@ -120,6 +136,7 @@ bool is_run_file(std::string_view file_name, std::string_view run_name) {
   if (std::ranges::find(fixed_names, file_name) != fixed_names.end()) return true;
   if (!file_name.starts_with(run_name)) return false;
   file_name.remove_prefix(run_name.size());
+  take_part(file_name);
   if (file_name == ".hdf.series") return true;
   return take_suffix(file_name, ".hdf") && file_name.starts_with('_') && all_digits(file_name.substr(1));
 }

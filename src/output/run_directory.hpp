@@ -2,8 +2,9 @@
 //
 //     deck.resolved.yaml   the deck with its defaults and overrides; also the mark of a run directory
 //     deck.yaml            the deck as it was given, byte for byte
-//     run.log  history.csv  run.json
-//     <name>_00000100.hdf  snapshots, and <name>.hdf.series beside them
+//     run.log  history.csv  probes.csv  run.json
+//     <name>_00000100.hdf  snapshots, and <name>.hdf.series beside them; in the same way <name>_slice_z12...,
+//                          <name>_region..., <name>_coarse...
 //
 // A folder is an earlier run of ours when deck.resolved.yaml stands in it: written first, removed last. Files
 // of our names in a folder without that mark are a stranger's, and are refused whatever the deck says.
@@ -24,6 +25,7 @@ struct RunDirectory {
 
   std::filesystem::path log() const { return path / "run.log"; }
   std::filesystem::path history() const { return path / "history.csv"; }
+  std::filesystem::path probes() const { return path / "probes.csv"; }
   std::filesystem::path record() const { return path / "run.json"; }
 };
 

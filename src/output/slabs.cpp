@@ -5,6 +5,7 @@
 namespace isotherm {
 
 std::vector<Box> cut_into_slabs(Int3 extent, Index max_cells) {
+  if (Box{{0, 0, 0}, extent}.empty()) return {};
   // Quotients, not products: a plane may have more cells than an index can count bytes.
   const Index dx = std::min(extent.x, max_cells);
   const Index dy = std::clamp<Index>(max_cells / std::max<Index>(extent.x, 1), 1, extent.y);
@@ -21,8 +22,9 @@ std::vector<Box> cut_into_slabs(Int3 extent, Index max_cells) {
 }
 
 Box intersect(Box a, Box b) {
-  return {{std::max(a.lo.x, b.lo.x), std::max(a.lo.y, b.lo.y), std::max(a.lo.z, b.lo.z)},
-          {std::min(a.hi.x, b.hi.x), std::min(a.hi.y, b.hi.y), std::min(a.hi.z, b.hi.z)}};
+  const Box common{{std::max(a.lo.x, b.lo.x), std::max(a.lo.y, b.lo.y), std::max(a.lo.z, b.lo.z)},
+                   {std::min(a.hi.x, b.hi.x), std::min(a.hi.y, b.hi.y), std::min(a.hi.z, b.hi.z)}};
+  return common.empty() ? Box{} : common;
 }
 
 }  // namespace isotherm

@@ -11,6 +11,6 @@ namespace isotherm {
 // one fits, else whole rows of x, else parts of one.
 std::vector<Box> cut_into_slabs(Int3 extent, Index max_cells);
 
-Box intersect(Box a, Box b);  // may be empty
+Box intersect(Box a, Box b);  // Box{} where they have no cell in common
 
 }  // namespace isotherm

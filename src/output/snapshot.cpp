@@ -10,9 +10,12 @@
 
 #include "core/agree.hpp"
 #include "core/error.hpp"
+#include "kernels/fingerprint.hpp"
 #include "output/cell_writer.hpp"
+#include "output/dense_copy.hpp"
 #include "output/disk_space.hpp"
 #include "output/safe_file.hpp"
+#include "output/slabs.hpp"
 #include "output/snapshot_check.hpp"
 #include "output/snapshot_file.hpp"
 
@@ -33,13 +36,10 @@ std::string in_folder(const std::string& folder, const std::string& name) {
   return (std::filesystem::path(folder) / name).string();
 }
 
-SnapshotHeader describe(const Config& config, const SnapshotProvenance& provenance, Precision precision,
+SnapshotHeader describe(const FileGrid& grid, const SnapshotProvenance& provenance,
                         const SnapshotMeta& meta) {
   SnapshotHeader header;
-  header.cells = config.grid.cells;
-  header.origin = config.grid.origin;
-  header.spacing = spacing(config);
-  header.precision = precision;
+  static_cast<FileGrid&>(header) = grid;
   header.meta = meta;
   header.provenance = provenance;
   return header;
@@ -53,16 +53,40 @@ std::int64_t expected_bytes(const SnapshotHeader& header) {
   return header.cells.product() * cell_bytes + static_cast<std::int64_t>(texts) + metadata;
 }
 
+// Never wider than the field.
 template <class T>
-constexpr Precision precision_of() {
-  return std::is_same_v<T, float> ? Precision::fp32 : Precision::fp64;
+Precision stored_precision(const FileGrid& grid) {
+  return std::is_same_v<T, float> ? Precision::fp32 : grid.precision;
+}
+
+// Of this rank's cells as they are stored in `To`.
+template <class To, class From>
+std::uint64_t stored_fingerprint(FieldView<const From> field, Box block, Int3 cells, Index slab_bytes) {
+  if constexpr (std::is_same_v<To, From>) {
+    return block.empty() ? 0 : isotherm::fingerprint(field, block.lo, cells);
+  } else {
+    std::uint64_t sum = 0;
+    std::vector<To> dense;
+    for (const Box slab : cut_into_slabs(block.extent(), slab_cells<To>(slab_bytes))) {
+      dense.resize(static_cast<std::size_t>(slab.cells()));
+      copy_to_dense(field, slab, dense.data());
+      sum += isotherm::fingerprint(dense_view(dense.data(), slab.extent()), block.lo + slab.lo, cells);
+    }
+    return sum;
+  }
 }
 
 }  // namespace
 
 SnapshotWriter::SnapshotWriter(const Config& config, const Communicator& communicator, std::string folder,
                                Provenance provenance, Index slab_bytes)
-    : config_(config),
+    : SnapshotWriter(config, grid_of_snapshots(config), communicator, std::move(folder),
+                     std::move(provenance), slab_bytes) {}
+
+SnapshotWriter::SnapshotWriter(const Config& config, const FileGrid& grid, const Communicator& communicator,
+                               std::string folder, Provenance provenance, Index slab_bytes)
+    : grid_(grid),
+      steady_(config.problem.kind == ProblemKind::steady),
       communicator_(communicator.split(0, communicator.rank())),  // no message of ours meets a halo's
       folder_(std::move(folder)),
       provenance_(std::move(provenance)),
@@ -76,15 +100,16 @@ SnapshotWriter::SnapshotWriter(const Config& config, const Communicator& communi
 
 template <class T>
 std::string SnapshotWriter::write(FieldView<const T> field, Box block, const SnapshotMeta& meta) {
-  const std::string name = fmt::format("{}_{:08}.hdf", config_.name, meta.sweep);
+  const std::string name = fmt::format("{}_{:08}.hdf", grid_.stem, meta.sweep);
   const std::string part = in_folder(folder_, name + ".part");
-  const SnapshotHeader header = describe(config_, provenance_, precision_of<T>(), meta);
+  SnapshotHeader header = describe(grid_, provenance_, meta);
+  header.precision = stored_precision<T>(grid_);
   const FileSizeSignalIgnored file_size_errors_return;
 
   prepare(part, expected_bytes(header));
   const std::int64_t bytes = write_part(part, field, block, header);
   try {
-    read_back<T>(part, block, header);
+    read_back(part, block, header);
     publish(part, name, meta);
   } catch (const CollectiveError&) {
     if (communicator_.is_root()) remove_file(part);
@@ -138,9 +163,10 @@ std::int64_t SnapshotWriter::write_part(const std::string& part, FieldView<const
   if (communicator_.all_reduce(std::int64_t{reserved == Reserved::estimated}, ReduceOp::max))
     remark("this file system cannot reserve space for a file (quotas and other writers may still fill it)");
 
-  remark(cells_->write(communicator_, field,
-                       {block, header.cells, file ? file->cells() : H5I_INVALID_HID, slab_bytes_, part},
-                       watchdog));
+  remark(cells_->write(
+      communicator_, field,
+      {block, header.cells, header.precision, file ? file->cells() : H5I_INVALID_HID, slab_bytes_, part},
+      watchdog));
   watchdog.phase("closing the file");
   if (file) file->close();
   watchdog.phase("fsync");
@@ -152,13 +178,23 @@ std::int64_t SnapshotWriter::write_part(const std::string& part, FieldView<const
   return communicator_.all_reduce(bytes, ReduceOp::max);
 }
 
-// MPI-IO that loses data without an error is caught here, and so is a disk that does.
 template <class T>
+std::uint64_t SnapshotWriter::fingerprint(FieldView<const T> field, Box block) const {
+  const std::uint64_t mine = stored_precision<T>(grid_) == Precision::fp32
+                                 ? stored_fingerprint<float>(field, block, grid_.cells, slab_bytes_)
+                                 : stored_fingerprint<double>(field, block, grid_.cells, slab_bytes_);
+  return communicator_.all_reduce(mine, ReduceOp::sum);
+}
+
+// MPI-IO that loses data without an error is caught here, and so is a disk that does.
 void SnapshotWriter::read_back(const std::string& part, Box block, const SnapshotHeader& header) const {
   Watchdog watchdog(timeout_, part, communicator_.rank());
   watchdog.phase("reading back");
-  const std::uint64_t here =
-      agree(communicator_, [&] { return fingerprint_on_disk<T>(part, block, header.cells, slab_bytes_); });
+  const std::uint64_t here = agree(communicator_, [&] {
+    return header.precision == Precision::fp32
+               ? fingerprint_on_disk<float>(part, block, header.cells, slab_bytes_)
+               : fingerprint_on_disk<double>(part, block, header.cells, slab_bytes_);
+  });
   const std::uint64_t on_disk = communicator_.all_reduce(here, ReduceOp::sum);
   if (on_disk != header.meta.fingerprint)
     throw CollectiveError(
@@ -174,10 +210,9 @@ void SnapshotWriter::publish(const std::string& part, const std::string& name, c
   watchdog.phase("renaming");
   on_root(communicator_, [&] { publish_file(part, in_folder(folder_, name)); });
   watchdog.phase("writing the series");
-  const bool steady = config_.problem.kind == ProblemKind::steady;
   std::erase_if(series_, [&](const SeriesEntry& entry) { return entry.file == name; });
-  series_.push_back({name, steady ? static_cast<double>(meta.sweep) : meta.time});
-  on_root(communicator_, [&] { write_series(in_folder(folder_, config_.name + ".hdf.series"), series_); });
+  series_.push_back({name, steady_ ? static_cast<double>(meta.sweep) : meta.time});
+  on_root(communicator_, [&] { write_series(in_folder(folder_, grid_.stem + ".hdf.series"), series_); });
 }
 
 void SnapshotWriter::remark(const std::string& text) {
@@ -185,9 +220,12 @@ void SnapshotWriter::remark(const std::string& text) {
     remarks_.push_back(text);
 }
 
+SnapshotWriter::SnapshotWriter(SnapshotWriter&&) noexcept = default;
 SnapshotWriter::~SnapshotWriter() = default;
 
 template std::string SnapshotWriter::write<float>(FieldView<const float>, Box, const SnapshotMeta&);
 template std::string SnapshotWriter::write<double>(FieldView<const double>, Box, const SnapshotMeta&);
+template std::uint64_t SnapshotWriter::fingerprint<float>(FieldView<const float>, Box) const;
+template std::uint64_t SnapshotWriter::fingerprint<double>(FieldView<const double>, Box) const;
 
 }  // namespace isotherm

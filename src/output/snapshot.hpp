@@ -1,4 +1,5 @@
-// Snapshots: VTKHDF 1.0 ImageData with point data, one `.hdf` file a time and an `.hdf.series` beside them.
+// Snapshots, and files of a part of the cells: VTKHDF 1.0 ImageData with point data, one `.hdf` file a time
+// and an `.hdf.series` beside them.
 #pragma once
 
 #include <cstdint>
@@ -33,11 +34,20 @@ class SnapshotWriter {
   // it on rank 0 of a serial HDF5; at most 1 GiB. Throws Error(command_line) for a wrong ISOTHERM_IO_TIMEOUT.
   SnapshotWriter(const Config& config, const Communicator& communicator, std::string folder,
                  Provenance provenance, Index slab_bytes = default_slab_bytes);
+  // Of these cells. `config` says what all files of a run have in common.
+  SnapshotWriter(const Config& config, const FileGrid& grid, const Communicator& communicator,
+                 std::string folder, Provenance provenance, Index slab_bytes = default_slab_bytes);
+  SnapshotWriter(SnapshotWriter&&) noexcept;
   ~SnapshotWriter();
 
-  // `field` in host memory, this rank's `block` of global cells. Collective. Returns the file's path.
+  // `field` in host memory: this rank's `block` of the file's cells, which may be empty. Collective. Returns
+  // the file's path. `meta.fingerprint` must be that of the cells as they are stored.
   template <class T>
   std::string write(FieldView<const T> field, Box block, const SnapshotMeta& meta);
+  // Of the cells as the file will hold them, rounded where it is narrower than the field. Collective.
+  template <class T>
+  std::uint64_t fingerprint(FieldView<const T> field, Box block) const;
+  const FileGrid& grid() const { return grid_; }
 
   std::int64_t bytes_written() const { return bytes_written_; }
   // What a log should say of how files were written, each once; usually nothing. The same on all ranks.
@@ -48,12 +58,12 @@ class SnapshotWriter {
   template <class T>
   std::int64_t write_part(const std::string& part, FieldView<const T> field, Box block,
                           const SnapshotHeader& header);
-  template <class T>
   void read_back(const std::string& part, Box block, const SnapshotHeader& header) const;
   void publish(const std::string& part, const std::string& name, const SnapshotMeta& meta);
   void remark(const std::string& text);
 
-  Config config_;
+  FileGrid grid_;
+  bool steady_;
   Communicator communicator_;
   std::string folder_;
   Provenance provenance_;

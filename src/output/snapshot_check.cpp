@@ -28,6 +28,7 @@ DatasetReader open_cells(const std::string& path) {
 
 template <class T>
 std::uint64_t fingerprint_on_disk(const std::string& path, Box block, Int3 cells, Index slab_bytes) {
+  if (block.empty()) return 0;
   const DatasetReader reader = open_cells(path);
   const StoredType wanted = std::is_same_v<T, float> ? StoredType::fp32 : StoredType::fp64;
   if (!(reader.cells() == cells) || reader.type() != wanted)

@@ -8,9 +8,9 @@
 
 namespace isotherm {
 
-// The fingerprint of the cells of `block` as they stand in the file, read by this process alone, slab by
-// slab; the sum over disjoint blocks is the field's. T must be the file's type. Throws Error(io) when the
-// file cannot be read as a snapshot of these cells.
+// The fingerprint of the cells of `block` (which may be empty) as they stand in the file, read by this
+// process alone, slab by slab; the sum over disjoint blocks is the file's. T must be the file's type. Throws
+// Error(io) when the file cannot be read as a snapshot of these cells.
 template <class T>
 std::uint64_t fingerprint_on_disk(const std::string& path, Box block, Int3 cells, Index slab_bytes);
 

@@ -53,15 +53,31 @@ hid_t describe_for_vtk(hid_t file, const SnapshotHeader& header, const std::stri
   return create_cells(points.get(), header, path);
 }
 
+void describe_slice(hid_t id, const FileGrid& grid, const std::string& path) {
+  const auto axis = static_cast<std::size_t>(grid.normal);
+  write_attribute(id, "slice_axis", std::string_view("xyz").substr(axis, 1), path);
+  write_attribute(id, "slice_cell", std::int64_t{grid.first_cell[grid.normal]}, path);
+  write_attribute(id, "slice_centre", grid.origin[axis] + 0.5 * grid.spacing[axis], path);
+  if (grid.position) write_attribute(id, "slice_position", *grid.position, path);  // that was asked for
+}
+
 void describe_for_isotherm(hid_t file, const SnapshotHeader& header, bool text_writer,
                            const std::string& path) {
   Hdf5Object group = create_group(file, "isotherm", path);
   const hid_t id = group.get();
   const SnapshotProvenance& from = header.provenance;
-  const std::array<std::int64_t, 3> cells{header.cells.x, header.cells.y, header.cells.z};
-  write_attribute(id, "format", "isotherm snapshot", path);
+  const auto write_cells = [&](const char* name, Int3 c) {
+    write_attribute(id, name, std::array<std::int64_t, 3>{c.x, c.y, c.z}, path);
+  };
+  write_attribute(id, "format", header.kind, path);
   write_attribute(id, "format_version", header.format, path);
-  write_attribute(id, "cells", cells, path);
+  write_attribute(id, "axes", "datasets of cells are (z, y, x), x fastest; triples are x, y, z", path);
+  write_attribute(id, "units", "origin and spacing: m; time: s; T: K", path);
+  write_cells("cells", header.cells);
+  write_cells("grid_cells", header.grid_cells);
+  write_cells("first_cell", header.first_cell);
+  write_cells("factor", header.factor);
+  if (header.normal >= 0) describe_slice(id, header, path);
   write_attribute(id, "origin", header.origin, path);
   write_attribute(id, "spacing", header.spacing, path);
   write_attribute(id, "precision", header.precision == Precision::fp32 ? "fp32" : "fp64", path);
@@ -69,6 +85,7 @@ void describe_for_isotherm(hid_t file, const SnapshotHeader& header, bool text_w
   write_attribute(id, "sweep", header.meta.sweep, path);
   write_attribute(id, "fingerprint", header.meta.fingerprint, path);
   write_attribute(id, "fingerprint_hex", fingerprint_text(header.meta.fingerprint), path);
+  write_attribute(id, "name", from.name, path);
   write_attribute(id, "version", from.version, path);
   write_attribute(id, "git_revision", from.git_revision, path);
   write_attribute(id, "device", from.device, path);

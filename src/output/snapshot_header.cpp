@@ -37,6 +37,20 @@ Precision precision_of(const std::string& word, const std::string& path) {
                                           path, word));
 }
 
+Int3 read_cells(hid_t id, const char* name, const std::string& path) {
+  const auto cells = read_int3_attribute(id, name, path);
+  return {cells[0], cells[1], cells[2]};
+}
+
+// Where the cells lie in the run's grid; files of the first versions hold all of it, and do not say so.
+void read_place(hid_t id, FileGrid& grid, const std::string& path) {
+  grid.grid_cells = grid.cells;
+  if (!has_attribute(id, "grid_cells")) return;
+  grid.grid_cells = read_cells(id, "grid_cells", path);
+  grid.first_cell = read_cells(id, "first_cell", path);
+  grid.factor = read_cells(id, "factor", path);
+}
+
 SnapshotProvenance read_provenance(hid_t id, const std::string& path) {
   return {.deck = read_text_dataset(id, "deck", path),
           .resolved_deck = read_text_dataset(id, "resolved_deck", path),
@@ -45,7 +59,8 @@ SnapshotProvenance read_provenance(hid_t id, const std::string& path) {
           .device = read_text_attribute(id, "device", path),
           .kernel = read_text_attribute(id, "kernel", path),
           .mpi = read_text_attribute(id, "mpi", path),
-          .hdf5 = read_text_attribute(id, "hdf5", path)};
+          .hdf5 = read_text_attribute(id, "hdf5", path),
+          .name = has_attribute(id, "name") ? read_text_attribute(id, "name", path) : ""};
 }
 
 }  // namespace
@@ -73,8 +88,9 @@ SnapshotHeader read_snapshot_header(const std::string& path) {
                 fmt::format("{}: format version {} (this isotherm reads 1 to {}); use the isotherm "
                             "that wrote it, or a newer one",
                             path, header.format, SnapshotHeader::newest_format));
-  const auto cells = read_int3_attribute(id, "cells", path);
-  header.cells = {cells[0], cells[1], cells[2]};
+  header.kind = read_text_attribute(id, "format", path);
+  header.cells = read_cells(id, "cells", path);
+  read_place(id, header, path);
   header.origin = read_real3_attribute(id, "origin", path);
   header.spacing = read_real3_attribute(id, "spacing", path);
   header.precision = precision_of(read_text_attribute(id, "precision", path), path);

@@ -2,7 +2,8 @@
 //
 //   /VTKHDF                 attributes Version, Type, WholeExtent, Origin, Spacing, Direction: what VTK wants
 //   /VTKHDF/PointData/T     (nz, ny, nx), kelvin; points, because VTK 9.1 and 9.2 misread cell data
-//   /isotherm               attributes: all of SnapshotHeader, with the origin as the deck means it
+//   /isotherm               attributes: all of SnapshotHeader, with the origin as the deck means it, and in
+//                           words: axes, units
 //   /isotherm/deck, /isotherm/resolved_deck
 #pragma once
 
@@ -10,6 +11,7 @@
 #include <string>
 
 #include "config/config.hpp"
+#include "output/file_grid.hpp"
 
 namespace isotherm {
 
@@ -18,20 +20,17 @@ inline constexpr const char* temperature_dataset = "/VTKHDF/PointData/T";
 struct SnapshotMeta {
   double time = 0;  // s; steady: 0
   std::int64_t sweep = 0;
-  std::uint64_t fingerprint = 0;  // of the whole field
+  std::uint64_t fingerprint = 0;  // of all cells of the file, as they are stored
 };
 
 struct SnapshotProvenance {
   std::string deck, resolved_deck, version, git_revision, device, kernel, mpi, hdf5;
+  std::string name{};  // of the run; empty in files of the first versions
 };
 
-struct SnapshotHeader {
+struct SnapshotHeader : FileGrid {  // VTK's origin is half a cell further in
   static constexpr std::int64_t newest_format = 1;
   std::int64_t format = newest_format;
-  Int3 cells;
-  Vector3 origin{};   // m, the corner of the box; VTK's is half a cell further in
-  Vector3 spacing{};  // m
-  Precision precision = Precision::fp64;
   SnapshotMeta meta;
   SnapshotProvenance provenance;
 };

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "config/config.hpp"
+#include "solver/recurrence.hpp"
 
 namespace isotherm {
 
@@ -18,26 +20,28 @@ class Schedule {
   std::int64_t next_after(std::int64_t sweep) const;
   bool check_due(std::int64_t sweep) const;  // a residual: every check_interval, and at the last sweep
   // May the residual of this sweep be looked at when next something is due? Where the deck says so, and where
-  // nothing else waits for the field now: a snapshot is not written of a field that nobody has checked.
+  // nothing else waits for the field now: no file is written of a field that nobody has checked.
   bool check_may_lag(std::int64_t sweep) const;
   bool diagnostics_due(std::int64_t sweep) const;  // at the first and last state, and every so many sweeps
-  // A snapshot by interval. The final one is written where the run ends, wherever that is, and is not told
-  // here.
+  // Files of the field by interval. The final ones are written where the run ends, wherever that is, and are
+  // not told here.
   bool snapshot_due(std::int64_t sweep) const;
+  bool part_due(std::size_t part, std::int64_t sweep) const;  // by its place in field_parts()
+  bool probes_due(std::int64_t sweep) const;
 
-  std::int64_t snapshots() const;  // expected number of files, the final one included
+  // The expected number, the final one included; in a steady problem the most.
+  std::int64_t snapshots() const;
+  std::int64_t files_of(std::size_t part) const;
+  std::int64_t probe_lines() const;
 
  private:
-  std::int64_t snapshot_sweep(std::int64_t k) const;  // the sweep of the k-th interval snapshot, k >= 1
-
   std::int64_t last_ = 0;
   std::int64_t check_interval_ = 1;
   bool lagged_ = false;
   std::optional<std::int64_t> diagnostics_interval_;
-  std::optional<std::int64_t> every_steps_;
-  std::optional<double> every_time_;
   double dt_ = 0;
-  bool snapshots_ = true;
+  std::optional<Recurrence> snapshots_, probes_;
+  std::vector<Recurrence> parts_;
 };
 
 }  // namespace isotherm

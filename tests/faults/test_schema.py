@@ -19,6 +19,10 @@ RIGHT = {
     "dt": "  dt: 0.1\n",
     "diagnostics": "output: {diagnostics: 3, histogram: {bins: 5, range: [290.5, 300]}}\n",
     "range auto": "output: {diagnostics: 3, histogram: {bins: 5, range: auto}}\n",
+    "slices": "output: {slices: [{axis: x, position: 0.5, every_steps: 3}, {cell: 2, name: a}]}\n",
+    "region": "output: {region: {from: [0, 0, 0], to: [1, 1, 1], every_time: 2}}\n",
+    "coarse": "output: {coarse: {factor: 2}, precision: fp32}\n",
+    "probes": "output: {probes: {points: [[0, 0, 0], {at: [1, 1, 1], name: tip}], every_steps: 1}}\n",
 }
 WRONG = {
     "unknown section": "solvr: {}\n",
@@ -41,6 +45,9 @@ WRONG = {
     "diagnostics without a history": "output: {history: false, diagnostics: 3}\n",
     "more bins than there may be": "output: {diagnostics: 3, histogram: {bins: 5000}}\n",
     "a range of three": "output: {diagnostics: 3, histogram: {bins: 5, range: [1, 2, 3]}}\n",
+    "a slice at two places": "output: {slices: [{cell: 3, position: 0.5}]}\n",
+    "a slice at none": "output: {slices: [{axis: x}]}\n",
+    "a probe of two numbers": "output: {probes: {points: [[0, 0]]}}\n",
     "modes without a solution": "verify: {modes: [1, 1, 1]}\n",
 }
 

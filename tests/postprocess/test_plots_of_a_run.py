@@ -14,7 +14,12 @@ grid: {cells: [12, 7, 5], spacing: [1e-3, 2e-3, 4e-3], origin: [0.1, -0.2, 0]}
 material: {diffusivity: 1e-4}
 initial: [{shape: formula, formula: 300 + 1000*x + 100*y + 10*z}]
 problem: {kind: transient, steps: 20, check_interval: 5}
-output: {every_steps: 10, diagnostics: 4, histogram: {bins: 3}}
+output:
+  every_steps: 10
+  diagnostics: 4
+  histogram: {bins: 3}
+  slices: [{axis: y, cell: 3, every_steps: 5}]
+  region: {first_cell: [1, 2, 3], last_cell: [6, 5, 4]}
 """
 
 
@@ -47,8 +52,28 @@ def test_times_and_history(run):
 
 
 @pytest.mark.parametrize("arguments", [["slice", "--all-times"], ["slice", "--axis", "y"], ["history"],
+                                       ["slice", "--series", "ramp_slice_y3", "--all-times"],
+                                       ["slice", "--series", "ramp_region", "--axis", "x"],
                                        ["history", "--columns", "min_K,mean_K,max_K,hist_0"]])
 def test_pictures_are_made(run, tmp_path, arguments):
     out = tmp_path / "picture.png"
     assert main(["plot", arguments[0], str(run), *arguments[1:], "--out", str(out)]) == 0
     assert out.stat().st_size > 10000
+
+
+def test_parts_are_series_of_their_own(run):
+    directory = RunDirectory(run)
+    planes = directory.series("ramp_slice_y3")
+    assert [plane.sweep for plane in planes] == [0, 5, 10, 15, 20] and planes[0].thin_axis == "y"
+    whole = directory.snapshots()
+    assert whole[0].thin_axis is None and directory.name == "ramp"
+    for plane, snapshot in zip(planes[::2], whole):
+        assert np.array_equal(plane.plane(1, 0), snapshot.plane(1, 3))
+        assert plane.centre[1] == pytest.approx(snapshot.centre[1] + 3 * snapshot.spacing[1])
+
+
+def test_an_unknown_series_is_named_with_those_there_are(run, capsys):
+    assert main(["plot", "slice", str(run), "--series", "ramp_slice_y4"]) == 2
+    assert capsys.readouterr().err == (
+        f"isotherm_postprocess: {run} holds no series ramp_slice_y4; it has ramp_region, ramp_slice_y3\n"
+    )

@@ -72,6 +72,36 @@ void expect_same(const VerifyConfig& a, const VerifyConfig& b) {
   EXPECT_EQ(a.order_tolerance, b.order_tolerance);
 }
 
+void expect_same(const OutputTimes& a, const OutputTimes& b) {
+  EXPECT_EQ(a.every_steps, b.every_steps);
+  EXPECT_EQ(a.every_time, b.every_time);
+}
+
+void expect_same_parts(const OutputConfig& a, const OutputConfig& b) {
+  EXPECT_EQ(a.precision, b.precision);
+  ASSERT_EQ(a.slices.size(), b.slices.size());
+  for (std::size_t i = 0; i < a.slices.size(); ++i) {
+    EXPECT_EQ(a.slices[i].name, b.slices[i].name);
+    EXPECT_EQ(a.slices[i].axis, b.slices[i].axis);
+    EXPECT_EQ(a.slices[i].position, b.slices[i].position);
+    EXPECT_EQ(a.slices[i].cell, b.slices[i].cell);
+    expect_same(a.slices[i].times, b.slices[i].times);
+  }
+  EXPECT_EQ(a.region.from, b.region.from);
+  EXPECT_EQ(a.region.to, b.region.to);
+  EXPECT_EQ(a.region.first_cell, b.region.first_cell);
+  EXPECT_EQ(a.region.last_cell, b.region.last_cell);
+  expect_same(a.region.times, b.region.times);
+  EXPECT_EQ(a.coarse.factor, b.coarse.factor);
+  expect_same(a.coarse.times, b.coarse.times);
+  ASSERT_EQ(a.probes.points.size(), b.probes.points.size());
+  for (std::size_t i = 0; i < a.probes.points.size(); ++i) {
+    EXPECT_EQ(a.probes.points[i].name, b.probes.points[i].name);
+    EXPECT_EQ(a.probes.points[i].at, b.probes.points[i].at);
+  }
+  expect_same(a.probes.times, b.probes.times);
+}
+
 // Every member but the places.
 void expect_same(const Config& a, const Config& b) {
   EXPECT_EQ(a.name, b.name);
@@ -109,6 +139,7 @@ void expect_same(const Config& a, const Config& b) {
   EXPECT_EQ(a.output.diagnostics, b.output.diagnostics);
   EXPECT_EQ(a.output.histogram.bins, b.output.histogram.bins);
   EXPECT_EQ(a.output.histogram.range, b.output.histogram.range);
+  expect_same_parts(a.output, b.output);
   expect_same(a.verify, b.verify);
 }
 
@@ -142,7 +173,10 @@ class RandomDeck {
               ", overwrite: true, " +
               pick({"snapshots: false", "every_steps: 3", "history: false", "diagnostics: 7",
                     "diagnostics: 1, histogram: {bins: 12}",
-                    "diagnostics: 1, histogram: {bins: 4096, range: [-1.5, 3e2]}"}) +
+                    "diagnostics: 1, histogram: {bins: 4096, range: [-1.5, 3e2]}", "precision: fp32",
+                    "slices: [{axis: y, cell: 0, every_steps: 3}, {cell: 0, name: top}]",
+                    "region: {first_cell: [0, 0, 0], last_cell: [0, 0, 0]}",
+                    "coarse: {factor: 1, every_steps: 4}"}) +
               "}\n";
     return deck;
   }
@@ -262,6 +296,11 @@ output:
   snapshots: true
   history: true
   histogram: {bins: 0, range: auto}
+  precision: same
+  slices: []
+  region: {}
+  coarse: {}
+  probes: {points: []}
 verify:
   solution: none
 )");
@@ -286,9 +325,8 @@ void for_each_key(const Keys& keys, const std::string& path,
     visit(key, key_path);
     if (const auto* section = std::get_if<Section>(&key.target))
       for_each_key(section->keys, key_path + ".", visit);
-    Paint paint;
-    if (const auto* list = std::get_if<PaintList>(&key.target))
-      for_each_key(list->describe(paint), key_path + ".0.", visit);
+    if (const auto* list = std::get_if<MapList>(&key.target))
+      for_each_key(list->append(), key_path + ".0.", visit);
   }
 }
 

@@ -1,0 +1,97 @@
+#include "app/field_outputs.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "output/cell_values.hpp"
+#include "output/file_grid.hpp"
+#include "output/part_cells.hpp"
+
+namespace isotherm {
+
+template <class T>
+FieldOutputs<T>::FieldOutputs(const Config& config, const Communicator& communicator, Box block,
+                              const RunDirectory& directory, const SnapshotProvenance& provenance,
+                              Console& console)
+    : config_(config), communicator_(communicator), schedule_(config) {
+  for (FieldPart& part : field_parts(config)) {
+    SnapshotWriter writer(config, grid_of(config, part), communicator, directory.path.string(), provenance);
+    std::optional<CoarseField> coarse;
+    if (part.kind == PartKind::coarse) coarse.emplace(communicator, block, part.factor);
+    parts_.push_back({std::move(part), std::move(writer), std::move(coarse)});
+  }
+  const ProbesConfig& probes = config.output.probes;
+  for (const ProbePoint& point : probes.points) {
+    const Probe& probe = probes_.points.emplace_back(config, point.at);
+    for (int corner = 0; corner < Probe::corners; ++corner) probes_.cells.push_back(probe.cell(corner));
+  }
+  if (!probes.points.empty() && communicator.is_root())
+    probes_.file.emplace(directory.probes(), console, probes);
+}
+
+template <class T>
+std::vector<std::string> FieldOutputs<T>::write_due(Solver<T>& solver) {
+  std::vector<std::string> files;
+  for (std::size_t i = 0; i < parts_.size(); ++i)
+    if (schedule_.part_due(i, solver.sweeps())) files.push_back(write(parts_[i], solver));
+  if (schedule_.probes_due(solver.sweeps())) read_probes(solver);
+  return files;
+}
+
+template <class T>
+std::vector<std::string> FieldOutputs<T>::write_last(Solver<T>& solver) {
+  std::vector<std::string> files;
+  for (Part& part : parts_)
+    if (part.written != solver.sweeps()) files.push_back(write(part, solver));
+  if (probes_.written != solver.sweeps()) read_probes(solver);
+  return files;
+}
+
+template <class T>
+void FieldOutputs<T>::finish() {
+  if (probes_.file) probes_.file->finish();
+}
+
+template <class T>
+void FieldOutputs<T>::read_probes(Solver<T>& solver) {
+  if (probes_.points.empty()) return;
+  const std::vector<double> cells =
+      gather_cells<T>(communicator_, solver.host_field(), solver.block(), probes_.cells);
+  probes_.written = solver.sweeps();
+  if (!probes_.file) return;
+  std::vector<double> kelvins;
+  for (std::size_t i = 0; i < probes_.points.size(); ++i) {
+    std::array<double, Probe::corners> around{};
+    std::copy_n(cells.begin() + static_cast<std::ptrdiff_t>(i * Probe::corners), Probe::corners,
+                around.begin());
+    kelvins.push_back(probes_.points[i].value(config_, around, solver.time()));
+  }
+  probes_.file->add(solver.sweeps(), solver.time(), kelvins);
+}
+
+template <class T>
+std::string FieldOutputs<T>::write(Part& part, Solver<T>& solver) {
+  PartCells<T> mine = cut(solver.host_field(), solver.block(), part.what.box);
+  std::vector<T> means;
+  if (part.coarse) {
+    means = part.coarse->means(solver.host_field());
+    mine = {dense_view(means.data(), part.coarse->cells().extent()), part.coarse->cells()};
+  }
+  part.written = solver.sweeps();
+  return part.writer.write(
+      mine.cells, mine.in_file,
+      {solver.time(), solver.sweeps(), part.writer.fingerprint(mine.cells, mine.in_file)});
+}
+
+template <class T>
+std::vector<std::string> FieldOutputs<T>::remarks() const {
+  std::vector<std::string> all;
+  for (const Part& part : parts_)
+    all.insert(all.end(), part.writer.remarks().begin(), part.writer.remarks().end());
+  return all;
+}
+
+template class FieldOutputs<float>;
+template class FieldOutputs<double>;
+
+}  // namespace isotherm

@@ -1,0 +1,59 @@
+// What a run writes of its field beside whole snapshots: slices, the region, the coarse field, probes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/config.hpp"
+#include "config/parts.hpp"
+#include "core/communicator.hpp"
+#include "output/coarse_field.hpp"
+#include "output/probe_file.hpp"
+#include "output/run_directory.hpp"
+#include "output/snapshot.hpp"
+#include "physics/probe.hpp"
+#include "solver/schedule.hpp"
+#include "solver/solver.hpp"
+
+namespace isotherm {
+
+template <class T>
+class FieldOutputs {
+ public:
+  // Collective, as everything here. The folder must exist. `block`: this rank's cells.
+  FieldOutputs(const Config& config, const Communicator& communicator, Box block,
+               const RunDirectory& directory, const SnapshotProvenance& provenance, Console& console);
+
+  // All that is due after so many sweeps of the solver; at the end of a run, everything once more that this
+  // state is not in yet. Returns the paths of new files, the same on all ranks.
+  std::vector<std::string> write_due(Solver<T>& solver);
+  std::vector<std::string> write_last(Solver<T>& solver);
+
+  void finish();                             // all files are complete on return
+  std::vector<std::string> remarks() const;  // of all writers, as SnapshotWriter has them
+
+ private:
+  struct Part {
+    FieldPart what;
+    SnapshotWriter writer;
+    std::optional<CoarseField> coarse;  // where its cells are means
+    std::int64_t written = -1;          // the sweep of the last file
+  };
+  struct Probes {
+    std::vector<Probe> points;
+    std::vector<Int3> cells;        // eight a point
+    std::optional<ProbeFile> file;  // rank 0's
+    std::int64_t written = -1;      // the sweep of the last line
+  };
+  std::string write(Part& part, Solver<T>& solver);
+  void read_probes(Solver<T>& solver);
+
+  Config config_;
+  Communicator communicator_;
+  Schedule schedule_;
+  std::vector<Part> parts_;
+  Probes probes_;
+};
+
+}  // namespace isotherm

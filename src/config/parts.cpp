@@ -1,0 +1,177 @@
+#include "config/parts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "config/text.hpp"
+#include "core/error.hpp"
+
+namespace isotherm {
+namespace {
+
+constexpr double rounding_of_a_cell = 1e-9;  // of its edge: positions that are faces but for rounding
+
+double low(const Config& config, int axis) {
+  return config.grid.origin[static_cast<std::size_t>(axis)];
+}
+double edge(const Config& config, int axis) {
+  return spacing(config)[static_cast<std::size_t>(axis)];
+}
+// In cells from the lower wall.
+double place(const Config& config, int axis, double position) {
+  return (position - low(config, axis)) / edge(config, axis);
+}
+
+class Parts {
+ public:
+  Parts(const Config& config, const Refuse& refuse) : config_(config), refuse_(refuse) {}
+
+  std::vector<FieldPart> all() {
+    const auto& slices = config_.output.slices;
+    for (std::size_t i = 0; i < slices.size(); ++i) add_slice(slices[i], fmt::format("output.slices.{}", i));
+    add_region(config_.output.region);
+    add_coarse(config_.output.coarse);
+    return std::move(parts_);
+  }
+
+ private:
+  Box whole() const { return {{0, 0, 0}, config_.grid.cells}; }
+
+  bool holds(const std::string& key, int axis, double position) {
+    if (within_box(config_, axis, position)) return true;
+    refuse_(key, fmt::format("{} m lies outside the box; write a position from {}", shortest(position),
+                             box_text(config_, axis)));
+    return false;
+  }
+  bool holds(const std::string& key, int axis, std::int64_t cell) {
+    const Index n = config_.grid.cells[axis];
+    if (cell < n) return true;
+    refuse_(key, fmt::format("there is no cell {} along {}; write an index from 0 to {}", cell, "xyz"[axis],
+                             n - 1));
+    return false;
+  }
+
+  void add_slice(const SliceConfig& slice, const std::string& key) {
+    FieldPart part;
+    part.key = key;
+    part.box = whole();
+    part.times = slice.times;
+    part.normal = slice.axis;
+    part.position = slice.position;
+    if (slice.cell ? !holds(key + ".cell", slice.axis, *slice.cell)
+                   : !holds(key + ".position", slice.axis, slice.position.value_or(0)))
+      return;
+    const Index cell = slice.cell ? *slice.cell : cell_at(config_, slice.axis, *slice.position);
+    part.box.lo[slice.axis] = cell;
+    part.box.hi[slice.axis] = cell + 1;
+    const std::string name = slice.name.empty() ? fmt::format("{}{}", "xyz"[slice.axis], cell) : slice.name;
+    part.name = fmt::format("slice_{}", name);
+    const auto same = std::find_if(parts_.begin(), parts_.end(),
+                                   [&](const FieldPart& other) { return other.name == part.name; });
+    if (same != parts_.end())
+      return refuse_(key, fmt::format("its files would be those of {}, '{}'; give one of them another name",
+                                      same->key, name));
+    parts_.push_back(std::move(part));
+  }
+
+  void add_region(const RegionConfig& region) {
+    if (!region.from && !region.first_cell) return;
+    FieldPart part;
+    part.kind = PartKind::region;
+    part.name = "region";
+    part.key = "output.region";
+    part.times = region.times;
+    for (int axis = 0; axis < 3; ++axis)
+      if (!(region.first_cell ? cut_cells(region, axis, part.box) : cut_metres(region, axis, part.box)))
+        return;
+    parts_.push_back(std::move(part));
+  }
+
+  bool cut_cells(const RegionConfig& region, int axis, Box& box) {
+    const Index first = (*region.first_cell)[axis], last = (*region.last_cell)[axis];
+    if (!holds("output.region.first_cell", axis, first) || !holds("output.region.last_cell", axis, last))
+      return false;
+    box.lo[axis] = first;
+    box.hi[axis] = last + 1;
+    if (first <= last) return true;
+    refuse_("output.region.last_cell",
+            fmt::format("{} is before {} along {}; write the larger corner last", last, first, "xyz"[axis]));
+    return false;
+  }
+
+  // All cells that the box overlaps; a face that only touches a cell does not.
+  bool cut_metres(const RegionConfig& region, int axis, Box& box) {
+    const auto a = static_cast<std::size_t>(axis);
+    const double from = (*region.from)[a], to = (*region.to)[a];
+    if (!holds("output.region.from", axis, from) || !holds("output.region.to", axis, to)) return false;
+    const Index n = config_.grid.cells[axis];
+    const double last = place(config_, axis, to) - rounding_of_a_cell;
+    box.lo[axis] = std::clamp<Index>(
+        static_cast<Index>(std::floor(place(config_, axis, from) + rounding_of_a_cell)), 0, n - 1);
+    box.hi[axis] = std::clamp<Index>(static_cast<Index>(std::ceil(last)), box.lo[axis] + 1, n);
+    if (from < to) return true;
+    refuse_("output.region.to", fmt::format("{} is not beyond {} along {}; write the larger corner last",
+                                            shortest(to), shortest(from), "xyz"[axis]));
+    return false;
+  }
+
+  void add_coarse(const CoarseConfig& coarse) {
+    if (!coarse.factor) return;
+    for (int axis = 0; axis < 3; ++axis) {
+      const Index n = config_.grid.cells[axis], factor = (*coarse.factor)[axis];
+      if (n % factor == 0) continue;
+      Index next = factor;
+      while (n % next != 0) --next;
+      return refuse_(
+          "output.coarse.factor",
+          fmt::format("{} does not divide the {} cells along {} (all cells of the file are alike); "
+                      "write {}, or another divisor",
+                      factor, n, "xyz"[axis], next));
+    }
+    FieldPart part;
+    part.kind = PartKind::coarse;
+    part.name = "coarse";
+    part.key = "output.coarse";
+    part.box = whole();
+    part.factor = *coarse.factor;
+    part.times = coarse.times;
+    parts_.push_back(std::move(part));
+  }
+
+  const Config& config_;
+  const Refuse& refuse_;
+  std::vector<FieldPart> parts_;
+};
+
+}  // namespace
+
+Index cell_at(const Config& config, int axis, double position) {
+  const auto cell = static_cast<Index>(std::floor(place(config, axis, position) + rounding_of_a_cell));
+  return std::clamp<Index>(cell, 0, config.grid.cells[axis] - 1);
+}
+
+bool within_box(const Config& config, int axis, double position) {
+  const double at = place(config, axis, position);
+  return at >= -rounding_of_a_cell &&
+         at <= static_cast<double>(config.grid.cells[axis]) * (1 + rounding_of_a_cell);
+}
+
+std::string box_text(const Config& config, int axis) {
+  const double from = low(config, axis);
+  return fmt::format("{:.6g} to {:.6g} m along {}", from,
+                     from + edge(config, axis) * static_cast<double>(config.grid.cells[axis]), "xyz"[axis]);
+}
+
+std::vector<FieldPart> field_parts(const Config& config) {
+  return field_parts(config, [&](const std::string& key, const std::string& problem) {
+    throw Error(ExitCode::deck, fmt::format("{}: {}", config.at(key), problem));
+  });
+}
+
+std::vector<FieldPart> field_parts(const Config& config, const Refuse& refuse) {
+  return Parts(config, refuse).all();
+}
+
+}  // namespace isotherm

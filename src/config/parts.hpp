@@ -1,0 +1,50 @@
+// Which cells of the grid the files beside whole snapshots hold: slices, the region, the coarse field.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "config/config.hpp"
+#include "core/box.hpp"
+
+namespace isotherm {
+
+enum class PartKind { slice, region, coarse };
+constexpr const char* word(PartKind kind) {
+  constexpr const char* words[] = {"slice", "region", "coarse"};
+  return words[static_cast<int>(kind)];
+}
+
+struct FieldPart {
+  PartKind kind = PartKind::slice;
+  std::string name;      // "slice_z12", "region", "coarse": files are <run>_<name>_<sweep>.hdf
+  std::string key;       // "output.slices.0"
+  Box box;               // cells of the grid that it covers
+  Int3 factor{1, 1, 1};  // so many of them make one of the file; 1 but for the coarse field
+  OutputTimes times;
+  // Of a slice.
+  int normal = -1;                   // the axis that it is normal to: 0, 1, 2
+  std::optional<double> position{};  // m along it, where the deck gives one
+
+  Int3 cells() const {  // of the file
+    const Int3 e = box.extent();
+    return {e.x / factor.x, e.y / factor.y, e.z / factor.z};
+  }
+};
+
+// In the order of the deck: slices, region, coarse field. Throws Error(deck) where one does not fit the grid,
+// as the finer grids of a series may not.
+std::vector<FieldPart> field_parts(const Config& config);
+
+// The same, but `refuse(key, problem)` is told what does not fit, and that part is left out.
+using Refuse = std::function<void(const std::string& key, const std::string& problem)>;
+std::vector<FieldPart> field_parts(const Config& config, const Refuse& refuse);
+
+// The cell along `axis` that holds this position (m) of the box; on the face between two the upper one.
+Index cell_at(const Config& config, int axis, double position);
+// Whether the box holds this position along the axis, its walls included.
+bool within_box(const Config& config, int axis, double position);
+std::string box_text(const Config& config, int axis);  // "-1 to 0.5 m along x"
+
+}  // namespace isotherm

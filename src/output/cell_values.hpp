@@ -1,0 +1,18 @@
+// Single cells of the field, wherever they are.
+#pragma once
+
+#include <vector>
+
+#include "core/box.hpp"
+#include "core/communicator.hpp"
+#include "core/field_view.hpp"
+
+namespace isotherm {
+
+// The temperatures of `cells` (global, each in exactly one rank's `block`), in their order and on every rank:
+// moved, not summed, so that every bit stays. Collective.
+template <class T>
+std::vector<double> gather_cells(const Communicator& communicator, FieldView<const T> field, Box block,
+                                 const std::vector<Int3>& cells);
+
+}  // namespace isotherm

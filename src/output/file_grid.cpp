@@ -1,0 +1,35 @@
+#include "output/file_grid.hpp"
+
+#include <fmt/format.h>
+
+namespace isotherm {
+
+FileGrid grid_of_snapshots(const Config& config) {
+  FileGrid grid;
+  grid.stem = config.name;
+  grid.kind = "isotherm snapshot";
+  grid.cells = grid.grid_cells = config.grid.cells;
+  grid.origin = config.grid.origin;
+  grid.spacing = spacing(config);
+  grid.precision = config.output.precision == OutputPrecision::fp32 ? Precision::fp32 : config.precision;
+  return grid;
+}
+
+FileGrid grid_of(const Config& config, const FieldPart& part) {
+  FileGrid grid = grid_of_snapshots(config);
+  grid.stem = fmt::format("{}_{}", config.name, part.name);
+  grid.kind = fmt::format("isotherm {}", word(part.kind));
+  grid.cells = part.cells();
+  grid.first_cell = part.box.lo;
+  grid.factor = part.factor;
+  for (int axis = 0; axis < 3; ++axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    grid.origin[a] += static_cast<double>(part.box.lo[axis]) * grid.spacing[a];
+    grid.spacing[a] *= static_cast<double>(part.factor[axis]);
+  }
+  grid.normal = part.normal;
+  grid.position = part.position;
+  return grid;
+}
+
+}  // namespace isotherm

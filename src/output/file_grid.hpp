@@ -1,0 +1,30 @@
+// Which cells of the grid a file holds, and how they lie in space.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "config/config.hpp"
+#include "config/parts.hpp"
+
+namespace isotherm {
+
+struct FileGrid {
+  std::string stem;                       // of its files: <stem>_<sweep>.hdf, <stem>.hdf.series
+  std::string kind;                       // "isotherm snapshot", "isotherm slice", ...
+  Int3 cells;                             // of the file
+  Vector3 origin{};                       // m, the corner of their box
+  Vector3 spacing{};                      // m
+  Precision precision = Precision::fp64;  // as they are stored, where the field is not narrower
+
+  Int3 grid_cells;                   // of the run
+  Int3 first_cell;                   // of the run's grid, where the file's box begins
+  Int3 factor{1, 1, 1};              // so many of the run's cells make one of the file
+  int normal = -1;                   // of a slice: 0, 1, 2, the axis that it is normal to
+  std::optional<double> position{};  // of a slice: m along that axis, as the deck has it
+};
+
+FileGrid grid_of_snapshots(const Config& config);
+FileGrid grid_of(const Config& config, const FieldPart& part);
+
+}  // namespace isotherm

@@ -1,0 +1,77 @@
+#include "physics/probe.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "physics/cells.hpp"
+#include "physics/walls.hpp"
+
+namespace isotherm {
+namespace {
+
+// At a centre it is that cell's alone, whatever the other holds.
+double between(double lower, double upper, double weight) {
+  return weight == 0 ? lower : lower + weight * (upper - lower);
+}
+
+}  // namespace
+
+Probe::Probe(const Config& config, const Vector3& at) {
+  for (int axis = 0; axis < 3; ++axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    const Index n = config.grid.cells[axis];
+    const bool periodic = config.boundaries[2 * a].kind == WallKind::periodic;
+    // In cells from the first centre; from -1/2 to n - 1/2 within the box.
+    const double place = std::clamp((at[a] - config.grid.origin[a]) / spacing(config)[a] - 0.5, -0.5,
+                                    static_cast<double>(n) - 0.5);
+    const auto lower = static_cast<Index>(std::floor(place));
+    weights_[a] = place - static_cast<double>(lower);
+    for (const Index side : {Index{0}, Index{1}}) {
+      const Index wanted = lower + side;
+      Neighbour& neighbour = neighbours_[a][static_cast<std::size_t>(side)];
+      neighbour.cell = periodic ? (wanted + n) % n : std::clamp<Index>(wanted, 0, n - 1);
+      neighbour.beyond_wall = !periodic && neighbour.cell != wanted;
+    }
+  }
+}
+
+Int3 Probe::cell(int corner) const {
+  const auto along = [&](std::size_t axis) {
+    return neighbours_[axis][static_cast<std::size_t>(corner >> axis & 1)].cell;
+  };
+  return {along(0), along(1), along(2)};
+}
+
+double Probe::beyond_walls(const Config& config, int corner, double temperature, double t) const {
+  const CellCentres centre(config);
+  const Int3 before = cell(corner);
+  for (int axis = 0; axis < 3; ++axis) {
+    const bool upper = corner >> axis & 1;
+    if (!neighbours_[static_cast<std::size_t>(axis)][upper].beyond_wall) continue;
+    const Face wall = face(axis, upper);
+    Vector3 at{centre(0, before.x), centre(1, before.y), centre(2, before.z)};
+    const auto a = static_cast<std::size_t>(axis);
+    at[a] = config.grid.origin[a] +
+            (upper ? static_cast<double>(config.grid.cells[axis]) * spacing(config)[a] : 0.0);
+    const WallLaw law = wall_law(config, wall);
+    const Expression& value = config.boundaries[static_cast<std::size_t>(wall)].value;
+    const double b = law.slope == 0 ? 0 : law.slope * value(at[0], at[1], at[2], t);
+    temperature = law.a * temperature + b;
+  }
+  return temperature;
+}
+
+double Probe::value(const Config& config, const std::array<double, corners>& cells, double t) const {
+  std::array<double, corners> v{};
+  for (int corner = 0; corner < corners; ++corner) {
+    const auto c = static_cast<std::size_t>(corner);
+    v[c] = beyond_walls(config, corner, cells[c], t);
+  }
+  std::array<double, 4> along_x{};
+  for (std::size_t i = 0; i < 4; ++i) along_x[i] = between(v[2 * i], v[2 * i + 1], weights_[0]);
+  const double low_z = between(along_x[0], along_x[1], weights_[1]);
+  const double high_z = between(along_x[2], along_x[3], weights_[1]);
+  return between(low_z, high_z, weights_[2]);
+}
+
+}  // namespace isotherm

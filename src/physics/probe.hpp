@@ -1,0 +1,39 @@
+// The temperature at a point: trilinear between cell centres.
+//
+// Within half a cell of a wall the missing centres are the ghosts that the sweep itself sees there, a T + b
+// of the cell before the wall: at a wall of given temperature the probe reads that temperature, towards a
+// heat flux it follows its gradient. Beyond two walls, or three, the rules are applied one after the other, x
+// first. Across a periodic face the cells of the opposite side are the neighbours.
+#pragma once
+
+#include <array>
+
+#include "config/config.hpp"
+#include "core/box.hpp"
+
+namespace isotherm {
+
+// Of one point, which must lie within the box.
+class Probe {
+ public:
+  static constexpr int corners = 8;
+  Probe(const Config& config, const Vector3& at);
+
+  // The cell whose temperature stands for this corner of the eight around the point; its bits 0, 1 and 2 say
+  // whether it is the upper one along x, y and z. Corners beyond a wall are the cells before it.
+  Int3 cell(int corner) const;
+  // K, in a fixed order of operations. `cells`: temperatures of cell(0), cell(1), ..., at the time t (s).
+  double value(const Config& config, const std::array<double, corners>& cells, double t) const;
+
+ private:
+  struct Neighbour {
+    Index cell = 0;
+    bool beyond_wall = false;
+  };
+  double beyond_walls(const Config& config, int corner, double temperature, double t) const;
+
+  std::array<std::array<Neighbour, 2>, 3> neighbours_;  // by axis; lower, upper
+  std::array<double, 3> weights_{};                     // of the upper one
+};
+
+}  // namespace isotherm

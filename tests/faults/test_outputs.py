@@ -1,0 +1,302 @@
+"""What a run writes beside whole snapshots, as others read it."""
+
+import json
+import shutil
+
+import h5py
+import numpy as np
+import pytest
+
+from program import DECK, isotherm, write_deck
+
+CELLS = (17, 23, 31)
+ORIGIN = np.array([-1, 2, 0.5])
+SPACING = np.array([0.01, 0.02, 0.03])
+TEMPERATURE = "VTKHDF/PointData/T"
+
+PARTS = DECK.replace("output: {every_steps: 20}\n", """\
+output:
+  every_steps: 20
+  slices:
+    - {axis: z, position: 0.83, every_steps: 10}
+    - {axis: x, cell: 16, name: hot-side}
+  region: {from: [-0.955, 2.11, 0.53], to: [-0.9, 2.2, 0.59], every_steps: 20}
+  coarse: {factor: [17, 23, 1], every_time: 50}
+  probes:
+    points: [[-0.9, 2.2, 1], {at: [-0.995, 2.46, 1.415], name: edge}, {at: [-1, 2.21, 0.6], name: wall}]
+    every_steps: 4
+""")
+
+
+def run_in(folder, *overrides, deck=PARTS, ranks=3):
+    done = isotherm("run", write_deck(folder, deck), "output.directory=out", *overrides, ranks=ranks, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder / "out"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return run_in(tmp_path_factory.mktemp("run"))
+
+
+def cells_of(path):
+    with h5py.File(path) as file:
+        return file[TEMPERATURE][:]
+
+
+def attributes_of(path):
+    with h5py.File(path) as file:
+        return dict(file["isotherm"].attrs), dict(file["VTKHDF"].attrs)
+
+
+@pytest.mark.parametrize(
+    "part, first, last, sweeps",
+    [
+        ("slice_z11", (0, 0, 11), (16, 22, 11), (0, 10, 20, 30, 40)),
+        ("slice_hot-side", (16, 0, 0), (16, 22, 30), (40,)),
+        ("region", (4, 5, 1), (9, 9, 2), (0, 20, 40)),
+    ],
+)
+def test_a_part_holds_the_cells_of_the_snapshot_at_their_place(run, part, first, last, sweeps):
+    names = [f"deck_{part}_{sweep:08d}.hdf" for sweep in sweeps]
+    assert sorted(path.name for path in run.glob(f"deck_{part}_*.hdf")) == names
+    series = json.loads((run / f"deck_{part}.hdf.series").read_text())["files"]
+    assert [entry["name"] for entry in series] == names
+    cut = tuple(slice(a, b + 1) for a, b in zip(first[::-1], last[::-1]))
+    for name, sweep, entry in zip(names, sweeps, series):
+        own, vtk = attributes_of(run / name)
+        assert own["time"] == entry["time"] and own["sweep"] == sweep
+        assert list(own["first_cell"]) == list(first) and list(own["grid_cells"]) == list(CELLS)
+        extent = [edge for a, b in zip(first, last) for edge in (0, b - a)]
+        assert list(vtk["WholeExtent"]) == extent and vtk["Type"] == b"ImageData"
+        np.testing.assert_allclose(vtk["Origin"], ORIGIN + (np.array(first) + 0.5) * SPACING, rtol=1e-14)
+        np.testing.assert_allclose(vtk["Spacing"], SPACING, rtol=1e-15)
+        if sweep % 20 == 0:
+            assert np.array_equal(cells_of(run / name), cells_of(run / f"deck_{sweep:08d}.hdf")[cut])
+
+
+def test_the_coarse_field_is_the_mean_of_its_cells(run):
+    names = sorted(path.name for path in run.glob("deck_coarse_*.hdf"))
+    sweeps = [int(name[-12:-4]) for name in names]
+    assert len(sweeps) == 4 and sweeps[0] == 0 and sweeps[-1] == 40  # at 0, 50, 100 and about 132 s
+    for name, sweep in zip(names, sweeps):
+        own, vtk = attributes_of(run / name)
+        assert own["format"] == b"isotherm coarse" and list(own["factor"]) == [17, 23, 1]
+        assert list(vtk["WholeExtent"]) == [0, 0, 0, 0, 0, 30]
+        np.testing.assert_allclose(vtk["Spacing"], SPACING * [17, 23, 1], rtol=1e-15)
+        np.testing.assert_allclose(vtk["Origin"], ORIGIN + SPACING * [8.5, 11.5, 0.5], rtol=1e-14)
+        if sweep % 20 == 0:
+            means = cells_of(run / f"deck_{sweep:08d}.hdf").mean(axis=(1, 2))
+            np.testing.assert_allclose(cells_of(run / name)[:, 0, 0], means, rtol=1e-14)
+
+
+def test_a_slice_says_which_plane_it_is(run):
+    asked = attributes_of(run / "deck_slice_z11_00000010.hdf")[0]
+    assert (asked["format"], asked["slice_axis"], asked["slice_cell"]) == (b"isotherm slice", b"z", 11)
+    assert asked["slice_position"] == 0.83 and asked["slice_centre"] == pytest.approx(0.845, rel=1e-14)
+    by_cell = attributes_of(run / "deck_slice_hot-side_00000040.hdf")[0]
+    assert by_cell["slice_axis"] == b"x" and "slice_position" not in by_cell
+
+
+def test_every_file_says_how_to_read_it(run):
+    for path in run.glob("*.hdf"):
+        own = attributes_of(path)[0]
+        assert own["axes"] == b"datasets of cells are (z, y, x), x fastest; triples are x, y, z"
+        assert own["units"] == b"origin and spacing: m; time: s; T: K"
+        assert all(own[name] for name in ("version", "git_revision", "device", "kernel", "mpi", "hdf5"))
+    for path in run.glob("*_00000040.hdf"):
+        done = isotherm("info", path)
+        assert done.returncode == 0 and "recomputed from the cells in the file" in done.stdout, done.stderr
+
+
+def test_the_record_names_all_files(run):
+    record = json.loads((run / "run.json").read_text())
+    assert sorted(record["files"]) == sorted(path.name for path in run.glob("*.hdf")) + ["probes.csv"]
+
+
+def test_check_foretells_the_files(run):
+    done = isotherm("check", run.parent / "deck.yaml")
+    lines = [line.split() for line in done.stdout.splitlines() if "_*.hdf" in line]
+    assert {line[0]: int(line[1]) for line in lines} == {
+        pattern: len(list(run.glob(pattern)))
+        for pattern in ("deck_slice_z11_*.hdf", "deck_slice_hot-side_*.hdf", "deck_region_*.hdf", "deck_coarse_*.hdf")
+    } | {"deck_*.hdf": 3}
+    assert "  probes.csv                11 lines of 3 probes\n" in done.stdout
+
+
+def probes_of(folder):
+    lines = (folder / "probes.csv").read_text().splitlines()
+    assert lines[:4] == [
+        "# p0: -0.9 2.2 1 m", "# edge: -0.995 2.46 1.415 m", "# wall: -1 2.21 0.6 m", "sweep,time_s,p0_K,edge_K,wall_K",
+    ]
+    return {int(sweep): [float(value) for value in rest] for sweep, *rest in (line.split(",") for line in lines[4:])}
+
+
+def test_probes_read_between_the_cells_of_a_snapshot(run):
+    probes = probes_of(run)
+    assert list(probes) == list(range(0, 41, 4))
+    for sweep in (0, 20, 40):
+        path = run / f"deck_{sweep:08d}.hdf"
+        cells, (time, inside, edge, wall) = cells_of(path), probes[sweep]
+        assert time == attributes_of(path)[0]["time"]
+        # Half way between cells 9 and 10 along x and y, a sixth of the way from cell 16 to 17 along z.
+        pairs = cells[16:18, 9:11, 9:11].mean(axis=(1, 2))
+        assert inside == pytest.approx(pairs[0] + (pairs[1] - pairs[0]) / 6, rel=1e-13)
+        assert edge == cells[30, 22, 0]  # on an insulated wall, at the other axes' centres
+        assert wall == pytest.approx(300 + 10 * 2.21, rel=1e-14)  # x_min has this temperature
+
+
+def test_the_bits_do_not_depend_on_the_ranks(run, tmp_path):
+    alone = run_in(tmp_path, ranks=1)
+    for path in run.glob("*.hdf"):
+        assert np.array_equal(cells_of(path), cells_of(alone / path.name)), path.name
+    assert (run / "probes.csv").read_text() == (alone / "probes.csv").read_text()
+
+
+def test_without_snapshots_only_the_parts_are_written(tmp_path):
+    out = run_in(tmp_path, "output.snapshots=false", deck=PARTS.replace("  every_steps: 20\n", ""), ranks=2)
+    assert not list(out.glob("deck_0*.hdf")) and not (out / "deck.hdf.series").exists()
+    assert len(list(out.glob("deck_slice_z11_*.hdf"))) == 5
+
+
+def test_a_steady_run_writes_its_last_state_wherever_it_ends(tmp_path):
+    steady = PARTS.replace("kind: transient, steps: 40", "kind: steady, tolerance: 1e-1, check_interval: 3").replace(
+        "every_time: 50", "every_steps: 50"
+    )
+    out = run_in(tmp_path, deck=steady, ranks=2)
+    last = json.loads((out / "run.json").read_text())["residual"]["last_sweep"]
+    assert last % 10 != 0
+    for part in ("", "_slice_z11", "_slice_hot-side", "_region", "_coarse"):
+        assert (out / f"deck{part}_{last:08d}.hdf").exists()
+    assert list(probes_of(out))[-1] == last
+
+
+def test_a_run_is_replaced_with_all_its_files(tmp_path):
+    out = run_in(tmp_path, ranks=2)
+    (out / "deck_slice_notes.txt").write_text("mine")
+    run_in(tmp_path, "output.overwrite=true", deck=DECK, ranks=2)
+    assert not list(out.glob("*slice_z*")) and not list(out.glob("*coarse*")) and not list(out.glob("*region*")) and not (out / "probes.csv").exists()
+    assert (out / "deck_slice_notes.txt").read_text() == "mine"
+
+
+def test_fields_are_rounded_to_single_precision(run, tmp_path):
+    out = run_in(tmp_path, "output.precision=fp32", ranks=2)
+    for path in out.glob("*.hdf"):
+        values = cells_of(path)
+        assert values.dtype == np.float32
+        assert np.array_equal(values, cells_of(run / path.name).astype(np.float32))  # means too: of the fp64 cells
+        assert attributes_of(path)[0]["precision"] == b"fp32"
+    assert isotherm("info", out / "deck_coarse_00000040.hdf").returncode == 0
+    fingerprints = [json.loads((folder / "run.json").read_text())["fingerprint"] for folder in (run, out)]
+    assert fingerprints[0] == fingerprints[1]  # the field itself is what it was
+
+
+def again(folder, file, *overrides, ranks=2):
+    return isotherm("run", "--from", file, *overrides, ranks=ranks, cwd=folder)
+
+
+def record_of(folder):
+    return json.loads((folder / "run.json").read_text())
+
+
+@pytest.mark.parametrize("file", ["deck_00000020.hdf", "deck_slice_z11_00000030.hdf", "deck_coarse_00000000.hdf"])
+def test_a_file_runs_again_to_the_same_bits(run, tmp_path, file):
+    done = again(tmp_path, run / file, "output.directory=again")
+    assert done.returncode == 0, done.stderr
+    assert record_of(tmp_path / "again")["fingerprint"] == record_of(run)["fingerprint"]
+    assert (tmp_path / "again" / "probes.csv").read_text() == (run / "probes.csv").read_text()
+    assert sorted(path.name for path in (tmp_path / "again").iterdir()) == sorted(path.name for path in run.iterdir())
+
+
+def test_the_overrides_of_the_first_run_count_and_those_of_the_second_more(tmp_path):
+    first = run_in(tmp_path, "problem.steps=30", "precision=fp32")
+    done = again(tmp_path, first / "deck_00000020.hdf", "output.directory=b", "problem.steps=31", "output.region.every_steps=31")
+    assert done.returncode == 0, done.stderr
+    assert record_of(tmp_path / "b")["performance"]["sweeps"] == 31
+    assert record_of(tmp_path / "b")["grid"]["precision"] == "fp32"
+    assert sorted(path.name for path in (tmp_path / "b").glob("deck_region_*.hdf")) == [
+        "deck_region_00000000.hdf", "deck_region_00000031.hdf",
+    ]
+    done = again(tmp_path, first / "deck_00000020.hdf", "problem.step=31")
+    assert done.returncode == 65
+    assert done.stderr.splitlines()[0] == "argument 4: problem.step: unknown key; did you mean 'steps'?"
+
+
+def test_a_run_again_replaces_the_first_only_where_it_is_told(tmp_path):
+    first = run_in(tmp_path, "output.overwrite=true")
+    file = first / "deck_00000040.hdf"
+    done = again(tmp_path, file)
+    assert done.returncode == 73 and "it holds an earlier run" in done.stderr
+    assert file.exists()
+    assert again(tmp_path, file, "output.overwrite=true").returncode == 0
+
+
+def empty_deck(file):
+    del file["isotherm/resolved_deck"]
+    file["isotherm/resolved_deck"] = np.bytes_("")
+
+
+def no_group(file):
+    del file["isotherm"]
+
+
+def name_with_a_folder(file):
+    file["isotherm"].attrs["name"] = np.bytes_("../deck")
+
+
+@pytest.mark.parametrize(
+    "spoil, message",
+    [
+        (empty_deck, "holds no deck (its /isotherm/resolved_deck is empty); name another file, or a deck"),
+        (no_group, "no group /isotherm (not a snapshot of isotherm); name one"),
+        (name_with_a_folder, "the run's name '../deck' is no file name (a '/' in it would lead out of the run directory); "
+                             "name another file, or a deck"),
+    ],
+)
+def test_a_file_without_a_deck_is_refused(run, tmp_path, spoil, message):
+    copy = shutil.copy(run / "deck_region_00000020.hdf", tmp_path / "copy.hdf")
+    with h5py.File(copy, "r+") as file:
+        spoil(file)
+    done = again(tmp_path, "copy.hdf")
+    assert done.returncode == 65
+    assert done.stderr.splitlines()[0] == f"copy.hdf: {message}"
+    assert [path.name for path in tmp_path.iterdir()] == ["copy.hdf"]
+
+
+def test_what_is_no_file_of_a_run_is_refused(run, tmp_path):
+    deck = write_deck(tmp_path)
+    assert again(tmp_path, "none.hdf").returncode == 66
+    assert again(tmp_path, deck).returncode == 65
+    done = isotherm("run", "--from", run / "deck_00000020.hdf", deck, cwd=tmp_path)
+    assert done.returncode == 2 and "has no '='" in done.stderr
+
+
+def test_check_takes_a_file_too(run, tmp_path):
+    done = isotherm("check", "--from", run / "deck_00000020.hdf", "problem.steps=7", cwd=tmp_path)
+    assert done.returncode == 0 and "  steps: 7\n" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    "old, new, message",
+    [
+        ("position: 0.83", "position: 83",
+         "deck.yaml:11:27: output.slices.0.position: 83 m lies outside the box; write a position from 0.5 to 1.43 m "
+         "along z"),
+        ("cell: 16", "cell: 17",
+         "deck.yaml:12:23: output.slices.1.cell: there is no cell 17 along x; write an index from 0 to 16"),
+        ("region: {from", "region: {form",
+         "deck.yaml:13:12: output.region.form: unknown key; did you mean 'from'?"),
+        ("[17, 23, 1], every", "4, every",
+         "deck.yaml:14:20: output.coarse.factor: 4 does not divide the 17 cells along x (all cells of the file are "
+         "alike); write 1, or another divisor"),
+        ("[-0.9, 2.2, 1]", "[-0.9, 2.2]",
+         "deck.yaml:16:14: output.probes.points.0.at: has 2 entries, not three; write [x, y, z], numbers from -1e12 to "
+         "1e12 m"),
+    ],
+)
+def test_wrong_keys_name_line_and_remedy(tmp_path, old, new, message):
+    write_deck(tmp_path, PARTS.replace(old, new))
+    done = isotherm("run", "deck.yaml", ranks=2, cwd=tmp_path)
+    assert done.returncode == 65
+    assert done.stderr.splitlines()[0] == message
+    assert not (tmp_path / "runs").exists()
