@@ -32,6 +32,7 @@ Subject subject_of(BenchSubject subject) {
       return {bandwidth_names, bandwidth_memory, bandwidth_ladder};
     case BenchSubject::stencil:
     case BenchSubject::halo:  // of several ranks: bench_halo.cpp
+    case BenchSubject::io:    // and bench_io.cpp
       break;
   }
   return {stencil_names, stencil_memory, stencil_ladder};
@@ -175,6 +176,7 @@ double field_bytes(Int3 cells, int ghosts, Precision precision) {
 int bench(const CommandLine& command, const Communicator& world) {
   const ThreadPlan threads = plan_threads(world.split_by_host());
   if (command.bench.subject == BenchSubject::halo) return bench_halo(command, world, threads);
+  if (command.bench.subject == BenchSubject::io) return bench_io(command, world, threads);
   return agree(world, [&] {
     if (world.size() > 1) {
       throw Error(

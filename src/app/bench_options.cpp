@@ -21,7 +21,8 @@ struct Word {
 constexpr std::array subjects{Word<BenchSubject>{"stencil", BenchSubject::stencil},
                               Word<BenchSubject>{"reduction", BenchSubject::reduction},
                               Word<BenchSubject>{"bandwidth", BenchSubject::bandwidth},
-                              Word<BenchSubject>{"halo", BenchSubject::halo}};
+                              Word<BenchSubject>{"halo", BenchSubject::halo},
+                              Word<BenchSubject>{"io", BenchSubject::io}};
 constexpr std::array precisions{Word<Precision>{"fp32", Precision::fp32},
                                 Word<Precision>{"fp64", Precision::fp64}};
 constexpr std::array devices{Word<DeviceChoice>{"auto", DeviceChoice::automatic},
@@ -112,6 +113,23 @@ void refuse_strays(const BenchWords& w, BenchSubject subject) {
   only(w.overlap, "--overlap", BenchSubject::stencil);
   only(!w.op.empty(), "--op", BenchSubject::reduction);
   only(!w.ghosts.empty(), "--ghosts", BenchSubject::halo);
+  only(!w.folder.empty(), "--folder", BenchSubject::io);
+  only(!w.repeats.empty(), "--repeats", BenchSubject::io);
+  if (subject != BenchSubject::io) return;
+  for (const auto& [given, option] :
+       {std::pair(!w.rows.empty(), "--rows"), std::pair(!w.device.empty(), "--device"),
+        std::pair(!w.seconds.empty(), "--seconds")}) {
+    if (given)
+      refuse(
+          fmt::format("{} does not belong to bench io, which writes from host memory; leave it out", option));
+  }
+}
+
+int parse_repeats(const std::string& text) {
+  const auto repeats = number<int>(text);
+  if (!repeats || *repeats < 1 || *repeats > 1000)
+    refuse(fmt::format("--repeats: {} is no number from 1 to 1000", in_quotes(text)));
+  return *repeats;
 }
 
 double parse_seconds(const std::string& text) {
@@ -157,6 +175,8 @@ BenchOptions parse_bench(const BenchWords& w) {
     if (!seed) refuse(fmt::format("--seed: {} is no whole number", in_quotes(w.seed)));
     o.seed = *seed;
   }
+  if (!w.folder.empty()) o.folder = w.folder;
+  if (!w.repeats.empty()) o.repeats = parse_repeats(w.repeats);
   o.json = w.json;
   return o;
 }

@@ -16,7 +16,8 @@ namespace isotherm {
 
 // As typed; empty: not given.
 struct BenchWords {
-  std::string subject, sizes, precision, rows, policies, depths, ghosts, device, norm, op, seconds, seed;
+  std::string subject, sizes, precision, rows, policies, depths, ghosts, device, norm, op, seconds, seed,
+      folder, repeats;
   bool walls = false, source = false, overlap = false;
   std::string json;
 };
@@ -37,7 +38,9 @@ struct BenchOptions {
   bool overlap = false;  // stencil: in the parts of a step that overlaps its exchange
   double seconds = 1;    // of measuring, a row
   std::uint64_t seed = 1;
-  std::string json;  // path; empty: none
+  std::string folder = ".";  // io: where the files lie while they are measured
+  int repeats = 5;           // io: files of each way
+  std::string json;          // path; empty: none
 };
 
 // All throw Error(command_line) that names the option and the valid words.

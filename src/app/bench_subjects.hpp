@@ -81,6 +81,8 @@ void refuse_unwritable(const std::string& path);
 
 // Of all ranks together, which have to be an even number.
 int bench_halo(const CommandLine& command, const Communicator& world, const ThreadPlan& threads);
+// Of all ranks together.
+int bench_io(const CommandLine& command, const Communicator& world, const ThreadPlan& threads);
 
 double field_bytes(Int3 cells, int ghosts, Precision precision);  // at least; never overflows
 

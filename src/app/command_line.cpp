@@ -49,7 +49,7 @@ CLI::App* add_deck_verb(CLI::App& app, const char* name, const char* description
 void declare_bench(CLI::App& app, BenchWords& words) {
   CLI::App* bench =
       app.add_subcommand("bench", "measure the rows of the tables on this machine, and check them");
-  bench->add_option("subject", words.subject, "stencil, reduction, bandwidth or halo (of several ranks)");
+  bench->add_option("subject", words.subject, "stencil, reduction, bandwidth, halo or io (these two of all ranks)");
   const auto option = [&](const char* name, std::string& word, const char* description) {
     bench->add_option(name, word, description);
   };
@@ -69,6 +69,8 @@ void declare_bench(CLI::App& app, BenchWords& words) {
   option("--op", words.op, "reduction: sum, max, l1 or l2 of the difference of two fields (default: l2)");
   option("--seconds", words.seconds, "time of measuring, a row (default: 1)");
   option("--seed", words.seed, "of the random fields (default: 1)");
+  option("--folder", words.folder, "io: where the files are written (default: here)");
+  option("--repeats", words.repeats, "io: files of each way (default: 5)");
   option("--json", words.json, "write everything measured to this file");
 }
 

@@ -117,6 +117,18 @@ Json to_json_object(const HaloBenchEntry& e) {
           {"samples", {{"exchange_s", e.exchanges}, {"alone_s", e.alone}}}};
 }
 
+Json to_json_object(const IoBenchEntry& e) {
+  return {{"way", e.way},
+          {"precision", word(e.precision)},
+          {"cells", triple(e.cells)},
+          {"bytes", e.bytes},
+          {"write_s", spread_json(e.seconds)},
+          {"raw_write_s", spread_json(e.raw_seconds)},
+          {"bandwidth_bytes_per_s", e.bandwidth()},
+          {"raw_share_percent", 100 * e.raw_share()},
+          {"samples", {{"write_s", e.seconds}, {"raw_write_s", e.raw_seconds}}}};
+}
+
 Json device_json(const BenchRecord& r) {
   return {{"backend", word(r.device.backend)},
           {"name", r.device.name},
@@ -175,11 +187,22 @@ std::optional<double> HaloBenchEntry::bandwidth() const {
   return static_cast<double>(bytes) / quantiles(exchanges).median;
 }
 
+double IoBenchEntry::bandwidth() const {
+  return bytes / quantiles(seconds).median;
+}
+
+double IoBenchEntry::raw_share() const {
+  std::vector<double> shares;
+  for (std::size_t i = 0; i < seconds.size(); ++i) shares.push_back(raw_seconds[i] / seconds[i]);
+  return quantiles(std::move(shares)).median;
+}
+
 std::string to_json(const BenchRecord& r) {
   const auto all = figures(r);
   Json entries = Json::array();
   for (std::size_t i = 0; i < all.size(); ++i) entries.push_back(to_json_object(r.entries[i], all[i]));
   for (const HaloBenchEntry& e : r.halos) entries.push_back(to_json_object(e));
+  for (const IoBenchEntry& e : r.files) entries.push_back(to_json_object(e));
   return file_text({{"schema", "isotherm-bench"},
                     {"schema_version", 1},
                     {"subject", word(r.subject)},

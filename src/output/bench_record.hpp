@@ -18,9 +18,9 @@
 
 namespace isotherm {
 
-enum class BenchSubject { stencil, reduction, bandwidth, halo };
+enum class BenchSubject { stencil, reduction, bandwidth, halo, io };
 constexpr const char* word(BenchSubject subject) {
-  constexpr const char* words[] = {"stencil", "reduction", "bandwidth", "halo"};
+  constexpr const char* words[] = {"stencil", "reduction", "bandwidth", "halo", "io"};
   return words[static_cast<int>(subject)];
 }
 
@@ -78,6 +78,22 @@ struct HaloBenchEntry {
   std::optional<double> bandwidth() const;  // bytes a second each way, of the median exchange
 };
 
+// A way to write a field of all ranks into one file. Times are of the slowest rank.
+struct IoBenchEntry {
+  std::string way;
+  Precision precision = Precision::fp64;
+  Int3 cells;        // of all ranks
+  double bytes = 0;  // of the cells
+  std::vector<double> seconds;
+  std::vector<double> raw_seconds;  // of plain system calls, right before it
+  void add(double time, double raw) {
+    seconds.push_back(time);
+    raw_seconds.push_back(raw);
+  }
+  double bandwidth() const;  // bytes a second, of the median
+  double raw_share() const;  // median over the samples, each against the raw one beside it
+};
+
 // What follows from the samples.
 struct BenchFigures {
   Quantiles seconds;           // of a launch
@@ -103,8 +119,9 @@ struct BenchRecord {
   bool walls = false, source = false, overlap = false;
   std::optional<std::string> norm;  // stencil: the fused norm that was on
   std::optional<std::string> op;    // reduction: what was computed
-  std::vector<BenchEntry> entries;  // but for halos
+  std::vector<BenchEntry> entries;  // but for halos and files
   std::vector<HaloBenchEntry> halos;
+  std::vector<IoBenchEntry> files;
   int ranks = 1;
   std::vector<std::string> warnings;
 };
@@ -117,5 +134,6 @@ std::string to_json(const BenchRecord& record);       // ends in a newline
 std::string bench_banner(const BenchRecord& record);  // lines before the work
 std::string bench_table(const BenchRecord& record);
 std::string halo_bench_table(const std::vector<HaloBenchEntry>& entries);  // of one ladder
+std::string io_bench_table(const std::vector<IoBenchEntry>& entries);      // of one grid
 
 }  // namespace isotherm

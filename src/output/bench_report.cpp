@@ -167,4 +167,18 @@ std::string halo_bench_table(const std::vector<HaloBenchEntry>& entries) {
                      head.ghosts == 1 ? "" : "s", table.text(2));
 }
 
+std::string io_bench_table(const std::vector<IoBenchEntry>& entries) {
+  if (entries.empty()) return "";
+  TextTable table{"lrrrrr", {{"way", "time", "GB/s", "of raw", "spread", "files"}}};
+  for (const IoBenchEntry& e : entries) {
+    const Quantiles q = quantiles(e.seconds);
+    table.rows.push_back({e.way, signed_duration(q.median), plain_decimal(e.bandwidth() / 1e9, 2),
+                          percent(e.raw_share()), percent(q.spread()), fmt::format("{}", e.seconds.size())});
+  }
+  const IoBenchEntry& head = entries.front();
+  return fmt::format("\n{}, {}, {} of cells\n{}", extent_text(head.cells),
+                     head.precision == Precision::fp32 ? "fp32" : "fp64", human_bytes(head.bytes),
+                     table.text(2));
+}
+
 }  // namespace isotherm

@@ -6,6 +6,7 @@
 #include "output/dense_copy.hpp"
 #include "output/rank_boxes.hpp"
 #include "output/slabs.hpp"
+#include "output/writeback.hpp"
 
 namespace isotherm {
 
@@ -75,6 +76,7 @@ std::string gather_and_write(const Communicator& communicator, FieldView<const F
   std::vector<T> part_cells(static_cast<std::size_t>(slabs.front().cells()));
   std::vector<T> whole(root ? part_cells.size() : 0);
   const Int3 to_local = Int3{} - target.block.lo;
+  const Writeback writeback(target.path);
 
   for (const Box slab : slabs) {
     watchdog.phase("writing cells");
@@ -94,6 +96,7 @@ std::string gather_and_write(const Communicator& communicator, FieldView<const F
       place(part_cells.data(), mine, whole.data(), slab);
     }
     write_slab(target.dataset, slab, whole.data(), target.path);
+    writeback.start();
   }
   return {};
 }

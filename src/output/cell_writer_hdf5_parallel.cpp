@@ -10,6 +10,7 @@
 #include "output/cell_writer.hpp"
 #include "output/dense_copy.hpp"
 #include "output/slabs.hpp"
+#include "output/writeback.hpp"
 
 namespace isotherm {
 
@@ -52,6 +53,7 @@ std::string write_collectively(const Communicator& communicator, FieldView<const
   Hdf5List transfer(H5Pcreate(H5P_DATASET_XFER));
   H5Pset_dxpl_mpio(transfer.get(), H5FD_MPIO_COLLECTIVE);
   Hdf5Space in_file(check_hdf5(H5Dget_space(target.dataset), "H5Dget_space", target.path));
+  const Writeback writeback(target.path);
 
   for (std::int64_t call = 0; call < calls; ++call) {
     watchdog.phase("writing cells");
@@ -67,6 +69,7 @@ std::string write_collectively(const Communicator& communicator, FieldView<const
     check_hdf5(H5Dwrite(target.dataset, native_hdf5_type<T>(), in_memory.get(), in_file.get(), transfer.get(),
                         dense.data()),
                "H5Dwrite", target.path);
+    writeback.start();
   }
   return why_not_collective(transfer.get());
 }

@@ -10,6 +10,7 @@
 
 #include "core/agree.hpp"
 #include "core/error.hpp"
+#include "core/timer.hpp"
 #include "kernels/fingerprint.hpp"
 #include "output/cell_writer.hpp"
 #include "output/dense_copy.hpp"
@@ -105,9 +106,11 @@ std::string SnapshotWriter::write(FieldView<const T> field, Box block, const Sna
   SnapshotHeader header = describe(grid_, provenance_, meta);
   header.precision = stored_precision<T>(grid_);
   const FileSizeSignalIgnored file_size_errors_return;
+  const Timer timer;
 
   prepare(part, expected_bytes(header));
   const std::int64_t bytes = write_part(part, field, block, header);
+  last_times_.written = timer.seconds();
   try {
     read_back(part, block, header);
     publish(part, name, meta);
@@ -115,6 +118,7 @@ std::string SnapshotWriter::write(FieldView<const T> field, Box block, const Sna
     if (communicator_.is_root()) remove_file(part);
     throw;
   }
+  last_times_.proved = timer.seconds();
   bytes_written_ += bytes;
   return in_folder(folder_, name);
 }

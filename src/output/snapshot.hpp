@@ -18,6 +18,12 @@ namespace isotherm {
 
 class CellWriter;
 
+// Seconds of a file on this rank, from the start of its writing.
+struct SnapshotTimes {
+  double written = 0;  // its cells are on the disk
+  double proved = 0;   // it was read back, and has its name
+};
+
 // Written in the order: guard the space, `.part`, flush, close, fsync, read back and compare, rename, fsync
 // of the folder, series. A file under its final name is complete and holds the field of its fingerprint.
 //
@@ -50,6 +56,7 @@ class SnapshotWriter {
   const FileGrid& grid() const { return grid_; }
 
   std::int64_t bytes_written() const { return bytes_written_; }
+  const SnapshotTimes& last_times() const { return last_times_; }  // of the last file
   // What a log should say of how files were written, each once; usually nothing. The same on all ranks.
   const std::vector<std::string>& remarks() const { return remarks_; }
 
@@ -73,6 +80,7 @@ class SnapshotWriter {
   std::vector<SeriesEntry> series_;
   std::vector<std::string> remarks_;
   std::int64_t bytes_written_ = 0;
+  SnapshotTimes last_times_;
 };
 
 }  // namespace isotherm

@@ -159,7 +159,7 @@ def test_a_row_of_the_processor_needs_no_device_option(tmp_path):
 
 
 HELP = "; see isotherm --help"
-SUBJECTS = "; use one of stencil, reduction, bandwidth, halo"
+SUBJECTS = "; use one of stencil, reduction, bandwidth, halo, io"
 WRONG = [
     ([], 2, "isotherm: bench: no subject is given" + SUBJECTS),
     (["halos"], 2, "isotherm: bench: unknown subject 'halos'" + SUBJECTS),

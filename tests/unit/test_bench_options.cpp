@@ -87,9 +87,9 @@ TEST(BenchOptions, WordsBecomeValues) {
 }
 
 TEST(BenchOptions, WrongWordsNameTheValidOnes) {
-  EXPECT_EQ(refusal(words("")), "bench: no subject is given; use one of stencil, reduction, bandwidth, halo");
+  EXPECT_EQ(refusal(words("")), "bench: no subject is given; use one of stencil, reduction, bandwidth, halo, io");
   EXPECT_EQ(refusal(words("halos")),
-            "bench: unknown subject 'halos'; use one of stencil, reduction, bandwidth, halo");
+            "bench: unknown subject 'halos'; use one of stencil, reduction, bandwidth, halo, io");
   const std::pair<std::string BenchWords::*, const char*> wrong[] = {
       {&BenchWords::precision, "bench: unknown --precision 'frob'; use one of fp32, fp64"},
       {&BenchWords::policies, "bench: unknown --policies 'frob'; use one of first, all"},
