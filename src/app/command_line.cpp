@@ -77,6 +77,8 @@ void declare(CLI::App& app, CommandLine& command, std::string& progress, BenchWo
 
   CLI::App* run = add_deck_verb(app, "run", "solve the deck's problem", command);
   run->add_option("--progress", progress, "auto, bar, lines or off");
+  run->add_option("--restart", command.restart,
+                  "go on from a checkpoint: latest (of the run's directory), a file, or a folder");
 
   CLI::App* check =
       add_deck_verb(app, "check", "validate a deck and say what a run of it would need", command);

@@ -43,9 +43,11 @@ class Commented {
       text_ += fmt::format("\n# {}\n{}:\n", key.doc, key.name);
       const Keys& default_keys = std::get<Section>(defaults.target).keys;
       for (std::size_t i = 0; i < map->keys.size(); ++i) {
-        if (const auto* wall = std::get_if<Section>(&map->keys[i].target))
-          this->map(map->keys[i], *wall, default_keys[i], i == 0 || wall->word_key.empty());
-        else
+        if (const auto* inner = std::get_if<Section>(&map->keys[i].target)) {
+          const auto* before = i ? std::get_if<Section>(&map->keys[i - 1].target) : nullptr;
+          const bool repeats = before && !inner->word_key.empty() && before->word_key == inner->word_key;
+          this->map(map->keys[i], *inner, default_keys[i], !repeats);
+        } else
           line(map->keys[i], map->keys, default_keys[i], "  ", "");
       }
     } else if (const auto* list = std::get_if<PaintList>(&key.target)) {

@@ -16,6 +16,7 @@ std::vector<std::string> results_of(const Config& config) {
   if (config.problem.kind == ProblemKind::steady) results.push_back("problem.kind transient");
   if (config.output.snapshots) results.push_back("output.snapshots false");
   if (config.output.history) results.push_back("output.history false");
+  if (config.output.checkpoint.has_interval()) results.push_back("no output.checkpoint");
   if (config.verify.solution != ExactSolution::none) results.push_back("no verify");
   return results;
 }

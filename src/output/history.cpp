@@ -1,13 +1,19 @@
 #include "output/history.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 
+#include "core/error.hpp"
 #include "core/text.hpp"
 #include "output/console.hpp"
+#include "output/run_files.hpp"
+#include "output/safe_file.hpp"
 
 namespace isotherm {
 namespace {
@@ -63,6 +69,26 @@ void for_each_column(const DiagnosticsPlan& plan, const Diagnostics* d, const Ce
   put("nan_cells", [](const auto& of) { return of.nan_cells; });
 }
 
+// Takes the lines of later sweeps, and one that was cut short, out of the file. False where there is no file
+// with this head; what has another is set aside. Throws Error where the file cannot be replaced.
+bool keep_lines(const std::filesystem::path& path, const std::string& head, std::int64_t last) {
+  std::ifstream file(path, std::ios::binary);
+  std::string line, kept;
+  if (!file || !std::getline(file, line)) return false;
+  if (line + '\n' != head) {
+    publish_file(path, path.string() + std::string(aside_suffix));
+    return false;
+  }
+  kept = head;
+  while (std::getline(file, line) && !file.eof()) {  // the last of a file ends with a newline too
+    std::int64_t sweep = 0;
+    const auto [end, problem] = std::from_chars(line.data(), line.data() + line.size(), sweep);
+    if (problem == std::errc() && sweep <= last) kept.append(line).append("\n");
+  }
+  write_file_atomically(path, kept);
+  return true;
+}
+
 }  // namespace
 
 std::string history_head(const DiagnosticsColumns& columns) {
@@ -84,12 +110,19 @@ std::string history_line(const HistoryRow& row, const DiagnosticsColumns& column
   return line + "\n";
 }
 
-History::History(const std::filesystem::path& path, Console& console, const DiagnosticsColumns& columns)
-    : name_(in_quotes(path.string())),
-      columns_(columns),
-      console_(console),
-      file_(std::fopen(path.c_str(), "wb"), &std::fclose),
-      buffer_(history_head(columns)) {
+History::History(const std::filesystem::path& path, Console& console, const DiagnosticsColumns& columns,
+                 std::optional<std::int64_t> resumed)
+    : name_(in_quotes(path.string())), columns_(columns), console_(console), file_(nullptr, &std::fclose) {
+  const std::string head = history_head(columns);
+  bool go_on = false;
+  try {
+    go_on = resumed && keep_lines(path, head, *resumed);
+  } catch (const Error& e) {
+    console_.warn(fmt::format("{}; the run goes on without its history", e.what()));
+    return;
+  }
+  file_.reset(std::fopen(path.c_str(), go_on ? "ab" : "wb"));
+  if (!go_on) buffer_ = head;
   if (file_) {
     std::setvbuf(file_.get(), nullptr, _IONBF,
                  0);  // ours is the only buffer: a failure shows where it happens
@@ -110,6 +143,11 @@ void History::add(const HistoryRow& row) {
   if (!file_) return;
   buffer_ += history_line(row, columns_);
   if (buffer_.size() >= flush_bytes || since_flush_.seconds() >= flush_seconds) write_out();
+}
+
+void History::flush() {
+  if (file_) write_out();
+  if (file_ && fsync(fileno(file_.get())) != 0) lose();
 }
 
 void History::finish() {

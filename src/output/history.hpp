@@ -40,12 +40,16 @@ std::string history_line(const HistoryRow& row, const DiagnosticsColumns& column
 
 class History {
  public:
-  History(const std::filesystem::path& path, Console& console, const DiagnosticsColumns& columns = {});
+  // `resumed`: the sweep from which the run goes on. Lines of the file up to it stay, later ones are of
+  // sweeps that are done again; where they have other columns, the old file is kept aside.
+  History(const std::filesystem::path& path, Console& console, const DiagnosticsColumns& columns = {},
+          std::optional<std::int64_t> resumed = {});
   ~History();  // what is buffered is written
   History(const History&) = delete;
   History& operator=(const History&) = delete;
 
   void add(const HistoryRow& row);
+  void flush();   // what was added is on the disk on return
   void finish();  // the file is complete on return
 
  private:

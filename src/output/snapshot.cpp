@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "output/cell_writer.hpp"
 #include "output/disk_space.hpp"
+#include "output/run_files.hpp"
 #include "output/safe_file.hpp"
 #include "output/snapshot_check.hpp"
 #include "output/snapshot_file.hpp"
@@ -34,7 +35,7 @@ std::string in_folder(const std::string& folder, const std::string& name) {
 }
 
 SnapshotHeader describe(const Config& config, const SnapshotProvenance& provenance, Precision precision,
-                        const SnapshotMeta& meta) {
+                        const SnapshotMeta& meta, const std::optional<CheckpointState>& state) {
   SnapshotHeader header;
   header.cells = config.grid.cells;
   header.origin = config.grid.origin;
@@ -42,6 +43,7 @@ SnapshotHeader describe(const Config& config, const SnapshotProvenance& provenan
   header.precision = precision;
   header.meta = meta;
   header.provenance = provenance;
+  header.checkpoint = state;
   return header;
 }
 
@@ -76,22 +78,33 @@ SnapshotWriter::SnapshotWriter(const Config& config, const Communicator& communi
 
 template <class T>
 std::string SnapshotWriter::write(FieldView<const T> field, Box block, const SnapshotMeta& meta) {
-  const std::string name = fmt::format("{}_{:08}.hdf", config_.name, meta.sweep);
-  const std::string part = in_folder(folder_, name + ".part");
-  const SnapshotHeader header = describe(config_, provenance_, precision_of<T>(), meta);
+  const std::string name = snapshot_name(config_.name, meta.sweep);
+  const std::string path = write_file(name, field, block, meta, std::nullopt);
+  extend_series(name, meta);
+  return path;
+}
+
+template <class T>
+std::string SnapshotWriter::write_file(const std::string& name, FieldView<const T> field, Box block,
+                                       const SnapshotMeta& meta,
+                                       const std::optional<CheckpointState>& state) {
+  const std::string part = in_folder(folder_, name + ".part"), path = in_folder(folder_, name);
+  const SnapshotHeader header = describe(config_, provenance_, precision_of<T>(), meta, state);
   const FileSizeSignalIgnored file_size_errors_return;
 
   prepare(part, expected_bytes(header));
   const std::int64_t bytes = write_part(part, field, block, header);
   try {
     read_back<T>(part, block, header);
-    publish(part, name, meta);
+    Watchdog watchdog(timeout_, part, communicator_.rank());
+    watchdog.phase("renaming");
+    on_root(communicator_, [&] { publish_file(part, path); });
   } catch (const CollectiveError&) {
     if (communicator_.is_root()) remove_file(part);
     throw;
   }
   bytes_written_ += bytes;
-  return in_folder(folder_, name);
+  return path;
 }
 
 // Plain calls of one rank first: they say why a file cannot be made, or will not fit, better than MPI-IO
@@ -169,15 +182,26 @@ void SnapshotWriter::read_back(const std::string& part, Box block, const Snapsho
             part, fingerprint_text(on_disk), fingerprint_text(header.meta.fingerprint)));
 }
 
-void SnapshotWriter::publish(const std::string& part, const std::string& name, const SnapshotMeta& meta) {
-  Watchdog watchdog(timeout_, part, communicator_.rank());
-  watchdog.phase("renaming");
-  on_root(communicator_, [&] { publish_file(part, in_folder(folder_, name)); });
+void SnapshotWriter::extend_series(const std::string& name, const SnapshotMeta& meta) {
+  Watchdog watchdog(timeout_, name, communicator_.rank());
   watchdog.phase("writing the series");
   const bool steady = config_.problem.kind == ProblemKind::steady;
   std::erase_if(series_, [&](const SeriesEntry& entry) { return entry.file == name; });
   series_.push_back({name, steady ? static_cast<double>(meta.sweep) : meta.time});
-  on_root(communicator_, [&] { write_series(in_folder(folder_, config_.name + ".hdf.series"), series_); });
+  on_root(communicator_, [&] { write_series(series_path(), series_); });
+}
+
+void SnapshotWriter::continue_series(std::int64_t sweep) {
+  on_root(communicator_, [&] {
+    for (SeriesEntry& entry : read_series(series_path())) {
+      const auto written = sweep_of_file(entry.file, config_.name, ".hdf");
+      if (written && *written <= sweep) series_.push_back(std::move(entry));
+    }
+  });
+}
+
+std::string SnapshotWriter::series_path() const {
+  return in_folder(folder_, config_.name + ".hdf.series");
 }
 
 void SnapshotWriter::remark(const std::string& text) {
@@ -187,6 +211,12 @@ void SnapshotWriter::remark(const std::string& text) {
 
 SnapshotWriter::~SnapshotWriter() = default;
 
+template std::string SnapshotWriter::write_file<float>(const std::string&, FieldView<const float>, Box,
+                                                       const SnapshotMeta&,
+                                                       const std::optional<CheckpointState>&);
+template std::string SnapshotWriter::write_file<double>(const std::string&, FieldView<const double>, Box,
+                                                        const SnapshotMeta&,
+                                                        const std::optional<CheckpointState>&);
 template std::string SnapshotWriter::write<float>(FieldView<const float>, Box, const SnapshotMeta&);
 template std::string SnapshotWriter::write<double>(FieldView<const double>, Box, const SnapshotMeta&);
 

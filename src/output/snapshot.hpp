@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,14 @@ class SnapshotWriter {
   // `field` in host memory, this rank's `block` of global cells. Collective. Returns the file's path.
   template <class T>
   std::string write(FieldView<const T> field, Box block, const SnapshotMeta& meta);
+  // A file of this name that is in no series: a checkpoint, where `state` is given. Else as write().
+  template <class T>
+  std::string write_file(const std::string& name, FieldView<const T> field, Box block,
+                         const SnapshotMeta& meta, const std::optional<CheckpointState>& state);
+
+  // Before the first write: the series goes on with what an earlier part of the run has written up to
+  // `sweep`. Collective.
+  void continue_series(std::int64_t sweep);
 
   std::int64_t bytes_written() const { return bytes_written_; }
   // What a log should say of how files were written, each once; usually nothing. The same on all ranks.
@@ -50,7 +59,8 @@ class SnapshotWriter {
                           const SnapshotHeader& header);
   template <class T>
   void read_back(const std::string& part, Box block, const SnapshotHeader& header) const;
-  void publish(const std::string& part, const std::string& name, const SnapshotMeta& meta);
+  void extend_series(const std::string& name, const SnapshotMeta& meta);
+  std::string series_path() const;
   void remark(const std::string& text);
 
   Config config_;

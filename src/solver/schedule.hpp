@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "config/config.hpp"
+#include "solver/recurrence.hpp"
 
 namespace isotherm {
 
@@ -25,19 +26,20 @@ class Schedule {
   // here.
   bool snapshot_due(std::int64_t sweep) const;
 
-  std::int64_t snapshots() const;  // expected number of files, the final one included
+  bool checkpoint_due(
+      std::int64_t sweep) const;  // by sweeps or time; what the clock asks for is not told here
+
+  std::int64_t snapshots() const;    // expected number of files, the final one included
+  std::int64_t checkpoints() const;  // by sweeps or time, before the last sweep
 
  private:
-  std::int64_t snapshot_sweep(std::int64_t k) const;  // the sweep of the k-th interval snapshot, k >= 1
-
   std::int64_t last_ = 0;
   std::int64_t check_interval_ = 1;
   bool lagged_ = false;
   std::optional<std::int64_t> diagnostics_interval_;
-  std::optional<std::int64_t> every_steps_;
-  std::optional<double> every_time_;
   double dt_ = 0;
   bool snapshots_ = true;
+  Recurrence snapshot_, checkpoint_;
 };
 
 }  // namespace isotherm

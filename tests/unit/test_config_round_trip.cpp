@@ -96,6 +96,7 @@ void expect_same(const Config& a, const Config& b) {
   EXPECT_EQ(a.solver.reduction, b.solver.reduction);
   EXPECT_EQ(a.solver.histogram, b.solver.histogram);
   EXPECT_EQ(a.solver.depth, b.solver.depth);
+  EXPECT_EQ(a.solver.walltime, b.solver.walltime);
   EXPECT_EQ(a.parallel.process_grid, b.parallel.process_grid);
   EXPECT_EQ(a.parallel.device, b.parallel.device);
   EXPECT_EQ(a.parallel.ranks_per_gpu, b.parallel.ranks_per_gpu);
@@ -109,6 +110,7 @@ void expect_same(const Config& a, const Config& b) {
   EXPECT_EQ(a.output.diagnostics, b.output.diagnostics);
   EXPECT_EQ(a.output.histogram.bins, b.output.histogram.bins);
   EXPECT_EQ(a.output.histogram.range, b.output.histogram.range);
+  EXPECT_EQ(a.output.checkpoint, b.output.checkpoint);
   expect_same(a.verify, b.verify);
 }
 
@@ -131,7 +133,8 @@ class RandomDeck {
             (coin() ? "sources:\n" + shapes(random_() % 3) : "");
     deck += problem() + verify();
     if (coin())
-      deck += "solver: {kernel: openmp, reduction: auto, depth: " + pick({"1", "auto", "4"}) + "}\n";
+      deck += "solver: {kernel: openmp, reduction: auto, depth: " + pick({"1", "auto", "4"}) +
+              pick({"", ", walltime: 3500.5"}) + "}\n";
     if (coin())
       deck += "parallel: {process_grid: " + pick({"auto", "[2, 1, 3]"}) +
               ", device: " + pick({"auto", "cpu"}) + ", ranks_per_gpu: " + pick({"auto", "2"}) +
@@ -141,7 +144,8 @@ class RandomDeck {
               pick({"out", "\"a b\\n%s: #'\\x01\"", "'null'", "\"\\\"\\\\\"", "../x", "'5'"}) +
               ", overwrite: true, " +
               pick({"snapshots: false", "every_steps: 3", "history: false", "diagnostics: 7",
-                    "diagnostics: 1, histogram: {bins: 12}",
+                    "diagnostics: 1, histogram: {bins: 12}", "checkpoint: false",
+                    "checkpoint: {keep: 5, final: false}",
                     "diagnostics: 1, histogram: {bins: 4096, range: [-1.5, 3e2]}"}) +
               "}\n";
     return deck;
@@ -262,6 +266,7 @@ output:
   snapshots: true
   history: true
   histogram: {bins: 0, range: auto}
+  checkpoint: {write: true, keep: 2, final: auto}
 verify:
   solution: none
 )");
