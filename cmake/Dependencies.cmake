@@ -63,6 +63,13 @@ else()  # Debian 12 ships headers, library and a pkg-config file only
   target_link_libraries(isotherm_muparser INTERFACE ${MUPARSER_LIBRARY})
 endif()
 
+find_path(XXHASH_INCLUDE_DIR xxhash.h)  # its header is all that is used
+if(NOT XXHASH_INCLUDE_DIR)
+  message(FATAL_ERROR "isotherm: xxHash was not found; install it (Debian, Ubuntu: apt install libxxhash-dev)")
+endif()
+add_library(isotherm_xxhash INTERFACE)
+target_include_directories(isotherm_xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
+
 # CUDA: a laptop without it must build, and so must a node with a toolkit but no GPU.
 set(ISOTHERM_HAVE_CUDA 0)
 if(NOT ISOTHERM_CUDA STREQUAL "OFF")

@@ -49,7 +49,8 @@ CLI::App* add_deck_verb(CLI::App& app, const char* name, const char* description
 void declare_bench(CLI::App& app, BenchWords& words) {
   CLI::App* bench =
       app.add_subcommand("bench", "measure the rows of the tables on this machine, and check them");
-  bench->add_option("subject", words.subject, "stencil, reduction, bandwidth, halo or io (these two of all ranks)");
+  bench->add_option("subject", words.subject,
+                    "stencil, reduction, bandwidth, halo or io (these two of all ranks)");
   const auto option = [&](const char* name, std::string& word, const char* description) {
     bench->add_option(name, word, description);
   };
@@ -82,6 +83,8 @@ void declare(CLI::App& app, CommandLine& command, std::string& progress, std::st
 
   CLI::App* run = add_deck_verb(app, "run", "solve the deck's problem", command, from);
   run->add_option("--progress", progress, "auto, bar, lines or off");
+  run->add_option("--restart", command.restart,
+                  "go on from a checkpoint: latest (of the run's directory), a file, or a folder");
 
   CLI::App* check =
       add_deck_verb(app, "check", "validate a deck and say what a run of it would need", command, from);

@@ -12,10 +12,11 @@ namespace isotherm {
 template <class T>
 FieldOutputs<T>::FieldOutputs(const Config& config, const Communicator& communicator, Box block,
                               const RunDirectory& directory, const SnapshotProvenance& provenance,
-                              Console& console)
+                              Console& console, std::optional<std::int64_t> resumed)
     : config_(config), communicator_(communicator), schedule_(config) {
   for (FieldPart& part : field_parts(config)) {
     SnapshotWriter writer(config, grid_of(config, part), communicator, directory.path.string(), provenance);
+    if (resumed) writer.continue_series(*resumed);
     std::optional<CoarseField> coarse;
     if (part.kind == PartKind::coarse) coarse.emplace(communicator, block, part.factor);
     parts_.push_back({std::move(part), std::move(writer), std::move(coarse)});
@@ -26,7 +27,7 @@ FieldOutputs<T>::FieldOutputs(const Config& config, const Communicator& communic
     for (int corner = 0; corner < Probe::corners; ++corner) probes_.cells.push_back(probe.cell(corner));
   }
   if (!probes.points.empty() && communicator.is_root())
-    probes_.file.emplace(directory.probes(), console, probes);
+    probes_.file.emplace(directory.probes(), console, probes, resumed);
 }
 
 template <class T>
@@ -45,6 +46,11 @@ std::vector<std::string> FieldOutputs<T>::write_last(Solver<T>& solver) {
     if (part.written != solver.sweeps()) files.push_back(write(part, solver));
   if (probes_.written != solver.sweeps()) read_probes(solver);
   return files;
+}
+
+template <class T>
+void FieldOutputs<T>::flush() {
+  if (probes_.file) probes_.file->flush();
 }
 
 template <class T>

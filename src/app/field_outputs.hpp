@@ -1,6 +1,7 @@
 // What a run writes of its field beside whole snapshots: slices, the region, the coarse field, probes.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,15 +22,18 @@ namespace isotherm {
 template <class T>
 class FieldOutputs {
  public:
-  // Collective, as everything here. The folder must exist. `block`: this rank's cells.
+  // Collective, as everything here. The folder must exist. `block`: this rank's cells. `resumed`: the sweep
+  // from which a run in its own folder goes on; its files up to it stay.
   FieldOutputs(const Config& config, const Communicator& communicator, Box block,
-               const RunDirectory& directory, const SnapshotProvenance& provenance, Console& console);
+               const RunDirectory& directory, const SnapshotProvenance& provenance, Console& console,
+               std::optional<std::int64_t> resumed = {});
 
   // All that is due after so many sweeps of the solver; at the end of a run, everything once more that this
   // state is not in yet. Returns the paths of new files, the same on all ranks.
   std::vector<std::string> write_due(Solver<T>& solver);
   std::vector<std::string> write_last(Solver<T>& solver);
 
+  void flush();                              // what was added is on the disk on return
   void finish();                             // all files are complete on return
   std::vector<std::string> remarks() const;  // of all writers, as SnapshotWriter has them
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "output/snapshot.hpp"
 #include "output/snapshot_check.hpp"
 
@@ -41,6 +42,10 @@ void print_summary(const std::string& path, const SnapshotHeader& header) {
   fmt::print("origin        ({:g}, {:g}, {:g}) m, the corner of the box\n", o[0], o[1], o[2]);
   fmt::print("time          {:g} s\n", header.meta.time);
   fmt::print("sweep         {}\n", header.meta.sweep);
+  if (const auto& state = header.checkpoint; state && state->last_residual)
+    fmt::print(
+        "residual      {:.3e} K, of sweep {}, the last of {}; isotherm run DECK --restart {} goes on\n",
+        *state->last_residual, state->last_checked, counted(state->checks, "check"), path);
   fmt::print("precision     {}\n", header.precision == Precision::fp32 ? "fp32" : "fp64");
   fmt::print("written by    isotherm {} ({})\n", from.version, from.git_revision);
   fmt::print("device        {}\n", from.device);

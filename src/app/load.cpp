@@ -42,6 +42,7 @@ void compare_ranks(const CommandLine& command, const Communicator& world) {
                                  command.verb == Verb::check ? "check" : "run",
                                  command.ranks ? fmt::format(" --ranks {}", command.ranks) : "",
                                  command.from_output ? " --from" : "", command.file);
+  if (!command.restart.empty()) mine += " --restart " + command.restart;
   for (const std::string& o : command.overrides) mine += " " + o;
   const std::vector<std::string> all = world.all_gather(mine);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {

@@ -10,16 +10,20 @@
 #include "app/describe.hpp"
 #include "app/field_outputs.hpp"
 #include "app/plan.hpp"
+#include "app/restart.hpp"
 #include "app/session.hpp"
 #include "app/settle_depth.hpp"
 #include "app/time_loop.hpp"
 #include "app/tuning.hpp"
 #include "app/verification.hpp"
+#include "app/wall_limit.hpp"
 #include "config/deck.hpp"
 #include "core/agree.hpp"
+#include "core/signals.hpp"
 #include "core/text.hpp"
 #include "core/timer.hpp"
 #include "halo/transport.hpp"
+#include "output/checkpoint.hpp"
 #include "output/console.hpp"
 #include "output/report.hpp"
 #include "output/run_directory.hpp"
@@ -33,30 +37,46 @@ bool moves_data(const Config& config) {
   return !row || row->moves_data;
 }
 
+// What to type to start the run again.
+std::string words_of(const CommandLine& command) {
+  std::string words = "isotherm run " + in_quotes(command.file);
+  for (const std::string& word : command.overrides) words += " " + in_quotes(word);
+  return words;
+}
+
 // One run from its painted field to its record. Members in the order in which they come to be: the first
 // solver finds what is wrong with formulas and datasets, so it stands before the first file.
 template <class T>
 class Run {
  public:
-  Run(const CommandLine& command, const Communicator& world, const Session& session, Device& device,
-      double roof, Timer started)
+  Run(const CommandLine& command, const Communicator& world, const Session& session,
+      const std::optional<Restart>& restart, Device& device, double roof, Timer started)
       : world_(world),
+        command_(words_of(command)),
         session_(session),
+        restart_(restart),
         device_(device),
+        limit_(find_wall_limit(config(), world, started)),
         total_(started),
         solver_(make_solver(session.cases.front())),
         console_(world.rank()),
-        directory_(open_run_directory(config(), session.deck.text, to_yaml(config()), world)),
+        directory_(open_run_directory(config(), session.deck.text, to_yaml(config()), world,
+                                      restart && restart->same_directory)),
         terminal_(find_terminal(world.size())),
         progress_(choose_style(command.progress, terminal_), terminal_, console_) {
-    if (world.is_root()) console_.open_log(directory_.log());
+    if (world.is_root()) console_.open_log(directory_.log(), restart && restart->same_directory);
     record_ = describe_run(command, session_, device_, world, directory_.path.string());
     take(tuned_);
     take_halo();
     record_.performance.copy_bandwidth = roof;
+    if (restart) record_.continuation.restarted = {restart->file, restart->sweep()};
     times_[Phase::setup] = total_.seconds();
     console_.say(banner(record_));
+    if (restart) go_on();
+    if (!limit_.source.empty())
+      console_.say(fmt::format("  {:<13}{}, with a checkpoint", "ends before", limit_.source));
     if (!world.is_root()) return;  // all ranks know them
+    if (!limit_.warning.empty()) console_.warn(limit_.warning);
     for (const std::string& warning : record_.warnings) console_.warn(warning);
     keep_tuning_found();
   }
@@ -82,7 +102,27 @@ class Run {
     const Decomposition decomposition = decompose(config, world_.size(), session_.placement.backend);
     const int threads = session_.placement.ranks[static_cast<std::size_t>(world_.rank())].threads;
     tuned_ = tuned_rows<T>(config, decomposition, world_, device_, threads);
-    return std::make_unique<Solver<T>>(config, decomposition, world_, device_, tuned_.rows, true);
+    std::optional<StoredField> stored;
+    if (restart_) stored = {restart_->file, temperature_dataset, restart_->sweep()};
+    return std::make_unique<Solver<T>>(config, decomposition, world_, device_, tuned_.rows, true, stored);
+  }
+
+  // Collective: what the device holds is what the checkpoint says; what stands behind it in the directory is
+  // not in the way.
+  void go_on() {
+    if (moves_data(config()) && solver_->fingerprint() != restart_->header.meta.fingerprint)
+      throw CollectiveError(ExitCode::io,
+                            fmt::format("{}: what was read is not what was looked at before (the file "
+                                        "or its disk changes); try again, or name another one",
+                                        restart_->file));
+    agree(world_, [&] {
+      if (world_.is_root() && restart_->same_directory)
+        set_aside_later(directory_.path.string(), config().name, restart_->sweep());
+    });
+    console_.say(fmt::format("going on from {}, sweep {}", restart_->file, restart_->sweep()));
+    for (const std::string& change : restart_->changes) console_.say("  changed: " + change);
+    if (!world_.is_root()) return;
+    for (const std::string& warning : restart_->warnings) console_.warn(warning);
   }
 
   // The deck, or one grid of its series, of which the last is the one that is kept.
@@ -96,44 +136,73 @@ class Run {
       take_halo();
       if (world_.is_root()) keep_tuning_found();
     }
+    const std::optional<std::int64_t> resumed =
+        restart_ && restart_->same_directory ? std::optional(restart_->sweep()) : std::nullopt;
     std::optional<SnapshotWriter> writer;
     if (last && config.output.snapshots) {
       writer.emplace(config, world_, directory_.path.string(), provenance(session_, record_));
+      if (resumed) writer->continue_series(*resumed);
     }
     std::optional<FieldOutputs<T>> fields;
-    if (last)
-      fields.emplace(config, world_, solver_->block(), directory_, provenance(session_, record_), console_);
+    if (last) {
+      fields.emplace(config, world_, solver_->block(), directory_, provenance(session_, record_), console_,
+                     resumed);
+    }
+    std::optional<CheckpointWriter> checkpoints;
+    if (!is_series() && config.output.checkpoint.write && moves_data(config))
+      checkpoints.emplace(config, world_, directory_.path.string(), provenance(session_, record_));
     std::optional<History> history;
     if (config.output.history && world_.is_root()) {
-      history.emplace(
-          directory_.history(), console_,
-          config.output.diagnostics ? DiagnosticsColumns(plan_diagnostics(config)) : std::nullopt);
+      history.emplace(directory_.history(), console_,
+                      config.output.diagnostics ? DiagnosticsColumns(plan_diagnostics(config)) : std::nullopt,
+                      restart_ ? std::optional(restart_->sweep()) : std::nullopt);
     }
     times_[Phase::setup] += timer.lap();
 
-    const LoopOutcome outcome =
-        run_time_loop(config, *solver_,
-                      {history ? &*history : nullptr, world_.is_root() ? &progress_ : nullptr,
-                       writer ? &*writer : nullptr, fields ? &*fields : nullptr});
+    const LoopOutcome outcome = run_time_loop(
+        config, *solver_,
+        {history ? &*history : nullptr, world_.is_root() ? &progress_ : nullptr, writer ? &*writer : nullptr,
+         fields ? &*fields : nullptr, checkpoints ? &*checkpoints : nullptr},
+        frame());
     progress_.finish();
     if (history) history->finish();
     if (fields) fields->finish();
     if (fields && !config.output.probes.points.empty())
       record_.files.push_back(file_name(directory_.probes().string()));
     take(config, outcome);
-    if (world_.is_root())
-      tell_remarks(writer ? writer->remarks() : std::vector<std::string>{},
-                   fields ? fields->remarks() : std::vector<std::string>{});
+    tell_remarks(writer ? writer->remarks() : std::vector<std::string>{},
+                 fields ? fields->remarks() : std::vector<std::string>{},
+                 checkpoints ? checkpoints->remarks() : std::vector<std::string>{});
     if (!outcome.divergence.empty()) throw CollectiveError(ExitCode::diverged, outcome.divergence);
     if (moves_data(config)) record_.fingerprint = solver_->fingerprint();
+    if (!outcome.stopped_by.empty()) throw CollectiveError(ExitCode::stopped, how_to_go_on(outcome));
     if (config.verify.solution != ExactSolution::none) verify_case(config);
   }
 
   // Of all writers, which often say the same; all ranks know them.
-  void tell_remarks(std::vector<std::string> all, const std::vector<std::string>& more) {
-    all.insert(all.end(), more.begin(), more.end());
+  void tell_remarks(std::vector<std::string> all, const std::vector<std::string>& fields,
+                    const std::vector<std::string>& checkpoints) {
+    if (!world_.is_root()) return;
+    all.insert(all.end(), fields.begin(), fields.end());
+    all.insert(all.end(), checkpoints.begin(), checkpoints.end());
     for (auto remark = all.begin(); remark != all.end(); ++remark)
       if (std::find(all.begin(), remark, *remark) == remark) console_.warn(*remark);
+  }
+
+  LoopFrame frame() const {
+    LoopFrame frame{world_, total_, limit_};
+    if (!restart_) return frame;
+    frame.resumed = &restart_->state();
+    if (restart_->same_directory) frame.last_checkpoint = restart_->sweep();
+    return frame;
+  }
+
+  std::string how_to_go_on(const LoopOutcome& outcome) const {
+    const std::string text = fmt::format("stopped by {} at sweep {}", outcome.stopped_by, solver_->sweeps());
+    const bool has_checkpoint = !outcome.checkpoints.empty() || frame().last_checkpoint;
+    if (!has_checkpoint) return fmt::format("{} (it has left no checkpoint); start it again", text);
+    return fmt::format("{}; go on with: {} --restart {}", text, command_,
+                       in_quotes(directory_.path.string()));
   }
 
   // Into the record, what the sweeps are made with.
@@ -179,6 +248,9 @@ class Run {
     record_.cells = config.grid.cells;
     record_.residual = outcome.residual;
     for (const std::string& file : outcome.files) record_.files.push_back(file_name(file));
+    record_.continuation.checkpoints = std::ssize(outcome.checkpoints);
+    if (!outcome.checkpoints.empty()) record_.continuation.newest = file_name(outcome.checkpoints.back());
+    record_.continuation.stopped_by = outcome.stopped_by;
     times_[Phase::sweeps] += solver_->times().sweep;
     times_[Phase::halo] += solver_->times().halo;
     times_[Phase::reduction] += solver_->times().reduction;
@@ -188,9 +260,9 @@ class Run {
       record_.histogram = {std::string(tuned_.rows.histogram->name), bins->count, bins->low, bins->high};
     }
     record_.time = solver_->time();
-    record_.performance.sweeps += solver_->sweeps();
+    record_.performance.sweeps += solver_->own_sweeps();
     record_.performance.points +=
-        static_cast<double>(config.grid.cells.product()) * static_cast<double>(solver_->sweeps());
+        static_cast<double>(config.grid.cells.product()) * static_cast<double>(solver_->own_sweeps());
     record_.performance.bytes_per_point = least_bytes_per_cell<T>(solver_->has_source());
     record_.answer = outcome.divergence.empty() ? Answer::finite : Answer::not_finite;
   }
@@ -242,8 +314,11 @@ class Run {
   }
 
   const Communicator& world_;
+  std::string command_;
   const Session& session_;
+  const std::optional<Restart>& restart_;
   Device& device_;
+  WallLimit limit_;
   Timer total_;  // since the deck was opened
   TunedRows<T> tuned_{};
   std::unique_ptr<Solver<T>> solver_;
@@ -259,16 +334,21 @@ class Run {
 
 int run(const CommandLine& command, const Communicator& world) {
   const Timer started;
+  note_stop_signals();
   Session session = plan_session(command, world);
   use_threads(session.threads.threads);
+  const std::optional<Restart> restart = plan_restart(command.restart, session, world);
+  if (restart) {
+    if (const auto code = nothing_to_do(*restart, session.deck.config, world)) return static_cast<int>(*code);
+  }
   const auto device = agree(world, [&] { return open_device(session.placement); });
   refuse_what_does_not_fit(session.memory, session.placement, world);
   settle_depth(session, measure_depth_costs(session, *device, world), world);
   const double roof = measure_roof(session, *device, world);
   if (session.deck.config.precision == Precision::fp32) {
-    return Run<float>(command, world, session, *device, roof, started).finish();
+    return Run<float>(command, world, session, restart, *device, roof, started).finish();
   }
-  return Run<double>(command, world, session, *device, roof, started).finish();
+  return Run<double>(command, world, session, restart, *device, roof, started).finish();
 }
 
 }  // namespace isotherm

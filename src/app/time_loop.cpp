@@ -4,69 +4,128 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 
 #include "core/agree.hpp"
+#include "core/signals.hpp"
 #include "core/timer.hpp"
+#include "solver/convergence.hpp"
+#include "solver/lookout.hpp"
 #include "solver/period.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {
 namespace {
 
-constexpr double largest_update = 1e9;           // K a sweep: no heat problem, but an unstable one
-constexpr double seconds_between_updates = 0.5;  // of the progress line, where sweeps are slow
+constexpr double largest_update = 1e9;  // K a sweep: no heat problem, but an unstable one
 
 template <class T>
 class Loop {
  public:
-  Loop(const Config& config, Solver<T>& solver, const LoopOutputs<T>& outputs)
-      : config_(config), solver_(solver), outputs_(outputs), schedule_(config) {
+  Loop(const Config& config, Solver<T>& solver, const LoopOutputs<T>& outputs, const LoopFrame& frame)
+      : config_(config),
+        solver_(solver),
+        outputs_(outputs),
+        frame_(frame),
+        schedule_(config),
+        unit_(solver.queues_graphs() ? sweeps_of_a_graph(solver.depth()) : solver.depth()),
+        lookout_(solver.sweeps(), unit_),
+        written_(frame.last_checkpoint) {
     outcome_.residual.norm = config.problem.norm;
     outcome_.residual.criterion = config.problem.criterion;
     outcome_.residual.check = config.problem.check;
     if (steady()) outcome_.residual.tolerance = config.problem.tolerance;
+    if (frame.resumed) take_over(*frame.resumed);
   }
 
   LoopOutcome run() {
-    if (schedule_.snapshot_due(0) && schedule_.last() > 0) write_snapshot();
-    write_fields(&FieldOutputs<T>::write_due);
-    if (schedule_.diagnostics_due(0)) diagnose(row_of(0));
-    while (solver_.sweeps() < schedule_.last() && !ended()) {
-      advance(schedule_.next_after(solver_.sweeps()));
-      do_what_is_due(solver_.sweeps());
+    if (!frame_.resumed) start();
+    look_up();
+    written_at_ = elapsed_;
+    while (solver_.sweeps() < schedule_.last() && !ended() && !stopped()) {
+      const std::int64_t due = schedule_.next_after(solver_.sweeps());
+      advance(due);
+      if (solver_.sweeps() == due && !ended()) do_what_is_due(due);
     }
     solver_.synchronize();
-    if (steady()) {
-      outcome_.residual.convergence = converged_ ? Convergence::reached : Convergence::not_reached;
-    }
-    if (outcome_.divergence.empty()) {  // the final state, always
-      if (config_.output.snapshots) write_snapshot();
-      write_fields(&FieldOutputs<T>::write_last);
-    }
+    const bool finished = ended() || solver_.sweeps() == schedule_.last();
+    finished ? finish() : stop();
     outcome_.wall = wall_.seconds();
     return std::move(outcome_);
   }
 
  private:
+  void start() {
+    if (schedule_.snapshot_due(0) && schedule_.last() > 0) write_snapshot();
+    write_fields(&FieldOutputs<T>::write_due);
+    if (schedule_.diagnostics_due(0)) diagnose(row_of(0));
+  }
+
+  // The final state is always written.
+  void finish() {
+    outcome_.stopped_by.clear();  // it came too late
+    if (steady()) {
+      outcome_.residual.convergence = converged_ ? Convergence::reached : Convergence::not_reached;
+    }
+    if (!outcome_.divergence.empty()) return;
+    if (config_.output.snapshots) write_snapshot();
+    write_fields(&FieldOutputs<T>::write_last);
+    if (config_.output.checkpoint.at_end()) write_checkpoint();
+  }
+
+  // Before the end. No check is left under way, as some ranks may have begun its all-reduce and others not.
+  void stop() {
+    settle_check();
+    if (solver_.own_sweeps() > 0 || !out_of_time_) write_checkpoint();
+  }
+
+  // What an uninterrupted run would know here.
+  void take_over(const CheckpointState& state) {
+    Residual& r = outcome_.residual;
+    r.first = state.first_residual;
+    r.last = state.last_residual;
+    r.checks = state.checks;
+    if (r.last) r.last_sweep = state.last_checked;
+    if (state.pending_residual) checked_ = {state.pending_sweep, state.pending_residual};
+    wall_before_ = state.wall;
+  }
+
   bool steady() const { return config_.problem.kind == ProblemKind::steady; }
 
-  // In one go on a device, whose queue must stay full; on the host of rank 0 in parts, so that progress can
-  // be told: parts of whole periods, as the other ranks do not stop there.
+  // In parts of whole periods, and of whole graphs, on all ranks alike: so the exchanges stay at the same
+  // sweeps.
   void advance(std::int64_t until) {
-    while (solver_.sweeps() < until) {
-      std::int64_t count = until - solver_.sweeps();
-      if (outputs_.progress && !solver_.is_asynchronous() && solver_.sweeps() > 0) {
-        const double per_sweep = wall_.seconds() / static_cast<double>(solver_.sweeps());
-        count = whole_periods(static_cast<std::int64_t>(seconds_between_updates / per_sweep), count,
-                              solver_.depth());
-      }
-      solver_.sweep(count);
-      if (solver_.sweeps() < until) tell_progress();
+    while (solver_.sweeps() < until && !stopped() && !ended()) {
+      const std::int64_t here = solver_.sweeps();
+      solver_.sweep(whole_periods(lookout_.next() - here, until - here, unit_));
+      if (solver_.sweeps() >= lookout_.next()) look_up();
     }
   }
 
+  // All ranks at once. A signal to any of them is one to all; the clock is that of the rank that started
+  // first.
+  void look_up() {
+    solver_.keep_pace();
+    double seen[] = {static_cast<double>(noted_stop_signal()), frame_.started.seconds()};
+    frame_.world.all_reduce(seen, 2, ReduceOp::max);
+    lookout_.looked(solver_.sweeps(), seen[1] - elapsed_);
+    elapsed_ = seen[1];
+    tell_progress();
+    const double write = outputs_.checkpoints ? outputs_.checkpoints->seconds() : 0;
+    if (seen[0] > 0) {
+      outcome_.stopped_by = signal_name(static_cast<int>(seen[0]));
+    } else if (elapsed_ >= frame_.limit.latest_stop(write)) {
+      outcome_.stopped_by = "the wall time";
+      out_of_time_ = true;
+    } else if (const auto& every = config_.output.checkpoint.every_wall;
+               every && elapsed_ >= written_at_ + *every) {
+      write_checkpoint();
+    }
+  }
+
+  bool stopped() const { return !outcome_.stopped_by.empty(); }
   bool ended() const { return converged_ || !outcome_.divergence.empty(); }
 
   void do_what_is_due(std::int64_t sweep) {
@@ -74,7 +133,7 @@ class Loop {
     HistoryRow row = row_of(sweep);
     if (schedule_.check_due(sweep) && !ended()) {
       solver_.start_residual();
-      checked_ = sweep;
+      checked_ = {sweep, std::nullopt};
       if (!schedule_.check_may_lag(sweep)) row = finish_check();
     }
     if (schedule_.diagnostics_due(sweep) || (converged_ && config_.output.diagnostics)) {
@@ -82,16 +141,18 @@ class Loop {
     } else {
       write(std::move(row));
     }
-    if (ended()) return;
-    if (schedule_.snapshot_due(sweep) && sweep < schedule_.last()) write_snapshot();
+    if (sweep == schedule_.last() || ended()) return;
+    if (schedule_.snapshot_due(sweep)) write_snapshot();
     write_fields(&FieldOutputs<T>::write_due);
+    if (schedule_.checkpoint_due(sweep)) write_checkpoint();
   }
 
   // The row of the sweep that was checked, with its residual; without where the run has diverged. Finds out
   // whether the run has ended.
   HistoryRow finish_check() {
-    HistoryRow row = row_of(*std::exchange(checked_, std::nullopt));
-    const double value = solver_.finish_residual();
+    const UnderWay check = *std::exchange(checked_, std::nullopt);
+    HistoryRow row = row_of(check.sweep);
+    const double value = check.residual ? *check.residual : solver_.finish_residual();
     Residual& r = outcome_.residual;
     if (!r.first) r.first = value;
     r.last = value;
@@ -100,12 +161,10 @@ class Loop {
     if (!(value <= largest_update)) {
       outcome_.divergence = divergence(row.sweep);
     } else {
-      const double relative = *r.first > 0 ? value / *r.first : 0;
       row.residual = value;
-      row.relative = relative;
+      row.relative = relative_residual(*r.first, value);
       tell_progress();
-      const bool is_relative = config_.problem.criterion == Criterion::relative;
-      converged_ = steady() && (is_relative ? relative : value) <= config_.problem.tolerance;
+      converged_ = has_converged(config_.problem, *r.first, value);
     }
     if (ended()) r.extra_sweeps = solver_.sweeps() - row.sweep;
     return row;
@@ -126,7 +185,7 @@ class Loop {
   // Where there is something to write.
   void write(HistoryRow row) {
     if (!outputs_.history || !(row.residual || row.diagnostics)) return;
-    row.wall = wall_.seconds();
+    row.wall = wall_before_ + wall_.seconds();
     outputs_.history->add(row);
   }
 
@@ -144,7 +203,7 @@ class Loop {
     if (steady()) state.tolerance = r.tolerance;
     state.wall = wall_.seconds();
     const auto points =
-        static_cast<double>(config_.grid.cells.product()) * static_cast<double>(solver_.sweeps());
+        static_cast<double>(config_.grid.cells.product()) * static_cast<double>(solver_.own_sweeps());
     state.points_a_second = state.wall > 0 ? points / state.wall : 0;
     outputs_.progress->update(state);
   }
@@ -165,6 +224,49 @@ class Loop {
     const std::vector<std::string> files = (outputs_.fields->*which)(solver_);
     outcome_.files.insert(outcome_.files.end(), files.begin(), files.end());
     outcome_.output_seconds += timer.seconds();
+  }
+
+  // Its value, before its turn: whether the run has ended is still found out when that comes.
+  void settle_check() {
+    if (checked_ && !checked_->residual) checked_->residual = solver_.finish_residual();
+  }
+
+  // Of no field that has diverged, and of none that there is a file of. The lines of history and probes up to
+  // here are a part of what the file goes on from.
+  void write_checkpoint() {
+    if (!outputs_.checkpoints || written_ == solver_.sweeps()) return;
+    settle_check();
+    const double newest = solver_.own_sweeps() > 0 ? solver_.residual() : 0;
+    if (!(newest <= largest_update)) {
+      outcome_.divergence = divergence(solver_.sweeps());
+      return;
+    }
+    if (outputs_.history) outputs_.history->flush();
+    if (outputs_.fields) outputs_.fields->flush();
+    Timer timer;
+    const FieldView<const T> field = solver_.host_field();
+    outcome_.checkpoints.push_back(outputs_.checkpoints->write(
+        field, solver_.block(), {solver_.time(), solver_.sweeps(), solver_.fingerprint()}, state()));
+    written_ = solver_.sweeps();
+    written_at_ = elapsed_;
+    outcome_.output_seconds += timer.seconds();
+  }
+
+  CheckpointState state() {
+    const Residual& r = outcome_.residual;
+    CheckpointState state;
+    state.first_residual = r.first;
+    state.last_residual = r.last;
+    state.last_checked = r.last_sweep.value_or(0);
+    state.checks = r.checks;
+    if (checked_) {
+      state.pending_sweep = checked_->sweep;
+      state.pending_residual = checked_->residual;
+    }
+    if (const auto bins = solver_.histogram_bins()) state.histogram_range = Interval{bins->low, bins->high};
+    state.wall = wall_before_ + wall_.seconds();
+    if (!steady()) state.dt = time_plan(config_).dt;
+    return state;
   }
 
   // Collective: what to say of a residual that is not finite, or beyond all heat. A lagged check tells of an
@@ -191,8 +293,20 @@ class Loop {
   const Config& config_;
   Solver<T>& solver_;
   LoopOutputs<T> outputs_;
+  const LoopFrame& frame_;
   Schedule schedule_;
-  std::optional<std::int64_t> checked_;  // the sweep whose residual is under way
+  std::int64_t unit_;  // sweeps that are not parted
+  Lookout lookout_;
+  double elapsed_ = 0;  // s since the start of the run, at the last look
+  bool out_of_time_ = false;
+  std::optional<std::int64_t> written_;                          // the sweep of the newest checkpoint
+  double written_at_ = std::numeric_limits<double>::infinity();  // by elapsed_
+  struct UnderWay {
+    std::int64_t sweep;
+    std::optional<double> residual;  // once it was waited for, before its turn
+  };
+  std::optional<UnderWay> checked_;  // the sweep whose residual is under way
+  double wall_before_ = 0;           // s, of the parts of the run before this one
   bool converged_ = false;
   LoopOutcome outcome_;
   Timer wall_;
@@ -201,11 +315,14 @@ class Loop {
 }  // namespace
 
 template <class T>
-LoopOutcome run_time_loop(const Config& config, Solver<T>& solver, const LoopOutputs<T>& outputs) {
-  return Loop<T>(config, solver, outputs).run();
+LoopOutcome run_time_loop(const Config& config, Solver<T>& solver, const LoopOutputs<T>& outputs,
+                          const LoopFrame& frame) {
+  return Loop<T>(config, solver, outputs, frame).run();
 }
 
-template LoopOutcome run_time_loop<float>(const Config&, Solver<float>&, const LoopOutputs<float>&);
-template LoopOutcome run_time_loop<double>(const Config&, Solver<double>&, const LoopOutputs<double>&);
+template LoopOutcome run_time_loop<float>(const Config&, Solver<float>&, const LoopOutputs<float>&,
+                                          const LoopFrame&);
+template LoopOutcome run_time_loop<double>(const Config&, Solver<double>&, const LoopOutputs<double>&,
+                                           const LoopFrame&);
 
 }  // namespace isotherm

@@ -2,11 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "app/field_outputs.hpp"
+#include "app/wall_limit.hpp"
 #include "config/config.hpp"
+#include "core/communicator.hpp"
+#include "core/timer.hpp"
+#include "output/checkpoint.hpp"
 #include "output/history.hpp"
 #include "output/progress.hpp"
 #include "output/run_record.hpp"
@@ -22,19 +27,33 @@ struct LoopOutputs {
   Progress* progress = nullptr;
   SnapshotWriter* snapshots = nullptr;
   FieldOutputs<T>* fields = nullptr;
+  CheckpointWriter* checkpoints = nullptr;
+};
+
+// What a loop must know of the run around it. All ranks have the same, but for the timer's start.
+struct LoopFrame {
+  const Communicator& world;
+  Timer started;  // of the run
+  WallLimit limit{};
+  const CheckpointState* resumed = nullptr;       // of the sweeps before; null at the initial state
+  std::optional<std::int64_t> last_checkpoint{};  // the sweep of the newest in the run's directory
 };
 
 struct LoopOutcome {
   Residual residual;
-  std::vector<std::string> files;
-  double output_seconds = 0;  // of this rank
-  double wall = 0;            // s, the whole loop
-  std::string divergence;     // why the loop stopped early; empty when it did not
+  std::vector<std::string> files;        // snapshots
+  std::vector<std::string> checkpoints;  // of which only the newest stay
+  double output_seconds = 0;             // of this rank
+  double wall = 0;                       // s, the whole loop
+  std::string divergence;                // why the loop stopped early; empty when it did not
+  std::string stopped_by;                // "SIGUSR1", "the wall time"; empty where the run came to its end
 };
 
 // Collective. Stops where the field is no longer finite or changes beyond all heat; the field is left as it
-// was found.
+// was found. Stops after a signal, and when a checkpoint just fits into the time that is left; then the last
+// of the checkpoints is of the sweep that was reached, unless `outputs` has none or that sweep is the first.
 template <class T>
-LoopOutcome run_time_loop(const Config& config, Solver<T>& solver, const LoopOutputs<T>& outputs);
+LoopOutcome run_time_loop(const Config& config, Solver<T>& solver, const LoopOutputs<T>& outputs,
+                          const LoopFrame& frame);
 
 }  // namespace isotherm

@@ -89,6 +89,7 @@ struct SolverConfig {
   std::string tuning_file;                     // what `auto` has found, by device and shape; empty: nowhere
   std::optional<int> depth;                    // sweeps for one halo exchange; none: what costs least
   GraphChoice graph = GraphChoice::automatic;  // queue the sweeps between checks as a whole
+  std::optional<double> walltime;              // s that a run may take, from its start
 };
 
 enum class DeviceChoice { automatic, cpu, cuda };
@@ -144,6 +145,22 @@ struct ProbesConfig {
 
 enum class OutputPrecision { same, fp32 };  // same: the field's
 
+enum class FinalCheckpoint { automatic, on, off };
+struct CheckpointConfig {
+  bool write = true;  // false: none at all, and what is stopped is lost
+  std::optional<std::int64_t> every_steps;
+  std::optional<double> every_time;  // s, transient only
+  std::optional<double> every_wall;  // s of wall time
+  int keep = 2;                      // the newest that stay
+  FinalCheckpoint final = FinalCheckpoint::automatic;
+
+  friend bool operator==(const CheckpointConfig&, const CheckpointConfig&) = default;
+  bool has_interval() const { return every_steps || every_time || every_wall; }
+  bool at_end() const {  // of a run that comes to its end
+    return write && (final == FinalCheckpoint::on || (final == FinalCheckpoint::automatic && has_interval()));
+  }
+};
+
 struct OutputConfig {
   std::string directory;   // default: runs/<name of the deck>
   bool overwrite = false;  // replace the run that the directory holds
@@ -158,6 +175,7 @@ struct OutputConfig {
   RegionConfig region;
   CoarseConfig coarse;
   ProbesConfig probes;
+  CheckpointConfig checkpoint;
 };
 
 enum class ExactSolution { none, decaying_mode, steady_profile, manufactured, formula, slab_series };

@@ -53,15 +53,18 @@ class Commented {
     }
   }
 
-  // Of the maps that a word may stand for, the first shows all keys; the others, alike, are a line each.
+  // Of maps in a row that the same word may stand for, the first shows all keys; the others are a line each.
   void entries(const Keys& keys, const Keys& defaults, const std::string& indent) {
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      if (const auto* inner = std::get_if<Section>(&keys[i].target))
-        map(keys[i], *inner, defaults[i], indent, i == 0 || inner->word_key.empty());
-      else if (const auto* inner_list = std::get_if<MapList>(&keys[i].target))
+      if (const auto* inner = std::get_if<Section>(&keys[i].target)) {
+        const auto* before = i > 0 ? std::get_if<Section>(&keys[i - 1].target) : nullptr;
+        const bool repeats = before && !inner->word_key.empty() && before->word_key == inner->word_key;
+        map(keys[i], *inner, defaults[i], indent, !repeats);
+      } else if (const auto* inner_list = std::get_if<MapList>(&keys[i].target)) {
         list(keys[i], *inner_list, std::get<MapList>(defaults[i].target), indent);
-      else
+      } else {
         line(keys[i], keys, defaults[i], indent, "");
+      }
     }
   }
 

@@ -24,6 +24,7 @@ constexpr Words devices[] = {"auto", "cpu", "cuda"};
 constexpr Words overlaps[] = {"auto", "true", "false"};
 constexpr Words output_precisions[] = {"same", "fp32"};
 constexpr Words graphs[] = {"auto", "true", "false"};
+constexpr Words finals[] = {"auto", "true", "false"};
 constexpr Words solutions[] = {"none",         "decaying_mode", "steady_profile",
                                "manufactured", "formula",       "slab_series"};
 
@@ -210,6 +211,10 @@ Keys describe(SolverConfig& solver) {
       {.name = "tuning_file", .target = &solver.tuning_file,
        .doc = "Keeps what auto finds by trial, by device, precision and shape: the next run need not try.",
        .example = "tuning.json", .absent = "a trial at every start"},
+      {.name = "walltime", .target = &solver.walltime,
+       .doc = "Wall time that the run may take: it stops, with a checkpoint, while there is time to write it. Slurm's end of "
+              "the job (SLURM_JOB_END_TIME) is obeyed too.",
+       .unit = "s", .range = {1e-3, 1e9}, .example = "3500", .absent = "as long as it takes"},
   };
 }
 
@@ -242,6 +247,29 @@ Keys describe(HistogramConfig& histogram) {
               "and of walls and surroundings whose temperature is a number.",
        .unit = "K", .range = kelvins, .example = "[290, 400]", .absent = "known before the first sweep",
        .absent_word = "auto"},
+  };
+}
+
+Keys describe(CheckpointConfig& checkpoint) {
+  const When written{"write", {"true"}};
+  return {
+      {.name = "write", .target = choice(checkpoint.write, off_on),
+       .doc = "Write checkpoints: by interval where one is given, and when a signal or the wall time stops the run; may stand "
+              "alone."},
+      {.name = "every_steps", .target = &checkpoint.every_steps,
+       .doc = "Steps or sweeps from one checkpoint to the next.", .range = counts, .when = written,
+       .example = "10000", .absent = "none by steps"},
+      {.name = "every_time", .target = &checkpoint.every_time,
+       .doc = "Time from one checkpoint to the next, instead of every_steps; transient problems only.", .unit = "s",
+       .range = times, .when = written, .example = "10", .absent = "none by time"},
+      {.name = "every_wall", .target = &checkpoint.every_wall,
+       .doc = "Wall time from one checkpoint to the next.", .unit = "s of wall time", .range = {0.1, 1e9},
+       .when = written, .example = "1800", .absent = "none by the clock"},
+      {.name = "keep", .target = &checkpoint.keep, .doc = "How many stay, the newest; older ones are deleted.",
+       .range = {2, 1e6}, .when = written},
+      {.name = "final", .target = choice(checkpoint.final, finals),
+       .doc = "Write one where the run ends, to go on from with more steps; auto: where an interval is given.",
+       .when = written},
   };
 }
 
@@ -281,6 +309,8 @@ Keys describe(OutputConfig& output) {
        .doc = "The field in larger cells, each the mean of those within it, in files of its own."},
       {.name = "probes", .target = Section{describe(output.probes), {}},
        .doc = "The temperature at points, a line of probes.csv each time."},
+      {.name = "checkpoint", .target = Section{describe(output.checkpoint), "write"},
+       .doc = "States to go on from, with isotherm run DECK --restart latest."},
   };
 }
 

@@ -183,6 +183,20 @@ void check_output(const Config& config, Problems& problems) {
                               *output.every_steps, *config.problem.steps));
 }
 
+void check_checkpoints(const Config& config, Problems& problems) {
+  const CheckpointConfig& checkpoint = config.output.checkpoint;
+  if (!problems.sound({"output", "problem.kind", "verify.order"})) return;
+  if (checkpoint.every_steps && checkpoint.every_time)
+    problems.add("output.checkpoint.every_time", "stands beside every_steps; keep one");
+  if (checkpoint.every_time && !is_transient(config))
+    problems.add("output.checkpoint.every_time", "a steady problem has no time; use every_steps, in sweeps");
+  if (checkpoint.write && checkpoint.has_interval() && !config.verify.order.empty())
+    problems.add(
+        "output.checkpoint",
+        "a series of grids has no checkpoints (verify.order); remove the intervals, or run its grids "
+        "one by one");
+}
+
 // What else waits for the field at every check leaves nothing to lag.
 void check_lag(const Config& config, Problems& problems) {
   const OutputConfig& output = config.output;
@@ -337,6 +351,7 @@ void validate(Config& config, const KnownRows& rows, Problems& problems) {
     problems.add("initial", "is missing; add initial: [{shape: constant, value: 300}]");
   check_verify(config, problems);
   check_output(config, problems);
+  check_checkpoints(config, problems);
   check_lag(config, problems);
   check_diagnostics(config, problems);
   check_field_outputs(config, problems);

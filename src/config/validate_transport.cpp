@@ -21,6 +21,7 @@ std::vector<std::string> results_of(const Config& config) {
   if (output.coarse.factor) results.push_back("no output.coarse");
   if (!output.probes.points.empty()) results.push_back("no output.probes");
   if (config.output.history) results.push_back("output.history false");
+  if (config.output.checkpoint.has_interval()) results.push_back("no output.checkpoint");
   if (config.verify.solution != ExactSolution::none) results.push_back("no verify");
   return results;
 }

@@ -77,10 +77,10 @@ Console::Console(int rank, Echo echo) : rank_(rank), sinks_(std::make_unique<Sin
 }
 Console::~Console() = default;
 
-void Console::open_log(const std::filesystem::path& path) {
+void Console::open_log(const std::filesystem::path& path, bool append) {
   if (rank_ != 0) return;
   try {
-    auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path.string(), true);
+    auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path.string(), !append);
     sinks_->log = std::make_shared<spdlog::logger>("log", std::move(sink));
   } catch (const std::exception& e) {
     lose_log(e.what());

@@ -27,7 +27,7 @@ class Console {
 
   // From now on all goes to this file too, and what was said before as well. On rank 0 only. That a log
   // cannot be opened or written is one warning and never an error.
-  void open_log(const std::filesystem::path& path);
+  void open_log(const std::filesystem::path& path, bool append = false);
 
   void say(std::string_view text);       // one or more lines; flushed
   void log_only(std::string_view text);  // to run.log and not to the terminal

@@ -15,6 +15,13 @@ FileGrid grid_of_snapshots(const Config& config) {
   return grid;
 }
 
+FileGrid grid_of_checkpoints(const Config& config) {
+  FileGrid grid = grid_of_snapshots(config);
+  grid.kind = "isotherm checkpoint";
+  grid.precision = config.precision;
+  return grid;
+}
+
 FileGrid grid_of(const Config& config, const FieldPart& part) {
   FileGrid grid = grid_of_snapshots(config);
   grid.stem = fmt::format("{}_{}", config.name, part.name);

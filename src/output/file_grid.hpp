@@ -25,6 +25,7 @@ struct FileGrid {
 };
 
 FileGrid grid_of_snapshots(const Config& config);
+FileGrid grid_of_checkpoints(const Config& config);  // with all bits of the field
 FileGrid grid_of(const Config& config, const FieldPart& part);
 
 }  // namespace isotherm

@@ -36,9 +36,12 @@ std::string history_line(const HistoryRow& row, const DiagnosticsColumns& column
 
 class History {
  public:
-  History(const std::filesystem::path& path, Console& console, const DiagnosticsColumns& columns = {});
+  // `resumed`: the sweep from which the run goes on, as LineFile has it.
+  History(const std::filesystem::path& path, Console& console, const DiagnosticsColumns& columns = {},
+          std::optional<std::int64_t> resumed = {});
 
   void add(const HistoryRow& row);
+  void flush();   // what was added is on the disk on return
   void finish();  // the file is complete on return
 
  private:

@@ -1,13 +1,19 @@
 #include "output/line_file.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
+#include <fstream>
 #include <utility>
 
+#include "core/error.hpp"
 #include "core/text.hpp"
 #include "output/console.hpp"
+#include "output/run_files.hpp"
+#include "output/safe_file.hpp"
 
 namespace isotherm {
 namespace {
@@ -16,14 +22,43 @@ namespace {
 constexpr double flush_seconds = 2;
 constexpr std::size_t flush_bytes = std::size_t{64} << 10;
 
+// Takes the lines of later sweeps, and one that was cut short, out of the file. False where there is no file
+// with this head; what has another is set aside. Throws Error where the file cannot be replaced.
+bool keep_lines(const std::filesystem::path& path, const std::string& head, std::int64_t last) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return false;
+  std::string kept(head.size(), '\0'), line;
+  file.read(kept.data(), static_cast<std::streamsize>(kept.size()));
+  if (!file || kept != head) {
+    publish_file(path, path.string() + std::string(aside_suffix));
+    return false;
+  }
+  while (std::getline(file, line) && !file.eof()) {  // the last of a file ends with a newline too
+    std::int64_t sweep = 0;
+    const auto [end, problem] = std::from_chars(line.data(), line.data() + line.size(), sweep);
+    if (problem == std::errc() && sweep <= last) kept.append(line).append("\n");
+  }
+  write_file_atomically(path, kept);
+  return true;
+}
+
 }  // namespace
 
-LineFile::LineFile(const std::filesystem::path& path, Console& console, std::string head, std::string loss)
+LineFile::LineFile(const std::filesystem::path& path, Console& console, std::string head, std::string loss,
+                   std::optional<std::int64_t> resumed)
     : name_(in_quotes(path.string())),
       loss_(std::move(loss)),
       console_(console),
-      file_(std::fopen(path.c_str(), "wb"), &std::fclose),
-      buffer_(std::move(head)) {
+      file_(nullptr, &std::fclose) {
+  bool go_on = false;
+  try {
+    go_on = resumed && keep_lines(path, head, *resumed);
+  } catch (const Error& e) {
+    console_.warn(fmt::format("{}; the run goes on without {}", e.what(), loss_));
+    return;
+  }
+  file_.reset(std::fopen(path.c_str(), go_on ? "ab" : "wb"));
+  if (!go_on) buffer_ = std::move(head);
   if (file_) {
     std::setvbuf(file_.get(), nullptr, _IONBF,
                  0);  // ours is the only buffer: a failure shows where it happens
@@ -44,6 +79,11 @@ void LineFile::add(std::string_view line) {
   if (!file_) return;
   buffer_ += line;
   if (buffer_.size() >= flush_bytes || since_flush_.seconds() >= flush_seconds) write_out();
+}
+
+void LineFile::flush() {
+  if (file_) write_out();
+  if (file_ && fsync(fileno(file_.get())) != 0) lose();
 }
 
 void LineFile::finish() {

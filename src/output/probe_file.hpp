@@ -18,12 +18,15 @@ std::string probes_line(std::int64_t sweep, double time, const std::vector<doubl
 
 class ProbeFile {
  public:
-  ProbeFile(const std::filesystem::path& path, Console& console, const ProbesConfig& probes)
-      : file_(path, console, probes_head(probes), "its probes") {}
+  // `resumed`: the sweep from which the run goes on, as LineFile has it.
+  ProbeFile(const std::filesystem::path& path, Console& console, const ProbesConfig& probes,
+            std::optional<std::int64_t> resumed = {})
+      : file_(path, console, probes_head(probes), "its probes", resumed) {}
 
   void add(std::int64_t sweep, double time, const std::vector<double>& kelvins) {
     file_.add(probes_line(sweep, time, kelvins));
   }
+  void flush() { file_.flush(); }    // what was added is on the disk on return
   void finish() { file_.finish(); }  // the file is complete on return
 
  private:

@@ -29,7 +29,8 @@ struct RunDirectory {
   std::filesystem::path record() const { return path / "run.json"; }
 };
 
-enum class Existing { refuse, replace };  // what to do with an earlier run in the folder
+// What to do with an earlier run in the folder; resume: keep its files and go on with them.
+enum class Existing { refuse, replace, resume };
 
 struct RunDirectoryPlan {
   std::filesystem::path path;  // used to the letter: nothing in it is expanded or cleaned
@@ -39,19 +40,15 @@ struct RunDirectoryPlan {
   std::string resolved_deck;  // bytes of deck.resolved.yaml
 };
 
-// Does a run called `run_name` write a file of this name? Snapshots: the name, '_' and digits; unfinished
-// files end in `.part`.
-bool is_run_file(std::string_view file_name, std::string_view run_name);
-// Those that stand in the folder, sorted; none where there is no folder.
-std::vector<std::string> find_run_files(const std::filesystem::path& folder, std::string_view run_name);
-
 // Makes the folder and its parents, takes away the earlier run's files (only those of is_run_file) where that
 // is allowed, and writes both decks. Throws Error(cannot_create), before anything is removed or written,
 // where the path is no folder, cannot be made or written to, or holds files that must stay.
 RunDirectory prepare_run_directory(const RunDirectoryPlan& plan);
 
-// Collective: rank 0 does the work, and all ranks return or throw together.
+// Collective: rank 0 does the work, and all ranks return or throw together. `resumed`: the run goes on with
+// what stands there.
 RunDirectory open_run_directory(const Config& config, const std::string& deck,
-                                const std::string& resolved_deck, const Communicator& communicator);
+                                const std::string& resolved_deck, const Communicator& communicator,
+                                bool resumed = false);
 
 }  // namespace isotherm

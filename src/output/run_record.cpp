@@ -186,6 +186,15 @@ Json histogram(const std::optional<HistogramRecord>& h) {
   return {{"row", h->row}, {"bins", h->bins}, {"low_K", h->low}, {"high_K", h->high}};
 }
 
+Json continuation(const Continuation& c) {
+  Json from = nullptr;
+  if (c.restarted) from = {{"file", c.restarted->file}, {"sweep", c.restarted->sweep}};
+  return {{"checkpoints", c.checkpoints},
+          {"newest_checkpoint", text_or_null(c.newest)},
+          {"restarted_from", from},
+          {"stopped_by", text_or_null(c.stopped_by)}};
+}
+
 Json memory(const RunRecord& r) {
   std::int64_t peak = 0;
   for (const RankRow& row : r.ranks) peak = std::max(peak, row.peak_bytes);
@@ -241,6 +250,7 @@ std::string to_json(const RunRecord& r) {
                {"answer", word(r.answer)},
                {"fingerprint", r.fingerprint ? Json(fmt::format("{:016x}", *r.fingerprint)) : Json(nullptr)},
                {"files", r.files},
+               {"continuation", continuation(r.continuation)},
                {"warnings", r.warnings}};
   return file_text(std::move(json));
 }

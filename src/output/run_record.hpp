@@ -154,6 +154,18 @@ struct Verification {
   Verdict verdict = Verdict::reported;
 };
 
+// Where a run begins and ends of which this is a part.
+struct Continuation {
+  std::int64_t checkpoints = 0;  // written; the newest of them stay
+  std::string newest;            // the last of them
+  struct Restarted {
+    std::string file;
+    std::int64_t sweep = 0;
+  };
+  std::optional<Restarted> restarted;
+  std::string stopped_by;  // "SIGUSR1", "the wall time"; empty where the run came to its end
+};
+
 enum class Answer { unchecked, finite, not_finite };
 
 struct RunRecord {
@@ -186,7 +198,8 @@ struct RunRecord {
   double time = 0;  // s, of the problem, reached
   Answer answer = Answer::unchecked;
   std::optional<std::uint64_t> fingerprint;  // of the final field
-  std::vector<std::string> files;            // written, relative to the run directory
+  std::vector<std::string> files;            // written, relative to the run directory; without checkpoints
+  Continuation continuation;
   std::vector<std::string> warnings;
   ExitCode exit_code = ExitCode::internal;  // until the run has ended otherwise
   std::string message;                      // of the error that ended it

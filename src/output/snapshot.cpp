@@ -15,6 +15,7 @@
 #include "output/cell_writer.hpp"
 #include "output/dense_copy.hpp"
 #include "output/disk_space.hpp"
+#include "output/run_files.hpp"
 #include "output/safe_file.hpp"
 #include "output/slabs.hpp"
 #include "output/snapshot_check.hpp"
@@ -37,12 +38,13 @@ std::string in_folder(const std::string& folder, const std::string& name) {
   return (std::filesystem::path(folder) / name).string();
 }
 
-SnapshotHeader describe(const FileGrid& grid, const SnapshotProvenance& provenance,
-                        const SnapshotMeta& meta) {
+SnapshotHeader describe(const FileGrid& grid, const SnapshotProvenance& provenance, const SnapshotMeta& meta,
+                        const std::optional<CheckpointState>& state) {
   SnapshotHeader header;
   static_cast<FileGrid&>(header) = grid;
   header.meta = meta;
   header.provenance = provenance;
+  header.checkpoint = state;
   return header;
 }
 
@@ -101,9 +103,18 @@ SnapshotWriter::SnapshotWriter(const Config& config, const FileGrid& grid, const
 
 template <class T>
 std::string SnapshotWriter::write(FieldView<const T> field, Box block, const SnapshotMeta& meta) {
-  const std::string name = fmt::format("{}_{:08}.hdf", grid_.stem, meta.sweep);
-  const std::string part = in_folder(folder_, name + ".part");
-  SnapshotHeader header = describe(grid_, provenance_, meta);
+  const std::string name = snapshot_name(grid_.stem, meta.sweep);
+  const std::string path = write_file(name, field, block, meta, std::nullopt);
+  extend_series(name, meta);
+  return path;
+}
+
+template <class T>
+std::string SnapshotWriter::write_file(const std::string& name, FieldView<const T> field, Box block,
+                                       const SnapshotMeta& meta,
+                                       const std::optional<CheckpointState>& state) {
+  const std::string part = in_folder(folder_, name + ".part"), path = in_folder(folder_, name);
+  SnapshotHeader header = describe(grid_, provenance_, meta, state);
   header.precision = stored_precision<T>(grid_);
   const FileSizeSignalIgnored file_size_errors_return;
   const Timer timer;
@@ -113,14 +124,16 @@ std::string SnapshotWriter::write(FieldView<const T> field, Box block, const Sna
   last_times_.written = timer.seconds();
   try {
     read_back(part, block, header);
-    publish(part, name, meta);
+    Watchdog watchdog(timeout_, part, communicator_.rank());
+    watchdog.phase("renaming");
+    on_root(communicator_, [&] { publish_file(part, path); });
   } catch (const CollectiveError&) {
     if (communicator_.is_root()) remove_file(part);
     throw;
   }
   last_times_.proved = timer.seconds();
   bytes_written_ += bytes;
-  return in_folder(folder_, name);
+  return path;
 }
 
 // Plain calls of one rank first: they say why a file cannot be made, or will not fit, better than MPI-IO
@@ -209,14 +222,25 @@ void SnapshotWriter::read_back(const std::string& part, Box block, const Snapsho
             part, fingerprint_text(on_disk), fingerprint_text(header.meta.fingerprint)));
 }
 
-void SnapshotWriter::publish(const std::string& part, const std::string& name, const SnapshotMeta& meta) {
-  Watchdog watchdog(timeout_, part, communicator_.rank());
-  watchdog.phase("renaming");
-  on_root(communicator_, [&] { publish_file(part, in_folder(folder_, name)); });
+void SnapshotWriter::extend_series(const std::string& name, const SnapshotMeta& meta) {
+  Watchdog watchdog(timeout_, name, communicator_.rank());
   watchdog.phase("writing the series");
   std::erase_if(series_, [&](const SeriesEntry& entry) { return entry.file == name; });
   series_.push_back({name, steady_ ? static_cast<double>(meta.sweep) : meta.time});
-  on_root(communicator_, [&] { write_series(in_folder(folder_, grid_.stem + ".hdf.series"), series_); });
+  on_root(communicator_, [&] { write_series(series_path(), series_); });
+}
+
+void SnapshotWriter::continue_series(std::int64_t sweep) {
+  on_root(communicator_, [&] {
+    for (SeriesEntry& entry : read_series(series_path())) {
+      const auto written = sweep_of_file(entry.file, grid_.stem, snapshot_suffix);
+      if (written && *written <= sweep) series_.push_back(std::move(entry));
+    }
+  });
+}
+
+std::string SnapshotWriter::series_path() const {
+  return in_folder(folder_, grid_.stem + ".hdf.series");
 }
 
 void SnapshotWriter::remark(const std::string& text) {
@@ -227,6 +251,12 @@ void SnapshotWriter::remark(const std::string& text) {
 SnapshotWriter::SnapshotWriter(SnapshotWriter&&) noexcept = default;
 SnapshotWriter::~SnapshotWriter() = default;
 
+template std::string SnapshotWriter::write_file<float>(const std::string&, FieldView<const float>, Box,
+                                                       const SnapshotMeta&,
+                                                       const std::optional<CheckpointState>&);
+template std::string SnapshotWriter::write_file<double>(const std::string&, FieldView<const double>, Box,
+                                                        const SnapshotMeta&,
+                                                        const std::optional<CheckpointState>&);
 template std::string SnapshotWriter::write<float>(FieldView<const float>, Box, const SnapshotMeta&);
 template std::string SnapshotWriter::write<double>(FieldView<const double>, Box, const SnapshotMeta&);
 template std::uint64_t SnapshotWriter::fingerprint<float>(FieldView<const float>, Box) const;

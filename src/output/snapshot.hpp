@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,10 +51,18 @@ class SnapshotWriter {
   // the file's path. `meta.fingerprint` must be that of the cells as they are stored.
   template <class T>
   std::string write(FieldView<const T> field, Box block, const SnapshotMeta& meta);
+  // A file of this name that is in no series: a checkpoint, where `state` is given. Else as write().
+  template <class T>
+  std::string write_file(const std::string& name, FieldView<const T> field, Box block,
+                         const SnapshotMeta& meta, const std::optional<CheckpointState>& state);
   // Of the cells as the file will hold them, rounded where it is narrower than the field. Collective.
   template <class T>
   std::uint64_t fingerprint(FieldView<const T> field, Box block) const;
   const FileGrid& grid() const { return grid_; }
+
+  // Before the first write: the series goes on with what an earlier part of the run has written up to
+  // `sweep`. Collective.
+  void continue_series(std::int64_t sweep);
 
   std::int64_t bytes_written() const { return bytes_written_; }
   const SnapshotTimes& last_times() const { return last_times_; }  // of the last file
@@ -66,7 +75,8 @@ class SnapshotWriter {
   std::int64_t write_part(const std::string& part, FieldView<const T> field, Box block,
                           const SnapshotHeader& header);
   void read_back(const std::string& part, Box block, const SnapshotHeader& header) const;
-  void publish(const std::string& part, const std::string& name, const SnapshotMeta& meta);
+  void extend_series(const std::string& name, const SnapshotMeta& meta);
+  std::string series_path() const;
   void remark(const std::string& text);
 
   FileGrid grid_;

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "output/checkpoint_group.hpp"
 #include "output/hdf5_attribute.hpp"
 
 namespace isotherm {
@@ -94,6 +95,10 @@ void describe_for_isotherm(hid_t file, const SnapshotHeader& header, bool text_w
   write_attribute(id, "hdf5", from.hdf5, path);
   write_text_dataset(id, "deck", from.deck, text_writer, path);
   write_text_dataset(id, "resolved_deck", from.resolved_deck, text_writer, path);
+  if (!header.checkpoint) return;
+  Hdf5Object checkpoint = create_group(id, "checkpoint", path);
+  write_checkpoint_state(checkpoint.get(), *header.checkpoint, path);
+  write_attribute(checkpoint.get(), "header_xxh3", header_hash(header), path);
 }
 
 }  // namespace

@@ -7,7 +7,12 @@
 #include <cstring>
 
 #include "core/error.hpp"
+#include "output/checkpoint_group.hpp"
 #include "output/hdf5_attribute.hpp"
+
+// All of it in this file: no library to link.
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 namespace isotherm {
 namespace {
@@ -27,6 +32,14 @@ Hdf5File open_for_reading(const std::string& path) {
     throw Error(ExitCode::deck,
                 path + ": HDF5 cannot open it (not an HDF5 file, truncated or damaged); name a snapshot");
   return file;
+}
+
+// A soft or external link of this name would lead out of the file.
+Hdf5Object open_own_group(hid_t parent, const char* name) {
+  H5L_info_t link{};
+  const bool own = H5Lexists(parent, name, H5P_DEFAULT) > 0 &&
+                   H5Lget_info(parent, name, &link, H5P_DEFAULT) >= 0 && link.type == H5L_TYPE_HARD;
+  return own ? Hdf5Object(H5Gopen2(parent, name, H5P_DEFAULT)) : Hdf5Object();
 }
 
 Precision precision_of(const std::string& word, const std::string& path) {
@@ -69,14 +82,31 @@ std::string fingerprint_text(std::uint64_t fingerprint) {
   return fmt::format("{:#018x}", fingerprint);
 }
 
+std::uint64_t header_hash(const SnapshotHeader& header) {
+  const SnapshotProvenance& from = header.provenance;
+  std::string text;
+  const auto add_text = [&](const std::string& value) { text += fmt::format("{}:{};", value.size(), value); };
+  const auto add = [&](const auto&... values) { ((text += fmt::format("{};", values)), ...); };
+  const auto add_optional = [&](const std::optional<double>& value) { value ? add(*value) : add_text(""); };
+  const Vector3 &o = header.origin, &h = header.spacing;
+  add(header.format, header.cells.x, header.cells.y, header.cells.z, o[0], o[1], o[2], h[0], h[1], h[2],
+      static_cast<int>(header.precision), header.meta.time, header.meta.sweep, header.meta.fingerprint);
+  for (const std::string* part : {&from.deck, &from.resolved_deck, &from.version, &from.git_revision,
+                                  &from.device, &from.kernel, &from.mpi, &from.hdf5, &from.name})
+    add_text(*part);
+  if (header.checkpoint) {
+    const CheckpointState& state = *header.checkpoint;
+    for (const auto& value : {state.first_residual, state.last_residual, state.pending_residual})
+      add_optional(value);
+    add(state.last_checked, state.checks, state.pending_sweep, state.wall, state.dt);
+    if (state.histogram_range) add((*state.histogram_range)[0], (*state.histogram_range)[1]);
+  }
+  return XXH3_64bits(text.data(), text.size());
+}
+
 SnapshotHeader read_snapshot_header(const std::string& path) {
   const Hdf5File file = open_for_reading(path);
-  // A soft or external link of this name would lead out of the file.
-  H5L_info_t link{};
-  Hdf5Object group;
-  if (H5Lexists(file.get(), "isotherm", H5P_DEFAULT) > 0 &&
-      H5Lget_info(file.get(), "isotherm", &link, H5P_DEFAULT) >= 0 && link.type == H5L_TYPE_HARD)
-    group = Hdf5Object(H5Gopen2(file.get(), "isotherm", H5P_DEFAULT));
+  const Hdf5Object group = open_own_group(file.get(), "isotherm");
   if (!group.valid())
     throw Error(ExitCode::deck, path + ": no group /isotherm (not a snapshot of isotherm); name one");
   const hid_t id = group.get();
@@ -97,6 +127,13 @@ SnapshotHeader read_snapshot_header(const std::string& path) {
   header.meta = {read_real_attribute(id, "time", path), read_int_attribute(id, "sweep", path),
                  read_uint_attribute(id, "fingerprint", path)};
   header.provenance = read_provenance(id, path);
+  if (const Hdf5Object checkpoint = open_own_group(id, "checkpoint"); checkpoint.valid()) {
+    header.checkpoint = read_checkpoint_state(checkpoint.get(), path);
+    if (read_uint_attribute(checkpoint.get(), "header_xxh3", path) != header_hash(header))
+      throw Error(
+          ExitCode::deck,
+          path + ": its header is not what was written (a value was changed since); use another copy");
+  }
   return header;
 }
 

@@ -5,12 +5,17 @@
 //   /isotherm               attributes: all of SnapshotHeader, with the origin as the deck means it, and in
 //                           words: axes, units
 //   /isotherm/deck, /isotherm/resolved_deck
+//   /isotherm/checkpoint    of a checkpoint: attributes version and those of CheckpointState, and
+//   `header_xxh3`, a hash
+//                           (XXH3) of all of SnapshotHeader: what the fingerprint is to the cells
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "config/config.hpp"
+#include "output/checkpoint_state.hpp"
 #include "output/file_grid.hpp"
 
 namespace isotherm {
@@ -33,11 +38,16 @@ struct SnapshotHeader : FileGrid {  // VTK's origin is half a cell further in
   std::int64_t format = newest_format;
   SnapshotMeta meta;
   SnapshotProvenance provenance;
+  std::optional<CheckpointState> checkpoint{};  // none: a snapshot
 };
 
 std::string fingerprint_text(std::uint64_t fingerprint);  // "0x0123456789abcdef"
 
-// Throws Error(file_missing), or Error(deck) when the file is no snapshot or of a newer format.
+// Of every byte of the header's fields.
+std::uint64_t header_hash(const SnapshotHeader& header);
+
+// Throws Error(file_missing), or Error(deck) when the file is no snapshot or checkpoint, of a newer format,
+// or a checkpoint whose header is not what was written.
 SnapshotHeader read_snapshot_header(const std::string& path);
 
 }  // namespace isotherm

@@ -15,36 +15,39 @@ std::int64_t step_at(double time, double dt) {
 
 }  // namespace
 
-std::int64_t Recurrence::sweep_of(std::int64_t k) const {
-  if (times_.every_steps) return k * *times_.every_steps;
-  return step_at(static_cast<double>(k) * *times_.every_time, dt_);  // of several in one step: the same
+Recurrence::Recurrence(std::optional<std::int64_t> every_steps, std::optional<double> every_time, double dt)
+    : every_steps_(every_steps), every_time_(every_time), dt_(dt) {}
+
+std::int64_t Recurrence::nth(std::int64_t k) const {
+  if (every_steps_) return k * *every_steps_;
+  return std::max(k, step_at(static_cast<double>(k) * *every_time_, dt_));  // at most one a step
+}
+
+// The last that is surely not after `sweep`.
+std::int64_t Recurrence::last_until(std::int64_t sweep) const {
+  const double passed = std::floor(static_cast<double>(sweep) * dt_ / *every_time_);
+  return passed < static_cast<double>(sweep) ? static_cast<std::int64_t>(passed) : sweep;
 }
 
 bool Recurrence::due(std::int64_t sweep) const {
-  if (sweep == 0 || !repeats()) return repeats();  // a series starts with the initial state
-  if (times_.every_steps) return sweep % *times_.every_steps == 0;
-  const auto k =
-      static_cast<std::int64_t>(std::floor(time(sweep) / *times_.every_time * (1 + rounding_of_a_step)));
-  return (k >= 1 && sweep_of(k) == sweep) || sweep_of(k + 1) == sweep;
+  return next_after(sweep - 1) == sweep;
 }
 
-std::optional<std::int64_t> Recurrence::next_after(std::int64_t sweep) const {
-  if (!repeats()) return std::nullopt;
-  if (times_.every_steps) return (sweep / *times_.every_steps + 1) * *times_.every_steps;
-  auto k = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::floor(time(sweep) / *times_.every_time)));
-  while (sweep_of(k) <= sweep) ++k;
-  return sweep_of(k);
+std::int64_t Recurrence::next_after(std::int64_t sweep) const {
+  if (every_steps_) return (sweep / *every_steps_ + 1) * *every_steps_;
+  if (!every_time_) return never;
+  std::int64_t k = std::max<std::int64_t>(1, last_until(sweep));
+  while (nth(k) <= sweep) ++k;
+  return nth(k);
 }
 
-std::int64_t Recurrence::count(std::int64_t last) const {
-  if (last == 0 || !repeats()) return 1;
-  const std::int64_t ends = 2;  // the initial state of a series, and the final one
-  if (times_.every_steps) return ends + (last - 1) / *times_.every_steps;
-  if (*times_.every_time <= dt_) return ends + last - 1;  // one a step
-  for (auto k = static_cast<std::int64_t>(time(last) / *times_.every_time) + 1; k >= 1; --k) {
-    if (sweep_of(k) < last) return ends + k;
-  }
-  return ends;
+std::int64_t Recurrence::count_before(std::int64_t last) const {
+  if (last <= 0) return 0;
+  if (every_steps_) return (last - 1) / *every_steps_;
+  if (!every_time_) return 0;
+  std::int64_t k = last_until(last) + 1;
+  while (k >= 1 && nth(k) >= last) --k;
+  return k;
 }
 
 }  // namespace isotherm

@@ -1,30 +1,35 @@
-// Something that is due again and again: pure arithmetic on sweep numbers.
+// Something that comes again every so many sweeps, or every so much time of the problem. Arithmetic only.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "config/config.hpp"
 
 namespace isotherm {
 
-// Of one kind of output: its first state at sweep 0, then every so many sweeps or seconds. The last state is
-// written wherever a run ends, and is not told here.
 class Recurrence {
  public:
-  Recurrence(const OutputTimes& times, double dt) : times_(times), dt_(dt) {}  // dt: s, where every_time is
+  static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
-  bool due(std::int64_t sweep) const;
-  std::optional<std::int64_t> next_after(std::int64_t sweep) const;  // none without an interval
-  std::int64_t count(std::int64_t last) const;  // of a run of so many sweeps, its last state included
+  Recurrence() = default;  // never
+  // At most one of the two; every_time and the step `dt` in s.
+  Recurrence(std::optional<std::int64_t> every_steps, std::optional<double> every_time, double dt);
+  Recurrence(const OutputTimes& times, double dt) : Recurrence(times.every_steps, times.every_time, dt) {}
+
+  bool recurs() const { return every_steps_ || every_time_; }
+  bool due(std::int64_t sweep) const;                  // sweep > 0
+  std::int64_t next_after(std::int64_t sweep) const;   // the next that is due, or `never`
+  std::int64_t count_before(std::int64_t last) const;  // how often it is due from sweep 1 to last - 1
 
  private:
-  bool repeats() const { return times_.every_steps || times_.every_time; }
-  std::int64_t sweep_of(std::int64_t k) const;  // the sweep of the k-th interval, k >= 1
-  double time(std::int64_t sweep) const { return static_cast<double>(sweep) * dt_; }
+  std::int64_t nth(std::int64_t k) const;  // the sweep of the k-th, k >= 1
+  std::int64_t last_until(std::int64_t sweep) const;
 
-  OutputTimes times_;
-  double dt_;
+  std::optional<std::int64_t> every_steps_;
+  std::optional<double> every_time_;
+  double dt_ = 0;
 };
 
 }  // namespace isotherm

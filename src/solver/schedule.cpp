@@ -5,6 +5,19 @@
 #include "config/parts.hpp"
 
 namespace isotherm {
+namespace {
+
+// A series of files starts with the initial state, and ends with the last one, wherever that is.
+bool due_in_series(const Recurrence& series, std::int64_t sweep) {
+  return sweep == 0 ? series.recurs() : series.due(sweep);
+}
+
+std::int64_t count_of_series(const Recurrence& series, std::int64_t last) {
+  if (last == 0) return 1;
+  return (series.recurs() ? 2 : 1) + series.count_before(last);
+}
+
+}  // namespace
 
 Schedule::Schedule(const Config& config)
     : check_interval_(config.problem.check_interval),
@@ -21,6 +34,8 @@ Schedule::Schedule(const Config& config)
   if (output.snapshots) snapshots_.emplace(OutputTimes{output.every_steps, output.every_time}, dt_);
   if (!output.probes.points.empty()) probes_.emplace(output.probes.times, dt_);
   for (const FieldPart& part : field_parts(config)) parts_.emplace_back(part.times, dt_);
+  const CheckpointConfig& checkpoint = output.checkpoint;
+  if (checkpoint.write) checkpoints_ = {checkpoint.every_steps, checkpoint.every_time, dt_};
 }
 
 double Schedule::time(std::int64_t sweep) const {
@@ -32,7 +47,7 @@ bool Schedule::check_due(std::int64_t sweep) const {
 }
 
 bool Schedule::check_may_lag(std::int64_t sweep) const {
-  const auto due = [&](const Recurrence& part) { return part.due(sweep); };
+  const auto due = [&](const Recurrence& part) { return due_in_series(part, sweep); };
   return lagged_ && sweep < last_ && !diagnostics_due(sweep) && !snapshot_due(sweep) && !probes_due(sweep) &&
          std::none_of(parts_.begin(), parts_.end(), due);
 }
@@ -42,15 +57,19 @@ bool Schedule::diagnostics_due(std::int64_t sweep) const {
 }
 
 bool Schedule::snapshot_due(std::int64_t sweep) const {
-  return snapshots_ && snapshots_->due(sweep);
+  return snapshots_ && due_in_series(*snapshots_, sweep);
 }
 
 bool Schedule::part_due(std::size_t part, std::int64_t sweep) const {
-  return parts_[part].due(sweep);
+  return due_in_series(parts_[part], sweep);
 }
 
 bool Schedule::probes_due(std::int64_t sweep) const {
-  return probes_ && probes_->due(sweep);
+  return probes_ && due_in_series(*probes_, sweep);
+}
+
+bool Schedule::checkpoint_due(std::int64_t sweep) const {
+  return sweep > 0 && checkpoints_.due(sweep);
 }
 
 std::int64_t Schedule::next_after(std::int64_t sweep) const {
@@ -59,25 +78,28 @@ std::int64_t Schedule::next_after(std::int64_t sweep) const {
   if (diagnostics_interval_) {
     next = std::min(next, (sweep / *diagnostics_interval_ + 1) * *diagnostics_interval_);
   }
-  const auto take = [&](const Recurrence& output) {
-    next = std::min(next, output.next_after(sweep).value_or(next));
-  };
+  const auto take = [&](const Recurrence& output) { next = std::min(next, output.next_after(sweep)); };
   if (snapshots_) take(*snapshots_);
   if (probes_) take(*probes_);
   std::for_each(parts_.begin(), parts_.end(), take);
+  take(checkpoints_);
   return next;
 }
 
 std::int64_t Schedule::snapshots() const {
-  return snapshots_ ? snapshots_->count(last_) : 0;
+  return snapshots_ ? count_of_series(*snapshots_, last_) : 0;
 }
 
 std::int64_t Schedule::files_of(std::size_t part) const {
-  return parts_[part].count(last_);
+  return count_of_series(parts_[part], last_);
 }
 
 std::int64_t Schedule::probe_lines() const {
-  return probes_ ? probes_->count(last_) : 0;
+  return probes_ ? count_of_series(*probes_, last_) : 0;
+}
+
+std::int64_t Schedule::checkpoints() const {
+  return checkpoints_.count_before(last_);
 }
 
 }  // namespace isotherm

@@ -28,11 +28,14 @@ class Schedule {
   bool snapshot_due(std::int64_t sweep) const;
   bool part_due(std::size_t part, std::int64_t sweep) const;  // by its place in field_parts()
   bool probes_due(std::int64_t sweep) const;
+  // By sweeps or time; what the clock asks for is not told here.
+  bool checkpoint_due(std::int64_t sweep) const;
 
   // The expected number, the final one included; in a steady problem the most.
   std::int64_t snapshots() const;
   std::int64_t files_of(std::size_t part) const;
   std::int64_t probe_lines() const;
+  std::int64_t checkpoints() const;  // by sweeps or time, before the last sweep
 
  private:
   std::int64_t last_ = 0;
@@ -40,8 +43,9 @@ class Schedule {
   bool lagged_ = false;
   std::optional<std::int64_t> diagnostics_interval_;
   double dt_ = 0;
-  std::optional<Recurrence> snapshots_, probes_;
+  std::optional<Recurrence> snapshots_, probes_;  // none: not at all, not even the last state
   std::vector<Recurrence> parts_;
+  Recurrence checkpoints_;
 };
 
 }  // namespace isotherm

@@ -38,7 +38,8 @@ TransportSettings transport_settings(const Config& config, bool timed) {
 
 template <class T>
 Solver<T>::Solver(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
-                  Device& device, SolverRows<T> rows, bool time_halos)
+                  Device& device, SolverRows<T> rows, bool time_halos,
+                  const std::optional<StoredField>& stored)
     : config_(config),
       decomposition_(decomposition),
       communicator_(communicator),
@@ -59,6 +60,7 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
                                halo_depth(config))),
       compute_(own_stream(device, Priority::normal)),
       halo_stream_(own_stream(device, Priority::high)),
+      paced_(own_event(device)),
       check_(config, communicator, device, *rows.reduction, scratch_bytes()),
       coefficients_(rounded_coefficients<T>(sweep_coefficients(config))),
       dt_(config.problem.kind == ProblemKind::transient ? time_plan(config).dt : 0),
@@ -71,10 +73,12 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
   const FaceCopy<T>& copy = face_copy<T>(device.backend());  // transports were proved with the fields
   copy.fill(current_.view(), T(0), compute_);
   copy.fill(next_.view(), T(0), compute_);
-  paint_initial();
+  stored ? read_stored(*stored) : paint_initial();
   synchronize();
+  device.record(paced_, compute_);
   if (time_halos && communicator.size() > 1) halo_cost_ = measure_halo_cost();
   if (config.output.diagnostics) diagnosis_.emplace(make_diagnosis());
+  if (stored) sweeps_ = first_ = stored->sweep;
 }
 
 // Where a field is painted: itself on the host, the mirror of a device.
@@ -140,6 +144,12 @@ void Solver<T>::paint_initial() {
     return view;
   });
   if (mean_is_free(config_)) fix_mean(initial);
+  upload(current_);
+}
+
+template <class T>
+void Solver<T>::read_stored(const StoredField& stored) {
+  agree(communicator_, [&] { read_field(stored, config_.grid.cells, block_, host_side(current_)); });
   upload(current_);
 }
 
@@ -292,6 +302,14 @@ void Solver<T>::synchronize() {
 }
 
 template <class T>
+void Solver<T>::keep_pace() {
+  Timer timer;
+  device_.synchronize(paced_);
+  device_.record(paced_, compute_);
+  times_.sweep += timer.seconds();
+}
+
+template <class T>
 void Solver<T>::start_residual() {
   Timer timer;
   check_.start(std::as_const(current_).view(), std::as_const(next_).view(), compute_);
@@ -336,7 +354,7 @@ Diagnostics Solver<T>::diagnose() {
   if (!diagnosis_) throw Error(ExitCode::internal, "diagnostics were not asked for; please report it");
   synchronize();
   Timer timer;
-  const FieldView<const T> before = sweeps_ > 0 ? std::as_const(next_).view() : FieldView<const T>{};
+  const FieldView<const T> before = own_sweeps() > 0 ? std::as_const(next_).view() : FieldView<const T>{};
   const Diagnostics found = diagnosis_->look(std::as_const(current_).view(), before, walls_.walls());
   times_.diagnostics += timer.seconds();
   return found;

@@ -18,6 +18,7 @@
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
 #include "physics/diagnostics.hpp"
+#include "physics/stored_field.hpp"
 #include "physics/walls.hpp"
 #include "solver/diagnosis.hpp"
 #include "solver/extreme_cell.hpp"
@@ -46,11 +47,12 @@ struct StepTrial {
 template <class T>
 class Solver {
  public:
-  // Allocates, proves the transports of halos and paints the initial state. `time_halos`: measure what they
-  // cost even where there is nothing to choose, and how much of it sweeps hide. Collective; errors of one
-  // rank are thrown on all.
+  // Allocates, proves the transports of halos and paints the initial state, or reads the one to go on from.
+  // `time_halos`: measure what they cost even where there is nothing to choose, and how much of it sweeps
+  // hide. Collective; errors of one rank are thrown on all.
   Solver(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
-         Device& device, SolverRows<T> rows, bool time_halos = false);
+         Device& device, SolverRows<T> rows, bool time_halos = false,
+         const std::optional<StoredField>& stored = {});
 
   // Asynchronous on a GPU. The last of them returns its norm where the reduction is the fused one. Halos are
   // exchanged at the first and every depth() sweeps: ranks that take the same sweeps in other parts must cut
@@ -69,9 +71,13 @@ class Solver {
   // Where its histogram's bins lie; none without one.
   std::optional<Bins> histogram_bins() const;
   void synchronize();
+  // The host waits for what was queued before the last call of this one, so that it is never far ahead of a
+  // device that still has something to do.
+  void keep_pace();
   bool is_asynchronous() const { return device_.backend() != Backend::host; }  // sweep() only queues
 
-  std::int64_t sweeps() const { return sweeps_; }
+  std::int64_t sweeps() const { return sweeps_; }                     // since the initial state
+  std::int64_t own_sweeps() const { return sweeps_ - first_; }        // of this solver
   double time() const { return static_cast<double>(sweeps_) * dt_; }  // s; 0 in a steady problem
   Box block() const { return block_; }
   // The field in host memory; waits for the device. Valid until the next sweep.
@@ -95,6 +101,7 @@ class Solver {
  private:
   std::size_t scratch_bytes() const;
   void paint_initial();
+  void read_stored(const StoredField& stored);
   void paint_sources();
   void fix_mean(FieldView<T> initial);
   Diagnosis<T> make_diagnosis();
@@ -131,6 +138,7 @@ class Solver {
   HaloExchange<T> halo_;
   std::vector<PeriodSweep> period_;  // the last first; one a layer of ghosts
   Owned<Stream> compute_, halo_stream_;
+  Owned<Event> paced_;
   ResidualCheck<T> check_;
   std::optional<Diagnosis<T>> diagnosis_;
   std::vector<StepTrial> step_trials_;
@@ -143,7 +151,7 @@ class Solver {
 
   double dt_ = 0;
   bool overlap_ = false;
-  std::int64_t sweeps_ = 0;
+  std::int64_t sweeps_ = 0, first_ = 0;
   std::int64_t mirrored_ = -1;  // the sweep of which mirror_ holds the field
   SolverTimes times_;
 };

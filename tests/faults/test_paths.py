@@ -95,7 +95,7 @@ def test_a_finished_run_is_not_replaced_unasked(folder):
     result = run(folder, "output.directory=out")
     assert (result.code, result.err) == (
         73, "cannot use 'out' as run directory (it holds an earlier run: deck.hdf.series, deck.resolved.yaml, "
-            "deck.yaml and 4 more); replace that run with output.overwrite=true" + ANOTHER.replace(";", ", or") + "\n")
+            "deck.yaml and 4 more); go on with that run by --restart latest, replace it with output.overwrite=true" + ANOTHER.replace(";", ", or") + "\n")
     assert {path: path.read_bytes() for path in (folder / "out").iterdir()} == before
 
 

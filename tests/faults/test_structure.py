@@ -16,6 +16,7 @@ RANK = {folder: rank for rank, folders in enumerate(ORDER.split("<")) for folder
 # Headers of a library, and the only places that may include them.
 LIBRARIES = {
     r"yaml-cpp/": r"src/config/[a-z_]+\.cpp",
+    r"xxhash": r"src/output/snapshot_header\.cpp",
     r"muParser": r"src/core/expression\.cpp",
     r"CLI/": r"src/app/command_line\.cpp",
     r"hdf5": r"src/output/.*|src/physics/dataset_reader\.cpp",

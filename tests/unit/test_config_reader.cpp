@@ -116,7 +116,8 @@ TEST(ConfigReader, NamesUnknownKeysAndWhatWasMeant) {
                  "deck.yaml:10:10: solver.kernal: unknown key; did you mean 'kernel'?");
   expect_problem(base + "solver: {colour: red}\n",
                  "deck.yaml:10:10: solver.colour: unknown key; use one of kernel, policy, reduction, "
-                 "histogram, depth, graph, tuning_file");
+                 "histogram, depth, graph, tuning_file, "
+                 "walltime");
   expect_problem(base + "cells: 8\n", "deck.yaml:10:1: cells: unknown key; did you mean 'grid.cells'?");
   expect_problem(base + "  precision: fp32\n",
                  "deck.yaml:10:3: problem.precision: unknown key; did you mean 'precision'?");

@@ -126,6 +126,7 @@ void expect_same(const Config& a, const Config& b) {
   EXPECT_EQ(a.solver.reduction, b.solver.reduction);
   EXPECT_EQ(a.solver.histogram, b.solver.histogram);
   EXPECT_EQ(a.solver.depth, b.solver.depth);
+  EXPECT_EQ(a.solver.walltime, b.solver.walltime);
   EXPECT_EQ(a.parallel.process_grid, b.parallel.process_grid);
   EXPECT_EQ(a.parallel.device, b.parallel.device);
   EXPECT_EQ(a.parallel.ranks_per_gpu, b.parallel.ranks_per_gpu);
@@ -140,6 +141,7 @@ void expect_same(const Config& a, const Config& b) {
   EXPECT_EQ(a.output.histogram.bins, b.output.histogram.bins);
   EXPECT_EQ(a.output.histogram.range, b.output.histogram.range);
   expect_same_parts(a.output, b.output);
+  EXPECT_EQ(a.output.checkpoint, b.output.checkpoint);
   expect_same(a.verify, b.verify);
 }
 
@@ -162,7 +164,8 @@ class RandomDeck {
             (coin() ? "sources:\n" + shapes(random_() % 3) : "");
     deck += problem() + verify();
     if (coin())
-      deck += "solver: {kernel: openmp, reduction: auto, depth: " + pick({"1", "auto", "4"}) + "}\n";
+      deck += "solver: {kernel: openmp, reduction: auto, depth: " + pick({"1", "auto", "4"}) +
+              pick({"", ", walltime: 3500.5"}) + "}\n";
     if (coin())
       deck += "parallel: {process_grid: " + pick({"auto", "[2, 1, 3]"}) +
               ", device: " + pick({"auto", "cpu"}) + ", ranks_per_gpu: " + pick({"auto", "2"}) +
@@ -176,7 +179,8 @@ class RandomDeck {
                     "diagnostics: 1, histogram: {bins: 4096, range: [-1.5, 3e2]}", "precision: fp32",
                     "slices: [{axis: y, cell: 0, every_steps: 3}, {cell: 0, name: top}]",
                     "region: {first_cell: [0, 0, 0], last_cell: [0, 0, 0]}",
-                    "coarse: {factor: 1, every_steps: 4}"}) +
+                    "coarse: {factor: 1, every_steps: 4}", "checkpoint: false",
+                    "checkpoint: {keep: 5, final: false}"}) +
               "}\n";
     return deck;
   }
@@ -301,6 +305,7 @@ output:
   region: {}
   coarse: {}
   probes: {points: []}
+  checkpoint: {write: true, keep: 2, final: auto}
 verify:
   solution: none
 )");

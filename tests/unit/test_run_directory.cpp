@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/error.hpp"
+#include "output/run_files.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace isotherm {
@@ -131,11 +132,11 @@ TEST_F(RunDirectoryTest, EarlierRunIsRefusedAndUntouched) {
   write_file(at("run/run.json"), "{}");
   write_file(at("run/plate_000100.hdf"), "data");
   const auto before = names(at("run"));
-  EXPECT_EQ(
-      refusal(plan(at("run"))),
-      "cannot use 'T/run' as run directory (it holds an earlier run: deck.resolved.yaml, deck.yaml, "
-      "plate_000100.hdf and 1 more); replace that run with output.overwrite=true, or choose another with "
-      "output.directory=...");
+  EXPECT_EQ(refusal(plan(at("run"))),
+            "cannot use 'T/run' as run directory (it holds an earlier run: deck.resolved.yaml, deck.yaml, "
+            "plate_000100.hdf and 1 more); go on with that run by --restart latest, replace it with "
+            "output.overwrite=true, or choose another with "
+            "output.directory=...");
   EXPECT_EQ(names(at("run")), before);
   EXPECT_EQ(read_file(at("run/plate_000100.hdf")), "data");
 }
@@ -185,6 +186,52 @@ TEST_F(RunDirectoryTest, FolderOfOurNameIsNotRemoved) {
       "cannot use 'T/run' as run directory ('run.json' in it is a folder); move that folder away, or choose "
       "another with output.directory=...");
   EXPECT_EQ(read_file(at("run/deck.yaml")), "the deck\r\n");
+}
+
+TEST_F(RunDirectoryTest, ARunThatGoesOnKeepsItsFilesAndBringsItsDeck) {
+  prepare_run_directory(plan(at("run")));
+  write_file(at("run/history.csv"), "lines");
+  write_file(at("run/plate_00000010.checkpoint.hdf"), "cells");
+  RunDirectoryPlan resumed = plan(at("run"), Existing::resume);
+  resumed.deck = "with more steps\n";
+  prepare_run_directory(resumed);
+  EXPECT_EQ(names(at("run")), (std::set<std::string>{"deck.yaml", "deck.resolved.yaml", "history.csv",
+                                                     "plate_00000010.checkpoint.hdf"}));
+  EXPECT_EQ(read_file(at("run/deck.yaml")), "with more steps\n");
+}
+
+TEST_F(RunDirectoryTest, AFolderThatNoRunHasMarkedIsNotGoneOnWith) {
+  write_file(at("deck.yaml"), "the user's deck");
+  write_file(at("plate_00000010.checkpoint.hdf"), "cells");
+  EXPECT_EQ(
+      refusal(plan(folder_path(), Existing::resume)),
+      "cannot use 'T' as run directory (it holds deck.yaml, plate_00000010.checkpoint.hdf, which no run of "
+      "isotherm put there: deck.resolved.yaml is missing beside it); move these files away, or choose "
+      "another "
+      "with output.directory=...");
+  EXPECT_EQ(read_file(at("deck.yaml")), "the user's deck");
+}
+
+TEST(RunFiles, NamesSayTheirSweep) {
+  EXPECT_EQ(snapshot_name("plate", 20), "plate_00000020.hdf");
+  EXPECT_EQ(checkpoint_name("plate", 123456789012), "plate_123456789012.checkpoint.hdf");
+  EXPECT_EQ(sweep_of_file("plate_00000020.hdf", "plate", snapshot_suffix), 20);
+  EXPECT_EQ(sweep_of_file("plate_00000020.checkpoint.hdf", "plate", checkpoint_suffix), 20);
+  EXPECT_EQ(sweep_of_file("plate_00000020.checkpoint.hdf", "plate", snapshot_suffix), std::nullopt);
+  EXPECT_EQ(sweep_of_file("plate_00000020.hdf", "plate", checkpoint_suffix), std::nullopt);
+  for (const char* other : {"plate_00000020.checkpoint.hdf.part", "plate_-2.checkpoint.hdf",
+                            "plate_.checkpoint.hdf", "plate_2x.checkpoint.hdf", "plate.checkpoint.hdf",
+                            "plat_1.checkpoint.hdf", "plate_99999999999999999999.checkpoint.hdf"})
+    EXPECT_EQ(sweep_of_file(other, "plate", checkpoint_suffix), std::nullopt) << other;
+}
+
+TEST(RunFiles, CheckpointsAreARunsFiles) {
+  for (const char* ours : {"latest", "latest.part", "plate_00000001.checkpoint.hdf", "history.csv.aside",
+                           "plate_00000001.checkpoint.hdf.part", "plate_00000001.checkpoint.hdf.aside"})
+    EXPECT_TRUE(is_run_file(ours, "plate")) << ours;
+  for (const char* other :
+       {"latest.aside", "plate_00000001.hdf.aside", "run.json.aside", "plate_1.checkpoint"})
+    EXPECT_FALSE(is_run_file(other, "plate")) << other;
 }
 
 TEST(RunFiles, NameOfTheRunIsNoPattern) {

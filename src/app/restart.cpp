@@ -1,0 +1,228 @@
+#include "app/restart.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "config/changes.hpp"
+#include "core/agree.hpp"
+#include "core/text.hpp"
+#include "output/checkpoint.hpp"
+#include "output/run_files.hpp"
+#include "output/snapshot_check.hpp"
+#include "solver/convergence.hpp"
+#include "solver/schedule.hpp"
+
+namespace isotherm {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Where to look: in a folder for the newest, or at one file.
+struct Asked {
+  fs::path folder;
+  std::string file;  // empty: the newest
+};
+
+Asked find_asked(const std::string& word, const Config& config) {
+  if (word == "latest") return {config.output.directory, ""};
+  const fs::path path(word);
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) return {path, ""};
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  if (path.filename() == "latest") return {folder, ""};  // which names a file in its folder
+  if (!fs::exists(fs::symlink_status(path, ignored)))
+    throw Error(
+        ExitCode::file_missing,
+        fmt::format("no checkpoint {} (--restart); name one, its folder, or latest", in_quotes(word)));
+  return {folder, word};
+}
+
+// A link that leads elsewhere may name anything.
+void refuse_link_elsewhere(const fs::path& file) {
+  std::error_code error;
+  if (!fs::is_symlink(fs::symlink_status(file, error))) return;
+  const fs::path target = fs::canonical(file, error);
+  if (error || target.parent_path() != fs::weakly_canonical(file.parent_path(), error))
+    throw Error(ExitCode::deck,
+                fmt::format("{}: a link that leaves its folder, or leads nowhere; name the file itself",
+                            file.string()));
+}
+
+// Each rank reads the cells that it will own: together they must be what the header says. Collective.
+void verify_cells(const std::string& file, const SnapshotHeader& header, const Session& session,
+                  const Communicator& world) {
+  const Config& config = session.deck.config;
+  const Box block = session.decomposition.block(world.rank());
+  const Index slab = SnapshotWriter::default_slab_bytes;
+  const std::uint64_t mine = agree(world, [&] {
+    return config.precision == Precision::fp32
+               ? fingerprint_on_disk<float>(file, block, config.grid.cells, slab)
+               : fingerprint_on_disk<double>(file, block, config.grid.cells, slab);
+  });
+  const std::uint64_t found = world.all_reduce(mine, ReduceOp::sum);
+  if (found != header.meta.fingerprint)
+    throw CollectiveError(
+        ExitCode::deck,
+        fmt::format("{}: its cells have fingerprint {}, its header says {} (a value was changed since "
+                    "it was written); use another one",
+                    file, fingerprint_text(found), fingerprint_text(header.meta.fingerprint)));
+}
+
+// Steps of another length would lead to another state. A deck that only ends elsewhere keeps the
+// checkpoint's.
+void keep_step(Config& now, double dt) {
+  if (now.problem.kind == ProblemKind::steady || time_plan(now).dt == dt) return;
+  Config kept = now;
+  kept.problem.dt = dt;
+  if (time_plan(kept).dt != dt)
+    throw Error(
+        ExitCode::deck,
+        fmt::format("{}: {} s is no whole number of the checkpoint's steps of {} s (other steps lead to "
+                    "another state); end at a multiple of them, or give problem.steps",
+                    now.at("problem.end_time"), *now.problem.end_time, dt));
+  now.problem.dt = dt;
+}
+
+// Throws Error(deck) where the deck is of another problem, with all that differs. Returns what else has
+// changed.
+std::vector<std::string> take_over(const SnapshotHeader& header, const std::string& file, Config& now) {
+  const Config before = read_resolved_deck(header.provenance.resolved_deck, file + ": its deck");
+  std::string forbidden;
+  std::vector<std::string> allowed;
+  for (const Change& change : changes(before, now)) {
+    if (change.allowed) {
+      allowed.push_back(fmt::format("{} {} -> {}", change.key, change.before, change.now));
+    } else {
+      forbidden += fmt::format("{}: {} in the checkpoint, {} in the deck\n", now.at(change.key),
+                               change.before, change.now);
+    }
+  }
+  if (!forbidden.empty())
+    throw Error(
+        ExitCode::deck,
+        forbidden + fmt::format("{}: is of another problem (these keys cannot change on the way); undo "
+                                "the changes, or start a new run",
+                                file));
+  keep_step(now, header.checkpoint->dt);
+  if (now.output.histogram.bins > 0 && !now.output.histogram.range)
+    now.output.histogram.range = header.checkpoint->histogram_range;
+  return allowed;
+}
+
+// The checkpoints to try, the best first.
+std::vector<std::string> candidates(const Asked& asked, const std::string& run_name) {
+  if (!asked.file.empty()) return {asked.file};
+  std::vector<std::string> files;
+  for (const std::int64_t sweep : find_checkpoints(asked.folder.string(), run_name))
+    files.push_back((asked.folder / checkpoint_name(run_name, sweep)).string());
+  return files;
+}
+
+// Collective: the first candidate that is sound. The deck must be of its problem, and of that of every better
+// one whose header could be read.
+std::optional<Restart> first_sound(const std::vector<std::string>& files, Session& session,
+                                   const Communicator& world, std::vector<std::string>& passed_over) {
+  for (const std::string& file : files) {
+    const auto is_sound = [&](auto&& look) {
+      try {
+        look();
+        return true;
+      } catch (const CollectiveError& e) {
+        passed_over.emplace_back(e.what());
+        return false;
+      }
+    };
+    Restart restart{.file = file};
+    Config config = session.deck.config;
+    const bool sound_header = is_sound([&] {
+      restart.header = agree(world, [&] {
+        refuse_link_elsewhere(file);
+        return read_checkpoint_header(file);
+      });
+    });
+    if (!sound_header) continue;
+    restart.changes = agree(world, [&] { return take_over(restart.header, file, config); });
+    if (!is_sound([&] { verify_cells(file, restart.header, session, world); })) continue;
+    session.deck.config = config;
+    return restart;
+  }
+  return std::nullopt;
+}
+
+// Of a checkpoint in `folder`; whether the run goes on there. A deck that names another directory starts a
+// branch.
+bool settle_directory(const fs::path& folder, Config& config) {
+  if (!config.places.contains("output.directory")) config.output.directory = folder.string();
+  std::error_code ignored;
+  return fs::equivalent(folder, config.output.directory, ignored);
+}
+
+}  // namespace
+
+std::optional<Restart> plan_restart(const std::string& asked_for, Session& session,
+                                    const Communicator& world) {
+  if (asked_for.empty()) return std::nullopt;
+  Config& config = session.deck.config;
+  if (!config.verify.order.empty())
+    throw CollectiveError(
+        ExitCode::deck,
+        fmt::format("{}: a series of grids has no checkpoints; start it again without --restart",
+                    config.at("verify.order")));
+  // Rank 0 looks: others may not see new files yet.
+  Asked asked;
+  std::vector<std::string> files;
+  agree(world, [&] {
+    if (!world.is_root()) return;
+    asked = find_asked(asked_for, config);
+    files = candidates(asked, config.name);
+    if (files.empty())
+      throw Error(
+          ExitCode::file_missing,
+          fmt::format("no checkpoint of {} in {} (--restart {}); name a file, or start without --restart",
+                      in_quotes(config.name), in_quotes(asked.folder.string()), escaped(asked_for)));
+  });
+  asked.folder = world.broadcast(asked.folder.string());
+  files.resize(static_cast<std::size_t>(world.all_reduce(std::ssize(files), ReduceOp::max)));
+  for (std::string& file : files) file = world.broadcast(file);
+
+  std::vector<std::string> passed_over;
+  std::optional<Restart> restart = first_sound(files, session, world, passed_over);
+  if (!restart) {
+    std::string all;
+    for (const std::string& why : passed_over) all += why + "\n";
+    throw CollectiveError(ExitCode::deck,
+                          all + fmt::format("no sound checkpoint of {} for --restart {}; name another "
+                                            "one, or start without it",
+                                            in_quotes(config.name), escaped(asked_for)));
+  }
+  for (const std::string& why : passed_over)
+    restart->warnings.push_back(fmt::format("passed over: {}; going on from {}", why, restart->file));
+  const bool here = settle_directory(asked.folder, config);
+  restart->same_directory = world.all_reduce(std::int64_t{here}, ReduceOp::min) != 0;
+  session.cases = {config};
+  return restart;
+}
+
+std::optional<ExitCode> nothing_to_do(const Restart& restart, const Config& config,
+                                      const Communicator& world) {
+  const CheckpointState& state = restart.state();
+  const Schedule schedule(config);
+  const bool steady = config.problem.kind == ProblemKind::steady;
+  const bool converged = state.last_residual && !state.pending_residual &&
+                         has_converged(config.problem, *state.first_residual, *state.last_residual);
+  const bool at_end = restart.sweep() >= schedule.last();
+  if (!converged && !at_end) return std::nullopt;
+  if (world.is_root()) {
+    for (const std::string& warning : restart.warnings) fmt::print(stderr, "warning: {}\n", warning);
+    fmt::print(
+        "nothing to do: {} is of sweep {}, where the run has {}; go on with {}\n", restart.file,
+        restart.sweep(),
+        converged ? std::string("reached its tolerance") : fmt::format("ended (at {})", schedule.last()),
+        steady ? (converged ? "a smaller problem.tolerance" : "a larger problem.max_sweeps")
+               : "a later problem.end_time, or more problem.steps");
+  }
+  return steady && !converged ? ExitCode::not_converged : ExitCode::done;
+}
+
+}  // namespace isotherm

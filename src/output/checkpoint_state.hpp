@@ -1,0 +1,27 @@
+// What a run must know beside its field to go on as if it had never stopped.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "config/config.hpp"
+
+namespace isotherm {
+
+struct CheckpointState {
+  static constexpr std::int64_t newest_version = 1;
+
+  std::optional<double> first_residual, last_residual;  // K
+  std::int64_t last_checked = 0;                        // the sweep of last_residual; 0 without one
+  std::int64_t checks = 0;
+  // A lagged check whose turn comes when next something is due: its sweep, 0 without one, and its residual.
+  std::int64_t pending_sweep = 0;
+  std::optional<double> pending_residual;
+  std::optional<Interval> histogram_range;  // K, of the bins
+  double wall = 0;                          // s, as history.csv counts it
+  double dt = 0;                            // s; 0 in a steady problem
+
+  friend bool operator==(const CheckpointState&, const CheckpointState&) = default;
+};
+
+}  // namespace isotherm

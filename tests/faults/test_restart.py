@@ -1,0 +1,202 @@
+"""A run that was stopped and went on is the run that was not: the same bits, the same history, the same end.
+
+On another rank count, process grid, kernel and depth too."""
+
+import shutil
+
+import pytest
+
+from program import isotherm, write_deck
+from runs import cells, checkpoints, expect_same_answer, expect_same_run, history, record
+
+TRANSIENT = """\
+grid: {cells: [17, 13, 15], lengths: [0.17, 0.26, 0.45], origin: [-1, 2, 0.5]}  # no two axes alike
+material: {diffusivity: 1.0e-5, conductivity: 10}
+boundaries:
+  x_min: {kind: temperature, value: "300 + 10*y + t/100"}
+  x_max: {kind: flux, value: 1000}
+  y_max: {kind: convection, ambient: 280, coefficient: 30}
+  z_min: periodic
+  z_max: periodic
+initial:
+  - {shape: formula, formula: "300 + 50*x + 7*y + 3*z*z"}
+sources:
+  - {shape: box, from: [-0.95, 2, 0.5], to: [-0.9, 2.1, 0.7], value: 1e5}
+problem: {kind: transient, steps: 60, check_interval: 7}
+solver: {reduction: reproducible}
+output: {every_steps: 20, diagnostics: 5, histogram: {bins: 4}, checkpoint: {every_steps: 9, keep: 100}}
+"""
+STEADY = """\
+grid: {cells: [12, 11, 13], lengths: [0.4, 0.3, 0.5]}
+material: {conductivity: 15}
+boundaries:
+  x_min: {kind: temperature, value: "300 + 50*y"}
+  x_max: {kind: convection, coefficient: 40, ambient: 280}
+  z_max: {kind: flux, value: 1000}
+initial:
+  - {shape: formula, formula: "290 + 60*x*y + 20*z"}
+problem: {kind: steady, tolerance: 1e-3, check_interval: 30, max_sweeps: 2000}
+solver: {reduction: reproducible}
+output: {checkpoint: {every_steps: 25, keep: 100}}
+"""
+
+
+def run(folder, *words, ranks=0, code=0):
+    done = isotherm("run", "deck.yaml", "parallel.device=cpu", *words, ranks=ranks, cwd=folder)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture
+def stopped_at(tmp_path):
+    """A copy of the directory of a run, as it was right after the checkpoint of a sweep, and then some."""
+
+    def stopped_at(whole, name, sweep):
+        copy = tmp_path / name
+        shutil.copytree(tmp_path / whole, copy)
+        for file in copy.glob("*.hdf"):
+            if int(file.name.split("_")[1].split(".")[0]) > sweep:
+                file.unlink()
+        (copy / "run.json").unlink()
+        return copy
+
+    return stopped_at
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp64"])
+def test_the_rest_is_the_same_on_other_ranks(tmp_path, stopped_at, precision):
+    write_deck(tmp_path, TRANSIENT)
+    run(tmp_path, "output.directory=whole", f"precision={precision}")
+    assert len(checkpoints(tmp_path / "whole")) == 7  # 9, 18, ..., 54 and the final one
+    for ranks, sweep, words in (
+        (0, 9, ["solver.kernel=reference"]),
+        (2, 18, ["parallel.process_grid=[2, 1, 1]"]),
+        (3, 36, ["parallel.overlap=true"]),
+        (4, 54, ["solver.depth=2", "parallel.process_grid=[1, 2, 2]"]),
+    ):
+        folder = stopped_at("whole", f"rest_{ranks}", sweep)
+        done = run(tmp_path, f"output.directory={folder.name}", f"precision={precision}", *words,
+                   "--restart", "latest", ranks=ranks)
+        assert f"going on from {folder.name}/deck_{sweep:08}.checkpoint.hdf, sweep {sweep}" in done.stdout
+        expect_same_run(tmp_path / "whole", folder)
+        assert record(folder)["performance"]["sweeps"] == 60 - sweep
+
+
+@pytest.mark.parametrize("check", ["immediate", "lagged"])
+def test_a_steady_run_ends_where_it_would_have(tmp_path, stopped_at, check):
+    write_deck(tmp_path, STEADY)
+    run(tmp_path, "output.directory=whole", f"problem.check={check}")
+    end = record(tmp_path / "whole")["residual"]
+    assert end["convergence"] == "reached" and end["checks"] > 4
+    for ranks, sweep in ((0, 25), (2, 75), (3, 100)):
+        folder = stopped_at("whole", f"rest_{ranks}", sweep)
+        run(tmp_path, f"output.directory={folder.name}", f"problem.check={check}", "--restart", "latest", ranks=ranks)
+        expect_same_run(tmp_path / "whole", folder)
+
+
+def test_twice_is_as_good_as_once(tmp_path, stopped_at):
+    write_deck(tmp_path, TRANSIENT)
+    run(tmp_path, "output.directory=whole")
+    folder = stopped_at("whole", "rest", 9)
+    run(tmp_path, "output.directory=rest", "problem.steps=20", "--restart", "latest", ranks=2)
+    run(tmp_path, "output.directory=rest", "--restart", "rest/deck_00000018.checkpoint.hdf", ranks=3)
+    expect_same_run(tmp_path / "whole", folder)
+
+
+def test_a_finished_run_has_nothing_to_do_and_goes_on_with_more_steps(tmp_path):
+    write_deck(tmp_path, TRANSIENT)
+    run(tmp_path, "output.directory=whole", "problem.steps=49")
+    run(tmp_path, "output.directory=parts", "problem.steps=21")
+    before = {path: path.read_bytes() for path in (tmp_path / "parts").iterdir()}
+    done = run(tmp_path, "output.directory=parts", "problem.steps=21", "--restart", "latest", ranks=2)
+    assert done.stdout.startswith("nothing to do: parts/deck_00000021.checkpoint.hdf is of sweep 21, where the run")
+    done = run(tmp_path, "output.directory=parts", "problem.steps=20", "--restart", "latest")
+    assert done.stdout.startswith("nothing to do")
+    assert before == {path: path.read_bytes() for path in (tmp_path / "parts").iterdir()}
+    done = run(tmp_path, "output.directory=parts", "problem.steps=49", "--restart", "latest")
+    assert "  changed: problem.steps 21 -> 49\n" in done.stdout
+    assert record(tmp_path / "parts")["fingerprint"] == record(tmp_path / "whole")["fingerprint"]
+
+
+def test_the_end_time_moves_by_whole_steps(tmp_path):
+    write_deck(tmp_path, TRANSIENT.replace("steps: 60", "end_time: 100"))
+    run(tmp_path, "output.directory=parts")
+    steps = record(tmp_path / "parts")["method"]["planned_sweeps"]
+    dt = record(tmp_path / "parts")["method"]["dt_s"]
+    done = isotherm("run", "deck.yaml", "output.directory=parts", "problem.end_time=101", "--restart", "latest",
+                    cwd=tmp_path)
+    assert done.returncode == 65
+    assert f"problem.end_time: 101 s is no whole number of the checkpoint's steps of {dt} s" in done.stderr
+    run(tmp_path, "output.directory=parts", "problem.end_time=200", "--restart", "latest")
+    assert record(tmp_path / "parts")["method"]["planned_sweeps"] == 2 * steps
+    assert record(tmp_path / "parts")["method"]["dt_s"] == dt
+
+
+def test_a_steady_run_goes_on_to_a_smaller_tolerance(tmp_path):
+    write_deck(tmp_path, STEADY)
+    run(tmp_path, "output.directory=whole", "problem.tolerance=2e-4")
+    run(tmp_path, "output.directory=parts")
+    done = run(tmp_path, "output.directory=parts", "--restart", "latest")
+    assert "nothing to do" in done.stdout and "where the run has reached its tolerance" in done.stdout
+    run(tmp_path, "output.directory=parts", "problem.tolerance=2e-4", "--restart", "latest", ranks=2)
+    expect_same_answer(tmp_path / "whole", tmp_path / "parts")
+
+
+def test_sweeps_that_were_too_few(tmp_path):
+    write_deck(tmp_path, STEADY)
+    run(tmp_path, "output.directory=whole")
+    run(tmp_path, "output.directory=parts", "problem.max_sweeps=60", code=10)
+    run(tmp_path, "output.directory=parts", "problem.max_sweeps=60", "--restart", "latest", code=10)
+    run(tmp_path, "output.directory=parts", "--restart", "latest")
+    expect_same_answer(tmp_path / "whole", tmp_path / "parts")
+
+
+def test_a_branch_in_another_directory_leaves_the_first_alone(tmp_path):
+    write_deck(tmp_path, TRANSIENT)
+    run(tmp_path, "output.directory=whole")
+    before = {path: path.read_bytes() for path in (tmp_path / "whole").iterdir()}
+    run(tmp_path, "output.directory=branch", "output.diagnostics=11", "--restart",
+        "whole/deck_00000027.checkpoint.hdf", ranks=2)
+    assert before == {path: path.read_bytes() for path in (tmp_path / "whole").iterdir()}
+    assert record(tmp_path / "branch")["fingerprint"] == record(tmp_path / "whole")["fingerprint"]
+    assert [row["sweep"] for row in history(tmp_path / "branch")][:3] == ["28", "33", "35"]
+
+
+def test_without_a_directory_in_the_deck_that_of_the_file_is_taken(tmp_path, stopped_at):
+    write_deck(tmp_path, TRANSIENT)
+    run(tmp_path, "output.directory=whole")
+    folder = stopped_at("whole", "rest", 27)
+    run(tmp_path, "--restart", "rest/latest")
+    expect_same_run(tmp_path / "whole", folder)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_going_back_behind_later_checkpoints(tmp_path):
+    write_deck(tmp_path, TRANSIENT)
+    run(tmp_path, "output.directory=whole")
+    shutil.copytree(tmp_path / "whole", tmp_path / "back")
+    run(tmp_path, "output.directory=back", "output.checkpoint.every_steps=50", "output.overwrite=true",
+        "--restart", "back/deck_00000027.checkpoint.hdf")
+    expect_same_run(tmp_path / "whole", tmp_path / "back")
+    assert checkpoints(tmp_path / "back") == [f"deck_{n:08}.checkpoint.hdf" for n in (9, 18, 27, 50, 60)]
+    assert not list((tmp_path / "back").glob("*.aside"))
+
+
+def test_other_columns_keep_the_old_history_aside(tmp_path, stopped_at):
+    write_deck(tmp_path, TRANSIENT)
+    run(tmp_path, "output.directory=whole")
+    folder = stopped_at("whole", "rest", 27)
+    run(tmp_path, "output.directory=rest", "output.histogram.bins=0", "--restart", "latest")
+    assert (folder / "history.csv.aside").read_bytes() == (tmp_path / "whole" / "history.csv").read_bytes()
+    assert [row["sweep"] for row in history(folder)][:2] == ["28", "30"]
+    assert not (set(history(folder)[0]) & {"hist_0"})
+
+
+def test_a_checkpoint_is_a_field_that_others_can_read(tmp_path):
+    write_deck(tmp_path, TRANSIENT)
+    run(tmp_path, "output.directory=whole")
+    whole = tmp_path / "whole"
+    assert (cells(whole / "deck_00000060.checkpoint.hdf") == cells(whole / "deck_00000060.hdf")).all()
+    assert (whole / "latest").read_text() == "deck_00000060.checkpoint.hdf\n"
+    done = isotherm("info", whole / "deck_00000045.checkpoint.hdf")
+    assert done.returncode == 0 and "isotherm checkpoint, version 1" in done.stdout

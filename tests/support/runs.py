@@ -1,0 +1,48 @@
+"""What a run has left in its directory, as far as two runs of one problem must agree on it."""
+
+import csv
+import json
+
+import h5py
+import numpy as np
+
+
+def record(folder):
+    return json.loads((folder / "run.json").read_text(encoding="utf-8"))
+
+
+def history(folder):
+    """The rows as text, without the wall time."""
+    with open(folder / "history.csv", encoding="utf-8", newline="") as file:
+        return [{key: text for key, text in row.items() if key != "wall_s"} for row in csv.DictReader(file)]
+
+
+def snapshots(folder):
+    return sorted(path.name for path in folder.glob("*_[0-9]*[0-9].hdf"))
+
+
+def checkpoints(folder):
+    return sorted(path.name for path in folder.glob("*.checkpoint.hdf"))
+
+
+def cells(path):
+    with h5py.File(path) as file:
+        return file["/VTKHDF/PointData/T"][:]
+
+
+def expect_same_answer(one, other):
+    """Of two directories of one problem: in every bit, and the same way to it."""
+    a, b = record(one), record(other)
+    assert a["fingerprint"] == b["fingerprint"]
+    assert a["residual"] == b["residual"]
+    assert (a["time_s"], a["histogram"], a["exit_code"]) == (b["time_s"], b["histogram"], b["exit_code"])
+    assert history(one) == history(other)
+
+
+def expect_same_run(one, other):
+    """The same answer, and the same snapshots."""
+    expect_same_answer(one, other)
+    assert snapshots(one) == snapshots(other)
+    for name in snapshots(one):
+        assert np.array_equal(cells(one / name), cells(other / name)), name
+    assert [p.read_text() for p in one.glob("*.series")] == [p.read_text() for p in other.glob("*.series")]
