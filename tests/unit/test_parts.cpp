@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "output/file_grid.hpp"
-#include "output/run_directory.hpp"
+#include "output/run_files.hpp"
 #include "support/deck_text.hpp"
 
 namespace isotherm {
