@@ -137,7 +137,7 @@ bool is_run_file(std::string_view file_name, std::string_view run_name) {
   if (!file_name.starts_with(run_name)) return false;
   file_name.remove_prefix(run_name.size());
   take_part(file_name);
-  if (file_name == ".hdf.series") return true;
+  if (file_name == ".hdf.series" || file_name == ".xmf") return true;
   return take_suffix(file_name, ".hdf") && file_name.starts_with('_') && all_digits(file_name.substr(1));
 }
 

@@ -18,6 +18,7 @@
 #include "output/slabs.hpp"
 #include "output/snapshot_check.hpp"
 #include "output/snapshot_file.hpp"
+#include "output/xdmf_series.hpp"
 
 namespace isotherm {
 namespace {
@@ -87,6 +88,7 @@ SnapshotWriter::SnapshotWriter(const Config& config, const FileGrid& grid, const
                                std::string folder, Provenance provenance, Index slab_bytes)
     : grid_(grid),
       steady_(config.problem.kind == ProblemKind::steady),
+      xdmf_(config.output.xdmf),
       communicator_(communicator.split(0, communicator.rank())),  // no message of ours meets a halo's
       folder_(std::move(folder)),
       provenance_(std::move(provenance)),
@@ -110,7 +112,7 @@ std::string SnapshotWriter::write(FieldView<const T> field, Box block, const Sna
   const std::int64_t bytes = write_part(part, field, block, header);
   try {
     read_back(part, block, header);
-    publish(part, name, meta);
+    publish(part, name, header);
   } catch (const CollectiveError&) {
     if (communicator_.is_root()) remove_file(part);
     throw;
@@ -205,14 +207,17 @@ void SnapshotWriter::read_back(const std::string& part, Box block, const Snapsho
             part, fingerprint_text(on_disk), fingerprint_text(header.meta.fingerprint)));
 }
 
-void SnapshotWriter::publish(const std::string& part, const std::string& name, const SnapshotMeta& meta) {
+void SnapshotWriter::publish(const std::string& part, const std::string& name, const SnapshotHeader& header) {
   Watchdog watchdog(timeout_, part, communicator_.rank());
   watchdog.phase("renaming");
   on_root(communicator_, [&] { publish_file(part, in_folder(folder_, name)); });
   watchdog.phase("writing the series");
   std::erase_if(series_, [&](const SeriesEntry& entry) { return entry.file == name; });
-  series_.push_back({name, steady_ ? static_cast<double>(meta.sweep) : meta.time});
-  on_root(communicator_, [&] { write_series(in_folder(folder_, grid_.stem + ".hdf.series"), series_); });
+  series_.push_back({name, steady_ ? static_cast<double>(header.meta.sweep) : header.meta.time});
+  on_root(communicator_, [&] {
+    write_series(in_folder(folder_, grid_.stem + ".hdf.series"), series_);
+    if (xdmf_) write_xdmf(in_folder(folder_, grid_.stem + ".xmf"), grid_, header.precision, series_);
+  });
 }
 
 void SnapshotWriter::remark(const std::string& text) {

@@ -59,11 +59,11 @@ class SnapshotWriter {
   std::int64_t write_part(const std::string& part, FieldView<const T> field, Box block,
                           const SnapshotHeader& header);
   void read_back(const std::string& part, Box block, const SnapshotHeader& header) const;
-  void publish(const std::string& part, const std::string& name, const SnapshotMeta& meta);
+  void publish(const std::string& part, const std::string& name, const SnapshotHeader& header);
   void remark(const std::string& text);
 
   FileGrid grid_;
-  bool steady_;
+  bool steady_, xdmf_;
   Communicator communicator_;
   std::string folder_;
   Provenance provenance_;
