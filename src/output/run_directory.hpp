@@ -3,7 +3,8 @@
 //     deck.resolved.yaml   the deck with its defaults and overrides; also the mark of a run directory
 //     deck.yaml            the deck as it was given, byte for byte
 //     run.log  history.csv  probes.csv  run.json
-//     <name>_00000100.hdf  snapshots, and <name>.hdf.series beside them; in the same way <name>_slice_z12...,
+//     <name>_00000100.hdf  snapshots, and <name>.hdf.series (and .xmf) beside them; in the same way
+//     <name>_slice_z12...,
 //                          <name>_region..., <name>_coarse...
 //
 // A folder is an earlier run of ours when deck.resolved.yaml stands in it: written first, removed last. Files

@@ -68,7 +68,7 @@ bool is_run_file(std::string_view file_name, std::string_view run_name) {
   if (!file_name.starts_with(run_name)) return false;
   file_name.remove_prefix(run_name.size());
   take_part(file_name);
-  return file_name == ".hdf.series" || sweep_of_file(file_name, "", snapshot_suffix);
+  return file_name == ".hdf.series" || file_name == ".xmf" || sweep_of_file(file_name, "", snapshot_suffix);
 }
 
 std::vector<std::string> find_run_files(const std::filesystem::path& folder, std::string_view run_name) {

@@ -20,6 +20,7 @@
 #include "output/slabs.hpp"
 #include "output/snapshot_check.hpp"
 #include "output/snapshot_file.hpp"
+#include "output/xdmf_series.hpp"
 
 namespace isotherm {
 namespace {
@@ -90,6 +91,7 @@ SnapshotWriter::SnapshotWriter(const Config& config, const FileGrid& grid, const
                                std::string folder, Provenance provenance, Index slab_bytes)
     : grid_(grid),
       steady_(config.problem.kind == ProblemKind::steady),
+      xdmf_(config.output.xdmf),
       communicator_(communicator.split(0, communicator.rank())),  // no message of ours meets a halo's
       folder_(std::move(folder)),
       provenance_(std::move(provenance)),
@@ -105,7 +107,7 @@ template <class T>
 std::string SnapshotWriter::write(FieldView<const T> field, Box block, const SnapshotMeta& meta) {
   const std::string name = snapshot_name(grid_.stem, meta.sweep);
   const std::string path = write_file(name, field, block, meta, std::nullopt);
-  extend_series(name, meta);
+  extend_series(name, meta, stored_precision<T>(grid_));
   return path;
 }
 
@@ -222,12 +224,15 @@ void SnapshotWriter::read_back(const std::string& part, Box block, const Snapsho
             part, fingerprint_text(on_disk), fingerprint_text(header.meta.fingerprint)));
 }
 
-void SnapshotWriter::extend_series(const std::string& name, const SnapshotMeta& meta) {
+void SnapshotWriter::extend_series(const std::string& name, const SnapshotMeta& meta, Precision stored) {
   Watchdog watchdog(timeout_, name, communicator_.rank());
   watchdog.phase("writing the series");
   std::erase_if(series_, [&](const SeriesEntry& entry) { return entry.file == name; });
   series_.push_back({name, steady_ ? static_cast<double>(meta.sweep) : meta.time});
-  on_root(communicator_, [&] { write_series(series_path(), series_); });
+  on_root(communicator_, [&] {
+    write_series(series_path(), series_);
+    if (xdmf_) write_xdmf(in_folder(folder_, grid_.stem + ".xmf"), grid_, stored, series_);
+  });
 }
 
 void SnapshotWriter::continue_series(std::int64_t sweep) {

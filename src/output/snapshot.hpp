@@ -75,12 +75,12 @@ class SnapshotWriter {
   std::int64_t write_part(const std::string& part, FieldView<const T> field, Box block,
                           const SnapshotHeader& header);
   void read_back(const std::string& part, Box block, const SnapshotHeader& header) const;
-  void extend_series(const std::string& name, const SnapshotMeta& meta);
+  void extend_series(const std::string& name, const SnapshotMeta& meta, Precision stored);
   std::string series_path() const;
   void remark(const std::string& text);
 
   FileGrid grid_;
-  bool steady_;
+  bool steady_, xdmf_;
   Communicator communicator_;
   std::string folder_;
   Provenance provenance_;

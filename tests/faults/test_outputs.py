@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from xml.etree import ElementTree
 
 import h5py
 import numpy as np
@@ -189,6 +190,29 @@ def test_fields_are_rounded_to_single_precision(run, tmp_path):
     assert isotherm("info", out / "deck_coarse_00000040.hdf").returncode == 0
     fingerprints = [json.loads((folder / "run.json").read_text())["fingerprint"] for folder in (run, out)]
     assert fingerprints[0] == fingerprints[1]  # the field itself is what it was
+
+
+def test_xdmf_points_at_the_same_cells(run, tmp_path):
+    out = run_in(tmp_path, "output.xdmf=true", ranks=2)
+    assert sorted(path.stem for path in out.glob("*.xmf")) == sorted(
+        path.name.removesuffix(".hdf.series") for path in out.glob("*.hdf.series")
+    )
+    for path in out.glob("*.xmf"):
+        grids = ElementTree.parse(path).findall("./Domain/Grid/Grid")
+        series = json.loads(path.with_suffix(".hdf.series").read_text())["files"]
+        assert [(grid.get("Name"), float(grid.find("Time").get("Value"))) for grid in grids] == [
+            (entry["name"], entry["time"]) for entry in series
+        ]
+        for grid in grids:
+            file, dataset = grid.find("./Attribute/DataItem").text.split(":")
+            with h5py.File(path.with_name(file)) as opened:
+                cells, own = opened[dataset], opened["isotherm"].attrs
+                assert cells.shape == tuple(map(int, grid.find("./Attribute/DataItem").get("Dimensions").split()))
+                assert tuple(n + 1 for n in cells.shape) == tuple(
+                    map(int, grid.find("Topology").get("Dimensions").split())
+                )
+                for item, name in zip(grid.findall("./Geometry/DataItem"), ("origin", "spacing")):
+                    assert [float(number) for number in item.text.split()] == list(own[name][::-1])
 
 
 def again(folder, file, *overrides, ranks=2):

@@ -7,7 +7,7 @@ import subprocess
 import h5py
 import pytest
 
-from program import isotherm, write_deck
+from program import DECK, isotherm, write_deck
 
 CELLS = [(0, 0, 0), (16, 0, 30), (5, 22, 7)]  # x, y, z: corners and the inside of an edge
 
@@ -25,8 +25,11 @@ found = []
 for time in times:
     simple.UpdatePipeline(time=time, proxy=reader)
     image = servermanager.Fetch(reader)
-    values = image.GetPointData().GetArray("T")
-    found.append([values.GetValue(image.FindPoint(place)) for place in wanted])
+    points, cells = image.GetPointData().GetArray("T"), image.GetCellData().GetArray("T")
+    if points:
+        found.append([points.GetValue(image.FindPoint(place)) for place in wanted])
+    else:
+        found.append([cells.GetValue(image.FindCell(place, None, 0, 0.0, [0] * 3, [0.0] * 3, [0.0] * 8)) for place in wanted])
 print("FOUND " + json.dumps({"times": times, "values": found, "dimensions": image.GetDimensions()}))
 """
 
@@ -67,3 +70,45 @@ def test_the_series_opens_with_its_times_and_values(tmp_path, precision):
     assert found["times"] == pytest.approx(times, rel=1e-12)
     assert found["values"] == values
     assert values[0] != values[-1]  # or the times would not matter
+
+
+PARTS = """\
+  slices: [{axis: y, cell: 7, every_steps: 10}]
+  coarse: {factor: [17, 1, 31], every_steps: 20}
+  region: {first_cell: [3, 4, 5], last_cell: [8, 20, 11], every_steps: 40}
+  xdmf: true
+"""
+
+
+def centres_of(attributes, cells):
+    return [[float(o + h * (i + 0.5)) for o, h, i in zip(attributes["origin"], attributes["spacing"], cell)] for cell in cells]
+
+
+@pytest.mark.parametrize(
+    "part, count, cells",
+    [
+        ("slice_y7", 5, [(0, 0, 0), (16, 0, 30), (5, 0, 7)]),
+        ("coarse", 3, [(0, 0, 0), (0, 22, 0), (0, 9, 0)]),
+        ("region", 2, [(0, 0, 0), (5, 16, 6), (1, 15, 2)]),
+    ],
+)
+def test_a_part_opens_like_a_snapshot(tmp_path, part, count, cells):
+    deck = DECK.replace("output: {every_steps: 20}\n", "output:\n  snapshots: false\n" + PARTS)
+    done = isotherm("run", write_deck(tmp_path, deck), "output.directory=out", ranks=3, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    times, values = [], []
+    for path in sorted((tmp_path / "out").glob(f"deck_{part}_*.hdf")):
+        with h5py.File(path) as file:
+            times.append(file["isotherm"].attrs["time"])
+            values.append([float(file["VTKHDF/PointData/T"][z, y, x]) for x, y, z in cells])
+            centres, shape = centres_of(file["isotherm"].attrs, cells), file["VTKHDF/PointData/T"].shape
+    assert len(times) == count
+    found = in_paraview(tmp_path, tmp_path / "out" / f"deck_{part}.hdf.series", centres)
+    assert found["dimensions"] == list(shape[::-1])
+    assert found["times"] == pytest.approx(times, rel=1e-12)
+    assert found["values"] == values
+    # As cells: the same values in the same places.
+    cellwise = in_paraview(tmp_path, tmp_path / "out" / f"deck_{part}.xmf", centres)
+    assert cellwise["dimensions"] == [n + 1 for n in shape[::-1]]
+    assert cellwise["times"] == pytest.approx(times, rel=1e-12)
+    assert cellwise["values"] == values

@@ -79,6 +79,7 @@ void expect_same(const OutputTimes& a, const OutputTimes& b) {
 
 void expect_same_parts(const OutputConfig& a, const OutputConfig& b) {
   EXPECT_EQ(a.precision, b.precision);
+  EXPECT_EQ(a.xdmf, b.xdmf);
   ASSERT_EQ(a.slices.size(), b.slices.size());
   for (std::size_t i = 0; i < a.slices.size(); ++i) {
     EXPECT_EQ(a.slices[i].name, b.slices[i].name);
@@ -177,7 +178,7 @@ class RandomDeck {
               pick({"snapshots: false", "every_steps: 3", "history: false", "diagnostics: 7",
                     "diagnostics: 1, histogram: {bins: 12}",
                     "diagnostics: 1, histogram: {bins: 4096, range: [-1.5, 3e2]}", "precision: fp32",
-                    "slices: [{axis: y, cell: 0, every_steps: 3}, {cell: 0, name: top}]",
+                    "xdmf: true", "slices: [{axis: y, cell: 0, every_steps: 3}, {cell: 0, name: top}]",
                     "region: {first_cell: [0, 0, 0], last_cell: [0, 0, 0]}",
                     "coarse: {factor: 1, every_steps: 4}", "checkpoint: false",
                     "checkpoint: {keep: 5, final: false}"}) +
@@ -301,6 +302,7 @@ output:
   history: true
   histogram: {bins: 0, range: auto}
   precision: same
+  xdmf: false
   slices: []
   region: {}
   coarse: {}
