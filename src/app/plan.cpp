@@ -77,7 +77,7 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backen
       (config.precision == Precision::fp32 ? norm_bytes<float>
                                            : norm_bytes<double>)(config, backend, decomposition.block(rank));
   if (backend == Backend::cuda) plan.mirror = plan.field + plan.halo;
-  if (config.output.snapshots) {
+  if (config.output.snapshots || config.output.checkpoint.write) {
     plan.writing = std::min(static_cast<std::size_t>(decomposition.block(rank).cells()) * size,
                             static_cast<std::size_t>(SnapshotWriter::default_slab_bytes));
   }
@@ -94,6 +94,11 @@ FilePlan plan_files(const Config& config) {
   plan.bytes_each =
       static_cast<double>(config.grid.cells.product()) * static_cast<double>(element_bytes(config));
   plan.bytes = plan.bytes_each * static_cast<double>(plan.snapshots);
+  const CheckpointConfig& checkpoint = config.output.checkpoint;
+  if (!checkpoint.write) return plan;
+  // Without an interval there is the one of a stop, or of the end.
+  plan.checkpoints_at_once = checkpoint.has_interval() ? checkpoint.keep + 1 : 1;
+  plan.bytes_of_checkpoints = plan.bytes_each * static_cast<double>(plan.checkpoints_at_once);
   return plan;
 }
 
@@ -137,7 +142,7 @@ std::string memory_table(const MemoryPlan& plan, Backend backend) {
   if (plan.mirror)
     table += fmt::format("  field for output, staging {:>10}  host\n", human_bytes(plan.mirror));
   if (plan.writing)
-    table += fmt::format("  a snapshot being written  {:>10}  host\n", human_bytes(plan.writing));
+    table += fmt::format("  a file being written      {:>10}  host\n", human_bytes(plan.writing));
   const std::size_t held =
       plan.fields + plan.halo + plan.norms + (backend == Backend::host ? plan.writing : 0);
   if (plan.painting)

@@ -20,7 +20,7 @@ struct MemoryPlan {
   std::size_t halo = 0;      // packed ghosts, both ways
   std::size_t norms = 0;     // what the reduction leaves on its way to a norm
   std::size_t mirror = 0;    // CUDA: the field in host memory for output, and staging
-  std::size_t writing = 0;   // the cells of one snapshot on their way to the file, always in host memory
+  std::size_t writing = 0;   // the cells of one file on their way to it, always in host memory
   std::size_t painting = 0;  // datasets of `initial` or `sources`, in fp64, while they are painted
   std::size_t roof = 0;      // the bandwidth measurement; given back before the fields are made
   std::size_t program = 0;   // this process before it allocates a field, measured
@@ -36,7 +36,10 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backen
 
 struct FilePlan {
   std::int64_t snapshots = 0;
-  double bytes_each = 0, bytes = 0;
+  double bytes_each = 0, bytes = 0;  // of a field; of all snapshots
+  // Checkpoints on the disk at once: those that stay, and the next while it is written. 0: none are written.
+  std::int64_t checkpoints_at_once = 0;
+  double bytes_of_checkpoints = 0;  // at once
 };
 FilePlan plan_files(const Config& config);
 
