@@ -1,8 +1,11 @@
 #include "app/check.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdio>
+#include <string>
+#include <vector>
 
 #include "app/plan.hpp"
 #include "app/session.hpp"
@@ -120,6 +123,21 @@ std::string files_text(const Config& config) {
          probes_text(config);
 }
 
+std::string checkpoints_text(const Config& config) {
+  const CheckpointConfig& checkpoint = config.output.checkpoint;
+  const CheckpointPlan files = plan_checkpoints(config);
+  if (!checkpoint.write) return "checkpoints     none, also where the run is stopped\n";
+  std::vector<std::string> when;
+  if (checkpoint.every_steps) when.push_back(fmt::format("every {} sweeps", *checkpoint.every_steps));
+  if (checkpoint.every_time) when.push_back(fmt::format("every {:g} s", *checkpoint.every_time));
+  if (checkpoint.every_wall)
+    when.push_back(fmt::format("every {} of wall time", human_duration(*checkpoint.every_wall)));
+  if (checkpoint.at_end()) when.push_back("at the end");
+  when.push_back("where the run is stopped");
+  return fmt::format("checkpoints     {}: {} each, at most {} at once\n", fmt::join(when, ", "),
+                     human_bytes(files.bytes_each), human_bytes(files.bytes()));
+}
+
 // What of solver.depth: auto is known without neighbours to measure.
 std::string depth_text(const Session& session, const Session& deepest) {
   if (!depth_is_open(session)) return {};
@@ -158,7 +176,8 @@ int check(const CommandLine& command, const Communicator& world) {
   if (world.is_root()) {
     std::string text = "# the resolved deck\n" + to_yaml(config) + "\n# what a run of it is\n";
     text += decomposition_text(config, decomposition, placement.backend) + depth_text(session, deepest) +
-            placement_text(placement, decomposition.ranks()) + time_text(config) + files_text(config);
+            placement_text(placement, decomposition.ranks()) + time_text(config) + files_text(config) +
+            checkpoints_text(config);
     text += fmt::format(
         "memory          {} on this host\n",
         memory_text(session, deepest, "host", memory.host(placement.backend),

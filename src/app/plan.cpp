@@ -79,7 +79,7 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backen
       (config.precision == Precision::fp32 ? norm_bytes<float>
                                            : norm_bytes<double>)(config, backend, decomposition.block(rank));
   if (backend == Backend::cuda) plan.mirror = plan.field + plan.halo;
-  if (!plan_files(config).empty()) {
+  if (!plan_files(config).empty() || config.output.checkpoint.write) {
     plan.writing = std::min(static_cast<std::size_t>(decomposition.block(rank).cells()) * size,
                             static_cast<std::size_t>(SnapshotWriter::default_slab_bytes));
   }
@@ -102,6 +102,14 @@ std::vector<FileGroup> plan_files(const Config& config) {
   const std::vector<FieldPart> parts = field_parts(config);
   for (std::size_t i = 0; i < parts.size(); ++i) add(grid_of(config, parts[i]), schedule.files_of(i));
   return groups;
+}
+
+CheckpointPlan plan_checkpoints(const Config& config) {
+  const CheckpointConfig& checkpoint = config.output.checkpoint;
+  if (!checkpoint.write) return {};
+  // Without an interval there is the one of a stop, or of the end.
+  return {checkpoint.has_interval() ? checkpoint.keep + 1 : 1,
+          static_cast<double>(config.grid.cells.product()) * static_cast<double>(element_bytes(config))};
 }
 
 ExchangeWeights exchange_weights(const Config& config, Backend backend) {
@@ -144,7 +152,7 @@ std::string memory_table(const MemoryPlan& plan, Backend backend) {
   if (plan.mirror)
     table += fmt::format("  field for output, staging {:>10}  host\n", human_bytes(plan.mirror));
   if (plan.writing)
-    table += fmt::format("  a snapshot being written  {:>10}  host\n", human_bytes(plan.writing));
+    table += fmt::format("  a file being written      {:>10}  host\n", human_bytes(plan.writing));
   const std::size_t held =
       plan.fields + plan.halo + plan.norms + (backend == Backend::host ? plan.writing : 0);
   if (plan.painting)

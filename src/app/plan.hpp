@@ -21,7 +21,7 @@ struct MemoryPlan {
   std::size_t halo = 0;      // packed ghosts, both ways
   std::size_t norms = 0;     // what the reduction leaves on its way to a norm
   std::size_t mirror = 0;    // CUDA: the field in host memory for output, and staging
-  std::size_t writing = 0;   // the cells of one snapshot on their way to the file, always in host memory
+  std::size_t writing = 0;   // the cells of one file on their way to it, always in host memory
   std::size_t painting = 0;  // datasets of `initial` or `sources`, in fp64, while they are painted
   std::size_t roof = 0;      // the bandwidth measurement; given back before the fields are made
   std::size_t program = 0;   // this process before it allocates a field, measured
@@ -42,6 +42,14 @@ struct FileGroup {   // the files of one series
   double bytes() const { return bytes_each * static_cast<double>(files); }
 };
 std::vector<FileGroup> plan_files(const Config& config);
+
+// Checkpoints on the disk at once: those that stay, and the next while it is written.
+struct CheckpointPlan {
+  std::int64_t at_once = 0;  // 0: none are written
+  double bytes_each = 0;     // of the cells
+  double bytes() const { return bytes_each * static_cast<double>(at_once); }
+};
+CheckpointPlan plan_checkpoints(const Config& config);
 
 // On the process grid of the deck, or on the cheapest for this backend.
 Decomposition decompose(const Config& config, int ranks, Backend backend);

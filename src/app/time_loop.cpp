@@ -30,7 +30,7 @@ class Loop {
         outputs_(outputs),
         frame_(frame),
         schedule_(config),
-        unit_(solver.queues_graphs() ? sweeps_of_a_graph(solver.depth()) : solver.depth()),
+        unit_(solver.queues_graphs() ? static_cast<int>(sweeps_of_a_graph(solver.depth())) : solver.depth()),
         lookout_(solver.sweeps(), unit_),
         written_(frame.last_checkpoint) {
     outcome_.residual.norm = config.problem.norm;
@@ -89,6 +89,8 @@ class Loop {
     r.checks = state.checks;
     if (r.last) r.last_sweep = state.last_checked;
     if (state.pending_residual) checked_ = {state.pending_sweep, state.pending_residual};
+    if (r.last && !checked_) converged_ = has_converged(config_.problem, *r.first, *r.last);
+    if (converged_) r.extra_sweeps = solver_.sweeps() - state.last_checked;
     wall_before_ = state.wall;
   }
 
@@ -101,6 +103,7 @@ class Loop {
       const std::int64_t here = solver_.sweeps();
       solver_.sweep(whole_periods(lookout_.next() - here, until - here, unit_));
       if (solver_.sweeps() >= lookout_.next()) look_up();
+      if (wanted_ && solver_.sweeps() < until) write_checkpoint();  // else after what is due at `until`
     }
   }
 
@@ -119,10 +122,9 @@ class Loop {
     } else if (elapsed_ >= frame_.limit.latest_stop(write)) {
       outcome_.stopped_by = "the wall time";
       out_of_time_ = true;
-    } else if (const auto& every = config_.output.checkpoint.every_wall;
-               every && elapsed_ >= written_at_ + *every) {
-      write_checkpoint();
     }
+    const std::optional<double>& every = config_.output.checkpoint.every_wall;
+    wanted_ = every && elapsed_ >= written_at_ + *every;
   }
 
   bool stopped() const { return !outcome_.stopped_by.empty(); }
@@ -144,7 +146,7 @@ class Loop {
     if (sweep == schedule_.last() || ended()) return;
     if (schedule_.snapshot_due(sweep)) write_snapshot();
     write_fields(&FieldOutputs<T>::write_due);
-    if (schedule_.checkpoint_due(sweep)) write_checkpoint();
+    if (wanted_ || schedule_.checkpoint_due(sweep)) write_checkpoint();
   }
 
   // The row of the sweep that was checked, with its residual; without where the run has diverged. Finds out
@@ -234,6 +236,7 @@ class Loop {
   // Of no field that has diverged, and of none that there is a file of. The lines of history and probes up to
   // here are a part of what the file goes on from.
   void write_checkpoint() {
+    wanted_ = false;
     if (!outputs_.checkpoints || written_ == solver_.sweeps()) return;
     settle_check();
     const double newest = solver_.own_sweeps() > 0 ? solver_.residual() : 0;
@@ -295,10 +298,11 @@ class Loop {
   LoopOutputs<T> outputs_;
   const LoopFrame& frame_;
   Schedule schedule_;
-  std::int64_t unit_;  // sweeps that are not parted
+  int unit_;  // sweeps that are not parted
   Lookout lookout_;
   double elapsed_ = 0;  // s since the start of the run, at the last look
   bool out_of_time_ = false;
+  bool wanted_ = false;                                          // a checkpoint, by the clock
   std::optional<std::int64_t> written_;                          // the sweep of the newest checkpoint
   double written_at_ = std::numeric_limits<double>::infinity();  // by elapsed_
   struct UnderWay {

@@ -13,8 +13,8 @@ namespace isotherm {
 struct WallLimit {
   double seconds =
       std::numeric_limits<double>::infinity();  // from the start of the run; the same on all ranks
-  std::string source;                           // "solver.walltime 3600 s"; empty without a limit
-  std::string warning;                          // of a SLURM_JOB_END_TIME that is no time
+  std::string source{};                         // "solver.walltime 3600 s"; empty without a limit
+  std::string warning{};                        // of a SLURM_JOB_END_TIME that is no time
 
   // The last moment to begin with a checkpoint that takes `write` seconds: twice that, and something for what
   // comes after it, are left.

@@ -37,6 +37,7 @@ extern "C" void isotherm_note_signal(int signal) {
 }  // namespace
 
 void note_stop_signals() {
+  noted = 0;
   struct sigaction action {};
   action.sa_handler = isotherm_note_signal;
   action.sa_flags = SA_RESTART;  // no write of a file is cut short

@@ -82,6 +82,7 @@ void check_earlier_run(const RunDirectoryPlan& plan, const std::vector<std::stri
            "another with "
            "output.directory=...");
   for (const std::string& name : files) {
+    if (plan.existing == Existing::resume) break;  // nothing is removed
     std::error_code ignored;
     if (fs::is_directory(fs::symlink_status(plan.path / name, ignored)))
       refuse(plan.path, fmt::format("{} in it is a folder", in_quotes(name)),

@@ -303,6 +303,7 @@ void Solver<T>::synchronize() {
 
 template <class T>
 void Solver<T>::keep_pace() {
+  if (!is_asynchronous()) return;
   Timer timer;
   device_.synchronize(paced_);
   device_.record(paced_, compute_);

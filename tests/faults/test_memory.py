@@ -28,7 +28,7 @@ def test_a_grid_that_does_not_fit(folder, verb):
     assert first.endswith(" are free; use a smaller grid, fp32 or more hosts. Rank 0 needs:")
     assert " need 7.4" in first and " TiB of memory and " in first
     assert [line[:28].rstrip() for line in table if line] == [
-        "  fields, ghosts, sources", "  packed halos", "  partial results of norms", "  a snapshot being written",
+        "  fields, ghosts, sources", "  packed halos", "  partial results of norms", "  a file being written",
         "  program and libraries"]
     assert " TiB  host" in table[0]
     assert os.listdir(folder) == ["deck.yaml"]
@@ -62,7 +62,7 @@ def test_a_run_takes_what_check_said(folder, precision, bytes_a_cell):
     fields = table["fields, ghosts, sources"]
     two = 2 * 192**3 * bytes_a_cell / 2**20
     assert two < fields < 1.25 * two
-    held = fields + table["partial results of norms"] + table["a snapshot being written"]
+    held = fields + table["partial results of norms"] + table["a file being written"]
     largest = max(held, table.get("bandwidth, before fields", 0))
     assert total == pytest.approx(largest + table["program and libraries"], abs=0.05)
 

@@ -5,14 +5,13 @@ The failures are made by a preloaded library (io_shim.c); kills by hand."""
 import errno
 import os
 import random
-import signal
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
-from program import command, isotherm, write_deck
+from program import command, isotherm, kill_all, write_deck
 from shim import build_shim
 
 WATCHDOG = 5  # s
@@ -86,17 +85,3 @@ def test_a_kill_at_any_moment_leaves_whole_files(tmp_path):
         expect_whole_files(folder / "out")
         found += len(list(folder.glob("out/*.hdf")))
     assert found > 0
-
-
-def kill_all(leader):
-    """SIGKILL to a launcher and all that it started, ranks in their own process groups too."""
-    children = subprocess.run(["ps", "-eo", "pid=,ppid="], stdout=subprocess.PIPE, text=True, check=True).stdout
-    pairs = [tuple(map(int, line.split())) for line in children.splitlines()]
-    family = [leader]
-    for pid in family:
-        family += [child for child, parent in pairs if parent == pid]
-    for pid in reversed(family):
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass

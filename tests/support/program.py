@@ -1,6 +1,7 @@
 """The built program, started as a user starts it: $ISOTHERM, under $MPIEXEC where ranks are asked for."""
 
 import os
+import signal
 import subprocess
 
 DECK = """\
@@ -38,6 +39,20 @@ def isotherm(*arguments, ranks=0, cwd=None, timeout=120, **environment):
         text=True,
         check=False,
     )
+
+
+def kill_all(leader):
+    """SIGKILL to a launcher and all that it started, ranks in their own process groups too."""
+    children = subprocess.run(["ps", "-eo", "pid=,ppid="], stdout=subprocess.PIPE, text=True, check=True).stdout
+    pairs = [tuple(map(int, line.split())) for line in children.splitlines()]
+    family = [leader]
+    for pid in family:
+        family += [child for child, parent in pairs if parent == pid]
+    for pid in reversed(family):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
 
 
 def expect_refused(folder, done, code, line):

@@ -11,7 +11,8 @@ class WatchedDevice : public Device {
  public:
   explicit WatchedDevice(Device& device) : device_(device) {}
 
-  std::function<void()> on_event_wait = [] {}, on_stream_wait = [] {};
+  std::function<void(Event)> on_event_wait = [](Event) {};
+  std::function<void()> on_stream_wait = [] {};
 
   DeviceInfo info() const override { return device_.info(); }
   Backend backend() const override { return device_.backend(); }
@@ -30,7 +31,7 @@ class WatchedDevice : public Device {
   void wait(Stream stream, Event event) override { device_.wait(stream, event); }
   bool passed(Event event) override { return device_.passed(event); }
   void synchronize(Event event) override {
-    on_event_wait();
+    on_event_wait(event);
     device_.synchronize(event);
   }
   void synchronize(Stream stream) override {

@@ -77,6 +77,34 @@ TEST(History, HeadStandsBeforeTheFirstRowAndTheEndOfTheObjectFinishes) {
   EXPECT_EQ(read_file(folder.path() / "history.csv"), history_head() + "1,0,2,1,0.000000\n");
 }
 
+TEST(History, GoesOnBehindTheLinesThatStay) {
+  const test::TemporaryFolder folder;
+  const auto path = folder.path() / "history.csv";
+  Console console(0, Console::Echo::no);
+  test::write_file(path, history_head() + "1,0,2,1,0.5\n10,0,1,0.5,0.6\n20,0,1,0.5,0.7\n30,0,1,0.");
+  {
+    History history(path, console, {}, 10);
+    history.add({11, 0, 2, 1, 0});
+    history.flush();
+    EXPECT_EQ(read_file(path), history_head() + "1,0,2,1,0.5\n10,0,1,0.5,0.6\n11,0,2,1,0.000000\n");
+  }
+  { History cut_short(path, console, {}, 100); }
+  EXPECT_EQ(read_file(path), history_head() + "1,0,2,1,0.5\n10,0,1,0.5,0.6\n11,0,2,1,0.000000\n");
+  EXPECT_TRUE(console.warnings().empty());
+}
+
+TEST(History, BeginsWhereThereIsNoneToGoOnWith) {
+  const test::TemporaryFolder folder;
+  const auto path = folder.path() / "history.csv";
+  Console console(0, Console::Echo::no);
+  { History history(path, console, {}, 10); }
+  EXPECT_EQ(read_file(path), history_head());
+  test::write_file(path, "sweep,other\n1,2\n");
+  { History history(path, console, {}, 10); }
+  EXPECT_EQ(read_file(path), history_head());
+  EXPECT_EQ(read_file(folder / "history.csv.aside"), "sweep,other\n1,2\n");
+}
+
 TEST(History, LossIsOneWarning) {
   Console console(0, Console::Echo::no);
   History history("/nowhere/history.csv", console);

@@ -1,0 +1,236 @@
+"""A signal or the clock ends a run with a checkpoint and code 75, and what goes on from it has the bits of a run that was
+never stopped. A second signal ends it at once."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from program import command, isotherm, write_deck
+from runs import checkpoints, expect_same_answer, record
+from shim import build_shim
+
+ENDLESS = """\
+grid: {cells: [17, 13, 15], lengths: [0.17, 0.26, 0.45]}
+material: {diffusivity: 1.0e-5}
+boundaries:
+  x_min: {kind: temperature, value: "300 + 10*y"}
+initial:
+  - {shape: formula, formula: "300 + 50*x + 7*y + 3*z*z"}
+problem: {kind: transient, steps: 1000000000000, check_interval: 1000}
+solver: {reduction: reproducible}
+parallel: {device: cpu}
+output: {snapshots: false}
+"""
+STOPPED = re.compile(r"stopped by (.+) at sweep (\d+); go on with: isotherm run 'deck\.yaml'.* --restart 'out'\n")
+
+
+class Job:
+    """A run in the background, in a session of its own."""
+
+    def __init__(self, folder, *words, ranks=0, **environment):
+        write_deck(folder, ENDLESS)
+        self.out = folder / "out"
+        self.process = subprocess.Popen(
+            command("run", "deck.yaml", "output.directory=out", *words, ranks=ranks), cwd=folder, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, env={**os.environ, **environment})
+
+    def wait_for(self, name):
+        """Until a file is there: history.csv, that of a run that is about to sweep."""
+        deadline = time.monotonic() + 60
+        while not list(self.out.glob(name)):
+            assert time.monotonic() < deadline and self.process.poll() is None, f"no {name}"
+            time.sleep(0.01)
+
+    def send(self, number, to=None):
+        os.kill(to or self.process.pid, number)
+
+    def ranks(self):
+        done = subprocess.run(["ps", "-eo", "pid=,ppid=,comm="], stdout=subprocess.PIPE, text=True, check=True)
+        lines = [line.split(None, 2) for line in done.stdout.splitlines()]
+        return [int(pid) for pid, parent, name in lines if int(parent) == self.process.pid and name == "isotherm"]
+
+    def end(self):
+        out, err = self.process.communicate(timeout=60)
+        return self.process.returncode, out, err
+
+
+def expect_to_go_on(folder, words=(), ranks=0):
+    """From the one checkpoint of the job in `folder`, and to the same end as without a stop."""
+    last = record(folder / "out")["continuation"]["newest_checkpoint"]
+    sweep = int(last.split("_")[1].split(".")[0])
+    end = [f"problem.steps={sweep + 7}", *words]
+    done = isotherm("run", "deck.yaml", "output.directory=out", *end, "--restart", "latest", ranks=ranks, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert record(folder / "out")["continuation"]["restarted_from"] == {"file": f"out/{last}", "sweep": sweep}
+    whole = isotherm("run", "deck.yaml", "output.directory=whole", *end, cwd=folder)
+    assert whole.returncode == 0, whole.stderr
+    expect_same_answer(folder / "whole", folder / "out")
+
+
+@pytest.mark.parametrize("name, words", [
+    ("SIGTERM", []),
+    ("SIGINT", ["precision=fp32"]),
+    ("SIGUSR1", ["problem.check=lagged", "problem.check_interval=1000000"]),
+    ("SIGUSR2", ["solver.depth=3"]),
+])
+def test_each_of_them_ends_with_a_checkpoint(tmp_path, name, words):
+    job = Job(tmp_path, *words)
+    job.wait_for("history.csv")
+    time.sleep(0.2)
+    job.send(getattr(signal, name))
+    code, out, err = job.end()
+    assert code == 75, err
+    assert STOPPED.search(err)[1] == name and out.endswith("RESULT: STOPPED\n")
+    assert len(checkpoints(job.out)) == 1
+    assert record(job.out)["continuation"]["stopped_by"] == name and record(job.out)["exit_code"] == 75
+    expect_to_go_on(tmp_path, words)
+
+
+@pytest.mark.parametrize("to_one_rank", [False, True])
+def test_ranks_stop_at_one_sweep(tmp_path, to_one_rank):
+    job = Job(tmp_path, "problem.check=lagged", ranks=3)
+    job.wait_for("history.csv")
+    time.sleep(0.3)
+    job.send(signal.SIGUSR1, job.ranks()[-1] if to_one_rank else None)
+    code, _, err = job.end()
+    assert code == 75, err
+    assert err.count("stopped by SIGUSR1 at sweep") == 1
+    expect_to_go_on(tmp_path, ["problem.check=lagged"], ranks=2)
+
+
+def test_a_launcher_that_leaves_a_second(tmp_path):
+    """Open MPI's answer to SIGTERM. With a checkpoint of the end or without, the ones before are whole."""
+    job = Job(tmp_path, "output.checkpoint.every_wall=0.3", ranks=2)
+    job.wait_for("*.checkpoint.hdf")
+    job.send(signal.SIGTERM)
+    job.end()
+    newest = max(int(name.split("_")[1].split(".")[0]) for name in checkpoints(job.out))
+    done = isotherm("run", "deck.yaml", "output.directory=out", f"problem.steps={newest + 3}", "--restart", "latest",
+                    cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert f"sweep {newest}\n" in done.stdout
+
+
+@pytest.fixture(scope="module")
+def shim(tmp_path_factory):
+    return build_shim(Path(__file__).with_name("io_shim.c"), tmp_path_factory.mktemp("shim"))
+
+
+def test_a_second_one_ends_it_at_once(shim, tmp_path):
+    """The first checkpoint is being written, and would be for ever."""
+    job = Job(tmp_path, LD_PRELOAD=str(shim), ISOTHERM_SHIM="fsync:1:stall")
+    job.wait_for("history.csv")
+    job.send(signal.SIGINT)
+    job.wait_for("*.part")
+    time.sleep(0.6)
+    job.send(signal.SIGINT)
+    assert job.end()[0] == -signal.SIGINT
+    assert not checkpoints(job.out)
+
+
+def test_two_in_a_moment_are_one(tmp_path):
+    """timeout(1) sends to its child and to the group of both."""
+    job = Job(tmp_path)
+    job.wait_for("history.csv")
+    job.send(signal.SIGTERM)
+    job.send(signal.SIGTERM)
+    assert job.end()[0] == 75
+
+
+def test_during_the_start_or_a_checkpoint(tmp_path):
+    """Whenever it comes: before anyone listens it ends the process, after that the run."""
+    for delay in (0.0, 0.02, 0.1, 0.2, 0.3, 0.4, 0.6):
+        folder = tmp_path / str(delay)
+        folder.mkdir()
+        job = Job(folder, "output.checkpoint={every_steps: 20, keep: 3}")
+        time.sleep(delay)
+        job.send(signal.SIGUSR1)
+        code, _, err = job.end()
+        assert code in (75, -signal.SIGUSR1), err
+        if code != 75:
+            assert not checkpoints(job.out)
+            continue
+        sweep = int(STOPPED.search(err)[2])
+        assert checkpoints(job.out)[-1] == f"deck_{sweep:08}.checkpoint.hdf"
+        assert not list(job.out.glob("*.part"))
+        for name in checkpoints(job.out):
+            assert isotherm("info", job.out / name).returncode == 0
+
+
+def test_without_checkpoints_nothing_is_kept(tmp_path):
+    job = Job(tmp_path, "output.checkpoint=false")
+    job.wait_for("history.csv")
+    job.send(signal.SIGUSR1)
+    code, _, err = job.end()
+    assert code == 75 and not checkpoints(job.out)
+    assert re.search(r"stopped by SIGUSR1 at sweep \d+ \(it has left no checkpoint\); start it again\n", err)
+
+
+def test_one_that_comes_after_the_end_changes_nothing(tmp_path):
+    job = Job(tmp_path, "problem.steps=1")
+    job.wait_for("run.json")
+    if job.process.poll() is None:
+        job.send(signal.SIGTERM)
+    assert job.end()[0] == 0
+
+
+def test_the_wall_time_ends_a_run_in_time(tmp_path):
+    start = time.monotonic()
+    job = Job(tmp_path, "solver.walltime=3", ranks=2)
+    code, out, err = job.end()
+    assert code == 75, err
+    assert "ends before  solver.walltime 3 s, with a checkpoint" in out
+    assert STOPPED.search(err)[1] == "the wall time"
+    assert time.monotonic() - start < 20  # a machine that others use may take its time to start two ranks
+    expect_to_go_on(tmp_path)
+
+
+def test_so_does_the_end_of_a_slurm_job(tmp_path):
+    job = Job(tmp_path, SLURM_JOB_END_TIME=str(int(time.time()) + 4))
+    code, out, err = job.end()
+    assert code == 75 and "the Slurm job's end in" in out
+    assert STOPPED.search(err)[1] == "the wall time"
+
+
+def test_a_slurm_job_without_an_end(tmp_path):
+    job = Job(tmp_path, "problem.steps=3", SLURM_JOB_END_TIME="Unknown")
+    code, _, err = job.end()
+    assert code == 0 and "warning: SLURM_JOB_END_TIME is 'Unknown' (no number of seconds since 1970)" in err
+
+
+def test_no_time_for_a_sweep_and_a_checkpoint(tmp_path):
+    job = Job(tmp_path, "solver.walltime=0.01")
+    code, _, err = job.end()
+    assert code == 75 and not checkpoints(job.out)
+    assert "stopped by the wall time at sweep 0 (it has left no checkpoint); start it again\n" in err
+
+
+def test_a_series_of_grids_is_stopped_without(tmp_path):
+    words = ["verify={solution: decaying_mode, order: [8, 16, 32]}", "initial=[{shape: exact}]", "boundaries={}",
+             "grid={cells: 8, lengths: 1}"]
+    job = Job(tmp_path, *words)
+    job.wait_for("history.csv")
+    job.send(signal.SIGUSR1)
+    code, _, err = job.end()
+    assert code == 75 and "(it has left no checkpoint); start it again" in err
+    done = isotherm("run", "deck.yaml", *words, "--restart", "latest", cwd=tmp_path)
+    assert done.returncode == 65 and "a series of grids has no checkpoints" in done.stderr
+
+
+def test_by_the_clock(tmp_path):
+    job = Job(tmp_path, "output.checkpoint={every_wall: 0.3, keep: 2}")
+    job.wait_for("*.checkpoint.hdf")
+    first = checkpoints(job.out)[0]
+    deadline = time.monotonic() + 30
+    while (job.out / first).exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    job.send(signal.SIGTERM)
+    assert job.end()[0] == 75
+    assert len(checkpoints(job.out)) == 2
+    expect_to_go_on(tmp_path)
