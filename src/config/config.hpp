@@ -171,7 +171,7 @@ struct OutputConfig {
   std::optional<std::int64_t> diagnostics;            // sweeps; none: no diagnostics
   HistogramConfig histogram;                          // a part of the diagnostics
   OutputPrecision precision = OutputPrecision::same;  // of every file of cells
-  bool xdmf = false;                                  // an .xmf beside every .hdf.series
+  bool xdmf = false;  // an .xmf beside every .hdf.series; always where files are one cell thick
   std::vector<SliceConfig> slices;
   RegionConfig region;
   CoarseConfig coarse;

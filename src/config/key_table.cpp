@@ -302,7 +302,7 @@ Keys describe(OutputConfig& output) {
       {.name = "precision", .target = choice(output.precision, output_precisions),
        .doc = "Of the cells in all files: that of the field, or rounded to fp32 (half the size; no bitwise restart)."},
       {.name = "xdmf", .target = choice(output.xdmf, off_on),
-       .doc = "Write NAME.xmf beside NAME.hdf.series: XDMF over the same files, for VisIt and as cells; open it by a path."},
+       .doc = "Write NAME.xmf beside NAME.hdf.series: XDMF over the same files, for VisIt and as cells; always for files one cell thick."},
       {.name = "slices", .target = list_of("planes", output.slices, describe_slice),
        .doc = "Planes of cells, each in files of its own beside the snapshots.", .absent = "none"},
       {.name = "region", .target = Section{describe(output.region), {}},

@@ -57,6 +57,11 @@ std::int64_t expected_bytes(const SnapshotHeader& header) {
   return header.cells.product() * cell_bytes + static_cast<std::int64_t>(texts) + metadata;
 }
 
+// The VTKHDF reader of ParaView 5.11 ends the whole program on such an image: XDMF is the way to look at it.
+bool is_flat(const FileGrid& grid) {
+  return grid.cells.x == 1 || grid.cells.y == 1 || grid.cells.z == 1;
+}
+
 // Never wider than the field.
 template <class T>
 Precision stored_precision(const FileGrid& grid) {
@@ -91,7 +96,7 @@ SnapshotWriter::SnapshotWriter(const Config& config, const FileGrid& grid, const
                                std::string folder, Provenance provenance, Index slab_bytes)
     : grid_(grid),
       steady_(config.problem.kind == ProblemKind::steady),
-      xdmf_(config.output.xdmf),
+      xdmf_(config.output.xdmf || is_flat(grid)),
       communicator_(communicator.split(0, communicator.rank())),  // no message of ours meets a halo's
       folder_(std::move(folder)),
       provenance_(std::move(provenance)),

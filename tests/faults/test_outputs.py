@@ -91,6 +91,12 @@ def test_the_coarse_field_is_the_mean_of_its_cells(run):
             np.testing.assert_allclose(cells_of(run / name)[:, 0, 0], means, rtol=1e-14)
 
 
+def test_files_one_cell_thick_have_xdmf_beside_them(run):
+    assert sorted(path.name for path in run.glob("*.xmf")) == [
+        "deck_coarse.xmf", "deck_slice_hot-side.xmf", "deck_slice_z11.xmf",
+    ]
+
+
 def test_a_slice_says_which_plane_it_is(run):
     asked = attributes_of(run / "deck_slice_z11_00000010.hdf")[0]
     assert (asked["format"], asked["slice_axis"], asked["slice_cell"]) == (b"isotherm slice", b"z", 11)
