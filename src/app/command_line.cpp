@@ -85,6 +85,7 @@ void declare(CLI::App& app, CommandLine& command, std::string& progress, std::st
   run->add_option("--progress", progress, "auto, bar, lines or off");
   run->add_option("--restart", command.restart,
                   "go on from a checkpoint: latest (of the run's directory), a file, or a folder");
+  run->add_flag("--force", command.force, "take the run's directory though another run seems to write there");
 
   CLI::App* check =
       add_deck_verb(app, "check", "validate a deck and say what a run of it would need", command, from);

@@ -60,8 +60,9 @@ class Run {
         total_(started),
         solver_(make_solver(session.cases.front())),
         console_(world.rank()),
-        directory_(open_run_directory(config(), session.deck.text, to_yaml(config()), world,
-                                      restart && restart->same_directory)),
+        directory_(
+            open_run_directory(config(), session.deck.text, to_yaml(config()), world,
+                               {restart && restart->same_directory, command.force ? Force::yes : Force::no})),
         terminal_(find_terminal(world.size())),
         progress_(choose_style(command.progress, terminal_), terminal_, console_) {
     if (world.is_root()) console_.open_log(directory_.log(), restart && restart->same_directory);
@@ -77,6 +78,7 @@ class Run {
       console_.say(fmt::format("  {:<13}{}, with a checkpoint", "ends before", limit_.source));
     if (!world.is_root()) return;  // all ranks know them
     if (!limit_.warning.empty()) console_.warn(limit_.warning);
+    if (!directory_.lock->warning().empty()) console_.warn(directory_.lock->warning());
     for (const std::string& warning : record_.warnings) console_.warn(warning);
     keep_tuning_found();
   }

@@ -39,6 +39,7 @@ fs::path deepest_existing(fs::path path) {
 }
 
 void make_folder(const fs::path& path) {
+  if (path.empty()) refuse(path, "its name is empty", "name one with output.directory=...");
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (fs::exists(status) && !fs::is_directory(status))
@@ -106,7 +107,6 @@ void remove_earlier_run(const fs::path& folder, std::vector<std::string> files) 
 }  // namespace
 
 RunDirectory prepare_run_directory(const RunDirectoryPlan& plan) {
-  if (plan.path.empty()) refuse(plan.path, "its name is empty", "name one with output.directory=...");
   make_folder(plan.path);
   const std::vector<std::string> earlier = find_run_files(plan.path, plan.run_name);
   check_earlier_run(plan, earlier);
@@ -118,15 +118,18 @@ RunDirectory prepare_run_directory(const RunDirectoryPlan& plan) {
 
 RunDirectory open_run_directory(const Config& config, const std::string& deck,
                                 const std::string& resolved_deck, const Communicator& communicator,
-                                bool resumed) {
-  const Existing existing = resumed                   ? Existing::resume
+                                const RunDirectoryUse& use) {
+  const Existing existing = use.resumed               ? Existing::resume
                             : config.output.overwrite ? Existing::replace
                                                       : Existing::refuse;
-  const RunDirectoryPlan plan{config.output.directory, config.name, existing, deck, resolved_deck};
+  RunDirectory opened{config.output.directory};
   agree(communicator, [&] {
-    if (communicator.is_root()) prepare_run_directory(plan);
+    if (!communicator.is_root()) return;
+    make_folder(opened.path);
+    opened.lock = std::make_shared<RunLock>(opened.path, use.force);
+    prepare_run_directory({opened.path, config.name, existing, deck, resolved_deck});
   });
-  return {plan.path};
+  return opened;
 }
 
 }  // namespace isotherm

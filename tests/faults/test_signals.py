@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from program import command, isotherm, write_deck
+from program import command, isotherm, kill_all, write_deck
 from runs import checkpoints, expect_same_answer, record
 from shim import build_shim
 
@@ -234,3 +234,20 @@ def test_by_the_clock(tmp_path):
     assert job.end()[0] == 75
     assert len(checkpoints(job.out)) == 2
     expect_to_go_on(tmp_path)
+
+
+def test_one_run_a_directory(tmp_path):
+    """Whoever comes second is refused, and takes over when the first is gone."""
+    job = Job(tmp_path, "output.checkpoint.every_wall=0.2", ranks=2)
+    job.wait_for("*.checkpoint.hdf")
+    for words in (["output.overwrite=true"], ["--restart", "latest"]):
+        done = isotherm("run", "deck.yaml", "output.directory=out", *words, cwd=tmp_path)
+        assert done.returncode == 73
+        assert "writes to it); wait for its end, or take the directory with --force" in done.stderr
+    kill_all(job.process.pid)
+    job.end()
+    last = int(checkpoints(job.out)[-1].split("_")[1].split(".")[0])
+    done = isotherm("run", "deck.yaml", "output.directory=out", f"problem.steps={last + 3}", "--restart", "latest",
+                    cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "was taken (process " in done.stderr and not (job.out / "run.lock").exists()
