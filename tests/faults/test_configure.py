@@ -30,6 +30,7 @@ MISSING = [  # how it is hidden, what CMake says
      "isotherm: nlohmann_json was not found; install it (Debian, Ubuntu: apt install nlohmann-json3-dev)" + PLACE),
     (["-DCMAKE_DISABLE_FIND_PACKAGE_muparser=ON", "-DMUPARSER_LIBRARY="],
      "isotherm: muParser was not found; install it (Debian, Ubuntu: apt install libmuparser-dev)"),
+    (["-DXXHASH_INCLUDE_DIR="], "isotherm: xxHash was not found; install it (Debian, Ubuntu: apt install libxxhash-dev)"),
     (["-DISOTHERM_CUDA=ON", "-DCMAKE_CUDA_COMPILER=", "-DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON"],
      "isotherm: ISOTHERM_CUDA=ON but no CUDA compiler was found; put nvcc on PATH or set CMAKE_CUDA_COMPILER"),
 ]
@@ -37,7 +38,7 @@ MISSING = [  # how it is hidden, what CMake says
 
 def configure(build, *options):
     """What earlier tests hid or found is forgotten; the compilers, which take seconds, are not."""
-    forget = ["-UCMAKE_DISABLE_FIND_PACKAGE_*", "-UMUPARSER_*", "-UISOTHERM_*", "-UHDF5_*", "-UCMAKE_CUDA_*"]
+    forget = ["-UCMAKE_DISABLE_FIND_PACKAGE_*", "-UMUPARSER_*", "-UXXHASH_*", "-UISOTHERM_*", "-UHDF5_*", "-UCMAKE_CUDA_*"]
     return subprocess.run(
         [CMAKE, "-S", SOURCE, "-B", build, *forget, "-DISOTHERM_CUDA=OFF", "-DISOTHERM_TESTS=OFF", *options],
         timeout=300, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
