@@ -87,7 +87,8 @@ TEST(BenchOptions, WordsBecomeValues) {
 }
 
 TEST(BenchOptions, WrongWordsNameTheValidOnes) {
-  EXPECT_EQ(refusal(words("")), "bench: no subject is given; use one of stencil, reduction, bandwidth, halo, io");
+  EXPECT_EQ(refusal(words("")),
+            "bench: no subject is given; use one of stencil, reduction, bandwidth, halo, io");
   EXPECT_EQ(refusal(words("halos")),
             "bench: unknown subject 'halos'; use one of stencil, reduction, bandwidth, halo, io");
   const std::pair<std::string BenchWords::*, const char*> wrong[] = {
