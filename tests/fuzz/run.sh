@@ -64,8 +64,9 @@ fuzz() {
   echo "fuzz_$target: $executions executions$( ((crashes == 0)) || echo ", $crashes of $start ended by a crash inside HDF5")"
 }
 
-declare -A starts=([dataset]=4)
+declare -A starts=([dataset]=4 [checkpoint]=4)
 fuzz deck "$source/seeds/deck" "$source/../../inputs"
 fuzz override "$source/seeds/override"
 fuzz formula "$source/seeds/formula"
 fuzz dataset "$source/seeds/dataset"
+fuzz checkpoint "$source/seeds/checkpoint"
