@@ -9,8 +9,10 @@
 #include <utility>
 
 #include "core/agree.hpp"
+#include "core/error.hpp"
 #include "core/signals.hpp"
 #include "core/timer.hpp"
+#include "output/run_files.hpp"
 #include "solver/convergence.hpp"
 #include "solver/lookout.hpp"
 #include "solver/period.hpp"
@@ -69,7 +71,7 @@ class Loop {
     if (steady()) {
       outcome_.residual.convergence = converged_ ? Convergence::reached : Convergence::not_reached;
     }
-    if (!outcome_.divergence.empty()) return;
+    if (!outcome_.divergence.empty()) return keep_diverged();
     if (config_.output.snapshots) write_snapshot();
     write_fields(&FieldOutputs<T>::write_last);
     if (config_.output.checkpoint.at_end()) write_checkpoint();
@@ -218,6 +220,22 @@ class Loop {
         field, solver_.block(),
         {solver_.time(), solver_.sweeps(), outputs_.snapshots->fingerprint(field, solver_.block())}));
     outcome_.output_seconds += timer.seconds();
+  }
+
+  // For the post-mortem, in no series: nobody should take it for a state of the problem.
+  void keep_diverged() {
+    if (!outputs_.snapshots) return;
+    const std::string name = diverged_name(config_.name, solver_.sweeps());
+    const FieldView<const T> field = solver_.host_field();
+    try {
+      outcome_.files.push_back(outputs_.snapshots->write_file(
+          name, field, solver_.block(),
+          {solver_.time(), solver_.sweeps(), outputs_.snapshots->fingerprint(field, solver_.block())},
+          std::nullopt));
+      outcome_.divergence += fmt::format(", and at the field in {}", name);
+    } catch (const CollectiveError& e) {
+      outcome_.divergence += fmt::format(" (the field is lost: {})", e.what());
+    }
   }
 
   void write_fields(std::vector<std::string> (FieldOutputs<T>::*which)(Solver<T>&)) {

@@ -45,6 +45,10 @@ std::string checkpoint_name(std::string_view run_name, std::int64_t sweep) {
   return fmt::format("{}_{:08}{}", run_name, sweep, checkpoint_suffix);
 }
 
+std::string diverged_name(std::string_view run_name, std::int64_t sweep) {
+  return fmt::format("{}_{:08}{}", run_name, sweep, diverged_suffix);
+}
+
 std::optional<std::int64_t> sweep_of_file(std::string_view file_name, std::string_view run_name,
                                           std::string_view suffix) {
   if (!file_name.starts_with(run_name)) return std::nullopt;
@@ -63,6 +67,7 @@ bool is_run_file(std::string_view file_name, std::string_view run_name) {
   take_suffix(file_name, ".part");
   const bool aside = take_suffix(file_name, aside_suffix);
   if (sweep_of_file(file_name, run_name, checkpoint_suffix)) return true;
+  if (sweep_of_file(file_name, run_name, diverged_suffix)) return !aside;
   if (aside) return file_name == "history.csv" || file_name == "probes.csv";
   if (std::ranges::find(fixed_names, file_name) != fixed_names.end()) return true;
   if (!file_name.starts_with(run_name)) return false;

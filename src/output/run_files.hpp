@@ -10,13 +10,15 @@
 
 namespace isotherm {
 
-inline constexpr std::string_view snapshot_suffix = ".hdf", checkpoint_suffix = ".checkpoint.hdf";
+inline constexpr std::string_view snapshot_suffix = ".hdf", checkpoint_suffix = ".checkpoint.hdf",
+                                  diverged_suffix = ".diverged.hdf";
 // What a run that goes on does not go on with: checkpoints of later sweeps, a history with other columns.
 inline constexpr std::string_view aside_suffix = ".aside";
 
 std::string snapshot_name(std::string_view run_name, std::int64_t sweep);  // "plate_00000100.hdf"
 std::string checkpoint_name(std::string_view run_name,
-                            std::int64_t sweep);  // "plate_00000100.checkpoint.hdf"
+                            std::int64_t sweep);                           // "plate_00000100.checkpoint.hdf"
+std::string diverged_name(std::string_view run_name, std::int64_t sweep);  // "plate_00000100.diverged.hdf"
 // The number between "<run name>_" and the suffix; none for any other name.
 std::optional<std::int64_t> sweep_of_file(std::string_view file_name, std::string_view run_name,
                                           std::string_view suffix);

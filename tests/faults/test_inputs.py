@@ -108,7 +108,7 @@ def test_a_balanced_steady_problem_without_a_mean(run):
     assert "has no unique solution" in result.err
 
 
-def test_divergence_names_cell_and_sweep(run, tmp_path):
+def test_divergence_names_cell_and_sweep_and_leaves_the_field(run, tmp_path):
     """A checkerboard grows by |1 - 4 * 3| = 11 a step at three times the limit: beyond all heat within 100 steps."""
     result = run(BASE_DECK, "problem.dt=0.00612", "problem.allow_unstable=true", "problem.steps=2000",
                  "initial=[{shape: formula, formula: \"300 + sin(500*x) + cos(700*y) + sin(900*z)\"}]")
@@ -119,11 +119,24 @@ def test_divergence_names_cell_and_sweep(run, tmp_path):
     assert text.count("\n") == 1
     found = re.fullmatch(r"diverged: cell \((\d+), (\d+), (\d+)\) has reached \S+ K after sweep 100 \(residuals are checked "
                          r"every 100 sweeps\); keep problem\.dt below the stability limit " + re.escape(f"{limit:.6g}") +
-                         r" s and look at walls and sources\n", text)
+                         r" s and look at walls and sources, and at the field in deck_00000100\.diverged\.hdf\n", text)
     assert found, text
     assert all(int(i) < n for i, n in zip(found.groups(), (8, 9, 10)))
     written = record(tmp_path)
     assert (written["exit_code"], written["result"], written["message"]) == (76, "FAIL", text.rstrip("\n"))
+    assert snapshots(tmp_path) == written["files"] == ["deck_00000100.diverged.hdf"]
+    assert not (tmp_path / "out" / "deck.hdf.series").exists()
+    cells = field(tmp_path / "out" / "deck_00000100.diverged.hdf")
+    x, y, z = map(int, found.groups())
+    assert abs(cells[z, y, x]) == np.abs(cells).max() > 1e9
+    assert isotherm("info", "out/deck_00000100.diverged.hdf", cwd=tmp_path).code == 0
+
+
+def test_nothing_is_left_of_divergence_where_no_field_is_written(run, tmp_path):
+    result = run(BASE_DECK, "problem.dt=0.00612", "problem.allow_unstable=true", "problem.steps=2000",
+                 "initial=[{shape: formula, formula: \"300 + sin(500*x) + cos(700*y) + sin(900*z)\"}]",
+                 "output.snapshots=false")
+    assert result.code == 76 and result.err.endswith("look at walls and sources\n")
     assert snapshots(tmp_path) == []
 
 

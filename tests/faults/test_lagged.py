@@ -107,12 +107,12 @@ def test_divergence_is_found_late_and_says_so(run, ranks):
 
 
 def test_a_snapshot_is_of_a_field_that_was_checked(run, tmp_path):
-    """It waits for the field anyway: a check of its sweep does too, and no file holds what has diverged."""
+    """It waits for the field anyway: a check of its sweep does too, and no snapshot holds what has diverged."""
     words = [*UNSTABLE, "output.snapshots=true", "output.every_steps=60"]
     at_once, before, _ = run(WARMED, "at_once", *words, "problem.check_interval=60")
     late, after, _ = run(WARMED, "late", *words, "problem.check_interval=60", "problem.check=lagged")
     assert (at_once.returncode, late.returncode) == (76, 76)
-    assert after["files"] == before["files"] == ["deck_00000000.hdf"]
+    assert after["files"] == before["files"] == ["deck_00000000.hdf", "deck_00000060.diverged.hdf"]
     assert after["residual"]["extra_sweeps"] == 0
     gain = "problem.check: lagged gains nothing (output.every_steps 60 waits for the field at every check)"
     assert any(gain in warning for warning in after["warnings"])
