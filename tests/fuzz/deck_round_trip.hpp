@@ -1,0 +1,39 @@
+// What a deck of the fuzz targets must do, whatever it says.
+#pragma once
+
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "config/deck.hpp"
+#include "core/error.hpp"
+
+namespace isotherm::fuzz {
+
+// The words that it may name: some of each kind, so that no row need be linked.
+inline const KnownRows& known_rows() {
+  static const KnownRows rows{
+      .kernels = {{"reference", true, false}, {"naive", false, true}},
+      .reductions = {{"reference", true, false}, {"fused", true, false}},
+      .histograms = {{"reference", true, false}},
+      .transports = {{"host", true}, {"mock", false}},
+  };
+  return rows;
+}
+
+// It is refused by an Error, or its resolved form reads back to itself.
+inline void expect_refusal_or_round_trip(const std::string& deck, const std::vector<std::string>& overrides) {
+  std::string resolved;
+  try {
+    resolved = to_yaml(parse_deck(deck, "fuzz.yaml", overrides, known_rows()));
+  } catch (const Error&) {
+    return;
+  }
+  const std::string again = to_yaml(parse_deck(resolved, "fuzz.yaml", {}, known_rows()));
+  if (again == resolved) return;
+  std::cerr << "the resolved deck reads back to another one:\n" << resolved << "\n---\n" << again;
+  std::abort();
+}
+
+}  // namespace isotherm::fuzz
