@@ -8,7 +8,8 @@
 // that is where a core's time goes once memory is fast. Rows are never cut while a block holds enough of
 // them: long runs of memory are worth more than a smaller block. Neighbours along x come out of registers.
 // The rows that memory has to deliver next are asked for a few rows ahead: with several streams to follow,
-// the processor's own prefetchers give up. Traffic a cell: one read and, past the last-level cache, one
+// some processors' own prefetchers give up; those that don't are better left alone, and given whole lines at
+// once (a policy of its own). Traffic a cell: one read and, past the last-level cache, one
 // streaming write that reads nothing; the rows beside a block are read twice. Walls across x are applied
 // here: as ghosts they would cost two more cache lines a row. The norm of the update, where asked for, is
 // summed a row of cells, then over the rows in order: its bits do not depend on the number of threads.
@@ -31,6 +32,13 @@ struct Policy {
 };
 
 enum class Source { none, field };
+
+// How rows stream: in registers that suit the processor, asked for ahead; or a cache line at a time, as fast
+// as the processor's own prefetchers follow. The bits are the same, those of a norm too.
+enum class Way { prefetched, lines };
+
+template <class Isa, class T, Way way>
+using Register = Vector<Isa, T, way == Way::lines ? widest<Isa> : preferred<Isa>>;
 
 // Runs of `cells` along x at one (x, y) of one or more planes; pointers at the first cell of the first plane.
 template <class T>
@@ -63,12 +71,13 @@ struct Runs {
 // Cells [from, to) of runs of `planes` planes in whole vectors; returns where they end. A function of its
 // own, and its operands in locals: inlined into the walk, the compiler runs out of registers and reloads
 // pointers and coefficients for every vector.
-template <class Isa, Source source, Store store, Update update, int planes, class T>
-[[gnu::noinline]] Index sweep_vectors(const Coefficients<Vector<Isa, T>>& coefficients, const Runs<T>& r,
-                                      Index from, Index to) {
-  using V = Vector<Isa, T>;
+template <class Isa, Source source, Store store, Way way, Update update, int planes, class T>
+[[gnu::noinline]] Index sweep_vectors(const Coefficients<T>& coefficients, const Runs<T>& r, Index from,
+                                      Index to) {
+  using V = Register<Isa, T, way>;
   if (from + V::lanes > to) return from;
-  const Coefficients<V> c = coefficients;
+  const Coefficients<V> c{V::broadcast(coefficients.c0), V::broadcast(coefficients.cx),
+                          V::broadcast(coefficients.cy), V::broadcast(coefficients.cz)};
   const T *const in = r.in, *const s = r.source, *const prefetch = r.prefetch;
   const Index py = r.pitch_y, pz = r.pitch_z, source_pz = r.source_pitch_z, out_pz = r.out_pitch_z;
   T* const out = r.out;
@@ -83,7 +92,7 @@ template <class Isa, Source source, Store store, Update update, int planes, clas
   for (; x + V::lanes <= to; x += V::lanes) {
     V after[planes];
     for (int p = 0; p < planes; ++p) {
-      __builtin_prefetch(prefetch + p * pz + x);
+      if (way == Way::prefetched) __builtin_prefetch(prefetch + p * pz + x);
       after[p] = x == last ? V::broadcast(r.x_hi[p]) : V::load(in + p * pz + x + V::lanes);
     }
     const V z_lo = V::load(in - pz + x), z_hi = V::load(in + planes * pz + x);
@@ -108,9 +117,9 @@ template <class Isa, Source source, Store store, Update update, int planes, clas
 
 // Cells [from, to) of one plane through the caches: vectors, then one by one.
 template <class Isa, Source source, Update update, class T>
-ISOTHERM_INLINE void sweep_cached(const Coefficients<T>& c, const Coefficients<Vector<Isa, T>>& cv,
-                                  const Runs<T>& r, Index from, Index to) {
-  for (Index x = sweep_vectors<Isa, source, Store::cached, update, 1>(cv, r, from, to); x < to; ++x) {
+ISOTHERM_INLINE void sweep_cached(const Coefficients<T>& c, const Runs<T>& r, Index from, Index to) {
+  Index x = sweep_vectors<Isa, source, Store::cached, Way::prefetched, update, 1>(c, r, from, to);
+  for (; x < to; ++x) {
     const T* p = r.in + x;
     r.out[x] = stencil_update(c, p[0], x == 0 ? r.x_lo[0] : p[-1], x + 1 == r.cells ? r.x_hi[0] : p[1],
                               p[-r.pitch_y], p[r.pitch_y], p[-r.pitch_z], p[r.pitch_z],
@@ -120,9 +129,8 @@ ISOTHERM_INLINE void sweep_cached(const Coefficients<T>& c, const Coefficients<V
 }
 
 // Only whole cache lines stream: one that is written half by each kind of store costs more than it saves.
-template <class Isa, Source source, Store store, Update update, int planes, class T>
-ISOTHERM_INLINE void sweep_runs(const Coefficients<T>& c, const Coefficients<Vector<Isa, T>>& cv,
-                                const Runs<T>& r) {
+template <class Isa, Source source, Store store, Way way, Update update, int planes, class T>
+ISOTHERM_INLINE void sweep_runs(const Coefficients<T>& c, const Runs<T>& r) {
   Index first = 0, end = r.cells;
   if constexpr (store == Store::streaming) {
     constexpr Index line = 64 / static_cast<Index>(sizeof(T));
@@ -132,14 +140,14 @@ ISOTHERM_INLINE void sweep_runs(const Coefficients<T>& c, const Coefficients<Vec
   }
   if (first < end) {
     for (Index p = 0; p < planes && first > 0; ++p) {
-      sweep_cached<Isa, source, update>(c, cv, r.plane(p), 0, first);
+      sweep_cached<Isa, source, update>(c, r.plane(p), 0, first);
     }
-    first = sweep_vectors<Isa, source, store, update, planes>(cv, r, first, end);
+    first = sweep_vectors<Isa, source, store, way, update, planes>(c, r, first, end);
   } else {
     first = 0;
   }
   for (Index p = 0; p < planes && first < r.cells; ++p) {
-    sweep_cached<Isa, source, update>(c, cv, r.plane(p), first, r.cells);
+    sweep_cached<Isa, source, update>(c, r.plane(p), first, r.cells);
   }
 }
 
@@ -173,15 +181,11 @@ ISOTHERM_INLINE double* partial_norm(const SweepArgs<T>& args, Index i, Index y,
 }
 
 // The share of one thread.
-template <class Isa, Source source, Store store, Update update, class T>
+template <class Isa, Source source, Store store, Way way, Update update, class T>
 class Share {
  public:
   Share(const SweepArgs<T>& args, Box mine, bool many_planes)
-      : args_(args),
-        mine_(mine),
-        many_planes_(many_planes),
-        cv_{Vector<Isa, T>::broadcast(args.c.c0), Vector<Isa, T>::broadcast(args.c.cx),
-            Vector<Isa, T>::broadcast(args.c.cy), Vector<Isa, T>::broadcast(args.c.cz)} {}
+      : args_(args), mine_(mine), many_planes_(many_planes) {}
 
   // Blocks of about equal size: no thin one at the end.
   void sweep() const {
@@ -238,14 +242,13 @@ class Share {
         runs.norm[p] = partial_norm(args_, part, y, z + p);
         *runs.norm[p] = 0;
       }
-      sweep_runs<Isa, source, store, update, planes>(args_.c, cv_, runs);
+      sweep_runs<Isa, source, store, way, update, planes>(args_.c, runs);
     }
   }
 
   const SweepArgs<T>& args_;
   Box mine_;
   bool many_planes_;  // or one at a time: for processors with few registers
-  Coefficients<Vector<Isa, T>> cv_;
 };
 
 // Streaming stores pay where the next sweep would not find the output in cache anyhow.
@@ -253,12 +256,12 @@ Store choose_store(std::size_t bytes_of_output) {
   return 2 * bytes_of_output > last_level_cache_bytes() ? Store::streaming : Store::cached;
 }
 
-template <class Isa, Source source, Store store, Update update, class T>
+template <class Isa, Source source, Store store, Way way, Update update, class T>
 void sweep_all(const SweepArgs<T>& args, bool many_planes) {
 #pragma omp parallel if (args.region.cells() >= cells_worth_threads)
   {
     const Box mine = share(args.region, omp_get_thread_num(), omp_get_num_threads());
-    if (!mine.empty()) Share<Isa, source, store, update, T>(args, mine, many_planes).sweep();
+    if (!mine.empty()) Share<Isa, source, store, way, update, T>(args, mine, many_planes).sweep();
   }
 }
 
@@ -268,20 +271,26 @@ Index partial_norms(Box region) {
   return region.empty() ? 0 : parts_of_row(n.x, sizeof(T)) * n.y * n.z;
 }
 
+// Lines are for streams: what fits the caches is not bound by what comes from beyond them.
+template <class Isa, Source source, Update update, class T>
+void sweep_by(const SweepArgs<T>& args, Store store, OpenmpPolicy policy) {
+  const bool many_planes = policy != OpenmpPolicy::one_plane;
+  if (store == Store::cached) {
+    sweep_all<Isa, source, Store::cached, Way::prefetched, update>(args, many_planes);
+  } else if (policy == OpenmpPolicy::three_planes_in_lines) {
+    sweep_all<Isa, source, Store::streaming, Way::lines, update>(args, many_planes);
+  } else {
+    sweep_all<Isa, source, Store::streaming, Way::prefetched, update>(args, many_planes);
+  }
+}
+
 }  // namespace
 
 template <class Isa, class T>
-void StencilOpenmp<Isa, T>::sweep(const SweepArgs<T>& args, Store store, int policy) {
-  const bool many_planes = policy == 0;
-  const bool streaming = store == Store::streaming;
+void StencilOpenmp<Isa, T>::sweep(const SweepArgs<T>& args, Store store, OpenmpPolicy policy) {
   with_update(args.norm, [&]<Update update>() {
-    if (args.source.empty()) {
-      streaming ? sweep_all<Isa, Source::none, Store::streaming, update>(args, many_planes)
-                : sweep_all<Isa, Source::none, Store::cached, update>(args, many_planes);
-    } else {
-      streaming ? sweep_all<Isa, Source::field, Store::streaming, update>(args, many_planes)
-                : sweep_all<Isa, Source::field, Store::cached, update>(args, many_planes);
-    }
+    args.source.empty() ? sweep_by<Isa, Source::none, update>(args, store, policy)
+                        : sweep_by<Isa, Source::field, update>(args, store, policy);
   });
   if (args.norm.result) {
     finish_norm(args.norm, static_cast<const double*>(args.norm.scratch), partial_norms<T>(args.region));
@@ -290,7 +299,8 @@ void StencilOpenmp<Isa, T>::sweep(const SweepArgs<T>& args, Store store, int pol
 
 template <class Isa, class T>
 void StencilOpenmp<Isa, T>::launch(const SweepArgs<T>& args, SweepPlan plan, Stream) {
-  sweep(args, choose_store(static_cast<std::size_t>(args.region.cells()) * sizeof(T)), plan.policy);
+  sweep(args, choose_store(static_cast<std::size_t>(args.region.cells()) * sizeof(T)),
+        static_cast<OpenmpPolicy>(plan.policy));
 }
 
 template <class Isa, class T>

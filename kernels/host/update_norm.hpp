@@ -32,6 +32,11 @@ class LaneNorm {
       }
     }
   }
+  // A wider register is added part by part: as many lanes, and so the same bits.
+  template <Index width>
+  ISOTHERM_INLINE_MEMBER void add(Vector<Isa, T, width> value, Vector<Isa, T, width> centre) {
+    for (Index i = 0; i < width / V::bytes; ++i) add(part_of(value, i), part_of(centre, i));
+  }
   // Of all lanes and `with`, in a fixed order.
   ISOTHERM_INLINE_MEMBER double join(double with) const {
     if constexpr (update != Update::none) {
@@ -43,6 +48,12 @@ class LaneNorm {
   }
 
  private:
+  template <Index width>
+  ISOTHERM_INLINE V part_of(Vector<Isa, T, width> wide, Index i) {
+    V part;
+    __builtin_memcpy(&part.v, reinterpret_cast<const char*>(&wide.v) + i * V::bytes, V::bytes);
+    return part;
+  }
   ISOTHERM_INLINE typename D::Register widen(V v, Index part) {
     if constexpr (parts == 1) {
       return v.v;
