@@ -218,7 +218,9 @@ class Run {
     record_.method.tuning = tuned.tuning;
     for (const StepTrial& trial : solver_->step_trials()) {
       record_.method.tuning.trials.push_back(
-          {trial.overlap ? "step beside its exchange" : "step after its exchange",
+          {solver_->halo_links().empty() ? "step"
+           : trial.overlap               ? "step beside its exchange"
+                                         : "step after its exchange",
            std::string(sweep.row->policies[static_cast<std::size_t>(trial.policy)]), trial.seconds});
     }
     if (const auto& trial = solver_->graph_trial()) {

@@ -68,7 +68,7 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
   rows_.graph =
       agree(communicator, [&] { return settle_graph(config, rows.graph, halo_.why_not_recordable()); });
   paint_sources();
-  if (communicator.size() > 1 && !walls_vary_in_time(config)) try_steps();
+  if (!walls_vary_in_time(config)) try_steps();
   if (rows_.try_graph && halo_.why_not_recordable().empty()) graph_trial_ = try_graph();
   const FaceCopy<T>& copy = face_copy<T>(device.backend());  // transports were proved with the fields
   copy.fill(current_.view(), T(0), compute_);
