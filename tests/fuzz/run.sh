@@ -65,8 +65,19 @@ fuzz() {
 }
 
 declare -A starts=([dataset]=4 [checkpoint]=4)
-fuzz deck "$source/seeds/deck" "$source/../../inputs"
-fuzz override "$source/seeds/override"
-fuzz formula "$source/seeds/formula"
-fuzz dataset "$source/seeds/dataset"
-fuzz checkpoint "$source/seeds/checkpoint"
+# Two at a time; a group ends with its first failure.
+{
+  fuzz deck "$source/seeds/deck" "$source/../../inputs"
+  fuzz override "$source/seeds/override"
+  fuzz formula "$source/seeds/formula"
+} &
+texts=$!
+{
+  fuzz dataset "$source/seeds/dataset"
+  fuzz checkpoint "$source/seeds/checkpoint"
+} &
+files=$!
+code=0
+wait "$texts" || code=1
+wait "$files" || code=1
+exit "$code"
