@@ -16,7 +16,8 @@ Thread current;
 
 namespace {
 
-constexpr std::size_t stack_bytes = std::size_t{64} << 10;
+// Not a power of two, or the tops of all stacks would share a few lines of the caches.
+constexpr std::size_t stack_bytes = (std::size_t{64} << 10) + (std::size_t{17} << 6);
 constexpr unsigned warp_size = 32;
 
 // Opens when all that are expected have arrived; those who wait see the generation change.
@@ -27,27 +28,35 @@ struct Barrier {
 struct Warp {
   unsigned alive = 0;  // mask of lanes that have not returned
   Barrier barrier;
-  unsigned mask = 0;  // who takes part in the barrier under way
-  std::uint64_t slots[2][warp_size] = {};
+  unsigned mask = 0;                       // who takes part in the barrier under way
+  std::uint64_t slots[2][warp_size] = {};  // of this barrier and of the one before
 };
 
+// A stack. Threads run on it to their end, one after another, for as long as none of them has to wait.
 struct Fiber {
   std::jmp_buf context;
   ucontext_t start;
   std::unique_ptr<char[]> stack;
-  bool started = false, done = true;
-  unsigned number = 0, turn = 0;  // turn: which of the two sets of slots
-  uint3 thread{};
+};
+
+struct BlockThread {
+  unsigned number = 0;
+  uint3 index{};
+  bool done = false;
   const Barrier* waits_for = nullptr;
   unsigned generation = 0;
+  Fiber* fiber = nullptr;  // where it runs, once it has begun
 };
 
 std::vector<std::unique_ptr<Fiber>> fibers;
+std::vector<Fiber*> idle;
+std::vector<BlockThread> threads;  // of the block, in the order in which they take turns
+std::size_t begun = 0;             // so many of them
 std::vector<Warp> warps;
 Barrier block;
 unsigned block_alive = 0;
-Fiber* running = nullptr;
-std::jmp_buf scheduler;
+BlockThread* running = nullptr;
+std::jmp_buf launcher;
 const std::function<void()>* job = nullptr;
 std::vector<std::max_align_t> dynamic_memory;
 
@@ -65,82 +74,111 @@ unsigned expected_of(const Warp& warp) {
   return static_cast<unsigned>(__builtin_popcount(warp.mask & warp.alive));
 }
 
-void to_scheduler() {
-  if (_setjmp(running->context) == 0) _longjmp(scheduler, 1);
+[[noreturn]] void deadlock() {
+  std::fprintf(
+      stderr,
+      "emulation: %u of %zu threads of block (%u, %u, %u) wait at a barrier that the others never reach\n",
+      block_alive, threads.size(), current.block.x, current.block.y, current.block.z);
+  std::abort();
+}
+
+void run(BlockThread& thread) {
+  running = &thread;
+  thread.waits_for = nullptr;
+  current.thread = thread.index;
+}
+
+void retire(BlockThread& thread) {
+  thread.done = true;
+  --block_alive;
+  Warp& warp = own_warp();
+  warp.alive &= ~(1u << thread.number % warp_size);
+  open_if_complete(block, block_alive);
+  open_if_complete(warp.barrier, expected_of(warp));
+}
+
+bool can_run(const BlockThread& thread) {
+  return !thread.done && (!thread.waits_for || thread.waits_for->generation != thread.generation);
+}
+
+// The next that can go on, of those that have begun; perhaps the one that runs.
+BlockThread& next_thread() {
+  const std::size_t all = threads.size();
+  std::size_t at = static_cast<std::size_t>(running - threads.data());
+  for (std::size_t n = 0; n < all; ++n) {
+    at = at + 1 < all ? at + 1 : 0;
+    if (can_run(threads[at])) return threads[at];
+  }
+  deadlock();
+}
+
+[[noreturn]] void switch_to_next() {
+  if (block_alive == 0) _longjmp(launcher, 1);
+  BlockThread& next = next_thread();
+  run(next);
+  _longjmp(next.fiber->context, 1);
+}
+
+// On a fiber, which lives for all launches: begins threads while there are any that have not.
+void live() {
+  Fiber& own = *idle.back();
+  for (;;) {
+    idle.pop_back();
+    while (begun < threads.size()) {
+      BlockThread& thread = threads[begun++];
+      thread.fiber = &own;
+      run(thread);
+      (*job)();
+      retire(thread);
+    }
+    idle.push_back(&own);
+    if (_setjmp(own.context) == 0) switch_to_next();
+  }
+}
+
+// Goes on where an idle fiber was left: in live().
+[[noreturn]] void wake_fiber() {
+  if (idle.empty()) {
+    Fiber& fiber = *fibers.emplace_back(std::make_unique<Fiber>());
+    idle.push_back(&fiber);
+    fiber.stack = std::make_unique<char[]>(stack_bytes);
+    getcontext(&fiber.start);
+    fiber.start.uc_stack.ss_sp = fiber.stack.get();
+    fiber.start.uc_stack.ss_size = stack_bytes;
+    fiber.start.uc_link = nullptr;
+    makecontext(&fiber.start, live, 0);
+    setcontext(&fiber.start);
+  }
+  _longjmp(idle.back()->context, 1);
+}
+
+// The others take their turns: those that have not begun first, as they stand behind this one.
+void give_turn() {
+  if (_setjmp(running->fiber->context) != 0) return;
+  if (begun < threads.size()) wake_fiber();
+  switch_to_next();
 }
 
 void wait(Barrier& barrier) {
   running->waits_for = &barrier;
   running->generation = barrier.generation;
-  to_scheduler();
+  give_turn();
 }
 
-// A fiber lives for all launches: it takes one job after another.
-void live() {
-  for (;;) {
-    (*job)();
-    running->done = true;
-    --block_alive;
-    Warp& warp = own_warp();
-    warp.alive &= ~(1u << running->number % warp_size);
-    open_if_complete(block, block_alive);
-    open_if_complete(warp.barrier, expected_of(warp));
-    to_scheduler();
-  }
-}
-
-void resume(Fiber& fiber) {
-  running = &fiber;
-  fiber.waits_for = nullptr;
-  current.thread = fiber.thread;
-  if (_setjmp(scheduler) != 0) return;
-  if (fiber.started) _longjmp(fiber.context, 1);
-  fiber.started = true;
-  fiber.stack = std::make_unique<char[]>(stack_bytes);
-  getcontext(&fiber.start);
-  fiber.start.uc_stack.ss_sp = fiber.stack.get();
-  fiber.start.uc_stack.ss_size = stack_bytes;
-  fiber.start.uc_link = nullptr;
-  makecontext(&fiber.start, live, 0);
-  setcontext(&fiber.start);
-}
-
-bool can_run(const Fiber& fiber) {
-  return !fiber.done && (!fiber.waits_for || fiber.waits_for->generation != fiber.generation);
-}
-
-[[noreturn]] void deadlock(unsigned threads) {
-  std::fprintf(
-      stderr,
-      "emulation: %u of %u threads of block (%u, %u, %u) wait at a barrier that the others never reach\n",
-      block_alive, threads, current.block.x, current.block.y, current.block.z);
-  std::abort();
-}
-
-void run_block(unsigned threads, bool reverse) {
+void run_block(bool reverse) {
+  const auto count = static_cast<unsigned>(threads.size());
   block = {};
-  block_alive = threads;
-  warps.assign((threads + warp_size - 1) / warp_size, {});
-  for (unsigned i = 0; i < threads; ++i) {
-    Fiber& fiber = *fibers[i];
-    fiber.done = false;
-    fiber.waits_for = nullptr;
-    fiber.number = i;
-    fiber.turn = 0;
-    const unsigned row = i / current.block_dim.x;
-    fiber.thread = {i % current.block_dim.x, row % current.block_dim.y, row / current.block_dim.y};
-    warps[i / warp_size].alive |= 1u << i % warp_size;
+  block_alive = count;
+  begun = 0;
+  warps.assign((count + warp_size - 1) / warp_size, {});
+  for (unsigned i = 0; i < count; ++i) {
+    const unsigned number = reverse ? count - 1 - i : i, row = number / current.block_dim.x;
+    threads[i] = {};
+    threads[i].number = number;
+    threads[i].index = {number % current.block_dim.x, row % current.block_dim.y, row / current.block_dim.y};
+    warps[number / warp_size].alive |= 1u << number % warp_size;
   }
-  while (block_alive > 0) {
-    bool progress = false;
-    for (unsigned n = 0; n < threads; ++n) {
-      Fiber& fiber = *fibers[reverse ? threads - 1 - n : n];
-      if (!can_run(fiber)) continue;
-      progress = true;
-      resume(fiber);
-    }
-    if (!progress) deadlock(threads);
-  }
+  if (_setjmp(launcher) == 0) wake_fiber();
 }
 
 }  // namespace
@@ -148,8 +186,7 @@ void run_block(unsigned threads, bool reverse) {
 void run_grid(dim3 grid, dim3 block_dim, std::size_t shared_bytes, const std::function<void()>& body) {
   static const char* const order = std::getenv("EMULATION_ORDER");
   static const bool reverse = order && std::string_view(order) == "reverse";
-  const unsigned threads = block_dim.x * block_dim.y * block_dim.z;
-  while (fibers.size() < threads) fibers.push_back(std::make_unique<Fiber>());
+  threads.resize(std::size_t{block_dim.x} * block_dim.y * block_dim.z);
   dynamic_memory.assign(shared_bytes / sizeof(std::max_align_t) + 64, {});
   job = &body;
   current.grid_dim = grid;
@@ -158,7 +195,7 @@ void run_grid(dim3 grid, dim3 block_dim, std::size_t shared_bytes, const std::fu
     for (unsigned y = 0; y < grid.y; ++y) {
       for (unsigned x = 0; x < grid.x; ++x) {
         current.block = {x, y, z};
-        run_block(threads, reverse);
+        run_block(reverse);
       }
     }
   }
@@ -187,15 +224,22 @@ void warp_barrier(unsigned mask) {
 }
 
 void yield() {
-  to_scheduler();
+  give_turn();
+}
+
+// All lanes of `mask` give a value; where those of the warp are then.
+const std::uint64_t* gather(unsigned mask, std::uint64_t mine) {
+  Warp& warp = own_warp();
+  auto& slots = warp.slots[warp.barrier.generation % 2];
+  slots[running->number % warp_size] = mine;
+  warp_barrier(mask);
+  return slots;
 }
 
 std::uint64_t exchange(unsigned mask, std::uint64_t mine, int from) {
-  auto& slots = own_warp().slots[running->turn++ % 2];
-  slots[running->number % warp_size] = mine;
-  warp_barrier(mask);
+  const std::uint64_t* const values = gather(mask, mine);
   const bool takes_part = from >= 0 && from < static_cast<int>(warp_size) && (mask >> from & 1) != 0;
-  return takes_part ? slots[from] : mine;
+  return takes_part ? values[from] : mine;
 }
 
 int lane() {
@@ -203,14 +247,12 @@ int lane() {
 }
 
 unsigned warp_ballot(unsigned mask, bool vote) {
+  const std::uint64_t* const theirs = gather(mask, vote ? 1 : 0);
   unsigned votes = 0;
   for (unsigned from = 0; from < warp_size; ++from) {
-    if ((mask >> from & 1) == 0) continue;
-    const bool theirs = exchange(mask, vote ? 1 : 0, static_cast<int>(from)) != 0;
-    const bool alive = (own_warp().alive >> from & 1) != 0;
-    votes |= theirs && alive ? 1u << from : 0u;
+    if (theirs[from] != 0) votes |= 1u << from;
   }
-  return votes;
+  return votes & mask & own_warp().alive;
 }
 
 }  // namespace emulation

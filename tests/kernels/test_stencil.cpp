@@ -122,11 +122,9 @@ TEST_P(StencilRow, HasTheBitsOfTheFormula) {
     for (int policy = 0; policy < std::ssize(policies); ++policy) {
       SCOPED_TRACE("policy " + std::string(policies[policy]));
       for (Int3 shape : shapes) {
-        for (int ghosts : {1, 3}) {
-          for (bool has_source : {false, true}) {
-            SCOPED_TRACE(text(shape) + ", ghosts " + std::to_string(ghosts) + (has_source ? ", source" : ""));
-            check<T>(launch_of<T>(GetParam()), policy, *device, shape, ghosts, has_source);
-          }
+        for (const auto& [ghosts, has_source] : {std::pair{1, false}, {1, true}, {3, true}}) {
+          SCOPED_TRACE(text(shape) + ", ghosts " + std::to_string(ghosts) + (has_source ? ", source" : ""));
+          check<T>(launch_of<T>(GetParam()), policy, *device, shape, ghosts, has_source);
         }
       }
     }

@@ -62,9 +62,9 @@ TEST_P(StencilWalls, StandBesideRegionsThatReachIntoGhosts) {
                   [](const auto& row, int policy, Device& device, Int3 shape) {
                     // Across one axis, on the lower or the upper faces of all, and nowhere.
                     for (const unsigned mask : {0b000011u, 0b001100u, 0b110000u, 0b010101u, 0b101010u, 0u}) {
-                      check(row, policy, device, shape, 2, mask);
                       check(row, policy, device, shape, 5, mask);
                     }
+                    check(row, policy, device, shape, 2, 0b010101u);
                   });
 }
 

@@ -89,7 +89,7 @@ class Series {
 };
 
 void be_late() {
-  std::this_thread::sleep_for(std::chrono::milliseconds(15));
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
 }
 
 // `late(rank, exchange, place)`: places are before start, between start and finish, and before the ghosts are
@@ -114,6 +114,7 @@ class HaloOrder : public BackendTest {
   template <class Check>
   void on_each_transport(Check check) {
     for (const std::string& transport : usable_transports(device(), world())) {
+      if (transport == "auto") continue;  // one of the others
       for (const Setting s : {Setting{0, 1, 1}, {0, 1, 2}, {0, 2, 1}, {2, 1, 1}, {2, 2, 1}, {2, 2, 2}}) {
         SCOPED_TRACE(
             fmt::format("{}, along {}, {} ghosts, {} fields", transport, "xyz"[s.axis], s.ghosts, s.fields));

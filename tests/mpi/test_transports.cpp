@@ -78,6 +78,7 @@ class RecordedHalo : public BackendTest {
 
 TEST_P(RecordedHalo, BringsWhatIsThereWhenItIsLaunched) {
   for (const std::string& transport : usable_transports(device(), world())) {
+    if (transport == "auto") continue;  // one of the others
     SCOPED_TRACE(transport);
     check(transport);
   }
