@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from program import command, isotherm, kill_all, write_deck
+from program import command, isotherm, kill_all, ranks_of, write_deck
 from runs import checkpoints, expect_same_answer, record
 from shim import build_shim
 
@@ -48,11 +48,6 @@ class Job:
 
     def send(self, number, to=None):
         os.kill(to or self.process.pid, number)
-
-    def ranks(self):
-        done = subprocess.run(["ps", "-eo", "pid=,ppid=,comm="], stdout=subprocess.PIPE, text=True, check=True)
-        lines = [line.split(None, 2) for line in done.stdout.splitlines()]
-        return [int(pid) for pid, parent, name in lines if int(parent) == self.process.pid and name == "isotherm"]
 
     def end(self):
         out, err = self.process.communicate(timeout=60)
@@ -96,7 +91,7 @@ def test_ranks_stop_at_one_sweep(tmp_path, to_one_rank):
     job = Job(tmp_path, "problem.check=lagged", ranks=3)
     job.wait_for("history.csv")
     time.sleep(0.3)
-    job.send(signal.SIGUSR1, job.ranks()[-1] if to_one_rank else None)
+    job.send(signal.SIGUSR1, ranks_of(job.process.pid)[-1] if to_one_rank else None)
     code, _, err = job.end()
     assert code == 75, err
     assert err.count("stopped by SIGUSR1 at sweep") == 1
