@@ -171,7 +171,7 @@ class Run {
     const LoopOutcome outcome = run_time_loop(
         config, *solver_,
         {history ? &*history : nullptr, world_.is_root() ? &progress_ : nullptr, writer ? &*writer : nullptr,
-         fields ? &*fields : nullptr, checkpoints ? &*checkpoints : nullptr},
+         fields ? &*fields : nullptr, checkpoints ? &*checkpoints : nullptr, &console_},
         frame());
     progress_.finish();
     if (history) history->finish();
