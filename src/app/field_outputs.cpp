@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "app/tolerance.hpp"
 #include "output/cell_values.hpp"
 #include "output/file_grid.hpp"
 #include "output/part_cells.hpp"
@@ -13,7 +14,7 @@ template <class T>
 FieldOutputs<T>::FieldOutputs(const Config& config, const Communicator& communicator, Box block,
                               const RunDirectory& directory, const SnapshotProvenance& provenance,
                               Console& console, std::optional<std::int64_t> resumed)
-    : config_(config), communicator_(communicator), schedule_(config) {
+    : config_(config), communicator_(communicator), schedule_(config), console_(&console) {
   for (FieldPart& part : field_parts(config)) {
     SnapshotWriter writer(config, grid_of(config, part), communicator, directory.path.string(), provenance);
     if (resumed) writer.continue_series(*resumed);
@@ -34,7 +35,7 @@ template <class T>
 std::vector<std::string> FieldOutputs<T>::write_due(Solver<T>& solver) {
   std::vector<std::string> files;
   for (std::size_t i = 0; i < parts_.size(); ++i)
-    if (schedule_.part_due(i, solver.sweeps())) files.push_back(write(parts_[i], solver));
+    if (schedule_.part_due(i, solver.sweeps())) write(parts_[i], solver, files);
   if (schedule_.probes_due(solver.sweeps())) read_probes(solver);
   return files;
 }
@@ -43,7 +44,7 @@ template <class T>
 std::vector<std::string> FieldOutputs<T>::write_last(Solver<T>& solver) {
   std::vector<std::string> files;
   for (Part& part : parts_)
-    if (part.written != solver.sweeps()) files.push_back(write(part, solver));
+    if (part.written != solver.sweeps()) write(part, solver, files);
   if (probes_.written != solver.sweeps()) read_probes(solver);
   return files;
 }
@@ -76,7 +77,7 @@ void FieldOutputs<T>::read_probes(Solver<T>& solver) {
 }
 
 template <class T>
-std::string FieldOutputs<T>::write(Part& part, Solver<T>& solver) {
+void FieldOutputs<T>::write(Part& part, Solver<T>& solver, std::vector<std::string>& files) {
   PartCells<T> mine = cut(solver.host_field(), solver.block(), part.what.box);
   std::vector<T> means;
   if (part.coarse) {
@@ -84,9 +85,11 @@ std::string FieldOutputs<T>::write(Part& part, Solver<T>& solver) {
     mine = {dense_view(means.data(), part.coarse->cells().extent()), part.coarse->cells()};
   }
   part.written = solver.sweeps();
-  return part.writer.write(
-      mine.cells, mine.in_file,
-      {solver.time(), solver.sweeps(), part.writer.fingerprint(mine.cells, mine.in_file)});
+  write_or_warn(config_, communicator_, console_, [&] {
+    files.push_back(part.writer.write(
+        mine.cells, mine.in_file,
+        {solver.time(), solver.sweeps(), part.writer.fingerprint(mine.cells, mine.in_file)}));
+  });
 }
 
 template <class T>

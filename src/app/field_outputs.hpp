@@ -50,12 +50,13 @@ class FieldOutputs {
     std::optional<ProbeFile> file;  // rank 0's
     std::int64_t written = -1;      // the sweep of the last line
   };
-  std::string write(Part& part, Solver<T>& solver);
+  void write(Part& part, Solver<T>& solver, std::vector<std::string>& files);
   void read_probes(Solver<T>& solver);
 
   Config config_;
   Communicator communicator_;
   Schedule schedule_;
+  Console* console_;
   std::vector<Part> parts_;
   Probes probes_;
 };

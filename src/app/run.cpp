@@ -97,6 +97,8 @@ class Run {
   }
 
  private:
+  using Remarks = std::vector<std::string>;
+
   const Config& config() const { return session_.deck.config; }
   bool is_series() const { return session_.cases.size() > 1; }
 
@@ -159,12 +161,17 @@ class Run {
                       config.output.diagnostics ? DiagnosticsColumns(plan_diagnostics(config)) : std::nullopt,
                       restart_ ? std::optional(restart_->sweep()) : std::nullopt);
     }
+    const auto tell_remarks = [&] {
+      tell_new({writer ? writer->remarks() : Remarks{}, fields ? fields->remarks() : Remarks{},
+                checkpoints ? checkpoints->remarks() : Remarks{}});
+    };
+    tell_remarks();
     times_[Phase::setup] += timer.lap();
 
     const LoopOutcome outcome = run_time_loop(
         config, *solver_,
         {history ? &*history : nullptr, world_.is_root() ? &progress_ : nullptr, writer ? &*writer : nullptr,
-         fields ? &*fields : nullptr, checkpoints ? &*checkpoints : nullptr},
+         fields ? &*fields : nullptr, checkpoints ? &*checkpoints : nullptr, &console_},
         frame());
     progress_.finish();
     if (history) history->finish();
@@ -172,23 +179,20 @@ class Run {
     if (fields && !config.output.probes.points.empty())
       record_.files.push_back(file_name(directory_.probes().string()));
     take(config, outcome);
-    tell_remarks(writer ? writer->remarks() : std::vector<std::string>{},
-                 fields ? fields->remarks() : std::vector<std::string>{},
-                 checkpoints ? checkpoints->remarks() : std::vector<std::string>{});
+    tell_remarks();
     if (!outcome.divergence.empty()) throw CollectiveError(ExitCode::diverged, outcome.divergence);
     if (moves_data(config)) record_.fingerprint = solver_->fingerprint();
     if (!outcome.stopped_by.empty()) throw CollectiveError(ExitCode::stopped, how_to_go_on(outcome));
     if (config.verify.solution != ExactSolution::none) verify_case(config);
   }
 
-  // Of all writers, which often say the same; all ranks know them.
-  void tell_remarks(std::vector<std::string> all, const std::vector<std::string>& fields,
-                    const std::vector<std::string>& checkpoints) {
-    if (!world_.is_root()) return;
-    all.insert(all.end(), fields.begin(), fields.end());
-    all.insert(all.end(), checkpoints.begin(), checkpoints.end());
-    for (auto remark = all.begin(); remark != all.end(); ++remark)
-      if (std::find(all.begin(), remark, *remark) == remark) console_.warn(*remark);
+  // Of all writers, which often say the same.
+  void tell_new(const std::vector<Remarks>& all) {
+    if (!world_.is_root()) return;  // all ranks know them
+    for (const Remarks& remarks : all)
+      for (const std::string& remark : remarks)
+        if (std::ranges::find(console_.warnings(), remark) == console_.warnings().end())
+          console_.warn(remark);
   }
 
   LoopFrame frame() const {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "app/tolerance.hpp"
 #include "core/agree.hpp"
 #include "core/error.hpp"
 #include "core/signals.hpp"
@@ -216,9 +217,11 @@ class Loop {
     if (!outputs_.snapshots) return;
     Timer timer;
     const FieldView<const T> field = solver_.host_field();
-    outcome_.files.push_back(outputs_.snapshots->write(
-        field, solver_.block(),
-        {solver_.time(), solver_.sweeps(), outputs_.snapshots->fingerprint(field, solver_.block())}));
+    write_or_warn(config_, frame_.world, outputs_.console, [&] {
+      outcome_.files.push_back(outputs_.snapshots->write(
+          field, solver_.block(),
+          {solver_.time(), solver_.sweeps(), outputs_.snapshots->fingerprint(field, solver_.block())}));
+    });
     outcome_.output_seconds += timer.seconds();
   }
 

@@ -20,7 +20,7 @@
 
 namespace isotherm {
 
-// Where a loop reports; each may be null. History and progress are rank 0's; the others are collective.
+// Where a loop reports; each may be null. History and progress are rank 0's; the writers are collective.
 template <class T>
 struct LoopOutputs {
   History* history = nullptr;
@@ -28,6 +28,7 @@ struct LoopOutputs {
   SnapshotWriter* snapshots = nullptr;
   FieldOutputs<T>* fields = nullptr;
   CheckpointWriter* checkpoints = nullptr;
+  Console* console = nullptr;  // hears of files that the run goes on without
 };
 
 // What a loop must know of the run around it. All ranks have the same, but for the timer's start.

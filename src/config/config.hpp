@@ -143,6 +143,8 @@ struct ProbesConfig {
   OutputTimes times;
 };
 
+enum class OnError { stop, warn };
+
 enum class OutputPrecision { same, fp32 };  // same: the field's
 
 enum class FinalCheckpoint { automatic, on, off };
@@ -177,6 +179,7 @@ struct OutputConfig {
   CoarseConfig coarse;
   ProbesConfig probes;
   CheckpointConfig checkpoint;
+  OnError on_error = OnError::stop;  // what a file that cannot be written does to the run; never a checkpoint
 };
 
 enum class ExactSolution { none, decaying_mode, steady_profile, manufactured, formula, slab_series };

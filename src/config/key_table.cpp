@@ -23,6 +23,7 @@ constexpr Words checks[] = {"immediate", "lagged"};
 constexpr Words devices[] = {"auto", "cpu", "cuda"};
 constexpr Words overlaps[] = {"auto", "true", "false"};
 constexpr Words output_precisions[] = {"same", "fp32"};
+constexpr Words on_errors[] = {"stop", "warn"};
 constexpr Words graphs[] = {"auto", "true", "false"};
 constexpr Words finals[] = {"auto", "true", "false"};
 constexpr Words solutions[] = {"none",         "decaying_mode", "steady_profile",
@@ -313,6 +314,9 @@ Keys describe(OutputConfig& output) {
        .doc = "The temperature at points, a line of probes.csv each time."},
       {.name = "checkpoint", .target = Section{describe(output.checkpoint), "write"},
        .doc = "States to go on from, with isotherm run DECK --restart latest."},
+      {.name = "on_error", .target = choice(output.on_error, on_errors),
+       .doc = "What a snapshot, slice, region or coarse field that cannot be written does: stop the run, or warn and go on "
+              "without the file. A checkpoint that cannot be written always stops it."},
   };
 }
 

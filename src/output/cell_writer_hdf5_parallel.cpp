@@ -74,15 +74,26 @@ std::string write_collectively(const Communicator& communicator, FieldView<const
   return why_not_collective(transfer.get());
 }
 
-// Does this MPI open files in the folder? One that was built with OMPIO alone has no MPI-IO left here.
+bool open_and_close(MPI_Comm ranks, const char* path, int mode) {
+  MPI_File file = MPI_FILE_NULL;
+  if (MPI_File_open(ranks, path, mode, MPI_INFO_NULL, &file) != MPI_SUCCESS) return false;
+  MPI_File_close(&file);
+  return true;
+}
+
+// Does this MPI open files in the folder? One that was built with OMPIO alone has no MPI-IO left here. First
+// each rank by itself: where one cannot load MPI-IO (no descriptors left), the others would wait for it in
+// the collective call.
 bool mpi_io_works(const Communicator& communicator, const std::string& folder) {
   const std::string probe = (std::filesystem::path(folder) / "mpi_io_probe.part").string();
-  MPI_File file = MPI_FILE_NULL;
-  const int code =
-      MPI_File_open(communicator.native().comm, probe.c_str(),
-                    MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file);
-  if (code == MPI_SUCCESS) MPI_File_close(&file);
-  return communicator.all_reduce(std::int64_t{code == MPI_SUCCESS}, ReduceOp::min) != 0;
+  Watchdog watchdog(io_timeout(), probe, communicator.rank());
+  watchdog.phase("opening a file by MPI-IO");
+  const auto on_all = [&](bool works) {
+    return communicator.all_reduce(std::int64_t{works}, ReduceOp::min) != 0;
+  };
+  return on_all(open_and_close(MPI_COMM_SELF, "/dev/null", MPI_MODE_RDWR)) &&
+         on_all(open_and_close(communicator.native().comm, probe.c_str(),
+                               MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE));
 }
 
 class CollectiveWriter final : public CellWriter {

@@ -39,7 +39,11 @@ std::optional<std::int64_t> free_bytes(const std::string& path) {
 
 Reserved reserve_space(const std::string& path, std::int64_t bytes) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (fd < 0) throw Error(ExitCode::io, fmt::format("{}: opening failed ({})", path, std::strerror(errno)));
+  if (fd < 0)
+    throw Error(ExitCode::io,
+                fmt::format("{}: opening failed ({}); check the folder, its permissions and the "
+                            "limits of the process (ulimit -a)",
+                            path, std::strerror(errno)));
   struct stat status {};
   if (::fstat(fd, &status) == 0) bytes = std::max<std::int64_t>(bytes, status.st_size);
   // Not posix_fallocate: where reserving is unknown, that one writes a byte to every block in its stead.

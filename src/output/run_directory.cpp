@@ -38,12 +38,22 @@ fs::path deepest_existing(fs::path path) {
   return path.empty() ? fs::path(".") : path;
 }
 
+// The folders that were just made below `stood`: a file that is on the disk is lost with its folder's name.
+void sync_new_folders(fs::path path, const fs::path& stood) {
+  while (path != stood && path.has_relative_path()) {
+    path = path.parent_path();
+    if (access(path.empty() ? "." : path.c_str(), R_OK) == 0) sync_names(path.string());
+  }
+}
+
 void make_folder(const fs::path& path) {
   if (path.empty()) refuse(path, "its name is empty", "name one with output.directory=...");
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (fs::exists(status) && !fs::is_directory(status))
     refuse(path, "it is a file, not a folder", choose_another);
+  const fs::path folder = path.has_filename() ? path : path.parent_path();  // without a slash at its end
+  const fs::path stood = deepest_existing(folder);
   fs::create_directories(path, error);
   // An existing folder named with a slash at its end is no failure of create_directories, whatever it
   // returns.
@@ -57,6 +67,7 @@ void make_folder(const fs::path& path) {
                                  error.message()),
            choose_another);
   }
+  sync_new_folders(folder, stood);
   if (access(path.c_str(), W_OK | X_OK) != 0)
     refuse(path, fmt::format("it cannot be written to: {}", std::strerror(errno)), choose_another);
 }

@@ -77,9 +77,11 @@ void sync_file(const std::string& path) {
 
 void publish_file(const std::string& from, const std::string& to) {
   if (std::rename(from.c_str(), to.c_str()) != 0) fail(ExitCode::io, to, "renaming");
-  const std::filesystem::path folder = std::filesystem::path(to).parent_path();
-  Descriptor entry(folder.empty() ? "." : folder.string(), O_RDONLY | O_DIRECTORY, ExitCode::io,
-                   "opening for fsync");
+  sync_names(std::filesystem::path(to).parent_path());
+}
+
+void sync_names(const std::string& folder) {
+  Descriptor entry(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY, ExitCode::io, "opening for fsync");
   entry.sync();
 }
 

@@ -16,6 +16,8 @@ void create_empty_file(const std::string& path);  // or truncates; throws Error(
 void sync_file(const std::string& path);          // on the disk when this returns; throws Error(io)
 // `from` becomes `to`, in one folder, and the folder's entry is on the disk. Throws Error(io).
 void publish_file(const std::string& from, const std::string& to);
+// What was made, renamed or removed in this folder ("": the current one) is on the disk. Throws Error(io).
+void sync_names(const std::string& folder);
 void remove_file(const std::string& path) noexcept;  // no error when it is not there
 
 }  // namespace isotherm

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -20,7 +21,10 @@ DatasetReader open_cells(const std::string& path) {
   try {
     return DatasetReader(path, temperature_dataset);
   } catch (const Error& e) {
-    throw Error(ExitCode::io, e.what());
+    const std::string text = e.what();  // the reader's remedy is for files of strangers
+    throw Error(ExitCode::io,
+                text.substr(0, text.rfind("; ")) +
+                    "; the file is damaged, or its disk loses data: write it again, to another one");
   }
 }
 

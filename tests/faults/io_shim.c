@@ -1,8 +1,13 @@
-/* Preloaded by test_snapshot_io.py: fails or delays the N-th call of one kind on a `.part` of a snapshot.
-   ISOTHERM_SHIM="kind:first:action", kind write | fsync | rename | close, action an errno, or "stall". */
+/* Preloaded by tests of disks: spoils calls of one kind on files whose path has ISOTHERM_SHIM_PATH in it (".hdf.part",
+   a snapshot or checkpoint that is being written).
+   ISOTHERM_SHIM="kind:first:action", from the first-th call on:
+   kind    write | fsync | rename | close | reserve (fallocate)
+   action  an errno: every call fails | EINTR, EAGAIN: every second call does | stall: none returns
+           short: a write takes half of what it is given | lose: nothing is written, and the call says it was */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,42 +15,62 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static int spoiled(const char* kind, const char* path) {
+enum Spoiled { NO, FAILS, SHORT, LOST };
+
+static enum Spoiled spoiled(const char* kind, const char* path) {
   static int seen;
   char wanted[16] = "", action[16] = "";
   int first = 0;
-  const char* text = getenv("ISOTHERM_SHIM");
-  if (!text || sscanf(text, "%15[^:]:%d:%15s", wanted, &first, action) != 3) return 0;
-  if (strcmp(kind, wanted) != 0 || !strstr(path, ".hdf.part") || ++seen < first) return 0;
-  if (strcmp(action, "stall") == 0) {
-    sleep(1000);
-    return 0;
-  }
-  errno = atoi(action);
-  return 1;
+  const char *text = getenv("ISOTHERM_SHIM"), *part = getenv("ISOTHERM_SHIM_PATH");
+  if (!text || sscanf(text, "%15[^:]:%d:%15s", wanted, &first, action) != 3) return NO;
+  if (strcmp(kind, wanted) != 0 || !strstr(path, part ? part : ".hdf.part") || ++seen < first) return NO;
+  if (strcmp(action, "short") == 0) return SHORT;
+  if (strcmp(action, "lose") == 0) return LOST;
+  if (strcmp(action, "stall") == 0) return sleep(1000), NO;
+  const int eintr = strcmp(action, "EINTR") == 0, eagain = strcmp(action, "EAGAIN") == 0;
+  if ((eintr || eagain) && (seen - first) % 2) return NO;
+  errno = eintr ? EINTR : eagain ? EAGAIN : atoi(action);
+  return FAILS;
 }
 
-static int spoiled_fd(const char* kind, int fd) {
+static enum Spoiled spoiled_fd(const char* kind, int fd) {
   char link[64], path[4096];
   int before = errno;
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   ssize_t length = readlink(link, path, sizeof path - 1);
   errno = before;
-  if (length <= 0) return 0;
+  if (length <= 0) return NO;
   path[length] = 0;
   return spoiled(kind, path);
 }
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+#define WRITE(fd, size, call)                                     \
+  switch (spoiled_fd("write", fd)) {                              \
+    case FAILS:                                                   \
+      return -1;                                                  \
+    case LOST:                                                    \
+      return (ssize_t)size;                                       \
+    case SHORT:                                                   \
+      size = (size + 1) / 2; /* and on */                         \
+    default:                                                      \
+      return call;                                                \
+  }
 
 ssize_t write(int fd, const void* data, size_t size) {
-  return spoiled_fd("write", fd) ? -1 : REAL(write)(fd, data, size);
+  WRITE(fd, size, REAL(write)(fd, data, size))
 }
 ssize_t pwrite(int fd, const void* data, size_t size, off_t at) {
-  return spoiled_fd("write", fd) ? -1 : REAL(pwrite)(fd, data, size, at);
+  WRITE(fd, size, REAL(pwrite)(fd, data, size, at))
 }
 ssize_t pwrite64(int fd, const void* data, size_t size, off64_t at) {
-  return spoiled_fd("write", fd) ? -1 : REAL(pwrite64)(fd, data, size, at);
+  WRITE(fd, size, REAL(pwrite64)(fd, data, size, at))
+}
+int fallocate(int fd, int mode, off_t at, off_t size) {
+  return spoiled_fd("reserve", fd) ? -1 : REAL(fallocate)(fd, mode, at, size);
+}
+int fallocate64(int fd, int mode, off64_t at, off64_t size) {
+  return spoiled_fd("reserve", fd) ? -1 : REAL(fallocate64)(fd, mode, at, size);
 }
 int fsync(int fd) {
   return spoiled_fd("fsync", fd) ? -1 : REAL(fsync)(fd);

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from program import DECK, isotherm, write_deck
+from runs import record
 
 
 @pytest.fixture
@@ -39,3 +40,22 @@ def test_a_full_disk_is_74_and_nothing_is_half(small_disk, tmp_path, ranks):
     ]
     for path in (small_disk / "out").glob("*.hdf"):
         assert isotherm("info", path).returncode == 0
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_a_checkpoint_that_has_no_room_leaves_the_ones_before(small_disk, tmp_path, ranks):
+    """3.1 MiB each: two stand when the third is wanted. Where there is room again the run goes on."""
+    write_deck(tmp_path, DECK.replace("[17, 23, 31]", "[64, 64, 100]"))
+    words = [f"output={{directory: {small_disk}/out, snapshots: false, checkpoint: {{every_steps: 10, keep: 2}}}}",
+             "solver.reduction=reproducible"]
+    done = isotherm("run", "deck.yaml", *words, ranks=ranks, cwd=tmp_path, timeout=60, ISOTHERM_IO_TIMEOUT="20")
+    assert done.returncode == 74, done.stdout + done.stderr
+    assert "/out/deck_00000030.checkpoint.hdf.part: no room for the file (No space left on device: " in done.stderr
+    assert "MPI_ABORT" not in done.stderr
+    out = small_disk / "out"
+    assert sorted(path.name for path in out.glob("*.hdf*")) == ["deck_00000010.checkpoint.hdf", "deck_00000020.checkpoint.hdf"]
+    subprocess.run(["mount", "-o", "remount,size=32m", small_disk], check=True)
+    done = isotherm("run", "deck.yaml", *words, "--restart", "latest", cwd=tmp_path)
+    assert done.returncode == 0 and "deck_00000020.checkpoint.hdf, sweep 20" in done.stdout, done.stderr
+    done = isotherm("run", "deck.yaml", words[1], "output={directory: whole, snapshots: false}", cwd=tmp_path)
+    assert record(tmp_path / "whole")["fingerprint"] == record(out)["fingerprint"]

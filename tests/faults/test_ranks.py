@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cli import BASE_DECK
 
-from program import command, expect_refused, isotherm, write_deck
+from program import command, expect_refused, is_running, isotherm, ranks_of, write_deck
 from shim import build_shim
 
 START = "no process grid of "
@@ -155,7 +155,7 @@ def test_a_killed_rank_ends_the_job(folder):
     deadline = time.monotonic() + 60
     while not (folder / "out" / "history.csv").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
-    ranks = children_of(process.pid)
+    ranks = ranks_of(process.pid)
     assert len(ranks) == 3
     os.kill(ranks[1], signal.SIGKILL)
     start = time.monotonic()
@@ -163,17 +163,3 @@ def test_a_killed_rank_ends_the_job(folder):
     assert time.monotonic() - start < 30
     assert process.returncode not in (0, None), text
     assert not any(is_running(pid) for pid in ranks)
-
-
-def is_running(pid):
-    """A process that has ended stays in the table until its parent, here perhaps a lazy init, asks for it."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def children_of(parent):
-    table = subprocess.run(["ps", "-eo", "pid=,ppid="], stdout=subprocess.PIPE, text=True, check=True).stdout
-    pairs = [tuple(map(int, line.split())) for line in table.splitlines()]
-    return [pid for pid, its_parent in pairs if its_parent == parent]

@@ -1,62 +1,19 @@
 """A signal or the clock ends a run with a checkpoint and code 75, and what goes on from it has the bits of a run that was
 never stopped. A second signal ends it at once."""
 
-import os
 import re
 import signal
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
-from program import command, isotherm, kill_all, write_deck
+from job import Job
+from program import isotherm, kill_all, ranks_of
 from runs import checkpoints, expect_same_answer, record
 from shim import build_shim
 
-ENDLESS = """\
-grid: {cells: [17, 13, 15], lengths: [0.17, 0.26, 0.45]}
-material: {diffusivity: 1.0e-5}
-boundaries:
-  x_min: {kind: temperature, value: "300 + 10*y"}
-initial:
-  - {shape: formula, formula: "300 + 50*x + 7*y + 3*z*z"}
-problem: {kind: transient, steps: 1000000000000, check_interval: 1000}
-solver: {reduction: reproducible}
-parallel: {device: cpu}
-output: {snapshots: false}
-"""
 STOPPED = re.compile(r"stopped by (.+) at sweep (\d+); go on with: isotherm run 'deck\.yaml'.* --restart 'out'\n")
-
-
-class Job:
-    """A run in the background, in a session of its own."""
-
-    def __init__(self, folder, *words, ranks=0, **environment):
-        write_deck(folder, ENDLESS)
-        self.out = folder / "out"
-        self.process = subprocess.Popen(
-            command("run", "deck.yaml", "output.directory=out", *words, ranks=ranks), cwd=folder, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, env={**os.environ, **environment})
-
-    def wait_for(self, name):
-        """Until a file is there: history.csv, that of a run that is about to sweep."""
-        deadline = time.monotonic() + 60
-        while not list(self.out.glob(name)):
-            assert time.monotonic() < deadline and self.process.poll() is None, f"no {name}"
-            time.sleep(0.01)
-
-    def send(self, number, to=None):
-        os.kill(to or self.process.pid, number)
-
-    def ranks(self):
-        done = subprocess.run(["ps", "-eo", "pid=,ppid=,comm="], stdout=subprocess.PIPE, text=True, check=True)
-        lines = [line.split(None, 2) for line in done.stdout.splitlines()]
-        return [int(pid) for pid, parent, name in lines if int(parent) == self.process.pid and name == "isotherm"]
-
-    def end(self):
-        out, err = self.process.communicate(timeout=60)
-        return self.process.returncode, out, err
 
 
 def expect_to_go_on(folder, words=(), ranks=0):
@@ -96,7 +53,7 @@ def test_ranks_stop_at_one_sweep(tmp_path, to_one_rank):
     job = Job(tmp_path, "problem.check=lagged", ranks=3)
     job.wait_for("history.csv")
     time.sleep(0.3)
-    job.send(signal.SIGUSR1, job.ranks()[-1] if to_one_rank else None)
+    job.send(signal.SIGUSR1, ranks_of(job.process.pid)[-1] if to_one_rank else None)
     code, _, err = job.end()
     assert code == 75, err
     assert err.count("stopped by SIGUSR1 at sweep") == 1

@@ -156,6 +156,32 @@ TEST_P(Checkpoint, ByTheClockChangesNothing) {
   EXPECT_GT(pending, 0);
 }
 
+// No count of sweeps is one of 32 bits: not in names, nor in files, nor on the way.
+TEST_P(Checkpoint, GoesOnBeyondTwoToThe31Sweeps) {
+  constexpr std::int64_t there = (std::int64_t{1} << 33) - 4;
+  Config config = decks::base({6, 5, 8});
+  config.problem.steps = there + 10;
+  config.problem.check_interval = 3;
+  config.output.checkpoint.every_steps = 8;  // of which `there + 4` is a multiple
+  const int n = world().size();
+  const Decomposition decomposition(config.grid.cells, even_process_grid(n), periodic(config),
+                                    halo_depth(config));
+  SolverRows<double> rows = choose_rows<double>(config, device().backend());
+  rows.graph = why_no_graph(config, device()).empty();
+  Solver<double> early(config, decomposition, world(), device(), rows, false);
+  CheckpointState state;
+  state.dt = time_plan(config).dt;
+  CheckpointWriter(config, world(), folder_, {})
+      .write(early.host_field(), early.block(),
+             {static_cast<double>(there) * state.dt, there, early.fingerprint()}, state);
+  EXPECT_EQ(find_checkpoints(folder_, "test"), std::vector{there});
+  const Part part = run<double>(config, even_process_grid(n), world(), there);
+  EXPECT_EQ(part.sweeps, there + 10);
+  EXPECT_EQ(part.outcome.residual.last_sweep, there + 10);
+  const std::vector written{there + 10, there + 4};
+  EXPECT_EQ(find_checkpoints(folder_, "test"), written);  // of three, two stay
+}
+
 TEST_P(Checkpoint, ASignalToOneRankStopsAllAtOneSweep) {
   Config config = decks::every_wall({17, 11, 12});
   config.problem.steps = 1000000000;

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+from pathlib import Path
 
 DECK = """\
 grid: {cells: [17, 23, 31], lengths: [0.17, 0.46, 0.93], origin: [-1, 2, 0.5]}  # no two axes alike
@@ -41,18 +42,44 @@ def isotherm(*arguments, ranks=0, cwd=None, timeout=120, **environment):
     )
 
 
-def kill_all(leader):
-    """SIGKILL to a launcher and all that it started, ranks in their own process groups too."""
+def family_of(leader):
+    """A launcher and all that it started, ranks in their own process groups too."""
     children = subprocess.run(["ps", "-eo", "pid=,ppid="], stdout=subprocess.PIPE, text=True, check=True).stdout
     pairs = [tuple(map(int, line.split())) for line in children.splitlines()]
     family = [leader]
     for pid in family:
         family += [child for child, parent in pairs if parent == pid]
-    for pid in reversed(family):
+    return family
+
+
+def ranks_of(launcher):
+    """The processes of the program below a launcher."""
+    def name(pid):
+        try:
+            return Path(f"/proc/{pid}/comm").read_text().strip()
+        except (FileNotFoundError, ProcessLookupError):
+            return ""
+    return [pid for pid in family_of(launcher) if name(pid) == "isotherm"]
+
+
+def is_running(pid):
+    """A process that has ended stays in the table until its parent, here perhaps a lazy init, asks for it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def kill(*pids):
+    for pid in pids:
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
+
+
+def kill_all(leader):
+    kill(*reversed(family_of(leader)))
 
 
 def expect_refused(folder, done, code, line):

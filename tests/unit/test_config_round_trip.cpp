@@ -308,6 +308,7 @@ output:
   coarse: {}
   probes: {points: []}
   checkpoint: {write: true, keep: 2, final: auto}
+  on_error: stop
 verify:
   solution: none
 )");

@@ -1,0 +1,76 @@
+/* Preloaded by test_outside.py: a line of the file ISOTHERM_OUTSIDE for every file or folder that this process opens for
+   writing, makes, renames or removes ("write PATH"), for every program that it starts ("start PATH"), and for every library
+   that it loads by hand ("load PATH"). */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+static void note(const char* what, const char* path) {
+  char line[2 * PATH_MAX], here[PATH_MAX] = "";
+  const char* log = getenv("ISOTHERM_OUTSIDE");
+  if (!log || !path) return;
+  if (path[0] != '/' && !getcwd(here, sizeof here)) return;
+  const int length = snprintf(line, sizeof line, "%s %s%s%s\n", what, here, *here ? "/" : "", path);
+  const int fd = REAL(open)(log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0 || write(fd, line, (size_t)length) != length) abort();
+  close(fd);
+}
+
+#define OPEN(name)                                                  \
+  int name(const char* path, int flags, ...) {                      \
+    va_list rest;                                                   \
+    va_start(rest, flags);                                          \
+    const mode_t mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0; \
+    va_end(rest);                                                   \
+    if (flags & (O_WRONLY | O_RDWR | O_CREAT)) note("write", path); \
+    return REAL(name)(path, flags, mode);                           \
+  }
+OPEN(open)
+OPEN(open64)
+
+#define FOPEN(name)                                  \
+  FILE* name(const char* path, const char* mode) {   \
+    if (mode[strcspn(mode, "wa+")]) note("write", path); \
+    return REAL(name)(path, mode);                   \
+  }
+FOPEN(fopen)
+FOPEN(fopen64)
+
+int mkdir(const char* path, mode_t mode) {
+  note("write", path);
+  return REAL(mkdir)(path, mode);
+}
+int unlink(const char* path) {
+  note("write", path);
+  return REAL(unlink)(path);
+}
+int rename(const char* from, const char* to) {
+  note("write", from);
+  note("write", to);
+  return REAL(rename)(from, to);
+}
+int execve(const char* path, char* const argv[], char* const envp[]) {
+  note("start", path);
+  return REAL(execve)(path, argv, envp);
+}
+int execvp(const char* path, char* const argv[]) {
+  note("start", path);
+  return REAL(execvp)(path, argv);
+}
+int system(const char* command) {
+  note("start", command);
+  return REAL(system)(command);
+}
+FILE* popen(const char* command, const char* mode) {
+  note("start", command);
+  return REAL(popen)(command, mode);
+}

@@ -1,0 +1,47 @@
+"""Decks, snapshots and checkpoints of every version, kept for ever: a later isotherm reads them, and goes on to the same bits.
+
+fixtures/X.Y/ is made once, by version X.Y: each deck, its checkpoint, and in expected.json what a run from it ends with."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from program import isotherm
+from runs import record
+
+FIXTURES = Path(__file__).with_name("fixtures")
+DECKS = sorted(FIXTURES.glob("*/*.yaml"))
+
+
+def ids(paths):
+    return [str(path.relative_to(FIXTURES)) for path in paths]
+
+
+def test_this_version_has_its_own():
+    version = isotherm("--version").stdout.split()[1]
+    folder = FIXTURES / ".".join(version.split(".")[:2])
+    assert sorted(folder.glob("*.yaml")) and sorted(folder.glob("*.checkpoint.hdf")), (
+        f"a new version: make {folder} from the decks of the one before, and never touch it again")
+
+
+@pytest.mark.parametrize("deck", DECKS, ids=ids(DECKS))
+@pytest.mark.parametrize("ranks", [0, 2])
+def test_a_run_of_then_goes_on_now(tmp_path, deck, ranks):
+    expected = json.loads(deck.with_name("expected.json").read_text(encoding="utf-8"))[deck.stem]
+    done = isotherm("run", deck, "output.directory=out", "--restart", deck.with_name(expected["restart"]), ranks=ranks,
+                    cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert record(tmp_path / "out")["fingerprint"] == expected["fingerprint"]
+    assert record(tmp_path / "out")["residual"]["last_K"] == expected["last_residual_K"]
+
+
+FILES = sorted(FIXTURES.glob("*/*.hdf"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=ids(FILES))
+def test_a_file_of_then_is_proved_now(tmp_path, file):
+    done = isotherm("info", file)
+    assert done.returncode == 0 and "(recomputed from the cells in the file)" in done.stdout, done.stderr
+    done = isotherm("check", "--from", file, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,39 @@
+"""What takes a large machine, or long: 64 ranks, and blocks beyond what one call of MPI-IO once took."""
+
+import os
+import shutil
+
+import pytest
+from cli import BASE_DECK
+
+from program import isotherm, write_deck
+from runs import expect_same_answer, record, snapshots
+
+GIB = 1 << 30
+
+
+def test_64_ranks_on_any_number_of_cores(tmp_path):
+    write_deck(tmp_path, BASE_DECK)
+    words = ["grid.cells=[4, 4, 4]", 'initial=[{shape: formula, formula: "300 + 50*x + 7*y*y + 3*sin(9*z)"}]',
+             "solver.reduction=reproducible", "problem.check_interval=3"]
+    for ranks, out in ((0, "one"), (64, "many")):
+        done = isotherm("run", "deck.yaml", *words, f"output.directory={out}", ranks=ranks, cwd=tmp_path, timeout=600)
+        assert done.returncode == 0, done.stderr
+    expect_same_answer(tmp_path / "one", tmp_path / "many")
+
+
+def test_a_block_of_more_than_2_gib(tmp_path):
+    """In a file of one rank: read back, proved, and gone on from."""
+    memory = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if memory < 6 * GIB or shutil.disk_usage(tmp_path).free < 6 * GIB:
+        pytest.skip("needs 6 GiB of memory and of disk")
+    write_deck(tmp_path, BASE_DECK)
+    words = ["grid.cells=[850, 830, 820]", "precision=fp32", "problem.steps=1", "output.directory=out",
+             'initial=[{shape: formula, formula: "300 + 50*x + 7*y"}]', "output.checkpoint={every_steps: 1}", "solver.kernel=openmp"]
+    done = isotherm("run", "deck.yaml", *words, ranks=1, cwd=tmp_path, timeout=900)
+    assert done.returncode == 0, done.stderr
+    out = tmp_path / "out"
+    checkpoint = out / "deck_00000001.checkpoint.hdf"
+    assert checkpoint.stat().st_size > 2 * GIB and snapshots(out) == ["deck_00000001.hdf"]
+    done = isotherm("info", checkpoint, timeout=300)
+    assert done.returncode == 0 and record(out)["fingerprint"] in done.stdout, done.stderr

@@ -1,0 +1,144 @@
+"""The power goes: what was written after the last fsync is lost, and names may be as old as the folder's last fsync. Whenever
+that is, every file under its final name is whole, and the run goes on from a checkpoint one interval back at most.
+
+A preloaded library (power_cut_shim.c) tells what reached the disk, and in which order."""
+
+import os
+import random
+import shutil
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from program import isotherm, write_deck
+from runs import expect_same_answer
+from shim import build_shim
+
+INTERVAL = 10
+DECK = """\
+grid: {cells: [17, 13, 15], lengths: [0.17, 0.26, 0.45]}
+material: {diffusivity: 1.0e-5}
+boundaries:
+  x_min: {kind: temperature, value: "300 + 10*y"}
+initial:
+  - {shape: formula, formula: "300 + 50*x + 7*y + 3*z*z"}
+problem: {kind: transient, steps: 40, check_interval: 7}
+parallel: {device: cpu}
+output: {directory: runs/out, every_steps: 16, diagnostics: 5, checkpoint: {every_steps: 10, keep: 2, final: false}}
+"""
+
+
+def sweep_of(name):
+    return int(PurePosixPath(name).name.split("_")[1].split(".")[0])
+
+
+def checkpoints_in(names):
+    return [name for name in names if name.endswith(".checkpoint.hdf")]
+
+
+class Disk:
+    """Names and contents as programs see them, and as they are on the disk."""
+
+    def __init__(self):
+        self.seen, self.durable, self.pending, self.content = {}, {}, [], {}
+
+    def rename_or_make(self, name, file):
+        self.seen[name] = file
+        self.pending.append((name, file))
+
+    def remove(self, name):
+        self.seen.pop(name)
+        self.pending.append((name, None))
+
+    def do(self, kind, name, other=None):
+        if kind == "create":
+            self.rename_or_make(name, object())
+        elif kind == "rename":
+            file = self.seen[name]
+            self.remove(name)
+            self.rename_or_make(other, file)
+        elif kind == "unlink":
+            self.remove(name)
+        elif kind == "sync":
+            if name not in self.seen:  # made by the C library itself
+                self.rename_or_make(name, object())
+            self.content[self.seen[name]] = other
+        else:
+            here = [change for change in self.pending if str(PurePosixPath(change[0]).parent) == name]
+            self.pending = [change for change in self.pending if change not in here]
+            self.apply(here, self.durable)
+
+    @staticmethod
+    def apply(changes, names):
+        for name, file in changes:
+            names.pop(name, None) if file is None else names.update({name: file})
+
+    def after_a_cut(self):
+        """The least that stays, and the most: names to the files of their content, none where it never reached the disk."""
+        most = dict(self.durable)
+        self.apply(self.pending, most)
+        for names in self.durable, most:
+            yield {name: self.content.get(file) for name, file in names.items()
+                   if all(str(parent) in names for parent in PurePosixPath(name).parents if str(parent) != ".")}
+
+
+# Written by all ranks, or by rank 0 through HDF5 alone, which calls no fsync.
+@pytest.fixture(scope="module", params=["^ompio", "^ompio,romio321,romio341"], ids=["collective", "gathered"])
+def logged(request, tmp_path_factory):
+    """The whole run's folder, the folder of the log and its lines."""
+    top = tmp_path_factory.mktemp("power")
+    disk, log = top / "disk", top / "log"
+    disk.mkdir()
+    log.mkdir()
+    shim = build_shim(Path(__file__).with_name("power_cut_shim.c"), top)
+    write_deck(disk, DECK)
+    done = isotherm("run", "deck.yaml", ranks=2, cwd=disk, LD_PRELOAD=str(shim), OMPI_MCA_io=request.param,
+                    ISOTHERM_POWER_LOG=str(log), ISOTHERM_POWER_DISK=str(disk))
+    assert done.returncode == 0, done.stderr
+    return disk / "runs" / "out", log, [line.split() for line in (log / "log").read_text().splitlines()]
+
+
+def test_whenever_the_power_goes_files_are_whole(logged):
+    _, log, lines = logged
+    sound = {None: False}
+    disk, begun, renamed, published = Disk(), -1, -1, -1
+    for line in lines:
+        disk.do(*line)
+        if line[0] == "create" and ".checkpoint.hdf" in line[1]:
+            begun = max(begun, sweep_of(line[1]))
+        if line[0] == "rename" and checkpoints_in(line[2:]):
+            renamed = sweep_of(line[2])
+        if line[0] == "names":
+            published = renamed
+        for state in disk.after_a_cut():
+            for name in state:
+                if name.endswith(".hdf"):
+                    if state[name] not in sound:
+                        sound[state[name]] = isotherm("info", log / state[name]).returncode == 0
+                    assert sound[state[name]], f"{name} is not whole after {line}"
+            newest = max(map(sweep_of, checkpoints_in(state)), default=0)
+            assert newest >= max(begun - INTERVAL, published), f"{line}: only sweep {newest} of {begun}"
+    assert published == 30 and len(sound) > 6
+
+
+def test_the_rest_of_the_run_is_as_it_would_have_been(logged, tmp_path):
+    whole, log, lines = logged
+    seed = random.randrange(1 << 30)
+    print("seed", seed)
+    disk, states = Disk(), []
+    for line in lines:
+        disk.do(*line)
+        states += [state for state in disk.after_a_cut() if checkpoints_in(state) and "runs/out/run.json" not in state]
+    for i, state in enumerate(random.Random(seed).sample(states, 3)):
+        folder = tmp_path / str(i)
+        (folder / "runs" / "out").mkdir(parents=True)
+        write_deck(folder, DECK)
+        for name, copy in state.items():
+            if copy:
+                shutil.copy(log / copy, folder / name)
+        lock = folder / "runs" / "out" / "run.lock"
+        if lock.exists():
+            os.utime(lock, (0, 0))  # the machine was down for a while
+        done = isotherm("run", "deck.yaml", "--restart", "latest", cwd=folder)
+        assert done.returncode == 0, done.stderr
+        expect_same_answer(whole, folder / "runs" / "out")

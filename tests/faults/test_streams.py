@@ -1,0 +1,38 @@
+"""Nobody listens: a pipe that breaks, streams that are closed or lead to a full disk. A run goes on, and its files are whole."""
+
+import os
+import subprocess
+
+import pytest
+
+from program import DECK, command, isotherm, write_deck
+from runs import record, snapshots
+
+STREAMS = {
+    "a pipe that breaks": '"$@" | head -n 1',
+    "closed output": '"$@" >&-',
+    "all closed": '"$@" <&- >&- 2>&-',
+    "a full disk": '"$@" >/dev/full 2>/dev/full',
+}
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_run_goes_on(tmp_path, name):
+    if "full" in name and not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full here")
+    write_deck(tmp_path, DECK)
+    line = command("run", "deck.yaml", "output.directory=out", "output.every_steps=2")
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", STREAMS[name], "bash", *line], cwd=tmp_path, timeout=60,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    out = tmp_path / "out"
+    assert record(out)["exit_code"] == 0 and len(snapshots(out)) == 21
+    assert "RESULT: PASS" in (out / "run.log").read_text()
+    assert isotherm("info", out / snapshots(out)[-1]).returncode == 0
+
+
+@pytest.mark.parametrize("verb", ["list", "init", "schema"])
+def test_what_is_only_printed_fails_with_its_stream(tmp_path, verb):
+    done = subprocess.run(["bash", "-c", '"$@" >/dev/full', "bash", *command(verb)], cwd=tmp_path, timeout=60,
+                          stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 74

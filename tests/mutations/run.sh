@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Breaks the program a line at a time; the test that holds the line must fail. A job of its own, as everything is built once more
+# and each mutation a part of it.
+#   tests/mutations/run.sh FOLDER [NAME...]     copy and build go to FOLDER; exit code 1 where a mutation survives
+set -euo pipefail
+top=$(dirname "$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")")
+folder=${1:?"usage: tests/mutations/run.sh FOLDER [NAME...]"}
+shift
+mkdir -p "$folder/source"
+folder=$(readlink -f "$folder")
+wanted=" $* " survivors=()
+
+(cd "$top" && git ls-files -z | xargs -0 cp --parents --update -t "$folder/source")
+cmake -S "$folder/source" -B "$folder/build" -D CMAKE_BUILD_TYPE=Release -D ISOTHERM_CUDA=OFF -D ISOTHERM_TESTS=ON >"$folder/log"
+build() { cmake --build "$folder/build" --parallel "$(nproc)" --target isotherm >>"$folder/log" 2>&1; }
+build
+
+# mutate NAME FILE SED TEST: SED breaks FILE, and TEST of CTest must notice.
+mutate() {
+  local name=$1 file=$folder/source/$2 expression=$3 test=$4
+  [[ $wanted == "  " || $wanted == *" $name "* ]] || return 0
+  cp -p "$file" "$folder/original"
+  sed -i -E "$expression" "$file"
+  if cmp -s "$file" "$folder/original"; then
+    echo "$name: $2 has no such line any more: mend tests/mutations/run.sh" >&2
+    exit 1
+  fi
+  build || { echo "$name: does not compile; see $folder/log" >&2; exit 1; }
+  if ctest --test-dir "$folder/build" -R "^$test\$" >>"$folder/log" 2>&1; then
+    echo "$name: SURVIVES $test"
+    survivors+=("$name")
+  else
+    echo "$name: found by $test"
+  fi
+  cp "$folder/original" "$file"
+}
+
+mutate halo src/halo/packed_transport.cpp 's/cells_\.unpack\(/if (i != 1) &/' many_ranks
+mutate guard src/output/disk_space.cpp 's/if \(reason != EOPNOTSUPP.*/if (reason == 12345) refuse(path, "", bytes);/' odd_disks
+mutate read_back src/output/snapshot.cpp 's/if \(on_disk != header\.meta\.fingerprint\)/if (on_disk == 12345)/' odd_disks
+mutate short_write src/output/safe_file.cpp 's/remove_prefix\(static_cast<std::size_t>\(taken\)\)/remove_prefix(bytes.size())/' odd_disks
+mutate fsync src/output/snapshot.cpp 's/^( *)sync_file\(part\);/\1/' power_cut
+mutate names src/output/safe_file.cpp 's/^( *)entry\.sync\(\);/\1/' power_cut
+mutate rename src/output/safe_file.cpp 's/if \(std::rename\(from.*\) fail/if (std::rename(to.c_str(), to.c_str()) == 5) fail/' power_cut
+mutate newest src/output/checkpoint.cpp 's/std::ranges::sort\(sweeps, std::greater<>\{\}\);/std::ranges::sort(sweeps);/' power_cut
+mutate clock src/core/timer.hpp 's/std::chrono::steady_clock/std::chrono::system_clock/' clocks
+mutate descriptors src/output/cell_writer_hdf5_parallel.cpp 's/on_all\(open_and_close\(MPI_COMM_SELF.*&&/true \&\&/' limits
+mutate on_error src/app/tolerance.hpp 's/if \(config\.output\.on_error == OnError::stop\) throw;//' on_error
+mutate divergence src/app/time_loop.cpp 's/if \(!\(value <= largest_update\)\)/if (value < 0)/' bit_flips
+mutate format src/output/snapshot_header.cpp 's/header\.format < 1/header.format < 2/' fixtures
+mutate literal src/output/run_directory.cpp 's/RunDirectory opened\{config\.output\.directory\}/RunDirectory opened{config.output.directory + "_"}/' outside
+
+if ((${#survivors[@]})); then
+  echo "survived: ${survivors[*]}"
+  exit 1
+fi

@@ -1,0 +1,49 @@
+"""A run in the background that ends only when it is told to."""
+
+import os
+import subprocess
+import time
+
+from program import command, kill_all, write_deck
+
+ENDLESS = """\
+grid: {cells: [17, 13, 15], lengths: [0.17, 0.26, 0.45]}
+material: {diffusivity: 1.0e-5}
+boundaries:
+  x_min: {kind: temperature, value: "300 + 10*y"}
+initial:
+  - {shape: formula, formula: "300 + 50*x + 7*y + 3*z*z"}
+problem: {kind: transient, steps: 1000000000000, check_interval: 1000}
+solver: {reduction: reproducible}
+parallel: {device: cpu}
+output: {snapshots: false}
+"""
+
+
+class Job:
+    """A run in the background, in a session of its own."""
+
+    def __init__(self, folder, *words, ranks=0, **environment):
+        write_deck(folder, ENDLESS)
+        self.out = folder / "out"
+        self.process = subprocess.Popen(
+            command("run", "deck.yaml", "output.directory=out", *words, ranks=ranks), cwd=folder, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, env={**os.environ, **environment})
+
+    def wait_for(self, name):
+        """Until a file is there: history.csv, that of a run that is about to sweep."""
+        deadline = time.monotonic() + 60
+        while not list(self.out.glob(name)):
+            assert time.monotonic() < deadline and self.process.poll() is None, f"no {name}"
+            time.sleep(0.01)
+
+    def send(self, number, to=None):
+        os.kill(to or self.process.pid, number)
+
+    def end(self):
+        try:
+            out, err = self.process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            kill_all(self.process.pid)
+            raise
+        return self.process.returncode, out, err
