@@ -1,5 +1,6 @@
 /* Preloaded by test_snapshot_io.py: fails or delays the N-th call of one kind on a `.part` of a snapshot.
-   ISOTHERM_SHIM="kind:first:action", kind write | fsync | rename | close, action an errno, or "stall". */
+   ISOTHERM_SHIM="kind:first:action", kind write | fsync | rename | close, action an errno, "stall", or
+   "slow": this one and all after it take 0.2 s. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,6 +20,10 @@ static int spoiled(const char* kind, const char* path) {
   if (strcmp(kind, wanted) != 0 || !strstr(path, ".hdf.part") || ++seen < first) return 0;
   if (strcmp(action, "stall") == 0) {
     sleep(1000);
+    return 0;
+  }
+  if (strcmp(action, "slow") == 0) {
+    usleep(200000);
     return 0;
   }
   errno = atoi(action);
