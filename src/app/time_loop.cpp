@@ -41,8 +41,10 @@ class Loop {
     outcome_.residual.check = config.problem.check;
     if (steady()) outcome_.residual.tolerance = config.problem.tolerance;
     if (frame.resumed) take_over(*frame.resumed);
-    if (outputs.snapshots && beside_sweeps())
+    if (outputs.snapshots && beside_sweeps()) {
       copy_.emplace(agree(frame.world, [&] { return solver.make_host_copy(); }));
+      solver.copy_to(*copy_);  // touches its memory, which else the first snapshot would pay for
+    }
   }
   ~Loop() {
     if (outputs_.files) outputs_.files->settle();
