@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "backend_fixture.hpp"
-#include "deferred_device.hpp"
 #include "kernels/fingerprint.hpp"
 #include "solver/rows.hpp"
 #include "solver/solver.hpp"
@@ -58,26 +57,6 @@ TEST_P(HostCopies, AreTakenBehindTheSweepsOfADeepHalo) {
   Config config = decks::base({23, 17, 19});
   config.solver.depth = 3;
   expect_old_field<double>(config, false);
-}
-
-// The order of the streams alone, on a device that does nothing before it must.
-TEST(HostCopyOrder, IsBehindTheSweepAndBeforeWhoOverwrites) {
-  DeferredDevice device;
-  Field<double> field(device, {4, 3, 2}, 1), old(device, {4, 3, 2}, 1), next(device, {4, 3, 2}, 1);
-  std::fill_n(static_cast<double*>(field.data()), field.bytes() / sizeof(double), 0.0);
-  std::fill_n(static_cast<double*>(old.data()), old.bytes() / sizeof(double), 1.0);
-  std::fill_n(static_cast<double*>(next.data()), next.bytes() / sizeof(double), 2.0);
-  const Owned<Stream> compute = own_stream(device, Priority::normal);
-  HostCopy<double> copy(device, {4, 3, 2}, 1);
-
-  device.copy(field.data(), old.data(), field.bytes(), compute);
-  copy.take(field, compute);
-  device.wait(compute, copy.copied());
-  device.copy(field.data(), next.data(), field.bytes(), compute);
-  device.synchronize(compute);
-
-  EXPECT_EQ(field.view()(1, 1, 1), 2.0);
-  EXPECT_EQ(copy.view()(1, 1, 1), 1.0);
 }
 
 }  // namespace
