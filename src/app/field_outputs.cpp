@@ -13,10 +13,11 @@ namespace isotherm {
 template <class T>
 FieldOutputs<T>::FieldOutputs(const Config& config, const Communicator& communicator, Box block,
                               const RunDirectory& directory, const SnapshotProvenance& provenance,
-                              Console& console, std::optional<std::int64_t> resumed)
-    : config_(config), communicator_(communicator), schedule_(config), console_(&console) {
+                              Console& console, FileThread& files, std::optional<std::int64_t> resumed)
+    : config_(config), communicator_(communicator), files_(files), schedule_(config), console_(&console) {
   for (FieldPart& part : field_parts(config)) {
-    SnapshotWriter writer(config, grid_of(config, part), communicator, directory.path.string(), provenance);
+    SnapshotWriter writer(config, grid_of(config, part), communicator, directory.path.string(), provenance,
+                          &files);
     if (resumed) writer.continue_series(*resumed);
     std::optional<CoarseField> coarse;
     if (part.kind == PartKind::coarse) coarse.emplace(communicator, block, part.factor);
@@ -76,19 +77,25 @@ void FieldOutputs<T>::read_probes(Solver<T>& solver) {
   probes_.file->add(solver.sweeps(), solver.time(), kelvins);
 }
 
+// Beside the sweeps it is a copy of these cells that is written. It waits for the file before it of the same
+// part, whose cells these are going to replace.
 template <class T>
 void FieldOutputs<T>::write(Part& part, Solver<T>& solver, std::vector<std::string>& files) {
+  part.writer.wait();
   PartCells<T> mine = cut(solver.host_field(), solver.block(), part.what.box);
-  std::vector<T> means;
   if (part.coarse) {
-    means = part.coarse->means(solver.host_field());
-    mine = {dense_view(means.data(), part.coarse->cells().extent()), part.coarse->cells()};
+    part.cells = part.coarse->means(solver.host_field());
+    mine = {dense_view(part.cells.data(), part.coarse->cells().extent()), part.coarse->cells()};
+  } else if (!files_.in_step()) {
+    const Int3 extent = mine.in_file.extent();
+    part.cells.resize(static_cast<std::size_t>(extent.product()));
+    copy_to_dense(mine.cells, {{0, 0, 0}, extent}, part.cells.data());
+    mine.cells = dense_view(part.cells.data(), extent);
   }
   part.written = solver.sweeps();
   write_or_warn(config_, communicator_, console_, [&] {
-    files.push_back(part.writer.write(
-        mine.cells, mine.in_file,
-        {solver.time(), solver.sweeps(), part.writer.fingerprint(mine.cells, mine.in_file)}));
+    files.push_back(part.writer.template start<T>([cells = mine.cells] { return cells; }, mine.in_file,
+                                                  solver.time(), solver.sweeps()));
   });
 }
 
@@ -98,6 +105,11 @@ std::vector<std::string> FieldOutputs<T>::remarks() const {
   for (const Part& part : parts_)
     all.insert(all.end(), part.writer.remarks().begin(), part.writer.remarks().end());
   return all;
+}
+
+template <class T>
+void FieldOutputs<T>::add_to(WritingRecord& record) const {
+  for (const Part& part : parts_) part.writer.add_to(record);
 }
 
 template class FieldOutputs<float>;

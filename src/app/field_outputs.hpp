@@ -13,6 +13,7 @@
 #include "output/probe_file.hpp"
 #include "output/run_directory.hpp"
 #include "output/snapshot.hpp"
+#include "output/writing_record.hpp"
 #include "physics/probe.hpp"
 #include "solver/schedule.hpp"
 #include "solver/solver.hpp"
@@ -26,16 +27,18 @@ class FieldOutputs {
   // from which a run in its own folder goes on; its files up to it stay.
   FieldOutputs(const Config& config, const Communicator& communicator, Box block,
                const RunDirectory& directory, const SnapshotProvenance& provenance, Console& console,
-               std::optional<std::int64_t> resumed = {});
+               FileThread& files, std::optional<std::int64_t> resumed = {});
 
   // All that is due after so many sweeps of the solver; at the end of a run, everything once more that this
-  // state is not in yet. Returns the paths of new files, the same on all ranks.
+  // state is not in yet. Returns the paths of new files, the same on all ranks; those that `files` writes
+  // beside the sweeps are there when it has finished.
   std::vector<std::string> write_due(Solver<T>& solver);
   std::vector<std::string> write_last(Solver<T>& solver);
 
   void flush();                              // what was added is on the disk on return
   void finish();                             // all files are complete on return
   std::vector<std::string> remarks() const;  // of all writers, as SnapshotWriter has them
+  void add_to(WritingRecord& record) const;  // what was written, once nothing is under way
 
  private:
   struct Part {
@@ -43,6 +46,7 @@ class FieldOutputs {
     SnapshotWriter writer;
     std::optional<CoarseField> coarse;  // where its cells are means
     std::int64_t written = -1;          // the sweep of the last file
+    std::vector<T> cells{};             // of the file that is being written beside the sweeps
   };
   struct Probes {
     std::vector<Probe> points;
@@ -55,6 +59,7 @@ class FieldOutputs {
 
   Config config_;
   Communicator communicator_;
+  FileThread& files_;
   Schedule schedule_;
   Console* console_;
   std::vector<Part> parts_;

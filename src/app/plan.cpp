@@ -11,6 +11,7 @@
 #include "grid/field.hpp"
 #include "halo/messages.hpp"
 #include "output/file_grid.hpp"
+#include "output/slabs.hpp"
 #include "output/snapshot.hpp"
 #include "physics/paint.hpp"
 #include "solver/rows.hpp"
@@ -53,6 +54,16 @@ std::size_t count_datasets(const std::vector<Paint>& entries) {
                                                 [](const Paint& e) { return e.shape == Shape::dataset; }));
 }
 
+// Of what is written beside the sweeps: the whole field, and this rank's cells of every part.
+std::size_t copy_bytes(const Config& config, Box block, std::size_t field) {
+  std::size_t bytes = config.output.snapshots ? field : 0;
+  for (const FieldPart& part : field_parts(config)) {
+    const Index cells = intersect(block, part.box).cells() / part.factor.product();
+    bytes += static_cast<std::size_t>(cells) * element_bytes(config);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 std::size_t resident_bytes() {
@@ -83,6 +94,7 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backen
     plan.writing = std::min(static_cast<std::size_t>(decomposition.block(rank).cells()) * size,
                             static_cast<std::size_t>(SnapshotWriter::default_slab_bytes));
   }
+  if (config.output.asynchronous) plan.copies = copy_bytes(config, decomposition.block(rank), plan.field);
   const auto datasets = std::max(count_datasets(config.initial), count_datasets(config.sources));
   plan.painting = datasets * sizeof(double) * static_cast<std::size_t>(layout.extent.product());
   plan.roof = 2 * roof_bytes(plan.field, backend);
@@ -153,8 +165,10 @@ std::string memory_table(const MemoryPlan& plan, Backend backend) {
     table += fmt::format("  field for output, staging {:>10}  host\n", human_bytes(plan.mirror));
   if (plan.writing)
     table += fmt::format("  a file being written      {:>10}  host\n", human_bytes(plan.writing));
+  if (plan.copies)
+    table += fmt::format("  copies (asynchronous)     {:>10}  host\n", human_bytes(plan.copies));
   const std::size_t held =
-      plan.fields + plan.halo + plan.norms + (backend == Backend::host ? plan.writing : 0);
+      plan.fields + plan.halo + plan.norms + (backend == Backend::host ? plan.writing + plan.copies : 0);
   if (plan.painting)
     table += fmt::format("  datasets being painted    {:>10}  host\n", human_bytes(plan.painting));
   if (plan.roof > held)

@@ -22,12 +22,13 @@ struct MemoryPlan {
   std::size_t norms = 0;     // what the reduction leaves on its way to a norm
   std::size_t mirror = 0;    // CUDA: the field in host memory for output, and staging
   std::size_t writing = 0;   // the cells of one file on their way to it, always in host memory
+  std::size_t copies = 0;    // of cells that are written while sweeps go on, always in host memory
   std::size_t painting = 0;  // datasets of `initial` or `sources`, in fp64, while they are painted
   std::size_t roof = 0;      // the bandwidth measurement; given back before the fields are made
   std::size_t program = 0;   // this process before it allocates a field, measured
   std::size_t device() const { return std::max(fields + halo + norms, roof); }
   std::size_t host(Backend backend) const {
-    const std::size_t passing = std::max(writing, painting);
+    const std::size_t passing = std::max(writing + copies, painting);
     return program +
            (backend == Backend::host ? std::max(fields + halo + norms + passing, roof) : mirror + passing);
   }

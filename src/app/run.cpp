@@ -37,6 +37,14 @@ bool moves_data(const Config& config) {
   return !row || row->moves_data;
 }
 
+// Collective. Why files are written in step with the sweeps; empty where they need not be.
+std::string why_in_step(const Config& config, const Communicator& world) {
+  if (!config.output.asynchronous) return "output.asynchronous is false";
+  if (config.output.on_error == OnError::warn) return "output.on_error is warn";
+  const bool threads = world.all_reduce(std::int64_t{mpi_takes_threads()}, ReduceOp::min) != 0;
+  return threads ? "" : "this MPI gives no MPI_THREAD_MULTIPLE";
+}
+
 // What to type to start the run again.
 std::string words_of(const CommandLine& command) {
   std::string words = "isotherm run " + in_quotes(command.file);
@@ -142,19 +150,22 @@ class Run {
     }
     const std::optional<std::int64_t> resumed =
         restart_ && restart_->same_directory ? std::optional(restart_->sweep()) : std::nullopt;
+    FileThread files(why_in_step(config, world_));
+    if (last && files.in_step() && config.output.asynchronous && !plan_files(config).empty())
+      console_.say(fmt::format("files of the field are written in step: {}", files.why_in_step()));
     std::optional<SnapshotWriter> writer;
     if (last && config.output.snapshots) {
-      writer.emplace(config, world_, directory_.path.string(), provenance(session_, record_));
+      writer.emplace(config, world_, directory_.path.string(), provenance(session_, record_), &files);
       if (resumed) writer->continue_series(*resumed);
     }
     std::optional<FieldOutputs<T>> fields;
     if (last) {
       fields.emplace(config, world_, solver_->block(), directory_, provenance(session_, record_), console_,
-                     resumed);
+                     files, resumed);
     }
     std::optional<CheckpointWriter> checkpoints;
     if (!is_series() && config.output.checkpoint.write && moves_data(config))
-      checkpoints.emplace(config, world_, directory_.path.string(), provenance(session_, record_));
+      checkpoints.emplace(config, world_, directory_.path.string(), provenance(session_, record_), &files);
     std::optional<History> history;
     if (config.output.history && world_.is_root()) {
       history.emplace(directory_.history(), console_,
@@ -171,7 +182,7 @@ class Run {
     const LoopOutcome outcome = run_time_loop(
         config, *solver_,
         {history ? &*history : nullptr, world_.is_root() ? &progress_ : nullptr, writer ? &*writer : nullptr,
-         fields ? &*fields : nullptr, checkpoints ? &*checkpoints : nullptr, &console_},
+         fields ? &*fields : nullptr, checkpoints ? &*checkpoints : nullptr, &console_, &files},
         frame());
     progress_.finish();
     if (history) history->finish();
@@ -179,11 +190,25 @@ class Run {
     if (fields && !config.output.probes.points.empty())
       record_.files.push_back(file_name(directory_.probes().string()));
     take(config, outcome);
+    if (last) record_.writing = writing(files, writer ? &*writer : nullptr, *fields, outcome);
     tell_remarks();
     if (!outcome.divergence.empty()) throw CollectiveError(ExitCode::diverged, outcome.divergence);
     if (moves_data(config)) record_.fingerprint = solver_->fingerprint();
     if (!outcome.stopped_by.empty()) throw CollectiveError(ExitCode::stopped, how_to_go_on(outcome));
     if (config.verify.solution != ExactSolution::none) verify_case(config);
+  }
+
+  // Collective.
+  WritingRecord writing(const FileThread& files, const SnapshotWriter* snapshots,
+                        const FieldOutputs<T>& fields, const LoopOutcome& outcome) const {
+    WritingRecord mine;
+    mine.why_in_step = files.why_in_step();
+    if (snapshots) snapshots->add_to(mine);
+    fields.add_to(mine);
+    mine.seconds += outcome.copy_seconds;
+    mine.at_end = outcome.end_seconds;
+    mine.exposed = files.waited() - mine.at_end + outcome.copy_seconds;
+    return slowest(std::move(mine), world_);
   }
 
   // Of all writers, which often say the same.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -41,7 +42,16 @@ class Loop {
     outcome_.residual.check = config.problem.check;
     if (steady()) outcome_.residual.tolerance = config.problem.tolerance;
     if (frame.resumed) take_over(*frame.resumed);
+    if (outputs.snapshots && beside_sweeps()) {
+      copy_.emplace(agree(frame.world, [&] { return solver.make_host_copy(); }));
+      solver.copy_to(*copy_);  // touches its memory, which else the first snapshot would pay for
+    }
   }
+  ~Loop() {
+    if (outputs_.files) outputs_.files->settle();
+  }
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
 
   LoopOutcome run() {
     if (!frame_.resumed) start();
@@ -55,6 +65,7 @@ class Loop {
     solver_.synchronize();
     const bool finished = ended() || solver_.sweeps() == schedule_.last();
     finished ? finish() : stop();
+    finish_files();
     outcome_.wall = wall_.seconds();
     return std::move(outcome_);
   }
@@ -114,12 +125,15 @@ class Loop {
   // first.
   void look_up() {
     solver_.keep_pace();
-    double seen[] = {static_cast<double>(noted_stop_signal()), frame_.started.seconds()};
-    frame_.world.all_reduce(seen, 2, ReduceOp::max);
+    const FileThread* files = outputs_.files;
+    double seen[] = {static_cast<double>(noted_stop_signal()), frame_.started.seconds(),
+                     files && files->failed() ? 1.0 : 0.0, files ? files->backlog() : 0};
+    frame_.world.all_reduce(seen, 4, ReduceOp::max);
+    if (seen[2] > 0) outputs_.files->finish();  // throws
     lookout_.looked(solver_.sweeps(), seen[1] - elapsed_);
     elapsed_ = seen[1];
     tell_progress();
-    const double write = outputs_.checkpoints ? outputs_.checkpoints->seconds() : 0;
+    const double write = (outputs_.checkpoints ? outputs_.checkpoints->seconds() : 0) + seen[3];
     if (seen[0] > 0) {
       outcome_.stopped_by = signal_name(static_cast<int>(seen[0]));
     } else if (elapsed_ >= frame_.limit.latest_stop(write)) {
@@ -216,18 +230,45 @@ class Loop {
   void write_snapshot() {
     if (!outputs_.snapshots) return;
     Timer timer;
-    const FieldView<const T> field = solver_.host_field();
     write_or_warn(config_, frame_.world, outputs_.console, [&] {
-      outcome_.files.push_back(outputs_.snapshots->write(
-          field, solver_.block(),
-          {solver_.time(), solver_.sweeps(), outputs_.snapshots->fingerprint(field, solver_.block())}));
+      outcome_.files.push_back(outputs_.snapshots->template start<T>(take_field(), solver_.block(),
+                                                                     solver_.time(), solver_.sweeps()));
     });
     outcome_.output_seconds += timer.seconds();
+  }
+
+  bool beside_sweeps() const { return outputs_.files && !outputs_.files->in_step(); }
+
+  // What a snapshot is written from: the field, or a copy that the sweeps leave alone. There is one copy, so
+  // that they wait for a disk that is slower than they are.
+  std::function<FieldView<const T>()> take_field() {
+    if (!copy_) return [field = solver_.host_field()] { return field; };
+    outputs_.snapshots->wait();
+    count_copy();
+    solver_.copy_to(*copy_);
+    copied_ = true;
+    return [this] { return copy_->view(); };
+  }
+
+  // Once its file is there: a device's copy is queued.
+  void count_copy() {
+    if (std::exchange(copied_, false)) outcome_.copy_seconds += copy_->seconds();
+  }
+
+  // Behind the last sweep nothing hides them.
+  void finish_files() {
+    if (!outputs_.files) return;
+    const Timer timer;
+    outputs_.files->finish();
+    count_copy();
+    outcome_.end_seconds = timer.seconds();
+    outcome_.output_seconds += outcome_.end_seconds;
   }
 
   // For the post-mortem, in no series: nobody should take it for a state of the problem.
   void keep_diverged() {
     if (!outputs_.snapshots) return;
+    if (outputs_.files) outputs_.files->finish();  // what fails here is no loss of this field
     const std::string name = diverged_name(config_.name, solver_.sweeps());
     const FieldView<const T> field = solver_.host_field();
     try {
@@ -331,6 +372,8 @@ class Loop {
     std::optional<double> residual;  // once it was waited for, before its turn
   };
   std::optional<UnderWay> checked_;  // the sweep whose residual is under way
+  std::optional<HostCopy<T>> copy_;  // of what is written beside the sweeps
+  bool copied_ = false;              // into it, and not counted yet
   double wall_before_ = 0;           // s, of the parts of the run before this one
   bool converged_ = false;
   LoopOutcome outcome_;

@@ -28,7 +28,8 @@ struct LoopOutputs {
   SnapshotWriter* snapshots = nullptr;
   FieldOutputs<T>* fields = nullptr;
   CheckpointWriter* checkpoints = nullptr;
-  Console* console = nullptr;  // hears of files that the run goes on without
+  Console* console = nullptr;   // hears of files that the run goes on without
+  FileThread* files = nullptr;  // of these writers; null: they write in step
 };
 
 // What a loop must know of the run around it. All ranks have the same, but for the timer's start.
@@ -45,14 +46,17 @@ struct LoopOutcome {
   std::vector<std::string> files;        // snapshots
   std::vector<std::string> checkpoints;  // of which only the newest stay
   double output_seconds = 0;             // of this rank
+  double copy_seconds = 0;               // of this rank, to take what is written beside the sweeps
+  double end_seconds = 0;                // of this rank, for files after the last sweep
   double wall = 0;                       // s, the whole loop
   std::string divergence;                // why the loop stopped early; empty when it did not
   std::string stopped_by;                // "SIGUSR1", "the wall time"; empty where the run came to its end
 };
 
 // Collective. Stops where the field is no longer finite or changes beyond all heat; the field is left as it
-// was found. Stops after a signal, and when a checkpoint just fits into the time that is left; then the last
-// of the checkpoints is of the sweep that was reached, unless `outputs` has none or that sweep is the first.
+// was found. All files are there on return, and where it throws none is under way any more. Stops after a
+// signal, and when a checkpoint just fits into the time that is left; then the last of the checkpoints is of
+// the sweep that was reached, unless `outputs` has none or that sweep is the first.
 template <class T>
 LoopOutcome run_time_loop(const Config& config, Solver<T>& solver, const LoopOutputs<T>& outputs,
                           const LoopFrame& frame);

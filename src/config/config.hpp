@@ -169,6 +169,7 @@ struct OutputConfig {
   bool snapshots = true;   // false: no field is written at all
   std::optional<std::int64_t> every_steps;
   std::optional<double> every_time;  // s, transient only
+  bool asynchronous = true;          // files of the field are written while sweeps go on
   bool history = true;
   std::optional<std::int64_t> diagnostics;            // sweeps; none: no diagnostics
   HistogramConfig histogram;                          // a part of the diagnostics

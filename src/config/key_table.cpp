@@ -291,6 +291,9 @@ Keys describe(OutputConfig& output) {
        .doc = "Time from one snapshot to the next, instead of every_steps; transient problems only.",
        .unit = "s",
        .range = times, .when = snapshots, .example = "0.1", .absent = "only the first and the last"},
+      {.name = "asynchronous", .target = choice(output.asynchronous, off_on),
+       .doc = "Write snapshots, slices, the region and the coarse field while sweeps go on, from a copy, by a thread that "
+              "wants a core of its own; false: in step."},
       {.name = "history", .target = choice(output.history, off_on),
        .doc = "Write history.csv, a line a check."},
       {.name = "diagnostics", .target = &output.diagnostics,

@@ -58,7 +58,7 @@ MpiSession::MpiSession(int& argc, char**& argv) {
   // No overwrite: a user who names an MPI-IO component gets it, and a warning from the snapshot writer.
   setenv("OMPI_MCA_io", "^ompio", 0);
   int provided = MPI_THREAD_SINGLE;
-  if (MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {
+  if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS) {
     throw Error(ExitCode::unavailable, "MPI_Init_thread failed; check the MPI installation and the launcher");
   }
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -71,6 +71,12 @@ MpiSession::MpiSession(int& argc, char**& argv) {
 
 MpiSession::~MpiSession() {
   MPI_Finalize();
+}
+
+bool mpi_takes_threads() {
+  int provided = MPI_THREAD_SINGLE;
+  check_mpi(MPI_Query_thread(&provided), "MPI_Query_thread");
+  return provided >= MPI_THREAD_MULTIPLE;
 }
 
 void abort_all_ranks(int exit_code) {

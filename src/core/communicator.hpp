@@ -12,8 +12,8 @@
 namespace isotherm {
 
 // MPI_Init_thread ... MPI_Finalize. Excludes OMPIO before it starts (Open MPI's default MPI-IO loses data on
-// a full disk without an error) unless the user chose an MPI-IO component, and refuses a thread level below
-// FUNNELED.
+// a full disk without an error) unless the user chose an MPI-IO component, asks for MPI_THREAD_MULTIPLE, and
+// refuses a thread level below FUNNELED.
 class MpiSession {
  public:
   MpiSession(int& argc, char**& argv);
@@ -21,6 +21,9 @@ class MpiSession {
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
 };
+
+// May several threads of a process be in MPI at once? Not with every library, nor with every build of one.
+bool mpi_takes_threads();
 
 // Ends all ranks at once with this exit code. For main, after it has printed the message.
 [[noreturn]] void abort_all_ranks(int exit_code);

@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::size_t alignment = 128;
+constexpr std::size_t copy_piece = std::size_t{4} << 20;  // bytes that a thread copies at a time
 
 std::string cpu_name() {
   std::ifstream file("/proc/cpuinfo");
@@ -28,6 +29,16 @@ std::string cpu_name() {
     if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
   }
   return "host processor";
+}
+
+// Many by all threads: one alone cannot use the memory of the host.
+void copy_bytes(char* to, const char* from, std::size_t bytes) {
+  const auto pieces = static_cast<std::ptrdiff_t>((bytes + copy_piece - 1) / copy_piece);
+#pragma omp parallel for schedule(static) if (pieces > 1)
+  for (std::ptrdiff_t i = 0; i < pieces; ++i) {
+    const std::size_t at = static_cast<std::size_t>(i) * copy_piece;
+    std::memcpy(to + at, from + at, std::min(copy_piece, bytes - at));
+  }
 }
 
 class HostDevice final : public Device {
@@ -63,7 +74,9 @@ class HostDevice final : public Device {
     return pointer;
   }
   void release(void* pointer, Memory) noexcept override { std::free(pointer); }
-  void copy(void* to, const void* from, std::size_t bytes, Stream) override { std::memcpy(to, from, bytes); }
+  void copy(void* to, const void* from, std::size_t bytes, Stream) override {
+    copy_bytes(static_cast<char*>(to), static_cast<const char*>(from), bytes);
+  }
 
   Stream make_stream(Priority) override { return {}; }
   void release(Stream) noexcept override {}

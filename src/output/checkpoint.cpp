@@ -29,12 +29,12 @@ std::string in_folder(const std::string& folder, const std::string& name) {
 }  // namespace
 
 CheckpointWriter::CheckpointWriter(const Config& config, const Communicator& communicator, std::string folder,
-                                   SnapshotProvenance provenance)
+                                   SnapshotProvenance provenance, FileThread* files)
     : run_name_(config.name),
       folder_(std::move(folder)),
       keep_(config.output.checkpoint.keep),
       communicator_(communicator),
-      files_(config, grid_of_checkpoints(config), communicator, folder_, std::move(provenance)),
+      files_(config, grid_of_checkpoints(config), communicator, folder_, std::move(provenance), files),
       seconds_(assumed_seconds(config)) {}
 
 template <class T>

@@ -15,7 +15,7 @@ class CheckpointWriter {
  public:
   // As SnapshotWriter. Collective.
   CheckpointWriter(const Config& config, const Communicator& communicator, std::string folder,
-                   SnapshotProvenance provenance);
+                   SnapshotProvenance provenance, FileThread* files = nullptr);
 
   // As SnapshotWriter::write_file. Once the file has its name, `latest` names it, and only then are the
   // oldest deleted, with what a run that went on from an earlier sweep has left aside.

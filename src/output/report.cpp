@@ -215,6 +215,7 @@ std::string final_table(const RunRecord& r) {
   add(text, "residual", residual_text(r));
   if (r.verification) add(text, "verification", verification_text(*r.verification));
   add(text, "memory", memory_text(r));
+  add(text, "writing", writing_line(r.writing));
   if (r.fingerprint) add(text, "fingerprint", fmt::format("{:016x}", *r.fingerprint));
   if (!r.files.empty())
     add(text, "files",
@@ -234,6 +235,8 @@ std::string figures_of_merit(const RunRecord& r) {
   add_figure(text, "time_per_step", 1e3 * f->seconds_a_step, 3, "ms");
   add_figure(text, "halo_fraction", 100 * f->halo_fraction, 1, "%");
   if (const auto percent = hidden_percent(r.halo)) add_figure(text, "halo_hidden", *percent, 1, "%");
+  if (const auto rate = bandwidth(r.writing)) add_figure(text, "write_bandwidth", *rate / 1e9, 3, "GB/s");
+  if (const auto percent = hidden_percent(r.writing)) add_figure(text, "write_hidden", *percent, 1, "%");
   return text;
 }
 

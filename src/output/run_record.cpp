@@ -242,6 +242,7 @@ std::string to_json(const RunRecord& r) {
                {"phases_s", phases(r)},
                {"performance", performance(r)},
                {"halo", to_json_object(r.halo)},
+               {"snapshots", to_json_object(r.writing)},
                {"residual", residual(r.residual)},
                {"histogram", histogram(r.histogram)},
                {"verification", verification(r.verification)},

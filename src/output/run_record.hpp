@@ -23,6 +23,7 @@
 #include "grid/process_grid.hpp"
 #include "output/depth_record.hpp"
 #include "output/halo_record.hpp"
+#include "output/writing_record.hpp"
 
 namespace isotherm {
 
@@ -189,6 +190,7 @@ struct RunRecord {
   PhaseTable<Spread> phases;  // s
   Performance performance;
   HaloRecord halo;
+  WritingRecord writing;
   Residual residual;
   std::optional<HistogramRecord> histogram;
   std::optional<Verification> verification;

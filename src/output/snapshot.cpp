@@ -88,12 +88,12 @@ std::uint64_t stored_fingerprint(FieldView<const From> field, Box block, Int3 ce
 }  // namespace
 
 SnapshotWriter::SnapshotWriter(const Config& config, const Communicator& communicator, std::string folder,
-                               Provenance provenance, Index slab_bytes)
+                               Provenance provenance, FileThread* files, Index slab_bytes)
     : SnapshotWriter(config, grid_of_snapshots(config), communicator, std::move(folder),
-                     std::move(provenance), slab_bytes) {}
+                     std::move(provenance), files, slab_bytes) {}
 
 SnapshotWriter::SnapshotWriter(const Config& config, const FileGrid& grid, const Communicator& communicator,
-                               std::string folder, Provenance provenance, Index slab_bytes)
+                               std::string folder, Provenance provenance, FileThread* files, Index slab_bytes)
     : grid_(grid),
       steady_(config.problem.kind == ProblemKind::steady),
       xdmf_(config.output.xdmf || is_flat(grid)),
@@ -101,7 +101,8 @@ SnapshotWriter::SnapshotWriter(const Config& config, const FileGrid& grid, const
       folder_(std::move(folder)),
       provenance_(std::move(provenance)),
       slab_bytes_(std::clamp<Index>(slab_bytes, 1, largest_slab)),
-      timeout_(io_timeout()) {
+      timeout_(io_timeout()),
+      files_(files) {
   start_hdf5();
   ChosenCellWriter chosen = choose_cell_writer(communicator_, folder_);
   cells_ = std::move(chosen.writer);
@@ -110,8 +111,36 @@ SnapshotWriter::SnapshotWriter(const Config& config, const FileGrid& grid, const
 
 template <class T>
 std::string SnapshotWriter::write(FieldView<const T> field, Box block, const SnapshotMeta& meta) {
+  if (files_) files_->finish();
+  return write_in_series(field, block, meta);
+}
+
+template <class T>
+std::string SnapshotWriter::start(std::function<FieldView<const T>()> cells, Box block, double time,
+                                  std::int64_t sweep) {
+  const auto write = [this, cells = std::move(cells), block, time, sweep] {
+    const FieldView<const T> field = cells();
+    const Timer timer;
+    const std::uint64_t whole = fingerprint(field, block);
+    seconds_ += timer.seconds();
+    write_in_series(field, block, {time, sweep, whole});
+  };
+  if (files_) {
+    started_ = files_->start(write);
+  } else {
+    write();
+  }
+  return in_folder(folder_, snapshot_name(grid_.stem, sweep));
+}
+
+void SnapshotWriter::wait() {
+  if (files_) files_->wait(started_);
+}
+
+template <class T>
+std::string SnapshotWriter::write_in_series(FieldView<const T> field, Box block, const SnapshotMeta& meta) {
   const std::string name = snapshot_name(grid_.stem, meta.sweep);
-  const std::string path = write_file(name, field, block, meta, std::nullopt);
+  const std::string path = write_now(name, field, block, meta, std::nullopt);
   extend_series(name, meta, stored_precision<T>(grid_));
   return path;
 }
@@ -120,6 +149,13 @@ template <class T>
 std::string SnapshotWriter::write_file(const std::string& name, FieldView<const T> field, Box block,
                                        const SnapshotMeta& meta,
                                        const std::optional<CheckpointState>& state) {
+  if (files_) files_->finish();
+  return write_now(name, field, block, meta, state);
+}
+
+template <class T>
+std::string SnapshotWriter::write_now(const std::string& name, FieldView<const T> field, Box block,
+                                      const SnapshotMeta& meta, const std::optional<CheckpointState>& state) {
   const std::string part = in_folder(folder_, name + ".part"), path = in_folder(folder_, name);
   SnapshotHeader header = describe(grid_, provenance_, meta, state);
   header.precision = stored_precision<T>(grid_);
@@ -139,7 +175,9 @@ std::string SnapshotWriter::write_file(const std::string& name, FieldView<const 
     throw;
   }
   last_times_.proved = timer.seconds();
+  ++files_written_;
   bytes_written_ += bytes;
+  seconds_ += last_times_.proved;
   return path;
 }
 
@@ -249,6 +287,12 @@ void SnapshotWriter::continue_series(std::int64_t sweep) {
   });
 }
 
+void SnapshotWriter::add_to(WritingRecord& record) const {
+  record.files += files_written_;
+  record.bytes += bytes_written_;
+  record.seconds += seconds_;
+}
+
 std::string SnapshotWriter::series_path() const {
   return in_folder(folder_, grid_.stem + ".hdf.series");
 }
@@ -269,6 +313,10 @@ template std::string SnapshotWriter::write_file<double>(const std::string&, Fiel
                                                         const std::optional<CheckpointState>&);
 template std::string SnapshotWriter::write<float>(FieldView<const float>, Box, const SnapshotMeta&);
 template std::string SnapshotWriter::write<double>(FieldView<const double>, Box, const SnapshotMeta&);
+template std::string SnapshotWriter::start<float>(std::function<FieldView<const float>()>, Box, double,
+                                                  std::int64_t);
+template std::string SnapshotWriter::start<double>(std::function<FieldView<const double>()>, Box, double,
+                                                   std::int64_t);
 template std::uint64_t SnapshotWriter::fingerprint<float>(FieldView<const float>, Box) const;
 template std::uint64_t SnapshotWriter::fingerprint<double>(FieldView<const double>, Box) const;
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,9 +12,11 @@
 #include "config/config.hpp"
 #include "core/communicator.hpp"
 #include "core/field_view.hpp"
+#include "output/file_thread.hpp"
 #include "output/snapshot_header.hpp"
 #include "output/snapshot_series.hpp"
 #include "output/watchdog.hpp"
+#include "output/writing_record.hpp"
 
 namespace isotherm {
 
@@ -38,12 +41,15 @@ class SnapshotWriter {
   static constexpr Index default_slab_bytes = Index{64} << 20;
 
   // Collective. The folder must exist. `slab_bytes`: the memory that writing may take on each rank, twice of
-  // it on rank 0 of a serial HDF5; at most 1 GiB. Throws Error(command_line) for a wrong ISOTHERM_IO_TIMEOUT.
+  // it on rank 0 of a serial HDF5; at most 1 GiB. `files`: of all writers of a run, which take turns by it;
+  // null for one that is alone. It must not move, nor end, while a file of it is under way. Throws
+  // Error(command_line) for a wrong ISOTHERM_IO_TIMEOUT.
   SnapshotWriter(const Config& config, const Communicator& communicator, std::string folder,
-                 Provenance provenance, Index slab_bytes = default_slab_bytes);
+                 Provenance provenance, FileThread* files = nullptr, Index slab_bytes = default_slab_bytes);
   // Of these cells. `config` says what all files of a run have in common.
   SnapshotWriter(const Config& config, const FileGrid& grid, const Communicator& communicator,
-                 std::string folder, Provenance provenance, Index slab_bytes = default_slab_bytes);
+                 std::string folder, Provenance provenance, FileThread* files = nullptr,
+                 Index slab_bytes = default_slab_bytes);
   SnapshotWriter(SnapshotWriter&&) noexcept;
   ~SnapshotWriter();
 
@@ -55,6 +61,12 @@ class SnapshotWriter {
   template <class T>
   std::string write_file(const std::string& name, FieldView<const T> field, Box block,
                          const SnapshotMeta& meta, const std::optional<CheckpointState>& state);
+  // As write(), in the turn of `files` and by its thread where it has one; the fingerprint is found there
+  // too. `cells` is called first: it waits for what it returns, which nobody may touch until wait() returns.
+  // There errors are thrown. Returns the path that the file will have.
+  template <class T>
+  std::string start(std::function<FieldView<const T>()> cells, Box block, double time, std::int64_t sweep);
+  void wait();  // for the last file that was started
   // Of the cells as the file will hold them, rounded where it is narrower than the field. Collective.
   template <class T>
   std::uint64_t fingerprint(FieldView<const T> field, Box block) const;
@@ -65,11 +77,17 @@ class SnapshotWriter {
   void continue_series(std::int64_t sweep);
 
   std::int64_t bytes_written() const { return bytes_written_; }
+  void add_to(WritingRecord& record) const;  // this rank's files, bytes and seconds; none is under way
   const SnapshotTimes& last_times() const { return last_times_; }  // of the last file
   // What a log should say of how files were written, each once; usually nothing. The same on all ranks.
   const std::vector<std::string>& remarks() const { return remarks_; }
 
  private:
+  template <class T>
+  std::string write_now(const std::string& name, FieldView<const T> field, Box block,
+                        const SnapshotMeta& meta, const std::optional<CheckpointState>& state);
+  template <class T>
+  std::string write_in_series(FieldView<const T> field, Box block, const SnapshotMeta& meta);
   void prepare(const std::string& part, std::int64_t bytes) const;
   template <class T>
   std::int64_t write_part(const std::string& part, FieldView<const T> field, Box block,
@@ -89,8 +107,11 @@ class SnapshotWriter {
   std::unique_ptr<CellWriter> cells_;
   std::vector<SeriesEntry> series_;
   std::vector<std::string> remarks_;
-  std::int64_t bytes_written_ = 0;
+  std::int64_t files_written_ = 0, bytes_written_ = 0;
+  double seconds_ = 0;
   SnapshotTimes last_times_;
+  FileThread* files_;
+  FileThread::Ticket started_ = 0;
 };
 
 }  // namespace isotherm

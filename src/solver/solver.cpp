@@ -8,7 +8,6 @@
 
 #include "core/agree.hpp"
 #include "kernels/face_copy.hpp"
-#include "kernels/fingerprint.hpp"
 #include "physics/balance.hpp"
 #include "physics/operator.hpp"
 #include "physics/paint.hpp"
@@ -233,6 +232,7 @@ void Solver<T>::step(const PeriodSweep& sweep, bool first, bool with_norm) {
   Timer timer;
   UpdateNorm norm;
   if (with_norm) norm = check_.norm_of_sweep();
+  if (copying_ && sweeps_ > copying_->sweep) wait_for_copy();
   if (walls_.vary_in_time()) {
     walls_.update(time(), compute_);
     times_.sweep += timer.lap();  // no communication
@@ -276,6 +276,7 @@ template <class T>
 bool Solver<T>::sweep_by_graph(std::int64_t until) {
   const std::int64_t count = sweeps_of_a_graph(depth());
   if (sweeps_ + count > until) return false;
+  if (copying_) wait_for_copy();  // its second sweep would overwrite the field
   const T* const here = current_.view().origin;
   if (!graph_) {
     const std::int64_t before = sweeps_;
@@ -365,29 +366,6 @@ template <class T>
 std::optional<Bins> Solver<T>::histogram_bins() const {
   if (!diagnosis_ || config_.output.histogram.bins == 0) return std::nullopt;
   return diagnosis_->bins();
-}
-
-template <class T>
-FieldView<const T> Solver<T>::host_field() {
-  if (device_.backend() == Backend::host) return std::as_const(current_).view();
-  if (!mirror_) mirror_.emplace(*host_, block_.extent(), halo_depth(config_));
-  if (mirrored_ != sweeps_) {
-    device_.copy(mirror_->data(), current_.data(), current_.bytes(), compute_);
-    device_.synchronize(compute_);
-    mirrored_ = sweeps_;
-  }
-  return std::as_const(*mirror_).view();
-}
-
-template <class T>
-std::uint64_t Solver<T>::fingerprint() {
-  return communicator_.all_reduce(isotherm::fingerprint<T>(host_field(), block_.lo, config_.grid.cells),
-                                  ReduceOp::sum);
-}
-
-template <class T>
-ExtremeCell Solver<T>::most_extreme_cell() {
-  return isotherm::most_extreme_cell<T>(host_field(), block_.lo, config_.grid.cells, communicator_);
 }
 
 template class Solver<float>;

@@ -22,6 +22,7 @@
 #include "physics/walls.hpp"
 #include "solver/diagnosis.hpp"
 #include "solver/extreme_cell.hpp"
+#include "solver/host_copy.hpp"
 #include "solver/period.hpp"
 #include "solver/residual_check.hpp"
 #include "solver/rows.hpp"
@@ -82,6 +83,10 @@ class Solver {
   Box block() const { return block_; }
   // The field in host memory; waits for the device. Valid until the next sweep.
   FieldView<const T> host_field();
+  // The field as it is now, for longer. Queued on a GPU: of the sweeps to come only the second waits for it,
+  // which overwrites the field. `copy` lives until then, and is of this block.
+  HostCopy<T> make_host_copy() { return {device_, block_.extent(), halo_depth(config_)}; }
+  void copy_to(HostCopy<T>& copy);
   std::uint64_t fingerprint();      // of the whole field, collective
   ExtremeCell most_extreme_cell();  // collective
 
@@ -121,6 +126,7 @@ class Solver {
   bool sweep_by_graph(std::int64_t until);
   SweepArgs<T> sweep_args(Box region, const UpdateNorm& norm);
   void launch(Box region, UpdateNorm& norm);
+  void wait_for_copy();
   double whole(LongAccumulator mine);
   void poll_residual();
 
@@ -153,6 +159,11 @@ class Solver {
   bool overlap_ = false;
   std::int64_t sweeps_ = 0, first_ = 0;
   std::int64_t mirrored_ = -1;  // the sweep of which mirror_ holds the field
+  struct Copying {
+    Event done;
+    std::int64_t sweep;  // whose field is copied
+  };
+  std::optional<Copying> copying_;  // until a sweep has waited for it
   SolverTimes times_;
 };
 

@@ -3,7 +3,8 @@
    ISOTHERM_SHIM="kind:first:action", from the first-th call on:
    kind    write | fsync | rename | close | reserve (fallocate)
    action  an errno: every call fails | EINTR, EAGAIN: every second call does | stall: none returns
-           short: a write takes half of what it is given | lose: nothing is written, and the call says it was */
+           short: a write takes half of what it is given | lose: nothing is written, and the call says it was
+           slow: every call takes 0.2 s */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -27,6 +28,7 @@ static enum Spoiled spoiled(const char* kind, const char* path) {
   if (strcmp(action, "short") == 0) return SHORT;
   if (strcmp(action, "lose") == 0) return LOST;
   if (strcmp(action, "stall") == 0) return sleep(1000), NO;
+  if (strcmp(action, "slow") == 0) return usleep(200000), NO;
   const int eintr = strcmp(action, "EINTR") == 0, eagain = strcmp(action, "EAGAIN") == 0;
   if ((eintr || eagain) && (seen - first) % 2) return NO;
   errno = eintr ? EINTR : eagain ? EAGAIN : atoi(action);

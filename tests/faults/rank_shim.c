@@ -1,5 +1,5 @@
 /* Preloaded by test_ranks.py: faults of one rank of a job, or of its MPI library.
-   ISOTHERM_THREAD_LEVEL=n      MPI_Init_thread says that it provides level n (0: MPI_THREAD_SINGLE)
+   ISOTHERM_THREAD_LEVEL=n      MPI says that it provides level n (0: MPI_THREAD_SINGLE, 1: MPI_THREAD_FUNNELED)
    ISOTHERM_NO_MEMORY="rank:n"  on that rank aligned allocations of n bytes and more fail */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -14,6 +14,15 @@ int MPI_Init_thread(int* argc, char*** argv, int required, int* provided);
 
 int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   const int result = REAL(MPI_Init_thread)(argc, argv, required, provided);
+  const char* level = getenv("ISOTHERM_THREAD_LEVEL");
+  if (level) *provided = atoi(level);
+  return result;
+}
+
+int MPI_Query_thread(int* provided);
+
+int MPI_Query_thread(int* provided) {
+  const int result = REAL(MPI_Query_thread)(provided);
   const char* level = getenv("ISOTHERM_THREAD_LEVEL");
   if (level) *provided = atoi(level);
   return result;

@@ -56,7 +56,7 @@ class PartFiles : public testing::Test {
     const Int3 cells = config.grid.cells;
     const Box block = Decomposition(cells, process_grid, {}).block(world_.rank());
     const Field<T> field = field_of<T>(block, cells);
-    SnapshotWriter writer(config, grid_of(config, part), world_, folder_, {}, slab_bytes_);
+    SnapshotWriter writer(config, grid_of(config, part), world_, folder_, {}, nullptr, slab_bytes_);
     const PartCells<T> mine = cut<T>(field.view(), block, part.box);
     path_ = writer.write(mine.cells, mine.in_file, {0.5, 7, writer.fingerprint(mine.cells, mine.in_file)});
     return read_snapshot_header(path_);

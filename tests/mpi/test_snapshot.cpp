@@ -60,7 +60,7 @@ class Snapshot : public testing::Test {
             "an HDF5"};
   }
   SnapshotWriter writer(Index slab_bytes = slab) const {
-    return {config_, world_, folder_, provenance(), slab_bytes};
+    return {config_, world_, folder_, provenance(), nullptr, slab_bytes};
   }
 
   template <class T>

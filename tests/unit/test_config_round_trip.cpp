@@ -299,6 +299,7 @@ output:
   directory: runs/deck
   overwrite: false
   snapshots: true
+  asynchronous: true
   history: true
   histogram: {bins: 0, range: auto}
   precision: same

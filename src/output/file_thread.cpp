@@ -1,0 +1,118 @@
+#include "output/file_thread.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "core/host_threads.hpp"
+#include "core/timer.hpp"
+
+namespace isotherm {
+namespace {
+
+// While it lives, threads that are made take no signals: those are the main thread's.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &previous_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &previous_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t previous_{};
+};
+
+}  // namespace
+
+FileThread::FileThread(std::string why_in_step) : why_in_step_(std::move(why_in_step)) {
+  if (!why_in_step_.empty()) return;
+  const SignalsBlocked blocked;
+  thread_ = std::thread([this] { serve(); });
+}
+
+FileThread::~FileThread() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+FileThread::Ticket FileThread::start(std::function<void()> write) {
+  ++started_;
+  if (in_step()) {
+    const Timer timer;
+    write();
+    waited_ += timer.seconds();
+    return started_;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back(std::move(write));
+  }
+  changed_.notify_all();
+  return started_;
+}
+
+void FileThread::wait(Ticket ticket) {
+  if (in_step()) return;
+  const Timer timer;
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return done_ >= ticket; });
+  waited_ += timer.seconds();
+  if (failed_ != 0 && failed_ <= ticket) std::rethrow_exception(error_);
+}
+
+void FileThread::settle() noexcept {
+  if (in_step()) return;
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return done_ >= started_; });
+}
+
+bool FileThread::failed() const {
+  const std::lock_guard lock(mutex_);
+  return failed_ != 0;
+}
+
+double FileThread::backlog() const {
+  if (in_step()) return 0;
+  const std::lock_guard lock(mutex_);
+  return static_cast<double>(started_ - done_) * longest_;
+}
+
+// Ends with the last file that was started, also where nobody waits for it any more: other ranks write it
+// too.
+void FileThread::serve() {
+  use_threads(1);  // the cores are the sweeps'
+  std::unique_lock lock(mutex_);
+  while (changed_.wait(lock, [&] { return closing_ || !queue_.empty(); }), !queue_.empty()) {
+    const std::function<void()> work = std::move(queue_.front());
+    queue_.pop_front();
+    if (failed_ == 0) {
+      lock.unlock();
+      const Timer timer;
+      std::exception_ptr error;
+      try {
+        work();
+      } catch (...) {
+        error = std::current_exception();
+      }
+      lock.lock();
+      longest_ = std::max(longest_, timer.seconds());
+      if (error) {
+        error_ = std::move(error);
+        failed_ = done_ + 1;
+      }
+    }
+    ++done_;
+    changed_.notify_all();
+  }
+}
+
+}  // namespace isotherm

@@ -1,0 +1,49 @@
+// A field as it was at one sweep, in host memory, while the next sweeps go on.
+#pragma once
+
+#include "core/device.hpp"
+#include "grid/field.hpp"
+
+namespace isotherm {
+
+// One of `extent` cells, in memory from which the device copies at full speed, by a stream of its own. Taken
+// by Solver::copy_to(), which lets no sweep write over what is still being copied.
+template <class T>
+class HostCopy {
+ public:
+  HostCopy(Device& device, Int3 extent, int ghosts)
+      : device_(device),
+        cells_(device, extent, ghosts, Memory::staging),
+        stream_(own_stream(device, Priority::high)),
+        made_(own_event(device)),
+        start_(device, device.make_timing_event()),
+        copied_(device, device.make_timing_event()) {}
+
+  // Queues the copy behind what `before` holds. Of the ghosts, which the next exchange writes meanwhile,
+  // anything may arrive.
+  void take(const Field<T>& field, Stream before) {
+    device_.record(made_, before);
+    device_.wait(stream_, made_);
+    device_.record(start_, stream_);
+    device_.copy(cells_.data(), field.data(), field.bytes(), stream_);
+    device_.record(copied_, stream_);
+  }
+  Event copied() const { return copied_; }
+
+  // Waits for the copy, in any thread. Valid until the next take().
+  FieldView<const T> view() const {
+    device_.synchronize(copied_);
+    return cells_.view();
+  }
+  // That the last copy took, once view() was called: what a device has to wait before the sweep that
+  // overwrites the field, at most.
+  double seconds() const { return device_.seconds_between(start_, copied_); }
+
+ private:
+  Device& device_;
+  Field<T> cells_;
+  Owned<Stream> stream_;
+  Owned<Event> made_, start_, copied_;
+};
+
+}  // namespace isotherm
