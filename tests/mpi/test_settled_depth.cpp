@@ -61,6 +61,7 @@ TEST(SettledDepth, IsNoDeeperThanMemoryAllows) {
   const auto host = make_host_device();
   Config config = decks::base({64, 32, 1000000});
   config.parallel.process_grid = Int3{4, 2, 1};
+  config.output.asynchronous = false;  // or a copy of the field counts too
   const auto fields = static_cast<double>(memory_of(session_of(config, 8, *host), world).fields);
   const double free = static_cast<double>(host->memory().free_bytes) / world.split_by_host().size();
   const double fitting = world.all_reduce(0.75 * free / fields, ReduceOp::min);
