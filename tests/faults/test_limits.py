@@ -1,8 +1,11 @@
 """Limits of a process and a folder that cannot be written to: it works, or one line says why; no rank waits for another."""
 
 import os
+import shutil
 import subprocess
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 from cli import BASE_DECK, NOBODY
@@ -59,14 +62,23 @@ def test_a_limit_of_file_sizes_is_no_signal(folder, ranks):
     assert snapshots(folder / "out") == [] and not list((folder / "out").glob("*.part"))
 
 
-def test_a_working_directory_that_cannot_be_written_to(folder):
+@pytest.fixture
+def folder_of_all(folder):
+    """Not below pytest's own folder, which every pytest that starts beside this one closes to other users."""
+    with tempfile.TemporaryDirectory() as name:
+        shutil.copy(folder / "deck.yaml", name)
+        os.chmod(name, 0o755)
+        yield Path(name)
+        os.chmod(name, 0o755)
+
+
+def test_a_working_directory_that_cannot_be_written_to(folder_of_all):
     """Is refused where the run would be there, and no matter where it is not."""
+    folder = folder_of_all
     elsewhere = folder / "elsewhere"
     elsewhere.mkdir()
     os.chmod(elsewhere, 0o777)
     os.chmod(folder, 0o555)
-    for part in folder.parents[:3]:
-        os.chmod(part, os.stat(part).st_mode | 0o055)
     user = NOBODY if os.getuid() == 0 else None
     done = isotherm_as("run", "deck.yaml", cwd=folder, user=user)
     assert done.code == 73
@@ -74,4 +86,3 @@ def test_a_working_directory_that_cannot_be_written_to(folder):
                         "choose another with output.directory=...\n")
     done = isotherm_as("run", "deck.yaml", f"output.directory={elsewhere}/out", cwd=folder, user=user)
     assert (done.code, done.err) == (0, "")
-    os.chmod(folder, 0o755)
