@@ -319,7 +319,7 @@ Keys describe(OutputConfig& output) {
        .doc = "States to go on from, with isotherm run DECK --restart latest."},
       {.name = "on_error", .target = choice(output.on_error, on_errors),
        .doc = "What a snapshot, slice, region or coarse field that cannot be written does: stop the run, or warn and go on "
-              "without the file. A checkpoint that cannot be written always stops it."},
+              "without the file, all of which are written in step then. A checkpoint that cannot be written always stops it."},
   };
 }
 

@@ -16,14 +16,9 @@ import pytest
 from program import command, family_of, is_running, isotherm, kill, ranks_of, write_deck
 from runs import checkpoints, expect_same_run, record
 from shim import build_shim
+from small_block import SMALL_BLOCK
 
-DECK = """\
-grid: {cells: [17, 13, 15], lengths: [0.17, 0.26, 0.45]}
-material: {diffusivity: 1.0e-5}
-boundaries:
-  x_min: {kind: temperature, value: "300 + 10*y"}
-initial:
-  - {shape: formula, formula: "300 + 50*x + 7*y + 3*z*z"}
+DECK = SMALL_BLOCK + """\
 problem: {kind: transient, steps: 40, check_interval: 7}
 parallel: {device: cpu}
 output: {every_steps: 16, diagnostics: 5, checkpoint: {every_steps: 10, keep: 3}}

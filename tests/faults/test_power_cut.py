@@ -13,15 +13,10 @@ import pytest
 from program import isotherm, write_deck
 from runs import expect_same_answer
 from shim import build_shim
+from small_block import SMALL_BLOCK
 
 INTERVAL = 10
-DECK = """\
-grid: {cells: [17, 13, 15], lengths: [0.17, 0.26, 0.45]}
-material: {diffusivity: 1.0e-5}
-boundaries:
-  x_min: {kind: temperature, value: "300 + 10*y"}
-initial:
-  - {shape: formula, formula: "300 + 50*x + 7*y + 3*z*z"}
+DECK = SMALL_BLOCK + """\
 problem: {kind: transient, steps: 40, check_interval: 7}
 parallel: {device: cpu}
 output: {directory: runs/out, every_steps: 16, diagnostics: 5, checkpoint: {every_steps: 10, keep: 2, final: false}}

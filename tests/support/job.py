@@ -5,14 +5,9 @@ import subprocess
 import time
 
 from program import command, kill_all, write_deck
+from small_block import SMALL_BLOCK
 
-ENDLESS = """\
-grid: {cells: [17, 13, 15], lengths: [0.17, 0.26, 0.45]}
-material: {diffusivity: 1.0e-5}
-boundaries:
-  x_min: {kind: temperature, value: "300 + 10*y"}
-initial:
-  - {shape: formula, formula: "300 + 50*x + 7*y + 3*z*z"}
+ENDLESS = SMALL_BLOCK + """\
 problem: {kind: transient, steps: 1000000000000, check_interval: 1000}
 solver: {reduction: reproducible}
 parallel: {device: cpu}
