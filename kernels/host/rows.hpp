@@ -35,12 +35,12 @@ struct StencilReference {
 enum class Store { cached, streaming };
 
 // Planes of a pass; in lines: a whole cache line at a time and no prefetch instructions.
-enum class OpenmpPolicy { three_planes, one_plane, three_planes_in_lines };
+enum class OpenmpPolicy { three_planes, one_plane, four_planes_in_lines };
 
 template <class Isa, class T>
 struct StencilOpenmp {
   static constexpr std::array<bool, 3> own_walls{true, false, false};
-  static constexpr std::array<std::string_view, 3> policies = {"3planes", "1plane", "3planes_lines"};
+  static constexpr std::array<std::string_view, 3> policies = {"3planes", "1plane", "4planes_lines"};
   static void launch(const SweepArgs<T>& args, SweepPlan plan, Stream stream);  // chooses the stores by size
   static std::size_t norm_scratch_bytes(Box region, int policy);
   static void sweep(const SweepArgs<T>& args, Store store, OpenmpPolicy policy = OpenmpPolicy::three_planes);

@@ -1,8 +1,8 @@
-// Threads, vectors, three planes at a time, blocks in cache, streaming stores.
+// Threads, vectors, some planes at a time, blocks in cache, streaming stores.
 //
 // Algebra: one sweep, stencil_update() on vectors of x. Threads share the box by partition.hpp, the split by
 // which FaceCopy::fill touched the memory first. A thread walks its share in blocks of rows: x fastest, then
-// y within the block, then z through the whole share, three planes a pass, so that a plane of the block is
+// y within the block, then z through the whole share, some planes a pass, so that a plane of the block is
 // read from memory once and found in L2 for the passes that follow. Of three rows that stand above each other
 // the middle one's z neighbours are in registers already: five rows come out of L2 for three, not nine, and
 // that is where a core's time goes once memory is fast. Rows are never cut while a block holds enough of
@@ -23,19 +23,29 @@
 namespace isotherm::host {
 namespace {
 
-struct Policy {
-  static constexpr int planes = 3;                // of a pass: two read more rows, four have too many streams
-  static constexpr Index row_bytes = 16 << 10;    // of one row of a block, so that a block has rows enough
-  static constexpr Index ahead_bytes = 16 << 10;  // from the rows at work to those that are prefetched
-  // The planes + 2 of a block that a pass reads; 7/8 of an L2.
-  static Index block_bytes() { return static_cast<Index>(second_level_cache_bytes() / 8 * 7); }
-};
-
-enum class Source { none, field };
+constexpr Index row_bytes = 16 << 10;    // of one row of a block, so that a block has rows enough
+constexpr Index ahead_bytes = 16 << 10;  // from the rows at work to those that are prefetched
 
 // How rows stream: in registers that suit the processor, asked for ahead; or a cache line at a time, as fast
 // as the processor's own prefetchers follow. The bits are the same, those of a norm too.
 enum class Way { prefetched, lines };
+
+// Planes of a pass, each with a stream of its own: fewer read more rows; more are too many for instructions
+// to ask for in time, and for prefetchers to follow. And of an L2, which the planes + 2 of a block that a
+// pass reads may fill, the eighths: prefetchers that run ahead need room.
+template <Way way>
+struct Pass;
+template <>
+struct Pass<Way::prefetched> {
+  static constexpr int planes = 3, eighths = 7;
+};
+template <>
+struct Pass<Way::lines> {
+  static constexpr int planes = 4, eighths = 5;
+};
+constexpr int most_planes = 4;
+
+enum class Source { none, field };
 
 template <class Isa, class T, Way way>
 using Register = Vector<Isa, T, way == Way::lines ? widest<Isa> : preferred<Isa>>;
@@ -51,8 +61,8 @@ struct Runs {
   Index out_pitch_z;
   const T* prefetch;  // the runs that will be new to the caches some rows later
   Index cells;
-  T x_lo[Policy::planes], x_hi[Policy::planes];  // the cells before and behind the runs
-  double* norm[Policy::planes];                  // the norms of the runs
+  T x_lo[most_planes], x_hi[most_planes];  // the cells before and behind the runs
+  double* norm[most_planes];               // the norms of the runs
 
   // Those of plane p alone.
   ISOTHERM_INLINE_MEMBER Runs plane(Index p) const {
@@ -169,7 +179,7 @@ ISOTHERM_INLINE T beyond(const SweepArgs<T>& args, Face f, Index x, Index y, Ind
 
 // Rows are cut along x into equal parts where they are longer than a block should have.
 ISOTHERM_INLINE Index parts_of_row(Index cells, std::size_t element_bytes) {
-  return 1 + (cells * static_cast<Index>(element_bytes) - 1) / Policy::row_bytes;
+  return 1 + (cells * static_cast<Index>(element_bytes) - 1) / row_bytes;
 }
 
 // Where the norm of part i of row (y, z) is summed.
@@ -191,8 +201,9 @@ class Share {
   void sweep() const {
     const Int3 n = mine_.extent();
     const Index parts_x = parts_of_row(n.x, sizeof(T));
-    const Index row_bytes = args_.in.pitch_y * static_cast<Index>(sizeof(T)) / parts_x;
-    const Index rows = larger(1, Policy::block_bytes() / ((Policy::planes + 2) * row_bytes));
+    const Index part_bytes = args_.in.pitch_y * static_cast<Index>(sizeof(T)) / parts_x;
+    const Index block_bytes = static_cast<Index>(second_level_cache_bytes() / 8 * Pass<way>::eighths);
+    const Index rows = larger(1, block_bytes / ((Pass<way>::planes + 2) * part_bytes));
     const Index parts_y = (n.y + rows - 1) / rows;
     for (Index j = 0; j < parts_y; ++j) {
       const Range y = part_of({mine_.lo.y, mine_.hi.y}, j, parts_y);
@@ -208,9 +219,8 @@ class Share {
   // `block`: some rows and all planes of the share, walked in passes of some planes.
   void sweep_block(Box block, Index part) const {
     Index z = block.lo.z;
-    for (; many_planes_ && z + Policy::planes <= block.hi.z; z += Policy::planes) {
-      pass<Policy::planes>(block, part, z);
-    }
+    constexpr Index planes = Pass<way>::planes;
+    for (; many_planes_ && z + planes <= block.hi.z; z += planes) pass<planes>(block, part, z);
     for (; z < block.hi.z; ++z) pass<1>(block, part, z);
   }
 
@@ -218,7 +228,7 @@ class Share {
   void pass(Box block, Index part, Index z) const {
     const Int3 n = block.extent();
     const FieldView<const T> in = args_.in;
-    const Index rows_ahead = larger(1, Policy::ahead_bytes / (planes * n.x * static_cast<Index>(sizeof(T))));
+    const Index rows_ahead = larger(1, ahead_bytes / (planes * n.x * static_cast<Index>(sizeof(T))));
     const Index passes_ahead = 1 + rows_ahead / n.y;
     for (Index y = block.lo.y; y < block.hi.y; ++y) {
       // In the order of this walk: rows_ahead rows on, in the planes above those that this pass reads last.
@@ -277,7 +287,7 @@ void sweep_by(const SweepArgs<T>& args, Store store, OpenmpPolicy policy) {
   const bool many_planes = policy != OpenmpPolicy::one_plane;
   if (store == Store::cached) {
     sweep_all<Isa, source, Store::cached, Way::prefetched, update>(args, many_planes);
-  } else if (policy == OpenmpPolicy::three_planes_in_lines) {
+  } else if (policy == OpenmpPolicy::four_planes_in_lines) {
     sweep_all<Isa, source, Store::streaming, Way::lines, update>(args, many_planes);
   } else {
     sweep_all<Isa, source, Store::streaming, Way::prefetched, update>(args, many_planes);

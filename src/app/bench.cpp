@@ -140,7 +140,7 @@ int measure(const CommandLine& command, const ThreadPlan& threads) {
   const Subject subject = subject_of(options.subject);
   use_threads(threads.threads);
   const auto device = open_device(options, subject);
-  const auto host = make_host_device();
+  const auto host = make_host_of(*device);
   refuse_unknown_rows(options, subject, device->backend());
   const Owned<Stream> stream = own_stream(*device, Priority::normal);
   Sampler sampler(*device, stream, options.seconds);

@@ -126,8 +126,9 @@ BenchEntry fused_rung(const Bench& bench, Int3 cells, Roofs roofs) {
 
 template <class T>
 std::vector<BenchEntry> ladder(const Bench& bench, Int3 cells) {
-  const auto bytes =
-      static_cast<std::size_t>(FieldLayout::make(cells, ghosts, sizeof(T)).elements) * sizeof(T);
+  const auto bytes = static_cast<std::size_t>(
+                         FieldLayout::make(cells, ghosts, sizeof(T), bench.device.row_alignment()).elements) *
+                     sizeof(T);
   const auto copy = make_copy_probe(bench.device, bytes);
   const auto read = make_read_probe<T>(bench.device, bytes);
   const Roofs roofs{copy.get(), read.get()};

@@ -45,7 +45,9 @@ template <class T>
 std::vector<BenchEntry> ladder(const Bench& bench, Int3 cells) {
   const auto rows = chosen_rows(stencil_kernels<T>(), bench);
   const auto copy = make_copy_probe(
-      bench.device, static_cast<std::size_t>(FieldLayout::make(cells, 1, sizeof(T)).elements) * sizeof(T));
+      bench.device, static_cast<std::size_t>(
+                        FieldLayout::make(cells, 1, sizeof(T), bench.device.row_alignment()).elements) *
+                        sizeof(T));
   std::vector<BenchEntry> entries;
   for (int depth = 1; depth <= deepest<T>(bench); ++depth) {
     std::optional<SweepBench<T>> fields;

@@ -81,7 +81,8 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backen
   const Decomposition decomposition = decompose(config, ranks, backend);
   const int ghosts = halo_depth(config);
   const std::size_t size = element_bytes(config);
-  const FieldLayout layout = FieldLayout::make(decomposition.block(rank).extent(), ghosts, size);
+  const FieldLayout layout =
+      FieldLayout::make(decomposition.block(rank).extent(), ghosts, size, row_alignment(backend));
   MemoryPlan plan;
   plan.field = static_cast<std::size_t>(layout.elements) * size;
   plan.fields = plan.field * (all_sources(config).empty() ? 2 : 3);

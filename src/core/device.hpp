@@ -16,6 +16,13 @@ enum class Backend { host, cuda };
 constexpr const char* word(Backend backend) {
   return backend == Backend::host ? "cpu" : "cuda";
 }
+
+// Rows of a field start on such bytes: a processor's cache line, of which more would be padding to read past;
+// a GPU's memory transaction.
+constexpr std::ptrdiff_t row_alignment(Backend backend) {
+  return backend == Backend::host ? 64 : 128;
+}
+
 enum class Priority { normal, high };
 enum class Memory {
   device,   // where kernels of this device read and write
@@ -55,6 +62,8 @@ class Device {
   virtual DeviceInfo info() const = 0;
   virtual Backend backend() const = 0;
   virtual MemoryInfo memory() const = 0;
+  // Of its fields; where two devices agree, a field of the one is a copy of the other's bytes.
+  virtual std::ptrdiff_t row_alignment() const { return isotherm::row_alignment(backend()); }
 
   // Memory is aligned to 128 bytes or better and not initialised. Throws Error(memory) with both figures.
   virtual void* allocate(std::size_t bytes, Memory kind) = 0;
@@ -85,6 +94,8 @@ class Device {
 };
 
 std::unique_ptr<Device> make_host_device();
+// One whose fields mirror those of another device.
+std::unique_ptr<Device> make_host_of(const Device& mirrored);
 
 // How many CUDA devices this process can use. 0 with the reason (no CUDA in this build, no driver, no
 // device).

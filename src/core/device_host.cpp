@@ -43,6 +43,9 @@ void copy_bytes(char* to, const char* from, std::size_t bytes) {
 
 class HostDevice final : public Device {
  public:
+  explicit HostDevice(std::ptrdiff_t row_alignment) : row_alignment_(row_alignment) {}
+
+  std::ptrdiff_t row_alignment() const override { return row_alignment_; }
   DeviceInfo info() const override {
     return {Backend::host, -1, cpu_name(), "", fmt::format("{} cores", std::thread::hardware_concurrency())};
   }
@@ -93,6 +96,9 @@ class HostDevice final : public Device {
   double seconds_between(Event start, Event end) override {
     return static_cast<Timer*>(end.native)->since(*static_cast<Timer*>(start.native));
   }
+
+ private:
+  std::ptrdiff_t row_alignment_;
 };
 
 }  // namespace
@@ -115,7 +121,10 @@ void Device::launch(Graph, Stream) {
 void Device::release(Graph) noexcept {}
 
 std::unique_ptr<Device> make_host_device() {
-  return std::make_unique<HostDevice>();
+  return std::make_unique<HostDevice>(row_alignment(Backend::host));
+}
+std::unique_ptr<Device> make_host_of(const Device& mirrored) {
+  return std::make_unique<HostDevice>(mirrored.row_alignment());
 }
 
 }  // namespace isotherm

@@ -6,14 +6,14 @@
 
 namespace isotherm {
 
-// Interior rows start on such a line: a cache line pair, a GPU's memory transaction, two AVX-512 vectors.
+// A GPU's memory transaction; interior rows start on one there.
 inline constexpr Index line_bytes = 128;
 template <class T>
 inline constexpr Index line_cells = line_bytes / static_cast<Index>(sizeof(T));
 
 // Cell (x, y, z) with 0 <= x < extent.x is an interior cell; indices down to -ghosts and up to extent +
-// ghosts - 1 are its ghost layers. x is contiguous. `origin` is the address of cell (0, 0, 0), aligned to 128
-// bytes, as is every interior row (`pitch_y` is a multiple of 128 bytes).
+// ghosts - 1 are its ghost layers. x is contiguous. `origin` is the address of cell (0, 0, 0), aligned as
+// row_alignment() of its device says, as is every interior row.
 template <class T>
 struct FieldView {
   T* origin = nullptr;

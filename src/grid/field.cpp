@@ -17,8 +17,9 @@ Index round_up(Index value, Index unit) {
 
 }  // namespace
 
-FieldLayout FieldLayout::make(Int3 extent, int ghosts, std::size_t element_bytes) {
-  const Index unit = line_bytes / static_cast<Index>(element_bytes);
+FieldLayout FieldLayout::make(Int3 extent, int ghosts, std::size_t element_bytes,
+                              std::ptrdiff_t row_alignment) {
+  const Index unit = row_alignment / static_cast<Index>(element_bytes);
   const Index rows_y = extent.y + 2 * ghosts, rows_z = extent.z + 2 * ghosts;
   FieldLayout layout{extent, ghosts};
   // Whole words for the ghosts before each row, without touching those behind the row before it.

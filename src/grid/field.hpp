@@ -7,8 +7,9 @@
 namespace isotherm {
 
 // Elements of one block: shape and padding, without memory. `lead` elements stand before cell (0,0,0) of the
-// first ghost row, so that interior rows start on 128 bytes; the ghosts at a row's end share the padding with
-// those at the start of the next, and the ghosts before a row have room in whole words of 16 bytes.
+// first ghost row, so that interior rows start on `row_alignment` bytes; the ghosts at a row's end share the
+// padding with those at the start of the next, and the ghosts before a row have room in whole words of 16
+// bytes.
 struct FieldLayout {
   Int3 extent;
   int ghosts = 1;
@@ -17,7 +18,7 @@ struct FieldLayout {
   Index elements = 0;  // in all
 
   // Throws Error(deck) when the byte count overflows 63 bits.
-  static FieldLayout make(Int3 extent, int ghosts, std::size_t element_bytes);
+  static FieldLayout make(Int3 extent, int ghosts, std::size_t element_bytes, std::ptrdiff_t row_alignment);
 };
 
 template <class T>
@@ -25,7 +26,7 @@ class Field {
  public:
   // Not initialised; FaceCopy::fill touches it first with the threads that will sweep it.
   Field(Device& device, Int3 extent, int ghosts, Memory kind = Memory::device)
-      : layout_(FieldLayout::make(extent, ghosts, sizeof(T))),
+      : layout_(FieldLayout::make(extent, ghosts, sizeof(T), device.row_alignment())),
         buffer_(device, static_cast<std::size_t>(layout_.elements) * sizeof(T), kind) {}
 
   FieldView<T> view() {

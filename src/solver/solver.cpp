@@ -43,7 +43,7 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
       decomposition_(decomposition),
       communicator_(communicator),
       device_(device),
-      host_(make_host_device()),
+      host_(make_host_of(device)),
       rows_(rows),
       block_(decomposition.block(communicator.rank())),
       current_(make_field<T>(communicator, device, block_.extent(), halo_depth(config))),

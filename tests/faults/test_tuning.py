@@ -92,7 +92,7 @@ def test_a_file_that_cannot_be_kept_is_a_warning(folder):
      "argument 3: solver.policy: '1plane' is a policy of one kernel (solver.kernel is auto); name the kernel too, or "
      "use auto"),
     (["solver.policy=9planes", "solver.kernel=openmp"],
-     "argument 3: solver.policy: '9planes' is no policy of kernel openmp; use auto or one of: 3planes, 1plane, 3planes_lines"),
+     "argument 3: solver.policy: '9planes' is no policy of kernel openmp; use auto or one of: 3planes, 1plane, 4planes_lines"),
 ])
 def test_wrong_policies(folder, overrides, line):
     result = isotherm("run", "deck.yaml", *overrides, cwd=folder)

@@ -50,7 +50,7 @@ double of_reference(ReductionOp op, const Field<T>& a, const Field<T>& b, Box re
 
 template <class T>
 void check(const StencilKernel<T>& row, int policy, Device& device, Int3 shape) {
-  const auto host = make_host_device();
+  const auto host = make_host_of(device);
   const Box whole{{0, 0, 0}, shape};
   const Index cut = shape.z / 2;
   const std::vector<std::vector<Box>> splits = {
@@ -83,7 +83,7 @@ TEST_P(FusedNorm, IsThatOfTheUpdate) {
 
 template <class T>
 void check_nan(const StencilKernel<T>& row, Device& device) {
-  const auto host = make_host_device();
+  const auto host = make_host_of(device);
   const Int3 shape{65, 9, 7};
   for (Int3 place : {Int3{0, 0, 0}, Int3{31, 4, 3}, Int3{64, 8, 6}}) {
     Field<T> in = random_field<T>(*host, shape, 1, 29), out = filled(*host, shape, 1, T(5));

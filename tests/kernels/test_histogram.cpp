@@ -53,6 +53,7 @@ class HistogramRow : public testing::TestWithParam<RowCase> {
   void SetUp() override {
     device_ = device_of(GetParam().backend);
     if (!device_) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
+    host_ = make_host_of(*device_);
   }
   template <class T>
   Counts count(const Field<T>& field, Box region, const Bins& bins) {
@@ -66,7 +67,7 @@ class HistogramRow : public testing::TestWithParam<RowCase> {
     device_->synchronize(Stream{});
     return counts;
   }
-  std::unique_ptr<Device> host_ = make_host_device(), device_;
+  std::unique_ptr<Device> device_, host_;
 };
 
 TEST_P(HistogramRow, CountsRandomCellsOfAnyShape) {

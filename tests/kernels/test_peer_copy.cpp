@@ -62,6 +62,10 @@ enum class Way { direct, buffer };
 
 class PeerCopyCuda : public CudaTest {
  protected:
+  void SetUp() override {
+    CudaTest::SetUp();
+    if (device) host = make_host_of(*device);
+  }
   // What is queued waits for a peer until it is given up.
   void expect_to_wait_until_given_up(Flags& flags) {
     const Owned<Event> ended = own_event(*device);
@@ -164,7 +168,7 @@ class PeerCopyCuda : public CudaTest {
     if (!stream_) stream_.emplace(own_stream(*device, Priority::high));
     return *stream_;
   }
-  std::unique_ptr<Device> host = make_host_device();
+  std::unique_ptr<Device> host;
 
  private:
   std::optional<Owned<Stream>> stream_;

@@ -85,8 +85,9 @@ class ReductionRow : public testing::TestWithParam<RowCase> {
   void SetUp() override {
     device_ = device_of(GetParam().backend);
     if (!device_) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
+    host_ = make_host_of(*device_);
   }
-  std::unique_ptr<Device> host_ = make_host_device(), device_;
+  std::unique_ptr<Device> device_, host_;
 };
 
 TEST_P(ReductionRow, IsExactOnSmallIntegersOfAnyShape) {

@@ -32,7 +32,7 @@ class RowsCuda : public CudaTest {
  protected:
   void SetUp() override {
     CudaTest::SetUp();
-    host = make_host_device();
+    if (device) host = make_host_of(*device);
   }
 
   // A field of random values in [-1, 1), ghosts and padding too, in host memory.

@@ -80,7 +80,7 @@ std::vector<Box> regions_of(Int3 n, int ghosts) {
 
 template <class T>
 void check(const Launch<T>& launch, int policy, Device& device, Int3 shape, int ghosts, bool has_source) {
-  const auto host = make_host_device();
+  const auto host = make_host_of(device);
   const Field<T> in = random_field<T>(*host, shape, ghosts, 17);
   const Field<T> source = random_field<T>(*host, shape, ghosts, 18);
   const T poison = T(-12345);

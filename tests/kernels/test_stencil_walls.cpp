@@ -16,7 +16,7 @@ template <class T>
 void check(const StencilKernel<T>& row, int policy, Device& device, Int3 shape, int ghosts = 2,
            unsigned mask = all_faces, unsigned fields = lower_faces) {
   SCOPED_TRACE("walls " + std::to_string(mask) + ", ghosts " + std::to_string(ghosts));
-  const auto host = make_host_device();
+  const auto host = make_host_of(device);
   const WalledBlock<T> there(device, shape, ghosts, mask, fields), here(*host, shape, ghosts, mask, fields);
   const Field<T> in = random_field<T>(*host, shape, ghosts, 19);
   Field<T> ruled = to_device(*host, in);

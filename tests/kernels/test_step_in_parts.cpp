@@ -19,7 +19,7 @@ void check(const StencilKernel<T>& row, Device& device, const Cut& cut, unsigned
            int policy) {
   SCOPED_TRACE(text(cut.shape) + ", at hand " + text(cut.at_hand()) + ", walls " + std::to_string(walls) +
                ", policy " + std::to_string(policy));
-  const auto host = make_host_device();
+  const auto host = make_host_of(device);
   const int ghosts = static_cast<int>(cut.beyond) + 1;
   const unsigned fields = WalledBlock<T>::all_faces;
   const WalledBlock<T> there(device, cut.shape, ghosts, walls, fields);

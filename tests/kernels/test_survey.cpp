@@ -13,6 +13,7 @@ class Survey : public testing::TestWithParam<RowCase> {
   void SetUp() override {
     device_ = device_of(GetParam().backend);
     if (!device_) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
+    host_ = make_host_of(*device_);
   }
   template <class T>
   FieldSurvey<T> survey() const {
@@ -41,7 +42,7 @@ class Survey : public testing::TestWithParam<RowCase> {
   LongAccumulator jump_sum(const FieldSurvey<T>& of, const WallJump<T>& jump) {
     return fetch<LongAccumulator>([&](LongAccumulator* r) { of.jump_sum(jump, r, {}); });
   }
-  std::unique_ptr<Device> host_ = make_host_device(), device_;
+  std::unique_ptr<Device> device_, host_;
 };
 
 TEST_P(Survey, FindsTheExtremesOfTheInteriorCells) {

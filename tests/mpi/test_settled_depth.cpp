@@ -64,7 +64,7 @@ TEST(SettledDepth, IsNoDeeperThanMemoryAllows) {
   config.output.asynchronous = false;  // or a copy of the field counts too
   const auto fields = static_cast<double>(memory_of(session_of(config, 8, *host), world).fields);
   const double free = static_cast<double>(host->memory().free_bytes) / world.split_by_host().size();
-  const double fitting = world.all_reduce(0.75 * free / fields, ReduceOp::min);
+  const double fitting = world.all_reduce(0.6 * free / fields, ReduceOp::min);
   config.grid.cells.z = static_cast<Index>(1e6 * fitting);
 
   Session session = session_of(config, 8, *host);

@@ -17,6 +17,7 @@ class WatchedDevice : public Device {
   DeviceInfo info() const override { return device_.info(); }
   Backend backend() const override { return device_.backend(); }
   MemoryInfo memory() const override { return device_.memory(); }
+  std::ptrdiff_t row_alignment() const override { return device_.row_alignment(); }
   void* allocate(std::size_t bytes, Memory kind) override { return device_.allocate(bytes, kind); }
   void release(void* pointer, Memory kind) noexcept override { device_.release(pointer, kind); }
   void copy(void* to, const void* from, std::size_t bytes, Stream stream) override {
