@@ -37,7 +37,7 @@ def expect_whole_files(folder):
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
-@pytest.mark.parametrize("fault", ["write:1", "write:2", "write:4", "write:9", "fsync:1", "rename:1"])
+@pytest.mark.parametrize("fault", ["write:1", "write:2", "write:4", "write:9", "fsync:1", "rename:1", "close:1"])
 def test_an_io_error_is_74(shim, tmp_path, fault, ranks):
     start = time.monotonic()
     done = run_with(shim, tmp_path, f"{fault}:{errno.EIO}", ranks)
