@@ -8,8 +8,8 @@
 #include "config/config.hpp"
 #include "core/communicator.hpp"
 #include "core/field_view.hpp"
+#include "core/watchdog.hpp"
 #include "output/hdf5_call.hpp"
-#include "output/watchdog.hpp"
 
 namespace isotherm {
 

@@ -12,10 +12,10 @@
 #include "config/config.hpp"
 #include "core/communicator.hpp"
 #include "core/field_view.hpp"
+#include "core/watchdog.hpp"
 #include "output/file_thread.hpp"
 #include "output/snapshot_header.hpp"
 #include "output/snapshot_series.hpp"
-#include "output/watchdog.hpp"
 #include "output/writing_record.hpp"
 
 namespace isotherm {

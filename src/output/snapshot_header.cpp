@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/error.hpp"
+#include "core/watchdog.hpp"
 #include "output/checkpoint_group.hpp"
 #include "output/hdf5_attribute.hpp"
 
@@ -105,6 +106,8 @@ std::uint64_t header_hash(const SnapshotHeader& header) {
 }
 
 SnapshotHeader read_snapshot_header(const std::string& path) {
+  Watchdog watchdog(io_timeout(), path);
+  watchdog.phase("reading the header");
   const Hdf5File file = open_for_reading(path);
   const Hdf5Object group = open_own_group(file.get(), "isotherm");
   if (!group.valid())

@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "core/handle.hpp"
+#include "core/watchdog.hpp"
 
 namespace isotherm {
 namespace {
@@ -199,6 +200,8 @@ DatasetReader::DatasetReader(const std::string& file, const std::string& dataset
   quiet_and_closed_library();
   Implementation& my = *implementation_;
   my.place = file + ":" + dataset;
+  Watchdog watchdog(io_timeout(), my.place);
+  watchdog.phase("opening the file");
   my.file = open_file(file);
   my.dataset = open_dataset(my.file.get(), dataset, my.place);
   refuse_data_elsewhere(my.dataset.get(), my.place);
@@ -226,6 +229,8 @@ void DatasetReader::read(Box box, T* dense) const {
   const hsize_t start[] = {static_cast<hsize_t>(box.lo.z), static_cast<hsize_t>(box.lo.y),
                            static_cast<hsize_t>(box.lo.x)};
   const hsize_t count[] = {static_cast<hsize_t>(e.z), static_cast<hsize_t>(e.y), static_cast<hsize_t>(e.x)};
+  Watchdog watchdog(io_timeout(), my.place);
+  watchdog.phase("reading cells");
   SpaceHandle in_file(H5Dget_space(my.dataset.get()));
   SpaceHandle in_memory(H5Screate_simple(3, count, nullptr));
   const bool failed =

@@ -1,7 +1,7 @@
 /* Preloaded by tests of disks: spoils calls of one kind on files whose path has ISOTHERM_SHIM_PATH in it (".hdf.part",
    a snapshot or checkpoint that is being written).
    ISOTHERM_SHIM="kind:first:action", from the first-th call on:
-   kind    write | fsync | rename | close | reserve (fallocate)
+   kind    read | write | fsync | rename | close | reserve (fallocate)
    action  an errno: every call fails | EINTR, EAGAIN: every second call does | stall: none returns
            short: a write takes half of what it is given | lose: nothing is written, and the call says it was
            slow: every call takes 0.2 s */
@@ -59,6 +59,15 @@ static enum Spoiled spoiled_fd(const char* kind, int fd) {
       return call;                                                \
   }
 
+ssize_t read(int fd, void* data, size_t size) {
+  return spoiled_fd("read", fd) ? -1 : REAL(read)(fd, data, size);
+}
+ssize_t pread(int fd, void* data, size_t size, off_t at) {
+  return spoiled_fd("read", fd) ? -1 : REAL(pread)(fd, data, size, at);
+}
+ssize_t pread64(int fd, void* data, size_t size, off64_t at) {
+  return spoiled_fd("read", fd) ? -1 : REAL(pread64)(fd, data, size, at);
+}
 ssize_t write(int fd, const void* data, size_t size) {
   WRITE(fd, size, REAL(write)(fd, data, size))
 }

@@ -58,6 +58,22 @@ def test_a_stall_is_told_by_phase_and_seconds(shim, tmp_path, fault, ranks):
     assert not list((tmp_path / "out").glob("*.hdf"))
 
 
+# The header, and the cells of what it describes.
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("first, what", [(1, ".checkpoint.hdf: reading the header"),
+                                         (24, ".checkpoint.hdf:/VTKHDF/PointData/T: ")])
+def test_a_restart_from_a_disk_that_stalls_is_74(shim, tmp_path, first, what, ranks):
+    deck = write_deck(tmp_path)
+    done = isotherm("run", deck, "output.directory=out", "output.checkpoint.every_steps=50", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    done = isotherm("run", deck, "output.directory=out", "--restart", "latest", ranks=ranks, cwd=tmp_path, timeout=60,
+                    LD_PRELOAD=str(shim), ISOTHERM_SHIM=f"read:{first}:stall", ISOTHERM_SHIM_PATH=".hdf",
+                    ISOTHERM_IO_TIMEOUT=str(SHORT_WATCHDOG))
+    assert done.returncode == 74, done.stdout + done.stderr
+    assert what in done.stderr
+    assert f" did not finish within {SHORT_WATCHDOG} s (the file system stalls" in done.stderr
+
+
 def test_without_a_fault_the_shim_changes_nothing(shim, tmp_path):
     done = run_with(shim, tmp_path, "none:1:5", 2)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-#include "output/watchdog.hpp"
+#include "core/watchdog.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "output/watchdog.hpp"
+#include "core/watchdog.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 
 namespace isotherm {
 
-Watchdog::Watchdog(Seconds limit, std::string what, int rank)
+Watchdog::Watchdog(Seconds limit, std::string what, std::optional<int> rank)
     : limit_(limit), what_(std::move(what)), rank_(rank) {
   if (limit_.count() > 0) thread_ = std::thread([this] { watch(); });
 }
@@ -43,10 +43,9 @@ void Watchdog::watch() {
     const long seen = phases_;
     if (changed_.wait_for(lock, limit_, [&] { return done_ || phases_ != seen; })) continue;
     const std::string message = fmt::format(
-        "rank {}: {}: {} did not finish within {:g} s (the file system stalls, or another rank has left); "
-        "check "
-        "the file system, or raise ISOTHERM_IO_TIMEOUT\n",
-        rank_, what_, phase_, limit_.count());
+        "{}{}: {} did not finish within {:g} s (the file system stalls, or another rank has left); check the "
+        "file system, or raise ISOTHERM_IO_TIMEOUT\n",
+        rank_ ? fmt::format("rank {}: ", *rank_) : "", what_, phase_, limit_.count());
     // Nothing that could wait in its turn: no buffers, no exit handlers (HDF5's would close files
     // collectively).
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, message.data(), message.size());
@@ -64,7 +63,7 @@ Watchdog::Seconds io_timeout() {
     throw Error(
         ExitCode::command_line,
         fmt::format("ISOTHERM_IO_TIMEOUT is '{}' (not a number of seconds from 0 to 1e6); unset it, or "
-                    "give the longest time that a write may stall, 0 for ever",
+                    "give the longest time that a file system may stall, 0 for ever",
                     text));
   return Watchdog::Seconds(seconds);
 }

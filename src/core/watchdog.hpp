@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -17,8 +18,9 @@ class Watchdog {
  public:
   using Seconds = std::chrono::duration<double>;
 
-  // limit 0: no watch. `what` and `rank` are for the message.
-  Watchdog(Seconds limit, std::string what, int rank);
+  // limit 0: no watch. `what` and `rank` are for the message, which names no rank where a process works
+  // alone.
+  Watchdog(Seconds limit, std::string what, std::optional<int> rank = {});
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
@@ -30,7 +32,7 @@ class Watchdog {
 
   const Seconds limit_;
   const std::string what_;
-  const int rank_;
+  const std::optional<int> rank_;
   std::mutex mutex_;
   std::condition_variable changed_;
   const char* phase_ = "starting";
