@@ -218,6 +218,18 @@ StoredType DatasetReader::type() const {
   return implementation_->type;
 }
 
+Int3 DatasetReader::chunk() const {
+  ListHandle creation(H5Dget_create_plist(implementation_->dataset.get()));
+  hsize_t dims[3];
+  if (H5Pget_layout(creation.get()) != H5D_CHUNKED || H5Pget_chunk(creation.get(), 3, dims) != 3)
+    return {1, 1, 1};
+  return {static_cast<Index>(dims[2]), static_cast<Index>(dims[1]), static_cast<Index>(dims[0])};
+}
+
+std::int64_t DatasetReader::stored_bytes() const {
+  return static_cast<std::int64_t>(H5Dget_storage_size(implementation_->dataset.get()));
+}
+
 template <class T>
 void DatasetReader::read(Box box, T* dense) const {
   if (box.empty()) return;
