@@ -118,7 +118,8 @@ std::string files_text(const Config& config) {
   }
   return fmt::format("files           {}: {}\n{}", config.output.directory,
                      groups.empty() ? std::string("none of the field")
-                                    : fmt::format("{}{} of the field", most, human_bytes(bytes)),
+                                    : fmt::format("{}{} of the field{}", most, human_bytes(bytes),
+                                                  config.output.compression ? " before compression" : ""),
                      lines) +
          probes_text(config);
 }

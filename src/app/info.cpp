@@ -6,6 +6,7 @@
 #include "core/text.hpp"
 #include "output/snapshot.hpp"
 #include "output/snapshot_check.hpp"
+#include "physics/dataset_reader.hpp"
 
 namespace isotherm {
 namespace {
@@ -54,6 +55,14 @@ void print_summary(const std::string& path, const SnapshotHeader& header) {
   fmt::print("HDF5          {}\n", from.hdf5);
 }
 
+void print_compression(const std::string& path, const SnapshotHeader& header) {
+  const DatasetReader reader(path, temperature_dataset);
+  if (reader.chunk() == Int3{1, 1, 1}) return;
+  const std::int64_t bytes = header.cells.product() * (header.precision == Precision::fp32 ? 4 : 8);
+  fmt::print("compressed    {} of cells in {}\n", human_bytes(static_cast<double>(bytes)),
+             human_bytes(static_cast<double>(reader.stored_bytes())));
+}
+
 }  // namespace
 
 int print_info(const std::string& path, InfoPart part) {
@@ -64,6 +73,7 @@ int print_info(const std::string& path, InfoPart part) {
   }
   print_summary(path, header);
   const std::uint64_t found = recompute(path, header);
+  print_compression(path, header);
   const bool same = found == header.meta.fingerprint;
   fmt::print("fingerprint   {} ({} the cells in the file)\n", fingerprint_text(header.meta.fingerprint),
              same ? "recomputed from" : "NOT that of");

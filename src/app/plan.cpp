@@ -94,6 +94,8 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backen
   if (!plan_files(config).empty() || config.output.checkpoint.write) {
     plan.writing = std::min(static_cast<std::size_t>(decomposition.block(rank).cells()) * size,
                             static_cast<std::size_t>(SnapshotWriter::default_slab_bytes));
+    // Beside the packed cells what comes from other ranks, and what HDF5 compresses.
+    if (config.output.compression > 0) plan.writing *= 3;
   }
   if (config.output.asynchronous) plan.copies = copy_bytes(config, decomposition.block(rank), plan.field);
   const auto datasets = std::max(count_datasets(config.initial), count_datasets(config.sources));

@@ -39,7 +39,7 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backen
 struct FileGroup {   // the files of one series
   std::string name;  // "deck_*.hdf"
   std::int64_t files = 0;
-  double bytes_each = 0;  // of the cells
+  double bytes_each = 0;  // of the cells, before they are compressed
   double bytes() const { return bytes_each * static_cast<double>(files); }
 };
 std::vector<FileGroup> plan_files(const Config& config);

@@ -31,10 +31,6 @@ Asked find_asked(const std::string& word, const Config& config) {
   if (fs::is_directory(path, ignored)) return {path, ""};
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   if (path.filename() == "latest") return {folder, ""};  // which names a file in its folder
-  if (!fs::exists(fs::symlink_status(path, ignored)))
-    throw Error(
-        ExitCode::file_missing,
-        fmt::format("no checkpoint {} (--restart); name one, its folder, or latest", in_quotes(word)));
   return {folder, word};
 }
 
@@ -112,7 +108,13 @@ std::vector<std::string> take_over(const SnapshotHeader& header, const std::stri
 
 // The checkpoints to try, the best first.
 std::vector<std::string> candidates(const Asked& asked, const std::string& run_name) {
-  if (!asked.file.empty()) return {asked.file};
+  if (!asked.file.empty()) {
+    std::error_code ignored;
+    if (fs::exists(fs::symlink_status(asked.file, ignored))) return {asked.file};
+    throw Error(
+        ExitCode::file_missing,
+        fmt::format("no checkpoint {} (--restart); name one, its folder, or latest", in_quotes(asked.file)));
+  }
   std::vector<std::string> files;
   for (const std::int64_t sweep : find_checkpoints(asked.folder.string(), run_name))
     files.push_back((asked.folder / checkpoint_name(run_name, sweep)).string());
@@ -150,17 +152,17 @@ std::optional<Restart> first_sound(const std::vector<std::string>& files, Sessio
   return std::nullopt;
 }
 
-// Of a checkpoint in `folder`; whether the run goes on there. A deck that names another directory starts a
+// Whether a run from a checkpoint in `folder` goes on there. A deck that names another directory starts a
 // branch.
-bool settle_directory(const fs::path& folder, Config& config) {
-  if (!config.places.contains("output.directory")) config.output.directory = folder.string();
+bool goes_on_in(const fs::path& folder, const Config& config) {
+  if (!config.places.contains("output.directory")) return true;
   std::error_code ignored;
   return fs::equivalent(folder, config.output.directory, ignored);
 }
 
 }  // namespace
 
-std::optional<Restart> plan_restart(const std::string& asked_for, Session& session,
+std::optional<Restart> plan_restart(const std::string& asked_for, Force force, Session& session,
                                     const Communicator& world) {
   if (asked_for.empty()) return std::nullopt;
   Config& config = session.deck.config;
@@ -172,9 +174,13 @@ std::optional<Restart> plan_restart(const std::string& asked_for, Session& sessi
   // Rank 0 looks: others may not see new files yet.
   Asked asked;
   std::vector<std::string> files;
+  std::shared_ptr<RunLock> lock;
   agree(world, [&] {
     if (!world.is_root()) return;
     asked = find_asked(asked_for, config);
+    std::error_code ignored;
+    if (goes_on_in(asked.folder, config) && fs::is_directory(asked.folder, ignored))
+      lock = std::make_shared<RunLock>(asked.folder, force);
     files = candidates(asked, config.name);
     if (files.empty())
       throw Error(
@@ -198,8 +204,10 @@ std::optional<Restart> plan_restart(const std::string& asked_for, Session& sessi
   }
   for (const std::string& why : passed_over)
     restart->warnings.push_back(fmt::format("passed over: {}; going on from {}", why, restart->file));
-  const bool here = settle_directory(asked.folder, config);
+  const bool here = goes_on_in(asked.folder, config);
   restart->same_directory = world.all_reduce(std::int64_t{here}, ReduceOp::min) != 0;
+  restart->lock = std::move(lock);
+  if (!config.places.contains("output.directory")) config.output.directory = asked.folder.string();
   session.cases = {config};
   return restart;
 }

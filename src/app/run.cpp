@@ -45,6 +45,10 @@ std::string why_in_step(const Config& config, const Communicator& world) {
   return threads ? "" : "this MPI gives no MPI_THREAD_MULTIPLE";
 }
 
+Force force_of(const CommandLine& command) {
+  return command.force ? Force::yes : Force::no;
+}
+
 // What to type to start the run again.
 std::string words_of(const CommandLine& command) {
   std::string words = "isotherm run " + in_quotes(command.file);
@@ -68,9 +72,9 @@ class Run {
         total_(started),
         solver_(make_solver(session.cases.front())),
         console_(world.rank()),
-        directory_(
-            open_run_directory(config(), session.deck.text, to_yaml(config()), world,
-                               {restart && restart->same_directory, command.force ? Force::yes : Force::no})),
+        directory_(open_run_directory(
+            config(), session.deck.text, to_yaml(config()), world,
+            {restart && restart->same_directory, force_of(command), restart ? restart->lock : nullptr})),
         terminal_(find_terminal(world.size())),
         progress_(choose_style(command.progress, terminal_), terminal_, console_) {
     if (world.is_root()) console_.open_log(directory_.log(), restart && restart->same_directory);
@@ -370,7 +374,7 @@ int run(const CommandLine& command, const Communicator& world) {
   note_stop_signals();
   Session session = plan_session(command, world);
   use_threads(session.threads.threads);
-  const std::optional<Restart> restart = plan_restart(command.restart, session, world);
+  const std::optional<Restart> restart = plan_restart(command.restart, force_of(command), session, world);
   if (restart) {
     if (const auto code = nothing_to_do(*restart, session.deck.config, world)) return static_cast<int>(*code);
   }

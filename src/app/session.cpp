@@ -9,6 +9,7 @@
 #include "core/agree.hpp"
 #include "core/watchdog.hpp"
 #include "halo/transport.hpp"
+#include "output/compression.hpp"
 #include "physics/balance.hpp"
 #include "physics/exact.hpp"
 #include "physics/paint.hpp"
@@ -26,6 +27,14 @@ void refuse_unstable(const Config& each) {
                           "the series; lower it, or write auto",
                           each.at("problem.dt"), *problem.dt, stable_dt(each), each.grid.cells.x,
                           each.grid.cells.y, each.grid.cells.z));
+}
+
+void refuse_compression(const Config& config) {
+  if (config.output.compression == 0) return;
+  if (const std::string why = why_not_compressed(); !why.empty())
+    throw Error(ExitCode::unavailable,
+                fmt::format("{}: {} cannot be written ({}); write 0, or use an HDF5 with zlib",
+                            config.at("output.compression"), config.output.compression, why));
 }
 
 // Collective. Where no wall holds the temperature, all heat that comes in must go out.
@@ -68,6 +77,7 @@ Session plan_session(const CommandLine& command, const Communicator& world) {
   std::vector<Config> cases = agree(world, [&] {
     make_exact(config);  // refuses walls that do not fit the solution
     io_timeout();
+    refuse_compression(config);
     std::vector<Config> all = cases_of(config);
     for (const Config& each : all) {
       refuse_unstable(each);

@@ -174,7 +174,8 @@ struct OutputConfig {
   std::optional<std::int64_t> diagnostics;            // sweeps; none: no diagnostics
   HistogramConfig histogram;                          // a part of the diagnostics
   OutputPrecision precision = OutputPrecision::same;  // of every file of cells
-  bool xdmf = false;  // an .xmf beside every .hdf.series; always where files are one cell thick
+  int compression = 0;  // level of deflate of every file of cells but checkpoints; 0: none
+  bool xdmf = false;    // an .xmf beside every .hdf.series; always where files are one cell thick
   std::vector<SliceConfig> slices;
   RegionConfig region;
   CoarseConfig coarse;

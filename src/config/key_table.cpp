@@ -305,6 +305,11 @@ Keys describe(OutputConfig& output) {
        .doc = "A histogram of all cells in each line of the diagnostics.", .when = history},
       {.name = "precision", .target = choice(output.precision, output_precisions),
        .doc = "Of the cells in all files: that of the field, or rounded to fp32 (half the size; no bitwise restart)."},
+      {.name = "compression", .target = &output.compression,
+       .doc = "Level of deflate (gzip), behind a shuffle of the bytes, of the cells in snapshots, slices, the region and the "
+              "coarse field: 1 is the fastest, 9 the smallest, 0 stores them as they are. While it is written a file needs the "
+              "room of one that is not compressed. Checkpoints never are: where one is wanted, there is no time to lose.",
+       .range = {0, 9}, .example = "1"},
       {.name = "xdmf", .target = choice(output.xdmf, off_on),
        .doc = "Write NAME.xmf beside NAME.hdf.series: XDMF over the same files, for VisIt and as cells; always for files one cell thick."},
       {.name = "slices", .target = list_of("planes", output.slices, describe_slice),

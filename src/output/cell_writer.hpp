@@ -17,9 +17,10 @@ namespace isotherm {
 struct CellTarget {
   Box block;         // of this rank, in cells of the file; may be empty
   Int3 cells;        // of the whole file
+  Int3 chunk;        // that is compressed as one, and written once and whole; {1, 1, 1} where the file is not
   Precision stored;  // in the file; a field of another type is rounded on its way
   hid_t dataset;
-  Index slab_bytes;  // no call moves, and no buffer holds, more (one cell at least)
+  Index slab_bytes;  // no call moves, and no buffer holds, more (one chunk at least)
   std::string path;  // for messages
 };
 

@@ -8,8 +8,9 @@
 
 #include "core/mpi_native.hpp"
 #include "output/cell_writer.hpp"
-#include "output/dense_copy.hpp"
-#include "output/slabs.hpp"
+#include "output/coarse_boxes.hpp"
+#include "output/rank_boxes.hpp"
+#include "output/slab_exchange.hpp"
 #include "output/writeback.hpp"
 
 namespace isotherm {
@@ -41,30 +42,45 @@ void select(hid_t space, Box box) {
   H5Sselect_hyperslab(space, H5S_SELECT_SET, start, nullptr, count, nullptr);
 }
 
+// What a rank writes: the chunks that begin in its block, whole. HDF5 would let ranks share a chunk within
+// one call, but would compress it anew for each call that has a part of it, at another place in the file.
+Box owned(Box block, const CellTarget& target) {
+  return intersect(fine_of(coarse_begun_in(block, target.chunk), target.chunk), {{0, 0, 0}, target.cells});
+}
+
 // Cells are packed into a dense buffer of the file's own type: a conversion within HDF5 would end collective
 // mode. A call of more than 2 GiB was cut short by MPI-IO libraries without an error: slabs stay below it.
 template <class T, class From>
 std::string write_collectively(const Communicator& communicator, FieldView<const From> field,
                                const CellTarget& target, Watchdog& watchdog) {
-  const std::vector<Box> slabs = cut_into_slabs(target.block.extent(), slab_cells<T>(target.slab_bytes));
+  const std::vector<Box> blocks = all_gather(communicator, target.block);
+  std::vector<std::vector<Box>> slabs;  // by rank
   // Each call is collective: ranks with fewer slabs take part in the last ones with nothing.
-  const std::int64_t calls = communicator.all_reduce(static_cast<std::int64_t>(slabs.size()), ReduceOp::max);
-  std::vector<T> dense(slabs.empty() ? 1 : static_cast<std::size_t>(slabs.front().cells()));
+  std::size_t calls = 0;
+  for (const Box block : blocks) {
+    slabs.push_back(cut_into_slabs(owned(block, target), target.chunk, slab_cells<T>(target.slab_bytes)));
+    calls = std::max(calls, slabs.back().size());
+  }
+  const auto me = static_cast<std::size_t>(communicator.rank());
+  std::vector<T> dense(static_cast<std::size_t>(std::max<Index>(1, largest(slabs[me]))));
+  SlabExchange<T> ranks(communicator, blocks);
   Hdf5List transfer(H5Pcreate(H5P_DATASET_XFER));
   H5Pset_dxpl_mpio(transfer.get(), H5FD_MPIO_COLLECTIVE);
   Hdf5Space in_file(check_hdf5(H5Dget_space(target.dataset), "H5Dget_space", target.path));
   const Writeback writeback(target.path);
 
-  for (std::int64_t call = 0; call < calls; ++call) {
+  for (std::size_t call = 0; call < calls; ++call) {
     watchdog.phase("writing cells");
-    const Box slab = call < std::ssize(slabs) ? slabs[static_cast<std::size_t>(call)] : Box{};
+    std::vector<Box> of_ranks;
+    for (const std::vector<Box>& all : slabs) of_ranks.push_back(call < all.size() ? all[call] : Box{});
+    ranks.assemble(field, of_ranks, dense.data());
+    const Box slab = of_ranks[me];
     Hdf5Space in_memory = dense_space(slab.extent());
     if (slab.empty()) {
       H5Sselect_none(in_memory.get());
       H5Sselect_none(in_file.get());
     } else {
-      copy_to_dense(field, slab, dense.data());
-      select(in_file.get(), slab.shifted(target.block.lo));
+      select(in_file.get(), slab);
     }
     check_hdf5(H5Dwrite(target.dataset, native_hdf5_type<T>(), in_memory.get(), in_file.get(), transfer.get(),
                         dense.data()),

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/mpi_native.hpp"
+#include "output/coarse_boxes.hpp"
 #include "output/dense_copy.hpp"
 #include "output/rank_boxes.hpp"
 #include "output/slabs.hpp"
@@ -11,21 +12,6 @@ namespace isotherm {
 namespace {
 
 constexpr int tag = 2;
-
-Int3 up(Int3 cell, Int3 factor) {  // the first coarse cell that begins at or after it
-  return {(cell.x + factor.x - 1) / factor.x, (cell.y + factor.y - 1) / factor.y,
-          (cell.z + factor.z - 1) / factor.z};
-}
-
-Box coarse_of(Box block, Int3 factor) {
-  const Box begun{up(block.lo, factor), up(block.hi, factor)};
-  return begun.empty() ? Box{} : begun;
-}
-
-Box fine_of(Box coarse, Int3 factor) {
-  return {{coarse.lo.x * factor.x, coarse.lo.y * factor.y, coarse.lo.z * factor.z},
-          {coarse.hi.x * factor.x, coarse.hi.y * factor.y, coarse.hi.z * factor.z}};
-}
 
 template <class T>
 MPI_Datatype mpi_type();
@@ -53,13 +39,13 @@ double mean(Box cells, const At& at) {
 CoarseField::CoarseField(const Communicator& communicator, Box block, Int3 factor)
     : communicator_(communicator.split(0, communicator.rank())),  // no message of ours meets a halo's
       block_(block),
-      mine_(coarse_of(block, factor)),
+      mine_(coarse_begun_in(block, factor)),
       factor_(factor) {
   const std::vector<Box> blocks = all_gather(communicator_, block);
   for (int rank = 0; rank < communicator_.size(); ++rank) {
     if (rank == communicator_.rank()) continue;
     const Box other = blocks[static_cast<std::size_t>(rank)];
-    const Box lent = intersect(fine_of(coarse_of(other, factor), factor), block);
+    const Box lent = intersect(fine_of(coarse_begun_in(other, factor), factor), block);
     const Box borrowed = intersect(fine_of(mine_, factor), other);
     if (!lent.empty()) lent_.push_back({rank, lent});
     if (!borrowed.empty()) borrowed_.push_back({rank, borrowed});

@@ -7,15 +7,23 @@
 
 namespace isotherm {
 
-// `box` in interior indices of the field; dense order: x fastest, then y, then z of the box. Rounds to the
-// nearest where `To` is the narrower type.
+// `box` in interior indices of the field, to place `at` of a dense box of `extent`, whose order is x fastest,
+// then y, then z. Rounds to the nearest where `To` is the narrower type.
+template <class From, class To>
+void copy_into_dense(FieldView<const From> field, Box box, To* dense, Int3 extent, Int3 at) {
+  const Int3 n = box.extent();
+  for (Index z = 0; z < n.z; ++z)
+    for (Index y = 0; y < n.y; ++y) {
+      const From* row = &field(box.lo.x, box.lo.y + y, box.lo.z + z);
+      std::transform(row, row + n.x, dense + at.x + extent.x * (at.y + y + extent.y * (at.z + z)),
+                     [](From value) { return static_cast<To>(value); });
+    }
+}
+
+// `box` alone.
 template <class From, class To>
 void copy_to_dense(FieldView<const From> field, Box box, To* dense) {
-  const Index row = box.extent().x;
-  for (Index z = box.lo.z; z < box.hi.z; ++z)
-    for (Index y = box.lo.y; y < box.hi.y; ++y, dense += row)
-      std::transform(&field(box.lo.x, y, z), &field(box.lo.x, y, z) + row, dense,
-                     [](From value) { return static_cast<To>(value); });
+  copy_into_dense(field, box, dense, box.extent(), {});
 }
 
 // The cells of `box`, in interior indices, as a field of their own without ghosts.

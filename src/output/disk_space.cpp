@@ -37,7 +37,7 @@ std::optional<std::int64_t> free_bytes(const std::string& path) {
 
 }  // namespace
 
-Reserved reserve_space(const std::string& path, std::int64_t bytes) {
+Reserved reserve_space(const std::string& path, std::int64_t bytes, FileSize size) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   if (fd < 0)
     throw Error(ExitCode::io,
@@ -49,7 +49,7 @@ Reserved reserve_space(const std::string& path, std::int64_t bytes) {
   // Not posix_fallocate: where reserving is unknown, that one writes a byte to every block in its stead.
   int result = 0;
   do {
-    result = ::fallocate(fd, 0, 0, bytes);
+    result = ::fallocate(fd, size == FileSize::grows ? 0 : FALLOC_FL_KEEP_SIZE, 0, bytes);
   } while (result != 0 && errno == EINTR);
   const int reason = result == 0 ? 0 : errno;
   ::close(fd);
@@ -58,6 +58,16 @@ Reserved reserve_space(const std::string& path, std::int64_t bytes) {
   const auto free = free_bytes(path);
   if (free && *free < bytes + bytes / 10) refuse(path, "10 % to spare are needed here", bytes);
   return Reserved::estimated;
+}
+
+// A file that is cut where it ends loses what lies behind.
+void release_space(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0 && ::truncate(path.c_str(), status.st_size) == 0) return;
+  throw Error(ExitCode::io,
+              fmt::format("{}: giving back reserved space failed ({}); check the folder and its "
+                          "permissions",
+                          path, std::strerror(errno)));
 }
 
 FileSizeSignalIgnored::FileSizeSignalIgnored() : previous_(std::signal(SIGXFSZ, SIG_IGN)) {}

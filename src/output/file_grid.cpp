@@ -12,6 +12,7 @@ FileGrid grid_of_snapshots(const Config& config) {
   grid.origin = config.grid.origin;
   grid.spacing = spacing(config);
   grid.precision = config.output.precision == OutputPrecision::fp32 ? Precision::fp32 : config.precision;
+  grid.compression = config.output.compression;
   return grid;
 }
 
@@ -19,6 +20,7 @@ FileGrid grid_of_checkpoints(const Config& config) {
   FileGrid grid = grid_of_snapshots(config);
   grid.kind = "isotherm checkpoint";
   grid.precision = config.precision;
+  grid.compression = 0;
   return grid;
 }
 

@@ -16,6 +16,7 @@ struct FileGrid {
   Vector3 origin{};                       // m, the corner of their box
   Vector3 spacing{};                      // m
   Precision precision = Precision::fp64;  // as they are stored, where the field is not narrower
+  int compression = 0;                    // level of deflate; 0: stored as they are
 
   Int3 grid_cells;                   // of the run
   Int3 first_cell;                   // of the run's grid, where the file's box begins
@@ -25,7 +26,7 @@ struct FileGrid {
 };
 
 FileGrid grid_of_snapshots(const Config& config);
-FileGrid grid_of_checkpoints(const Config& config);  // with all bits of the field
+FileGrid grid_of_checkpoints(const Config& config);  // with all bits of the field, never compressed
 FileGrid grid_of(const Config& config, const FieldPart& part);
 
 }  // namespace isotherm

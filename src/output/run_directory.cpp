@@ -137,7 +137,7 @@ RunDirectory open_run_directory(const Config& config, const std::string& deck,
   agree(communicator, [&] {
     if (!communicator.is_root()) return;
     make_folder(opened.path);
-    opened.lock = std::make_shared<RunLock>(opened.path, use.force);
+    opened.lock = use.lock ? use.lock : std::make_shared<RunLock>(opened.path, use.force);
     prepare_run_directory({opened.path, config.name, existing, deck, resolved_deck});
   });
   return opened;

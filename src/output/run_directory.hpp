@@ -52,6 +52,7 @@ RunDirectory prepare_run_directory(const RunDirectoryPlan& plan);
 struct RunDirectoryUse {
   bool resumed = false;  // the run goes on with what stands there
   Force force = Force::no;
+  std::shared_ptr<RunLock> lock{};  // of rank 0, which may have locked it before
 };
 
 // Collective: rank 0 does the work, and all ranks return or throw together. The directory is locked before

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "output/coarse_boxes.hpp"
+
 namespace isotherm {
 
 std::vector<Box> cut_into_slabs(Int3 extent, Index max_cells) {
@@ -19,6 +21,20 @@ std::vector<Box> cut_into_slabs(Int3 extent, Index max_cells) {
             {{x, y, z},
              {std::min(x + dx, extent.x), std::min(y + dy, extent.y), std::min(z + dz, extent.z)}});
   return slabs;
+}
+
+std::vector<Box> cut_into_slabs(Box box, Int3 chunk, Index max_cells) {
+  if (box.empty()) return {};
+  const Box chunks = coarse_around(box, chunk);
+  std::vector<Box> slabs = cut_into_slabs(chunks.extent(), std::max<Index>(1, max_cells / chunk.product()));
+  for (Box& slab : slabs) slab = intersect(fine_of(slab.shifted(chunks.lo), chunk), box);
+  return slabs;
+}
+
+Index largest(const std::vector<Box>& boxes) {
+  Index most = 0;
+  for (const Box& box : boxes) most = std::max(most, box.cells());
+  return most;
 }
 
 Box intersect(Box a, Box b) {

@@ -13,6 +13,7 @@
 #include "core/timer.hpp"
 #include "kernels/fingerprint.hpp"
 #include "output/cell_writer.hpp"
+#include "output/compression.hpp"
 #include "output/dense_copy.hpp"
 #include "output/disk_space.hpp"
 #include "output/run_files.hpp"
@@ -52,9 +53,8 @@ SnapshotHeader describe(const FileGrid& grid, const SnapshotProvenance& provenan
 // Somewhat more than the file will have.
 std::int64_t expected_bytes(const SnapshotHeader& header) {
   constexpr std::int64_t metadata = 64 << 10;
-  const std::int64_t cell_bytes = header.precision == Precision::fp32 ? 4 : 8;
   const std::size_t texts = header.provenance.deck.size() + header.provenance.resolved_deck.size();
-  return header.cells.product() * cell_bytes + static_cast<std::int64_t>(texts) + metadata;
+  return most_bytes_of_cells(header) + static_cast<std::int64_t>(texts) + metadata;
 }
 
 // The VTKHDF reader of ParaView 5.11 ends the whole program on such an image: XDMF is the way to look at it.
@@ -177,6 +177,7 @@ std::string SnapshotWriter::write_now(const std::string& name, FieldView<const T
   last_times_.proved = timer.seconds();
   ++files_written_;
   bytes_written_ += bytes;
+  cell_bytes_ += header.cells.product() * (header.precision == Precision::fp32 ? 4 : 8);
   seconds_ += last_times_.proved;
   return path;
 }
@@ -202,7 +203,7 @@ template <class T>
 std::int64_t SnapshotWriter::write_part(const std::string& part, FieldView<const T> field, Box block,
                                         const SnapshotHeader& header) {
   // Ranks that only send cells wait for the writer as long as it takes; its watchdog watches for them.
-  const bool opens = cells_->opens_file(communicator_);
+  const bool opens = cells_->opens_file(communicator_), compressed = header.compression != 0;
   Watchdog watchdog(opens ? timeout_ : Watchdog::Seconds(0), part, communicator_.rank());
   std::optional<SnapshotFile> file;
   std::int64_t cells_end = 0;
@@ -211,12 +212,14 @@ std::int64_t SnapshotWriter::write_part(const std::string& part, FieldView<const
   if (opens) {
     file.emplace(part, cells_->file_access(communicator_).get(), header, communicator_.is_root());
     file->flush();
-    cells_end = file->cells_end();
+    cells_end = compressed ? expected_bytes(header) : file->cells_end();
   }
   watchdog.phase("reserving space");
   Reserved reserved = Reserved::on_disk;
   try {
-    on_root(communicator_, [&] { reserved = reserve_space(part, cells_end); });
+    on_root(communicator_, [&] {
+      reserved = reserve_space(part, cells_end, compressed ? FileSize::stays : FileSize::grows);
+    });
   } catch (const CollectiveError&) {
     if (file) file->close();  // nothing has failed in HDF5, and every rank is here
     if (communicator_.is_root()) remove_file(part);
@@ -225,15 +228,16 @@ std::int64_t SnapshotWriter::write_part(const std::string& part, FieldView<const
   if (communicator_.all_reduce(std::int64_t{reserved == Reserved::estimated}, ReduceOp::max))
     remark("this file system cannot reserve space for a file (quotas and other writers may still fill it)");
 
-  remark(cells_->write(
-      communicator_, field,
-      {block, header.cells, header.precision, file ? file->cells() : H5I_INVALID_HID, slab_bytes_, part},
-      watchdog));
+  remark(cells_->write(communicator_, field,
+                       {block, header.cells, chunk_of(header), header.precision,
+                        file ? file->cells() : H5I_INVALID_HID, slab_bytes_, part},
+                       watchdog));
   watchdog.phase("closing the file");
   if (file) file->close();
   watchdog.phase("fsync");
   std::int64_t bytes = 0;
   on_root(communicator_, [&] {
+    if (compressed) release_space(part);
     sync_file(part);
     bytes = static_cast<std::int64_t>(std::filesystem::file_size(part));
   });
@@ -290,6 +294,8 @@ void SnapshotWriter::continue_series(std::int64_t sweep) {
 void SnapshotWriter::add_to(WritingRecord& record) const {
   record.files += files_written_;
   record.bytes += bytes_written_;
+  record.cell_bytes += cell_bytes_;
+  record.compression = grid_.compression;
   record.seconds += seconds_;
 }
 

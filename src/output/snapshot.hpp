@@ -107,7 +107,7 @@ class SnapshotWriter {
   std::unique_ptr<CellWriter> cells_;
   std::vector<SeriesEntry> series_;
   std::vector<std::string> remarks_;
-  std::int64_t files_written_ = 0, bytes_written_ = 0;
+  std::int64_t files_written_ = 0, bytes_written_ = 0, cell_bytes_ = 0;
   double seconds_ = 0;
   SnapshotTimes last_times_;
   FileThread* files_;

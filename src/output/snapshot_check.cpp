@@ -43,11 +43,11 @@ std::uint64_t fingerprint_on_disk(const std::string& path, Box block, Int3 cells
                     path, temperature_dataset));
   std::uint64_t sum = 0;
   std::vector<T> dense;
-  for (const Box slab : cut_into_slabs(block.extent(), slab_cells<T>(slab_bytes))) {
-    const Box global = slab.shifted(block.lo);
+  // By chunks: HDF5 keeps none of them, and would decompress one for each slab that cuts it.
+  for (const Box slab : cut_into_slabs(block, reader.chunk(), slab_cells<T>(slab_bytes))) {
     dense.resize(static_cast<std::size_t>(slab.cells()));
-    reader.read(global, dense.data());
-    sum += fingerprint(dense_view(dense.data(), slab.extent()), global.lo, cells);
+    reader.read(slab, dense.data());
+    sum += fingerprint(dense_view(dense.data(), slab.extent()), slab.lo, cells);
   }
   return sum;
 }

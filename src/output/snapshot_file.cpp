@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "output/checkpoint_group.hpp"
+#include "output/compression.hpp"
 #include "output/hdf5_attribute.hpp"
 
 namespace isotherm {
@@ -17,15 +18,27 @@ Hdf5Object create_group(hid_t parent, const char* name, const std::string& path)
       check_hdf5(H5Gcreate2(parent, name, H5P_DEFAULT, creation.get(), H5P_DEFAULT), "H5Gcreate", path));
 }
 
-// Contiguous, because its size is known and reserved. No fill: every cell is written, and a fill would write
-// the file twice.
+// Contiguous, because its size is known and reserved, or else in chunks that are compressed.
+void choose_layout(hid_t creation, const SnapshotHeader& header, const std::string& path) {
+  if (header.compression == 0) {
+    H5Pset_layout(creation, H5D_CONTIGUOUS);
+    H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY);  // a place in the file; no block on the disk yet
+    return;
+  }
+  const Int3 c = chunk_of(header);
+  const hsize_t chunk[] = {static_cast<hsize_t>(c.z), static_cast<hsize_t>(c.y), static_cast<hsize_t>(c.x)};
+  check_hdf5(H5Pset_chunk(creation, 3, chunk), "H5Pset_chunk", path);
+  check_hdf5(H5Pset_shuffle(creation), "H5Pset_shuffle", path);
+  check_hdf5(H5Pset_deflate(creation, static_cast<unsigned>(header.compression)), "H5Pset_deflate", path);
+}
+
+// No fill: every cell is written, and a fill would write the file twice.
 hid_t create_cells(hid_t group, const SnapshotHeader& header, const std::string& path) {
   const Int3 n = header.cells;
   const hsize_t dims[] = {static_cast<hsize_t>(n.z), static_cast<hsize_t>(n.y), static_cast<hsize_t>(n.x)};
   Hdf5Space space(check_hdf5(H5Screate_simple(3, dims, nullptr), "H5Screate_simple", path));
   Hdf5List creation(H5Pcreate(H5P_DATASET_CREATE));
-  H5Pset_layout(creation.get(), H5D_CONTIGUOUS);
-  H5Pset_alloc_time(creation.get(), H5D_ALLOC_TIME_EARLY);  // a place in the file; no block on the disk yet
+  choose_layout(creation.get(), header, path);
   H5Pset_fill_time(creation.get(), H5D_FILL_TIME_NEVER);
   H5Pset_obj_track_times(creation.get(), false);
   const hid_t type = header.precision == Precision::fp32 ? H5T_IEEE_F32LE : H5T_IEEE_F64LE;

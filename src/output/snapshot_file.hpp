@@ -21,7 +21,7 @@ class SnapshotFile {
   SnapshotFile& operator=(const SnapshotFile&) = delete;
 
   hid_t cells() const { return cells_; }
-  std::int64_t cells_end() const;  // bytes into the file
+  std::int64_t cells_end() const;  // bytes into the file; not of compressed cells, which have no place yet
   void flush();
   void close();  // flushes
 

@@ -25,6 +25,11 @@ std::optional<double> hidden_percent(const WritingRecord& record) {
   return 100 * std::clamp(1 - record.exposed / could_hide, 0.0, 1.0);
 }
 
+std::optional<double> compression_ratio(const WritingRecord& record) {
+  if (record.compression == 0 || record.bytes == 0) return std::nullopt;
+  return static_cast<double>(record.cell_bytes) / static_cast<double>(record.bytes);
+}
+
 std::optional<double> bandwidth(const WritingRecord& record) {
   if (record.files == 0 || !(record.seconds > 0)) return std::nullopt;
   return static_cast<double>(record.bytes) / record.seconds;
@@ -33,9 +38,12 @@ std::optional<double> bandwidth(const WritingRecord& record) {
 std::string writing_line(const WritingRecord& record) {
   const auto rate = bandwidth(record);
   if (!rate) return {};
-  const std::string text =
+  std::string text =
       fmt::format("{} of {} in {}, {:.3g} GB/s", human_bytes(static_cast<double>(record.bytes)),
                   counted(record.files, "file"), human_duration(record.seconds), *rate / 1e9);
+  if (const auto ratio = compression_ratio(record))
+    text += fmt::format(", compressed from {} ({:.3g} times)",
+                        human_bytes(static_cast<double>(record.cell_bytes)), *ratio);
   if (!record.why_in_step.empty()) return text + fmt::format(", in step ({})", record.why_in_step);
   const auto hidden = hidden_percent(record);
   const std::string end =
@@ -48,6 +56,9 @@ Json to_json_object(const WritingRecord& record) {
           {"why_in_step", text_or_null(record.why_in_step)},
           {"files", record.files},
           {"bytes", record.bytes},
+          {"cell_bytes", record.cell_bytes},
+          {"compression", record.compression},
+          {"compression_ratio", value_or_null(compression_ratio(record))},
           {"write_s", record.seconds},
           {"bandwidth_bytes_per_s", value_or_null(bandwidth(record))},
           {"exposed_s", record.exposed},

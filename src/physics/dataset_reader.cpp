@@ -221,6 +221,23 @@ StoredType DatasetReader::type() const {
   return implementation_->type;
 }
 
+Int3 DatasetReader::chunk() const {
+  ListHandle creation(H5Dget_create_plist(implementation_->dataset.get()));
+  hsize_t dims[3];
+  if (H5Pget_layout(creation.get()) != H5D_CHUNKED || H5Pget_chunk(creation.get(), 3, dims) != 3)
+    return {1, 1, 1};
+  // By the word of a file that may be anyone's: never more than there is to read.
+  const Int3 all = implementation_->cells;
+  const auto within = [](hsize_t chunk, Index cells) {
+    return static_cast<Index>(std::clamp<hsize_t>(chunk, 1, static_cast<hsize_t>(std::max<Index>(1, cells))));
+  };
+  return {within(dims[2], all.x), within(dims[1], all.y), within(dims[0], all.z)};
+}
+
+std::int64_t DatasetReader::stored_bytes() const {
+  return static_cast<std::int64_t>(H5Dget_storage_size(implementation_->dataset.get()));
+}
+
 template <class T>
 void DatasetReader::read(Box box, T* dense) const {
   if (box.empty()) return;

@@ -24,6 +24,8 @@ class DatasetReader {
 
   Int3 cells() const;  // x is the last and fastest of the dataset's three axes
   StoredType type() const;
+  Int3 chunk() const;  // cells that lie together in the file, compressed or not; {1, 1, 1}: all of them do
+  std::int64_t stored_bytes() const;  // in the file
   // The cells of `box`, x fastest, rounded to T. Throws Error(io).
   template <class T>
   void read(Box box, T* dense) const;

@@ -23,6 +23,25 @@ def small_disk(tmp_path):
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("gathered", [False, True])
+def test_a_compressed_file_without_room_is_74(small_disk, tmp_path, ranks, gathered):
+    """One that would fit, compressed: the room of its cells is asked for, and all ranks know that it is not there."""
+    deck = write_deck(tmp_path, DECK.replace("[17, 23, 31]", "[64, 64, 80]"))  # 2.5 MiB of cells, in two chunks
+    environment = {"OMPI_MCA_io": "^ompio,romio321,romio341"} if gathered else {}
+    done = isotherm(
+        "run", deck, f"output={{directory: {small_disk}/out, every_steps: 1, compression: 1, precision: same}}",
+        ranks=ranks, cwd=tmp_path, timeout=60, ISOTHERM_IO_TIMEOUT="20", **environment,
+    )
+    assert done.returncode == 74, done.stdout + done.stderr
+    assert ".hdf.part: no room for the file (No space left on device: " in done.stderr
+    assert not list((small_disk / "out").glob("*.part"))
+    files = sorted((small_disk / "out").glob("*.hdf"))
+    assert len(files) > 3  # of those that are not compressed three have room
+    for path in files:
+        assert isotherm("info", path).returncode == 0
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_a_full_disk_is_74_and_nothing_is_half(small_disk, tmp_path, ranks):
     deck = write_deck(tmp_path, DECK.replace("[17, 23, 31]", "[64, 64, 80]"))  # 2.5 MiB a snapshot: three fit
     start = time.monotonic()

@@ -67,11 +67,9 @@ def in_paraview(tmp_path, series, places, text=SCRIPT):
     return json.loads(lines[0].removeprefix("FOUND "))
 
 
-@pytest.mark.parametrize("precision", ["fp64", "fp32"])
-def test_the_series_opens_with_its_times_and_values(tmp_path, precision):
-    done = isotherm(
-        "run", write_deck(tmp_path), f"precision={precision}", "output.directory=out", ranks=3, cwd=tmp_path
-    )
+@pytest.mark.parametrize("override", ["precision=fp64", "precision=fp32", "output.compression=4"])
+def test_the_series_opens_with_its_times_and_values(tmp_path, override):
+    done = isotherm("run", write_deck(tmp_path), override, "output.directory=out", ranks=3, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     times, values = [], []
     for path in sorted((tmp_path / "out").glob("*.hdf")):
@@ -99,6 +97,7 @@ output:
 """
 
 
+@pytest.mark.parametrize("compression", [0, 4])
 @pytest.mark.parametrize(
     "part, count, cells",
     [
@@ -107,9 +106,10 @@ output:
         ("region", 2, [(0, 0, 0), (5, 16, 6), (1, 15, 2)]),
     ],
 )
-def test_a_part_opens_with_its_times_and_values(tmp_path, part, count, cells):
+def test_a_part_opens_with_its_times_and_values(tmp_path, part, count, cells, compression):
     deck = DECK.replace("output: {every_steps: 20}\n", PARTS).replace("[17, 23, 31]", "[16, 24, 30]")
-    done = isotherm("run", write_deck(tmp_path, deck), "output.directory=out", ranks=3, cwd=tmp_path)
+    done = isotherm("run", write_deck(tmp_path, deck), "output.directory=out", f"output.compression={compression}", ranks=3,
+                    cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     times, values = [], []
     for path in sorted((tmp_path / "out").glob(f"deck_{part}_*.hdf")):

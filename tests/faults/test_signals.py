@@ -195,7 +195,7 @@ def test_by_the_clock(tmp_path):
 
 def test_one_run_a_directory(tmp_path):
     """Whoever comes second is refused, and takes over when the first is gone."""
-    job = Job(tmp_path, "output.checkpoint.every_wall=2", ranks=2)
+    job = Job(tmp_path, "output.checkpoint.every_wall=0.1", ranks=2)
     job.wait_for("*.checkpoint.hdf")
     for words in (["output.overwrite=true"], ["--restart", "latest"]):
         done = isotherm("run", "deck.yaml", "output.directory=out", *words, cwd=tmp_path)

@@ -26,18 +26,6 @@ class PartFiles : public testing::Test {
   }
   ~PartFiles() override { world_.barrier(); }
 
-  // All ranks along one axis, each axis in turn, and as even as can be; only grids that leave nobody without
-  // cells.
-  std::vector<Int3> process_grids(Int3 cells) const {
-    const Index n = world_.size();
-    std::vector<Int3> grids;
-    for (const Int3 grid : {Int3{n, 1, 1}, Int3{1, n, 1}, Int3{1, 1, n}, even_process_grid(world_.size())}) {
-      const bool fits = grid.x <= cells.x && grid.y <= cells.y && grid.z <= cells.z;
-      if (fits && std::find(grids.begin(), grids.end(), grid) == grids.end()) grids.push_back(grid);
-    }
-    return grids;
-  }
-
   double value_at(Int3 cell, Int3 cells) const { return test::value_at<double>(cell, cells) / divisor_; }
 
   template <class T>
@@ -83,7 +71,7 @@ class PartFiles : public testing::Test {
     if (!std::is_same_v<T, Stored>) config.output.precision = OutputPrecision::fp32;
     for (const FieldPart& part : field_parts(config)) {
       std::vector<std::uint64_t> fingerprints;
-      for (const Int3 grid : process_grids(config.grid.cells)) {
+      for (const Int3 grid : process_grids(world_.size(), config.grid.cells)) {
         const SnapshotHeader header = write<T>(config, part, grid);
         EXPECT_EQ(header.kind, std::string("isotherm ") + word(part.kind));
         EXPECT_EQ(header.cells, part.cells());

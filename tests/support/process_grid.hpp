@@ -1,6 +1,9 @@
-// A process grid for tests: every axis is cut as soon as the rank count allows it, whatever a run would
+// Process grids for tests: every axis is cut as soon as the rank count allows it, whatever a run would
 // choose.
 #pragma once
+
+#include <algorithm>
+#include <vector>
 
 #include "core/box.hpp"
 
@@ -20,6 +23,18 @@ inline Int3 even_process_grid(int ranks) {
     least *= factor;
   }
   return grid;
+}
+
+// All ranks along one axis, each axis in turn, and as even as can be; only grids that leave nobody without
+// cells.
+inline std::vector<Int3> process_grids(int ranks, Int3 cells) {
+  const Index n = ranks;
+  std::vector<Int3> grids;
+  for (const Int3 grid : {Int3{n, 1, 1}, Int3{1, n, 1}, Int3{1, 1, n}, even_process_grid(ranks)}) {
+    const bool fits = grid.x <= cells.x && grid.y <= cells.y && grid.z <= cells.z;
+    if (fits && std::find(grids.begin(), grids.end(), grid) == grids.end()) grids.push_back(grid);
+  }
+  return grids;
 }
 
 }  // namespace isotherm

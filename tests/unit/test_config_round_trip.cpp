@@ -303,6 +303,7 @@ output:
   history: true
   histogram: {bins: 0, range: auto}
   precision: same
+  compression: 0
   xdmf: false
   slices: []
   region: {}

@@ -49,6 +49,24 @@ TEST(ReserveSpace, ALongerFileIsReservedWhole) {
   EXPECT_GE(status.st_blocks * 512, 200000);
 }
 
+TEST(ReserveSpace, BehindTheEndOfAFileItIsGivenBack) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder / "file";
+  create_empty_file(path);
+  if (reserve_space(path, 1 << 20, FileSize::stays) != Reserved::on_disk)
+    GTEST_SKIP() << "the temporary folder cannot reserve";
+  struct stat status {};
+  ASSERT_EQ(::stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_size, 0);
+  EXPECT_GE(status.st_blocks * 512, 1 << 20);
+  ASSERT_EQ(::truncate(path.c_str(), 5000), 0);
+  ASSERT_EQ(reserve_space(path, 1 << 20, FileSize::stays), Reserved::on_disk);
+  release_space(path);
+  ASSERT_EQ(::stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_size, 5000);
+  EXPECT_LT(status.st_blocks * 512, 1 << 17);
+}
+
 TEST(ReserveSpace, RefusesWithPathAndBytes) {
   const test::TemporaryFolder folder;
   const std::string path = folder / "file";

@@ -43,6 +43,34 @@ TEST(Slabs, StayBelowTwoGigabytes) {
   expect_cover({Index{1} << 32, 2, 3}, most);  // rows of 32 GiB: parts of them
 }
 
+// Each cell is in one slab, and each chunk too, unless the box itself ends within it.
+TEST(Slabs, CutNoChunk) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  for (int i = 0; i < 300; ++i) {
+    const auto draw = [&](int least, int most) {
+      return Index{std::uniform_int_distribution<int>(least, most)(random)};
+    };
+    const Int3 lo{draw(0, 9), draw(0, 9), draw(0, 9)}, chunk{draw(1, 4), draw(1, 4), draw(1, 4)};
+    const Box box{lo, lo + Int3{draw(1, 9), draw(1, 9), draw(1, 9)}};
+    const Index most = draw(1, 120);
+    Index cells = 0;
+    for (const Box slab : cut_into_slabs(box, chunk, most)) {
+      ASSERT_FALSE(slab.empty());
+      EXPECT_EQ(intersect(slab, box), slab);
+      EXPECT_LE(slab.cells(), std::max(most, chunk.product()));
+      for (int axis = 0; axis < 3; ++axis) {
+        EXPECT_TRUE(slab.lo[axis] == box.lo[axis] || slab.lo[axis] % chunk[axis] == 0);
+        EXPECT_TRUE(slab.hi[axis] == box.hi[axis] || slab.hi[axis] % chunk[axis] == 0);
+      }
+      cells += slab.cells();
+    }
+    EXPECT_EQ(cells, box.cells());
+  }
+  EXPECT_TRUE(cut_into_slabs(Box{}, {2, 2, 2}, 100).empty());
+}
+
 TEST(Slabs, Intersect) {
   EXPECT_EQ(intersect({{0, 0, 0}, {4, 5, 6}}, {{2, 1, -3}, {9, 3, 2}}), (Box{{2, 1, 0}, {4, 3, 2}}));
   EXPECT_TRUE(intersect({{0, 0, 0}, {4, 5, 6}}, {{4, 0, 0}, {5, 5, 6}}).empty());

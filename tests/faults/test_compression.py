@@ -1,0 +1,147 @@
+"""Compressed files hold the cells of those that are not, whoever writes and whoever reads them."""
+
+import json
+from pathlib import Path
+
+import h5py
+import pytest
+
+from program import DECK, isotherm, write_deck
+from runs import cells, snapshots
+from shim import build_shim
+
+GATHERED = {"OMPI_MCA_io": "^ompio,romio321,romio341"}  # no MPI-IO is left
+
+# Chunks of 35 x 64 x 64 cells, which blocks of two and four ranks cut; of each part there is one.
+LARGE = DECK.replace("[17, 23, 31]", "[70, 64, 64]").replace("output: {every_steps: 20}\n", """\
+output:
+  every_steps: 20
+  slices: [{axis: z, cell: 7, every_steps: 20}]
+  region: {first_cell: [2, 3, 4], last_cell: [12, 20, 25]}
+  coarse: {factor: [7, 8, 16]}
+  checkpoint: {every_steps: 20}
+""")
+
+
+def run_in(folder, *overrides, ranks=0, **environment):
+    folder.mkdir(exist_ok=True)
+    done = isotherm("run", write_deck(folder, LARGE), "output.directory=out", *overrides, ranks=ranks, cwd=folder,
+                    **environment)
+    assert done.returncode == 0, done.stderr
+    return folder / "out"
+
+
+def record(folder):
+    return json.loads((folder / "run.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    return run_in(tmp_path_factory.mktemp("plain"))
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory):
+    return run_in(tmp_path_factory.mktemp("packed"), "output.compression=4", ranks=2)
+
+
+def expect_same_cells(one, other):
+    names = sorted(path.name for path in one.glob("*.hdf"))
+    assert names == sorted(path.name for path in other.glob("*.hdf")) and len(names) == 3 + 3 + 1 + 1 + 2
+    for name in names:
+        a, b = cells(one / name), cells(other / name)
+        assert (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes()), name
+
+
+@pytest.mark.parametrize("ranks, words, environment", [
+    (0, [], {}), (1, [], {}), (2, ["output.asynchronous=false"], {}), (4, [], {}),
+    (0, [], GATHERED), (2, ["output.asynchronous=false"], GATHERED), (4, [], GATHERED),
+])
+def test_the_cells_are_those_of_files_that_are_not(plain, tmp_path, ranks, words, environment):
+    out = run_in(tmp_path, "output.compression=1", *words, ranks=ranks, **environment)
+    expect_same_cells(out, plain)
+    for name in snapshots(out):
+        with h5py.File(out / name) as file, h5py.File(plain / name) as other:
+            assert file["isotherm"].attrs["fingerprint"] == other["isotherm"].attrs["fingerprint"]
+
+
+def test_they_are_shuffled_and_deflated_in_chunks_of_the_grid(plain, packed):
+    expect_same_cells(packed, plain)
+    for path in packed.glob("*.hdf"):
+        with h5py.File(path) as file:
+            dataset = file["VTKHDF/PointData/T"]
+            if "checkpoint" in path.name:
+                assert dataset.chunks is None and dataset.compression is None
+                continue
+            assert (dataset.compression, dataset.compression_opts, dataset.shuffle) == ("gzip", 4, True)
+            assert dataset.chunks == ((64, 64, 35) if dataset.shape == (64, 64, 70) else dataset.shape)
+
+
+def test_the_record_has_the_bytes_before_and_after(plain, packed):
+    files = [path for path in packed.glob("*.hdf") if "checkpoint" not in path.name]
+    written = record(packed)["snapshots"]
+    before = sum(cells(path).nbytes for path in files)
+    assert written["bytes"] == sum(path.stat().st_size for path in files)
+    assert (written["cell_bytes"], written["compression"]) == (before, 4)
+    assert written["compression_ratio"] == pytest.approx(before / written["bytes"]) and written["compression_ratio"] > 1
+    assert ", compressed from " in (packed / "run.log").read_text()
+    written = record(plain)["snapshots"]
+    assert (written["cell_bytes"], written["compression"], written["compression_ratio"]) == (before, 0, None)
+
+
+def test_info_and_check_say_so(plain, packed):
+    for folder, compressed in ((plain, False), (packed, True)):
+        done = isotherm("info", folder / "deck_00000040.hdf")
+        assert done.returncode == 0 and "recomputed from the cells in the file" in done.stdout, done.stderr
+        assert ("\ncompressed    2.19 MiB of cells in " in done.stdout) == compressed
+    done = isotherm("check", "deck.yaml", "output.compression=4", cwd=plain.parent)
+    assert " of the field before compression\n" in done.stdout
+
+
+def test_a_run_goes_on_from_them_and_to_them(plain, packed, tmp_path):
+    """Restarted, run again from a snapshot, and painted from one: always the same bits."""
+    out = run_in(tmp_path, "problem.steps=20", ranks=2)
+    done = isotherm("run", "deck.yaml", "output.directory=out", "output.compression=9", "--restart", "latest", ranks=3,
+                    cwd=tmp_path)
+    assert done.returncode == 0 and "changed: output.compression 0 -> 9" in done.stdout, done.stderr
+    assert record(out)["fingerprint"] == record(plain)["fingerprint"]
+    assert (cells(out / "deck_00000040.hdf") == cells(packed / "deck_00000040.hdf")).all()
+    done = isotherm("run", "--from", packed / "deck_00000020.hdf", "output.directory=again", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    expect_same_cells(tmp_path / "again", packed)
+    assert record(tmp_path / "again")["snapshots"]["compression"] == 4
+    painted = f"[{{shape: dataset, file: {packed}/deck_00000040.hdf, dataset: /VTKHDF/PointData/T}}]"
+    done = isotherm("run", "deck.yaml", "output.directory=painted", f"initial={painted}", "problem.steps=0", ranks=2,
+                    cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert record(tmp_path / "painted")["fingerprint"] == record(plain)["fingerprint"]
+
+
+def test_one_changed_bit_is_found(packed, tmp_path):
+    path = packed / "deck_00000040.hdf"
+    with h5py.File(path) as file:
+        chunk = file["VTKHDF/PointData/T"].id.get_chunk_info(1)
+    data = bytearray(path.read_bytes())
+    data[chunk.byte_offset + chunk.size // 2] ^= 1
+    spoilt = tmp_path / "spoilt.hdf"
+    spoilt.write_bytes(data)
+    done = isotherm("info", spoilt)
+    assert done.returncode in (65, 74) and str(spoilt) in done.stderr
+
+
+def test_without_the_filter_it_is_refused_before_any_work(tmp_path):
+    shim = build_shim(Path(__file__).with_name("filter_shim.c"), tmp_path)
+    deck = write_deck(tmp_path, DECK.replace("every_steps: 20", "every_steps: 20, compression: 3"))
+    for verb, ranks in (("check", 0), ("run", 0), ("run", 2)):
+        done = isotherm(verb, deck, "output.directory=out", ranks=ranks, cwd=tmp_path, LD_PRELOAD=str(shim))
+        assert done.returncode == 69
+        line = next(line for line in done.stderr.splitlines() if "output.compression" in line)
+        assert ": output.compression: 3 cannot be written (HDF5 " in line
+        assert line.endswith(" was built without the filter deflate); write 0, or use an HDF5 with zlib")
+        assert not (tmp_path / "out").exists()
+    assert isotherm("run", deck, "output={directory: out, compression: 0}", cwd=tmp_path, LD_PRELOAD=str(shim)).returncode == 0
+
+
+def test_a_level_that_there_is_not(tmp_path):
+    done = isotherm("check", write_deck(tmp_path), "output.compression=10", cwd=tmp_path)
+    assert done.returncode == 65 and "output.compression" in done.stderr and "0 to 9" in done.stderr
