@@ -1,7 +1,7 @@
-// The threads of a block as fibers. ucontext makes them, setjmp and longjmp switch between them (without the
-// system calls of swapcontext). Blocks run one after another: a block has the shared memory to itself.
+// The threads of a block as fibers. ucontext makes them, the compiler's own setjmp and longjmp switch between
+// them (three words, where the library's save and unwind more than a switch needs, and swapcontext calls the
+// system). Blocks run one after another: a block has the shared memory to itself.
 #include <ucontext.h>
-#include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -20,6 +20,13 @@ namespace {
 constexpr std::size_t stack_bytes = (std::size_t{64} << 10) + (std::size_t{17} << 6);
 constexpr unsigned warp_size = 32;
 
+using Context = void* [5];
+
+// Not inlined: a function may not jump to a place of its own.
+[[noreturn, gnu::noinline]] void jump_to(Context& context) {
+  __builtin_longjmp(context, 1);
+}
+
 // Opens when all that are expected have arrived; those who wait see the generation change.
 struct Barrier {
   unsigned arrived = 0, generation = 0;
@@ -34,7 +41,7 @@ struct Warp {
 
 // A stack. Threads run on it to their end, one after another, for as long as none of them has to wait.
 struct Fiber {
-  std::jmp_buf context;
+  Context context;
   ucontext_t start;
   std::unique_ptr<char[]> stack;
 };
@@ -56,7 +63,7 @@ std::vector<Warp> warps;
 Barrier block;
 unsigned block_alive = 0;
 BlockThread* running = nullptr;
-std::jmp_buf launcher;
+Context launcher;
 const std::function<void()>* job = nullptr;
 std::vector<std::max_align_t> dynamic_memory;
 
@@ -113,10 +120,10 @@ BlockThread& next_thread() {
 }
 
 [[noreturn]] void switch_to_next() {
-  if (block_alive == 0) _longjmp(launcher, 1);
+  if (block_alive == 0) jump_to(launcher);
   BlockThread& next = next_thread();
   run(next);
-  _longjmp(next.fiber->context, 1);
+  jump_to(next.fiber->context);
 }
 
 // On a fiber, which lives for all launches: begins threads while there are any that have not.
@@ -132,7 +139,7 @@ void live() {
       retire(thread);
     }
     idle.push_back(&own);
-    if (_setjmp(own.context) == 0) switch_to_next();
+    if (__builtin_setjmp(own.context) == 0) switch_to_next();
   }
 }
 
@@ -149,12 +156,12 @@ void live() {
     makecontext(&fiber.start, live, 0);
     setcontext(&fiber.start);
   }
-  _longjmp(idle.back()->context, 1);
+  jump_to(idle.back()->context);
 }
 
 // The others take their turns: those that have not begun first, as they stand behind this one.
 void give_turn() {
-  if (_setjmp(running->fiber->context) != 0) return;
+  if (__builtin_setjmp(running->fiber->context) != 0) return;
   if (begun < threads.size()) wake_fiber();
   switch_to_next();
 }
@@ -178,7 +185,7 @@ void run_block(bool reverse) {
     threads[i].index = {number % current.block_dim.x, row % current.block_dim.y, row / current.block_dim.y};
     warps[number / warp_size].alive |= 1u << number % warp_size;
   }
-  if (_setjmp(launcher) == 0) wake_fiber();
+  if (__builtin_setjmp(launcher) == 0) wake_fiber();
 }
 
 }  // namespace

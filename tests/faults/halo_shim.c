@@ -1,11 +1,14 @@
-/* Preloaded by test_transports.py: an MPI that fails halos, whose messages alone are persistent.
+/* Preloaded by tests: an MPI that fails halos, whose messages alone are persistent.
    ISOTHERM_HALO_FAULT="rank:zeros"  what that rank sends arrives as zeros
-   ISOTHERM_HALO_FAULT="rank:lost"   what that rank sends never arrives */
+   ISOTHERM_HALO_FAULT="rank:lost"   what that rank sends never arrives
+   ISOTHERM_HALO_FAULT="rank:late"   that rank sleeps 5 ms before each message
+   A rank of -1 is every rank. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
@@ -14,17 +17,28 @@ int MPI_Send_init(const void* data, int count, void* type, int peer, int tag, vo
 
 static int rank_of_this_process(void) {
   const char* rank = getenv("OMPI_COMM_WORLD_RANK");
+  if (!rank) rank = getenv("PMIX_RANK");
   if (!rank) rank = getenv("PMI_RANK");
   return rank ? atoi(rank) : 0;
 }
 
-int MPI_Send_init(const void* data, int count, void* type, int peer, int tag, void* comm, void* request) {
+int MPI_Start(void* request);
+
+static int is_fault_of_this_rank(const char* name) {
   const char* text = getenv("ISOTHERM_HALO_FAULT");
   char fault[8] = "";
-  int rank = -1;
-  if (text && sscanf(text, "%d:%7s", &rank, fault) == 2 && rank == rank_of_this_process()) {
-    if (strcmp(fault, "zeros") == 0) data = calloc((size_t)count, 1); /* in bytes, and never given back */
-    if (strcmp(fault, "lost") == 0) tag += 1000; /* nobody waits for it */
-  }
+  int rank = 0;
+  if (!text || sscanf(text, "%d:%7s", &rank, fault) != 2 || strcmp(fault, name) != 0) return 0;
+  return rank == -1 || rank == rank_of_this_process();
+}
+
+int MPI_Send_init(const void* data, int count, void* type, int peer, int tag, void* comm, void* request) {
+  if (is_fault_of_this_rank("zeros")) data = calloc((size_t)count, 1); /* in bytes, and never given back */
+  if (is_fault_of_this_rank("lost")) tag += 1000; /* nobody waits for it */
   return REAL(MPI_Send_init)(data, count, type, peer, tag, comm, request);
+}
+
+int MPI_Start(void* request) {
+  if (is_fault_of_this_rank("late")) usleep(5000);
+  return REAL(MPI_Start)(request);
 }

@@ -2,93 +2,117 @@
 
 import os
 import time
+from pathlib import Path
 
 import pytest
 
 from job import ENDLESS
 from program import isotherm, write_deck
 from runs import checkpoints, expect_same_answer, record
+from shim import build_shim
 from slurm import slurm  # noqa: F401  (a fixture)
 
-SRUN = f"srun --mpi=pmix --ntasks=2 {os.environ['ISOTHERM']} run deck.yaml output.directory=out"
+# Ranks that sleep between their sweeps leave the cores to other tests, and no more to be repeated from the start.
+SRUN = (f"srun --mpi=pmix --ntasks=2 env LD_PRELOAD=$SHIM ISOTHERM_HALO_FAULT=-1:late {os.environ['ISOTHERM']} run deck.yaml "
+        "output.directory=out")
+# Of each job its script, and the options of sbatch. Signals come up to half a minute early, and time limits as late.
+JOBS = {
+    "signal": (f"{SRUN}\necho $? >code\n", "--time=1", "--signal=USR1@10"),
+    "cancelled": (SRUN, "--time=5"),
+    "limited": (SRUN, "--time=1"),
+    # The words of the README. The job ends itself the second time.
+    "requeued": (f"[ -e out/latest ] && end=problem.steps=$(cat end)\n{SRUN} $end $([ -e out/latest ] && "
+                 "echo --restart latest)\necho $? >code\n", "--time=5", "--requeue"),
+    "array": (SRUN.replace("=out", "=out_$SLURM_ARRAY_TASK_ID") + " problem.steps=$((50 * (1 - SLURM_ARRAY_TASK_ID % 2 * 2)))\n"
+              "echo $? >code_$SLURM_ARRAY_TASK_ID\n", "--array=0-2", "--time=5"),
+}
 
 
-def wait_for(out, name, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not list(out.glob(name)):
-        assert time.monotonic() < deadline, f"no {name}"
-        time.sleep(0.1)
+class Submitted:
+    def __init__(self, slurm, folder, shim, script, *options):
+        self.folder = folder
+        self.out = folder / "out"
+        write_deck(folder, ENDLESS)
+        self.number = slurm.submit(folder, f"SHIM={shim}\n{script}", "--ntasks=2", *options)
+
+    def said(self, member=""):
+        return (self.folder / f"{self.number}{member}.txt").read_text()
+
+    def code(self, member=""):
+        return (self.folder / f"code{member}").read_text()
+
+    def wait_for(self, name, seconds=60):
+        deadline = time.monotonic() + seconds
+        while not list(self.out.glob(name)):
+            assert time.monotonic() < deadline, f"no {name}"
+            time.sleep(0.1)
+
+    def newest(self):
+        return int(checkpoints(self.out)[-1].split("_")[1].split(".")[0])
+
+    def expect_to_go_on(self):
+        """From the newest checkpoint, with the bits of a run that was never stopped."""
+        end = f"problem.steps={self.newest() + 7}"
+        for words in (["output.directory=out", "--restart", "latest"], ["output.directory=whole"]):
+            done = isotherm("run", "deck.yaml", end, *words, cwd=self.folder)
+            assert done.returncode == 0, done.stderr
+        expect_same_answer(self.folder / "whole", self.out)
 
 
-def newest(out):
-    return int(checkpoints(out)[-1].split("_")[1].split(".")[0])
+@pytest.fixture(scope="module")
+def jobs(slurm, tmp_path_factory):
+    """All side by side: Slurm counts in minutes."""
+    shim = build_shim(Path(__file__).with_name("halo_shim.c"), tmp_path_factory.mktemp("shim"))
+    return {name: Submitted(slurm, tmp_path_factory.mktemp(name), shim, *job) for name, job in JOBS.items()}
 
 
-def expect_to_go_on(folder):
-    """From the newest checkpoint, with the bits of a run that was never stopped."""
-    end = f"problem.steps={newest(folder / 'out') + 7}"
-    for words in (["output.directory=out", "--restart", "latest"], ["output.directory=whole"]):
-        done = isotherm("run", "deck.yaml", end, *words, cwd=folder)
-        assert done.returncode == 0, done.stderr
-    expect_same_answer(folder / "whole", folder / "out")
-
-
-def test_a_signal_before_the_limit(slurm, tmp_path):
-    write_deck(tmp_path, ENDLESS)
-    job = slurm.submit(tmp_path, f"{SRUN}\necho $? >code\n", "--ntasks=2", "--time=1", "--signal=USR1@55")
-    slurm.wait(job)
-    assert (tmp_path / "code").read_text() == "75\n", (tmp_path / f"{job}.txt").read_text()
-    assert "stopped by SIGUSR1 at sweep" in (tmp_path / f"{job}.txt").read_text()
-    expect_to_go_on(tmp_path)
-
-
-def test_scancel(slurm, tmp_path):
+def test_scancel(slurm, jobs):
     """What is printed after it reaches nobody; the record and the checkpoint are there."""
-    write_deck(tmp_path, ENDLESS)
-    job = slurm.submit(tmp_path, SRUN, "--ntasks=2", "--time=5")
-    wait_for(tmp_path / "out", "history.csv")
+    job = jobs["cancelled"]
+    job.wait_for("history.csv")
     time.sleep(1)
-    slurm.ask("scancel", job)
-    slurm.wait(job)
-    assert record(tmp_path / "out")["exit_code"] == 75
-    assert record(tmp_path / "out")["continuation"]["stopped_by"] == "SIGTERM"
-    expect_to_go_on(tmp_path)
+    slurm.ask("scancel", job.number)
+    slurm.wait(job.number)
+    assert record(job.out)["exit_code"] == 75
+    assert record(job.out)["continuation"]["stopped_by"] == "SIGTERM"
+    job.expect_to_go_on()
 
 
-def test_the_time_limit(slurm, tmp_path):
-    write_deck(tmp_path, ENDLESS)
-    job = slurm.submit(tmp_path, SRUN, "--ntasks=2", "--time=1")
-    slurm.wait(job, 180)
-    assert record(tmp_path / "out")["exit_code"] == 75
-    assert record(tmp_path / "out")["continuation"]["stopped_by"] in ("the wall time", "SIGTERM")
-    expect_to_go_on(tmp_path)
-
-
-def test_requeue(slurm, tmp_path):
-    """The words of the README. The job ends itself the second time."""
-    write_deck(tmp_path, ENDLESS)
-    job = slurm.submit(tmp_path, f"[ -e out/latest ] && end=problem.steps=$(cat end)\n{SRUN} $end $([ -e out/latest ] && "
-                       "echo --restart latest)\necho $? >code\n", "--ntasks=2", "--time=5", "--requeue")
-    wait_for(tmp_path / "out", "history.csv")
+def test_requeue(slurm, jobs):
+    job = jobs["requeued"]
+    job.wait_for("history.csv")
     time.sleep(1)
-    slurm.ask("scontrol", "requeue", job)
-    wait_for(tmp_path / "out", "latest")
-    end = newest(tmp_path / "out") + 5000
-    (tmp_path / "end").write_text(f"{end}\n")
-    slurm.wait(job, 200)
-    said = (tmp_path / f"{job}.txt").read_text()
-    assert (tmp_path / "code").read_text() == "0\n", said
-    assert "going on from out/deck_" in said
-    done = isotherm("run", "deck.yaml", f"problem.steps={end}", "output.directory=whole", cwd=tmp_path)
+    slurm.ask("scontrol", "requeue", job.number)
+    job.wait_for("latest")
+    end = job.newest() + 500
+    (job.folder / "end").write_text(f"{end}\n")
+    slurm.wait(job.number, 200)
+    assert job.code() == "0\n", job.said()
+    assert "going on from out/deck_" in job.said()
+    done = isotherm("run", "deck.yaml", f"problem.steps={end}", "output.directory=whole", cwd=job.folder)
     assert done.returncode == 0, done.stderr
-    expect_same_answer(tmp_path / "whole", tmp_path / "out")
+    expect_same_answer(job.folder / "whole", job.out)
 
 
-def test_a_member_of_an_array_that_fails_is_alone(slurm, tmp_path):
-    write_deck(tmp_path, ENDLESS)
-    line = SRUN.replace("=out", "=out_$SLURM_ARRAY_TASK_ID") + " problem.steps=$((50 * (1 - SLURM_ARRAY_TASK_ID % 2 * 2)))"
-    job = slurm.submit(tmp_path, f"{line}\necho $? >code_$SLURM_ARRAY_TASK_ID\n", "--array=0-2", "--ntasks=2", "--time=5")
-    slurm.wait(job)
-    assert [(tmp_path / f"code_{member}").read_text() for member in range(3)] == ["0\n", "65\n", "0\n"]
-    assert record(tmp_path / "out_0")["fingerprint"] == record(tmp_path / "out_2")["fingerprint"]
-    assert "problem.steps: -50 is out of range" in (tmp_path / f"{job}_1.txt").read_text()
+def test_a_member_of_an_array_that_fails_is_alone(slurm, jobs):
+    job = jobs["array"]
+    slurm.wait(job.number)
+    assert [job.code(f"_{member}") for member in range(3)] == ["0\n", "65\n", "0\n"]
+    assert record(job.folder / "out_0")["fingerprint"] == record(job.folder / "out_2")["fingerprint"]
+    assert "problem.steps: -50 is out of range" in job.said("_1")
+
+
+def test_a_signal_before_the_limit(slurm, jobs):
+    job = jobs["signal"]
+    slurm.wait(job.number)
+    assert job.code() == "75\n", job.said()
+    assert "stopped by SIGUSR1 at sweep" in job.said()
+    job.expect_to_go_on()
+
+
+def test_the_time_limit(slurm, jobs):
+    job = jobs["limited"]
+    slurm.wait(job.number, 180)
+    assert record(job.out)["exit_code"] == 75
+    assert record(job.out)["continuation"]["stopped_by"] in ("the wall time", "SIGTERM")
+    job.expect_to_go_on()

@@ -47,8 +47,9 @@ template <class T>
 Field<T> random_field(Device& host, Int3 extent, int ghosts, std::uint64_t seed) {
   Field<T> field(host, extent, ghosts);
   std::mt19937_64 random(seed);
-  std::uniform_real_distribution<T> uniform(-1, 1);
-  std::generate_n(begin(field), elements(field), [&] { return uniform(random); });
+  constexpr int bits = std::numeric_limits<T>::digits;
+  constexpr T unit = T(2) / T(std::uint64_t{1} << bits);
+  std::generate_n(begin(field), elements(field), [&] { return T(random() >> (64 - bits)) * unit - T(1); });
   return field;
 }
 
@@ -83,6 +84,8 @@ void expect_same(FieldView<const T> expected, FieldView<const T> found) {
   const Box box = expected.padded();
   for (Index z = box.lo.z; z < box.hi.z; ++z) {
     for (Index y = box.lo.y; y < box.hi.y; ++y) {
+      const auto bytes = static_cast<std::size_t>(box.hi.x - box.lo.x) * sizeof(T);
+      if (std::memcmp(&expected(box.lo.x, y, z), &found(box.lo.x, y, z), bytes) == 0) continue;
       for (Index x = box.lo.x; x < box.hi.x; ++x) {
         if (same_bits(expected(x, y, z), found(x, y, z)) || ++reported > 5) continue;
         ADD_FAILURE() << "cell (" << x << ", " << y << ", " << z << "): expected " << expected(x, y, z)
@@ -103,7 +106,7 @@ inline std::string text(Box box) {
 // Grids of one cell, thin ones, odd ones, just below and above the width of a vector.
 inline const std::vector<Int3> shapes = {{1, 1, 1},  {1, 9, 7},  {9, 1, 7},   {9, 7, 1},    {1, 1, 40},
                                          {40, 1, 1}, {15, 3, 2}, {16, 3, 2},  {17, 23, 31}, {33, 5, 4},
-                                         {64, 4, 3}, {65, 2, 5}, {127, 6, 3}, {40, 40, 40}};
+                                         {64, 4, 3}, {65, 2, 5}, {127, 6, 3}, {40, 34, 22}};
 
 inline const std::vector<std::string_view> precisions = {"fp32", "fp64"};
 

@@ -15,7 +15,7 @@ SlurmctldPort={ports[0]}
 SlurmdPort={ports[1]}
 SlurmUser=root
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket,cred_expire=2
+AuthInfo=socket={folder}/munge.socket,cred_expire=5
 CredType=cred/munge
 StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool
@@ -33,7 +33,7 @@ SlurmdParameters=config_overrides
 MpiDefault=pmix
 ReturnToService=2
 KillWait=10
-NodeName={host} NodeAddr=127.0.0.1 CPUs=8 State=UNKNOWN
+NodeName={host} NodeAddr=127.0.0.1 CPUs=16 State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 NEEDED = ["munged", "slurmctld", "slurmd", "sbatch", "scancel", "scontrol", "squeue"]
