@@ -46,7 +46,7 @@ mutate newest src/output/checkpoint.cpp 's/std::ranges::sort\(sweeps, std::great
 mutate clock src/core/timer.hpp 's/std::chrono::steady_clock/std::chrono::system_clock/' clocks
 mutate descriptors src/output/cell_writer_hdf5_parallel.cpp 's/on_all\(open_and_close\(MPI_COMM_SELF.*&&/true \&\&/' limits
 mutate on_error src/app/tolerance.hpp 's/if \(config\.output\.on_error == OnError::stop\) throw;//' on_error
-mutate divergence src/app/time_loop.cpp 's/if \(!\(value <= largest_update\)\)/if (value < 0)/' bit_flips
+mutate divergence src/app/time_loop.cpp 's/if \(!\(value <= largest_update\)\)/if (value < 0)/' inputs
 mutate format src/output/snapshot_header.cpp 's/header\.format < 1/header.format < 2/' fixtures
 mutate literal src/output/run_directory.cpp 's/RunDirectory opened\{config\.output\.directory\}/RunDirectory opened{config.output.directory + "_"}/' outside
 
