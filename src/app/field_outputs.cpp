@@ -63,8 +63,13 @@ void FieldOutputs<T>::finish() {
 template <class T>
 void FieldOutputs<T>::read_probes(Solver<T>& solver) {
   if (probes_.points.empty()) return;
+  std::vector<Box> mine;
+  for (const Int3 cell : probes_.cells) {
+    const Int3 local = cell - solver.block().lo;
+    if (solver.block().contains(cell)) mine.push_back({local, local + Int3{1, 1, 1}});
+  }
   const std::vector<double> cells =
-      gather_cells<T>(communicator_, solver.host_field(), solver.block(), probes_.cells);
+      gather_cells<T>(communicator_, solver.block(), probes_.cells, solver.host_cells(mine));
   probes_.written = solver.sweeps();
   if (!probes_.file) return;
   std::vector<double> kelvins;
@@ -77,20 +82,22 @@ void FieldOutputs<T>::read_probes(Solver<T>& solver) {
   probes_.file->add(solver.sweeps(), solver.time(), kelvins);
 }
 
-// Beside the sweeps it is a copy of these cells that is written. It waits for the file before it of the same
-// part, whose cells these are going to replace.
+// Beside the sweeps it is a copy of these cells that is written, and from a device only they are moved. It
+// waits for the file before it of the same part, whose cells these are going to replace.
 template <class T>
 void FieldOutputs<T>::write(Part& part, Solver<T>& solver, std::vector<std::string>& files) {
   part.writer.wait();
-  PartCells<T> mine = cut(solver.host_field(), solver.block(), part.what.box);
+  PartCells<T> mine;
   if (part.coarse) {
     part.cells = part.coarse->means(solver.host_field());
     mine = {dense_view(part.cells.data(), part.coarse->cells().extent()), part.coarse->cells()};
-  } else if (!files_.in_step()) {
-    const Int3 extent = mine.in_file.extent();
-    part.cells.resize(static_cast<std::size_t>(extent.product()));
-    copy_to_dense(mine.cells, {{0, 0, 0}, extent}, part.cells.data());
-    mine.cells = dense_view(part.cells.data(), extent);
+  } else if (files_.in_step() && !solver.is_asynchronous()) {
+    mine = cut(solver.host_field(), solver.block(), part.what.box);
+  } else {
+    const Box common = intersect(solver.block(), part.what.box);
+    part.cells = solver.host_cells({common.shifted(Int3{} - solver.block().lo)});
+    if (!common.empty())
+      mine = {dense_view(part.cells.data(), common.extent()), common.shifted(Int3{} - part.what.box.lo)};
   }
   part.written = solver.sweeps();
   write_or_warn(config_, communicator_, console_, [&] {

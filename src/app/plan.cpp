@@ -54,7 +54,8 @@ std::size_t count_datasets(const std::vector<Paint>& entries) {
                                                 [](const Paint& e) { return e.shape == Shape::dataset; }));
 }
 
-// Of what is written beside the sweeps: the whole field, and this rank's cells of every part.
+// Of what is written beside the sweeps, or comes from a device: the whole field, and this rank's cells of
+// every part.
 std::size_t copy_bytes(const Config& config, Box block, std::size_t field) {
   std::size_t bytes = config.output.snapshots ? field : 0;
   for (const FieldPart& part : field_parts(config)) {
@@ -97,7 +98,9 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backen
     // Beside the packed cells what comes from other ranks, and what HDF5 compresses.
     if (config.output.compression > 0) plan.writing *= 3;
   }
-  if (config.output.asynchronous) plan.copies = copy_bytes(config, decomposition.block(rank), plan.field);
+  const bool beside = config.output.asynchronous;
+  if (beside || backend == Backend::cuda)
+    plan.copies = copy_bytes(config, decomposition.block(rank), beside ? plan.field : 0);
   const auto datasets = std::max(count_datasets(config.initial), count_datasets(config.sources));
   plan.painting = datasets * sizeof(double) * static_cast<std::size_t>(layout.extent.product());
   plan.roof = 2 * roof_bytes(plan.field, backend);

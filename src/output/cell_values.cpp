@@ -5,13 +5,13 @@
 namespace isotherm {
 
 template <class T>
-std::vector<double> gather_cells(const Communicator& communicator, FieldView<const T> field, Box block,
-                                 const std::vector<Int3>& cells) {
+std::vector<double> gather_cells(const Communicator& communicator, Box block, const std::vector<Int3>& cells,
+                                 const std::vector<T>& mine) {
   // The owner adds the bits, all others 0.
   std::vector<std::int64_t> bits(cells.size(), 0);
+  auto next = mine.begin();
   for (std::size_t i = 0; i < cells.size(); ++i)
-    if (block.contains(cells[i]))
-      bits[i] = std::bit_cast<std::int64_t>(static_cast<double>(field(cells[i] - block.lo)));
+    if (block.contains(cells[i])) bits[i] = std::bit_cast<std::int64_t>(static_cast<double>(*next++));
   communicator.all_reduce(std::span(bits), ReduceOp::sum);
   std::vector<double> values;
   values.reserve(bits.size());
@@ -19,9 +19,9 @@ std::vector<double> gather_cells(const Communicator& communicator, FieldView<con
   return values;
 }
 
-template std::vector<double> gather_cells<float>(const Communicator&, FieldView<const float>, Box,
-                                                 const std::vector<Int3>&);
-template std::vector<double> gather_cells<double>(const Communicator&, FieldView<const double>, Box,
-                                                  const std::vector<Int3>&);
+template std::vector<double> gather_cells<float>(const Communicator&, Box, const std::vector<Int3>&,
+                                                 const std::vector<float>&);
+template std::vector<double> gather_cells<double>(const Communicator&, Box, const std::vector<Int3>&,
+                                                  const std::vector<double>&);
 
 }  // namespace isotherm

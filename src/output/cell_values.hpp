@@ -5,14 +5,14 @@
 
 #include "core/box.hpp"
 #include "core/communicator.hpp"
-#include "core/field_view.hpp"
 
 namespace isotherm {
 
 // The temperatures of `cells` (global, each in exactly one rank's `block`), in their order and on every rank:
-// moved, not summed, so that every bit stays. Collective.
+// moved, not summed, so that every bit stays. `mine`: those in this rank's block, in the same order.
+// Collective.
 template <class T>
-std::vector<double> gather_cells(const Communicator& communicator, FieldView<const T> field, Box block,
-                                 const std::vector<Int3>& cells);
+std::vector<double> gather_cells(const Communicator& communicator, Box block, const std::vector<Int3>& cells,
+                                 const std::vector<T>& mine);
 
 }  // namespace isotherm

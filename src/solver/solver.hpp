@@ -83,6 +83,10 @@ class Solver {
   Box block() const { return block_; }
   // The field in host memory; waits for the device. Valid until the next sweep.
   FieldView<const T> host_field();
+  // The cells of `boxes` alone, in indices of this block, dense, one box after another; waits for the device,
+  // from which nothing else is moved while they are few. Collective, with boxes of each rank's own, which may
+  // be none.
+  std::vector<T> host_cells(const std::vector<Box>& boxes);
   // The field as it is now, for longer. Queued on a GPU: of the sweeps to come only the second waits for it,
   // which overwrites the field. `copy` lives until then, and is of this block.
   HostCopy<T> make_host_copy() { return {device_, block_.extent(), halo_depth(config_)}; }
@@ -159,6 +163,7 @@ class Solver {
   bool overlap_ = false;
   std::int64_t sweeps_ = 0, first_ = 0;
   std::int64_t mirrored_ = -1;  // the sweep of which mirror_ holds the field
+  Buffer packed_;               // of the device: cells on their way to the host
   struct Copying {
     Event done;
     std::int64_t sweep;  // whose field is copied

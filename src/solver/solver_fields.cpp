@@ -1,8 +1,25 @@
 // What others may see of the field: itself on the host, a copy of a device's.
+#include "core/agree.hpp"
+#include "kernels/face_copy.hpp"
 #include "kernels/fingerprint.hpp"
 #include "solver/solver.hpp"
 
 namespace isotherm {
+namespace {
+
+// Of a block: what is packed has memory of its own on the device, which should not count beside the fields.
+constexpr Index most_packed = 16;  // a sixteenth
+
+template <class T>
+void pack(Backend backend, FieldView<const T> field, const std::vector<Box>& boxes, T* dense, Stream stream) {
+  for (const Box& box : boxes) {
+    if (box.empty()) continue;
+    face_copy<T>(backend).pack(field, box, dense, stream);
+    dense += box.cells();
+  }
+}
+
+}  // namespace
 
 template <class T>
 FieldView<const T> Solver<T>::host_field() {
@@ -14,6 +31,29 @@ FieldView<const T> Solver<T>::host_field() {
     mirrored_ = sweeps_;
   }
   return std::as_const(*mirror_).view();
+}
+
+template <class T>
+std::vector<T> Solver<T>::host_cells(const std::vector<Box>& boxes) {
+  Index cells = 0;
+  for (const Box& box : boxes) cells += box.cells();
+  std::vector<T> dense(static_cast<std::size_t>(cells));
+  const bool on_host = device_.backend() == Backend::host;
+  const bool whole = on_host || mirrored_ == sweeps_ || cells > block_.cells() / most_packed;
+  const std::size_t bytes = whole ? 0 : dense.size() * sizeof(T);
+  if (!on_host) {
+    agree(communicator_, [&] {
+      if (packed_.bytes() < bytes) packed_ = Buffer(device_, bytes);
+    });
+  }
+  if (whole) {
+    pack<T>(Backend::host, host_field(), boxes, dense.data(), {});
+  } else if (bytes > 0) {
+    pack<T>(device_.backend(), std::as_const(current_).view(), boxes, packed_.as<T>(), compute_);
+    device_.copy(dense.data(), packed_.data(), bytes, compute_);
+    device_.synchronize(compute_);
+  }
+  return dense;
 }
 
 template <class T>
@@ -42,6 +82,8 @@ void Solver<T>::wait_for_copy() {
 
 template FieldView<const float> Solver<float>::host_field();
 template FieldView<const double> Solver<double>::host_field();
+template std::vector<float> Solver<float>::host_cells(const std::vector<Box>&);
+template std::vector<double> Solver<double>::host_cells(const std::vector<Box>&);
 template std::uint64_t Solver<float>::fingerprint();
 template std::uint64_t Solver<double>::fingerprint();
 template ExtremeCell Solver<float>::most_extreme_cell();
