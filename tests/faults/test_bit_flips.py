@@ -1,5 +1,6 @@
 """Bits that flip in the memory of a run: a value that no heat problem has is found when the residual is next checked, and
-no checkpoint holds it. (A flip that leaves a temperature of the right size is no fault that a solver could see.)"""
+no checkpoint holds it: one that is hit while it is written is found when it is read back. (A flip that leaves a temperature
+of the right size is no fault that a solver could see.)"""
 
 import os
 import re
@@ -43,10 +44,16 @@ def fields_in(memory, maps):
     return found
 
 
+def expect_place(err):
+    said = re.search(r"diverged: cell \((\d+), (\d+), (\d+)\) (is not finite|has reached \S+ K) after sweep (\d+) "
+                     r"\(residuals are checked every 50 sweeps\)", err)
+    assert said and all(int(i) < 32 for i in said.groups()[:3]), err
+
+
 @pytest.mark.parametrize("name", VALUES)
 def test_a_value_that_no_body_has(tmp_path, name):
     job = Job(tmp_path, "grid.cells=32", "boundaries={}", f"initial=[{{shape: constant, value: {KELVIN}}}]",
-              "problem.check_interval=50", "output.checkpoint={every_steps: 1000, keep: 2}")
+              "problem.check_interval=50", "output.checkpoint={every_steps: 10000, keep: 2}")
     job.wait_for("*.checkpoint.hdf")
     (rank,) = ranks_of(job.process.pid)
     try:
@@ -66,10 +73,11 @@ def test_a_value_that_no_body_has(tmp_path, name):
         kill_all(job.process.pid)
         pytest.skip("no right to write into the memory of a process")
     code, _, err = job.end()
-    assert code == 76, err
-    said = re.search(r"diverged: cell \((\d+), (\d+), (\d+)\) (is not finite|has reached \S+ K) after sweep (\d+) "
-                     r"\(residuals are checked every 50 sweeps\)", err)
-    assert said and all(int(i) < 32 for i in said.groups()[:3]), err
+    if code == 74:  # while a checkpoint was written, which is read back
+        assert ".checkpoint.hdf.part: the file does not hold what was written" in err, err
+    else:
+        assert code == 76, err
+        expect_place(err)
     assert checkpoints(job.out)
     for file in checkpoints(job.out):
         assert isotherm("info", job.out / file).returncode == 0
