@@ -16,11 +16,13 @@ inline constexpr int most_peer_messages = 26;  // faces, edges and corners
 struct PeerFlags {
   std::uint64_t free;    // the peer's ghosts and buffers may be overwritten with the edges of this exchange
   std::uint64_t stored;  // the peer's edges of this exchange are in the ghosts and buffers here
+  std::uint64_t met;     // so many meetings the peer has come to
 };
 
 // How far the exchanges of a device have come; in its memory, and the kernels' own. Zeros at first.
 struct PeerProgress {
   std::uint64_t exchange;  // the last whose edges are stored
+  std::uint64_t met;       // meetings that this device has come to
   unsigned entered, done;  // blocks of the launch under way
   unsigned done_of[most_peer_messages];
 };
@@ -69,6 +71,10 @@ struct PeerCopy {
   // Unpacks what came in buffers, `arrivals` from there into this device's own ghosts: none of some links, or
   // none at all. Work queued behind it finds the messages of all peers in the ghosts.
   void (*wait)(const PeerMessages<T>& arrivals, const PeerLinks& links, Stream stream);
+  // For sweeps that store into the peers' ghosts themselves (SweepArgs::stores), behind each of them, on all
+  // ranks: returns once every peer has come as far. What is queued behind it finds the peers' cells in the
+  // ghosts of the field that was written, and may store into the peers' ghosts of the one that was read.
+  void (*meet)(const PeerLinks& links, Stream stream);
 };
 
 template <class T>

@@ -38,6 +38,24 @@ struct Walls {
   Wall<T> faces[face_count];  // by Face
 };
 
+// Where the cells of a face of the block go beside `out`: ghosts of the neighbour there, which another device
+// may hold. Cell (p, q), interior indices as a wall's, goes to to[p + q * pitch]. Null: nowhere. Rows start
+// at multiples of 16 bytes, as those of `out` do. There are none across x: their cells lie a row apart.
+template <class T>
+struct FaceStore {
+  T* to = nullptr;
+  Index pitch = 0;
+};
+template <class T>
+struct FaceStores {
+  FaceStore<T> faces[face_count];  // by Face
+  ISOTHERM_HOST_DEVICE const FaceStore<T>& face(Face f) const { return faces[static_cast<int>(f)]; }
+  bool any() const {
+    return std::any_of(std::begin(faces), std::end(faces),
+                       [](const FaceStore<T>& store) { return store.to; });
+  }
+};
+
 // A norm of the update out - in over the region, which a row that `fuses_norm` returns from the sweep itself:
 // no second pass over the fields. Differences and sums in fp64, as in a reduction row.
 struct UpdateNorm {
@@ -65,6 +83,7 @@ struct SweepArgs {
   Walls<T> walls;  // applied by the row across its own_walls; across other axes walls are in the ghosts
   FieldView<const T> source;  // kelvin a sweep; may be empty; ghosts as deep as those of `in`
   UpdateNorm norm;
+  FaceStores<T> stores = {};  // only to a row that stores_faces(), of the whole block, and without a norm
 };
 
 // How a row goes about a step in two parts: the interior, which needs nothing that an exchange brings, and
@@ -97,6 +116,8 @@ struct StencilKernel {
   std::size_t (*norm_scratch_bytes)(Box region, int policy) = nullptr;
   // Null: the row sweeps the boxes around the interior one after another.
   const RestSweep<T>* rest = nullptr;
+  // Does a sweep of this block store its faces where SweepArgs::stores says? Null: the row never does.
+  bool (*stores_faces)(Box block, int policy) = nullptr;
   // Why the current device cannot run the row in this policy; empty where it can. Null: every device can.
   std::string (*unsupported)(int policy) = nullptr;
   KernelResources (*resources)(int policy) = nullptr;  // null on the host

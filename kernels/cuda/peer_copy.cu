@@ -31,6 +31,12 @@
 // by kernels that start behind wait(), so that no cache holds older cells; what is read in buffers, behind a
 // block barrier that follows the acquire, by loads that may not be moved over it.
 //
+// A sweep that stores its faces itself needs less: a meeting behind it. Each rank says that its sweep is
+// over, the one that stored into the peers' ghosts of the field written, and read its own ghosts of the
+// other; then it waits until all peers have said so. So the peers' cells are in its ghosts, and theirs of the
+// other field, which its next sweep overwrites, have been read. All come to every meeting, and none waits
+// before it has spoken, so every meeting ends.
+//
 // Traffic: each cell of an edge is read once here and written once there. An x face has a cell a row, a
 // sector of 32 bytes each here and in the peer's ghosts. Stored into those from here, each cell would cross
 // the link as a packet of its own; dense, it costs the peer a read and a write of its own memory, some ten
@@ -332,6 +338,19 @@ __global__ void __launch_bounds__(Policy::threads) wait_for_peers(const __grid_c
 }
 static_assert(most_peer_messages <= warp_size);
 
+// One warp, a lane a link.
+__global__ void __launch_bounds__(warp_size) meet_peers(const __grid_constant__ PeerLinks links) {
+  const int link = static_cast<int>(threadIdx.x);
+  const std::uint64_t meeting = links.progress->met + 1;
+  if (link < links.count) {
+    __threadfence_system();
+    publish(links.link[link].there->met, meeting);
+    await(links.link[link].here->met, meeting, *links.abandoned);
+  }
+  __syncwarp();
+  if (link == 0) links.progress->met = meeting;
+}
+
 // --- launches
 // ------------------------------------------------------------------------------------------------
 
@@ -374,11 +393,15 @@ void wait(const PeerMessages<T>& arrivals, const PeerLinks& links, Stream stream
   launch("wait_for_peers", wait_for_peers<T>, {plan.blocks + 1, threads}, stream, plan);
 }
 
+void meet(const PeerLinks& links, Stream stream) {
+  launch("meet_peers", meet_peers, {1, warp_size}, stream, links);
+}
+
 }  // namespace
 
 template <class T>
 const PeerCopy<T>& peer_copy_cuda() {
-  static constexpr PeerCopy<T> table{store<T>, wait<T>};
+  static constexpr PeerCopy<T> table{store<T>, wait<T>, meet};
   return table;
 }
 

@@ -80,9 +80,9 @@ constexpr unsigned most_registers = std::is_same_v<Norm, NoNorm> ? 208 : 255;
 struct Walk {
   int first, step, count;
 
-  // Every other chunk is walked down.
-  __device__ __forceinline__ Walk(const Columns& columns, const Box& chunk) {
-    const bool down = (chunk.lo.z - columns.box.lo.z) / columns.planes % 2 != 0;
+  // Every other chunk is walked down: the second, the fourth, or the others.
+  __device__ __forceinline__ Walk(const Columns& columns, const Box& chunk, bool first_is_down) {
+    const bool down = ((chunk.lo.z - columns.box.lo.z) / columns.planes % 2 != 0) != first_is_down;
     first = static_cast<int>(down ? chunk.hi.z - 1 : chunk.lo.z);
     step = down ? -1 : 1;
     count = static_cast<int>(chunk.hi.z - chunk.lo.z);
@@ -112,7 +112,14 @@ struct Beside {
   }
 };
 
-template <class T, int warps_x, int warps_y, int rows, int stages, class Norm>
+// Cells that are stored at another device are on their way for the longer, the earlier in the sweep they are
+// made: where the upper face is the one that goes, its chunk is walked down.
+template <class T>
+__device__ __forceinline__ bool first_is_down(const TileArgs<T>& a) {
+  return a.stores.face(Face::z_max).to && !a.stores.face(Face::z_min).to && a.columns.count_z % 2 != 0;
+}
+
+template <class T, int warps_x, int warps_y, int rows, int stages, class Norm, bool stores>
 __global__ void __maxnreg__(most_registers<Norm>)
     bulk_pipeline(const __grid_constant__ TensorMap<T> map, const __grid_constant__ TensorMap<T> side_map,
                   const __grid_constant__ TileArgs<T> a, Schedule schedule) {
@@ -120,7 +127,7 @@ __global__ void __maxnreg__(most_registers<Norm>)
   using Pipe = Ring<T, warps_x, warps_y, rows, stages>;
   Pipe& ring = *reinterpret_cast<Pipe*>(dynamic_shared());
   const Box chunk = a.columns.of_block();
-  const Walk walk(a.columns, chunk);
+  const Walk walk(a.columns, chunk, stores && first_is_down(a));
   const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
   const int warp_x = warp % warps_x, row = warp / warps_x * rows;  // in the tile
   const int pack = (warp_x * warp_size + lane) * Pack<T>::cells;
@@ -162,8 +169,8 @@ __global__ void __maxnreg__(most_registers<Norm>)
   __syncthreads();  // the first place is free
   ask_for(stages);
 
-  const Edges edges = edges_of(a, chunk);
-  TileWarp<T, rows> mine(a, lane, x, y);
+  const Edges edges = edges_of<stores>(a, chunk);
+  TileWarp<T, rows, stores> mine(a, lane, x, y);
   if (edges == Edges::walls) mine.fetch_walls(a, lane, x, y, walk.first);
   if (a.beyond_z_wall(walk.plane(0))) {
 #pragma unroll
@@ -185,7 +192,8 @@ __global__ void __maxnreg__(most_registers<Norm>)
       }
     }
     const T* const beside_row = &plane.cell[0][0] + beside.at;
-    with_edges(edges, [&]<Edges here>() {
+    const bool is_face = stores && a.is_stored_plane(z);
+    with_edges(is_face ? Edges::walls : edges, [&]<Edges here>() {
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
         const Pack<T> ahead = Pack<T>::load(&next.cell[row + 1 + r][pack]);
@@ -218,8 +226,8 @@ __global__ void __maxnreg__(most_registers<Norm>)
 template <class T, RingTile tile>
 constexpr std::size_t ring_bytes = sizeof(Ring<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages>);
 
-template <class T, RingTile tile, class Norm = NoNorm>
-constexpr auto kernel = bulk_pipeline<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages, Norm>;
+template <class T, RingTile tile, class Norm = NoNorm, bool stores = false>
+constexpr auto kernel = bulk_pipeline<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages, Norm, stores>;
 
 template <class T, RingTile tile>
 constexpr Threads threads(unsigned blocks) {
@@ -256,18 +264,21 @@ struct RingWay {
   }
 
   static void sweep(const SweepArgs<T>& args, const Columns& columns, Stream stream) {
-    const TileArgs<T> a{args.in, args.out, args.source, args.c, args.walls, columns, args.norm};
+    const TileArgs<T> a{args.in, args.out, args.source, args.c, args.walls, columns, args.norm, args.stores};
     using Slab = Plane<T, tile.warps_x, tile.warps_y, tile.rows>;
     const TensorMap<T> map = TensorMap<T>::make(args.in, {Slab::x, Slab::y + 2, 1});
     const TensorMap<T> side_map = TensorMap<T>::make(args.in, {Slab::cells, Slab::y, 1});
     const double bytes = columns.cells() * least_bytes_per_cell<T>(!args.source.empty());
     const auto schedule = Schedule::of(bytes, columns.blocks(), columns.planes, slots<T, tile>(), tile.pace);
-    with_norm(args.norm, [&]<class Norm>() {
-      const auto function = kernel<T, tile, Norm>;
+    const auto launch_this = [&](auto function) {
       allow_shared(function, ring_bytes<T, tile>);
       launch("bulk_pipeline", function, threads<T, tile>(columns.blocks()), stream, map, side_map, a,
              schedule);
-    });
+    };
+    // A kernel of its own: code for stores that are not asked for makes others slower by a quarter
+    // (TUNING.md).
+    if (args.stores.any()) return launch_this(kernel<T, tile, NoNorm, true>);
+    with_norm(args.norm, [&]<class Norm>() { launch_this(kernel<T, tile, Norm>); });
     finish_norm(args.norm, columns.blocks(), stream);
   }
 };
@@ -292,6 +303,10 @@ KernelResources resources(int policy) {
 template <class T>
 void stencil_bulk_pipeline(StencilKernel<T>& row) {
   WideRow<T, tiles, RingWay>::complete(row);
+  row.stores_faces = [](Box block, int policy) {
+    return with_tile<tiles>(policy,
+                            [&]<RingTile tile>() { return RingWay<T, tile>::chunk(block, {}).fits(block); });
+  };
   row.unsupported = unsupported<T>;
   row.resources = resources<T>;
 }

@@ -20,6 +20,7 @@ struct TileArgs {
   Walls<T> walls;
   Columns columns;  // .box is the region
   UpdateNorm norm;
+  FaceStores<T> stores = {};
 
   __device__ __forceinline__ const Wall<T>& wall(Face f) const { return walls.faces[static_cast<int>(f)]; }
   // Is row y, or plane z, one that a wall stands for?
@@ -28,6 +29,13 @@ struct TileArgs {
   }
   __device__ __forceinline__ bool beyond_z_wall(int z) const {
     return (z < 0 && wall(Face::z_min).is_wall) || (z >= in.extent.z && wall(Face::z_max).is_wall);
+  }
+  // Is plane z a face of the block that is stored elsewhere too? Of a block one plane thick it may be two.
+  __device__ __forceinline__ bool is_stored(Face f, int z) const {
+    return stores.face(f).to && z == (is_max(f) ? in.extent.z - 1 : 0);
+  }
+  __device__ __forceinline__ bool is_stored_plane(int z) const {
+    return is_stored(Face::z_min, z) || is_stored(Face::z_max, z);
   }
 };
 

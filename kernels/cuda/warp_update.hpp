@@ -17,15 +17,18 @@ namespace isotherm::cuda {
 enum class Edges {
   none,
   region,  // cells that are not the region's
-  walls    // walls across x or y, and perhaps such cells
+  walls    // walls across x or y, faces that are stored elsewhere too, and perhaps such cells
 };
-template <class T>
+template <bool stores = false, class T>
 __device__ __forceinline__ Edges edges_of(const TileArgs<T>& a, const Box& chunk) {
   const Box& region = a.columns.box;
   const Int3 n = a.in.extent;
   if ((a.wall(Face::x_min).is_wall && chunk.lo.x == 0) || (a.wall(Face::y_min).is_wall && chunk.lo.y == 0) ||
       (a.wall(Face::x_max).is_wall && chunk.hi.x >= n.x) ||
       (a.wall(Face::y_max).is_wall && chunk.hi.y >= n.y))
+    return Edges::walls;
+  if (stores && ((a.stores.face(Face::y_min).to && chunk.lo.y == 0) ||
+                 (a.stores.face(Face::y_max).to && chunk.hi.y >= n.y)))
     return Edges::walls;
   const bool whole = chunk.lo.x >= region.lo.x && chunk.hi.x <= region.hi.x && chunk.hi.y <= region.hi.y;
   return whole ? Edges::none : Edges::region;
@@ -44,7 +47,8 @@ __device__ __forceinline__ void with_edges(Edges edges, Body body) {
 
 // Where a warp's rows lie in the region and at the walls, and b of the walls across x and y beside it in one
 // plane. b is fetched a plane ahead: loads that nothing waits for until the next plane is there.
-template <class T, int rows>
+// `stores`: faces go where TileArgs::stores says, too.
+template <class T, int rows, bool stores = false>
 class TileWarp {
  public:
   // This lane's first cell at (x, y).
@@ -59,6 +63,10 @@ class TileWarp {
     if (a.wall(Face::y_max).is_wall) at_y_max_ = end_y - 1 - y;
     before_ = lane == 0 && x == 0 && a.wall(Face::x_min).is_wall;
     if (a.wall(Face::x_max).is_wall) behind_ = end_x - 1 - x;
+    if constexpr (stores) {
+      stores_y_min_ = y == 0 && a.stores.face(Face::y_min).to;
+      if (a.stores.face(Face::y_max).to) stored_y_max_ = end_y - 1 - y;
+    }
   }
 
   __device__ __forceinline__ bool has_row(int r) const {
@@ -100,12 +108,29 @@ class TileWarp {
       if (edges != Edges::none && is_mine && mine != all_cells) to[i] = value.v[i];
       norm.add(is_mine ? value.v[i] : T{0}, is_mine ? n.centre.v[i] : T{0}, i);
     }
+    if constexpr (stores && edges == Edges::walls) {
+      if (r == 0 && stores_y_min_) store(value, mine, place(a, Face::y_min, x, z));
+      if (r == stored_y_max_) store(value, mine, place(a, Face::y_max, x, z));
+      if (a.is_stored(Face::z_min, z)) store(value, mine, place(a, Face::z_min, x, y));
+      if (a.is_stored(Face::z_max, z)) store(value, mine, place(a, Face::z_max, x, y));
+    }
   }
 
  private:
   static constexpr int cells = Pack<T>::cells, half_warp = warp_size / 2;
   static constexpr unsigned all_cells = (1u << cells) - 1;
   static_assert(rows <= half_warp, "half a warp holds b of its rows at one of the walls across x");
+
+  __device__ __forceinline__ static T* place(const TileArgs<T>& a, Face f, int p, int q) {
+    return a.stores.face(f).to + p + q * a.stores.face(f).pitch;
+  }
+  __device__ __forceinline__ static void store(const Pack<T>& value, unsigned mine, T* to) {
+    if (mine == all_cells) return value.store(to);
+#pragma unroll
+    for (int i = 0; i < cells; ++i) {
+      if ((mine >> i & 1u) != 0) to[i] = value.v[i];
+    }
+  }
 
   // b is a field of the face's cells and ghosts: not of what a pack holds beyond the region.
   __device__ __forceinline__ void fetch_b(const Wall<T>& wall, int p, int q, T (&b)[cells]) const {
@@ -143,12 +168,14 @@ class TileWarp {
     n.y_hi = chosen(r == at_y_max_, beyond(a.wall(Face::y_max), y_hi_b_, n.centre), n.y_hi);
   }
 
-  unsigned mine_ = 0;       // a bit for each cell of the pack in the region
-  int rows_;                // in the region
-  bool before_, at_y_min_;  // a wall beside this lane's pack: the lower across x; across y
-  int at_y_max_ = -1;       // the row at the upper wall across y, if it is one of the warp's
-  int behind_ = -1;         // the cell at the upper wall across x, if it is one of the pack's
-  T x_b_ = 0;               // lane r: at row r of the lower wall across x; lane 16 + r: upper
+  unsigned mine_ = 0;          // a bit for each cell of the pack in the region
+  int rows_;                   // in the region
+  bool before_, at_y_min_;     // a wall beside this lane's pack: the lower across x; across y
+  int at_y_max_ = -1;          // the row at the upper wall across y, if it is one of the warp's
+  int behind_ = -1;            // the cell at the upper wall across x, if it is one of the pack's
+  bool stores_y_min_ = false;  // the first row is stored elsewhere too
+  int stored_y_max_ = -1;      // and this one
+  T x_b_ = 0;                  // lane r: at row r of the lower wall across x; lane 16 + r: upper
   T y_lo_b_[cells] = {}, y_hi_b_[cells] = {};  // beside this lane's first row, and row at_y_max_
 };
 

@@ -12,6 +12,7 @@
 #include "core/field_view.hpp"
 #include "grid/field.hpp"
 #include "halo/messages.hpp"
+#include "kernels/stencil.hpp"
 
 namespace isotherm {
 
@@ -48,6 +49,15 @@ class Transport {
   virtual void abandon() noexcept {}
   // Can send() and receive() be recorded into a graph?
   virtual bool recordable() const { return false; }
+
+  // Can a sweep of the block store what send() would, all of it? Then, in place of an exchange, the sweep
+  // that writes `field` takes add_stores(), and meet() follows on its stream: what is queued later finds what
+  // it would after receive(). Exchanges and such sweeps may follow each other, alike on all ranks.
+  virtual bool serves_sweeps() const { return false; }
+  virtual void add_stores(FieldView<T> field, FaceStores<T>& stores) const {
+    static_cast<void>(field), static_cast<void>(stores);
+  }
+  virtual void meet(Stream stream) { static_cast<void>(stream); }
 };
 
 // One way, made ready on all ranks.

@@ -131,6 +131,18 @@ class PeerTransport final : public Transport<T> {
   bool arrived() override { return true; }  // receive() never waits
   bool recordable() const override { return true; }
 
+  bool serves_sweeps() const override { return serves_sweeps_; }
+  void add_stores(FieldView<T> field, FaceStores<T>& stores) const override {
+    for (int f = 0; f < face_count; ++f) {
+      const FaceStore<T>& store = bound_to(field).stores.faces[f];
+      if (store.to) stores.faces[f] = store;
+    }
+  }
+  void meet(Stream stream) override {
+    stream_ = stream;
+    copy_.meet(links_, stream);
+  }
+
   // What spins sees the word and ends; what stores already is at its end by then.
   void abandon() noexcept override;
 
@@ -138,6 +150,7 @@ class PeerTransport final : public Transport<T> {
   struct Bound {
     T* origin;
     PeerMessages<T> messages, arrivals;
+    FaceStores<T> stores;
   };
   const Bound& bound_to(FieldView<T> field) const {
     const auto bound = std::find_if(fields_.begin(), fields_.end(),
@@ -148,6 +161,7 @@ class PeerTransport final : public Transport<T> {
   void make_inbox(std::span<const HaloMessage> messages);
   void bind(int link, int peer, std::string_view offer, std::span<const HaloField<T>> fields,
             std::span<const HaloMessage> messages);
+  void bind_store(Bound& bound, const HaloMessage& message, FieldView<T> theirs);
   void bind_arrivals(int link, int peer, Bound& bound, const HaloField<T>& field,
                      std::span<const HaloMessage> messages);
   void part() noexcept;
@@ -163,6 +177,7 @@ class PeerTransport final : public Transport<T> {
   std::vector<std::shared_ptr<std::byte>> open_;
   PeerLinks links_{};
   std::vector<Bound> fields_;
+  bool serves_sweeps_ = true;
   Stream stream_{};
 };
 
@@ -186,7 +201,7 @@ PeerTransport<T>::PeerTransport(Device& device, const Communicator& communicator
   agreement.attempt([&] {
     links_ = {
         {}, static_cast<int>(peers_.size()), progress_.as<PeerProgress>(), abandoned_.as<std::uint32_t>()};
-    for (const HaloField<T>& field : fields) fields_.push_back({field.view.origin, {}, {}});
+    for (const HaloField<T>& field : fields) fields_.push_back({field.view.origin, {}, {}, {}});
     for (int i = 0; i < links_.count; ++i) {
       bind(i, peers_[static_cast<std::size_t>(i)], offers[static_cast<std::size_t>(i)], fields, messages);
     }
@@ -251,6 +266,7 @@ void PeerTransport<T>::bind(int link, int peer, std::string_view offer, std::spa
                  theirs.pitch_z,
                  n,
                  link};
+      bind_store(fields_[f], m, theirs);
       const auto place = dense.places.find(send_tag(m));
       if (place == dense.places.end()) continue;
       message.to = reinterpret_cast<T*>(there + inbox.cells + place->second);
@@ -260,6 +276,22 @@ void PeerTransport<T>::bind(int link, int peer, std::string_view offer, std::spa
     }
     bind_arrivals(link, peer, fields_[f], fields[f], messages);
   }
+}
+
+// The face that a message carries, for sweeps to store; other messages are none of theirs.
+template <class T>
+void PeerTransport<T>::bind_store(Bound& bound, const HaloMessage& m, FieldView<T> theirs) {
+  const Direction d = m.direction;
+  if (d[0] != 0 || d[1] * d[2] != 0 || m.edge.lo.x != 0 ||
+      reinterpret_cast<std::uintptr_t>(theirs.origin) % 16 != 0) {
+    serves_sweeps_ = false;
+    return;
+  }
+  const Face face =
+      d[1] != 0 ? (d[1] < 0 ? Face::y_min : Face::y_max) : (d[2] < 0 ? Face::z_min : Face::z_max);
+  const Index pitch = d[1] != 0 ? theirs.pitch_z : theirs.pitch_y;
+  const Index first = d[1] != 0 ? m.edge.lo.z : m.edge.lo.y;
+  bound.stores.faces[static_cast<int>(face)] = {&theirs(m.peer_ghosts.lo) - first * pitch, pitch};
 }
 
 // What comes in the inbox and goes on into the ghosts.
