@@ -122,6 +122,11 @@ class BytesBarrier {
   std::uint64_t state_;
 };
 
+// Bulk copies that this thread asks for find what its loads have found: the two go different ways.
+__device__ __forceinline__ void bulk_copies_see_loads() {
+  ISOTHERM_PTX90("fence.proxy.async.global;" ::: "memory");
+}
+
 // The dynamic shared memory of the block, aligned to 128 bytes.
 __device__ __forceinline__ unsigned char* dynamic_shared() {
   extern __shared__ __align__(128) unsigned char memory[];

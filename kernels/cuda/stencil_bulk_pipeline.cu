@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "kernels/cuda/face_stores.hpp"
 #include "kernels/cuda/hopper.hpp"
 #include "kernels/cuda/pace.hpp"
 #include "kernels/cuda/resources.hpp"
@@ -71,18 +72,18 @@ struct Ring {
 };
 
 // A thread's. Blocks of others (the stores of `peer`, 10 000 registers) find room beside one of 256 threads
-// that asks for no norm; the compiler would take all there are.
-template <class Norm>
-constexpr unsigned most_registers = std::is_same_v<Norm, NoNorm> ? 208 : 255;
+// that asks for no norm and leaves the faces to them; the compiler would take all there are.
+template <class Norm, class Stores>
+constexpr unsigned most_registers = std::is_same_v<Norm, NoNorm> && !Stores::any ? 208 : 255;
 
 // The planes of a chunk as its block comes to them: the first that it updates is the 1st, and the 0th lies
 // behind that.
 struct Walk {
   int first, step, count;
 
-  // Every other chunk is walked down.
-  __device__ __forceinline__ Walk(const Columns& columns, const Box& chunk) {
-    const bool down = (chunk.lo.z - columns.box.lo.z) / columns.planes % 2 != 0;
+  // Every other chunk is walked down: the second, the fourth, or the others.
+  __device__ __forceinline__ Walk(const Columns& columns, const Box& chunk, bool first_is_down) {
+    const bool down = ((chunk.lo.z - columns.box.lo.z) / columns.planes % 2 != 0) != first_is_down;
     first = static_cast<int>(down ? chunk.hi.z - 1 : chunk.lo.z);
     step = down ? -1 : 1;
     count = static_cast<int>(chunk.hi.z - chunk.lo.z);
@@ -112,15 +113,50 @@ struct Beside {
   }
 };
 
-template <class T, int warps_x, int warps_y, int rows, int stages, class Norm>
-__global__ void __maxnreg__(most_registers<Norm>)
+// What is stored at another device is on its way the longer, the earlier in the sweep it was made: where it
+// is the upper face alone that goes, its chunk is walked down.
+template <class Stores>
+__device__ __forceinline__ bool first_is_down(const Stores& stores, const Columns& columns) {
+  if constexpr (Stores::any)
+    return stores.goes(Face::z_max) && !stores.goes(Face::z_min) && columns.count_z % 2 != 0;
+  return false;
+}
+
+// Does the tile of the block touch a face across x or y that is stored?
+template <class Stores, class T>
+__device__ __forceinline__ bool crosses_face(const Stores& stores, const TileArgs<T>& a, const Box& chunk) {
+  if constexpr (Stores::any) {
+    const Int3 n = a.in.extent;
+    return stores.is_at(Face::x_min, n, chunk) || stores.is_at(Face::x_max, n, chunk) ||
+           stores.is_at(Face::y_min, n, chunk) || stores.is_at(Face::y_max, n, chunk);
+  }
+  return false;
+}
+
+// Plane z once more, if it is that face: read back, as it is one plane of many, and a choice between the rows
+// of a plane would cost all of them (warp_update.hpp).
+template <int rows, class Stores, class T>
+__device__ __forceinline__ void store_plane(const Stores& stores, Face f, const TileWarp<T, rows>& mine,
+                                            const TileArgs<T>& a, const T* plane, int x, int y, int z) {
+  if (!stores.goes(f) || z != (is_max(f) ? a.in.extent.z - 1 : 0)) return;
+#pragma unroll
+  for (int r = 0; r < rows; ++r) {
+    if (mine.cells_of(r) != 0)
+      Stores::Cells::store(Pack<T>::load(plane + r * a.out.pitch_y), mine.cells_of(r),
+                           stores.place(f, x, y + r));
+  }
+}
+
+template <class T, int warps_x, int warps_y, int rows, int stages, class Norm, class Stores>
+__global__ void __maxnreg__((most_registers<Norm, Stores>))
     bulk_pipeline(const __grid_constant__ TensorMap<T> map, const __grid_constant__ TensorMap<T> side_map,
-                  const __grid_constant__ TileArgs<T> a, Schedule schedule) {
+                  const __grid_constant__ TileArgs<T> a, Schedule schedule,
+                  const __grid_constant__ Stores stores) {
   using Slab = Plane<T, warps_x, warps_y, rows>;
   using Pipe = Ring<T, warps_x, warps_y, rows, stages>;
   Pipe& ring = *reinterpret_cast<Pipe*>(dynamic_shared());
   const Box chunk = a.columns.of_block();
-  const Walk walk(a.columns, chunk);
+  const Walk walk(a.columns, chunk, first_is_down(stores, a.columns));
   const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
   const int warp_x = warp % warps_x, row = warp / warps_x * rows;  // in the tile
   const int pack = (warp_x * warp_size + lane) * Pack<T>::cells;
@@ -128,6 +164,18 @@ __global__ void __maxnreg__(most_registers<Norm>)
   const int x = tile_x + pack, y = tile_y + row;
   const Beside<Slab> beside(lane, warp_x, warps_x, row);
   Norm norm;
+
+  bool may_begin = true;
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < stages; ++i) ring.full[i].init();
+    BytesBarrier::publish();
+    if constexpr (Stores::any) may_begin = stores.wait_for_peers();
+  }
+  if constexpr (Stores::any) {
+    if (!__syncthreads_and(may_begin)) return;
+  } else {
+    __syncthreads();
+  }
 
   // The n-th plane of the walk goes to place n % stages of the ring.
   const Pace pace(schedule);
@@ -144,11 +192,6 @@ __global__ void __maxnreg__(most_registers<Norm>)
   };
   const auto wait_for = [&](int n) { ring.full[n % stages].wait(n / stages % 2); };
 
-  if (threadIdx.x == 0) {
-    for (int i = 0; i < stages; ++i) ring.full[i].init();
-    BytesBarrier::publish();
-  }
-  __syncthreads();
   for (int n = 0; n < stages; ++n) ask_for(n);
 
   Pack<T> behind[rows], at[rows];
@@ -162,8 +205,9 @@ __global__ void __maxnreg__(most_registers<Norm>)
   __syncthreads();  // the first place is free
   ask_for(stages);
 
-  const Edges edges = edges_of(a, chunk);
+  const Edges edges = crosses_face(stores, a, chunk) ? Edges::walls : edges_of(a, chunk);
   TileWarp<T, rows> mine(a, lane, x, y);
+  const typename Stores::Cells at_faces(stores, a.in.extent, x, y);
   if (edges == Edges::walls) mine.fetch_walls(a, lane, x, y, walk.first);
   if (a.beyond_z_wall(walk.plane(0))) {
 #pragma unroll
@@ -196,11 +240,18 @@ __global__ void __maxnreg__(most_registers<Norm>)
         x_hi = lane == warp_size - 1 ? outside : x_hi;
         const Pack<T> y_lo = r > 0 ? at[r - 1] : Pack<T>::load(&plane.cell[row][pack]);
         const Pack<T> y_hi = r < rows - 1 ? at[r + 1] : Pack<T>::load(&plane.cell[row + 1 + rows][pack]);
-        mine.template update<here>(a, r, {at[r], y_lo, y_hi, behind[r], ahead, x_lo, x_hi}, x, y + r, z,
-                                   to + r * a.out.pitch_y, norm);
+        const Pack<T> value =
+            mine.template update<here>(a, r, {at[r], y_lo, y_hi, behind[r], ahead, x_lo, x_hi}, x, y + r, z,
+                                       to + r * a.out.pitch_y, norm);
+        if constexpr (here == Edges::walls)
+          at_faces.store_row(stores, r, value, mine.cells_of(r), x, y + r, z);
         behind[r] = ahead;  // kept until all rows have had the plane behind them
       }
     });
+    if constexpr (Stores::any) {
+      store_plane<rows>(stores, Face::z_min, mine, a, to, x, y, z);
+      store_plane<rows>(stores, Face::z_max, mine, a, to, x, y, z);
+    }
     if (edges == Edges::walls && n < walk.count) mine.fetch_walls(a, lane, x, y, walk.plane(n + 1));
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
@@ -212,14 +263,17 @@ __global__ void __maxnreg__(most_registers<Norm>)
     __syncthreads();  // nobody reads the plane any more
     ask_for(n + stages);
   }
+  if constexpr (Stores::any) {
+    if (threadIdx.x == 0) stores.say_swept(a.in.extent, chunk);
+  }
   norm.template leave<warps_x * warps_y * warp_size>(static_cast<double*>(a.norm.scratch));
 }
 
 template <class T, RingTile tile>
 constexpr std::size_t ring_bytes = sizeof(Ring<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages>);
 
-template <class T, RingTile tile, class Norm = NoNorm>
-constexpr auto kernel = bulk_pipeline<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages, Norm>;
+template <class T, RingTile tile, class Norm = NoNorm, class Stores = NoStores>
+constexpr auto kernel = bulk_pipeline<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages, Norm, Stores>;
 
 template <class T, RingTile tile>
 constexpr Threads threads(unsigned blocks) {
@@ -262,12 +316,16 @@ struct RingWay {
     const TensorMap<T> side_map = TensorMap<T>::make(args.in, {Slab::cells, Slab::y, 1});
     const double bytes = columns.cells() * least_bytes_per_cell<T>(!args.source.empty());
     const auto schedule = Schedule::of(bytes, columns.blocks(), columns.planes, slots<T, tile>(), tile.pace);
-    with_norm(args.norm, [&]<class Norm>() {
-      const auto function = kernel<T, tile, Norm>;
+    const auto start = [&](auto function, const auto& stores) {
       allow_shared(function, ring_bytes<T, tile>);
       launch("bulk_pipeline", function, threads<T, tile>(columns.blocks()), stream, map, side_map, a,
-             schedule);
-    });
+             schedule, stores);
+    };
+    if (args.stores.any()) {
+      using Stores = SweepStores<T>;
+      return start(kernel<T, tile, NoNorm, Stores>, Stores::of(args.stores, columns));
+    }
+    with_norm(args.norm, [&]<class Norm>() { start(kernel<T, tile, Norm>, NoStores{}); });
     finish_norm(args.norm, columns.blocks(), stream);
   }
 };
@@ -292,6 +350,10 @@ KernelResources resources(int policy) {
 template <class T>
 void stencil_bulk_pipeline(StencilKernel<T>& row) {
   WideRow<T, tiles, RingWay>::complete(row);
+  row.stores_faces = [](Box block, int policy) {
+    return with_tile<tiles>(policy,
+                            [&]<RingTile tile>() { return RingWay<T, tile>::chunk(block, {}).fits(block); });
+  };
   row.unsupported = unsupported<T>;
   row.resources = resources<T>;
 }

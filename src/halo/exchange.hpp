@@ -10,6 +10,7 @@
 #include "grid/decomposition.hpp"
 #include "halo/links.hpp"
 #include "kernels/face_copy.hpp"
+#include "kernels/stencil.hpp"
 
 namespace isotherm {
 
@@ -35,6 +36,13 @@ class HaloExchange {
   // `field` is one of the bound ones, on all ranks the same of them.
   void start(FieldView<T> field, Stream compute, Stream halo);
   void finish(FieldView<T> field, Stream compute, Stream halo);
+
+  // Can sweeps store into the neighbours' ghosts in place of exchanges? Not within a rank, nor more layers
+  // than one. The same on all ranks.
+  bool serves_sweeps() const;
+  FaceStores<T> stores(FieldView<T> field, Stream compute);  // of the sweep that writes it
+  // Before what reads the ghosts that such sweeps have stored, but for the next of them.
+  void await_sweeps(Stream compute);
 
   std::size_t bytes_sent() const;  // by this rank, an exchange
   int messages() const;

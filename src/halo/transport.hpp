@@ -12,6 +12,7 @@
 #include "core/field_view.hpp"
 #include "grid/field.hpp"
 #include "halo/messages.hpp"
+#include "kernels/stencil.hpp"
 
 namespace isotherm {
 
@@ -48,6 +49,14 @@ class Transport {
   virtual void abandon() noexcept {}
   // Can send() and receive() be recorded into a graph?
   virtual bool recordable() const { return false; }
+
+  // Can a sweep of the block store what send() would, all of it? Then, in place of an exchange, the sweep
+  // that writes `field` takes stores(). What is queued on its stream behind await_sweeps() finds what it
+  // would after receive(); the next such sweep needs no await_sweeps(). Exchanges and such sweeps may follow
+  // each other, alike on all ranks.
+  virtual bool serves_sweeps() const { return false; }
+  virtual FaceStores<T> stores(FieldView<T>, Stream) { return {}; }
+  virtual void await_sweeps(Stream) {}
 };
 
 // One way, made ready on all ranks.

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstring>
 #include <map>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -115,7 +116,8 @@ Buffer cleared(Device& device, std::size_t bytes, std::size_t zeros) {
 template <class T>
 class PeerTransport final : public Transport<T> {
  public:
-  PeerTransport(Device& device, const Communicator& communicator, OpenMemory& memory,
+  // `alone`: no two ranks share a device.
+  PeerTransport(Device& device, const Communicator& communicator, OpenMemory& memory, bool alone,
                 std::span<const HaloField<T>> fields, std::span<const HaloMessage> messages);
   PeerTransport(const PeerTransport&) = delete;
   PeerTransport& operator=(const PeerTransport&) = delete;
@@ -131,6 +133,15 @@ class PeerTransport final : public Transport<T> {
   bool arrived() override { return true; }  // receive() never waits
   bool recordable() const override { return true; }
 
+  bool serves_sweeps() const override { return serves_sweeps_; }
+  FaceStores<T> stores(FieldView<T> field, Stream stream) override {
+    stream_ = stream;
+    FaceStores<T> stores = bound_to(field).stores;
+    stores.links = links_;
+    return stores;
+  }
+  void await_sweeps(Stream stream) override { copy_.await_sweeps(links_, stream); }
+
   // What spins sees the word and ends; what stores already is at its end by then.
   void abandon() noexcept override;
 
@@ -138,6 +149,7 @@ class PeerTransport final : public Transport<T> {
   struct Bound {
     T* origin;
     PeerMessages<T> messages, arrivals;
+    FaceStores<T> stores;
   };
   const Bound& bound_to(FieldView<T> field) const {
     const auto bound = std::find_if(fields_.begin(), fields_.end(),
@@ -148,6 +160,7 @@ class PeerTransport final : public Transport<T> {
   void make_inbox(std::span<const HaloMessage> messages);
   void bind(int link, int peer, std::string_view offer, std::span<const HaloField<T>> fields,
             std::span<const HaloMessage> messages);
+  void bind_store(Bound& bound, const HaloMessage& message, FieldView<T> theirs, int link);
   void bind_arrivals(int link, int peer, Bound& bound, const HaloField<T>& field,
                      std::span<const HaloMessage> messages);
   void part() noexcept;
@@ -163,16 +176,19 @@ class PeerTransport final : public Transport<T> {
   std::vector<std::shared_ptr<std::byte>> open_;
   PeerLinks links_{};
   std::vector<Bound> fields_;
+  bool serves_sweeps_;
   Stream stream_{};
 };
 
 template <class T>
 PeerTransport<T>::PeerTransport(Device& device, const Communicator& communicator, OpenMemory& memory,
-                                std::span<const HaloField<T>> fields, std::span<const HaloMessage> messages)
+                                bool alone, std::span<const HaloField<T>> fields,
+                                std::span<const HaloMessage> messages)
     : device_(device),
       communicator_(communicator),
       memory_(memory),
-      peers_(peers_of({messages.begin(), messages.end()})) {
+      peers_(peers_of({messages.begin(), messages.end()})),
+      serves_sweeps_(alone) {
   Agreement agreement(communicator_, peers_);
   std::vector<std::string> texts(peers_.size());
   agreement.attempt([&] {
@@ -186,7 +202,7 @@ PeerTransport<T>::PeerTransport(Device& device, const Communicator& communicator
   agreement.attempt([&] {
     links_ = {
         {}, static_cast<int>(peers_.size()), progress_.as<PeerProgress>(), abandoned_.as<std::uint32_t>()};
-    for (const HaloField<T>& field : fields) fields_.push_back({field.view.origin, {}, {}});
+    for (const HaloField<T>& field : fields) fields_.push_back({field.view.origin, {}, {}, {}});
     for (int i = 0; i < links_.count; ++i) {
       bind(i, peers_[static_cast<std::size_t>(i)], offers[static_cast<std::size_t>(i)], fields, messages);
     }
@@ -251,6 +267,7 @@ void PeerTransport<T>::bind(int link, int peer, std::string_view offer, std::spa
                  theirs.pitch_z,
                  n,
                  link};
+      bind_store(fields_[f], m, theirs, link);
       const auto place = dense.places.find(send_tag(m));
       if (place == dense.places.end()) continue;
       message.to = reinterpret_cast<T*>(there + inbox.cells + place->second);
@@ -260,6 +277,23 @@ void PeerTransport<T>::bind(int link, int peer, std::string_view offer, std::spa
     }
     bind_arrivals(link, peer, fields_[f], fields[f], messages);
   }
+}
+
+// The face that a message carries, for sweeps to store; other messages are none of theirs.
+template <class T>
+void PeerTransport<T>::bind_store(Bound& bound, const HaloMessage& m, FieldView<T> theirs, int link) {
+  const auto crossed =
+      std::find_if(m.direction.begin(), m.direction.end(), [](int step) { return step != 0; });
+  const bool is_face = std::count(m.direction.begin(), m.direction.end(), 0) == 2;
+  const bool aligned = reinterpret_cast<std::uintptr_t>(theirs.origin) % 16 == 0;
+  if (!is_face || !aligned) {
+    serves_sweeps_ = false;
+    return;
+  }
+  const int axis = static_cast<int>(crossed - m.direction.begin());
+  bound.stores.faces[static_cast<int>(face(axis, *crossed > 0))] = {
+      &theirs(m.peer_ghosts.lo), axis == 0 ? theirs.pitch_y : 1, axis == 2 ? theirs.pitch_y : theirs.pitch_z,
+      link};
 }
 
 // What comes in the inbox and goes on into the ghosts.
@@ -344,7 +378,8 @@ class PeerMaker final : public TransportMaker<T> {
 
   std::unique_ptr<Transport<T>> connect(std::span<const HaloField<T>> fields,
                                         std::span<const HaloMessage> messages) override {
-    return std::make_unique<PeerTransport<T>>(device_, communicator_, memory_, fields, messages);
+    const bool alone = std::set(uuids_.begin(), uuids_.end()).size() == uuids_.size();
+    return std::make_unique<PeerTransport<T>>(device_, communicator_, memory_, alone, fields, messages);
   }
 
  private:

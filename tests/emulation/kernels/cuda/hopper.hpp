@@ -74,6 +74,8 @@ class BytesBarrier {
   std::uint32_t phase_ = 0;
 };
 
+inline void bulk_copies_see_loads() {}
+
 inline unsigned char* dynamic_shared() {
   return static_cast<unsigned char*>(emulation::dynamic_shared_memory());
 }
