@@ -117,7 +117,7 @@ template <class T>
 class PeerTransport final : public Transport<T> {
  public:
   // `alone`: no two ranks share a device.
-  PeerTransport(Device& device, const Communicator& communicator, OpenMemory& memory, bool alone,
+  PeerTransport(Device& device, const Communicator& communicator, bool alone,
                 std::span<const HaloField<T>> fields, std::span<const HaloMessage> messages);
   PeerTransport(const PeerTransport&) = delete;
   PeerTransport& operator=(const PeerTransport&) = delete;
@@ -168,7 +168,6 @@ class PeerTransport final : public Transport<T> {
 
   Device& device_;
   Communicator communicator_;
-  OpenMemory& memory_;
   const PeerCopy<T>& copy_ = peer_copy<T>();
   std::vector<int> peers_;               // by link
   Buffer inbox_, progress_, abandoned_;  // inbox: flags of all links, then the cells of each
@@ -181,12 +180,10 @@ class PeerTransport final : public Transport<T> {
 };
 
 template <class T>
-PeerTransport<T>::PeerTransport(Device& device, const Communicator& communicator, OpenMemory& memory,
-                                bool alone, std::span<const HaloField<T>> fields,
-                                std::span<const HaloMessage> messages)
+PeerTransport<T>::PeerTransport(Device& device, const Communicator& communicator, bool alone,
+                                std::span<const HaloField<T>> fields, std::span<const HaloMessage> messages)
     : device_(device),
       communicator_(communicator),
-      memory_(memory),
       peers_(peers_of({messages.begin(), messages.end()})),
       serves_sweeps_(alone) {
   Agreement agreement(communicator_, peers_);
@@ -246,13 +243,14 @@ void PeerTransport<T>::bind(int link, int peer, std::string_view offer, std::spa
     throw Error(ExitCode::internal, fmt::format("rank {} exchanges other fields; please report this", peer));
   }
   const auto inbox = take<OfferedInbox>(offer);
-  std::byte* const there = open_.emplace_back(memory_.open(peer, inbox.memory)).get();
+  std::byte* const there = open_.emplace_back(open_peer_memory(device_.info().index, inbox.memory)).get();
   links_.link[link] = {inbox_.as<PeerFlags>() + link, reinterpret_cast<PeerFlags*>(there + inbox.flags)};
   const DenseMessages dense = dense_messages<T>(messages, peer, send_tag);
   for (std::size_t f = 0; f < fields.size(); ++f) {
     const FieldView<T> mine = fields[f].view;
     const auto field = take<OfferedField>(offer);
-    std::byte* const origin = open_.emplace_back(memory_.open(peer, field.memory)).get() + field.origin;
+    std::byte* const origin =
+        open_.emplace_back(open_peer_memory(device_.info().index, field.memory)).get() + field.origin;
     const FieldView<T> theirs{reinterpret_cast<T*>(origin), field.pitch_y, field.pitch_z, {}, mine.ghosts};
     PeerMessages<T>& bound = fields_[f].messages;
     for (const HaloMessage& m : messages) {
@@ -353,7 +351,6 @@ class PeerMaker final : public TransportMaker<T> {
   PeerMaker(Device& device, const Communicator& communicator)
       : device_(device),
         communicator_(communicator),
-        memory_(device.info().index),
         uuids_(communicator.all_gather(device.info().uuid)),
         visible_(find_cuda_devices().devices) {
     for (const std::string& rank :
@@ -379,13 +376,12 @@ class PeerMaker final : public TransportMaker<T> {
   std::unique_ptr<Transport<T>> connect(std::span<const HaloField<T>> fields,
                                         std::span<const HaloMessage> messages) override {
     const bool alone = std::set(uuids_.begin(), uuids_.end()).size() == uuids_.size();
-    return std::make_unique<PeerTransport<T>>(device_, communicator_, memory_, alone, fields, messages);
+    return std::make_unique<PeerTransport<T>>(device_, communicator_, alone, fields, messages);
   }
 
  private:
   Device& device_;
   const Communicator& communicator_;
-  OpenMemory memory_;
   std::vector<std::string> uuids_;   // by rank
   std::vector<DeviceInfo> visible_;  // to this process
   std::vector<int> here_;            // ranks of this host
