@@ -12,71 +12,27 @@
 // this one can hold its place. All blocks wait, not those at faces alone, so that they walk together: blocks
 // that set out late stay late, and read again what the others have brought into L2 (pace.hpp).
 //
+// What is at a face is read back, behind the rows of a plane: a choice among them would cost every row of
+// every plane, whether it is at a face or not (TUNING.md).
+//
 // Memory order. As in peer_copy.cu: block barrier, fence, counter; counter, fence, flag. What the peers have
 // stored is read by bulk copies of the thread that has seen the flag, behind a fence between the two ways.
 #pragma once
 
 #include "kernels/cuda/hopper.hpp"
 #include "kernels/cuda/peer_flags.hpp"
-#include "kernels/cuda/tile_update.hpp"
+#include "kernels/cuda/warp_update.hpp"
 
 namespace isotherm::cuda {
 
-template <class T>
-struct SweepStores;
-
-// Which of a lane's cells lie at faces that are stored.
-template <class T>
-class FaceCells {
- public:
-  // Its first cell at (x, y), in a block of n.
-  __device__ __forceinline__ FaceCells(const SweepStores<T>& stores, Int3 n, int x, int y) {
-    is_first_row_ = y == 0 && stores.goes(Face::y_min);
-    is_first_cell_ = x == 0 && stores.goes(Face::x_min);
-    if (stores.goes(Face::y_max)) last_row_ = static_cast<int>(n.y) - 1 - y;
-    if (stores.goes(Face::x_max)) last_cell_ = static_cast<int>(n.x) - 1 - x;
-  }
-
-  // Row r of a plane, across x and y: at (x, y, z), with a bit in `mine` for each cell of the block.
-  __device__ __forceinline__ void store_row(const SweepStores<T>& stores, int r, const Pack<T>& value,
-                                            unsigned mine, int x, int y, int z) const {
-    if (r == 0 && is_first_row_) store(value, mine, stores.place(Face::y_min, x, z));
-    if (r == last_row_) store(value, mine, stores.place(Face::y_max, x, z));
-    if (is_first_cell_ && mine != 0) *stores.place(Face::x_min, y, z) = value.v[0];
-#pragma unroll
-    for (int i = 0; i < Pack<T>::cells; ++i) {
-      if (i == last_cell_ && mine != 0) *stores.place(Face::x_max, y, z) = value.v[i];
-    }
-  }
-
-  __device__ __forceinline__ static void store(const Pack<T>& value, unsigned mine, T* to) {
-    if (mine == (1u << Pack<T>::cells) - 1) return value.store(to);
-#pragma unroll
-    for (int i = 0; i < Pack<T>::cells; ++i) {
-      if ((mine >> i & 1u) != 0) to[i] = value.v[i];
-    }
-  }
-
- private:
-  bool is_first_row_, is_first_cell_;
-  int last_row_ = -1, last_cell_ = -1;
-};
-
 struct NoStores {
   static constexpr bool any = false;
-  struct Cells {
-    __device__ __forceinline__ Cells(const NoStores&, Int3, int, int) {}
-    template <class T>
-    __device__ __forceinline__ void store_row(const NoStores&, int, const Pack<T>&, unsigned, int, int,
-                                              int) const {}
-  };
 };
 
 // What a launch takes along.
 template <class T>
 struct SweepStores {
   static constexpr bool any = true;
-  using Cells = FaceCells<T>;
   FaceStores<T> faces;
   unsigned arrivals[face_count];  // by link: of blocks at its faces, a block at both counts twice
 
@@ -98,10 +54,6 @@ struct SweepStores {
     const int axis = axis_of(f);
     return goes(f) && (is_max(f) ? chunk.hi[axis] >= n[axis] : chunk.lo[axis] == 0);
   }
-  __device__ __forceinline__ T* place(Face f, int p, int q) const {
-    return faces.at(f).to + p * faces.at(f).pitch_p + q * faces.at(f).pitch_q;
-  }
-
   // By one thread of each block, before the first bulk copy. False where it was given up: the block ends
   // without a store.
   __device__ __forceinline__ bool wait_for_peers() const {
@@ -131,6 +83,72 @@ struct SweepStores {
     if (atomicAdd(&progress.blocks_swept, 1u) + 1 == gridDim.x) {  // nobody else looks at them in this launch
       progress.blocks_swept = 0;
       progress.swept = sweep;
+    }
+  }
+
+  // What this lane has left of plane z of `out`, from (x, y) on, `plane` its place there: cells at faces once
+  // more, into the ghosts that they go to.
+  template <int rows>
+  __device__ __forceinline__ void store_plane(const TileArgs<T>& a, const Box& chunk,
+                                              const TileWarp<T, rows>& mine, const T* plane, int x, int y,
+                                              int z) const {
+    const Int3 n = a.in.extent;
+    const int last_x = static_cast<int>(n.x) - 1, last_y = static_cast<int>(n.y) - 1;
+    if (is_at(Face::x_min, n, chunk)) store_column(Face::x_min, a, mine, plane, -x, y, z);
+    if (is_at(Face::x_max, n, chunk)) store_column(Face::x_max, a, mine, plane, last_x - x, y, z);
+    if (is_at(Face::y_min, n, chunk)) store_row(Face::y_min, a, mine, plane, -y, x, z);
+    if (is_at(Face::y_max, n, chunk)) store_row(Face::y_max, a, mine, plane, last_y - y, x, z);
+    if (goes(Face::z_min) && z == 0) store_rows(Face::z_min, a, mine, plane, x, y);
+    if (goes(Face::z_max) && z == n.z - 1) store_rows(Face::z_max, a, mine, plane, x, y);
+  }
+
+ private:
+  template <int rows>
+  using Rows = TileWarp<T, rows>;
+  static constexpr int cells = Pack<T>::cells;
+
+  __device__ __forceinline__ T* place(Face f, int p, int q) const {
+    return faces.at(f).to + p * faces.at(f).pitch_p + q * faces.at(f).pitch_q;
+  }
+  __device__ __forceinline__ static void store(const Pack<T>& value, unsigned mine, T* to) {
+    if (mine == (1u << cells) - 1) return value.store(to);
+#pragma unroll
+    for (int i = 0; i < cells; ++i) {
+      if ((mine >> i & 1u) != 0) to[i] = value.v[i];
+    }
+  }
+
+  // Cell i of the pack in every row, if it is one of the pack's.
+  template <int rows>
+  __device__ __forceinline__ void store_column(Face f, const TileArgs<T>& a, const Rows<rows>& mine,
+                                               const T* plane, int i, int y, int z) const {
+    if (i < 0 || i >= cells) return;
+    T value[rows];
+#pragma unroll
+    for (int r = 0; r < rows; ++r) value[r] = mine.has_row(r) ? plane[i + r * a.out.pitch_y] : T{0};
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      if (mine.has_row(r)) *place(f, y + r, z) = value[r];
+    }
+  }
+  // Row r, if it is one of the lane's.
+  template <int rows>
+  __device__ __forceinline__ void store_row(Face f, const TileArgs<T>& a, const Rows<rows>& mine,
+                                            const T* plane, int r, int x, int z) const {
+    if (r < 0 || r >= rows || mine.cells_of(r) == 0) return;
+    store(Pack<T>::load(plane + r * a.out.pitch_y), mine.cells_of(r), place(f, x, z));
+  }
+  template <int rows>
+  __device__ __forceinline__ void store_rows(Face f, const TileArgs<T>& a, const Rows<rows>& mine,
+                                             const T* plane, int x, int y) const {
+    Pack<T> value[rows];
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      if (mine.cells_of(r) != 0) value[r] = Pack<T>::load(plane + r * a.out.pitch_y);
+    }
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      if (mine.cells_of(r) != 0) store(value[r], mine.cells_of(r), place(f, x, y + r));
     }
   }
 };

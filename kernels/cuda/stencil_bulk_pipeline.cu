@@ -122,31 +122,6 @@ __device__ __forceinline__ bool first_is_down(const Stores& stores, const Column
   return false;
 }
 
-// Does the tile of the block touch a face across x or y that is stored?
-template <class Stores, class T>
-__device__ __forceinline__ bool crosses_face(const Stores& stores, const TileArgs<T>& a, const Box& chunk) {
-  if constexpr (Stores::any) {
-    const Int3 n = a.in.extent;
-    return stores.is_at(Face::x_min, n, chunk) || stores.is_at(Face::x_max, n, chunk) ||
-           stores.is_at(Face::y_min, n, chunk) || stores.is_at(Face::y_max, n, chunk);
-  }
-  return false;
-}
-
-// Plane z once more, if it is that face: read back, as it is one plane of many, and a choice between the rows
-// of a plane would cost all of them (warp_update.hpp).
-template <int rows, class Stores, class T>
-__device__ __forceinline__ void store_plane(const Stores& stores, Face f, const TileWarp<T, rows>& mine,
-                                            const TileArgs<T>& a, const T* plane, int x, int y, int z) {
-  if (!stores.goes(f) || z != (is_max(f) ? a.in.extent.z - 1 : 0)) return;
-#pragma unroll
-  for (int r = 0; r < rows; ++r) {
-    if (mine.cells_of(r) != 0)
-      Stores::Cells::store(Pack<T>::load(plane + r * a.out.pitch_y), mine.cells_of(r),
-                           stores.place(f, x, y + r));
-  }
-}
-
 template <class T, int warps_x, int warps_y, int rows, int stages, class Norm, class Stores>
 __global__ void __maxnreg__((most_registers<Norm, Stores>))
     bulk_pipeline(const __grid_constant__ TensorMap<T> map, const __grid_constant__ TensorMap<T> side_map,
@@ -205,9 +180,8 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
   __syncthreads();  // the first place is free
   ask_for(stages);
 
-  const Edges edges = crosses_face(stores, a, chunk) ? Edges::walls : edges_of(a, chunk);
+  const Edges edges = edges_of(a, chunk);
   TileWarp<T, rows> mine(a, lane, x, y);
-  const typename Stores::Cells at_faces(stores, a.in.extent, x, y);
   if (edges == Edges::walls) mine.fetch_walls(a, lane, x, y, walk.first);
   if (a.beyond_z_wall(walk.plane(0))) {
 #pragma unroll
@@ -240,18 +214,12 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
         x_hi = lane == warp_size - 1 ? outside : x_hi;
         const Pack<T> y_lo = r > 0 ? at[r - 1] : Pack<T>::load(&plane.cell[row][pack]);
         const Pack<T> y_hi = r < rows - 1 ? at[r + 1] : Pack<T>::load(&plane.cell[row + 1 + rows][pack]);
-        const Pack<T> value =
-            mine.template update<here>(a, r, {at[r], y_lo, y_hi, behind[r], ahead, x_lo, x_hi}, x, y + r, z,
-                                       to + r * a.out.pitch_y, norm);
-        if constexpr (here == Edges::walls)
-          at_faces.store_row(stores, r, value, mine.cells_of(r), x, y + r, z);
+        mine.template update<here>(a, r, {at[r], y_lo, y_hi, behind[r], ahead, x_lo, x_hi}, x, y + r, z,
+                                   to + r * a.out.pitch_y, norm);
         behind[r] = ahead;  // kept until all rows have had the plane behind them
       }
     });
-    if constexpr (Stores::any) {
-      store_plane<rows>(stores, Face::z_min, mine, a, to, x, y, z);
-      store_plane<rows>(stores, Face::z_max, mine, a, to, x, y, z);
-    }
+    if constexpr (Stores::any) stores.store_plane(a, chunk, mine, to, x, y, z);
     if (edges == Edges::walls && n < walk.count) mine.fetch_walls(a, lane, x, y, walk.plane(n + 1));
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
