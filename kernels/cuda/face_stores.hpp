@@ -12,8 +12,8 @@
 // this one can hold its place. All blocks wait, not those at faces alone, so that they walk together: blocks
 // that set out late stay late, and read again what the others have brought into L2 (pace.hpp).
 //
-// What is at a face is read back, behind the rows of a plane: a choice among them would cost every row of
-// every plane, whether it is at a face or not (TUNING.md).
+// What is at a face is read back, behind the rows of a plane: a choice among them, or an address more for
+// each, would cost every row of every plane, whether it is at a face or not (TUNING.md).
 //
 // Memory order. As in peer_copy.cu: block barrier, fence, counter; counter, fence, flag. What the peers have
 // stored is read by bulk copies of the thread that has seen the flag, behind a fence between the two ways.
@@ -27,12 +27,20 @@ namespace isotherm::cuda {
 
 struct NoStores {
   static constexpr bool any = false;
+  struct Item {
+    template <class... Arguments>
+    __device__ __forceinline__ explicit Item(const Arguments&...) {}
+  };
 };
+
+template <class T>
+class FaceItem;
 
 // What a launch takes along.
 template <class T>
 struct SweepStores {
   static constexpr bool any = true;
+  using Item = FaceItem<T>;
   FaceStores<T> faces;
   unsigned arrivals[face_count];  // by link: of blocks at its faces, a block at both counts twice
 
@@ -86,71 +94,87 @@ struct SweepStores {
     }
   }
 
-  // What this lane has left of plane z of `out`, from (x, y) on, `plane` its place there: cells at faces once
-  // more, into the ghosts that they go to.
-  template <int rows>
-  __device__ __forceinline__ void store_plane(const TileArgs<T>& a, const Box& chunk,
-                                              const TileWarp<T, rows>& mine, const T* plane, int x, int y,
-                                              int z) const {
-    const Int3 n = a.in.extent;
-    const int last_x = static_cast<int>(n.x) - 1, last_y = static_cast<int>(n.y) - 1;
-    if (is_at(Face::x_min, n, chunk)) store_column(Face::x_min, a, mine, plane, -x, y, z);
-    if (is_at(Face::x_max, n, chunk)) store_column(Face::x_max, a, mine, plane, last_x - x, y, z);
-    if (is_at(Face::y_min, n, chunk)) store_row(Face::y_min, a, mine, plane, -y, x, z);
-    if (is_at(Face::y_max, n, chunk)) store_row(Face::y_max, a, mine, plane, last_y - y, x, z);
-    if (goes(Face::z_min) && z == 0) store_rows(Face::z_min, a, mine, plane, x, y);
-    if (goes(Face::z_max) && z == n.z - 1) store_rows(Face::z_max, a, mine, plane, x, y);
-  }
-
- private:
-  template <int rows>
-  using Rows = TileWarp<T, rows>;
-  static constexpr int cells = Pack<T>::cells;
-
   __device__ __forceinline__ T* place(Face f, int p, int q) const {
     return faces.at(f).to + p * faces.at(f).pitch_p + q * faces.at(f).pitch_q;
   }
-  __device__ __forceinline__ static void store(const Pack<T>& value, unsigned mine, T* to) {
-    if (mine == (1u << cells) - 1) return value.store(to);
+
+  // The pack at (x, y) of a face across z, of which `mine` says the cells.
+  __device__ __forceinline__ void store_pack(Face f, const Pack<T>& value, unsigned mine, int x,
+                                             int y) const {
+    T* const to = place(f, x, y);
+    if (mine == (1u << Pack<T>::cells) - 1) return value.store(to);
 #pragma unroll
-    for (int i = 0; i < cells; ++i) {
+    for (int i = 0; i < Pack<T>::cells; ++i) {
       if ((mine >> i & 1u) != 0) to[i] = value.v[i];
     }
   }
+};
 
-  // Cell i of the pack in every row, if it is one of the pack's.
-  template <int rows>
-  __device__ __forceinline__ void store_column(Face f, const TileArgs<T>& a, const Rows<rows>& mine,
-                                               const T* plane, int i, int y, int z) const {
-    if (i < 0 || i >= cells) return;
-    T value[rows];
-#pragma unroll
-    for (int r = 0; r < rows; ++r) value[r] = mine.has_row(r) ? plane[i + r * a.out.pitch_y] : T{0};
-#pragma unroll
-    for (int r = 0; r < rows; ++r) {
-      if (mine.has_row(r)) *place(f, y + r, z) = value[r];
+// Of the cells that a block has at faces across x and y, in every plane those of one thread: a cell of a face
+// across x, a pack of one across y. They are read back behind the block's barrier and stored a plane later,
+// so that nobody waits for them.
+template <class T>
+class FaceItem {
+ public:
+  // A tile of `packs` along x by `rows`, of a block whose first plane is z, going by `step`.
+  __device__ __forceinline__ FaceItem(const SweepStores<T>& stores, const TileArgs<T>& a, const Box& chunk,
+                                      int packs, int rows, int z, int step) {
+    const Int3 n = a.in.extent;
+    int i = static_cast<int>(threadIdx.x);
+    for (const Face f : {Face::x_min, Face::x_max, Face::y_min, Face::y_max}) {
+      const int items = axis_of(f) == 0 ? rows : packs;
+      if (0 <= i && i < items && stores.is_at(f, n, chunk)) take(stores, a, chunk, f, i, z, step);
+      i -= items;
     }
   }
-  // Row r, if it is one of the lane's.
-  template <int rows>
-  __device__ __forceinline__ void store_row(Face f, const TileArgs<T>& a, const Rows<rows>& mine,
-                                            const T* plane, int r, int x, int z) const {
-    if (r < 0 || r >= rows || mine.cells_of(r) == 0) return;
-    store(Pack<T>::load(plane + r * a.out.pitch_y), mine.cells_of(r), place(f, x, z));
-  }
-  template <int rows>
-  __device__ __forceinline__ void store_rows(Face f, const TileArgs<T>& a, const Rows<rows>& mine,
-                                             const T* plane, int x, int y) const {
-    Pack<T> value[rows];
+
+  __device__ __forceinline__ void load() {
+    if (count_ == 0) return;
+    if (count_ == cells) {
+      held_ = Pack<T>::load(from_);
+    } else {
 #pragma unroll
-    for (int r = 0; r < rows; ++r) {
-      if (mine.cells_of(r) != 0) value[r] = Pack<T>::load(plane + r * a.out.pitch_y);
+      for (int i = 0; i < cells - 1; ++i) {
+        if (i < count_) held_.v[i] = from_[i];
+      }
     }
-#pragma unroll
-    for (int r = 0; r < rows; ++r) {
-      if (mine.cells_of(r) != 0) store(value[r], mine.cells_of(r), place(f, x, y + r));
-    }
+    from_ += from_step_;
   }
+  __device__ __forceinline__ void store() {
+    if (count_ == 0) return;
+    if (count_ == cells) {
+      held_.store(to_);
+    } else {
+#pragma unroll
+      for (int i = 0; i < cells - 1; ++i) {
+        if (i < count_) to_[i] = held_.v[i];
+      }
+    }
+    to_ += to_step_;
+  }
+
+ private:
+  static constexpr int cells = Pack<T>::cells;
+
+  __device__ __forceinline__ void take(const SweepStores<T>& stores, const TileArgs<T>& a, const Box& chunk,
+                                       Face f, int i, int z, int step) {
+    const int last_x = static_cast<int>(a.in.extent.x) - 1, last_y = static_cast<int>(a.in.extent.y) - 1;
+    const bool across_x = axis_of(f) == 0;
+    const int x = across_x ? (is_max(f) ? last_x : 0) : static_cast<int>(chunk.lo.x) + i * cells;
+    const int y = across_x ? static_cast<int>(chunk.lo.y) + i : (is_max(f) ? last_y : 0);
+    if (x > last_x || y > last_y) return;
+    count_ = across_x ? 1 : min(cells, last_x + 1 - x);
+    from_ = &a.out(x, y, z);
+    to_ = stores.place(f, across_x ? y : x, z);
+    from_step_ = step * a.out.pitch_z;
+    to_step_ = step * stores.faces.at(f).pitch_q;
+  }
+
+  int count_ = 0;  // cells of the thread's
+  const T* from_ = nullptr;
+  T* to_ = nullptr;
+  Index from_step_ = 0, to_step_ = 0;
+  Pack<T> held_;
 };
 
 }  // namespace isotherm::cuda

@@ -122,6 +122,21 @@ __device__ __forceinline__ bool first_is_down(const Stores& stores, const Column
   return false;
 }
 
+// What a lane has left of plane z, at a face across z.
+template <int rows, class Stores, class T>
+__device__ __forceinline__ void store_plane(const Stores& stores, Face f, const TileArgs<T>& a,
+                                            const TileWarp<T, rows>& mine, int x, int y, int z) {
+  Pack<T> value[rows];
+#pragma unroll
+  for (int r = 0; r < rows; ++r) {
+    if (mine.cells_of(r) != 0) value[r] = Pack<T>::load(&a.out(x, y + r, z));
+  }
+#pragma unroll
+  for (int r = 0; r < rows; ++r) {
+    if (mine.cells_of(r) != 0) stores.store_pack(f, value[r], mine.cells_of(r), x, y + r);
+  }
+}
+
 template <class T, int warps_x, int warps_y, int rows, int stages, class Norm, class Stores>
 __global__ void __maxnreg__((most_registers<Norm, Stores>))
     bulk_pipeline(const __grid_constant__ TensorMap<T> map, const __grid_constant__ TensorMap<T> side_map,
@@ -140,18 +155,9 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
   const Beside<Slab> beside(lane, warp_x, warps_x, row);
   Norm norm;
 
-  bool may_begin = true;
-  if (threadIdx.x == 0) {
-    for (int i = 0; i < stages; ++i) ring.full[i].init();
-    BytesBarrier::publish();
-    if constexpr (Stores::any) may_begin = stores.wait_for_peers();
-  }
   if constexpr (Stores::any) {
-    if (!__syncthreads_and(may_begin)) return;
-  } else {
-    __syncthreads();
+    if (!__syncthreads_and(threadIdx.x != 0 || stores.wait_for_peers())) return;
   }
-
   // The n-th plane of the walk goes to place n % stages of the ring.
   const Pace pace(schedule);
   const auto ask_for = [&](int n) {
@@ -167,6 +173,11 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
   };
   const auto wait_for = [&](int n) { ring.full[n % stages].wait(n / stages % 2); };
 
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < stages; ++i) ring.full[i].init();
+    BytesBarrier::publish();
+  }
+  __syncthreads();
   for (int n = 0; n < stages; ++n) ask_for(n);
 
   Pack<T> behind[rows], at[rows];
@@ -190,6 +201,9 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
     }
   }
   T* to = &a.out(x, y, walk.first);
+  bool first_goes = false;
+  if constexpr (Stores::any) first_goes = stores.is_at(walk.behind(), a.in.extent, chunk);
+  typename Stores::Item item(stores, a, chunk, warps_x * warp_size, warps_y * rows, walk.first, walk.step);
   for (int n = 1; n <= walk.count; ++n) {
     const int z = walk.plane(n);
     wait_for(n + 1);
@@ -219,7 +233,6 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
         behind[r] = ahead;  // kept until all rows have had the plane behind them
       }
     });
-    if constexpr (Stores::any) stores.store_plane(a, chunk, mine, to, x, y, z);
     if (edges == Edges::walls && n < walk.count) mine.fetch_walls(a, lane, x, y, walk.plane(n + 1));
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
@@ -230,8 +243,21 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
     to += walk.step * a.out.pitch_z;
     __syncthreads();  // nobody reads the plane any more
     ask_for(n + stages);
+    if constexpr (Stores::any) {
+      if (n > 1) item.store();
+      item.load();
+      if (n <= rows && first_goes && mine.cells_of(n - 1) != 0) {  // of the first plane a row with each
+        const Pack<T> value = Pack<T>::load(&a.out(x, y + n - 1, walk.first));
+        stores.store_pack(walk.behind(), value, mine.cells_of(n - 1), x, y + n - 1);
+      }
+    }
   }
   if constexpr (Stores::any) {
+    item.store();
+    if (walk.count < rows && first_goes) store_plane<rows>(stores, walk.behind(), a, mine, x, y, walk.first);
+    if (stores.is_at(walk.ahead(), a.in.extent, chunk))
+      store_plane<rows>(stores, walk.ahead(), a, mine, x, y, walk.plane(walk.count));
+    __syncthreads();
     if (threadIdx.x == 0) stores.say_swept(a.in.extent, chunk);
   }
   norm.template leave<warps_x * warps_y * warp_size>(static_cast<double*>(a.norm.scratch));
