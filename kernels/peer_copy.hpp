@@ -40,9 +40,11 @@ struct PeerCopy {
   // Unpacks what came in buffers, `arrivals` from there into this device's own ghosts: none of some links, or
   // none at all. Work queued behind it finds the messages of all peers in the ghosts.
   void (*wait)(const PeerMessages<T>& arrivals, const PeerLinks& links, Stream stream);
-  // Work queued behind it finds in the ghosts what the peers' last sweep has stored there, where that was one
-  // with FaceStores: needed by all but the next of those.
+  // Work queued behind it finds what the peers' last sweep has stored, where that was one with FaceStores:
+  // needed by all but the next of those.
   void (*await_sweeps)(const PeerLinks& links, Stream stream);
+  // Within this device's memory. No message is dense.
+  void (*copy)(const PeerMessages<T>& messages, Stream stream);
 };
 
 template <class T>

@@ -62,6 +62,16 @@ struct SweepStores {
     const int axis = axis_of(f);
     return goes(f) && (is_max(f) ? chunk.hi[axis] >= n[axis] : chunk.lo[axis] == 0);
   }
+  // Do the cells beside the chunk, beyond the lower or upper face across x, come in columns?
+  __device__ __forceinline__ bool has_column(bool upper, Int3 n, const Box& chunk) const {
+    return faces.columns[upper] && (upper ? chunk.hi.x >= n.x : chunk.lo.x == 0);
+  }
+  // From row y on, of the plane z or the one next to it that is the block's.
+  __device__ __forceinline__ const T* column(bool upper, Int3 n, int y, int z) const {
+    const Index plane = max(0, min(z, static_cast<int>(n.z) - 1));
+    return faces.columns[upper] + y + plane * faces.column_pitch;
+  }
+
   // By one thread of each block, before the first bulk copy. False where it was given up: the block ends
   // without a store.
   __device__ __forceinline__ bool wait_for_peers() const {
@@ -95,7 +105,7 @@ struct SweepStores {
   }
 
   __device__ __forceinline__ T* place(Face f, int p, int q) const {
-    return faces.at(f).to + p * faces.at(f).pitch_p + q * faces.at(f).pitch_q;
+    return faces.at(f).to + p + q * faces.at(f).pitch;
   }
 
   // The pack at (x, y) of a face across z, of which `mine` says the cells.
@@ -167,7 +177,7 @@ class FaceItem {
     from_ = &a.out(x, y, z);
     to_ = stores.place(f, across_x ? y : x, z);
     from_step_ = step * a.out.pitch_z;
-    to_step_ = step * stores.faces.at(f).pitch_q;
+    to_step_ = step * stores.faces.at(f).pitch;
   }
 
   int count_ = 0;  // cells of the thread's

@@ -317,6 +317,12 @@ __global__ void __launch_bounds__(warp_size) await_swept(const __grid_constant__
   if (link < links.count) await(links.link[link].here->swept, links.progress->swept, *links.abandoned);
 }
 
+template <class T>
+__global__ void __launch_bounds__(Policy::threads) copy_boxes(const __grid_constant__ Plan<T> plan) {
+  const int i = message_of_block(plan);
+  carry_rows(plan.messages.message[i], member_of(plan, i), [] { return true; });
+}
+
 // --- launches
 // ------------------------------------------------------------------------------------------------
 
@@ -363,11 +369,18 @@ void await_sweeps(const PeerLinks& links, Stream stream) {
   launch("await_swept", await_swept, {1, warp_size}, stream, links);
 }
 
+template <class T>
+void copy(const PeerMessages<T>& messages, Stream stream) {
+  if (messages.count == 0) return;
+  const Plan<T> plan = plan_of(messages, {});
+  launch("copy_boxes", copy_boxes<T>, {plan.blocks, Policy::threads}, stream, plan);
+}
+
 }  // namespace
 
 template <class T>
 const PeerCopy<T>& peer_copy_cuda() {
-  static constexpr PeerCopy<T> table{store<T>, wait<T>, await_sweeps};
+  static constexpr PeerCopy<T> table{store<T>, wait<T>, await_sweeps, copy<T>};
   return table;
 }
 

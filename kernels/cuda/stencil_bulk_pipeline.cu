@@ -59,10 +59,11 @@ template <class T, int warps_x, int warps_y, int rows>
 struct Plane {
   static constexpr int cells = Pack<T>::cells, x = warps_x * warp_size * cells, y = warps_y * rows;
   static_assert(x <= 256 && y % 8 == 0, "the engine's boxes, and what aligns the sides to 128 bytes");
+  static_assert(column_unit % y == 0, "a side may be a part of a column");
   alignas(128) T cell[y + 2][x];
   alignas(128) T side[2][y][cells];
 
-  static constexpr std::uint32_t bytes = sizeof(cell) + sizeof(side);
+  static constexpr std::uint32_t bytes = sizeof(cell) + sizeof(side), column_bytes = y * sizeof(T);
 };
 
 template <class T, int warps_x, int warps_y, int rows, int stages>
@@ -93,18 +94,21 @@ struct Walk {
   __device__ __forceinline__ Face ahead() const { return step > 0 ? Face::z_max : Face::z_min; }
 };
 
-// Where a lane finds the cell beside its warp: in the tile, or in the packs beside it. Only the first and the
-// last lane need it; that the others read what the first one does saves a branch a row.
+// Where a lane finds the cell beside its warp: in the tile, or in the packs beside it, or in the column that
+// takes their place. Only the first and the last lane need it; that the others read what the first one does
+// saves a branch a row.
 template <class Slab>
 struct Beside {
   int at, step;  // cells from the start of a plane to that of the first row, and from row to row
 
-  __device__ __forceinline__ Beside(int lane, int warp_x, int warps_x, int row) {
+  // `columns`: of the lower side, of the upper.
+  __device__ __forceinline__ Beside(int lane, int warp_x, int warps_x, int row, const bool (&columns)[2]) {
     const bool behind = lane == warp_size - 1;
     if (warp_x == (behind ? warps_x - 1 : 0)) {
       constexpr int sides = offsetof(Slab, side) / sizeof(Slab::side[0][0][0]);
-      at = sides + ((behind ? Slab::y : 0) + row) * Slab::cells + (behind ? 0 : Slab::cells - 1);
-      step = Slab::cells;
+      const bool is_column = behind ? columns[1] : columns[0];
+      step = is_column ? 1 : Slab::cells;
+      at = sides + (behind ? Slab::y * Slab::cells : is_column ? 0 : Slab::cells - 1) + row * step;
     } else {
       const int pack = warp_x * warp_size + (behind ? lane : 0);
       at = (row + 1) * Slab::x + pack * Slab::cells + (behind ? Slab::cells : -1);
@@ -119,6 +123,13 @@ template <class Stores>
 __device__ __forceinline__ bool first_is_down(const Stores& stores, const Columns& columns) {
   if constexpr (Stores::any)
     return stores.goes(Face::z_max) && !stores.goes(Face::z_min) && columns.count_z % 2 != 0;
+  return false;
+}
+
+template <class Stores, class T>
+__device__ __forceinline__ bool has_column(const Stores& stores, bool upper, const TileArgs<T>& a,
+                                           const Box& chunk) {
+  if constexpr (Stores::any) return stores.has_column(upper, a.in.extent, chunk);
   return false;
 }
 
@@ -152,7 +163,8 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
   const int pack = (warp_x * warp_size + lane) * Pack<T>::cells;
   const int tile_x = static_cast<int>(chunk.lo.x), tile_y = static_cast<int>(chunk.lo.y);
   const int x = tile_x + pack, y = tile_y + row;
-  const Beside<Slab> beside(lane, warp_x, warps_x, row);
+  const bool columns[2] = {has_column(stores, false, a, chunk), has_column(stores, true, a, chunk)};
+  const Beside<Slab> beside(lane, warp_x, warps_x, row, columns);
   Norm norm;
 
   if constexpr (Stores::any) {
@@ -166,10 +178,18 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
     const int z = walk.plane(n);
     BytesBarrier& full = ring.full[n % stages];
     Slab& plane = ring.planes[n % stages];
-    full.expect(Slab::bytes);
+    constexpr std::uint32_t saved = sizeof(plane.side[0]) - Slab::column_bytes;
+    full.expect(Slab::bytes - (columns[0] + columns[1]) * saved);
     full.copy(map, plane.cell, tile_x, tile_y - 1, z);
-    full.copy(side_map, plane.side[0], tile_x - Slab::cells, tile_y, z);
-    full.copy(side_map, plane.side[1], tile_x + Slab::x, tile_y, z);
+    for (const bool upper : {false, true}) {
+      if constexpr (Stores::any) {
+        if (columns[upper]) {
+          full.copy_line(stores.column(upper, a.in.extent, tile_y, z), plane.side[upper], Slab::column_bytes);
+          continue;
+        }
+      }
+      full.copy(side_map, plane.side[upper], upper ? tile_x + Slab::x : tile_x - Slab::cells, tile_y, z);
+    }
   };
   const auto wait_for = [&](int n) { ring.full[n % stages].wait(n / stages % 2); };
 
@@ -344,9 +364,12 @@ KernelResources resources(int policy) {
 template <class T>
 void stencil_bulk_pipeline(StencilKernel<T>& row) {
   WideRow<T, tiles, RingWay>::complete(row);
-  row.stores_faces = [](Box block, int policy) {
-    return with_tile<tiles>(policy,
-                            [&]<RingTile tile>() { return RingWay<T, tile>::chunk(block, {}).fits(block); });
+  row.stores_faces = [](Box block, bool column_above, int policy) {
+    return with_tile<tiles>(policy, [&]<RingTile tile>() {
+      // The ghosts of a plane that ends within a tile arrive with the tile.
+      constexpr Index x = tile.warps_x * warp_size * Pack<T>::cells;
+      return RingWay<T, tile>::chunk(block, {}).fits(block) && (!column_above || block.hi.x % x == 0);
+    });
   };
   row.unsupported = unsupported<T>;
   row.resources = resources<T>;

@@ -168,13 +168,18 @@ bool HaloExchange<T>::serves_sweeps() const {
 }
 
 template <class T>
-FaceStores<T> HaloExchange<T>::stores(FieldView<T> field, Stream compute) {
-  return implementation_->transports.front().transport->stores(field, compute);
+FaceStores<T> HaloExchange<T>::stores(FieldView<T> in, FieldView<T> out, Stream compute) {
+  return implementation_->transports.front().transport->stores(in, out, compute);
 }
 
 template <class T>
-void HaloExchange<T>::await_sweeps(Stream compute) {
-  implementation_->transports.front().transport->await_sweeps(compute);
+void HaloExchange<T>::hand_ghosts(FieldView<T> field, Stream compute) {
+  implementation_->transports.front().transport->hand_ghosts(field, compute);
+}
+
+template <class T>
+void HaloExchange<T>::take_ghosts(FieldView<T> field, Stream compute) {
+  implementation_->transports.front().transport->take_ghosts(field, compute);
 }
 
 template <class T>

@@ -37,12 +37,15 @@ class HaloExchange {
   void start(FieldView<T> field, Stream compute, Stream halo);
   void finish(FieldView<T> field, Stream compute, Stream halo);
 
-  // Can sweeps store into the neighbours' ghosts in place of exchanges? Not within a rank, nor more layers
+  // Can sweeps store their faces for the neighbours in place of exchanges? Not within a rank, nor more layers
   // than one. The same on all ranks.
   bool serves_sweeps() const;
-  FaceStores<T> stores(FieldView<T> field, Stream compute);  // of the sweep that writes it
-  // Before what reads the ghosts that such sweeps have stored, but for the next of them.
-  void await_sweeps(Stream compute);
+  // Of a sweep from `in` to `out`. Before the first of them, hand_ghosts() of what an exchange has brought;
+  // before what reads the ghosts of the field that the last has written, but for the next of them,
+  // take_ghosts().
+  FaceStores<T> stores(FieldView<T> in, FieldView<T> out, Stream compute);
+  void hand_ghosts(FieldView<T> field, Stream compute);
+  void take_ghosts(FieldView<T> field, Stream compute);
 
   std::size_t bytes_sent() const;  // by this rank, an exchange
   int messages() const;

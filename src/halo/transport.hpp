@@ -50,13 +50,14 @@ class Transport {
   // Can send() and receive() be recorded into a graph?
   virtual bool recordable() const { return false; }
 
-  // Can a sweep of the block store what send() would, all of it? Then, in place of an exchange, the sweep
-  // that writes `field` takes stores(). What is queued on its stream behind await_sweeps() finds what it
-  // would after receive(); the next such sweep needs no await_sweeps(). Exchanges and such sweeps may follow
-  // each other, alike on all ranks.
+  // Can sweeps of the block store what send() would, all of it? Then, in place of exchanges, a sweep from
+  // field `in` to `out` takes stores(). Its first needs hand_ghosts(): what the last exchange has brought.
+  // What is queued behind take_ghosts() finds in the ghosts what it would after receive(); other sweeps need
+  // neither. Exchanges and such sweeps may follow each other, alike on all ranks.
   virtual bool serves_sweeps() const { return false; }
-  virtual FaceStores<T> stores(FieldView<T>, Stream) { return {}; }
-  virtual void await_sweeps(Stream) {}
+  virtual FaceStores<T> stores(FieldView<T> /*in*/, FieldView<T> /*out*/, Stream) { return {}; }
+  virtual void hand_ghosts(FieldView<T>, Stream) {}
+  virtual void take_ghosts(FieldView<T>, Stream) {}
 };
 
 // One way, made ready on all ranks.

@@ -27,7 +27,7 @@ constexpr double abandon_seconds = 1;  // that kernels are given to see that the
 // What a peer has to know to store into this rank: bytes, the same on both sides.
 struct OfferedInbox {
   cudaIpcMemHandle_t memory;
-  std::uint64_t flags, cells;  // bytes to those that the peer writes
+  std::uint64_t flags, cells, columns;  // bytes to those that the peer writes
 };
 struct OfferedField {
   cudaIpcMemHandle_t memory;
@@ -134,13 +134,23 @@ class PeerTransport final : public Transport<T> {
   bool recordable() const override { return true; }
 
   bool serves_sweeps() const override { return serves_sweeps_; }
-  FaceStores<T> stores(FieldView<T> field, Stream stream) override {
+  FaceStores<T> stores(FieldView<T> in, FieldView<T> out, Stream stream) override {
     stream_ = stream;
-    FaceStores<T> stores = bound_to(field).stores;
+    const Bound& from = bound_to(in);
+    FaceStores<T> stores = bound_to(out).stores;
+    std::copy(std::begin(from.stores.columns), std::end(from.stores.columns), stores.columns);
+    stores.column_pitch = column_pitch_;
     stores.links = links_;
     return stores;
   }
-  void await_sweeps(Stream stream) override { copy_.await_sweeps(links_, stream); }
+  void hand_ghosts(FieldView<T> field, Stream stream) override {
+    copy_.copy(bound_to(field).to_columns, stream);
+  }
+  void take_ghosts(FieldView<T> field, Stream stream) override {
+    stream_ = stream;
+    copy_.await_sweeps(links_, stream);
+    copy_.copy(bound_to(field).from_columns, stream);
+  }
 
   // What spins sees the word and ends; what stores already is at its end by then.
   void abandon() noexcept override;
@@ -149,7 +159,8 @@ class PeerTransport final : public Transport<T> {
   struct Bound {
     T* origin;
     PeerMessages<T> messages, arrivals;
-    FaceStores<T> stores;
+    FaceStores<T> stores;  // of a sweep that writes the field; columns: of one that reads it
+    PeerMessages<T> to_columns, from_columns;  // from and to the ghosts across x
   };
   const Bound& bound_to(FieldView<T> field) const {
     const auto bound = std::find_if(fields_.begin(), fields_.end(),
@@ -157,10 +168,15 @@ class PeerTransport final : public Transport<T> {
     if (bound != fields_.end()) return *bound;
     throw Error(ExitCode::internal, "halo exchange of a field that is not bound; please report this");
   }
-  void make_inbox(std::span<const HaloMessage> messages);
+  void make_inbox(std::span<const HaloField<T>> fields, std::span<const HaloMessage> messages);
   void bind(int link, int peer, std::string_view offer, std::span<const HaloField<T>> fields,
             std::span<const HaloMessage> messages);
-  void bind_store(Bound& bound, const HaloMessage& message, FieldView<T> theirs, int link);
+  void bind_store(std::size_t field, const HaloMessage& message, FieldView<T> theirs, std::byte* columns,
+                  int link);
+  void bind_columns(std::size_t field, const HaloMessage& message, FieldView<T> mine);
+  std::size_t column_of(std::size_t field, bool upper) const {
+    return (2 * field + (upper ? 1 : 0)) * face_bytes_;
+  }
   void bind_arrivals(int link, int peer, Bound& bound, const HaloField<T>& field,
                      std::span<const HaloMessage> messages);
   void part() noexcept;
@@ -169,9 +185,13 @@ class PeerTransport final : public Transport<T> {
   Device& device_;
   Communicator communicator_;
   const PeerCopy<T>& copy_ = peer_copy<T>();
-  std::vector<int> peers_;               // by link
-  Buffer inbox_, progress_, abandoned_;  // inbox: flags of all links, then the cells of each
-  std::vector<std::size_t> cells_of_;    // by link: bytes to them
+  std::vector<int> peers_;  // by link
+  // Inbox: flags of all links, the cells of each, and the columns of each field.
+  Buffer inbox_, progress_, abandoned_;
+  std::vector<std::size_t> cells_of_;  // by link: bytes to them
+  std::size_t columns_at_ = 0;         // bytes
+  Index column_pitch_ = 0;             // cells
+  std::size_t face_bytes_ = 0;  // of the columns of one face and field; none without neighbours across x
   std::vector<std::shared_ptr<std::byte>> open_;
   PeerLinks links_{};
   std::vector<Bound> fields_;
@@ -189,7 +209,7 @@ PeerTransport<T>::PeerTransport(Device& device, const Communicator& communicator
   Agreement agreement(communicator_, peers_);
   std::vector<std::string> texts(peers_.size());
   agreement.attempt([&] {
-    make_inbox(messages);
+    make_inbox(fields, messages);
     progress_ = cleared(device_, sizeof(PeerProgress), sizeof(PeerProgress));
     abandoned_ = Buffer(device_, sizeof(std::uint32_t), Memory::staging);
     *abandoned_.as<std::uint32_t>() = 0;
@@ -199,7 +219,7 @@ PeerTransport<T>::PeerTransport(Device& device, const Communicator& communicator
   agreement.attempt([&] {
     links_ = {
         {}, static_cast<int>(peers_.size()), progress_.as<PeerProgress>(), abandoned_.as<std::uint32_t>()};
-    for (const HaloField<T>& field : fields) fields_.push_back({field.view.origin, {}, {}, {}});
+    for (const HaloField<T>& field : fields) fields_.push_back({field.view.origin, {}, {}, {}, {}, {}});
     for (int i = 0; i < links_.count; ++i) {
       bind(i, peers_[static_cast<std::size_t>(i)], offers[static_cast<std::size_t>(i)], fields, messages);
     }
@@ -211,13 +231,20 @@ PeerTransport<T>::PeerTransport(Device& device, const Communicator& communicator
 }
 
 template <class T>
-void PeerTransport<T>::make_inbox(std::span<const HaloMessage> messages) {
+void PeerTransport<T>::make_inbox(std::span<const HaloField<T>> fields,
+                                  std::span<const HaloMessage> messages) {
   const std::size_t flags = peers_.size() * sizeof(PeerFlags);
   std::size_t bytes = (flags + line_bytes - 1) / line_bytes * line_bytes;
   for (const int peer : peers_) {
     cells_of_.push_back(bytes);
     bytes += dense_messages<T>(messages, peer, receive_tag).bytes;
   }
+  const Int3 n = fields.front().view.extent;
+  column_pitch_ = (n.y + column_unit - 1) / column_unit * column_unit;
+  if (std::any_of(messages.begin(), messages.end(), [](const HaloMessage& m) { return m.direction[0] != 0; }))
+    face_bytes_ = static_cast<std::size_t>(column_pitch_ * n.z) * sizeof(T);
+  columns_at_ = bytes;
+  bytes += 2 * fields.size() * face_bytes_;
   inbox_ = cleared(device_, bytes, flags);
 }
 
@@ -226,7 +253,7 @@ template <class T>
 std::string PeerTransport<T>::offer(int link, std::span<const HaloField<T>> fields) const {
   std::string text;
   const auto i = static_cast<std::size_t>(link);
-  append(text, OfferedInbox{handle_of(inbox_.data()), i * sizeof(PeerFlags), cells_of_[i]});
+  append(text, OfferedInbox{handle_of(inbox_.data()), i * sizeof(PeerFlags), cells_of_[i], columns_at_});
   for (const HaloField<T>& field : fields) {
     const auto origin =
         reinterpret_cast<std::byte*>(field.view.origin) - static_cast<std::byte*>(field.memory);
@@ -265,7 +292,8 @@ void PeerTransport<T>::bind(int link, int peer, std::string_view offer, std::spa
                  theirs.pitch_z,
                  n,
                  link};
-      bind_store(fields_[f], m, theirs, link);
+      bind_store(f, m, theirs, there + inbox.columns, link);
+      if (m.direction[0] != 0) bind_columns(f, m, mine);
       const auto place = dense.places.find(send_tag(m));
       if (place == dense.places.end()) continue;
       message.to = reinterpret_cast<T*>(there + inbox.cells + place->second);
@@ -277,9 +305,11 @@ void PeerTransport<T>::bind(int link, int peer, std::string_view offer, std::spa
   }
 }
 
-// The face that a message carries, for sweeps to store; other messages are none of theirs.
+// The face that a message carries, for sweeps to store; other messages are none of theirs. `columns` are the
+// peer's, whose faces across x are as large as this rank's.
 template <class T>
-void PeerTransport<T>::bind_store(Bound& bound, const HaloMessage& m, FieldView<T> theirs, int link) {
+void PeerTransport<T>::bind_store(std::size_t field, const HaloMessage& m, FieldView<T> theirs,
+                                  std::byte* columns, int link) {
   const auto crossed =
       std::find_if(m.direction.begin(), m.direction.end(), [](int step) { return step != 0; });
   const bool is_face = std::count(m.direction.begin(), m.direction.end(), 0) == 2;
@@ -288,10 +318,26 @@ void PeerTransport<T>::bind_store(Bound& bound, const HaloMessage& m, FieldView<
     serves_sweeps_ = false;
     return;
   }
+  const bool upper = *crossed > 0;
   const int axis = static_cast<int>(crossed - m.direction.begin());
-  bound.stores.faces[static_cast<int>(face(axis, *crossed > 0))] = {
-      &theirs(m.peer_ghosts.lo), axis == 0 ? theirs.pitch_y : 1, axis == 2 ? theirs.pitch_y : theirs.pitch_z,
-      link};
+  FaceStore<T>& store = fields_[field].stores.faces[static_cast<int>(face(axis, upper))];
+  store = {&theirs(m.peer_ghosts.lo), axis == 1 ? theirs.pitch_z : theirs.pitch_y, link};
+  if (axis == 0) store = {reinterpret_cast<T*>(columns + column_of(field, !upper)), column_pitch_, link};
+}
+
+// Where this rank finds what the peer of a message stores across x, and how that becomes ghosts.
+template <class T>
+void PeerTransport<T>::bind_columns(std::size_t field, const HaloMessage& m, FieldView<T> mine) {
+  const bool upper = m.direction[0] > 0;
+  T* const columns = reinterpret_cast<T*>(inbox_.as<std::byte>() + columns_at_ + column_of(field, upper));
+  Bound& bound = fields_[field];
+  bound.stores.columns[upper ? 1 : 0] = columns;
+  T* const ghosts = &mine(m.ghosts.lo);
+  const Int3 n = m.ghosts.extent();
+  bound.to_columns.message[bound.to_columns.count++] = {
+      ghosts, columns, mine.pitch_y, mine.pitch_z, 1, column_pitch_, n, 0};
+  bound.from_columns.message[bound.from_columns.count++] = {columns,      ghosts,       1, column_pitch_,
+                                                            mine.pitch_y, mine.pitch_z, n, 0};
 }
 
 // What comes in the inbox and goes on into the ghosts.

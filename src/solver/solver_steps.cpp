@@ -79,6 +79,7 @@ template <class T>
 void Solver<T>::bring_ghosts() {
   if (ghosts_ != Ghosts::absent) return;
   exchange();
+  halo_.hand_ghosts(current_.view(), compute_);
   ghosts_ = Ghosts::here;
 }
 
@@ -88,11 +89,11 @@ template <class T>
 void Solver<T>::sweep_and_store(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer) {
   bring_ghosts();
   const bool stores = norm.result == nullptr;
-  if (!stores && ghosts_ == Ghosts::under_way) halo_.await_sweeps(compute_);
+  if (!stores && ghosts_ == Ghosts::under_way) halo_.take_ghosts(current_.view(), compute_);
   fill_walls(sweep.region);
   times_.halo += timer.lap();
   SweepArgs<T> args = sweep_args(sweep.region, norm);
-  if (stores) args.stores = halo_.stores(next_.view(), compute_);
+  if (stores) args.stores = halo_.stores(current_.view(), next_.view(), compute_);
   rows_.sweep.row->launch(args, {1, rows_.sweep.policy}, compute_);
   ghosts_ = stores ? Ghosts::under_way : Ghosts::absent;
 }
@@ -101,8 +102,9 @@ void Solver<T>::sweep_and_store(const PeriodSweep& sweep, UpdateNorm& norm, Time
 template <class T>
 bool Solver<T>::sweeps_store(int policy) const {
   const StencilKernel<T>& row = *rows_.sweep.row;
-  const bool mine =
-      halo_.serves_sweeps() && row.stores_faces && row.stores_faces({{0, 0, 0}, block_.extent()}, policy);
+  const bool column_above = decomposition_.neighbour(communicator_.rank(), {1, 0, 0}).has_value();
+  const bool mine = halo_.serves_sweeps() && row.stores_faces &&
+                    row.stores_faces({{0, 0, 0}, block_.extent()}, column_above, policy);
   return communicator_.all_reduce(std::int64_t{mine}, ReduceOp::min) != 0;
 }
 
@@ -119,7 +121,8 @@ Overlap Solver<T>::settle_overlap() {
       fmt::format(
           "{}: sweeps cannot store their faces here (that takes kernel bulk_pipeline, depth 1, transport "
           "peer "
-          "between all neighbours, a GPU for each rank, and no periodic axis that is not cut); use auto",
+          "between all neighbours, a GPU for each rank, whole tiles along x where x is cut, and no periodic "
+          "axis that is not cut); use auto",
           config_.at("parallel.overlap")));
 }
 

@@ -98,8 +98,8 @@ template <class T>
 HaloCost Solver<T>::measure_halo_cost() {
   const PeriodSweep& first = period_.back();
   const bool in_sweep = overlap_ == Overlap::in_sweep;
-  if (in_sweep) exchange();
-  ghosts_ = in_sweep ? Ghosts::here : Ghosts::absent;
+  ghosts_ = Ghosts::absent;
+  if (in_sweep) bring_ghosts();
   const auto queue = [&](StepPart part) {
     Timer timer;
     UpdateNorm norm;

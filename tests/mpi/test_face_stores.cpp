@@ -77,12 +77,14 @@ class FaceStoresTest : public BackendTest {
 };
 INSTANTIATE_TEST_SUITE_P(Cuda, FaceStoresTest, testing::Values(Backend::cuda));
 
+// Whole tiles along x where it is cut.
 TEST_P(FaceStoresTest, GiveTheBitsOfExchanges) {
   for (const Int3 p : process_grids(world().size(), {1000, 1000, 1000})) {
-    expect_the_bits_of_exchanges<double>(decks::every_wall({37 * p.x, 10 * p.y + 1, 7 * p.z + 1}), p, false);
-    expect_the_bits_of_exchanges<float>(decks::every_wall({66 * p.x, 12 * p.y - 1, 5 * p.z + 1}), p, false);
-    expect_the_bits_of_exchanges<double>(decks::steady({40 * p.x - 1, 9 * p.y, 3 * p.z}), p, true);
-    expect_the_bits_of_exchanges<float>(decks::steady({131 * p.x, 35 * p.y, p.z}), p, true);
+    const Index x = p.x > 1 ? 128 * p.x : 37;
+    expect_the_bits_of_exchanges<double>(decks::every_wall({x, 10 * p.y + 1, 7 * p.z + 1}), p, false);
+    expect_the_bits_of_exchanges<float>(decks::every_wall({2 * x, 12 * p.y - 1, 5 * p.z + 1}), p, false);
+    expect_the_bits_of_exchanges<double>(decks::steady({x, 9 * p.y, 3 * p.z}), p, true);
+    expect_the_bits_of_exchanges<float>(decks::steady({2 * x, 35 * p.y, p.z}), p, true);
   }
 }
 
@@ -94,7 +96,7 @@ TEST_P(FaceStoresTest, GoAroundAxesThatAreCut) {
     around.boundaries[2 * axis] = around.boundaries[2 * axis + 1] = {WallKind::periodic, {}, {}};
     const Index n = world().size();
     const Int3 parts{axis == 0 ? n : 1, axis == 1 ? n : 1, axis == 2 ? n : 1};
-    around.grid.cells = {40 * parts.x, 9 * parts.y, 8 * parts.z};
+    around.grid.cells = {axis == 0 ? 128 * n : 40, 9 * parts.y, 8 * parts.z};
     expect_the_bits_of_exchanges<double>(around, parts, axis == 1);
   }
 }
@@ -127,12 +129,16 @@ TEST_P(FaceStoresTest, AreRefusedWhereTheyCannotBe) {
     return false;
   };
   const Index n = world().size();
-  Config config = decks::steady({40 * n, 9 * n, 12});
+  Config config = decks::steady({128 * n, 9 * n, 12});
   config.solver.kernel = "bulk_pipeline";
   config.parallel.transport = "peer";
   EXPECT_FALSE(refused(config, {n, 1, 1}));
   EXPECT_FALSE(refused(config, {1, n, 1}));
   Config other = config;
+  other.grid.cells.x = 130 * n;
+  EXPECT_TRUE(refused(other, {n, 1, 1}));
+  EXPECT_FALSE(refused(other, {1, n, 1}));
+  other = config;
   other.parallel.transport = "host";
   EXPECT_TRUE(refused(other, {1, n, 1}));
   other = config;
