@@ -1,41 +1,12 @@
 // Halo messages that a GPU stores straight into the memory of other GPUs, into the ghosts of their fields or
-// into buffers that they unpack, and the flags by which the devices order the stores among themselves. Whose
-// memory it is and how it came to be seen from here is the caller's (CUDA IPC between ranks).
+// into buffers that they unpack.
 #pragma once
-
-#include <cstdint>
 
 #include "core/device.hpp"
 #include "core/field_view.hpp"
+#include "kernels/peer_links.hpp"
 
 namespace isotherm {
-
-inline constexpr int most_peer_messages = 26;  // faces, edges and corners
-
-// What one peer writes into this device's memory: numbers of exchanges, from 1 on, which only grow.
-struct PeerFlags {
-  std::uint64_t free;    // the peer's ghosts and buffers may be overwritten with the edges of this exchange
-  std::uint64_t stored;  // the peer's edges of this exchange are in the ghosts and buffers here
-};
-
-// How far the exchanges of a device have come; in its memory, and the kernels' own. Zeros at first.
-struct PeerProgress {
-  std::uint64_t exchange;  // the last whose edges are stored
-  unsigned entered, done;  // blocks of the launch under way
-  unsigned done_of[most_peer_messages];
-};
-
-struct PeerLink {
-  PeerFlags* here;   // written by the peer; zeros at first
-  PeerFlags* there;  // in the peer's memory, of whose links this device is one
-};
-struct PeerLinks {
-  PeerLink link[most_peer_messages];
-  int count;
-  PeerProgress* progress;
-  // In pinned host memory. Once it is not 0, kernels that wait give up, and end without a store to any field.
-  std::uint32_t* abandoned;
-};
 
 // A box of cells, and the box of equally many that becomes equal to it. Pitches in elements.
 template <class T>
@@ -69,6 +40,11 @@ struct PeerCopy {
   // Unpacks what came in buffers, `arrivals` from there into this device's own ghosts: none of some links, or
   // none at all. Work queued behind it finds the messages of all peers in the ghosts.
   void (*wait)(const PeerMessages<T>& arrivals, const PeerLinks& links, Stream stream);
+  // Work queued behind it finds what the peers' last sweep has stored, where that was one with FaceStores:
+  // needed by all but the next of those.
+  void (*await_sweeps)(const PeerLinks& links, Stream stream);
+  // Within this device's memory. No message is dense.
+  void (*copy)(const PeerMessages<T>& messages, Stream stream);
 };
 
 template <class T>

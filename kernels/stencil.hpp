@@ -11,6 +11,7 @@
 #include "core/device.hpp"
 #include "core/field_view.hpp"
 #include "kernels/kernel_resources.hpp"
+#include "kernels/peer_links.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil_update.hpp"
 
@@ -36,6 +37,36 @@ struct Wall {
 template <class T>
 struct Walls {
   Wall<T> faces[face_count];  // by Face
+};
+
+// Where a sweep puts what it leaves at a face of the block beside `out`, for the neighbour there, whom
+// another device may hold: cell (p, q), indices as a wall's, goes to to[p + q * pitch]; null: nowhere. Across
+// y and z these are the neighbour's ghosts. Across x, where a ghost stands alone in its row and would cross
+// the link as a packet of its own, they are a column for each plane, beside the field. Rows start at
+// multiples of 16 bytes.
+template <class T>
+struct FaceStore {
+  T* to = nullptr;
+  Index pitch = 0;
+  int link = 0;  // to the neighbour
+};
+// Cells of a column that may be read, whatever the length of the face.
+inline constexpr Index column_unit = 64;
+// Of all faces that have a neighbour. The k-th sweep with them begins when all neighbours have ended their
+// (k-1)-th, and tells them its own end: their cells are in its ghosts then, and theirs of the field that it
+// writes have been read. So neighbours take such sweeps alike, in two fields that alternate, or a sweep
+// follows an exchange. It waits on the device: each of its ranks has a device of its own.
+template <class T>
+struct FaceStores {
+  FaceStore<T> faces[face_count];  // by Face
+  // What the neighbours have left for this device beyond the lower and the upper face across x of `in`, in
+  // place of ghosts: cell (y, z) at columns[upper][y + z * column_pitch]. Null where there is none.
+  const T* columns[2] = {};
+  Index column_pitch = 0;
+  PeerLinks links = {};
+
+  ISOTHERM_HOST_DEVICE const FaceStore<T>& at(Face f) const { return faces[static_cast<int>(f)]; }
+  bool any() const { return links.count > 0; }
 };
 
 // A norm of the update out - in over the region, which a row that `fuses_norm` returns from the sweep itself:
@@ -65,6 +96,7 @@ struct SweepArgs {
   Walls<T> walls;  // applied by the row across its own_walls; across other axes walls are in the ghosts
   FieldView<const T> source;  // kelvin a sweep; may be empty; ghosts as deep as those of `in`
   UpdateNorm norm;
+  FaceStores<T> stores = {};  // only to a row that stores_faces(), of the whole block, and without a norm
 };
 
 // How a row goes about a step in two parts: the interior, which needs nothing that an exchange brings, and
@@ -97,6 +129,9 @@ struct StencilKernel {
   std::size_t (*norm_scratch_bytes)(Box region, int policy) = nullptr;
   // Null: the row sweeps the boxes around the interior one after another.
   const RestSweep<T>* rest = nullptr;
+  // Does a sweep of this block store its faces where SweepArgs::stores says? `column_above`: the upper face
+  // across x is one of them. Null: the row never does.
+  bool (*stores_faces)(Box block, bool column_above, int policy) = nullptr;
   // Why the current device cannot run the row in this policy; empty where it can. Null: every device can.
   std::string (*unsupported)(int policy) = nullptr;
   KernelResources (*resources)(int policy) = nullptr;  // null on the host

@@ -113,6 +113,15 @@ class BytesBarrier {
         : "memory");
   }
 
+  // So many bytes, in multiples of 16 as both addresses.
+  __device__ __forceinline__ void copy_line(const void* from, void* to, std::uint32_t bytes) {
+    ISOTHERM_PTX90(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+            shared_address(to)),
+        "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(address())
+        : "memory");
+  }
+
  private:
   __device__ __forceinline__ static std::uint32_t shared_address(const void* at) {
     return static_cast<std::uint32_t>(__cvta_generic_to_shared(at));
@@ -121,6 +130,11 @@ class BytesBarrier {
 
   std::uint64_t state_;
 };
+
+// Bulk copies that this thread asks for find what its loads have found: the two go different ways.
+__device__ __forceinline__ void bulk_copies_see_loads() {
+  ISOTHERM_PTX90("fence.proxy.async.global;" ::: "memory");
+}
 
 // The dynamic shared memory of the block, aligned to 128 bytes.
 __device__ __forceinline__ unsigned char* dynamic_shared() {

@@ -35,10 +35,9 @@
 // sector of 32 bytes each here and in the peer's ghosts. Stored into those from here, each cell would cross
 // the link as a packet of its own; dense, it costs the peer a read and a write of its own memory, some ten
 // times as fast.
-#include <cuda/atomic>
-
 #include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/pack.hpp"
+#include "kernels/cuda/peer_flags.hpp"
 #include "kernels/cuda/rows.hpp"
 
 namespace isotherm::cuda {
@@ -52,8 +51,6 @@ struct Policy {
   // About so many in all, whatever the number of messages: as many threads as have a face of 512 by 512 cells
   // of 8 bytes on the way at once.
   static constexpr Index most_blocks = 256;
-  // A waiting thread looks at a flag, sleeps this long, and looks now and then for the end of it all.
-  static constexpr unsigned sleep_ns = 32, looks = 1024;
 };
 
 using Word = uint4;
@@ -71,24 +68,6 @@ static_assert(sizeof(Plan<double>) <= 4096, "what a launch can take along");
 
 // --- flags
 // ---------------------------------------------------------------------------------------------------
-
-template <class Value>
-using SystemAtomic = ::cuda::atomic_ref<Value, ::cuda::thread_scope_system>;
-
-__device__ __forceinline__ void publish(std::uint64_t& flag, std::uint64_t exchange) {
-  SystemAtomic<std::uint64_t>(flag).store(exchange, ::cuda::std::memory_order_release);
-}
-
-// False where it was given up.
-__device__ __forceinline__ bool await(std::uint64_t& flag, std::uint64_t exchange, std::uint32_t& abandoned) {
-  SystemAtomic<std::uint64_t> peers(flag);
-  SystemAtomic<std::uint32_t> given_up(abandoned);
-  for (unsigned look = 1;; ++look) {
-    if (peers.load(::cuda::std::memory_order_acquire) >= exchange) return true;
-    if (look % Policy::looks == 0 && given_up.load(::cuda::std::memory_order_relaxed) != 0) return false;
-    __nanosleep(Policy::sleep_ns);
-  }
-}
 
 // By a whole warp of every block: the first block that comes here tells all peers.
 __device__ __forceinline__ void say_free(const PeerLinks& links, std::uint64_t exchange) {
@@ -332,6 +311,18 @@ __global__ void __launch_bounds__(Policy::threads) wait_for_peers(const __grid_c
 }
 static_assert(most_peer_messages <= warp_size);
 
+// One warp, a lane a link.
+__global__ void __launch_bounds__(warp_size) await_swept(const __grid_constant__ PeerLinks links) {
+  const int link = static_cast<int>(threadIdx.x);
+  if (link < links.count) await(links.link[link].here->swept, links.progress->swept, *links.abandoned);
+}
+
+template <class T>
+__global__ void __launch_bounds__(Policy::threads) copy_boxes(const __grid_constant__ Plan<T> plan) {
+  const int i = message_of_block(plan);
+  carry_rows(plan.messages.message[i], member_of(plan, i), [] { return true; });
+}
+
 // --- launches
 // ------------------------------------------------------------------------------------------------
 
@@ -374,11 +365,22 @@ void wait(const PeerMessages<T>& arrivals, const PeerLinks& links, Stream stream
   launch("wait_for_peers", wait_for_peers<T>, {plan.blocks + 1, threads}, stream, plan);
 }
 
+void await_sweeps(const PeerLinks& links, Stream stream) {
+  launch("await_swept", await_swept, {1, warp_size}, stream, links);
+}
+
+template <class T>
+void copy(const PeerMessages<T>& messages, Stream stream) {
+  if (messages.count == 0) return;
+  const Plan<T> plan = plan_of(messages, {});
+  launch("copy_boxes", copy_boxes<T>, {plan.blocks, Policy::threads}, stream, plan);
+}
+
 }  // namespace
 
 template <class T>
 const PeerCopy<T>& peer_copy_cuda() {
-  static constexpr PeerCopy<T> table{store<T>, wait<T>};
+  static constexpr PeerCopy<T> table{store<T>, wait<T>, await_sweeps, copy<T>};
   return table;
 }
 

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "kernels/cuda/face_stores.hpp"
 #include "kernels/cuda/hopper.hpp"
 #include "kernels/cuda/pace.hpp"
 #include "kernels/cuda/resources.hpp"
@@ -58,10 +59,11 @@ template <class T, int warps_x, int warps_y, int rows>
 struct Plane {
   static constexpr int cells = Pack<T>::cells, x = warps_x * warp_size * cells, y = warps_y * rows;
   static_assert(x <= 256 && y % 8 == 0, "the engine's boxes, and what aligns the sides to 128 bytes");
+  static_assert(column_unit % y == 0, "a side may be a part of a column");
   alignas(128) T cell[y + 2][x];
   alignas(128) T side[2][y][cells];
 
-  static constexpr std::uint32_t bytes = sizeof(cell) + sizeof(side);
+  static constexpr std::uint32_t bytes = sizeof(cell) + sizeof(side), column_bytes = y * sizeof(T);
 };
 
 template <class T, int warps_x, int warps_y, int rows, int stages>
@@ -71,18 +73,18 @@ struct Ring {
 };
 
 // A thread's. Blocks of others (the stores of `peer`, 10 000 registers) find room beside one of 256 threads
-// that asks for no norm; the compiler would take all there are.
-template <class Norm>
-constexpr unsigned most_registers = std::is_same_v<Norm, NoNorm> ? 208 : 255;
+// that asks for no norm and leaves the faces to them; the compiler would take all there are.
+template <class Norm, class Stores>
+constexpr unsigned most_registers = std::is_same_v<Norm, NoNorm> && !Stores::any ? 208 : 255;
 
 // The planes of a chunk as its block comes to them: the first that it updates is the 1st, and the 0th lies
 // behind that.
 struct Walk {
   int first, step, count;
 
-  // Every other chunk is walked down.
-  __device__ __forceinline__ Walk(const Columns& columns, const Box& chunk) {
-    const bool down = (chunk.lo.z - columns.box.lo.z) / columns.planes % 2 != 0;
+  // Every other chunk is walked down: the second, the fourth, or the others.
+  __device__ __forceinline__ Walk(const Columns& columns, const Box& chunk, bool first_is_down) {
+    const bool down = ((chunk.lo.z - columns.box.lo.z) / columns.planes % 2 != 0) != first_is_down;
     first = static_cast<int>(down ? chunk.hi.z - 1 : chunk.lo.z);
     step = down ? -1 : 1;
     count = static_cast<int>(chunk.hi.z - chunk.lo.z);
@@ -92,18 +94,21 @@ struct Walk {
   __device__ __forceinline__ Face ahead() const { return step > 0 ? Face::z_max : Face::z_min; }
 };
 
-// Where a lane finds the cell beside its warp: in the tile, or in the packs beside it. Only the first and the
-// last lane need it; that the others read what the first one does saves a branch a row.
+// Where a lane finds the cell beside its warp: in the tile, or in the packs beside it, or in the column that
+// takes their place. Only the first and the last lane need it; that the others read what the first one does
+// saves a branch a row.
 template <class Slab>
 struct Beside {
   int at, step;  // cells from the start of a plane to that of the first row, and from row to row
 
-  __device__ __forceinline__ Beside(int lane, int warp_x, int warps_x, int row) {
+  // `columns`: of the lower side, of the upper.
+  __device__ __forceinline__ Beside(int lane, int warp_x, int warps_x, int row, const bool (&columns)[2]) {
     const bool behind = lane == warp_size - 1;
     if (warp_x == (behind ? warps_x - 1 : 0)) {
       constexpr int sides = offsetof(Slab, side) / sizeof(Slab::side[0][0][0]);
-      at = sides + ((behind ? Slab::y : 0) + row) * Slab::cells + (behind ? 0 : Slab::cells - 1);
-      step = Slab::cells;
+      const bool is_column = behind ? columns[1] : columns[0];
+      step = is_column ? 1 : Slab::cells;
+      at = sides + (behind ? Slab::y * Slab::cells : is_column ? 0 : Slab::cells - 1) + row * step;
     } else {
       const int pack = warp_x * warp_size + (behind ? lane : 0);
       at = (row + 1) * Slab::x + pack * Slab::cells + (behind ? Slab::cells : -1);
@@ -112,23 +117,59 @@ struct Beside {
   }
 };
 
-template <class T, int warps_x, int warps_y, int rows, int stages, class Norm>
-__global__ void __maxnreg__(most_registers<Norm>)
+// What is stored at another device is on its way the longer, the earlier in the sweep it was made: where it
+// is the upper face alone that goes, its chunk is walked down.
+template <class Stores>
+__device__ __forceinline__ bool first_is_down(const Stores& stores, const Columns& columns) {
+  if constexpr (Stores::any)
+    return stores.goes(Face::z_max) && !stores.goes(Face::z_min) && columns.count_z % 2 != 0;
+  return false;
+}
+
+template <class Stores, class T>
+__device__ __forceinline__ bool has_column(const Stores& stores, bool upper, const TileArgs<T>& a,
+                                           const Box& chunk) {
+  if constexpr (Stores::any) return stores.has_column(upper, a.in.extent, chunk);
+  return false;
+}
+
+// What a lane has left of plane z, at a face across z.
+template <int rows, class Stores, class T>
+__device__ __forceinline__ void store_plane(const Stores& stores, Face f, const TileArgs<T>& a,
+                                            const TileWarp<T, rows>& mine, int x, int y, int z) {
+  Pack<T> value[rows];
+#pragma unroll
+  for (int r = 0; r < rows; ++r) {
+    if (mine.cells_of(r) != 0) value[r] = Pack<T>::load(&a.out(x, y + r, z));
+  }
+#pragma unroll
+  for (int r = 0; r < rows; ++r) {
+    if (mine.cells_of(r) != 0) stores.store_pack(f, value[r], mine.cells_of(r), x, y + r);
+  }
+}
+
+template <class T, int warps_x, int warps_y, int rows, int stages, class Norm, class Stores>
+__global__ void __maxnreg__((most_registers<Norm, Stores>))
     bulk_pipeline(const __grid_constant__ TensorMap<T> map, const __grid_constant__ TensorMap<T> side_map,
-                  const __grid_constant__ TileArgs<T> a, Schedule schedule) {
+                  const __grid_constant__ TileArgs<T> a, Schedule schedule,
+                  const __grid_constant__ Stores stores) {
   using Slab = Plane<T, warps_x, warps_y, rows>;
   using Pipe = Ring<T, warps_x, warps_y, rows, stages>;
   Pipe& ring = *reinterpret_cast<Pipe*>(dynamic_shared());
   const Box chunk = a.columns.of_block();
-  const Walk walk(a.columns, chunk);
+  const Walk walk(a.columns, chunk, first_is_down(stores, a.columns));
   const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
   const int warp_x = warp % warps_x, row = warp / warps_x * rows;  // in the tile
   const int pack = (warp_x * warp_size + lane) * Pack<T>::cells;
   const int tile_x = static_cast<int>(chunk.lo.x), tile_y = static_cast<int>(chunk.lo.y);
   const int x = tile_x + pack, y = tile_y + row;
-  const Beside<Slab> beside(lane, warp_x, warps_x, row);
+  const bool columns[2] = {has_column(stores, false, a, chunk), has_column(stores, true, a, chunk)};
+  const Beside<Slab> beside(lane, warp_x, warps_x, row, columns);
   Norm norm;
 
+  if constexpr (Stores::any) {
+    if (!__syncthreads_and(threadIdx.x != 0 || stores.wait_for_peers())) return;
+  }
   // The n-th plane of the walk goes to place n % stages of the ring.
   const Pace pace(schedule);
   const auto ask_for = [&](int n) {
@@ -137,10 +178,18 @@ __global__ void __maxnreg__(most_registers<Norm>)
     const int z = walk.plane(n);
     BytesBarrier& full = ring.full[n % stages];
     Slab& plane = ring.planes[n % stages];
-    full.expect(Slab::bytes);
+    constexpr std::uint32_t saved = sizeof(plane.side[0]) - Slab::column_bytes;
+    full.expect(Slab::bytes - (columns[0] + columns[1]) * saved);
     full.copy(map, plane.cell, tile_x, tile_y - 1, z);
-    full.copy(side_map, plane.side[0], tile_x - Slab::cells, tile_y, z);
-    full.copy(side_map, plane.side[1], tile_x + Slab::x, tile_y, z);
+    for (const bool upper : {false, true}) {
+      if constexpr (Stores::any) {
+        if (columns[upper]) {
+          full.copy_line(stores.column(upper, a.in.extent, tile_y, z), plane.side[upper], Slab::column_bytes);
+          continue;
+        }
+      }
+      full.copy(side_map, plane.side[upper], upper ? tile_x + Slab::x : tile_x - Slab::cells, tile_y, z);
+    }
   };
   const auto wait_for = [&](int n) { ring.full[n % stages].wait(n / stages % 2); };
 
@@ -172,6 +221,9 @@ __global__ void __maxnreg__(most_registers<Norm>)
     }
   }
   T* to = &a.out(x, y, walk.first);
+  bool first_goes = false;
+  if constexpr (Stores::any) first_goes = stores.is_at(walk.behind(), a.in.extent, chunk);
+  typename Stores::Item item(stores, a, chunk, warps_x * warp_size, warps_y * rows, walk.first, walk.step);
   for (int n = 1; n <= walk.count; ++n) {
     const int z = walk.plane(n);
     wait_for(n + 1);
@@ -211,6 +263,22 @@ __global__ void __maxnreg__(most_registers<Norm>)
     to += walk.step * a.out.pitch_z;
     __syncthreads();  // nobody reads the plane any more
     ask_for(n + stages);
+    if constexpr (Stores::any) {
+      if (n > 1) item.store();
+      item.load();
+      if (n <= rows && first_goes && mine.cells_of(n - 1) != 0) {  // of the first plane a row with each
+        const Pack<T> value = Pack<T>::load(&a.out(x, y + n - 1, walk.first));
+        stores.store_pack(walk.behind(), value, mine.cells_of(n - 1), x, y + n - 1);
+      }
+    }
+  }
+  if constexpr (Stores::any) {
+    item.store();
+    if (walk.count < rows && first_goes) store_plane<rows>(stores, walk.behind(), a, mine, x, y, walk.first);
+    if (stores.is_at(walk.ahead(), a.in.extent, chunk))
+      store_plane<rows>(stores, walk.ahead(), a, mine, x, y, walk.plane(walk.count));
+    __syncthreads();
+    if (threadIdx.x == 0) stores.say_swept(a.in.extent, chunk);
   }
   norm.template leave<warps_x * warps_y * warp_size>(static_cast<double*>(a.norm.scratch));
 }
@@ -218,8 +286,8 @@ __global__ void __maxnreg__(most_registers<Norm>)
 template <class T, RingTile tile>
 constexpr std::size_t ring_bytes = sizeof(Ring<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages>);
 
-template <class T, RingTile tile, class Norm = NoNorm>
-constexpr auto kernel = bulk_pipeline<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages, Norm>;
+template <class T, RingTile tile, class Norm = NoNorm, class Stores = NoStores>
+constexpr auto kernel = bulk_pipeline<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages, Norm, Stores>;
 
 template <class T, RingTile tile>
 constexpr Threads threads(unsigned blocks) {
@@ -262,12 +330,16 @@ struct RingWay {
     const TensorMap<T> side_map = TensorMap<T>::make(args.in, {Slab::cells, Slab::y, 1});
     const double bytes = columns.cells() * least_bytes_per_cell<T>(!args.source.empty());
     const auto schedule = Schedule::of(bytes, columns.blocks(), columns.planes, slots<T, tile>(), tile.pace);
-    with_norm(args.norm, [&]<class Norm>() {
-      const auto function = kernel<T, tile, Norm>;
+    const auto start = [&](auto function, const auto& stores) {
       allow_shared(function, ring_bytes<T, tile>);
       launch("bulk_pipeline", function, threads<T, tile>(columns.blocks()), stream, map, side_map, a,
-             schedule);
-    });
+             schedule, stores);
+    };
+    if (args.stores.any()) {
+      using Stores = SweepStores<T>;
+      return start(kernel<T, tile, NoNorm, Stores>, Stores::of(args.stores, columns));
+    }
+    with_norm(args.norm, [&]<class Norm>() { start(kernel<T, tile, Norm>, NoStores{}); });
     finish_norm(args.norm, columns.blocks(), stream);
   }
 };
@@ -292,6 +364,13 @@ KernelResources resources(int policy) {
 template <class T>
 void stencil_bulk_pipeline(StencilKernel<T>& row) {
   WideRow<T, tiles, RingWay>::complete(row);
+  row.stores_faces = [](Box block, bool column_above, int policy) {
+    return with_tile<tiles>(policy, [&]<RingTile tile>() {
+      // The ghosts of a plane that ends within a tile arrive with the tile.
+      constexpr Index x = tile.warps_x * warp_size * Pack<T>::cells;
+      return RingWay<T, tile>::chunk(block, {}).fits(block) && (!column_above || block.hi.x % x == 0);
+    });
+  };
   row.unsupported = unsupported<T>;
   row.resources = resources<T>;
 }

@@ -64,6 +64,10 @@ class TileWarp {
   __device__ __forceinline__ bool has_row(int r) const {
     return r < rows_;
   }
+  // A bit for each cell of this lane's pack in row r that is the region's.
+  __device__ __forceinline__ unsigned cells_of(int r) const {
+    return has_row(r) ? mine_ : 0u;
+  }
 
   // Before update() of plane z. This lane's first cell at (x, y).
   __device__ __forceinline__ void fetch_walls(const TileArgs<T>& a, int lane, int x, int y, int z) {
@@ -89,7 +93,7 @@ class TileWarp {
   __device__ __forceinline__ void update(const TileArgs<T>& a, int r, Neighbours<T> n, int x, int y, int z,
                                          T* to, Norm& norm) const {
     if constexpr (edges == Edges::walls) apply_walls(a, n, r);
-    const unsigned mine = edges == Edges::none ? all_cells : has_row(r) ? mine_ : 0u;
+    const unsigned mine = edges == Edges::none ? all_cells : cells_of(r);
     const Pack<T> s =
         a.source.empty() || mine == 0 ? Pack<T>::zero() : Pack<T>::load_constant(&a.source(x, y, z));
     const Pack<T> value = updated_pack(a.c, n, s);

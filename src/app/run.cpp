@@ -31,6 +31,12 @@
 namespace isotherm {
 namespace {
 
+const char* text_of(Overlap overlap) {
+  return overlap == Overlap::on    ? "step beside its exchange"
+         : overlap == Overlap::off ? "step after its exchange"
+                                   : "step that stores its faces";
+}
+
 // Without it nothing that the field holds is worth a fingerprint.
 bool moves_data(const Config& config) {
   const TransportRow<double>* row = find_transport<double>(config.parallel.transport);
@@ -247,13 +253,11 @@ class Run {
     record_.method.policy = sweep.row->policies[static_cast<std::size_t>(sweep.policy)];
     record_.method.reduction = tuned.rows.reduction->name;
     record_.method.graph = solver_->queues_graphs();
-    record_.method.overlap = solver_->overlaps_halos() ? Overlap::on : Overlap::off;
+    record_.method.overlap = solver_->overlap();
     record_.method.tuning = tuned.tuning;
     for (const StepTrial& trial : solver_->step_trials()) {
       record_.method.tuning.trials.push_back(
-          {solver_->halo_links().empty() ? "step"
-           : trial.overlap               ? "step beside its exchange"
-                                         : "step after its exchange",
+          {solver_->halo_links().empty() ? "step" : text_of(trial.overlap),
            std::string(sweep.row->policies[static_cast<std::size_t>(trial.policy)]), trial.seconds});
     }
     if (const auto& trial = solver_->graph_trial()) {

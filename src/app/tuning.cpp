@@ -8,6 +8,7 @@
 #include "core/agree.hpp"
 #include "core/build_info.hpp"
 #include "kernels/host_info.hpp"
+#include "output/run_record.hpp"
 #include "physics/paint.hpp"
 
 namespace isotherm {
@@ -31,12 +32,9 @@ TuningKey key_of(const Config& config, const Decomposition& decomposition, const
   const char* const graph = config.solver.graph == GraphChoice::automatic ? "auto"
                             : config.solver.graph == GraphChoice::on      ? "graph"
                                                                           : "launches";
-  const char* const overlap = config.parallel.overlap == Overlap::automatic ? "auto"
-                              : config.parallel.overlap == Overlap::on      ? "on"
-                                                                            : "off";
-  key.asked =
-      fmt::format("{} {} {} {}, norm {}, overlap {}", config.solver.kernel, config.solver.policy,
-                  config.solver.reduction, graph, config.problem.norm == Norm::max ? "max" : "sum", overlap);
+  key.asked = fmt::format("{} {} {} {}, norm {}, overlap {}", config.solver.kernel, config.solver.policy,
+                          config.solver.reduction, graph, config.problem.norm == Norm::max ? "max" : "sum",
+                          word(config.parallel.overlap));
   return key;
 }
 

@@ -93,7 +93,7 @@ struct SolverConfig {
 };
 
 enum class DeviceChoice { automatic, cpu, cuda };
-enum class Overlap { automatic, on, off };
+enum class Overlap { automatic, on, off, in_sweep };
 struct ParallelConfig {
   std::optional<Int3> process_grid;  // none: the cheapest by estimate
   DeviceChoice device = DeviceChoice::automatic;

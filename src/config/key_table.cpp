@@ -21,7 +21,7 @@ constexpr Words norms[] = {"max", "l2", "l1"};
 constexpr Words criteria[] = {"absolute", "relative"};
 constexpr Words checks[] = {"immediate", "lagged"};
 constexpr Words devices[] = {"auto", "cpu", "cuda"};
-constexpr Words overlaps[] = {"auto", "true", "false"};
+constexpr Words overlaps[] = {"auto", "true", "false", "in_sweep"};
 constexpr Words output_precisions[] = {"same", "fp32"};
 constexpr Words on_errors[] = {"stop", "warn"};
 constexpr Words graphs[] = {"auto", "true", "false"};
@@ -230,7 +230,8 @@ Keys describe(ParallelConfig& parallel) {
        .doc = "The most ranks that may share one GPU.",
        .range = {1, 1024}, .example = "1", .absent = "any number, with a warning", .absent_word = "auto"},
       {.name = "overlap", .target = choice(parallel.overlap, overlaps),
-       .doc = "Sweep the interior while halos are under way; auto tries it on several GPUs."},
+       .doc = "Sweep the interior while halos are under way; in_sweep: sweeps store their faces into the neighbours' "
+              "ghosts (GPUs of one host); auto tries all on several GPUs."},
       {.name = "transport", .target = &parallel.transport,
        .doc = "How halos get to the neighbours (isotherm list); auto tries all and takes the fastest for each."},
       {.name = "probe_timeout", .target = &parallel.probe_timeout,

@@ -95,6 +95,7 @@ struct HaloExchange<T>::Implementation {
   ChosenTransports<T> chosen;
   std::vector<NamedTransport<T>> transports;  // those that this rank uses
   std::string why_not_recordable;
+  bool serves_sweeps = false;
   Owned<Event> field_ready, ghosts_ready;
 };
 
@@ -121,6 +122,9 @@ HaloExchange<T>::Implementation::Implementation(const Decomposition& decompositi
     });
   }
   why_not_recordable = why_not_recorded<T>(communicator, chosen.links, transports);
+  const bool mine = ghosts == 1 && copies.empty() && transports.size() == 1 &&
+                    transports.front().transport->serves_sweeps();
+  serves_sweeps = communicator.all_reduce(std::int64_t{mine}, ReduceOp::min) != 0;
 }
 
 template <class T>
@@ -156,6 +160,26 @@ void HaloExchange<T>::finish(FieldView<T> field, Stream compute, Stream halo) {
   for (const auto& each : own.transports) each.transport->receive(field, halo);
   own.device.record(own.ghosts_ready, halo);
   own.device.wait(compute, own.ghosts_ready);
+}
+
+template <class T>
+bool HaloExchange<T>::serves_sweeps() const {
+  return implementation_->serves_sweeps;
+}
+
+template <class T>
+FaceStores<T> HaloExchange<T>::stores(FieldView<T> in, FieldView<T> out, Stream compute) {
+  return implementation_->transports.front().transport->stores(in, out, compute);
+}
+
+template <class T>
+void HaloExchange<T>::hand_ghosts(FieldView<T> field, Stream compute) {
+  implementation_->transports.front().transport->hand_ghosts(field, compute);
+}
+
+template <class T>
+void HaloExchange<T>::take_ghosts(FieldView<T> field, Stream compute) {
+  implementation_->transports.front().transport->take_ghosts(field, compute);
 }
 
 template <class T>

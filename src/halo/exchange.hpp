@@ -10,6 +10,7 @@
 #include "grid/decomposition.hpp"
 #include "halo/links.hpp"
 #include "kernels/face_copy.hpp"
+#include "kernels/stencil.hpp"
 
 namespace isotherm {
 
@@ -35,6 +36,16 @@ class HaloExchange {
   // `field` is one of the bound ones, on all ranks the same of them.
   void start(FieldView<T> field, Stream compute, Stream halo);
   void finish(FieldView<T> field, Stream compute, Stream halo);
+
+  // Can sweeps store their faces for the neighbours in place of exchanges? Not within a rank, nor more layers
+  // than one. The same on all ranks.
+  bool serves_sweeps() const;
+  // Of a sweep from `in` to `out`. Before the first of them, hand_ghosts() of what an exchange has brought;
+  // before what reads the ghosts of the field that the last has written, but for the next of them,
+  // take_ghosts().
+  FaceStores<T> stores(FieldView<T> in, FieldView<T> out, Stream compute);
+  void hand_ghosts(FieldView<T> field, Stream compute);
+  void take_ghosts(FieldView<T> field, Stream compute);
 
   std::size_t bytes_sent() const;  // by this rank, an exchange
   int messages() const;

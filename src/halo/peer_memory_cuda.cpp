@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <string>
+#include <utility>
+
 #include "core/error.hpp"
 
 namespace isotherm {
@@ -21,13 +25,15 @@ cudaIpcMemHandle_t handle_of(void* memory) {
   return handle;
 }
 
-std::shared_ptr<std::byte> OpenMemory::open(int peer, const cudaIpcMemHandle_t& handle) {
-  std::weak_ptr<std::byte>& known = open_[{peer, std::string(handle.reserved, sizeof(handle.reserved))}];
+std::shared_ptr<std::byte> open_peer_memory(int device, const cudaIpcMemHandle_t& handle) {
+  static std::map<std::pair<int, std::string>, std::weak_ptr<std::byte>> open;
+  std::erase_if(open, [](const auto& each) { return each.second.expired(); });
+  std::weak_ptr<std::byte>& known = open[{device, std::string(handle.reserved, sizeof(handle.reserved))}];
   if (std::shared_ptr<std::byte> memory = known.lock()) return memory;
-  check_ipc(cudaSetDevice(device_), "cudaSetDevice");
+  check_ipc(cudaSetDevice(device), "cudaSetDevice");
   void* pointer = nullptr;
   check_ipc(cudaIpcOpenMemHandle(&pointer, handle, cudaIpcMemLazyEnablePeerAccess), "cudaIpcOpenMemHandle");
-  const auto close = [device = device_](std::byte* memory) {
+  const auto close = [device](std::byte* memory) {
     const bool closed = cudaSetDevice(device) == cudaSuccess && cudaIpcCloseMemHandle(memory) == cudaSuccess;
     if (!closed) cudaGetLastError();
   };

@@ -12,6 +12,7 @@
 #include "core/field_view.hpp"
 #include "grid/field.hpp"
 #include "halo/messages.hpp"
+#include "kernels/stencil.hpp"
 
 namespace isotherm {
 
@@ -48,6 +49,15 @@ class Transport {
   virtual void abandon() noexcept {}
   // Can send() and receive() be recorded into a graph?
   virtual bool recordable() const { return false; }
+
+  // Can sweeps of the block store what send() would, all of it? Then, in place of exchanges, a sweep from
+  // field `in` to `out` takes stores(). Its first needs hand_ghosts(): what the last exchange has brought.
+  // What is queued behind take_ghosts() finds in the ghosts what it would after receive(); other sweeps need
+  // neither. Exchanges and such sweeps may follow each other, alike on all ranks.
+  virtual bool serves_sweeps() const { return false; }
+  virtual FaceStores<T> stores(FieldView<T> /*in*/, FieldView<T> /*out*/, Stream) { return {}; }
+  virtual void hand_ghosts(FieldView<T>, Stream) {}
+  virtual void take_ghosts(FieldView<T>, Stream) {}
 };
 
 // One way, made ready on all ranks.

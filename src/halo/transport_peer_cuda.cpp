@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstring>
 #include <map>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -26,7 +27,7 @@ constexpr double abandon_seconds = 1;  // that kernels are given to see that the
 // What a peer has to know to store into this rank: bytes, the same on both sides.
 struct OfferedInbox {
   cudaIpcMemHandle_t memory;
-  std::uint64_t flags, cells;  // bytes to those that the peer writes
+  std::uint64_t flags, cells, columns;  // bytes to those that the peer writes
 };
 struct OfferedField {
   cudaIpcMemHandle_t memory;
@@ -115,7 +116,8 @@ Buffer cleared(Device& device, std::size_t bytes, std::size_t zeros) {
 template <class T>
 class PeerTransport final : public Transport<T> {
  public:
-  PeerTransport(Device& device, const Communicator& communicator, OpenMemory& memory,
+  // `alone`: no two ranks share a device.
+  PeerTransport(Device& device, const Communicator& communicator, bool alone,
                 std::span<const HaloField<T>> fields, std::span<const HaloMessage> messages);
   PeerTransport(const PeerTransport&) = delete;
   PeerTransport& operator=(const PeerTransport&) = delete;
@@ -131,6 +133,25 @@ class PeerTransport final : public Transport<T> {
   bool arrived() override { return true; }  // receive() never waits
   bool recordable() const override { return true; }
 
+  bool serves_sweeps() const override { return serves_sweeps_; }
+  FaceStores<T> stores(FieldView<T> in, FieldView<T> out, Stream stream) override {
+    stream_ = stream;
+    const Bound& from = bound_to(in);
+    FaceStores<T> stores = bound_to(out).stores;
+    std::copy(std::begin(from.stores.columns), std::end(from.stores.columns), stores.columns);
+    stores.column_pitch = column_pitch_;
+    stores.links = links_;
+    return stores;
+  }
+  void hand_ghosts(FieldView<T> field, Stream stream) override {
+    copy_.copy(bound_to(field).to_columns, stream);
+  }
+  void take_ghosts(FieldView<T> field, Stream stream) override {
+    stream_ = stream;
+    copy_.await_sweeps(links_, stream);
+    copy_.copy(bound_to(field).from_columns, stream);
+  }
+
   // What spins sees the word and ends; what stores already is at its end by then.
   void abandon() noexcept override;
 
@@ -138,6 +159,8 @@ class PeerTransport final : public Transport<T> {
   struct Bound {
     T* origin;
     PeerMessages<T> messages, arrivals;
+    FaceStores<T> stores;  // of a sweep that writes the field; columns: of one that reads it
+    PeerMessages<T> to_columns, from_columns;  // from and to the ghosts across x
   };
   const Bound& bound_to(FieldView<T> field) const {
     const auto bound = std::find_if(fields_.begin(), fields_.end(),
@@ -145,9 +168,15 @@ class PeerTransport final : public Transport<T> {
     if (bound != fields_.end()) return *bound;
     throw Error(ExitCode::internal, "halo exchange of a field that is not bound; please report this");
   }
-  void make_inbox(std::span<const HaloMessage> messages);
+  void make_inbox(std::span<const HaloField<T>> fields, std::span<const HaloMessage> messages);
   void bind(int link, int peer, std::string_view offer, std::span<const HaloField<T>> fields,
             std::span<const HaloMessage> messages);
+  void bind_store(std::size_t field, const HaloMessage& message, FieldView<T> theirs, std::byte* columns,
+                  int link);
+  void bind_columns(std::size_t field, const HaloMessage& message, FieldView<T> mine);
+  std::size_t column_of(std::size_t field, bool upper) const {
+    return (2 * field + (upper ? 1 : 0)) * face_bytes_;
+  }
   void bind_arrivals(int link, int peer, Bound& bound, const HaloField<T>& field,
                      std::span<const HaloMessage> messages);
   void part() noexcept;
@@ -155,28 +184,32 @@ class PeerTransport final : public Transport<T> {
 
   Device& device_;
   Communicator communicator_;
-  OpenMemory& memory_;
   const PeerCopy<T>& copy_ = peer_copy<T>();
-  std::vector<int> peers_;               // by link
-  Buffer inbox_, progress_, abandoned_;  // inbox: flags of all links, then the cells of each
-  std::vector<std::size_t> cells_of_;    // by link: bytes to them
+  std::vector<int> peers_;  // by link
+  // Inbox: flags of all links, the cells of each, and the columns of each field.
+  Buffer inbox_, progress_, abandoned_;
+  std::vector<std::size_t> cells_of_;  // by link: bytes to them
+  std::size_t columns_at_ = 0;         // bytes
+  Index column_pitch_ = 0;             // cells
+  std::size_t face_bytes_ = 0;  // of the columns of one face and field; none without neighbours across x
   std::vector<std::shared_ptr<std::byte>> open_;
   PeerLinks links_{};
   std::vector<Bound> fields_;
+  bool serves_sweeps_;
   Stream stream_{};
 };
 
 template <class T>
-PeerTransport<T>::PeerTransport(Device& device, const Communicator& communicator, OpenMemory& memory,
+PeerTransport<T>::PeerTransport(Device& device, const Communicator& communicator, bool alone,
                                 std::span<const HaloField<T>> fields, std::span<const HaloMessage> messages)
     : device_(device),
       communicator_(communicator),
-      memory_(memory),
-      peers_(peers_of({messages.begin(), messages.end()})) {
+      peers_(peers_of({messages.begin(), messages.end()})),
+      serves_sweeps_(alone) {
   Agreement agreement(communicator_, peers_);
   std::vector<std::string> texts(peers_.size());
   agreement.attempt([&] {
-    make_inbox(messages);
+    make_inbox(fields, messages);
     progress_ = cleared(device_, sizeof(PeerProgress), sizeof(PeerProgress));
     abandoned_ = Buffer(device_, sizeof(std::uint32_t), Memory::staging);
     *abandoned_.as<std::uint32_t>() = 0;
@@ -186,7 +219,7 @@ PeerTransport<T>::PeerTransport(Device& device, const Communicator& communicator
   agreement.attempt([&] {
     links_ = {
         {}, static_cast<int>(peers_.size()), progress_.as<PeerProgress>(), abandoned_.as<std::uint32_t>()};
-    for (const HaloField<T>& field : fields) fields_.push_back({field.view.origin, {}, {}});
+    for (const HaloField<T>& field : fields) fields_.push_back({field.view.origin, {}, {}, {}, {}, {}});
     for (int i = 0; i < links_.count; ++i) {
       bind(i, peers_[static_cast<std::size_t>(i)], offers[static_cast<std::size_t>(i)], fields, messages);
     }
@@ -198,13 +231,20 @@ PeerTransport<T>::PeerTransport(Device& device, const Communicator& communicator
 }
 
 template <class T>
-void PeerTransport<T>::make_inbox(std::span<const HaloMessage> messages) {
+void PeerTransport<T>::make_inbox(std::span<const HaloField<T>> fields,
+                                  std::span<const HaloMessage> messages) {
   const std::size_t flags = peers_.size() * sizeof(PeerFlags);
   std::size_t bytes = (flags + line_bytes - 1) / line_bytes * line_bytes;
   for (const int peer : peers_) {
     cells_of_.push_back(bytes);
     bytes += dense_messages<T>(messages, peer, receive_tag).bytes;
   }
+  const Int3 n = fields.front().view.extent;
+  column_pitch_ = (n.y + column_unit - 1) / column_unit * column_unit;
+  if (std::any_of(messages.begin(), messages.end(), [](const HaloMessage& m) { return m.direction[0] != 0; }))
+    face_bytes_ = static_cast<std::size_t>(column_pitch_ * n.z) * sizeof(T);
+  columns_at_ = bytes;
+  bytes += 2 * fields.size() * face_bytes_;
   inbox_ = cleared(device_, bytes, flags);
 }
 
@@ -213,7 +253,7 @@ template <class T>
 std::string PeerTransport<T>::offer(int link, std::span<const HaloField<T>> fields) const {
   std::string text;
   const auto i = static_cast<std::size_t>(link);
-  append(text, OfferedInbox{handle_of(inbox_.data()), i * sizeof(PeerFlags), cells_of_[i]});
+  append(text, OfferedInbox{handle_of(inbox_.data()), i * sizeof(PeerFlags), cells_of_[i], columns_at_});
   for (const HaloField<T>& field : fields) {
     const auto origin =
         reinterpret_cast<std::byte*>(field.view.origin) - static_cast<std::byte*>(field.memory);
@@ -230,13 +270,14 @@ void PeerTransport<T>::bind(int link, int peer, std::string_view offer, std::spa
     throw Error(ExitCode::internal, fmt::format("rank {} exchanges other fields; please report this", peer));
   }
   const auto inbox = take<OfferedInbox>(offer);
-  std::byte* const there = open_.emplace_back(memory_.open(peer, inbox.memory)).get();
+  std::byte* const there = open_.emplace_back(open_peer_memory(device_.info().index, inbox.memory)).get();
   links_.link[link] = {inbox_.as<PeerFlags>() + link, reinterpret_cast<PeerFlags*>(there + inbox.flags)};
   const DenseMessages dense = dense_messages<T>(messages, peer, send_tag);
   for (std::size_t f = 0; f < fields.size(); ++f) {
     const FieldView<T> mine = fields[f].view;
     const auto field = take<OfferedField>(offer);
-    std::byte* const origin = open_.emplace_back(memory_.open(peer, field.memory)).get() + field.origin;
+    std::byte* const origin =
+        open_.emplace_back(open_peer_memory(device_.info().index, field.memory)).get() + field.origin;
     const FieldView<T> theirs{reinterpret_cast<T*>(origin), field.pitch_y, field.pitch_z, {}, mine.ghosts};
     PeerMessages<T>& bound = fields_[f].messages;
     for (const HaloMessage& m : messages) {
@@ -251,6 +292,8 @@ void PeerTransport<T>::bind(int link, int peer, std::string_view offer, std::spa
                  theirs.pitch_z,
                  n,
                  link};
+      bind_store(f, m, theirs, there + inbox.columns, link);
+      if (m.direction[0] != 0) bind_columns(f, m, mine);
       const auto place = dense.places.find(send_tag(m));
       if (place == dense.places.end()) continue;
       message.to = reinterpret_cast<T*>(there + inbox.cells + place->second);
@@ -260,6 +303,41 @@ void PeerTransport<T>::bind(int link, int peer, std::string_view offer, std::spa
     }
     bind_arrivals(link, peer, fields_[f], fields[f], messages);
   }
+}
+
+// The face that a message carries, for sweeps to store; other messages are none of theirs. `columns` are the
+// peer's, whose faces across x are as large as this rank's.
+template <class T>
+void PeerTransport<T>::bind_store(std::size_t field, const HaloMessage& m, FieldView<T> theirs,
+                                  std::byte* columns, int link) {
+  const auto crossed =
+      std::find_if(m.direction.begin(), m.direction.end(), [](int step) { return step != 0; });
+  const bool is_face = std::count(m.direction.begin(), m.direction.end(), 0) == 2;
+  const bool aligned = reinterpret_cast<std::uintptr_t>(theirs.origin) % 16 == 0;
+  if (!is_face || !aligned) {
+    serves_sweeps_ = false;
+    return;
+  }
+  const bool upper = *crossed > 0;
+  const int axis = static_cast<int>(crossed - m.direction.begin());
+  FaceStore<T>& store = fields_[field].stores.faces[static_cast<int>(face(axis, upper))];
+  store = {&theirs(m.peer_ghosts.lo), axis == 1 ? theirs.pitch_z : theirs.pitch_y, link};
+  if (axis == 0) store = {reinterpret_cast<T*>(columns + column_of(field, !upper)), column_pitch_, link};
+}
+
+// Where this rank finds what the peer of a message stores across x, and how that becomes ghosts.
+template <class T>
+void PeerTransport<T>::bind_columns(std::size_t field, const HaloMessage& m, FieldView<T> mine) {
+  const bool upper = m.direction[0] > 0;
+  T* const columns = reinterpret_cast<T*>(inbox_.as<std::byte>() + columns_at_ + column_of(field, upper));
+  Bound& bound = fields_[field];
+  bound.stores.columns[upper ? 1 : 0] = columns;
+  T* const ghosts = &mine(m.ghosts.lo);
+  const Int3 n = m.ghosts.extent();
+  bound.to_columns.message[bound.to_columns.count++] = {
+      ghosts, columns, mine.pitch_y, mine.pitch_z, 1, column_pitch_, n, 0};
+  bound.from_columns.message[bound.from_columns.count++] = {columns,      ghosts,       1, column_pitch_,
+                                                            mine.pitch_y, mine.pitch_z, n, 0};
 }
 
 // What comes in the inbox and goes on into the ghosts.
@@ -319,7 +397,6 @@ class PeerMaker final : public TransportMaker<T> {
   PeerMaker(Device& device, const Communicator& communicator)
       : device_(device),
         communicator_(communicator),
-        memory_(device.info().index),
         uuids_(communicator.all_gather(device.info().uuid)),
         visible_(find_cuda_devices().devices) {
     for (const std::string& rank :
@@ -344,13 +421,13 @@ class PeerMaker final : public TransportMaker<T> {
 
   std::unique_ptr<Transport<T>> connect(std::span<const HaloField<T>> fields,
                                         std::span<const HaloMessage> messages) override {
-    return std::make_unique<PeerTransport<T>>(device_, communicator_, memory_, fields, messages);
+    const bool alone = std::set(uuids_.begin(), uuids_.end()).size() == uuids_.size();
+    return std::make_unique<PeerTransport<T>>(device_, communicator_, alone, fields, messages);
   }
 
  private:
   Device& device_;
   const Communicator& communicator_;
-  OpenMemory memory_;
   std::vector<std::string> uuids_;   // by rank
   std::vector<DeviceInfo> visible_;  // to this process
   std::vector<int> here_;            // ranks of this host

@@ -195,8 +195,7 @@ std::string banner(const RunRecord& r) {
           {r.method.kernel + (r.method.policy.empty() || r.method.policy == "-" ? "" : " " + r.method.policy),
            fmt::format("depth {}", r.method.depth), "reduction " + r.method.reduction,
            r.method.graph ? "graphs" : "", tuning_text(r.method.tuning)}));
-  add(text, "halo",
-      join({r.method.transport, fmt::format("overlap {}", r.method.overlap == Overlap::on ? "on" : "off")}));
+  add(text, "halo", join({r.method.transport, fmt::format("overlap {}", word(r.method.overlap))}));
   for (const std::string& line : halo_lines(r.halo)) add(text, "", line);
   if (r.ranks.size() > 1) add(text, "depth", depth_line(r.method.depth_choice, r.method.depth));
   return text;

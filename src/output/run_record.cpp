@@ -11,11 +11,23 @@
 #include "output/safe_file.hpp"
 
 namespace isotherm {
-namespace {
 
 const char* word(Overlap o) {
-  return o == Overlap::on ? "on" : o == Overlap::off ? "off" : "auto";
+  switch (o) {
+    case Overlap::on:
+      return "on";
+    case Overlap::off:
+      return "off";
+    case Overlap::in_sweep:
+      return "in_sweep";
+    case Overlap::automatic:
+      break;
+  }
+  return "auto";
 }
+
+namespace {
+
 const char* word(Norm n) {
   return n == Norm::max ? "max" : n == Norm::l2 ? "l2" : "l1";
 }

@@ -208,6 +208,7 @@ struct RunRecord {
 };
 
 std::optional<Figures> figures(const RunRecord& record);
+const char* word(Overlap overlap);
 const char* result_word(ExitCode code);  // "PASS", "STOPPED" (resumable) or "FAIL"
 
 std::string to_json(const RunRecord& record);  // never throws for strange text or numbers; ends in a newline

@@ -116,7 +116,7 @@ bool settle_graph(const Config& config, bool wanted, const std::string& why_not)
 }
 
 bool overlaps(Overlap choice, Backend backend, int ranks) {
-  if (choice != Overlap::automatic) return choice == Overlap::on;
+  if (choice != Overlap::automatic) return choice != Overlap::off;
   return backend != Backend::host && ranks > 1;
 }
 

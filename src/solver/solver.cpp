@@ -63,7 +63,7 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
       check_(config, communicator, device, *rows.reduction, scratch_bytes()),
       coefficients_(rounded_coefficients<T>(sweep_coefficients(config))),
       dt_(config.problem.kind == ProblemKind::transient ? time_plan(config).dt : 0),
-      overlap_(overlaps(config.parallel.overlap, device.backend(), communicator.size())) {
+      overlap_(settle_overlap()) {
   rows_.graph =
       agree(communicator, [&] { return settle_graph(config, rows.graph, halo_.why_not_recordable()); });
   paint_sources();
@@ -73,6 +73,7 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
   copy.fill(current_.view(), T(0), compute_);
   copy.fill(next_.view(), T(0), compute_);
   stored ? read_stored(*stored) : paint_initial();
+  ghosts_ = Ghosts::absent;  // trials left others
   synchronize();
   device.record(paced_, compute_);
   if (time_halos && communicator.size() > 1) halo_cost_ = measure_halo_cost();
@@ -166,132 +167,6 @@ template <class T>
 double Solver<T>::whole(LongAccumulator mine) {
   communicator_.all_reduce(mine.word, ReduceOp::sum);
   return mine.rounded();
-}
-
-// What stands beyond the walls at which the region ends, but for those that the row applies itself.
-template <class T>
-void Solver<T>::fill_walls(Box region) {
-  const Walls<T> ghosts = walls_in_ghosts(*rows_.sweep.row, walls_.walls());
-  face_copy<T>(device_.backend()).fill_walls(current_.view(), ghosts, region, compute_);
-}
-
-// A step in several regions has one norm: the first region's starts it, the others join it. The launches are
-// in order, so they share the scratch memory.
-template <class T>
-SweepArgs<T> Solver<T>::sweep_args(Box region, const UpdateNorm& norm) {
-  const FieldView<const T> source = source_ ? std::as_const(*source_).view() : FieldView<const T>{};
-  return {std::as_const(current_).view(), next_.view(), region, coefficients_, walls_.walls(), source, norm};
-}
-
-template <class T>
-void Solver<T>::launch(Box region, UpdateNorm& norm) {
-  if (region.empty()) return;
-  rows_.sweep.row->launch(sweep_args(region, norm), {1, rows_.sweep.policy}, compute_);
-  norm.accumulate = true;
-}
-
-// What of the first sweep of a period this row sweeps beside the exchange.
-template <class T>
-Box Solver<T>::interior(const PeriodSweep& sweep) const {
-  return interior_of(*rows_.sweep.row, sweep.region, sweep.interior, rows_.sweep.policy);
-}
-
-// The first sweep of a period in two parts: what can be done beside the exchange, where the run overlaps the
-// two, and what has to wait for it.
-template <class T>
-void Solver<T>::sweep_at_hand(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer) {
-  fill_walls(sweep.at_hand);
-  times_.halo += timer.lap();
-  if (overlap_) launch(interior(sweep), norm);
-  times_.sweep += timer.lap();
-}
-
-template <class T>
-void Solver<T>::sweep_rest(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer) {
-  if (!(sweep.at_hand == sweep.region)) fill_walls(sweep.region);
-  times_.halo += timer.lap();
-  if (overlap_) {
-    isotherm::sweep_rest(*rows_.sweep.row, sweep_args(sweep.region, norm), interior(sweep),
-                         {1, rows_.sweep.policy}, compute_);
-  } else {
-    launch(sweep.region, norm);
-  }
-}
-
-template <class T>
-void Solver<T>::exchange_and_sweep(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer) {
-  const FieldView<T> u = current_.view();
-  halo_.start(u, compute_, halo_stream_);
-  sweep_at_hand(sweep, norm, timer);
-  halo_.finish(u, compute_, halo_stream_);
-  sweep_rest(sweep, norm, timer);
-}
-
-template <class T>
-void Solver<T>::step(const PeriodSweep& sweep, bool first, bool with_norm) {
-  Timer timer;
-  UpdateNorm norm;
-  if (with_norm) norm = check_.norm_of_sweep();
-  if (copying_ && sweeps_ > copying_->sweep) wait_for_copy();
-  if (walls_.vary_in_time()) {
-    walls_.update(time(), compute_);
-    times_.sweep += timer.lap();  // no communication
-  }
-  if (first) {
-    exchange_and_sweep(sweep, norm, timer);
-  } else {
-    fill_walls(sweep.region);
-    times_.halo += timer.lap();
-    launch(sweep.region, norm);
-  }
-  std::swap(current_, next_);
-  ++sweeps_;
-  times_.sweep += timer.lap();
-}
-
-// One exchange and `count` sweeps, of which the last covers the block and may return its norm.
-template <class T>
-void Solver<T>::period(std::int64_t count, bool with_norm) {
-  for (std::int64_t after = count - 1; after >= 0; --after)
-    step(period_[static_cast<std::size_t>(after)], after == count - 1, with_norm && after == 0);
-}
-
-template <class T>
-void Solver<T>::sweep(std::int64_t count) {
-  const std::int64_t end = sweeps_ + count;
-  const bool fused = rows_.reduction->fused;
-  while (sweeps_ < end) {
-    poll_residual();
-    // The sweep that returns a norm is not in the graph.
-    if (rows_.graph && sweep_by_graph(fused ? end - 1 : end)) continue;
-    const std::int64_t length = std::min<std::int64_t>(depth(), end - sweeps_);
-    period(length, fused && sweeps_ + length == end);
-  }
-}
-
-// As many sweeps as a graph holds, where they end by `until`; false where they do not, or where the other
-// field is the current one. It holds whole periods, so that the exchanges of a rank are the same with graphs
-// and without; the stream of the halos forks from `compute_` in each exchange, and joins it again.
-template <class T>
-bool Solver<T>::sweep_by_graph(std::int64_t until) {
-  const std::int64_t count = sweeps_of_a_graph(depth());
-  if (sweeps_ + count > until) return false;
-  if (copying_) wait_for_copy();  // its second sweep would overwrite the field
-  const T* const here = current_.view().origin;
-  if (!graph_) {
-    const std::int64_t before = sweeps_;
-    device_.begin_recording(compute_);
-    while (sweeps_ < before + count) period(depth(), false);
-    graph_.emplace(device_, device_.end_recording(compute_));
-    graph_starts_at_ = here;
-    sweeps_ = before;  // nothing was done yet
-  }
-  if (here != graph_starts_at_) return false;
-  Timer timer;
-  device_.launch(graph_->get(), compute_);
-  sweeps_ += count;
-  times_.sweep += timer.seconds();
-  return true;
 }
 
 template <class T>

@@ -41,7 +41,7 @@ struct GraphTrial {
 };
 struct StepTrial {
   int policy;  // of the row
-  bool overlap;
+  Overlap overlap;
   double seconds;
 };
 
@@ -100,7 +100,7 @@ class Solver {
   // Of the ways that `rows` left to the solver; none where there was but one.
   const std::vector<StepTrial>& step_trials() const { return step_trials_; }
   const SweepChoice<T>& sweep_choice() const { return rows_.sweep; }
-  bool overlaps_halos() const { return overlap_; }
+  Overlap overlap() const { return overlap_; }  // on, off or in_sweep
   const std::vector<HaloLink>& halo_links() const { return halo_.links(); }
   // None without neighbours, nor where it was not asked for.
   const std::optional<HaloCost>& halo_cost() const { return halo_cost_; }
@@ -121,6 +121,11 @@ class Solver {
   void sweep_at_hand(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer);
   void sweep_rest(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer);
   void exchange_and_sweep(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer);
+  void exchange();
+  void bring_ghosts();
+  void sweep_and_store(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer);
+  Overlap settle_overlap();
+  bool sweeps_store(int policy) const;
   double trial_seconds(bool as_graph, std::int64_t count, int times);
   void try_steps();
   std::optional<GraphTrial> try_graph();
@@ -160,7 +165,10 @@ class Solver {
   const T* graph_starts_at_ = nullptr;  // the origin of the field that it reads first
 
   double dt_ = 0;
-  bool overlap_ = false;
+  Overlap overlap_ = Overlap::off;
+  // Those of the current field, where sweeps store their faces: brought by an exchange, or by the last sweeps
+  // of the neighbours, which may not have ended.
+  enum class Ghosts { absent, here, under_way } ghosts_ = Ghosts::absent;
   std::int64_t sweeps_ = 0, first_ = 0;
   std::int64_t mirrored_ = -1;  // the sweep of which mirror_ holds the field
   Buffer packed_;               // of the device: cells on their way to the host

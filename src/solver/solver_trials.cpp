@@ -51,12 +51,15 @@ void Solver<T>::try_steps() {
   };
   std::vector<int> policies = rows_.close_policies;
   policies.insert(policies.begin(), rows_.sweep.policy);
-  const std::vector<bool> ways = rows_.try_overlap ? std::vector<bool>{true, false} : std::vector{overlap_};
+  std::vector<Overlap> ways = {overlap_};
+  if (rows_.try_overlap) ways = {Overlap::on, Overlap::off, Overlap::in_sweep};
   if (policies.size() * ways.size() == 1) return;
   for (const int policy : policies) {
-    for (const bool overlap : ways) {
+    for (const Overlap overlap : ways) {
+      if (overlap == Overlap::in_sweep && !sweeps_store(policy)) continue;
       rows_.sweep.policy = policy;
       overlap_ = overlap;
+      ghosts_ = Ghosts::absent;
       step_trials_.push_back({policy, overlap, typical()});
     }
   }
@@ -94,14 +97,15 @@ std::optional<GraphTrial> Solver<T>::try_graph() {
 template <class T>
 HaloCost Solver<T>::measure_halo_cost() {
   const PeriodSweep& first = period_.back();
+  const bool in_sweep = overlap_ == Overlap::in_sweep;
+  ghosts_ = Ghosts::absent;
+  if (in_sweep) bring_ghosts();
   const auto queue = [&](StepPart part) {
     Timer timer;
     UpdateNorm norm;
-    if (part == StepPart::both) return exchange_and_sweep(first, norm, timer);
-    if (part == StepPart::exchange) {
-      halo_.start(current_.view(), compute_, halo_stream_);
-      return halo_.finish(current_.view(), compute_, halo_stream_);
-    }
+    if (part == StepPart::exchange) return exchange();
+    if (part == StepPart::both)
+      return in_sweep ? sweep_and_store(first, norm, timer) : exchange_and_sweep(first, norm, timer);
     sweep_at_hand(first, norm, timer);
     sweep_rest(first, norm, timer);
   };

@@ -126,6 +126,9 @@ inline int __syncthreads_or(int predicate) {
   __syncthreads();
   return result;
 }
+inline int __syncthreads_and(int predicate) {
+  return !__syncthreads_or(!predicate);
+}
 
 template <class T>
 T __shfl_sync(unsigned mask, T value, int from, int width = 32) {

@@ -175,7 +175,7 @@ TEST_P(SweepGraph, TheWayOfAStepIsTriedWithItsExchanges) {
       if (trial.seconds < fastest->seconds) fastest = &trial;
     }
     EXPECT_EQ(solver.sweep_choice().policy, fastest->policy);
-    EXPECT_EQ(solver.overlaps_halos(), fastest->overlap);
+    EXPECT_EQ(solver.overlap(), fastest->overlap);
     EXPECT_EQ(answers(solver), expected);
   }
 }

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "core/field_view.hpp"
 #include "kernels/cuda/launch.hpp"
@@ -57,6 +58,13 @@ class BytesBarrier {
     pending_ -= static_cast<std::int64_t>(map.box.product()) * static_cast<std::int64_t>(sizeof(T));
     complete();
   }
+  void copy_line(const void* from, void* to, std::uint32_t bytes) {
+    demand((reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | bytes) % 16 == 0,
+           "a line is not aligned to 16 bytes");
+    std::memcpy(to, from, bytes);
+    pending_ -= bytes;
+    complete();
+  }
 
  private:
   template <class T>
@@ -73,6 +81,8 @@ class BytesBarrier {
   bool arrived_ = false;
   std::uint32_t phase_ = 0;
 };
+
+inline void bulk_copies_see_loads() {}
 
 inline unsigned char* dynamic_shared() {
   return static_cast<unsigned char*>(emulation::dynamic_shared_memory());

@@ -1,0 +1,232 @@
+// The order of a step: walls, exchange, sweep, and which of them beside which.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "kernels/face_copy.hpp"
+#include "solver/rows.hpp"
+#include "solver/solver.hpp"
+
+namespace isotherm {
+
+// What stands beyond the walls at which the region ends, but for those that the row applies itself.
+template <class T>
+void Solver<T>::fill_walls(Box region) {
+  const Walls<T> ghosts = walls_in_ghosts(*rows_.sweep.row, walls_.walls());
+  face_copy<T>(device_.backend()).fill_walls(current_.view(), ghosts, region, compute_);
+}
+
+// A step in several regions has one norm: the first region's starts it, the others join it. The launches are
+// in order, so they share the scratch memory.
+template <class T>
+SweepArgs<T> Solver<T>::sweep_args(Box region, const UpdateNorm& norm) {
+  const FieldView<const T> source = source_ ? std::as_const(*source_).view() : FieldView<const T>{};
+  return {std::as_const(current_).view(), next_.view(), region, coefficients_, walls_.walls(), source, norm};
+}
+
+template <class T>
+void Solver<T>::launch(Box region, UpdateNorm& norm) {
+  if (region.empty()) return;
+  rows_.sweep.row->launch(sweep_args(region, norm), {1, rows_.sweep.policy}, compute_);
+  norm.accumulate = true;
+}
+
+// What of the first sweep of a period this row sweeps beside the exchange.
+template <class T>
+Box Solver<T>::interior(const PeriodSweep& sweep) const {
+  return interior_of(*rows_.sweep.row, sweep.region, sweep.interior, rows_.sweep.policy);
+}
+
+// The first sweep of a period in two parts: what can be done beside the exchange, where the run overlaps the
+// two, and what has to wait for it.
+template <class T>
+void Solver<T>::sweep_at_hand(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer) {
+  fill_walls(sweep.at_hand);
+  times_.halo += timer.lap();
+  if (overlap_ == Overlap::on) launch(interior(sweep), norm);
+  times_.sweep += timer.lap();
+}
+
+template <class T>
+void Solver<T>::sweep_rest(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer) {
+  if (!(sweep.at_hand == sweep.region)) fill_walls(sweep.region);
+  times_.halo += timer.lap();
+  if (overlap_ == Overlap::on) {
+    isotherm::sweep_rest(*rows_.sweep.row, sweep_args(sweep.region, norm), interior(sweep),
+                         {1, rows_.sweep.policy}, compute_);
+  } else {
+    launch(sweep.region, norm);
+  }
+}
+
+template <class T>
+void Solver<T>::exchange_and_sweep(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer) {
+  const FieldView<T> u = current_.view();
+  halo_.start(u, compute_, halo_stream_);
+  sweep_at_hand(sweep, norm, timer);
+  halo_.finish(u, compute_, halo_stream_);
+  sweep_rest(sweep, norm, timer);
+}
+
+template <class T>
+void Solver<T>::exchange() {
+  halo_.start(current_.view(), compute_, halo_stream_);
+  halo_.finish(current_.view(), compute_, halo_stream_);
+}
+
+template <class T>
+void Solver<T>::bring_ghosts() {
+  if (ghosts_ != Ghosts::absent) return;
+  exchange();
+  halo_.hand_ghosts(current_.view(), compute_);
+  ghosts_ = Ghosts::here;
+}
+
+// No exchange but the first, and one behind a sweep with a norm, which has no room for stores: what others
+// leave at their faces they store into the neighbours' ghosts themselves.
+template <class T>
+void Solver<T>::sweep_and_store(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer) {
+  bring_ghosts();
+  const bool stores = norm.result == nullptr;
+  if (!stores && ghosts_ == Ghosts::under_way) halo_.take_ghosts(current_.view(), compute_);
+  fill_walls(sweep.region);
+  times_.halo += timer.lap();
+  SweepArgs<T> args = sweep_args(sweep.region, norm);
+  if (stores) args.stores = halo_.stores(current_.view(), next_.view(), compute_);
+  rows_.sweep.row->launch(args, {1, rows_.sweep.policy}, compute_);
+  ghosts_ = stores ? Ghosts::under_way : Ghosts::absent;
+}
+
+// Can the row do so, on all ranks?
+template <class T>
+bool Solver<T>::sweeps_store(int policy) const {
+  const StencilKernel<T>& row = *rows_.sweep.row;
+  const bool column_above = decomposition_.neighbour(communicator_.rank(), {1, 0, 0}).has_value();
+  const bool mine = halo_.serves_sweeps() && row.stores_faces &&
+                    row.stores_faces({{0, 0, 0}, block_.extent()}, column_above, policy);
+  return communicator_.all_reduce(std::int64_t{mine}, ReduceOp::min) != 0;
+}
+
+template <class T>
+Overlap Solver<T>::settle_overlap() {
+  const Overlap wanted = config_.parallel.overlap;
+  if (wanted == Overlap::automatic)
+    return overlaps(wanted, device_.backend(), communicator_.size()) ? Overlap::on : Overlap::off;
+  if (wanted != Overlap::in_sweep) return wanted;
+  if (communicator_.size() == 1) return Overlap::off;
+  if (sweeps_store(rows_.sweep.policy)) return wanted;
+  throw CollectiveError(
+      ExitCode::unavailable,
+      fmt::format(
+          "{}: sweeps cannot store their faces here (that takes kernel bulk_pipeline, depth 1, transport "
+          "peer "
+          "between all neighbours, a GPU for each rank, whole tiles along x where x is cut, and no periodic "
+          "axis that is not cut); use auto",
+          config_.at("parallel.overlap")));
+}
+
+template <class T>
+void Solver<T>::step(const PeriodSweep& sweep, bool first, bool with_norm) {
+  Timer timer;
+  UpdateNorm norm;
+  if (with_norm) norm = check_.norm_of_sweep();
+  if (copying_ && sweeps_ > copying_->sweep) wait_for_copy();
+  if (walls_.vary_in_time()) {
+    walls_.update(time(), compute_);
+    times_.sweep += timer.lap();  // no communication
+  }
+  if (overlap_ == Overlap::in_sweep) {
+    sweep_and_store(sweep, norm, timer);
+  } else if (first) {
+    exchange_and_sweep(sweep, norm, timer);
+  } else {
+    fill_walls(sweep.region);
+    times_.halo += timer.lap();
+    launch(sweep.region, norm);
+  }
+  std::swap(current_, next_);
+  ++sweeps_;
+  times_.sweep += timer.lap();
+}
+
+// One exchange and `count` sweeps, of which the last covers the block and may return its norm.
+template <class T>
+void Solver<T>::period(std::int64_t count, bool with_norm) {
+  for (std::int64_t after = count - 1; after >= 0; --after)
+    step(period_[static_cast<std::size_t>(after)], after == count - 1, with_norm && after == 0);
+}
+
+template <class T>
+void Solver<T>::sweep(std::int64_t count) {
+  const std::int64_t end = sweeps_ + count;
+  const bool fused = rows_.reduction->fused;
+  while (sweeps_ < end) {
+    poll_residual();
+    // The sweep that returns a norm is not in the graph.
+    if (rows_.graph && sweep_by_graph(fused ? end - 1 : end)) continue;
+    const std::int64_t length = std::min<std::int64_t>(depth(), end - sweeps_);
+    period(length, fused && sweeps_ + length == end);
+  }
+}
+
+// As many sweeps as a graph holds, where they end by `until`; false where they do not, or where the other
+// field is the current one. It holds whole periods, so that the exchanges of a rank are the same with graphs
+// and without; the stream of the halos forks from `compute_` in each exchange, and joins it again.
+template <class T>
+bool Solver<T>::sweep_by_graph(std::int64_t until) {
+  const std::int64_t count = sweeps_of_a_graph(depth());
+  if (sweeps_ + count > until) return false;
+  if (copying_) wait_for_copy();  // its second sweep would overwrite the field
+  const T* const here = current_.view().origin;
+  if (graph_ && here != graph_starts_at_) return false;
+  if (overlap_ == Overlap::in_sweep) bring_ghosts();  // not in the graph
+  if (!graph_) {
+    const std::int64_t before = sweeps_;
+    device_.begin_recording(compute_);
+    while (sweeps_ < before + count) period(depth(), false);
+    graph_.emplace(device_, device_.end_recording(compute_));
+    graph_starts_at_ = here;
+    sweeps_ = before;  // nothing was done yet
+  }
+  Timer timer;
+  device_.launch(graph_->get(), compute_);
+  sweeps_ += count;
+  times_.sweep += timer.seconds();
+  return true;
+}
+
+template void Solver<float>::fill_walls(Box);
+template void Solver<double>::fill_walls(Box);
+template SweepArgs<float> Solver<float>::sweep_args(Box, const UpdateNorm&);
+template SweepArgs<double> Solver<double>::sweep_args(Box, const UpdateNorm&);
+template void Solver<float>::launch(Box, UpdateNorm&);
+template void Solver<double>::launch(Box, UpdateNorm&);
+template Box Solver<float>::interior(const PeriodSweep&) const;
+template Box Solver<double>::interior(const PeriodSweep&) const;
+template void Solver<float>::sweep_at_hand(const PeriodSweep&, UpdateNorm&, Timer&);
+template void Solver<double>::sweep_at_hand(const PeriodSweep&, UpdateNorm&, Timer&);
+template void Solver<float>::sweep_rest(const PeriodSweep&, UpdateNorm&, Timer&);
+template void Solver<double>::sweep_rest(const PeriodSweep&, UpdateNorm&, Timer&);
+template void Solver<float>::exchange_and_sweep(const PeriodSweep&, UpdateNorm&, Timer&);
+template void Solver<double>::exchange_and_sweep(const PeriodSweep&, UpdateNorm&, Timer&);
+template void Solver<float>::bring_ghosts();
+template void Solver<double>::bring_ghosts();
+template void Solver<float>::exchange();
+template void Solver<double>::exchange();
+template void Solver<float>::sweep_and_store(const PeriodSweep&, UpdateNorm&, Timer&);
+template void Solver<double>::sweep_and_store(const PeriodSweep&, UpdateNorm&, Timer&);
+template bool Solver<float>::sweeps_store(int) const;
+template bool Solver<double>::sweeps_store(int) const;
+template Overlap Solver<float>::settle_overlap();
+template Overlap Solver<double>::settle_overlap();
+template void Solver<float>::step(const PeriodSweep&, bool, bool);
+template void Solver<double>::step(const PeriodSweep&, bool, bool);
+template void Solver<float>::period(std::int64_t, bool);
+template void Solver<double>::period(std::int64_t, bool);
+template void Solver<float>::sweep(std::int64_t);
+template void Solver<double>::sweep(std::int64_t);
+template bool Solver<float>::sweep_by_graph(std::int64_t);
+template bool Solver<double>::sweep_by_graph(std::int64_t);
+
+}  // namespace isotherm
