@@ -22,3 +22,17 @@ if(ISOTHERM_WARNINGS_AS_ERRORS)
   target_compile_options(isotherm_settings INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Werror>)
 endif()
+
+# isotherm_precompile(TARGET <header>...): headers of others that most sources of a target include. Every source still
+# includes what it needs, and is compiled alone without this option.
+function(isotherm_precompile target)
+  if(ISOTHERM_PRECOMPILED_HEADERS)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+      # More of that bug: once precompiled, the standard library's own lines are not exempt from them.
+      target_compile_options(${target} PRIVATE -Wno-stringop-overflow -Wno-array-bounds)
+    endif()
+  endif()
+endfunction()
+set(common_headers <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <map> <memory> <optional> <span>
+                   <string> <string_view> <vector> <fmt/format.h>)

@@ -50,8 +50,8 @@ bool map_file(Mapping& mapping, int file) {
   if (count == MAP_FAILED || base == MAP_FAILED) return false;
   mapping.openers = static_cast<std::atomic<int>*>(count);
   mapping.base = static_cast<char*>(base);
-  return mapping.pages == 0 ||
-         mmap(base, mapping.pages, access, MAP_SHARED | MAP_FIXED, file, 0) != MAP_FAILED;
+  return mapping.pages == 0 || mmap(base, mapping.pages, access, MAP_SHARED | MAP_FIXED | MAP_POPULATE, file,
+                                    0) != MAP_FAILED;  // all pages at once: most live shortly
 }
 void unmap(const Mapping& mapping) {
   munmap(mapping.openers, page_bytes());
