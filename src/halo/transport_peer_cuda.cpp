@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <map>
 #include <set>
 #include <thread>
 #include <utility>
@@ -13,6 +12,8 @@
 #include "core/cuda_native.hpp"
 #include "core/error.hpp"
 #include "core/timer.hpp"
+#include "halo/agreement.hpp"
+#include "halo/dense_messages.hpp"
 #include "halo/handshake.hpp"
 #include "halo/peer_memory_cuda.hpp"
 #include "halo/transport_peer.hpp"
@@ -45,61 +46,6 @@ Value take(std::string_view& text) {
   std::memcpy(&value, text.data(), sizeof(value));
   text.remove_prefix(sizeof(value));
   return value;
-}
-
-// What goes wrong at one rank is known at its peers, and everyone comes through all stages: a rank that left
-// early would leave those waiting that it has nothing to do with.
-class Agreement {
- public:
-  Agreement(const Communicator& communicator, std::span<const int> peers)
-      : communicator_(communicator), peers_(peers) {}
-
-  // `work` is left out once something is wrong.
-  template <class Work>
-  void attempt(Work work) {
-    try {
-      if (why_not_.empty()) work();
-    } catch (const std::exception& e) {
-      why_not_ = fmt::format("rank {}: {}", communicator_.rank(), e.what());
-    }
-  }
-  // The peers' texts; of use only where nothing is wrong.
-  std::vector<std::string> swap(std::vector<std::string> mine) {
-    for (std::string& text : mine) text = why_not_.empty() ? "+" + text : "-" + why_not_;
-    std::vector<std::string> theirs = swap_texts(communicator_, peers_, mine);
-    for (std::string& text : theirs) {
-      if (text[0] == '-' && why_not_.empty()) why_not_ = text.substr(1);
-      text.erase(0, 1);
-    }
-    return theirs;
-  }
-  const std::string& why_not() const { return why_not_; }
-
- private:
-  const Communicator& communicator_;
-  std::span<const int> peers_;
-  std::string why_not_;
-};
-
-// Messages that travel dense, of one way between two ranks: by tag, where each begins [bytes]. Both ranks lay
-// the receiver's buffer out alike.
-struct DenseMessages {
-  std::map<int, std::size_t> places;
-  std::size_t bytes = 0;
-};
-template <class T>
-DenseMessages dense_messages(std::span<const HaloMessage> messages, int peer,
-                             int (*tag)(const HaloMessage&)) {
-  DenseMessages dense;
-  for (const HaloMessage& m : messages) {
-    const bool is_short = m.edge.extent().x * Index{sizeof(T)} < least_direct_row;
-    if (m.peer == peer && is_short) dense.places[tag(m)] = m.cells() * sizeof(T);
-  }
-  for (auto& [each_tag, place] : dense.places) {
-    const std::size_t length = std::exchange(place, dense.bytes);
-    dense.bytes += (length + line_bytes - 1) / line_bytes * line_bytes;
-  }
-  return dense;
 }
 
 // Device memory that begins with so many zeros.

@@ -49,9 +49,10 @@ struct alignas(64) Fiber {
 };
 
 // Asks the caches for what a switch to it will read: where it goes on, and the frames below.
-void fetch(const Fiber& fiber) {
+void fetch(const Fiber* fiber) {
   constexpr int line = 64;
-  for (int n = 0; n < 5; ++n) __builtin_prefetch(reinterpret_cast<const char*>(&fiber) - n * line, 1);
+  if (!fiber) return;
+  for (int n = 0; n < 5; ++n) __builtin_prefetch(reinterpret_cast<const char*>(fiber) - n * line, 1);
 }
 
 struct BlockThread {
@@ -125,7 +126,7 @@ BlockThread& next_thread() {
   for (std::size_t n = 0; n < all; ++n) {
     at = behind(at);
     if (!can_run(threads[at])) continue;
-    fetch(*threads[behind(at)].fiber);
+    fetch(threads[behind(at)].fiber);
     return threads[at];
   }
   deadlock();
@@ -183,7 +184,7 @@ char* stacks() {
     makecontext(&start, live, 0);
     setcontext(&start);
   }
-  if (idle.size() > 1) fetch(*idle[idle.size() - 2]);
+  if (idle.size() > 1) fetch(idle[idle.size() - 2]);
   jump_to(idle.back()->context);
 }
 
