@@ -52,7 +52,7 @@ class RunRecord:
         self.problem = method["problem"]
         self.kernel = " ".join(word for word in (method["kernel"], method["policy"]) if word not in (None, "-"))
         self.depth = int(method["depth"])
-        self.overlap = method["overlap"] == "on"
+        self.overlap = method["overlap"] in ("on", "in_sweep")
         self.fused_norm = method["reduction"] == "fused"
 
         self.sweeps = int(performance["sweeps"])

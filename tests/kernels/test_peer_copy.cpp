@@ -114,7 +114,7 @@ class PeerCopyCuda : public CudaTest {
     }
     Flags flags(*device);
     for (const std::uint64_t exchange : {1, 2, 3}) {
-      flags.put([&](Flags::Shared& s) { s.here[0] = s.here[1] = {exchange, exchange}; });
+      flags.put([&](Flags::Shared& s) { s.here[0] = s.here[1] = {exchange, exchange, 0}; });
       peer_copy<T>().store(messages, flags.get(), stream());
       peer_copy<T>().wait(arrivals, flags.get(), stream());
       device->synchronize(stream());
