@@ -1,8 +1,8 @@
-// Sweeps that store what they leave at the faces of the block into the neighbours' ghosts too, so that no
-// exchange follows (FaceStores in stencil.hpp). For .cu files only.
+// Sweeps that store what they leave at the faces of the block into the neighbours' ghosts too, or across x
+// into their columns, so that no exchange follows (FaceStores in stencil.hpp). For .cu files only.
 //
 //     block:  until every peer has ended its last sweep
-//             planes of its chunk -> out, and what is at a face -> the peer's ghosts
+//             planes of its chunk -> out, and what is at a face -> the peer's ghosts or columns
 //     the last block at the faces of a link:  swept -> the peer
 //
 // Why one word will do. Sweep k reads the ghosts of one field, which the peers' sweeps k - 1 have stored, and

@@ -18,13 +18,19 @@
 
 enum Spoiled { NO, FAILS, SHORT, LOST };
 
+static char wanted[16] = "", action[16] = "", part[256] = ".hdf.part";
+static int first;
+
+// Before main(): later MPI changes the environment while threads of its own read and write.
+__attribute__((constructor)) static void read_environment(void) {
+  const char *text = getenv("ISOTHERM_SHIM"), *other = getenv("ISOTHERM_SHIM_PATH");
+  if (!text || sscanf(text, "%15[^:]:%d:%15s", wanted, &first, action) != 3) wanted[0] = '\0';
+  if (other) snprintf(part, sizeof part, "%s", other);
+}
+
 static enum Spoiled spoiled(const char* kind, const char* path) {
   static int seen;
-  char wanted[16] = "", action[16] = "";
-  int first = 0;
-  const char *text = getenv("ISOTHERM_SHIM"), *part = getenv("ISOTHERM_SHIM_PATH");
-  if (!text || sscanf(text, "%15[^:]:%d:%15s", wanted, &first, action) != 3) return NO;
-  if (strcmp(kind, wanted) != 0 || !strstr(path, part ? part : ".hdf.part") || ++seen < first) return NO;
+  if (strcmp(kind, wanted) != 0 || !strstr(path, part) || ++seen < first) return NO;
   if (strcmp(action, "short") == 0) return SHORT;
   if (strcmp(action, "lose") == 0) return LOST;
   if (strcmp(action, "stall") == 0) return sleep(1000), NO;
