@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "answer.hpp"
 #include "backend_fixture.hpp"
 #include "core/error.hpp"
 #include "solver/solver.hpp"
@@ -14,18 +15,6 @@
 
 namespace isotherm {
 namespace {
-
-struct Answer {
-  std::uint64_t fingerprint;
-  double residual;
-  bool operator==(const Answer&) const = default;
-};
-
-std::array<bool, 3> periodic(const Config& config) {
-  std::array<bool, 3> axes{};
-  for (std::size_t a = 0; a < 3; ++a) axes[a] = config.boundaries[2 * a].kind == WallKind::periodic;
-  return axes;
-}
 
 // After runs of odd and even lengths, shorter and longer than a graph.
 template <class T>
