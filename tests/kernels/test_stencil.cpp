@@ -164,8 +164,9 @@ TEST_P(StencilOpenmpRow, StoresThreadsAndPoliciesLeaveTheBitsAlone) {
       for (int threads : {1, 3}) {
         omp_set_num_threads(threads);
         for (Int3 shape :
-             {Int3{17, 23, 31}, Int3{131, 17, 9}, Int3{67, 251, 1}, Int3{5000, 5, 3}, Int3{9, 1, 2003}}) {
+             {Int3{17, 23, 31}, Int3{131, 17, 9}, Int3{67, 251, 1}, Int3{5000, 3, 2}, Int3{9, 1, 2003}}) {
           for (bool has_source : {false, true}) {
+            if (has_source && threads == 1) continue;  // one thread is the same code
             SCOPED_TRACE(text(shape) + ", threads " + std::to_string(threads));
             for (host::Store store : {host::Store::streaming, host::Store::cached}) {
               for (int policy = 0; policy < static_cast<int>(Row::policies.size()); ++policy) {
