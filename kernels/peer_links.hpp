@@ -15,7 +15,7 @@ struct PeerFlags {
   std::uint64_t free;    // the peer's ghosts and buffers may be overwritten with the edges of this exchange
   std::uint64_t stored;  // the peer's edges of this exchange are in the ghosts and buffers here
   // Of sweeps that store their faces themselves (FaceStores in stencil.hpp).
-  std::uint64_t swept;  // so many of them the peer has ended
+  std::uint64_t swept;  // so many of them the peer has ended, and begun the next or something else
 };
 
 // How far a device has come; in its memory, and the kernels' own. Zeros at first.
@@ -24,9 +24,10 @@ struct PeerProgress {
   unsigned entered, done;  // blocks of the launch under way
   unsigned done_of[most_peer_messages];
 
-  std::uint64_t swept;                       // sweeps that have stored their faces
-  unsigned blocks_swept;                     // of the sweep under way
-  unsigned faces_swept[most_peer_messages];  // by link: of its blocks
+  // Sweeps that have stored their faces. That under way is one of them when all its blocks, which are
+  // counted, know its number.
+  std::uint64_t swept;
+  unsigned blocks_in_sweep;
 };
 
 struct PeerLink {

@@ -1,22 +1,29 @@
 // Sweeps that store what they leave at the faces of the block into the neighbours' ghosts too, or across x
 // into their columns, so that no exchange follows (FaceStores in stencil.hpp). For .cu files only.
 //
-//     block:  until every peer has ended its last sweep
+//     block:  sweep k-1 has ended -> all peers, that the launch before was the last to store
+//             until every peer has said the same
 //             planes of its chunk -> out, and what is at a face -> the peer's ghosts or columns
-//     the last block at the faces of a link:  swept -> the peer
 //
-// Why one word will do. Sweep k reads the ghosts of one field, which the peers' sweeps k - 1 have stored, and
-// stores into those of the other, which these sweeps have read: that a peer has ended k - 1 says both.
+// Why one number will do. Sweep k reads the ghosts of one field, which the peers' sweeps k - 1 have stored,
+// and stores into those of the other, which these sweeps have read: that a peer has ended k - 1 says both.
 //
-// Why it ends. What a sweep waits for was launched before it, on another device, where nothing that waits for
-// this one can hold its place. All blocks wait, not those at faces alone, so that they walk together: blocks
-// that set out late stay late, and read again what the others have brought into L2 (pace.hpp).
+// Why the next launch says it. A sweep that says its own end has a fence behind stores that are still on
+// their way to another device, in each of its blocks and where nothing is left to hide it: 4 us of 80, and 6
+// half way, where it breaks the schedule (TUNING.md). Between launches those stores arrive in any case.
+//
+// Why it ends. A block says it for all links before it waits for anyone, whatever the order in which the GPU
+// starts blocks, however few fit on it. What it waits for is the start of a launch on another device, where
+// nothing that waits for this one can hold its place, and which comes whatever becomes of this one: ranks
+// take such sweeps alike. All blocks wait, not those at faces alone, so that they walk together: blocks that
+// set out late stay late, and read again what the others have brought into L2 (pace.hpp).
 //
 // What is at a face is read back, behind the rows of a plane: a choice among them, or an address more for
 // each, would cost every row of every plane, whether it is at a face or not (TUNING.md).
 //
-// Memory order. As in peer_copy.cu: block barrier, fence, counter; counter, fence, flag. What the peers have
-// stored is read by bulk copies of the thread that has seen the flag, behind a fence between the two ways.
+// Memory order. What a launch has stored, its follower releases with the flag. What the peers have stored is
+// read by bulk copies of a thread that joins those that have acquired the flags, behind a fence between the
+// two ways.
 #pragma once
 
 #include "kernels/cuda/hopper.hpp"
@@ -27,6 +34,7 @@ namespace isotherm::cuda {
 
 struct NoStores {
   static constexpr bool any = false;
+  __device__ __forceinline__ static bool is_down(Index chunk) { return chunk % 2 != 0; }
   struct Item {
     template <class... Arguments>
     __device__ __forceinline__ explicit Item(const Arguments&...) {}
@@ -42,21 +50,19 @@ struct SweepStores {
   static constexpr bool any = true;
   using Item = FaceItem<T>;
   FaceStores<T> faces;
-  unsigned arrivals[face_count];  // by link: of blocks at its faces, a block at both counts twice
+  bool first_is_down;  // the first chunk, and every other; else the second
 
   static SweepStores of(const FaceStores<T>& faces, const Columns& columns) {
-    SweepStores stores{faces, {}};
-    const Index blocks[] = {columns.count_y, columns.count_x, columns.count_x * columns.count_y};
-    for (int f = 0; f < face_count; ++f) {
-      const int axis = axis_of(static_cast<Face>(f));
-      const Index chunks = axis == 2 ? 1 : columns.count_z;
-      if (faces.faces[f].to)
-        stores.arrivals[faces.faces[f].link] += static_cast<unsigned>(blocks[axis] * chunks);
-    }
-    return stores;
+    // What is stored at another device is on its way the longer, the earlier in the sweep it was made: where
+    // it is the upper face alone that goes, its chunk is walked down.
+    const bool lower = faces.at(Face::z_min).to, upper = faces.at(Face::z_max).to;
+    return {faces, upper && !lower && columns.count_z % 2 != 0};
   }
 
-  __device__ __forceinline__ bool goes(Face f) const { return faces.at(f).to != nullptr; }
+  // Every other chunk is walked down, so that neighbours read the planes between them at one time.
+  ISOTHERM_HOST_DEVICE bool is_down(Index chunk) const { return (chunk % 2 != 0) != first_is_down; }
+
+  ISOTHERM_HOST_DEVICE bool goes(Face f) const { return faces.at(f).to != nullptr; }
   // Is the first or last layer of the chunk along the face's axis the block's, and does it go elsewhere?
   __device__ __forceinline__ bool is_at(Face f, Int3 n, const Box& chunk) const {
     const int axis = axis_of(f);
@@ -72,36 +78,20 @@ struct SweepStores {
     return faces.columns[upper] + y + plane * faces.column_pitch;
   }
 
-  // By one thread of each block, before the first bulk copy. False where it was given up: the block ends
+  // By all threads of each block, before the first bulk copy. False where it was given up: the block ends
   // without a store.
-  __device__ __forceinline__ bool wait_for_peers() const {
+  __device__ __forceinline__ bool meet_peers() const {
     const PeerLinks& links = faces.links;
     const std::uint64_t sweep = links.progress->swept;
-    for (int l = 0; l < links.count; ++l) {
-      if (!await(links.link[l].here->swept, sweep, *links.abandoned)) return false;
-    }
+    const int lane = static_cast<int>(threadIdx.x % warp_size),
+              warp = static_cast<int>(threadIdx.x / warp_size);
+    const bool has_link = lane < links.count;
+    if (warp == 1 && has_link) publish(links.link[lane].there->swept, sweep);
+    const bool here = warp != 0 || !has_link || await(links.link[lane].here->swept, sweep, *links.abandoned);
+    if (!__syncthreads_and(here)) return false;
     bulk_copies_see_loads();
+    if (threadIdx.x == warp_size) count_block(sweep);
     return true;
-  }
-  // By one thread of each block, whose stores the others of the block have joined.
-  __device__ __forceinline__ void say_swept(Int3 n, const Box& chunk) const {
-    const PeerLinks& links = faces.links;
-    PeerProgress& progress = *links.progress;
-    const std::uint64_t sweep = progress.swept + 1;
-    for (int f = 0; f < face_count; ++f) {
-      if (!is_at(static_cast<Face>(f), n, chunk)) continue;
-      const int link = faces.faces[f].link;
-      __threadfence_system();
-      if (atomicAdd(&progress.faces_swept[link], 1u) + 1 != arrivals[link]) continue;
-      progress.faces_swept[link] = 0;
-      __threadfence_system();
-      publish(links.link[link].there->swept, sweep);
-    }
-    __threadfence();
-    if (atomicAdd(&progress.blocks_swept, 1u) + 1 == gridDim.x) {  // nobody else looks at them in this launch
-      progress.blocks_swept = 0;
-      progress.swept = sweep;
-    }
   }
 
   __device__ __forceinline__ T* place(Face f, int p, int q) const {
@@ -117,6 +107,14 @@ struct SweepStores {
     for (int i = 0; i < Pack<T>::cells; ++i) {
       if ((mine >> i & 1u) != 0) to[i] = value.v[i];
     }
+  }
+
+ private:
+  __device__ __forceinline__ void count_block(std::uint64_t sweep) const {
+    PeerProgress& progress = *faces.links.progress;
+    if (atomicAdd(&progress.blocks_in_sweep, 1u) + 1 != gridDim.x) return;
+    progress.blocks_in_sweep = 0;
+    progress.swept = sweep + 1;
   }
 };
 

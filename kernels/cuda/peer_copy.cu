@@ -311,10 +311,13 @@ __global__ void __launch_bounds__(Policy::threads) wait_for_peers(const __grid_c
 }
 static_assert(most_peer_messages <= warp_size);
 
-// One warp, a lane a link.
+// One warp, a lane a link. The end of a sweep is said by the launch that follows it.
 __global__ void __launch_bounds__(warp_size) await_swept(const __grid_constant__ PeerLinks links) {
   const int link = static_cast<int>(threadIdx.x);
-  if (link < links.count) await(links.link[link].here->swept, links.progress->swept, *links.abandoned);
+  if (link >= links.count) return;
+  const std::uint64_t swept = links.progress->swept;
+  publish(links.link[link].there->swept, swept);
+  await(links.link[link].here->swept, swept, *links.abandoned);
 }
 
 template <class T>

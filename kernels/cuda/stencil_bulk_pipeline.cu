@@ -82,9 +82,10 @@ constexpr unsigned most_registers = std::is_same_v<Norm, NoNorm> && !Stores::any
 struct Walk {
   int first, step, count;
 
-  // Every other chunk is walked down: the second, the fourth, or the others.
-  __device__ __forceinline__ Walk(const Columns& columns, const Box& chunk, bool first_is_down) {
-    const bool down = ((chunk.lo.z - columns.box.lo.z) / columns.planes % 2 != 0) != first_is_down;
+  // Every other chunk is walked down.
+  template <class Stores>
+  __device__ __forceinline__ Walk(const Columns& columns, const Box& chunk, const Stores& stores) {
+    const bool down = stores.is_down((chunk.lo.z - columns.box.lo.z) / columns.planes);
     first = static_cast<int>(down ? chunk.hi.z - 1 : chunk.lo.z);
     step = down ? -1 : 1;
     count = static_cast<int>(chunk.hi.z - chunk.lo.z);
@@ -117,15 +118,6 @@ struct Beside {
   }
 };
 
-// What is stored at another device is on its way the longer, the earlier in the sweep it was made: where it
-// is the upper face alone that goes, its chunk is walked down.
-template <class Stores>
-__device__ __forceinline__ bool first_is_down(const Stores& stores, const Columns& columns) {
-  if constexpr (Stores::any)
-    return stores.goes(Face::z_max) && !stores.goes(Face::z_min) && columns.count_z % 2 != 0;
-  return false;
-}
-
 template <class Stores, class T>
 __device__ __forceinline__ bool has_column(const Stores& stores, bool upper, const TileArgs<T>& a,
                                            const Box& chunk) {
@@ -157,7 +149,7 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
   using Pipe = Ring<T, warps_x, warps_y, rows, stages>;
   Pipe& ring = *reinterpret_cast<Pipe*>(dynamic_shared());
   const Box chunk = a.columns.of_block();
-  const Walk walk(a.columns, chunk, first_is_down(stores, a.columns));
+  const Walk walk(a.columns, chunk, stores);
   const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
   const int warp_x = warp % warps_x, row = warp / warps_x * rows;  // in the tile
   const int pack = (warp_x * warp_size + lane) * Pack<T>::cells;
@@ -168,7 +160,7 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
   Norm norm;
 
   if constexpr (Stores::any) {
-    if (!__syncthreads_and(threadIdx.x != 0 || stores.wait_for_peers())) return;
+    if (!stores.meet_peers()) return;
   }
   // The n-th plane of the walk goes to place n % stages of the ring.
   const Pace pace(schedule);
@@ -222,6 +214,7 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
   }
   T* to = &a.out(x, y, walk.first);
   bool first_goes = false;
+  Pack<T> first;
   if constexpr (Stores::any) first_goes = stores.is_at(walk.behind(), a.in.extent, chunk);
   typename Stores::Item item(stores, a, chunk, warps_x * warp_size, warps_y * rows, walk.first, walk.step);
   for (int n = 1; n <= walk.count; ++n) {
@@ -266,19 +259,17 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
     if constexpr (Stores::any) {
       if (n > 1) item.store();
       item.load();
-      if (n <= rows && first_goes && mine.cells_of(n - 1) != 0) {  // of the first plane a row with each
-        const Pack<T> value = Pack<T>::load(&a.out(x, y + n - 1, walk.first));
-        stores.store_pack(walk.behind(), value, mine.cells_of(n - 1), x, y + n - 1);
+      if (first_goes && n <= rows + 1) {  // of the first plane a row with each, a plane later
+        if (n > 1) stores.store_pack(walk.behind(), first, mine.cells_of(n - 2), x, y + n - 2);
+        if (n <= rows && mine.cells_of(n - 1) != 0) first = Pack<T>::load(&a.out(x, y + n - 1, walk.first));
       }
     }
   }
   if constexpr (Stores::any) {
     item.store();
-    if (walk.count < rows && first_goes) store_plane<rows>(stores, walk.behind(), a, mine, x, y, walk.first);
+    if (walk.count <= rows && first_goes) store_plane<rows>(stores, walk.behind(), a, mine, x, y, walk.first);
     if (stores.is_at(walk.ahead(), a.in.extent, chunk))
       store_plane<rows>(stores, walk.ahead(), a, mine, x, y, walk.plane(walk.count));
-    __syncthreads();
-    if (threadIdx.x == 0) stores.say_swept(a.in.extent, chunk);
   }
   norm.template leave<warps_x * warps_y * warp_size>(static_cast<double*>(a.norm.scratch));
 }
