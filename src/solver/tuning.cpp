@@ -20,7 +20,7 @@ namespace {
 constexpr double budget = 0.8;         // s, of all samples
 constexpr double least_share = 0.1;    // of a sweep's time that its cells take, not its launch
 constexpr double nearly = 1.05;        // of the time of the fastest
-constexpr std::size_t most_close = 3;  // policies beside it that are tried again with exchanges
+constexpr std::size_t most_close = 5;  // policies beside it that are tried again with exchanges
 constexpr std::size_t most_bytes = std::size_t{256} << 20;  // of a field
 
 // Planes of the local block that fit the trial; x and y are what policies are about.
