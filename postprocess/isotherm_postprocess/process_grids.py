@@ -5,7 +5,7 @@ Of the rank with the largest block and the most neighbours, for n_x x n_y x n_z 
     sweep    = 2 bytes a cell, read and written once, of blocks with 0 .. d - 1 layers beside them, in whole tiles
     copies   = touches of the sectors of exchanged rows, and the dense buffers between them
     wire     = what neighbours send at once, in sectors of the wire
-    messages = what each costs however short it is
+    messages = what each costs however short it is, and more where it is a face across x or z
 
 The last three are shared by d sweeps. Rows of cells run along x: a face across x is a sector a row, others are whole
 rows. The weights are the program's: a run writes those it used into its run.json, so that they stand once.
@@ -28,6 +28,7 @@ class Weights(NamedTuple):
     message: float  # s
     columns: int  # cells of a tile along x
     rows: int  # along y
+    across_xz: float = 0.0  # s more that the message of a face across x or z costs
 
 
 # Every exchanged cell alike, and nothing else: the grid of least surface.
@@ -63,7 +64,9 @@ def sweep_cost(cells, parts, depth, periodic, weights):
     sweep = 2 * w.cell_bytes * tiled_cells(block, touched, depth, w) / w.memory / depth
     copies = (w.touches * size(ghosts, w.sector) + 2 * size(sent, w.cell_bytes)) / w.memory / depth
     wire = size(sent, w.wire_sector) / w.wire / depth
-    return sweep + copies + wire + (messages(touched, depth) - messages(local, depth)) * w.message / depth
+    across_xz = touched[0] - local[0] + touched[2] - local[2]
+    starts = (messages(touched, depth) - messages(local, depth)) * w.message + across_xz * w.across_xz
+    return sweep + copies + wire + starts / depth
 
 
 def rows_beyond(block, sides, depth):

@@ -85,7 +85,7 @@ def weights(found):
     return Weights(
         int(found["cell_bytes"]), float(found["memory_bytes_per_s"]), int(found["sector_bytes"]), int(found["touches"]),
         float(found["wire_bytes_per_s"]), int(found["wire_sector_bytes"]), float(found["message_s"]),
-        int(found["tile_columns"]), int(found["tile_rows"]))
+        int(found["tile_columns"]), int(found["tile_rows"]), float(found.get("message_across_xz_s", 0)))
 
 
 def periodic_axes(deck):

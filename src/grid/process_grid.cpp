@@ -95,10 +95,10 @@ Index largest_fitting(Index ranks, Int3 most) {
 // data sheet); a sector is 32 bytes, in memory and as the payload of a store over NVLink, which a transport
 // that writes into the neighbour's field makes for each piece; packing, unpacking and the sweep of the shell
 // beside that of the interior (in and out) touch a row; a message is two launches and a signal; a face across
-// z, which a few blocks make in a few planes' time, cost steps of 80 us and more 3 us above one across y
-// (kernels/TUNING.md); a tile is that of the wide rows, a warp of 16-byte loads along x. Host: a core's share
-// of memory and of copies within it, a line of the cache, packing and unpacking, an MPI message between
-// processes of a host, and the widest vector.
+// z, which a few blocks make in a few planes' time, and one across x made steps of 80 us and more 3 us longer
+// than one across y (kernels/TUNING.md); a tile is that of the wide rows, a warp of 16-byte loads along x.
+// Host: a core's share of memory and of copies within it, a line of the cache, packing and unpacking, an MPI
+// message between processes of a host, and the widest vector.
 ExchangeWeights ExchangeWeights::of(Backend backend, int cell_bytes) {
   if (backend == Backend::cuda) {
     return {.cell_bytes = cell_bytes,
@@ -108,7 +108,7 @@ ExchangeWeights ExchangeWeights::of(Backend backend, int cell_bytes) {
             .wire = 450e9,
             .wire_sector = 32,
             .message = 5e-6,
-            .across_z = 3e-6,
+            .across_xz = 3e-6,
             .columns = 512 / cell_bytes,
             .rows = 16};
   }
@@ -142,7 +142,7 @@ SweepCost sweep_cost(Int3 cells, Int3 process_grid, std::array<bool, 3> periodic
           .copies = (w.touches * bytes(all, w.sector) + 2 * bytes(sent, w.cell_bytes)) / w.memory / sweeps,
           .wire = bytes(sent, w.wire_sector) / w.wire / sweeps,
           .messages = (static_cast<double>(messages(touched, ghosts) - messages(local, ghosts)) * w.message +
-                       static_cast<double>(touched.z - local.z) * w.across_z) /
+                       static_cast<double>(touched.x - local.x + touched.z - local.z) * w.across_xz) /
                       sweeps};
 }
 

@@ -19,7 +19,7 @@ struct ExchangeWeights {
   double wire = 0;              // bytes a second, one way, of a rank to all its neighbours together
   int wire_sector = 0;          // bytes of the smallest piece of a row that the wire carries
   double message = 0;           // seconds that each message costs however short it is
-  double across_z = 0;          // seconds more that the message of a face across z does
+  double across_xz = 0;         // seconds more that the message of a face across x or z does
   Index columns = 1, rows = 1;  // cells along x and y of the tile that sweeps them together
 
   static ExchangeWeights of(Backend backend, int cell_bytes);

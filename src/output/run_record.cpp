@@ -136,6 +136,7 @@ Json decomposition(const RunRecord& r) {
             {"wire_bytes_per_s", w.wire},
             {"wire_sector_bytes", w.wire_sector},
             {"message_s", w.message},
+            {"message_across_xz_s", w.across_xz},
             {"tile_columns", w.columns},
             {"tile_rows", w.rows}}}};
 }

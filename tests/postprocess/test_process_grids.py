@@ -10,7 +10,7 @@ from isotherm_postprocess.run_record import RunRecord
 from program import isotherm, write_deck
 
 # What tests/unit/test_process_grid.cpp expects of GPUs.
-GPU = Weights(8, 4.2e12, 32, 4, 450e9, 32, 5e-6, 64, 16)
+GPU = Weights(8, 4.2e12, 32, 4, 450e9, 32, 5e-6, 64, 16, 3e-6)
 
 
 @pytest.mark.parametrize(
@@ -28,10 +28,10 @@ def test_of_least_surface_it_is_compact_and_cuts_z_first(ranks, cells, parts):
 @pytest.mark.parametrize(
     "ranks, cells, parts, periodic, depth",
     [
-        (4, (1024, 1024, 1024), (1, 2, 2), "", 1), (8, (1024, 1024, 1024), (1, 2, 4), "", 1),
+        (4, (1024, 1024, 1024), (1, 2, 2), "", 1), (8, (1024, 1024, 1024), (1, 4, 2), "", 1),
         (8, (512, 512, 64), (1, 8, 1), "", 1), (8, (512, 64, 512), (1, 1, 8), "", 1),
-        (8, (4096, 16, 16), (8, 1, 1), "", 1), (2, (1024, 1024, 1024), (1, 2, 1), "z", 1),
-        (2, (1024, 1024, 1024), (1, 1, 2), "xyz", 1), (8, (1024, 1024, 1024), (1, 2, 4), "", 4),
+        (8, (16384, 16, 16), (8, 1, 1), "", 1), (2, (1024, 1024, 1024), (1, 1, 2), "y", 1),
+        (2, (1024, 1024, 1024), (1, 2, 1), "xyz", 1), (8, (1024, 1024, 1024), (1, 2, 4), "", 4),
     ],
 )
 def test_on_gpus_x_is_cut_where_nothing_else_is_left(ranks, cells, parts, periodic, depth):
