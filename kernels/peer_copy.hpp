@@ -41,7 +41,7 @@ struct PeerCopy {
   // none at all. Work queued behind it finds the messages of all peers in the ghosts.
   void (*wait)(const PeerMessages<T>& arrivals, const PeerLinks& links, Stream stream);
   // Work queued behind it finds what the peers' last sweep has stored, where that was one with FaceStores:
-  // needed by all but the next of those.
+  // needed by all but the next of those. Tells the peers, which do it alike, the end of the last one here.
   void (*await_sweeps)(const PeerLinks& links, Stream stream);
   // Within this device's memory. No message is dense.
   void (*copy)(const PeerMessages<T>& messages, Stream stream);

@@ -52,10 +52,10 @@ struct FaceStore {
 };
 // Cells of a column that may be read, whatever the length of the face.
 inline constexpr Index column_unit = 64;
-// Of all faces that have a neighbour. The k-th sweep with them begins when all neighbours have ended their
-// (k-1)-th, and tells them its own end: their cells are in its ghosts then, and theirs of the field that it
-// writes have been read. So neighbours take such sweeps alike, in two fields that alternate, or a sweep
-// follows an exchange. It waits on the device: each of its ranks has a device of its own.
+// Of all faces that have a neighbour. The k-th sweep with them tells all neighbours that the (k-1)-th has
+// ended, and goes on when they have told it the same: their cells are in its ghosts then, and theirs of the
+// field that it writes have been read. So neighbours take such sweeps alike, in two fields that alternate, or
+// a sweep follows an exchange. It waits on the device: each of its ranks has a device of its own.
 template <class T>
 struct FaceStores {
   FaceStore<T> faces[face_count];  // by Face

@@ -1,7 +1,7 @@
 """A scaling series as a picture: time a sweep, and efficiency, over the number of ranks."""
 
 from matplotlib import pyplot
-from matplotlib.ticker import NullLocator, PercentFormatter
+from matplotlib.ticker import LogLocator, NullLocator, PercentFormatter, StrMethodFormatter
 
 from isotherm_postprocess import figures
 from isotherm_postprocess.scaling_series import STRONG
@@ -28,6 +28,9 @@ def scaling_figure(series):
     above.set_xticks(ranks, list(map(str, ranks)), rotation=45 if len(ranks) > 9 else 0)
     above.xaxis.set_minor_locator(NullLocator())
     above.set_yscale("log")
+    above.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    above.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    above.yaxis.set_minor_locator(NullLocator())
     above.set_ylabel("time a sweep [ms]")
     above.set_title(f"{base.name}: {series.kind} scaling on {', '.join(base.devices)}", loc="left")
     above.legend(frameon=False)

@@ -14,8 +14,9 @@ constexpr double step_sample = 8e-3;  // s, of a way to make a step: some sweeps
 constexpr int samples = 3;            // of each way, at least
 // s, of a sweep beside which the launches of a step, some ten of some us, are nothing.
 constexpr double long_sweep = 2e-3;
-constexpr double far =
-    1.1;  // of the fastest step: a way that costs so much in one policy is not tried in others
+// Of the fastest step: a way that costs so much is not tried in further policies.
+constexpr double far = 1.1;
+constexpr double never = 1e30;  // s
 
 }  // namespace
 
@@ -35,7 +36,7 @@ double Solver<T>::trial_seconds(bool as_graph, std::int64_t count, int times) {
 // An exchange beside a sweep costs the sweep more than its own time where it upsets the order in which blocks
 // come to what they share, and a policy that is best alone may be the one that suffers most: no figure of one
 // rank tells. And a pace that memory holds over the planes of a trial it may not hold over those of a block,
-// so one rank tries as well. The first policy is tried in every way. Leaves a field that nobody painted, and
+// so one rank tries as well. Leaves a field that nobody painted, and
 // nothing else: the number of sweeps is even, so that each field is where it was.
 template <class T>
 void Solver<T>::try_steps() {
@@ -57,7 +58,7 @@ void Solver<T>::try_steps() {
   if (rows_.try_overlap) ways = {Overlap::on, Overlap::off, Overlap::in_sweep};
   if (policies.size() * ways.size() == 1) return;
   const auto fastest_of = [&](auto is_meant) {
-    StepTrial fastest{0, Overlap::off, 1e30};
+    StepTrial fastest{0, Overlap::off, never};
     for (const StepTrial& trial : step_trials_) {
       if (is_meant(trial) && trial.seconds < fastest.seconds) fastest = trial;
     }
@@ -66,12 +67,12 @@ void Solver<T>::try_steps() {
   const auto any = [](const StepTrial&) { return true; };
   const auto is_far = [&](Overlap way) {
     const StepTrial of_way = fastest_of([&](const StepTrial& trial) { return trial.overlap == way; });
-    return of_way.seconds > far * fastest_of(any).seconds;
+    return of_way.seconds < never && of_way.seconds > far * fastest_of(any).seconds;
   };
   for (const int policy : policies) {
     for (const Overlap overlap : ways) {
       if (overlap == Overlap::in_sweep && !sweeps_store(policy)) continue;
-      if (policy != policies.front() && is_far(overlap)) continue;
+      if (is_far(overlap)) continue;
       rows_.sweep.policy = policy;
       overlap_ = overlap;
       ghosts_ = Ghosts::absent;

@@ -1,5 +1,6 @@
 """Compressed files hold the cells of those that are not, whoever writes and whoever reads them."""
 
+import errno
 import json
 from pathlib import Path
 
@@ -43,6 +44,11 @@ def plain(tmp_path_factory):
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory):
     return run_in(tmp_path_factory.mktemp("packed"), "output.compression=4", ranks=2)
+
+
+@pytest.fixture(scope="module")
+def io_shim(tmp_path_factory):
+    return build_shim(Path(__file__).with_name("io_shim.c"), tmp_path_factory.mktemp("shim"))
 
 
 def expect_same_cells(one, other):
@@ -115,6 +121,18 @@ def test_a_run_goes_on_from_them_and_to_them(plain, packed, tmp_path):
                     cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert record(tmp_path / "painted")["fingerprint"] == record(plain)["fingerprint"]
+
+
+@pytest.mark.parametrize("ranks, words, environment", [(0, [], {}), (2, [], {}), (2, ["output.asynchronous=false"], GATHERED)])
+@pytest.mark.parametrize("first", [2, 6])
+def test_an_error_in_the_middle_of_a_file_is_74(io_shim, tmp_path, ranks, words, environment, first):
+    """Chunks are written as they leave the filter, and what is not yet written when the file is closed, then."""
+    done = isotherm("run", write_deck(tmp_path, LARGE), "output.directory=out", "output.compression=4", *words, ranks=ranks,
+                    cwd=tmp_path, LD_PRELOAD=str(io_shim), ISOTHERM_SHIM=f"write:{first}:{errno.EIO}", **environment)
+    assert done.returncode == 74, done.stdout + done.stderr
+    assert ".hdf" in done.stderr
+    for path in (tmp_path / "out").glob("*.hdf"):
+        assert isotherm("info", path).returncode == 0
 
 
 def test_one_changed_bit_is_found(packed, tmp_path):
