@@ -123,12 +123,15 @@ def test_a_run_goes_on_from_them_and_to_them(plain, packed, tmp_path):
     assert record(tmp_path / "painted")["fingerprint"] == record(plain)["fingerprint"]
 
 
-@pytest.mark.parametrize("ranks, words, environment", [(0, [], {}), (2, [], {}), (2, ["output.asynchronous=false"], GATHERED)])
+@pytest.mark.parametrize("ranks, words, environment", [
+    (0, [], {}), (2, [], {}), (2, ["output.asynchronous=false"], GATHERED),
+])
 @pytest.mark.parametrize("first", [2, 6])
 def test_an_error_in_the_middle_of_a_file_is_74(io_shim, tmp_path, ranks, words, environment, first):
     """Chunks are written as they leave the filter, and what is not yet written when the file is closed, then."""
-    done = isotherm("run", write_deck(tmp_path, LARGE), "output.directory=out", "output.compression=4", *words, ranks=ranks,
-                    cwd=tmp_path, LD_PRELOAD=str(io_shim), ISOTHERM_SHIM=f"write:{first}:{errno.EIO}", **environment)
+    done = isotherm("run", write_deck(tmp_path, LARGE), "output.directory=out", "output.compression=4", *words,
+                    ranks=ranks, cwd=tmp_path, LD_PRELOAD=str(io_shim), ISOTHERM_SHIM=f"write:{first}:{errno.EIO}",
+                    **environment)
     assert done.returncode == 74, done.stdout + done.stderr
     assert ".hdf" in done.stderr
     for path in (tmp_path / "out").glob("*.hdf"):
