@@ -93,9 +93,13 @@ SnapshotProvenance provenance(const Session& session, const RunRecord& record) {
 }
 
 // All ranks copy at once, as they will sweep at once; a round takes as long as its slowest rank. The median
-// of the rounds: sweeps are reported as they ran on the average, not at their best.
+// of the rounds: sweeps are reported as they ran on the average, not at their best. A short run is not kept
+// longer by it than by its own sweeps, when they move no more than a copy of the field does.
 double measure_roof(const Session& session, Device& device, const Communicator& world) {
-  const std::size_t bytes = roof_bytes(session.memory.field, session.placement.backend);
+  const std::size_t bytes =
+      roof_bytes(session.memory.field, session.placement.backend, session.placement.ranks_on_device);
+  const double passes_of_run = static_cast<double>(Schedule(session.cases.back()).last()) *
+                               static_cast<double>(session.memory.field) / static_cast<double>(bytes);
   const auto probe = agree(world, [&] { return make_copy_probe(device, bytes); });
   const Owned<Stream> stream = own_stream(device, Priority::normal);
   Stopwatch watch(device, stream);
@@ -107,7 +111,8 @@ double measure_roof(const Session& session, Device& device, const Communicator& 
   while (go_on) {
     world.barrier();
     seconds.push_back(world.all_reduce(watch.seconds(copy), ReduceOp::max));
-    const bool more = seconds.size() < 5 || timer.seconds() < 0.25;
+    const auto passes = static_cast<double>(seconds.size());
+    const bool more = passes < 3 || (passes < passes_of_run && timer.seconds() < 0.25);
     go_on = world.all_reduce(std::int64_t{more}, ReduceOp::min) != 0;
   }
   const auto middle = seconds.begin() + std::ssize(seconds) / 2;

@@ -116,6 +116,10 @@ Placement place_ranks(const Config& config, const Communicator& world, int threa
     const json place = json::parse(text);
     placement.ranks.push_back({place[0], place[1], place[2], place[3]});
   }
+  if (placement.backend == Backend::host) {
+    placement.ranks_on_device = static_cast<int>(std::count_if(
+        placement.ranks.begin(), placement.ranks.end(), [&](auto& rank) { return rank.host == mine.host; }));
+  }
   return placement;
 }
 

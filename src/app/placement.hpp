@@ -19,7 +19,7 @@ struct RankPlace {
 struct Placement {
   Backend backend = Backend::host;
   int device_index = -1;         // of this rank; -1 on the host
-  int ranks_on_device = 1;       // that share this rank's device
+  int ranks_on_device = 1;       // that share this rank's GPU, or its host when it computes on the CPU
   std::vector<RankPlace> ranks;  // all of them
   std::string note;              // why the CPU was taken, where it was not asked for; how GPUs are shared
   std::vector<std::string> warnings;  // what of it costs time

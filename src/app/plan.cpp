@@ -71,14 +71,16 @@ std::size_t resident_bytes() {
   return proc_bytes("/proc/self/status", "VmRSS");
 }
 
-// Two arrays beyond the caches, no larger than what the run itself will hold.
-std::size_t roof_bytes(std::size_t field_bytes, Backend backend) {
+// Two arrays that are, with those of the sharers, beyond the caches, and no larger than what the run itself will
+// hold. No rank's share is less than an eighth: not all caches are shared by all.
+std::size_t roof_bytes(std::size_t field_bytes, Backend backend, int sharers) {
   constexpr std::size_t mebibyte = std::size_t{1} << 20;
-  return backend == Backend::host ? std::clamp(field_bytes, 64 * mebibyte, 256 * mebibyte)
-                                  : std::clamp(field_bytes, 256 * mebibyte, 1024 * mebibyte);
+  const std::size_t least = (backend == Backend::host ? 64 : 256) * mebibyte,
+                    share = least / static_cast<std::size_t>(std::clamp(sharers, 1, 8));
+  return std::clamp(field_bytes, share, 4 * least);
 }
 
-MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backend) {
+MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backend, int sharers) {
   const Decomposition decomposition = decompose(config, ranks, backend);
   const int ghosts = halo_depth(config);
   const std::size_t size = element_bytes(config);
@@ -103,7 +105,7 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backen
     plan.copies = copy_bytes(config, decomposition.block(rank), beside ? plan.field : 0);
   const auto datasets = std::max(count_datasets(config.initial), count_datasets(config.sources));
   plan.painting = datasets * sizeof(double) * static_cast<std::size_t>(layout.extent.product());
-  plan.roof = 2 * roof_bytes(plan.field, backend);
+  plan.roof = 2 * roof_bytes(plan.field, backend, sharers);
   plan.program = resident_bytes();
   return plan;
 }

@@ -34,7 +34,8 @@ struct MemoryPlan {
   }
 };
 
-MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backend);
+// Of rank `rank` of so many, of whom `sharers` share its host, or its GPU.
+MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backend, int sharers);
 
 struct FileGroup {   // the files of one series
   std::string name;  // "deck_*.hdf"
@@ -68,7 +69,8 @@ std::string memory_table(const MemoryPlan& plan, Backend backend);  // lines: by
 
 std::size_t resident_bytes();  // of this process, now
 
-// Bytes of each of the two arrays between which a rank with fields of this size measures its copy bandwidth.
-std::size_t roof_bytes(std::size_t field_bytes, Backend backend);
+// Bytes of each of the two arrays between which a rank with fields of this size measures its copy bandwidth,
+// at the same time as the others that share its host, or its GPU.
+std::size_t roof_bytes(std::size_t field_bytes, Backend backend, int sharers);
 
 }  // namespace isotherm

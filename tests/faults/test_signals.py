@@ -137,14 +137,19 @@ def test_one_that_comes_after_the_end_changes_nothing(tmp_path):
 
 
 def test_the_wall_time_ends_a_run_in_time(tmp_path):
-    start = time.monotonic()
-    job = Job(tmp_path, "solver.walltime=3", ranks=2)
-    code, out, err = job.end()
-    assert code == 75, err
-    assert "ends before  solver.walltime 3 s, with a checkpoint" in out
+    for seconds in (3, 12):  # a machine that others use may take its time to start two ranks
+        folder = tmp_path / str(seconds)
+        folder.mkdir()
+        start = time.monotonic()
+        job = Job(folder, f"solver.walltime={seconds}", ranks=2)
+        code, out, err = job.end()
+        assert code == 75, err
+        assert f"ends before  solver.walltime {seconds} s, with a checkpoint" in out
+        assert time.monotonic() - start < seconds + 17
+        if "at sweep 0 " not in err:
+            break
     assert STOPPED.search(err)[1] == "the wall time"
-    assert time.monotonic() - start < 20  # a machine that others use may take its time to start two ranks
-    expect_to_go_on(tmp_path)
+    expect_to_go_on(folder)
 
 
 def test_so_does_the_end_of_a_slurm_job(tmp_path):

@@ -27,6 +27,7 @@ TEST(Placement, OnTheCpuByRequest) {
   const Placement placement = place_ranks(deck(DeviceChoice::cpu), world, 3);
   EXPECT_EQ(placement.backend, Backend::host);
   EXPECT_EQ(placement.device_index, -1);
+  EXPECT_EQ(placement.ranks_on_device, world.size());  // of one host
   EXPECT_EQ(placement.note, "");
   EXPECT_EQ(placement.warnings, std::vector<std::string>{});
   ASSERT_EQ(static_cast<int>(placement.ranks.size()), world.size());
