@@ -112,7 +112,7 @@ double measure_roof(const Session& session, Device& device, const Communicator& 
     world.barrier();
     seconds.push_back(world.all_reduce(watch.seconds(copy), ReduceOp::max));
     const auto passes = static_cast<double>(seconds.size());
-    const bool more = passes < 3 || (passes < passes_of_run && timer.seconds() < 0.25);
+    const bool more = passes < passes_of_run && (passes < 3 || timer.seconds() < 0.25);
     go_on = world.all_reduce(std::int64_t{more}, ReduceOp::min) != 0;
   }
   const auto middle = seconds.begin() + std::ssize(seconds) / 2;

@@ -30,15 +30,16 @@ using Context = void* [5];
   __builtin_longjmp(context, 1);
 }
 
-// Opens when all that are expected have arrived; those who wait see the generation change.
+// Opens when all that are expected have arrived, by their number or as a mask; those who wait see the
+// generation change.
 struct Barrier {
   unsigned arrived = 0, generation = 0;
 };
 
 struct Warp {
   unsigned alive = 0;  // mask of lanes that have not returned
-  Barrier barrier;
-  unsigned mask = 0;                       // who takes part in the barrier under way
+  Barrier barrier;     // of lanes, not of their number: a count of bits at every shuffle would take long
+  unsigned mask = 0;   // who takes part in the barrier under way
   std::uint64_t slots[2][warp_size] = {};  // of this barrier and of the one before
 };
 
@@ -80,14 +81,17 @@ Warp& own_warp() {
   return warps[running->number / warp_size];
 }
 
-void open_if_complete(Barrier& barrier, unsigned expected) {
-  if (barrier.arrived == 0 || barrier.arrived < expected) return;
+void open(Barrier& barrier) {
   barrier.arrived = 0;
   ++barrier.generation;
 }
 
-unsigned expected_of(const Warp& warp) {
-  return static_cast<unsigned>(__builtin_popcount(warp.mask & warp.alive));
+void open_block_if_complete() {
+  if (block.arrived != 0 && block.arrived >= block_alive) open(block);
+}
+
+void open_warp_if_complete(Warp& warp) {
+  if (warp.barrier.arrived != 0 && (warp.mask & warp.alive & ~warp.barrier.arrived) == 0) open(warp.barrier);
 }
 
 [[noreturn]] void deadlock() {
@@ -109,8 +113,8 @@ void retire(BlockThread& thread) {
   --block_alive;
   Warp& warp = own_warp();
   warp.alive &= ~(1u << thread.number % warp_size);
-  open_if_complete(block, block_alive);
-  open_if_complete(warp.barrier, expected_of(warp));
+  open_block_if_complete();
+  open_warp_if_complete(warp);
 }
 
 bool can_run(const BlockThread& thread) {
@@ -246,16 +250,16 @@ void* dynamic_shared_memory() {
 void block_barrier() {
   ++block.arrived;
   const unsigned generation = block.generation;
-  open_if_complete(block, block_alive);
+  open_block_if_complete();
   if (block.generation == generation) wait(block);
 }
 
 void warp_barrier(unsigned mask) {
   Warp& warp = own_warp();
   warp.mask = mask;
-  ++warp.barrier.arrived;
+  warp.barrier.arrived |= 1u << running->number % warp_size;
   const unsigned generation = warp.barrier.generation;
-  open_if_complete(warp.barrier, expected_of(warp));
+  open_warp_if_complete(warp);
   if (warp.barrier.generation == generation) wait(warp.barrier);
 }
 

@@ -137,7 +137,7 @@ TEST_P(StencilRow, HasTheBitsOfTheFormula) {
     for (const int policy : policies_of(row_named(stencil_kernels<T>(), GetParam().row))) {
       SCOPED_TRACE("policy " + std::to_string(policy));
       for (Int3 shape : shapes) {
-        for (const auto& [ghosts, has_source] : {std::pair{1, false}, {1, true}, {3, true}}) {
+        for (const auto& [ghosts, has_source] : {std::pair{1, false}, {3, true}}) {
           SCOPED_TRACE(text(shape) + ", ghosts " + std::to_string(ghosts) + (has_source ? ", source" : ""));
           check<T>(launch_of<T>(GetParam()), policy, *device, shape, ghosts, has_source);
         }
