@@ -34,8 +34,8 @@ auto transfer(const Pick& pick) {
   return host::for_this_cpu([&](auto isa) { return pick(host::Transfer<decltype(isa), T>{}); });
 }
 
-// Two arrays; which of them a way needs is its own affair. Large ones take longer to touch than to copy once, so
-// the second is left to the first pass, or to clear().
+// Two arrays; which of them a way needs is its own affair. Large ones take longer to touch than to copy once,
+// so the second is left to the first pass, or to clear().
 template <class T>
 class HostProbe : public BandwidthProbe {
  public:

@@ -65,9 +65,10 @@ void refuse_transport(const Config& config, const Placement& placement) {
 
 MemoryPlan memory_of(const Session& session, const Communicator& world) {
   const int ranks = session.decomposition.ranks();
-  const int as_many = std::max(1, ranks / world.size());  // on each device, where --ranks speaks of a larger job
-  return plan_memory(session.cases.back(), ranks, std::min(world.rank(), ranks - 1), session.placement.backend,
-                     session.placement.ranks_on_device * as_many);
+  const int as_many =
+      std::max(1, ranks / world.size());  // on each device, where --ranks speaks of a larger job
+  return plan_memory(session.cases.back(), ranks, std::min(world.rank(), ranks - 1),
+                     session.placement.backend, session.placement.ranks_on_device * as_many);
 }
 
 Session plan_session(const CommandLine& command, const Communicator& world) {
