@@ -18,8 +18,8 @@
 // take such sweeps alike. All blocks wait, not those at faces alone, so that they walk together: blocks that
 // set out late stay late, and read again what the others have brought into L2 (pace.hpp).
 //
-// What is at a face is read back, behind the rows of a plane: a choice among them, or an address more for
-// each, would cost every row of every plane, whether it is at a face or not (TUNING.md).
+// What is at a face is read back, beside the rows of the next plane: a choice among the rows, or an address
+// more for each, would cost every row of every plane, whether it is at a face or not (TUNING.md).
 //
 // Memory order. What a launch has stored, its follower releases with the flag. What the peers have stored is
 // read by bulk copies of a thread that joins those that have acquired the flags, behind a fence between the
@@ -119,8 +119,8 @@ struct SweepStores {
 };
 
 // Of the cells that a block has at faces across x and y, in every plane those of one thread: a cell of a face
-// across x, a pack of one across y. They are read back behind the block's barrier and stored a plane later,
-// so that nobody waits for them.
+// across x, a pack of one across y. They are read back when the next plane is there, and stored behind its
+// rows: the wait for a plane is one for every load on its way, too, so that none must be when it begins.
 template <class T>
 class FaceItem {
  public:

@@ -220,6 +220,11 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
   for (int n = 1; n <= walk.count; ++n) {
     const int z = walk.plane(n);
     wait_for(n + 1);
+    if constexpr (Stores::any) {  // what the plane before has left, while the rows of this one are at work
+      if (n > 1) item.load();
+      if (first_goes && 1 < n && n <= rows + 1 && mine.cells_of(n - 2) != 0)
+        first = Pack<T>::load(&a.out(x, y + n - 2, walk.first));
+    }
     const Slab& plane = ring.planes[n % stages];
     Slab& next = ring.planes[(n + 1) % stages];
     if (a.beyond_z_wall(walk.plane(n + 1))) {  // each lane puts there what it alone reads
@@ -258,14 +263,12 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
     ask_for(n + stages);
     if constexpr (Stores::any) {
       if (n > 1) item.store();
-      item.load();
-      if (first_goes && n <= rows + 1) {  // of the first plane a row with each, a plane later
-        if (n > 1) stores.store_pack(walk.behind(), first, mine.cells_of(n - 2), x, y + n - 2);
-        if (n <= rows && mine.cells_of(n - 1) != 0) first = Pack<T>::load(&a.out(x, y + n - 1, walk.first));
-      }
+      if (first_goes && 1 < n && n <= rows + 1)  // of the first plane a row with each that follows
+        stores.store_pack(walk.behind(), first, mine.cells_of(n - 2), x, y + n - 2);
     }
   }
   if constexpr (Stores::any) {
+    item.load();
     item.store();
     if (walk.count <= rows && first_goes) store_plane<rows>(stores, walk.behind(), a, mine, x, y, walk.first);
     if (stores.is_at(walk.ahead(), a.in.extent, chunk))
