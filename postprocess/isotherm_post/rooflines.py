@@ -10,9 +10,9 @@ import numpy as np
 from matplotlib import pyplot
 from matplotlib.lines import Line2D
 
-from isotherm_postprocess import figures
-from isotherm_postprocess.failure import DATA, Failure
-from isotherm_postprocess.ladders import COLOURS
+from isotherm_post import figures
+from isotherm_post.failure import DATA, Failure
+from isotherm_post.ladders import COLOURS
 
 FLOPS_A_POINT = 8
 MARKERS = "osD^vP*X<>h"  # a row each

@@ -3,9 +3,9 @@
 import numpy as np
 from matplotlib import pyplot
 
-from isotherm_postprocess import figures
-from isotherm_postprocess.failure import DATA, Failure
-from isotherm_postprocess.units import time_unit
+from isotherm_post import figures
+from isotherm_post.failure import DATA, Failure
+from isotherm_post.units import time_unit
 
 
 def draw_history(name, history, path):

@@ -5,9 +5,9 @@ import math
 import numpy as np
 from matplotlib import pyplot
 
-from isotherm_postprocess import figures
-from isotherm_postprocess.failure import COMMAND_LINE, Failure
-from isotherm_postprocess.units import format_length, format_time, length_unit
+from isotherm_post import figures
+from isotherm_post.failure import COMMAND_LINE, Failure
+from isotherm_post.units import format_length, format_time, length_unit
 
 AXES = "xyz"
 MOST_PANELS = 9

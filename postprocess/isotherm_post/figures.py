@@ -8,8 +8,8 @@ matplotlib.use("Agg")  # no display needed
 
 from matplotlib import pyplot  # noqa: E402  (after the choice of backend)
 
-from isotherm_postprocess.failure import COMMAND_LINE, Failure  # noqa: E402
-from isotherm_postprocess.whole_file import write_whole  # noqa: E402
+from isotherm_post.failure import COMMAND_LINE, Failure  # noqa: E402
+from isotherm_post.whole_file import write_whole  # noqa: E402
 
 FORMATS = ("png", "pdf", "svg")
 STYLE = {

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from isotherm_postprocess.failure import CANNOT_CREATE, Failure
+from isotherm_post.failure import CANNOT_CREATE, Failure
 
 
 def write_whole(path, write):

@@ -12,7 +12,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from isotherm_postprocess.failure import COMMAND_LINE, DATA, FILE_MISSING, Failure
+from isotherm_post.failure import COMMAND_LINE, DATA, FILE_MISSING, Failure
 
 SNAPSHOT = re.compile(r"(?P<name>.+)_(?P<sweep>\d+)\.hdf")
 TEMPERATURE = "VTKHDF/PointData/T"
