@@ -13,7 +13,7 @@ GB, MICRO = 1e9, 1e-6
 
 
 def add(verbs):
-    verb = verbs.add_parser("scaling", help="runs on several rank counts: measured beside predicted, as table and picture",
+    verb = verbs.add_parser("scaling", help="runs on several rank counts: measured beside predicted",
                             description="Speed-up and efficiency of runs of one problem, and a model's beside them.")
     verb.set_defaults(action=scaling)
     add_options(verb)

@@ -50,7 +50,7 @@ def choose_time(snapshots, time):
     if not first - slack <= seconds <= last + slack:
         span = f"it holds {first:.6g} s to {last:.6g} s"
         raise Failure(COMMAND_LINE, f"--time {time} lies outside the run; {span}")
-    return min(snapshots, key=lambda snapshot: abs(snapshot.time - seconds))
+    return snapshots.nearest(seconds)
 
 
 def choose_index(snapshots, index):

@@ -27,6 +27,12 @@ def length_unit(metres):
     return fitting[-1] if fitting else LENGTHS[0]
 
 
+def split_unit(column):
+    """("wall_x_min", "W") of the column wall_x_min_W; those without a unit have counts and shares."""
+    quantity, _, unit = column.rpartition("_")
+    return (quantity, unit) if unit in ("K", "J", "W", "s") else (column, "")
+
+
 def time_unit(seconds):
     if seconds == 0:
         return Unit("s", 1.0)
