@@ -4,7 +4,7 @@ import argparse
 import sys
 
 import isotherm_post
-from isotherm_post import figures, histories, ladders, rooflines, scaling_command, slices
+from isotherm_post import figures, histories, ladders, report_command, rooflines, scaling_command, slices
 from isotherm_post.bench_record import BenchRecord
 from isotherm_post.failure import Failure
 from isotherm_post.run_directory import RunDirectory
@@ -31,6 +31,7 @@ def parser():
     add_bench(verbs, "roofline", rooflines.draw_roofline,
               "draw stencil rows over their arithmetic intensity, under their roof")
     scaling_command.add(verbs)
+    report_command.add(verbs)
     return top
 
 

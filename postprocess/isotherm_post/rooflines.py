@@ -50,7 +50,7 @@ def roofline_figure(record):
     entries += [dot(marker, "0.3", "full", label) for label, marker in markers.items()]
     entries += [dot("o", COLOURS[ladder.precision], fills[ladder.cells], ladder.title) for ladder in record.ladders]
     panel.legend(handles=entries, ncols=math.ceil(len(entries) / ENTRIES_A_COLUMN), fontsize=8, frameon=False,
-                 loc="center left", bbox_to_anchor=(1.12, 0.5))
+                 loc="center left", bbox_to_anchor=(1.16, 0.5))
     return figure
 
 

@@ -17,9 +17,9 @@ class Run:
     """Reads what it is asked for, when it is asked, and nothing else."""
 
     def __init__(self, directory):
-        self._directory = RunDirectory(directory)
-        self.path = self._directory.path
-        self.name = self._directory.name
+        self.files = RunDirectory(directory)
+        self.path = self.files.path
+        self.name = self.files.name
 
     def __repr__(self):
         return f"open_run({str(self.path)!r})"
@@ -27,12 +27,12 @@ class Run:
     @cached_property
     def snapshots(self):
         """Of the whole field, in the order of their sweeps: see `Snapshots` and `Snapshot`."""
-        return self._directory.snapshots()
+        return self.files.snapshots()
 
     @cached_property
     def parts(self):
         """Slices, region and coarse field: name of the files without the sweep -> `Snapshots`."""
-        return {name: self._directory.series(name) for name in self._directory.parts}
+        return {name: self.files.series(name) for name in self.files.parts}
 
     @cached_property
     def history(self):
