@@ -4,7 +4,7 @@ import argparse
 import sys
 
 import isotherm_post
-from isotherm_post import figures, histories, ladders, report_command, rooflines, scaling_command, slices
+from isotherm_post import animations, figures, histories, ladders, report_command, rooflines, scaling_command, slices
 from isotherm_post.bench_record import BenchRecord
 from isotherm_post.failure import Failure
 from isotherm_post.run_directory import RunDirectory
@@ -32,6 +32,7 @@ def parser():
               "draw stencil rows over their arithmetic intensity, under their roof")
     scaling_command.add(verbs)
     report_command.add(verbs)
+    animations.add(verbs)
     return top
 
 
@@ -39,10 +40,7 @@ def add_slice(verbs):
     verb = verbs.add_parser("slice", help="draw the temperature in a plane of cells, at one time or several")
     verb.set_defaults(action=draw_slice)
     verb.add_argument("run", metavar="RUN_DIRECTORY")
-    verb.add_argument("--series", metavar="NAME", help="files of a part of the cells, e.g. demo_slice_z12, demo_coarse")
-    verb.add_argument("--axis", choices=tuple(slices.AXES), help="the plane's normal (default: z; of a slice, its own)")
-    verb.add_argument("--position", default="50%", metavar="METRES|SHARE",
-                      help="where on that axis, e.g. 0.01 or 25%% (default: 50%%)")
+    slices.add_plane_options(verb)
     when = verb.add_mutually_exclusive_group()
     when.add_argument("--time", default="last", metavar="first|last|SECONDS",
                       help="the snapshot nearest to it (default: last)")
@@ -71,8 +69,7 @@ def add_bench(verbs, name, draw, text):
 def draw_slice(options):
     run = RunDirectory(options.run)
     kind = "slices" if options.all_times else "slice"
-    snapshots = run.series(options.series) if options.series else run.snapshots()
-    axis = options.axis or snapshots[0].thin_axis or "z"
+    snapshots, axis = slices.chosen_series(run, options)
     path = options.out or run.path / f"{options.series or run.name}_{kind}_{axis}.png"
     figures.check_format(path)
     if options.all_times:
