@@ -4,7 +4,7 @@ import argparse
 import sys
 
 import isotherm_post
-from isotherm_post import animations, figures, histories, ladders, report_command, rooflines, scaling_command, slices
+from isotherm_post import animations, figures, histories, ladders, report_command, rooflines, scaling_command, slices, volumes
 from isotherm_post.bench_record import BenchRecord
 from isotherm_post.failure import Failure
 from isotherm_post.run_directory import RunDirectory
@@ -33,6 +33,7 @@ def parser():
     scaling_command.add(verbs)
     report_command.add(verbs)
     animations.add(verbs)
+    volumes.add(verbs)
     return top
 
 
@@ -41,12 +42,8 @@ def add_slice(verbs):
     verb.set_defaults(action=draw_slice)
     verb.add_argument("run", metavar="RUN_DIRECTORY")
     slices.add_plane_options(verb)
-    when = verb.add_mutually_exclusive_group()
-    when.add_argument("--time", default="last", metavar="first|last|SECONDS",
-                      help="the snapshot nearest to it (default: last)")
-    when.add_argument("--index", type=int, help="the snapshot by number from 0; -1 is the last")
-    when.add_argument("--all-times", action="store_true",
-                      help=f"up to {slices.MOST_PANELS} snapshots, evenly over the run")
+    slices.add_time_options(verb).add_argument("--all-times", action="store_true",
+                                               help=f"up to {slices.MOST_PANELS} snapshots, evenly over the run")
     verb.add_argument("--out", metavar="FILE", help=OUT_HELP)
 
 
@@ -72,12 +69,7 @@ def draw_slice(options):
     snapshots, axis = slices.chosen_series(run, options)
     path = options.out or run.path / f"{options.series or run.name}_{kind}_{axis}.png"
     figures.check_format(path)
-    if options.all_times:
-        chosen = slices.spread(snapshots)
-    elif options.index is not None:
-        chosen = [slices.choose_index(snapshots, options.index)]
-    else:
-        chosen = [slices.choose_time(snapshots, options.time)]
+    chosen = slices.spread(snapshots) if options.all_times else [slices.chosen_snapshot(snapshots, options)]
     slices.draw_slices(run.name, chosen, slices.AXES.index(axis), options.position, path)
     return path
 

@@ -95,6 +95,11 @@ class Snapshot:
         with open_hdf5(self.path) as file:
             return file[TEMPERATURE][:]
 
+    def every(self, stride):
+        """Kelvin of every `stride`th cell along each axis (nz, ny, nx); only these are held."""
+        with open_hdf5(self.path) as file:
+            return file[TEMPERATURE][::stride, ::stride, ::stride].astype(float)
+
     def plane(self, axis, index):
         """Kelvin of the cells with this index along axis 0, 1, 2 = x, y, z; only the plane is read.
 

@@ -22,6 +22,21 @@ def add_plane_options(verb):
                       help="where on that axis, e.g. 0.01 or 25%% (default: 50%%)")
 
 
+def add_time_options(verb):
+    """Which of the files. They exclude each other, and what is added to the group that is returned."""
+    when = verb.add_mutually_exclusive_group()
+    when.add_argument("--time", default="last", metavar="first|last|SECONDS",
+                      help="the snapshot nearest to it (default: last)")
+    when.add_argument("--index", type=int, help="the snapshot by number from 0; -1 is the last")
+    return when
+
+
+def chosen_snapshot(snapshots, options):
+    if options.index is not None:
+        return choose_index(snapshots, options.index)
+    return choose_time(snapshots, options.time)
+
+
 def chosen_series(run, options):
     """The snapshots, and the axis, that these options choose."""
     snapshots = run.series(options.series) if options.series else run.snapshots()
