@@ -1,4 +1,4 @@
-"""A plane of cells as a film: GIF, or MP4 where there is ffmpeg. One scale of colours, so that brighter is hotter in every frame."""
+"""A plane of cells as a film: GIF, or MP4 where there is ffmpeg. All frames have one scale of colours."""
 
 import argparse
 import subprocess
@@ -27,7 +27,8 @@ def add(verbs):
     verb.add_argument("--rate", type=positive, default=RATE, metavar="N", help=f"frames a second (default: {RATE})")
     verb.add_argument("--frames", type=positive, default=MOST_FRAMES, metavar="N",
                       help=f"at most so many, evenly over the run (default: {MOST_FRAMES})")
-    verb.add_argument("--out", metavar="FILE", help="gif or, with ffmpeg, mp4 by its ending (default: a gif in the run directory)")
+    verb.add_argument("--out", metavar="FILE",
+                      help="gif or, with ffmpeg, mp4 by its ending (default: a gif in the run directory)")
 
 
 def positive(text):

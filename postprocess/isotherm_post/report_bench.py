@@ -15,7 +15,7 @@ def bench_section(number, bench, devices):
     parts.append(pictures(*(ladder_picture(bench, ladder) for ladder in bench.ladders)))
     if bench.subject == "stencil":
         parts.append(pictures(picture(
-            rooflines.roofline_figure(bench), "Roofline of the stencil rows", f"{rooflines.FLOPS_A_POINT} flop a point over "
+            rooflines.roofline_figure(bench, narrow=True), "Roofline of the stencil rows", f"{rooflines.FLOPS_A_POINT} flop a point over "
             "least traffic; the roof is the copy bandwidth, the band holds every row's own.")))
     return Section(f"bench{number}", f"Benchmark: {bench.subject}", parts)
 

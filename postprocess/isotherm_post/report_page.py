@@ -86,14 +86,14 @@ def tiles(figures):
 def facts(rows):
     """Names and values, in two columns; rows without a value are left out."""
     lines = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(str(value))}</td></tr>'
-                    for name, value in rows if value not in (None, ""))
-    return f'<div class="scroll"><table class="facts">{lines}</table></div>'
+                    for name, value in rows if value is not None and value != "")
+    return f'<div class="scroll" tabindex="0"><table class="facts">{lines}</table></div>'
 
 
 def table(head, rows):
     top = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
     lines = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
-    return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table></div>'
+    return f'<div class="scroll" tabindex="0"><table><thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table></div>'
 
 
 def text_block(title, text, open_too=False):

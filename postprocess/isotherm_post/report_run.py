@@ -13,6 +13,7 @@ from isotherm_post.units import format_length, length_unit, percent, si
 
 LOOK = {**figures.STYLE, "axes.titlesize": 10}
 MOST_LINKS = 16  # of a table; runs on many ranks have thousands
+MOST_PROBES = 8  # of which a caption says where they are
 MOST_PARTS = 6  # pictures of slices and other parts
 
 
@@ -171,17 +172,23 @@ def convergence(run):
             items.append(small(histories.columns_figure(run.name, history, names), f"{what} over sweeps", f"{what} over sweeps."))
     probes = if_there(lambda: run.probes)
     if probes is not None and len(probes["sweep"]) > 1:
-        places = "; ".join(f"{name} at ({', '.join(f'{metres:g}' for metres in place)}) m" for name, place in run.probe_places.items())
-        items.append(picture(report_figures.probes_figure(probes), "Temperature at the probes", f"Probes: {places}."))
+        items.append(picture(report_figures.probes_figure(probes), "Temperature at the probes", probes_line(run.probe_places)))
     parts += [pictures(*items)] if items else [paragraph("The run was made without a history.")]
     parts.append(facts([
         ("norm", residual["norm"]), ("first residual", si_or_power(residual["first_K"], "K")),
-        ("last residual", f"{si_or_power(residual['last_K'], 'K')} at sweep {residual['last_sweep']}"),
+        ("last residual", None if residual["last_K"] is None else
+         f"{si_or_power(residual['last_K'], 'K')} at sweep {residual['last_sweep']}"),
         ("tolerance", residual["tolerance"] and f"{residual['tolerance']:g} ({residual['criterion']})"),
         ("convergence", words(residual["convergence"])), ("sweeps beyond it", residual["extra_sweeps"] or None),
         *verification(run.record["verification"]),
     ]))
     return Section("convergence", "Convergence and history", parts)
+
+
+def probes_line(places):
+    told = [f"{name} at ({', '.join(f'{metres:g}' for metres in place)}) m" for name, place in places.items()]
+    more = f"; and {len(told) - MOST_PROBES} more" if len(told) > MOST_PROBES else ""
+    return f"Probes: {'; '.join(told[:MOST_PROBES])}{more}."
 
 
 def holds(history, name):
@@ -221,7 +228,7 @@ def time_spent(record):
     chart = picture(report_figures.phases_figure(phases), "Time of each phase", "Share of the whole run. Files that are written "
                     "beside the sweeps count as output only as far as sweeps waited for them.")
     return Section("time", "Where the time went", [
-        pictures(chart, table(("phase", "least of a rank", "mean", "most"), rows))])
+        pictures(chart, table(("phase", "least", "mean", "most"), rows))])
 
 
 def performance(record):
@@ -235,12 +242,12 @@ def performance(record):
             f"Effective bandwidth {si(effective, 'B/s')}, halo and norms included; roof: {si(copy, 'B/s')}, a copy measured in "
             "this run on its own devices. Blocks that fit a cache can pass it."))
     beside.append(facts([
-        ("halo", percent(speed["halo_fraction_percent"]) + " of the stepping time"),
+        ("halo", None if speed["halo_fraction_percent"] is None else
+         f"{percent(speed['halo_fraction_percent'])} of the stepping time"),
         ("an exchange", si(halo["exchange_s"], "s") if halo.get("exchange_s") else None),
         ("it adds to a step", si(halo["exposed_s"], "s") if halo.get("exposed_s") is not None else None),
         ("hidden", percent(halo["hidden_percent"]) if halo.get("hidden_percent") is not None else None),
-        ("files of the field", f"{writing['files']} of {si(writing['bytes'], 'B')} in {si(writing['write_s'], 's')}, "
-                               f"{percent(writing['hidden_percent'])} hidden" if writing.get("files") else None),
+        ("files of the field", written(writing)),
         ("memory", f"{si(record['memory']['host_peak_bytes'], 'B')} host peak of a rank, "
                    f"{si(record['memory']['estimate_bytes'], 'B')} estimated"),
     ]))
@@ -253,6 +260,13 @@ def performance(record):
     if len(links) > MOST_LINKS:
         parts.append(paragraph(f"{len(links) - MOST_LINKS} more are in run.json."))
     return Section("performance", "Performance and roof", parts)
+
+
+def written(writing):
+    if not writing.get("files"):
+        return None
+    hidden = "" if writing["hidden_percent"] is None else f", {percent(writing['hidden_percent'])} hidden behind sweeps"
+    return f"{writing['files']} of {si(writing['bytes'], 'B')} in {si(writing['write_s'], 's')}{hidden}"
 
 
 def what_was_run(run):

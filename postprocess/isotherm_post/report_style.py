@@ -71,6 +71,7 @@ footer { font-size: .85rem; }
   h1 { font-size: 1.5rem; }
   section { padding: .9rem .8rem; }
   .facts th { width: 6.5rem; }
+  th, td { padding-right: .6rem; }
   figure { padding: .3rem; }
 }
 @media print {

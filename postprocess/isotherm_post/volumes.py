@@ -17,6 +17,8 @@ from isotherm_post.whole_file import write_whole
 MOST_CELLS = 256**3  # of which surfaces are drawn: of larger fields every other cell, every third, ...
 SURFACES = 7
 SIZE = (1400, 950)  # pixels
+COLOURS = {"vertical": True, "position_x": 0.9, "position_y": 0.2, "height": 0.6, "width": 0.06, "color": "black",
+           "fmt": "%.4g"}
 
 
 def add(verbs):
@@ -54,8 +56,8 @@ def load_pyvista():
         import pyvista
         from vtkmodules.vtkCommonCore import vtkLogger
     except ImportError as error:
-        raise Failure(UNAVAILABLE, f"volume needs PyVista, which cannot be loaded ({error}); install it with pip install pyvista, "
-                      "or open the run's .hdf.series in ParaView") from error
+        raise Failure(UNAVAILABLE, f"volume needs PyVista, which cannot be loaded ({error}); install it with pip install "
+                      "pyvista, or open the run's .hdf.series in ParaView") from error
     vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_ERROR)  # that there is no display is no news
     pyvista.OFF_SCREEN = True
     return pyvista
@@ -94,11 +96,10 @@ def surfaces(pyvista, name, snapshot, stride, field, levels):
         plotter.set_background("white")
         plotter.enable_anti_aliasing("ssaa")
         plotter.add_mesh(pyvista.Box(box).outline(), color="black", line_width=2)
-        plotter.add_mesh(grid.contour(levels), cmap="inferno", clim=slices.colour_range([field]), opacity=0.55, smooth_shading=True,
-                         scalar_bar_args={"vertical": True, "position_x": 0.9, "position_y": 0.2, "height": 0.6, "width": 0.06,
-                                          "color": "black", "fmt": "%.4g"})
-        plotter.show_bounds(bounds=box, color="black", location="outer", grid=False, font_size=11, n_xlabels=4, n_ylabels=4, n_zlabels=2,
-                            **{f"{axis}title": f"{axis} [{unit.name}]" for axis in slices.AXES})
+        plotter.add_mesh(grid.contour(levels), cmap="inferno", clim=slices.colour_range([field]), opacity=0.55,
+                         smooth_shading=True, scalar_bar_args=COLOURS)
+        plotter.show_bounds(bounds=box, color="black", location="outer", grid=False, font_size=11, n_xlabels=4, n_ylabels=4,
+                            n_zlabels=2, **{f"{axis}title": f"{axis} [{unit.name}]" for axis in slices.AXES})
         when = slices.time_label(snapshot) if snapshot.time else slices.sweep_label(snapshot)
         isotherms = ", ".join(f"{level:g}" for level in levels)
         plotter.add_text(f"{name}, {when}\nisotherms {isotherms} K", position="upper_left", font_size=12, color="black")
