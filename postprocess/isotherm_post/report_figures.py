@@ -4,12 +4,13 @@ import numpy as np
 from matplotlib import pyplot
 from matplotlib.ticker import MaxNLocator
 
-from isotherm_post.slices import AXES, colour_range
+from isotherm_post.slices import AXES, colour_range, round_levels
 from isotherm_post.units import length_unit, split_unit, time_unit
 
 WIDTH, HEIGHT = 5.6, 4.6  # inches, at most: what a phone shows of it can still be read
 DRAWING = 3.9  # inches, of the planes' longer side together
 LEFT, RIGHT, BOTTOM, TOP, GAP = 0.75, 0.95, 0.55, 0.2, 0.15  # inches
+ISOTHERMS = 8  # about, between the coldest and the hottest
 SLIVER = 1 / 6  # of the longest side: thinner ones are stretched to it
 MOST_CONTOUR_CELLS = 400  # along a side
 PHASES = {  # of run.json, from the bottom up; `stepping` and `total` are sums of others
@@ -25,8 +26,7 @@ class Scale:
         self.low, self.high = colour_range(planes)
         values = np.concatenate([plane.ravel() for plane in planes])
         uniform = np.nanmin(values) == np.nanmax(values) if np.isfinite(values).any() else True
-        inside = [] if uniform else MaxNLocator(8).tick_values(self.low, self.high)
-        self.isotherms = [level for level in inside if self.low < level < self.high]
+        self.isotherms = [] if uniform else round_levels(self.low, self.high, ISOTHERMS)
 
     @property
     def distance(self):

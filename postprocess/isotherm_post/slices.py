@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 from matplotlib import pyplot
+from matplotlib.ticker import MaxNLocator
 
 from isotherm_post import figures
 from isotherm_post.failure import COMMAND_LINE, Failure
@@ -153,6 +154,12 @@ def colour_range(planes):
     if hottest - coldest > 1e-12 * abs(hottest):
         return coldest, hottest
     return coldest - 0.5, hottest + 0.5  # a uniform plane: no digits of rounding blown up to a pattern
+
+
+def round_levels(low, high, most):
+    """Isotherms that one can name, between these temperatures."""
+    ticks = MaxNLocator(most + 1, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+    return [float(level) for level in ticks if low < level < high]
 
 
 def draw_contours(panel, plane, extent, coldest, hottest):

@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from matplotlib.ticker import MaxNLocator
 from PIL import Image
 
 from isotherm_post import slices
@@ -71,7 +70,7 @@ def levels_of(field, wish, path):
     """Kelvin of the surfaces: as wished, or round ones between the coldest and the hottest cell."""
     low, high = (float(end) for end in slices.colour_range([field]))
     if wish is None:
-        levels = [level for level in MaxNLocator(SURFACES + 1).tick_values(low, high) if low < level < high]
+        levels = slices.round_levels(low, high, SURFACES)
     else:
         try:
             levels = [float(text) for text in wish.split(",")]
