@@ -10,7 +10,7 @@ from PIL import Image, ImageSequence
 from isotherm_post import animations
 from isotherm_post.cli import main
 from isotherm_post.run_directory import RunDirectory
-from program import isotherm, write_deck
+from program import finished_run
 
 DECK = """
 grid: {cells: [20, 10, 4], spacing: 1e-3}
@@ -25,11 +25,7 @@ output: {every_steps: 10, slices: [{axis: y, cell: 2, every_steps: 30}]}
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("film")
-    write_deck(folder, DECK, "bar.yaml")
-    done = isotherm("run", "bar.yaml", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    return folder / "runs" / "bar"
+    return finished_run(tmp_path_factory.mktemp("film"), DECK, "bar")
 
 
 def brightness(path):

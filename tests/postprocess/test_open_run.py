@@ -9,7 +9,7 @@ import pytest
 
 import isotherm_post
 from isotherm_post import Failure, open_run
-from program import isotherm, write_deck
+from program import finished_run
 
 DECK = """
 grid: {cells: [12, 7, 5], spacing: [1e-3, 2e-3, 4e-3], origin: [0.1, -0.2, 0]}
@@ -29,11 +29,7 @@ output:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    top = tmp_path_factory.mktemp("run")
-    write_deck(top, DECK, "ramp.yaml")
-    done = isotherm("run", "ramp.yaml", cwd=top)
-    assert done.returncode == 0, done.stderr
-    return top / "runs" / "ramp"
+    return finished_run(tmp_path_factory.mktemp("run"), DECK, "ramp")
 
 
 @pytest.fixture

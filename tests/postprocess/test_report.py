@@ -9,7 +9,7 @@ import pytest
 
 from isotherm_post import report_page
 from isotherm_post.cli import main
-from program import isotherm, write_deck
+from program import finished_run, isotherm
 
 DECK = """
 grid: {cells: [24, 16, 8], spacing: 1e-3}
@@ -63,11 +63,7 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """Two ranks, with a name that a browser could take for its own."""
-    folder = tmp_path_factory.mktemp("report")
-    write_deck(folder, DECK, "a<b>&c.yaml")
-    done = isotherm("run", "a<b>&c.yaml", ranks=2, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    return folder / "runs" / "a<b>&c"
+    return finished_run(tmp_path_factory.mktemp("report"), DECK, "a<b>&c", ranks=2)
 
 
 @pytest.fixture(scope="module")
