@@ -216,7 +216,10 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
   bool first_goes = false;
   Pack<T> first;
   if constexpr (Stores::any) first_goes = stores.is_at(walk.behind(), a.in.extent, chunk);
-  typename Stores::Item item(stores, a, chunk, warps_x * warp_size, warps_y * rows, walk.first, walk.step);
+  static_assert(2 + 2 * warps_x <= warps_x * warps_y, "warps for two faces across y, beside the first two");
+  typename Stores::Item item(stores, a, chunk, warps_x * warp_size, walk.first, walk.step);
+  typename Stores::RowEnd row_end(stores, a, chunk, warp_x == 0, warp_x == warps_x - 1, y, walk.first,
+                                  walk.step);
   for (int n = 1; n <= walk.count; ++n) {
     const int z = walk.plane(n);
     wait_for(n + 1);
@@ -246,8 +249,12 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
         x_hi = lane == warp_size - 1 ? outside : x_hi;
         const Pack<T> y_lo = r > 0 ? at[r - 1] : Pack<T>::load(&plane.cell[row][pack]);
         const Pack<T> y_hi = r < rows - 1 ? at[r + 1] : Pack<T>::load(&plane.cell[row + 1 + rows][pack]);
-        mine.template update<here>(a, r, {at[r], y_lo, y_hi, behind[r], ahead, x_lo, x_hi}, x, y + r, z,
-                                   to + r * a.out.pitch_y, norm);
+        const Pack<T> made =
+            mine.template update<here>(a, r, {at[r], y_lo, y_hi, behind[r], ahead, x_lo, x_hi}, x, y + r, z,
+                                       to + r * a.out.pitch_y, norm);
+        if constexpr (Stores::any) {
+          if (here == Edges::none || mine.has_row(r)) row_end.store(r, made);
+        }
         behind[r] = ahead;  // kept until all rows have had the plane behind them
       }
     });
@@ -262,6 +269,7 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
     __syncthreads();  // nobody reads the plane any more
     ask_for(n + stages);
     if constexpr (Stores::any) {
+      row_end.advance();
       if (n > 1) item.store();
       if (first_goes && 1 < n && n <= rows + 1)  // of the first plane a row with each that follows
         stores.store_pack(walk.behind(), first, mine.cells_of(n - 2), x, y + n - 2);
