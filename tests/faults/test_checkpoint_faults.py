@@ -326,10 +326,11 @@ def test_a_kill_at_any_moment_costs_an_interval_at_most(tmp_path):
             done = isotherm("info", out / name)
             assert done.returncode == 0, done.stderr
     assert killed > kills // 2
-    seldom = "output.checkpoint={every_steps: 100000}"
-    done = isotherm("run", "deck.yaml", *problem, seldom, "output.directory=out", "--restart", "latest", cwd=tmp_path)
+    seldom, patience = "output.checkpoint={every_steps: 100000}", 120 + 10 * kills
+    done = isotherm("run", "deck.yaml", *problem, seldom, "output.directory=out", "--restart", "latest", cwd=tmp_path,
+                    timeout=patience)
     assert done.returncode == 0, done.stderr
-    done = isotherm("run", "deck.yaml", *problem, seldom, "output.directory=whole", cwd=tmp_path)
+    done = isotherm("run", "deck.yaml", *problem, seldom, "output.directory=whole", cwd=tmp_path, timeout=patience)
     assert done.returncode == 0, done.stderr
     expect_same_run(tmp_path / "whole", out)
 

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+import threading
 
 import h5py
 import pytest
@@ -14,61 +15,94 @@ pytestmark = pytest.mark.skipif(not PVPYTHON, reason="pvpython is not installed 
 
 CELLS = [(0, 0, 0), (16, 0, 30), (5, 22, 7)]  # x, y, z: corners and the inside of an edge
 
-# Runs inside ParaView's Python. A cell's value is looked up by its place in space, not by its index.
+# Runs inside ParaView's Python, once for all tests, as it takes seconds to start: answers one question a line.
+# In a series a cell's value is looked up by its place in space, not by its index.
 SCRIPT = """
-import json, sys
-from paraview import simple, servermanager
+import json
+from paraview import servermanager, simple
 
-series, wanted = sys.argv[1], json.loads(sys.argv[2])
-reader = simple.OpenDataFile(series)
-assert reader is not None, "no reader for " + series
-simple.UpdatePipeline(proxy=reader)
-times = list(reader.TimestepValues)
-found = []
-for time in times:
-    simple.UpdatePipeline(time=time, proxy=reader)
-    image = servermanager.Fetch(reader)
-    values = image.GetPointData().GetArray("T")
-    found.append([values.GetValue(image.FindPoint(place)) for place in wanted])
-print("FOUND " + json.dumps({"times": times, "values": found, "dimensions": image.GetDimensions()}))
-"""
+def of_series(reader, places):
+    times = list(reader.TimestepValues)
+    found = []
+    for time in times:
+        simple.UpdatePipeline(time=time, proxy=reader)
+        image = servermanager.Fetch(reader)
+        values = image.GetPointData().GetArray("T")
+        found.append([values.GetValue(image.FindPoint(place)) for place in places])
+    return {"times": times, "values": found, "dimensions": image.GetDimensions()}
 
 # XDMF: cells, at the last time. (The reader of 5.11 gives nothing for a time 0 that is asked for first.)
-CELL_SCRIPT = """
-import json, sys
-from paraview import simple
+def of_cells(reader, places):
+    times = list(reader.TimestepValues)
+    simple.UpdatePipeline(time=times[-1], proxy=reader)
+    image = reader.GetClientSideObject().GetOutputDataObject(0)
+    cells = image.GetCellData().GetArray("T")
 
-reader = simple.OpenDataFile(sys.argv[1])
-times = list(reader.TimestepValues)
-simple.UpdatePipeline(time=times[-1], proxy=reader)
-image = reader.GetClientSideObject().GetOutputDataObject(0)
-cells = image.GetCellData().GetArray("T")
+    def cell_at(place):
+        along = [int((x - o) // h) for x, o, h in zip(place, image.GetOrigin(), image.GetSpacing())]
+        nx, ny = (points - 1 for points in image.GetDimensions()[:2])
+        return along[0] + nx * (along[1] + ny * along[2])
 
-def cell_at(place):
-    along = [int((x - o) // h) for x, o, h in zip(place, image.GetOrigin(), image.GetSpacing())]
-    nx, ny = (points - 1 for points in image.GetDimensions()[:2])
-    return along[0] + nx * (along[1] + ny * along[2])
+    return {"times": times, "values": [cells.GetValue(cell_at(place)) for place in places], "dimensions": image.GetDimensions()}
 
-found = [cells.GetValue(cell_at(place)) for place in json.loads(sys.argv[2])]
-print("FOUND " + json.dumps({"times": times, "values": found, "dimensions": image.GetDimensions()}))
+for line in iter(open(0).readline, ""):  # its own sys.stdin reads words, not lines
+    question = json.loads(line)
+    reader = simple.OpenDataFile(question["file"])
+    assert reader is not None, "no reader for " + question["file"]
+    simple.UpdatePipeline(proxy=reader)
+    answer = {"series": of_series, "cells": of_cells}[question["kind"]](reader, question["places"])
+    simple.Delete(reader)
+    print("FOUND " + json.dumps(answer), flush=True)
 """
 
 
-def in_paraview(tmp_path, series, places, text=SCRIPT):
-    script = tmp_path / "read_series.py"
-    script.write_text(text)
-    done = subprocess.run(
-        [PVPYTHON, script, series, json.dumps(places)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=100, check=False,
-    )
-    lines = [line for line in done.stdout.splitlines() if line.startswith("FOUND ")]
-    assert lines, done.stdout + done.stderr
-    assert "ERR" not in done.stderr and "error" not in done.stderr.lower(), done.stderr
-    return json.loads(lines[0].removeprefix("FOUND "))
+class ParaView:
+    """A pvpython that answers SCRIPT's questions; ended where one takes longer than any of them should."""
+
+    def __init__(self, folder):
+        (folder / "answer.py").write_text(SCRIPT)
+        self.complaints, self.heard = folder / "stderr.txt", 0
+        with self.complaints.open("w") as err:
+            self.process = subprocess.Popen([PVPYTHON, folder / "answer.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                            stderr=err, text=True)
+
+    def ask(self, kind, path, places):
+        if self.process.poll() is not None:
+            pytest.fail(f"ParaView has ended:\n{self.complaints.read_text()}")
+        patience = threading.Timer(100, self.process.kill)
+        patience.start()
+        self.process.stdin.write(json.dumps({"kind": kind, "file": str(path), "places": places}) + "\n")
+        self.process.stdin.flush()
+        said = []
+        while line := self.process.stdout.readline():
+            said.append(line)
+            if line.startswith("FOUND "):
+                break
+        patience.cancel()
+        complaints = self.complaints.read_text()[self.heard :]
+        self.heard += len(complaints)
+        assert said and said[-1].startswith("FOUND "), "".join(said) + complaints
+        assert "ERR" not in complaints and "error" not in complaints.lower(), complaints
+        return json.loads(said[-1].removeprefix("FOUND "))
+
+    def end(self):
+        self.process.stdin.close()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+@pytest.fixture(scope="module", name="paraview")
+def one_paraview(tmp_path_factory):
+    paraview = ParaView(tmp_path_factory.mktemp("paraview"))
+    yield paraview
+    paraview.end()
 
 
 @pytest.mark.parametrize("override", ["precision=fp64", "precision=fp32", "output.compression=4"])
-def test_the_series_opens_with_its_times_and_values(tmp_path, override):
+def test_the_series_opens_with_its_times_and_values(tmp_path, override, paraview):
     done = isotherm("run", write_deck(tmp_path), override, "output.directory=out", ranks=3, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     times, values = [], []
@@ -80,7 +114,7 @@ def test_the_series_opens_with_its_times_and_values(tmp_path, override):
     assert len(set(times)) == 3
     centres = [[float(o + h * (i + 0.5)) for o, h, i in zip(origin, spacing, cell)] for cell in CELLS]
 
-    found = in_paraview(tmp_path, tmp_path / "out" / "deck.hdf.series", centres)
+    found = paraview.ask("series", tmp_path / "out" / "deck.hdf.series", centres)
     assert found["dimensions"] == [17, 23, 31]
     assert found["times"] == pytest.approx(times, rel=1e-12)
     assert found["values"] == values
@@ -97,7 +131,16 @@ output:
 """
 
 
-@pytest.mark.parametrize("compression", [0, 4])
+@pytest.fixture(scope="module", name="parts", params=[0, 4], ids=["plain", "compressed"])
+def a_run_in_parts(request, tmp_path_factory):
+    """The directory of a run that writes all kinds of parts."""
+    folder = tmp_path_factory.mktemp("parts")
+    deck = write_deck(folder, DECK.replace("output: {every_steps: 20}\n", PARTS).replace("[17, 23, 31]", "[16, 24, 30]"))
+    done = isotherm("run", deck, "output.directory=out", f"output.compression={request.param}", ranks=3, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder / "out"
+
+
 @pytest.mark.parametrize(
     "part, count, cells",
     [
@@ -106,13 +149,9 @@ output:
         ("region", 2, [(0, 0, 0), (5, 16, 6), (1, 15, 2)]),
     ],
 )
-def test_a_part_opens_with_its_times_and_values(tmp_path, part, count, cells, compression):
-    deck = DECK.replace("output: {every_steps: 20}\n", PARTS).replace("[17, 23, 31]", "[16, 24, 30]")
-    done = isotherm("run", write_deck(tmp_path, deck), "output.directory=out", f"output.compression={compression}", ranks=3,
-                    cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+def test_a_part_opens_with_its_times_and_values(parts, part, count, cells, paraview):
     times, values = [], []
-    for path in sorted((tmp_path / "out").glob(f"deck_{part}_*.hdf")):
+    for path in sorted(parts.glob(f"deck_{part}_*.hdf")):
         with h5py.File(path) as file:
             own, stored = file["isotherm"].attrs, file["VTKHDF/PointData/T"][:]
             times.append(own["time"])
@@ -120,11 +159,11 @@ def test_a_part_opens_with_its_times_and_values(tmp_path, part, count, cells, co
             centres = [[float(o + h * (i + 0.5)) for o, h, i in zip(own["origin"], own["spacing"], cell)] for cell in cells]
     assert len(times) == count
     if 1 not in stored.shape:  # ParaView 5.11 aborts in its VTKHDF reader where an image is flat
-        found = in_paraview(tmp_path, tmp_path / "out" / f"deck_{part}.hdf.series", centres)
+        found = paraview.ask("series", parts / f"deck_{part}.hdf.series", centres)
         assert found["dimensions"] == list(stored.shape[::-1])
         assert found["times"] == pytest.approx(times, rel=1e-12)
         assert found["values"] == values
-    found = in_paraview(tmp_path, tmp_path / "out" / f"deck_{part}.xmf", centres, CELL_SCRIPT)
+    found = paraview.ask("cells", parts / f"deck_{part}.xmf", centres)
     assert found["dimensions"] == [n + 1 for n in stored.shape[::-1]]
     assert found["times"] == pytest.approx(times, rel=1e-12)
     assert found["values"] == values[-1]
