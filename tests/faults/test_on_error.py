@@ -55,8 +55,9 @@ def test_a_slice_that_is_lost_takes_no_other_with_it(shim, tmp_path):
     assert len([name for name in snapshots(out) if "slice" not in name]) == 3
 
 
-def test_stop_is_the_default(shim, tmp_path):
-    done = run(shim, tmp_path, SLICE, fault=f"reserve:1:{errno.ENOSPC}", path="slice_z12_", ranks=2)
+@pytest.mark.parametrize("asynchronous", ["true", "false"])
+def test_stop_is_the_default(shim, tmp_path, asynchronous):
+    done = run(shim, tmp_path, SLICE, f"output.asynchronous={asynchronous}", fault=f"reserve:1:{errno.ENOSPC}", path="slice_z12_", ranks=2)
     assert done.returncode == 74 and LOST in done.stderr
     assert record(tmp_path / "out")["exit_code"] == 74
 

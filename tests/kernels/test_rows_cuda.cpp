@@ -15,6 +15,7 @@
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
 #include "tests/kernels/cuda_fixture.hpp"
+#include "tests/kernels/support.hpp"
 
 namespace isotherm {
 namespace {
@@ -35,21 +36,11 @@ class RowsCuda : public CudaTest {
     if (device) host = make_host_of(*device);
   }
 
-  // A field of random values in [-1, 1), ghosts and padding too, in host memory.
+  // Ghosts and padding too, in host memory.
   Field<T> random_field(Int3 extent, int ghosts) {
-    Field<T> field(*host, extent, ghosts);
-    std::uniform_real_distribution<T> value(-1, 1);
-    T* cells = static_cast<T*>(field.data());
-    for (std::size_t i = 0; i < field.bytes() / sizeof(T); ++i) cells[i] = value(random);
-    return field;
+    return test::random_field<T>(*host, extent, ghosts, random());
   }
-  // The same bytes on the GPU, and back.
-  Field<T> on_device(const Field<T>& field) {
-    Field<T> copy(*device, field.view().extent, field.view().ghosts);
-    device->copy(copy.data(), field.data(), field.bytes(), {});
-    device->synchronize(Stream{});
-    return copy;
-  }
+  Field<T> on_device(const Field<T>& field) { return test::to_device(*device, field); }
   void expect_same(const Field<T>& expected, const Field<T>& on_device, const std::string& what) {
     std::vector<char> bytes(on_device.bytes());
     device->copy(bytes.data(), on_device.data(), bytes.size(), {});
