@@ -7,7 +7,7 @@ from cli import BASE_DECK, isotherm
 
 HELP = "; see isotherm --help"
 VERBS = "; use one of run, check, list, init, schema, info, bench" + HELP
-KEYS = ("grid, material, precision, boundaries, initial, sources, problem, solver, parallel, output, verify")
+KEYS = ("grid, material, precision, boundaries, initial, sources, problem, solver, parallel, output, verify, study")
 
 WRONG = [
     ([], 2, "isotherm: no verb is given" + VERBS),
