@@ -123,6 +123,13 @@ Placement place_ranks(const Config& config, const Communicator& world, int threa
   return placement;
 }
 
+Backend backend_here(const Config& config) {
+  const Wish wish = wished_backend(config);
+  const bool on_gpu =
+      wish.backend == Backend::cuda && (!wish.demanded_by.empty() || !find_cuda_devices().devices.empty());
+  return on_gpu ? Backend::cuda : Backend::host;
+}
+
 std::unique_ptr<Device> open_device(const Placement& placement) {
   return placement.backend == Backend::cuda ? make_cuda_device(placement.device_index) : make_host_device();
 }

@@ -35,7 +35,7 @@ std::string unknown(const Keys& deck, const Keys& keys, const std::string& befor
 
 }  // namespace
 
-std::string why_no_key(const std::string& path) {
+KeyAtPath find_key_at(const std::string& path) {
   Config config;
   const Keys deck = describe(config);
   Keys keys = deck;
@@ -43,17 +43,19 @@ std::string why_no_key(const std::string& path) {
   const std::vector<std::string> parts = split_key(path);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Key* key = find_key(keys, parts[i]);
-    if (!key) return unknown(deck, keys, before, parts[i]);
+    if (!key) return {unknown(deck, keys, before, parts[i]), ""};
     before += parts[i] + ".";
+    const bool is_last = i + 1 == parts.size();
     if (const auto* section = std::get_if<Section>(&key->target)) {
-      keys = Keys(section->keys);
+      if (!is_last) keys = Keys(section->keys);
       continue;
     }
-    if (i + 1 == parts.size()) break;
+    if (is_last) return {"", std::string(key->unit)};
     if (!is_index(parts[i + 1]))
-      return fmt::format("unknown key; '{}' holds no keys of its own", before.substr(0, before.size() - 1));
+      return {fmt::format("unknown key; '{}' holds no keys of its own", before.substr(0, before.size() - 1)),
+              ""};
     const auto* list = std::get_if<MapList>(&key->target);
-    if (!list) break;  // an entry of a list of numbers
+    if (!list) return {"", std::string(key->unit)};  // an entry of a list of numbers
     before += parts[++i] + ".";
     keys = list->append();
   }

@@ -5,8 +5,11 @@
 
 namespace isotherm {
 
-// Why no deck has a key of this path, with advice: "unknown key; did you mean 'solver.kernel'?". Empty where
-// one may have it.
-std::string why_no_key(const std::string& path);
+struct KeyAtPath {
+  std::string
+      problem;       // why no deck has such a key: "unknown key; did you mean 'solver.kernel'?"; else empty
+  std::string unit;  // "W/(m K)"; empty for words, counts, ratios and maps
+};
+KeyAtPath find_key_at(const std::string& path);
 
 }  // namespace isotherm

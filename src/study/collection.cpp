@@ -7,6 +7,7 @@
 #include <map>
 #include <sstream>
 
+#include "config/key_path.hpp"
 #include "config/overrides.hpp"
 #include "config/text.hpp"
 #include "core/build_info.hpp"
@@ -100,7 +101,7 @@ class Collector {
   explicit Collector(const StudyDeck& deck) : deck_(deck) {
     columns_ = {"name"};
     columns_.insert(columns_.end(), deck.varied.begin(), deck.varied.end());
-    for (const char* name : {"ranks", "state", "exit_code"}) add_column(name);
+    for (const char* name : {"ranks", "state", "exit_code"}) add_column(name);  // ranks may vary
     for (const Column& column : run_columns()) add_column(column.name);
     for (const std::string& name : deck.study.report) add_column(name);  // paths within run.json
     add_column(deck.study.sort);
@@ -183,9 +184,16 @@ class Collector {
     return found == row.end() ? Json(nullptr) : found->second;
   }
 
+  // A varied key with its unit; the others have it in their names.
+  std::string head_of(const std::string& name) const {
+    const bool varies = std::ranges::find(deck_.varied, name) != deck_.varied.end();
+    const std::string unit = varies && name != "ranks" ? find_key_at(name).unit : "";
+    return unit.empty() ? name : fmt::format("{} [{}]", name, unit);
+  }
+
   std::string csv() const {
     std::string text;
-    for (const std::string& name : columns_) text += (text.empty() ? "" : ",") + csv_cell(name);
+    for (const std::string& name : columns_) text += (text.empty() ? "" : ",") + csv_cell(head_of(name));
     text += "\n";
     for (const Row& row : rows_) {
       std::string line;
@@ -213,7 +221,8 @@ class Collector {
       std::ranges::stable_sort(rows, [&](const Row& a, const Row& b) {
         return comes_before(value_of(a, deck_.study.sort), value_of(b, deck_.study.sort));
       });
-    TextTable text{"", {names}};
+    TextTable text{"", {{}}};
+    for (const std::string& name : names) text.rows.front().push_back(head_of(name));
     for (const std::string& name : names) {
       const bool is_text =
           std::ranges::any_of(rows, [&](const Row& row) { return value_of(row, name).is_string(); });

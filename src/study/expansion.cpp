@@ -179,7 +179,7 @@ class Reader {
       add(key.place, at, "cannot vary (each case has a folder of its own in that of the study); remove it");
       return false;
     }
-    if (const std::string why = why_no_key(key.name); !why.empty()) {
+    if (const std::string why = find_key_at(key.name).problem; !why.empty()) {
       add(key.place, at, why);
       return false;
     }

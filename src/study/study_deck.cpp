@@ -94,17 +94,18 @@ Config read_case(const YamlNode& base, const StudyCase& each, const std::string&
 
 }  // namespace
 
-bool is_study(const std::string& text) {
+bool is_study(const std::string& text, const std::vector<std::string>& overrides) {
   try {
-    return place_of_study(parse_yaml(text)).has_value();
-  } catch (const YamlError&) {
+    Problems problems("");
+    return place_of_study(read_tree(text, overrides, {}, problems)).has_value();
+  } catch (const Error&) {
     return false;
   }
 }
 
 StudyDeck parse_study(const std::string& text, const std::string& path,
                       const std::vector<std::string>& overrides, const KnownRows& rows,
-                      const std::vector<int>& arguments) {
+                      const std::vector<int>& arguments, std::optional<int> limit) {
   Problems problems(path);
   const YamlNode tree = read_tree(text, overrides, arguments, problems);
   StudyDeck deck;
@@ -115,6 +116,7 @@ StudyDeck parse_study(const std::string& text, const std::string& path,
   problems.throw_if_any();
   read_study(tree, deck.study, problems);
   problems.throw_if_any();
+  if (limit) deck.study.limit = limit;
   Expansion expansion = expand(deck.study, problems);
   check_columns(deck.study, expansion.varied, problems);
   refuse_override_of_varied(overrides, arguments, expansion.varied, problems);

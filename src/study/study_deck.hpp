@@ -1,6 +1,7 @@
 // A deck with `study:` as its cases, each resolved and checked as a run of it would be.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,11 +26,13 @@ struct StudyDeck {
   std::vector<std::string> warnings;
 };
 
-bool is_study(const std::string& text);  // false too for what is no deck
+// False too for what is no deck.
+bool is_study(const std::string& text, const std::vector<std::string>& overrides = {});
 
 // Throws as parse_deck does, all cases read; lines that not every case has end in those that do, "[case a]".
+// `limit`: instead of study.limit.
 StudyDeck parse_study(const std::string& text, const std::string& path,
                       const std::vector<std::string>& overrides, const KnownRows& rows,
-                      const std::vector<int>& arguments = {});
+                      const std::vector<int>& arguments = {}, std::optional<int> limit = {});
 
 }  // namespace isotherm

@@ -201,7 +201,7 @@ TEST(StudyExpansion, WhatIsWrongWithACaseNamesIt) {
   expect_problem(
       "  matrix: {problem.steps: [1, -2]}\n",
       "deck.yaml:11:31: problem.steps: -2 is out of range; write a whole number from 0 to 1e15 [case "
-      "steps-2]");
+      "steps--2]");
   expect_problem("  matrix: {problem.steps: [1, 2]}\n",
                  "argument 1: problem.kind: unknown word 'x'; write one of transient, steady",
                  {"problem.kind=x"});
