@@ -43,7 +43,7 @@ bool is_busy(const fs::path& folder) {
   }
 }
 
-enum class Start { anew, go_on };
+enum class Start { anew, go_on };  // go_on: where there is a checkpoint of this case
 
 class Runner {
  public:
@@ -53,8 +53,7 @@ class Runner {
       if (look.is_finished()) ++finished_;
       if (look.state == CaseState::failed && !options.retry) ++failed_before_;
       if (look.is_finished() || (look.state == CaseState::failed && !options.retry)) continue;
-      const bool goes_on = look.has_checkpoint && look.state != CaseState::changed;
-      queue_.push_back({i, goes_on ? Start::go_on : Start::anew});
+      queue_.push_back({i, Start::go_on});
     }
     due_ = queue_.size();
   }
@@ -105,20 +104,27 @@ class Runner {
   void start_some() {
     for (std::size_t tried = queue_.size(); tried > 0; --tried) {
       if (std::ssize(running_) >= options_.jobs || noted_stop_signal() != 0) return;
-      const Waiting next = queue_.front();
+      Waiting next = queue_.front();
       queue_.pop_front();
       const DeckCase& each = deck_.cases[next.number];
       if (is_busy(each.config.output.directory)) {
         if (told_.insert(next.number).second)
           say(fmt::format("{}: waiting for another run in its folder", each.study.name));
         queue_.push_back(next);
-      } else {
-        start(next);
+        continue;
       }
+      // As it stands now: what held the folder may have come to its end, or left a checkpoint.
+      const CaseLook look = look_at(each);
+      if (look.is_finished()) {
+        tell(each, look, {static_cast<int>(ExitCode::done), 0}, 0);
+        continue;
+      }
+      if (!look.has_checkpoint || look.state == CaseState::changed) next.start = Start::anew;
+      start(next, look.has_files);
     }
   }
 
-  void start(const Waiting& next) {
+  void start(const Waiting& next, bool has_files) {
     const DeckCase& each = deck_.cases[next.number];
     const CaseFiles files(each);
     try {
@@ -131,14 +137,14 @@ class Runner {
       remove_file(files.record().string());
       write_file_atomically(files.deck().string(), each.deck);
       running_.push_back(
-          {next, ChildProcess({words(each, next.start), files.out().string(), files.err().string(),
+          {next, ChildProcess({words(each, next.start, has_files), files.out().string(), files.err().string(),
                                next.start == Start::go_on, environment(each)})});
     } catch (const Error& error) {
       conclude(next, {static_cast<int>(error.code()), 0}, error.what(), 0);
     }
   }
 
-  std::vector<std::string> words(const DeckCase& each, Start start) const {
+  std::vector<std::string> words(const DeckCase& each, Start start, bool has_files) const {
     std::vector<std::string> all;
     if (each.study.ranks > 1) {
       const std::string& launcher = deck_.study.launcher;
@@ -153,7 +159,7 @@ class Runner {
     all.insert(all.end(), {options_.program, "run", files.deck().string(), "--progress", "off"});
     if (start == Start::go_on) {
       all.insert(all.end(), {"--restart", "latest"});
-    } else if (look_at(each).has_files) {
+    } else if (has_files) {
       all.emplace_back(
           "output.overwrite=true");  // what it replaces is unfinished, failed, or may be replaced
     }
@@ -191,6 +197,7 @@ class Runner {
     const DeckCase& each = deck_.cases[what.number];
     const bool by_us = stopped_by_ != 0 && end.signal != 0;
     if (message.empty() && end.exit_code != 0) message = first_line(CaseFiles(each).err());
+    if (message.empty() && end.signal != 0) message = fmt::format("ended by {}", signal_name(end.signal));
     std::error_code ignored;
     if (!by_us && fs::is_directory(CaseFiles(each).folder, ignored)) record_end(each, end, message, wall);
     CaseLook look = look_at(each);
@@ -199,16 +206,19 @@ class Runner {
       queue_.push_back({what.number, Start::anew});
       return;
     }
-    ++ended_;
     if (look.message.empty()) look.message = message;
-    const bool tell = look.state == CaseState::failed;
-    say(fmt::format("[{}/{}] {}: {}{} after {}{}", ended_, due_, each.study.name, word(look.state),
-                    look.exit_code && tell ? fmt::format(" ({})", ending_text(end)) : "",
-                    human_duration(wall), tell ? ": " + escaped(look.message) : ""));
+    tell(each, look, end, wall);
   }
 
-  static std::string ending_text(const ChildEnd& end) {
-    return end.signal ? signal_name(end.signal) : fmt::format("exit code {}", end.exit_code);
+  void tell(const DeckCase& each, const CaseLook& look, const ChildEnd& end, double wall) {
+    ++ended_;
+    std::string text = fmt::format("[{}/{}] {}: {}", ended_, due_, each.study.name, word(look.state));
+    if (look.state == CaseState::failed)
+      text += end.signal ? fmt::format(" ({})", signal_name(end.signal))
+                         : fmt::format(" (exit code {})", end.exit_code);
+    text += fmt::format(" after {}", human_duration(wall));
+    if (look.state == CaseState::failed && !look.message.empty()) text += ": " + escaped(look.message);
+    say(text);
   }
 
   const StudyDeck& deck_;
