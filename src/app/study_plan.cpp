@@ -26,9 +26,9 @@ double least_bytes(const Config& config) {
                                              : least_bytes_per_cell<double>(has_source);
 }
 
-CasePlan plan_case(const DeckCase& each) {
+CasePlan plan_case(const DeckCase& each, const CudaDevices& found) {
   const Config& config = each.config;
-  CasePlan plan{.name = each.study.name, .ranks = each.study.ranks, .backend = backend_here(config)};
+  CasePlan plan{.name = each.study.name, .ranks = each.study.ranks, .backend = backend_among(config, found)};
   plan.look = look_at(each);
   const std::vector<Config> grids = cases_of(config);
   plan.cells = grids.back().grid.cells;
@@ -78,10 +78,18 @@ TextTable table_of(const std::vector<CasePlan>& plans) {
 }  // namespace
 
 void refuse_cases(const StudyDeck& deck) {
+  const CudaDevices found = find_cuda_devices();
   for (const DeckCase& each : deck.cases) {
     try {
-      const Backend backend = backend_here(each.config);
-      for (const Config& grid : sound_cases(each.config)) refuse_on(grid, each.study.ranks, backend);
+      const Backend backend = backend_among(each.config, found);
+      for (const Config& grid : sound_cases(each.config)) {
+        // To ask rows of a GPU opens it: a study that holds one open may keep its own cases out.
+        if (backend == Backend::host) {
+          refuse_on(grid, each.study.ranks, backend);
+        } else {
+          decompose(grid, each.study.ranks, backend);
+        }
+      }
     } catch (const Error& error) {
       throw Error(error.code(), fmt::format("{} [case {}]", error.what(), each.study.name));
     }
@@ -89,8 +97,9 @@ void refuse_cases(const StudyDeck& deck) {
 }
 
 std::vector<CasePlan> plan_cases(const StudyDeck& deck) {
+  const CudaDevices found = find_cuda_devices();
   std::vector<CasePlan> plans;
-  for (const DeckCase& each : deck.cases) plans.push_back(plan_case(each));
+  for (const DeckCase& each : deck.cases) plans.push_back(plan_case(each, found));
   return plans;
 }
 

@@ -13,7 +13,7 @@ namespace isotherm {
 struct CasePlan {
   std::string name;
   int ranks = 1;
-  Int3 cells;                // of the largest grid of a series
+  Int3 cells{};              // of the largest grid of a series
   std::int64_t sweeps = 0;   // at most, in a steady problem
   double memory_bytes = 0;   // of all ranks, where they compute
   double file_bytes = 0;     // of the field, checkpoints included

@@ -6,7 +6,7 @@ import pytest
 from cli import BASE_DECK, isotherm
 
 HELP = "; see isotherm --help"
-VERBS = "; use one of run, check, list, init, schema, info, bench" + HELP
+VERBS = "; use one of run, check, list, init, schema, info, bench, study" + HELP
 KEYS = ("grid, material, precision, boundaries, initial, sources, problem, solver, parallel, output, verify, study")
 
 WRONG = [

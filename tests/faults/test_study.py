@@ -206,6 +206,16 @@ def test_what_is_wrong_is_said_before_anything_runs(tmp_path, text, code, messag
     expect_error(tmp_path, study(tmp_path), code, message)
 
 
+def test_a_case_that_this_machine_cannot_run_is_refused(tmp_path):
+    """No GPU is seen, whatever the machine has."""
+    write_study(tmp_path, "  matrix: {parallel.device: [cpu, cuda]}\n", BASE.replace("parallel: {device: cpu}\n", "").replace(
+        "solver: {kernel: reference, reduction: reference}\n", ""))
+    done = study(tmp_path, CUDA_VISIBLE_DEVICES="")
+    assert done.returncode == 69
+    assert "parallel.device: " in done.stderr and done.stderr.endswith("[case device-cuda]\n")
+    assert os.listdir(tmp_path) == ["deck.yaml"]
+
+
 def test_more_cases_than_the_limit(tmp_path):
     write_study(tmp_path, FOUR)
     expect_error(tmp_path, study(tmp_path, "--limit", "3"), 65,
