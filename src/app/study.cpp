@@ -54,9 +54,11 @@ Collection write_collection(const StudyDeck& deck, const std::string& deck_path)
   Collection collection = collect(deck, deck_path);
   write_file_atomically((folder / "study.csv").string(), collection.csv);
   write_file_atomically((folder / "study.json").string(), collection.json);
-  fmt::print("\n{}\n{} of {} finished; all columns in {}, all records in study.json beside it\n",
-             collection.table, collection.finished, counted(std::ssize(deck.cases), "case"),
-             in_quotes((folder / "study.csv").string()));
+  const std::string text =
+      fmt::format("\n{}\n{} of {} finished; all columns in {}, all records in study.json beside it\n",
+                  collection.table, collection.finished, counted(std::ssize(deck.cases), "case"),
+                  in_quotes((folder / "study.csv").string()));
+  std::fputs(text.c_str(), stdout);  // a reader that goes away takes nothing from the files
   std::fflush(stdout);
   return collection;
 }
@@ -67,8 +69,9 @@ int study(const CommandLine& command) {
   const StudyDeck deck = load_study(command);
   for (const std::string& warning : deck.warnings) fmt::print(stderr, "warning: {}\n", warning);
   if (command.study.dry_run) {
-    fmt::print("{}", dry_run_text(deck, command.study.retry));
-    return static_cast<int>(ExitCode::done);
+    const std::string text = dry_run_text(deck, command.study.retry);
+    const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+    return static_cast<int>(written ? ExitCode::done : ExitCode::io);
   }
   refuse_changed(deck);
   make_folder(deck.directory);

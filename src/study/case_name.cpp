@@ -80,8 +80,10 @@ std::vector<std::string> keys_of_list(const StudyConfig& study) {
   return keys;
 }
 
-std::string described(const StudyCase& each, std::size_t number, const std::vector<std::string>& varied) {
+std::string described(const StudyCase& each, std::size_t number, const std::string& word,
+                      const std::vector<std::string>& varied) {
   std::vector<std::string> settings;
+  if (!word.empty()) settings.push_back(fmt::format("name {}", printable(word)));
   for (const std::string& key : varied) settings.push_back(fmt::format("{} {}", key, value_text(each, key)));
   return fmt::format("case {} ({})", number + 1, join({settings.begin(), settings.end()}));
 }
@@ -125,7 +127,7 @@ void name_cases(const StudyConfig& study, const std::vector<std::string>& words,
     if (const std::string why = why_not(each.name); !why.empty()) {
       problems.add("study.name",
                    fmt::format("the name '{}' of {} {}; write a pattern, such as \"case_{{{}}}\"",
-                               printable(each.name), described(each, i, expansion.varied), why,
+                               printable(each.name), described(each, i, words[i], expansion.varied), why,
                                expansion.varied.empty() ? "name" : expansion.varied.front()));
       return;
     }
@@ -133,10 +135,11 @@ void name_cases(const StudyConfig& study, const std::vector<std::string>& words,
     if (is_new) continue;
     problems.add(
         "study.name",
-        fmt::format("{} and {} have one name, '{}' (and would have one folder); add to the pattern what "
-                    "tells them apart",
-                    described(expansion.cases[other->second], other->second, expansion.varied),
-                    described(each, i, expansion.varied), each.name));
+        fmt::format(
+            "{} and {} have one name, '{}' (and would have one folder); add to the pattern what "
+            "tells them apart",
+            described(expansion.cases[other->second], other->second, words[other->second], expansion.varied),
+            described(each, i, words[i], expansion.varied), each.name));
     return;
   }
 }

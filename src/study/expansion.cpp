@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "config/key_path.hpp"
 #include "config/text.hpp"
 #include "config/value.hpp"
 #include "config/yaml_text.hpp"
+#include "core/text.hpp"
 #include "study/case_name.hpp"
 
 namespace isotherm {
@@ -26,13 +28,11 @@ struct Combination {
 };
 using Axis = std::vector<Combination>;
 
-// 16 and 16.0 are one value.
-bool same_value(const YamlNode& a, const YamlNode& b) {
-  if (a.kind == Kind::scalar && b.kind == Kind::scalar && !a.quoted && !b.quoted) {
-    const auto x = parse_real(a.text), y = parse_real(b.text);
-    if (x.is_number && y.is_number) return x.value == y.value;
-  }
-  return yaml_text(a) == yaml_text(b);
+// To tell values apart: 16 and 16.0 are one.
+std::string canonical(const YamlNode& value) {
+  if (value.kind == Kind::scalar && !value.quoted)
+    if (const auto number = parse_real(value.text); number.is_number) return shortest(number.value);
+  return yaml_text(value);
 }
 
 bool within(const std::string& key, const std::string& around) {
@@ -79,8 +79,9 @@ class Reader {
       const StudySetting& setting = axis.front().settings.front();
       if (axis.size() != together.size()) {
         add(setting.value.place, fmt::format("{}.{}", path, setting.key),
-            fmt::format("has {} values and {} has {} (they go together); give them as many", axis.size(),
-                        axes.front().front().settings.front().key, together.size()));
+            fmt::format("has {} and {} has {} (they go together); give them as many",
+                        counted(std::ssize(axis), "value"), axes.front().front().settings.front().key,
+                        together.size()));
         continue;
       }
       for (std::size_t i = 0; i < axis.size(); ++i) together[i].settings.push_back(axis[i].settings.front());
@@ -160,13 +161,13 @@ class Reader {
   }
 
   void refuse_repeated(const YamlNode& values, const std::string& path) {
-    for (std::size_t i = 0; i < values.items.size(); ++i)
-      for (std::size_t k = 0; k < i; ++k)
-        if (same_value(values.items[i], values.items[k])) {
-          add(values.items[i].place, fmt::format("{}.{}", path, i),
-              fmt::format("{} stands twice; keep one", printable(yaml_text(values.items[i]))));
-          return;
-        }
+    std::set<std::string> seen;
+    for (std::size_t i = 0; i < values.items.size(); ++i) {
+      if (seen.insert(canonical(values.items[i])).second) continue;
+      add(values.items[i].place, fmt::format("{}.{}", path, i),
+          fmt::format("{} stands twice; keep one", printable(yaml_text(values.items[i]))));
+      return;
+    }
   }
 
   bool is_deck_key(const YamlKey& key, const std::string& path) {
@@ -174,6 +175,10 @@ class Reader {
     if (key.name == "ranks") {
       remember(key.name);
       return true;
+    }
+    if (key.name == "output") {
+      add(key.place, at, "cannot vary as a whole (its directory is the study's); vary the keys in it");
+      return false;
     }
     if (key.name == "output.directory" || key.name == "output.overwrite") {
       add(key.place, at, "cannot vary (each case has a folder of its own in that of the study); remove it");
@@ -246,8 +251,13 @@ struct Excluded {
 
   bool matches(const Combination& choice) const {
     for (std::size_t k = 0; k < entry->keys.size(); ++k) {
-      const YamlNode* value = value_of(choice.settings, entry->keys[k].name);
-      if (!value || !same_value(*value, entry->items[k])) return false;
+      const std::string& key = entry->keys[k].name;
+      if (key == "name") {
+        if (entry->items[k].text != choice.name) return false;
+        continue;
+      }
+      const YamlNode* value = value_of(choice.settings, key);
+      if (!value || canonical(*value) != canonical(entry->items[k])) return false;
     }
     return true;
   }
@@ -255,7 +265,8 @@ struct Excluded {
 
 std::vector<Excluded> read_excluded(const StudyConfig& study, Reader& reader) {
   std::vector<Excluded> all;
-  const std::vector<std::string> varied = reader.varied();
+  std::vector<std::string> varied = reader.varied();
+  if (study.list.kind != Kind::null) varied.emplace_back("name");
   for (const YamlNode* entry : reader.read_maps(study.exclude, "study.exclude")) {
     const std::string path = fmt::format("study.exclude.{}", all.size());
     for (const YamlKey& key : entry->keys)
@@ -271,9 +282,10 @@ std::vector<Excluded> read_excluded(const StudyConfig& study, Reader& reader) {
 int take_ranks(std::vector<StudySetting>& settings, int otherwise, Problems& problems) {
   const auto found = std::ranges::find(settings, "ranks", &StudySetting::key);
   if (found == settings.end()) return otherwise;
+  constexpr const char* key_path = "study.ranks";
   int ranks = otherwise;
   const Key key{.name = "ranks", .target = &ranks, .range = {1, 1e6}};
-  read_value(found->value, key, "study.ranks", problems);
+  if (problems.sound({key_path})) read_value(found->value, key, key_path, problems);  // once, of many cases
   settings.erase(found);
   return ranks;
 }

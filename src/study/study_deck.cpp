@@ -68,9 +68,9 @@ void refuse_override_of_varied(const std::vector<std::string>& overrides, const 
                                const std::vector<std::string>& varied, Problems& problems) {
   for (const Override& override : split_overrides(overrides, arguments))
     for (const std::string& key : varied)
-      if (override.key == key)
+      if (override.key == key || override.key.starts_with(key + "."))
         problems.add(
-            Place{.argument = override.argument}, key,
+            Place{.argument = override.argument}, override.key,
             "varies in this study (the value would change no case); leave it out, or override study.matrix");
 }
 

@@ -3,10 +3,11 @@
 import json
 import os
 import re
+import subprocess
 
 import pytest
 
-from program import isotherm
+from program import command, isotherm
 from runs import history, record
 from studies import BASE, collected, folders, rows, started, states, write_study
 
@@ -173,6 +174,17 @@ exec "$@"
     assert done.returncode == 0, done.stderr + done.stdout
 
 
+def test_a_reader_that_goes_away_ends_no_study(tmp_path):
+    write_study(tmp_path, FOUR)
+    reader, writer = os.pipe()
+    os.close(reader)
+    for words, code in (["study"], 0), (["study", "--dry-run"], 74):
+        done = subprocess.run(command(*words, "deck.yaml"), cwd=tmp_path, stdout=writer, timeout=120, check=False)
+        assert done.returncode == code
+    os.close(writer)
+    assert set(states(tmp_path / "out").values()) == {"done"}
+
+
 def test_jobs_share_the_cores(tmp_path, monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     cores = len(os.sched_getaffinity(0))
@@ -190,7 +202,7 @@ def test_jobs_share_the_cores(tmp_path, monkeypatch):
     ("  matrix: {problem.steps: [3, -1]}\n", 65,
      "deck.yaml:12:31: problem.steps: -1 is out of range; write a whole number from 0 to 1e15 [case steps--1]"),
     ("  list: [{name: a b}, {name: a/b}]\n", 65,
-     "deck.yaml:11:1: study.name: case 1 () and case 2 () have one name, 'a-b' (and would have one folder); add to the "
+     "deck.yaml:11:1: study.name: case 1 (name a b) and case 2 (name a/b) have one name, 'a-b' (and would have one folder); add to the "
      "pattern what tells them apart"),
     ("  matrix: {problem.steps: [3, 4]}\n  report: [stepp_s]\n", 65,
      "deck.yaml:13:11: study.report: unknown column 'stepp_s'; did you mean 'step_s'?"),

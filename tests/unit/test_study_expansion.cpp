@@ -104,6 +104,12 @@ TEST(StudyExpansion, WhatMatchesAllOfAnEntryIsLeftOut) {
       "deck.yaml:12:14: study.exclude.0.grid.cells: does not vary; use one of problem.steps, precision");
 }
 
+TEST(StudyExpansion, CasesOfAListAreLeftOutByTheirNames) {
+  EXPECT_EQ(names("  matrix: {problem.steps: [1, 2]}\n  list: [{name: a}, {name: b}]\n"
+                  "  exclude: [{name: b, problem.steps: 1}]\n"),
+            (Names{"steps-1_a", "steps-2_a", "steps-2_b"}));
+}
+
 TEST(StudyExpansion, CasesStandInFoldersOfTheStudyAndNeedNoStudyToRun) {
   const StudyDeck deck =
       parse("  matrix: {problem.steps: [1, 2]}\n", {"output.directory=here", "precision=fp32"});
@@ -145,6 +151,10 @@ TEST(StudyExpansion, WrongKeysAreRefusedWhereTheyStand) {
       "  zip: {output.directory: [a, b]}\n",
       "deck.yaml:11:9: study.zip.output.directory: cannot vary (each case has a folder of its own in that "
       "of the study); remove it");
+  expect_problem(
+      "  matrix: {output: [{snapshots: false}]}\n",
+      "deck.yaml:11:12: study.matrix.output: cannot vary as a whole (its directory is the study's); vary "
+      "the keys in it");
   expect_problem("  metrix: {precision: [fp32]}\n",
                  "deck.yaml:11:3: study.metrix: unknown key; did you mean 'matrix'?");
 }
@@ -164,6 +174,11 @@ TEST(StudyExpansion, AKeyIsGivenByOneOfThem) {
       "argument 1: precision: varies in this study (the value would change no case); leave it out, or "
       "override study.matrix",
       {"precision=fp32"});
+  expect_problem(
+      "  matrix: {solver: [{kernel: openmp}, {kernel: reference}]}\n",
+      "argument 1: solver.depth: varies in this study (the value would change no case); leave it out, or "
+      "override study.matrix",
+      {"solver.depth=2"});
 }
 
 TEST(StudyExpansion, WrongShapesAreRefused) {
@@ -181,7 +196,7 @@ TEST(StudyExpansion, WrongShapesAreRefused) {
       "[values]}");
   expect_problem(
       "  zip: {precision: [fp32, fp64], problem.steps: [1]}\n",
-      "deck.yaml:11:50: study.zip.problem.steps: has 1 values and precision has 2 (they go together); give "
+      "deck.yaml:11:50: study.zip.problem.steps: has 1 value and precision has 2 (they go together); give "
       "them as many");
   expect_problem(
       "  list: []\n",
@@ -189,6 +204,8 @@ TEST(StudyExpansion, WrongShapesAreRefused) {
       "value}]");
   expect_problem("  limit: 5\n", "deck.yaml:10:1: study: has no cases; add matrix, zip or list");
   expect_problem("  matrix: {ranks: [0]}\n",
+                 "deck.yaml:11:20: study.ranks: 0 is out of range; write a whole number from 1 to 1e6");
+  expect_problem("  matrix: {ranks: [0], precision: [fp32, fp64]}\n",
                  "deck.yaml:11:20: study.ranks: 0 is out of range; write a whole number from 1 to 1e6");
   EXPECT_THROW(parse_study(base, "deck.yaml", {}, rows()), Error);
 }
@@ -252,10 +269,10 @@ TEST(StudyNames, TwoOfOneNameAreRefusedWithBoth) {
       "precision fp32) have one name, 'fp32' (and would have one folder); add to the pattern what tells "
       "them apart");
   // Apart in the deck, but not in the names of files.
-  expect_problem(
-      "  list: [{name: a b}, {name: a/b}]\n",
-      "deck.yaml:10:1: study.name: case 1 () and case 2 () have one name, 'a-b' (and would have one "
-      "folder); add to the pattern what tells them apart");
+  expect_problem("  list: [{name: a b}, {name: a/b}]\n",
+                 "deck.yaml:10:1: study.name: case 1 (name a b) and case 2 (name a/b) have one name, 'a-b' "
+                 "(and would have one "
+                 "folder); add to the pattern what tells them apart");
 }
 
 TEST(StudyNames, AreSafeForFileSystems) {
@@ -270,10 +287,10 @@ TEST(StudyNames, AreSafeForFileSystems) {
       "  matrix: {precision: [fp32]}\n  name: \"/\"\n",
       "deck.yaml:12:9: study.name: the name '' of case 1 (precision fp32) is empty; write a pattern, such "
       "as \"case_{precision}\"");
-  expect_problem(
-      "  list: [{name: deck}]\n",
-      "deck.yaml:10:1: study.name: the name 'deck' of case 1 () is that of a file of the study or of a "
-      "run; write a pattern, such as \"case_{name}\"");
+  expect_problem("  list: [{name: deck}]\n",
+                 "deck.yaml:10:1: study.name: the name 'deck' of case 1 (name deck) is that of a file of the "
+                 "study or of a "
+                 "run; write a pattern, such as \"case_{name}\"");
 }
 
 TEST(StudyDeck, IsNotTakenForOneRun) {
