@@ -130,8 +130,18 @@ def test_a_signal_stops_the_cases_with_checkpoints(tmp_path, name):
 
 
 def test_ranks_stop_with_checkpoints_too(tmp_path):
-    """Through a launcher that would answer SIGINT by killing them."""
-    write_study(tmp_path, "  list: [{name: long, problem.steps: 4000000, ranks: 2}]\n", LONG)
+    """Through a launcher that answers SIGINT by killing them, as all do sooner or later."""
+    launcher = tmp_path / "impatient.sh"
+    launcher.write_text("""#!/bin/sh
+"$@" &
+trap 'kill -KILL $!' INT TERM
+trap : USR1
+while kill -0 $! 2> /dev/null; do wait $!; code=$?; done
+exit $code
+""")
+    launcher.chmod(0o755)
+    words = f"launcher: {launcher} {os.environ.get('MPIEXEC', 'mpirun')} -n {{ranks}}"
+    write_study(tmp_path, f"  list: [{{name: long, problem.steps: 4000000, ranks: 2}}]\n  {words}\n", LONG)
     job = Study(tmp_path)
     job.wait_for("long", "history.csv")
     job.process.send_signal(signal.SIGINT)
