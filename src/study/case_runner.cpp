@@ -196,7 +196,8 @@ class Runner {
 
   void conclude(const Waiting& what, const ChildEnd& end, std::string message, double wall) {
     const DeckCase& each = deck_.cases[what.number];
-    const bool by_us = stopped_by_ != 0 && end.signal != 0;
+    const bool by_us =
+        stopped_by_ != 0;  // whatever its launcher makes of the signal, the case has not failed
     if (message.empty() && end.exit_code != 0) message = first_line(CaseFiles(each).err());
     if (message.empty() && end.signal != 0) message = fmt::format("ended by {}", signal_name(end.signal));
     std::error_code ignored;
