@@ -45,7 +45,7 @@ draw_picture() {
   [[ -e ${snapshots[0]} ]] || return 0  # output.snapshots: false
   picture=$directory/picture.png
   step "drawing the picture" "$top/build/$preset/log/picture.log" env PYTHONPATH="$top/postprocess" \
-    PYTHONDONTWRITEBYTECODE=1 "$python" -m isotherm_postprocess plot slice "$directory" --all-times --out "$picture"
+    PYTHONDONTWRITEBYTECODE=1 "$python" -m isotherm_post slice "$directory" --all-times --out "$picture"
 }
 
 say_where() {

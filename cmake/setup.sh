@@ -11,6 +11,8 @@ build_packages=(g++ cmake ninja-build libopenmpi-dev openmpi-bin libhdf5-openmpi
 plot_packages=(python3 python3-numpy python3-h5py python3-matplotlib)
 test_packages=(libgtest-dev python3-pytest python3-jsonschema python3-yaml)
 large_test_packages=(paraview clang-14 libclang-rt-14-dev slurm-wlm munge)
+# Ubuntu has Chromium as a snap alone, which sees no folder of a test.
+grep -qs '^ID=ubuntu' /etc/os-release || large_test_packages+=(chromium ffmpeg)
 check_packages=(clang-format-14 shellcheck git)
 
 # The packages above belong to the system's interpreter; another python3 may come first on PATH.

@@ -34,8 +34,7 @@ auto transfer(const Pick& pick) {
   return host::for_this_cpu([&](auto isa) { return pick(host::Transfer<decltype(isa), T>{}); });
 }
 
-// Two arrays; which of them a way needs is its own affair. Large ones take longer to touch than to copy once, so
-// the second is left to the first pass, or to clear().
+// Two arrays; which of them a way needs is its own affair.
 template <class T>
 class HostProbe : public BandwidthProbe {
  public:
@@ -44,13 +43,13 @@ class HostProbe : public BandwidthProbe {
         step_(step),
         from_(device, static_cast<std::size_t>(count_) * sizeof(T)),
         to_(device, static_cast<std::size_t>(count_) * sizeof(T)) {
-    transfer<T>([&](auto way) { way.fill(from(), count_, random_value<T>); });
+    transfer<T>([&](auto way) {
+      way.fill(from(), count_, random_value<T>);
+      way.fill(to(), count_, nothing<T>);
+    });
   }
 
  protected:
-  void clear() {
-    transfer<T>([&](auto way) { way.fill(to(), count_, nothing<T>); });
-  }
   T* from() const { return from_.template as<T>(); }
   T* to() const { return to_.template as<T>(); }
   double bytes_of(Index elements) const {
@@ -110,9 +109,7 @@ struct WriteProbe final : HostProbe<T> {
 
 template <class T>
 struct StridedProbe final : HostProbe<T> {
-  StridedProbe(Device& device, std::size_t bytes, Index step) : HostProbe<T>(device, bytes, step) {
-    this->clear();
-  }
+  using HostProbe<T>::HostProbe;
   void enqueue(Stream) override {
     transfer<T>([&](auto way) { way.copy_strided(this->to(), this->from(), this->count_, this->step_); });
   }
@@ -129,9 +126,7 @@ struct StridedProbe final : HostProbe<T> {
 
 template <class T>
 struct OffsetProbe final : HostProbe<T> {
-  OffsetProbe(Device& device, std::size_t bytes, Index step) : HostProbe<T>(device, bytes, step) {
-    this->clear();
-  }
+  using HostProbe<T>::HostProbe;
   void enqueue(Stream) override {
     transfer<T>(
         [&](auto way) { way.copy(this->to(), this->from() + this->step_, copied(), Store::streaming); });

@@ -18,8 +18,9 @@
 // take such sweeps alike. All blocks wait, not those at faces alone, so that they walk together: blocks that
 // set out late stay late, and read again what the others have brought into L2 (pace.hpp).
 //
-// What is at a face is read back, behind the rows of a plane: a choice among them, or an address more for
-// each, would cost every row of every plane, whether it is at a face or not (TUNING.md).
+// Who stores what. At a face across x lanes store their cells as they make them, one beside the store of each
+// row to `out`. Across y and z whole rows and planes are at the face, and a choice among rows would cost
+// every row of every block: they are read back, beside the rows of the next plane (TUNING.md).
 //
 // Memory order. What a launch has stored, its follower releases with the flag. What the peers have stored is
 // read by bulk copies of a thread that joins those that have acquired the flags, behind a fence between the
@@ -39,8 +40,11 @@ struct NoStores {
     template <class... Arguments>
     __device__ __forceinline__ explicit Item(const Arguments&...) {}
   };
+  using RowEnd = Item;
 };
 
+template <class T>
+class RowEnd;
 template <class T>
 class FaceItem;
 
@@ -49,6 +53,7 @@ template <class T>
 struct SweepStores {
   static constexpr bool any = true;
   using Item = FaceItem<T>;
+  using RowEnd = cuda::RowEnd<T>;
   FaceStores<T> faces;
   bool first_is_down;  // the first chunk, and every other; else the second
 
@@ -118,21 +123,50 @@ struct SweepStores {
   }
 };
 
-// Of the cells that a block has at faces across x and y, in every plane those of one thread: a cell of a face
-// across x, a pack of one across y. They are read back behind the block's barrier and stored a plane later,
-// so that nobody waits for them.
+// The cell that a thread has at a face across x in each of its rows.
+template <class T>
+class RowEnd {
+ public:
+  // A lane of the first or the last warp along x (`first`, `last`) with rows from y on, in a block whose
+  // first plane is z, going by `step`.
+  __device__ __forceinline__ RowEnd(const SweepStores<T>& stores, const TileArgs<T>& a, const Box& chunk,
+                                    bool first, bool last, int y, int z, int step)
+      : is_first_(threadIdx.x % warp_size == 0) {
+    const bool is_last = threadIdx.x % warp_size == warp_size - 1;
+    const Face f = is_first_ ? Face::x_min : Face::x_max;
+    if (!(is_first_ && first) && !(is_last && last)) return;
+    if (!stores.is_at(f, a.in.extent, chunk)) return;
+    to_ = stores.place(f, y, z);
+    step_ = step * stores.faces.at(f).pitch;
+  }
+  // In each plane, for the r-th row; the face is that of a whole pack.
+  __device__ __forceinline__ void store(int r, const Pack<T>& made) const {
+    if (to_) to_[r] = is_first_ ? made.v[0] : made.v[Pack<T>::cells - 1];
+  }
+  __device__ __forceinline__ void advance() {
+    if (to_) to_ += step_;
+  }
+
+ private:
+  bool is_first_;
+  T* to_ = nullptr;
+  Index step_ = 0;
+};
+
+// Of the cells that a block has at faces across y, in every plane a pack of one thread. It is read back when
+// the next plane is there, and stored behind its rows: the wait for a plane is one for every load on its way,
+// too, so that none must be when it begins.
 template <class T>
 class FaceItem {
  public:
-  // A tile of `packs` along x by `rows`, of a block whose first plane is z, going by `step`.
+  // A tile of `packs` along x, of a block whose first plane is z, going by `step`.
   __device__ __forceinline__ FaceItem(const SweepStores<T>& stores, const TileArgs<T>& a, const Box& chunk,
-                                      int packs, int rows, int z, int step) {
-    const Int3 n = a.in.extent;
-    int i = static_cast<int>(threadIdx.x);
-    for (const Face f : {Face::x_min, Face::x_max, Face::y_min, Face::y_max}) {
-      const int items = axis_of(f) == 0 ? rows : packs;
-      if (0 <= i && i < items && stores.is_at(f, n, chunk)) take(stores, a, chunk, f, i, z, step);
-      i -= items;
+                                      int packs, int z, int step) {
+    // Not the first warps: what holds up the thread that asks for planes holds up its block.
+    int i = static_cast<int>(threadIdx.x) - others;
+    for (const Face f : {Face::y_min, Face::y_max}) {
+      if (0 <= i && i < packs && stores.is_at(f, a.in.extent, chunk)) take(stores, a, chunk, f, i, z, step);
+      i -= packs;
     }
   }
 
@@ -162,18 +196,16 @@ class FaceItem {
   }
 
  private:
-  static constexpr int cells = Pack<T>::cells;
+  static constexpr int cells = Pack<T>::cells, others = 2 * warp_size;
 
   __device__ __forceinline__ void take(const SweepStores<T>& stores, const TileArgs<T>& a, const Box& chunk,
                                        Face f, int i, int z, int step) {
     const int last_x = static_cast<int>(a.in.extent.x) - 1, last_y = static_cast<int>(a.in.extent.y) - 1;
-    const bool across_x = axis_of(f) == 0;
-    const int x = across_x ? (is_max(f) ? last_x : 0) : static_cast<int>(chunk.lo.x) + i * cells;
-    const int y = across_x ? static_cast<int>(chunk.lo.y) + i : (is_max(f) ? last_y : 0);
-    if (x > last_x || y > last_y) return;
-    count_ = across_x ? 1 : min(cells, last_x + 1 - x);
+    const int x = static_cast<int>(chunk.lo.x) + i * cells, y = is_max(f) ? last_y : 0;
+    if (x > last_x) return;
+    count_ = min(cells, last_x + 1 - x);
     from_ = &a.out(x, y, z);
-    to_ = stores.place(f, across_x ? y : x, z);
+    to_ = stores.place(f, x, z);
     from_step_ = step * a.out.pitch_z;
     to_step_ = step * stores.faces.at(f).pitch;
   }

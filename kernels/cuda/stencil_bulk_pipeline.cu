@@ -216,10 +216,18 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
   bool first_goes = false;
   Pack<T> first;
   if constexpr (Stores::any) first_goes = stores.is_at(walk.behind(), a.in.extent, chunk);
-  typename Stores::Item item(stores, a, chunk, warps_x * warp_size, warps_y * rows, walk.first, walk.step);
+  static_assert(2 + 2 * warps_x <= warps_x * warps_y, "warps for two faces across y, beside the first two");
+  typename Stores::Item item(stores, a, chunk, warps_x * warp_size, walk.first, walk.step);
+  typename Stores::RowEnd row_end(stores, a, chunk, warp_x == 0, warp_x == warps_x - 1, y, walk.first,
+                                  walk.step);
   for (int n = 1; n <= walk.count; ++n) {
     const int z = walk.plane(n);
     wait_for(n + 1);
+    if constexpr (Stores::any) {  // what the plane before has left, while the rows of this one are at work
+      if (n > 1) item.load();
+      if (first_goes && 1 < n && n <= rows + 1 && mine.cells_of(n - 2) != 0)
+        first = Pack<T>::load(&a.out(x, y + n - 2, walk.first));
+    }
     const Slab& plane = ring.planes[n % stages];
     Slab& next = ring.planes[(n + 1) % stages];
     if (a.beyond_z_wall(walk.plane(n + 1))) {  // each lane puts there what it alone reads
@@ -241,8 +249,12 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
         x_hi = lane == warp_size - 1 ? outside : x_hi;
         const Pack<T> y_lo = r > 0 ? at[r - 1] : Pack<T>::load(&plane.cell[row][pack]);
         const Pack<T> y_hi = r < rows - 1 ? at[r + 1] : Pack<T>::load(&plane.cell[row + 1 + rows][pack]);
-        mine.template update<here>(a, r, {at[r], y_lo, y_hi, behind[r], ahead, x_lo, x_hi}, x, y + r, z,
-                                   to + r * a.out.pitch_y, norm);
+        const Pack<T> made =
+            mine.template update<here>(a, r, {at[r], y_lo, y_hi, behind[r], ahead, x_lo, x_hi}, x, y + r, z,
+                                       to + r * a.out.pitch_y, norm);
+        if constexpr (Stores::any) {
+          if (here == Edges::none || mine.has_row(r)) row_end.store(r, made);
+        }
         behind[r] = ahead;  // kept until all rows have had the plane behind them
       }
     });
@@ -257,15 +269,14 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
     __syncthreads();  // nobody reads the plane any more
     ask_for(n + stages);
     if constexpr (Stores::any) {
+      row_end.advance();
       if (n > 1) item.store();
-      item.load();
-      if (first_goes && n <= rows + 1) {  // of the first plane a row with each, a plane later
-        if (n > 1) stores.store_pack(walk.behind(), first, mine.cells_of(n - 2), x, y + n - 2);
-        if (n <= rows && mine.cells_of(n - 1) != 0) first = Pack<T>::load(&a.out(x, y + n - 1, walk.first));
-      }
+      if (first_goes && 1 < n && n <= rows + 1)  // of the first plane a row with each that follows
+        stores.store_pack(walk.behind(), first, mine.cells_of(n - 2), x, y + n - 2);
     }
   }
   if constexpr (Stores::any) {
+    item.load();
     item.store();
     if (walk.count <= rows && first_goes) store_plane<rows>(stores, walk.behind(), a, mine, x, y, walk.first);
     if (stores.is_at(walk.ahead(), a.in.extent, chunk))

@@ -88,10 +88,10 @@ class TileWarp {
 
   // Updates row r; (x, y, z) is this lane's first cell, `to` its place in `out`. By all lanes, whether the
   // row is the region's or not. Neighbours beyond walls across z are in n already, those across x and y are
-  // put there.
+  // put there. Returns what it has stored; cells that are not the region's are nobody's.
   template <Edges edges, class Norm>
-  __device__ __forceinline__ void update(const TileArgs<T>& a, int r, Neighbours<T> n, int x, int y, int z,
-                                         T* to, Norm& norm) const {
+  __device__ __forceinline__ Pack<T> update(const TileArgs<T>& a, int r, Neighbours<T> n, int x, int y, int z,
+                                            T* to, Norm& norm) const {
     if constexpr (edges == Edges::walls) apply_walls(a, n, r);
     const unsigned mine = edges == Edges::none ? all_cells : cells_of(r);
     const Pack<T> s =
@@ -104,6 +104,7 @@ class TileWarp {
       if (edges != Edges::none && is_mine && mine != all_cells) to[i] = value.v[i];
       norm.add(is_mine ? value.v[i] : T{0}, is_mine ? n.centre.v[i] : T{0}, i);
     }
+    return value;
   }
 
  private:

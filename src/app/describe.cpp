@@ -93,8 +93,9 @@ SnapshotProvenance provenance(const Session& session, const RunRecord& record) {
 }
 
 // All ranks copy at once, as they will sweep at once; a round takes as long as its slowest rank. The median
-// of the rounds: sweeps are reported as they ran on the average, not at their best. A short run is not kept
-// longer by it than by its own sweeps, when they move no more than a copy of the field does.
+// of the rounds: sweeps are reported as they ran on the average, not at their best. As many rounds as move
+// the bytes of the run's sweeps will do, and at least one: a short run is not kept longer by its roof than by
+// itself.
 double measure_roof(const Session& session, Device& device, const Communicator& world) {
   const std::size_t bytes =
       roof_bytes(session.memory.field, session.placement.backend, session.placement.ranks_on_device);

@@ -71,8 +71,8 @@ std::size_t resident_bytes() {
   return proc_bytes("/proc/self/status", "VmRSS");
 }
 
-// Two arrays that are, with those of the sharers, beyond the caches, and no larger than what the run itself will
-// hold. No rank's share is less than an eighth: not all caches are shared by all.
+// Two arrays that are, with those of the sharers, beyond the caches, and no larger than what the run itself
+// will hold. No rank's share is less than an eighth: not all caches are shared by all.
 std::size_t roof_bytes(std::size_t field_bytes, Backend backend, int sharers) {
   constexpr std::size_t mebibyte = std::size_t{1} << 20;
   const std::size_t least = (backend == Backend::host ? 64 : 256) * mebibyte,

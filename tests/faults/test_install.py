@@ -38,7 +38,7 @@ def test_decks_are_there(prefix):
 
 def test_postprocess_runs(prefix, tmp_path):
     environment = os.environ | {"PYTHONPATH": str(prefix / "share/isotherm/postprocess")}
-    command = [sys.executable, "-c", "import isotherm_postprocess.cli as cli; print(cli.__file__); cli.parser()"]
+    command = [sys.executable, "-c", "import isotherm_post.cli as cli; print(cli.__file__); cli.parser()"]
     assert output(*command, cwd=tmp_path, env=environment).startswith(str(prefix))
 
 

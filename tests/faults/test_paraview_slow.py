@@ -9,6 +9,9 @@ import pytest
 
 from program import DECK, isotherm, write_deck
 
+PVPYTHON = shutil.which("pvpython")
+pytestmark = pytest.mark.skipif(not PVPYTHON, reason="pvpython is not installed (Debian, Ubuntu: apt install paraview)")
+
 CELLS = [(0, 0, 0), (16, 0, 30), (5, 22, 7)]  # x, y, z: corners and the inside of an edge
 
 # Runs inside ParaView's Python. A cell's value is looked up by its place in space, not by its index.
@@ -52,13 +55,10 @@ print("FOUND " + json.dumps({"times": times, "values": found, "dimensions": imag
 
 
 def in_paraview(tmp_path, series, places, text=SCRIPT):
-    pvpython = shutil.which("pvpython")
-    if not pvpython:
-        pytest.skip("pvpython is not installed (Debian, Ubuntu: apt install paraview)")
     script = tmp_path / "read_series.py"
     script.write_text(text)
     done = subprocess.run(
-        [pvpython, script, series, json.dumps(places)],
+        [PVPYTHON, script, series, json.dumps(places)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=100, check=False,
     )
     lines = [line for line in done.stdout.splitlines() if line.startswith("FOUND ")]

@@ -89,7 +89,7 @@ class Series {
 };
 
 void be_late() {
-  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  std::this_thread::sleep_for(std::chrono::milliseconds(3));
 }
 
 // `late(rank, exchange, place)`: places are before start, between start and finish, and before the ghosts are

@@ -7,9 +7,9 @@ import subprocess
 import pytest
 from matplotlib import pyplot
 
-from isotherm_postprocess import ladders, rooflines
-from isotherm_postprocess.bench_record import BenchRecord
-from isotherm_postprocess.cli import main
+from isotherm_post import ladders, rooflines
+from isotherm_post.bench_record import BenchRecord
+from isotherm_post.cli import main
 
 
 def entry(row, seconds, precision="fp64", **changes):
@@ -149,7 +149,7 @@ def test_the_best_policy_of_each_row_and_depth(tmp_path):
 
 
 def refused(capsys, *arguments):
-    code = main(["plot", *map(str, arguments)])
+    code = main([*map(str, arguments)])
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1
     return code, err
@@ -189,7 +189,7 @@ def test_what_the_program_writes_is_drawn(tmp_path, capsys, subject):
     subprocess.run(command, check=True, capture_output=True)
     wanted = ["ladder", "roofline"] if subject == "stencil" else ["ladder"]
     for figure in wanted:
-        assert main(["plot", figure, str(path), "--best"]) == 0
+        assert main([figure, str(path), "--best"]) == 0
         picture = tmp_path / f"{subject}_{figure}.png"
         assert capsys.readouterr().out == f"{picture}\n"
         assert picture.stat().st_size > 10000

@@ -1,4 +1,4 @@
-"""isotherm_postprocess on run directories made here: the right cells, in the right place of the picture."""
+"""isotherm_post on run directories made here: the right cells, in the right place of the picture."""
 
 import os
 import subprocess
@@ -9,9 +9,9 @@ import matplotlib.image
 import numpy as np
 import pytest
 
-from isotherm_postprocess import histories, slices, units
-from isotherm_postprocess.cli import main
-from isotherm_postprocess.run_directory import History, RunDirectory, Snapshot
+from isotherm_post import histories, slices, units
+from isotherm_post.cli import main
+from isotherm_post.run_directory import History, RunDirectory, Snapshot
 
 CELLS = (12, 7, 5)  # nx, ny, nz: no two alike, so that no mix-up of axes goes unseen
 SPACING = (1e-3, 2e-3, 4e-3)
@@ -57,14 +57,14 @@ def failure(capsys):
     def run_failing(*arguments):
         code = main([str(argument) for argument in arguments])
         out, err = capsys.readouterr()
-        assert out == "" and err.startswith("isotherm_postprocess: ") and err.count("\n") == 1
-        return code, err.removeprefix("isotherm_postprocess: ").rstrip("\n")
+        assert out == "" and err.startswith("isotherm_post: ") and err.count("\n") == 1
+        return code, err.removeprefix("isotherm_post: ").rstrip("\n")
 
     return run_failing
 
 
 def test_runs_as_a_module_and_prints_the_path(run):
-    command = [sys.executable, "-m", "isotherm_postprocess", "plot", "slice", run]
+    command = [sys.executable, "-m", "isotherm_post", "slice", run]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout, result.stderr) == (0, f"{run}/demo_slice_z.png\n", "")
     result = subprocess.run([*command, "--index", "99"], capture_output=True, text=True, check=False)
@@ -147,7 +147,7 @@ def test_picture_has_the_hot_corner_where_it_is(tmp_path, axis):
     field[16:, :8, 16:] = 400.0
     write_snapshot(tmp_path, 10, 1.0, field)
     position = {"x": "90%", "y": "10%", "z": "90%"}[axis]
-    assert main(["plot", "slice", str(tmp_path), "--axis", axis, "--position", position]) == 0
+    assert main(["slice", str(tmp_path), "--axis", axis, "--position", position]) == 0
     across, up = brightest(tmp_path / f"demo_slice_{axis}.png")
     right, high = {"x": (False, True), "y": (True, True), "z": (True, False)}[axis]
     assert (across > 0.4) == right and (up > 0.5) == high, (across, up)
@@ -177,7 +177,7 @@ def test_panels_share_one_scale(run):
 @pytest.mark.parametrize("ending", ["png", "pdf", "svg"])
 def test_picture_is_written_whole(run, tmp_path, arguments, ending):
     out = tmp_path / f"picture.{ending}"
-    assert main(["plot", arguments[0], str(run), *arguments[1:], "--out", str(out)]) == 0
+    assert main([arguments[0], str(run), *arguments[1:], "--out", str(out)]) == 0
     assert [path.name for path in tmp_path.iterdir() if path != run] == [out.name]
     if ending == "png":
         assert matplotlib.image.imread(out).std() > 0.05
@@ -191,7 +191,7 @@ def test_picture_is_written_whole(run, tmp_path, arguments, ending):
 def test_uniform_and_thin_fields_are_drawn(tmp_path, field):
     write_snapshot(tmp_path, 0, 0.0, field)
     for axis in "xyz":
-        assert main(["plot", "slice", str(tmp_path), "--axis", axis]) == 0
+        assert main(["slice", str(tmp_path), "--axis", axis]) == 0
 
 
 def test_steady_run_is_titled_by_sweep(tmp_path):
@@ -234,8 +234,8 @@ def test_columns_are_drawn_by_unit(tmp_path):
     assert [line.get_label() for line in kelvin.lines] == ["min", "max"]
     assert [list(line.get_ydata()) for line in kelvin.lines] == [[290, 291], [310, 309]]
     assert (kelvin.get_ylabel(), watt.get_ylabel()) == ("[K]", "[W]")
-    assert main(["plot", "history", str(tmp_path), "--columns", "min_K,nan_cells"]) == 0
-    assert main(["plot", "history", str(tmp_path)]) == 0
+    assert main(["history", str(tmp_path), "--columns", "min_K,nan_cells"]) == 0
+    assert main(["history", str(tmp_path)]) == 0
     assert sorted(os.listdir(tmp_path)) == ["history.csv", f"{tmp_path.name}_diagnostics.png",
                                             f"{tmp_path.name}_history.png"]
 
@@ -243,7 +243,7 @@ def test_columns_are_drawn_by_unit(tmp_path):
 def test_an_unknown_column_is_2(failure, tmp_path):
     history = tmp_path / "history.csv"
     history.write_text(DIAGNOSTICS)
-    assert failure("plot", "history", tmp_path, "--columns", "min_K,mood") == (
+    assert failure("history", tmp_path, "--columns", "min_K,mood") == (
         2, f"{history} has no column mood; it has sweep, time_s, residual, relative_residual, wall_s, min_K, mean_K, "
            "max_K, balance_W, nan_cells")
 
@@ -253,16 +253,16 @@ def test_a_column_without_values_is_65(failure, tmp_path):
     history = tmp_path / "history.csv"
     history.write_text("".join(DIAGNOSTICS.splitlines(keepends=True)[:2]))
     for columns in "balance_W", "min_K,balance_W":
-        assert failure("plot", "history", tmp_path, "--columns", columns) == (
+        assert failure("history", tmp_path, "--columns", columns) == (
             65, f"{history} holds no values of balance_W (the run ended before it was due)")
     assert os.listdir(tmp_path) == ["history.csv"]
-    assert main(["plot", "history", str(tmp_path), "--columns", "min_K"]) == 0
+    assert main(["history", str(tmp_path), "--columns", "min_K"]) == 0
 
 
 @pytest.mark.parametrize("text", ["0,0,0\n", "10,0,1.5\n20,0,0\n", "10,0.1,nan\n20,0.2,1\n"])
 def test_odd_histories_are_drawn(tmp_path, text):
     (tmp_path / "history.csv").write_text("sweep,time_s,residual\n" + text)
-    assert main(["plot", "history", str(tmp_path)]) == 0
+    assert main(["history", str(tmp_path)]) == 0
 
 
 @pytest.mark.parametrize(
@@ -293,38 +293,38 @@ def test_missing_things_are_66(failure, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
     nowhere = tmp_path / "nowhere"
-    assert failure("plot", "slice", nowhere) == (
+    assert failure("slice", nowhere) == (
         66, f"{nowhere} is no folder; name the run directory of a finished run")
-    assert failure("plot", "slice", empty) == (
+    assert failure("slice", empty) == (
         66, f"{empty} holds no snapshots; was the run made with output.snapshots: true?")
-    assert failure("plot", "history", empty) == (
+    assert failure("history", empty) == (
         66, f"{empty}/history.csv does not exist; was the run made with output.history: true?")
 
 
 def test_wrong_data_is_65(failure, tmp_path):
     text = tmp_path / "demo_00000001.hdf"
     text.write_text("no HDF5")
-    code, message = failure("plot", "slice", tmp_path)
+    code, message = failure("slice", tmp_path)
     assert code == 65 and message.startswith(f"{text} cannot be read as HDF5 (")
 
     with h5py.File(text, "w") as file:
         file["other"] = 1
-    code, message = failure("plot", "slice", tmp_path)
+    code, message = failure("slice", tmp_path)
     assert code == 65 and message.startswith(f"{text} is no snapshot of isotherm (")
 
     write_snapshot(tmp_path, 2, 0.0, coded(2, 2, 2), name="other")
-    assert failure("plot", "slice", tmp_path) == (65, f"{tmp_path} holds snapshots of several runs (demo, other)")
+    assert failure("slice", tmp_path) == (65, f"{tmp_path} holds snapshots of several runs (demo, other)")
 
     history = tmp_path / "history.csv"
     history.write_text("sweep,time_s,residual\n")
     text.unlink()
-    assert failure("plot", "history", tmp_path) == (
+    assert failure("history", tmp_path) == (
         65, f"{history} holds no residuals (the run ended before its first check)")
     history.write_text("sweep,time_s,residual,min_K\n0,0,,300\n")
-    assert failure("plot", "history", tmp_path) == (
+    assert failure("history", tmp_path) == (
         65, f"{history} holds no residuals (the run ended before its first check)")
     history.write_text("sweep,time_s,residual\n1,0,x\n")
-    assert failure("plot", "history", tmp_path)[0] == 65
+    assert failure("history", tmp_path)[0] == 65
 
 
 @pytest.mark.parametrize(
@@ -342,13 +342,13 @@ def test_wrong_data_is_65(failure, tmp_path):
 )
 def test_wrong_arguments_are_2(failure, run, arguments, message):
     before = sorted(os.listdir(run))
-    assert failure("plot", "slice", run, *arguments) == (2, message)
+    assert failure("slice", run, *arguments) == (2, message)
     assert sorted(os.listdir(run)) == before
 
 
 def test_unwritable_picture_is_73(failure, run, tmp_path):
     out = tmp_path / "missing" / "picture.png"
-    assert failure("plot", "slice", run, "--out", out) == (73, f"{out} cannot be written (No such file or directory)")
+    assert failure("slice", run, "--out", out) == (73, f"{out} cannot be written (No such file or directory)")
 
 
 def test_only_the_plane_is_read(tmp_path):

@@ -1,4 +1,4 @@
-"""isotherm_postprocess reads what the program itself writes."""
+"""isotherm_post reads what the program itself writes."""
 
 import os
 import subprocess
@@ -6,8 +6,8 @@ import subprocess
 import numpy as np
 import pytest
 
-from isotherm_postprocess.cli import main
-from isotherm_postprocess.run_directory import RunDirectory
+from isotherm_post.cli import main
+from isotherm_post.run_directory import RunDirectory
 
 DECK = """
 grid: {cells: [12, 7, 5], spacing: [1e-3, 2e-3, 4e-3], origin: [0.1, -0.2, 0]}
@@ -57,7 +57,7 @@ def test_times_and_history(run):
                                        ["history", "--columns", "min_K,mean_K,max_K,hist_0"]])
 def test_pictures_are_made(run, tmp_path, arguments):
     out = tmp_path / "picture.png"
-    assert main(["plot", arguments[0], str(run), *arguments[1:], "--out", str(out)]) == 0
+    assert main([arguments[0], str(run), *arguments[1:], "--out", str(out)]) == 0
     assert out.stat().st_size > 10000
 
 
@@ -73,7 +73,7 @@ def test_parts_are_series_of_their_own(run):
 
 
 def test_an_unknown_series_is_named_with_those_there_are(run, capsys):
-    assert main(["plot", "slice", str(run), "--series", "ramp_slice_y4"]) == 2
+    assert main(["slice", str(run), "--series", "ramp_slice_y4"]) == 2
     assert capsys.readouterr().err == (
-        f"isotherm_postprocess: {run} holds no series ramp_slice_y4; it has ramp_region, ramp_slice_y3\n"
+        f"isotherm_post: {run} holds no series ramp_slice_y4; it has ramp_region, ramp_slice_y3\n"
     )

@@ -1,11 +1,11 @@
-"""isotherm_postprocess scaling on what the program itself writes, on one, two and four ranks."""
+"""isotherm_post scaling on what the program itself writes, on one, two and four ranks."""
 
 import json
 
 import pytest
 
-from isotherm_postprocess.cli import main
-from isotherm_postprocess.run_record import RunRecord
+from isotherm_post.cli import main
+from isotherm_post.run_record import RunRecord
 from program import isotherm, write_deck
 
 DECK = """
@@ -76,5 +76,5 @@ def test_measured_is_what_the_runs_measured_and_predicted_stands_beside_it(runs,
 @pytest.mark.parametrize("kind", ["strong", "weak"])
 def test_pictures_are_made(runs, tmp_path, capsys, kind):
     out = tmp_path / "scaling.png"
-    assert main(["plot", "scaling", *runs[kind], *MACHINE, "--out", str(out)]) == 0
-    assert out.stat().st_size > 10000 and capsys.readouterr().out == f"{out}\n"
+    assert main(["scaling", *runs[kind], *MACHINE, "--out", str(out)]) == 0
+    assert out.stat().st_size > 10000 and capsys.readouterr().out.startswith(f"{kind} scaling of plate: ")

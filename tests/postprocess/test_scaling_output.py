@@ -1,4 +1,4 @@
-"""`scaling` and `plot scaling`: table, files and picture hold the series, and what makes none is refused."""
+"""`scaling`: table, files and picture hold the series, and what makes none is refused."""
 
 import csv
 import json
@@ -6,9 +6,9 @@ import json
 import pytest
 from matplotlib import pyplot
 
-from isotherm_postprocess import scaling_table, scalings
-from isotherm_postprocess.cli import main
-from isotherm_postprocess.scaling_fit import Wishes
+from isotherm_post import scaling_table, scalings
+from isotherm_post.cli import main
+from isotherm_post.scaling_fit import Wishes
 from scaling_runs import GB, US, WIRES, series_of, strong_series, write_run
 
 
@@ -111,13 +111,14 @@ def test_ideal_of_weak_scaling_is_level_and_nothing_predicted_is_no_line(tmp_pat
     assert list(line_of(below, "measured")[1]) == pytest.approx([1, 1])
 
 
-def test_the_picture_is_written_and_notes_are_not_lost(strong, tmp_path, capsys):
-    assert main(["plot", "scaling", *map(str, strong)]) == 0
-    out, err = capsys.readouterr()
-    assert out == f"{strong[0]}/plate_scaling.png\n" and (strong[0] / "plate_scaling.png").stat().st_size > 10000
-    assert [line[:36] for line in err.splitlines()] == ["note: no prediction from 2 ranks on ",
-                                                        "note: no prediction from 8 ranks on "]
-    assert main(["plot", *command(strong, "--out", tmp_path / "a.svg")]) == 0
+def test_the_picture_is_written_beside_the_table_and_its_notes(strong, tmp_path, capsys):
+    assert main(["scaling", *map(str, strong)]) == 0
+    table = capsys.readouterr().out
+    assert [line[:36] for line in table.splitlines() if line.startswith("note")] == [
+        "note: no prediction from 2 ranks on ", "note: no prediction from 8 ranks on "]
+    assert main(["scaling", *map(str, strong), "--out", str(tmp_path / "a.png")]) == 0
+    assert capsys.readouterr().out == table and (tmp_path / "a.png").stat().st_size > 10000
+    assert main(command(strong, "--out", tmp_path / "a.svg")) == 0
     assert (tmp_path / "a.svg").read_bytes().startswith(b"<?xml")
 
 
@@ -125,7 +126,7 @@ def refused(capsys, *arguments):
     code = main([str(argument) for argument in arguments])
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1
-    return code, err.removeprefix("isotherm_postprocess: ").rstrip("\n")
+    return code, err.removeprefix("isotherm_post: ").rstrip("\n")
 
 
 def test_what_is_no_run_is_refused(tmp_path, capsys):
@@ -168,7 +169,7 @@ def test_files_that_cannot_be_written_are_refused(strong, tmp_path, capsys):
     for option in ("--json", "--csv"):
         assert refused(capsys, "scaling", *strong, option, out) == (
             73, f"{out} cannot be written (No such file or directory)")
-    assert refused(capsys, "plot", "scaling", *strong, "--out", tmp_path / "x.gif")[0] == 2
+    assert refused(capsys, "scaling", *strong, "--out", tmp_path / "x.gif")[0] == 2
 
 
 @pytest.mark.parametrize(

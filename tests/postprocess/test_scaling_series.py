@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from isotherm_postprocess import scaling_fit
-from isotherm_postprocess.run_record import Link, RunRecord
-from isotherm_postprocess.scaling_fit import Wishes
-from isotherm_postprocess.scaling_model import Wire
+from isotherm_post import scaling_fit
+from isotherm_post.run_record import Link, RunRecord
+from isotherm_post.scaling_fit import Wishes
+from isotherm_post.scaling_model import Wire
 from scaling_runs import GB, US, WEIGHTS, WIRES, series_of, strong_series, write_run
 
 

@@ -82,6 +82,14 @@ def kill_all(leader):
     kill(*reversed(family_of(leader)))
 
 
+def finished_run(folder, text, name, ranks=0):
+    """The directory of a run of this deck, made in `folder`."""
+    write_deck(folder, text, f"{name}.yaml")
+    done = isotherm("run", f"{name}.yaml", ranks=ranks, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder / "runs" / name
+
+
 def expect_refused(folder, done, code, line):
     """A job that was refused before any work. The launcher adds lines of its own; those of the program are one, once."""
     assert done.returncode == code, done.stderr

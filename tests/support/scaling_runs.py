@@ -3,9 +3,9 @@
 import json
 import math
 
-from isotherm_postprocess.run_record import RunRecord
-from isotherm_postprocess.scaling_fit import Wishes
-from isotherm_postprocess.scaling_series import scaling_series
+from isotherm_post.run_record import RunRecord
+from isotherm_post.scaling_fit import Wishes
+from isotherm_post.scaling_series import scaling_series
 
 US, GB = 1e-6, 1e9
 WIRES = Wishes(inside_bandwidth=GB, inside_latency=5 * US, between_bandwidth=GB / 2, between_latency=10 * US)

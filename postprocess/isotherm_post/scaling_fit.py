@@ -3,8 +3,8 @@
 from statistics import median
 from typing import NamedTuple, Optional
 
-from isotherm_postprocess import scaling_model as model
-from isotherm_postprocess.failure import DATA, Failure
+from isotherm_post import scaling_model as model
+from isotherm_post.failure import DATA, Failure
 
 
 class Wishes(NamedTuple):

@@ -3,9 +3,9 @@
 import numpy as np
 from matplotlib import pyplot
 
-from isotherm_postprocess import figures
-from isotherm_postprocess.failure import DATA, Failure
-from isotherm_postprocess.units import time_unit
+from isotherm_post import figures
+from isotherm_post.failure import DATA, Failure
+from isotherm_post.units import split_unit, time_unit
 
 
 def draw_history(name, history, path):
@@ -56,12 +56,6 @@ def columns_figure(name, history, columns):
     sweep, time, _ = history.column(columns[0])
     add_time_axis(panels[0, 0], sweep, time)
     return figure
-
-
-def split_unit(column):
-    """("wall_x_min", "W") of wall_x_min_W; columns without a unit have counts and shares."""
-    quantity, _, unit = column.rpartition("_")
-    return (quantity, unit) if unit in ("K", "J", "W", "s") else (column, "")
 
 
 def add_time_axis(panel, sweeps, times):

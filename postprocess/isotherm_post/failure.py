@@ -3,6 +3,7 @@
 COMMAND_LINE = 2
 DATA = 65
 FILE_MISSING = 66
+UNAVAILABLE = 69  # a program or a library that is not installed
 CANNOT_CREATE = 73
 
 

@@ -2,7 +2,7 @@
 
 import json
 
-from isotherm_postprocess.failure import DATA, FILE_MISSING, Failure
+from isotherm_post.failure import DATA, FILE_MISSING, Failure
 
 VERSION = 1
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import NamedTuple, Optional
 
-from isotherm_postprocess.failure import DATA, Failure
-from isotherm_postprocess.json_record import read_record
+from isotherm_post.failure import DATA, Failure
+from isotherm_post.json_record import read_record
 
 
 class Rung(NamedTuple):

@@ -7,12 +7,13 @@ called `<name>_slice_z12_<sweep>.hdf`, `<name>_region_...`, `<name>_coarse_...`;
 
 import csv
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import h5py
 import numpy as np
 
-from isotherm_postprocess.failure import COMMAND_LINE, DATA, FILE_MISSING, Failure
+from isotherm_post.failure import COMMAND_LINE, DATA, FILE_MISSING, Failure
 
 SNAPSHOT = re.compile(r"(?P<name>.+)_(?P<sweep>\d+)\.hdf")
 TEMPERATURE = "VTKHDF/PointData/T"
@@ -72,6 +73,33 @@ class Snapshot:
         low = self.centre - 0.5 * self.spacing
         return low, low + self.spacing * np.array(self.cells)
 
+    @property
+    def x(self):
+        """Metres, of the centres of the cells; y and z alike."""
+        return self._centres(0)
+
+    @property
+    def y(self):
+        return self._centres(1)
+
+    @property
+    def z(self):
+        return self._centres(2)
+
+    def _centres(self, axis):
+        return self.centre[axis] + self.spacing[axis] * np.arange(self.cells[axis])
+
+    @property
+    def T(self):  # noqa: N802  (the name that it has in the file, and on paper)
+        """Kelvin of all cells (nz, ny, nx) in the file's precision; read anew each time it is asked for."""
+        with open_hdf5(self.path) as file:
+            return file[TEMPERATURE][:]
+
+    def every(self, stride):
+        """Kelvin of every `stride`th cell along each axis (nz, ny, nx); only these are held."""
+        with open_hdf5(self.path) as file:
+            return file[TEMPERATURE][::stride, ::stride, ::stride].astype(float)
+
     def plane(self, axis, index):
         """Kelvin of the cells with this index along axis 0, 1, 2 = x, y, z; only the plane is read.
 
@@ -80,6 +108,39 @@ class Snapshot:
         selection[2 - axis] = index
         with open_hdf5(self.path) as file:
             return file[TEMPERATURE][tuple(selection)].astype(float)
+
+
+class Snapshots(Sequence):
+    """Files of one series in the order of their sweeps. A file is opened when it is asked for, and then for its grid alone."""
+
+    def __init__(self, files):
+        """`files`: (sweep, path) in their order."""
+        self._files = files
+        self._opened = {}
+
+    def __len__(self):
+        return len(self._files)
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return Snapshots(self._files[index])
+        sweep, path = self._files[index]
+        if path not in self._opened:
+            self._opened[path] = Snapshot(path, sweep)
+        return self._opened[path]
+
+    @property
+    def sweeps(self):
+        return np.array([sweep for sweep, _ in self._files])
+
+    @property
+    def times(self):
+        """Seconds; opens each file."""
+        return np.array([snapshot.time for snapshot in self])
+
+    def nearest(self, time):
+        """The snapshot whose time, in seconds, is nearest."""
+        return min(self, key=lambda snapshot: abs(snapshot.time - time))
 
 
 class History:
@@ -143,14 +204,19 @@ class RunDirectory:
             if self._parts:
                 hint = f"name one of its parts with --series: {', '.join(sorted(self._parts))}"
             raise Failure(FILE_MISSING, f"{self.path} holds no snapshots; {hint}")
-        return [Snapshot(path, sweep) for sweep, path in self._files]
+        return Snapshots(self._files)
+
+    @property
+    def parts(self):
+        """Names of the series that hold a part of the cells."""
+        return sorted(self._parts)
 
     def series(self, name):
         """The files of a part of the cells, as snapshots of them: by their name without the sweep."""
         if name not in self._parts:
             known = ", ".join(sorted(self._parts)) or "none"
             raise Failure(COMMAND_LINE, f"{self.path} holds no series {name}; it has {known}")
-        return [Snapshot(path, sweep) for sweep, path in self._parts[name]]
+        return Snapshots(self._parts[name])
 
     def history(self):
         return History(self.path / "history.csv")

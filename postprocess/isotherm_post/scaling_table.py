@@ -6,8 +6,8 @@ import json
 import math
 from typing import Callable, NamedTuple
 
-from isotherm_postprocess.scaling_series import STRONG, counted, times
-from isotherm_postprocess.units import format_time
+from isotherm_post.scaling_series import STRONG, counted, times
+from isotherm_post.units import format_time
 
 
 class Column(NamedTuple):

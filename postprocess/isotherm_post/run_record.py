@@ -5,9 +5,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple, Optional
 
-from isotherm_postprocess.failure import DATA, Failure
-from isotherm_postprocess.json_record import read_record
-from isotherm_postprocess.process_grids import Weights
+from isotherm_post.failure import DATA, Failure
+from isotherm_post.json_record import read_record
+from isotherm_post.process_grids import Weights
 
 VALUE_BYTES = {"fp32": 4, "fp64": 8}
 

@@ -3,8 +3,8 @@
 from matplotlib import pyplot
 from matplotlib.ticker import LogLocator, NullLocator, PercentFormatter, StrMethodFormatter
 
-from isotherm_postprocess import figures
-from isotherm_postprocess.scaling_series import STRONG
+from isotherm_post import figures
+from isotherm_post.scaling_series import STRONG
 
 MEASURED, PREDICTED = "#b5367a", "#3a6ea5"
 

@@ -1,9 +1,10 @@
 """Files appear whole or not at all."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
-from isotherm_postprocess.failure import CANNOT_CREATE, Failure
+from isotherm_post.failure import CANNOT_CREATE, Failure
 
 
 def write_whole(path, write):
@@ -14,8 +15,10 @@ def write_whole(path, write):
         write(part)
         os.replace(part, path)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise Failure(CANNOT_CREATE, f"{path} cannot be written ({error.strerror})") from error
+    finally:
+        with suppress(OSError):  # there is none, mostly because it has its name
+            part.unlink()
 
 
 def write_text(path, text):

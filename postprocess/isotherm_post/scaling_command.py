@@ -1,33 +1,26 @@
-"""`scaling RUN ...` and `plot scaling RUN ...`: their options, and what they do."""
+"""`scaling RUN ...`: its options, and what it does."""
 
 import argparse
 import math
-import sys
 
-from isotherm_postprocess import figures, scaling_table, scalings
-from isotherm_postprocess.run_record import RunRecord
-from isotherm_postprocess.scaling_fit import Wishes
-from isotherm_postprocess.scaling_series import STRONG, WEAK, scaling_series
-from isotherm_postprocess.whole_file import write_text
+from isotherm_post import figures, scaling_table, scalings
+from isotherm_post.run_record import RunRecord
+from isotherm_post.scaling_fit import Wishes
+from isotherm_post.scaling_series import STRONG, WEAK, scaling_series
+from isotherm_post.whole_file import write_text
 
 GB, MICRO = 1e9, 1e-6
 
 
-def add_table(verbs):
-    table = verbs.add_parser("scaling", help="runs on several rank counts: measured beside predicted, as a table",
-                             description="Speed-up and efficiency of runs of one problem, and a model's beside them.")
-    table.set_defaults(action=print_table)
-    add_options(table)
-    table.add_argument("--json", metavar="FILE", help="write everything to this file")
-    table.add_argument("--csv", metavar="FILE", help="write the table to this file")
-
-
-def add_plot(figure):
-    picture = figure.add_parser("scaling", help="runs on several rank counts: time and efficiency, with a model's line")
-    picture.set_defaults(action=plot_scaling)
-    add_options(picture)
-    picture.add_argument("--out", metavar="FILE",
-                         help="png, pdf or svg by its ending (default: in the first RUN's directory)")
+def add(verbs):
+    verb = verbs.add_parser("scaling", help="runs on several rank counts: measured beside predicted",
+                            description="Speed-up and efficiency of runs of one problem, and a model's beside them.")
+    verb.set_defaults(action=scaling)
+    add_options(verb)
+    verb.add_argument("--json", metavar="FILE", help="write everything to this file")
+    verb.add_argument("--csv", metavar="FILE", help="write the table to this file")
+    verb.add_argument("--out", metavar="FILE",
+                      help="draw time a sweep and efficiency into this file: png, pdf or svg by its ending")
 
 
 def add_options(command):
@@ -80,23 +73,16 @@ def read_series(options):
     return scaling_series([RunRecord(run) for run in options.runs], wishes)
 
 
-def print_table(options):
+def scaling(options):
+    if options.out:
+        figures.check_format(options.out)
     series = read_series(options)
     for path, text in ((options.json, scaling_table.as_json), (options.csv, scaling_table.as_csv)):
         if path:
             write_text(path, text(series))
+    if options.out:
+        scalings.draw_scaling(series, options.out)
     return scaling_table.as_text(series)
-
-
-def plot_scaling(options):
-    first = RunRecord(options.runs[0])
-    path = options.out or first.path.with_name(f"{first.name}_scaling.png")
-    figures.check_format(path)
-    series = read_series(options)
-    scalings.draw_scaling(series, path)
-    for note in series.notes:
-        print(f"note: {note}", file=sys.stderr)
-    return path
 
 
 def counts(text):

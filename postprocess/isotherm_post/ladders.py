@@ -4,7 +4,7 @@ import math
 
 from matplotlib import pyplot
 
-from isotherm_postprocess import figures
+from isotherm_post import figures
 
 COLOURS = {"fp32": "#3a6ea5", "fp64": "#b5367a"}
 COLUMNS = 2

@@ -6,10 +6,10 @@ ranks, for strong and weak scaling alike. What is predicted is compared with the
 from math import prod
 from typing import NamedTuple, Optional
 
-from isotherm_postprocess import scaling_fit
-from isotherm_postprocess import scaling_model as model
-from isotherm_postprocess.failure import COMMAND_LINE, DATA, Failure
-from isotherm_postprocess.process_grids import SURFACE, process_grid
+from isotherm_post import scaling_fit
+from isotherm_post import scaling_model as model
+from isotherm_post.failure import COMMAND_LINE, DATA, Failure
+from isotherm_post.process_grids import SURFACE, process_grid
 
 STRONG, WEAK = "strong", "weak"
 EVEN = 1.05  # cells a rank of a weak series differ by a rounding of its grids at most

@@ -3,16 +3,21 @@
 from pathlib import Path
 
 import matplotlib
+from cycler import cycler
 
 matplotlib.use("Agg")  # no display needed
 
 from matplotlib import pyplot  # noqa: E402  (after the choice of backend)
 
-from isotherm_postprocess.failure import COMMAND_LINE, Failure  # noqa: E402
-from isotherm_postprocess.whole_file import write_whole  # noqa: E402
+from isotherm_post.failure import COMMAND_LINE, Failure  # noqa: E402
+from isotherm_post.whole_file import write_whole  # noqa: E402
 
 FORMATS = ("png", "pdf", "svg")
+# Okabe and Ito's colours, which those who tell few colours apart can tell, and dashes for print without any.
+CURVES = cycler(color=["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"]) + cycler(
+    linestyle=["-", "--", "-.", ":", "-", "--"])
 STYLE = {
+    "axes.prop_cycle": CURVES,
     "font.size": 10,
     "axes.titlesize": 11,
     "axes.spines.top": False,

@@ -9,10 +9,11 @@ import math
 import numpy as np
 from matplotlib import pyplot
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
-from isotherm_postprocess import figures
-from isotherm_postprocess.failure import DATA, Failure
-from isotherm_postprocess.ladders import COLOURS
+from isotherm_post import figures
+from isotherm_post.failure import DATA, Failure
+from isotherm_post.ladders import COLOURS
 
 FLOPS_A_POINT = 8
 MARKERS = "osD^vP*X<>h"  # a row each
@@ -27,8 +28,9 @@ def draw_roofline(record, path):
         figures.save(roofline_figure(record), path)
 
 
-def roofline_figure(record):
-    figure, panel = pyplot.subplots(figsize=(8, 5.5), layout="constrained")
+def roofline_figure(record, narrow=False):
+    """`narrow`: with the legend below, for a page that a phone shows too."""
+    figure, panel = pyplot.subplots(figsize=(5.6, 5.5) if narrow else (8, 5.5), layout="constrained")
     draw_roof(panel, [rung for ladder in record.ladders for rung in ladder.rungs])
     markers = dealt_out(MARKERS, [rung.label for ladder in record.ladders for rung in ladder.rungs])
     fills = dealt_out(FILLS, [ladder.cells for ladder in record.ladders])
@@ -38,20 +40,34 @@ def roofline_figure(record):
                        color=COLOURS[ladder.precision], fillstyle=fills[ladder.cells], markersize=7)
     panel.set_xscale("log", base=2)
     panel.set_yscale("log")
+    plain_ticks(panel.yaxis)
+    panel.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     panel.set_xlabel("flop per byte of least traffic")
     panel.set_ylabel("GFlop/s")
     points = panel.secondary_yaxis(
         "right", functions=(lambda flops: flops / FLOPS_A_POINT, lambda points: points * FLOPS_A_POINT)
     )
     points.set_ylabel("GPts/s")
+    plain_ticks(points.yaxis)
     panel.grid(which="major", color="0.9")
     panel.set_title(f"roofline of bench stencil on {record.device}", loc="left")
     entries = [line for line in panel.get_lines() if not line.get_label().startswith("_")]
     entries += [dot(marker, "0.3", "full", label) for label, marker in markers.items()]
     entries += [dot("o", COLOURS[ladder.precision], fills[ladder.cells], ladder.title) for ladder in record.ladders]
-    panel.legend(handles=entries, ncols=math.ceil(len(entries) / ENTRIES_A_COLUMN), fontsize=8, frameon=False,
-                 loc="center left", bbox_to_anchor=(1.12, 0.5))
+    if narrow:
+        figure.set_figheight(4.6 + 0.17 * math.ceil(len(entries) / 2))
+        panel.legend(handles=entries, ncols=2, fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14))
+    else:
+        panel.legend(handles=entries, ncols=math.ceil(len(entries) / ENTRIES_A_COLUMN), fontsize=8, frameon=False,
+                     loc="center left", bbox_to_anchor=(1.16, 0.5))
     return figure
+
+
+def plain_ticks(axis):
+    """1, 2, 5, 10: a range of less than a decade has labels too."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_minor_locator(NullLocator())
 
 
 def dealt_out(looks, names):

@@ -27,6 +27,12 @@ def length_unit(metres):
     return fitting[-1] if fitting else LENGTHS[0]
 
 
+def split_unit(column):
+    """("wall_x_min", "W") of the column wall_x_min_W; those without a unit have counts and shares."""
+    quantity, _, unit = column.rpartition("_")
+    return (quantity, unit) if unit in ("K", "J", "W", "s") else (column, "")
+
+
 def time_unit(seconds):
     if seconds == 0:
         return Unit("s", 1.0)
@@ -40,3 +46,16 @@ def format_time(seconds):
 
 def format_length(metres, unit):
     return f"{metres / unit.si:.4g} {unit.name}"
+
+
+def si(value, unit):
+    """"7.12 GB/s" of 7.12e9 and "B/s"; a dash where there is no value."""
+    if value is None:
+        return "-"
+    prefixes = [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n")]
+    size, prefix = next(((size, name) for size, name in prefixes if abs(value) >= size * (1 - 1e-9)), (1.0, ""))
+    return f"{value / size:.3g} {prefix}{unit}".rstrip()
+
+
+def percent(value):
+    return "-" if value is None else f"{value:.1f} %"

@@ -4,14 +4,44 @@ import math
 
 import numpy as np
 from matplotlib import pyplot
+from matplotlib.ticker import MaxNLocator
 
-from isotherm_postprocess import figures
-from isotherm_postprocess.failure import COMMAND_LINE, Failure
-from isotherm_postprocess.units import format_length, format_time, length_unit
+from isotherm_post import figures
+from isotherm_post.failure import COMMAND_LINE, Failure
+from isotherm_post.units import format_length, format_time, length_unit
 
 AXES = "xyz"
 MOST_PANELS = 9
 CONTOURS = 9
+
+
+def add_plane_options(verb):
+    """Which files, and which plane of them."""
+    verb.add_argument("--series", metavar="NAME", help="files of a part of the cells, e.g. demo_slice_z12, demo_coarse")
+    verb.add_argument("--axis", choices=tuple(AXES), help="the plane's normal (default: z; of a slice, its own)")
+    verb.add_argument("--position", default="50%", metavar="METRES|SHARE",
+                      help="where on that axis, e.g. 0.01 or 25%% (default: 50%%)")
+
+
+def add_time_options(verb):
+    """Which of the files. They exclude each other, and what is added to the group that is returned."""
+    when = verb.add_mutually_exclusive_group()
+    when.add_argument("--time", default="last", metavar="first|last|SECONDS",
+                      help="the snapshot nearest to it (default: last)")
+    when.add_argument("--index", type=int, help="the snapshot by number from 0; -1 is the last")
+    return when
+
+
+def chosen_snapshot(snapshots, options):
+    if options.index is not None:
+        return choose_index(snapshots, options.index)
+    return choose_time(snapshots, options.time)
+
+
+def chosen_series(run, options):
+    """The snapshots, and the axis, that these options choose."""
+    snapshots = run.series(options.series) if options.series else run.snapshots()
+    return snapshots, options.axis or snapshots[0].thin_axis or "z"
 
 
 def plane_index(snapshot, axis, position):
@@ -50,7 +80,7 @@ def choose_time(snapshots, time):
     if not first - slack <= seconds <= last + slack:
         span = f"it holds {first:.6g} s to {last:.6g} s"
         raise Failure(COMMAND_LINE, f"--time {time} lies outside the run; {span}")
-    return min(snapshots, key=lambda snapshot: abs(snapshot.time - seconds))
+    return snapshots.nearest(seconds)
 
 
 def choose_index(snapshots, index):
@@ -76,12 +106,13 @@ def draw_slices(name, snapshots, axis, position, path):
         figures.save(slice_figure(name, snapshots, axis, index, planes), path)
 
 
-def slice_figure(name, snapshots, axis, index, planes):
+def slice_figure(name, snapshots, axis, index, planes, span=None):
+    """`span`: the coldest and the hottest colour's kelvin, where others than these planes are to have them too."""
     across, up = (other for other in range(3) if other != axis)
     low, high = snapshots[0].bounds
     unit = length_unit(max(high[across] - low[across], high[up] - low[up]))
     extent = np.array([low[across], high[across], low[up], high[up]]) / unit.si
-    coldest, hottest = colour_range(planes)
+    coldest, hottest = span or colour_range(planes)
 
     label = sweep_label if is_steady(snapshots) else time_label
     columns, rows, size = arrange(len(planes), (extent[1] - extent[0]) / (extent[3] - extent[2]))
@@ -102,13 +133,17 @@ def slice_figure(name, snapshots, axis, index, planes):
             panel.set_xlabel(f"{AXES[across]} [{unit.name}]")
             panel.tick_params(labelbottom=True)
     figure.colorbar(image, ax=panels, label="temperature [K]", shrink=0.9, aspect=30, pad=0.02)
-    where = format_length(snapshots[0].centre[axis] + index * snapshots[0].spacing[axis], unit)
-    title = f"{name}, plane {AXES[axis]} = {where}"
+    title = plane_title(name, snapshots[0], axis, index, unit)
     if len(planes) == 1:
         panels[0, 0].set_title(f"{title}, {label(snapshots[0])}", loc="left")
     else:
         figure.suptitle(title, fontsize=12, x=0.01, ha="left")
     return figure
+
+
+def plane_title(name, snapshot, axis, index, unit):
+    where = format_length(snapshot.centre[axis] + index * snapshot.spacing[axis], unit)
+    return f"{name}, plane {AXES[axis]} = {where}"
 
 
 def colour_range(planes):
@@ -119,6 +154,12 @@ def colour_range(planes):
     if hottest - coldest > 1e-12 * abs(hottest):
         return coldest, hottest
     return coldest - 0.5, hottest + 0.5  # a uniform plane: no digits of rounding blown up to a pattern
+
+
+def round_levels(low, high, most):
+    """Isotherms that one can name, between these temperatures."""
+    ticks = MaxNLocator(most + 1, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+    return [float(level) for level in ticks if low < level < high]
 
 
 def draw_contours(panel, plane, extent, coldest, hottest):

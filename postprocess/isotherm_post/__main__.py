@@ -1,0 +1,5 @@
+import sys
+
+from isotherm_post.cli import main
+
+sys.exit(main())

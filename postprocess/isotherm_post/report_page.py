@@ -1,0 +1,124 @@
+"""One self-contained HTML page of sections: no script, no network, nothing beside the file.
+
+It knows nothing of runs: whoever has something to report makes `Section`s of tables, paragraphs and pictures."""
+
+import base64
+import io
+from html import escape
+from typing import NamedTuple
+
+from matplotlib import pyplot
+
+from isotherm_post.report_style import STYLE
+
+RASTER_DPI = 190  # for screens that show two pixels where the page asks for one
+WORDS = {"PASS": "good", "FAIL": "bad", "STOPPED": "odd"}  # the look of a result
+
+PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
+<link rel="icon" href="data:,">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<header>
+<h1>{heading}{badge}</h1>
+<p>{lead}</p>
+<nav aria-label="sections">{links}</nav>
+</header>
+<main>
+{sections}
+</main>
+<footer><p>{footer}</p></footer>
+</body>
+</html>
+"""
+
+
+class Section(NamedTuple):
+    anchor: str  # a word
+    title: str
+    parts: list  # of HTML, as the functions below make it
+
+
+def page(heading, result, lead, sections, footer):
+    """The whole text. `result`: PASS, FAIL, STOPPED or None; all else is plain text."""
+    shown = [section for section in sections if section.parts]
+    return PAGE.format(
+        title=escape(f"{heading} - isotherm"),
+        style=STYLE,
+        heading=escape(heading),
+        badge=f' <span class="badge {WORDS.get(result, "odd")}">{escape(result)}</span>' if result else "",
+        lead=escape(lead),
+        links="".join(f'<a href="#{section.anchor}">{escape(section.title)}</a>' for section in shown),
+        sections="\n".join(map(section_html, shown)),
+        footer=escape(footer),
+    )
+
+
+def section_html(section):
+    parts = "\n".join(section.parts)
+    return f'<section id="{section.anchor}">\n<h2>{escape(section.title)}</h2>\n{parts}\n</section>'
+
+
+def paragraph(text):
+    return f"<p>{escape(text)}</p>"
+
+
+def warnings(texts):
+    """A box that is seen first."""
+    lines = "".join(f"<li>{escape(text)}</li>" for text in texts)
+    return f'<div class="warnings" role="note"><ul>{lines}</ul></div>'
+
+
+def tiles(figures):
+    """Figures of merit: (name, value, remark) each."""
+    items = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd><dd>{escape(remark)}</dd></div>"
+                    for name, value, remark in figures)
+    return f'<dl class="tiles">{items}</dl>'
+
+
+def facts(rows):
+    """Names and values, in two columns; rows without a value are left out."""
+    lines = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(str(value))}</td></tr>'
+                    for name, value in rows if value is not None and value != "")
+    return f'<div class="scroll" tabindex="0"><table class="facts">{lines}</table></div>'
+
+
+def table(head, rows):
+    top = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
+    lines = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
+    return f'<div class="scroll" tabindex="0"><table><thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table></div>'
+
+
+def text_block(title, text, open_too=False):
+    """Monospaced, folded away behind its title unless `open_too`."""
+    return f"<details{' open' if open_too else ''}><summary>{escape(title)}</summary><pre>{escape(text)}</pre></details>"
+
+
+def pictures(*items):
+    """Side by side where there is room."""
+    return f'<div class="pictures">{"".join(items)}</div>'
+
+
+def picture(figure, alt, caption, form="svg"):
+    """`figure` of matplotlib, which is closed; `alt` is for who does not see it. svg; png where there are many cells."""
+    width, height = figure.get_size_inches() * 96
+    return (f'<figure><img src="{data_of(figure, form)}" width="{width:.0f}" height="{height:.0f}" alt="{escape(alt)}">'
+            f"<figcaption>{escape(caption)}</figcaption></figure>")
+
+
+def data_of(figure, form):
+    """Of one figure always the same bytes: no dates in it, no random names."""
+    kind = {"svg": "svg+xml", "png": "png"}[form]
+    content = io.BytesIO()
+    with pyplot.rc_context({"svg.hashsalt": "isotherm"}):
+        figure.savefig(content, format=form, facecolor="white", dpi=RASTER_DPI,
+                       metadata={"Date": None} if form == "svg" else None)
+    pyplot.close(figure)
+    return f"data:image/{kind};base64,{base64.b64encode(content.getvalue()).decode()}"

@@ -1,1 +1,0 @@
-"""Reads the run directories of isotherm, draws them, and tells how far its runs scale."""

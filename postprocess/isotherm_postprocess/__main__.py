@@ -1,5 +1,0 @@
-import sys
-
-from isotherm_postprocess.cli import main
-
-sys.exit(main())

@@ -1,0 +1,46 @@
+"""The examples in the documentation run, and the commands in it are commands."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from isotherm_post.cli import parser
+from program import isotherm
+
+TOP = Path(__file__).resolve().parents[2]
+PAGES = sorted({TOP / "postprocess/README.md", TOP / "README.md", TOP / "kernels/README.md"})
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^(?:\$ )?python3 -m isotherm_post +((?:.*\\\n)*.*)", re.MULTILINE)
+
+
+def blocks(page, language):
+    return [text for kind, text in BLOCK.findall(page.read_text(encoding="utf-8")) if kind == language]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """With the run that the examples name, coarser, and with all that they ask it for."""
+    top = tmp_path_factory.mktemp("examples")
+    done = isotherm("run", TOP / "inputs/quickstart.yaml", "grid.cells=[40,20,3]", "problem.end_time=4",
+                    "output.every_time=1", "output.diagnostics=2", "solver.kernel=reference", "solver.depth=1",
+                    "output.slices=[{axis: z, cell: 2, every_time: 2}]", "output.probes={points: [[0.02, 0.04, 0.009]]}",
+                    "output.directory=runs/quickstart", cwd=top)
+    assert done.returncode == 0, done.stderr
+    return top
+
+
+@pytest.mark.parametrize("example", blocks(TOP / "postprocess/README.md", "python"), ids=lambda text: f"{len(text)}")
+def test_examples_run(folder, monkeypatch, capsys, example):
+    monkeypatch.chdir(folder)
+    exec(compile(example, "postprocess/README.md", "exec"), {})  # noqa: S102
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
+def test_commands_are_commands(page):
+    found = [words for language in ("sh", "text") for text in blocks(page, language) for words in COMMAND.findall(text)]
+    assert found, "no command was found"
+    for words in found:
+        parser().parse_args(shlex.split(words.replace("\\\n", " "), comments=True))

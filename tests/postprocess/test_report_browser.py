@@ -1,0 +1,130 @@
+"""The page of a report in a real browser: it loads whole, fits a phone, follows light and dark, and prints."""
+
+import re
+
+import matplotlib.image
+import numpy as np
+import pytest
+
+from browser import CHROMIUM, Browser
+from isotherm_post.cli import main
+from program import isotherm, write_deck
+
+pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed")
+
+DECK = """
+grid: {cells: [40, 20, 5], spacing: 1e-3}
+material: {conductivity: 20, density: 8000, heat_capacity: 500}
+boundaries: {x_min: {kind: temperature, value: 350}, x_max: {kind: convection, ambient: 290, coefficient: 200}}
+initial: [{shape: constant, value: 300}, {shape: sphere, centre: [0.02, 0.01, 0.002], radius: 0.004, value: 400}]
+problem: {kind: transient, steps: 60, check_interval: 5}
+solver: {kernel: reference, reduction: reference, depth: 1}
+output:
+  every_steps: 30
+  diagnostics: 5
+  slices: [{axis: z, cell: 2, every_steps: 30}]
+  probes: {points: [[0.02, 0.01, 0.002]], every_steps: 5}
+"""
+SIZES = "[...document.images].map(i => [i.complete, i.naturalWidth, i.naturalHeight, i.clientWidth, i.clientHeight])"
+TOO_WIDE = """[...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll') &&
+  e.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5).map(e => e.outerHTML.slice(0, 80))"""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """With a name, a warning and a command line that hold what a phone has no room for."""
+    folder = tmp_path_factory.mktemp("report")
+    name = "a_deck_whose_name_is_longer_than_a_telephone_is_wide_and_has_no_spaces"
+    write_deck(folder, DECK, f"{name}.yaml")
+    done = isotherm("run", f"{name}.yaml", "output.directory=run", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    done = isotherm("bench", "stencil", "--device", "cpu", "--sizes", "16", "--seconds", "0.01", "--json", "bench.json",
+                    cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert main(["report", str(folder / "run"), "--bench", str(folder / "bench.json")]) == 0
+    return folder / "run" / f"{name}_report.html"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with Browser(tmp_path_factory.mktemp("profile")) as found:
+        yield found
+
+
+def pixels(browser, tmp_path):
+    browser.screenshot(tmp_path / "page.png")
+    return matplotlib.image.imread(tmp_path / "page.png")[:, :, :3]
+
+
+def colours(image):
+    return len(np.unique((255 * image[::2, ::2]).astype(np.uint32) @ np.array([1, 256, 65536], dtype=np.uint32)))
+
+
+def test_it_loads_without_a_complaint_and_asks_for_nothing_else(browser, page):
+    browser.open(page)
+    assert browser.complaints() == [] and browser.requested() == [page.resolve().as_uri()]
+    assert browser.value("document.compatMode") == "CSS1Compat"
+    assert browser.value("document.querySelector('h1').innerText").endswith("PASS")
+    links = browser.value("[...document.querySelectorAll('nav a')].map(a => !!document.querySelector(a.getAttribute('href')))")
+    assert len(links) == 7 and all(links)
+
+
+def test_a_page_that_wants_the_network_is_seen_to(browser, page, tmp_path):
+    """What the test before holds would be worth nothing if the browser kept silent."""
+    text = page.read_text(encoding="utf-8")
+    for addition in ('<img src="missing.png" alt="">', '<img src="https://example.org/a.png" alt="">', "<script>1</script>"):
+        (tmp_path / "other.html").write_text(text.replace("</main>", f"{addition}</main>"), encoding="utf-8")
+        browser.open(tmp_path / "other.html")
+        assert browser.complaints(), addition
+
+
+@pytest.mark.parametrize("width", [1280, 768, 360])
+def test_every_figure_is_there_and_nothing_is_too_wide(browser, page, width):
+    browser.open(page, width=width, height=800)
+    sizes = browser.value(SIZES)
+    assert len(sizes) == page.read_text(encoding="utf-8").count("<img ") >= 10
+    for complete, *edges in sizes:
+        assert complete and min(edges) > 40, sizes
+    assert browser.value("document.documentElement.scrollWidth") <= width
+    assert browser.value(TOO_WIDE) == []
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_light_and_dark_differ_and_figures_stay_on_white(browser, page, tmp_path, width):
+    grounds = []
+    for dark in (False, True):
+        browser.open(page, width=width, height=800, dark=dark)
+        image = pixels(browser, tmp_path)
+        grounds.append(image[0, 0].mean())
+        assert image.std() > 0.1 and colours(image) > 500
+        assert browser.value("getComputedStyle(document.querySelector('figure')).backgroundColor") == "rgb(255, 255, 255)"
+        assert contrast(browser, "p") > 4.5 and contrast(browser, "figcaption") > 4.5 and contrast(browser, ".badge") > 4.5
+    assert grounds[0] > 0.9 and grounds[1] < 0.2
+
+
+def contrast(browser, selector):
+    """Of text and what is behind it, as WCAG 2 counts it."""
+    text, ground = browser.value(f"""(() => {{
+      let e = document.querySelector('{selector}');
+      const colour = getComputedStyle(e).color;
+      while (getComputedStyle(e).backgroundColor == 'rgba(0, 0, 0, 0)') e = e.parentElement;
+      return [colour, getComputedStyle(e).backgroundColor];
+    }})()""")
+    bright, dim = sorted(map(luminance, (text, ground)), reverse=True)
+    return (bright + 0.05) / (dim + 0.05)
+
+
+def luminance(colour):
+    channels = [int(value) / 255 for value in re.findall(r"\d+", colour)[:3]]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear))
+
+
+def test_it_prints(browser, page):
+    browser.open(page, dark=True)
+    pdf = browser.pdf()
+    assert pdf.startswith(b"%PDF") and pdf.rstrip().endswith(b"%%EOF") and len(pdf) > 50000
+    browser.ask("Emulation.setEmulatedMedia", media="print", features=[])
+    assert browser.value("getComputedStyle(document.querySelector('nav')).display") == "none"
+    assert browser.value("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert browser.value("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"

@@ -1,0 +1,113 @@
+"""The figures that only a report has: planes, bars and lines stand where the cells and the record have them."""
+
+import h5py
+import numpy as np
+import pytest
+from matplotlib import pyplot
+
+from isotherm_post import report_figures
+from isotherm_post.run_directory import Snapshot
+
+CELLS, SPACING, CORNER = (12, 7, 5), (1e-3, 2e-3, 4e-3), (0.1, -0.2, 0.0)  # no two axes alike
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    pyplot.close("all")
+
+
+def snapshot_of(folder, field, spacing=SPACING):
+    path = folder / "demo_00000010.hdf"
+    with h5py.File(path, "w") as file:
+        group = file.create_group("VTKHDF")
+        group.attrs["Origin"] = [corner + h / 2 for corner, h in zip(CORNER, spacing)]
+        group.attrs["Spacing"] = spacing
+        group.create_dataset("PointData/T", data=field)
+        file.create_group("isotherm").attrs["time"] = 2.5
+    return Snapshot(path, 10)
+
+
+@pytest.fixture
+def snapshot(tmp_path):
+    z, y, x = np.meshgrid(*(np.arange(count) for count in reversed(CELLS)), indexing="ij")
+    return snapshot_of(tmp_path, 300.0 + x + 20 * y + 500 * z)
+
+
+def test_the_three_planes_stand_as_in_a_drawing(snapshot):
+    planes = report_figures.middle_planes(snapshot)
+    assert [plane.shape for plane in planes] == [(5, 7), (5, 12), (7, 12)]
+    front, above, beside, bar = report_figures.field_figure(snapshot, planes, report_figures.Scale(planes)).axes
+    for panel, array, extent in ((front, snapshot.T[2], (100, 112, -200, -186)), (above, snapshot.T[:, 3], (100, 112, 0, 20)),
+                                 (beside, snapshot.T[:, :, 6].T, (0, 20, -200, -186))):
+        assert np.array_equal(panel.images[0].get_array(), array) and panel.images[0].origin == "lower"
+        assert panel.images[0].get_extent() == pytest.approx(extent)
+        assert panel.images[0].get_clim() == (planes[0].min(), planes[0].max())
+    places = [panel.get_position() for panel in (front, above, beside, bar)]
+    assert places[1].y0 > places[0].y1 and places[2].x0 > places[0].x1 and places[3].x0 > places[2].x1
+    assert (places[0].x0, places[0].x1) == pytest.approx((places[1].x0, places[1].x1))
+    assert (places[0].y0, places[0].y1) == pytest.approx((places[2].y0, places[2].y1))
+    assert (front.get_xlabel(), front.get_ylabel(), above.get_ylabel(), beside.get_xlabel()) == (
+        "x [mm]", "y [mm]", "z [mm]", "z [mm]")
+
+
+def test_it_is_to_scale_unless_it_says_so(snapshot, tmp_path):
+    planes = report_figures.middle_planes(snapshot)
+    figure = report_figures.field_figure(snapshot, planes, report_figures.Scale(planes))
+    front = figure.axes[0].get_position()
+    wide, high = np.array([front.width, front.height]) * figure.get_size_inches()
+    assert wide / high == pytest.approx(12 / 14) and report_figures.stretched_axes(snapshot) == []
+    thin = snapshot_of(tmp_path, np.ones((2, 8, 16)), (1e-3, 1e-3, 1e-3))
+    assert report_figures.stretched_axes(thin) == ["z"]
+
+
+def test_isotherms_are_shared_round_and_seen():
+    """A level is drawn only where the plane has it, and in white on what is dark."""
+    cold, hot = np.full((4, 4), 300.0), np.linspace(300.0, 400.0, 16).reshape(4, 4)
+    scale = report_figures.Scale([cold, hot])
+    assert (scale.low, scale.high) == (300, 400) and scale.isotherms == [320, 340, 360, 380]
+    assert scale.distance == 20
+    assert (scale.colour_of(310), scale.colour_of(390)) == ("white", "black")
+    figure, panels = pyplot.subplots(2)
+    for panel, plane in zip(panels, (cold, hot)):
+        report_figures.draw_isotherms(panel, plane, (0, 1, 0, 1), scale)
+    assert [len(panel.collections) > 0 for panel in panels] == [False, True]
+    assert report_figures.Scale([cold]).isotherms == []
+    assert report_figures.Scale([np.full((2, 2), np.nan)]).isotherms == []
+
+
+def test_bars_are_phases_and_their_shares():
+    phases = {name: {"min": mean / 2, "mean": mean, "max": 2 * mean}
+              for name, mean in (("setup", 1.0), ("sweeps", 6.0), ("halo", 2.0), ("total", 10.0), ("stepping", 8.0))}
+    panel = report_figures.phases_figure(phases).axes[0]
+    assert [text.get_text() for text in panel.get_yticklabels()] == ["setup", "halo", "sweeps"]
+    assert [bar.get_width() for bar in panel.patches] == [1, 2, 6]
+    assert [text.get_text() for text in panel.texts] == ["10.0%", "20.0%", "60.0%"]
+    whiskers = [segment for lines in panel.collections for segment in lines.get_segments()]
+    assert [list(segment[:, 0]) for segment in whiskers] == [[0.5, 2], [1, 4], [3, 12]]
+    assert panel.get_xlabel().startswith("time [s]")
+
+
+@pytest.mark.parametrize("effective, copy, text", [(3e12, 4e12, "75.0% of the roof"), (6e9, 4e9, "150.0% of the roof")])
+def test_a_run_under_its_roof_and_above(effective, copy, text):
+    panel = report_figures.roof_figure(effective, copy).axes[0]
+    assert panel.patches[0].get_width() == effective / 1e9 and panel.get_lines()[0].get_xdata()[0] == copy / 1e9
+    assert panel.texts[0].get_text() == text and panel.get_xlim()[1] > max(effective, copy) / 1e9
+
+
+def test_probes_are_lines_over_time_or_sweeps():
+    probes = {"sweep": np.array([0, 10, 20]), "time_s": np.array([0, 0.5e-3, 1e-3]), "a_K": np.array([300.0, 310, 320]),
+              "b_K": np.array([300.0, 299, 298])}
+    panel = report_figures.probes_figure(probes).axes[0]
+    assert [line.get_label() for line in panel.get_lines()] == ["a", "b"] and panel.get_xlabel() == "time [ms]"
+    assert panel.get_lines()[1].get_xydata().tolist() == [[0, 300], [0.5, 299], [1, 298]]
+    panel = report_figures.probes_figure({**probes, "time_s": np.zeros(3)}).axes[0]
+    assert panel.get_xlabel() == "sweep" and panel.get_lines()[0].get_xdata().tolist() == [0, 10, 20]
+
+
+def test_a_row_of_cells_is_a_curve_along_it(tmp_path):
+    row = snapshot_of(tmp_path, np.arange(300.0, 305.0).reshape(1, 5, 1))
+    panel = report_figures.profile_figure([row], ["t = 2.5 s"]).axes[0]
+    along, values = panel.get_lines()[0].get_data()
+    assert along == pytest.approx([-199, -197, -195, -193, -191]) and list(values) == [300, 301, 302, 303, 304]
+    assert panel.get_xlabel() == "y [mm]"

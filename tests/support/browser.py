@@ -1,0 +1,133 @@
+"""A real browser without a window: Chromium, spoken to by the DevTools protocol over a pair of pipes."""
+
+import base64
+import fcntl
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import time
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+OPTIONS = ["--headless=new", "--remote-debugging-pipe", "--disable-gpu", "--no-sandbox", "--disable-dev-shm-usage",
+           "--no-first-run", "--disable-extensions", "--disable-background-networking", "--hide-scrollbars",
+           "--host-resolver-rules=MAP * ~NOTFOUND"]  # a page that wants the network shall notice
+PATIENCE = 120  # s; of a machine on which much else runs
+
+
+class Browser:
+    """`with Browser(folder) as browser`: one tab, its profile in `folder`. `events` holds all that it has told."""
+
+    def __init__(self, folder):
+        self._folder = folder
+        self._rest = b""
+        self._last = 0
+        self.events = []
+
+    def __enter__(self):
+        # Chromium reads from 3 and writes to 4; ends that stand clear of both can be put there in any order.
+        pairs = [os.pipe(), os.pipe()]
+        (its_in, self._out), (self._in, its_out) = ([clear_of_low_numbers(end) for end in pair] for pair in pairs)
+        self._process = subprocess.Popen(
+            ["bash", "-c", f'exec "$@" 3<&{its_in} 4>&{its_out}', "chromium", CHROMIUM, *OPTIONS,
+             f"--user-data-dir={self._folder}", "about:blank"],
+            pass_fds=(its_in, its_out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        os.close(its_in)
+        os.close(its_out)
+        self._session = None
+        page = next(target for target in self.ask("Target.getTargets")["targetInfos"] if target["type"] == "page")
+        self._session = self.ask("Target.attachToTarget", targetId=page["targetId"], flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.ask(f"{domain}.enable")
+        return self
+
+    def __exit__(self, *_):
+        os.close(self._out)
+        os.close(self._in)
+        try:
+            self._process.wait(10)  # it ends itself when nobody speaks to it any more
+        except subprocess.TimeoutExpired:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def ask(self, method, **parameters):
+        self._last += 1
+        message = {"id": self._last, "method": method, "params": parameters}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._out, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._message()
+            if answer.get("id") == self._last:
+                assert "error" not in answer, f"{method}: {answer['error']}"
+                return answer["result"]
+
+    def _message(self):
+        """The next one; what is no answer is kept as an event too."""
+        end = time.monotonic() + PATIENCE
+        while b"\0" not in self._rest:
+            assert select.select([self._in], [], [], max(0, end - time.monotonic()))[0], "the browser says nothing"
+            piece = os.read(self._in, 1 << 16)
+            assert piece, "the browser has ended"
+            self._rest += piece
+        text, self._rest = self._rest.split(b"\0", 1)
+        message = json.loads(text)
+        if "id" not in message:
+            self.events.append(message)
+        return message
+
+    def open(self, path, width=1280, height=900, dark=False):
+        """The page, once it has loaded, on a screen of this size (one of a phone below 600), in light or dark."""
+        self.resize(width, height)
+        self.ask("Emulation.setEmulatedMedia",
+                 features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        self.events.clear()
+        self.ask("Page.navigate", url=path.resolve().as_uri())
+        while not any(event["method"] == "Page.loadEventFired" for event in self.events):
+            self._message()
+
+    def resize(self, width, height):
+        self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+
+    def value(self, expression):
+        """Of JavaScript within the page."""
+        answer = self.ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
+
+    def screenshot(self, path):
+        """Of the whole page, as far down as it goes."""
+        height = self.value("document.documentElement.scrollHeight")
+        width = self.value("innerWidth")
+        shot = self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=True,
+                        clip={"x": 0, "y": 0, "width": width, "height": height, "scale": 1})
+        path.write_bytes(base64.b64decode(shot["data"]))
+
+    def pdf(self):
+        return base64.b64decode(self.ask("Page.printToPDF", printBackground=False)["data"])
+
+    def complaints(self):
+        """Errors and warnings of the console and the log, exceptions, and what could not be loaded."""
+        found = []
+        for event in self.events:
+            method, told = event["method"], event["params"]
+            if method == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):
+                found.append(told["entry"]["text"])
+            elif method in ("Runtime.exceptionThrown", "Network.loadingFailed"):
+                found.append(json.dumps(told))
+            elif method == "Runtime.consoleAPICalled" and told["type"] in ("error", "warning", "assert"):
+                found.append(json.dumps(told["args"]))
+        return found
+
+    def requested(self):
+        """Addresses that the page asked for, without the data within it."""
+        urls = [event["params"]["request"]["url"] for event in self.events if event["method"] == "Network.requestWillBeSent"]
+        return [url for url in urls if not url.startswith("data:")]
+
+
+def clear_of_low_numbers(end):
+    moved = fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10)
+    os.close(end)
+    return moved
