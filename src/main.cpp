@@ -11,6 +11,7 @@
 #include "app/info.hpp"
 #include "app/list.hpp"
 #include "app/run.hpp"
+#include "app/study.hpp"
 #include "config/deck.hpp"
 #include "core/communicator.hpp"
 #include "core/error.hpp"
@@ -65,6 +66,8 @@ int answer(const CommandLine& command, int argc, char** argv) {
       return print(json_schema());
     case Verb::info:
       return print_info(command.file, command.print_deck ? InfoPart::deck : InfoPart::summary);
+    case Verb::study:
+      return study(command);
     case Verb::run:
     case Verb::check:
     case Verb::bench:

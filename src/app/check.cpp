@@ -10,6 +10,7 @@
 #include "app/plan.hpp"
 #include "app/session.hpp"
 #include "app/settle_depth.hpp"
+#include "app/study_plan.hpp"
 #include "config/deck.hpp"
 #include "core/agree.hpp"
 #include "core/error.hpp"
@@ -163,10 +164,25 @@ std::string memory_text(const Session& session, const Session& deepest, const ch
                      deep, human_bytes(static_cast<double>(free)));
 }
 
+// A line a case; a run of one case is told by `check` of its deck.
+int check_study(const StudyDeck& study, const Communicator& world) {
+  agree(world, [&] { refuse_cases(study); });
+  if (world.is_root()) {
+    std::string text = fmt::format("study           {} in {}\n", counted(std::ssize(study.cases), "case"),
+                                   escaped(study.directory));
+    text += plan_table(plan_cases(study));
+    for (const std::string& warning : study.warnings) text += "warning: " + warning + "\n";
+    std::fputs(text.c_str(), stdout);
+  }
+  return static_cast<int>(ExitCode::done);
+}
+
 }  // namespace
 
 int check(const CommandLine& command, const Communicator& world) {
-  Session session = plan_session(command, world);
+  LoadedDeck deck = load_deck(command, world);
+  if (deck.study) return check_study(*deck.study, world);
+  Session session = plan_session(command, std::move(deck), world);
   // No work, and so no measurement: what only that decides stays open.
   if (!depth_is_open(session)) settle_depth(session, std::nullopt, world);
   const Session deepest = at_depth(session, deepest_depth(session), world);

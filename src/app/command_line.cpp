@@ -75,6 +75,21 @@ void declare_bench(CLI::App& app, BenchWords& words) {
   option("--json", words.json, "write everything measured to this file");
 }
 
+void declare_study(CLI::App& app, CommandLine& command) {
+  CLI::App* study =
+      app.add_subcommand("study", "run the cases of a deck with study:, and collect what they have come to");
+  study->add_option("deck", command.file, "the deck, a YAML file")->required();
+  study->add_option("overrides", command.overrides,
+                    "key.path=value: replaces any key of the deck that does not vary");
+  study->add_flag("--dry-run", command.study.dry_run,
+                  "print the cases with estimates of time and space; start nothing");
+  study->add_option("--jobs", command.study.jobs, "cases at once (default: 1)")->check(number_from(1, 4096));
+  study->add_flag("--retry", command.study.retry, "start failed cases again");
+  study->add_option("--limit", command.study.limit, "the most cases (default: study.limit)")
+      ->check(number_from(1, 100000));
+  study->add_flag("--force", command.force, "take the study's directory though another seems to write there");
+}
+
 void declare(CLI::App& app, CommandLine& command, std::string& progress, std::string& from,
              BenchWords& bench) {
   app.require_subcommand(1);
@@ -99,12 +114,13 @@ void declare(CLI::App& app, CommandLine& command, std::string& progress, std::st
   info->add_option("file", command.file, "a snapshot, .hdf")->required();
   info->add_flag("--deck", command.print_deck, "print the deck inside the file instead");
   declare_bench(app, bench);
+  declare_study(app, command);
 }
 
 Verb verb_of(const CLI::App& app) {
   static const std::map<std::string, Verb> verbs{
-      {"run", Verb::run},   {"check", Verb::check},   {"list", Verb::list},  {"init", Verb::init},
-      {"info", Verb::info}, {"schema", Verb::schema}, {"bench", Verb::bench}};
+      {"run", Verb::run},   {"check", Verb::check},   {"list", Verb::list},   {"init", Verb::init},
+      {"info", Verb::info}, {"schema", Verb::schema}, {"bench", Verb::bench}, {"study", Verb::study}};
   return verbs.at(app.get_subcommands().front()->get_name());
 }
 

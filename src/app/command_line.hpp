@@ -10,21 +10,29 @@
 
 namespace isotherm {
 
-enum class Verb { run, check, list, init, schema, info, bench };
+enum class Verb { run, check, list, init, schema, info, bench, study };
+
+struct StudyOptions {
+  bool dry_run = false;
+  bool retry = false;  // failed cases too
+  int jobs = 1;        // cases at once
+  int limit = 0;       // of cases; 0: study.limit
+};
 
 struct CommandLine {
   Verb verb = Verb::run;
   std::string program;                  // argv joined, for the record
-  std::string file;                     // run, check: the deck; info: the snapshot
+  std::string file;                     // run, check, study: the deck; info: the snapshot
   bool from_output = false;             // run, check: `file` is one that a run wrote, with its deck in it
   std::vector<std::string> overrides;   // "a.b.c=value", positional after the deck
   std::vector<int> override_arguments;  // their positions on the command line, for messages
   ProgressChoice progress = ProgressChoice::automatic;
   std::string restart;      // run: latest, a checkpoint or its folder; empty: from the initial state
-  bool force = false;       // run: take a directory that is locked
+  bool force = false;       // run, study: take a directory that is locked
   int ranks = 0;            // check: plan for so many; 0: as many as were launched
   bool print_deck = false;  // info: the deck inside the file
   BenchOptions bench;
+  StudyOptions study;
 };
 
 // Parsed, or what is left to do: an exit code and text for stdout (--help, --version) or stderr (code 2).

@@ -18,23 +18,6 @@
 namespace isotherm {
 namespace {
 
-KnownRows known_rows() {
-  KnownRows rows;
-  for (const auto& row : stencil_kernels<double>()) {
-    rows.kernels.push_back({std::string(row.name), row.available(), row.backend == Backend::cuda});
-  }
-  for (const auto& row : reduction_kernels<double>()) {
-    rows.reductions.push_back({std::string(row.name), row.available(), row.backend == Backend::cuda});
-  }
-  for (const auto& row : histogram_kernels<double>()) {
-    rows.histograms.push_back({std::string(row.name), row.launch != nullptr, row.backend == Backend::cuda});
-  }
-  for (const auto& row : transport_rows<double>()) {
-    rows.transports.push_back({std::string(row.name), row.moves_data});
-  }
-  return rows;
-}
-
 // Ranks of one job that were started with different binaries or arguments would solve different problems and
 // meet in one all-reduce.
 void compare_ranks(const CommandLine& command, const Communicator& world) {
@@ -79,6 +62,23 @@ void be_another_run(Config& config, const std::string& name) {
 
 }  // namespace
 
+KnownRows known_rows() {
+  KnownRows rows;
+  for (const auto& row : stencil_kernels<double>()) {
+    rows.kernels.push_back({std::string(row.name), row.available(), row.backend == Backend::cuda});
+  }
+  for (const auto& row : reduction_kernels<double>()) {
+    rows.reductions.push_back({std::string(row.name), row.available(), row.backend == Backend::cuda});
+  }
+  for (const auto& row : histogram_kernels<double>()) {
+    rows.histograms.push_back({std::string(row.name), row.launch != nullptr, row.backend == Backend::cuda});
+  }
+  for (const auto& row : transport_rows<double>()) {
+    rows.transports.push_back({std::string(row.name), row.moves_data});
+  }
+  return rows;
+}
+
 LoadedDeck load_deck(const CommandLine& command, const Communicator& world) {
   compare_ranks(command, world);
   LoadedDeck deck;
@@ -95,6 +95,14 @@ LoadedDeck load_deck(const CommandLine& command, const Communicator& world) {
   });
   deck.text = world.broadcast(deck.text);
   name = world.broadcast(name);
+  if (command.verb == Verb::check && !command.from_output && is_study(deck.text, command.overrides)) {
+    deck.study = agree(world, [&] {
+      return parse_study(deck.text, command.file, command.overrides, known_rows(),
+                         command.override_arguments);
+    });
+    deck.config = deck.study->cases.front().config;
+    return deck;
+  }
   deck.config = agree(world, [&] {
     return parse_deck(deck.text, command.file, command.overrides, known_rows(), command.override_arguments);
   });

@@ -123,6 +123,16 @@ Placement place_ranks(const Config& config, const Communicator& world, int threa
   return placement;
 }
 
+Backend backend_among(const Config& config, const CudaDevices& found) {
+  const Wish wish = wished_backend(config);
+  if (wish.backend == Backend::cuda && found.devices.empty() && !wish.demanded_by.empty())
+    throw Error(
+        ExitCode::unavailable,
+        fmt::format("{}: no CUDA device ({}); use parallel.device=cpu, or run where every rank sees a GPU",
+                    config.at(wish.demanded_by), found.why_none));
+  return wish.backend == Backend::cuda && !found.devices.empty() ? Backend::cuda : Backend::host;
+}
+
 std::unique_ptr<Device> open_device(const Placement& placement) {
   return placement.backend == Backend::cuda ? make_cuda_device(placement.device_index) : make_host_device();
 }

@@ -29,6 +29,10 @@ struct Placement {
 // CollectiveError(unavailable) when the deck asks for a device that is not there, or for fewer ranks a GPU.
 Placement place_ranks(const Config& config, const Communicator& world, int threads);
 
+// Where a rank that sees these would compute. Throws Error(unavailable) where the deck asks for what is not
+// there.
+Backend backend_among(const Config& config, const CudaDevices& found);
+
 std::unique_ptr<Device> open_device(const Placement& placement);
 
 }  // namespace isotherm

@@ -71,36 +71,43 @@ MemoryPlan memory_of(const Session& session, const Communicator& world) {
                      session.placement.backend, session.placement.ranks_on_device * as_many);
 }
 
+std::vector<Config> sound_cases(const Config& config) {
+  make_exact(config);  // refuses walls that do not fit the solution
+  io_timeout();
+  refuse_compression(config);
+  std::vector<Config> all = cases_of(config);
+  for (const Config& each : all) {
+    refuse_unstable(each);
+    field_parts(each);  // refuses what does not fit the grid
+    check_entries(each, each.initial, "initial");
+    check_entries(each, each.sources, "sources");
+  }
+  return all;
+}
+
+void refuse_on(const Config& config, int ranks, Backend backend) {
+  decompose(config, ranks, backend);
+  if (config.precision == Precision::fp32) {
+    row_choices<float>(config, backend);
+  } else {
+    row_choices<double>(config, backend);
+  }
+}
+
 Session plan_session(const CommandLine& command, const Communicator& world) {
-  LoadedDeck deck = load_deck(command, world);
+  return plan_session(command, load_deck(command, world), world);
+}
+
+Session plan_session(const CommandLine& command, LoadedDeck deck, const Communicator& world) {
   const Config& config = deck.config;
   ThreadPlan threads = plan_threads(world.split_by_host());
   const int ranks = command.ranks ? command.ranks : world.size();
-  std::vector<Config> cases = agree(world, [&] {
-    make_exact(config);  // refuses walls that do not fit the solution
-    io_timeout();
-    refuse_compression(config);
-    std::vector<Config> all = cases_of(config);
-    for (const Config& each : all) {
-      refuse_unstable(each);
-      field_parts(each);  // refuses what does not fit the grid
-      check_entries(each, each.initial, "initial");
-      check_entries(each, each.sources, "sources");
-    }
-    return all;
-  });
+  std::vector<Config> cases = agree(world, [&] { return sound_cases(config); });
   Placement placement = place_ranks(config, world, threads.threads);
   agree(world, [&] {
-    for (const Config& each : cases) decompose(each, ranks, placement.backend);
+    for (const Config& each : cases) refuse_on(each, ranks, placement.backend);
   });
   Decomposition decomposition = decompose(config, ranks, placement.backend);
-  agree(world, [&] {
-    if (config.precision == Precision::fp32) {
-      row_choices<float>(config, placement.backend);
-    } else {
-      row_choices<double>(config, placement.backend);
-    }
-  });
   agree(world, [&] { refuse_transport(config, placement); });
   refuse_unbalanced(config, world, placement.backend);
   Session session{std::move(deck),

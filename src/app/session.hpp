@@ -25,6 +25,13 @@ struct Session {
 
 // Collective. What can be refused without a field or a device is refused here, on all ranks alike.
 Session plan_session(const CommandLine& command, const Communicator& world);
+Session plan_session(const CommandLine& command, LoadedDeck deck, const Communicator& world);
+
+// The deck alone, or the grids of its series. Throws Error for what can be refused without a device, a rank
+// count and a field.
+std::vector<Config> sound_cases(const Config& config);
+// The same for what needs both; opens no device.
+void refuse_on(const Config& config, int ranks, Backend backend);
 
 // Of this rank in the largest case; with --ranks, of one that the job would have.
 MemoryPlan memory_of(const Session& session, const Communicator& world);

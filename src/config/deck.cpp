@@ -11,6 +11,7 @@
 #include "config/problems.hpp"
 #include "config/reader.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace isotherm {
 namespace {
@@ -68,10 +69,9 @@ std::string read_deck_file(const std::string& path) {
   return text;
 }
 
-Config parse_deck(const std::string& text, const std::string& path, const std::vector<std::string>& overrides,
-                  const KnownRows& rows, const std::vector<int>& arguments) {
+YamlNode read_tree(const std::string& text, const std::vector<std::string>& overrides,
+                   const std::vector<int>& arguments, Problems& problems) {
   const std::vector<Override> replacements = split_overrides(overrides, arguments);
-  Problems problems(path);
   problems.remember("", {});
   YamlNode deck;
   try {
@@ -82,7 +82,31 @@ Config parse_deck(const std::string& text, const std::string& path, const std::v
   }
   if (deck.kind == YamlNode::Kind::map)
     for (const Override& replacement : replacements) apply_override(deck, replacement, problems);
+  return deck;
+}
 
+std::optional<Place> place_of_study(const YamlNode& deck) {
+  for (std::size_t i = 0; i < deck.keys.size(); ++i)
+    if (deck.keys[i].name == "study" && deck.items[i].kind != YamlNode::Kind::null) return deck.keys[i].place;
+  return std::nullopt;
+}
+
+Config parse_deck(const std::string& text, const std::string& path, const std::vector<std::string>& overrides,
+                  const KnownRows& rows, const std::vector<int>& arguments) {
+  Problems problems(path);
+  const YamlNode deck = read_tree(text, overrides, arguments, problems);
+  if (const auto place = place_of_study(deck)) {
+    Problems alone(path);
+    alone.add(*place, "study",
+              fmt::format("the deck is of several cases, not of one run; start them with isotherm study {}",
+                          in_quotes(path)));
+    alone.throw_if_any();
+  }
+  return settle_config(deck, path, rows, problems);
+}
+
+Config settle_config(const YamlNode& deck, const std::string& path, const KnownRows& rows,
+                     Problems& problems) {
   Config config;
   read_config(deck, config, problems);
   if (deck.kind != YamlNode::Kind::map) problems.throw_if_any();

@@ -31,7 +31,8 @@ class Commented {
  public:
   std::string write() {
     Config example = example_config(), defaults;
-    const Keys keys = describe(example), default_keys = describe(defaults);
+    StudyConfig study;
+    const Keys keys = describe(example, study), default_keys = describe(defaults, study);
     text_ =
         "# A deck for isotherm: every key, with its meaning, what may stand there, and its default.\n"
         "# SI units, kelvin. Keys behind a '#' keep their default or do not apply here.\n";
@@ -42,7 +43,7 @@ class Commented {
  private:
   void section(const Key& key, const Key& defaults) {
     if (const auto* map = std::get_if<Section>(&key.target)) {
-      text_ += fmt::format("\n# {}\n{}:\n", key.doc, key.name);
+      text_ += fmt::format("\n# {}\n{}{}:\n", key.doc, is_bare(map->keys) ? "#" : "", key.name);
       entries(map->keys, std::get<Section>(defaults.target).keys, "  ");
     } else if (const auto* list = std::get_if<MapList>(&key.target)) {
       text_ += "\n";

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "config/config.hpp"
+#include "config/study_config.hpp"
 
 namespace isotherm {
 
@@ -43,12 +44,19 @@ struct MapList {
   std::function<void()> clear;
 };
 
+// A part of the deck as it was written, whose keys are paths of other keys: of a study.
+struct Written {
+  enum class Form { lists_by_key, maps };
+  YamlNode* node;
+  Form form;
+};
+
 // What the key's value is bound to; its type says what may be written. Optional ones may be left out.
 using Target = std::variant<double*, std::optional<double>*, int*, std::optional<int>*, std::int64_t*,
                             std::optional<std::int64_t>*, std::string*, Int3*, std::optional<Int3>*, Vector3*,
                             std::optional<Vector3>*, std::optional<Interval>*, std::array<int, 3>*,
-                            std::vector<std::int64_t>*, Expression*, std::optional<Expression>*, Choice,
-                            Section, MapList>;
+                            std::vector<std::int64_t>*, std::vector<std::string>*, Expression*,
+                            std::optional<Expression>*, Choice, Section, MapList, Written>;
 
 // Of numbers, and of every entry of a list of numbers.
 struct Range {
@@ -87,6 +95,8 @@ struct Key {
 
 // Bound to `config`, which must outlive them.
 Keys describe(Config& config);
+Keys describe(StudyConfig& study);
+Keys describe(Config& config, StudyConfig& study);  // all that may stand in a deck
 
 const Key* find_key(const Keys& keys, std::string_view name);
 // Whether `key` applies as its neighbours in `keys` stand now.

@@ -70,6 +70,7 @@ std::string wanted_value(const Key& key) {
     return wanted_triple(key, "whole number");
   if constexpr (std::is_same_v<T, std::vector<std::int64_t>>)
     return wanted_number(key, "a list of whole numbers");
+  if constexpr (std::is_same_v<T, std::vector<std::string>>) return "a list of words";
   if constexpr (std::is_same_v<T, Expression>)
     return fmt::format("{} or a formula of {}", wanted_number(key, "a number"), letters_text(key.variables));
   return "text";
@@ -84,6 +85,11 @@ std::string wanted_text(const Key& key) {
                  },
                  [](const Section&) { return std::string("a map of keys"); },
                  [](const MapList& list) { return fmt::format("a list of {}", list.what); },
+                 [](const Written& written) {
+                   return std::string(written.form == Written::Form::maps
+                                          ? "a list of maps, {key.path: value}"
+                                          : "a map of lists, {key.path: [values]}");
+                 },
                  [&](auto* value) {
                    using Value = typename Item<std::remove_pointer_t<decltype(value)>>::type;
                    return wanted_value<Value>(key);

@@ -19,16 +19,6 @@ void place_all(YamlNode& node, const Place& place) {
   for (YamlNode& item : node.items) place_all(item, place);
 }
 
-std::vector<std::string> split(const std::string& key) {
-  std::vector<std::string> parts;
-  for (std::size_t start = 0;;) {
-    const std::size_t dot = key.find('.', start);
-    parts.push_back(key.substr(start, dot == key.npos ? key.npos : dot - start));
-    if (dot == key.npos) return parts;
-    start = dot + 1;
-  }
-}
-
 // The entry `part` of a map or list, made if it is new; null, with the reason in `problem`, where it cannot
 // be.
 YamlNode* entry(YamlNode& parent, const std::string& part, const Place& place, std::string& problem) {
@@ -62,6 +52,16 @@ YamlNode* entry(YamlNode& parent, const std::string& part, const Place& place, s
 
 }  // namespace
 
+std::vector<std::string> split_key(const std::string& key) {
+  std::vector<std::string> parts;
+  for (std::size_t start = 0;;) {
+    const std::size_t dot = key.find('.', start);
+    parts.push_back(key.substr(start, dot == key.npos ? key.npos : dot - start));
+    if (dot == key.npos) return parts;
+    start = dot + 1;
+  }
+}
+
 std::vector<Override> split_overrides(const std::vector<std::string>& arguments,
                                       const std::vector<int>& numbers) {
   std::vector<Override> overrides;
@@ -74,7 +74,7 @@ std::vector<Override> split_overrides(const std::vector<std::string>& arguments,
       throw Error(ExitCode::command_line,
                   fmt::format("argument {}: '{}' has no '='; write key.path=value, e.g. problem.steps=100",
                               number, printable(argument)));
-    Override made{number, argument.substr(0, equals), split(argument.substr(0, equals)),
+    Override made{number, argument.substr(0, equals), split_key(argument.substr(0, equals)),
                   argument.substr(equals + 1)};
     if (std::find(made.parts.begin(), made.parts.end(), "") != made.parts.end())
       throw Error(ExitCode::command_line,
@@ -101,17 +101,23 @@ void apply_override(YamlNode& deck, const Override& override, Problems& problems
     return;
   }
   place_all(value, place);
-  if (override.parts.size() > static_cast<std::size_t>(deepest_nesting)) {
-    problems.add(place, override.key,
+  put_value(deck, override.key, std::move(value), problems);
+}
+
+void put_value(YamlNode& deck, const std::string& key, YamlNode value, Problems& problems) {
+  const Place place = value.place;
+  const std::vector<std::string> parts = split_key(key);
+  if (parts.size() > static_cast<std::size_t>(deepest_nesting)) {
+    problems.add(place, key,
                  fmt::format("nested deeper than {} levels; no deck needs that", deepest_nesting));
     return;
   }
   YamlNode* node = &deck;
-  for (const std::string& part : override.parts) {
+  for (const std::string& part : parts) {
     std::string problem;
     node = entry(*node, part, place, problem);
     if (!node) {
-      problems.add(place, override.key, problem);
+      problems.add(place, key, problem);
       return;
     }
   }

@@ -24,4 +24,9 @@ std::vector<Override> split_overrides(const std::vector<std::string>& arguments,
 // Puts the value where its key says, making maps on the way. Whether the key exists is the reader's business.
 void apply_override(YamlNode& deck, const Override& override, Problems& problems);
 
+// The same with a value that is a tree, and was written at its place. `key`: "initial.0.value".
+void put_value(YamlNode& deck, const std::string& key, YamlNode value, Problems& problems);
+
+std::vector<std::string> split_key(const std::string& key);  // "initial", "0", "value"
+
 }  // namespace isotherm

@@ -189,7 +189,8 @@ class Reader {
 }  // namespace
 
 void read_config(const YamlNode& deck, Config& config, Problems& problems) {
-  const Keys keys = describe(config);
+  StudyConfig study;  // of other cases than this
+  const Keys keys = describe(config, study);
   if (deck.kind == Kind::null)
     problems.add(deck.place, "",
                  "the deck is empty; write at least a grid (isotherm init prints a commented deck)");
@@ -199,6 +200,18 @@ void read_config(const YamlNode& deck, Config& config, Problems& problems) {
                              join(names_of(keys))));
   else
     Reader(problems).read_deck(deck, keys);
+}
+
+void read_study(const YamlNode& deck, StudyConfig& study, Problems& problems) {
+  YamlNode alone{.kind = Kind::map, .place = deck.place};
+  for (std::size_t i = 0; i < deck.keys.size(); ++i) {
+    if (deck.keys[i].name != "study") continue;
+    alone.keys.push_back(deck.keys[i]);
+    alone.items.push_back(deck.items[i]);
+  }
+  Keys keys;
+  keys.push_back({.name = "study", .target = Section{describe(study), {}}});
+  Reader(problems).read_deck(alone, keys);
 }
 
 }  // namespace isotherm

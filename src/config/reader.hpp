@@ -1,6 +1,10 @@
 // Fills a Config from the tree of a deck, by one walk over the key table.
 #pragma once
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "config/key_table.hpp"
 #include "config/problems.hpp"
 #include "config/yaml_tree.hpp"
@@ -11,8 +15,21 @@ namespace isotherm {
 // gathered, not thrown.
 void read_config(const YamlNode& deck, Config& config, Problems& problems);
 
-// Checks that need more than one key, or the tables of rows.
+// Only its section `study`; the rest is of the cases.
+void read_study(const YamlNode& deck, StudyConfig& study, Problems& problems);
+
+// The tree of a deck with its overrides. Throws Error(deck) for what is no YAML; what else is wrong with it
+// is gathered.
+YamlNode read_tree(const std::string& text, const std::vector<std::string>& overrides,
+                   const std::vector<int>& arguments, Problems& problems);
+std::optional<Place> place_of_study(const YamlNode& deck);  // where a deck of several cases says so
+
+// A deck of one run, with all that is checked without a device and a rank count. Throws as parse_deck does.
 struct KnownRows;
+Config settle_config(const YamlNode& deck, const std::string& path, const KnownRows& rows,
+                     Problems& problems);
+
+// Checks that need more than one key, or the tables of rows.
 void validate(Config& config, const KnownRows& rows, Problems& problems);
 void check_transport(const Config& config, const KnownRows& rows, Problems& problems);  // a part of it
 void check_field_outputs(const Config& config, Problems& problems);                     // another

@@ -82,6 +82,10 @@ Json shape_of<std::vector<std::int64_t>>(const Key& key) {
   return list(number("integer", key.range));
 }
 template <>
+Json shape_of<std::vector<std::string>>(const Key&) {
+  return list(text());
+}
+template <>
 Json shape_of<Expression>(const Key& key) {
   return {{"anyOf", Json::array({number("number", key.range), text()})}};
 }
@@ -183,6 +187,10 @@ Json shape(const Key& key, const KnownRows& rows) {
                  Json::array({map, {{"enum", json_words(lone_words(section.keys, section.word_key))}}})}};
           },
           [&](const MapList& maps) { return list(entry(maps, rows)); },
+          [](const Written& written) -> Json {
+            if (written.form == Written::Form::maps) return list({{"type", "object"}});
+            return {{"type", "object"}, {"additionalProperties", {{"type", "array"}, {"minItems", 1}}}};
+          },
           [&]<class T>(const std::optional<T>*) { return shape_of<T>(key); },
           [&]<class T>(const T* value) {
             Json schema = shape_of<T>(key);
@@ -219,10 +227,11 @@ Json schema_of(const Key& key, const KnownRows& rows) {
 
 std::string json_schema(const KnownRows& rows) {
   Config defaults;
+  StudyConfig study;
   Json schema = {{"$schema", "http://json-schema.org/draft-07/schema#"},
                  {"title", "isotherm deck"},
                  {"description", "A heat problem for isotherm. SI units, kelvin."}};
-  schema.update(object(describe(defaults), rows));
+  schema.update(object(describe(defaults, study), rows));
   return schema.dump(2) + "\n";
 }
 

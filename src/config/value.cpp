@@ -45,6 +45,7 @@ class ValueReader {
   bool read(Interval& target);
   bool read(std::array<int, 3>& target) { return read_triple<int>(target); }
   bool read(std::vector<std::int64_t>& target);
+  bool read(std::vector<std::string>& target);
   bool read(std::string& target);
   bool read(Expression& target);
   bool read(const Choice& choice);
@@ -159,6 +160,18 @@ bool ValueReader::read(std::vector<std::int64_t>& target) {
   return good;
 }
 
+bool ValueReader::read(std::vector<std::string>& target) {
+  if (!is_something()) return false;
+  if (node_.kind != Kind::list)
+    return refuse(fmt::format("{} stands where a list is wanted", name_of(node_.kind)));
+  target.assign(node_.items.size(), {});
+  bool good = true;
+  for (std::size_t i = 0; i < target.size(); ++i)
+    good =
+        ValueReader(node_.items[i], key_, fmt::format("{}.{}", path_, i), problems_).read(target[i]) && good;
+  return good;
+}
+
 bool ValueReader::read(std::string& target) {
   if (!is_text()) return false;
   target = node_.text;
@@ -221,6 +234,7 @@ void read_value(const YamlNode& node, const Key& key, const std::string& path, P
   ValueReader reader(node, key, path, problems);
   std::visit(Overloaded{[](const Section&) {}, [](const MapList&) {},
                         [&](const Choice& choice) { reader.read(choice); },
+                        [&](const Written& written) { *written.node = node; },
                         [&](auto* target) { reader.read(*target); }},
              key.target);
 }

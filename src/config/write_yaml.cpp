@@ -2,11 +2,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-
 #include "config/deck.hpp"
 #include "config/key_table.hpp"
 #include "config/text.hpp"
+#include "config/yaml_text.hpp"
 
 namespace isotherm {
 namespace {
@@ -21,33 +20,11 @@ std::string yaml(int value) {
   return fmt::format("{}", value);
 }
 
-std::string in_quotes(const std::string& text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\')
-      quoted += {'\\', c};
-    else if (byte < 0x20 || byte == 0x7F)
-      quoted += fmt::format("\\x{:02X}", byte);
-    else
-      quoted += c;
-  }
-  return quoted + "\"";
-}
-
 std::string yaml(const std::string& text) {
-  const auto is_letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '/';
-  };
-  const auto is_plain = [&](char c) {
-    return is_letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '-';
-  };
-  const bool plain = !text.empty() && is_letter(text[0]) && std::all_of(text.begin(), text.end(), is_plain);
-  return plain && text != "null" && text != "Null" && text != "NULL" ? text : in_quotes(text);
+  return yaml_text(text);
 }
-
 std::string yaml(const Expression& value) {
-  return value.is_constant() ? yaml(value(0, 0, 0)) : in_quotes(value.text());
+  return value.is_constant() ? yaml(value(0, 0, 0)) : yaml_in_quotes(value.text());
 }
 std::string yaml(const Int3& v) {
   return fmt::format("[{}, {}, {}]", v.x, v.y, v.z);
@@ -65,6 +42,12 @@ std::string yaml(const std::array<int, 3>& v) {
 std::optional<std::string> optional_yaml(const std::string& text) {
   if (text.empty()) return std::nullopt;
   return yaml(text);
+}
+std::optional<std::string> optional_yaml(const std::vector<std::string>& words) {
+  if (words.empty()) return std::nullopt;
+  std::vector<std::string> each;
+  for (const std::string& word : words) each.push_back(yaml(word));
+  return fmt::format("[{}]", fmt::join(each, ", "));
 }
 std::optional<std::string> optional_yaml(const std::vector<std::int64_t>& v) {
   if (v.empty()) return std::nullopt;
@@ -106,6 +89,10 @@ std::optional<std::string> value_yaml(const Key& key) {
                    std::string text = list_text(list, "", ", ");
                    if (!text.empty()) text.erase(text.size() - 2);
                    return std::optional<std::string>(fmt::format("[{}]", text));
+                 },
+                 [](const Written& written) {
+                   const bool stands = written.node->kind != YamlNode::Kind::null;
+                   return stands ? std::optional<std::string>(yaml_text(*written.node)) : std::nullopt;
                  },
                  [](const auto* target) { return optional_yaml(*target); }},
       key.target);

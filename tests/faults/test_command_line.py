@@ -6,8 +6,8 @@ import pytest
 from cli import BASE_DECK, isotherm
 
 HELP = "; see isotherm --help"
-VERBS = "; use one of run, check, list, init, schema, info, bench" + HELP
-KEYS = ("grid, material, precision, boundaries, initial, sources, problem, solver, parallel, output, verify")
+VERBS = "; use one of run, check, list, init, schema, info, bench, study" + HELP
+KEYS = ("grid, material, precision, boundaries, initial, sources, problem, solver, parallel, output, verify, study")
 
 WRONG = [
     ([], 2, "isotherm: no verb is given" + VERBS),

@@ -41,7 +41,8 @@ TEST(ConfigReader, RefusesWhatIsNoDeck) {
   expect_problem(",:", empty);
   expect_problem("~", empty);
   const std::string keys =
-      "grid, material, precision, boundaries, initial, sources, problem, solver, parallel, output, verify";
+      "grid, material, precision, boundaries, initial, sources, problem, solver, parallel, output, verify, "
+      "study";
   expect_problem("hello", "deck.yaml:1:1: one value stands where a deck is wanted; write keys of " + keys);
   expect_problem("- grid", "deck.yaml:1:1: a list stands where a deck is wanted; write keys of " + keys);
 }

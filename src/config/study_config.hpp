@@ -1,0 +1,34 @@
+// `study:` of a deck: which keys take which values in its cases. A run never has one: its Config is of one
+// case.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/yaml_tree.hpp"
+
+namespace isotherm {
+
+struct StudyConfig {
+  // As they stand in the deck; what they mean is the business of study/expansion.hpp.
+  YamlNode matrix;   // {key.path: [values]}, every value with every other
+  YamlNode zip;      // {key.path: [values]}, the first values together, then the second, ...
+  YamlNode list;     // [{name: word, key.path: value}]
+  YamlNode exclude;  // [{key.path: value}]
+  std::string name;  // pattern; empty: all that varies
+  std::optional<int> limit;
+  std::optional<int> ranks;           // of a case
+  std::string launcher;               // of cases on more ranks than one
+  std::vector<std::string> report{};  // columns
+  std::string sort;                   // a column
+
+  static constexpr int default_limit = 200;
+  static constexpr const char* default_launcher = "mpirun -n {ranks}";
+  bool is_given() const {
+    const auto stands = [](const YamlNode& node) { return node.kind != YamlNode::Kind::null; };
+    return stands(matrix) || stands(zip) || stands(list);
+  }
+};
+
+}  // namespace isotherm

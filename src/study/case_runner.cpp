@@ -1,0 +1,262 @@
+#include "study/case_runner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <list>
+#include <set>
+#include <sstream>
+
+#include "config/text.hpp"
+#include "core/error.hpp"
+#include "core/signals.hpp"
+#include "core/text.hpp"
+#include "core/timer.hpp"
+#include "output/run_lock.hpp"
+#include "output/safe_file.hpp"
+
+namespace isotherm {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double look_interval = 0.2;  // s; a child that ends is seen at once
+
+// A reader that goes away ends no study.
+void say(const std::string& line) {
+  std::fputs((line + "\n").c_str(), stdout);
+  std::fflush(stdout);
+}
+
+// A run that lost its study may be writing its checkpoint. A lock that nobody holds is taken away.
+bool is_busy(const fs::path& folder) {
+  std::error_code ignored;
+  if (!fs::exists(folder / "run.lock", ignored)) return false;
+  try {
+    const RunLock probe(folder, Force::no);
+    return false;
+  } catch (const Error&) {
+    return true;
+  }
+}
+
+enum class Start { anew, go_on };  // go_on: where there is a checkpoint of this case
+
+class Runner {
+ public:
+  Runner(const StudyDeck& deck, const RunnerOptions& options) : deck_(deck), options_(options) {
+    for (std::size_t i = 0; i < deck.cases.size(); ++i) {
+      const CaseLook look = look_at(deck.cases[i]);
+      if (look.is_finished()) ++finished_;
+      if (look.state == CaseState::failed && !options.retry) ++failed_before_;
+      if (look.is_finished() || (look.state == CaseState::failed && !options.retry)) continue;
+      queue_.push_back({i, Start::go_on});
+    }
+    due_ = queue_.size();
+  }
+
+  int run() {
+    announce();
+    while (!queue_.empty() || !running_.empty()) {
+      pass_on_signal();
+      start_some();
+      wait_for_child(look_interval);
+      reap();
+    }
+    return stopped_by_;
+  }
+
+ private:
+  struct Waiting {
+    std::size_t number;
+    Start start;
+  };
+  struct Running {
+    Waiting what;
+    ChildProcess process;
+    Timer timer{};
+  };
+
+  void announce() const {
+    std::string text = counted(std::ssize(deck_.cases), "case");
+    if (finished_ > 0) text += fmt::format(", {} finished before", finished_);
+    if (failed_before_ > 0)
+      text += fmt::format(", {} failed before (--retry starts them again)", failed_before_);
+    say(fmt::format("{}, {} to run", text, due_));
+  }
+
+  void pass_on_signal() {
+    const int signal = noted_stop_signal();
+    if (signal == 0 || stopped_by_ != 0) return;
+    stopped_by_ = signal;
+    queue_.clear();
+    if (!running_.empty())
+      say(fmt::format("{}: {} still running; each stops with a checkpoint", signal_name(signal),
+                      counted(std::ssize(running_), "case")));
+    // Launchers pass SIGUSR1 on to their ranks, and answer others by killing them.
+    for (const Running& each : running_)
+      each.process.send(deck_.cases[each.what.number].study.ranks > 1 ? SIGUSR1 : signal);
+  }
+
+  void start_some() {
+    for (std::size_t tried = queue_.size(); tried > 0; --tried) {
+      if (std::ssize(running_) >= options_.jobs || noted_stop_signal() != 0) return;
+      Waiting next = queue_.front();
+      queue_.pop_front();
+      const DeckCase& each = deck_.cases[next.number];
+      if (is_busy(each.config.output.directory)) {
+        if (told_.insert(next.number).second)
+          say(fmt::format("{}: waiting for another run in its folder", each.study.name));
+        queue_.push_back(next);
+        continue;
+      }
+      // As it stands now: what held the folder may have come to its end, or left a checkpoint.
+      const CaseLook look = look_at(each);
+      if (look.is_finished()) {
+        tell(each, look, {static_cast<int>(ExitCode::done), 0}, 0);
+        continue;
+      }
+      if (!look.has_checkpoint || look.state == CaseState::changed) next.start = Start::anew;
+      start(next, look.has_files);
+    }
+  }
+
+  void start(const Waiting& next, bool has_files) {
+    const DeckCase& each = deck_.cases[next.number];
+    const CaseFiles files(each);
+    try {
+      std::error_code problem;
+      fs::create_directories(files.folder, problem);
+      if (problem)
+        throw Error(ExitCode::cannot_create,
+                    fmt::format("cannot make {} ({}); choose another output.directory",
+                                in_quotes(files.folder.string()), problem.message()));
+      remove_file(files.record().string());
+      write_file_atomically(files.deck().string(), each.deck);
+      running_.push_back(
+          {next, ChildProcess({words(each, next.start, has_files), files.out().string(), files.err().string(),
+                               next.start == Start::go_on, environment(each)})});
+    } catch (const Error& error) {
+      conclude(next, {static_cast<int>(error.code()), 0}, error.what(), 0);
+    }
+  }
+
+  std::vector<std::string> words(const DeckCase& each, Start start, bool has_files) const {
+    std::vector<std::string> all;
+    if (each.study.ranks > 1) {
+      const std::string& launcher = deck_.study.launcher;
+      std::istringstream text(launcher.empty() ? StudyConfig::default_launcher : launcher);
+      for (std::string word; text >> word;) {
+        const std::size_t at = word.find("{ranks}");
+        if (at != word.npos) word.replace(at, 7, fmt::format("{}", each.study.ranks));
+        all.push_back(word);
+      }
+    }
+    const CaseFiles files(each);
+    all.insert(all.end(), {options_.program, "run", files.deck().string(), "--progress", "off"});
+    if (start == Start::go_on) {
+      all.insert(all.end(), {"--restart", "latest"});
+    } else if (has_files) {
+      all.emplace_back(
+          "output.overwrite=true");  // what it replaces is unfinished, failed, or may be replaced
+    }
+    return all;
+  }
+
+  // Cases that run at once share the cores, unless the user has dealt them out.
+  std::vector<std::pair<std::string, std::string>> environment(const DeckCase& each) const {
+    if (options_.jobs == 1 || std::getenv("OMP_NUM_THREADS")) return {};
+    const int threads = std::max(1, options_.cores / options_.jobs / each.study.ranks);
+    return {{"OMP_NUM_THREADS", fmt::format("{}", threads)}};
+  }
+
+  void reap() {
+    for (auto each = running_.begin(); each != running_.end();) {
+      const std::optional<ChildEnd> end = each->process.look();
+      if (!end) {
+        ++each;
+        continue;
+      }
+      const Waiting what = each->what;
+      const double wall = each->timer.seconds();
+      each = running_.erase(each);
+      conclude(what, *end, {}, wall);
+    }
+  }
+
+  // Its last words: of a launcher's many the first are the program's.
+  static std::string first_line(const fs::path& file) {
+    const std::string text = file_text_or_empty(file);
+    return text.substr(0, text.find('\n'));
+  }
+
+  void conclude(const Waiting& what, const ChildEnd& end, std::string message, double wall) {
+    const DeckCase& each = deck_.cases[what.number];
+    const bool by_us =
+        stopped_by_ != 0;  // whatever its launcher makes of the signal, the case has not failed
+    if (message.empty() && end.exit_code != 0) message = first_line(CaseFiles(each).err());
+    if (message.empty() && end.signal != 0) message = fmt::format("ended by {}", signal_name(end.signal));
+    std::error_code ignored;
+    if (!by_us && fs::is_directory(CaseFiles(each).folder, ignored)) record_end(each, end, message, wall);
+    CaseLook look = look_at(each);
+    // A checkpoint of the very end leaves nothing to do, and no record of it.
+    if (what.start == Start::go_on && end.exit_code == 0 && !look.is_finished() && stopped_by_ == 0) {
+      queue_.push_back({what.number, Start::anew});
+      return;
+    }
+    if (look.message.empty()) look.message = message;
+    tell(each, look, end, wall);
+  }
+
+  void tell(const DeckCase& each, const CaseLook& look, const ChildEnd& end, double wall) {
+    ++ended_;
+    std::string text = fmt::format("[{}/{}] {}: {}", ended_, due_, each.study.name, word(look.state));
+    if (look.state == CaseState::failed)
+      text += end.signal ? fmt::format(" ({})", signal_name(end.signal))
+                         : fmt::format(" (exit code {})", end.exit_code);
+    text += fmt::format(" after {}", human_duration(wall));
+    if (look.state == CaseState::failed && !look.message.empty()) text += ": " + escaped(look.message);
+    say(text);
+  }
+
+  const StudyDeck& deck_;
+  const RunnerOptions& options_;
+  std::deque<Waiting> queue_;
+  std::list<Running> running_;
+  std::set<std::size_t> told_;
+  std::size_t due_ = 0, ended_ = 0;
+  int finished_ = 0, failed_before_ = 0, stopped_by_ = 0;
+};
+
+}  // namespace
+
+void refuse_changed(const StudyDeck& deck) {
+  if (deck.overwrite) return;
+  constexpr int shown = 5;
+  std::string text;
+  int count = 0;
+  for (const DeckCase& each : deck.cases) {
+    const CaseLook look = look_at(each);
+    if (look.state != CaseState::changed || ++count > shown) continue;
+    text += fmt::format(
+        "{}: holds a run of another deck ({}); replace it with output.overwrite=true, or choose "
+        "another output.directory\n",
+        in_quotes(each.config.output.directory), join({look.changes.begin(), look.changes.end()}));
+  }
+  if (count == 0) return;
+  text.pop_back();
+  if (count > shown) text += fmt::format("\nand {} more cases", count - shown);
+  throw Error(ExitCode::cannot_create, text);
+}
+
+int run_cases(const StudyDeck& deck, const RunnerOptions& options) {
+  note_stop_signals();
+  expect_children();
+  return Runner(deck, options).run();
+}
+
+}  // namespace isotherm

@@ -1,0 +1,115 @@
+#include "study/case_state.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "config/changes.hpp"
+#include "core/error.hpp"
+#include "core/signals.hpp"
+#include "output/checkpoint.hpp"
+#include "output/json_value.hpp"
+#include "output/run_files.hpp"
+#include "output/safe_file.hpp"
+
+namespace isotherm {
+namespace {
+
+namespace fs = std::filesystem;
+
+// An object; empty where the file is not there, or is none.
+Json read_json(const fs::path& path) {
+  Json json = Json::parse(file_text_or_empty(path), nullptr, false);
+  return json.is_object() ? json : Json::object();
+}
+
+std::string text_of(const Json& json, const char* key) {
+  return json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : "";
+}
+std::optional<int> number_of(const Json& json, const char* key) {
+  return json.contains(key) && json[key].is_number_integer() ? std::optional(json[key].get<int>())
+                                                             : std::nullopt;
+}
+
+// What of the case is not as it was when the folder's run began; where that lies does not matter.
+std::vector<std::string> changes_of(const DeckCase& each, const std::string& before,
+                                    std::optional<int> ranks) {
+  std::vector<std::string> found;
+  if (ranks && *ranks != each.study.ranks)
+    found.push_back(fmt::format("ranks {} -> {}", *ranks, each.study.ranks));
+  if (before == each.deck) return found;
+  try {
+    for (const Change& change : changes(read_resolved_deck(before, "deck.yaml"), each.config))
+      if (change.key != "output.directory" && change.key != "output.overwrite")
+        found.push_back(fmt::format("{} {} -> {}", change.key, change.before, change.now));
+  } catch (const Error&) {
+    found.emplace_back("its deck.yaml is of no case");
+  }
+  return found;
+}
+
+CaseState state_of(const std::optional<int>& exit_code) {
+  if (!exit_code) return CaseState::interrupted;
+  switch (static_cast<ExitCode>(*exit_code)) {
+    case ExitCode::done:
+      return CaseState::done;
+    case ExitCode::not_converged:
+      return CaseState::not_converged;
+    case ExitCode::stopped:
+      return CaseState::stopped;
+    default:
+      return CaseState::failed;
+  }
+}
+
+}  // namespace
+
+const char* word(CaseState state) {
+  static constexpr const char* words[] = {"not started",   "interrupted", "stopped", "failed",
+                                          "not converged", "done",        "changed"};
+  return words[static_cast<int>(state)];
+}
+
+std::string file_text_or_empty(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+CaseLook look_at(const DeckCase& each) {
+  const CaseFiles files(each);
+  const Json run = read_json(files.run_record()), record = read_json(files.record());
+  const std::string ran = file_text_or_empty(files.folder / "deck.yaml");
+  const std::string before = ran.empty() ? text_of(record, "deck") : ran;
+  CaseLook look;
+  look.has_files = !find_run_files(files.folder, files.name).empty();
+  if (before.empty()) return look;
+  look.has_checkpoint = !find_checkpoints(files.folder.string(), files.name).empty();
+  std::optional<int> ranks = number_of(record, "ranks");
+  if (run.contains("ranks") && run["ranks"].is_array()) ranks = static_cast<int>(run["ranks"].size());
+  look.changes = changes_of(each, before, ranks);
+  look.exit_code = number_of(run, "exit_code");
+  look.message = text_of(run, "message");
+  if (!look.exit_code) {  // it ended before it could write its own record
+    look.exit_code = number_of(record, "exit_code");
+    look.message = text_of(record, "message");
+    if (look.exit_code == static_cast<int>(ExitCode::done))
+      look.exit_code.reset();  // there was nothing to do
+  }
+  look.state = look.changes.empty() ? state_of(look.exit_code) : CaseState::changed;
+  return look;
+}
+
+void record_end(const DeckCase& each, const ChildEnd& end, const std::string& message, double wall) {
+  write_file_atomically(CaseFiles(each).record(),
+                        file_text({{"schema", "isotherm-case"},
+                                   {"schema_version", 1},
+                                   {"exit_code", end.exit_code},
+                                   {"signal", end.signal ? Json(signal_name(end.signal)) : Json(nullptr)},
+                                   {"message", text_or_null(message)},
+                                   {"ranks", each.study.ranks},
+                                   {"wall_s", wall},
+                                   {"deck", each.deck}}));
+}
+
+}  // namespace isotherm

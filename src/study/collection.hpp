@@ -1,0 +1,22 @@
+// What all cases have come to, as study.csv, study.json and the table that answers the question.
+#pragma once
+
+#include <string>
+
+#include "core/error.hpp"
+#include "study/case_state.hpp"
+#include "study/study_deck.hpp"
+
+namespace isotherm {
+
+struct Collection {
+  std::string csv;    // a line a case, in the order of the deck; names with units in the head
+  std::string json;   // the same, with each case's settings and its whole run.json
+  std::string table;  // study.report, sorted by study.sort
+  int finished = 0, failed = 0;
+  ExitCode exit_code = ExitCode::done;  // of the first case that failed; not_converged; done
+};
+
+Collection collect(const StudyDeck& deck, const std::string& deck_path);
+
+}  // namespace isotherm

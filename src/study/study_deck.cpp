@@ -1,0 +1,150 @@
+#include "study/study_deck.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "config/overrides.hpp"
+#include "config/reader.hpp"
+#include "config/text.hpp"
+#include "core/error.hpp"
+#include "study/columns.hpp"
+
+namespace isotherm {
+namespace {
+
+// What is wrong with which cases; a line of the deck is often wrong for all of them.
+class CaseProblems {
+ public:
+  void add(const std::string& name, const Error& error) {
+    if (error.code() == ExitCode::deck) code_ = ExitCode::deck;
+    const std::string text = error.what();
+    for (std::size_t start = 0; start < text.size();) {
+      const std::size_t end = std::min(text.find('\n', start), text.size());
+      add_line(name, text.substr(start, end - start));
+      start = end + 1;
+    }
+  }
+
+  void throw_if_any(std::size_t cases) const {
+    if (lines_.empty()) return;
+    std::string text;
+    for (const Line& line : lines_) text += (text.empty() ? "" : "\n") + line.text + remark(line, cases);
+    throw Error(code_, text);
+  }
+
+ private:
+  struct Line {
+    std::string text;
+    std::vector<std::string> names;
+  };
+
+  void add_line(const std::string& name, const std::string& text) {
+    const auto known = std::ranges::find(lines_, text, &Line::text);
+    if (known != lines_.end()) {
+      known->names.push_back(name);
+    } else {
+      lines_.push_back({text, {name}});
+    }
+  }
+
+  static std::string remark(const Line& line, std::size_t cases) {
+    constexpr std::size_t shown = 3;
+    const std::size_t count = line.names.size();
+    if (count == cases && cases > 1) return {};
+    std::vector<std::string_view> names(
+        line.names.begin(), line.names.begin() + static_cast<std::ptrdiff_t>(std::min(shown, count)));
+    const std::string more = count > shown ? fmt::format(" and {} more", count - shown) : "";
+    return fmt::format(" [case{} {}{}]", count == 1 ? "" : "s", join(names), more);
+  }
+
+  std::vector<Line> lines_;
+  ExitCode code_ = ExitCode::unavailable;
+};
+
+// An override of what varies would change no case.
+void refuse_override_of_varied(const std::vector<std::string>& overrides, const std::vector<int>& arguments,
+                               const std::vector<std::string>& varied, Problems& problems) {
+  for (const Override& override : split_overrides(overrides, arguments))
+    for (const std::string& key : varied)
+      if (override.key == key || override.key.starts_with(key + "."))
+        problems.add(
+            Place{.argument = override.argument}, override.key,
+            "varies in this study (the value would change no case); leave it out, or override study.matrix");
+}
+
+YamlNode without_study(YamlNode deck) {
+  for (std::size_t i = deck.keys.size(); i-- > 0;) {
+    if (deck.keys[i].name != "study") continue;
+    deck.keys.erase(deck.keys.begin() + static_cast<std::ptrdiff_t>(i));
+    deck.items.erase(deck.items.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return deck;
+}
+
+Config read_case(const YamlNode& base, const StudyCase& each, const std::string& path,
+                 const KnownRows& rows) {
+  Problems problems(path);
+  problems.remember("", {});
+  YamlNode deck = base;
+  for (const StudySetting& setting : each.settings) put_value(deck, setting.key, setting.value, problems);
+  return settle_config(deck, path, rows, problems);
+}
+
+}  // namespace
+
+bool is_study(const std::string& text, const std::vector<std::string>& overrides) {
+  try {
+    Problems problems("");
+    return place_of_study(read_tree(text, overrides, {}, problems)).has_value();
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+StudyDeck parse_study(const std::string& text, const std::string& path,
+                      const std::vector<std::string>& overrides, const KnownRows& rows,
+                      const std::vector<int>& arguments, std::optional<int> limit) {
+  Problems problems(path);
+  const YamlNode tree = read_tree(text, overrides, arguments, problems);
+  StudyDeck deck;
+  if (!place_of_study(tree))
+    problems.add("study",
+                 "is missing (the deck is of one run); add study: {matrix: {key.path: [values]}}, or use "
+                 "isotherm run");
+  problems.throw_if_any();
+  read_study(tree, deck.study, problems);
+  problems.throw_if_any();
+  if (limit) deck.study.limit = limit;
+  Expansion expansion = expand(deck.study, problems);
+  check_columns(deck.study, expansion.varied, problems);
+  refuse_override_of_varied(overrides, arguments, expansion.varied, problems);
+  problems.throw_if_any();
+  deck.varied = std::move(expansion.varied);
+  deck.warnings = problems.warnings();
+
+  const YamlNode base = without_study(tree);
+  CaseProblems wrong;
+  for (StudyCase& each : expansion.cases) {
+    try {
+      Config config = read_case(base, each, path, rows);
+      deck.directory = config.output.directory;
+      deck.overwrite = config.output.overwrite;
+      for (const std::string& warning : config.warnings)
+        if (std::ranges::find(deck.warnings, warning) == deck.warnings.end())
+          deck.warnings.push_back(warning);
+      config.name = each.name;
+      config.output.directory = (std::filesystem::path(deck.directory) / each.name).string();
+      config.output.overwrite = false;
+      std::string resolved = to_yaml(config);
+      deck.cases.push_back({std::move(each), std::move(config), std::move(resolved)});
+    } catch (const Error& error) {
+      wrong.add(each.name, error);
+    }
+  }
+  wrong.throw_if_any(expansion.cases.size());
+  return deck;
+}
+
+}  // namespace isotherm

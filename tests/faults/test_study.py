@@ -1,0 +1,267 @@
+"""isotherm study: the cases of a deck, those that fail among them, and what is collected of them."""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from program import command, isotherm
+from runs import history, record
+from studies import BASE, collected, folders, rows, started, states, write_study
+
+FOUR = "  matrix: {problem.steps: [3, 4], precision: [fp32, fp64]}\n"
+NAMES = ["steps-3_precision-fp32", "steps-3_precision-fp64", "steps-4_precision-fp32", "steps-4_precision-fp64"]
+# Beyond the stable step of 3.7 s: the field grows beyond all bounds.
+WITH_FAILURE = """\
+  list:
+    - {name: first}
+    - {name: grows, problem.dt: 10, problem.allow_unstable: true, problem.steps: 20000, problem.check_interval: 10}
+    - {name: last, precision: fp32}
+"""
+
+
+def study(folder, *words, **environment):
+    return isotherm("study", "deck.yaml", *words, cwd=folder, **environment)
+
+
+def expect_error(folder, done, code, text):
+    assert (done.returncode, done.stderr) == (code, text + "\n")
+    assert os.listdir(folder) == ["deck.yaml"], "a refused study must leave no file"
+
+
+def test_every_case_has_its_folder_and_its_line(tmp_path):
+    write_study(tmp_path, FOUR + "  report: [name, step_s, method.kernel, max_K]\n  sort: precision\n")
+    done = study(tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert folders(tmp_path / "out") == NAMES
+    table = rows(tmp_path / "out")
+    assert list(table) == NAMES
+    for name in NAMES:
+        run, row = record(tmp_path / "out" / name), table[name]
+        assert (run["exit_code"], run["name"]) == (0, name)
+        assert [row["problem.steps"], row["precision"]] == [str(run["performance"]["sweeps"]), run["grid"]["precision"]]
+        assert [row["state"], row["exit_code"], row["ranks"]] == ["done", "0", "1"]
+        assert float(row["step_s"]) == run["performance"]["step_s"]
+        assert float(row["points_per_s"]) == run["performance"]["points_per_s"]
+        assert float(row["wall_s"]) == run["phases_s"]["total"]["max"]
+        assert row["fingerprint"] == run["fingerprint"] and row["method.kernel"] == "reference"
+        last = history(tmp_path / "out" / name)[-1]
+        assert float(row["max_K"]) == float(last["max_K"]) and float(row["mean_K"]) == float(last["mean_K"])
+    whole = collected(tmp_path / "out")
+    assert [case["run"] for case in whole["cases"]] == [record(tmp_path / "out" / name) for name in NAMES]
+    assert whole["cases"][2]["settings"] == {"problem.steps": 4.0, "precision": "fp32"}
+    order = [line.split()[0] for line in done.stdout.splitlines() if re.match(r"steps-\d_precision-fp\d\d +\d", line)]
+    assert order == [NAMES[0], NAMES[2], NAMES[1], NAMES[3]]  # by precision, else as they were
+
+
+def test_heads_have_units(tmp_path):
+    write_study(tmp_path, "  matrix: {material.diffusivity: [1e-5, 2e-5], solver.reduction: [reference, openmp]}\n")
+    assert study(tmp_path).returncode == 0
+    head = (tmp_path / "out" / "study.csv").read_text().splitlines()[0].split(",")
+    assert head[:5] == ["name", "material.diffusivity [m^2/s]", "solver.reduction", "ranks", "state"]
+    assert {"step_s", "points_per_s", "copy_bandwidth_share_percent", "residual_K", "max_K", "balance_W"} <= set(head)
+
+
+def test_a_case_is_what_a_run_of_its_deck_is(tmp_path):
+    write_study(tmp_path, FOUR)
+    assert study(tmp_path).returncode == 0
+    deck = tmp_path / "out" / NAMES[2] / f"{NAMES[2]}.yaml"
+    assert isotherm("run", deck, "output.directory=alone", cwd=tmp_path).returncode == 0
+    assert record(tmp_path / "alone")["fingerprint"] == record(deck.parent)["fingerprint"]
+
+
+def test_a_dry_run_starts_nothing(tmp_path):
+    write_study(tmp_path, FOUR)
+    done = study(tmp_path, "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert os.listdir(tmp_path) == ["deck.yaml"]
+    lines = done.stdout.splitlines()
+    assert lines[0].split() == ["name", "ranks", "cells", "sweeps", "memory", "files", "state", "time"]
+    assert [line.split()[0] for line in lines[1:5]] == NAMES
+    assert "4 of 4 cases to run in 'out'" in done.stdout and "Times are estimates: the least traffic" in done.stdout
+    assert study(tmp_path).returncode == 0
+    assert "0 of 4 cases to run" in study(tmp_path, "--dry-run").stdout
+
+
+def test_one_failure_does_not_end_it(tmp_path):
+    write_study(tmp_path, WITH_FAILURE)
+    done = study(tmp_path)
+    assert done.returncode == 76, done.stderr
+    assert done.stderr == ("1 of 3 cases failed (see state and message in study.csv); start again what failed with: "
+                           "isotherm study 'deck.yaml' --retry\n")
+    out = tmp_path / "out"
+    assert states(out) == {"first": "done", "grows": "failed", "last": "done"}
+    assert rows(out)["grows"]["exit_code"] == "76" and rows(out)["grows"]["message"]
+    before = {name: started(out / name) for name in folders(out)}
+
+    again = study(tmp_path)  # what has failed stays so until --retry
+    assert again.returncode == 76
+    assert "3 cases, 2 finished before, 1 failed before (--retry starts them again), 0 to run" in again.stdout
+    assert {name: started(out / name) for name in folders(out)} == before
+
+    assert study(tmp_path, "--retry").returncode == 76
+    after = {name: started(out / name) for name in folders(out)}
+    assert {name for name in after if after[name] != before[name]} == {"grows"}
+
+
+def test_a_failure_before_a_run_has_a_record_is_one(tmp_path):
+    write_study(tmp_path, "  list: [{name: one}, {name: two, ranks: 2}]\n  launcher: no_such_launcher {ranks}\n")
+    done = study(tmp_path)
+    assert done.returncode == 69
+    row = rows(tmp_path / "out")["two"]
+    assert (row["state"], row["exit_code"]) == ("failed", "69")
+    assert row["message"] == ("cannot start 'no_such_launcher' (No such file or directory); install it, or name "
+                              "another")
+    assert "0 to run" in study(tmp_path).stdout
+    # How it is started is not what it is: with another launcher only --retry is needed.
+    assert study(tmp_path, "--retry", f"study.launcher={os.environ.get('MPIEXEC', 'mpirun')} -n {{ranks}}").returncode == 0
+    assert states(tmp_path / "out") == {"one": "done", "two": "done"}
+
+
+def test_not_converged_is_an_answer(tmp_path):
+    base = BASE.replace("{kind: transient, steps: 4}", "{kind: steady, max_sweeps: 5, check_interval: 5}")
+    write_study(tmp_path, "  matrix: {problem.tolerance: [0.999, 1e-9]}\n", base)
+    assert study(tmp_path).returncode == 10
+    assert states(tmp_path / "out") == {"tolerance-0.999": "done", "tolerance-1e-9": "not converged"}
+    again = study(tmp_path, "--retry")
+    assert again.returncode == 10 and "2 finished before, 0 to run" in again.stdout
+
+
+def test_what_has_changed_is_replaced_only_where_that_is_asked(tmp_path):
+    write_study(tmp_path, "  list: [{name: a}, {name: b, precision: fp32}]\n")
+    assert study(tmp_path).returncode == 0
+    before = {name: started(tmp_path / "out" / name) for name in "ab"}
+    write_study(tmp_path, "  list: [{name: a}, {name: b, precision: fp32, problem.steps: 6}]\n")
+    done = study(tmp_path)
+    assert (done.returncode, done.stderr) == (73, "'out/b': holds a run of another deck (problem.steps 4 -> 6); replace it "
+                                              "with output.overwrite=true, or choose another output.directory\n")
+    assert {name: started(tmp_path / "out" / name) for name in "ab"} == before
+    assert study(tmp_path, "output.overwrite=true").returncode == 0
+    assert started(tmp_path / "out" / "a") == before["a"]
+    assert rows(tmp_path / "out")["b"]["sweeps"] == "6"
+    # By what stands in the decks, not by how the folder is called.
+    moved = study(tmp_path, f"output.directory={tmp_path}/out")
+    assert moved.returncode == 0 and "2 finished before, 0 to run" in moved.stdout
+
+
+def test_a_case_takes_its_ranks(tmp_path):
+    write_study(tmp_path, "  matrix: {ranks: [1, 2], solver.kernel: [reference, openmp]}\n")
+    assert study(tmp_path).returncode == 0
+    runs = {name: record(tmp_path / "out" / name) for name in folders(tmp_path / "out")}
+    assert {name: len(run["ranks"]) for name, run in runs.items()} == {
+        "ranks-1_kernel-reference": 1, "ranks-1_kernel-openmp": 1, "ranks-2_kernel-reference": 2, "ranks-2_kernel-openmp": 2}
+    assert len({run["fingerprint"] for run in runs.values()}) == 1
+
+
+def test_jobs_run_at_once(tmp_path):
+    """A launcher that starts its case only when two of it are there."""
+    launcher = tmp_path / "together.sh"
+    launcher.write_text("""#!/bin/sh
+touch "there.$$"
+tries=0
+until [ "$(ls there.* | wc -l)" -ge 2 ]; do
+  tries=$((tries + 1)); [ $tries -gt 600 ] && exit 9
+  sleep 0.05
+done
+exec "$@"
+""")
+    launcher.chmod(0o755)
+    words = f"launcher: {launcher} {os.environ.get('MPIEXEC', 'mpirun')} -n {{ranks}}"
+    write_study(tmp_path, f"  matrix: {{precision: [fp32, fp64]}}\n  ranks: 2\n  {words}\n")
+    done = study(tmp_path, "--jobs", "2")
+    assert done.returncode == 0, done.stderr + done.stdout
+
+
+def test_a_reader_that_goes_away_ends_no_study(tmp_path):
+    write_study(tmp_path, FOUR)
+    reader, writer = os.pipe()
+    os.close(reader)
+    for words, code in (["study"], 0), (["study", "--dry-run"], 74):
+        done = subprocess.run(command(*words, "deck.yaml"), cwd=tmp_path, stdout=writer, timeout=120, check=False)
+        assert done.returncode == code
+    os.close(writer)
+    assert set(states(tmp_path / "out").values()) == {"done"}
+
+
+def test_jobs_share_the_cores(tmp_path, monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    cores = len(os.sched_getaffinity(0))
+    if cores < 2:
+        pytest.skip("one core")
+    write_study(tmp_path, "  matrix: {precision: [fp32, fp64]}\n")
+    assert study(tmp_path, "--jobs", "2").returncode == 0
+    for name in folders(tmp_path / "out"):
+        assert record(tmp_path / "out" / name)["ranks"][0]["threads"] == cores // 2
+
+
+@pytest.mark.parametrize("text, code, message", [
+    ("  matrix: {solver.kernal: [reference]}\n", 65,
+     "deck.yaml:12:12: study.matrix.solver.kernal: unknown key; did you mean 'solver.kernel'?"),
+    ("  matrix: {problem.steps: [3, -1]}\n", 65,
+     "deck.yaml:12:31: problem.steps: -1 is out of range; write a whole number from 0 to 1e15 [case steps--1]"),
+    ("  list: [{name: a b}, {name: a/b}]\n", 65,
+     "deck.yaml:11:1: study.name: case 1 (name a b) and case 2 (name a/b) have one name, 'a-b' (and would have one folder); add to the "
+     "pattern what tells them apart"),
+    ("  matrix: {problem.steps: [3, 4]}\n  report: [stepp_s]\n", 65,
+     "deck.yaml:13:11: study.report: unknown column 'stepp_s'; did you mean 'step_s'?"),
+    ("  matrix: {output.slices: [[{position: 5}]]}\n", 65,
+     "deck.yaml:12:40: output.slices.0.position: 5 m lies outside the box; write a position from 0 to 0.45 m along z "
+     "[case slices-position-5]"),
+    ("  matrix: {problem.steps: [3, 4], ranks: [1, 4]}\n  name: \"{problem.steps}\"\n", 65,
+     "deck.yaml:13:9: study.name: case 1 (problem.steps 3, ranks 1) and case 2 (problem.steps 3, ranks 4) have one name, "
+     "'3' (and would have one folder); add to the pattern what tells them apart"),
+])
+def test_what_is_wrong_is_said_before_anything_runs(tmp_path, text, code, message):
+    write_study(tmp_path, text)
+    expect_error(tmp_path, study(tmp_path), code, message)
+
+
+def test_a_case_that_this_machine_cannot_run_is_refused(tmp_path):
+    """No GPU is seen, whatever the machine has."""
+    write_study(tmp_path, "  matrix: {parallel.device: [cpu, cuda]}\n", BASE.replace("parallel: {device: cpu}\n", "").replace(
+        "solver: {kernel: reference, reduction: reference}\n", ""))
+    done = study(tmp_path, CUDA_VISIBLE_DEVICES="")
+    assert done.returncode == 69
+    assert "parallel.device: " in done.stderr and done.stderr.endswith("[case device-cuda]\n")
+    assert os.listdir(tmp_path) == ["deck.yaml"]
+
+
+def test_more_cases_than_the_limit(tmp_path):
+    write_study(tmp_path, FOUR)
+    expect_error(tmp_path, study(tmp_path, "--limit", "3"), 65,
+                 "deck.yaml:11:1: study.limit: 4 cases are more than 3; write --limit 4 (or study.limit) to have them all, "
+                 "or exclude some")
+    assert study(tmp_path, "--limit", "4").returncode == 0
+
+
+def test_one_run_is_no_study_nor_a_study_one_run(tmp_path):
+    write_study(tmp_path, FOUR)
+    expect_error(tmp_path, isotherm("run", "deck.yaml", cwd=tmp_path), 65,
+                 "deck.yaml:11:1: study: the deck is of several cases, not of one run; start them with isotherm study "
+                 "'deck.yaml'")
+    (tmp_path / "deck.yaml").write_text(BASE)
+    expect_error(tmp_path, study(tmp_path), 65,
+                 "deck.yaml:1:1: study: is missing (the deck is of one run); add study: {matrix: {key.path: [values]}}, or "
+                 "use isotherm run")
+
+
+def test_check_looks_at_all_cases(tmp_path):
+    write_study(tmp_path, FOUR)
+    done = isotherm("check", "deck.yaml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["study", "name", *NAMES]
+    ranks = "  zip: {ranks: [1, 2], parallel.process_grid: [[1, 1, 1], [2, 2, 1]]}\n"
+    write_study(tmp_path, ranks)
+    bad = isotherm("check", "deck.yaml", cwd=tmp_path)
+    assert bad.returncode == 65
+    assert "[case ranks-2_process_grid-2x2x1]" in bad.stderr and bad.stderr.count("\n") == 1
+
+
+def test_study_json_is_whole_where_a_case_never_ran(tmp_path):
+    write_study(tmp_path, "  list: [{name: a, ranks: 2}]\n  launcher: false {ranks}\n")
+    assert study(tmp_path).returncode == 70
+    case = collected(tmp_path / "out")["cases"][0]
+    assert (case["state"], case["exit_code"], case["run"]) == ("failed", 1, None)
+    assert json.loads((tmp_path / "out" / "a" / "case.json").read_text())["exit_code"] == 1

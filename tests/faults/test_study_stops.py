@@ -1,0 +1,162 @@
+"""A study that is killed, or stopped, goes on later, and its cases with it: to the same bits."""
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from program import command, is_running, isotherm, kill_all, ranks_of
+from runs import checkpoints, expect_same_answer, record
+from studies import BASE, folders, started, states, write_study
+
+# The second takes seconds.
+LONG = BASE.replace("diagnostics: 2", "diagnostics: 1000").replace("steps: 4", "steps: 4, check_interval: 1000")
+CASES = "  list: [{name: short}, {name: long, problem.steps: 200000}, {name: after, precision: fp32}]\n"
+
+
+class Study:
+    """In the background, in a session of its own."""
+
+    def __init__(self, folder, *words):
+        self.folder = folder
+        self.process = subprocess.Popen(command("study", "deck.yaml", *words), cwd=folder, text=True,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+
+    def wait_for(self, *path):
+        """Until a case writes its history: it is about to sweep."""
+        deadline = time.monotonic() + 60
+        while not (self.folder / "out").joinpath(*path).exists():
+            assert time.monotonic() < deadline and self.process.poll() is None, f"no {path}"
+            time.sleep(0.01)
+        time.sleep(0.3)
+
+    def end(self):
+        try:
+            out, err = self.process.communicate(timeout=120)
+        except subprocess.TimeoutExpired:
+            kill_all(self.process.pid)
+            raise
+        return self.process.returncode, out, err
+
+
+def wait_until_gone(*pids):
+    deadline = time.monotonic() + 30
+    while any(is_running(pid) for pid in pids):
+        assert time.monotonic() < deadline, "a case outlives its study"
+        time.sleep(0.05)
+
+
+def expect_all_done_as_without_a_stop(folder):
+    """Only what was not finished was run again."""
+    first = started(folder / "out" / "short")
+    done = isotherm("study", "deck.yaml", cwd=folder)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert states(folder / "out") == {"short": "done", "long": "done", "after": "done"}
+    assert started(folder / "out" / "short") == first
+    assert record(folder / "out" / "long")["continuation"]["restarted_from"] is not None
+    whole = isotherm("run", folder / "out" / "long" / "long.yaml", "output.directory=whole", cwd=folder)
+    assert whole.returncode == 0, whole.stderr
+    expect_same_answer(folder / "whole", folder / "out" / "long")
+
+
+def test_after_kill_9(tmp_path):
+    write_study(tmp_path, CASES, LONG)
+    job = Study(tmp_path)
+    job.wait_for("long", "history.csv")
+    cases = [pid for pid in ranks_of(job.process.pid) if pid != job.process.pid]
+    assert len(cases) == 1
+    os.kill(job.process.pid, signal.SIGKILL)
+    job.end()
+    wait_until_gone(*cases)  # by SIGTERM, so with a checkpoint
+    assert len(checkpoints(tmp_path / "out" / "long")) == 1
+    assert folders(tmp_path / "out") == ["long", "short"]
+    expect_all_done_as_without_a_stop(tmp_path)
+
+
+def test_a_study_that_comes_at_once_waits_for_the_orphan(tmp_path):
+    """Its checkpoint may still be under way; both must not write to one folder."""
+    write_study(tmp_path, CASES, LONG)
+    job = Study(tmp_path)
+    job.wait_for("long", "history.csv")
+    os.kill(job.process.pid, signal.SIGKILL)
+    job.process.wait()
+    expect_all_done_as_without_a_stop(tmp_path)
+    job.end()
+
+
+def test_after_kill_9_of_study_and_case(tmp_path):
+    """No checkpoint: the case starts again."""
+    write_study(tmp_path, CASES, LONG)
+    job = Study(tmp_path)
+    job.wait_for("long", "history.csv")
+    kill_all(job.process.pid)
+    job.end()
+    assert checkpoints(tmp_path / "out" / "long") == []
+    done = isotherm("study", "deck.yaml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert states(tmp_path / "out") == {"short": "done", "long": "done", "after": "done"}
+    assert record(tmp_path / "out" / "long")["continuation"]["restarted_from"] is None
+
+
+def test_a_case_that_is_killed_has_failed(tmp_path):
+    """It is not the study's end, nor taken for one that was stopped: the next might be killed for the same reason."""
+    write_study(tmp_path, CASES, LONG)
+    job = Study(tmp_path)
+    job.wait_for("long", "history.csv")
+    case, = [pid for pid in ranks_of(job.process.pid) if pid != job.process.pid]
+    os.kill(case, signal.SIGKILL)
+    code, out, _ = job.end()
+    assert code == 70
+    assert "long: failed (signal 9) after" in out
+    assert states(tmp_path / "out") == {"short": "done", "long": "failed", "after": "done"}
+    assert isotherm("study", "deck.yaml", "--retry", cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_stops_the_cases_with_checkpoints(tmp_path, name):
+    write_study(tmp_path, CASES, LONG)
+    job = Study(tmp_path)
+    job.wait_for("long", "history.csv")
+    job.process.send_signal(getattr(signal, name))
+    code, out, err = job.end()
+    assert code == 75
+    assert err == f"stopped by {name} with 1 of 3 cases finished; go on with: isotherm study 'deck.yaml'\n"
+    assert f"{name}: 1 case still running; each stops with a checkpoint" in out
+    assert states(tmp_path / "out") == {"short": "done", "long": "stopped", "after": "not started"}
+    assert record(tmp_path / "out" / "long")["exit_code"] == 75
+    expect_all_done_as_without_a_stop(tmp_path)
+
+
+def test_ranks_stop_with_checkpoints_too(tmp_path):
+    """Through a launcher that answers SIGINT by killing them, as all do sooner or later."""
+    launcher = tmp_path / "impatient.sh"
+    launcher.write_text("""#!/bin/sh
+"$@" &
+trap 'kill -KILL $!' INT TERM
+trap : USR1
+while kill -0 $! 2> /dev/null; do wait $!; code=$?; done
+exit $code
+""")
+    launcher.chmod(0o755)
+    words = f"launcher: {launcher} {os.environ.get('MPIEXEC', 'mpirun')} -n {{ranks}}"
+    write_study(tmp_path, f"  list: [{{name: long, problem.steps: 4000000, ranks: 2}}]\n  {words}\n", LONG)
+    job = Study(tmp_path)
+    job.wait_for("long", "history.csv")
+    job.process.send_signal(signal.SIGINT)
+    code, _, err = job.end()
+    assert code == 75, err
+    assert states(tmp_path / "out") == {"long": "stopped"}
+    assert len(checkpoints(tmp_path / "out" / "long")) == 1
+
+
+def test_one_study_a_directory(tmp_path):
+    write_study(tmp_path, CASES, LONG)
+    job = Study(tmp_path)
+    job.wait_for("long", "history.csv")
+    second = isotherm("study", "deck.yaml", cwd=tmp_path)
+    assert second.returncode == 73
+    assert f"cannot use 'out' as run directory (process {job.process.pid} on " in second.stderr
+    job.process.send_signal(signal.SIGINT)
+    assert job.end()[0] == 75

@@ -1,0 +1,41 @@
+"""Decks with several cases, and what a study has left in its directory."""
+
+import csv
+import json
+
+from program import write_deck
+from small_block import SMALL_BLOCK
+
+BASE = SMALL_BLOCK + """\
+problem: {kind: transient, steps: 4}
+parallel: {device: cpu}
+solver: {kernel: reference, reduction: reference}
+output: {directory: out, snapshots: false, diagnostics: 2}
+"""
+
+
+def write_study(folder, study, base=BASE):
+    return write_deck(folder, base + "study:\n" + study)
+
+
+def rows(folder):
+    """Of study.csv, by the case's name."""
+    with open(folder / "study.csv", encoding="utf-8", newline="") as file:
+        return {row["name"]: row for row in csv.DictReader(file)}
+
+
+def states(folder):
+    return {name: row["state"] for name, row in rows(folder).items()}
+
+
+def collected(folder):
+    return json.loads((folder / "study.json").read_text(encoding="utf-8"))
+
+
+def folders(folder):
+    return sorted(path.name for path in folder.iterdir() if path.is_dir())
+
+
+def started(folder):
+    """When the run of a case began, by the file that it writes first."""
+    return (folder / "deck.resolved.yaml").stat().st_mtime_ns
