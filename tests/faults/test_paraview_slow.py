@@ -45,14 +45,15 @@ def of_cells(reader, places):
 
     return {"times": times, "values": [cells.GetValue(cell_at(place)) for place in places], "dimensions": image.GetDimensions()}
 
-for line in iter(open(0).readline, ""):  # its own sys.stdin reads words, not lines
+questions, answers = open(0), open(1, "w")  # its own sys.stdin reads words, its own sys.stdout keeps what it is given
+for line in iter(questions.readline, ""):
     question = json.loads(line)
     reader = simple.OpenDataFile(question["file"])
     assert reader is not None, "no reader for " + question["file"]
     simple.UpdatePipeline(proxy=reader)
     answer = {"series": of_series, "cells": of_cells}[question["kind"]](reader, question["places"])
     simple.Delete(reader)
-    print("FOUND " + json.dumps(answer), flush=True)
+    print("FOUND " + json.dumps(answer), file=answers, flush=True)
 """
 
 
