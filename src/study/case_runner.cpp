@@ -18,6 +18,7 @@
 #include "core/timer.hpp"
 #include "output/run_lock.hpp"
 #include "output/safe_file.hpp"
+#include "study/mpi_session.hpp"
 
 namespace isotherm {
 namespace {
@@ -77,6 +78,7 @@ class Runner {
   };
   struct Running {
     Waiting what;
+    MpiSession session;  // outlives its process
     ChildProcess process;
     Timer timer{};
   };
@@ -137,9 +139,10 @@ class Runner {
                                 in_quotes(files.folder.string()), problem.message()));
       remove_file(files.record().string());
       write_file_atomically(files.deck().string(), each.deck);
-      running_.push_back(
-          {next, ChildProcess({words(each, next.start, has_files), files.out().string(), files.err().string(),
-                               next.start == Start::go_on, environment(each)})});
+      MpiSession session(next.number);
+      ChildProcess process({words(each, next.start, has_files), files.out().string(), files.err().string(),
+                            next.start == Start::go_on, environment(each, session)});
+      running_.push_back({next, std::move(session), std::move(process)});
     } catch (const Error& error) {
       conclude(next, {static_cast<int>(error.code()), 0}, error.what(), 0);
     }
@@ -168,10 +171,13 @@ class Runner {
   }
 
   // Cases that run at once share the cores, unless the user has dealt them out.
-  std::vector<std::pair<std::string, std::string>> environment(const DeckCase& each) const {
-    if (options_.jobs == 1 || std::getenv("OMP_NUM_THREADS")) return {};
-    const int threads = std::max(1, options_.cores / options_.jobs / each.study.ranks);
-    return {{"OMP_NUM_THREADS", fmt::format("{}", threads)}};
+  std::vector<std::pair<std::string, std::string>> environment(const DeckCase& each,
+                                                               const MpiSession& session) const {
+    std::vector<std::pair<std::string, std::string>> all{session.variable()};
+    if (options_.jobs > 1 && !std::getenv("OMP_NUM_THREADS"))
+      all.emplace_back("OMP_NUM_THREADS",
+                       fmt::format("{}", std::max(1, options_.cores / options_.jobs / each.study.ranks)));
+    return all;
   }
 
   void reap() {

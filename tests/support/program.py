@@ -1,9 +1,17 @@
 """The built program, started as a user starts it: $ISOTHERM, under $MPIEXEC where ranks are asked for."""
 
+import atexit
 import os
+import shutil
 import signal
 import subprocess
+import tempfile
 from pathlib import Path
+
+# Open MPI 4 keeps its files in a folder of the user's, where one that begins while another ends was seen to fail; tests of
+# other programs run beside this one.
+os.environ["OMPI_MCA_orte_tmpdir_base"] = tempfile.mkdtemp(prefix="isotherm-tests-")
+atexit.register(shutil.rmtree, os.environ["OMPI_MCA_orte_tmpdir_base"], ignore_errors=True)
 
 DECK = """\
 grid: {cells: [17, 23, 31], lengths: [0.17, 0.46, 0.93], origin: [-1, 2, 0.5]}  # no two axes alike

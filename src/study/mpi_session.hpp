@@ -1,0 +1,42 @@
+// A folder of its own for the files that Open MPI 4 keeps of a job.
+#pragma once
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace isotherm {
+
+// Programs that one user runs on one host share a folder for these files, make it with the first and remove
+// it with the last: one that begins while another ends was seen to fail in MPI_Init, once in a hundred starts
+// ("mkdir ... File exists"). A study starts many at one time.
+class MpiSession {
+ public:
+  // `number`: another for each that lives at one time.
+  explicit MpiSession(std::size_t number) {
+    std::error_code problem;
+    std::filesystem::path base = std::filesystem::temp_directory_path(problem);
+    if (problem) base = "/tmp";
+    folder_ = base / fmt::format("isotherm-{}-{}", getpid(), number);
+  }
+  MpiSession(MpiSession&& other) noexcept : folder_(std::exchange(other.folder_, {})) {}
+  MpiSession& operator=(MpiSession&&) = delete;
+  ~MpiSession() {
+    std::error_code ignored;  // there may be none
+    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+  }
+
+  // Open MPI makes the folder.
+  std::pair<std::string, std::string> variable() const {
+    return {"OMPI_MCA_orte_tmpdir_base", folder_.string()};
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+}  // namespace isotherm
