@@ -24,5 +24,10 @@ def shell_lines(page):
     return [line for line in lines if line]
 
 
+def ticked(text):
+    """What stands in single backticks, outside blocks."""
+    return re.findall(r"`([^`]+)`", BLOCK.sub("", text))
+
+
 def name_of(page):
     return page.relative_to(TOP).as_posix()
