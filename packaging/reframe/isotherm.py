@@ -1,7 +1,7 @@
 """isotherm under ReFrame (4.0 or later): strong and weak scaling on 1 to 8 ranks.
 
-    reframe -c packaging/reframe/isotherm.py -t cpu --run
-    reframe -c packaging/reframe/isotherm.py -t gpu -S Isotherm.program=$HOME/isotherm/bin/isotherm --run --performance-report
+    reframe -c packaging/reframe/isotherm.py --tag cpu --prefix runs/reframe --run
+    reframe -c packaging/reframe/isotherm.py --tag gpu --prefix runs/reframe -S Isotherm.program=$HOME/isotherm/bin/isotherm --run
 
 Runs of decks for GPUs go to partitions with the feature `gpu`. Set references for your system by a class of your own
 that inherits from this one, or in a copy of this file.
