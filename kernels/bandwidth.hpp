@@ -34,7 +34,7 @@ struct BandwidthRow {
 };
 
 template <class T>
-std::span<const BandwidthRow<T>> bandwidth_rows(Backend backend);  // throws Error(unavailable)
+std::span<const BandwidthRow<T>> bandwidth_rows(Backend backend);  // none of what this build lacks
 
 // A copy from one array to another as fast as the device can: streaming stores by all threads on the host,
 // 16-byte accesses on a GPU. `bytes` of each array.

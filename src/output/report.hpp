@@ -22,6 +22,8 @@ std::string final_table(const RunRecord& record);
 //     FOM time_per_step: 0.812 ms
 //     FOM halo_fraction: 3.1 %                      of the stepping time
 //     FOM halo_hidden: 97.0 %                       of the time of an exchange, behind the sweep beside it
+//     FOM write_bandwidth: 2.103 GB/s               of snapshots and parts of the field
+//     FOM write_hidden: 98.1 %                      of their time, behind sweeps
 //
 // Empty unless the final field was found finite and the run neither failed nor missed its verification: a
 // wrong answer has no speed. A figure that is not finite or was not measured has no line.

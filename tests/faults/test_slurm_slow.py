@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from documentation import TOP, blocks
 from job import ENDLESS
 from program import isotherm, write_deck
 from runs import checkpoints, expect_same_answer, record
@@ -15,12 +16,25 @@ from slurm import slurm  # noqa: F401  (a fixture)
 # Ranks that sleep between their sweeps leave the cores to other tests, and no more to be repeated from the start.
 SRUN = (f"srun --mpi=pmix --ntasks=2 env LD_PRELOAD=$SHIM ISOTHERM_HALO_FAULT=-1:late {os.environ['ISOTHERM']} run deck.yaml "
         "output.directory=out")
+def documented():
+    """The job script of docs/cluster.md, as far as one node without GPUs can have it. The second time the job ends itself."""
+    script, = [text for text in blocks(TOP / "docs" / "cluster.md", "sh") if "#SBATCH" in text]
+    program = f"env LD_PRELOAD=$SHIM ISOTHERM_HALO_FAULT=-1:late {os.environ['ISOTHERM']} run deck.yaml output.directory=out $end"
+    for theirs, ours in [("isotherm run deck.yaml", program), ("runs/deck", "out"), ("--cpus-per-task=16", "--cpus-per-task=1"),
+                         ("#SBATCH --signal=USR1@", "#"), ("#SBATCH --requeue", "#")]:
+        assert theirs in script, theirs
+        script = script.replace(theirs, ours)
+    script = script.replace("code=$?", "code=$?; echo $code >>code")
+    return f"[ -e out/latest ] && end=problem.steps=$(cat end)\n{script}"
+
+
 # Of each job its script, and the options of sbatch. Signals come up to half a minute early, and time limits as late.
 JOBS = {
     "signal": (f"{SRUN}\necho $? >code\n", "--time=1", "--signal=USR1@10"),
     "cancelled": (SRUN, "--time=5"),
     "limited": (SRUN, "--time=1"),
     # The words of the README. The job ends itself the second time.
+    "documented": (documented(), "--nodes=1", "--time=1", "--signal=USR1@10", "--requeue"),
     "requeued": (f"[ -e out/latest ] && end=problem.steps=$(cat end)\n{SRUN} $end $([ -e out/latest ] && "
                  "echo --restart latest)\necho $? >code\n", "--time=5", "--requeue"),
     "array": (SRUN.replace("=out", "=out_$SLURM_ARRAY_TASK_ID") + " problem.steps=$((50 * (1 - SLURM_ARRAY_TASK_ID % 2 * 2)))\n"
@@ -89,6 +103,20 @@ def test_requeue(slurm, jobs):
     slurm.wait(job.number, 200)
     assert job.code() == "0\n", job.said()
     assert "going on from out/deck_" in job.said()
+    done = isotherm("run", "deck.yaml", f"problem.steps={end}", "output.directory=whole", cwd=job.folder)
+    assert done.returncode == 0, done.stderr
+    expect_same_answer(job.folder / "whole", job.out)
+
+
+def test_the_documented_job(slurm, jobs):
+    """It is told before its end, stops, requeues itself and goes on."""
+    job = jobs["documented"]
+    job.wait_for("latest", 120)
+    end = job.newest() + 500
+    (job.folder / "end").write_text(f"{end}\n")
+    slurm.wait(job.number, 300)
+    assert job.code() == "75\n0\n", job.said()
+    assert "stopped by SIGUSR1 at sweep" in job.said() and "going on from out/deck_" in job.said()
     done = isotherm("run", "deck.yaml", f"problem.steps={end}", "output.directory=whole", cwd=job.folder)
     assert done.returncode == 0, done.stderr
     expect_same_answer(job.folder / "whole", job.out)

@@ -2,21 +2,15 @@
 
 import re
 import shlex
-from pathlib import Path
 
 import pytest
 
+from documentation import TOP, blocks, name_of
 from isotherm_post.cli import parser
 from program import isotherm
 
-TOP = Path(__file__).resolve().parents[2]
-PAGES = sorted({TOP / "postprocess/README.md", TOP / "README.md", TOP / "kernels/README.md"})
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = [TOP / name for name in ("README.md", "docs/cluster.md", "kernels/README.md", "postprocess/README.md")]
 COMMAND = re.compile(r"^(?:\$ )?python3 -m isotherm_post +((?:.*\\\n)*.*)", re.MULTILINE)
-
-
-def blocks(page, language):
-    return [text for kind, text in BLOCK.findall(page.read_text(encoding="utf-8")) if kind == language]
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +32,9 @@ def test_examples_run(folder, monkeypatch, capsys, example):
     assert capsys.readouterr().out
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_commands_are_commands(page):
-    found = [words for language in ("sh", "text") for text in blocks(page, language) for words in COMMAND.findall(text)]
+    found = [words for text in blocks(page, "sh", "text") for words in COMMAND.findall(text)]
     assert found, "no command was found"
     for words in found:
         parser().parse_args(shlex.split(words.replace("\\\n", " "), comments=True))

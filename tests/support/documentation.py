@@ -1,0 +1,33 @@
+"""What the pages of the documentation show: blocks of code, and lines to be typed."""
+
+import re
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def pages(*folders):
+    """The Markdown of the checkout, without that of builds and runs."""
+    found = [path for folder in folders or (".",) for path in (TOP / folder).rglob("*.md")]
+    return sorted(path for path in found if not re.match(r"(build|runs|\.)", path.relative_to(TOP).parts[0]))
+
+
+def blocks(page, *languages):
+    return [text for kind, text in BLOCK.findall(page.read_text(encoding="utf-8")) if kind in languages]
+
+
+def shell_lines(page):
+    """Of all blocks for a shell; a line that is continued is one, and comments are gone."""
+    text = "\n".join(blocks(page, "sh")).replace("\\\n", " ")
+    lines = [re.sub(r"(^|\s)#.*", "", line).strip() for line in text.splitlines()]
+    return [line for line in lines if line]
+
+
+def ticked(text):
+    """What stands in single backticks, outside blocks."""
+    return re.findall(r"`([^`]+)`", BLOCK.sub("", text))
+
+
+def name_of(page):
+    return page.relative_to(TOP).as_posix()
