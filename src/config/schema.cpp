@@ -249,17 +249,20 @@ class Varied {
 
   // {key: value}, and the case's name.
   Json settings() const {
-    Json object = object_of([](const Json& value) { return value; });
+    Json object = object_of([](const Entry& entry) { return entry.value; });
     object["properties"]["name"] = text();
     object["properties"]["name"]["description"] = "The case's name, of which its folder has its own.";
     return object;
   }
   // {key: [values]}
   Json lists() const {
-    return object_of([](const Json& value) {
-      Json values = list(value);
+    return object_of([](const Entry& entry) {
+      const bool is_property = entry.pattern.empty();  // of the other definition
+      Json values =
+          list(is_property ? Json{{"$ref", fmt::format("#/definitions/case/properties/{}", entry.path)}}
+                           : entry.value);
       values["minItems"] = 1;
-      if (value.contains("description")) values["description"] = value["description"];
+      if (entry.value.contains("description")) values["description"] = entry.value["description"];
       return values;
     });
   }
@@ -275,7 +278,7 @@ class Varied {
     Json object = {{"type", "object"}, {"additionalProperties", false}, {"minProperties", 1}};
     for (const Entry& entry : entries_)
       object[entry.pattern.empty() ? "properties" : "patternProperties"]
-            [entry.pattern.empty() ? entry.path : fmt::format("^{}$", entry.pattern)] = shape(entry.value);
+            [entry.pattern.empty() ? entry.path : fmt::format("^{}$", entry.pattern)] = shape(entry);
     return object;
   }
 
