@@ -1,4 +1,4 @@
-"""A study through a real Slurm, of one node: arrays, failures, cases that are cancelled or signalled and go on, the last job."""
+"""A study through a real Slurm, of one node: arrays, failures, cases that are cancelled, signalled or requeued and go on, the last job."""
 
 import re
 import subprocess
@@ -21,6 +21,7 @@ CASES = """\
     - {name: short, precision: fp32}
     - {name: grows, problem.dt: 10, problem.allow_unstable: true, problem.steps: 20000, problem.check_interval: 10}
     - {name: alone, problem.steps: 1000000}
+    - {name: requeued, problem.steps: 900000}
     - {name: cancelled, problem.steps: 20000, ranks: 2}
     - {name: signalled, problem.steps: 30000, ranks: 2}
 """
@@ -62,19 +63,20 @@ def study(slurm, tmp_path_factory):
 def test_a_study_goes_through_arrays_and_on_after_a_stop(study, tmp_path_factory):
     shim = build_shim(Path(__file__).with_name("halo_shim.c"), tmp_path_factory.mktemp("shim"))
     said, jobs = study.submit(f"{SRUN} env LD_PRELOAD={shim} ISOTHERM_HALO_FAULT=-1:late")
-    assert "5 cases, 5 to submit" in said and len(jobs) == 3
+    assert "6 cases, 6 to submit" in said and len(jobs) == 3
     one, two, last = jobs
-    for case in ("alone", "cancelled", "signalled"):
+    for case in ("alone", "requeued", "cancelled", "signalled"):
         study.wait_for(case)
+    study.slurm.ask("scontrol", "requeue", f"{one}_4")
     again, none = study.submit(SRUN)
-    assert none == [] and re.search(r"[34] in the queue, 0 to submit", again), again
-    study.slurm.ask("scancel", f"{one}_3", f"{two}_4")
-    study.slurm.ask("scancel", "--batch", "--signal=USR1", f"{two}_5")
+    assert none == [] and re.search(r"[3-5] in the queue, 0 to submit", again), again
+    study.slurm.ask("scancel", f"{one}_3", f"{two}_5")
+    study.slurm.ask("scancel", "--batch", "--signal=USR1", f"{two}_6")
     study.wait(jobs)
 
     # The last job has collected.
-    assert states(study.out) == {"short": "done", "grows": "failed", "alone": "stopped", "cancelled": "stopped",
-                                 "signalled": "stopped"}, study.said()
+    assert states(study.out) == {"short": "done", "grows": "failed", "alone": "stopped", "requeued": "done",
+                                 "cancelled": "stopped", "signalled": "stopped"}, study.said()
     assert rows(study.out)["grows"]["exit_code"] == "76"
     for case in ("alone", "cancelled", "signalled"):
         assert record(study.out / case)["exit_code"] == 75 and len(checkpoints(study.out / case)) == 1
@@ -83,16 +85,16 @@ def test_a_study_goes_through_arrays_and_on_after_a_stop(study, tmp_path_factory
     first = started(study.out / "short")
 
     said, jobs = study.submit(SRUN)
-    assert "5 cases, 1 finished before, 1 failed before (--retry submits them again), 3 to submit" in said
+    assert "6 cases, 2 finished before, 1 failed before (--retry submits them again), 3 to submit" in said
     study.wait(jobs)
-    assert states(study.out) == {"short": "done", "grows": "failed", "alone": "done", "cancelled": "done",
+    assert states(study.out) == {"short": "done", "grows": "failed", "alone": "done", "requeued": "done", "cancelled": "done",
                                  "signalled": "done"}, study.said()
-    assert started(study.out / "short") == first and folders(study.out) == ["alone", "cancelled", "grows", "short", "signalled"]
-    for case in ("alone", "cancelled", "signalled"):
+    assert started(study.out / "short") == first and len(folders(study.out)) == 6
+    for case in ("alone", "requeued", "cancelled", "signalled"):
         assert record(study.out / case)["continuation"]["restarted_from"] is not None
         whole = isotherm("run", study.out / case / f"{case}.yaml", f"output.directory=whole_{case}", cwd=study.folder)
         assert whole.returncode == 0, whole.stderr
         expect_same_answer(study.folder / f"whole_{case}", study.out / case)
 
     done = isotherm("study", "deck.yaml", cwd=study.folder)
-    assert done.returncode == 76 and "4 finished before, 1 failed before" in done.stdout
+    assert done.returncode == 76 and "5 finished before, 1 failed before" in done.stdout
