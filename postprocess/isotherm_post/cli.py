@@ -4,7 +4,7 @@ import argparse
 import sys
 
 import isotherm_post
-from isotherm_post import animations, figures, histories, ladders, report_command, rooflines, scaling_command, slices, volumes
+from isotherm_post import animations, figures, histories, ladders, report_command, rooflines, scaling_command, slices, study_figures, volumes
 from isotherm_post.bench_record import BenchRecord
 from isotherm_post.failure import Failure
 from isotherm_post.run_directory import RunDirectory
@@ -32,6 +32,7 @@ def parser():
               "draw stencil rows over their arithmetic intensity, under their roof")
     scaling_command.add(verbs)
     report_command.add(verbs)
+    study_figures.add(verbs)
     animations.add(verbs)
     volumes.add(verbs)
     return top

@@ -38,9 +38,9 @@ section > :last-child { margin-bottom: 0; }
 .warnings { margin: 0 0 1rem; padding: .7rem 1rem; color: var(--odd); background: var(--odd-ground); border-radius: .4rem; }
 .warnings ul { margin: 0; padding-left: 1.1rem; overflow-wrap: anywhere; }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 8.8rem), 1fr)); gap: .7rem; margin: 0 0 1.2rem; }
-.tiles > div { padding: .6rem .8rem; border: 1px solid var(--line); border-radius: .4rem; }
+.tiles > div { min-width: 0; padding: .6rem .8rem; border: 1px solid var(--line); border-radius: .4rem; }
 .tiles dt { color: var(--soft); font-size: .85rem; }
-.tiles dd { margin: 0; color: var(--soft); font-size: .8rem; }
+.tiles dd { margin: 0; color: var(--soft); font-size: .8rem; overflow-wrap: anywhere; }
 .tiles dt + dd { color: var(--ink); font-size: 1.25rem; font-weight: 600; font-variant-numeric: tabular-nums; }
 .scroll { overflow-x: auto; margin: 0 0 1rem; }
 table { border-collapse: collapse; font-size: .92rem; font-variant-numeric: tabular-nums; }

@@ -166,7 +166,7 @@ std::string memory_text(const Session& session, const Session& deepest, const ch
 
 // A line a case; a run of one case is told by `check` of its deck.
 int check_study(const StudyDeck& study, const Communicator& world) {
-  agree(world, [&] { refuse_cases(study); });
+  agree(world, [&] { refuse_cases(study, Host::this_one); });
   if (world.is_root()) {
     std::string text = fmt::format("study           {} in {}\n", counted(std::ssize(study.cases), "case"),
                                    escaped(study.directory));

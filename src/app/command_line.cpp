@@ -81,10 +81,20 @@ void declare_study(CLI::App& app, CommandLine& command) {
   study->add_option("deck", command.file, "the deck, a YAML file")->required();
   study->add_option("overrides", command.overrides,
                     "key.path=value: replaces any key of the deck that does not vary");
-  study->add_flag("--dry-run", command.study.dry_run,
-                  "print the cases with estimates of time and space; start nothing");
-  study->add_option("--jobs", command.study.jobs, "cases at once (default: 1)")->check(number_from(1, 4096));
+  CLI::Option* dry = study->add_flag("--dry-run", command.study.dry_run,
+                                     "print the cases with estimates of time and space (with --slurm the job "
+                                     "scripts); start nothing");
+  study->add_option("--jobs", command.study.jobs, "cases at once (default: 1; with --slurm no bound)")
+      ->check(number_from(1, 4096));
   study->add_flag("--retry", command.study.retry, "start failed cases again");
+  CLI::Option* slurm = study->add_flag("--slurm", command.study.slurm,
+                                       "submit the cases as Slurm job arrays instead of running them here");
+  CLI::Option* only =
+      study->add_option("--case", command.study.only, "run this case alone, and collect nothing");
+  CLI::Option* collect =
+      study->add_flag("--collect", command.study.collect, "start nothing: collect what is there");
+  only->excludes(slurm)->excludes(dry)->excludes(collect);
+  collect->excludes(slurm)->excludes(dry);
   study->add_option("--limit", command.study.limit, "the most cases (default: study.limit)")
       ->check(number_from(1, 100000));
   study->add_flag("--force", command.force, "take the study's directory though another seems to write there");

@@ -14,9 +14,12 @@ enum class Verb { run, check, list, init, schema, info, bench, study };
 
 struct StudyOptions {
   bool dry_run = false;
-  bool retry = false;  // failed cases too
-  int jobs = 1;        // cases at once
-  int limit = 0;       // of cases; 0: study.limit
+  bool retry = false;    // failed cases too
+  bool slurm = false;    // submit them
+  bool collect = false;  // nothing else
+  int jobs = 0;          // cases at once; 0: one, and with slurm as many as there is room for
+  int limit = 0;         // of cases; 0: study.limit
+  std::string only;      // the name of one case; empty: all
 };
 
 struct CommandLine {

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
 #include "app/load.hpp"
 #include "app/study_plan.hpp"
+#include "app/study_slurm.hpp"
 #include "config/deck.hpp"
 #include "core/error.hpp"
 #include "core/host_threads.hpp"
@@ -16,6 +18,7 @@
 #include "output/safe_file.hpp"
 #include "study/case_runner.hpp"
 #include "study/collection.hpp"
+#include "study/slurm_tasks.hpp"
 
 namespace isotherm {
 namespace {
@@ -23,10 +26,12 @@ namespace {
 namespace fs = std::filesystem;
 
 StudyDeck load_study(const CommandLine& command) {
-  const int limit = command.study.limit;
-  StudyDeck deck = parse_study(read_deck_file(command.file), command.file, command.overrides, known_rows(),
-                               command.override_arguments, limit ? std::optional(limit) : std::nullopt);
-  refuse_cases(deck);
+  const StudyOptions& options = command.study;
+  StudyDeck deck =
+      parse_study(read_deck_file(command.file), command.file, command.overrides, known_rows(),
+                  command.override_arguments, options.limit ? std::optional(options.limit) : std::nullopt);
+  if (!options.only.empty()) keep_case(deck, options.only);
+  if (!options.collect) refuse_cases(deck, options.slurm ? Host::another : Host::this_one);
   return deck;
 }
 
@@ -34,9 +39,15 @@ StudyDeck load_study(const CommandLine& command) {
 std::string words_of(const CommandLine& command) {
   std::string words = "isotherm study " + in_quotes(command.file);
   for (const std::string& word : command.overrides) words += " " + in_quotes(word);
-  if (command.study.jobs > 1) words += fmt::format(" --jobs {}", command.study.jobs);
+  if (command.study.jobs > 0) words += fmt::format(" --jobs {}", command.study.jobs);
   if (command.study.limit > 0) words += fmt::format(" --limit {}", command.study.limit);
+  if (command.study.slurm) words += " --slurm";
+  if (!command.study.only.empty()) words += " --case " + in_quotes(command.study.only);
   return words;
+}
+
+Failed failed_of(const CommandLine& command) {
+  return command.study.retry ? Failed::retry : Failed::stay;
 }
 
 void make_folder(const std::string& directory) {
@@ -49,6 +60,7 @@ void make_folder(const std::string& directory) {
                             in_quotes(directory), problem.message()));
 }
 
+// Of study.csv and study.json, and the table on stdout.
 Collection write_collection(const StudyDeck& deck, const std::string& deck_path) {
   const fs::path folder(deck.directory);
   Collection collection = collect(deck, deck_path);
@@ -63,23 +75,8 @@ Collection write_collection(const StudyDeck& deck, const std::string& deck_path)
   return collection;
 }
 
-}  // namespace
-
-int study(const CommandLine& command) {
-  const StudyDeck deck = load_study(command);
-  for (const std::string& warning : deck.warnings) fmt::print(stderr, "warning: {}\n", warning);
-  if (command.study.dry_run) {
-    const std::string text = dry_run_text(deck, command.study.retry);
-    const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
-    return static_cast<int>(written ? ExitCode::done : ExitCode::io);
-  }
-  refuse_changed(deck);
-  make_folder(deck.directory);
-  const RunLock lock(deck.directory, command.force ? Force::yes : Force::no);
-  if (!lock.warning().empty()) fmt::print(stderr, "warning: {}\n", lock.warning());
-  const int signal = run_cases(deck, {fs::read_symlink("/proc/self/exe").string(), command.study.jobs,
-                                      static_cast<int>(find_host_cores().mask.size()), command.study.retry});
-  const Collection collection = write_collection(deck, command.file);
+// The exit code, or an Error with it: what is to be done about what the cases have come to.
+int conclude(const CommandLine& command, const StudyDeck& deck, const Collection& collection, int signal) {
   const std::string cases = counted(std::ssize(deck.cases), "case");
   if (signal != 0)
     throw Error(ExitCode::stopped,
@@ -87,10 +84,53 @@ int study(const CommandLine& command) {
                             collection.finished, cases, words_of(command)));
   if (collection.failed > 0)
     throw Error(collection.exit_code,
-                fmt::format("{} of {} failed (see state and message in study.csv); start "
-                            "again what failed with: {} --retry",
-                            collection.failed, cases, words_of(command)));
+                fmt::format("{} of {} failed ({}); start again what failed with: {} --retry",
+                            collection.failed, cases,
+                            command.study.only.empty() ? "see state and message in study.csv"
+                                                       : "see case.json and stderr.txt in its folder",
+                            words_of(command)));
+  if (collection.exit_code == ExitCode::stopped)
+    throw Error(ExitCode::stopped, fmt::format("{} of {} finished; go on with: {}", collection.finished,
+                                               cases, words_of(command)));
   return static_cast<int>(collection.exit_code);
+}
+
+int run_study(const CommandLine& command, const StudyDeck& deck) {
+  return run_cases(deck, {fs::read_symlink("/proc/self/exe").string(), std::max(1, command.study.jobs),
+                          static_cast<int>(find_host_cores().mask.size()), failed_of(command)});
+}
+
+// As one task of many that run at once: no lock but that of the case, no file but those of the case.
+int run_one_case(const CommandLine& command, const StudyDeck& deck) {
+  refuse_changed_since_submission(deck.cases.front());
+  refuse_changed(deck);
+  make_folder(deck.directory);
+  const int signal = run_study(command, deck);
+  return conclude(command, deck, collect(deck, command.file), signal);
+}
+
+int print_dry_run(const CommandLine& command, const StudyDeck& deck) {
+  const std::string text =
+      command.study.slurm ? slurm_dry_run_text(command, deck) : dry_run_text(deck, failed_of(command));
+  const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  return static_cast<int>(written ? ExitCode::done : ExitCode::io);
+}
+
+}  // namespace
+
+int study(const CommandLine& command) {
+  const StudyDeck deck = load_study(command);
+  for (const std::string& warning : deck.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  if (!command.study.only.empty()) return run_one_case(command, deck);
+  if (command.study.dry_run) return print_dry_run(command, deck);
+  if (!command.study.collect) refuse_changed(deck);
+  make_folder(deck.directory);
+  const RunLock lock(deck.directory, command.force ? Force::yes : Force::no);
+  if (!lock.warning().empty()) fmt::print(stderr, "warning: {}\n", lock.warning());
+  if (command.study.slurm && submit_study(command, deck)) return static_cast<int>(ExitCode::done);
+  const bool runs = !command.study.collect && !command.study.slurm;
+  const int signal = runs ? run_study(command, deck) : 0;
+  return conclude(command, deck, write_collection(deck, command.file), signal);
 }
 
 }  // namespace isotherm

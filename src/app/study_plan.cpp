@@ -77,14 +77,16 @@ TextTable table_of(const std::vector<CasePlan>& plans) {
 
 }  // namespace
 
-void refuse_cases(const StudyDeck& deck) {
-  const CudaDevices found = find_cuda_devices();
+void refuse_cases(const StudyDeck& deck, Host host) {
+  const CudaDevices found = host == Host::this_one ? find_cuda_devices() : CudaDevices{};
   for (const DeckCase& each : deck.cases) {
     try {
-      const Backend backend = backend_among(each.config, found);
+      const bool is_here = host == Host::this_one;
+      const Backend backend = is_here ? backend_among(each.config, found) : Backend::host;
       for (const Config& grid : sound_cases(each.config)) {
-        // To ask rows of a GPU opens it: a study that holds one open may keep its own cases out.
-        if (backend == Backend::host) {
+        // Of another host only what is so on all: blocks that are too thin, a grid of too few processes. To
+        // ask rows of a GPU opens it: a study that holds one open may keep its own cases out.
+        if (is_here && backend == Backend::host) {
           refuse_on(grid, each.study.ranks, backend);
         } else {
           decompose(grid, each.study.ranks, backend);
@@ -107,7 +109,7 @@ std::string plan_table(const std::vector<CasePlan>& plans) {
   return table_of(plans).text(2);
 }
 
-std::string dry_run_text(const StudyDeck& deck, bool retry) {
+std::string dry_run_text(const StudyDeck& deck, Failed failed) {
   const std::vector<CasePlan> plans = plan_cases(deck);
   std::map<Backend, double> bandwidth;  // of the backends that the cases use
   TextTable table = table_of(plans);
@@ -121,7 +123,7 @@ std::string dry_run_text(const StudyDeck& deck, bool retry) {
       bandwidth[plan.backend] =
           copy_bandwidth(plan.backend, static_cast<std::size_t>(plan.cells.product()) * sizeof(double));
     const double time = plan.traffic_bytes / bandwidth[plan.backend];
-    const bool is_due = !plan.look.is_finished() && (plan.look.state != CaseState::failed || retry);
+    const bool is_due = plan.look.is_due(failed);
     table.rows[i + 1].push_back(is_due ? human_duration(time) : "-");
     memory = std::max(memory, plan.memory_bytes);
     if (!is_due) continue;

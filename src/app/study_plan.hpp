@@ -22,13 +22,15 @@ struct CasePlan {
   CaseLook look{};
 };
 
-// Throws Error, with the case's name, for what a run of a case would be refused for on this host.
-void refuse_cases(const StudyDeck& deck);
+enum class Host { this_one, another };  // on which the cases run
+
+// Throws Error, with the case's name, for what a run of a case would be refused for: on this host, or on any.
+void refuse_cases(const StudyDeck& deck, Host host);
 
 std::vector<CasePlan> plan_cases(const StudyDeck& deck);
 std::string plan_table(const std::vector<CasePlan>& plans);
 
 // With times, for which the copy bandwidth of this host is measured; starts nothing and writes nothing.
-std::string dry_run_text(const StudyDeck& deck, bool retry);
+std::string dry_run_text(const StudyDeck& deck, Failed failed);
 
 }  // namespace isotherm

@@ -83,6 +83,8 @@ class Commented {
   // A map of which no key is shown: alone, its name would be a key without a value.
   static bool is_bare(const Keys& keys) {
     return std::none_of(keys.begin(), keys.end(), [&](const Key& key) {
+      if (const auto* section = std::get_if<Section>(&key.target))
+        return applies(key, keys) && !is_bare(section->keys);
       const auto* list = std::get_if<MapList>(&key.target);
       return list ? list->size() > 0 : value_yaml(key) && applies(key, keys);
     });

@@ -95,6 +95,7 @@ struct Key {
 
 // Bound to `config`, which must outlive them.
 Keys describe(Config& config);
+Keys describe(SlurmConfig& slurm);
 Keys describe(StudyConfig& study);
 Keys describe(Config& config, StudyConfig& study);  // all that may stand in a deck
 

@@ -4,6 +4,17 @@
 // clang-format off
 namespace isotherm {
 
+Keys describe(SlurmConfig& slurm) {
+  return {
+      {.name = "template", .target = &slurm.script_template,
+       .doc = "File with the job script: a copy of inputs/study.sbatch, edited for this cluster.",
+       .example = "study.sbatch", .absent = "inputs/study.sbatch as it is"},
+      {.name = "options", .target = &slurm.options,
+       .doc = "Options of sbatch: each becomes a line #SBATCH of the job scripts.",
+       .example = "[--partition=gpu, \"--time=01:00:00\"]", .absent = "none"},
+  };
+}
+
 Keys describe(StudyConfig& study) {
   return {
       {.name = "matrix", .target = Written{&study.matrix, Written::Form::lists_by_key},
@@ -29,6 +40,8 @@ Keys describe(StudyConfig& study) {
       {.name = "launcher", .target = &study.launcher,
        .doc = "What starts a case on more ranks than one: words, with {ranks} among them.",
        .example = "\"srun -n {ranks} --exact\"", .absent = "mpirun -n {ranks}"},
+      {.name = "slurm", .target = Section{describe(study.slurm), {}},
+       .doc = "What isotherm study --slurm submits: an array of jobs a rank count, a task a case."},
       {.name = "report", .target = &study.report,
        .doc = "Columns of the table that is printed at the end: those of study.csv, varied keys, or paths within run.json.",
        .example = "[solver.kernel, step_s, method.kernel]", .absent = "what varies, state, step_s, residual_K, max_K"},

@@ -13,6 +13,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Of a deck around a study the cases may give what is missing, and what decides which keys apply.
+enum class Demand { all, none };
+struct Context {
+  const KnownRows& rows;
+  Demand demand;
+};
+
 Json json_word(std::string_view word) {
   if (word == "true" || word == "false") return word == "true";  // what YAML makes of the plain words
   return word;
@@ -38,6 +45,11 @@ Json triple(const Json& item, const Key& key) {
   three["minItems"] = three["maxItems"] = 3;
   if (!key.one_for_all) return three;
   return {{"anyOf", Json::array({three, item})}};
+}
+
+// A reference, beside which a description may stand.
+Json definition(const char* name) {
+  return {{"allOf", Json::array({{{"$ref", fmt::format("#/definitions/{}", name)}}})}};
 }
 
 // What may stand for a value of type T.
@@ -102,7 +114,7 @@ Json json(const T& v) {
   return v;
 }
 
-Json schema_of(const Key& key, const KnownRows& rows);
+Json schema_of(const Key& key, const Context& context);
 
 // Keys that apply only beside some words of another are required or refused as that other stands.
 Json conditions(const Keys& keys) {
@@ -135,18 +147,19 @@ bool is_needed(const Key& key, const Keys& keys) {
   return key.need != Need::defaulted && applies(key, keys);
 }
 
-Json object(const Keys& keys, const KnownRows& rows) {
+Json object(const Keys& keys, const Context& context) {
   Json schema = {{"type", "object"}, {"additionalProperties", false}, {"properties", Json::object()}};
   Json required = Json::array();
   for (const Key& key : keys) {
-    schema["properties"][std::string(key.name)] = schema_of(key, rows);
-    if (!key.when.key.empty()) continue;
+    schema["properties"][std::string(key.name)] = schema_of(key, context);
+    if (context.demand == Demand::none || !key.when.key.empty()) continue;
     if (key.need != Need::one_of_two && is_needed(key, keys)) required.push_back(key.name);
     if (key.need == Need::one_of_two && key.name < key.partner)
       schema["oneOf"] =
           Json::array({{{"required", Json::array({key.name})}}, {{"required", Json::array({key.partner})}}});
   }
   if (!required.empty()) schema["required"] = required;
+  if (context.demand == Demand::none) return schema;
   if (Json all = conditions(keys); !all.empty()) schema["allOf"] = all;
   return schema;
 }
@@ -165,31 +178,30 @@ std::vector<std::string_view> lone_words(const Keys& keys, std::string_view word
 }
 
 // An entry of a list: the keys are those of a new one.
-Json entry(const MapList& maps, const KnownRows& rows) {
+Json entry(const MapList& maps, const Context& context) {
   const Keys keys = maps.append();
-  Json map = object(keys, rows);
+  Json map = object(keys, context);
   if (maps.lone_key.empty()) return map;
-  Json alone = schema_of(*find_key(keys, maps.lone_key), rows);
+  Json alone = schema_of(*find_key(keys, maps.lone_key), context);
   return {{"anyOf", Json::array({map, alone})}};
 }
 
-Json shape(const Key& key, const KnownRows& rows) {
+Json shape(const Key& key, const Context& context) {
   return std::visit(
       Overloaded{
           [](const Choice& choice) -> Json {
             return {{"enum", json_words(choice.words)}, {"default", json_word(choice.word())}};
           },
           [&](const Section& section) {
-            Json map = object(section.keys, rows);
+            Json map = object(section.keys, context);
             if (section.word_key.empty()) return map;
             return Json{
                 {"anyOf",
                  Json::array({map, {{"enum", json_words(lone_words(section.keys, section.word_key))}}})}};
           },
-          [&](const MapList& maps) { return list(entry(maps, rows)); },
+          [&](const MapList& maps) { return list(entry(maps, context)); },
           [](const Written& written) -> Json {
-            if (written.form == Written::Form::maps) return list({{"type", "object"}});
-            return {{"type", "object"}, {"additionalProperties", {{"type", "array"}, {"minItems", 1}}}};
+            return written.form == Written::Form::maps ? list(definition("case")) : definition("lists");
           },
           [&]<class T>(const std::optional<T>*) { return shape_of<T>(key); },
           [&]<class T>(const T* value) {
@@ -200,18 +212,18 @@ Json shape(const Key& key, const KnownRows& rows) {
       key.target);
 }
 
-Json schema_of(const Key& key, const KnownRows& rows) {
+Json schema_of(const Key& key, const Context& context) {
   std::string description(key.doc);
   if (!key.unit.empty()) description += fmt::format(" [{}]", key.unit);
   if (!key.when.key.empty()) description += fmt::format(" Only for {}.", when_text(key.when));
   if (!key.absent.empty()) description += fmt::format(" Default: {}.", key.absent);
   Json schema = {{"description", description}};
-  Json body = shape(key, rows);
+  Json body = shape(key, context);
   const bool is_text = std::holds_alternative<std::string*>(key.target);
   if (is_text && (key.name == "kernel" || key.name == "reduction" || key.name == "histogram")) {
-    const auto& table = key.name == "kernel"      ? rows.kernels
-                        : key.name == "reduction" ? rows.reductions
-                                                  : rows.histograms;
+    const auto& table = key.name == "kernel"      ? context.rows.kernels
+                        : key.name == "reduction" ? context.rows.reductions
+                                                  : context.rows.histograms;
     Json names = Json::array({"auto"});
     for (const KnownRows::Row& row : table)
       if (std::find(names.begin(), names.end(), row.name) == names.end()) names.push_back(row.name);
@@ -223,6 +235,96 @@ Json schema_of(const Key& key, const KnownRows& rows) {
   return schema;
 }
 
+// The keys that a study may vary, by their paths: properties, and patterns where entries of lists are on
+// them.
+class Varied {
+ public:
+  explicit Varied(const Context& context) : context_(context) {
+    Config config;
+    add_all(describe(config), "", "");
+    Json ranks = number("integer", {1, 1e6});
+    ranks["description"] = "MPI ranks of the case.";
+    add("ranks", "", ranks);
+  }
+
+  // {key: value}, and the case's name.
+  Json settings() const {
+    Json object = object_of([](const Entry& entry) { return entry.value; });
+    object["properties"]["name"] = text();
+    object["properties"]["name"]["description"] = "The case's name, of which its folder has its own.";
+    return object;
+  }
+  // {key: [values]}
+  Json lists() const {
+    return object_of([](const Entry& entry) {
+      const bool is_property = entry.pattern.empty();  // of the other definition
+      Json values =
+          list(is_property ? Json{{"$ref", fmt::format("#/definitions/case/properties/{}", entry.path)}}
+                           : entry.value);
+      values["minItems"] = 1;
+      if (entry.value.contains("description")) values["description"] = entry.value["description"];
+      return values;
+    });
+  }
+
+ private:
+  struct Entry {
+    std::string path, pattern;  // one of them
+    Json value;
+  };
+
+  template <class Shape>
+  Json object_of(Shape shape) const {
+    Json object = {{"type", "object"}, {"additionalProperties", false}, {"minProperties", 1}};
+    for (const Entry& entry : entries_)
+      object[entry.pattern.empty() ? "properties" : "patternProperties"]
+            [entry.pattern.empty() ? entry.path : fmt::format("^{}$", entry.pattern)] = shape(entry);
+    return object;
+  }
+
+  void add(const std::string& path, const std::string& pattern, Json value) {
+    entries_.push_back({path, pattern, std::move(value)});
+  }
+
+  // `pattern` instead of `path` behind a number.
+  void add_all(const Keys& keys, const std::string& path, const std::string& pattern) {
+    for (const Key& key : keys) {
+      const std::string at = path.empty() ? std::string(key.name) : fmt::format("{}.{}", path, key.name);
+      if (at == "output.directory" || at == "output.overwrite") continue;  // the study's own
+      const std::string like = pattern.empty() ? "" : fmt::format(R"({}\.{})", pattern, key.name);
+      if (at != "output") add(at, like, schema_of(key, context_));
+      if (const auto* section = std::get_if<Section>(&key.target)) {
+        add_all(section->keys, at, like);
+      } else if (const auto* maps = std::get_if<MapList>(&key.target)) {
+        const std::string entry_pattern = number_behind(at, like);
+        add("", entry_pattern, entry(*maps, context_));
+        add_all(maps->append(), at, entry_pattern);
+      } else if (const Json item = item_of(schema_of(key, context_)); !item.is_null()) {
+        add("", number_behind(at, like), item);
+      }
+    }
+  }
+
+  // One number of three, one word of a list.
+  static Json item_of(const Json& schema) {
+    if (schema.contains("items")) return schema["items"];
+    if (schema.contains("anyOf"))
+      for (const Json& choice : schema["anyOf"])
+        if (Json item = item_of(choice); !item.is_null()) return item;
+    return nullptr;
+  }
+
+  static std::string number_behind(const std::string& path, const std::string& pattern) {
+    std::string like = pattern;
+    if (like.empty())
+      for (const char c : path) like += c == '.' ? std::string(R"(\.)") : std::string(1, c);
+    return like + R"(\.(0|[1-9][0-9]*))";
+  }
+
+  const Context& context_;
+  std::vector<Entry> entries_;
+};
+
 }  // namespace
 
 std::string json_schema(const KnownRows& rows) {
@@ -231,7 +333,13 @@ std::string json_schema(const KnownRows& rows) {
   Json schema = {{"$schema", "http://json-schema.org/draft-07/schema#"},
                  {"title", "isotherm deck"},
                  {"description", "A heat problem for isotherm. SI units, kelvin."}};
-  schema.update(object(describe(defaults, study), rows));
+  const Context context{rows, Demand::all}, around_a_study{rows, Demand::none};
+  const Keys keys = describe(defaults, study);
+  schema.update(object(keys, around_a_study));
+  const Json is_study = {{"required", Json::array({"study"})}};
+  schema["allOf"].push_back({{"if", {{"not", is_study}}}, {"then", object(keys, context)}});
+  const Varied varied(context);
+  schema["definitions"] = {{"lists", varied.lists()}, {"case", varied.settings()}};
   return schema.dump(2) + "\n";
 }
 

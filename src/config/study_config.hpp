@@ -10,6 +10,11 @@
 
 namespace isotherm {
 
+struct SlurmConfig {
+  std::string script_template;         // a file; empty: the program's own, inputs/study.sbatch
+  std::vector<std::string> options{};  // of sbatch: "--partition=gpu"
+};
+
 struct StudyConfig {
   // As they stand in the deck; what they mean is the business of study/expansion.hpp.
   YamlNode matrix;   // {key.path: [values]}, every value with every other
@@ -18,8 +23,9 @@ struct StudyConfig {
   YamlNode exclude;  // [{key.path: value}]
   std::string name;  // pattern; empty: all that varies
   std::optional<int> limit;
-  std::optional<int> ranks;           // of a case
-  std::string launcher;               // of cases on more ranks than one
+  std::optional<int> ranks;  // of a case
+  std::string launcher;      // of cases on more ranks than one
+  SlurmConfig slurm;
   std::vector<std::string> report{};  // columns
   std::string sort;                   // a column
 

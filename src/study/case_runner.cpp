@@ -52,10 +52,11 @@ class Runner {
   Runner(const StudyDeck& deck, const RunnerOptions& options) : deck_(deck), options_(options) {
     for (std::size_t i = 0; i < deck.cases.size(); ++i) {
       const CaseLook look = look_at(deck.cases[i]);
-      if (look.is_finished()) ++finished_;
-      if (look.state == CaseState::failed && !options.retry) ++failed_before_;
-      if (look.is_finished() || (look.state == CaseState::failed && !options.retry)) continue;
-      queue_.push_back({i, Start::go_on});
+      if (look.is_due(options.failed)) {
+        queue_.push_back({i, Start::go_on});
+      } else {
+        ++(look.is_finished() ? finished_ : failed_before_);
+      }
     }
     due_ = queue_.size();
   }

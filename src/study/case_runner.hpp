@@ -12,7 +12,7 @@ struct RunnerOptions {
   std::string program;  // isotherm
   int jobs = 1;         // at once
   int cores = 1;        // of this host, shared by the jobs
-  bool retry = false;   // failed cases too
+  Failed failed = Failed::stay;
 };
 
 // Throws Error(cannot_create), before anything is started, where a folder holds a run of another deck and the

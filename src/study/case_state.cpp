@@ -32,23 +32,6 @@ std::optional<int> number_of(const Json& json, const char* key) {
                                                              : std::nullopt;
 }
 
-// What of the case is not as it was when the folder's run began; where that lies does not matter.
-std::vector<std::string> changes_of(const DeckCase& each, const std::string& before,
-                                    std::optional<int> ranks) {
-  std::vector<std::string> found;
-  if (ranks && *ranks != each.study.ranks)
-    found.push_back(fmt::format("ranks {} -> {}", *ranks, each.study.ranks));
-  if (before == each.deck) return found;
-  try {
-    for (const Change& change : changes(read_resolved_deck(before, "deck.yaml"), each.config))
-      if (change.key != "output.directory" && change.key != "output.overwrite")
-        found.push_back(fmt::format("{} {} -> {}", change.key, change.before, change.now));
-  } catch (const Error&) {
-    found.emplace_back("its deck.yaml is of no case");
-  }
-  return found;
-}
-
 CaseState state_of(const std::optional<int>& exit_code) {
   if (!exit_code) return CaseState::interrupted;
   switch (static_cast<ExitCode>(*exit_code)) {
@@ -87,7 +70,7 @@ CaseLook look_at(const DeckCase& each) {
   look.has_checkpoint = !find_checkpoints(files.folder.string(), files.name).empty();
   std::optional<int> ranks = number_of(record, "ranks");
   if (run.contains("ranks") && run["ranks"].is_array()) ranks = static_cast<int>(run["ranks"].size());
-  look.changes = changes_of(each, before, ranks);
+  look.changes = changes_since(each, before, ranks);
   look.exit_code = number_of(run, "exit_code");
   look.message = text_of(run, "message");
   if (!look.exit_code) {  // it ended before it could write its own record
@@ -98,6 +81,22 @@ CaseLook look_at(const DeckCase& each) {
   }
   look.state = look.changes.empty() ? state_of(look.exit_code) : CaseState::changed;
   return look;
+}
+
+std::vector<std::string> changes_since(const DeckCase& each, const std::string& deck,
+                                       std::optional<int> ranks) {
+  std::vector<std::string> found;
+  if (ranks && *ranks != each.study.ranks)
+    found.push_back(fmt::format("ranks {} -> {}", *ranks, each.study.ranks));
+  if (deck == each.deck) return found;
+  try {
+    for (const Change& change : changes(read_resolved_deck(deck, "deck.yaml"), each.config))
+      if (change.key != "output.directory" && change.key != "output.overwrite")
+        found.push_back(fmt::format("{} {} -> {}", change.key, change.before, change.now));
+  } catch (const Error&) {
+    found.emplace_back("its deck.yaml is of no case");
+  }
+  return found;
 }
 
 void record_end(const DeckCase& each, const ChildEnd& end, const std::string& message, double wall) {

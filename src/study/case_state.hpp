@@ -3,6 +3,7 @@
 //     <case>/<case>.yaml             its resolved deck, as the study starts it
 //     <case>/stdout.txt, stderr.txt  what its runs have said
 //     <case>/case.json               how the last of them ended; not there while one is under way
+//     <case>/slurm.json              as which task of Slurm it was submitted last (study/slurm_tasks.hpp)
 //     <case>/run.json, deck.yaml ... the run's own (output/run_directory.hpp)
 #pragma once
 
@@ -27,6 +28,8 @@ enum class CaseState {
 };
 const char* word(CaseState state);
 
+enum class Failed { stay, retry };  // what becomes of cases that have failed
+
 struct CaseLook {
   CaseState state = CaseState::not_started;
   std::optional<int> exit_code{};
@@ -36,6 +39,9 @@ struct CaseLook {
   std::vector<std::string> changes{};  // "problem.steps 100 -> 200"
 
   bool is_finished() const { return state == CaseState::done || state == CaseState::not_converged; }
+  bool is_due(Failed failed) const {
+    return !is_finished() && (state != CaseState::failed || failed == Failed::retry);
+  }
 };
 
 struct CaseFiles {
@@ -47,6 +53,7 @@ struct CaseFiles {
   std::filesystem::path err() const { return folder / "stderr.txt"; }
   std::filesystem::path record() const { return folder / "case.json"; }
   std::filesystem::path run_record() const { return folder / "run.json"; }
+  std::filesystem::path submission() const { return folder / "slurm.json"; }
   std::filesystem::path history() const { return folder / "history.csv"; }
 };
 
@@ -54,6 +61,10 @@ CaseLook look_at(const DeckCase& each);
 
 // Of a run of this case that has ended. `wall`: s.
 void record_end(const DeckCase& each, const ChildEnd& end, const std::string& message, double wall);
+
+// What of the case is not as it was in this resolved deck; where that lay does not matter.
+std::vector<std::string> changes_since(const DeckCase& each, const std::string& deck,
+                                       std::optional<int> ranks);
 
 std::string file_text_or_empty(const std::filesystem::path& path);
 

@@ -126,8 +126,8 @@ ChildProcess::ChildProcess(const ChildCommand& command) {
   if (got != sizeof why) return;
   ::waitpid(pid_, nullptr, 0);
   pid_ = -1;
-  throw Error(ExitCode::unavailable, fmt::format("cannot start {} ({}); install it, or name another",
-                                                 in_quotes(words.front()), std::strerror(why)));
+  throw Error(ExitCode::unavailable, fmt::format("cannot start {} ({}); {}", in_quotes(words.front()),
+                                                 std::strerror(why), command.advice));
 }
 
 ChildProcess::~ChildProcess() {

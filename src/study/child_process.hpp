@@ -15,6 +15,7 @@ struct ChildCommand {
   std::string out, err;            // files for its streams
   bool append = false;             // to what these files hold
   std::vector<std::pair<std::string, std::string>> environment{};  // on top of this process's
+  const char* advice = "install it, or name another";              // where it cannot be started
 };
 
 struct ChildEnd {

@@ -117,7 +117,10 @@ class Collector {
                               {"deck", deck_path},
                               {"collected", utc_now()},
                               {"varied", deck_.varied},
+                              {"units", units()},
                               {"columns", columns_},
+                              {"report", reported()},
+                              {"sort", text_or_null(deck_.study.sort)},
                               {"cases", std::move(cases_)}});
     result_.table = table();
     return std::move(result_);
@@ -171,6 +174,8 @@ class Collector {
     const bool failed = look.state == CaseState::failed;
     if (failed) ++result_.failed;
     if (failed && result_.failed == 1) result_.exit_code = code_of(*look.exit_code);
+    if (result_.failed > 0) return;
+    if (!look.is_finished()) result_.exit_code = ExitCode::stopped;
     if (look.state == CaseState::not_converged && result_.exit_code == ExitCode::done)
       result_.exit_code = ExitCode::not_converged;
   }
@@ -186,9 +191,18 @@ class Collector {
 
   // A varied key with its unit; the others have it in their names.
   std::string head_of(const std::string& name) const {
-    const bool varies = std::ranges::find(deck_.varied, name) != deck_.varied.end();
-    const std::string unit = varies && name != "ranks" ? find_key_at(name).unit : "";
+    const std::string unit = unit_of(name);
     return unit.empty() ? name : fmt::format("{} [{}]", name, unit);
+  }
+  std::string unit_of(const std::string& name) const {
+    const bool varies = std::ranges::find(deck_.varied, name) != deck_.varied.end();
+    return varies && name != "ranks" ? find_key_at(name).unit : "";
+  }
+  Json units() const {
+    Json all = Json::object();
+    for (const std::string& key : deck_.varied)
+      if (const std::string unit = unit_of(key); !unit.empty()) all[key] = unit;
+    return all;
   }
 
   std::string csv() const {

@@ -14,7 +14,7 @@ struct Collection {
   std::string json;   // the same, with each case's settings and its whole run.json
   std::string table;  // study.report, sorted by study.sort
   int finished = 0, failed = 0;
-  ExitCode exit_code = ExitCode::done;  // of the first case that failed; not_converged; done
+  ExitCode exit_code = ExitCode::done;  // of the first case that failed; stopped; not_converged; done
 };
 
 Collection collect(const StudyDeck& deck, const std::string& deck_path);

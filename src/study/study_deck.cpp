@@ -10,6 +10,7 @@
 #include "config/text.hpp"
 #include "core/error.hpp"
 #include "study/columns.hpp"
+#include "study/slurm_script.hpp"
 
 namespace isotherm {
 namespace {
@@ -119,6 +120,7 @@ StudyDeck parse_study(const std::string& text, const std::string& path,
   if (limit) deck.study.limit = limit;
   Expansion expansion = expand(deck.study, problems);
   check_columns(deck.study, expansion.varied, problems);
+  check_slurm(deck.study.slurm, problems);
   refuse_override_of_varied(overrides, arguments, expansion.varied, problems);
   problems.throw_if_any();
   deck.varied = std::move(expansion.varied);
@@ -145,6 +147,19 @@ StudyDeck parse_study(const std::string& text, const std::string& path,
   }
   wrong.throw_if_any(expansion.cases.size());
   return deck;
+}
+
+void keep_case(StudyDeck& deck, const std::string& name) {
+  std::vector<std::string_view> known;
+  for (const DeckCase& each : deck.cases) known.push_back(each.study.name);
+  if (std::ranges::find(known, name) == known.end()) {
+    const std::string_view nearest = nearest_word(name, known);
+    throw Error(ExitCode::command_line,
+                fmt::format("--case {}: the study has no case of this name; {}", printable(name),
+                            nearest.empty() ? "see isotherm study --dry-run"
+                                            : fmt::format("did you mean '{}'?", nearest)));
+  }
+  std::erase_if(deck.cases, [&](const DeckCase& each) { return each.study.name != name; });
 }
 
 }  // namespace isotherm

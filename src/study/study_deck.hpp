@@ -35,4 +35,7 @@ StudyDeck parse_study(const std::string& text, const std::string& path,
                       const std::vector<std::string>& overrides, const KnownRows& rows,
                       const std::vector<int>& arguments = {}, std::optional<int> limit = {});
 
+// Leaves one case of them. Throws Error(command_line) where none has this name.
+void keep_case(StudyDeck& deck, const std::string& name);
+
 }  // namespace isotherm

@@ -50,6 +50,33 @@ WRONG = {
     "a probe of two numbers": "output: {probes: {points: [[0, 0]]}}\n",
     "modes without a solution": "verify: {modes: [1, 1, 1]}\n",
 }
+STUDIES = {
+    "matrix": "{matrix: {grid.cells: [16, [8, 8, 4]], solver.kernel: [auto, openmp], ranks: [1, 2]}}",
+    "a section, an entry, a number of three": "{matrix: {boundaries.x_min: [insulated, {kind: temperature, value: 300}], "
+                                             "initial.0.value: [300, 310], grid.cells.2: [4, 8]}}",
+    "a whole list": "{matrix: {initial: [[{shape: constant, value: 1}], [{shape: formula, formula: x}]]}}",
+    "zip": "{zip: {grid.cells: [16, 32], problem.steps: [10, 20]}, limit: 3, sort: step_s, report: [name, step_s]}",
+    "list": "{list: [{name: few, problem.steps: 5}, {name: many, ranks: 2}], exclude: [{name: few}], name: \"{name}\"}",
+    "slurm": "{list: [{name: a}], slurm: {template: a.sbatch, options: [--time=10]}, launcher: \"srun -n {ranks}\"}",
+}
+NO_STUDIES = {
+    "unknown key": "{matrix: {solver.kernal: [auto, openmp]}}",
+    "a key without its section": "{matrix: {kernel: [auto, openmp]}}",
+    "one value": "{matrix: {problem.steps: 5}}",
+    "no value": "{matrix: {problem.steps: []}}",
+    "a value out of range": "{matrix: {problem.steps: [5, -1]}}",
+    "a word of another key": "{zip: {precision: [fp32, openmp]}}",
+    "an entry that lacks a key": "{matrix: {initial.0: [{shape: sphere, value: 1}]}}",
+    "no ranks": "{matrix: {ranks: [0]}}",
+    "an entry of a number": "{matrix: {problem.steps.0: [5]}}",
+    "values in a list": "{list: [{name: a, problem.steps: [5, 6]}]}",
+    "a name that is none": "{list: [{name: [a]}]}",
+    "an unknown key in a list": "{list: [{name: a, steps: 5}]}",
+    "the study's own directory": "{matrix: {output.directory: [a, b]}}",
+    "output as a whole": "{matrix: {output: [{history: false}]}}",
+    "unknown key of slurm": "{list: [{name: a}], slurm: {partition: gpu}}",
+    "options that are one": "{list: [{name: a}], slurm: {options: --time=10}}",
+}
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +99,34 @@ def test_wrong_deck(schema, more, tmp_path):
     assert not schema.is_valid(yaml.safe_load(BASE_DECK + more))
     (tmp_path / "deck.yaml").write_text(BASE_DECK + more)
     assert isotherm("check", "deck.yaml", cwd=tmp_path).code == 65, "the program and the schema must agree"
+
+
+@pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES.keys())
+def test_right_study(schema, study, tmp_path):
+    deck = f"{BASE_DECK}study: {study}\n"
+    schema.validate(yaml.safe_load(deck))
+    (tmp_path / "deck.yaml").write_text(deck)
+    done = isotherm("check", "deck.yaml", cwd=tmp_path)
+    assert done.code == 0, done.err
+
+
+@pytest.mark.parametrize("study", NO_STUDIES.values(), ids=NO_STUDIES.keys())
+def test_wrong_study(schema, study, tmp_path):
+    deck = f"{BASE_DECK}study: {study}\n"
+    assert not schema.is_valid(yaml.safe_load(deck))
+    (tmp_path / "deck.yaml").write_text(deck)
+    assert isotherm("check", "deck.yaml", cwd=tmp_path).code == 65, "the program and the schema must agree"
+
+
+def test_a_study_may_give_what_its_deck_lacks(schema, tmp_path):
+    deck = BASE_DECK.replace("  steps: 10\n", "  kind: transient\n").replace("  cells: [8, 9, 10]\n", "")
+    deck += "boundaries: {x_min: {value: 300}}\n"
+    study = "study: {matrix: {problem.steps: [3, 4], boundaries.x_min.kind: [temperature], problem.dt: [0.0001, 0.001]}, list: [{name: a, grid.cells: 8}]}\n"
+    assert not schema.is_valid(yaml.safe_load(deck))
+    schema.validate(yaml.safe_load(deck + study))
+    (tmp_path / "deck.yaml").write_text(deck + study)
+    done = isotherm("check", "deck.yaml", cwd=tmp_path)
+    assert done.code == 0, done.err
 
 
 def test_missing_required_keys(schema):

@@ -120,6 +120,14 @@ def test_a_failure_before_a_run_has_a_record_is_one(tmp_path):
     assert states(tmp_path / "out") == {"one": "done", "two": "done"}
 
 
+def test_a_case_that_stops_by_itself_is_to_go_on(tmp_path):
+    write_study(tmp_path, "  list: [{name: a}, {name: b, solver.walltime: 0.001}]\n")
+    done = study(tmp_path)
+    assert (done.returncode, done.stderr) == (75, "1 of 2 cases finished; go on with: isotherm study 'deck.yaml'\n")
+    assert states(tmp_path / "out") == {"a": "done", "b": "stopped"}
+    assert "1 finished before, 1 to run" in study(tmp_path).stdout
+
+
 def test_not_converged_is_an_answer(tmp_path):
     base = BASE.replace("{kind: transient, steps: 4}", "{kind: steady, max_sweeps: 5, check_interval: 5}")
     write_study(tmp_path, "  matrix: {problem.tolerance: [0.999, 1e-9]}\n", base)

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from program import command, is_running, isotherm, kill_all, ranks_of
+from program import command, family_of, is_running, isotherm, kill_all, ranks_of
 from runs import checkpoints, expect_same_answer, record
 from studies import BASE, folders, started, states, write_study
 
@@ -149,6 +149,27 @@ exit $code
     assert code == 75, err
     assert states(tmp_path / "out") == {"long": "stopped"}
     assert len(checkpoints(tmp_path / "out" / "long")) == 1
+
+
+def test_a_second_signal_leaves_at_once(tmp_path):
+    """A case that does not stop holds nobody up, and does not outlive the study either."""
+    launcher = tmp_path / "deaf.sh"
+    launcher.write_text("#!/bin/sh\ntrap '' INT USR1\ntouch out/deaf/began\nexec sleep 300\n")
+    launcher.chmod(0o755)
+    write_study(tmp_path, f"  list: [{{name: deaf, ranks: 2}}]\n  launcher: {launcher} {{ranks}}\n")
+    job = Study(tmp_path)
+    job.wait_for("deaf", "began")
+    case, = [pid for pid in family_of(job.process.pid) if pid != job.process.pid]
+    job.process.send_signal(signal.SIGINT)
+    time.sleep(1)  # within half a second it would be the same Ctrl-C
+    assert job.process.poll() is None and is_running(case)
+    job.process.send_signal(signal.SIGINT)
+    code, out, _ = job.end()
+    assert code == -signal.SIGINT
+    assert "SIGINT: 1 case still running; each stops with a checkpoint" in out
+    wait_until_gone(case)
+    again = isotherm("study", "deck.yaml", f"study.launcher={os.environ.get('MPIEXEC', 'mpirun')} -n {{ranks}}", cwd=tmp_path)
+    assert again.returncode == 0 and states(tmp_path / "out") == {"deaf": "done"}
 
 
 def test_one_study_a_directory(tmp_path):

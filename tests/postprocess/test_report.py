@@ -3,10 +3,10 @@
 import base64
 import json
 import re
-from html.parser import HTMLParser
 
 import pytest
 
+from html_page import Page
 from isotherm_post import report_page
 from isotherm_post.cli import main
 from program import finished_run, isotherm
@@ -26,38 +26,6 @@ output:
   slices: [{axis: z, cell: 2, every_steps: 30}]
   probes: {points: [{at: [0.012, 0.008, 0.004], name: centre}], every_steps: 5}
 """
-
-
-class Page(HTMLParser):
-    """Tags that must be closed are, in their order; pictures, addresses and the text as read."""
-
-    VOID = {"meta", "link", "img"}
-
-    def __init__(self, text):
-        super().__init__()
-        self.pictures, self.addresses, self.words, self._open = [], [], [], []
-        self.feed(text)
-        self.close()
-        assert self._open == []
-
-    def handle_starttag(self, tag, attributes):
-        values = dict(attributes)
-        if tag not in self.VOID:
-            self._open.append(tag)
-        if tag == "img":
-            self.pictures.append(values)
-        self.addresses += [values[key] for key in ("src", "href") if key in values]
-
-    def handle_endtag(self, tag):
-        assert self._open.pop() == tag
-
-    def handle_data(self, data):
-        if self._open[-1:] != ["style"]:
-            self.words.append(data)
-
-    @property
-    def text(self):
-        return " ".join(self.words)
 
 
 @pytest.fixture(scope="module")

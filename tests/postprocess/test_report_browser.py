@@ -25,15 +25,39 @@ output:
   slices: [{axis: z, cell: 2, every_steps: 30}]
   probes: {points: [[0.02, 0.01, 0.002]], every_steps: 5}
 """
+# With a name that a phone has no room for.
+STUDY = """
+study:
+  matrix: {solver.kernel: [reference, openmp], problem.dt: [0.001, 0.002, 0.004]}
+  list: [{name: a_case_whose_name_is_longer_than_a_telephone_is_wide_and_has_no_spaces}]
+  report: [name, solver.kernel, problem.dt, step_s, max_K, state]
+"""
+SECTIONS, PICTURES = {"run": 7, "study": 5}, {"run": 10, "study": 2}  # at least so many pictures
 SIZES = "[...document.images].map(i => [i.complete, i.naturalWidth, i.naturalHeight, i.clientWidth, i.clientHeight])"
 TOO_WIDE = """[...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll') &&
   e.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5).map(e => e.outerHTML.slice(0, 80))"""
 
 
+@pytest.fixture(scope="module", params=["run", "study"])
+def kind(request):
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def page(tmp_path_factory):
+def page(kind, tmp_path_factory):
+    return {"run": page_of_run, "study": page_of_study}[kind](tmp_path_factory.mktemp(kind))
+
+
+def page_of_study(folder):
+    write_deck(folder, DECK.replace("solver: {kernel: reference, ", "solver: {") + STUDY)
+    done = isotherm("study", "deck.yaml", "output.directory=study", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert main(["report", str(folder / "study")]) == 0
+    return folder / "study" / "study_report.html"
+
+
+def page_of_run(folder):
     """With a name, a warning and a command line that hold what a phone has no room for."""
-    folder = tmp_path_factory.mktemp("report")
     name = "a_deck_whose_name_is_longer_than_a_telephone_is_wide_and_has_no_spaces"
     write_deck(folder, DECK, f"{name}.yaml")
     done = isotherm("run", f"{name}.yaml", "output.directory=run", cwd=folder)
@@ -60,13 +84,13 @@ def colours(image):
     return len(np.unique((255 * image[::2, ::2]).astype(np.uint32) @ np.array([1, 256, 65536], dtype=np.uint32)))
 
 
-def test_it_loads_without_a_complaint_and_asks_for_nothing_else(browser, page):
+def test_it_loads_without_a_complaint_and_asks_for_nothing_else(browser, page, kind):
     browser.open(page)
     assert browser.complaints() == [] and browser.requested() == [page.resolve().as_uri()]
     assert browser.value("document.compatMode") == "CSS1Compat"
     assert browser.value("document.querySelector('h1').innerText").endswith("PASS")
     links = browser.value("[...document.querySelectorAll('nav a')].map(a => !!document.querySelector(a.getAttribute('href')))")
-    assert len(links) == 7 and all(links)
+    assert len(links) == SECTIONS[kind] and all(links)
 
 
 def test_a_page_that_wants_the_network_is_seen_to(browser, page, tmp_path):
@@ -79,10 +103,10 @@ def test_a_page_that_wants_the_network_is_seen_to(browser, page, tmp_path):
 
 
 @pytest.mark.parametrize("width", [1280, 768, 360])
-def test_every_figure_is_there_and_nothing_is_too_wide(browser, page, width):
+def test_every_figure_is_there_and_nothing_is_too_wide(browser, page, kind, width):
     browser.open(page, width=width, height=800)
     sizes = browser.value(SIZES)
-    assert len(sizes) == page.read_text(encoding="utf-8").count("<img ") >= 10
+    assert len(sizes) == page.read_text(encoding="utf-8").count("<img ") >= PICTURES[kind]
     for complete, *edges in sizes:
         assert complete and min(edges) > 40, sizes
     assert browser.value("document.documentElement.scrollWidth") <= width

@@ -1,0 +1,114 @@
+"""What a study has come to, by its study.json: cases, what varies between them, and what was reported of each."""
+
+from pathlib import Path
+
+from isotherm_post.failure import COMMAND_LINE, DATA, FILE_MISSING, Failure
+from isotherm_post.json_record import read_record
+from isotherm_post.units import split_unit
+
+FILE = "study.json"
+FINISHED = ("done", "not converged")
+# How columns end that are no plain number; the longer ones first.
+ENDINGS = {"_bytes_per_s": "B/s", "points_per_s": "points/s", "_percent": "%", "_bytes": "B"}
+
+
+def is_study(directory):
+    return (Path(directory) / FILE).is_file()
+
+
+class Study:
+    def __init__(self, directory):
+        self.path = Path(directory)
+        if not self.path.is_dir():
+            raise Failure(FILE_MISSING, f"{self.path} is no directory; name one that isotherm study has written")
+        self.record = read_record(self.path / FILE, "isotherm-study", "study", "name the directory of a study: isotherm study "
+                                  "--collect writes it")
+        try:
+            self.varied, self.units = list(self.record["varied"]), dict(self.record["units"])
+            self.reported, self.columns = list(self.record["report"]), list(self.record["columns"])
+            self.cases = [Case(case) for case in self.record["cases"]]
+            self.name = Path(self.record["deck"]).stem
+            self.axes = axes_of(self)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise Failure(DATA, f"{self.path}/{FILE} is no study of isotherm ({error!r})") from error
+
+    def sorted_cases(self):
+        """As the program's own table has them: numbers before words, and what is not known last."""
+        key = self.record["sort"]
+        return sorted(self.cases, key=lambda case: place(case.value(key))) if key else self.cases
+
+    @property
+    def quantities(self):
+        """What was reported and is a number in some case, without what varies."""
+        return [name for name in self.reported if name not in (*self.varied, "ranks") and self.is_number(name)]
+
+    def is_number(self, name):
+        return any(is_number(case.value(name)) for case in self.cases)
+
+    def chosen(self, columns):
+        """`columns`: "step_s,max_K", or None for what was reported."""
+        if not columns:
+            return self.quantities
+        names = columns.split(",")
+        for name in names:
+            if name not in self.columns:
+                raise Failure(COMMAND_LINE, f"the study has no column {name}; use one of {', '.join(self.columns)}")
+            if not self.is_number(name):
+                raise Failure(DATA, f"no case of the study has a number in column {name}")
+        return names
+
+    def title(self, name):
+        """"step [s]" of step_s, "grid.lengths.2 [m]"; as it is where there is no unit."""
+        quantity, unit = self.quantity_and_unit(name)
+        return f"{quantity} [{unit}]" if unit else quantity
+
+    def quantity_and_unit(self, name):
+        if name in self.units or "." in name:
+            return name, self.units.get(name, "")
+        for ending, unit in ENDINGS.items():
+            if name.endswith(ending):
+                return name.removesuffix(ending).rstrip("_") or "rate", unit
+        return split_unit(name)
+
+
+class Case:
+    def __init__(self, content):
+        self.name, self.state, self.values = content["name"], content["state"], dict(content["values"])
+        self.exit_code, self.message, self.run = content["exit_code"], content["message"], content["run"]
+
+    def value(self, name):
+        """Of a column, or a varied key; None where it is not known."""
+        return self.values.get(name)
+
+    @property
+    def is_finished(self):
+        return self.state in FINISHED
+
+
+def is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def place(value):
+    return (0, value, "") if is_number(value) else (2, 0, "") if value is None else (1, 0, str(value))
+
+
+def axes_of(study):
+    """Along what the cases lie: varied keys, without those that another decides, as the keys of a zip decide each other.
+    Where they do not tell all cases apart, their names do. Numbers with most values come first."""
+    found = {key: [str(case.value(key)) for case in study.cases] for key in study.varied}
+    found = {key: values for key, values in found.items() if len(set(values)) > 1}
+
+    def numeric(key):
+        return all(is_number(case.value(key)) for case in study.cases)
+
+    def worth(key):
+        return key in study.reported, numeric(key), len(set(found[key])), -study.varied.index(key)
+
+    for key in sorted(found, key=worth):
+        others = [values for other, values in found.items() if other != key]
+        if any(len(set(zip(values, found[key]))) == len(set(values)) for values in others):
+            del found[key]
+    if len(set(zip(*found.values()))) < len(study.cases):
+        return ["name"] if len(study.cases) > 1 else []
+    return sorted(found, key=lambda key: (not numeric(key), -len(set(found[key])) if numeric(key) else 0, study.varied.index(key)))

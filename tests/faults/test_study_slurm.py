@@ -1,0 +1,281 @@
+"""isotherm study --slurm without a Slurm: the job scripts, what sbatch is told, and what is refused. A stand-in answers."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from program import isotherm
+from studies import BASE, collected, folders, rows, states, write_study
+
+LAUNCHER = f"  launcher: {os.environ.get('MPIEXEC', 'mpirun')} -n {{ranks}}\n"
+CASES = "  list: [{name: a}, {name: b, ranks: 2}, {name: c, precision: fp32}, {name: d, problem.steps: 6}]\n" + LAUNCHER
+
+
+class Queue:
+    """Stand-ins of sbatch and squeue in front of PATH: jobs get the numbers 11, 12, ..., and nothing starts by itself."""
+
+    def __init__(self, folder):
+        self.folder = folder / "slurm"
+        self.folder.mkdir()
+        self.queued = self.folder / "queued"
+        self.queued.write_text("")
+        self.stand_in("squeue", f'cat "{self.queued}"')
+        self.stand_in("sbatch", f'n=$(wc -l <"{self.folder}/calls_of_sbatch"); echo "$((n + 10));cluster"')
+
+    def stand_in(self, name, body):
+        path = self.folder / name
+        path.write_text(f'#!/bin/bash\nprintf "%s\\n" "$*" >>"{self.folder}/calls_of_{name}"\n{body}\n')
+        path.chmod(0o755)
+
+    def calls(self, name="sbatch"):
+        path = self.folder / f"calls_of_{name}"
+        return path.read_text().splitlines() if path.exists() else []
+
+    @property
+    def path(self):
+        return f"{self.folder}:{os.environ['PATH']}"
+
+
+@pytest.fixture
+def queue(tmp_path):
+    return Queue(tmp_path)
+
+
+@pytest.fixture
+def work(tmp_path):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    write_study(folder, CASES)
+    return folder
+
+
+def submit(folder, queue, *words):
+    return isotherm("study", "deck.yaml", "--slurm", *words, cwd=folder, PATH=queue.path)
+
+
+def start(script, task, **environment):
+    """As Slurm would, but here."""
+    return subprocess.run(["bash", script], cwd="/", text=True, capture_output=True, check=False, timeout=120,
+                          env={**os.environ, "SLURM_ARRAY_TASK_ID": str(task), **environment})
+
+
+def task_of(case):
+    return json.loads((case / "slurm.json").read_text())["task"]
+
+
+def expect_refused(folder, queue, code, message, *words):
+    before = sorted(path.name for path in folder.rglob("*"))
+    done = submit(folder, queue, *words)
+    assert (done.returncode, done.stderr) == (code, message + "\n")
+    assert queue.calls() == [] and sorted(path.name for path in folder.rglob("*")) == before
+
+
+def test_a_dry_run_prints_the_scripts_and_submits_nothing(work, queue):
+    done = submit(work, queue, "--dry-run", "--jobs", "2", "study.slurm.options=[--partition=gpu, --time=10]")
+    assert done.returncode == 0, done.stderr
+    assert os.listdir(work) == ["deck.yaml"] and queue.calls() == []
+    summary, *parts = re.split(r"\n==> (.*) <==\n", done.stdout)
+    assert summary == "4 cases, 4 to submit\n"
+    scripts = dict(zip(parts[::2], parts[1::2]))
+    assert list(scripts) == ["out/study_ranks_1.sbatch", "out/study_ranks_2.sbatch",
+                             "out/study_collect.sbatch, when they have ended"]
+    one, two, last = scripts.values()
+    for text, array, ranks, cases in ((one, "1,3-4%2", 1, "[1]=a [3]=c [4]=d"), (two, "2%2", 2, "[2]=b")):
+        for line in (f"#SBATCH --array={array}", f"#SBATCH --ntasks={ranks}", f"cases=({cases})", f"cd {work} || exit 74",
+                     "#SBATCH --partition=gpu", "#SBATCH --time=10", "#SBATCH --job-name=deck",
+                     f"#SBATCH --output={work}/out/slurm_%A_%a.txt"):
+            assert line in text.splitlines(), line
+    assert last.rstrip().endswith("--collect") and "cases=()" in last
+    for text in scripts.values():
+        assert not re.search("@[a-z]+@", text)
+        if shutil.which("shellcheck"):
+            subprocess.run(["shellcheck", "-"], input=text, text=True, check=True)
+
+
+def test_a_task_is_a_case_and_the_last_job_collects(work, queue):
+    done = submit(work, queue)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == ("4 cases, 4 to submit\njob 11: 3 cases on 1 rank, by 'out/study_ranks_1.sbatch'\n"
+                           "job 12: 1 case on 2 ranks, by 'out/study_ranks_2.sbatch'\n"
+                           "job 13: collects what they have come to, when all have ended, in 'out/study.csv'\n")
+    assert queue.calls() == ["--parsable out/study_ranks_1.sbatch", "--parsable out/study_ranks_2.sbatch",
+                             "--parsable --dependency=afterany:11:12 out/study_collect.sbatch"]
+    out = work / "out"
+    assert {name: task_of(out / name) for name in folders(out)} == {"a": "11_1", "b": "12_2", "c": "11_3", "d": "11_4"}
+    for name, script, task in (("a", 1, 1), ("b", 2, 2), ("d", 1, 4)):
+        ran = start(out / f"study_ranks_{script}.sbatch", task)
+        assert (ran.returncode, ran.stderr) == (0, "") and f"[1/1] {name}: done" in ran.stdout
+    assert not (out / "study.csv").exists()
+    last = start(out / "study_collect.sbatch", 1)
+    assert last.returncode == 75  # c has not been
+    assert "3 of 4 cases finished; go on with: isotherm study 'deck.yaml'" in last.stderr
+    assert states(out) == {"a": "done", "b": "done", "c": "not started", "d": "done"}
+    assert rows(out)["b"]["ranks"] == "2" and len(collected(out)["cases"][1]["run"]["ranks"]) == 2
+
+    # Only what is missing; then nothing, and --slurm itself collects.
+    assert "4 cases, 3 finished before, 1 to submit" in submit(work, queue).stdout
+    assert "#SBATCH --array=3\n" in (out / "study_ranks_1.sbatch").read_text()
+    assert start(out / "study_ranks_1.sbatch", 3).returncode == 0
+    calls = len(queue.calls())
+    done = submit(work, queue)
+    assert done.returncode == 0 and "4 of 4 cases finished" in done.stdout and len(queue.calls()) == calls
+    assert set(states(out).values()) == {"done"}
+
+
+def test_what_is_in_the_queue_is_not_submitted_again(work, queue):
+    assert submit(work, queue).returncode == 0
+    queue.queued.write_text("11_1\n11_3\n12_2\n99_4\n")
+    again = submit(work, queue)
+    assert again.returncode == 0 and again.stdout.startswith("4 cases, 3 in the queue, 1 to submit\njob 14: 1 case on 1 rank")
+    assert task_of(work / "out" / "d") == "14_4"
+    queue.queued.write_text("11_1\n11_3\n12_2\n14_4\n")
+    calls = queue.calls()
+    assert submit(work, queue).stdout == "4 cases, 4 in the queue, 0 to submit\n"
+    assert queue.calls() == calls
+    assert queue.calls("squeue")[0] == f"--user={os.getuid()} --array --noheader --format=%F_%K"
+
+
+def test_a_failed_case_is_submitted_with_retry(work, queue):
+    write_study(work, "  list: [{name: a}, {name: b, ranks: 2}]\n  launcher: false {ranks}\n")
+    assert submit(work, queue).returncode == 0
+    for script, task, code in ((1, 1, 0), (2, 2, 70)):
+        ran = start(work / "out" / f"study_ranks_{script}.sbatch", task)
+        assert ran.returncode == code, ran.stderr
+    assert "b: failed (exit code 1)" in ran.stdout
+    waiting = submit(work, queue)
+    assert waiting.returncode == 70 and "1 failed before (--retry submits them again), 0 to submit" in waiting.stdout
+    # How it is started is not what it is.
+    write_study(work, "  list: [{name: a}, {name: b, ranks: 2}]\n" + LAUNCHER)
+    assert "1 finished before, 1 to submit" in submit(work, queue, "--retry").stdout
+    assert start(work / "out" / "study_ranks_2.sbatch", 2).returncode == 0
+    assert isotherm("study", "deck.yaml", cwd=work).returncode == 0
+
+
+def test_ranks_are_started_by_srun_unless_the_deck_says_otherwise(work, queue):
+    assert "srun --" not in submit(work, queue, "--dry-run").stdout
+    write_study(work, CASES.replace(LAUNCHER, ""))
+    assert "'study.launcher=srun --ntasks={ranks}'" in submit(work, queue, "--dry-run").stdout
+
+
+def test_a_deck_that_changes_while_its_jobs_wait_is_not_run(work, queue):
+    assert submit(work, queue).returncode == 0
+    write_study(work, CASES.replace("problem.steps: 6", "problem.steps: 7"))
+    script = work / "out" / "study_ranks_1.sbatch"
+    ran = start(script, 4, SLURM_ARRAY_JOB_ID="11")
+    assert (ran.returncode, ran.stderr) == (65, "case d: is not what was submitted as 11_4 (problem.steps 6 -> 7); submit it "
+                                            "again\n")
+    assert not (work / "out" / "d" / "run.json").exists()
+    assert start(script, 3, SLURM_ARRAY_JOB_ID="11").returncode == 0  # c is as it was
+    assert submit(work, queue).returncode == 0
+    assert start(script, 4, SLURM_ARRAY_JOB_ID="14").returncode == 0
+
+
+def test_names_of_folders_and_overrides_reach_the_task_as_they_are(tmp_path, queue):
+    folder = tmp_path / "it's $HOME; a \"test\""
+    folder.mkdir()
+    write_study(folder, "  list: [{name: a}]\n")
+    out = tmp_path / "out"
+    done = submit(folder, queue, f"output.directory={out}", 'initial.0.formula="300 + 5*x"')
+    assert done.returncode == 0, done.stderr
+    ran = start(out / "study_ranks_1.sbatch", 1)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "300 + 5*x" in (out / "a" / "deck.yaml").read_text()
+
+
+def test_a_study_for_a_gpu_is_submitted_where_there_is_none(work, queue):
+    base = BASE.replace("parallel: {device: cpu}\n", "parallel: {device: cuda}\n").replace(
+        "solver: {kernel: reference, reduction: reference}\n", "")
+    write_study(work, "  list: [{name: a}, {name: b, ranks: 2}]\n", base)
+    done = isotherm("study", "deck.yaml", "--slurm", cwd=work, PATH=queue.path, CUDA_VISIBLE_DEVICES="")
+    assert done.returncode == 0, done.stderr
+    ran = start(work / "out" / "study_ranks_1.sbatch", 1, CUDA_VISIBLE_DEVICES="")
+    assert ran.returncode == 69 and ran.stderr.endswith("[case a]\n")
+    # What no host can do is refused here.
+    write_study(work, "  list: [{name: b, ranks: 6, parallel.process_grid: [1, 2, 2]}]\n", base)
+    assert submit(work, queue).returncode == 65
+
+
+def test_an_own_template(work, queue):
+    write_study(work, CASES + "  slurm: {template: own.sbatch}\n")
+    own = "#!/bin/sh\n# asked by me@example.org\n#SBATCH -a @tasks@\n#SBATCH -n @ranks@ -G @ranks@\n: @cases@\n@command@ extra\n"
+    (work / "own.sbatch").write_text(own)
+    done = submit(work, queue, "--dry-run")
+    assert done.returncode == 0, done.stderr
+    for line in ("# asked by me@example.org", "#SBATCH -a 2", "#SBATCH -n 2 -G 2", ": [2]=b"):
+        assert line in done.stdout.splitlines()
+
+
+NEEDED = "#!/bin/sh\n#SBATCH -a @tasks@\n#SBATCH -n @ranks@\n: @cases@\n@command@\n"
+
+
+@pytest.mark.parametrize("text, words, code, message", [
+    (None, [], 66, "study.slurm.template: 'own.sbatch' cannot be read (No such file or directory); name a copy of "
+                   "inputs/study.sbatch"),
+    ("", [], 66, "study.slurm.template: 'own.sbatch' cannot be read (it is empty); name a copy of inputs/study.sbatch"),
+    (NEEDED.replace("@tasks@", "1").replace("@command@", ""), [], 65,
+     "own.sbatch: has no '@tasks@', '@command@' (what stands there decides what a task runs); add it as in inputs/study.sbatch"),
+    (NEEDED.replace("@ranks@", "@rank@"), [], 65, "own.sbatch:3: unknown place-holder '@rank@'; did you mean '@ranks@'?"),
+    (NEEDED, ["study.slurm.options=[--time=1]"], 65,
+     "own.sbatch: has no '@options@' (what stands there decides what a task runs); add it as in inputs/study.sbatch"),
+    (NEEDED, ['study.slurm.options=["--time=1\\nrm -rf"]'], 65,
+     "argument {}: study.slurm.options.0: '--time=1\\x0Arm -rf' is no option of sbatch; write one as \"--partition=gpu\""),
+    (NEEDED, ["study.slurm.options=[gpu]"], 65,
+     "argument {}: study.slurm.options.0: 'gpu' is no option of sbatch; write one as \"--partition=gpu\""),
+    (NEEDED, ["output.directory=a b"], 73,
+     "cannot use '{}/a b' as the directory of a study with --slurm (a blank, quote, '%' or '#' means something else to sbatch); "
+     "choose another with output.directory=..."),
+])
+def test_what_is_wrong_is_said_before_anything_is_submitted(work, queue, text, words, code, message):
+    write_study(work, CASES + "  slurm: {template: own.sbatch}\n")
+    if text is not None:
+        (work / "own.sbatch").write_text(text)
+    expect_refused(work, queue, code, message.replace("{}/", f"{work}/").replace("{}", "4"), *words, "--dry-run")
+
+
+def test_no_slurm_is_said_in_a_line(work, tmp_path):
+    done = isotherm("study", "deck.yaml", "--slurm", cwd=work, PATH=str(tmp_path / "nothing"))
+    assert (done.returncode, done.stderr) == (69, "cannot start 'sbatch' (No such file or directory); run isotherm where Slurm's "
+                                              "programs are, or study without --slurm\n")
+    # What was made ready is no obstacle to a study without it.
+    assert isotherm("study", "deck.yaml", cwd=work).returncode == 0
+
+
+def test_what_sbatch_refuses_is_said_in_its_words(work, queue):
+    queue.stand_in("sbatch", 'echo "sbatch: error: invalid partition specified: gpu" >&2\necho "sbatch: error: Batch job '
+                             'submission failed: Invalid partition name specified" >&2\nexit 1')
+    done = submit(work, queue)
+    assert (done.returncode, done.stderr) == (
+        69, "sbatch ended with exit code 1 (sbatch: error: invalid partition specified: gpu; sbatch: error: Batch job submission "
+        "failed: Invalid partition name specified); edit study.slurm.template or study.slurm.options, or ask those who run the "
+        "cluster\n")
+    assert len(queue.calls()) == 1 and not list(work.rglob("slurm.json")) and not list(work.rglob("slurm_*.txt"))
+
+
+def test_an_sbatch_that_says_something_else(work, queue):
+    queue.stand_in("sbatch", "echo welcome")
+    done = submit(work, queue)
+    assert (done.returncode, done.stderr) == (69, "sbatch answered 'welcome\\x0A', no job's number; submit "
+                                              "'out/study_ranks_1.sbatch' by hand\n")
+
+
+def test_a_case_by_its_name(work):
+    done = isotherm("study", "deck.yaml", "--case", "c", cwd=work)
+    assert done.returncode == 0, done.stderr
+    assert folders(work / "out") == ["c"] and not (work / "out" / "study.csv").exists()
+    assert "0 to run" in isotherm("study", "deck.yaml", "--case", "c", cwd=work).stdout
+    wrong = isotherm("study", "deck.yaml", "--case", "cc", cwd=work)
+    assert (wrong.returncode, wrong.stderr) == (2, "--case cc: the study has no case of this name; did you mean 'c'?\n")
+    both = isotherm("study", "deck.yaml", "--case", "c", "--slurm", cwd=work)
+    assert both.returncode == 2
+
+
+def test_collecting_starts_nothing(work):
+    assert isotherm("study", "deck.yaml", "--case", "c", cwd=work).returncode == 0
+    done = isotherm("study", "deck.yaml", "--collect", cwd=work)
+    assert done.returncode == 75
+    assert states(work / "out") == {"a": "not started", "b": "not started", "c": "done", "d": "not started"}
+    assert folders(work / "out") == ["c"]

@@ -1,0 +1,100 @@
+"""A study through a real Slurm, of one node: arrays, failures, cases that are cancelled, signalled or requeued and go on, the last job."""
+
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from program import command, isotherm
+from runs import checkpoints, expect_same_answer, record
+from shim import build_shim
+from slurm import slurm  # noqa: F401  (a fixture)
+from studies import BASE, folders, rows, started, states, write_study
+
+LONG = BASE.replace("diagnostics: 2", "diagnostics: 100").replace("steps: 4", "steps: 4, check_interval: 100").replace(
+    "reduction: reference", "reduction: reproducible, depth: 1")
+# The long ones take a minute where each message is late, else a second. `grows` is beyond the stable step.
+CASES = """\
+  list:
+    - {name: short, precision: fp32}
+    - {name: grows, problem.dt: 10, problem.allow_unstable: true, problem.steps: 20000, problem.check_interval: 10}
+    - {name: alone, problem.steps: 1000000}
+    - {name: requeued, problem.steps: 900000}
+    - {name: cancelled, problem.steps: 20000, ranks: 2}
+    - {name: signalled, problem.steps: 30000, ranks: 2}
+"""
+SRUN = "srun --mpi=pmix --overlap --ntasks={ranks}"
+
+
+class Study:
+    def __init__(self, slurm, folder):
+        self.slurm, self.folder, self.out = slurm, folder, folder / "out"
+        write_study(folder, CASES, LONG)
+
+    def submit(self, launcher, *words):
+        done = subprocess.run(command("study", "deck.yaml", "--slurm", f"study.launcher={launcher}", *words), cwd=self.folder,
+                              env=self.slurm.environment, capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return done.stdout, re.findall(r"^job (\d+):", done.stdout, re.MULTILINE)
+
+    def wait_for(self, case):
+        """Until it is about to sweep."""
+        deadline = time.monotonic() + 60
+        while not (self.out / case / "history.csv").exists():
+            assert time.monotonic() < deadline, f"{case} does not start: {self.said()}"
+            time.sleep(0.05)
+        time.sleep(0.5)
+
+    def wait(self, jobs):
+        for job in jobs:
+            self.slurm.wait(job, 180)
+
+    def said(self):
+        return "\n".join(path.read_text() for path in sorted(self.out.glob("slurm_*.txt")))
+
+
+@pytest.fixture(scope="module")
+def study(slurm, tmp_path_factory):
+    return Study(slurm, tmp_path_factory.mktemp("study"))
+
+
+def test_a_study_goes_through_arrays_and_on_after_a_stop(study, tmp_path_factory):
+    shim = build_shim(Path(__file__).with_name("halo_shim.c"), tmp_path_factory.mktemp("shim"))
+    said, jobs = study.submit(f"{SRUN} env LD_PRELOAD={shim} ISOTHERM_HALO_FAULT=-1:late")
+    assert "6 cases, 6 to submit" in said and len(jobs) == 3
+    one, two, last = jobs
+    for case in ("alone", "requeued", "cancelled", "signalled"):
+        study.wait_for(case)
+    study.slurm.ask("scontrol", "requeue", f"{one}_4")
+    again, none = study.submit(SRUN)
+    assert none == [] and re.search(r"[3-5] in the queue, 0 to submit", again), again
+    study.slurm.ask("scancel", f"{one}_3", f"{two}_5")
+    study.slurm.ask("scancel", "--batch", "--signal=USR1", f"{two}_6")
+    study.wait(jobs)
+
+    # The last job has collected.
+    assert states(study.out) == {"short": "done", "grows": "failed", "alone": "stopped", "requeued": "done",
+                                 "cancelled": "stopped", "signalled": "stopped"}, study.said()
+    assert rows(study.out)["grows"]["exit_code"] == "76"
+    for case in ("alone", "cancelled", "signalled"):
+        assert record(study.out / case)["exit_code"] == 75 and len(checkpoints(study.out / case)) == 1
+    assert len(record(study.out / "cancelled")["ranks"]) == 2
+    assert "signalled: stopped after" in study.said()
+    first = started(study.out / "short")
+
+    said, jobs = study.submit(SRUN)
+    assert "6 cases, 2 finished before, 1 failed before (--retry submits them again), 3 to submit" in said
+    study.wait(jobs)
+    assert states(study.out) == {"short": "done", "grows": "failed", "alone": "done", "requeued": "done", "cancelled": "done",
+                                 "signalled": "done"}, study.said()
+    assert started(study.out / "short") == first and len(folders(study.out)) == 6
+    for case in ("alone", "requeued", "cancelled", "signalled"):
+        assert record(study.out / case)["continuation"]["restarted_from"] is not None
+        whole = isotherm("run", study.out / case / f"{case}.yaml", f"output.directory=whole_{case}", cwd=study.folder)
+        assert whole.returncode == 0, whole.stderr
+        expect_same_answer(study.folder / f"whole_{case}", study.out / case)
+
+    done = isotherm("study", "deck.yaml", cwd=study.folder)
+    assert done.returncode == 76 and "5 finished before, 1 failed before" in done.stdout

@@ -1,0 +1,35 @@
+"""The page of a report as text, without a browser."""
+
+from html.parser import HTMLParser
+
+
+class Page(HTMLParser):
+    """Tags that must be closed are, in their order; pictures, addresses and the text as read."""
+
+    VOID = {"meta", "link", "img"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.pictures, self.addresses, self.words, self._open = [], [], [], []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        if tag not in self.VOID:
+            self._open.append(tag)
+        if tag == "img":
+            self.pictures.append(values)
+        self.addresses += [values[key] for key in ("src", "href") if key in values]
+
+    def handle_endtag(self, tag):
+        assert self._open.pop() == tag
+
+    def handle_data(self, data):
+        if self._open[-1:] != ["style"]:
+            self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join(self.words)
