@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
 
 #include "app/plan.hpp"
 #include "app/session.hpp"
@@ -94,6 +95,7 @@ Values graphs(const Config&, const CompareSetting& setting, bool) {
           {"true", [](Config& config) { config.solver.graph = GraphChoice::on; }}};
 }
 
+// Where they are too many together, the later make way for the earlier.
 constexpr CompareAxis axes_table[] = {
     {"kernel", "solver.kernel", [](const Config& c) { return c.solver.kernel != "auto"; },
      [](Config& c) { c.solver.kernel = "auto"; }, kernels},
@@ -183,10 +185,6 @@ std::vector<OpenAxis> open_axes(const Config& config, const CompareSetting& sett
 }
 
 }  // namespace
-
-std::span<const CompareAxis> compare_axes() {
-  return axes_table;
-}
 
 std::vector<const CompareAxis*> parse_axes(const std::string& text) {
   std::vector<const CompareAxis*> axes;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,10 +38,6 @@ struct CompareAxis {
   bool unasked = true;  // varies where no axis is named
 };
 
-// In the order in which they make way for each other where together they are too many; the first changes
-// slowest.
-std::span<const CompareAxis> compare_axes();
-
 // "kernel,depth" as rows of the table; empty for "". Throws Error(command_line).
 std::vector<const CompareAxis*> parse_axes(const std::string& text);
 // The deck with these axes open, whatever it says of them.
@@ -54,15 +49,15 @@ struct Combination {
 };
 
 struct ComparePlan {
-  std::vector<const CompareAxis*> axes;  // those that vary
-  std::vector<const CompareAxis*> left;  // would too, and would make more combinations than the limit
-  std::vector<Combination>
-      combinations;  // legal by all that is known beforehand; the others are held against the first
+  std::vector<const CompareAxis*> axes;   // those that vary
+  std::vector<const CompareAxis*> left;   // would too, and would make more combinations than the limit
+  std::vector<Combination> combinations;  // not refused by anything that is known before they run
 };
 
-// `asked`: the axes that were named; none: as many of the table as stay within the limit. What the deck pins
-// does not vary unless it is named. Throws Error(command_line) where the axes that were named have more than
-// `limit` combinations, or none.
+// `asked`: the axes that were named; none: as many of the table as stay within the limit, the first first.
+// What the deck pins does not vary unless it is named. The first value of each axis is the plainest, so the
+// first combination is what others are held against; the last axis changes fastest. Throws
+// Error(command_line) where the axes that were named have more than `limit` combinations, or none.
 ComparePlan plan_comparison(const Config& config, const CompareSetting& setting,
                             const std::vector<const CompareAxis*>& asked, int limit);
 
