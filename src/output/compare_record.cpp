@@ -154,7 +154,9 @@ std::string compare_banner(const CompareRecord& record, std::size_t combinations
 
 std::string compare_table(const CompareRecord& record) {
   const auto any = [&](auto is) { return std::ranges::any_of(record.entries, is); };
-  const bool policies = any([](const CompareEntry& e) { return !e.policy.empty() && e.policy != "-"; });
+  const bool policies =
+      std::ranges::find(record.axes, "policy", &CompareRecord::Axis::name) == record.axes.end() &&
+      any([](const CompareEntry& e) { return !e.policy.empty() && e.policy != "-"; });
   const bool halos = any([](const CompareEntry& e) { return e.exposed.has_value(); });
   TextTable table{"r", {{"rank"}}};
   const auto column = [&](std::string head, char alignment) {
@@ -162,7 +164,7 @@ std::string compare_table(const CompareRecord& record) {
     table.alignment += alignment;
   };
   for (const CompareRecord::Axis& axis : record.axes) column(axis.name, 'l');
-  if (policies) column("in policy", 'l');
+  if (policies) column("policy", 'l');
   for (const char* head : {"time", "min", "max", "GPts/s", "of roof"}) column(head, 'r');
   if (halos) column("halo exposed", 'r');
   column("bits", 'l');
