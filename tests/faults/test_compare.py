@@ -100,7 +100,7 @@ def test_ranks_compare_depths_and_process_grids(folder, ranks, grids):
 
 def test_overlap_and_all_reductions_of_a_sum(folder):
     """The last digits of sums may differ, and no more than that."""
-    done, record = compare(folder, "--axes", "overlap,reduction", ranks=2, *SUMS)
+    done, record = compare(folder, "--axes", "overlap,reduction", *SUMS, ranks=2)
     check_record(done, record)
     assert settings(record) == set(itertools.product(["false", "true"], ["reference", "openmp", "reproducible", "fused"]))
     norms = [entry["norm_K"] for entry in record["entries"]]

@@ -99,9 +99,9 @@ TEST(Baseline, TheTableHasWhatChanged) {
   const BaselineVerdict verdict =
       judge(baseline(), {updates(2), time(125), {"copy_bandwidth_share", 99.5, "%", Better::higher, 1}}, 5);
   EXPECT_EQ(baseline_table(verdict),
-            "  figure of merit           before         now             change\n"
-            "  time_per_step         100.000 ms  125.000 ms       25.0 % worse\n"
-            "  copy_bandwidth_share      90.0 %      99.5 %  9.5 points better\n"
+            "  figure of merit           before         now              change\n"
+            "  time_per_step         100.000 ms  125.000 ms        25.0 % worse\n"
+            "  copy_bandwidth_share      90.0 %      99.5 %  9.50 points better\n"
             "against old.json: 1 of 3 figures worse by more than 5 %, 1 better, 1 within it; 1 figure of the "
             "baseline's not measured now\n");
   EXPECT_EQ(
