@@ -11,7 +11,7 @@ import pytest
 from program import expect_refused, isotherm, write_deck
 
 DECK = """\
-grid: {cells: [12, 16, 20], lengths: [0.12, 0.16, 0.2]}
+grid: {cells: [11, 16, 20], lengths: [0.11, 0.16, 0.2]}
 material: {diffusivity: 1.0e-5}
 boundaries:
   x_min: {kind: temperature, value: "300 + 10*y"}
@@ -57,7 +57,7 @@ def check_record(done, record):
         times = entry["sweep_s"]
         assert times["median"] == pytest.approx(statistics.median(whole))
         assert (times["min"], times["max"]) == (pytest.approx(min(whole)), pytest.approx(max(whole)))
-        assert entry["points_per_s"] == pytest.approx(12 * 16 * 20 / times["median"])
+        assert entry["points_per_s"] == pytest.approx(11 * 16 * 20 / times["median"])
         assert entry["effective_bandwidth_bytes_per_s"] == pytest.approx(16 * entry["points_per_s"])
         share = entry["effective_bandwidth_bytes_per_s"] / entry["copy_bandwidth_bytes_per_s"]
         assert entry["copy_bandwidth_share_percent"] == pytest.approx(100 * share)
@@ -248,18 +248,18 @@ def test_a_baseline_of_something_else_is_refused(folder, verb):
     (folder / "compare.json").rename(folder / "baseline.json")
     record = json.loads((folder / "baseline.json").read_text())
     device = record["ranks"][0]["device"]
-    begin = f"'baseline.json' is of 12 x 16 x 20 fp64 on 1 rank ({device}), and this is "
+    begin = f"'baseline.json' is of 11 x 16 x 20 fp64 on 1 rank ({device}), and this is "
     end = (" (figures of the two say nothing of each other); name a baseline of this grid, precision, number of ranks and "
            "device\n")
-    for override, subject in [("grid.cells=[12,16,21]", f"12 x 16 x 21 fp64 on 1 rank ({device})"),
-                              ("precision=fp32", f"12 x 16 x 20 fp32 on 1 rank ({device})")]:
+    for override, subject in [("grid.cells=[11,16,21]", f"11 x 16 x 21 fp64 on 1 rank ({device})"),
+                              ("precision=fp32", f"11 x 16 x 20 fp32 on 1 rank ({device})")]:
         done = isotherm(verb, "deck.yaml", override, "--baseline", "baseline.json", cwd=folder)
         assert (done.returncode, done.stderr) == (65, begin + subject + end)
     record["ranks"][0]["device"] = "Another CPU"
     (folder / "baseline.json").write_text(json.dumps(record))
     done = isotherm(verb, "deck.yaml", "--baseline", "baseline.json", cwd=folder)
     assert (done.returncode, done.stderr) == (
-        65, begin.replace(device, "Another CPU") + f"12 x 16 x 20 fp64 on 1 rank ({device})" + end)
+        65, begin.replace(device, "Another CPU") + f"11 x 16 x 20 fp64 on 1 rank ({device})" + end)
     assert sorted(os.listdir(folder)) == ["baseline.json", "deck.yaml"]
 
 

@@ -80,13 +80,12 @@ TEST(CompareRecord, TheFastestWithTheSameBitsIsFirst) {
 TEST(CompareRecord, TheTableSaysWhatDiffers) {
   CompareRecord r = record();
   rank(r);
-  EXPECT_EQ(
-      compare_table(r),
-      "  rank  kernel      time       min       max       GPts/s  of roof  bits\n"
-      "     1  fast    250.00 ms  200.00 ms  260.00 ms  0.00000400  100.0 %  same\n"
-      "     2  slow    510.00 ms  500.00 ms     1.00 s  0.00000196   49.0 %  same (the others' reference)\n"
-      "     -  wrong           -         -         -           -        -  DIFFER: 1 of 1 000 cells\n"
-      "     -  absent          -         -         -           -        -  left out: there is none\n");
+  EXPECT_EQ(compare_table(r),
+            "  rank  kernel    time     min     max      GPts/s  of roof  bits\n"
+            "     1  fast    250 ms  200 ms  260 ms  0.00000400  100.0 %  same\n"
+            "     2  slow    510 ms  500 ms  1.00 s  0.00000196   49.0 %  same (the others' reference)\n"
+            "     -  wrong        -       -       -           -        -  DIFFER: 1 of 1 000 cells\n"
+            "     -  absent       -       -       -           -        -  left out: there is none\n");
 }
 
 TEST(CompareRecord, JsonHoldsWhatTheRecordHolds) {
