@@ -124,7 +124,8 @@ std::string baseline_table(const BaselineVerdict& verdict) {
 std::string baseline_problem(const BaselineVerdict& verdict) {
   if (verdict.changes.empty())
     return fmt::format(
-        "{} has no figure of merit in common with this (it is of other combinations, or of another verb); name "
+        "{} has no figure of merit in common with this (it is of other combinations, or of another verb); "
+        "name "
         "a baseline of the same deck and words",
         in_quotes(verdict.file));
   if (verdict.worse() == 0) return "";
