@@ -153,7 +153,23 @@ std::string keep(const CommandLine& command, const Session& session, const Devic
                      escaped(command.compare.keep));
 }
 
-// Collective: table, files, and the code by an error where it is not 0.
+// The code of a comparison, by an error where it is not 0.
+void refuse_failed(const CompareRecord& record) {
+  const auto wrong = std::ranges::count(record.entries, CompareVerdict::differs, &CompareEntry::verdict);
+  if (wrong > 0)
+    throw CollectiveError(
+        ExitCode::diverged,
+        fmt::format("compare: {} of {} have other bits than '{}' (the table says where); do not use "
+                    "them, and report this",
+                    wrong, counted(std::ssize(record.entries), "combination"), record.reference));
+  if (!winner(record))
+    throw CollectiveError(
+        *record.entries.front().refused,
+        fmt::format("compare: no combination could be run; the first: {}", record.entries.front().note));
+  if (record.run.baseline) refuse_worse(*record.run.baseline);
+}
+
+// Collective: table, then files.
 void conclude(const CommandLine& command, const Session& session, const Device& device,
               const Regression& regression, CompareRecord& record, const Communicator& world) {
   rank(record);
@@ -167,25 +183,10 @@ void conclude(const CommandLine& command, const Session& session, const Device& 
   const int threads = session.placement.ranks[static_cast<std::size_t>(world.rank())].threads;
   agree(world, [&] {
     if (!world.is_root()) return;
-    if (best && !options.keep.empty()) text += keep(command, session, device, record, threads);
-    if (!options.json.empty()) write_file_atomically(options.json, to_json(record));
     print_now(text);
+    if (!options.json.empty()) write_file_atomically(options.json, to_json(record));
+    if (best && !options.keep.empty()) print_now(keep(command, session, device, record, threads));
   });
-  const auto count = [&](CompareVerdict verdict) {
-    return std::ranges::count(record.entries, verdict, &CompareEntry::verdict);
-  };
-  if (const auto wrong = count(CompareVerdict::differs); wrong > 0)
-    throw CollectiveError(
-        ExitCode::diverged,
-        fmt::format("compare: {} of {} have other bits than '{}' (the table says where); do not use "
-                    "them, and report this",
-                    wrong, counted(std::ssize(record.entries), "combination"), record.reference));
-  if (!best)
-    throw CollectiveError(
-        ExitCode::unavailable,
-        fmt::format("compare: no combination could be run ({}); name other axes with --axes",
-                    record.entries.front().note));
-  if (record.run.baseline) refuse_worse(*record.run.baseline);
 }
 
 // Before any work: what would be lost after it.
@@ -222,6 +223,7 @@ int compare(const CommandLine& command, const Communicator& world) {
   };
   with_number(session.deck.config.precision, measure_all);
   conclude(command, session, *device, regression, record, world);
+  refuse_failed(record);
   return static_cast<int>(ExitCode::done);
 }
 

@@ -73,6 +73,7 @@ void Comparison<T>::measure(const ComparePlan& plan, const Combination& combinat
     if (!is_of_combination(e.code())) throw;
     entry.verdict = CompareVerdict::left_out;
     entry.note = first_line(e.what());
+    entry.refused = e.code();
   }
   record_.entries.push_back(std::move(entry));
 }

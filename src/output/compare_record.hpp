@@ -28,7 +28,8 @@ struct CompareEntry {
   std::vector<std::string> words;  // by CompareRecord::axes
   std::string name;                // "kernel=openmp depth=2"
   CompareVerdict verdict = CompareVerdict::left_out;
-  std::string note;  // what differs, or why it was left out
+  std::string note;                 // what differs, or why it was left out
+  std::optional<ExitCode> refused;  // with which a run would be, where it was left out
 
   // What was taken, also of what no axis says.
   std::string kernel, policy, reduction, transport;

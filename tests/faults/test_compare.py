@@ -158,10 +158,11 @@ def test_refused_before_work(folder, words, code, line, ranks):
 
 
 def test_what_can_run_nowhere_is_told(folder):
-    done, record = compare(folder, "solver.graph=true", code=69)
+    done, record = compare(folder, "solver.graph=true", code=65)
     assert {entry["verdict"] for entry in record["entries"]} == {"left_out"} and record["result"] == "FAIL"
     assert "only GPUs have graphs" in record["entries"][0]["note"]
-    assert done.stderr.startswith("compare: no combination could be run (")
+    assert done.stderr == ("compare: no combination could be run; the first: argument 9: solver.graph: sweeps cannot be "
+                           "queued as graphs here (only GPUs have graphs); use auto\n")
     assert "left out: " in done.stdout
 
 

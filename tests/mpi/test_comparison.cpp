@@ -151,6 +151,7 @@ TEST_F(ComparisonOnTheHost, LeavesOutWhatCannotRun) {
   ASSERT_EQ(record.entries.size(), 2u);
   EXPECT_EQ(record.entries[0].verdict, CompareVerdict::left_out);
   EXPECT_NE(record.entries[0].note.find("only GPUs have graphs"), std::string::npos);
+  EXPECT_EQ(record.entries[0].refused, ExitCode::deck);
   EXPECT_EQ(record.entries[1].verdict, CompareVerdict::same);
   EXPECT_EQ(record.reference, "the deck");
 }
