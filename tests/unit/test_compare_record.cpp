@@ -68,6 +68,7 @@ TEST(CompareRecord, TheFastestWithTheSameBitsIsFirst) {
   std::vector<std::string> order;
   for (const CompareEntry& e : r.entries) order.push_back(e.words[0]);
   EXPECT_EQ(order, (std::vector<std::string>{"fast", "slow", "wrong", "absent"}));
+  ASSERT_NE(winner(r), nullptr);
   EXPECT_EQ(winner(r)->kernel, "fast");
   EXPECT_FALSE(all_same(r));
   std::erase_if(r.entries, [](const CompareEntry& e) { return e.verdict == CompareVerdict::differs; });
