@@ -8,6 +8,7 @@
 #include "app/bench.hpp"
 #include "app/check.hpp"
 #include "app/command_line.hpp"
+#include "app/compare.hpp"
 #include "app/info.hpp"
 #include "app/list.hpp"
 #include "app/run.hpp"
@@ -41,6 +42,8 @@ int solve_on_all_ranks(const CommandLine& command, int argc, char** argv) {
         return check(command, world);
       case Verb::bench:
         return bench(command, world);
+      case Verb::compare:
+        return compare(command, world);
       default:
         return run(command, world);
     }
@@ -71,6 +74,7 @@ int answer(const CommandLine& command, int argc, char** argv) {
     case Verb::run:
     case Verb::check:
     case Verb::bench:
+    case Verb::compare:
       return solve_on_all_ranks(command, argc, argv);
   }
   return static_cast<int>(ExitCode::internal);

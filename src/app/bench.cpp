@@ -130,7 +130,7 @@ BenchRecord describe_bench(const CommandLine& command, const Device& device, con
 
 void print_now(const std::string& text) {
   if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
-    throw Error(ExitCode::io, "bench: standard output cannot be written; check where it goes");
+    throw Error(ExitCode::io, "standard output cannot be written; check where it goes");
 }
 
 namespace {

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
-#include <map>
+#include <type_traits>
 
+#include "app/compare_axes.hpp"
 #include "core/build_info.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -26,15 +28,16 @@ std::string version_text() {
 }
 
 // CLI11's own check, in words that do not change with its version.
-CLI::Validator number_from(int least, int most) {
+template <class Number>
+CLI::Validator number_from(Number least, Number most) {
   return {[=](const std::string& text) {
-            int value = 0;
+            Number value = 0;
             const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
             const bool good =
                 problem == std::errc() && end == text.data() + text.size() && least <= value && value <= most;
             return good ? std::string() : fmt::format("'{}' is no number from {} to {}", text, least, most);
           },
-          fmt::format("INT in [{} - {}]", least, most)};
+          fmt::format("{} in [{} - {}]", std::is_integral_v<Number> ? "INT" : "FLOAT", least, most)};
 }
 
 CLI::App* add_deck_verb(CLI::App& app, const char* name, const char* description, CommandLine& command,
@@ -100,6 +103,35 @@ void declare_study(CLI::App& app, CommandLine& command) {
   study->add_flag("--force", command.force, "take the study's directory though another seems to write there");
 }
 
+void add_baseline(CLI::App& verb, BaselineOptions& baseline) {
+  CLI::Option* const file =
+      verb.add_option("--baseline", baseline.file,
+                      "an earlier record of this verb; exit code 76 where a figure of merit got worse");
+  verb.add_option("--tolerance", baseline.tolerance, "percent that it may get worse (default: 5)")
+      ->check(number_from(0.0, 1000.0))
+      ->needs(file);
+}
+
+void declare_compare(CLI::App& app, CommandLine& command, std::string& from) {
+  CLI::App* compare = add_deck_verb(
+      app, "compare",
+      "run all legal combinations of what a deck leaves open, check their bits, rank their times", command,
+      from);
+  CompareOptions& options = command.compare;
+  compare->add_option("--axes", options.axes,
+                      "what varies: kernel,policy,transport,overlap,depth,process_grid,graph,reduction "
+                      "(default: those that the deck leaves open, but policy, within the limit)");
+  compare->add_option("--limit", options.limit, "the most combinations (default: 200)")
+      ->check(number_from(1, 100000));
+  compare->add_option("--sweeps", options.sweeps, "sweeps of a sample (default: by --seconds)")
+      ->check(number_from(1, 1000000));
+  compare->add_option("--seconds", options.seconds, "time of samples, a combination (default: 1)")
+      ->check(number_from(0.001, 3600.0));
+  compare->add_option("--json", options.json, "write everything measured to this file");
+  compare->add_option("--keep", options.keep, "keep the fastest rows in this file, for solver.tuning_file");
+  add_baseline(*compare, command.baseline);
+}
+
 void declare(CLI::App& app, CommandLine& command, std::string& progress, std::string& from,
              BenchWords& bench) {
   app.require_subcommand(1);
@@ -111,6 +143,7 @@ void declare(CLI::App& app, CommandLine& command, std::string& progress, std::st
   run->add_option("--restart", command.restart,
                   "go on from a checkpoint: latest (of the run's directory), a file, or a folder");
   run->add_flag("--force", command.force, "take the run's directory though another run seems to write there");
+  add_baseline(*run, command.baseline);
 
   CLI::App* check =
       add_deck_verb(app, "check", "validate a deck and say what a run of it would need", command, from);
@@ -125,18 +158,20 @@ void declare(CLI::App& app, CommandLine& command, std::string& progress, std::st
   info->add_flag("--deck", command.print_deck, "print the deck inside the file instead");
   declare_bench(app, bench);
   declare_study(app, command);
+  declare_compare(app, command, from);
 }
 
+constexpr const char* verb_words[] = {"run",  "check", "list",  "init",   "schema",
+                                      "info", "bench", "study", "compare"};  // as Verb has them
+
 Verb verb_of(const CLI::App& app) {
-  static const std::map<std::string, Verb> verbs{
-      {"run", Verb::run},   {"check", Verb::check},   {"list", Verb::list},   {"init", Verb::init},
-      {"info", Verb::info}, {"schema", Verb::schema}, {"bench", Verb::bench}, {"study", Verb::study}};
-  return verbs.at(app.get_subcommands().front()->get_name());
+  const auto found = std::ranges::find(verb_words, app.get_subcommands().front()->get_name());
+  return static_cast<Verb>(found - std::begin(verb_words));
 }
 
 // Exactly one of deck and --from. Without a deck the first override stood in its place.
 void take_deck(CommandLine& command, const std::string& from) {
-  if (command.verb != Verb::run && command.verb != Verb::check) return;
+  if (command.verb != Verb::run && command.verb != Verb::check && command.verb != Verb::compare) return;
   if (from.empty()) {
     if (command.file.empty()) throw CLI::RequiredError("deck");
     return;
@@ -172,6 +207,17 @@ std::string verb_problem(int argc, const char* const* argv, const CLI::App& app)
 
 }  // namespace
 
+const char* word(Verb verb) {
+  return verb_words[static_cast<int>(verb)];
+}
+
+std::string run_words(const CommandLine& command, const std::vector<std::string>& overrides) {
+  std::string words = command.from_output ? "isotherm run --from " : "isotherm run ";
+  words += in_quotes(command.file);
+  for (const std::string& override : overrides) words += " " + in_quotes(override);
+  return words;
+}
+
 CommandLineResult parse_command_line(int argc, const char* const* argv) {
   CLI::App app("isotherm: multi-GPU 3-D heat diffusion; a YAML deck in, HDF5 snapshots out", "isotherm");
   CommandLine command;
@@ -184,6 +230,7 @@ CommandLineResult parse_command_line(int argc, const char* const* argv) {
     command.verb = verb_of(app);
     take_deck(command, from);
     if (command.verb == Verb::bench) command.bench = parse_bench(bench);
+    if (command.verb == Verb::compare) parse_axes(command.compare.axes);
   } catch (const CLI::CallForVersion&) {
     return {std::nullopt, 0, version_text() + "\n"};
   } catch (const CLI::CallForHelp&) {

@@ -10,7 +10,7 @@
 
 namespace isotherm {
 
-enum class Verb { run, check, list, init, schema, info, bench, study };
+enum class Verb { run, check, list, init, schema, info, bench, study, compare };
 
 struct StudyOptions {
   bool dry_run = false;
@@ -22,11 +22,25 @@ struct StudyOptions {
   std::string only;      // the name of one case; empty: all
 };
 
+struct CompareOptions {
+  std::string axes{};  // "kernel,depth"; empty: as many as stay within the limit
+  int limit = 200;     // of combinations
+  int sweeps = 0;      // of a sample; 0: by the time that there is
+  double seconds = 1;  // of samples, a combination
+  std::string json{};  // path; empty: none
+  std::string keep{};  // path of a tuning file; empty: none
+};
+
+struct BaselineOptions {
+  std::string file;      // empty: none
+  double tolerance = 5;  // percent, or percentage points of a share
+};
+
 struct CommandLine {
   Verb verb = Verb::run;
-  std::string program;                  // argv joined, for the record
-  std::string file;                     // run, check, study: the deck; info: the snapshot
-  bool from_output = false;             // run, check: `file` is one that a run wrote, with its deck in it
+  std::string program;       // argv joined, for the record
+  std::string file;          // run, check, study, compare: the deck; info: the snapshot
+  bool from_output = false;  // run, check, compare: `file` is one that a run wrote, with its deck in it
   std::vector<std::string> overrides;   // "a.b.c=value", positional after the deck
   std::vector<int> override_arguments;  // their positions on the command line, for messages
   ProgressChoice progress = ProgressChoice::automatic;
@@ -36,6 +50,8 @@ struct CommandLine {
   bool print_deck = false;  // info: the deck inside the file
   BenchOptions bench;
   StudyOptions study;
+  CompareOptions compare;
+  BaselineOptions baseline;  // run, compare
 };
 
 // Parsed, or what is left to do: an exit code and text for stdout (--help, --version) or stderr (code 2).
@@ -46,5 +62,9 @@ struct CommandLineResult {
 };
 
 CommandLineResult parse_command_line(int argc, const char* const* argv);
+
+const char* word(Verb verb);
+// What to type to run the deck, with these overrides.
+std::string run_words(const CommandLine& command, const std::vector<std::string>& overrides);
 
 }  // namespace isotherm

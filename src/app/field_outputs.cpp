@@ -10,6 +10,13 @@
 
 namespace isotherm {
 
+std::string why_in_step(const Config& config, const Communicator& world) {
+  if (!config.output.asynchronous) return "output.asynchronous is false";
+  if (config.output.on_error == OnError::warn) return "output.on_error is warn";
+  const bool threads = world.all_reduce(std::int64_t{mpi_takes_threads()}, ReduceOp::min) != 0;
+  return threads ? "" : "this MPI gives no MPI_THREAD_MULTIPLE";
+}
+
 template <class T>
 FieldOutputs<T>::FieldOutputs(const Config& config, const Communicator& communicator, Box block,
                               const RunDirectory& directory, const SnapshotProvenance& provenance,

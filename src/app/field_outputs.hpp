@@ -20,6 +20,9 @@
 
 namespace isotherm {
 
+// Collective. Why files of the field are written in step with the sweeps; empty where they need not be.
+std::string why_in_step(const Config& config, const Communicator& world);
+
 template <class T>
 class FieldOutputs {
  public:

@@ -21,12 +21,19 @@ namespace {
 // Ranks of one job that were started with different binaries or arguments would solve different problems and
 // meet in one all-reduce.
 void compare_ranks(const CommandLine& command, const Communicator& world) {
-  std::string mine = fmt::format("isotherm {} {} {}{}{} {}", build_info().version, build_info().git_revision,
-                                 command.verb == Verb::check ? "check" : "run",
-                                 command.ranks ? fmt::format(" --ranks {}", command.ranks) : "",
-                                 command.from_output ? " --from" : "", command.file);
+  std::string mine =
+      fmt::format("isotherm {} {} {}{}{} {}", build_info().version, build_info().git_revision,
+                  word(command.verb), command.ranks ? fmt::format(" --ranks {}", command.ranks) : "",
+                  command.from_output ? " --from" : "", command.file);
   if (!command.restart.empty()) mine += " --restart " + command.restart;
   for (const std::string& o : command.overrides) mine += " " + o;
+  if (command.verb == Verb::compare) {
+    const CompareOptions& o = command.compare;
+    mine +=
+        fmt::format(" --axes {} --limit {} --sweeps {} --seconds {}", o.axes, o.limit, o.sweeps, o.seconds);
+  }
+  if (!command.baseline.file.empty())
+    mine += fmt::format(" --baseline {} --tolerance {}", command.baseline.file, command.baseline.tolerance);
   const std::vector<std::string> all = world.all_gather(mine);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank] == all[0]) continue;

@@ -10,6 +10,7 @@
 #include "app/describe.hpp"
 #include "app/field_outputs.hpp"
 #include "app/plan.hpp"
+#include "app/regression.hpp"
 #include "app/restart.hpp"
 #include "app/session.hpp"
 #include "app/settle_depth.hpp"
@@ -22,7 +23,6 @@
 #include "core/signals.hpp"
 #include "core/text.hpp"
 #include "core/timer.hpp"
-#include "halo/transport.hpp"
 #include "output/checkpoint.hpp"
 #include "output/console.hpp"
 #include "output/report.hpp"
@@ -37,29 +37,8 @@ const char* text_of(Overlap overlap) {
                                    : "step that stores its faces";
 }
 
-// Without it nothing that the field holds is worth a fingerprint.
-bool moves_data(const Config& config) {
-  const TransportRow<double>* row = find_transport<double>(config.parallel.transport);
-  return !row || row->moves_data;
-}
-
-// Collective. Why files are written in step with the sweeps; empty where they need not be.
-std::string why_in_step(const Config& config, const Communicator& world) {
-  if (!config.output.asynchronous) return "output.asynchronous is false";
-  if (config.output.on_error == OnError::warn) return "output.on_error is warn";
-  const bool threads = world.all_reduce(std::int64_t{mpi_takes_threads()}, ReduceOp::min) != 0;
-  return threads ? "" : "this MPI gives no MPI_THREAD_MULTIPLE";
-}
-
 Force force_of(const CommandLine& command) {
   return command.force ? Force::yes : Force::no;
-}
-
-// What to type to start the run again.
-std::string words_of(const CommandLine& command) {
-  std::string words = "isotherm run " + in_quotes(command.file);
-  for (const std::string& word : command.overrides) words += " " + in_quotes(word);
-  return words;
 }
 
 // One run from its painted field to its record. Members in the order in which they come to be: the first
@@ -68,11 +47,13 @@ template <class T>
 class Run {
  public:
   Run(const CommandLine& command, const Communicator& world, const Session& session,
-      const std::optional<Restart>& restart, Device& device, double roof, Timer started)
+      const std::optional<Restart>& restart, const Regression& regression, Device& device, double roof,
+      Timer started)
       : world_(world),
-        command_(words_of(command)),
+        command_(run_words(command, command.overrides)),
         session_(session),
         restart_(restart),
+        regression_(regression),
         device_(device),
         limit_(find_wall_limit(config(), world, started)),
         total_(started),
@@ -335,9 +316,23 @@ class Run {
     record_.ranks = gather_ranks(describe_rank(session_, device_, world_), world_);
     record_.finished = utc_now();
     record_.warnings = console_.warnings();
+    hold_against_baseline();
     console_.say(final_table(record_));
+    if (record_.baseline) console_.say(baseline_table(*record_.baseline));
     write_record();
     console_.say(figures_of_merit(record_) + result_line(record_));
+  }
+
+  // Collective. Of a run that came to its end; its answer stays what it is.
+  void hold_against_baseline() {
+    if (record_.exit_code != ExitCode::done && record_.exit_code != ExitCode::not_converged) return;
+    try {
+      record_.baseline = regression_.judge(merits(record_));
+      if (record_.baseline) refuse_worse(*record_.baseline);
+    } catch (const CollectiveError& e) {
+      record_.exit_code = e.code();
+      record_.message = e.what();
+    }
   }
 
   // A record that cannot be written fails the run, but never hides what failed it before.
@@ -358,6 +353,7 @@ class Run {
   std::string command_;
   const Session& session_;
   const std::optional<Restart>& restart_;
+  const Regression& regression_;
   Device& device_;
   WallLimit limit_;
   Timer total_;  // since the deck was opened
@@ -384,12 +380,13 @@ int run(const CommandLine& command, const Communicator& world) {
   }
   const auto device = agree(world, [&] { return open_device(session.placement); });
   refuse_what_does_not_fit(session.memory, session.placement, world);
+  const Regression regression(command.baseline, session, *device, world);
   settle_depth(session, measure_depth_costs(session, *device, world), world);
   const double roof = measure_roof(session, *device, world);
   if (session.deck.config.precision == Precision::fp32) {
-    return Run<float>(command, world, session, restart, *device, roof, started).finish();
+    return Run<float>(command, world, session, restart, regression, *device, roof, started).finish();
   }
-  return Run<double>(command, world, session, restart, *device, roof, started).finish();
+  return Run<double>(command, world, session, restart, regression, *device, roof, started).finish();
 }
 
 }  // namespace isotherm

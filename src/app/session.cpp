@@ -71,6 +71,20 @@ MemoryPlan memory_of(const Session& session, const Communicator& world) {
                      session.placement.backend, session.placement.ranks_on_device * as_many);
 }
 
+void plan_again(Session& session, const Communicator& world) {
+  const int ranks = session.decomposition.ranks();
+  session.decomposition =
+      agree(world, [&] { return decompose(session.deck.config, ranks, session.placement.backend); });
+  const std::size_t program = session.memory.program;
+  session.memory = agree(world, [&] { return memory_of(session, world); });
+  session.memory.program = program;
+}
+
+bool moves_data(const Config& config) {
+  const TransportRow<double>* row = find_transport<double>(config.parallel.transport);
+  return !row || row->moves_data;
+}
+
 std::vector<Config> sound_cases(const Config& config) {
   make_exact(config);  // refuses walls that do not fit the solution
   io_timeout();

@@ -36,4 +36,11 @@ void refuse_on(const Config& config, int ranks, Backend backend);
 // Of this rank in the largest case; with --ranks, of one that the job would have.
 MemoryPlan memory_of(const Session& session, const Communicator& world);
 
+// Collective. Decomposition and memory as they follow from the session's configs, where depth (which
+// process_grid: auto weighs) or process grid have changed; this process is as it was.
+void plan_again(Session& session, const Communicator& world);
+
+// Without it nothing that the field holds is worth a fingerprint.
+bool moves_data(const Config& config);
+
 }  // namespace isotherm

@@ -37,14 +37,6 @@ std::string why_one(const Session& session) {
   return "something is due after every sweep";
 }
 
-// What of the plan depends on the depth; this process is as it was.
-void plan_again(Session& session, const Communicator& world) {
-  session.decomposition = decomposition_of(session, session.deck.config);  // process_grid auto weighs depth
-  const std::size_t program = session.memory.program;
-  session.memory = agree(world, [&] { return memory_of(session, world); });
-  session.memory.program = program;
-}
-
 bool fits(const Session& session, const Communicator& world) {
   try {
     refuse_what_does_not_fit(session.memory, session.placement, world);

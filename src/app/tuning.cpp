@@ -14,30 +14,6 @@
 namespace isotherm {
 namespace {
 
-TuningKey key_of(const Config& config, const Decomposition& decomposition, const Communicator& world,
-                 const Device& device, int threads) {
-  TuningKey key;
-  key.version = build_info().version;
-  key.git_revision = build_info().git_revision;
-  key.device = device.info().name;
-  if (device.backend() == Backend::host) {
-    key.device += fmt::format(", {}, {} threads", host_instruction_set(), threads);
-  }
-  key.precision = config.precision == Precision::fp32 ? "fp32" : "fp64";
-  key.cells = decomposition.block(0).extent();  // of the largest: the first ranks take what does not divide
-  key.ranks = world.size();
-  key.depth = halo_depth(config);
-  key.source = !all_sources(config).empty();
-  for (const WallConfig& wall : config.boundaries) key.faces += wall.kind == WallKind::periodic ? 'p' : 'w';
-  const char* const graph = config.solver.graph == GraphChoice::automatic ? "auto"
-                            : config.solver.graph == GraphChoice::on      ? "graph"
-                                                                          : "launches";
-  key.asked = fmt::format("{} {} {} {}, norm {}, overlap {}", config.solver.kernel, config.solver.policy,
-                          config.solver.reduction, graph, config.problem.norm == Norm::max ? "max" : "sum",
-                          word(config.parallel.overlap));
-  return key;
-}
-
 // Devices of one job may differ: what is left are the rows that all can run.
 template <class T>
 void keep_common(RowChoices<T>& choices, const Communicator& world) {
@@ -126,7 +102,7 @@ TunedRows<T> choose(const Config& config, const Decomposition& decomposition, co
             {}};
   }
   const std::string& file = config.solver.tuning_file;
-  const TuningKey key = key_of(config, decomposition, world, device, threads);
+  const TuningKey key = tuning_key(config, decomposition, device, threads);
   if (!file.empty()) {
     if (const auto choice = recall(file, key, world)) {
       if (const auto rows = rows_named(choices, *choice))
@@ -150,6 +126,36 @@ TunedRows<T> choose(const Config& config, const Decomposition& decomposition, co
 
 }  // namespace
 
+TuningKey tuning_key(const Config& config, const Decomposition& decomposition, const Device& device,
+                     int threads) {
+  TuningKey key;
+  key.version = build_info().version;
+  key.git_revision = build_info().git_revision;
+  key.device = device.info().name;
+  if (device.backend() == Backend::host) {
+    key.device += fmt::format(", {}, {} threads", host_instruction_set(), threads);
+  }
+  key.precision = config.precision == Precision::fp32 ? "fp32" : "fp64";
+  key.cells = decomposition.block(0).extent();  // of the largest: the first ranks take what does not divide
+  key.ranks = decomposition.ranks();
+  key.depth = halo_depth(config);
+  key.source = !all_sources(config).empty();
+  for (const WallConfig& wall : config.boundaries) key.faces += wall.kind == WallKind::periodic ? 'p' : 'w';
+  const char* const graph = config.solver.graph == GraphChoice::automatic ? "auto"
+                            : config.solver.graph == GraphChoice::on      ? "graph"
+                                                                          : "launches";
+  key.asked = fmt::format("{} {} {} {}, norm {}, overlap {}", config.solver.kernel, config.solver.policy,
+                          config.solver.reduction, graph, config.problem.norm == Norm::max ? "max" : "sum",
+                          word(config.parallel.overlap));
+  return key;
+}
+
+template <class T>
+bool takes_from_file(const Config& config, Backend backend, const TuningChoice& choice) {
+  const RowChoices<T> choices = row_choices<T>(config, backend);
+  return choices.open() && rows_named(choices, choice).has_value();
+}
+
 template <class T>
 TunedRows<T> tuned_rows(const Config& config, const Decomposition& decomposition, const Communicator& world,
                         Device& device, int threads) {
@@ -163,6 +169,8 @@ TunedRows<T> tuned_rows(const Config& config, const Decomposition& decomposition
   return tuned;
 }
 
+template bool takes_from_file<float>(const Config&, Backend, const TuningChoice&);
+template bool takes_from_file<double>(const Config&, Backend, const TuningChoice&);
 template TunedRows<float> tuned_rows(const Config&, const Decomposition&, const Communicator&, Device&, int);
 template TunedRows<double> tuned_rows(const Config&, const Decomposition&, const Communicator&, Device&, int);
 

@@ -163,11 +163,6 @@ std::string bandwidth_text(const RunRecord& r, const Figures& f) {
   return text;
 }
 
-void add_figure(std::string& text, const char* name, double value, int decimals, const char* unit) {
-  if (std::isfinite(value))
-    text += fmt::format("FOM {}: {} {}\n", name, plain_decimal(value, decimals), unit);
-}
-
 std::string tuning_text(const Tuning& t) {
   if (t.source == Tuning::Source::deck) return "";
   if (t.source == Tuning::Source::file) return "as " + escaped(t.file) + " says";
@@ -223,19 +218,10 @@ std::string final_table(const RunRecord& r) {
 }
 
 std::string figures_of_merit(const RunRecord& r) {
-  const bool right = r.exit_code == ExitCode::done || r.exit_code == ExitCode::stopped ||
-                     r.exit_code == ExitCode::not_converged;
-  const std::optional<Figures> f = figures(r);
-  if (!right || r.answer != Answer::finite || !f) return {};
   std::string text;
-  add_figure(text, "cell_updates", f->points_a_second / 1e9, 3, "GLUP/s");
-  add_figure(text, "effective_bandwidth", f->effective_bandwidth / 1e9, 1, "GB/s");
-  if (f->copy_share) add_figure(text, "copy_bandwidth_share", 100 * *f->copy_share, 1, "%");
-  add_figure(text, "time_per_step", 1e3 * f->seconds_a_step, 3, "ms");
-  add_figure(text, "halo_fraction", 100 * f->halo_fraction, 1, "%");
-  if (const auto percent = hidden_percent(r.halo)) add_figure(text, "halo_hidden", *percent, 1, "%");
-  if (const auto rate = bandwidth(r.writing)) add_figure(text, "write_bandwidth", *rate / 1e9, 3, "GB/s");
-  if (const auto percent = hidden_percent(r.writing)) add_figure(text, "write_hidden", *percent, 1, "%");
+  for (const Merit& merit : merits(r))
+    if (std::isfinite(merit.value))
+      text += fmt::format("FOM {}: {}\n", merit.name, merit_text(merit.value, merit));
   return text;
 }
 

@@ -232,6 +232,32 @@ std::optional<Figures> figures(const RunRecord& record) {
   return f;
 }
 
+// What was held against a baseline was right, however it stood that.
+std::vector<Merit> merits(const RunRecord& r) {
+  const bool right = r.exit_code == ExitCode::done || r.exit_code == ExitCode::stopped ||
+                     r.exit_code == ExitCode::not_converged || r.baseline;
+  const std::optional<Figures> f = figures(r);
+  if (!right || r.answer != Answer::finite || !f) return {};
+  std::vector<Merit> all{{"cell_updates", f->points_a_second / 1e9, "GLUP/s", Better::higher, 3},
+                         {"effective_bandwidth", f->effective_bandwidth / 1e9, "GB/s", Better::higher, 1}};
+  if (f->copy_share) all.push_back({"copy_bandwidth_share", 100 * *f->copy_share, "%", Better::higher, 1});
+  all.push_back({"time_per_step", 1e3 * f->seconds_a_step, "ms", Better::lower, 3});
+  all.push_back({"halo_fraction", 100 * f->halo_fraction, "%", Better::lower, 1});
+  if (const auto percent = hidden_percent(r.halo))
+    all.push_back({"halo_hidden", *percent, "%", Better::higher, 1});
+  if (const auto rate = bandwidth(r.writing))
+    all.push_back({"write_bandwidth", *rate / 1e9, "GB/s", Better::higher, 3});
+  if (const auto percent = hidden_percent(r.writing))
+    all.push_back({"write_hidden", *percent, "%", Better::higher, 1});
+  return all;
+}
+
+Subject subject_of(const RunRecord& record) {
+  Subject subject{record.cells, record.precision, {}};
+  for (const RankRow& row : record.ranks) subject.devices.push_back(row.device);
+  return subject;
+}
+
 const char* result_word(ExitCode code) {
   return code == ExitCode::done ? "PASS" : code == ExitCode::stopped ? "STOPPED" : "FAIL";
 }
@@ -254,6 +280,8 @@ std::string to_json(const RunRecord& r) {
                {"method", method(r.method)},
                {"phases_s", phases(r)},
                {"performance", performance(r)},
+               {"figures_of_merit", to_json_object(merits(r))},
+               {"baseline", r.baseline ? to_json_object(*r.baseline) : Json(nullptr)},
                {"halo", to_json_object(r.halo)},
                {"snapshots", to_json_object(r.writing)},
                {"residual", residual(r.residual)},

@@ -21,8 +21,10 @@
 #include "core/device.hpp"
 #include "core/error.hpp"
 #include "grid/process_grid.hpp"
+#include "output/baseline.hpp"
 #include "output/depth_record.hpp"
 #include "output/halo_record.hpp"
+#include "output/merit.hpp"
 #include "output/writing_record.hpp"
 
 namespace isotherm {
@@ -202,12 +204,16 @@ struct RunRecord {
   std::optional<std::uint64_t> fingerprint;  // of the final field
   std::vector<std::string> files;            // written, relative to the run directory; without checkpoints
   Continuation continuation;
+  std::optional<BaselineVerdict> baseline;  // where the run was told of one, and came to its end
   std::vector<std::string> warnings;
   ExitCode exit_code = ExitCode::internal;  // until the run has ended otherwise
   std::string message;                      // of the error that ended it
 };
 
 std::optional<Figures> figures(const RunRecord& record);
+// What the FOM lines and `figures_of_merit` hold; none of a run whose answer is wrong, or that has none.
+std::vector<Merit> merits(const RunRecord& record);
+Subject subject_of(const RunRecord& record);
 const char* word(Overlap overlap);
 const char* result_word(ExitCode code);  // "PASS", "STOPPED" (resumable) or "FAIL"
 

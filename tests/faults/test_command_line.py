@@ -6,7 +6,7 @@ import pytest
 from cli import BASE_DECK, isotherm
 
 HELP = "; see isotherm --help"
-VERBS = "; use one of run, check, list, init, schema, info, bench, study" + HELP
+VERBS = "; use one of run, check, list, init, schema, info, bench, study, compare" + HELP
 KEYS = ("grid, material, precision, boundaries, initial, sources, problem, solver, parallel, output, verify, study")
 
 WRONG = [
@@ -17,6 +17,7 @@ WRONG = [
     (["deck.yaml"], 2, "isotherm: unknown verb 'deck.yaml'" + VERBS),
     (["run"], 2, "isotherm: deck is required" + HELP),
     (["check"], 2, "isotherm: deck is required" + HELP),
+    (["compare"], 2, "isotherm: deck is required" + HELP),
     (["info"], 2, "isotherm: file is required" + HELP),
     (["run", "deck.yaml", "--frob"], 2, "isotherm: The following argument was not expected: --frob" + HELP),
     (["run", "deck.yaml", "-x=3"], 2, "isotherm: The following argument was not expected: -x=3" + HELP),

@@ -35,6 +35,7 @@ mutate() {
   cp "$folder/original" "$file"
 }
 
+mutate kernel kernels/host/stencil_openmp.cpp 's/p\[-r\.pitch_y\], p\[r\.pitch_y\]/p[-r.pitch_y], p[-r.pitch_y]/' compare
 mutate halo src/halo/packed_transport.cpp 's/cells_\.unpack\(/if (i != 1) &/' many_ranks
 mutate guard src/output/disk_space.cpp 's/if \(reason != EOPNOTSUPP.*/if (reason == 12345) refuse(path, "", bytes);/' odd_disks
 mutate read_back src/output/snapshot.cpp 's/if \(on_disk != header\.meta\.fingerprint\)/if (on_disk == 12345)/' odd_disks
