@@ -45,7 +45,6 @@ class Study:
         while not (self.out / case / "history.csv").exists():
             assert time.monotonic() < deadline, f"{case} does not start: {self.said()}"
             time.sleep(0.05)
-        time.sleep(0.5)
 
     def wait(self, jobs):
         for job in jobs:
@@ -67,6 +66,7 @@ def test_a_study_goes_through_arrays_and_on_after_a_stop(study, tmp_path_factory
     one, two, last = jobs
     for case in ("alone", "requeued", "cancelled", "signalled"):
         study.wait_for(case)
+    time.sleep(0.5)
     study.slurm.ask("scontrol", "requeue", f"{one}_4")
     again, none = study.submit(SRUN)
     assert none == [] and re.search(r"[3-5] in the queue, 0 to submit", again), again
