@@ -85,7 +85,7 @@ Values process_grids_of(const Config& config, const CompareSetting& setting, boo
   Values values;
   for (const Int3 grid : grids)
     values.push_back({fmt::format("[{},{},{}]", grid.x, grid.y, grid.z),
-                      [grid](Config& config) { config.parallel.process_grid = grid; }});
+                      [grid](Config& each) { each.parallel.process_grid = grid; }});
   return values;
 }
 
