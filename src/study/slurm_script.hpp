@@ -12,7 +12,7 @@ namespace isotherm {
 struct SlurmScript {
   std::string name;                    // @name@ of the job
   std::string output;                  // @output@, a file: what its tasks say
-  std::vector<int> tasks;              // @tasks@ of the array, ascending
+  std::vector<int> tasks{};            // @tasks@ of the array, ascending
   int at_once = 0;                     // of them; 0: as many as there is room for
   int ranks = 1;                       // @ranks@ of each
   std::vector<std::string> options{};  // @options@ of sbatch
