@@ -18,7 +18,7 @@
 #include "core/timer.hpp"
 #include "output/run_lock.hpp"
 #include "output/safe_file.hpp"
-#include "study/mpi_session.hpp"
+#include "study/session_folder.hpp"
 
 namespace isotherm {
 namespace {
@@ -79,7 +79,7 @@ class Runner {
   };
   struct Running {
     Waiting what;
-    MpiSession session;  // outlives its process
+    SessionFolder session;  // outlives its process
     ChildProcess process;
     Timer timer{};
   };
@@ -140,7 +140,7 @@ class Runner {
                                 in_quotes(files.folder.string()), problem.message()));
       remove_file(files.record().string());
       write_file_atomically(files.deck().string(), each.deck);
-      MpiSession session(next.number);
+      SessionFolder session(next.number);
       ChildProcess process({words(each, next.start, has_files), files.out().string(), files.err().string(),
                             next.start == Start::go_on, environment(each, session)});
       running_.push_back({next, std::move(session), std::move(process)});
@@ -173,7 +173,7 @@ class Runner {
 
   // Cases that run at once share the cores, unless the user has dealt them out.
   std::vector<std::pair<std::string, std::string>> environment(const DeckCase& each,
-                                                               const MpiSession& session) const {
+                                                               const SessionFolder& session) const {
     std::vector<std::pair<std::string, std::string>> all{session.variable()};
     if (options_.jobs > 1 && !std::getenv("OMP_NUM_THREADS"))
       all.emplace_back("OMP_NUM_THREADS",

@@ -14,18 +14,18 @@ namespace isotherm {
 // Programs that one user runs on one host share a folder for these files, make it with the first and remove
 // it with the last: one that begins while another ends was seen to fail in MPI_Init, once in a hundred starts
 // ("mkdir ... File exists"). A study starts many at one time.
-class MpiSession {
+class SessionFolder {
  public:
   // `number`: another for each that lives at one time.
-  explicit MpiSession(std::size_t number) {
+  explicit SessionFolder(std::size_t number) {
     std::error_code problem;
     std::filesystem::path base = std::filesystem::temp_directory_path(problem);
     if (problem) base = "/tmp";
     folder_ = base / fmt::format("isotherm-{}-{}", getpid(), number);
   }
-  MpiSession(MpiSession&& other) noexcept : folder_(std::exchange(other.folder_, {})) {}
-  MpiSession& operator=(MpiSession&&) = delete;
-  ~MpiSession() {
+  SessionFolder(SessionFolder&& other) noexcept : folder_(std::exchange(other.folder_, {})) {}
+  SessionFolder& operator=(SessionFolder&&) = delete;
+  ~SessionFolder() {
     std::error_code ignored;  // there may be none
     if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
   }
