@@ -9,8 +9,9 @@ import tempfile
 from pathlib import Path
 
 # Open MPI 4 keeps its files in a folder of the user's, where one that begins while another ends was seen to fail; tests of
-# other programs run beside this one.
-os.environ["OMPI_MCA_orte_tmpdir_base"] = tempfile.mkdtemp(prefix="isotherm-tests-")
+# other programs run beside this one, and some of them as another user.
+os.environ["OMPI_MCA_orte_tmpdir_base"] = tempfile.mkdtemp(prefix="ompi.tests-")
+os.chmod(os.environ["OMPI_MCA_orte_tmpdir_base"], 0o1777)
 atexit.register(shutil.rmtree, os.environ["OMPI_MCA_orte_tmpdir_base"], ignore_errors=True)
 
 DECK = """\
