@@ -28,7 +28,7 @@ def test_a_run_writes_to_its_directory_alone(shim, tmp_path, ranks):
     words = ["output.directory=out", "output.checkpoint={every_steps: 10}", "output.slices=[{axis: z, cell: 3}]",
              "output.probes={points: [[-0.9, 2.1, 0.6]]}", "output.xdmf=true", "output.diagnostics=5"]
     done = isotherm("run", "deck.yaml", *words, ranks=ranks, cwd=work, LD_PRELOAD=str(shim), ISOTHERM_OUTSIDE=str(log),
-                    TMPDIR=str(temporary), HOME=str(tmp_path / "home"))
+                    TMPDIR=str(temporary), OMPI_MCA_orte_tmpdir_base=str(temporary), HOME=str(tmp_path / "home"))
     assert done.returncode == 0, done.stderr
     lines = [line.split(" ", 1) for line in log.read_text(errors="replace").splitlines()]
     own = [path for kind, path in lines if kind == "write" and path.startswith(f"{work}/out/")]
