@@ -97,8 +97,7 @@ SnapshotProvenance provenance(const Session& session, const RunRecord& record) {
 // the bytes of the run's sweeps will do, and at least one: a short run is not kept longer by its roof than by
 // itself.
 double measure_roof(const Session& session, Device& device, const Communicator& world) {
-  const std::size_t bytes =
-      roof_bytes(session.memory.field, session.placement.backend, session.placement.ranks_on_device);
+  const std::size_t bytes = session.memory.roof / 2;
   const double passes_of_run = static_cast<double>(Schedule(session.cases.back()).last()) *
                                static_cast<double>(session.memory.field) / static_cast<double>(bytes);
   const auto probe = agree(world, [&] { return make_copy_probe(device, bytes); });

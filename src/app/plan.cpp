@@ -72,12 +72,17 @@ std::size_t resident_bytes() {
 }
 
 // Two arrays that are, with those of the sharers, beyond the caches, and no larger than what the run itself
-// will hold. No rank's share is less than an eighth: not all caches are shared by all.
-std::size_t roof_bytes(std::size_t field_bytes, Backend backend, int sharers) {
-  constexpr std::size_t mebibyte = std::size_t{1} << 20;
-  const std::size_t least = (backend == Backend::host ? 64 : 256) * mebibyte,
-                    share = least / static_cast<std::size_t>(std::clamp(sharers, 1, 8));
-  return std::clamp(field_bytes, share, 4 * least);
+// will hold. No rank's share is less than an eighth: not all caches are shared by all. A run that moves less
+// than that is over in some hundredths of a second, most of which it would spend on making the arrays.
+std::size_t roof_bytes(std::size_t field_bytes, double moved, Backend backend, int sharers) {
+  constexpr std::size_t mebibyte = std::size_t{1} << 20, beyond_caches = 64 * mebibyte;
+  const std::size_t least =
+      backend == Backend::host
+          ? static_cast<std::size_t>(std::clamp(moved / 2, 8.0 * mebibyte, 1.0 * beyond_caches))
+          : 256 * mebibyte;
+  const std::size_t share = least / static_cast<std::size_t>(std::clamp(sharers, 1, 8)),
+                    most = 4 * (backend == Backend::host ? beyond_caches : least);
+  return std::clamp(field_bytes, share, most);
 }
 
 MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backend, int sharers) {
@@ -105,7 +110,8 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backen
     plan.copies = copy_bytes(config, decomposition.block(rank), beside ? plan.field : 0);
   const auto datasets = std::max(count_datasets(config.initial), count_datasets(config.sources));
   plan.painting = datasets * sizeof(double) * static_cast<std::size_t>(layout.extent.product());
-  plan.roof = 2 * roof_bytes(plan.field, backend, sharers);
+  const double moved = 2.0 * static_cast<double>(Schedule(config).last()) * static_cast<double>(plan.field);
+  plan.roof = 2 * roof_bytes(plan.field, moved, backend, sharers);
   plan.program = resident_bytes();
   return plan;
 }

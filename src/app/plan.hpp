@@ -69,8 +69,8 @@ std::string memory_table(const MemoryPlan& plan, Backend backend);  // lines: by
 
 std::size_t resident_bytes();  // of this process, now
 
-// Bytes of each of the two arrays between which a rank with fields of this size measures its copy bandwidth,
-// at the same time as the others that share its host, or its GPU.
-std::size_t roof_bytes(std::size_t field_bytes, Backend backend, int sharers);
+// Bytes of each of the two arrays between which a rank with fields of this size, whose sweeps move so many
+// bytes in all, measures its copy bandwidth, at the same time as the others that share its host, or its GPU.
+std::size_t roof_bytes(std::size_t field_bytes, double moved, Backend backend, int sharers);
 
 }  // namespace isotherm

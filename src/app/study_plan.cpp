@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "app/placement.hpp"
@@ -53,7 +54,8 @@ double copy_bandwidth(Backend backend, std::size_t field_bytes) {
   const std::unique_ptr<Device> device = backend == Backend::cuda
                                              ? make_cuda_device(find_cuda_devices().devices.front().index)
                                              : make_host_device();
-  const auto probe = make_copy_probe(*device, roof_bytes(field_bytes, backend, 1));
+  const auto probe =
+      make_copy_probe(*device, roof_bytes(field_bytes, std::numeric_limits<double>::infinity(), backend, 1));
   const Owned<Stream> stream = own_stream(*device, Priority::normal);
   Stopwatch watch(*device, stream);
   std::vector<double> seconds;
