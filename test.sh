@@ -21,9 +21,9 @@ install_packages "${packages[@]}"
 preset=$(choose_preset)
 build_isotherm "$preset" all -D ISOTHERM_TESTS=ON -D ISOTHERM_PYTHON="$python"
 
-# One slot more than processors: many tests wait, for disks, for limits of time, for a program to end.
+# Two slots more than processors: half of the tests mostly wait, for disks, for limits of time, for programs to end.
 code=0
-ctest --preset "$preset" --output-on-failure --parallel "$(($(processors) + 1))" "$@" || code=$?
+ctest --preset "$preset" --output-on-failure --parallel "$(($(processors) + 2))" "$@" || code=$?
 
 # CTest names what was skipped as a whole; single cases show only in its log.
 log=$top/build/$preset/Testing/Temporary/LastTest.log

@@ -11,7 +11,7 @@ import pytest
 from program import DECK, isotherm, write_deck
 
 PVPYTHON = shutil.which("pvpython")
-pytestmark = pytest.mark.skipif(not PVPYTHON, reason="pvpython is not installed (Debian, Ubuntu: apt install paraview)")
+pytestmark = pytest.mark.skipif(not PVPYTHON, reason="pvpython is not installed (Debian, Ubuntu: apt install python3-paraview)")
 
 CELLS = [(0, 0, 0), (16, 0, 30), (5, 22, 7)]  # x, y, z: corners and the inside of an edge
 
