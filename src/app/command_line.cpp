@@ -40,6 +40,15 @@ CLI::Validator number_from(Number least, Number most) {
           fmt::format("{} in [{} - {}]", std::is_integral_v<Number> ? "INT" : "FLOAT", least, most)};
 }
 
+CLI::Validator one_of(std::vector<std::string> words) {
+  const std::string list = fmt::format("{}", fmt::join(words, ", "));
+  return {[=](const std::string& text) {
+            const bool known = std::ranges::find(words, text) != words.end();
+            return known ? std::string() : fmt::format("{} is none of {}", in_quotes(text), list);
+          },
+          fmt::format("{{{}}}", list)};
+}
+
 CLI::App* add_deck_verb(CLI::App& app, const char* name, const char* description, CommandLine& command,
                         std::string& from) {
   CLI::App* verb = app.add_subcommand(name, description);
@@ -152,7 +161,10 @@ void declare(CLI::App& app, CommandLine& command, std::string& progress, std::st
 
   app.add_subcommand("list", "kernels, reductions, transports and devices of this build and machine");
   app.add_subcommand("init", "print a commented deck with every key");
-  app.add_subcommand("schema", "print the JSON Schema of decks, for editors");
+  CLI::App* schema =
+      app.add_subcommand("schema", "print the JSON Schema of decks, for editors, or of records");
+  schema->add_option("of", command.schema, "deck (default), or run: what run.json holds")
+      ->check(one_of({"deck", "run"}));
   CLI::App* info = app.add_subcommand("info", "what a snapshot holds, and whether it is whole");
   info->add_option("file", command.file, "a snapshot, .hdf")->required();
   info->add_flag("--deck", command.print_deck, "print the deck inside the file instead");

@@ -4,7 +4,7 @@
 // run.json (schema "isotherm-run", version 1) has a key for every field below; its name ends in the unit
 // where it has one (`_s`, `_K`, `_bytes`, `_bytes_per_s`, `_percent`). A value that was not measured is null.
 // A value that is not finite is null too and is listed in `not_finite` by its place: {"/residual/last":
-// "nan"}. Keys are only ever added within a version.
+// "nan"}. Keys are only ever added within a version. output/run_schema.json says each key and its type.
 #pragma once
 
 #include <array>
@@ -28,6 +28,9 @@
 #include "output/writing_record.hpp"
 
 namespace isotherm {
+
+// Rises when a key goes, is renamed, or changes its type, unit or meaning.
+inline constexpr int run_schema_version = 1;
 
 struct Spread {  // over ranks
   double min = 0, mean = 0, max = 0;
