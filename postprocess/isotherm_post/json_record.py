@@ -19,7 +19,7 @@ LATER = {
             "policy": None, "graph": False, "tuning": {"source": "deck", "file": None, "trial_s": 0.0, "trials": []},
             "depth_choice": {"automatic": False, "why": None, "costs": None, "weighed": []},
         },
-        "figures_of_merit": {}, "baseline": None,
+        "figures_of_merit": {}, "baseline": None, "profile": None,
         "halo": {"hidden_percent": None, "exchange_s": None, "exposed_s": None, "links": []},
         "snapshots": None,
         "residual": {"last_sweep": None, "check": "immediate", "extra_sweeps": 0},

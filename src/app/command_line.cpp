@@ -152,6 +152,10 @@ void declare(CLI::App& app, CommandLine& command, std::string& progress, std::st
   run->add_option("--restart", command.restart,
                   "go on from a checkpoint: latest (of the run's directory), a file, or a folder");
   run->add_flag("--force", command.force, "take the run's directory though another run seems to write there");
+  run->add_flag(
+      "--profile", command.profile,
+      "print where the time of each rank went, and keep it in run.json; on a GPU the host then waits "
+      "for the device behind every phase, so that nothing overlaps and nothing is queued as graphs");
   add_baseline(*run, command.baseline);
 
   CLI::App* check =

@@ -53,6 +53,7 @@ struct CommandLine {
   StudyOptions study;
   CompareOptions compare;
   BaselineOptions baseline;  // run, compare
+  bool profile = false;      // run: where each rank's time went
 };
 
 // Parsed, or what is left to do: an exit code and text for stdout (--help, --version) or stderr (code 2).

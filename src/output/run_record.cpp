@@ -279,6 +279,7 @@ std::string to_json(const RunRecord& r) {
                {"ranks", std::move(ranks)},
                {"method", method(r.method)},
                {"phases_s", phases(r)},
+               {"profile", to_json_object(r.profile)},
                {"performance", performance(r)},
                {"figures_of_merit", to_json_object(merits(r))},
                {"baseline", r.baseline ? to_json_object(*r.baseline) : Json(nullptr)},

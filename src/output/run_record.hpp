@@ -25,6 +25,7 @@
 #include "output/depth_record.hpp"
 #include "output/halo_record.hpp"
 #include "output/merit.hpp"
+#include "output/profile.hpp"
 #include "output/writing_record.hpp"
 
 namespace isotherm {
@@ -207,6 +208,7 @@ struct RunRecord {
   std::optional<std::uint64_t> fingerprint;  // of the final field
   std::vector<std::string> files;            // written, relative to the run directory; without checkpoints
   Continuation continuation;
+  std::vector<RankProfile> profile;         // by rank; empty where it was not asked for
   std::optional<BaselineVerdict> baseline;  // where the run was told of one, and came to its end
   std::vector<std::string> warnings;
   ExitCode exit_code = ExitCode::internal;  // until the run has ended otherwise

@@ -31,7 +31,7 @@ def test_a_series_is_made_of_them(run):
 
 def test_they_are_what_open_run_says(run):
     record, written = open_run(run).record, json.loads((run / "run.json").read_text())
-    assert record["continuation"] is not None and record["figures_of_merit"] == {}
+    assert record["continuation"] is not None and record["figures_of_merit"] == {} and record["profile"] is None
     for key, value in written.items():
         if not isinstance(value, dict):
             assert record[key] == value
