@@ -58,7 +58,16 @@ CLI::App* add_deck_verb(CLI::App& app, const char* name, const char* description
   return verb;
 }
 
-void declare_bench(CLI::App& app, BenchWords& words) {
+void add_baseline(CLI::App& verb, BaselineOptions& baseline) {
+  CLI::Option* const file =
+      verb.add_option("--baseline", baseline.file,
+                      "an earlier record of this verb; exit code 76 where a figure of merit got worse");
+  verb.add_option("--tolerance", baseline.tolerance, "percent that it may get worse (default: 5)")
+      ->check(number_from(0.0, 1000.0))
+      ->needs(file);
+}
+
+void declare_bench(CLI::App& app, CommandLine& command, BenchWords& words) {
   CLI::App* bench =
       app.add_subcommand("bench", "measure the rows of the tables on this machine, and check them");
   bench->add_option("subject", words.subject,
@@ -85,6 +94,7 @@ void declare_bench(CLI::App& app, BenchWords& words) {
   option("--folder", words.folder, "io: where the files are written (default: here)");
   option("--repeats", words.repeats, "io: files of each way (default: 5)");
   option("--json", words.json, "write everything measured to this file");
+  add_baseline(*bench, command.baseline);
 }
 
 void declare_study(CLI::App& app, CommandLine& command) {
@@ -110,15 +120,6 @@ void declare_study(CLI::App& app, CommandLine& command) {
   study->add_option("--limit", command.study.limit, "the most cases (default: study.limit)")
       ->check(number_from(1, 100000));
   study->add_flag("--force", command.force, "take the study's directory though another seems to write there");
-}
-
-void add_baseline(CLI::App& verb, BaselineOptions& baseline) {
-  CLI::Option* const file =
-      verb.add_option("--baseline", baseline.file,
-                      "an earlier record of this verb; exit code 76 where a figure of merit got worse");
-  verb.add_option("--tolerance", baseline.tolerance, "percent that it may get worse (default: 5)")
-      ->check(number_from(0.0, 1000.0))
-      ->needs(file);
 }
 
 void declare_compare(CLI::App& app, CommandLine& command, std::string& from) {
@@ -172,7 +173,7 @@ void declare(CLI::App& app, CommandLine& command, std::string& progress, std::st
   CLI::App* info = app.add_subcommand("info", "what a snapshot holds, and whether it is whole");
   info->add_option("file", command.file, "a snapshot, .hdf")->required();
   info->add_flag("--deck", command.print_deck, "print the deck inside the file instead");
-  declare_bench(app, bench);
+  declare_bench(app, command, bench);
   declare_study(app, command);
   declare_compare(app, command, from);
 }

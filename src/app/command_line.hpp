@@ -52,7 +52,7 @@ struct CommandLine {
   BenchOptions bench;
   StudyOptions study;
   CompareOptions compare;
-  BaselineOptions baseline;  // run, compare
+  BaselineOptions baseline;  // run, compare, bench
   bool profile = false;      // run: where each rank's time went
 };
 

@@ -61,7 +61,7 @@ def without_option(words, *options):
 def run_briefly(words, ranks, folder):
     """The call itself, made small: a benchmark of a few cells, a deck that is looked at but not run."""
     if words[0] == "bench":
-        words = without_option(words, "--sizes", "--seconds", "--rows")
+        words = without_option(words, "--sizes", "--seconds", "--rows", "--baseline", "--tolerance")
         (folder / "runs").mkdir()
         small = ["--sizes", "8"] + (["--repeats", "1"] if words[1] == "io" else ["--seconds", "0.001"])
         return isotherm(*words, *small, ranks=2 if ranks > 1 else 0, cwd=folder)
