@@ -68,6 +68,7 @@ def run_briefly(words, ranks, folder):
     if words[0] in ("run", "check"):
         deck = next((path for path in (TOP / words[1], TOP / "inputs" / "scaling" / words[1]) if path.is_file()), None)
         overrides = without_option(words[2:], "--restart", "--progress", "--ranks", "--baseline", "--tolerance")
+        overrides = [word for word in overrides if word != "--profile"]
         planned = words[words.index("--ranks") + 1] if "--ranks" in words else max(ranks, 2)
         return isotherm("check", deck or write_deck(folder), "--ranks", planned, *overrides, cwd=folder)
     return isotherm(*words, cwd=folder)

@@ -124,7 +124,9 @@ def test_a_study_collects_earlier_records_and_refuses_newer_ones(tmp_path):
     write_study(tmp_path, "  list: [{name: a, problem.steps: 6}]\n")
     assert isotherm("study", "deck.yaml", cwd=tmp_path).returncode == 0
     path = tmp_path / "out/a/run.json"
-    now, first = json.loads(path.read_text()), collected(tmp_path / "out")["cases"][0]
+    whole = collected(tmp_path / "out")
+    assert (whole["schema"], whole["schema_version"]) == ("isotherm-study", 1)
+    now, first = json.loads(path.read_text()), whole["cases"][0]
     assert first["values"]["sweeps"] == 6
     old = pruned(now, json.loads(RECORDS[0].read_text(encoding="utf-8")))
     assert "continuation" in now and "continuation" not in old
