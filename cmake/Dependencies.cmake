@@ -103,7 +103,7 @@ if(NOT ISOTHERM_CUDA STREQUAL "OFF")
       set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
     endif()
     set(CMAKE_CUDA_STANDARD_REQUIRED ON)
-    find_package(CUDAToolkit QUIET REQUIRED)  # brings CUDA::nvtx3 where the toolkit has it
+    find_package(CUDAToolkit QUIET REQUIRED)
     find_package(NCCL 2.13 QUIET)  # the first that says what its last error was
     set(ISOTHERM_HAVE_CUDA 1)
   elseif(ISOTHERM_CUDA STREQUAL "ON")
@@ -111,3 +111,9 @@ if(NOT ISOTHERM_CUDA STREQUAL "OFF")
                         "CMAKE_CUDA_COMPILER")
   endif()
 endif()
+
+# Ranges for profilers: headers alone, of the toolkit or by themselves, whether CUDA is compiled or not. What they are
+# included from looks for a tool when the program runs.
+find_package(CUDAToolkit QUIET)
+find_path(NVTX_INCLUDE_DIR nvtx3/nvToolsExt.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+mark_as_advanced(NVTX_INCLUDE_DIR)

@@ -17,6 +17,7 @@
 #include "core/communicator.hpp"
 #include "core/error.hpp"
 #include "output/console.hpp"
+#include "output/run_schema.hpp"
 
 namespace {
 
@@ -66,7 +67,7 @@ int answer(const CommandLine& command, int argc, char** argv) {
     case Verb::init:
       return print(commented_deck());
     case Verb::schema:
-      return print(json_schema());
+      return print(command.schema == "run" ? run_schema() : json_schema());
     case Verb::info:
       return print_info(command.file, command.print_deck ? InfoPart::deck : InfoPart::summary);
     case Verb::study:

@@ -1,10 +1,32 @@
-"""JSON that the program wrote: a schema by name, and its version."""
+"""JSON that the program wrote: a schema by name, and its version.
 
+A version rises when a key goes, is renamed, or changes its type, unit or meaning; keys are added without that. So this
+package reads records of its version and of all before, whose keys it may lack: what came later is put in here, so that nobody
+else has to ask whether it is there."""
+
+import copy
 import json
 
 from isotherm_post.failure import DATA, FILE_MISSING, Failure
 
 VERSION = 1
+
+# Of the records of version 1, the keys that the first of them lacked, with what was so then; None: not known.
+LATER = {
+    "isotherm-run": {
+        "decomposition": {"weights": None},
+        "method": {
+            "policy": None, "graph": False, "tuning": {"source": "deck", "file": None, "trial_s": 0.0, "trials": []},
+            "depth_choice": {"automatic": False, "why": None, "costs": None, "weighed": []},
+        },
+        "figures_of_merit": {}, "baseline": None, "profile": None,
+        "halo": {"hidden_percent": None, "exchange_s": None, "exposed_s": None, "links": []},
+        "snapshots": None,
+        "residual": {"last_sweep": None, "check": "immediate", "extra_sweeps": 0},
+        "histogram": None,
+        "continuation": {"checkpoints": 0, "newest_checkpoint": None, "restarted_from": None, "stopped_by": None},
+    },
+}
 
 
 def read_record(path, schema, noun, hint):
@@ -19,6 +41,20 @@ def read_record(path, schema, noun, hint):
         raise Failure(DATA, f"{path} is no JSON ({error})") from error
     if not isinstance(content, dict) or content.get("schema") != schema:
         raise Failure(DATA, f"{path} is no {noun} of isotherm (its schema is not {schema})")
-    if content.get("schema_version") != VERSION:
-        raise Failure(DATA, f"{path} has schema version {content.get('schema_version')}; this package knows {VERSION}")
+    version = content.get("schema_version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise Failure(DATA, f"{path} is no {noun} of isotherm (its schema_version is {version!r})")
+    if version > VERSION:
+        raise Failure(DATA, f"{path} has schema version {version}, and this package knows them to {VERSION}; use the one of the "
+                            "isotherm that wrote it")
+    return with_later_keys(content, LATER.get(schema, {}))
+
+
+def with_later_keys(content, later):
+    """Adds what is not there, at every level; what is there stays, also where it is null."""
+    for key, value in later.items():
+        if key not in content:
+            content[key] = copy.deepcopy(value)
+        elif isinstance(value, dict) and isinstance(content[key], dict):
+            with_later_keys(content[key], value)
     return content

@@ -177,12 +177,16 @@ def convergence(run):
     parts.append(facts([
         ("norm", residual["norm"]), ("first residual", si_or_power(residual["first_K"], "K")),
         ("last residual", None if residual["last_K"] is None else
-         f"{si_or_power(residual['last_K'], 'K')} at sweep {residual['last_sweep']}"),
+         si_or_power(residual["last_K"], "K") + sweep_of(residual)),
         ("tolerance", residual["tolerance"] and f"{residual['tolerance']:g} ({residual['criterion']})"),
         ("convergence", words(residual["convergence"])), ("sweeps beyond it", residual["extra_sweeps"] or None),
         *verification(run.record["verification"]),
     ]))
     return Section("convergence", "Convergence and history", parts)
+
+
+def sweep_of(residual):
+    return "" if residual["last_sweep"] is None else f" at sweep {residual['last_sweep']}"
 
 
 def probes_line(places):

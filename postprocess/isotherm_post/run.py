@@ -55,7 +55,7 @@ class Run:
 
     @cached_property
     def record(self):
-        """run.json as it is: a dict."""
+        """run.json: a dict. Keys that came after the program that wrote it are there too."""
         return read_record(self.path / "run.json", "isotherm-run", "run record", "name the directory of a finished run")
 
 

@@ -8,10 +8,12 @@
 #include <filesystem>
 
 #include "app/bench_subjects.hpp"
+#include "app/regression.hpp"
 #include "core/agree.hpp"
 #include "core/host_threads.hpp"
 #include "core/text.hpp"
 #include "kernels/host_info.hpp"
+#include "output/bench_baseline.hpp"
 #include "output/safe_file.hpp"
 
 namespace isotherm {
@@ -128,6 +130,32 @@ BenchRecord describe_bench(const CommandLine& command, const Device& device, con
   return record;
 }
 
+std::optional<Baseline> bench_baseline(const CommandLine& command, const BenchRecord& now,
+                                       const Communicator& world) {
+  if (command.baseline.file.empty()) return std::nullopt;
+  const std::string text = read_baseline(command.baseline.file, world);
+  return agree(world, [&] { return parse_bench_baseline(text, command.baseline.file, now); });
+}
+
+// Figures are those of rank 0: all have to come to one verdict.
+int conclude_bench(const CommandLine& command, const std::optional<Baseline>& baseline, BenchRecord& record,
+                   const Communicator& world) {
+  record.finished = utc_now();
+  if (baseline) {
+    const std::string measured = world.broadcast(world.is_root() ? to_json(record) : "");
+    record.baseline = judge(*baseline, bench_merits(measured), command.baseline.tolerance);
+  }
+  agree(world, [&] {
+    if (!world.is_root()) return;
+    if (record.baseline) print_now("\n" + baseline_table(*record.baseline));
+    const std::string& path = command.bench.json;
+    if (!path.empty()) write_file_atomically(path, to_json(record));
+  });
+  if (!all_right(record)) return static_cast<int>(ExitCode::internal);
+  if (record.baseline) refuse_worse(*record.baseline);
+  return static_cast<int>(ExitCode::done);
+}
+
 void print_now(const std::string& text) {
   if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
     throw Error(ExitCode::io, "standard output cannot be written; check where it goes");
@@ -135,7 +163,7 @@ void print_now(const std::string& text) {
 
 namespace {
 
-int measure(const CommandLine& command, const ThreadPlan& threads) {
+int measure(const CommandLine& command, const Communicator& world, const ThreadPlan& threads) {
   const BenchOptions& options = command.bench;
   const Subject subject = subject_of(options.subject);
   use_threads(threads.threads);
@@ -151,6 +179,7 @@ int measure(const CommandLine& command, const ThreadPlan& threads) {
   refuse_unwritable(options.json);
 
   BenchRecord record = describe_bench(command, *device, threads);
+  const std::optional<Baseline> baseline = bench_baseline(command, record, world);
   print_now(bench_banner(record));
   BenchRecord ladder = record;
   for (const Int3 cells : sizes) {
@@ -160,9 +189,7 @@ int measure(const CommandLine& command, const ThreadPlan& threads) {
       record.entries.insert(record.entries.end(), ladder.entries.begin(), ladder.entries.end());
     }
   }
-  record.finished = utc_now();
-  if (!options.json.empty()) write_file_atomically(options.json, to_json(record));
-  return static_cast<int>(all_right(record) ? ExitCode::done : ExitCode::internal);
+  return conclude_bench(command, baseline, record, world);
 }
 
 }  // namespace
@@ -185,7 +212,7 @@ int bench(const CommandLine& command, const Communicator& world) {
                       "without mpirun, or with one rank",
                       world.size()));
     }
-    return measure(command, threads);
+    return measure(command, world, threads);
   });
 }
 

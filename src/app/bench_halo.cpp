@@ -286,15 +286,12 @@ int bench_halo(const CommandLine& command, const Communicator& world, const Thre
   refuse_what_does_not_fit(bench, sizes);
   BenchRecord record = describe_bench(command, *device, threads);
   record.ranks = world.size();
+  const std::optional<Baseline> baseline = bench_baseline(command, record, world);
   if (world.is_root()) print_now(bench_banner(record));
   for (const Precision precision : options.precisions) {
     with_number(precision, [&](auto zero) { measure_all<decltype(zero)>(bench, sizes, record); });
   }
-  record.finished = utc_now();
-  agree(world, [&] {
-    if (world.is_root() && !options.json.empty()) write_file_atomically(options.json, to_json(record));
-  });
-  return static_cast<int>(all_right(record) ? ExitCode::done : ExitCode::internal);
+  return conclude_bench(command, baseline, record, world);
 }
 
 }  // namespace isotherm

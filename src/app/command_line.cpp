@@ -40,6 +40,15 @@ CLI::Validator number_from(Number least, Number most) {
           fmt::format("{} in [{} - {}]", std::is_integral_v<Number> ? "INT" : "FLOAT", least, most)};
 }
 
+CLI::Validator one_of(std::vector<std::string> words) {
+  const std::string list = fmt::format("{}", fmt::join(words, ", "));
+  return {[=](const std::string& text) {
+            const bool known = std::ranges::find(words, text) != words.end();
+            return known ? std::string() : fmt::format("{} is none of {}", in_quotes(text), list);
+          },
+          fmt::format("{{{}}}", list)};
+}
+
 CLI::App* add_deck_verb(CLI::App& app, const char* name, const char* description, CommandLine& command,
                         std::string& from) {
   CLI::App* verb = app.add_subcommand(name, description);
@@ -49,7 +58,16 @@ CLI::App* add_deck_verb(CLI::App& app, const char* name, const char* description
   return verb;
 }
 
-void declare_bench(CLI::App& app, BenchWords& words) {
+void add_baseline(CLI::App& verb, BaselineOptions& baseline) {
+  CLI::Option* const file =
+      verb.add_option("--baseline", baseline.file,
+                      "an earlier record of this verb; exit code 76 where a figure of merit got worse");
+  verb.add_option("--tolerance", baseline.tolerance, "percent that it may get worse (default: 5)")
+      ->check(number_from(0.0, 1000.0))
+      ->needs(file);
+}
+
+void declare_bench(CLI::App& app, CommandLine& command, BenchWords& words) {
   CLI::App* bench =
       app.add_subcommand("bench", "measure the rows of the tables on this machine, and check them");
   bench->add_option("subject", words.subject,
@@ -76,6 +94,7 @@ void declare_bench(CLI::App& app, BenchWords& words) {
   option("--folder", words.folder, "io: where the files are written (default: here)");
   option("--repeats", words.repeats, "io: files of each way (default: 5)");
   option("--json", words.json, "write everything measured to this file");
+  add_baseline(*bench, command.baseline);
 }
 
 void declare_study(CLI::App& app, CommandLine& command) {
@@ -101,15 +120,6 @@ void declare_study(CLI::App& app, CommandLine& command) {
   study->add_option("--limit", command.study.limit, "the most cases (default: study.limit)")
       ->check(number_from(1, 100000));
   study->add_flag("--force", command.force, "take the study's directory though another seems to write there");
-}
-
-void add_baseline(CLI::App& verb, BaselineOptions& baseline) {
-  CLI::Option* const file =
-      verb.add_option("--baseline", baseline.file,
-                      "an earlier record of this verb; exit code 76 where a figure of merit got worse");
-  verb.add_option("--tolerance", baseline.tolerance, "percent that it may get worse (default: 5)")
-      ->check(number_from(0.0, 1000.0))
-      ->needs(file);
 }
 
 void declare_compare(CLI::App& app, CommandLine& command, std::string& from) {
@@ -143,6 +153,10 @@ void declare(CLI::App& app, CommandLine& command, std::string& progress, std::st
   run->add_option("--restart", command.restart,
                   "go on from a checkpoint: latest (of the run's directory), a file, or a folder");
   run->add_flag("--force", command.force, "take the run's directory though another run seems to write there");
+  run->add_flag(
+      "--profile", command.profile,
+      "print where the time of each rank went, and keep it in run.json; on a GPU the host then waits "
+      "for the device behind every phase, so that nothing overlaps and nothing is queued as graphs");
   add_baseline(*run, command.baseline);
 
   CLI::App* check =
@@ -152,11 +166,14 @@ void declare(CLI::App& app, CommandLine& command, std::string& progress, std::st
 
   app.add_subcommand("list", "kernels, reductions, transports and devices of this build and machine");
   app.add_subcommand("init", "print a commented deck with every key");
-  app.add_subcommand("schema", "print the JSON Schema of decks, for editors");
+  CLI::App* schema =
+      app.add_subcommand("schema", "print the JSON Schema of decks, for editors, or of records");
+  schema->add_option("of", command.schema, "deck (default), or run: what run.json holds")
+      ->check(one_of({"deck", "run"}));
   CLI::App* info = app.add_subcommand("info", "what a snapshot holds, and whether it is whole");
   info->add_option("file", command.file, "a snapshot, .hdf")->required();
   info->add_flag("--deck", command.print_deck, "print the deck inside the file instead");
-  declare_bench(app, bench);
+  declare_bench(app, command, bench);
   declare_study(app, command);
   declare_compare(app, command, from);
 }

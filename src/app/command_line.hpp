@@ -44,14 +44,16 @@ struct CommandLine {
   std::vector<std::string> overrides;   // "a.b.c=value", positional after the deck
   std::vector<int> override_arguments;  // their positions on the command line, for messages
   ProgressChoice progress = ProgressChoice::automatic;
-  std::string restart;      // run: latest, a checkpoint or its folder; empty: from the initial state
-  bool force = false;       // run, study: take a directory that is locked
-  int ranks = 0;            // check: plan for so many; 0: as many as were launched
-  bool print_deck = false;  // info: the deck inside the file
+  std::string restart;          // run: latest, a checkpoint or its folder; empty: from the initial state
+  bool force = false;           // run, study: take a directory that is locked
+  int ranks = 0;                // check: plan for so many; 0: as many as were launched
+  bool print_deck = false;      // info: the deck inside the file
+  std::string schema = "deck";  // schema: of which file
   BenchOptions bench;
   StudyOptions study;
   CompareOptions compare;
-  BaselineOptions baseline;  // run, compare
+  BaselineOptions baseline;  // run, compare, bench
+  bool profile = false;      // run: where each rank's time went
 };
 
 // Parsed, or what is left to do: an exit code and text for stdout (--help, --version) or stderr (code 2).

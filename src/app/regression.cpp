@@ -26,15 +26,19 @@ std::string text_of_file(const std::string& path) {
 
 }  // namespace
 
+std::string read_baseline(const std::string& path, const Communicator& world) {
+  std::string text;
+  agree(world, [&] {
+    if (world.is_root()) text = text_of_file(path);
+  });
+  return world.broadcast(text);
+}
+
 Regression::Regression(const BaselineOptions& options, const Session& session, const Device& device,
                        const Communicator& world)
     : tolerance_(options.tolerance) {
   if (options.file.empty()) return;
-  std::string text;
-  agree(world, [&] {
-    if (world.is_root()) text = text_of_file(options.file);
-  });
-  text = world.broadcast(text);
+  const std::string text = read_baseline(options.file, world);
   const Config& config = session.cases.back();
   const Subject now{config.grid.cells, config.precision, world.all_gather(device.info().name)};
   baseline_ = agree(world, [&] {

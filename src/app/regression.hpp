@@ -1,4 +1,4 @@
-// --baseline of run and compare: is what was measured worse than it was?
+// --baseline of run, compare and bench: is what was measured worse than it was?
 #pragma once
 
 #include <optional>
@@ -11,6 +11,9 @@
 #include "output/baseline.hpp"
 
 namespace isotherm {
+
+// Collective: what rank 0 reads. Throws CollectiveError(file_missing).
+std::string read_baseline(const std::string& path, const Communicator& world);
 
 class Regression {
  public:

@@ -10,6 +10,7 @@
 #include "app/describe.hpp"
 #include "app/field_outputs.hpp"
 #include "app/plan.hpp"
+#include "app/rank_times.hpp"
 #include "app/regression.hpp"
 #include "app/restart.hpp"
 #include "app/session.hpp"
@@ -51,6 +52,7 @@ class Run {
       Timer started)
       : world_(world),
         command_(run_words(command, command.overrides)),
+        profile_(command.profile),
         session_(session),
         restart_(restart),
         regression_(regression),
@@ -70,7 +72,7 @@ class Run {
     take_halo();
     record_.performance.copy_bandwidth = roof;
     if (restart) record_.continuation.restarted = {restart->file, restart->sweep()};
-    times_[Phase::setup] = total_.seconds();
+    times_.phases[Phase::setup] = total_.seconds();
     console_.say(banner(record_));
     if (restart) go_on();
     if (!limit_.source.empty())
@@ -79,6 +81,8 @@ class Run {
     if (!limit_.warning.empty()) console_.warn(limit_.warning);
     if (!directory_.lock->warning().empty()) console_.warn(directory_.lock->warning());
     for (const std::string& warning : record_.warnings) console_.warn(warning);
+    if (profile_ && solver_->is_asynchronous())
+      console_.warn("--profile waits for the device behind every phase: figures are lower than without it");
     keep_tuning_found();
   }
 
@@ -107,7 +111,10 @@ class Run {
     tuned_ = tuned_rows<T>(config, decomposition, world_, device_, threads);
     std::optional<StoredField> stored;
     if (restart_) stored = {restart_->file, temperature_dataset, restart_->sweep()};
-    return std::make_unique<Solver<T>>(config, decomposition, world_, device_, tuned_.rows, true, stored);
+    auto solver =
+        std::make_unique<Solver<T>>(config, decomposition, world_, device_, tuned_.rows, true, stored);
+    if (profile_) solver->time_phases();
+    return solver;
   }
 
   // Collective: what the device holds is what the checkpoint says; what stands behind it in the directory is
@@ -168,7 +175,7 @@ class Run {
                 checkpoints ? checkpoints->remarks() : Remarks{}});
     };
     tell_remarks();
-    times_[Phase::setup] += timer.lap();
+    times_.phases[Phase::setup] += timer.lap();
 
     const LoopOutcome outcome = run_time_loop(
         config, *solver_,
@@ -273,11 +280,7 @@ class Run {
     record_.continuation.checkpoints = std::ssize(outcome.checkpoints);
     if (!outcome.checkpoints.empty()) record_.continuation.newest = file_name(outcome.checkpoints.back());
     record_.continuation.stopped_by = outcome.stopped_by;
-    times_[Phase::sweeps] += solver_->times().sweep;
-    times_[Phase::halo] += solver_->times().halo;
-    times_[Phase::reduction] += solver_->times().reduction;
-    times_[Phase::diagnostics] += solver_->times().diagnostics;
-    times_[Phase::output] += outcome.output_seconds;
+    times_.add(solver_->times(), outcome);
     if (const auto bins = solver_->histogram_bins()) {
       record_.histogram = {std::string(tuned_.rows.histogram->name), bins->count, bins->low, bins->high};
     }
@@ -311,13 +314,14 @@ class Run {
 
   // Collective: table, figures of merit, run.json.
   void conclude() {
-    times_[Phase::total] = total_.seconds();
-    record_.phases = gather_phases(times_, world_);
+    times_.finish(total_.seconds());
+    record_.phases = gather_phases(times_.phases, world_);
+    if (profile_) record_.profile = gather_profiles(times_.profile, world_);
     record_.ranks = gather_ranks(describe_rank(session_, device_, world_), world_);
     record_.finished = utc_now();
     record_.warnings = console_.warnings();
     hold_against_baseline();
-    console_.say(final_table(record_));
+    console_.say(final_table(record_) + profile_table(record_.profile, record_.ranks));
     if (record_.baseline) console_.say(baseline_table(*record_.baseline));
     write_record();
     console_.say(figures_of_merit(record_) + result_line(record_));
@@ -351,6 +355,7 @@ class Run {
 
   const Communicator& world_;
   std::string command_;
+  bool profile_;
   const Session& session_;
   const std::optional<Restart>& restart_;
   const Regression& regression_;
@@ -364,7 +369,7 @@ class Run {
   Terminal terminal_;
   Progress progress_;
   RunRecord record_;
-  PhaseTable<double> times_;
+  RankTimes times_;
 };
 
 }  // namespace

@@ -9,11 +9,13 @@
 #include <optional>
 #include <utility>
 
+#include "app/divergence.hpp"
 #include "app/tolerance.hpp"
 #include "core/agree.hpp"
 #include "core/error.hpp"
 #include "core/signals.hpp"
 #include "core/timer.hpp"
+#include "core/trace.hpp"
 #include "output/run_files.hpp"
 #include "solver/convergence.hpp"
 #include "solver/lookout.hpp"
@@ -178,7 +180,7 @@ class Loop {
     r.last_sweep = row.sweep;
     ++r.checks;
     if (!(value <= largest_update)) {
-      outcome_.divergence = divergence(row.sweep);
+      outcome_.divergence = divergence(config_, solver_, row.sweep);
     } else {
       row.residual = value;
       row.relative = relative_residual(*r.first, value);
@@ -227,14 +229,24 @@ class Loop {
     outputs_.progress->update(state);
   }
 
+  // What `work` takes, without its waits for the device, which are the sweeps'.
+  template <class Work>
+  void count_output(const Work& work) {
+    const TraceRange range(Doing::output);
+    const double before = solver_.times().sum();
+    const Timer timer;
+    work();
+    outcome_.output_seconds += timer.seconds() - (solver_.times().sum() - before);
+  }
+
   void write_snapshot() {
     if (!outputs_.snapshots) return;
-    Timer timer;
-    write_or_warn(config_, frame_.world, outputs_.console, [&] {
-      outcome_.files.push_back(outputs_.snapshots->template start<T>(take_field(), solver_.block(),
-                                                                     solver_.time(), solver_.sweeps()));
+    count_output([&] {
+      write_or_warn(config_, frame_.world, outputs_.console, [&] {
+        outcome_.files.push_back(outputs_.snapshots->template start<T>(take_field(), solver_.block(),
+                                                                       solver_.time(), solver_.sweeps()));
+      });
     });
-    outcome_.output_seconds += timer.seconds();
   }
 
   bool beside_sweeps() const { return outputs_.files && !outputs_.files->in_step(); }
@@ -258,6 +270,7 @@ class Loop {
   // Behind the last sweep nothing hides them.
   void finish_files() {
     if (!outputs_.files) return;
+    const TraceRange range(Doing::output);
     const Timer timer;
     outputs_.files->finish();
     count_copy();
@@ -284,10 +297,10 @@ class Loop {
 
   void write_fields(std::vector<std::string> (FieldOutputs<T>::*which)(Solver<T>&)) {
     if (!outputs_.fields) return;
-    Timer timer;
-    const std::vector<std::string> files = (outputs_.fields->*which)(solver_);
-    outcome_.files.insert(outcome_.files.end(), files.begin(), files.end());
-    outcome_.output_seconds += timer.seconds();
+    count_output([&] {
+      const std::vector<std::string> files = (outputs_.fields->*which)(solver_);
+      outcome_.files.insert(outcome_.files.end(), files.begin(), files.end());
+    });
   }
 
   // Its value, before its turn: whether the run has ended is still found out when that comes.
@@ -303,18 +316,18 @@ class Loop {
     settle_check();
     const double newest = solver_.own_sweeps() > 0 ? solver_.residual() : 0;
     if (!(newest <= largest_update)) {
-      outcome_.divergence = divergence(solver_.sweeps());
+      outcome_.divergence = divergence(config_, solver_, solver_.sweeps());
       return;
     }
     if (outputs_.history) outputs_.history->flush();
     if (outputs_.fields) outputs_.fields->flush();
-    Timer timer;
-    const FieldView<const T> field = solver_.host_field();
-    outcome_.checkpoints.push_back(outputs_.checkpoints->write(
-        field, solver_.block(), {solver_.time(), solver_.sweeps(), solver_.fingerprint()}, state()));
+    count_output([&] {
+      const FieldView<const T> field = solver_.host_field();
+      outcome_.checkpoints.push_back(outputs_.checkpoints->write(
+          field, solver_.block(), {solver_.time(), solver_.sweeps(), solver_.fingerprint()}, state()));
+    });
     written_ = solver_.sweeps();
     written_at_ = elapsed_;
-    outcome_.output_seconds += timer.seconds();
   }
 
   CheckpointState state() {
@@ -332,27 +345,6 @@ class Loop {
     state.wall = wall_before_ + wall_.seconds();
     if (!steady()) state.dt = time_plan(config_).dt;
     return state;
-  }
-
-  // Collective: what to say of a residual that is not finite, or beyond all heat. A lagged check tells of an
-  // earlier field than the one that is left to look at.
-  std::string divergence(std::int64_t checked) {
-    const ExtremeCell extreme = solver_.most_extreme_cell();
-    const std::string state = std::isinf(extreme.magnitude)
-                                  ? std::string("is not finite")
-                                  : fmt::format("has reached {:.3g} K", extreme.magnitude);
-    const std::string what =
-        fmt::format("cell ({}, {}, {}) {}", extreme.cell.x, extreme.cell.y, extreme.cell.z, state);
-    const std::string remedy =
-        steady()
-            ? "look at walls and sources"
-            : fmt::format("keep problem.dt below the stability limit {:.6g} s and look at walls and sources",
-                          stable_dt(config_));
-    const std::int64_t here = solver_.sweeps();
-    return fmt::format(
-        "diverged: {} after sweep {} (residuals are checked every {} sweeps{}); {}", what, here,
-        config_.problem.check_interval,
-        checked < here ? fmt::format(" and looked at late: that of sweep {} told", checked) : "", remedy);
   }
 
   const Config& config_;

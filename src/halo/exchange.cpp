@@ -150,6 +150,8 @@ void HaloExchange<T>::start(FieldView<T> field, Stream compute, Stream halo) {
     own.device.wait(halo, own.field_ready);
     for (const auto& each : own.transports) each.transport->send(field, halo);
   }
+  if (own.copies.empty()) return;
+  const TraceRange range(Doing::copies);
   for (const LocalCopy& c : own.copies) own.cells.copy_within(field, c.from, c.to, compute);
 }
 
@@ -180,6 +182,24 @@ void HaloExchange<T>::hand_ghosts(FieldView<T> field, Stream compute) {
 template <class T>
 void HaloExchange<T>::take_ghosts(FieldView<T> field, Stream compute) {
   implementation_->transports.front().transport->take_ghosts(field, compute);
+}
+
+template <class T>
+void HaloExchange<T>::time_phases() {
+  Implementation& own = *implementation_;
+  for (const auto& each : own.transports) each.transport->time_phases(own.device);
+}
+
+template <class T>
+ExchangeTimes HaloExchange<T>::times() const {
+  ExchangeTimes sum;
+  for (const auto& each : implementation_->transports) {
+    const ExchangeTimes& times = each.transport->times();
+    sum.pack += times.pack;
+    sum.wire += times.wire;
+    sum.unpack += times.unpack;
+  }
+  return sum;
 }
 
 template <class T>

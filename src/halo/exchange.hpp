@@ -8,6 +8,7 @@
 #include "core/device.hpp"
 #include "core/field_view.hpp"
 #include "grid/decomposition.hpp"
+#include "halo/exchange_times.hpp"
 #include "halo/links.hpp"
 #include "kernels/face_copy.hpp"
 #include "kernels/stencil.hpp"
@@ -46,6 +47,11 @@ class HaloExchange {
   FaceStores<T> stores(FieldView<T> in, FieldView<T> out, Stream compute);
   void hand_ghosts(FieldView<T> field, Stream compute);
   void take_ghosts(FieldView<T> field, Stream compute);
+
+  // From now on times() has what the exchanges of this rank take, by all its transports; on a GPU the host
+  // waits behind each phase, and nothing overlaps.
+  void time_phases();
+  ExchangeTimes times() const;
 
   std::size_t bytes_sent() const;  // by this rank, an exchange
   int messages() const;

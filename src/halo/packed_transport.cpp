@@ -43,17 +43,19 @@ class PackedTransport final : public Transport<T> {
   }
 
   void send(FieldView<T> field, Stream stream) override {
-    for (std::size_t i = 0; i < messages_.size(); ++i) {
-      cells_.pack(field, messages_[i].edge, static_cast<T*>(sent_.at(i)), stream);
-    }
-    wire_->send(stream);
+    this->clock_.measure(Doing::pack, &ExchangeTimes::pack, stream, [&] {
+      for (std::size_t i = 0; i < messages_.size(); ++i)
+        cells_.pack(field, messages_[i].edge, static_cast<T*>(sent_.at(i)), stream);
+    });
+    this->clock_.measure(Doing::wire, &ExchangeTimes::wire, stream, [&] { wire_->send(stream); });
   }
 
   void receive(FieldView<T> field, Stream stream) override {
-    wire_->receive(stream);
-    for (std::size_t i = 0; i < messages_.size(); ++i) {
-      cells_.unpack(static_cast<const T*>(received_.at(i)), field, messages_[i].ghosts, stream);
-    }
+    this->clock_.measure(Doing::wire, &ExchangeTimes::wire, stream, [&] { wire_->receive(stream); });
+    this->clock_.measure(Doing::unpack, &ExchangeTimes::unpack, stream, [&] {
+      for (std::size_t i = 0; i < messages_.size(); ++i)
+        cells_.unpack(static_cast<const T*>(received_.at(i)), field, messages_[i].ghosts, stream);
+    });
   }
 
   bool arrived() override { return wire_->arrived(); }

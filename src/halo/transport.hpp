@@ -11,6 +11,7 @@
 #include "core/device.hpp"
 #include "core/field_view.hpp"
 #include "grid/field.hpp"
+#include "halo/exchange_times.hpp"
 #include "halo/messages.hpp"
 #include "kernels/stencil.hpp"
 
@@ -47,7 +48,7 @@ class Transport {
   // The peer was given up: what is under way must end without touching the fields any more, as far as it can
   // be ended. Then nothing else is called, not even the destructor.
   virtual void abandon() noexcept {}
-  // Can send() and receive() be recorded into a graph?
+  // Can send() and receive() be recorded into a graph? Not while phases are timed.
   virtual bool recordable() const { return false; }
 
   // Can sweeps of the block store what send() would, all of it? Then, in place of exchanges, a sweep from
@@ -58,6 +59,13 @@ class Transport {
   virtual FaceStores<T> stores(FieldView<T> /*in*/, FieldView<T> /*out*/, Stream) { return {}; }
   virtual void hand_ghosts(FieldView<T>, Stream) {}
   virtual void take_ghosts(FieldView<T>, Stream) {}
+
+  // From now on times() has what exchanges take; on a GPU the host waits behind each phase.
+  void time_phases(Device& device) { clock_.start(device); }
+  const ExchangeTimes& times() const { return clock_.times(); }
+
+ protected:
+  ExchangeClock clock_;  // of the phases within send() and receive()
 };
 
 // One way, made ready on all ranks.

@@ -9,12 +9,14 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "output/compare_record.hpp"
 #include "output/json_value.hpp"
+#include "output/run_record.hpp"
 
 namespace isotherm {
 namespace {
 
-[[noreturn]] void refuse(const std::string& file, const char* why) {
+[[noreturn]] void refuse(const std::string& file, const std::string& why) {
   throw Error(ExitCode::deck,
               fmt::format("{} is no baseline ({}); name the run.json of a run that came to its "
                           "end, or what isotherm compare --json has written",
@@ -31,7 +33,39 @@ Subject subject_of(const Json& json) {
   return subject;
 }
 
+// What figures of merit follow from: run.json had it before it had them.
+struct Source {
+  const char* merit;
+  const char* place;
+  double factor;
+  const char* unit;
+  Better better;
+};
+constexpr Source sources[] = {
+    {"cell_updates", "/performance/points_per_s", 1e-9, "GLUP/s", Better::higher},
+    {"effective_bandwidth", "/performance/effective_bandwidth_bytes_per_s", 1e-9, "GB/s", Better::higher},
+    {"copy_bandwidth_share", "/performance/copy_bandwidth_share_percent", 1, "%", Better::higher},
+    {"time_per_step", "/performance/step_s", 1e3, "ms", Better::lower},
+    {"halo_fraction", "/performance/halo_fraction_percent", 1, "%", Better::lower},
+    {"halo_hidden", "/halo/hidden_percent", 1, "%", Better::higher},
+    {"write_bandwidth", "/snapshots/bandwidth_bytes_per_s", 1e-9, "GB/s", Better::higher},
+    {"write_hidden", "/snapshots/hidden_percent", 1, "%", Better::higher}};
+
+// Of a run whose answer was right, as now.
+std::vector<Merit> earlier_merits(const Json& json) {
+  std::vector<Merit> merits;
+  if (json.at("result") == "FAIL" && json.at("exit_code") != static_cast<int>(ExitCode::not_converged))
+    return merits;
+  for (const Source& source : sources) {
+    const Json::json_pointer place(source.place);
+    if (json.contains(place) && json[place].is_number())
+      merits.push_back({source.merit, source.factor * json[place].get<double>(), source.unit, source.better});
+  }
+  return merits;
+}
+
 std::vector<Merit> merits_of(const Json& json) {
+  if (json.at("schema") == "isotherm-run" && !json.contains("figures_of_merit")) return earlier_merits(json);
   std::vector<Merit> merits;
   for (const auto& [name, figure] : json.at("figures_of_merit").items())
     merits.push_back({name, figure.at("value"), figure.at("unit"),
@@ -66,11 +100,15 @@ Baseline parse_baseline(const std::string& text, const std::string& file) {
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) refuse(file, "it is not JSON");
   try {
+    const bool of_run = json.at("schema") == "isotherm-run";
+    if (!of_run && json["schema"] != "isotherm-compare")
+      refuse(file, fmt::format("its schema is {}", json["schema"].dump()));
+    refuse_newer(json, of_run ? run_schema_version : compare_schema_version, file);
     Baseline baseline{file, subject_of(json), merits_of(json)};
     if (baseline.merits.empty()) refuse(file, "it has no figures of merit");
     return baseline;
   } catch (const Json::exception&) {
-    refuse(file, "it lacks figures_of_merit, grid or ranks");
+    refuse(file, "it lacks schema, figures_of_merit, grid or ranks");
   }
 }
 
@@ -124,9 +162,8 @@ std::string baseline_table(const BaselineVerdict& verdict) {
 std::string baseline_problem(const BaselineVerdict& verdict) {
   if (verdict.changes.empty())
     return fmt::format(
-        "{} has no figure of merit in common with this (it is of other combinations, or of another verb); "
-        "name "
-        "a baseline of the same deck and words",
+        "{} has no figure of merit in common with this (it is of other combinations, rows or sizes, or of "
+        "another verb); name a baseline of the same deck and words",
         in_quotes(verdict.file));
   if (verdict.worse() == 0) return "";
   return fmt::format(

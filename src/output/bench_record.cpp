@@ -204,9 +204,9 @@ std::string to_json(const BenchRecord& r) {
   for (const HaloBenchEntry& e : r.halos) entries.push_back(to_json_object(e));
   for (const IoBenchEntry& e : r.files) entries.push_back(to_json_object(e));
   return file_text({{"schema", "isotherm-bench"},
-                    {"schema_version", 1},
+                    {"schema_version", bench_schema_version},
                     {"subject", word(r.subject)},
-                    {"result", all_right(r) ? "PASS" : "FAIL"},
+                    {"result", all_right(r) && !(r.baseline && r.baseline->worse()) ? "PASS" : "FAIL"},
                     {"provenance",
                      {{"version", r.build.version},
                       {"git_revision", r.build.git_revision},
@@ -227,6 +227,7 @@ std::string to_json(const BenchRecord& r) {
                       {"overlap", r.overlap},
                       {"norm", value_or_null(r.norm)},
                       {"op", value_or_null(r.op)}}},
+                    {"baseline", r.baseline ? to_json_object(*r.baseline) : Json(nullptr)},
                     {"entries", entries},
                     {"warnings", r.warnings}});
 }

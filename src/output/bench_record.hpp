@@ -15,8 +15,11 @@
 #include "core/box.hpp"
 #include "core/build_info.hpp"
 #include "core/device.hpp"
+#include "output/baseline.hpp"
 
 namespace isotherm {
+
+inline constexpr int bench_schema_version = 1;  // rises as run_schema_version does
 
 enum class BenchSubject { stencil, reduction, bandwidth, halo, io };
 constexpr const char* word(BenchSubject subject) {
@@ -123,6 +126,7 @@ struct BenchRecord {
   std::vector<HaloBenchEntry> halos;
   std::vector<IoBenchEntry> files;
   int ranks = 1;
+  std::optional<BaselineVerdict> baseline;  // where it was told of one
   std::vector<std::string> warnings;
 };
 

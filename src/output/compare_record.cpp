@@ -198,7 +198,7 @@ std::string to_json(const CompareRecord& record) {
   const std::optional<BaselineVerdict>& baseline = record.run.baseline;
   const bool passed = all_same(record) && !(baseline && baseline->worse() > 0);
   return file_text({{"schema", "isotherm-compare"},
-                    {"schema_version", 1},
+                    {"schema_version", compare_schema_version},
                     {"result", passed ? "PASS" : "FAIL"},
                     {"provenance", run["provenance"]},
                     {"deck", run["deck"]},

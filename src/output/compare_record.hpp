@@ -16,6 +16,8 @@
 
 namespace isotherm {
 
+inline constexpr int compare_schema_version = 1;  // rises as run_schema_version does
+
 // A check is made every `check_interval` sweeps of a run: each sweep has its share of it.
 struct CompareSamples {
   std::vector<double> sweep_seconds;  // of one, on the slowest rank, without checks

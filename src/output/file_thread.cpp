@@ -6,6 +6,7 @@
 
 #include "core/host_threads.hpp"
 #include "core/timer.hpp"
+#include "core/trace.hpp"
 
 namespace isotherm {
 namespace {
@@ -99,6 +100,7 @@ void FileThread::serve() {
       const Timer timer;
       std::exception_ptr error;
       try {
+        const TraceRange range(Doing::output);
         work();
       } catch (...) {
         error = std::current_exception();

@@ -266,7 +266,7 @@ std::string to_json(const RunRecord& r) {
   Json ranks = Json::array();
   for (const RankRow& row : r.ranks) ranks.push_back(to_json_object(row));
   Json json = {{"schema", "isotherm-run"},
-               {"schema_version", 1},
+               {"schema_version", run_schema_version},
                {"result", result_word(r.exit_code)},
                {"exit_code", static_cast<int>(r.exit_code)},
                {"message", text_or_null(r.message)},
@@ -279,6 +279,7 @@ std::string to_json(const RunRecord& r) {
                {"ranks", std::move(ranks)},
                {"method", method(r.method)},
                {"phases_s", phases(r)},
+               {"profile", to_json_object(r.profile)},
                {"performance", performance(r)},
                {"figures_of_merit", to_json_object(merits(r))},
                {"baseline", r.baseline ? to_json_object(*r.baseline) : Json(nullptr)},

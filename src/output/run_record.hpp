@@ -4,7 +4,7 @@
 // run.json (schema "isotherm-run", version 1) has a key for every field below; its name ends in the unit
 // where it has one (`_s`, `_K`, `_bytes`, `_bytes_per_s`, `_percent`). A value that was not measured is null.
 // A value that is not finite is null too and is listed in `not_finite` by its place: {"/residual/last":
-// "nan"}. Keys are only ever added within a version.
+// "nan"}. Keys are only ever added within a version. output/run_schema.json says each key and its type.
 #pragma once
 
 #include <array>
@@ -25,9 +25,13 @@
 #include "output/depth_record.hpp"
 #include "output/halo_record.hpp"
 #include "output/merit.hpp"
+#include "output/profile.hpp"
 #include "output/writing_record.hpp"
 
 namespace isotherm {
+
+// Rises when a key goes, is renamed, or changes its type, unit or meaning.
+inline constexpr int run_schema_version = 1;
 
 struct Spread {  // over ranks
   double min = 0, mean = 0, max = 0;
@@ -204,6 +208,7 @@ struct RunRecord {
   std::optional<std::uint64_t> fingerprint;  // of the final field
   std::vector<std::string> files;            // written, relative to the run directory; without checkpoints
   Continuation continuation;
+  std::vector<RankProfile> profile;         // by rank; empty where it was not asked for
   std::optional<BaselineVerdict> baseline;  // where the run was told of one, and came to its end
   std::vector<std::string> warnings;
   ExitCode exit_code = ExitCode::internal;  // until the run has ended otherwise

@@ -187,15 +187,36 @@ void Solver<T>::keep_pace() {
 }
 
 template <class T>
+void Solver<T>::time_phases() {
+  times_phases_ = true;
+  times_ = {};
+  rows_.graph = false;
+  graph_.reset();
+  halo_.time_phases();
+}
+
+template <class T>
+SolverTimes Solver<T>::times() const {
+  SolverTimes times = times_;
+  times.exchange = halo_.times();
+  return times;
+}
+
+template <class T>
 void Solver<T>::start_residual() {
+  const TraceRange range(Doing::reduce);
   Timer timer;
+  settle(compute_);  // the sweeps are no part of it
+  times_.sweep += timer.lap();
   check_.start(std::as_const(current_).view(), std::as_const(next_).view(), compute_);
+  settle(compute_);
   times_.reduction += timer.seconds();
 }
 
 template <class T>
 void Solver<T>::poll_residual() {
   if (!check_.under_way()) return;
+  const TraceRange range(Doing::reduce);
   Timer timer;
   check_.poll();
   times_.reduction += timer.seconds();
@@ -203,6 +224,7 @@ void Solver<T>::poll_residual() {
 
 template <class T>
 double Solver<T>::finish_residual() {
+  const TraceRange range(Doing::reduce);
   Timer timer;
   check_.wait_for_sweeps();
   times_.sweep += timer.lap();
@@ -230,6 +252,7 @@ template <class T>
 Diagnostics Solver<T>::diagnose() {
   if (!diagnosis_) throw Error(ExitCode::internal, "diagnostics were not asked for; please report it");
   synchronize();
+  const TraceRange range(Doing::diagnostics);
   Timer timer;
   const FieldView<const T> before = own_sweeps() > 0 ? std::as_const(next_).view() : FieldView<const T>{};
   const Diagnostics found = diagnosis_->look(std::as_const(current_).view(), before, walls_.walls());

@@ -10,6 +10,7 @@
 #include "core/communicator.hpp"
 #include "core/device.hpp"
 #include "core/timer.hpp"
+#include "core/trace.hpp"
 #include "grid/decomposition.hpp"
 #include "grid/field.hpp"
 #include "halo/exchange.hpp"
@@ -33,6 +34,9 @@ namespace isotherm {
 // vary in time; `halo` the exchange and the ghosts of walls.
 struct SolverTimes {
   double sweep = 0, halo = 0, reduction = 0, diagnostics = 0;
+  double interior = 0, shells = 0;  // parts of `sweep`
+  ExchangeTimes exchange;           // parts of `halo`, after time_phases()
+  double sum() const { return sweep + halo + reduction + diagnostics; }
 };
 
 // Seconds of a sweep with its share of an exchange, on the slowest rank.
@@ -94,6 +98,10 @@ class Solver {
   std::uint64_t fingerprint();      // of the whole field, collective
   ExtremeCell most_extreme_cell();  // collective
 
+  // From now on times() has the parts of exchanges too, and on a GPU the host waits behind each phase for
+  // what it has queued: nothing overlaps, nothing is queued as graphs, and times are those of the device.
+  void time_phases();
+
   bool queues_graphs() const { return rows_.graph; }
   // Where the rows left it open; none where graphs cannot be, or sweeps are too long for them to matter.
   const std::optional<GraphTrial>& graph_trial() const { return graph_trial_; }
@@ -105,7 +113,7 @@ class Solver {
   // None without neighbours, nor where it was not asked for.
   const std::optional<HaloCost>& halo_cost() const { return halo_cost_; }
   bool has_source() const { return source_.has_value(); }
-  const SolverTimes& times() const { return times_; }
+  SolverTimes times() const;
 
  private:
   std::size_t scratch_bytes() const;
@@ -118,6 +126,7 @@ class Solver {
   void upload(Field<T>& field);
   void fill_walls(Box region);
   Box interior(const PeriodSweep& sweep) const;
+  void settle(Stream stream);
   void sweep_at_hand(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer);
   void sweep_rest(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer);
   void exchange_and_sweep(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer);
@@ -134,7 +143,7 @@ class Solver {
   void period(std::int64_t count, bool with_norm);
   bool sweep_by_graph(std::int64_t until);
   SweepArgs<T> sweep_args(Box region, const UpdateNorm& norm);
-  void launch(Box region, UpdateNorm& norm);
+  void launch(Box region, UpdateNorm& norm, Doing part);
   void wait_for_copy();
   double whole(LongAccumulator mine);
   void poll_residual();
@@ -178,6 +187,7 @@ class Solver {
   };
   std::optional<Copying> copying_;  // until a sweep has waited for it
   SolverTimes times_;
+  bool times_phases_ = false;
 };
 
 }  // namespace isotherm

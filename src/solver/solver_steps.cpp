@@ -10,11 +10,19 @@
 
 namespace isotherm {
 
+// Where phases are timed, a phase ends when the device is done with it.
+template <class T>
+void Solver<T>::settle(Stream stream) {
+  if (times_phases_) device_.synchronize(stream);
+}
+
 // What stands beyond the walls at which the region ends, but for those that the row applies itself.
 template <class T>
 void Solver<T>::fill_walls(Box region) {
+  const TraceRange range(Doing::walls);
   const Walls<T> ghosts = walls_in_ghosts(*rows_.sweep.row, walls_.walls());
   face_copy<T>(device_.backend()).fill_walls(current_.view(), ghosts, region, compute_);
+  settle(compute_);
 }
 
 // A step in several regions has one norm: the first region's starts it, the others join it. The launches are
@@ -26,10 +34,12 @@ SweepArgs<T> Solver<T>::sweep_args(Box region, const UpdateNorm& norm) {
 }
 
 template <class T>
-void Solver<T>::launch(Box region, UpdateNorm& norm) {
+void Solver<T>::launch(Box region, UpdateNorm& norm, Doing part) {
   if (region.empty()) return;
+  const TraceRange range(part);
   rows_.sweep.row->launch(sweep_args(region, norm), {1, rows_.sweep.policy}, compute_);
   norm.accumulate = true;
+  settle(compute_);
 }
 
 // What of the first sweep of a period this row sweeps beside the exchange.
@@ -44,20 +54,25 @@ template <class T>
 void Solver<T>::sweep_at_hand(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer) {
   fill_walls(sweep.at_hand);
   times_.halo += timer.lap();
-  if (overlap_ == Overlap::on) launch(interior(sweep), norm);
-  times_.sweep += timer.lap();
+  if (overlap_ != Overlap::on) return;
+  launch(interior(sweep), norm, Doing::interior);
+  const double seconds = timer.lap();
+  times_.sweep += seconds;
+  times_.interior += seconds;
 }
 
 template <class T>
 void Solver<T>::sweep_rest(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer) {
   if (!(sweep.at_hand == sweep.region)) fill_walls(sweep.region);
   times_.halo += timer.lap();
-  if (overlap_ == Overlap::on) {
-    isotherm::sweep_rest(*rows_.sweep.row, sweep_args(sweep.region, norm), interior(sweep),
-                         {1, rows_.sweep.policy}, compute_);
-  } else {
-    launch(sweep.region, norm);
-  }
+  if (overlap_ != Overlap::on) return launch(sweep.region, norm, Doing::sweep);
+  const TraceRange range(Doing::shells);
+  isotherm::sweep_rest(*rows_.sweep.row, sweep_args(sweep.region, norm), interior(sweep),
+                       {1, rows_.sweep.policy}, compute_);
+  settle(compute_);
+  const double seconds = timer.lap();
+  times_.sweep += seconds;
+  times_.shells += seconds;
 }
 
 template <class T>
@@ -92,9 +107,11 @@ void Solver<T>::sweep_and_store(const PeriodSweep& sweep, UpdateNorm& norm, Time
   if (!stores && ghosts_ == Ghosts::under_way) halo_.take_ghosts(current_.view(), compute_);
   fill_walls(sweep.region);
   times_.halo += timer.lap();
+  const TraceRange range(Doing::sweep);
   SweepArgs<T> args = sweep_args(sweep.region, norm);
   if (stores) args.stores = halo_.stores(current_.view(), next_.view(), compute_);
   rows_.sweep.row->launch(args, {1, rows_.sweep.policy}, compute_);
+  settle(compute_);
   ghosts_ = stores ? Ghosts::under_way : Ghosts::absent;
 }
 
@@ -143,7 +160,7 @@ void Solver<T>::step(const PeriodSweep& sweep, bool first, bool with_norm) {
   } else {
     fill_walls(sweep.region);
     times_.halo += timer.lap();
-    launch(sweep.region, norm);
+    launch(sweep.region, norm, Doing::sweep);
   }
   std::swap(current_, next_);
   ++sweeps_;
@@ -189,6 +206,7 @@ bool Solver<T>::sweep_by_graph(std::int64_t until) {
     graph_starts_at_ = here;
     sweeps_ = before;  // nothing was done yet
   }
+  const TraceRange range(Doing::graph);
   Timer timer;
   device_.launch(graph_->get(), compute_);
   sweeps_ += count;
@@ -200,8 +218,10 @@ template void Solver<float>::fill_walls(Box);
 template void Solver<double>::fill_walls(Box);
 template SweepArgs<float> Solver<float>::sweep_args(Box, const UpdateNorm&);
 template SweepArgs<double> Solver<double>::sweep_args(Box, const UpdateNorm&);
-template void Solver<float>::launch(Box, UpdateNorm&);
-template void Solver<double>::launch(Box, UpdateNorm&);
+template void Solver<float>::launch(Box, UpdateNorm&, Doing);
+template void Solver<double>::launch(Box, UpdateNorm&, Doing);
+template void Solver<float>::settle(Stream);
+template void Solver<double>::settle(Stream);
 template Box Solver<float>::interior(const PeriodSweep&) const;
 template Box Solver<double>::interior(const PeriodSweep&) const;
 template void Solver<float>::sweep_at_hand(const PeriodSweep&, UpdateNorm&, Timer&);

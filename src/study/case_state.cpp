@@ -11,6 +11,7 @@
 #include "output/checkpoint.hpp"
 #include "output/json_value.hpp"
 #include "output/run_files.hpp"
+#include "output/run_record.hpp"
 #include "output/safe_file.hpp"
 
 namespace isotherm {
@@ -18,10 +19,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// An object; empty where the file is not there, or is none.
-Json read_json(const fs::path& path) {
+constexpr int case_schema_version = 1;
+
+// An object; empty where the file is not there, or is none. Throws Error(deck) where it is newer than this
+// program: what it says is not known, and the case must not be begun anew for that.
+Json read_json(const fs::path& path, int known) {
   Json json = Json::parse(file_text_or_empty(path), nullptr, false);
-  return json.is_object() ? json : Json::object();
+  if (!json.is_object()) return Json::object();
+  refuse_newer(json, known, path.string());
+  return json;
 }
 
 std::string text_of(const Json& json, const char* key) {
@@ -61,7 +67,8 @@ std::string file_text_or_empty(const fs::path& path) {
 
 CaseLook look_at(const DeckCase& each) {
   const CaseFiles files(each);
-  const Json run = read_json(files.run_record()), record = read_json(files.record());
+  const Json run = read_json(files.run_record(), run_schema_version),
+             record = read_json(files.record(), case_schema_version);
   const std::string ran = file_text_or_empty(files.folder / "deck.yaml");
   const std::string before = ran.empty() ? text_of(record, "deck") : ran;
   CaseLook look;
@@ -102,7 +109,7 @@ std::vector<std::string> changes_since(const DeckCase& each, const std::string& 
 void record_end(const DeckCase& each, const ChildEnd& end, const std::string& message, double wall) {
   write_file_atomically(CaseFiles(each).record(),
                         file_text({{"schema", "isotherm-case"},
-                                   {"schema_version", 1},
+                                   {"schema_version", case_schema_version},
                                    {"exit_code", end.exit_code},
                                    {"signal", end.signal ? Json(signal_name(end.signal)) : Json(nullptr)},
                                    {"message", text_or_null(message)},

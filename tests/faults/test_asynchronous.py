@@ -1,6 +1,5 @@
 """Files that are written while sweeps go on are those that are written in step, whatever the disk and MPI are like."""
 
-import json
 from pathlib import Path
 
 import h5py
@@ -8,6 +7,7 @@ import numpy as np
 import pytest
 
 from program import DECK, isotherm, write_deck
+import runs
 from shim import build_shim
 
 # At sweep 20 all of them are due at once; the slice comes while the snapshot before it may be under way.
@@ -40,7 +40,7 @@ def run_in(folder, *overrides, ranks=0, deck=CROWDED, **environment):
     done = isotherm("run", write_deck(folder, deck), "output.directory=out", *overrides, ranks=ranks, cwd=folder,
                     **environment)
     assert done.returncode == 0, done.stderr
-    return done.stdout, folder / "out", json.loads((folder / "out" / "run.json").read_text())
+    return done.stdout, folder / "out", runs.record(folder / "out")
 
 
 def contents(path):
@@ -125,4 +125,4 @@ def test_an_error_beside_the_sweeps_ends_the_run(disk_shim, tmp_path, ranks):
     assert done.returncode == 74, done.stdout + done.stderr
     assert "deck_00000000.hdf: renaming failed (Input/output error)" in done.stderr
     assert not list((tmp_path / "out").glob("*.hdf*"))
-    assert json.loads((tmp_path / "out" / "run.json").read_text())["exit_code"] == 74
+    assert runs.record(tmp_path / "out")["exit_code"] == 74

@@ -249,3 +249,30 @@ def test_an_absent_device_is_refused(tmp_path):
     result = isotherm("bench", "stencil", "--device", "cuda", cwd=tmp_path)
     assert (result.code, result.out) == (69, "")
     assert result.err == (f"bench: no CUDA device ({absent[1]}); use --device cpu, or run where there is a GPU\n")
+
+
+def test_a_baseline(tmp_path):
+    """Of figures that were a million times better, or worse; and of another subject, which is refused before any work."""
+    words = ["stencil", "--rows", "openmp", "--sizes", "16", "--precision", "fp64"]
+    first, _ = bench(tmp_path, *words)
+    assert first["baseline"] is None
+    entry, = first["entries"]
+    for factor, code, verdict in ((1e6, 76, "worse"), (1e-6, 0, "better")):
+        changed = {**entry, "points_per_s": factor * entry["points_per_s"], "copy_bandwidth_share_percent": None}
+        (tmp_path / "baseline.json").write_text(json.dumps({**first, "entries": [changed]}))
+        done = isotherm("bench", *words, *QUICK, "--json", "now.json", "--baseline", "baseline.json", "--tolerance", "20",
+                        cwd=tmp_path)
+        assert done.code == code, done.err
+        now = json.loads((tmp_path / "now.json").read_text())
+        assert now["result"] == ("PASS" if code == 0 else "FAIL") and now["baseline"]["tolerance_percent"] == 20
+        figure, = now["baseline"]["figures"]
+        assert (figure["name"], figure["verdict"]) == (f"openmp {entry['policy']} fp64 16 x 16 x 16", verdict)
+        assert figure["before"] == pytest.approx(changed["points_per_s"] / 1e9)
+        assert figure["now"] == pytest.approx(now["entries"][0]["points_per_s"] / 1e9)
+        assert "against baseline.json: " in done.out and f"  {figure['name']}  " in done.out
+        assert done.err == ("" if code == 0 else "1 of 1 figure of merit got worse than in 'baseline.json' by more than 20 %; "
+                                                 "look at the table for which, or allow more with --tolerance\n")
+    (tmp_path / "now.json").unlink()
+    done = isotherm("bench", "bandwidth", *QUICK, "--json", "now.json", "--baseline", "baseline.json", cwd=tmp_path)
+    assert done.code == 65 and done.err.startswith("'baseline.json' is of bench stencil on 1 rank (")
+    assert done.out == "" and sorted(os.listdir(tmp_path)) == ["baseline.json", "bench.json"]

@@ -9,6 +9,7 @@ import statistics
 import pytest
 
 from program import expect_refused, isotherm, write_deck
+import runs
 
 DECK = """\
 grid: {cells: [11, 16, 20], lengths: [0.11, 0.16, 0.2]}
@@ -235,7 +236,7 @@ def test_a_baseline_of_a_run(folder, worse, ranks):
     assert first["baseline"] is None
     done = isotherm(*words, "--baseline", "baseline.json", ranks=ranks, cwd=folder)
     assert done.returncode == (76 if worse else 0), done.stderr
-    record = json.loads((folder / "runs/deck/run.json").read_text())
+    record = runs.record(folder / "runs/deck")
     assert record["exit_code"] == done.returncode and record["fingerprint"] == first["fingerprint"]
     assert "\nFOM time_per_step: " in done.stdout
     assert done.stdout.endswith("RESULT: FAIL\n" if worse else "RESULT: PASS\n")
@@ -271,5 +272,5 @@ def test_a_baseline_without_a_common_figure(folder):
     done = isotherm("run", "deck.yaml", "--baseline", "baseline.json", cwd=folder)
     assert done.returncode == 65
     assert done.stderr.startswith("'baseline.json' has no figure of merit in common with this (")
-    record = json.loads((folder / "runs/deck/run.json").read_text())
+    record = runs.record(folder / "runs/deck")
     assert record["fingerprint"] and record["figures_of_merit"] and record["baseline"]["figures"] == []

@@ -1,13 +1,13 @@
 """Compressed files hold the cells of those that are not, whoever writes and whoever reads them."""
 
 import errno
-import json
 from pathlib import Path
 
 import h5py
 import pytest
 
 from program import DECK, isotherm, write_deck
+import runs
 from runs import cells, snapshots
 from shim import build_shim
 
@@ -33,7 +33,7 @@ def run_in(folder, *overrides, ranks=0, **environment):
 
 
 def record(folder):
-    return json.loads((folder / "run.json").read_text())
+    return runs.record(folder)
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,11 @@
 """solver.depth: auto: what is taken follows from what was measured, and neither the field nor `check` depends on it."""
 
-import json
 import re
 
 import pytest
 
 from program import isotherm, write_deck
+import runs
 
 DECK = """\
 grid: {cells: [12, 16, 24], lengths: 1}
@@ -27,7 +27,7 @@ def folder(tmp_path):
 def run(folder, ranks, *arguments):
     done = isotherm("run", "deck.yaml", CPU, "output.overwrite=true", *arguments, ranks=ranks, cwd=folder)
     assert done.returncode == 0, done.stderr
-    return json.loads((folder / "runs/deck/run.json").read_text()), done.stdout
+    return runs.record(folder / "runs/deck"), done.stdout
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """What runs of right and of unsolvable problems end in: exit code, message, record and files."""
 
-import json
 import os
 import re
 from pathlib import Path
@@ -9,6 +8,8 @@ import h5py
 import numpy as np
 import pytest
 from cli import BASE_DECK, isotherm
+
+import runs
 
 INPUTS = sorted((Path(__file__).parents[2] / "inputs").glob("*.yaml"))
 FIXED = {"deck.yaml", "deck.resolved.yaml", "history.csv", "run.json", "run.log"}
@@ -28,7 +29,7 @@ def run(tmp_path):
 
 
 def record(folder):
-    return json.loads((folder / "out" / "run.json").read_text())
+    return runs.record(folder / "out")
 
 
 def snapshots(folder):

@@ -1,11 +1,11 @@
 """problem.check: lagged. The residuals are those of a run that waits for each; the run ends later, and says so."""
 
 import csv
-import json
 
 import pytest
 
 from program import isotherm, write_deck
+import runs
 
 STEADY = """\
 grid: {cells: [16, 12, 20], lengths: [0.4, 0.3, 0.5]}
@@ -38,7 +38,7 @@ def run(tmp_path):
     def run(deck, name, *overrides, ranks=0):
         write_deck(tmp_path, deck)
         done = isotherm("run", "deck.yaml", f"output.directory={name}", *overrides, ranks=ranks, cwd=tmp_path)
-        record = json.loads((tmp_path / name / "run.json").read_text())
+        record = runs.record(tmp_path / name)
         with open(tmp_path / name / "history.csv", newline="") as file:
             history = [{key: value for key, value in row.items() if key != "wall_s"} for row in csv.DictReader(file)]
         return done, record, history

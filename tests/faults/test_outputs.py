@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from program import DECK, isotherm, write_deck
+import runs
 
 CELLS = (17, 23, 31)
 ORIGIN = np.array([-1, 2, 0.5])
@@ -117,7 +118,7 @@ def test_every_file_says_how_to_read_it(run):
 
 
 def test_the_record_names_all_files(run):
-    record = json.loads((run / "run.json").read_text())
+    record = runs.record(run)
     assert sorted(record["files"]) == sorted(path.name for path in run.glob("*.hdf")) + ["probes.csv"]
 
 
@@ -194,7 +195,7 @@ def test_fields_are_rounded_to_single_precision(run, tmp_path):
         assert np.array_equal(values, cells_of(run / path.name).astype(np.float32))  # means too: of the fp64 cells
         assert attributes_of(path)[0]["precision"] == b"fp32"
     assert isotherm("info", out / "deck_coarse_00000040.hdf").returncode == 0
-    fingerprints = [json.loads((folder / "run.json").read_text())["fingerprint"] for folder in (run, out)]
+    fingerprints = [runs.record(folder)["fingerprint"] for folder in (run, out)]
     assert fingerprints[0] == fingerprints[1]  # the field itself is what it was
 
 
@@ -226,7 +227,7 @@ def again(folder, file, *overrides, ranks=2):
 
 
 def record_of(folder):
-    return json.loads((folder / "run.json").read_text())
+    return runs.record(folder)
 
 
 @pytest.mark.parametrize("file", ["deck_00000020.hdf", "deck_slice_z11_00000030.hdf", "deck_coarse_00000000.hdf"])

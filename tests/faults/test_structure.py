@@ -25,6 +25,7 @@ LIBRARIES = {
     r"mpi-ext\.h": r"src/halo/gpu_aware_mpi_openmpi\.cpp",
     r"nccl\.h": r"src/halo/ranks_nccl\.hpp",
     r"cuda|cub/|thrust/|cooperative_groups": r"kernels/cuda/.*|src/core/(device_cuda\.cpp|cuda_native\.hpp)",
+    r"nvtx3/": r"src/core/trace_nvtx\.cpp",
     r"core/cuda_native\.hpp": r"kernels/cuda/.*|src/core/device_cuda\.cpp|src/halo/(ranks_nccl\.cpp|\w+_cuda\.[ch]pp)",
 }
 ONE_FILE = [r"yaml-cpp/", r"muParser"]
@@ -120,6 +121,7 @@ def test_library_is_seen_by_one_file(library):
         (wrong_library, "src/grid/field.cpp", '#include "core/mpi_native.hpp"\n'),
         (wrong_library, "src/app/info.cpp", "#include <hdf5.h>\n"),
         (wrong_library, "src/halo/exchange.cpp", "#include <cuda_runtime.h>\n"),
+        (wrong_library, "src/core/trace.hpp", "#include <nvtx3/nvToolsExt.h>\n"),
         (wrong_condition, "src/halo/exchange.cpp", "  # ifdef ISOTHERM_CUDA\n"),
         (too_long, "src/main.cpp", "\n" * MOST_LINES),
     ],

@@ -1,6 +1,5 @@
 """Transports that a deck cannot have, and an MPI that lies or is silent: one message before any work, no hang."""
 
-import json
 import os
 import time
 from pathlib import Path
@@ -9,6 +8,7 @@ import pytest
 from cli import BASE_DECK
 
 from program import expect_refused, isotherm, write_deck
+import runs
 from shim import build_shim
 
 NO_RESULTS = ["output.snapshots=false", "output.history=false"]
@@ -66,7 +66,7 @@ def test_a_transport_that_moves_nothing_gives_no_results(folder, verb):
 def test_a_run_that_moves_nothing_has_no_fingerprint(folder, ranks):
     done = isotherm("run", "deck.yaml", CPU, "parallel.transport=mock", *NO_RESULTS, ranks=ranks, cwd=folder)
     assert done.returncode == 0, done.stderr
-    record = json.loads((folder / "runs/deck/run.json").read_text())
+    record = runs.record(folder / "runs/deck")
     assert record["fingerprint"] is None
     assert [w for w in record["warnings"] if "'mock' moves nothing: the field is meaningless" in w]
     assert "fingerprint" not in done.stdout
@@ -77,7 +77,7 @@ def test_a_run_that_moves_nothing_has_no_fingerprint(folder, ranks):
 def test_a_run_says_what_it_hides(folder, overlap):
     done = isotherm("run", "deck.yaml", CPU, f"parallel.overlap={overlap}", *NO_RESULTS, ranks=2, cwd=folder)
     assert done.returncode == 0, done.stderr
-    halo = json.loads((folder / "runs/deck/run.json").read_text())["halo"]
+    halo = runs.record(folder / "runs/deck")["halo"]
     assert 0 <= halo["hidden_percent"] <= 100
     assert 0 < halo["exchange_s"] < 60 and 0 <= halo["exposed_s"] < 60
     assert (halo["exposed_s"] == 0) == (halo["hidden_percent"] == 100)
@@ -88,7 +88,7 @@ def test_a_run_says_what_it_hides(folder, overlap):
 def test_a_run_without_neighbours_hides_nothing(folder):
     done = isotherm("run", "deck.yaml", CPU, *NO_RESULTS, ranks=1, cwd=folder)
     assert done.returncode == 0, done.stderr
-    halo = json.loads((folder / "runs/deck/run.json").read_text())["halo"]
+    halo = runs.record(folder / "runs/deck")["halo"]
     assert (halo["hidden_percent"], halo["exchange_s"], halo["exposed_s"]) == (None, None, None)
     assert "hidden" not in done.stdout
 

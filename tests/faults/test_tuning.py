@@ -5,6 +5,8 @@ import json
 import pytest
 from cli import BASE_DECK, isotherm
 
+import runs
+
 
 @pytest.fixture
 def folder(tmp_path):
@@ -15,7 +17,7 @@ def folder(tmp_path):
 def run(folder, *overrides, code=0):
     result = isotherm("run", "deck.yaml", "output.overwrite=true", *overrides, cwd=folder)
     assert result.code == code, result.err
-    return result, json.loads((folder / "runs/deck/run.json").read_text())
+    return result, runs.record(folder / "runs/deck")
 
 
 def test_a_trial_is_reported(folder):

@@ -1,14 +1,29 @@
 """What a run has left in its directory, as far as two runs of one problem must agree on it."""
 
 import csv
+import functools
 import json
+from pathlib import Path
 
 import h5py
 import numpy as np
 
+SCHEMA = Path(__file__).resolve().parents[2] / "src/output/run_schema.json"
+
+
+@functools.cache
+def run_schema():
+    import jsonschema  # of the tests that only look for files none wants it
+
+    return jsonschema.Draft7Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
+
 
 def record(folder):
-    return json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    """run.json, which holds what its schema says and nothing else: so each test that looks into one tries the schema too."""
+    content = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    wrong = [f"{error.json_path}: {error.message}" for error in run_schema().iter_errors(content)]
+    assert wrong == []
+    return content
 
 
 def history(folder):

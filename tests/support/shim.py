@@ -1,4 +1,4 @@
-"""Small libraries in C, built once a module and preloaded by the tests that need a fault."""
+"""Small libraries in C, built once a module and preloaded by the tests that need a fault, or a tool."""
 
 import shutil
 import subprocess
@@ -6,10 +6,10 @@ import subprocess
 import pytest
 
 
-def build_shim(source, folder):
+def build_shim(source, folder, *options):
     compiler = shutil.which("cc") or shutil.which("gcc")
     if not compiler:
         pytest.skip("no C compiler for the library that makes the faults")
     library = folder / (source.stem + ".so")
-    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
+    subprocess.run([compiler, "-shared", "-fPIC", "-O1", *options, "-o", library, source, "-ldl"], check=True)
     return library

@@ -10,6 +10,7 @@ namespace isotherm {
 namespace {
 
 constexpr const char* record = R"({
+  "schema": "isotherm-run", "schema_version": 1,
   "grid": {"cells": [8, 9, 10], "precision": "fp32"},
   "ranks": [{"device": "Some CPU"}, {"device": "Some CPU"}],
   "figures_of_merit": {
@@ -46,6 +47,30 @@ TEST(Baseline, FiguresWriteWhatIsRead) {
   ASSERT_EQ(b.merits.size(), 2u);  // none that is not finite
   EXPECT_EQ(b.merits[0].value, 2.5);
   EXPECT_EQ(b.merits[1].unit, "ms");
+}
+
+// As the records of the fixtures, which python tests hand to the program.
+TEST(Baseline, RecordsFromBeforeTheyHadFiguresTellThem) {
+  auto json = nlohmann::ordered_json::parse(record);
+  json.erase("figures_of_merit");
+  json.update(
+      {{"result", "PASS"},
+       {"exit_code", 0},
+       {"performance", {{"points_per_s", 5e8}, {"step_s", 0.001}, {"copy_bandwidth_share_percent", nullptr}}},
+       {"halo", {{"hidden_percent", 90.5}}}});
+  const std::vector<Merit> merits = parse_baseline(json.dump(), "old.json").merits;
+  ASSERT_EQ(merits.size(), 3u);
+  EXPECT_EQ(merits[0].name + merits[1].name + merits[2].name, "cell_updatestime_per_stephalo_hidden");
+  EXPECT_DOUBLE_EQ(merits[0].value, 0.5);
+  EXPECT_DOUBLE_EQ(merits[1].value, 1);
+  EXPECT_EQ(merits[2].value, 90.5);
+  EXPECT_EQ(merits[1].better, Better::lower);
+  json["result"] = "FAIL";
+  json["exit_code"] = 76;
+  EXPECT_NE(deck_error([&] { parse_baseline(json.dump(), "x.json"); }).find("(it has no figures of merit)"),
+            std::string::npos);
+  json["exit_code"] = 10;  // not converged: right as far as it went
+  EXPECT_EQ(parse_baseline(json.dump(), "x.json").merits.size(), 3u);
 }
 
 TEST(Baseline, EachFigureHasItsDirection) {
@@ -146,12 +171,21 @@ TEST(Baseline, WhatIsNoneIsRefused) {
   const std::string end =
       "); name the run.json of a run that came to its end, or what isotherm compare --json has written";
   EXPECT_EQ(why("hello"), "'x.json' is no baseline (it is not JSON" + end);
-  EXPECT_EQ(why("[]"), "'x.json' is no baseline (it lacks figures_of_merit, grid or ranks" + end);
+  EXPECT_EQ(why("[]"), "'x.json' is no baseline (it lacks schema, figures_of_merit, grid or ranks" + end);
   auto json = nlohmann::json::parse(record);
   json["figures_of_merit"] = nlohmann::json::object();
   EXPECT_EQ(why(json.dump()), "'x.json' is no baseline (it has no figures of merit" + end);
   json["figures_of_merit"] = {{"a", {{"value", "fast"}}}};
-  EXPECT_EQ(why(json.dump()), "'x.json' is no baseline (it lacks figures_of_merit, grid or ranks" + end);
+  EXPECT_EQ(why(json.dump()),
+            "'x.json' is no baseline (it lacks schema, figures_of_merit, grid or ranks" + end);
+  json["schema"] = "isotherm-bench";
+  EXPECT_EQ(why(json.dump()), "'x.json' is no baseline (its schema is \"isotherm-bench\"" + end);
+  json["schema"] = "isotherm-run";
+  json["schema_version"] = 2;
+  EXPECT_EQ(
+      why(json.dump()),
+      "'x.json' has schema version 2, and this isotherm knows them to 1; use the one that wrote it, or a "
+      "newer one");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@ import h5py
 import numpy as np
 import pytest
 from program import isotherm
+import runs
 
 COPPER = {"conductivity": 400, "density": 8960, "heat_capacity": 385}
 EPSILON = 2.0**-52
@@ -146,7 +147,7 @@ def test_numbers_are_those_of_the_snapshot(tmp_path):
         field = file["VTKHDF/PointData/T"][...]
     assert (float(last["min_K"]), float(last["max_K"])) == (field.min(), field.max())
     assert float(last["mean_K"]) == pytest.approx(np.mean(field, dtype=np.longdouble), rel=1e-15)
-    histogram = json.loads((tmp_path / "out" / "run.json").read_text())["histogram"]
+    histogram = runs.record(tmp_path / "out")["histogram"]
     assert (histogram["bins"], histogram["low_K"], histogram["high_K"]) == (10, 250, 400)
     counts, _ = np.histogram(field, bins=10, range=(250, 400))
     assert [int(last[f"hist_{i}"]) for i in range(10)] == list(counts)

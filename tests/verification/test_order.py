@@ -17,6 +17,8 @@ import h5py
 import numpy as np
 import pytest
 
+import runs
+
 ISOTHERM = os.environ["ISOTHERM"]
 INPUTS = pathlib.Path(__file__).parents[2] / "inputs"
 
@@ -43,7 +45,7 @@ def run(folder, deck, *overrides):
     command = [ISOTHERM, "run", path, f"output.directory={output}", "output.overwrite=true", *overrides]
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads((output / "run.json").read_text())
+    return runs.record(output)
 
 
 def boundaries(x, y, z):
