@@ -3,7 +3,7 @@
 #
 #   cd inputs/scaling && sbatch slurm_several_nodes.sh
 #
-# What each line of the table at the end of the job's output says is in the run.json of its folder.
+# Each series is a study of its deck (isotherm study, scaling:): tables in the job's output, all else in its folder.
 #SBATCH --job-name=isotherm-scaling
 #SBATCH --output=%x-%j.txt
 #SBATCH --exclusive
@@ -19,24 +19,25 @@
 
 isotherm=isotherm                   # EDIT: the program
 decks=${SLURM_SUBMIT_DIR:-$PWD}     # EDIT: the folder of this script
-results=$PWD/scaling_${SLURM_JOB_ID:-$$}  # EDIT: a folder to make
+results=$PWD/scaling_${SLURM_JOB_ID:-$$}  # EDIT: a folder to make; with that of an earlier job, what it left open
 gpus=8                              # EDIT: GPUs of a node
-cores=8                             # EDIT: cores of a rank
-repeats=3                           # EDIT: runs of each kind; the table has their median
+repeats=3                           # EDIT: runs on each count; that with the median time counts
 overrides=(parallel.device=cuda)    # EDIT: key=value for every run
+# What starts a run: full nodes, ranks that follow each other on one of them, so that neighbours are near; 8 cores of each.
+launcher="srun --nodes={nodes} --ntasks={ranks} --distribution=block --cpus-per-task=8 --cpu-bind=cores"  # EDIT: or "mpirun -n {ranks}"
 
-set -euo pipefail
-# shellcheck source=inputs/scaling/runs.sh
-source "$decks/runs.sh"
+set -uo pipefail
+failed=()
 
-# Ranks, program, arguments. Full nodes, and ranks that follow each other on one of them: neighbours are near.
-start() {
-  local nodes=$((($1 + gpus - 1) / gpus))
-  srun --nodes="$nodes" --ntasks="$1" --distribution=block --cpus-per-task="$cores" --cpu-bind=cores "${@:2}"  # EDIT: or mpirun -n "$1" "${@:2}"
+# Kind, deck, counts of ranks.
+series() {
+  echo "== $2, $1 scaling on $3 ranks"
+  "$isotherm" study "$decks/$2.yaml" "scaling={kind: $1, ranks: [$3], repeats: $repeats}" "output.directory=$results/$2" \
+    "study.launcher=$launcher" "study.ranks_per_node=$gpus" "${overrides[@]}" || failed+=("$2")
 }
 
-strong strong_1024.yaml 8 16 32     # EDIT: rank counts
-weak weak_1024.yaml 8 16 32         # EDIT
-weak weak_512.yaml 8 16 32          # EDIT
+series strong strong_1024 8,16,32   # EDIT: rank counts
+series weak weak_1024 8,16,32       # EDIT
+series weak weak_512 8,16,32        # EDIT
 
-summary
+((${#failed[@]} == 0)) || { echo "failed: ${failed[*]}" >&2; exit 1; }

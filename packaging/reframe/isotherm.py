@@ -73,9 +73,9 @@ class Isotherm(rfm.RunOnlyRegressionTest):
         self.executable = self.program
         self.executable_opts = ["run", f"{self.decks}/{self.deck}.yaml", f"parallel.device={device}", "output.directory=run",
                                 *self.overrides]
-        if "weak" in self.tags:  # by the rule of the job scripts beside the decks
-            self.prerun_cmds = [f"isotherm=. decks={self.decks} results=. repeats=1; source {self.decks}/runs.sh"]
-            self.executable_opts.append(f"grid.cells=$(weak_cells {self.ranks} $(cells_of {self.deck}.yaml))")
+        if "weak" in self.tags:  # by the program's rule
+            self.prerun_cmds = [f"isotherm={self.program}; source {self.decks}/weak_cells.sh"]
+            self.executable_opts.append(f"grid.cells=$(weak_cells {self.decks}/{self.deck}.yaml {self.ranks})")
 
     @sanity_function
     def ended_well(self):

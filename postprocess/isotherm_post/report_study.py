@@ -8,6 +8,7 @@ from isotherm_post import figures, study_figures
 from isotherm_post.failure import DATA, Failure
 from isotherm_post.report_bench import bench_section
 from isotherm_post.report_page import Section, facts, page, paragraph, picture, pictures, table, tiles, warnings
+from isotherm_post.report_scaling import scaling_section
 from isotherm_post.study_figures import short, why_not
 from isotherm_post.study_record import is_number
 from isotherm_post.units import format_time, si
@@ -23,7 +24,7 @@ def study_page(study, benches):
         with pyplot.style.context(["default", LOOK]):
             devices = Counter(rank["device"] for case in study.cases if case.run for rank in case.run["ranks"])
             sections = [
-                summary(study), results(study), against(study), states(study),
+                summary(study), *filter(None, [scaling_section(study)]), results(study), against(study), states(study),
                 *(bench_section(number, bench, devices) for number, bench in enumerate(benches, 1)),
                 what_was_studied(study, devices),
             ]
@@ -41,7 +42,7 @@ def counted(number, noun):
 
 def result(study):
     found = {case.state for case in study.cases}
-    if "failed" in found:
+    if "failed" in found or any(each.disagreement for each in study.scaling):
         return "FAIL"
     if not all(case.is_finished for case in study.cases):
         return "STOPPED"

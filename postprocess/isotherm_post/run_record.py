@@ -27,7 +27,17 @@ class RunRecord:
         """`run`: its directory, or the file itself."""
         path = Path(run)
         self.path = path / "run.json" if path.is_dir() else path
-        content = read_record(self.path, "isotherm-run", "run record", "name the directory of a finished run")
+        self._take(read_record(self.path, "isotherm-run", "run record", "name the directory of a finished run"))
+
+    @classmethod
+    def of_case(cls, path, content):
+        """Of a study, which holds the records of its runs. `path`: for messages."""
+        record = cls.__new__(cls)
+        record.path = Path(path)
+        record._take(content)
+        return record
+
+    def _take(self, content):
         try:
             self._read(content)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:

@@ -1,12 +1,14 @@
-"""`scaling RUN ...`: its options, and what it does."""
+"""`scaling RUN ...` and `scaling STUDY`: its options, and what it does."""
 
 import argparse
 import math
 
-from isotherm_post import figures, scaling_table, scalings
+from isotherm_post import figures, scaling_study, scaling_table, scalings
+from isotherm_post.failure import COMMAND_LINE, DATA, Failure
 from isotherm_post.run_record import RunRecord
 from isotherm_post.scaling_fit import Wishes
 from isotherm_post.scaling_series import STRONG, WEAK, scaling_series
+from isotherm_post.study_record import Study, is_study
 from isotherm_post.whole_file import write_text
 
 GB, MICRO = 1e9, 1e-6
@@ -24,7 +26,9 @@ def add(verbs):
 
 
 def add_options(command):
-    command.add_argument("runs", nargs="+", metavar="RUN", help="run directory, or its run.json")
+    command.add_argument("runs", nargs="+", metavar="RUN",
+                         help="run directory, or its run.json; or the directory of one study of a deck with scaling:")
+    command.add_argument("--series", metavar="LABEL", help="of a study with several, by its label: \"solver.kernel openmp\"")
     command.add_argument("--kind", choices=(STRONG, WEAK), help="default: by the grids of the runs")
     command.add_argument("--ranks", type=counts, default=Wishes().ranks, metavar="N,N",
                          help="predict these too (default: powers of two from 8 to 4096)")
@@ -54,8 +58,8 @@ def add_options(command):
                               "bandwidth (default: sweeps)")
 
 
-def read_series(options):
-    wishes = Wishes(
+def wishes_of(options):
+    return Wishes(
         kind=options.kind,
         ranks=options.ranks,
         ranks_a_host=options.gpus_per_node,
@@ -70,19 +74,59 @@ def read_series(options):
         check_interval=options.check_interval,
         cell_time=options.cell_time,
     )
-    return scaling_series([RunRecord(run) for run in options.runs], wishes)
+
+
+def read_series(options):
+    """What makes each series; of runs there is one."""
+    wishes = wishes_of(options)
+    study = study_of(options)
+    if study is None:
+        if options.series is not None:
+            raise Failure(COMMAND_LINE, "--series is of a study; runs make one series")
+        return [lambda: scaling_series([RunRecord(run) for run in options.runs], wishes)]
+    found = study.scaling
+    if not found:
+        raise Failure(DATA, f"{study.path} is no scaling study (its deck has no section scaling); name directories of its runs")
+    if options.series is not None:
+        found = [each for each in found if each.label == options.series]
+        if not found:
+            raise Failure(COMMAND_LINE, f"{study.path} has no series {options.series!r}; use one of "
+                                        f"{', '.join(repr(each.label) for each in study.scaling)}")
+    return [lambda each=each: scaling_study.modelled(study, each, wishes) for each in found]
+
+
+def study_of(options):
+    studies = [run for run in options.runs if is_study(run)]
+    if not studies:
+        return None
+    if len(options.runs) > 1:
+        raise Failure(COMMAND_LINE, f"{studies[0]} is a study; name it alone")
+    return Study(studies[0])
 
 
 def scaling(options):
     if options.out:
         figures.check_format(options.out)
-    series = read_series(options)
+    found = read_series(options)
+    if len(found) > 1:
+        if options.json or options.csv or options.out:
+            raise Failure(COMMAND_LINE, f"a file holds one series, and {options.runs[0]} has {len(found)}; name one with --series")
+        return "\n\n".join(map(text_or_why, found))
+    series = found[0]()
     for path, text in ((options.json, scaling_table.as_json), (options.csv, scaling_table.as_csv)):
         if path:
             write_text(path, text(series))
     if options.out:
         scalings.draw_scaling(series, options.out)
     return scaling_table.as_text(series)
+
+
+def text_or_why(make):
+    """One series that cannot be made leaves the others."""
+    try:
+        return scaling_table.as_text(make())
+    except Failure as failure:
+        return f"note: {failure}"
 
 
 def counts(text):

@@ -28,6 +28,8 @@ class Study:
             self.reported, self.columns = list(self.record["report"]), list(self.record["columns"])
             self.cases = [Case(case) for case in self.record["cases"]]
             self.name = Path(self.record["deck"]).stem
+            self.scaling = [Scaled(self.record["scaling"]["kind"], each) for each in self.record["scaling"]["series"]] \
+                if "scaling" in self.record else []
             self.axes = axes_of(self)
         except (KeyError, TypeError, AttributeError) as error:
             raise Failure(DATA, f"{self.path}/{FILE} is no study of isotherm ({error!r})") from error
@@ -83,6 +85,26 @@ class Case:
     @property
     def is_finished(self):
         return self.state in FINISHED
+
+
+class Scaled:
+    """A series of cases on several counts of ranks, as the program has put them together."""
+
+    def __init__(self, kind, content):
+        self.kind, self.label, self.base = kind, content["label"], content["base"]
+        self.disagreement, self.rows = content["disagreement"], [ScaledRow(row) for row in content["rows"]]
+
+
+class ScaledRow:
+    def __init__(self, content):
+        self.ranks, self.cells, self.runs, self.remark = (content[key] for key in ("ranks", "cells", "runs", "remark"))
+        self.case = content["case"]  # that counts: of its runs the one in the middle; None: none has a time
+        self.step, self.speedup = content["step_s"], content["speedup"]
+        self.efficiency, self.hidden = (as_share(content[key]) for key in ("efficiency_percent", "halo_hidden_percent"))
+
+
+def as_share(percent):
+    return None if percent is None else percent / 100
 
 
 def is_number(value):

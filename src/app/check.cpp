@@ -170,6 +170,10 @@ int check_study(const StudyDeck& study, const Communicator& world) {
   if (world.is_root()) {
     std::string text = fmt::format("study           {} in {}\n", counted(std::ssize(study.cases), "case"),
                                    escaped(study.directory));
+    if (const ScalingConfig& scaling = study.study.scaling; scaling.is_given())
+      text += fmt::format(
+          "scaling         {}, on {} {}, {} of each\n", word(scaling.kind), fmt::join(scaling.counts(), ", "),
+          scaling.gpus.empty() ? "ranks" : "GPUs with a rank each", counted(scaling.repeats, "run"));
     text += plan_table(plan_cases(study));
     for (const std::string& warning : study.warnings) text += "warning: " + warning + "\n";
     std::fputs(text.c_str(), stdout);

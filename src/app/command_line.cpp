@@ -98,8 +98,8 @@ void declare_bench(CLI::App& app, CommandLine& command, BenchWords& words) {
 }
 
 void declare_study(CLI::App& app, CommandLine& command) {
-  CLI::App* study =
-      app.add_subcommand("study", "run the cases of a deck with study:, and collect what they have come to");
+  CLI::App* study = app.add_subcommand(
+      "study", "run the cases of a deck with study: or scaling:, and collect what they have come to");
   study->add_option("deck", command.file, "the deck, a YAML file")->required();
   study->add_option("overrides", command.overrides,
                     "key.path=value: replaces any key of the deck that does not vary");

@@ -92,6 +92,10 @@ int conclude(const CommandLine& command, const StudyDeck& deck, const Collection
   if (collection.exit_code == ExitCode::stopped)
     throw Error(ExitCode::stopped, fmt::format("{} of {} finished; go on with: {}", collection.finished,
                                                cases, words_of(command)));
+  if (!collection.disagreement.empty())
+    throw Error(ExitCode::diverged,
+                fmt::format("{}; see kernel, transport and fingerprint of each in study.csv",
+                            collection.disagreement));
   return static_cast<int>(collection.exit_code);
 }
 
@@ -121,6 +125,9 @@ int print_dry_run(const CommandLine& command, const StudyDeck& deck) {
 int study(const CommandLine& command) {
   const StudyDeck deck = load_study(command);
   for (const std::string& warning : deck.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  if (deck.study.scaling.is_given() && command.study.jobs > 1 && !command.study.slurm)
+    fmt::print(stderr, "warning: --jobs {}: cases that run at once share this host, and so their times do\n",
+               command.study.jobs);
   if (!command.study.only.empty()) return run_one_case(command, deck);
   if (command.study.dry_run) return print_dry_run(command, deck);
   if (!command.study.collect) refuse_changed(deck);

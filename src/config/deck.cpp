@@ -85,9 +85,9 @@ YamlNode read_tree(const std::string& text, const std::vector<std::string>& over
   return deck;
 }
 
-std::optional<Place> place_of_study(const YamlNode& deck) {
+std::optional<YamlKey> section_of_study(const YamlNode& deck) {
   for (std::size_t i = 0; i < deck.keys.size(); ++i)
-    if (deck.keys[i].name == "study" && deck.items[i].kind != YamlNode::Kind::null) return deck.keys[i].place;
+    if (is_of_study(deck.keys[i].name) && deck.items[i].kind != YamlNode::Kind::null) return deck.keys[i];
   return std::nullopt;
 }
 
@@ -95,9 +95,9 @@ Config parse_deck(const std::string& text, const std::string& path, const std::v
                   const KnownRows& rows, const std::vector<int>& arguments) {
   Problems problems(path);
   const YamlNode deck = read_tree(text, overrides, arguments, problems);
-  if (const auto place = place_of_study(deck)) {
+  if (const auto section = section_of_study(deck)) {
     Problems alone(path);
-    alone.add(*place, "study",
+    alone.add(section->place, section->name,
               fmt::format("the deck is of several cases, not of one run; start them with isotherm study {}",
                           in_quotes(path)));
     alone.throw_if_any();

@@ -43,8 +43,9 @@ class Commented {
  private:
   void section(const Key& key, const Key& defaults) {
     if (const auto* map = std::get_if<Section>(&key.target)) {
-      text_ += fmt::format("\n# {}\n{}{}:\n", key.doc, is_bare(map->keys) ? "#" : "", key.name);
-      entries(map->keys, std::get<Section>(defaults.target).keys, "  ");
+      const bool is_off = map->is_optional || is_bare(map->keys);
+      text_ += fmt::format("\n# {}\n{}{}:\n", key.doc, is_off ? "#" : "", key.name);
+      entries(map->keys, std::get<Section>(defaults.target).keys, "  ", map->is_optional ? "#" : "");
     } else if (const auto* list = std::get_if<MapList>(&key.target)) {
       text_ += "\n";
       this->list(key, *list, std::get<MapList>(defaults.target), "");
@@ -55,7 +56,9 @@ class Commented {
   }
 
   // Of maps in a row that the same word may stand for, the first shows all keys; the others are a line each.
-  void entries(const Keys& keys, const Keys& defaults, const std::string& indent) {
+  // `behind`: as of line().
+  void entries(const Keys& keys, const Keys& defaults, const std::string& indent,
+               const std::string& behind = "") {
     for (std::size_t i = 0; i < keys.size(); ++i) {
       if (const auto* inner = std::get_if<Section>(&keys[i].target)) {
         const auto* before = i > 0 ? std::get_if<Section>(&keys[i - 1].target) : nullptr;
@@ -64,7 +67,7 @@ class Commented {
       } else if (const auto* inner_list = std::get_if<MapList>(&keys[i].target)) {
         list(keys[i], *inner_list, std::get<MapList>(defaults[i].target), indent);
       } else {
-        line(keys[i], keys, defaults[i], indent, "");
+        line(keys[i], keys, defaults[i], indent, behind);
       }
     }
   }
@@ -101,7 +104,7 @@ class Commented {
       line(keys[i], keys, default_keys[i], indent + (i == 0 ? "  - " : "    "), behind);
   }
 
-  // `behind`: "#" for a list that the example leaves out as a whole.
+  // `behind`: "#" for a list or section that the example leaves out as a whole.
   void line(const Key& key, const Keys& keys, const Key& defaults, const std::string& indent,
             const std::string& behind) {
     const auto value = value_yaml(key);

@@ -31,6 +31,7 @@ struct Choice {
 struct Section {
   Keys keys;
   std::string_view word_key;
+  bool is_optional = false;  // what it requires is required only where it stands
 };
 
 // A list of maps that have the same keys. Where `lone_key` is set, an entry that is no map stands for
@@ -96,6 +97,7 @@ struct Key {
 // Bound to `config`, which must outlive them.
 Keys describe(Config& config);
 Keys describe(SlurmConfig& slurm);
+Keys describe(ScalingConfig& scaling);
 Keys describe(StudyConfig& study);
 Keys describe(Config& config, StudyConfig& study);  // all that may stand in a deck
 

@@ -3,6 +3,16 @@
 // Laid out by hand: a key is a row.
 // clang-format off
 namespace isotherm {
+namespace {
+
+using key_makers::choice;
+constexpr std::string_view kinds[] = {"strong", "weak"};
+
+}  // namespace
+
+const char* word(ScalingKind kind) {
+  return kinds[static_cast<std::size_t>(kind)].data();
+}
 
 Keys describe(SlurmConfig& slurm) {
   return {
@@ -12,6 +22,20 @@ Keys describe(SlurmConfig& slurm) {
       {.name = "options", .target = &slurm.options,
        .doc = "Options of sbatch: each becomes a line #SBATCH of the job scripts.",
        .example = "[--partition=gpu, \"--time=01:00:00\"]", .absent = "none"},
+  };
+}
+
+Keys describe(ScalingConfig& scaling) {
+  return {
+      {.name = "kind", .target = choice(scaling.kind, kinds),
+       .doc = "strong: the same grid on all counts; weak: the cells of grid for every rank, so that the body grows.",
+       .need = Need::required, .example = "strong"},
+      {.name = "ranks", .target = &scaling.ranks, .doc = "Counts of MPI ranks. The smallest is what others are compared with.",
+       .range = {1, 1e6}, .need = Need::one_of_two, .example = "[1, 2, 4, 8]", .partner = "gpus"},
+      {.name = "gpus", .target = &scaling.gpus, .doc = "Instead of ranks: counts of GPUs, with a rank each and no rank on a CPU.",
+       .range = {1, 1e6}, .need = Need::one_of_two, .example = "[1, 2, 4, 8]", .partner = "ranks"},
+      {.name = "repeats", .target = &scaling.repeats, .doc = "Runs on each count, of which the one with the median time counts.",
+       .range = {1, 1000}},
   };
 }
 
@@ -38,8 +62,10 @@ Keys describe(StudyConfig& study) {
        .doc = "MPI ranks of a case; may stand among the keys of matrix, zip and list too.", .range = {1, 1e6}, .example = "4",
        .absent = "1"},
       {.name = "launcher", .target = &study.launcher,
-       .doc = "What starts a case on more ranks than one: words, with {ranks} among them.",
+       .doc = "What starts a case on more ranks than one (where it is given, with scaling on one too): words, with {ranks} among them, and {nodes} by ranks_per_node.",
        .example = "\"srun -n {ranks} --exact\"", .absent = "mpirun -n {ranks}"},
+      {.name = "ranks_per_node", .target = &study.ranks_per_node, .doc = "With which {nodes} of launcher is reckoned.",
+       .range = {1, 1e6}, .example = "8", .absent = "all ranks on this host"},
       {.name = "slurm", .target = Section{describe(study.slurm), {}},
        .doc = "What isotherm study --slurm submits: an array of jobs a rank count, a task a case."},
       {.name = "report", .target = &study.report,
@@ -54,6 +80,8 @@ Keys describe(Config& config, StudyConfig& study) {
   Keys keys = describe(config);
   keys.push_back({.name = "study", .target = Section{describe(study), {}},
                   .doc = "Several cases of this deck, for isotherm study."});
+  keys.push_back({.name = "scaling", .target = Section{describe(study.scaling), {}, true},
+                  .doc = "This deck, and each case of its study, on several counts of ranks, for isotherm study."});
   return keys;
 }
 

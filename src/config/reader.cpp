@@ -42,6 +42,12 @@ class Reader {
     return map;
   }
 
+  // As an override does it that takes a section away: "scaling=null".
+  static bool is_left_out(const Key& key, const YamlNode& value) {
+    const auto* section = std::get_if<Section>(&key.target);
+    return section && section->is_optional && value.kind == Kind::null;
+  }
+
   void read_map(const YamlNode& node, const Keys& keys, const std::string& path, std::string_view word_key) {
     if (node.kind == Kind::scalar && !word_key.empty())
       return read_map(map_of(word_key, node), keys, path, {});
@@ -60,6 +66,7 @@ class Reader {
         continue;
       }
       const YamlNode& value = node.items[at->second];
+      if (is_left_out(key, value)) continue;
       const bool is_map = std::holds_alternative<Section>(key.target) && value.kind == Kind::map;
       problems_.remember(key_path, is_map ? node.keys[at->second].place : value.place);
       if (!applies(key, keys)) {
@@ -128,7 +135,7 @@ class Reader {
   void read_absent(const Key& key, const Keys& keys, const std::string& key_path, const std::string& path,
                    const Found& found) {
     if (const auto* section = std::get_if<Section>(&key.target))
-      return read_map({}, section->keys, key_path, {});
+      return section->is_optional ? void() : read_map({}, section->keys, key_path, {});
     if (!applies(key, keys) || !problems_.sound({key_path})) return;
     if (key.need == Need::required)
       problems_.add(problems_.place_of(path), key_path,
@@ -205,12 +212,13 @@ void read_config(const YamlNode& deck, Config& config, Problems& problems) {
 void read_study(const YamlNode& deck, StudyConfig& study, Problems& problems) {
   YamlNode alone{.kind = Kind::map, .place = deck.place};
   for (std::size_t i = 0; i < deck.keys.size(); ++i) {
-    if (deck.keys[i].name != "study") continue;
+    if (!is_of_study(deck.keys[i].name)) continue;
     alone.keys.push_back(deck.keys[i]);
     alone.items.push_back(deck.items[i]);
   }
-  Keys keys;
-  keys.push_back({.name = "study", .target = Section{describe(study), {}}});
+  Config config;
+  Keys keys = describe(config, study);
+  std::erase_if(keys, [](const Key& key) { return !is_of_study(key.name); });
   Reader(problems).read_deck(alone, keys);
 }
 

@@ -15,14 +15,18 @@ namespace isotherm {
 // gathered, not thrown.
 void read_config(const YamlNode& deck, Config& config, Problems& problems);
 
-// Only its section `study`; the rest is of the cases.
+// What makes a deck one of several cases.
+inline bool is_of_study(std::string_view section) {
+  return section == "study" || section == "scaling";
+}
+// Only these sections; the rest is of the cases.
 void read_study(const YamlNode& deck, StudyConfig& study, Problems& problems);
 
 // The tree of a deck with its overrides. Throws Error(deck) for what is no YAML; what else is wrong with it
 // is gathered.
 YamlNode read_tree(const std::string& text, const std::vector<std::string>& overrides,
                    const std::vector<int>& arguments, Problems& problems);
-std::optional<Place> place_of_study(const YamlNode& deck);  // where a deck of several cases says so
+std::optional<YamlKey> section_of_study(const YamlNode& deck);  // the first that is not empty
 
 // A deck of one run, with all that is checked without a device and a rank count. Throws as parse_deck does.
 struct KnownRows;

@@ -143,7 +143,8 @@ bool needs_keys(const Keys& keys) {
   return std::any_of(keys.begin(), keys.end(), [&](const Key& key) { return is_needed(key, keys); });
 }
 bool is_needed(const Key& key, const Keys& keys) {
-  if (const auto* section = std::get_if<Section>(&key.target)) return needs_keys(section->keys);
+  if (const auto* section = std::get_if<Section>(&key.target))
+    return !section->is_optional && needs_keys(section->keys);
   return key.need != Need::defaulted && applies(key, keys);
 }
 
@@ -193,7 +194,8 @@ Json shape(const Key& key, const Context& context) {
             return {{"enum", json_words(choice.words)}, {"default", json_word(choice.word())}};
           },
           [&](const Section& section) {
-            Json map = object(section.keys, context);
+            Json map =
+                object(section.keys, section.is_optional ? Context{context.rows, Demand::all} : context);
             if (section.word_key.empty()) return map;
             return Json{
                 {"anyOf",

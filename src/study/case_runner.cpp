@@ -102,7 +102,7 @@ class Runner {
                       counted(std::ssize(running_), "case")));
     // Launchers pass SIGUSR1 on to their ranks, and answer others by killing them.
     for (const Running& each : running_)
-      each.process.send(deck_.cases[each.what.number].study.ranks > 1 ? SIGUSR1 : signal);
+      each.process.send(is_launched(deck_.cases[each.what.number]) ? SIGUSR1 : signal);
   }
 
   void start_some() {
@@ -149,14 +149,25 @@ class Runner {
     }
   }
 
+  // One rank needs no launcher; but what others are compared with is bound to its cores as they are.
+  bool is_launched(const DeckCase& each) const {
+    return each.study.ranks > 1 || (deck_.study.scaling.is_given() && !deck_.study.launcher.empty());
+  }
+
+  static void fill(std::string& word, std::string_view what, int number) {
+    if (const std::size_t at = word.find(what); at != word.npos)
+      word.replace(at, what.size(), fmt::format("{}", number));
+  }
+
   std::vector<std::string> words(const DeckCase& each, Start start, bool has_files) const {
     std::vector<std::string> all;
-    if (each.study.ranks > 1) {
+    if (is_launched(each)) {
       const std::string& launcher = deck_.study.launcher;
       std::istringstream text(launcher.empty() ? StudyConfig::default_launcher : launcher);
+      const int ranks = each.study.ranks, of_a_node = deck_.study.ranks_per_node.value_or(ranks);
       for (std::string word; text >> word;) {
-        const std::size_t at = word.find("{ranks}");
-        if (at != word.npos) word.replace(at, 7, fmt::format("{}", each.study.ranks));
+        fill(word, "{ranks}", ranks);
+        fill(word, "{nodes}", (ranks + of_a_node - 1) / of_a_node);
         all.push_back(word);
       }
     }
@@ -171,13 +182,28 @@ class Runner {
     return all;
   }
 
-  // Cases that run at once share the cores, unless the user has dealt them out.
+  // Cases that run at once share the cores, unless the user has dealt them out. Ranks of a scaling series
+  // have as many on all counts: one alone would take them all.
+  int threads(const DeckCase& each) const {
+    int ranks = each.study.ranks;
+    if (deck_.study.scaling.is_given())
+      for (const DeckCase& other : deck_.cases) ranks = std::max(ranks, other.study.ranks);
+    ranks = std::min(ranks, deck_.study.ranks_per_node.value_or(ranks));
+    return std::max(1, options_.cores / options_.jobs / ranks);
+  }
+
   std::vector<std::pair<std::string, std::string>> environment(const DeckCase& each,
                                                                const SessionFolder& session) const {
     std::vector<std::pair<std::string, std::string>> all{session.variable()};
-    if (options_.jobs > 1 && !std::getenv("OMP_NUM_THREADS"))
-      all.emplace_back("OMP_NUM_THREADS",
-                       fmt::format("{}", std::max(1, options_.cores / options_.jobs / each.study.ranks)));
+    // A task of its own, --case, has the cores that its launcher gives it.
+    const bool dealt_out = options_.jobs > 1 || (deck_.study.scaling.is_given() && deck_.cases.size() > 1);
+    if (!dealt_out || std::getenv("OMP_NUM_THREADS")) return all;
+    all.emplace_back("OMP_NUM_THREADS", fmt::format("{}", threads(each)));
+    // Open MPI, 4 and 5, binds two ranks to a core each, whatever threads they have, and those of the next
+    // job to the same ones. A launcher that the deck names knows what it does.
+    if (deck_.study.launcher.empty())
+      for (const char* name : {"OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy"})
+        all.emplace_back(name, "none");
     return all;
   }
 

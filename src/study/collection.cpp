@@ -14,6 +14,7 @@
 #include "core/text.hpp"
 #include "output/json_value.hpp"
 #include "study/columns.hpp"
+#include "study/scaling_series.hpp"
 
 namespace isotherm {
 namespace {
@@ -102,27 +103,35 @@ class Collector {
     columns_ = {"name"};
     columns_.insert(columns_.end(), deck.varied.begin(), deck.varied.end());
     for (const char* name : {"ranks", "state", "exit_code"}) add_column(name);  // ranks may vary
+    if (deck.study.scaling.is_given())
+      for (const char* name : scaling_columns()) add_column(name);
     for (const Column& column : run_columns()) add_column(column.name);
     for (const std::string& name : deck.study.report) add_column(name);  // paths within run.json
     add_column(deck.study.sort);
     for (const DeckCase& each : deck.cases) add(each);
+    if (deck.study.scaling.is_given()) compare();
+    for (std::size_t i = 0; i < rows_.size(); ++i) cases_[i]["values"] = values(rows_[i]);
   }
 
   Collection finish(const std::string& deck_path) {
     result_.csv = csv();
-    result_.json = file_text({{"schema", "isotherm-study"},
-                              {"schema_version", 1},
-                              {"version", build_info().version},
-                              {"git_revision", build_info().git_revision},
-                              {"deck", deck_path},
-                              {"collected", utc_now()},
-                              {"varied", deck_.varied},
-                              {"units", units()},
-                              {"columns", columns_},
-                              {"report", reported()},
-                              {"sort", text_or_null(deck_.study.sort)},
-                              {"cases", std::move(cases_)}});
+    Json whole = {{"schema", "isotherm-study"},
+                  {"schema_version", 1},
+                  {"version", build_info().version},
+                  {"git_revision", build_info().git_revision},
+                  {"deck", deck_path},
+                  {"collected", utc_now()},
+                  {"varied", deck_.varied},
+                  {"units", units()},
+                  {"columns", columns_},
+                  {"report", reported()},
+                  {"sort", text_or_null(deck_.study.sort)},
+                  {"cases", std::move(cases_)}};
+    if (deck_.study.scaling.is_given()) whole["scaling"] = scaling_json();
+    result_.json = file_text(whole);
     result_.table = table();
+    for (const ScalingSeries& each : series_)
+      result_.table += "\n" + scaling_text(deck_.study.scaling.kind, label_of(each), each, scaled_);
     return std::move(result_);
   }
 
@@ -151,6 +160,7 @@ class Collector {
       if (!row.contains(name) && name.find('.') != name.npos) row[name] = value_at(run, name);
     if (row["message"].is_null()) row["message"] = text_or_null(look.message);
     judge(look);
+    if (deck_.study.scaling.is_given()) add_scaled(each, look, row);
     cases_.push_back({{"name", each.study.name},
                       {"settings", std::move(settings)},
                       {"ranks", each.study.ranks},
@@ -158,9 +168,77 @@ class Collector {
                       {"exit_code", value_or_null(look.exit_code)},
                       {"message", row["message"]},
                       {"directory", each.config.output.directory},
-                      {"values", values(row)},
+                      {"values", nullptr},  // when all are known
                       {"run", run.empty() ? Json(nullptr) : std::move(run)}});
     rows_.push_back(std::move(row));
+  }
+
+  void add_scaled(const DeckCase& each, const CaseLook& look, Row& row) {
+    const auto number = [&](const char* name) {
+      return row[name].is_number() ? std::optional(row[name].get<double>()) : std::nullopt;
+    };
+    row["cells"] = extent_text(each.config.grid.cells);
+    scaled_.push_back({.name = each.study.name,
+                       .series = each.study.series,
+                       .ranks = each.study.ranks,
+                       .state = word(look.state),
+                       .cells = each.config.grid.cells,
+                       .step_s = look.is_finished() ? number("step_s") : std::nullopt,
+                       .hidden_percent = number("halo_hidden_percent"),
+                       .sweeps = number("sweeps").value_or(0),
+                       .fingerprint = plain(row["fingerprint"])});
+  }
+
+  void compare() {
+    series_ = scaling_series(scaled_);
+    for (const ScalingSeries& each : series_) {
+      if (!each.disagreement.empty() && result_.disagreement.empty())
+        result_.disagreement = each.disagreement;
+      for (std::size_t i = 0; i < rows_.size(); ++i) {
+        if (scaled_[i].series != scaled_[each.first].series) continue;
+        const std::optional<Speed> speed = speed_of(scaled_[i], each, scaled_);
+        rows_[i]["speedup"] = speed ? Json(speed->speedup) : Json(nullptr);
+        rows_[i]["efficiency_percent"] = speed ? Json(speed->efficiency_percent) : Json(nullptr);
+        rows_[i]["scaling_base"] = base_text(each);
+      }
+    }
+  }
+
+  // What the cases of a series have in common: "solver.kernel openmp".
+  std::string label_of(const ScalingSeries& series) const {
+    std::string label;
+    for (const std::string& key : deck_.varied)
+      if (!is_of_case(key))
+        label += fmt::format("{}{} {}", label.empty() ? "" : ", ", key,
+                             value_text(deck_.cases[series.first].study, key));
+    return label;
+  }
+
+  Json scaling_json() const {
+    Json all = Json::array();
+    for (const ScalingSeries& each : series_) {
+      Json rows = Json::array();
+      for (const ScalingRow& row : each.rows) {
+        const ScaledCase* run = row.middle ? &scaled_[*row.middle] : nullptr;
+        rows.push_back(
+            {{"ranks", row.ranks},
+             {"cells", {row.cells.x, row.cells.y, row.cells.z}},
+             {"runs", row.runs},
+             {"case", run ? Json(run->name) : Json(nullptr)},
+             {"step_s", run ? value_or_null(run->step_s) : Json(nullptr)},
+             {"speedup", row.speed ? Json(row.speed->speedup) : Json(nullptr)},
+             {"efficiency_percent", row.speed ? Json(row.speed->efficiency_percent) : Json(nullptr)},
+             {"halo_hidden_percent", run ? value_or_null(run->hidden_percent) : Json(nullptr)},
+             {"remark", text_or_null(row.remark)}});
+      }
+      all.push_back({{"label", label_of(each)},
+                     {"base", base_text(each)},
+                     {"disagreement", text_or_null(each.disagreement)},
+                     {"rows", std::move(rows)}});
+    }
+    return {{"kind", word(deck_.study.scaling.kind)},
+            {"repeats", deck_.study.scaling.repeats},
+            {"series", std::move(all)}};
   }
 
   Json values(const Row& row) const {
@@ -196,7 +274,7 @@ class Collector {
   }
   std::string unit_of(const std::string& name) const {
     const bool varies = std::ranges::find(deck_.varied, name) != deck_.varied.end();
-    return varies && name != "ranks" ? find_key_at(name).unit : "";
+    return varies && !is_of_case(name) ? find_key_at(name).unit : "";
   }
   Json units() const {
     Json all = Json::object();
@@ -253,6 +331,8 @@ class Collector {
   const StudyDeck& deck_;
   std::vector<std::string> columns_;
   std::vector<Row> rows_;
+  std::vector<ScaledCase> scaled_;  // of a deck with scaling
+  std::vector<ScalingSeries> series_;
   Json cases_ = Json::array();
   Collection result_;
 };

@@ -10,9 +10,10 @@
 namespace isotherm {
 
 struct Collection {
-  std::string csv;    // a line a case, in the order of the deck; names with units in the head
-  std::string json;   // the same, with each case's settings and its whole run.json
-  std::string table;  // study.report, sorted by study.sort
+  std::string csv;           // a line a case, in the order of the deck; names with units in the head
+  std::string json;          // the same, with each case's settings and its whole run.json
+  std::string table;         // study.report, sorted by study.sort; then those of scaling
+  std::string disagreement;  // of fingerprints that must be one; else empty
   int finished = 0, failed = 0;
   ExitCode exit_code = ExitCode::done;  // of the first case that failed; stopped; not_converged; done
 };

@@ -17,6 +17,7 @@ const std::vector<Column> table{
     {"effective_bandwidth_bytes_per_s", "performance.effective_bandwidth_bytes_per_s"},
     {"copy_bandwidth_share_percent", "performance.copy_bandwidth_share_percent"},
     {"halo_fraction_percent", "performance.halo_fraction_percent"},
+    {"halo_hidden_percent", "halo.hidden_percent"},
     {"residual_K", "residual.last_K"},
     {"convergence", "residual.convergence"},
     {"max_error_K", "verification.max_error_K"},
@@ -43,10 +44,16 @@ const std::vector<Column>& run_columns() {
   return table;
 }
 
+const std::vector<const char*>& scaling_columns() {
+  static const std::vector<const char*> names{"cells", "speedup", "efficiency_percent", "scaling_base"};
+  return names;
+}
+
 void check_columns(const StudyConfig& study, const std::vector<std::string>& varied, Problems& problems) {
   std::vector<std::string_view> known{"name", "ranks", "state", "exit_code"};
   known.insert(known.end(), varied.begin(), varied.end());
   for (const Column& column : table) known.push_back(column.name);
+  if (study.scaling.is_given()) known.insert(known.end(), scaling_columns().begin(), scaling_columns().end());
   const auto check = [&](const std::string& name, const std::string& key) {
     if (name.find('.') != name.npos || std::ranges::find(known, name) != known.end()) return;
     const auto nearest = nearest_word(name, known);

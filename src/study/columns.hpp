@@ -17,6 +17,9 @@ struct Column {
 // Those that every study has, behind name, the varied keys, ranks, state and exit_code.
 const std::vector<Column>& run_columns();
 
+// Those that a deck with scaling has besides.
+const std::vector<const char*>& scaling_columns();
+
 // Refuses what study.report and study.sort name and no case can have. A path within run.json ("a.b") may be
 // any.
 void check_columns(const StudyConfig& study, const std::vector<std::string>& varied, Problems& problems);

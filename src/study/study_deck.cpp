@@ -10,6 +10,7 @@
 #include "config/text.hpp"
 #include "core/error.hpp"
 #include "study/columns.hpp"
+#include "study/scaled_case.hpp"
 #include "study/slurm_script.hpp"
 
 namespace isotherm {
@@ -77,20 +78,44 @@ void refuse_override_of_varied(const std::vector<std::string>& overrides, const 
 
 YamlNode without_study(YamlNode deck) {
   for (std::size_t i = deck.keys.size(); i-- > 0;) {
-    if (deck.keys[i].name != "study") continue;
+    if (!is_of_study(deck.keys[i].name)) continue;
     deck.keys.erase(deck.keys.begin() + static_cast<std::ptrdiff_t>(i));
     deck.items.erase(deck.items.begin() + static_cast<std::ptrdiff_t>(i));
   }
   return deck;
 }
 
-Config read_case(const YamlNode& base, const StudyCase& each, const std::string& path,
-                 const KnownRows& rows) {
-  Problems problems(path);
-  problems.remember("", {});
-  YamlNode deck = base;
-  for (const StudySetting& setting : each.settings) put_value(deck, setting.key, setting.value, problems);
-  return settle_config(deck, path, rows, problems);
+// What a deck says of its cases, and where `scaling:` says it.
+struct CaseReader {
+  const YamlNode base;  // without study and scaling
+  const ScalingConfig& scaling;
+  const Place place;
+  const std::string& path;
+  const KnownRows& rows;
+
+  Config read(const StudyCase& each) const {
+    Problems problems(path);
+    problems.remember("", {});
+    YamlNode deck = base;
+    for (const StudySetting& setting : each.settings) put_value(deck, setting.key, setting.value, problems);
+    const Config config = settle_config(deck, path, rows, problems);
+    Problems again(path);
+    again.remember("", {});
+    if (!scale_case(deck, scaling, config, each.ranks, place, again)) return config;
+    return settle_config(deck, path, rows, again);
+  }
+};
+
+// What the reader cannot know of `scaling:` and what goes with it.
+void check_scaling(const StudyConfig& study, const YamlNode& tree, Problems& problems) {
+  const bool stands =
+      std::ranges::any_of(tree.keys, [](const YamlKey& key) { return key.name == "scaling"; });
+  const std::string key = problems.given("scaling.gpus") ? "scaling.gpus" : "scaling.ranks";
+  if (stands && problems.given(key) && problems.sound({key}) && !study.scaling.is_given())
+    problems.add(key, "the list is empty (it would leave no case); write [1, 2, 4]");
+  if (study.launcher.find("{nodes}") != std::string::npos && !study.ranks_per_node)
+    problems.add("study.launcher",
+                 "has {nodes} (which follow from the ranks of each); add ranks_per_node: 8");
 }
 
 }  // namespace
@@ -98,7 +123,7 @@ Config read_case(const YamlNode& base, const StudyCase& each, const std::string&
 bool is_study(const std::string& text, const std::vector<std::string>& overrides) {
   try {
     Problems problems("");
-    return place_of_study(read_tree(text, overrides, {}, problems)).has_value();
+    return section_of_study(read_tree(text, overrides, {}, problems)).has_value();
   } catch (const Error&) {
     return false;
   }
@@ -110,12 +135,14 @@ StudyDeck parse_study(const std::string& text, const std::string& path,
   Problems problems(path);
   const YamlNode tree = read_tree(text, overrides, arguments, problems);
   StudyDeck deck;
-  if (!place_of_study(tree))
-    problems.add("study",
-                 "is missing (the deck is of one run); add study: {matrix: {key.path: [values]}}, or use "
-                 "isotherm run");
+  if (!section_of_study(tree))
+    problems.add(
+        "study",
+        "is missing (the deck is of one run); add study: {matrix: {key.path: [values]}}, or scaling: "
+        "{kind: strong, ranks: [1, 2]}, or use isotherm run");
   problems.throw_if_any();
   read_study(tree, deck.study, problems);
+  check_scaling(deck.study, tree, problems);
   problems.throw_if_any();
   if (limit) deck.study.limit = limit;
   Expansion expansion = expand(deck.study, problems);
@@ -126,11 +153,11 @@ StudyDeck parse_study(const std::string& text, const std::string& path,
   deck.varied = std::move(expansion.varied);
   deck.warnings = problems.warnings();
 
-  const YamlNode base = without_study(tree);
+  const CaseReader reader{without_study(tree), deck.study.scaling, problems.place_of("scaling"), path, rows};
   CaseProblems wrong;
   for (StudyCase& each : expansion.cases) {
     try {
-      Config config = read_case(base, each, path, rows);
+      Config config = reader.read(each);
       deck.directory = config.output.directory;
       deck.overwrite = config.output.overwrite;
       for (const std::string& warning : config.warnings)

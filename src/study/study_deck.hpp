@@ -1,4 +1,4 @@
-// A deck with `study:` as its cases, each resolved and checked as a run of it would be.
+// A deck with `study:` or `scaling:` as its cases, each resolved and checked as a run of it would be.
 #pragma once
 
 #include <optional>

@@ -7,7 +7,8 @@ from cli import BASE_DECK, isotherm
 
 HELP = "; see isotherm --help"
 VERBS = "; use one of run, check, list, init, schema, info, bench, study, compare" + HELP
-KEYS = ("grid, material, precision, boundaries, initial, sources, problem, solver, parallel, output, verify, study")
+KEYS = ("grid, material, precision, boundaries, initial, sources, problem, solver, parallel, output, verify, study, "
+        "scaling")
 
 WRONG = [
     ([], 2, "isotherm: no verb is given" + VERBS),

@@ -46,7 +46,7 @@ def test_pages_have_calls():
     counts = {name_of(page): sum(page == each for each, _, _ in CALLS) for page in pages()}
     assert counts["docs/cluster.md"] >= 12 and counts["README.md"] >= 5 and counts["kernels/README.md"] >= 5
     verbs = {words[0] for page, words, _ in CALLS if page == CLUSTER}
-    assert verbs == {"--version", "run", "check", "list", "bench"}
+    assert verbs == {"--version", "run", "check", "list", "bench", "study"}
 
 
 def without_option(words, *options):

@@ -17,6 +17,8 @@ RIGHT = {
     "no auto": "parallel: {process_grid: [1, 2, 1], overlap: true, ranks_per_gpu: 2}\n",
     "verify": "verify: {solution: decaying_mode, modes: [1, 0, 2], order: [8, 16, 32]}\n",
     "dt": "  dt: 0.1\n",
+    "scaling": "scaling: {kind: weak, ranks: [1, 2], repeats: 3}\nstudy: {matrix: {precision: [fp32]}, ranks_per_node: 4}\n",
+    "scaling on GPUs": "scaling: {kind: strong, gpus: [1, 2]}\n",
     "diagnostics": "output: {diagnostics: 3, histogram: {bins: 5, range: [290.5, 300]}}\n",
     "range auto": "output: {diagnostics: 3, histogram: {bins: 5, range: auto}}\n",
     "slices": "output: {slices: [{axis: x, position: 0.5, every_steps: 3}, {cell: 2, name: a}]}\n",
@@ -48,6 +50,12 @@ WRONG = {
     "a slice at two places": "output: {slices: [{cell: 3, position: 0.5}]}\n",
     "a slice at none": "output: {slices: [{axis: x}]}\n",
     "a probe of two numbers": "output: {probes: {points: [[0, 0]]}}\n",
+    "scaling of no kind": "scaling: {ranks: [1, 2]}\n",
+    "scaling of no kind, beside a study": "scaling: {ranks: [1, 2]}\nstudy: {matrix: {precision: [fp32]}}\n",
+    "scaling without counts": "scaling: {kind: strong}\n",
+    "scaling with two sorts of counts": "scaling: {kind: strong, ranks: [1, 2], gpus: [1, 2]}\n",
+    "scaling on no rank": "scaling: {kind: weak, ranks: [0, 1]}\n",
+    "scaling around an incomplete deck": "boundaries: {x_min: {kind: temperature}}\nscaling: {kind: weak, ranks: [1]}\n",
     "modes without a solution": "verify: {modes: [1, 1, 1]}\n",
 }
 STUDIES = {

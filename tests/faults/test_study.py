@@ -252,7 +252,7 @@ def test_one_run_is_no_study_nor_a_study_one_run(tmp_path):
     (tmp_path / "deck.yaml").write_text(BASE)
     expect_error(tmp_path, study(tmp_path), 65,
                  "deck.yaml:1:1: study: is missing (the deck is of one run); add study: {matrix: {key.path: [values]}}, or "
-                 "use isotherm run")
+                 "scaling: {kind: strong, ranks: [1, 2]}, or use isotherm run")
 
 
 def test_check_looks_at_all_cases(tmp_path):

@@ -42,7 +42,7 @@ TEST(ConfigReader, RefusesWhatIsNoDeck) {
   expect_problem("~", empty);
   const std::string keys =
       "grid, material, precision, boundaries, initial, sources, problem, solver, parallel, output, verify, "
-      "study";
+      "study, scaling";
   expect_problem("hello", "deck.yaml:1:1: one value stands where a deck is wanted; write keys of " + keys);
   expect_problem("- grid", "deck.yaml:1:1: a list stands where a deck is wanted; write keys of " + keys);
 }

@@ -202,7 +202,8 @@ TEST(StudyExpansion, WrongShapesAreRefused) {
       "  list: []\n",
       "deck.yaml:11:9: study.list: an empty list stands where a list of maps is wanted; write [{key.path: "
       "value}]");
-  expect_problem("  limit: 5\n", "deck.yaml:10:1: study: has no cases; add matrix, zip or list");
+  expect_problem("  limit: 5\n",
+                 "deck.yaml:10:1: study: has no cases; add matrix, zip or list, or a section scaling");
   expect_problem("  matrix: {ranks: [0]}\n",
                  "deck.yaml:11:20: study.ranks: 0 is out of range; write a whole number from 1 to 1e6");
   expect_problem("  matrix: {ranks: [0], precision: [fp32, fp64]}\n",

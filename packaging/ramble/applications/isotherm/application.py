@@ -17,7 +17,7 @@ class Isotherm(ExecutableApplication):
 
     executable(
         "load_rule",
-        "isotherm=. decks={decks} results=. repeats=1; source {decks}/runs.sh",
+        "isotherm=isotherm; source {decks}/weak_cells.sh",
         use_mpi=False,
     )
     executable(
@@ -57,7 +57,7 @@ class Isotherm(ExecutableApplication):
     )
     workload_variable(
         "size",
-        default="grid.cells=$(weak_cells {n_ranks} $(cells_of {deck}))",
+        default="grid.cells=$(weak_cells {decks}/{deck} {n_ranks})",
         description="The grid of all ranks, by the rule of the job scripts beside the decks",
         workloads=["weak"],
     )
