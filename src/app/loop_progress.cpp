@@ -51,8 +51,8 @@ ProgressState LoopProgress::state_at(std::int64_t sweep, std::optional<double> t
 // Better now than after hours.
 void LoopProgress::warn_of_limit(const ProgressState& state, double elapsed) {
   if (warned_of_limit_ || !console_ || !state.left.seconds || state.wall < limit_.time_to_judge()) return;
-  const double needed = *state.left.seconds, granted = std::max(limit_.latest_stop(0) - elapsed, 0.0);
-  if (needed < margin * granted) return;
+  const double needed = *state.left.seconds, granted = limit_.latest_stop(0) - elapsed;
+  if (granted <= 0 || needed < margin * granted) return;
   warned_of_limit_ = true;
   console_->warn(fmt::format("about {} more are needed at the present pace, but {} leaves {}; {}",
                              human_duration(needed), limit_.source, human_duration(granted),
