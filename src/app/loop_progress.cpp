@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "core/text.hpp"
 #include "solver/schedule.hpp"
 
