@@ -20,7 +20,8 @@ DPI = 110
 
 
 def add(verbs):
-    verb = verbs.add_parser("animate", help="a plane of cells over the run's times, as GIF or MP4")
+    verb = verbs.add_parser("animate", help="a plane of cells over the run's times, as GIF or MP4",
+                              description="Makes a film of a plane of cells, with one scale of colours.")
     verb.set_defaults(action=animate)
     verb.add_argument("run", metavar="RUN_DIRECTORY")
     slices.add_plane_options(verb)

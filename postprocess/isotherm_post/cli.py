@@ -1,12 +1,13 @@
 """The command line: `python3 -m isotherm_post slice RUN_DIRECTORY`."""
 
 import argparse
+import os
 import sys
 
 import isotherm_post
 from isotherm_post import animations, figures, histories, ladders, report_command, rooflines, scaling_command, slices, study_figures, volumes
 from isotherm_post.bench_record import BenchRecord
-from isotherm_post.failure import Failure
+from isotherm_post.failure import IO, STOPPED_BY_CTRL_C, Failure
 from isotherm_post.run_directory import RunDirectory
 
 OUT_HELP = "png, pdf or svg by its ending (default: in the run directory)"
@@ -15,11 +16,37 @@ OUT_HELP = "png, pdf or svg by its ending (default: in the run directory)"
 def main(arguments=None):
     options = parser().parse_args(arguments)
     try:
-        print(options.action(options))
+        say(options.action(options))
     except Failure as failure:
         print(f"isotherm_post: {failure}", file=sys.stderr)
         return failure.code
+    except KeyboardInterrupt:
+        print("isotherm_post: stopped by Ctrl-C; files are whole, or as they were before", file=sys.stderr)
+        return STOPPED_BY_CTRL_C
     return 0
+
+
+def say(result):
+    """On stdout. A reader that goes away (`| head`) has read enough."""
+    stdout = sys.stdout
+    try:
+        stdout.flush()
+        stdout.buffer.write(encoded(f"{result}\n", stdout.encoding or "ascii"))
+        stdout.buffer.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())  # or the interpreter complains at its end
+    except OSError as error:
+        raise Failure(IO, f"standard output cannot be written ({error.strerror}); check where it goes") from error
+
+
+def encoded(text, encoding):
+    """Names of files as the bytes that they have; "us" where there is no "µs"."""
+    for each in (text, text.replace("µ", "u")):
+        try:
+            return each.encode(encoding, "surrogateescape")
+        except UnicodeEncodeError:
+            pass
+    return text.encode(encoding, "replace")
 
 
 def parser():
@@ -39,7 +66,8 @@ def parser():
 
 
 def add_slice(verbs):
-    verb = verbs.add_parser("slice", help="draw the temperature in a plane of cells, at one time or several")
+    verb = verbs.add_parser("slice", help="draw the temperature in a plane of cells, at one time or several",
+                              description="Draws the temperature in a plane of cells, with isotherms. Only that plane is read.")
     verb.set_defaults(action=draw_slice)
     verb.add_argument("run", metavar="RUN_DIRECTORY")
     slices.add_plane_options(verb)
@@ -49,7 +77,8 @@ def add_slice(verbs):
 
 
 def add_history(verbs):
-    verb = verbs.add_parser("history", help="draw the residual, or columns of the diagnostics, over sweeps")
+    verb = verbs.add_parser("history", help="draw the residual, or columns of the diagnostics, over sweeps",
+                              description="Draws the residual over sweeps, or columns of history.csv.")
     verb.set_defaults(action=draw_history)
     verb.add_argument("run", metavar="RUN_DIRECTORY")
     verb.add_argument("--columns", metavar="NAME,NAME", help="of history.csv, e.g. min_K,mean_K,max_K,balance_W")
@@ -57,7 +86,7 @@ def add_history(verbs):
 
 
 def add_bench(verbs, name, draw, text):
-    verb = verbs.add_parser(name, help=text)
+    verb = verbs.add_parser(name, help=text, description=f"Reads what a benchmark measured, to {text}.")
     verb.set_defaults(action=draw_bench, figure=name, draw=draw)
     verb.add_argument("bench", metavar="BENCH.json", help="written by isotherm bench ... --json")
     verb.add_argument("--best", action="store_true", help="of each row only the fastest policy")

@@ -5,6 +5,8 @@ DATA = 65
 FILE_MISSING = 66
 UNAVAILABLE = 69  # a program or a library that is not installed
 CANNOT_CREATE = 73
+IO = 74
+STOPPED_BY_CTRL_C = 130  # as shells call it
 
 
 class Failure(Exception):

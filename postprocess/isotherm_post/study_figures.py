@@ -19,7 +19,8 @@ LONG_WORDS = 24  # characters of all words along an axis, from which on they are
 
 
 def add(verbs):
-    verb = verbs.add_parser("study", help="draw what a study reports against what varies in it")
+    verb = verbs.add_parser("study", help="draw what a study reports against what varies in it",
+                              description="Draws each quantity that the study reports, a line for all that varies else.")
     verb.set_defaults(action=draw_study)
     verb.add_argument("study", metavar="STUDY_DIRECTORY")
     verb.add_argument("--columns", metavar="NAME,NAME", help="of study.csv, without units (default: those of study.report)")

@@ -21,7 +21,8 @@ COLOURS = {"vertical": True, "position_x": 0.9, "position_y": 0.2, "height": 0.6
 
 
 def add(verbs):
-    verb = verbs.add_parser("volume", help="isotherms as surfaces in the box (needs PyVista)")
+    verb = verbs.add_parser("volume", help="isotherms as surfaces in the box (needs PyVista)",
+                              description="Draws isotherms as surfaces in the box, by PyVista.")
     verb.set_defaults(action=draw_volume)
     verb.add_argument("run", metavar="RUN_DIRECTORY")
     verb.add_argument("--series", metavar="NAME", help="the region or the coarse field, e.g. demo_coarse")

@@ -12,6 +12,7 @@
 #include "config/deck.hpp"
 #include "core/agree.hpp"
 #include "core/text.hpp"
+#include "core/timer.hpp"
 #include "halo/transport.hpp"
 #include "output/safe_file.hpp"
 
@@ -100,13 +101,18 @@ CompareRecord describe(const CommandLine& command, const Session& session, const
   return record;
 }
 
-std::string progress_line(const CompareRecord& record, std::size_t all) {
+std::string progress_line(const CompareRecord& record, std::size_t all, double seconds) {
   const CompareEntry& entry = record.entries.back();
   const auto f = figures(record, entry);
-  return fmt::format("{} of {}: {}: {}\n", record.entries.size(), all, entry.name,
+  const auto done = static_cast<double>(record.entries.size());
+  const auto left = record.entries.size() < all
+                        ? std::optional(seconds / done * (static_cast<double>(all) - done))
+                        : std::nullopt;
+  return fmt::format("{} of {}: {}: {}{}\n", record.entries.size(), all, entry.name,
                      f ? human_duration(f->seconds.median) + " a sweep"
                      : entry.verdict == CompareVerdict::differs ? "other bits, " + entry.note
-                                                                : "left out, " + entry.note);
+                                                                : "left out, " + entry.note,
+                     left_text(left));
 }
 
 // What to type for a run of that combination. Overrides of its own keys make way.
@@ -215,10 +221,11 @@ int compare(const CommandLine& command, const Communicator& world) {
   if (world.is_root()) print_now(compare_banner(record, plan.combinations.size()));
 
   const auto measure_all = [&](auto zero) {
+    const Timer timer;
     Comparison<decltype(zero)> comparison(command.compare, session, *device, world, record);
     for (const Combination& combination : plan.combinations) {
       comparison.measure(plan, combination);
-      if (world.is_root()) print_now(progress_line(record, plan.combinations.size()));
+      if (world.is_root()) print_now(progress_line(record, plan.combinations.size(), timer.seconds()));
     }
   };
   with_number(session.deck.config.precision, measure_all);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "app/divergence.hpp"
+#include "app/loop_progress.hpp"
 #include "app/tolerance.hpp"
 #include "core/agree.hpp"
 #include "core/error.hpp"
@@ -38,6 +39,7 @@ class Loop {
         schedule_(config),
         unit_(solver.queues_graphs() ? static_cast<int>(sweeps_of_a_graph(solver.depth())) : solver.depth()),
         lookout_(solver.sweeps(), unit_),
+        telling_(config, outputs.progress, outputs.console, frame.limit),
         written_(frame.last_checkpoint) {
     outcome_.residual.norm = config.problem.norm;
     outcome_.residual.criterion = config.problem.criterion;
@@ -211,22 +213,9 @@ class Loop {
   }
 
   void tell_progress() {
-    if (!outputs_.progress) return;
-    const Residual& r = outcome_.residual;
-    const bool relative = steady() && r.criterion == Criterion::relative && r.first && *r.first > 0;
-    const double unit = relative ? *r.first : 1;
-    ProgressState state;
-    state.sweep = solver_.sweeps();
-    state.last_sweep = schedule_.last();
-    if (!steady()) state.time = solver_.time();
-    if (r.last) state.residual = *r.last / unit;
-    if (r.first) state.first_residual = *r.first / unit;
-    if (steady()) state.tolerance = r.tolerance;
-    state.wall = wall_.seconds();
-    const auto points =
-        static_cast<double>(config_.grid.cells.product()) * static_cast<double>(solver_.own_sweeps());
-    state.points_a_second = state.wall > 0 ? points / state.wall : 0;
-    outputs_.progress->update(state);
+    if (outputs_.progress)
+      telling_.tell(solver_.sweeps(), steady() ? std::nullopt : std::optional(solver_.time()),
+                    outcome_.residual, elapsed_);
   }
 
   // What `work` takes, without its waits for the device, which are the sweeps'.
@@ -354,6 +343,7 @@ class Loop {
   Schedule schedule_;
   int unit_;  // sweeps that are not parted
   Lookout lookout_;
+  LoopProgress telling_;
   double elapsed_ = 0;  // s since the start of the run, at the last look
   bool out_of_time_ = false;
   bool wanted_ = false;                                          // a checkpoint, by the clock

@@ -13,7 +13,8 @@
 namespace isotherm {
 namespace {
 
-constexpr double share_of_slack = 0.01, least_slack = 1, most_slack = 60;  // of the limit; s
+constexpr double share_of_slack = 0.01, least_slack = 1, most_slack = 60;       // of the limit; s
+constexpr double share_to_judge = 0.1, least_to_judge = 1, most_to_judge = 60;  // likewise
 
 double seconds_since_1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -23,6 +24,11 @@ double seconds_since_1970() {
 
 double WallLimit::latest_stop(double write) const {
   return seconds - 2 * write - std::clamp(share_of_slack * seconds, least_slack, most_slack);
+}
+
+double WallLimit::time_to_judge() const {
+  if (source.empty()) return std::numeric_limits<double>::infinity();
+  return std::clamp(share_to_judge * seconds, least_to_judge, most_to_judge);
 }
 
 WallLimit find_wall_limit(const Config& config, const Communicator& world, const Timer& started) {

@@ -19,6 +19,8 @@ struct WallLimit {
   // The last moment to begin with a checkpoint that takes `write` seconds: twice that, and something for what
   // comes after it, are left.
   double latest_stop(double write) const;
+  // How long a run is looked at before it is told that it will not end in time: infinite without a limit.
+  double time_to_judge() const;
 };
 
 // The sooner of solver.walltime and the end of the Slurm job (SLURM_JOB_END_TIME, seconds since 1970).

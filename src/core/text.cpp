@@ -95,6 +95,20 @@ std::string in_quotes(std::string_view name) {
   return fmt::format("'{}'", escaped(name));
 }
 
+std::string left_text(std::optional<double> seconds) {
+  return seconds ? fmt::format("; about {} left", human_duration(*seconds)) : "";
+}
+
+// By fmt, which fills text up to a width that it measures in columns.
+std::size_t display_width(std::string_view text) {
+  const std::size_t width = text.size() + 1;
+  return width - (fmt::formatted_size("{:<{}}", text, width) - text.size());
+}
+
+std::string shortened(std::string_view text, int columns) {
+  return fmt::format("{:.{}}", text, std::max(columns, 0));
+}
+
 std::string utc_now() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}Z",
                      fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
@@ -104,7 +118,7 @@ std::string TextTable::text(int indent) const {
   std::vector<std::size_t> widths(alignment.size(), 0);
   for (const auto& row : rows)
     for (std::size_t c = 0; c < std::min(row.size(), widths.size()); ++c)
-      widths[c] = std::max(widths[c], row[c].size());
+      widths[c] = std::max(widths[c], display_width(row[c]));
 
   std::string all;
   for (const auto& row : rows) {

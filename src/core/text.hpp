@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,12 @@ std::string plain_decimal(double value, int decimals);
 // Printable text and UTF-8 stay. No name can forge a line of a log or move a terminal's cursor.
 std::string escaped(std::string_view name);
 std::string in_quotes(std::string_view name);  // 'escaped'
+
+std::string left_text(std::optional<double> seconds);  // "; about 2 min 05 s left", or nothing
+
+// Columns of a terminal that text in UTF-8 takes, which are fewer than bytes.
+std::size_t display_width(std::string_view text);
+std::string shortened(std::string_view text, int columns);  // its beginning, where it needs more
 
 std::string utc_now();  // "2026-01-31T12:34:56Z"
 

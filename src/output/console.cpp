@@ -96,6 +96,7 @@ void Console::open_log(const std::filesystem::path& path, bool append) {
 
 void Console::say(std::string_view text) {
   if (rank_ != 0) return;
+  moving_.clear();
   put(sinks_->out, without_last_newline(text));
   log_only(text);
 }
@@ -110,8 +111,13 @@ void Console::warn(std::string_view problem) {
   warnings_.emplace_back(problem);
   const std::string line =
       rank_ == 0 ? fmt::format("warning: {}", problem) : fmt::format("warning: rank {}: {}", rank_, problem);
+  moving_.clear();
   put(sinks_->err, line);
   log_only(line);
+}
+
+void Console::move(std::string_view line) {
+  line.empty() ? moving_.clear() : moving_.show(line);
 }
 
 void Console::lose_log(std::string_view reason) {

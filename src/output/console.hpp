@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "output/terminal.hpp"
+
 namespace isotherm {
 
 // For main, before anything opens a file. A reader that goes away (`isotherm run ... | head`) and a file size
@@ -32,6 +34,8 @@ class Console {
   void say(std::string_view text);       // one or more lines; flushed
   void log_only(std::string_view text);  // to run.log and not to the terminal
   void warn(std::string_view problem);   // "warning: problem"; kept for the run record
+  // Puts a line on the terminal that what is said or warned of next takes away, as an empty one does.
+  void move(std::string_view line);
 
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -41,6 +45,7 @@ class Console {
 
   int rank_;
   std::unique_ptr<Sinks> sinks_;
+  MovingLine moving_;
   std::vector<std::string> warnings_;
 };
 

@@ -1,13 +1,9 @@
 #include "output/progress.hpp"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdlib>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -18,16 +14,6 @@ namespace {
 
 constexpr double bar_seconds = 0.1;  // a terminal is redrawn ten times a second
 
-bool is_set(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value && *value;
-}
-
-int terminal_columns() {
-  winsize size{};
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
 // The way from the first residual down to the tolerance, 0 to 1, if both are known.
 std::optional<double> way_to_tolerance(const ProgressState& s) {
   if (!s.residual || !s.first_residual || !s.tolerance) return std::nullopt;
@@ -36,13 +22,17 @@ std::optional<double> way_to_tolerance(const ProgressState& s) {
                     0.0, 1.0);
 }
 
-// What both forms show.
-std::string numbers(const ProgressState& state) {
-  std::string text = fmt::format("{:.1f} %", 100 * fraction_done(state));
-  if (state.time) text += fmt::format("  t {:.6g} s", *state.time);
-  if (state.residual) text += fmt::format("  residual {:.2e}", *state.residual);
-  text += fmt::format("  {}", human_rate(state.points_a_second));
-  if (const auto left = seconds_left(state)) text += fmt::format("  ETA {}", human_duration(*left));
+// What a line tells, from the most important on.
+enum class Detail { end, rate, numbers, step };
+
+std::string text_of(const ProgressState& state, Detail detail) {
+  std::string text =
+      detail >= Detail::step ? fmt::format("step {}/{}  ", state.sweep, state.last_sweep) : std::string();
+  text += fmt::format("{:.1f} %", 100 * fraction_done(state));
+  if (detail >= Detail::numbers && state.time) text += fmt::format("  t {:.6g} s", *state.time);
+  if (detail >= Detail::numbers && state.residual) text += fmt::format("  residual {:.2e}", *state.residual);
+  if (detail >= Detail::rate) text += fmt::format("  {}", human_rate(state.points_a_second));
+  if (state.sweep < state.last_sweep) text += "  ETA " + eta_text(state.left);
   return text;
 }
 
@@ -58,18 +48,6 @@ ProgressChoice parse_progress(const std::string& word) {
                           in_quotes(word)));
 }
 
-Terminal find_terminal(int processes) {
-  Terminal terminal;
-  terminal.processes = processes;
-  terminal.under_launcher = std::ranges::any_of(
-      std::array{"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_STEP_ID"}, is_set);
-  const char* kind = std::getenv("TERM");
-  terminal.stderr_is_terminal = isatty(STDERR_FILENO) && kind && std::string_view(kind) != "dumb";
-  terminal.colour = !is_set("NO_COLOR");
-  terminal.columns = terminal_columns();
-  return terminal;
-}
-
 ProgressStyle choose_style(ProgressChoice choice, const Terminal& terminal) {
   switch (choice) {
     case ProgressChoice::bar:
@@ -81,8 +59,7 @@ ProgressStyle choose_style(ProgressChoice choice, const Terminal& terminal) {
     case ProgressChoice::automatic:
       break;
   }
-  const bool moving = terminal.processes == 1 && !terminal.under_launcher && terminal.stderr_is_terminal;
-  return moving ? ProgressStyle::bar : ProgressStyle::lines;
+  return can_move(terminal) ? ProgressStyle::bar : ProgressStyle::lines;
 }
 
 double fraction_done(const ProgressState& state) {
@@ -93,22 +70,18 @@ double fraction_done(const ProgressState& state) {
   return std::max(sweeps, way_to_tolerance(state).value_or(0));
 }
 
-std::optional<double> seconds_left(const ProgressState& state) {
-  const double done = fraction_done(state);
-  if (done < 1e-3) return std::nullopt;
-  return state.wall * (1 - done) / done;
-}
-
 std::string progress_line(const ProgressState& state) {
-  return fmt::format("step {}/{}  {}", state.sweep, state.last_sweep, numbers(state));
+  return text_of(state, Detail::step);
 }
 
 std::string progress_bar(const ProgressState& state, int columns, bool colour) {
   constexpr std::size_t longest = 30, shortest = 8, frame = 4;  // frame: "[", "]" and two spaces
   const std::size_t room = static_cast<std::size_t>(std::max(columns, 2)) - 1;
-  std::string text = progress_line(state);
-  if (text.size() + frame + shortest > room)
-    text = numbers(state);  // 80 columns: the bar stands for the step
+  std::string text;
+  for (const Detail detail : {Detail::step, Detail::numbers, Detail::rate, Detail::end}) {
+    text = text_of(state, detail);
+    if (text.size() + frame + shortest <= room) break;
+  }
   if (text.size() + frame + shortest > room) return text.substr(0, room);
   const std::size_t length = std::min(longest, room - text.size() - frame);
   const auto full = static_cast<std::size_t>(fraction_done(state) * static_cast<double>(length));
@@ -143,19 +116,16 @@ void Progress::update(const ProgressState& state) {
   }
   if (style_ != ProgressStyle::bar || (bar_shown_ && since_bar_.seconds() < bar_seconds)) return;
   since_bar_.lap();
-  show(progress_bar(state, terminal_.columns, terminal_.colour));
+  terminal_.columns =
+      stderr_columns().value_or(terminal_.columns);  // its window may have another size by now
+  console_.move(progress_bar(state, terminal_.columns, terminal_.colour));
   bar_shown_ = true;
 }
 
 void Progress::finish() {
-  if (bar_shown_) show("");
+  if (bar_shown_) console_.move("");
   bar_shown_ = false;
-}
-
-// Straight to the file descriptor: the line must be neither buffered nor logged, and nobody minds its loss.
-void Progress::show(std::string_view line) {
-  const std::string text = fmt::format("\r{}\033[K", line);
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+  lines_ = {};
 }
 
 }  // namespace isotherm

@@ -1,8 +1,4 @@
 // How far a run is: a moving line on a terminal, a line now and then in a log.
-//
-// isatty tells the truth about neither stream under a launcher (Open MPI's mpirun gives every rank a terminal
-// for stdout even when its own is a file), so the moving line needs one process, no launcher and a terminal
-// on stderr.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +7,8 @@
 #include <string_view>
 
 #include "core/timer.hpp"
+#include "output/pace.hpp"
+#include "output/terminal.hpp"
 
 namespace isotherm {
 
@@ -22,15 +20,6 @@ enum class ProgressStyle { bar, lines, off };
 // Throws Error(command_line) with the words that are known.
 ProgressChoice parse_progress(const std::string& word);
 
-// What the policy looks at.
-struct Terminal {
-  int processes = 1;
-  bool under_launcher = false;      // one of the variables that launchers set for their ranks
-  bool stderr_is_terminal = false;  // and TERM is not "dumb"
-  bool colour = true;               // NO_COLOR is unset or empty (no-color.org)
-  int columns = 80;
-};
-Terminal find_terminal(int processes);
 ProgressStyle choose_style(ProgressChoice choice, const Terminal& terminal);
 
 struct ProgressState {
@@ -39,17 +28,17 @@ struct ProgressState {
   std::optional<double> residual;        // the newest, K or relative as the tolerance is
   std::optional<double> first_residual;  // same unit
   std::optional<double> tolerance;       // steady: the run ends at it
-  double wall = 0;                       // s since the first sweep
+  double wall = 0;                       // s since the first sweep of this part of the run
   double points_a_second = 0;            // all ranks together
+  Forecast left{};
 };
 
 // Of the run, 0 to 1: the share of the sweeps, or of the way down to the tolerance on a logarithmic scale,
 // whichever is further.
 double fraction_done(const ProgressState& state);
-std::optional<double> seconds_left(const ProgressState& state);  // none until a thousandth is done
 // "step 1200/10000  12.0 %  t 0.12 s  residual 3.20e-05  1.234 GPts/s  ETA 1 min 12 s"
 std::string progress_line(const ProgressState& state);
-// At most columns - 1 characters that show, so that no terminal wraps it.
+// At most columns - 1 characters that show, so that no terminal wraps it: with less room it tells less.
 std::string progress_bar(const ProgressState& state, int columns, bool colour);
 
 // Every 10 s in the first minute, every 30 s up to ten minutes, every 60 s from there.
@@ -70,17 +59,15 @@ class Progress {
 
   // Rank 0 calls it as often as it likes; it prints when it is time.
   void update(const ProgressState& state);
-  void finish();  // takes the moving line away
+  void finish();  // takes the moving line away; what is told next starts from 0 s again
 
  private:
-  void show(std::string_view line);
-
   ProgressStyle style_;
   Terminal terminal_;
   Console& console_;
   LineSchedule lines_;
   Timer since_bar_;
-  bool bar_shown_ = false;
+  bool bar_shown_ = false;  // unless something else was said since
 };
 
 }  // namespace isotherm

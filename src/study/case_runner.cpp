@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <list>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -18,7 +18,9 @@
 #include "core/timer.hpp"
 #include "output/run_lock.hpp"
 #include "output/safe_file.hpp"
+#include "solver/schedule.hpp"
 #include "study/session_folder.hpp"
+#include "study/study_progress.hpp"
 
 namespace isotherm {
 namespace {
@@ -27,10 +29,15 @@ namespace fs = std::filesystem;
 
 constexpr double look_interval = 0.2;  // s; a child that ends is seen at once
 
-// A reader that goes away ends no study.
-void say(const std::string& line) {
-  std::fputs((line + "\n").c_str(), stdout);
-  std::fflush(stdout);
+// What a case is to do, for the share that it has in a study: cells times sweeps, of which a steady one may
+// do fewer.
+double work_of(const DeckCase& each) {
+  return static_cast<double>(each.config.grid.cells.product()) *
+         static_cast<double>(std::max<std::int64_t>(Schedule(each.config).last(), 1));
+}
+
+RunningCase running_case(const DeckCase& each, double seconds) {
+  return {each.study.name, work_of(each), seconds};
 }
 
 // A run that lost its study may be writing its checkpoint. A lock that nobody holds is taken away.
@@ -58,7 +65,9 @@ class Runner {
         ++(look.is_finished() ? finished_ : failed_before_);
       }
     }
-    due_ = queue_.size();
+    double work = 0;
+    for (const Waiting& each : queue_) work += work_of(deck.cases[each.number]);
+    progress_.emplace(work, queue_.size(), options.jobs);
   }
 
   int run() {
@@ -66,6 +75,7 @@ class Runner {
     while (!queue_.empty() || !running_.empty()) {
       pass_on_signal();
       start_some();
+      progress_->show(now_running());
       wait_for_child(look_interval);
       reap();
     }
@@ -84,12 +94,19 @@ class Runner {
     Timer timer{};
   };
 
-  void announce() const {
+  void announce() {
     std::string text = counted(std::ssize(deck_.cases), "case");
     if (finished_ > 0) text += fmt::format(", {} finished before", finished_);
     if (failed_before_ > 0)
       text += fmt::format(", {} failed before (--retry starts them again)", failed_before_);
-    say(fmt::format("{}, {} to run", text, due_));
+    progress_->say(fmt::format("{}, {} to run", text, queue_.size()));
+  }
+
+  std::vector<RunningCase> now_running() const {
+    std::vector<RunningCase> all;
+    for (const Running& each : running_)
+      all.push_back(running_case(deck_.cases[each.what.number], each.timer.seconds()));
+    return all;
   }
 
   void pass_on_signal() {
@@ -98,8 +115,8 @@ class Runner {
     stopped_by_ = signal;
     queue_.clear();
     if (!running_.empty())
-      say(fmt::format("{}: {} still running; each stops with a checkpoint", signal_name(signal),
-                      counted(std::ssize(running_), "case")));
+      progress_->say(fmt::format("{}: {} still running; each stops with a checkpoint", signal_name(signal),
+                                 counted(std::ssize(running_), "case")));
     // Launchers pass SIGUSR1 on to their ranks, and answer others by killing them.
     for (const Running& each : running_)
       each.process.send(is_launched(deck_.cases[each.what.number]) ? SIGUSR1 : signal);
@@ -113,7 +130,7 @@ class Runner {
       const DeckCase& each = deck_.cases[next.number];
       if (is_busy(each.config.output.directory)) {
         if (told_.insert(next.number).second)
-          say(fmt::format("{}: waiting for another run in its folder", each.study.name));
+          progress_->say(fmt::format("{}: waiting for another run in its folder", each.study.name));
         queue_.push_back(next);
         continue;
       }
@@ -172,7 +189,7 @@ class Runner {
       }
     }
     const CaseFiles files(each);
-    all.insert(all.end(), {options_.program, "run", files.deck().string(), "--progress", "off"});
+    all.insert(all.end(), {options_.program, "run", files.deck().string(), "--progress", "lines"});
     if (start == Start::go_on) {
       all.insert(all.end(), {"--restart", "latest"});
     } else if (has_files) {
@@ -221,10 +238,13 @@ class Runner {
     }
   }
 
-  // Its last words: of a launcher's many the first are the program's.
+  // Its last words: of a launcher's many the first are the program's, behind its warnings.
   static std::string first_line(const fs::path& file) {
-    const std::string text = file_text_or_empty(file);
-    return text.substr(0, text.find('\n'));
+    std::istringstream text(file_text_or_empty(file));
+    std::string line;
+    while (std::getline(text, line) && line.starts_with("warning: ")) {
+    }
+    return line;
   }
 
   void conclude(const Waiting& what, const ChildEnd& end, std::string message, double wall) {
@@ -246,14 +266,14 @@ class Runner {
   }
 
   void tell(const DeckCase& each, const CaseLook& look, const ChildEnd& end, double wall) {
-    ++ended_;
-    std::string text = fmt::format("[{}/{}] {}: {}", ended_, due_, each.study.name, word(look.state));
+    std::string text = fmt::format("{}: {}", each.study.name, word(look.state));
     if (look.state == CaseState::failed)
       text += end.signal ? fmt::format(" ({})", signal_name(end.signal))
                          : fmt::format(" (exit code {})", end.exit_code);
     text += fmt::format(" after {}", human_duration(wall));
     if (look.state == CaseState::failed && !look.message.empty()) text += ": " + escaped(look.message);
-    say(text);
+    if (wall == 0 || stopped_by_ != 0) return progress_->skipped(text, work_of(each));
+    progress_->ended(text, running_case(each, wall), look.seconds_of_sweeps, now_running());
   }
 
   const StudyDeck& deck_;
@@ -261,7 +281,7 @@ class Runner {
   std::deque<Waiting> queue_;
   std::list<Running> running_;
   std::set<std::size_t> told_;
-  std::size_t due_ = 0, ended_ = 0;
+  std::optional<StudyProgress> progress_;
   int finished_ = 0, failed_before_ = 0, stopped_by_ = 0;
 };
 

@@ -38,6 +38,14 @@ std::optional<int> number_of(const Json& json, const char* key) {
                                                              : std::nullopt;
 }
 
+double seconds_of_sweeps(const Json& run) {
+  const Json part = run.value("performance", Json::object());
+  const auto number = [&](const char* key) {
+    return part.is_object() && part.contains(key) && part[key].is_number() ? part[key].get<double>() : 0;
+  };
+  return number("sweeps") * number("step_s");
+}
+
 CaseState state_of(const std::optional<int>& exit_code) {
   if (!exit_code) return CaseState::interrupted;
   switch (static_cast<ExitCode>(*exit_code)) {
@@ -80,6 +88,7 @@ CaseLook look_at(const DeckCase& each) {
   look.changes = changes_since(each, before, ranks);
   look.exit_code = number_of(run, "exit_code");
   look.message = text_of(run, "message");
+  look.seconds_of_sweeps = seconds_of_sweeps(run);
   if (!look.exit_code) {  // it ended before it could write its own record
     look.exit_code = number_of(record, "exit_code");
     look.message = text_of(record, "message");

@@ -36,6 +36,7 @@ struct CaseLook {
   std::string message{};               // of what failed
   bool has_files = false;              // of a run
   bool has_checkpoint = false;         // to go on from
+  double seconds_of_sweeps = 0;        // of its last run, by its record
   std::vector<std::string> changes{};  // "problem.steps 100 -> 200"
 
   bool is_finished() const { return state == CaseState::done || state == CaseState::not_converged; }

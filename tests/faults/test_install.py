@@ -1,5 +1,6 @@
 """`cmake --install` gives a tree that works away from the build."""
 
+import importlib.util
 import os
 import re
 import shutil
@@ -40,6 +41,19 @@ def test_postprocess_runs(prefix, tmp_path):
     environment = os.environ | {"PYTHONPATH": str(prefix / "share/isotherm/postprocess")}
     command = [sys.executable, "-c", "import isotherm_post.cli as cli; print(cli.__file__); cli.parser()"]
     assert output(*command, cwd=tmp_path, env=environment).startswith(str(prefix))
+
+
+def test_postprocess_is_a_package_that_needs_no_network(tmp_path):
+    """As the page on it says, but into a folder: a virtual environment takes seconds to make."""
+    missing = [module for module in ("pip", "setuptools", "wheel") if not importlib.util.find_spec(module)]
+    if missing:
+        pytest.skip(f"without {', '.join(missing)}")
+    shutil.copytree(TOP / "postprocess", tmp_path / "source", ignore=shutil.ignore_patterns("build", "*.egg-info"))
+    output(sys.executable, "-m", "pip", "install", "--no-index", "--no-build-isolation", "--no-deps", "--target", tmp_path / "site",
+           tmp_path / "source")
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "site")}
+    text = output(tmp_path / "site/bin/isotherm-post", "slice", "--help", cwd=tmp_path, env=environment)
+    assert text.startswith("usage: isotherm_post slice ")
 
 
 @pytest.mark.skipif(not shutil.which("readelf"), reason="readelf is not installed")

@@ -156,6 +156,9 @@ def test_so_does_the_end_of_a_slurm_job(tmp_path):
     job = Job(tmp_path, SLURM_JOB_END_TIME=str(int(time.time()) + 4))
     code, out, err = job.end()
     assert code == 75 and "the Slurm job's end in" in out
+    warned, = re.findall(r"warning: about \d+ d \d+ h more are needed at the present pace, but (.*)\n", err)
+    assert re.fullmatch(r"the Slurm job's end in \d s leaves \S+ m?s; the run will stop with a checkpoint: go on from it with "
+                        "--restart latest", warned)
     assert STOPPED.search(err)[1] == "the wall time"
 
 

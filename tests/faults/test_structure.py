@@ -34,6 +34,10 @@ ONE_FILE = [r"yaml-cpp/", r"muParser"]
 CONDITIONAL = (
     r"kernels/registry\.cpp|src/core/host_device\.hpp|kernels/host/(vector|rows)\.hpp|kernels/host_info\.cpp"
 )
+# Clocks that may jump, and what needs the date: a time stamp, the end of a Slurm job, the age of a file. All else
+# takes its time from core/timer.hpp.
+WALL_CLOCK = re.compile(r"system_clock|high_resolution_clock|CLOCK_REALTIME|gettimeofday|std::time\(|MPI_Wtime|omp_get_wtime")
+DATED = r"src/core/text\.cpp|src/app/wall_limit\.cpp|src/output/run_lock\.cpp"
 MOST_LINES = 400
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
@@ -85,12 +89,18 @@ def wrong_condition(path, text):
     return []
 
 
+def wrong_clock(path, text):
+    if WALL_CLOCK.search(text) and not re.fullmatch(DATED, path):
+        return [f"{path} asks a clock that may jump; use Timer"]
+    return []
+
+
 def too_long(path, text):
     lines = text.count("\n")
     return [f"{path} has {lines} lines"] if lines >= MOST_LINES else []
 
 
-RULES = [wrong_direction, wrong_library, wrong_condition, too_long]
+RULES = [wrong_direction, wrong_library, wrong_condition, wrong_clock, too_long]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
@@ -123,6 +133,7 @@ def test_library_is_seen_by_one_file(library):
         (wrong_library, "src/halo/exchange.cpp", "#include <cuda_runtime.h>\n"),
         (wrong_library, "src/core/trace.hpp", "#include <nvtx3/nvToolsExt.h>\n"),
         (wrong_condition, "src/halo/exchange.cpp", "  # ifdef ISOTHERM_CUDA\n"),
+        (wrong_clock, "src/app/run.cpp", "const auto now = std::chrono::system_clock::now();\n"),
         (too_long, "src/main.cpp", "\n" * MOST_LINES),
     ],
 )

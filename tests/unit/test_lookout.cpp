@@ -47,6 +47,9 @@ TEST(WallLimit, LeavesTimeForTwoWritesAndSomeMore) {
   EXPECT_EQ(WallLimit{.seconds = 3600}.latest_stop(10), 3600 - 20 - 36);
   EXPECT_EQ(WallLimit{.seconds = 86400}.latest_stop(100), 86400 - 200 - 60);
   EXPECT_TRUE(std::isinf(WallLimit{}.latest_stop(100)));
+  EXPECT_EQ((WallLimit{.seconds = 50, .source = "a"}.time_to_judge()), 5);
+  EXPECT_EQ((WallLimit{.seconds = 86400, .source = "a"}.time_to_judge()), 60);
+  EXPECT_TRUE(std::isinf(WallLimit{}.time_to_judge()));
   EXPECT_LT(WallLimit{.seconds = 10}.latest_stop(10), 0);  // no time at all
 }
 

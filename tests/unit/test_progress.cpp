@@ -55,14 +55,32 @@ TEST(Progress, EachLauncherIsSeen) {
   }
 }
 
-TEST(Progress, NoColorIsHonoured) {
-  unsetenv("NO_COLOR");
+// stderr of a test may be a terminal or not.
+TEST(Progress, ColoursAreLeftToWhoReads) {
+  for (const char* name : {"NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"}) unsetenv(name);
+  const bool on_terminal = find_terminal(1).stderr_is_terminal;
+  EXPECT_EQ(find_terminal(1).colour, on_terminal);
+  setenv("CLICOLOR", "0", 1);
+  EXPECT_FALSE(find_terminal(1).colour);
+  setenv("CLICOLOR_FORCE", "1", 1);
   EXPECT_TRUE(find_terminal(1).colour);
   setenv("NO_COLOR", "1", 1);
   EXPECT_FALSE(find_terminal(1).colour);
   setenv("NO_COLOR", "", 1);
   EXPECT_TRUE(find_terminal(1).colour);
-  unsetenv("NO_COLOR");
+  setenv("CLICOLOR_FORCE", "0", 1);
+  EXPECT_FALSE(find_terminal(1).colour);
+  for (const char* name : {"NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"}) unsetenv(name);
+}
+
+TEST(Progress, WithoutATerminalTheEnvironmentMaySayItsWidth) {
+  if (stderr_columns()) GTEST_SKIP() << "stderr is a terminal";
+  for (const auto& [text, columns] : {std::pair{"132", 132}, {"", 80}, {"wide", 80}, {"-5", 80}, {"0", 80}}) {
+    setenv("COLUMNS", text, 1);
+    EXPECT_EQ(find_terminal(1).columns, columns) << text;
+  }
+  unsetenv("COLUMNS");
+  EXPECT_EQ(find_terminal(1).columns, 80);
 }
 
 ProgressState transient() {
@@ -73,6 +91,7 @@ ProgressState transient() {
   s.residual = 3.2e-5;
   s.wall = 9.75;
   s.points_a_second = 1.2344e9;
+  s.left.seconds = 71.5;
   return s;
 }
 
@@ -87,7 +106,7 @@ TEST(Progress, SteadyRunIsMeasuredOnTheWayDownToItsTolerance) {
   s.first_residual = 1;
   s.residual = 1e-3;
   s.tolerance = 1e-6;
-  s.wall = 20;
+  s.left.seconds = 20;
   EXPECT_DOUBLE_EQ(fraction_done(s), 0.5);
   EXPECT_EQ(progress_line(s), "step 1200/10000  50.0 %  residual 1.00e-03  1.234 GPts/s  ETA 20.0 s");
   s.sweep = 9000;  // nearer to the end of its sweeps than to its tolerance
@@ -98,8 +117,7 @@ TEST(Progress, StrangeNumbersStayWithinBounds) {
   ProgressState s;
   EXPECT_DOUBLE_EQ(fraction_done(s), 1);  // nothing to do
   s.last_sweep = 10;
-  EXPECT_FALSE(seconds_left(s).has_value());
-  EXPECT_EQ(progress_line(s), "step 0/10  0.0 %  0 kPts/s");
+  EXPECT_EQ(progress_line(s), "step 0/10  0.0 %  0 kPts/s  ETA unknown");
   s.residual = -1;
   s.first_residual = 0;
   s.tolerance = 0;
@@ -123,7 +141,9 @@ TEST(Progress, BarFitsItsTerminal) {
   EXPECT_EQ(progress_bar(s, 100, false), "[#............]  " + line);
   const std::string without_step = line.substr(std::string("step 1200/10000  ").size());
   EXPECT_EQ(progress_bar(s, 80, false), "[#.........]  " + without_step);
-  EXPECT_EQ(progress_bar(s, 40, true), without_step.substr(0, 39));
+  EXPECT_EQ(progress_bar(s, 60, false), "[##.................]  12.0 %  1.234 GPts/s  ETA 1 min 12 s");
+  EXPECT_EQ(progress_bar(s, 40, false), "[#............]  12.0 %  ETA 1 min 12 s");
+  EXPECT_EQ(progress_bar(s, 20, true), "12.0 %  ETA 1 min 1");
   for (int columns = 0; columns < 200; ++columns)
     EXPECT_LT(progress_bar(s, columns, false).size(), static_cast<std::size_t>(std::max(columns, 2)));
 }
@@ -159,6 +179,36 @@ TEST(Progress, LinesGoToTheLogAndOffIsSilent) {
   lines.update(s);
   lines.update(s);
   EXPECT_EQ(test::read_file(folder.path() / "run.log"), progress_line(s) + "\n");
+}
+
+TEST(Progress, GridsOfASeriesTellTheirProgressEach) {
+  const test::TemporaryFolder folder;
+  Console console(0, Console::Echo::no);
+  console.open_log(folder.path() / "run.log");
+  ProgressState s = transient();
+  Progress lines(ProgressStyle::lines, {}, console);
+  s.wall = 700;
+  lines.update(s);
+  lines.finish();
+  s.wall = 12;  // of the next
+  lines.update(s);
+  EXPECT_EQ(test::read_file(folder.path() / "run.log"), progress_line(s) + "\n" + progress_line(s) + "\n");
+}
+
+TEST(Progress, WhatIsSaidTakesTheBarAway) {
+  const test::TemporaryFolder folder;
+  testing::internal::CaptureStderr();
+  testing::internal::CaptureStdout();
+  {
+    Console console(0);
+    Progress bar(ProgressStyle::bar, {1, false, true, false, 100}, console);
+    bar.update(transient());
+    console.warn("hot");
+    console.say("said");  // nothing is left to take away
+  }
+  const std::string bar = progress_bar(transient(), 100, false);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "\r" + bar + "\033[K\r\033[Kwarning: hot\n");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "said\n");
 }
 
 TEST(Progress, BarLeavesNothingOnTheTerminal) {

@@ -95,6 +95,15 @@ TEST(Text, TablesAlign) {
             "  long name  1000\n");
 }
 
+TEST(Text, TablesAlignByColumnsNotBytes) {
+  const TextTable table{"lr", {{"name", "n"}, {"k\u00fchl", "1"}, {"\u5bd2", "2"}}};
+  EXPECT_EQ(table.text(), "name  n\nk\u00fchl  1\n\u5bd2    2\n");
+  EXPECT_EQ(display_width(""), 0u);
+  EXPECT_EQ(display_width("\xff\xfe"), 2u);  // no UTF-8: something for each
+  EXPECT_EQ(shortened("k\u00fchl", 2), "k\u00fc");
+  EXPECT_EQ(shortened("abc", -1), "");
+}
+
 TEST(Text, UtcNowHasTheFormOfIso8601) {
   const std::string now = utc_now();
   ASSERT_EQ(now.size(), 20u);

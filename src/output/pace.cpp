@@ -1,0 +1,67 @@
+#include "output/pace.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/text.hpp"
+
+namespace isotherm {
+namespace {
+
+constexpr double memory = 120;      // s, after which what was seen counts 1/e
+constexpr double least_seen = 0.5;  // s
+
+}  // namespace
+
+void Pace::reached(std::int64_t sweep, double seconds) {
+  if (reached_) {
+    const double passed = std::max(seconds - reached_->seconds, 0.0), fade = std::exp(-passed / memory);
+    sweeps_ = fade * sweeps_ + static_cast<double>(sweep - reached_->sweep);
+    seconds_ = fade * seconds_ + passed;
+    seen_ += passed;
+  }
+  reached_ = {sweep, seconds};
+}
+
+void Pace::checked(std::int64_t sweep, double residual) {
+  if (!(residual > 0) || !std::isfinite(residual)) return;
+  if (checked_ && sweep <= checked_->sweep) return;
+  if (checked_) {
+    const double share = static_cast<double>(checked_->sweep) / static_cast<double>(sweep);
+    decayed_ = share * share * decayed_ + std::log(checked_->residual / residual);
+    decay_sweeps_ = share * share * decay_sweeps_ + static_cast<double>(sweep - checked_->sweep);
+  }
+  checked_ = {sweep, residual};
+}
+
+std::optional<double> Pace::sweeps_a_second() const {
+  if (!(sweeps_ > 0) || !(seconds_ > 0)) return std::nullopt;
+  return sweeps_ / seconds_;
+}
+
+std::optional<double> Pace::decay() const {
+  if (!(decay_sweeps_ > 0) || !(decayed_ > 0)) return std::nullopt;
+  return decayed_ / decay_sweeps_;
+}
+
+Forecast Pace::forecast(std::int64_t last_sweep, std::optional<double> tolerance) const {
+  const auto rate = sweeps_a_second();
+  if (!rate || seen_ < least_seen) return {};
+  const double left = static_cast<double>(std::max<std::int64_t>(last_sweep - reached_->sweep, 0));
+  if (!tolerance) return {left / *rate};
+  const auto falls = decay();
+  if (!falls || !(*tolerance > 0)) return {std::nullopt, left / *rate};
+  const double way = std::max(std::log(checked_->residual / *tolerance), 0.0) / *falls;
+  const double to_tolerance = std::max(way - static_cast<double>(reached_->sweep - checked_->sweep), 0.0);
+  return {std::min(to_tolerance, left) / *rate, left / *rate, to_tolerance > left};
+}
+
+std::string eta_text(const Forecast& forecast) {
+  if (forecast.seconds)
+    return human_duration(*forecast.seconds) + (forecast.misses_tolerance ? ", unconverged" : "");
+  return forecast.most ? "unknown, < " + human_duration(*forecast.most) : "unknown";
+}
+
+}  // namespace isotherm

@@ -1,0 +1,62 @@
+"""A terminal, of any width: what moves on it, and what is left there. Pipes and job logs get lines."""
+
+import re
+
+from job import ENDLESS
+from program import DECK, command, isotherm, write_deck
+from studies import write_study
+from terminal import OnTerminal, moved, shown
+
+BAR = re.compile(r"\[#*\.*\]  ")
+
+
+def test_a_bar_fits_its_terminal_while_that_changes_and_leaves_nothing(tmp_path):
+    write_deck(tmp_path, ENDLESS)
+    with open(tmp_path / "stdout", "w", encoding="utf-8") as stdout:
+        run = OnTerminal(command("run", "deck.yaml", "output.directory=out"), tmp_path, columns=50, stdout=stdout)
+    run.read_until(lambda text: "ETA" in text and "unknown" not in "".join(moved(text)[-1:]))
+    assert all(len(line) < 50 for line in moved(run.text))
+    run.resize(110)
+    run.read_until(lambda text: any(len(line) > 50 for line in moved(text)))
+    assert all(len(line) < 110 for line in moved(run.text))
+    wide = moved(run.text)[-1]
+    assert BAR.match(wide) and re.search(r"step \d+/1000000000000  0\.0 %  t .* s  .*Pts/s  ETA \d+ d \d\d h$", wide), wide
+    assert "\033[32m" in run.text
+    run.type(b"\x03")  # Ctrl-C
+    assert run.end() == 75
+    assert not any("ETA" in line for line in shown(run.text)), shown(run.text)
+    assert any("stopped by SIGINT" in line for line in shown(run.text))
+    out = (tmp_path / "stdout").read_text()
+    assert "\033" not in out and "\r" not in out and "RESULT: " in out
+
+
+def test_nothing_moves_where_it_would_disturb(tmp_path):
+    """In the background of a shell, on a terminal that cannot, in a job of several ranks, in a pipe; nor any colours."""
+    write_deck(tmp_path, DECK)
+    run = ("run", "deck.yaml", "output.overwrite=true")
+
+    def on_terminal(*words, **environment):
+        terminal = OnTerminal(words, tmp_path, **environment)
+        assert terminal.end() == 0
+        return terminal.text
+
+    assert moved(on_terminal(*command(*run), NO_COLOR="1"))
+    assert "\033[3" not in on_terminal(*command(*run), NO_COLOR="1")
+    for text in (on_terminal("bash", "-c", 'set -m; "$@" & wait $!', "bash", *command(*run)),
+                 on_terminal(*command(*run), TERM="dumb"),
+                 on_terminal(*command(*run), SLURM_STEP_ID="0")):
+        assert "\033" not in text and "\r" not in text.replace("\r\n", "\n") and "RESULT: PASS" in text
+    done = isotherm(*run, cwd=tmp_path, TERM="xterm")
+    assert "\033" not in done.stdout + done.stderr
+
+
+def test_a_study_says_which_cases_run(tmp_path):
+    write_study(tmp_path, "  list: [{name: first}, {name: second}]\n")
+    study = OnTerminal(command("study", "deck.yaml"), tmp_path, columns=30)
+    assert study.end() == 0
+    lines = moved(study.text)
+    assert any(re.match(r"\[0/2\]  first for ", line) for line in lines)
+    assert all(len(line) < 30 for line in lines)
+    final = shown(study.text)
+    assert re.fullmatch(r"\[1/2\] first: done after .*; about .* left", final[1]), final
+    assert re.fullmatch(r"\[2/2\] second: done after [^;]*", final[2]), final

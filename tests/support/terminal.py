@@ -1,0 +1,78 @@
+"""A terminal to start the program on: what it shows, and what is typed."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import termios
+import time
+
+ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+class OnTerminal:
+    """A process whose stdin and stderr are a terminal of its own, in whose foreground it is; stdout goes to a file or there too."""
+
+    def __init__(self, words, cwd, columns=80, stdout=None, **environment):
+        self.ours, theirs = pty.openpty()
+        self.resize(columns)
+        def take_terminal():
+            os.setsid()
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        self.process = subprocess.Popen(
+            words, cwd=cwd, stdin=theirs, stdout=stdout or theirs, stderr=theirs, preexec_fn=take_terminal,
+            env={**os.environ, "TERM": "xterm", **environment})
+        os.close(theirs)
+        self.text = ""
+
+    def resize(self, columns):
+        fcntl.ioctl(self.ours, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+
+    def type(self, keys):
+        os.write(self.ours, keys)
+
+    def read_until(self, done, seconds=60):
+        """All that was shown up to now, once `done` finds it enough."""
+        deadline = time.monotonic() + seconds
+        while not done(self.text):
+            assert time.monotonic() < deadline, self.text
+            if not self._read():
+                assert done(self.text), self.text
+        return self.text
+
+    def _read(self):
+        if not select.select([self.ours], [], [], 1)[0]:
+            return True
+        try:
+            chunk = os.read(self.ours, 65536)
+        except OSError:  # all that had it open are gone
+            return False
+        self.text += chunk.decode()
+        return bool(chunk)
+
+    def end(self):
+        while self._read():
+            if self.process.poll() is not None and not select.select([self.ours], [], [], 0)[0]:
+                break
+        os.close(self.ours)
+        return self.process.wait(timeout=60)
+
+
+def moved(text):
+    """The lines that were written over each other, as they show."""
+    return [ESCAPE.sub("", line) for line in re.findall(r"\r([^\r\n]*?)\x1b\[K", text)]
+
+
+def shown(text):
+    """What stands on the terminal at the end."""
+    lines = []
+    for line in text.replace("\r\n", "\n").split("\n"):
+        last = ""
+        for part in line.split("\r"):
+            part, erases, after = part.partition("\x1b[K")
+            last = part + after if erases else part + last[len(part):]
+        lines.append(ESCAPE.sub("", last))
+    return lines
