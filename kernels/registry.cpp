@@ -78,13 +78,13 @@ Row cuda_row(std::string_view name, std::string_view remark, void (*complete)(Ro
   return row;
 }
 
-// CUDA stencils without a way of their own leave thin boxes to one kernel.
+// CUDA stencils without a way of their own leave thin boxes to one kernel, which takes one sweep.
 template <class T>
 StencilKernel<T> cuda_stencil(std::string_view name, std::string_view remark,
                               void (*complete)(StencilKernel<T>&)) {
   StencilKernel<T> row = cuda_row(name, remark, complete);
 #if ISOTHERM_HAVE_CUDA
-  if (row.rest == nullptr) row.rest = &cuda::thin_rest<T>();
+  if (row.rest == nullptr && row.max_depth == 1) row.rest = &cuda::thin_rest<T>();
 #endif
   return row;
 }
@@ -118,6 +118,9 @@ std::span<const StencilKernel<T>> stencil_kernels() {
                       CUDA_ROW(cuda::stencil_register_tile<T>)),
       cuda_stencil<T>("bulk_pipeline", "planes by bulk tensor copies, several ahead (compute capability 9.0)",
                       CUDA_ROW(cuda::stencil_bulk_pipeline<T>)),
+      untried(cuda_stencil<T>(
+          "fused", "several sweeps in one pass: a column of tiles in registers (compute capability 9.0)",
+          CUDA_ROW(cuda::stencil_fused<T>))),
   };
   return table;
 }
