@@ -34,7 +34,7 @@ class Loop {
         outputs_(outputs),
         frame_(frame),
         schedule_(config),
-        unit_(solver.queues_graphs() ? static_cast<int>(sweeps_of_a_graph(solver.depth())) : solver.depth()),
+        unit_(solver.queues_graphs() ? static_cast<int>(solver.sweeps_of_a_graph()) : solver.depth()),
         lookout_(solver.sweeps(), unit_),
         written_(frame.last_checkpoint) {
     outcome_.residual.norm = config.problem.norm;
