@@ -9,7 +9,7 @@ namespace isotherm::cuda {
 
 // Tiles of `length` cells, of which the `halo` at either end are read and not left, but for ends at walls:
 // beyond a wall there is nothing to read. Where walls lie within reach of the region, the first tile begins
-// at the lower one, so that no tile holds cells before a wall.
+// at the lower one, and the last ends at the upper one if it can: then walls are beside tiles, not in them.
 struct TileCuts {
   Index lo = 0, hi = 0;  // the region
   Index first = 0, step = 1, count = 1;
