@@ -32,6 +32,8 @@ template <class T>
 void stencil_register_tile(StencilKernel<T>& row);
 template <class T>
 void stencil_bulk_pipeline(StencilKernel<T>& row);
+template <class T>
+void stencil_fused(StencilKernel<T>& row);
 
 template <class T>
 void reduction_global_atomic(ReductionKernel<T>& row);

@@ -1,0 +1,215 @@
+// What the lanes of a fused sweep know of their place: which cells are theirs to leave, what stands beyond
+// the walls at each level, sources and norm. For .cu files only.
+#pragma once
+
+#include "kernels/cuda/tile_cuts.hpp"
+#include "kernels/cuda/tile_update.hpp"
+
+namespace isotherm::cuda {
+
+// The kernel's parameters, in constant memory: read by all threads at once.
+template <class T>
+struct FusedArgs {
+  FieldView<const T> in;
+  FieldView<T> out;
+  FieldView<const T> source;
+  Coefficients<T> c;
+  Walls<T> walls;
+  UpdateNorm norm;
+  Box region, read;  // `read`: the cells that the region depends on
+  TileCuts x, y;
+  Index planes;  // of a chunk
+
+  __device__ __forceinline__ const Wall<T>& wall(Face f) const { return walls.faces[static_cast<int>(f)]; }
+};
+
+// What most sweeps have: neither a source nor a norm, and walls of one value a face, beside tiles.
+struct FewExtras {
+  static constexpr bool any_walls = false;
+
+  template <class T>
+  __device__ __forceinline__ Pack<T> source(const FusedArgs<T>&, int, int, int) const {
+    return Pack<T>::zero();
+  }
+  template <class T>
+  __device__ __forceinline__ void add(const FusedArgs<T>&, bool, T, T) {}
+  template <int threads, class T>
+  __device__ __forceinline__ void leave(const FusedArgs<T>&) {}
+};
+
+// All there is, asked for while the kernel runs. A norm is asked for once in many sweeps, of the last level.
+class AllExtras {
+ public:
+  static constexpr bool any_walls = true;
+
+  // Of the pack at (x, y, z); nothing where no cell depends on it.
+  template <class T>
+  __device__ __forceinline__ Pack<T> source(const FusedArgs<T>& a, int x, int y, int z) const {
+    const Box& r = a.read;
+    const bool any = !a.source.empty() && x + Pack<T>::cells > r.lo.x && x < r.hi.x && y >= r.lo.y &&
+                     y < r.hi.y && z >= r.lo.z && z < r.hi.z;
+    return any ? Pack<T>::load_constant(&a.source(x, y, z)) : Pack<T>::zero();
+  }
+  template <class T>
+  __device__ __forceinline__ void add(const FusedArgs<T>& a, bool is_mine, T value, T before) {
+    if (!a.norm.result || !is_mine) return;
+    const double d = difference(&value, &before);
+    const ReductionOp op = a.norm.op;
+    total_ = joined(op, total_,
+                    op == ReductionOp::sum           ? d
+                    : op == ReductionOp::sum_squares ? d * d
+                                                     : fabs(d));
+  }
+  // By all threads of the block, once.
+  template <int threads, class T>
+  __device__ __forceinline__ void leave(const FusedArgs<T>& a) {
+    if (!a.norm.result) return;
+    const auto join = [op = a.norm.op](double p, double q) { return joined(op, p, q); };
+    const double of_block = join_block<threads>(total_, join);
+    if (threadIdx.x == 0) static_cast<double*>(a.norm.scratch)[blockIdx.x] = of_block;
+  }
+
+ private:
+  __device__ __forceinline__ static double joined(ReductionOp op, double p, double q) {
+    return op == ReductionOp::max_abs ? Join<ReductionOp::max_abs>{}(p, q) : p + q;
+  }
+
+  double total_ = 0;
+};
+
+// b of a wall at (p, q) of its face. What a tile has beyond the cells and ghosts of the face is nobody's.
+template <bool fields, class T>
+__device__ __forceinline__ T b_of(const Wall<T>& wall, int p, int q, Index extent_p, Index extent_q,
+                                  int ghosts) {
+  if constexpr (fields) {
+    if (wall.b_field) {
+      p = min(max(p, -ghosts), static_cast<int>(extent_p) + ghosts - 1);
+      q = min(max(q, -ghosts), static_cast<int>(extent_q) + ghosts - 1);
+      return wall.b_at(p, q);
+    }
+  }
+  return wall.b;
+}
+
+// Where a lane's rows lie: in the tile, in the region, at the walls.
+template <class T, int rows>
+class FusedPlace {
+  static constexpr int cells = Pack<T>::cells;
+
+ public:
+  static constexpr unsigned all_cells = (1u << cells) - 1;
+  const int tile_x, tile_y, x, y;  // first cell of the tile, and of this lane
+  bool plain;                      // of the block: no wall across x or y beside the tile or in it
+
+  __device__ __forceinline__ FusedPlace(const FusedArgs<T>& a, Index tile, int lane, int warp)
+      : tile_x(static_cast<int>(a.x.start(tile % a.x.count))),
+        tile_y(static_cast<int>(a.y.start(tile / a.x.count))),
+        x(tile_x + lane * cells),
+        y(tile_y + warp * rows) {
+    const Index ix = tile % a.x.count, iy = tile / a.x.count;
+    const int end_x = static_cast<int>(a.in.extent.x), end_y = static_cast<int>(a.in.extent.y);
+    const int lo_x = static_cast<int>(a.x.left_from(ix)), hi_x = static_cast<int>(a.x.left_from(ix + 1));
+    const int lo_y = static_cast<int>(a.y.left_from(iy)), hi_y = static_cast<int>(a.y.left_from(iy + 1));
+#pragma unroll
+    for (int i = 0; i < cells; ++i) mine_ |= (lo_x <= x + i && x + i < hi_x ? 1u : 0u) << i;
+    first_row_ = lo_y - y;
+    end_row_ = hi_y - y;
+    at_y_min_ = y == 0 && a.wall(Face::y_min).is_wall;
+    before_ = lane == 0 && x == 0 && a.wall(Face::x_min).is_wall;
+    if (a.wall(Face::y_max).is_wall) at_y_max_ = end_y - 1 - y;
+    if (a.wall(Face::x_max).is_wall) behind_ = end_x - 1 - x;
+  }
+
+  // A bit for each cell of this lane's pack in row r that is its block's to leave.
+  __device__ __forceinline__ unsigned cells_of(int r) const {
+    return first_row_ <= r && r < end_row_ ? mine_ : 0u;
+  }
+
+  // Puts what stands beyond walls across z below or above plane z, if there is one.
+  template <bool fields>
+  __device__ __forceinline__ void apply_z_walls(const FusedArgs<T>& a, int z, Pack<T> (&below)[rows],
+                                                const Pack<T> (&at)[rows], Pack<T> (&above)[rows]) const {
+    if (z == 0 && a.wall(Face::z_min).is_wall) beyond_z<fields>(a, Face::z_min, at, below);
+    if (z == a.in.extent.z - 1 && a.wall(Face::z_max).is_wall) beyond_z<fields>(a, Face::z_max, at, above);
+  }
+
+  // Puts what stands beyond walls beside the tile at the ends of row r, and what stands beyond those across y
+  // before the first row of all and behind the last.
+  __device__ __forceinline__ void apply_x_walls_beside(const FusedArgs<T>& a, Neighbours<T>& n) const {
+    const Wall<T>&lower = a.wall(Face::x_min), &upper = a.wall(Face::x_max);
+    const bool is_behind = behind_ == cells - 1;
+    if constexpr (sizeof(T) ==
+                  sizeof(double)) {  // an instruction that some lanes skip beats two more that choose
+      if (before_) n.x_lo = wall_ghost(lower.a, lower.b, n.centre.v[0]);
+      if (is_behind) n.x_hi = wall_ghost(upper.a, upper.b, n.centre.v[cells - 1]);
+    } else {
+      const T before = wall_ghost(lower.a, lower.b, n.centre.v[0]);
+      const T behind = wall_ghost(upper.a, upper.b, n.centre.v[cells - 1]);
+      n.x_lo = before_ ? before : n.x_lo;
+      n.x_hi = is_behind ? behind : n.x_hi;
+    }
+  }
+  __device__ __forceinline__ void apply_y_walls_beside(const FusedArgs<T>& a, const Pack<T> (&at)[rows],
+                                                       Pack<T>& y_lo, Pack<T>& y_hi) const {
+    const auto put = [&](Face f, bool here, const Pack<T>& centre, Pack<T>& to) {
+#pragma unroll
+      for (int i = 0; i < cells; ++i) {
+        const T ghost = wall_ghost(a.wall(f).a, a.wall(f).b, centre.v[i]);
+        to.v[i] = here ? ghost : to.v[i];
+      }
+    };
+    put(Face::y_min, at_y_min_, at[0], y_lo);
+    put(Face::y_max, at_y_max_ == rows - 1, at[rows - 1], y_hi);
+  }
+
+  // The same of walls that may be anywhere in the tile, with b of every cell. Behind the last cell of a row
+  // it may stand in its pack: what is there is nobody's.
+  __device__ __forceinline__ void apply_any_side_walls(const FusedArgs<T>& a, int r, int z,
+                                                       Neighbours<T>& n) const {
+    const Int3 extent = a.in.extent;
+    const int ghosts = a.in.ghosts;
+    const auto x_ghost = [&](Face f, T centre) {
+      return wall_ghost(a.wall(f).a, b_of<true>(a.wall(f), y + r, z, extent.y, extent.z, ghosts), centre);
+    };
+    const Pack<T> centre = n.centre;
+    const T before = x_ghost(Face::x_min, centre.v[0]);
+    n.x_lo = before_ ? before : n.x_lo;
+#pragma unroll
+    for (int i = 0; i < cells; ++i) {
+      T& next = i < cells - 1 ? n.centre.v[i + 1] : n.x_hi;
+      next = i == behind_ ? x_ghost(Face::x_max, centre.v[i]) : next;
+    }
+    const auto put = [&](Face f, bool here, Pack<T>& to) {
+#pragma unroll
+      for (int i = 0; i < cells; ++i) {
+        const T b = b_of<true>(a.wall(f), x + i, z, extent.x, extent.z, ghosts);
+        to.v[i] = here ? wall_ghost(a.wall(f).a, b, centre.v[i]) : to.v[i];
+      }
+    };
+    if (r == 0) put(Face::y_min, at_y_min_, n.y_lo);
+    put(Face::y_max, r == at_y_max_, n.y_hi);
+  }
+
+ private:
+  template <bool fields>
+  __device__ __forceinline__ void beyond_z(const FusedArgs<T>& a, Face f, const Pack<T> (&at)[rows],
+                                           Pack<T> (&beyond)[rows]) const {
+    const Wall<T>& wall = a.wall(f);
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+#pragma unroll
+      for (int i = 0; i < cells; ++i) {
+        const T b = b_of<fields>(wall, x + i, y + r, a.in.extent.x, a.in.extent.y, a.in.ghosts);
+        beyond[r].v[i] = wall_ghost(wall.a, b, at[r].v[i]);
+      }
+    }
+  }
+
+  unsigned mine_ = 0;        // a bit for each cell of the pack that is the block's to leave
+  int first_row_, end_row_;  // of the rows that are
+  bool before_, at_y_min_;   // a wall beside this lane's pack: the lower across x; across y
+  int at_y_max_ = -1;        // the row at the upper wall across y, if it is one of the lane's
+  int behind_ = -1;          // the cell at the upper wall across x, if it is one of the pack's
+};
+
+}  // namespace isotherm::cuda

@@ -1,0 +1,200 @@
+// Stencil row `fused`: several sweeps in one pass over the field (temporal blocking), so that memory is read
+// and written once for all of them.
+//
+// Algebra   `depth` sweeps, each stencil_update() of what the one before it left; walls on all faces are
+//           applied at every level, where the tile meets them. The same bits as so many single sweeps.
+// Mapping   a block owns a tile of 32 packs of 16 bytes along x by some rows of y and walks along z. Each
+//           lane owns some rows of its pack, at all levels. When plane n arrives, level 1 computes plane
+//           n - 1, level 2 plane n - 2, ...: what a level makes of a row is at once the plane above of the
+//           next level in the same lane. x neighbours come by shuffle, y neighbours from the lane's own rows
+//           or, at the first and last row of a warp, from the warps beside it. Tiles overlap by `depth`
+//           cells along x and y, and chunks by as many planes along z; what is computed there is wrong a
+//           cell deeper at each level, and is not left.
+// Lives in  registers: of each level the plane below and the one at work. Shared memory: a ring of planes of
+//           the field, which bulk tensor copies bring ahead of the warps (compute capability 9.0), and the
+//           first and last row of each warp at each level, twice, so that one barrier a plane is enough for
+//           all levels.
+// Traffic   one read and one write of the field for `depth` sweeps, and the overlap, which L2 absorbs: a
+//           tile of 64 x 32 cells (fp64) leaves 56 x 24 at depth 4.
+// Source    tiles in registers that overlap: FastStencil (SC 2026); levels that follow each other through a
+//           stream of planes: AN5D (Matsumura et al., CGO 2020). Neither is right beside walls.
+#include <algorithm>
+#include <cstddef>
+
+#include "kernels/cuda/fused_tile.hpp"
+#include "kernels/cuda/policy.hpp"
+#include "kernels/cuda/resources.hpp"
+#include "kernels/cuda/rows.hpp"
+
+namespace isotherm::cuda {
+namespace {
+
+constexpr int most_depth = 4;
+// Of a chunk: so many blocks that leave part of a norm are known before walls are.
+constexpr Index least_planes = 8;
+
+// A block: warps above each other along y, rows of y that a lane owns, planes of the ring.
+constexpr std::array tiles = {Tile{8, 4, 4}};
+
+template <class T, int depth, int warps, int rows, int stages, class Extras>
+__global__ void __launch_bounds__(warps* warp_size, 1)
+    fused(const __grid_constant__ TensorMap<T> map, const __grid_constant__ FusedArgs<T> a) {
+  constexpr Tile tile{warps, rows, stages};
+  auto& shared = *reinterpret_cast<FusedShared<T, depth, tile>*>(dynamic_shared());
+  FusedTile<T, depth, tile, Extras>(a, map, shared).sweep();
+}
+
+template <class T, int depth, Tile tile, class Extras>
+struct Fused {
+  using Shared = FusedShared<T, depth, tile>;
+  static constexpr auto kernel = fused<T, depth, tile.x, tile.y, tile.z, Extras>;
+  static constexpr int threads = tile.x * warp_size;
+
+  static void allow_shared() {
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(sizeof(Shared))),
+          "cudaFuncSetAttribute");
+  }
+  static Index slots() {
+    static const Index number = [] {  // one device a process
+      allow_shared();
+      return blocks_at_once(kernel, threads, sizeof(Shared));
+    }();
+    return number;
+  }
+  static unsigned blocks(const FusedArgs<T>& a) {
+    return static_cast<unsigned>(a.x.count * a.y.count * ceil_div(a.region.extent().z, a.planes));
+  }
+
+  // `walls`: which there are.
+  static FusedArgs<T> cut(Box region, Int3 extent, const Walls<T>& walls) {
+    const auto wall = [&](Face f) { return walls.faces[static_cast<int>(f)].is_wall; };
+    constexpr Index halo_x = ceil_div(depth, Pack<T>::cells) * Pack<T>::cells;
+    FusedArgs<T> a{};
+    a.region = region;
+    a.read = region;
+    const auto grow = [&](Index& lo, Index& hi, Index end, Face lower, Face upper) {
+      lo = wall(lower) ? std::max<Index>(lo - depth, 0) : lo - depth;
+      hi = wall(upper) ? std::min(hi + depth, end) : hi + depth;
+    };
+    grow(a.read.lo.x, a.read.hi.x, extent.x, Face::x_min, Face::x_max);
+    grow(a.read.lo.y, a.read.hi.y, extent.y, Face::y_min, Face::y_max);
+    grow(a.read.lo.z, a.read.hi.z, extent.z, Face::z_min, Face::z_max);
+    a.x = TileCuts::of(region.lo.x, region.hi.x, extent.x, wall(Face::x_min), wall(Face::x_max), Shared::x,
+                       halo_x, Pack<T>::cells);
+    a.y = TileCuts::of(region.lo.y, region.hi.y, extent.y, wall(Face::y_min), wall(Face::y_max), Shared::y,
+                       depth);
+    // Beside its own planes a chunk reads `depth` at either end, and waits for its first.
+    constexpr Index overhead = 2 * depth + 2;
+    const Index planes = balanced_planes(a.x.count * a.y.count, region.extent().z, slots(), overhead);
+    a.planes = std::max(planes, least_planes);
+    return a;
+  }
+
+  // Is what FewExtras has enough?
+  static bool will_do(const SweepArgs<T>& args) {
+    if (!args.source.empty() || args.norm.result) return false;
+    for (const Wall<T>& wall : args.walls.faces) {
+      if (wall.b_field) return false;
+    }
+    const FusedArgs<T> a = cut(args.region, args.in.extent, args.walls);
+    return a.x.aligned && a.y.aligned;
+  }
+
+  static void sweep(const SweepArgs<T>& args, Stream stream) {
+    FusedArgs<T> a = cut(args.region, args.in.extent, args.walls);
+    a.in = args.in;
+    a.out = args.out;
+    a.source = args.source;
+    a.c = args.c;
+    a.walls = args.walls;
+    a.norm = args.norm;
+    allow_shared();
+    launch("fused", kernel, {dim3(blocks(a)), dim3(threads), sizeof(Shared)}, stream,
+           TensorMap<T>::make(args.in, {Shared::x, Shared::y, 1}), a);
+    finish_norm(args.norm, blocks(a), stream);
+  }
+};
+
+// Calls body.operator()<depth, extras>() for the kernel that does what is asked.
+template <class T, Tile tile, class Body>
+void with_fused(const SweepArgs<T>& args, int depth, Body body) {
+  const auto of_depth = [&]<int d>(auto self) {
+    if constexpr (d < most_depth) {
+      if (depth != d) return self.template operator()<d + 1>(self);
+    }
+    if (depth != d)
+      throw Error(ExitCode::internal, "the kernel row fused was asked for a depth that it does not have");
+    // A single sweep is what is left at the end of several: not worth a kernel that can do less.
+    if constexpr (d > 1) {
+      if (Fused<T, d, tile, FewExtras>::will_do(args)) return body.template operator()<d, FewExtras>();
+    }
+    body.template operator()<d, AllExtras>();
+  };
+  of_depth.template operator()<1>(of_depth);
+}
+
+template <class T>
+void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
+  if (args.region.empty()) return finish_norm(args.norm, 0, stream);
+  constexpr Index longest = Index{1} << 30;  // what the copy engine counts
+  const Int3 end = args.region.hi;
+  if (std::max({end.x, end.y, end.z}) > longest) {
+    throw Error(ExitCode::unavailable,
+                "kernel fused has no room for more than 2^30 cells along an axis; use another solver.kernel");
+  }
+  with_tile<tiles>(plan.policy, [&]<Tile tile>() {
+    with_fused<T, tile>(args, plan.depth, [&]<int depth, class Extras>() {
+      Fused<T, depth, tile, Extras>::sweep(args, stream);
+    });
+  });
+}
+
+// One part a block, at any depth and with any walls.
+template <class T>
+std::size_t norm_scratch_bytes(Box region, int policy) {
+  if (region.empty()) return 0;
+  return with_tile<tiles>(policy, [&]<Tile tile>() {
+    constexpr Index y = tile.x * tile.y, x = warp_size * Pack<T>::cells;
+    constexpr Index halo = ceil_div(most_depth, Pack<T>::cells) * Pack<T>::cells;
+    const Index columns =
+        TileCuts::of(region.lo.x, region.hi.x, 0, false, false, x, halo, Pack<T>::cells).count *
+        TileCuts::of(region.lo.y, region.hi.y, 0, false, false, y, most_depth).count;
+    return static_cast<std::size_t>(columns * ceil_div(region.extent().z, least_planes)) * sizeof(double);
+  });
+}
+
+template <class T>
+std::string unsupported(int policy) {
+  return with_tile<tiles>(policy, [&]<Tile tile>() {
+    using Deepest = Fused<T, most_depth, tile, FewExtras>;
+    return without_bulk_copies(Deepest::kernel, sizeof(typename Deepest::Shared));
+  });
+}
+
+template <class T>
+KernelResources resources(int policy) {
+  return with_tile<tiles>(policy, [&]<Tile tile>() {
+    using Deepest = Fused<T, most_depth, tile, FewExtras>;
+    Deepest::allow_shared();
+    return resources_of(Deepest::kernel, Deepest::threads, sizeof(typename Deepest::Shared));
+  });
+}
+
+}  // namespace
+
+template <class T>
+void stencil_fused(StencilKernel<T>& row) {
+  row.launch = sweep<T>;
+  row.max_depth = most_depth;
+  row.own_walls = {true, true, true};
+  row.policies = names_of<tiles>();
+  row.norm_scratch_bytes = norm_scratch_bytes<T>;
+  row.unsupported = unsupported<T>;
+  row.resources = resources<T>;
+}
+
+template void stencil_fused(StencilKernel<float>&);
+template void stencil_fused(StencilKernel<double>&);
+
+}  // namespace isotherm::cuda

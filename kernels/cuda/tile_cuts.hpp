@@ -1,0 +1,44 @@
+// How overlapping tiles cut one axis of a region. For .cu files only.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/cuda/launch.hpp"
+
+namespace isotherm::cuda {
+
+// Tiles of `length` cells, of which the `halo` at either end are read and not left, but for ends at walls:
+// beyond a wall there is nothing to read. Where walls lie within reach of the region, the first tile begins
+// at the lower one, and the last ends at the upper one if it can: then walls are beside tiles, not in them.
+struct TileCuts {
+  Index lo = 0, hi = 0;  // the region
+  Index first = 0, step = 1, count = 1;
+  Index length = 0, halo = 0;
+  Index last = 0;       // where the last tile begins
+  bool aligned = true;  // all tiles leave whole units, and none holds cells beyond a wall
+
+  // `unit`: tiles begin at multiples of so many cells, of which `length` and `halo` are multiples. A wall is
+  // one at cell 0, or behind cell extent - 1.
+  static TileCuts of(Index lo, Index hi, Index extent, bool lower_wall, bool upper_wall, Index length,
+                     Index halo, Index unit = 1) {
+    TileCuts c{lo, hi, floor_div(lo, unit) * unit - halo, length - 2 * halo, 1, length, halo};
+    if (lower_wall) c.first = std::max<Index>(c.first, 0);
+    const Index end = upper_wall ? std::min(hi + halo, extent) : hi + halo;  // of what is read
+    c.count = std::max<Index>(1, ceil_div(end - (c.first + length), c.step) + 1);
+    c.last = c.first + (c.count - 1) * c.step;
+    c.aligned = floor_div(lo, unit) * unit == lo && floor_div(hi, unit) * unit == hi;
+    if (upper_wall && c.last + length > extent) {
+      c.aligned = c.aligned && c.count > 1 && (extent - length) % unit == 0;
+      if (c.aligned) c.last = extent - length;
+    }
+    return c;
+  }
+
+  ISOTHERM_HOST_DEVICE Index start(Index i) const { return i == count - 1 ? last : first + i * step; }
+  // The cells that tile i leaves: from left_from(i) up to left_from(i + 1).
+  ISOTHERM_HOST_DEVICE Index left_from(Index i) const {
+    return i == 0 ? lo : i == count ? hi : first + i * step + halo;
+  }
+};
+
+}  // namespace isotherm::cuda
