@@ -85,9 +85,9 @@ void check(Drawn drawn, const std::string& kernel, const std::string& transport,
     // Without neighbours the depth may stay open.
     if (grid.product() == 1 && decomposition.deepest_halo() == std::nullopt) config.solver.depth.reset();
     SolverRows<T> rows = choose_rows<T>(config, device.backend());
-    rows.sweep.depth = drawn.fused;
+    rows.sweep.depth = std::min(drawn.fused, rows.sweep.row->max_depth);
     SCOPED_TRACE(fmt::format("{} {}x{}x{} on {}x{}x{}, depth {}, fused {}, overlap {}", kernel, n.x, n.y, n.z,
-                             grid.x, grid.y, grid.z, config.solver.depth.value_or(0), drawn.fused,
+                             grid.x, grid.y, grid.z, config.solver.depth.value_or(0), rows.sweep.depth,
                              drawn.overlap == Overlap::on));
     EXPECT_EQ(looks<T>(drawn, config, rows, decomposition, world, device), expected);
   }
