@@ -31,6 +31,7 @@ StencilKernel<T> host_stencil(std::string_view name, std::string_view remark) {
     row.own_walls = Here::own_walls;
     row.policies = Here::policies;
     row.norm_scratch_bytes = &Here::norm_scratch_bytes;
+    if constexpr (requires { Here::max_depth; }) row.max_depth = Here::max_depth;
     return row;
   });
 }
@@ -101,6 +102,8 @@ std::span<const StencilKernel<T>> stencil_kernels() {
   static const StencilKernel<T> table[] = {
       untried(host_stencil<host::StencilReference, T>("reference", "plain loops, one thread")),
       host_stencil<host::StencilOpenmp, T>("openmp", "threads, vectors, blocks in cache, streaming stores"),
+      untried(host_stencil<host::StencilFusedOpenmp, T>(
+          "fused_openmp", "several sweeps a pass over memory: overlapped tiles in L2, walls in the sweep")),
       cuda_stencil<T>("naive", "one thread a cell, caches do the rest", CUDA_ROW(cuda::stencil_naive<T>)),
       cuda_stencil<T>("shared", "a 3-D tile and its halo in shared memory",
                       CUDA_ROW(cuda::stencil_shared<T>)),

@@ -69,8 +69,9 @@ struct FaceStores {
   bool any() const { return links.count > 0; }
 };
 
-// A norm of the update out - in over the region, which a row that `fuses_norm` returns from the sweep itself:
-// no second pass over the fields. Differences and sums in fp64, as in a reduction row.
+// A norm of the update out - in over the region, of fused sweeps the last one's, which a row that
+// `fuses_norm` returns from the sweep itself: no second pass over the fields. Differences and sums in fp64,
+// as in a reduction row.
 struct UpdateNorm {
   ReductionOp op = ReductionOp::max_abs;
   double* result = nullptr;  // one value in this device's memory, written in stream order; null: no norm
@@ -99,8 +100,8 @@ struct SweepArgs {
   FaceStores<T> stores = {};  // only to a row that stores_faces(), of the whole block, and without a norm
 };
 
-// How a row goes about a step in two parts: the interior, which needs nothing that an exchange brings, and
-// the rest of the region, once it is there. Cells as a row's; walls of all axes are applied.
+// How a row goes about a step in two parts, of one sweep: the interior, which needs nothing that an exchange
+// brings, and the rest of the region, once it is there. Cells as a row's; walls of all axes are applied.
 template <class T>
 struct RestSweep {
   // The part of `at_hand`, which lies in `region`, that is best swept first; may be empty.
@@ -118,7 +119,9 @@ struct StencilKernel {
   std::string_view remark;
   void (*launch)(const SweepArgs<T>& args, SweepPlan plan,
                  Stream stream) = nullptr;  // null: not in this build
-  int max_depth = 1;                        // sweeps that one launch can fuse
+  // Sweeps that one launch can fuse. Where more than one, the row applies the walls of all axes itself:
+  // between its sweeps nobody fills ghosts.
+  int max_depth = 1;
   // The axes across which the row applies the wall rule itself: nobody fills those ghosts for it. A ghost
   // beyond an x wall costs a cache line or two a row of cells.
   std::array<bool, 3> own_walls{};
@@ -156,15 +159,20 @@ Walls<T> walls_in_ghosts(const StencilKernel<T>& row, Walls<T> walls) {
   return walls;
 }
 
+// Does a step in two parts go the row's own way? Fused sweeps take boxes, each with margins of its own.
+template <class T>
+bool has_rest(const StencilKernel<T>& row, SweepPlan plan) {
+  return row.rest && plan.depth == 1;
+}
 // What of `region` this row sweeps before an exchange is over, out of what is at hand by then; may be empty.
 template <class T>
-Box interior_of(const StencilKernel<T>& row, Box region, Box at_hand, int policy) {
-  return row.rest && !at_hand.empty() ? row.rest->interior(region, at_hand, policy) : at_hand;
+Box interior_of(const StencilKernel<T>& row, Box region, Box at_hand, SweepPlan plan) {
+  return has_rest(row, plan) && !at_hand.empty() ? row.rest->interior(region, at_hand, plan.policy) : at_hand;
 }
 // Sweeps args.region without that, into one norm.
 template <class T>
 void sweep_rest(const StencilKernel<T>& row, SweepArgs<T> args, Box interior, SweepPlan plan, Stream stream) {
-  if (row.rest && !interior.empty()) return row.rest->launch(args, interior, plan, stream);
+  if (has_rest(row, plan) && !interior.empty()) return row.rest->launch(args, interior, plan, stream);
   for (const Box& box : boxes_around(args.region, interior)) {
     args.region = box;
     row.launch(args, plan, stream);
@@ -173,12 +181,12 @@ void sweep_rest(const StencilKernel<T>& row, SweepArgs<T> args, Box interior, Sw
 }
 // For their norm, interior and rest, where the row fuses it.
 template <class T>
-std::size_t parts_scratch_bytes(const StencilKernel<T>& row, Box region, Box interior, int policy) {
+std::size_t parts_scratch_bytes(const StencilKernel<T>& row, Box region, Box interior, SweepPlan plan) {
   std::size_t most = 0;
-  const auto count = [&](Box box) { most = std::max(most, row.norm_scratch_bytes(box, policy)); };
+  const auto count = [&](Box box) { most = std::max(most, row.norm_scratch_bytes(box, plan.policy)); };
   if (!interior.empty()) count(interior);
-  if (row.rest && !interior.empty())
-    return std::max(most, row.rest->norm_scratch_bytes(region, interior, policy));
+  if (has_rest(row, plan) && !interior.empty())
+    return std::max(most, row.rest->norm_scratch_bytes(region, interior, plan.policy));
   for (const Box& box : boxes_around(region, interior)) count(box);
   return most;
 }

@@ -19,14 +19,15 @@ static inline Range part_of(Range whole, Index part, Index parts) {
 }
 
 // The share of one thread: threads stand in a grid over y and z, the one with the smallest largest share. Of
-// equal ones the one that cuts z most is taken: its shares are contiguous in memory.
-static inline Box share(Box whole, int thread, int threads) {
+// equal ones the one that cuts z most is taken: its shares are contiguous in memory. `beyond`: rows and
+// planes that a share sweeps beside its own, as many cells of work as it has of them on the mean.
+static inline Box share(Box whole, int thread, int threads, Index beyond = 0) {
   const Int3 n = whole.extent();
   Index best_z = 1, least = -1;
   for (Index in_z = threads; in_z >= 1; --in_z) {
     if (threads % in_z != 0) continue;
     const Index in_y = threads / in_z;
-    const Index rows = ((n.y + in_y - 1) / in_y) * ((n.z + in_z - 1) / in_z);
+    const Index rows = ((n.y + in_y - 1) / in_y + beyond) * ((n.z + in_z - 1) / in_z + beyond);
     if (least < 0 || rows < least) {
       least = rows;
       best_z = in_z;

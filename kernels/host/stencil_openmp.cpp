@@ -17,6 +17,7 @@
 
 #include "kernels/host/partition.hpp"
 #include "kernels/host/rows.hpp"
+#include "kernels/host/streaming.hpp"
 #include "kernels/host/update_norm.hpp"
 #include "kernels/host/vector.hpp"
 
@@ -260,11 +261,6 @@ class Share {
   Box mine_;
   bool many_planes_;  // or one at a time: for processors with few registers
 };
-
-// Streaming stores pay where the next sweep would not find the output in cache anyhow.
-Store choose_store(std::size_t bytes_of_output) {
-  return 2 * bytes_of_output > last_level_cache_bytes() ? Store::streaming : Store::cached;
-}
 
 template <class Isa, Source source, Store store, Way way, Update update, class T>
 void sweep_all(const SweepArgs<T>& args, bool many_planes) {

@@ -138,10 +138,11 @@ std::string keep(const CommandLine& command, const Session& session, const Devic
     if (entry.verdict != CompareVerdict::same) break;  // those behind are of no use
     Config config = session.deck.config;
     const Backend backend = session.placement.backend;
-    config.solver.depth = entry.depth;
+    if (!entry.depth_open) config.solver.depth = entry.depth;
     config.parallel.process_grid = entry.process_grid;
-    const TuningChoice choice{entry.kernel, entry.policy, entry.reduction, entry.graph,
-                              figures(record, entry)->seconds.median};
+    const TuningChoice choice{
+        entry.kernel, entry.policy, entry.reduction, entry.graph, figures(record, entry)->seconds.median,
+        entry.fused};
     const bool takes = config.precision == Precision::fp32 ? takes_from_file<float>(config, backend, choice)
                                                            : takes_from_file<double>(config, backend, choice);
     const TuningKey key =

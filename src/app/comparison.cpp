@@ -95,16 +95,18 @@ void Comparison<T>::describe(const Solver<T>& solver, const SolverRows<T>& rows,
   entry.kernel = sweep.row->name;
   entry.policy = sweep.row->policies[static_cast<std::size_t>(sweep.policy)];
   entry.reduction = rows.reduction->name;
-  entry.depth = solver.depth();
+  entry.depth = halo_depth(each.deck.config);
+  entry.depth_open = !each.deck.config.solver.depth;
+  entry.fused = solver.fused();
   entry.overlap = solver.overlap();
   entry.graph = solver.queues_graphs();
   entry.process_grid = each.decomposition.process_grid();
-  entry.bytes_per_point = least_bytes_per_cell<T>(solver.has_source());
+  entry.bytes_per_point = least_bytes_per_cell<T>(solver.has_source()) / solver.fused();
   const HaloRecord halo{gather_pairs(solver.halo_links(), world_), solver.halo_cost()};
   entry.transport = transports_in_use(halo);
   if (!halo.cost) return;
-  entry.exchange = halo.cost->exchange / entry.depth;
-  entry.exposed = halo.cost->exposed / entry.depth;
+  entry.exchange = halo.cost->exchange / solver.depth();
+  entry.exposed = halo.cost->exposed / solver.depth();
 }
 
 // On the slowest rank.

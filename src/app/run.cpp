@@ -239,6 +239,8 @@ class Run {
     const SweepChoice<T>& sweep = solver_->sweep_choice();  // it may know better than the trial
     record_.method.kernel = sweep.row->name;
     record_.method.policy = sweep.row->policies[static_cast<std::size_t>(sweep.policy)];
+    record_.method.fused = solver_->fused();
+    record_.method.why_single = solver_->why_single();
     record_.method.reduction = tuned.rows.reduction->name;
     record_.method.graph = solver_->queues_graphs();
     record_.method.overlap = solver_->overlap();
@@ -246,7 +248,8 @@ class Run {
     for (const StepTrial& trial : solver_->step_trials()) {
       record_.method.tuning.trials.push_back(
           {solver_->halo_links().empty() ? "step" : text_of(trial.overlap),
-           std::string(sweep.row->policies[static_cast<std::size_t>(trial.policy)]), trial.seconds});
+           std::string(sweep.row->policies[static_cast<std::size_t>(trial.policy)]), trial.seconds,
+           sweep.depth});
     }
     if (const auto& trial = solver_->graph_trial()) {
       record_.method.tuning.trials.push_back({"launches", "", trial->launches});
@@ -288,7 +291,7 @@ class Run {
     record_.performance.sweeps += solver_->own_sweeps();
     record_.performance.points +=
         static_cast<double>(config.grid.cells.product()) * static_cast<double>(solver_->own_sweeps());
-    record_.performance.bytes_per_point = least_bytes_per_cell<T>(solver_->has_source());
+    record_.performance.bytes_per_point = least_bytes_per_cell<T>(solver_->has_source()) / solver_->fused();
     record_.answer = outcome.divergence.empty() ? Answer::finite : Answer::not_finite;
   }
 

@@ -4,6 +4,7 @@
 
 #include "core/agree.hpp"
 #include "solver/depth.hpp"
+#include "solver/period.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {
@@ -108,6 +109,8 @@ void settle_depth(Session& session, const std::optional<MeasuredCosts>& costs, c
   if (config.solver.depth) return;
   session.depth.automatic = true;
   if (!costs) session.depth.why = why_one(session);
+  // Nothing is exchanged: how many sweeps a launch fuses is left to the trial of rows.
+  if (!exchanges(ghost_sides(session.decomposition, 0))) return;
   std::vector<std::vector<DepthEstimate>> weighed(session.cases.size());
   for (std::size_t i = 0; costs && i < weighed.size(); ++i)
     weighed[i] = weigh(session, session.cases[i], costs->costs);

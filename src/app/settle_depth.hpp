@@ -23,7 +23,8 @@ std::optional<MeasuredCosts> measure_depth_costs(const Session& session, Device&
                                                  const Communicator& world);
 
 // Collective. Settles solver.depth where the deck leaves it open, for the deck and each of its cases;
-// decomposition and memory plan follow, and the session says why. 1 without costs. Never so deep that a run
+// decomposition and memory plan follow, and the session says why. 1 without costs; left open where nothing is
+// exchanged. Never so deep that a run
 // is refused for its memory that another depth would let through. Equal on all ranks where `costs` are.
 void settle_depth(Session& session, const std::optional<MeasuredCosts>& costs, const Communicator& world);
 

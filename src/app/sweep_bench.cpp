@@ -29,7 +29,7 @@ template <class T>
 Box interior_between_ranks(const StencilKernel<T>& row, Box block, int depth, int policy) {
   std::array<bool, face_count> remote;
   remote.fill(true);
-  return interior_of(row, block, interior_box(block.hi, block, remote, depth), policy);
+  return interior_of(row, block, interior_box(block.hi, block, remote, depth), {depth, policy});
 }
 
 }  // namespace
@@ -145,8 +145,9 @@ typename SweepBench<T>::NormMemory SweepBench<T>::norm_memory(const StencilKerne
   memory.result = Buffer(bench_.device, sizeof(double));
   const Box block = in_.view().interior();
   const Box interior = interior_between_ranks(row, block, depth_, policy);
-  memory.scratch = Buffer(bench_.device, std::max(row.norm_scratch_bytes(block, policy),
-                                                  parts_scratch_bytes(row, block, interior, policy)));
+  memory.scratch =
+      Buffer(bench_.device, std::max(row.norm_scratch_bytes(block, policy),
+                                     parts_scratch_bytes(row, block, interior, {depth_, policy})));
   memory.norm = {*norm_, memory.result.template as<double>(), memory.scratch.data(), false};
   return memory;
 }

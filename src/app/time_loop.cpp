@@ -37,7 +37,7 @@ class Loop {
         outputs_(outputs),
         frame_(frame),
         schedule_(config),
-        unit_(solver.queues_graphs() ? static_cast<int>(sweeps_of_a_graph(solver.depth())) : solver.depth()),
+        unit_(solver.queues_graphs() ? static_cast<int>(solver.sweeps_of_a_graph()) : solver.depth()),
         lookout_(solver.sweeps(), unit_),
         telling_(config, outputs.progress, outputs.console, frame.limit),
         written_(frame.last_checkpoint) {

@@ -50,7 +50,8 @@ template <class T>
 std::optional<SolverRows<T>> rows_named(const RowChoices<T>& choices, const TuningChoice& names) {
   for (const SweepChoice<T>& sweep : choices.sweeps) {
     if (sweep.row->name != names.kernel ||
-        sweep.row->policies[static_cast<std::size_t>(sweep.policy)] != names.policy) {
+        sweep.row->policies[static_cast<std::size_t>(sweep.policy)] != names.policy ||
+        sweep.depth != names.fused) {
       continue;
     }
     for (const ReductionKernel<T>* reduction : choices.reductions) {
@@ -67,28 +68,30 @@ std::optional<TuningChoice> recall(const std::string& path, const TuningKey& key
   agree(world, [&] {
     if (!world.is_root()) return;
     if (const auto choice = find_tuning(path, key)) {
-      found = fmt::format("{}\n{}\n{}\n{}\n", choice->kernel, choice->policy, choice->reduction,
-                          choice->graph ? "graph" : "launches");
+      found = fmt::format("{}\n{}\n{}\n{}\n{}\n", choice->kernel, choice->policy, choice->reduction,
+                          choice->graph ? "graph" : "launches", choice->fused);
     }
   });
   found = world.broadcast(found);
   if (found.empty()) return std::nullopt;
   TuningChoice choice;
-  std::string queue;
+  std::string queue, fused;
   std::size_t at = 0;
-  for (std::string* name : {&choice.kernel, &choice.policy, &choice.reduction, &queue}) {
+  for (std::string* name : {&choice.kernel, &choice.policy, &choice.reduction, &queue, &fused}) {
     const std::size_t end = found.find('\n', at);
     *name = found.substr(at, end - at);
     at = end + 1;
   }
   choice.graph = queue == "graph";
+  choice.fused = std::stoi(fused);
   return choice;
 }
 
 Tuning record_of(const TuningReport& report, const std::string& file) {
   Tuning tuning{Tuning::Source::trial, file, report.seconds, report.cells, {}};
   for (const auto* trials : {&report.sweeps, &report.reductions, &report.graphs}) {
-    for (const Trial& trial : *trials) tuning.trials.push_back({trial.row, trial.policy, trial.seconds});
+    for (const Trial& trial : *trials)
+      tuning.trials.push_back({trial.row, trial.policy, trial.seconds, trial.depth});
   }
   return tuning;
 }
@@ -119,7 +122,7 @@ TunedRows<T> choose(const Config& config, const Decomposition& decomposition, co
                          [](const Trial& a, const Trial& b) { return a.seconds < b.seconds; });
     found.to_keep = {key,
                      {fastest->row, fastest->policy, std::string(found.rows.reduction->name),
-                      found.rows.graph, fastest->seconds}};
+                      found.rows.graph, fastest->seconds, fastest->depth}};
   }
   return found;
 }
@@ -147,6 +150,8 @@ TuningKey tuning_key(const Config& config, const Decomposition& decomposition, c
   key.asked = fmt::format("{} {} {} {}, norm {}, overlap {}", config.solver.kernel, config.solver.policy,
                           config.solver.reduction, graph, config.problem.norm == Norm::max ? "max" : "sum",
                           word(config.parallel.overlap));
+  if (const int most = most_fused(config, decomposition); most > 1)
+    key.asked += fmt::format(", fused up to {}", most);
   return key;
 }
 
@@ -161,6 +166,8 @@ TunedRows<T> tuned_rows(const Config& config, const Decomposition& decomposition
                         Device& device, int threads) {
   RowChoices<T> choices = agree(world, [&] { return row_choices<T>(config, device.backend()); });
   keep_common(choices, world);
+  const int most = most_fused(config, decomposition);
+  std::erase_if(choices.sweeps, [&](const SweepChoice<T>& c) { return c.depth > most; });
   const bool try_graph = open_graphs(config, device, world, choices);
   TunedRows<T> tuned = choose(config, decomposition, world, device, threads, choices);
   tuned.rows.try_graph = try_graph;

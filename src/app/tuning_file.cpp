@@ -74,8 +74,8 @@ std::optional<TuningChoice> find_tuning(const std::string& path, const TuningKey
     for (const Json& entry : file["entries"]) {
       if (entry.at("key") != wanted) continue;
       const Json& choice = entry.at("choice");
-      return TuningChoice{choice.at("kernel"), choice.at("policy"), choice.at("reduction"),
-                          choice.at("graph"), choice.at("sweep_s")};
+      return TuningChoice{choice.at("kernel"), choice.at("policy"),  choice.at("reduction"),
+                          choice.at("graph"),  choice.at("sweep_s"), choice.at("fused")};
     }
   } catch (const Json::exception&) {
     refuse(path, "an entry is not complete");
@@ -96,6 +96,7 @@ void keep_tuning(const std::string& path, const TuningKey& key, const TuningChoi
                     {"policy", choice.policy},
                     {"reduction", choice.reduction},
                     {"graph", choice.graph},
+                    {"fused", choice.fused},
                     {"sweep_s", choice.seconds}}}});
   file["entries"] = kept;
   char host[256] = {};

@@ -31,6 +31,7 @@ struct TuningChoice {
   std::string kernel, policy, reduction;
   bool graph = false;
   double seconds = 0;  // a sweep of the trial
+  int fused = 1;       // sweeps of a launch
 };
 
 // None where there is no such file or no such entry. Throws Error(deck) where the file is no tuning

@@ -204,7 +204,8 @@ Keys describe(SolverConfig& solver) {
        .doc = "The histogram of the diagnostics: auto or a name that isotherm list prints."},
       {.name = "depth", .target = &solver.depth,
        .doc = "Sweeps from one halo exchange to the next, and layers of ghosts that it fills: fewer messages, for cells near "
-              "the faces that both neighbours compute.",
+              "the faces that both neighbours compute. Kernels that fuse sweeps take at most so many in one launch; where "
+              "nothing is exchanged, auto takes as many as a trial finds fastest.",
        .range = {1, 64}, .example = "4", .absent = "what costs least, by a short measurement at the start",
        .absent_word = "auto"},
       {.name = "graph", .target = choice(solver.graph, graphs),

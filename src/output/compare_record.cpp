@@ -52,6 +52,7 @@ Json to_json_object(const CompareRecord& record, const CompareEntry& e) {
                  {"reduction", text_or_null(e.reduction)},
                  {"transport", text_or_null(e.transport)},
                  {"depth", e.depth},
+                 {"fused", e.fused},
                  {"overlap", word(e.overlap)},
                  {"graph", e.graph},
                  {"process_grid", triple(e.process_grid)}}}};

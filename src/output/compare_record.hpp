@@ -36,6 +36,8 @@ struct CompareEntry {
   // What was taken, also of what no axis says.
   std::string kernel, policy, reduction, transport;
   int depth = 1;
+  bool depth_open = false;  // nothing is exchanged, and no word says it
+  int fused = 1;            // sweeps of a launch
   Overlap overlap = Overlap::off;
   bool graph = false;
   Int3 process_grid{1, 1, 1};

@@ -163,6 +163,11 @@ std::string bandwidth_text(const RunRecord& r, const Figures& f) {
   return text;
 }
 
+std::string fused_text(const Method& m) {
+  if (m.fused > 1) return fmt::format("{} sweeps a launch", m.fused);
+  return m.why_single.empty() ? "" : fmt::format("single sweeps ({})", m.why_single);
+}
+
 std::string tuning_text(const Tuning& t) {
   if (t.source == Tuning::Source::deck) return "";
   if (t.source == Tuning::Source::file) return "as " + escaped(t.file) + " says";
@@ -188,7 +193,7 @@ std::string banner(const RunRecord& r) {
   add(text, "kernel",
       join(
           {r.method.kernel + (r.method.policy.empty() || r.method.policy == "-" ? "" : " " + r.method.policy),
-           fmt::format("depth {}", r.method.depth), "reduction " + r.method.reduction,
+           fmt::format("depth {}", r.method.depth), fused_text(r.method), "reduction " + r.method.reduction,
            r.method.graph ? "graphs" : "", tuning_text(r.method.tuning)}));
   add(text, "halo", join({r.method.transport, fmt::format("overlap {}", word(r.method.overlap))}));
   for (const std::string& line : halo_lines(r.halo)) add(text, "", line);

@@ -92,8 +92,10 @@ Json tuning(const Tuning& t) {
   static constexpr const char* sources[] = {"deck", "trial", "file"};
   Json trials = Json::array();
   for (const Tuning::Trial& trial : t.trials) {
-    trials.push_back(
-        {{"row", trial.row}, {"policy", text_or_null(trial.policy)}, {"seconds_s", trial.seconds}});
+    trials.push_back({{"row", trial.row},
+                      {"policy", text_or_null(trial.policy)},
+                      {"fused", trial.fused},
+                      {"seconds_s", trial.seconds}});
   }
   return {{"source", sources[static_cast<int>(t.source)]},
           {"file", text_or_null(t.file)},
@@ -110,6 +112,8 @@ Json method(const Method& m) {
           {"graph", m.graph},
           {"transport", text_or_null(m.transport)},
           {"depth", m.depth},
+          {"fused", m.fused},
+          {"why_single", text_or_null(m.why_single)},
           {"depth_choice", to_json_object(m.depth_choice)},
           {"overlap", word(m.overlap)},
           {"instruction_set", text_or_null(m.instruction_set)},

@@ -82,6 +82,7 @@ struct Tuning {
   struct Trial {
     std::string row, policy;  // policy empty: a reduction
     double seconds = 0;       // a sweep, or a norm
+    int fused = 1;            // sweeps of its launch
   };
   std::vector<Trial> trials;
 };
@@ -92,8 +93,10 @@ struct Method {        // what was asked and what was chosen
   std::string reduction;
   bool graph = false;  // the sweeps between checks are queued as graphs
   Tuning tuning;
-  std::string transport;  // of the halos, or several
-  int depth = 1;          // sweeps for one halo exchange
+  std::string transport;   // of the halos, or several
+  int depth = 1;           // sweeps for one halo exchange
+  int fused = 1;           // sweeps for one launch, where nothing is due before
+  std::string why_single;  // where the row could fuse some, and they are not
   DepthRecord depth_choice;
   Overlap overlap = Overlap::off;
   std::string instruction_set;  // of the host kernels; empty on a GPU

@@ -25,14 +25,14 @@ DepthEstimate estimate(const Decomposition& decomposition, int depth, const Dept
   const double bytes = static_cast<double>(traffic.cells) * static_cast<double>(setting.cell_bytes);
   const double exchange =
       costs.seconds_an_exchange + traffic.messages * costs.seconds_a_message + bytes / costs.bytes_a_second;
-  const std::vector<PeriodSweep> sweeps =
-      sweeps_of_period(decomposition.block(rank).extent(), ghost_sides(decomposition, rank), depth);
+  const std::vector<PeriodLaunch> sweeps =
+      launches_of_period(decomposition.block(rank).extent(), ghost_sides(decomposition, rank), depth, {});
   const auto seconds = [&](double cells) { return cells * costs.seconds_a_cell; };
   double cells = 0;
-  for (const PeriodSweep& sweep : sweeps) cells += static_cast<double>(sweep.region.cells());
+  for (const PeriodLaunch& sweep : sweeps) cells += static_cast<double>(sweep.region.cells());
   double period = exchange + seconds(cells);
   if (setting.overlap) {
-    const Box interior = sweeps.back().interior;  // the first sweep's
+    const Box interior = sweeps.front().interior;
     period -= std::min(exchange, seconds(static_cast<double>(interior.cells())));
   }
   return {depth, period / depth, static_cast<double>(traffic.messages) / depth, cells / depth};

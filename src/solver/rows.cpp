@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "solver/period.hpp"
 
 namespace isotherm {
 namespace {
@@ -28,6 +29,18 @@ auto rows_of(const Config& config, const char* key, const Rows& rows, const std:
   return found;
 }
 
+// The fused depths of a row that are worth a trial, the first the one to take unasked. Of rows that only
+// fuse, single sweeps are no choice beside others'.
+std::vector<int> fused_depths(int max_depth, int most, bool named) {
+  most = std::min(most, max_depth);
+  std::vector<int> depths;
+  if (most > 1 && most < 8) depths.push_back(most);
+  for (const int depth : {4, 8, 2})
+    if (depth <= most && (depths.empty() || depth != depths.front())) depths.push_back(depth);
+  if (depths.empty() || max_depth == 1 || named) depths.push_back(1);
+  return depths;
+}
+
 // The row's policies that the deck leaves open and the current device can run.
 template <class T>
 void add_policies(const Config& config, const StencilKernel<T>& row, std::vector<SweepChoice<T>>& choices) {
@@ -40,7 +53,8 @@ void add_policies(const Config& config, const StencilKernel<T>& row, std::vector
     if (s.policy != "auto" && s.policy != policy) continue;
     known = true;
     unsupported = row.why_unsupported(i);
-    if (unsupported.empty()) choices.push_back({&row, i});
+    for (const int depth : fused_depths(row.max_depth, most_fused(config), s.kernel != "auto"))
+      if (unsupported.empty()) choices.push_back({&row, i, depth});
   }
   if (!known) {
     throw Error(ExitCode::deck, fmt::format("{}: '{}' is no policy of kernel {}; use auto or one of: {}",
@@ -100,6 +114,20 @@ bool walls_vary_in_time(const Config& config) {
   });
 }
 
+int most_fused(const Config& config) {
+  if (walls_vary_in_time(config)) return 1;
+  if (config.solver.depth) return *config.solver.depth;
+  std::int64_t most = config.problem.check_interval;
+  for (const auto& interval : {config.output.diagnostics, config.output.every_steps})
+    if (interval) most = std::min(most, *interval);
+  return static_cast<int>(std::clamp<std::int64_t>(most, 1, 64));
+}
+
+int most_fused(const Config& config, const Decomposition& decomposition) {
+  return exchanges(ghost_sides(decomposition, 0)) ? std::min(most_fused(config), halo_depth(config))
+                                                  : most_fused(config);
+}
+
 std::string why_no_graph(const Config& config, const Device& device) {
   if (!device.records_graphs()) return "only GPUs have graphs";
   if (walls_vary_in_time(config)) return "the host computes the walls that vary in time, sweep by sweep";
@@ -128,6 +156,10 @@ RowChoices<T> row_choices(const Config& config, Backend backend) {
   // The table goes up the ladder: what stands last is what to take unasked.
   std::reverse(rows.begin(), rows.end());
   for (const auto* row : rows) add_policies(config, *row, choices.sweeps);
+  // Without a trial nobody knows that fusing pays.
+  if (s.kernel == "auto")
+    std::stable_partition(choices.sweeps.begin(), choices.sweeps.end(),
+                          [](const SweepChoice<T>& c) { return c.row->max_depth == 1; });
   const bool sums = config.problem.norm != Norm::max;
   const std::string reduction =
       s.reduction == "auto" && sums ? std::string(steady_reduction(backend)) : s.reduction;

@@ -8,6 +8,7 @@
 
 #include "config/config.hpp"
 #include "core/device.hpp"
+#include "grid/decomposition.hpp"
 #include "kernels/histogram.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
@@ -18,6 +19,7 @@ template <class T>
 struct SweepChoice {
   const StencilKernel<T>* row;
   int policy = 0;
+  int depth = 1;  // sweeps that a launch fuses, at most: fewer where something is due before
 };
 
 // What a run sweeps and reduces with.
@@ -49,8 +51,17 @@ struct RowChoices {
   bool open() const { return sweeps.size() > 1 || reductions.size() > 1 || graphs.size() > 1; }
 };
 
+// The most sweeps that a launch may fuse, whatever the row: 1 where walls vary in time, as a launch has one
+// value of each; else solver.depth, or where that is open, as long as nothing is due after fewer.
+int most_fused(const Config& config);
+
+// ... on this decomposition: where ghosts are cells of a neighbour, or of the block itself around a periodic
+// axis, a launch needs as many layers of them as it fuses sweeps.
+int most_fused(const Config& config, const Decomposition& decomposition);
+
 // Throws Error(deck) where what the deck names does not run on `backend`, with what does. Rows that need more
-// than the current device has are left out, or refused by Error(unavailable) where they are named.
+// than the current device has are left out, or refused by Error(unavailable) where they are named. Fused
+// depths are those that a trial should weigh.
 template <class T>
 RowChoices<T> row_choices(const Config& config, Backend backend);
 

@@ -28,6 +28,18 @@ Field<T> make_field(const Communicator& communicator, Device& device, Int3 exten
   });
 }
 
+// With no more sweeps fused than walls and ghosts allow.
+template <class T>
+SolverRows<T> fitting(SolverRows<T> rows, const Config& config, const Decomposition& decomposition) {
+  rows.sweep.depth = std::min(rows.sweep.depth, most_fused(config, decomposition));
+  return rows;
+}
+
+// Sweeps of a period: from one exchange to the next, or of a launch where nothing is exchanged.
+int period_of(const Config& config, const GhostSides& sides, int fused) {
+  return fused > 1 && !exchanges(sides) ? fused : halo_depth(config);
+}
+
 TransportSettings transport_settings(const Config& config, bool timed) {
   const ParallelConfig& parallel = config.parallel;
   return {parallel.transport, config.at("parallel.transport"), parallel.probe_timeout, timed};
@@ -44,7 +56,7 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
       communicator_(communicator),
       device_(device),
       host_(make_host_of(device)),
-      rows_(rows),
+      rows_(fitting(rows, config, decomposition)),
       block_(decomposition.block(communicator.rank())),
       current_(make_field<T>(communicator, device, block_.extent(), halo_depth(config))),
       next_(make_field<T>(communicator, device, block_.extent(), halo_depth(config))),
@@ -55,8 +67,9 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
                    })),
       halo_(decomposition, communicator, device, {halo_field(current_), halo_field(next_)},
             transport_settings(config, time_halos)),
-      period_(sweeps_of_period(block_.extent(), ghost_sides(decomposition, communicator.rank()),
-                               halo_depth(config))),
+      sides_(ghost_sides(decomposition, communicator.rank())),
+      depth_(period_of(config, sides_, fused())),
+      last_alone_(!rows.reduction->fused || config.output.diagnostics),
       compute_(own_stream(device, Priority::normal)),
       halo_stream_(own_stream(device, Priority::high)),
       paced_(own_event(device)),
@@ -105,10 +118,14 @@ std::size_t Solver<T>::scratch_bytes() const {
   const StencilKernel<T>& row = *rows_.sweep.row;
   std::size_t most = 0;
   const auto count = [&](int policy) {
-    // The last sweep of a period has the norm, also where it is the first.
-    const Box interior = interior_of(row, whole, period_.front().interior, policy);
-    most = std::max(
-        {most, row.norm_scratch_bytes(whole, policy), parts_scratch_bytes(row, whole, interior, policy)});
+    // The last launch of a period has the norm, also where it is the first.
+    for (int sweeps = 1; sweeps <= fused(); ++sweeps) {
+      const PeriodLaunch launch = launches_of_period(block_.extent(), sides_, sweeps, {sweeps}).front();
+      const SweepPlan plan{launch.sweeps, policy};
+      const Box interior = interior_of(row, whole, launch.interior, plan);
+      most = std::max(
+          {most, row.norm_scratch_bytes(whole, policy), parts_scratch_bytes(row, whole, interior, plan)});
+    }
   };
   count(rows_.sweep.policy);
   for (const int policy : rows_.close_policies) count(policy);
@@ -167,6 +184,15 @@ template <class T>
 double Solver<T>::whole(LongAccumulator mine) {
   communicator_.all_reduce(mine.word, ReduceOp::sum);
   return mine.rounded();
+}
+
+template <class T>
+std::string Solver<T>::why_single() const {
+  if (fused() > 1 || rows_.sweep.row->max_depth == 1) return "";
+  if (walls_vary_in_time(config_)) return "walls vary in time";
+  if (config_.solver.depth == 1 || (exchanges(sides_) && halo_depth(config_) == 1))
+    return "solver.depth is 1";
+  return most_fused(config_) == 1 ? "something is due after every sweep" : "the fastest by trial";
 }
 
 template <class T>

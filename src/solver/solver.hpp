@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "config/config.hpp"
@@ -59,11 +60,18 @@ class Solver {
          Device& device, SolverRows<T> rows, bool time_halos = false,
          const std::optional<StoredField>& stored = {});
 
-  // Asynchronous on a GPU. The last of them returns its norm where the reduction is the fused one. Halos are
+  // Asynchronous on a GPU. The last of them returns its norm where the reduction is the fused one, and is a
+  // launch of its own where its update is looked at by others. Halos are
   // exchanged at the first and every depth() sweeps: ranks that take the same sweeps in other parts must cut
   // them there (whole_periods() in period.hpp); with graphs, all take the same parts.
   void sweep(std::int64_t count);
-  int depth() const { return static_cast<int>(period_.size()); }
+  int depth() const { return depth_; }
+  // Sweeps that a launch fuses, where nothing is due before.
+  int fused() const { return rows_.sweep.depth; }
+  // Why it is one, of a row that could fuse more; empty where it is not, or could not.
+  std::string why_single() const;
+  // That a graph holds.
+  std::int64_t sweeps_of_a_graph() const { return isotherm::sweeps_of_a_graph(depth_, fused()); }
   // The norm of the last update over all cells of all ranks, divided by the weight in a steady problem, in
   // two halves: start_residual() waits for nothing, finish_residual() for no sweep that was queued after it.
   // Both collective; one at a time.
@@ -125,25 +133,27 @@ class Solver {
   FieldView<T> host_side(Field<T>& field);
   void upload(Field<T>& field);
   void fill_walls(Box region);
-  Box interior(const PeriodSweep& sweep) const;
+  SweepPlan plan(const PeriodLaunch& launch) const { return {launch.sweeps, rows_.sweep.policy}; }
+  Box interior(const PeriodLaunch& launch) const;
   void settle(Stream stream);
-  void sweep_at_hand(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer);
-  void sweep_rest(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer);
-  void exchange_and_sweep(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer);
+  void sweep_at_hand(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer);
+  void sweep_rest(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer);
+  void exchange_and_sweep(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer);
   void exchange();
   void bring_ghosts();
-  void sweep_and_store(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer);
+  void sweep_and_store(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer);
   Overlap settle_overlap();
   bool sweeps_store(int policy) const;
   double trial_seconds(bool as_graph, std::int64_t count, int times);
   void try_steps();
   std::optional<GraphTrial> try_graph();
   HaloCost measure_halo_cost();
-  void step(const PeriodSweep& sweep, bool first, bool with_norm);
-  void period(std::int64_t count, bool with_norm);
+  void step(const PeriodLaunch& launch, bool first, bool with_norm);
+  std::vector<PeriodLaunch> launches(int count, bool looked_at) const;
+  void period(int count, bool looked_at);
   bool sweep_by_graph(std::int64_t until);
   SweepArgs<T> sweep_args(Box region, const UpdateNorm& norm);
-  void launch(Box region, UpdateNorm& norm, Doing part);
+  void queue(const PeriodLaunch& launch, Box region, UpdateNorm& norm, Doing part);
   void wait_for_copy();
   double whole(LongAccumulator mine);
   void poll_residual();
@@ -160,7 +170,9 @@ class Solver {
   std::optional<Field<T>> source_, mirror_;
   WallRules<T> walls_;
   HaloExchange<T> halo_;
-  std::vector<PeriodSweep> period_;  // the last first; one a layer of ghosts
+  GhostSides sides_;
+  int depth_;        // sweeps of a period
+  bool last_alone_;  // of sweep(): its update is looked at, not its norm alone
   Owned<Stream> compute_, halo_stream_;
   Owned<Event> paced_;
   ResidualCheck<T> check_;
@@ -170,7 +182,7 @@ class Solver {
   std::optional<HaloCost> halo_cost_;
 
   Coefficients<T> coefficients_;
-  std::optional<Owned<Graph>> graph_;   // of sweeps_of_a_graph(depth()) sweeps
+  std::optional<Owned<Graph>> graph_;   // of sweeps_of_a_graph() sweeps
   const T* graph_starts_at_ = nullptr;  // the origin of the field that it reads first
 
   double dt_ = 0;

@@ -34,41 +34,41 @@ SweepArgs<T> Solver<T>::sweep_args(Box region, const UpdateNorm& norm) {
 }
 
 template <class T>
-void Solver<T>::launch(Box region, UpdateNorm& norm, Doing part) {
+void Solver<T>::queue(const PeriodLaunch& launch, Box region, UpdateNorm& norm, Doing part) {
   if (region.empty()) return;
   const TraceRange range(part);
-  rows_.sweep.row->launch(sweep_args(region, norm), {1, rows_.sweep.policy}, compute_);
+  rows_.sweep.row->launch(sweep_args(region, norm), plan(launch), compute_);
   norm.accumulate = true;
   settle(compute_);
 }
 
-// What of the first sweep of a period this row sweeps beside the exchange.
+// What of the first launch of a period this row sweeps beside the exchange.
 template <class T>
-Box Solver<T>::interior(const PeriodSweep& sweep) const {
-  return interior_of(*rows_.sweep.row, sweep.region, sweep.interior, rows_.sweep.policy);
+Box Solver<T>::interior(const PeriodLaunch& launch) const {
+  return interior_of(*rows_.sweep.row, launch.region, launch.interior, plan(launch));
 }
 
 // The first sweep of a period in two parts: what can be done beside the exchange, where the run overlaps the
 // two, and what has to wait for it.
 template <class T>
-void Solver<T>::sweep_at_hand(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer) {
-  fill_walls(sweep.at_hand);
+void Solver<T>::sweep_at_hand(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer) {
+  fill_walls(launch.at_hand);
   times_.halo += timer.lap();
   if (overlap_ != Overlap::on) return;
-  launch(interior(sweep), norm, Doing::interior);
+  queue(launch, interior(launch), norm, Doing::interior);
   const double seconds = timer.lap();
   times_.sweep += seconds;
   times_.interior += seconds;
 }
 
 template <class T>
-void Solver<T>::sweep_rest(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer) {
-  if (!(sweep.at_hand == sweep.region)) fill_walls(sweep.region);
+void Solver<T>::sweep_rest(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer) {
+  if (!(launch.at_hand == launch.region)) fill_walls(launch.region);
   times_.halo += timer.lap();
-  if (overlap_ != Overlap::on) return launch(sweep.region, norm, Doing::sweep);
+  if (overlap_ != Overlap::on) return queue(launch, launch.region, norm, Doing::sweep);
   const TraceRange range(Doing::shells);
-  isotherm::sweep_rest(*rows_.sweep.row, sweep_args(sweep.region, norm), interior(sweep),
-                       {1, rows_.sweep.policy}, compute_);
+  isotherm::sweep_rest(*rows_.sweep.row, sweep_args(launch.region, norm), interior(launch), plan(launch),
+                       compute_);
   settle(compute_);
   const double seconds = timer.lap();
   times_.sweep += seconds;
@@ -76,12 +76,12 @@ void Solver<T>::sweep_rest(const PeriodSweep& sweep, UpdateNorm& norm, Timer& ti
 }
 
 template <class T>
-void Solver<T>::exchange_and_sweep(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer) {
+void Solver<T>::exchange_and_sweep(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer) {
   const FieldView<T> u = current_.view();
   halo_.start(u, compute_, halo_stream_);
-  sweep_at_hand(sweep, norm, timer);
+  sweep_at_hand(launch, norm, timer);
   halo_.finish(u, compute_, halo_stream_);
-  sweep_rest(sweep, norm, timer);
+  sweep_rest(launch, norm, timer);
 }
 
 template <class T>
@@ -101,16 +101,16 @@ void Solver<T>::bring_ghosts() {
 // No exchange but the first, and one behind a sweep with a norm, which has no room for stores: what others
 // leave at their faces they store into the neighbours' ghosts themselves.
 template <class T>
-void Solver<T>::sweep_and_store(const PeriodSweep& sweep, UpdateNorm& norm, Timer& timer) {
+void Solver<T>::sweep_and_store(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer) {
   bring_ghosts();
   const bool stores = norm.result == nullptr;
   if (!stores && ghosts_ == Ghosts::under_way) halo_.take_ghosts(current_.view(), compute_);
-  fill_walls(sweep.region);
+  fill_walls(launch.region);
   times_.halo += timer.lap();
   const TraceRange range(Doing::sweep);
-  SweepArgs<T> args = sweep_args(sweep.region, norm);
+  SweepArgs<T> args = sweep_args(launch.region, norm);
   if (stores) args.stores = halo_.stores(current_.view(), next_.view(), compute_);
-  rows_.sweep.row->launch(args, {1, rows_.sweep.policy}, compute_);
+  rows_.sweep.row->launch(args, plan(launch), compute_);
   settle(compute_);
   ghosts_ = stores ? Ghosts::under_way : Ghosts::absent;
 }
@@ -120,7 +120,7 @@ template <class T>
 bool Solver<T>::sweeps_store(int policy) const {
   const StencilKernel<T>& row = *rows_.sweep.row;
   const bool column_above = decomposition_.neighbour(communicator_.rank(), {1, 0, 0}).has_value();
-  const bool mine = halo_.serves_sweeps() && row.stores_faces &&
+  const bool mine = halo_.serves_sweeps() && fused() == 1 && row.stores_faces &&
                     row.stores_faces({{0, 0, 0}, block_.extent()}, column_above, policy);
   return communicator_.all_reduce(std::int64_t{mine}, ReduceOp::min) != 0;
 }
@@ -144,7 +144,7 @@ Overlap Solver<T>::settle_overlap() {
 }
 
 template <class T>
-void Solver<T>::step(const PeriodSweep& sweep, bool first, bool with_norm) {
+void Solver<T>::step(const PeriodLaunch& launch, bool first, bool with_norm) {
   Timer timer;
   UpdateNorm norm;
   if (with_norm) norm = check_.norm_of_sweep();
@@ -154,36 +154,44 @@ void Solver<T>::step(const PeriodSweep& sweep, bool first, bool with_norm) {
     times_.sweep += timer.lap();  // no communication
   }
   if (overlap_ == Overlap::in_sweep) {
-    sweep_and_store(sweep, norm, timer);
+    sweep_and_store(launch, norm, timer);
   } else if (first) {
-    exchange_and_sweep(sweep, norm, timer);
+    exchange_and_sweep(launch, norm, timer);
   } else {
-    fill_walls(sweep.region);
+    fill_walls(launch.region);
     times_.halo += timer.lap();
-    launch(sweep.region, norm, Doing::sweep);
+    queue(launch, launch.region, norm, Doing::sweep);
   }
   std::swap(current_, next_);
-  ++sweeps_;
+  sweeps_ += launch.sweeps;
   times_.sweep += timer.lap();
+}
+
+// `looked_at`: the last of them ends what sweep() was asked for.
+template <class T>
+std::vector<PeriodLaunch> Solver<T>::launches(int count, bool looked_at) const {
+  return launches_of_period(block_.extent(), sides_, count, {fused(), looked_at && last_alone_});
 }
 
 // One exchange and `count` sweeps, of which the last covers the block and may return its norm.
 template <class T>
-void Solver<T>::period(std::int64_t count, bool with_norm) {
-  for (std::int64_t after = count - 1; after >= 0; --after)
-    step(period_[static_cast<std::size_t>(after)], after == count - 1, with_norm && after == 0);
+void Solver<T>::period(int count, bool looked_at) {
+  const bool norm_wanted = looked_at && rows_.reduction->fused;
+  const std::vector<PeriodLaunch> all = launches(count, looked_at);
+  for (const PeriodLaunch& launch : all)
+    step(launch, &launch == &all.front(), norm_wanted && &launch == &all.back());
 }
 
 template <class T>
 void Solver<T>::sweep(std::int64_t count) {
   const std::int64_t end = sweeps_ + count;
-  const bool fused = rows_.reduction->fused;
+  // A launch that returns a norm is not in the graph, nor is one that stands alone.
+  const bool own_end = rows_.reduction->fused || (last_alone_ && fused() > 1);
   while (sweeps_ < end) {
     poll_residual();
-    // The sweep that returns a norm is not in the graph.
-    if (rows_.graph && sweep_by_graph(fused ? end - 1 : end)) continue;
-    const std::int64_t length = std::min<std::int64_t>(depth(), end - sweeps_);
-    period(length, fused && sweeps_ + length == end);
+    if (rows_.graph && sweep_by_graph(own_end ? end - 1 : end)) continue;
+    const auto length = static_cast<int>(std::min<std::int64_t>(depth_, end - sweeps_));
+    period(length, sweeps_ + length == end);
   }
 }
 
@@ -192,7 +200,7 @@ void Solver<T>::sweep(std::int64_t count) {
 // and without; the stream of the halos forks from `compute_` in each exchange, and joins it again.
 template <class T>
 bool Solver<T>::sweep_by_graph(std::int64_t until) {
-  const std::int64_t count = sweeps_of_a_graph(depth());
+  const std::int64_t count = sweeps_of_a_graph();
   if (sweeps_ + count > until) return false;
   if (copying_) wait_for_copy();  // its second sweep would overwrite the field
   const T* const here = current_.view().origin;
@@ -201,7 +209,7 @@ bool Solver<T>::sweep_by_graph(std::int64_t until) {
   if (!graph_) {
     const std::int64_t before = sweeps_;
     device_.begin_recording(compute_);
-    while (sweeps_ < before + count) period(depth(), false);
+    while (sweeps_ < before + count) period(depth_, false);
     graph_.emplace(device_, device_.end_recording(compute_));
     graph_starts_at_ = here;
     sweeps_ = before;  // nothing was done yet
@@ -218,32 +226,34 @@ template void Solver<float>::fill_walls(Box);
 template void Solver<double>::fill_walls(Box);
 template SweepArgs<float> Solver<float>::sweep_args(Box, const UpdateNorm&);
 template SweepArgs<double> Solver<double>::sweep_args(Box, const UpdateNorm&);
-template void Solver<float>::launch(Box, UpdateNorm&, Doing);
-template void Solver<double>::launch(Box, UpdateNorm&, Doing);
+template void Solver<float>::queue(const PeriodLaunch&, Box, UpdateNorm&, Doing);
+template void Solver<double>::queue(const PeriodLaunch&, Box, UpdateNorm&, Doing);
 template void Solver<float>::settle(Stream);
 template void Solver<double>::settle(Stream);
-template Box Solver<float>::interior(const PeriodSweep&) const;
-template Box Solver<double>::interior(const PeriodSweep&) const;
-template void Solver<float>::sweep_at_hand(const PeriodSweep&, UpdateNorm&, Timer&);
-template void Solver<double>::sweep_at_hand(const PeriodSweep&, UpdateNorm&, Timer&);
-template void Solver<float>::sweep_rest(const PeriodSweep&, UpdateNorm&, Timer&);
-template void Solver<double>::sweep_rest(const PeriodSweep&, UpdateNorm&, Timer&);
-template void Solver<float>::exchange_and_sweep(const PeriodSweep&, UpdateNorm&, Timer&);
-template void Solver<double>::exchange_and_sweep(const PeriodSweep&, UpdateNorm&, Timer&);
+template Box Solver<float>::interior(const PeriodLaunch&) const;
+template Box Solver<double>::interior(const PeriodLaunch&) const;
+template void Solver<float>::sweep_at_hand(const PeriodLaunch&, UpdateNorm&, Timer&);
+template void Solver<double>::sweep_at_hand(const PeriodLaunch&, UpdateNorm&, Timer&);
+template void Solver<float>::sweep_rest(const PeriodLaunch&, UpdateNorm&, Timer&);
+template void Solver<double>::sweep_rest(const PeriodLaunch&, UpdateNorm&, Timer&);
+template void Solver<float>::exchange_and_sweep(const PeriodLaunch&, UpdateNorm&, Timer&);
+template void Solver<double>::exchange_and_sweep(const PeriodLaunch&, UpdateNorm&, Timer&);
 template void Solver<float>::bring_ghosts();
 template void Solver<double>::bring_ghosts();
 template void Solver<float>::exchange();
 template void Solver<double>::exchange();
-template void Solver<float>::sweep_and_store(const PeriodSweep&, UpdateNorm&, Timer&);
-template void Solver<double>::sweep_and_store(const PeriodSweep&, UpdateNorm&, Timer&);
+template void Solver<float>::sweep_and_store(const PeriodLaunch&, UpdateNorm&, Timer&);
+template void Solver<double>::sweep_and_store(const PeriodLaunch&, UpdateNorm&, Timer&);
 template bool Solver<float>::sweeps_store(int) const;
 template bool Solver<double>::sweeps_store(int) const;
 template Overlap Solver<float>::settle_overlap();
 template Overlap Solver<double>::settle_overlap();
-template void Solver<float>::step(const PeriodSweep&, bool, bool);
-template void Solver<double>::step(const PeriodSweep&, bool, bool);
-template void Solver<float>::period(std::int64_t, bool);
-template void Solver<double>::period(std::int64_t, bool);
+template void Solver<float>::step(const PeriodLaunch&, bool, bool);
+template void Solver<double>::step(const PeriodLaunch&, bool, bool);
+template std::vector<PeriodLaunch> Solver<float>::launches(int, bool) const;
+template std::vector<PeriodLaunch> Solver<double>::launches(int, bool) const;
+template void Solver<float>::period(int, bool);
+template void Solver<double>::period(int, bool);
 template void Solver<float>::sweep(std::int64_t);
 template void Solver<double>::sweep(std::int64_t);
 template bool Solver<float>::sweep_by_graph(std::int64_t);

@@ -1,7 +1,6 @@
 // What a solver finds out by its own steps before the first of the run: whether they are best made beside the
 // exchanges, in which policy, and as graphs, and what of the halos the sweeps hide.
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "solver/solver.hpp"
@@ -27,7 +26,7 @@ double Solver<T>::trial_seconds(bool as_graph, std::int64_t count, int times) {
   const Timer timer;
   for (int i = 0; i < times; ++i) {
     if (as_graph && sweep_by_graph(sweeps_ + count)) continue;
-    for (const std::int64_t end = sweeps_ + count; sweeps_ < end;) period(depth(), false);
+    for (const std::int64_t end = sweeps_ + count; sweeps_ < end;) period(depth_, false);
   }
   synchronize();
   return communicator_.all_reduce(timer.seconds(), ReduceOp::max) / static_cast<double>(times * count);
@@ -37,10 +36,10 @@ double Solver<T>::trial_seconds(bool as_graph, std::int64_t count, int times) {
 // come to what they share, and a policy that is best alone may be the one that suffers most: no figure of one
 // rank tells. And a pace that memory holds over the planes of a trial it may not hold over those of a block,
 // so one rank tries as well. Leaves a field that nobody painted, and
-// nothing else: the number of sweeps is even, so that each field is where it was.
+// nothing else: the number of launches is even, so that each field is where it was.
 template <class T>
 void Solver<T>::try_steps() {
-  const std::int64_t count = std::lcm<std::int64_t>(depth(), 2);
+  const std::int64_t count = even_periods(1, depth_, fused());
   // The median: what memory cannot always give has good samples and bad ones, and a run has both.
   const auto typical = [&] {
     trial_seconds(false, count, 1);  // loads the kernels
@@ -89,7 +88,7 @@ void Solver<T>::try_steps() {
 // Leaves what try_steps() leaves.
 template <class T>
 std::optional<GraphTrial> Solver<T>::try_graph() {
-  const std::int64_t count = sweeps_of_a_graph(depth());
+  const std::int64_t count = sweeps_of_a_graph();
   const auto best = [&](bool as_graph) {
     trial_seconds(as_graph, count, 1);  // loads the kernels, or records
     double least = trial_seconds(as_graph, count, 1);
@@ -110,7 +109,7 @@ std::optional<GraphTrial> Solver<T>::try_graph() {
 // Leaves the current field as it is, but for ghosts, and in the other what the first sweep will put there.
 template <class T>
 HaloCost Solver<T>::measure_halo_cost() {
-  const PeriodSweep& first = period_.back();
+  const PeriodLaunch first = launches(depth_, false).front();
   const bool in_sweep = overlap_ == Overlap::in_sweep;
   ghosts_ = Ghosts::absent;
   if (in_sweep) bring_ghosts();

@@ -39,7 +39,6 @@ class Bench {
       : communicator_(communicator),
         device_(device),
         extent_(trial_extent<T>(decomposition.block(communicator.rank()).extent())),
-        sweeps_of_a_graph_(sweeps_of_a_graph(halo_depth(config))),
         stream_(own_stream(device, Priority::normal)),
         timer_(communicator, device, stream_),
         result_(agree(communicator, [&] { return Buffer(device, sizeof(double)); })),
@@ -59,8 +58,9 @@ class Bench {
 
   Int3 extent() const { return extent_; }
 
+  // A share of those that a launch fuses.
   double sweep(const SweepChoice<T>& choice, Box region, double best = 1e30) {
-    return timer_.seconds([&] { launch(choice, region, {}); }, best);
+    return timer_.seconds([&] { launch(choice, region, {}); }, best * choice.depth) / choice.depth;
   }
   Box whole() const { return {{0, 0, 0}, extent_}; }
   // What the norm costs beside the sweep.
@@ -69,7 +69,7 @@ class Bench {
     if (row.fused) {
       const Buffer scratch = memory(choice.row->norm_scratch_bytes(box, choice.policy));
       const UpdateNorm norm{ReductionOp::max_abs, result_.template as<double>(), scratch.data(), false};
-      return std::max(0.0, timer_.seconds([&] { launch(choice, box, norm); }) - sweep_seconds);
+      return std::max(0.0, timer_.seconds([&] { launch(choice, box, norm); }) - choice.depth * sweep_seconds);
     }
     const Buffer scratch = memory(row.scratch_bytes(box));
     return timer_.seconds([&] {
@@ -78,17 +78,17 @@ class Bench {
                  stream_);
     });
   }
-  // A sweep of those that a graph holds, queued one by one or as the graph.
+  // A sweep of those that a graph holds, queued launch by launch or as the graph.
   double sweep_of_many(const SweepChoice<T>& choice, bool as_graph) {
+    const std::int64_t sweeps = sweeps_of_a_graph(choice.depth, choice.depth);
     const auto one_by_one = [&] {
-      for (std::int64_t i = 0; i < sweeps_of_a_graph_; ++i) launch(choice, whole(), {});
+      for (std::int64_t i = 0; i < sweeps; i += choice.depth) launch(choice, whole(), {});
     };
-    if (!as_graph) return timer_.seconds(one_by_one) / static_cast<double>(sweeps_of_a_graph_);
+    if (!as_graph) return timer_.seconds(one_by_one) / static_cast<double>(sweeps);
     device_.begin_recording(stream_);
     one_by_one();
     const Owned<Graph> graph(device_, device_.end_recording(stream_));
-    return timer_.seconds([&] { device_.launch(graph.get(), stream_); }) /
-           static_cast<double>(sweeps_of_a_graph_);
+    return timer_.seconds([&] { device_.launch(graph.get(), stream_); }) / static_cast<double>(sweeps);
   }
 
  private:
@@ -103,13 +103,12 @@ class Bench {
     const FieldView<const T> source = source_ ? std::as_const(*source_).view() : FieldView<const T>{};
     choice.row->launch(
         {std::as_const(*in_).view(), out_->view(), region, coefficients_, walls_, source, norm},
-        {1, choice.policy}, stream_);
+        {choice.depth, choice.policy}, stream_);
   }
 
   const Communicator& communicator_;
   Device& device_;
   Int3 extent_;
-  std::int64_t sweeps_of_a_graph_;
   Owned<Stream> stream_;
   CollectiveTimer timer_;
   Buffer result_;
@@ -124,7 +123,8 @@ std::vector<int> close_policies(const std::vector<SweepChoice<T>>& choices, cons
                                 const SweepChoice<T>& fastest, double best) {
   std::vector<std::pair<double, int>> close;
   for (std::size_t i = 0; i < trials.size(); ++i) {
-    const bool other = choices[i].row == fastest.row && choices[i].policy != fastest.policy;
+    const bool other = choices[i].row == fastest.row && choices[i].depth == fastest.depth &&
+                       choices[i].policy != fastest.policy;
     if (other && trials[i].seconds < nearly * best) close.emplace_back(trials[i].seconds, choices[i].policy);
   }
   std::sort(close.begin(), close.end());
@@ -147,12 +147,16 @@ SolverRows<T> tune(const Config& config, const Decomposition& decomposition, con
 
   SolverRows<T> fastest{choices.sweeps.front(), nullptr, choices.histogram, false};
   double best = 1e30;
+  const int most = most_fused(config, decomposition);
+  std::vector<SweepChoice<T>> tried;
   for (const SweepChoice<T>& choice : choices.sweeps) {
-    if (!report.sweeps.empty() && out_of_time()) break;
+    if (choice.depth > most) continue;
+    if (!tried.empty() && out_of_time()) break;
+    tried.push_back(choice);
     const double seconds = bench.sweep(choice, bench.whole(), best);
     report.sweeps.push_back({std::string(choice.row->name),
                              std::string(choice.row->policies[static_cast<std::size_t>(choice.policy)]),
-                             seconds});
+                             seconds, choice.depth});
     if (seconds < best) {
       best = seconds;
       fastest.sweep = choice;
@@ -161,7 +165,7 @@ SolverRows<T> tune(const Config& config, const Decomposition& decomposition, con
   // What was tried is what a run does, where it exchanges nothing and its block was swept whole.
   const Int3 block = decomposition.block(communicator.rank()).extent();
   if (communicator.size() > 1 || !(block == bench.extent()))
-    fastest.close_policies = close_policies(choices.sweeps, report.sweeps, fastest.sweep, best);
+    fastest.close_policies = close_policies(tried, report.sweeps, fastest.sweep, best);
   double best_reduction = 1e30;
   for (const ReductionKernel<T>* row : choices.reductions) {
     if (row->fused && !fastest.sweep.row->fuses_norm()) continue;

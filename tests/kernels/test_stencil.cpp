@@ -21,8 +21,9 @@ Launch<T> launch_of(const RowCase& c) {
   if (c.instruction_set.empty()) return launch;
   for_instruction_set(c.instruction_set, [&](auto isa) {
     using Isa = decltype(isa);
-    launch =
-        c.row == "reference" ? &host::StencilReference<Isa, T>::launch : &host::StencilOpenmp<Isa, T>::launch;
+    launch = c.row == "reference" ? &host::StencilReference<Isa, T>::launch
+             : c.row == "openmp"  ? &host::StencilOpenmp<Isa, T>::launch
+                                  : &host::StencilFusedOpenmp<Isa, T>::launch;
   });
   return launch;
 }

@@ -38,7 +38,7 @@ void check(const StencilKernel<T>& row, Device& device, const Cut& cut, unsigned
       .launch({std::as_const(expected).view(), std::as_const(in).view(), whole, op, &norm_expected, nullptr},
               {});
 
-  const Box interior = interior_of(row, whole, at_hand, policy);
+  const Box interior = interior_of(row, whole, at_hand, {1, policy});
   for (int axis = 0; axis < 3 && !interior.empty(); ++axis) {
     EXPECT_GE(interior.lo[axis], at_hand.lo[axis]);
     EXPECT_LE(interior.hi[axis], at_hand.hi[axis]);
@@ -51,7 +51,7 @@ void check(const StencilKernel<T>& row, Device& device, const Cut& cut, unsigned
   Buffer scratch;
   UpdateNorm norm;
   if (row.fuses_norm()) {
-    scratch = Buffer(device, parts_scratch_bytes(row, whole, interior, policy));
+    scratch = Buffer(device, parts_scratch_bytes(row, whole, interior, {1, policy}));
     norm = {op, result.as<double>(), scratch.data(), false};
   }
   SweepArgs<T> args{in_there.view(), out.view(), interior, c, there.walls, source_there.view(), norm};
@@ -109,7 +109,7 @@ void check_lines(const StencilKernel<T>& row) {
     for (const Index x : {2 * line, 2 * line + 1, Index{530}, Index{2000}}) {
       const Box region{{0, 0, 0}, {x, 300, 7}};
       const auto cut = [&](Index below, Index above) {
-        return interior_of(row, region, {{below, 1, 0}, {x - above, 299, 7}}, policy);
+        return interior_of(row, region, {{below, 1, 0}, {x - above, 299, 7}}, {1, policy});
       };
       for (const Index below : {Index{0}, Index{1}, line, line + 1}) {
         for (const Index above : {Index{0}, Index{1}, line}) {

@@ -35,21 +35,34 @@ Box with_walls(Box valid, Int3 extent, const GhostSides& sides) {
   return valid;
 }
 
-TEST(Period, EverySweepReadsWhatIsThere) {
+std::vector<Fusing> ways_to_fuse() {
+  return {{1}, {2}, {3}, {4}, {8}, {1, true}, {3, true}, {8, true}};
+}
+
+// A launch reads as many cells around its region as it fuses sweeps.
+TEST(Period, EveryLaunchReadsWhatIsThere) {
   const Int3 extent{5, 6, 7};
   const Box block{{0, 0, 0}, extent};
   for (int code = 0; code < 729; ++code) {
     const GhostSides sides = sides_of(code);
     for (const int depth : {1, 2, 3, 5}) {
-      const std::vector<PeriodSweep> sweeps = sweeps_of_period(extent, sides, depth);
-      ASSERT_EQ(std::ssize(sweeps), depth);
-      EXPECT_EQ(sweeps.front().region, block);
-      Box valid = widened_block(extent, sides.filled, depth);
-      for (int after = depth - 1; after >= 0; --after) {
-        const Box& region = sweeps[static_cast<std::size_t>(after)].region;
-        EXPECT_TRUE(within(grown(region, 1), with_walls(valid, extent, sides))) << "sides " << code;
-        EXPECT_TRUE(within(block, region));
-        valid = region;
+      for (const Fusing& fusing : ways_to_fuse()) {
+        Box valid = widened_block(extent, sides.filled, depth);
+        int taken = 0;
+        for (const PeriodLaunch& launch : launches_of_period(extent, sides, depth, fusing)) {
+          Box read = grown(launch.region, launch.sweeps);
+          for (int f = 0; f < face_count; ++f) {  // beyond a wall no further than its ghosts
+            if (sides.filled[static_cast<std::size_t>(f)]) continue;
+            f % 2 == 1 ? read.hi[f / 2] = extent[f / 2] + 1 : read.lo[f / 2] = -1;
+          }
+          EXPECT_TRUE(within(read, with_walls(valid, extent, sides))) << "sides " << code;
+          EXPECT_TRUE(within(block, launch.region));
+          EXPECT_LE(launch.sweeps, fusing.most);
+          valid = launch.region;
+          taken += launch.sweeps;
+        }
+        EXPECT_EQ(taken, depth);
+        EXPECT_EQ(valid, block);
       }
     }
   }
@@ -61,30 +74,55 @@ TEST(Period, TheInteriorReadsWhatIsAtHand) {
   const Int3 extent{5, 6, 7};
   for (int code = 0; code < 729; ++code) {
     const GhostSides sides = sides_of(code);
-    for (const PeriodSweep& sweep : sweeps_of_period(extent, sides, 3)) {
+    for (int most = 1; most <= 3; ++most) {
+      const PeriodLaunch first = launches_of_period(extent, sides, 3, {most}).front();
       Box filled{{0, 0, 0}, extent};  // by this rank alone
       for (int f = 0; f < face_count; ++f) {
         const auto face = static_cast<std::size_t>(f);
         if (!sides.filled[face] || sides.remote[face]) continue;
         f % 2 == 1 ? filled.hi[f / 2] += 3 : filled.lo[f / 2] -= 3;
       }
-      EXPECT_TRUE(within(sweep.at_hand, filled) && within(sweep.at_hand, sweep.region));
-      EXPECT_TRUE(within(sweep.interior, sweep.at_hand));
-      EXPECT_TRUE(within(grown(sweep.interior, 1), with_walls(filled, extent, sides))) << code;
+      EXPECT_TRUE(within(first.at_hand, filled) && within(first.at_hand, first.region));
+      EXPECT_TRUE(first.interior.empty() || within(first.interior, first.at_hand));
+      Box read = grown(first.interior, most);
+      for (int f = 0; f < face_count; ++f) {
+        if (sides.filled[static_cast<std::size_t>(f)]) continue;
+        f % 2 == 1 ? read.hi[f / 2] = extent[f / 2] + 1 : read.lo[f / 2] = -1;
+      }
+      EXPECT_TRUE(first.interior.empty() || within(read, with_walls(filled, extent, sides))) << code;
     }
   }
 }
 
-TEST(Period, AGraphHoldsWholePeriodsAndAnEvenNumberOfSweeps) {
+TEST(Period, LaunchesFuseAsManySweepsAsMayBe) {
+  using Sweeps = std::vector<int>;
+  EXPECT_EQ(fused_sweeps(8, {4}), (Sweeps{4, 4}));
+  EXPECT_EQ(fused_sweeps(7, {3}), (Sweeps{3, 3, 1}));
+  EXPECT_EQ(fused_sweeps(2, {8}), (Sweeps{2}));
+  EXPECT_EQ(fused_sweeps(0, {4}), Sweeps{});
+  // Something looks at the last update: both fields of it are there.
+  EXPECT_EQ(fused_sweeps(8, {4, true}), (Sweeps{4, 3, 1}));
+  EXPECT_EQ(fused_sweeps(5, {4, true}), (Sweeps{4, 1}));
+  EXPECT_EQ(fused_sweeps(1, {4, true}), (Sweeps{1}));
+  EXPECT_EQ(fused_sweeps(3, {1, true}), (Sweeps{1, 1, 1}));
+}
+
+TEST(Period, AGraphHoldsWholePeriodsAndAnEvenNumberOfLaunches) {
   for (int depth = 1; depth <= 64; ++depth) {
-    const std::int64_t sweeps = sweeps_of_a_graph(depth);
-    EXPECT_EQ(sweeps % depth, 0);
-    EXPECT_EQ(sweeps % 2, 0);
-    EXPECT_GE(sweeps, 16);
-    EXPECT_LT(sweeps, 16 + 2 * depth);
+    for (const int fused : {1, 2, 3, 4, 8}) {
+      const std::int64_t sweeps = sweeps_of_a_graph(depth, fused);
+      EXPECT_EQ(sweeps % depth, 0);
+      EXPECT_EQ(sweeps / depth * std::ssize(fused_sweeps(depth, {fused})) % 2, 0);
+      EXPECT_GE(sweeps, 16);
+      EXPECT_LT(sweeps, 16 + 2 * depth);
+    }
   }
   EXPECT_EQ(sweeps_of_a_graph(1), 16);
   EXPECT_EQ(sweeps_of_a_graph(3), 18);
+  EXPECT_EQ(sweeps_of_a_graph(4, 4), 16);
+  EXPECT_EQ(sweeps_of_a_graph(6, 4), 18);
+  EXPECT_EQ(even_periods(1, 4, 4), 8);
+  EXPECT_EQ(even_periods(1, 4, 2), 4);
 }
 
 TEST(Period, PartsEndWithAPeriodOrWithAll) {

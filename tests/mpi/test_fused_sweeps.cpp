@@ -1,0 +1,140 @@
+// Runs whose launches fuse sweeps come to the same field, norm and diagnostics as single sweeps of one rank:
+// random grids, walls, depths, process grids, and counts of sweeps between looks at the field.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "answer.hpp"
+#include "backend_fixture.hpp"
+#include "solver/rows.hpp"
+#include "solver/solver.hpp"
+#include "support/decks.hpp"
+#include "support/process_grid.hpp"
+#include "usable_transports.hpp"
+
+namespace isotherm {
+namespace {
+
+struct Drawn {
+  Config config;
+  int fused = 1;
+  Overlap overlap = Overlap::off;
+  std::vector<std::int64_t> parts;
+};
+
+Drawn draw(std::mt19937_64& random) {
+  const auto upto = [&](std::int64_t least, std::int64_t most) {
+    return std::uniform_int_distribution<std::int64_t>(least, most)(random);
+  };
+  Drawn drawn;
+  const Int3 cells{upto(4, 40), upto(4, 24), upto(4, 24)};
+  const std::int64_t kind = upto(0, 2);
+  drawn.config = kind == 0   ? decks::steady(cells)
+                 : kind == 1 ? decks::periodic(cells)
+                             : decks::every_wall(cells);
+  if (kind == 2) drawn.config.boundaries[0].value = Expression("320 + 10*sin(20*y)", "yzt");
+  drawn.config.solver.depth = static_cast<int>(upto(1, 4));
+  drawn.config.solver.reduction = upto(0, 1) ? "auto" : "reproducible";
+  if (upto(0, 2) == 0) drawn.config.output.diagnostics = 1;
+  drawn.fused = static_cast<int>(upto(2, 8));
+  drawn.overlap = upto(0, 1) ? Overlap::on : Overlap::off;
+  for (int i = 0; i < 3; ++i) drawn.parts.push_back(upto(1, 11));
+  return drawn;
+}
+
+struct Looked {
+  Answer answer;
+  double balance = 0;
+  bool operator==(const Looked&) const = default;
+};
+
+template <class T>
+std::vector<Looked> looks(const Drawn& drawn, const Config& config, const SolverRows<T>& rows,
+                          const Decomposition& decomposition, const Communicator& communicator,
+                          Device& device) {
+  Solver<T> solver(config, decomposition, communicator, device, rows);
+  std::vector<Looked> found;
+  for (const std::int64_t count : drawn.parts) {
+    solver.sweep(count);
+    const double residual = solver.residual();
+    const double balance = config.output.diagnostics ? solver.diagnose().flows->balance : 0;
+    found.push_back({{solver.fingerprint(), residual}, balance});
+  }
+  return found;
+}
+
+template <class T>
+void check(Drawn drawn, const std::string& kernel, const std::string& transport, Device& device) {
+  const Communicator world = Communicator::world();
+  const Int3 n = drawn.config.grid.cells;
+  Config plain = drawn.config;
+  plain.solver.kernel = "reference";
+  plain.solver.reduction = "reproducible";
+  plain.solver.depth = 1;
+  const auto host = make_host_device();
+  const auto expected = looks<T>(drawn, plain, choose_rows<T>(plain, Backend::host),
+                                 Decomposition(n, {1, 1, 1}, periodic(plain)), Communicator::self(), *host);
+  Config config = drawn.config;
+  config.solver.kernel = kernel;
+  config.parallel.overlap = drawn.overlap;
+  config.parallel.transport = transport;
+  for (const Int3 grid : process_grids(world.size(), n)) {
+    const Decomposition decomposition(n, grid, periodic(config));
+    if (*config.solver.depth > decomposition.deepest_halo().value_or(64)) continue;
+    // Without neighbours the depth may stay open.
+    if (grid.product() == 1 && decomposition.deepest_halo() == std::nullopt) config.solver.depth.reset();
+    SolverRows<T> rows = choose_rows<T>(config, device.backend());
+    rows.sweep.depth = drawn.fused;
+    SCOPED_TRACE(fmt::format("{} {}x{}x{} on {}x{}x{}, depth {}, fused {}, overlap {}", kernel, n.x, n.y, n.z,
+                             grid.x, grid.y, grid.z, config.solver.depth.value_or(0), drawn.fused,
+                             drawn.overlap == Overlap::on));
+    EXPECT_EQ(looks<T>(drawn, config, rows, decomposition, world, device), expected);
+  }
+}
+
+class FusedRuns : public BackendTest {};
+ISOTHERM_ON_EACH_BACKEND(FusedRuns);
+
+TEST_P(FusedRuns, AreRunsOfSingleSweeps) {
+  std::uint64_t seed = world().is_root() ? std::random_device()() : 0;
+  seed = static_cast<std::uint64_t>(world().all_reduce(static_cast<std::int64_t>(seed), ReduceOp::sum));
+  SCOPED_TRACE(fmt::format("seed {}", seed));
+  std::mt19937_64 random(seed);
+  const std::string transport = usable_transports(device(), world()).back();
+  for (int i = 0; i < 10; ++i) {
+    const Drawn drawn = draw(random);
+    for (const auto& row : stencil_kernels<double>()) {
+      if (row.backend != GetParam() || row.max_depth == 1) continue;
+      i % 2 == 0 ? check<double>(drawn, std::string(row.name), transport, device())
+                 : check<float>(drawn, std::string(row.name), transport, device());
+    }
+  }
+}
+
+// As many as walls and ghosts allow, and the run says why it takes single sweeps.
+TEST(FusedDepth, IsNoMoreThanMayBe) {
+  const auto fused = [](Config config, const std::array<bool, 3>& axes) {
+    config.solver.kernel = "fused_openmp";
+    const auto host = make_host_device();
+    SolverRows<double> rows = choose_rows<double>(config, Backend::host);
+    rows.sweep.depth = 4;
+    const Solver<double> solver(config, Decomposition(config.grid.cells, {1, 1, 1}, axes),
+                                Communicator::self(), *host, rows);
+    return fmt::format("{} {}", solver.fused(), solver.why_single());
+  };
+  Config steady = decks::steady({9, 8, 7});
+  EXPECT_EQ(fused(steady, {}), "4 ");
+  steady.solver.depth = 2;
+  EXPECT_EQ(fused(steady, {}), "2 ");
+  steady.solver.depth = 1;
+  EXPECT_EQ(fused(steady, {}), "1 solver.depth is 1");
+  EXPECT_EQ(fused(decks::every_wall({9, 8, 7}), {}), "1 walls vary in time");
+  Config around = decks::periodic({9, 8, 7});
+  EXPECT_EQ(fused(around, periodic(around)), "1 solver.depth is 1");
+  around.solver.depth = 3;
+  EXPECT_EQ(fused(around, periodic(around)), "3 ");
+}
+
+}  // namespace
+}  // namespace isotherm
