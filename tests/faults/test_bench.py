@@ -1,5 +1,6 @@
 """`isotherm bench` on tiny grids: a verdict for every row, figures that fit each other, refusals before work."""
 
+import itertools
 import json
 import os
 import re
@@ -14,7 +15,7 @@ SIZES = "16,20x7x9"
 CELLS = [[16, 16, 16], [20, 7, 9]]
 QUICK = ["--device", "cpu", "--seconds", "0.02"]
 HOST_ROWS = {
-    "stencil": ["reference", "openmp"],
+    "stencil": ["reference", "openmp", "fused_openmp"],
     "reduction": ["reference", "openmp", "reproducible", "fused"],
     "bandwidth": ["copy", "copy_cached", "read", "write", "write_cached",
                   "strided_2", "strided_4", "strided_8", "strided_16", "strided_32",
@@ -32,7 +33,7 @@ def bench(folder, subject, *arguments):
 
 @pytest.mark.parametrize("subject", sorted(HOST_ROWS))
 def test_every_row_has_a_verdict_and_figures(tmp_path, subject):
-    record, out = bench(tmp_path, subject, "--sizes", SIZES)
+    record, out = bench(tmp_path, subject, "--sizes", SIZES, *(["--depths", "1"] if subject == "stencil" else []))
     assert (record["schema"], record["schema_version"], record["subject"]) == ("isotherm-bench", 1, subject)
     assert record["result"] == "PASS" and record["not_finite"] == {}
     assert record["device"]["backend"] == "cpu" and record["device"]["instruction_set"]
@@ -49,6 +50,16 @@ def test_every_row_has_a_verdict_and_figures(tmp_path, subject):
     assert len(re.findall(r" right( \(.*\))?\n", out)) == len(entries)
     for title in ("16 x 16 x 16, fp32\n", "20 x 7 x 9, fp64\n"):
         assert title in out
+
+
+def test_fused_sweeps_are_counted(tmp_path):
+    record, out = bench(tmp_path, "stencil", "--sizes", "20x7x9", "--rows", "fused_openmp", "--depths", "1,4", "--walls")
+    assert {(e["depth"], e["precision"], e["verdict"]) for e in record["entries"]} == set(
+        itertools.product([1, 4], ["fp32", "fp64"], ["right"]))
+    for entry in record["entries"]:
+        assert entry["points_per_s"] == pytest.approx(entry["depth"] * 20 * 7 * 9 / entry["launch_s"]["median"])
+        assert entry["bytes_per_launch"] == 2 * (4 if entry["precision"] == "fp32" else 8) * 20 * 7 * 9
+    assert "of roof" in out
 
 
 def first_of_its_ladder(entries, entry):
@@ -175,7 +186,7 @@ WRONG = [
     (["reduction", "--walls"], 2,
      "isotherm: bench: --walls belongs to bench stencil; leave it out of bench reduction"),
     (["stencil", "--device", "cpu", "--rows", "openmp,naive"], 2,
-     "bench: --rows: no row 'naive' of bench stencil runs on cpu; use one of reference, openmp"),
+     "bench: --rows: no row 'naive' of bench stencil runs on cpu; use one of reference, openmp, fused_openmp"),
     (["stencil", "--device", "cpu", "--rows", "reference", "--depths", "1,3"], 2,
      "bench: --depths: none of these rows fuses 3 sweeps; use depths up to 1"),
     (["stencil", "--device", "cpu", "--norm", "l2", "--depths", "2"], 2,

@@ -59,7 +59,7 @@ def check_record(done, record):
         assert times["median"] == pytest.approx(statistics.median(whole))
         assert (times["min"], times["max"]) == (pytest.approx(min(whole)), pytest.approx(max(whole)))
         assert entry["points_per_s"] == pytest.approx(11 * 16 * 20 / times["median"])
-        assert entry["effective_bandwidth_bytes_per_s"] == pytest.approx(16 * entry["points_per_s"])
+        assert entry["effective_bandwidth_bytes_per_s"] == pytest.approx(16 / entry["method"]["fused"] * entry["points_per_s"])
         share = entry["effective_bandwidth_bytes_per_s"] / entry["copy_bandwidth_bytes_per_s"]
         assert entry["copy_bandwidth_share_percent"] == pytest.approx(100 * share)
     lines = done.stdout[done.stdout.index("\n  rank  "):].splitlines()[2:2 + len(entries)]
@@ -72,7 +72,7 @@ def check_record(done, record):
 def test_one_rank_compares_kernels_and_reductions(folder):
     done, record = compare(folder)
     check_record(done, record)
-    assert settings(record) == set(itertools.product(["reference", "openmp"], ["openmp", "fused"]))
+    assert settings(record) == set(itertools.product(["reference", "openmp", "fused_openmp"], ["openmp", "fused"]))
     assert record["reference"] == "kernel=reference reduction=openmp"
     assert [axis["key"] for axis in record["axes"]] == ["solver.kernel", "solver.reduction"]
     assert {entry["halo_exposed_s"] for entry in record["entries"]} == {None}
@@ -88,7 +88,7 @@ def test_one_rank_compares_kernels_and_reductions(folder):
 def test_ranks_compare_depths_and_process_grids(folder, ranks, grids):
     done, record = compare(folder, "--axes", "kernel,depth,process_grid", ranks=ranks)
     check_record(done, record)
-    assert len(record["entries"]) == len(settings(record)) == 2 * 2 * grids
+    assert len(record["entries"]) == len(settings(record)) == 3 * 2 * grids
     for entry in record["entries"]:
         method = entry["method"]
         assert method["depth"] == int(entry["settings"]["solver.depth"])
@@ -116,17 +116,17 @@ def test_what_is_named_is_pinned_unless_it_is_asked_for(folder):
     assert settings(record) == {("openmp",), ("fused",)}
     assert {entry["method"]["kernel"] for entry in record["entries"]} == {"openmp"}
     done, record = compare(folder, "solver.kernel=openmp", "--axes", "kernel")
-    assert settings(record) == {("reference",), ("openmp",)}
+    assert settings(record) == {("reference",), ("openmp",), ("fused_openmp",)}
     assert done.stdout.count("solver.kernel=") == 1  # of the fastest: the override makes way
 
 
 def test_too_many(folder):
-    done, record = compare(folder, "--limit", 2)
-    assert settings(record) == {("reference",), ("openmp",)} and record["left_to_the_deck"] == ["reduction"]
+    done, record = compare(folder, "--limit", 3)
+    assert settings(record) == {("reference",), ("openmp",), ("fused_openmp",)} and record["left_to_the_deck"] == ["reduction"]
     assert "left to the deck, as they would be too many: reduction; see --axes and --limit\n" in done.stdout
     (folder / "compare.json").unlink()
     done = isotherm("compare", "deck.yaml", "--axes", "kernel,reduction", "--limit", 7, cwd=folder)
-    expect_refused(folder, done, 2, "compare: kernel (2) x reduction (4) have more than 7 legal combinations; name fewer "
+    expect_refused(folder, done, 2, "compare: kernel (3) x reduction (4) have more than 7 legal combinations; name fewer "
                                     "with --axes, give one a value such as solver.reduction=reference, or raise --limit")
 
 

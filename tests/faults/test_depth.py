@@ -59,6 +59,22 @@ def test_the_depth_follows_from_what_was_measured(folder, alone, ranks):
     assert record["fingerprint"] == alone["fingerprint"]
 
 
+def test_one_rank_fuses_sweeps_as_a_trial_or_the_deck_says(folder, alone):
+    record, out = run(folder, 1, "solver.kernel=fused_openmp", "solver.policy=2planes")
+    method = record["method"]
+    fastest = min((t for t in method["tuning"]["trials"] if t["row"] == "fused_openmp"), key=lambda t: t["seconds_s"])
+    assert method["depth"] == 1 and method["fused"] == fastest["fused"]
+    assert {t["fused"] for t in method["tuning"]["trials"]} == {1, 2, 4, 8}
+    assert "depth: auto\n" in record["deck"]["resolved"]
+    named, out = run(folder, 1, "solver.kernel=fused_openmp", "solver.policy=2planes", "solver.reduction=fused",
+                     "solver.depth=3")
+    assert named["method"]["fused"] in (1, 2, 3) and named["method"]["depth"] == 3
+    single, out = run(folder, 1, "solver.kernel=fused_openmp", "boundaries.y_max={kind: temperature, value: 300 + 5*t}")
+    assert (single["method"]["fused"], single["method"]["why_single"]) == (1, "walls vary in time")
+    assert "depth 1, single sweeps (walls vary in time), " in out
+    assert record["fingerprint"] == named["fingerprint"] == alone["fingerprint"]
+
+
 def test_a_depth_of_the_deck_is_not_weighed(folder, alone):
     record, out = run(folder, 2, "solver.depth=3")
     assert record["method"]["depth"] == 3
@@ -93,7 +109,7 @@ def test_check_leaves_open_what_only_a_run_can_measure(folder):
     assert re.search(r"^memory .* a rank of host memory \(.* at depth 8\), ", out, re.MULTILINE)
 
 
-@pytest.mark.parametrize("arguments, depth", [([], 1), (["--ranks", 2, "solver.depth=3"], 3),
+@pytest.mark.parametrize("arguments, depth", [([], "auto"), (["--ranks", 2, "solver.depth=3"], 3),
                                               (["--ranks", 2, "problem.check_interval=1"], 1)])
 def test_check_settles_what_needs_no_measurement(folder, arguments, depth):
     out = check(folder, *arguments)
