@@ -24,6 +24,9 @@ ISOTHERM_INLINE Index rounded_down(Index i, Index unit) {
 
 enum class Source { none, field };
 
+// The registers: those that suit the processor, or its widest.
+enum class Way { preferred, wide };
+
 #define ISOTHERM_INLINE_LAMBDA __attribute__((always_inline))
 
 // body(p) for each of `planes`, p a constant: what is indexed by it stays in registers.
@@ -49,10 +52,10 @@ struct Runs {
 };
 
 // Cells [from, to) in whole vectors; returns where they end. Operands in locals, as in stencil_openmp.cpp.
-template <class Isa, Source source, Store store, Update update, int planes, class T>
+template <class Isa, Source source, Store store, Update update, Way way, int planes, class T>
 [[gnu::noinline]] Index sweep_vectors(const Coefficients<T>& coefficients, const Runs<T>& r, Index from,
                                       Index to) {
-  using V = Vector<Isa, T, preferred<Isa>>;
+  using V = Vector<Isa, T, way == Way::wide ? widest<Isa> : preferred<Isa>>;
   if (from + V::lanes > to) return from;
   const Coefficients<V> c{V::broadcast(coefficients.c0), V::broadcast(coefficients.cx),
                           V::broadcast(coefficients.cy), V::broadcast(coefficients.cz)};
@@ -117,41 +120,41 @@ ISOTHERM_INLINE void sweep_cells(const Coefficients<T>& c, const Runs<T>& r, int
 }
 
 // All cells. Vectors start at a cache line of the output, of which only whole ones stream.
-template <class Isa, Source source, Store store, Update update, int planes, class T>
+template <class Isa, Source source, Store store, Update update, Way way, int planes, class T>
 void sweep_runs(const Coefficients<T>& c, const Runs<T>& r) {
   constexpr Index line = line_elements(sizeof(T));
   const Index cell = static_cast<Index>(reinterpret_cast<std::uintptr_t>(r.out[0]) / sizeof(T));
   const Index first = smaller(r.cells, (line - cell % line) % line);
-  for (int p = 0; p < planes; ++p) sweep_cells<source, update, planes>(c, r, p, 0, first);
+  for (int p = 0; p < planes && first > 0; ++p) sweep_cells<source, update, planes>(c, r, p, 0, first);
   Index x = first;
   if constexpr (store == Store::streaming) {
     const Index end = r.cells - (cell + r.cells) % line;
-    x = sweep_vectors<Isa, source, Store::streaming, update, planes>(c, r, x, end);
+    x = sweep_vectors<Isa, source, Store::streaming, update, way, planes>(c, r, x, end);
   }
-  x = sweep_vectors<Isa, source, Store::cached, update, planes>(c, r, x, r.cells);
-  for (int p = 0; p < planes; ++p) sweep_cells<source, update, planes>(c, r, p, x, r.cells);
+  x = sweep_vectors<Isa, source, Store::cached, update, way, planes>(c, r, x, r.cells);
+  for (int p = 0; p < planes && x < r.cells; ++p) sweep_cells<source, update, planes>(c, r, p, x, r.cells);
 }
 
 template <class T>
 using SweepRuns = void (*)(const Coefficients<T>&, const Runs<T>&);
 
-template <class Isa, Update update, int planes, class T>
+template <class Isa, Update update, Way way, int planes, class T>
 SweepRuns<T> pick_by_store(Source source, Store store) {
   if (source == Source::none)
-    return store == Store::cached ? &sweep_runs<Isa, Source::none, Store::cached, update, planes, T>
-                                  : &sweep_runs<Isa, Source::none, Store::streaming, update, planes, T>;
-  return store == Store::cached ? &sweep_runs<Isa, Source::field, Store::cached, update, planes, T>
-                                : &sweep_runs<Isa, Source::field, Store::streaming, update, planes, T>;
+    return store == Store::cached ? &sweep_runs<Isa, Source::none, Store::cached, update, way, planes, T>
+                                  : &sweep_runs<Isa, Source::none, Store::streaming, update, way, planes, T>;
+  return store == Store::cached ? &sweep_runs<Isa, Source::field, Store::cached, update, way, planes, T>
+                                : &sweep_runs<Isa, Source::field, Store::streaming, update, way, planes, T>;
 }
 
 // Those of the last level, of `planes` planes; the others have no norm and stay in the caches.
-template <class Isa, int planes, class T>
+template <class Isa, Way way, int planes, class T>
 SweepRuns<T> pick(const SweepArgs<T>& args, Store store, bool last) {
   const Source source = args.source.empty() ? Source::none : Source::field;
-  if (!last) return pick_by_store<Isa, Update::none, planes, T>(source, Store::cached);
+  if (!last) return pick_by_store<Isa, Update::none, way, planes, T>(source, Store::cached);
   SweepRuns<T> picked = nullptr;
   with_update(args.norm,
-              [&]<Update update>() { picked = pick_by_store<Isa, update, planes, T>(source, store); });
+              [&]<Update update>() { picked = pick_by_store<Isa, update, way, planes, T>(source, store); });
   return picked;
 }
 

@@ -14,8 +14,8 @@
 // three axes go through the same lines. The norm is that of the last level, summed as the row `openmp` does.
 //
 // Memory: the rings of all threads are one allocation of the thread that launches, made at its first launch,
-// grown where a launch needs more, and kept until it ends: an L2 for each thread, at most. It holds nothing
-// from one launch to the next.
+// grown where a launch needs more, and kept until it ends: for each thread what a tile may fill. It holds
+// nothing from one launch to the next.
 #include <omp.h>
 
 #include <new>
@@ -31,8 +31,10 @@ namespace {
 using namespace fused;
 
 constexpr Index run_bytes = 8 << 10;  // of a tile's row, so that a tile has rows enough
-constexpr Index cache_eighths = 7;    // of an L2, that a tile and what it reads may fill
-constexpr Index least_rows = 8;       // of a tile: with fewer, its margins cost more than L3 does
+// What a tile and what it reads may fill: so many eighths of an L2, or where that is more such a part of the
+// last level, which is nearly as fast where it is shared by few: margins are work, too.
+constexpr std::size_t cache_eighths = 7, far_part = 16;
+constexpr Index least_rows = 8;  // of a tile: with fewer, its margins cost more than L3 does
 // How a launch is cut; the same on all threads.
 struct Cut {
   int depth, planes;
@@ -63,12 +65,14 @@ ISOTHERM_INLINE Index columns_of(Box region, const Cut& cut) {
   return (region.extent().x + cut.parts_x - 1) / cut.parts_x;
 }
 
-// As many rows as leave a tile's rings, and the planes of `in` that it reads, in L2.
+// As many rows as leave a tile's rings, and the planes of `in` that it reads, in the cache.
 template <class T>
 Cut cut_of(Box region, int depth, int planes) {
   Cut cut{depth, planes, 1 + (region.extent().x * static_cast<Index>(sizeof(T)) - 1) / run_bytes, 0};
   const Index pitch = room_of<T>(cut, columns_of(region, cut), 0, depth).pitch;
-  const Index cache = static_cast<Index>(second_level_cache_bytes() / sizeof(T)) / 8 * cache_eighths;
+  const std::size_t bytes = second_level_cache_bytes() / 8 * cache_eighths,
+                    far = last_level_cache_bytes() / far_part;
+  const Index cache = static_cast<Index>((bytes < far ? far : bytes) / sizeof(T));
   const Index margins = depth * (depth - 1) + 2 * depth;
   cut.most_rows = larger(least_rows, (cache / (pitch * (planes + 2)) - margins) / depth);
   cut.most_rows = smaller(cut.most_rows, region.extent().y);
@@ -76,7 +80,7 @@ Cut cut_of(Box region, int depth, int planes) {
 }
 
 // One tile: part `part` of the region's columns, some rows, all planes of a share.
-template <class Isa, int planes, class T>
+template <class Isa, Way way, int planes, class T>
 class Tile {
  public:
   Tile(const SweepArgs<T>& args, const Cut& cut, Store store, Box box, Index part, T* scratch)
@@ -93,8 +97,8 @@ class Tile {
       if (level < depth_) scratch += l.plane * (planes + 2);
     }
     first_column_ = rounded_down(levels_[1].box.lo.x, line_elements(sizeof(T)));
-    inner_ = {pick<Isa, 1>(args, store, false), pick<Isa, planes>(args, store, false)};
-    last_ = {pick<Isa, 1>(args, store, true), pick<Isa, planes>(args, store, true)};
+    inner_ = {pick<Isa, way, 1>(args, store, false), pick<Isa, way, planes>(args, store, false)};
+    last_ = {pick<Isa, way, 1>(args, store, true), pick<Isa, way, planes>(args, store, true)};
   }
 
   void sweep() { advance(1); }
@@ -149,53 +153,61 @@ class Tile {
     return l.memory + slot * l.plane + (y - l.box.lo.y) * pitch_ - first_column_;
   }
 
-  // What stands beyond cell x of a row towards an x face.
-  T beyond(Face f, const T* row, Index x, Index y, Index z) const {
+  // What stands beyond cell x, the one at `cell`, towards an x face.
+  T beyond(Face f, const T* cell, Index x, Index y, Index z) const {
     const Wall<T>& wall = args_.walls.faces[static_cast<int>(f)];
     const bool at_face = is_max(f) ? x == args_.in.extent.x - 1 : x == 0;
-    if (wall.is_wall && at_face) return wall_ghost(wall.a, wall.b_at(y, z), row[x]);
-    return row[is_max(f) ? x + 1 : x - 1];
+    if (wall.is_wall && at_face) return wall_ghost(wall.a, wall.b_at(y, z), *cell);
+    return cell[is_max(f) ? 1 : -1];
   }
-  // The row (y, z) of ghosts beyond a wall across y or z, made from the row at the wall; indices of its b.
-  // `place`: one of 2 planes + 2.
-  const T* ghosts(Face f, const T* at_wall, Box box, Index q, int place) const {
+  // The run of ghosts beyond a wall across y or z, made from the run at the wall, which starts at cell x; q:
+  // the other index of its b. `place`: one of 2 planes + 2.
+  const T* ghosts(Face f, const T* at_wall, Index x, Index cells, Index q, int place) const {
     const Wall<T>& wall = args_.walls.faces[static_cast<int>(f)];
-    T* const made = beyond_walls_ + place * pitch_ - first_column_;
-    for (Index x = box.lo.x; x < box.hi.x; ++x) made[x] = wall_ghost(wall.a, wall.b_at(x, q), at_wall[x]);
+    T* const made = beyond_walls_ + place * pitch_;
+    for (Index i = 0; i < cells; ++i) made[i] = wall_ghost(wall.a, wall.b_at(x + i, q), at_wall[i]);
     return made;
   }
 
   template <int count>
   void sweep_planes(int level) const {
     const Box box = levels_[level].box;
-    const Index z = levels_[level].next, n_y = args_.in.extent.y, n_z = args_.in.extent.z;
-    const bool last = level == depth_;
+    const Index z = levels_[level].next, x = box.lo.x, n_y = args_.in.extent.y, n_z = args_.in.extent.z;
+    const bool last = level == depth_, floor = z == 0 && is_wall(Face::z_min);
+    const bool ceiling = z + count == n_z && is_wall(Face::z_max), has_norm = last && args_.norm.result;
     const SweepRuns<T> sweep_row =
         count == planes ? (last ? last_.many : inner_.many) : (last ? last_.one : inner_.one);
+    const Index pitch = level == 1 ? args_.in.pitch_y : pitch_, out_pitch = last ? args_.out.pitch_y : pitch_;
+    Runs<T> runs;
+    runs.cells = box.hi.x - x;
+    const T *below = floor ? nullptr : row(level - 1, box.lo.y, z - 1) + x,
+            *above = ceiling ? nullptr : row(level - 1, box.lo.y, z + count) + x;
+    for (int p = 0; p < count; ++p) {
+      runs.centre[p] = row(level - 1, box.lo.y, z + p) + x;
+      runs.source[p] = args_.source.empty() ? nullptr : &args_.source(x, box.lo.y, z + p);
+      runs.out[p] = last ? &args_.out(x, box.lo.y, z + p) : ring_row(level, box.lo.y, z + p) + x;
+    }
     for (Index y = box.lo.y; y < box.hi.y; ++y) {
       const bool at_lower = y == 0 && is_wall(Face::y_min), at_upper = y == n_y - 1 && is_wall(Face::y_max);
-      Runs<T> runs;
-      runs.cells = box.hi.x - box.lo.x;
       for (int p = 0; p < count; ++p) {
-        const T* const here = row(level - 1, y, z + p);
-        runs.centre[p] = here + box.lo.x;
-        runs.y_lo[p] =
-            box.lo.x + (at_lower ? ghosts(Face::y_min, here, box, z + p, p) : row(level - 1, y - 1, z + p));
-        runs.y_hi[p] = box.lo.x + (at_upper ? ghosts(Face::y_max, here, box, z + p, count + p)
-                                            : row(level - 1, y + 1, z + p));
-        runs.x_lo[p] = beyond(Face::x_min, here, box.lo.x, y, z + p);
-        runs.x_hi[p] = beyond(Face::x_max, here, box.hi.x - 1, y, z + p);
-        runs.source[p] = args_.source.empty() ? nullptr : &args_.source(box.lo.x, y, z + p);
-        runs.out[p] = last ? &args_.out(box.lo.x, y, z + p) : ring_row(level, y, z + p) + box.lo.x;
-        if (last && args_.norm.result) *(runs.norm[p] = partial_norm(y, z + p)) = 0;
+        const T* const here = runs.centre[p];
+        runs.y_lo[p] = at_lower ? ghosts(Face::y_min, here, x, runs.cells, z + p, p) : here - pitch;
+        runs.y_hi[p] = at_upper ? ghosts(Face::y_max, here, x, runs.cells, z + p, count + p) : here + pitch;
+        runs.x_lo[p] = beyond(Face::x_min, here, x, y, z + p);
+        runs.x_hi[p] = beyond(Face::x_max, here + runs.cells - 1, box.hi.x - 1, y, z + p);
+        if (has_norm) *(runs.norm[p] = partial_norm(y, z + p)) = 0;
       }
-      const bool floor = z == 0 && is_wall(Face::z_min), ceiling = z + count == n_z && is_wall(Face::z_max);
-      const T* const top = row(level - 1, y, z + count - 1);
-      runs.z_lo = box.lo.x + (floor ? ghosts(Face::z_min, row(level - 1, y, z), box, y, 2 * count)
-                                    : row(level - 1, y, z - 1));
-      runs.z_hi = box.lo.x +
-                  (ceiling ? ghosts(Face::z_max, top, box, y, 2 * count + 1) : row(level - 1, y, z + count));
+      const T* const top = runs.centre[count - 1];
+      runs.z_lo = floor ? ghosts(Face::z_min, runs.centre[0], x, runs.cells, y, 2 * count) : below;
+      runs.z_hi = ceiling ? ghosts(Face::z_max, top, x, runs.cells, y, 2 * count + 1) : above;
       sweep_row(args_.c, runs);
+      if (!floor) below += pitch;
+      if (!ceiling) above += pitch;
+      for (int p = 0; p < count; ++p) {
+        runs.centre[p] += pitch;
+        runs.out[p] += out_pitch;
+        if (runs.source[p]) runs.source[p] += args_.source.pitch_y;
+      }
     }
   }
 
@@ -238,21 +250,22 @@ struct Scratch {
 };
 thread_local Scratch rings;
 
-template <class Isa, int planes, class T>
+template <class Isa, Way way, int planes, class T>
 void sweep_share(const SweepArgs<T>& args, const Cut& cut, Store store, Box mine, T* scratch) {
   const Index n_y = mine.extent().y, parts_y = (n_y + cut.most_rows - 1) / cut.most_rows;
   for (Index j = 0; j < parts_y; ++j) {
     const Range y = part_of({mine.lo.y, mine.hi.y}, j, parts_y);
     for (Index i = 0; i < cut.parts_x; ++i) {
       const Range x = part_of({mine.lo.x, mine.hi.x}, i, cut.parts_x);
-      Tile<Isa, planes, T>(args, cut, store, {{x.lo, y.lo, mine.lo.z}, {x.hi, y.hi, mine.hi.z}}, i, scratch)
+      Tile<Isa, way, planes, T>(args, cut, store, {{x.lo, y.lo, mine.lo.z}, {x.hi, y.hi, mine.hi.z}}, i,
+                                scratch)
           .sweep();
     }
   }
   if (store == Store::streaming) stream_fence();
 }
 
-template <class Isa, int planes, class T>
+template <class Isa, Way way, int planes, class T>
 void sweep_all(const SweepArgs<T>& args, int depth, Store store) {
   const Cut cut = cut_of<T>(args.region, depth, planes);
   const Index each = (scratch_elements<T>(cut, columns_of(args.region, cut)) + 4096) / 4096 * 4096;
@@ -263,7 +276,7 @@ void sweep_all(const SweepArgs<T>& args, int depth, Store store) {
   {
     const int thread = omp_get_thread_num();
     const Box mine = share(args.region, thread, omp_get_num_threads(), depth - 1);
-    if (!mine.empty()) sweep_share<Isa, planes>(args, cut, store, mine, scratch + thread * each);
+    if (!mine.empty()) sweep_share<Isa, way, planes>(args, cut, store, mine, scratch + thread * each);
   }
 }
 
@@ -274,13 +287,13 @@ void StencilFusedOpenmp<Isa, T>::sweep(const SweepArgs<T>& args, SweepPlan plan,
   if (args.region.empty()) return;
   switch (plan.policy) {
     case 0:
-      sweep_all<Isa, 2>(args, plan.depth, store);
+      sweep_all<Isa, Way::preferred, 2>(args, plan.depth, store);
       break;
     case 1:
-      sweep_all<Isa, 1>(args, plan.depth, store);
+      sweep_all<Isa, Way::preferred, 3>(args, plan.depth, store);
       break;
     default:
-      sweep_all<Isa, 3>(args, plan.depth, store);
+      sweep_all<Isa, Way::wide, 2>(args, plan.depth, store);
   }
 }
 
