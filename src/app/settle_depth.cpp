@@ -6,6 +6,7 @@
 #include "solver/depth.hpp"
 #include "solver/period.hpp"
 #include "solver/schedule.hpp"
+#include "solver/tuning.hpp"
 
 namespace isotherm {
 namespace {
@@ -71,12 +72,41 @@ DepthRecord record_of(const MeasuredCosts& measured, const std::vector<DepthEsti
   return record;
 }
 
+// What a cell costs rows that fuse sweeps, in their first policy, where `auto` or the deck would take them.
+// Collective.
+template <class T>
+void add_fused_costs(const Session& session, Device& device, const Communicator& world,
+                     ExchangeCosts& costs) {
+  Config config = session.cases.back();
+  const RowChoices<T> choices =
+      agree(world, [&] { return row_choices<T>(config, session.placement.backend); });
+  const auto count = static_cast<std::int64_t>(choices.sweeps.size());
+  if (world.all_reduce(count, ReduceOp::min) != world.all_reduce(count, ReduceOp::max))
+    return;  // unlike devices
+  const int deepest = deepest_of(session, config);
+  const StencilKernel<T>* row = nullptr;
+  for (const SweepChoice<T>& choice : choices.sweeps) {
+    const auto fused = static_cast<std::size_t>(choice.depth);
+    if (choice.depth == 1 || choice.depth > deepest || fused >= costs.fused_seconds_a_cell.size()) continue;
+    double& known = costs.fused_seconds_a_cell[fused];
+    if (known > 0 && choice.row == row) continue;  // another policy
+    row = choice.row;
+    config.solver.depth = choice.depth;  // layers of ghosts
+    const double seconds =
+        seconds_a_cell<T>(config, decomposition_of(session, config), world, device, choice);
+    known = known > 0 ? std::min(known, seconds) : seconds;
+  }
+}
+
 template <class T>
 MeasuredCosts measure(const Session& session, Device& device, const Communicator& world) {
   const Config& config = session.cases.back();
   const SweepChoice<T> sweep =
       agree(world, [&] { return choose_rows<T>(config, session.placement.backend).sweep; });
-  return measure_exchange_costs<T>(config, decomposition_of(session, config), world, device, sweep);
+  MeasuredCosts measured =
+      measure_exchange_costs<T>(config, decomposition_of(session, config), world, device, sweep);
+  add_fused_costs<T>(session, device, world, measured.costs);
+  return measured;
 }
 
 }  // namespace

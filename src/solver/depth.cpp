@@ -27,7 +27,8 @@ DepthEstimate estimate(const Decomposition& decomposition, int depth, const Dept
       costs.seconds_an_exchange + traffic.messages * costs.seconds_a_message + bytes / costs.bytes_a_second;
   const std::vector<PeriodLaunch> sweeps =
       launches_of_period(decomposition.block(rank).extent(), ghost_sides(decomposition, rank), depth, {});
-  const auto seconds = [&](double cells) { return cells * costs.seconds_a_cell; };
+  const double rate = costs.best_seconds_a_cell(depth);
+  const auto seconds = [&](double cells) { return cells * rate; };
   double cells = 0;
   for (const PeriodLaunch& sweep : sweeps) cells += static_cast<double>(sweep.region.cells());
   double period = exchange + seconds(cells);
@@ -39,6 +40,16 @@ DepthEstimate estimate(const Decomposition& decomposition, int depth, const Dept
 }
 
 }  // namespace
+
+double ExchangeCosts::best_seconds_a_cell(int depth) const {
+  double best = seconds_a_cell;
+  for (std::size_t fused = 2; fused < fused_seconds_a_cell.size() && static_cast<int>(fused) <= depth;
+       ++fused) {
+    const double seconds = fused_seconds_a_cell[fused];
+    if (seconds > 0) best = std::min(best, seconds);
+  }
+  return best;
+}
 
 int deepest_to_weigh(const Decomposition& decomposition, const DepthSetting& setting) {
   if (exchange_traffic(decomposition, busiest_rank(decomposition), 1).messages == 0) return 1;

@@ -8,6 +8,7 @@
 // those of LogGP: Alexandrov, Ionescu, Schauser and Scheiman, SPAA 1995.)
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -22,6 +23,11 @@ struct ExchangeCosts {
   double seconds_a_message = 0;    // of any size: packing, posting, unpacking
   double bytes_a_second = 1;       // that a rank sends, and receives at the same time
   double seconds_a_cell = 0;       // of a sweep
+  // ... of those that a launch fuses, by their number; 0: none does, or it was not measured.
+  std::array<double, 9> fused_seconds_a_cell{};
+
+  // With so many layers of ghosts, which is as many as may be fused.
+  double best_seconds_a_cell(int depth) const;
 };
 
 // What does not depend on the depth.

@@ -149,7 +149,10 @@ SolverRows<T> tune(const Config& config, const Decomposition& decomposition, con
   double best = 1e30;
   const int most = most_fused(config, decomposition);
   std::vector<SweepChoice<T>> tried;
-  for (const SweepChoice<T>& choice : choices.sweeps) {
+  // Fused sweeps first, as there may be no time for all.
+  std::vector<SweepChoice<T>> open = choices.sweeps;
+  std::stable_partition(open.begin(), open.end(), [](const SweepChoice<T>& c) { return c.depth > 1; });
+  for (const SweepChoice<T>& choice : open) {
     if (choice.depth > most) continue;
     if (!tried.empty() && out_of_time()) break;
     tried.push_back(choice);

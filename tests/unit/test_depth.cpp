@@ -53,6 +53,20 @@ TEST(Depth, IsOneWhereTheInteriorHidesTheExchange) {
   EXPECT_GT(chosen(d, {8, false, 8}, {5e-5, 0, 1e11, 1e-11}), 1);
 }
 
+TEST(Depth, IsAsDeepAsFusedSweepsPay) {
+  ExchangeCosts costs = typical;
+  const Decomposition large = blocks(1024, {2, 2, 2});
+  EXPECT_EQ(chosen(large, {}, costs), 1);
+  costs.fused_seconds_a_cell[4] = 0.5 * costs.seconds_a_cell;
+  EXPECT_EQ(chosen(large, {}, costs), 4);
+  EXPECT_EQ(chosen(large, {8, false, 3}, costs), 1);  // something is due before
+  costs.fused_seconds_a_cell[2] = 0.51 * costs.seconds_a_cell;
+  EXPECT_EQ(chosen(large, {}, costs), 2);  // hardly more than the best
+  costs.fused_seconds_a_cell = {};
+  costs.fused_seconds_a_cell[4] = 2 * costs.seconds_a_cell;
+  EXPECT_EQ(chosen(large, {}, costs), 1);
+}
+
 TEST(Depth, KeepsToBlocksAndToWhatIsAsked) {
   const ExchangeCosts latency{1, 0, 1e12, 1e-15};
   EXPECT_EQ(chosen(blocks(3, {1, 1, 4}), {}, latency), 3);
