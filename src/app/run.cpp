@@ -291,7 +291,7 @@ class Run {
     record_.performance.sweeps += solver_->own_sweeps();
     record_.performance.points +=
         static_cast<double>(config.grid.cells.product()) * static_cast<double>(solver_->own_sweeps());
-    record_.performance.bytes_per_point = least_bytes_per_cell<T>(solver_->has_source()) / solver_->fused();
+    record_.performance.bytes_per_point = solver_->bytes_per_point();
     record_.answer = outcome.divergence.empty() ? Answer::finite : Answer::not_finite;
   }
 

@@ -120,7 +120,8 @@ class Solver {
   const std::vector<HaloLink>& halo_links() const { return halo_.links(); }
   // None without neighbours, nor where it was not asked for.
   const std::optional<HaloCost>& halo_cost() const { return halo_cost_; }
-  bool has_source() const { return source_.has_value(); }
+  // Least traffic of a sweep, as a share of a launch's.
+  double bytes_per_point() const { return least_bytes_per_cell<T>(source_.has_value()) / fused(); }
   SolverTimes times() const;
 
  private:
