@@ -101,7 +101,7 @@ void Comparison<T>::describe(const Solver<T>& solver, const SolverRows<T>& rows,
   entry.overlap = solver.overlap();
   entry.graph = solver.queues_graphs();
   entry.process_grid = each.decomposition.process_grid();
-  entry.bytes_per_point = least_bytes_per_cell<T>(solver.has_source()) / solver.fused();
+  entry.bytes_per_point = solver.bytes_per_point();
   const HaloRecord halo{gather_pairs(solver.halo_links(), world_), solver.halo_cost()};
   entry.transport = transports_in_use(halo);
   if (!halo.cost) return;

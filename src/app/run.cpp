@@ -239,8 +239,7 @@ class Run {
     const SweepChoice<T>& sweep = solver_->sweep_choice();  // it may know better than the trial
     record_.method.kernel = sweep.row->name;
     record_.method.policy = sweep.row->policies[static_cast<std::size_t>(sweep.policy)];
-    record_.method.fused = solver_->fused();
-    record_.method.why_single = solver_->why_single();
+    std::tie(record_.method.fused, record_.method.why_single) = solver_->fused_and_why();
     record_.method.reduction = tuned.rows.reduction->name;
     record_.method.graph = solver_->queues_graphs();
     record_.method.overlap = solver_->overlap();
@@ -291,7 +290,7 @@ class Run {
     record_.performance.sweeps += solver_->own_sweeps();
     record_.performance.points +=
         static_cast<double>(config.grid.cells.product()) * static_cast<double>(solver_->own_sweeps());
-    record_.performance.bytes_per_point = least_bytes_per_cell<T>(solver_->has_source()) / solver_->fused();
+    record_.performance.bytes_per_point = solver_->bytes_per_point();
     record_.answer = outcome.divergence.empty() ? Answer::finite : Answer::not_finite;
   }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "config/config.hpp"
@@ -70,6 +71,7 @@ class Solver {
   int fused() const { return rows_.sweep.depth; }
   // Why it is one, of a row that could fuse more; empty where it is not, or could not.
   std::string why_single() const;
+  std::tuple<int, std::string> fused_and_why() const { return {fused(), why_single()}; }
   // That a graph holds.
   std::int64_t sweeps_of_a_graph() const { return isotherm::sweeps_of_a_graph(depth_, fused()); }
   // The norm of the last update over all cells of all ranks, divided by the weight in a steady problem, in
@@ -120,7 +122,8 @@ class Solver {
   const std::vector<HaloLink>& halo_links() const { return halo_.links(); }
   // None without neighbours, nor where it was not asked for.
   const std::optional<HaloCost>& halo_cost() const { return halo_cost_; }
-  bool has_source() const { return source_.has_value(); }
+  // Least traffic of a sweep, as a share of a launch's.
+  double bytes_per_point() const { return least_bytes_per_cell<T>(source_.has_value()) / fused(); }
   SolverTimes times() const;
 
  private:
