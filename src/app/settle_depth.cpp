@@ -101,8 +101,9 @@ void add_fused_costs(const Session& session, Device& device, const Communicator&
 template <class T>
 MeasuredCosts measure(const Session& session, Device& device, const Communicator& world) {
   const Config& config = session.cases.back();
-  const SweepChoice<T> sweep =
+  SweepChoice<T> sweep =
       agree(world, [&] { return choose_rows<T>(config, session.placement.backend).sweep; });
+  sweep.depth = 1;  // as depth is open, it may be several
   MeasuredCosts measured =
       measure_exchange_costs<T>(config, decomposition_of(session, config), world, device, sweep);
   add_fused_costs<T>(session, device, world, measured.costs);
