@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "kernels/cuda/fused_walls.hpp"
+#include "kernels/cuda/fused_extras.hpp"
 #include "kernels/cuda/hopper.hpp"
 #include "kernels/cuda/policy.hpp"
 
@@ -17,28 +17,51 @@ enum class Around {
   anything     // walls anywhere
 };
 
-template <class T, int depth, Tile tile>
+template <class T, int depth, Tile tile, class Extras>
 struct FusedShared {
   static constexpr int warps = tile.x, rows = tile.y, stages = tile.z;
   static constexpr int x = warp_size * Pack<T>::cells, y = warps * rows, edges = std::max(depth - 1, 1);
+  // The tile's rows, and one more at either end: what the first level needs.
   struct alignas(128) Slab {
-    T cell[y][x];
+    T cell[y + 2][x];
+  };
+  // A source is wanted by one level after another, and comes a plane behind the field: with its barrier.
+  // Where walls are anywhere each level reads it from memory.
+  static constexpr bool has_sources = Extras::sources && !Extras::any_walls;
+  static constexpr int source_stages = has_sources ? depth + stages - 2 : 1;
+  struct alignas(128) SourceSlab {
+    T cell[has_sources ? y : 1][x];
   };
   Slab planes[stages];
+  SourceSlab sources[source_stages];
   Pack<T> edge[2][edges][warps][2][warp_size];  // [buffer][level][warp][first, last row]
   BytesBarrier full[stages];
 };
 
-// The planes that a block reads, and those that it leaves. The n-th of `count` steps brings plane first + n,
-// if that is below `end`.
+template <class T>
+struct FusedMaps {
+  TensorMap<T> field, source;
+};
+
+// Where a block stands in its ring of planes and its buffers of edges, whatever column it walks.
+template <Tile tile>
+struct FusedPosition {
+  static constexpr int stages = tile.z;
+  unsigned parity = 0;  // of each plane's barrier, a bit
+  int slot = 0, buffer = 0;
+
+  __device__ __forceinline__ int last_slot() const { return (slot + stages - 1) % stages; }
+};
+
+// The planes that a part of a column reads, and those that it leaves. The n-th of `count` steps brings plane
+// first + n, if that is below `end`.
 struct Span {
-  int from, to, first, end, count;
+  int from, first, end, count;
 
   template <class T>
-  __device__ __forceinline__ Span(const FusedArgs<T>& a, int depth) {
-    const int planes = static_cast<int>(a.planes), chunk = blockIdx.x / (a.x.count * a.y.count);
-    from = static_cast<int>(a.region.lo.z) + chunk * planes;
-    to = min(from + planes, static_cast<int>(a.region.hi.z));
+  __device__ __forceinline__ Span(const FusedArgs<T>& a, const ColumnPart& part, int depth) {
+    const int lo = static_cast<int>(a.region.lo.z), to = lo + static_cast<int>(part.to);
+    from = lo + static_cast<int>(part.from);
     first = max(from - depth, static_cast<int>(a.read.lo.z));
     end = min(to + depth, static_cast<int>(a.read.hi.z));
     count = to + depth - first;
@@ -47,18 +70,21 @@ struct Span {
 
 template <class T, int depth, Tile tile, class Extras>
 class FusedTile {
-  using Shared = FusedShared<T, depth, tile>;
+  using Shared = FusedShared<T, depth, tile, Extras>;
   static constexpr int rows = tile.y, warps = tile.x, stages = tile.z, cells = Pack<T>::cells;
 
  public:
-  __device__ __forceinline__ FusedTile(const FusedArgs<T>& a, const TensorMap<T>& map, Shared& shared)
+  __device__ __forceinline__ FusedTile(const FusedArgs<T>& a, const FusedMaps<T>& maps, Shared& shared,
+                                       FusedPosition<tile>& position, FusedNorm& norm, const ColumnPart& part)
       : a_(a),
-        map_(map),
+        maps_(maps),
         shared_(shared),
-        span_(a, depth),
+        in_(position),
+        norm_(norm),
+        span_(a, part, depth),
         lane_(threadIdx.x % warp_size),
         warp_(threadIdx.x / warp_size),
-        at_(a, blockIdx.x % (a.x.count * a.y.count), lane_, warp_),
+        at_(a, part.column, lane_, warp_),
         to_(&a.out(at_.x, at_.y, 0)) {
 #pragma unroll
     for (int level = 0; level < depth; ++level) {
@@ -71,22 +97,26 @@ class FusedTile {
   }
 
   __device__ __forceinline__ void sweep() {
-    if (threadIdx.x == 0) {
-      for (int i = 0; i < stages; ++i) shared_.full[i].init();
-      BytesBarrier::publish();
-    }
-    __syncthreads();
-    for (int n = 0; n < stages - 1; ++n) ask_for(n);
+    for (int n = 0; n < stages - 1; ++n) ask_for(n, (in_.slot + n) % stages);
     walk();
-    extras_.template leave<warps * warp_size>(a_);
   }
 
  private:
-  __device__ __forceinline__ void ask_for(int n) {
-    if (threadIdx.x != 0 || span_.first + n >= span_.end) return;
-    BytesBarrier& full = shared_.full[n % stages];
-    full.expect(sizeof(shared_.planes[0]));
-    full.copy(map_, shared_.planes[n % stages].cell, at_.tile_x, at_.tile_y, span_.first + n);
+  // The plane of step n, and the source of the plane before it.
+  __device__ __forceinline__ void ask_for(int n, int slot) {
+    if (threadIdx.x != 0 || n >= span_.count || !comes(n)) return;
+    BytesBarrier& full = shared_.full[slot];
+    const int z = span_.first + n;
+    const bool field = z < span_.end, source = Shared::has_sources && n > 0;
+    full.expect((field ? sizeof(shared_.planes[0]) : 0) + (source ? sizeof(shared_.sources[0]) : 0));
+    if (field) full.copy(maps_.field, shared_.planes[slot].cell, at_.tile_x, at_.tile_y - 1, z);
+    if (source) {
+      auto& slab = shared_.sources[(n - 1) % Shared::source_stages];
+      full.copy(maps_.source, slab.cell, at_.tile_x, at_.tile_y, z - 1);
+    }
+  }
+  __device__ __forceinline__ bool comes(int n) const {
+    return span_.first + n < span_.end + (Shared::has_sources ? 1 : 0);
   }
 
   // What a level holds is named anew from plane to plane, three planes a turn. At the ends of the field, and
@@ -128,20 +158,19 @@ class FusedTile {
 
   template <Around around, int phase>
   __device__ __forceinline__ void plane(int n) {
-    if (span_.first + n < span_.end) shared_.full[slot_].wait(parity_);
+    const bool come = comes(n);
+    if (come) shared_.full[in_.slot].wait(in_.parity >> in_.slot & 1);
     Pack<T> made[rows];
 #pragma unroll
     for (int r = 0; r < rows; ++r)
-      made[r] = Pack<T>::load(&shared_.planes[slot_].cell[warp_ * rows + r][lane_ * cells]);
+      made[r] = Pack<T>::load(&shared_.planes[in_.slot].cell[1 + warp_ * rows + r][lane_ * cells]);
     levels<around, phase, 0>(n, made);
-    buffer_ ^= 1;
+    in_.buffer ^= 1;
     __syncthreads();  // the rows at the edges of warps are there, and nobody reads the plane before this one
-    ask_for(n + stages - 1);
-    last_slot_ = slot_;
-    if (++slot_ == stages) {
-      slot_ = 0;
-      parity_ ^= 1;
-    }
+    ask_for(n + stages - 1, in_.last_slot());
+    if (come) in_.parity ^= 1u << in_.slot;
+    in_.slot = (in_.slot + 1) % stages;
+    if (++source_slot_ == Shared::source_stages) source_slot_ = 0;
   }
 
   // Of plane first + n - level, from the one above it, `made` by the level before.
@@ -169,26 +198,39 @@ class FusedTile {
                          __shfl_down_sync(0xffffffffu, at[r].v[0], 1)};
       if constexpr (beside) at_.apply_x_walls_beside(a_, near);
       if constexpr (around == Around::anything) at_.apply_any_side_walls(a_, r, z, near);
-      made[r] = updated_pack(a_.c, near, extras_.source(a_, at_.x, at_.y + r, z));
+      made[r] = updated_pack(a_.c, near, source<level>(r, z));
     }
     if constexpr (level + 1 < depth) {
-      shared_.edge[buffer_][level][warp_][0][lane_] = made[0];
-      shared_.edge[buffer_][level][warp_][1][lane_] = made[rows - 1];
+      shared_.edge[in_.buffer][level][warp_][0][lane_] = made[0];
+      shared_.edge[in_.buffer][level][warp_][1][lane_] = made[rows - 1];
       levels<around, phase, level + 1>(n, made);
     } else if (z >= span_.from) {
       leave<around>(z, made, at);
     }
   }
 
+  // Of the plane that a level is at, in row r of the lane.
+  template <int level>
+  __device__ __forceinline__ Pack<T> source(int r, int z) const {
+    if constexpr (!Extras::sources) {
+      return Pack<T>::zero();
+    } else if constexpr (Shared::has_sources) {
+      const int behind = source_slot_ - level, slot = behind < 0 ? behind + Shared::source_stages : behind;
+      return Pack<T>::load(&shared_.sources[slot].cell[warp_ * rows + r][lane_ * cells]);
+    } else {
+      return source_of(a_, at_.x, at_.y + r, z);
+    }
+  }
+
   // What another warp left of the plane at work, or, beyond the tile, anything. `last`: its last row.
   template <int level>
   __device__ __forceinline__ Pack<T> edge_row(int warp, int last) const {
-    const int inside = min(max(warp, 0), warps - 1);
     if constexpr (level == 0) {
       return Pack<T>::load(
-          &shared_.planes[last_slot_].cell[inside * rows + last * (rows - 1)][lane_ * cells]);
+          &shared_.planes[in_.last_slot()].cell[1 + warp * rows + last * (rows - 1)][lane_ * cells]);
     } else {
-      return shared_.edge[buffer_ ^ 1][level - 1][inside][last][lane_];
+      const int inside = min(max(warp, 0), warps - 1);
+      return shared_.edge[in_.buffer ^ 1][level - 1][inside][last][lane_];
     }
   }
 
@@ -200,25 +242,38 @@ class FusedTile {
       const unsigned mine = at_.cells_of(r);
       T* const row = to + r * a_.out.pitch_y;
       if (mine == at_.all_cells) made[r].store(row);
+      if constexpr (around != Around::anything) continue;
 #pragma unroll
       for (int i = 0; i < cells; ++i) {
-        const bool is_mine = (mine >> i & 1u) != 0;
-        if (around == Around::anything && is_mine && mine != at_.all_cells) row[i] = made[r].v[i];
-        extras_.add(a_, is_mine, made[r].v[i], before[r].v[i]);
+        if ((mine >> i & 1u) != 0 && mine != at_.all_cells) row[i] = made[r].v[i];
       }
+    }
+    if constexpr (Extras::norm) {
+      if (!a_.norm.result) return;
+      norm_.add(a_.norm.op, [&](auto add) {
+#pragma unroll
+        for (int r = 0; r < rows; ++r) {
+          const unsigned mine = at_.cells_of(r);
+#pragma unroll
+          for (int i = 0; i < cells; ++i) {
+            if ((mine >> i & 1u) != 0) add(made[r].v[i], before[r].v[i]);
+          }
+        }
+      });
     }
   }
 
   const FusedArgs<T>& a_;
-  const TensorMap<T>& map_;
+  const FusedMaps<T>& maps_;
   Shared& shared_;
+  FusedPosition<tile>& in_;
+  FusedNorm& norm_;
   const Span span_;
   const int lane_, warp_;
   const FusedPlace<T, rows> at_;
   T* const to_;
-  Extras extras_{};
-  Pack<T> held_[depth][3][rows];  // of each level two planes and the one that comes, in turns
-  int parity_ = 0, slot_ = 0, last_slot_ = stages - 1, buffer_ = 0;
+  int source_slot_ = Shared::source_stages - 1;  // of the plane that the first level is at
+  Pack<T> held_[depth][3][rows];                 // of each level two planes and the one that comes, in turns
 };
 
 }  // namespace isotherm::cuda

@@ -1,7 +1,8 @@
 // What the lanes of a fused sweep know of their place: which cells are theirs to leave, what stands beyond
-// the walls at each level, sources and norm. For .cu files only.
+// the walls at each level. For .cu files only.
 #pragma once
 
+#include "kernels/cuda/column_shares.hpp"
 #include "kernels/cuda/tile_cuts.hpp"
 #include "kernels/cuda/tile_update.hpp"
 
@@ -18,63 +19,9 @@ struct FusedArgs {
   UpdateNorm norm;
   Box region, read;  // `read`: the cells that the region depends on
   TileCuts x, y;
-  Index planes;  // of a chunk
+  ColumnShares shares;
 
   __device__ __forceinline__ const Wall<T>& wall(Face f) const { return walls.faces[static_cast<int>(f)]; }
-};
-
-// What most sweeps have: neither a source nor a norm, and walls of one value a face, beside tiles.
-struct FewExtras {
-  static constexpr bool any_walls = false;
-
-  template <class T>
-  __device__ __forceinline__ Pack<T> source(const FusedArgs<T>&, int, int, int) const {
-    return Pack<T>::zero();
-  }
-  template <class T>
-  __device__ __forceinline__ void add(const FusedArgs<T>&, bool, T, T) {}
-  template <int threads, class T>
-  __device__ __forceinline__ void leave(const FusedArgs<T>&) {}
-};
-
-// All there is, asked for while the kernel runs. A norm is asked for once in many sweeps, of the last level.
-class AllExtras {
- public:
-  static constexpr bool any_walls = true;
-
-  // Of the pack at (x, y, z); nothing where no cell depends on it.
-  template <class T>
-  __device__ __forceinline__ Pack<T> source(const FusedArgs<T>& a, int x, int y, int z) const {
-    const Box& r = a.read;
-    const bool any = !a.source.empty() && x + Pack<T>::cells > r.lo.x && x < r.hi.x && y >= r.lo.y &&
-                     y < r.hi.y && z >= r.lo.z && z < r.hi.z;
-    return any ? Pack<T>::load_constant(&a.source(x, y, z)) : Pack<T>::zero();
-  }
-  template <class T>
-  __device__ __forceinline__ void add(const FusedArgs<T>& a, bool is_mine, T value, T before) {
-    if (!a.norm.result || !is_mine) return;
-    const double d = difference(&value, &before);
-    const ReductionOp op = a.norm.op;
-    total_ = joined(op, total_,
-                    op == ReductionOp::sum           ? d
-                    : op == ReductionOp::sum_squares ? d * d
-                                                     : fabs(d));
-  }
-  // By all threads of the block, once.
-  template <int threads, class T>
-  __device__ __forceinline__ void leave(const FusedArgs<T>& a) {
-    if (!a.norm.result) return;
-    const auto join = [op = a.norm.op](double p, double q) { return joined(op, p, q); };
-    const double of_block = join_block<threads>(total_, join);
-    if (threadIdx.x == 0) static_cast<double*>(a.norm.scratch)[blockIdx.x] = of_block;
-  }
-
- private:
-  __device__ __forceinline__ static double joined(ReductionOp op, double p, double q) {
-    return op == ReductionOp::max_abs ? Join<ReductionOp::max_abs>{}(p, q) : p + q;
-  }
-
-  double total_ = 0;
 };
 
 // b of a wall at (p, q) of its face. What a tile has beyond the cells and ghosts of the face is nobody's.

@@ -14,6 +14,7 @@
 
 #include "core/box.hpp"
 #include "core/cuda_native.hpp"
+#include "core/division.hpp"
 
 namespace isotherm::cuda {
 
@@ -37,14 +38,6 @@ void launch(const char* name, void (*kernel)(Formal...), const Threads& threads,
   config.stream = native(stream);
   const cudaError_t code = cudaLaunchKernelEx(&config, kernel, std::forward<Actual>(arguments)...);
   if (code != cudaSuccess) check(code, (std::string("the launch of kernel ") + name).c_str());
-}
-
-constexpr Index ceil_div(Index a, Index b) {
-  return (a + b - 1) / b;
-}
-// Regions may begin in the ghosts, at negative indices.
-constexpr Index floor_div(Index a, Index b) {
-  return a >= 0 ? a / b : -ceil_div(-a, b);
 }
 
 // The block `wide`, made narrower where the box is thin and longer in y and z instead, so that warps

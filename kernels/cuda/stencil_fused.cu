@@ -8,14 +8,15 @@
 //           n - 1, level 2 plane n - 2, ...: what a level makes of a row is at once the plane above of the
 //           next level in the same lane. x neighbours come by shuffle, y neighbours from the lane's own rows
 //           or, at the first and last row of a warp, from the warps beside it. Tiles overlap by `depth`
-//           cells along x and y, and chunks by as many planes along z; what is computed there is wrong a
-//           cell deeper at each level, and is not left.
+//           cells along x, by one less along y, as the first level's neighbours there come from memory, and
+//           parts of a column by `depth` planes along z; what is computed there is wrong a cell deeper at
+//           each level, and is not left. Blocks stay, and share the columns of tiles evenly.
 // Lives in  registers: of each level the plane below and the one at work. Shared memory: a ring of planes of
-//           the field, which bulk tensor copies bring ahead of the warps (compute capability 9.0), and the
-//           first and last row of each warp at each level, twice, so that one barrier a plane is enough for
-//           all levels.
+//           the field, and one of the source, which bulk tensor copies bring ahead of the warps (compute
+//           capability 9.0), and the first and last row of each warp at each level, twice, so that one
+//           barrier a plane is enough for all levels.
 // Traffic   one read and one write of the field for `depth` sweeps, and the overlap, which L2 absorbs: a
-//           tile of 64 x 32 cells (fp64) leaves 56 x 24 at depth 4.
+//           tile of 64 x 32 cells (fp64) leaves 56 x 26 at depth 4, in whole sectors of memory.
 // Source    tiles in registers that overlap: FastStencil (SC 2026); levels that follow each other through a
 //           stream of planes: AN5D (Matsumura et al., CGO 2020). Neither is right beside walls.
 #include <algorithm>
@@ -29,24 +30,36 @@
 namespace isotherm::cuda {
 namespace {
 
-constexpr int most_depth = 4;
-// Of a chunk: so many blocks that leave part of a norm are known before walls are.
-constexpr Index least_planes = 8;
+constexpr int most_depth = 4;      // deeper ones find no room in registers and are slower: kernels/TUNING.md
+constexpr Index least_planes = 4;  // that are worth a block
+constexpr Index most_blocks = 1024;  // each of which leaves a part of a norm
 
 // A block: warps above each other along y, rows of y that a lane owns, planes of the ring.
 constexpr std::array tiles = {Tile{8, 4, 4}};
 
 template <class T, int depth, int warps, int rows, int stages, class Extras>
 __global__ void __launch_bounds__(warps* warp_size, 1)
-    fused(const __grid_constant__ TensorMap<T> map, const __grid_constant__ FusedArgs<T> a) {
+    fused(const __grid_constant__ FusedMaps<T> maps, const __grid_constant__ FusedArgs<T> a) {
   constexpr Tile tile{warps, rows, stages};
-  auto& shared = *reinterpret_cast<FusedShared<T, depth, tile>*>(dynamic_shared());
-  FusedTile<T, depth, tile, Extras>(a, map, shared).sweep();
+  auto& shared = *reinterpret_cast<FusedShared<T, depth, tile, Extras>*>(dynamic_shared());
+  if (threadIdx.x == 0) {
+    for (BytesBarrier& full : shared.full) full.init();
+    BytesBarrier::publish();
+  }
+  __syncthreads();
+  FusedPosition<tile> position;
+  FusedNorm norm;
+  ColumnPart part;
+  for (ColumnWalk parts(a.shares, blockIdx.x); parts.next(part);)
+    FusedTile<T, depth, tile, Extras>(a, maps, shared, position, norm, part).sweep();
+  if constexpr (Extras::norm) {
+    if (a.norm.result) norm.template leave<warps * warp_size>(a.norm);
+  }
 }
 
 template <class T, int depth, Tile tile, class Extras>
 struct Fused {
-  using Shared = FusedShared<T, depth, tile>;
+  using Shared = FusedShared<T, depth, tile, Extras>;
   static constexpr auto kernel = fused<T, depth, tile.x, tile.y, tile.z, Extras>;
   static constexpr int threads = tile.x * warp_size;
 
@@ -62,11 +75,7 @@ struct Fused {
     }();
     return number;
   }
-  static unsigned blocks(const FusedArgs<T>& a) {
-    return static_cast<unsigned>(a.x.count * a.y.count * ceil_div(a.region.extent().z, a.planes));
-  }
-
-  // `walls`: which there are.
+  // But for the shares of blocks. `walls`: which there are.
   static FusedArgs<T> cut(Box region, Int3 extent, const Walls<T>& walls) {
     const auto wall = [&](Face f) { return walls.faces[static_cast<int>(f)].is_wall; };
     constexpr Index halo_x = ceil_div(depth, Pack<T>::cells) * Pack<T>::cells;
@@ -81,24 +90,16 @@ struct Fused {
     grow(a.read.lo.y, a.read.hi.y, extent.y, Face::y_min, Face::y_max);
     grow(a.read.lo.z, a.read.hi.z, extent.z, Face::z_min, Face::z_max);
     a.x = TileCuts::of(region.lo.x, region.hi.x, extent.x, wall(Face::x_min), wall(Face::x_max), Shared::x,
-                       halo_x, Pack<T>::cells);
+                       halo_x, Pack<T>::cells, 32 / sizeof(T));
     a.y = TileCuts::of(region.lo.y, region.hi.y, extent.y, wall(Face::y_min), wall(Face::y_max), Shared::y,
-                       depth);
-    // Beside its own planes a chunk reads `depth` at either end, and waits for its first.
-    constexpr Index overhead = 2 * depth + 2;
-    const Index planes = balanced_planes(a.x.count * a.y.count, region.extent().z, slots(), overhead);
-    a.planes = std::max(planes, least_planes);
+                       depth - 1);
     return a;
   }
 
-  // Is what FewExtras has enough?
-  static bool will_do(const SweepArgs<T>& args) {
-    if (!args.source.empty() || args.norm.result) return false;
-    for (const Wall<T>& wall : args.walls.faces) {
-      if (wall.b_field) return false;
-    }
-    const FusedArgs<T> a = cut(args.region, args.in.extent, args.walls);
-    return a.x.aligned && a.y.aligned;
+  static FusedMaps<T> maps(const SweepArgs<T>& args) {
+    const FieldView<const T>& source = Shared::has_sources ? args.source : args.in;
+    return {TensorMap<T>::make(args.in, {Shared::x, Shared::y + 2, 1}),
+            TensorMap<T>::make(source, {Shared::x, Shared::y, 1})};
   }
 
   static void sweep(const SweepArgs<T>& args, Stream stream) {
@@ -110,13 +111,27 @@ struct Fused {
     a.walls = args.walls;
     a.norm = args.norm;
     allow_shared();
-    launch("fused", kernel, {dim3(blocks(a)), dim3(threads), sizeof(Shared)}, stream,
-           TensorMap<T>::make(args.in, {Shared::x, Shared::y, 1}), a);
-    finish_norm(args.norm, blocks(a), stream);
+    // Beside its own planes a part of a column reads `depth` at either end, and waits for its first.
+    constexpr Index overhead = 2 * depth + 2;
+    a.shares = ColumnShares::of(a.x.count * a.y.count, args.region.extent().z, std::min(slots(), most_blocks),
+                                least_planes, overhead);
+    const auto blocks = static_cast<unsigned>(a.shares.blocks);
+    launch("fused", kernel, {dim3(blocks), dim3(threads), sizeof(Shared)}, stream, maps(args), a);
+    finish_norm(args.norm, blocks, stream);
   }
 };
 
-// Calls body.operator()<depth, extras>() for the kernel that does what is asked.
+// Do walls stand beside tiles only, with one value a face, and does each tile leave whole packs?
+template <class T, int depth, Tile tile>
+bool walls_are_simple(const SweepArgs<T>& args) {
+  for (const Wall<T>& wall : args.walls.faces) {
+    if (wall.b_field) return false;
+  }
+  const FusedArgs<T> a = Fused<T, depth, tile, AllExtras>::cut(args.region, args.in.extent, args.walls);
+  return a.x.aligned && a.y.aligned;
+}
+
+// Calls body.operator()<depth, extras>() for the kernel that does what is asked and little more.
 template <class T, Tile tile, class Body>
 void with_fused(const SweepArgs<T>& args, int depth, Body body) {
   const auto of_depth = [&]<int d>(auto self) {
@@ -125,9 +140,15 @@ void with_fused(const SweepArgs<T>& args, int depth, Body body) {
     }
     if (depth != d)
       throw Error(ExitCode::internal, "the kernel row fused was asked for a depth that it does not have");
-    // A single sweep is what is left at the end of several: not worth a kernel that can do less.
+    // A single sweep is what is left at the end of several: not worth kernels that can do less.
     if constexpr (d > 1) {
-      if (Fused<T, d, tile, FewExtras>::will_do(args)) return body.template operator()<d, FewExtras>();
+      const bool source = !args.source.empty(), norm = args.norm.result != nullptr;
+      if (walls_are_simple<T, d, tile>(args)) {
+        if (source && norm) return body.template operator()<d, FusedExtras<false, true, true>>();
+        if (source) return body.template operator()<d, FusedExtras<false, true, false>>();
+        if (norm) return body.template operator()<d, FusedExtras<false, false, true>>();
+        return body.template operator()<d, FusedExtras<false, false, false>>();
+      }
     }
     body.template operator()<d, AllExtras>();
   };
@@ -150,24 +171,15 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
   });
 }
 
-// One part a block, at any depth and with any walls.
 template <class T>
-std::size_t norm_scratch_bytes(Box region, int policy) {
-  if (region.empty()) return 0;
-  return with_tile<tiles>(policy, [&]<Tile tile>() {
-    constexpr Index y = tile.x * tile.y, x = warp_size * Pack<T>::cells;
-    constexpr Index halo = ceil_div(most_depth, Pack<T>::cells) * Pack<T>::cells;
-    const Index columns =
-        TileCuts::of(region.lo.x, region.hi.x, 0, false, false, x, halo, Pack<T>::cells).count *
-        TileCuts::of(region.lo.y, region.hi.y, 0, false, false, y, most_depth).count;
-    return static_cast<std::size_t>(columns * ceil_div(region.extent().z, least_planes)) * sizeof(double);
-  });
+std::size_t norm_scratch_bytes(Box region, int) {
+  return region.empty() ? 0 : most_blocks * sizeof(double);
 }
 
 template <class T>
 std::string unsupported(int policy) {
   return with_tile<tiles>(policy, [&]<Tile tile>() {
-    using Deepest = Fused<T, most_depth, tile, FewExtras>;
+    using Deepest = Fused<T, most_depth, tile, FusedExtras<false, true, true>>;
     return without_bulk_copies(Deepest::kernel, sizeof(typename Deepest::Shared));
   });
 }
@@ -175,7 +187,7 @@ std::string unsupported(int policy) {
 template <class T>
 KernelResources resources(int policy) {
   return with_tile<tiles>(policy, [&]<Tile tile>() {
-    using Deepest = Fused<T, most_depth, tile, FewExtras>;
+    using Deepest = Fused<T, most_depth, tile, FusedExtras<false, true, true>>;
     Deepest::allow_shared();
     return resources_of(Deepest::kernel, Deepest::threads, sizeof(typename Deepest::Shared));
   });

@@ -14,18 +14,21 @@ struct TileCuts {
   Index lo = 0, hi = 0;  // the region
   Index first = 0, step = 1, count = 1;
   Index length = 0, halo = 0;
-  Index last = 0;       // where the last tile begins
-  bool aligned = true;  // all tiles leave whole units, and none holds cells beyond a wall
+  Index begin = 0, last = 0;  // where the first tile begins, and the last
+  bool aligned = true;        // all tiles leave whole units, and none holds cells beyond a wall
 
-  // `unit`: tiles begin at multiples of so many cells, of which `length` and `halo` are multiples. A wall is
-  // one at cell 0, or behind cell extent - 1.
+  // `unit`: tiles begin at multiples of so many cells, of which `length` and `halo` are multiples. `sector`:
+  // what they leave begins at multiples of so many, a multiple of `unit`, but for the first: two blocks that
+  // write to one sector at different times cost a read of it. A wall is one at cell 0, or behind cell
+  // extent - 1.
   static TileCuts of(Index lo, Index hi, Index extent, bool lower_wall, bool upper_wall, Index length,
-                     Index halo, Index unit = 1) {
-    TileCuts c{lo, hi, floor_div(lo, unit) * unit - halo, length - 2 * halo, 1, length, halo};
-    if (lower_wall) c.first = std::max<Index>(c.first, 0);
+                     Index halo, Index unit = 1, Index sector = 1) {
+    TileCuts c{lo, hi, floor_div(lo, sector) * sector - halo, length - 2 * halo, 1, length, halo};
+    c.begin = lower_wall ? std::max<Index>(c.first, 0) : c.first;
+    if (c.begin > c.first) c.first = -(halo % sector);
     const Index end = upper_wall ? std::min(hi + halo, extent) : hi + halo;  // of what is read
-    c.count = std::max<Index>(1, ceil_div(end - (c.first + length), c.step) + 1);
-    c.last = c.first + (c.count - 1) * c.step;
+    c.count = end <= c.begin + length ? 1 : ceil_div(end - (c.first + length), c.step) + 1;
+    c.last = c.count == 1 ? c.begin : c.first + (c.count - 1) * c.step;
     c.aligned = floor_div(lo, unit) * unit == lo && floor_div(hi, unit) * unit == hi;
     if (upper_wall && c.last + length > extent) {
       c.aligned = c.aligned && c.count > 1 && (extent - length) % unit == 0;
@@ -34,7 +37,9 @@ struct TileCuts {
     return c;
   }
 
-  ISOTHERM_HOST_DEVICE Index start(Index i) const { return i == count - 1 ? last : first + i * step; }
+  ISOTHERM_HOST_DEVICE Index start(Index i) const {
+    return i == 0 ? begin : i == count - 1 ? last : first + i * step;
+  }
   // The cells that tile i leaves: from left_from(i) up to left_from(i + 1).
   ISOTHERM_HOST_DEVICE Index left_from(Index i) const {
     return i == 0 ? lo : i == count ? hi : first + i * step + halo;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "kernels/reduction.hpp"
 #include "stencil_cases.hpp"
@@ -17,18 +18,22 @@ Coefficients<T> coefficients() {
   return {T(0.37), T(0.11), T(0.13), T(0.075)};
 }
 
+constexpr unsigned all_faces = WalledBlock<double>::all_faces, no_faces = 0;
+
 // A block with walls on the faces of `mask`, a field, and what `depth` sweeps of the reference make of it.
 template <class T>
 class FusedCase {
  public:
-  FusedCase(const StencilKernel<T>&, Device& device, Int3 shape, int depth, unsigned mask, bool has_source)
+  // `fields`: walls whose b is a field.
+  FusedCase(const StencilKernel<T>&, Device& device, Int3 shape, int depth, unsigned mask, bool has_source,
+            unsigned fields = all_faces)
       : device_(device),
         host_(make_host_of(device)),
         shape_(shape),
         depth_(depth),
         ghosts_(depth + 1),
-        there_(device, shape, ghosts_, mask, WalledBlock<T>::all_faces),
-        here_(*host_, shape, ghosts_, mask, WalledBlock<T>::all_faces),
+        there_(device, shape, ghosts_, mask, fields),
+        here_(*host_, shape, ghosts_, mask, fields),
         in_(random_field<T>(*host_, shape, ghosts_, 51)),
         source_(random_field<T>(*host_, shape, ghosts_, 52)),
         has_source_(has_source),
@@ -60,8 +65,8 @@ class FusedCase {
     return all;
   }
 
-  // `interior`: what is swept first, where a step has two parts.
-  void expect_of(const StencilKernel<T>& row, int policy, const Box& region, ReductionOp op,
+  // With its norm, where there is an operation. `interior`: what is swept first, where a step has two parts.
+  void expect_of(const StencilKernel<T>& row, int policy, const Box& region, std::optional<ReductionOp> op,
                  const Box& interior = {}) const {
     const SweepPlan plan{depth_, policy};
     SCOPED_TRACE("region " + text(region) + ", depth " + std::to_string(depth_));
@@ -82,10 +87,11 @@ class FusedCase {
                       {}};
     const Buffer result(device_, sizeof(double));
     Buffer scratch;
-    if (row.fuses_norm()) {
+    const bool norm = op && row.fuses_norm();
+    if (norm) {
       scratch = Buffer(device_, std::max(row.norm_scratch_bytes(region, policy),
                                          parts_scratch_bytes(row, region, interior, plan)));
-      args.norm = {op, result.as<double>(), scratch.data(), false};
+      args.norm = {*op, result.as<double>(), scratch.data(), false};
     }
     if (interior.empty()) {
       row.launch(args, plan, {});
@@ -98,7 +104,7 @@ class FusedCase {
     }
     const Field<T> found = to_host(device_, *host_, out);
     expect_same<T>(std::as_const(expected).view(), found.view());
-    if (row.fuses_norm()) expect_norm(region, op, result);
+    if (norm) expect_norm(region, *op, result);
   }
 
  private:
@@ -108,7 +114,7 @@ class FusedCase {
         .launch({swept_.view(), before_.view(), region, op, &truth, nullptr}, {});
     device_.copy(&found, result.data(), sizeof(double), {});
     device_.synchronize(Stream{});
-    EXPECT_NEAR(found, truth, op == ReductionOp::max_abs ? 0.0 : 1e-12 * truth);
+    EXPECT_NEAR(found, truth, op == ReductionOp::max_abs ? 0.0 : 1e-12 * std::abs(truth));
   }
 
   Device& device_;
@@ -122,17 +128,27 @@ class FusedCase {
   Field<T> swept_, before_;  // after `depth` sweeps, and one less
 };
 
-constexpr unsigned all_faces = WalledBlock<double>::all_faces;
-
 // In every policy, all regions.
 template <class T>
 void check(const StencilKernel<T>& row, Device& device, Int3 shape, int depth, unsigned mask) {
   SCOPED_TRACE(text(shape) + ", walls " + std::to_string(mask));
   const FusedCase fused(row, device, shape, depth, mask, depth % 2 == 0);
+  const std::optional<ReductionOp> norms[] = {ReductionOp::max_abs, ReductionOp::sum_squares, {}};
   for (const int policy : policies_of(row)) {
     SCOPED_TRACE(row.policies[static_cast<std::size_t>(policy)]);
-    for (const Box& region : fused.regions())
-      fused.expect_of(row, policy, region, policy % 2 == 0 ? ReductionOp::max_abs : ReductionOp::sum_squares);
+    auto next = static_cast<std::size_t>(policy);
+    for (const Box& region : fused.regions()) fused.expect_of(row, policy, region, norms[next++ % 3]);
+  }
+}
+
+// A field whose tiles have walls beside them only, with and without a source and a norm: a kernel each.
+template <class T>
+void check_lots(const StencilKernel<T>& row, Device& device, int depth) {
+  for (const bool has_source : {false, true}) {
+    SCOPED_TRACE(has_source ? "source" : "no source");
+    const FusedCase fused(row, device, {136, 70, 23}, depth, all_faces, has_source, no_faces);
+    for (const std::optional<ReductionOp> norm : {std::optional<ReductionOp>{}, {ReductionOp::sum}})
+      fused.expect_of(row, 0, fused.regions().front(), norm);
   }
 }
 
@@ -152,6 +168,7 @@ TEST_P(FusedSweeps, AreAsManySweeps) {
 TEST_P(FusedSweeps, OfManyTiles) {
   on_stencil_row(GetParam(), [](const auto& row, Device& device) {
     check(row, device, {139, 70, 37}, row.max_depth, all_faces);
+    for (int depth = 2; depth <= row.max_depth; ++depth) check_lots(row, device, depth);
     check(row, device, {134, 75, 9}, 2, 0b010101u);
   });
 }
