@@ -5,7 +5,7 @@ import os
 import sys
 
 import isotherm_post
-from isotherm_post import animations, figures, histories, ladders, report_command, rooflines, scaling_command, slices, study_figures, volumes
+from isotherm_post import animations, figures, fused_depths, histories, ladders, report_command, rooflines, scaling_command, slices, study_figures, volumes
 from isotherm_post.bench_record import BenchRecord
 from isotherm_post.failure import IO, STOPPED_BY_CTRL_C, Failure
 from isotherm_post.run_directory import RunDirectory
@@ -57,6 +57,8 @@ def parser():
     add_bench(verbs, "ladder", ladders.draw_ladders, "draw the rows of a benchmark as bars, under their roof")
     add_bench(verbs, "roofline", rooflines.draw_roofline,
               "draw stencil rows over their arithmetic intensity, under their roof")
+    add_bench(verbs, "depths", fused_depths.draw_depths,
+              "draw points a second against the sweeps that a launch fuses, with the roofs of memory")
     scaling_command.add(verbs)
     report_command.add(verbs)
     study_figures.add(verbs)

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from matplotlib import pyplot
 
-from isotherm_post import ladders, rooflines
+from isotherm_post import fused_depths, ladders, rooflines
 from isotherm_post.bench_record import BenchRecord
 from isotherm_post.cli import main
 
@@ -193,3 +193,26 @@ def test_what_the_program_writes_is_drawn(tmp_path, capsys, subject):
         picture = tmp_path / f"{subject}_{figure}.png"
         assert capsys.readouterr().out == f"{picture}\n"
         assert picture.stat().st_size > 10000
+
+
+def test_depths_rise_under_their_roofs(tmp_path):
+    """A row of one sweep and one that fuses; the figures of the fastest policy, one panel a precision."""
+    fused = [entry("fused", 1e-3, depth=d, points_per_launch=1000.0 * d) for d in (4, 1, 2)]
+    slower = entry("fused", 2e-3, depth=2, policy="other", points_per_launch=2000.0)
+    record = BenchRecord(write(tmp_path, [entry("single", 1e-3), *fused, slower, entry("fused", 1e-3, "fp32")]))
+    fp64, fp32 = fused_depths.depth_figure(record).axes
+    assert [fp64.get_title(loc="left"), fp32.get_title(loc="left")] == ["fp64", "fp32"]
+    lines = {line.get_label(): (list(line.get_xdata()), list(line.get_ydata())) for line in fp64.get_lines()}
+    assert lines["fused, 10 x 10 x 10"][0] == [1, 2, 4]
+    assert lines["fused, 10 x 10 x 10"][1] == pytest.approx([1e-3, 2e-3, 4e-3])  # GPts/s
+    assert lines["single, 10 x 10 x 10"] == ([1], pytest.approx([1e-3]))
+    assert lines["roof of one sweep a pass"][1] == pytest.approx([1.25e-3, 1.25e-3])  # 20 MB/s at 16 bytes
+    assert lines["roof of so many sweeps a pass"] == ([1, 4], pytest.approx([1.25e-3, 5e-3]))
+
+
+def test_depths_need_fused_sweeps(tmp_path, capsys):
+    assert main(["depths", str(write(tmp_path, [entry("single", 1e-3)]))]) == 65
+    assert "holds no fused sweeps" in capsys.readouterr().err
+    path = write(tmp_path, [entry("fused", 1e-3, depth=4, points_per_launch=4000.0)])
+    assert main(["depths", str(path)]) == 0
+    assert (tmp_path / "bench_depths.png").stat().st_size > 10000
