@@ -18,6 +18,7 @@
 #include "core/error.hpp"
 #include "output/console.hpp"
 #include "output/run_schema.hpp"
+#include "output/terminal.hpp"
 
 namespace {
 
@@ -63,7 +64,7 @@ int solve_on_all_ranks(const CommandLine& command, int argc, char** argv) {
 int answer(const CommandLine& command, int argc, char** argv) {
   switch (command.verb) {
     case Verb::list:
-      return print(list_text());
+      return print(list_text(stdout_columns()));
     case Verb::init:
       return print(commented_deck());
     case Verb::schema:

@@ -4,6 +4,7 @@ It knows nothing of runs: whoever has something to report makes `Section`s of ta
 
 import base64
 import io
+import re
 from html import escape
 from typing import NamedTuple
 
@@ -12,6 +13,8 @@ from matplotlib import pyplot
 from isotherm_post.report_style import STYLE
 
 RASTER_DPI = 190  # for screens that show two pixels where the page asks for one
+NUMBER = re.compile(r"-|-?\d[\d.]*(e[+-]?\d+)?( ?(%|[^\W\d]{1,3}(/s)?))?")  # -, 1.5, 2e-06, 3 µs, 97 %, 4 GB/s
+SEAM = re.compile(r"([._/])(?=[A-Za-z])")
 WORDS = {"PASS": "good", "FAIL": "bad", "STOPPED": "odd"}  # the look of a result
 
 PAGE = """<!DOCTYPE html>
@@ -91,9 +94,17 @@ def facts(rows):
 
 
 def table(head, rows):
-    top = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
-    lines = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
+    """Numbers stand on the right, with their units; words may be broken where a screen is narrow."""
+    rows = [[str(cell) for cell in row] for row in rows]
+    looks = [' class="number"' if all(map(NUMBER.fullmatch, column)) else "" for column in zip(*rows)] or [""] * len(head)
+    top = "".join(f'<th scope="col"{look}>{breakable(name)}</th>' for name, look in zip(head, looks))
+    lines = "".join("<tr>" + "".join(f"<td{look}>{breakable(cell)}</td>" for cell, look in zip(row, looks)) + "</tr>" for row in rows)
     return f'<div class="scroll" tabindex="0"><table><thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table></div>'
+
+
+def breakable(text):
+    """Paths of keys and names_with_parts have no blanks to be broken at."""
+    return SEAM.sub(r"\1<wbr>", escape(text))
 
 
 def text_block(title, text, open_too=False):

@@ -46,7 +46,9 @@ section > :last-child { margin-bottom: 0; }
 table { border-collapse: collapse; font-size: .92rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .9rem .3rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 th { color: var(--soft); font-weight: 500; }
-thead th, thead + tbody td { white-space: nowrap; }
+th.number, td.number { text-align: right; }
+td.number { white-space: nowrap; }
+thead th { vertical-align: bottom; }
 .facts { width: 100%; }
 .facts th { width: 11rem; }
 .facts td { overflow-wrap: anywhere; }

@@ -15,6 +15,7 @@
 #include "kernels/host_info.hpp"
 #include "output/bench_baseline.hpp"
 #include "output/safe_file.hpp"
+#include "output/terminal.hpp"
 
 namespace isotherm {
 namespace {
@@ -185,7 +186,7 @@ int measure(const CommandLine& command, const Communicator& world, const ThreadP
   for (const Int3 cells : sizes) {
     for (const Precision precision : options.precisions) {
       ladder.entries = subject.ladder(bench, cells, precision);
-      print_now(bench_table(ladder));
+      print_now(bench_table(ladder, stdout_columns()));
       record.entries.insert(record.entries.end(), ladder.entries.begin(), ladder.entries.end());
     }
   }

@@ -17,6 +17,7 @@
 #include "output/raw_write.hpp"
 #include "output/safe_file.hpp"
 #include "output/snapshot.hpp"
+#include "output/terminal.hpp"
 
 namespace isotherm {
 namespace {
@@ -220,7 +221,7 @@ int bench_io(const CommandLine& command, const Communicator& world, const Thread
         add_warnings(record, bench.remarks());
         return measured;
       });
-      if (world.is_root()) print_now(io_bench_table(entries));
+      if (world.is_root()) print_now(io_bench_table(entries, stdout_columns()));
       record.files.insert(record.files.end(), entries.begin(), entries.end());
     }
   }

@@ -15,6 +15,7 @@
 #include "core/agree.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "output/terminal.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {
@@ -174,7 +175,7 @@ int check_study(const StudyDeck& study, const Communicator& world) {
       text += fmt::format(
           "scaling         {}, on {} {}, {} of each\n", word(scaling.kind), fmt::join(scaling.counts(), ", "),
           scaling.gpus.empty() ? "ranks" : "GPUs with a rank each", counted(scaling.repeats, "run"));
-    text += plan_table(plan_cases(study));
+    text += plan_table(plan_cases(study), stdout_columns());
     for (const std::string& warning : study.warnings) text += "warning: " + warning + "\n";
     std::fputs(text.c_str(), stdout);
   }

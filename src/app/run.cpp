@@ -323,7 +323,7 @@ class Run {
     record_.finished = utc_now();
     record_.warnings = console_.warnings();
     hold_against_baseline();
-    console_.say(final_table(record_) + profile_table(record_.profile, record_.ranks));
+    console_.say_fitted(final_table(record_), final_table(record_, stdout_columns()));
     if (record_.baseline) console_.say(baseline_table(*record_.baseline));
     write_record();
     console_.say(figures_of_merit(record_) + result_line(record_));

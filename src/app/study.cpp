@@ -16,6 +16,7 @@
 #include "core/text.hpp"
 #include "output/run_lock.hpp"
 #include "output/safe_file.hpp"
+#include "output/terminal.hpp"
 #include "study/case_runner.hpp"
 #include "study/collection.hpp"
 #include "study/slurm_tasks.hpp"
@@ -63,7 +64,7 @@ void make_folder(const std::string& directory) {
 // Of study.csv and study.json, and the table on stdout.
 Collection write_collection(const StudyDeck& deck, const std::string& deck_path) {
   const fs::path folder(deck.directory);
-  Collection collection = collect(deck, deck_path);
+  Collection collection = collect(deck, deck_path, stdout_columns());
   write_file_atomically((folder / "study.csv").string(), collection.csv);
   write_file_atomically((folder / "study.json").string(), collection.json);
   const std::string text =
@@ -110,12 +111,12 @@ int run_one_case(const CommandLine& command, const StudyDeck& deck) {
   refuse_changed(deck);
   make_folder(deck.directory);
   const int signal = run_study(command, deck);
-  return conclude(command, deck, collect(deck, command.file), signal);
+  return conclude(command, deck, collect(deck, command.file, std::nullopt), signal);
 }
 
 int print_dry_run(const CommandLine& command, const StudyDeck& deck) {
-  const std::string text =
-      command.study.slurm ? slurm_dry_run_text(command, deck) : dry_run_text(deck, failed_of(command));
+  const std::string text = command.study.slurm ? slurm_dry_run_text(command, deck)
+                                               : dry_run_text(deck, failed_of(command), stdout_columns());
   const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
   return static_cast<int>(written ? ExitCode::done : ExitCode::io);
 }

@@ -12,6 +12,7 @@
 #include "app/verification.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "core/text_table.hpp"
 #include "core/timer.hpp"
 #include "kernels/bandwidth.hpp"
 #include "kernels/stencil.hpp"
@@ -107,11 +108,11 @@ std::vector<CasePlan> plan_cases(const StudyDeck& deck) {
   return plans;
 }
 
-std::string plan_table(const std::vector<CasePlan>& plans) {
-  return table_of(plans).text(2);
+std::string plan_table(const std::vector<CasePlan>& plans, std::optional<int> width) {
+  return table_of(plans).text(2, width);
 }
 
-std::string dry_run_text(const StudyDeck& deck, Failed failed) {
+std::string dry_run_text(const StudyDeck& deck, Failed failed, std::optional<int> width) {
   const std::vector<CasePlan> plans = plan_cases(deck);
   std::map<Backend, double> bandwidth;  // of the backends that the cases use
   TextTable table = table_of(plans);
@@ -133,11 +134,12 @@ std::string dry_run_text(const StudyDeck& deck, Failed failed) {
     seconds += time;
     files += plan.file_bytes;
   }
-  std::string text = table.text() + fmt::format(
-                                        "\n{} of {} to run in {}: {} of sweeps, {} of files of the field, at "
-                                        "most {} of memory a case\n",
-                                        due, counted(std::ssize(plans), "case"), in_quotes(deck.directory),
-                                        human_duration(seconds), human_bytes(files), human_bytes(memory));
+  std::string text =
+      table.text(0, width) + fmt::format(
+                                 "\n{} of {} to run in {}: {} of sweeps, {} of files of the field, at "
+                                 "most {} of memory a case\n",
+                                 due, counted(std::ssize(plans), "case"), in_quotes(deck.directory),
+                                 human_duration(seconds), human_bytes(files), human_bytes(memory));
   for (const auto& [backend, bytes] : bandwidth)
     text += fmt::format(
         "Times are estimates: the least traffic of all sweeps (of a steady problem as if it took them "

@@ -1,6 +1,7 @@
 // What the cases of a study will need, by arithmetic and one measurement.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,9 +29,9 @@ enum class Host { this_one, another };  // on which the cases run
 void refuse_cases(const StudyDeck& deck, Host host);
 
 std::vector<CasePlan> plan_cases(const StudyDeck& deck);
-std::string plan_table(const std::vector<CasePlan>& plans);
+std::string plan_table(const std::vector<CasePlan>& plans, std::optional<int> width);
 
 // With times, for which the copy bandwidth of this host is measured; starts nothing and writes nothing.
-std::string dry_run_text(const StudyDeck& deck, Failed failed);
+std::string dry_run_text(const StudyDeck& deck, Failed failed, std::optional<int> width);
 
 }  // namespace isotherm

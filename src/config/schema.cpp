@@ -91,7 +91,9 @@ Json shape_of<std::array<int, 3>>(const Key& key) {
 }
 template <>
 Json shape_of<std::vector<std::int64_t>>(const Key& key) {
-  return list(number("integer", key.range));
+  Json counts = list(number("integer", key.range));
+  if (key.need != Need::defaulted) counts.update({{"minItems", 1}, {"uniqueItems", true}});
+  return counts;
 }
 template <>
 Json shape_of<std::vector<std::string>>(const Key&) {

@@ -114,24 +114,4 @@ std::string utc_now() {
                      fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
 }
 
-std::string TextTable::text(int indent) const {
-  std::vector<std::size_t> widths(alignment.size(), 0);
-  for (const auto& row : rows)
-    for (std::size_t c = 0; c < std::min(row.size(), widths.size()); ++c)
-      widths[c] = std::max(widths[c], display_width(row[c]));
-
-  std::string all;
-  for (const auto& row : rows) {
-    std::string line(static_cast<std::size_t>(indent), ' ');
-    for (std::size_t c = 0; c < std::min(row.size(), widths.size()); ++c) {
-      if (c > 0) line += "  ";
-      line += alignment[c] == 'r' ? fmt::format("{:>{}}", row[c], widths[c])
-                                  : fmt::format("{:<{}}", row[c], widths[c]);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    all += line + "\n";
-  }
-  return all;
-}
-
 }  // namespace isotherm

@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/box.hpp"
 
@@ -35,14 +34,5 @@ std::size_t display_width(std::string_view text);
 std::string shortened(std::string_view text, int columns);  // its beginning, where it needs more
 
 std::string utc_now();  // "2026-01-31T12:34:56Z"
-
-// Columns of equal width with two spaces between; `alignment` holds 'l' or 'r' a column. Every line ends in a
-// newline and none in a space.
-struct TextTable {
-  std::string alignment;
-  std::vector<std::vector<std::string>> rows;  // the first is the head; short rows are filled up
-
-  std::string text(int indent = 0) const;
-};
 
 }  // namespace isotherm

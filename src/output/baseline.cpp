@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "core/text_table.hpp"
 #include "output/compare_record.hpp"
 #include "output/json_value.hpp"
 #include "output/run_record.hpp"

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/text.hpp"
+#include "core/text_table.hpp"
 #include "output/bench_record.hpp"
 
 namespace isotherm {
@@ -36,7 +37,7 @@ using Figures = std::optional<BenchFigures>;
 
 const Column row_column{"row", 'l', [](const BenchEntry& e, const Figures&) { return e.row; }};
 const Column policy_column{"policy", 'l', [](const BenchEntry& e, const Figures&) { return e.policy; }};
-const Column depth_column{"depth", 'r',
+const Column depth_column{"depth", 'l',  // with row and policy it says what the line is of
                           [](const BenchEntry& e, const Figures&) { return fmt::format("{}", e.depth); }};
 const Column time_column{"time", 'r', [](const BenchEntry&, const Figures& f) {
                            return f ? signed_duration(f->seconds.median) : std::string("-");
@@ -118,7 +119,7 @@ std::string bench_banner(const BenchRecord& r) {
   return text;
 }
 
-std::string bench_table(const BenchRecord& r) {
+std::string bench_table(const BenchRecord& r, std::optional<int> width) {
   const auto all = figures(r);
   const std::vector<Column> columns = columns_of(r);
   std::string text;
@@ -136,13 +137,13 @@ std::string bench_table(const BenchRecord& r) {
       std::vector<std::string>& line = table.rows.emplace_back();
       for (const Column& column : columns) line.push_back(column.cell(e, all[i]));
     }
-    text += "\n" + ladder_title(head) + table.text(2);
+    text += "\n" + ladder_title(head) + table.text(2, width);
     first = i;
   }
   return text;
 }
 
-std::string halo_bench_table(const std::vector<HaloBenchEntry>& entries) {
+std::string halo_bench_table(const std::vector<HaloBenchEntry>& entries, std::optional<int> width) {
   if (entries.empty()) return "";
   const HaloBenchEntry& head = entries.front();
   const auto us = [](double seconds) { return seconds > 0 ? plain_decimal(1e6 * seconds, 1) : "-"; };
@@ -164,10 +165,10 @@ std::string halo_bench_table(const std::vector<HaloBenchEntry>& entries) {
   }
   return fmt::format("\n{} a rank, {}, {} ghost layer{}\n{}", extent_text(head.cells),
                      head.precision == Precision::fp32 ? "fp32" : "fp64", head.ghosts,
-                     head.ghosts == 1 ? "" : "s", table.text(2));
+                     head.ghosts == 1 ? "" : "s", table.text(2, width));
 }
 
-std::string io_bench_table(const std::vector<IoBenchEntry>& entries) {
+std::string io_bench_table(const std::vector<IoBenchEntry>& entries, std::optional<int> width) {
   if (entries.empty()) return "";
   TextTable table{"lrrrrr", {{"way", "time", "GB/s", "of raw", "spread", "files"}}};
   for (const IoBenchEntry& e : entries) {
@@ -178,7 +179,7 @@ std::string io_bench_table(const std::vector<IoBenchEntry>& entries) {
   const IoBenchEntry& head = entries.front();
   return fmt::format("\n{}, {}, {} of cells\n{}", extent_text(head.cells),
                      head.precision == Precision::fp32 ? "fp32" : "fp64", human_bytes(head.bytes),
-                     table.text(2));
+                     table.text(2, width));
 }
 
 }  // namespace isotherm

@@ -95,9 +95,13 @@ void Console::open_log(const std::filesystem::path& path, bool append) {
 }
 
 void Console::say(std::string_view text) {
+  say_fitted(text, text);
+}
+
+void Console::say_fitted(std::string_view text, std::string_view fitted) {
   if (rank_ != 0) return;
   moving_.clear();
-  put(sinks_->out, without_last_newline(text));
+  put(sinks_->out, without_last_newline(fitted));
   log_only(text);
 }
 

@@ -31,9 +31,10 @@ class Console {
   // cannot be opened or written is one warning and never an error.
   void open_log(const std::filesystem::path& path, bool append = false);
 
-  void say(std::string_view text);       // one or more lines; flushed
-  void log_only(std::string_view text);  // to run.log and not to the terminal
-  void warn(std::string_view problem);   // "warning: problem"; kept for the run record
+  void say(std::string_view text);                                  // one or more lines; flushed
+  void say_fitted(std::string_view text, std::string_view fitted);  // to run.log; to stdout
+  void log_only(std::string_view text);                             // to run.log and not to the terminal
+  void warn(std::string_view problem);  // "warning: problem"; kept for the run record
   // Puts a line on the terminal that what is said or warned of next takes away, as an empty one does.
   void move(std::string_view line);
 

@@ -7,6 +7,8 @@
 #include <set>
 
 #include "core/text.hpp"
+#include "core/text_table.hpp"
+#include "output/profile.hpp"
 
 namespace isotherm {
 namespace {
@@ -201,7 +203,7 @@ std::string banner(const RunRecord& r) {
   return text;
 }
 
-std::string final_table(const RunRecord& r) {
+std::string final_table(const RunRecord& r, std::optional<int> width) {
   std::string text = phase_table(r) + "\n";
   if (const auto f = figures(r)) {
     add(text, "work",
@@ -219,7 +221,7 @@ std::string final_table(const RunRecord& r) {
   if (!r.files.empty())
     add(text, "files",
         fmt::format("{} in {}", grouped(static_cast<std::int64_t>(r.files.size())), escaped(r.directory)));
-  return text;
+  return text + profile_table(r.profile, r.ranks, width);
 }
 
 std::string figures_of_merit(const RunRecord& r) {

@@ -1,6 +1,7 @@
 // What a run prints about itself: the banner before it, the table and the figures of merit after it.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "output/run_record.hpp"
@@ -10,8 +11,9 @@ namespace isotherm {
 // About a dozen lines: the program and its libraries, the problem, where and how it is computed.
 std::string banner(const RunRecord& record);
 
-// Time by phase over ranks, speed, residual, verdict, files.
-std::string final_table(const RunRecord& record);
+// Time by phase over ranks, speed, residual, verdict, files; by rank, where that was asked for. `width`: of
+// the terminal that it is for, if it is for one.
+std::string final_table(const RunRecord& record, std::optional<int> width = std::nullopt);
 
 // Lines for the patterns of Ramble, ReFrame and JUBE: fixed words, plain decimals without an exponent, unit
 // last.

@@ -38,6 +38,17 @@ void put(std::string_view text) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
 }
 
+bool is_under_launcher() {
+  return std::ranges::any_of(std::array{"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_STEP_ID"},
+                             [](const char* name) { return !variable(name).empty(); });
+}
+
+std::optional<int> columns_of(int stream) {
+  winsize size{};
+  if (ioctl(stream, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  return size.ws_col;
+}
+
 bool in_background() {
   const pid_t foreground = tcgetpgrp(STDERR_FILENO);
   return foreground != -1 && foreground != getpgrp();
@@ -48,9 +59,7 @@ bool in_background() {
 Terminal find_terminal(int processes) {
   Terminal terminal;
   terminal.processes = processes;
-  terminal.under_launcher =
-      std::ranges::any_of(std::array{"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_STEP_ID"},
-                          [](const char* name) { return !variable(name).empty(); });
+  terminal.under_launcher = is_under_launcher();
   const std::string_view kind = variable("TERM");
   terminal.stderr_is_terminal = isatty(STDERR_FILENO) && !kind.empty() && kind != "dumb";
   terminal.colour = wants_colour(terminal.stderr_is_terminal);
@@ -64,9 +73,11 @@ bool can_move(const Terminal& terminal) {
 }
 
 std::optional<int> stderr_columns() {
-  winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
-  return size.ws_col;
+  return columns_of(STDERR_FILENO);
+}
+
+std::optional<int> stdout_columns() {
+  return is_under_launcher() ? std::nullopt : columns_of(STDOUT_FILENO);
 }
 
 void MovingLine::show(std::string_view line) {

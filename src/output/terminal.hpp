@@ -24,6 +24,8 @@ Terminal find_terminal(int processes);
 bool can_move(const Terminal& terminal);
 
 std::optional<int> stderr_columns();  // now; none where stderr is no terminal, or one that does not say
+// To fit tables to. Under a launcher none: what its terminal is passed on to may be a file.
+std::optional<int> stdout_columns();
 
 // A line on stderr that is replaced by the next, and taken away before anything else is printed. While the
 // process is in the background of its terminal it shows nothing: the line there is the shell's.

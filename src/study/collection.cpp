@@ -12,6 +12,7 @@
 #include "config/text.hpp"
 #include "core/build_info.hpp"
 #include "core/text.hpp"
+#include "core/text_table.hpp"
 #include "output/json_value.hpp"
 #include "study/columns.hpp"
 #include "study/scaling_series.hpp"
@@ -113,7 +114,7 @@ class Collector {
     for (std::size_t i = 0; i < rows_.size(); ++i) cases_[i]["values"] = values(rows_[i]);
   }
 
-  Collection finish(const std::string& deck_path) {
+  Collection finish(const std::string& deck_path, std::optional<int> width) {
     result_.csv = csv();
     Json whole = {{"schema", "isotherm-study"},
                   {"schema_version", 1},
@@ -129,9 +130,9 @@ class Collector {
                   {"cases", std::move(cases_)}};
     if (deck_.study.scaling.is_given()) whole["scaling"] = scaling_json();
     result_.json = file_text(whole);
-    result_.table = table();
+    result_.table = table(width);
     for (const ScalingSeries& each : series_)
-      result_.table += "\n" + scaling_text(deck_.study.scaling.kind, label_of(each), each, scaled_);
+      result_.table += "\n" + scaling_text(deck_.study.scaling.kind, label_of(each), each, scaled_, width);
     return std::move(result_);
   }
 
@@ -306,7 +307,7 @@ class Collector {
     return names;
   }
 
-  std::string table() const {
+  std::string table(std::optional<int> width) const {
     const std::vector<std::string> names = reported();
     std::vector<Row> rows = rows_;
     if (!deck_.study.sort.empty())
@@ -325,7 +326,7 @@ class Collector {
       for (const std::string& name : names) cells.push_back(table_cell(value_of(row, name)));
       text.rows.push_back(std::move(cells));
     }
-    return text.text();
+    return text.text(0, width);
   }
 
   const StudyDeck& deck_;
@@ -339,8 +340,8 @@ class Collector {
 
 }  // namespace
 
-Collection collect(const StudyDeck& deck, const std::string& deck_path) {
-  return Collector(deck).finish(deck_path);
+Collection collect(const StudyDeck& deck, const std::string& deck_path, std::optional<int> width) {
+  return Collector(deck).finish(deck_path, width);
 }
 
 }  // namespace isotherm

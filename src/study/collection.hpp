@@ -1,6 +1,7 @@
 // What all cases have come to, as study.csv, study.json and the table that answers the question.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "core/error.hpp"
@@ -18,6 +19,7 @@ struct Collection {
   ExitCode exit_code = ExitCode::done;  // of the first case that failed; stopped; not_converged; done
 };
 
-Collection collect(const StudyDeck& deck, const std::string& deck_path);
+// `width`: of the terminal that the table is for, if it is for one.
+Collection collect(const StudyDeck& deck, const std::string& deck_path, std::optional<int> width);
 
 }  // namespace isotherm

@@ -9,6 +9,7 @@
 
 #include "config/text.hpp"
 #include "core/text.hpp"
+#include "core/text_table.hpp"
 
 namespace isotherm {
 namespace {
@@ -103,7 +104,7 @@ std::string base_text(const ScalingSeries& series) {
 }
 
 std::string scaling_text(ScalingKind kind, const std::string& label, const ScalingSeries& series,
-                         const std::vector<ScaledCase>& cases) {
+                         const std::vector<ScaledCase>& cases, std::optional<int> width) {
   std::string text = fmt::format("{} scaling{}{}, compared with {}\n", word(kind),
                                  label.empty() ? "" : " of ", label, base_text(series));
   TextTable table{"rrrrrrrl",
@@ -125,7 +126,7 @@ std::string scaling_text(ScalingKind kind, const std::string& label, const Scali
     table.alignment.pop_back();
     for (std::vector<std::string>& row : table.rows) row.pop_back();
   }
-  text += table.text(2);
+  text += table.text(2, width);
   if (!series.disagreement.empty()) text += fmt::format("  {}\n", series.disagreement);
   return text;
 }

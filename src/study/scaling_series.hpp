@@ -59,6 +59,6 @@ std::string base_text(const ScalingSeries& series);
 
 // The table that is printed. `label`: what the series has in common, or empty.
 std::string scaling_text(ScalingKind kind, const std::string& label, const ScalingSeries& series,
-                         const std::vector<ScaledCase>& cases);
+                         const std::vector<ScaledCase>& cases, std::optional<int> width = std::nullopt);
 
 }  // namespace isotherm

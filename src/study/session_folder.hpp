@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -18,10 +19,7 @@ class SessionFolder {
  public:
   // `number`: another for each that lives at one time.
   explicit SessionFolder(std::size_t number) {
-    std::error_code problem;
-    std::filesystem::path base = std::filesystem::temp_directory_path(problem);
-    if (problem) base = "/tmp";
-    folder_ = base / fmt::format("isotherm-{}-{}", getpid(), number);
+    folder_ = base() / fmt::format("isotherm-{}-{}", getpid(), number);
   }
   SessionFolder(SessionFolder&& other) noexcept : folder_(std::exchange(other.folder_, {})) {}
   SessionFolder& operator=(SessionFolder&&) = delete;
@@ -31,11 +29,19 @@ class SessionFolder {
   }
 
   // Open MPI makes the folder.
-  std::pair<std::string, std::string> variable() const {
-    return {"OMPI_MCA_orte_tmpdir_base", folder_.string()};
-  }
+  std::pair<std::string, std::string> variable() const { return {name, folder_.string()}; }
 
  private:
+  static constexpr const char* name = "OMPI_MCA_orte_tmpdir_base";
+
+  // Where the user wants these files, if anywhere.
+  static std::filesystem::path base() {
+    if (const char* wanted = std::getenv(name); wanted && *wanted) return wanted;
+    std::error_code problem;
+    const std::filesystem::path usual = std::filesystem::temp_directory_path(problem);
+    return problem ? std::filesystem::path("/tmp") : usual;
+  }
+
   std::filesystem::path folder_;
 };
 

@@ -54,6 +54,8 @@ WRONG = {
     "scaling of no kind, beside a study": "scaling: {ranks: [1, 2]}\nstudy: {matrix: {precision: [fp32]}}\n",
     "scaling without counts": "scaling: {kind: strong}\n",
     "scaling with two sorts of counts": "scaling: {kind: strong, ranks: [1, 2], gpus: [1, 2]}\n",
+    "scaling on no count": "scaling: {kind: weak, ranks: []}\n",
+    "scaling twice on one count": "scaling: {kind: strong, gpus: [2, 1, 2]}\n",
     "scaling on no rank": "scaling: {kind: weak, ranks: [0, 1]}\n",
     "scaling around an incomplete deck": "boundaries: {x_min: {kind: temperature}}\nscaling: {kind: weak, ranks: [1]}\n",
     "modes without a solution": "verify: {modes: [1, 1, 1]}\n",

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from program import command, isotherm
+from program import command, isotherm, write_deck
 from runs import checkpoints, expect_same_answer, record
 from shim import build_shim
 from slurm import slurm  # noqa: F401  (a fixture)
-from studies import BASE, folders, rows, started, states, write_study
+from studies import BASE, collected, folders, rows, started, states, write_study
 
 LONG = BASE.replace("diagnostics: 2", "diagnostics: 100").replace("steps: 4", "steps: 4, check_interval: 100").replace(
     "reduction: reference", "reduction: reproducible, depth: 1")
@@ -98,3 +98,21 @@ def test_a_study_goes_through_arrays_and_on_after_a_stop(study, tmp_path_factory
 
     done = isotherm("study", "deck.yaml", cwd=study.folder)
     assert done.returncode == 76 and "5 finished before, 1 failed before" in done.stdout
+
+
+def test_a_scaling_study_has_an_array_for_each_count(slurm, tmp_path):
+    write_deck(tmp_path, BASE + f"study: {{launcher: \"{SRUN}\"}}\nscaling: {{kind: weak, ranks: [1, 2], repeats: 2}}\n")
+    done = subprocess.run(command("study", "deck.yaml", "--slurm"), cwd=tmp_path, env=slurm.environment, capture_output=True,
+                          text=True, check=False, timeout=60)
+    jobs = re.findall(r"^job (\d+):", done.stdout, re.MULTILINE)
+    assert done.returncode == 0 and "4 cases, 4 to submit" in done.stdout and len(jobs) == 3, done.stdout + done.stderr
+    for job in jobs:
+        slurm.wait(job, 120)
+    said = "\n".join(path.read_text() for path in sorted((tmp_path / "out").glob("slurm_*.txt")))
+    assert set(states(tmp_path / "out").values()) == {"done"}, said
+    assert {len(record(tmp_path / "out" / f"ranks-{ranks}_run-{run}")["ranks"]) == ranks for ranks in (1, 2) for run in (1, 2)} == {True}
+    series, = collected(tmp_path / "out")["scaling"]["series"]
+    assert [(row["ranks"], row["runs"], row["cells"], row["remark"]) for row in series["rows"]] == [
+        (1, 2, [17, 13, 15], None), (2, 2, [17, 13, 30], None)]
+    assert series["rows"][1]["efficiency_percent"] > 0
+    assert "weak scaling, compared with 1 rank" in said, "the job that collects prints the table"

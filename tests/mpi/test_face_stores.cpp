@@ -105,6 +105,36 @@ TEST_P(FaceStoresTest, AreTriedAmongTheWaysOfAStep) {
   EXPECT_EQ(answers(solver), expected);
 }
 
+// By `run --profile`. No sweep has two parts, and what exchanges take is that of the first, or of one behind
+// each sweep with a norm.
+TEST_P(FaceStoresTest, KeepTheirBitsWhilePhasesAreTimed) {
+  Config config = decks::steady({40, 9 * world().size(), 12});
+  const std::vector<Answer> expected = expected_of<double>(config);
+  config.solver.kernel = "bulk_pipeline";
+  config.parallel.transport = "peer";
+  config.parallel.overlap = Overlap::in_sweep;
+  for (const char* reduction : {"warp_shuffle", "fused"}) {
+    SCOPED_TRACE(reduction);
+    config.solver.reduction = reduction;
+    SolverRows<double> rows = choose_rows<double>(config, device().backend());
+    rows.graph = true;
+    Solver<double> solver(config, Decomposition(config.grid.cells, {1, world().size(), 1}, periodic(config)),
+                          world(), device(), rows);
+    solver.time_phases();
+    EXPECT_FALSE(solver.queues_graphs());
+    EXPECT_EQ(answers(solver), expected);
+    const SolverTimes times = solver.times();
+    EXPECT_EQ(times.interior, 0);
+    EXPECT_EQ(times.shells, 0);
+    EXPECT_GT(times.sweep, 0);
+    EXPECT_EQ(times.exchange.pack, 0);  // peers store
+    EXPECT_GT(times.exchange.wire, 0);
+    EXPECT_GT(times.exchange.unpack, 0);
+    EXPECT_LE(times.exchange.wire + times.exchange.unpack, times.halo);
+    EXPECT_GT(times.reduction, 0);
+  }
+}
+
 TEST_P(FaceStoresTest, AreRefusedWhereTheyCannotBe) {
   const auto refused = [&](Config config, Int3 parts) {
     config.parallel.overlap = Overlap::in_sweep;

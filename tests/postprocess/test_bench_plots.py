@@ -5,7 +5,6 @@ import os
 import subprocess
 
 import pytest
-from matplotlib import pyplot
 
 from isotherm_post import fused_depths, ladders, rooflines
 from isotherm_post.bench_record import BenchRecord
@@ -42,12 +41,6 @@ def bench(tmp_path):
         entry("fused", 1e-3, depth=4, points_per_launch=4000.0, speedup=16.0),
         entry("slow", 4e-3, "fp32"),
     ])
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    pyplot.close("all")
 
 
 def bars(panel):

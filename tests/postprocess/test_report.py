@@ -161,3 +161,13 @@ def test_a_page_shows_no_section_without_content():
     sections = [report_page.Section("a", "Something", [report_page.paragraph("text")]), report_page.Section("b", "Nothing", [])]
     text = report_page.page("name", None, "lead", sections, "foot")
     assert "Something" in text and "Nothing" not in text and "badge " not in Page(text).text
+
+
+def test_numbers_stand_on_the_right_and_long_names_can_be_broken():
+    text = report_page.table(("grid.cells.0", "step_s", "share", "note"), [("8", "1.5e-06", "97 %", "a_b 3"), ("16", "3 µs", "-", "7")])
+    assert re.findall(r"<t([hd])(?: scope=\"col\")?( class=\"number\")?>(.*?)</t", text) == [
+        ("h", ' class="number"', "grid.<wbr>cells.0"), ("h", ' class="number"', "step_<wbr>s"), ("h", ' class="number"', "share"),
+        ("h", "", "note"),
+        ("d", ' class="number"', "8"), ("d", ' class="number"', "1.5e-06"), ("d", ' class="number"', "97 %"), ("d", "", "a_<wbr>b 3"),
+        ("d", ' class="number"', "16"), ("d", ' class="number"', "3 µs"), ("d", ' class="number"', "-"), ("d", "", "7")]
+    assert "<wbr>" in report_page.table(("a.b",), []) and "number" not in report_page.table(("a",), [])

@@ -11,12 +11,6 @@ from isotherm_post.run_directory import Snapshot
 CELLS, SPACING, CORNER = (12, 7, 5), (1e-3, 2e-3, 4e-3), (0.1, -0.2, 0.0)  # no two axes alike
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    pyplot.close("all")
-
-
 def snapshot_of(folder, field, spacing=SPACING):
     path = folder / "demo_00000010.hdf"
     with h5py.File(path, "w") as file:

@@ -5,7 +5,6 @@ import json
 import matplotlib.image
 import numpy as np
 import pytest
-from matplotlib import pyplot
 
 from html_page import Page
 from isotherm_post import study_figures
@@ -20,12 +19,6 @@ STUDY = """\
   report: [name, problem.dt, precision, max_K, step_s]
   sort: max_K
 """
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    pyplot.close("all")
 
 
 @pytest.fixture(scope="module")

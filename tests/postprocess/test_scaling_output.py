@@ -4,7 +4,6 @@ import csv
 import json
 
 import pytest
-from matplotlib import pyplot
 
 from isotherm_post import scaling_table, scalings
 from isotherm_post.cli import main
@@ -15,12 +14,6 @@ from scaling_runs import GB, US, WIRES, series_of, strong_series, write_run
 @pytest.fixture
 def strong(tmp_path):
     return strong_series(tmp_path)
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    pyplot.close("all")
 
 
 def command(runs, *more):

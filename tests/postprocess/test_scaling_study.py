@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from matplotlib import pyplot
 
 from html_page import Page
 from isotherm_post.cli import main
@@ -15,12 +14,6 @@ from studies import BASE
 DECK = BASE + "study: {matrix: {precision: [fp64]}}\nscaling: {kind: weak, ranks: [1, 2]}\n"
 MACHINE = ["--gpus-per-node", "2", "--intra-bandwidth", "4", "--intra-latency", "3", "--network-bandwidth", "25",
            "--network-latency", "2"]
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    pyplot.close("all")
 
 
 @pytest.fixture(scope="module")

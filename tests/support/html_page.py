@@ -6,11 +6,12 @@ from html.parser import HTMLParser
 class Page(HTMLParser):
     """Tags that must be closed are, in their order; pictures, addresses and the text as read."""
 
-    VOID = {"meta", "link", "img"}
+    VOID = {"meta", "link", "img", "wbr"}
 
     def __init__(self, text):
         super().__init__()
         self.pictures, self.addresses, self.words, self._open = [], [], [], []
+        self._whole = True
         self.feed(text)
         self.close()
         assert self._open == []
@@ -19,6 +20,7 @@ class Page(HTMLParser):
         values = dict(attributes)
         if tag not in self.VOID:
             self._open.append(tag)
+        self._whole = tag != "wbr"  # what follows is of the same word
         if tag == "img":
             self.pictures.append(values)
         self.addresses += [values[key] for key in ("src", "href") if key in values]
@@ -28,7 +30,8 @@ class Page(HTMLParser):
 
     def handle_data(self, data):
         if self._open[-1:] != ["style"]:
-            self.words.append(data)
+            self.words.append(data if self._whole else self.words.pop() + data)
+            self._whole = True
 
     @property
     def text(self):

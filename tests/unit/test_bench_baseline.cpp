@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "support/bench_entry.hpp"
 #include "support/error_text.hpp"
 
 namespace isotherm {
@@ -13,16 +14,10 @@ namespace {
 using nlohmann::json;
 
 BenchEntry entry(const char* row, double seconds, int depth = 1) {
-  BenchEntry e;
-  e.row = row;
-  e.policy = depth > 1 ? "4planes" : "-";
+  BenchEntry e = test::bench_entry(row, seconds);
+  if (depth > 1) e.policy = "4planes";
   e.depth = depth;
   e.cells = {10, 11, 12};
-  e.verdict = BenchVerdict::right;
-  e.samples.seconds = {seconds, seconds, seconds};
-  e.samples.copy_bytes_per_s = {20e6, 20e6, 20e6};
-  e.points = 1000;
-  e.bytes = 16000;
   return e;
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "support/bench_entry.hpp"
 
 namespace isotherm {
 namespace {
@@ -35,16 +36,8 @@ TEST(BenchQuantiles, OneOutlierMovesNoMedian) {
 }
 
 BenchEntry entry(const char* row, Precision precision, double seconds) {
-  BenchEntry e;
-  e.row = row;
-  e.policy = "-";
+  BenchEntry e = test::bench_entry(row, seconds);
   e.precision = precision;
-  e.cells = {10, 10, 10};
-  e.verdict = BenchVerdict::right;
-  e.samples.seconds = {seconds, seconds, seconds};
-  e.samples.copy_bytes_per_s = {20e6, 20e6, 20e6};
-  e.points = 1000;
-  e.bytes = 16000;
   return e;
 }
 

@@ -1,7 +1,9 @@
 #include "output/progress.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "core/error.hpp"
@@ -164,62 +166,65 @@ TEST(Progress, LateLineIsNotMadeUpFor) {
   EXPECT_TRUE(schedule.due(50));
 }
 
-TEST(Progress, LinesGoToTheLogAndOffIsSilent) {
+// What a run of this style writes to its log.
+template <class Run>
+std::string logged(ProgressStyle style, Run run) {
   const test::TemporaryFolder folder;
   Console console(0, Console::Echo::no);
   console.open_log(folder.path() / "run.log");
+  Progress progress(style, {}, console);
+  run(progress);
+  return test::read_file(folder.path() / "run.log");
+}
+
+ProgressState at(double wall) {
   ProgressState s = transient();
-  Progress off(ProgressStyle::off, {}, console);
-  s.wall = 100;
-  off.update(s);
-  Progress lines(ProgressStyle::lines, {}, console);
-  s.wall = 1;
-  lines.update(s);
-  s.wall = 12;
-  lines.update(s);
-  lines.update(s);
-  EXPECT_EQ(test::read_file(folder.path() / "run.log"), progress_line(s) + "\n");
+  s.wall = wall;
+  return s;
+}
+
+TEST(Progress, LinesGoToTheLogAndOffIsSilent) {
+  EXPECT_EQ(logged(ProgressStyle::off, [](Progress& off) { off.update(at(100)); }), "");
+  const std::string lines = logged(ProgressStyle::lines, [](Progress& progress) {
+    for (const double wall : {1, 12, 12}) progress.update(at(wall));
+  });
+  EXPECT_EQ(lines, progress_line(at(12)) + "\n");
 }
 
 TEST(Progress, GridsOfASeriesTellTheirProgressEach) {
-  const test::TemporaryFolder folder;
-  Console console(0, Console::Echo::no);
-  console.open_log(folder.path() / "run.log");
-  ProgressState s = transient();
-  Progress lines(ProgressStyle::lines, {}, console);
-  s.wall = 700;
-  lines.update(s);
-  lines.finish();
-  s.wall = 12;  // of the next
-  lines.update(s);
-  EXPECT_EQ(test::read_file(folder.path() / "run.log"), progress_line(s) + "\n" + progress_line(s) + "\n");
+  const std::string lines = logged(ProgressStyle::lines, [](Progress& progress) {
+    progress.update(at(700));
+    progress.finish();
+    progress.update(at(12));  // of the next
+  });
+  EXPECT_EQ(lines, progress_line(at(700)) + "\n" + progress_line(at(12)) + "\n");
 }
 
-TEST(Progress, WhatIsSaidTakesTheBarAway) {
-  const test::TemporaryFolder folder;
+// What is on stderr after a bar was shown and, while it stood there, `meanwhile`.
+template <class Meanwhile>
+std::string behind_bar(Meanwhile meanwhile) {
   testing::internal::CaptureStderr();
-  testing::internal::CaptureStdout();
   {
     Console console(0);
     Progress bar(ProgressStyle::bar, {1, false, true, false, 100}, console);
     bar.update(transient());
-    console.warn("hot");
-    console.say("said");  // nothing is left to take away
+    meanwhile(console);
   }
-  const std::string bar = progress_bar(transient(), 100, false);
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "\r" + bar + "\033[K\r\033[Kwarning: hot\n");
-  EXPECT_EQ(testing::internal::GetCapturedStdout(), "said\n");
+  const std::string text = testing::internal::GetCapturedStderr(),
+                    bar = fmt::format("\r{}\033[K", progress_bar(transient(), 100, false));
+  EXPECT_TRUE(text.starts_with(bar)) << text;
+  return text.substr(std::min(bar.size(), text.size()));
 }
 
-TEST(Progress, BarLeavesNothingOnTheTerminal) {
-  testing::internal::CaptureStderr();
-  {
-    Console console(0, Console::Echo::no);
-    Progress bar(ProgressStyle::bar, {1, false, true, false, 100}, console);
-    bar.update(transient());
-  }
-  const std::string bar = progress_bar(transient(), 100, false);
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "\r" + bar + "\033[K\r\033[K");
+TEST(Progress, WhatIsSaidTakesTheBarAwayAndSoDoesItsEnd) {
+  testing::internal::CaptureStdout();
+  const std::string text = behind_bar([](Console& console) {
+    console.warn("hot");
+    console.say("said");  // nothing is left to take away
+  });
+  EXPECT_EQ(text, "\r\033[Kwarning: hot\n");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "said\n");
+  EXPECT_EQ(behind_bar([](Console&) {}), "\r\033[K");
 }
 
 }  // namespace
