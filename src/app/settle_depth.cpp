@@ -62,7 +62,7 @@ std::string why_one(const Session& session) {
   const Decomposition decomposition = decomposition_of(session, config);
   if (decomposition.ranks() == 1) return "no other rank to exchange with";
   if (decomposition.deepest_halo() == 1) return "blocks are one cell thin";
-  if (stores_faces(session, config)) return "sweeps store their faces for the neighbours";
+  if (stores_faces(session, config)) return "sweeps store their faces";
   return "something is due after every sweep";
 }
 

@@ -192,6 +192,8 @@ std::string Solver<T>::why_single() const {
       rows_.sweep.can_fuse() || (config_.solver.kernel == "auto" && has_row_that_fuses<T>(device_.backend()));
   if (!can) return "";
   if (walls_vary_in_time(config_)) return "walls vary in time";
+  if (config_.parallel.overlap == Overlap::in_sweep && communicator_.size() > 1)
+    return "sweeps store their faces";
   if (config_.solver.depth == 1 || (exchanges(sides_) && halo_depth(config_) == 1))
     return "solver.depth is 1";
   if (most_fused(config_) == 1) return "something is due after every sweep";
