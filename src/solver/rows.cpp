@@ -118,13 +118,17 @@ bool walls_vary_in_time(const Config& config) {
   });
 }
 
+std::int64_t sweeps_until_due(const Config& config) {
+  std::int64_t sweeps = config.problem.check_interval;
+  for (const auto& interval : {config.output.diagnostics, config.output.every_steps})
+    if (interval) sweeps = std::min(sweeps, *interval);
+  return sweeps;
+}
+
 int most_fused(const Config& config) {
   if (walls_vary_in_time(config)) return 1;
   if (config.solver.depth) return *config.solver.depth;
-  std::int64_t most = config.problem.check_interval;
-  for (const auto& interval : {config.output.diagnostics, config.output.every_steps})
-    if (interval) most = std::min(most, *interval);
-  return static_cast<int>(std::clamp<std::int64_t>(most, 1, 64));
+  return static_cast<int>(std::clamp<std::int64_t>(sweeps_until_due(config), 1, 64));
 }
 
 int most_fused(const Config& config, const Decomposition& decomposition) {

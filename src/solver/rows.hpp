@@ -2,6 +2,7 @@
 // chosen.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,6 +56,9 @@ struct RowChoices {
 
   bool open() const { return sweeps.size() > 1 || reductions.size() > 1 || graphs.size() > 1; }
 };
+
+// From one look at the field to the next, where checks, diagnostics and snapshots come by sweeps.
+std::int64_t sweeps_until_due(const Config& config);
 
 // The most sweeps that a launch may fuse, whatever the row: 1 where walls vary in time, as a launch has one
 // value of each; else solver.depth, or where that is open, as long as nothing is due after fewer.

@@ -223,6 +223,21 @@ class Contest {
   double best_ = 1e30;
 };
 
+// Those that walls and ghosts allow. Six sweeps a launch and then two take as many launches as twice four: of
+// what needs the same number from one exchange, or look at the field, to the next, the most even.
+template <class T>
+std::vector<SweepChoice<T>> worth_trying(const Config& config, const Decomposition& decomposition,
+                                         std::vector<SweepChoice<T>> choices) {
+  const int most = most_fused(config, decomposition);
+  const std::int64_t span =
+      exchanges(ghost_sides(decomposition, 0)) ? std::int64_t{halo_depth(config)} : sweeps_until_due(config);
+  const auto launches = [&](int depth) { return (span + depth - 1) / depth; };
+  std::erase_if(choices, [&](const SweepChoice<T>& c) {
+    return c.depth > most || (c.depth > 1 && launches(c.depth) == launches(c.depth - 1));
+  });
+  return choices;
+}
+
 // Single sweeps first: whether launches that fuse some are worth a trial depends on them.
 template <class T>
 void try_sweeps(const Config& config, const std::vector<SweepChoice<T>>& choices, Contest<T>& contest,
@@ -253,10 +268,7 @@ SolverRows<T> tune(const Config& config, const Decomposition& decomposition, con
   Bench<T> bench(config, decomposition, communicator, device);
   report.cells = bench.extent();
   Contest<T> contest(communicator, bench, timer, report);
-  std::vector<SweepChoice<T>> possible = choices.sweeps;
-  const int most = most_fused(config, decomposition);
-  std::erase_if(possible, [&](const SweepChoice<T>& c) { return c.depth > most; });
-  try_sweeps(config, possible, contest, report);
+  try_sweeps(config, worth_trying(config, decomposition, choices.sweeps), contest, report);
 
   SolverRows<T> fastest{contest.fastest(), nullptr, choices.histogram, false};
   fastest.why_single = report.why_single;

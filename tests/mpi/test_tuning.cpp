@@ -28,7 +28,8 @@ TuningReport expect_agreement(Device& device, const Config& config) {
   EXPECT_NE(std::find(choices.reductions.begin(), choices.reductions.end(), rows.reduction),
             choices.reductions.end());
   EXPECT_TRUE(!rows.reduction->fused || rows.sweep.row->fuses_norm());
-  ASSERT_FALSE(report.sweeps.empty());
+  EXPECT_FALSE(report.sweeps.empty());
+  if (report.sweeps.empty()) return report;
   const auto fastest = std::min_element(report.sweeps.begin(), report.sweeps.end(),
                                         [](const Trial& a, const Trial& b) { return a.seconds < b.seconds; });
   EXPECT_EQ(fastest->row, rows.sweep.row->name);
