@@ -85,12 +85,12 @@ TEST(Tuning, OfShortRunsTriesNoMoreThanTheyGain) {
   const auto host = make_host_device();
   Config config = decks::steady({9, 8, 7});
   config.problem.max_sweeps = 10;
+  config.solver.depth = 2;
   const TuningReport report = expect_agreement<float>(*host, config);
   EXPECT_FALSE(any_fused(report));
   EXPECT_EQ(report.why_single, "the run is too short to try others");
   config.solver.kernel = "fused_openmp";  // the deck wants it
   config.solver.policy = "2planes";
-  config.solver.depth = 2;
   EXPECT_TRUE(any_fused(expect_agreement<float>(*host, config)));
 }
 
