@@ -184,7 +184,8 @@ def test_the_winner_is_kept_for_runs(folder, ranks):
 
     def is_of_the_run(entry):
         taken = entry["method"]
-        return (taken["kernel"] in ("openmp", "fused_openmp") and taken["reduction"] in ("openmp", "fused")  # as `auto` may
+        return ((taken["kernel"] == "openmp" or taken["kernel"] == "fused_openmp" and taken["fused"] > 1)  # as `auto` may
+                and taken["reduction"] in ("openmp", "fused")
                 and taken["depth"] == method["depth"]
                 and taken["process_grid"] == made["decomposition"]["process_grid"])
     best = next(filter(is_of_the_run, record["entries"]))["method"]
