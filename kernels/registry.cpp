@@ -102,8 +102,8 @@ std::span<const StencilKernel<T>> stencil_kernels() {
   static const StencilKernel<T> table[] = {
       untried(host_stencil<host::StencilReference, T>("reference", "plain loops, one thread")),
       host_stencil<host::StencilOpenmp, T>("openmp", "threads, vectors, blocks in cache, streaming stores"),
-      untried(host_stencil<host::StencilFusedOpenmp, T>(
-          "fused_openmp", "several sweeps a pass over memory: overlapped tiles in L2, walls in the sweep")),
+      host_stencil<host::StencilFusedOpenmp, T>(
+          "fused_openmp", "several sweeps a pass over memory: overlapped tiles in L2, walls in the sweep"),
       cuda_stencil<T>("naive", "one thread a cell, caches do the rest", CUDA_ROW(cuda::stencil_naive<T>)),
       cuda_stencil<T>("shared", "a 3-D tile and its halo in shared memory",
                       CUDA_ROW(cuda::stencil_shared<T>)),
@@ -121,9 +121,9 @@ std::span<const StencilKernel<T>> stencil_kernels() {
                       CUDA_ROW(cuda::stencil_register_tile<T>)),
       cuda_stencil<T>("bulk_pipeline", "planes by bulk tensor copies, several ahead (compute capability 9.0)",
                       CUDA_ROW(cuda::stencil_bulk_pipeline<T>)),
-      untried(cuda_stencil<T>(
-          "fused", "several sweeps in one pass: a column of tiles in registers (compute capability 9.0)",
-          CUDA_ROW(cuda::stencil_fused<T>))),
+      cuda_stencil<T>("fused",
+                      "several sweeps in one pass: a column of tiles in registers (compute capability 9.0)",
+                      CUDA_ROW(cuda::stencil_fused<T>)),
   };
   return table;
 }

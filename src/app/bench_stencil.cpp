@@ -23,10 +23,10 @@ std::string why_skipped(const StencilKernel<T>& row, int policy, const BenchOpti
   return {};
 }
 
-// A fused norm belongs to one sweep.
+// The norm of a launch is that of its last sweep.
 template <class T>
 bool has_depth(const StencilKernel<T>& row, int depth, const BenchOptions& options) {
-  if (depth > row.max_depth || (options.norm && depth > 1)) return false;
+  if (depth > row.max_depth || (options.norm && depth > 1 && !row.fuses_norm())) return false;
   return options.depths.empty() ||
          std::find(options.depths.begin(), options.depths.end(), depth) != options.depths.end();
 }
@@ -79,7 +79,7 @@ void refuse_stencil_depths(const Bench& bench) {
     int most = 1;
     for (const StencilKernel<double>* row : chosen_rows(stencil_kernels<double>(), bench)) {
       found = found || has_depth(*row, depth, bench.options);
-      if (!bench.options.norm) most = std::max(most, row->max_depth);
+      if (!bench.options.norm || row->fuses_norm()) most = std::max(most, row->max_depth);
     }
     if (found) continue;
     throw Error(ExitCode::command_line,

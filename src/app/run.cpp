@@ -245,10 +245,9 @@ class Run {
     record_.method.overlap = solver_->overlap();
     record_.method.tuning = tuned.tuning;
     for (const StepTrial& trial : solver_->step_trials()) {
-      record_.method.tuning.trials.push_back(
-          {solver_->halo_links().empty() ? "step" : text_of(trial.overlap),
-           std::string(sweep.row->policies[static_cast<std::size_t>(trial.policy)]), trial.seconds,
-           sweep.depth});
+      record_.method.tuning.trials.push_back({solver_->halo_links().empty() ? "step" : text_of(trial.overlap),
+                                              std::string(trial.policy), trial.seconds, trial.fused,
+                                              std::string(trial.kernel)});
     }
     if (const auto& trial = solver_->graph_trial()) {
       record_.method.tuning.trials.push_back({"launches", "", trial->launches});
@@ -267,7 +266,8 @@ class Run {
     if (!tuned_.to_keep) return;
     try {
       TuningChoice choice = tuned_.to_keep->choice;
-      choice.policy = record_.method.policy;
+      const Method& m = record_.method;
+      std::tie(choice.kernel, choice.policy, choice.fused) = std::tie(m.kernel, m.policy, m.fused);
       keep_tuning(tuned_.tuning.file, tuned_.to_keep->key, choice);
     } catch (const Error& e) {
       console_.warn(fmt::format("the tuning is not kept: {}", e.what()));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/agree.hpp"
+#include "core/timer.hpp"
 #include "solver/depth.hpp"
 #include "solver/period.hpp"
 #include "solver/schedule.hpp"
@@ -11,19 +12,44 @@
 namespace isotherm {
 namespace {
 
+constexpr double budget = 0.4;  // s, of launches that fuse sweeps
+// Of a cell at the most: below the time that this makes of a run's sweeps nothing is measured for them.
+constexpr double slow_cell = 1e-8;  // s
+
+Decomposition decomposition_of(const Session& session, const Config& config) {
+  return decompose(config, session.decomposition.ranks(), session.placement.backend);
+}
+
+template <class T>
+bool fuses(const Config& config, Backend backend) {
+  const RowChoices<T> choices = row_choices<T>(config, backend);
+  return std::any_of(choices.sweeps.begin(), choices.sweeps.end(),
+                     [](const SweepChoice<T>& c) { return c.depth > 1; });
+}
+
+// Of one rank around a periodic axis: a run so short, with launches so slow, gains nothing.
+bool may_gain(const Session& session, const Config& config) {
+  if (session.decomposition.ranks() > 1 || !exchanges(ghost_sides(session.decomposition, 0))) return true;
+  const auto cells = static_cast<double>(config.grid.cells.product());
+  if (!worth_trying_fused(config, slow_cell * cells)) return false;
+  return config.precision == Precision::fp32 ? fuses<float>(config, session.placement.backend)
+                                             : fuses<double>(config, session.placement.backend);
+}
+
+bool stores_faces(const Session& session, const Config& config) {
+  return config.parallel.overlap == Overlap::in_sweep && session.decomposition.ranks() > 1;
+}
+
 // Periods end where something is due: deeper halos than that would not be used.
 DepthSetting depth_setting(const Session& session, const Config& config) {
   std::int64_t most = std::min<std::int64_t>(DepthSetting{}.most, config.problem.check_interval);
   most = std::min(most, Schedule(config).last());
   for (const auto& interval : {config.output.diagnostics, config.output.every_steps})
     if (interval) most = std::min(most, *interval);
+  if (stores_faces(session, config)) most = 1;
   return {config.precision == Precision::fp32 ? std::size_t{4} : std::size_t{8},
           overlaps(config.parallel.overlap, session.placement.backend, session.decomposition.ranks()),
-          static_cast<int>(std::max<std::int64_t>(1, most))};
-}
-
-Decomposition decomposition_of(const Session& session, const Config& config) {
-  return decompose(config, session.decomposition.ranks(), session.placement.backend);
+          static_cast<int>(std::max<std::int64_t>(1, most)), may_gain(session, config)};
 }
 
 int deepest_of(const Session& session, const Config& config) {
@@ -36,6 +62,7 @@ std::string why_one(const Session& session) {
   const Decomposition decomposition = decomposition_of(session, config);
   if (decomposition.ranks() == 1) return "no other rank to exchange with";
   if (decomposition.deepest_halo() == 1) return "blocks are one cell thin";
+  if (stores_faces(session, config)) return "sweeps store their faces";
   return "something is due after every sweep";
 }
 
@@ -72,12 +99,15 @@ DepthRecord record_of(const MeasuredCosts& measured, const std::vector<DepthEsti
   return record;
 }
 
-// What a cell costs rows that fuse sweeps, in their first policy, where `auto` or the deck would take them.
-// Collective.
+// What a cell costs rows that fuse sweeps, in their first policy, where the deck names them, or the run is
+// long enough for `auto` to try them. Collective.
 template <class T>
 void add_fused_costs(const Session& session, Device& device, const Communicator& world,
                      ExchangeCosts& costs) {
+  const Timer timer;
   Config config = session.cases.back();
+  const auto block = static_cast<double>(decomposition_of(session, config).largest_block());
+  if (config.solver.kernel == "auto" && !worth_trying_fused(config, block * costs.seconds_a_cell)) return;
   const RowChoices<T> choices =
       agree(world, [&] { return row_choices<T>(config, session.placement.backend); });
   const auto count = static_cast<std::int64_t>(choices.sweeps.size());
@@ -90,6 +120,7 @@ void add_fused_costs(const Session& session, Device& device, const Communicator&
     if (choice.depth == 1 || choice.depth > deepest || fused >= costs.fused_seconds_a_cell.size()) continue;
     double& known = costs.fused_seconds_a_cell[fused];
     if (known > 0 && choice.row == row) continue;  // another policy
+    if (row && world.all_reduce(timer.seconds(), ReduceOp::max) > budget) return;
     row = choice.row;
     config.solver.depth = choice.depth;  // layers of ghosts
     const double seconds =

@@ -62,12 +62,18 @@ std::optional<SolverRows<T>> rows_named(const RowChoices<T>& choices, const Tuni
   return std::nullopt;
 }
 
+// Does a run want to know more than what another, shorter one has tried?
+bool asks_for_more(const Config& config, const TuningChoice& choice) {
+  return choice.single && worth_trying_fused(config, choice.seconds);
+}
+
 // Rank 0 reads for all: the others may not see the file, or see it at another moment.
-std::optional<TuningChoice> recall(const std::string& path, const TuningKey& key, const Communicator& world) {
+std::optional<TuningChoice> recall(const Config& config, const TuningKey& key, const Communicator& world) {
   std::string found;
   agree(world, [&] {
     if (!world.is_root()) return;
-    if (const auto choice = find_tuning(path, key)) {
+    const auto choice = find_tuning(config.solver.tuning_file, key);
+    if (choice && !asks_for_more(config, *choice)) {
       found = fmt::format("{}\n{}\n{}\n{}\n{}\n", choice->kernel, choice->policy, choice->reduction,
                           choice->graph ? "graph" : "launches", choice->fused);
     }
@@ -107,7 +113,7 @@ TunedRows<T> choose(const Config& config, const Decomposition& decomposition, co
   const std::string& file = config.solver.tuning_file;
   const TuningKey key = tuning_key(config, decomposition, device, threads);
   if (!file.empty()) {
-    if (const auto choice = recall(file, key, world)) {
+    if (const auto choice = recall(config, key, world)) {
       if (const auto rows = rows_named(choices, *choice))
         return {*rows, {Tuning::Source::file, file, 0, {}, {}}, {}};
     }
@@ -122,7 +128,7 @@ TunedRows<T> choose(const Config& config, const Decomposition& decomposition, co
                          [](const Trial& a, const Trial& b) { return a.seconds < b.seconds; });
     found.to_keep = {key,
                      {fastest->row, fastest->policy, std::string(found.rows.reduction->name),
-                      found.rows.graph, fastest->seconds, fastest->depth}};
+                      found.rows.graph, fastest->seconds, fastest->depth, !report.why_single.empty()}};
   }
   return found;
 }

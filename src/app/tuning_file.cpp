@@ -74,8 +74,10 @@ std::optional<TuningChoice> find_tuning(const std::string& path, const TuningKey
     for (const Json& entry : file["entries"]) {
       if (entry.at("key") != wanted) continue;
       const Json& choice = entry.at("choice");
-      return TuningChoice{choice.at("kernel"), choice.at("policy"),  choice.at("reduction"),
-                          choice.at("graph"),  choice.at("sweep_s"), choice.at("fused")};
+      // What entries of earlier versions may lack says what those did.
+      return TuningChoice{choice.at("kernel"),          choice.at("policy"),  choice.at("reduction"),
+                          choice.at("graph"),           choice.at("sweep_s"), choice.value("fused", 1),
+                          choice.value("single", false)};
     }
   } catch (const Json::exception&) {
     refuse(path, "an entry is not complete");
@@ -97,6 +99,7 @@ void keep_tuning(const std::string& path, const TuningKey& key, const TuningChoi
                     {"reduction", choice.reduction},
                     {"graph", choice.graph},
                     {"fused", choice.fused},
+                    {"single", choice.single},
                     {"sweep_s", choice.seconds}}}});
   file["entries"] = kept;
   char host[256] = {};

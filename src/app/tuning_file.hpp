@@ -30,8 +30,9 @@ struct TuningKey {
 struct TuningChoice {
   std::string kernel, policy, reduction;
   bool graph = false;
-  double seconds = 0;  // a sweep of the trial
-  int fused = 1;       // sweeps of a launch
+  double seconds = 0;   // a sweep of the trial
+  int fused = 1;        // sweeps of a launch
+  bool single = false;  // launches that fuse sweeps were not tried: the run was too short
 };
 
 // None where there is no such file or no such entry. Throws Error(deck) where the file is no tuning

@@ -55,6 +55,12 @@ ExchangeTraffic exchange_traffic(const Decomposition& decomposition, int rank, i
   return traffic;
 }
 
+Index copied_cells(const Decomposition& decomposition, int rank, int layers) {
+  Index cells = 0;
+  for (const LocalCopy& copy : local_copies(decomposition, rank, layers)) cells += copy.from.cells();
+  return cells;
+}
+
 HaloMessage one_cell_of(const HaloMessage& message) {
   HaloMessage cut = message;
   for (Box* box : {&cut.edge, &cut.ghosts, &cut.peer_edge, &cut.peer_ghosts}) {

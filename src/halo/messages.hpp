@@ -38,6 +38,8 @@ struct ExchangeTraffic {
   Index cells = 0;
 };
 ExchangeTraffic exchange_traffic(const Decomposition& decomposition, int rank, int layers);
+// What it copies from its own block in one.
+Index copied_cells(const Decomposition& decomposition, int rank, int layers);
 
 // Tags of a pair's messages: what one side sends in direction d the other receives from direction -d.
 int send_tag(const HaloMessage& message);

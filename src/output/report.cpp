@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 
 #include "core/text.hpp"
@@ -170,10 +171,25 @@ std::string fused_text(const Method& m) {
   return m.why_single.empty() ? "" : fmt::format("single sweeps ({})", m.why_single);
 }
 
+// What single sweeps took beside those that a launch fuses, by whole steps where both were tried so.
+std::string fusing_text(const Tuning& t) {
+  for (const bool of_steps : {true, false}) {
+    std::optional<double> single, fused;
+    for (const Tuning::Trial& trial : t.trials) {
+      if (trial.policy.empty() || trial.kernel.empty() == of_steps) continue;
+      std::optional<double>& best = trial.fused > 1 ? fused : single;
+      best = std::min(best.value_or(trial.seconds), trial.seconds);
+    }
+    if (single && fused)
+      return fmt::format(": {} a sweep fused, {} single", human_duration(*fused), human_duration(*single));
+  }
+  return "";
+}
+
 std::string tuning_text(const Tuning& t) {
   if (t.source == Tuning::Source::deck) return "";
   if (t.source == Tuning::Source::file) return "as " + escaped(t.file) + " says";
-  return fmt::format("fastest of {} tried in {:.2f} s", t.trials.size(), t.seconds);
+  return fmt::format("fastest of {} tried in {:.2f} s{}", t.trials.size(), t.seconds, fusing_text(t));
 }
 
 }  // namespace
@@ -199,7 +215,8 @@ std::string banner(const RunRecord& r) {
            r.method.graph ? "graphs" : "", tuning_text(r.method.tuning)}));
   add(text, "halo", join({r.method.transport, fmt::format("overlap {}", word(r.method.overlap))}));
   for (const std::string& line : halo_lines(r.halo)) add(text, "", line);
-  if (r.ranks.size() > 1) add(text, "depth", depth_line(r.method.depth_choice, r.method.depth));
+  if (r.ranks.size() > 1 || r.method.depth_choice.weighed.size() > 1)
+    add(text, "depth", depth_line(r.method.depth_choice, r.method.depth));
   return text;
 }
 

@@ -94,6 +94,7 @@ Json tuning(const Tuning& t) {
   for (const Tuning::Trial& trial : t.trials) {
     trials.push_back({{"row", trial.row},
                       {"policy", text_or_null(trial.policy)},
+                      {"kernel", text_or_null(trial.kernel)},
                       {"fused", trial.fused},
                       {"seconds_s", trial.seconds}});
   }

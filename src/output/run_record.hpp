@@ -83,6 +83,7 @@ struct Tuning {
     std::string row, policy;  // policy empty: a reduction
     double seconds = 0;       // a sweep, or a norm
     int fused = 1;            // sweeps of its launch
+    std::string kernel = {};  // of a whole step, where `row` says how that was made
   };
   std::vector<Trial> trials;
 };

@@ -3,7 +3,8 @@
 // A period of d sweeps has one exchange of d layers, in up to 26 messages where d > 1 and 6 where d = 1, and
 // sweeps cells of the neighbours beside its own (period.hpp). The messages of an exchange wait for one
 // latency together, and each costs something of its own; bytes count by bandwidth, cells by the rate of the
-// sweep; what of the exchange is hidden behind the interior costs nothing. (Demmel, Hoemmen, Mohiyuddin and
+// sweep, or of a launch that fuses as many as the depth allows; what of the exchange is hidden behind the
+// interior costs nothing. (Demmel, Hoemmen, Mohiyuddin and
 // Yelick, Avoiding Communication in Sparse Matrix Computations, IPDPS 2008, treat the method; the costs are
 // those of LogGP: Alexandrov, Ionescu, Schauser and Scheiman, SPAA 1995.)
 #pragma once
@@ -21,13 +22,10 @@ namespace isotherm {
 struct ExchangeCosts {
   double seconds_an_exchange = 0;  // however few its messages and cells
   double seconds_a_message = 0;    // of any size: packing, posting, unpacking
-  double bytes_a_second = 1;       // that a rank sends, and receives at the same time
+  double bytes_a_second = 1;       // that a rank sends, and receives at the same time; alone, that it copies
   double seconds_a_cell = 0;       // of a sweep
   // ... of those that a launch fuses, by their number; 0: none does, or it was not measured.
   std::array<double, 9> fused_seconds_a_cell{};
-
-  // With so many layers of ghosts, which is as many as may be fused.
-  double best_seconds_a_cell(int depth) const;
 };
 
 // What does not depend on the depth.
@@ -35,6 +33,7 @@ struct DepthSetting {
   std::size_t cell_bytes = 8;
   bool overlap = false;  // the interior is swept while the exchange is under way
   int most = 8;          // depths from 1 to here are weighed
+  bool fuses = false;    // a row may fuse sweeps: one rank has use for deep ghosts around a periodic axis
 };
 
 // On the mean over the sweeps of a period, of the rank with most neighbours.
@@ -46,7 +45,7 @@ struct DepthEstimate {
 };
 
 // The deepest that is worth weighing: `setting.most`, or as deep as the blocks are thick; 1 where no other
-// rank is a neighbour.
+// rank is a neighbour, and no row has use for ghosts of the block's own cells.
 int deepest_to_weigh(const Decomposition& decomposition, const DepthSetting& setting);
 
 // Every depth from 1 on in the decomposition that the run would have at it: `process_grid: auto` weighs the

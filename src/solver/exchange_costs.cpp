@@ -8,6 +8,7 @@
 #include "core/timer.hpp"
 #include "grid/field.hpp"
 #include "halo/exchange.hpp"
+#include "halo/messages.hpp"
 #include "kernels/face_copy.hpp"
 #include "solver/collective_timer.hpp"
 #include "solver/tuning.hpp"
@@ -68,8 +69,10 @@ class Exchanges {
     const auto most = [&](auto mine) {
       return communicator_.all_reduce(static_cast<std::int64_t>(mine), ReduceOp::max);
     };
-    return {seconds, static_cast<int>(most(exchange.messages())),
-            static_cast<double>(most(exchange.bytes_sent()))};
+    const auto messages = static_cast<int>(most(exchange.messages()));
+    if (messages > 0) return {seconds, messages, static_cast<double>(most(exchange.bytes_sent()))};
+    const Index copied = copied_cells(decomposition, communicator_.rank(), ghosts);
+    return {seconds, 0, static_cast<double>(most(copied)) * sizeof(T)};
   }
 
   // By all ranks, in the order of the table.
@@ -80,7 +83,7 @@ class Exchanges {
       if (communicator_.all_reduce(std::int64_t{mine}, ReduceOp::max) == 0) continue;
       names += (names.empty() ? "" : ", ") + std::string(row.name);
     }
-    return names;
+    return names.empty() ? "copies of its own" : names;
   }
 
  private:

@@ -29,15 +29,19 @@ auto rows_of(const Config& config, const char* key, const Rows& rows, const std:
   return found;
 }
 
-// The fused depths of a row that are worth a trial, the first the one to take unasked. Of rows that only
-// fuse, single sweeps are no choice beside others'.
+// How many sweeps a launch of the row may fuse: first the one to take unasked, and those that tell most to a
+// trial, which has no time for all. Beside other rows, single sweeps of one that can fuse are no choice.
 std::vector<int> fused_depths(int max_depth, int most, bool named) {
   most = std::min(most, max_depth);
   std::vector<int> depths;
-  if (most > 1 && most < 8) depths.push_back(most);
-  for (const int depth : {4, 8, 2})
-    if (depth <= most && (depths.empty() || depth != depths.front())) depths.push_back(depth);
-  if (depths.empty() || max_depth == 1 || named) depths.push_back(1);
+  const auto add = [&](int depth) {
+    if (depth <= most && std::find(depths.begin(), depths.end(), depth) == depths.end())
+      depths.push_back(depth);
+  };
+  if (most > 1 && most < 8) add(most);
+  for (const int depth : {4, 8, 2, 6}) add(depth);
+  for (int depth = 2; depth <= most; ++depth) add(depth);
+  if (max_depth == 1 || named) depths.push_back(1);
   return depths;
 }
 
@@ -114,18 +118,36 @@ bool walls_vary_in_time(const Config& config) {
   });
 }
 
+std::int64_t sweeps_until_due(const Config& config) {
+  std::int64_t sweeps = config.problem.check_interval;
+  for (const auto& interval : {config.output.diagnostics, config.output.every_steps})
+    if (interval) sweeps = std::min(sweeps, *interval);
+  return sweeps;
+}
+
 int most_fused(const Config& config) {
   if (walls_vary_in_time(config)) return 1;
   if (config.solver.depth) return *config.solver.depth;
-  std::int64_t most = config.problem.check_interval;
-  for (const auto& interval : {config.output.diagnostics, config.output.every_steps})
-    if (interval) most = std::min(most, *interval);
-  return static_cast<int>(std::clamp<std::int64_t>(most, 1, 64));
+  return static_cast<int>(std::clamp<std::int64_t>(sweeps_until_due(config), 1, 64));
 }
 
 int most_fused(const Config& config, const Decomposition& decomposition) {
+  if (config.parallel.overlap == Overlap::in_sweep && decomposition.ranks() > 1) return 1;
   return exchanges(ghost_sides(decomposition, 0)) ? std::min(most_fused(config), halo_depth(config))
                                                   : most_fused(config);
+}
+
+int period_of(const Config& config, const GhostSides& sides, int fused) {
+  return fused > 1 && !exchanges(sides) ? fused : halo_depth(config);
+}
+
+template <class T>
+bool has_row_that_fuses(Backend backend) {
+  const auto rows = stencil_kernels<T>();
+  return std::any_of(rows.begin(), rows.end(), [&](const StencilKernel<T>& row) {
+    return row.backend == backend && row.available() && row.on_trial && row.max_depth > 1 &&
+           row.why_unsupported(0).empty();
+  });
 }
 
 std::string why_no_graph(const Config& config, const Device& device) {
@@ -159,7 +181,7 @@ RowChoices<T> row_choices(const Config& config, Backend backend) {
   // Without a trial nobody knows that fusing pays.
   if (s.kernel == "auto")
     std::stable_partition(choices.sweeps.begin(), choices.sweeps.end(),
-                          [](const SweepChoice<T>& c) { return c.row->max_depth == 1; });
+                          [](const SweepChoice<T>& c) { return !c.can_fuse(); });
   const bool sums = config.problem.norm != Norm::max;
   const std::string reduction =
       s.reduction == "auto" && sums ? std::string(steady_reduction(backend)) : s.reduction;
@@ -194,6 +216,8 @@ std::optional<RequiredBackend> required_backend(const Config& config) {
   return std::nullopt;
 }
 
+template bool has_row_that_fuses<float>(Backend);
+template bool has_row_that_fuses<double>(Backend);
 template RowChoices<float> row_choices<float>(const Config&, Backend);
 template RowChoices<double> row_choices<double>(const Config&, Backend);
 template SolverRows<float> choose_rows<float>(const Config&, Backend);

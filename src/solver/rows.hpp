@@ -2,6 +2,7 @@
 // chosen.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "config/config.hpp"
 #include "core/device.hpp"
 #include "grid/decomposition.hpp"
+#include "halo/regions.hpp"
 #include "kernels/histogram.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
@@ -20,6 +22,9 @@ struct SweepChoice {
   const StencilKernel<T>* row;
   int policy = 0;
   int depth = 1;  // sweeps that a launch fuses, at most: fewer where something is due before
+
+  bool can_fuse() const { return row->max_depth > 1; }
+  bool operator==(const SweepChoice&) const = default;
 };
 
 // What a run sweeps and reduces with.
@@ -30,9 +35,10 @@ struct SolverRows {
   const HistogramKernel<T>* histogram;  // of the diagnostics
   bool graph = false;                   // sweeps between checks are queued as graphs, where halos can be
   // What the solver finds out by its own steps, with the halos among them: whether sweeps are queued as
-  // graphs, whether they run beside the exchanges, and which of these policies of the row is best then.
+  // graphs, whether they run beside the exchanges, and which of these choices is best then.
   bool try_graph = false, try_overlap = false;
-  std::vector<int> close_policies = {};  // nearly as fast as the one of `sweep`, where nothing is exchanged
+  std::vector<SweepChoice<T>> close = {};  // not far from `sweep`, where nothing is exchanged
+  std::string why_single = {};  // why launches that fuse sweeps were not tried, where they might have been
 };
 
 // The share of the time of single launches that a graph has to stay below to be worth its while.
@@ -51,13 +57,24 @@ struct RowChoices {
   bool open() const { return sweeps.size() > 1 || reductions.size() > 1 || graphs.size() > 1; }
 };
 
+// From one look at the field to the next, where checks, diagnostics and snapshots come by sweeps.
+std::int64_t sweeps_until_due(const Config& config);
+
 // The most sweeps that a launch may fuse, whatever the row: 1 where walls vary in time, as a launch has one
 // value of each; else solver.depth, or where that is open, as long as nothing is due after fewer.
 int most_fused(const Config& config);
 
 // ... on this decomposition: where ghosts are cells of a neighbour, or of the block itself around a periodic
-// axis, a launch needs as many layers of them as it fuses sweeps.
+// axis, a launch needs as many layers of them as it fuses sweeps. 1 where the sweeps are to store their
+// faces.
 int most_fused(const Config& config, const Decomposition& decomposition);
+
+// Sweeps of a period: from one exchange to the next, or of a launch where nothing is exchanged.
+int period_of(const Config& config, const GhostSides& sides, int fused);
+
+// Is there a row for `auto` on the current device whose launches can fuse sweeps?
+template <class T>
+bool has_row_that_fuses(Backend backend);
 
 // Throws Error(deck) where what the deck names does not run on `backend`, with what does. Rows that need more
 // than the current device has are left out, or refused by Error(unavailable) where they are named. Fused

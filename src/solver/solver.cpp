@@ -31,13 +31,10 @@ Field<T> make_field(const Communicator& communicator, Device& device, Int3 exten
 // With no more sweeps fused than walls and ghosts allow.
 template <class T>
 SolverRows<T> fitting(SolverRows<T> rows, const Config& config, const Decomposition& decomposition) {
-  rows.sweep.depth = std::min(rows.sweep.depth, most_fused(config, decomposition));
+  const int most = most_fused(config, decomposition);
+  rows.sweep.depth = std::min(rows.sweep.depth, most);
+  for (SweepChoice<T>& choice : rows.close) choice.depth = std::min(choice.depth, most);
   return rows;
-}
-
-// Sweeps of a period: from one exchange to the next, or of a launch where nothing is exchanged.
-int period_of(const Config& config, const GhostSides& sides, int fused) {
-  return fused > 1 && !exchanges(sides) ? fused : halo_depth(config);
 }
 
 TransportSettings transport_settings(const Config& config, bool timed) {
@@ -115,11 +112,12 @@ template <class T>
 std::size_t Solver<T>::scratch_bytes() const {
   const Box whole{{0, 0, 0}, block_.extent()};
   if (!rows_.reduction->fused) return rows_.reduction->scratch_bytes(whole);
-  const StencilKernel<T>& row = *rows_.sweep.row;
   std::size_t most = 0;
-  const auto count = [&](int policy) {
+  const auto count = [&](const SweepChoice<T>& choice) {
+    const StencilKernel<T>& row = *choice.row;
+    const int policy = choice.policy;
     // The last launch of a period has the norm, also where it is the first.
-    for (int sweeps = 1; sweeps <= fused(); ++sweeps) {
+    for (int sweeps = 1; sweeps <= choice.depth; ++sweeps) {
       const PeriodLaunch launch = launches_of_period(block_.extent(), sides_, sweeps, {sweeps}).front();
       const SweepPlan plan{launch.sweeps, policy};
       const Box interior = interior_of(row, whole, launch.interior, plan);
@@ -127,8 +125,8 @@ std::size_t Solver<T>::scratch_bytes() const {
           {most, row.norm_scratch_bytes(whole, policy), parts_scratch_bytes(row, whole, interior, plan)});
     }
   };
-  count(rows_.sweep.policy);
-  for (const int policy : rows_.close_policies) count(policy);
+  count(rows_.sweep);
+  for (const SweepChoice<T>& choice : rows_.close) count(choice);
   return most;
 }
 
@@ -186,13 +184,20 @@ double Solver<T>::whole(LongAccumulator mine) {
   return mine.rounded();
 }
 
+// Where launches could fuse some: by the row of the run, or by others that `auto` might have taken.
 template <class T>
 std::string Solver<T>::why_single() const {
-  if (fused() > 1 || rows_.sweep.row->max_depth == 1) return "";
+  if (fused() > 1) return "";
+  const bool can =
+      rows_.sweep.can_fuse() || (config_.solver.kernel == "auto" && has_row_that_fuses<T>(device_.backend()));
+  if (!can) return "";
   if (walls_vary_in_time(config_)) return "walls vary in time";
+  if (config_.parallel.overlap == Overlap::in_sweep && communicator_.size() > 1)
+    return "sweeps store their faces";
   if (config_.solver.depth == 1 || (exchanges(sides_) && halo_depth(config_) == 1))
     return "solver.depth is 1";
-  return most_fused(config_) == 1 ? "something is due after every sweep" : "the fastest by trial";
+  if (most_fused(config_) == 1) return "something is due after every sweep";
+  return rows_.why_single.empty() ? "the fastest by trial" : rows_.why_single;
 }
 
 template <class T>

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -46,7 +47,8 @@ struct GraphTrial {
   double launches, graph;
 };
 struct StepTrial {
-  int policy;  // of the row
+  std::string_view kernel, policy;
+  int fused;  // sweeps of a launch
   Overlap overlap;
   double seconds;
 };
@@ -146,7 +148,8 @@ class Solver {
   void bring_ghosts();
   void sweep_and_store(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer);
   Overlap settle_overlap();
-  bool sweeps_store(int policy) const;
+  bool sweeps_store() const;
+  void take_sweep(const SweepChoice<T>& choice);
   double trial_seconds(bool as_graph, std::int64_t count, int times);
   void try_steps();
   std::optional<GraphTrial> try_graph();

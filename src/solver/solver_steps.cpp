@@ -117,11 +117,11 @@ void Solver<T>::sweep_and_store(const PeriodLaunch& launch, UpdateNorm& norm, Ti
 
 // Can the row do so, on all ranks?
 template <class T>
-bool Solver<T>::sweeps_store(int policy) const {
+bool Solver<T>::sweeps_store() const {
   const StencilKernel<T>& row = *rows_.sweep.row;
   const bool column_above = decomposition_.neighbour(communicator_.rank(), {1, 0, 0}).has_value();
   const bool mine = halo_.serves_sweeps() && fused() == 1 && row.stores_faces &&
-                    row.stores_faces({{0, 0, 0}, block_.extent()}, column_above, policy);
+                    row.stores_faces({{0, 0, 0}, block_.extent()}, column_above, rows_.sweep.policy);
   return communicator_.all_reduce(std::int64_t{mine}, ReduceOp::min) != 0;
 }
 
@@ -132,7 +132,7 @@ Overlap Solver<T>::settle_overlap() {
     return overlaps(wanted, device_.backend(), communicator_.size()) ? Overlap::on : Overlap::off;
   if (wanted != Overlap::in_sweep) return wanted;
   if (communicator_.size() == 1) return Overlap::off;
-  if (sweeps_store(rows_.sweep.policy)) return wanted;
+  if (sweeps_store()) return wanted;
   throw CollectiveError(
       ExitCode::unavailable,
       fmt::format(
@@ -244,8 +244,8 @@ template void Solver<float>::exchange();
 template void Solver<double>::exchange();
 template void Solver<float>::sweep_and_store(const PeriodLaunch&, UpdateNorm&, Timer&);
 template void Solver<double>::sweep_and_store(const PeriodLaunch&, UpdateNorm&, Timer&);
-template bool Solver<float>::sweeps_store(int) const;
-template bool Solver<double>::sweeps_store(int) const;
+template bool Solver<float>::sweeps_store() const;
+template bool Solver<double>::sweeps_store() const;
 template Overlap Solver<float>::settle_overlap();
 template Overlap Solver<double>::settle_overlap();
 template void Solver<float>::step(const PeriodLaunch&, bool, bool);

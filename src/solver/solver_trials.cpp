@@ -1,6 +1,8 @@
 // What a solver finds out by its own steps before the first of the run: whether they are best made beside the
 // exchanges, in which policy, and as graphs, and what of the halos the sweeps hide.
 #include <algorithm>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "solver/solver.hpp"
@@ -13,7 +15,7 @@ constexpr double step_sample = 8e-3;  // s, of a way to make a step: some sweeps
 constexpr int samples = 3;            // of each way, at least
 // s, of a sweep beside which the launches of a step, some ten of some us, are nothing.
 constexpr double long_sweep = 2e-3;
-// Of the fastest step: a way that costs so much is not tried in further policies.
+// Of the fastest step: a way that costs so much is not tried with further choices.
 constexpr double far = 1.1;
 constexpr double never = 1e30;  // s
 
@@ -32,6 +34,13 @@ double Solver<T>::trial_seconds(bool as_graph, std::int64_t count, int times) {
   return communicator_.all_reduce(timer.seconds(), ReduceOp::max) / static_cast<double>(times * count);
 }
 
+// A period is as long as a launch, where nothing is exchanged.
+template <class T>
+void Solver<T>::take_sweep(const SweepChoice<T>& choice) {
+  rows_.sweep = choice;
+  depth_ = period_of(config_, sides_, fused());
+}
+
 // An exchange beside a sweep costs the sweep more than its own time where it upsets the order in which blocks
 // come to what they share, and a policy that is best alone may be the one that suffers most: no figure of one
 // rank tells. And a pace that memory holds over the planes of a trial it may not hold over those of a block,
@@ -39,9 +48,9 @@ double Solver<T>::trial_seconds(bool as_graph, std::int64_t count, int times) {
 // nothing else: the number of launches is even, so that each field is where it was.
 template <class T>
 void Solver<T>::try_steps() {
-  const std::int64_t count = even_periods(1, depth_, fused());
   // The median: what memory cannot always give has good samples and bad ones, and a run has both.
   const auto typical = [&] {
+    const std::int64_t count = even_periods(1, depth_, fused());
     trial_seconds(false, count, 1);  // loads the kernels
     std::vector<double> seconds{trial_seconds(false, count, 1)};
     const double step = seconds.front() * static_cast<double>(count);
@@ -51,36 +60,33 @@ void Solver<T>::try_steps() {
     std::sort(seconds.begin(), seconds.end());
     return seconds[(seconds.size() - 1) / 2];
   };
-  std::vector<int> policies = rows_.close_policies;
-  policies.insert(policies.begin(), rows_.sweep.policy);
+  std::vector<SweepChoice<T>> choices = rows_.close;
+  choices.insert(choices.begin(), rows_.sweep);
   std::vector<Overlap> ways = {overlap_};
   if (rows_.try_overlap) ways = {Overlap::on, Overlap::off, Overlap::in_sweep};
-  if (policies.size() * ways.size() == 1) return;
-  const auto fastest_of = [&](auto is_meant) {
-    StepTrial fastest{0, Overlap::off, never};
-    for (const StepTrial& trial : step_trials_) {
-      if (is_meant(trial) && trial.seconds < fastest.seconds) fastest = trial;
-    }
-    return fastest;
-  };
-  const auto any = [](const StepTrial&) { return true; };
-  const auto is_far = [&](Overlap way) {
-    const StepTrial of_way = fastest_of([&](const StepTrial& trial) { return trial.overlap == way; });
-    return of_way.seconds < never && of_way.seconds > far * fastest_of(any).seconds;
-  };
-  for (const int policy : policies) {
+  if (choices.size() * ways.size() == 1) return;
+  double best = never;
+  std::map<Overlap, double> best_of_way;
+  std::pair<SweepChoice<T>, Overlap> fastest{rows_.sweep, overlap_};
+  for (const SweepChoice<T>& choice : choices) {
+    take_sweep(choice);
     for (const Overlap overlap : ways) {
-      if (overlap == Overlap::in_sweep && !sweeps_store(policy)) continue;
-      if (is_far(overlap)) continue;
-      rows_.sweep.policy = policy;
+      if (overlap == Overlap::in_sweep && !sweeps_store()) continue;
+      const auto of_way = best_of_way.try_emplace(overlap, never).first;
+      if (of_way->second < never && of_way->second > far * best) continue;
       overlap_ = overlap;
       ghosts_ = Ghosts::absent;
-      step_trials_.push_back({policy, overlap, typical()});
+      const double seconds = typical();
+      step_trials_.push_back({choice.row->name, choice.row->policies[static_cast<std::size_t>(choice.policy)],
+                              choice.depth, overlap, seconds});
+      of_way->second = std::min(of_way->second, seconds);
+      if (seconds >= best) continue;
+      best = seconds;
+      fastest = {choice, overlap};
     }
   }
-  const StepTrial fastest = fastest_of(any);
-  rows_.sweep.policy = fastest.policy;
-  overlap_ = fastest.overlap;
+  take_sweep(fastest.first);
+  overlap_ = fastest.second;
   sweeps_ = 0;
   times_ = {};
 }
@@ -129,6 +135,8 @@ HaloCost Solver<T>::measure_halo_cost() {
 
 template double Solver<float>::trial_seconds(bool, std::int64_t, int);
 template double Solver<double>::trial_seconds(bool, std::int64_t, int);
+template void Solver<float>::take_sweep(const SweepChoice<float>&);
+template void Solver<double>::take_sweep(const SweepChoice<double>&);
 template void Solver<float>::try_steps();
 template void Solver<double>::try_steps();
 template std::optional<GraphTrial> Solver<float>::try_graph();

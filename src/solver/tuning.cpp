@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "core/agree.hpp"
@@ -13,6 +14,7 @@
 #include "solver/collective_timer.hpp"
 #include "solver/period.hpp"
 #include "solver/rows.hpp"
+#include "solver/schedule.hpp"
 
 namespace isotherm {
 namespace {
@@ -20,7 +22,14 @@ namespace {
 constexpr double budget = 0.8;         // s, of all samples
 constexpr double least_share = 0.1;    // of a sweep's time that its cells take, not its launch
 constexpr double nearly = 1.05;        // of the time of the fastest
-constexpr std::size_t most_close = 5;  // policies beside it that are tried again with exchanges
+constexpr std::size_t most_close = 5;  // of its row, that are tried again by whole steps
+// ... and the best that fuses sweeps, where it does not, or the other way round: over few planes and without
+// exchanges, sweeps that a launch fuses cost more or less than they do in a run.
+constexpr double within_reach = 1.5;
+// Of the time that a run's single sweeps would take, what it may cost to look for better ones.
+constexpr double share_of_run = 0.1;
+constexpr double least_trial = 8e-3;      // s, of the samples of one choice
+constexpr double sweeps_of_a_trial = 20;  // where sweeps are long: five launches that fuse four
 constexpr std::size_t most_bytes = std::size_t{256} << 20;  // of a field
 
 // Planes of the local block that fit the trial; x and y are what policies are about.
@@ -117,69 +126,167 @@ class Bench {
   Walls<T> walls_;
 };
 
-// The policies that steps with exchanges may still prefer, the fastest alone first.
+// The choices of a deck, tried one after another on all ranks. What comes first counts, as there may be no
+// time for all.
 template <class T>
-std::vector<int> close_policies(const std::vector<SweepChoice<T>>& choices, const std::vector<Trial>& trials,
-                                const SweepChoice<T>& fastest, double best) {
-  std::vector<std::pair<double, int>> close;
-  for (std::size_t i = 0; i < trials.size(); ++i) {
-    const bool other = choices[i].row == fastest.row && choices[i].depth == fastest.depth &&
-                       choices[i].policy != fastest.policy;
-    if (other && trials[i].seconds < nearly * best) close.emplace_back(trials[i].seconds, choices[i].policy);
+class Contest {
+ public:
+  Contest(const Communicator& communicator, Bench<T>& bench, const Timer& timer, TuningReport& report)
+      : communicator_(communicator), bench_(bench), timer_(timer), report_(report) {}
+
+  bool out_of_time(double seconds) const {
+    return communicator_.all_reduce(timer_.seconds(), ReduceOp::max) > seconds;
   }
-  std::sort(close.begin(), close.end());
-  std::vector<int> policies;
-  for (const auto& [seconds, policy] : close) {
-    if (policies.size() < most_close) policies.push_back(policy);
+  double best() const { return best_; }  // seconds
+  const SweepChoice<T>& fastest() const { return fastest_; }
+
+  // Of rows that do not fuse.
+  void try_singles(const std::vector<SweepChoice<T>>& choices, double limit) {
+    for (const SweepChoice<T>& choice : choices) {
+      if (choice.can_fuse()) continue;
+      if (!tried_.empty() && out_of_time(limit)) return;
+      attempt(choice);
+    }
   }
-  return policies;
+  // Of rows that do, one after another: all depths in one policy, the other policies at the best of them, and
+  // the best policy at the other depths.
+  void try_fusing(const std::vector<SweepChoice<T>>& choices, double limit) {
+    std::set<const StencilKernel<T>*> done;
+    for (const SweepChoice<T>& first : choices) {
+      if (!first.can_fuse() || !done.insert(first.row).second) continue;
+      const auto of_row = [&](const SweepChoice<T>& c) { return c.row == first.row; };
+      if (done.size() == 1 || !out_of_time(limit)) attempt(first);
+      const auto go_on = [&](auto is_meant) {
+        for (const SweepChoice<T>& choice : choices)
+          if (of_row(choice) && is_meant(choice) && !was_tried(choice) && !out_of_time(limit))
+            attempt(choice);
+        return fastest_of(of_row).value_or(first);
+      };
+      SweepChoice<T> lead = go_on([&](const auto& c) { return c.policy == first.policy; });
+      lead = go_on([&](const auto& c) { return c.depth == lead.depth; });
+      go_on([&](const auto& c) { return c.policy == lead.policy; });
+    }
+  }
+
+  // What whole steps of a run may still prefer to the fastest, for which `norm` has to do: its row's other
+  // policies and depths, the fastest first, and before them the best that fuses, or does not, where it did.
+  std::vector<SweepChoice<T>> close(const ReductionKernel<T>& norm) const {
+    std::vector<std::pair<double, SweepChoice<T>>> near;
+    for (std::size_t i = 0; i < tried_.size(); ++i)
+      if (tried_[i].row == fastest_.row && !(tried_[i] == fastest_) && seconds_of(i) < nearly * best_)
+        near.emplace_back(seconds_of(i), tried_[i]);
+    std::stable_sort(near.begin(), near.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    if (near.size() > most_close) near.resize(most_close);
+    std::vector<SweepChoice<T>> choices;
+    const auto other = fastest_of([&](const SweepChoice<T>& c) {
+      return c.can_fuse() != fastest_.can_fuse() && (!norm.fused || c.row->fuses_norm());
+    });
+    if (other && seconds_of(*other) < within_reach * best_) choices.push_back(*other);
+    for (const auto& [seconds, choice] : near) choices.push_back(choice);
+    return choices;
+  }
+
+ private:
+  void attempt(const SweepChoice<T>& choice) {
+    const double seconds = bench_.sweep(choice, bench_.whole(), best_);
+    tried_.push_back(choice);
+    report_.sweeps.push_back({std::string(choice.row->name),
+                              std::string(choice.row->policies[static_cast<std::size_t>(choice.policy)]),
+                              seconds, choice.depth});
+    if (seconds >= best_) return;
+    best_ = seconds;
+    fastest_ = choice;
+  }
+  double seconds_of(std::size_t i) const { return report_.sweeps[i].seconds; }
+  double seconds_of(const SweepChoice<T>& choice) const {
+    const auto at = std::find(tried_.begin(), tried_.end(), choice);
+    return seconds_of(static_cast<std::size_t>(at - tried_.begin()));
+  }
+  bool was_tried(const SweepChoice<T>& choice) const {
+    return std::find(tried_.begin(), tried_.end(), choice) != tried_.end();
+  }
+  template <class Predicate>
+  std::optional<SweepChoice<T>> fastest_of(Predicate is_meant) const {
+    std::optional<SweepChoice<T>> fastest;
+    for (std::size_t i = 0; i < tried_.size(); ++i)
+      if (is_meant(tried_[i]) && (!fastest || seconds_of(i) < seconds_of(*fastest))) fastest = tried_[i];
+    return fastest;
+  }
+
+  const Communicator& communicator_;
+  Bench<T>& bench_;
+  const Timer& timer_;
+  TuningReport& report_;
+  std::vector<SweepChoice<T>> tried_;  // as in the report
+  SweepChoice<T> fastest_{};
+  double best_ = 1e30;
+};
+
+// Those that walls and ghosts allow. Six sweeps a launch and then two take as many launches as twice four: of
+// what needs the same number from one exchange, or look at the field, to the next, the most even.
+template <class T>
+std::vector<SweepChoice<T>> worth_trying(const Config& config, const Decomposition& decomposition,
+                                         std::vector<SweepChoice<T>> choices) {
+  const int most = most_fused(config, decomposition);
+  const std::int64_t span =
+      exchanges(ghost_sides(decomposition, 0)) ? std::int64_t{halo_depth(config)} : sweeps_until_due(config);
+  const auto launches = [&](int depth) { return (span + depth - 1) / depth; };
+  std::erase_if(choices, [&](const SweepChoice<T>& c) {
+    return c.depth > most || (c.depth > 1 && launches(c.depth) == launches(c.depth - 1));
+  });
+  return choices;
+}
+
+// Single sweeps first: whether launches that fuse some are worth a trial depends on them.
+template <class T>
+void try_sweeps(const Config& config, const std::vector<SweepChoice<T>>& choices, Contest<T>& contest,
+                TuningReport& report) {
+  const auto fuses = [](const SweepChoice<T>& c) { return c.can_fuse(); };
+  const bool any_fuses = std::any_of(choices.begin(), choices.end(), fuses);
+  const bool any_single = !std::all_of(choices.begin(), choices.end(), fuses);
+  contest.try_singles(choices, any_fuses ? budget / 2 : budget);
+  if (!any_fuses) return;
+  if (any_single && !worth_trying_fused(config, contest.best())) {
+    report.why_single = "the run is too short to try others";
+    return;
+  }
+  contest.try_fusing(choices, budget);
 }
 
 }  // namespace
 
+bool worth_trying_fused(const Config& config, double sweep_seconds) {
+  const double run = static_cast<double>(Schedule(config).last()) * sweep_seconds;
+  return share_of_run * run > std::max(least_trial, sweeps_of_a_trial * sweep_seconds);
+}
+
 template <class T>
 SolverRows<T> tune(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
                    Device& device, const RowChoices<T>& choices, TuningReport& report) {
-  Timer timer;
-  const auto out_of_time = [&] { return communicator.all_reduce(timer.seconds(), ReduceOp::max) > budget; };
+  const Timer timer;
   Bench<T> bench(config, decomposition, communicator, device);
   report.cells = bench.extent();
+  Contest<T> contest(communicator, bench, timer, report);
+  try_sweeps(config, worth_trying(config, decomposition, choices.sweeps), contest, report);
 
-  SolverRows<T> fastest{choices.sweeps.front(), nullptr, choices.histogram, false};
-  double best = 1e30;
-  const int most = most_fused(config, decomposition);
-  std::vector<SweepChoice<T>> tried;
-  // Fused sweeps first, as there may be no time for all.
-  std::vector<SweepChoice<T>> open = choices.sweeps;
-  std::stable_partition(open.begin(), open.end(), [](const SweepChoice<T>& c) { return c.depth > 1; });
-  for (const SweepChoice<T>& choice : open) {
-    if (choice.depth > most) continue;
-    if (!tried.empty() && out_of_time()) break;
-    tried.push_back(choice);
-    const double seconds = bench.sweep(choice, bench.whole(), best);
-    report.sweeps.push_back({std::string(choice.row->name),
-                             std::string(choice.row->policies[static_cast<std::size_t>(choice.policy)]),
-                             seconds, choice.depth});
-    if (seconds < best) {
-      best = seconds;
-      fastest.sweep = choice;
-    }
-  }
-  // What was tried is what a run does, where it exchanges nothing and its block was swept whole.
-  const Int3 block = decomposition.block(communicator.rank()).extent();
-  if (communicator.size() > 1 || !(block == bench.extent()))
-    fastest.close_policies = close_policies(tried, report.sweeps, fastest.sweep, best);
+  SolverRows<T> fastest{contest.fastest(), nullptr, choices.histogram, false};
+  fastest.why_single = report.why_single;
   double best_reduction = 1e30;
   for (const ReductionKernel<T>* row : choices.reductions) {
     if (row->fused && !fastest.sweep.row->fuses_norm()) continue;
-    if (fastest.reduction && out_of_time()) break;
-    const double seconds = bench.reduction(*row, fastest.sweep, best);
+    if (fastest.reduction && contest.out_of_time(budget)) break;
+    const double seconds = bench.reduction(*row, fastest.sweep, contest.best());
     report.reductions.push_back({std::string(row->name), "", seconds});
     if (seconds < best_reduction) {
       best_reduction = seconds;
       fastest.reduction = row;
     }
   }
+  // What was tried is what a run does, where it exchanges nothing and its block was swept whole.
+  const Int3 block = decomposition.block(communicator.rank()).extent();
+  if (communicator.size() > 1 || !(block == bench.extent()))
+    fastest.close = contest.close(*fastest.reduction);
   fastest.graph = choices.graphs.front();
   double best_queue = 1e30;
   for (const bool as_graph : choices.graphs) {

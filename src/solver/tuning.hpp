@@ -1,5 +1,6 @@
-// `auto`: which row, which of its policies and which reduction are fastest on this device, for this precision
-// and this local shape. Found by a short timed trial, because no table of ours knows the reader's machine.
+// `auto`: which row, which of its policies, how many sweeps a launch and which reduction are fastest on this
+// device, for this precision and this local shape. Found by a short timed trial, because no table of ours
+// knows the reader's machine.
 #pragma once
 
 #include <string>
@@ -24,7 +25,12 @@ struct TuningReport {
   std::vector<Trial> reductions;
   std::vector<Trial> graphs;  // a sweep of the fastest row, queued one by one and as a graph
   double seconds = 0;         // that the trial took
+  std::string why_single;     // launches that fuse sweeps were not tried; empty: they were, or there are none
 };
+
+// Is a run long enough, with single sweeps that take so long, for what the trial of others costs? The same
+// on all ranks where the seconds are.
+bool worth_trying_fused(const Config& config, double sweep_seconds);
 
 // Collective: all ranks try at the same time, as they will run, and agree on the choice by their slowest.
 // Allocates two fields of at most the local shape, and lets go of them. Stops trying after about a second.

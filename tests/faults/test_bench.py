@@ -62,6 +62,15 @@ def test_fused_sweeps_are_counted(tmp_path):
     assert "of roof" in out
 
 
+def test_the_norm_of_fused_sweeps_is_that_of_the_last(tmp_path):
+    """At each depth, with what a step in two parts and the walls make of it."""
+    for flags in ([], ["--walls", "--source", "--overlap"]):
+        record, _ = bench(tmp_path, "stencil", "--sizes", "20x7x9", "--rows", "openmp,fused_openmp", "--norm", "max", *flags)
+        assert {(e["row"], e["depth"]) for e in record["entries"]} == {("openmp", 1)} | {
+            ("fused_openmp", depth) for depth in range(1, 9)}
+        assert {e["verdict"] for e in record["entries"]} == {"right"}
+
+
 def first_of_its_ladder(entries, entry):
     return next(e for e in entries if (e["cells"], e["precision"]) == (entry["cells"], entry["precision"]))
 
@@ -189,7 +198,7 @@ WRONG = [
      "bench: --rows: no row 'naive' of bench stencil runs on cpu; use one of reference, openmp, fused_openmp"),
     (["stencil", "--device", "cpu", "--rows", "reference", "--depths", "1,3"], 2,
      "bench: --depths: none of these rows fuses 3 sweeps; use depths up to 1"),
-    (["stencil", "--device", "cpu", "--norm", "l2", "--depths", "2"], 2,
+    (["stencil", "--device", "cpu", "--norm", "l2", "--rows", "openmp", "--depths", "2"], 2,
      "bench: --depths: none of these rows returns the norm of 2 sweeps; use depths up to 1"),
     (["bandwidth", "--device", "cpu", "--rows", "copy,frob"], 2,
      "bench: --rows: no row 'frob' of bench bandwidth runs on cpu; use one of " + ", ".join(HOST_ROWS["bandwidth"])),

@@ -64,7 +64,7 @@ def test_one_rank_fuses_sweeps_as_a_trial_or_the_deck_says(folder, alone):
     method = record["method"]
     fastest = min((t for t in method["tuning"]["trials"] if t["row"] == "fused_openmp"), key=lambda t: t["seconds_s"])
     assert method["depth"] == 1 and method["fused"] == fastest["fused"]
-    assert {t["fused"] for t in method["tuning"]["trials"]} == {1, 2, 4, 8}
+    assert {1, 4} <= {t["fused"] for t in method["tuning"]["trials"]} <= set(range(1, 9))
     assert "depth: auto\n" in record["deck"]["resolved"]
     named, out = run(folder, 1, "solver.kernel=fused_openmp", "solver.policy=2planes", "solver.reduction=fused",
                      "solver.depth=3")
@@ -73,6 +73,24 @@ def test_one_rank_fuses_sweeps_as_a_trial_or_the_deck_says(folder, alone):
     assert (single["method"]["fused"], single["method"]["why_single"]) == (1, "walls vary in time")
     assert "depth 1, single sweeps (walls vary in time), " in out
     assert record["fingerprint"] == named["fingerprint"] == alone["fingerprint"]
+
+
+LONG = "problem={kind: steady, max_sweeps: 100000000, tolerance: 0.5}"  # it converges soon
+
+
+def test_one_rank_around_a_periodic_axis_weighs_what_fused_sweeps_need(folder):
+    around = ["boundaries={x_min: {kind: temperature, value: 310}, y_min: {kind: periodic}, y_max: {kind: periodic}}"]
+    record, out = run(folder, 1, LONG, *around)
+    method, choice = record["method"], record["method"]["depth_choice"]
+    assert [each["depth"] for each in choice["weighed"]] == list(range(1, 9))
+    assert method["depth"] == next(each["depth"] for each in choice["weighed"]
+                                   if each["sweep_s"] <= 1.05 * min(e["sweep_s"] for e in choice["weighed"]))
+    assert {each["messages"] for each in choice["weighed"]} == {0} and choice["costs"]["bandwidth_bytes_per_s"] > 0
+    assert re.search(rf"^  depth +{method['depth']} \(auto\): ", out, re.MULTILINE)
+    assert method["fused"] <= max(t["fused"] for t in method["tuning"]["trials"]) <= method["depth"]
+    plain, _ = run(folder, 1, LONG, *around, "solver.kernel=reference", "solver.depth=1")
+    deep, _ = run(folder, 1, LONG, *around, "solver.kernel=fused_openmp", "solver.depth=4")
+    assert record["fingerprint"] == plain["fingerprint"] == deep["fingerprint"]
 
 
 def test_a_depth_of_the_deck_is_not_weighed(folder, alone):

@@ -86,7 +86,7 @@ def test_a_call_with_a_deck_is_understood(tmp_path, page, words, ranks):
 def test_a_call_says_what_the_program_takes(tmp_path, page, words, ranks):
     done = run_briefly(words, ranks, tmp_path)
     if done.returncode == 69:  # what this machine lacks
-        assert "cuda" in " ".join(words) and re.search("no CUDA device|cannot be used here", done.stderr), done.stderr
+        assert "cuda" in " ".join(words) and re.search("no CUDA|cannot be used here", done.stderr), done.stderr
     else:
         assert done.returncode == 0, done.stderr
 

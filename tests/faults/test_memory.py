@@ -20,13 +20,13 @@ def mebibytes(line, words):
 
 @pytest.mark.parametrize("verb", ["check", "run"])
 def test_a_grid_that_does_not_fit(folder, verb):
-    """8000^3 cells: more than 2^31, and 11.19 TiB in two fields and what is written beside the sweeps."""
+    """8000^3 cells: more than 2^31, and 11.2 TiB in two fields, norms and what is written beside the sweeps."""
     result = isotherm(verb, "deck.yaml", "grid.cells=8000", cwd=folder)
     assert result.code == 71, "this machine has 8 TiB?" + result.err
     first, *table = result.err.splitlines()
     assert first.startswith("the ranks of host ")
     assert first.endswith(" are free; use a smaller grid, fp32 or more hosts. Rank 0 needs:")
-    assert " need 11.19 TiB of memory and " in first
+    assert " need 11.20 TiB of memory and " in first
     assert [line[:28].rstrip() for line in table if line] == [
         "  fields, ghosts, sources", "  packed halos", "  partial results of norms", "  a file being written",
         "  copies (asynchronous)", "  program and libraries"]

@@ -34,6 +34,51 @@ def test_a_trial_is_reported(folder):
     assert f"fastest of {len(tried)} tried in " in result.out
 
 
+LONG = "problem={kind: steady, max_sweeps: 100000000, tolerance: 0.5}"  # it converges soon
+HELD = "boundaries={x_min: {kind: temperature, value: 400}}"
+
+
+def test_long_runs_try_launches_that_fuse_sweeps(folder):
+    """What is taken is the fastest of what was measured, with its policy and its sweeps a launch."""
+    result, record = run(folder, "parallel.device=cpu", LONG, HELD)
+    method = record["method"]
+    sweeps = [t for t in method["tuning"]["trials"] if t["policy"]]
+    fastest = min(sweeps, key=lambda t: t["seconds_s"])
+    assert {key: fastest[key] for key in ("row", "policy", "fused")} == {
+        "row": method["kernel"], "policy": method["policy"], "fused": method["fused"]}
+    assert {t["fused"] for t in sweeps if t["row"] == "openmp"} == {1}
+    assert {4} <= {t["fused"] for t in sweeps if t["row"] == "fused_openmp"} <= set(range(2, 9))  # there is a limit of time
+    assert len({(t["row"], t["policy"], t["fused"]) for t in sweeps}) == len(sweeps)
+    assert all(t["kernel"] is None for t in sweeps)
+    assert method["why_single"] == (None if method["fused"] > 1 else "the fastest by trial")
+    how = f"{method['fused']} sweeps a launch" if method["fused"] > 1 else "single sweeps (the fastest by trial)"
+    assert f", {how}, " in result.out and " a sweep fused, " in result.out
+    _, plain = run(folder, "parallel.device=cpu", LONG, HELD, "solver.kernel=reference")
+    assert record["fingerprint"] == plain["fingerprint"]
+
+
+def test_a_short_run_says_that_it_tries_single_sweeps_alone(folder):
+    result, record = run(folder, "parallel.device=cpu")
+    assert record["method"]["why_single"] == "the run is too short to try others"
+    assert {t["fused"] for t in record["method"]["tuning"]["trials"]} == {1}
+    assert ", single sweeps (the run is too short to try others), " in result.out
+
+
+def test_a_long_run_tries_what_a_short_one_did_not(folder):
+    arguments = ["solver.tuning_file=tuning.json", "parallel.device=cpu", HELD]
+    entry = lambda: json.loads((folder / "tuning.json").read_text())["entries"][0]["choice"]  # noqa: E731
+    short = "problem={kind: steady, max_sweeps: 10, tolerance: 1e-30}"
+    run(folder, *arguments, short, code=10)
+    assert entry()["single"] is True
+    assert run(folder, *arguments, short, code=10)[1]["method"]["tuning"]["source"] == "file"
+    method = run(folder, *arguments, LONG)[1]["method"]
+    assert method["tuning"]["source"] == "trial" and entry()["single"] is False
+    assert (entry()["kernel"], entry()["policy"], entry()["fused"]) == (method["kernel"], method["policy"], method["fused"])
+    for problem, code in ((LONG, 0), (short, 10)):
+        again = run(folder, *arguments, problem, code=code)[1]["method"]
+        assert again["tuning"]["source"] == "file" and again["fused"] == method["fused"]
+
+
 def test_what_the_deck_names_is_not_tried(folder):
     words = ["solver.kernel=openmp", "solver.policy=1plane", "solver.reduction=openmp"]
     result, record = run(folder, *words)

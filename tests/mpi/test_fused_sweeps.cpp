@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "answer.hpp"
@@ -50,10 +51,7 @@ struct Looked {
 };
 
 template <class T>
-std::vector<Looked> looks(const Drawn& drawn, const Config& config, const SolverRows<T>& rows,
-                          const Decomposition& decomposition, const Communicator& communicator,
-                          Device& device) {
-  Solver<T> solver(config, decomposition, communicator, device, rows);
+std::vector<Looked> looks_of(const Drawn& drawn, const Config& config, Solver<T>& solver) {
   std::vector<Looked> found;
   for (const std::int64_t count : drawn.parts) {
     solver.sweep(count);
@@ -62,6 +60,14 @@ std::vector<Looked> looks(const Drawn& drawn, const Config& config, const Solver
     found.push_back({{solver.fingerprint(), residual}, balance});
   }
   return found;
+}
+
+template <class T>
+std::vector<Looked> looks(const Drawn& drawn, const Config& config, const SolverRows<T>& rows,
+                          const Decomposition& decomposition, const Communicator& communicator,
+                          Device& device) {
+  Solver<T> solver(config, decomposition, communicator, device, rows);
+  return looks_of(drawn, config, solver);
 }
 
 template <class T>
@@ -93,6 +99,44 @@ void check(Drawn drawn, const std::string& kernel, const std::string& transport,
   }
 }
 
+// Of choices that are drawn from all that `auto` has.
+void check_steps(Drawn drawn, std::mt19937_64& random, Device& device) {
+  const Communicator world = Communicator::world();
+  Config config = drawn.config;
+  const Decomposition decomposition(config.grid.cells, even_process_grid(world.size()), periodic(config));
+  config.solver.depth = static_cast<int>(std::min<Index>(3, decomposition.deepest_halo().value_or(3)));
+  config.problem.check_interval = 8;
+  config.output.diagnostics.reset();
+  if (config.solver.depth == 1) return;  // blocks too thin
+  if (decomposition.deepest_halo() == std::nullopt) config.solver.depth.reset();
+  SolverRows<double> rows = choose_rows<double>(config, device.backend());
+  std::vector<SweepChoice<double>> choices = row_choices<double>(config, device.backend()).sweeps;
+  std::shuffle(choices.begin(), choices.end(), random);
+  const auto fused = std::find_if(choices.begin(), choices.end(), [](const auto& c) { return c.depth > 1; });
+  ASSERT_TRUE(fused != choices.end());
+  std::iter_swap(choices.begin() + 1, fused);
+  const auto is_without_norm = [&](const auto& c) { return rows.reduction->fused && !c.row->fuses_norm(); };
+  std::erase_if(choices, is_without_norm);
+  rows.sweep = choices.front();
+  rows.close.assign(choices.begin() + 1, choices.begin() + 4);
+  drawn.config = config;
+  Config plain = config;
+  plain.solver.kernel = "reference";
+  plain.solver.depth = 1;
+  const auto host = make_host_device();
+  const auto expected = looks<double>(drawn, plain, choose_rows<double>(plain, Backend::host),
+                                      Decomposition(config.grid.cells, {1, 1, 1}, periodic(config)),
+                                      Communicator::self(), *host);
+  Solver<double> solver(config, decomposition, world, device, rows);
+  const std::vector<StepTrial>& trials = solver.step_trials();
+  ASSERT_EQ(trials.size(), 4u);
+  const auto fastest = std::min_element(trials.begin(), trials.end(),
+                                        [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+  EXPECT_EQ(solver.sweep_choice().row->name, fastest->kernel);
+  EXPECT_EQ(solver.fused(), fastest->fused);
+  EXPECT_EQ(looks_of(drawn, config, solver), expected);
+}
+
 class FusedRuns : public BackendTest {};
 ISOTHERM_ON_EACH_BACKEND(FusedRuns);
 
@@ -109,6 +153,20 @@ TEST_P(FusedRuns, AreRunsOfSingleSweeps) {
       i % 2 == 0 ? check<double>(drawn, std::string(row.name), transport, device())
                  : check<float>(drawn, std::string(row.name), transport, device());
     }
+  }
+}
+
+// Steps of rows that fuse, of rows that do not, and of any number of sweeps a launch are tried in turns, and
+// one of them is taken: the fastest.
+TEST_P(FusedRuns, AreTheSameWhateverStepIsFastest) {
+  if (!has_row_that_fuses<double>(GetParam())) GTEST_SKIP() << "no row fuses sweeps on this device";
+  std::uint64_t seed = world().is_root() ? std::random_device()() : 0;
+  seed = static_cast<std::uint64_t>(world().all_reduce(static_cast<std::int64_t>(seed), ReduceOp::sum));
+  SCOPED_TRACE(fmt::format("seed {}", seed));
+  std::mt19937_64 random(seed);
+  for (int i = 0; i < (GetParam() == Backend::host ? 4 : 1); ++i) {  // an emulated device is slow
+    const Drawn drawn = draw(random);
+    check_steps(drawn, random, device());
   }
 }
 

@@ -150,7 +150,7 @@ TEST_P(SweepGraph, TheWayOfAStepIsTriedWithItsExchanges) {
     SolverRows<double> rows = choose_rows<double>(config, device().backend());
     for (int policy = 0; policy < static_cast<int>(rows.sweep.row->policies.size()); ++policy) {
       if (policy != rows.sweep.policy && rows.sweep.row->why_unsupported(policy).empty())
-        rows.close_policies.push_back(policy);
+        rows.close.push_back({rows.sweep.row, policy, rows.sweep.depth});
     }
     rows.try_overlap = true;
     Solver<double> solver(
@@ -163,8 +163,11 @@ TEST_P(SweepGraph, TheWayOfAStepIsTriedWithItsExchanges) {
       EXPECT_EQ(world().all_reduce(trial.seconds, ReduceOp::max), trial.seconds);
       if (trial.seconds < fastest->seconds) fastest = &trial;
     }
-    std::vector<int> policies = rows.close_policies;
-    policies.insert(policies.begin(), rows.sweep.policy);
+    std::vector<SweepChoice<double>> choices = rows.close;
+    choices.insert(choices.begin(), rows.sweep);
+    const auto policy_of = [](const SweepChoice<double>& choice) {
+      return choice.row->policies[static_cast<std::size_t>(choice.policy)];
+    };
     std::size_t next = 0;
     const auto best = [&](const std::vector<Overlap>& ways) {  // so far
       double seconds = 1e30;
@@ -174,19 +177,19 @@ TEST_P(SweepGraph, TheWayOfAStepIsTriedWithItsExchanges) {
       }
       return seconds;
     };
-    for (const int policy : policies) {
+    for (const SweepChoice<double>& choice : choices) {
       for (const Overlap way : {Overlap::on, Overlap::off}) {
         const bool is_tried =
-            next < trials.size() && trials[next].policy == policy && trials[next].overlap == way;
+            next < trials.size() && trials[next].policy == policy_of(choice) && trials[next].overlap == way;
         if (!is_tried) {  // as it has lost by so much
-          EXPECT_NE(policy, policies.front());
+          EXPECT_NE(choice, choices.front());
           EXPECT_GT(best({way}), 1.1 * best({Overlap::on, Overlap::off}));
         }
         next += is_tried;
       }
     }
     EXPECT_EQ(next, trials.size());
-    EXPECT_EQ(solver.sweep_choice().policy, fastest->policy);
+    EXPECT_EQ(policy_of(solver.sweep_choice()), fastest->policy);
     EXPECT_EQ(solver.overlap(), fastest->overlap);
     EXPECT_EQ(answers(solver), expected);
   }

@@ -82,6 +82,26 @@ TEST(SettledDepth, IsOneWithoutCosts) {
   EXPECT_FALSE(depth_is_open(session));
 }
 
+// One rank around periodic axes: as deep as a launch that fuses sweeps pays, where the run is long.
+TEST(SettledDepth, OfOneRankServesLaunchesThatFuseSweeps) {
+  const auto settled = [](auto change) {
+    Config config = decks::periodic({32, 32, 32});
+    config.problem.steps = 1000000;
+    change(config);
+    Session session = session_of(config, 1, *make_host_device());
+    ExchangeCosts costs{1e-9, 0, 1e15, 1e-9};
+    costs.fused_seconds_a_cell[4] = 0.5e-9;
+    settle_depth(session, depth_is_open(session) ? std::optional(given(costs)) : std::nullopt,
+                 Communicator::self());
+    return *session.deck.config.solver.depth;
+  };
+  EXPECT_EQ(settled([](Config&) {}), 4);
+  EXPECT_EQ(settled([](Config& c) { c.solver.kernel = "fused_openmp"; }), 4);
+  EXPECT_EQ(settled([](Config& c) { c.solver.kernel = "openmp"; }), 1);
+  EXPECT_EQ(settled([](Config& c) { c.problem.steps = 10; }), 1);
+  EXPECT_EQ(settled([](Config& c) { c.boundaries[2].value = Expression("300 + t", "xzt"); }), 1);
+}
+
 class MeasuredDepth : public BackendTest {};
 
 template <class T>

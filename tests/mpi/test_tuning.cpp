@@ -1,4 +1,5 @@
-// The trial of `auto`: every rank ends with the same rows, all of which the deck leaves open.
+// The trial of `auto`: every rank ends with the same rows, all of which the deck leaves open, and which are
+// the fastest by the trial's own figures.
 #include "solver/tuning.hpp"
 
 #include <gtest/gtest.h>
@@ -13,28 +14,37 @@ namespace isotherm {
 namespace {
 
 template <class T>
-void expect_agreement(Device& device, const Config& config) {
+TuningReport expect_agreement(Device& device, const Config& config) {
   const Communicator world = Communicator::world();
   const Decomposition decomposition(config.grid.cells, even_process_grid(world.size()), {});
   const RowChoices<T> choices = row_choices<T>(config, device.backend());
   TuningReport report;
   const SolverRows<T> rows = tune(config, decomposition, world, device, choices, report);
-  const std::string mine = std::string(rows.sweep.row->name) + std::to_string(rows.sweep.policy) +
-                           std::string(rows.reduction->name);
+  const std::string mine = std::string(rows.sweep.row->name) + std::to_string(rows.sweep.policy) + " " +
+                           std::to_string(rows.sweep.depth) + std::string(rows.reduction->name);
   for (const std::string& theirs : world.all_gather(mine)) EXPECT_EQ(theirs, mine);
 
-  EXPECT_TRUE(std::any_of(choices.sweeps.begin(), choices.sweeps.end(), [&](const SweepChoice<T>& c) {
-    return c.row == rows.sweep.row && c.policy == rows.sweep.policy;
-  }));
+  EXPECT_NE(std::find(choices.sweeps.begin(), choices.sweeps.end(), rows.sweep), choices.sweeps.end());
   EXPECT_NE(std::find(choices.reductions.begin(), choices.reductions.end(), rows.reduction),
             choices.reductions.end());
   EXPECT_TRUE(!rows.reduction->fused || rows.sweep.row->fuses_norm());
-  ASSERT_FALSE(report.sweeps.empty());
+  EXPECT_FALSE(report.sweeps.empty());
+  if (report.sweeps.empty()) return report;
   const auto fastest = std::min_element(report.sweeps.begin(), report.sweeps.end(),
                                         [](const Trial& a, const Trial& b) { return a.seconds < b.seconds; });
   EXPECT_EQ(fastest->row, rows.sweep.row->name);
   EXPECT_EQ(fastest->policy, rows.sweep.row->policies[static_cast<std::size_t>(rows.sweep.policy)]);
+  EXPECT_EQ(fastest->depth, rows.sweep.depth);
   for (const Trial& trial : report.sweeps) EXPECT_GT(trial.seconds, 0);
+  for (const SweepChoice<T>& close : rows.close) {
+    EXPECT_NE(close, rows.sweep);
+    EXPECT_TRUE(!rows.reduction->fused || close.row->fuses_norm());
+  }
+  return report;
+}
+
+bool any_fused(const TuningReport& report) {
+  return std::any_of(report.sweeps.begin(), report.sweeps.end(), [](const Trial& t) { return t.depth > 1; });
 }
 
 class TuningOn : public BackendTest {};
@@ -46,7 +56,55 @@ TEST_P(TuningOn, EveryRankTakesTheSameRows) {
   config.solver.kernel = GetParam() == Backend::host ? "reference" : "naive";
   expect_agreement<double>(device(), config);  // of one kernel, its policies
 }
+
+// Each choice once, the single sweeps first; no more sweeps a launch than the deck has room for.
+TEST_P(TuningOn, LaunchesThatFuseSweepsAreTriedInLongRuns) {
+  if (!has_row_that_fuses<double>(GetParam())) GTEST_SKIP() << "no row fuses sweeps on this device";
+  Config config = decks::steady({9, 8, 7});
+  config.problem.max_sweeps = 1000000000;
+  config.problem.check_interval = 4;
+  const auto axes_cut = even_process_grid(world().size());
+  config.solver.depth = axes_cut.product() > 1 ? std::optional(2) : std::nullopt;
+  const TuningReport report = expect_agreement<double>(device(), config);
+  EXPECT_EQ(report.why_single, "");
+  ASSERT_TRUE(any_fused(report));
+  EXPECT_EQ(report.sweeps.front().depth, 1);
+  const auto first =
+      std::find_if(report.sweeps.begin(), report.sweeps.end(), [](const Trial& t) { return t.depth > 1; });
+  for (auto at = first; at != report.sweeps.end(); ++at) {
+    EXPECT_GT(at->depth, 1);
+    EXPECT_LE(at->depth, config.solver.depth.value_or(4));
+    for (auto other = first; other != at; ++other)
+      EXPECT_FALSE(other->row == at->row && other->policy == at->policy && other->depth == at->depth);
+  }
+}
+
 ISOTHERM_ON_EACH_BACKEND(TuningOn);
+
+TEST(Tuning, OfShortRunsTriesNoMoreThanTheyGain) {
+  const auto host = make_host_device();
+  Config config = decks::steady({9, 8, 7});
+  config.problem.max_sweeps = 10;
+  config.solver.depth = 2;
+  const TuningReport report = expect_agreement<float>(*host, config);
+  EXPECT_FALSE(any_fused(report));
+  EXPECT_EQ(report.why_single, "the run is too short to try others");
+  config.solver.kernel = "fused_openmp";  // the deck wants it
+  config.solver.policy = "2planes";
+  EXPECT_TRUE(any_fused(expect_agreement<float>(*host, config)));
+}
+
+TEST(Tuning, FusesNothingWhereWallsVaryInTimeOrSweepsStoreTheirFaces) {
+  const auto host = make_host_device();
+  Config config = decks::every_wall({9, 8, 7});
+  config.problem.steps = 1000000000;
+  EXPECT_FALSE(any_fused(expect_agreement<double>(*host, config)));
+  if (Communicator::world().size() == 1) return;
+  config = decks::steady({9, 8, 7});
+  config.problem.max_sweeps = 1000000000;
+  config.parallel.overlap = Overlap::in_sweep;
+  EXPECT_FALSE(any_fused(expect_agreement<double>(*host, config)));
+}
 
 TEST(RowChoices, KeepToTheDeck) {
   Config config = decks::every_wall({17, 23, 31});

@@ -67,6 +67,23 @@ TEST(Depth, IsAsDeepAsFusedSweepsPay) {
   EXPECT_EQ(chosen(large, {}, costs), 1);
 }
 
+// Around a periodic axis one rank needs as many ghosts as a launch fuses sweeps.
+TEST(Depth, OfOneRankIsAsDeepAsFusedSweepsPay) {
+  const Decomposition around = blocks(64, {1, 1, 1}, {false, true, false});
+  ExchangeCosts costs{1e-7, 0, 1e11, 1e-10};
+  const DepthSetting fuses{8, false, 8, true};
+  EXPECT_EQ(chosen(around, fuses, costs), 1);
+  costs.fused_seconds_a_cell[4] = 0.5 * costs.seconds_a_cell;
+  EXPECT_EQ(chosen(around, fuses, costs), 4);
+  EXPECT_EQ(chosen(around, {8, false, 8, false}, costs), 1);                       // no row has use for it
+  EXPECT_EQ(chosen(blocks(64, {1, 1, 1}), fuses, costs), 1);                       // nothing is exchanged
+  EXPECT_LE(chosen(blocks(3, {1, 1, 1}, {true, false, false}), fuses, costs), 3);  // ghosts are own cells
+  // A launch of four sweeps covers the block; single sweeps the margins of those that follow, too.
+  const std::vector<DepthEstimate> each = weighed(around, fuses, costs);
+  EXPECT_DOUBLE_EQ(each[3].cells, 64 * 64 * 64);
+  EXPECT_DOUBLE_EQ(each[1].cells, 64 * 65 * 64);
+}
+
 TEST(Depth, KeepsToBlocksAndToWhatIsAsked) {
   const ExchangeCosts latency{1, 0, 1e12, 1e-15};
   EXPECT_EQ(chosen(blocks(3, {1, 1, 4}), {}, latency), 3);

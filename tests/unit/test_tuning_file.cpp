@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "core/error.hpp"
 #include "support/error_text.hpp"
 #include "support/temporary_folder.hpp"
@@ -34,6 +36,34 @@ TEST(TuningFile, KeepsAndFindsAChoice) {
   EXPECT_EQ(found->reduction, "fused");
   EXPECT_TRUE(found->graph);
   EXPECT_EQ(found->seconds, 1e-3);
+}
+
+TEST(TuningFile, KeepsHowManySweepsALaunchFuses) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "tuning.json";
+  keep_tuning(path, some_key(), {"fused", "-", "fused", false, 1e-3, 4, true});
+  const auto found = find_tuning(path, some_key());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->fused, 4);
+  EXPECT_TRUE(found->single);
+}
+
+// Entries from before launches fused sweeps say nothing of it: they are of single ones.
+TEST(TuningFile, ReadsEntriesOfEarlierVersions) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "tuning.json";
+  keep_tuning(path, some_key(), {"naive", "-", "fused", false, 1, 4, true});
+  std::string text = test::read_file(path);
+  for (const char* line : {"    \"fused\": 4,\n", "    \"single\": true,\n"}) {
+    const std::size_t at = text.find(line);
+    ASSERT_NE(at, std::string::npos);
+    text.erase(at, std::string(line).size());
+  }
+  std::ofstream(path) << text;
+  const auto found = find_tuning(path, some_key());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->fused, 1);
+  EXPECT_FALSE(found->single);
 }
 
 TEST(TuningFile, TellsKeysApartByEveryPart) {
