@@ -11,7 +11,7 @@ from isotherm_post import cli
 from isotherm_post.cli import main
 from scaling_runs import strong_series
 
-VERBS = ("slice", "history", "ladder", "roofline", "scaling", "report", "study", "animate", "volume")
+VERBS = ("slice", "history", "ladder", "roofline", "depths", "scaling", "report", "study", "animate", "volume")
 
 
 def test_these_are_the_verbs(capsys):
