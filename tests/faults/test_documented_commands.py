@@ -266,7 +266,7 @@ def test_the_job_script_goes_on(tmp_path):
                               timeout=120, check=False)
         return done.returncode, done.stderr, (tmp_path / "calls").read_text().splitlines()
 
-    code, err, called = job(ENDLESS.replace("solver: {", "solver: {walltime: 4, "))
+    code, err, called = job(ENDLESS.replace("solver: {", "solver: {walltime: 10, "))
     assert (code, called[-1]) == (75, "scontrol requeue 4711"), err
     assert not any("--restart" in call for call in called)
     out = tmp_path / "runs" / "deck"
