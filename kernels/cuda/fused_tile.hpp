@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/fused_extras.hpp"
 #include "kernels/cuda/hopper.hpp"
+#include "kernels/cuda/pace.hpp"
 #include "kernels/cuda/policy.hpp"
 
 namespace isotherm::cuda {
@@ -36,6 +37,7 @@ struct FusedShared {
   SourceSlab sources[source_stages];
   Pack<T> edge[2][edges][warps][2][warp_size];  // [buffer][level][warp][first, last row]
   BytesBarrier full[stages];
+  SharedPace pace;
 };
 
 template <class T>
@@ -105,6 +107,7 @@ class FusedTile {
   // The plane of step n, and the source of the plane before it.
   __device__ __forceinline__ void ask_for(int n, int slot) {
     if (threadIdx.x != 0 || n >= span_.count || !comes(n)) return;
+    if (n >= stages - 1) shared_.pace.wait(a_.pace);
     BytesBarrier& full = shared_.full[slot];
     const int z = span_.first + n;
     const bool field = z < span_.end, source = Shared::has_sources && n > 0;

@@ -20,6 +20,7 @@ struct FusedArgs {
   Box region, read;  // `read`: the cells that the region depends on
   TileCuts x, y;
   ColumnShares shares;
+  unsigned pace;  // cycles between planes of a block; 0: none
 
   __device__ __forceinline__ const Wall<T>& wall(Face f) const { return walls.faces[static_cast<int>(f)]; }
 };

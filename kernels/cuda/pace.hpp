@@ -1,4 +1,4 @@
-// The pace of blocks that walk along z, for kernels that memory holds up. For .cu files only.
+// The pace of blocks that walk along z. For .cu files only.
 //
 // What a block reads at the edges of its tile is in L2 if the blocks beside it were there a moment ago.
 // Multiprocessors get different shares of the bandwidth, and nothing brings their blocks together again: some
@@ -61,6 +61,22 @@ class Pace {
  private:
   unsigned cycles_;
   long long start_;
+};
+
+// The same for kernels that have no register to spare, by plain cycles between planes: for those that their
+// own instructions hold up. In shared memory, and used by one thread.
+struct SharedPace {
+  long long due;
+
+  __device__ __forceinline__ void begin() { due = clock64(); }
+  // For the next plane, of whatever column. `cycles`: 0: no pace.
+  __device__ __forceinline__ void wait(unsigned cycles) {
+    if (cycles == 0) return;
+    const long long mine = due;
+    while (clock64() < mine) {
+    }
+    due = mine + cycles;
+  }
 };
 
 }  // namespace isotherm::cuda

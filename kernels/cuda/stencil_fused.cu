@@ -34,8 +34,19 @@ constexpr int most_depth = 4;      // deeper ones find no room in registers and 
 constexpr Index least_planes = 4;  // that are worth a block
 constexpr Index most_blocks = 1024;  // each of which leaves a part of a norm
 
-// A block: warps above each other along y, rows of y that a lane owns, planes of the ring.
-constexpr std::array tiles = {Tile{8, 4, 4}};
+// A block: warps above each other along y, rows of y that a lane owns, planes of the ring; and the cycles
+// between its planes, 0: as fast as they come. What a plane costs is nearly the same on all chips that have
+// these copies, so blocks that ask for planes a little slower than the instructions of four levels allow stay
+// side by side in large fields, where they would drift apart and read their edges from memory:
+// kernels/TUNING.md.
+struct PacedTile {
+  Tile tile;
+  int pace;
+  std::string name() const { return pace > 0 ? tile.name() + "@" + std::to_string(pace) : tile.name(); }
+};
+constexpr Tile only{8, 4, 4};
+constexpr std::array tiles = {PacedTile{only, 0}, PacedTile{only, 2050}, PacedTile{only, 2100},
+                              PacedTile{only, 2000}};
 
 template <class T, int depth, int warps, int rows, int stages, class Extras>
 __global__ void __launch_bounds__(warps* warp_size, 1)
@@ -43,6 +54,7 @@ __global__ void __launch_bounds__(warps* warp_size, 1)
   constexpr Tile tile{warps, rows, stages};
   auto& shared = *reinterpret_cast<FusedShared<T, depth, tile, Extras>*>(dynamic_shared());
   if (threadIdx.x == 0) {
+    shared.pace.begin();
     for (BytesBarrier& full : shared.full) full.init();
     BytesBarrier::publish();
   }
@@ -102,7 +114,7 @@ struct Fused {
             TensorMap<T>::make(source, {Shared::x, Shared::y, 1})};
   }
 
-  static void sweep(const SweepArgs<T>& args, Stream stream) {
+  static void sweep(const SweepArgs<T>& args, int pace, Stream stream) {
     FusedArgs<T> a = cut(args.region, args.in.extent, args.walls);
     a.in = args.in;
     a.out = args.out;
@@ -110,6 +122,7 @@ struct Fused {
     a.c = args.c;
     a.walls = args.walls;
     a.norm = args.norm;
+    a.pace = static_cast<unsigned>(pace);
     allow_shared();
     // Beside its own planes a part of a column reads `depth` at either end, and waits for its first.
     constexpr Index overhead = 2 * depth + 2;
@@ -164,9 +177,9 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
     throw Error(ExitCode::unavailable,
                 "kernel fused has no room for more than 2^30 cells along an axis; use another solver.kernel");
   }
-  with_tile<tiles>(plan.policy, [&]<Tile tile>() {
-    with_fused<T, tile>(args, plan.depth, [&]<int depth, class Extras>() {
-      Fused<T, depth, tile, Extras>::sweep(args, stream);
+  with_tile<tiles>(plan.policy, [&]<PacedTile paced>() {
+    with_fused<T, paced.tile>(args, plan.depth, [&]<int depth, class Extras>() {
+      Fused<T, depth, paced.tile, Extras>::sweep(args, paced.pace, stream);
     });
   });
 }
@@ -178,16 +191,16 @@ std::size_t norm_scratch_bytes(Box region, int) {
 
 template <class T>
 std::string unsupported(int policy) {
-  return with_tile<tiles>(policy, [&]<Tile tile>() {
-    using Deepest = Fused<T, most_depth, tile, FusedExtras<false, true, true>>;
+  return with_tile<tiles>(policy, [&]<PacedTile paced>() {
+    using Deepest = Fused<T, most_depth, paced.tile, FusedExtras<false, true, true>>;
     return without_bulk_copies(Deepest::kernel, sizeof(typename Deepest::Shared));
   });
 }
 
 template <class T>
 KernelResources resources(int policy) {
-  return with_tile<tiles>(policy, [&]<Tile tile>() {
-    using Deepest = Fused<T, most_depth, tile, FusedExtras<false, true, true>>;
+  return with_tile<tiles>(policy, [&]<PacedTile paced>() {
+    using Deepest = Fused<T, most_depth, paced.tile, FusedExtras<false, true, true>>;
     Deepest::allow_shared();
     return resources_of(Deepest::kernel, Deepest::threads, sizeof(typename Deepest::Shared));
   });
