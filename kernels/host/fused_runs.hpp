@@ -45,6 +45,7 @@ struct Runs {
   const T *centre[most_planes], *y_lo[most_planes], *y_hi[most_planes];
   const T *z_lo, *z_hi;  // below the first plane, above the last
   const T* source[most_planes];
+  const T* ahead;  // a run that memory has to deliver soon, or any
   T* out[most_planes];
   Index cells;
   T x_lo[most_planes], x_hi[most_planes];  // the cells before and behind the runs
@@ -73,7 +74,9 @@ template <class Isa, Source source, Store store, Update update, Way way, int pla
     before[p] = from == 0 ? V::broadcast(r.x_lo[p]) : V::load(in[p] + from - V::lanes);
     centre[p] = V::load(in[p] + from);
   });
+  const T* const ahead = r.ahead;
   const auto sweep = [&](Index x) ISOTHERM_INLINE_LAMBDA {
+    __builtin_prefetch(ahead + x, 0, 2);  // into L2
     const V z_lo = V::load(below + x), z_hi = V::load(above + x);
     each_plane<planes>([&](auto p) ISOTHERM_INLINE_LAMBDA {
       const V value = stencil_update(c, centre[p], V::one_before(before[p], centre[p]),

@@ -169,6 +169,15 @@ class Tile {
     return made;
   }
 
+  // Level 1 alone reads memory, and would wait for it, while the other levels leave memory idle. So each of
+  // the first levels asks, row by row, for one of the planes that level 1 is the next to read. The others:
+  // nullptr.
+  const T* plane_ahead(int level, int count) const {
+    const Level& first = levels_[1];
+    const Index z = first.next + (level == 1 ? count : 0) + level;
+    return level <= planes && z <= first.box.hi.z ? args_.in.origin + args_.in.offset(0, 0, z) : nullptr;
+  }
+
   template <int count>
   void sweep_planes(int level) const {
     const Box box = levels_[level].box;
@@ -187,6 +196,7 @@ class Tile {
       runs.source[p] = args_.source.empty() ? nullptr : &args_.source(x, box.lo.y, z + p);
       runs.out[p] = last ? &args_.out(x, box.lo.y, z + p) : ring_row(level, box.lo.y, z + p) + x;
     }
+    const T* const ahead = plane_ahead(level, count);
     for (Index y = box.lo.y; y < box.hi.y; ++y) {
       const bool at_lower = y == 0 && is_wall(Face::y_min), at_upper = y == n_y - 1 && is_wall(Face::y_max);
       for (int p = 0; p < count; ++p) {
@@ -200,6 +210,7 @@ class Tile {
       const T* const top = runs.centre[count - 1];
       runs.z_lo = floor ? ghosts(Face::z_min, runs.centre[0], x, runs.cells, y, 2 * count) : below;
       runs.z_hi = ceiling ? ghosts(Face::z_max, top, x, runs.cells, y, 2 * count + 1) : above;
+      runs.ahead = ahead ? ahead + args_.in.offset(x, y, 0) : runs.centre[0];
       sweep_row(args_.c, runs);
       if (!floor) below += pitch;
       if (!ceiling) above += pitch;
