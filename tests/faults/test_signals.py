@@ -137,24 +137,22 @@ def test_one_that_comes_after_the_end_changes_nothing(tmp_path):
 
 
 def test_the_wall_time_ends_a_run_in_time(tmp_path):
-    start = time.monotonic()
-    job, seconds, code, out, err = end_by_the_clock(
+    job, seconds, out, err = end_by_the_clock(
         tmp_path, lambda folder, seconds: Job(folder, f"solver.walltime={seconds}", ranks=2))
-    assert code == 75, err
     assert f"ends before  solver.walltime {seconds} s, with a checkpoint" in out
-    assert time.monotonic() - start < 2 * seconds + 30
     assert STOPPED.search(err)[1] == "the wall time"
     expect_to_go_on(job.out.parent)
 
 
 def test_so_does_the_end_of_a_slurm_job(tmp_path):
     warning = re.compile(r"warning: about \d+ d \d+ h more are needed at the present pace, but (.*)\n")
-    _, _, code, out, err = end_by_the_clock(
+    _, seconds, out, err = end_by_the_clock(
         tmp_path, lambda folder, seconds: Job(folder, SLURM_JOB_END_TIME=str(int(time.time()) + seconds)), warning.search)
-    assert code == 75 and "the Slurm job's end in" in out
+    assert "the Slurm job's end in" in out
     warned, = warning.findall(err)
-    assert re.fullmatch(r"the Slurm job's end in \d+ s leaves \S+ m?s; the run will stop with a checkpoint: go on from it with "
+    told = re.fullmatch(r"the Slurm job's end in (\d+) s leaves \S+ m?s; the run will stop with a checkpoint: go on from it with "
                         "--restart latest", warned)
+    assert told and int(told[1]) <= seconds
     assert STOPPED.search(err)[1] == "the wall time"
 
 

@@ -46,12 +46,15 @@ class Job:
 
 def end_by_the_clock(folder, start, in_time=lambda err: "at sweep 0 " not in err):
     """Ends `start(folder, seconds)`, a job with so much time; with more, where that was over before the run had got so far: a
-    machine that others use may take long to start ranks."""
+    machine that others use may take long to start ranks. Each ends as a stopped run does, soon after its time."""
     for seconds in (4, 12, 36):
         place = folder / str(seconds)
         place.mkdir()
+        begun = time.monotonic()
         job = start(place, seconds)
         code, out, err = job.end()
+        assert code == 75, err
+        assert time.monotonic() - begun < seconds + 17
         if in_time(err):
             break
-    return job, seconds, code, out, err
+    return job, seconds, out, err
