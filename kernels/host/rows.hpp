@@ -52,7 +52,7 @@ template <class Isa, class T>
 struct StencilFusedOpenmp {
   static constexpr int max_depth = fused_openmp_depth;
   static constexpr std::array<bool, 3> own_walls{true, true, true};
-  static constexpr std::array<std::string_view, 3> policies = {"2planes", "3planes", "2planes_wide"};
+  static constexpr std::array<std::string_view, 3> policies = {"2rows", "1row", "2rows_wide"};
   static void launch(const SweepArgs<T>& args, SweepPlan plan, Stream stream);  // chooses the stores by size
   static std::size_t norm_scratch_bytes(Box region, int policy);
   static void sweep(const SweepArgs<T>& args, SweepPlan plan, Store store);  // without what ends a norm

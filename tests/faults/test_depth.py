@@ -60,13 +60,13 @@ def test_the_depth_follows_from_what_was_measured(folder, alone, ranks):
 
 
 def test_one_rank_fuses_sweeps_as_a_trial_or_the_deck_says(folder, alone):
-    record, out = run(folder, 1, "solver.kernel=fused_openmp", "solver.policy=2planes")
+    record, out = run(folder, 1, "solver.kernel=fused_openmp", "solver.policy=2rows")
     method = record["method"]
     fastest = min((t for t in method["tuning"]["trials"] if t["row"] == "fused_openmp"), key=lambda t: t["seconds_s"])
     assert method["depth"] == 1 and method["fused"] == fastest["fused"]
     assert {1, 4} <= {t["fused"] for t in method["tuning"]["trials"]} <= set(range(1, 9))
     assert "depth: auto\n" in record["deck"]["resolved"]
-    named, out = run(folder, 1, "solver.kernel=fused_openmp", "solver.policy=2planes", "solver.reduction=fused",
+    named, out = run(folder, 1, "solver.kernel=fused_openmp", "solver.policy=2rows", "solver.reduction=fused",
                      "solver.depth=3")
     assert named["method"]["fused"] in (1, 2, 3) and named["method"]["depth"] == 3
     single, out = run(folder, 1, "solver.kernel=fused_openmp", "boundaries.y_max={kind: temperature, value: 300 + 5*t}")

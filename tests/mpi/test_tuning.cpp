@@ -90,7 +90,7 @@ TEST(Tuning, OfShortRunsTriesNoMoreThanTheyGain) {
   EXPECT_FALSE(any_fused(report));
   EXPECT_EQ(report.why_single, "the run is too short to try others");
   config.solver.kernel = "fused_openmp";  // the deck wants it
-  config.solver.policy = "2planes";
+  config.solver.policy = "2rows";
   EXPECT_TRUE(any_fused(expect_agreement<float>(*host, config)));
 }
 
