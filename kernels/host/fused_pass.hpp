@@ -70,7 +70,7 @@ template <class Isa, Source source, Store store, Update update, Way way, int row
                           V::broadcast(coefficients.cy), V::broadcast(coefficients.cz)};
   const Index pitch = pass.in_pitch;
   const T *const below = pass.in[0], *const lower = pass.in[1], *const upper = pass.in[2],
-                 *const above = pass.in[3], *const ahead = pass.ahead[0], *const behind = pass.ahead[1];
+                 *const above = pass.in[3], *const ahead = pass.ahead[0], *const further = pass.ahead[1];
   const T* s[rows][planes];
   T* out[rows][planes];
   V before[rows][planes], centre[rows][planes], after[rows][planes];
@@ -84,7 +84,7 @@ template <class Isa, Source source, Store store, Update update, Way way, int row
   });
   const auto sweep = [&](Index x) ISOTHERM_INLINE_LAMBDA {
     if (ahead) __builtin_prefetch(ahead + x);
-    if (behind) __builtin_prefetch(behind + x);
+    if (further) __builtin_prefetch(further + x);
     each_run<rows>([&](auto i, auto p) ISOTHERM_INLINE_LAMBDA {
       const V y_lo = i == 0 ? V::load(row(-1, p) + x) : centre[i > 0 ? i - 1 : 0][p],
               y_hi = i == rows - 1 ? V::load(row(rows, p) + x) : centre[i < rows - 1 ? i + 1 : 0][p],

@@ -147,6 +147,8 @@ class Tile {
     for (int i = 0; i < rows; ++i) {
       for (int p = 0; p < planes; ++p) write(pass, i, p, level, x, {0, y + i, z + p});
     }
+    // Few at a time, as a processor drops what it is asked while it waits for much: one row a pass, and two
+    // where that would not bring all in a step.
     for (int k = 0; k < 2; ++k) pass.ahead[k] = level == 1 || k == 0 || depth_ < 4 ? ask(ahead) : nullptr;
     (last ? last_ : inner_)(args_.c, pass);
   }
