@@ -45,6 +45,17 @@ ISOTHERM_INLINE void each_run(const Body& body) {
   });
 }
 
+// What stands beyond the first or the last cells of rows: the wall, or what lies there in memory.
+template <class T>
+struct RowEnd {
+  bool is_wall;
+  T a, b[most_rows][planes];
+
+  ISOTHERM_INLINE_MEMBER T beyond(int i, int p, T cell, const T* next) const {
+    return is_wall ? wall_ghost(a, b[i][p], cell) : *next;
+  }
+};
+
 // Rows y, y + 1, ... of planes z and z + 1, `cells` along x; pointers at their first cells.
 template <class T>
 struct Pass {
@@ -52,12 +63,18 @@ struct Pass {
   Index in_pitch;           // has a row on either side
   T* out[most_rows][planes];
   const T* source[most_rows][planes];
-  const T* ahead[2];  // rows that memory has to deliver soon, or null
+  const T* ahead[3];  // rows that memory has to deliver soon, or null
   Index cells;
-  T x_lo[most_rows][planes], x_hi[most_rows][planes];  // the cells before and behind
+  RowEnd<T> ends[2];
   double* norm[most_rows][planes];
 
   ISOTHERM_INLINE_MEMBER const T* row(int i, int p) const { return in[1 + p] + i * in_pitch; }
+  ISOTHERM_INLINE_MEMBER T x_lo(int i, int p) const {
+    return ends[0].beyond(i, p, row(i, p)[0], row(i, p) - 1);
+  }
+  ISOTHERM_INLINE_MEMBER T x_hi(int i, int p) const {
+    return ends[1].beyond(i, p, row(i, p)[cells - 1], row(i, p) + cells);
+  }
 };
 
 // Cells [from, to) in whole vectors; returns where they end. Operands in locals, as in stencil_openmp.cpp.
@@ -70,7 +87,8 @@ template <class Isa, Source source, Store store, Update update, Way way, int row
                           V::broadcast(coefficients.cy), V::broadcast(coefficients.cz)};
   const Index pitch = pass.in_pitch;
   const T *const below = pass.in[0], *const lower = pass.in[1], *const upper = pass.in[2],
-                 *const above = pass.in[3], *const ahead = pass.ahead[0], *const further = pass.ahead[1];
+                 *const above = pass.in[3], *const ahead = pass.ahead[0], *const further = pass.ahead[1],
+                 *const again = pass.ahead[2];
   const T* s[rows][planes];
   T* out[rows][planes];
   V before[rows][planes], centre[rows][planes], after[rows][planes];
@@ -79,12 +97,13 @@ template <class Isa, Source source, Store store, Update update, Way way, int row
   each_run<rows>([&](auto i, auto p) ISOTHERM_INLINE_LAMBDA {
     s[i][p] = pass.source[i][p];
     out[i][p] = pass.out[i][p];
-    before[i][p] = from == 0 ? V::broadcast(pass.x_lo[i][p]) : V::load(row(i, p) + from - V::lanes);
+    before[i][p] = from == 0 ? V::broadcast(pass.x_lo(i, p)) : V::load(row(i, p) + from - V::lanes);
     centre[i][p] = V::load(row(i, p) + from);
   });
   const auto sweep = [&](Index x) ISOTHERM_INLINE_LAMBDA {
     if (ahead) __builtin_prefetch(ahead + x);
     if (further) __builtin_prefetch(further + x);
+    if (again) __builtin_prefetch(again + x);
     each_run<rows>([&](auto i, auto p) ISOTHERM_INLINE_LAMBDA {
       const V y_lo = i == 0 ? V::load(row(-1, p) + x) : centre[i > 0 ? i - 1 : 0][p],
               y_hi = i == rows - 1 ? V::load(row(rows, p) + x) : centre[i < rows - 1 ? i + 1 : 0][p],
@@ -110,7 +129,7 @@ template <class Isa, Source source, Store store, Update update, Way way, int row
   }
   if (x + V::lanes <= to) {
     each_run<rows>([&](auto i, auto p)
-                       ISOTHERM_INLINE_LAMBDA { after[i][p] = V::broadcast(pass.x_hi[i][p]); });
+                       ISOTHERM_INLINE_LAMBDA { after[i][p] = V::broadcast(pass.x_hi(i, p)); });
     sweep(x);
     x += V::lanes;
   }
@@ -129,8 +148,8 @@ void sweep_cells(const Coefficients<T>& c, const Pass<T>& pass, Index from, Inde
       const T *const in = pass.row(i, p), *const z_lo = pass.in[p] + i * pass.in_pitch,
                      *const z_hi = pass.in[p + 2] + i * pass.in_pitch;
       for (Index x = from; x < to; ++x) {
-        const T value = stencil_update(c, in[x], x == 0 ? pass.x_lo[i][p] : in[x - 1],
-                                       x + 1 == pass.cells ? pass.x_hi[i][p] : in[x + 1],
+        const T value = stencil_update(c, in[x], x == 0 ? pass.x_lo(i, p) : in[x - 1],
+                                       x + 1 == pass.cells ? pass.x_hi(i, p) : in[x + 1],
                                        in[x - pass.in_pitch], in[x + pass.in_pitch], z_lo[x], z_hi[x],
                                        source == Source::field ? pass.source[i][p][x] : T(0));
         pass.out[i][p][x] = value;

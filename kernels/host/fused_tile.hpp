@@ -123,7 +123,8 @@ class Tile {
         const Index y = up ? first.lo.y + behind : first.hi.y - rows - behind, at = z - (level - 1);
         const Box& box = levels_[level].box;
         if (y + rows <= box.lo.y || y >= box.hi.y) continue;
-        if (at + planes > box.lo.z && at < box.hi.z) sweep_level(level, y, at, z + planes + 1);
+        if (at + planes > box.lo.z && at < box.hi.z)
+          sweep_level(level, y, at, z + planes + 1, ask_again(level, wave + 1, z + 1));
         if (level < depth_) add_ghosts(level, y, at);
       }
     }
@@ -137,19 +138,22 @@ class Tile {
     return l.queue + (planes * (y - l.box.lo.y + (above ? slack : 0)) + plane) * pitch_;
   }
 
-  // Level `level` of rows y... and planes z, z + 1; `ahead`: a plane that level 1 will read in the next step.
-  void sweep_level(int level, Index y, Index z, Index ahead) {
+  // Level `level` of rows y... and planes z, z + 1. `ahead`: a plane that level 1 will read in the next step;
+  // `again`: a row that it will read soon.
+  void sweep_level(int level, Index y, Index z, Index ahead, const T* again) {
     const bool last = level == depth_;
     const Index x = last ? box_.lo.x : lo_;
     Pass<T> pass;
     pass.cells = (last ? box_.hi.x : hi_) - x;
-    level == 1 ? read_field(pass, x, y, z) : read_queue(pass, level, x, y, z);
+    level == 1 ? read_field(pass, x, y, z) : read_queue(pass, level, x, y);
+    for (const bool max : {false, true}) put_wall(pass, max, level, max ? x + pass.cells : x, y, z);
     for (int i = 0; i < rows; ++i) {
       for (int p = 0; p < planes; ++p) write(pass, i, p, level, x, {0, y + i, z + p});
     }
     // Few at a time, as a processor drops what it is asked while it waits for much: one row a pass, and two
     // where that would not bring all in a step.
     for (int k = 0; k < 2; ++k) pass.ahead[k] = level == 1 || k == 0 || depth_ < 4 ? ask(ahead) : nullptr;
+    pass.ahead[2] = again;
     (last ? last_ : inner_)(args_.c, pass);
   }
 
@@ -172,30 +176,26 @@ class Tile {
     }
   }
 
+  // The wall at which the rows end, if they do; x: of their end.
+  void put_wall(Pass<T>& pass, bool max, int level, Index x, Index y, Index z) const {
+    const Wall<T>& wall = args_.walls.faces[static_cast<int>(face(0, max))];
+    RowEnd<T>& end = pass.ends[max];
+    end.is_wall = wall.is_wall && x == (max ? args_.in.extent.x : 0);
+    if (!end.is_wall) return;
+    end.a = wall.a;
+    for (int i = 0; i < rows; ++i) {
+      for (int p = 0; p < planes; ++p)
+        end.b[i][p] = wall.b_at(within(y + i, levels_[level].box, 1), within(z + p, levels_[level].box, 2));
+    }
+  }
+
   // The queue of the level before.
-  void read_queue(Pass<T>& pass, int level, Index x, Index y, Index z) const {
-    const Box& box = levels_[level].box;
+  void read_queue(Pass<T>& pass, int level, Index x, Index y) const {
     for (int p = 0; p < planes; ++p) {
       pass.in[p] = queued_before(level - 1, y, p) + (x - lo_);
       pass.in[planes + p] = queued(level - 1, y, p) + (x - lo_);
     }
     pass.in_pitch = planes * pitch_;
-    for (int i = 0; i < rows; ++i) {
-      for (int p = 0; p < planes; ++p) {
-        const T* const cells = pass.row(i, p);
-        const Index at_y = within(y + i, box, 1), at_z = within(z + p, box, 2), end = x + pass.cells - 1;
-        pass.x_lo[i][p] = beyond(Face::x_min, cells, x, at_y, at_z);
-        pass.x_hi[i][p] = beyond(Face::x_max, cells + pass.cells - 1, end, at_y, at_z);
-      }
-    }
-  }
-
-  // What stands beyond cell x, the one at `cell`, towards an x face.
-  T beyond(Face f, const T* cell, Index x, Index y, Index z) const {
-    const Wall<T>& wall = args_.walls.faces[static_cast<int>(f)];
-    const bool at_face = is_max(f) ? x == args_.in.extent.x - 1 : x == 0;
-    if (wall.is_wall && at_face) return wall_ghost(wall.a, wall.b_at(y, z), *cell);
-    return cell[is_max(f) ? 1 : -1];
   }
 
   // The field as level 1 reads it: a copy where some of the rows or planes are not the field's, but beyond
@@ -209,16 +209,6 @@ class Tile {
       pass.in[q] = all ? &in(x, y, z + q - 1) : copied;
       for (int i = -1; i <= rows && !all; ++i)
         copy_row(copied + i * pitch_, pass.cells, {x, y + i, z + q - 1});
-    }
-    for (int i = 0; i < rows; ++i) {
-      for (int p = 0; p < planes; ++p) {
-        const Index at_y = within(y + i, field_, 1), at_z = within(z + p, field_, 2), end = x + pass.cells;
-        const T* const cells = &in(x, at_y, at_z);
-        const bool has_lo = x > field_.lo.x || (x == 0 && at_wall(Face::x_min));
-        const bool has_hi = end < field_.hi.x || (end == in.extent.x && at_wall(Face::x_max));
-        pass.x_lo[i][p] = has_lo ? beyond(Face::x_min, cells, x, at_y, at_z) : T(0);
-        pass.x_hi[i][p] = has_hi ? beyond(Face::x_max, cells + pass.cells - 1, end - 1, at_y, at_z) : T(0);
-      }
     }
   }
   static Index within(Index i, const Box& box, int axis) {
@@ -235,7 +225,9 @@ class Tile {
           return make_ghosts(face(axis, max), to, from, at.x, cells, axis == 1 ? z : y);
       }
     }
-    for (Index i = 0; i < cells; ++i) to[i] = from[i];
+    // Beside the cells that are computed lies one more, where the field has one.
+    const Index lo = at.x > field_.lo.x ? -1 : 0, hi = at.x + cells < field_.hi.x ? cells + 1 : cells;
+    for (Index i = lo; i < hi; ++i) to[i] = from[i];
   }
   // Ghosts beyond a wall across y or z, from the row at the wall, which starts at cell x; q: the other index
   // of its b. Only where the field has cells.
@@ -251,6 +243,7 @@ class Tile {
   void add_ghosts(int level, Index y, Index z) {
     const Box& box = levels_[level].box;
     const Index n_y = args_.in.extent.y, n_z = args_.in.extent.z, cells = hi_ - lo_;
+    if (y > 0 && y + rows < n_y && z > 0 && z + planes < n_z) return;
     const bool floor = at_wall(Face::z_min) && box.lo.z == 0,
                ceiling = at_wall(Face::z_max) && box.hi.z == n_z;
     for (Index at = larger(y, box.lo.y); at < smaller(y + rows, box.hi.y); ++at) {
@@ -277,6 +270,18 @@ class Tile {
     ++asked_;
     if (row >= field_.extent().y || z >= field_.hi.z) return nullptr;
     return &args_.in(lo_, up_ ? field_.hi.y - 1 - row : field_.lo.y + row, z);
+  }
+
+  // Level 1 reads `rows` new rows of two planes in each wave: the one of those that this level asks for, as a
+  // tenth of what is asked for a step ahead gets lost.
+  const T* ask_again(int level, Index wave, Index plane) const {
+    if (level > rows * planes) return nullptr;
+    const Box& box = levels_[1].box;
+    const Index y =
+        (up_ ? box.lo.y + 1 + wave * rows : box.hi.y - 1 - (wave + 1) * rows) + (level - 1) % rows;
+    const Index z = plane + (level - 1) / rows;
+    if (y < field_.lo.y || y >= field_.hi.y || z >= field_.hi.z) return nullptr;
+    return &args_.in(lo_, y, z);
   }
 
   // Where the norm of this part of row (y, z) is summed.

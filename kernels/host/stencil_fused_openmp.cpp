@@ -52,6 +52,7 @@ Cut cut_of(Box region, int depth) {
   const Index cache = static_cast<Index>((bytes < far ? far : bytes) / sizeof(T)) / queue_pitch<T>(cut);
   const Index margins = planes * (depth - 1) * (depth + slack + 2 * spare) + (planes + 2) * 2 * depth;
   cut.most_rows = larger(least_rows, (cache - margins) / (planes * (depth - 1) + planes + 2));
+  cut.most_rows = rounded_down(cut.most_rows, most_rows);
   cut.most_rows = smaller(cut.most_rows, region.extent().y);
   return cut;
 }
@@ -80,10 +81,13 @@ thread_local Scratch queues;
 
 template <class Isa, Way way, int rows, class T>
 void sweep_share(const SweepArgs<T>& args, const Cut& cut, Store store, Box mine, T* scratch) {
+  // As alike as whole passes allow: at an odd row level 1 would have to copy what it reads.
   const Index n_y = mine.extent().y, tiles_y = (n_y + cut.most_rows - 1) / cut.most_rows;
+  const Index tile_rows =
+      smaller(cut.most_rows, rounded_down((n_y + tiles_y - 1) / tiles_y + rows - 1, rows));
   const Index parts = parts_of<T>(args.region);
-  for (Index j = 0; j < tiles_y; ++j) {
-    const Range y = part_of({mine.lo.y, mine.hi.y}, j, tiles_y);
+  for (Index lo = mine.lo.y; lo < mine.hi.y; lo += tile_rows) {
+    const Range y{lo, smaller(lo + tile_rows, mine.hi.y)};
     for (Index i = 0; i < parts; ++i) {
       const Range x = columns_of<T>(args.region, i);
       Tile<Isa, way, rows, T>(args, cut, store, {{x.lo, y.lo, mine.lo.z}, {x.hi, y.hi, mine.hi.z}}, i, parts,
