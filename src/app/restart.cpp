@@ -87,6 +87,9 @@ std::vector<std::string> take_over(const SnapshotHeader& header, const std::stri
   std::string forbidden;
   std::vector<std::string> allowed;
   for (const Change& change : changes(before, now)) {
+    // The deck of a run that has been prolonged has the step of the run before it, where the user's says
+    // auto.
+    if (change.key == "problem.dt" && !now.problem.dt) continue;
     if (change.allowed) {
       allowed.push_back(fmt::format("{} {} -> {}", change.key, change.before, change.now));
     } else {

@@ -130,6 +130,15 @@ def test_the_end_time_moves_by_whole_steps(tmp_path):
     run(tmp_path, "output.directory=parts", "problem.end_time=200", "--restart", "latest")
     assert record(tmp_path / "parts")["method"]["planned_sweeps"] == 2 * steps
     assert record(tmp_path / "parts")["method"]["dt_s"] == dt
+    # ... and again, from a checkpoint whose deck has that step where the user's says auto.
+    run(tmp_path, "output.directory=parts", "problem.end_time=1300", "--restart", "latest")
+    run(tmp_path, "output.directory=parts", "problem.end_time=1400", "--restart", "latest")
+    assert record(tmp_path / "parts")["method"]["planned_sweeps"] == 14 * steps
+    done = isotherm("run", "deck.yaml", "output.directory=parts", "problem.end_time=1500", f"problem.dt={dt / 2}",
+                    "--restart", "latest", cwd=tmp_path)
+    assert done.returncode == 65
+    assert "problem.dt" in done.stderr
+    assert record(tmp_path / "parts")["method"]["dt_s"] == dt
 
 
 def test_a_steady_run_goes_on_to_a_smaller_tolerance(tmp_path):
