@@ -22,15 +22,27 @@ namespace {
 constexpr double flush_seconds = 2;
 constexpr std::size_t flush_bytes = std::size_t{64} << 10;
 
+// "history.csv.aside", or the next that is free: "history.csv.2.aside".
+std::filesystem::path free_aside(const std::filesystem::path& path) {
+  std::filesystem::path aside = path.string() + std::string(aside_suffix);
+  for (int n = 2; std::filesystem::exists(aside); ++n)
+    aside = fmt::format("{}.{}{}", path.string(), n, aside_suffix);
+  return aside;
+}
+
 // Takes the lines of later sweeps, and one that was cut short, out of the file. False where there is no file
 // with this head; what has another is set aside. Throws Error where the file cannot be replaced.
-bool keep_lines(const std::filesystem::path& path, const std::string& head, std::int64_t last) {
+bool keep_lines(const std::filesystem::path& path, const std::string& head, std::int64_t last,
+                Console& console) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return false;
   std::string kept(head.size(), '\0'), line;
   file.read(kept.data(), static_cast<std::streamsize>(kept.size()));
   if (!file || kept != head) {
-    publish_file(path, path.string() + std::string(aside_suffix));
+    const std::filesystem::path aside = free_aside(path);
+    publish_file(path, aside);
+    console.warn(fmt::format("{}: the run before wrote other columns; its lines are in {}",
+                             in_quotes(path.string()), in_quotes(aside.filename().string())));
     return false;
   }
   while (std::getline(file, line) && !file.eof()) {  // the last of a file ends with a newline too
@@ -52,7 +64,7 @@ LineFile::LineFile(const std::filesystem::path& path, Console& console, std::str
       file_(nullptr, &std::fclose) {
   bool go_on = false;
   try {
-    go_on = resumed && keep_lines(path, head, *resumed);
+    go_on = resumed && keep_lines(path, head, *resumed, console);
   } catch (const Error& e) {
     console_.warn(fmt::format("{}; the run goes on without {}", e.what(), loss_));
     return;

@@ -35,6 +35,14 @@ void take_part(std::string_view& text) {
   if (name.size() > slice.size()) text.remove_prefix(name.size());
 }
 
+// "history.csv", or "history.csv.2" of those set aside.
+bool is_line_file(std::string_view name) {
+  const auto digits = name.size() - (name.find_last_not_of("0123456789") + 1);
+  if (digits > 0 && digits + 1 < name.size() && name[name.size() - digits - 1] == '.')
+    name.remove_suffix(digits + 1);
+  return name == "history.csv" || name == "probes.csv";
+}
+
 }  // namespace
 
 std::string snapshot_name(std::string_view run_name, std::int64_t sweep) {
@@ -68,7 +76,7 @@ bool is_run_file(std::string_view file_name, std::string_view run_name) {
   const bool aside = take_suffix(file_name, aside_suffix);
   if (sweep_of_file(file_name, run_name, checkpoint_suffix)) return true;
   if (sweep_of_file(file_name, run_name, diverged_suffix)) return !aside;
-  if (aside) return file_name == "history.csv" || file_name == "probes.csv";
+  if (aside) return is_line_file(file_name);
   if (std::ranges::find(fixed_names, file_name) != fixed_names.end()) return true;
   if (!file_name.starts_with(run_name)) return false;
   file_name.remove_prefix(run_name.size());

@@ -103,6 +103,14 @@ TEST(History, BeginsWhereThereIsNoneToGoOnWith) {
   { History history(path, console, {}, 10); }
   EXPECT_EQ(read_file(path), history_head());
   EXPECT_EQ(read_file(folder / "history.csv.aside"), "sweep,other\n1,2\n");
+  test::write_file(path, "sweep,another\n3,4\n");
+  { History history(path, console, {}, 10); }
+  EXPECT_EQ(read_file(folder / "history.csv.aside"), "sweep,other\n1,2\n");
+  EXPECT_EQ(read_file(folder / "history.csv.2.aside"), "sweep,another\n3,4\n");
+  ASSERT_EQ(console.warnings().size(), 2u);
+  EXPECT_NE(console.warnings()[1].find("wrote other columns; its lines are in 'history.csv.2.aside'"),
+            std::string::npos)
+      << console.warnings()[1];
 }
 
 TEST(History, LossIsOneWarning) {

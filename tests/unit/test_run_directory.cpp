@@ -226,11 +226,13 @@ TEST(RunFiles, NamesSayTheirSweep) {
 }
 
 TEST(RunFiles, CheckpointsAreARunsFiles) {
-  for (const char* ours : {"latest", "latest.part", "plate_00000001.checkpoint.hdf", "history.csv.aside",
-                           "plate_00000001.checkpoint.hdf.part", "plate_00000001.checkpoint.hdf.aside"})
+  for (const char* ours :
+       {"latest", "latest.part", "plate_00000001.checkpoint.hdf", "history.csv.aside",
+        "plate_00000001.checkpoint.hdf.part", "plate_00000001.checkpoint.hdf.aside", "probes.csv.2.aside"})
     EXPECT_TRUE(is_run_file(ours, "plate")) << ours;
   for (const char* other :
-       {"latest.aside", "plate_00000001.hdf.aside", "run.json.aside", "plate_1.checkpoint"})
+       {"latest.aside", "plate_00000001.hdf.aside", "run.json.aside", "plate_1.checkpoint", "history.csv.2",
+        "history.csv2.aside", ".2.aside", "2.aside"})
     EXPECT_FALSE(is_run_file(other, "plate")) << other;
 }
 
