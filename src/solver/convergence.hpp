@@ -10,10 +10,10 @@ inline double relative_residual(double first, double value) {
   return first > 0 ? value / first : 0;
 }
 
-// K. Never in a transient problem.
+// K. Never in a transient problem, nor with a tolerance of 0.
 inline bool has_converged(const ProblemConfig& problem, double first, double value) {
   const double measure = problem.criterion == Criterion::relative ? relative_residual(first, value) : value;
-  return problem.kind == ProblemKind::steady && measure <= problem.tolerance;
+  return problem.kind == ProblemKind::steady && problem.tolerance > 0 && measure <= problem.tolerance;
 }
 
 }  // namespace isotherm

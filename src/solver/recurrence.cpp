@@ -10,7 +10,8 @@ namespace {
 constexpr double rounding_of_a_step = 1e-9;
 
 std::int64_t step_at(double time, double dt) {
-  return static_cast<std::int64_t>(std::ceil(time / dt * (1 - rounding_of_a_step)));
+  const double step = std::ceil(time / dt * (1 - rounding_of_a_step));
+  return step < static_cast<double>(Recurrence::never) ? static_cast<std::int64_t>(step) : Recurrence::never;
 }
 
 }  // namespace

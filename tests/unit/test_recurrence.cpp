@@ -25,6 +25,14 @@ TEST(Recurrence, DueNextAndCountAgree) {
     expect_consistent({{}, time, 0.1}, 100);
 }
 
+TEST(Recurrence, ATimeBeyondAllStepsIsNever) {
+  for (const double time : {1e17, 1e300}) {
+    const Recurrence seldom({}, time, 1e-11);
+    EXPECT_EQ(seldom.next_after(0), Recurrence::never);
+    EXPECT_EQ(seldom.count_before(1'000'000'000), 0);
+  }
+}
+
 TEST(Recurrence, ATimeBelongsToTheFirstStepThatReachesIt) {
   const Recurrence often({}, 0.3, 0.1), between({}, 0.25, 0.1);
   EXPECT_EQ(often.next_after(0), 3);  // 0.1 + 0.1 + 0.1 is not 0.3
