@@ -26,6 +26,8 @@ void compare_ranks(const CommandLine& command, const Communicator& world) {
                   word(command.verb), command.ranks ? fmt::format(" --ranks {}", command.ranks) : "",
                   command.from_output ? " --from" : "", command.file);
   if (!command.restart.empty()) mine += " --restart " + command.restart;
+  if (command.profile) mine += " --profile";
+  if (command.force) mine += " --force";
   for (const std::string& o : command.overrides) mine += " " + o;
   if (command.verb == Verb::compare) {
     const CompareOptions& o = command.compare;
@@ -64,7 +66,7 @@ std::string deck_within(const SnapshotProvenance& from, const std::string& file)
 // so.
 void be_another_run(Config& config, const std::string& name) {
   if (!name.empty()) config.name = name;
-  if (config.at("output.overwrite").rfind("argument", 0) != 0) config.output.overwrite = false;
+  if (config.at("output.overwrite").rfind("argument ", 0) != 0) config.output.overwrite = false;
 }
 
 }  // namespace

@@ -227,11 +227,10 @@ class Run {
   }
 
   std::string how_to_go_on(const LoopOutcome& outcome) const {
-    const std::string text = fmt::format("stopped by {} at sweep {}", outcome.stopped_by, solver_->sweeps());
-    const bool has_checkpoint = !outcome.checkpoints.empty() || frame().last_checkpoint;
-    if (!has_checkpoint) return fmt::format("{} (it has left no checkpoint); start it again", text);
-    return fmt::format("{}; go on with: {} --restart {}", text, command_,
-                       in_quotes(directory_.path.string()));
+    const bool kept = !outcome.checkpoints.empty() || frame().last_checkpoint;
+    return fmt::format("stopped by {} at sweep {}{}: {} {}", outcome.stopped_by, solver_->sweeps(),
+                       kept ? "; go on with" : " (it has left no checkpoint); start it again", command_,
+                       kept ? "--restart " + in_quotes(directory_.path.string()) : "output.overwrite=true");
   }
 
   // Into the record, what the sweeps are made with.

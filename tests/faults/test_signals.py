@@ -125,7 +125,8 @@ def test_without_checkpoints_nothing_is_kept(tmp_path):
     job.send(signal.SIGUSR1)
     code, _, err = job.end()
     assert code == 75 and not checkpoints(job.out)
-    assert re.search(r"stopped by SIGUSR1 at sweep \d+ \(it has left no checkpoint\); start it again\n", err)
+    assert re.search(r"stopped by SIGUSR1 at sweep \d+ \(it has left no checkpoint\); start it again: isotherm run .* "
+                     r"output.overwrite=true\n", err)
 
 
 def test_one_that_comes_after_the_end_changes_nothing(tmp_path):
@@ -166,7 +167,7 @@ def test_no_time_for_a_sweep_and_a_checkpoint(tmp_path):
     job = Job(tmp_path, "solver.walltime=0.01")
     code, _, err = job.end()
     assert code == 75 and not checkpoints(job.out)
-    assert "stopped by the wall time at sweep 0 (it has left no checkpoint); start it again\n" in err
+    assert "stopped by the wall time at sweep 0 (it has left no checkpoint); start it again: isotherm run " in err
 
 
 def test_a_series_of_grids_is_stopped_without(tmp_path):
