@@ -86,6 +86,7 @@ class Runner {
   struct Waiting {
     std::size_t number;
     Start start;
+    std::uintmax_t said_before = 0;  // bytes of its errors
   };
   struct Running {
     Waiting what;
@@ -145,7 +146,7 @@ class Runner {
     }
   }
 
-  void start(const Waiting& next, bool has_files) {
+  void start(Waiting next, bool has_files) {
     const DeckCase& each = deck_.cases[next.number];
     const CaseFiles files(each);
     try {
@@ -157,9 +158,11 @@ class Runner {
                                 in_quotes(files.folder.string()), problem.message()));
       remove_file(files.record().string());
       write_file_atomically(files.deck().string(), each.deck);
+      const bool goes_on = next.start == Start::go_on;
+      if (goes_on) next.said_before = file_text_or_empty(files.err()).size();
       SessionFolder session(next.number);
       ChildProcess process({words(each, next.start, has_files), files.out().string(), files.err().string(),
-                            next.start == Start::go_on, environment(each, session)});
+                            goes_on, environment(each, session)});
       running_.push_back({next, std::move(session), std::move(process)});
     } catch (const Error& error) {
       conclude(next, {static_cast<int>(error.code()), 0}, error.what(), 0);
@@ -238,11 +241,14 @@ class Runner {
     }
   }
 
-  // Its last words: of a launcher's many the first are the program's, behind its warnings.
-  static std::string first_line(const fs::path& file) {
-    std::istringstream text(file_text_or_empty(file));
+  // Its last words: of a launcher's many the first are the program's, behind its warnings. A launcher that
+  // fails itself begins with a rule.
+  static std::string first_line(const CaseFiles& files, std::uintmax_t from) {
+    const std::string all = file_text_or_empty(files.err());
+    std::istringstream text(all.substr(std::min<std::size_t>(from, all.size())));
     std::string line;
-    while (std::getline(text, line) && line.starts_with("warning: ")) {
+    while (std::getline(text, line) &&
+           (line.starts_with("warning: ") || line.find_first_not_of("- ") == line.npos)) {
     }
     return line;
   }
@@ -251,7 +257,7 @@ class Runner {
     const DeckCase& each = deck_.cases[what.number];
     const bool by_us =
         stopped_by_ != 0;  // whatever its launcher makes of the signal, the case has not failed
-    if (message.empty() && end.exit_code != 0) message = first_line(CaseFiles(each).err());
+    if (message.empty() && end.exit_code != 0) message = first_line(CaseFiles(each), what.said_before);
     if (message.empty() && end.signal != 0) message = fmt::format("ended by {}", signal_name(end.signal));
     std::error_code ignored;
     if (!by_us && fs::is_directory(CaseFiles(each).folder, ignored)) record_end(each, end, message, wall);

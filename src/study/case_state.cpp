@@ -38,6 +38,13 @@ std::optional<int> number_of(const Json& json, const char* key) {
                                                              : std::nullopt;
 }
 
+// Whether a run that stopped itself has been tried again, and failed by a code of ours: what a launcher makes
+// of a signal says nothing.
+bool is_outlived(int exit_code, std::optional<int> last) {
+  return exit_code == static_cast<int>(ExitCode::stopped) && last && *last != exit_code &&
+         *last >= static_cast<int>(ExitCode::deck) && *last <= static_cast<int>(ExitCode::diverged);
+}
+
 double seconds_of_sweeps(const Json& run) {
   const Json part = run.value("performance", Json::object());
   const auto number = [&](const char* key) {
@@ -89,7 +96,9 @@ CaseLook look_at(const DeckCase& each) {
   look.exit_code = number_of(run, "exit_code");
   look.message = text_of(run, "message");
   look.seconds_of_sweeps = seconds_of_sweeps(run);
-  if (!look.exit_code) {  // it ended before it could write its own record
+  // It ended before it could write its own record: that is missing, or of the run before it, which was
+  // stopped.
+  if (!look.exit_code || is_outlived(*look.exit_code, number_of(record, "exit_code"))) {
     look.exit_code = number_of(record, "exit_code");
     look.message = text_of(record, "message");
     if (look.exit_code == static_cast<int>(ExitCode::done))

@@ -159,7 +159,11 @@ class Collector {
       if (!column.path.empty()) row[column.name] = value_at(run, column.path);
     for (const std::string& name : columns_)
       if (!row.contains(name) && name.find('.') != name.npos) row[name] = value_at(run, name);
-    if (row["message"].is_null()) row["message"] = text_or_null(look.message);
+    row["message"] = text_or_null(look.message);
+    // Those before the checkpoint from which it went on, too: as many as a case that was never stopped.
+    const Json before = value_at(run, "continuation.restarted_from.sweep");
+    if (row["sweeps"].is_number_integer() && before.is_number_integer())
+      row["sweeps"] = row["sweeps"].get<std::int64_t>() + before.get<std::int64_t>();
     judge(look);
     if (deck_.study.scaling.is_given()) add_scaled(each, look, row);
     cases_.push_back({{"name", each.study.name},

@@ -9,7 +9,7 @@ import pytest
 
 from program import command, family_of, is_running, isotherm, kill_all, ranks_of
 from runs import checkpoints, expect_same_answer, record
-from studies import BASE, folders, started, states, write_study
+from studies import BASE, folders, rows, started, states, write_study
 
 # The second takes seconds.
 LONG = BASE.replace("diagnostics: 2", "diagnostics: 1000").replace("steps: 4", "steps: 4, check_interval: 1000")
@@ -59,6 +59,7 @@ def expect_all_done_as_without_a_stop(folder):
     whole = isotherm("run", folder / "out" / "long" / "long.yaml", "output.directory=whole", cwd=folder)
     assert whole.returncode == 0, whole.stderr
     expect_same_answer(folder / "whole", folder / "out" / "long")
+    assert rows(folder / "out")["long"]["sweeps"] == "200000"
 
 
 def test_after_kill_9(tmp_path):
@@ -181,3 +182,20 @@ def test_one_study_a_directory(tmp_path):
     assert f"cannot use 'out' as run directory (process {job.process.pid} on " in second.stderr
     job.process.send_signal(signal.SIGINT)
     assert job.end()[0] == 75
+
+
+def test_a_case_that_was_stopped_and_then_fails_has_failed(tmp_path):
+    """Its run.json is that of the run that was stopped."""
+    write_study(tmp_path, CASES, LONG)
+    job = Study(tmp_path)
+    job.wait_for("long", "history.csv")
+    job.process.send_signal(signal.SIGTERM)
+    assert job.end()[0] == 75
+    kept = [tmp_path / "out" / "long" / name for name in checkpoints(tmp_path / "out" / "long")]
+    assert len(kept) == 1
+    kept[0].write_bytes(b"no checkpoint")
+    done = isotherm("study", "deck.yaml", "--case", "long", cwd=tmp_path)
+    assert done.returncode == 65, done.stderr + done.stdout
+    assert isotherm("study", "deck.yaml", "--collect", cwd=tmp_path).returncode == 65
+    row = rows(tmp_path / "out")["long"]
+    assert row["state"] == "failed" and "checkpoint" in row["message"] and "SIGTERM" not in row["message"]
