@@ -173,7 +173,8 @@ def convergence(run):
     probes = if_there(lambda: run.probes)
     if probes is not None and len(probes["sweep"]) > 1:
         items.append(picture(report_figures.probes_figure(probes), "Temperature at the probes", probes_line(run.probe_places)))
-    parts += [pictures(*items)] if items else [paragraph("The run was made without a history.")]
+    parts += [pictures(*items)] if items else [paragraph(
+        "The run was made without a history." if history is None else "The run ended before its first check.")]
     parts.append(facts([
         ("norm", residual["norm"]), ("first residual", si_or_power(residual["first_K"], "K")),
         ("last residual", None if residual["last_K"] is None else
@@ -218,7 +219,8 @@ def small(figure, alt, caption):
 def verification(found):
     if not found:
         return []
-    order = ", ".join(f"{value:.3f}" for value in found["order"])
+    # Null where two grids have no error.
+    order = ", ".join("-" if value is None else f"{value:.3f}" for value in found["order"])
     return [("exact solution", found["solution"]), ("largest error", si_or_power(found["max_error_K"], "K")),
             ("root mean square error", si_or_power(found["l2_error_K"], "K")),
             ("tolerance of the error", si_or_power(found["tolerance_K"], "K") if found["tolerance_K"] else None),

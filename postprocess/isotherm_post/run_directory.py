@@ -161,8 +161,6 @@ class History:
             raise Failure(FILE_MISSING, f"{path} does not exist; {hint}") from error
         except (KeyError, TypeError, ValueError) as error:
             raise Failure(DATA, f"{path} is no residual history of isotherm ({one_line(error)})") from error
-        if not self._rows:
-            raise Failure(DATA, f"{path} holds no residuals (the run ended before its first check)")
 
     def column(self, name):
         """Sweeps, times and values of the lines that hold this column."""

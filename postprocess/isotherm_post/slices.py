@@ -62,8 +62,9 @@ def plane_index(snapshot, axis, position):
             f"--position {position} lies outside the grid; "
             f"along {AXES[axis]} it runs from {low:.6g} m to {high:.6g} m",
         )
-    # An upper face belongs to the cell below it only at the end of the box.
-    index = math.floor((metres - low) / snapshot.spacing[axis])
+    # As the program's own slices: an upper face belongs to the cell below it only at the end of the box, and
+    # a place that is a face but for rounding is that face.
+    index = math.floor((metres - low) / snapshot.spacing[axis] + 1e-9)
     return min(max(index, 0), snapshot.cells[axis] - 1)
 
 

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import h5py
 import matplotlib.image
@@ -98,6 +99,12 @@ def test_plane_has_the_cells_of_its_index(run, axis, index):
 )
 def test_position_picks_the_cell_that_holds_it(run, axis, position, index):
     assert slices.plane_index(RunDirectory(run).snapshots()[0], "xyz".index(axis), position) == index
+
+
+def test_a_face_but_for_rounding_is_that_face():
+    """As in the program's own slices: 0.7 / 0.1 is below 7."""
+    box = SimpleNamespace(bounds=((0.0,) * 3, (1.0,) * 3), spacing=(0.1, 0.1, 0.1), cells=(10, 10, 10))
+    assert [slices.plane_index(box, 0, f"0.{k}") for k in range(10)] == list(range(10))
 
 
 def test_every_centre_lies_in_its_own_cell(run):

@@ -110,13 +110,15 @@ def test_what_a_run_was_made_without_is_said(run, tmp_path):
         assert said in page.text, said
     assert len(page.pictures) == 1  # where the time went
     assert "at sweep" not in page.text and "None" not in page.text
+    (bare / "history.csv").write_text("sweep,time_s,residual\n")
+    assert "The run ended before its first check." in report(bare, tmp_path / "b.html").text
 
 
 def test_verification_is_on_the_page(run, tmp_path):
-    found = {"solution": "slab_series", "max_error_K": 0.0427, "l2_error_K": 0.0309, "tolerance_K": 0.2, "order": [1.98, 2.0],
+    found = {"solution": "slab_series", "max_error_K": 0.0427, "l2_error_K": 0.0309, "tolerance_K": 0.2, "order": [1.98, None, 2.0],
              "levels": [], "verdict": "passed"}
     text = report(changed(run, tmp_path / "bare", verification=found), tmp_path / "a.html").text
-    for said in ("slab_series", "0.0427 K", "1.980, 2.000", "passed"):
+    for said in ("slab_series", "0.0427 K", "1.980, -, 2.000", "passed"):
         assert said in text
 
 
