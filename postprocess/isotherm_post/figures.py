@@ -27,6 +27,11 @@ STYLE = {
 }
 
 
+def plain(text):
+    """Names and labels of the user's, for matplotlib: what stands between two dollar signs would be read as a formula."""
+    return text.replace("$", r"\$")
+
+
 def check_format(path):
     """Before any work: can the file be written in the format that its name asks for?"""
     if Path(path).suffix[1:].lower() not in FORMATS:

@@ -24,7 +24,7 @@ def history_figure(name, history):
     panel.set_xlabel("sweep")
     panel.set_ylabel("residual [K]")
     panel.grid(which="major", color="0.9")
-    panel.set_title(f"{name}: residual history", loc="left")
+    panel.set_title(f"{figures.plain(name)}: residual history", loc="left")
     add_time_axis(panel, history.sweep, history.time)
     return figure
 
@@ -52,7 +52,7 @@ def columns_figure(name, history, columns):
         panel.grid(which="major", color="0.9")
         panel.legend(frameon=False)
     panels[-1, 0].set_xlabel("sweep")
-    panels[0, 0].set_title(f"{name}: diagnostics", loc="left")
+    panels[0, 0].set_title(f"{figures.plain(name)}: diagnostics", loc="left")
     sweep, time, _ = history.column(columns[0])
     add_time_axis(panels[0, 0], sweep, time)
     return figure

@@ -144,7 +144,7 @@ def slice_figure(name, snapshots, axis, index, planes, span=None):
 
 def plane_title(name, snapshot, axis, index, unit):
     where = format_length(snapshot.centre[axis] + index * snapshot.spacing[axis], unit)
-    return f"{name}, plane {AXES[axis]} = {where}"
+    return f"{figures.plain(name)}, plane {AXES[axis]} = {where}"
 
 
 def colour_range(planes):

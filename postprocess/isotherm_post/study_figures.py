@@ -38,7 +38,7 @@ def draw_study(options):
         raise Failure(DATA, f"{study.path} cannot be drawn ({why}); all values are in study.csv")
     with pyplot.style.context(["default", figures.STYLE]):
         figure = quantities_figure(study, names)
-        figure.axes[0].set_title(f"{study.name}: {len(study.cases)} cases", loc="left")
+        figure.axes[0].set_title(f"{figures.plain(study.name)}: {len(study.cases)} cases", loc="left")
         figures.save(figure, path)
     return path
 
@@ -73,7 +73,7 @@ def draw_quantity(panel, study, name):
     along = values_along(study)
     is_line = all(map(is_number, along))
     for number, (values, cases) in enumerate(lines_of(study).items()):
-        label = ", ".join(map(short, values))
+        label = figures.plain(", ".join(map(short, values)))
         points = [(case.value(axis) if is_line else along.index(case.value(axis)), case) for case in cases]
         points.sort(key=lambda point: point[0])
         good = [(x, case.value(name)) for x, case in points if case.is_finished and is_number(case.value(name))]
@@ -111,7 +111,7 @@ def label_axis(panel, study, along, is_line):
     panel.set_xlabel(study.title(study.axes[0]))
     if not is_line:
         slanted = sum(len(short(value)) for value in along) > LONG_WORDS
-        panel.set_xticks(range(len(along)), [short(value) for value in along], rotation=30 if slanted else 0,
+        panel.set_xticks(range(len(along)), [figures.plain(short(value)) for value in along], rotation=30 if slanted else 0,
                          ha="right" if slanted else "center")
         panel.set_xlim(-0.5, len(along) - 0.5)
         return

@@ -192,6 +192,16 @@ def test_picture_is_written_whole(run, tmp_path, arguments, ending):
         assert out.read_bytes().startswith(b"%PDF" if ending == "pdf" else b"<?xml")
 
 
+@pytest.mark.parametrize("arguments", [["slice"], ["slice", "--all-times"], ["history"], ["history", "--columns", "min_K"]])
+def test_dollar_signs_of_a_name_are_no_formula(tmp_path, arguments):
+    for sweep in (0, 20):
+        write_snapshot(tmp_path, sweep, float(sweep), coded(3, 3, 3), name=r"a$\foo$b")
+    (tmp_path / "history.csv").write_text(DIAGNOSTICS)
+    out = tmp_path / "picture.svg"
+    assert main([arguments[0], str(tmp_path), *arguments[1:], "--out", str(out)]) == 0
+    assert r"<!-- a$\foo$b" in out.read_text()  # the words that its outlines draw
+
+
 @pytest.mark.parametrize(
     "field", [np.full((3, 4, 5), 293.15), np.full((1, 1, 1), 300.0), coded(30, 1, 1), coded(1, 2, 40)]
 )

@@ -164,3 +164,12 @@ def test_what_is_no_study_is_refused(study, tmp_path, capsys):
             assert main([verb, str(broken)]) == 65, number
     assert capsys.readouterr().err.count("\n") == 12
     assert list(tmp_path.rglob("*.html")) == list(tmp_path.rglob("*.png")) == []
+
+
+@pytest.mark.parametrize("cases", [[{"word": "a"}, {"word": r"$\foo$"}],
+                                   [{"word": word, "cells": cells} for word in ("a", r"$\foo$") for cells in (8, 16)]])
+def test_dollar_signs_of_a_study_are_no_formula(tmp_path, cases):
+    """In its name, in words along the axis, and in words that tell lines apart."""
+    found, out = made(cases, tmp_path / "study", deck=r"a$\foo$b.yaml"), tmp_path / "picture.svg"
+    assert main(["study", str(found.path), "--out", str(out)]) == 0
+    assert r"<!-- a$\foo$b: " in out.read_text() and r"<!-- $\foo$ -->" in out.read_text()

@@ -182,3 +182,8 @@ def test_wrong_options_are_2(strong, capsys, option, value, why):
     with pytest.raises(SystemExit) as stop:
         main(["scaling", str(strong[1]), f"{option}={value}"])
     assert stop.value.code == 2 and why in capsys.readouterr().err
+
+
+def test_dollar_signs_of_a_name_are_no_formula(tmp_path):
+    runs = [write_run(tmp_path, count, 263 * US / count, name=r"a$\foo$b") for count in (1, 2)]
+    scalings.scaling_figure(series_of(runs)).draw_without_rendering()
