@@ -25,7 +25,8 @@ constexpr std::size_t flush_bytes = std::size_t{64} << 10;
 // "history.csv.aside", or the next that is free: "history.csv.2.aside".
 std::filesystem::path free_aside(const std::filesystem::path& path) {
   std::filesystem::path aside = path.string() + std::string(aside_suffix);
-  for (int n = 2; std::filesystem::exists(aside); ++n)
+  std::error_code ignored;  // publish_file() will tell
+  for (int n = 2; std::filesystem::exists(aside, ignored); ++n)
     aside = fmt::format("{}.{}{}", path.string(), n, aside_suffix);
   return aside;
 }
