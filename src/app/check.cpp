@@ -16,6 +16,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "output/terminal.hpp"
+#include "physics/paint.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {
@@ -96,6 +97,22 @@ std::string time_text(const Config& config) {
       "dt              {:.6g} s ({:.1f} % of the stable limit {:.6g} s), {} steps to {:.6g} s\n", plan.dt,
       100 * plan.dt / stable_dt(config), stable_dt(config), plan.steps,
       plan.dt * static_cast<double>(plan.steps));
+}
+
+// Size, and the heat of the sources. Those of more cells than this process counts in seconds are for the run.
+std::string domain_text(const Config& config) {
+  constexpr Index most_cells = Index{1} << 31;
+  const Vector3 h = spacing(config);
+  Vector3 lengths = h;
+  for (int axis = 0; axis < 3; ++axis)
+    lengths[static_cast<std::size_t>(axis)] *= static_cast<double>(config.grid.cells[axis]);
+  std::string text = fmt::format("domain          {}, cells of {}\n", size_text(lengths), size_text(h));
+  if (all_sources(config).empty()) return text;
+  if (config.grid.cells.product() > most_cells)
+    return text + "sources         their power is computed by the run\n";
+  const SourceTotals totals = source_totals(config);
+  return text +
+         fmt::format("sources         {} in {}\n", watts_text(totals.power), counted(totals.cells, "cell"));
 }
 
 std::string probes_text(const Config& config) {
@@ -198,8 +215,8 @@ int check(const CommandLine& command, const Communicator& world) {
   if (world.is_root()) {
     std::string text = "# the resolved deck\n" + to_yaml(config) + "\n# what a run of it is\n";
     text += decomposition_text(config, decomposition, placement.backend) + depth_text(session, deepest) +
-            placement_text(placement, decomposition.ranks()) + time_text(config) + files_text(config) +
-            checkpoints_text(config);
+            placement_text(placement, decomposition.ranks()) + domain_text(config) + time_text(config) +
+            files_text(config) + checkpoints_text(config);
     text += fmt::format(
         "memory          {} on this host\n",
         memory_text(session, deepest, "host", memory.host(placement.backend),

@@ -54,6 +54,9 @@ RunRecord describe_run(const CommandLine& command, const Session& session, const
   record.directory = directory;
   record.resolved_deck = to_yaml(config);
   record.cells = config.grid.cells;
+  record.lengths = spacing(config);
+  for (int axis = 0; axis < 3; ++axis)
+    record.lengths[static_cast<std::size_t>(axis)] *= static_cast<double>(config.grid.cells[axis]);
   record.process_grid = d.process_grid();
   record.weights = exchange_weights(config, session.placement.backend);
   record.smallest_rank_cells = d.smallest_block();

@@ -70,6 +70,7 @@ class Run {
     record_ = describe_run(command, session_, device_, world, directory_.path.string());
     take(tuned_);
     take_halo();
+    take_sources();
     record_.performance.copy_bandwidth = roof;
     if (restart) record_.continuation.restarted = {restart->file, restart->sweep()};
     times_.phases[Phase::setup] = total_.seconds();
@@ -144,6 +145,7 @@ class Run {
       solver_ = make_solver(config);
       take(tuned_);
       take_halo();
+      take_sources();
       if (world_.is_root()) keep_tuning_found();
     }
     const std::optional<std::int64_t> resumed =
@@ -258,6 +260,10 @@ class Run {
   void take_halo() {
     record_.halo = {gather_pairs(solver_->halo_links(), world_), solver_->halo_cost()};
     record_.method.transport = transports_in_use(record_.halo);
+  }
+
+  void take_sources() {
+    if (solver_->has_sources()) record_.sources = {solver_->sources().power, solver_->sources().cells};
   }
 
   // Rank 0's. A run goes on without it.

@@ -93,8 +93,9 @@ std::vector<Config> sound_cases(const Config& config) {
   for (const Config& each : all) {
     refuse_unstable(each);
     field_parts(each);  // refuses what does not fit the grid
-    check_entries(each, each.initial, "initial");
-    check_entries(each, each.sources, "sources");
+    Painter(each, each.initial, "initial").check_datasets();
+    Painter(each, each.sources, "sources").check_datasets();
+    shape_warnings(each);  // throws where a source lies outside the domain
   }
   return all;
 }
@@ -117,6 +118,7 @@ Session plan_session(const CommandLine& command, LoadedDeck deck, const Communic
   ThreadPlan threads = plan_threads(world.split_by_host());
   const int ranks = command.ranks ? command.ranks : world.size();
   std::vector<Config> cases = agree(world, [&] { return sound_cases(config); });
+  for (std::string& warning : shape_warnings(config)) deck.config.warnings.push_back(std::move(warning));
   Placement placement = place_ranks(config, world, threads.threads);
   agree(world, [&] {
     for (const Config& each : cases) refuse_on(each, ranks, placement.backend);

@@ -41,19 +41,20 @@ struct WallConfig {
 
 enum class Shape { constant, box, sphere, cylinder, gaussian, formula, dataset, exact };
 enum class PaintMode { set, add };
-struct Paint {  // one entry of initial (value in K) or sources (value in W/m^3)
+struct Paint {  // one entry of initial (value in K) or sources (value in W/m^3, or power)
   Shape shape = Shape::constant;
   PaintMode mode = PaintMode::set;
-  double value = 0;      // constant, box, sphere, cylinder; gaussian: the peak
-  Vector3 from{}, to{};  // box: two corners, m
-  Vector3 centre{};      // sphere, cylinder, gaussian, m
-  double radius = 0;     // sphere, cylinder, m
-  int axis = 2;          // cylinder: 0, 1, 2
-  double length = 0;     // cylinder: m along its axis, centred
-  double width = 0;      // gaussian: standard deviation, m
-  Expression formula;    // formula: of x, y, z
-  std::string file;      // dataset: HDF5 file and ...
-  std::string dataset;   // ... the path of a (nz, ny, nx) dataset in it
+  std::optional<double> value;  // constant, box, sphere, cylinder; gaussian: the peak
+  std::optional<double> power;  // sources, instead of value: W of the whole shape
+  Vector3 from{}, to{};         // box: two corners, m
+  Vector3 centre{};             // sphere, cylinder, gaussian, m
+  double radius = 0;            // sphere, cylinder, m
+  int axis = 2;                 // cylinder: 0, 1, 2
+  double length = 0;            // cylinder: m along its axis, centred
+  double width = 0;             // gaussian: standard deviation, m
+  Expression formula;           // formula: of x, y, z
+  std::string file;             // dataset: HDF5 file and ...
+  std::string dataset;          // ... the path of a (nz, ny, nx) dataset in it
 };
 
 enum class ProblemKind { transient, steady };
@@ -63,7 +64,7 @@ enum class Check { immediate, lagged };
 struct ProblemConfig {
   ProblemKind kind = ProblemKind::transient;
   // transient
-  std::optional<double> dt;  // s; none: dt_fraction of the stable limit
+  std::optional<double> dt;  // s; none: dt_fraction of the stable limit, at most monotone_dt()
   double dt_fraction = 0.9;
   std::optional<double> end_time;  // s; exactly one of end_time and steps
   std::optional<std::int64_t> steps;
@@ -225,8 +226,30 @@ double volumetric_heat_capacity(const Config& config);  // rho c, J/(m^3 K)
 bool knows_heat_capacity(const Config& config);         // does the deck say rho c?
 int halo_depth(const Config& config);                   // solver.depth; 1 while it is not settled
 double stable_dt(const Config& config);                 // s: 1 / (2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2))
+
+// The ghost beyond a boundary is a T + slope * value, `value` being the deck's Tw, g or Ta.
+//
+//   boundary                                 a                      slope * value
+//   temperature Tw (Dirichlet)              -1                      2 Tw
+//   flux g into the domain (Neumann)         1                      g h / k
+//   convection H, Ta (Robin)    (2k/h - H)/(2k/h + H)               2 H Ta / (2k/h + H)
+//
+// Cell-centred: the boundary lies half way between the last cell and its ghost (LeVeque 2007, section 2.12).
+struct WallLaw {
+  double a = 0;      // dimensionless
+  double slope = 0;  // K per unit of the value
+};
+WallLaw wall_law(const Config& config, Face face);  // not for periodic faces
+
+// s. The largest explicit step that keeps the maximum principle: no cell passes beyond its neighbours and
+// the temperatures outside. The least rho c / sum of g_f (1 - a_f) over all cells, g_f = k/h^2, a_f = 0
+// between cells: with it the weight of a cell in its own next temperature is not negative. At most
+// stable_dt(), and less where a boundary holds the temperature or exchanges heat.
+double monotone_dt(const Config& config);
+
 struct TimePlan {
-  double dt;  // s; divides end_time into whole steps
+  double dt;  // s; divides end_time into whole steps and, where it follows from dt: auto and a quarter more
+              // steps allow it, every_time of the outputs too
   std::int64_t steps;
 };
 TimePlan time_plan(const Config& config);  // transient only

@@ -1,7 +1,11 @@
 // Quantities that follow from a deck, in the one form that every later folder uses.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
 
 #include "config/config.hpp"
 #include "core/error.hpp"
@@ -64,16 +68,104 @@ double stable_dt(const Config& config) {
   return 1 / (2 * diffusivity(config) * sum);
 }
 
+WallLaw wall_law(const Config& config, Face f) {
+  const WallConfig& wall = config.boundaries[static_cast<int>(f)];
+  const double h = spacing(config)[axis_of(f)];
+  const double k = conductivity(config);
+  const double H = wall.coefficient;
+  switch (wall.kind) {
+    case WallKind::temperature:
+      return {-1, 2};
+    case WallKind::flux:
+      return {1, h / k};
+    case WallKind::convection:
+      return {(2 * k / h - H) / (2 * k / h + H), 2 * H / (2 * k / h + H)};
+    case WallKind::insulated:
+      return {1, 0};
+    case WallKind::periodic:
+      break;
+  }
+  throw Error(ExitCode::internal, fmt::format("no wall rule for the periodic face {}; please report it",
+                                              face_names[static_cast<int>(f)]));
+}
+
+// Per axis: the largest sum over a cell's two faces of (1 - a_f), which is 2 away from boundaries. An axis
+// that is one cell long and periodic has the cell itself on both sides, and moves no heat.
+double monotone_dt(const Config& config) {
+  double largest = 0;  // 1/m^2
+  const Vector3 h = spacing(config);
+  for (int axis = 0; axis < 3; ++axis) {
+    const Face low = face(axis, false), high = face(axis, true);
+    const Index n = config.grid.cells[axis];
+    double sides = 2;
+    if (config.boundaries[static_cast<std::size_t>(low)].kind == WallKind::periodic) {
+      if (n == 1) sides = 0;
+    } else {
+      const double at_low = 1 - wall_law(config, low).a, at_high = 1 - wall_law(config, high).a;
+      sides = n == 1 ? at_low + at_high : 1 + std::max(at_low, at_high);
+      if (n > 2) sides = std::max(sides, 2.0);
+    }
+    largest += sides / (h[static_cast<std::size_t>(axis)] * h[static_cast<std::size_t>(axis)]);
+  }
+  return largest > 0 ? 1 / (diffusivity(config) * largest) : std::numeric_limits<double>::infinity();
+}
+
+namespace {
+
+// The largest time of which `a` and `b` are whole multiples, but for rounding; 0 where there is none.
+double common_measure(double a, double b) {
+  constexpr double rounding = 1e-9;
+  const double smallest = rounding * std::max(a, b);
+  while (b > smallest) {
+    const double rest = std::abs(std::remainder(a, b));
+    a = std::exchange(b, rest);
+  }
+  return a > 1e3 * smallest ? a : 0;
+}
+
+// Of the outputs that recur by time, and of the end: what whole steps should divide.
+double common_measure(const Config& config) {
+  const ProblemConfig& problem = config.problem;
+  const OutputConfig& output = config.output;
+  std::vector<OutputTimes> all{
+      {output.every_steps, output.every_time}, output.region.times, output.coarse.times, output.probes.times};
+  for (const SliceConfig& slice : output.slices) all.push_back(slice.times);
+  double measure = problem.end_time.value_or(0);
+  for (const OutputTimes& times : all) {
+    if (!times.every_time || (problem.end_time && *times.every_time > *problem.end_time)) continue;
+    measure = measure > 0 ? common_measure(measure, *times.every_time) : *times.every_time;
+    if (measure == 0) return 0;
+  }
+  return measure;
+}
+
+// Round-off in time / dt must not cost a step: 1 s in steps of 0.1 s are 10 steps, not 11.
+double whole_steps(double time, double dt) {
+  const double wanted = time / dt, nearest = std::round(wanted);
+  return std::abs(wanted - nearest) <= 1e-9 * nearest ? nearest : std::ceil(wanted);
+}
+
+// A step that divides the times of all outputs, where that takes at most a quarter more steps than `dt`.
+double fitted_dt(const Config& config, double dt) {
+  constexpr double most_more = 1.25;
+  const double measure = common_measure(config);
+  if (!(measure > 0)) return dt;
+  const double fitted = measure / whole_steps(measure, dt);
+  return dt <= most_more * fitted ? fitted : dt;
+}
+
+double automatic_dt(const Config& config) {
+  return fitted_dt(config, std::min(config.problem.dt_fraction * stable_dt(config), monotone_dt(config)));
+}
+
+}  // namespace
+
 TimePlan time_plan(const Config& config) {
   const ProblemConfig& problem = config.problem;
-  const double dt = problem.dt ? *problem.dt : problem.dt_fraction * stable_dt(config);
+  const double dt = problem.dt ? *problem.dt : automatic_dt(config);
   if (problem.steps) return {dt, *problem.steps};
   if (!problem.end_time) throw Error(ExitCode::internal, "the problem has neither end_time nor steps");
-
-  // Round-off in end_time / dt must not cost a step: 1 s in steps of 0.1 s are 10 steps, not 11.
-  const double wanted = *problem.end_time / dt;
-  const double nearest = std::round(wanted);
-  const double steps = std::abs(wanted - nearest) <= 1e-9 * nearest ? nearest : std::ceil(wanted);
+  const double steps = whole_steps(*problem.end_time, dt);
   constexpr double most_steps = 9007199254740992.0;  // 2^53: beyond it a double no longer counts
   if (!(steps <= most_steps))
     throw Error(ExitCode::deck,

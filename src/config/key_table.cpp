@@ -1,5 +1,7 @@
 #include "config/key_table.hpp"
 
+#include <algorithm>
+
 #include "config/key_makers.hpp"
 
 // Laid out by hand: a key is a row.
@@ -145,7 +147,15 @@ Keys describe_initial(Paint& paint) {
   return describe_paint(paint, "K", kelvins, "300");
 }
 Keys describe_source(Paint& paint) {
-  return describe_paint(paint, "W/m^3", {-1e18, 1e18}, "1e6");
+  Keys keys = describe_paint(paint, "W/m^3", {-1e18, 1e18}, "1e6");
+  const auto value = std::ranges::find(keys, std::string_view("value"), &Key::name);
+  value->need = Need::one_of_two;
+  value->partner = "power";
+  const Key power{.name = "power", .target = &paint.power, .doc = "Heat of the whole shape, instead of value.",
+                  .unit = "W", .range = {-1e18, 1e18}, .need = Need::one_of_two, .when = value->when,
+                  .example = "16", .partner = "value"};
+  keys.insert(value + 1, power);
+  return keys;
 }
 
 Keys describe(ProblemConfig& problem) {
@@ -166,7 +176,7 @@ Keys describe(ProblemConfig& problem) {
        .range = times, .when = transient, .example = "1e-3", .absent = "dt_fraction of the stable limit",
        .absent_word = "auto"},
       {.name = "dt_fraction", .target = &problem.dt_fraction,
-       .doc = "What dt: auto takes of the stable limit.",
+       .doc = "What dt: auto takes of the stable limit, at most what keeps every temperature between its neighbours'.",
        .range = {0, 1, true}, .when = transient},
       {.name = "allow_unstable", .target = choice(problem.allow_unstable, off_on),
        .doc = "Take a dt above the stable limit; for tests of divergence.", .when = transient},

@@ -11,8 +11,6 @@
 namespace isotherm {
 namespace {
 
-constexpr double rounding_of_a_cell = 1e-9;  // of its edge: positions that are faces but for rounding
-
 double low(const Config& config, int axis) {
   return config.grid.origin[static_cast<std::size_t>(axis)];
 }

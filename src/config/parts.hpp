@@ -10,6 +10,9 @@
 
 namespace isotherm {
 
+// Of a cell's edge: places this near to a face or a centre are on it but for rounding.
+inline constexpr double rounding_of_a_cell = 1e-9;
+
 enum class PartKind { slice, region, coarse };
 constexpr const char* word(PartKind kind) {
   constexpr const char* words[] = {"slice", "region", "coarse"};

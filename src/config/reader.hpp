@@ -35,7 +35,9 @@ Config settle_config(const YamlNode& deck, const std::string& path, const KnownR
 
 // Checks that need more than one key, or the tables of rows.
 void validate(Config& config, const KnownRows& rows, Problems& problems);
-void check_transport(const Config& config, const KnownRows& rows, Problems& problems);  // a part of it
-void check_field_outputs(const Config& config, Problems& problems);                     // another
+void check_time_step(const Config& config, Problems& problems);  // parts of it
+void check_temperatures(const Config& config, Problems& problems);
+void check_transport(const Config& config, const KnownRows& rows, Problems& problems);
+void check_field_outputs(const Config& config, Problems& problems);
 
 }  // namespace isotherm

@@ -90,27 +90,6 @@ void check_material(const Config& config, Problems& problems) {
                  "is missing (a steady problem with sources needs it); add conductivity");
 }
 
-void check_time_step(const Config& config, Problems& problems) {
-  if (!problems.sound({"grid", "material", "problem"}) || !is_transient(config)) return;
-  const ProblemConfig& p = config.problem;
-  const double limit = stable_dt(config);
-  if (p.dt && *p.dt > limit && !p.allow_unstable) {
-    problems.add(
-        "problem.dt",
-        fmt::format(
-            "{} s is above the stability limit of {} s, 1/(2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2)); write "
-            "at most that, or auto",
-            shortest(*p.dt), shortest(limit)));
-    return;
-  }
-  constexpr double most_steps = 1e15;
-  if (p.end_time && *p.end_time / (p.dt ? *p.dt : p.dt_fraction * limit) > most_steps)
-    problems.add("problem.end_time",
-                 fmt::format("{} s in steps of {} s are more than 1e15 steps; choose a smaller "
-                             "end_time",
-                             shortest(*p.end_time), shortest(p.dt ? *p.dt : p.dt_fraction * limit)));
-}
-
 void check_steady(const Config& config, Problems& problems) {
   if (!problems.sound({"problem", "boundaries"}) || is_transient(config)) return;
   bool fixed = false;
@@ -344,6 +323,7 @@ void validate(Config& config, const KnownRows& rows, Problems& problems) {
   check_periodic_pairs(config, problems);
   check_material(config, problems);
   check_time_step(config, problems);
+  check_temperatures(config, problems);
   check_steady(config, problems);
   check_paint(config, config.initial, "initial", problems);
   check_paint(config, config.sources, "sources", problems);

@@ -57,6 +57,39 @@ std::string counted(std::int64_t number, std::string_view noun) {
   return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
 }
 
+namespace {
+
+struct Unit {
+  double size;
+  const char* name;
+};
+
+// The largest unit of which the value is at least one, but for rounding.
+template <std::size_t n>
+const Unit& unit_of(const std::array<Unit, n>& descending, double value) {
+  for (const Unit& unit : descending)
+    if (std::abs(value) >= 0.9999995 * unit.size) return unit;
+  return descending.back();
+}
+
+}  // namespace
+
+std::string size_text(const std::array<double, 3>& metres) {
+  static constexpr std::array units{Unit{1e3, "km"}, Unit{1, "m"}, Unit{1e-3, "mm"}, Unit{1e-6, "um"},
+                                    Unit{1e-9, "nm"}};
+  const Unit& unit = unit_of(units, *std::max_element(metres.begin(), metres.end()));
+  return fmt::format("{:.6g} x {:.6g} x {:.6g} {}", metres[0] / unit.size, metres[1] / unit.size,
+                     metres[2] / unit.size, unit.name);
+}
+
+std::string watts_text(double watts) {
+  static constexpr std::array units{Unit{1e9, "GW"}, Unit{1e6, "MW"},  Unit{1e3, "kW"},
+                                    Unit{1, "W"},    Unit{1e-3, "mW"}, Unit{1e-6, "uW"}};
+  if (watts == 0) return "0 W";
+  const Unit& unit = unit_of(units, watts);
+  return fmt::format("{:.6g} {}", watts / unit.size, unit.name);
+}
+
 std::string extent_text(Int3 extent) {
   return fmt::format("{} x {} x {}", extent.x, extent.y, extent.z);
 }

@@ -2,6 +2,7 @@
 // asks no locale.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,6 +18,8 @@ std::string signed_duration(double seconds);     // of a difference: "-12.3 us"
 std::string human_rate(double points_a_second);  // "1.234 GPts/s"
 std::string grouped(std::int64_t number);        // "16 777 216"
 std::string counted(std::int64_t number, std::string_view noun);  // "1 rank", "2048 ranks"
+std::string size_text(const std::array<double, 3>& metres);       // "20 x 20 x 4 mm"
+std::string watts_text(double watts);                             // "16 W", "2.5 kW"
 std::string extent_text(Int3 extent);                             // "256 x 128 x 64"
 // Plain decimal, never an exponent: `decimals` digits behind the point, and more where the number is so small
 // that fewer than three digits would be left of it. "nan", "inf", "-inf" stay words.

@@ -51,6 +51,13 @@ std::string problem_text(const RunRecord& r) {
        plural(m.planned_sweeps, "step") + (m.end_time ? fmt::format(" to {:.6g} s", *m.end_time) : "")});
 }
 
+std::string domain_text(const RunRecord& r) {
+  std::array<double, 3> cell = r.lengths;
+  for (int axis = 0; axis < 3; ++axis)
+    cell[static_cast<std::size_t>(axis)] /= static_cast<double>(r.cells[axis]);
+  return fmt::format("{}, cells of {}", size_text(r.lengths), size_text(cell));
+}
+
 std::string ranks_text(const RunRecord& r) {
   std::set<std::string> hosts;
   for (const RankRow& row : r.ranks) hosts.insert(row.host);
@@ -203,6 +210,10 @@ std::string banner(const RunRecord& r) {
   add(text, "grid",
       fmt::format("{} = {} cells, {}", extent_text(r.cells), grouped(r.cells.product()),
                   r.precision == Precision::fp32 ? "fp32" : "fp64"));
+  add(text, "domain", domain_text(r));
+  if (r.sources)
+    add(text, "sources",
+        fmt::format("{} in {}", watts_text(r.sources->power), plural(r.sources->cells, "cell")));
   add(text, "problem", problem_text(r));
   add(text, "ranks", ranks_text(r));
   add(text, "device", join({devices_text(r), r.method.device_note}));

@@ -88,6 +88,11 @@ Json provenance(const RunRecord& r) {
           {"finished", text_or_null(r.finished)}};
 }
 
+Json sources(const std::optional<SourceRecord>& s) {
+  if (!s) return nullptr;
+  return {{"power_W", s->power}, {"cells", s->cells}};
+}
+
 Json tuning(const Tuning& t) {
   static constexpr const char* sources[] = {"deck", "trial", "file"};
   Json trials = Json::array();
@@ -270,36 +275,38 @@ const char* result_word(ExitCode code) {
 std::string to_json(const RunRecord& r) {
   Json ranks = Json::array();
   for (const RankRow& row : r.ranks) ranks.push_back(to_json_object(row));
-  Json json = {{"schema", "isotherm-run"},
-               {"schema_version", run_schema_version},
-               {"result", result_word(r.exit_code)},
-               {"exit_code", static_cast<int>(r.exit_code)},
-               {"message", text_or_null(r.message)},
-               {"name", r.name},
-               {"provenance", provenance(r)},
-               {"deck", {{"path", r.deck_path}, {"resolved", r.resolved_deck}}},
-               {"directory", r.directory},
-               {"grid", {{"cells", triple(r.cells)}, {"precision", word(r.precision)}}},
-               {"decomposition", decomposition(r)},
-               {"ranks", std::move(ranks)},
-               {"method", method(r.method)},
-               {"phases_s", phases(r)},
-               {"profile", to_json_object(r.profile)},
-               {"performance", performance(r)},
-               {"figures_of_merit", to_json_object(merits(r))},
-               {"baseline", r.baseline ? to_json_object(*r.baseline) : Json(nullptr)},
-               {"halo", to_json_object(r.halo)},
-               {"snapshots", to_json_object(r.writing)},
-               {"residual", residual(r.residual)},
-               {"histogram", histogram(r.histogram)},
-               {"verification", verification(r.verification)},
-               {"memory", memory(r)},
-               {"time_s", r.time},
-               {"answer", word(r.answer)},
-               {"fingerprint", r.fingerprint ? Json(fmt::format("{:016x}", *r.fingerprint)) : Json(nullptr)},
-               {"files", r.files},
-               {"continuation", continuation(r.continuation)},
-               {"warnings", r.warnings}};
+  Json json = {
+      {"schema", "isotherm-run"},
+      {"schema_version", run_schema_version},
+      {"result", result_word(r.exit_code)},
+      {"exit_code", static_cast<int>(r.exit_code)},
+      {"message", text_or_null(r.message)},
+      {"name", r.name},
+      {"provenance", provenance(r)},
+      {"deck", {{"path", r.deck_path}, {"resolved", r.resolved_deck}}},
+      {"directory", r.directory},
+      {"grid", {{"cells", triple(r.cells)}, {"lengths_m", r.lengths}, {"precision", word(r.precision)}}},
+      {"sources", sources(r.sources)},
+      {"decomposition", decomposition(r)},
+      {"ranks", std::move(ranks)},
+      {"method", method(r.method)},
+      {"phases_s", phases(r)},
+      {"profile", to_json_object(r.profile)},
+      {"performance", performance(r)},
+      {"figures_of_merit", to_json_object(merits(r))},
+      {"baseline", r.baseline ? to_json_object(*r.baseline) : Json(nullptr)},
+      {"halo", to_json_object(r.halo)},
+      {"snapshots", to_json_object(r.writing)},
+      {"residual", residual(r.residual)},
+      {"histogram", histogram(r.histogram)},
+      {"verification", verification(r.verification)},
+      {"memory", memory(r)},
+      {"time_s", r.time},
+      {"answer", word(r.answer)},
+      {"fingerprint", r.fingerprint ? Json(fmt::format("{:016x}", *r.fingerprint)) : Json(nullptr)},
+      {"files", r.files},
+      {"continuation", continuation(r.continuation)},
+      {"warnings", r.warnings}};
   return file_text(std::move(json));
 }
 

@@ -165,6 +165,11 @@ struct Verification {
   Verdict verdict = Verdict::reported;
 };
 
+struct SourceRecord {
+  double power = 0;  // W, of all sources within the domain
+  Index cells = 0;   // with a source
+};
+
 // Where a run begins and ends of which this is a part.
 struct Continuation {
   std::int64_t checkpoints = 0;  // written; the newest of them stay
@@ -191,7 +196,9 @@ struct RunRecord {
   std::string resolved_deck;  // YAML
 
   Int3 cells, process_grid;
-  ExchangeWeights weights;  // by which process_grid: auto is the cheapest
+  std::array<double, 3> lengths{};      // m, of the domain
+  std::optional<SourceRecord> sources;  // of the last grid; none without sources
+  ExchangeWeights weights;              // by which process_grid: auto is the cheapest
   Index smallest_rank_cells = 0, largest_rank_cells = 0;
   Precision precision = Precision::fp64;
   std::vector<RankRow> ranks;  // by rank

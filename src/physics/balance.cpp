@@ -33,10 +33,11 @@ void add_sources(const Config& config, Box block, HeatBalance& balance) {
   Int3 extent = block.extent();
   extent.z = 1;
   std::vector<double> plane(static_cast<std::size_t>(extent.product()));
+  const Painter painter(config, sources, "sources");
   const FieldView<double> view{plane.data(), extent.x, extent.x * extent.y, extent, 0};
   for (Index z = block.lo.z; z < block.hi.z; ++z) {
     const Box cells{{block.lo.x, block.lo.y, z}, {block.hi.x, block.hi.y, z + 1}};
-    paint(config, sources, "sources", 1.0, cells, view);
+    painter.paint(1.0, cells, view);
     HeatBalance sum;
     for (Index y = 0; y < extent.y; ++y) {
       HeatBalance row;

@@ -16,4 +16,12 @@ Error not_finite(const std::string& key, const std::string& what, double value, 
                       key, what, problem, cell.x, cell.y, cell.z, shown, place[0], place[1], place[2], t)};
 }
 
+Error too_cold(const std::string& key, double value, Int3 cell, Vector3 place, double t) {
+  return {
+      ExitCode::deck,
+      fmt::format("{}: {} K at cell ({}, {}, {}) (x = {} m, y = {} m, z = {} m, t = {} s) is below absolute "
+                  "zero; temperatures are in kelvin, 25 C is 298.15",
+                  key, value, cell.x, cell.y, cell.z, place[0], place[1], place[2], t)};
+}
+
 }  // namespace isotherm

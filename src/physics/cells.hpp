@@ -1,4 +1,4 @@
-// Where cells lie, and the one way to say that a value is not finite there.
+// Where cells are, and how to say that a value there is not finite or no temperature.
 #pragma once
 
 #include <string>
@@ -28,5 +28,7 @@ class CellCentres {
 // Config::at places it.
 Error not_finite(const std::string& key, const std::string& what, double value, Int3 cell, Vector3 place,
                  double t);
+// "<key>: -20 K at cell (1, 2, 3) ... is below absolute zero ..."
+Error too_cold(const std::string& key, double value, Int3 cell, Vector3 place, double t);
 
 }  // namespace isotherm

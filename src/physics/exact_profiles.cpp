@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "physics/coverage.hpp"
 #include "physics/exact_solutions.hpp"
 
 namespace isotherm {
@@ -175,7 +176,8 @@ std::unique_ptr<ExactField> make_steady_profile(const Config& config) {
   for (const Paint& source : config.sources) {
     if (source.shape != Shape::constant)
       throw does_not_fit(config, "a source is not constant", "use constant sources, or solution formula");
-    q = source.mode == PaintMode::add ? q + source.value : source.value;
+    const double value = source_strength(config, source);
+    q = source.mode == PaintMode::add ? q + value : value;
   }
   const Axis axis = active_axis(config);
   return std::make_unique<SteadyProfile>(axis, profile_at_rest(config, axis, q));
@@ -193,7 +195,7 @@ std::unique_ptr<ExactField> make_slab_series(const Config& config) {
   if (!axis.low.fixed && !axis.high.fixed && axis.low.alpha == 0 && axis.high.alpha == 0)
     throw does_not_fit(config, "no wall fixes where the slab comes to rest",
                        "let one wall be of temperature or convection");
-  const double start = config.initial[0].value, k = conductivity(config);
+  const double start = config.initial[0].value.value_or(0), k = conductivity(config);
   const Profile rest = profile_at_rest(config, axis, 0);
   // Enough from alpha t / L^2 = 1e-6 on; before that the error lies within a thousandth of L from the walls.
   constexpr int most_terms = 2048;

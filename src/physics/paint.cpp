@@ -4,11 +4,18 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <memory>
+#include <numeric>
 #include <optional>
+#include <tuple>
 
+#include "config/parts.hpp"
 #include "physics/cells.hpp"
+#include "physics/centre_cover.hpp"
+#include "physics/coverage.hpp"
 #include "physics/dataset_reader.hpp"
 #include "physics/exact.hpp"
 
@@ -23,80 +30,93 @@ double distance_squared(const Vector3& a, const Vector3& b) {
   return square(a[0] - b[0]) + square(a[1] - b[1]) + square(a[2] - b[2]);
 }
 
-bool in_box(const Paint& box, const Vector3& at) {
-  for (int axis = 0; axis < 3; ++axis) {
-    const auto [low, high] = std::minmax(box.from[axis], box.to[axis]);
-    if (!(low <= at[axis] && at[axis] < high)) return false;
+struct BadCell {
+  Int3 cell;
+  std::size_t entry = 0;
+  double value = 0;
+  bool is_too_cold = false;
+
+  bool before(const BadCell& other) const {
+    return std::tuple(cell.z, cell.y, cell.x, entry) <
+           std::tuple(other.cell.z, other.cell.y, other.cell.x, other.entry);
   }
-  return true;
-}
+};
 
-bool in_cylinder(const Paint& cylinder, const Vector3& at) {
-  const int axis = cylinder.axis;
-  const double low = cylinder.centre[axis] - cylinder.length / 2, high = low + cylinder.length;
-  if (!(low <= at[axis] && at[axis] < high)) return false;
-  Vector3 beside = at;
-  beside[axis] = cylinder.centre[axis];
-  return distance_squared(beside, cylinder.centre) < square(cylinder.radius);
-}
+// The datasets of a block, by entry: x fastest; empty for entries of other shapes.
+using Datasets = std::vector<std::vector<double>>;
 
-// One entry made ready to paint one block. A copy paints in another thread.
+// One row of cells along x while the entries are applied to it.
+struct Row {
+  Int3 first;  // global
+  Box block;   // that `datasets` hold
+  const Datasets* datasets = nullptr;
+  std::vector<double> sums;    // K or W/m^3, a cell each
+  std::vector<double> shares;  // of the entry at work
+  std::optional<BadCell> bad;
+
+  void note(const BadCell& cell) {
+    if (!bad || cell.before(*bad)) bad = cell;
+  }
+};
+
+// One entry made ready. A copy paints in another thread.
 class Brush {
  public:
-  Brush(const Config& config, const Paint& entry, std::string path, bool is_source, Box block)
+  Brush(const Config& config, const Paint& entry, std::string path, std::size_t number, bool is_source)
       : entry_(&entry),
         path_(std::move(path)),
+        number_(number),
         is_source_(is_source),
-        block_(block),
+        centre_(config),
+        value_(source_strength(config, entry)),
         formula_(entry.formula) {
     if (entry.shape == Shape::exact && !(exact_ = make_exact(config)))
       throw Error(ExitCode::deck,
                   fmt::format("{}: shape exact needs an exact solution (verify.solution is none); "
                               "name one there, or use another shape",
                               config.at(key())));
-    if (entry.shape != Shape::dataset) return;
-    try {
-      dataset_ = std::make_shared<const std::vector<double>>(
-          read_dataset_box(entry.file, entry.dataset, config.grid.cells, block));
-    } catch (const Error& e) {
-      throw Error(e.code(), fmt::format("{}: {}", config.at(key()), e.what()));
-    }
+    if (is_source && is_solid(entry.shape)) coverage_ = std::make_shared<const Coverage>(config, entry);
+    if (!is_source && is_solid(entry.shape)) centres_ = std::make_shared<const CentreCover>(config, entry);
   }
   Brush(const Brush& other)
       : entry_(other.entry_),
         path_(other.path_),
+        number_(other.number_),
         is_source_(other.is_source_),
-        block_(other.block_),
+        centre_(other.centre_),
+        value_(other.value_),
         formula_(other.formula_),
         exact_(other.exact_ ? other.exact_->clone() : nullptr),
-        dataset_(other.dataset_) {}
+        coverage_(other.coverage_),
+        centres_(other.centres_) {}
 
-  // A gaussian that replaced what stands under its endless tails would leave nothing of it.
-  bool adds() const { return entry_->mode == PaintMode::add || entry_->shape == Shape::gaussian; }
-
-  // What the entry says of the cell with this global index and centre; nothing where it does not cover it.
-  std::optional<double> operator()(Int3 cell, const Vector3& at) const {
-    const Paint& e = *entry_;
-    const auto where = [&](bool inside) { return inside ? std::optional(e.value) : std::nullopt; };
-    switch (e.shape) {
-      case Shape::constant:
-        return e.value;
-      case Shape::box:
-        return where(in_box(e, at));
-      case Shape::sphere:
-        return where(distance_squared(at, e.centre) < square(e.radius));
-      case Shape::cylinder:
-        return where(in_cylinder(e, at));
-      case Shape::gaussian:
-        return e.value * std::exp(-distance_squared(at, e.centre) / (2 * square(e.width)));
-      case Shape::formula:
-        return formula_(at[0], at[1], at[2]);
-      case Shape::dataset:
-        return dataset_value(cell);
-      case Shape::exact:
-        return is_source_ ? exact_->source(at[0], at[1], at[2]) : (*exact_)(at[0], at[1], at[2], 0);
+  // The cells of `block`; nothing for entries of other shapes.
+  std::vector<double> read_dataset(const Config& config, Box block) const {
+    if (entry_->shape != Shape::dataset) return {};
+    try {
+      return read_dataset_box(entry_->file, entry_->dataset, config.grid.cells, block);
+    } catch (const Error& e) {
+      throw Error(e.code(), fmt::format("{}: {}", config.at(key()), e.what()));
     }
-    return std::nullopt;
+  }
+
+  void apply_to(Row& row) const {
+    const Shape shape = entry_->shape;
+    if (shape == Shape::constant) return mix_all(row, [&](std::size_t) { return value_; });
+    if (coverage_) {
+      if (!coverage_->row(row.first.x, row.first.y, row.first.z, row.shares)) return;
+      const double value = value_ * coverage_->scale();
+      for (std::size_t i = 0; i < row.sums.size(); ++i) mix(row.sums[i], value, row.shares[i]);
+    } else if (centres_) {
+      const CellRange range = centres_->row(row.first.y, row.first.z);
+      const Index end = row.first.x + std::ssize(row.sums);
+      for (Index x = std::max(range.first, row.first.x); x < std::min(range.last, end); ++x)
+        mix(row.sums[static_cast<std::size_t>(x - row.first.x)], value_, 1);
+    } else {
+      mix_all(row, [&](std::size_t i) {
+        return value_at(row, row.first + Int3{static_cast<Index>(i), 0, 0});
+      });
+    }
   }
 
   std::string key() const {  // of what says the value
@@ -108,7 +128,7 @@ class Brush {
       case Shape::exact:
         return path_ + ".shape";
       default:
-        return path_ + ".value";
+        return path_ + (entry_->power ? ".power" : ".value");
     }
   }
   std::string what() const {
@@ -123,89 +143,184 @@ class Brush {
   }
 
  private:
-  double dataset_value(Int3 cell) const {
-    const Int3 at = cell - block_.lo, extent = block_.extent();
-    return (*dataset_)[static_cast<std::size_t>(at.x + extent.x * (at.y + extent.y * at.z))];
+  bool is_solid(Shape shape) const {
+    return shape == Shape::box || shape == Shape::sphere || shape == Shape::cylinder ||
+           (shape == Shape::gaussian && is_source_);
+  }
+  // A gaussian that replaced what stands under its endless tails would leave nothing of it.
+  bool adds() const { return entry_->mode == PaintMode::add || entry_->shape == Shape::gaussian; }
+  void mix(double& sum, double value, double share) const {
+    sum = adds() ? sum + share * value : (1 - share) * sum + share * value;
+  }
+  template <class ValueOf>
+  void mix_all(Row& row, const ValueOf& value_of) const {
+    const bool adds = this->adds();
+    for (std::size_t i = 0; i < row.sums.size(); ++i) {
+      const double value = value_of(i);
+      if (!std::isfinite(value)) row.note({row.first + Int3{static_cast<Index>(i), 0, 0}, number_, value});
+      row.sums[i] = adds ? row.sums[i] + value : value;
+    }
+  }
+
+  double value_at(const Row& row, Int3 cell) const {
+    const Vector3 at = centre_(cell);
+    switch (entry_->shape) {
+      case Shape::gaussian:
+        return value_ * std::exp(-distance_squared(at, entry_->centre) / (2 * square(entry_->width)));
+      case Shape::formula:
+        return formula_(at[0], at[1], at[2]);
+      case Shape::dataset:
+        return dataset_value(row, cell);
+      default:
+        return is_source_ ? exact_->source(at[0], at[1], at[2]) : (*exact_)(at[0], at[1], at[2], 0);
+    }
+  }
+  double dataset_value(const Row& row, Int3 cell) const {
+    const Int3 at = cell - row.block.lo, extent = row.block.extent();
+    return (*row.datasets)[number_][static_cast<std::size_t>(at.x + extent.x * (at.y + extent.y * at.z))];
   }
 
   const Paint* entry_;
   std::string path_;  // "initial.2"
+  std::size_t number_;
   bool is_source_;
-  Box block_;
+  CellCentres centre_;
+  double value_;  // K or W/m^3
   Expression formula_;
   std::unique_ptr<ExactField> exact_;
-  std::shared_ptr<const std::vector<double>> dataset_;  // x fastest, this block's cells
+  std::shared_ptr<const Coverage> coverage_;    // sources
+  std::shared_ptr<const CentreCover> centres_;  // initial
 };
 
-struct BadCell {
-  Int3 cell;
-  std::size_t entry = 0;
-  double value = 0;
-
-  bool before(const BadCell& other) const {
-    return std::tuple(cell.z, cell.y, cell.x) < std::tuple(other.cell.z, other.cell.y, other.cell.x);
-  }
-};
-
-// One row of cells along x. Returns the first cell whose value, or whose stored value, is not finite.
+// Stores the sums of a row. Notes the first cell that the precision cannot hold or that is below 0 K.
 template <class T>
-std::optional<BadCell> paint_row(const CellCentres& centre, const std::vector<Brush>& brushes, double scale,
-                                 Int3 first, Index cells, T* row) {
-  Vector3 at = centre(first);
-  for (Index i = 0; i < cells; ++i) {
-    const Int3 cell{first.x + i, first.y, first.z};
-    at[0] = centre(0, cell.x);
-    double sum = 0;
-    for (std::size_t n = 0; n < brushes.size(); ++n) {
-      const std::optional<double> value = brushes[n](cell, at);
-      if (!value) continue;
-      if (!std::isfinite(*value)) return BadCell{cell, n, *value};
-      sum = brushes[n].adds() ? sum + *value : *value;
-    }
-    row[i] = static_cast<T>(scale * sum);
-    if (!std::isfinite(row[i])) return BadCell{cell, brushes.size() - 1, sum};
+void store(Row& row, double scale, double lowest, std::size_t entries, T* cells) {
+  bool good = true;
+  for (std::size_t i = 0; i < row.sums.size(); ++i) {
+    cells[i] = static_cast<T>(scale * row.sums[i]);
+    good = good && std::abs(cells[i]) <= std::numeric_limits<T>::max() && row.sums[i] >= lowest;
   }
-  return std::nullopt;
+  if (good || row.bad) return;
+  for (std::size_t i = 0; i < row.sums.size(); ++i) {
+    const bool is_finite = std::isfinite(cells[i]);
+    if (!is_finite || row.sums[i] < lowest)
+      row.note({row.first + Int3{static_cast<Index>(i), 0, 0}, entries - 1, row.sums[i], is_finite});
+  }
 }
 
 }  // namespace
 
-template <class T>
-void paint(const Config& config, const std::vector<Paint>& entries, const std::string& key, double scale,
-           Box block, FieldView<T> field) {
-  std::vector<Brush> brushes;
-  for (std::size_t n = 0; n < entries.size(); ++n)
-    brushes.emplace_back(config, entries[n], fmt::format("{}.{}", key, n), key == "sources", block);
+struct Painter::Prepared {
+  std::vector<std::vector<Brush>>
+      brushes;  // of each thread: what throws in a parallel region ends the program
+};
 
-  const CellCentres centre(config);
-  const Int3 extent = block.extent();
-  // Copied before the threads start: what throws in a parallel region ends the program.
-  const std::vector<std::vector<Brush>> copies(static_cast<std::size_t>(omp_get_max_threads()), brushes);
-  std::optional<BadCell> first_bad;
-#pragma omp parallel for collapse(2) schedule(static) num_threads(static_cast <int>(copies.size()))
-  for (Index z = 0; z < extent.z; ++z) {
-    for (Index y = 0; y < extent.y; ++y) {
-      const auto& mine = copies[static_cast<std::size_t>(omp_get_thread_num())];
-      const auto bad = paint_row(centre, mine, scale, block.lo + Int3{0, y, z}, extent.x, &field(0, y, z));
-      if (!bad) continue;
-#pragma omp critical(isotherm_paint)
-      if (!first_bad || bad->before(*first_bad)) first_bad = bad;
-    }
-  }
-  if (!first_bad) return;
-  const Brush& brush = brushes[first_bad->entry];
-  throw not_finite(config.at(brush.key()), brush.what(), first_bad->value, first_bad->cell,
-                   centre(first_bad->cell), 0);
+Painter::Painter(const Config& config, std::vector<Paint> entries, std::string key)
+    : config_(config), entries_(std::move(entries)), key_(std::move(key)), is_source_(key_ == "sources") {
+  std::vector<Brush> brushes;
+  for (std::size_t n = 0; n < entries_.size(); ++n)
+    brushes.emplace_back(config_, entries_[n], fmt::format("{}.{}", key_, n), n, is_source_);
+  prepared_ = std::make_shared<const Prepared>(
+      Prepared{std::vector(static_cast<std::size_t>(omp_get_max_threads()), brushes)});
 }
 
-template void paint(const Config&, const std::vector<Paint>&, const std::string&, double, Box,
-                    FieldView<float>);
-template void paint(const Config&, const std::vector<Paint>&, const std::string&, double, Box,
-                    FieldView<double>);
+void Painter::check_datasets() const {
+  for (const Brush& brush : prepared_->brushes.front()) brush.read_dataset(config_, {});
+}
 
-void check_entries(const Config& config, const std::vector<Paint>& entries, const std::string& key) {
-  for (std::size_t i = 0; i < entries.size(); ++i)
-    Brush(config, entries[i], fmt::format("{}.{}", key, i), false, {});
+template <class T>
+PaintTotals Painter::paint(double scale, Box block, FieldView<T> field) const {
+  // A problem with an exact solution may be about differences of temperatures.
+  const double lowest = !is_source_ && config_.verify.solution == ExactSolution::none
+                            ? 0
+                            : -std::numeric_limits<double>::infinity();
+  const Int3 extent = block.extent();
+  Datasets datasets;
+  for (const Brush& brush : prepared_->brushes.front())
+    datasets.push_back(brush.read_dataset(config_, block));
+  std::vector<Row> rows(prepared_->brushes.size(), Row{{}, block, &datasets, {}, {}, {}});
+  for (Row& row : rows) {
+    row.sums.resize(static_cast<std::size_t>(extent.x));
+    row.shares = row.sums;
+  }
+  std::vector<PaintTotals> totals(static_cast<std::size_t>(is_source_ ? extent.y * extent.z : 0));
+#pragma omp parallel for collapse(2) schedule(static) num_threads(static_cast <int>(rows.size()))
+  for (Index z = 0; z < extent.z; ++z) {
+    for (Index y = 0; y < extent.y; ++y) {
+      const auto thread = static_cast<std::size_t>(omp_get_thread_num());
+      Row& row = rows[thread];
+      row.first = block.lo + Int3{0, y, z};
+      std::fill(row.sums.begin(), row.sums.end(), 0.0);
+      for (const Brush& brush : prepared_->brushes[thread]) brush.apply_to(row);
+      store(row, scale, lowest, entries_.size(), &field(0, y, z));
+      if (is_source_) totals[static_cast<std::size_t>(y + extent.y * z)].add(row.sums);
+    }
+  }
+  std::optional<BadCell> bad;
+  for (const Row& row : rows)
+    if (row.bad && (!bad || row.bad->before(*bad))) bad = row.bad;
+  if (!bad) return std::accumulate(totals.begin(), totals.end(), PaintTotals{});
+  const Vector3 place = CellCentres(config_)(bad->cell);
+  if (bad->is_too_cold) throw too_cold(config_.at(key_), bad->value, bad->cell, place, 0);
+  const Brush& brush = prepared_->brushes.front()[bad->entry];
+  throw not_finite(config_.at(brush.key()), brush.what(), bad->value, bad->cell, place, 0);
+}
+
+template PaintTotals Painter::paint(double, Box, FieldView<float>) const;
+template PaintTotals Painter::paint(double, Box, FieldView<double>) const;
+
+void PaintTotals::add(const std::vector<double>& values) {
+  for (const double value : values) {
+    sum += value;
+    cells += value != 0;
+  }
+}
+
+std::vector<std::string> shape_warnings(const Config& config) {
+  std::vector<std::string> warnings;
+  for (std::size_t i = 0; i < config.sources.size(); ++i) {
+    const Paint& source = config.sources[i];
+    const double inside = Coverage(config, source).inside();
+    const std::string key = config.at(fmt::format("sources.{}", i));
+    if (inside <= 1e-9)
+      throw Error(ExitCode::deck,
+                  fmt::format("{}: lies outside the domain ({}, {}, {}); move it inside, or remove it", key,
+                              box_text(config, 0), box_text(config, 1), box_text(config, 2)));
+    // Half a per mille of a gaussian is 3.5 standard deviations away from its centre.
+    if (inside < (source.shape == Shape::gaussian ? 0.9995 : 1 - 1e-6))
+      warnings.push_back(
+          fmt::format("{}: only {:.3g} % of its heat is inside the domain", key, 100 * inside));
+  }
+  for (std::size_t i = 0; i < config.initial.size(); ++i) {
+    const Paint& shape = config.initial[i];
+    const bool is_solid =
+        shape.shape == Shape::box || shape.shape == Shape::sphere || shape.shape == Shape::cylinder;
+    if (is_solid && !CentreCover(config, shape).covers_any())
+      warnings.push_back(
+          fmt::format("{}: holds no cell centre, so it changes nothing; use a finer grid or a larger "
+                      "shape",
+                      config.at(fmt::format("initial.{}", i))));
+  }
+  return warnings;
+}
+
+SourceTotals source_totals(const Config& config) {
+  const std::vector<Paint> sources = all_sources(config);
+  if (sources.empty()) return {};
+  const Painter painter(config, sources, "sources");
+  Int3 plane = config.grid.cells;
+  plane.z = 1;
+  std::vector<double> cells(static_cast<std::size_t>(plane.product()));
+  PaintTotals totals;
+  for (Index z = 0; z < config.grid.cells.z; ++z)
+    totals = totals + painter.paint(1.0, {{0, 0, z}, {plane.x, plane.y, z + 1}},
+                                    FieldView<double>{cells.data(), plane.x, plane.x * plane.y, plane, 0});
+  return source_totals(config, totals);
+}
+
+SourceTotals source_totals(const Config& config, const PaintTotals& totals) {
+  const Vector3 h = spacing(config);
+  return {totals.sum * h[0] * h[1] * h[2], totals.cells};
 }
 
 std::vector<Paint> all_sources(const Config& config) {

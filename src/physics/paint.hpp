@@ -1,11 +1,14 @@
-// Paints the deck's lists of shapes (initial, sources) onto the cells of one block.
+// Applies the deck's lists of shapes (initial, sources) to the cells of one block.
 //
-// A shape covers a cell if the cell's centre is inside: boxes and the ends of cylinders are half-open,
-// from <= x < to, so that neighbours that share a face cover each cell once; spheres and the sides of
-// cylinders are open. constant, gaussian, formula, dataset and exact cover every cell. Shapes do not wrap
-// around periodic faces.
+// initial: a shape covers a cell if the cell's centre is inside. Boxes and the ends of cylinders are
+// half-open, from <= x < to, so that neighbours that share a face cover each cell once; spheres and the sides
+// of cylinders are open. Centres within 1e-9 of a cell of a surface count as on it. sources: a box, sphere,
+// cylinder or gaussian covers the share f of a cell's volume that lies inside it (physics/coverage.hpp).
+// `add` adds f value; `set` mixes, s = (1 - f) s + f value. Both: constant, formula, dataset and exact cover
+// every cell, formulas at its centre. Shapes do not wrap around periodic faces.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,17 +17,54 @@
 
 namespace isotherm {
 
-// Adds or sets each shape in order at cell centres in fp64, then stores `scale` times the sum, rounded to T.
-// `field` is in host memory; `block` holds its global cells. Ghosts are left alone. `key`: "initial" or
-// "sources", where shape `exact` is the exact solution at t = 0 and the source it needs. A cell's value
-// depends on its global index only. Throws Error(deck) with entry, cell and value where a formula or dataset
-// is not finite, or a dataset does not fit.
-template <class T>
-void paint(const Config& config, const std::vector<Paint>& entries, const std::string& key, double scale,
-           Box block, FieldView<T> field);
+// Of painted sources, before scale and rounding.
+struct PaintTotals {
+  double sum = 0;   // over cells
+  Index cells = 0;  // that are not 0
+  void add(const std::vector<double>& values);
+  friend PaintTotals operator+(const PaintTotals& a, const PaintTotals& b) {
+    return {a.sum + b.sum, a.cells + b.cells};
+  }
+};
 
-// Throws what paint() would throw before it looks at a cell: datasets that are missing or of another shape.
-void check_entries(const Config& config, const std::vector<Paint>& entries, const std::string& key);
+// A list of shapes made ready, to be painted block by block.
+class Painter {
+ public:
+  // `key`: "initial" or "sources", where shape `exact` is the exact solution at t = 0 and the source it
+  // needs. `config` must outlive it. Throws Error(deck) where an entry cannot be painted.
+  Painter(const Config& config, std::vector<Paint> entries, std::string key);
+
+  // Adds or sets each shape in order in fp64, then stores `scale` times the sum, rounded to T, in all
+  // threads. `field` is in host memory; `block` holds its global cells. Ghosts are left alone. A cell's value
+  // depends on its global index only. Returns the totals of sources. Throws Error(deck) with entry, cell and
+  // value where a formula or dataset is not finite, a dataset does not fit, or an initial temperature is
+  // below 0 K.
+  template <class T>
+  PaintTotals paint(double scale, Box block, FieldView<T> field) const;
+
+  // Throws where a dataset is missing or of another shape.
+  void check_datasets() const;
+
+ private:
+  struct Prepared;
+  const Config& config_;
+  std::vector<Paint> entries_;
+  std::string key_;
+  bool is_source_;
+  std::shared_ptr<const Prepared> prepared_;
+};
+
+// A line for each shape of the deck that does less than it seems to: sources that lie partly outside the
+// domain, with the share inside; shapes of `initial` that hold no cell centre. Throws Error(deck) where a
+// source lies outside.
+std::vector<std::string> shape_warnings(const Config& config);
+
+struct SourceTotals {
+  double power = 0;  // W
+  Index cells = 0;   // with a source
+};
+SourceTotals source_totals(const Config& config);  // of the whole domain, computed here, in all threads
+SourceTotals source_totals(const Config& config, const PaintTotals& totals);
 
 // The deck's sources and, for a manufactured solution, the source that it needs: what to paint as "sources".
 // Empty: the problem has none.

@@ -48,28 +48,16 @@ std::string key_of_value(const Config& config, Face f) {
   return config.at(fmt::format("boundaries.{}.{}", face_names[i], convection ? "ambient" : "value"));
 }
 
-}  // namespace
-
-WallLaw wall_law(const Config& config, Face f) {
-  const WallConfig& wall = config.boundaries[static_cast<int>(f)];
-  const double h = spacing(config)[axis_of(f)];
-  const double k = conductivity(config);
-  const double H = wall.coefficient;
-  switch (wall.kind) {
-    case WallKind::temperature:
-      return {-1, 2};
-    case WallKind::flux:
-      return {1, h / k};
-    case WallKind::convection:
-      return {(2 * k / h - H) / (2 * k / h + H), 2 * H / (2 * k / h + H)};
-    case WallKind::insulated:
-      return {1, 0};
-    case WallKind::periodic:
-      break;
-  }
-  throw Error(ExitCode::internal, fmt::format("no wall rule for the periodic face {}; please report it",
-                                              face_names[static_cast<int>(f)]));
+// Of b: none of a flux, nor where an exact solution may be about differences of temperatures.
+double lowest_value(const Config& config, Face f) {
+  const WallKind kind = config.boundaries[static_cast<std::size_t>(f)].kind;
+  const bool is_kelvin = kind == WallKind::temperature || kind == WallKind::convection;
+  return is_kelvin && config.verify.solution == ExactSolution::none
+             ? 0
+             : -std::numeric_limits<double>::infinity();
 }
+
+}  // namespace
 
 // b over one face of the block, in host staging memory and, where it varies over the face, on the device.
 template <class T>
@@ -80,6 +68,7 @@ class WallRules<T>::FaceValues {
         face_(f),
         key_(key_of_value(config, f)),
         slope_(wall_law(config, f).slope),
+        lowest_(lowest_value(config, f)),
         p_(config, first_tangent(axis_of(f)), block, ghosts),
         q_(config, second_tangent(axis_of(f)), block, ghosts),
         formulas_(std::max(1, omp_get_max_threads()), config.boundaries[static_cast<int>(f)].value) {
@@ -102,7 +91,7 @@ class WallRules<T>::FaceValues {
   void update(double t, Stream stream, Wall<T>& wall) {
     if (!over_face()) {
       wall.b = evaluate_at(0, 0, t, formulas_[0]);
-      if (!std::isfinite(wall.b)) throw_not_finite(0, 0, t);
+      if (!is_sound(wall.b)) throw_unsound(0, 0, t);
       return;
     }
     // Two staging buffers in turn: the host fills one while the device may still be copying the other.
@@ -147,25 +136,31 @@ class WallRules<T>::FaceValues {
       for (Index p = 0; p < pitch; ++p) {
         const T b = evaluate_at(p, q, t, formula);
         values[p + q * pitch] = b;
-        if (!std::isfinite(b)) first_bad = std::min(first_bad, p + q * pitch);
+        if (!is_sound(b)) first_bad = std::min(first_bad, p + q * pitch);
       }
     }
-    if (first_bad != none) throw_not_finite(first_bad % pitch, first_bad / pitch, t);
+    if (first_bad != none) throw_unsound(first_bad % pitch, first_bad / pitch, t);
   }
 
-  [[noreturn]] void throw_not_finite(Index p, Index q, double t) const {
+  bool is_sound(T b) const {
+    return std::isfinite(b) && b >= lowest_;
+  }
+  [[noreturn]] void throw_unsound(Index p, Index q, double t) const {
     Int3 cell;
     cell[axis_of(face_)] = cell_;
     cell[p_.axis] = p_.cells[static_cast<std::size_t>(p)];
     cell[q_.axis] = q_.cells[static_cast<std::size_t>(q)];
     const Vector3 at = place(p, q);
-    throw not_finite(key_, formulas_[0].text(), formulas_[0](at[0], at[1], at[2], t), cell, at, t);
+    const double value = formulas_[0](at[0], at[1], at[2], t);
+    if (std::isfinite(static_cast<T>(slope_ * value))) throw too_cold(key_, value, cell, at, t);
+    throw not_finite(key_, formulas_[0].text(), value, cell, at, t);
   }
 
   Device* device_;
   Face face_;
   std::string key_;  // as Config::at places it
   double slope_;
+  double lowest_;  // of b, K
   Tangent p_, q_;
   Index cell_ = 0;                    // global index of the wall's cells along the normal
   double plane_ = 0;                  // m, where the wall stands

@@ -1,11 +1,5 @@
-// Wall rules: from the deck's boundaries to a and b of every wall of this rank's block.
-//
-//   wall                                     a                      b
-//   temperature Tw (Dirichlet)              -1                      2 Tw
-//   flux g into the body (Neumann)           1                      g h / k
-//   convection H, Ta (Robin)    (2k/h - H)/(2k/h + H)               2 H Ta / (2k/h + H)
-//
-// Cell-centred: the wall lies half way between the last cell and its ghost (LeVeque 2007, section 2.12).
+// Boundary conditions: from the deck's boundaries to a and b of the ghosts beyond each face of this rank's
+// subdomain. The rule itself is wall_law() in config/config.hpp.
 #pragma once
 
 #include <array>
@@ -16,13 +10,6 @@
 #include "kernels/stencil.hpp"
 
 namespace isotherm {
-
-// The ghost beyond a wall is a T + slope * value, `value` being the deck's Tw, g or Ta.
-struct WallLaw {
-  double a = 0;      // dimensionless
-  double slope = 0;  // K per unit of the value
-};
-WallLaw wall_law(const Config& config, Face face);  // not for periodic faces
 
 // Values are computed in fp64 on the host, once (again at each step where a formula uses t), and rounded to
 // T.

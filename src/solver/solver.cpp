@@ -11,6 +11,7 @@
 #include "physics/balance.hpp"
 #include "physics/operator.hpp"
 #include "physics/paint.hpp"
+#include "solver/host_fill.hpp"
 #include "solver/rows.hpp"
 
 namespace isotherm {
@@ -91,7 +92,7 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
   if (stored) sweeps_ = first_ = stored->sweep;
 }
 
-// Where a field is painted: itself on the host, the mirror of a device.
+// Where a field is read into: itself on the host, the mirror of a device.
 template <class T>
 FieldView<T> Solver<T>::host_side(Field<T>& field) {
   if (device_.backend() == Backend::host) return field.view();
@@ -141,10 +142,16 @@ void Solver<T>::paint_sources() {
                  TransportSettings{.name = "host", .timed = false});
   }
   agree(communicator_, [&] {
+    const Painter painter(config_, entries, "sources");
+    PaintTotals totals;
     face_copy<T>(device_.backend()).fill(source_->view(), T(0), compute_);
-    paint(config_, entries, "sources", source_scale(config_), block_, host_side(*source_));
-    upload(*source_);
+    fill_from_host<T>(*source_, block_, device_, compute_, [&](Box cells, FieldView<T> view) {
+      totals = totals + painter.paint(source_scale(config_), cells, view);
+    });
+    sources_ = source_totals(config_, totals);
   });
+  sources_ = {communicator_.all_reduce(sources_.power, ReduceOp::sum),
+              communicator_.all_reduce(sources_.cells, ReduceOp::sum)};
   if (!halo) return;
   halo->start(source_->view(), compute_, halo_stream_);
   halo->finish(source_->view(), compute_, halo_stream_);
@@ -153,28 +160,28 @@ void Solver<T>::paint_sources() {
 
 template <class T>
 void Solver<T>::paint_initial() {
-  const FieldView<T> initial = agree(communicator_, [&] {
-    const FieldView<T> view = host_side(current_);
-    paint(config_, config_.initial, "initial", 1.0, block_, view);
-    return view;
-  });
-  if (mean_is_free(config_)) fix_mean(initial);
-  upload(current_);
+  LongAccumulator sum{};
+  const auto fill = [&](const std::function<void(FieldView<T>)>& each_slab) {
+    agree(communicator_, [&] {
+      const Painter painter(config_, config_.initial, "initial");
+      fill_from_host<T>(current_, block_, device_, compute_, [&](Box cells, FieldView<T> view) {
+        painter.paint(1.0, cells, view);
+        each_slab(view);
+      });
+    });
+  };
+  if (!mean_is_free(config_)) return fill([](FieldView<T>) {});
+  // No boundary holds the temperature: the mean of the initial state is moved to the deck's. Jacobi sweeps of
+  // a balanced problem keep it.
+  fill([&](FieldView<T> view) { sum.add(exact_sum<T>(view)); });
+  const double mean = whole(sum) / static_cast<double>(config_.grid.cells.product());
+  fill([&](FieldView<T> view) { shift<T>(view, *config_.problem.mean_temperature - mean); });
 }
 
 template <class T>
 void Solver<T>::read_stored(const StoredField& stored) {
   agree(communicator_, [&] { read_field(stored, config_.grid.cells, block_, host_side(current_)); });
   upload(current_);
-}
-
-// No wall holds the temperature: the mean of the initial state is moved to the deck's. Jacobi sweeps of a
-// balanced problem keep it.
-template <class T>
-void Solver<T>::fix_mean(FieldView<T> initial) {
-  const double sum = whole(exact_sum<T>(initial));
-  const double mean = sum / static_cast<double>(config_.grid.cells.product());
-  shift<T>(initial, *config_.problem.mean_temperature - mean);
 }
 
 // The sum over all ranks, rounded once: of the same bits for any decomposition.

@@ -22,6 +22,7 @@
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
 #include "physics/diagnostics.hpp"
+#include "physics/paint.hpp"
 #include "physics/stored_field.hpp"
 #include "physics/walls.hpp"
 #include "solver/diagnosis.hpp"
@@ -124,6 +125,8 @@ class Solver {
   const std::vector<HaloLink>& halo_links() const { return halo_.links(); }
   // None without neighbours, nor where it was not asked for.
   const std::optional<HaloCost>& halo_cost() const { return halo_cost_; }
+  bool has_sources() const { return source_.has_value(); }
+  const SourceTotals& sources() const { return sources_; }  // of the whole domain, the same on all ranks
   // Least traffic of a sweep, as a share of a launch's.
   double bytes_per_point() const { return least_bytes_per_cell<T>(source_.has_value()) / fused(); }
   SolverTimes times() const;
@@ -133,7 +136,6 @@ class Solver {
   void paint_initial();
   void read_stored(const StoredField& stored);
   void paint_sources();
-  void fix_mean(FieldView<T> initial);
   Diagnosis<T> make_diagnosis();
   FieldView<T> host_side(Field<T>& field);
   void upload(Field<T>& field);
@@ -174,6 +176,7 @@ class Solver {
   Box block_;
   Field<T> current_, next_;
   std::optional<Field<T>> source_, mirror_;
+  SourceTotals sources_;
   WallRules<T> walls_;
   HaloExchange<T> halo_;
   GhostSides sides_;

@@ -50,8 +50,8 @@ std::vector<T> painted(const Config& config, const std::vector<Paint>& entries, 
                        const std::string& key = "initial") {
   const Int3 extent = block.extent();
   std::vector<T> cells(static_cast<std::size_t>(extent.product()), T(-1));
-  paint(config, entries, key, scale, block,
-        FieldView<T>{cells.data(), extent.x, extent.x * extent.y, extent, 0});
+  Painter(config, entries, key)
+      .paint(scale, block, FieldView<T>{cells.data(), extent.x, extent.x * extent.y, extent, 0});
   return cells;
 }
 
@@ -161,7 +161,7 @@ TEST(Paint, GhostsAndPaddingStayUntouched) {
   const Config config = grid({3, 2, 2});
   std::vector<double> memory(8 * 4 * 4, -7);  // rows of 8, one ghost layer
   const FieldView<double> field{memory.data() + 1 + 8 + 32, 8, 32, {3, 2, 2}, 1};
-  paint(config, {shape(Shape::constant, 1)}, "initial", 1.0, {{0, 0, 0}, {3, 2, 2}}, field);
+  Painter(config, {shape(Shape::constant, 1)}, "initial").paint(1.0, {{0, 0, 0}, {3, 2, 2}}, field);
   int ones = 0;
   for (const double value : memory) ones += value == 1 ? 1 : value == -7 ? 0 : 1000;
   EXPECT_EQ(ones, 12);
@@ -185,6 +185,26 @@ TEST(Paint, ANonFiniteFormulaIsNamedWithEntryCellAndPlace) {
   omp_set_num_threads(threads);
   EXPECT_NE(deck_error([&] { painted(config, {formula("sqrt(-x)")}); }).find("(0, 0, 0) (it is"),
             std::string::npos);
+}
+
+TEST(Paint, ATemperatureBelowZeroIsNamed) {
+  Config config = grid({4, 1, 1});
+  const std::vector<Paint> entries{shape(Shape::constant, 5), formula("0"), formula("20 - 15*x")};
+  const std::string error = deck_error([&] { painted(config, entries); });
+  EXPECT_NE(error.find("initial: -0.25 K at cell (3, 0, 0)"), std::string::npos) << error;
+  EXPECT_NE(error.find("kelvin"), std::string::npos) << error;
+  EXPECT_NO_THROW(painted(config, entries, {{0, 0, 0}, {4, 1, 1}}, 1, "sources"));
+  config.verify.solution = ExactSolution::formula;  // may be about differences
+  EXPECT_NO_THROW(painted(config, entries));
+}
+
+// 0.15 of a cell more or less than a whole number of cells, but for rounding.
+TEST(Paint, CentresOnASurfaceButForRoundingAreOnIt) {
+  Config config = grid({10, 1, 1});
+  config.grid.origin = {0, 0, 0};
+  for (const double rounding : {1 - 1e-14, 1.0, 1 + 1e-14})
+    expect_cells(config, painted(config, {box({0.35 * rounding, 0, 0}, {0.75 * rounding, 1, 1}, 7)}),
+                 [](Vector3 at) { return 0.34 < at[0] && at[0] < 0.74 ? 7 : 0; });
 }
 
 TEST(Paint, AValueBeyondThePrecisionIsRefused) {

@@ -27,6 +27,7 @@ Config steel(Int3 cells = {5, 4, 3}) {
   config.grid.spacing = Vector3{0.01, 0.02, 0.03};
   config.grid.origin = {1, -2, 3};
   config.material.conductivity = k;
+  config.verify.solution = ExactSolution::formula;  // of differences of temperatures, which may be negative
   return config;
 }
 
@@ -241,6 +242,23 @@ TEST(Walls, UpdatesAheadOfTheDeviceDoNotOverwriteEachOther) {
     device.run_one();
     EXPECT_DOUBLE_EQ(rules.walls().faces[0].b_at(0, 0), 2 * (y + 30));
   }
+}
+
+TEST(Walls, TemperaturesBelowZeroAreNamed) {
+  const auto device = make_host_device();
+  Config config = steel();
+  config.verify.solution = ExactSolution::none;
+  wall_at(config, Face::x_min) = {WallKind::temperature, Expression("100*(y + 1.9)", "yzt"), 0};
+  const auto rules = [&] { WallRules<double>(config, *device, whole(config), 1, only(Face::x_min)); };
+  try {
+    rules();
+    FAIL() << "no error";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("boundaries.x_min.value: -9"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("below absolute zero"), std::string::npos) << e.what();
+  }
+  wall_at(config, Face::x_min).kind = WallKind::flux;
+  EXPECT_NO_THROW(rules());
 }
 
 }  // namespace

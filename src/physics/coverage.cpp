@@ -1,0 +1,245 @@
+#include "physics/coverage.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "config/parts.hpp"
+#include "core/error.hpp"
+
+namespace isotherm {
+namespace {
+
+constexpr double pi = std::numbers::pi;
+double overlap(double low, double high, Index cell) {
+  const auto edge = static_cast<double>(cell);
+  return std::max(0.0, std::min(high, edge + 1) - std::max(low, edge));
+}
+
+double square(double x) {
+  return x * x;
+}
+
+// Both ends of an interval onto the faces of cells that they are but for rounding, unless nothing would be
+// left of it.
+void snap(double& low, double& high) {
+  const auto snapped = [](double u) {
+    return std::abs(u - std::round(u)) <= rounding_of_a_cell ? std::round(u) : u;
+  };
+  if (snapped(low) == snapped(high)) return;
+  low = snapped(low);
+  high = snapped(high);
+}
+
+// The mean of exp(-u^2 / 2) over [low, high], u in standard deviations.
+double mean_of_bell(double low, double high) {
+  const double a = low / std::numbers::sqrt2, b = high / std::numbers::sqrt2;
+  // Beyond the middle the complement has the digits that the function itself has lost.
+  const double difference = a > 0   ? std::erfc(a) - std::erfc(b)
+                            : b < 0 ? std::erfc(-b) - std::erfc(-a)
+                                    : std::erf(b) - std::erf(a);
+  return std::sqrt(pi / 2) * difference / (high - low);
+}
+
+// Midpoints of the part of a cell that lies within [low, high].
+struct Midpoints {
+  double first, step;
+  Midpoints(double low, double high, Index cell, int count) {
+    const double from = std::max(low, static_cast<double>(cell));
+    step = std::max(0.0, std::min(high, static_cast<double>(cell) + 1) - from) / count;
+    first = from + step / 2;
+  }
+  double operator()(int i) const { return first + i * step; }
+};
+
+}  // namespace
+
+Coverage::Coverage(const Config& config, const Paint& shape)
+    : shape_(shape.shape), axis_(shape.axis), cells_(config.grid.cells) {
+  const Vector3 h = spacing(config);
+  cell_volume_ = h[0] * h[1] * h[2];
+  volume_ = cell_volume_ * static_cast<double>(cells_.product());
+  for (std::size_t a = 0; a < 3; ++a) {
+    const auto in_cells = [&](double place) { return (place - config.grid.origin[a]) / h[a]; };
+    centre_[a] = in_cells(shape.centre[a]);
+    radius_[a] = (shape_ == Shape::gaussian ? shape.width : shape.radius) / h[a];
+    low_[a] = centre_[a] - radius_[a];
+    high_[a] = centre_[a] + radius_[a];
+    const bool is_length = shape_ == Shape::cylinder && static_cast<int>(a) == axis_;
+    if (is_length) low_[a] = centre_[a] - shape.length / 2 / h[a], high_[a] = low_[a] + shape.length / h[a];
+    if (shape_ == Shape::box) low_[a] = in_cells(shape.from[a]), high_[a] = in_cells(shape.to[a]);
+    if (shape_ == Shape::box || is_length) snap(low_[a], high_[a]);
+  }
+  const auto length = [&](std::size_t a) { return (high_[a] - low_[a]) * h[a]; };
+  const auto along = static_cast<std::size_t>(axis_);
+  if (shape_ == Shape::box) volume_ = length(0) * length(1) * length(2);
+  if (shape_ == Shape::sphere) volume_ = 4 * pi / 3 * shape.radius * square(shape.radius);
+  if (shape_ == Shape::cylinder) volume_ = pi * square(shape.radius) * length(along);
+  if (shape_ == Shape::gaussian) {
+    volume_ = std::pow(2 * pi, 1.5) * shape.width * square(shape.width);
+    integrate_gaussian();
+  } else if (shape_ == Shape::box || shape_ == Shape::sphere || shape_ == Shape::cylinder) {
+    measure_on_lattice();
+  }
+}
+
+void Coverage::integrate_gaussian() {
+  for (int axis = 0; axis < 3; ++axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    const auto in_widths = [&](Index i) { return (static_cast<double>(i) - centre_[a]) / radius_[a]; };
+    for (Index i = 0; i < cells_[axis]; ++i)
+      gaussian_[a].push_back(mean_of_bell(in_widths(i), in_widths(i + 1)));
+    const double whole = std::sqrt(2 * pi) * radius_[a];  // in cells
+    inside_ *= std::min(
+        1.0, mean_of_bell(in_widths(0), in_widths(cells_[axis])) * static_cast<double>(cells_[axis]) / whole);
+  }
+}
+
+// The chord of a disc in the plane of x and `across`, at each midpoint along that axis; `along`: the share of
+// the cell along the cylinder.
+void Coverage::disc_chord(int across, Index y, Index z, double along, std::vector<Chord>& found) const {
+  const auto a = static_cast<std::size_t>(across);
+  const Midpoints points(low_[a], high_[a], across == 1 ? y : z, midpoints_);
+  if (!(along * points.step > 0)) return;
+  for (int i = 0; i < midpoints_; ++i) {
+    const double rest = 1 - square((points(i) - centre_[a]) / radius_[a]);
+    if (!(rest > 0)) continue;
+    const double half = radius_[0] * std::sqrt(rest);
+    found.push_back({along * points.step, centre_[0] - half, centre_[0] + half});
+  }
+}
+
+void Coverage::sphere_chords(Index y, Index z, std::vector<Chord>& found) const {
+  const Midpoints of_y(low_[1], high_[1], y, midpoints_), of_z(low_[2], high_[2], z, midpoints_);
+  const double weight = of_y.step * of_z.step;
+  if (!(weight > 0)) return;
+  for (int k = 0; k < midpoints_; ++k) {
+    for (int j = 0; j < midpoints_; ++j) {
+      const double rest =
+          1 - square((of_y(j) - centre_[1]) / radius_[1]) - square((of_z(k) - centre_[2]) / radius_[2]);
+      if (!(rest > 0)) continue;
+      const double half = radius_[0] * std::sqrt(rest);
+      found.push_back({weight, centre_[0] - half, centre_[0] + half});
+    }
+  }
+}
+
+// Of a cylinder along x: the share of the cell's cross-section, by chords along y.
+double Coverage::disc_share(Index y, Index z) const {
+  const Midpoints of_z(low_[2], high_[2], z, midpoints_);
+  double share = 0;
+  for (int k = 0; k < midpoints_; ++k) {
+    const double rest = 1 - square((of_z(k) - centre_[2]) / radius_[2]);
+    if (!(rest > 0)) continue;
+    const double half = radius_[1] * std::sqrt(rest);
+    share += of_z.step * overlap(centre_[1] - half, centre_[1] + half, y);
+  }
+  return share;
+}
+
+void Coverage::chords(Index y, Index z, std::vector<Chord>& found) const {
+  found.clear();
+  const double across_y = overlap(low_[1], high_[1], y), across_z = overlap(low_[2], high_[2], z);
+  if (!(across_y * across_z > 0)) return;
+  if (shape_ == Shape::box) {
+    found.push_back({across_y * across_z, low_[0], high_[0]});
+  } else if (shape_ == Shape::sphere) {
+    sphere_chords(y, z, found);
+  } else if (axis_ == 0) {
+    if (const double share = disc_share(y, z); share > 0) found.push_back({share, low_[0], high_[0]});
+  } else {
+    disc_chord(axis_ == 1 ? 2 : 1, y, z, axis_ == 1 ? across_y : across_z, found);
+  }
+}
+
+// The volume that the chords find on all rows of cells that the shape touches, and within the domain.
+void Coverage::measure_on_lattice() {
+  constexpr double most_rows = 1 << 24, most_fine_rows = 1 << 16;
+  const auto rows = [&](std::size_t a) { return std::ceil(high_[a]) - std::floor(low_[a]); };
+  const double count = rows(1) * rows(2);
+  if (shape_ == Shape::sphere && count > most_fine_rows) midpoints_ = 2;
+  // A shape of more rows is resolved beyond any quadrature's error; only the domain's are looked at.
+  const bool whole = count <= most_rows;
+  const auto first = [&](int a, std::size_t i) {
+    const auto from = static_cast<Index>(std::floor(std::clamp(low_[i], -1e15, 1e15)));
+    return whole ? from : std::clamp<Index>(from, 0, cells_[a]);
+  };
+  const auto last = [&](int a, std::size_t i) {
+    const auto to = static_cast<Index>(std::ceil(std::clamp(high_[i], -1e15, 1e15)));
+    return whole ? to : std::clamp<Index>(to, 0, cells_[a]);
+  };
+  const Index y0 = first(1, 1), y1 = last(1, 1), z0 = first(2, 2), z1 = last(2, 2);
+  const double length = static_cast<double>(cells_.x);
+  std::vector<double> planes(static_cast<std::size_t>(std::max<Index>(0, z1 - z0))), within = planes;
+#pragma omp parallel for schedule(static)
+  for (Index z = z0; z < z1; ++z) {
+    std::vector<Chord> found;
+    double plane = 0, domain = 0;
+    for (Index y = y0; y < y1; ++y) {
+      chords(y, z, found);
+      const bool is_inside = y >= 0 && y < cells_.y && z >= 0 && z < cells_.z;
+      for (const Chord& chord : found) {
+        plane += chord.weight * (chord.high - chord.low);
+        if (is_inside)
+          domain += chord.weight * std::max(0.0, std::min(chord.high, length) - std::max(chord.low, 0.0));
+      }
+    }
+    planes[static_cast<std::size_t>(z - z0)] = plane;
+    within[static_cast<std::size_t>(z - z0)] = domain;
+  }
+  double found = 0, domain = 0;
+  for (std::size_t i = 0; i < planes.size(); ++i) found += planes[i], domain += within[i];
+  if (!whole) found = volume_ / cell_volume_;
+  scale_ = found > 0 ? volume_ / cell_volume_ / found : 1;
+  inside_ = found > 0 ? std::min(1.0, domain / found) : 0;
+}
+
+bool Coverage::row(Index first, Index y, Index z, std::vector<double>& shares) const {
+  const auto cells = static_cast<Index>(shares.size());
+  if (shape_ == Shape::gaussian) {
+    const double across =
+        gaussian_[1][static_cast<std::size_t>(y)] * gaussian_[2][static_cast<std::size_t>(z)];
+    for (Index i = 0; i < cells; ++i)
+      shares[static_cast<std::size_t>(i)] = across * gaussian_[0][static_cast<std::size_t>(first + i)];
+    return true;
+  }
+  if (shape_ != Shape::box && shape_ != Shape::sphere && shape_ != Shape::cylinder) {
+    std::fill(shares.begin(), shares.end(), 1.0);
+    return true;
+  }
+  thread_local std::vector<Chord> found;
+  chords(y, z, found);
+  if (found.empty()) return false;
+  double full = 0, full_low = low_[0], full_high = high_[0];  // covered by all chords
+  for (const Chord& chord : found) {
+    full += chord.weight;
+    full_low = std::max(full_low, chord.low);
+    full_high = std::min(full_high, chord.high);
+  }
+  const Index end = first + cells;
+  const auto cell_of = [&](double place) {
+    return static_cast<Index>(std::clamp(place, static_cast<double>(first), static_cast<double>(end)));
+  };
+  const Index from = cell_of(std::floor(low_[0])), to = cell_of(std::ceil(high_[0]));
+  const Index full_from = cell_of(std::ceil(full_low)), full_to = cell_of(std::floor(full_high));
+  if (from >= to) return false;
+  std::fill(shares.begin(), shares.end(), 0.0);
+  for (Index x = from; x < to; ++x) {
+    double share = full;
+    if (x < full_from || x >= full_to) {
+      share = 0;
+      for (const Chord& chord : found) share += chord.weight * overlap(chord.low, chord.high, x);
+    }
+    shares[static_cast<std::size_t>(x - first)] = share;
+  }
+  return true;
+}
+
+double source_strength(const Config& config, const Paint& source) {
+  if (source.power) return *source.power / Coverage(config, source).volume();
+  return source.value.value_or(0);
+}
+
+}  // namespace isotherm

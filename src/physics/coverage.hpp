@@ -1,0 +1,58 @@
+// Which share of a cell's volume a shape of `sources` covers, so that a source has the power that the deck
+// gives it on any grid.
+//
+// Along x a shape is a chord, whose overlap with a cell is exact. Boxes are one chord for a row of cells;
+// spheres and cylinders are averaged over a fixed set of midpoints across the row (8 or 2 along each of its
+// other axes, within the shape's extent), and scaled by the analytic volume over the volume that the same
+// midpoints find on the whole lattice, outside the domain too. A gaussian is integrated over each cell:
+// products of differences of the error function. All of it follows from global indices, so that every rank
+// finds the same bits.
+#pragma once
+
+#include <vector>
+
+#include "config/config.hpp"
+
+namespace isotherm {
+
+class Coverage {
+ public:
+  // Of a box, sphere, cylinder or gaussian of `sources`, or the whole domain (any other shape).
+  Coverage(const Config& config, const Paint& shape);
+
+  double volume() const { return volume_; }  // m^3, also outside the domain; of a gaussian with peak 1
+  double inside() const { return inside_; }  // the share of that within the domain, 0 to 1
+
+  // Shares (0 to 1) of the cells (first + i, y, z), i < shares.size(), which are global indices. False, and
+  // `shares` left alone, where all are 0. Of a gaussian: its mean over the cell.
+  bool row(Index first, Index y, Index z, std::vector<double>& shares) const;
+  // What a share of the value is multiplied by, so that the sum over all cells is value x volume().
+  double scale() const { return scale_; }
+
+ private:
+  struct Chord {
+    double weight;     // share of the row's cross-section
+    double low, high;  // along x, in cells from the domain's lower face
+  };
+  void chords(Index y, Index z, std::vector<Chord>& found) const;
+  void disc_chord(int across, Index y, Index z, double along, std::vector<Chord>& found) const;
+  void sphere_chords(Index y, Index z, std::vector<Chord>& found) const;
+  double disc_share(Index y, Index z) const;
+  void measure_on_lattice();
+  void integrate_gaussian();
+
+  Shape shape_;
+  int axis_;                     // of a cylinder
+  Int3 cells_;                   // of the domain
+  Vector3 low_{}, high_{};       // the bounding box, in cells from the domain's lower corner
+  Vector3 centre_{}, radius_{};  // likewise
+  int midpoints_ = 8;
+  double cell_volume_;
+  double volume_ = 0, inside_ = 1, scale_ = 1;
+  std::vector<double> gaussian_[3];  // mean of each factor over each cell of the domain
+};
+
+// K or W/m^3: the value of an entry that has one, or a source's power over its volume; else 0.
+double source_strength(const Config& config, const Paint& source);
+
+}  // namespace isotherm
