@@ -79,7 +79,7 @@ WALLS = {
     "flux": {"kind": "flux", "value": 2e5},
     "flux in place": {"kind": "flux", "value": "2e5*sin(50*y) + 1e6*z"},
     "temperature in time": temperature("320 + 30*sin(3*t) + 5*t"),
-    "convection in time": {"kind": "convection", "ambient": "400 - 40*t + 100*y", "coefficient": 2000},
+    "convection in time": {"kind": "convection", "ambient": "400 - 4*t + 100*y", "coefficient": 2000},
     "periodic": None,
 }
 
