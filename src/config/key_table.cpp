@@ -176,7 +176,7 @@ Keys describe(ProblemConfig& problem) {
        .range = times, .when = transient, .example = "1e-3", .absent = "dt_fraction of the stable limit",
        .absent_word = "auto"},
       {.name = "dt_fraction", .target = &problem.dt_fraction,
-       .doc = "What dt: auto takes of the stable limit, at most what keeps every temperature between its neighbours'.",
+       .doc = "What dt: auto takes of the stable limit; less where the maximum principle needs it.",
        .range = {0, 1, true}, .when = transient},
       {.name = "allow_unstable", .target = choice(problem.allow_unstable, off_on),
        .doc = "Take a dt above the stable limit; for tests of divergence.", .when = transient},

@@ -26,6 +26,7 @@ void expect_same(const Paint& a, const Paint& b) {
   EXPECT_EQ(a.shape, b.shape);
   EXPECT_EQ(a.mode, b.mode);
   EXPECT_EQ(a.value, b.value);
+  EXPECT_EQ(a.power, b.power);
   EXPECT_EQ(a.from, b.from);
   EXPECT_EQ(a.to, b.to);
   EXPECT_EQ(a.centre, b.centre);
@@ -162,7 +163,9 @@ class RandomDeck {
             pick({"  density: 7800\n  heat_capacity: 500.25\n", "  diffusivity: 3.3333333333333335e-5\n"});
     if (coin()) deck += "precision: " + pick({"fp32", "fp64"}) + "\n";
     deck += walls() + "initial:\n" + shapes(1 + random_() % 4) +
-            (coin() ? "sources:\n" + shapes(random_() % 3) : "");
+            (coin() ? "sources:\n" + shapes(random_() % 3) +
+                          "  - {shape: sphere, power: -2.5, centre: [0, 0, 0], radius: 1}\n"
+                    : "");
     deck += problem() + verify();
     if (coin())
       deck += "solver: {kernel: openmp, reduction: auto, depth: " + pick({"1", "auto", "4"}) +
@@ -189,6 +192,7 @@ class RandomDeck {
  private:
   bool coin() { return random_() % 2 == 0; }
   std::string pick(const std::vector<std::string>& choices) { return choices[random_() % choices.size()]; }
+  std::string kelvin() { return pick({"0", "1e-9", "0.1", "293.15", "12345678.9", "-0"}); }
   std::string number() { return pick({"0", "-1.5", "1e-9", "0.1", "293.15", "12345678.9", "-0"}); }
 
   std::string walls() {
@@ -196,11 +200,11 @@ class RandomDeck {
     std::string text =
         "boundaries:\n  z_max: {kind: temperature, value: 300}\n";  // one makes a steady problem unique
     for (int f = 0; f < face_count - 1; ++f) {
-      const std::string value = coin() ? number() : formulas[f / 2];
+      const std::string formula = formulas[f / 2], temperature = coin() ? kelvin() : formula;
       text += std::string("  ") + face_names[f] + ": " +
-              pick({"insulated", "{kind: insulated}", "{kind: temperature, value: " + value + "}",
-                    "{kind: flux, value: " + value + "}",
-                    "{kind: convection, ambient: " + value + ", coefficient: 12.5}"}) +
+              pick({"insulated", "{kind: insulated}", "{kind: temperature, value: " + temperature + "}",
+                    "{kind: flux, value: " + (coin() ? number() : formula) + "}",
+                    "{kind: convection, ambient: " + temperature + ", coefficient: 12.5}"}) +
               "\n";
     }
     return text;
@@ -368,11 +372,10 @@ TEST(CommentedDeck, SaysAllOfEveryKey) {
     }
   });
   EXPECT_GT(keys, 70);
-  EXPECT_NE(
-      deck.find(
-          "# What dt: auto takes of the stable limit.\n  #   a number above 0, at most 1; only for kind "
-          "transient; default 0.9\n  dt_fraction: 0.9\n"),
-      std::string::npos);
+  EXPECT_NE(deck.find("# What dt: auto takes of the stable limit; less where the maximum principle needs "
+                      "it.\n  #   a number above 0, at most 1; only for kind "
+                      "transient; default 0.9\n  dt_fraction: 0.9\n"),
+            std::string::npos);
 }
 
 // What the commented deck suggests behind a '#' must be readable.

@@ -30,6 +30,7 @@ RunRecord record() {
   r.directory = "runs/plate";
   r.resolved_deck = "grid:\n  cells: [100, 100, 50]\n";
   r.cells = {100, 100, 50};
+  r.lengths = {1, 1, 0.25};
   r.process_grid = {1, 1, 2};
   r.smallest_rank_cells = r.largest_rank_cells = 250000;
   r.ranks = {{0, "node1", Backend::host, -1, "Some CPU", "", 4, 250000, 50 << 20},
@@ -245,6 +246,7 @@ TEST(Report, Banner) {
             "  libraries    Open MPI v4.1.4, HDF5 1.10.8 (parallel)\n"
             "  deck         plate.yaml -> runs/plate\n"
             "  grid         100 x 100 x 50 = 500 000 cells, fp64\n"
+            "  domain       1 x 1 x 0.25 m, cells of 10 x 10 x 5 mm\n"
             "  problem      transient, dt 0.001 s (limit 0.00111 s), 2 000 steps to 2 s\n"
             "  ranks        2 ranks on 1 host, process grid 1 x 1 x 2, 250 000 cells each\n"
             "  device       1 x Some CPU, x86-64-v3\n"
