@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from program import HANGS
+
 SOURCE = Path(__file__).parents[2]
 CMAKE = shutil.which("cmake")
 pytestmark = pytest.mark.skipif(not CMAKE, reason="no cmake")
@@ -43,7 +45,7 @@ def configure(build, *options):
               "-UHDF5_*", "-UCMAKE_CUDA_*"]
     return subprocess.run(
         [CMAKE, "-S", SOURCE, "-B", build, *forget, "-DISOTHERM_CUDA=OFF", "-DISOTHERM_TESTS=OFF", *options],
-        timeout=300, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+        timeout=HANGS, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
