@@ -9,13 +9,14 @@ top=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 source "$top/cmake/setup.sh"
 
 # A deck that the user names belongs to the folder the user is in, and so does its run directory. The quickstart
-# is ours: its run lies in the checkout and replaces the last one.
+# is ours: its run replaces the last one in a folder of the checkout, and leaves runs/quickstart to whoever types the tour.
 choose_deck() {
   case ${1:-} in
     "" | -* | *=*)
       cd "$top"
       deck=inputs/quickstart.yaml
       arguments=(output.overwrite=true "$@")
+      [[ " $*" == *" output.directory="* ]] || arguments+=(output.directory=runs/first_run)
       ;;
     *)
       deck=$1
@@ -44,12 +45,13 @@ draw_picture() {
   series=("$directory"/*.hdf.series)
   [[ -e ${snapshots[0]} ]] || return 0  # output.snapshots: false
   picture=$directory/picture.png
-  step "drawing the picture" "$top/build/$preset/log/picture.log" env PYTHONPATH="$top/postprocess" \
-    PYTHONDONTWRITEBYTECODE=1 "$python" -m isotherm_post slice "$directory" --all-times --out "$picture"
+  step "drawing the picture" "$top/build/$preset/log/picture.log" env PYTHONDONTWRITEBYTECODE=1 \
+    "$top/build/bin/isotherm-post" slice "$directory" --all-times --out "$picture"
 }
 
 say_where() {
   echo
+  echo "to go on, type    source $(quoted "$top/build/env.sh")"
   echo "everything is in  $directory"
   if [[ -e ${picture:-} ]]; then
     echo "picture           $picture"
@@ -66,9 +68,10 @@ for argument in "$@"; do
 done
 choose_deck "$@"
 install_packages "${build_packages[@]}" "${plot_packages[@]}"
-preset=$(choose_preset)
+choose_preset
 log=$top/build/$preset/log/run.log
 build_isotherm "$preset" isotherm
+write_environment
 run_deck
 draw_picture
 say_where

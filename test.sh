@@ -18,7 +18,7 @@ if [[ ${ISOTHERM_TEST_EXTRAS:-} == 1 ]]; then
   packages+=("${large_test_packages[@]}")
 fi
 install_packages "${packages[@]}"
-preset=$(choose_preset)
+choose_preset
 build_isotherm "$preset" all -D ISOTHERM_TESTS=ON -D ISOTHERM_PYTHON="$python"
 
 # Two slots more than processors: half of the tests mostly wait, for disks, for limits of time, for programs to end.

@@ -1,7 +1,7 @@
 # Sourced by run.sh, test.sh and .ci/run: system packages, configure, build. `top` is the checkout, `program`
 # the name that messages start with.
 #   ISOTHERM_INSTALL=no       never install packages (a cluster's modules, a machine without apt)
-#   ISOTHERM_PRESET=NAME      configure preset instead of cuda where nvcc is found, else cpu
+#   ISOTHERM_PRESET=NAME      configure preset instead of cuda where nvcc and a GPU are found, else cpu
 #   ISOTHERM_PYTHON=PATH      interpreter with numpy, h5py, matplotlib instead of the system's
 # shellcheck shell=bash disable=SC2034,SC2154
 
@@ -24,13 +24,35 @@ fail() {  # fail CODE MESSAGE
   exit "$1"
 }
 
+# watch NAME LOG: copies what a command prints to LOG, and shows how much of it a build has built ("[12/345] ..." of Ninja,
+# "[ 12%] ..." of make): on a terminal in one line that moves, else in a line for each tenth, as a log takes them.
+watch() {
+  local name=$1 line built tenths shown=0
+  while IFS= read -r line; do
+    printf '%s\n' "$line"
+    if [[ $line =~ ^\[([0-9]+)/([0-9]+)\]\  ]]; then
+      built="${BASH_REMATCH[1]} of ${BASH_REMATCH[2]} files" tenths=$((10 * BASH_REMATCH[1] / BASH_REMATCH[2]))
+    elif [[ $line =~ ^\[\ *([0-9]+)%\]\  ]]; then
+      built="${BASH_REMATCH[1]} %" tenths=$((BASH_REMATCH[1] / 10))
+    else
+      continue
+    fi
+    if [[ -t 3 ]]; then
+      printf '\r%s ... %s ... ' "$name" "$built" >&3
+    elif ((tenths > shown && tenths < 10)); then
+      shown=$tenths
+      printf '%s\n%s ... ' "$built" "$name" >&3
+    fi
+  done 3>&1 >"$2"
+}
+
 # step NAME LOG COMMAND...: all output goes to LOG; a failure is named in one line and ends the script.
 step() {
   local name=$1 log=$2 started=$SECONDS
   shift 2
   mkdir -p "$(dirname "$log")"
   printf '%s ... ' "$name"
-  "$@" >"$log" 2>&1 || {
+  "$@" 2>&1 | watch "$name" "$log" || {
     echo failed
     fail 1 "$name failed; its log is $log"
   }
@@ -77,13 +99,20 @@ has_nvcc() {
   [[ $version && $(printf '%s\n' 12.5 "$version" | sort -V | head -n 1) == 12.5 ]]
 }
 
+# A GPU that answers: the build is for its architecture (cmake/CudaArchitectures.cmake).
+has_gpu() {
+  nvidia-smi --list-gpus 2>/dev/null | grep -q '^GPU '
+}
+
+# Sets `preset`. Code for GPUs takes longer to build than all else, and nobody would run it here without one.
 choose_preset() {
-  if [[ ${ISOTHERM_PRESET:-} ]]; then
-    echo "$ISOTHERM_PRESET"
-  elif has_nvcc; then
-    echo cuda
-  else
-    echo cpu
+  preset=${ISOTHERM_PRESET:-cpu}
+  if [[ ! ${ISOTHERM_PRESET:-} ]] && has_nvcc; then
+    if has_gpu; then
+      preset=cuda
+    else
+      echo "no GPU answers here, so CUDA is not built; ISOTHERM_PRESET=cuda builds it all the same"
+    fi
   fi
 }
 
@@ -97,9 +126,6 @@ processors() {
 build_isotherm() {
   local preset=$1 target=$2 folder=$top/build/$1
   shift 2
-  if command -v ninja >/dev/null; then
-    export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
-  fi
   if (($#)) || [[ ! -f $folder/build.ninja && ! -f $folder/Makefile ]]; then
     (($#)) || set -- -D ISOTHERM_TESTS=OFF
     step "configuring ($preset)" "$folder/log/configure.log" \
@@ -107,4 +133,31 @@ build_isotherm() {
   fi
   step "building ($preset)" "$folder/log/build.log" \
     cmake --build "$folder" --parallel "$(processors)" --target "$target"
+}
+
+quoted() {  # for a shell
+  printf "'%s'" "${1//\'/\'\\\'\'}"
+}
+
+# write_command NAME COMMAND: an executable script in build/bin.
+write_command() {
+  printf '#!/bin/sh\n%s\n' "$2" >"$top/build/bin/$1"
+  chmod +x "$top/build/bin/$1"
+}
+
+# A file to source, and the folder that it puts first on the PATH: the program that was built last, and the Python that has the
+# packages of its tools, whatever python3 came first before.
+write_environment() {
+  local interpreter
+  interpreter=$("$python" -c 'import sys; print(sys.executable)' 2>/dev/null) || interpreter=$python
+  mkdir -p "$top/build/bin"
+  ln -sfn "../$preset/isotherm" "$top/build/bin/isotherm"
+  write_command python3 "PYTHONPATH=$(quoted "$top/postprocess")\${PYTHONPATH:+:\$PYTHONPATH} exec $(quoted "$interpreter") \"\$@\""
+  write_command isotherm-post "exec $(quoted "$top/build/bin/python3") -m isotherm_post \"\$@\""
+  {
+    echo "# Made by run.sh, to be sourced: isotherm, isotherm-post, and a python3 that has isotherm_post and its packages."
+    echo "export PATH=$(quoted "$top/build/bin"):\"\$PATH\""
+    # Root in a container: Open MPI's mpirun, which studies start, refuses to run as root unless told twice.
+    ((EUID != 0)) || echo "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
+  } >"$top/build/env.sh"
 }

@@ -1,8 +1,16 @@
 """Reads the runs and benchmarks of isotherm, draws them, and tells how far its runs scale."""
 
-from isotherm_post.failure import Failure
-from isotherm_post.run import Run, open_run
-from isotherm_post.run_directory import Snapshot, Snapshots
-from isotherm_post.tables import Table
+import importlib
 
-__all__ = ["Failure", "Run", "Snapshot", "Snapshots", "Table", "open_run"]
+# Loaded when they are asked for: without numpy, h5py or matplotlib the command line can still say what is missing.
+_MODULES = {"Failure": "failure", "Run": "run", "Snapshot": "run_directory", "Snapshots": "run_directory", "Table": "tables",
+            "open_run": "run"}
+__all__ = sorted(_MODULES)
+
+
+def __getattr__(name):
+    if name in _MODULES.values():
+        return importlib.import_module(f"{__name__}.{name}")
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,28 +1,42 @@
-/* Preloaded by test_clocks.py: clocks that jump. ISOTHERM_CLOCK="uptime:jump:file": the monotonic clock begins at
-   `uptime` seconds, and once the file is there the clock on the wall shows `jump` seconds more. */
+/* Preloaded by tests/support/clock.py: clocks that a test moves. ISOTHERM_CLOCK="uptime:file": the file holds two doubles, the
+   seconds that the test has moved the monotonic clock and the clock on the wall by; where uptime is not negative, the monotonic
+   clock begins there. It is for the program alone, not for its launcher, and for the deadlines of its threads too. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
-static double first_reading, uptime, jump;
-static char file[4096];
+static const volatile double* moved; /* monotonic, wall */
+static double shift;                 /* of the monotonic clock, from its beginning */
 
-static double real_monotonic(void) {
-  struct timespec t;
-  REAL(clock_gettime)(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+static double seconds_of(const struct timespec* t) {
+  return (double)t->tv_sec + 1e-9 * (double)t->tv_nsec;
 }
 
 __attribute__((constructor)) static void begin(void) {
   const char* text = getenv("ISOTHERM_CLOCK");
-  if (text && sscanf(text, "%lf:%lf:%4095s", &uptime, &jump, file) == 3) first_reading = real_monotonic();
+  double uptime = -1;
+  char name[4096];
+  if (!text || strcmp(program_invocation_short_name, "isotherm") != 0) return;
+  if (sscanf(text, "%lf:%4095[^\n]", &uptime, name) != 2) return;
+  const int file = open(name, O_RDONLY | O_CLOEXEC);
+  void* map = mmap(NULL, 2 * sizeof(double), PROT_READ, MAP_SHARED, file, 0);
+  close(file);
+  if (map == MAP_FAILED) abort();
+  struct timespec now;
+  REAL(clock_gettime)(CLOCK_MONOTONIC, &now);
+  if (uptime >= 0) shift = uptime - seconds_of(&now);
+  moved = map;
 }
 
 static void add(struct timespec* t, double seconds) {
@@ -35,9 +49,9 @@ static void add(struct timespec* t, double seconds) {
 
 int clock_gettime(clockid_t clock, struct timespec* t) {
   const int result = REAL(clock_gettime)(clock, t);
-  if (result != 0 || first_reading == 0) return result;
-  if (clock == CLOCK_MONOTONIC) add(t, uptime - first_reading);
-  if (clock == CLOCK_REALTIME && access(file, F_OK) == 0) add(t, jump);
+  if (result != 0 || !moved) return result;
+  if (clock == CLOCK_MONOTONIC) add(t, shift + moved[0]);
+  if (clock == CLOCK_REALTIME) add(t, moved[1]);
   return result;
 }
 
@@ -57,10 +71,17 @@ time_t time(time_t* t) {
   return now.tv_sec;
 }
 
-/* Deadlines of threads are readings of the clock above. */
+/* A deadline is a reading of the clock above, which may pass it in a jump: so in short waits by the real one. */
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                            const struct timespec* until) {
-  struct timespec real = *until;
-  if (clock == CLOCK_MONOTONIC && first_reading != 0) add(&real, first_reading - uptime);
-  return REAL(pthread_cond_clockwait)(condition, mutex, clock, &real);
+  if (!moved || clock != CLOCK_MONOTONIC) return REAL(pthread_cond_clockwait)(condition, mutex, clock, until);
+  for (;;) {
+    struct timespec now, slice;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (seconds_of(&now) >= seconds_of(until)) return ETIMEDOUT;
+    REAL(clock_gettime)(CLOCK_MONOTONIC, &slice);
+    add(&slice, 0.01);
+    const int result = REAL(pthread_cond_clockwait)(condition, mutex, CLOCK_MONOTONIC, &slice);
+    if (result != ETIMEDOUT) return result;
+  }
 }

@@ -2,7 +2,8 @@
    a snapshot or checkpoint that is being written).
    ISOTHERM_SHIM="kind:first:action", from the first-th call on:
    kind    read | write | fsync | rename | close | reserve (fallocate)
-   action  an errno: every call fails | EINTR, EAGAIN: every second call does | stall: none returns
+   action  an errno: every call fails | EINTR, EAGAIN: every second call does
+           stall: none returns, and the file ISOTHERM_SHIM_STALLED says so
            short: a write takes half of what it is given | lose: nothing is written, and the call says it was
            slow: every call takes 0.2 s */
 #define _GNU_SOURCE
@@ -16,6 +17,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
 enum Spoiled { NO, FAILS, SHORT, LOST };
 
 static char wanted[16] = "", action[16] = "", part[256] = ".hdf.part";
@@ -28,12 +31,18 @@ __attribute__((constructor)) static void read_environment(void) {
   if (other) snprintf(part, sizeof part, "%s", other);
 }
 
+static enum Spoiled stall(void) {
+  const char* file = getenv("ISOTHERM_SHIM_STALLED");
+  if (file) REAL(close)(open(file, O_CREAT | O_WRONLY, 0600));
+  for (;;) pause();
+}
+
 static enum Spoiled spoiled(const char* kind, const char* path) {
   static int seen;
   if (strcmp(kind, wanted) != 0 || !strstr(path, part) || ++seen < first) return NO;
   if (strcmp(action, "short") == 0) return SHORT;
   if (strcmp(action, "lose") == 0) return LOST;
-  if (strcmp(action, "stall") == 0) return sleep(1000), NO;
+  if (strcmp(action, "stall") == 0) return stall();
   if (strcmp(action, "slow") == 0) return usleep(200000), NO;
   const int eintr = strcmp(action, "EINTR") == 0, eagain = strcmp(action, "EAGAIN") == 0;
   if ((eintr || eagain) && (seen - first) % 2) return NO;
@@ -52,7 +61,6 @@ static enum Spoiled spoiled_fd(const char* kind, int fd) {
   return spoiled(kind, path);
 }
 
-#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 #define WRITE(fd, size, call)                                     \
   switch (spoiled_fd("write", fd)) {                              \
     case FAILS:                                                   \

@@ -2,7 +2,6 @@
 no checkpoint holds it: one that is hit while it is written is found when it is read back. (A flip that leaves a temperature
 of the right size is no fault that a solver could see.)"""
 
-import os
 import re
 import struct
 import time
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 
 from job import Job
-from program import isotherm, kill_all, ranks_of
+from program import HANGS, isotherm, kill_all, ranks_of
 from runs import cells, checkpoints
 
 KELVIN = 300.0
@@ -60,7 +59,7 @@ def test_a_value_that_no_body_has(tmp_path, name):
         with open(f"/proc/{rank}/mem", "r+b", buffering=0) as memory:
             places = fields_in(memory, open(f"/proc/{rank}/maps", encoding="utf-8").read())
             assert places, "the fields were not found"
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + HANGS
             while job.process.poll() is None and time.monotonic() < deadline:  # what is overwritten just then is no fault
                 for place in places:
                     try:

@@ -1,10 +1,13 @@
 """CMake without a library: the configure step ends and names the package to install."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+
+from program import HANGS
 
 SOURCE = Path(__file__).parents[2]
 CMAKE = shutil.which("cmake")
@@ -42,7 +45,7 @@ def configure(build, *options):
               "-UHDF5_*", "-UCMAKE_CUDA_*"]
     return subprocess.run(
         [CMAKE, "-S", SOURCE, "-B", build, *forget, "-DISOTHERM_CUDA=OFF", "-DISOTHERM_TESTS=OFF", *options],
-        timeout=300, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+        timeout=HANGS, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -115,3 +118,56 @@ def test_an_hdf5_of_another_mpi(build, tmp_path):
                            "found here is libmpi.so.")
     assert said.endswith("; install the HDF5 of this MPI (Debian, Ubuntu: apt install libhdf5-openmpi-dev or "
                          "libhdf5-mpich-dev)")
+
+
+# The generator that is chosen where nobody names one (PreLoad.cmake)
+
+
+@pytest.fixture
+def project(tmp_path):
+    """Empty, but for our choice; and folders of commands with a Ninja and without."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    shutil.copy(SOURCE / "PreLoad.cmake", folder)
+    (folder / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.25)\nproject(empty LANGUAGES NONE)\n")
+    (folder / "CMakePresets.json").write_text(
+        '{"version": 6, "configurePresets": [{"name": "cpu", "binaryDir": "${sourceDir}/build/cpu"}]}')
+    for name in ("make", "ninja"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "make").symlink_to("/bin/true")
+    (tmp_path / "ninja" / "ninja").write_text("#!/bin/sh\necho 1.11.1\n")
+    (tmp_path / "ninja" / "ninja").chmod(0o755)
+    return folder
+
+
+def generator(project, *words, commands="ninja", **environment):
+    done = subprocess.run([CMAKE, "--preset", "cpu", *words], cwd=project, stderr=subprocess.PIPE, text=True, check=False,
+                          stdout=subprocess.DEVNULL, env={"PATH": str(project.parent / commands), **environment})
+    assert done.returncode == 0, done.stderr
+    return re.search(r"^CMAKE_GENERATOR:INTERNAL=(.*)$", (project / "build/cpu/CMakeCache.txt").read_text(), re.MULTILINE)[1]
+
+
+MAKEFILES = "Unix Makefiles"
+
+
+def test_ninja_is_taken_where_it_is(project):
+    assert generator(project) == "Ninja"
+    assert generator(project) == "Ninja"  # again, in the same folder
+
+
+def test_without_ninja_it_is_make(project):
+    assert generator(project, commands="make") == MAKEFILES
+    assert generator(project) == MAKEFILES  # in the same folder, once there is a Ninja
+
+
+@pytest.mark.parametrize("words, environment", [
+    (["-G", MAKEFILES], {}), ([f"-G{MAKEFILES}"], {}), ([], {"CMAKE_GENERATOR": MAKEFILES})])
+def test_who_names_a_generator_gets_it(project, words, environment):
+    assert generator(project, *words, **environment) == MAKEFILES
+
+
+def test_a_generator_of_the_users_own_presets_is_kept(project):
+    (project / "CMakeUserPresets.json").write_text(
+        f'{{"version": 6, "configurePresets": [{{"name": "mine", "inherits": "cpu", "generator": "{MAKEFILES}", '
+        '"binaryDir": "${sourceDir}/build/cpu"}]}')
+    assert generator(project, "--preset", "mine") == MAKEFILES

@@ -1,7 +1,6 @@
-"""A full disk ends a run with code 74, in time, and leaves only whole files (8 MiB of tmpfs)."""
+"""A full disk ends a run with code 74, not by the watchdog, and leaves only whole files (8 MiB of tmpfs)."""
 
 import subprocess
-import time
 
 import pytest
 
@@ -30,7 +29,7 @@ def test_a_compressed_file_without_room_is_74(small_disk, tmp_path, ranks, gathe
     environment = {"OMPI_MCA_io": "^ompio,romio321,romio341"} if gathered else {}
     done = isotherm(
         "run", deck, f"output={{directory: {small_disk}/out, every_steps: 1, compression: 1, precision: same}}",
-        ranks=ranks, cwd=tmp_path, timeout=60, ISOTHERM_IO_TIMEOUT="20", **environment,
+        ranks=ranks, cwd=tmp_path, ISOTHERM_IO_TIMEOUT="120", **environment,
     )
     assert done.returncode == 74, done.stdout + done.stderr
     assert ".hdf.part: no room for the file (No space left on device: " in done.stderr
@@ -44,13 +43,12 @@ def test_a_compressed_file_without_room_is_74(small_disk, tmp_path, ranks, gathe
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_a_full_disk_is_74_and_nothing_is_half(small_disk, tmp_path, ranks):
     deck = write_deck(tmp_path, DECK.replace("[17, 23, 31]", "[64, 64, 80]"))  # 2.5 MiB a snapshot: three fit
-    start = time.monotonic()
     done = isotherm(
         "run", deck, f"output.directory={small_disk}/out", "output.every_steps=10", ranks=ranks, cwd=tmp_path,
-        timeout=60, ISOTHERM_IO_TIMEOUT="20",
+        ISOTHERM_IO_TIMEOUT="120",
     )
     assert done.returncode == 74, done.stdout + done.stderr
-    assert time.monotonic() - start < 40
+    assert "did not finish within" not in done.stderr, "only the watchdog has ended it"
     message = next(line for line in done.stderr.splitlines() if "no room" in line)
     assert f"{small_disk}/out/deck_00000030.hdf.part: no room for the file (No space left on device: " in message
     assert "bytes wanted" in message and "free" in message
@@ -67,7 +65,7 @@ def test_a_checkpoint_that_has_no_room_leaves_the_ones_before(small_disk, tmp_pa
     write_deck(tmp_path, DECK.replace("[17, 23, 31]", "[64, 64, 100]"))
     words = [f"output={{directory: {small_disk}/out, snapshots: false, checkpoint: {{every_steps: 10, keep: 2}}}}",
              "solver.reduction=reproducible"]
-    done = isotherm("run", "deck.yaml", *words, ranks=ranks, cwd=tmp_path, timeout=60, ISOTHERM_IO_TIMEOUT="20")
+    done = isotherm("run", "deck.yaml", *words, ranks=ranks, cwd=tmp_path, ISOTHERM_IO_TIMEOUT="120")
     assert done.returncode == 74, done.stdout + done.stderr
     assert "/out/deck_00000030.checkpoint.hdf.part: no room for the file (No space left on device: " in done.stderr
     assert "MPI_ABORT" not in done.stderr

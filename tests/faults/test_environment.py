@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from cli import BASE_DECK
 
-from program import command, isotherm, write_deck
+from program import HANGS, command, isotherm, write_deck
 
 ARGUMENTS = ("run", "deck.yaml", "--progress=off", "output.directory=out")
 
@@ -42,7 +42,7 @@ def test_thread_numbers_that_make_no_sense(folder, text, problem):
 
 
 def run_in(folder, environment, **options):
-    return subprocess.run(command(*ARGUMENTS), cwd=folder, env=environment, timeout=60, stdout=subprocess.PIPE,
+    return subprocess.run(command(*ARGUMENTS), cwd=folder, env=environment, timeout=HANGS, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, check=False, **options)
 
 

@@ -1,4 +1,4 @@
-"""The tables of tests/README.md and README.md: every fault and promise has its row, and every row a test that exists."""
+"""The tables of tests/README.md and docs/promises.md: every fault and promise has its row, and every row a test that exists."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ FAULTS, PROMISES = 60, 12
 
 def rows(path, heading):
     """The cells of the table below a heading, without its head."""
-    text = path.read_text(encoding="utf-8").split(f"## {heading}", 1)[1].split("\n## ", 1)[0]
+    text = path.read_text(encoding="utf-8").split(f"# {heading}", 1)[1].split("\n## ", 1)[0]
     lines = [line for line in text.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines[2:]]
 
@@ -26,7 +26,7 @@ def is_a_test(name):
 
 
 FAULT_ROWS = rows(TESTS / "README.md", "Faults")
-PROMISE_ROWS = rows(TESTS.parent / "README.md", "Promises")
+PROMISE_ROWS = rows(TESTS.parent / "docs" / "promises.md", "Promises")
 
 
 def test_all_faults_stand_in_their_order():

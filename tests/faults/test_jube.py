@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from program import HANGS
 from runs import record
 
 RECIPE = Path(__file__).resolve().parents[2] / "packaging" / "jube" / "isotherm.yaml"
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.skipif(not JUBE, reason="jube is not installed (Debian,
 
 
 def jube(*words):
-    done = subprocess.run([JUBE, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
+    done = subprocess.run([JUBE, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=HANGS,
                           check=False)
     assert done.returncode == 0, done.stdout
     return done.stdout

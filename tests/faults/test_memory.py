@@ -32,7 +32,7 @@ def test_a_grid_that_does_not_fit(folder, verb):
         "  copies (asynchronous)", "  program and libraries"]
     assert " TiB  host" in table[0]
     assert os.listdir(folder) == ["deck.yaml"]
-    assert result.seconds < 2 and result.megabytes < 100
+    assert result.megabytes < 100
 
 
 @pytest.mark.parametrize("verb", ["check", "run"])

@@ -25,8 +25,8 @@ def fingerprint(tmp_path_factory):
 
 def run_with(shim, folder, fault, ranks, *words, path=".hdf.part", **environment):
     return isotherm(
-        "run", write_deck(folder), "output.directory=out", *words, ranks=ranks, cwd=folder, timeout=60,
-        LD_PRELOAD=str(shim), ISOTHERM_SHIM=fault, ISOTHERM_SHIM_PATH=path, ISOTHERM_IO_TIMEOUT="20", **environment,
+        "run", write_deck(folder), "output.directory=out", *words, ranks=ranks, cwd=folder,
+        LD_PRELOAD=str(shim), ISOTHERM_SHIM=fault, ISOTHERM_SHIM_PATH=path, ISOTHERM_IO_TIMEOUT="120", **environment,
     )
 
 

@@ -21,7 +21,7 @@ def shim(tmp_path_factory):
 
 def run(shim, folder, *words, fault, path, ranks):
     return isotherm("run", write_deck(folder, DECK), "output.directory=out", *words, ranks=ranks, cwd=folder,
-                    timeout=60, LD_PRELOAD=str(shim), ISOTHERM_SHIM=fault, ISOTHERM_SHIM_PATH=path)
+                    LD_PRELOAD=str(shim), ISOTHERM_SHIM=fault, ISOTHERM_SHIM_PATH=path)
 
 
 @pytest.mark.parametrize("ranks", [0, 2])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cli import BASE_DECK
 
-from program import command, expect_refused, is_running, isotherm, ranks_of, write_deck
+from program import HANGS, command, expect_refused, is_running, isotherm, ranks_of, write_deck
 from shim import build_shim
 
 START = "no process grid of "
@@ -97,7 +97,7 @@ def mpmd(folder, *parts):
     line = []
     for part in parts:
         line += [":"] * bool(line) + command(*part, ranks=1)[line != []:]
-    return subprocess.run(line, cwd=folder, timeout=60, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    return subprocess.run(line, cwd=folder, timeout=HANGS, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           check=False)
 
 
@@ -126,7 +126,7 @@ def shim(tmp_path_factory):
 
 @pytest.mark.parametrize("ranks", [0, 2])
 def test_too_low_a_thread_level(shim, folder, ranks):
-    done = isotherm("run", "deck.yaml", ranks=ranks, cwd=folder, timeout=60, LD_PRELOAD=str(shim),
+    done = isotherm("run", "deck.yaml", ranks=ranks, cwd=folder, LD_PRELOAD=str(shim),
                     ISOTHERM_THREAD_LEVEL="0")
     assert done.returncode == 69, done.stderr
     assert ("this MPI gives thread level MPI_THREAD_SINGLE (isotherm runs threads beside it and needs "
@@ -136,10 +136,8 @@ def test_too_low_a_thread_level(shim, folder, ranks):
 
 @pytest.mark.parametrize("rank", [0, 1, 2])
 def test_no_memory_on_one_rank(shim, folder, rank):
-    start = time.monotonic()
-    done = isotherm("run", "deck.yaml", "grid.cells=48", ranks=3, cwd=folder, timeout=60, LD_PRELOAD=str(shim),
+    done = isotherm("run", "deck.yaml", "grid.cells=48", ranks=3, cwd=folder, LD_PRELOAD=str(shim),
                     ISOTHERM_NO_MEMORY=f"{rank}:100000")
-    assert time.monotonic() - start < 30
     assert done.returncode == 71, done.stderr
     lines = [line for line in done.stderr.splitlines() if "cannot allocate" in line]
     assert len(lines) == 1, done.stderr
@@ -152,17 +150,15 @@ def test_a_killed_rank_ends_the_job(folder):
         command("run", "deck.yaml", "grid.cells=64", "problem.steps=1000000", "problem.check_interval=1",
                 "output.directory=out", ranks=3),
         cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + HANGS
     while not (folder / "out" / "history.csv").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     ranks = ranks_of(process.pid)
     assert len(ranks) == 3
     os.kill(ranks[1], signal.SIGKILL)
-    start = time.monotonic()
-    _, text = process.communicate(timeout=60)
-    assert time.monotonic() - start < 30
+    _, text = process.communicate(timeout=HANGS)
     assert process.returncode not in (0, None), text
     # The launcher kills the others, and does not wait until they are gone.
-    while any(is_running(pid) for pid in ranks) and time.monotonic() - start < 30:
+    while any(is_running(pid) for pid in ranks) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not any(is_running(pid) for pid in ranks)

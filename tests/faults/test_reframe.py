@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 import recipes
+from program import HANGS
 from runs import record
 
 REFRAME = shutil.which("reframe")
@@ -28,7 +29,7 @@ def reframe(folder, *words):
     (folder / "settings.py").write_text(SETTINGS)
     done = subprocess.run(
         [REFRAME, "--nocolor", "-C", "settings.py", "-c", recipes.REFRAME, "-S", f"Isotherm.program={os.environ['ISOTHERM']}",
-         *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=False,
+         *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=HANGS, check=False,
         env={**os.environ, "HOME": str(folder), "TMPDIR": str(folder)})
     assert done.returncode == 0, done.stdout
     return done.stdout

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from cli import isotherm
+from program import HANGS
 
 FOLDER = Path(__file__).parents[2] / "inputs" / "scaling"
 DECKS = sorted(FOLDER.glob("*.yaml"))
@@ -99,7 +100,7 @@ class Job:
         path = self.folder / "job.sh"
         path.write_text("\n".join(self.lines) + "\n")
         environment = {**os.environ, "PATH": f"{self.folder}/bin:{os.environ['PATH']}"}
-        return subprocess.run(["bash", path], cwd=self.folder, env=environment, timeout=300, capture_output=True,
+        return subprocess.run(["bash", path], cwd=self.folder, env=environment, timeout=HANGS, capture_output=True,
                               text=True, check=False)
 
     def record(self, name):

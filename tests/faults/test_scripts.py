@@ -1,62 +1,15 @@
-"""run.sh and test.sh with stand-ins for the system's commands: what they install, say and return."""
+"""run.sh and test.sh with stand-ins for the system's commands: what they install, build, say and return."""
 
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-TOP = Path(__file__).resolve().parents[2]
-
-
-class Checkout:
-    """The scripts in a folder of their own. Every stand-in notes its call and answers as told."""
-
-    def __init__(self, folder):
-        self.folder = folder / "check out"  # a blank in the path must not matter
-        self.commands = folder / "bin"
-        self.calls = folder / "calls"
-        self.user = folder / "user"
-        for path in (self.folder / "cmake", self.folder / "inputs", self.commands, self.user):
-            path.mkdir(parents=True)
-        for name in ("run.sh", "test.sh", "cmake/setup.sh"):
-            shutil.copy(TOP / name, self.folder / name)
-        (self.folder / "inputs" / "quickstart.yaml").write_text("grid: {}\n")
-        self.calls.write_text("")
-        self.stand_in("dpkg-query", "printf 'installed '")
-        self.stand_in("apt-get", "")
-        self.stand_in("sudo", 'exec "$@"')
-        self.stand_in("cmake", "")
-        self.stand_in("ctest", "")
-
-    def stand_in(self, name, body):
-        path = self.commands / name
-        path.write_text(f'#!/bin/bash\necho "{name} $*" >>"{self.calls}"\n{body}\n')
-        path.chmod(0o755)
-
-    def program(self, body):
-        """What the build would have left behind."""
-        build = self.folder / "build" / "cpu"
-        build.mkdir(parents=True)
-        (build / "build.ninja").touch()
-        path = build / "isotherm"
-        path.write_text(f'#!/bin/bash\necho "isotherm $*" >>"{self.calls}"\n{body}\n')
-        path.chmod(0o755)
-
-    def call(self, script, *arguments):
-        environment = {"PATH": f"{self.commands}:/usr/bin:/bin", "HOME": str(self.user), "ISOTHERM_PRESET": "cpu"}
-        return subprocess.run(
-            [self.folder / script, *arguments],
-            cwd=self.user,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    def called(self, name):
-        return [line for line in self.calls.read_text().splitlines() if line.startswith(f"{name} ")]
+from checkout import TOP, Checkout
+from terminal import OnTerminal
 
 
 @pytest.fixture
@@ -124,11 +77,15 @@ def test_own_deck_runs_in_the_folder_of_the_user(checkout):
 
 
 def test_quickstart_runs_in_the_checkout_and_replaces_its_last_run(checkout):
-    checkout.program("mkdir -p runs/quickstart; echo '  deck         x -> runs/quickstart'")
+    """In a folder that the tour, which begins with the same deck, leaves alone."""
+    checkout.program("mkdir -p runs/first_run; echo '  deck         x -> runs/first_run'")
     result = checkout.call("run.sh", "precision=fp32")
     assert (result.returncode, result.stderr) == (0, "")
-    assert checkout.called("isotherm") == ["isotherm run inputs/quickstart.yaml output.overwrite=true precision=fp32"]
-    assert f"everything is in  {checkout.folder}/runs/quickstart\n" in result.stdout
+    assert checkout.called("isotherm") == [
+        "isotherm run inputs/quickstart.yaml output.overwrite=true precision=fp32 output.directory=runs/first_run"]
+    assert f"everything is in  {checkout.folder}/runs/first_run\n" in result.stdout
+    checkout.call("run.sh", "output.directory=mine")
+    assert checkout.called("isotherm")[-1] == "isotherm run inputs/quickstart.yaml output.overwrite=true output.directory=mine"
 
 
 @pytest.mark.parametrize("code", [2, 10, 65, 76])
@@ -161,7 +118,109 @@ def test_skipped_cases_are_listed(checkout):
     assert "SKIPPED [2] GoogleTest cases" in result.stdout
 
 
+NVCC = "echo 'Cuda compilation tools, release 13.0, V13.0.48'"
+
+
+@pytest.mark.parametrize("preset, gpu, built", [
+    ("", "GPU 0: NVIDIA H200 (UUID: GPU-0)", "cuda"), ("", "", "cpu"), ("", "No devices found.", "cpu"), ("cuda", "", "cuda"),
+    ("cpu", "GPU 0: NVIDIA H200 (UUID: GPU-0)", "cpu"), ("ci", "", "ci")])
+@pytest.mark.parametrize("script", ["run.sh", "test.sh"])
+def test_cuda_is_built_for_a_gpu_that_answers_or_when_asked_for(checkout, script, preset, gpu, built):
+    checkout.stand_in("nvcc", NVCC)
+    checkout.stand_in("nvidia-smi", f"echo '{gpu}'")
+    checkout.program("echo '  deck         a -> .'", built)
+    result = checkout.call(script, ISOTHERM_PRESET=preset)
+    assert result.returncode == 0, result.stderr
+    assert checkout.called("cmake")[-1].startswith(f"cmake --build {checkout.folder}/build/{built} ")
+    left_out = "no GPU answers here, so CUDA is not built; ISOTHERM_PRESET=cuda builds it all the same\n"
+    assert (left_out in result.stdout) == (built == "cpu" and not preset)
+
+
+def test_an_old_toolkit_builds_nothing_for_a_gpu(checkout):
+    checkout.stand_in("nvcc", NVCC.replace("13.0", "12.4"))
+    checkout.stand_in("nvidia-smi", "echo 'GPU 0: NVIDIA H200 (UUID: GPU-0)'")
+    checkout.program("echo '  deck         a -> .'")
+    assert checkout.call("run.sh", ISOTHERM_PRESET="").returncode == 0
+
+
+NINJA = "for i in {1..40}; do echo \"[$i/40] Building CXX object $i\"; done"
+MAKE = "for i in 3 50 100; do echo \"[${i:+ }$i%] Building CXX object $i\"; done"
+
+
+def test_a_build_shows_how_far_it_is(checkout):
+    """In a pipe by lines, about ten of them however many files there are, and all that it prints is in its log."""
+    checkout.program("echo '  deck         a -> .'")
+    checkout.stand_in("cmake", NINJA)
+    lines = checkout.call("run.sh").stdout.splitlines()
+    assert lines[:9] == [f"building (cpu) ... {built} of 40 files" for built in range(4, 40, 4)]
+    assert lines[9].startswith("building (cpu) ... ") and lines[9].endswith(" s")
+    assert len((checkout.folder / "build/cpu/log/build.log").read_text().splitlines()) == 40
+    checkout.stand_in("cmake", MAKE)
+    assert checkout.call("run.sh").stdout.splitlines()[0] == "building (cpu) ... 50 %"
+
+
+def test_on_a_terminal_that_is_one_line(checkout):
+    checkout.program("echo '  deck         a -> .'")
+    checkout.stand_in("cmake", NINJA)
+    shown = OnTerminal([checkout.folder / "run.sh"], checkout.user, **checkout.environment())
+    shown.read_until(lambda text: "record " in text)
+    line, = [line for line in shown.text.split("\n") if "building (cpu)" in line]
+    steps = line.split("\r")
+    assert [step for step in steps if "files" in step] == [f"building (cpu) ... {built} of 40 files ... " for built in range(1, 40)] + [
+        steps[40]]
+    assert steps[40].startswith("building (cpu) ... 40 of 40 files ... ") and steps[40].endswith(" s")
+    assert shown.end() == 0
+
+
+def test_a_failed_build_is_told_behind_what_it_has_shown(checkout):
+    checkout.program("")
+    checkout.stand_in("cmake", "echo '[1/2] Building'; exit 1")
+    result = checkout.call("run.sh")
+    assert result.returncode == 1 and result.stderr.startswith("run.sh: building (cpu) failed; its log is ")
+
+
+# The file to source
+
+
+def type_in(checkout, *lines, **environment):
+    """In a shell of the user's, whose first python3 has no packages."""
+    checkout.stand_in("python3", "echo this python3 has no packages; exit 1")
+    return subprocess.run(["bash", "-ec", "\n".join(lines)], cwd=checkout.folder, env=checkout.environment(**environment),
+                          capture_output=True, text=True, check=False)
+
+
+def test_the_file_to_source_is_named_and_puts_program_and_tools_on_the_path(checkout):
+    (checkout.folder / "postprocess").symlink_to(TOP / "postprocess")
+    checkout.program("echo '  deck         a -> .'")
+    result = checkout.call("run.sh", ISOTHERM_PYTHON=sys.executable)
+    assert result.returncode == 0, result.stderr
+    line, = [line for line in result.stdout.splitlines() if "source " in line]
+    source = line[line.index("source "):]
+    done = type_in(checkout, "cd ..", source, "isotherm list", "python3 -m isotherm_post slice --help", "isotherm-post slice --help",
+                   "python3 -c 'import sys; print(sys.executable)'", PYTHONDONTWRITEBYTECODE="1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert checkout.called("isotherm")[-1] == "isotherm list"
+    assert done.stdout.count("usage: isotherm_post slice") == 2 and done.stdout.splitlines()[-1] == sys.executable
+
+
+def test_once_sourced_it_is_made_anew_as_well(checkout):
+    """With python3 its own: a command that started itself would never end."""
+    checkout.program("echo '  deck         a -> .'")
+    assert checkout.call("run.sh", ISOTHERM_PYTHON=sys.executable).returncode == 0
+    done = type_in(checkout, "source build/env.sh", "./run.sh", "python3 -c 'import sys; print(sys.executable)'",
+                   ISOTHERM_PYTHON="python3")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == sys.executable
+
+
+def test_it_lets_root_start_ranks(checkout):
+    checkout.program("echo '  deck         a -> .'")
+    assert checkout.call("run.sh").returncode == 0
+    done = type_in(checkout, "source build/env.sh", "echo ${OMPI_ALLOW_RUN_AS_ROOT-no}${OMPI_ALLOW_RUN_AS_ROOT_CONFIRM-no}")
+    assert done.stdout == ("11\n" if os.geteuid() == 0 else "nono\n")
+
+
 @pytest.mark.skipif(not shutil.which("shellcheck"), reason="shellcheck is not installed")
 def test_scripts_are_clean():
-    names = ["run.sh", "test.sh", ".ci/run", "cmake/setup.sh", *sorted(TOP.glob("inputs/scaling/*.sh"))]
+    names = ["run.sh", "test.sh", ".ci/run", "cmake/setup.sh", "tests/busy.sh", *sorted(TOP.glob("inputs/scaling/*.sh"))]
     subprocess.run(["shellcheck", "-x", *names], cwd=TOP, check=True, env=os.environ)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from job import Job, end_by_the_clock
+from clock import clock, clock_library  # noqa: F401  (fixtures)
+from job import Job
 from program import isotherm, kill_all, ranks_of
 from runs import checkpoints, expect_same_answer, record
 from shim import build_shim
@@ -38,7 +39,6 @@ def expect_to_go_on(folder, words=(), ranks=0):
 def test_each_of_them_ends_with_a_checkpoint(tmp_path, name, words):
     job = Job(tmp_path, *words)
     job.wait_for("history.csv")
-    time.sleep(0.2)
     job.send(getattr(signal, name))
     code, out, err = job.end()
     assert code == 75, err
@@ -51,8 +51,7 @@ def test_each_of_them_ends_with_a_checkpoint(tmp_path, name, words):
 @pytest.mark.parametrize("to_one_rank", [False, True])
 def test_ranks_stop_at_one_sweep(tmp_path, to_one_rank):
     job = Job(tmp_path, "problem.check=lagged", ranks=3)
-    job.wait_for("history.csv")
-    time.sleep(0.3)
+    job.wait_for_sweeps()
     job.send(signal.SIGUSR1, ranks_of(job.process.pid)[-1] if to_one_rank else None)
     code, _, err = job.end()
     assert code == 75, err
@@ -137,23 +136,30 @@ def test_one_that_comes_after_the_end_changes_nothing(tmp_path):
     assert job.end()[0] == 0
 
 
-def test_the_wall_time_ends_a_run_in_time(tmp_path):
-    job, seconds, out, err = end_by_the_clock(
-        tmp_path, lambda folder, seconds: Job(folder, f"solver.walltime={seconds}", ranks=2))
-    assert f"ends before  solver.walltime {seconds} s, with a checkpoint" in out
+def test_the_wall_time_ends_a_run_in_time(clock, tmp_path):
+    """Of an hour 36 s are kept for the end, and twice the time of a checkpoint."""
+    job = Job(tmp_path, "solver.walltime=3600", ranks=2, **clock.environment())
+    job.wait_for_sweeps()
+    clock.move(3600 - 30)
+    code, out, err = job.end()
+    assert code == 75 and "ends before  solver.walltime 3600 s, with a checkpoint" in out, err
     assert STOPPED.search(err)[1] == "the wall time"
-    expect_to_go_on(job.out.parent)
+    expect_to_go_on(tmp_path)
 
 
-def test_so_does_the_end_of_a_slurm_job(tmp_path):
+def test_so_does_the_end_of_a_slurm_job(clock, tmp_path):
     warning = re.compile(r"warning: about \d+ d \d+ h more are needed at the present pace, but (.*)\n")
-    _, seconds, out, err = end_by_the_clock(
-        tmp_path, lambda folder, seconds: Job(folder, SLURM_JOB_END_TIME=str(int(time.time()) + seconds)), warning.search)
-    assert "the Slurm job's end in" in out
+    job = Job(tmp_path, SLURM_JOB_END_TIME=str(int(time.time()) + 36000), **clock.environment())
+    job.wait_for_sweeps()
+    clock.move(100)
+    job.wait_until(lambda: warning.search((job.out / "run.log").read_text()), "no warning")
+    clock.move(36000)
+    code, out, err = job.end()
+    assert code == 75 and "the Slurm job's end in" in out, err
     warned, = warning.findall(err)
-    told = re.fullmatch(r"the Slurm job's end in (\d+) s leaves \S+ m?s; the run will stop with a checkpoint: go on from it with "
+    told = re.fullmatch(r"the Slurm job's end in (\d+) s leaves [^;]+; the run will stop with a checkpoint: go on from it with "
                         "--restart latest", warned)
-    assert told and int(told[1]) <= seconds
+    assert told and int(told[1]) <= 36000
     assert STOPPED.search(err)[1] == "the wall time"
 
 
@@ -182,14 +188,16 @@ def test_a_series_of_grids_is_stopped_without(tmp_path):
     assert done.returncode == 65 and "a series of grids has no checkpoints" in done.stderr
 
 
-def test_by_the_clock(tmp_path):
-    job = Job(tmp_path, "output.checkpoint={every_wall: 0.3, keep: 2}")
-    job.wait_for("*.checkpoint.hdf")
-    first = checkpoints(job.out)[0]
-    deadline = time.monotonic() + 30
-    while (job.out / first).exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+def test_by_the_clock(clock, tmp_path):
+    """Checkpoints, of which the first goes when there are two more."""
+    job = Job(tmp_path, "output.checkpoint={every_wall: 600, keep: 2}", **clock.environment())
+    made = []
+    for _ in range(3):
+        job.wait_for_sweeps()
+        clock.move(700)
+        job.wait_until(lambda: checkpoints(job.out)[-1:] not in ([], made[-1:]), "no checkpoint more")
+        made.append(checkpoints(job.out)[-1])
+    job.wait_until(lambda: not (job.out / made[0]).exists(), "the first stays")
     job.send(signal.SIGTERM)
     assert job.end()[0] == 75
     assert len(checkpoints(job.out)) == 2

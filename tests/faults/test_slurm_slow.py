@@ -8,7 +8,7 @@ import pytest
 
 from documentation import TOP, blocks
 from job import ENDLESS
-from program import isotherm, write_deck
+from program import HANGS, isotherm, write_deck
 from runs import checkpoints, expect_same_answer, record
 from shim import build_shim
 from slurm import slurm  # noqa: F401  (a fixture)
@@ -28,13 +28,14 @@ def documented():
     return f"[ -e out/latest ] && end=problem.steps=$(cat end)\n{script}"
 
 
-# Of each job its script, and the options of sbatch. Signals come up to half a minute early, and time limits as late.
+# Of each job its script, and the options of sbatch. Signals come up to half a minute early, and time limits as late; a minute more is
+# for a machine on which ranks take long to start.
 JOBS = {
-    "signal": (f"{SRUN}\necho $? >code\n", "--time=1", "--signal=USR1@10"),
+    "signal": (f"{SRUN}\necho $? >code\n", "--time=2", "--signal=USR1@10"),
     "cancelled": (SRUN, "--time=5"),
-    "limited": (SRUN, "--time=1"),
+    "limited": (SRUN, "--time=2"),
     # The words of the README. The job ends itself the second time.
-    "documented": (documented(), "--nodes=1", "--time=1", "--signal=USR1@10", "--requeue"),
+    "documented": (documented(), "--nodes=1", "--time=2", "--signal=USR1@10", "--requeue"),
     "requeued": (f"[ -e out/latest ] && end=problem.steps=$(cat end)\n{SRUN} $end $([ -e out/latest ] && "
                  "echo --restart latest)\necho $? >code\n", "--time=5", "--requeue"),
     "array": (SRUN.replace("=out", "=out_$SLURM_ARRAY_TASK_ID") + " problem.steps=$((50 * (1 - SLURM_ARRAY_TASK_ID % 2 * 2)))\n"
@@ -55,8 +56,8 @@ class Submitted:
     def code(self, member=""):
         return (self.folder / f"code{member}").read_text()
 
-    def wait_for(self, name, seconds=60):
-        deadline = time.monotonic() + seconds
+    def wait_for(self, name):
+        deadline = time.monotonic() + HANGS
         while not list(self.out.glob(name)):
             assert time.monotonic() < deadline, f"no {name}"
             time.sleep(0.1)
@@ -100,7 +101,7 @@ def test_requeue(slurm, jobs):
     job.wait_for("latest")
     end = job.newest() + 500
     (job.folder / "end").write_text(f"{end}\n")
-    slurm.wait(job.number, 200)
+    slurm.wait(job.number)
     assert job.code() == "0\n", job.said()
     assert "going on from out/deck_" in job.said()
     done = isotherm("run", "deck.yaml", f"problem.steps={end}", "output.directory=whole", cwd=job.folder)
@@ -111,10 +112,10 @@ def test_requeue(slurm, jobs):
 def test_the_documented_job(slurm, jobs):
     """It is told before its end, stops, requeues itself and goes on."""
     job = jobs["documented"]
-    job.wait_for("latest", 120)
+    job.wait_for("latest")
     end = job.newest() + 500
     (job.folder / "end").write_text(f"{end}\n")
-    slurm.wait(job.number, 300)
+    slurm.wait(job.number)
     assert job.code() == "75\n0\n", job.said()
     assert "stopped by SIGUSR1 at sweep" in job.said() and "going on from out/deck_" in job.said()
     done = isotherm("run", "deck.yaml", f"problem.steps={end}", "output.directory=whole", cwd=job.folder)
@@ -140,7 +141,7 @@ def test_a_signal_before_the_limit(slurm, jobs):
 
 def test_the_time_limit(slurm, jobs):
     job = jobs["limited"]
-    slurm.wait(job.number, 180)
+    slurm.wait(job.number)
     assert record(job.out)["exit_code"] == 75
     assert record(job.out)["continuation"]["stopped_by"] in ("the wall time", "SIGTERM")
     job.expect_to_go_on()

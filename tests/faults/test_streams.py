@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from program import DECK, command, isotherm, write_deck
+from program import DECK, HANGS, command, isotherm, write_deck
 from runs import record, snapshots
 
 STREAMS = {
@@ -22,7 +22,7 @@ def test_a_run_goes_on(tmp_path, name):
         pytest.skip("no /dev/full here")
     write_deck(tmp_path, DECK)
     line = command("run", "deck.yaml", "output.directory=out", "output.every_steps=2")
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", STREAMS[name], "bash", *line], cwd=tmp_path, timeout=60,
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", STREAMS[name], "bash", *line], cwd=tmp_path, timeout=HANGS,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 0, done.stderr
     out = tmp_path / "out"
@@ -33,6 +33,6 @@ def test_a_run_goes_on(tmp_path, name):
 
 @pytest.mark.parametrize("verb", ["list", "init", "schema"])
 def test_what_is_only_printed_fails_with_its_stream(tmp_path, verb):
-    done = subprocess.run(["bash", "-c", '"$@" >/dev/full', "bash", *command(verb)], cwd=tmp_path, timeout=60,
+    done = subprocess.run(["bash", "-c", '"$@" >/dev/full', "bash", *command(verb)], cwd=tmp_path, timeout=HANGS,
                           stderr=subprocess.PIPE, check=False)
     assert done.returncode == 74

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from program import command, isotherm
+from program import HANGS, command, isotherm
 from runs import history, record
 from studies import BASE, collected, folders, rows, started, states, write_study
 
@@ -187,7 +187,7 @@ def test_a_reader_that_goes_away_ends_no_study(tmp_path):
     reader, writer = os.pipe()
     os.close(reader)
     for words, code in (["study"], 0), (["study", "--dry-run"], 74):
-        done = subprocess.run(command(*words, "deck.yaml"), cwd=tmp_path, stdout=writer, timeout=120, check=False)
+        done = subprocess.run(command(*words, "deck.yaml"), cwd=tmp_path, stdout=writer, timeout=HANGS, check=False)
         assert done.returncode == code
     os.close(writer)
     assert set(states(tmp_path / "out").values()) == {"done"}

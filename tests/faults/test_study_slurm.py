@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from program import isotherm
+from program import HANGS, isotherm
 from studies import BASE, collected, folders, rows, states, write_study
 
 LAUNCHER = f"  launcher: {os.environ.get('MPIEXEC', 'mpirun')} -n {{ranks}}\n"
@@ -59,7 +59,7 @@ def submit(folder, queue, *words):
 
 def start(script, task, **environment):
     """As Slurm would, but here."""
-    return subprocess.run(["bash", script], cwd="/", text=True, capture_output=True, check=False, timeout=120,
+    return subprocess.run(["bash", script], cwd="/", text=True, capture_output=True, check=False, timeout=HANGS,
                           env={**os.environ, "SLURM_ARRAY_TASK_ID": str(task), **environment})
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from program import command, isotherm, write_deck
+from program import HANGS, command, isotherm, write_deck
 from runs import checkpoints, expect_same_answer, record
 from shim import build_shim
 from slurm import slurm  # noqa: F401  (a fixture)
@@ -35,20 +35,20 @@ class Study:
 
     def submit(self, launcher, *words):
         done = subprocess.run(command("study", "deck.yaml", "--slurm", f"study.launcher={launcher}", *words), cwd=self.folder,
-                              env=self.slurm.environment, capture_output=True, text=True, check=False, timeout=60)
+                              env=self.slurm.environment, capture_output=True, text=True, check=False, timeout=HANGS)
         assert done.returncode == 0, done.stderr
         return done.stdout, re.findall(r"^job (\d+):", done.stdout, re.MULTILINE)
 
     def wait_for(self, case):
         """Until it is about to sweep."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + HANGS
         while not (self.out / case / "history.csv").exists():
             assert time.monotonic() < deadline, f"{case} does not start: {self.said()}"
             time.sleep(0.05)
 
     def wait(self, jobs):
         for job in jobs:
-            self.slurm.wait(job, 180)
+            self.slurm.wait(job)
 
     def said(self):
         return "\n".join(path.read_text() for path in sorted(self.out.glob("slurm_*.txt")))
@@ -103,11 +103,11 @@ def test_a_study_goes_through_arrays_and_on_after_a_stop(study, tmp_path_factory
 def test_a_scaling_study_has_an_array_for_each_count(slurm, tmp_path):
     write_deck(tmp_path, BASE + f"study: {{launcher: \"{SRUN}\"}}\nscaling: {{kind: weak, ranks: [1, 2], repeats: 2}}\n")
     done = subprocess.run(command("study", "deck.yaml", "--slurm"), cwd=tmp_path, env=slurm.environment, capture_output=True,
-                          text=True, check=False, timeout=60)
+                          text=True, check=False, timeout=HANGS)
     jobs = re.findall(r"^job (\d+):", done.stdout, re.MULTILINE)
     assert done.returncode == 0 and "4 cases, 4 to submit" in done.stdout and len(jobs) == 3, done.stdout + done.stderr
     for job in jobs:
-        slurm.wait(job, 120)
+        slurm.wait(job)
     said = "\n".join(path.read_text() for path in sorted((tmp_path / "out").glob("slurm_*.txt")))
     assert set(states(tmp_path / "out").values()) == {"done"}, said
     assert {len(record(tmp_path / "out" / f"ranks-{ranks}_run-{run}")["ranks"]) == ranks for ranks in (1, 2) for run in (1, 2)} == {True}

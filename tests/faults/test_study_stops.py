@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from program import command, family_of, is_running, isotherm, kill_all, ranks_of
+from program import HANGS, command, family_of, is_running, isotherm, kill_all, ranks_of
 from runs import checkpoints, expect_same_answer, record
 from studies import BASE, folders, rows, started, states, write_study
 
@@ -25,16 +25,25 @@ class Study:
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
 
     def wait_for(self, *path):
-        """Until a case writes its history: it is about to sweep."""
-        deadline = time.monotonic() + 60
-        while not (self.folder / "out").joinpath(*path).exists():
+        """Until a case has written two lines of its history: it sweeps."""
+        deadline = time.monotonic() + HANGS
+        file = (self.folder / "out").joinpath(*path)
+        while not file.exists() or file.name == "history.csv" and file.read_text().count("\n") < 2:
             assert time.monotonic() < deadline and self.process.poll() is None, f"no {path}"
             time.sleep(0.01)
-        time.sleep(0.3)
+
+    def read_until(self, text):
+        """What it says up to a line with this text."""
+        said = ""
+        while text not in said:
+            line = self.process.stdout.readline()
+            assert line, said
+            said += line
+        return said
 
     def end(self):
         try:
-            out, err = self.process.communicate(timeout=120)
+            out, err = self.process.communicate(timeout=HANGS)
         except subprocess.TimeoutExpired:
             kill_all(self.process.pid)
             raise
@@ -42,7 +51,7 @@ class Study:
 
 
 def wait_until_gone(*pids):
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + HANGS
     while any(is_running(pid) for pid in pids):
         assert time.monotonic() < deadline, "a case outlives its study"
         time.sleep(0.05)
@@ -155,19 +164,19 @@ exit $code
 def test_a_second_signal_leaves_at_once(tmp_path):
     """A case that does not stop holds nobody up, and does not outlive the study either."""
     launcher = tmp_path / "deaf.sh"
-    launcher.write_text("#!/bin/sh\ntrap '' INT USR1\ntouch out/deaf/began\nexec sleep 300\n")
+    launcher.write_text("#!/bin/sh\ntrap '' INT USR1\ntouch out/deaf/began\nexec sleep 10000\n")
     launcher.chmod(0o755)
     write_study(tmp_path, f"  list: [{{name: deaf, ranks: 2}}]\n  launcher: {launcher} {{ranks}}\n")
     job = Study(tmp_path)
     job.wait_for("deaf", "began")
     case, = [pid for pid in family_of(job.process.pid) if pid != job.process.pid]
     job.process.send_signal(signal.SIGINT)
-    time.sleep(1)  # within half a second it would be the same Ctrl-C
+    said = job.read_until("SIGINT")
+    time.sleep(0.6)  # within half a second it would be the same Ctrl-C
     assert job.process.poll() is None and is_running(case)
     job.process.send_signal(signal.SIGINT)
-    code, out, _ = job.end()
-    assert code == -signal.SIGINT
-    assert "SIGINT: 1 case still running; each stops with a checkpoint" in out
+    assert job.end()[0] == -signal.SIGINT
+    assert "SIGINT: 1 case still running; each stops with a checkpoint" in said
     wait_until_gone(case)
     again = isotherm("study", "deck.yaml", f"study.launcher={os.environ.get('MPIEXEC', 'mpirun')} -n {{ranks}}", cwd=tmp_path)
     assert again.returncode == 0 and states(tmp_path / "out") == {"deaf": "done"}

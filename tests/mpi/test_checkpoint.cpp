@@ -205,8 +205,13 @@ TEST_P(Checkpoint, TheClockStopsAllAtOneSweep) {
                         choose_rows<double>(config, device().backend()));
   CheckpointWriter writer(config, world(), folder_, SnapshotProvenance{});
   const Timer timer;
-  const LoopOutcome outcome =
-      run_time_loop<double>(config, solver, {.checkpoints = &writer}, {world(), timer, {.seconds = 1.5}});
+  LoopOutcome outcome;
+  // Where the machine is busy that time may be over before the first sweep: then with more.
+  for (double seconds = 1.5; solver.sweeps() == 0 && seconds < 1000; seconds *= 4) {
+    const double now = world().all_reduce(timer.seconds(), ReduceOp::max);
+    outcome = run_time_loop<double>(config, solver, {.checkpoints = &writer},
+                                    {world(), timer, {.seconds = now + seconds}});
+  }
   EXPECT_EQ(outcome.stopped_by, "the wall time");
   EXPECT_GT(solver.sweeps(), 0);
   EXPECT_EQ(outcome.checkpoints, std::vector<std::string>{file(solver.sweeps())});

@@ -14,7 +14,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 OPTIONS = ["--headless=new", "--remote-debugging-pipe", "--disable-gpu", "--no-sandbox", "--disable-dev-shm-usage",
            "--no-first-run", "--disable-extensions", "--disable-background-networking", "--hide-scrollbars",
            "--host-resolver-rules=MAP * ~NOTFOUND"]  # a page that wants the network shall notice
-PATIENCE = 120  # s; of a machine on which much else runs
+PATIENCE = 900  # s; of a machine on which much else runs
 
 
 class Browser:

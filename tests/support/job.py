@@ -4,7 +4,7 @@ import os
 import subprocess
 import time
 
-from program import command, kill_all, write_deck
+from program import HANGS, command, kill_all, write_deck
 from small_block import SMALL_BLOCK
 
 ENDLESS = SMALL_BLOCK + """\
@@ -25,36 +25,31 @@ class Job:
             command("run", "deck.yaml", "output.directory=out", *words, ranks=ranks), cwd=folder, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, env={**os.environ, **environment})
 
+    def wait_until(self, done, what):
+        deadline = time.monotonic() + HANGS
+        while not done():
+            if self.process.poll() is not None:
+                raise AssertionError(f"{what}: it has ended with {self.process.returncode}: {self.process.communicate()}")
+            assert time.monotonic() < deadline, what
+            time.sleep(0.01)
+
     def wait_for(self, name):
         """Until a file is there: history.csv, that of a run that is about to sweep."""
-        deadline = time.monotonic() + 60
-        while not list(self.out.glob(name)):
-            assert time.monotonic() < deadline and self.process.poll() is None, f"no {name}"
-            time.sleep(0.01)
+        self.wait_until(lambda: list(self.out.glob(name)), f"no {name}")
+
+    def wait_for_sweeps(self):
+        """Until a residual more has been written: it sweeps, whatever it did before."""
+        self.wait_for("history.csv")
+        size = (self.out / "history.csv").stat().st_size
+        self.wait_until(lambda: (self.out / "history.csv").stat().st_size > size, "no sweeps")
 
     def send(self, number, to=None):
         os.kill(to or self.process.pid, number)
 
     def end(self):
         try:
-            out, err = self.process.communicate(timeout=60)
+            out, err = self.process.communicate(timeout=HANGS)
         except subprocess.TimeoutExpired:
             kill_all(self.process.pid)
             raise
         return self.process.returncode, out, err
-
-
-def end_by_the_clock(folder, start, in_time=lambda err: "at sweep 0 " not in err):
-    """Ends `start(folder, seconds)`, a job with so much time; with more, where that was over before the run had got so far: a
-    machine that others use may take long to start ranks. Each ends as a stopped run does, soon after its time."""
-    for seconds in (4, 12, 36):
-        place = folder / str(seconds)
-        place.mkdir()
-        begun = time.monotonic()
-        job = start(place, seconds)
-        code, out, err = job.end()
-        assert code == 75, err
-        assert time.monotonic() - begun < seconds + 17
-        if in_time(err):
-            break
-    return job, seconds, out, err

@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+from program import HANGS
+
 CONF = """\
 ClusterName=one
 SlurmctldHost={host}(127.0.0.1)
@@ -67,7 +69,7 @@ class Slurm:
         self.daemon("munged", "--foreground", "--force", *own)
         self.daemon("slurmctld", "-D", "-f", self.environment["SLURM_CONF"])
         self.daemon("slurmd", "-D", "-f", self.environment["SLURM_CONF"])
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while "idle" not in self.ask("sinfo", "-h", "-o", "%T"):
             if time.monotonic() > deadline or any(each.poll() is not None for each in self.daemons):
                 texts = [path.read_text(errors="replace")[-500:] for path in self.folder.glob("*.log")]
@@ -81,7 +83,7 @@ class Slurm:
 
     def ask(self, *words):
         return subprocess.run(words, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              timeout=30, check=False).stdout.strip()
+                              timeout=HANGS, check=False).stdout.strip()
 
     def submit(self, folder, script, *options):
         """The job's number. What it says is in folder/NUMBER.txt; for members of an array, NUMBER_MEMBER.txt."""
@@ -91,8 +93,8 @@ class Slurm:
         assert said.isdigit(), said
         return said
 
-    def wait(self, job, seconds=120):
-        deadline = time.monotonic() + seconds
+    def wait(self, job):
+        deadline = time.monotonic() + HANGS
         while self.ask("squeue", "-h", "-j", job, "-o", "%T").split() not in ([], ["Invalid"]):
             assert time.monotonic() < deadline, self.ask("scontrol", "show", "job", job)
             if "slurm_load_jobs" in self.ask("squeue", "-h", "-j", job):

@@ -12,6 +12,8 @@ import time
 
 import pytest
 
+from program import HANGS
+
 ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
@@ -44,9 +46,9 @@ class OnTerminal:
     def type(self, keys):
         os.write(self.ours, keys)
 
-    def read_until(self, done, seconds=60):
+    def read_until(self, done):
         """All that was shown up to now, once `done` finds it enough."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + HANGS
         while not done(self.text):
             assert time.monotonic() < deadline, self.text
             if not self._read():
@@ -68,7 +70,7 @@ class OnTerminal:
             if self.process.poll() is not None and not select.select([self.ours], [], [], 0)[0]:
                 break
         os.close(self.ours)
-        return self.process.wait(timeout=60)
+        return self.process.wait(timeout=HANGS)
 
 
 def moved(text):

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import runs
+from program import HANGS
 
 ISOTHERM = os.environ["ISOTHERM"]
 INPUTS = pathlib.Path(__file__).parents[2] / "inputs"
@@ -43,7 +44,7 @@ def run(folder, deck, *overrides):
         path = INPUTS / deck
     output = folder / "run"
     command = [ISOTHERM, "run", path, f"output.directory={output}", "output.overwrite=true", *overrides]
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=600)
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 0, done.stdout + done.stderr
     return runs.record(output)
 

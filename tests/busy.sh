@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# All tests three times in a row beside busy loops, four for each processor: no test may depend on what else a machine does.
+#   tests/busy.sh [ctest arguments]      e.g. tests/busy.sh -R signals
+set -euo pipefail
+top=$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")
+
+loops=()
+trap 'kill "${loops[@]}"' EXIT
+for ((i = 4 * $(nproc); i > 0; --i)); do
+  while :; do :; done &
+  loops+=($!)
+done
+"$top/test.sh" --repeat until-fail:3 "$@"

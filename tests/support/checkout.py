@@ -1,0 +1,62 @@
+"""run.sh and test.sh in a checkout of their own, with stand-ins for the system's commands: each notes its call and answers as told."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+
+
+class Checkout:
+    def __init__(self, folder):
+        self.folder = folder / "o'r check out"  # blanks and quotes in the path must not matter
+        self.commands = folder / "bin"
+        self.calls = folder / "calls"
+        self.user = folder / "user"
+        for path in (self.folder / "cmake", self.folder / "inputs", self.commands, self.user):
+            path.mkdir(parents=True)
+        for name in ("run.sh", "test.sh", "cmake/setup.sh"):
+            shutil.copy(TOP / name, self.folder / name)
+        (self.folder / "inputs" / "quickstart.yaml").write_text("grid: {}\n")
+        self.calls.write_text("")
+        self.stand_in("dpkg-query", "printf 'installed '")
+        self.stand_in("apt-get", "")
+        self.stand_in("sudo", 'exec "$@"')
+        self.stand_in("cmake", "")
+        self.stand_in("ctest", "")
+
+    def stand_in(self, name, body):
+        path = self.commands / name
+        path.write_text(f'#!/bin/bash\necho "{name} $*" >>"{self.calls}"\n{body}\n')
+        path.chmod(0o755)
+
+    def program(self, body, preset="cpu"):
+        """What the build would have left behind."""
+        build = self.folder / "build" / preset
+        build.mkdir(parents=True)
+        (build / "build.ninja").touch()
+        path = build / "isotherm"
+        path.write_text(f'#!/bin/bash\necho "isotherm $*" >>"{self.calls}"\n{body}\n')
+        path.chmod(0o755)
+
+    def environment(self, **more):
+        return {"PATH": f"{self.commands}:/usr/bin:/bin", "HOME": str(self.user), "ISOTHERM_PRESET": "cpu", **more}
+
+    def call(self, script, *arguments, **environment):
+        return subprocess.run([self.folder / script, *arguments], cwd=self.user, env=self.environment(**environment),
+                              capture_output=True, text=True, check=False)
+
+    def called(self, name):
+        return [line for line in self.calls.read_text().splitlines() if line.startswith(f"{name} ")]
+
+
+def real_checkout(folder):
+    """With the decks and tools of this one; what it builds is the program that is tested."""
+    checkout = Checkout(folder)
+    shutil.rmtree(checkout.folder / "inputs")
+    shutil.copytree(TOP / "inputs", checkout.folder / "inputs")
+    (checkout.folder / "postprocess").symlink_to(TOP / "postprocess")
+    build = checkout.folder / "build" / "cpu"
+    checkout.stand_in("cmake", f'mkdir -p "{build}"; touch "{build}/build.ninja"; ln -sfn "{os.environ["ISOTHERM"]}" "{build}/isotherm"')
+    return checkout

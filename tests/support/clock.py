@@ -1,0 +1,47 @@
+"""A clock that a test moves: that of all processes of the program which are started with its environment. It runs as the machine's
+does, and jumps when it is told to."""
+
+import mmap
+import struct
+from pathlib import Path
+
+import pytest
+
+from shim import build_shim
+
+SHIM = Path(__file__).parents[1] / "faults" / "clock_shim.c"
+
+
+class Clock:
+    def __init__(self, library, folder):
+        self.file = folder / "clock"
+        self.library = library
+        self.file.write_bytes(bytes(16))
+        with open(self.file, "r+b") as file:
+            self._shared = mmap.mmap(file.fileno(), 16)
+
+    def environment(self, *libraries, uptime=-1):
+        """With other libraries that are preloaded; `uptime`: what the monotonic clock begins at, in seconds."""
+        return {"LD_PRELOAD": ":".join(map(str, (self.library, *libraries))), "ISOTHERM_CLOCK": f"{uptime}:{self.file}"}
+
+    def move(self, seconds):
+        self._add(0, seconds)
+        self.move_wall(seconds)
+
+    def move_wall(self, seconds):
+        """The date alone, as a clock is set."""
+        self._add(1, seconds)
+
+    def _add(self, which, seconds):
+        now, = struct.unpack_from("d", self._shared, 8 * which)
+        struct.pack_into("d", self._shared, 8 * which, now + seconds)
+
+
+@pytest.fixture(scope="module")
+def clock_library(tmp_path_factory):
+    return build_shim(SHIM, tmp_path_factory.mktemp("clock"))
+
+
+@pytest.fixture
+def clock(clock_library, tmp_path):
+    return Clock(clock_library, tmp_path)
