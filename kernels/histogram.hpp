@@ -7,6 +7,7 @@
 
 #include "core/device.hpp"
 #include "core/field_view.hpp"
+#include "kernels/host_info.hpp"
 #include "kernels/kernel_resources.hpp"
 #include "kernels/stencil_update.hpp"
 
@@ -69,7 +70,8 @@ struct HistogramKernel {
   bool available() const { return launch != nullptr; }
 };
 
+// The host's rows with their functions for that instruction set, which this processor must have.
 template <class T>
-std::span<const HistogramKernel<T>> histogram_kernels();
+std::span<const HistogramKernel<T>> histogram_kernels(InstructionSet set = instruction_set());
 
 }  // namespace isotherm

@@ -1,8 +1,15 @@
 #include "kernels/host_info.hpp"
 
+#include <omp.h>
+#include <sched.h>
+
+#include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <string>
 
 #include "core/error.hpp"
@@ -19,12 +26,52 @@ InstructionSet best() {
   return InstructionSet::baseline;
 }
 
+std::ifstream cache_file(int core, const std::string& index, const char* name) {
+  return std::ifstream("/sys/devices/system/cpu/cpu" + std::to_string(core) + "/cache/" + index + "/" + name);
+}
+
 // Of core 0, by sysfs; 0 where the system does not say.
 std::size_t cache_bytes(const std::string& index) {
-  std::ifstream file("/sys/devices/system/cpu/cpu0/cache/" + index + "/size");
+  std::ifstream file = cache_file(0, index, "size");
   std::size_t kilobytes = 0;
   char unit = 0;
   return file >> kilobytes >> unit && unit == 'K' ? kilobytes << 10 : 0;
+}
+
+// The processors that this process may run on: where OMP_PROC_BIND has bound this thread, those of all
+// places.
+std::vector<int> own_processors() {
+  std::vector<int> processors;
+  for (int place = 0; place < omp_get_num_places(); ++place) {
+    std::vector<int> ids(static_cast<std::size_t>(omp_get_place_num_procs(place)));
+    omp_get_place_proc_ids(place, ids.data());
+    processors.insert(processors.end(), ids.begin(), ids.end());
+  }
+  if (!processors.empty()) return processors;
+  constexpr int most = 1 << 16;  // the mask may not be shorter than the kernel's
+  const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> mask(CPU_ALLOC(most),
+                                                              [](cpu_set_t* set) { CPU_FREE(set); });
+  const std::size_t bytes = CPU_ALLOC_SIZE(most);
+  if (!mask || sched_getaffinity(0, bytes, mask.get()) != 0) return {};
+  for (int core = 0; core < most; ++core)
+    if (CPU_ISSET_S(core, bytes, mask.get())) processors.push_back(core);
+  return processors;
+}
+
+// "0-3,8" are five.
+int count_processors(std::string_view list) {
+  int count = 0;
+  const char *at = list.data(), *const end = at + list.size();
+  while (at < end) {
+    int first = 0, last = 0;
+    auto [next, error] = std::from_chars(at, end, first);
+    if (error != std::errc{}) break;
+    last = first;
+    if (next < end && *next == '-') next = std::from_chars(next + 1, end, last).ptr;
+    count += last - first + 1;
+    at = next + 1;
+  }
+  return count;
 }
 
 }  // namespace
@@ -94,6 +141,24 @@ std::size_t last_level_cache_bytes() {
     return std::size_t{32} << 20;
   }();
   return bytes;
+}
+
+int sharers_of_cache(std::string_view shared, const std::vector<int>& mask, int threads) {
+  const double of_one = std::min(1.0, threads / std::max(1.0, static_cast<double>(mask.size())));
+  return std::max(1, static_cast<int>(std::ceil(of_one * count_processors(shared) - 1e-9)));
+}
+
+int sharers_of_last_level_cache(int threads) {
+  static const std::vector<int> mask = own_processors();
+  static const std::string shared = [] {
+    std::string list;
+    for (const char* level : {"index3", "index2"}) {
+      std::ifstream file = cache_file(mask.empty() ? 0 : mask.front(), level, "shared_cpu_list");
+      if (std::getline(file, list)) break;
+    }
+    return list;
+  }();
+  return sharers_of_cache(shared, mask, threads);
 }
 
 std::size_t second_level_cache_bytes() {

@@ -6,6 +6,7 @@
 
 #include "core/device.hpp"
 #include "core/field_view.hpp"
+#include "kernels/host_info.hpp"
 #include "kernels/kernel_resources.hpp"
 #include "kernels/long_accumulator.hpp"
 
@@ -56,8 +57,9 @@ struct ReductionKernel {
   bool available() const { return launch != nullptr || fused; }
 };
 
+// The host's rows with their functions for that instruction set, which this processor must have.
 template <class T>
-std::span<const ReductionKernel<T>> reduction_kernels();
+std::span<const ReductionKernel<T>> reduction_kernels(InstructionSet set = instruction_set());
 
 // The backend's row whose sums are exact: `reproducible`. Throws Error(unavailable) as face_copy does.
 template <class T>

@@ -13,81 +13,136 @@
 
 #if ISOTHERM_HAVE_CUDA
 #include "kernels/cuda/rows.hpp"
-#define CUDA_ROW(function) function
-#else
-#define CUDA_ROW(function) nullptr
 #endif
 
 namespace isotherm {
+
+// The lists of rows, by the deck's word: HOST(stencil, openmp, ...) is completed by stencil_openmp() of
+// host/stencil_openmp.cpp, CUDA(stencil, naive, ...) by stencil_naive() of cuda/stencil_naive.cu. The rows of
+// a backend go up its ladder: of those that are `tried` by `auto` a run takes the last where it tries none.
+constexpr bool tried = true, untried = false;
+
+// clang-format off
+#define ISOTHERM_STENCILS(HOST, CUDA) \
+  HOST(stencil, reference, untried, "plain loops, one thread") \
+  HOST(stencil, openmp, tried, "threads, vectors, blocks in cache, streaming stores") \
+  HOST(stencil, fused_openmp, tried, "several sweeps a pass over memory: overlapped tiles in L2, walls in the sweep") \
+  CUDA(stencil, naive, tried, "one thread a cell, caches do the rest") \
+  CUDA(stencil, shared, tried, "a 3-D tile and its halo in shared memory") \
+  CUDA(stencil, shared_cached_halo, tried, "the tile in shared memory, its halo from the caches") \
+  CUDA(stencil, shared_coalesced, tried, "as shared, the halo loaded by whole warps") \
+  CUDA(stencil, streaming_25d, tried, "2.5-D: a block walks along z, three slices in shared memory") \
+  CUDA(stencil, streaming_25d_single, tried, "2.5-D: one slice in shared memory, z neighbours in registers") \
+  CUDA(stencil, coarsened, tried, "several cells a thread, 16-byte accesses") \
+  CUDA(stencil, register_tile, tried, "planes in registers, 16-byte accesses, walls in the sweep") \
+  CUDA(stencil, bulk_pipeline, tried, "planes by bulk tensor copies, several ahead (compute capability 9.0)") \
+  CUDA(stencil, fused, tried, "several sweeps in one pass: a column of tiles in registers (compute capability 9.0)")
+
+// `fused` stands for the norm that a sweep returns.
+#define ISOTHERM_REDUCTIONS(HOST, CUDA) \
+  HOST(reduction, reference, untried, "one serial loop") \
+  HOST(reduction, openmp, tried, "fixed chunks of rows, then their sums in order: the same bits for any number of threads") \
+  HOST(reduction, reproducible, untried, "sums without rounding: the same bits for any ranks, threads and order") \
+  HOST(reduction, fused, tried, "the sweep returns the norm of its update: no second pass") \
+  CUDA(reduction, global_atomic, untried, "every cell added to one address; the last digits vary from run to run") \
+  CUDA(reduction, global_pairwise, untried, "passes over memory, each half as long") \
+  CUDA(reduction, shared_interleaved, untried, "a tree in shared memory; divergent") \
+  CUDA(reduction, shared_strided, untried, "the same tree, contiguous threads; bank conflicts") \
+  CUDA(reduction, shared_sequential, untried, "sequential addressing; no conflicts") \
+  CUDA(reduction, shared_first_add, untried, "the first join while loading") \
+  CUDA(reduction, shared_unroll_warp, untried, "the last warp without block barriers") \
+  CUDA(reduction, shared_unroll_full, untried, "the whole tree unrolled") \
+  CUDA(reduction, grid_stride, tried, "many cells a thread, then the tree") \
+  CUDA(reduction, warp_shuffle, tried, "shuffles in the warp, one partial a block") \
+  CUDA(reduction, cub, tried, "NVIDIA's library") \
+  CUDA(reduction, fused, tried, "the sweep returns the norm of its update: no second pass") \
+  CUDA(reduction, reproducible, untried, "sums without rounding: the same bits for any ranks, blocks and order")
+
+#define ISOTHERM_HISTOGRAMS(HOST, CUDA) \
+  HOST(histogram, reference, tried, "one serial loop") \
+  HOST(histogram, openmp, tried, "counts of its own for each thread, added at the end") \
+  CUDA(histogram, global_atomic, tried, "every cell an atomic addition to global memory") \
+  CUDA(histogram, shared_private, tried, "counts of its own for each block, in shared memory") \
+  CUDA(histogram, shared_private_coarsened, tried, "the same, many cells a thread, runs of equal bins in registers")
+// clang-format on
+
+template <class T>
+using stencil_row = StencilKernel<T>;
+template <class T>
+using reduction_row = ReductionKernel<T>;
+template <class T>
+using histogram_row = HistogramKernel<T>;
+
+// What completes the rows of a list, declared here alone: a new row compiles this file and its own.
+#define NO_ROW(...)
+#define DECLARE_HOST(kind, word, ...) \
+  template <class Isa, class T>       \
+  void kind##_##word(kind##_row<T>& row);
+#define DECLARE_CUDA(kind, word, ...) \
+  template <class T>                  \
+  void kind##_##word(kind##_row<T>& row);
+namespace host {
+ISOTHERM_STENCILS(DECLARE_HOST, NO_ROW)
+ISOTHERM_REDUCTIONS(DECLARE_HOST, NO_ROW)
+ISOTHERM_HISTOGRAMS(DECLARE_HOST, NO_ROW)
+
+template <class Isa, class T>
+void reduction_fused(ReductionKernel<T>& row) {
+  row.fused = true;
+}
+}  // namespace host
+#if ISOTHERM_HAVE_CUDA
+namespace cuda {
+ISOTHERM_STENCILS(NO_ROW, DECLARE_CUDA)
+ISOTHERM_REDUCTIONS(NO_ROW, DECLARE_CUDA)
+ISOTHERM_HISTOGRAMS(NO_ROW, DECLARE_CUDA)
+
+template <class T>
+void reduction_fused(ReductionKernel<T>& row) {
+  row.fused = true;
+}
+}  // namespace cuda
+#define CUDA_FUNCTION(function) cuda::function<T>
+#else
+#define CUDA_FUNCTION(function) nullptr
+#endif
+
 namespace {
 
-// A host row, with its functions for the instruction set of this processor.
-template <template <class Isa, class T> class Row, class T>
-StencilKernel<T> host_stencil(std::string_view name, std::string_view remark) {
-  return host::for_this_cpu([&](auto isa) {
-    using Here = Row<decltype(isa), T>;
-    StencilKernel<T> row{name, Backend::host, remark};
-    row.launch = &Here::launch;
-    row.own_walls = Here::own_walls;
-    row.policies = Here::policies;
-    row.norm_scratch_bytes = &Here::norm_scratch_bytes;
-    if constexpr (requires { Here::max_depth; }) row.max_depth = Here::max_depth;
-    return row;
-  });
-}
-template <template <class Isa, class T> class Row, class T>
-ReductionKernel<T> host_reduction(std::string_view name, std::string_view remark) {
-  return host::for_this_cpu([&](auto isa) {
-    using Here = Row<decltype(isa), T>;
-    return ReductionKernel<T>{name, Backend::host, remark, &Here::launch, &Here::scratch_bytes};
-  });
-}
-template <template <class Isa, class T> class Row, class T>
-HistogramKernel<T> host_histogram(std::string_view name, std::string_view remark) {
-  return host::for_this_cpu([&](auto isa) {
-    return HistogramKernel<T>{name, Backend::host, remark, &Row<decltype(isa), T>::launch};
-  });
-}
-
-// A row whose sums are not rounded before their end.
-template <class T>
-ReductionKernel<T> exact(ReductionKernel<T> row) {
-  row.sum_bits = SumBits::exact;
-  return row;
-}
-
-// Not for `auto` to choose.
-template <class Row>
-Row untried(Row row) {
-  row.on_trial = false;
-  return row;
-}
-
-// The row that stands for the norm out of the sweep.
-template <class T>
-ReductionKernel<T> fused(Backend backend) {
-  ReductionKernel<T> row{"fused", backend, "the sweep returns the norm of its update: no second pass"};
-  row.fused = backend == Backend::host || ISOTHERM_HAVE_CUDA;
-  return row;
-}
-
-// A CUDA row, completed by its own file where that was compiled.
-template <class Row>
-Row cuda_row(std::string_view name, std::string_view remark, void (*complete)(Row&)) {
-  Row row{name, Backend::cuda, remark};
+// `complete` null: the backend is not in this build.
+template <template <class T> class Row, class T>
+Row<T> completed(std::string_view name, Backend backend, bool on_trial, std::string_view remark,
+                 void (*complete)(Row<T>&)) {
+  Row<T> row{name, backend, remark};
+  row.on_trial = on_trial;
   if (complete) complete(row);
-  return row;
-}
-
-// CUDA stencils without a way of their own leave thin boxes to one kernel.
-template <class T>
-StencilKernel<T> cuda_stencil(std::string_view name, std::string_view remark,
-                              void (*complete)(StencilKernel<T>&)) {
-  StencilKernel<T> row = cuda_row(name, remark, complete);
 #if ISOTHERM_HAVE_CUDA
-  if (row.rest == nullptr) row.rest = &cuda::thin_rest<T>();
+  // CUDA stencils without a way of their own leave thin boxes to one kernel.
+  if constexpr (requires { row.rest; }) {
+    if (backend == Backend::cuda && !row.rest) row.rest = &cuda::thin_rest<T>();
+  }
 #endif
   return row;
+}
+#define HOST_ROW(kind, word, on_trial, remark) \
+  completed<kind##_row, T>(#word, Backend::host, on_trial, remark, host::kind##_##word<Isa, T>),
+#define CUDA_ROW(kind, word, on_trial, remark) \
+  completed<kind##_row, T>(#word, Backend::cuda, on_trial, remark, CUDA_FUNCTION(kind##_##word)),
+
+template <class Isa, class T>
+std::span<const StencilKernel<T>> stencil_table() {
+  static const StencilKernel<T> table[] = {ISOTHERM_STENCILS(HOST_ROW, CUDA_ROW)};
+  return table;
+}
+template <class Isa, class T>
+std::span<const ReductionKernel<T>> reduction_table() {
+  static const ReductionKernel<T> table[] = {ISOTHERM_REDUCTIONS(HOST_ROW, CUDA_ROW)};
+  return table;
+}
+template <class Isa, class T>
+std::span<const HistogramKernel<T>> histogram_table() {
+  static const HistogramKernel<T> table[] = {ISOTHERM_HISTOGRAMS(HOST_ROW, CUDA_ROW)};
+  return table;
 }
 
 [[noreturn, maybe_unused]] void no_cuda() {
@@ -98,93 +153,16 @@ StencilKernel<T> cuda_stencil(std::string_view name, std::string_view remark,
 }  // namespace
 
 template <class T>
-std::span<const StencilKernel<T>> stencil_kernels() {
-  static const StencilKernel<T> table[] = {
-      untried(host_stencil<host::StencilReference, T>("reference", "plain loops, one thread")),
-      host_stencil<host::StencilOpenmp, T>("openmp", "threads, vectors, blocks in cache, streaming stores"),
-      host_stencil<host::StencilFusedOpenmp, T>(
-          "fused_openmp", "several sweeps a pass over memory: overlapped tiles in L2, walls in the sweep"),
-      cuda_stencil<T>("naive", "one thread a cell, caches do the rest", CUDA_ROW(cuda::stencil_naive<T>)),
-      cuda_stencil<T>("shared", "a 3-D tile and its halo in shared memory",
-                      CUDA_ROW(cuda::stencil_shared<T>)),
-      cuda_stencil<T>("shared_cached_halo", "the tile in shared memory, its halo from the caches",
-                      CUDA_ROW(cuda::stencil_shared_cached_halo<T>)),
-      cuda_stencil<T>("shared_coalesced", "as shared, the halo loaded by whole warps",
-                      CUDA_ROW(cuda::stencil_shared_coalesced<T>)),
-      cuda_stencil<T>("streaming_25d", "2.5-D: a block walks along z, three slices in shared memory",
-                      CUDA_ROW(cuda::stencil_streaming_25d<T>)),
-      cuda_stencil<T>("streaming_25d_single", "2.5-D: one slice in shared memory, z neighbours in registers",
-                      CUDA_ROW(cuda::stencil_streaming_25d_single<T>)),
-      cuda_stencil<T>("coarsened", "several cells a thread, 16-byte accesses",
-                      CUDA_ROW(cuda::stencil_coarsened<T>)),
-      cuda_stencil<T>("register_tile", "planes in registers, 16-byte accesses, walls in the sweep",
-                      CUDA_ROW(cuda::stencil_register_tile<T>)),
-      cuda_stencil<T>("bulk_pipeline", "planes by bulk tensor copies, several ahead (compute capability 9.0)",
-                      CUDA_ROW(cuda::stencil_bulk_pipeline<T>)),
-      cuda_stencil<T>("fused",
-                      "several sweeps in one pass: a column of tiles in registers (compute capability 9.0)",
-                      CUDA_ROW(cuda::stencil_fused<T>)),
-  };
-  return table;
+std::span<const StencilKernel<T>> stencil_kernels(InstructionSet set) {
+  return host::for_instruction_set(set, [](auto isa) { return stencil_table<decltype(isa), T>(); });
 }
-
 template <class T>
-std::span<const ReductionKernel<T>> reduction_kernels() {
-  using Row = ReductionKernel<T>;
-  static const Row table[] = {
-      untried(host_reduction<host::ReductionReference, T>("reference", "one serial loop")),
-      host_reduction<host::ReductionOpenmp, T>(
-          "openmp",
-          "fixed chunks of rows, then their sums in order: the same bits for any number of threads"),
-      untried(exact(host_reduction<host::ReductionReproducible, T>(
-          "reproducible", "sums without rounding: the same bits for any ranks, threads and order"))),
-      fused<T>(Backend::host),
-      untried(cuda_row<Row>("global_atomic",
-                            "every cell added to one address; the last digits vary from run to run",
-                            CUDA_ROW(cuda::reduction_global_atomic<T>))),
-      untried(cuda_row<Row>("global_pairwise", "passes over memory, each half as long",
-                            CUDA_ROW(cuda::reduction_global_pairwise<T>))),
-      untried(cuda_row<Row>("shared_interleaved", "a tree in shared memory; divergent",
-                            CUDA_ROW(cuda::reduction_shared_interleaved<T>))),
-      untried(cuda_row<Row>("shared_strided", "the same tree, contiguous threads; bank conflicts",
-                            CUDA_ROW(cuda::reduction_shared_strided<T>))),
-      untried(cuda_row<Row>("shared_sequential", "sequential addressing; no conflicts",
-                            CUDA_ROW(cuda::reduction_shared_sequential<T>))),
-      untried(cuda_row<Row>("shared_first_add", "the first join while loading",
-                            CUDA_ROW(cuda::reduction_shared_first_add<T>))),
-      untried(cuda_row<Row>("shared_unroll_warp", "the last warp without block barriers",
-                            CUDA_ROW(cuda::reduction_shared_unroll_warp<T>))),
-      untried(cuda_row<Row>("shared_unroll_full", "the whole tree unrolled",
-                            CUDA_ROW(cuda::reduction_shared_unroll_full<T>))),
-      cuda_row<Row>("grid_stride", "many cells a thread, then the tree",
-                    CUDA_ROW(cuda::reduction_grid_stride<T>)),
-      cuda_row<Row>("warp_shuffle", "shuffles in the warp, one partial a block",
-                    CUDA_ROW(cuda::reduction_warp_shuffle<T>)),
-      cuda_row<Row>("cub", "NVIDIA's library", CUDA_ROW(cuda::reduction_cub<T>)),
-      fused<T>(Backend::cuda),
-      untried(cuda_row<Row>("reproducible",
-                            "sums without rounding: the same bits for any ranks, blocks and order",
-                            CUDA_ROW(cuda::reduction_reproducible<T>))),
-  };
-  return table;
+std::span<const ReductionKernel<T>> reduction_kernels(InstructionSet set) {
+  return host::for_instruction_set(set, [](auto isa) { return reduction_table<decltype(isa), T>(); });
 }
-
 template <class T>
-std::span<const HistogramKernel<T>> histogram_kernels() {
-  using Row = HistogramKernel<T>;
-  static const Row table[] = {
-      host_histogram<host::HistogramReference, T>("reference", "one serial loop"),
-      host_histogram<host::HistogramOpenmp, T>("openmp",
-                                               "counts of its own for each thread, added at the end"),
-      cuda_row<Row>("global_atomic", "every cell an atomic addition to global memory",
-                    CUDA_ROW(cuda::histogram_global_atomic<T>)),
-      cuda_row<Row>("shared_private", "counts of its own for each block, in shared memory",
-                    CUDA_ROW(cuda::histogram_shared_private<T>)),
-      cuda_row<Row>("shared_private_coarsened",
-                    "the same, many cells a thread, runs of equal bins in registers",
-                    CUDA_ROW(cuda::histogram_shared_private_coarsened<T>)),
-  };
-  return table;
+std::span<const HistogramKernel<T>> histogram_kernels(InstructionSet set) {
+  return host::for_instruction_set(set, [](auto isa) { return histogram_table<decltype(isa), T>(); });
 }
 
 template <class T>
@@ -263,12 +241,12 @@ std::span<const BandwidthRow<T>> bandwidth_rows(Backend backend) {
 #endif
 }
 
-template std::span<const StencilKernel<float>> stencil_kernels();
-template std::span<const StencilKernel<double>> stencil_kernels();
-template std::span<const ReductionKernel<float>> reduction_kernels();
-template std::span<const ReductionKernel<double>> reduction_kernels();
-template std::span<const HistogramKernel<float>> histogram_kernels();
-template std::span<const HistogramKernel<double>> histogram_kernels();
+template std::span<const StencilKernel<float>> stencil_kernels(InstructionSet);
+template std::span<const StencilKernel<double>> stencil_kernels(InstructionSet);
+template std::span<const ReductionKernel<float>> reduction_kernels(InstructionSet);
+template std::span<const ReductionKernel<double>> reduction_kernels(InstructionSet);
+template std::span<const HistogramKernel<float>> histogram_kernels(InstructionSet);
+template std::span<const HistogramKernel<double>> histogram_kernels(InstructionSet);
 template const FieldSurvey<float>& field_survey(Backend);
 template const FieldSurvey<double>& field_survey(Backend);
 template const FaceCopy<float>& face_copy(Backend);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "core/box_parts.hpp"
 #include "core/device.hpp"
 #include "core/field_view.hpp"
+#include "kernels/host_info.hpp"
 #include "kernels/kernel_resources.hpp"
 #include "kernels/peer_links.hpp"
 #include "kernels/reduction.hpp"
@@ -111,7 +113,15 @@ struct RestSweep {
   std::size_t (*norm_scratch_bytes)(Box region, Box interior, int policy);
 };
 
-// One row of the table. Asynchronous on `stream`; holds no state; allocates and synchronises nothing.
+// Memory beside the fields that launches of a row keep for those that follow, in the thread that launches.
+struct LaunchMemory {
+  std::size_t (*bytes)(Box region, SweepPlan plan);  // that a launch needs
+  std::size_t (*held)();                             // by this thread, now
+  void (*release)();                                 // until the next launch
+};
+
+// One row of the table. Asynchronous on `stream`; holds no state but LaunchMemory; allocates and synchronises
+// nothing else.
 template <class T>
 struct StencilKernel {
   std::string_view name;  // the deck's word, the report's, the test's
@@ -138,6 +148,9 @@ struct StencilKernel {
   // Why the current device cannot run the row in this policy; empty where it can. Null: every device can.
   std::string (*unsupported)(int policy) = nullptr;
   KernelResources (*resources)(int policy) = nullptr;  // null on the host
+  const LaunchMemory* memory = nullptr;                // null: launches keep none
+  // The most cells that a block may have along an axis.
+  Index longest_axis = std::numeric_limits<Index>::max();
 
   // Whether `auto` may take it. A row that others are compared with, or explained by, need not cost a trial.
   bool on_trial = true;
@@ -147,8 +160,9 @@ struct StencilKernel {
   std::string why_unsupported(int policy) const { return unsupported ? unsupported(policy) : ""; }
 };
 
+// The host's rows with their functions for that instruction set, which this processor must have.
 template <class T>
-std::span<const StencilKernel<T>> stencil_kernels();
+std::span<const StencilKernel<T>> stencil_kernels(InstructionSet set = instruction_set());
 
 // The walls whose ghosts must be filled before this row sweeps.
 template <class T>

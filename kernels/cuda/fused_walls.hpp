@@ -47,7 +47,6 @@ class FusedPlace {
  public:
   static constexpr unsigned all_cells = (1u << cells) - 1;
   const int tile_x, tile_y, x, y;  // first cell of the tile, and of this lane
-  bool plain;                      // of the block: no wall across x or y beside the tile or in it
 
   __device__ __forceinline__ FusedPlace(const FusedArgs<T>& a, Index tile, int lane, int warp)
       : tile_x(static_cast<int>(a.x.start(tile % a.x.count))),

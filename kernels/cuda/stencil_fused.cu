@@ -33,6 +33,8 @@ namespace {
 constexpr int most_depth = 4;      // deeper ones find no room in registers and are slower: kernels/TUNING.md
 constexpr Index least_planes = 4;  // that are worth a block
 constexpr Index most_blocks = 1024;  // each of which leaves a part of a norm
+// Of an axis of a block; ghosts beyond it: what the copy engine counts.
+constexpr Index longest_axis = (Index{1} << 30) - 64;
 
 // A block: warps above each other along y, rows of y that a lane owns, planes of the ring; and the cycles
 // between its planes, 0: as fast as they come. What a plane costs is nearly the same on all chips that have
@@ -171,12 +173,6 @@ void with_fused(const SweepArgs<T>& args, int depth, Body body) {
 template <class T>
 void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
   if (args.region.empty()) return finish_norm(args.norm, 0, stream);
-  constexpr Index longest = Index{1} << 30;  // what the copy engine counts
-  const Int3 end = args.region.hi;
-  if (std::max({end.x, end.y, end.z}) > longest) {
-    throw Error(ExitCode::unavailable,
-                "kernel fused has no room for more than 2^30 cells along an axis; use another solver.kernel");
-  }
   with_tile<tiles>(plan.policy, [&]<PacedTile paced>() {
     with_fused<T, paced.tile>(args, plan.depth, [&]<int depth, class Extras>() {
       Fused<T, depth, paced.tile, Extras>::sweep(args, paced.pace, stream);
@@ -212,6 +208,7 @@ template <class T>
 void stencil_fused(StencilKernel<T>& row) {
   row.launch = sweep<T>;
   row.max_depth = most_depth;
+  row.longest_axis = longest_axis;
   row.own_walls = {true, true, true};
   row.policies = names_of<tiles>();
   row.norm_scratch_bytes = norm_scratch_bytes<T>;

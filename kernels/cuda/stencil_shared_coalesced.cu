@@ -7,8 +7,9 @@
 //           computes its own cell.
 // Lives in  shared memory: (x + 2)(y + 2)(z + 2) cells as in `shared`; the rows in the corners of the (y, z)
 //           plane are not loaded.
-// Traffic   the bytes of `shared`: 1 + 2/x + 2/y + 2/z reads a cell. What has gone is the divergence, and it
-//           was not the bottleneck: where `shared` and this row are equally fast, bytes are what counts.
+// Traffic   the bytes of `shared`: 1 + 2/x + 2/y + 2/z reads a cell. Divergence, which whole warps were to
+//           avoid, `shared` has none; this row has some at the ends of rows (28 of 32 lanes are at work), and
+//           takes twice the instructions of `shared` to find out which cell is whose: it is half as fast.
 #include "kernels/cuda/stencil_rung.hpp"
 
 namespace isotherm::cuda {

@@ -2,6 +2,8 @@
 // writes lies anywhere, in a field or in a queue of rows.
 #pragma once
 
+#include "kernels/host/partition.hpp"
+#include "kernels/host/streaming.hpp"
 #include "kernels/host/update_norm.hpp"
 #include "kernels/host/vector.hpp"
 
@@ -12,17 +14,9 @@ inline constexpr int most_rows = 2, planes = 2;  // of a pass
 ISOTHERM_INLINE constexpr Index line_elements(std::size_t element_bytes) {
   return 64 / static_cast<Index>(element_bytes);
 }
-ISOTHERM_INLINE Index smaller(Index a, Index b) {
-  return a < b ? a : b;
-}
-ISOTHERM_INLINE Index larger(Index a, Index b) {
-  return a < b ? b : a;
-}
 ISOTHERM_INLINE Index rounded_down(Index i, Index unit) {
   return (i >= 0 ? i : i - unit + 1) / unit * unit;
 }
-
-enum class Source { none, field };
 
 // The registers: those that suit the processor, or its widest.
 enum class Way { preferred, wide };
@@ -66,7 +60,7 @@ struct Pass {
   const T* ahead[3];  // rows that memory has to deliver soon, or null
   Index cells;
   RowEnd<T> ends[2];
-  double* norm[most_rows][planes];
+  double* norm[most_rows][planes];  // where those of the rows go
 
   ISOTHERM_INLINE_MEMBER const T* row(int i, int p) const { return in[1 + p] + i * in_pitch; }
   ISOTHERM_INLINE_MEMBER T x_lo(int i, int p) const {
@@ -77,10 +71,14 @@ struct Pass {
   }
 };
 
+// The lanes of the norms of its rows.
+template <class T>
+using Lanes = double[most_rows][planes][norm_lanes<T>];
+
 // Cells [from, to) in whole vectors; returns where they end. Operands in locals, as in stencil_openmp.cpp.
 template <class Isa, Source source, Store store, Update update, Way way, int rows, class T>
-[[gnu::noinline]] Index sweep_vectors(const Coefficients<T>& coefficients, const Pass<T>& pass, Index from,
-                                      Index to) {
+[[gnu::noinline]] Index sweep_vectors(const Coefficients<T>& coefficients, const Pass<T>& pass,
+                                      Lanes<T>& lanes, Index from, Index to) {
   using V = Vector<Isa, T, way == Way::wide ? widest<Isa> : preferred<Isa>>;
   if (from + V::lanes > to) return from;
   const Coefficients<V> c{V::broadcast(coefficients.c0), V::broadcast(coefficients.cx),
@@ -99,6 +97,7 @@ template <class Isa, Source source, Store store, Update update, Way way, int row
     out[i][p] = pass.out[i][p];
     before[i][p] = from == 0 ? V::broadcast(pass.x_lo(i, p)) : V::load(row(i, p) + from - V::lanes);
     centre[i][p] = V::load(row(i, p) + from);
+    if constexpr (update != Update::none) norm[i][p].load(lanes[i][p], from);
   });
   const auto sweep = [&](Index x) ISOTHERM_INLINE_LAMBDA {
     if (ahead) __builtin_prefetch(ahead + x);
@@ -134,15 +133,14 @@ template <class Isa, Source source, Store store, Update update, Way way, int row
     x += V::lanes;
   }
   if constexpr (update != Update::none) {
-    each_run<rows>([&](auto i, auto p)
-                       ISOTHERM_INLINE_LAMBDA { *pass.norm[i][p] = norm[i][p].join(*pass.norm[i][p]); });
+    each_run<rows>([&](auto i, auto p) ISOTHERM_INLINE_LAMBDA { norm[i][p].store(lanes[i][p], x); });
   }
   return x;
 }
 
 // ... and one by one.
 template <class Isa, Source source, Update update, int rows, class T>
-void sweep_cells(const Coefficients<T>& c, const Pass<T>& pass, Index from, Index to) {
+void sweep_cells(const Coefficients<T>& c, const Pass<T>& pass, Lanes<T>& lanes, Index from, Index to) {
   for (int i = 0; i < rows; ++i) {
     for (int p = 0; p < planes; ++p) {
       const T *const in = pass.row(i, p), *const z_lo = pass.in[p] + i * pass.in_pitch,
@@ -153,8 +151,7 @@ void sweep_cells(const Coefficients<T>& c, const Pass<T>& pass, Index from, Inde
                                        in[x - pass.in_pitch], in[x + pass.in_pitch], z_lo[x], z_hi[x],
                                        source == Source::field ? pass.source[i][p][x] : T(0));
         pass.out[i][p][x] = value;
-        if constexpr (update != Update::none)
-          *pass.norm[i][p] = add_update<update>(*pass.norm[i][p], value, in[x]);
+        if constexpr (update != Update::none) add_to_lane<update>(lanes[i][p], x, value, in[x]);
       }
     }
   }
@@ -166,14 +163,19 @@ void sweep_pass(const Coefficients<T>& c, const Pass<T>& pass) {
   constexpr Index line = line_elements(sizeof(T));
   const Index cell = static_cast<Index>(reinterpret_cast<std::uintptr_t>(pass.out[0][0]) / sizeof(T));
   const Index first = smaller(pass.cells, (line - cell % line) % line);
-  if (first > 0) sweep_cells<Isa, source, update, rows>(c, pass, 0, first);
+  Lanes<T> lanes = {};
+  if (first > 0) sweep_cells<Isa, source, update, rows>(c, pass, lanes, 0, first);
   Index x = first;
   if constexpr (store == Store::streaming) {
     const Index end = pass.cells - (cell + pass.cells) % line;
-    x = sweep_vectors<Isa, source, Store::streaming, update, way, rows>(c, pass, x, end);
+    x = sweep_vectors<Isa, source, Store::streaming, update, way, rows>(c, pass, lanes, x, end);
   }
-  x = sweep_vectors<Isa, source, Store::cached, update, way, rows>(c, pass, x, pass.cells);
-  if (x < pass.cells) sweep_cells<Isa, source, update, rows>(c, pass, x, pass.cells);
+  x = sweep_vectors<Isa, source, Store::cached, update, way, rows>(c, pass, lanes, x, pass.cells);
+  if (x < pass.cells) sweep_cells<Isa, source, update, rows>(c, pass, lanes, x, pass.cells);
+  if constexpr (update != Update::none) {
+    each_run<rows>([&](auto i, auto p)
+                       ISOTHERM_INLINE_LAMBDA { *pass.norm[i][p] = join_lanes<update, T>(lanes[i][p]); });
+  }
 }
 
 template <class T>

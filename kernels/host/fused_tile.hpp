@@ -31,6 +31,8 @@ struct Cut {
   Index most_rows;  // of a tile
 };
 
+inline constexpr int most_depth = 8;
+
 inline constexpr int slack = most_rows + 3;  // rows between what steps up and down write
 inline constexpr int spare = 2;              // rows before and behind those of a queue
 
@@ -172,7 +174,7 @@ class Tile {
       pass.out[i][p] = nowhere_ + place_in_line(&args_.out(x, y, z));
     } else {
       pass.out[i][p] = &args_.out(x, y, z);
-      if (args_.norm.result) *(pass.norm[i][p] = partial_norm(y, z)) = 0;
+      if (args_.norm.result) pass.norm[i][p] = partial_norm(y, z);
     }
   }
 
@@ -297,7 +299,7 @@ class Tile {
   Index part_, parts_, pitch_;
   SweepPass<T> inner_, last_;
   T *copy_, *nowhere_;
-  Level levels_[1 + fused_openmp_depth];
+  Level levels_[1 + most_depth];
   Index lo_, hi_;  // cells of the levels before the last
   bool up_ = true;
   Index asked_ = 0;

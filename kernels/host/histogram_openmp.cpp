@@ -4,9 +4,10 @@
 #include "kernels/host/rows.hpp"
 
 namespace isotherm::host {
+namespace {
 
-template <class Isa, class T>
-void HistogramOpenmp<Isa, T>::launch(const HistogramArgs<T>& args, Stream) {
+template <class T>
+void count(const HistogramArgs<T>& args, Stream) {
   const Box box = args.region;
   const Bins bins = args.bins;
   for (int i = 0; i < bins.slots(); ++i) args.counts[i] = 0;
@@ -26,7 +27,14 @@ void HistogramOpenmp<Isa, T>::launch(const HistogramArgs<T>& args, Stream) {
   }
 }
 
-template struct HistogramOpenmp<ISOTHERM_ISA, float>;
-template struct HistogramOpenmp<ISOTHERM_ISA, double>;
+}  // namespace
+
+template <class Isa, class T>
+void histogram_openmp(HistogramKernel<T>& row) {
+  row.launch = count<T>;
+}
+
+template void histogram_openmp<ISOTHERM_ISA>(HistogramKernel<float>&);
+template void histogram_openmp<ISOTHERM_ISA>(HistogramKernel<double>&);
 
 }  // namespace isotherm::host

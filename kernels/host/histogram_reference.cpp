@@ -2,9 +2,10 @@
 #include "kernels/host/rows.hpp"
 
 namespace isotherm::host {
+namespace {
 
-template <class Isa, class T>
-void HistogramReference<Isa, T>::launch(const HistogramArgs<T>& args, Stream) {
+template <class T>
+void count(const HistogramArgs<T>& args, Stream) {
   for (int i = 0; i < args.bins.slots(); ++i) args.counts[i] = 0;
   const Box box = args.region;
   for (Index z = box.lo.z; z < box.hi.z; ++z) {
@@ -16,7 +17,14 @@ void HistogramReference<Isa, T>::launch(const HistogramArgs<T>& args, Stream) {
   }
 }
 
-template struct HistogramReference<ISOTHERM_ISA, float>;
-template struct HistogramReference<ISOTHERM_ISA, double>;
+}  // namespace
+
+template <class Isa, class T>
+void histogram_reference(HistogramKernel<T>& row) {
+  row.launch = count<T>;
+}
+
+template void histogram_reference<ISOTHERM_ISA>(HistogramKernel<float>&);
+template void histogram_reference<ISOTHERM_ISA>(HistogramKernel<double>&);
 
 }  // namespace isotherm::host

@@ -1,4 +1,5 @@
-// Who sweeps what: the static split of a box among threads.
+// Who sweeps what: the static split of a box among threads; and the arithmetic of indices for it, which is
+// always inlined, as std::min would be shared by instruction sets (rows.hpp).
 #pragma once
 
 #include "core/box.hpp"
@@ -7,6 +8,13 @@ namespace isotherm::host {
 
 // Below this many cells, waking the threads costs more than they save.
 inline constexpr Index cells_worth_threads = 16384;
+
+static inline __attribute__((always_inline)) Index smaller(Index a, Index b) {
+  return a < b ? a : b;
+}
+static inline __attribute__((always_inline)) Index larger(Index a, Index b) {
+  return a < b ? b : a;
+}
 
 struct Range {
   Index lo, hi;

@@ -65,21 +65,26 @@ double reduce(const ReductionArgs<T>& args) {
   return total;
 }
 
-}  // namespace
-
-template <class Isa, class T>
-void ReductionOpenmp<Isa, T>::launch(const ReductionArgs<T>& args, Stream) {
+template <class T>
+void launch(const ReductionArgs<T>& args, Stream) {
   *args.result = args.region.empty() ? 0.0 : for_op(args.op, [&](auto op) { return reduce<op.value>(args); });
 }
 
-template <class Isa, class T>
-std::size_t ReductionOpenmp<Isa, T>::scratch_bytes(Box region) {
+std::size_t scratch_bytes(Box region) {
   if (region.empty()) return 0;
   const Int3 n = region.extent();
   return static_cast<std::size_t>(n.y * n.z * chunks_in_row(region)) * sizeof(double);
 }
 
-template struct ReductionOpenmp<ISOTHERM_ISA, float>;
-template struct ReductionOpenmp<ISOTHERM_ISA, double>;
+}  // namespace
+
+template <class Isa, class T>
+void reduction_openmp(ReductionKernel<T>& row) {
+  row.launch = launch<T>;
+  row.scratch_bytes = scratch_bytes;
+}
+
+template void reduction_openmp<ISOTHERM_ISA>(ReductionKernel<float>&);
+template void reduction_openmp<ISOTHERM_ISA>(ReductionKernel<double>&);
 
 }  // namespace isotherm::host

@@ -23,16 +23,14 @@ double reduce(const ReductionArgs<T>& args) {
 }  // namespace
 
 template <class Isa, class T>
-void ReductionReference<Isa, T>::launch(const ReductionArgs<T>& args, Stream) {
-  *args.result = for_op(args.op, [&](auto op) { return reduce<op.value>(args); });
+void reduction_reference(ReductionKernel<T>& row) {
+  row.launch = [](const ReductionArgs<T>& args, Stream) {
+    *args.result = for_op(args.op, [&](auto op) { return reduce<op.value>(args); });
+  };
+  row.scratch_bytes = [](Box) { return std::size_t{0}; };
 }
 
-template <class Isa, class T>
-std::size_t ReductionReference<Isa, T>::scratch_bytes(Box) {
-  return 0;
-}
-
-template struct ReductionReference<ISOTHERM_ISA, float>;
-template struct ReductionReference<ISOTHERM_ISA, double>;
+template void reduction_reference<ISOTHERM_ISA>(ReductionKernel<float>&);
+template void reduction_reference<ISOTHERM_ISA>(ReductionKernel<double>&);
 
 }  // namespace isotherm::host

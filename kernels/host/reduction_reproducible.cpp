@@ -17,6 +17,11 @@
 #include "kernels/host/vector.hpp"
 
 namespace isotherm::host {
+
+// That of the file reduction_openmp.cpp.
+template <class Isa, class T>
+void reduction_openmp(ReductionKernel<T>& row);
+
 namespace {
 
 constexpr int log2_batch = 11;
@@ -180,11 +185,16 @@ LongAccumulator sum(const ReductionArgs<T>& args) {
   return total;
 }
 
-}  // namespace
+template <class Isa, class T>
+ReductionKernel<T> row_openmp() {
+  ReductionKernel<T> row{};
+  reduction_openmp<Isa>(row);
+  return row;
+}
 
 template <class Isa, class T>
-void ReductionReproducible<Isa, T>::launch(const ReductionArgs<T>& args, Stream stream) {
-  if (args.op == ReductionOp::max_abs) return ReductionOpenmp<Isa, T>::launch(args, stream);
+void launch(const ReductionArgs<T>& args, Stream stream) {
+  if (args.op == ReductionOp::max_abs) return row_openmp<Isa, T>().launch(args, stream);
   LongAccumulator total{};
   for_op(args.op, [&](auto op) {
     if constexpr (op.value != ReductionOp::max_abs) total = sum<Isa, op.value>(args);
@@ -194,12 +204,16 @@ void ReductionReproducible<Isa, T>::launch(const ReductionArgs<T>& args, Stream 
   if (args.unrounded) *args.unrounded = total;
 }
 
+}  // namespace
+
 template <class Isa, class T>
-std::size_t ReductionReproducible<Isa, T>::scratch_bytes(Box region) {
-  return ReductionOpenmp<Isa, T>::scratch_bytes(region);
+void reduction_reproducible(ReductionKernel<T>& row) {
+  row.launch = launch<Isa, T>;
+  row.scratch_bytes = row_openmp<Isa, T>().scratch_bytes;
+  row.sum_bits = SumBits::exact;
 }
 
-template struct ReductionReproducible<ISOTHERM_ISA, float>;
-template struct ReductionReproducible<ISOTHERM_ISA, double>;
+template void reduction_reproducible<ISOTHERM_ISA>(ReductionKernel<float>&);
+template void reduction_reproducible<ISOTHERM_ISA>(ReductionKernel<double>&);
 
 }  // namespace isotherm::host

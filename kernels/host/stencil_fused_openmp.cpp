@@ -8,14 +8,15 @@
 // L3. The norm is that of the last level, summed as the row `openmp` does.
 //
 // Memory: the queues of all threads are one allocation of the thread that launches, made at its first launch,
-// grown where a launch needs more, and kept until it ends: for each thread what a tile may fill. It holds
-// nothing from one launch to the next.
+// grown where a launch needs more, and kept until it is released or ends: for each thread what a tile may
+// fill. It holds nothing from one launch to the next.
+#include "kernels/host/stencil_fused_openmp.hpp"
+
 #include <omp.h>
 
 #include <new>
 
 #include "kernels/host/fused_tile.hpp"
-#include "kernels/host/partition.hpp"
 #include "kernels/host/streaming.hpp"
 
 namespace isotherm::host {
@@ -23,9 +24,10 @@ namespace {
 
 using namespace fused;
 
+constexpr std::array<std::string_view, 3> policies = {"2rows", "1row", "2rows_wide"};
 constexpr Index run_bytes = 8 << 10;  // of a tile's row, so that a tile has rows enough
-// What a tile and what it reads may fill: so many eighths of an L2, or where that is more such a part of the
-// last level, which is nearly as fast where it is shared by few: margins are work, too.
+// What a tile and what it reads may fill: so many eighths of an L2, or where that is more its thread's share
+// of the last level, which is nearly as fast: margins are work, too. More than a twelfth is of no use.
 constexpr std::size_t cache_eighths = 7, far_part = 12;
 constexpr Index least_rows = 8;  // of a tile: with fewer, its margins cost more than L3 does
 
@@ -42,19 +44,34 @@ ISOTHERM_INLINE Range columns_of(Box region, Index part) {
   return {part == 0 ? x.lo : rounded_down(x.lo, line), part == parts - 1 ? x.hi : rounded_down(x.hi, line)};
 }
 
-// As many rows as leave a tile's queues, and the planes of `in` that it reads, in the cache.
+int threads_of(Box region, int depth) {
+  return region.cells() * depth < cells_worth_threads ? 1 : omp_get_max_threads();
+}
+
+std::size_t tile_bytes_here(int threads) {
+  const auto sharers = static_cast<std::size_t>(sharers_of_last_level_cache(threads));
+  const std::size_t bytes = second_level_cache_bytes() / 8 * cache_eighths,
+                    far = last_level_cache_bytes() / (sharers > far_part ? sharers : far_part);
+  return bytes < far ? far : bytes;
+}
+
+// As many rows as leave a tile's queues, and the planes of `in` that it reads, in the cache, and as a thread
+// has.
 template <class T>
-Cut cut_of(Box region, int depth) {
+Cut cut_of(Box region, int depth, int threads, std::size_t tile_bytes) {
   constexpr Index line = line_elements(sizeof(T));
   Cut cut{depth, (region.extent().x / parts_of<T>(region) / line + 2) * line, 0};
-  const std::size_t bytes = second_level_cache_bytes() / 8 * cache_eighths,
-                    far = last_level_cache_bytes() / far_part;
-  const Index cache = static_cast<Index>((bytes < far ? far : bytes) / sizeof(T)) / queue_pitch<T>(cut);
+  const Index cache = static_cast<Index>(tile_bytes / sizeof(T)) / queue_pitch<T>(cut);
   const Index margins = planes * (depth - 1) * (depth + slack + 2 * spare) + (planes + 2) * 2 * depth;
   cut.most_rows = larger(least_rows, (cache - margins) / (planes * (depth - 1) + planes + 2));
   cut.most_rows = rounded_down(cut.most_rows, most_rows);
-  cut.most_rows = smaller(cut.most_rows, region.extent().y);
+  cut.most_rows = smaller(cut.most_rows, share(region, 0, threads, depth - 1).extent().y + 1);
   return cut;
+}
+// Elements of the queues of one thread, whole pages of them.
+template <class T>
+Index queue_elements(const Cut& cut) {
+  return (tile_elements<T>(cut, cut.most_rows) + 4096) / 4096 * 4096;
 }
 
 // The queues of all threads; see the top of this file.
@@ -99,13 +116,12 @@ void sweep_share(const SweepArgs<T>& args, const Cut& cut, Store store, Box mine
 }
 
 template <class Isa, Way way, int rows, class T>
-void sweep_all(const SweepArgs<T>& args, int depth, Store store) {
-  const Cut cut = cut_of<T>(args.region, depth);
-  const Index each = (tile_elements<T>(cut, cut.most_rows) + 4096) / 4096 * 4096;
-  const bool alone = args.region.cells() * depth < cells_worth_threads;
-  const int most_threads = alone ? 1 : omp_get_max_threads();
+void sweep_all(const SweepArgs<T>& args, int depth, Store store, std::size_t tile_bytes) {
+  const int most_threads = threads_of(args.region, depth);
+  const Cut cut = cut_of<T>(args.region, depth, most_threads, tile_bytes);
+  const Index each = queue_elements<T>(cut);
   T* const scratch = static_cast<T*>(queues.of(static_cast<std::size_t>(each * most_threads) * sizeof(T)));
-#pragma omp parallel num_threads(most_threads) if (!alone)
+#pragma omp parallel num_threads(most_threads) if (most_threads > 1)
   {
     const int thread = omp_get_thread_num();
     const Box mine = share(args.region, thread, omp_get_num_threads(), depth - 1);
@@ -113,38 +129,56 @@ void sweep_all(const SweepArgs<T>& args, int depth, Store store) {
   }
 }
 
-}  // namespace
-
 template <class Isa, class T>
-void StencilFusedOpenmp<Isa, T>::sweep(const SweepArgs<T>& args, SweepPlan plan, Store store) {
-  if (args.region.empty()) return;
-  switch (plan.policy) {
-    case 0:
-      sweep_all<Isa, Way::preferred, 2>(args, plan.depth, store);
-      break;
-    case 1:
-      sweep_all<Isa, Way::preferred, 1>(args, plan.depth, store);
-      break;
-    default:
-      sweep_all<Isa, Way::wide, 2>(args, plan.depth, store);
-  }
+void launch(const SweepArgs<T>& args, SweepPlan plan, Stream) {
+  sweep_fused_openmp<Isa>(args, plan, choose_store(static_cast<std::size_t>(args.region.cells()) * sizeof(T)),
+                          tile_bytes_here(threads_of(args.region, plan.depth)));
 }
 
-template <class Isa, class T>
-void StencilFusedOpenmp<Isa, T>::launch(const SweepArgs<T>& args, SweepPlan plan, Stream) {
-  sweep(args, plan, choose_store(static_cast<std::size_t>(args.region.cells()) * sizeof(T)));
-  if (!args.norm.result) return;
-  finish_norm(args.norm, static_cast<const double*>(args.norm.scratch),
-              static_cast<Index>(norm_scratch_bytes(args.region, plan.policy) / sizeof(double)));
-}
-
-template <class Isa, class T>
-std::size_t StencilFusedOpenmp<Isa, T>::norm_scratch_bytes(Box region, int) {
+template <class T>
+std::size_t norm_scratch_bytes(Box region, int) {
   const Int3 n = region.extent();
   return region.empty() ? 0 : static_cast<std::size_t>(parts_of<T>(region) * n.y * n.z) * sizeof(double);
 }
 
-template struct StencilFusedOpenmp<ISOTHERM_ISA, float>;
-template struct StencilFusedOpenmp<ISOTHERM_ISA, double>;
+template <class T>
+std::size_t queue_bytes(Box region, SweepPlan plan) {
+  if (region.empty()) return 0;
+  const int threads = threads_of(region, plan.depth);
+  const Cut cut = cut_of<T>(region, plan.depth, threads, tile_bytes_here(threads));
+  return static_cast<std::size_t>(queue_elements<T>(cut) * threads) * sizeof(T);
+}
+template <class T>
+constexpr LaunchMemory launch_memory{&queue_bytes<T>, [] { return queues.bytes; }, [] { queues.release(); }};
+
+}  // namespace
+
+template <class Isa, class T>
+void sweep_fused_openmp(const SweepArgs<T>& args, SweepPlan plan, Store store, std::size_t tile_bytes) {
+  if (!args.region.empty()) {
+    const auto sweep = plan.policy == 0   ? sweep_all<Isa, Way::preferred, 2, T>
+                       : plan.policy == 1 ? sweep_all<Isa, Way::preferred, 1, T>
+                                          : sweep_all<Isa, Way::wide, 2, T>;
+    sweep(args, plan.depth, store, tile_bytes);
+  }
+  if (!args.norm.result) return;
+  finish_norm(args.norm, static_cast<const double*>(args.norm.scratch),
+              static_cast<Index>(norm_scratch_bytes<T>(args.region, plan.policy) / sizeof(double)));
+}
+
+template <class Isa, class T>
+void stencil_fused_openmp(StencilKernel<T>& row) {
+  row.launch = launch<Isa, T>;
+  row.max_depth = most_depth;
+  row.own_walls = {true, true, true};
+  row.policies = policies;
+  row.norm_scratch_bytes = norm_scratch_bytes<T>;
+  row.memory = &launch_memory<T>;
+}
+
+template void stencil_fused_openmp<ISOTHERM_ISA>(StencilKernel<float>&);
+template void stencil_fused_openmp<ISOTHERM_ISA>(StencilKernel<double>&);
+template void sweep_fused_openmp<ISOTHERM_ISA>(const SweepArgs<float>&, SweepPlan, Store, std::size_t);
+template void sweep_fused_openmp<ISOTHERM_ISA>(const SweepArgs<double>&, SweepPlan, Store, std::size_t);
 
 }  // namespace isotherm::host

@@ -12,11 +12,13 @@
 // once (a policy of its own). Traffic a cell: one read and, past the last-level cache, one
 // streaming write that reads nothing; the rows beside a block are read twice. Walls across x are applied
 // here: as ghosts they would cost two more cache lines a row. The norm of the update, where asked for, is
-// summed a row of cells, then over the rows in order: its bits do not depend on the number of threads.
+// summed a row of cells in fixed lanes, then over the rows in order: its bits depend neither on the number of
+// threads nor on the instruction set.
+#include "kernels/host/stencil_openmp.hpp"
+
 #include <omp.h>
 
 #include "kernels/host/partition.hpp"
-#include "kernels/host/rows.hpp"
 #include "kernels/host/streaming.hpp"
 #include "kernels/host/update_norm.hpp"
 #include "kernels/host/vector.hpp"
@@ -26,6 +28,10 @@ namespace {
 
 constexpr Index row_bytes = 16 << 10;    // of one row of a block, so that a block has rows enough
 constexpr Index ahead_bytes = 16 << 10;  // from the rows at work to those that are prefetched
+
+// Planes of a pass; in lines: a whole cache line at a time and no prefetch instructions.
+enum class Policy { three_planes, one_plane, four_planes_in_lines };
+constexpr std::array<std::string_view, 3> policies = {"3planes", "1plane", "4planes_lines"};
 
 // How rows stream: in registers that suit the processor, asked for ahead; or a cache line at a time, as fast
 // as the processor's own prefetchers follow. The bits are the same, those of a norm too.
@@ -46,8 +52,6 @@ struct Pass<Way::lines> {
 };
 constexpr int most_planes = 4;
 
-enum class Source { none, field };
-
 template <class Isa, class T, Way way>
 using Register = Vector<Isa, T, way == Way::lines ? widest<Isa> : preferred<Isa>>;
 
@@ -63,7 +67,7 @@ struct Runs {
   const T* prefetch;  // the runs that will be new to the caches some rows later
   Index cells;
   T x_lo[most_planes], x_hi[most_planes];  // the cells before and behind the runs
-  double* norm[most_planes];               // the norms of the runs
+  double* norm[most_planes];               // the lanes of the runs' norms
 
   // Those of plane p alone.
   ISOTHERM_INLINE_MEMBER Runs plane(Index p) const {
@@ -98,6 +102,7 @@ template <class Isa, Source source, Store store, Way way, Update update, int pla
   for (int p = 0; p < planes; ++p) {
     before[p] = from == 0 ? V::broadcast(r.x_lo[p]) : V::load(in + p * pz + from - V::lanes);
     centre[p] = V::load(in + p * pz + from);
+    if (update != Update::none) norm[p].load(r.norm[p], from);
   }
   Index x = from;
   for (; x + V::lanes <= to; x += V::lanes) {
@@ -122,7 +127,7 @@ template <class Isa, Source source, Store store, Way way, Update update, int pla
       centre[p] = after[p];
     }
   }
-  for (int p = 0; p < planes && update != Update::none; ++p) *r.norm[p] = norm[p].join(*r.norm[p]);
+  for (int p = 0; p < planes && update != Update::none; ++p) norm[p].store(r.norm[p], x);
   return x;
 }
 
@@ -135,7 +140,7 @@ ISOTHERM_INLINE void sweep_cached(const Coefficients<T>& c, const Runs<T>& r, In
     r.out[x] = stencil_update(c, p[0], x == 0 ? r.x_lo[0] : p[-1], x + 1 == r.cells ? r.x_hi[0] : p[1],
                               p[-r.pitch_y], p[r.pitch_y], p[-r.pitch_z], p[r.pitch_z],
                               source == Source::field ? r.source[x] : T(0));
-    if constexpr (update != Update::none) *r.norm[0] = add_update<update>(*r.norm[0], r.out[x], p[0]);
+    if constexpr (update != Update::none) add_to_lane<update>(r.norm[0], x, r.out[x], p[0]);
   }
 }
 
@@ -160,13 +165,6 @@ ISOTHERM_INLINE void sweep_runs(const Coefficients<T>& c, const Runs<T>& r) {
   for (Index p = 0; p < planes && first < r.cells; ++p) {
     sweep_cached<Isa, source, update>(c, r.plane(p), first, r.cells);
   }
-}
-
-ISOTHERM_INLINE Index smaller(Index a, Index b) {
-  return a < b ? a : b;
-}
-ISOTHERM_INLINE Index larger(Index a, Index b) {
-  return a < b ? b : a;
 }
 
 // What stands beyond cell (x, y, z) towards an x face: the wall rule's value, where the cell is at a wall.
@@ -237,6 +235,7 @@ class Share {
       const bool turns = y_ahead >= block.hi.y;
       const Index z_ahead = smaller(z + planes * (passes_ahead + (turns ? 1 : 0)), block.hi.z - planes) + 1;
       Runs<T> runs = {};
+      double norm[planes][norm_lanes<T>] = {};
       runs.in = &in(block.lo.x, y, z);
       runs.pitch_y = in.pitch_y;
       runs.pitch_z = in.pitch_z;
@@ -249,11 +248,11 @@ class Share {
       for (int p = 0; p < planes; ++p) {
         runs.x_lo[p] = beyond(args_, Face::x_min, block.lo.x, y, z + p);
         runs.x_hi[p] = beyond(args_, Face::x_max, block.hi.x - 1, y, z + p);
-        if (update == Update::none) continue;
-        runs.norm[p] = partial_norm(args_, part, y, z + p);
-        *runs.norm[p] = 0;
+        runs.norm[p] = norm[p];
       }
       sweep_runs<Isa, source, store, way, update, planes>(args_.c, runs);
+      for (int p = 0; p < planes && update != Update::none; ++p)
+        *partial_norm(args_, part, y, z + p) = join_lanes<update, T>(norm[p]);
     }
   }
 
@@ -279,21 +278,32 @@ Index partial_norms(Box region) {
 
 // Lines are for streams: what fits the caches is not bound by what comes from beyond them.
 template <class Isa, Source source, Update update, class T>
-void sweep_by(const SweepArgs<T>& args, Store store, OpenmpPolicy policy) {
-  const bool many_planes = policy != OpenmpPolicy::one_plane;
+void sweep_by(const SweepArgs<T>& args, Store store, Policy policy) {
+  const bool many_planes = policy != Policy::one_plane;
   if (store == Store::cached) {
     sweep_all<Isa, source, Store::cached, Way::prefetched, update>(args, many_planes);
-  } else if (policy == OpenmpPolicy::four_planes_in_lines) {
+  } else if (policy == Policy::four_planes_in_lines) {
     sweep_all<Isa, source, Store::streaming, Way::lines, update>(args, many_planes);
   } else {
     sweep_all<Isa, source, Store::streaming, Way::prefetched, update>(args, many_planes);
   }
 }
 
+template <class Isa, class T>
+void launch(const SweepArgs<T>& args, SweepPlan plan, Stream) {
+  sweep_openmp<Isa>(args, plan, choose_store(static_cast<std::size_t>(args.region.cells()) * sizeof(T)));
+}
+
+template <class T>
+std::size_t norm_scratch_bytes(Box region, int) {
+  return static_cast<std::size_t>(partial_norms<T>(region)) * sizeof(double);
+}
+
 }  // namespace
 
 template <class Isa, class T>
-void StencilOpenmp<Isa, T>::sweep(const SweepArgs<T>& args, Store store, OpenmpPolicy policy) {
+void sweep_openmp(const SweepArgs<T>& args, SweepPlan plan, Store store) {
+  const auto policy = static_cast<Policy>(plan.policy);
   with_update(args.norm, [&]<Update update>() {
     args.source.empty() ? sweep_by<Isa, Source::none, update>(args, store, policy)
                         : sweep_by<Isa, Source::field, update>(args, store, policy);
@@ -304,17 +314,16 @@ void StencilOpenmp<Isa, T>::sweep(const SweepArgs<T>& args, Store store, OpenmpP
 }
 
 template <class Isa, class T>
-void StencilOpenmp<Isa, T>::launch(const SweepArgs<T>& args, SweepPlan plan, Stream) {
-  sweep(args, choose_store(static_cast<std::size_t>(args.region.cells()) * sizeof(T)),
-        static_cast<OpenmpPolicy>(plan.policy));
+void stencil_openmp(StencilKernel<T>& row) {
+  row.launch = launch<Isa, T>;
+  row.own_walls = {true, false, false};
+  row.policies = policies;
+  row.norm_scratch_bytes = norm_scratch_bytes<T>;
 }
 
-template <class Isa, class T>
-std::size_t StencilOpenmp<Isa, T>::norm_scratch_bytes(Box region, int) {
-  return static_cast<std::size_t>(partial_norms<T>(region)) * sizeof(double);
-}
-
-template struct StencilOpenmp<ISOTHERM_ISA, float>;
-template struct StencilOpenmp<ISOTHERM_ISA, double>;
+template void stencil_openmp<ISOTHERM_ISA>(StencilKernel<float>&);
+template void stencil_openmp<ISOTHERM_ISA>(StencilKernel<double>&);
+template void sweep_openmp<ISOTHERM_ISA>(const SweepArgs<float>&, SweepPlan, Store);
+template void sweep_openmp<ISOTHERM_ISA>(const SweepArgs<double>&, SweepPlan, Store);
 
 }  // namespace isotherm::host

@@ -3,9 +3,10 @@
 #include "kernels/host/update_norm.hpp"
 
 namespace isotherm::host {
+namespace {
 
-template <class Isa, class T>
-void StencilReference<Isa, T>::launch(const SweepArgs<T>& args, SweepPlan, Stream) {
+template <class T>
+void sweep(const SweepArgs<T>& args, SweepPlan, Stream) {
   const FieldView<const T> in = args.in;
   const Box box = args.region;
   with_update(args.norm, [&]<Update update>() {
@@ -26,12 +27,15 @@ void StencilReference<Isa, T>::launch(const SweepArgs<T>& args, SweepPlan, Strea
   });
 }
 
+}  // namespace
+
 template <class Isa, class T>
-std::size_t StencilReference<Isa, T>::norm_scratch_bytes(Box, int) {
-  return 0;
+void stencil_reference(StencilKernel<T>& row) {
+  row.launch = sweep<T>;
+  row.norm_scratch_bytes = [](Box, int) { return std::size_t{0}; };
 }
 
-template struct StencilReference<ISOTHERM_ISA, float>;
-template struct StencilReference<ISOTHERM_ISA, double>;
+template void stencil_reference<ISOTHERM_ISA>(StencilKernel<float>&);
+template void stencil_reference<ISOTHERM_ISA>(StencilKernel<double>&);
 
 }  // namespace isotherm::host

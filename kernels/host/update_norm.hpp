@@ -16,35 +16,51 @@ inline constexpr ReductionOp operation_of = update == Update::max_abs       ? Re
                                             : update == Update::sum_squares ? ReductionOp::sum_squares
                                                                             : ReductionOp::sum;
 
-// Running results, one a lane, of the updates of one row of cells.
+// A row of cells is summed in so many lanes, cell x in lane x % norm_lanes and each lane in the order of x,
+// whatever the instruction set, the register, and the cell that vectors start at: the bits are the same.
+template <class T>
+inline constexpr Index norm_lanes = 32 / static_cast<Index>(sizeof(T));
+
+// The lanes in registers, while vectors of consecutive cells are added.
 template <Update update, class Isa, class T>
 class LaneNorm {
   using V = Vector<Isa, T>;
   using D = Vector<Isa, double>;
-  static constexpr Index parts = V::lanes / D::lanes;  // registers of doubles for one of T
+  static constexpr Index turns = norm_lanes<T> / V::lanes;  // vectors from a lane to the same one
+  static constexpr Index parts = V::lanes / D::lanes;       // registers of doubles for one of T
+  static_assert(turns * V::lanes == norm_lanes<T>);
 
  public:
-  ISOTHERM_INLINE_MEMBER void add(V value, V centre) {
-    if constexpr (update != Update::none) {
-      for (Index i = 0; i < parts; ++i) {
-        const typename D::Register d = widen(value, i) - widen(centre, i);
-        lane_[i] = accumulate_lanes(lane_[i], d);
-      }
+  // x: of the first cell that is added, or of the one behind the last.
+  ISOTHERM_INLINE_MEMBER void load(const double* lanes, Index x) {
+    double from_x[norm_lanes<T>];
+    for (Index k = 0; k < norm_lanes<T>; ++k) from_x[k] = lanes[(x + k) % norm_lanes<T>];
+    for (Index t = 0; t < turns; ++t) {
+      for (Index i = 0; i < parts; ++i) lane_[t][i] = D::load(from_x + t * V::lanes + i * D::lanes).v;
     }
   }
-  // A wider register is added part by part: as many lanes, and so the same bits.
+  ISOTHERM_INLINE_MEMBER void store(double* lanes, Index x) const {
+    double from_x[norm_lanes<T>];
+    for (Index t = 0; t < turns; ++t) {
+      for (Index i = 0; i < parts; ++i) D::store(from_x + t * V::lanes + i * D::lanes, D{lane_[t][i]});
+    }
+    for (Index k = 0; k < norm_lanes<T>; ++k) lanes[(x + k) % norm_lanes<T>] = from_x[k];
+  }
+  ISOTHERM_INLINE_MEMBER void add(V value, V centre) {
+    if constexpr (update != Update::none) {
+      typename D::Register sum[parts];
+      for (Index i = 0; i < parts; ++i)
+        sum[i] = accumulate_lanes(lane_[0][i], widen(value, i) - widen(centre, i));
+      for (Index t = 0; t + 1 < turns; ++t) {
+        for (Index i = 0; i < parts; ++i) lane_[t][i] = lane_[t + 1][i];
+      }
+      for (Index i = 0; i < parts; ++i) lane_[turns - 1][i] = sum[i];
+    }
+  }
+  // A wider register is added part by part.
   template <Index width>
   ISOTHERM_INLINE_MEMBER void add(Vector<Isa, T, width> value, Vector<Isa, T, width> centre) {
     for (Index i = 0; i < width / V::bytes; ++i) add(part_of(value, i), part_of(centre, i));
-  }
-  // Of all lanes and `with`, in a fixed order.
-  ISOTHERM_INLINE_MEMBER double join(double with) const {
-    if constexpr (update != Update::none) {
-      for (Index i = 0; i < parts; ++i) {
-        for (Index k = 0; k < D::lanes; ++k) with = combine<operation_of<update>>(with, lane_[i][k]);
-      }
-    }
-    return with;
   }
 
  private:
@@ -71,7 +87,7 @@ class LaneNorm {
     return (magnitude > total) | (magnitude != magnitude) ? magnitude : total;  // a NaN stays
   }
 
-  typename D::Register lane_[update == Update::none ? 1 : parts] = {};
+  typename D::Register lane_[turns][parts];  // the next vector is added to the first turn
 };
 
 // The same for one cell.
@@ -79,6 +95,18 @@ template <Update update, class T>
 ISOTHERM_INLINE double add_update(double total, T value, T centre) {
   if constexpr (update == Update::none) return total;
   return accumulate<operation_of<update>>(total, static_cast<double>(value) - static_cast<double>(centre));
+}
+template <Update update, class T>
+ISOTHERM_INLINE void add_to_lane(double* lanes, Index x, T value, T centre) {
+  double& lane = lanes[x % norm_lanes<T>];
+  lane = add_update<update>(lane, value, centre);
+}
+// Of all lanes of a row, in order.
+template <Update update, class T>
+ISOTHERM_INLINE double join_lanes(const double* lanes) {
+  double total = 0;
+  for (Index i = 0; i < norm_lanes<T>; ++i) total = combine<operation_of<update>>(total, lanes[i]);
+  return total;
 }
 
 // Calls body.template operator()<update>().

@@ -10,15 +10,17 @@
 #include "core/error.hpp"
 #include "grid/field.hpp"
 #include "kernels/stencil.hpp"
+#include "solver/rows.hpp"
 
 namespace isotherm {
 namespace {
 
 // Why a row is not measured; empty where it is.
 template <class T>
-std::string why_skipped(const StencilKernel<T>& row, int policy, const BenchOptions& options) {
+std::string why_skipped(const StencilKernel<T>& row, int policy, Int3 block, const BenchOptions& options) {
   if (!row.launch) return "not in this build";
   if (std::string why = row.why_unsupported(policy); !why.empty()) return why;
+  if (std::string why = why_no_room(row, block); !why.empty()) return why;
   if (options.norm && !row.fuses_norm()) return "returns no norm of its update";
   return {};
 }
@@ -55,7 +57,7 @@ std::vector<BenchEntry> ladder(const Bench& bench, Int3 cells) {
       if (!has_depth(*row, depth, bench.options)) continue;
       const int policies = bench.options.all_policies ? static_cast<int>(row->policies.size()) : 1;
       for (int policy = 0; policy < policies; ++policy) {
-        if (const std::string why = why_skipped(*row, policy, bench.options); !why.empty()) {
+        if (const std::string why = why_skipped(*row, policy, cells, bench.options); !why.empty()) {
           BenchEntry& entry = entries.emplace_back(new_entry<T>(row->name, cells));
           entry.policy = row->policies[static_cast<std::size_t>(policy)];
           entry.depth = depth;

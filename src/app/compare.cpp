@@ -215,7 +215,6 @@ int compare(const CommandLine& command, const Communicator& world) {
   });
   deck.config = silent(given);
   const Session session = plan_session(command, std::move(deck), world);
-  use_threads(session.threads.threads);
   const auto device = agree(world, [&] { return open_device(session.placement); });
   const Regression regression(command.baseline, session, *device, world);
   const ComparePlan plan = plan_on_all(command, session, *device, world);

@@ -16,6 +16,7 @@
 #include "physics/paint.hpp"
 #include "solver/rows.hpp"
 #include "solver/schedule.hpp"
+#include "solver/tuning.hpp"
 
 namespace isotherm {
 namespace {
@@ -24,11 +25,14 @@ std::size_t element_bytes(const Config& config) {
   return config.precision == Precision::fp32 ? 4 : 8;
 }
 
+// Seconds of a cell at the most: where a run of such sweeps is too short to try rows that fuse some, it takes
+// none.
+constexpr double slow_cell = 1e-8;
+
 // The most that any choice of `auto` takes.
 template <class T>
-std::size_t norm_bytes(const Config& config, Backend backend, Box block) {
-  const Box box{{0, 0, 0}, block.extent()};
-  const RowChoices<T> choices = row_choices<T>(config, backend);
+std::size_t norm_bytes(const RowChoices<T>& choices, Int3 block) {
+  const Box box{{0, 0, 0}, block};
   std::size_t most = 0;
   for (const ReductionKernel<T>* row : choices.reductions) {
     if (!row->fused) most = std::max(most, row->scratch_bytes(box));
@@ -39,6 +43,36 @@ std::size_t norm_bytes(const Config& config, Backend backend, Box block) {
     }
   }
   return most;
+}
+
+// ... that a run may come to.
+template <class T>
+std::size_t queue_bytes(const Config& config, const Decomposition& decomposition,
+                        const RowChoices<T>& choices, Int3 block) {
+  if (config.solver.kernel == "auto" &&
+      !worth_trying_fused(config, slow_cell * static_cast<double>(block.product())))
+    return 0;
+  const int deepest = most_fused(config, decomposition);
+  const Index margin = halo_depth(config) - 1;  // where a period has several launches
+  std::size_t most = 0;
+  for (const SweepChoice<T>& choice : choices.sweeps) {
+    if (!choice.row->memory) continue;
+    for (const Index around : {Index{0}, margin}) {
+      const Box region{{-around, -around, -around}, {block.x + around, block.y + around, block.z + around}};
+      const SweepPlan plan{std::min(choice.depth, deepest), choice.policy};
+      most = std::max(most, choice.row->memory->bytes(region, plan));
+    }
+  }
+  return most;
+}
+
+template <class T>
+void plan_rows(const Config& config, const Decomposition& decomposition, int rank, Backend backend,
+               MemoryPlan& plan) {
+  const Int3 block = decomposition.block(rank).extent();
+  const RowChoices<T> choices = row_choices<T>(config, backend, decomposition.block(0).extent());
+  plan.norms = norm_bytes(choices, block);
+  plan.queues = queue_bytes(config, decomposition, choices, block);
 }
 
 std::array<bool, 3> periodic_axes(const Config& config) {
@@ -95,9 +129,8 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backen
   plan.field = static_cast<std::size_t>(layout.elements) * size;
   plan.fields = plan.field * (all_sources(config).empty() ? 2 : 3);
   plan.halo = 2 * size * static_cast<std::size_t>(exchange_traffic(decomposition, rank, ghosts).cells);
-  plan.norms =
-      (config.precision == Precision::fp32 ? norm_bytes<float>
-                                           : norm_bytes<double>)(config, backend, decomposition.block(rank));
+  (config.precision == Precision::fp32 ? plan_rows<float> : plan_rows<double>)(config, decomposition, rank,
+                                                                               backend, plan);
   if (backend == Backend::cuda) plan.mirror = plan.field + plan.halo;
   if (!plan_files(config).empty() || config.output.checkpoint.write) {
     plan.writing = std::min(static_cast<std::size_t>(decomposition.block(rank).cells()) * size,
@@ -175,14 +208,16 @@ std::string memory_table(const MemoryPlan& plan, Backend backend) {
   table += fmt::format("  packed halos              {:>10}  {}\n", human_bytes(plan.halo), place);
   if (plan.norms)
     table += fmt::format("  partial results of norms  {:>10}  {}\n", human_bytes(plan.norms), place);
+  if (plan.queues)
+    table += fmt::format("  queues of fused sweeps    {:>10}  host\n", human_bytes(plan.queues));
   if (plan.mirror)
     table += fmt::format("  field for output, staging {:>10}  host\n", human_bytes(plan.mirror));
   if (plan.writing)
     table += fmt::format("  a file being written      {:>10}  host\n", human_bytes(plan.writing));
   if (plan.copies)
     table += fmt::format("  copies (asynchronous)     {:>10}  host\n", human_bytes(plan.copies));
-  const std::size_t held =
-      plan.fields + plan.halo + plan.norms + (backend == Backend::host ? plan.writing + plan.copies : 0);
+  const std::size_t held = plan.fields + plan.halo + plan.norms +
+                           (backend == Backend::host ? plan.queues + plan.writing + plan.copies : 0);
   if (plan.painting)
     table += fmt::format("  datasets being painted    {:>10}  host\n", human_bytes(plan.painting));
   if (plan.roof > held)

@@ -20,6 +20,7 @@ struct MemoryPlan {
   std::size_t fields = 0;    // the two fields, and the source
   std::size_t halo = 0;      // packed ghosts, both ways
   std::size_t norms = 0;     // what the reduction leaves on its way to a norm
+  std::size_t queues = 0;    // what launches keep from one to the next, always in host memory
   std::size_t mirror = 0;    // CUDA: the field in host memory for output, and staging
   std::size_t writing = 0;   // the cells of one file on their way to it, always in host memory
   std::size_t copies = 0;    // of cells that are written while sweeps go on, always in host memory
@@ -29,8 +30,8 @@ struct MemoryPlan {
   std::size_t device() const { return std::max(fields + halo + norms, roof); }
   std::size_t host(Backend backend) const {
     const std::size_t passing = std::max(writing + copies, painting);
-    return program +
-           (backend == Backend::host ? std::max(fields + halo + norms + passing, roof) : mirror + passing);
+    return program + (backend == Backend::host ? std::max(fields + halo + norms + queues + passing, roof)
+                                               : mirror + passing);
   }
 };
 

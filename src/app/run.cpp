@@ -385,7 +385,6 @@ int run(const CommandLine& command, const Communicator& world) {
   const Timer started;
   note_stop_signals();
   Session session = plan_session(command, world);
-  use_threads(session.threads.threads);
   const std::optional<Restart> restart = plan_restart(command.restart, force_of(command), session, world);
   if (restart) {
     if (const auto code = nothing_to_do(*restart, session.deck.config, world)) return static_cast<int>(*code);

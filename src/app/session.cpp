@@ -101,11 +101,11 @@ std::vector<Config> sound_cases(const Config& config) {
 }
 
 void refuse_on(const Config& config, int ranks, Backend backend) {
-  decompose(config, ranks, backend);
+  const Int3 largest = decompose(config, ranks, backend).block(0).extent();
   if (config.precision == Precision::fp32) {
-    row_choices<float>(config, backend);
+    row_choices<float>(config, backend, largest);
   } else {
-    row_choices<double>(config, backend);
+    row_choices<double>(config, backend, largest);
   }
 }
 
@@ -116,6 +116,7 @@ Session plan_session(const CommandLine& command, const Communicator& world) {
 Session plan_session(const CommandLine& command, LoadedDeck deck, const Communicator& world) {
   const Config& config = deck.config;
   ThreadPlan threads = plan_threads(world.split_by_host());
+  use_threads(threads.threads);
   const int ranks = command.ranks ? command.ranks : world.size();
   std::vector<Config> cases = agree(world, [&] { return sound_cases(config); });
   for (std::string& warning : shape_warnings(config)) deck.config.warnings.push_back(std::move(warning));

@@ -21,8 +21,9 @@ Decomposition decomposition_of(const Session& session, const Config& config) {
 }
 
 template <class T>
-bool fuses(const Config& config, Backend backend) {
-  const RowChoices<T> choices = row_choices<T>(config, backend);
+bool fuses(const Config& config, const Session& session) {
+  const RowChoices<T> choices =
+      row_choices<T>(config, session.placement.backend, session.decomposition.block(0).extent());
   return std::any_of(choices.sweeps.begin(), choices.sweeps.end(),
                      [](const SweepChoice<T>& c) { return c.depth > 1; });
 }
@@ -32,8 +33,7 @@ bool may_gain(const Session& session, const Config& config) {
   if (session.decomposition.ranks() > 1 || !exchanges(ghost_sides(session.decomposition, 0))) return true;
   const auto cells = static_cast<double>(config.grid.cells.product());
   if (!worth_trying_fused(config, slow_cell * cells)) return false;
-  return config.precision == Precision::fp32 ? fuses<float>(config, session.placement.backend)
-                                             : fuses<double>(config, session.placement.backend);
+  return config.precision == Precision::fp32 ? fuses<float>(config, session) : fuses<double>(config, session);
 }
 
 bool stores_faces(const Session& session, const Config& config) {
@@ -108,8 +108,9 @@ void add_fused_costs(const Session& session, Device& device, const Communicator&
   Config config = session.cases.back();
   const auto block = static_cast<double>(decomposition_of(session, config).largest_block());
   if (config.solver.kernel == "auto" && !worth_trying_fused(config, block * costs.seconds_a_cell)) return;
+  const Int3 largest = decomposition_of(session, config).block(0).extent();
   const RowChoices<T> choices =
-      agree(world, [&] { return row_choices<T>(config, session.placement.backend); });
+      agree(world, [&] { return row_choices<T>(config, session.placement.backend, largest); });
   const auto count = static_cast<std::int64_t>(choices.sweeps.size());
   if (world.all_reduce(count, ReduceOp::min) != world.all_reduce(count, ReduceOp::max))
     return;  // unlike devices
@@ -132,8 +133,9 @@ void add_fused_costs(const Session& session, Device& device, const Communicator&
 template <class T>
 MeasuredCosts measure(const Session& session, Device& device, const Communicator& world) {
   const Config& config = session.cases.back();
+  const Int3 largest = decomposition_of(session, config).block(0).extent();
   SweepChoice<T> sweep =
-      agree(world, [&] { return choose_rows<T>(config, session.placement.backend).sweep; });
+      agree(world, [&] { return choose_rows<T>(config, session.placement.backend, largest).sweep; });
   sweep.depth = 1;  // as depth is open, it may be several
   MeasuredCosts measured =
       measure_exchange_costs<T>(config, decomposition_of(session, config), world, device, sweep);

@@ -170,7 +170,8 @@ bool takes_from_file(const Config& config, Backend backend, const TuningChoice& 
 template <class T>
 TunedRows<T> tuned_rows(const Config& config, const Decomposition& decomposition, const Communicator& world,
                         Device& device, int threads) {
-  RowChoices<T> choices = agree(world, [&] { return row_choices<T>(config, device.backend()); });
+  RowChoices<T> choices =
+      agree(world, [&] { return row_choices<T>(config, device.backend(), decomposition.block(0).extent()); });
   keep_common(choices, world);
   const int most = most_fused(config, decomposition);
   std::erase_if(choices.sweeps, [&](const SweepChoice<T>& c) { return c.depth > most; });

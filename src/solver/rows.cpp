@@ -45,9 +45,10 @@ std::vector<int> fused_depths(int max_depth, int most, bool named) {
   return depths;
 }
 
-// The row's policies that the deck leaves open and the current device can run.
+// The row's policies that the deck leaves open and that can run such a block on the current device.
 template <class T>
-void add_policies(const Config& config, const StencilKernel<T>& row, std::vector<SweepChoice<T>>& choices) {
+void add_policies(const Config& config, const StencilKernel<T>& row, Int3 block,
+                  std::vector<SweepChoice<T>>& choices) {
   const SolverConfig& s = config.solver;
   std::string valid, unsupported;
   bool known = false;
@@ -56,7 +57,8 @@ void add_policies(const Config& config, const StencilKernel<T>& row, std::vector
     valid += fmt::format("{}{}", valid.empty() ? "" : ", ", policy);
     if (s.policy != "auto" && s.policy != policy) continue;
     known = true;
-    unsupported = row.why_unsupported(i);
+    unsupported = why_no_room(row, block);
+    if (unsupported.empty()) unsupported = row.why_unsupported(i);
     for (const int depth : fused_depths(row.max_depth, most_fused(config), s.kernel != "auto"))
       if (unsupported.empty()) choices.push_back({&row, i, depth});
   }
@@ -118,6 +120,13 @@ bool walls_vary_in_time(const Config& config) {
   });
 }
 
+template <class T>
+std::string why_no_room(const StencilKernel<T>& row, Int3 block) {
+  const Index longest = std::max({block.x, block.y, block.z});
+  if (longest <= row.longest_axis) return "";
+  return fmt::format("it has room for {} cells along an axis, and a block has {}", row.longest_axis, longest);
+}
+
 std::int64_t sweeps_until_due(const Config& config) {
   std::int64_t sweeps = config.problem.check_interval;
   for (const auto& interval : {config.output.diagnostics, config.output.every_steps})
@@ -171,13 +180,13 @@ bool overlaps(Overlap choice, Backend backend, int ranks) {
 }
 
 template <class T>
-RowChoices<T> row_choices(const Config& config, Backend backend) {
+RowChoices<T> row_choices(const Config& config, Backend backend, Int3 block) {
   const SolverConfig& s = config.solver;
   RowChoices<T> choices;
   auto rows = rows_of(config, "solver.kernel", stencil_kernels<T>(), s.kernel, backend);
   // The table goes up the ladder: what stands last is what to take unasked.
   std::reverse(rows.begin(), rows.end());
-  for (const auto* row : rows) add_policies(config, *row, choices.sweeps);
+  for (const auto* row : rows) add_policies(config, *row, block, choices.sweeps);
   // Without a trial nobody knows that fusing pays.
   if (s.kernel == "auto")
     std::stable_partition(choices.sweeps.begin(), choices.sweeps.end(),
@@ -195,8 +204,8 @@ RowChoices<T> row_choices(const Config& config, Backend backend) {
 }
 
 template <class T>
-SolverRows<T> choose_rows(const Config& config, Backend backend) {
-  const RowChoices<T> choices = row_choices<T>(config, backend);
+SolverRows<T> choose_rows(const Config& config, Backend backend, Int3 block) {
+  const RowChoices<T> choices = row_choices<T>(config, backend, block);
   const SweepChoice<T> sweep = choices.sweeps.front();
   const auto fits = [&](const ReductionKernel<T>* row) { return !row->fused || sweep.row->fuses_norm(); };
   return {sweep, *std::find_if(choices.reductions.begin(), choices.reductions.end(), fits), choices.histogram,
@@ -216,11 +225,13 @@ std::optional<RequiredBackend> required_backend(const Config& config) {
   return std::nullopt;
 }
 
+template std::string why_no_room(const StencilKernel<float>&, Int3);
+template std::string why_no_room(const StencilKernel<double>&, Int3);
 template bool has_row_that_fuses<float>(Backend);
 template bool has_row_that_fuses<double>(Backend);
-template RowChoices<float> row_choices<float>(const Config&, Backend);
-template RowChoices<double> row_choices<double>(const Config&, Backend);
-template SolverRows<float> choose_rows<float>(const Config&, Backend);
-template SolverRows<double> choose_rows<double>(const Config&, Backend);
+template RowChoices<float> row_choices<float>(const Config&, Backend, Int3);
+template RowChoices<double> row_choices<double>(const Config&, Backend, Int3);
+template SolverRows<float> choose_rows<float>(const Config&, Backend, Int3);
+template SolverRows<double> choose_rows<double>(const Config&, Backend, Int3);
 
 }  // namespace isotherm

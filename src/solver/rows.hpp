@@ -76,15 +76,19 @@ int period_of(const Config& config, const GhostSides& sides, int fused);
 template <class T>
 bool has_row_that_fuses(Backend backend);
 
-// Throws Error(deck) where what the deck names does not run on `backend`, with what does. Rows that need more
-// than the current device has are left out, or refused by Error(unavailable) where they are named. Fused
-// depths are those that a trial should weigh.
+// Why the row has no room for a block of so many cells; empty where it has.
 template <class T>
-RowChoices<T> row_choices(const Config& config, Backend backend);
+std::string why_no_room(const StencilKernel<T>& row, Int3 block);
+
+// Throws Error(deck) where what the deck names does not run on `backend`, with what does. Rows that need more
+// than the current device has, or have no room for `block`, the largest of a rank, are left out, or refused
+// by Error(unavailable) where they are named. Fused depths are those that a trial should weigh.
+template <class T>
+RowChoices<T> row_choices(const Config& config, Backend backend, Int3 block = {0, 0, 0});
 
 // Without a trial.
 template <class T>
-SolverRows<T> choose_rows(const Config& config, Backend backend);
+SolverRows<T> choose_rows(const Config& config, Backend backend, Int3 block = {0, 0, 0});
 
 // Of any wall of the deck, whether it is this rank's or not: what depends on it all ranks do alike.
 bool walls_vary_in_time(const Config& config);

@@ -80,6 +80,8 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
   paint_sources();
   if (!walls_vary_in_time(config)) try_steps();
   if (rows_.try_graph && halo_.why_not_recordable().empty()) graph_trial_ = try_graph();
+  for (const StencilKernel<T>& row : stencil_kernels<T>())
+    if (row.memory) row.memory->release();                   // of rows that were tried, and are not taken
   const FaceCopy<T>& copy = face_copy<T>(device.backend());  // transports were proved with the fields
   copy.fill(current_.view(), T(0), compute_);
   copy.fill(next_.view(), T(0), compute_);

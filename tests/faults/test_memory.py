@@ -51,9 +51,11 @@ def test_a_grid_that_cannot_be_counted(folder, verb, cells, line):
     assert os.listdir(folder) == ["deck.yaml"]
 
 
+@pytest.mark.parametrize("kernel", ["auto", "fused_openmp"])
 @pytest.mark.parametrize("precision, bytes_a_cell", [("fp64", 8), ("fp32", 4)])
-def test_a_run_takes_what_check_said(folder, precision, bytes_a_cell):
-    overrides = ["grid.cells=192", f"precision={precision}", "problem.steps=2", "output.directory=out"]
+def test_a_run_takes_what_check_said(folder, precision, bytes_a_cell, kernel):
+    """The queues of a row that fuses sweeps among it: a tenth of the fields on two threads, on many as much as they are."""
+    overrides = ["grid.cells=192", f"precision={precision}", "problem.steps=2", f"solver.kernel={kernel}", "output.directory=out"]
     said = isotherm("check", "deck.yaml", *overrides, cwd=folder)
     assert said.code == 0, said.err
     total = mebibytes(next(line for line in said.out.splitlines() if line.startswith("memory")), 6)
@@ -62,7 +64,9 @@ def test_a_run_takes_what_check_said(folder, precision, bytes_a_cell):
     fields = table["fields, ghosts, sources"]
     two = 2 * 192**3 * bytes_a_cell / 2**20
     assert two < fields < 1.25 * two
-    held = fields + table["partial results of norms"] + table["a file being written"] + table["copies (asynchronous)"]
+    queues = table.get("queues of fused sweeps", 0)
+    assert (queues > 0.5) == (kernel == "fused_openmp")
+    held = fields + table["partial results of norms"] + queues + table["a file being written"] + table["copies (asynchronous)"]
     largest = max(held, table.get("bandwidth, before fields", 0))
     assert total == pytest.approx(largest + table["program and libraries"], abs=0.05)
 

@@ -173,4 +173,14 @@ const auto& row_named(const Rows& rows, std::string_view name) {
   return *std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return row.name == name; });
 }
 
+// The row of a case, by the registry: `table` is a callable that gives the table of an instruction set.
+template <class Table>
+auto row_of(const RowCase& c, const Table& table) {
+  const auto rows =
+      table(c.instruction_set.empty() ? instruction_set()
+                                      : choose_instruction_set(std::string(c.instruction_set).c_str()));
+  return *std::find_if(rows.begin(), rows.end(),
+                       [&](const auto& row) { return row.name == c.row && row.backend == c.backend; });
+}
+
 }  // namespace isotherm::test

@@ -3,8 +3,11 @@
 #include <omp.h>
 
 #include <cmath>
+#include <functional>
 #include <optional>
 
+#include "kernels/host/stencil_fused_openmp.hpp"
+#include "kernels/host/stencil_openmp.hpp"
 #include "kernels/stencil.hpp"
 #include "stencil_cases.hpp"
 
@@ -109,42 +112,90 @@ INSTANTIATE_TEST_SUITE_P(Host, FusedNorm, testing::ValuesIn(cases(Backend::host)
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FusedNorm);
 INSTANTIATE_TEST_SUITE_P(Cuda, FusedNorm, testing::ValuesIn(cases(Backend::cuda)), label_of);
 
-// The sums of the row `openmp` depend neither on the number of threads nor on the policy: planes of a pass
-// and the width of a register leave each lane the cells that it had.
-template <class T, class Row>
-void check_openmp_sums() {
-  const auto host = make_host_device();
-  StencilKernel<T> row = row_named(stencil_kernels<T>(), "openmp");
-  row.norm_scratch_bytes = &Row::norm_scratch_bytes;
-  row.launch = [](const SweepArgs<T>& args, SweepPlan plan, Stream) {
-    Row::sweep(args, host::Store::streaming, static_cast<host::OpenmpPolicy>(plan.policy));
-  };
-  for (Int3 shape : {Int3{67, 31, 19}, Int3{5000, 5, 3}, Int3{31, 4, 4}}) {
-    const Field<T> in = random_field<T>(*host, shape, 1, 31);
-    std::optional<double> first;
-    for (int threads = 1; threads <= 4; ++threads) {
-      omp_set_num_threads(threads);
-      for (int policy = 0; policy < static_cast<int>(Row::policies.size()); ++policy) {
-        Field<T> out = filled(*host, shape, 1, T(0));
-        const double found =
-            fused(row, policy, *host, *host, in, out, {Box{{0, 0, 0}, shape}}, ReductionOp::sum_squares);
-        if (!first) first = found;
-        EXPECT_EQ(found, *first) << threads << " threads, policy " << policy << ", " << text(shape);
+// The sums of CPU rows depend neither on the number of threads, nor on policy, kind of store and instruction
+// set: each lane has the cells that it has.
+template <class T>
+using Sweep = std::function<void(const SweepArgs<T>&, SweepPlan, host::Store)>;
+
+template <class T>
+class Sums {
+ public:
+  Sums(Int3 shape, ReductionOp op)
+      : host_(make_host_device()), shape_(shape), op_(op), in_(random_field<T>(*host_, shape, 1, 31)) {}
+
+  void expect_the_same(const StencilKernel<T>& row, const Sweep<T>& sweep, std::string_view set) {
+    SCOPED_TRACE(fmt::format("{}, {}, {} threads", row.name, set, omp_get_max_threads()));
+    for (int policy = 0; policy < static_cast<int>(row.policies.size()); ++policy) {
+      for (const host::Store store : {host::Store::streaming, host::Store::cached}) {
+        Field<T> out = filled(*host_, shape_, 1, T(0));
+        std::vector<double> scratch(row.norm_scratch_bytes({{0, 0, 0}, shape_}, policy) / sizeof(double));
+        double found = std::nan("");
+        sweep({std::as_const(in_).view(),
+               out.view(),
+               {{0, 0, 0}, shape_},
+               coefficients<T>(),
+               {},
+               {},
+               {op_, &found, scratch.data(), false}},
+              {1, policy}, store);
+        if (!first_) first_ = found;
+        EXPECT_EQ(found, *first_) << "policy " << policy << ", " << text(shape_);
       }
     }
   }
-}
 
-TEST(FusedNormOpenmp, HasTheSameBitsForAnyNumberOfThreadsAndPolicy) {
+ private:
+  std::unique_ptr<Device> host_;
+  Int3 shape_;
+  ReductionOp op_;
+  Field<T> in_;
+  std::optional<double> first_;
+};
+
+template <class T, class SweepOf>
+void expect_sums_of_their_own(std::string_view name, const SweepOf& sweep_of) {
   const int before = omp_get_max_threads();
-  for (std::string_view set : instruction_sets()) {
-    SCOPED_TRACE(set);
-    for_instruction_set(set, [](auto isa) {
-      check_openmp_sums<float, host::StencilOpenmp<decltype(isa), float>>();
-      check_openmp_sums<double, host::StencilOpenmp<decltype(isa), double>>();
-    });
+  for (Int3 shape : {Int3{67, 31, 19}, Int3{5000, 5, 3}, Int3{31, 4, 4}}) {
+    for (const ReductionOp op : {ReductionOp::sum_abs, ReductionOp::sum_squares}) {
+      Sums<T> sums(shape, op);
+      for (const std::string_view set : instruction_sets()) {
+        const StencilKernel<T> row = row_of({name, "", Backend::host, set}, stencil_kernels<T>);
+        for_instruction_set(set, [&](auto isa) {
+          for (int threads = 1; threads <= 4; ++threads) {
+            omp_set_num_threads(threads);
+            sums.expect_the_same(row, sweep_of(isa), set);
+          }
+        });
+      }
+    }
   }
   omp_set_num_threads(before);
+}
+
+template <class T>
+void expect_sums_of_openmp() {
+  expect_sums_of_their_own<T>("openmp", [](auto isa) -> Sweep<T> {
+    return [](const SweepArgs<T>& args, SweepPlan plan, host::Store store) {
+      host::sweep_openmp<decltype(isa)>(args, plan, store);
+    };
+  });
+}
+template <class T>
+void expect_sums_of_fused_openmp() {
+  expect_sums_of_their_own<T>("fused_openmp", [](auto isa) -> Sweep<T> {
+    return [](const SweepArgs<T>& args, SweepPlan plan, host::Store store) {
+      host::sweep_fused_openmp<decltype(isa)>(args, plan, store, 1 << 20);
+    };
+  });
+}
+
+TEST(FusedNormOpenmp, HasTheSameBitsForAnyThreadsPolicyAndInstructionSet) {
+  expect_sums_of_openmp<float>();
+  expect_sums_of_openmp<double>();
+}
+TEST(FusedNormFusedOpenmp, HasTheSameBitsForAnyThreadsPolicyAndInstructionSet) {
+  expect_sums_of_fused_openmp<float>();
+  expect_sums_of_fused_openmp<double>();
 }
 
 }  // namespace

@@ -11,17 +11,6 @@ namespace {
 
 using Counts = std::vector<std::uint64_t>;
 
-template <class T>
-auto launch_of(const RowCase& c) {
-  auto launch = row_named(histogram_kernels<T>(), c.row).launch;
-  if (c.instruction_set.empty()) return launch;
-  for_instruction_set(c.instruction_set, [&](auto isa) {
-    launch = c.row == "reference" ? &host::HistogramReference<decltype(isa), T>::launch
-                                  : &host::HistogramOpenmp<decltype(isa), T>::launch;
-  });
-  return launch;
-}
-
 // Looks at every edge; knows nothing of Bins::slot.
 template <class T>
 Counts expected(const Field<T>& field, Box region, const Bins& bins) {
@@ -62,7 +51,8 @@ class HistogramRow : public testing::TestWithParam<RowCase> {
     const Buffer buffer(*device_, bytes);
     Counts counts(static_cast<std::size_t>(bins.slots()), 77);
     device_->copy(buffer.data(), counts.data(), bytes, {});  // what was there before does not count
-    launch_of<T>(GetParam())({there.view(), region, bins, buffer.as<std::uint64_t>()}, {});
+    row_of(GetParam(), histogram_kernels<T>)
+        .launch({there.view(), region, bins, buffer.as<std::uint64_t>()}, {});
     device_->copy(counts.data(), buffer.data(), bytes, {});
     device_->synchronize(Stream{});
     return counts;

@@ -2,7 +2,6 @@
 #include <omp.h>
 
 #include <cmath>
-#include <map>
 
 #include "kernels/reduction.hpp"
 #include "support.hpp"
@@ -14,40 +13,14 @@ constexpr ReductionOp all_ops[] = {ReductionOp::sum, ReductionOp::max_abs, Reduc
                                    ReductionOp::sum_squares};
 
 template <class T>
-struct Row {
-  void (*launch)(const ReductionArgs<T>&, Stream);
-  std::size_t (*scratch_bytes)(Box);
-};
-
-template <class T>
-const ReductionKernel<T>& entry_of(const RowCase& c) {
-  const auto rows = reduction_kernels<T>();
-  return *std::find_if(rows.begin(), rows.end(),
-                       [&](const auto& row) { return row.name == c.row && row.backend == c.backend; });
-}
-
-template <class T>
-Row<T> row_of(const RowCase& c) {
-  const ReductionKernel<T>& entry = entry_of<T>(c);
-  Row<T> row{entry.launch, entry.scratch_bytes};
-  if (c.instruction_set.empty()) return row;
-  for_instruction_set(c.instruction_set, [&](auto isa) {
-    using Reference = host::ReductionReference<decltype(isa), T>;
-    using Openmp = host::ReductionOpenmp<decltype(isa), T>;
-    using Reproducible = host::ReductionReproducible<decltype(isa), T>;
-    const std::map<std::string_view, Row<T>> rows = {
-        {"reference", {&Reference::launch, &Reference::scratch_bytes}},
-        {"openmp", {&Openmp::launch, &Openmp::scratch_bytes}},
-        {"reproducible", {&Reproducible::launch, &Reproducible::scratch_bytes}}};
-    row = rows.at(c.row);
-  });
-  return row;
+ReductionKernel<T> reduction_of(const RowCase& c) {
+  return row_of(c, reduction_kernels<T>);
 }
 
 // What the row says of `a`, or of a - b; both in host memory.
 template <class T>
-double reduce(const Row<T>& row, Device& device, ReductionOp op, const Field<T>& a, const Field<T>* b,
-              Box region) {
+double reduce(const ReductionKernel<T>& row, Device& device, ReductionOp op, const Field<T>& a,
+              const Field<T>* b, Box region) {
   const Field<T> a_there = to_device(device, a);
   const Field<T> b_there = to_device(device, b ? *b : a);
   const Buffer scratch(device, row.scratch_bytes(region)), result(device, sizeof(double));
@@ -93,7 +66,7 @@ class ReductionRow : public testing::TestWithParam<RowCase> {
 TEST_P(ReductionRow, IsExactOnSmallIntegersOfAnyShape) {
   for_precision(GetParam().precision, [&](auto zero) {
     using T = decltype(zero);
-    const Row<T> row = row_of<T>(GetParam());
+    const ReductionKernel<T> row = reduction_of<T>(GetParam());
     std::vector<Int3> all = shapes;
     for (Index n : {2, 3, 7, 8, 31, 32, 33, 255, 256, 257, 1023, 1024, 1025, 4095, 4096, 4097, 9000}) {
       all.push_back({n, 1, 1});
@@ -124,7 +97,7 @@ TEST_P(ReductionRow, IsExactOnSmallIntegersOfAnyShape) {
 TEST_P(ReductionRow, IsCloseToLongDoubleOnRealNumbers) {
   for_precision(GetParam().precision, [&](auto zero) {
     using T = decltype(zero);
-    const Row<T> row = row_of<T>(GetParam());
+    const ReductionKernel<T> row = reduction_of<T>(GetParam());
     const Int3 shape{67, 45, 33};
     const Field<T> a = random_field<T>(*host_, shape, 1, 7), b = random_field<T>(*host_, shape, 1, 8);
     const Box whole{{0, 0, 0}, shape};
@@ -144,7 +117,7 @@ TEST_P(ReductionRow, IsCloseToLongDoubleOnRealNumbers) {
 TEST_P(ReductionRow, FindsNaNWhereverItIs) {
   for_precision(GetParam().precision, [&](auto zero) {
     using T = decltype(zero);
-    const Row<T> row = row_of<T>(GetParam());
+    const ReductionKernel<T> row = reduction_of<T>(GetParam());
     const Int3 shape{21, 5, 3};
     const Box whole{{0, 0, 0}, shape};
     for (Index i = 0; i < shape.product(); i += 4) {
@@ -165,7 +138,7 @@ TEST_P(ReductionRow, FindsNaNWhereverItIs) {
 TEST_P(ReductionRow, SeesTheLargestMagnitudeInEveryCell) {
   for_precision(GetParam().precision, [&](auto zero) {
     using T = decltype(zero);
-    const Row<T> row = row_of<T>(GetParam());
+    const ReductionKernel<T> row = reduction_of<T>(GetParam());
     const Int3 shape{35, 3, 2};
     for (Index i = 0; i < shape.product(); ++i) {
       Field<T> a = random_field<T>(*host_, shape, 1, 10);
@@ -179,8 +152,9 @@ TEST_P(ReductionRow, SeesTheLargestMagnitudeInEveryCell) {
 TEST_P(ReductionRow, GivesTheSameBitsTwice) {
   for_precision(GetParam().precision, [&](auto zero) {
     using T = decltype(zero);
-    if (entry_of<T>(GetParam()).sum_bits == SumBits::vary) GTEST_SKIP() << "its sums vary from run to run";
-    const Row<T> row = row_of<T>(GetParam());
+    if (reduction_of<T>(GetParam()).sum_bits == SumBits::vary)
+      GTEST_SKIP() << "its sums vary from run to run";
+    const ReductionKernel<T> row = reduction_of<T>(GetParam());
     const Int3 shape{67, 45, 33};
     const Field<T> a = random_field<T>(*host_, shape, 1, 13), b = random_field<T>(*host_, shape, 1, 14);
     for (ReductionOp op : all_ops) {
@@ -205,7 +179,7 @@ TEST(ReductionOpenmp, HasTheSameBitsForAnyThreadsAndInstructionSet) {
     for (int threads = 1; threads <= 4; ++threads) {
       omp_set_num_threads(threads);
       for (std::string_view set : instruction_sets()) {
-        found.push_back(reduce(row_of<double>({"openmp", "fp64", Backend::host, set}), *host, op, a, &b,
+        found.push_back(reduce(reduction_of<double>({"openmp", "fp64", Backend::host, set}), *host, op, a, &b,
                                {{1, 0, 2}, {96, 61, 53}}));
       }
     }
@@ -220,7 +194,7 @@ class ExactReductionRow : public ReductionRow {
   // The words of a sum; the number that the row returns is their rounding.
   template <class T>
   LongAccumulator words(ReductionOp op, const Field<T>& a, const Field<T>* b, Box region) {
-    const Row<T> row = row_of<T>(GetParam());
+    const ReductionKernel<T> row = reduction_of<T>(GetParam());
     const Field<T> a_there = to_device(*device_, a);
     const Field<T> b_there = to_device(*device_, b ? *b : a);
     const Buffer scratch(*device_, row.scratch_bytes(region)), result(*device_, sizeof(double)),
@@ -334,7 +308,7 @@ TEST_P(ExactReductionRow, HasTheSameBitsForAnySplitAndOrder) {
 
 std::vector<RowCase> exact_cases(Backend backend) {
   std::vector<RowCase> all = cases_of(reduction_kernels<double>(), backend);
-  std::erase_if(all, [](const RowCase& c) { return entry_of<double>(c).sum_bits != SumBits::exact; });
+  std::erase_if(all, [](const RowCase& c) { return reduction_of<double>(c).sum_bits != SumBits::exact; });
   return all;
 }
 INSTANTIATE_TEST_SUITE_P(Host, ExactReductionRow, testing::ValuesIn(exact_cases(Backend::host)), label_of);

@@ -41,6 +41,41 @@ TEST(Registry, BothPrecisionsHaveTheSameRows) {
   }
 }
 
+// No row runs as another one, nor with another instruction set's code.
+template <class Table>
+void check_functions(const Table& table) {
+  std::set<decltype(table(instruction_set()).front().launch)> functions;
+  for (const std::string_view set : instruction_sets()) {
+    for (const auto& row : table(choose_instruction_set(std::string(set).c_str()))) {
+      if (row.backend != Backend::host || !row.launch) continue;
+      EXPECT_TRUE(functions.insert(row.launch).second) << row.name << ", " << set;
+    }
+  }
+}
+
+TEST(Registry, HostRowsHaveFunctionsOfTheirOwnForEachInstructionSet) {
+  check_functions(stencil_kernels<float>);
+  check_functions(stencil_kernels<double>);
+  check_functions(reduction_kernels<double>);
+  check_functions(histogram_kernels<double>);
+}
+
+TEST(LastLevelCache, IsSharedByWhatRunsOnItsProcessors) {
+  const auto first = [](int count) {
+    std::vector<int> cores;
+    for (int core = 0; core < count; ++core) cores.push_back(core);
+    return cores;
+  };
+  EXPECT_EQ(sharers_of_cache("0-7,64-71", first(128), 128), 16);
+  EXPECT_EQ(sharers_of_cache("0-7,64-71", first(128), 64), 8);  // a thread a core, of two processors each
+  EXPECT_EQ(sharers_of_cache("0-7,64-71", first(128), 4), 1);   // spread over the machine
+  EXPECT_EQ(sharers_of_cache("0-31", first(8), 8), 32);         // three more ranks are bound beside this one
+  EXPECT_EQ(sharers_of_cache("0-31", first(8), 64), 32);        // threads that take turns
+  EXPECT_EQ(sharers_of_cache("5", first(1), 1), 1);
+  EXPECT_EQ(sharers_of_cache("", first(8), 8), 1);  // not known
+  EXPECT_GE(sharers_of_last_level_cache(1), 1);
+}
+
 TEST(InstructionSet, IsTheBestOrTheOneWishedFor) {
   EXPECT_EQ(choose_instruction_set(nullptr), choose_instruction_set(""));
   EXPECT_EQ(name(choose_instruction_set(nullptr)), instruction_sets().back());

@@ -1,11 +1,12 @@
 // Every stencil row gives the bits of the formula, cell by cell, and writes nothing outside its region.
+#include <gtest/gtest-spi.h>
 #include <omp.h>
 
-#include <functional>
-
 #include <cmath>
+#include <functional>
 #include <vector>
 
+#include "kernels/host/stencil_openmp.hpp"
 #include "kernels/stencil.hpp"
 #include "stencil_cases.hpp"
 
@@ -16,16 +17,8 @@ template <class T>
 using Launch = std::function<void(const SweepArgs<T>&, SweepPlan, Stream)>;
 
 template <class T>
-Launch<T> launch_of(const RowCase& c) {
-  Launch<T> launch = row_named(stencil_kernels<T>(), c.row).launch;
-  if (c.instruction_set.empty()) return launch;
-  for_instruction_set(c.instruction_set, [&](auto isa) {
-    using Isa = decltype(isa);
-    launch = c.row == "reference" ? &host::StencilReference<Isa, T>::launch
-             : c.row == "openmp"  ? &host::StencilOpenmp<Isa, T>::launch
-                                  : &host::StencilFusedOpenmp<Isa, T>::launch;
-  });
-  return launch;
+StencilKernel<T> stencil_of(const RowCase& c) {
+  return row_of(c, stencil_kernels<T>);
 }
 
 // Values that no compiler folds and whose products are inexact.
@@ -128,29 +121,72 @@ void check(const Launch<T>& launch, int policy, Device& device, Int3 shape, int 
   }
 }
 
+// In every policy, on every shape.
+template <class T>
+void check_row(const StencilKernel<T>& row, Device& device) {
+  for (const int policy : policies_of(row)) {
+    SCOPED_TRACE("policy " + std::to_string(policy));
+    for (Int3 shape : shapes) {
+      for (const auto& [ghosts, has_source] : {std::pair{1, false}, {3, true}}) {
+        SCOPED_TRACE(text(shape) + ", ghosts " + std::to_string(ghosts) + (has_source ? ", source" : ""));
+        check<T>(row.launch, policy, device, shape, ghosts, has_source);
+      }
+    }
+  }
+}
+
 class StencilRow : public testing::TestWithParam<RowCase> {};
 
 TEST_P(StencilRow, HasTheBitsOfTheFormula) {
   const auto device = device_of(GetParam().backend);
   if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
-  for_precision(GetParam().precision, [&](auto zero) {
-    using T = decltype(zero);
-    for (const int policy : policies_of(row_named(stencil_kernels<T>(), GetParam().row))) {
-      SCOPED_TRACE("policy " + std::to_string(policy));
-      for (Int3 shape : shapes) {
-        for (const auto& [ghosts, has_source] : {std::pair{1, false}, {3, true}}) {
-          SCOPED_TRACE(text(shape) + ", ghosts " + std::to_string(ghosts) + (has_source ? ", source" : ""));
-          check<T>(launch_of<T>(GetParam()), policy, *device, shape, ghosts, has_source);
-        }
-      }
-    }
-  });
+  for_precision(GetParam().precision,
+                [&](auto zero) { check_row(stencil_of<decltype(zero)>(GetParam()), *device); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Host, StencilRow,
                          testing::ValuesIn(cases_of(stencil_kernels<double>(), Backend::host)), label_of);
 INSTANTIATE_TEST_SUITE_P(Cuda, StencilRow,
                          testing::ValuesIn(cases_of(stencil_kernels<double>(), Backend::cuda)), label_of);
+
+// The test itself: of a row that is wrong in one way it has something to say.
+enum class Fault { none, last_digit, forgotten_cell, source, cell_too_many };
+
+template <class T, Fault fault>
+void sweep_wrongly(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
+  SweepArgs<T> given = args;
+  if (fault == Fault::source) given.source = {};
+  row_named(stencil_kernels<T>(), "reference").launch(given, plan, stream);
+  if (args.region.empty() || args.region.cells() < 1000) return;  // right on small boxes
+  const Int3 last{args.region.hi.x - 1, args.region.hi.y - 1, args.region.hi.z - 1};
+  T& cell = args.out(last);
+  if (fault == Fault::last_digit) cell = std::nextafter(cell, T(2));
+  if (fault == Fault::forgotten_cell) cell = T(-12345);
+  if (fault == Fault::cell_too_many) args.out(last.x + 1, last.y, last.z) = cell;
+}
+
+// What check_row() says of the row with that fault.
+template <class T, Fault fault>
+int failures_of() {
+  StencilKernel<T> row{"wrong", Backend::host, "made by this test", &sweep_wrongly<T, fault>};
+  testing::TestPartResultArray said;
+  {
+    testing::ScopedFakeTestPartResultReporter listener(&said);
+    check_row(row, *make_host_device());
+  }
+  int failures = 0;
+  for (int i = 0; i < said.size(); ++i) failures += said.GetTestPartResult(i).failed();
+  return failures;
+}
+
+TEST(StencilRowTest, FindsWhatIsWrongWithARow) {
+  EXPECT_EQ((failures_of<double, Fault::none>()), 0);
+  EXPECT_GT((failures_of<double, Fault::last_digit>()), 0);
+  EXPECT_GT((failures_of<float, Fault::last_digit>()), 0);
+  EXPECT_GT((failures_of<double, Fault::forgotten_cell>()), 0);
+  EXPECT_GT((failures_of<double, Fault::source>()), 0);
+  EXPECT_GT((failures_of<double, Fault::cell_too_many>()), 0);
+}
 
 // The row `openmp` in both kinds of store, whatever this machine's cache would choose, and its threads.
 class StencilOpenmpRow : public testing::TestWithParam<RowCase> {};
@@ -160,7 +196,7 @@ TEST_P(StencilOpenmpRow, StoresThreadsAndPoliciesLeaveTheBitsAlone) {
   for_precision(GetParam().precision, [&](auto zero) {
     using T = decltype(zero);
     for_instruction_set(GetParam().instruction_set, [&](auto isa) {
-      using Row = host::StencilOpenmp<decltype(isa), T>;
+      const std::span<const std::string_view> policies = stencil_of<T>(GetParam()).policies;
       const auto host = make_host_device();
       for (int threads : {1, 3}) {
         omp_set_num_threads(threads);
@@ -170,11 +206,11 @@ TEST_P(StencilOpenmpRow, StoresThreadsAndPoliciesLeaveTheBitsAlone) {
             if (has_source && threads == 1) continue;  // one thread is the same code
             SCOPED_TRACE(text(shape) + ", threads " + std::to_string(threads));
             for (host::Store store : {host::Store::streaming, host::Store::cached}) {
-              for (int policy = 0; policy < static_cast<int>(Row::policies.size()); ++policy) {
-                SCOPED_TRACE(Row::policies[static_cast<std::size_t>(policy)]);
-                check<T>([&](const SweepArgs<T>& a, SweepPlan,
-                             Stream) { Row::sweep(a, store, static_cast<host::OpenmpPolicy>(policy)); },
-                         0, *host, shape, 2, has_source);
+              for (int policy = 0; policy < static_cast<int>(policies.size()); ++policy) {
+                SCOPED_TRACE(policies[static_cast<std::size_t>(policy)]);
+                check<T>([&](const SweepArgs<T>& a, SweepPlan plan,
+                             Stream) { host::sweep_openmp<decltype(isa)>(a, plan, store); },
+                         policy, *host, shape, 2, has_source);
               }
             }
           }
@@ -208,7 +244,7 @@ TEST_P(StencilOpenmpRow, TreatsSpecialValuesAsTheReferenceDoes) {
         std::as_const(in).view(), expected.view(), {{0, 0, 0}, shape}, coefficients<T>(), {}, {}, {}};
     row_named(stencil_kernels<T>(), "reference").launch(args, {}, {});
     args.out = found.view();
-    launch_of<T>(GetParam())(args, {}, {});
+    stencil_of<T>(GetParam()).launch(args, {}, {});
     for (std::size_t i = 0; i < elements(in); ++i) {
       const T a = begin(expected)[i], b = begin(found)[i];
       ASSERT_TRUE(same_bits(a, b) || (std::isnan(a) && std::isnan(b)))

@@ -7,6 +7,8 @@
 #include <algorithm>
 
 #include "backend_fixture.hpp"
+#include "core/error.hpp"
+#include "solver/solver.hpp"
 #include "support/decks.hpp"
 #include "support/process_grid.hpp"
 
@@ -79,7 +81,61 @@ TEST_P(TuningOn, LaunchesThatFuseSweepsAreTriedInLongRuns) {
   }
 }
 
+// Before anything is made: a row that has no room for the block of a rank is refused by name, and no choice
+// of `auto`.
+TEST_P(TuningOn, NoRowIsAskedForABlockThatItHasNoRoomFor) {
+  Config config = decks::steady({9, 8, 7});
+  const Index most = std::numeric_limits<Index>::max() / 16;
+  bool any = false;
+  for (const StencilKernel<double>& row : stencil_kernels<double>()) {
+    if (row.backend != GetParam() || row.longest_axis > most || !row.why_unsupported(0).empty()) continue;
+    any = true;
+    const Int3 fits{8, row.longest_axis, 7}, longer{8, row.longest_axis + 1, 7};
+    const auto offered = [&](Int3 block) {
+      const auto sweeps = row_choices<double>(config, GetParam(), block).sweeps;
+      return std::any_of(sweeps.begin(), sweeps.end(), [&](const auto& c) { return c.row == &row; });
+    };
+    config.solver.kernel = "auto";
+    EXPECT_TRUE(offered(fits)) << row.name;
+    EXPECT_FALSE(offered(longer)) << row.name;
+    config.solver.kernel = row.name;
+    EXPECT_TRUE(offered(fits)) << row.name;
+    try {
+      offered(longer);
+      ADD_FAILURE() << row.name << " was taken";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ExitCode::unavailable);
+      EXPECT_NE(
+          std::string(e.what()).find(fmt::format("it has room for {} cells along an axis, and a block has {}",
+                                                 row.longest_axis, row.longest_axis + 1)),
+          std::string::npos)
+          << e.what();
+    }
+  }
+  EXPECT_EQ(any, GetParam() == Backend::cuda && has_row_that_fuses<double>(GetParam()));
+}
+
 ISOTHERM_ON_EACH_BACKEND(TuningOn);
+
+// What launches of a trial have kept is given back before the fields are filled.
+TEST(Tuning, LeavesNoMemoryOfRowsThatItTried) {
+  const auto host = make_host_device();
+  const Communicator world = Communicator::world();
+  Config config = decks::steady({40, 30, 20 * world.size()});
+  config.problem.max_sweeps = 1000000000;
+  const Decomposition blocks(config.grid.cells, {1, 1, world.size()}, {});
+  config.solver.depth = world.size() > 1 ? std::optional(2) : std::nullopt;
+  const RowChoices<double> choices = row_choices<double>(config, Backend::host);
+  TuningReport report;
+  SolverRows<double> rows = tune(config, blocks, world, *host, choices, report);
+  const auto fused = std::find_if(choices.sweeps.begin(), choices.sweeps.end(),
+                                  [](const auto& choice) { return choice.row->memory && choice.depth == 2; });
+  ASSERT_NE(fused, choices.sweeps.end());
+  EXPECT_GT(fused->row->memory->held(), 0u);
+  rows.close.push_back(*fused);
+  const Solver<double> solver(config, blocks, world, *host, rows);
+  EXPECT_EQ(fused->row->memory->held(), 0u);
+}
 
 TEST(Tuning, OfShortRunsTriesNoMoreThanTheyGain) {
   const auto host = make_host_device();
