@@ -32,6 +32,12 @@ def plain(text):
     return text.replace("$", r"\$")
 
 
+def name_curves(panel, **looks):
+    """Beside the panel, where no curve is; a single curve needs no name."""
+    if len(panel.get_legend_handles_labels()[0]) > 1:
+        panel.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, frameon=False, **looks)
+
+
 def check_format(path):
     """Before any work: can the file be written in the format that its name asks for?"""
     if Path(path).suffix[1:].lower() not in FORMATS:

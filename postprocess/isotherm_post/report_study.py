@@ -43,10 +43,10 @@ def counted(number, noun):
 def result(study):
     found = {case.state for case in study.cases}
     if "failed" in found or any(each.disagreement for each in study.scaling):
-        return "FAIL"
+        return "FAILED"
     if not all(case.is_finished for case in study.cases):
         return "STOPPED"
-    return "NOT CONVERGED" if "not converged" in found else "PASS"
+    return "NOT CONVERGED" if "not converged" in found else "DONE"
 
 
 def failure_line(case):
