@@ -81,7 +81,7 @@ def results(study):
     """The table that the program prints."""
     rows = [[cell(case.value(name)) for name in study.reported] for case in study.sorted_cases()]
     key = study.record["sort"]
-    order = f"Sorted by {key}." if key else "In the order of the deck."
+    order = f"Sorted by {study.title(key)}." if key else "In the order of the deck."
     return Section("results", "Results", [table(list(map(study.title, study.reported)), rows), paragraph(order)])
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot
 
-from isotherm_post import dark_figures, histories, report_figures, slices
+from isotherm_post import dark_figures, figures, histories, report_figures, slices
 from isotherm_post.run_directory import History, Snapshot
 
 CELLS, SPACING, CORNER = (12, 7, 5), (1e-3, 2e-3, 4e-3), (0.1, -0.2, 0.0)  # no two axes alike
@@ -118,6 +118,12 @@ def test_names_of_curves_stand_beside_the_panel(tmp_path):
     figure.canvas.draw()
     panel = figure.axes[0]
     assert panel.get_legend().get_window_extent().x0 > panel.get_window_extent().x1
+    figure, panel = pyplot.subplots(figsize=(5.6, 3.6), layout="constrained")
+    for number in range(2):
+        panel.plot([0, 1], [0, number], label=f"{number} and a name that would take all the room that there is")
+    figures.name_curves(panel, title="a_title_without_blanks_that_is_as_long_as_the_figure_is_wide")
+    figure.canvas.draw()
+    assert panel.get_position().width > 0.4
     alone = histories.columns_figure("demo", History(tmp_path / "history.csv"), ["max_K"]).axes[0]
     assert alone.get_legend() is None and alone.get_ylabel() == "peak temperature [K]"
 

@@ -62,7 +62,7 @@ def report(study, out):
 
 def test_the_page_says_what_the_study_says(study, tmp_path):
     page, record = report(study, tmp_path / "page.html"), json.loads((study / "study.json").read_text())
-    for said in ("deck FAILED", "problem.dt [s]", "fp32, fp64", "0.5, 1, 2, 40", "Sorted by max_K.", record["git_revision"],
+    for said in ("deck FAILED", "problem.dt [s]", "fp32, fp64", "0.5, 1, 2, 40", "Sorted by peak temperature [K].", record["git_revision"],
                  record["cases"][0]["run"]["ranks"][0]["device"]):
         assert said in " ".join(page.text.split()), said
     failed = [case for case in record["cases"] if case["state"] == "failed"]
