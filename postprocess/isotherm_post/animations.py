@@ -49,7 +49,8 @@ def animate(options):
     if len(snapshots) < 2:
         raise Failure(DATA, f"{run.path} holds one snapshot of {name}; a film needs two")
     frames = slices.spread(snapshots, options.frames)
-    index = slices.plane_index(frames[0], slices.AXES.index(axis), options.position)
+    number = slices.AXES.index(axis)
+    index = slices.plane_index(frames[0], number, slices.chosen_position(run, frames[0], number, options))
     with pyplot.style.context(["default", figures.STYLE, {"figure.dpi": DPI}]):
         figure, drawn = film(name, frames, slices.AXES.index(axis), index)
         try:
@@ -94,9 +95,9 @@ def draw_frames(figure, name, frames, axis, index, span):
     for frame in frames:
         plane = frame.plane(axis, index)
         image.set_data(plane)
-        for lines in list(panel.collections):
-            lines.remove()
-        slices.draw_contours(panel, plane, image.get_extent(), *span)
+        for drawn in [*panel.collections, *panel.texts]:
+            drawn.remove()
+        slices.draw_contours(panel, plane, image.get_extent(), *span, values=False)
         panel.set_title(f"{title}, {label(frame)}", loc="left")
         yield frame
 

@@ -102,7 +102,8 @@ def draw_slice(options):
     path = options.out or run.path / f"{options.series or run.name}_{kind}_{axis}.png"
     figures.check_format(path)
     chosen = slices.spread(snapshots) if options.all_times else [slices.chosen_snapshot(snapshots, options)]
-    slices.draw_slices(run.name, chosen, slices.AXES.index(axis), options.position, path)
+    position = slices.chosen_position(run, chosen[0], slices.AXES.index(axis), options)
+    slices.draw_slices(run.name, chosen, slices.AXES.index(axis), position, path)
     return path
 
 

@@ -1,5 +1,6 @@
 """What all figures share: a look, and how they are saved."""
 
+import textwrap
 from pathlib import Path
 
 import matplotlib
@@ -12,6 +13,7 @@ from matplotlib import pyplot  # noqa: E402  (after the choice of backend)
 from isotherm_post.failure import COMMAND_LINE, Failure  # noqa: E402
 from isotherm_post.whole_file import write_whole  # noqa: E402
 
+MOST_LETTERS = 22  # of a line beside curves
 FORMATS = ("png", "pdf", "svg")
 # Okabe and Ito's colours, which those who tell few colours apart can tell, and dashes for print without any.
 CURVES = cycler(color=["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"]) + cycler(
@@ -30,6 +32,14 @@ STYLE = {
 def plain(text):
     """Names and labels of the user's, for matplotlib: what stands between two dollar signs would be read as a formula."""
     return text.replace("$", r"\$")
+
+
+def name_curves(panel, **looks):
+    """Beside the panel, where no curve is; a single curve needs no name."""
+    if len(panel.get_legend_handles_labels()[0]) > 1:
+        legend = panel.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, frameon=False, **looks)
+        for text in (legend.get_title(), *legend.get_texts()):
+            text.set_text(textwrap.fill(text.get_text(), MOST_LETTERS))  # or there was no room for the curves
 
 
 def check_format(path):

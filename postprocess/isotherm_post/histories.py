@@ -5,7 +5,8 @@ from matplotlib import pyplot
 
 from isotherm_post import figures
 from isotherm_post.failure import DATA, Failure
-from isotherm_post.units import split_unit, time_unit
+from isotherm_post.quantities import quantity, titled
+from isotherm_post.units import time_unit
 
 
 def draw_history(name, history, path):
@@ -38,19 +39,19 @@ def draw_columns(name, history, columns, path):
 
 
 def columns_figure(name, history, columns):
-    """All columns of one unit share a panel; the panels stand above each other."""
-    by_unit = {}
+    """All columns of one quantity share a panel; the panels stand above each other."""
+    by_axis = {}
     for column in columns:
-        quantity, unit = split_unit(column)
-        by_unit.setdefault(unit, []).append((quantity, history.column(column)))
-    figure, panels = pyplot.subplots(len(by_unit), sharex=True, squeeze=False, layout="constrained",
-                                     figsize=(7, 1 + 3.2 * len(by_unit)))
-    for panel, (unit, curves) in zip(panels[:, 0], by_unit.items()):
-        for quantity, (sweep, _, value) in curves:
-            panel.plot(sweep, value, linewidth=1.5, marker="." if len(sweep) < 50 else "", label=quantity)
-        panel.set_ylabel(f"[{unit}]" if unit else "")
+        what = quantity(column)
+        by_axis.setdefault((what.axis, what.unit), []).append((what, history.column(column)))
+    figure, panels = pyplot.subplots(len(by_axis), sharex=True, squeeze=False, layout="constrained",
+                                     figsize=(7, 1 + 3.2 * len(by_axis)))
+    for panel, (axis, curves) in zip(panels[:, 0], by_axis.items()):
+        for what, (sweep, _, value) in curves:
+            panel.plot(sweep, value, linewidth=1.5, marker="." if len(sweep) < 50 else "", label=what.short)
+        panel.set_ylabel(titled(*axis) if len(curves) > 1 else str(curves[0][0]))
         panel.grid(which="major", color="0.9")
-        panel.legend(frameon=False)
+        figures.name_curves(panel)
     panels[-1, 0].set_xlabel("sweep")
     panels[0, 0].set_title(f"{figures.plain(name)}: diagnostics", loc="left")
     sweep, time, _ = history.column(columns[0])

@@ -9,9 +9,10 @@ import json
 
 from isotherm_post.failure import DATA, FILE_MISSING, Failure
 
-VERSION = 1
+VERSION = 2
 
-# Of the records of version 1, the keys that the first of them lacked, with what was so then; None: not known.
+# The keys that the first records lacked, with what was so then; None: not known. Version 2 of run.json has other words in
+# `result`.
 LATER = {
     "isotherm-run": {
         "decomposition": {"weights": None},
@@ -23,7 +24,7 @@ LATER = {
         "halo": {"hidden_percent": None, "exchange_s": None, "exposed_s": None, "links": []},
         "snapshots": None,
         "residual": {"last_sweep": None, "check": "immediate", "extra_sweeps": 0},
-        "histogram": None,
+        "histogram": None, "end_state": None,
         "continuation": {"checkpoints": 0, "newest_checkpoint": None, "restarted_from": None, "stopped_by": None},
     },
 }

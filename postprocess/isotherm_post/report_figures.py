@@ -1,10 +1,12 @@
-"""The figures that only a report has: the three middle planes of a field, where the time went, a run under its roof."""
+"""The figures that only a report has: three planes of a field, where the time went, a run under its roof."""
 
 import numpy as np
 from matplotlib import pyplot
 from matplotlib.ticker import MaxNLocator
 
-from isotherm_post.slices import AXES, colour_range, round_levels
+from isotherm_post import figures
+from isotherm_post.dark_figures import stays
+from isotherm_post.slices import AXES, colour_range, label_isotherms, isotherm_colour, round_levels
 from isotherm_post.units import length_unit, split_unit, time_unit
 
 WIDTH, HEIGHT = 5.6, 4.6  # inches, at most: what a phone shows of it can still be read
@@ -13,6 +15,7 @@ LEFT, RIGHT, BOTTOM, TOP, GAP = 0.75, 0.95, 0.55, 0.2, 0.15  # inches
 ISOTHERMS = 8  # about, between the coldest and the hottest
 SLIVER = 1 / 6  # of the longest side: thinner ones are stretched to it
 MOST_CONTOUR_CELLS = 400  # along a side
+LEAST_SHARE = 0.0005  # of the time, for a bar
 PHASES = {  # of run.json, from the bottom up; `stepping` and `total` are sums of others
     "sweeps": "#3a6ea5", "halo": "#b5367a", "reduction": "#e08e2b", "diagnostics": "#5b8c5a", "output": "#7b6ca8",
     "setup": "#8a8f98",
@@ -34,13 +37,12 @@ class Scale:
         return self.isotherms[1] - self.isotherms[0] if len(self.isotherms) > 1 else None
 
     def colour_of(self, level):
-        """Of an isotherm: the inferno map is dark where it is cold."""
-        return "white" if (level - self.low) < 0.65 * (self.high - self.low) else "black"
+        return isotherm_colour(level, self.low, self.high)
 
 
-def middle_planes(snapshot):
-    """Kelvin in the middle planes across x, y and z."""
-    return [snapshot.plane(axis, snapshot.cells[axis] // 2) for axis in range(3)]
+def planes_through(snapshot, cell):
+    """Kelvin in the planes across x, y and z that hold this cell."""
+    return [snapshot.plane(axis, cell[axis]) for axis in range(3)]
 
 
 def field_figure(snapshot, planes, scale):
@@ -81,7 +83,7 @@ def field_figure(snapshot, planes, scale):
     if scale.isotherms:
         colours.set_ticks(scale.isotherms)
         for level in scale.isotherms:
-            bar.axhline(level, color=scale.colour_of(level), linewidth=0.8)
+            stays(bar.axhline(level, color=scale.colour_of(level), linewidth=0.8))
     return figure
 
 
@@ -96,7 +98,7 @@ def profile_figure(snapshots, labels):
     panel.set_xlabel(f"{AXES[axis]} [{unit.name}]")
     panel.set_ylabel("temperature [K]")
     panel.grid(which="major", color="0.9")
-    panel.legend(frameon=False)
+    figures.name_curves(panel)
     return figure
 
 
@@ -107,8 +109,9 @@ def draw_isotherms(axes, plane, extent, scale):
     steps = [-(-count // MOST_CONTOUR_CELLS) for count in plane.shape]
     up, across = (low + (high - low) * (np.arange(count) + 0.5) / count
                   for low, high, count in zip(extent[2::-2], extent[3::-2], plane.shape))
-    axes.contour(across[::steps[1]], up[::steps[0]], plane[::steps[0], ::steps[1]], levels=levels,
-                 colors=[scale.colour_of(level) for level in levels], linewidths=0.7, alpha=0.75)
+    lines = axes.contour(across[::steps[1]], up[::steps[0]], plane[::steps[0], ::steps[1]], levels=levels,
+                         colors=[scale.colour_of(level) for level in levels], linewidths=0.7, alpha=0.75)
+    label_isotherms(axes, lines)
 
 
 def stretched_axes(snapshot):
@@ -118,15 +121,16 @@ def stretched_axes(snapshot):
 
 
 def phases_figure(phases):
-    """Mean over ranks as a bar, least and most as a whisker."""
-    names = [name for name in PHASES if name in phases][::-1]
+    """Mean over ranks as a bar, least and most as a whisker; none of a phase whose share would be told as 0.0 %."""
+    whole = phases["total"]["mean"]
+    names = [name for name in PHASES if name in phases and phases[name]["mean"] >= LEAST_SHARE * whole > 0][::-1]
     unit = time_unit(phases["total"]["max"])
     figure, panel = pyplot.subplots(figsize=(WIDTH, 0.9 + 0.36 * len(names)), layout="constrained")
     for place, name in enumerate(names):
         spread = {key: phases[name][key] / unit.si for key in ("min", "mean", "max")}
         whisker = [[max(0.0, spread["mean"] - spread["min"])], [max(0.0, spread["max"] - spread["mean"])]]
         panel.barh(place, spread["mean"], color=PHASES[name], height=0.7, xerr=whisker, ecolor="0.25", capsize=2)
-        share = phases[name]["mean"] / phases["total"]["mean"] if phases["total"]["mean"] > 0 else 0
+        share = phases[name]["mean"] / whole
         panel.annotate(f"{share:.1%}", (1.01, place), xycoords=("axes fraction", "data"), va="center", fontsize=9)
     panel.set_yticks(range(len(names)), names)
     panel.set_xlim(left=0)
@@ -147,7 +151,7 @@ def roof_figure(effective, copy):
     panel.set_yticks([0], ["this run"])
     panel.set_ylim(-0.6, 0.6)
     panel.set_xlim(0, 1.25 * max(copy, effective) / 1e9)
-    panel.set_xlabel("GB/s of least traffic; the black line is the copy bandwidth")
+    panel.set_xlabel("bandwidth of least traffic [GB/s]; the upright line is that of a copy")
     return figure
 
 
@@ -163,5 +167,5 @@ def probes_figure(probes):
     panel.set_ylabel("temperature [K]")
     panel.grid(which="major", color="0.9")
     if len(probes) <= 14:
-        panel.legend(frameon=False)
+        figures.name_curves(panel)
     return figure

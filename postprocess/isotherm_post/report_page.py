@@ -10,12 +10,14 @@ from typing import NamedTuple
 
 from matplotlib import pyplot
 
+from isotherm_post.dark_figures import PAPER, darken
 from isotherm_post.report_style import STYLE
 
 RASTER_DPI = 190  # for screens that show two pixels where the page asks for one
 NUMBER = re.compile(r"-|-?\d[\d.]*(e[+-]?\d+)?( ?(%|[^\W\d]{1,3}(/s)?))?")  # -, 1.5, 2e-06, 3 µs, 97 %, 4 GB/s
 SEAM = re.compile(r"([._/])(?=[A-Za-z])")
-WORDS = {"PASS": "good", "FAIL": "bad", "STOPPED": "odd"}  # the look of a result
+# The look of a result; all else is odd. The last two are those of earlier records.
+WORDS = {"DONE": "good", "CONVERGED": "good", "VERIFIED": "good", "FAILED": "bad", "PASS": "good", "FAIL": "bad"}
 
 PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -50,7 +52,7 @@ class Section(NamedTuple):
 
 
 def page(heading, result, lead, sections, footer):
-    """The whole text. `result`: PASS, FAIL, STOPPED or None; all else is plain text."""
+    """The whole text. `result`: as the RESULT line of a run, or None; all else is plain text."""
     shown = [section for section in sections if section.parts]
     return PAGE.format(
         title=escape(f"{heading} - isotherm"),
@@ -118,18 +120,23 @@ def pictures(*items):
 
 
 def picture(figure, alt, caption, form="svg"):
-    """`figure` of matplotlib, which is closed; `alt` is for who does not see it. svg; png where there are many cells."""
+    """`figure` of matplotlib, which is closed; `alt` is for who does not see it. svg; png where there are many cells. Twice, as
+    a picture cannot ask whether the page is dark."""
     width, height = figure.get_size_inches() * 96
-    return (f'<figure><img src="{data_of(figure, form)}" width="{width:.0f}" height="{height:.0f}" alt="{escape(alt)}">'
+    light = data_of(figure, form, "white")
+    darken(figure)
+    dark = data_of(figure, form, PAPER)
+    pyplot.close(figure)
+    return (f'<figure><picture><source media="screen and (prefers-color-scheme: dark)" srcset="{dark}">'
+            f'<img src="{light}" width="{width:.0f}" height="{height:.0f}" alt="{escape(alt)}"></picture>'
             f"<figcaption>{escape(caption)}</figcaption></figure>")
 
 
-def data_of(figure, form):
+def data_of(figure, form, ground):
     """Of one figure always the same bytes: no dates in it, no random names."""
     kind = {"svg": "svg+xml", "png": "png"}[form]
     content = io.BytesIO()
     with pyplot.rc_context({"svg.hashsalt": "isotherm"}):
-        figure.savefig(content, format=form, facecolor="white", dpi=RASTER_DPI,
+        figure.savefig(content, format=form, facecolor=ground, dpi=RASTER_DPI,
                        metadata={"Date": None} if form == "svg" else None)
-    pyplot.close(figure)
     return f"data:image/{kind};base64,{base64.b64encode(content.getvalue()).decode()}"

@@ -1,4 +1,4 @@
-"""What a report says of a run: its record, its field, its history, where the time went."""
+"""What a report says of a run: its answer, its field, its history, how fast it was, where the time went."""
 
 from collections import Counter
 
@@ -7,8 +7,9 @@ from matplotlib import pyplot
 
 from isotherm_post import figures, histories, report_figures, slices
 from isotherm_post.failure import DATA, FILE_MISSING, Failure
+from isotherm_post.report_answer import answer
 from isotherm_post.report_bench import bench_section
-from isotherm_post.report_page import Section, facts, page, paragraph, picture, pictures, table, text_block, tiles, warnings
+from isotherm_post.report_page import Section, facts, page, paragraph, picture, pictures, table, text_block, tiles
 from isotherm_post.units import format_length, length_unit, percent, si
 
 LOOK = {**figures.STYLE, "axes.titlesize": 10}
@@ -23,7 +24,8 @@ def run_page(run, benches):
     try:
         with pyplot.style.context(["default", LOOK]):
             sections = [
-                summary(record), field(run), convergence(run), time_spent(record), performance(record),
+                answer(record, if_there(run.files.history)), field(run), convergence(run), performance(record),
+                time_spent(record),
                 *(bench_section(number, bench, devices(record)) for number, bench in enumerate(benches, 1)),
                 what_was_run(run),
             ]
@@ -50,11 +52,8 @@ def devices_line(record):
     return f"{counted}, {', '.join(devices(record))}"
 
 
-def summary(record):
-    speed, residual, parts = record["performance"], record["residual"], []
-    told = ([record["message"]] if record["message"] else []) + record["warnings"]
-    if told:
-        parts.append(warnings(told))
+def speed_tiles(record):
+    speed = record["performance"]
     hidden = (record.get("halo") or {}).get("hidden_percent")
     merits = [
         ("cell updates", si(speed["points_per_s"], "Pts/s"), f"{speed['sweeps']} sweeps"),
@@ -66,10 +65,7 @@ def summary(record):
     ]
     if hidden is not None:
         merits.append(("halo hidden", percent(hidden), "of an exchange, behind sweeps"))
-    merits.append(("residual", si_or_power(residual["last_K"], "K"),
-                   f"{residual['norm']} norm, {words(residual['convergence'])}"))
-    parts.append(tiles(merits))
-    return Section("summary", "In short", parts)
+    return tiles(merits)
 
 
 def words(name):
@@ -101,7 +97,8 @@ def field(run):
 
 
 def field_pictures(run, snapshots):
-    """First and last state in their middle planes, with one scale; of a flat grid its plane, of a row of cells a curve."""
+    """First and last state in the planes through the hottest cell, with one scale; of a flat grid its plane, of a row of cells a
+    curve."""
     ends = [snapshots[0]] + ([snapshots[-1]] if len(snapshots) > 1 else [])
     if sorted(ends[0].cells)[:2] == [1, 1]:
         labels = [moment(snapshot, snapshots) for snapshot in ends]
@@ -109,23 +106,33 @@ def field_pictures(run, snapshots):
         return [pictures(picture(figure, "Temperature along the line of cells", f"{run.name} at {', '.join(labels)}."))]
     if ends[0].thin_axis:
         return [pictures(*(plane_picture(run.name, snapshot, ends) for snapshot in ends))]
-    planes = [report_figures.middle_planes(snapshot) for snapshot in ends]
+    cell, which = planes_cell(run.record, ends[0])
+    planes = [report_figures.planes_through(snapshot, cell) for snapshot in ends]
     scale = report_figures.Scale([plane for state in planes for plane in state])
     unit = length_unit(max(ends[0].bounds[1] - ends[0].bounds[0]))
-    cuts = [format_length(centre + step * (count // 2), unit)
-            for centre, step, count in zip(ends[0].centre, ends[0].spacing, ends[0].cells)]
+    cuts = [format_length(centre + step * index, unit)
+            for centre, step, index in zip(ends[0].centre, ends[0].spacing, cell)]
     items = []
     for snapshot, state in zip(ends, planes):
         when, values = moment(snapshot, snapshots), span(state)
         items.append(picture(
             report_figures.field_figure(snapshot, state, scale), form="png",
-            alt=f"Temperature in the three middle planes, {when}: {values}",
+            alt=f"Temperature in the planes {which}, {when}: {values}",
             caption=f"At {when}: {values} in these planes."))
     lines = f" Isotherms every {scale.distance:g} K." if scale.distance else ""
     stretched = report_figures.stretched_axes(ends[0])
     note = f" Drawn to scale, but {' and '.join(stretched)} stretched." if stretched else ""
-    return [pictures(*items), paragraph(f"Middle planes: z = {cuts[2]}; above it y = {cuts[1]}; beside it x = {cuts[0]}."
+    return [pictures(*items), paragraph(f"Planes {which}: z = {cuts[2]}; above it y = {cuts[1]}; beside it x = {cuts[0]}."
                                         f"{lines}{note} One scale of colours, inferno, for all times.")]
+
+
+def planes_cell(record, snapshot):
+    """The hottest cell of the end, and how to say so; the middle of a field of one temperature, or of a record without it."""
+    end = record["end_state"] or {}
+    hot, cold = end.get("highest"), end.get("lowest")
+    if hot and record["grid"]["cells"] == list(snapshot.cells) and hot["temperature_K"] != cold["temperature_K"]:
+        return hot["cell"], "through the hottest cell at the end"
+    return [count // 2 for count in snapshot.cells], "in the middle"
 
 
 def moment(snapshot, snapshots):
@@ -257,7 +264,7 @@ def performance(record):
         ("memory", f"{si(record['memory']['host_peak_bytes'], 'B')} host peak of a rank, "
                    f"{si(record['memory']['estimate_bytes'], 'B')} estimated"),
     ]))
-    parts = [pictures(*beside)]
+    parts = [speed_tiles(record), pictures(*beside)]
     links = halo.get("links") or []
     if links:
         rows = [(f"{link['rank']} - {link['peer']}", " ".join(link["directions"]), link["transport"], si(link["bytes"], "B"),

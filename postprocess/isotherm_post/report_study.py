@@ -43,10 +43,10 @@ def counted(number, noun):
 def result(study):
     found = {case.state for case in study.cases}
     if "failed" in found or any(each.disagreement for each in study.scaling):
-        return "FAIL"
+        return "FAILED"
     if not all(case.is_finished for case in study.cases):
         return "STOPPED"
-    return "NOT CONVERGED" if "not converged" in found else "PASS"
+    return "NOT CONVERGED" if "not converged" in found else "DONE"
 
 
 def failure_line(case):
@@ -81,7 +81,7 @@ def results(study):
     """The table that the program prints."""
     rows = [[cell(case.value(name)) for name in study.reported] for case in study.sorted_cases()]
     key = study.record["sort"]
-    order = f"Sorted by {key}." if key else "In the order of the deck."
+    order = f"Sorted by {study.title(key)}." if key else "In the order of the deck."
     return Section("results", "Results", [table(list(map(study.title, study.reported)), rows), paragraph(order)])
 
 

@@ -1,4 +1,4 @@
-"""The look of a report: by the reader's own light or dark, on a phone, and on paper. Figures lie on white cards."""
+"""The look of a report: by the reader's own light or dark, on a phone, and on paper."""
 
 STYLE = """
 :root {
@@ -56,7 +56,7 @@ thead th { vertical-align: bottom; }
   display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1rem; margin: 0 0 1rem;
 }
 figure {
-  margin: 0; padding: .7rem; background: #ffffff; color: #3c4048; border: 1px solid var(--line); border-radius: .4rem;
+  margin: 0; padding: .7rem; background: var(--card); color: var(--soft); border: 1px solid var(--line); border-radius: .4rem;
   break-inside: avoid;
 }
 img { display: block; max-width: 100%; height: auto; margin: 0 auto; }

@@ -6,6 +6,7 @@ called `<name>_slice_z12_<sweep>.hdf`, `<name>_region_...`, `<name>_coarse_...`;
 """
 
 import csv
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -215,6 +216,13 @@ class RunDirectory:
             known = ", ".join(sorted(self._parts)) or "none"
             raise Failure(COMMAND_LINE, f"{self.path} holds no series {name}; it has {known}")
         return Snapshots(self._parts[name])
+
+    def hottest_place(self):
+        """(x, y, z) in metres of the hottest cell when the run ended; None where run.json does not say it."""
+        try:
+            return json.loads((self.path / "run.json").read_text(encoding="utf-8"))["end_state"]["highest"]["position_m"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
 
     def history(self):
         return History(self.path / "history.csv")

@@ -33,7 +33,7 @@ def scaling_figure(series):
     above.yaxis.set_minor_locator(NullLocator())
     above.set_ylabel("time a sweep [ms]")
     above.set_title(f"{figures.plain(base.name)}: {series.kind} scaling on {', '.join(base.devices)}", loc="left")
-    above.legend(frameon=False)
+    figures.name_curves(above)
     below.set_ylim(bottom=0)
     below.yaxis.set_major_formatter(PercentFormatter(1))
     below.set_ylabel("efficiency")

@@ -7,20 +7,23 @@ from matplotlib import pyplot
 from matplotlib.ticker import MaxNLocator
 
 from isotherm_post import figures
+from isotherm_post.dark_figures import stays
 from isotherm_post.failure import COMMAND_LINE, Failure
 from isotherm_post.units import format_length, format_time, length_unit
 
 AXES = "xyz"
 MOST_PANELS = 9
 CONTOURS = 9
+NARROW = 0.8  # inches
 
 
 def add_plane_options(verb):
     """Which files, and which plane of them."""
     verb.add_argument("--series", metavar="NAME", help="files of a part of the cells, e.g. demo_slice_z12, demo_coarse")
     verb.add_argument("--axis", choices=tuple(AXES), help="the plane's normal (default: z; of a slice, its own)")
-    verb.add_argument("--position", default="50%", metavar="METRES|SHARE",
-                      help="where on that axis, e.g. 0.01 or 25%% (default: 50%%)")
+    verb.add_argument("--position", metavar="METRES|SHARE",
+                      help="where on that axis, e.g. 0.01 or 25%% (default: the hottest cell of the end, where run.json says it; "
+                           "else 50%%)")
 
 
 def add_time_options(verb):
@@ -42,6 +45,15 @@ def chosen_series(run, options):
     """The snapshots, and the axis, that these options choose."""
     snapshots = run.series(options.series) if options.series else run.snapshots()
     return snapshots, options.axis or snapshots[0].thin_axis or "z"
+
+
+def chosen_position(run, snapshot, axis, options):
+    """The one that is asked for; else that of the hottest cell at the end, where this file has it; else the middle."""
+    if options.position is not None:
+        return options.position
+    hottest = run.hottest_place()
+    low, high = (corner[axis] for corner in snapshot.bounds)
+    return repr(hottest[axis]) if hottest and low <= hottest[axis] <= high else "50%"
 
 
 def plane_index(snapshot, axis, position):
@@ -163,20 +175,40 @@ def round_levels(low, high, most):
     return [float(level) for level in ticks if low < level < high]
 
 
-def draw_contours(panel, plane, extent, coldest, hottest):
+def draw_contours(panel, plane, extent, coldest, hottest, values=True):
+    """`values`: kelvin stand on the lines; from one picture of a film to the next they would jump."""
     if min(plane.shape) < 2 or np.nanmin(plane) == np.nanmax(plane):
+        return
+    levels = [level for level in round_levels(coldest, hottest, CONTOURS) if np.nanmin(plane) < level < np.nanmax(plane)]
+    if not levels:
         return
     rows, columns = plane.shape
     width, height = (extent[1] - extent[0]) / columns, (extent[3] - extent[2]) / rows
-    panel.contour(
+    lines = panel.contour(
         extent[0] + width * (np.arange(columns) + 0.5),
         extent[2] + height * (np.arange(rows) + 0.5),
         plane,
-        levels=np.linspace(coldest, hottest, CONTOURS + 2)[1:-1],
-        colors="white",
+        levels=levels,
+        colors=[isotherm_colour(level, coldest, hottest) for level in levels],
         linewidths=0.5,
-        alpha=0.5,
+        alpha=0.7,
     )
+    if values:
+        label_isotherms(panel, lines)
+
+
+def isotherm_colour(level, coldest, hottest):
+    """The inferno map is dark where it is cold."""
+    return "white" if (level - coldest) < 0.65 * (hottest - coldest) else "black"
+
+
+def label_isotherms(panel, lines):
+    """Kelvin on the lines that have room for them; on a narrow panel on every second."""
+    inches = panel.get_position().size * panel.figure.get_size_inches()
+    for text in panel.clabel(lines, lines.levels[::2 if min(inches) < NARROW else 1], fmt="%g", fontsize=7, inline_spacing=2):
+        stays(text)
+    for line in panel.collections:
+        stays(line)
 
 
 def arrange(count, aspect):

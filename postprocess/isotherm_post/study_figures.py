@@ -97,8 +97,7 @@ def draw_quantity(panel, study, name):
         panel.yaxis.set_minor_formatter(NullFormatter())
     panel.grid(which="major", color="0.9")
     panel.set_axisbelow(True)
-    if study.axes[1:] and panel.get_legend_handles_labels()[0]:
-        panel.legend(frameon=False, title=", ".join(map(study.title, study.axes[1:])), fontsize=9, title_fontsize=9)
+    figures.name_curves(panel, title=", ".join(map(study.title, study.axes[1:])), fontsize=9, title_fontsize=9)
 
 
 def values_along(study):

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from isotherm_post.failure import COMMAND_LINE, DATA, FILE_MISSING, Failure
 from isotherm_post.json_record import read_record
+from isotherm_post.quantities import WORDS
 from isotherm_post.units import split_unit
 
 FILE = "study.json"
@@ -60,17 +61,19 @@ class Study:
         return names
 
     def title(self, name):
-        """"step [s]" of step_s, "grid.lengths.2 [m]"; as it is where there is no unit."""
+        """"time per step [s]" of step_s, "grid.lengths.2 [m]"; as it is where there is no unit."""
         quantity, unit = self.quantity_and_unit(name)
         return f"{quantity} [{unit}]" if unit else quantity
 
     def quantity_and_unit(self, name):
         if name in self.units or "." in name:
             return name, self.units.get(name, "")
+        words = WORDS.get(name)
         for ending, unit in ENDINGS.items():
             if name.endswith(ending):
-                return name.removesuffix(ending).rstrip("_") or "rate", unit
-        return split_unit(name)
+                return words or name.removesuffix(ending).rstrip("_") or "rate", unit
+        quantity, unit = split_unit(name)
+        return words or quantity, unit
 
 
 class Case:

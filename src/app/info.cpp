@@ -2,20 +2,52 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "output/end_state.hpp"
 #include "output/snapshot.hpp"
 #include "output/snapshot_check.hpp"
+#include "physics/cells.hpp"
 #include "physics/dataset_reader.hpp"
 
 namespace isotherm {
 namespace {
 
-std::uint64_t recompute(const std::string& path, const SnapshotHeader& header) {
+std::uint64_t recompute(const std::string& path, const SnapshotHeader& header,
+                        TemperatureExtremes& extremes) {
   const Box all{{0, 0, 0}, header.cells};
   const Index slab = SnapshotWriter::default_slab_bytes;
-  return header.precision == Precision::fp32 ? fingerprint_on_disk<float>(path, all, header.cells, slab)
-                                             : fingerprint_on_disk<double>(path, all, header.cells, slab);
+  return header.precision == Precision::fp32
+             ? fingerprint_on_disk<float>(path, all, header.cells, slab, &extremes)
+             : fingerprint_on_disk<double>(path, all, header.cells, slab, &extremes);
+}
+
+// Cells are those of the run's grid; of a coarse file, the first of those whose mean it is.
+void print_extreme(const char* title, const NumberedTemperature& found, const SnapshotHeader& header) {
+  const Int3 cell = found.cell(header.cells);
+  EndState::Extreme extreme{found.value + 0.0, {}, {}};
+  for (int axis = 0; axis < 3; ++axis) {
+    const auto i = static_cast<std::size_t>(axis);
+    extreme.cell[axis] = header.first_cell[axis] + cell[axis] * header.factor[axis];
+    extreme.position[i] = cell_centre(header.origin[i], header.spacing[i], cell[axis]);
+  }
+  fmt::print("{:<14}{}{}\n", title, extreme_text(extreme),
+             header.factor == Int3{1, 1, 1} ? "" : " and on (the mean of a coarse cell)");
+}
+
+// What the field says by itself, and, of the last field of a run, what run.json says beside it.
+void print_answer(const std::string& path, const SnapshotHeader& header,
+                  const TemperatureExtremes& extremes) {
+  if (extremes.any()) {
+    print_extreme("highest", extremes.highest, header);
+    print_extreme("lowest", extremes.lowest, header);
+  }
+  if (extremes.nan_cells > 0) fmt::print("not a number  {}\n", counted(extremes.nan_cells, "cell"));
+  const auto end = read_heat(std::filesystem::path(path).parent_path() / "run.json", header.meta.fingerprint);
+  if (!end) return;
+  for (const auto& [title, content] : heat_lines(*end)) fmt::print("{:<14}{}\n", title, content);
 }
 
 // Of a part: where its cells lie in the grid of the run.
@@ -72,7 +104,9 @@ int print_info(const std::string& path, InfoPart part) {
     return 0;
   }
   print_summary(path, header);
-  const std::uint64_t found = recompute(path, header);
+  TemperatureExtremes extremes;
+  const std::uint64_t found = recompute(path, header, extremes);
+  print_answer(path, header, extremes);
   print_compression(path, header);
   const bool same = found == header.meta.fingerprint;
   fmt::print("fingerprint   {} ({} the cells in the file)\n", fingerprint_text(header.meta.fingerprint),

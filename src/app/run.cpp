@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/describe.hpp"
+#include "app/end_state.hpp"
 #include "app/field_outputs.hpp"
 #include "app/plan.hpp"
 #include "app/rank_times.hpp"
@@ -159,10 +160,9 @@ class Run {
       if (resumed) writer->continue_series(*resumed);
     }
     std::optional<FieldOutputs<T>> fields;
-    if (last) {
+    if (last)
       fields.emplace(config, world_, solver_->block(), directory_, provenance(session_, record_), console_,
                      files, resumed);
-    }
     std::optional<CheckpointWriter> checkpoints;
     if (!is_series() && config.output.checkpoint.write && moves_data(config))
       checkpoints.emplace(config, world_, directory_.path.string(), provenance(session_, record_), &files);
@@ -245,11 +245,10 @@ class Run {
     record_.method.graph = solver_->queues_graphs();
     record_.method.overlap = solver_->overlap();
     record_.method.tuning = tuned.tuning;
-    for (const StepTrial& trial : solver_->step_trials()) {
+    for (const StepTrial& trial : solver_->step_trials())
       record_.method.tuning.trials.push_back({solver_->halo_links().empty() ? "step" : text_of(trial.overlap),
                                               std::string(trial.policy), trial.seconds, trial.fused,
                                               std::string(trial.kernel)});
-    }
     if (const auto& trial = solver_->graph_trial()) {
       record_.method.tuning.trials.push_back({"launches", "", trial->launches});
       record_.method.tuning.trials.push_back({"graph", "", trial->graph});
@@ -288,15 +287,17 @@ class Run {
     if (!outcome.checkpoints.empty()) record_.continuation.newest = file_name(outcome.checkpoints.back());
     record_.continuation.stopped_by = outcome.stopped_by;
     times_.add(solver_->times(), outcome);
-    if (const auto bins = solver_->histogram_bins()) {
+    if (const auto bins = solver_->histogram_bins())
       record_.histogram = {std::string(tuned_.rows.histogram->name), bins->count, bins->low, bins->high};
-    }
     record_.time = solver_->time();
     record_.performance.sweeps += solver_->own_sweeps();
     record_.performance.points +=
         static_cast<double>(config.grid.cells.product()) * static_cast<double>(solver_->own_sweeps());
     record_.performance.bytes_per_point = solver_->bytes_per_point();
     record_.answer = outcome.divergence.empty() ? Answer::finite : Answer::not_finite;
+    const Timer timer;
+    record_.end_state = outcome.divergence.empty() ? find_end_state(config, *solver_) : std::nullopt;
+    times_.phases[Phase::diagnostics] += timer.seconds();
   }
 
   void verify_case(const Config& config) {
@@ -331,7 +332,7 @@ class Run {
     console_.say_fitted(final_table(record_), final_table(record_, stdout_columns()));
     if (record_.baseline) console_.say(baseline_table(*record_.baseline));
     write_record();
-    console_.say(figures_of_merit(record_) + result_line(record_));
+    console_.say(closing_lines(record_));
   }
 
   // Collective. Of a run that came to its end; its answer stays what it is.

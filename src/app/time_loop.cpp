@@ -119,7 +119,9 @@ class Loop {
   void advance(std::int64_t until) {
     while (solver_.sweeps() < until && !stopped() && !ended()) {
       const std::int64_t here = solver_.sweeps();
-      solver_.sweep(whole_periods(lookout_.next() - here, until - here, unit_));
+      const std::int64_t count = whole_periods(lookout_.next() - here, until - here, unit_);
+      // The heat of the last step needs the field before it; of a steady problem, the field alone.
+      solver_.sweep(count, !steady() && here + count == schedule_.last());
       if (solver_.sweeps() >= lookout_.next()) look_up();
       if (wanted_ && solver_.sweeps() < until) write_checkpoint();  // else after what is due at `until`
     }

@@ -55,8 +55,9 @@ constexpr Source sources[] = {
 // Of a run whose answer was right, as now.
 std::vector<Merit> earlier_merits(const Json& json) {
   std::vector<Merit> merits;
-  if (json.at("result") == "FAIL" && json.at("exit_code") != static_cast<int>(ExitCode::not_converged))
-    return merits;
+  const Json& code = json.at("exit_code");
+  const auto is = [&](ExitCode one) { return code == static_cast<int>(one); };
+  if (!is(ExitCode::done) && !is(ExitCode::stopped) && !is(ExitCode::not_converged)) return merits;
   for (const Source& source : sources) {
     const Json::json_pointer place(source.place);
     if (json.contains(place) && json[place].is_number())

@@ -261,7 +261,13 @@ std::string figures_of_merit(const RunRecord& r) {
 }
 
 std::string result_line(const RunRecord& r) {
-  return fmt::format("RESULT: {}\n", result_word(r.exit_code));
+  return fmt::format("RESULT: {}\n", result_word(r));
+}
+
+std::string closing_lines(const RunRecord& r) {
+  const std::string end = r.end_state ? end_lines(*r.end_state) : "";
+  const std::string merits = figures_of_merit(r);
+  return merits + (end.empty() || merits.empty() ? "" : "\n") + end + result_line(r);
 }
 
 }  // namespace isotherm

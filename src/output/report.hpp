@@ -31,7 +31,11 @@ std::string final_table(const RunRecord& record, std::optional<int> width = std:
 // wrong answer has no speed. A figure that is not finite or was not measured has no line.
 std::string figures_of_merit(const RunRecord& record);
 
-std::string result_line(const RunRecord& record);  // "RESULT: PASS", FAIL or STOPPED: the last line of every
-                                                   // run that comes to an end of its own
+// "RESULT: DONE", or what else result_word() says: the last line of every run that comes to an end of its
+// own.
+std::string result_line(const RunRecord& record);
+
+// What a run ends with: figures of merit, its end state, its result.
+std::string closing_lines(const RunRecord& record);
 
 }  // namespace isotherm

@@ -268,8 +268,18 @@ Subject subject_of(const RunRecord& record) {
   return subject;
 }
 
-const char* result_word(ExitCode code) {
-  return code == ExitCode::done ? "PASS" : code == ExitCode::stopped ? "STOPPED" : "FAIL";
+const char* result_word(const RunRecord& r) {
+  switch (r.exit_code) {
+    case ExitCode::done:
+      if (r.verification && r.verification->verdict == Verdict::passed) return "VERIFIED";
+      return r.residual.convergence == Convergence::reached ? "CONVERGED" : "DONE";
+    case ExitCode::not_converged:
+      return "NOT CONVERGED";
+    case ExitCode::stopped:
+      return "STOPPED";
+    default:
+      return "FAILED";
+  }
 }
 
 std::string to_json(const RunRecord& r) {
@@ -278,7 +288,7 @@ std::string to_json(const RunRecord& r) {
   Json json = {
       {"schema", "isotherm-run"},
       {"schema_version", run_schema_version},
-      {"result", result_word(r.exit_code)},
+      {"result", result_word(r)},
       {"exit_code", static_cast<int>(r.exit_code)},
       {"message", text_or_null(r.message)},
       {"name", r.name},
@@ -303,6 +313,7 @@ std::string to_json(const RunRecord& r) {
       {"memory", memory(r)},
       {"time_s", r.time},
       {"answer", word(r.answer)},
+      {"end_state", r.end_state ? to_json_object(*r.end_state) : Json(nullptr)},
       {"fingerprint", r.fingerprint ? Json(fmt::format("{:016x}", *r.fingerprint)) : Json(nullptr)},
       {"files", r.files},
       {"continuation", continuation(r.continuation)},

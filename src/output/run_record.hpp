@@ -1,7 +1,7 @@
 // Everything that a run reports, as plain numbers: what the banner, the final table and run.json are printed
 // from.
 //
-// run.json (schema "isotherm-run", version 1) has a key for every field below; its name ends in the unit
+// run.json (schema "isotherm-run", version 2) has a key for every field below; its name ends in the unit
 // where it has one (`_s`, `_K`, `_bytes`, `_bytes_per_s`, `_percent`). A value that was not measured is null.
 // A value that is not finite is null too and is listed in `not_finite` by its place: {"/residual/last":
 // "nan"}. Keys are only ever added within a version. output/run_schema.json says each key and its type.
@@ -23,6 +23,7 @@
 #include "grid/process_grid.hpp"
 #include "output/baseline.hpp"
 #include "output/depth_record.hpp"
+#include "output/end_state.hpp"
 #include "output/halo_record.hpp"
 #include "output/merit.hpp"
 #include "output/profile.hpp"
@@ -31,7 +32,7 @@
 namespace isotherm {
 
 // Rises when a key goes, is renamed, or changes its type, unit or meaning.
-inline constexpr int run_schema_version = 1;
+inline constexpr int run_schema_version = 2;  // 2: other words in `result`
 
 struct Spread {  // over ranks
   double min = 0, mean = 0, max = 0;
@@ -216,6 +217,7 @@ struct RunRecord {
 
   double time = 0;  // s, of the problem, reached
   Answer answer = Answer::unchecked;
+  std::optional<EndState> end_state;  // none of a run that has diverged, or whose transport moves nothing
   std::optional<std::uint64_t> fingerprint;  // of the final field
   std::vector<std::string> files;            // written, relative to the run directory; without checkpoints
   Continuation continuation;
@@ -231,7 +233,15 @@ std::optional<Figures> figures(const RunRecord& record);
 std::vector<Merit> merits(const RunRecord& record);
 Subject subject_of(const RunRecord& record);
 const char* word(Overlap overlap);
-const char* result_word(ExitCode code);  // "PASS", "STOPPED" (resumable) or "FAIL"
+// What was shown, the word of the RESULT line:
+//
+//     VERIFIED       the errors against the exact solution are within the deck's bounds
+//     CONVERGED      a steady problem has reached its tolerance
+//     DONE           the run came to its end, and the deck asked for no more
+//     NOT CONVERGED  it came to the last sweep that was allowed, and not to its tolerance
+//     STOPPED        by a signal or the wall time; it can be resumed
+//     FAILED         all else
+const char* result_word(const RunRecord& record);
 
 std::string to_json(const RunRecord& record);  // never throws for strange text or numbers; ends in a newline
 // Whole or not at all; also for runs that failed or stopped.

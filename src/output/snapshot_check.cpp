@@ -31,7 +31,8 @@ DatasetReader open_cells(const std::string& path) {
 }  // namespace
 
 template <class T>
-std::uint64_t fingerprint_on_disk(const std::string& path, Box block, Int3 cells, Index slab_bytes) {
+std::uint64_t fingerprint_on_disk(const std::string& path, Box block, Int3 cells, Index slab_bytes,
+                                  TemperatureExtremes* extremes) {
   if (block.empty()) return 0;
   const DatasetReader reader = open_cells(path);
   const StoredType wanted = std::is_same_v<T, float> ? StoredType::fp32 : StoredType::fp64;
@@ -47,12 +48,15 @@ std::uint64_t fingerprint_on_disk(const std::string& path, Box block, Int3 cells
   for (const Box slab : cut_into_slabs(block, reader.chunk(), slab_cells<T>(slab_bytes))) {
     dense.resize(static_cast<std::size_t>(slab.cells()));
     reader.read(slab, dense.data());
-    sum += fingerprint(dense_view(dense.data(), slab.extent()), slab.lo, cells);
+    const FieldView<const T> view = dense_view(dense.data(), slab.extent());
+    sum += fingerprint(view, slab.lo, cells);
+    if (extremes) extremes->add(temperature_extremes<T>(view, slab.lo, cells));
   }
   return sum;
 }
 
-template std::uint64_t fingerprint_on_disk<float>(const std::string&, Box, Int3, Index);
-template std::uint64_t fingerprint_on_disk<double>(const std::string&, Box, Int3, Index);
+template std::uint64_t fingerprint_on_disk<float>(const std::string&, Box, Int3, Index, TemperatureExtremes*);
+template std::uint64_t fingerprint_on_disk<double>(const std::string&, Box, Int3, Index,
+                                                   TemperatureExtremes*);
 
 }  // namespace isotherm

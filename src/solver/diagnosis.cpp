@@ -124,6 +124,11 @@ Diagnostics Diagnosis<T>::look(FieldView<const T> now, FieldView<const T> before
   return found;
 }
 
+template <class T>
+HeatFlows Diagnosis<T>::heat_flows(FieldView<const T> now, FieldView<const T> before, const Walls<T>& walls) {
+  return flows(plan_.rate ? sum(now) : LongAccumulator{}, before, walls);
+}
+
 // Neither sum is rounded: their difference is exact, small as it is beside them.
 template <class T>
 HeatFlows Diagnosis<T>::flows(const LongAccumulator& sum_of_now, FieldView<const T> before,

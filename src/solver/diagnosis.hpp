@@ -26,6 +26,9 @@ class Diagnosis {
   // `before`: the field from which one single sweep made `now`, with `walls` as they were during that sweep;
   // empty where there was none. Collective; every rank returns the same.
   Diagnostics look(FieldView<const T> now, FieldView<const T> before, const Walls<T>& walls);
+  // The heat that flows, and no more. `before` as of look(); in a steady problem, which has no rate, it may
+  // be `now` itself.
+  HeatFlows heat_flows(FieldView<const T> now, FieldView<const T> before, const Walls<T>& walls);
   const Bins& bins() const { return bins_; }  // after start()
 
  private:

@@ -301,6 +301,22 @@ Diagnostics Solver<T>::diagnose() {
 }
 
 template <class T>
+TemperatureExtremes Solver<T>::extremes() {
+  return over_ranks(temperature_extremes<T>(host_field(), block_.lo, config_.grid.cells), communicator_);
+}
+
+template <class T>
+std::optional<HeatFlows> Solver<T>::heat_flows() {
+  const bool steady = config_.problem.kind == ProblemKind::steady;
+  if (!plan_diagnostics(config_).flows || !(steady || (own_sweeps() > 0 && has_before_))) return std::nullopt;
+  synchronize();
+  const TraceRange range(Doing::diagnostics);
+  if (!diagnosis_) diagnosis_.emplace(make_diagnosis());
+  const FieldView<const T> now = std::as_const(current_).view();
+  return diagnosis_->heat_flows(now, steady ? now : std::as_const(next_).view(), walls_.walls());
+}
+
+template <class T>
 std::optional<Bins> Solver<T>::histogram_bins() const {
   if (!diagnosis_ || config_.output.histogram.bins == 0) return std::nullopt;
   return diagnosis_->bins();

@@ -24,6 +24,7 @@
 #include "physics/diagnostics.hpp"
 #include "physics/paint.hpp"
 #include "physics/stored_field.hpp"
+#include "physics/temperature_extremes.hpp"
 #include "physics/walls.hpp"
 #include "solver/diagnosis.hpp"
 #include "solver/extreme_cell.hpp"
@@ -67,8 +68,9 @@ class Solver {
   // Asynchronous on a GPU. The last of them returns its norm where the reduction is the fused one, and is a
   // launch of its own where its update is looked at by others. Halos are
   // exchanged at the first and every depth() sweeps: ranks that take the same sweeps in other parts must cut
-  // them there (whole_periods() in period.hpp); with graphs, all take the same parts.
-  void sweep(std::int64_t count);
+  // them there (whole_periods() in period.hpp); with graphs, all take the same parts. `last_alone`: the last
+  // is a launch of its own in any case, so that heat_flows() finds the field before it.
+  void sweep(std::int64_t count, bool last_alone = false);
   int depth() const { return depth_; }
   // Sweeps that a launch fuses, where nothing is due before.
   int fused() const { return rows_.sweep.depth; }
@@ -86,6 +88,11 @@ class Solver {
   // What the field holds, and the heat that moved during the last sweep. Only where output.diagnostics is
   // set. Collective; every rank returns the same.
   Diagnostics diagnose();
+  // Of the field as it is. Both collective; every rank returns the same.
+  TemperatureExtremes extremes();
+  // Transient: during the last step; none where there was none, or the launch that made it made others too.
+  // Steady: of the field itself. None where the deck does not give the material for it.
+  std::optional<HeatFlows> heat_flows();
   // Where its histogram's bins lie; none without one.
   std::optional<Bins> histogram_bins() const;
   void synchronize();
@@ -180,8 +187,10 @@ class Solver {
   WallRules<T> walls_;
   HaloExchange<T> halo_;
   GhostSides sides_;
-  int depth_;        // sweeps of a period
-  bool last_alone_;  // of sweep(): its update is looked at, not its norm alone
+  int depth_;                // sweeps of a period
+  bool last_alone_;          // of sweep(): its update is looked at, not its norm alone
+  bool end_alone_ = false;   // the same, of the sweep() that is under way
+  bool has_before_ = false;  // next_ holds the field from which the last sweep alone made the current one
   Owned<Stream> compute_, halo_stream_;
   Owned<Event> paced_;
   ResidualCheck<T> check_;

@@ -164,13 +164,15 @@ void Solver<T>::step(const PeriodLaunch& launch, bool first, bool with_norm) {
   }
   std::swap(current_, next_);
   sweeps_ += launch.sweeps;
+  has_before_ = launch.sweeps == 1;
   times_.sweep += timer.lap();
 }
 
 // `looked_at`: the last of them ends what sweep() was asked for.
 template <class T>
 std::vector<PeriodLaunch> Solver<T>::launches(int count, bool looked_at) const {
-  return launches_of_period(block_.extent(), sides_, count, {fused(), looked_at && last_alone_});
+  return launches_of_period(block_.extent(), sides_, count,
+                            {fused(), looked_at && (last_alone_ || end_alone_)});
 }
 
 // One exchange and `count` sweeps, of which the last covers the block and may return its norm.
@@ -183,10 +185,11 @@ void Solver<T>::period(int count, bool looked_at) {
 }
 
 template <class T>
-void Solver<T>::sweep(std::int64_t count) {
+void Solver<T>::sweep(std::int64_t count, bool last_alone) {
   const std::int64_t end = sweeps_ + count;
+  end_alone_ = last_alone;
   // A launch that returns a norm is not in the graph, nor is one that stands alone.
-  const bool own_end = rows_.reduction->fused || (last_alone_ && fused() > 1);
+  const bool own_end = rows_.reduction->fused || ((last_alone_ || end_alone_) && fused() > 1);
   while (sweeps_ < end) {
     poll_residual();
     if (rows_.graph && sweep_by_graph(own_end ? end - 1 : end)) continue;
@@ -218,6 +221,7 @@ bool Solver<T>::sweep_by_graph(std::int64_t until) {
   Timer timer;
   device_.launch(graph_->get(), compute_);
   sweeps_ += count;
+  has_before_ = fused() == 1;
   times_.sweep += timer.seconds();
   return true;
 }
@@ -254,8 +258,8 @@ template std::vector<PeriodLaunch> Solver<float>::launches(int, bool) const;
 template std::vector<PeriodLaunch> Solver<double>::launches(int, bool) const;
 template void Solver<float>::period(int, bool);
 template void Solver<double>::period(int, bool);
-template void Solver<float>::sweep(std::int64_t);
-template void Solver<double>::sweep(std::int64_t);
+template void Solver<float>::sweep(std::int64_t, bool);
+template void Solver<double>::sweep(std::int64_t, bool);
 template bool Solver<float>::sweep_by_graph(std::int64_t);
 template bool Solver<double>::sweep_by_graph(std::int64_t);
 

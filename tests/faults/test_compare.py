@@ -242,7 +242,7 @@ def test_a_baseline_of_a_run(folder, worse, ranks):
     record = runs.record(folder / "runs/deck")
     assert record["exit_code"] == done.returncode and record["fingerprint"] == first["fingerprint"]
     assert "\nFOM time_per_step: " in done.stdout
-    assert done.stdout.endswith("RESULT: FAIL\n" if worse else "RESULT: PASS\n")
+    assert done.stdout.endswith("RESULT: FAILED\n" if worse else "RESULT: DONE\n")
     if ranks == 0:  # a launcher adds lines of its own
         check_verdict(done, record, worse, 5)
 

@@ -124,7 +124,7 @@ def test_divergence_names_cell_and_sweep_and_leaves_the_field(run, tmp_path):
     assert found, text
     assert all(int(i) < n for i, n in zip(found.groups(), (8, 9, 10)))
     written = record(tmp_path)
-    assert (written["exit_code"], written["result"], written["message"]) == (76, "FAIL", text.rstrip("\n"))
+    assert (written["exit_code"], written["result"], written["message"]) == (76, "FAILED", text.rstrip("\n"))
     assert snapshots(tmp_path) == written["files"] == ["deck_00000100.diverged.hdf"]
     assert not (tmp_path / "out" / "deck.hdf.series").exists()
     cells = field(tmp_path / "out" / "deck_00000100.diverged.hdf")
@@ -144,7 +144,7 @@ def test_nothing_is_left_of_divergence_where_no_field_is_written(run, tmp_path):
 def test_a_steady_problem_that_does_not_converge(run, tmp_path):
     result = run(STEADY, "problem.max_sweeps=20", "boundaries.x_min={kind: temperature, value: 400}")
     assert (result.code, result.err) == (10, "")
-    assert result.out.endswith("RESULT: FAIL\n")
+    assert result.out.endswith("RESULT: NOT CONVERGED\n")
     written = record(tmp_path)
     assert (written["exit_code"], written["residual"]["convergence"]) == (10, "not_reached")
     assert len(written["files"]) == 1
@@ -154,7 +154,7 @@ def test_a_failed_verification(run, tmp_path):
     deck = next(path for path in INPUTS if path.name == "decaying_mode.yaml").read_text()
     result = run(deck, "grid.cells=[12, 10, 8]", "problem.end_time=0.5", "verify.tolerance=1e-6")
     assert (result.code, result.err) == (76, "")
-    assert result.out.endswith("RESULT: FAIL\n")
+    assert result.out.endswith("RESULT: FAILED\n")
     written = record(tmp_path)
     assert (written["exit_code"], written["verification"]["verdict"]) == (76, "failed")
     assert written["verification"]["max_error_K"] > 1e-6

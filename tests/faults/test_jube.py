@@ -100,6 +100,6 @@ def test_a_run_that_fails_has_no_figures(tmp_path, monkeypatch):
     monkeypatch.setenv("REAL", os.environ["ISOTHERM"])
     monkeypatch.setenv("ISOTHERM", str(program))
     rows, records, said = series(tmp_path)
-    assert [row["verdict"] for row in rows] == ["", "PASS"] and rows[0]["cell_updates"] == ""
+    assert [row["verdict"] for row in rows] == ["", "DONE"] and rows[0]["cell_updates"] == ""
     expect_the_figures_of(rows[1], *records)
     assert "|      run |   2 |    0 |    0 |     1 |    1 |" in said

@@ -48,7 +48,7 @@ def test_too_few_descriptors(folder, files):
     done = run_under(f"-n {files}", folder, 3)
     assert done.returncode in {WORKS} | LIMITED, done.stderr
     if done.returncode in (73, 74):
-        assert "Too many open files" in done.stderr and done.stdout.endswith("RESULT: FAIL\n")
+        assert "Too many open files" in done.stderr and done.stdout.endswith("RESULT: FAILED\n")
 
 
 @pytest.mark.parametrize("ranks", [1, 2])

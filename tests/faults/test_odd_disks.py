@@ -115,5 +115,5 @@ def test_a_record_that_cannot_be_written(shim, tmp_path, fault, ranks):
     assert done.returncode == 74, done.stdout + done.stderr
     assert done.stderr.count("No space left on device") == 1 and "run.json" in done.stderr
     assert not list((tmp_path / "out").glob("run.json*")) and len(snapshots(tmp_path / "out")) == 3
-    assert done.stdout.endswith("RESULT: FAIL\n")
+    assert done.stdout.endswith("RESULT: FAILED\n")
     expect_whole_files(tmp_path / "out")

@@ -78,7 +78,7 @@ def test_facts_that_reframe_wants(run):
     facts = recipes.reframe_test()["fact_patterns"]
     for pattern in facts("strong_cpu", 2):
         assert len(re.findall(pattern, run[0], re.MULTILINE)) == 1, pattern
-    for wrong in ("RESULT: FAIL", "  ranks        1 rank on 1 host", "  fingerprint  0000000000000000"):
+    for wrong in ("RESULT: FAILED", "RESULT: NOT CONVERGED", "  ranks        1 rank on 1 host", "  fingerprint  0000000000000000"):
         assert not all(re.search(pattern, wrong, re.MULTILINE) for pattern in facts("strong_cpu", 2))
     assert recipes.reframe_test()["FINGERPRINTS"]["strong_cpu"] == run[1]["fingerprint"]
 

@@ -1,5 +1,5 @@
-// Runs whose launches fuse sweeps come to the same field, norm and diagnostics as single sweeps of one rank:
-// random grids, walls, depths, process grids, and counts of sweeps between looks at the field.
+// Runs whose launches fuse sweeps come to the same field, norm, diagnostics and end as single sweeps of one
+// rank: random grids, walls, depths, process grids, and counts of sweeps between looks at the field.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -47,18 +47,37 @@ Drawn draw(std::mt19937_64& random) {
 struct Looked {
   Answer answer;
   double balance = 0;
+  std::vector<double> end{};  // of the last look
   bool operator==(const Looked&) const = default;
 };
+
+// What a run says at its end, without output.diagnostics too.
+template <class T>
+std::vector<double> end_of(Solver<T>& solver) {
+  const TemperatureExtremes extremes = solver.extremes();
+  std::vector<double> end;
+  for (const NumberedTemperature& each : {extremes.lowest, extremes.highest}) {
+    end.push_back(each.value);
+    end.push_back(static_cast<double>(each.number));
+  }
+  const std::optional<HeatFlows> heat = solver.heat_flows();
+  if (!heat) return {};
+  for (const double value : {heat->source, heat->rate, heat->balance}) end.push_back(value);
+  end.insert(end.end(), heat->walls.begin(), heat->walls.end());
+  return end;
+}
 
 template <class T>
 std::vector<Looked> looks_of(const Drawn& drawn, const Config& config, Solver<T>& solver) {
   std::vector<Looked> found;
-  for (const std::int64_t count : drawn.parts) {
-    solver.sweep(count);
+  for (const std::int64_t& count : drawn.parts) {
+    solver.sweep(count, &count == &drawn.parts.back());
     const double residual = solver.residual();
     const double balance = config.output.diagnostics ? solver.diagnose().flows->balance : 0;
     found.push_back({{solver.fingerprint(), residual}, balance});
   }
+  found.back().end = end_of(solver);
+  EXPECT_FALSE(found.back().end.empty());
   return found;
 }
 
@@ -168,6 +187,33 @@ TEST_P(FusedRuns, AreTheSameWhateverStepIsFastest) {
     const Drawn drawn = draw(random);
     check_steps(drawn, random, device());
   }
+}
+
+// Without a field of the sweep before, no heat is said; a steady problem needs none.
+TEST(FusedEnd, HasHeatWhereTheLastSweepStandsAlone) {
+  const auto host = make_host_device();
+  const auto heat_after = [&](Config config, bool last_alone) {
+    config.solver.kernel = "fused_openmp";
+    config.solver.reduction = "fused";
+    SolverRows<double> rows = choose_rows<double>(config, Backend::host);
+    rows.sweep.depth = 4;
+    Solver<double> solver(config, Decomposition(config.grid.cells, {1, 1, 1}, {}), Communicator::self(),
+                          *host, rows);
+    EXPECT_EQ(solver.fused(), 4);
+    const bool at_first = solver.heat_flows().has_value();
+    EXPECT_EQ(at_first, config.problem.kind == ProblemKind::steady);
+    solver.sweep(8, last_alone);
+    return solver.heat_flows().has_value();
+  };
+  Config transient = decks::every_wall({9, 8, 7});
+  transient.boundaries[0].value = Expression(300.0);
+  EXPECT_TRUE(heat_after(transient, true));
+  EXPECT_FALSE(heat_after(transient, false));
+  EXPECT_TRUE(heat_after(decks::steady({9, 8, 7}), false));
+  transient.material.conductivity.reset();
+  transient.material.diffusivity = 1e-5;
+  for (std::size_t f = 0; f < face_count; ++f) transient.boundaries[f] = {};
+  EXPECT_FALSE(heat_after(transient, true));
 }
 
 // As many as walls and ghosts allow, and the run says why it takes single sweeps.

@@ -248,9 +248,10 @@ def test_columns_are_drawn_by_unit(tmp_path):
     (tmp_path / "history.csv").write_text(DIAGNOSTICS)
     figure = histories.columns_figure("demo", History(tmp_path / "history.csv"), ["min_K", "balance_W", "max_K"])
     kelvin, watt = [panel for panel in figure.axes if panel.lines]
-    assert [line.get_label() for line in kelvin.lines] == ["min", "max"]
+    assert [line.get_label() for line in kelvin.lines] == ["lowest", "peak"]
     assert [list(line.get_ydata()) for line in kelvin.lines] == [[290, 291], [310, 309]]
-    assert (kelvin.get_ylabel(), watt.get_ylabel()) == ("[K]", "[W]")
+    assert (kelvin.get_ylabel(), watt.get_ylabel()) == ("temperature [K]", "heat unaccounted for [W]")
+    assert [panel.get_legend() is None for panel in (kelvin, watt)] == [False, True]  # one curve needs no name
     assert main(["history", str(tmp_path), "--columns", "min_K,nan_cells"]) == 0
     assert main(["history", str(tmp_path)]) == 0
     assert sorted(os.listdir(tmp_path)) == ["history.csv", f"{tmp_path.name}_diagnostics.png",

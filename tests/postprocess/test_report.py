@@ -67,7 +67,7 @@ def changed(run, folder, **changes):
 def test_the_page_says_what_the_record_says(run, written):
     page, record = Page(written.read_text(encoding="utf-8")), json.loads((run / "run.json").read_text())
     text = page.text
-    for said in ("a<b>&c", "PASS", "transient, 24 x 16 x 8 cells, fp64", "2 ranks on 1 host", record["fingerprint"],
+    for said in ("a<b>&c", "DONE", "transient, 24 x 16 x 8 cells, fp64", "2 ranks on 1 host", record["fingerprint"],
                  record["provenance"]["command_line"], record["provenance"]["git_revision"], "sphere", "conductivity: 20",
                  record["ranks"][0]["device"], "centre at (0.012, 0.008, 0.004) m", "Benchmark: stencil",
                  " x ".join(map(str, record["decomposition"]["process_grid"])),
@@ -79,6 +79,32 @@ def test_the_page_says_what_the_record_says(run, written):
     assert len(page.pictures) == 12
     assert [picture for picture in page.pictures if not picture["alt"]] == []
     assert "300 K to 400 K" in page.pictures[0]["alt"]
+
+
+def test_the_page_opens_with_the_answer(run, written):
+    """How hot, where, and the heat; then the field, in planes through the hottest cell of the end."""
+    record, text = json.loads((run / "run.json").read_text()), written.read_text(encoding="utf-8")
+    end = record["end_state"]
+    x, y, z = (1e3 * metres for metres in end["highest"]["position_m"])
+    card = Page(text.split('<section id="answer">')[1].split("</section>")[0]).text
+    for said in (f"{end['highest']['temperature_K']:.6g} K", f"at ({x:.4g}, {y:.4g}, {z:.4g}) mm, cell",
+                 f"{end['lowest']['temperature_K']:.6g} K", "through x_min", f"{end['heat']['faces_W']['x_min']:.5g} W",
+                 f"{end['heat']['stored_W']:.5g} W", "unaccounted for", "peak over time 400 K at 0 s", "sweep 60"):
+        assert said in card, said
+    order = re.findall(r'<section id="(\w+)">', text)
+    assert order == ["answer", "field", "convergence", "performance", "time", "bench1", "run"]
+    assert f"Planes through the hottest cell at the end: z = {z:.4g} mm; above it y = {y:.4g} mm; beside it x = {x:.4g} mm" in (
+        Page(text).text)
+    assert text.index("GB/s") > text.index("<section id=\"performance\">")
+
+
+def test_what_is_not_known_of_the_end_is_said(run, tmp_path):
+    page = report(changed(run, tmp_path / "old", end_state=None), tmp_path / "a.html")
+    assert "run.json does not say which temperatures the run ended with" in page.text
+    page = report(changed(run, tmp_path / "no_heat", end_state={"heat": None, "why_no_heat": "no reason"}), tmp_path / "b.html")
+    assert "Heat is not known: no reason." in page.text
+    page = report(changed(run, tmp_path / "steady", result="CONVERGED", method={"problem": "steady"}), tmp_path / "c.html")
+    assert "of a steady problem" in page.text and "The residual has reached its tolerance." in page.text
 
 
 def test_nothing_is_outside_of_the_page(written):

@@ -35,6 +35,14 @@ study:
 SECTIONS, PICTURES = {"run": 7, "study": 5}, {"run": 10, "study": 2}  # at least so many pictures
 INK = {"run": 0.1, "study": 0.05}  # a page without any has 0; one of a study is mostly a table
 SIZES = "[...document.images].map(i => [i.complete, i.naturalWidth, i.naturalHeight, i.clientWidth, i.clientHeight])"
+# The colour of a figure's own paper, beside what is drawn.
+CORNERS = """[...document.images].map(image => {
+  const canvas = document.createElement('canvas');
+  canvas.width = canvas.height = 1;
+  const pen = canvas.getContext('2d');
+  pen.drawImage(image, 0, 0, 2, 2, 0, 0, 1, 1);
+  return [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3);
+})"""
 TOO_WIDE = """[...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll') &&
   e.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5).map(e => e.outerHTML.slice(0, 80))"""
 
@@ -89,7 +97,7 @@ def test_it_loads_without_a_complaint_and_asks_for_nothing_else(browser, page, k
     browser.open(page)
     assert browser.complaints() == [] and browser.requested() == [page.resolve().as_uri()]
     assert browser.value("document.compatMode") == "CSS1Compat"
-    assert browser.value("document.querySelector('h1').innerText").endswith("PASS")
+    assert browser.value("document.querySelector('h1').innerText").endswith("DONE")
     links = browser.value("[...document.querySelectorAll('nav a')].map(a => !!document.querySelector(a.getAttribute('href')))")
     assert len(links) == SECTIONS[kind] and all(links)
 
@@ -115,14 +123,17 @@ def test_every_figure_is_there_and_nothing_is_too_wide(browser, page, kind, widt
 
 
 @pytest.mark.parametrize("width", [1280, 360])
-def test_light_and_dark_differ_and_figures_stay_on_white(browser, page, kind, tmp_path, width):
+def test_figures_follow_light_and_dark(browser, page, kind, tmp_path, width):
     grounds = []
     for dark in (False, True):
         browser.open(page, width=width, height=800, dark=dark)
         image = pixels(browser, tmp_path)
         grounds.append(image[0, 0].mean())
         assert image.std() > INK[kind] and colours(image) > 500
-        assert browser.value("getComputedStyle(document.querySelector('figure')).backgroundColor") == "rgb(255, 255, 255)"
+        assert browser.value("getComputedStyle(document.querySelector('figure')).backgroundColor") == (
+            "rgb(30, 33, 39)" if dark else "rgb(255, 255, 255)")
+        papers = np.array(browser.value(CORNERS))
+        assert len(papers) and np.abs(papers - ((30, 33, 39) if dark else (255, 255, 255))).max() <= 1
         assert contrast(browser, "p") > 4.5 and contrast(browser, "figcaption") > 4.5 and contrast(browser, ".badge") > 4.5
     assert grounds[0] > 0.9 and grounds[1] < 0.2
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from matplotlib import pyplot
 
-from isotherm_post import report_figures
-from isotherm_post.run_directory import Snapshot
+from isotherm_post import dark_figures, figures, histories, report_figures, slices
+from isotherm_post.run_directory import History, Snapshot
 
 CELLS, SPACING, CORNER = (12, 7, 5), (1e-3, 2e-3, 4e-3), (0.1, -0.2, 0.0)  # no two axes alike
 
@@ -29,7 +29,7 @@ def snapshot(tmp_path):
 
 
 def test_the_three_planes_stand_as_in_a_drawing(snapshot):
-    planes = report_figures.middle_planes(snapshot)
+    planes = report_figures.planes_through(snapshot, (6, 3, 2))
     assert [plane.shape for plane in planes] == [(5, 7), (5, 12), (7, 12)]
     front, above, beside, bar = report_figures.field_figure(snapshot, planes, report_figures.Scale(planes)).axes
     for panel, array, extent in ((front, snapshot.T[2], (100, 112, -200, -186)), (above, snapshot.T[:, 3], (100, 112, 0, 20)),
@@ -46,7 +46,7 @@ def test_the_three_planes_stand_as_in_a_drawing(snapshot):
 
 
 def test_it_is_to_scale_unless_it_says_so(snapshot, tmp_path):
-    planes = report_figures.middle_planes(snapshot)
+    planes = report_figures.planes_through(snapshot, (6, 3, 2))
     figure = report_figures.field_figure(snapshot, planes, report_figures.Scale(planes))
     front = figure.axes[0].get_position()
     wide, high = np.array([front.width, front.height]) * figure.get_size_inches()
@@ -66,6 +66,7 @@ def test_isotherms_are_shared_round_and_seen():
     for panel, plane in zip(panels, (cold, hot)):
         report_figures.draw_isotherms(panel, plane, (0, 1, 0, 1), scale)
     assert [len(panel.collections) > 0 for panel in panels] == [False, True]
+    assert [text.get_text() for text in panels[1].texts] == ["320", "340", "360", "380"]
     assert report_figures.Scale([cold]).isotherms == []
     assert report_figures.Scale([np.full((2, 2), np.nan)]).isotherms == []
 
@@ -80,6 +81,51 @@ def test_bars_are_phases_and_their_shares():
     whiskers = [segment for lines in panel.collections for segment in lines.get_segments()]
     assert [list(segment[:, 0]) for segment in whiskers] == [[0.5, 2], [1, 4], [3, 12]]
     assert panel.get_xlabel().startswith("time [s]")
+
+
+def test_a_phase_of_nothing_has_no_bar():
+    phases = {name: {"min": mean, "mean": mean, "max": mean}
+              for name, mean in (("setup", 0.0), ("sweeps", 9.9996), ("halo", 0.0004), ("total", 10.0))}
+    panel = report_figures.phases_figure(phases).axes[0]
+    assert [bar.get_width() for bar in panel.patches] == [9.9996]
+    nothing = {name: {"min": 0.0, "mean": 0.0, "max": 0.0} for name in ("sweeps", "total")}
+    assert list(report_figures.phases_figure(nothing).axes[0].patches) == []
+
+
+def test_a_dark_figure_keeps_its_map_and_turns_its_ink():
+    """Paper and ink change places, curves get lighter; colours and isotherms of a field stay."""
+    figure, (panel, field) = pyplot.subplots(2)
+    line, = panel.plot([0, 1], [1, 2], color="#0072b2", marker=".")
+    panel.grid(color="0.9")
+    plane = np.linspace(300.0, 400.0, 64).reshape(8, 8)
+    image = field.imshow(plane, cmap="inferno")
+    slices.draw_contours(field, plane, (0, 8, 0, 8), 300, 400)
+    figure.canvas.draw()
+    lines = [tuple(colour) for each in field.collections for colour in each.get_edgecolor()]
+    values = [text.get_color() for text in field.texts]
+    assert len(values) > 3
+    dark_figures.darken(figure)
+    assert figure.get_facecolor() == panel.get_facecolor() == pyplot.matplotlib.colors.to_rgba(dark_figures.PAPER)
+    assert min(panel.xaxis.label.get_color()[:3]) > 0.8 and max(panel.get_xgridlines()[0].get_color()[:3]) < 0.3
+    assert line.get_color() == line.get_markerfacecolor() == pytest.approx((0.35, 0.35 + 0.65 * 0x72 / 255, 0.35 + 0.65 * 0xb2 / 255, 1))
+    assert [tuple(colour) for each in field.collections for colour in each.get_edgecolor()] == lines
+    assert [text.get_color() for text in field.texts] == values and image.get_cmap().name == "inferno"
+
+
+def test_names_of_curves_stand_beside_the_panel(tmp_path):
+    (tmp_path / "history.csv").write_text("sweep,time_s,residual,wall_s,min_K,max_K\n0,0,,0,290,310\n9,1,,1,291,309\n")
+    figure = histories.columns_figure("demo", History(tmp_path / "history.csv"), ["min_K", "max_K"])
+    figure.canvas.draw()
+    panel = figure.axes[0]
+    assert panel.get_legend().get_window_extent().x0 > panel.get_window_extent().x1
+    figure, panel = pyplot.subplots(figsize=(5.6, 3.6), layout="constrained")
+    for number in range(2):
+        panel.plot([0, 1], [0, number], label=f"{number} and a name that would take all the room that there is")
+    figures.name_curves(panel, title="a_title_without_blanks_that_is_as_long_as_the_figure_is_wide")
+    figure.canvas.draw()
+    assert panel.get_position().width > 0.4
+    alone = histories.columns_figure("demo", History(tmp_path / "history.csv"), ["max_K"]).axes[0]
+    assert alone.get_legend() is None and alone.get_ylabel() == "peak temperature [K]"
 
 
 @pytest.mark.parametrize("effective, copy, text", [(3e12, 4e12, "75.0% of the roof"), (6e9, 4e9, "150.0% of the roof")])

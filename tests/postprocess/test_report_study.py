@@ -62,7 +62,7 @@ def report(study, out):
 
 def test_the_page_says_what_the_study_says(study, tmp_path):
     page, record = report(study, tmp_path / "page.html"), json.loads((study / "study.json").read_text())
-    for said in ("deck FAIL", "problem.dt [s]", "fp32, fp64", "0.5, 1, 2, 40", "Sorted by max_K.", record["git_revision"],
+    for said in ("deck FAILED", "problem.dt [s]", "fp32, fp64", "0.5, 1, 2, 40", "Sorted by peak temperature [K].", record["git_revision"],
                  record["cases"][0]["run"]["ranks"][0]["device"]):
         assert said in " ".join(page.text.split()), said
     failed = [case for case in record["cases"] if case["state"] == "failed"]
@@ -83,7 +83,7 @@ def test_a_figure_has_the_cases_where_they_belong(study):
     found = Study(study)
     assert found.axes == ["problem.dt", "precision"]
     panel = study_figures.quantities_figure(found, ["max_K"]).axes[0]
-    assert (panel.get_xlabel(), panel.get_ylabel()) == ("problem.dt [s]", "max [K]")
+    assert (panel.get_xlabel(), panel.get_ylabel()) == ("problem.dt [s]", "peak temperature [K]")
     assert panel.get_legend().get_title().get_text() == "precision"
     for line, precision in zip(panel.get_lines(), ("fp32", "fp64")):
         cases = [case for case in found.cases if case.value("precision") == precision and case.state == "done"]
@@ -131,7 +131,7 @@ def test_too_many_lines_are_a_table(tmp_path, capsys):
     found = made([{"a": a, "b": b, "c": c} for a in range(5) for b in range(4) for c in range(3)], tmp_path / "many")
     page = report(found.path, tmp_path / "page.html")
     assert page.pictures == [] and "No figures: b, c would make 12 lines." in page.text
-    assert "case59" in page.text and "PASS" in page.text
+    assert "case59" in page.text and "DONE" in page.text
     assert main(["study", str(found.path)]) == 65
     assert "b, c would make 12 lines" in capsys.readouterr().err
 

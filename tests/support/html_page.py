@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 class Page(HTMLParser):
     """Tags that must be closed are, in their order; pictures, addresses and the text as read."""
 
-    VOID = {"meta", "link", "img", "wbr"}
+    VOID = {"meta", "link", "img", "source", "wbr"}
 
     def __init__(self, text):
         super().__init__()
@@ -23,7 +23,7 @@ class Page(HTMLParser):
         self._whole = tag != "wbr"  # what follows is of the same word
         if tag == "img":
             self.pictures.append(values)
-        self.addresses += [values[key] for key in ("src", "href") if key in values]
+        self.addresses += [values[key] for key in ("src", "srcset", "href") if key in values]
 
     def handle_endtag(self, tag):
         assert self._open.pop() == tag

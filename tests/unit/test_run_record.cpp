@@ -88,8 +88,8 @@ TEST(RunRecord, WithoutSweepsOrTimesThereAreNoFigures) {
 TEST(RunRecord, JsonHoldsWhatTheRecordHolds) {
   const json j = json::parse(to_json(record()));
   EXPECT_EQ(j["schema"], "isotherm-run");
-  EXPECT_EQ(j["schema_version"], 1);
-  EXPECT_EQ(j["result"], "PASS");
+  EXPECT_EQ(j["schema_version"], 2);
+  EXPECT_EQ(j["result"], "DONE");
   EXPECT_EQ(j["exit_code"], 0);
   EXPECT_EQ(j["message"], nullptr);
   EXPECT_EQ(j["provenance"]["git_revision"], "0123456789ab");
@@ -189,7 +189,7 @@ TEST(Report, FiguresOfMerit) {
             "FOM copy_bandwidth_share: 40.0 %\n"
             "FOM time_per_step: 1.000 ms\n"
             "FOM halo_fraction: 10.0 %\n");
-  EXPECT_EQ(result_line(record()), "RESULT: PASS\n");
+  EXPECT_EQ(result_line(record()), "RESULT: DONE\n");
 }
 
 // A slow answer is right, and its figures are what is asked for.
@@ -231,13 +231,71 @@ TEST(Report, AWrongAnswerHasNoSpeed) {
   r = record();
   r.exit_code = ExitCode::diverged;
   EXPECT_EQ(figures_of_merit(r), "");
-  EXPECT_EQ(result_line(r), "RESULT: FAIL\n");
+  EXPECT_EQ(result_line(r), "RESULT: FAILED\n");
   r.exit_code = ExitCode::stopped;
   EXPECT_NE(figures_of_merit(r), "");
   EXPECT_EQ(result_line(r), "RESULT: STOPPED\n");
   r.exit_code = ExitCode::not_converged;
   EXPECT_NE(figures_of_merit(r), "");
-  EXPECT_EQ(result_line(r), "RESULT: FAIL\n");
+  EXPECT_EQ(result_line(r), "RESULT: NOT CONVERGED\n");
+}
+
+TEST(Report, TheResultSaysWhatWasShown) {
+  RunRecord r = record();
+  EXPECT_STREQ(result_word(r), "DONE");
+  r.residual.convergence = Convergence::reached;
+  EXPECT_STREQ(result_word(r), "CONVERGED");
+  r.verification = Verification{};  // without a bound
+  EXPECT_STREQ(result_word(r), "CONVERGED");
+  r.verification->verdict = Verdict::passed;
+  EXPECT_STREQ(result_word(r), "VERIFIED");
+  r.exit_code = ExitCode::diverged;  // worse than a baseline
+  EXPECT_STREQ(result_word(r), "FAILED");
+}
+
+EndState end_state() {
+  EndState end;
+  end.sweep = 2000;
+  end.time = 2;
+  end.highest = EndState::Extreme{352.25, {99, 0, 7}, {0.0995, 0.0005, 0.0075}};
+  end.lowest = EndState::Extreme{300, {0, 1, 2}, {0.0005, 0.0015, 0.0025}};
+  end.faces = {true, true, true, true, false, false};
+  end.heat = HeatFlows{{4, -1.5, -0.0, 0, 0, 0}, 16, 18.25, 0.25, 0.25 / 39.75};
+  return end;
+}
+
+TEST(Report, TheEndSaysWhereItIsHottestAndWhereTheHeatGoes) {
+  RunRecord r = record();
+  r.end_state = end_state();
+  EXPECT_EQ(end_lines(*r.end_state),
+            "  at the end   2 s, sweep 2 000\n"
+            "  highest      352.25 K at (0.0995, 0.0005, 0.0075) m, cell (99, 0, 7)\n"
+            "  lowest       300 K at (0.0005, 0.0015, 0.0025) m, cell (0, 1, 2)\n"
+            "  heat in      x_min 4 W, x_max -1.5 W, y_min 0 W, y_max 0 W (negative: out)\n"
+            "               from sources 16 W, stored 18.25 W\n"
+            "  balance      0.629 % of what flows is unaccounted for: 0.25 W\n");
+  EXPECT_EQ(closing_lines(r), figures_of_merit(r) + "\n" + end_lines(*r.end_state) + "RESULT: DONE\n");
+  const json end = json::parse(to_json(r))["end_state"];
+  EXPECT_EQ(
+      end["highest"],
+      (json{{"temperature_K", 352.25}, {"cell", {99, 0, 7}}, {"position_m", {0.0995, 0.0005, 0.0075}}}));
+  EXPECT_EQ(end["heat"]["faces_W"]["x_max"], -1.5);
+  EXPECT_EQ(end["heat"]["faces_W"]["z_min"], nullptr);
+  EXPECT_EQ(end["heat"]["stored_W"], 18.25);
+  EXPECT_EQ(end["why_no_heat"], nullptr);
+}
+
+TEST(Report, TheEndOfASteadyRunHasNoTimeAndStoresNothing) {
+  EndState end = end_state();
+  end.steady = true;
+  end.nan_cells = 2;
+  EXPECT_TRUE(end_lines(end).starts_with("  at the end   sweep 2 000\n  h"));
+  EXPECT_EQ(end_lines(end).find("stored"), std::string::npos);
+  EXPECT_NE(end_lines(end).find("0.25 W; 0 in the steady state\n"), std::string::npos);
+  EXPECT_NE(end_lines(end).find("not a number 2 cells\n"), std::string::npos);
+  end.heat.reset();
+  end.why_no_heat = "a reason";
+  EXPECT_TRUE(end_lines(end).ends_with("  heat         not known: a reason\n"));
 }
 
 TEST(Report, Banner) {

@@ -116,4 +116,4 @@ class Isotherm(ExecutableApplication):
         group_name="fingerprint",
     )
 
-    success_criteria("passed", mode="string", match=r"RESULT: PASS")
+    success_criteria("passed", mode="string", match=r"RESULT: (DONE|CONVERGED|VERIFIED)")

@@ -1,0 +1,48 @@
+// The answer of a run: the highest and the lowest temperature at its end, where, and the heat that flows.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/config.hpp"
+#include "physics/diagnostics.hpp"
+
+namespace isotherm {
+
+struct EndState {
+  bool steady = false;
+  std::int64_t sweep = 0;
+  double time = 0;  // s; 0 in a steady problem
+  struct Extreme {
+    double temperature = 0;  // K
+    Int3 cell;               // of the grid
+    Vector3 position{};      // m, its centre
+  };
+  std::optional<Extreme> highest, lowest;  // none where every cell is NaN
+  std::int64_t nan_cells = 0;
+  // Transient: during the last step, as in the last line of history.csv. Steady: of the final field, without
+  // a rate.
+  std::optional<HeatFlows> heat;
+  std::array<bool, face_count> faces{};  // that are not periodic
+  std::string why_no_heat;
+};
+
+using TitledLines = std::vector<std::pair<std::string, std::string>>;
+
+// "352.1 K at (0.003, 0.001, 0.01) m, cell (12, 3, 40)".
+std::string extreme_text(const EndState::Extreme& extreme);
+TitledLines heat_lines(const EndState& end);
+std::string end_lines(const EndState& end);  // what a run prints before its result
+
+nlohmann::ordered_json to_json_object(const EndState& end);
+// Of the heat alone, from a run.json; none where there is no such file, it does not tell the heat, or it is
+// of a field with another fingerprint. Never throws.
+std::optional<EndState> read_heat(const std::filesystem::path& run_json, std::uint64_t fingerprint);
+
+}  // namespace isotherm
