@@ -152,7 +152,11 @@ std::string checkpoints_text(const Config& config) {
   if (checkpoint.every_time) when.push_back(fmt::format("every {:g} s", *checkpoint.every_time));
   if (checkpoint.every_wall)
     when.push_back(fmt::format("every {} of wall time", human_duration(*checkpoint.every_wall)));
-  if (checkpoint.at_end()) when.push_back("at the end");
+  if (checkpoint.at_end()) {
+    when.push_back("at the end");
+  } else if (config.problem.kind == ProblemKind::steady && checkpoint.final != FinalCheckpoint::off) {
+    when.push_back("at an end above the tolerance");
+  }
   when.push_back("where the run is stopped");
   return fmt::format("checkpoints     {}: {} each, at most {} at once\n", fmt::join(when, ", "),
                      human_bytes(files.bytes_each), human_bytes(files.bytes()));

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <type_traits>
 
 #include "app/compare_axes.hpp"
@@ -226,6 +227,14 @@ std::string verb_problem(int argc, const char* const* argv, const CLI::App& app)
 
 const char* word(Verb verb) {
   return verb_words[static_cast<int>(verb)];
+}
+
+std::vector<std::string> without(const std::vector<std::string>& overrides, std::string_view key) {
+  std::vector<std::string> others;
+  std::ranges::copy_if(overrides, std::back_inserter(others), [&](const std::string& override) {
+    return override.substr(0, override.find('=')) != key;
+  });
+  return others;
 }
 
 std::string run_words(const CommandLine& command, const std::vector<std::string>& overrides) {

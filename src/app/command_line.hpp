@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/bench_options.hpp"
@@ -66,6 +67,8 @@ struct CommandLineResult {
 CommandLineResult parse_command_line(int argc, const char* const* argv);
 
 const char* word(Verb verb);
+// Those of other keys.
+std::vector<std::string> without(const std::vector<std::string>& overrides, std::string_view key);
 // What to type to run the deck, with these overrides.
 std::string run_words(const CommandLine& command, const std::vector<std::string>& overrides);
 

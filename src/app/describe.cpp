@@ -18,7 +18,7 @@ namespace isotherm {
 namespace {
 
 Method describe_method(const Session& session) {
-  const Config& config = session.deck.config;
+  const Config& config = session.cases.back();  // as the rest of the record
   const Backend backend = session.placement.backend;
   Method method;
   method.depth = halo_depth(config);
@@ -38,12 +38,17 @@ Method describe_method(const Session& session) {
   return method;
 }
 
+// Of the last grid of a series, which is the one that is kept.
+Decomposition decomposition_of(const Session& session) {
+  return decompose(session.cases.back(), session.decomposition.ranks(), session.placement.backend);
+}
+
 }  // namespace
 
 RunRecord describe_run(const CommandLine& command, const Session& session, const Device& device,
                        const Communicator& world, const std::string& directory) {
   const Config& config = session.deck.config;
-  const Decomposition& d = session.decomposition;
+  const Decomposition d = decomposition_of(session);
   RunRecord record;
   record.mpi = mpi_library_version();
   record.hdf5 = hdf5_library_version();
@@ -53,12 +58,12 @@ RunRecord describe_run(const CommandLine& command, const Session& session, const
   record.deck_path = command.file;
   record.directory = directory;
   record.resolved_deck = to_yaml(config);
-  record.cells = config.grid.cells;
+  record.cells = session.cases.back().grid.cells;
   record.lengths = spacing(config);
   for (int axis = 0; axis < 3; ++axis)
     record.lengths[static_cast<std::size_t>(axis)] *= static_cast<double>(config.grid.cells[axis]);
   record.process_grid = d.process_grid();
-  record.weights = exchange_weights(config, session.placement.backend);
+  record.weights = exchange_weights(session.cases.back(), session.placement.backend);
   record.smallest_rank_cells = d.smallest_block();
   record.largest_rank_cells = d.largest_block();
   record.precision = config.precision;
@@ -76,9 +81,10 @@ RunRecord describe_run(const CommandLine& command, const Session& session, const
 RankRow describe_rank(const Session& session, const Device& opened, const Communicator& world) {
   const RankPlace& place = session.placement.ranks[static_cast<std::size_t>(world.rank())];
   const DeviceInfo device = opened.info();
-  return {world.rank(),       place.host,  device.backend, device.index,
-          device.name,        device.uuid, place.threads,  session.decomposition.block(world.rank()).cells(),
-          peak_memory_bytes()};
+  return {
+      world.rank(),       place.host,  device.backend, device.index,
+      device.name,        device.uuid, place.threads,  decomposition_of(session).block(world.rank()).cells(),
+      peak_memory_bytes()};
 }
 
 SnapshotProvenance provenance(const Session& session, const RunRecord& record) {
@@ -101,7 +107,7 @@ SnapshotProvenance provenance(const Session& session, const RunRecord& record) {
 // itself.
 double measure_roof(const Session& session, Device& device, const Communicator& world) {
   const std::size_t bytes = session.memory.roof / 2;
-  const double passes_of_run = static_cast<double>(Schedule(session.cases.back()).last()) *
+  const double passes_of_run = static_cast<double>(likely_sweeps(session.cases.back())) *
                                static_cast<double>(session.memory.field) / static_cast<double>(bytes);
   const auto probe = agree(world, [&] { return make_copy_probe(device, bytes); });
   const Owned<Stream> stream = own_stream(device, Priority::normal);

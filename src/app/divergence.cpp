@@ -4,29 +4,72 @@
 
 #include <cmath>
 
+#include "physics/operator.hpp"
+#include "physics/walls.hpp"
+
 namespace isotherm {
 
+namespace {
+
+// The largest number among boundaries and initial values, "boundaries.x_min.value is 1e11"; empty where it is
+// ordinary.
+std::string extraordinary_value(const Config& config) {
+  constexpr double ordinary = 1e6;  // K
+  double largest = ordinary;
+  std::string text;
+  const auto look = [&](const std::string& key, double value, double kelvin) {
+    if (!(std::abs(kelvin) > largest)) return;
+    largest = std::abs(kelvin);
+    text = fmt::format("{} is {:g}", config.at(key), value);
+  };
+  for (int f = 0; f < face_count; ++f) {
+    const auto face = static_cast<std::size_t>(f);
+    const WallConfig& wall = config.boundaries[face];
+    if (wall.kind == WallKind::periodic || !wall.value.is_constant()) continue;
+    const double value = wall.value(0, 0, 0, 0);
+    look(fmt::format("boundaries.{}.{}", face_names[face],
+                     wall.kind == WallKind::convection ? "ambient" : "value"),
+         value, value * wall_law(config, static_cast<Face>(f)).slope);
+  }
+  for (std::size_t i = 0; i < config.initial.size(); ++i)
+    look(fmt::format("initial.{}.value", i), config.initial[i].value, config.initial[i].value);
+  for (std::size_t i = 0; i < config.sources.size(); ++i)
+    look(fmt::format("sources.{}.value", i), config.sources[i].value,
+         config.sources[i].value * source_scale(config));
+  return text;
+}
+
+std::string remedy_of(const Config& config, double residual) {
+  const std::string limit = fmt::format("{:.6g} s", stable_dt(config));
+  if (config.problem.kind == ProblemKind::transient && time_plan(config).dt > stable_dt(config))
+    return fmt::format("keep problem.dt below the stability limit {} and look at walls and sources", limit);
+  std::string why;
+  if (std::isfinite(residual))
+    why = fmt::format("it changed by {:.3g} K in a sweep, more than 1e9 K; ", residual);
+  if (config.problem.kind == ProblemKind::transient)
+    why += fmt::format("problem.dt is stable (at most {}); ", limit);
+  const std::string value = extraordinary_value(config);
+  return why + (value.empty() ? "look at walls and sources" : "look at the values of the deck: " + value);
+}
+
+}  // namespace
+
 template <class T>
-std::string divergence(const Config& config, Solver<T>& solver, std::int64_t checked) {
+std::string divergence(const Config& config, Solver<T>& solver, std::int64_t checked, double residual) {
   const ExtremeCell extreme = solver.most_extreme_cell();
   const std::string state = std::isinf(extreme.magnitude)
                                 ? std::string("is not finite")
                                 : fmt::format("has reached {:.3g} K", extreme.magnitude);
   const std::string what =
       fmt::format("cell ({}, {}, {}) {}", extreme.cell.x, extreme.cell.y, extreme.cell.z, state);
-  const std::string remedy =
-      config.problem.kind == ProblemKind::steady
-          ? "look at walls and sources"
-          : fmt::format("keep problem.dt below the stability limit {:.6g} s and look at walls and sources",
-                        stable_dt(config));
   const std::int64_t here = solver.sweeps();
   return fmt::format("diverged: {} after sweep {} (residuals are checked every {} sweeps{}); {}", what, here,
                      config.problem.check_interval,
                      checked < here ? fmt::format(" and looked at late: that of sweep {} told", checked) : "",
-                     remedy);
+                     remedy_of(config, residual));
 }
 
-template std::string divergence(const Config&, Solver<float>&, std::int64_t);
-template std::string divergence(const Config&, Solver<double>&, std::int64_t);
+template std::string divergence(const Config&, Solver<float>&, std::int64_t, double);
+template std::string divergence(const Config&, Solver<double>&, std::int64_t, double);
 
 }  // namespace isotherm

@@ -9,9 +9,9 @@
 
 namespace isotherm {
 
-// Collective. `checked`: the sweep whose residual told; where checks lag it is an earlier one than that of
-// the field that is left to look at.
+// Collective. `checked`: the sweep whose `residual` (K) told; where checks lag it is an earlier one than that
+// of the field that is left to look at.
 template <class T>
-std::string divergence(const Config& config, Solver<T>& solver, std::int64_t checked);
+std::string divergence(const Config& config, Solver<T>& solver, std::int64_t checked, double residual);
 
 }  // namespace isotherm

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/text.hpp"
+#include "physics/slowest_mode.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {
@@ -18,7 +19,8 @@ LoopProgress::LoopProgress(const Config& config, Progress* progress, Console* co
       limit_(limit),
       last_sweep_(Schedule(config).last()),
       cells_(static_cast<double>(config.grid.cells.product())),
-      writes_checkpoints_(config.output.checkpoint.write) {}
+      writes_checkpoints_(config.output.checkpoint.write),
+      pace_(config.problem.kind == ProblemKind::steady ? slowest_decay(config) : 0) {}
 
 void LoopProgress::tell(std::int64_t sweep, std::optional<double> time, const Residual& residual,
                         double elapsed) {

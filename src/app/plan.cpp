@@ -143,7 +143,7 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backen
     plan.copies = copy_bytes(config, decomposition.block(rank), beside ? plan.field : 0);
   const auto datasets = std::max(count_datasets(config.initial), count_datasets(config.sources));
   plan.painting = datasets * sizeof(double) * static_cast<std::size_t>(layout.extent.product());
-  const double moved = 2.0 * static_cast<double>(Schedule(config).last()) * static_cast<double>(plan.field);
+  const double moved = 2.0 * static_cast<double>(likely_sweeps(config)) * static_cast<double>(plan.field);
   plan.roof = 2 * roof_bytes(plan.field, moved, backend, sharers);
   plan.program = resident_bytes();
   return plan;

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 
+#include "app/earlier_verification.hpp"
 #include "config/changes.hpp"
 #include "core/agree.hpp"
 #include "core/text.hpp"
@@ -66,18 +68,26 @@ void verify_cells(const std::string& file, const SnapshotHeader& header, const S
 }
 
 // Steps of another length would lead to another state. A deck that only ends elsewhere keeps the
-// checkpoint's.
+// checkpoint's: their number says where, as end_time over the number may be another number in the last digit.
 void keep_step(Config& now, double dt) {
-  if (now.problem.kind == ProblemKind::steady || time_plan(now).dt == dt) return;
+  ProblemConfig& problem = now.problem;
+  if (problem.kind == ProblemKind::steady || time_plan(now).dt == dt) return;
   Config kept = now;
   kept.problem.dt = dt;
-  if (time_plan(kept).dt != dt)
+  if (time_plan(kept).dt == dt) {
+    problem.dt = dt;
+    return;
+  }
+  const double steps = std::round(*problem.end_time / dt);  // which there is: else the steps above are dt
+  if (std::abs(*problem.end_time - steps * dt) > 1e-9 * dt * steps)
     throw Error(
         ExitCode::deck,
         fmt::format("{}: {} s is no whole number of the checkpoint's steps of {} s (other steps lead to "
                     "another state); end at a multiple of them, or give problem.steps",
                     now.at("problem.end_time"), *now.problem.end_time, dt));
-  now.problem.dt = dt;
+  problem.dt = dt;
+  problem.steps = static_cast<std::int64_t>(steps);
+  problem.end_time.reset();
 }
 
 // Throws Error(deck) where the deck is of another problem, with all that differs. Returns what else has
@@ -163,6 +173,13 @@ bool goes_on_in(const fs::path& folder, const Config& config) {
   return fs::equivalent(folder, config.output.directory, ignored);
 }
 
+bool failed_verification(const Restart& restart, const Config& config) {
+  const auto earlier = config.verify.solution == ExactSolution::none
+                           ? std::nullopt
+                           : earlier_verification(restart.file, config);
+  return earlier && earlier->verdict == Verdict::failed;
+}
+
 }  // namespace
 
 std::optional<Restart> plan_restart(const std::string& asked_for, Force force, Session& session,
@@ -220,20 +237,27 @@ std::optional<ExitCode> nothing_to_do(const Restart& restart, const Config& conf
   const CheckpointState& state = restart.state();
   const Schedule schedule(config);
   const bool steady = config.problem.kind == ProblemKind::steady;
-  const bool converged = state.last_residual && !state.pending_residual &&
-                         has_converged(config.problem, *state.first_residual, *state.last_residual);
-  const bool at_end = restart.sweep() >= schedule.last();
-  if (!converged && !at_end) return std::nullopt;
+  const bool checked = state.last_residual && !state.pending_residual;
+  const bool converged =
+      checked && has_converged(config.problem, *state.first_residual, *state.last_residual);
+  const bool stagnated = checked && state.stagnated && config.problem.tolerance > 0;
+  if (!converged && !stagnated && restart.sweep() < schedule.last()) return std::nullopt;
+  const bool failed = world.all_reduce(std::int64_t{world.is_root() && failed_verification(restart, config)},
+                                       ReduceOp::max) != 0;
   if (world.is_root()) {
     for (const std::string& warning : restart.warnings) fmt::print(stderr, "warning: {}\n", warning);
-    fmt::print(
-        "nothing to do: {} is of sweep {}, where the run has {}; go on with {}\n", restart.file,
-        restart.sweep(),
-        converged ? std::string("reached its tolerance") : fmt::format("ended (at {})", schedule.last()),
-        steady ? (converged ? "a smaller problem.tolerance" : "a larger problem.max_sweeps")
-               : "a later problem.end_time, or more problem.steps");
+    const std::string end = converged   ? "reached its tolerance"
+                            : stagnated ? "ended, as its residual stopped falling at rounding"
+                                        : fmt::format("ended (at {})", schedule.last());
+    const char* further = !steady     ? "a later problem.end_time, or more problem.steps"
+                          : converged ? "a smaller problem.tolerance"
+                          : stagnated ? "no sweep: a smaller residual takes precision: fp64 and a new run"
+                                      : "a larger problem.max_sweeps";
+    fmt::print("nothing to do: {} is of sweep {}, where the run has {}{}; go on with {}\n", restart.file,
+               restart.sweep(), end, failed ? " and FAILED its verification (run.json)" : "", further);
   }
-  return steady && !converged ? ExitCode::not_converged : ExitCode::done;
+  if (failed) return ExitCode::diverged;
+  return steady && !converged && !stagnated ? ExitCode::not_converged : ExitCode::done;
 }
 
 }  // namespace isotherm

@@ -23,6 +23,8 @@ struct Restart {
 
   std::int64_t sweep() const { return header.meta.sweep; }
   const CheckpointState& state() const { return *header.checkpoint; }
+  // Up to which lines of history.csv stay: that of a check whose turn is still to come is written then.
+  std::int64_t last_line() const { return state().pending_residual ? state().pending_sweep - 1 : sweep(); }
 };
 
 // Collective; nothing without --restart. The session takes over what the deck leaves open and the checkpoint

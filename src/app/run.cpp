@@ -9,6 +9,7 @@
 
 #include "app/describe.hpp"
 #include "app/end_state.hpp"
+#include "app/ending.hpp"
 #include "app/field_outputs.hpp"
 #include "app/plan.hpp"
 #include "app/rank_times.hpp"
@@ -52,7 +53,7 @@ class Run {
       const std::optional<Restart>& restart, const Regression& regression, Device& device, double roof,
       Timer started)
       : world_(world),
-        command_(run_words(command, command.overrides)),
+        command_(command),
         profile_(command.profile),
         session_(session),
         restart_(restart),
@@ -170,7 +171,7 @@ class Run {
     if (config.output.history && world_.is_root()) {
       history.emplace(directory_.history(), console_,
                       config.output.diagnostics ? DiagnosticsColumns(plan_diagnostics(config)) : std::nullopt,
-                      restart_ ? std::optional(restart_->sweep()) : std::nullopt);
+                      restart_ ? std::optional(restart_->last_line()) : std::nullopt);
     }
     const auto tell_remarks = [&] {
       tell_new({writer ? writer->remarks() : Remarks{}, fields ? fields->remarks() : Remarks{},
@@ -194,7 +195,11 @@ class Run {
     tell_remarks();
     if (!outcome.divergence.empty()) throw CollectiveError(ExitCode::diverged, outcome.divergence);
     if (moves_data(config)) record_.fingerprint = solver_->fingerprint();
-    if (!outcome.stopped_by.empty()) throw CollectiveError(ExitCode::stopped, how_to_go_on(outcome));
+    if (!outcome.stopped_by.empty())
+      throw CollectiveError(ExitCode::stopped, stopped_text(outcome, solver_->sweeps(), next(outcome)));
+    const std::string end =
+        steady_end_text(config, outcome, solver_->sweeps(), next(outcome, "problem.max_sweeps"));
+    if (world_.is_root() && !end.empty()) console_.warn(end);
     if (config.verify.solution != ExactSolution::none) verify_case(config);
   }
 
@@ -228,11 +233,11 @@ class Run {
     return frame;
   }
 
-  std::string how_to_go_on(const LoopOutcome& outcome) const {
-    const bool kept = !outcome.checkpoints.empty() || frame().last_checkpoint;
-    return fmt::format("stopped by {} at sweep {}{}: {} {}", outcome.stopped_by, solver_->sweeps(),
-                       kept ? "; go on with" : " (it has left no checkpoint); start it again", command_,
-                       kept ? "--restart " + in_quotes(directory_.path.string()) : "output.overwrite=true");
+  bool has_checkpoint(const LoopOutcome& outcome) const {
+    return !outcome.checkpoints.empty() || frame().last_checkpoint;
+  }
+  std::string next(const LoopOutcome& outcome, std::string_view anew = {}) const {
+    return next_command(command_, directory_.path.string(), has_checkpoint(outcome), anew);
   }
 
   // Into the record, what the sweeps are made with.
@@ -301,14 +306,10 @@ class Run {
   }
 
   void verify_case(const Config& config) {
-    std::vector<OrderLevel> levels =
-        record_.verification ? record_.verification->levels : std::vector<OrderLevel>{};
-    record_.verification = verify(config, world_, *solver_);
+    const auto coarser = std::exchange(record_.verification, verify(config, world_, *solver_));
     if (!is_series()) return;
-    levels.push_back({config.grid.cells, record_.verification->max_error, record_.verification->l2_error});
-    console_.say(level_line(levels));
-    record_.verification->orders = observed_orders(levels);
-    record_.verification->levels = std::move(levels);
+    add_level(*record_.verification, coarser, config, solver_->own_sweeps());
+    console_.say(level_line(record_.verification->levels));
   }
 
   // The exit code of a run that came to its end.
@@ -362,7 +363,7 @@ class Run {
   }
 
   const Communicator& world_;
-  std::string command_;
+  const CommandLine& command_;
   bool profile_;
   const Session& session_;
   const std::optional<Restart>& restart_;

@@ -35,7 +35,7 @@ CasePlan plan_case(const DeckCase& each, const CudaDevices& found) {
   const std::vector<Config> grids = cases_of(config);
   plan.cells = grids.back().grid.cells;
   for (const Config& grid : grids) {
-    const std::int64_t sweeps = Schedule(grid).last();
+    const std::int64_t sweeps = likely_sweeps(grid);
     plan.sweeps += sweeps;
     plan.traffic_bytes +=
         static_cast<double>(sweeps) * static_cast<double>(grid.grid.cells.product()) * least_bytes(grid);

@@ -7,10 +7,13 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "app/divergence.hpp"
 #include "app/loop_progress.hpp"
+#include "app/resumed_residual.hpp"
+#include "app/swallowed_heat_text.hpp"
 #include "app/tolerance.hpp"
 #include "core/agree.hpp"
 #include "core/error.hpp"
@@ -18,6 +21,7 @@
 #include "core/timer.hpp"
 #include "core/trace.hpp"
 #include "output/run_files.hpp"
+#include "physics/slowest_mode.hpp"
 #include "solver/convergence.hpp"
 #include "solver/lookout.hpp"
 #include "solver/period.hpp"
@@ -40,6 +44,7 @@ class Loop {
         unit_(solver.queues_graphs() ? static_cast<int>(solver.sweeps_of_a_graph()) : solver.depth()),
         lookout_(solver.sweeps(), unit_),
         telling_(config, outputs.progress, outputs.console, frame.limit),
+        stagnation_(config.problem, steady() ? slowest_decay(config) : 0),
         written_(frame.last_checkpoint) {
     outcome_.residual.norm = config.problem.norm;
     outcome_.residual.criterion = config.problem.criterion;
@@ -84,13 +89,18 @@ class Loop {
   // The final state is always written.
   void finish() {
     outcome_.stopped_by.clear();  // it came too late
-    if (steady()) {
-      outcome_.residual.convergence = converged_ ? Convergence::reached : Convergence::not_reached;
-    }
+    const Convergence end = converged_   ? Convergence::reached
+                            : stagnated_ ? Convergence::stagnated
+                                         : Convergence::not_reached;
+    if (steady()) outcome_.residual.convergence = end;
     if (!outcome_.divergence.empty()) return keep_diverged();
+    const bool misses_tolerance = steady() && !converged_ && config_.problem.tolerance > 0;
+    if (misses_tolerance) outcome_.largest_temperature = solver_.most_extreme_cell().magnitude;
     if (config_.output.snapshots) write_snapshot();
     write_fields(&FieldOutputs<T>::write_last);
-    if (config_.output.checkpoint.at_end()) write_checkpoint();
+    const CheckpointConfig& asked = config_.output.checkpoint;
+    const bool sweeps_help = misses_tolerance && !stagnated_ && asked.final != FinalCheckpoint::off;
+    if (asked.at_end() || sweeps_help) write_checkpoint();
   }
 
   // Before the end. No check is left under way, as some ranks may have begun its all-reduce and others not.
@@ -102,10 +112,7 @@ class Loop {
   // What an uninterrupted run would know here.
   void take_over(const CheckpointState& state) {
     Residual& r = outcome_.residual;
-    r.first = state.first_residual;
-    r.last = state.last_residual;
-    r.checks = state.checks;
-    if (r.last) r.last_sweep = state.last_checked;
+    resume_residuals(state, r, stagnation_);
     if (state.pending_residual) checked_ = {state.pending_sweep, state.pending_residual};
     if (r.last && !checked_) converged_ = has_converged(config_.problem, *r.first, *r.last);
     if (converged_) r.extra_sweeps = solver_.sweeps() - state.last_checked;
@@ -151,7 +158,8 @@ class Loop {
   }
 
   bool stopped() const { return !outcome_.stopped_by.empty(); }
-  bool ended() const { return converged_ || !outcome_.divergence.empty(); }
+  bool at_rest() const { return converged_ || stagnated_; }
+  bool ended() const { return at_rest() || !outcome_.divergence.empty(); }
 
   void do_what_is_due(std::int64_t sweep) {
     if (checked_) write(finish_check());
@@ -161,7 +169,7 @@ class Loop {
       checked_ = {sweep, std::nullopt};
       if (!schedule_.check_may_lag(sweep)) row = finish_check();
     }
-    if (schedule_.diagnostics_due(sweep) || (converged_ && config_.output.diagnostics)) {
+    if (schedule_.diagnostics_due(sweep) || (at_rest() && config_.output.diagnostics)) {
       diagnose(std::move(row));
     } else {
       write(std::move(row));
@@ -183,16 +191,31 @@ class Loop {
     r.last = value;
     r.last_sweep = row.sweep;
     ++r.checks;
+    if (std::is_same_v<T, float> && !std::exchange(heat_was_looked_at_, true)) warn_of_swallowed_heat();
     if (!(value <= largest_update)) {
-      outcome_.divergence = divergence(config_, solver_, row.sweep);
+      outcome_.divergence = divergence(config_, solver_, row.sweep, value);
     } else {
       row.residual = value;
       row.relative = relative_residual(*r.first, value);
       tell_progress();
       converged_ = has_converged(config_.problem, *r.first, value);
+      if (!converged_) look_for_stagnation(row.sweep, value);
     }
     if (ended()) r.extra_sweeps = solver_.sweeps() - row.sweep;
     return row;
+  }
+
+  void warn_of_swallowed_heat() {
+    const std::string text = swallowed_heat_text(config_, solver_.swallowed_heat());
+    if (!text.empty() && outputs_.console && frame_.world.is_root()) outputs_.console->warn(text);
+  }
+
+  // What no longer falls ends the run where it is as small as rounding leaves it.
+  void look_for_stagnation(std::int64_t sweep, double residual) {
+    stagnation_.checked(sweep, residual);
+    if (!stagnation_.reached(sweep)) return;
+    stagnated_ = residual <= rounding_level<T>(solver_.most_extreme_cell().magnitude);
+    if (!stagnated_) stagnation_.go_on_from({residual, sweep});
   }
 
   HistoryRow row_of(std::int64_t sweep) const {
@@ -307,7 +330,7 @@ class Loop {
     settle_check();
     const double newest = solver_.own_sweeps() > 0 ? solver_.residual() : 0;
     if (!(newest <= largest_update)) {
-      outcome_.divergence = divergence(config_, solver_, solver_.sweeps());
+      outcome_.divergence = divergence(config_, solver_, solver_.sweeps(), newest);
       return;
     }
     if (outputs_.history) outputs_.history->flush();
@@ -322,12 +345,9 @@ class Loop {
   }
 
   CheckpointState state() {
-    const Residual& r = outcome_.residual;
     CheckpointState state;
-    state.first_residual = r.first;
-    state.last_residual = r.last;
-    state.last_checked = r.last_sweep.value_or(0);
-    state.checks = r.checks;
+    keep_residuals(outcome_.residual, stagnation_, state);
+    state.stagnated = stagnated_;
     if (checked_) {
       state.pending_sweep = checked_->sweep;
       state.pending_residual = checked_->residual;
@@ -346,6 +366,7 @@ class Loop {
   int unit_;  // sweeps that are not parted
   Lookout lookout_;
   LoopProgress telling_;
+  Stagnation stagnation_;
   double elapsed_ = 0;  // s since the start of the run, at the last look
   bool out_of_time_ = false;
   bool wanted_ = false;                                          // a checkpoint, by the clock
@@ -359,7 +380,7 @@ class Loop {
   std::optional<HostCopy<T>> copy_;  // of what is written beside the sweeps
   bool copied_ = false;              // into it, and not counted yet
   double wall_before_ = 0;           // s, of the parts of the run before this one
-  bool converged_ = false;
+  bool converged_ = false, stagnated_ = false, heat_was_looked_at_ = false;
   LoopOutcome outcome_;
   Timer wall_;
 };

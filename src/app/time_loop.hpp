@@ -49,6 +49,7 @@ struct LoopOutcome {
   double copy_seconds = 0;               // of this rank, to take what is written beside the sweeps
   double end_seconds = 0;                // of this rank, for files after the last sweep
   double wall = 0;                       // s, the whole loop
+  double largest_temperature = 0;        // K, magnitude; of a steady run that ended above its tolerance
   std::string divergence;                // why the loop stopped early; empty when it did not
   std::string stopped_by;                // "SIGUSR1", "the wall time"; empty where the run came to its end
 };

@@ -17,6 +17,12 @@ double finest_axis(Int3 n) {
   return static_cast<double>(std::max({n.x, n.y, n.z}));
 }
 
+// Along which verify.order counts: x, or the first axis of more than one cell.
+int counted_axis(const Config& config) {
+  const Int3 n = config.grid.cells;
+  return n.x > 1 || n.y * n.z == 1 ? 0 : n.y > 1 ? 1 : 2;
+}
+
 }  // namespace
 
 template <class T>
@@ -35,20 +41,26 @@ Verification verify(const Config& config, const Communicator& world, Solver<T>& 
   return result;
 }
 
-Config refined(const Config& config, std::int64_t nx) {
+Config refined(const Config& config, std::int64_t cells) {
   Config level = config;
   const Int3 n = config.grid.cells;
+  const int along = counted_axis(config);
+  if (n.product() == 1)
+    throw Error(ExitCode::deck,
+                fmt::format("{}: a grid of a single cell has no order; give grid.cells more than one "
+                            "along an axis",
+                            config.at("verify.order")));
   for (int axis = 0; axis < 3; ++axis) {
     if (n[axis] == 1) continue;  // a direction in which nothing varies
-    if (n[axis] * nx % n.x != 0) {
+    if (n[axis] * cells % n[along] != 0) {
       throw Error(
           ExitCode::deck,
           fmt::format(
-              "{}: {} cells along x leave {} x {} / {} along {}, not a whole number; choose cells that are "
+              "{}: {} cells along {} leave {} x {} / {} along {}, not a whole number; choose cells that are "
               "multiples of each other",
-              config.at("verify.order"), nx, n[axis], nx, n.x, "xyz"[axis]));
+              config.at("verify.order"), cells, "xyz"[along], n[axis], cells, n[along], "xyz"[axis]));
     }
-    level.grid.cells[axis] = n[axis] * nx / n.x;
+    level.grid.cells[axis] = n[axis] * cells / n[along];
   }
   const Vector3 h = spacing(config);
   level.grid.lengths = Vector3{h[0] * static_cast<double>(n.x), h[1] * static_cast<double>(n.y),
@@ -71,6 +83,16 @@ std::vector<double> observed_orders(const std::vector<OrderLevel>& levels) {
                      std::log(finest_axis(levels[i].cells) / finest_axis(levels[i - 1].cells)));
   }
   return orders;
+}
+
+void add_level(Verification& found, const std::optional<Verification>& coarser, const Config& config,
+               std::int64_t sweeps) {
+  if (coarser) found.levels = coarser->levels;
+  const bool transient = config.problem.kind == ProblemKind::transient;
+  found.levels.push_back({config.grid.cells, sweeps,
+                          transient ? std::optional(time_plan(config).dt) : std::nullopt, found.max_error,
+                          found.l2_error});
+  found.orders = observed_orders(found.levels);
 }
 
 std::string level_line(const std::vector<OrderLevel>& levels) {

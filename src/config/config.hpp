@@ -74,7 +74,7 @@ struct ProblemConfig {
   double tolerance = 1e-6;  // absolute: K; relative: to the first residual
   Norm norm = Norm::max;
   Criterion criterion = Criterion::relative;
-  std::int64_t max_sweeps = 100000;
+  std::int64_t max_sweeps = 3000000;       // 256^3 cells that one face holds need 2.2 million
   std::optional<double> mean_temperature;  // K; fixes the mean where no wall does
   // both
   std::int64_t check_interval = 100;  // sweeps between residuals, and checks for NaN
@@ -192,7 +192,7 @@ struct VerifyConfig {
   double amplitude = 1;               // K
   std::optional<Expression> formula;  // of x, y, z, t
   std::optional<double> tolerance;    // K, of the max error; beyond it the run fails
-  std::vector<std::int64_t> order;    // cells along x of a series of runs, ascending
+  std::vector<std::int64_t> order;    // cells along x, or the first axis of several, of a series; ascending
   double expected_order = 2;
   double order_tolerance = 0.02;
 };

@@ -281,7 +281,8 @@ Keys describe(CheckpointConfig& checkpoint) {
       {.name = "keep", .target = &checkpoint.keep, .doc = "How many stay, the newest; older ones are deleted.",
        .range = {2, 1e6}, .when = written},
       {.name = "final", .target = choice(checkpoint.final, finals),
-       .doc = "Write one where the run ends, to go on from with more steps; auto: where an interval is given.",
+       .doc = "Write one where the run ends, to go on from with more steps; auto: where an interval is given, and where a steady "
+              "run ends above its tolerance.",
        .when = written},
   };
 }
@@ -298,11 +299,11 @@ Keys describe(OutputConfig& output) {
        .doc = "Write the field; false: none at all."},
       {.name = "every_steps", .target = &output.every_steps,
        .doc = "Steps or sweeps from one snapshot to the next.",
-       .range = counts, .when = snapshots, .example = "100", .absent = "only the first and the last"},
+       .range = counts, .when = snapshots, .example = "100", .absent = "only the last state"},
       {.name = "every_time", .target = &output.every_time,
        .doc = "Time from one snapshot to the next, instead of every_steps; transient problems only.",
        .unit = "s",
-       .range = times, .when = snapshots, .example = "0.1", .absent = "only the first and the last"},
+       .range = times, .when = snapshots, .example = "0.1", .absent = "only the last state"},
       {.name = "asynchronous", .target = choice(output.asynchronous, off_on),
        .doc = "Write snapshots, slices, the region and the coarse field while sweeps go on, from a copy, by a thread that "
               "wants a core of its own; false: in step."},
@@ -358,7 +359,8 @@ Keys describe(VerifyConfig& verify) {
        .doc = "The largest error beyond which the run fails.",
        .unit = "K", .range = {0, 1e12}, .when = any, .example = "1e-3", .absent = "report only"},
       {.name = "order", .target = &verify.order,
-       .doc = "Cells along x of a series of runs, ascending, at least three: prints the observed order.",
+       .doc = "Cells along x (or the first axis with more than one) of a series of runs, ascending, at least three: prints the "
+              "observed order.",
        .range = {1, 1e12}, .when = any, .example = "[16, 32, 64]", .absent = "one run"},
       {.name = "expected_order", .target = &verify.expected_order,
        .doc = "Order that the series must show ...",

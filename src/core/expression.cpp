@@ -6,10 +6,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <numbers>
 
 namespace isotherm {
+namespace {
+
+double round_half_to_even(double value) {
+  return std::rint(value);
+}
+
+}  // namespace
 
 struct Expression::Parser {
   std::array<double, 4> values{};  // x, y, z, t: muParser reads them by address
@@ -23,6 +31,7 @@ struct Expression::Parser {
         parser.DefineVar(std::string(1, names[i]), &values[i]);
     }
     parser.DefineConst("pi", std::numbers::pi);
+    parser.DefineFun("rint", round_half_to_even);  // muParser's own rounds 0.5 to 1
     try {
       parser.SetExpr(text);
       parser.Eval();

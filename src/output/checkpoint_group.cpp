@@ -32,6 +32,9 @@ void write_checkpoint_state(hid_t id, const CheckpointState& state, const std::s
   write_attribute(id, "checks", state.checks, path);
   write_attribute(id, "pending_sweep", state.pending_sweep, path);
   write_attribute(id, "pending_residual", state.pending_residual.value_or(nan), path);
+  write_attribute(id, "lowest_residual", state.lowest_residual.value_or(nan), path);
+  write_attribute(id, "lowest_sweep", state.lowest_sweep, path);
+  write_attribute(id, "stagnated", std::int64_t{state.stagnated}, path);
   write_attribute(id, "histogram_low", state.histogram_range ? (*state.histogram_range)[0] : nan, path);
   write_attribute(id, "histogram_high", state.histogram_range ? (*state.histogram_range)[1] : nan, path);
   write_attribute(id, "wall", state.wall, path);
@@ -53,6 +56,11 @@ CheckpointState read_checkpoint_state(hid_t id, const std::string& path) {
   state.checks = read_int_attribute(id, "checks", path);
   state.pending_sweep = read_int_attribute(id, "pending_sweep", path);
   state.pending_residual = read_optional(id, "pending_residual", path);
+  if (version > 1) {
+    state.lowest_residual = read_optional(id, "lowest_residual", path);
+    state.lowest_sweep = read_int_attribute(id, "lowest_sweep", path);
+    state.stagnated = read_int_attribute(id, "stagnated", path) != 0;
+  }
   const auto low = read_optional(id, "histogram_low", path), high = read_optional(id, "histogram_high", path);
   if (low && high) state.histogram_range = Interval{*low, *high};
   state.wall = read_real_attribute(id, "wall", path);

@@ -9,7 +9,7 @@
 namespace isotherm {
 
 struct CheckpointState {
-  static constexpr std::int64_t newest_version = 1;
+  static constexpr std::int64_t newest_version = 2;  // 1: knows nothing of stagnation
 
   std::optional<double> first_residual, last_residual;  // K
   std::int64_t last_checked = 0;                        // the sweep of last_residual; 0 without one
@@ -17,6 +17,11 @@ struct CheckpointState {
   // A lagged check whose turn comes when next something is due: its sweep, 0 without one, and its residual.
   std::int64_t pending_sweep = 0;
   std::optional<double> pending_residual;
+  // Of a steady problem: the lowest residual, K, and its sweep, and whether the run ended as no lower one
+  // came.
+  std::optional<double> lowest_residual;
+  std::int64_t lowest_sweep = 0;
+  bool stagnated = false;
   std::optional<Interval> histogram_range;  // K, of the bins
   double wall = 0;                          // s, as history.csv counts it
   double dt = 0;                            // s; 0 in a steady problem

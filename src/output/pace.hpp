@@ -2,8 +2,8 @@
 //
 // Both come from sums over what has happened, in which the past fades: a run that others slow down tells its
 // new end within minutes, and one that was restarted knows nothing of the part before. The residual of a
-// steady problem falls by a factor a sweep that is constant in the end (its slowest mode), and larger before;
-// so of its sweeps the latter half counts most.
+// steady problem falls as a power of the sweeps while its fast modes die (of its sweeps the latter half
+// counts most), and in the end by the factor a sweep of its slowest mode, which is known beforehand.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,9 @@ struct Forecast {
 
 class Pace {
  public:
+  // `slowest`: the decay of the slowest mode a sweep (physics/slowest_mode.hpp); 0 where it is not known.
+  explicit Pace(double slowest = 0) : slowest_(slowest) {}
+
   // `seconds`: of a clock that never jumps, from any start. Sweeps in order, the first where the run begins.
   void reached(std::int64_t sweep, double seconds);
   // Of an earlier sweep perhaps, once each. Not positive or not finite: forgotten.
@@ -32,6 +35,7 @@ class Pace {
 
  private:
   std::optional<double> decay() const;  // of the logarithm of the residual, a sweep; none unless it falls
+  std::optional<double> sweeps_down(double way) const;  // for which the residual falls by e^way
 
   struct Reached {
     std::int64_t sweep;
@@ -41,11 +45,12 @@ class Pace {
     std::int64_t sweep;
     double residual;
   };
+  double slowest_;
   std::optional<Reached> reached_;
   std::optional<Checked> checked_;
-  double sweeps_ = 0, seconds_ = 0;        // fading
-  double decayed_ = 0, decay_sweeps_ = 0;  // fading
-  double seen_ = 0;                        // s, not fading
+  double sweeps_ = 0, seconds_ = 0;                         // fading
+  double decayed_ = 0, decay_sweeps_ = 0, log_sweeps_ = 0;  // fading; the last by the logarithm of the sweep
+  double seen_ = 0;                                         // s, not fading
 };
 
 // "1 h 02 min", "unknown", "unknown, < 1 h 02 min", "1 h 02 min, unconverged".

@@ -126,7 +126,10 @@ std::string residual_text(const RunRecord& r) {
   if (residual.tolerance && residual.convergence != Convergence::not_asked)
     text += fmt::format(
         "; {} tolerance {:.3g} {}", residual.criterion == Criterion::relative ? "relative" : "absolute",
-        *residual.tolerance, residual.convergence == Convergence::reached ? "reached" : "NOT reached");
+        *residual.tolerance,
+        residual.convergence == Convergence::reached     ? "reached"
+        : residual.convergence == Convergence::stagnated ? "not reached: it stopped falling at rounding"
+                                                         : "NOT reached");
   if (residual.check == Check::lagged && residual.last_sweep)
     text += fmt::format("; of sweep {}, {} (lagged checks)", grouped(*residual.last_sweep),
                         plural(residual.extra_sweeps, "extra sweep"));
@@ -235,8 +238,11 @@ std::string final_table(const RunRecord& r, std::optional<int> width) {
   std::string text = phase_table(r) + "\n";
   if (const auto f = figures(r)) {
     add(text, "work",
-        fmt::format("{} cells x {} in {}", grouped(r.cells.product()), plural(r.performance.sweeps, "sweep"),
-                    human_duration(f->stepping_seconds)));
+        fmt::format("{} {} in {}",
+                    r.verification && !r.verification->levels.empty()
+                        ? plural(std::ssize(r.verification->levels), "grid") + ","
+                        : grouped(r.cells.product()) + " cells x",
+                    plural(r.performance.sweeps, "sweep"), human_duration(f->stepping_seconds)));
     add(text, "speed",
         fmt::format("{}, {} a step", human_rate(f->points_a_second), human_duration(f->seconds_a_step)));
     add(text, "bandwidth", bandwidth_text(r, *f));

@@ -35,7 +35,8 @@ const char* word(Answer a) {
   return a == Answer::finite ? "finite" : a == Answer::not_finite ? "not_finite" : "unchecked";
 }
 const char* word(Convergence c) {
-  return c == Convergence::reached ? "reached" : c == Convergence::not_reached ? "not_reached" : "not_asked";
+  static constexpr const char* words[] = {"not_asked", "reached", "not_reached", "stagnated"};
+  return words[static_cast<int>(c)];
 }
 const char* word(Check c) {
   return c == Check::lagged ? "lagged" : "immediate";
@@ -195,8 +196,11 @@ Json verification(const std::optional<Verification>& v) {
   if (!v) return nullptr;
   Json levels = Json::array();
   for (const OrderLevel& level : v->levels) {
-    levels.push_back(
-        {{"cells", triple(level.cells)}, {"max_error_K", level.max_error}, {"l2_error_K", level.l2_error}});
+    levels.push_back({{"cells", triple(level.cells)},
+                      {"sweeps", level.sweeps},
+                      {"dt_s", value_or_null(level.dt)},
+                      {"max_error_K", level.max_error},
+                      {"l2_error_K", level.l2_error}});
   }
   return {{"solution", v->solution},    {"max_error_K", v->max_error},
           {"l2_error_K", v->l2_error},  {"tolerance_K", value_or_null(v->tolerance)},

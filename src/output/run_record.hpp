@@ -113,7 +113,7 @@ struct Method {        // what was asked and what was chosen
 };
 
 struct Performance {
-  std::int64_t sweeps = 0;     // done by this run
+  std::int64_t sweeps = 0;     // done by this run, on all grids of a series
   double points = 0;           // cell updates: cells times sweeps
   double bytes_per_point = 0;  // least traffic: least_bytes_per_cell over the sweeps of one launch
   std::optional<double>
@@ -130,7 +130,7 @@ struct Figures {
   std::optional<double> copy_share;  // effective bandwidth over copy bandwidth
 };
 
-enum class Convergence { not_asked, reached, not_reached };
+enum class Convergence { not_asked, reached, not_reached, stagnated };  // stagnated: at rounding
 struct Residual {
   Norm norm = Norm::max;
   Criterion criterion = Criterion::relative;
@@ -153,6 +153,8 @@ struct HistogramRecord {
 enum class Verdict { reported, passed, failed };  // reported: the deck sets no bound
 struct OrderLevel {                               // one grid of a series
   Int3 cells;
+  std::int64_t sweeps = 0;
+  std::optional<double> dt;            // s, transient
   double max_error = 0, l2_error = 0;  // K
 };
 

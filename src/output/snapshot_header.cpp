@@ -100,6 +100,10 @@ std::uint64_t header_hash(const SnapshotHeader& header) {
     for (const auto& value : {state.first_residual, state.last_residual, state.pending_residual})
       add_optional(value);
     add(state.last_checked, state.checks, state.pending_sweep, state.wall, state.dt);
+    if (state.lowest_residual || state.lowest_sweep != 0 || state.stagnated) {  // as version 1 has it without
+      add_optional(state.lowest_residual);
+      add(state.lowest_sweep, int{state.stagnated});
+    }
     if (state.histogram_range) add((*state.histogram_range)[0], (*state.histogram_range)[1]);
   }
   return XXH3_64bits(text.data(), text.size());

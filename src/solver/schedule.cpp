@@ -1,8 +1,10 @@
 #include "solver/schedule.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "config/parts.hpp"
+#include "physics/slowest_mode.hpp"
 
 namespace isotherm {
 namespace {
@@ -100,6 +102,15 @@ std::int64_t Schedule::probe_lines() const {
 
 std::int64_t Schedule::checkpoints() const {
   return checkpoints_.count_before(last_);
+}
+
+std::int64_t likely_sweeps(const Config& config) {
+  const std::int64_t last = Schedule(config).last();
+  const ProblemConfig& problem = config.problem;
+  if (problem.kind != ProblemKind::steady || problem.criterion != Criterion::relative) return last;
+  if (!(problem.tolerance > 0 && problem.tolerance < 1)) return last;
+  const double needed = std::log(1 / problem.tolerance) / slowest_decay(config);
+  return needed < static_cast<double>(last) ? static_cast<std::int64_t>(std::ceil(needed)) : last;
 }
 
 }  // namespace isotherm

@@ -48,4 +48,8 @@ class Schedule {
   Recurrence checkpoints_;
 };
 
+// How many a run will do: of a steady problem with a relative tolerance those that its slowest mode needs,
+// where they are fewer than may be done. For estimates.
+std::int64_t likely_sweeps(const Config& config);
+
 }  // namespace isotherm

@@ -279,6 +279,16 @@ double Solver<T>::residual() {
   return finish_residual();
 }
 
+template <class T>
+SwallowedHeat Solver<T>::swallowed_heat() {
+  synchronize();
+  const FieldView<const T> source = source_ ? std::as_const(*source_).view() : FieldView<const T>{};
+  const SwallowedHeat mine = isotherm::swallowed_heat(config_, device_, std::as_const(current_).view(),
+                                                      source, walls_.walls(), coefficients_, compute_);
+  return {communicator_.all_reduce(mine.all, ReduceOp::sum),
+          communicator_.all_reduce(mine.lost, ReduceOp::sum)};
+}
+
 // Where the bins lie depends on the initial state: it is looked at before the first sweep.
 template <class T>
 Diagnosis<T> Solver<T>::make_diagnosis() {

@@ -32,6 +32,7 @@
 #include "solver/period.hpp"
 #include "solver/residual_check.hpp"
 #include "solver/rows.hpp"
+#include "solver/swallowed_heat.hpp"
 
 namespace isotherm {
 
@@ -95,6 +96,9 @@ class Solver {
   std::optional<HeatFlows> heat_flows();
   // Where its histogram's bins lie; none without one.
   std::optional<Bins> histogram_bins() const;
+  // What of the heat of sources and flux boundaries rounding swallows now. One pass over the field, and on a
+  // GPU a copy of it, plane by plane. Collective; every rank returns the same.
+  SwallowedHeat swallowed_heat();
   void synchronize();
   // The host waits for what was queued before the last call of this one, so that it is never far ahead of a
   // device that still has something to do.

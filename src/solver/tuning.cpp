@@ -257,7 +257,7 @@ void try_sweeps(const Config& config, const std::vector<SweepChoice<T>>& choices
 }  // namespace
 
 bool worth_trying_fused(const Config& config, double sweep_seconds) {
-  const double run = static_cast<double>(Schedule(config).last()) * sweep_seconds;
+  const double run = static_cast<double>(likely_sweeps(config)) * sweep_seconds;
   return share_of_run * run > std::max(least_trial, sweeps_of_a_trial * sweep_seconds);
 }
 

@@ -33,7 +33,7 @@ constexpr double look_interval = 0.2;  // s; a child that ends is seen at once
 // do fewer.
 double work_of(const DeckCase& each) {
   return static_cast<double>(each.config.grid.cells.product()) *
-         static_cast<double>(std::max<std::int64_t>(Schedule(each.config).last(), 1));
+         static_cast<double>(std::max<std::int64_t>(likely_sweeps(each.config), 1));
 }
 
 RunningCase running_case(const DeckCase& each, double seconds) {

@@ -136,7 +136,7 @@ DAMAGES = {
     "another sweep": with_file(lambda file: file["/isotherm"].attrs.modify("sweep", np.int64(29))),
     "another residual": with_file(lambda file: file["/isotherm/checkpoint"].attrs.modify("first_residual", 2.0)),
     "newer format": with_file(lambda file: file["/isotherm"].attrs.modify("format_version", np.int64(2))),
-    "newer checkpoint": with_file(lambda file: file["/isotherm/checkpoint"].attrs.modify("version", np.int64(2))),
+    "newer checkpoint": with_file(lambda file: file["/isotherm/checkpoint"].attrs.modify("version", np.int64(3))),
     "older format": with_file(lambda file: file["/isotherm"].attrs.modify("format_version", np.int64(0))),
     "no checkpoint": with_file(lambda file: file["/isotherm"].pop("checkpoint")),
     "no cells": with_file(lambda file: file["/VTKHDF/PointData"].pop("T")),

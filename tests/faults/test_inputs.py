@@ -133,6 +133,31 @@ def test_divergence_names_cell_and_sweep_and_leaves_the_field(run, tmp_path):
     assert isotherm("info", "out/deck_00000100.diverged.hdf", cwd=tmp_path).code == 0
 
 
+@pytest.mark.parametrize("word, key", [
+    ("boundaries.x_min={kind: temperature, value: 1e11}", r"argument 5: boundaries\.x_min\.value is 1e\+11"),
+    ("sources=[{shape: constant, value: 1e16}]", r"argument 5: sources\.0\.value is 1e\+16")])
+def test_a_value_beyond_all_heat_is_named_and_no_stable_step_is_blamed(run, word, key):
+    result = run(BASE_DECK.replace("diffusivity: 1", "diffusivity: 1\n  conductivity: 1"), word)
+    assert result.code == 76
+    assert re.fullmatch(r"diverged: cell \(\d, \d, \d\) has reached \S+ K after sweep 1 \(residuals are checked every 100 "
+                        r"sweeps\); it changed by \S+ K in a sweep, more than 1e9 K; problem\.dt is stable \(at most \S+ s\); "
+                        r"look at the values of the deck: " + key + r", and at the field in \S+\n", result.err), result.err
+
+
+def test_init_and_a_run_agree_on_which_states_are_written(run, tmp_path):
+    assert run(BASE_DECK).code == 0
+    assert snapshots(tmp_path) == ["deck_00000010.hdf"]
+    told = isotherm("init", cwd=tmp_path).out
+    assert "default only the last state\n#  every_steps: 100\n" in told and "the first and the last" not in told
+
+
+def test_rint_rounds_halves_to_even(run, tmp_path):
+    assert run(BASE_DECK.replace("cells: [8, 9, 10]", "cells: [8, 1, 1]"), "problem.steps=0",
+               "initial=[{shape: formula, formula: \"300 + rint(8*x - 2)\"}]").code == 0
+    found = field(tmp_path / "out" / "deck_00000000.hdf").ravel() - 300  # of -1.5, -0.5, ... 5.5
+    assert found.tolist() == [-2, 0, 0, 2, 2, 4, 4, 6]
+
+
 def test_nothing_is_left_of_divergence_where_no_field_is_written(run, tmp_path):
     result = run(BASE_DECK, "problem.dt=0.00612", "problem.allow_unstable=true", "problem.steps=2000",
                  "initial=[{shape: formula, formula: \"300 + sin(500*x) + cos(700*y) + sin(900*z)\"}]",
@@ -143,7 +168,7 @@ def test_nothing_is_left_of_divergence_where_no_field_is_written(run, tmp_path):
 
 def test_a_steady_problem_that_does_not_converge(run, tmp_path):
     result = run(STEADY, "problem.max_sweeps=20", "boundaries.x_min={kind: temperature, value: 400}")
-    assert (result.code, result.err) == (10, "")
+    assert result.code == 10 and result.err.startswith("warning: not converged: after 20 sweeps the residual is ")
     assert result.out.endswith("RESULT: NOT CONVERGED\n")
     written = record(tmp_path)
     assert (written["exit_code"], written["residual"]["convergence"]) == (10, "not_reached")

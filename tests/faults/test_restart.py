@@ -39,6 +39,15 @@ problem: {kind: steady, tolerance: 1e-3, check_interval: 30, max_sweeps: 2000}
 solver: {reduction: reproducible}
 output: {checkpoint: {every_steps: 25, keep: 100}}
 """
+VERIFIED = """\
+grid: {cells: [8, 1, 1], lengths: 1}
+material: {diffusivity: 1e-3}
+boundaries: {x_min: {kind: temperature, value: 0}, x_max: {kind: temperature, value: 0}}
+initial: [{shape: exact}]
+problem: {steps: 20}
+verify: {solution: decaying_mode, modes: [1, 0, 0], tolerance: 1e-9}
+output: {checkpoint: {final: true}, snapshots: false}
+"""
 
 
 def run(folder, *words, ranks=0, code=0):
@@ -88,7 +97,7 @@ def test_a_steady_run_ends_where_it_would_have(tmp_path, stopped_at, check):
     run(tmp_path, "output.directory=whole", f"problem.check={check}")
     end = record(tmp_path / "whole")["residual"]
     assert end["convergence"] == "reached" and end["checks"] > 4
-    for ranks, sweep in ((0, 25), (2, 75), (3, 100)):
+    for ranks, sweep in ((0, 25), (2, 75), (3, 100), (4, 150)):  # at 150 a lagged check is pending
         folder = stopped_at("whole", f"rest_{ranks}", sweep)
         run(tmp_path, f"output.directory={folder.name}", f"problem.check={check}", "--restart", "latest", ranks=ranks)
         expect_same_run(tmp_path / "whole", folder)
@@ -139,6 +148,34 @@ def test_the_end_time_moves_by_whole_steps(tmp_path):
     assert done.returncode == 65
     assert "problem.dt" in done.stderr
     assert record(tmp_path / "parts")["method"]["dt_s"] == dt
+
+
+def test_the_end_time_need_not_be_a_multiple_in_the_last_digit(tmp_path):
+    """1.1 s over 473 steps is another number than 0.1 s over 43: the run goes on with the step that it has."""
+    dt = 0.1 / 43
+    assert dt != 1.1 / 473
+    timed = TRANSIENT.replace("check_interval", f"dt: {dt!r}, check_interval")
+    write_deck(tmp_path, timed.replace("steps: 60", "steps: 473"))
+    run(tmp_path, "output.directory=whole")
+    write_deck(tmp_path, timed.replace("steps: 60", "end_time: 0.1"))
+    run(tmp_path, "output.directory=parts")
+    for end_time in (0.7, 1.1):  # and again, from a checkpoint whose deck counts steps
+        run(tmp_path, "output.directory=parts", f"problem.end_time={end_time}", "--restart", "latest")
+    found = record(tmp_path / "parts")
+    assert (found["method"]["dt_s"], found["method"]["planned_sweeps"]) == (dt, 473)
+    assert found["fingerprint"] == record(tmp_path / "whole")["fingerprint"]
+    done = isotherm("run", "deck.yaml", "output.directory=parts", "problem.end_time=2.0001", "--restart", "latest", cwd=tmp_path)
+    assert done.returncode == 65 and "problem.end_time: 2.0001 s is no whole number" in done.stderr
+
+
+def test_a_failed_verification_stays_one(tmp_path):
+    write_deck(tmp_path, VERIFIED)
+    run(tmp_path, "output.directory=out", code=76)
+    done = run(tmp_path, "output.directory=out", "--restart", "latest", code=76)
+    assert "is of sweep 20, where the run has ended (at 20) and FAILED its verification (run.json); go on with" in done.stdout
+    run(tmp_path, "output.directory=out", "verify.tolerance=1", "--restart", "latest")
+    (tmp_path / "out" / "run.json").unlink()  # then nothing is known of it
+    run(tmp_path, "output.directory=out", "--restart", "latest")
 
 
 def test_a_steady_run_goes_on_to_a_smaller_tolerance(tmp_path):

@@ -68,6 +68,38 @@ TEST(Pace, SteadyRunEndsWhereItsResidualMeetsTheTolerance) {
   EXPECT_EQ(eta_text(pace.forecast(10'000, 0.0)), "unknown, < 1 min 00 s");
 }
 
+// A step at a boundary: the residual falls as one over the sweeps for long, and by its slowest mode in the
+// end.
+TEST(Pace, IsHonestFromItsFirstFigureWhereTheSlowestModeIsKnown) {
+  const double slowest = 1e-5;
+  const auto residual = [&](std::int64_t sweep) {
+    const double n = static_cast<double>(sweep);
+    return n * slowest < 1 ? 1 / n : slowest * std::exp(1 - slowest * n);
+  };
+  const double end = 1e5 * (1 + std::log(10.0));  // where it is 1e-6
+  Pace pace(slowest), ignorant;
+  pace.checked(1, residual(1));
+  pace.reached(0, 0);
+  pace.reached(100, 1);
+  EXPECT_FALSE(pace.forecast(100'000'000, 1e-6).seconds);  // one residual tells no decay, but the most
+  EXPECT_NEAR(*pace.forecast(100'000'000, 1e-6).most, std::log(1e6) / slowest / 100, 2);
+  ignorant.checked(1, residual(1));
+  ignorant.reached(0, 0);
+  for (std::int64_t sweep = 100; sweep < 300'000; sweep += 100) {
+    for (Pace* each : {&pace, &ignorant}) {
+      each->checked(sweep, residual(sweep));
+      each->reached(sweep, static_cast<double>(sweep) / 100);
+    }
+    const double left = (end - static_cast<double>(sweep)) / 100;
+    const Forecast forecast = pace.forecast(100'000'000, 1e-6);
+    ASSERT_GT(*forecast.seconds, 0.9 * left) << sweep;
+    ASSERT_LT(*forecast.seconds, 1.1 * left) << sweep;
+    if (sweep == 100) {
+      EXPECT_LT(*ignorant.forecast(100'000'000, 1e-6).seconds, 0.01 * left);
+    }
+  }
+}
+
 TEST(Pace, ResidualThatDoesNotFallTellsNoEnd) {
   Pace pace;
   pace.reached(0, 0);

@@ -100,6 +100,21 @@ TEST(Schedule, ACheckDoesNotLagWhereAnyFileIsDue) {
   EXPECT_FALSE(schedule.check_may_lag(100));
 }
 
+TEST(Schedule, ASteadyRunIsLikelyToNeedWhatItsSlowestModeNeeds) {
+  Config config = config_of(100);
+  EXPECT_EQ(likely_sweeps(config), 100);
+  config.problem = {};
+  config.problem.kind = ProblemKind::steady;
+  config.grid.cells = {16, 16, 16};
+  for (WallConfig& wall : config.boundaries) wall.kind = WallKind::temperature;
+  EXPECT_EQ(likely_sweeps(config), 720);  // ln(1e6) over 0.99 (1 - cos(pi/16)), of which the logarithm
+  config.problem.max_sweeps = 500;
+  EXPECT_EQ(likely_sweeps(config), 500);
+  config.problem.criterion = Criterion::absolute;  // from which first residual is not known
+  config.problem.max_sweeps = 1000;
+  EXPECT_EQ(likely_sweeps(config), 1000);
+}
+
 TEST(Schedule, ARunOfNoStepsWritesOneState) {
   Config config = config_of(0);
   config.output.every_steps = 3;

@@ -255,6 +255,40 @@ def test_the_deck_of_the_order_passes(tmp_path):
     assert record["verification"]["order"][-1] == pytest.approx(2, abs=0.02)
 
 
+def test_the_record_of_a_series_is_of_its_last_grid(tmp_path):
+    """But for the work and its phases, which are of all: how much on which grid stands with that."""
+    record = run(tmp_path, "verify_order.yaml", "verify.order=[8,16,32]")
+    levels, method = record["verification"]["levels"], record["method"]
+    assert record["grid"]["cells"] == levels[-1]["cells"] == [32, 40, 48]
+    assert sum(rank["cells"] for rank in record["ranks"]) == 32 * 40 * 48
+    assert record["decomposition"]["largest_rank_cells"] == 32 * 40 * 48
+    for level in levels:
+        h = 0.08 / level["cells"][0]
+        assert level["dt_s"] <= 0.9 * stable_dt([h] * 3) * (1 + 1e-9) and level["dt_s"] * level["sweeps"] == pytest.approx(10)
+    assert (method["dt_s"], method["planned_sweeps"]) == (levels[-1]["dt_s"], levels[-1]["sweeps"])
+    assert record["performance"]["sweeps"] == sum(level["sweeps"] for level in levels)
+    assert record["performance"]["points"] == sum(math.prod(level["cells"]) * level["sweeps"] for level in levels)
+    assert f"  work         3 grids, {record['performance']['sweeps']} sweeps in " in (
+        tmp_path / "run" / "run.log").read_text().replace("\u202f", " ").replace("\u00a0", " ")
+
+
+@pytest.mark.parametrize("cells", [[1, 8, 12], [1, 1, 8]])
+def test_a_series_of_a_grid_one_cell_thick_in_x_counts_along_the_first_other_axis(tmp_path, cells):
+    modes = [int(n > 1) for n in cells]
+    deck = mode_deck(["insulated", "temperature", "temperature"], cells, [0.01] * 3)
+    deck["boundaries"] |= {f"{axis}_{end}": "insulated" for axis, mode in zip("xyz", modes) if not mode for end in ("min", "max")}
+    deck["verify"] = {"solution": "decaying_mode", "modes": modes, "order": [8, 16, 32], "order_tolerance": 0.1}
+    levels = run(tmp_path, deck)["verification"]["levels"]
+    assert [level["cells"] for level in levels] == [[1 if n == 1 else n * factor for n in cells] for factor in (1, 2, 4)]
+
+
+def test_a_single_cell_has_no_order(tmp_path):
+    deck = mode_deck(["insulated"] * 3, [1, 1, 1], [0.01] * 3)
+    deck["verify"] = {"solution": "decaying_mode", "modes": [0, 0, 0], "order": [8, 16, 32]}
+    with pytest.raises(AssertionError, match="verify.order: a grid of a single cell has no order"):
+        run(tmp_path, deck)
+
+
 def test_an_order_that_is_not_reached_fails(tmp_path):
     with pytest.raises(AssertionError, match="order"):
         run(tmp_path, "verify_order.yaml", "verify.expected_order=4", "verify.order=[8,16,32]")

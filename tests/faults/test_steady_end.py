@@ -1,0 +1,165 @@
+"""How steady runs end that do not reach their tolerance: at rounding (0), or with a checkpoint and a way on (10)."""
+
+import re
+import shlex
+import shutil
+
+import pytest
+
+from program import isotherm, write_deck
+from runs import checkpoints, expect_same_answer, history, record
+
+DECK = """\
+grid: {cells: [16, 12, 20], lengths: [0.4, 0.3, 0.5]}
+material: {conductivity: 15}
+precision: fp32
+boundaries:
+  x_min: {kind: temperature, value: "300 + 50*y"}
+  x_max: {kind: convection, coefficient: 40, ambient: 280}
+  z_max: {kind: flux, value: 1000}
+initial:
+  - {shape: formula, formula: "290 + 60*x*y + 20*z"}
+problem: {kind: steady, tolerance: 1e-12, check_interval: 50, max_sweeps: 60000}
+solver: {reduction: reproducible}
+output: {snapshots: false}
+"""
+LAST_DIGIT = {"fp32": 2**-15, "fp64": 2**-44}  # of temperatures from 256 to 512 K
+
+
+def run(folder, name, *words, code=0, ranks=0):
+    done = isotherm("run", "deck.yaml", "parallel.device=cpu", f"output.directory={name}", *words, cwd=folder, ranks=ranks)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+@pytest.mark.parametrize("check", ["immediate", "lagged"])
+@pytest.mark.parametrize("norm", ["max", "l2", "l1"])
+@pytest.mark.parametrize("precision", ["fp32", "fp64"])
+def test_a_residual_that_stops_falling_at_rounding_ends_the_run(tmp_path, precision, norm, check):
+    """In this deck coupled cells go round in steps of their last digits for ever."""
+    write_deck(tmp_path, DECK)
+    words = [f"precision={precision}", f"problem.norm={norm}", f"problem.check={check}", "problem.tolerance=1e-18"]
+    done = run(tmp_path, "one", *words)
+    found = record(tmp_path / "one")
+    assert (found["exit_code"], found["residual"]["convergence"]) == (0, "stagnated")
+    assert found["performance"]["sweeps"] < 30000
+    assert 0 < found["residual"]["last_K"] < 4 * LAST_DIGIT[precision]
+    assert "not reached: it stopped falling at rounding" in done.stdout
+    assert any(f"the last digit of {precision} is" in text for text in found["warnings"])
+    assert ("fp64" in done.stderr.split("use ")[-1]) == (precision == "fp32")
+    run(tmp_path, "other", *words, "solver.kernel=reference", "parallel.process_grid=[1, 3, 1]", ranks=3)
+    expect_same_answer(tmp_path / "one", tmp_path / "other")
+
+
+@pytest.mark.parametrize("check", ["immediate", "lagged"])
+def test_a_restart_ends_where_the_run_would_have(tmp_path, check):
+    write_deck(tmp_path, DECK)
+    words = [f"problem.check={check}", "output.checkpoint={every_steps: 700, keep: 1000}"]
+    run(tmp_path, "whole", *words)
+    last = record(tmp_path / "whole")["continuation"]["newest_checkpoint"]
+    for sweep in (700, 2800, 3500):
+        rest = tmp_path / f"rest_{sweep}"
+        rest.mkdir()
+        for name in (f"deck_{sweep:08}.checkpoint.hdf", "history.csv", "deck.yaml", "deck.resolved.yaml"):
+            shutil.copy(tmp_path / "whole" / name, rest / name)
+        run(tmp_path, rest.name, *words, "--restart", "latest", ranks=2)
+        expect_same_answer(tmp_path / "whole", rest)
+        assert record(rest)["continuation"]["newest_checkpoint"] == last
+    again = run(tmp_path, "whole", *words, "--restart", "latest")
+    assert again.stdout.startswith("nothing to do") and "stopped falling at rounding" in again.stdout
+
+
+def test_a_run_that_still_falls_goes_on(tmp_path):
+    """A thousand sweeps for a tenth, looked at after each of them: most residuals are hardly lower than the one before."""
+    write_deck(tmp_path, DECK)
+    words = ["precision=fp64", "grid.cells=[60, 1, 1]", "boundaries.x_max=insulated", "boundaries.z_max=insulated",
+             "boundaries.x_min.value=300", "problem.check_interval=1", "problem.tolerance=1e-9",
+             "initial=[{shape: constant, value: 400}]"]
+    run(tmp_path, "slow", *words)
+    assert record(tmp_path / "slow")["residual"]["convergence"] == "reached"
+    assert len(history(tmp_path / "slow")) > 20000
+
+
+def test_with_a_tolerance_of_0_all_sweeps_are_made(tmp_path):
+    write_deck(tmp_path, DECK)
+    done = run(tmp_path, "all", "problem.tolerance=0", "problem.max_sweeps=20000", code=10)
+    assert record(tmp_path / "all")["performance"]["sweeps"] == 20000
+    assert done.stderr == "" and checkpoints(tmp_path / "all") == []
+
+
+@pytest.mark.parametrize("given", [[], ["problem.max_sweeps=300"]])
+def test_an_unconverged_run_says_how_to_go_on(tmp_path, given):
+    """The command that it prints is typed, and is enough."""
+    write_deck(tmp_path, DECK.replace("60000", "60000" if given else "300").replace("1e-12", "1e-6").replace("fp32", "fp64"))
+    done = run(tmp_path, "parts", *given, code=10)
+    assert checkpoints(tmp_path / "parts") == ["deck_00000300.checkpoint.hdf"]
+    text, = [text for text in record(tmp_path / "parts")["warnings"] if "not converged" in text]
+    assert text in done.stderr
+    told = re.search(r"after 300 sweeps .*; about (\d+) more are likely to be needed: go on with: isotherm (run .*)$", text)
+    again = isotherm(*shlex.split(told[2]), cwd=tmp_path)
+    assert again.returncode == 0, again.stdout + again.stderr
+    needed = record(tmp_path / "parts")["performance"]["sweeps"]
+    assert 0.8 * needed < int(told[1]) < 2 * needed
+    run(tmp_path, "whole", "problem.max_sweeps=60000")
+    expect_same_answer(tmp_path / "whole", tmp_path / "parts")
+
+
+def test_checkpoints_that_are_not_wanted_are_not_written(tmp_path):
+    write_deck(tmp_path, DECK)
+    for number, words in enumerate(["output.checkpoint=false", "output.checkpoint.final=false"]):
+        done = run(tmp_path, f"run_{number}", words, "problem.max_sweeps=300", "problem.tolerance=1e-5", code=10)
+        assert checkpoints(tmp_path / f"run_{number}") == []
+        assert "more are likely to be needed: start it again: isotherm run " in done.stderr and "--restart" not in done.stderr
+
+
+def test_a_tolerance_below_the_last_digit_says_so(tmp_path):
+    write_deck(tmp_path, DECK)
+    done = run(tmp_path, "run", "problem.max_sweeps=300", code=10)
+    assert "below the last digit of the temperatures (3.1e-05 K); use a larger problem.tolerance, or precision: fp64" in done.stderr
+
+
+# Heat that fp32 swallows.
+
+HEATED = """\
+grid: {cells: [8, 8, 8], lengths: 0.1}
+material: {conductivity: 400, density: 8960, heat_capacity: 385}
+precision: fp32
+initial: [{shape: constant, value: 300}]
+problem: {steps: 200, dt: 0.1}
+output: {snapshots: false}
+"""
+BOX = "sources=[{shape: box, from: [0.02, 0.02, 0.02], to: [0.06, 0.06, 0.06], value: %g}]"
+FLUX = "boundaries.y_max={kind: flux, value: %s}"
+LOSES = "fp32 loses 100 % of the heat of sources and flux boundaries"
+# Half the last digit of 300 K is 1.5e-5 K; rho c is 3.45e6 J/(m^3 K), a cell 12.5 mm.
+STRONG, WEAK = 2 * 1.53e-5 * 3.45e6 / 0.1, 0.5 * 1.53e-5 * 3.45e6 / 0.1
+
+
+@pytest.mark.parametrize("ranks", [0, 4])
+@pytest.mark.parametrize("word, lost", [
+    (BOX % WEAK, True), (BOX % STRONG, False), (FLUX % (WEAK * 0.0125), True), (FLUX % (STRONG * 0.0125), False),
+    (FLUX % f'"{WEAK * 0.0125} + x"', True), ("sources=[]", False)])
+def test_heat_that_rounding_swallows_is_a_warning(tmp_path, word, lost, ranks):
+    write_deck(tmp_path, HEATED)
+    grid = ["parallel.process_grid=[2, 2, 1]"] if ranks else []
+    done = run(tmp_path, "run", word, *grid, ranks=ranks)
+    found = record(tmp_path / "run")
+    assert (found["residual"]["first_K"] == 0) == (lost or "[]" in word)
+    assert [LOSES in text for text in found["warnings"]] == [True] * lost
+    assert done.stderr.count(LOSES) == lost
+    assert ("or a larger problem.dt (the stability limit is 0.22" in done.stderr) == lost
+    run(tmp_path, "twice", word, *grid, "precision=fp64", ranks=ranks)
+    assert record(tmp_path / "twice")["warnings"] == []
+
+
+def test_a_steady_run_that_ends_at_once_as_it_swallows_its_heat_warns(tmp_path):
+    write_deck(tmp_path, HEATED.replace("steps: 200, dt: 0.1", "kind: steady"))
+    done = run(tmp_path, "run", BOX % 1, "boundaries.x_min={kind: temperature, value: 300}")
+    assert record(tmp_path / "run")["performance"]["sweeps"] == 1
+    assert LOSES in done.stderr and done.stderr.endswith("use precision: fp64\n")
+
+
+def test_the_rim_of_a_gaussian_is_no_reason_to_warn(tmp_path):
+    write_deck(tmp_path, HEATED)
+    done = run(tmp_path, "run", "sources=[{shape: gaussian, value: 1e6, centre: [0.05, 0.05, 0.05], width: 0.01}]")
+    assert done.stderr == ""
