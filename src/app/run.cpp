@@ -21,6 +21,7 @@
 #include "app/wall_limit.hpp"
 #include "config/deck.hpp"
 #include "core/agree.hpp"
+#include "core/shell_word.hpp"
 #include "core/signals.hpp"
 #include "core/text.hpp"
 #include "core/timer.hpp"
@@ -230,7 +231,7 @@ class Run {
     const bool kept = !outcome.checkpoints.empty() || frame().last_checkpoint;
     return fmt::format("stopped by {} at sweep {}{}: {} {}", outcome.stopped_by, solver_->sweeps(),
                        kept ? "; go on with" : " (it has left no checkpoint); start it again", command_,
-                       kept ? "--restart " + in_quotes(directory_.path.string()) : "output.overwrite=true");
+                       kept ? "--restart " + shell_word(directory_.path.string()) : "output.overwrite=true");
   }
 
   // Into the record, what the sweeps are made with.
