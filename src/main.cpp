@@ -17,6 +17,7 @@
 #include "core/communicator.hpp"
 #include "core/error.hpp"
 #include "output/console.hpp"
+#include "output/print.hpp"
 #include "output/run_schema.hpp"
 #include "output/terminal.hpp"
 
@@ -25,8 +26,8 @@ namespace {
 using namespace isotherm;
 
 int print(const std::string& text) {
-  const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
-  return static_cast<int>(written ? ExitCode::done : ExitCode::io);
+  print_now(text);
+  return static_cast<int>(ExitCode::done);
 }
 
 // One rank's own failure: the others wait in MPI and would wait for ever.
@@ -64,9 +65,9 @@ int solve_on_all_ranks(const CommandLine& command, int argc, char** argv) {
 int answer(const CommandLine& command, int argc, char** argv) {
   switch (command.verb) {
     case Verb::list:
-      return print(list_text(stdout_columns()));
+      return print(command.list_json ? list_json() : list_text(stdout_columns()));
     case Verb::init:
-      return print(commented_deck());
+      return print(command.minimal_deck ? minimal_deck() : commented_deck());
     case Verb::schema:
       return print(command.schema == "run" ? run_schema() : json_schema());
     case Verb::info:

@@ -14,6 +14,7 @@
 #include "core/text.hpp"
 #include "kernels/host_info.hpp"
 #include "output/bench_baseline.hpp"
+#include "output/print.hpp"
 #include "output/safe_file.hpp"
 #include "output/terminal.hpp"
 
@@ -155,11 +156,6 @@ int conclude_bench(const CommandLine& command, const std::optional<Baseline>& ba
   if (!all_right(record)) return static_cast<int>(ExitCode::internal);
   if (record.baseline) refuse_worse(*record.baseline);
   return static_cast<int>(ExitCode::done);
-}
-
-void print_now(const std::string& text) {
-  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
-    throw Error(ExitCode::io, "standard output cannot be written; check where it goes");
 }
 
 namespace {

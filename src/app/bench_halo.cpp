@@ -12,6 +12,7 @@
 #include "grid/field.hpp"
 #include "halo/links.hpp"
 #include "kernels/face_copy.hpp"
+#include "output/print.hpp"
 #include "output/safe_file.hpp"
 #include "output/terminal.hpp"
 

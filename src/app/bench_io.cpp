@@ -14,6 +14,7 @@
 #include "core/text.hpp"
 #include "core/timer.hpp"
 #include "grid/field.hpp"
+#include "output/print.hpp"
 #include "output/raw_write.hpp"
 #include "output/safe_file.hpp"
 #include "output/snapshot.hpp"

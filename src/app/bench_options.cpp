@@ -25,9 +25,9 @@ constexpr std::array subjects{Word<BenchSubject>{"stencil", BenchSubject::stenci
                               Word<BenchSubject>{"io", BenchSubject::io}};
 constexpr std::array precisions{Word<Precision>{"fp32", Precision::fp32},
                                 Word<Precision>{"fp64", Precision::fp64}};
-constexpr std::array devices{Word<DeviceChoice>{"auto", DeviceChoice::automatic},
-                             Word<DeviceChoice>{"cpu", DeviceChoice::cpu},
-                             Word<DeviceChoice>{"cuda", DeviceChoice::cuda}};
+constexpr std::array devices{
+    Word<DeviceChoice>{"auto", DeviceChoice::automatic}, Word<DeviceChoice>{"cpu", DeviceChoice::cpu},
+    Word<DeviceChoice>{"cuda", DeviceChoice::cuda}, Word<DeviceChoice>{"gpu", DeviceChoice::cuda}};
 constexpr std::array norms{Word<ReductionOp>{"max", ReductionOp::max_abs},
                            Word<ReductionOp>{"l1", ReductionOp::sum_abs},
                            Word<ReductionOp>{"l2", ReductionOp::sum_squares}};

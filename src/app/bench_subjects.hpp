@@ -82,7 +82,6 @@ std::optional<Baseline> bench_baseline(const CommandLine& command, const BenchRe
 // error where a figure got worse.
 int conclude_bench(const CommandLine& command, const std::optional<Baseline>& baseline, BenchRecord& record,
                    const Communicator& world);
-void print_now(const std::string& text);  // throws Error(io)
 // Before hours of work: can the file be made? What stands there, as a killed run's last words, stays as it is
 // until there is something better.
 void refuse_unwritable(const std::string& path);

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstdio>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +15,7 @@
 #include "core/agree.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "output/print.hpp"
 #include "output/terminal.hpp"
 #include "physics/paint.hpp"
 #include "solver/schedule.hpp"
@@ -22,7 +23,11 @@
 namespace isotherm {
 namespace {
 
-constexpr int ranks_shown = 64;  // neighbours and places are listed for so many ranks
+constexpr int few_ranks = 16;  // these are listed unasked
+
+bool lists_ranks(const CheckOptions& options, int ranks) {
+  return options.ranks_table || ranks <= few_ranks;
+}
 
 const char* word(WallKind kind) {
   static constexpr const char* words[] = {"temperature", "flux", "convection", "insulated", "periodic"};
@@ -47,12 +52,9 @@ std::string estimate_text(const Config& config, const Decomposition& d, Backend 
   return text + "\n";
 }
 
-std::string decomposition_text(const Config& config, const Decomposition& d, Backend backend) {
-  std::string text =
-      fmt::format("process grid    {} ({}), {} to {} cells a rank\n", extent_text(d.process_grid()),
-                  counted(d.ranks(), "rank"), d.smallest_block(), d.largest_block());
-  if (d.ranks() > 1) text += estimate_text(config, d, backend);
-  for (int rank = 0; rank < std::min(d.ranks(), ranks_shown); ++rank) {
+std::string block_lines(const Config& config, const Decomposition& d) {
+  std::string text;
+  for (int rank = 0; rank < d.ranks(); ++rank) {
     const Box block = d.block(rank);
     text += fmt::format("  rank {:<4} cells [{}, {}) x [{}, {}) x [{}, {})", rank, block.lo.x, block.hi.x,
                         block.lo.y, block.hi.y, block.lo.z, block.hi.z);
@@ -69,19 +71,52 @@ std::string decomposition_text(const Config& config, const Decomposition& d, Bac
   return text;
 }
 
-// With --ranks the ranks that would be placed do not exist yet.
-std::string placement_text(const Placement& placement, int ranks) {
+std::string decomposition_text(const Config& config, const Decomposition& d, Backend backend,
+                               const CheckOptions& options) {
   std::string text =
-      static_cast<int>(placement.ranks.size()) == ranks
-          ? "placement\n"
-          : fmt::format("placement       of the {} launched here; {} are placed when they start\n",
-                        placement.ranks.size(), ranks);
-  for (std::size_t rank = 0; rank < std::min<std::size_t>(placement.ranks.size(), ranks_shown); ++rank) {
+      fmt::format("process grid    {} ({}), {} to {} cells a rank\n", extent_text(d.process_grid()),
+                  counted(d.ranks(), "rank"), d.smallest_block(), d.largest_block());
+  if (d.ranks() > 1) text += estimate_text(config, d, backend);
+  return text + (lists_ranks(options, d.ranks()) ? block_lines(config, d)
+                                                 : "  their cells and neighbours: --ranks-table\n");
+}
+
+std::string place_lines(const Placement& placement) {
+  std::string text;
+  for (std::size_t rank = 0; rank < placement.ranks.size(); ++rank) {
     const RankPlace& p = placement.ranks[rank];
     text += fmt::format(
         "  rank {:<4} {} -> {}{}\n", rank, p.host, p.device,
         p.uuid.empty() ? fmt::format(", {} thread{}", p.threads, p.threads == 1 ? "" : "s") : " " + p.uuid);
   }
+  return text;
+}
+
+std::string place_summary(const Placement& placement) {
+  std::set<std::string> hosts, gpus;
+  for (const RankPlace& p : placement.ranks) {
+    hosts.insert(p.host);
+    if (!p.uuid.empty()) gpus.insert(p.uuid);
+  }
+  return fmt::format("  {} on {}{}\n", counted(std::ssize(placement.ranks), "rank"),
+                     counted(std::ssize(hosts), "host"),
+                     gpus.empty() ? "" : fmt::format(", {}", counted(std::ssize(gpus), "GPU")));
+}
+
+// With --ranks the ranks that would be placed do not exist yet.
+std::string placement_text(const Placement& placement, int ranks, const CheckOptions& options) {
+  if (placement.host != Host::this_one)
+    return fmt::format(
+        "placement       a GPU for each rank, on other hosts (here: {}); their memory and speed are not "
+        "known here\n",
+        placement.note);
+  const auto launched = static_cast<int>(placement.ranks.size());
+  std::string text =
+      launched == ranks
+          ? "placement\n"
+          : fmt::format("placement       of the {} launched here; {} are placed when they start\n", launched,
+                        ranks);
+  text += lists_ranks(options, launched) ? place_lines(placement) : place_summary(placement);
   if (!placement.note.empty()) text += "  " + placement.note + "\n";
   for (const std::string& warning : placement.warnings) text += "  warning: " + warning + "\n";
   return text;
@@ -177,19 +212,55 @@ std::string depth_text(const Session& session, const Session& deepest) {
 
 // Of a rank; of the deepest halo too, where that is not settled.
 std::string memory_text(const Session& session, const Session& deepest, const char* place, std::size_t bytes,
-                        std::size_t most, std::size_t free) {
+                        std::size_t most) {
   const std::string deep = depth_is_open(session)
                                ? fmt::format(" ({} at depth {})", human_bytes(static_cast<double>(most)),
                                              halo_depth(deepest.deck.config))
                                : "";
-  return fmt::format("{} a rank of {} memory{}, {} free", human_bytes(static_cast<double>(bytes)), place,
-                     deep, human_bytes(static_cast<double>(free)));
+  return fmt::format("{} a rank of {} memory{}", human_bytes(static_cast<double>(bytes)), place, deep);
+}
+
+std::string free_text(std::size_t bytes) {
+  return human_bytes(static_cast<double>(bytes)) + " free";
+}
+
+// On the host, and on its GPU where it has one.
+std::string memory_lines(const Session& session, const Session& deepest, const CheckOptions& options) {
+  const Placement& placement = session.placement;
+  const MemoryPlan &memory = session.memory, &most = deepest.memory;
+  const bool is_here = placement.host == Host::this_one;
+  std::string text = fmt::format(
+      "memory          {}{}\n",
+      memory_text(session, deepest, "host", memory.host(placement.backend), most.host(placement.backend)),
+      is_here ? fmt::format(", {} on this host", free_text(make_host_device()->memory().free_bytes)) : "");
+  if (placement.backend == Backend::cuda)
+    text += fmt::format(
+        "                {}, {}\n", memory_text(session, deepest, "device", memory.device(), most.device()),
+        options.gpu_bytes > 0 ? fmt::format("of {} (--gpu-memory)", human_bytes(options.gpu_bytes))
+        : is_here             ? free_text(open_device(placement)->memory().free_bytes)
+                              : "of a GPU that is not here: --gpu-memory 80GiB says what one has");
+  text += memory_table(memory, placement.backend);
+  if (!is_here) text += "  what norms take is not known here\n";
+  return text;
+}
+
+// Of the GPUs that --gpu-memory speaks of, whether they are here or not.
+void refuse_what_gpus_cannot_hold(const Session& session, const CheckOptions& options) {
+  const std::size_t wanted = session.memory.device();
+  if (options.gpu_bytes > 0 && static_cast<double>(wanted) > options.gpu_bytes)
+    throw CollectiveError(
+        ExitCode::memory,
+        fmt::format(
+            "a rank needs {} of device memory and --gpu-memory gives it {}; use a smaller grid, fp32 or "
+            "more ranks",
+            human_bytes(static_cast<double>(wanted)), human_bytes(options.gpu_bytes)));
 }
 
 // A line a case; a run of one case is told by `check` of its deck.
 int check_study(const StudyDeck& study, const Communicator& world) {
-  agree(world, [&] { refuse_cases(study, Host::this_one); });
-  if (world.is_root()) {
+  agree(world, [&] {
+    refuse_cases(study, Host::either);
+    if (!world.is_root()) return;
     std::string text = fmt::format("study           {} in {}\n", counted(std::ssize(study.cases), "case"),
                                    escaped(study.directory));
     if (const ScalingConfig& scaling = study.study.scaling; scaling.is_given())
@@ -198,8 +269,8 @@ int check_study(const StudyDeck& study, const Communicator& world) {
           scaling.gpus.empty() ? "ranks" : "GPUs with a rank each", counted(scaling.repeats, "run"));
     text += plan_table(plan_cases(study), stdout_columns());
     for (const std::string& warning : study.warnings) text += "warning: " + warning + "\n";
-    std::fputs(text.c_str(), stdout);
-  }
+    print_now(text);
+  });
   return static_cast<int>(ExitCode::done);
 }
 
@@ -214,27 +285,23 @@ int check(const CommandLine& command, const Communicator& world) {
   const Session deepest = at_depth(session, deepest_depth(session), world);
   const Config& config = session.deck.config;
   const Decomposition& decomposition = session.decomposition;
-  const Placement& placement = session.placement;
-  const MemoryPlan& memory = session.memory;
-  if (world.is_root()) {
-    std::string text = "# the resolved deck\n" + to_yaml(config) + "\n# what a run of it is\n";
-    text += decomposition_text(config, decomposition, placement.backend) + depth_text(session, deepest) +
-            placement_text(placement, decomposition.ranks()) + domain_text(config) + time_text(config) +
-            files_text(config) + checkpoints_text(config);
-    text += fmt::format(
-        "memory          {} on this host\n",
-        memory_text(session, deepest, "host", memory.host(placement.backend),
-                    deepest.memory.host(placement.backend), make_host_device()->memory().free_bytes));
-    if (placement.backend == Backend::cuda) {
-      text += fmt::format("                {}\n",
-                          memory_text(session, deepest, "device", memory.device(), deepest.memory.device(),
-                                      open_device(placement)->memory().free_bytes));
-    }
-    text += memory_table(memory, placement.backend);
+  const CheckOptions& options = command.check;
+  agree(world, [&] {
+    if (!world.is_root()) return;
+    std::string text =
+        options.resolved ? "# the resolved deck\n" + to_yaml(config) + "\n# what a run of it is\n" : "";
+    text += decomposition_text(config, decomposition, session.placement.backend, options) +
+            depth_text(session, deepest) + placement_text(session.placement, decomposition.ranks(), options) +
+            domain_text(config) + time_text(config) + files_text(config) + checkpoints_text(config) +
+            memory_lines(session, deepest, options);
     for (const std::string& warning : config.warnings) text += "warning: " + warning + "\n";
-    std::fputs(text.c_str(), stdout);
-  }
-  if (decomposition.ranks() == world.size()) refuse_what_does_not_fit(memory, placement, world);
+    if (!session.threads.warning.empty() && command.ranks == 0)
+      text += "warning: " + session.threads.warning + "\n";
+    print_now(text);
+  });
+  refuse_what_gpus_cannot_hold(session, options);
+  if (decomposition.ranks() == world.size() && session.placement.host == Host::this_one)
+    refuse_what_does_not_fit(session.memory, session.placement, world);
   return static_cast<int>(ExitCode::done);
 }
 

@@ -5,12 +5,16 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <filesystem>
 #include <iterator>
 #include <type_traits>
 
 #include "app/compare_axes.hpp"
+#include "config/key_table.hpp"
 #include "core/build_info.hpp"
 #include "core/error.hpp"
+#include "core/shell_word.hpp"
 #include "core/text.hpp"
 
 namespace isotherm {
@@ -48,6 +52,26 @@ CLI::Validator one_of(std::vector<std::string> words) {
             return known ? std::string() : fmt::format("{} is none of {}", in_quotes(text), list);
           },
           fmt::format("{{{}}}", list)};
+}
+
+// "80GiB", "141 GB".
+double parse_bytes(const char* option, const std::string& text) {
+  struct Unit {
+    std::string_view word;
+    double bytes;
+  };
+  static constexpr Unit units[] = {{"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},
+                                   {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+  double number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  const auto unit = std::ranges::find(units, rest, &Unit::word);
+  if (problem != std::errc() || unit == std::end(units) || !(number > 0) || !std::isfinite(number))
+    throw Error(
+        ExitCode::command_line,
+        fmt::format("{}: {} is no size of a memory; write one as 80GiB, 141GB", option, in_quotes(text)));
+  return number * unit->bytes;
 }
 
 CLI::App* add_deck_verb(CLI::App& app, const char* name, const char* description, CommandLine& command,
@@ -143,10 +167,21 @@ void declare_compare(CLI::App& app, CommandLine& command, std::string& from) {
   add_baseline(*compare, command.baseline);
 }
 
+void declare_check(CLI::App& check, CommandLine& command) {
+  CheckOptions& options = command.check;
+  check.add_option("--ranks", command.ranks, "plan for so many ranks (default: those launched)")
+      ->check(number_from(1, 1 << 24));
+  check.add_flag("--ranks-table", options.ranks_table, "a line a rank, also where there are many");
+  check.add_flag("--resolved", options.resolved, "print the resolved deck too: every key that applies");
+  check.add_option_function<std::string>(
+      "--gpu-memory", [&](const std::string& text) { options.gpu_bytes = parse_bytes("--gpu-memory", text); },
+      "plan for GPUs, here or not, with so much memory each: 80GiB, 141GB");
+}
+
 void declare(CLI::App& app, CommandLine& command, std::string& progress, std::string& from,
              BenchWords& bench) {
   app.require_subcommand(1);
-  app.set_version_flag("--version", version_text());
+  app.set_version_flag("-V,--version", version_text());
   app.footer(exit_codes);
 
   CLI::App* run = add_deck_verb(app, "run", "solve the deck's problem", command, from);
@@ -162,11 +197,12 @@ void declare(CLI::App& app, CommandLine& command, std::string& progress, std::st
 
   CLI::App* check =
       add_deck_verb(app, "check", "validate a deck and say what a run of it would need", command, from);
-  check->add_option("--ranks", command.ranks, "plan for so many ranks (default: those launched)")
-      ->check(number_from(1, 1 << 24));
+  declare_check(*check, command);
 
-  app.add_subcommand("list", "kernels, reductions, transports and devices of this build and machine");
-  app.add_subcommand("init", "print a commented deck with every key");
+  app.add_subcommand("list", "kernels, reductions, transports and devices of this build and machine")
+      ->add_flag("--json", command.list_json, "as JSON, for scripts");
+  app.add_subcommand("init", "print a commented deck with every key")
+      ->add_flag("--minimal", command.minimal_deck, "a short one instead, with only what a run needs");
   CLI::App* schema =
       app.add_subcommand("schema", "print the JSON Schema of decks, for editors, or of records");
   schema->add_option("of", command.schema, "deck (default), or run: what run.json holds")
@@ -211,13 +247,48 @@ std::vector<int> positions(int argc, const char* const* argv, const std::vector<
   return places;
 }
 
+// The words from `first` on, to paste.
+std::string words_from(int first, int argc, const char* const* argv) {
+  std::string words;
+  for (int i = first; i < argc; ++i) words += " " + shell_word(argv[i]);
+  return words;
+}
+
+// Where a file stands in place of a verb: what to write. Empty where none does.
+std::string file_problem(int argc, const char* const* argv) {
+  const std::string kind = std::filesystem::path(argv[1]).extension().string();
+  const char* const verb = kind == ".yaml" || kind == ".yml" ? "run" : kind == ".hdf" ? "info" : nullptr;
+  if (!verb) return {};
+  return fmt::format("{} is no verb; write: isotherm {}{}", in_quotes(argv[1]), verb,
+                     words_from(1, argc, argv));
+}
+
+constexpr std::string_view deck_verbs[] = {"run", "check", "study", "compare"};
+
+// Keys of decks are no options: what to write for the first that has dashes before it. Empty where none has.
+std::string dash_problem(int argc, const char* const* argv) {
+  if (std::ranges::find(deck_verbs, std::string_view(argv[1])) == std::end(deck_verbs)) return {};
+  Config config;
+  StudyConfig study;
+  const Keys keys = describe(config, study);
+  for (int i = 2; i < argc; ++i) {
+    std::string words(argv[i]);
+    if (!words.starts_with("--")) continue;
+    words.erase(0, 2);
+    if (!find_key(keys, words.substr(0, words.find_first_of(".=")))) continue;
+    if (words.find('=') == words.npos) words += fmt::format("={}", i + 1 < argc ? argv[i + 1] : "VALUE");
+    return fmt::format("argument {}: {} is no option; write {} without dashes", i, in_quotes(argv[i]),
+                       shell_word(words));
+  }
+  return {};
+}
+
 // CLI11 says of an unknown verb only that one is required.
-std::string verb_problem(int argc, const char* const* argv, const CLI::App& app) {
+std::string verb_problem(const char* const* argv, const CLI::App& app) {
   std::vector<std::string> verbs;
   for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
     verbs.push_back(verb->get_name());
-  const std::string problem = argc < 2 ? std::string("no verb is given")
-                              : *argv[1] == '-'
+  const std::string problem = *argv[1] == '-'
                                   ? fmt::format("{} stands where a verb is wanted", in_quotes(argv[1]))
                                   : fmt::format("unknown verb {}", in_quotes(argv[1]));
   return fmt::format("{}; use one of {}", problem, fmt::join(verbs, ", "));
@@ -239,8 +310,8 @@ std::vector<std::string> without(const std::vector<std::string>& overrides, std:
 
 std::string run_words(const CommandLine& command, const std::vector<std::string>& overrides) {
   std::string words = command.from_output ? "isotherm run --from " : "isotherm run ";
-  words += in_quotes(command.file);
-  for (const std::string& override : overrides) words += " " + in_quotes(override);
+  words += shell_word(command.file);
+  for (const std::string& override : overrides) words += " " + shell_word(override);
   return words;
 }
 
@@ -250,6 +321,10 @@ CommandLineResult parse_command_line(int argc, const char* const* argv) {
   std::string progress = "auto", from;
   BenchWords bench;
   declare(app, command, progress, from, bench);
+  const auto refused = [](const std::string& text) {
+    return CommandLineResult{std::nullopt, static_cast<int>(ExitCode::command_line), text};
+  };
+  if (argc < 2) return refused(app.help());
   try {
     app.parse(argc, argv);
     command.progress = parse_progress(progress);
@@ -261,13 +336,12 @@ CommandLineResult parse_command_line(int argc, const char* const* argv) {
     return {std::nullopt, 0, version_text() + "\n"};
   } catch (const CLI::CallForHelp&) {
     return {std::nullopt, 0, app.help()};
-  } catch (const CLI::RequiredError& e) {
-    return {std::nullopt, static_cast<int>(ExitCode::command_line),
-            fmt::format("isotherm: {}; see isotherm --help\n",
-                        app.get_subcommands().empty() ? verb_problem(argc, argv, app) : e.what())};
   } catch (const CLI::ParseError& e) {
-    return {std::nullopt, static_cast<int>(ExitCode::command_line),
-            fmt::format("isotherm: {}; see isotherm --help\n", e.what())};
+    const bool has_verb = !app.get_subcommands().empty();
+    const std::string remedy = has_verb ? dash_problem(argc, argv) : file_problem(argc, argv);
+    if (!remedy.empty()) return refused(fmt::format("isotherm: {}\n", remedy));
+    return refused(
+        fmt::format("isotherm: {}; see isotherm --help\n", has_verb ? e.what() : verb_problem(argv, app)));
   } catch (const Error& e) {
     return {std::nullopt, static_cast<int>(e.code()), fmt::format("isotherm: {}\n", e.what())};
   }

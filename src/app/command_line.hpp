@@ -32,6 +32,12 @@ struct CompareOptions {
   std::string keep{};  // path of a tuning file; empty: none
 };
 
+struct CheckOptions {
+  bool resolved = false;     // print the resolved deck too
+  bool ranks_table = false;  // a line a rank, however many there are
+  double gpu_bytes = 0;      // of memory that each GPU of the plan has; 0: not said
+};
+
 struct BaselineOptions {
   std::string file;      // empty: none
   double tolerance = 5;  // percent, or percentage points of a share
@@ -49,7 +55,10 @@ struct CommandLine {
   bool force = false;           // run, study: take a directory that is locked
   int ranks = 0;                // check: plan for so many; 0: as many as were launched
   bool print_deck = false;      // info: the deck inside the file
+  bool list_json = false;       // list: for scripts
+  bool minimal_deck = false;    // init: only what a run needs
   std::string schema = "deck";  // schema: of which file
+  CheckOptions check;
   BenchOptions bench;
   StudyOptions study;
   CompareOptions compare;

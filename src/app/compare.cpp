@@ -14,6 +14,7 @@
 #include "core/text.hpp"
 #include "core/timer.hpp"
 #include "halo/transport.hpp"
+#include "output/print.hpp"
 #include "output/safe_file.hpp"
 #include "output/terminal.hpp"
 

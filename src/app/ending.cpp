@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/shell_word.hpp"
 #include "core/text.hpp"
 #include "physics/slowest_mode.hpp"
 
@@ -64,7 +65,7 @@ std::string next_command(const CommandLine& command, const std::string& director
                          std::string_view anew) {
   const auto words = without(without(command.overrides, anew), kept ? "" : "output.overwrite");
   return fmt::format("{}: {} {}", kept ? "go on with" : anew_words, run_words(command, words),
-                     kept ? "--restart " + in_quotes(directory) : "output.overwrite=true");
+                     kept ? "--restart " + shell_word(directory) : "output.overwrite=true");
 }
 
 std::string stopped_text(const LoopOutcome& outcome, std::int64_t sweeps, const std::string& next) {

@@ -5,8 +5,10 @@
 #include <filesystem>
 
 #include "core/error.hpp"
+#include "core/shell_word.hpp"
 #include "core/text.hpp"
 #include "output/end_state.hpp"
+#include "output/print.hpp"
 #include "output/snapshot.hpp"
 #include "output/snapshot_check.hpp"
 #include "physics/cells.hpp"
@@ -78,7 +80,7 @@ void print_summary(const std::string& path, const SnapshotHeader& header) {
   if (const auto& state = header.checkpoint; state && state->last_residual)
     fmt::print(
         "residual      {:.3e} K, of sweep {}, the last of {}; isotherm run DECK --restart {} goes on\n",
-        *state->last_residual, state->last_checked, counted(state->checks, "check"), path);
+        *state->last_residual, state->last_checked, counted(state->checks, "check"), shell_word(path));
   fmt::print("precision     {}\n", header.precision == Precision::fp32 ? "fp32" : "fp64");
   fmt::print("written by    isotherm {} ({})\n", from.version, from.git_revision);
   fmt::print("device        {}\n", from.device);
@@ -100,7 +102,7 @@ void print_compression(const std::string& path, const SnapshotHeader& header) {
 int print_info(const std::string& path, InfoPart part) {
   const SnapshotHeader header = read_snapshot_header(path);
   if (part == InfoPart::deck) {
-    fmt::print("{}", header.provenance.deck);
+    print_now(header.provenance.deck);
     return 0;
   }
   print_summary(path, header);
@@ -111,6 +113,7 @@ int print_info(const std::string& path, InfoPart part) {
   const bool same = found == header.meta.fingerprint;
   fmt::print("fingerprint   {} ({} the cells in the file)\n", fingerprint_text(header.meta.fingerprint),
              same ? "recomputed from" : "NOT that of");
+  print_now("");  // all of it
   if (!same)
     throw Error(
         ExitCode::deck,

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <nlohmann/json.hpp>
+
+#include "core/build_info.hpp"
 #include "core/device.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -13,6 +16,8 @@
 
 namespace isotherm {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 // The first CUDA device, made current; else why there is none.
 struct Gpu {
@@ -109,7 +114,80 @@ std::string device_text(std::optional<int> width) {
   return text;
 }
 
+// `available`: as the tables have it, "yes" or why not.
+Json entry(std::string_view name, const std::string& available, std::string_view remark) {
+  const std::string_view why = std::string_view(available).substr(available.starts_with("no: ") ? 4 : 0);
+  Json json = {{"name", name}, {"available", available == "yes"}};
+  json["why_not"] = available == "yes" ? Json() : Json(why);
+  json["remark"] = remark;
+  return json;
+}
+
+template <class Rows>
+Json rows_json(const Rows& rows, const std::string& why_no_gpu) {
+  Json all = Json::array();
+  for (const auto& row : rows) {
+    all.push_back(entry(row.name, availability(row, why_no_gpu), row.remark));
+    all.back()["backend"] = word(row.backend);
+  }
+  return all;
+}
+
+// None where a row cuts its work in one way only: that has no name.
+Json words_json(std::span<const std::string_view> policies) {
+  Json all = Json::array();
+  for (const std::string_view policy : policies)
+    if (policy != "-") all.push_back(policy);
+  return all;
+}
+
+Json kernels_json(const std::string& why_no_gpu) {
+  const auto fp32 = stencil_kernels<float>();
+  const auto fp64 = stencil_kernels<double>();
+  Json all = rows_json(fp64, why_no_gpu);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i]["max_depth"] = fp64[i].max_depth;
+    all[i]["policies"] = {{"fp32", words_json(fp32[i].policies)}, {"fp64", words_json(fp64[i].policies)}};
+  }
+  return all;
+}
+
+Json transports_json(const Gpu& gpu) {
+  Json all = Json::array();
+  const TextTable table = transport_table(gpu);
+  for (std::size_t i = 1; i < table.rows.size(); ++i)  // behind the heads
+    all.push_back(entry(table.rows[i][0], table.rows[i][1], table.rows[i][2]));
+  return all;
+}
+
+Json device_json(const DeviceInfo& info) {
+  const bool on_host = info.backend == Backend::host;
+  return {{"backend", word(info.backend)},
+          {"index", on_host ? Json() : Json(info.index)},
+          {"name", info.name},
+          {"uuid", on_host ? Json() : Json(info.uuid)},
+          {"remark", info.detail}};
+}
+
 }  // namespace
+
+std::string list_json() {
+  const Gpu gpu = first_gpu();
+  const CudaDevices cuda = find_cuda_devices();
+  Json devices = Json::array();
+  devices.push_back(device_json(make_host_device()->info()));
+  for (const DeviceInfo& info : cuda.devices) devices.push_back(device_json(info));
+  const Json json = {{"schema", "isotherm-list"},
+                     {"schema_version", 1},
+                     {"version", build_info().version},
+                     {"kernels", kernels_json(gpu.why_none)},
+                     {"reductions", rows_json(reduction_kernels<double>(), gpu.why_none)},
+                     {"histograms", rows_json(histogram_kernels<double>(), gpu.why_none)},
+                     {"transports", transports_json(gpu)},
+                     {"devices", devices},
+                     {"why_no_gpu", gpu.why_none.empty() ? Json() : Json(gpu.why_none)}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 std::string resource_table(const std::vector<ResourceLine>& lines, std::optional<int> width) {
   TextTable table{

@@ -15,6 +15,9 @@ namespace isotherm {
 std::string list_text(std::optional<int> width = std::nullopt);  // the rows of all tables, what they take of
                                                                  // a device, transports, devices
 
+// The same for scripts, without what rows take of a device. Keys are only added.
+std::string list_json();
+
 // `why_no_gpu`: why CUDA rows that were built run nowhere; empty where a CUDA device is the current one,
 // which the rows are then asked about.
 std::string stencil_table(std::span<const StencilKernel<double>> rows, const std::string& why_no_gpu,

@@ -27,6 +27,7 @@ void compare_ranks(const CommandLine& command, const Communicator& world) {
                   command.from_output ? " --from" : "", command.file);
   if (!command.restart.empty()) mine += " --restart " + command.restart;
   if (command.profile) mine += " --profile";
+  if (command.check.gpu_bytes > 0) mine += fmt::format(" --gpu-memory {}", command.check.gpu_bytes);
   if (command.force) mine += " --force";
   for (const std::string& o : command.overrides) mine += " " + o;
   if (command.verb == Verb::compare) {

@@ -82,10 +82,13 @@ void take_gpus(const Config& config, const std::vector<RankSight>& sights, const
   for (const std::string& note : map.notes) placement.note += (placement.note.empty() ? "" : ", ") + note;
 }
 
-}  // namespace
+bool sees_none(const std::vector<RankSight>& sights) {
+  return std::ranges::all_of(sights, [](const RankSight& sight) { return sight.gpus.empty(); });
+}
 
-Placement place_ranks(const Config& config, const Communicator& world, int threads) {
-  const Wish wish = wished_backend(config);
+// Collective.
+Placement place(const Config& config, const Wish& wish, const Communicator& world, int threads,
+                Host allowed) {
   const CudaDevices found = wish.backend == Backend::cuda ? find_cuda_devices() : CudaDevices{};
   Placement placement;
   RankPlace mine{processor_name(), "CPU", "", threads};
@@ -95,17 +98,21 @@ Placement place_ranks(const Config& config, const Communicator& world, int threa
     if (problem.empty()) {
       placement.backend = Backend::cuda;
       take_gpus(config, sights, found, world.rank(), placement);
+    } else if (allowed == Host::either && !wish.demanded_by.empty() && sees_none(sights)) {
+      placement.backend = Backend::cuda;
+      placement.host = Host::another;
+      placement.note = problem;
     } else if (!wish.demanded_by.empty()) {
       throw CollectiveError(ExitCode::unavailable,
                             fmt::format("{}: {}; use parallel.device=cpu, or run where every rank sees a GPU",
                                         config.at(wish.demanded_by), problem));
-    } else if (std::all_of(sights.begin(), sights.end(), [](auto& sight) { return sight.gpus.empty(); })) {
+    } else if (sees_none(sights)) {
       placement.note = problem + ": computing on the CPU";
     } else {
       placement.warnings.push_back(problem + ": all compute on the CPU; run where every rank sees a GPU");
     }
   }
-  if (placement.backend == Backend::cuda) {
+  if (placement.device_index >= 0) {
     const auto device = std::find_if(found.devices.begin(), found.devices.end(),
                                      [&](const DeviceInfo& d) { return d.index == placement.device_index; });
     mine.device = fmt::format("{} {}", device->name, device->index);
@@ -123,14 +130,34 @@ Placement place_ranks(const Config& config, const Communicator& world, int threa
   return placement;
 }
 
-Backend backend_among(const Config& config, const CudaDevices& found) {
+}  // namespace
+
+Placement place_ranks(const Config& config, const Communicator& world, int threads) {
+  return place(config, wished_backend(config), world, threads, Host::this_one);
+}
+
+Placement plan_ranks(const Config& config, const Communicator& world, int threads, bool wants_gpus) {
+  Wish wish = wished_backend(config);
+  if (wants_gpus && wish.demanded_by.empty()) {
+    if (wish.backend == Backend::host)
+      throw CollectiveError(ExitCode::command_line,
+                            "--gpu-memory is of GPUs, and the deck computes on the CPU; use "
+                            "parallel.device=cuda, or leave it out");
+    wish.demanded_by = "parallel.device";
+  }
+  return place(config, wish, world, threads, Host::either);
+}
+
+Seat seat_among(const Config& config, const CudaDevices& found, Host allowed) {
   const Wish wish = wished_backend(config);
-  if (wish.backend == Backend::cuda && found.devices.empty() && !wish.demanded_by.empty())
-    throw Error(
-        ExitCode::unavailable,
-        fmt::format("{}: no CUDA device ({}); use parallel.device=cpu, or run where every rank sees a GPU",
-                    config.at(wish.demanded_by), found.why_none));
-  return wish.backend == Backend::cuda && !found.devices.empty() ? Backend::cuda : Backend::host;
+  if (wish.backend == Backend::host) return {};
+  if (!found.devices.empty()) return {Backend::cuda, Host::this_one};
+  if (wish.demanded_by.empty()) return {};
+  if (allowed != Host::this_one) return {Backend::cuda, Host::another};
+  throw Error(
+      ExitCode::unavailable,
+      fmt::format("{}: no CUDA device ({}); use parallel.device=cpu, or run where every rank sees a GPU",
+                  config.at(wish.demanded_by), found.why_none));
 }
 
 std::unique_ptr<Device> open_device(const Placement& placement) {

@@ -11,6 +11,9 @@
 
 namespace isotherm {
 
+// On which a run computes; either: on this one, unless it asks for GPUs that are not here.
+enum class Host { this_one, another, either };
+
 struct RankPlace {
   std::string host, device, uuid;
   int threads = 1;
@@ -18,6 +21,7 @@ struct RankPlace {
 
 struct Placement {
   Backend backend = Backend::host;
+  Host host = Host::this_one;    // another: GPUs that are not here; nothing can be asked of them
   int device_index = -1;         // of this rank; -1 on the host
   int ranks_on_device = 1;       // that share this rank's GPU, or its host when it computes on the CPU
   std::vector<RankPlace> ranks;  // all of them
@@ -29,9 +33,17 @@ struct Placement {
 // CollectiveError(unavailable) when the deck asks for a device that is not there, or for fewer ranks a GPU.
 Placement place_ranks(const Config& config, const Communicator& world, int threads);
 
-// Where a rank that sees these would compute. Throws Error(unavailable) where the deck asks for what is not
-// there.
-Backend backend_among(const Config& config, const CudaDevices& found);
+// For a plan, made where no run has to be: GPUs that the deck asks for, or else `wants_gpus`, may be those of
+// another host, one for each rank. Collective.
+Placement plan_ranks(const Config& config, const Communicator& world, int threads, bool wants_gpus);
+
+// Where a rank that sees these would compute. Throws Error(unavailable) where the deck asks for GPUs, none is
+// here, and only this host will do.
+struct Seat {
+  Backend backend = Backend::host;
+  Host host = Host::this_one;
+};
+Seat seat_among(const Config& config, const CudaDevices& found, Host allowed);
 
 std::unique_ptr<Device> open_device(const Placement& placement);
 

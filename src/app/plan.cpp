@@ -119,7 +119,8 @@ std::size_t roof_bytes(std::size_t field_bytes, double moved, Backend backend, i
   return std::clamp(field_bytes, share, most);
 }
 
-MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backend, int sharers) {
+MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int sharers) {
+  const Backend backend = seat.backend;
   const Decomposition decomposition = decompose(config, ranks, backend);
   const int ghosts = halo_depth(config);
   const std::size_t size = element_bytes(config);
@@ -129,8 +130,10 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backen
   plan.field = static_cast<std::size_t>(layout.elements) * size;
   plan.fields = plan.field * (all_sources(config).empty() ? 2 : 3);
   plan.halo = 2 * size * static_cast<std::size_t>(exchange_traffic(decomposition, rank, ghosts).cells);
-  (config.precision == Precision::fp32 ? plan_rows<float> : plan_rows<double>)(config, decomposition, rank,
-                                                                               backend, plan);
+  if (seat.host == Host::this_one) {
+    (config.precision == Precision::fp32 ? plan_rows<float> : plan_rows<double>)(config, decomposition, rank,
+                                                                                 backend, plan);
+  }
   if (backend == Backend::cuda) plan.mirror = plan.field + plan.halo;
   if (!plan_files(config).empty() || config.output.checkpoint.write) {
     plan.writing = std::min(static_cast<std::size_t>(decomposition.block(rank).cells()) * size,

@@ -35,8 +35,9 @@ struct MemoryPlan {
   }
 };
 
-// Of rank `rank` of so many, of whom `sharers` share its host, or its GPU.
-MemoryPlan plan_memory(const Config& config, int ranks, int rank, Backend backend, int sharers);
+// Of rank `rank` of so many, of whom `sharers` share its host, or its GPU. Of another host's GPU it is not
+// known what norms take.
+MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int sharers);
 
 struct FileGroup {   // the files of one series
   std::string name;  // "deck_*.hdf"

@@ -23,6 +23,7 @@
 #include "app/wall_limit.hpp"
 #include "config/deck.hpp"
 #include "core/agree.hpp"
+#include "core/shell_word.hpp"
 #include "core/signals.hpp"
 #include "core/text.hpp"
 #include "core/timer.hpp"

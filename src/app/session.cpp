@@ -7,6 +7,7 @@
 #include "app/verification.hpp"
 #include "config/parts.hpp"
 #include "core/agree.hpp"
+#include "core/launcher.hpp"
 #include "core/watchdog.hpp"
 #include "halo/transport.hpp"
 #include "output/compression.hpp"
@@ -61,14 +62,22 @@ void refuse_transport(const Config& config, const Placement& placement) {
                           config.at("parallel.transport"), row->name, why));
 }
 
+// A launched `check` without --ranks is of the job that it stands in.
+bool is_plan(const CommandLine& command) {
+  return command.verb == Verb::check &&
+         (command.ranks > 0 || command.check.gpu_bytes > 0 || !is_under_launcher());
+}
+
 }  // namespace
 
 MemoryPlan memory_of(const Session& session, const Communicator& world) {
   const int ranks = session.decomposition.ranks();
   const int as_many =
       std::max(1, ranks / world.size());  // on each device, where --ranks speaks of a larger job
+  const Placement& placement = session.placement;
   return plan_memory(session.cases.back(), ranks, std::min(world.rank(), ranks - 1),
-                     session.placement.backend, session.placement.ranks_on_device * as_many);
+                     {placement.backend, placement.host},
+                     placement.host == Host::this_one ? placement.ranks_on_device * as_many : 1);
 }
 
 void plan_again(Session& session, const Communicator& world) {
@@ -120,12 +129,16 @@ Session plan_session(const CommandLine& command, LoadedDeck deck, const Communic
   const int ranks = command.ranks ? command.ranks : world.size();
   std::vector<Config> cases = agree(world, [&] { return sound_cases(config); });
   for (std::string& warning : shape_warnings(config)) deck.config.warnings.push_back(std::move(warning));
-  Placement placement = place_ranks(config, world, threads.threads);
+  Placement placement = is_plan(command)
+                            ? plan_ranks(config, world, threads.threads, command.check.gpu_bytes > 0)
+                            : place_ranks(config, world, threads.threads);
+  const bool is_here = placement.host == Host::this_one;
   agree(world, [&] {
-    for (const Config& each : cases) refuse_on(each, ranks, placement.backend);
+    for (const Config& each : cases)
+      is_here ? refuse_on(each, ranks, placement.backend) : void(decompose(each, ranks, placement.backend));
   });
   Decomposition decomposition = decompose(config, ranks, placement.backend);
-  agree(world, [&] { refuse_transport(config, placement); });
+  if (is_here) agree(world, [&] { refuse_transport(config, placement); });
   refuse_unbalanced(config, world, placement.backend);
   Session session{std::move(deck),
                   std::move(cases),

@@ -31,6 +31,7 @@ bool fuses(const Config& config, const Session& session) {
 // Of one rank around a periodic axis: a run so short, with launches so slow, gains nothing.
 bool may_gain(const Session& session, const Config& config) {
   if (session.decomposition.ranks() > 1 || !exchanges(ghost_sides(session.decomposition, 0))) return true;
+  if (session.placement.host != Host::this_one) return true;  // its rows cannot be asked
   const auto cells = static_cast<double>(config.grid.cells.product());
   if (!worth_trying_fused(config, slow_cell * cells)) return false;
   return config.precision == Precision::fp32 ? fuses<float>(config, session) : fuses<double>(config, session);

@@ -12,8 +12,10 @@
 #include "config/deck.hpp"
 #include "core/error.hpp"
 #include "core/host_threads.hpp"
+#include "core/shell_word.hpp"
 #include "core/signals.hpp"
 #include "core/text.hpp"
+#include "output/print.hpp"
 #include "output/run_lock.hpp"
 #include "output/safe_file.hpp"
 #include "output/terminal.hpp"
@@ -38,12 +40,12 @@ StudyDeck load_study(const CommandLine& command) {
 
 // What to type to go on.
 std::string words_of(const CommandLine& command) {
-  std::string words = "isotherm study " + in_quotes(command.file);
-  for (const std::string& word : command.overrides) words += " " + in_quotes(word);
+  std::string words = "isotherm study " + shell_word(command.file);
+  for (const std::string& word : command.overrides) words += " " + shell_word(word);
   if (command.study.jobs > 0) words += fmt::format(" --jobs {}", command.study.jobs);
   if (command.study.limit > 0) words += fmt::format(" --limit {}", command.study.limit);
   if (command.study.slurm) words += " --slurm";
-  if (!command.study.only.empty()) words += " --case " + in_quotes(command.study.only);
+  if (!command.study.only.empty()) words += " --case " + shell_word(command.study.only);
   return words;
 }
 
@@ -117,8 +119,8 @@ int run_one_case(const CommandLine& command, const StudyDeck& deck) {
 int print_dry_run(const CommandLine& command, const StudyDeck& deck) {
   const std::string text = command.study.slurm ? slurm_dry_run_text(command, deck)
                                                : dry_run_text(deck, failed_of(command), stdout_columns());
-  const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
-  return static_cast<int>(written ? ExitCode::done : ExitCode::io);
+  print_now(text);
+  return static_cast<int>(ExitCode::done);
 }
 
 }  // namespace

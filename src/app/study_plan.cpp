@@ -6,7 +6,6 @@
 #include <limits>
 #include <map>
 
-#include "app/placement.hpp"
 #include "app/plan.hpp"
 #include "app/session.hpp"
 #include "app/verification.hpp"
@@ -30,7 +29,8 @@ double least_bytes(const Config& config) {
 
 CasePlan plan_case(const DeckCase& each, const CudaDevices& found) {
   const Config& config = each.config;
-  CasePlan plan{.name = each.study.name, .ranks = each.study.ranks, .backend = backend_among(config, found)};
+  const Seat seat = seat_among(config, found, Host::either);
+  CasePlan plan{.name = each.study.name, .ranks = each.study.ranks, .backend = seat.backend};
   plan.look = look_at(each);
   const std::vector<Config> grids = cases_of(config);
   plan.cells = grids.back().grid.cells;
@@ -40,7 +40,7 @@ CasePlan plan_case(const DeckCase& each, const CudaDevices& found) {
     plan.traffic_bytes +=
         static_cast<double>(sweeps) * static_cast<double>(grid.grid.cells.product()) * least_bytes(grid);
   }
-  const MemoryPlan memory = plan_memory(grids.back(), plan.ranks, 0, plan.backend, plan.ranks);
+  const MemoryPlan memory = plan_memory(grids.back(), plan.ranks, 0, seat, plan.ranks);
   plan.memory_bytes =
       static_cast<double>(plan.backend == Backend::cuda ? memory.device() : memory.host(plan.backend)) *
       plan.ranks;
@@ -81,18 +81,18 @@ TextTable table_of(const std::vector<CasePlan>& plans) {
 }  // namespace
 
 void refuse_cases(const StudyDeck& deck, Host host) {
-  const CudaDevices found = host == Host::this_one ? find_cuda_devices() : CudaDevices{};
+  const CudaDevices found = host == Host::another ? CudaDevices{} : find_cuda_devices();
   for (const DeckCase& each : deck.cases) {
     try {
-      const bool is_here = host == Host::this_one;
-      const Backend backend = is_here ? backend_among(each.config, found) : Backend::host;
+      const Seat seat =
+          host == Host::another ? Seat{Backend::host, host} : seat_among(each.config, found, host);
       for (const Config& grid : sound_cases(each.config)) {
         // Of another host only what is so on all: blocks that are too thin, a grid of too few processes. To
         // ask rows of a GPU opens it: a study that holds one open may keep its own cases out.
-        if (is_here && backend == Backend::host) {
-          refuse_on(grid, each.study.ranks, backend);
+        if (seat.host == Host::this_one && seat.backend == Backend::host) {
+          refuse_on(grid, each.study.ranks, seat.backend);
         } else {
-          decompose(grid, each.study.ranks, backend);
+          decompose(grid, each.study.ranks, seat.backend);
         }
       }
     } catch (const Error& error) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/placement.hpp"
 #include "core/device.hpp"
 #include "study/case_state.hpp"
 #include "study/study_deck.hpp"
@@ -22,8 +23,6 @@ struct CasePlan {
   Backend backend = Backend::host;
   CaseLook look{};
 };
-
-enum class Host { this_one, another };  // on which the cases run
 
 // Throws Error, with the case's name, for what a run of a case would be refused for: on this host, or on any.
 void refuse_cases(const StudyDeck& deck, Host host);

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/error.hpp"
+#include "core/shell_word.hpp"
 #include "core/signals.hpp"
 #include "core/text.hpp"
 #include "output/safe_file.hpp"

@@ -11,7 +11,7 @@
 #include "config/problems.hpp"
 #include "config/reader.hpp"
 #include "core/error.hpp"
-#include "core/text.hpp"
+#include "core/shell_word.hpp"
 
 namespace isotherm {
 namespace {
@@ -99,7 +99,7 @@ Config parse_deck(const std::string& text, const std::string& path, const std::v
     Problems alone(path);
     alone.add(section->place, section->name,
               fmt::format("the deck is of several cases, not of one run; start them with isotherm study {}",
-                          in_quotes(path)));
+                          shell_word(path)));
     alone.throw_if_any();
   }
   return settle_config(deck, path, rows, problems);

@@ -35,6 +35,7 @@ Config parse_deck(const std::string& text, const std::string& path, const std::v
 
 std::string to_yaml(const Config& config);  // the resolved deck: reads back to the same Config
 std::string commented_deck();               // isotherm init
+std::string minimal_deck();                 // isotherm init --minimal: the same, without what has its default
 // isotherm schema, JSON Schema draft 7. Without rows any word may stand for a kernel or reduction.
 std::string json_schema(const KnownRows& rows = {});
 

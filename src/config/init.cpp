@@ -1,5 +1,5 @@
-// The commented deck of `isotherm init`: every key with its meaning, unit, range and default. It is a deck
-// that runs; keys that do not apply to it, or are better left out, stand behind a '#'.
+// The decks of `isotherm init`, which run. The commented one has every key with its meaning, unit, range and
+// default; keys that do not apply to it, or are better left out, stand behind a '#'.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -130,10 +130,43 @@ class Commented {
   std::string text_;
 };
 
+// What has no default, or is not as by default, one key after another.
+std::string short_keys(const Keys& keys, const Keys& defaults, const char* before, const char* after) {
+  std::string text;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const auto value = value_yaml(keys[i]);
+    if (!applies(keys[i], keys) || !value) continue;
+    if (keys[i].need == Need::required || value != value_yaml(defaults[i]))
+      text += fmt::format("{}{}: {}{}", before, keys[i].name, *value, after);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string commented_deck() {
   return Commented().write();
+}
+
+std::string minimal_deck() {
+  Config example = example_config(), defaults;
+  const Keys keys = describe(example), default_keys = describe(defaults);
+  std::string text =
+      "# A short deck for isotherm, in SI units and kelvin. isotherm init prints one with every key.\n";
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    std::string lines;
+    if (const auto* map = std::get_if<Section>(&keys[i].target)) {
+      lines = short_keys(map->keys, std::get<Section>(default_keys[i].target).keys, "  ", "\n");
+    } else if (const auto* list = std::get_if<MapList>(&keys[i].target)) {
+      const Keys entry = std::get<MapList>(default_keys[i].target).append();
+      for (std::size_t n = 0; n < list->size(); ++n) {
+        const std::string all = short_keys(list->entry(n), entry, ", ", "");
+        lines += fmt::format("  - {{{}}}\n", all.substr(2));
+      }
+    }
+    if (!lines.empty()) text += fmt::format("{}:\n{}", keys[i].name, lines);
+  }
+  return text;
 }
 
 }  // namespace isotherm

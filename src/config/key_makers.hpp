@@ -1,6 +1,8 @@
 // What the files of the key table share: how a key is bound, and ranges that stand in several sections.
 #pragma once
 
+#include <algorithm>
+
 #include "config/key_table.hpp"
 
 namespace isotherm {
@@ -14,6 +16,16 @@ template <class Value>
 Choice choice(Value& value, std::span<const std::string_view> words) {
   return {words, [&value] { return static_cast<int>(value); },
           [&value](int index) { value = static_cast<Value>(index); }};
+}
+
+// gpu is another word for cuda.
+inline Choice device_choice(DeviceChoice& device) {
+  static constexpr std::string_view words[] = {"auto", "cpu", "cuda", "gpu"};
+  Choice made = choice(device, words);
+  made.set = [&device](int index) {
+    device = std::min(static_cast<DeviceChoice>(index), DeviceChoice::cuda);
+  };
+  return made;
 }
 
 // `describe` gives the keys of one entry.

@@ -22,7 +22,6 @@ constexpr Words problem_kinds[] = {"transient", "steady"};
 constexpr Words norms[] = {"max", "l2", "l1"};
 constexpr Words criteria[] = {"absolute", "relative"};
 constexpr Words checks[] = {"immediate", "lagged"};
-constexpr Words devices[] = {"auto", "cpu", "cuda"};
 constexpr Words overlaps[] = {"auto", "true", "false", "in_sweep"};
 constexpr Words output_precisions[] = {"same", "fp32"};
 constexpr Words on_errors[] = {"stop", "warn"};
@@ -235,8 +234,8 @@ Keys describe(ParallelConfig& parallel) {
       {.name = "process_grid", .target = &parallel.process_grid,
        .doc = "Ranks along x, y and z; their product is the number of ranks.", .range = {1, 1e6},
        .example = "[2, 2, 1]", .absent = "the cheapest by estimate", .absent_word = "auto"},
-      {.name = "device", .target = choice(parallel.device, devices),
-       .doc = "Where to compute; auto takes a GPU when there is one."},
+      {.name = "device", .target = key_makers::device_choice(parallel.device),
+       .doc = "Where to compute; auto takes a GPU when there is one, and gpu means cuda."},
       {.name = "ranks_per_gpu", .target = &parallel.ranks_per_gpu,
        .doc = "The most ranks that may share one GPU.",
        .range = {1, 1024}, .example = "1", .absent = "any number, with a warning", .absent_word = "auto"},

@@ -4,6 +4,7 @@
 
 #include <unordered_map>
 
+#include "config/habits.hpp"
 #include "config/text.hpp"
 #include "config/value.hpp"
 
@@ -104,12 +105,15 @@ class Reader {
                       const std::string& key_path) {
     if (key.name == "<<")
       return problems_.add(key.place, key_path, "merge keys are not supported; write the keys out");
+    const std::string_view absent = absent_feature(key.name);
     std::string advice = fmt::format("use one of {}", join(names_of(keys)));
     if (key.name.find('.') != std::string::npos) {
       advice = "write the keys as maps within maps (dots are for the command line)";
     } else if (const auto nearest = nearest_word(key.name, names_of(keys)); !nearest.empty()) {
-      advice = fmt::format("did you mean '{}'?", nearest);
+      advice = absent.empty() ? fmt::format("did you mean '{}'?", nearest) : std::string(absent);
       problems_.mark_failed(path.empty() ? std::string(nearest) : fmt::format("{}.{}", path, nearest));
+    } else if (!absent.empty()) {
+      advice = absent;
     } else if (const auto elsewhere = find_elsewhere(key.name); !elsewhere.empty()) {
       advice = fmt::format("did you mean '{}'?", elsewhere);
     }

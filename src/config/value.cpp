@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "config/formula.hpp"
+#include "config/habits.hpp"
 #include "config/text.hpp"
 
 namespace isotherm {
@@ -61,6 +62,8 @@ class ValueReader {
   bool is_something();
   bool is_scalar();
   bool is_text();
+  bool has_unit();
+  std::string_view why_one_number() const;
   bool is_in_range(double value);
 
   template <class Number>
@@ -84,7 +87,20 @@ bool ValueReader::is_something() {
 bool ValueReader::is_scalar() {
   if (!is_something()) return false;
   return node_.kind == Kind::scalar ||
-         refuse(fmt::format("{} stands where one value is wanted", name_of(node_.kind)));
+         refuse(fmt::format("{} stands where one value is wanted{}", name_of(node_.kind), why_one_number()));
+}
+
+// Of a material, which other programs give as lists or formulas.
+std::string_view ValueReader::why_one_number() const {
+  if (!path_.starts_with("material.")) return {};
+  return " (what differs by axis, place or temperature is not available in this version)";
+}
+
+bool ValueReader::has_unit() {
+  const std::string advice = advice_on_unit(node_.text, key_.unit);
+  if (advice.empty()) return false;
+  refuse(fmt::format("'{}' has a unit", printable(node_.text)), advice);
+  return true;
 }
 
 bool ValueReader::is_text() {
@@ -102,10 +118,14 @@ bool ValueReader::is_in_range(double value) {
 
 template <class Number>
 bool ValueReader::read_number(Number& target, ParsedNumber<Number> (*parse)(std::string_view)) {
-  if (!is_scalar()) return false;
+  if (!is_scalar() || has_unit()) return false;
   if (node_.quoted) return refuse(fmt::format("'{}' in quotes is text, not a number", printable(node_.text)));
   const ParsedNumber<Number> number = parse(node_.text);
-  if (!number.is_number) return refuse(fmt::format("'{}' is not a number", printable(node_.text)));
+  if (!number.is_number) {
+    const bool is_formula = node_.text.find_first_of("+*/^(") != node_.text.npos;
+    return refuse(fmt::format("'{}' is not a number{}", printable(node_.text),
+                              is_formula ? why_one_number() : std::string_view()));
+  }
   if (!number.problem.empty())
     return number.advice.empty() ? refuse(number.problem) : refuse(number.problem, number.advice);
   if (!is_in_range(static_cast<double>(number.value))) return false;
@@ -179,7 +199,7 @@ bool ValueReader::read(std::string& target) {
 }
 
 bool ValueReader::read(Expression& target) {
-  if (!is_text()) return false;
+  if (!is_text() || has_unit()) return false;
   const ParsedNumber<double> number = parse_real(node_.text);
   if (!number.problem.empty())
     return number.advice.empty() ? refuse(number.problem) : refuse(number.problem, number.advice);
@@ -224,6 +244,8 @@ bool ValueReader::read(const Choice& choice) {
   const std::vector<std::string_view> words(choice.words.begin(), choice.words.end());
   const auto nearest = nearest_word(node_.text, words);
   const std::string problem = fmt::format("unknown word '{}'", printable(node_.text));
+  if (const auto absent = absent_feature(node_.text); !absent.empty())
+    return refuse(problem, fmt::format("{}; use one of {}", absent, join(words)));
   if (nearest.empty()) return refuse(problem);
   return refuse(problem, fmt::format("did you mean '{}'? One of {}", nearest, join(words)));
 }

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/error.hpp"
+#include "core/launcher.hpp"
 #include "core/mpi_native.hpp"
 
 namespace isotherm {
@@ -57,6 +58,9 @@ int checked_count(std::size_t bytes) {
 MpiSession::MpiSession(int& argc, char**& argv) {
   // No overwrite: a user who names an MPI-IO component gets it, and a warning from the snapshot writer.
   setenv("OMPI_MCA_io", "^ompio", 0);
+  // Open MPI 4 starts a daemon beside a process that nobody launched, for up to 1.5 s, so that it could spawn
+  // others. isotherm never does.
+  if (!is_under_launcher()) setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
   int provided = MPI_THREAD_SINGLE;
   if (MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS) {
     throw Error(ExitCode::unavailable, "MPI_Init_thread failed; check the MPI installation and the launcher");

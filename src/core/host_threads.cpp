@@ -86,6 +86,12 @@ double share_of_cores(const std::vector<std::vector<int>>& masks, int rank) {
   return share;
 }
 
+int count_cores(const std::vector<std::vector<int>>& masks) {
+  std::set<int> all;
+  for (const std::vector<int>& mask : masks) all.insert(mask.begin(), mask.end());
+  return static_cast<int>(all.size());
+}
+
 ThreadPlan plan_share(const HostCores& cores, const std::vector<std::vector<int>>& masks, int rank) {
   const int ranks = static_cast<int>(masks.size());
   const int own = static_cast<int>(masks[static_cast<std::size_t>(rank)].size());
@@ -104,7 +110,13 @@ ThreadPlan plan_share(const HostCores& cores, const std::vector<std::vector<int>
   else
     why = plural(own, "core");
   if (ranks > 1 && !(alone && granted >= share - rounding)) why += fmt::format(" shared by {} ranks", ranks);
-  return {threads, fmt::format("{} ({})", plural(threads, "thread"), why), {}};
+  std::string warning;
+  if (ranks > 1 && std::min(share, granted) < 1 - rounding)
+    warning =
+        fmt::format("{} ranks share {} of this host and take turns; start no more ranks than cores", ranks,
+                    granted < share - rounding ? fmt::format("a quota of {:.4g} cores", *cores.quota)
+                                               : plural(count_cores(masks), "core"));
+  return {threads, fmt::format("{} ({})", plural(threads, "thread"), why), warning};
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ namespace isotherm {
 
 struct ThreadPlan {
   int threads = 1;
-  std::string note;     // for the banner: "2 threads (4 cores shared by 2 ranks)"
-  std::string warning;  // empty, or what was wrong with OMP_NUM_THREADS and what is used instead
+  std::string note;  // for the banner: "2 threads (4 cores shared by 2 ranks)"
+  std::string warning;  // or empty: what is wrong with OMP_NUM_THREADS, or that ranks are more than cores
 };
 
 // What this process sees of its host.

@@ -4,10 +4,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdlib>
+
+#include "core/launcher.hpp"
 
 namespace isotherm {
 namespace {
@@ -36,11 +36,6 @@ int columns_of_environment() {
 // Straight to the file descriptor: the line must be neither buffered nor logged, and nobody minds its loss.
 void put(std::string_view text) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
-}
-
-bool is_under_launcher() {
-  return std::ranges::any_of(std::array{"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_STEP_ID"},
-                             [](const char* name) { return !variable(name).empty(); });
 }
 
 std::optional<int> columns_of(int stream) {

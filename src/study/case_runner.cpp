@@ -244,8 +244,12 @@ class Runner {
   // Its last words: of a launcher's many the first are the program's, behind its warnings. A launcher that
   // fails itself begins with a rule.
   static std::string first_line(const CaseFiles& files, std::uintmax_t from) {
-    const std::string all = file_text_or_empty(files.err());
-    std::istringstream text(all.substr(std::min<std::size_t>(from, all.size())));
+    std::string all = file_text_or_empty(files.err());
+    all.erase(0, std::min<std::size_t>(from, all.size()));
+    if (all.find("attempt to run as root") != all.npos)  // Open MPI's, which has a page of words for it
+      return "the launcher starts no ranks for root; set OMPI_ALLOW_RUN_AS_ROOT=1 and "
+             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or be another user";
+    std::istringstream text(all);
     std::string line;
     while (std::getline(text, line) &&
            (line.starts_with("warning: ") || line.find_first_not_of("- ") == line.npos)) {

@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "config/text.hpp"
+#include "core/shell_word.hpp"
 #include "core/text.hpp"
 
 namespace isotherm {
@@ -140,18 +141,6 @@ void check_slurm(const SlurmConfig& slurm, Problems& problems) {
         fmt::format("study.slurm.options.{}", i),
         fmt::format("'{}' is no option of sbatch; write one as \"--partition=gpu\"", printable(option)));
   }
-}
-
-std::string shell_word(const std::string& text) {
-  constexpr std::string_view marks = "/._-+=,:@%";
-  const auto is_plain = [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           marks.find(c) != marks.npos;
-  };
-  if (!text.empty() && std::ranges::all_of(text, is_plain)) return text;
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + "'";
 }
 
 }  // namespace isotherm

@@ -30,6 +30,4 @@ std::string fill_slurm_template(const std::string& text, const std::string& path
 // Refuses options that would be no line of their own.
 void check_slurm(const SlurmConfig& slurm, Problems& problems);
 
-std::string shell_word(const std::string& text);  // bash reads it as one word, and as this text
-
 }  // namespace isotherm

@@ -11,11 +11,21 @@ KEYS = ("grid, material, precision, boundaries, initial, sources, problem, solve
         "scaling")
 
 WRONG = [
-    ([], 2, "isotherm: no verb is given" + VERBS),
     (["frob"], 2, "isotherm: unknown verb 'frob'" + VERBS),
     (["frob", "deck.yaml"], 2, "isotherm: unknown verb 'frob'" + VERBS),
     (["--frob"], 2, "isotherm: '--frob' stands where a verb is wanted" + VERBS),
-    (["deck.yaml"], 2, "isotherm: unknown verb 'deck.yaml'" + VERBS),
+    (["deck.yaml"], 2, "isotherm: 'deck.yaml' is no verb; write: isotherm run deck.yaml"),
+    (["my deck.yml", "grid.cells=[8, 8, 8]"], 2,
+     "isotherm: 'my deck.yml' is no verb; write: isotherm run 'my deck.yml' 'grid.cells=[8, 8, 8]'"),
+    (["deck_00000010.hdf"], 2, "isotherm: 'deck_00000010.hdf' is no verb; write: isotherm info deck_00000010.hdf"),
+    (["run", "deck.yaml", "--grid.cells=64"], 2,
+     "isotherm: argument 3: '--grid.cells=64' is no option; write grid.cells=64 without dashes"),
+    (["check", "--grid.cells", "64", "deck.yaml"], 2,
+     "isotherm: argument 2: '--grid.cells' is no option; write grid.cells=64 without dashes"),
+    (["study", "deck.yaml", "--precision=fp32"], 2,
+     "isotherm: argument 3: '--precision=fp32' is no option; write precision=fp32 without dashes"),
+    (["check", "deck.yaml", "--gpu-memory", "80"], 2,
+     "isotherm: --gpu-memory: '80' is no size of a memory; write one as 80GiB, 141GB"),
     (["run"], 2, "isotherm: deck is required" + HELP),
     (["check"], 2, "isotherm: deck is required" + HELP),
     (["compare"], 2, "isotherm: deck is required" + HELP),
@@ -69,7 +79,17 @@ def test_wrong_command_line(tmp_path, arguments, code, line):
     assert os.listdir(tmp_path) == ["deck.yaml"]
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["--version"]])
+def test_alone_it_prints_the_help(tmp_path):
+    result = isotherm(cwd=tmp_path)
+    assert (result.code, result.out) == (2, "")  # a script whose words have got lost has not succeeded
+    assert result.err == isotherm("--help", cwd=tmp_path).out
+
+
+def test_v_is_version(tmp_path):
+    assert isotherm("-V", cwd=tmp_path).out == isotherm("--version", cwd=tmp_path).out
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["--version"], ["-V"]])
 def test_help_and_version_go_to_standard_output(tmp_path, arguments):
     result = isotherm(*arguments, cwd=tmp_path)
     assert (result.code, result.err) == (0, "")

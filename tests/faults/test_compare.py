@@ -80,8 +80,8 @@ def test_one_rank_compares_kernels_and_reductions(folder):
     for entry in record["entries"]:
         assert [entry["method"]["kernel"], entry["method"]["reduction"]] == list(entry["settings"].values())
     best = record["entries"][0]["settings"]
-    assert (f"\nthe fastest: isotherm run 'deck.yaml' 'solver.kernel={best['solver.kernel']}' "
-            f"'solver.reduction={best['solver.reduction']}'\n") in done.stdout
+    assert (f"\nthe fastest: isotherm run deck.yaml solver.kernel={best['solver.kernel']} "
+            f"solver.reduction={best['solver.reduction']}\n") in done.stdout
     assert sorted(os.listdir(folder)) == ["compare.json", "deck.yaml"]
 
 

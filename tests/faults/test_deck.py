@@ -126,6 +126,37 @@ DECKS = [
      "deck.yaml:11:37: boundaries.x_min.value: 4201 characters are too many; write at most 4096"),
     (17, "formula of 1 MB", wall("1+" * 500000 + "1"),
      "deck.yaml:11:16386: the line has more than 16384 bytes; break it"),
+    (67, "powers", wall("y**2"),
+     "deck.yaml:11:37: boundaries.x_min.value: '**' is no operator (powers are '^') at character 2 of the formula 'y**2'"
+     + FORMULA),
+    (67, "the temperature", wall("300 + 0.1*T"),
+     "deck.yaml:11:37: boundaries.x_min.value: 'T' is no variable (what depends on the temperature is not available in "
+     "this version) at character 11 of the formula '300 + 0.1*T'" + FORMULA),
+    (67, "Celsius", wall("25 C"), "deck.yaml:11:37: boundaries.x_min.value: '25 C' has a unit; write 298.15 (kelvin), without a unit"),
+    (67, "kelvin", wall("300K"), "deck.yaml:11:37: boundaries.x_min.value: '300K' has a unit; write 300 (kelvin), without a unit"),
+    (67, "Fahrenheit", wall("212 \u00b0F"),
+     "deck.yaml:11:37: boundaries.x_min.value: '212 \u00b0F' has a unit; write 373.15 (kelvin), without a unit"),
+    (67, "millimetres", BASE_DECK.replace("lengths: 1", "lengths: 20mm"),
+     "deck.yaml:3:12: grid.lengths: '20mm' has a unit; write 0.02 (metres), without a unit"),
+    (67, "minutes", BASE_DECK.replace("steps: 10", "end_time: 2 min"),
+     "deck.yaml:9:13: problem.end_time: '2 min' has a unit; write 120 (seconds), without a unit"),
+    (67, "its own unit", BASE_DECK.replace("diffusivity: 1", "diffusivity: 1e-5 m^2/s"),
+     "deck.yaml:5:16: material.diffusivity: '1e-5 m^2/s' has a unit; write 1e-05 (m^2/s), without a unit"),
+    (67, "another unit", BASE_DECK.replace("lengths: 1", "lengths: 20 K"),
+     "deck.yaml:3:12: grid.lengths: '20 K' has a unit; write a number of metres, without a unit"),
+    (67, "a list of conductivities", BASE_DECK.replace("diffusivity: 1", "diffusivity: 1\n  conductivity: [400, 400, 1]"),
+     "deck.yaml:6:17: material.conductivity: a list stands where one value is wanted (what differs by axis, place or "
+     "temperature is not available in this version)" + DIFFUSIVITY.replace("m^2/s", "W/(m K)")),
+    (67, "a formula of the conductivity", BASE_DECK.replace("diffusivity: 1", "diffusivity: 1\n  conductivity: 400 + T"),
+     "deck.yaml:6:17: material.conductivity: '400 + T' is not a number (what differs by axis, place or "
+     "temperature is not available in this version)" + DIFFUSIVITY.replace("m^2/s", "W/(m K)")),
+    (67, "radiation", BASE_DECK + "boundaries: {x_min: {kind: radiation}}\n",
+     "deck.yaml:10:28: boundaries.x_min.kind: unknown word 'radiation'; radiation is not available in this version; use "
+     "one of temperature, flux, convection, insulated, periodic"),
+    (67, "a section of radiation", BASE_DECK + "radiation: {}\n",
+     "deck.yaml:10:1: radiation: unknown key; radiation is not available in this version"),
+    (67, "materials", BASE_DECK.replace("material:", "materials:"),
+     "deck.yaml:4:1: materials: unknown key; several materials are not available in this version; write material"),
     (None, "steady without a unique solution", BASE_DECK.replace("steps: 10", "kind: steady"),
      "deck.yaml:8:1: problem: a steady problem with no temperature or convection wall has no unique solution (any "
      "constant may be added); give a wall a temperature, or set problem.mean_temperature"),
@@ -263,7 +294,7 @@ def test_more_cells_than_int32_are_no_problem_of_the_deck(write):
 def test_numbers_are_read_and_printed_in_the_c_locale(write, monkeypatch):
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     folder = write(diffusivity("0.5"))
-    result = isotherm("check", "deck.yaml", cwd=folder)
+    result = isotherm("check", "deck.yaml", "--resolved", cwd=folder)
     assert result.code == 0
     assert "diffusivity: 0.5\n" in result.out
 
@@ -271,4 +302,21 @@ def test_numbers_are_read_and_printed_in_the_c_locale(write, monkeypatch):
 def test_the_commented_deck_passes_check(write):
     folder = write(isotherm("init", cwd=".").out)
     result = isotherm("check", "deck.yaml", cwd=folder)
+    assert (result.code, result.err) == (0, "")
+
+
+def test_the_short_deck_is_the_commented_one_without_its_defaults(write):
+    minimal = isotherm("init", "--minimal", cwd=".").out
+    assert len(minimal.splitlines()) < 20
+    resolved = []
+    for text in (minimal, isotherm("init", cwd=".").out):
+        result = isotherm("check", "deck.yaml", "--resolved", cwd=write(text))
+        assert (result.code, result.err) == (0, "")
+        resolved.append(result.out[:result.out.index("\n# what a run of it is\n")])
+    assert resolved[0] == resolved[1]
+
+
+def test_the_short_deck_runs(write):
+    folder = write(isotherm("init", "--minimal", cwd=".").out)
+    result = isotherm("run", "deck.yaml", "grid.cells=8", cwd=folder)
     assert (result.code, result.err) == (0, "")

@@ -120,7 +120,7 @@ def check(folder, *arguments):
 
 
 def test_check_leaves_open_what_only_a_run_can_measure(folder):
-    out = check(folder, "--ranks", 2)
+    out = check(folder, "--ranks", 2, "--resolved")
     assert "  depth: auto\n" in out
     assert re.search(r"^depth +auto: 1 to 8, by what exchanges and cells are measured to cost when the run starts; all "
                      "else here is of depth 1$", out, re.MULTILINE)
@@ -130,7 +130,7 @@ def test_check_leaves_open_what_only_a_run_can_measure(folder):
 @pytest.mark.parametrize("arguments, depth", [([], "auto"), (["--ranks", 2, "solver.depth=3"], 3),
                                               (["--ranks", 2, "problem.check_interval=1"], 1)])
 def test_check_settles_what_needs_no_measurement(folder, arguments, depth):
-    out = check(folder, *arguments)
+    out = check(folder, "--resolved", *arguments)
     assert f"  depth: {depth}\n" in out
     assert "\ndepth " not in out and "at depth" not in out
 

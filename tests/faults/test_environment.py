@@ -41,6 +41,18 @@ def test_thread_numbers_that_make_no_sense(folder, text, problem):
     assert warnings[0].removeprefix("warning: ") in (folder / "out" / "run.json").read_text()
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_more_ranks_than_cores_are_told(folder, ranks):
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    *launcher, program = command(ranks=ranks)
+    one_core = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]  # launchers bind ranks as they see fit
+    done = subprocess.run([*launcher, *one_core, program, *ARGUMENTS], cwd=folder, env=environment, timeout=120, text=True,
+                          check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.returncode == 0, done.stderr
+    told = [line for line in done.stderr.splitlines() if "take turns" in line]
+    assert told == ["warning: 2 ranks share 1 core of this host and take turns; start no more ranks than cores"] * (ranks > 1)
+
+
 def run_in(folder, environment, **options):
     return subprocess.run(command(*ARGUMENTS), cwd=folder, env=environment, timeout=HANGS, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, check=False, **options)

@@ -303,7 +303,7 @@ def test_what_is_no_file_of_a_run_is_refused(run, tmp_path):
 
 
 def test_check_takes_a_file_too(run, tmp_path):
-    done = isotherm("check", "--from", run / "deck_00000020.hdf", "problem.steps=7", cwd=tmp_path)
+    done = isotherm("check", "--from", run / "deck_00000020.hdf", "problem.steps=7", "--resolved", cwd=tmp_path)
     assert done.returncode == 0 and "  steps: 7\n" in done.stdout, done.stderr
 
 

@@ -155,7 +155,7 @@ def test_the_commented_deck_is_right(schema, tmp_path):
 
 def test_the_resolved_deck_is_right(schema, tmp_path):
     (tmp_path / "deck.yaml").write_text(BASE_DECK)
-    out = isotherm("check", "deck.yaml", cwd=tmp_path).out
+    out = isotherm("check", "deck.yaml", "--resolved", cwd=tmp_path).out
     resolved = out[out.index("grid:"):out.index("\n# what a run of it is")]
     schema.validate(yaml.safe_load(resolved))
 

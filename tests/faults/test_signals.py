@@ -14,7 +14,7 @@ from program import isotherm, kill_all, ranks_of
 from runs import checkpoints, expect_same_answer, record
 from shim import build_shim
 
-STOPPED = re.compile(r"stopped by (.+) at sweep (\d+); go on with: isotherm run 'deck\.yaml'.* --restart 'out'\n")
+STOPPED = re.compile(r"stopped by (.+) at sweep (\d+); go on with: isotherm run deck\.yaml.* --restart out\n")
 
 
 def expect_to_go_on(folder, words=(), ranks=0):

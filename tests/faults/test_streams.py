@@ -31,8 +31,16 @@ def test_a_run_goes_on(tmp_path, name):
     assert isotherm("info", out / snapshots(out)[-1]).returncode == 0
 
 
-@pytest.mark.parametrize("verb", ["list", "init", "schema"])
-def test_what_is_only_printed_fails_with_its_stream(tmp_path, verb):
-    done = subprocess.run(["bash", "-c", '"$@" >/dev/full', "bash", *command(verb)], cwd=tmp_path, timeout=HANGS,
-                          stderr=subprocess.PIPE, check=False)
-    assert done.returncode == 74
+PRINTED = [["list"], ["list", "--json"], ["init"], ["init", "--minimal"], ["schema"], ["check", "deck.yaml"],
+           ["check", "study.yaml"], ["info", "out/deck_00000040.hdf"], ["info", "--deck", "out/deck_00000040.hdf"]]
+
+
+@pytest.mark.parametrize("words", PRINTED, ids=" ".join)
+def test_what_is_only_printed_fails_with_its_stream(tmp_path, words):
+    deck = write_deck(tmp_path, DECK).read_text()
+    write_deck(tmp_path, deck + "study: {matrix: {precision: [fp32, fp64]}}\n", "study.yaml")
+    if "info" in words:
+        assert isotherm("run", "deck.yaml", "output.directory=out", cwd=tmp_path).returncode == 0
+    done = subprocess.run(["bash", "-c", '"$@" >/dev/full', "bash", *command(*words)], cwd=tmp_path, timeout=HANGS,
+                          stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (74, "standard output cannot be written; check where it goes\n")

@@ -90,7 +90,7 @@ def test_one_failure_does_not_end_it(tmp_path):
     done = study(tmp_path)
     assert done.returncode == 76, done.stderr
     assert done.stderr == ("1 of 3 cases failed (see state and message in study.csv); start again what failed with: "
-                           "isotherm study 'deck.yaml' --retry\n")
+                           "isotherm study deck.yaml --retry\n")
     out = tmp_path / "out"
     assert states(out) == {"first": "done", "grows": "failed", "last": "done"}
     assert rows(out)["grows"]["exit_code"] == "76" and rows(out)["grows"]["message"]
@@ -123,7 +123,7 @@ def test_a_failure_before_a_run_has_a_record_is_one(tmp_path):
 def test_a_case_that_stops_by_itself_is_to_go_on(tmp_path):
     write_study(tmp_path, "  list: [{name: a}, {name: b, solver.walltime: 0.001}]\n")
     done = study(tmp_path)
-    assert (done.returncode, done.stderr) == (75, "1 of 2 cases finished; go on with: isotherm study 'deck.yaml'\n")
+    assert (done.returncode, done.stderr) == (75, "1 of 2 cases finished; go on with: isotherm study deck.yaml\n")
     assert states(tmp_path / "out") == {"a": "done", "b": "stopped"}
     assert "1 finished before, 1 to run" in study(tmp_path).stdout
 
@@ -248,7 +248,7 @@ def test_one_run_is_no_study_nor_a_study_one_run(tmp_path):
     write_study(tmp_path, FOUR)
     expect_error(tmp_path, isotherm("run", "deck.yaml", cwd=tmp_path), 65,
                  "deck.yaml:11:1: study: the deck is of several cases, not of one run; start them with isotherm study "
-                 "'deck.yaml'")
+                 "deck.yaml")
     (tmp_path / "deck.yaml").write_text(BASE)
     expect_error(tmp_path, study(tmp_path), 65,
                  "deck.yaml:1:1: study: is missing (the deck is of one run); add study: {matrix: {key.path: [values]}}, or "
@@ -273,3 +273,17 @@ def test_study_json_is_whole_where_a_case_never_ran(tmp_path):
     case = collected(tmp_path / "out")["cases"][0]
     assert (case["state"], case["exit_code"], case["run"]) == ("failed", 1, None)
     assert json.loads((tmp_path / "out" / "a" / "case.json").read_text())["exit_code"] == 1
+
+
+def test_a_launcher_that_wants_no_root_is_answered_with_the_remedy(tmp_path):
+    """Open MPI's words."""
+    launcher = tmp_path / "mpirun"
+    launcher.write_text("#!/bin/bash\nprintf '%s\\n' -------- 'mpirun has detected an attempt to run as root.' '' "
+                        "'Running as root is *strongly* discouraged' >&2\nexit 1\n")
+    launcher.chmod(0o755)
+    write_study(tmp_path, f"  list: [{{name: a, ranks: 2}}]\n  launcher: {launcher} {{ranks}}\n")
+    done = study(tmp_path)
+    remedy = ("the launcher starts no ranks for root; set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or be "
+              "another user")
+    assert re.search(rf"a: failed \(exit code 1\) after .*: {remedy}$", done.stdout + done.stderr, re.MULTILINE), done.stderr
+    assert rows(tmp_path / "out")["a"]["message"] == remedy

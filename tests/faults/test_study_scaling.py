@@ -107,7 +107,7 @@ def test_check_says_what_the_cases_are_and_run_refuses(tmp_path):
     refused = isotherm("run", "deck.yaml", cwd=tmp_path)
     assert (refused.returncode, refused.stderr) == (
         65, "deck.yaml:11:1: scaling: the deck is of several cases, not of one run; start them with isotherm study "
-            "'deck.yaml'\n")
+            "deck.yaml\n")
     assert os.listdir(tmp_path) == ["deck.yaml"]
 
 

@@ -2,8 +2,12 @@
 
 import re
 
+import subprocess
+
+import pytest
+
 from job import ENDLESS
-from program import DECK, command, isotherm, write_deck
+from program import DECK, command, family_of, isotherm, write_deck
 from studies import write_study
 from terminal import OnTerminal, moved, shown
 
@@ -44,10 +48,33 @@ def test_nothing_moves_where_it_would_disturb(tmp_path):
     assert "\033[3" not in on_terminal(*command(*run), NO_COLOR="1")
     for text in (on_terminal("bash", "-c", 'set -m; "$@" & wait $!', "bash", *command(*run)),
                  on_terminal(*command(*run), TERM="dumb"),
-                 on_terminal(*command(*run), SLURM_STEP_ID="0")):
+                 on_terminal(*command(*run), SLURM_STEP_ID="0"),
+                 on_terminal(*command(*run, ranks=1))):
         assert "\033" not in text and "\r" not in text.replace("\r\n", "\n") and "RESULT: DONE" in text
     done = isotherm(*run, cwd=tmp_path, TERM="xterm")
     assert "\033" not in done.stdout + done.stderr
+
+
+def test_a_run_without_a_launcher_starts_no_daemon(tmp_path):
+    write_deck(tmp_path, ENDLESS)
+    run = OnTerminal(command("run", "deck.yaml", "output.directory=out"), tmp_path)
+    run.read_until(lambda text: "ETA" in text)
+    assert family_of(run.process.pid) == [run.process.pid]
+    run.type(b"\x03")
+    assert run.end() == 75
+
+
+def test_what_the_user_says_of_the_daemon_holds_and_the_bar_moves_all_the_same(tmp_path):
+    """With it MPI_Init sets PMIX_RANK, as launchers do."""
+    version = subprocess.run([command(ranks=1)[0], "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    if not re.search(r"\(Open(RTE| MPI)\) 4\.", version):
+        pytest.skip("only Open MPI 4 has that daemon")
+    write_deck(tmp_path, ENDLESS)
+    run = OnTerminal(command("run", "deck.yaml", "output.directory=out"), tmp_path, OMPI_MCA_ess_singleton_isolated="0")
+    run.read_until(lambda text: "ETA" in text)
+    assert moved(run.text) and len(family_of(run.process.pid)) > 1
+    run.type(b"\x03")
+    assert run.end() == 75
 
 
 def test_tables_fit_their_terminal_and_pipes_get_all(tmp_path):

@@ -94,7 +94,7 @@ TEST(BenchOptions, WrongWordsNameTheValidOnes) {
   const std::pair<std::string BenchWords::*, const char*> wrong[] = {
       {&BenchWords::precision, "bench: unknown --precision 'frob'; use one of fp32, fp64"},
       {&BenchWords::policies, "bench: unknown --policies 'frob'; use one of first, all"},
-      {&BenchWords::device, "bench: unknown --device 'frob'; use one of auto, cpu, cuda"},
+      {&BenchWords::device, "bench: unknown --device 'frob'; use one of auto, cpu, cuda, gpu"},
       {&BenchWords::norm, "bench: unknown --norm 'frob'; use one of max, l1, l2"},
       {&BenchWords::depths,
        "bench: --depths: 'frob' is no depth; use all, or numbers from 1 to 64 such as 1,2,4"},

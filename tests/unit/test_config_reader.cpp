@@ -175,7 +175,10 @@ TEST(ConfigReader, ChecksNumbers) {
   expect_problem(with("1,5"), at + "'1,5' is not a number; write 1.5");
   expect_problem(with("-1"), at + "-1 is out of range" + wanted);
   expect_problem(with("0"), at + "0 is out of range" + wanted);
-  expect_problem(with("[1]"), at + "a list stands where one value is wanted" + wanted);
+  expect_problem(with("[1]"), at +
+                                  "a list stands where one value is wanted (what differs by axis, place or "
+                                  "temperature is not available in this version)" +
+                                  wanted);
 }
 
 TEST(ConfigReader, ChecksWords) {

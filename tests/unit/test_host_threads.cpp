@@ -62,6 +62,23 @@ TEST(HostThreads, QuotaOfTheContainerIsDividedToo) {
   EXPECT_EQ(plan_threads(limited, same(1, cores(0, 64)), 0, nullptr).threads, 1);
 }
 
+TEST(HostThreads, MoreRanksThanCoresAreTold) {
+  const auto warning = [](const HostCores& cores, const Masks& masks, int rank) {
+    return plan_threads(cores, masks, rank, nullptr).warning;
+  };
+  const std::string end = " of this host and take turns; start no more ranks than cores";
+  EXPECT_EQ(warning(host(2), same(9, cores(0, 2)), 0), "9 ranks share 2 cores" + end);
+  EXPECT_EQ(warning(host(2), same(2, cores(0, 2)), 1), "");
+  EXPECT_EQ(warning(host(6), same(3, cores(0, 6)), 0), "");
+  EXPECT_EQ(warning(host(8), {{0}, {0}, {1}}, 1), "3 ranks share 2 cores" + end);
+  EXPECT_EQ(warning(host(8), {{0}, {0}, {1}}, 2), "");
+  HostCores limited = host(64);
+  limited.quota = 1.5;
+  EXPECT_EQ(warning(limited, same(2, cores(0, 64)), 0), "2 ranks share a quota of 1.5 cores" + end);
+  EXPECT_EQ(warning(limited, same(1, cores(0, 64)), 0), "");
+  EXPECT_EQ(plan_threads(host(2), same(9, cores(0, 2)), 0, "1").warning, "");  // dealt out by the user
+}
+
 TEST(HostThreads, OmpNumThreadsDecides) {
   EXPECT_EQ(plan_threads(host(8), same(4, cores(0, 8)), 0, "5").note, "5 threads (OMP_NUM_THREADS)");
   EXPECT_EQ(plan_threads(host(8), same(1, cores(0, 8)), 0, " 1 ").note, "1 thread (OMP_NUM_THREADS)");

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "core/error.hpp"
+#include "core/launcher.hpp"
 #include "output/console.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -49,10 +50,10 @@ TEST(Progress, MovesOnlyInOneProcessWithoutLauncherOnATerminal) {
 
 TEST(Progress, EachLauncherIsSeen) {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_STEP_ID"}) unsetenv(name);
-  EXPECT_FALSE(find_terminal(1).under_launcher);
+  EXPECT_FALSE(environment_names_launcher());
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_STEP_ID"}) {
     setenv(name, "0", 1);
-    EXPECT_TRUE(find_terminal(1).under_launcher) << name;
+    EXPECT_TRUE(environment_names_launcher()) << name;
     unsetenv(name);
   }
 }

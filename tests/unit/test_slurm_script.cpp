@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
+#include "core/shell_word.hpp"
 #include "study/slurm_script.hpp"
 
 namespace isotherm {
@@ -73,6 +74,7 @@ TEST(SlurmScript, AWordOfTheShellIsItsText) {
   EXPECT_EQ(shell_word("a b"), "'a b'");
   EXPECT_EQ(shell_word("it's $x"), "'it'\\''s $x'");
   EXPECT_EQ(shell_word(""), "''");
+  EXPECT_EQ(shell_word("it's\n\x1b[2J\\"), "$'it\\'s\\n\\x1b[2J\\\\'");
 }
 
 }  // namespace
