@@ -70,7 +70,7 @@ def test_the_file_knows_its_run(run):
         assert own.attrs["sweep"] == 40 and own.attrs["format_version"] == 1
         assert own.attrs["time"] > 0
         assert own["deck"][()].decode() == DECK
-        assert own["resolved_deck"][()].decode() == (run / "deck.resolved.yaml").read_text()
+        assert "# run: \"deck\"\n" + own["resolved_deck"][()].decode() == (run / "deck.resolved.yaml").read_text()
         assert int(own.attrs["fingerprint"]) == fingerprint(values)
         assert int(own.attrs["fingerprint_hex"], 16) == fingerprint(values)
     assert f"{fingerprint(values):016x}" in json.dumps(record)
