@@ -313,7 +313,7 @@ Keys describe(OutputConfig& output) {
               "room of one that is not compressed. Checkpoints never are: where one is wanted, there is no time to lose.",
        .range = {0, 9}, .example = "1"},
       {.name = "xdmf", .target = choice(output.xdmf, off_on),
-       .doc = "Write NAME.xmf beside NAME.hdf.series: XDMF over the same files, for VisIt and as cells; always for files one cell thick."},
+       .doc = "Write NAME.xmf beside NAME.hdf.series: XDMF over the same files, for ParaView, PyVista and VisIt, as cells in the box that they fill; always for files one cell thick."},
       {.name = "slices", .target = list_of("planes", output.slices, describe_slice),
        .doc = "Planes of cells, each in files of its own beside the snapshots.", .absent = "none"},
       {.name = "region", .target = Section{describe(output.region), {}},

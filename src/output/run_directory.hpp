@@ -5,7 +5,7 @@
 //     deck.yaml            the deck as it was given, byte for byte
 //     run.log  history.csv  probes.csv  run.json
 //     run.lock             while a run writes there
-//     <name>_00000100.hdf  snapshots, and <name>.hdf.series (and .xmf) beside them; in the same way
+//     <name>_00000100.hdf  snapshots, and <name>.hdf.series and .xmf beside them; in the same way
 //                          <name>_slice_z12..., <name>_region..., <name>_coarse...
 //
 // A folder is an earlier run of ours when deck.resolved.yaml stands in it: written first, removed last. Files

@@ -8,7 +8,7 @@ from cli import BASE_DECK, NOBODY, isotherm
 
 ANOTHER = "; choose another with output.directory=..."
 RUN_FILES = {"deck.yaml", "deck.resolved.yaml", "history.csv", "run.json", "run.log", "deck.hdf.series",
-             "deck_00000010.hdf"}
+             "deck.xmf", "deck_00000010.hdf"}
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_a_finished_run_is_not_replaced_unasked(folder):
     result = run(folder, "output.directory=out")
     assert (result.code, result.err) == (
         73, "cannot use 'out' as run directory (it holds an earlier run: deck.hdf.series, deck.resolved.yaml, "
-            "deck.yaml and 4 more); replace it with output.overwrite=true" + ANOTHER.replace(";", ", or") + "\n")
+            "deck.xmf and 5 more); replace it with output.overwrite=true" + ANOTHER.replace(";", ", or") + "\n")
     assert {path: path.read_bytes() for path in (folder / "out").iterdir()} == before
 
 
