@@ -42,7 +42,7 @@ run_deck() {
 
 draw_picture() {
   snapshots=("$directory"/*_*.hdf)
-  series=("$directory"/*.hdf.series)
+  views=("$directory"/*.xmf)
   [[ -e ${snapshots[0]} ]] || return 0  # output.snapshots: false
   picture=$directory/picture.png
   step "drawing the picture" "$top/build/$preset/log/picture.log" env PYTHONDONTWRITEBYTECODE=1 \
@@ -55,7 +55,7 @@ say_where() {
   echo "everything is in  $directory"
   if [[ -e ${picture:-} ]]; then
     echo "picture           $picture"
-    echo "snapshots         ${#snapshots[@]}; open ${series[0]} in ParaView"
+    echo "snapshots         ${#snapshots[@]}; open ${views[0]} in ParaView"
   fi
   echo "record            $directory/run.json"
 }

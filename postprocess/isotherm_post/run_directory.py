@@ -1,7 +1,7 @@
 """What a run left behind: snapshots in the order of their sweeps, and the history.
 
-A snapshot is `<name>_<sweep>.hdf`, VTKHDF ImageData with the temperature in /VTKHDF/PointData/T (nz, ny, nx),
-and the time in /isotherm. Snapshots still being written end in `.part`. Files of a part of the cells are alike, and
+A snapshot is `<name>_<sweep>.hdf` with the temperature in /temperature (nz, ny, nx), in files of format 1 in
+/VTKHDF/PointData/T, and grid and time in /isotherm. Snapshots still being written end in `.part`. Files of a part of the cells are alike, and
 called `<name>_slice_z12_<sweep>.hdf`, `<name>_region_...`, `<name>_coarse_...`; /isotherm says what they are.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 from isotherm_post.failure import COMMAND_LINE, DATA, FILE_MISSING, Failure
 
 SNAPSHOT = re.compile(r"(?P<name>.+)_(?P<sweep>\d+)\.hdf")
-TEMPERATURE = "VTKHDF/PointData/T"
+TEMPERATURES = ("temperature", "VTKHDF/PointData/T")  # where it is, and was in format 1
 WHOLE = "isotherm snapshot"
 
 
@@ -48,11 +48,12 @@ class Snapshot:
         self.sweep = sweep
         with open_hdf5(self.path) as file:
             try:
-                self.shape = file[TEMPERATURE].shape  # (nz, ny, nx)
-                attributes = file["VTKHDF"].attrs
-                self.spacing = np.array(attributes["Spacing"], dtype=float)  # m: x, y, z
-                self.centre = np.array(attributes["Origin"], dtype=float)  # m, of the first cell
-                self.time = float(file["isotherm"].attrs["time"])  # s
+                self.dataset = next((name for name in TEMPERATURES if name in file), TEMPERATURES[0])
+                self.shape = file[self.dataset].shape  # (nz, ny, nx)
+                attributes = file["isotherm"].attrs
+                self.spacing = np.array(attributes["spacing"], dtype=float)  # m: x, y, z
+                self.centre = np.array(attributes["origin"], dtype=float) + 0.5 * self.spacing  # m, of the first cell
+                self.time = float(attributes["time"])  # s
             except (KeyError, AttributeError, TypeError, ValueError) as error:
                 raise Failure(DATA, f"{path} is no snapshot of isotherm ({error})") from error
         if len(self.shape) != 3 or self.spacing.shape != (3,) or self.centre.shape != (3,):
@@ -91,15 +92,17 @@ class Snapshot:
         return self.centre[axis] + self.spacing[axis] * np.arange(self.cells[axis])
 
     @property
-    def T(self):  # noqa: N802  (the name that it has in the file, and on paper)
+    def temperature(self):
         """Kelvin of all cells (nz, ny, nx) in the file's precision; read anew each time it is asked for."""
         with open_hdf5(self.path) as file:
-            return file[TEMPERATURE][:]
+            return file[self.dataset][:]
+
+    T = temperature  # its name on paper, and in files of format 1
 
     def every(self, stride):
         """Kelvin of every `stride`th cell along each axis (nz, ny, nx); only these are held."""
         with open_hdf5(self.path) as file:
-            return file[TEMPERATURE][::stride, ::stride, ::stride].astype(float)
+            return file[self.dataset][::stride, ::stride, ::stride].astype(float)
 
     def plane(self, axis, index):
         """Kelvin of the cells with this index along axis 0, 1, 2 = x, y, z; only the plane is read.
@@ -108,7 +111,7 @@ class Snapshot:
         selection = [slice(None)] * 3
         selection[2 - axis] = index
         with open_hdf5(self.path) as file:
-            return file[TEMPERATURE][tuple(selection)].astype(float)
+            return file[self.dataset][tuple(selection)].astype(float)
 
 
 class Snapshots(Sequence):

@@ -57,7 +57,7 @@ def load_pyvista():
         from vtkmodules.vtkCommonCore import vtkLogger
     except ImportError as error:
         raise Failure(UNAVAILABLE, f"volume needs PyVista, which cannot be loaded ({error}); install it with pip install "
-                      "pyvista, or open the run's .hdf.series in ParaView") from error
+                      "pyvista, or open the run's .xmf in ParaView") from error
     vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_ERROR)  # that there is no display is no news
     pyvista.OFF_SCREEN = True
     return pyvista

@@ -63,6 +63,18 @@ void FieldOutputs<T>::flush() {
 }
 
 template <class T>
+void FieldOutputs<T>::publish_series() {
+  for (Part& part : parts_) part.writer.publish_series();
+}
+
+template <class T>
+std::string FieldOutputs<T>::viewer_file() const {
+  for (const Part& part : parts_)
+    if (std::string file = part.writer.viewer_file(); !file.empty()) return file;
+  return "";
+}
+
+template <class T>
 void FieldOutputs<T>::finish() {
   if (probes_.file) probes_.file->finish();
 }

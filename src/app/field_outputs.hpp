@@ -39,6 +39,8 @@ class FieldOutputs {
   std::vector<std::string> write_last(Solver<T>& solver);
 
   void flush();                              // what was added is on the disk on return
+  void publish_series();                     // each names all files that were started
+  std::string viewer_file() const;           // of the first part that has one
   void finish();                             // all files are complete on return
   std::vector<std::string> remarks() const;  // of all writers, as SnapshotWriter has them
   void add_to(WritingRecord& record) const;  // what was written, once nothing is under way

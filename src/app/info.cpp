@@ -70,7 +70,8 @@ void print_summary(const std::string& path, const SnapshotHeader& header) {
   const Vector3 &h = header.spacing, &o = header.origin;
   const SnapshotProvenance& from = header.provenance;
   fmt::print("file          {}\n", path);
-  fmt::print("format        {}, version {}; VTKHDF 1.0\n", header.kind, header.format);
+  fmt::print("format        {}, version {}{}\n", header.kind, header.format,
+             header.format > 1 && is_flat(header) ? "" : "; VTKHDF 1.0");
   fmt::print("cells         {} x {} x {} = {} (x y z)\n", n.x, n.y, n.z, n.product());
   print_place(header);
   fmt::print("spacing       {:g} x {:g} x {:g} m\n", h[0], h[1], h[2]);

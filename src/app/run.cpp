@@ -105,7 +105,6 @@ class Run {
 
  private:
   using Remarks = std::vector<std::string>;
-
   const Config& config() const { return session_.deck.config; }
   bool is_series() const { return session_.cases.size() > 1; }
 
@@ -193,6 +192,7 @@ class Run {
       record_.files.push_back(file_name(directory_.probes().string()));
     take(config, outcome);
     if (last) record_.writing = writing(files, writer ? &*writer : nullptr, *fields, outcome);
+    if (last) viewer_file_ = writer ? writer->viewer_file() : fields->viewer_file();
     tell_remarks();
     if (!outcome.divergence.empty()) throw CollectiveError(ExitCode::diverged, outcome.divergence);
     if (moves_data(config)) record_.fingerprint = solver_->fingerprint();
@@ -332,6 +332,7 @@ class Run {
     record_.warnings = console_.warnings();
     hold_against_baseline();
     console_.say_fitted(final_table(record_), final_table(record_, stdout_columns()));
+    if (!viewer_file_.empty()) console_.say(fmt::format("  {:<13}{}\n", "ParaView", escaped(viewer_file_)));
     if (record_.baseline) console_.say(baseline_table(*record_.baseline));
     write_record();
     console_.say(closing_lines(record_));
@@ -379,6 +380,7 @@ class Run {
   Terminal terminal_;
   Progress progress_;
   RunRecord record_;
+  std::string viewer_file_{};  // rank 0's: what to open in ParaView; empty: nothing
   RankTimes times_;
 };
 

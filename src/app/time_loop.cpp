@@ -283,10 +283,10 @@ class Loop {
 
   // Behind the last sweep nothing hides them.
   void finish_files() {
-    if (!outputs_.files) return;
     const TraceRange range(Doing::output);
     const Timer timer;
-    outputs_.files->finish();
+    if (outputs_.files) outputs_.files->finish();
+    publish_series();
     count_copy();
     outcome_.end_seconds = timer.seconds();
     outcome_.output_seconds += outcome_.end_seconds;
@@ -317,6 +317,14 @@ class Loop {
     });
   }
 
+  // Names what is written by now, for who looks at it from here on.
+  void publish_series() {
+    write_or_warn(config_, frame_.world, outputs_.console, [&] {
+      if (outputs_.snapshots) outputs_.snapshots->publish_series();
+      if (outputs_.fields) outputs_.fields->publish_series();
+    });
+  }
+
   // Its value, before its turn: whether the run has ended is still found out when that comes.
   void settle_check() {
     if (checked_ && !checked_->residual) checked_->residual = solver_.finish_residual();
@@ -340,6 +348,7 @@ class Loop {
       outcome_.checkpoints.push_back(outputs_.checkpoints->write(
           field, solver_.block(), {solver_.time(), solver_.sweeps(), solver_.fingerprint()}, state()));
     });
+    publish_series();
     written_ = solver_.sweeps();
     written_at_ = elapsed_;
   }

@@ -176,7 +176,7 @@ struct OutputConfig {
   HistogramConfig histogram;                          // a part of the diagnostics
   OutputPrecision precision = OutputPrecision::same;  // of every file of cells
   int compression = 0;  // level of deflate of every file of cells but checkpoints; 0: none
-  bool xdmf = false;    // an .xmf beside every .hdf.series; always where files are one cell thick
+  bool xdmf = true;     // an .xmf beside every .hdf.series; always where files are one cell thick
   std::vector<SliceConfig> slices;
   RegionConfig region;
   CoarseConfig coarse;

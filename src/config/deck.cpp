@@ -22,6 +22,10 @@ namespace fs = std::filesystem;
 void complete(Config& config, const std::string& path) {
   config.name = fs::path(path).stem().string();
   if (config.output.directory.empty()) config.output.directory = "runs/" + config.name;
+  if (!config.output.snapshots) {  // a word on the command line switches them off, whatever the deck says
+    config.output.every_steps.reset();
+    config.output.every_time.reset();
+  }
   if (config.initial.empty() && config.verify.solution != ExactSolution::none) {
     Paint exact;
     exact.shape = Shape::exact;

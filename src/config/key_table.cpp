@@ -287,7 +287,7 @@ Keys describe(CheckpointConfig& checkpoint) {
 }
 
 Keys describe(OutputConfig& output) {
-  const When snapshots{"snapshots", {"true"}}, history{"history", {"true"}};
+  const When history{"history", {"true"}};
   return {
       {.name = "directory", .target = &output.directory,
        .doc = "Folder of the run, made if missing; a relative path starts where isotherm is started.",
@@ -295,14 +295,14 @@ Keys describe(OutputConfig& output) {
       {.name = "overwrite", .target = choice(output.overwrite, off_on),
        .doc = "Replace the run that the folder holds."},
       {.name = "snapshots", .target = choice(output.snapshots, off_on),
-       .doc = "Write the field; false: none at all."},
+       .doc = "Write the field; false: none at all, whatever the intervals."},
       {.name = "every_steps", .target = &output.every_steps,
        .doc = "Steps or sweeps from one snapshot to the next.",
-       .range = counts, .when = snapshots, .example = "100", .absent = "only the last state"},
+       .range = counts, .example = "100", .absent = "only the last state"},
       {.name = "every_time", .target = &output.every_time,
        .doc = "Time from one snapshot to the next, instead of every_steps; transient problems only.",
        .unit = "s",
-       .range = times, .when = snapshots, .example = "0.1", .absent = "only the last state"},
+       .range = times, .example = "0.1", .absent = "only the last state"},
       {.name = "asynchronous", .target = choice(output.asynchronous, off_on),
        .doc = "Write snapshots, slices, the region and the coarse field while sweeps go on, from a copy, by a thread that "
               "wants a core of its own; false: in step."},
@@ -323,7 +323,7 @@ Keys describe(OutputConfig& output) {
               "room of one that is not compressed. Checkpoints never are: where one is wanted, there is no time to lose.",
        .range = {0, 9}, .example = "1"},
       {.name = "xdmf", .target = choice(output.xdmf, off_on),
-       .doc = "Write NAME.xmf beside NAME.hdf.series: XDMF over the same files, for VisIt and as cells; always for files one cell thick."},
+       .doc = "Write NAME.xmf beside NAME.hdf.series: XDMF over the same files, for ParaView, PyVista and VisIt, as cells in the box that they fill; always for files one cell thick."},
       {.name = "slices", .target = list_of("planes", output.slices, describe_slice),
        .doc = "Planes of cells, each in files of its own beside the snapshots.", .absent = "none"},
       {.name = "region", .target = Section{describe(output.region), {}},

@@ -4,6 +4,10 @@
 
 namespace isotherm {
 
+bool is_flat(const FileGrid& grid) {
+  return grid.cells.x == 1 || grid.cells.y == 1 || grid.cells.z == 1;
+}
+
 FileGrid grid_of_snapshots(const Config& config) {
   FileGrid grid;
   grid.stem = config.name;

@@ -25,6 +25,9 @@ struct FileGrid {
   std::optional<double> position{};  // of a slice: m along that axis, as the deck has it
 };
 
+// One layer of cells along some axis, as a slice has.
+bool is_flat(const FileGrid& grid);
+
 FileGrid grid_of_snapshots(const Config& config);
 FileGrid grid_of_checkpoints(const Config& config);  // with all bits of the field, never compressed
 FileGrid grid_of(const Config& config, const FieldPart& part);

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <system_error>
 
 #include "core/agree.hpp"
@@ -20,6 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view mark = "deck.resolved.yaml";
+constexpr std::string_view name_line = "# run: ";  // the first of the mark, with the run's name in quotes
+
 [[noreturn]] void refuse(const fs::path& path, const std::string& why, const std::string& what_to_do) {
   throw Error(ExitCode::cannot_create, fmt::format("cannot use {} as run directory ({}); {}",
                                                    in_quotes(path.string()), why, what_to_do));
@@ -81,6 +86,42 @@ std::string some_names(const std::vector<std::string>& names) {
   return text;
 }
 
+bool has_checkpoint(const std::vector<std::string>& files, const std::string& run_name) {
+  return std::ranges::any_of(files, [&](const std::string& name) {
+    return sweep_of_file(name, run_name, checkpoint_suffix).has_value();
+  });
+}
+
+// Of the run that the folder holds, as its mark says; where an earlier isotherm wrote that, as its record
+// does.
+std::optional<std::string> name_of_earlier_run(const fs::path& folder) {
+  constexpr std::size_t longest = 4096;
+  std::ifstream marked(folder / mark, std::ios::binary);
+  std::string line(longest, '\0');
+  marked.read(line.data(), longest);
+  line.resize(static_cast<std::size_t>(marked.gcount()));
+  line.erase(std::min(line.find('\n'), line.size()));
+  nlohmann::json name;
+  if (line.starts_with(name_line)) {
+    name = nlohmann::json::parse(line.substr(name_line.size()), nullptr, false);
+  } else {
+    std::ifstream file(folder / "run.json");
+    const auto record = nlohmann::json::parse(file, nullptr, false);
+    if (record.is_object() && record.contains("name")) name = record["name"];
+  }
+  return name.is_string() ? std::optional(name.get<std::string>()) : std::nullopt;
+}
+
+// Of the plan's run, and to replace also those of the run that stands there: its name may be another.
+std::vector<std::string> files_of_earlier_run(const RunDirectoryPlan& plan) {
+  std::vector<std::string> files = find_run_files(plan.path, plan.run_name);
+  if (plan.existing != Existing::replace) return files;
+  if (const auto name = name_of_earlier_run(plan.path); name && *name != plan.run_name)
+    for (std::string& file : find_run_files(plan.path, *name))
+      if (std::ranges::find(files, file) == files.end()) files.push_back(std::move(file));
+  return files;
+}
+
 void check_earlier_run(const RunDirectoryPlan& plan, const std::vector<std::string>& files) {
   if (files.empty()) return;
   if (std::ranges::find(files, mark) == files.end())
@@ -89,10 +130,10 @@ void check_earlier_run(const RunDirectoryPlan& plan, const std::vector<std::stri
                        some_names(files), mark),
            "move these files away, or choose another with output.directory=...");
   if (plan.existing == Existing::refuse)
-    refuse(plan.path, fmt::format("it holds an earlier run: {}", some_names(files)),
-           "go on with that run by --restart latest, replace it with output.overwrite=true, or choose "
-           "another with "
-           "output.directory=...");
+    refuse(
+        plan.path, fmt::format("it holds an earlier run: {}", some_names(files)),
+        fmt::format("{}replace it with output.overwrite=true, or choose another with output.directory=...",
+                    has_checkpoint(files, plan.run_name) ? "go on with that run by --restart latest, " : ""));
   for (const std::string& name : files) {
     if (plan.existing == Existing::resume) break;  // nothing is removed
     std::error_code ignored;
@@ -119,10 +160,12 @@ void remove_earlier_run(const fs::path& folder, std::vector<std::string> files) 
 
 RunDirectory prepare_run_directory(const RunDirectoryPlan& plan) {
   make_folder(plan.path);
-  const std::vector<std::string> earlier = find_run_files(plan.path, plan.run_name);
+  const std::vector<std::string> earlier = files_of_earlier_run(plan);
   check_earlier_run(plan, earlier);
   if (plan.existing == Existing::replace) remove_earlier_run(plan.path, earlier);
-  write_file_atomically(plan.path / mark, plan.resolved_deck);
+  using ErrorHandler = nlohmann::json::error_handler_t;
+  const std::string name = nlohmann::json(plan.run_name).dump(-1, ' ', true, ErrorHandler::replace);
+  write_file_atomically(plan.path / mark, fmt::format("{}{}\n{}", name_line, name, plan.resolved_deck));
   write_file_atomically(plan.path / "deck.yaml", plan.deck);
   return {plan.path};
 }

@@ -1,10 +1,11 @@
 // The folder that one run writes to, and nothing outside it.
 //
-//     deck.resolved.yaml   the deck with its defaults and overrides; also the mark of a run directory
+//     deck.resolved.yaml   the deck with its defaults and overrides; also the mark of a run directory, with
+//                          the run's name in its first line
 //     deck.yaml            the deck as it was given, byte for byte
 //     run.log  history.csv  probes.csv  run.json
 //     run.lock             while a run writes there
-//     <name>_00000100.hdf  snapshots, and <name>.hdf.series (and .xmf) beside them; in the same way
+//     <name>_00000100.hdf  snapshots, and <name>.hdf.series and .xmf beside them; in the same way
 //                          <name>_slice_z12..., <name>_region..., <name>_coarse...
 //
 // A folder is an earlier run of ours when deck.resolved.yaml stands in it: written first, removed last. Files
@@ -41,12 +42,13 @@ struct RunDirectoryPlan {
   std::string run_name;        // that snapshots begin with
   Existing existing = Existing::refuse;
   std::string deck;           // bytes of deck.yaml
-  std::string resolved_deck;  // bytes of deck.resolved.yaml
+  std::string resolved_deck;  // deck.resolved.yaml below its first line
 };
 
-// Makes the folder and its parents, takes away the earlier run's files (only those of is_run_file) where that
-// is allowed, and writes both decks. Throws Error(cannot_create), before anything is removed or written,
-// where the path is no folder, cannot be made or written to, or holds files that must stay.
+// Makes the folder and its parents, takes away the files (only those of is_run_file) of the earlier run, also
+// where that had another name, where that is allowed, and writes both decks. Throws Error(cannot_create),
+// before anything is removed or written, where the path is no folder, cannot be made or written to, or holds
+// files that must stay.
 RunDirectory prepare_run_directory(const RunDirectoryPlan& plan);
 
 struct RunDirectoryUse {

@@ -21,7 +21,6 @@
 #include "output/slabs.hpp"
 #include "output/snapshot_check.hpp"
 #include "output/snapshot_file.hpp"
-#include "output/xdmf_series.hpp"
 
 namespace isotherm {
 namespace {
@@ -57,11 +56,6 @@ std::int64_t expected_bytes(const SnapshotHeader& header) {
   return most_bytes_of_cells(header) + static_cast<std::int64_t>(texts) + metadata;
 }
 
-// The VTKHDF reader of ParaView 5.11 ends the whole program on such an image: XDMF is the way to look at it.
-bool is_flat(const FileGrid& grid) {
-  return grid.cells.x == 1 || grid.cells.y == 1 || grid.cells.z == 1;
-}
-
 // Never wider than the field.
 template <class T>
 Precision stored_precision(const FileGrid& grid) {
@@ -95,8 +89,6 @@ SnapshotWriter::SnapshotWriter(const Config& config, const Communicator& communi
 SnapshotWriter::SnapshotWriter(const Config& config, const FileGrid& grid, const Communicator& communicator,
                                std::string folder, Provenance provenance, FileThread* files, Index slab_bytes)
     : grid_(grid),
-      steady_(config.problem.kind == ProblemKind::steady),
-      xdmf_(config.output.xdmf || is_flat(grid)),
       communicator_(communicator.split(0, communicator.rank())),  // no message of ours meets a halo's
       folder_(std::move(folder)),
       provenance_(std::move(provenance)),
@@ -107,6 +99,10 @@ SnapshotWriter::SnapshotWriter(const Config& config, const FileGrid& grid, const
   ChosenCellWriter chosen = choose_cell_writer(communicator_, folder_);
   cells_ = std::move(chosen.writer);
   remark(chosen.remark);
+  if (!communicator_.is_root()) return;
+  const bool xdmf = config.output.xdmf || is_flat(grid_);  // flat files are no VTKHDF
+  const bool steady = config.problem.kind == ProblemKind::steady;
+  series_ = std::make_unique<SnapshotSeries>(folder_, grid_, steady, xdmf);
 }
 
 template <class T>
@@ -141,7 +137,7 @@ template <class T>
 std::string SnapshotWriter::write_in_series(FieldView<const T> field, Box block, const SnapshotMeta& meta) {
   const std::string name = snapshot_name(grid_.stem, meta.sweep);
   const std::string path = write_now(name, field, block, meta, std::nullopt);
-  extend_series(name, meta, stored_precision<T>(grid_));
+  on_series([&] { series_->add(name, meta.time, meta.sweep, stored_precision<T>(grid_)); });
   return path;
 }
 
@@ -271,24 +267,27 @@ void SnapshotWriter::read_back(const std::string& part, Box block, const Snapsho
             part, fingerprint_text(on_disk), fingerprint_text(header.meta.fingerprint)));
 }
 
-void SnapshotWriter::extend_series(const std::string& name, const SnapshotMeta& meta, Precision stored) {
-  Watchdog watchdog(timeout_, name, communicator_.rank());
+template <class Work>
+void SnapshotWriter::on_series(const Work& work) {
+  Watchdog watchdog(timeout_, grid_.stem + ".hdf.series", communicator_.rank());
   watchdog.phase("writing the series");
-  std::erase_if(series_, [&](const SeriesEntry& entry) { return entry.file == name; });
-  series_.push_back({name, steady_ ? static_cast<double>(meta.sweep) : meta.time});
-  on_root(communicator_, [&] {
-    write_series(series_path(), series_);
-    if (xdmf_) write_xdmf(in_folder(folder_, grid_.stem + ".xmf"), grid_, stored, series_);
-  });
+  on_root(communicator_, work);
 }
 
 void SnapshotWriter::continue_series(std::int64_t sweep) {
-  on_root(communicator_, [&] {
-    for (SeriesEntry& entry : read_series(series_path())) {
-      const auto written = sweep_of_file(entry.file, grid_.stem, snapshot_suffix);
-      if (written && *written <= sweep) series_.push_back(std::move(entry));
-    }
-  });
+  std::vector<std::string> problems;
+  on_root(communicator_, [&] { problems = series_->take_over(sweep); });
+  problems.resize(static_cast<std::size_t>(communicator_.all_reduce(std::ssize(problems), ReduceOp::max)));
+  for (const std::string& problem : problems) remark(communicator_.broadcast(problem));
+}
+
+void SnapshotWriter::publish_series() {
+  if (files_) files_->finish();
+  on_series([&] { series_->publish(); });
+}
+
+std::string SnapshotWriter::viewer_file() const {
+  return series_ ? series_->viewer_file() : "";
 }
 
 void SnapshotWriter::add_to(WritingRecord& record) const {
@@ -297,10 +296,6 @@ void SnapshotWriter::add_to(WritingRecord& record) const {
   record.cell_bytes += cell_bytes_;
   record.compression = grid_.compression;
   record.seconds += seconds_;
-}
-
-std::string SnapshotWriter::series_path() const {
-  return in_folder(folder_, grid_.stem + ".hdf.series");
 }
 
 void SnapshotWriter::remark(const std::string& text) {

@@ -1,5 +1,5 @@
-// Snapshots, and files of a part of the cells: VTKHDF 1.0 ImageData with point data, one `.hdf` file a time
-// and an `.hdf.series` beside them.
+// Snapshots, and files of a part of the cells: one `.hdf` file a time, VTKHDF 1.0 ImageData with point data
+// where it has more than one layer, and an `.hdf.series` and an `.xmf` beside them.
 #pragma once
 
 #include <cstdint>
@@ -75,6 +75,10 @@ class SnapshotWriter {
   // Before the first write: the series goes on with what an earlier part of the run has written up to
   // `sweep`. Collective.
   void continue_series(std::int64_t sweep);
+  // Behind all files that were started: the series names them. Collective.
+  void publish_series();
+  // On rank 0, once there is a file: what to open in a viewer, the `.xmf` or else the `.hdf.series`.
+  std::string viewer_file() const;
 
   std::int64_t bytes_written() const { return bytes_written_; }
   void add_to(WritingRecord& record) const;  // this rank's files, bytes and seconds; none is under way
@@ -93,19 +97,19 @@ class SnapshotWriter {
   std::int64_t write_part(const std::string& part, FieldView<const T> field, Box block,
                           const SnapshotHeader& header);
   void read_back(const std::string& part, Box block, const SnapshotHeader& header) const;
-  void extend_series(const std::string& name, const SnapshotMeta& meta, Precision stored);
-  std::string series_path() const;
+  template <class Work>
+  void on_series(const Work& work);
   void remark(const std::string& text);
 
   FileGrid grid_;
-  bool steady_, xdmf_;
+  bool xdmf_;
   Communicator communicator_;
   std::string folder_;
   Provenance provenance_;
   Index slab_bytes_;
   Watchdog::Seconds timeout_;
   std::unique_ptr<CellWriter> cells_;
-  std::vector<SeriesEntry> series_;
+  std::unique_ptr<SnapshotSeries> series_;  // of rank 0
   std::vector<std::string> remarks_;
   std::int64_t files_written_ = 0, bytes_written_ = 0, cell_bytes_ = 0;
   double seconds_ = 0;

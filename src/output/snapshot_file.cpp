@@ -33,7 +33,7 @@ void choose_layout(hid_t creation, const SnapshotHeader& header, const std::stri
 }
 
 // No fill: every cell is written, and a fill would write the file twice.
-hid_t create_cells(hid_t group, const SnapshotHeader& header, const std::string& path) {
+hid_t create_cells(hid_t file, const SnapshotHeader& header, const std::string& path) {
   const Int3 n = header.cells;
   const hsize_t dims[] = {static_cast<hsize_t>(n.z), static_cast<hsize_t>(n.y), static_cast<hsize_t>(n.x)};
   Hdf5Space space(check_hdf5(H5Screate_simple(3, dims, nullptr), "H5Screate_simple", path));
@@ -43,13 +43,14 @@ hid_t create_cells(hid_t group, const SnapshotHeader& header, const std::string&
   H5Pset_obj_track_times(creation.get(), false);
   const hid_t type = header.precision == Precision::fp32 ? H5T_IEEE_F32LE : H5T_IEEE_F64LE;
   const hid_t cells = check_hdf5(
-      H5Dcreate2(group, "T", type, space.get(), H5P_DEFAULT, creation.get(), H5P_DEFAULT), "H5Dcreate", path);
+      H5Dcreate2(file, temperature_dataset, type, space.get(), H5P_DEFAULT, creation.get(), H5P_DEFAULT),
+      "H5Dcreate", path);
   write_attribute(cells, "long_name", "temperature", path);
   write_attribute(cells, "units", "K", path);
   return cells;
 }
 
-hid_t describe_for_vtk(hid_t file, const SnapshotHeader& header, const std::string& path) {
+void describe_for_vtk(hid_t file, const SnapshotHeader& header, const std::string& path) {
   Hdf5Object vtk = create_group(file, "VTKHDF", path);
   const Int3 n = header.cells;
   const std::array<std::int64_t, 2> version{1, 0};
@@ -64,7 +65,8 @@ hid_t describe_for_vtk(hid_t file, const SnapshotHeader& header, const std::stri
   write_attribute(vtk.get(), "Spacing", header.spacing, path);
   write_attribute(vtk.get(), "Direction", direction, path);
   Hdf5Object points = create_group(vtk.get(), "PointData", path);
-  return create_cells(points.get(), header, path);
+  check_hdf5(H5Lcreate_hard(file, temperature_dataset, points.get(), "temperature", H5P_DEFAULT, H5P_DEFAULT),
+             "H5Lcreate_hard", path);
 }
 
 void describe_slice(hid_t id, const FileGrid& grid, const std::string& path) {
@@ -86,7 +88,7 @@ void describe_for_isotherm(hid_t file, const SnapshotHeader& header, bool text_w
   write_attribute(id, "format", header.kind, path);
   write_attribute(id, "format_version", header.format, path);
   write_attribute(id, "axes", "datasets of cells are (z, y, x), x fastest; triples are x, y, z", path);
-  write_attribute(id, "units", "origin and spacing: m; time: s; T: K", path);
+  write_attribute(id, "units", "origin and spacing: m; time: s; temperature: K", path);
   write_cells("cells", header.cells);
   write_cells("grid_cells", header.grid_cells);
   write_cells("first_cell", header.first_cell);
@@ -123,7 +125,8 @@ SnapshotFile::SnapshotFile(const std::string& path, hid_t access, const Snapshot
   H5Pset_obj_track_times(creation.get(), false);
   file_ = check_hdf5(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access), "H5Fcreate", path);
   describe_for_isotherm(file_, header, text_writer, path);
-  cells_ = describe_for_vtk(file_, header, path);
+  cells_ = create_cells(file_, header, path);
+  if (!is_flat(header)) describe_for_vtk(file_, header, path);
 }
 
 std::int64_t SnapshotFile::cells_end() const {

@@ -1,7 +1,10 @@
 // What a snapshot says of itself, beside its cells.
 //
-//   /VTKHDF                 attributes Version, Type, WholeExtent, Origin, Spacing, Direction: what VTK wants
-//   /VTKHDF/PointData/T     (nz, ny, nx), kelvin; points, because VTK 9.1 and 9.2 misread cell data
+//   /temperature            (nz, ny, nx), kelvin; in format 1 it was /VTKHDF/PointData/T
+//   /VTKHDF                 attributes Version, Type, WholeExtent, Origin, Spacing, Direction: what VTK
+//   wants;
+//                           not where the cells are one layer, on which ParaView 5.11 was seen to hang or end
+//   /VTKHDF/PointData/temperature   the same dataset; points, because VTK 9.1 and 9.2 misread cell data
 //   /isotherm               attributes: all of SnapshotHeader, with the origin as the deck means it, and in
 //                           words: axes, units
 //   /isotherm/deck, /isotherm/resolved_deck
@@ -17,10 +20,9 @@
 #include "config/config.hpp"
 #include "output/checkpoint_state.hpp"
 #include "output/file_grid.hpp"
+#include "physics/dataset_reader.hpp"
 
 namespace isotherm {
-
-inline constexpr const char* temperature_dataset = "/VTKHDF/PointData/T";
 
 struct SnapshotMeta {
   double time = 0;  // s; steady: 0
@@ -34,7 +36,7 @@ struct SnapshotProvenance {
 };
 
 struct SnapshotHeader : FileGrid {  // VTK's origin is half a cell further in
-  static constexpr std::int64_t newest_format = 1;
+  static constexpr std::int64_t newest_format = 2;
   std::int64_t format = newest_format;
   SnapshotMeta meta;
   SnapshotProvenance provenance;

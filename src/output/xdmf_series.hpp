@@ -1,5 +1,6 @@
-// The `.xmf` file: XDMF 3 over the same `.hdf` files, as cells and with their times, for VisIt and other
-// readers that know no VTKHDF.
+// The `.xmf` file: XDMF 3 over the same `.hdf` files, as cells in the box that is theirs and with their
+// times. It is what ParaView is to open: as VTKHDF it takes points alone, and so a box that is a cell too
+// small.
 #pragma once
 
 #include <string>
@@ -10,10 +11,7 @@
 
 namespace isotherm {
 
-// The files lie in its own folder. `stored`: of their cells.
-std::string xdmf_text(const FileGrid& grid, Precision stored, const std::vector<SeriesEntry>& entries);
-// Replaces the file `path`, whole or not at all. Throws as write_file_atomically.
-void write_xdmf(const std::string& path, const FileGrid& grid, Precision stored,
-                const std::vector<SeriesEntry>& entries);
+// The files lie in its own folder.
+std::string xdmf_text(const FileGrid& grid, const std::vector<SeriesEntry>& entries);
 
 }  // namespace isotherm

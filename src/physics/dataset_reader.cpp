@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -73,10 +74,32 @@ herr_t follow_no_link(const char*, const char*, const char* target, const char*,
   return -1;
 }
 
-ObjectHandle open_dataset(hid_t file, const std::string& path, const std::string& place) {
-  std::string led_to;
+ListHandle without_links_elsewhere(std::string& led_to) {
   ListHandle access(H5Pcreate(H5P_LINK_ACCESS));
   H5Pset_elink_cb(access.get(), follow_no_link, &led_to);
+  return access;
+}
+
+// `asked`, or in a file of isotherm that has no such dataset another name of the temperature, if it is one.
+std::string name_in_file(hid_t file, const std::string& asked) {
+  constexpr std::array<std::string_view, 3> names{temperature_dataset, "/VTKHDF/PointData/temperature",
+                                                  first_temperature_dataset};
+  std::string led_to;
+  const ListHandle access = without_links_elsewhere(led_to);
+  const auto stands = [&](const std::string& name) {
+    return H5Lexists(file, name.c_str(), access.get()) > 0;
+  };
+  const auto is_asked = [&](std::string_view name) { return name == asked || name.substr(1) == asked; };
+  if (std::none_of(names.begin(), names.end(), is_asked) || stands(asked) || !stands("isotherm"))
+    return asked;
+  for (const std::string_view name : names)
+    if (stands(std::string(name))) return std::string(name);
+  return asked;
+}
+
+ObjectHandle open_dataset(hid_t file, const std::string& path, const std::string& place) {
+  std::string led_to;
+  const ListHandle access = without_links_elsewhere(led_to);
   ObjectHandle object(H5Oopen(file, path.c_str(), access.get()));
   if (!led_to.empty())
     refuse(place, fmt::format("an external link to '{}' (data must lie in the file that is named); name that "
@@ -204,7 +227,9 @@ DatasetReader::DatasetReader(const std::string& file, const std::string& dataset
   Watchdog watchdog(io_timeout(), my.place);
   watchdog.phase("opening the file");
   my.file = open_file(file);
-  my.dataset = open_dataset(my.file.get(), dataset, my.place);
+  const std::string name = name_in_file(my.file.get(), dataset);
+  my.place = file + ":" + name;
+  my.dataset = open_dataset(my.file.get(), name, my.place);
   refuse_data_elsewhere(my.dataset.get(), my.place);
   my.type = stored_type(my.dataset.get(), my.place);
   my.cells = stored_shape(my.dataset.get(), my.place);

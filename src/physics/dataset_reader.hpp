@@ -11,13 +11,19 @@ namespace isotherm {
 
 enum class StoredType { fp32, fp64, integer };
 
+// Of the cells in every file that isotherm writes.
+inline constexpr const char* temperature_dataset = "/temperature";
+// Of those in files of format 1.
+inline constexpr const char* first_temperature_dataset = "/VTKHDF/PointData/T";
+
 // Opened read-only by this process alone. A file can lead its reader elsewhere: external links, external
 // storage, virtual datasets and filters that would load a plug-in are refused by name, before any cell is
 // read. Nothing is allocated by the file's word: the caller knows the shape that it wants.
 class DatasetReader {
  public:
   // Throws Error(file_missing) when the file cannot be read, Error(deck) with what was expected and what was
-  // found for anything else.
+  // found for anything else. A file of isotherm gives its temperature by any name that this has, or had, in
+  // such files: decks name datasets, and outlive formats.
   DatasetReader(const std::string& file, const std::string& dataset);
   ~DatasetReader();
   DatasetReader(DatasetReader&&) noexcept;

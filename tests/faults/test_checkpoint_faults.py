@@ -25,7 +25,7 @@ output: {every_steps: 16, diagnostics: 5, checkpoint: {every_steps: 10, keep: 3}
 """
 NEWEST = "deck_00000030.checkpoint.hdf"
 BEFORE = "deck_00000020.checkpoint.hdf"
-CELLS = "/VTKHDF/PointData/T"
+CELLS = "/temperature"
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def replace_cells(path, make):
     with h5py.File(path, "r+") as file:
         values = file[CELLS][:]
         del file[CELLS]
-        make(file["/VTKHDF/PointData"], "T", values)
+        make(file, "temperature", values)
 
 
 def with_file(change):
@@ -135,11 +135,11 @@ DAMAGES = {
     "no residual": with_file(lambda file: file["/isotherm/checkpoint"].attrs.pop("last_residual")),
     "another sweep": with_file(lambda file: file["/isotherm"].attrs.modify("sweep", np.int64(29))),
     "another residual": with_file(lambda file: file["/isotherm/checkpoint"].attrs.modify("first_residual", 2.0)),
-    "newer format": with_file(lambda file: file["/isotherm"].attrs.modify("format_version", np.int64(2))),
+    "newer format": with_file(lambda file: file["/isotherm"].attrs.modify("format_version", np.int64(3))),
     "newer checkpoint": with_file(lambda file: file["/isotherm/checkpoint"].attrs.modify("version", np.int64(3))),
     "older format": with_file(lambda file: file["/isotherm"].attrs.modify("format_version", np.int64(0))),
     "no checkpoint": with_file(lambda file: file["/isotherm"].pop("checkpoint")),
-    "no cells": with_file(lambda file: file["/VTKHDF/PointData"].pop("T")),
+    "no cells": with_file(lambda file: (file.pop("temperature"), file.pop("VTKHDF"))),
     "a folder": lambda path: (path.unlink(), path.mkdir()),
     "external link": external_link,
     "external storage": external_storage,

@@ -75,7 +75,7 @@ def test_they_are_shuffled_and_deflated_in_chunks_of_the_grid(plain, packed):
     expect_same_cells(packed, plain)
     for path in packed.glob("*.hdf"):
         with h5py.File(path) as file:
-            dataset = file["VTKHDF/PointData/T"]
+            dataset = file["temperature"]
             if "checkpoint" in path.name:
                 assert dataset.chunks is None and dataset.compression is None
                 continue
@@ -141,7 +141,7 @@ def test_an_error_in_the_middle_of_a_file_is_74(io_shim, tmp_path, ranks, words,
 def test_one_changed_bit_is_found(packed, tmp_path):
     path = packed / "deck_00000040.hdf"
     with h5py.File(path) as file:
-        chunk = file["VTKHDF/PointData/T"].id.get_chunk_info(1)
+        chunk = file["temperature"].id.get_chunk_info(1)
     data = bytearray(path.read_bytes())
     data[chunk.byte_offset + chunk.size // 2] ^= 1
     spoilt = tmp_path / "spoilt.hdf"

@@ -1,5 +1,6 @@
 """A full disk ends a run with code 74, not by the watchdog, and leaves only whole files (8 MiB of tmpfs)."""
 
+import json
 import subprocess
 
 import pytest
@@ -55,6 +56,8 @@ def test_a_full_disk_is_74_and_nothing_is_half(small_disk, tmp_path, ranks):
     assert sorted(path.name for path in (small_disk / "out").glob("*.hdf*")) == [
         "deck.hdf.series", "deck_00000000.hdf", "deck_00000010.hdf", "deck_00000020.hdf",
     ]
+    series = json.loads((small_disk / "out" / "deck.hdf.series").read_text())["files"]
+    assert [entry["name"] for entry in series] == ["deck_00000000.hdf", "deck_00000010.hdf", "deck_00000020.hdf"]
     for path in (small_disk / "out").glob("*.hdf"):
         assert isotherm("info", path).returncode == 0
 

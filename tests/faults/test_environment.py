@@ -76,7 +76,7 @@ def test_the_umask_is_obeyed(folder, umask, file_mode, folder_mode):
     out = folder / "out"
     assert stat.S_IMODE(out.stat().st_mode) == folder_mode
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in out.iterdir()}
-    assert len(modes) == 7
+    assert len(modes) == 8
     assert modes == dict.fromkeys(modes, file_mode)
 
 

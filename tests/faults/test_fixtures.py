@@ -3,8 +3,11 @@
 fixtures/X.Y/ is made once, by version X.Y: each deck, its checkpoint, and in expected.json what a run from it ends with."""
 
 import json
+import shutil
 from pathlib import Path
+from xml.etree import ElementTree
 
+import h5py
 import pytest
 
 from program import isotherm
@@ -34,6 +37,21 @@ def test_a_run_of_then_goes_on_now(tmp_path, deck, ranks):
     assert done.returncode == 0, done.stderr
     assert record(tmp_path / "out")["fingerprint"] == expected["fingerprint"]
     assert record(tmp_path / "out")["residual"]["last_K"] == expected["last_residual_K"]
+
+
+def test_a_series_over_files_of_two_formats_points_into_each(tmp_path):
+    kept, out = FIXTURES / "0.1", tmp_path / "out"
+    out.mkdir()
+    (out / "deck.resolved.yaml").write_text("")
+    for name in ("kept_00000030.hdf", "kept_00000040.checkpoint.hdf"):
+        shutil.copy(kept / name, out)
+    done = isotherm("run", kept / "kept.yaml", "output.directory=out", "--restart", "latest", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    items = [grid.find("./Attribute/DataItem").text.split(":") for grid in ElementTree.parse(out / "kept.xmf").findall("./Domain/Grid/Grid")]
+    assert items == [["kept_00000030.hdf", "/VTKHDF/PointData/T"], ["kept_00000060.hdf", "/temperature"]]
+    for file, dataset in items:
+        with h5py.File(out / file) as opened:
+            assert opened[dataset].shape == (5, 6, 7)
 
 
 FILES = sorted(FIXTURES.glob("*/*.hdf"))

@@ -38,7 +38,7 @@ def snapshots(folder):
 
 def field(path):
     with h5py.File(path) as file:
-        return file["VTKHDF/PointData/T"][...]
+        return file["temperature"][...]
 
 
 def test_there_are_decks():

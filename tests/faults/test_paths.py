@@ -8,7 +8,7 @@ from cli import BASE_DECK, NOBODY, isotherm
 
 ANOTHER = "; choose another with output.directory=..."
 RUN_FILES = {"deck.yaml", "deck.resolved.yaml", "history.csv", "run.json", "run.log", "deck.hdf.series",
-             "deck_00000010.hdf"}
+             "deck.xmf", "deck_00000010.hdf"}
 
 
 @pytest.fixture
@@ -95,8 +95,51 @@ def test_a_finished_run_is_not_replaced_unasked(folder):
     result = run(folder, "output.directory=out")
     assert (result.code, result.err) == (
         73, "cannot use 'out' as run directory (it holds an earlier run: deck.hdf.series, deck.resolved.yaml, "
-            "deck.yaml and 4 more); go on with that run by --restart latest, replace it with output.overwrite=true" + ANOTHER.replace(";", ", or") + "\n")
+            "deck.xmf and 5 more); replace it with output.overwrite=true" + ANOTHER.replace(";", ", or") + "\n")
     assert {path: path.read_bytes() for path in (folder / "out").iterdir()} == before
+
+
+def test_where_a_checkpoint_is_a_run_is_gone_on_with(folder):
+    assert run(folder, "output.directory=out", "output.checkpoint.every_steps=5").code == 0
+    (folder / "other.yaml").write_text(BASE_DECK)
+    offers = "; go on with that run by --restart latest, replace it with output.overwrite=true"
+    assert offers in run(folder, "output.directory=out").err
+    other = isotherm("run", "other.yaml", "--progress=off", "output.directory=out", cwd=folder)
+    assert other.code == 73 and "); replace it with output.overwrite=true" in other.err  # the checkpoints are not its own
+
+
+@pytest.mark.parametrize("mark", ["as it is", "of 0.1", "killed"])
+def test_a_run_of_another_name_is_replaced_with_all_its_files(folder, mark):
+    """By the name that its mark has, or where an earlier isotherm wrote that, its record."""
+    words = ["output.directory=out", "output.slices=[{axis: z, cell: 3}]", "output.checkpoint.every_steps=5"]
+    (folder / "first.yaml").write_text(BASE_DECK)
+    assert isotherm("run", "first.yaml", "--progress=off", *words, cwd=folder).code == 0
+    out = folder / "out"
+    if mark == "of 0.1":
+        (out / "deck.resolved.yaml").write_text((out / "deck.resolved.yaml").read_text().split("\n", 1)[1])
+    if mark == "killed":
+        (out / "run.json").unlink()
+        (out / "first_00000011.hdf.part").write_text("half")
+    strangers = {"notes.txt", "first.txt", "first_notes.hdf", "second_00000010.hdf", "first_1.hdf5", "first_00000010.png",
+                 "myfirst_00000010.hdf", "history.csv.1"}
+    for name in strangers:
+        (out / name).write_text("mine")
+    assert {"first_00000010.hdf", "first_slice_z3.xmf", "first_00000005.checkpoint.hdf"} <= set(os.listdir(out))
+    assert run(folder, "output.directory=out", "output.overwrite=true").code == 0
+    assert set(os.listdir(out)) == RUN_FILES | strangers
+    assert all((out / name).read_text() == "mine" for name in strangers)
+
+
+@pytest.mark.parametrize("record", ["{", "[1]", '{"name": 7}', '{"name": "../fir"}', '{"name": null}'])
+def test_a_record_that_names_no_run_removes_nothing_more(folder, record):
+    assert run(folder, "output.directory=out").code == 0
+    out = folder / "out"
+    (out / "deck.resolved.yaml").write_text("")
+    (out / "run.json").write_text(record)
+    (out / "first_00000010.hdf").write_text("mine")
+    (folder / "first_00000010.hdf").write_text("mine")
+    assert run(folder, "output.directory=out", "output.overwrite=true").code == 0
+    assert (out / "first_00000010.hdf").read_text() == (folder / "first_00000010.hdf").read_text() == "mine"
 
 
 def test_a_finished_run_is_replaced_on_request(folder):

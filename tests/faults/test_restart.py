@@ -245,4 +245,4 @@ def test_a_checkpoint_is_a_field_that_others_can_read(tmp_path):
     assert (cells(whole / "deck_00000060.checkpoint.hdf") == cells(whole / "deck_00000060.hdf")).all()
     assert (whole / "latest").read_text() == "deck_00000060.checkpoint.hdf\n"
     done = isotherm("info", whole / "deck_00000045.checkpoint.hdf")
-    assert done.returncode == 0 and "isotherm checkpoint, version 1" in done.stdout
+    assert done.returncode == 0 and "isotherm checkpoint, version 2" in done.stdout

@@ -8,6 +8,7 @@ import yaml
 from cli import BASE_DECK, isotherm
 
 RIGHT = {
+    "snapshots off, whatever the intervals": "output: {snapshots: false, every_steps: 3}\n",
     "plain": "",
     "short walls": "boundaries: {x_min: insulated, y_min: periodic, y_max: periodic}\n",
     "walls": "boundaries: {x_min: {kind: temperature, value: 300}, x_max: {kind: flux, value: y*z}, "
@@ -43,7 +44,6 @@ WRONG = {
     "shape without its keys": "sources: [{shape: sphere, value: 1}]\n",
     "mode of a gaussian": "sources: [{shape: gaussian, value: 1, centre: [0, 0, 0], width: 1, mode: set}]\n",
     "two of three": "parallel: {process_grid: [1, 2]}\n",
-    "snapshots off but every_steps": "output: {snapshots: false, every_steps: 3}\n",
     "diagnostics without a history": "output: {history: false, diagnostics: 3}\n",
     "more bins than there may be": "output: {diagnostics: 3, histogram: {bins: 5000}}\n",
     "a range of three": "output: {diagnostics: 3, histogram: {bins: 5, range: [1, 2, 3]}}\n",

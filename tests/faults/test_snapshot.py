@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -41,7 +42,7 @@ def fingerprint(values):
 
 def test_every_cell_at_its_place(run):
     with h5py.File(run / "deck_00000000.hdf") as file:
-        values = file["VTKHDF/PointData/T"][:]
+        values = file["temperature"][:]
     assert values.shape == CELLS[::-1] and values.dtype == np.float64
     z, y, x = np.meshgrid(*(CENTRE[a] + SPACING[a] * np.arange(CELLS[a]) for a in (2, 1, 0)), indexing="ij")
     np.testing.assert_allclose(values, 300 + 50 * x + 7 * y + 3 * z * z, rtol=1e-14)
@@ -59,18 +60,19 @@ def test_vtk_finds_what_it_needs(run):
         np.testing.assert_allclose(vtk.attrs["Spacing"], SPACING, rtol=1e-15)
         assert list(vtk.attrs["Direction"]) == [1, 0, 0, 0, 1, 0, 0, 0, 1]
         assert "FieldData" not in vtk
-        assert vtk["PointData/T"].chunks is None
-        assert vtk["PointData/T"].attrs["units"] == b"K"
+        assert list(vtk["PointData"]) == ["temperature"] and vtk["PointData/temperature"] == file["temperature"]
+        assert file["temperature"].chunks is None
+        assert file["temperature"].attrs["units"] == b"K"
 
 
 def test_the_file_knows_its_run(run):
     record = json.loads((run / "run.json").read_text())
     with h5py.File(run / "deck_00000040.hdf") as file:
-        own, values = file["isotherm"], file["VTKHDF/PointData/T"][:]
-        assert own.attrs["sweep"] == 40 and own.attrs["format_version"] == 1
+        own, values = file["isotherm"], file["temperature"][:]
+        assert own.attrs["sweep"] == 40 and own.attrs["format_version"] == 2
         assert own.attrs["time"] > 0
         assert own["deck"][()].decode() == DECK
-        assert own["resolved_deck"][()].decode() == (run / "deck.resolved.yaml").read_text()
+        assert "# run: \"deck\"\n" + own["resolved_deck"][()].decode() == (run / "deck.resolved.yaml").read_text()
         assert int(own.attrs["fingerprint"]) == fingerprint(values)
         assert int(own.attrs["fingerprint_hex"], 16) == fingerprint(values)
     assert f"{fingerprint(values):016x}" in json.dumps(record)
@@ -90,7 +92,7 @@ def test_single_precision_is_stored_as_such(tmp_path):
     done = isotherm("run", write_deck(tmp_path), "precision=fp32", "output.directory=out", ranks=2, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     with h5py.File(tmp_path / "out" / "deck_00000040.hdf") as file:
-        values = file["VTKHDF/PointData/T"][:]
+        values = file["temperature"][:]
         assert values.dtype == np.float32
         assert int(file["isotherm"].attrs["fingerprint"]) == fingerprint(values)
 
@@ -109,7 +111,7 @@ def test_info_tells_what_it_is(snapshot):
 
 def test_info_finds_one_changed_bit(snapshot):
     with h5py.File(snapshot, "r+") as file:
-        cells = file["VTKHDF/PointData/T"]
+        cells = file["temperature"]
         plane = cells[30].view(np.uint64)
         plane[22, 16] ^= np.uint64(1)
         cells[30] = plane.view(np.float64)
@@ -120,7 +122,7 @@ def test_info_finds_one_changed_bit(snapshot):
 
 
 def spoil_newer_format(file):
-    file["isotherm"].attrs["format_version"] = 2
+    file["isotherm"].attrs["format_version"] = 3
 
 
 def spoil_missing(file):
@@ -143,7 +145,7 @@ def spoil_link(file):
 @pytest.mark.parametrize(
     "spoil, message",
     [
-        (spoil_newer_format, "format version 2 (this isotherm reads 1 to 1)"),
+        (spoil_newer_format, "format version 3 (this isotherm reads 1 to 2)"),
         (spoil_missing, "no valid 'sweep'"),
         (spoil_kind, "no valid 'cells'"),
         (spoil_group, "no group /isotherm"),
@@ -165,7 +167,7 @@ def test_info_refuses_what_is_no_file(tmp_path):
     assert isotherm("info", tmp_path).returncode == 66
 
 
-def with_dataset(file, dataset="VTKHDF/PointData/T"):
+def with_dataset(file, dataset="/temperature"):
     head, tail = DECK.split("initial:\n")[0], DECK.split("problem:")[1]
     return f"{head}initial:\n  - {{shape: dataset, file: {file}, dataset: {dataset}}}\nproblem:{tail}"
 
@@ -175,7 +177,29 @@ def test_a_snapshot_is_an_initial_state(run, tmp_path):
     done = isotherm("run", deck, "output.directory=out", ranks=3, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     with h5py.File(run / "deck_00000040.hdf") as old, h5py.File(tmp_path / "out" / "deck_00000000.hdf") as new:
-        assert np.array_equal(old["VTKHDF/PointData/T"][:], new["VTKHDF/PointData/T"][:])
+        assert np.array_equal(old["temperature"][:], new["temperature"][:])
+
+
+@pytest.mark.parametrize("name", ["temperature", "/VTKHDF/PointData/temperature", "/VTKHDF/PointData/T", "VTKHDF/PointData/T"])
+def test_a_deck_names_the_temperature_as_it_was_or_is(run, tmp_path, name):
+    """A deck outlives the format of files: their cells are found by each name in files of each format."""
+    kept = Path(__file__).with_name("fixtures") / "0.1" / "kept_00000030.hdf"
+    small = "grid: {cells: [7, 6, 5], lengths: [0.7, 0.6, 0.5], origin: [-1, 2, 0.5]}\n"
+    for index, (file, head) in enumerate([(run / "deck_00000040.hdf", DECK.split("material")[0]), (kept, small)]):
+        text = head + "material" + with_dataset(file, name).split("material", 1)[1]
+        done = isotherm("run", write_deck(tmp_path, text, f"deck{index}.yaml"), "output.directory=.", "output.overwrite=true",
+                        cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        with h5py.File(file) as old, h5py.File(tmp_path / f"deck{index}_00000000.hdf") as new:
+            assert np.array_equal(old["VTKHDF/PointData/T" if file == kept else "temperature"][:], new["temperature"][:])
+
+
+def test_names_of_the_temperature_are_nothing_special_in_files_of_others(tmp_path):
+    with h5py.File(tmp_path / "data.h5", "w") as file:
+        file["VTKHDF/PointData/T"] = np.full((31, 23, 17), 300.0)
+    done = isotherm("run", write_deck(tmp_path, with_dataset(tmp_path / "data.h5")), "output.directory=out", cwd=tmp_path)
+    assert done.returncode == 65
+    assert "data.h5:/temperature: no such dataset (the file's root holds 'VTKHDF')" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ TEST_F(Snapshot, HoldsEveryCellAtItsPlace) {
     return ::stat(name.c_str(), &status) == 0 ? status.st_size : -1;
   };
   EXPECT_EQ(to.bytes_written(), size(path));
-  expect_names({"test.hdf.series", "test_00000012.hdf"});
+  expect_names({"test.hdf.series", "test.xmf", "test_00000012.hdf"});
   EXPECT_EQ(to.remarks(), remarks_here());  // reserved, and collective
 }
 
@@ -149,7 +149,7 @@ TEST_F(Snapshot, AnySlabGivesTheSameCells) {
 TEST_F(Snapshot, KnowsWhereItComesFrom) {
   SnapshotWriter to = writer();
   const SnapshotHeader header = read_snapshot_header(write<float>(to, 7, 1.5));
-  EXPECT_EQ(header.format, 1);
+  EXPECT_EQ(header.format, 2);
   EXPECT_EQ(header.cells, cells_);
   EXPECT_EQ(header.origin, config_.grid.origin);
   EXPECT_EQ(header.spacing, spacing(config_));
@@ -173,6 +173,8 @@ TEST_F(Snapshot, TheSeriesNamesThemAllOnce) {
   write<float>(to, 0, 0);
   write<float>(to, 100, 0.1);
   write<float>(to, 100, 0.1);
+  to.publish_series();
+  world_.barrier();
   EXPECT_EQ(test::read_file(folder_ + "/test.hdf.series"), R"({
   "file-series-version": "1.0",
   "files": [
@@ -283,7 +285,7 @@ TEST_F(Snapshot, AFullDiskIsRefusedAndTheFormerFilesStay) {
   EXPECT_NE(text.find("test_00000001.hdf.part: no room for the file (No space left on device: "),
             std::string::npos)
       << text;
-  expect_names({"test.hdf.series", "test_00000000.hdf"});
+  expect_names({"test.hdf.series", "test.xmf", "test_00000000.hdf"});
   EXPECT_EQ(world_.all_reduce(fingerprint_on_disk<double>(first, block(), cells_, slab), ReduceOp::sum),
             whole_fingerprint<double>());
   world_.barrier();

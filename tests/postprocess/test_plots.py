@@ -27,14 +27,10 @@ def coded(nx, ny, nz):
 
 def write_snapshot(folder, sweep, time, field, name="demo"):
     path = folder / f"{name}_{sweep:08d}.hdf"
-    nz, ny, nx = field.shape
     with h5py.File(path, "w") as file:
-        group = file.create_group("VTKHDF")
-        group.attrs["Origin"] = [corner + h / 2 for corner, h in zip(CORNER, SPACING)]
-        group.attrs["Spacing"] = SPACING
-        group.attrs["WholeExtent"] = [0, nx - 1, 0, ny - 1, 0, nz - 1]
-        group.create_dataset("PointData/T", data=field)
+        file["temperature"] = field
         own = file.create_group("isotherm")
+        own.attrs["origin"], own.attrs["spacing"] = CORNER, SPACING
         own.attrs["time"] = time
         own.attrs["sweep"] = sweep
     return path
@@ -373,8 +369,6 @@ def test_only_the_plane_is_read(tmp_path):
     """A terabyte of unwritten (sparse) chunks is no obstacle to drawing one plane of it."""
     path = tmp_path / "demo_00000000.hdf"
     with h5py.File(path, "w") as file:
-        group = file.create_group("VTKHDF")
-        group.attrs["Origin"], group.attrs["Spacing"] = [0.5, 0.5, 0.5], [1.0, 1.0, 1.0]
-        group.create_dataset("PointData/T", (1 << 25, 64, 64), "f8", chunks=(1, 64, 64), fillvalue=300.0)
-        file.create_group("isotherm").attrs["time"] = 0.0
+        file.create_dataset("temperature", (1 << 25, 64, 64), "f8", chunks=(1, 64, 64), fillvalue=300.0)
+        file.create_group("isotherm").attrs.update({"origin": [0.0, 0.0, 0.0], "spacing": [1.0, 1.0, 1.0], "time": 0.0})
     assert Snapshot(path, 0).plane(2, 1 << 24).shape == (64, 64)

@@ -14,11 +14,8 @@ CELLS, SPACING, CORNER = (12, 7, 5), (1e-3, 2e-3, 4e-3), (0.1, -0.2, 0.0)  # no 
 def snapshot_of(folder, field, spacing=SPACING):
     path = folder / "demo_00000010.hdf"
     with h5py.File(path, "w") as file:
-        group = file.create_group("VTKHDF")
-        group.attrs["Origin"] = [corner + h / 2 for corner, h in zip(CORNER, spacing)]
-        group.attrs["Spacing"] = spacing
-        group.create_dataset("PointData/T", data=field)
-        file.create_group("isotherm").attrs["time"] = 2.5
+        file["temperature"] = field
+        file.create_group("isotherm").attrs.update({"origin": CORNER, "spacing": spacing, "time": 2.5})
     return Snapshot(path, 10)
 
 

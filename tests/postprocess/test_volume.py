@@ -12,17 +12,41 @@ from isotherm_post import volumes
 from isotherm_post.cli import main
 from isotherm_post.failure import Failure
 from isotherm_post.run_directory import RunDirectory
+from program import DECK, finished_run
 
+SLICED = "{every_steps: 20, slices: [{axis: z, cell: 11, every_steps: 20}]}"
 needs_pyvista = pytest.mark.skipif(not importlib.util.find_spec("pyvista"), reason="PyVista is not installed")
 
 
 def write(folder, field, name="demo"):
     with h5py.File(folder / f"{name}_00000010.hdf", "w") as file:
-        group = file.create_group("VTKHDF")
-        group.attrs["Origin"], group.attrs["Spacing"] = [0.5e-3, 1e-3, 1.5e-3], [1e-3, 2e-3, 3e-3]
-        group.create_dataset("PointData/T", data=field)
-        file.create_group("isotherm").attrs["time"] = 2.5
+        file["temperature"] = field
+        file.create_group("isotherm").attrs.update({"origin": [0.0, 0.0, 0.0], "spacing": [1e-3, 2e-3, 3e-3], "time": 2.5})
     return folder
+
+
+@needs_pyvista
+def test_pyvista_opens_what_a_run_has_written(tmp_path):
+    """The .xmf: the cells in their box, with a value at each end of it. The .hdf: the same values at the centres."""
+    import pyvista
+
+    out = finished_run(tmp_path, DECK.replace("{every_steps: 20}", SLICED), "deck")
+    for name in ("deck", "deck_slice_z11"):
+        with h5py.File(out / f"{name}_00000020.hdf") as file:
+            field, low, spacing, time = (file["temperature"][:], *(file["isotherm"].attrs[key] for key in ("origin", "spacing", "time")))
+        reader = pyvista.XdmfReader(out / f"{name}.xmf")
+        assert len(reader.time_values) == 3
+        reader.set_active_time_value(time)
+        mesh = reader.read()
+        assert np.array_equal(mesh.cell_data["temperature [K]"], field.ravel())
+        high = low + spacing * field.shape[::-1]
+        np.testing.assert_allclose(np.array(mesh.bounds).reshape(3, 2), np.array([low, high]).T, rtol=2e-7)
+        ends = pyvista.PolyData(np.array([low, high], dtype=np.float32)).sample(mesh)
+        assert list(ends["temperature [K]"]) == [field[0, 0, 0], field[-1, -1, -1]]
+    image = pyvista.read(out / "deck_00000040.hdf")
+    with h5py.File(out / "deck_00000040.hdf") as file:
+        assert image.point_data.keys() == ["temperature"]
+        assert np.array_equal(image.point_data["temperature"], file["temperature"][:].ravel())
 
 
 @pytest.fixture

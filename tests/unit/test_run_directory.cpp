@@ -53,7 +53,7 @@ TEST_F(RunDirectoryTest, MakesParentsAndWritesBothDecks) {
   EXPECT_EQ(run.path, at("a/b/c"));
   EXPECT_EQ(names(run.path), (std::set<std::string>{"deck.yaml", "deck.resolved.yaml"}));
   EXPECT_EQ(read_file(at("a/b/c/deck.yaml")), "the deck\r\n");
-  EXPECT_EQ(read_file(at("a/b/c/deck.resolved.yaml")), "resolved\n");
+  EXPECT_EQ(read_file(at("a/b/c/deck.resolved.yaml")), "# run: \"plate\"\nresolved\n");
   EXPECT_EQ(run.record(), at("a/b/c/run.json"));
 }
 
@@ -134,8 +134,7 @@ TEST_F(RunDirectoryTest, EarlierRunIsRefusedAndUntouched) {
   const auto before = names(at("run"));
   EXPECT_EQ(refusal(plan(at("run"))),
             "cannot use 'T/run' as run directory (it holds an earlier run: deck.resolved.yaml, deck.yaml, "
-            "plate_000100.hdf and 1 more); go on with that run by --restart latest, replace it with "
-            "output.overwrite=true, or choose another with "
+            "plate_000100.hdf and 1 more); replace it with output.overwrite=true, or choose another with "
             "output.directory=...");
   EXPECT_EQ(names(at("run")), before);
   EXPECT_EQ(read_file(at("run/plate_000100.hdf")), "data");
