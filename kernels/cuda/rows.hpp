@@ -1,5 +1,6 @@
-// The functions of this folder that registry.cpp takes and that are no rows. A row is one file of this folder,
-// whose function completes it: what it launches, its policies, what it can do. The registry alone declares those.
+// The functions of this folder that registry.cpp takes and that are no rows. A row is one file of this
+// folder, whose function completes it: what it launches, its policies, what it can do. The registry alone
+// declares those.
 #pragma once
 
 #include <cstddef>

@@ -6,8 +6,8 @@
 
 namespace isotherm {
 
-// Collective. Prints on rank 0; throws what a run would throw before work, but for GPUs that are not here: where
-// no launcher has placed the ranks, it plans for those.
+// Collective. Prints on rank 0; throws what a run would throw before work, but for GPUs that are not here:
+// where no launcher has placed the ranks, it plans for those.
 int check(const CommandLine& command, const Communicator& world);
 
 }  // namespace isotherm

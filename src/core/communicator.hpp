@@ -12,8 +12,8 @@
 namespace isotherm {
 
 // MPI_Init_thread ... MPI_Finalize. Excludes OMPIO before it starts (Open MPI's default MPI-IO loses data on
-// a full disk without an error) unless the user chose an MPI-IO component, spares a process without a launcher
-// Open MPI's daemon, asks for MPI_THREAD_MULTIPLE, and refuses a thread level below FUNNELED.
+// a full disk without an error) unless the user chose an MPI-IO component, spares a process without a
+// launcher Open MPI's daemon, asks for MPI_THREAD_MULTIPLE, and refuses a thread level below FUNNELED.
 class MpiSession {
  public:
   MpiSession(int& argc, char**& argv);

@@ -17,7 +17,7 @@ namespace isotherm {
 
 struct ThreadPlan {
   int threads = 1;
-  std::string note;  // for the banner: "2 threads (4 cores shared by 2 ranks)"
+  std::string note;     // for the banner: "2 threads (4 cores shared by 2 ranks)"
   std::string warning;  // or empty: what is wrong with OMP_NUM_THREADS, or that ranks are more than cores
 };
 

@@ -276,7 +276,8 @@ const char* result_word(const RunRecord& r) {
   switch (r.exit_code) {
     case ExitCode::done:
       if (r.verification && r.verification->verdict == Verdict::passed) return "VERIFIED";
-      if (r.residual.convergence == Convergence::stagnated) return "CONVERGED";  // as far as the precision goes
+      if (r.residual.convergence == Convergence::stagnated)
+        return "CONVERGED";  // as far as the precision goes
       return r.residual.convergence == Convergence::reached ? "CONVERGED" : "DONE";
     case ExitCode::not_converged:
       return "NOT CONVERGED";
