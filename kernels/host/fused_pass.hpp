@@ -73,7 +73,9 @@ struct Pass {
 
 // The lanes of the norms of its rows.
 template <class T>
-using Lanes = double[most_rows][planes][norm_lanes<T>];
+struct Lanes {  // no bare array, whose bound in the name of a function nm cannot read
+  double of[most_rows][planes][norm_lanes<T>];
+};
 
 // Cells [from, to) in whole vectors; returns where they end. Operands in locals, as in stencil_openmp.cpp.
 template <class Isa, Source source, Store store, Update update, Way way, int rows, class T>
@@ -97,7 +99,7 @@ template <class Isa, Source source, Store store, Update update, Way way, int row
     out[i][p] = pass.out[i][p];
     before[i][p] = from == 0 ? V::broadcast(pass.x_lo(i, p)) : V::load(row(i, p) + from - V::lanes);
     centre[i][p] = V::load(row(i, p) + from);
-    if constexpr (update != Update::none) norm[i][p].load(lanes[i][p], from);
+    if constexpr (update != Update::none) norm[i][p].load(lanes.of[i][p], from);
   });
   const auto sweep = [&](Index x) ISOTHERM_INLINE_LAMBDA {
     if (ahead) __builtin_prefetch(ahead + x);
@@ -133,7 +135,7 @@ template <class Isa, Source source, Store store, Update update, Way way, int row
     x += V::lanes;
   }
   if constexpr (update != Update::none) {
-    each_run<rows>([&](auto i, auto p) ISOTHERM_INLINE_LAMBDA { norm[i][p].store(lanes[i][p], x); });
+    each_run<rows>([&](auto i, auto p) ISOTHERM_INLINE_LAMBDA { norm[i][p].store(lanes.of[i][p], x); });
   }
   return x;
 }
@@ -151,7 +153,7 @@ void sweep_cells(const Coefficients<T>& c, const Pass<T>& pass, Lanes<T>& lanes,
                                        in[x - pass.in_pitch], in[x + pass.in_pitch], z_lo[x], z_hi[x],
                                        source == Source::field ? pass.source[i][p][x] : T(0));
         pass.out[i][p][x] = value;
-        if constexpr (update != Update::none) add_to_lane<update>(lanes[i][p], x, value, in[x]);
+        if constexpr (update != Update::none) add_to_lane<update>(lanes.of[i][p], x, value, in[x]);
       }
     }
   }
@@ -174,7 +176,7 @@ void sweep_pass(const Coefficients<T>& c, const Pass<T>& pass) {
   if (x < pass.cells) sweep_cells<Isa, source, update, rows>(c, pass, lanes, x, pass.cells);
   if constexpr (update != Update::none) {
     each_run<rows>([&](auto i, auto p)
-                       ISOTHERM_INLINE_LAMBDA { *pass.norm[i][p] = join_lanes<update, T>(lanes[i][p]); });
+                       ISOTHERM_INLINE_LAMBDA { *pass.norm[i][p] = join_lanes<update, T>(lanes.of[i][p]); });
   }
 }
 

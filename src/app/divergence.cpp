@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "physics/coverage.hpp"
 #include "physics/operator.hpp"
 #include "physics/walls.hpp"
 
@@ -32,10 +33,13 @@ std::string extraordinary_value(const Config& config) {
          value, value * wall_law(config, static_cast<Face>(f)).slope);
   }
   for (std::size_t i = 0; i < config.initial.size(); ++i)
-    look(fmt::format("initial.{}.value", i), config.initial[i].value, config.initial[i].value);
-  for (std::size_t i = 0; i < config.sources.size(); ++i)
-    look(fmt::format("sources.{}.value", i), config.sources[i].value,
-         config.sources[i].value * source_scale(config));
+    if (const auto value = config.initial[i].value) look(fmt::format("initial.{}.value", i), *value, *value);
+  for (std::size_t i = 0; i < config.sources.size(); ++i) {
+    const Paint& source = config.sources[i];
+    look(fmt::format("sources.{}.{}", i, source.power ? "power" : "value"),
+         source.power.value_or(source.value.value_or(0)),
+         source_strength(config, source) * source_scale(config));
+  }
   return text;
 }
 
