@@ -16,6 +16,11 @@
 #include "kernels/cuda/rows.hpp"
 
 namespace isotherm::cuda {
+
+// That of the file reduction_warp_shuffle.cu.
+template <class T>
+void reduction_warp_shuffle(ReductionKernel<T>& row);
+
 namespace {
 
 struct Policy {

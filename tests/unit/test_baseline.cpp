@@ -181,10 +181,10 @@ TEST(Baseline, WhatIsNoneIsRefused) {
   json["schema"] = "isotherm-bench";
   EXPECT_EQ(why(json.dump()), "'x.json' is no baseline (its schema is \"isotherm-bench\"" + end);
   json["schema"] = "isotherm-run";
-  json["schema_version"] = 2;
+  json["schema_version"] = 3;
   EXPECT_EQ(
       why(json.dump()),
-      "'x.json' has schema version 2, and this isotherm knows them to 1; use the one that wrote it, or a "
+      "'x.json' has schema version 3, and this isotherm knows them to 2; use the one that wrote it, or a "
       "newer one");
 }
 

@@ -167,7 +167,7 @@ TEST(RunRecord, IsWrittenForAFailedRunToo) {
   r.message = "out of memory";
   write_run_record(folder.path() / "run.json", r);
   const json j = json::parse(test::read_file(folder.path() / "run.json"));
-  EXPECT_EQ(j["result"], "FAIL");
+  EXPECT_EQ(j["result"], "FAILED");
   EXPECT_EQ(j["exit_code"], 71);
   EXPECT_EQ(j["message"], "out of memory");
   EXPECT_EQ(j["performance"]["points_per_s"], nullptr);

@@ -298,7 +298,7 @@ TEST(StudyDeck, IsNotTakenForOneRun) {
   deck_text::expect_problem(
       base + "study: {matrix: {precision: [fp32]}}\n",
       "deck.yaml:10:1: study: the deck is of several cases, not of one run; start them with "
-      "isotherm study 'deck.yaml'");
+      "isotherm study deck.yaml");
   EXPECT_TRUE(is_study(base + "study: {matrix: {precision: [fp32]}}\n"));
   EXPECT_FALSE(is_study(base + "study:\n"));
   EXPECT_FALSE(is_study(": ["));

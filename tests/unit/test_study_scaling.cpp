@@ -172,7 +172,7 @@ TEST(ScalingDeck, IsNotTakenForOneRun) {
   deck_text::expect_problem(
       base + scaling,
       "deck.yaml:10:1: scaling: the deck is of several cases, not of one run; start them with "
-      "isotherm study 'deck.yaml'");
+      "isotherm study deck.yaml");
   EXPECT_TRUE(is_study(base + scaling));
   EXPECT_TRUE(is_study(base, {"scaling.kind=weak"}));
   EXPECT_FALSE(is_study(base + scaling, {"scaling=null"}));
