@@ -59,6 +59,23 @@ std::string extreme_text(const EndState::Extreme& e) {
                      e.position[0], e.position[1], e.position[2], e.cell.x, e.cell.y, e.cell.z);
 }
 
+namespace {
+
+// Where nothing flows, what is left is the rounding of the stored heat, and no share of anything.
+std::string balance_text(const EndState& end) {
+  const HeatFlows& heat = *end.heat;
+  const bool flows =
+      heat.source != 0 || std::ranges::any_of(heat.walls, [](double watt) { return watt != 0; });
+  if (!flows) return fmt::format("nothing flows; {} unaccounted for", watts(heat.balance));
+  const double percent = 100 * heat.relative_balance;
+  const bool tiny = percent > 0 && percent < 1e-3;
+  return fmt::format("{} % of what flows is unaccounted for: {}{}",
+                     tiny ? fmt::format("{:.1e}", percent) : fmt::format("{:.3g}", percent),
+                     watts(heat.balance), end.steady ? "; 0 in the steady state" : "");
+}
+
+}  // namespace
+
 TitledLines heat_lines(const EndState& end) {
   if (!end.heat) return {{"heat", "not known: " + end.why_no_heat}};
   const HeatFlows& heat = *end.heat;
@@ -66,13 +83,9 @@ TitledLines heat_lines(const EndState& end) {
   for (std::size_t f = 0; f < face_count; ++f)
     if (end.faces[f])
       faces += fmt::format("{}{} {}", faces.empty() ? "" : ", ", face_names[f], watts(heat.walls[f]));
-  const double percent = 100 * heat.relative_balance;
-  const bool tiny = percent > 0 && percent < 1e-3;
   return {{"heat in", faces.empty() ? "all faces are periodic" : faces + " (negative: out)"},
           {"", "from sources " + watts(heat.source) + (end.steady ? "" : ", stored " + watts(heat.rate))},
-          {"balance", fmt::format("{} % of what flows is unaccounted for: {}{}",
-                                  tiny ? fmt::format("{:.1e}", percent) : fmt::format("{:.3g}", percent),
-                                  watts(heat.balance), end.steady ? "; 0 in the steady state" : "")}};
+          {"balance", balance_text(end)}};
 }
 
 std::string end_lines(const EndState& end) {

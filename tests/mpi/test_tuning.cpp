@@ -64,6 +64,7 @@ TEST_P(TuningOn, LaunchesThatFuseSweepsAreTriedInLongRuns) {
   if (!has_row_that_fuses<double>(GetParam())) GTEST_SKIP() << "no row fuses sweeps on this device";
   Config config = decks::steady({9, 8, 7});
   config.problem.max_sweeps = 1000000000;
+  config.problem.tolerance = 0;  // never reached
   config.problem.check_interval = 4;
   const auto axes_cut = even_process_grid(world().size());
   config.solver.depth = axes_cut.product() > 1 ? std::optional(2) : std::nullopt;
@@ -123,6 +124,7 @@ TEST(Tuning, LeavesNoMemoryOfRowsThatItTried) {
   const Communicator world = Communicator::world();
   Config config = decks::steady({40, 30, 20 * world.size()});
   config.problem.max_sweeps = 1000000000;
+  config.problem.tolerance = 0;  // never reached
   const Decomposition blocks(config.grid.cells, {1, 1, world.size()}, {});
   config.solver.depth = world.size() > 1 ? std::optional(2) : std::nullopt;
   const RowChoices<double> choices = row_choices<double>(config, Backend::host);
@@ -158,6 +160,7 @@ TEST(Tuning, FusesNothingWhereWallsVaryInTimeOrSweepsStoreTheirFaces) {
   if (Communicator::world().size() == 1) return;
   config = decks::steady({9, 8, 7});
   config.problem.max_sweeps = 1000000000;
+  config.problem.tolerance = 0;  // never reached
   config.parallel.overlap = Overlap::in_sweep;
   EXPECT_FALSE(any_fused(expect_agreement<double>(*host, config)));
 }
