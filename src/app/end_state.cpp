@@ -1,7 +1,6 @@
 #include "app/end_state.hpp"
 
 #include "app/session.hpp"
-
 #include "physics/cells.hpp"
 
 namespace isotherm {
