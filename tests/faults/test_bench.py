@@ -189,7 +189,7 @@ WRONG = [
      "isotherm: bench: --sizes: '16x16' is no size (an edge such as 256, or 256x128x64; an axis has 1 to 1048576 "
      "cells)"),
     (["stencil", "--precision", "fp16"], 2, "isotherm: bench: unknown --precision 'fp16'; use one of fp32, fp64"),
-    (["stencil", "--device", "gpu"], 2, "isotherm: bench: unknown --device 'gpu'; use one of auto, cpu, cuda"),
+    (["stencil", "--device", "tpu"], 2, "isotherm: bench: unknown --device 'tpu'; use one of auto, cpu, cuda, gpu"),
     (["stencil", "--norm", "sum"], 2, "isotherm: bench: unknown --norm 'sum'; use one of max, l1, l2"),
     (["reduction", "--op", "mean"], 2, "isotherm: bench: unknown --op 'mean'; use one of sum, max, l1, l2"),
     (["reduction", "--walls"], 2,
