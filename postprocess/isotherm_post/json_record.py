@@ -9,7 +9,7 @@ import json
 
 from isotherm_post.failure import DATA, FILE_MISSING, Failure
 
-VERSION = 2
+VERSIONS = {"isotherm-run": 2}  # of the others: 1
 
 # The keys that the first records lacked, with what was so then; None: not known. Version 2 of run.json has other words in
 # `result`.
@@ -24,7 +24,7 @@ LATER = {
         "halo": {"hidden_percent": None, "exchange_s": None, "exposed_s": None, "links": []},
         "snapshots": None,
         "residual": {"last_sweep": None, "check": "immediate", "extra_sweeps": 0},
-        "histogram": None, "end_state": None,
+        "histogram": None, "end_state": None, "sources": None, "grid": {"lengths_m": None},
         "continuation": {"checkpoints": 0, "newest_checkpoint": None, "restarted_from": None, "stopped_by": None},
     },
 }
@@ -45,8 +45,9 @@ def read_record(path, schema, noun, hint):
     version = content.get("schema_version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise Failure(DATA, f"{path} is no {noun} of isotherm (its schema_version is {version!r})")
-    if version > VERSION:
-        raise Failure(DATA, f"{path} has schema version {version}, and this package knows them to {VERSION}; use the one of the "
+    known = VERSIONS.get(schema, 1)
+    if version > known:
+        raise Failure(DATA, f"{path} has schema version {version}, and this package knows them to {known}; use the one of the "
                             "isotherm that wrote it")
     return with_later_keys(content, LATER.get(schema, {}))
 

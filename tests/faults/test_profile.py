@@ -20,7 +20,7 @@ def seconds(text):
 
 def table(text):
     """Rows by their first cells, as parts -> text. Cells stand two spaces apart; columns have their titles' right ends."""
-    head, *lines = re.search(r"^  rank  .*?(?=^FOM|\Z)", text, re.MULTILINE | re.DOTALL)[0].splitlines()
+    head, *lines = re.search(r"^  rank  .*?(?=^  ParaView|^FOM|\Z)", text, re.MULTILINE | re.DOTALL)[0].splitlines()
     parts = [(title[0], title.end()) for title in re.finditer(r"\S+", head)][3:]
     start = head.index("device") + len("device")
     rows = {}

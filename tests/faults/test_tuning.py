@@ -34,7 +34,7 @@ def test_a_trial_is_reported(folder):
     assert f"fastest of {len(tried)} tried in " in result.out
 
 
-LONG = "problem={kind: steady, max_sweeps: 100000000, tolerance: 0.5}"  # it converges soon
+LONG = "problem={kind: steady, max_sweeps: 100000000, tolerance: 0.5, criterion: absolute}"  # it converges soon, which nobody knows
 HELD = "boundaries={x_min: {kind: temperature, value: 400}}"
 
 
