@@ -128,7 +128,7 @@ initial: [{shape: constant, value: 300}]
 problem: {steps: 200, dt: 0.1}
 output: {snapshots: false}
 """
-BOX = "sources=[{shape: box, from: [0.02, 0.02, 0.02], to: [0.06, 0.06, 0.06], value: %g}]"
+BOX = "sources=[{shape: box, from: [0.025, 0.025, 0.025], to: [0.0625, 0.0625, 0.0625], value: %g}]"
 FLUX = "boundaries.y_max={kind: flux, value: %s}"
 LOSES = "fp32 loses 100 % of the heat of sources and flux boundaries"
 # Half the last digit of 300 K is 1.5e-5 K; rho c is 3.45e6 J/(m^3 K), a cell 12.5 mm.
