@@ -75,13 +75,12 @@ time_t time(time_t* t) {
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                            const struct timespec* until) {
   if (!moved || clock != CLOCK_MONOTONIC) return REAL(pthread_cond_clockwait)(condition, mutex, clock, until);
-  for (;;) {
-    struct timespec now, slice;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if (seconds_of(&now) >= seconds_of(until)) return ETIMEDOUT;
-    REAL(clock_gettime)(CLOCK_MONOTONIC, &slice);
-    add(&slice, 0.01);
-    const int result = REAL(pthread_cond_clockwait)(condition, mutex, CLOCK_MONOTONIC, &slice);
-    if (result != ETIMEDOUT) return result;
-  }
+  struct timespec now, slice;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  if (seconds_of(&now) >= seconds_of(until)) return ETIMEDOUT;
+  REAL(clock_gettime)(CLOCK_MONOTONIC, &slice);
+  add(&slice, 0.01);
+  /* A spurious wakeup: what the caller waits for may have been met, and notified, between two waits. */
+  const int result = REAL(pthread_cond_clockwait)(condition, mutex, CLOCK_MONOTONIC, &slice);
+  return result == ETIMEDOUT ? 0 : result;
 }

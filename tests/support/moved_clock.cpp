@@ -37,18 +37,17 @@ extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
   return static_cast<int>(result);
 }
 
-// A jump may pass the deadline: so in short waits by the machine's clock.
+// A jump may pass the deadline: so in short waits by the machine's clock, each of which returns as a spurious
+// wakeup. The caller looks at its condition then: it may have been met, and notified, between two waits.
 extern "C" int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                                       const timespec* until) {
   using Wait = int (*)(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*);
   static const auto machine_wait = reinterpret_cast<Wait>(::dlsym(RTLD_NEXT, "pthread_cond_clockwait"));
   if (clock != CLOCK_MONOTONIC) return machine_wait(condition, mutex, clock, until);
-  while (machine_now() + moved < nanoseconds(*until)) {
-    const timespec next = as_time(machine_now() + slice);
-    const int result = machine_wait(condition, mutex, clock, &next);
-    if (result != ETIMEDOUT) return result;
-  }
-  return ETIMEDOUT;
+  if (machine_now() + moved >= nanoseconds(*until)) return ETIMEDOUT;
+  const timespec next = as_time(machine_now() + slice);
+  const int result = machine_wait(condition, mutex, clock, &next);
+  return result == ETIMEDOUT ? 0 : result;
 }
 
 void isotherm::move_clock(double seconds) {
