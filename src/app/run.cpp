@@ -21,6 +21,7 @@
 #include "app/tuning.hpp"
 #include "app/verification.hpp"
 #include "app/wall_limit.hpp"
+#include "app/writing_of_run.hpp"
 #include "config/deck.hpp"
 #include "core/agree.hpp"
 #include "core/shell_word.hpp"
@@ -191,7 +192,7 @@ class Run {
     if (fields && !config.output.probes.points.empty())
       record_.files.push_back(file_name(directory_.probes().string()));
     take(config, outcome);
-    if (last) record_.writing = writing(files, writer ? &*writer : nullptr, *fields, outcome);
+    if (last) record_.writing = writing_of(files, writer ? &*writer : nullptr, *fields, outcome, world_);
     if (last) viewer_file_ = writer ? writer->viewer_file() : fields->viewer_file();
     tell_remarks();
     if (!outcome.divergence.empty()) throw CollectiveError(ExitCode::diverged, outcome.divergence);
@@ -202,19 +203,6 @@ class Run {
         steady_end_text(config, outcome, solver_->sweeps(), next(outcome, "problem.max_sweeps"));
     if (world_.is_root() && !end.empty()) console_.warn(end);
     if (config.verify.solution != ExactSolution::none) verify_case(config);
-  }
-
-  // Collective.
-  WritingRecord writing(const FileThread& files, const SnapshotWriter* snapshots,
-                        const FieldOutputs<T>& fields, const LoopOutcome& outcome) const {
-    WritingRecord mine;
-    mine.why_in_step = files.why_in_step();
-    if (snapshots) snapshots->add_to(mine);
-    fields.add_to(mine);
-    mine.seconds += outcome.copy_seconds;
-    mine.at_end = outcome.end_seconds;
-    mine.exposed = files.waited() - mine.at_end + outcome.copy_seconds;
-    return slowest(std::move(mine), world_);
   }
 
   // Of all writers, which often say the same.

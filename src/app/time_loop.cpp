@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "app/diverged_field.hpp"
 #include "app/divergence.hpp"
 #include "app/loop_progress.hpp"
 #include "app/resumed_residual.hpp"
@@ -20,7 +21,6 @@
 #include "core/signals.hpp"
 #include "core/timer.hpp"
 #include "core/trace.hpp"
-#include "output/run_files.hpp"
 #include "physics/slowest_mode.hpp"
 #include "solver/convergence.hpp"
 #include "solver/lookout.hpp"
@@ -72,8 +72,7 @@ class Loop {
       if (solver_.sweeps() == due && !ended()) do_what_is_due(due);
     }
     solver_.synchronize();
-    const bool finished = ended() || solver_.sweeps() == schedule_.last();
-    finished ? finish() : stop();
+    ended() || solver_.sweeps() == schedule_.last() ? finish() : stop();
     finish_files();
     outcome_.wall = wall_.seconds();
     return std::move(outcome_);
@@ -296,17 +295,7 @@ class Loop {
   void keep_diverged() {
     if (!outputs_.snapshots) return;
     if (outputs_.files) outputs_.files->finish();  // what fails here is no loss of this field
-    const std::string name = diverged_name(config_.name, solver_.sweeps());
-    const FieldView<const T> field = solver_.host_field();
-    try {
-      outcome_.files.push_back(outputs_.snapshots->write_file(
-          name, field, solver_.block(),
-          {solver_.time(), solver_.sweeps(), outputs_.snapshots->fingerprint(field, solver_.block())},
-          std::nullopt));
-      outcome_.divergence += fmt::format(", and at the field in {}", name);
-    } catch (const CollectiveError& e) {
-      outcome_.divergence += fmt::format(" (the field is lost: {})", e.what());
-    }
+    outcome_.divergence += write_diverged(config_, solver_, *outputs_.snapshots, outcome_.files);
   }
 
   void write_fields(std::vector<std::string> (FieldOutputs<T>::*which)(Solver<T>&)) {

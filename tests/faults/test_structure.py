@@ -38,7 +38,7 @@ CONDITIONAL = (
 # takes its time from core/timer.hpp.
 WALL_CLOCK = re.compile(r"system_clock|high_resolution_clock|CLOCK_REALTIME|gettimeofday|std::time\(|MPI_Wtime|omp_get_wtime")
 DATED = r"src/core/text\.cpp|src/app/wall_limit\.cpp|src/output/run_lock\.cpp"
-MOST_LINES = 800
+MOST_LINES = 400
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b", re.MULTILINE)
