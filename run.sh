@@ -46,7 +46,7 @@ draw_picture() {
   [[ -e ${snapshots[0]} ]] || return 0  # output.snapshots: false
   picture=$directory/picture.png
   step "drawing the picture" "$top/build/$preset/log/picture.log" env PYTHONDONTWRITEBYTECODE=1 \
-    "$top/build/bin/isotherm-post" slice "$directory" --all-times --out "$picture"
+    "$top/build/bin/python3" -m isotherm_tools slice "$directory" --all-times --out "$picture"
 }
 
 say_where() {

@@ -9,7 +9,7 @@
 build_packages=(g++ cmake ninja-build libopenmpi-dev openmpi-bin libhdf5-openmpi-dev libyaml-cpp-dev
   libcli11-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libmuparser-dev libxxhash-dev)
 plot_packages=(python3 python3-numpy python3-h5py python3-matplotlib)
-test_packages=(libgtest-dev python3-pytest python3-jsonschema python3-yaml jube)
+test_packages=(libgtest-dev python3-pytest python3-jsonschema python3-yaml universal-ctags jube)
 # pvpython is in the second, which the first only recommends.
 large_test_packages=(paraview python3-paraview clang-14 libclang-rt-14-dev slurm-wlm munge)
 # Ubuntu has Chromium as a snap alone, which sees no folder of a test.
@@ -148,14 +148,16 @@ write_command() {
 # A file to source, and the folder that it puts first on the PATH: the program that was built last, and the Python that has the
 # packages of its tools, whatever python3 came first before.
 write_environment() {
-  local interpreter
+  local interpreter tool
   interpreter=$("$python" -c 'import sys; print(sys.executable)' 2>/dev/null) || interpreter=$python
   mkdir -p "$top/build/bin"
   ln -sfn "../$preset/isotherm" "$top/build/bin/isotherm"
   write_command python3 "PYTHONPATH=$(quoted "$top/postprocess")\${PYTHONPATH:+:\$PYTHONPATH} exec $(quoted "$interpreter") \"\$@\""
-  write_command isotherm-post "exec $(quoted "$top/build/bin/python3") -m isotherm_post \"\$@\""
+  while read -r tool; do
+    write_command "isotherm-$tool" "exec $(quoted "$top/build/bin/python3") -m isotherm_tools $tool \"\$@\""
+  done < <(sed -n 's/^isotherm-\([a-z-]*\) = .*/\1/p' "$top/postprocess/pyproject.toml" 2>/dev/null)
   {
-    echo "# Made by run.sh, to be sourced: isotherm, isotherm-post, and a python3 that has isotherm_post and its packages."
+    echo "# Made by run.sh, to be sourced: isotherm, its tools (isotherm-report, ...), and a python3 that has isotherm_tools and its packages."
     echo "export PATH=$(quoted "$top/build/bin"):\"\$PATH\""
     # Root in a container: Open MPI's mpirun, which studies start, refuses to run as root unless told twice.
     ((EUID != 0)) || echo "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"

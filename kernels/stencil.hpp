@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/box_parts.hpp"
+#include "core/box.hpp"
 #include "core/device.hpp"
 #include "core/field_view.hpp"
 #include "kernels/host_info.hpp"

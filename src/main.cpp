@@ -1,25 +1,27 @@
-// isotherm: a YAML deck in, a temperature field out. This file is the story; src/README.md is the map.
+// isotherm: a YAML deck in, a temperature field out. This file is the story; ARCHITECTURE.md is the map.
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <string>
+#include <vector>
 
-#include "app/bench.hpp"
+#include "app/bench/bench.hpp"
 #include "app/check.hpp"
+#include "app/check_json.hpp"
 #include "app/command_line.hpp"
 #include "app/compare.hpp"
 #include "app/info.hpp"
 #include "app/list.hpp"
 #include "app/run.hpp"
-#include "app/study.hpp"
+#include "app/tools.hpp"
 #include "config/deck.hpp"
 #include "core/communicator.hpp"
 #include "core/error.hpp"
-#include "output/console.hpp"
-#include "output/print.hpp"
-#include "output/run_schema.hpp"
-#include "output/terminal.hpp"
+#include "output/console/console.hpp"
+#include "output/console/terminal.hpp"
+#include "output/records/run_schema.hpp"
 
 namespace {
 
@@ -62,6 +64,13 @@ int solve_on_all_ranks(const CommandLine& command, int argc, char** argv) {
   }
 }
 
+// `isotherm check` of a study is a question to the tool that runs it.
+std::vector<std::string> check_words(int argc, char** argv) {
+  std::vector<std::string> words(argv + 2, argv + argc);
+  words.emplace_back("--check");
+  return words;
+}
+
 int answer(const CommandLine& command, int argc, char** argv) {
   switch (command.verb) {
     case Verb::list:
@@ -72,10 +81,11 @@ int answer(const CommandLine& command, int argc, char** argv) {
       return print(command.schema == "run" ? run_schema() : json_schema());
     case Verb::info:
       return print_info(command.file, command.print_deck ? InfoPart::deck : InfoPart::summary);
-    case Verb::study:
-      return study(command);
-    case Verb::run:
     case Verb::check:
+      if (command.check.json) return check_json(command);
+      if (names_study(command)) start_tool("study", check_words(argc, argv));
+      return solve_on_all_ranks(command, argc, argv);
+    case Verb::run:
     case Verb::bench:
     case Verb::compare:
       return solve_on_all_ranks(command, argc, argv);
@@ -88,11 +98,12 @@ int answer(const CommandLine& command, int argc, char** argv) {
 int main(int argc, char** argv) {
   prepare_standard_streams();
   const CommandLineResult parsed = parse_command_line(argc, argv);
-  if (!parsed.command) {
+  if (!parsed.command && parsed.tool.empty()) {
     std::fputs(parsed.text.c_str(), parsed.exit_code ? stderr : stdout);
     return parsed.exit_code;
   }
   try {
+    if (!parsed.tool.empty()) start_tool(parsed.tool, {argv + 2, argv + argc});
     return answer(*parsed.command, argc, argv);
   } catch (const Error& e) {
     fmt::print(stderr, "{}\n", e.what());

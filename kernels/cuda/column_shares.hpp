@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "core/division.hpp"
+#include "core/box.hpp"
 #include "core/host_device.hpp"
 
 namespace isotherm::cuda {

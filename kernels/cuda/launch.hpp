@@ -14,7 +14,6 @@
 
 #include "core/box.hpp"
 #include "core/cuda_native.hpp"
-#include "core/division.hpp"
 
 namespace isotherm::cuda {
 

@@ -21,8 +21,6 @@ ISOTHERM_INLINE Index rounded_down(Index i, Index unit) {
 // The registers: those that suit the processor, or its widest.
 enum class Way { preferred, wide };
 
-#define ISOTHERM_INLINE_LAMBDA __attribute__((always_inline))
-
 // body(i) for each i below `count`, a constant: what is indexed by it stays in registers.
 template <int count, class Body>
 ISOTHERM_INLINE void each(const Body& body) {

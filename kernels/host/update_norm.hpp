@@ -29,26 +29,36 @@ class LaneNorm {
   static constexpr Index turns = norm_lanes<T> / V::lanes;  // vectors from a lane to the same one
   static constexpr Index parts = V::lanes / D::lanes;       // registers of doubles for one of T
   static_assert(turns * V::lanes == norm_lanes<T>);
+  using Register = typename D::Register;
+  static constexpr bool any_lane = update == Update::max_abs;  // the largest is the same in whatever order
 
  public:
   // x: of the first cell that is added, or of the one behind the last.
   ISOTHERM_INLINE_MEMBER void load(const double* lanes, Index x) {
+    if (any_lane)
+      return each_register([](Register& lane, Index) ISOTHERM_INLINE_LAMBDA { lane = Register{}; });
     double from_x[norm_lanes<T>];
-    for (Index k = 0; k < norm_lanes<T>; ++k) from_x[k] = lanes[(x + k) % norm_lanes<T>];
-    for (Index t = 0; t < turns; ++t) {
-      for (Index i = 0; i < parts; ++i) lane_[t][i] = D::load(from_x + t * V::lanes + i * D::lanes).v;
+    const double* first = lanes;
+    if (x % norm_lanes<T> != 0) {
+      for (Index k = 0; k < norm_lanes<T>; ++k) from_x[k] = lanes[(x + k) % norm_lanes<T>];
+      first = from_x;
     }
+    each_register([&](Register& lane, Index k) ISOTHERM_INLINE_LAMBDA { lane = D::load(first + k).v; });
   }
-  ISOTHERM_INLINE_MEMBER void store(double* lanes, Index x) const {
+  ISOTHERM_INLINE_MEMBER void store(double* lanes, Index x) {
     double from_x[norm_lanes<T>];
-    for (Index t = 0; t < turns; ++t) {
-      for (Index i = 0; i < parts; ++i) D::store(from_x + t * V::lanes + i * D::lanes, D{lane_[t][i]});
+    const bool in_place = x % norm_lanes<T> == 0 && !any_lane;
+    double* const first = in_place ? lanes : from_x;
+    each_register([&](Register& lane, Index k) ISOTHERM_INLINE_LAMBDA { D::store(first + k, D{lane}); });
+    if (in_place) return;
+    for (Index k = 0; k < norm_lanes<T>; ++k) {
+      double& lane = lanes[any_lane ? k : (x + k) % norm_lanes<T>];
+      lane = any_lane ? combine<operation_of<update>>(lane, from_x[k]) : from_x[k];
     }
-    for (Index k = 0; k < norm_lanes<T>; ++k) lanes[(x + k) % norm_lanes<T>] = from_x[k];
   }
   ISOTHERM_INLINE_MEMBER void add(V value, V centre) {
     if constexpr (update != Update::none) {
-      typename D::Register sum[parts];
+      Register sum[parts];
       for (Index i = 0; i < parts; ++i)
         sum[i] = accumulate_lanes(lane_[0][i], widen(value, i) - widen(centre, i));
       for (Index t = 0; t + 1 < turns; ++t) {
@@ -64,30 +74,37 @@ class LaneNorm {
   }
 
  private:
+  // body(register, its first lane from the first of all) for each register.
+  template <class Body>
+  ISOTHERM_INLINE_MEMBER void each_register(const Body& body) {
+    for (Index t = 0; t < turns; ++t) {
+      for (Index i = 0; i < parts; ++i) body(lane_[t][i], t * V::lanes + i * D::lanes);
+    }
+  }
   template <Index width>
   ISOTHERM_INLINE V part_of(Vector<Isa, T, width> wide, Index i) {
     V part;
     __builtin_memcpy(&part.v, reinterpret_cast<const char*>(&wide.v) + i * V::bytes, V::bytes);
     return part;
   }
-  ISOTHERM_INLINE typename D::Register widen(V v, Index part) {
+  ISOTHERM_INLINE Register widen(V v, Index part) {
     if constexpr (parts == 1) {
       return v.v;
     } else {
-      typename D::Register wide;
+      Register wide;
       for (Index k = 0; k < D::lanes; ++k) wide[k] = static_cast<double>(v.v[part * D::lanes + k]);
       return wide;
     }
   }
-  ISOTHERM_INLINE typename D::Register accumulate_lanes(typename D::Register total, typename D::Register d) {
+  ISOTHERM_INLINE Register accumulate_lanes(Register total, Register d) {
     if constexpr (update == Update::sum) return total + d;
     if constexpr (update == Update::sum_squares) return total + d * d;
-    const typename D::Register magnitude = d < 0 ? -d : d;
+    const Register magnitude = d < 0 ? -d : d;
     if constexpr (update == Update::sum_abs) return total + magnitude;
     return (magnitude > total) | (magnitude != magnitude) ? magnitude : total;  // a NaN stays
   }
 
-  typename D::Register lane_[turns][parts];  // the next vector is added to the first turn
+  Register lane_[turns][parts];  // the next vector is added to the first turn
 };
 
 // The same for one cell.

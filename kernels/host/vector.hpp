@@ -13,6 +13,7 @@
 
 #define ISOTHERM_INLINE static inline __attribute__((always_inline))
 #define ISOTHERM_INLINE_MEMBER inline __attribute__((always_inline))
+#define ISOTHERM_INLINE_LAMBDA __attribute__((always_inline))
 
 namespace isotherm::host {
 

@@ -10,13 +10,11 @@
 #include "app/plan.hpp"
 #include "app/session.hpp"
 #include "app/settle_depth.hpp"
-#include "app/study_plan.hpp"
 #include "config/deck.hpp"
 #include "core/agree.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "output/print.hpp"
-#include "output/terminal.hpp"
+#include "output/console/terminal.hpp"
 #include "physics/paint.hpp"
 #include "solver/schedule.hpp"
 
@@ -256,29 +254,10 @@ void refuse_what_gpus_cannot_hold(const Session& session, const CheckOptions& op
             human_bytes(static_cast<double>(wanted)), human_bytes(options.gpu_bytes)));
 }
 
-// A line a case; a run of one case is told by `check` of its deck.
-int check_study(const StudyDeck& study, const Communicator& world) {
-  agree(world, [&] {
-    refuse_cases(study, Host::either);
-    if (!world.is_root()) return;
-    std::string text = fmt::format("study           {} in {}\n", counted(std::ssize(study.cases), "case"),
-                                   escaped(study.directory));
-    if (const ScalingConfig& scaling = study.study.scaling; scaling.is_given())
-      text += fmt::format(
-          "scaling         {}, on {} {}, {} of each\n", word(scaling.kind), fmt::join(scaling.counts(), ", "),
-          scaling.gpus.empty() ? "ranks" : "GPUs with a rank each", counted(scaling.repeats, "run"));
-    text += plan_table(plan_cases(study), stdout_columns());
-    for (const std::string& warning : study.warnings) text += "warning: " + warning + "\n";
-    print_now(text);
-  });
-  return static_cast<int>(ExitCode::done);
-}
-
 }  // namespace
 
 int check(const CommandLine& command, const Communicator& world) {
   LoadedDeck deck = load_deck(command, world);
-  if (deck.study) return check_study(*deck.study, world);
   Session session = plan_session(command, std::move(deck), world);
   // No work, and so no measurement: what only that decides stays open.
   if (!depth_is_open(session)) settle_depth(session, std::nullopt, world);

@@ -11,10 +11,10 @@
 #include <type_traits>
 
 #include "app/compare_axes.hpp"
+#include "app/tools.hpp"
 #include "config/key_table.hpp"
 #include "core/build_info.hpp"
 #include "core/error.hpp"
-#include "core/shell_word.hpp"
 #include "core/text.hpp"
 
 namespace isotherm {
@@ -122,31 +122,6 @@ void declare_bench(CLI::App& app, CommandLine& command, BenchWords& words) {
   add_baseline(*bench, command.baseline);
 }
 
-void declare_study(CLI::App& app, CommandLine& command) {
-  CLI::App* study = app.add_subcommand(
-      "study", "run the cases of a deck with study: or scaling:, and collect what they have come to");
-  study->add_option("deck", command.file, "the deck, a YAML file")->required();
-  study->add_option("overrides", command.overrides,
-                    "key.path=value: replaces any key of the deck that does not vary");
-  CLI::Option* dry = study->add_flag("--dry-run", command.study.dry_run,
-                                     "print the cases with estimates of time and space (with --slurm the job "
-                                     "scripts); start nothing");
-  study->add_option("--jobs", command.study.jobs, "cases at once (default: 1; with --slurm no bound)")
-      ->check(number_from(1, 4096));
-  study->add_flag("--retry", command.study.retry, "start failed cases again");
-  CLI::Option* slurm = study->add_flag("--slurm", command.study.slurm,
-                                       "submit the cases as Slurm job arrays instead of running them here");
-  CLI::Option* only =
-      study->add_option("--case", command.study.only, "run this case alone, and collect nothing");
-  CLI::Option* collect =
-      study->add_flag("--collect", command.study.collect, "start nothing: collect what is there");
-  only->excludes(slurm)->excludes(dry)->excludes(collect);
-  collect->excludes(slurm)->excludes(dry);
-  study->add_option("--limit", command.study.limit, "the most cases (default: study.limit)")
-      ->check(number_from(1, 100000));
-  study->add_flag("--force", command.force, "take the study's directory though another seems to write there");
-}
-
 void declare_compare(CLI::App& app, CommandLine& command, std::string& from) {
   CLI::App* compare = add_deck_verb(
       app, "compare",
@@ -172,6 +147,8 @@ void declare_check(CLI::App& check, CommandLine& command) {
   check.add_option("--ranks", command.ranks, "plan for so many ranks (default: those launched)")
       ->check(number_from(1, 1 << 24));
   check.add_flag("--ranks-table", options.ranks_table, "a line a rank, also where there are many");
+  check.add_flag("--json", options.json,
+                 "answer requests about the deck that stand as JSON on stdin, for programs");
   check.add_flag("--resolved", options.resolved, "print the resolved deck too: every key that applies");
   check.add_option_function<std::string>(
       "--gpu-memory", [&](const std::string& text) { options.gpu_bytes = parse_bytes("--gpu-memory", text); },
@@ -182,7 +159,6 @@ void declare(CLI::App& app, CommandLine& command, std::string& progress, std::st
              BenchWords& bench) {
   app.require_subcommand(1);
   app.set_version_flag("-V,--version", version_text());
-  app.footer(exit_codes);
 
   CLI::App* run = add_deck_verb(app, "run", "solve the deck's problem", command, from);
   run->add_option("--progress", progress, "auto, bar, lines or off");
@@ -211,12 +187,11 @@ void declare(CLI::App& app, CommandLine& command, std::string& progress, std::st
   info->add_option("file", command.file, "a snapshot, .hdf")->required();
   info->add_flag("--deck", command.print_deck, "print the deck inside the file instead");
   declare_bench(app, command, bench);
-  declare_study(app, command);
   declare_compare(app, command, from);
 }
 
-constexpr const char* verb_words[] = {"run",  "check", "list",  "init",   "schema",
-                                      "info", "bench", "study", "compare"};  // as Verb has them
+constexpr const char* verb_words[] = {"run",    "check", "list",  "init",
+                                      "schema", "info",  "bench", "compare"};  // as Verb has them
 
 Verb verb_of(const CLI::App& app) {
   const auto found = std::ranges::find(verb_words, app.get_subcommands().front()->get_name());
@@ -288,10 +263,27 @@ std::string verb_problem(const char* const* argv, const CLI::App& app) {
   std::vector<std::string> verbs;
   for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
     verbs.push_back(verb->get_name());
+  for (const std::string& tool : find_tools()) verbs.push_back(tool);
   const std::string problem = *argv[1] == '-'
                                   ? fmt::format("{} stands where a verb is wanted", in_quotes(argv[1]))
                                   : fmt::format("unknown verb {}", in_quotes(argv[1]));
   return fmt::format("{}; use one of {}", problem, fmt::join(verbs, ", "));
+}
+
+std::string tools_text() {
+  const std::vector<std::string> tools = find_tools();
+  return tools.empty()
+             ? ""
+             : fmt::format("Tools: {} (isotherm NAME --help has more).\n\n", fmt::join(tools, ", "));
+}
+
+// The tool reads its own words. Keys of decks with dashes are refused here, by the one key table.
+CommandLineResult call_of_tool(int argc, const char* const* argv) {
+  if (const std::string problem = dash_problem(argc, argv); !problem.empty())
+    return {std::nullopt, static_cast<int>(ExitCode::command_line), fmt::format("isotherm: {}\n", problem)};
+  CommandLineResult result;
+  result.tool = argv[1];
+  return result;
 }
 
 }  // namespace
@@ -321,10 +313,17 @@ CommandLineResult parse_command_line(int argc, const char* const* argv) {
   std::string progress = "auto", from;
   BenchWords bench;
   declare(app, command, progress, from, bench);
+  app.footer(tools_text() + exit_codes);
   const auto refused = [](const std::string& text) {
     return CommandLineResult{std::nullopt, static_cast<int>(ExitCode::command_line), text};
   };
   if (argc < 2) return refused(app.help());
+  if (std::ranges::find(verb_words, std::string_view(argv[1])) == std::end(verb_words)) {
+    if (find_tool(argv[1])) return call_of_tool(argc, argv);
+    if (is_known_tool(argv[1]))
+      return {std::nullopt, static_cast<int>(ExitCode::unavailable),
+              fmt::format("isotherm: {}\n", missing_tool_text(argv[1]))};
+  }
   try {
     app.parse(argc, argv);
     command.progress = parse_progress(progress);

@@ -6,22 +6,12 @@
 #include <string_view>
 #include <vector>
 
-#include "app/bench_options.hpp"
-#include "output/progress.hpp"
+#include "app/bench/options.hpp"
+#include "output/console/progress.hpp"
 
 namespace isotherm {
 
-enum class Verb { run, check, list, init, schema, info, bench, study, compare };
-
-struct StudyOptions {
-  bool dry_run = false;
-  bool retry = false;    // failed cases too
-  bool slurm = false;    // submit them
-  bool collect = false;  // nothing else
-  int jobs = 0;          // cases at once; 0: one, and with slurm as many as there is room for
-  int limit = 0;         // of cases; 0: study.limit
-  std::string only;      // the name of one case; empty: all
-};
+enum class Verb { run, check, list, init, schema, info, bench, compare };
 
 struct CompareOptions {
   std::string axes{};  // "kernel,depth"; empty: as many as stay within the limit
@@ -33,6 +23,7 @@ struct CompareOptions {
 };
 
 struct CheckOptions {
+  bool json = false;         // requests about the deck on stdin
   bool resolved = false;     // print the resolved deck too
   bool ranks_table = false;  // a line a rank, however many there are
   double gpu_bytes = 0;      // of memory that each GPU of the plan has; 0: not said
@@ -46,13 +37,13 @@ struct BaselineOptions {
 struct CommandLine {
   Verb verb = Verb::run;
   std::string program;       // argv joined, for the record
-  std::string file;          // run, check, study, compare: the deck; info: the snapshot
+  std::string file;          // run, check, compare: the deck; info: the snapshot
   bool from_output = false;  // run, check, compare: `file` is one that a run wrote, with its deck in it
   std::vector<std::string> overrides;   // "a.b.c=value", positional after the deck
   std::vector<int> override_arguments;  // their positions on the command line, for messages
   ProgressChoice progress = ProgressChoice::automatic;
   std::string restart;          // run: latest, a checkpoint or its folder; empty: from the initial state
-  bool force = false;           // run, study: take a directory that is locked
+  bool force = false;           // run: take a directory that is locked
   int ranks = 0;                // check: plan for so many; 0: as many as were launched
   bool print_deck = false;      // info: the deck inside the file
   bool list_json = false;       // list: for scripts
@@ -60,7 +51,6 @@ struct CommandLine {
   std::string schema = "deck";  // schema: of which file
   CheckOptions check;
   BenchOptions bench;
-  StudyOptions study;
   CompareOptions compare;
   BaselineOptions baseline;  // run, compare, bench
   bool profile = false;      // run: where each rank's time went
@@ -71,6 +61,7 @@ struct CommandLineResult {
   std::optional<CommandLine> command;
   int exit_code = 0;
   std::string text;
+  std::string tool{};  // or the program isotherm-NAME that is to take over, which reads the words behind NAME
 };
 
 CommandLineResult parse_command_line(int argc, const char* const* argv);

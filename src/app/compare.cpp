@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "app/bench_subjects.hpp"
+#include "app/bench/subjects.hpp"
 #include "app/comparison.hpp"
 #include "app/describe.hpp"
 #include "app/regression.hpp"
@@ -14,9 +14,8 @@
 #include "core/text.hpp"
 #include "core/timer.hpp"
 #include "halo/transport.hpp"
-#include "output/print.hpp"
+#include "output/console/terminal.hpp"
 #include "output/safe_file.hpp"
-#include "output/terminal.hpp"
 
 namespace isotherm {
 namespace {

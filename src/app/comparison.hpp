@@ -11,8 +11,8 @@
 #include "app/tuning.hpp"
 #include "core/communicator.hpp"
 #include "core/device.hpp"
-#include "output/compare_record.hpp"
-#include "output/kept_field.hpp"
+#include "output/field_files/kept_field.hpp"
+#include "output/records/compare_record.hpp"
 #include "solver/solver.hpp"
 
 namespace isotherm {

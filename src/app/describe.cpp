@@ -10,7 +10,7 @@
 #include "core/timer.hpp"
 #include "kernels/bandwidth.hpp"
 #include "kernels/host_info.hpp"
-#include "output/hdf5_version.hpp"
+#include "output/field_files/hdf5_file.hpp"
 #include "solver/rows.hpp"
 #include "solver/schedule.hpp"
 

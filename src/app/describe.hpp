@@ -5,8 +5,8 @@
 
 #include "app/command_line.hpp"
 #include "app/session.hpp"
-#include "output/run_record.hpp"
-#include "output/snapshot.hpp"
+#include "output/field_files/snapshot.hpp"
+#include "output/records/run_record.hpp"
 
 namespace isotherm {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "config/config.hpp"
-#include "output/end_state.hpp"
+#include "output/records/end_state.hpp"
 #include "solver/solver.hpp"
 
 namespace isotherm {

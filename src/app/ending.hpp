@@ -8,8 +8,13 @@
 #include "app/command_line.hpp"
 #include "app/time_loop.hpp"
 #include "config/config.hpp"
+#include "solver/diagnosis.hpp"
 
 namespace isotherm {
+
+// The warning of a run whose precision swallows the heat that it is told to bring in.
+
+std::string swallowed_heat_text(const Config& config, const SwallowedHeat& heat);  // empty: no reason to warn
 
 // "go on with: isotherm run deck.yaml --restart 'runs/deck'" from the newest checkpoint; from the beginning
 // where none is `kept`. `anew`: a key that gets another value behind it.

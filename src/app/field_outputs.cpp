@@ -4,9 +4,9 @@
 #include <array>
 
 #include "app/tolerance.hpp"
-#include "output/cell_values.hpp"
-#include "output/file_grid.hpp"
-#include "output/part_cells.hpp"
+#include "output/field_files/cell_values.hpp"
+#include "output/field_files/file_grid.hpp"
+#include "output/field_files/slabs.hpp"
 
 namespace isotherm {
 

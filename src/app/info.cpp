@@ -5,12 +5,11 @@
 #include <filesystem>
 
 #include "core/error.hpp"
-#include "core/shell_word.hpp"
 #include "core/text.hpp"
-#include "output/end_state.hpp"
-#include "output/print.hpp"
-#include "output/snapshot.hpp"
-#include "output/snapshot_check.hpp"
+#include "output/console/terminal.hpp"
+#include "output/field_files/snapshot.hpp"
+#include "output/field_files/snapshot_file.hpp"
+#include "output/records/end_state.hpp"
 #include "physics/cells.hpp"
 #include "physics/dataset_reader.hpp"
 

@@ -13,7 +13,7 @@
 #include "kernels/histogram.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
-#include "output/snapshot_header.hpp"
+#include "output/field_files/snapshot_header.hpp"
 
 namespace isotherm {
 namespace {
@@ -105,14 +105,6 @@ LoadedDeck load_deck(const CommandLine& command, const Communicator& world) {
   });
   deck.text = world.broadcast(deck.text);
   name = world.broadcast(name);
-  if (command.verb == Verb::check && !command.from_output && is_study(deck.text, command.overrides)) {
-    deck.study = agree(world, [&] {
-      return parse_study(deck.text, command.file, command.overrides, known_rows(),
-                         command.override_arguments);
-    });
-    deck.config = deck.study->cases.front().config;
-    return deck;
-  }
   deck.config = agree(world, [&] {
     return parse_deck(deck.text, command.file, command.overrides, known_rows(), command.override_arguments);
   });

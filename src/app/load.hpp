@@ -1,21 +1,18 @@
 // The deck of a run: read by rank 0, known to all, agreed on by all.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "app/command_line.hpp"
 #include "config/config.hpp"
 #include "config/deck.hpp"
 #include "core/communicator.hpp"
-#include "study/study_deck.hpp"
 
 namespace isotherm {
 
 struct LoadedDeck {
-  std::string text;                  // as in the file; with --from, the resolved deck within it
-  Config config;                     // of the first case of a study
-  std::optional<StudyDeck> study{};  // check alone takes one
+  std::string text;  // as in the file; with --from, the resolved deck within it
+  Config config;
 };
 
 KnownRows known_rows();  // of this build

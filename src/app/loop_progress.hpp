@@ -7,10 +7,9 @@
 #include "app/wall_limit.hpp"
 #include "config/config.hpp"
 #include "core/timer.hpp"
-#include "output/console.hpp"
-#include "output/pace.hpp"
-#include "output/progress.hpp"
-#include "output/run_record.hpp"
+#include "output/console/console.hpp"
+#include "output/console/progress.hpp"
+#include "output/records/run_record.hpp"
 
 namespace isotherm {
 

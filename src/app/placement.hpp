@@ -11,6 +11,38 @@
 
 namespace isotherm {
 
+// Which GPU each rank takes, from what each rank sees. Arithmetic only: no MPI, no device.
+
+// What one rank sees of the machine that it runs on.
+struct RankSight {
+  std::string host;               // the name of the machine, or of the rank's container
+  int memory_group = 0;           // the lowest rank that MPI lets share memory with this one
+  std::vector<std::string> gpus;  // in the order in which the rank counts them, by UUID
+  std::string why_none;           // the reason, where there are none
+  bool mps = false;               // NVIDIA's multi-process service runs: ranks on one GPU work at once
+};
+
+struct DeviceMap {
+  std::vector<int> gpu;      // by rank: position in its `gpus`
+  std::vector<int> sharers;  // by rank: ranks on its GPU, itself among them
+  int most_sharers = 1;
+  std::vector<std::string> notes;     // what is as the user seems to want it
+  std::vector<std::string> warnings;  // what costs time
+};
+
+// Empty when every rank sees a GPU; else the problem, for a message, by the first rank that sees none: "no
+// CUDA device (why)", or "rank 3 on node1 has no CUDA device (why) and 7 ranks of 8 have one".
+std::string why_not_on_gpus(const std::vector<RankSight>& ranks);
+
+// Ranks are dealt out in their order, each to the GPU with the fewest ranks of those that it sees, the first
+// of equals; where that one is taken, those on it move to others that they see, as long as this makes the
+// load more even. What identifies a GPU is its UUID alone: where MPI finds no shared memory between ranks of
+// a machine (a container or control group each), a rank on the host is always rank 0, and every rank would
+// take the first GPU. Every rank sees at least one.
+// Method: the optimal semi-matchings of Harvey, Ladner, Lovasz and Tamir (2003), so that no other dealing has
+// a lower highest load. `sharing_intended`: several ranks a GPU are no reason to warn, as long as none idles.
+DeviceMap map_devices(const std::vector<RankSight>& ranks, bool sharing_intended);
+
 // On which a run computes; either: on this one, unless it asks for GPUs that are not here.
 enum class Host { this_one, another, either };
 
@@ -29,7 +61,7 @@ struct Placement {
   std::vector<std::string> warnings;  // what of it costs time
 };
 
-// Collective; opens no device. GPUs are dealt out as app/device_map.hpp says. Throws
+// Collective; opens no device. GPUs are dealt out as app/placement.hpp says. Throws
 // CollectiveError(unavailable) when the deck asks for a device that is not there, or for fewer ranks a GPU.
 Placement place_ranks(const Config& config, const Communicator& world, int threads);
 

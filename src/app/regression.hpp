@@ -8,7 +8,7 @@
 #include "app/session.hpp"
 #include "core/communicator.hpp"
 #include "core/device.hpp"
-#include "output/baseline.hpp"
+#include "output/records/baseline.hpp"
 
 namespace isotherm {
 

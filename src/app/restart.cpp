@@ -5,14 +5,14 @@
 #include <cmath>
 #include <filesystem>
 
-#include "app/earlier_verification.hpp"
+#include "app/verification.hpp"
 #include "config/changes.hpp"
 #include "core/agree.hpp"
 #include "core/text.hpp"
-#include "output/checkpoint.hpp"
-#include "output/run_files.hpp"
-#include "output/snapshot_check.hpp"
-#include "solver/convergence.hpp"
+#include "output/field_files/checkpoint.hpp"
+#include "output/field_files/snapshot_file.hpp"
+#include "output/run_directory.hpp"
+#include "solver/residual_check.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {

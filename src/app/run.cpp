@@ -21,16 +21,14 @@
 #include "app/tuning.hpp"
 #include "app/verification.hpp"
 #include "app/wall_limit.hpp"
-#include "app/writing_of_run.hpp"
 #include "config/deck.hpp"
 #include "core/agree.hpp"
-#include "core/shell_word.hpp"
 #include "core/signals.hpp"
 #include "core/text.hpp"
 #include "core/timer.hpp"
-#include "output/checkpoint.hpp"
-#include "output/console.hpp"
-#include "output/report.hpp"
+#include "output/console/console.hpp"
+#include "output/console/report.hpp"
+#include "output/field_files/checkpoint.hpp"
 #include "output/run_directory.hpp"
 
 namespace isotherm {
@@ -195,6 +193,11 @@ class Run {
     if (last) record_.writing = writing_of(files, writer ? &*writer : nullptr, *fields, outcome, world_);
     if (last) viewer_file_ = writer ? writer->viewer_file() : fields->viewer_file();
     tell_remarks();
+    end_case(config, outcome);
+  }
+
+  // Of a loop that has ended: the errors and warnings that its end calls for, and the verification.
+  void end_case(const Config& config, const LoopOutcome& outcome) {
     if (!outcome.divergence.empty()) throw CollectiveError(ExitCode::diverged, outcome.divergence);
     if (moves_data(config)) record_.fingerprint = solver_->fingerprint();
     if (!outcome.stopped_by.empty())

@@ -9,7 +9,7 @@
 #include "app/plan.hpp"
 #include "core/host_threads.hpp"
 #include "grid/decomposition.hpp"
-#include "output/depth_record.hpp"
+#include "output/records/run_record.hpp"
 
 namespace isotherm {
 

@@ -10,11 +10,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "app/diverged_field.hpp"
 #include "app/divergence.hpp"
+#include "app/ending.hpp"
 #include "app/loop_progress.hpp"
-#include "app/resumed_residual.hpp"
-#include "app/swallowed_heat_text.hpp"
+#include "app/restart.hpp"
 #include "app/tolerance.hpp"
 #include "core/agree.hpp"
 #include "core/error.hpp"
@@ -22,9 +21,8 @@
 #include "core/timer.hpp"
 #include "core/trace.hpp"
 #include "physics/slowest_mode.hpp"
-#include "solver/convergence.hpp"
-#include "solver/lookout.hpp"
 #include "solver/period.hpp"
+#include "solver/residual_check.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {

@@ -11,11 +11,11 @@
 #include "config/config.hpp"
 #include "core/communicator.hpp"
 #include "core/timer.hpp"
-#include "output/checkpoint.hpp"
-#include "output/history.hpp"
-#include "output/progress.hpp"
-#include "output/run_record.hpp"
-#include "output/snapshot.hpp"
+#include "output/console/progress.hpp"
+#include "output/field_files/checkpoint.hpp"
+#include "output/field_files/snapshot.hpp"
+#include "output/records/history.hpp"
+#include "output/records/run_record.hpp"
 #include "solver/solver.hpp"
 
 namespace isotherm {

@@ -6,7 +6,7 @@
 #include "config/config.hpp"
 #include "core/communicator.hpp"
 #include "core/error.hpp"
-#include "output/console.hpp"
+#include "output/console/console.hpp"
 
 namespace isotherm {
 

@@ -8,7 +8,7 @@
 #include "core/agree.hpp"
 #include "core/build_info.hpp"
 #include "kernels/host_info.hpp"
-#include "output/run_record.hpp"
+#include "output/records/run_record.hpp"
 #include "physics/paint.hpp"
 
 namespace isotherm {

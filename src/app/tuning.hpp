@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "app/tuning_file.hpp"
-#include "output/run_record.hpp"
+#include "output/records/run_record.hpp"
 #include "solver/tuning.hpp"
 
 namespace isotherm {

@@ -4,13 +4,41 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
 
 #include "config/deck.hpp"
 #include "core/agree.hpp"
 #include "core/text.hpp"
+#include "output/records/json_value.hpp"
 #include "physics/exact.hpp"
 
 namespace isotherm {
+
+std::optional<Verification> earlier_verification(const std::string& checkpoint, const Config& config) {
+  const std::filesystem::path file(checkpoint);
+  std::ifstream stream(file.parent_path() / "run.json", std::ios::binary);
+  const Json record = Json::parse(stream, nullptr, false);
+  try {
+    const Json& found = record.at("verification");
+    if (found.is_null() || !record.at("continuation").at("stopped_by").is_null()) return std::nullopt;
+    if (record.at("continuation").at("newest_checkpoint") != file.filename().string()) return std::nullopt;
+    const auto number = [&](const char* key) {  // null: it was not finite
+      return found.at(key).is_null() ? std::numeric_limits<double>::quiet_NaN() : found.at(key).get<double>();
+    };
+    Verification v;
+    v.solution = found.at("solution").get<std::string>();
+    v.max_error = number("max_error_K");
+    v.l2_error = number("l2_error_K");
+    v.tolerance = config.verify.tolerance;
+    v.verdict = verdict(config, v);
+    return v;
+  } catch (const Json::exception&) {  // no record, or none of a run
+    return std::nullopt;
+  }
+}
+
 namespace {
 
 double finest_axis(Int3 n) {

@@ -11,7 +11,7 @@
 #include "config/problems.hpp"
 #include "config/reader.hpp"
 #include "core/error.hpp"
-#include "core/shell_word.hpp"
+#include "core/text.hpp"
 
 namespace isotherm {
 namespace {

@@ -9,6 +9,14 @@
 
 namespace isotherm {
 
+// Keys of a deck by their dotted paths: "solver.kernel", "sources.0.value".
+struct KeyAtPath {
+  std::string
+      problem;       // why no deck has such a key: "unknown key; did you mean 'solver.kernel'?"; else empty
+  std::string unit;  // "W/(m K)"; empty for words, counts, ratios and maps
+};
+KeyAtPath find_key_at(const std::string& path);
+
 struct Override {
   int argument;                    // its number on the command line
   std::string key;                 // "initial.0.value"

@@ -3,11 +3,90 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <tuple>
 
 #include "config/text.hpp"
 
 namespace isotherm {
+
+namespace {
+
+struct Feature {
+  std::string_view word, why;
+};
+constexpr Feature features[] = {
+    {"radiation", "radiation is not available in this version"},
+    {"emissivity", "radiation is not available in this version"},
+    {"materials", "several materials are not available in this version; write material"},
+};
+
+// A number of it is (number + before) * times / by of the unit that keys have.
+struct Unit {
+  std::string_view word, of_keys;
+  double before = 0, times = 1, by = 1;
+};
+constexpr Unit units[] = {
+    {"K", "K"},
+    {"C", "K", 273.15},
+    {"\u00b0C", "K", 273.15},
+    {"degC", "K", 273.15},
+    {"F", "K", 459.67, 5, 9},
+    {"\u00b0F", "K", 459.67, 5, 9},
+    {"m", "m"},
+    {"cm", "m", 0, 1, 100},
+    {"mm", "m", 0, 1, 1e3},
+    {"um", "m", 0, 1, 1e6},
+    {"\u00b5m", "m", 0, 1, 1e6},
+    {"nm", "m", 0, 1, 1e9},
+    {"km", "m", 0, 1e3},
+    {"s", "s"},
+    {"ms", "s", 0, 1, 1e3},
+    {"us", "s", 0, 1, 1e6},
+    {"ns", "s", 0, 1, 1e9},
+    {"min", "s", 0, 60},
+    {"h", "s", 0, 3600},
+};
+
+std::string_view name_of(std::string_view unit) {
+  return unit == "K" ? "kelvin" : unit == "m" ? "metres" : unit == "s" ? "seconds" : unit;
+}
+
+std::string without_spaces(std::string_view text) {
+  std::string all(text);
+  std::erase(all, ' ');
+  return all;
+}
+
+// "K" of "K or W/m^2" and of "K"; else the whole.
+std::string_view first_of(std::string_view unit) {
+  const std::string_view first = unit.substr(0, unit.find(' '));
+  return name_of(first) != first ? first : unit;
+}
+
+}  // namespace
+
+std::string_view absent_feature(std::string_view word) {
+  const auto found = std::ranges::find(features, word, &Feature::word);
+  return found == std::end(features) ? std::string_view() : found->why;
+}
+
+std::string advice_on_unit(std::string_view text, std::string_view unit_of_key) {
+  double number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string rest = without_spaces({end, static_cast<std::size_t>(text.data() + text.size() - end)});
+  if (problem != std::errc() || rest.empty() || unit_of_key.empty()) return {};
+  const std::string_view wanted = first_of(unit_of_key);
+  const auto unit = std::ranges::find(units, rest, &Unit::word);
+  const bool is_simple = unit != std::end(units);
+  const bool is_compound = rest.starts_with("W/") || rest.starts_with("J/") || rest.starts_with("kg/");
+  if (!is_simple && !is_compound && rest != without_spaces(wanted)) return {};
+  if (is_simple && unit->of_keys == wanted)
+    number = (number + unit->before) * unit->times / unit->by;
+  else if (rest != without_spaces(wanted))
+    return fmt::format("write a number of {}, without a unit", name_of(wanted));
+  return fmt::format("write {:.10g} ({}), without a unit", number, name_of(wanted));
+}
 
 Place Problems::place_of(const std::string& key) const {
   for (std::string around = key;;) {

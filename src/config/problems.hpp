@@ -13,6 +13,15 @@
 
 namespace isotherm {
 
+// What decks of other programs have and these have not: said as such, where it would be taken for a slip.
+
+// Of a key or a word: "radiation is not available in this version". Empty where it is nothing known.
+std::string_view absent_feature(std::string_view word);
+
+// Of a number with a unit behind it, "25 C" for a key in K: "write 298.15 (kelvin), without a unit". Empty
+// where it is none.
+std::string advice_on_unit(std::string_view text, std::string_view unit_of_key);
+
 class Problems {
  public:
   explicit Problems(std::string file) : file_(std::move(file)) {}
@@ -42,6 +51,7 @@ class Problems {
   void throw_if_any() const;
 
   std::map<std::string, std::string> places() const;  // key -> "deck.yaml:12:8" or "argument 3"
+  const std::map<std::string, Place>& remembered() const { return places_; }
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:

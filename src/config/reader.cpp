@@ -4,7 +4,7 @@
 
 #include <unordered_map>
 
-#include "config/habits.hpp"
+#include "config/problems.hpp"
 #include "config/text.hpp"
 #include "config/value.hpp"
 

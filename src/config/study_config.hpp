@@ -29,7 +29,7 @@ struct ScalingConfig {
 const char* word(ScalingKind kind);
 
 struct StudyConfig {
-  // As they stand in the deck; what they mean is the business of study/expansion.hpp.
+  // As they stand in the deck; what they mean is the business of isotherm study, in postprocess.
   YamlNode matrix;   // {key.path: [values]}, every value with every other
   YamlNode zip;      // {key.path: [values]}, the first values together, then the second, ...
   YamlNode list;     // [{name: word, key.path: value}]

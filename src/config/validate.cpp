@@ -1,16 +1,253 @@
 // What keys must mean together. Arithmetic only: no device, no rank count, no file is looked at.
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <vector>
 
 #include "config/deck.hpp"
+#include "config/parts.hpp"
 #include "config/reader.hpp"
 #include "config/text.hpp"
 
 namespace isotherm {
+
+// What the time step and the temperatures of a deck must be.
+
+namespace {
+
+// A temperature that the deck gives, where a formula at the middle of the domain and the start.
+struct Given {
+  std::string key;
+  double kelvin;
+  bool is_number;
+};
+
+std::vector<Given> given_temperatures(const Config& config) {
+  std::vector<Given> all;
+  const Vector3 h = spacing(config);
+  Vector3 middle = config.grid.origin;
+  for (int axis = 0; axis < 3; ++axis)
+    middle[static_cast<std::size_t>(axis)] +=
+        h[static_cast<std::size_t>(axis)] * static_cast<double>(config.grid.cells[axis]) / 2;
+  const auto add = [&](const std::string& key, const Expression& value) {
+    all.push_back({key, value(middle[0], middle[1], middle[2]), value.is_constant()});
+  };
+  for (std::size_t f = 0; f < face_count; ++f) {
+    const WallConfig& wall = config.boundaries[f];
+    if (wall.kind == WallKind::temperature)
+      add(fmt::format("boundaries.{}.value", face_names[f]), wall.value);
+    if (wall.kind == WallKind::convection)
+      add(fmt::format("boundaries.{}.ambient", face_names[f]), wall.value);
+  }
+  for (std::size_t i = 0; i < config.initial.size(); ++i) {
+    const Paint& entry = config.initial[i];
+    const std::string key = fmt::format("initial.{}.", i);
+    if (entry.mode == PaintMode::add || entry.shape == Shape::gaussian) continue;  // a difference
+    if (entry.value) add(key + "value", *entry.value);
+    if (entry.shape == Shape::formula) add(key + "formula", entry.formula);
+  }
+  if (config.problem.mean_temperature) add("problem.mean_temperature", *config.problem.mean_temperature);
+  return all;
+}
+
+}  // namespace
+
+void check_time_step(const Config& config, Problems& problems) {
+  if (!problems.sound({"grid", "material", "problem", "boundaries"})) return;
+  if (config.problem.kind != ProblemKind::transient) return;
+  const ProblemConfig& p = config.problem;
+  const double limit = stable_dt(config), monotone = monotone_dt(config);
+  if (p.dt && *p.dt > limit && !p.allow_unstable) {
+    problems.add(
+        "problem.dt",
+        fmt::format(
+            "{} s is above the stability limit of {} s, 1/(2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2)); write "
+            "at most that, or auto",
+            shortest(*p.dt), shortest(limit)));
+    return;
+  }
+  if (p.dt && *p.dt > monotone && *p.dt <= limit)
+    problems.warn(
+        "problem.dt",
+        fmt::format("{} s is stable (the limit is {} s), but above {} s temperatures at the boundaries can "
+                    "pass beyond their neighbours' and oscillate; write at most that, or auto",
+                    shortest(*p.dt), shortest(limit), shortest(monotone)));
+  constexpr double most_steps = 1e15;
+  const double dt = p.dt ? *p.dt : std::min(p.dt_fraction * limit, monotone);
+  if (p.end_time && *p.end_time / dt > most_steps)
+    problems.add("problem.end_time",
+                 fmt::format("{} s in steps of {} s are more than 1e15 steps; choose a smaller "
+                             "end_time",
+                             shortest(*p.end_time), shortest(dt)));
+}
+
+// A problem with an exact solution may be about differences of temperatures.
+void check_temperatures(const Config& config, Problems& problems) {
+  if (!problems.sound({"grid", "boundaries", "initial", "problem", "verify"})) return;
+  if (config.verify.solution != ExactSolution::none) return;
+  const std::vector<Given> all = given_temperatures(config);
+  for (const Given& given : all)
+    if (given.is_number && given.kelvin < 0)
+      problems.add(given.key,
+                   fmt::format("{} K is below absolute zero; temperatures are in kelvin, 25 C is 298.15",
+                               shortest(given.kelvin)));
+  // NaN is a formula's own problem, and told by its cell.
+  const auto is_room = [](const Given& given) { return std::abs(given.kelvin) <= 60; };
+  if (!all.empty() && std::ranges::all_of(all, is_room))
+    problems.warn(all.front().key,
+                  "all temperatures of the deck lie between -60 and 60; kelvin? (25 C is 298.15)");
+}
+
+// What is written beside whole snapshots must fit the grid, and say when.
+
+namespace {
+
+// Names become parts of file names, and heads of columns.
+void check_name(const std::string& key, const std::string& name, Problems& problems) {
+  constexpr std::size_t longest = 64;
+  const auto good = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  };
+  if (name.size() > longest || !std::all_of(name.begin(), name.end(), good))
+    problems.add(key,
+                 fmt::format("'{}' becomes a part of names; write at most {} letters, digits, '_' and '-'",
+                             printable(name), longest));
+}
+
+void check_times(const Config& config, const std::string& key, const OutputTimes& times, Problems& problems) {
+  if (times.every_steps && times.every_time)
+    problems.add(key + ".every_time", "stands beside every_steps; keep one");
+  if (times.every_time && config.problem.kind == ProblemKind::steady)
+    problems.add(key + ".every_time", "a steady problem has no time; use every_steps, in sweeps");
+  if (config.problem.check == Check::lagged && times.every_steps &&
+      config.problem.check_interval % *times.every_steps == 0)
+    problems.warn("problem.check",
+                  fmt::format("lagged gains nothing ({}.every_steps {} waits for the field at every check); "
+                              "write immediate, or a check_interval between those sweeps",
+                              key, *times.every_steps));
+}
+
+void check_idle_times(const std::string& key, const OutputTimes& times, const char* missing,
+                      Problems& problems) {
+  const auto refuse = [&](const char* name) {
+    problems.add(fmt::format("{}.{}", key, name),
+                 fmt::format("says when, but not what to write; add {}, or remove it", missing));
+  };
+  if (times.every_steps) refuse("every_steps");
+  if (times.every_time) refuse("every_time");
+}
+
+// One pair of two corners, or none.
+bool check_corners(const RegionConfig& region, Problems& problems) {
+  const std::string key = "output.region";
+  const bool metres = region.from || region.to, cells = region.first_cell || region.last_cell;
+  if (metres && cells) {
+    problems.add(key, "has corners in metres and in cells; keep from and to, or first_cell and last_cell");
+    return false;
+  }
+  const auto lacks = [&](bool one, bool other, const char* given, const char* missing) {
+    if (!one || other) return false;
+    problems.add(fmt::format("{}.{}", key, given), fmt::format("is one corner of two; add {}", missing));
+    return true;
+  };
+  return !lacks(region.from.has_value(), region.to.has_value(), "from", "to") &&
+         !lacks(region.to.has_value(), region.from.has_value(), "to", "from") &&
+         !lacks(region.first_cell.has_value(), region.last_cell.has_value(), "first_cell", "last_cell") &&
+         !lacks(region.last_cell.has_value(), region.first_cell.has_value(), "last_cell", "first_cell");
+}
+
+void check_probes(const Config& config, Problems& problems) {
+  std::set<std::string> names;
+  const std::vector<ProbePoint>& points = config.output.probes.points;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const std::string key = fmt::format("output.probes.points.{}", i);
+    const std::string& name = points[i].name;
+    check_name(key + ".name", name, problems);
+    if (!names.insert(name).second)
+      problems.add(
+          key, fmt::format("a probe before it is called '{}' too; give one another name", printable(name)));
+    for (int axis = 0; axis < 3; ++axis) {
+      const double at = points[i].at[static_cast<std::size_t>(axis)];
+      if (!within_box(config, axis, at))
+        problems.add(key + ".at", fmt::format("{} m lies outside the box; write a position from {}",
+                                              shortest(at), box_text(config, axis)));
+    }
+  }
+}
+
+}  // namespace
+
+void check_field_outputs(const Config& config, Problems& problems) {
+  const OutputConfig& output = config.output;
+  if (!problems.sound({"grid", "problem.kind", "output", "precision"})) return;
+  for (std::size_t i = 0; i < output.slices.size(); ++i) {
+    const std::string key = fmt::format("output.slices.{}", i);
+    check_name(key + ".name", output.slices[i].name, problems);
+    check_times(config, key, output.slices[i].times, problems);
+  }
+  const bool one_region = check_corners(output.region, problems);
+  check_times(config, "output.region", output.region.times, problems);
+  check_times(config, "output.coarse", output.coarse.times, problems);
+  check_times(config, "output.probes", output.probes.times, problems);
+  if (!output.region.from && !output.region.to && !output.region.first_cell && !output.region.last_cell)
+    check_idle_times("output.region", output.region.times, "from and to", problems);
+  if (!output.coarse.factor) check_idle_times("output.coarse", output.coarse.times, "factor", problems);
+  if (output.probes.points.empty())
+    check_idle_times("output.probes", output.probes.times, "points", problems);
+  check_probes(config, problems);
+  if (one_region)
+    field_parts(config,
+                [&](const std::string& key, const std::string& problem) { problems.add(key, problem); });
+}
+
+// Which transport a deck may name for what it wants.
+
+namespace {
+
+// What leaves a result behind (diagnostics are a part of the history): none may come from a transport that
+// moves nothing.
+std::vector<std::string> results_of(const Config& config) {
+  std::vector<std::string> results;
+  if (config.problem.kind == ProblemKind::steady) results.push_back("problem.kind transient");
+  if (config.output.snapshots) results.push_back("output.snapshots false");
+  const OutputConfig& output = config.output;
+  if (!output.slices.empty()) results.push_back("no output.slices");
+  if (output.region.from || output.region.first_cell) results.push_back("no output.region");
+  if (output.coarse.factor) results.push_back("no output.coarse");
+  if (!output.probes.points.empty()) results.push_back("no output.probes");
+  if (config.output.history) results.push_back("output.history false");
+  if (config.output.checkpoint.has_interval()) results.push_back("no output.checkpoint");
+  if (config.verify.solution != ExactSolution::none) results.push_back("no verify");
+  return results;
+}
+
+}  // namespace
+
+void check_transport(const Config& config, const KnownRows& rows, Problems& problems) {
+  const std::string& chosen = config.parallel.transport;
+  if (chosen == "auto" || !problems.sound({"parallel.transport"})) return;
+  std::vector<std::string_view> known = {"auto"};
+  for (const KnownRows::Transport& row : rows.transports) known.push_back(row.name);
+  const auto row = std::find_if(rows.transports.begin(), rows.transports.end(),
+                                [&](const KnownRows::Transport& t) { return t.name == chosen; });
+  if (row == rows.transports.end()) return problems.add_unknown_word("parallel.transport", chosen, known);
+  if (row->moves_data || !problems.sound({"problem.kind", "output", "verify.solution"})) return;
+  const std::vector<std::string> results = results_of(config);
+  if (!results.empty())
+    problems.add(
+        "parallel.transport",
+        fmt::format("'{}' moves nothing, so that every result is wrong; use another, or leave no results: {}",
+                    chosen, fmt::join(results, ", ")));
+  problems.warn(
+      "parallel.transport",
+      fmt::format("'{}' moves nothing: the field is meaningless, and only times are worth anything", chosen));
+}
+
 namespace {
 
 std::string wall_key(int f) {

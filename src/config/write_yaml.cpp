@@ -5,7 +5,7 @@
 #include "config/deck.hpp"
 #include "config/key_table.hpp"
 #include "config/text.hpp"
-#include "config/yaml_text.hpp"
+#include "config/yaml_tree.hpp"
 
 namespace isotherm {
 namespace {

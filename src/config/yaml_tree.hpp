@@ -48,4 +48,10 @@ inline constexpr std::size_t most_yaml_nodes = 50000;
 // tags are refused. Duplicate and merge keys are kept for the reader to refuse by path.
 YamlNode parse_yaml(const std::string& text);
 
+// Words and trees as YAML that reads back to the same.
+
+std::string yaml_in_quotes(const std::string& text);
+std::string yaml_text(const std::string& text);  // in quotes only where it needs them
+std::string yaml_text(const YamlNode& node);     // on one line
+
 }  // namespace isotherm

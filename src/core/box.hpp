@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/host_device.hpp"
 
@@ -61,5 +62,34 @@ ISOTHERM_HOST_DEVICE constexpr Face opposite(Face f) {
 }
 
 inline constexpr const char* face_names[face_count] = {"x_min", "x_max", "y_min", "y_max", "z_min", "z_max"};
+
+// Quotients of cells and blocks, rounded up and down.
+
+// a >= 0, b > 0.
+constexpr Index ceil_div(Index a, Index b) {
+  return (a + b - 1) / b;
+}
+// b > 0. Regions may begin in the ghosts, at negative indices.
+constexpr Index floor_div(Index a, Index b) {
+  return a >= 0 ? a / b : -ceil_div(-a, b);
+}
+
+// What is left of a box without a box within it.
+
+// Disjoint boxes, none empty: whole planes below and above `inner`, then whole rows before and behind it
+// along y, then what is beside it along x. All of `whole` where `inner` is empty.
+inline std::vector<Box> boxes_around(Box whole, Box inner) {
+  if (inner.empty()) inner = {whole.lo, whole.lo};
+  std::vector<Box> around;
+  for (int axis = 2; axis >= 0; --axis) {
+    Box lower = whole, upper = whole;
+    lower.hi[axis] = whole.lo[axis] = inner.lo[axis];
+    upper.lo[axis] = whole.hi[axis] = inner.hi[axis];
+    for (const Box& box : {lower, upper}) {
+      if (!box.empty()) around.push_back(box);
+    }
+  }
+  return around;
+}
 
 }  // namespace isotherm

@@ -11,6 +11,15 @@
 
 namespace isotherm {
 
+// Whether a launcher, such as mpirun or srun, started this process.
+
+// By the variables that launchers set for their ranks, as they stand now.
+bool environment_names_launcher();
+
+// The same, as it was when first asked: before MPI_Init, which may set such a variable in a process that
+// nobody launched (Open MPI 4: PMIX_RANK). MpiSession asks.
+bool is_under_launcher();
+
 // MPI_Init_thread ... MPI_Finalize. Excludes OMPIO before it starts (Open MPI's default MPI-IO loses data on
 // a full disk without an error) unless the user chose an MPI-IO component, spares a process without a
 // launcher Open MPI's daemon, asks for MPI_THREAD_MULTIPLE, and refuses a thread level below FUNNELED.

@@ -9,10 +9,9 @@
 #include <string>
 #include <thread>
 
-#include "core/cgroup.hpp"
 #include "core/device.hpp"
 #include "core/error.hpp"
-#include "core/proc_status.hpp"
+#include "core/memory_limits.hpp"
 #include "core/timer.hpp"
 
 namespace isotherm {

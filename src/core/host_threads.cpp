@@ -13,7 +13,7 @@
 #include <set>
 #include <string_view>
 
-#include "core/cgroup.hpp"
+#include "core/memory_limits.hpp"
 #include "core/text.hpp"
 
 namespace isotherm {

@@ -12,6 +12,12 @@
 
 namespace isotherm {
 
+// Words of commands to paste, and of scripts.
+
+// bash reads it as one word, and as this text. Control characters are escaped, so that none reaches a
+// terminal.
+std::string shell_word(std::string_view text);
+
 std::string human_bytes(double bytes);           // "17 B", "1.50 KiB", "2.00 GiB"
 std::string human_duration(double seconds);      // "812 ms", "3.21 s", "2 min 05 s", "1 h 02 min", "3 d 04 h"
 std::string signed_duration(double seconds);     // of a difference: "-12.3 us"

@@ -8,8 +8,8 @@
 #include "core/device.hpp"
 #include "core/field_view.hpp"
 #include "grid/decomposition.hpp"
-#include "halo/exchange_times.hpp"
 #include "halo/links.hpp"
+#include "halo/transport.hpp"
 #include "kernels/face_copy.hpp"
 #include "kernels/stencil.hpp"
 

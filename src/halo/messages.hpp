@@ -2,10 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "core/box.hpp"
 #include "grid/decomposition.hpp"
+#include "kernels/peer_copy.hpp"
 
 namespace isotherm {
 
@@ -52,5 +56,28 @@ std::vector<int> peers_of(const std::vector<HaloMessage>& messages);
 // Every pair of neighbours has its round, in which neither has another: by round, the peer of `rank`, or -1.
 // The same on all ranks. A greedy edge colouring: at most 2 * 26 - 1 rounds.
 std::vector<int> rounds_of_pairs(const Decomposition& decomposition, int rank, int ghosts);
+
+// Halo messages whose rows are too short to be stored one by one, and their places in the receiver's buffer.
+
+// Messages that travel dense, of one way between two ranks: by tag, where each begins [bytes]. Both ranks lay
+// the receiver's buffer out alike.
+struct DenseMessages {
+  std::map<int, std::size_t> places;
+  std::size_t bytes = 0;
+};
+template <class T>
+DenseMessages dense_messages(std::span<const HaloMessage> messages, int peer,
+                             int (*tag)(const HaloMessage&)) {
+  DenseMessages dense;
+  for (const HaloMessage& m : messages) {
+    const bool is_short = m.edge.extent().x * Index{sizeof(T)} < least_direct_row;
+    if (m.peer == peer && is_short) dense.places[tag(m)] = m.cells() * sizeof(T);
+  }
+  for (auto& [each_tag, place] : dense.places) {
+    const std::size_t length = std::exchange(place, dense.bytes);
+    dense.bytes += (length + line_bytes - 1) / line_bytes * line_bytes;
+  }
+  return dense;
+}
 
 }  // namespace isotherm

@@ -1,10 +1,37 @@
 // Files that appear whole or not at all.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace isotherm {
+
+// A file of the same bytes by plain system calls: what the writing of snapshots is measured against.
+
+// `bytes` to place `at` of the file, which must exist, in calls of `most` bytes at the most; on the disk when
+// this returns. Ranks write their parts at the same time. Throws Error(io).
+void write_raw(const std::string& path, std::span<const std::byte> bytes, std::int64_t at, std::size_t most);
+
+// Lets the disk begin while a file is still being written.
+
+// Opens the file for itself; where it cannot, nothing happens.
+class Writeback {
+ public:
+  explicit Writeback(const std::string& path);
+  ~Writeback();
+  Writeback(const Writeback&) = delete;
+  Writeback& operator=(const Writeback&) = delete;
+
+  // What was written so far goes to the disk from now on. Waits for nothing but a full queue. Otherwise the
+  // system keeps it in memory until fsync, and a large file is copied first and written afterwards.
+  void start() const;
+
+ private:
+  int descriptor_;
+};
 
 // Replaces `path` by a file of these bytes: written to `<path>.part`, fsync, rename, fsync of the folder. A
 // reader, or a crash at any moment, finds the old file or the new one. Throws Error(cannot_create) when no

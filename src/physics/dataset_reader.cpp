@@ -28,7 +28,7 @@ using TypeHandle = Handle<hid_t, H5Tclose>;
 }
 
 void quiet_and_closed_library() {
-  H5dont_atexit();                              // see output/hdf5_call.cpp
+  H5dont_atexit();                              // see output/field_files/hdf5_file.cpp
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // messages are ours
   H5PLset_loading_state(0);                     // no code comes in by HDF5_PLUGIN_PATH
 }

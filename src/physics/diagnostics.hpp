@@ -15,13 +15,68 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
 #include "config/config.hpp"
+#include "core/box.hpp"
+#include "core/communicator.hpp"
+#include "core/field_view.hpp"
 #include "kernels/histogram.hpp"
 
 namespace isotherm {
+
+// Steady problems whose walls fix no temperature: all heat that comes in must go out, and the deck fixes the
+// mean.
+
+// A steady problem with flux, insulated and periodic walls only: T + constant solves it as well as T.
+bool mean_is_free(const Config& config);
+
+// Heat of sources and flux walls, of one block or, after a sum over ranks, of the whole body.
+struct HeatBalance {
+  double net = 0;    // W into the body
+  double gross = 0;  // W, sum of magnitudes
+};
+
+// Of this block's cells and walls (`is_wall`: by Face). Throws Error(deck) as paint does.
+HeatBalance heat_balance(const Config& config, Box block, const std::array<bool, face_count>& is_wall);
+
+// Throws Error(deck) when more than 1e-9 of the heat moved is left over, or when the deck fixes no mean.
+void check_balance(const Config& config, const HeatBalance& whole_body);
+
+// Adds `by` kelvin to every interior cell, in fp64, rounded to T.
+template <class T>
+void shift(FieldView<T> field, double by);
+
+// The highest and the lowest temperature of a field, and their cells.
+
+// A temperature and the number of its cell in the grid of the run, x fastest; -1: no cell.
+struct NumberedTemperature {
+  double value;
+  Index number = -1;
+
+  Int3 cell(Int3 cells) const {
+    return {number % cells.x, number / cells.x % cells.y, number / cells.x / cells.y};
+  }
+};
+
+// NaN is no extreme; its cells are counted. Of equal temperatures the cell with the least number counts, so
+// that no order of cells, threads or ranks changes the result.
+struct TemperatureExtremes {
+  NumberedTemperature lowest{std::numeric_limits<double>::infinity()};
+  NumberedTemperature highest{-std::numeric_limits<double>::infinity()};
+  std::int64_t nan_cells = 0;
+
+  bool any() const { return lowest.number >= 0; }
+  void add(const TemperatureExtremes& other);
+};
+
+// `field`: in host memory; `lo`: its first cell in the grid of `cells`.
+template <class T>
+TemperatureExtremes temperature_extremes(FieldView<const T> field, Int3 lo, Int3 cells);
+// Collective: of the blocks of all ranks.
+TemperatureExtremes over_ranks(const TemperatureExtremes& mine, const Communicator& communicator);
 
 // Which numbers the deck lets one know, and the factors that turn sums over cells into watts and joules.
 struct DiagnosticsPlan {

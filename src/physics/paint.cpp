@@ -14,7 +14,6 @@
 
 #include "config/parts.hpp"
 #include "physics/cells.hpp"
-#include "physics/centre_cover.hpp"
 #include "physics/coverage.hpp"
 #include "physics/dataset_reader.hpp"
 #include "physics/exact.hpp"

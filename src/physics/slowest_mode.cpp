@@ -5,7 +5,7 @@
 #include <limits>
 #include <numbers>
 
-#include "physics/balance.hpp"
+#include "physics/diagnostics.hpp"
 #include "physics/operator.hpp"
 #include "physics/walls.hpp"
 

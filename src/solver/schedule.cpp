@@ -7,6 +7,69 @@
 #include "physics/slowest_mode.hpp"
 
 namespace isotherm {
+
+namespace {
+
+// A time that is a whole number of steps but for rounding belongs to that step, not to the next.
+constexpr double rounding_of_a_step = 1e-9;
+
+std::int64_t step_at(double time, double dt) {
+  const double step = std::ceil(time / dt * (1 - rounding_of_a_step));
+  return step < static_cast<double>(Recurrence::never) ? static_cast<std::int64_t>(step) : Recurrence::never;
+}
+
+}  // namespace
+
+Recurrence::Recurrence(std::optional<std::int64_t> every_steps, std::optional<double> every_time, double dt)
+    : every_steps_(every_steps), every_time_(every_time), dt_(dt) {}
+
+std::int64_t Recurrence::nth(std::int64_t k) const {
+  if (every_steps_) return k * *every_steps_;
+  return std::max(k, step_at(static_cast<double>(k) * *every_time_, dt_));  // at most one a step
+}
+
+// The last that is surely not after `sweep`.
+std::int64_t Recurrence::last_until(std::int64_t sweep) const {
+  const double passed = std::floor(static_cast<double>(sweep) * dt_ / *every_time_);
+  return passed < static_cast<double>(sweep) ? static_cast<std::int64_t>(passed) : sweep;
+}
+
+bool Recurrence::due(std::int64_t sweep) const {
+  return next_after(sweep - 1) == sweep;
+}
+
+std::int64_t Recurrence::next_after(std::int64_t sweep) const {
+  if (every_steps_) return (sweep / *every_steps_ + 1) * *every_steps_;
+  if (!every_time_) return never;
+  std::int64_t k = std::max<std::int64_t>(1, last_until(sweep));
+  while (nth(k) <= sweep) ++k;
+  return nth(k);
+}
+
+std::int64_t Recurrence::count_before(std::int64_t last) const {
+  if (last <= 0) return 0;
+  if (every_steps_) return (last - 1) / *every_steps_;
+  if (!every_time_) return 0;
+  std::int64_t k = last_until(last) + 1;
+  while (k >= 1 && nth(k) >= last) --k;
+  return k;
+}
+
+namespace {
+
+constexpr double too_often = 0.25, too_seldom = 1;  // s
+constexpr std::int64_t most_units = std::int64_t{1} << 40;
+
+}  // namespace
+
+Lookout::Lookout(std::int64_t start, std::int64_t unit) : unit_(unit), next_(start + unit) {}
+
+void Lookout::looked(std::int64_t sweep, double seconds_since_last) {
+  if (seconds_since_last < too_often) units_ = std::min(2 * units_, most_units);
+  if (seconds_since_last > too_seldom) units_ = std::max<std::int64_t>(units_ / 2, 1);
+  next_ = sweep + units_ * unit_;
+}
+
 namespace {
 
 // A series of files starts with the initial state, and ends with the last one, wherever that is.

@@ -2,13 +2,56 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
 #include "config/config.hpp"
-#include "solver/recurrence.hpp"
 
 namespace isotherm {
+
+// Something that comes again every so many sweeps, or every so much time of the problem. Arithmetic only.
+class Recurrence {
+ public:
+  static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+
+  Recurrence() = default;  // never
+  // At most one of the two; every_time and the step `dt` in s.
+  Recurrence(std::optional<std::int64_t> every_steps, std::optional<double> every_time, double dt);
+  Recurrence(const OutputTimes& times, double dt) : Recurrence(times.every_steps, times.every_time, dt) {}
+
+  bool recurs() const { return every_steps_ || every_time_; }
+  bool due(std::int64_t sweep) const;                  // sweep > 0
+  std::int64_t next_after(std::int64_t sweep) const;   // the next that is due, or `never`
+  std::int64_t count_before(std::int64_t last) const;  // how often it is due from sweep 1 to last - 1
+
+ private:
+  std::int64_t nth(std::int64_t k) const;  // the sweep of the k-th, k >= 1
+  std::int64_t last_until(std::int64_t sweep) const;
+
+  std::optional<std::int64_t> every_steps_;
+  std::optional<double> every_time_;
+  double dt_ = 0;
+};
+
+// At which sweeps all ranks look up from their work together, to see what happens outside: signals, the
+// clock. Arithmetic only, on times that the ranks have agreed on: so they look up at the same sweeps without
+// a word.
+//
+// Often enough that a request is heard within a second or two, and so seldom that an all-reduce, and the wait
+// of a host for what its device did before, cost nothing. The way between two looks doubles while it takes
+// less than a quarter of a second, and halves above one.
+class Lookout {
+ public:
+  // `unit`: sweeps that are not to be parted. The first look comes after so many from `start`.
+  Lookout(std::int64_t start, std::int64_t unit);
+
+  std::int64_t next() const { return next_; }  // the sweep of the next look, or the end of a unit beyond it
+  void looked(std::int64_t sweep, double seconds_since_last);  // seconds: the same on all ranks
+
+ private:
+  std::int64_t unit_, units_ = 1, next_;
+};
 
 class Schedule {
  public:

@@ -8,10 +8,10 @@
 
 #include "core/agree.hpp"
 #include "kernels/face_copy.hpp"
-#include "physics/balance.hpp"
+#include "physics/diagnostics.hpp"
 #include "physics/operator.hpp"
 #include "physics/paint.hpp"
-#include "solver/host_fill.hpp"
+#include "solver/host_copy.hpp"
 #include "solver/rows.hpp"
 
 namespace isotherm {

@@ -24,15 +24,12 @@
 #include "physics/diagnostics.hpp"
 #include "physics/paint.hpp"
 #include "physics/stored_field.hpp"
-#include "physics/temperature_extremes.hpp"
 #include "physics/walls.hpp"
 #include "solver/diagnosis.hpp"
-#include "solver/extreme_cell.hpp"
 #include "solver/host_copy.hpp"
 #include "solver/period.hpp"
 #include "solver/residual_check.hpp"
 #include "solver/rows.hpp"
-#include "solver/swallowed_heat.hpp"
 
 namespace isotherm {
 

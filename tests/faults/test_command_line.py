@@ -6,7 +6,8 @@ import pytest
 from cli import BASE_DECK, isotherm
 
 HELP = "; see isotherm --help"
-VERBS = "; use one of run, check, list, init, schema, info, bench, study, compare" + HELP
+TOOLS = "animate, depths, history, ladder, report, roofline, scaling, slice, study, study-plot, volume"
+VERBS = f"; use one of run, check, list, init, schema, info, bench, compare, {TOOLS}" + HELP
 KEYS = ("grid, material, precision, boundaries, initial, sources, problem, solver, parallel, output, verify, study, "
         "scaling")
 

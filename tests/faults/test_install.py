@@ -39,8 +39,17 @@ def test_decks_are_there(prefix):
 
 def test_postprocess_runs(prefix, tmp_path):
     environment = os.environ | {"PYTHONPATH": str(prefix / "share/isotherm/postprocess")}
-    command = [sys.executable, "-c", "import isotherm_post.cli as cli; print(cli.__file__); cli.parser()"]
+    command = [sys.executable, "-c", "import isotherm_tools.cli as cli; print(cli.__file__); cli.parser()"]
     assert output(*command, cwd=tmp_path, env=environment).startswith(str(prefix))
+
+
+def test_tools_run(prefix, tmp_path):
+    shown = output(prefix / "bin/isotherm", "report", "--help", cwd=tmp_path, env=os.environ | {"PATH": "/usr/bin:/bin"})
+    assert shown.startswith("usage: isotherm_tools report ")
+    (tmp_path / "deck.yaml").write_text("grid: {cells: 8, lengths: 1}\nmaterial: {diffusivity: 1}\nproblem: {steps: 1}\n"
+                                        "initial: [{shape: constant, value: 300}]\nparallel: {device: cpu}\nstudy: {list: [{name: a}]}\n")
+    assert "1 of 1 case finished" in output(prefix / "bin/isotherm", "study", "deck.yaml", cwd=tmp_path)
+    assert "sbatch" in output(prefix / "bin/isotherm", "study", "deck.yaml", "output.directory=other", "--slurm", "--dry-run", cwd=tmp_path)
 
 
 def test_postprocess_is_a_package_that_needs_no_network(tmp_path):
@@ -52,8 +61,8 @@ def test_postprocess_is_a_package_that_needs_no_network(tmp_path):
     output(sys.executable, "-m", "pip", "install", "--no-index", "--no-build-isolation", "--no-deps", "--target", tmp_path / "site",
            tmp_path / "source")
     environment = os.environ | {"PYTHONPATH": str(tmp_path / "site")}
-    text = output(tmp_path / "site/bin/isotherm-post", "slice", "--help", cwd=tmp_path, env=environment)
-    assert text.startswith("usage: isotherm_post slice ")
+    text = output(tmp_path / "site/bin/isotherm-slice", "--help", cwd=tmp_path, env=environment)
+    assert text.startswith("usage: isotherm_tools slice ")
 
 
 @pytest.mark.skipif(not shutil.which("readelf"), reason="readelf is not installed")

@@ -4,18 +4,10 @@ import csv
 
 import pytest
 
-from program import isotherm, write_deck
+from program import STEADY_BODY, isotherm, write_deck
 import runs
 
-STEADY = """\
-grid: {cells: [16, 12, 20], lengths: [0.4, 0.3, 0.5]}
-material: {conductivity: 15}
-boundaries:
-  x_min: {kind: temperature, value: "300 + 50*y"}
-  x_max: {kind: convection, coefficient: 40, ambient: 280}
-  z_max: {kind: flux, value: 1000}
-initial:
-  - {shape: formula, formula: "290 + 60*x*y + 20*z"}
+STEADY = STEADY_BODY + """\
 problem: {kind: steady, tolerance: 1e-2, check_interval: 30, max_sweeps: 2000}
 output: {snapshots: false}
 """

@@ -29,7 +29,7 @@ def test_the_readme_is_a_front_page():
     text = README.read_text(encoding="utf-8")
     assert text.count("\n") <= 130
     linked = {(README.parent / target).resolve() for target, _ in LINK.findall(text)}
-    assert linked >= {page for page in pages("docs")} | {TOP / folder / "README.md" for folder in ("src", "kernels", "postprocess", "tests")}
+    assert linked >= {page for page in pages("docs")} | {TOP / "ARCHITECTURE.md"} | {TOP / folder / "README.md" for folder in ("kernels", "postprocess", "tests")}
 
 
 @pytest.mark.parametrize("lack", ["several materials", "radiation", "curved geometry", "time-dependent sources", "adaptive grids"])

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from program import isotherm, write_deck
+from program import STEADY_BODY, isotherm, write_deck
 from runs import cells, checkpoints, expect_same_answer, expect_same_run, history, record
 
 TRANSIENT = """\
@@ -26,15 +26,7 @@ problem: {kind: transient, steps: 60, check_interval: 7}
 solver: {reduction: reproducible}
 output: {every_steps: 20, diagnostics: 5, histogram: {bins: 4}, checkpoint: {every_steps: 9, keep: 100}}
 """
-STEADY = """\
-grid: {cells: [12, 11, 13], lengths: [0.4, 0.3, 0.5]}
-material: {conductivity: 15}
-boundaries:
-  x_min: {kind: temperature, value: "300 + 50*y"}
-  x_max: {kind: convection, coefficient: 40, ambient: 280}
-  z_max: {kind: flux, value: 1000}
-initial:
-  - {shape: formula, formula: "290 + 60*x*y + 20*z"}
+STEADY = STEADY_BODY.replace("[16, 12, 20]", "[12, 11, 13]") + """\
 problem: {kind: steady, tolerance: 1e-3, check_interval: 30, max_sweeps: 2000}
 solver: {reduction: reproducible}
 output: {checkpoint: {every_steps: 25, keep: 100}}

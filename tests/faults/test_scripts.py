@@ -196,11 +196,11 @@ def test_the_file_to_source_is_named_and_puts_program_and_tools_on_the_path(chec
     assert result.returncode == 0, result.stderr
     line, = [line for line in result.stdout.splitlines() if "source " in line]
     source = line[line.index("source "):]
-    done = type_in(checkout, "cd ..", source, "isotherm list", "python3 -m isotherm_post slice --help", "isotherm-post slice --help",
+    done = type_in(checkout, "cd ..", source, "isotherm list", "python3 -m isotherm_tools slice --help", "isotherm-slice --help",
                    "python3 -c 'import sys; print(sys.executable)'", PYTHONDONTWRITEBYTECODE="1")
     assert (done.returncode, done.stderr) == (0, "")
     assert checkout.called("isotherm")[-1] == "isotherm list"
-    assert done.stdout.count("usage: isotherm_post slice") == 2 and done.stdout.splitlines()[-1] == sys.executable
+    assert done.stdout.count("usage: isotherm_tools slice") == 2 and done.stdout.splitlines()[-1] == sys.executable
 
 
 def test_once_sourced_it_is_made_anew_as_well(checkout):

@@ -6,19 +6,11 @@ import shutil
 
 import pytest
 
-from program import isotherm, write_deck
+from program import STEADY_BODY, isotherm, write_deck
 from runs import checkpoints, expect_same_answer, history, record
 
-DECK = """\
-grid: {cells: [16, 12, 20], lengths: [0.4, 0.3, 0.5]}
-material: {conductivity: 15}
+DECK = STEADY_BODY + """\
 precision: fp32
-boundaries:
-  x_min: {kind: temperature, value: "300 + 50*y"}
-  x_max: {kind: convection, coefficient: 40, ambient: 280}
-  z_max: {kind: flux, value: 1000}
-initial:
-  - {shape: formula, formula: "290 + 60*x*y + 20*z"}
 problem: {kind: steady, tolerance: 1e-12, check_interval: 50, max_sweeps: 60000}
 solver: {reduction: reproducible}
 output: {snapshots: false}

@@ -69,6 +69,7 @@ def expect_all_done_as_without_a_stop(folder):
     assert whole.returncode == 0, whole.stderr
     expect_same_answer(folder / "whole", folder / "out" / "long")
     assert rows(folder / "out")["long"]["sweeps"] == "200000"
+    assert float(rows(folder / "out")["long"]["wall_s"]) > record(folder / "out" / "long")["phases_s"]["total"]["max"], "of both parts"
 
 
 def test_after_kill_9(tmp_path):

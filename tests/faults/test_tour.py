@@ -92,10 +92,10 @@ def test_readme_and_tour_are_typed_word_for_word(checkout):
 
 def test_a_folder_without_the_file_to_source_is_told_in_one_line(checkout):
     """By the first python3: it finds the tools, but not what they need."""
-    done = subprocess.run(["python3", "-m", "isotherm_post", "slice", "runs/quickstart"], cwd=checkout.folder / "postprocess",
+    done = subprocess.run(["python3", "-m", "isotherm_tools", "slice", "runs/quickstart"], cwd=checkout.folder / "postprocess",
                           env=checkout.environment(), text=True, capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (69, "")
-    assert re.fullmatch(r"isotherm_post: \S+/python3 has no numpy, h5py, matplotlib, pillow; source build/env\.sh, which run\.sh makes, "
+    assert re.fullmatch(r"isotherm_tools: \S+/python3 has no numpy, h5py, matplotlib, pillow; source build/env\.sh, which run\.sh makes, "
                         r"or install the package with what it needs: pip install \./postprocess\n", done.stderr)
 
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "config/formula.hpp"
+#include "config/value.hpp"
 
 using namespace isotherm;
 

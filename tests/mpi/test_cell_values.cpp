@@ -1,5 +1,5 @@
 // Single cells come to every rank with all their bits, whoever has them.
-#include "output/cell_values.hpp"
+#include "output/field_files/cell_values.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Promise: what goes on from a checkpoint has the bits of what never stopped, on any number of ranks and
 // process grid, in every cell, residual and decision.
-#include "output/checkpoint.hpp"
+#include "output/field_files/checkpoint.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include "backend_fixture.hpp"
 #include "core/error.hpp"
 #include "core/signals.hpp"
-#include "output/run_files.hpp"
+#include "output/run_directory.hpp"
 #include "solver/rows.hpp"
 #include "solver/schedule.hpp"
 #include "support/decks.hpp"

@@ -1,5 +1,5 @@
 // Means over blocks of cells have the bits that one process would give them, wherever the ranks' blocks end.
-#include "output/coarse_field.hpp"
+#include "output/field_files/coarse_field.hpp"
 
 #include <gtest/gtest.h>
 

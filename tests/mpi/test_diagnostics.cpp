@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "backend_fixture.hpp"
-#include "output/history.hpp"
+#include "output/records/history.hpp"
 #include "solver/rows.hpp"
 #include "solver/solver.hpp"
 #include "support/decks.hpp"

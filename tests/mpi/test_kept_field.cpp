@@ -7,7 +7,7 @@
 #include "grid/decomposition.hpp"
 #include "grid/field.hpp"
 #include "kernels/fingerprint.hpp"
-#include "output/kept_field.hpp"
+#include "output/field_files/kept_field.hpp"
 
 namespace isotherm {
 namespace {

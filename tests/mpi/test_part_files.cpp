@@ -7,8 +7,8 @@
 
 #include "config/parts.hpp"
 #include "grid/decomposition.hpp"
-#include "output/part_cells.hpp"
-#include "output/snapshot.hpp"
+#include "output/field_files/slabs.hpp"
+#include "output/field_files/snapshot.hpp"
 #include "physics/dataset_reader.hpp"
 #include "support/decks.hpp"
 #include "support/field_by_index.hpp"

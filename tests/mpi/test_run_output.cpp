@@ -7,8 +7,8 @@
 #include "core/communicator.hpp"
 #include "core/error.hpp"
 #include "core/host_threads.hpp"
+#include "output/records/run_record.hpp"
 #include "output/run_directory.hpp"
-#include "output/run_record.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace isotherm {

@@ -1,6 +1,6 @@
 // Snapshots by every number of ranks, whole and on purpose not.
-#include "output/cell_writer.hpp"
-#include "output/snapshot.hpp"
+#include "output/field_files/cell_writer.hpp"
+#include "output/field_files/snapshot.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 #include "core/error.hpp"
 #include "grid/decomposition.hpp"
 #include "kernels/fingerprint.hpp"
-#include "output/snapshot_check.hpp"
+#include "output/field_files/snapshot_file.hpp"
 #include "physics/dataset_reader.hpp"
 #include "support/decks.hpp"
 #include "support/field_by_index.hpp"

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image, ImageSequence
 
-from isotherm_post import animations
-from isotherm_post.cli import main
-from isotherm_post.run_directory import RunDirectory
+from isotherm_tools import animations
+from isotherm_tools.cli import main
+from isotherm_tools.run_directory import RunDirectory
 from program import finished_run
 
 DECK = """

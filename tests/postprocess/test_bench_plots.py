@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
-from isotherm_post import fused_depths, ladders, rooflines
-from isotherm_post.bench_record import BenchRecord
-from isotherm_post.cli import main
+from isotherm_tools import fused_depths, ladders, rooflines
+from isotherm_tools.bench_record import BenchRecord
+from isotherm_tools.cli import main
 
 
 def entry(row, seconds, precision="fp64", **changes):

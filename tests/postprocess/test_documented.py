@@ -6,11 +6,11 @@ import shlex
 import pytest
 
 from documentation import TOP, blocks, name_of
-from isotherm_post.cli import parser
+from isotherm_tools.cli import parser
 from program import isotherm
 
 PAGES = [TOP / name for name in ("README.md", "docs/tour.md", "docs/studies.md", "docs/cluster.md", "kernels/README.md", "postprocess/README.md")]
-COMMAND = re.compile(r"^(?:\$ )?python3 -m isotherm_post +((?:.*\\\n)*.*)", re.MULTILINE)
+COMMAND = re.compile(r"^(?:\$ )?python3 -m isotherm_tools +((?:.*\\\n)*.*)", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from isotherm_post import Failure, open_run
-from isotherm_post.cli import main
-from isotherm_post.run_record import RunRecord
+from isotherm_tools import Failure, open_run
+from isotherm_tools.cli import main
+from isotherm_tools.run_record import RunRecord
 
 RECORDS = sorted((Path(__file__).parents[1] / "faults/fixtures/records").glob("run_*.json"))
 

@@ -7,8 +7,8 @@ import h5py
 import numpy as np
 import pytest
 
-import isotherm_post
-from isotherm_post import Failure, open_run
+import isotherm_tools
+from isotherm_tools import Failure, open_run
 from program import finished_run
 
 DECK = """
@@ -99,4 +99,4 @@ def test_what_is_missing_is_a_failure_with_a_line(tmp_path):
         with pytest.raises(Failure, match="is no table of isotherm") as caught:
             getattr(open_run(tmp_path), what)
         assert caught.value.code == 65
-    assert isotherm_post.Failure is Failure
+    assert isotherm_tools.Failure is Failure

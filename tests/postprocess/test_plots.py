@@ -1,4 +1,4 @@
-"""isotherm_post on run directories made here: the right cells, in the right place of the picture."""
+"""isotherm_tools on run directories made here: the right cells, in the right place of the picture."""
 
 import os
 import subprocess
@@ -10,9 +10,9 @@ import matplotlib.image
 import numpy as np
 import pytest
 
-from isotherm_post import histories, slices, units
-from isotherm_post.cli import main
-from isotherm_post.run_directory import History, RunDirectory, Snapshot
+from isotherm_tools import histories, slices, units
+from isotherm_tools.cli import main
+from isotherm_tools.run_directory import History, RunDirectory, Snapshot
 
 CELLS = (12, 7, 5)  # nx, ny, nz: no two alike, so that no mix-up of axes goes unseen
 SPACING = (1e-3, 2e-3, 4e-3)
@@ -54,14 +54,14 @@ def failure(capsys):
     def run_failing(*arguments):
         code = main([str(argument) for argument in arguments])
         out, err = capsys.readouterr()
-        assert out == "" and err.startswith("isotherm_post: ") and err.count("\n") == 1
-        return code, err.removeprefix("isotherm_post: ").rstrip("\n")
+        assert out == "" and err.startswith("isotherm_tools: ") and err.count("\n") == 1
+        return code, err.removeprefix("isotherm_tools: ").rstrip("\n")
 
     return run_failing
 
 
 def test_runs_as_a_module_and_prints_the_path(run):
-    command = [sys.executable, "-m", "isotherm_post", "slice", run]
+    command = [sys.executable, "-m", "isotherm_tools", "slice", run]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout, result.stderr) == (0, f"{run}/demo_slice_z.png\n", "")
     result = subprocess.run([*command, "--index", "99"], capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""isotherm_post reads what the program itself writes."""
+"""isotherm_tools reads what the program itself writes."""
 
 import os
 import subprocess
@@ -6,8 +6,8 @@ import subprocess
 import numpy as np
 import pytest
 
-from isotherm_post.cli import main
-from isotherm_post.run_directory import RunDirectory
+from isotherm_tools.cli import main
+from isotherm_tools.run_directory import RunDirectory
 
 DECK = """
 grid: {cells: [12, 7, 5], spacing: [1e-3, 2e-3, 4e-3], origin: [0.1, -0.2, 0]}
@@ -75,5 +75,5 @@ def test_parts_are_series_of_their_own(run):
 def test_an_unknown_series_is_named_with_those_there_are(run, capsys):
     assert main(["slice", str(run), "--series", "ramp_slice_y4"]) == 2
     assert capsys.readouterr().err == (
-        f"isotherm_post: {run} holds no series ramp_slice_y4; it has ramp_region, ramp_slice_y3\n"
+        f"isotherm_tools: {run} holds no series ramp_slice_y4; it has ramp_region, ramp_slice_y3\n"
     )

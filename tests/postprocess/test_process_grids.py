@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from isotherm_post.process_grids import CUBE, Weights, process_grid, sweep_cost
-from isotherm_post.run_record import RunRecord
+from isotherm_tools.process_grids import CUBE, Weights, process_grid, sweep_cost
+from isotherm_tools.run_record import RunRecord
 from program import isotherm, write_deck
 
 # What tests/unit/test_process_grid.cpp expects of GPUs.

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from html_page import Page
-from isotherm_post import report_page
-from isotherm_post.cli import main
+from isotherm_tools import report_page
+from isotherm_tools.cli import main
 from program import finished_run, isotherm
 
 DECK = """

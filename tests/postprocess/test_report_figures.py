@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from matplotlib import pyplot
 
-from isotherm_post import dark_figures, figures, histories, report_figures, slices
-from isotherm_post.run_directory import History, Snapshot
+from isotherm_tools import dark_figures, figures, histories, report_figures, slices
+from isotherm_tools.run_directory import History, Snapshot
 
 CELLS, SPACING, CORNER = (12, 7, 5), (1e-3, 2e-3, 4e-3), (0.1, -0.2, 0.0)  # no two axes alike
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from html_page import Page
-from isotherm_post import study_figures
-from isotherm_post.cli import main
-from isotherm_post.study_record import Study
+from isotherm_tools import study_figures
+from isotherm_tools.cli import main
+from isotherm_tools.study_record import Study
 from program import isotherm
 from studies import BASE, write_study
 
@@ -93,11 +93,11 @@ def test_a_figure_has_the_cases_where_they_belong(study):
 
 
 def test_the_verb_draws_them(study, tmp_path, capsys):
-    assert main(["study", str(study)]) == 0
+    assert main(["study-plot", str(study)]) == 0
     assert capsys.readouterr().out == f"{study}/study.png\n"
     image = matplotlib.image.imread(study / "study.png")
     assert image.shape[0] > image.shape[1] and len(np.unique(image[..., 0])) > 20
-    assert main(["study", str(study), "--columns", "mean_K", "--out", str(tmp_path / "a.svg")]) == 0
+    assert main(["study-plot", str(study), "--columns", "mean_K", "--out", str(tmp_path / "a.svg")]) == 0
     assert (tmp_path / "a.svg").read_text().startswith("<?xml")
 
 
@@ -132,7 +132,7 @@ def test_too_many_lines_are_a_table(tmp_path, capsys):
     page = report(found.path, tmp_path / "page.html")
     assert page.pictures == [] and "No figures: b, c would make 12 lines." in page.text
     assert "case59" in page.text and "DONE" in page.text
-    assert main(["study", str(found.path)]) == 65
+    assert main(["study-plot", str(found.path)]) == 65
     assert "b, c would make 12 lines" in capsys.readouterr().err
 
 
@@ -153,14 +153,14 @@ def test_a_state_is_told(tmp_path, state, code, badge):
 
 
 def test_what_is_no_study_is_refused(study, tmp_path, capsys):
-    assert main(["study", str(tmp_path)]) == 66
-    assert main(["study", str(study), "--columns", "nonsense"]) == 2
-    assert main(["study", str(study), "--columns", "name"]) == 65
-    assert main(["study", str(study), "--out", "page.html"]) == 2
+    assert main(["study-plot", str(tmp_path)]) == 66
+    assert main(["study-plot", str(study), "--columns", "nonsense"]) == 2
+    assert main(["study-plot", str(study), "--columns", "name"]) == 65
+    assert main(["study-plot", str(study), "--out", "page.html"]) == 2
     for number, change in enumerate((lambda r: r.update(schema="other"), lambda r: r.update(schema_version=9),
                                      lambda r: r.pop("cases"), lambda r: r["cases"][0].pop("values"))):
         broken = changed(study, tmp_path / str(number), change)
-        for verb in ("study", "report"):
+        for verb in ("study-plot", "report"):
             assert main([verb, str(broken)]) == 65, number
     assert capsys.readouterr().err.count("\n") == 12
     assert list(tmp_path.rglob("*.html")) == list(tmp_path.rglob("*.png")) == []
@@ -171,5 +171,5 @@ def test_what_is_no_study_is_refused(study, tmp_path, capsys):
 def test_dollar_signs_of_a_study_are_no_formula(tmp_path, cases):
     """In its name, in words along the axis, and in words that tell lines apart."""
     found, out = made(cases, tmp_path / "study", deck=r"a$\foo$b.yaml"), tmp_path / "picture.svg"
-    assert main(["study", str(found.path), "--out", str(out)]) == 0
+    assert main(["study-plot", str(found.path), "--out", str(out)]) == 0
     assert r"<!-- a$\foo$b: " in out.read_text() and r"<!-- $\foo$ -->" in out.read_text()

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from isotherm_post import scaling_model as model
-from isotherm_post.process_grids import process_grid
-from isotherm_post.scaling_model import BETWEEN, INSIDE, Costs, Layout, Machine, Method, Wire
+from isotherm_tools import scaling_model as model
+from isotherm_tools.process_grids import process_grid
+from isotherm_tools.scaling_model import BETWEEN, INSIDE, Costs, Layout, Machine, Method, Wire
 
 NS, US, GB = 1e-9, 1e-6, 1e9
 COSTS = Costs(cell=NS)

@@ -1,11 +1,11 @@
-"""isotherm_post scaling on what the program itself writes, on one, two and four ranks."""
+"""isotherm_tools scaling on what the program itself writes, on one, two and four ranks."""
 
 import json
 
 import pytest
 
-from isotherm_post.cli import main
-from isotherm_post.run_record import RunRecord
+from isotherm_tools.cli import main
+from isotherm_tools.run_record import RunRecord
 from program import isotherm, write_deck
 
 DECK = """

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from isotherm_post import scaling_table, scalings
-from isotherm_post.cli import main
-from isotherm_post.scaling_fit import Wishes
+from isotherm_tools import scaling_table, scalings
+from isotherm_tools.cli import main
+from isotherm_tools.scaling_fit import Wishes
 from scaling_runs import GB, US, WIRES, series_of, strong_series, write_run
 
 
@@ -119,7 +119,7 @@ def refused(capsys, *arguments):
     code = main([str(argument) for argument in arguments])
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1
-    return code, err.removeprefix("isotherm_post: ").rstrip("\n")
+    return code, err.removeprefix("isotherm_tools: ").rstrip("\n")
 
 
 def test_what_is_no_run_is_refused(tmp_path, capsys):

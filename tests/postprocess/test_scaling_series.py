@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from isotherm_post import scaling_fit
-from isotherm_post.run_record import Link, RunRecord
-from isotherm_post.scaling_fit import Wishes
-from isotherm_post.scaling_model import Wire
+from isotherm_tools import scaling_fit
+from isotherm_tools.run_record import Link, RunRecord
+from isotherm_tools.scaling_fit import Wishes
+from isotherm_tools.scaling_model import Wire
 from scaling_runs import GB, US, WEIGHTS, WIRES, series_of, strong_series, write_run
 
 
@@ -202,10 +202,11 @@ def test_process_grids_are_by_the_weights_of_the_record(tmp_path):
         run = write_run(tmp_path, 1, 1e-3, (1024,) * 3, decomposition={"weights": known})
         series = series_of([run], WIRES._replace(kind="strong", ranks=(8,)))
         parts[name] = series.rows[1].parts
-        assert bool(series.notes) == (known is None)
+        assert series.notes[0] == "the prediction is from one run (1 rank): no other run tests it"
+        assert bool(series.notes[1:]) == (known is None)
     assert parts == {"gpu": (1, 2, 4), "surface": (2, 2, 2), "unknown": (2, 2, 2)}
-    assert series.notes == [f"process grids of least surface are predicted ({run / 'run.json'} does not tell what the "
-                            "program weighs)"]
+    assert series.notes[1:] == [f"process grids of least surface are predicted ({run / 'run.json'} does not tell what the "
+                                "program weighs)"]
 
 
 def test_every_run_has_a_row_and_the_fastest_is_compared_with(strong, tmp_path):

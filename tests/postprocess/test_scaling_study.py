@@ -5,9 +5,9 @@ import json
 import pytest
 
 from html_page import Page
-from isotherm_post.cli import main
-from isotherm_post.scaling_table import share
-from isotherm_post.units import format_time
+from isotherm_tools.cli import main
+from isotherm_tools.scaling_table import share
+from isotherm_tools.units import format_time
 from program import isotherm, write_deck
 from studies import BASE
 

@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from isotherm_post import cli
-from isotherm_post.cli import main
+from isotherm_tools import cli
+from isotherm_tools.cli import main
 from scaling_runs import strong_series
 
-VERBS = ("slice", "history", "ladder", "roofline", "depths", "scaling", "report", "study", "animate", "volume")
+VERBS = ("slice", "history", "ladder", "roofline", "depths", "scaling", "report", "study-plot", "animate", "volume")
 
 
 def test_these_are_the_verbs(capsys):
@@ -27,7 +27,7 @@ def test_help_and_what_is_missing(verb, tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
         main([verb, "--help"])
     text = capsys.readouterr().out
-    assert ended.value.code == 0 and f"isotherm_post {verb} " in text and "--out FILE" in text
+    assert ended.value.code == 0 and f"isotherm_tools {verb} " in text and "--out FILE" in text
     assert text.split("\n\n")[1].strip().endswith("."), "what it does, in a sentence"
     with pytest.raises(SystemExit) as ended:
         main([verb])
@@ -36,7 +36,7 @@ def test_help_and_what_is_missing(verb, tmp_path, capsys):
     lacks_pyvista = verb == "volume" and not importlib.util.find_spec("pyvista")
     assert main([verb, str(missing)]) == (69 if lacks_pyvista else 66)
     out, err = capsys.readouterr()
-    assert out == "" and err.startswith(f"isotherm_post: {'volume needs PyVista' if lacks_pyvista else missing}")
+    assert out == "" and err.startswith(f"isotherm_tools: {'volume needs PyVista' if lacks_pyvista else missing}")
     assert err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 

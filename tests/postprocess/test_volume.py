@@ -8,10 +8,10 @@ import matplotlib.image
 import numpy as np
 import pytest
 
-from isotherm_post import volumes
-from isotherm_post.cli import main
-from isotherm_post.failure import Failure
-from isotherm_post.run_directory import RunDirectory
+from isotherm_tools import volumes
+from isotherm_tools.cli import main
+from isotherm_tools.failure import Failure
+from isotherm_tools.run_directory import RunDirectory
 from program import DECK, finished_run
 
 SLICED = "{every_steps: 20, slices: [{axis: z, cell: 11, every_steps: 20}]}"

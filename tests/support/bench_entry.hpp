@@ -1,7 +1,7 @@
 // What a row of a bench might have measured.
 #pragma once
 
-#include "output/bench_record.hpp"
+#include "output/records/bench_record.hpp"
 
 namespace isotherm::test {
 

@@ -29,6 +29,18 @@ problem: {kind: transient, steps: 40}
 output: {every_steps: 20}
 """
 
+# All but the problem of a steady deck whose boundaries are of three kinds.
+STEADY_BODY = """\
+grid: {cells: [16, 12, 20], lengths: [0.4, 0.3, 0.5]}
+material: {conductivity: 15}
+boundaries:
+  x_min: {kind: temperature, value: "300 + 50*y"}
+  x_max: {kind: convection, coefficient: 40, ambient: 280}
+  z_max: {kind: flux, value: 1000}
+initial:
+  - {shape: formula, formula: "290 + 60*x*y + 20*z"}
+"""
+
 
 def write_deck(folder, text=DECK, name="deck.yaml"):
     path = folder / name

@@ -8,7 +8,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-SCHEMA = Path(__file__).resolve().parents[2] / "src/output/run_schema.json"
+SCHEMA = Path(__file__).resolve().parents[2] / "src/output/records/run_schema.json"
 
 
 @functools.cache

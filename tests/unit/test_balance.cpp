@@ -1,4 +1,4 @@
-#include "physics/balance.hpp"
+#include "physics/diagnostics.hpp"
 
 #include <gtest/gtest.h>
 

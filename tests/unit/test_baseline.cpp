@@ -1,4 +1,4 @@
-#include "output/baseline.hpp"
+#include "output/records/baseline.hpp"
 
 #include <gtest/gtest.h>
 

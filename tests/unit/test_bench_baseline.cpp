@@ -1,4 +1,4 @@
-#include "output/bench_baseline.hpp"
+#include "output/records/bench_baseline.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "app/bench_options.hpp"
+#include "app/bench/options.hpp"
 
 #include <gtest/gtest.h>
 

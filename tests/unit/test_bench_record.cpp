@@ -1,4 +1,4 @@
-#include "output/bench_record.hpp"
+#include "output/records/bench_record.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The checks of a benchmark: that they hold, and that each can fail.
-#include "app/bench_reference.hpp"
+#include "app/bench/reference.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "app/bench_sampling.hpp"
+#include "app/bench/sampling.hpp"
 #include "core/device.hpp"
 #include "kernels/face_copy.hpp"
 

@@ -1,4 +1,4 @@
-#include "app/bench_sampling.hpp"
+#include "app/bench/sampling.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,10 @@
-#include "core/cgroup.hpp"
+#include "core/memory_limits.hpp"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
 #include "core/device.hpp"
-#include "core/proc_status.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace isotherm {

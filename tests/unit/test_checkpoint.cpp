@@ -1,12 +1,12 @@
 // Which checkpoints stay, and what a run may change when it goes on from one.
-#include "output/checkpoint.hpp"
+#include "output/field_files/checkpoint.hpp"
 
 #include <gtest/gtest.h>
 
 #include "config/changes.hpp"
 #include "config/deck.hpp"
 #include "core/error.hpp"
-#include "output/run_files.hpp"
+#include "output/run_directory.hpp"
 #include "support/deck_text.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -1,4 +1,4 @@
-#include "output/compare_record.hpp"
+#include "output/records/compare_record.hpp"
 
 #include <gtest/gtest.h>
 

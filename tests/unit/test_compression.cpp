@@ -1,8 +1,8 @@
-#include "output/compression.hpp"
+#include "output/field_files/compression.hpp"
 
 #include <gtest/gtest.h>
 
-#include "output/coarse_boxes.hpp"
+#include "output/field_files/coarse_field.hpp"
 
 namespace isotherm {
 namespace {

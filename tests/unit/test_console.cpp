@@ -1,4 +1,4 @@
-#include "output/console.hpp"
+#include "output/console/console.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

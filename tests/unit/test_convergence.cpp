@@ -1,5 +1,5 @@
 // When a steady problem has come to rest, and when it comes no further.
-#include "solver/convergence.hpp"
+#include "solver/residual_check.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // How the choice of solver.depth: auto is told.
-#include "output/depth_record.hpp"
+#include "output/records/run_record.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Which GPU each rank takes, for all that ranks of a job may see of their machines.
-#include "app/device_map.hpp"
+#include "app/placement.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "output/disk_space.hpp"
+#include "output/field_files/disk_space.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mount.h>

@@ -1,4 +1,4 @@
-#include "output/halo_record.hpp"
+#include "output/records/run_record.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/box_parts.hpp"
+#include "core/box.hpp"
 
 namespace isotherm {
 namespace {

@@ -1,10 +1,10 @@
-#include "output/history.hpp"
+#include "output/records/history.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "output/console.hpp"
+#include "output/console/console.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace isotherm {

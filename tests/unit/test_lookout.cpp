@@ -1,5 +1,5 @@
 // When ranks look up from their sweeps, when the clock stops them, and what a signal leaves.
-#include "solver/lookout.hpp"
+#include "solver/schedule.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "output/pace.hpp"
+#include "output/console/progress.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "output/file_grid.hpp"
-#include "output/run_files.hpp"
+#include "output/field_files/file_grid.hpp"
+#include "output/run_directory.hpp"
 #include "support/deck_text.hpp"
 
 namespace isotherm {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <functional>
 
-#include "output/probe_file.hpp"
+#include "output/records/history.hpp"
 #include "physics/cells.hpp"
 
 namespace isotherm {

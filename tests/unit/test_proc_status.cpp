@@ -1,4 +1,4 @@
-#include "core/proc_status.hpp"
+#include "core/memory_limits.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "output/profile.hpp"
+#include "output/records/profile.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "output/run_record.hpp"
+#include "output/records/run_record.hpp"
 
 namespace isotherm {
 namespace {

@@ -1,4 +1,4 @@
-#include "output/progress.hpp"
+#include "output/console/progress.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "core/communicator.hpp"
 #include "core/error.hpp"
-#include "core/launcher.hpp"
-#include "output/console.hpp"
+#include "output/console/console.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace isotherm {

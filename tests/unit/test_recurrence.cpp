@@ -1,9 +1,8 @@
 // When something comes again, and what of it a schedule takes.
-#include "solver/recurrence.hpp"
+#include "solver/schedule.hpp"
 
 #include <gtest/gtest.h>
 
-#include "solver/schedule.hpp"
 #include "support/decks.hpp"
 
 namespace isotherm {

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "core/error.hpp"
-#include "output/run_files.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace isotherm {

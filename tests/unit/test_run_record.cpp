@@ -1,4 +1,4 @@
-#include "output/run_record.hpp"
+#include "output/records/run_record.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <locale>
 #include <nlohmann/json.hpp>
 
-#include "output/report.hpp"
+#include "output/console/report.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace isotherm {

@@ -1,4 +1,4 @@
-#include "output/slabs.hpp"
+#include "output/field_files/slabs.hpp"
 
 #include <gtest/gtest.h>
 

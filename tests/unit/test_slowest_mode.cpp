@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "physics/balance.hpp"
+#include "physics/diagnostics.hpp"
 #include "physics/operator.hpp"
 #include "physics/walls.hpp"
 

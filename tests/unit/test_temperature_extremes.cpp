@@ -1,4 +1,4 @@
-#include "physics/temperature_extremes.hpp"
+#include "physics/diagnostics.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "config/config.hpp"
-#include "solver/recurrence.hpp"
+#include "solver/schedule.hpp"
 #include "support/deck_text.hpp"
 #include "support/error_text.hpp"
 

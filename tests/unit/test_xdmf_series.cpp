@@ -1,4 +1,4 @@
-#include "output/xdmf_series.hpp"
+#include "output/field_files/snapshot_series.hpp"
 
 #include <gtest/gtest.h>
 

@@ -21,7 +21,7 @@ class Isotherm(CMakePackage, CudaPackage):
     version("main", branch="main")
 
     variant("nccl", default=True, when="+cuda", description="Halos by NCCL, too")
-    variant("postprocess", default=False, description="What isotherm_post, the Python package, needs")
+    variant("postprocess", default=False, description="What isotherm_tools, the Python package, needs")
 
     depends_on("c", type="build")  # CMake looks for HDF5 by it
     depends_on("cxx", type="build")

@@ -1,0 +1,24 @@
+# The tools in Python: `isotherm NAME` starts isotherm-NAME, a script that calls the package in postprocess. Their names
+# stand in its pyproject.toml alone.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/postprocess/pyproject.toml)
+file(STRINGS ${PROJECT_SOURCE_DIR}/postprocess/pyproject.toml isotherm_tools REGEX "^isotherm-[a-z-]+ = ")
+list(TRANSFORM isotherm_tools REPLACE "^isotherm-([a-z-]+) = .*" "\\1")
+
+# The interpreter of the scripts: ISOTHERM_PYTHON of the configuration, or of the environment in which a tool is started.
+set(tool_python ${ISOTHERM_PYTHON})
+if(NOT tool_python)
+  find_program(tool_python python3 PATHS /usr/bin NO_DEFAULT_PATH NO_CACHE)
+endif()
+if(NOT tool_python)
+  set(tool_python python3)
+endif()
+
+# isotherm_write_tools(FOLDER PACKAGE): a script for each tool. PACKAGE: where isotherm_tools is, for a shell.
+function(isotherm_write_tools folder package)
+  foreach(tool IN LISTS isotherm_tools)
+    configure_file(${PROJECT_SOURCE_DIR}/cmake/tool.sh.in ${folder}/isotherm-${tool}
+                   @ONLY FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+  endforeach()
+endfunction()
+string(REGEX REPLACE "([$`\"\\])" "\\\\\\1" package ${PROJECT_SOURCE_DIR}/postprocess)
+isotherm_write_tools(${PROJECT_BINARY_DIR}/tools "${package}")

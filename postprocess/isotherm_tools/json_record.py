@@ -1,0 +1,62 @@
+"""JSON that the program wrote: a schema by name, and its version.
+
+A version rises when a key goes, is renamed, or changes its type, unit or meaning; keys are added without that. So this
+package reads records of its version and of all before, whose keys it may lack: what came later is put in here, so that nobody
+else has to ask whether it is there."""
+
+import copy
+import json
+
+from isotherm_tools.failure import DATA, FILE_MISSING, Failure
+
+VERSIONS = {"isotherm-run": 2}  # of the others: 1
+
+# The keys that the first records lacked, with what was so then; None: not known. Version 2 of run.json has other words in
+# `result`.
+LATER = {
+    "isotherm-run": {
+        "decomposition": {"weights": None},
+        "method": {
+            "policy": None, "graph": False, "tuning": {"source": "deck", "file": None, "trial_s": 0.0, "trials": []},
+            "depth_choice": {"automatic": False, "why": None, "costs": None, "weighed": []},
+        },
+        "figures_of_merit": {}, "baseline": None, "profile": None,
+        "halo": {"hidden_percent": None, "exchange_s": None, "exposed_s": None, "links": []},
+        "snapshots": None,
+        "residual": {"last_sweep": None, "check": "immediate", "extra_sweeps": 0},
+        "histogram": None, "end_state": None, "sources": None, "grid": {"lengths_m": None},
+        "continuation": {"checkpoints": 0, "newest_checkpoint": None, "restarted_from": None, "stopped_by": None},
+    },
+}
+
+
+def read_record(path, schema, noun, hint):
+    """The object in the file. `noun`: what it is to the user; `hint`: how to get one."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise Failure(FILE_MISSING, f"{path} does not exist; {hint}") from error
+    except OSError as error:
+        raise Failure(FILE_MISSING, f"{path} cannot be read ({error.strerror})") from error
+    except ValueError as error:
+        raise Failure(DATA, f"{path} is no JSON ({error})") from error
+    if not isinstance(content, dict) or content.get("schema") != schema:
+        raise Failure(DATA, f"{path} is no {noun} of isotherm (its schema is not {schema})")
+    version = content.get("schema_version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise Failure(DATA, f"{path} is no {noun} of isotherm (its schema_version is {version!r})")
+    known = VERSIONS.get(schema, 1)
+    if version > known:
+        raise Failure(DATA, f"{path} has schema version {version}, and this package knows them to {known}; use the one of the "
+                            "isotherm that wrote it")
+    return with_later_keys(content, LATER.get(schema, {}))
+
+
+def with_later_keys(content, later):
+    """Adds what is not there, at every level; what is there stays, also where it is null."""
+    for key, value in later.items():
+        if key not in content:
+            content[key] = copy.deepcopy(value)
+        elif isinstance(value, dict) and isinstance(content[key], dict):
+            with_later_keys(content[key], value)
+    return content

@@ -1,0 +1,229 @@
+"""isotherm study: the command line."""
+
+import argparse
+import signal
+import sys
+
+from isotherm_tools.failure import COMMAND_LINE, Failure
+from isotherm_tools.study import program, state
+from isotherm_tools.study.collection import collect
+from isotherm_tools.study.deck import StudyDeck
+from isotherm_tools.study.lock import DirectoryLock
+from isotherm_tools.study.runner import Runner, signal_name
+from isotherm_tools.study.slurm import Submission, refuse_changed_since_submission
+from isotherm_tools.study.text import Table, counted, extent_text, grouped, human_bytes, human_duration, in_quotes, shell_word
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        print(f"isotherm: {message}; see isotherm study --help", file=sys.stderr)
+        sys.exit(COMMAND_LINE)
+
+
+def number_from(least, most):
+    def parse(text):
+        if text.isdigit() and least <= int(text) <= most:
+            return int(text)
+        raise argparse.ArgumentTypeError(f"'{text}' is no number from {least} to {most}")
+    return parse
+
+
+def parser():
+    top = Parser(prog="isotherm study", allow_abbrev=False,
+                 description="Runs the cases of a deck with study: or scaling:, and collects what they have come to.")
+    top.add_argument("deck", help="the deck, a YAML file")
+    top.add_argument("overrides", nargs="*", metavar="key.path=value", help="replaces any key of the deck that does not vary")
+    top.add_argument("--dry-run", action="store_true",
+                     help="print the cases with estimates of time and space (with --slurm the job scripts); start nothing")
+    top.add_argument("--jobs", type=number_from(1, 4096), default=0, metavar="N",
+                     help="cases at once (default: 1; with --slurm no bound)")
+    top.add_argument("--retry", action="store_true", help="start failed cases again")
+    top.add_argument("--slurm", action="store_true", help="submit the cases as Slurm job arrays instead of running them here")
+    top.add_argument("--case", metavar="NAME", default="", help="run this case alone, and collect nothing")
+    top.add_argument("--collect", action="store_true", help="start nothing: collect what is there")
+    top.add_argument("--limit", type=number_from(1, 100000), default=0, metavar="N", help="the most cases (default: study.limit)")
+    top.add_argument("--force", action="store_true", help="take the study's directory though another seems to write there")
+    # What isotherm check says of a deck of several cases, and its options for one case.
+    top.add_argument("--check", action="store_true", help=argparse.SUPPRESS)
+    for name in ("--ranks", "--gpu-memory"):
+        top.add_argument(name, help=argparse.SUPPRESS)
+    for name in ("--resolved", "--ranks-table"):
+        top.add_argument(name, action="store_true", help=argparse.SUPPRESS)
+    return top
+
+
+def parse(words):
+    top = parser()
+    options = top.parse_intermixed_args(words)
+    alone = [name for name in ("case", "collect", "slurm", "dry_run") if getattr(options, name)]
+    if len(alone) > 1 and alone != ["slurm", "dry_run"]:
+        top.error(f"--{alone[0].replace('_', '-')} excludes --{alone[1].replace('_', '-')}")
+    return options
+
+
+def positions(words, overrides, first):
+    """Where the overrides stand on the command line. They are sought from the end: from the front one could be taken for the deck."""
+    places, at = [], len(words)
+    for override in reversed(overrides):
+        at -= 1
+        while at > 0 and words[at] != override:
+            at -= 1
+        places.insert(0, first + at)
+    return places
+
+
+def main(words):
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until cases run
+    try:
+        options = parse(words)
+        return Command(words, options).run()
+    except Failure as failure:
+        print(failure, file=sys.stderr)
+        return failure.code
+
+
+class Command:
+    def __init__(self, words, options):
+        self.options = options
+        self.program = program.Program()
+        self.arguments = positions(words, options.overrides, 2 if self.program.is_parent else 1)
+
+    def run(self):
+        options = self.options
+        if options.check:
+            return self.check()
+        deck = self.load("" if options.collect else "another" if options.slurm else "this", options.dry_run and not options.slurm)
+        if deck.scaling and options.jobs > 1 and not options.slurm:
+            program.warn(f"--jobs {options.jobs}: cases that run at once share this host, and so their times do")
+        if options.case:
+            return self.run_one_case(deck)
+        if options.dry_run:
+            text = Submission(deck, options.jobs, options.retry, options.limit).dry_run_text() if options.slurm else dry_run_text(
+                deck, options.retry)
+            program.print_now(text)
+            return state.DONE
+        if not options.collect:
+            state.refuse_changed(deck, state.look_at_all(deck))
+        self.make_folder(deck)
+        with DirectoryLock(deck.directory, options.force) as lock:
+            if lock.warning:
+                program.warn(lock.warning)
+            if options.slurm and Submission(deck, options.jobs, options.retry, options.limit).submit():
+                return state.DONE
+            stopped_by = 0 if options.collect or options.slurm else Runner(deck, options.jobs, options.retry, lock).run()
+            return self.conclude(deck, write_collection(deck), stopped_by)
+
+    def load(self, host, plan=False):
+        """`host`: on which cases are to run; empty: on none."""
+        deck = StudyDeck(self.program, self.options.deck, self.options.overrides, self.arguments, self.options.limit, host, plan)
+        if self.options.case:
+            deck.keep_case(self.options.case)
+        if host:
+            deck.refuse_cases()
+        for warning in deck.warnings:
+            program.warn(warning)
+        return deck
+
+    def check(self):
+        """A line for each case. Of several ranks that a launcher started one says it."""
+        deck = StudyDeck(self.program, self.options.deck, self.options.overrides, self.arguments, None, "either", plan=True)
+        deck.refuse_cases()
+        if program.launched_rank() > 0:
+            return state.DONE
+        text = f"study           {counted(len(deck.cases), 'case')} in {deck.directory}\n"
+        if scaling := deck.scaling:
+            unit = "ranks" if scaling["unit"] == "ranks" else "GPUs with a rank each"
+            text += (f"scaling         {scaling['kind']}, on {', '.join(map(str, scaling['counts']))} {unit}, "
+                     f"{counted(scaling['repeats'], 'run')} of each\n")
+        text += plan_table(deck, state.look_at_all(deck)).text(2, program.stdout_columns())
+        program.print_now(text + "".join(f"warning: {warning}\n" for warning in deck.warnings))
+        return state.DONE
+
+    def run_one_case(self, deck):
+        """As one task of many that run at once: no lock but that of the case, no file but those of the case."""
+        refuse_changed_since_submission(deck)
+        state.refuse_changed(deck, state.look_at_all(deck))
+        self.make_folder(deck)
+        stopped_by = Runner(deck, self.options.jobs, self.options.retry).run()
+        return self.conclude(deck, collect(deck, None), stopped_by)
+
+    @staticmethod
+    def make_folder(deck):
+        state.make_folder(deck.directory, "cannot use {folder} as the study's directory ({why}); choose another with output.directory=...")
+
+    def words(self):
+        """What to type to go on."""
+        options = self.options
+        words = ["isotherm", "study", options.deck, *options.overrides]
+        words += ["--jobs", options.jobs] if options.jobs else []
+        words += ["--limit", options.limit] if options.limit else []
+        words += ["--slurm"] if options.slurm else []
+        return " ".join(map(shell_word, words + (["--case", options.case] if options.case else [])))
+
+    def conclude(self, deck, collection, stopped_by):
+        """The exit code, or a failure with it: what is to be done about what the cases have come to."""
+        cases = counted(len(deck.cases), "case")
+        finished = f"{collection.finished} of {cases} finished; go on with: {self.words()}"
+        if stopped_by:
+            raise Failure(state.STOPPED, f"stopped by {signal_name(stopped_by)} with {finished}")
+        if collection.failed:
+            where = "see case.json and stderr.txt in its folder" if self.options.case else "see state and message in study.csv"
+            raise Failure(collection.exit_code, f"{collection.failed} of {cases} failed ({where}); start again what failed with: "
+                                                f"{self.words()} --retry")
+        if collection.exit_code == state.STOPPED:
+            raise Failure(state.STOPPED, finished)
+        if collection.disagreement:
+            raise Failure(state.DIVERGED, f"{collection.disagreement}; see kernel, transport and fingerprint of each in study.csv")
+        return collection.exit_code
+
+
+def write_collection(deck):
+    """study.csv and study.json, and the table on stdout."""
+    collection = collect(deck, program.stdout_columns())
+    state.write_whole(deck.directory / "study.csv", collection.csv)
+    state.write_json(deck.directory / "study.json", collection.record)
+    program.say(f"\n{collection.table}\n{collection.finished} of {counted(len(deck.cases), 'case')} finished; all columns in "
+                f"{in_quotes(deck.directory / 'study.csv')}, all records in study.json beside it\n")
+    return collection
+
+
+def plan_table(deck, looks):
+    rows = [["name", "ranks", "cells", "sweeps", "memory", "files", "state"]]
+    for case, look in zip(deck.cases, looks):
+        plan = case.plan
+        rows.append([case.name, str(case.ranks), extent_text(plan["cells"]), grouped(plan["sweeps"]), human_bytes(plan["memory_bytes"]),
+                     human_bytes(plan["file_bytes"]), look.state])
+    return Table("lrrrrrl", rows)
+
+
+def dry_run_text(deck, retry):
+    """With times, for which the copy bandwidth of this host is measured; starts nothing and writes nothing."""
+    looks = state.look_at_all(deck)
+    table, bandwidths = plan_table(deck, looks), copy_bandwidths(deck)
+    table.alignment += "r"
+    table.rows[0].append("time")
+    due, seconds, files = 0, 0.0, 0.0
+    for row, case, look in zip(table.rows[1:], deck.cases, looks):
+        time = case.plan["traffic_bytes"] / bandwidths[case.plan["backend"]]
+        is_due = look.is_due(retry)
+        row.append(human_duration(time) if is_due else "-")
+        if is_due:
+            due, seconds, files = due + 1, seconds + time, files + case.plan["file_bytes"]
+    memory = max(case.plan["memory_bytes"] for case in deck.cases)
+    text = table.text(0, program.stdout_columns())
+    text += (f"\n{due} of {counted(len(deck.cases), 'case')} to run in {in_quotes(deck.directory)}: {human_duration(seconds)} of sweeps, "
+             f"{human_bytes(files)} of files of the field, at most {human_bytes(memory)} of memory a case\n")
+    for backend in sorted(bandwidths):
+        text += ("Times are estimates: the least traffic of all sweeps (of a steady problem as if it took them all) over a copy bandwidth "
+                 f"of {bandwidths[backend] / 1e9:.1f} GB/s, measured here ({backend}).\n")
+    return text
+
+
+def copy_bandwidths(deck):
+    """Of the backends that the cases use, with arrays of the first case of each."""
+    cells = {}
+    for case in deck.cases:
+        x, y, z = case.plan["cells"]
+        cells.setdefault(case.plan["backend"], x * y * z)
+    answers = deck.ask([{"bandwidth": backend, "bytes": 8 * count} for backend, count in cells.items()])
+    return {backend: program.raise_error(answer)["bytes_per_s"] for backend, answer in zip(cells, answers)}

@@ -1,0 +1,88 @@
+"""The program beside this package: it alone reads decks. It answers requests about one as JSON (isotherm check --json)."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+from isotherm_tools.failure import DATA, IO, UNAVAILABLE, Failure
+
+NUMBERS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
+LAUNCHED = ("OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_STEP_ID")
+
+
+class Program:
+    """`path`: of isotherm. `is_parent`: it started this process, as `isotherm study`."""
+
+    def __init__(self):
+        told = os.environ.pop("ISOTHERM_PROGRAM", "")
+        self.is_parent = bool(told)
+        self.path = told or shutil.which("isotherm")
+        if not self.path:
+            raise Failure(UNAVAILABLE, "isotherm is not on PATH (this tool starts it); source build/env.sh, which run.sh makes, or "
+                                       "add the folder of the program to PATH")
+
+    def ask(self, deck, overrides, arguments, requests):
+        """The answers, in the order of the requests."""
+        words = [self.path, "check", "--json", deck, *overrides]
+        text = json.dumps({"arguments": arguments, "requests": requests})
+        done = subprocess.run(words, input=text.encode(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        if done.returncode != 0:
+            said = done.stderr.decode(errors="replace").strip() or f"{self.path} check --json ended with {done.returncode}"
+            raise Failure(done.returncode if done.returncode > 1 else DATA, said)
+        return json.loads(done.stdout)["answers"]
+
+
+def raise_error(answer, key="error"):
+    if answer.get(key):
+        raise Failure(answer[key]["code"], answer[key]["text"])
+    return answer
+
+
+def is_launched():
+    """By mpirun or srun: what a terminal passes on may be a file."""
+    return any(os.environ.get(name) for name in LAUNCHED)
+
+
+def launched_rank():
+    """0 too where nobody launched this process."""
+    for name in NUMBERS:
+        if os.environ.get(name, "").isdigit():
+            return int(os.environ[name])
+    return 0
+
+
+def stdout_columns():
+    """To fit tables to; None where stdout is no terminal."""
+    if is_launched():
+        return None
+    try:
+        return os.get_terminal_size(1).columns or None
+    except OSError:
+        return None
+
+
+def write(stream, text):
+    data = text.encode("utf-8", "surrogateescape")
+    while data:
+        data = data[os.write(stream, data):]
+
+
+def say(text):
+    """A reader that goes away takes nothing from the files, and ends no study."""
+    try:
+        write(1, text)
+    except OSError:
+        pass
+
+
+def print_now(text):
+    try:
+        write(1, text)
+    except OSError as error:
+        raise Failure(IO, "standard output cannot be written; check where it goes") from error
+
+
+def warn(text):
+    print(f"warning: {text}", file=sys.stderr, flush=True)

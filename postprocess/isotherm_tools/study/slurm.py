@@ -1,0 +1,236 @@
+"""isotherm study --slurm: the cases that are due as job arrays, whose tasks run isotherm study --case.
+
+A task has the number of its case, from 1; beyond what a cluster lets an array have (MaxArraySize is 1001 unless it was changed)
+they begin again, in an array of their own."""
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from isotherm_tools.failure import CANNOT_CREATE, DATA, FILE_MISSING, UNAVAILABLE, Failure
+from isotherm_tools.study import state
+from isotherm_tools.study.expansion import safe_name
+from isotherm_tools.study.program import say
+from isotherm_tools.study.runner import StopSignals, child_setup, signal_name
+from isotherm_tools.study.text import counted, escaped, in_quotes, nearest_word, printable, shell_word
+
+MOST_TASKS = 1000
+LAUNCHER = "study.launcher=srun --ntasks={ranks}"
+OWN_TEMPLATE = Path(__file__).with_name("study.sbatch")
+ADVICE = "run isotherm where Slurm's programs are, or study without --slurm"
+
+
+@dataclass
+class Script:
+    """What stands in the places of a template."""
+    file: str
+    ranks: int  # @ranks@ of each task: cases of one array have one request of resources
+    command: str  # @command@, as bash reads it
+    tasks: list  # @tasks@ of the array, ascending
+    cases: list = field(default_factory=list)  # @cases@, of each task
+    at_once: int = 0  # 0: as many as there is room for
+
+
+class Template:
+    def __init__(self, path):
+        self.path = path or "inputs/study.sbatch"
+        try:
+            self.text = (Path(path) if path else OWN_TEMPLATE).read_text(encoding="utf-8")
+            why = "" if self.text else "it is empty"
+        except OSError as error:
+            why = error.strerror
+        if why:
+            raise Failure(FILE_MISSING, f"study.slurm.template: {in_quotes(path)} cannot be read ({why}); name a copy of "
+                                        "inputs/study.sbatch")
+
+    def fill(self, values, needed):
+        """`values`: by the names of the places; `needed`: those that a template must have."""
+        used = set()
+
+        def value(found):
+            name = found[1]
+            if name not in values:
+                near = nearest_word(name, values)
+                line = 1 + self.text.count("\n", 0, found.start())
+                advice = f"did you mean '@{near}@'?" if near else "use one of " + ", ".join(f"@{each}@" for each in values)
+                raise Failure(DATA, f"{self.path}:{line}: unknown place-holder '@{printable(name)}@'; {advice}")
+            used.add(name)
+            return values[name]
+
+        filled = re.sub("@([a-z_]+)@", value, self.text)  # all else is no place: an address, "${cases[@]}"
+        missing = ", ".join(f"'@{name}@'" for name in needed if name not in used)
+        if missing:
+            raise Failure(DATA, f"{self.path}: has no {missing} (what stands there decides what a task runs); add it as in "
+                                "inputs/study.sbatch")
+        return filled
+
+
+def array_text(tasks, at_once=0):
+    """1,3-7%2"""
+    ranges = []
+    for task in tasks:
+        if ranges and ranges[-1][1] == task - 1:
+            ranges[-1][1] = task
+        else:
+            ranges.append([task, task])
+    text = ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
+    return f"{text}%{at_once}" if at_once else text
+
+
+class Submission:
+    """`jobs`: tasks at once, 0 for as many as there is room for."""
+
+    def __init__(self, deck, jobs, retry, limit):
+        self.deck, self.jobs, self.retry, self.limit = deck, jobs, retry, limit
+        self.folder = Path(os.path.normpath(deck.directory.absolute()))
+        self.refuse_odd_folder()
+        self.template = Template(deck.sections["template"])
+        self.finished = self.failed = self.queued = 0
+        due = self.find_due()
+        self.due = len(due)
+        self.arrays = self.make_arrays(due)
+        self.collecting = Script(self.file("collect"), 1, self.words() + " --collect", [1])
+        for script in self.arrays:
+            self.text_of(script)  # refuses, before the first is submitted
+
+    def refuse_odd_folder(self):
+        """What sbatch would take for something else."""
+        if re.search(r"[\x00- \"'\\%#]", str(self.folder)):
+            raise Failure(CANNOT_CREATE, f"cannot use {in_quotes(self.folder)} as the directory of a study with --slurm (a blank, quote, "
+                                         "'%' or '#' means something else to sbatch); choose another with output.directory=...")
+
+    def find_due(self):
+        """What is in the queue already is not submitted once more."""
+        due, submitted = [], {}
+        for number, look in enumerate(state.look_at_all(self.deck)):
+            if look.is_due(self.retry):
+                due.append(number)
+                if task := read_submission(self.deck.cases[number]).get("task"):
+                    submitted[number] = task
+            elif look.is_finished:
+                self.finished += 1
+            else:
+                self.failed += 1
+        queued = find_queued_tasks() if submitted else set()
+        left = [number for number in due if submitted.get(number) not in queued]
+        self.queued = len(due) - len(left)
+        return left
+
+    def make_arrays(self, due):
+        arrays = {}  # by ranks, then by thousands
+        for number in due:
+            case = self.deck.cases[number]
+            part = number // MOST_TASKS
+            name = f"ranks_{case.ranks}" + (f"_part_{part + 1}" if part else "")
+            array = arrays.setdefault((case.ranks, part), Script(self.file(name), case.ranks, self.case_command(), [], [], self.jobs))
+            array.tasks.append(number % MOST_TASKS + 1)
+            array.cases.append(case)
+        return [arrays[key] for key in sorted(arrays)]
+
+    def file(self, what):
+        return str(self.deck.directory / f"study_{what}.sbatch")
+
+    def words(self):
+        words = [self.deck.program.path, "study", self.deck.path, *self.deck.overrides]
+        return " ".join(map(shell_word, words)) + (f" --limit {self.limit}" if self.limit else "")
+
+    def case_command(self):
+        launcher = "" if self.deck.launcher else " " + shell_word(LAUNCHER)
+        return f"{self.words()}{launcher}{' --retry' if self.retry else ''} --case \"${{cases[SLURM_ARRAY_TASK_ID]}}\""
+
+    def text_of(self, script):
+        options = self.deck.sections["options"]
+        values = {"name": safe_name(Path(self.deck.path).stem) or "study", "output": str(self.folder / "slurm_%A_%a.txt"),
+                  "tasks": array_text(script.tasks, script.at_once), "ranks": str(script.ranks),
+                  "options": "\n".join(f"#SBATCH {option}" for option in options),
+                  "cases": " ".join(f"[{task}]={case.name}" for task, case in zip(script.tasks, script.cases)),
+                  "folder": shell_word(os.getcwd()), "command": script.command}
+        return self.template.fill(values, ("tasks", "ranks", *(["options"] if options else []), "cases", "command"))
+
+    def summary(self):
+        text = counted(len(self.deck.cases), "case")
+        for count, what in ((self.finished, "finished before"), (self.failed, "failed before (--retry submits them again)"),
+                            (self.queued, "in the queue")):
+            text += f", {count} {what}" if count else ""
+        return f"{text}, {self.due} to submit\n"
+
+    def dry_run_text(self):
+        """The scripts that would be submitted, and how; submits and writes nothing."""
+        text = self.summary() + "".join(f"\n==> {script.file} <==\n{self.text_of(script)}" for script in self.arrays)
+        if self.due:
+            text += f"\n==> {self.collecting.file}, when they have ended <==\n{self.text_of(self.collecting)}"
+        return text
+
+    def submit(self):
+        """Into the study's directory, which must be there, and to Slurm. False: no case is due, and none is in the queue."""
+        say(self.summary())
+        if not self.due:
+            return self.queued > 0
+        signals, jobs = StopSignals(), "afterany"
+        for script in self.arrays:
+            if signals.noted:
+                raise Failure(state.STOPPED, f"stopped by {signal_name(signals.noted)} before all was submitted; the same command submits "
+                                             "the rest")
+            for case in script.cases:  # in front, so that a case that starts at once finds its folder
+                state.make_folder(case.folder, "cannot make {folder} ({why}); choose another output.directory")
+                state.write_whole(case.deck_file, case.deck)
+            job = self.submit_one(script)
+            for task, case in zip(script.tasks, script.cases):
+                record_submission(case, f"{job}_{task}")
+            say(f"job {job}: {counted(len(script.cases), 'case')} on {counted(script.ranks, 'rank')}, by {in_quotes(script.file)}\n")
+            jobs += f":{job}"
+        last = self.submit_one(self.collecting, f"--dependency={jobs}")
+        say(f"job {last}: collects what they have come to, when all have ended, in {in_quotes(self.deck.directory / 'study.csv')}\n")
+        return True
+
+    def submit_one(self, script, *options):
+        """The job's number. `options` stand before the script."""
+        state.write_whole(Path(script.file), self.text_of(script))
+        answer = ask("sbatch", "--parsable", *options, script.file)
+        job = re.match(r"\d+(?=[;\n]|$)", answer)  # "123;cluster"
+        if not job:
+            raise Failure(UNAVAILABLE, f"sbatch answered '{printable(answer)}', no job's number; submit {in_quotes(script.file)} by hand")
+        return job[0]
+
+
+def find_queued_tasks():
+    """Tasks of this user that wait or run: "123_4"."""
+    return set(ask("squeue", f"--user={os.getuid()}", "--array", "--noheader", "--format=%F_%K").split())
+
+
+def ask(*words):
+    """What a program of Slurm says."""
+    try:
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, text=True,
+                              errors="replace", preexec_fn=child_setup())  # noqa: PLW1509
+    except OSError as error:
+        raise Failure(UNAVAILABLE, f"cannot start {in_quotes(words[0])} ({error.strerror}); {ADVICE}") from error
+    if done.returncode == 0:
+        return done.stdout
+    said = "; ".join(done.stderr.rstrip("\n").split("\n"))
+    raise Failure(UNAVAILABLE, f"{words[0]} ended with exit code {done.returncode if done.returncode > 0 else 128 - done.returncode} "
+                               f"({escaped(said) or 'without a word'}); edit study.slurm.template or study.slurm.options, or ask those who "
+                               "run the cluster")
+
+
+def read_submission(case):
+    record = state.read_json(case.folder / "slurm.json")
+    return record if record.get("schema") == "isotherm-slurm" else {}
+
+
+def record_submission(case, task):
+    state.write_json(case.folder / "slurm.json", {"schema": "isotherm-slurm", "schema_version": 1, "task": task,
+                                                  "submitted": state.utc_now(), "ranks": case.ranks, "deck": case.deck})
+
+
+def refuse_changed_since_submission(deck):
+    """Where this process is the task as which its case was submitted: unless the case still is what was submitted."""
+    case, job, task = deck.cases[0], os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
+    submission = read_submission(case)
+    if not (job and task) or submission.get("task") != f"{job}_{task}":
+        return
+    found = state.changes_since(deck, case, submission.get("deck", ""), submission.get("ranks", 1))
+    if found:
+        raise Failure(DATA, f"case {case.name}: is not what was submitted as {job}_{task} ({', '.join(found)}); submit it again")

@@ -1,0 +1,226 @@
+"""Where a case stands, by what is in its folder and nothing else.
+
+    <case>/<case>.yaml             its resolved deck, as the study starts it
+    <case>/stdout.txt, stderr.txt  what its runs have said
+    <case>/case.json               how the last of them ended; not there while one is under way
+    <case>/earlier_parts.json      wall times of the runs before a resumed one
+    <case>/slurm.json              as which task of Slurm it was submitted last
+    <case>/run.json, deck.yaml ... the run's own
+"""
+
+import json
+import os
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+
+from isotherm_tools.failure import CANNOT_CREATE, DATA, IO, Failure
+from isotherm_tools.json_record import VERSIONS
+from isotherm_tools.study.text import in_quotes
+
+DONE, NOT_CONVERGED, STOPPED, DIVERGED = 0, 10, 75, 76
+FINISHED = ("done", "not converged")
+RUN_FILE = (r"(?:{name}_\d+\.checkpoint\.hdf(?:\.aside)?|{name}_\d+\.diverged\.hdf|(?:history|probes)\.csv(?:(?:\.\d+)?\.aside)?"
+            r"|run\.json|run\.log|deck\.yaml|latest|deck\.resolved\.yaml"
+            r"|{name}(?:_region|_coarse|_slice_[\w-]+?)?(?:\.hdf\.series|\.xmf|_\d+\.hdf))(?:\.part)?")
+
+
+@dataclass
+class Look:
+    state: str = "not started"
+    exit_code: int = None
+    message: str = ""  # of what failed
+    has_files: bool = False  # of a run
+    has_checkpoint: bool = False  # to resume from
+    seconds_of_sweeps: float = 0  # of its last run, by its record
+    changes: list = field(default_factory=list)  # "problem.steps 100 -> 200"
+
+    @property
+    def is_finished(self):
+        return self.state in FINISHED
+
+    def is_due(self, retry):
+        return not self.is_finished and (self.state != "failed" or retry)
+
+
+def text_or_empty(path):
+    try:
+        return path.read_bytes().decode("utf-8", "surrogateescape")
+    except OSError:
+        return ""
+
+
+def read_json(path, known=None):
+    """An object; empty where the file is not there, or is none. Refuses one that is newer than this program: what it says is not
+    known, and the case must not be started anew for that."""
+    try:
+        content = json.loads(text_or_empty(path))
+    except ValueError:
+        return {}
+    if not isinstance(content, dict):
+        return {}
+    version = content.get("schema_version")
+    if known and isinstance(version, int) and version > known:
+        raise Failure(DATA, f"{in_quotes(path)} has schema version {version}, and this isotherm knows them to {known}; use the one that "
+                            "wrote it, or a newer one")
+    return content
+
+
+def run_record(case):
+    return read_json(case.folder / "run.json", VERSIONS["isotherm-run"])
+
+
+def look_at_all(deck):
+    """One question to the program for all that have run with another text of their deck."""
+    seen = [(case, run_record(case), read_json(case.folder / "case.json", 1)) for case in deck.cases]
+    befores = [text_or_empty(case.folder / "deck.yaml") or text_of(record, "deck") for case, _, record in seen]
+    deck.changes([(before, case.deck) for before, (case, _, _) in zip(befores, seen) if before])
+    return [judge(deck, *each, before) for each, before in zip(seen, befores)]
+
+
+def look_at(deck, case):
+    record = read_json(case.folder / "case.json", 1)
+    return judge(deck, case, run_record(case), record, text_or_empty(case.folder / "deck.yaml") or text_of(record, "deck"))
+
+
+def judge(deck, case, run, record, before):
+    look = Look()
+    pattern = re.compile(RUN_FILE.format(name=re.escape(case.name)))
+    with suppress(OSError):
+        names = [name for name in os.listdir(case.folder) if pattern.fullmatch(name)]
+        look.has_files = bool(names)
+        look.has_checkpoint = bool(before) and any(name.endswith(".checkpoint.hdf") for name in names)
+    if not before:
+        return look
+    ranks = len(run["ranks"]) if isinstance(run.get("ranks"), list) else whole_of(record, "ranks")
+    look.changes = changes_since(deck, case, before, ranks)
+    look.exit_code, look.message = whole_of(run, "exit_code"), text_of(run, "message")
+    performance = run.get("performance") if isinstance(run.get("performance"), dict) else {}
+    look.seconds_of_sweeps = (performance.get("sweeps") or 0) * (performance.get("step_s") or 0)
+    last = whole_of(record, "exit_code")
+    # It ended before it could write its own record: that is missing, or of the run before it, which was stopped. What a
+    # launcher makes of a signal says nothing.
+    outlived = look.exit_code == STOPPED and last is not None and last != STOPPED and DATA <= last <= DIVERGED
+    if look.exit_code is None or outlived:
+        look.exit_code, look.message = last if last != DONE else None, text_of(record, "message")  # 0: there was nothing to do
+    look.state = "changed" if look.changes else state_of(look.exit_code)
+    return look
+
+
+def state_of(code):
+    return {None: "interrupted", DONE: "done", NOT_CONVERGED: "not converged", STOPPED: "stopped"}.get(code, "failed")
+
+
+def changes_since(deck, case, before, ranks):
+    found = [f"ranks {ranks} -> {case.ranks}"] if ranks is not None and ranks != case.ranks else []
+    return found + deck.changes([(before, case.deck)])[0]
+
+
+def text_of(record, key):
+    return record[key] if isinstance(record.get(key), str) else ""
+
+
+def whole_of(record, key):
+    return record[key] if isinstance(record.get(key), int) and not isinstance(record[key], bool) else None
+
+
+def refuse_changed(deck, looks):
+    """Before anything is started, where a folder holds a run of another deck and the study may not replace it."""
+    shown = 5
+    changed = [(case, look) for case, look in zip(deck.cases, looks) if look.state == "changed"]
+    if deck.overwrite or not changed:
+        return
+    lines = [f"{in_quotes(case.folder)}: holds a run of another deck ({', '.join(look.changes)}); replace it with "
+             "output.overwrite=true, or choose another output.directory" for case, look in changed[:shown]]
+    if len(changed) > shown:
+        lines.append(f"and {len(changed) - shown} more cases")
+    raise Failure(CANNOT_CREATE, "\n".join(lines))
+
+
+# Wall time of a case over all its parts
+
+
+def part_of(run):
+    """Of one run: its start, by which parts are told apart, and its wall time."""
+    try:
+        return run["provenance"]["started"], float(run["phases_s"]["total"]["max"])
+    except (TypeError, KeyError, ValueError):
+        return None, None
+
+
+def keep_earlier_parts(case, resumes):
+    """Before a run replaces run.json."""
+    path = case.folder / "earlier_parts.json"
+    started, wall = part_of(read_json(case.folder / "run.json"))
+    if not resumes:
+        with suppress(OSError):
+            path.unlink()
+    elif started:
+        parts = read_json(path).get("wall_s", {})
+        write_json(path, {"schema": "isotherm-parts", "schema_version": 1, "wall_s": {**parts, started: wall}})
+
+
+def wall_of_all_parts(case, run):
+    started, wall = part_of(run)
+    if wall is None or not is_resumed(run):
+        return wall
+    parts = read_json(case.folder / "earlier_parts.json").get("wall_s", {})
+    return wall + sum(seconds for begun, seconds in parts.items() if begun != started)
+
+
+def is_resumed(run):
+    before = run.get("continuation")
+    return isinstance(before, dict) and before.get("restarted_from") is not None
+
+
+# Files that appear whole or not at all
+
+
+def write_whole(path, text):
+    """Replaces `path`; on the disk when this returns."""
+    part = path.with_name(path.name + ".part")
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    except OSError as error:
+        raise Failure(CANNOT_CREATE, f"cannot write {in_quotes(path)} ({error.strerror}); check the folder and its free space") from error
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(text.encode("utf-8", "surrogateescape"))
+            file.flush()
+            os.fsync(descriptor)
+        os.replace(part, path)
+    except OSError as error:
+        with suppress(OSError):
+            part.unlink()
+        raise Failure(IO, f"cannot write {in_quotes(path)} ({error.strerror}); free some space") from error
+
+
+def write_json(path, content):
+    """JSON has no NaN and no infinity: they become null and are listed under "not_finite" by their place."""
+    found = {}
+    content = without_odd_numbers(content, "", found)
+    text = json.dumps({**content, "not_finite": found}, indent=2, ensure_ascii=False) + "\n"
+    write_whole(path, text.encode("utf-8", "replace").decode())
+
+
+def without_odd_numbers(value, place, found):
+    if isinstance(value, dict):
+        return {key: without_odd_numbers(item, f"{place}/{key}", found) for key, item in value.items()}
+    if isinstance(value, list):
+        return [without_odd_numbers(item, f"{place}/{i}", found) for i, item in enumerate(value)]
+    if isinstance(value, float) and not abs(value) < float("inf"):
+        found[place] = str(value)
+        return None
+    return value
+
+
+def make_folder(path, what):
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Failure(CANNOT_CREATE, what.format(folder=in_quotes(path), why=error.strerror)) from error
+
+
+def utc_now():
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,215 @@
+#include "app/bench/bench.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "app/bench/subjects.hpp"
+#include "app/regression.hpp"
+#include "core/agree.hpp"
+#include "core/host_threads.hpp"
+#include "core/text.hpp"
+#include "kernels/host_info.hpp"
+#include "output/console/terminal.hpp"
+#include "output/records/bench_baseline.hpp"
+#include "output/safe_file.hpp"
+
+namespace isotherm {
+namespace {
+
+// A subject's functions.
+struct Subject {
+  std::vector<std::string_view> (*names)(Backend backend);
+  BenchMemory (*memory)(const Bench& bench, Int3 cells, Precision precision);
+  std::vector<BenchEntry> (*ladder)(const Bench& bench, Int3 cells, Precision precision);
+};
+
+Subject subject_of(BenchSubject subject) {
+  switch (subject) {
+    case BenchSubject::reduction:
+      return {reduction_names, reduction_memory, reduction_ladder};
+    case BenchSubject::bandwidth:
+      return {bandwidth_names, bandwidth_memory, bandwidth_ladder};
+    case BenchSubject::stencil:
+    case BenchSubject::halo:  // of several ranks: bench_halo.cpp
+    case BenchSubject::io:    // and bench_io.cpp
+      break;
+  }
+  return {stencil_names, stencil_memory, stencil_ladder};
+}
+
+bool holds(const std::vector<std::string_view>& names, const std::vector<std::string>& asked) {
+  return std::all_of(asked.begin(), asked.end(), [&](const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  });
+}
+
+// The GPU where there is one, unless the rows that were asked for are the processor's.
+std::unique_ptr<Device> open_device(const BenchOptions& options, const Subject& subject) {
+  const bool rows_of_the_host = !options.rows.empty() && holds(subject.names(Backend::host), options.rows);
+  if (options.device == DeviceChoice::cpu) return make_host_device();
+  const bool rows_of_both = holds(subject.names(Backend::cuda), options.rows);  // or none named
+  if (options.device == DeviceChoice::automatic && rows_of_the_host && !rows_of_both)
+    return make_host_device();
+  const CudaDevices found = find_cuda_devices();
+  if (!found.devices.empty()) return make_cuda_device(found.devices.front().index);
+  if (options.device == DeviceChoice::automatic) return make_host_device();
+  throw Error(ExitCode::unavailable,
+              fmt::format("bench: no CUDA device ({}); use --device cpu, or run where there is a GPU",
+                          found.why_none));
+}
+
+void refuse_unknown_rows(const BenchOptions& options, const Subject& subject, Backend backend) {
+  const std::vector<std::string_view> names = subject.names(backend);
+  for (const std::string& name : options.rows) {
+    if (holds(names, {name})) continue;
+    throw Error(ExitCode::command_line,
+                fmt::format("bench: --rows: no row {} of bench {} runs on {}; use one of {}", in_quotes(name),
+                            word(options.subject), word(backend), fmt::join(names, ", ")));
+  }
+}
+
+std::vector<Int3> sizes_of(const BenchOptions& options, Backend backend) {
+  if (!options.sizes.empty()) return options.sizes;
+  const Index edge = backend == Backend::host ? 256 : 512;
+  return {{edge, edge, edge}};
+}
+
+void refuse_what_does_not_fit(const Bench& bench, const Subject& subject, const std::vector<Int3>& sizes) {
+  const auto check = [](const char* where, double needed, std::size_t free, Int3 cells) {
+    if (needed <= static_cast<double>(free)) return;
+    throw Error(ExitCode::memory, fmt::format("bench: {} cells need {} of {} memory and {} are free; use "
+                                              "smaller --sizes",
+                                              extent_text(cells), human_bytes(needed), where,
+                                              human_bytes(static_cast<double>(free))));
+  };
+  for (const Int3 cells : sizes) {
+    for (const Precision precision : bench.options.precisions) {
+      const BenchMemory needed = subject.memory(bench, cells, precision);
+      if (!bench.on_host()) check("device", needed.device, bench.device.memory().free_bytes, cells);
+      check("host", needed.host, bench.host.memory().free_bytes, cells);
+    }
+  }
+}
+
+}  // namespace
+
+void refuse_unwritable(const std::string& path) {
+  if (path.empty()) return;
+  const std::string part = path + ".part";
+  std::error_code ignored;
+  if (std::filesystem::exists(part, ignored) && !std::filesystem::is_directory(part, ignored) &&
+      access(part.c_str(), W_OK) == 0)
+    return;
+  create_empty_file(part);
+  remove_file(part);
+}
+
+BenchRecord describe_bench(const CommandLine& command, const Device& device, const ThreadPlan& threads) {
+  const BenchOptions& options = command.bench;
+  BenchRecord record;
+  record.subject = options.subject;
+  record.command_line = command.program;
+  record.started = utc_now();
+  record.host = processor_name();
+  record.device = device.info();
+  if (device.backend() == Backend::host) {
+    record.instruction_set = host_instruction_set();
+    record.threads_note = threads.note;
+    if (!threads.warning.empty()) record.warnings.push_back(threads.warning);
+  }
+  record.seed = options.seed;
+  record.seconds_a_row = options.seconds;
+  record.walls = options.walls;
+  record.source = options.source;
+  record.overlap = options.overlap;
+  if (options.norm) record.norm = norm_word(*options.norm);
+  if (options.subject == BenchSubject::reduction) record.op = norm_word(options.op);
+  return record;
+}
+
+std::optional<Baseline> bench_baseline(const CommandLine& command, const BenchRecord& now,
+                                       const Communicator& world) {
+  if (command.baseline.file.empty()) return std::nullopt;
+  const std::string text = read_baseline(command.baseline.file, world);
+  return agree(world, [&] { return parse_bench_baseline(text, command.baseline.file, now); });
+}
+
+// Figures are those of rank 0: all have to come to one verdict.
+int conclude_bench(const CommandLine& command, const std::optional<Baseline>& baseline, BenchRecord& record,
+                   const Communicator& world) {
+  record.finished = utc_now();
+  if (baseline) {
+    const std::string measured = world.broadcast(world.is_root() ? to_json(record) : "");
+    record.baseline = judge(*baseline, bench_merits(measured), command.baseline.tolerance);
+  }
+  agree(world, [&] {
+    if (!world.is_root()) return;
+    if (record.baseline) print_now("\n" + baseline_table(*record.baseline));
+    const std::string& path = command.bench.json;
+    if (!path.empty()) write_file_atomically(path, to_json(record));
+  });
+  if (!all_right(record)) return static_cast<int>(ExitCode::internal);
+  if (record.baseline) refuse_worse(*record.baseline);
+  return static_cast<int>(ExitCode::done);
+}
+
+namespace {
+
+int measure(const CommandLine& command, const Communicator& world, const ThreadPlan& threads) {
+  const BenchOptions& options = command.bench;
+  const Subject subject = subject_of(options.subject);
+  use_threads(threads.threads);
+  const auto device = open_device(options, subject);
+  const auto host = make_host_of(*device);
+  refuse_unknown_rows(options, subject, device->backend());
+  const Owned<Stream> stream = own_stream(*device, Priority::normal);
+  Sampler sampler(*device, stream, options.seconds);
+  const Bench bench{options, *device, *host, stream, sampler};
+  if (options.subject == BenchSubject::stencil) refuse_stencil_depths(bench);
+  const std::vector<Int3> sizes = sizes_of(options, device->backend());
+  refuse_what_does_not_fit(bench, subject, sizes);
+  refuse_unwritable(options.json);
+
+  BenchRecord record = describe_bench(command, *device, threads);
+  const std::optional<Baseline> baseline = bench_baseline(command, record, world);
+  print_now(bench_banner(record));
+  BenchRecord ladder = record;
+  for (const Int3 cells : sizes) {
+    for (const Precision precision : options.precisions) {
+      ladder.entries = subject.ladder(bench, cells, precision);
+      print_now(bench_table(ladder, stdout_columns()));
+      record.entries.insert(record.entries.end(), ladder.entries.begin(), ladder.entries.end());
+    }
+  }
+  return conclude_bench(command, baseline, record, world);
+}
+
+}  // namespace
+
+double field_bytes(Int3 cells, int ghosts, Precision precision) {
+  double bytes = precision == Precision::fp32 ? 4 : 8;
+  for (int axis = 0; axis < 3; ++axis) bytes *= static_cast<double>(cells[axis] + 2 * ghosts);
+  return bytes;
+}
+
+int bench(const CommandLine& command, const Communicator& world) {
+  const ThreadPlan threads = plan_threads(world.split_by_host());
+  if (command.bench.subject == BenchSubject::halo) return bench_halo(command, world, threads);
+  if (command.bench.subject == BenchSubject::io) return bench_io(command, world, threads);
+  return agree(world, [&] {
+    if (world.size() > 1) {
+      throw Error(
+          ExitCode::command_line,
+          fmt::format("bench: {} ranks were started (it measures one device by one process); start it "
+                      "without mpirun, or with one rank",
+                      world.size()));
+    }
+    return measure(command, world, threads);
+  });
+}
+
+}  // namespace isotherm

@@ -1,0 +1,298 @@
+// `isotherm bench halo`: every transport across every face of a block, pack and wire apart.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/bench/subjects.hpp"
+#include "core/agree.hpp"
+#include "core/text.hpp"
+#include "core/timer.hpp"
+#include "grid/field.hpp"
+#include "halo/links.hpp"
+#include "kernels/face_copy.hpp"
+#include "output/console/terminal.hpp"
+#include "output/safe_file.hpp"
+
+namespace isotherm {
+namespace {
+
+constexpr double probe_timeout = 10;  // s
+constexpr int least_samples = 7, most_samples = 1000;
+constexpr double batch_seconds = 0.002;  // of exchanges that are queued: long against what its ends cost
+constexpr int most_of_a_batch = 50;
+constexpr int copies_of_a_batch = 20, batches = 7;
+
+struct HaloBench {
+  const BenchOptions& options;
+  const Communicator& world;
+  Device& device;
+  Stream stream;
+};
+
+// "x-" ... "z+".
+std::string face_word(Direction d) {
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    if (d[axis] != 0) return fmt::format("{}{}", "xyz"[axis], d[axis] > 0 ? '+' : '-');
+  }
+  return "-";
+}
+
+// Ranks stand in a ring across the axis; even ones look in direction `d` and odd ones back, so that
+// everybody has one neighbour.
+template <class T>
+class FaceBench {
+ public:
+  FaceBench(const HaloBench& bench, Field<T>& field, int ghosts, Direction d)
+      : bench_(bench),
+        face_(face_word(d)),
+        ghosts_(ghosts),
+        fields_{halo_field(field)},
+        cells_(field.view().extent) {
+    Int3 grid{1, 1, 1}, all = cells_;
+    std::array<bool, 3> periodic{};
+    for (int axis = 0; axis < 3; ++axis) {
+      if (d[static_cast<std::size_t>(axis)] == 0) continue;
+      grid[axis] = bench.world.size();
+      all[axis] *= grid[axis];
+      periodic[static_cast<std::size_t>(axis)] = true;
+    }
+    const Decomposition ring(all, grid, periodic, ghosts);
+    const int sign = bench.world.rank() % 2 == 0 ? 1 : -1;
+    for (const HaloMessage& m : halo_messages(ring, bench.world.rank(), ghosts)) {
+      if (m.direction == Direction{sign * d[0], sign * d[1], sign * d[2]}) messages_.push_back(m);
+    }
+  }
+
+  HaloBenchEntry measure(OpenTransport<T>& open) {
+    HaloBenchEntry entry;
+    entry.transport = open.row->name;
+    entry.face = face_;
+    entry.ghosts = ghosts_;
+    entry.precision = sizeof(T) == 4 ? Precision::fp32 : Precision::fp64;
+    entry.cells = cells_;
+    entry.bytes = messages_.front().cells() * sizeof(T);
+    entry.moves = open.row->moves_data;
+    double expected = 0;
+    if (!prove(open, entry, expected)) return entry;
+    if (open.row->packs) time_packs(entry);
+    const auto transport = agree(bench_.world, [&] { return open.maker->connect(fields_, messages_); });
+    entry.exchanges = time_queued(*transport, expected);
+    entry.alone = time_alone(*transport, expected);
+    return entry;
+  }
+
+ private:
+  // A transport that was not there is skipped, one that was and failed is wrong.
+  bool prove(OpenTransport<T>& open, HaloBenchEntry& entry, double& expected) {
+    const Communicator own = bench_.world.split(0, bench_.world.rank());
+    LinkProbe<T> probe(bench_.device, own, fields_, messages_, probe_timeout);
+    const TransportTrial trial = probe.run(*open.row, open.maker.get(), open.why_not, true);
+    const bool missing = !open.maker || !open.maker->why_not(messages_.front().peer).empty();
+    for (const std::string& why : bench_.world.all_gather(trial.why_not)) {
+      if (entry.note.empty()) entry.note = why;
+    }
+    const bool anyone_lacks_it = bench_.world.all_reduce(std::int64_t{missing}, ReduceOp::max) != 0;
+    entry.verdict = entry.note.empty() ? BenchVerdict::right
+                    : anyone_lacks_it  ? BenchVerdict::skipped
+                                       : BenchVerdict::wrong;
+    if (entry.verdict == BenchVerdict::right && !entry.moves) entry.note = "nothing is moved";
+    entry.latency = bench_.world.all_reduce(trial.latency, ReduceOp::max);
+    expected = bench_.world.all_reduce(trial.seconds, ReduceOp::max);
+    return entry.verdict == BenchVerdict::right;
+  }
+
+  // Of the device, a launch among many.
+  void time_packs(HaloBenchEntry& entry) {
+    const FaceCopy<T>& copy = face_copy<T>(bench_.device.backend());
+    const HaloMessage& m = messages_.front();
+    const Buffer dense(bench_.device, entry.bytes);
+    const FieldView<T> field = fields_.front().view;
+    entry.pack = seconds_of([&] { copy.pack(field, m.edge, dense.as<T>(), bench_.stream); });
+    entry.unpack = seconds_of([&] { copy.unpack(dense.as<T>(), field, m.ghosts, bench_.stream); });
+  }
+
+  template <class Launch>
+  double seconds_of(const Launch& launch) {
+    Stopwatch watch(bench_.device, bench_.stream);
+    std::vector<double> seconds;
+    for (int i = 0; i < batches; ++i) {
+      seconds.push_back(watch.seconds([&] {
+        for (int j = 0; j < copies_of_a_batch; ++j) launch();
+      }) / copies_of_a_batch);
+    }
+    return bench_.world.all_reduce(quantiles(seconds).median, ReduceOp::max);
+  }
+
+  // Half of a row's time each for exchanges in batches and alone.
+  std::vector<double> samples(double seconds) const {
+    const double wanted = bench_.options.seconds / 2 / std::max(seconds, 1e-9);
+    return std::vector<double>(
+        static_cast<std::size_t>(std::clamp<double>(wanted, least_samples, most_samples)));
+  }
+
+  void exchange(Transport<T>& transport) {
+    transport.send(fields_.front().view, bench_.stream);
+    transport.receive(fields_.front().view, bench_.stream);
+  }
+
+  // As in a run, whose host is ahead. The exchange before a batch brings the ranks to its start together.
+  std::vector<double> time_queued(Transport<T>& transport, double expected) {
+    const double fit = batch_seconds / std::max(expected, 1e-9);
+    const int count = static_cast<int>(std::clamp<double>(fit, 1, most_of_a_batch));
+    Stopwatch watch(bench_.device, bench_.stream);
+    std::vector<double> seconds = samples(count * expected);
+    for (double& each : seconds) {
+      exchange(transport);
+      each = watch.seconds([&] {
+        for (int i = 0; i < count; ++i) exchange(transport);
+      }) / count;
+    }
+    return slowest(std::move(seconds));
+  }
+
+  std::vector<double> time_alone(Transport<T>& transport, double expected) {
+    std::vector<double> seconds = samples(expected);
+    for (double& each : seconds) {
+      const Timer timer;
+      exchange(transport);
+      bench_.device.synchronize(bench_.stream);
+      each = timer.seconds();
+    }
+    return slowest(std::move(seconds));
+  }
+
+  std::vector<double> slowest(std::vector<double> seconds) const {
+    bench_.world.all_reduce(seconds.data(), static_cast<int>(seconds.size()), ReduceOp::max);
+    return seconds;
+  }
+
+  const HaloBench& bench_;
+  std::string face_;
+  int ghosts_;
+  std::vector<HaloField<T>> fields_;
+  Int3 cells_;
+  std::vector<HaloMessage> messages_;
+};
+
+// All transports across all faces of one field.
+template <class T>
+std::vector<HaloBenchEntry> ladder(const HaloBench& bench, std::vector<OpenTransport<T>>& transports,
+                                   Int3 cells, int ghosts) {
+  Field<T> field = agree(bench.world, [&] { return Field<T>(bench.device, cells, ghosts); });
+  face_copy<T>(bench.device.backend()).fill(field.view(), T(0), bench.stream);
+  bench.device.synchronize(bench.stream);
+  std::vector<HaloBenchEntry> entries;
+  for (OpenTransport<T>& open : transports) {
+    for (const Direction d : face_directions()) {
+      entries.push_back(FaceBench<T>(bench, field, ghosts, d).measure(open));
+    }
+  }
+  return entries;
+}
+
+template <class T>
+void measure_all(const HaloBench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
+  std::vector<OpenTransport<T>> transports;
+  const std::vector<std::string>& asked = bench.options.rows;
+  for (const TransportRow<T>& row : transport_rows<T>()) {
+    if (!asked.empty() && std::find(asked.begin(), asked.end(), row.name) == asked.end()) continue;
+    transports.push_back(open_transport(row, bench.world, bench.device));
+  }
+  for (const Int3 cells : sizes) {
+    for (const int ghosts : bench.options.ghosts) {
+      const std::vector<HaloBenchEntry> entries = ladder<T>(bench, transports, cells, ghosts);
+      if (bench.world.is_root()) print_now(halo_bench_table(entries, stdout_columns()));
+      record.halos.insert(record.halos.end(), entries.begin(), entries.end());
+    }
+  }
+}
+
+// A GPU for every rank, or the CPU for all.
+std::unique_ptr<Device> open_device(const BenchOptions& options, const Communicator& world) {
+  if (options.device == DeviceChoice::cpu) return make_host_device();
+  const CudaDevices found = find_cuda_devices();
+  const auto fewest = world.all_reduce(static_cast<std::int64_t>(found.devices.size()), ReduceOp::min);
+  if (fewest == 0 && options.device == DeviceChoice::automatic) return make_host_device();
+  const auto local = static_cast<std::size_t>(world.split_by_host().rank());
+  return agree(world, [&] {
+    if (found.devices.empty()) {
+      throw Error(ExitCode::unavailable, fmt::format("bench: no CUDA device ({}); use --device cpu, or run "
+                                                     "where every rank sees a GPU",
+                                                     found.why_none));
+    }
+    return make_cuda_device(found.devices[local % found.devices.size()].index);
+  });
+}
+
+void refuse_misuse(const BenchOptions& options, const std::vector<Int3>& sizes, int ranks) {
+  if (ranks % 2 != 0) {
+    throw Error(ExitCode::command_line, fmt::format("bench: halo needs an even number of ranks, and {} {} "
+                                                    "started; use mpirun -np 2 isotherm bench halo",
+                                                    ranks, ranks == 1 ? "was" : "were"));
+  }
+  std::vector<std::string_view> names;
+  for (const TransportRow<double>& row : transport_rows<double>()) names.push_back(row.name);
+  for (const std::string& name : options.rows) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    throw Error(ExitCode::command_line, fmt::format("bench: --rows: there is no transport {}; use one of {}",
+                                                    in_quotes(name), fmt::join(names, ", ")));
+  }
+  const int most = *std::max_element(options.ghosts.begin(), options.ghosts.end());
+  for (const Int3 cells : sizes) {
+    if (std::min({cells.x, cells.y, cells.z}) >= most) continue;
+    throw Error(
+        ExitCode::command_line,
+        fmt::format("bench: a block of {} cells has no {} layers for its neighbour; use larger --sizes "
+                    "or fewer --ghosts",
+                    extent_text(cells), most));
+  }
+}
+
+void refuse_what_does_not_fit(const HaloBench& bench, const std::vector<Int3>& sizes) {
+  const int most = *std::max_element(bench.options.ghosts.begin(), bench.options.ghosts.end());
+  const double ranks_here = bench.world.split_by_host().size();  // at most, of one device
+  for (const Int3 cells : sizes) {
+    for (const Precision precision : bench.options.precisions) {
+      const double needed = ranks_here * field_bytes(cells, most, precision);
+      const std::size_t free = bench.device.memory().free_bytes;
+      const bool fits =
+          bench.world.all_reduce(std::int64_t{needed <= static_cast<double>(free)}, ReduceOp::min);
+      if (fits) continue;
+      throw CollectiveError(
+          ExitCode::memory,
+          fmt::format("bench: fields of {} cells need {} and {} are free; use smaller --sizes",
+                      extent_text(cells), human_bytes(needed), human_bytes(static_cast<double>(free))));
+    }
+  }
+}
+
+}  // namespace
+
+int bench_halo(const CommandLine& command, const Communicator& world, const ThreadPlan& threads) {
+  const BenchOptions& options = command.bench;
+  use_threads(threads.threads);
+  const auto device = open_device(options, world);
+  std::vector<Int3> sizes = options.sizes;
+  if (sizes.empty()) {
+    for (const Index edge : {64, 128, 256}) sizes.push_back({edge, edge, edge});
+  }
+  agree(world, [&] {
+    refuse_misuse(options, sizes, world.size());
+    if (world.is_root()) refuse_unwritable(options.json);
+  });
+  const Owned<Stream> stream = own_stream(*device, Priority::high);
+  const HaloBench bench{options, world, *device, stream};
+  refuse_what_does_not_fit(bench, sizes);
+  BenchRecord record = describe_bench(command, *device, threads);
+  record.ranks = world.size();
+  const std::optional<Baseline> baseline = bench_baseline(command, record, world);
+  if (world.is_root()) print_now(bench_banner(record));
+  for (const Precision precision : options.precisions) {
+    with_number(precision, [&](auto zero) { measure_all<decltype(zero)>(bench, sizes, record); });
+  }
+  return conclude_bench(command, baseline, record, world);
+}
+
+}  // namespace isotherm

@@ -1,0 +1,233 @@
+// `isotherm bench io`: snapshots beside the same bytes by plain system calls, by all ranks into one folder.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <random>
+#include <span>
+
+#include "app/bench/subjects.hpp"
+#include "app/plan.hpp"
+#include "core/agree.hpp"
+#include "core/text.hpp"
+#include "core/timer.hpp"
+#include "grid/field.hpp"
+#include "output/console/terminal.hpp"
+#include "output/field_files/snapshot.hpp"
+#include "output/safe_file.hpp"
+
+namespace isotherm {
+namespace {
+
+// A folder of its own in the one that was named, gone with what is in it.
+class ScratchFolder {
+ public:
+  ScratchFolder(const std::string& parent, const Communicator& world) : world_(world) {
+    std::string made;
+    agree(world, [&] {
+      if (world.is_root()) made = make(parent);
+    });
+    path_ = world.broadcast(made);
+  }
+  ~ScratchFolder() {
+    if (!world_.is_root()) return;
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  static std::string make(const std::string& parent) {
+    std::string pattern = (std::filesystem::path(parent) / "isotherm-bench-XXXXXX").string();
+    if (mkdtemp(pattern.data())) return pattern;
+    throw Error(ExitCode::cannot_create,
+                fmt::format("bench: no folder can be made in {} ({}); name another with --folder", parent,
+                            std::strerror(errno)));
+  }
+
+  const Communicator& world_;
+  std::string path_;
+};
+
+// This rank's block of a field that no file system can make smaller.
+template <class T>
+Field<T> random_block(Device& host, Int3 extent, std::uint64_t seed, int rank) {
+  Field<T> field(host, extent, 0);
+  std::mt19937_64 random(seed + static_cast<std::uint64_t>(rank));
+  std::uniform_real_distribution<T> value(0, 1);
+  const FieldView<T> cells = field.view();
+  for (Index z = 0; z < extent.z; ++z) {
+    for (Index y = 0; y < extent.y; ++y) {
+      for (Index x = 0; x < extent.x; ++x) cells(x, y, z) = value(random);
+    }
+  }
+  return field;
+}
+
+template <class T>
+class IoBench {
+ public:
+  IoBench(const BenchOptions& options, const Communicator& world, const Config& config, Device& host)
+      : options_(options),
+        world_(world),
+        config_(config),
+        folder_(options.folder, world),
+        block_(decompose(config, world.size(), Backend::host).block(world.rank())),
+        field_(
+            agree(world, [&] { return random_block<T>(host, block_.extent(), options.seed, world.rank()); })),
+        writer_(config, world, folder_.path(), {}) {}
+
+  std::vector<IoBenchEntry> measure() {
+    IoBenchEntry raw = new_entry("raw"), written = new_entry("snapshot"),
+                 proved = new_entry("snapshot, proved");
+    const SnapshotMeta meta{0, 0, writer_.fingerprint(cells(), block_)};
+    once_raw();  // the first file pays for what the folder has not met yet
+    for (int i = 0; i < options_.repeats; ++i) {
+      const double beside = once_raw();
+      const SnapshotTimes times = once_snapshot(meta);
+      raw.add(beside, beside);
+      written.add(times.written, beside);
+      proved.add(times.proved, beside);
+    }
+    return {raw, written, proved};
+  }
+
+  const std::vector<std::string>& remarks() const { return writer_.remarks(); }
+
+ private:
+  FieldView<const T> cells() const { return field_.view(); }
+
+  IoBenchEntry new_entry(const char* way) const {
+    IoBenchEntry entry;
+    entry.way = way;
+    entry.precision = sizeof(T) == 4 ? Precision::fp32 : Precision::fp64;
+    entry.cells = config_.grid.cells;
+    entry.bytes = static_cast<double>(entry.cells.product()) * sizeof(T);
+    return entry;
+  }
+
+  // Seconds of the slowest rank, from a moment that all have reached.
+  template <class Work>
+  double seconds(const Work& work) const {
+    world_.barrier();
+    const Timer timer;
+    work();
+    return world_.all_reduce(timer.seconds(), ReduceOp::max);
+  }
+
+  // One part of the file a rank: as many bytes as the ranks have cells, dealt out evenly.
+  double once_raw() const {
+    const std::string path = (std::filesystem::path(folder_.path()) / "raw").string();
+    const auto all = static_cast<std::int64_t>(new_entry("").bytes);
+    const std::int64_t first = all * world_.rank() / world_.size(),
+                       end = all * (world_.rank() + 1) / world_.size();
+    const std::span<const std::byte> mine(static_cast<const std::byte*>(field_.data()), field_.bytes());
+    const double time = seconds([&] {
+      agree(world_, [&] {
+        if (world_.is_root()) create_empty_file(path);
+      });
+      agree(world_, [&] { write_part(path, mine, first, end); });
+    });
+    if (world_.is_root()) remove_file(path);
+    return time;
+  }
+
+  // A rank's share may be larger than its block where blocks are uneven: then some bytes go twice.
+  static void write_part(const std::string& path, std::span<const std::byte> bytes, std::int64_t at,
+                         std::int64_t end) {
+    while (at < end) {
+      const auto piece = bytes.first(std::min(bytes.size(), static_cast<std::size_t>(end - at)));
+      write_raw(path, piece, at, SnapshotWriter::default_slab_bytes);
+      at += static_cast<std::int64_t>(piece.size());
+    }
+  }
+
+  SnapshotTimes once_snapshot(const SnapshotMeta& meta) {
+    world_.barrier();
+    const std::string file = writer_.write(cells(), block_, meta);
+    const SnapshotTimes mine = writer_.last_times();
+    if (world_.is_root()) remove_file(file);
+    return {world_.all_reduce(mine.written, ReduceOp::max), world_.all_reduce(mine.proved, ReduceOp::max)};
+  }
+
+  const BenchOptions& options_;
+  const Communicator& world_;
+  const Config& config_;
+  ScratchFolder folder_;
+  Box block_;
+  Field<T> field_;
+  SnapshotWriter writer_;
+};
+
+void add_warnings(BenchRecord& record, const std::vector<std::string>& remarks) {
+  for (const std::string& remark : remarks) {
+    if (std::find(record.warnings.begin(), record.warnings.end(), remark) == record.warnings.end())
+      record.warnings.push_back(remark);
+  }
+}
+
+Config config_of(Int3 cells, Precision precision) {
+  Config config;
+  config.name = "bench_io";
+  config.grid.cells = cells;
+  config.grid.spacing = Vector3{1, 1, 1};
+  config.precision = precision;
+  return config;
+}
+
+void refuse_what_does_not_fit(Device& host, const Communicator& world, const std::vector<Int3>& sizes,
+                              const std::vector<Precision>& precisions) {
+  const double free = static_cast<double>(host.memory().free_bytes);
+  const double here = static_cast<double>(world.split_by_host().size()) / world.size();  // of the field
+  for (const Int3 cells : sizes) {
+    for (const Precision precision : precisions) {
+      const double needed = here * field_bytes(cells, 0, precision);
+      if (world.all_reduce(std::int64_t{needed <= free}, ReduceOp::min)) continue;
+      throw CollectiveError(
+          ExitCode::memory,
+          fmt::format("bench: a field of {} cells needs {} and {} are free; use smaller --sizes",
+                      extent_text(cells), human_bytes(needed), human_bytes(free)));
+    }
+  }
+}
+
+}  // namespace
+
+int bench_io(const CommandLine& command, const Communicator& world, const ThreadPlan& threads) {
+  const BenchOptions& options = command.bench;
+  use_threads(threads.threads);
+  const auto host = make_host_device();
+  const std::vector<Int3> sizes = options.sizes.empty() ? std::vector<Int3>{{256, 256, 256}} : options.sizes;
+  agree(world, [&] {
+    if (world.is_root()) refuse_unwritable(options.json);
+  });
+  refuse_what_does_not_fit(*host, world, sizes, options.precisions);
+  BenchRecord record = describe_bench(command, *host, threads);
+  record.ranks = world.size();
+  const std::optional<Baseline> baseline = bench_baseline(command, record, world);
+  if (world.is_root()) print_now(bench_banner(record));
+  for (const Int3 cells : sizes) {
+    for (const Precision precision : options.precisions) {
+      const Config config = config_of(cells, precision);
+      const auto entries = with_number(precision, [&](auto zero) {
+        IoBench<decltype(zero)> bench(options, world, config, *host);
+        auto measured = bench.measure();
+        add_warnings(record, bench.remarks());
+        return measured;
+      });
+      if (world.is_root()) print_now(io_bench_table(entries, stdout_columns()));
+      record.files.insert(record.files.end(), entries.begin(), entries.end());
+    }
+  }
+  for (const std::string& warning : record.warnings) {
+    if (world.is_root()) print_now("warning: " + warning + "\n");
+  }
+  return conclude_bench(command, baseline, record, world);
+}
+
+}  // namespace isotherm

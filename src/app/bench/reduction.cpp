@@ -1,0 +1,171 @@
+// `isotherm bench reduction`: every row on the difference of two blocks of random numbers, the fused one on
+// the update of a sweep, against a compensated sum, the copy and the read bandwidth.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "app/bench/reference.hpp"
+#include "app/bench/subjects.hpp"
+#include "app/bench/sweep_bench.hpp"
+#include "grid/field.hpp"
+#include "kernels/face_copy.hpp"
+#include "kernels/reduction.hpp"
+#include "solver/rows.hpp"
+
+namespace isotherm {
+namespace {
+
+constexpr int ghosts = 1;
+
+template <class T>
+Field<T> random_field(const Bench& bench, Int3 cells, std::uint64_t seed) {
+  Field<T> field(bench.host, cells, ghosts);
+  face_copy<T>(Backend::host).fill(field.view(), T(0), {});
+  fill_random(field.view(), seed, T(250), T(350));
+  return field;
+}
+
+template <class T>
+Field<T> moved_to_device(const Bench& bench, Field<T> field) {
+  if (bench.on_host()) return field;
+  Field<T> there(bench.device, std::as_const(field).view().extent, ghosts);
+  bench.device.copy(there.data(), field.data(), field.bytes(), bench.stream);
+  bench.device.synchronize(bench.stream);
+  return there;
+}
+
+// The fields of one grid, and what must come out.
+template <class T>
+class ReductionBench {
+ public:
+  ReductionBench(const Bench& bench, Int3 cells)
+      : ReductionBench(bench, cells, random_field<T>(bench, cells, bench.options.seed),
+                       random_field<T>(bench, cells, bench.options.seed + 1)) {}
+  BenchEntry measure(const ReductionKernel<T>& row, Roofs roofs);
+
+ private:
+  ReductionBench(const Bench& bench, Int3 cells, Field<T> a, Field<T> b)
+      : bench_(bench),
+        cells_(cells),
+        exact_(reduce_exactly<T>(std::as_const(a).view(), std::as_const(b).view(), a.view().interior(),
+                                 bench.options.op)),
+        a_(moved_to_device(bench, std::move(a))),
+        b_(moved_to_device(bench, std::move(b))) {}
+
+  // Where nothing is written, poison comes back.
+  double reduce(const ReductionKernel<T>& row, const ReductionArgs<T>& args) {
+    double result = poison<double>;
+    bench_.device.copy(args.result, &result, sizeof(double), bench_.stream);
+    row.launch(args, bench_.stream);
+    bench_.device.copy(&result, args.result, sizeof(double), bench_.stream);
+    bench_.device.synchronize(bench_.stream);
+    return result;
+  }
+
+  const Bench& bench_;
+  const Int3 cells_;
+  const ExactReduction exact_;
+  Field<T> a_, b_;
+};
+
+template <class T>
+BenchEntry ReductionBench<T>::measure(const ReductionKernel<T>& row, Roofs roofs) {
+  const Box region = a_.view().interior();
+  const Buffer result(bench_.device, sizeof(double));
+  const Buffer scratch(bench_.device, row.scratch_bytes(region));
+  const ReductionArgs<T> args{std::as_const(a_).view(), std::as_const(b_).view(), region,
+                              bench_.options.op,        result.as<double>(),      scratch.data()};
+  BenchEntry entry = new_entry<T>(row.name, cells_);
+  entry.points = static_cast<double>(cells_.product());
+  entry.bytes = 2.0 * entry.points * sizeof(T);
+
+  const double found = reduce(row, args);
+  entry.same_bits = true;
+  for (int run = 1; run < runs_compared; ++run) {
+    const double again = reduce(row, args);
+    if (std::memcmp(&again, &found, sizeof(double)) != 0) entry.same_bits = false;
+  }
+  entry.error = reduction_error(exact_, found);
+  const bool right = *entry.error <= error_bound(cells_.product(), bench_.options.op);
+  entry.verdict = right ? BenchVerdict::right : BenchVerdict::wrong;
+  if (!right) {
+    entry.note = fmt::format("it is {} and should be {}", found, exact_.value);
+    return entry;
+  }
+  entry.samples = bench_.sampler.measure([&] { row.launch(args, bench_.stream); }, roofs);
+  return entry;
+}
+
+template <class T>
+std::unique_ptr<BandwidthProbe> make_read_probe(Device& device, std::size_t bytes) {
+  const auto rows = bandwidth_rows<T>(device.backend());
+  return std::find_if(rows.begin(), rows.end(), [](const auto& row) { return row.name == "read"; })
+      ->make(device, bytes, 0);
+}
+
+template <class T>
+BenchEntry skipped(std::string_view row, Int3 cells, const char* why) {
+  BenchEntry entry = new_entry<T>(row, cells);
+  entry.note = why;
+  return entry;
+}
+
+// The rung without a pass of its own, in the stencil row that a run takes with it unasked.
+template <class T>
+BenchEntry fused_rung(const Bench& bench, Int3 cells, Roofs roofs) {
+  if (bench.options.op == ReductionOp::sum) return skipped<T>("fused", cells, "no sweep returns a plain sum");
+  Config config;
+  config.solver.reduction = "fused";
+  const SweepChoice<T> sweep = choose_rows<T>(config, bench.device.backend()).sweep;
+  return SweepBench<T>(bench, cells, 1, bench.options.op).measure_norm(*sweep.row, sweep.policy, roofs);
+}
+
+template <class T>
+std::vector<BenchEntry> ladder(const Bench& bench, Int3 cells) {
+  const auto bytes = static_cast<std::size_t>(
+                         FieldLayout::make(cells, ghosts, sizeof(T), bench.device.row_alignment()).elements) *
+                     sizeof(T);
+  const auto copy = make_copy_probe(bench.device, bytes);
+  const auto read = make_read_probe<T>(bench.device, bytes);
+  const Roofs roofs{copy.get(), read.get()};
+  std::vector<BenchEntry> entries;
+  std::optional<ReductionBench<T>> fields;
+  for (const ReductionKernel<T>* row : chosen_rows(reduction_kernels<T>(), bench)) {
+    if (!row->available()) {
+      entries.push_back(skipped<T>(row->name, cells, "not in this build"));
+    } else if (row->fused) {
+      fields.reset();  // it has fields of its own
+      entries.push_back(fused_rung<T>(bench, cells, roofs));
+    } else {
+      if (!fields) fields.emplace(bench, cells);
+      entries.push_back(fields->measure(*row, roofs));
+    }
+  }
+  return entries;
+}
+
+}  // namespace
+
+BenchMemory reduction_memory(const Bench& bench, Int3 cells, Precision precision) {
+  const double field = field_bytes(cells, ghosts, precision);
+  constexpr double arrays = 2 + 2 + 2;  // a, b, or in, out; of the copy; of the read, which is one of a pair
+  // On the host the fused rung holds what must come out as well.
+  return bench.on_host() ? BenchMemory{0, (arrays + 1) * field} : BenchMemory{arrays * field, 2 * field};
+}
+
+std::vector<BenchEntry> reduction_ladder(const Bench& bench, Int3 cells, Precision precision) {
+  return with_number(precision, [&](auto zero) { return ladder<decltype(zero)>(bench, cells); });
+}
+
+std::vector<std::string_view> reduction_names(Backend backend) {
+  std::vector<std::string_view> names;
+  for (const auto& row : reduction_kernels<double>())
+    if (row.backend == backend) names.push_back(row.name);
+  return names;
+}
+
+}  // namespace isotherm

@@ -1,0 +1,193 @@
+#include "app/bench/reference.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "kernels/face_copy.hpp"
+
+namespace isotherm {
+namespace {
+
+std::uint64_t scrambled(std::uint64_t bits) {  // the finisher of splitmix64
+  bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9u;
+  bits = (bits ^ bits >> 27) * 0x94d049bb133111ebu;
+  return bits ^ bits >> 31;
+}
+
+template <class T>
+const StencilKernel<T>& reference_row() {
+  const auto rows = stencil_kernels<T>();
+  return *std::find_if(rows.begin(), rows.end(), [](const auto& row) { return row.name == "reference"; });
+}
+
+// The region in slabs of one plane, which are free of each other.
+template <class T>
+void sweep_planes(const SweepArgs<T>& args) {
+  const auto launch = reference_row<T>().launch;
+#pragma omp parallel for schedule(static)
+  for (Index z = args.region.lo.z; z < args.region.hi.z; ++z) {
+    SweepArgs<T> plane = args;
+    plane.region.lo.z = z;
+    plane.region.hi.z = z + 1;
+    launch(plane, {}, {});
+  }
+}
+
+bool any_wall(const auto& walls) {
+  return std::any_of(std::begin(walls.faces), std::end(walls.faces), [](const auto& w) { return w.is_wall; });
+}
+
+class CompensatedSum {
+ public:
+  void add(double term) {
+    const double total = total_ + term;
+    lost_ += std::abs(total_) >= std::abs(term) ? (total_ - total) + term : (term - total) + total_;
+    total_ = total;
+  }
+  void add(const CompensatedSum& other) {
+    add(other.total_);
+    add(other.lost_);
+  }
+  double value() const { return total_ + lost_; }
+
+ private:
+  double total_ = 0, lost_ = 0;
+};
+
+struct Plane {
+  CompensatedSum sum, magnitudes;
+  double largest = 0;
+};
+
+void add_term(Plane& plane, double d, ReductionOp op) {
+  const double magnitude = std::abs(d);
+  switch (op) {
+    case ReductionOp::max_abs:
+      plane.largest = magnitude > plane.largest || std::isnan(magnitude) ? magnitude : plane.largest;
+      return;
+    case ReductionOp::sum:
+      plane.sum.add(d);
+      plane.magnitudes.add(magnitude);
+      return;
+    case ReductionOp::sum_abs:
+      plane.sum.add(magnitude);
+      return;
+    case ReductionOp::sum_squares:
+      plane.sum.add(d * d);
+      plane.sum.add(std::fma(d, d, -(d * d)));
+      return;
+  }
+}
+
+}  // namespace
+
+template <class T>
+void fill_random(FieldView<T> field, std::uint64_t seed, T low, T high) {
+  const Box box = field.padded();
+  const Int3 n = box.extent();
+  const double scale = (static_cast<double>(high) - static_cast<double>(low)) * 0x1p-53;
+#pragma omp parallel for schedule(static)
+  for (Index z = box.lo.z; z < box.hi.z; ++z) {
+    for (Index y = box.lo.y; y < box.hi.y; ++y) {
+      const auto row = static_cast<std::uint64_t>((z - box.lo.z) * n.y + (y - box.lo.y));
+      std::uint64_t state = scrambled(seed + 0x9e3779b97f4a7c15u * (row + 1));
+      for (Index x = box.lo.x; x < box.hi.x; ++x) {
+        state += 0x9e3779b97f4a7c15u;
+        field(x, y, z) =
+            static_cast<T>(static_cast<double>(low) + scale * static_cast<double>(scrambled(state) >> 11));
+      }
+    }
+  }
+}
+
+template <class T>
+void sweep_reference(Field<T>& start, Field<T>& expected, FieldView<const T> source, Coefficients<T> c,
+                     const Walls<T>& walls, int depth) {
+  const FaceCopy<T>& cells = face_copy<T>(Backend::host);
+  const Index margin = any_wall(walls) ? 0 : 1;  // cells of a sweep beyond the block, for each that follows
+  for (int left = depth - 1;; --left) {
+    cells.fill_walls(start.view(), walls, start.view().interior(), {});
+    if (left == 0) cells.fill(expected.view(), poison<T>, {});
+    const Index m = margin * left;
+    Box region = start.view().interior();
+    region = {region.lo - Int3{m, m, m}, region.hi + Int3{m, m, m}};
+    sweep_planes<T>({std::as_const(start).view(), expected.view(), region, c, {}, source, {}});
+    if (left == 0) return;
+    std::swap(start, expected);
+  }
+}
+
+template <class T>
+std::string difference(FieldView<const T> expected, FieldView<const T> found) {
+  const Box box = expected.padded();
+  const auto bytes = static_cast<std::size_t>(box.extent().x) * sizeof(T);
+  Index different = 0, first = -1;  // rows of cells
+  const Int3 n = box.extent();
+#pragma omp parallel for schedule(static) reduction(+ : different) reduction(max : first)
+  for (Index row = n.y * n.z - 1; row >= 0; --row) {
+    const Index y = box.lo.y + row % n.y, z = box.lo.z + row / n.y;
+    if (std::memcmp(&expected(box.lo.x, y, z), &found(box.lo.x, y, z), bytes) == 0) continue;
+    ++different;
+    first = std::max(first, n.y * n.z - row);
+  }
+  if (different == 0) return {};
+  const Index row = n.y * n.z - first;
+  const Index y = box.lo.y + row % n.y, z = box.lo.z + row / n.y;
+  Index x = box.lo.x;
+  while (std::memcmp(&expected(x, y, z), &found(x, y, z), sizeof(T)) == 0) ++x;
+  return fmt::format("cell ({}, {}, {}) is {} and should be {}; {} of {} rows of cells differ", x, y, z,
+                     found(x, y, z), expected(x, y, z), different, n.y * n.z);
+}
+
+template <class T>
+ExactReduction reduce_exactly(FieldView<const T> a, FieldView<const T> b, Box region, ReductionOp op) {
+  std::vector<Plane> planes(static_cast<std::size_t>(std::max<Index>(region.hi.z - region.lo.z, 0)));
+#pragma omp parallel for schedule(static)
+  for (Index z = region.lo.z; z < region.hi.z; ++z) {
+    Plane plane;
+    for (Index y = region.lo.y; y < region.hi.y; ++y) {
+      for (Index x = region.lo.x; x < region.hi.x; ++x) {
+        const double d =
+            static_cast<double>(a(x, y, z)) - (b.empty() ? 0.0 : static_cast<double>(b(x, y, z)));
+        add_term(plane, d, op);
+      }
+    }
+    planes[static_cast<std::size_t>(z - region.lo.z)] = plane;
+  }
+  Plane all;
+  for (const Plane& plane : planes) {
+    all.sum.add(plane.sum);
+    all.magnitudes.add(plane.magnitudes);
+    add_term(all, plane.largest, ReductionOp::max_abs);
+  }
+  if (op == ReductionOp::max_abs) return {all.largest, all.largest};
+  return {all.sum.value(), op == ReductionOp::sum ? all.magnitudes.value() : all.sum.value()};
+}
+
+double reduction_error(const ExactReduction& exact, double found) {
+  const double distance = std::abs(found - exact.value);
+  return distance == 0 ? 0 : distance / exact.magnitudes;  // NaN stays
+}
+
+double error_bound(Index cells, ReductionOp op) {
+  constexpr double unit_roundoff = 0x1p-53;
+  return op == ReductionOp::max_abs ? 0 : static_cast<double>(cells + 1) * unit_roundoff;
+}
+
+template void fill_random(FieldView<float>, std::uint64_t, float, float);
+template void fill_random(FieldView<double>, std::uint64_t, double, double);
+template void sweep_reference(Field<float>&, Field<float>&, FieldView<const float>, Coefficients<float>,
+                              const Walls<float>&, int);
+template void sweep_reference(Field<double>&, Field<double>&, FieldView<const double>, Coefficients<double>,
+                              const Walls<double>&, int);
+template std::string difference(FieldView<const float>, FieldView<const float>);
+template std::string difference(FieldView<const double>, FieldView<const double>);
+template ExactReduction reduce_exactly(FieldView<const float>, FieldView<const float>, Box, ReductionOp);
+template ExactReduction reduce_exactly(FieldView<const double>, FieldView<const double>, Box, ReductionOp);
+
+}  // namespace isotherm

@@ -1,0 +1,55 @@
+// A stencil row on one grid of random numbers: compared with the reference cell by cell, then timed.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "app/bench/reference.hpp"
+#include "app/bench/subjects.hpp"
+#include "grid/field.hpp"
+#include "kernels/stencil.hpp"
+
+namespace isotherm {
+
+// The fields of one grid and one depth, and what must come out.
+template <class T>
+class SweepBench {
+ public:
+  // `norm`: of the update, which the rows return.
+  SweepBench(const Bench& bench, Int3 cells, int depth, std::optional<ReductionOp> norm);
+  BenchEntry measure(const StencilKernel<T>& row, int policy, Roofs roofs);
+  // As a rung of the reductions: what the norm adds to a sweep.
+  BenchEntry measure_norm(const StencilKernel<T>& row, int policy, Roofs roofs);
+
+ private:
+  struct First {
+    std::string wrong;  // empty, or what is
+    double norm;
+  };
+  // Where a row leaves its norm.
+  struct NormMemory {
+    Buffer result, scratch;
+    UpdateNorm norm;
+  };
+
+  void start_anew(Field<T>& field);
+  NormMemory norm_memory(const StencilKernel<T>& row, int policy);
+  First first_sweep(const StencilKernel<T>& row, int policy, const UpdateNorm& norm);
+  SweepArgs<T> args(Field<T>& in, Field<T>& out, const UpdateNorm& norm);
+  void queue(const StencilKernel<T>& row, int policy, SweepArgs<T> args);
+  void queue_next(const StencilKernel<T>& row, int policy, const UpdateNorm& norm);
+
+  const Bench& bench_;
+  const Int3 cells_;
+  const int depth_;
+  const std::optional<ReductionOp> norm_;
+  Walls<T> walls_;
+  Field<T> in_, out_;
+  std::optional<Field<T>> source_;
+  std::optional<Field<T>> mirror_;  // a GPU's field in host memory
+  Field<T> expected_;               // in host memory
+  ExactReduction expected_norm_;
+  bool forth_ = true;  // the next sweep goes from in_ to out_
+};
+
+}  // namespace isotherm

@@ -1,0 +1,122 @@
+// How far a run is: a moving line on a terminal, a line now and then in a log.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/timer.hpp"
+#include "output/console/terminal.hpp"
+
+namespace isotherm {
+
+// How fast a run goes at present, and how long it will still take.
+//
+// Both come from sums over what has happened, in which the past fades: a run that others slow down tells its
+// new end within minutes, and one that was restarted knows nothing of the part before. The residual of a
+// steady problem falls as a power of the sweeps while its fast modes die (of its sweeps the latter half
+// counts most), and in the end by the factor a sweep of its slowest mode, which is known beforehand.
+struct Forecast {
+  std::optional<double> seconds{};  // to the end; none: not known
+  std::optional<double> most{};     // to the last sweep, where a tolerance may end the run before
+  bool misses_tolerance = false;    // the last sweep comes first, as the residual falls at present
+};
+
+class Pace {
+ public:
+  // `slowest`: the decay of the slowest mode a sweep (physics/slowest_mode.hpp); 0 where it is not known.
+  explicit Pace(double slowest = 0) : slowest_(slowest) {}
+
+  // `seconds`: of a clock that never jumps, from any start. Sweeps in order, the first where the run begins.
+  void reached(std::int64_t sweep, double seconds);
+  // Of an earlier sweep perhaps, once each. Not positive or not finite: forgotten.
+  void checked(std::int64_t sweep, double residual);
+
+  std::optional<double> sweeps_a_second() const;  // none before the first sweeps
+  // Nothing until half a second has been seen. `tolerance`: of a steady problem, in the unit of the
+  // residuals.
+  Forecast forecast(std::int64_t last_sweep, std::optional<double> tolerance) const;
+
+ private:
+  std::optional<double> decay() const;  // of the logarithm of the residual, a sweep; none unless it falls
+  std::optional<double> sweeps_down(double way) const;  // for which the residual falls by e^way
+
+  struct Reached {
+    std::int64_t sweep;
+    double seconds;
+  };
+  struct Checked {
+    std::int64_t sweep;
+    double residual;
+  };
+  double slowest_;
+  std::optional<Reached> reached_;
+  std::optional<Checked> checked_;
+  double sweeps_ = 0, seconds_ = 0;                         // fading
+  double decayed_ = 0, decay_sweeps_ = 0, log_sweeps_ = 0;  // fading; the last by the logarithm of the sweep
+  double seen_ = 0;                                         // s, not fading
+};
+
+// "1 h 02 min", "unknown", "unknown, < 1 h 02 min", "1 h 02 min, unconverged".
+std::string eta_text(const Forecast& forecast);
+
+class Console;
+
+enum class ProgressChoice { automatic, bar, lines, off };  // --progress auto|bar|lines|off
+enum class ProgressStyle { bar, lines, off };
+
+// Throws Error(command_line) with the words that are known.
+ProgressChoice parse_progress(const std::string& word);
+
+ProgressStyle choose_style(ProgressChoice choice, const Terminal& terminal);
+
+struct ProgressState {
+  std::int64_t sweep = 0, last_sweep = 0;
+  std::optional<double> time;            // s of the problem; none in a steady one
+  std::optional<double> residual;        // the newest, K or relative as the tolerance is
+  std::optional<double> first_residual;  // same unit
+  std::optional<double> tolerance;       // steady: the run ends at it
+  double wall = 0;                       // s since the first sweep of this part of the run
+  double points_a_second = 0;            // all ranks together
+  Forecast left{};
+};
+
+// Of the run, 0 to 1: the share of the sweeps, or of the way down to the tolerance on a logarithmic scale,
+// whichever is further.
+double fraction_done(const ProgressState& state);
+// "step 1200/10000  12.0 %  t 0.12 s  residual 3.20e-05  1.234 GPts/s  ETA 1 min 12 s"
+std::string progress_line(const ProgressState& state);
+// At most columns - 1 characters that show, so that no terminal wraps it: with less room it tells less.
+std::string progress_bar(const ProgressState& state, int columns, bool colour);
+
+// Every 10 s in the first minute, every 30 s up to ten minutes, every 60 s from there.
+class LineSchedule {
+ public:
+  bool due(double wall);  // true at most once an interval
+
+ private:
+  double next_ = 10;
+};
+
+class Progress {
+ public:
+  Progress(ProgressStyle style, const Terminal& terminal, Console& console);
+  ~Progress();  // leaves no half line on the terminal
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // Rank 0 calls it as often as it likes; it prints when it is time.
+  void update(const ProgressState& state);
+  void finish();  // takes the moving line away; what is told next starts from 0 s again
+
+ private:
+  ProgressStyle style_;
+  Terminal terminal_;
+  Console& console_;
+  LineSchedule lines_;
+  Timer since_bar_;
+  bool bar_shown_ = false;  // unless something else was said since
+};
+
+}  // namespace isotherm

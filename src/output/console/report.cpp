@@ -1,0 +1,279 @@
+#include "output/console/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+
+#include "core/text.hpp"
+#include "core/text_table.hpp"
+#include "output/records/profile.hpp"
+
+namespace isotherm {
+namespace {
+
+constexpr const char* norm_words[]{"max", "l2", "l1"};
+
+std::string plural(std::int64_t count, const char* noun) {
+  return fmt::format("{} {}{}", grouped(count), noun, count == 1 ? "" : "s");
+}
+
+// "  grid        256 x 256 x 256 ..."
+void add(std::string& text, const char* title, const std::string& content) {
+  if (!content.empty()) text += fmt::format("  {:<13}{}\n", title, content);
+}
+
+std::string join(const std::vector<std::string>& parts, const char* between = ", ") {
+  std::string text;
+  for (const std::string& part : parts)
+    if (!part.empty()) text += (text.empty() ? "" : between) + part;
+  return text;
+}
+
+std::string problem_text(const RunRecord& r) {
+  const Method& m = r.method;
+  if (m.problem == ProblemKind::steady) {
+    return join({"steady", m.weight ? fmt::format("weighted Jacobi {:.6g}", *m.weight) : "",
+                 r.residual.tolerance
+                     ? fmt::format("to a {} {} residual of {:.6g}",
+                                   r.residual.criterion == Criterion::relative ? "relative" : "absolute",
+                                   norm_words[static_cast<int>(r.residual.norm)], *r.residual.tolerance)
+                     : "",
+                 fmt::format("at most {} sweeps", grouped(m.planned_sweeps))});
+  }
+  return join(
+      {"transient",
+       m.dt ? fmt::format("dt {:.6g} s", *m.dt) +
+                  (m.dt_limit ? fmt::format(" (limit {:.6g} s)", *m.dt_limit) : "")
+            : "",
+       plural(m.planned_sweeps, "step") + (m.end_time ? fmt::format(" to {:.6g} s", *m.end_time) : "")});
+}
+
+std::string domain_text(const RunRecord& r) {
+  std::array<double, 3> cell = r.lengths;
+  for (int axis = 0; axis < 3; ++axis)
+    cell[static_cast<std::size_t>(axis)] /= static_cast<double>(r.cells[axis]);
+  return fmt::format("{}, cells of {}", size_text(r.lengths), size_text(cell));
+}
+
+std::string ranks_text(const RunRecord& r) {
+  std::set<std::string> hosts;
+  for (const RankRow& row : r.ranks) hosts.insert(row.host);
+  const std::string cells =
+      r.smallest_rank_cells == r.largest_rank_cells
+          ? fmt::format("{} cells each", grouped(r.largest_rank_cells))
+          : fmt::format("{} to {} cells", grouped(r.smallest_rank_cells), grouped(r.largest_rank_cells));
+  return fmt::format(
+      "{} on {}, process grid {}, {}", plural(static_cast<std::int64_t>(r.ranks.size()), "rank"),
+      plural(static_cast<std::int64_t>(hosts.size()), "host"), extent_text(r.process_grid), cells);
+}
+
+// A GPU counts once however many ranks share it; processors are counted by host.
+std::string devices_text(const RunRecord& r) {
+  std::set<std::pair<std::string, std::string>> seen;  // device name, what tells it from its like
+  for (const RankRow& row : r.ranks)
+    seen.emplace(row.device, row.backend == Backend::cuda
+                                 ? row.host + row.uuid + fmt::format("{}", row.device_index)
+                                 : row.host);
+  std::vector<std::string> parts;
+  for (auto at = seen.begin(); at != seen.end();) {
+    const auto next =
+        std::find_if(at, seen.end(), [&](const auto& device) { return device.first != at->first; });
+    parts.push_back(fmt::format("{} x {}", std::distance(at, next), at->first));
+    at = next;
+  }
+  return join({join(parts), r.method.instruction_set});
+}
+
+// Which GPU each rank computes on: a line a GPU, in the order of the first rank on it.
+void add_gpus(std::string& text, const RunRecord& r) {
+  constexpr std::size_t most_lines = 16;
+  std::vector<std::pair<const RankRow*, std::string>> gpus;  // the first rank on it, all its ranks
+  for (const RankRow& row : r.ranks) {
+    if (row.backend != Backend::cuda) continue;
+    const auto known = std::find_if(gpus.begin(), gpus.end(), [&](const auto& gpu) {
+      return gpu.first->uuid == row.uuid &&
+             (!row.uuid.empty() ||
+              (gpu.first->host == row.host && gpu.first->device_index == row.device_index));
+    });
+    if (known == gpus.end()) {
+      gpus.emplace_back(&row, fmt::format("{}", row.rank));
+    } else {
+      known->second += fmt::format(", {}", row.rank);
+    }
+  }
+  for (std::size_t i = 0; i < std::min(gpus.size(), most_lines); ++i) {
+    const RankRow& first = *gpus[i].first;
+    add(text, i ? "" : "gpus",
+        fmt::format("{} {}: rank {} on {}", first.device_index, first.uuid, gpus[i].second, first.host));
+  }
+  if (gpus.size() > most_lines) add(text, "", fmt::format("{} more in run.json", gpus.size() - most_lines));
+}
+
+std::string build_text(const BuildInfo& b) {
+  return join({b.build_type, b.compiler, b.cuda == "none" ? "no CUDA" : "CUDA " + b.cuda});
+}
+
+std::string residual_text(const RunRecord& r) {
+  const Residual& residual = r.residual;
+  if (!residual.last) return {};
+  std::string text =
+      fmt::format("{:.3e} K ({} norm)", *residual.last, norm_words[static_cast<int>(residual.norm)]);
+  if (residual.first && *residual.first > 0)
+    text += fmt::format(", {:.3e} of the first", *residual.last / *residual.first);
+  if (residual.tolerance && residual.convergence != Convergence::not_asked)
+    text += fmt::format(
+        "; {} tolerance {:.3g} {}", residual.criterion == Criterion::relative ? "relative" : "absolute",
+        *residual.tolerance,
+        residual.convergence == Convergence::reached     ? "reached"
+        : residual.convergence == Convergence::stagnated ? "not reached: it stopped falling at rounding"
+                                                         : "NOT reached");
+  if (residual.check == Check::lagged && residual.last_sweep)
+    text += fmt::format("; of sweep {}, {} (lagged checks)", grouped(*residual.last_sweep),
+                        plural(residual.extra_sweeps, "extra sweep"));
+  return text;
+}
+
+std::string verification_text(const Verification& v) {
+  std::string text =
+      fmt::format("{}: max error {:.3e} K, l2 error {:.3e} K", v.solution, v.max_error, v.l2_error);
+  if (v.tolerance) text += fmt::format(", tolerance {:.3g} K", *v.tolerance);
+  if (!v.orders.empty()) text += fmt::format(", observed order {:.3f}", v.orders.back());
+  return text + (v.verdict == Verdict::passed ? "; passed" : v.verdict == Verdict::failed ? "; FAILED" : "");
+}
+
+std::string memory_text(const RunRecord& r) {
+  std::int64_t peak = 0;
+  for (const RankRow& row : r.ranks) peak = std::max(peak, row.peak_bytes);
+  return join({r.memory_estimate_bytes > 0
+                   ? human_bytes(static_cast<double>(r.memory_estimate_bytes)) + " estimated a rank"
+                   : "",
+               peak > 0 ? human_bytes(static_cast<double>(peak)) + " host peak" : ""});
+}
+
+std::string phase_table(const RunRecord& r) {
+  TextTable table{"lrrrr", {{"phase", "min", "mean", "max", "share"}}};
+  const double total = r.phases[Phase::total].mean;
+  for (const Phase p : {Phase::setup, Phase::sweeps, Phase::halo, Phase::reduction, Phase::diagnostics,
+                        Phase::output, Phase::total}) {
+    const Spread& s = r.phases[p];
+    if (p == Phase::diagnostics && !(s.max > 0)) continue;  // the deck asked for none
+    table.rows.push_back({phase_names[static_cast<std::size_t>(p)], human_duration(s.min),
+                          human_duration(s.mean), human_duration(s.max),
+                          total > 0 ? fmt::format("{:.1f} %", 100 * s.mean / total) : "-"});
+  }
+  return table.text(2);
+}
+
+std::string bandwidth_text(const RunRecord& r, const Figures& f) {
+  std::string text = fmt::format("{:.1f} GB/s effective ({:.4g} bytes a point)", f.effective_bandwidth / 1e9,
+                                 r.performance.bytes_per_point);
+  if (f.copy_share)
+    text += fmt::format(", {:.1f} % of the copy bandwidth of {:.1f} GB/s", 100 * *f.copy_share,
+                        *r.performance.copy_bandwidth / 1e9);
+  return text;
+}
+
+std::string fused_text(const Method& m) {
+  if (m.fused > 1) return fmt::format("{} sweeps a launch", m.fused);
+  return m.why_single.empty() ? "" : fmt::format("single sweeps ({})", m.why_single);
+}
+
+// What single sweeps took beside those that a launch fuses, by whole steps where both were tried so.
+std::string fusing_text(const Tuning& t) {
+  for (const bool of_steps : {true, false}) {
+    std::optional<double> single, fused;
+    for (const Tuning::Trial& trial : t.trials) {
+      if (trial.policy.empty() || trial.kernel.empty() == of_steps) continue;
+      std::optional<double>& best = trial.fused > 1 ? fused : single;
+      best = std::min(best.value_or(trial.seconds), trial.seconds);
+    }
+    if (single && fused)
+      return fmt::format(": {} a sweep fused, {} single", human_duration(*fused), human_duration(*single));
+  }
+  return "";
+}
+
+std::string tuning_text(const Tuning& t) {
+  if (t.source == Tuning::Source::deck) return "";
+  if (t.source == Tuning::Source::file) return "as " + escaped(t.file) + " says";
+  return fmt::format("fastest of {} tried in {:.2f} s{}", t.trials.size(), t.seconds, fusing_text(t));
+}
+
+}  // namespace
+
+std::string banner(const RunRecord& r) {
+  std::string text =
+      fmt::format("isotherm {} ({}): {}\n", r.build.version, r.build.git_revision, build_text(r.build));
+  add(text, "libraries",
+      join({r.mpi, r.hdf5.empty() ? "" : fmt::format("HDF5 {} ({})", r.hdf5, r.build.hdf5)}));
+  add(text, "deck", join({escaped(r.deck_path), escaped(r.directory)}, " -> "));
+  add(text, "grid",
+      fmt::format("{} = {} cells, {}", extent_text(r.cells), grouped(r.cells.product()),
+                  r.precision == Precision::fp32 ? "fp32" : "fp64"));
+  add(text, "domain", domain_text(r));
+  if (r.sources)
+    add(text, "sources",
+        fmt::format("{} in {}", watts_text(r.sources->power), plural(r.sources->cells, "cell")));
+  add(text, "problem", problem_text(r));
+  add(text, "ranks", ranks_text(r));
+  add(text, "device", join({devices_text(r), r.method.device_note}));
+  add_gpus(text, r);
+  add(text, "threads", r.method.threads_note);
+  add(text, "kernel",
+      join(
+          {r.method.kernel + (r.method.policy.empty() || r.method.policy == "-" ? "" : " " + r.method.policy),
+           fmt::format("depth {}", r.method.depth), fused_text(r.method), "reduction " + r.method.reduction,
+           r.method.graph ? "graphs" : "", tuning_text(r.method.tuning)}));
+  add(text, "halo", join({r.method.transport, fmt::format("overlap {}", word(r.method.overlap))}));
+  for (const std::string& line : halo_lines(r.halo)) add(text, "", line);
+  if (r.ranks.size() > 1 || r.method.depth_choice.weighed.size() > 1)
+    add(text, "depth", depth_line(r.method.depth_choice, r.method.depth));
+  return text;
+}
+
+std::string final_table(const RunRecord& r, std::optional<int> width) {
+  std::string text = phase_table(r) + "\n";
+  if (const auto f = figures(r)) {
+    add(text, "work",
+        fmt::format("{} {} in {}",
+                    r.verification && !r.verification->levels.empty()
+                        ? plural(std::ssize(r.verification->levels), "grid") + ","
+                        : grouped(r.cells.product()) + " cells x",
+                    plural(r.performance.sweeps, "sweep"), human_duration(f->stepping_seconds)));
+    add(text, "speed",
+        fmt::format("{}, {} a step", human_rate(f->points_a_second), human_duration(f->seconds_a_step)));
+    add(text, "bandwidth", bandwidth_text(r, *f));
+  }
+  add(text, "residual", residual_text(r));
+  if (r.verification) add(text, "verification", verification_text(*r.verification));
+  add(text, "memory", memory_text(r));
+  add(text, "writing", writing_line(r.writing));
+  if (r.fingerprint) add(text, "fingerprint", fmt::format("{:016x}", *r.fingerprint));
+  if (!r.files.empty())
+    add(text, "files",
+        fmt::format("{} in {}", grouped(static_cast<std::int64_t>(r.files.size())), escaped(r.directory)));
+  return text + profile_table(r.profile, r.ranks, width);
+}
+
+std::string figures_of_merit(const RunRecord& r) {
+  std::string text;
+  for (const Merit& merit : merits(r))
+    if (std::isfinite(merit.value))
+      text += fmt::format("FOM {}: {}\n", merit.name, merit_text(merit.value, merit));
+  return text;
+}
+
+std::string result_line(const RunRecord& r) {
+  return fmt::format("RESULT: {}\n", result_word(r));
+}
+
+std::string closing_lines(const RunRecord& r) {
+  const std::string end = r.end_state ? end_lines(*r.end_state) : "";
+  const std::string merits = figures_of_merit(r);
+  return merits + (end.empty() || merits.empty() ? "" : "\n") + end + result_line(r);
+}
+
+}  // namespace isotherm

@@ -1,0 +1,41 @@
+// What a run prints about itself: the banner before it, the table and the figures of merit after it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "output/records/run_record.hpp"
+
+namespace isotherm {
+
+// About a dozen lines: the program and its libraries, the problem, where and how it is computed.
+std::string banner(const RunRecord& record);
+
+// Time by phase over ranks, speed, residual, verdict, files; by rank, where that was asked for. `width`: of
+// the terminal that it is for, if it is for one.
+std::string final_table(const RunRecord& record, std::optional<int> width = std::nullopt);
+
+// Lines for the patterns of Ramble, ReFrame and JUBE: fixed words, plain decimals without an exponent, unit
+// last.
+//
+//     FOM cell_updates: 123.456 GLUP/s              cell updates (points) a second
+//     FOM effective_bandwidth: 4321.0 GB/s          of the least traffic
+//     FOM copy_bandwidth_share: 93.1 %              of the copy bandwidth measured in this run
+//     FOM time_per_step: 0.812 ms
+//     FOM halo_fraction: 3.1 %                      of the stepping time
+//     FOM halo_hidden: 97.0 %                       of the time of an exchange, behind the sweep beside it
+//     FOM write_bandwidth: 2.103 GB/s               of snapshots and parts of the field
+//     FOM write_hidden: 98.1 %                      of their time, behind sweeps
+//
+// Empty unless the final field was found finite and the run neither failed nor missed its verification: a
+// wrong answer has no speed. A figure that is not finite or was not measured has no line.
+std::string figures_of_merit(const RunRecord& record);
+
+// "RESULT: DONE", or what else result_word() says: the last line of every run that comes to an end of its
+// own.
+std::string result_line(const RunRecord& record);
+
+// What a run ends with: figures of merit, its end state, its result.
+std::string closing_lines(const RunRecord& record);
+
+}  // namespace isotherm

@@ -1,0 +1,145 @@
+// What `isotherm bench` measured, as plain numbers: its table and its JSON are made of this.
+//
+// The JSON (schema "isotherm-bench", version 1) follows run.json: a key's name ends in its unit, what was not
+// measured is null, what is not finite is null and listed in `not_finite`; keys are only ever added within a
+// version.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/config.hpp"
+#include "core/box.hpp"
+#include "core/build_info.hpp"
+#include "core/device.hpp"
+#include "output/records/baseline.hpp"
+
+namespace isotherm {
+
+inline constexpr int bench_schema_version = 1;  // rises as run_schema_version does
+
+enum class BenchSubject { stencil, reduction, bandwidth, halo, io };
+constexpr const char* word(BenchSubject subject) {
+  constexpr const char* words[] = {"stencil", "reduction", "bandwidth", "halo", "io"};
+  return words[static_cast<int>(subject)];
+}
+
+// One sample is a batch of launches, with a batch of copies, or reads, right beside it: on a machine that is
+// shared, memory bandwidth drifts within seconds.
+struct BenchSamples {
+  std::int64_t launches = 1;             // a sample
+  std::vector<double> seconds;           // of one launch; of a difference, what it takes longer than the base
+  std::vector<double> base_seconds;      // of a difference: of its base; empty where `seconds` are none
+  std::vector<double> copy_bytes_per_s;  // beside it; empty where no roof was measured
+  std::vector<double> read_bytes_per_s;
+};
+
+struct Quantiles {
+  double p10 = 0, median = 0, p90 = 0;
+  double spread() const { return (p90 - p10) / std::abs(median); }
+};
+Quantiles quantiles(std::vector<double> values);  // linear between neighbours; of at least one value
+
+enum class BenchVerdict { right, wrong, skipped };
+
+struct BenchEntry {  // one row of a table, one way to launch it, on one grid
+  std::string row, policy;
+  int depth = 1;  // sweeps a launch fuses
+  Precision precision = Precision::fp64;
+  Int3 cells;
+  BenchVerdict verdict = BenchVerdict::skipped;
+  std::string note;  // why it is wrong or was skipped
+  BenchSamples samples;
+  double points = 0;  // cell updates of a launch; 0 where nothing is updated
+  double bytes = 0;   // least traffic of a launch
+  // Of a reduction: its distance from a compensated sum, over the sum of the magnitudes that it adds, and
+  // whether a second launch gave the same bits.
+  std::optional<double> error;
+  std::optional<bool> same_bits;
+};
+
+// One transport across one face: every rank with a neighbour, all pairs at once. Times are of the slowest
+// rank.
+struct HaloBenchEntry {
+  std::string transport;
+  std::string face;  // "x-" ... "z+", as rank 0 has it
+  int ghosts = 1;
+  Precision precision = Precision::fp64;
+  Int3 cells;             // of a rank
+  std::size_t bytes = 0;  // each way
+  bool moves = true;      // else it is there for what the rest costs
+  BenchVerdict verdict = BenchVerdict::skipped;
+  std::string note;
+  double pack = 0, unpack = 0;              // s, of the device; 0 where the transport needs none
+  double latency = 0;                       // s, of an exchange of one cell, queued among others
+  std::vector<double> exchanges;            // s of one, from the pack on, queued among others: as in a run
+  std::vector<double> alone;                // s of one until the host sees that its ghosts are there
+  std::optional<double> wire() const;       // s: the median exchange less packing and unpacking
+  std::optional<double> bandwidth() const;  // bytes a second each way, of the median exchange
+};
+
+// A way to write a field of all ranks into one file. Times are of the slowest rank.
+struct IoBenchEntry {
+  std::string way;
+  Precision precision = Precision::fp64;
+  Int3 cells;        // of all ranks
+  double bytes = 0;  // of the cells
+  std::vector<double> seconds;
+  std::vector<double> raw_seconds;  // of plain system calls, right before it
+  void add(double time, double raw) {
+    seconds.push_back(time);
+    raw_seconds.push_back(raw);
+  }
+  double bandwidth() const;  // bytes a second, of the median
+  double raw_share() const;  // median over the samples, each against the raw one beside it
+};
+
+// What follows from the samples.
+struct BenchFigures {
+  Quantiles seconds;           // of a launch
+  double points_a_second = 0;  // 0 where nothing is updated
+  double bandwidth = 0;        // bytes a second of least traffic
+  // Where a difference is not above its noise there is no rate: both are 0, and the shares are none.
+
+  // Medians over the samples, each against what was measured right beside it; of a difference, whose samples
+  // may have either sign, medians against medians.
+  std::optional<double> copy_share, read_share;
+  std::optional<double> copy_bandwidth, read_bandwidth;  // bytes a second
+  std::optional<double> speedup;  // over the lowest rung: the first right row of this grid and precision
+};
+
+struct BenchRecord {
+  BuildInfo build = build_info();
+  BenchSubject subject = BenchSubject::stencil;
+  std::string command_line, started, finished, host;
+  DeviceInfo device;
+  std::string instruction_set, threads_note;  // of the host rows; empty on a GPU
+  std::uint64_t seed = 0;
+  double seconds_a_row = 0;  // asked for
+  bool walls = false, source = false, overlap = false;
+  std::optional<std::string> norm;  // stencil: the fused norm that was on
+  std::optional<std::string> op;    // reduction: what was computed
+  std::vector<BenchEntry> entries;  // but for halos and files
+  std::vector<HaloBenchEntry> halos;
+  std::vector<IoBenchEntry> files;
+  int ranks = 1;
+  std::optional<BaselineVerdict> baseline;  // where it was told of one
+  std::vector<std::string> warnings;
+};
+
+// By entry; none where it was not measured.
+std::vector<std::optional<BenchFigures>> figures(const BenchRecord& record);
+bool all_right(const BenchRecord& record);  // nothing that was measured is wrong
+
+std::string to_json(const BenchRecord& record);       // ends in a newline
+std::string bench_banner(const BenchRecord& record);  // lines before the work
+std::string bench_table(const BenchRecord& record, std::optional<int> width = std::nullopt);
+std::string halo_bench_table(const std::vector<HaloBenchEntry>& entries,  // of one ladder
+                             std::optional<int> width = std::nullopt);
+std::string io_bench_table(const std::vector<IoBenchEntry>& entries,  // of one grid
+                           std::optional<int> width = std::nullopt);
+
+}  // namespace isotherm

@@ -1,0 +1,185 @@
+// What people see of a benchmark.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/text.hpp"
+#include "core/text_table.hpp"
+#include "output/records/bench_record.hpp"
+
+namespace isotherm {
+namespace {
+
+std::string percent(const std::optional<double>& share) {
+  return share ? fmt::format("{:.1f} %", 100 * *share) : "-";
+}
+
+std::string verdict_text(const auto& e) {
+  switch (e.verdict) {
+    case BenchVerdict::right:
+      return e.note.empty() ? "right" : "right (" + e.note + ")";
+    case BenchVerdict::wrong:
+      return "WRONG: " + e.note;
+    case BenchVerdict::skipped:
+      break;
+  }
+  return "skipped: " + e.note;
+}
+
+// A column: its head, 'l' or 'r', and what stands in it. `f` is none for what was not measured.
+struct Column {
+  std::string head;
+  char alignment;
+  std::string (*cell)(const BenchEntry& e, const std::optional<BenchFigures>& f);
+};
+using Figures = std::optional<BenchFigures>;
+
+const Column row_column{"row", 'l', [](const BenchEntry& e, const Figures&) { return e.row; }};
+const Column policy_column{"policy", 'l', [](const BenchEntry& e, const Figures&) { return e.policy; }};
+const Column depth_column{"depth", 'l',  // with row and policy it says what the line is of
+                          [](const BenchEntry& e, const Figures&) { return fmt::format("{}", e.depth); }};
+const Column time_column{"time", 'r', [](const BenchEntry&, const Figures& f) {
+                           return f ? signed_duration(f->seconds.median) : std::string("-");
+                         }};
+const Column points_column{"GPts/s", 'r', [](const BenchEntry&, const Figures& f) {
+                             return f && f->points_a_second > 0 ? plain_decimal(f->points_a_second / 1e9, 2)
+                                                                : std::string("-");
+                           }};
+const Column bandwidth_column{"GB/s", 'r', [](const BenchEntry&, const Figures& f) {
+                                return f && f->bandwidth > 0 ? plain_decimal(f->bandwidth / 1e9, 1)
+                                                             : std::string("-");
+                              }};
+const Column copy_column{"of copy", 'r', [](const BenchEntry&, const Figures& f) {
+                           return f ? percent(f->copy_share) : std::string("-");
+                         }};
+// What the sweeps would need one by one, of the copy: over 100 % no unfused row can get.
+const Column roof_column{"of roof", 'r', [](const BenchEntry& e, const Figures& f) {
+                           return f && f->copy_share ? percent(*f->copy_share * e.depth) : std::string("-");
+                         }};
+const Column read_column{"of read", 'r', [](const BenchEntry&, const Figures& f) {
+                           return f ? percent(f->read_share) : std::string("-");
+                         }};
+const Column copies_column{"copy GB/s", 'r', [](const BenchEntry&, const Figures& f) {
+                             return f && f->copy_bandwidth ? plain_decimal(*f->copy_bandwidth / 1e9, 1)
+                                                           : std::string("-");
+                           }};
+const Column spread_column{"spread", 'r', [](const BenchEntry&, const Figures& f) {
+                             return f ? percent(f->seconds.spread()) : std::string("-");
+                           }};
+const Column speedup_column{"speed-up", 'r', [](const BenchEntry&, const Figures& f) {
+                              return f && f->speedup ? fmt::format("{:.2f}x", *f->speedup) : std::string("-");
+                            }};
+const Column error_column{"error", 'r', [](const BenchEntry& e, const Figures&) {
+                            return e.error ? fmt::format("{:.1e}", *e.error) : std::string("-");
+                          }};
+const Column bits_column{"bits", 'l', [](const BenchEntry& e, const Figures&) {
+                           return std::string(!e.same_bits ? "-" : *e.same_bits ? "same" : "differ");
+                         }};
+const Column verdict_column{"check", 'l',
+                            [](const BenchEntry& e, const Figures&) { return verdict_text(e); }};
+
+std::vector<Column> columns_of(const BenchRecord& r) {
+  const auto any = [&](auto is) { return std::any_of(r.entries.begin(), r.entries.end(), is); };
+  std::vector<Column> columns{row_column};
+  if (any([](const BenchEntry& e) { return e.policy != "-"; })) columns.push_back(policy_column);
+  const bool fused = any([](const BenchEntry& e) { return e.depth > 1; });
+  if (fused) columns.push_back(depth_column);
+  if (r.subject == BenchSubject::reduction) columns.push_back(time_column);
+  if (r.subject != BenchSubject::bandwidth) columns.push_back(points_column);
+  columns.insert(columns.end(), {bandwidth_column, copy_column});
+  if (fused) columns.push_back(roof_column);
+  if (r.subject == BenchSubject::reduction) columns.push_back(read_column);
+  columns.insert(columns.end(), {copies_column, spread_column});
+  if (r.subject != BenchSubject::bandwidth) columns.push_back(speedup_column);
+  if (r.subject == BenchSubject::reduction) columns.insert(columns.end(), {error_column, bits_column});
+  columns.push_back(verdict_column);
+  return columns;
+}
+
+std::string ladder_title(const BenchEntry& e) {
+  return fmt::format("{}, {}\n", extent_text(e.cells), e.precision == Precision::fp32 ? "fp32" : "fp64");
+}
+
+}  // namespace
+
+std::string bench_banner(const BenchRecord& r) {
+  std::string text = fmt::format("isotherm {} ({}), bench {} on {}", r.build.version, r.build.git_revision,
+                                 word(r.subject), r.device.name);
+  if (r.ranks > 1) text += fmt::format(", {} ranks", r.ranks);
+  for (const std::string& part : {r.instruction_set, r.threads_note})
+    if (!part.empty()) text += ", " + part;
+  if (r.source) text += ", with a source";
+  if (r.walls) text += ", with walls";
+  if (r.overlap) text += ", interior and rest apart";
+  if (r.norm) text += fmt::format(", with the fused {} norm", *r.norm);
+  if (r.op) text += fmt::format(", {} of a - b", *r.op);
+  text += "\n";
+  for (const std::string& warning : r.warnings) text += "warning: " + warning + "\n";
+  return text;
+}
+
+std::string bench_table(const BenchRecord& r, std::optional<int> width) {
+  const auto all = figures(r);
+  const std::vector<Column> columns = columns_of(r);
+  std::string text;
+  for (std::size_t first = 0; first < r.entries.size();) {
+    TextTable table{"", {{}}};
+    for (const Column& column : columns) {
+      table.alignment += column.alignment;
+      table.rows[0].push_back(column.head);
+    }
+    const BenchEntry& head = r.entries[first];
+    std::size_t i = first;
+    for (; i < r.entries.size(); ++i) {
+      const BenchEntry& e = r.entries[i];
+      if (!(e.cells == head.cells) || e.precision != head.precision) break;
+      std::vector<std::string>& line = table.rows.emplace_back();
+      for (const Column& column : columns) line.push_back(column.cell(e, all[i]));
+    }
+    text += "\n" + ladder_title(head) + table.text(2, width);
+    first = i;
+  }
+  return text;
+}
+
+std::string halo_bench_table(const std::vector<HaloBenchEntry>& entries, std::optional<int> width) {
+  if (entries.empty()) return "";
+  const HaloBenchEntry& head = entries.front();
+  const auto us = [](double seconds) { return seconds > 0 ? plain_decimal(1e6 * seconds, 1) : "-"; };
+  TextTable table{"llrrrrrrrrrl",
+                  {{"transport", "face", "bytes", "pack us", "wire us", "unpack us", "exchange us", "GB/s",
+                    "alone us", "latency us", "spread", "check"}}};
+  for (const HaloBenchEntry& e : entries) {
+    std::vector<std::string> line{e.transport, e.face, human_bytes(static_cast<double>(e.bytes))};
+    if (e.exchanges.empty()) {
+      line.insert(line.end(), 8, "-");
+    } else {
+      const Quantiles q = quantiles(e.exchanges);
+      line.insert(line.end(), {us(e.pack), us(*e.wire()), us(e.unpack), us(q.median),
+                               e.moves ? plain_decimal(*e.bandwidth() / 1e9, 2) : "-",
+                               us(quantiles(e.alone).median), us(e.latency), percent(q.spread())});
+    }
+    line.push_back(verdict_text(e));
+    table.rows.push_back(std::move(line));
+  }
+  return fmt::format("\n{} a rank, {}, {} ghost layer{}\n{}", extent_text(head.cells),
+                     head.precision == Precision::fp32 ? "fp32" : "fp64", head.ghosts,
+                     head.ghosts == 1 ? "" : "s", table.text(2, width));
+}
+
+std::string io_bench_table(const std::vector<IoBenchEntry>& entries, std::optional<int> width) {
+  if (entries.empty()) return "";
+  TextTable table{"lrrrrr", {{"way", "time", "GB/s", "of raw", "spread", "files"}}};
+  for (const IoBenchEntry& e : entries) {
+    const Quantiles q = quantiles(e.seconds);
+    table.rows.push_back({e.way, signed_duration(q.median), plain_decimal(e.bandwidth() / 1e9, 2),
+                          percent(e.raw_share()), percent(q.spread()), fmt::format("{}", e.seconds.size())});
+  }
+  const IoBenchEntry& head = entries.front();
+  return fmt::format("\n{}, {}, {} of cells\n{}", extent_text(head.cells),
+                     head.precision == Precision::fp32 ? "fp32" : "fp64", human_bytes(head.bytes),
+                     table.text(2, width));
+}
+
+}  // namespace isotherm

@@ -1,0 +1,126 @@
+#include "output/records/end_state.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "core/text.hpp"
+#include "output/records/json_value.hpp"
+
+namespace isotherm {
+namespace {
+
+std::string watts(double value) {
+  return fmt::format("{:.6g} W", value + 0.0);  // no "-0 W"
+}
+
+Json extreme_object(const std::optional<EndState::Extreme>& e) {
+  if (!e) return nullptr;
+  return {{"temperature_K", e->temperature},
+          {"cell", triple(e->cell)},
+          {"position_m", {e->position[0], e->position[1], e->position[2]}}};
+}
+
+Json heat_object(const EndState& end) {
+  if (!end.heat) return nullptr;
+  Json faces;
+  for (std::size_t f = 0; f < face_count; ++f)
+    faces[face_names[f]] = end.faces[f] ? Json(end.heat->walls[f]) : Json(nullptr);
+  return {{"faces_W", faces},
+          {"sources_W", end.heat->source},
+          {"stored_W", end.steady ? Json(nullptr) : Json(end.heat->rate)},
+          {"balance_W", end.heat->balance},
+          {"relative_balance", end.heat->relative_balance}};
+}
+
+EndState heat_of(const Json& heat) {
+  EndState end;
+  HeatFlows flows;
+  for (std::size_t f = 0; f < face_count; ++f) {
+    const Json& face = heat.at("faces_W").at(face_names[f]);
+    end.faces[f] = !face.is_null();
+    if (end.faces[f]) flows.walls[f] = face;
+  }
+  flows.source = heat.at("sources_W");
+  end.steady = heat.at("stored_W").is_null();
+  if (!end.steady) flows.rate = heat.at("stored_W");
+  flows.balance = heat.at("balance_W");
+  flows.relative_balance = heat.at("relative_balance");
+  end.heat = flows;
+  return end;
+}
+
+}  // namespace
+
+std::string extreme_text(const EndState::Extreme& e) {
+  return fmt::format("{:.6g} K at ({:.6g}, {:.6g}, {:.6g}) m, cell ({}, {}, {})", e.temperature,
+                     e.position[0], e.position[1], e.position[2], e.cell.x, e.cell.y, e.cell.z);
+}
+
+namespace {
+
+// Where nothing flows, what is left is the rounding of the stored heat, and no share of anything.
+std::string balance_text(const EndState& end) {
+  const HeatFlows& heat = *end.heat;
+  const bool flows =
+      heat.source != 0 || std::ranges::any_of(heat.walls, [](double watt) { return watt != 0; });
+  if (!flows) return fmt::format("nothing flows; {} unaccounted for", watts(heat.balance));
+  const double percent = 100 * heat.relative_balance;
+  const bool tiny = percent > 0 && percent < 1e-3;
+  return fmt::format("{} % of what flows is unaccounted for: {}{}",
+                     tiny ? fmt::format("{:.1e}", percent) : fmt::format("{:.3g}", percent),
+                     watts(heat.balance), end.steady ? "; 0 in the steady state" : "");
+}
+
+}  // namespace
+
+TitledLines heat_lines(const EndState& end) {
+  if (!end.heat) return {{"heat", "not known: " + end.why_no_heat}};
+  const HeatFlows& heat = *end.heat;
+  std::string faces;
+  for (std::size_t f = 0; f < face_count; ++f)
+    if (end.faces[f])
+      faces += fmt::format("{}{} {}", faces.empty() ? "" : ", ", face_names[f], watts(heat.walls[f]));
+  return {{"heat in", faces.empty() ? "all faces are periodic" : faces + " (negative: out)"},
+          {"", "from sources " + watts(heat.source) + (end.steady ? "" : ", stored " + watts(heat.rate))},
+          {"balance", balance_text(end)}};
+}
+
+std::string end_lines(const EndState& end) {
+  TitledLines lines{{"at the end", end.steady
+                                       ? "sweep " + grouped(end.sweep)
+                                       : fmt::format("{:.6g} s, sweep {}", end.time, grouped(end.sweep))}};
+  if (end.highest) lines.emplace_back("highest", extreme_text(*end.highest));
+  if (end.lowest) lines.emplace_back("lowest", extreme_text(*end.lowest));
+  if (end.nan_cells > 0) lines.emplace_back("not a number", counted(end.nan_cells, "cell"));
+  std::ranges::copy(heat_lines(end), std::back_inserter(lines));
+  std::string text;
+  for (const auto& [title, content] : lines) text += fmt::format("  {:<13}{}\n", title, content);
+  return text;
+}
+
+Json to_json_object(const EndState& end) {
+  return {{"sweep", end.sweep},
+          {"time_s", end.time},
+          {"highest", extreme_object(end.highest)},
+          {"lowest", extreme_object(end.lowest)},
+          {"nan_cells", end.nan_cells},
+          {"heat", heat_object(end)},
+          {"why_no_heat", text_or_null(end.why_no_heat)}};
+}
+
+std::optional<EndState> read_heat(const std::filesystem::path& run_json, std::uint64_t fingerprint) {
+  try {
+    if (!std::filesystem::is_regular_file(run_json)) return std::nullopt;  // a pipe would be waited for
+    std::ifstream file(run_json);
+    const Json record = Json::parse(file);
+    if (record.at("fingerprint") != fmt::format("{:016x}", fingerprint)) return std::nullopt;
+    return heat_of(record.at("end_state").at("heat"));
+  } catch (const std::exception&) {
+    return std::nullopt;  // it is the file's field that was asked for
+  }
+}
+
+}  // namespace isotherm

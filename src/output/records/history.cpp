@@ -1,0 +1,225 @@
+#include "output/records/history.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "output/console/console.hpp"
+#include "output/run_directory.hpp"
+#include "output/safe_file.hpp"
+
+namespace isotherm {
+
+namespace {
+
+// Often enough to watch a run by its files, seldom enough that a line every sweep costs nothing.
+constexpr double flush_seconds = 2;
+constexpr std::size_t flush_bytes = std::size_t{64} << 10;
+
+// "history.csv.aside", or the next that is free: "history.csv.2.aside".
+std::filesystem::path free_aside(const std::filesystem::path& path) {
+  std::filesystem::path aside = path.string() + std::string(aside_suffix);
+  std::error_code ignored;  // publish_file() will tell
+  for (int n = 2; std::filesystem::exists(aside, ignored); ++n)
+    aside = fmt::format("{}.{}{}", path.string(), n, aside_suffix);
+  return aside;
+}
+
+// Takes the lines of later sweeps, and one that was cut short, out of the file. False where there is no file
+// with this head; what has another is set aside. Throws Error where the file cannot be replaced.
+bool keep_lines(const std::filesystem::path& path, const std::string& head, std::int64_t last,
+                Console& console) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return false;
+  std::string kept(head.size(), '\0'), line;
+  file.read(kept.data(), static_cast<std::streamsize>(kept.size()));
+  if (!file || kept != head) {
+    const std::filesystem::path aside = free_aside(path);
+    publish_file(path, aside);
+    console.warn(fmt::format("{}: the run before wrote other columns; its lines are in {}",
+                             in_quotes(path.string()), in_quotes(aside.filename().string())));
+    return false;
+  }
+  while (std::getline(file, line) && !file.eof()) {  // the last of a file ends with a newline too
+    std::int64_t sweep = 0;
+    const auto [end, problem] = std::from_chars(line.data(), line.data() + line.size(), sweep);
+    if (problem == std::errc() && sweep <= last) kept.append(line).append("\n");
+  }
+  write_file_atomically(path, kept);
+  return true;
+}
+
+}  // namespace
+
+LineFile::LineFile(const std::filesystem::path& path, Console& console, std::string head, std::string loss,
+                   std::optional<std::int64_t> resumed)
+    : name_(in_quotes(path.string())),
+      loss_(std::move(loss)),
+      console_(console),
+      file_(nullptr, &std::fclose) {
+  bool go_on = false;
+  try {
+    go_on = resumed && keep_lines(path, head, *resumed, console);
+  } catch (const Error& e) {
+    console_.warn(fmt::format("{}; the run goes on without {}", e.what(), loss_));
+    return;
+  }
+  file_.reset(std::fopen(path.c_str(), go_on ? "ab" : "wb"));
+  if (!go_on) buffer_ = std::move(head);
+  if (file_) {
+    std::setvbuf(file_.get(), nullptr, _IONBF,
+                 0);  // ours is the only buffer: a failure shows where it happens
+    write_out();
+  } else {
+    lose();
+  }
+}
+
+LineFile::~LineFile() {
+  try {
+    finish();
+  } catch (...) {  // a warning that cannot be said, on the way out
+  }
+}
+
+void LineFile::add(std::string_view line) {
+  if (!file_) return;
+  buffer_ += line;
+  if (buffer_.size() >= flush_bytes || since_flush_.seconds() >= flush_seconds) write_out();
+}
+
+void LineFile::flush() {
+  if (file_) write_out();
+  if (file_ && fsync(fileno(file_.get())) != 0) lose();
+}
+
+void LineFile::finish() {
+  if (file_) write_out();
+  if (file_ && std::fclose(file_.release()) != 0) lose();
+}
+
+void LineFile::write_out() {
+  since_flush_.lap();
+  if (std::fwrite(buffer_.data(), 1, buffer_.size(), file_.get()) != buffer_.size()) return lose();
+  buffer_.clear();
+}
+
+void LineFile::lose() {
+  const int reason = errno;
+  file_.reset();
+  buffer_ = {};
+  console_.warn(fmt::format("{} cannot be written ({}); the run goes on without {}", name_,
+                            std::strerror(reason), loss_));
+}
+
+std::string probes_head(const ProbesConfig& probes) {
+  std::string places, columns = "sweep,time_s";
+  for (const ProbePoint& point : probes.points) {
+    places += fmt::format("# {}: {} {} {} m\n", point.name, point.at[0], point.at[1], point.at[2]);
+    columns += fmt::format(",{}_K", point.name);
+  }
+  return places + columns + "\n";
+}
+
+std::string probes_line(std::int64_t sweep, double time, const std::vector<double>& kelvins) {
+  std::string line = fmt::format("{},{}", sweep, time);
+  for (const double kelvin : kelvins)
+    line += std::isnan(kelvin) ? ",nan" : fmt::format(",{}", kelvin);  // the sign of a NaN says nothing
+  return line + "\n";
+}
+
+namespace {
+
+std::string text(double value) {
+  return std::isnan(value) ? "nan" : fmt::format("{}", value);  // the sign of a NaN says nothing
+}
+std::string text(std::int64_t value) {
+  return fmt::format("{}", value);
+}
+template <class T>
+std::string text(const std::optional<T>& value) {
+  return value ? text(*value) : "";
+}
+
+// The one place that knows which columns there are: calls cell(name, value) for each, in order. `d` may be
+// null.
+template <class Cell>
+void for_each_column(const DiagnosticsPlan& plan, const Diagnostics* d, const Cell& cell) {
+  const auto put = [&](const std::string& name, const auto& value_of) {
+    cell(name, d ? text(value_of(*d)) : std::string());
+  };
+  const auto put_flow = [&](const std::string& name, const auto& value_of) {
+    cell(name, d && d->flows ? text(value_of(*d->flows)) : std::string());
+  };
+  put("min_K", [](const auto& of) { return of.min; });
+  put("max_K", [](const auto& of) { return of.max; });
+  put("mean_K", [](const auto& of) { return of.mean; });
+  if (plan.heat_capacity) put("heat_J", [](const auto& of) { return of.heat; });
+  if (plan.rate) put_flow("rate_W", [](const auto& of) { return of.rate; });
+  for (std::size_t f = 0; f < face_count; ++f) {
+    if (plan.walls[f]) {
+      put_flow(fmt::format("wall_{}_W", face_names[f]), [=](const auto& of) { return of.walls[f]; });
+    }
+  }
+  if (plan.flows) {
+    put_flow("source_W", [](const auto& of) { return of.source; });
+    put_flow("balance_W", [](const auto& of) { return of.balance; });
+    put_flow("relative_balance", [](const auto& of) { return of.relative_balance; });
+  }
+  if (plan.bins > 0) {
+    const auto put_count = [&](const std::string& name, int slot) {
+      put(name, [=](const auto& of) { return of.histogram->counts[static_cast<std::size_t>(slot)]; });
+    };
+    put_count("hist_under", 0);
+    for (int bin = 0; bin < plan.bins; ++bin) put_count(fmt::format("hist_{}", bin), bin + 1);
+    put_count("hist_over", plan.bins + 1);
+  }
+  put("nan_cells", [](const auto& of) { return of.nan_cells; });
+}
+
+}  // namespace
+
+std::string history_head(const DiagnosticsColumns& columns) {
+  std::string head = "sweep,time_s,residual,relative_residual,wall_s";
+  if (columns) {
+    for_each_column(*columns, nullptr,
+                    [&](const std::string& name, const std::string&) { head += "," + name; });
+  }
+  return head + "\n";
+}
+
+std::string history_line(const HistoryRow& row, const DiagnosticsColumns& columns) {
+  std::string line = fmt::format("{},{},{},{},{:.6f}", row.sweep, row.time, text(row.residual),
+                                 text(row.relative), row.wall);
+  if (columns) {
+    for_each_column(*columns, row.diagnostics ? &*row.diagnostics : nullptr,
+                    [&](const std::string&, const std::string& value) { line += "," + value; });
+  }
+  return line + "\n";
+}
+
+History::History(const std::filesystem::path& path, Console& console, const DiagnosticsColumns& columns,
+                 std::optional<std::int64_t> resumed)
+    : columns_(columns), file_(path, console, history_head(columns), "its history", resumed) {}
+
+void History::add(const HistoryRow& row) {
+  file_.add(history_line(row, columns_));
+}
+
+void History::flush() {
+  file_.flush();
+}
+
+void History::finish() {
+  file_.finish();
+}
+
+}  // namespace isotherm

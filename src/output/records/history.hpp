@@ -1,0 +1,111 @@
+// history.csv: a line for every sweep at which a residual or diagnostics were due; what was not due is empty.
+// Its loss is a warning, never the end of a run.
+//
+// Columns: sweep, time_s, residual, relative_residual, wall_s. With diagnostics min_K, max_K, mean_K; heat_J
+// where the deck says rho c; where it says the conductivity, and rho c in a transient problem, the heat of
+// the last sweep: rate_W (transient), wall_<face>_W for each face that is not periodic, source_W, balance_W,
+// relative_balance (physics/diagnostics.hpp; empty at sweep 0); with bins hist_under, hist_0, hist_1, ...,
+// hist_over; nan_cells.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/config.hpp"
+#include "core/timer.hpp"
+#include "physics/diagnostics.hpp"
+
+namespace isotherm {
+
+// A text file that grows by lines while a run goes on: history.csv, probes.csv. A line begins with the sweep
+// that it tells of. Its loss is a warning, never the end of a run.
+class Console;
+
+class LineFile {
+ public:
+  // Writes `head` at once. `loss`: "its history", what the run goes on without where the file is lost.
+  // `resumed`: the sweep from which the run goes on. Lines of the file up to it stay, later ones are of
+  // sweeps that are done again; where it has another head, the old file is kept aside.
+  LineFile(const std::filesystem::path& path, Console& console, std::string head, std::string loss,
+           std::optional<std::int64_t> resumed = {});
+  ~LineFile();  // what is buffered is written
+  LineFile(const LineFile&) = delete;
+  LineFile& operator=(const LineFile&) = delete;
+
+  void add(std::string_view line);  // which ends in a newline
+  void flush();                     // what was added is on the disk on return
+  void finish();                    // the file is complete on return
+
+ private:
+  void write_out();
+  void lose();  // says so once, with errno's reason; nothing more is written
+
+  std::string name_, loss_;
+  Console& console_;
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
+  std::string buffer_;
+  Timer since_flush_;
+};
+
+// probes.csv: the temperatures at the deck's probes, a line each time. The same text on any rank count.
+
+// Lines that begin with '#' and say where the probes are, then the column names: sweep, time_s, <name>_K, ...
+std::string probes_head(const ProbesConfig& probes);
+// Shortest digits that read back to the same number.
+std::string probes_line(std::int64_t sweep, double time, const std::vector<double>& kelvins);
+
+class ProbeFile {
+ public:
+  // `resumed`: the sweep from which the run goes on, as LineFile has it.
+  ProbeFile(const std::filesystem::path& path, Console& console, const ProbesConfig& probes,
+            std::optional<std::int64_t> resumed = {})
+      : file_(path, console, probes_head(probes), "its probes", resumed) {}
+
+  void add(std::int64_t sweep, double time, const std::vector<double>& kelvins) {
+    file_.add(probes_line(sweep, time, kelvins));
+  }
+  void flush() { file_.flush(); }    // what was added is on the disk on return
+  void finish() { file_.finish(); }  // the file is complete on return
+
+ private:
+  LineFile file_;
+};
+
+struct HistoryRow {
+  std::int64_t sweep = 0;
+  double time = 0;                 // s of the problem; 0 in a steady one
+  std::optional<double> residual;  // K, in the deck's norm
+  std::optional<double> relative;  // residual over the first residual of the run
+  double wall = 0;                 // s since the first sweep
+  std::optional<Diagnostics> diagnostics{};
+};
+
+// The columns of the diagnostics; none without them.
+using DiagnosticsColumns = std::optional<DiagnosticsPlan>;
+
+std::string history_head(const DiagnosticsColumns& columns = {});  // the column names, with units
+// Shortest digits that read back to the same number.
+std::string history_line(const HistoryRow& row, const DiagnosticsColumns& columns = {});
+
+class History {
+ public:
+  // `resumed`: the sweep from which the run goes on, as LineFile has it.
+  History(const std::filesystem::path& path, Console& console, const DiagnosticsColumns& columns = {},
+          std::optional<std::int64_t> resumed = {});
+
+  void add(const HistoryRow& row);
+  void flush();   // what was added is on the disk on return
+  void finish();  // the file is complete on return
+
+ private:
+  DiagnosticsColumns columns_;
+  LineFile file_;
+};
+
+}  // namespace isotherm

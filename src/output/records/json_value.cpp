@@ -1,0 +1,42 @@
+#include "output/records/json_value.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdint>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+
+namespace isotherm {
+namespace {
+
+// The library would write null for what is not finite, and say nothing.
+void list_not_finite(Json& json, const std::string& place, Json& list) {
+  if (json.is_structured()) {
+    for (const auto& [key, value] : json.items()) list_not_finite(value, place + "/" + key, list);
+  } else if (json.is_number_float() && !std::isfinite(json.get<double>())) {
+    list[place] = fmt::format("{}", json.get<double>());
+    json = nullptr;
+  }
+}
+
+}  // namespace
+
+std::string file_text(Json json) {
+  Json not_finite = Json::object();
+  list_not_finite(json, "", not_finite);
+  json["not_finite"] = std::move(not_finite);
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void refuse_newer(const Json& record, int known, const std::string& file) {
+  const auto version = record.find("schema_version");
+  if (version == record.end() || !version->is_number_integer() || version->get<std::int64_t>() <= known)
+    return;
+  throw Error(ExitCode::deck, fmt::format("{} has schema version {}, and this isotherm knows them to {}; use "
+                                          "the one that wrote it, or a newer one",
+                                          in_quotes(file), version->get<std::int64_t>(), known));
+}
+
+}  // namespace isotherm

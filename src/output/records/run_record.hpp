@@ -1,0 +1,338 @@
+// Everything that a run reports, as plain numbers: what the banner, the final table and run.json are printed
+// from.
+//
+// run.json (schema "isotherm-run", version 2) has a key for every field below; its name ends in the unit
+// where it has one (`_s`, `_K`, `_bytes`, `_bytes_per_s`, `_percent`). A value that was not measured is null.
+// A value that is not finite is null too and is listed in `not_finite` by its place: {"/residual/last":
+// "nan"}. Keys are only ever added within a version. output/records/run_schema.json says each key and its
+// type.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/config.hpp"
+#include "core/box.hpp"
+#include "core/build_info.hpp"
+#include "core/communicator.hpp"
+#include "core/device.hpp"
+#include "core/error.hpp"
+#include "grid/process_grid.hpp"
+#include "halo/hiding.hpp"
+#include "halo/links.hpp"
+#include "output/records/baseline.hpp"
+#include "output/records/end_state.hpp"
+#include "output/records/merit.hpp"
+#include "output/records/profile.hpp"
+
+namespace isotherm {
+
+// What a run reports of `solver.depth: auto`: what was measured, what each depth would cost by it, and why
+// the one that was taken was.
+struct DepthRecord {
+  bool automatic = false;  // the deck left it open
+  std::string why;         // where there was nothing to weigh
+  struct Estimate {
+    int depth = 1;
+    double seconds = 0, messages = 0, cells = 0;  // of a sweep, of the rank with most neighbours
+  };
+  std::vector<Estimate> weighed;  // by depth, from 1
+
+  double exchange_seconds = 0, message_seconds = 0, bytes_a_second = 0, cell_seconds = 0;  // as measured
+  std::string transports;                                                                  // by which
+  double seconds = 0;                                                                      // that it took
+};
+
+// One line: `depth` beside depth 1, or where it is 1 beside the cheapest other, and the costs. Empty where
+// the deck says the depth.
+std::string depth_line(const DepthRecord& record, int depth);
+
+nlohmann::ordered_json to_json_object(const DepthRecord& record);
+
+// What a run reports of its halos: which transport carries which pair of neighbours, what it was measured to
+// do, and what of it sweeps hide.
+struct HaloPair {
+  int rank;       // the lower of the two
+  HaloLink link;  // as it has it
+};
+
+struct HaloRecord {
+  std::vector<HaloPair> pairs;   // every pair once, by rank and peer
+  std::optional<HaloCost> cost;  // none without neighbours
+};
+
+// Collective; every rank returns all pairs.
+std::vector<HaloPair> gather_pairs(const std::vector<HaloLink>& mine, const Communicator& communicator);
+
+// Bytes a second, each way. None where it was not timed.
+std::optional<double> bandwidth(const HaloLink& link);
+
+// Of what an exchange costs. None where it was not measured.
+std::optional<double> hidden_percent(const HaloRecord& record);
+
+std::string transports_in_use(const HaloRecord& record);  // "host", "peer, host"; "none" without neighbours
+
+// Lines for the banner: a pair each where they are few, else a line for all pairs of the same directions and
+// transport, with medians. Then one of what is hidden, where that was measured.
+std::vector<std::string> halo_lines(const HaloRecord& record);
+
+nlohmann::ordered_json to_json_object(const HaloRecord& record);
+
+// What a run reports of its files of the field: how much, how fast, and how much of it sweeps hide.
+
+// Snapshots and parts of the field; no checkpoints.
+struct WritingRecord {
+  std::int64_t files = 0, bytes = 0;
+  std::int64_t cell_bytes = 0;  // of their cells before compression
+  int compression = 0;          // level of deflate; 0: none
+  // Of the slowest rank: from their first cell until they were proved; in which the sweeps have waited for
+  // them, or for their copies; and after the last sweep, where there is nothing to hide behind.
+  double seconds = 0, exposed = 0, at_end = 0;
+  std::string why_in_step;  // empty: written beside the sweeps
+};
+
+// Collective: files and bytes stay, times become those of the slowest rank.
+WritingRecord slowest(WritingRecord mine, const Communicator& communicator);
+
+// Of the time of all files but what was left after the last sweep. None where that is nothing.
+std::optional<double> hidden_percent(const WritingRecord& record);
+// How many times smaller the files are than their cells. None where they are not compressed.
+std::optional<double> compression_ratio(const WritingRecord& record);
+// Bytes of the files a second. None without files.
+std::optional<double> bandwidth(const WritingRecord& record);
+
+std::string writing_line(const WritingRecord& record);  // for the final table; empty without files
+
+nlohmann::ordered_json to_json_object(const WritingRecord& record);
+
+// Rises when a key goes, is renamed, or changes its type, unit or meaning.
+inline constexpr int run_schema_version = 2;  // 2: other words in `result`
+
+struct Spread {  // over ranks
+  double min = 0, mean = 0, max = 0;
+};
+
+// Where the wall time goes. A phase is what a rank waited for: a halo hidden behind a sweep costs nothing
+// here.
+enum class Phase : int {
+  setup,        // reading, planning, allocating, painting, probing
+  sweeps,       // stencil launches, until the device is done with them
+  halo,         // exchange that no sweep hid
+  reduction,    // norms and their all-reduce
+  diagnostics,  // extremes, heat, histogram, and their all-reduces
+  output,       // snapshots, histories, records
+  total,        // of the run; more than the sum by what no phase claims
+  stepping,     // sweeps, halo and reduction together
+};
+inline constexpr int phase_count = 8;
+inline constexpr std::array<const char*, phase_count> phase_names{
+    "setup", "sweeps", "halo", "reduction", "diagnostics", "output", "total", "stepping"};
+
+template <class Value>
+struct PhaseTable {
+  std::array<Value, phase_count> values{};
+  Value& operator[](Phase p) { return values[static_cast<std::size_t>(p)]; }
+  const Value& operator[](Phase p) const { return values[static_cast<std::size_t>(p)]; }
+};
+
+struct RankRow {  // a line of the table rank -> host -> device
+  int rank = 0;
+  std::string host;
+  Backend backend = Backend::host;
+  int device_index = -1;  // as the rank sees it; -1 on the host
+  std::string device;     // its name
+  std::string uuid;       // empty on the host
+  int threads = 1;
+  Index cells = 0;
+  std::int64_t peak_bytes = 0;  // high-water mark of the rank's resident host memory
+};
+
+// How `auto` came to its choice.
+struct Tuning {
+  enum class Source { deck, trial, file };  // deck: nothing was left open
+  Source source = Source::deck;
+  std::string file;    // of the tuning file, where one was read or written
+  double seconds = 0;  // that the trial took
+  Int3 cells;          // of the block that was tried
+  struct Trial {
+    std::string row, policy;  // policy empty: a reduction
+    double seconds = 0;       // a sweep, or a norm
+    int fused = 1;            // sweeps of its launch
+    std::string kernel = {};  // of a whole step, where `row` says how that was made
+  };
+  std::vector<Trial> trials;
+};
+
+struct Method {        // what was asked and what was chosen
+  std::string kernel;  // rows of the tables
+  std::string policy;
+  std::string reduction;
+  bool graph = false;  // the sweeps between checks are queued as graphs
+  Tuning tuning;
+  std::string transport;   // of the halos, or several
+  int depth = 1;           // sweeps for one halo exchange
+  int fused = 1;           // sweeps for one launch, where nothing is due before
+  std::string why_single;  // where the row could fuse some, and they are not
+  DepthRecord depth_choice;
+  Overlap overlap = Overlap::off;
+  std::string instruction_set;  // of the host kernels; empty on a GPU
+  std::string threads_note;     // ThreadPlan::note of rank 0
+  ProblemKind problem = ProblemKind::transient;
+  std::optional<double> dt;         // s, transient
+  std::optional<double> dt_limit;   // s, transient: the largest stable step
+  std::optional<double> end_time;   // s, transient
+  std::optional<double> weight;     // steady
+  std::int64_t planned_sweeps = 0;  // transient: all of them; steady: the most
+  std::string device_note;          // why the CPU was taken, where it was not asked for; how GPUs are shared
+};
+
+struct Performance {
+  std::int64_t sweeps = 0;     // done by this run, on all grids of a series
+  double points = 0;           // cell updates: cells times sweeps
+  double bytes_per_point = 0;  // least traffic: least_bytes_per_cell over the sweeps of one launch
+  std::optional<double>
+      copy_bandwidth;  // bytes read plus written a second, measured in this run on these devices, summed
+};
+
+// What follows from the times; none where nothing was swept or timed.
+struct Figures {
+  double stepping_seconds = 0;  // of the slowest rank
+  double points_a_second = 0;
+  double effective_bandwidth = 0;  // bytes a second, least traffic
+  double seconds_a_step = 0;
+  double halo_fraction = 0;          // of the stepping time, by means over ranks
+  std::optional<double> copy_share;  // effective bandwidth over copy bandwidth
+};
+
+enum class Convergence { not_asked, reached, not_reached, stagnated };  // stagnated: at rounding
+struct Residual {
+  Norm norm = Norm::max;
+  Criterion criterion = Criterion::relative;
+  std::optional<double> tolerance;    // steady; K, or relative to the first
+  std::optional<double> first, last;  // K
+  std::int64_t checks = 0;
+  Convergence convergence = Convergence::not_asked;
+  Check check = Check::immediate;
+  std::optional<std::int64_t> last_sweep;  // to which `last` belongs
+  std::int64_t extra_sweeps = 0;           // done after last_sweep, until a lagged check ended the run
+};
+
+// Of the diagnostics' histogram: what the columns of history.csv mean.
+struct HistogramRecord {
+  std::string row;
+  int bins = 0;
+  double low = 0, high = 0;  // K
+};
+
+enum class Verdict { reported, passed, failed };  // reported: the deck sets no bound
+struct OrderLevel {                               // one grid of a series
+  Int3 cells;
+  std::int64_t sweeps = 0;
+  std::optional<double> dt;            // s, transient
+  double max_error = 0, l2_error = 0;  // K
+};
+
+struct Verification {
+  std::string solution;             // the deck's word
+  double max_error = 0;             // K
+  double l2_error = 0;              // K, root mean square
+  std::optional<double> tolerance;  // K, of the max error
+  std::vector<OrderLevel> levels;   // of a series, coarse to fine
+  std::vector<double> orders;       // observed between neighbours of it
+  Verdict verdict = Verdict::reported;
+};
+
+struct SourceRecord {
+  double power = 0;  // W, of all sources within the domain
+  Index cells = 0;   // with a source
+};
+
+// Where a run begins and ends of which this is a part.
+struct Continuation {
+  std::int64_t checkpoints = 0;  // written; the newest of them stay
+  std::string newest;            // the last of them
+  struct Restarted {
+    std::string file;
+    std::int64_t sweep = 0;
+  };
+  std::optional<Restarted> restarted;
+  std::string stopped_by;  // "SIGUSR1", "the wall time"; empty where the run came to its end
+};
+
+enum class Answer { unchecked, finite, not_finite };
+
+struct RunRecord {
+  BuildInfo build = build_info();
+  std::string mpi, hdf5;          // library versions
+  std::string started, finished;  // UTC, ISO 8601
+  std::string command_line;       // as typed, joined by spaces
+
+  std::string name;           // of the run
+  std::string deck_path;      // as given
+  std::string directory;      // of the run
+  std::string resolved_deck;  // YAML
+
+  Int3 cells, process_grid;
+  std::array<double, 3> lengths{};      // m, of the domain
+  std::optional<SourceRecord> sources;  // of the last grid; none without sources
+  ExchangeWeights weights;              // by which process_grid: auto is the cheapest
+  Index smallest_rank_cells = 0, largest_rank_cells = 0;
+  Precision precision = Precision::fp64;
+  std::vector<RankRow> ranks;  // by rank
+  Method method;
+
+  PhaseTable<Spread> phases;  // s
+  Performance performance;
+  HaloRecord halo;
+  WritingRecord writing;
+  Residual residual;
+  std::optional<HistogramRecord> histogram;
+  std::optional<Verification> verification;
+
+  std::int64_t memory_estimate_bytes = 0;  // of the largest rank, fields and buffers, as `check` says
+
+  double time = 0;  // s, of the problem, reached
+  Answer answer = Answer::unchecked;
+  std::optional<EndState> end_state;  // none of a run that has diverged, or whose transport moves nothing
+  std::optional<std::uint64_t> fingerprint;  // of the final field
+  std::vector<std::string> files;            // written, relative to the run directory; without checkpoints
+  Continuation continuation;
+  std::vector<RankProfile> profile;         // by rank; empty where it was not asked for
+  std::optional<BaselineVerdict> baseline;  // where the run was told of one, and came to its end
+  std::vector<std::string> warnings;
+  ExitCode exit_code = ExitCode::internal;  // until the run has ended otherwise
+  std::string message;                      // of the error that ended it
+};
+
+std::optional<Figures> figures(const RunRecord& record);
+// What the FOM lines and `figures_of_merit` hold; none of a run whose answer is wrong, or that has none.
+std::vector<Merit> merits(const RunRecord& record);
+Subject subject_of(const RunRecord& record);
+const char* word(Overlap overlap);
+// What was shown, the word of the RESULT line:
+//
+//     VERIFIED       the errors against the exact solution are within the deck's bounds
+//     CONVERGED      a steady problem has reached its tolerance
+//     DONE           the run came to its end, and the deck asked for no more
+//     NOT CONVERGED  it came to the last sweep that was allowed, and not to its tolerance
+//     STOPPED        by a signal or the wall time; it can be resumed
+//     FAILED         all else
+const char* result_word(const RunRecord& record);
+
+std::string to_json(const RunRecord& record);  // never throws for strange text or numbers; ends in a newline
+// Whole or not at all; also for runs that failed or stopped.
+void write_run_record(const std::filesystem::path& path, const RunRecord& record);
+
+// Collective over all ranks; every rank returns the same. `mine`: seconds of this rank; `stepping` is summed
+// here.
+PhaseTable<Spread> gather_phases(PhaseTable<double> mine, const Communicator& communicator);
+std::vector<RankRow> gather_ranks(const RankRow& mine, const Communicator& communicator);
+
+std::int64_t peak_memory_bytes();  // this process's high-water mark of resident memory (VmHWM); 0 if unknown
+
+}  // namespace isotherm

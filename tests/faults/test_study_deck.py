@@ -1,0 +1,343 @@
+"""`study:` and `scaling:` of a deck: which cases they make, what these are called, and what is refused."""
+
+import itertools
+import json
+import os
+import random
+import subprocess
+
+import pytest
+
+from isotherm_tools.failure import Failure
+from isotherm_tools.study.deck import StudyDeck
+from isotherm_tools.study.program import Program
+from program import HANGS, command, isotherm, write_deck
+
+BASE = """\
+grid:
+  cells: [8, 9, 10]
+  lengths: 1
+material:
+  diffusivity: 1
+initial:
+  - {shape: constant, value: 300}
+problem:
+  steps: 10
+"""
+
+
+@pytest.fixture(name="parse")
+def parse_in_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ISOTHERM_PROGRAM", os.environ["ISOTHERM"])
+
+    def parse(sections, *overrides, base=BASE):
+        """Behind the base deck, whose last line is the ninth."""
+        monkeypatch.setenv("ISOTHERM_PROGRAM", os.environ["ISOTHERM"])
+        write_deck(tmp_path, base + sections)
+        return StudyDeck(Program(), "deck.yaml", list(overrides), [n + 1 for n in range(len(overrides))])
+    return parse
+
+
+def study(text):
+    return "study:\n" + text
+
+
+def names(deck):
+    return [case.name for case in deck.cases]
+
+
+def settings(deck, *keys):
+    return [tuple(case.study.value_text(key) for key in keys) for case in deck.cases]
+
+
+def resolved(case):
+    """The resolved deck as a map, by the program's own word."""
+    import yaml  # noqa: PLC0415
+    return yaml.safe_load(case.deck)
+
+
+def test_a_matrix_is_a_product_whose_last_key_changes_fastest(parse):
+    deck = parse(study("  matrix: {solver.kernel: [reference, openmp], problem.steps: [1, 2, 3]}\n"))
+    assert deck.varied == ["solver.kernel", "problem.steps"]
+    assert settings(deck, *deck.varied) == list(itertools.product(["reference", "openmp"], "123"))
+    assert [resolved(case)["problem"]["steps"] for case in deck.cases] == [1, 2, 3, 1, 2, 3]
+    assert all(resolved(case)["grid"]["cells"] == [8, 9, 10] for case in deck.cases), "what does not vary stays"
+    assert deck.cases[4].name == "kernel-openmp_steps-2"
+
+
+def test_a_zip_takes_its_values_together(parse):
+    deck = parse(study("  zip: {grid.cells: [16, [8, 8, 4]], problem.steps: [10, 10]}\n"))
+    assert names(deck) == ["cells-16_steps-10", "cells-8x8x4_steps-10"] and deck.cases[1].cells == [8, 8, 4]
+
+
+def test_a_list_names_its_cases(parse):
+    deck = parse(study("  list:\n    - {name: thin, grid.lengths: [1, 1, 0.1]}\n    - {name: as the deck says}\n    - {problem.steps: 3}\n"))
+    assert names(deck) == ["thin", "as-the-deck-says", "lengths-default_steps-3"]
+    assert [resolved(case)["grid"]["lengths"] for case in deck.cases[:2]] == [[1, 1, 0.1], [1, 1, 1]]
+
+
+def test_all_three_multiply(parse):
+    deck = parse(study("  matrix: {precision: [fp32, fp64]}\n  zip: {problem.steps: [1, 2], ranks: [1, 2]}\n"
+                       "  list: [{name: a}, {name: b, solver.kernel: openmp}]\n"))
+    assert names(deck) == [f"precision-{precision}_steps-{n}_ranks-{n}_{word}"
+                           for precision, n, word in itertools.product(["fp32", "fp64"], "12", "ab")]
+
+
+def test_ranks_are_of_the_case_not_of_the_deck(parse):
+    deck = parse(study("  ranks: 3\n  list: [{name: a}, {name: b, ranks: 2}]\n"))
+    assert [case.ranks for case in deck.cases] == [3, 2] and deck.cases[1].study.value_text("ranks") == "2"
+
+
+def test_what_matches_all_of_an_entry_is_left_out(parse):
+    matrix = "  matrix: {problem.steps: [1, 2.0], precision: [fp32, fp64]}\n"
+    assert names(parse(study(matrix + "  exclude: [{problem.steps: 2, precision: fp32}]\n"))) == [
+        "steps-1_precision-fp32", "steps-1_precision-fp64", "steps-2.0_precision-fp64"]
+    deck = parse(study(matrix + "  exclude: [{problem.steps: 5}]\n"))
+    assert len(deck.cases) == 4
+    assert deck.warnings == ["deck.yaml:12:12: study.exclude.0: leaves out no case that none before it does; remove it?"]
+    assert names(parse(study("  matrix: {problem.steps: [1, 2]}\n  list: [{name: a}, {name: b}]\n"
+                             "  exclude: [{name: b, problem.steps: 1}]\n"))) == ["steps-1_a", "steps-2_a", "steps-2_b"]
+
+
+def test_cases_have_folders_of_the_study_and_need_no_study_to_run(parse, tmp_path):
+    deck = parse(study("  matrix: {problem.steps: [1, 2]}\n"), "output.directory=here", "precision=fp32")
+    assert str(deck.directory) == "here"
+    write_deck(tmp_path, deck.cases[1].deck, "steps-2.yaml")
+    again = subprocess.run(command("check", "--json", "steps-2.yaml"), input='{"requests": [{}]}', text=True, capture_output=True,
+                           check=True, timeout=HANGS)
+    answer, = json.loads(again.stdout)["answers"]
+    assert (answer["deck"], answer["directory"]) == (deck.cases[1].deck, "here/steps-2")
+    assert str(parse(study("  matrix: {problem.steps: [1, 2]}\n")).directory) == "runs/deck"
+
+
+def test_what_every_case_gives_the_deck_may_leave_out(parse):
+    assert len(parse("study: {matrix: {grid.cells: [4, 5]}}\n", base=BASE.replace("  cells: [8, 9, 10]\n", "")).cases) == 2
+
+
+def test_an_entry_of_a_list_of_the_deck_can_vary(parse):
+    deck = parse(study("  matrix: {initial.0.value: [1, 2], grid.cells.2: [3]}\n"))
+    assert resolved(deck.cases[1])["initial"][0]["value"] == 2 and deck.cases[1].cells == [8, 9, 3]
+
+
+WRONG = [
+    # Keys, where they stand.
+    ("  list: [{name: a, steps: 3}]\n", "deck.yaml:11:20: study.list.0.steps: unknown key; did you mean 'problem.steps'?"),
+    ("  matrix: {grid.cells.x: [3]}\n",
+     "deck.yaml:11:12: study.matrix.grid.cells.x: unknown key; 'grid.cells' holds no keys of its own"),
+    ("  zip: {output.directory: [a, b]}\n",
+     "deck.yaml:11:9: study.zip.output.directory: cannot vary (each case has a folder of its own in that of the study); remove it"),
+    ("  matrix: {output: [{snapshots: false}]}\n",
+     "deck.yaml:11:12: study.matrix.output: cannot vary as a whole (its directory is the study's); vary the keys in it"),
+    ("  metrix: {precision: [fp32]}\n", "deck.yaml:11:3: study.metrix: unknown key; did you mean 'matrix'?"),
+    # A key is given by one of them.
+    ("  matrix: {precision: [fp32]}\n  zip: {precision: [fp64]}\n",
+     "deck.yaml:12:9: study.zip.precision: study.matrix on line 11 says it too; keep one"),
+    ("  matrix: {solver: [{kernel: openmp}]}\n  list: [{name: a, solver.kernel: openmp}]\n",
+     "deck.yaml:12:20: study.list.0.solver.kernel: 'solver' in study.matrix on line 11 says it too; keep one"),
+    ("  list: [{name: a, precision: fp32, precision: fp64}]\n",
+     "deck.yaml:11:37: study.list.0.precision: stands twice (first on line 11); keep one"),
+    ("  matrix: {precision: [fp32, fp64, fp32]}\n", "deck.yaml:11:36: study.matrix.precision.2: fp32 stands twice; keep one"),
+    # Shapes.
+    ("  matrix: {precision: fp32}\n",
+     "deck.yaml:11:23: study.matrix.precision: one value stands where a list of values is wanted; write [fp32]"),
+    ("  matrix: {precision: []}\n",
+     "deck.yaml:11:23: study.matrix.precision: the list is empty (it would leave no case); write a value, or remove the key"),
+    ("  matrix: [precision]\n", "deck.yaml:11:11: study.matrix: a list stands where a map of keys is wanted; write {key.path: [values]}"),
+    ("  zip: {precision: [fp32, fp64], problem.steps: [1]}\n",
+     "deck.yaml:11:50: study.zip.problem.steps: has 1 value and precision has 2 (they go together); give them as many"),
+    ("  list: []\n", "deck.yaml:11:9: study.list: an empty list stands where a list of maps is wanted; write [{key.path: value}]"),
+    ("  limit: 5\n", "deck.yaml:10:1: study: has no cases; add matrix, zip or list, or a section scaling"),
+    ("  matrix: {ranks: [0]}\n", "deck.yaml:11:20: study.ranks: 0 is out of range; write a whole number from 1 to 1e6"),
+    ("  matrix: {ranks: [0], precision: [fp32, fp64]}\n",
+     "deck.yaml:11:20: study.ranks: 0 is out of range; write a whole number from 1 to 1e6"),
+    # What is left out.
+    ("  matrix: {precision: [fp32, fp64]}\n  exclude: [{precision: fp32}, {precision: fp64}]\n",
+     "deck.yaml:12:12: study.exclude: leaves out all 2 cases; remove an entry"),
+    ("  matrix: {precision: [fp32]}\n  exclude: [{grid.cells: 4}]\n",
+     "deck.yaml:12:14: study.exclude.0.grid.cells: does not vary; use one of precision"),
+    # Cases, by their names.
+    ("  matrix: {problem.steps: [1, -2], precision: [fp32, fp64]}\n",
+     "deck.yaml:11:31: problem.steps: -2 is out of range; write a whole number from 0 to 1e15 "
+     "[cases steps--2_precision-fp32, steps--2_precision-fp64]"),
+    # Names.
+    ("  matrix: {grid.cells: [16]}\n  name: \"{grid.cell}\"\n",
+     "deck.yaml:12:9: study.name: 'grid.cell' does not vary; did you mean 'grid.cells'?"),
+    ("  matrix: {grid.cells: [16]}\n  name: \"a{grid.cells\"\n",
+     "deck.yaml:12:9: study.name: a brace at character 2 of 'a{grid.cells' has no partner; write {key.path}"),
+    ("  matrix: {precision: [fp32]}\n  name: \"/\"\n",
+     "deck.yaml:12:9: study.name: the name '' of case 1 (precision fp32) is empty; write a pattern, such as \"case_{precision}\""),
+    ("  list: [{name: deck}]\n",
+     "deck.yaml:10:1: study.name: the name 'deck' of case 1 (name deck) is that of a file of the study or of a run; write a pattern, "
+     "such as \"case_{name}\""),
+]
+
+
+@pytest.mark.parametrize("text, message", WRONG, ids=[text.strip()[:50] for text, _ in WRONG])
+def test_what_is_wrong_is_said_where_it_stands(parse, text, message):
+    with pytest.raises(Failure) as refused:
+        parse(study(text))
+    assert (str(refused.value), refused.value.code) == (message, 65)
+
+
+@pytest.mark.parametrize("text, override, key", [
+    ("  matrix: {precision: [fp32, fp64]}\n", "precision=fp32", "precision"),
+    ("  matrix: {solver: [{kernel: openmp}, {kernel: reference}]}\n", "solver.depth=2", "solver.depth"),
+])
+def test_an_override_of_what_varies_is_refused(parse, text, override, key):
+    with pytest.raises(Failure) as refused:
+        parse(study(text), override)
+    assert str(refused.value) == (f"argument 1: {key}: varies in this study (the value would change no case); leave it out, or override "
+                                  "study.matrix")
+
+
+def test_more_cases_than_any_study_may_have_are_refused_before_they_are_made(parse):
+    many = ", ".join(map(str, range(1, 101)))
+    with pytest.raises(Failure) as refused:
+        parse(study(f"  matrix: {{problem.steps: [{many}], grid.cells: [{many}], problem.check_interval: [{many}]}}\n"))
+    assert str(refused.value) == ("deck.yaml:10:1: study.limit: 1000000 cases are more than any study may have (100000); make several "
+                                  "studies of it")
+
+
+def test_names_are_by_pattern(parse):
+    matrix = "  matrix: {solver.kernel: [openmp], grid.cells: [16, [4, 4, 8]]}\n"
+    assert names(parse(study(matrix + "  name: \"{grid.cells}-{solver.kernel}\"\n"))) == ["16-openmp", "4x4x8-openmp"]
+    assert names(parse(study(matrix + "  name: \"n{grid.cells} on {ranks}\"\n"))) == ["n16-on-1", "n4x4x8-on-1"]
+
+
+def test_what_every_case_of_the_program_says_of_itself_is_found_again(parse):
+    """Random matrices, excluded values and names, against a product written down here."""
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    numbers = random.Random(seed)
+    for _ in range(10):
+        axes = {"problem.steps": numbers.sample(range(1, 50), 3), "grid.cells": numbers.sample(range(4, 20), 2),
+                "precision": ["fp32", "fp64"], "ranks": numbers.sample([1, 2, 3, 4], 2)}
+        keys = numbers.sample(list(axes), numbers.randint(2, 4))
+        out = {key: numbers.choice(axes[key]) for key in keys[:2]}
+        deck = parse(study(f"  matrix: {json.dumps({key: axes[key] for key in keys})}\n  exclude: [{json.dumps(out)}]\n"))
+        expected = [values for values in itertools.product(*(axes[key] for key in keys))
+                    if any(value != out.get(key, value) for key, value in zip(keys, values)) or not out]
+        assert settings(deck, *keys) == [tuple(map(str, values)) for values in expected]
+        for case, values in zip(deck.cases, expected):
+            wanted, found = dict(zip(keys, values)), resolved(case)
+            assert case.ranks == wanted.get("ranks", 1) and case.cells == [wanted.get("grid.cells", n) for n in (8, 9, 10)]
+            assert (found["problem"]["steps"], found["precision"]) == (wanted.get("problem.steps", 10), wanted.get("precision", "fp64"))
+
+
+# scaling:
+
+
+def test_each_count_is_a_case_of_the_same_grid(parse):
+    deck = parse("scaling: {kind: strong, ranks: [1, 2, 6]}\n")
+    assert names(deck) == ["ranks-1", "ranks-2", "ranks-6"] and deck.varied == ["ranks"]
+    assert [case.ranks for case in deck.cases] == [1, 2, 6] and all(case.cells == [8, 9, 10] for case in deck.cases)
+
+
+def test_a_weak_domain_grows_and_its_cells_stay_as_they_are(parse):
+    deck = parse("scaling: {kind: weak, ranks: [1, 2, 4, 8]}\n")
+    assert [case.cells for case in deck.cases] == [[8, 9, 10], [8, 9, 20], [8, 18, 20], [16, 18, 20]]
+    for case in deck.cases:
+        assert resolved(case)["grid"]["spacing"] == [1 / 8, 1 / 9, 1 / 10], "every bit of it"
+        assert resolved(case)["grid"]["cells"] == case.cells
+
+
+@pytest.mark.parametrize("cells, process_grid, ranks, grown", [
+    (10, None, 3, [10, 10, 30]), (10, None, 6, [10, 20, 30]), (10, None, 7, [10, 10, 70]), (10, None, 16, [20, 20, 40]),
+    (10, None, 4096, [160, 160, 160]), (10, [4, 1, 2], 8, [40, 10, 20]), ([10, 10, 1], None, 8, [20, 40, 1]),
+    ([1, 1, 10], None, 8, [1, 1, 80]), ([1, 1, 1], None, 8, [2, 2, 2]),
+])
+def test_an_axis_grows_as_often_as_the_process_grid_cuts_it(parse, cells, process_grid, ranks, grown):
+    more = [f"parallel.process_grid={process_grid}"] if process_grid else []
+    assert parse(f"scaling: {{kind: weak, ranks: [{ranks}]}}\n", f"grid.cells={cells}", *more).cases[0].cells == grown
+
+
+def test_grids_of_a_verification_do_not_grow(parse):
+    base = BASE.replace("initial:\n  - {shape: constant, value: 300}\n", "") + \
+        "verify: {solution: decaying_mode, modes: [1, 0, 0], order: [8, 16, 32]}\n"
+    assert len(parse("scaling: {kind: strong, ranks: [2]}\n", base=base).cases) == 1
+    with pytest.raises(Failure) as refused:
+        parse("scaling: {kind: weak, ranks: [2]}\n", base=base)
+    assert str(refused.value) == ("deck.yaml:8:60: verify.order: has grids of its own (and weak scaling lets that of the deck grow); remove "
+                                  "it, or write scaling.kind: strong [case ranks-2]")
+
+
+def test_repeats_take_turns_and_each_other_case_of_a_study_is_a_series(parse):
+    deck = parse("scaling: {kind: strong, ranks: [1, 2], repeats: 2}\n")
+    assert names(deck) == ["ranks-1_run-1", "ranks-2_run-1", "ranks-1_run-2", "ranks-2_run-2"]
+    assert {case.study.series for case in deck.cases} == {0}
+    deck = parse(study("  matrix: {precision: [fp32, fp64], grid.cells: [4, 6]}\n  exclude: [{precision: fp32, ranks: 2}]\n"
+                       "  name: \"{precision} {grid.cells} {ranks} {run}\"\n") + "scaling: {kind: weak, ranks: [1, 2], repeats: 2}\n")
+    assert deck.cases[3].name == "fp64-4-2-1" and deck.cases[5].cells == [6, 6, 12]
+    assert [case.study.series for case in deck.cases] == [0, 1, 2, 2, 3, 3, 0, 1, 2, 2, 3, 3]
+
+
+@pytest.mark.parametrize("override, message", [
+    ("parallel.device=cpu", "argument 1: parallel.device: cpu (and scaling counts GPUs); write scaling.ranks, or cuda"),
+    ("parallel.ranks_per_gpu=2",
+     "argument 1: parallel.ranks_per_gpu: 2 (and scaling.gpus counts GPUs with a rank each); write scaling.ranks"),
+])
+def test_gpus_are_ranks_with_a_gpu_each(parse, override, message):
+    deck = parse("scaling: {kind: strong, gpus: [1, 4]}\n")
+    assert names(deck) == ["ranks-1", "ranks-4"]
+    assert {(resolved(case)["parallel"]["device"], resolved(case)["parallel"]["ranks_per_gpu"]) for case in deck.cases} == {("cuda", 1)}
+    with pytest.raises(Failure) as refused:
+        parse("scaling: {kind: strong, gpus: [1, 4]}\n", override)
+    assert str(refused.value) == message
+
+
+SCALING = "scaling: {kind: strong, ranks: [1, 2]}\n"
+
+
+@pytest.mark.parametrize("text, message", [
+    ("scaling: {kind: strong, ranks: [1, 2, 1]}\n", "deck.yaml:10:32: scaling.ranks: 1 stands twice; keep one"),
+    ("scaling: {kind: strong, ranks: [0, 2]}\n",
+     "deck.yaml:10:33: scaling.ranks.0: 0 is out of range; write a whole number from 1 to 1e6"),
+    ("scaling: {ranks: [1, 2]}\n", "deck.yaml:10:1: scaling.kind: is missing; add kind: strong"),
+    ("scaling: {kind: weak, ranks: []}\n",
+     "deck.yaml:10:30: scaling.ranks: the list is empty (it would leave no case); write [1, 2, 4]"),
+    (SCALING + "study: {matrix: {ranks: [3]}}\n",
+     "deck.yaml:11:18: study.matrix.ranks: scaling.ranks on line 10 says it too; keep one"),
+    (SCALING + "study: {ranks: 3}\n", "deck.yaml:11:16: study.ranks: says what scaling says too; keep one"),
+    (SCALING + "study: {launcher: \"srun -N {nodes} -n {ranks}\"}\n",
+     "deck.yaml:11:19: study.launcher: has {nodes} (which follow from the ranks of each); add ranks_per_node: 8"),
+])
+def test_what_is_wrong_with_scaling_is_said_where_it_stands(parse, text, message):
+    with pytest.raises(Failure) as refused:
+        parse(text)
+    assert str(refused.value) == message
+
+
+# isotherm check --json
+
+
+def asked(folder, requests, *words):
+    return subprocess.run(command("check", "--json", "deck.yaml", *words), cwd=folder, input=requests, text=True, capture_output=True,
+                          check=False, timeout=HANGS)
+
+
+def test_requests_about_one_run_are_answered_too(tmp_path):
+    write_deck(tmp_path, BASE)
+    done = asked(tmp_path, json.dumps({"requests": [
+        {"plan": True}, {"ranks": 2, "settings": [{"key": "problem.steps", "value": {"at": [0, 3, 7], "text": "-1"}}]},
+        {"ranks": 5000}]}), "precision=fp32")
+    assert done.returncode == 0, done.stderr
+    first, second, third = json.loads(done.stdout)["answers"]
+    assert first["plan"]["cells"] == [8, 9, 10] and "precision: fp32" in first["deck"] and "refused" not in first
+    assert second == {"error": {"code": 65, "text": "deck.yaml:3:7: problem.steps: -1 is out of range; write a whole number from 0 to 1e15"}}
+    assert third["refused"]["code"] == 65
+    assert os.listdir(tmp_path) == ["deck.yaml"]
+
+
+@pytest.mark.parametrize("text", ["", "[1", "{}", '{"requests": 3}', '{"requests": [{"settings": [{}]}]}', "null"])
+def test_what_is_no_list_of_requests_is_refused_in_a_line(tmp_path, text):
+    write_deck(tmp_path, BASE)
+    done = asked(tmp_path, text)
+    assert done.returncode == 65 and done.stdout == ""
+    assert done.stderr.startswith("standard input: no requests (") and done.stderr.count("\n") == 1
+
+
+def test_a_deck_that_is_not_there(tmp_path):
+    done = isotherm("study", "deck.yaml", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (66, "cannot read the deck deck.yaml (No such file or directory); name a deck that exists, or "
+                                              "write one with isotherm init\n")

@@ -1,0 +1,99 @@
+"""`isotherm NAME` starts the tool isotherm-NAME: where it is looked for, and what is said where something is missing."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from program import HANGS, isotherm, write_deck
+
+TOP = Path(__file__).resolve().parents[2]
+TOOLS = re.findall(r"^isotherm-([a-z-]+) = ", (TOP / "postprocess" / "pyproject.toml").read_text(), re.MULTILINE)
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A folder with a tool of the user's."""
+    folder = tmp_path / "own tools"
+    folder.mkdir()
+    for name in ("hello", "study"):
+        (folder / f"isotherm-{name}").write_text('#!/bin/sh\nprintf "<%s>" "$0" "$@"\nexit 7\n')
+        (folder / f"isotherm-{name}").chmod(0o755)
+    (folder / "isotherm-no-program").write_text("")
+    return folder
+
+
+def path_of(folder):
+    return {"PATH": f"{folder}:/usr/bin:/bin"}
+
+
+@pytest.fixture
+def alone(tmp_path):
+    """The program without what it was built or installed with."""
+    (tmp_path / "bin").mkdir()
+    return shutil.copy(os.environ["ISOTHERM"], tmp_path / "bin" / "isotherm")
+
+
+def call(program, *words, **environment):
+    return subprocess.run([program, *words], env={**os.environ, "PATH": "/usr/bin:/bin", **environment}, text=True, capture_output=True,
+                          timeout=HANGS, check=False)
+
+
+def test_the_help_lists_what_is_there(own):
+    assert sorted(TOOLS) == TOOLS and "study" in TOOLS
+    assert f"Tools: {', '.join(TOOLS)} (isotherm NAME --help has more).\n" in isotherm("--help", PATH="/usr/bin").stdout
+    listed = isotherm("--help", **path_of(own)).stdout
+    assert " hello," in listed and "no-program" not in listed
+
+
+def test_a_tool_on_path_gets_its_words_and_gives_its_exit_code(own):
+    done = isotherm("hello", "a b", "--help", "", **path_of(own))
+    assert (done.returncode, done.stdout) == (7, f"<{own}/isotherm-hello><a b><--help><>")
+
+
+def test_those_of_the_build_come_before_those_on_path(own):
+    assert isotherm("study", "--help", **path_of(own)).stdout.startswith("usage: isotherm study ")
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_each_tool_starts_from_the_build_tree(tool):
+    done = isotherm(tool, "--help")
+    assert done.returncode == 0 and tool in done.stdout.split("\n")[0], done.stderr
+
+
+def test_a_tool_that_is_missing_is_told_in_one_line(alone, own):
+    done = call(alone, "study", "deck.yaml")
+    assert (done.returncode, done.stdout) == (69, "")
+    assert done.stderr == (f"isotherm: the tool isotherm-study is not installed (it is neither beside '{alone}' nor on PATH); install the "
+                           "Python package isotherm-tools: pip install ./postprocess\n")
+    assert call(alone, "study", "deck.yaml", PATH=str(own)).returncode == 7
+    assert "unknown verb 'stduy'; use one of run, check, " in call(alone, "stduy").stderr
+
+
+def test_a_python_that_is_missing_is_told_in_one_line():
+    done = isotherm("study", "deck.yaml", ISOTHERM_PYTHON="/no/python3")
+    assert (done.returncode, done.stderr) == (69, "isotherm study: there is no /no/python3; install Python 3.9 or newer, or set ISOTHERM_PYTHON "
+                                              "to one\n")
+
+
+def test_a_package_that_is_missing_is_told_in_one_line_and_a_study_needs_none(tmp_path):
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "pure"], check=True)
+    pure = {"ISOTHERM_PYTHON": str(tmp_path / "pure/bin/python3")}
+    done = isotherm("slice", "runs/a", **pure)
+    assert done.returncode == 69 and done.stderr.count("\n") == 1 and "has no numpy, h5py, matplotlib, pillow" in done.stderr
+    write_deck(tmp_path, "grid: {cells: 8, lengths: 1}\nmaterial: {diffusivity: 1}\nproblem: {steps: 1}\ninitial: [{shape: constant, "
+                         "value: 300}]\nparallel: {device: cpu}\nstudy: {list: [{name: a}]}\n")
+    done = isotherm("study", "deck.yaml", cwd=tmp_path, **pure)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("words", [["study"], ["study", "a.yaml", "--frob"], ["study", "a.yaml", "--jobs", "0"],
+                                   ["study", "a.yaml", "--collect", "--dry-run"]])
+def test_wrong_words_for_a_study_are_told_in_one_line(words):
+    done = isotherm(*words)
+    assert done.returncode == 2 and done.stderr.startswith("isotherm: ") and done.stderr.endswith("; see isotherm study --help\n")
+    assert done.stderr.count("\n") == 1

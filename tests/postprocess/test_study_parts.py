@@ -1,0 +1,243 @@
+"""The parts of `isotherm study` that need no program: time left, series of ranks, job scripts, names, words, tables, locks."""
+
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from isotherm_tools.failure import Failure
+from isotherm_tools.study import lock, state, text
+from isotherm_tools.study.expansion import safe_name
+from isotherm_tools.study.program import Program
+from isotherm_tools.study.progress import Progress, RunningCase
+from isotherm_tools.study.runner import SESSIONS, SessionFolder
+from isotherm_tools.study.series import ScaledCase, scaling_series, scaling_text
+from isotherm_tools.study.slurm import OWN_TEMPLATE, Template, array_text
+
+
+def test_it_starts_without_the_packages_of_other_tools():
+    heavy = "numpy|h5py|matplotlib|PIL"
+    loaded = subprocess.run([sys.executable, "-c", "import sys, isotherm_tools.study.command; print(*sys.modules)"], check=True,
+                            capture_output=True, text=True).stdout
+    assert not re.search(rf"(^| )({heavy})\b", loaded)
+
+
+# Of ten cases of 100 and a large one of 1000: 2 s beside the sweeps, and 10 of the work per second.
+WORK = 10 * 100 + 1000
+
+
+def progress(jobs=1, work=WORK, cases=11):
+    made = Progress(work, cases, jobs)
+    made.ended("a", RunningCase("a", 100, 12), 10, [])
+    return made
+
+
+def test_the_time_left_is_work_at_the_rate_of_what_has_ended():
+    assert Progress(WORK, 11, 1).seconds_left([RunningCase("a", 100, 11)]) is None
+    alone = progress()
+    assert alone.seconds_left([]) == pytest.approx(9 * 12 + 102)
+    assert alone.seconds_left([RunningCase("b", 100, 5)]) == pytest.approx(7 + 8 * 12 + 102)
+    assert alone.seconds_left([RunningCase("b", 100, 60)]) == pytest.approx(8 * 12 + 102)  # longer than expected
+    assert progress(1, 200, 2).seconds_left([RunningCase("b", 100, 13)]) is None
+
+
+def test_the_time_left_of_several_at_once_is_their_share_or_the_longest():
+    four = progress(4)
+    assert four.seconds_left([RunningCase("b", 100, 0), RunningCase("c", 100, 0)]) == pytest.approx((9 * 12 + 102) / 4)
+    assert four.seconds_left([RunningCase("large", 1000, 2), RunningCase("b", 100, 12)]) == pytest.approx(100)
+
+
+def test_the_time_left_is_unknown_where_nothing_swept_and_nothing_at_the_end():
+    made = Progress(300, 3, 1)
+    made.ended("failed at once", RunningCase("a", 100, 0.1), 0, [])
+    assert made.seconds_left([]) is None
+    made.skipped("b", 100)
+    made.ended("c", RunningCase("c", 100, 12), 10, [])
+    assert made.seconds_left([]) is None
+
+
+def timed(ranks, step, cells=100, fingerprint="a", series=0, sweeps=10):
+    return ScaledCase(f"ranks-{ranks}", series, ranks, "failed" if step is None else "done", (cells, 1, 1), step, None, sweeps, fingerprint)
+
+
+def test_strong_series_are_compared_by_the_time_of_one_grid():
+    series, = scaling_series([timed(4, 3), timed(1, 8), timed(2, 5)])
+    assert [row.ranks for row in series.rows] == [1, 2, 4], "by ranks, however the deck has them"
+    assert [row.speed.speedup for row in series.rows] == pytest.approx([1, 8 / 5, 8 / 3])
+    assert [row.speed.efficiency_percent for row in series.rows] == pytest.approx([100, 80, 100 * 8 / 12])
+    assert (series.base_text, series.disagreement) == ("1 rank", "")
+
+
+def test_weak_series_are_compared_by_the_time_of_a_domain_that_grows():
+    series, = scaling_series([timed(1, 8), timed(4, 10, 400, "b")])
+    assert series.rows[1].speed == pytest.approx((4 * 8 / 10, 100 * 8 / 10))
+
+
+def test_without_one_rank_the_smallest_count_is_the_base():
+    series, = scaling_series([timed(2, 8), timed(8, 4)])
+    assert [tuple(row.speed) for row in series.rows] == [(2, 100), (4, 50)] and series.base_text == "2 ranks"
+
+
+def test_the_median_run_counts():
+    cases = [timed(1, 9), timed(1, 7), timed(1, 30), timed(2, 6), timed(2, 4), timed(2, None)]
+    series, = scaling_series(cases)
+    assert series.rows[0].middle is cases[0] and series.rows[1].middle is cases[4], "of two the faster"
+    assert (series.rows[1].runs, series.rows[1].remark) == (2, "ranks-2: failed")
+    assert series.rows[1].speed.speedup == pytest.approx(9 / 4)
+    assert series.speed_of(cases[3]).speedup == pytest.approx(9 / 6), "of each beside the median of the base"
+    assert series.speed_of(cases[5]) is None
+
+
+def test_a_base_without_a_time_is_not_replaced_unasked():
+    cases = [timed(1, None), timed(2, 5)]
+    series, = scaling_series(cases)
+    assert series.rows[1].speed is None and series.base_text == "none (ranks-1: failed)"
+    assert scaling_text("strong", "precision fp32", series) == (
+        "strong scaling of precision fp32, compared with none (ranks-1: failed)\n"
+        "  ranks        cells  runs  step_s  speed-up  efficiency  hidden  remark\n"
+        "      1  100 x 1 x 1     0       -         -           -       -  ranks-1: failed\n"
+        "      2  100 x 1 x 1     1       5         -           -       -\n")
+
+
+def test_one_problem_has_one_answer():
+    said = "2 different fingerprints of 100 x 1 x 1 cells (one problem has one answer on any ranks)"
+    assert scaling_series([timed(1, 8), timed(2, 5, fingerprint="b")])[0].disagreement == said
+    assert scaling_series([timed(1, 8), timed(2, 5, fingerprint="b", sweeps=11)])[0].disagreement == ""  # a steady problem may
+    two = scaling_series([timed(1, 8), timed(2, 5, fingerprint="b", series=1)])
+    assert len(two) == 2 and two[0].disagreement == ""
+
+
+# Job scripts
+
+NEEDED = "@tasks@|@ranks@|@cases@|@command@"
+VALUES = {"name": "n", "tasks": "1", "ranks": "2", "cases": "[1]=a", "command": "run", "options": ""}
+
+
+def filled(folder, content, **values):
+    (folder / "t").write_text(content)
+    needed = ("tasks", "ranks", *(["options"] if values.get("options") else []), "cases", "command")
+    return Template(str(folder / "t")).fill({**VALUES, **values}, needed)
+
+
+def test_tasks_in_a_row_are_a_range():
+    assert array_text([7]) == "7" and array_text([1, 2]) == "1-2"
+    assert array_text([1, 3, 4, 5, 1000], 3) == "1,3-5,1000%3"
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    numbers = random.Random(seed)
+    for _ in range(100):
+        tasks = sorted(numbers.sample(range(1, 60), numbers.randint(1, 50)))
+        found = []
+        for part in array_text(tasks).split(","):
+            first, _, last = part.partition("-")
+            found += range(int(first), int(last or first) + 1)
+        assert found == tasks
+
+
+def test_only_words_between_two_at_signs_are_places(tmp_path):
+    assert filled(tmp_path, NEEDED + ' a@b.c "${x[@]}" @@ B:USR1@120 @') == '1|2|[1]=a|run a@b.c "${x[@]}" @@ B:USR1@120 @'
+    assert filled(tmp_path, NEEDED + "@@name@") == "1|2|[1]=a|run@n"
+    with_options = filled(tmp_path, NEEDED + "\n@options@", options="#SBATCH -p @name@")
+    assert with_options == "1|2|[1]=a|run\n#SBATCH -p @name@", "what was put in is not looked at again"
+    for content, values, message in (
+            (NEEDED, {"options": "#SBATCH -p a"},
+             "has no '@options@' (what stands there decides what a task runs); add it as in inputs/study.sbatch"),
+            (NEEDED + "\n\n@comand@", {}, "3: unknown place-holder '@comand@'; did you mean '@command@'?")):
+        with pytest.raises(Failure, match=re.escape(message)):
+            filled(tmp_path, content, **values)
+
+
+def test_the_own_template_is_that_of_inputs_and_sound():
+    assert OWN_TEMPLATE.read_text() == (Path(__file__).parents[2] / "inputs" / "study.sbatch").read_text()
+    script = Template("").fill({**VALUES, "output": "o", "folder": "f"}, ("tasks", "ranks", "cases", "command"))
+    assert script.startswith("#!/bin/bash\n") and "\nexec run\n" in script
+
+
+# Words
+
+
+@pytest.mark.parametrize("name, safe", [
+    ("a/b c", "a-b-c"), ("../../etc/passwd", "etc-passwd"), ("-rf", "rf"), ("293 + 100*x", "293-+-100-x"),
+    ("{kind: flux, value: 10}", "kind-flux-value-10"), ("grün\n", "gr-n"), ("//", "")])
+def test_names_are_safe_for_file_systems(name, safe):
+    assert safe_name(name) == safe
+
+
+@pytest.mark.parametrize("word, shell", [
+    ("runs/a.yaml", "runs/a.yaml"), ("a b", "'a b'"), ("it's $x", "'it'\\''s $x'"), ("", "''"),
+    ("it's\n\x1b[2J\\", "$'it\\'s\\n\\x1b[2J\\\\'")])
+def test_a_word_of_the_shell_is_its_text(word, shell):
+    assert text.shell_word(word) == shell
+    assert subprocess.run(["bash", "-c", f"printf %s {shell}"], check=True, capture_output=True, text=True).stdout == word
+
+
+def test_numbers_read_back_to_the_same_bits():
+    numbers = random.Random(1)
+    for _ in range(1000):
+        value = numbers.choice([-1, 1]) * numbers.random() * 10 ** numbers.randint(-300, 300)
+        assert float(text.shortest(value)) == value and text.as_number(text.shortest(value)) == value
+    assert [text.shortest(value) for value in (1e6, 1e-6, 64, 0.1, 1234567)] == ["1e6", "1e-6", "64", "0.1", "1234567"]
+    assert [text.as_number(word) for word in ("010", "0x10", "1_0", "nan", "1e999", "a", "")] == [None] * 7
+
+
+def test_tables_keep_their_width_and_their_numbers():
+    numbers = random.Random(2)
+    rows = [["name", "copy_bandwidth_share_percent", "message"]]
+    rows += [[f"case-{n}", f"{numbers.random():.6g}", "one two three four five"] for n in range(3)]
+    for width in range(10, 80):
+        shown = text.Table("lrl", rows).text(0, width)
+        assert all(row[1] in shown for row in rows[1:])
+        if width >= 30:
+            assert all(len(line) <= width for line in shown.split("\n")), (width, shown)
+        assert all(line == line.rstrip() for line in shown.split("\n"))
+
+
+# Processes
+
+
+def test_the_session_folder_lies_where_the_user_wants_such_files_and_goes(tmp_path, monkeypatch):
+    monkeypatch.setenv(SESSIONS, str(tmp_path))
+    one, two = SessionFolder(1), SessionFolder(2)
+    assert one.path.parent == tmp_path and one.path != two.path
+    (one.path / "a job").mkdir(parents=True)
+    for each in (one, two):
+        each.remove()
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_lock_of_a_process_that_is_gone_is_taken_and_one_of_a_living_one_is_not(tmp_path):
+    with lock.DirectoryLock(tmp_path) as held:
+        assert held.warning == ""
+        with pytest.raises(Failure, match=f"process {os.getpid()} on "):
+            lock.DirectoryLock(tmp_path)
+        assert lock.is_busy(tmp_path)
+    assert os.listdir(tmp_path) == []
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    (tmp_path / "run.lock").write_text("\n".join([lock.this_process()[0], str(gone.pid), "1", "-"]) + "\n")
+    assert not lock.is_busy(tmp_path)
+    (tmp_path / "run.lock").write_text("elsewhere\n1\n1\n-\n")
+    assert lock.is_busy(tmp_path)
+    with lock.DirectoryLock(tmp_path, force=True) as held:
+        assert "of process 1 on elsewhere was taken (--force)" in held.warning
+
+
+def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path):
+    state.write_whole(tmp_path / "a", "one")
+    with pytest.raises(Failure, match="cannot write '.*/none/a' "):
+        state.write_whole(tmp_path / "none" / "a", "two")
+    state.write_json(tmp_path / "a", {"x": float("nan"), "y": [1.5, float("inf")]})
+    assert state.read_json(tmp_path / "a") == {"x": None, "y": [1.5, None], "not_finite": {"/x": "nan", "/y/1": "inf"}}
+
+
+def test_a_program_that_is_missing_is_named(monkeypatch):
+    monkeypatch.delenv("ISOTHERM_PROGRAM", raising=False)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(Failure, match="isotherm is not on PATH") as refused:
+        Program()
+    assert refused.value.code == 69

@@ -1,0 +1,87 @@
+"""The bits of fields do not change: fingerprints of every deck of inputs/ and of random decks, as they once were.
+
+frozen.json holds them. Where a change is meant to alter bits, its commit writes the file anew, and says which and why:
+    ISOTHERM=build/cpu/isotherm PYTHONPATH=tests/support python3 tests/verification/test_frozen.py
+"""
+
+import json
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from program import isotherm
+from random_decks import random_deck
+
+TOP = Path(__file__).resolve().parents[2]
+FROZEN = Path(__file__).with_name("frozen.json")
+# Large grids and long ways to rest would only take longer.
+SHORTER = {
+    "heated_chip.yaml": ["problem.max_sweeps=1000"],
+    "openmp_speed.yaml": ["grid.cells=64", "problem.steps=100"],
+    "verify_order.yaml": ["verify.order=[8, 16, 32]"],
+}
+SCALING = ["parallel.device=cpu", "grid.cells=48", "problem.steps=40", "problem.check_interval=20"]
+SEEDS = range(200)
+
+
+def inputs():
+    return {str(path.relative_to(TOP)): path for path in sorted((TOP / "inputs").glob("**/*.yaml"))}
+
+
+def words_for(path):
+    return SCALING if path.parent.name == "scaling" else SHORTER.get(path.name, [])
+
+
+def one_run(text):
+    """A deck without its cases."""
+    return re.sub(r"^(study|scaling):.*\n(?:[ \n].*\n|\n)*", "", text, flags=re.MULTILINE)
+
+
+def outcome(folder, text, *words, ranks=0):
+    (folder / "deck.yaml").write_text(text, encoding="utf-8")
+    done = isotherm("run", "deck.yaml", "--progress=off", "output.directory=out", "output.overwrite=true", *words, cwd=folder,
+                    ranks=ranks)
+    record = folder / "out" / "run.json"
+    assert record.exists(), done.stderr
+    return [done.returncode, json.loads(record.read_text(encoding="utf-8"))["fingerprint"]]
+
+
+def outcome_of_input(folder, name):
+    path = inputs()[name]
+    return outcome(folder, one_run(path.read_text(encoding="utf-8")), *words_for(path))
+
+
+def outcome_of_seed(folder, seed):
+    text, ranks = random_deck(seed)
+    return outcome(folder, text, ranks=ranks if ranks > 1 else 0)
+
+
+def frozen():
+    return json.loads(FROZEN.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", inputs())
+def test_decks_of_inputs(tmp_path, name):
+    assert outcome_of_input(tmp_path, name) == frozen()["inputs"][name]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_decks(tmp_path, seed):
+    assert outcome_of_seed(tmp_path, seed) == frozen()["random"][str(seed)], random_deck(seed)
+
+
+def write():
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    with tempfile.TemporaryDirectory() as folder:
+        found = {"inputs": {name: outcome_of_input(Path(folder), name) for name in inputs()},
+                 "random": {str(seed): outcome_of_seed(Path(folder), seed) for seed in SEEDS}}
+    text = re.sub(r"\[\s+(\d+),\s+(\"\w+\")\s+\]", r"[\1, \2]", json.dumps(found, indent=1))
+    FROZEN.write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(write())
