@@ -29,7 +29,7 @@ bench bandwidth bandwidth --sizes "${sizes##*,}"
 
 # The sweep loop of a steady run, checked every 100 sweeps, against the benchmark of its row: of single sweeps, so that the
 # kernel is named. Left to itself a run would fuse several.
-kernel=$([[ $device == cuda ]] && echo bulk_pipeline || echo openmp)
+kernel=$([[ $device == cuda ]] && echo tma_pipeline || echo openmp)
 for cells in ${sizes//,/ }; do
   for precision in fp32 fp64; do
     "$isotherm" run "$inputs/openmp_speed.yaml" grid.cells="$cells" precision=$precision parallel.device="$device" \

@@ -26,7 +26,7 @@ constexpr bool tried = true, untried = false;
 #define ISOTHERM_STENCILS(HOST, CUDA) \
   HOST(stencil, reference, untried, "plain loops, one thread") \
   HOST(stencil, openmp, tried, "threads, vectors, blocks in cache, streaming stores") \
-  HOST(stencil, fused_openmp, tried, "several sweeps a pass over memory: overlapped tiles in L2, walls in the sweep") \
+  HOST(stencil, temporal_openmp, tried, "several sweeps a pass over memory: overlapped tiles in L2, walls in the sweep") \
   CUDA(stencil, naive, tried, "one thread a cell, caches do the rest") \
   CUDA(stencil, shared, tried, "a 3-D tile and its halo in shared memory") \
   CUDA(stencil, shared_cached_halo, tried, "the tile in shared memory, its halo from the caches") \
@@ -35,8 +35,8 @@ constexpr bool tried = true, untried = false;
   CUDA(stencil, streaming_25d_single, tried, "2.5-D: one slice in shared memory, z neighbours in registers") \
   CUDA(stencil, coarsened, tried, "several cells a thread, 16-byte accesses") \
   CUDA(stencil, register_tile, tried, "planes in registers, 16-byte accesses, walls in the sweep") \
-  CUDA(stencil, bulk_pipeline, tried, "planes by bulk tensor copies, several ahead (compute capability 9.0)") \
-  CUDA(stencil, fused, tried, "several sweeps in one pass: a column of tiles in registers (compute capability 9.0)")
+  CUDA(stencil, tma_pipeline, tried, "planes by bulk tensor copies, several ahead (compute capability 9.0)") \
+  CUDA(stencil, temporal, tried, "several sweeps in one pass: a column of tiles in registers (compute capability 9.0)")
 
 // `fused` stands for the norm that a sweep returns.
 #define ISOTHERM_REDUCTIONS(HOST, CUDA) \

@@ -1,5 +1,5 @@
 // The block of a fused sweep: its ring of planes, and the levels that follow each other through its
-// registers. stencil_fused.cu says how it goes. For .cu files only.
+// registers. stencil_temporal.cu says how it goes. For .cu files only.
 #pragma once
 
 #include <algorithm>

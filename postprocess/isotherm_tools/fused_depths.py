@@ -15,7 +15,7 @@ def draw_depths(record, path):
     if record.subject != "stencil":
         raise Failure(DATA, f"{record.path} holds bench {record.subject}; depths are drawn of bench stencil")
     if all(rung.depth == 1 for ladder in record.ladders for rung in ladder.rungs):
-        raise Failure(DATA, f"{record.path} holds no fused sweeps; measure a row that fuses them, as fused or fused_openmp")
+        raise Failure(DATA, f"{record.path} holds no fused sweeps; measure a row that fuses them, as fused or temporal_openmp")
     with pyplot.style.context(["default", figures.STYLE]):
         figures.save(depth_figure(record), path)
 

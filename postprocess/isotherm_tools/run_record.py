@@ -62,7 +62,7 @@ class RunRecord:
         self.problem = method["problem"]
         self.kernel = " ".join(word for word in (method["kernel"], method["policy"]) if word not in (None, "-"))
         self.depth = int(method["depth"])
-        self.overlap = method["overlap"] in ("on", "in_sweep")
+        self.overlap = method["overlap"] in ("on", "in_kernel")
         self.fused_norm = method["reduction"] == "fused"
 
         self.sweeps = int(performance["sweeps"])

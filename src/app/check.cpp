@@ -195,7 +195,7 @@ std::string checkpoints_text(const Config& config) {
                      human_bytes(files.bytes_each), human_bytes(files.bytes()));
 }
 
-// What of solver.depth: auto is known without neighbours to measure.
+// What of solver.halo_width: auto is known without neighbours to measure.
 std::string depth_text(const Session& session, const Session& deepest) {
   if (!depth_is_open(session)) return {};
   const Int3 grid = deepest.decomposition.process_grid();

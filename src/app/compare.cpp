@@ -139,7 +139,7 @@ std::string keep(const CommandLine& command, const Session& session, const Devic
     if (entry.verdict != CompareVerdict::same) break;  // those behind are of no use
     Config config = session.deck.config;
     const Backend backend = session.placement.backend;
-    if (!entry.depth_open) config.solver.depth = entry.depth;
+    if (!entry.depth_open) config.solver.halo_width = entry.depth;
     config.parallel.process_grid = entry.process_grid;
     const TuningChoice choice{
         entry.kernel, entry.policy, entry.reduction, entry.graph, figures(record, entry)->seconds.median,

@@ -35,7 +35,7 @@ Values policies(const Config&, const CompareSetting& setting, bool) {
   }
   Values values;
   for (const std::string_view name : names)
-    values.push_back({std::string(name), [name](Config& config) { config.solver.policy = name; }});
+    values.push_back({std::string(name), [name](Config& config) { config.solver.tile = name; }});
   return values;
 }
 
@@ -64,14 +64,15 @@ Values overlaps_of(const Config&, const CompareSetting& setting, bool) {
   };
   add("false", Overlap::off);
   add("true", Overlap::on);
-  if (setting.backend != Backend::host) add("in_sweep", Overlap::in_sweep);
+  if (setting.backend != Backend::host) add("in_kernel", Overlap::in_kernel);
   return values;
 }
 
 Values depths(const Config&, const CompareSetting& setting, bool) {
   Values values;
   for (int depth = 1; depth <= setting.deepest; ++depth)
-    values.push_back({fmt::format("{}", depth), [depth](Config& config) { config.solver.depth = depth; }});
+    values.push_back(
+        {fmt::format("{}", depth), [depth](Config& config) { config.solver.halo_width = depth; }});
   return values;
 }
 
@@ -91,37 +92,38 @@ Values process_grids_of(const Config& config, const CompareSetting& setting, boo
 
 Values graphs(const Config&, const CompareSetting& setting, bool) {
   if (!setting.graphs) return {};
-  return {{"false", [](Config& config) { config.solver.graph = GraphChoice::off; }},
-          {"true", [](Config& config) { config.solver.graph = GraphChoice::on; }}};
+  return {{"false", [](Config& config) { config.solver.cuda_graph = GraphChoice::off; }},
+          {"true", [](Config& config) { config.solver.cuda_graph = GraphChoice::on; }}};
 }
 
 // Where they are too many together, the later make way for the earlier.
 constexpr CompareAxis axes_table[] = {
     {"kernel", "solver.kernel", [](const Config& c) { return c.solver.kernel != "auto"; },
      [](Config& c) { c.solver.kernel = "auto"; }, kernels},
-    {"policy", "solver.policy", [](const Config& c) { return c.solver.policy != "auto"; },
-     [](Config& c) { c.solver.policy = "auto"; }, policies, false},
+    {"policy", "solver.tile", [](const Config& c) { return c.solver.tile != "auto"; },
+     [](Config& c) { c.solver.tile = "auto"; }, policies, false},
     {"transport", "parallel.transport", [](const Config& c) { return c.parallel.transport != "auto"; },
      [](Config& c) { c.parallel.transport = "auto"; }, transports},
     {"overlap", "parallel.overlap", [](const Config& c) { return c.parallel.overlap != Overlap::automatic; },
      [](Config& c) { c.parallel.overlap = Overlap::automatic; }, overlaps_of},
-    {"depth", "solver.depth", [](const Config& c) { return c.solver.depth.has_value(); },
-     [](Config& c) { c.solver.depth.reset(); }, depths},
+    {"depth", "solver.halo_width", [](const Config& c) { return c.solver.halo_width.has_value(); },
+     [](Config& c) { c.solver.halo_width.reset(); }, depths},
     {"process_grid", "parallel.process_grid",
      [](const Config& c) { return c.parallel.process_grid.has_value(); },
      [](Config& c) { c.parallel.process_grid.reset(); }, process_grids_of},
-    {"graph", "solver.graph", [](const Config& c) { return c.solver.graph != GraphChoice::automatic; },
-     [](Config& c) { c.solver.graph = GraphChoice::automatic; }, graphs},
+    {"graph", "solver.cuda_graph",
+     [](const Config& c) { return c.solver.cuda_graph != GraphChoice::automatic; },
+     [](Config& c) { c.solver.cuda_graph = GraphChoice::automatic; }, graphs},
     {"reduction", "solver.reduction", [](const Config& c) { return c.solver.reduction != "auto"; },
      [](Config& c) { c.solver.reduction = "auto"; }, reductions},
 };
 
 // Why sweeps of this config cannot store their faces, as far as words tell.
 std::string why_no_stores(const Config& config) {
-  if (config.parallel.overlap != Overlap::in_sweep) return "";
-  if (config.solver.depth && *config.solver.depth != 1) return "in_sweep has depth 1";
+  if (config.parallel.overlap != Overlap::in_kernel) return "";
+  if (config.solver.halo_width && *config.solver.halo_width != 1) return "in_kernel has depth 1";
   const std::string& transport = config.parallel.transport;
-  if (transport != "auto" && transport != "peer") return "in_sweep needs transport peer";
+  if (transport != "auto" && transport != "peer") return "in_kernel needs transport peer";
   for (const StencilKernel<double>& row : stencil_kernels<double>())
     if (row.name == config.solver.kernel && row.stores_faces == nullptr) return "the kernel stores no faces";
   return "";

@@ -29,7 +29,7 @@ struct AxisValue {
 
 // A row of the table.
 struct CompareAxis {
-  std::string_view name, key;        // "depth", "solver.depth"
+  std::string_view name, key;        // "depth", "solver.halo_width"
   bool (*is_pinned)(const Config&);  // the deck names a value, and means it
   void (*open)(Config&);             // as if it did not
   // Fewer than two: nothing to compare. `asked`: the user has named the axis; else rows that `auto` would

@@ -96,7 +96,7 @@ void Comparison<T>::describe(const Solver<T>& solver, const SolverRows<T>& rows,
   entry.policy = sweep.row->policies[static_cast<std::size_t>(sweep.policy)];
   entry.reduction = rows.reduction->name;
   entry.depth = halo_depth(each.deck.config);
-  entry.depth_open = !each.deck.config.solver.depth;
+  entry.depth_open = !each.deck.config.solver.halo_width;
   entry.fused = solver.fused();
   entry.overlap = solver.overlap();
   entry.graph = solver.queues_graphs();

@@ -228,7 +228,7 @@ std::string policy_table(std::span<const StencilKernel<float>> fp32,
 std::string list_text(std::optional<int> width) {
   const Gpu gpu = first_gpu();
   return fmt::format(
-      "stencil kernels (solver.kernel)\n{}\ntheir policies (solver.policy), the one to take unasked "
+      "stencil kernels (solver.kernel)\n{}\ntheir policies (solver.tile), the one to take unasked "
       "first\n{}\n"
       "reductions (solver.reduction)\n{}\nhistograms (solver.histogram)\n{}\n{}\ntransports "
       "(parallel.transport)\n{}\n"

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "config/deck.hpp"
+#include "config/renamed.hpp"
 #include "core/agree.hpp"
 #include "core/build_info.hpp"
 #include "core/error.hpp"
@@ -100,7 +101,7 @@ LoadedDeck load_deck(const CommandLine& command, const Communicator& world) {
       return;
     }
     const SnapshotHeader header = read_snapshot_header(command.file);
-    deck.text = deck_within(header.provenance, command.file);
+    deck.text = stored_deck_text(deck_within(header.provenance, command.file));
     name = header.provenance.name;
   });
   deck.text = world.broadcast(deck.text);

@@ -20,7 +20,7 @@ struct Session {
   Decomposition decomposition;
   Placement placement;
   MemoryPlan memory;  // of this rank in the largest case, planned before anything large was allocated
-  DepthRecord depth;  // how solver.depth: auto was settled
+  DepthRecord depth;  // how solver.halo_width: auto was settled
 };
 
 // Collective. What can be refused without a field or a device is refused here, on all ranks alike.

@@ -38,7 +38,7 @@ bool may_gain(const Session& session, const Config& config) {
 }
 
 bool stores_faces(const Session& session, const Config& config) {
-  return config.parallel.overlap == Overlap::in_sweep && session.decomposition.ranks() > 1;
+  return config.parallel.overlap == Overlap::in_kernel && session.decomposition.ranks() > 1;
 }
 
 // Periods end where something is due: deeper halos than that would not be used.
@@ -81,7 +81,7 @@ std::vector<DepthEstimate> weigh(const Session& session, Config config, const Ex
   std::vector<Decomposition> by_depth;
   const int deepest = deepest_of(session, config);
   for (int depth = 1; depth <= deepest; ++depth) {
-    config.solver.depth = depth;
+    config.solver.halo_width = depth;
     by_depth.push_back(decomposition_of(session, config));
   }
   return weigh_depths(by_depth, depth_setting(session, config), costs);
@@ -124,7 +124,7 @@ void add_fused_costs(const Session& session, Device& device, const Communicator&
     if (known > 0 && choice.row == row) continue;  // another policy
     if (row && world.all_reduce(timer.seconds(), ReduceOp::max) > budget) return;
     row = choice.row;
-    config.solver.depth = choice.depth;  // layers of ghosts
+    config.solver.halo_width = choice.depth;  // layers of ghosts
     const double seconds =
         seconds_a_cell<T>(config, decomposition_of(session, config), world, device, choice);
     known = known > 0 ? std::min(known, seconds) : seconds;
@@ -147,17 +147,17 @@ MeasuredCosts measure(const Session& session, Device& device, const Communicator
 }  // namespace
 
 bool depth_is_open(const Session& session) {
-  return !session.deck.config.solver.depth && deepest_depth(session) > 1;
+  return !session.deck.config.solver.halo_width && deepest_depth(session) > 1;
 }
 
 int deepest_depth(const Session& session) {
-  if (session.deck.config.solver.depth) return *session.deck.config.solver.depth;
+  if (session.deck.config.solver.halo_width) return *session.deck.config.solver.halo_width;
   return deepest_of(session, session.cases.back());
 }
 
 Session at_depth(Session session, int depth, const Communicator& world) {
-  session.deck.config.solver.depth = depth;
-  session.cases.back().solver.depth = depth;
+  session.deck.config.solver.halo_width = depth;
+  session.cases.back().solver.halo_width = depth;
   plan_again(session, world);
   return session;
 }
@@ -171,7 +171,7 @@ std::optional<MeasuredCosts> measure_depth_costs(const Session& session, Device&
 
 void settle_depth(Session& session, const std::optional<MeasuredCosts>& costs, const Communicator& world) {
   Config& config = session.deck.config;
-  if (config.solver.depth) return;
+  if (config.solver.halo_width) return;
   session.depth.automatic = true;
   if (!costs) session.depth.why = why_one(session);
   // Nothing is exchanged: how many sweeps a launch fuses is left to the trial of rows.
@@ -180,14 +180,15 @@ void settle_depth(Session& session, const std::optional<MeasuredCosts>& costs, c
   for (std::size_t i = 0; costs && i < weighed.size(); ++i)
     weighed[i] = weigh(session, session.cases[i], costs->costs);
   for (;;) {
-    for (std::size_t i = 0; i < weighed.size(); ++i) session.cases[i].solver.depth = choose_depth(weighed[i]);
-    config.solver.depth = session.cases.back().solver.depth;
+    for (std::size_t i = 0; i < weighed.size(); ++i)
+      session.cases[i].solver.halo_width = choose_depth(weighed[i]);
+    config.solver.halo_width = session.cases.back().solver.halo_width;
     if (costs) session.depth = record_of(*costs, weighed.back());
     plan_again(session, world);
-    if (*config.solver.depth == 1 || fits(session, world)) return;
+    if (*config.solver.halo_width == 1 || fits(session, world)) return;
     for (std::vector<DepthEstimate>& each : weighed)
       if (!each.empty())
-        each.resize(std::min(each.size(), static_cast<std::size_t>(*config.solver.depth - 1)));
+        each.resize(std::min(each.size(), static_cast<std::size_t>(*config.solver.halo_width - 1)));
   }
 }
 

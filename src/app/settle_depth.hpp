@@ -1,4 +1,4 @@
-// `solver.depth: auto` settled for a job: what limits it, what is measured for it, what follows from it.
+// `solver.halo_width: auto` settled for a job: what limits it, what is measured for it, what follows from it.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ Session at_depth(Session session, int depth, const Communicator& world);
 std::optional<MeasuredCosts> measure_depth_costs(const Session& session, Device& device,
                                                  const Communicator& world);
 
-// Collective. Settles solver.depth where the deck leaves it open, for the deck and each of its cases;
+// Collective. Settles solver.halo_width where the deck leaves it open, for the deck and each of its cases;
 // decomposition and memory plan follow, and the session says why. 1 without costs; left open where nothing is
 // exchanged. Never so deep that a run
 // is refused for its memory that another depth would let through. Equal on all ranks where `costs` are.

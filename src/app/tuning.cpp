@@ -40,7 +40,7 @@ template <class T>
 bool open_graphs(const Config& config, const Device& device, const Communicator& world,
                  RowChoices<T>& choices) {
   const bool can = agree(world, [&] { return settle_graph(config, true, why_no_graph(config, device)); });
-  const bool open = can && config.solver.graph == GraphChoice::automatic;
+  const bool open = can && config.solver.cuda_graph == GraphChoice::automatic;
   if (open && world.size() == 1) choices.graphs = {false, true};
   return open && world.size() > 1;
 }
@@ -150,10 +150,10 @@ TuningKey tuning_key(const Config& config, const Decomposition& decomposition, c
   key.depth = halo_depth(config);
   key.source = !all_sources(config).empty();
   for (const WallConfig& wall : config.boundaries) key.faces += wall.kind == WallKind::periodic ? 'p' : 'w';
-  const char* const graph = config.solver.graph == GraphChoice::automatic ? "auto"
-                            : config.solver.graph == GraphChoice::on      ? "graph"
-                                                                          : "launches";
-  key.asked = fmt::format("{} {} {} {}, norm {}, overlap {}", config.solver.kernel, config.solver.policy,
+  const char* const graph = config.solver.cuda_graph == GraphChoice::automatic ? "auto"
+                            : config.solver.cuda_graph == GraphChoice::on      ? "graph"
+                                                                               : "launches";
+  key.asked = fmt::format("{} {} {} {}, norm {}, overlap {}", config.solver.kernel, config.solver.tile,
                           config.solver.reduction, graph, config.problem.norm == Norm::max ? "max" : "sum",
                           word(config.parallel.overlap));
   if (const int most = most_fused(config, decomposition); most > 1)

@@ -7,6 +7,7 @@
 #include "config/key_table.hpp"
 #include "config/problems.hpp"
 #include "config/reader.hpp"
+#include "config/renamed.hpp"
 #include "config/yaml_tree.hpp"
 
 namespace isotherm {
@@ -70,7 +71,7 @@ Config read_resolved_deck(const std::string& text, const std::string& place) {
   Problems problems(place);
   Config config;
   try {
-    read_config(parse_yaml(text), config, problems);
+    read_config(stored_deck(text), config, problems);
   } catch (const YamlError& error) {
     problems.add(error.place, "", error.problem);
   }

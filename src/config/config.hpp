@@ -60,7 +60,7 @@ struct Paint {  // one entry of initial (value in K) or sources (value in W/m^3,
 enum class ProblemKind { transient, steady };
 enum class Norm { max, l2, l1 };
 enum class Criterion { absolute, relative };
-enum class Check { immediate, lagged };
+enum class Check { immediate, asynchronous };
 struct ProblemConfig {
   ProblemKind kind = ProblemKind::transient;
   // transient
@@ -78,23 +78,26 @@ struct ProblemConfig {
   std::optional<double> mean_temperature;  // K; fixes the mean where no wall does
   // both
   std::int64_t check_interval = 100;  // sweeps between residuals, and checks for NaN
-  Check check = Check::immediate;     // lagged: a residual is looked at when next something is due
+  Check check = Check::immediate;     // asynchronous: a residual is looked at when next something is due
 };
 
 enum class GraphChoice { automatic, on, off };
 struct SolverConfig {
   std::string kernel = "auto";
-  std::string policy = "auto";  // of the kernel
+  std::string tile = "auto";  // launch configuration of the kernel
   std::string reduction = "auto";
   std::string histogram = "auto";
-  std::string tuning_file;                     // what `auto` has found, by device and shape; empty: nowhere
-  std::optional<int> depth;                    // sweeps for one halo exchange; none: what costs least
-  GraphChoice graph = GraphChoice::automatic;  // queue the sweeps between checks as a whole
-  std::optional<double> walltime;              // s that a run may take, from its start
+  std::string tuning_file;  // what `auto` has found, by device and shape; empty: nowhere
+  // Layers of ghosts, and the sweeps that one exchange of them serves; none: what costs least.
+  std::optional<int> halo_width;
+  std::optional<int>
+      time_block;  // sweeps of a launch, at most; none: halo_width, or what a trial finds fastest
+  GraphChoice cuda_graph = GraphChoice::automatic;  // queue the sweeps between checks as a whole
+  std::optional<double> walltime;                   // s that a run may take, from its start
 };
 
 enum class DeviceChoice { automatic, cpu, cuda };
-enum class Overlap { automatic, on, off, in_sweep };
+enum class Overlap { automatic, on, off, in_kernel };
 struct ParallelConfig {
   std::optional<Int3> process_grid;  // none: the cheapest by estimate
   DeviceChoice device = DeviceChoice::automatic;
@@ -224,7 +227,7 @@ double diffusivity(const Config& config);               // m^2/s; steady problem
 double conductivity(const Config& config);              // W/(m K); 1 where nothing needs it
 double volumetric_heat_capacity(const Config& config);  // rho c, J/(m^3 K)
 bool knows_heat_capacity(const Config& config);         // does the deck say rho c?
-int halo_depth(const Config& config);                   // solver.depth; 1 while it is not settled
+int halo_depth(const Config& config);                   // solver.halo_width; 1 while it is not settled
 double stable_dt(const Config& config);                 // s: 1 / (2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2))
 
 // The ghost beyond a boundary is a T + slope * value, `value` being the deck's Tw, g or Ta.

@@ -10,6 +10,7 @@
 #include "config/overrides.hpp"
 #include "config/problems.hpp"
 #include "config/reader.hpp"
+#include "config/renamed.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 
@@ -21,6 +22,8 @@ namespace fs = std::filesystem;
 // What follows from other keys where the deck says nothing.
 void complete(Config& config, const std::string& path) {
   config.name = fs::path(path).stem().string();
+  // Where halos are exchanged, a launch of several sweeps needs as many layers of ghosts.
+  if (!config.solver.halo_width) config.solver.halo_width = config.solver.time_block;
   if (config.output.directory.empty()) config.output.directory = "runs/" + config.name;
   if (!config.output.snapshots) {  // a word on the command line switches them off, whatever the deck says
     config.output.every_steps.reset();
@@ -86,6 +89,7 @@ YamlNode read_tree(const std::string& text, const std::vector<std::string>& over
   }
   if (deck.kind == YamlNode::Kind::map)
     for (const Override& replacement : replacements) apply_override(deck, replacement, problems);
+  refuse_old_words(deck, problems);
   return deck;
 }
 

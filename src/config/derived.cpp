@@ -59,7 +59,7 @@ bool knows_heat_capacity(const Config& config) {
 }
 
 int halo_depth(const Config& config) {
-  return config.solver.depth.value_or(1);
+  return config.solver.halo_width.value_or(1);
 }
 
 double stable_dt(const Config& config) {

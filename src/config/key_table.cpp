@@ -21,8 +21,8 @@ constexpr Words paint_modes[] = {"set", "add"};
 constexpr Words problem_kinds[] = {"transient", "steady"};
 constexpr Words norms[] = {"max", "l2", "l1"};
 constexpr Words criteria[] = {"absolute", "relative"};
-constexpr Words checks[] = {"immediate", "lagged"};
-constexpr Words overlaps[] = {"auto", "true", "false", "in_sweep"};
+constexpr Words checks[] = {"immediate", "asynchronous"};
+constexpr Words overlaps[] = {"auto", "true", "false", "in_kernel"};
 constexpr Words output_precisions[] = {"same", "fp32"};
 constexpr Words on_errors[] = {"stop", "warn"};
 constexpr Words graphs[] = {"auto", "true", "false"};
@@ -205,19 +205,21 @@ Keys describe(SolverConfig& solver) {
   return {
       {.name = "kernel", .target = &solver.kernel,
        .doc = "The stencil kernel: auto or a name that isotherm list prints."},
-      {.name = "policy", .target = &solver.policy,
-       .doc = "How the kernel cuts its work: auto or one of its policies, which isotherm list names."},
+      {.name = "tile", .target = &solver.tile,
+       .doc = "The launch configuration of the kernel: auto or one of its tiles, which isotherm list names."},
       {.name = "reduction", .target = &solver.reduction,
        .doc = "The reduction of the norms: auto or a name that isotherm list prints."},
       {.name = "histogram", .target = &solver.histogram,
        .doc = "The histogram of the diagnostics: auto or a name that isotherm list prints."},
-      {.name = "depth", .target = &solver.depth,
-       .doc = "Sweeps from one halo exchange to the next, and layers of ghosts that it fills: fewer messages, for cells near "
-              "the faces that both neighbours compute. Kernels that fuse sweeps take at most so many in one launch; where "
-              "nothing is exchanged, auto takes as many as a trial finds fastest.",
+      {.name = "halo_width", .target = &solver.halo_width,
+       .doc = "Layers of ghosts that a halo exchange fills, and sweeps from one exchange to the next: fewer messages, for "
+              "cells near the faces that both neighbours compute.",
        .range = {1, 64}, .example = "4", .absent = "what costs least, by a short measurement at the start",
        .absent_word = "auto"},
-      {.name = "graph", .target = choice(solver.graph, graphs),
+      {.name = "time_block", .target = &solver.time_block,
+       .doc = "Sweeps that one launch of a temporal kernel takes, at most.", .range = {1, 64}, .example = "4",
+       .absent = "halo_width; without an exchange as many as a trial finds fastest", .absent_word = "auto"},
+      {.name = "cuda_graph", .target = choice(solver.cuda_graph, graphs),
        .doc = "Queue the sweeps between two checks as a whole, as CUDA graphs; auto where a trial shows that it pays."},
       {.name = "tuning_file", .target = &solver.tuning_file,
        .doc = "Keeps what auto finds by trial, by device, precision and shape: the next run need not try.",
@@ -240,7 +242,7 @@ Keys describe(ParallelConfig& parallel) {
        .doc = "The most ranks that may share one GPU.",
        .range = {1, 1024}, .example = "1", .absent = "any number, with a warning", .absent_word = "auto"},
       {.name = "overlap", .target = choice(parallel.overlap, overlaps),
-       .doc = "Sweep the interior while halos are under way; in_sweep: sweeps store their faces into the neighbours' "
+       .doc = "Sweep the interior while halos are under way; in_kernel: sweeps store their faces into the neighbours' "
               "ghosts (GPUs of one host); auto tries all on several GPUs."},
       {.name = "transport", .target = &parallel.transport,
        .doc = "How halos get to the neighbours (isotherm list); auto tries all and takes the fastest for each."},

@@ -124,12 +124,13 @@ void check_times(const Config& config, const std::string& key, const OutputTimes
     problems.add(key + ".every_time", "stands beside every_steps; keep one");
   if (times.every_time && config.problem.kind == ProblemKind::steady)
     problems.add(key + ".every_time", "a steady problem has no time; use every_steps, in sweeps");
-  if (config.problem.check == Check::lagged && times.every_steps &&
+  if (config.problem.check == Check::asynchronous && times.every_steps &&
       config.problem.check_interval % *times.every_steps == 0)
-    problems.warn("problem.check",
-                  fmt::format("lagged gains nothing ({}.every_steps {} waits for the field at every check); "
-                              "write immediate, or a check_interval between those sweeps",
-                              key, *times.every_steps));
+    problems.warn(
+        "problem.check",
+        fmt::format("asynchronous gains nothing ({}.every_steps {} waits for the field at every check); "
+                    "write immediate, or a check_interval between those sweeps",
+                    key, *times.every_steps));
 }
 
 void check_idle_times(const std::string& key, const OutputTimes& times, const char* missing,
@@ -419,10 +420,11 @@ void check_lag(const Config& config, Problems& problems) {
   if (!problems.sound({"problem", "output"}) || config.problem.check == Check::immediate) return;
   const auto warn_of = [&](const char* key, std::optional<std::int64_t> interval) {
     if (interval && config.problem.check_interval % *interval == 0)
-      problems.warn("problem.check",
-                    fmt::format("lagged gains nothing ({} {} waits for the field at every check); write "
-                                "immediate, or a check_interval between those sweeps",
-                                key, *interval));
+      problems.warn(
+          "problem.check",
+          fmt::format("asynchronous gains nothing ({} {} waits for the field at every check); write "
+                      "immediate, or a check_interval between those sweeps",
+                      key, *interval));
   };
   warn_of("output.diagnostics", output.diagnostics);
   if (output.snapshots) warn_of("output.every_steps", output.every_steps);
@@ -529,11 +531,17 @@ void check_histogram_row(const Config& config, const KnownRows& rows, Problems& 
 void check_solver(const Config& config, const KnownRows& rows, Problems& problems) {
   const SolverConfig& solver = config.solver;
   const bool kernel_known = check_row_name("solver.kernel", solver.kernel, rows.kernels, problems);
-  if (solver.policy != "auto" && solver.kernel == "auto")
-    problems.add("solver.policy",
-                 fmt::format("'{}' is a policy of one kernel (solver.kernel is auto); name the "
-                             "kernel too, or use auto",
-                             printable(solver.policy)));
+  if (solver.tile != "auto" && solver.kernel == "auto")
+    problems.add("solver.tile", fmt::format("'{}' is a tile of one kernel (solver.kernel is auto); name the "
+                                            "kernel too, or use auto",
+                                            printable(solver.tile)));
+  if (solver.time_block && solver.halo_width && *solver.time_block > *solver.halo_width)
+    problems.add(
+        "solver.time_block",
+        fmt::format(
+            "{} sweeps per launch need as many layers of ghosts (solver.halo_width is {}); lower it, or "
+            "leave halo_width out",
+            *solver.time_block, *solver.halo_width));
   const bool reduction_known =
       check_row_name("solver.reduction", solver.reduction, rows.reductions, problems);
   if (!problems.sound({"parallel.device"})) return;

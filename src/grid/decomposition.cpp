@@ -82,7 +82,7 @@ Int3 most_parts_of(Int3 cells, std::array<bool, 3> periodic, int ghosts) {
 }  // namespace
 
 std::string halo_advice(Index deepest) {
-  return fmt::format("a halo of at most {} (solver.depth)", counted(deepest, "cell"));
+  return fmt::format("a halo of at most {} (solver.halo_width)", counted(deepest, "cell"));
 }
 
 std::vector<Int3> process_grids(Index ranks, Int3 most) {

@@ -1,4 +1,5 @@
-// What `solver.depth: auto` takes: the depth at which a sweep, with its share of an exchange, costs least.
+// What `solver.halo_width: auto` takes: the depth at which a sweep, with its share of an exchange, costs
+// least.
 //
 // A period of d sweeps has one exchange of d layers, in up to 26 messages where d > 1 and 6 where d = 1, and
 // sweeps cells of the neighbours beside its own (period.hpp). The messages of an exchange wait for one

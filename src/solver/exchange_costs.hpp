@@ -1,4 +1,5 @@
-// What an exchange and a cell cost this run, measured before it starts: what `solver.depth: auto` weighs.
+// What an exchange and a cell cost this run, measured before it starts: what `solver.halo_width: auto`
+// weighs.
 #pragma once
 
 #include <string>

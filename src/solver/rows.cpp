@@ -55,7 +55,7 @@ void add_policies(const Config& config, const StencilKernel<T>& row, Int3 block,
   for (int i = 0; i < static_cast<int>(row.policies.size()); ++i) {
     const std::string_view policy = row.policies[static_cast<std::size_t>(i)];
     valid += fmt::format("{}{}", valid.empty() ? "" : ", ", policy);
-    if (s.policy != "auto" && s.policy != policy) continue;
+    if (s.tile != "auto" && s.tile != policy) continue;
     known = true;
     unsupported = why_no_room(row, block);
     if (unsupported.empty()) unsupported = row.why_unsupported(i);
@@ -63,8 +63,8 @@ void add_policies(const Config& config, const StencilKernel<T>& row, Int3 block,
       if (unsupported.empty()) choices.push_back({&row, i, depth});
   }
   if (!known) {
-    throw Error(ExitCode::deck, fmt::format("{}: '{}' is no policy of kernel {}; use auto or one of: {}",
-                                            config.at("solver.policy"), s.policy, row.name, valid));
+    throw Error(ExitCode::deck, fmt::format("{}: '{}' is no tile of kernel {}; use auto or one of: {}",
+                                            config.at("solver.tile"), s.tile, row.name, valid));
   }
   if (choices.empty() && s.kernel != "auto") {
     throw Error(ExitCode::unavailable, fmt::format("{}: '{}' does not run on this device ({}); use auto",
@@ -136,12 +136,13 @@ std::int64_t sweeps_until_due(const Config& config) {
 
 int most_fused(const Config& config) {
   if (walls_vary_in_time(config)) return 1;
-  if (config.solver.depth) return *config.solver.depth;
+  if (config.solver.time_block) return *config.solver.time_block;
+  if (config.solver.halo_width) return *config.solver.halo_width;
   return static_cast<int>(std::clamp<std::int64_t>(sweeps_until_due(config), 1, 64));
 }
 
 int most_fused(const Config& config, const Decomposition& decomposition) {
-  if (config.parallel.overlap == Overlap::in_sweep && decomposition.ranks() > 1) return 1;
+  if (config.parallel.overlap == Overlap::in_kernel && decomposition.ranks() > 1) return 1;
   return exchanges(ghost_sides(decomposition, 0)) ? std::min(most_fused(config), halo_depth(config))
                                                   : most_fused(config);
 }
@@ -167,9 +168,9 @@ std::string why_no_graph(const Config& config, const Device& device) {
 
 bool settle_graph(const Config& config, bool wanted, const std::string& why_not) {
   if (why_not.empty()) return wanted;
-  if (config.solver.graph == GraphChoice::on) {
+  if (config.solver.cuda_graph == GraphChoice::on) {
     throw Error(ExitCode::deck, fmt::format("{}: sweeps cannot be queued as graphs here ({}); use auto",
-                                            config.at("solver.graph"), why_not));
+                                            config.at("solver.cuda_graph"), why_not));
   }
   return false;
 }
@@ -199,7 +200,7 @@ RowChoices<T> row_choices(const Config& config, Backend backend, Int3 block) {
                         [](const auto* row) { return row->fused; });
   match_fused(config, choices);
   choices.histogram = choose_histogram<T>(config, backend);
-  if (config.solver.graph == GraphChoice::on) choices.graphs = {true};
+  if (config.solver.cuda_graph == GraphChoice::on) choices.graphs = {true};
   return choices;
 }
 

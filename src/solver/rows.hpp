@@ -61,7 +61,8 @@ struct RowChoices {
 std::int64_t sweeps_until_due(const Config& config);
 
 // The most sweeps that a launch may fuse, whatever the row: 1 where walls vary in time, as a launch has one
-// value of each; else solver.depth, or where that is open, as long as nothing is due after fewer.
+// value of each; else solver.time_block or halo_width, or where both are open, as long as nothing is due
+// after fewer.
 int most_fused(const Config& config);
 
 // ... on this decomposition: where ghosts are cells of a neighbour, or of the block itself around a periodic

@@ -86,7 +86,7 @@ std::int64_t count_of_series(const Recurrence& series, std::int64_t last) {
 
 Schedule::Schedule(const Config& config)
     : check_interval_(config.problem.check_interval),
-      lagged_(config.problem.check == Check::lagged),
+      lagged_(config.problem.check == Check::asynchronous),
       diagnostics_interval_(config.output.diagnostics) {
   if (config.problem.kind == ProblemKind::transient) {
     const TimePlan plan = time_plan(config);

@@ -79,10 +79,11 @@ std::string Solver<T>::why_single() const {
                    (config.solver.kernel == "auto" && has_row_that_fuses<T>(level_.device().backend()));
   if (!can) return "";
   if (walls_vary_in_time(config)) return "walls vary in time";
-  if (config.parallel.overlap == Overlap::in_sweep && level_.communicator().size() > 1)
+  if (config.parallel.overlap == Overlap::in_kernel && level_.communicator().size() > 1)
     return "sweeps store their faces";
-  if (config.solver.depth == 1 || (exchanges(level_.sides()) && halo_depth(config) == 1))
-    return "solver.depth is 1";
+  if (config.solver.time_block == 1) return "solver.time_block is 1";
+  if (config.solver.halo_width == 1 || (exchanges(level_.sides()) && halo_depth(config) == 1))
+    return "solver.halo_width is 1";
   if (most_fused(config) == 1) return "something is due after every sweep";
   return rows_.why_single.empty() ? "the fastest by trial" : rows_.why_single;
 }

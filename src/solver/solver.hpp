@@ -99,7 +99,7 @@ class Solver {
   // Of the ways that `rows` left to the solver; none where there was but one.
   const std::vector<StepTrial>& step_trials() const { return step_trials_; }
   const SweepChoice<T>& sweep_choice() const { return step_.sweep(); }
-  Overlap overlap() const { return step_.overlap(); }  // on, off or in_sweep
+  Overlap overlap() const { return step_.overlap(); }  // on, off or in_kernel
   const std::vector<HaloLink>& halo_links() const { return level_.halo().links(); }
   // None without neighbours, nor where it was not asked for.
   const std::optional<HaloCost>& halo_cost() const { return halo_cost_; }

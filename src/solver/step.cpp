@@ -147,13 +147,13 @@ Overlap Step<T>::initial_overlap() const {
   const int ranks = level_.communicator().size();
   if (wanted == Overlap::automatic)
     return overlaps(wanted, level_.device().backend(), ranks) ? Overlap::on : Overlap::off;
-  if (wanted != Overlap::in_sweep) return wanted;
+  if (wanted != Overlap::in_kernel) return wanted;
   if (ranks == 1) return Overlap::off;
   if (can_store_faces()) return wanted;
   throw CollectiveError(
       ExitCode::unavailable,
       fmt::format(
-          "{}: sweeps cannot store their faces here (that takes kernel bulk_pipeline, depth 1, transport "
+          "{}: sweeps cannot store their faces here (that takes kernel tma_pipeline, depth 1, transport "
           "peer "
           "between all neighbours, a GPU for each rank, whole tiles along x where x is cut, and no periodic "
           "axis that is not cut); use auto",
@@ -168,7 +168,7 @@ void Step<T>::launch(const PeriodLaunch& launch, bool first, UpdateNorm norm) {
     level_.update_walls();
     times_.sweep += timer.lap();  // no communication
   }
-  if (overlap_ == Overlap::in_sweep) {
+  if (overlap_ == Overlap::in_kernel) {
     sweep_and_store(launch, norm, timer);
   } else if (first) {
     exchange_and_sweep(launch, norm, timer);
@@ -198,7 +198,7 @@ bool Step<T>::graph(std::int64_t until) {
   level_.wait_for_copy(true);  // its second sweep would overwrite the field
   const T* const here = level_.field().origin;
   if (graph_ && here != graph_starts_at_) return false;
-  if (overlap_ == Overlap::in_sweep) bring_ghosts();  // not in the graph
+  if (overlap_ == Overlap::in_kernel) bring_ghosts();  // not in the graph
   Device& device = level_.device();
   if (!graph_) {
     const std::int64_t before = level_.sweeps();
@@ -222,11 +222,11 @@ void Step<T>::queue_part(StepPart part) {
   UpdateNorm norm;
   const PeriodLaunch first =
       launches_of_period(level_.extent(), level_.sides(), depth_, {fused(), false}).front();
-  const bool in_sweep = overlap_ == Overlap::in_sweep;
-  if (in_sweep) bring_ghosts();
+  const bool in_kernel = overlap_ == Overlap::in_kernel;
+  if (in_kernel) bring_ghosts();
   if (part == StepPart::exchange) return exchange();
   if (part == StepPart::both)
-    return in_sweep ? sweep_and_store(first, norm, timer) : exchange_and_sweep(first, norm, timer);
+    return in_kernel ? sweep_and_store(first, norm, timer) : exchange_and_sweep(first, norm, timer);
   sweep_interior(first, norm, timer);
   sweep_exterior(first, norm, timer);
 }

@@ -43,9 +43,9 @@ class Step {
   // How steps are made. Any of it may change between steps, on all ranks alike; bits do not depend on it.
   const SweepChoice<T>& sweep() const { return sweep_; }
   void use(const SweepChoice<T>& sweep);
-  Overlap overlap() const { return overlap_; }  // on, off or in_sweep
+  Overlap overlap() const { return overlap_; }  // on, off or in_kernel
   void use(Overlap overlap);
-  bool can_store_faces() const;  // may it be in_sweep? Collective
+  bool can_store_faces() const;  // may it be in_kernel? Collective
   bool uses_graph() const { return uses_graph_; }
   void use_graph(bool graph);
 

@@ -55,7 +55,7 @@ std::vector<StepTrial> try_steps(Level<T>& level, Step<T>& step, const SolverRow
   std::vector<SweepChoice<T>> choices = rows.close;
   choices.insert(choices.begin(), step.sweep());
   std::vector<Overlap> ways = {step.overlap()};
-  if (rows.try_overlap) ways = {Overlap::on, Overlap::off, Overlap::in_sweep};
+  if (rows.try_overlap) ways = {Overlap::on, Overlap::off, Overlap::in_kernel};
   if (choices.size() * ways.size() == 1) return {};
   std::vector<StepTrial> trials;
   double best = never;
@@ -64,7 +64,7 @@ std::vector<StepTrial> try_steps(Level<T>& level, Step<T>& step, const SolverRow
   for (const SweepChoice<T>& choice : choices) {
     step.use(choice);
     for (const Overlap overlap : ways) {
-      if (overlap == Overlap::in_sweep && !step.can_store_faces()) continue;
+      if (overlap == Overlap::in_kernel && !step.can_store_faces()) continue;
       const auto of_way = best_of_way.try_emplace(overlap, never).first;
       if (of_way->second < never && of_way->second > far * best) continue;
       step.use(overlap);

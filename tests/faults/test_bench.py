@@ -15,7 +15,7 @@ SIZES = "16,20x7x9"
 CELLS = [[16, 16, 16], [20, 7, 9]]
 QUICK = ["--device", "cpu", "--seconds", "0.02"]
 HOST_ROWS = {
-    "stencil": ["reference", "openmp", "fused_openmp"],
+    "stencil": ["reference", "openmp", "temporal_openmp"],
     "reduction": ["reference", "openmp", "reproducible", "fused"],
     "bandwidth": ["copy", "copy_cached", "read", "write", "write_cached",
                   "strided_2", "strided_4", "strided_8", "strided_16", "strided_32",
@@ -53,7 +53,7 @@ def test_every_row_has_a_verdict_and_figures(tmp_path, subject):
 
 
 def test_fused_sweeps_are_counted(tmp_path):
-    record, out = bench(tmp_path, "stencil", "--sizes", "20x7x9", "--rows", "fused_openmp", "--depths", "1,4", "--walls")
+    record, out = bench(tmp_path, "stencil", "--sizes", "20x7x9", "--rows", "temporal_openmp", "--depths", "1,4", "--walls")
     assert {(e["depth"], e["precision"], e["verdict"]) for e in record["entries"]} == set(
         itertools.product([1, 4], ["fp32", "fp64"], ["right"]))
     for entry in record["entries"]:
@@ -65,9 +65,9 @@ def test_fused_sweeps_are_counted(tmp_path):
 def test_the_norm_of_fused_sweeps_is_that_of_the_last(tmp_path):
     """At each depth, with what a step in two parts and the walls make of it."""
     for flags in ([], ["--walls", "--source", "--overlap"]):
-        record, _ = bench(tmp_path, "stencil", "--sizes", "20x7x9", "--rows", "openmp,fused_openmp", "--norm", "max", *flags)
+        record, _ = bench(tmp_path, "stencil", "--sizes", "20x7x9", "--rows", "openmp,temporal_openmp", "--norm", "max", *flags)
         assert {(e["row"], e["depth"]) for e in record["entries"]} == {("openmp", 1)} | {
-            ("fused_openmp", depth) for depth in range(1, 9)}
+            ("temporal_openmp", depth) for depth in range(1, 9)}
         assert {e["verdict"] for e in record["entries"]} == {"right"}
 
 
@@ -195,7 +195,7 @@ WRONG = [
     (["reduction", "--walls"], 2,
      "isotherm: bench: --walls belongs to bench stencil; leave it out of bench reduction"),
     (["stencil", "--device", "cpu", "--rows", "openmp,naive"], 2,
-     "bench: --rows: no row 'naive' of bench stencil runs on cpu; use one of reference, openmp, fused_openmp"),
+     "bench: --rows: no row 'naive' of bench stencil runs on cpu; use one of reference, openmp, temporal_openmp"),
     (["stencil", "--device", "cpu", "--rows", "reference", "--depths", "1,3"], 2,
      "bench: --depths: none of these rows fuses 3 sweeps; use depths up to 1"),
     (["stencil", "--device", "cpu", "--norm", "l2", "--rows", "openmp", "--depths", "2"], 2,

@@ -73,7 +73,7 @@ def check_record(done, record):
 def test_one_rank_compares_kernels_and_reductions(folder):
     done, record = compare(folder)
     check_record(done, record)
-    assert settings(record) == set(itertools.product(["reference", "openmp", "fused_openmp"], ["openmp", "fused"]))
+    assert settings(record) == set(itertools.product(["reference", "openmp", "temporal_openmp"], ["openmp", "fused"]))
     assert record["reference"] == "kernel=reference reduction=openmp"
     assert [axis["key"] for axis in record["axes"]] == ["solver.kernel", "solver.reduction"]
     assert {entry["halo_exposed_s"] for entry in record["entries"]} == {None}
@@ -92,7 +92,7 @@ def test_ranks_compare_depths_and_process_grids(folder, ranks, grids):
     assert len(record["entries"]) == len(settings(record)) == 3 * 2 * grids
     for entry in record["entries"]:
         method = entry["method"]
-        assert method["depth"] == int(entry["settings"]["solver.depth"])
+        assert method["depth"] == int(entry["settings"]["solver.halo_width"])
         assert method["process_grid"] == json.loads(entry["settings"]["parallel.process_grid"])
         assert method["transport"] == "host"
         assert 0 <= entry["halo_exposed_s"] and 0 < entry["halo_exchange_s"]
@@ -117,13 +117,13 @@ def test_what_is_named_is_pinned_unless_it_is_asked_for(folder):
     assert settings(record) == {("openmp",), ("fused",)}
     assert {entry["method"]["kernel"] for entry in record["entries"]} == {"openmp"}
     done, record = compare(folder, "solver.kernel=openmp", "--axes", "kernel")
-    assert settings(record) == {("reference",), ("openmp",), ("fused_openmp",)}
+    assert settings(record) == {("reference",), ("openmp",), ("temporal_openmp",)}
     assert done.stdout.count("solver.kernel=") == 1  # of the fastest: the override makes way
 
 
 def test_too_many(folder):
     done, record = compare(folder, "--limit", 3)
-    assert settings(record) == {("reference",), ("openmp",), ("fused_openmp",)} and record["left_to_the_deck"] == ["reduction"]
+    assert settings(record) == {("reference",), ("openmp",), ("temporal_openmp",)} and record["left_to_the_deck"] == ["reduction"]
     assert "left to the deck, as they would be too many: reduction; see --axes and --limit\n" in done.stdout
     (folder / "compare.json").unlink()
     done = isotherm("compare", "deck.yaml", "--axes", "kernel,reduction", "--limit", 7, cwd=folder)
@@ -160,10 +160,10 @@ def test_refused_before_work(folder, words, code, line, ranks):
 
 
 def test_what_can_run_nowhere_is_told(folder):
-    done, record = compare(folder, "solver.graph=true", code=65)
+    done, record = compare(folder, "solver.cuda_graph=true", code=65)
     assert {entry["verdict"] for entry in record["entries"]} == {"left_out"} and record["result"] == "FAIL"
     assert "only GPUs have graphs" in record["entries"][0]["note"]
-    assert done.stderr == ("compare: no combination could be run; the first: argument 9: solver.graph: sweeps cannot be "
+    assert done.stderr == ("compare: no combination could be run; the first: argument 9: solver.cuda_graph: sweeps cannot be "
                            "queued as graphs here (only GPUs have graphs); use auto\n")
     assert "left out: " in done.stdout
 
@@ -184,7 +184,7 @@ def test_the_winner_is_kept_for_runs(folder, ranks):
 
     def is_of_the_run(entry):
         taken = entry["method"]
-        return ((taken["kernel"] == "openmp" or taken["kernel"] == "fused_openmp" and taken["fused"] > 1)  # as `auto` may
+        return ((taken["kernel"] == "openmp" or taken["kernel"] == "temporal_openmp" and taken["fused"] > 1)  # as `auto` may
                 and taken["reduction"] in ("openmp", "fused")
                 and taken["depth"] == method["depth"]
                 and taken["process_grid"] == made["decomposition"]["process_grid"])

@@ -42,7 +42,7 @@ DECKS = [
     (2, "undefined alias", "grid: *x\n",
      "deck.yaml:1:7: not YAML (the referenced anchor is not defined); mend it here or just above"),
     (3, "unknown key", BASE_DECK + "solver: {colour: red}\n",
-     "deck.yaml:10:10: solver.colour: unknown key; use one of kernel, policy, reduction, histogram, depth, graph, tuning_file, walltime"),
+     "deck.yaml:10:10: solver.colour: unknown key; use one of kernel, tile, reduction, histogram, halo_width, time_block, cuda_graph, tuning_file, walltime"),
     (3, "misspelt key", BASE_DECK + "solver: {kernal: auto}\n",
      "deck.yaml:10:10: solver.kernal: unknown key; did you mean 'kernel'?"),
     (4, "duplicate key", BASE_DECK + "  steps: 12\n",
@@ -193,9 +193,10 @@ OVERRIDES = [
     (["problem.steps"], 2,
      "argument 3: 'problem.steps' has no '='; write key.path=value, e.g. problem.steps=100"),
     (["=3"], 2, "argument 3: '=3' names no key before the '='; write key.path=value, e.g. problem.steps=100"),
-    (["problem.steps=3", "solver.depth=1", "problem.steps=4"], 2,
+    (["problem.steps=3", "solver.halo_width=1", "problem.steps=4"], 2,
      "argument 5: problem.steps: stands twice (first in argument 3); keep one"),
-    (["solver.depth=1", "solver.deth=3"], 65, "argument 4: solver.deth: unknown key; did you mean 'depth'?"),
+    (["solver.halo_width=1", "solver.halo_widht=3"], 65,
+     "argument 4: solver.halo_widht: unknown key; did you mean 'halo_width'?"),
     (["problem.steps="], 65, "argument 3: problem.steps: has no value; write a whole number from 0 to 1e15"),
     (["grid.cells=010"], 65,
      "argument 3: grid.cells: '010' has a leading zero (octal for some YAML readers); write 10"),
@@ -249,19 +250,19 @@ def test_unknown_kernel_is_named_with_the_known_ones(write):
 
 
 def test_a_halo_deeper_than_the_blocks(write):
-    folder = write(BASE_DECK + "solver: {depth: 4}\nparallel: {process_grid: [1, 2, 3]}\n")
+    folder = write(BASE_DECK + "solver: {halo_width: 4}\nparallel: {process_grid: [1, 2, 3]}\n")
     result = isotherm("check", "deck.yaml", "--ranks", "6", cwd=folder)
     assert result.code == 65
     assert "deep); use at most 2 ranks along z, at least 12 cells along z, or a halo of at most 3 cells" in result.err
 
 
 def test_all_problems_are_said_at_once_from_top_to_bottom(write):
-    folder = write("grid: {cells: 0}\nsolver: {depth: 99}\noutput: {every_steps: 0}\n")
+    folder = write("grid: {cells: 0}\nsolver: {halo_width: 99}\noutput: {every_steps: 0}\n")
     result = isotherm("check", "deck.yaml", "precision=fp8", cwd=folder)
     assert result.code == 65
     assert [line[:line.index(": ", line.index(": ") + 2)] for line in result.err.splitlines()] == [
         "deck.yaml:1:1: grid.lengths", "deck.yaml:1:1: problem.end_time", "deck.yaml:1:1: material",
-        "deck.yaml:1:1: initial", "deck.yaml:1:15: grid.cells", "deck.yaml:2:17: solver.depth",
+        "deck.yaml:1:1: initial", "deck.yaml:1:15: grid.cells", "deck.yaml:2:22: solver.halo_width",
         "deck.yaml:3:23: output.every_steps", "argument 3: precision"]
 
 

@@ -1,4 +1,4 @@
-"""solver.depth: auto: what is taken follows from what was measured, and neither the field nor `check` depends on it."""
+"""solver.halo_width: auto: what is taken follows from what was measured, and neither the field nor `check` depends on it."""
 
 import re
 
@@ -53,23 +53,23 @@ def test_the_depth_follows_from_what_was_measured(folder, alone, ranks):
     costs = choice["costs"]
     assert costs["transport"] == "host" and min(costs["bandwidth_bytes_per_s"], costs["cell_s"], costs["trial_s"]) > 0
     assert costs["exchange_s"] + costs["message_s"] > 0
-    assert f"depth: {depth}\n" in record["deck"]["resolved"]
+    assert f"halo_width: {depth}\n" in record["deck"]["resolved"]
     assert re.search(rf"^  depth +{depth} \(auto\): .* a sweep by estimate \(.* messages, .* cells\), .* at depth \d .*; "
                      r".* an exchange, .* a message, .* GB/s, .* ns a cell by host, measured in ", out, re.MULTILINE)
     assert record["fingerprint"] == alone["fingerprint"]
 
 
 def test_one_rank_fuses_sweeps_as_a_trial_or_the_deck_says(folder, alone):
-    record, out = run(folder, 1, "solver.kernel=fused_openmp", "solver.policy=2rows")
+    record, out = run(folder, 1, "solver.kernel=temporal_openmp", "solver.tile=2rows")
     method = record["method"]
-    fastest = min((t for t in method["tuning"]["trials"] if t["row"] == "fused_openmp"), key=lambda t: t["seconds_s"])
+    fastest = min((t for t in method["tuning"]["trials"] if t["row"] == "temporal_openmp"), key=lambda t: t["seconds_s"])
     assert method["depth"] == 1 and method["fused"] == fastest["fused"]
     assert {1, 4} <= {t["fused"] for t in method["tuning"]["trials"]} <= set(range(1, 9))
-    assert "depth: auto\n" in record["deck"]["resolved"]
-    named, out = run(folder, 1, "solver.kernel=fused_openmp", "solver.policy=2rows", "solver.reduction=fused",
-                     "solver.depth=3")
+    assert "halo_width: auto\n" in record["deck"]["resolved"]
+    named, out = run(folder, 1, "solver.kernel=temporal_openmp", "solver.tile=2rows", "solver.reduction=fused",
+                     "solver.halo_width=3")
     assert named["method"]["fused"] in (1, 2, 3) and named["method"]["depth"] == 3
-    single, out = run(folder, 1, "solver.kernel=fused_openmp", "boundaries.y_max={kind: temperature, value: 300 + 5*t}")
+    single, out = run(folder, 1, "solver.kernel=temporal_openmp", "boundaries.y_max={kind: temperature, value: 300 + 5*t}")
     assert (single["method"]["fused"], single["method"]["why_single"]) == (1, "walls vary in time")
     assert "depth 1, single sweeps (walls vary in time), " in out
     assert record["fingerprint"] == named["fingerprint"] == alone["fingerprint"]
@@ -88,13 +88,13 @@ def test_one_rank_around_a_periodic_axis_weighs_what_fused_sweeps_need(folder):
     assert {each["messages"] for each in choice["weighed"]} == {0} and choice["costs"]["bandwidth_bytes_per_s"] > 0
     assert re.search(rf"^  depth +{method['depth']} \(auto\): ", out, re.MULTILINE)
     assert method["fused"] <= max(t["fused"] for t in method["tuning"]["trials"]) <= method["depth"]
-    plain, _ = run(folder, 1, LONG, *around, "solver.kernel=reference", "solver.depth=1")
-    deep, _ = run(folder, 1, LONG, *around, "solver.kernel=fused_openmp", "solver.depth=4")
+    plain, _ = run(folder, 1, LONG, *around, "solver.kernel=reference", "solver.halo_width=1")
+    deep, _ = run(folder, 1, LONG, *around, "solver.kernel=temporal_openmp", "solver.halo_width=4")
     assert record["fingerprint"] == plain["fingerprint"] == deep["fingerprint"]
 
 
 def test_a_depth_of_the_deck_is_not_weighed(folder, alone):
-    record, out = run(folder, 2, "solver.depth=3")
+    record, out = run(folder, 2, "solver.halo_width=3")
     assert record["method"]["depth"] == 3
     assert record["method"]["depth_choice"] == {"automatic": False, "why": None, "costs": None, "weighed": []}
     assert "(auto)" not in out
@@ -121,17 +121,17 @@ def check(folder, *arguments):
 
 def test_check_leaves_open_what_only_a_run_can_measure(folder):
     out = check(folder, "--ranks", 2, "--resolved")
-    assert "  depth: auto\n" in out
+    assert "  halo_width: auto\n" in out
     assert re.search(r"^depth +auto: 1 to 8, by what exchanges and cells are measured to cost when the run starts; all "
                      "else here is of depth 1$", out, re.MULTILINE)
     assert re.search(r"^memory .* a rank of host memory \(.* at depth 8\), ", out, re.MULTILINE)
 
 
-@pytest.mark.parametrize("arguments, depth", [([], "auto"), (["--ranks", 2, "solver.depth=3"], 3),
+@pytest.mark.parametrize("arguments, depth", [([], "auto"), (["--ranks", 2, "solver.halo_width=3"], 3),
                                               (["--ranks", 2, "problem.check_interval=1"], 1)])
 def test_check_settles_what_needs_no_measurement(folder, arguments, depth):
     out = check(folder, "--resolved", *arguments)
-    assert f"  depth: {depth}\n" in out
+    assert f"  halo_width: {depth}\n" in out
     assert "\ndepth " not in out and "at depth" not in out
 
 

@@ -146,7 +146,7 @@ def test_every_key_of_the_deck_is_one():
 
 
 def test_every_value_that_is_named_may_be_given(tmp_path):
-    """`parallel.device=cpu`, `problem.check: lagged`: refused by no rule of the deck."""
+    """`parallel.device=cpu`, `problem.check: asynchronous`: refused by no rule of the deck."""
     given = [re.fullmatch(rf"((?:{SECTIONS})\.[a-z_.]+)(?:=|: )([a-z0-9_.]+)", each) for each in ticked(CLUSTER.read_text())]
     given = {(match[1], match[2]) for match in given if match}
     assert len(given) >= 8

@@ -59,11 +59,11 @@ def test_extremes_are_those_of_the_last_field_and_heat_that_of_history(tmp_path)
 
 
 @pytest.mark.parametrize("ranks, overrides", [
-    (1, ["solver.kernel=fused_openmp", "solver.reduction=fused"]),
-    (1, ["solver.kernel=fused_openmp", "solver.reduction=fused", "problem.check=lagged"]),
+    (1, ["solver.kernel=temporal_openmp", "solver.reduction=fused"]),
+    (1, ["solver.kernel=temporal_openmp", "solver.reduction=fused", "problem.check=asynchronous"]),
     (1, ["solver.kernel=reference", "output.diagnostics=7", "output.snapshots=false"]),
-    (3, ["solver.kernel=openmp", "solver.depth=2"]),
-    (2, ["solver.kernel=fused_openmp", "solver.depth=3", "parallel.overlap=true"])])
+    (3, ["solver.kernel=openmp", "solver.halo_width=2"]),
+    (2, ["solver.kernel=temporal_openmp", "solver.halo_width=3", "parallel.overlap=true"])])
 def test_it_is_the_same_by_any_way(tmp_path, ranks, overrides):
     _, plain = run(tmp_path / "plain", "solver.kernel=reference", "solver.reduction=reference")
     _, other = run(tmp_path / "other", *overrides, ranks=ranks)
@@ -78,7 +78,7 @@ def test_a_steady_run_stores_nothing(tmp_path):
     assert record["result"] == "CONVERGED" and done.stdout.endswith("; 0 in the steady state\nRESULT: CONVERGED\n")
     assert end["heat"]["stored_W"] is None and end["time_s"] == 0 and end["heat"]["relative_balance"] < 1e-6
     expect_extremes(end, runs.cells(next((tmp_path / "a/out").glob("*.hdf"))))
-    _, other = run(tmp_path / "b", "solver.kernel=fused_openmp", "solver.reduction=openmp", deck=STEADY)
+    _, other = run(tmp_path / "b", "solver.kernel=temporal_openmp", "solver.reduction=openmp", deck=STEADY)
     assert other["end_state"] == end
 
 

@@ -21,6 +21,18 @@ def ids(paths):
     return [str(path.relative_to(FIXTURES)) for path in paths]
 
 
+def in_todays_words(deck, folder):
+    """A deck of a user, who was told the new name of a key; isotherm itself translates what it has stored."""
+    text = deck.read_text(encoding="utf-8").replace("depth: 1", "halo_width: 1")
+    (folder / deck.name).write_text(text, encoding="utf-8")
+    return folder / deck.name
+
+
+def test_a_renamed_key_is_named(tmp_path):
+    done = isotherm("check", FIXTURES / "0.1" / "kept.yaml", cwd=tmp_path)
+    assert done.returncode == 65 and done.stderr.endswith("kept.yaml:19:49: solver.depth: is called halo_width now\n")
+
+
 def test_this_version_has_its_own():
     version = isotherm("--version").stdout.split()[1]
     folder = FIXTURES / ".".join(version.split(".")[:2])
@@ -32,7 +44,7 @@ def test_this_version_has_its_own():
 @pytest.mark.parametrize("ranks", [0, 2])
 def test_a_run_of_then_goes_on_now(tmp_path, deck, ranks):
     expected = json.loads(deck.with_name("expected.json").read_text(encoding="utf-8"))[deck.stem]
-    done = isotherm("run", deck, "output.directory=out", "--restart", deck.with_name(expected["restart"]), ranks=ranks,
+    done = isotherm("run", in_todays_words(deck, tmp_path), "output.directory=out", "--restart", deck.with_name(expected["restart"]), ranks=ranks,
                     cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert record(tmp_path / "out")["fingerprint"] == expected["fingerprint"]
@@ -45,7 +57,7 @@ def test_a_series_over_files_of_two_formats_points_into_each(tmp_path):
     (out / "deck.resolved.yaml").write_text("")
     for name in ("kept_00000030.hdf", "kept_00000040.checkpoint.hdf"):
         shutil.copy(kept / name, out)
-    done = isotherm("run", kept / "kept.yaml", "output.directory=out", "--restart", "latest", cwd=tmp_path)
+    done = isotherm("run", in_todays_words(kept / "kept.yaml", tmp_path), "output.directory=out", "--restart", "latest", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     items = [grid.find("./Attribute/DataItem").text.split(":") for grid in ElementTree.parse(out / "kept.xmf").findall("./Domain/Grid/Grid")]
     assert items == [["kept_00000030.hdf", "/VTKHDF/PointData/T"], ["kept_00000060.hdf", "/temperature"]]

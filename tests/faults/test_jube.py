@@ -70,7 +70,7 @@ def test_a_series_over_ranks(tmp_path, tags, cells):
 
 def test_every_kernel(tmp_path):
     rows, records, _ = series(tmp_path, "kernels")
-    assert {row["kernel"] for row in rows} == {"reference", "openmp", "fused_openmp"}
+    assert {row["kernel"] for row in rows} == {"reference", "openmp", "temporal_openmp"}
     for row in rows:
         written, = [written for written in records if written["method"]["kernel"] == row["kernel"]]
         expect_the_figures_of(row, written)

@@ -33,7 +33,7 @@ def test_what_is_available_runs(tmp_path):
     for kernel in record["kernels"]:
         assert set(kernel["policies"]) == {"fp32", "fp64"} and kernel["max_depth"] >= 1
         assert kernel["available"] == (kernel["backend"] == "cpu") == (kernel["why_not"] is None)
-        policy = [f"solver.policy={name}" for name in kernel["policies"]["fp64"][:kernel["available"]]]
+        policy = [f"solver.tile={name}" for name in kernel["policies"]["fp64"][:kernel["available"]]]
         done = isotherm("run", "deck.yaml", f"solver.kernel={kernel['name']}", f"output.directory={kernel['name']}", *policy,
                         cwd=tmp_path, CUDA_VISIBLE_DEVICES="")
         assert done.returncode == (0 if kernel["available"] else 69), done.stderr

@@ -9,7 +9,7 @@ import pytest
 TOP = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("device, kernel", [("cuda", "bulk_pipeline"), ("cpu", "openmp")])
+@pytest.mark.parametrize("device, kernel", [("cuda", "tma_pipeline"), ("cpu", "openmp")])
 def test_runs_name_their_kernel(tmp_path, device, kernel):
     program = tmp_path / "isotherm"
     program.write_text('#!/bin/bash\necho "$*" >>"$(dirname "$0")/calls"\necho "  kernel  x"\n')

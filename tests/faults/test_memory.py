@@ -51,7 +51,7 @@ def test_a_grid_that_cannot_be_counted(folder, verb, cells, line):
     assert os.listdir(folder) == ["deck.yaml"]
 
 
-@pytest.mark.parametrize("kernel", ["auto", "fused_openmp"])
+@pytest.mark.parametrize("kernel", ["auto", "temporal_openmp"])
 @pytest.mark.parametrize("precision, bytes_a_cell", [("fp64", 8), ("fp32", 4)])
 def test_a_run_takes_what_check_said(folder, precision, bytes_a_cell, kernel):
     """The queues of a row that fuses sweeps among it: a tenth of the fields on two threads, on many as much as they are."""
@@ -65,7 +65,7 @@ def test_a_run_takes_what_check_said(folder, precision, bytes_a_cell, kernel):
     two = 2 * 192**3 * bytes_a_cell / 2**20
     assert two < fields < 1.25 * two
     queues = table.get("queues of fused sweeps", 0)
-    assert (queues > 0.5) == (kernel == "fused_openmp")
+    assert (queues > 0.5) == (kernel == "temporal_openmp")
     held = fields + table["partial results of norms"] + queues + table["a file being written"] + table["copies (asynchronous)"]
     largest = max(held, table.get("bandwidth, before fields", 0))
     assert total == pytest.approx(largest + table["program and libraries"], abs=0.05)

@@ -34,7 +34,7 @@ def test_a_host_without_gpus_plans_for_them(folder):
     assert re.search(r"^  fields, ghosts, sources +\S+ \S+  device$", out, re.MULTILINE)
 
 
-@pytest.mark.parametrize("words", [(), ("solver.depth=2", "--ranks", 2), ("precision=fp32",), ("parallel.transport=nccl", "--ranks", 2),
+@pytest.mark.parametrize("words", [(), ("solver.halo_width=2", "--ranks", 2), ("precision=fp32",), ("parallel.transport=nccl", "--ranks", 2),
                                    ("boundaries={x_min: periodic, x_max: periodic}", "problem.steps=100000000")])
 def test_whatever_else_the_deck_says(folder, words):
     assert "a GPU for each rank, on other hosts" in check(folder, CUDA, *words).stdout

@@ -9,7 +9,7 @@ from runs import record
 
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1}
 INSIDE = ["interior", "shells", "sweep", "walls", "pack", "wire", "unpack", "reduction", "diagnostics", "output", "other"]
-WORDS = ["output.directory=out", "parallel.overlap=true", "parallel.transport=host", "solver.depth=1",
+WORDS = ["output.directory=out", "parallel.overlap=true", "parallel.transport=host", "solver.halo_width=1",
          "problem.check_interval=10", "--profile"]
 
 

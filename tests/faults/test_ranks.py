@@ -78,7 +78,7 @@ def test_process_grid_thinner_than_the_axis(folder):
 def test_progress_leaves_the_exchanges_where_they_are(folder):
     prints = set()
     for depth in 1, 3:
-        done = isotherm("run", "deck.yaml", f"solver={{depth: {depth}, kernel: reference}}", "grid.cells=[64, 64, 96]",
+        done = isotherm("run", "deck.yaml", f"solver={{halo_width: {depth}, kernel: reference}}", "grid.cells=[64, 64, 96]",
                         "initial=[{shape: formula, formula: 300+sin(90*x*y+z)}]", "problem.steps=1200",
                         "problem.check_interval=2000", f"output.directory={depth}", ranks=2, cwd=folder)
         assert done.returncode == 0, done.stderr

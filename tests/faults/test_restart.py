@@ -73,7 +73,7 @@ def test_the_rest_is_the_same_on_other_ranks(tmp_path, stopped_at, precision):
         (0, 9, ["solver.kernel=reference"]),
         (2, 18, ["parallel.process_grid=[2, 1, 1]"]),
         (3, 36, ["parallel.overlap=true"]),
-        (4, 54, ["solver.depth=2", "parallel.process_grid=[1, 2, 2]"]),
+        (4, 54, ["solver.halo_width=2", "parallel.process_grid=[1, 2, 2]"]),
     ):
         folder = stopped_at("whole", f"rest_{ranks}", sweep)
         done = run(tmp_path, f"output.directory={folder.name}", f"precision={precision}", *words,
@@ -83,13 +83,13 @@ def test_the_rest_is_the_same_on_other_ranks(tmp_path, stopped_at, precision):
         assert record(folder)["performance"]["sweeps"] == 60 - sweep
 
 
-@pytest.mark.parametrize("check", ["immediate", "lagged"])
+@pytest.mark.parametrize("check", ["immediate", "asynchronous"])
 def test_a_steady_run_ends_where_it_would_have(tmp_path, stopped_at, check):
     write_deck(tmp_path, STEADY)
     run(tmp_path, "output.directory=whole", f"problem.check={check}")
     end = record(tmp_path / "whole")["residual"]
     assert end["convergence"] == "reached" and end["checks"] > 4
-    for ranks, sweep in ((0, 25), (2, 75), (3, 100), (4, 150)):  # at 150 a lagged check is pending
+    for ranks, sweep in ((0, 25), (2, 75), (3, 100), (4, 150)):  # at 150 a asynchronous check is pending
         folder = stopped_at("whole", f"rest_{ranks}", sweep)
         run(tmp_path, f"output.directory={folder.name}", f"problem.check={check}", "--restart", "latest", ranks=ranks)
         expect_same_run(tmp_path / "whole", folder)

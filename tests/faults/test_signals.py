@@ -33,8 +33,8 @@ def expect_to_go_on(folder, words=(), ranks=0):
 @pytest.mark.parametrize("name, words", [
     ("SIGTERM", []),
     ("SIGINT", ["precision=fp32"]),
-    ("SIGUSR1", ["problem.check=lagged", "problem.check_interval=1000000"]),
-    ("SIGUSR2", ["solver.depth=3"]),
+    ("SIGUSR1", ["problem.check=asynchronous", "problem.check_interval=1000000"]),
+    ("SIGUSR2", ["solver.halo_width=3"]),
 ])
 def test_each_of_them_ends_with_a_checkpoint(tmp_path, name, words):
     job = Job(tmp_path, *words)
@@ -50,13 +50,13 @@ def test_each_of_them_ends_with_a_checkpoint(tmp_path, name, words):
 
 @pytest.mark.parametrize("to_one_rank", [False, True])
 def test_ranks_stop_at_one_sweep(tmp_path, to_one_rank):
-    job = Job(tmp_path, "problem.check=lagged", ranks=3)
+    job = Job(tmp_path, "problem.check=asynchronous", ranks=3)
     job.wait_for_sweeps()
     job.send(signal.SIGUSR1, ranks_of(job.process.pid)[-1] if to_one_rank else None)
     code, _, err = job.end()
     assert code == 75, err
     assert err.count("stopped by SIGUSR1 at sweep") == 1
-    expect_to_go_on(tmp_path, ["problem.check=lagged"], ranks=2)
+    expect_to_go_on(tmp_path, ["problem.check=asynchronous"], ranks=2)
 
 
 def test_a_launcher_that_leaves_a_second(tmp_path):

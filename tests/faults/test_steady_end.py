@@ -24,7 +24,7 @@ def run(folder, name, *words, code=0, ranks=0):
     return done
 
 
-@pytest.mark.parametrize("check", ["immediate", "lagged"])
+@pytest.mark.parametrize("check", ["immediate", "asynchronous"])
 @pytest.mark.parametrize("norm", ["max", "l2", "l1"])
 @pytest.mark.parametrize("precision", ["fp32", "fp64"])
 def test_a_residual_that_stops_falling_at_rounding_ends_the_run(tmp_path, precision, norm, check):
@@ -43,7 +43,7 @@ def test_a_residual_that_stops_falling_at_rounding_ends_the_run(tmp_path, precis
     expect_same_answer(tmp_path / "one", tmp_path / "other")
 
 
-@pytest.mark.parametrize("check", ["immediate", "lagged"])
+@pytest.mark.parametrize("check", ["immediate", "asynchronous"])
 def test_a_restart_ends_where_the_run_would_have(tmp_path, check):
     write_deck(tmp_path, DECK)
     words = [f"problem.check={check}", "output.checkpoint={every_steps: 700, keep: 1000}"]

@@ -44,7 +44,7 @@ DATED = r"src/core/text\.cpp|src/app/wall_limit\.cpp|src/output/run_lock\.cpp"
 MOST_LINES = 800
 MOST_LINES_OF_A_FUNCTION = 60
 # Longer ones that are known, by name: each may only become shorter.
-LONG_FUNCTIONS = {"bulk_pipeline": 142, "__launch_bounds__": 65}  # the second: register_tile, as ctags calls it
+LONG_FUNCTIONS = {"tma_pipeline": 142, "__launch_bounds__": 65}  # the second: register_tile, as ctags calls it
 
 # Lines, files and words: what the project may weigh. A commit that needs more says for which capability.
 BUDGET = TOP / "tests" / "budget.json"

@@ -182,7 +182,7 @@ def test_what_is_wrong_is_said_where_it_stands(parse, text, message):
 
 @pytest.mark.parametrize("text, override, key", [
     ("  matrix: {precision: [fp32, fp64]}\n", "precision=fp32", "precision"),
-    ("  matrix: {solver: [{kernel: openmp}, {kernel: reference}]}\n", "solver.depth=2", "solver.depth"),
+    ("  matrix: {solver: [{kernel: openmp}, {kernel: reference}]}\n", "solver.halo_width=2", "solver.halo_width"),
 ])
 def test_an_override_of_what_varies_is_refused(parse, text, override, key):
     with pytest.raises(Failure) as refused:

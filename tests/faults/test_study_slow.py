@@ -16,7 +16,7 @@ boundaries: {x_min: {kind: temperature, value: 400}}
 initial: [{shape: constant, value: 300}]
 problem: {steps: 100}
 parallel: {device: cpu}
-solver: {kernel: openmp, policy: 3planes, reduction: openmp}
+solver: {kernel: openmp, tile: 3planes, reduction: openmp}
 output: {directory: out, snapshots: false, diagnostics: 100}
 """
 

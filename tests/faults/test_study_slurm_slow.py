@@ -14,7 +14,7 @@ from slurm import slurm  # noqa: F401  (a fixture)
 from studies import BASE, collected, folders, rows, started, states, write_study
 
 LONG = BASE.replace("diagnostics: 2", "diagnostics: 100").replace("steps: 4", "steps: 4, check_interval: 100").replace(
-    "reduction: reference", "reduction: reproducible, depth: 1")
+    "reduction: reference", "reduction: reproducible, halo_width: 1")
 # The long ones take a minute where each message is late, else a second. `grows` is beyond the stable step.
 CASES = """\
   list:

@@ -44,7 +44,7 @@ def test_each_phase_is_a_range(tmp_path, tool):
 
 def test_an_exchange_has_its_phases(tmp_path, tool):
     """Beside those of the run there are some that measure what it hides."""
-    ranks = counts(tmp_path, tool, "parallel.overlap=true", "parallel.transport=host", "solver.depth=1",
+    ranks = counts(tmp_path, tool, "parallel.overlap=true", "parallel.transport=host", "solver.halo_width=1",
                    "boundaries.y_min=periodic", "boundaries.y_max=periodic", ranks=2)
     assert len(ranks) == 2
     for found in ranks:

@@ -47,7 +47,7 @@ def test_long_runs_try_launches_that_fuse_sweeps(folder):
     assert {key: fastest[key] for key in ("row", "policy", "fused")} == {
         "row": method["kernel"], "policy": method["policy"], "fused": method["fused"]}
     assert {t["fused"] for t in sweeps if t["row"] == "openmp"} == {1}
-    assert {4} <= {t["fused"] for t in sweeps if t["row"] == "fused_openmp"} <= set(range(2, 9))  # there is a limit of time
+    assert {4} <= {t["fused"] for t in sweeps if t["row"] == "temporal_openmp"} <= set(range(2, 9))  # there is a limit of time
     assert len({(t["row"], t["policy"], t["fused"]) for t in sweeps}) == len(sweeps)
     assert all(t["kernel"] is None for t in sweeps)
     assert method["why_single"] == (None if method["fused"] > 1 else "the fastest by trial")
@@ -80,7 +80,7 @@ def test_a_long_run_tries_what_a_short_one_did_not(folder):
 
 
 def test_what_the_deck_names_is_not_tried(folder):
-    words = ["solver.kernel=openmp", "solver.policy=1plane", "solver.reduction=openmp"]
+    words = ["solver.kernel=openmp", "solver.tile=1plane", "solver.reduction=openmp"]
     result, record = run(folder, *words)
     assert record["method"]["tuning"]["source"] == "deck" and record["method"]["tuning"]["trials"] == []
     assert (record["method"]["kernel"], record["method"]["policy"]) == ("openmp", "1plane")
@@ -135,11 +135,11 @@ def test_a_file_that_cannot_be_kept_is_a_warning(folder):
 
 
 @pytest.mark.parametrize("overrides, line", [
-    (["solver.policy=1plane"],
-     "argument 3: solver.policy: '1plane' is a policy of one kernel (solver.kernel is auto); name the kernel too, or "
+    (["solver.tile=1plane"],
+     "argument 3: solver.tile: '1plane' is a tile of one kernel (solver.kernel is auto); name the kernel too, or "
      "use auto"),
-    (["solver.policy=9planes", "solver.kernel=openmp"],
-     "argument 3: solver.policy: '9planes' is no policy of kernel openmp; use auto or one of: 3planes, 1plane, 4planes_lines"),
+    (["solver.tile=9planes", "solver.kernel=openmp"],
+     "argument 3: solver.tile: '9planes' is no tile of kernel openmp; use auto or one of: 3planes, 1plane, 4planes_lines"),
 ])
 def test_wrong_policies(folder, overrides, line):
     result = isotherm("run", "deck.yaml", *overrides, cwd=folder)

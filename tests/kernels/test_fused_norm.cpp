@@ -6,8 +6,8 @@
 #include <functional>
 #include <optional>
 
-#include "kernels/host/stencil_fused_openmp.hpp"
 #include "kernels/host/stencil_openmp.hpp"
+#include "kernels/host/stencil_temporal_openmp.hpp"
 #include "kernels/stencil.hpp"
 #include "stencil_cases.hpp"
 
@@ -181,10 +181,10 @@ void expect_sums_of_openmp() {
   });
 }
 template <class T>
-void expect_sums_of_fused_openmp() {
-  expect_sums_of_their_own<T>("fused_openmp", [](auto isa) -> Sweep<T> {
+void expect_sums_of_temporal_openmp() {
+  expect_sums_of_their_own<T>("temporal_openmp", [](auto isa) -> Sweep<T> {
     return [](const SweepArgs<T>& args, SweepPlan plan, host::Store store) {
-      host::sweep_fused_openmp<decltype(isa)>(args, plan, store, 1 << 20);
+      host::sweep_temporal_openmp<decltype(isa)>(args, plan, store, 1 << 20);
     };
   });
 }
@@ -193,9 +193,9 @@ TEST(FusedNormOpenmp, HasTheSameBitsForAnyThreadsPolicyAndInstructionSet) {
   expect_sums_of_openmp<float>();
   expect_sums_of_openmp<double>();
 }
-TEST(FusedNormFusedOpenmp, HasTheSameBitsForAnyThreadsPolicyAndInstructionSet) {
-  expect_sums_of_fused_openmp<float>();
-  expect_sums_of_fused_openmp<double>();
+TEST(FusedNormTemporalOpenmp, HasTheSameBitsForAnyThreadsPolicyAndInstructionSet) {
+  expect_sums_of_temporal_openmp<float>();
+  expect_sums_of_temporal_openmp<double>();
 }
 
 }  // namespace

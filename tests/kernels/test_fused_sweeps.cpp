@@ -6,7 +6,7 @@
 #include <array>
 #include <optional>
 
-#include "kernels/host/stencil_fused_openmp.hpp"
+#include "kernels/host/stencil_temporal_openmp.hpp"
 #include "kernels/reduction.hpp"
 #include "stencil_cases.hpp"
 #include "walled_block.hpp"
@@ -212,28 +212,28 @@ INSTANTIATE_TEST_SUITE_P(Host, FusedSweeps, testing::ValuesIn(fusing(Backend::ho
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FusedSweeps);
 INSTANTIATE_TEST_SUITE_P(Cuda, FusedSweeps, testing::ValuesIn(fusing(Backend::cuda)), label_of);
 
-// The row `fused_openmp` in both kinds of store, on some threads, with every instruction set and tiles of
+// The row `temporal_openmp` in both kinds of store, on some threads, with every instruction set and tiles of
 // many sizes, the least and more than the field; rows that are cut.
-TEST(FusedOpenmp, HasTheSameBitsWhateverTheMachine) {
+TEST(TemporalOpenmp, HasTheSameBitsWhateverTheMachine) {
   const int threads_before = omp_get_max_threads();
   const auto host = make_host_device();
   for (const std::string_view set : instruction_sets()) {
     SCOPED_TRACE(set);
     for_instruction_set(set, [&](auto isa) {
       using Isa = decltype(isa);
-      StencilKernel<float> row = row_named(stencil_kernels<float>(), "fused_openmp");
+      StencilKernel<float> row = row_named(stencil_kernels<float>(), "temporal_openmp");
       for (const int threads : {1, 3}) {
         omp_set_num_threads(threads);
         row.launch = [](const SweepArgs<float>& args, SweepPlan plan, Stream) {
-          host::sweep_fused_openmp<Isa>(args, plan, host::Store::streaming, 1);
+          host::sweep_temporal_openmp<Isa>(args, plan, host::Store::streaming, 1);
         };
         check(row, *host, {67, 41, 19}, 3, all_faces);
         row.launch = [](const SweepArgs<float>& args, SweepPlan plan, Stream) {
-          host::sweep_fused_openmp<Isa>(args, plan, host::Store::streaming, 100 << 10);
+          host::sweep_temporal_openmp<Isa>(args, plan, host::Store::streaming, 100 << 10);
         };
         check(row, *host, {67, 41, 19}, 3, all_faces);
         row.launch = [](const SweepArgs<float>& args, SweepPlan plan, Stream) {
-          host::sweep_fused_openmp<Isa>(args, plan, host::Store::cached, 64 << 20);
+          host::sweep_temporal_openmp<Isa>(args, plan, host::Store::cached, 64 << 20);
         };
         check(row, *host, {4400, 5, 4}, 4, 0b010110u);
       }
@@ -244,9 +244,9 @@ TEST(FusedOpenmp, HasTheSameBitsWhateverTheMachine) {
 
 // What a launch keeps is what the row says that it needs, more only after one that needed more, and nothing
 // after it was released.
-TEST(FusedOpenmp, KeepsTheMemoryThatItSays) {
+TEST(TemporalOpenmp, KeepsTheMemoryThatItSays) {
   const auto host = make_host_device();
-  const StencilKernel<double>& row = row_named(stencil_kernels<double>(), "fused_openmp");
+  const StencilKernel<double>& row = row_named(stencil_kernels<double>(), "temporal_openmp");
   row.memory->release();
   for (const Int3 shape : {Int3{40, 30, 20}, Int3{70, 60, 30}}) {
     for (const int depth : {2, 4}) {

@@ -115,7 +115,7 @@ TEST_P(Checkpoint, TheRestHasTheSameBits) {
     config.problem.check_interval = 10;
     expect_same_rest<double>(config, {1, 17, 20, 43});
     expect_same_rest<float>(config, {29});
-    config.solver.depth = 2;
+    config.solver.halo_width = 2;
     expect_same_rest<double>(config, {17});
   }
 }
@@ -136,7 +136,7 @@ TEST_P(Checkpoint, ByTheClockChangesNothing) {
   config.problem.tolerance = 0.02;
   config.problem.check_interval =
       6;  // the looks at sweeps 2, 6, 14, 30, ... meet what is due, and what is not
-  config.problem.check = Check::lagged;
+  config.problem.check = Check::asynchronous;
   config.solver.reduction = "reproducible";
   const Int3 grid = even_process_grid(world().size());
   const Part whole = run<double>(config, grid, world());

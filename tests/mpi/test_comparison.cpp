@@ -32,7 +32,7 @@ void launch_twice_the_norm(const ReductionArgs<T>& args, Stream stream) {
 const CompareOptions quick{.sweeps = 1, .seconds = 0.001};
 
 Session session_of(Config config, int ranks, const Device& device) {
-  config.solver.depth = 1;
+  config.solver.halo_width = 1;
   Placement placement;
   placement.backend = device.backend();
   placement.device_index = device.info().index;
@@ -116,7 +116,7 @@ TEST_F(ComparisonOnTheHost, AllCombinationsHaveTheBitsOfTheFirst) {
     config.problem.norm = norm;
     config.problem.max_sweeps = 1;  // or each roof is measured for as long as a long run wants
     Session session = session_of(config, world_.size(), *device_);
-    session.deck.config.solver.depth.reset();
+    session.deck.config.solver.halo_width.reset();
     CompareSetting setting{Backend::host, world_.size(), world_.size() > 1 ? 2 : 1};
     setting.kernels = {"reference", "openmp"};
     const ComparePlan plan = plan_comparison(session.deck.config, setting, parse_axes(names), 200);
@@ -143,10 +143,10 @@ TEST_F(ComparisonOnTheHost, LeavesOutWhatCannotRun) {
   const Session session = session_of(config, world_.size(), *device_);
   CompareRecord record = record_of(config);
   Comparison<double> comparison(quick, session, *device_, world_, record);
-  config.solver.depth = 1;
-  config.solver.graph = GraphChoice::on;
+  config.solver.halo_width = 1;
+  config.solver.cuda_graph = GraphChoice::on;
   comparison.measure({}, {{}, config});
-  config.solver.graph = GraphChoice::off;
+  config.solver.cuda_graph = GraphChoice::off;
   comparison.measure({}, {{}, config});
   ASSERT_EQ(record.entries.size(), 2u);
   EXPECT_EQ(record.entries[0].verdict, CompareVerdict::left_out);

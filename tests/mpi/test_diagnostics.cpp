@@ -46,7 +46,8 @@ void expect_one_line(Config config, const std::array<bool, 3>& periodic, Device&
       const Int3 grid{x, y, world.size() / (x * y)};
       if (grid.product() != world.size() || grid.x > n.x || grid.y > n.y || grid.z > n.z) continue;
       const Decomposition decomposition(n, grid, periodic);
-      config.solver.depth = static_cast<int>(std::min<Index>(3, decomposition.deepest_halo().value_or(3)));
+      config.solver.halo_width =
+          static_cast<int>(std::min<Index>(3, decomposition.deepest_halo().value_or(3)));
       for (const auto& row : histogram_kernels<T>()) {
         if (row.backend != device.backend()) continue;
         config.solver.histogram = row.name;

@@ -54,15 +54,15 @@ class FaceStoresTest : public BackendTest {
     SCOPED_TRACE(
         fmt::format("{} bytes, {}x{}x{} parts, graph {}", sizeof(T), parts.x, parts.y, parts.z, graph));
     const std::vector<Answer> expected = expected_of<T>(config);
-    config.solver.kernel = "bulk_pipeline";
+    config.solver.kernel = "tma_pipeline";
     config.solver.reduction = graph ? "warp_shuffle" : "fused";  // a sweep with a norm stores nothing
     config.parallel.transport = "peer";
-    config.parallel.overlap = Overlap::in_sweep;
+    config.parallel.overlap = Overlap::in_kernel;
     const Decomposition blocks(config.grid.cells, parts, periodic(config));
     SolverRows<T> rows = choose_rows<T>(config, device().backend());
     rows.graph = graph;
     Solver<T> solver(config, blocks, world(), device(), rows, true);
-    EXPECT_EQ(solver.overlap(), Overlap::in_sweep);
+    EXPECT_EQ(solver.overlap(), Overlap::in_kernel);
     EXPECT_EQ(answers(solver), expected);
   }
 };
@@ -95,14 +95,14 @@ TEST_P(FaceStoresTest, GoAroundAxesThatAreCut) {
 TEST_P(FaceStoresTest, AreTriedAmongTheWaysOfAStep) {
   Config config = decks::steady({40, 9 * world().size(), 12});
   const std::vector<Answer> expected = expected_of<double>(config);
-  config.solver.kernel = "bulk_pipeline";
+  config.solver.kernel = "tma_pipeline";
   config.parallel.transport = "peer";
   SolverRows<double> rows = choose_rows<double>(config, device().backend());
   rows.try_overlap = true;
   Solver<double> solver(config, Decomposition(config.grid.cells, {1, world().size(), 1}, periodic(config)),
                         world(), device(), rows);
   ASSERT_EQ(solver.step_trials().size(), 3u);
-  EXPECT_EQ(solver.step_trials().back().overlap, Overlap::in_sweep);
+  EXPECT_EQ(solver.step_trials().back().overlap, Overlap::in_kernel);
   EXPECT_EQ(answers(solver), expected);
 }
 
@@ -111,9 +111,9 @@ TEST_P(FaceStoresTest, AreTriedAmongTheWaysOfAStep) {
 TEST_P(FaceStoresTest, KeepTheirBitsWhilePhasesAreTimed) {
   Config config = decks::steady({40, 9 * world().size(), 12});
   const std::vector<Answer> expected = expected_of<double>(config);
-  config.solver.kernel = "bulk_pipeline";
+  config.solver.kernel = "tma_pipeline";
   config.parallel.transport = "peer";
-  config.parallel.overlap = Overlap::in_sweep;
+  config.parallel.overlap = Overlap::in_kernel;
   for (const char* reduction : {"warp_shuffle", "fused"}) {
     SCOPED_TRACE(reduction);
     config.solver.reduction = reduction;
@@ -138,7 +138,7 @@ TEST_P(FaceStoresTest, KeepTheirBitsWhilePhasesAreTimed) {
 
 TEST_P(FaceStoresTest, AreRefusedWhereTheyCannotBe) {
   const auto refused = [&](Config config, Int3 parts) {
-    config.parallel.overlap = Overlap::in_sweep;
+    config.parallel.overlap = Overlap::in_kernel;
     try {
       Solver<double> solver(config, Decomposition(config.grid.cells, parts, periodic(config)), world(),
                             device(), choose_rows<double>(config, device().backend()));
@@ -151,7 +151,7 @@ TEST_P(FaceStoresTest, AreRefusedWhereTheyCannotBe) {
   };
   const Index n = world().size();
   Config config = decks::steady({128 * n, 9 * n, 12});
-  config.solver.kernel = "bulk_pipeline";
+  config.solver.kernel = "tma_pipeline";
   config.parallel.transport = "peer";
   EXPECT_FALSE(refused(config, {n, 1, 1}));
   EXPECT_FALSE(refused(config, {1, n, 1}));
@@ -166,7 +166,7 @@ TEST_P(FaceStoresTest, AreRefusedWhereTheyCannotBe) {
   other.solver.kernel = "naive";
   EXPECT_TRUE(refused(other, {1, n, 1}));
   other = config;
-  other.solver.depth = 2;
+  other.solver.halo_width = 2;
   EXPECT_TRUE(refused(other, {1, n, 1}));
   other = config;  // an axis around which a rank is its own neighbour
   other.boundaries[4] = other.boundaries[5] = {WallKind::periodic, {}, {}};

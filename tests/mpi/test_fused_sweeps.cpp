@@ -35,7 +35,7 @@ Drawn draw(std::mt19937_64& random) {
                  : kind == 1 ? decks::periodic(cells)
                              : decks::every_wall(cells);
   if (kind == 2) drawn.config.boundaries[0].value = Expression("320 + 10*sin(20*y)", "yzt");
-  drawn.config.solver.depth = static_cast<int>(upto(1, 4));
+  drawn.config.solver.halo_width = static_cast<int>(upto(1, 4));
   drawn.config.solver.reduction = upto(0, 1) ? "auto" : "reproducible";
   if (upto(0, 2) == 0) drawn.config.output.diagnostics = 1;
   drawn.fused = static_cast<int>(upto(2, 8));
@@ -96,7 +96,7 @@ void check(Drawn drawn, const std::string& kernel, const std::string& transport,
   Config plain = drawn.config;
   plain.solver.kernel = "reference";
   plain.solver.reduction = "reproducible";
-  plain.solver.depth = 1;
+  plain.solver.halo_width = 1;
   const auto host = make_host_device();
   const auto expected = looks<T>(drawn, plain, choose_rows<T>(plain, Backend::host),
                                  Decomposition(n, {1, 1, 1}, periodic(plain)), Communicator::self(), *host);
@@ -106,13 +106,13 @@ void check(Drawn drawn, const std::string& kernel, const std::string& transport,
   config.parallel.transport = transport;
   for (const Int3 grid : process_grids(world.size(), n)) {
     const Decomposition decomposition(n, grid, periodic(config));
-    if (*config.solver.depth > decomposition.deepest_halo().value_or(64)) continue;
+    if (*config.solver.halo_width > decomposition.deepest_halo().value_or(64)) continue;
     // Without neighbours the depth may stay open.
-    if (grid.product() == 1 && decomposition.deepest_halo() == std::nullopt) config.solver.depth.reset();
+    if (grid.product() == 1 && decomposition.deepest_halo() == std::nullopt) config.solver.halo_width.reset();
     SolverRows<T> rows = choose_rows<T>(config, device.backend());
     rows.sweep.depth = std::min(drawn.fused, rows.sweep.row->max_depth);
     SCOPED_TRACE(fmt::format("{} {}x{}x{} on {}x{}x{}, depth {}, fused {}, overlap {}", kernel, n.x, n.y, n.z,
-                             grid.x, grid.y, grid.z, config.solver.depth.value_or(0), rows.sweep.depth,
+                             grid.x, grid.y, grid.z, config.solver.halo_width.value_or(0), rows.sweep.depth,
                              drawn.overlap == Overlap::on));
     EXPECT_EQ(looks<T>(drawn, config, rows, decomposition, world, device), expected);
   }
@@ -123,11 +123,11 @@ void check_steps(Drawn drawn, std::mt19937_64& random, Device& device) {
   const Communicator world = Communicator::world();
   Config config = drawn.config;
   const Decomposition decomposition(config.grid.cells, even_process_grid(world.size()), periodic(config));
-  config.solver.depth = static_cast<int>(std::min<Index>(3, decomposition.deepest_halo().value_or(3)));
+  config.solver.halo_width = static_cast<int>(std::min<Index>(3, decomposition.deepest_halo().value_or(3)));
   config.problem.check_interval = 8;
   config.output.diagnostics.reset();
-  if (config.solver.depth == 1) return;  // blocks too thin
-  if (decomposition.deepest_halo() == std::nullopt) config.solver.depth.reset();
+  if (config.solver.halo_width == 1) return;  // blocks too thin
+  if (decomposition.deepest_halo() == std::nullopt) config.solver.halo_width.reset();
   SolverRows<double> rows = choose_rows<double>(config, device.backend());
   std::vector<SweepChoice<double>> choices = row_choices<double>(config, device.backend()).sweeps;
   std::shuffle(choices.begin(), choices.end(), random);
@@ -141,7 +141,7 @@ void check_steps(Drawn drawn, std::mt19937_64& random, Device& device) {
   drawn.config = config;
   Config plain = config;
   plain.solver.kernel = "reference";
-  plain.solver.depth = 1;
+  plain.solver.halo_width = 1;
   const auto host = make_host_device();
   const auto expected = looks<double>(drawn, plain, choose_rows<double>(plain, Backend::host),
                                       Decomposition(config.grid.cells, {1, 1, 1}, periodic(config)),
@@ -193,7 +193,7 @@ TEST_P(FusedRuns, AreTheSameWhateverStepIsFastest) {
 TEST(FusedEnd, HasHeatWhereTheLastSweepStandsAlone) {
   const auto host = make_host_device();
   const auto heat_after = [&](Config config, bool last_alone) {
-    config.solver.kernel = "fused_openmp";
+    config.solver.kernel = "temporal_openmp";
     config.solver.reduction = "fused";
     SolverRows<double> rows = choose_rows<double>(config, Backend::host);
     rows.sweep.depth = 4;
@@ -219,7 +219,7 @@ TEST(FusedEnd, HasHeatWhereTheLastSweepStandsAlone) {
 // As many as walls and ghosts allow, and the run says why it takes single sweeps.
 TEST(FusedDepth, IsNoMoreThanMayBe) {
   const auto fused = [](Config config, const std::array<bool, 3>& axes) {
-    config.solver.kernel = "fused_openmp";
+    config.solver.kernel = "temporal_openmp";
     const auto host = make_host_device();
     SolverRows<double> rows = choose_rows<double>(config, Backend::host);
     rows.sweep.depth = 4;
@@ -229,14 +229,14 @@ TEST(FusedDepth, IsNoMoreThanMayBe) {
   };
   Config steady = decks::steady({9, 8, 7});
   EXPECT_EQ(fused(steady, {}), "4 ");
-  steady.solver.depth = 2;
+  steady.solver.halo_width = 2;
   EXPECT_EQ(fused(steady, {}), "2 ");
-  steady.solver.depth = 1;
-  EXPECT_EQ(fused(steady, {}), "1 solver.depth is 1");
+  steady.solver.halo_width = 1;
+  EXPECT_EQ(fused(steady, {}), "1 solver.halo_width is 1");
   EXPECT_EQ(fused(decks::every_wall({9, 8, 7}), {}), "1 walls vary in time");
   Config around = decks::periodic({9, 8, 7});
-  EXPECT_EQ(fused(around, periodic(around)), "1 solver.depth is 1");
-  around.solver.depth = 3;
+  EXPECT_EQ(fused(around, periodic(around)), "1 solver.halo_width is 1");
+  around.solver.halo_width = 3;
   EXPECT_EQ(fused(around, periodic(around)), "3 ");
 }
 

@@ -66,12 +66,12 @@ TEST_P(SweepGraph, LeavesTheBitsAlone) {
   ASSERT_EQ(why_no_graph(walls, device()), "");
   for (const int depth : {1, 3}) {
     SCOPED_TRACE(depth);
-    walls.solver.depth = depth;
+    walls.solver.halo_width = depth;
     check<double>(walls, device());
     check<float>(walls, device());
   }
   Config around = decks::periodic({12, 9, 10});  // ghosts are swept
-  around.solver.depth = 3;
+  around.solver.halo_width = 3;
   check<double>(around, device());
 }
 // Against plain loops of one rank on the host.
@@ -92,7 +92,7 @@ TEST_P(SweepGraph, HoldsTheExchangesOfItsSweeps) {
                                    transport, depth, overlap == Overlap::on));
           config.parallel.transport = transport;
           config.parallel.overlap = overlap;
-          config.solver.depth = depth;
+          config.solver.halo_width = depth;
           SolverRows<double> rows = choose_rows<double>(config, device().backend());
           rows.graph = true;
           Solver<double> solver(config, blocks, world(), device(), rows, transport != "auto" && depth == 1);
@@ -116,7 +116,7 @@ TEST_P(SweepGraph, IsTriedWithTheExchangesWhereTheyCanBeRecorded) {
     for (const int depth : {1, 3}) {
       SCOPED_TRACE(fmt::format("{}, depth {}", transport, depth));
       config.parallel.transport = transport;
-      config.solver.depth = depth;
+      config.solver.halo_width = depth;
       SolverRows<double> rows = choose_rows<double>(config, device().backend());
       rows.try_graph = true;
       Solver<double> solver(
@@ -146,7 +146,7 @@ TEST_P(SweepGraph, TheWayOfAStepIsTriedWithItsExchanges) {
   const std::vector<Answer> expected = answers<double>(config, *make_host_device(), false, "reference");
   config.solver.kernel = "auto";
   for (const int depth : {1, 2}) {
-    config.solver.depth = depth;
+    config.solver.halo_width = depth;
     SolverRows<double> rows = choose_rows<double>(config, device().backend());
     for (int policy = 0; policy < static_cast<int>(rows.sweep.row->policies.size()); ++policy) {
       if (policy != rows.sweep.policy && rows.sweep.row->why_unsupported(policy).empty())
@@ -211,7 +211,7 @@ TEST_P(SweepGraph, ThatADeckInsistsOnIsRefusedWhereHalosNeedTheHost) {
   if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
   Config config = walls_that_stay({9, 10, 13});
   config.parallel.transport = "host";
-  config.solver.graph = GraphChoice::on;
+  config.solver.cuda_graph = GraphChoice::on;
   const Decomposition decomposition(config.grid.cells, even_process_grid(world().size()), periodic(config));
   try {
     Solver<double>(config, decomposition, world(), device(), choose_rows<double>(config, device().backend()));
@@ -220,7 +220,7 @@ TEST_P(SweepGraph, ThatADeckInsistsOnIsRefusedWhereHalosNeedTheHost) {
     EXPECT_EQ(e.code(), ExitCode::deck);
     EXPECT_STREQ(
         e.what(),
-        "test: solver.graph: sweeps cannot be queued as graphs here (ranks 0 and 1 exchange halos by "
+        "test: solver.cuda_graph: sweeps cannot be queued as graphs here (ranks 0 and 1 exchange halos by "
         "transport host, which needs the host); use auto");
   }
 }

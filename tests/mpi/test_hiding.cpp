@@ -74,7 +74,7 @@ TEST_P(HidingOfHalos, IsMeasuredWithoutATrace) {
   for (const int depth : {1, 2}) {
     for (const Overlap overlap : {Overlap::on, Overlap::off}) {
       SCOPED_TRACE(fmt::format("depth {}, overlap {}", depth, overlap == Overlap::on ? "on" : "off"));
-      config.solver.depth = depth;
+      config.solver.halo_width = depth;
       config.parallel.overlap = overlap;
       std::optional<HaloCost> unasked, measured;
       const std::uint64_t plain = answer(config, false, unasked);

@@ -55,7 +55,7 @@ TEST_P(HostCopies, HoldItBesideGraphsToo) {
 
 TEST_P(HostCopies, AreTakenBehindTheSweepsOfADeepHalo) {
   Config config = decks::base({23, 17, 19});
-  config.solver.depth = 3;
+  config.solver.halo_width = 3;
   expect_old_field<double>(config, false);
 }
 

@@ -115,7 +115,7 @@ void expect_one_answer(Config config, const std::string& what, Device& device) {
 
 // Kernels whose ways with walls and regions differ, so that all of them are not swept at every depth again.
 std::vector<std::string> kernels_of_kinds(Backend backend) {
-  std::vector<std::string> kinds = {"naive", "coarsened", "bulk_pipeline"};
+  std::vector<std::string> kinds = {"naive", "coarsened", "tma_pipeline"};
   if (backend == Backend::host) kinds = {"reference", "openmp"};
   for (const auto& row : stencil_kernels<double>())
     if (row.backend == backend && row.max_depth > 1) kinds.emplace_back(row.name);
@@ -151,7 +151,7 @@ void expect_one_answer_at_every_depth(Config config, const std::string& what, De
     const Decomposition decomposition(n, grid, periodic(config));
     for (const int depth : {1, 2, 3, 4}) {
       if (depth > decomposition.deepest_halo().value_or(depth)) continue;
-      config.solver.depth = depth;
+      config.solver.halo_width = depth;
       for (const std::string& kernel : kernels_of_kinds(device.backend())) {
         for (const Overlap overlap : {Overlap::off, Overlap::on}) {
           config.solver.kernel = kernel;

@@ -32,7 +32,7 @@ struct Answer {
 };
 
 template <class T>
-Answer answer(const Config& config, Device& device, const Communicator& world, bool lagged) {
+Answer answer(const Config& config, Device& device, const Communicator& world, bool asynchronous) {
   SolverRows<T> rows = choose_rows<T>(config, device.backend());
   rows.graph = why_no_graph(config, device).empty();
   std::array<bool, 3> periodic{};
@@ -42,14 +42,14 @@ Answer answer(const Config& config, Device& device, const Communicator& world, b
   Answer found;
   for (const std::int64_t sweeps : {1, 3, 1, 20}) {  // the last in graphs, where there are any
     solver.sweep(sweeps);
-    if (!lagged) {
+    if (!asynchronous) {
       found.residuals.push_back(solver.residual());
       continue;
     }
     if (solver.sweeps() > 1) found.residuals.push_back(solver.finish_residual());
     solver.start_residual();
   }
-  if (lagged) {
+  if (asynchronous) {
     solver.sweep(5);
     found.residuals.push_back(solver.finish_residual());
   } else {
@@ -220,7 +220,7 @@ TEST_P(ResidualCheckTest, ALaggedOneIsWaitedForWithTheNextSweepsQueued) {
     LoopOutcome at_once, late;
     EXPECT_EQ(waits_of_a_run(config, Check::immediate, reduction, device(), at_once),
               (Sweeps{1, 1, 20, 20, 40, 40, 50, 50}));
-    EXPECT_EQ(waits_of_a_run(config, Check::lagged, reduction, device(), late),
+    EXPECT_EQ(waits_of_a_run(config, Check::asynchronous, reduction, device(), late),
               (Sweeps{20, 20, 40, 40, 50, 50, 50, 50}));
     EXPECT_EQ(late.residual.last, at_once.residual.last);
     EXPECT_EQ(late.residual.first, at_once.residual.first);

@@ -1,4 +1,5 @@
-// `solver.depth: auto` settled in a session: by costs that are given, and by those of the neighbours at hand.
+// `solver.halo_width: auto` settled in a session: by costs that are given, and by those of the neighbours at
+// hand.
 #include <gtest/gtest.h>
 
 #include "app/plan.hpp"
@@ -17,7 +18,7 @@ MeasuredCosts given(const ExchangeCosts& costs) {
 }
 
 Session session_of(Config config, int ranks, const Device& device) {
-  config.solver.depth = std::nullopt;
+  config.solver.halo_width = std::nullopt;
   Placement placement;
   placement.backend = device.backend();
   placement.device_index = device.info().index;
@@ -32,8 +33,8 @@ TEST(SettledDepth, TheProcessGridIsThatOfTheDepth) {
   settle_depth(session, given(exchanges_are_dear), Communicator::world());
 
   const Config& settled = session.deck.config;
-  ASSERT_TRUE(settled.solver.depth);
-  ASSERT_EQ(*settled.solver.depth, 8);
+  ASSERT_TRUE(settled.solver.halo_width);
+  ASSERT_EQ(*settled.solver.halo_width, 8);
   const Int3 grid = decompose(session.cases.back(), ranks, Backend::host).process_grid();
   ASSERT_FALSE(grid == shallow.process_grid());
   EXPECT_EQ(session.decomposition.process_grid(), grid);
@@ -47,7 +48,7 @@ TEST(SettledDepth, IsNoDeeperThanSomethingIsDue) {
     change(config);
     Session session = session_of(config, 8, *make_host_device());
     settle_depth(session, given(exchanges_are_dear), Communicator::world());
-    return *session.deck.config.solver.depth;
+    return *session.deck.config.solver.halo_width;
   };
   EXPECT_EQ(depth([](Config& c) { c.problem.check_interval = 3; }), 3);
   EXPECT_EQ(depth([](Config& c) { c.problem.steps = 5; }), 5);
@@ -69,8 +70,8 @@ TEST(SettledDepth, IsNoDeeperThanMemoryAllows) {
 
   Session session = session_of(config, 8, *host);
   settle_depth(session, given(exchanges_are_dear), world);
-  EXPECT_GT(*session.deck.config.solver.depth, 1);
-  EXPECT_LT(*session.deck.config.solver.depth, 8);
+  EXPECT_GT(*session.deck.config.solver.halo_width, 1);
+  EXPECT_LT(*session.deck.config.solver.halo_width, 8);
   EXPECT_NO_THROW(refuse_what_does_not_fit(session.memory, session.placement, world));
 }
 
@@ -78,7 +79,7 @@ TEST(SettledDepth, IsOneWithoutCosts) {
   Session session = session_of(decks::base({64, 64, 64}), 8, *make_host_device());
   EXPECT_TRUE(depth_is_open(session));
   settle_depth(session, std::nullopt, Communicator::world());
-  EXPECT_EQ(session.deck.config.solver.depth, 1);
+  EXPECT_EQ(session.deck.config.solver.halo_width, 1);
   EXPECT_FALSE(depth_is_open(session));
 }
 
@@ -93,10 +94,10 @@ TEST(SettledDepth, OfOneRankServesLaunchesThatFuseSweeps) {
     costs.fused_seconds_a_cell[4] = 0.5e-9;
     settle_depth(session, depth_is_open(session) ? std::optional(given(costs)) : std::nullopt,
                  Communicator::self());
-    return *session.deck.config.solver.depth;
+    return *session.deck.config.solver.halo_width;
   };
   EXPECT_EQ(settled([](Config&) {}), 4);
-  EXPECT_EQ(settled([](Config& c) { c.solver.kernel = "fused_openmp"; }), 4);
+  EXPECT_EQ(settled([](Config& c) { c.solver.kernel = "temporal_openmp"; }), 4);
   EXPECT_EQ(settled([](Config& c) { c.solver.kernel = "openmp"; }), 1);
   EXPECT_EQ(settled([](Config& c) { c.problem.steps = 10; }), 1);
   EXPECT_EQ(settled([](Config& c) { c.boundaries[2].value = Expression("300 + t", "xzt"); }), 1);
@@ -141,7 +142,7 @@ TEST_P(MeasuredDepth, IsOneOfAllRanksAndHasTheSameBits) {
   for (const MeasuredCosts& each : {*measured, given(exchanges_are_dear), given(cells_are_dear)}) {
     Session settled = session;
     settle_depth(settled, each, world());
-    const int depth = settled.deck.config.solver.depth.value_or(0);
+    const int depth = settled.deck.config.solver.halo_width.value_or(0);
     same_everywhere(depth);
     if (each.transports == "none") {
       EXPECT_EQ(depth > 1, each.costs.seconds_a_cell < 1);

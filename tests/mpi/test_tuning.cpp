@@ -67,7 +67,7 @@ TEST_P(TuningOn, LaunchesThatFuseSweepsAreTriedInLongRuns) {
   config.problem.tolerance = 0;  // never reached
   config.problem.check_interval = 4;
   const auto axes_cut = even_process_grid(world().size());
-  config.solver.depth = axes_cut.product() > 1 ? std::optional(2) : std::nullopt;
+  config.solver.halo_width = axes_cut.product() > 1 ? std::optional(2) : std::nullopt;
   const TuningReport report = expect_agreement<double>(device(), config);
   EXPECT_EQ(report.why_single, "");
   ASSERT_TRUE(any_fused(report));
@@ -76,7 +76,7 @@ TEST_P(TuningOn, LaunchesThatFuseSweepsAreTriedInLongRuns) {
       std::find_if(report.sweeps.begin(), report.sweeps.end(), [](const Trial& t) { return t.depth > 1; });
   for (auto at = first; at != report.sweeps.end(); ++at) {
     EXPECT_GT(at->depth, 1);
-    EXPECT_LE(at->depth, config.solver.depth.value_or(4));
+    EXPECT_LE(at->depth, config.solver.halo_width.value_or(4));
     for (auto other = first; other != at; ++other)
       EXPECT_FALSE(other->row == at->row && other->policy == at->policy && other->depth == at->depth);
   }
@@ -126,7 +126,7 @@ TEST(Tuning, LeavesNoMemoryOfRowsThatItTried) {
   config.problem.max_sweeps = 1000000000;
   config.problem.tolerance = 0;  // never reached
   const Decomposition blocks(config.grid.cells, {1, 1, world.size()}, {});
-  config.solver.depth = world.size() > 1 ? std::optional(2) : std::nullopt;
+  config.solver.halo_width = world.size() > 1 ? std::optional(2) : std::nullopt;
   const RowChoices<double> choices = row_choices<double>(config, Backend::host);
   TuningReport report;
   SolverRows<double> rows = tune(config, blocks, world, *host, choices, report);
@@ -143,12 +143,12 @@ TEST(Tuning, OfShortRunsTriesNoMoreThanTheyGain) {
   const auto host = make_host_device();
   Config config = decks::steady({9, 8, 7});
   config.problem.max_sweeps = 10;
-  config.solver.depth = 2;
+  config.solver.halo_width = 2;
   const TuningReport report = expect_agreement<float>(*host, config);
   EXPECT_FALSE(any_fused(report));
   EXPECT_EQ(report.why_single, "the run is too short to try others");
-  config.solver.kernel = "fused_openmp";  // the deck wants it
-  config.solver.policy = "2rows";
+  config.solver.kernel = "temporal_openmp";  // the deck wants it
+  config.solver.tile = "2rows";
   EXPECT_TRUE(any_fused(expect_agreement<float>(*host, config)));
 }
 
@@ -161,14 +161,14 @@ TEST(Tuning, FusesNothingWhereWallsVaryInTimeOrSweepsStoreTheirFaces) {
   config = decks::steady({9, 8, 7});
   config.problem.max_sweeps = 1000000000;
   config.problem.tolerance = 0;  // never reached
-  config.parallel.overlap = Overlap::in_sweep;
+  config.parallel.overlap = Overlap::in_kernel;
   EXPECT_FALSE(any_fused(expect_agreement<double>(*host, config)));
 }
 
 TEST(RowChoices, KeepToTheDeck) {
   Config config = decks::every_wall({17, 23, 31});
   config.solver.kernel = "openmp";
-  config.solver.policy = "1plane";
+  config.solver.tile = "1plane";
   config.solver.reduction = "openmp";
   const RowChoices<double> choices = row_choices<double>(config, Backend::host);
   EXPECT_FALSE(choices.open());

@@ -18,7 +18,7 @@ material: {conductivity: 20, density: 8000, heat_capacity: 500}
 boundaries: {x_min: {kind: temperature, value: 400}}
 initial: [{shape: constant, value: 300}]
 problem: {kind: transient, steps: 60}
-solver: {kernel: reference, reduction: reference, depth: 1}
+solver: {kernel: reference, reduction: reference, halo_width: 1}
 output: {every_steps: 10, slices: [{axis: y, cell: 2, every_steps: 30}]}
 """
 

@@ -18,7 +18,7 @@ def folder(tmp_path_factory):
     """With the run that the examples name, coarser, and with all that they ask it for."""
     top = tmp_path_factory.mktemp("examples")
     done = isotherm("run", TOP / "inputs/quickstart.yaml", "grid.cells=[40,20,3]", "problem.end_time=4",
-                    "output.every_time=1", "output.diagnostics=2", "solver.kernel=reference", "solver.depth=1",
+                    "output.every_time=1", "output.diagnostics=2", "solver.kernel=reference", "solver.halo_width=1",
                     "output.slices=[{axis: z, cell: 2, every_time: 2}]", "output.probes={points: [[0.02, 0.04, 0.009]]}",
                     "output.directory=runs/quickstart", cwd=top)
     assert done.returncode == 0, done.stderr

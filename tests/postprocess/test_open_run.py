@@ -16,7 +16,7 @@ grid: {cells: [12, 7, 5], spacing: [1e-3, 2e-3, 4e-3], origin: [0.1, -0.2, 0]}
 material: {diffusivity: 1e-4}
 initial: [{shape: formula, formula: 300 + 1000*x + 100*y + 10*z}]
 problem: {kind: transient, steps: 20, check_interval: 5}
-solver: {kernel: reference, reduction: reference, depth: 1}
+solver: {kernel: reference, reduction: reference, halo_width: 1}
 output:
   every_steps: 10
   diagnostics: 4

@@ -75,7 +75,7 @@ def program(request, tmp_path_factory):
 def test_it_is_the_programs_own(program, cells, ranks, depth, around):
     folder, precision, weights = program
     done = isotherm("check", "deck.yaml", "parallel.device=cpu", f"precision={precision}", "--ranks", ranks,
-                    f"grid.cells={json.dumps(cells)}", f"solver.depth={depth}", *[AROUND] * around, cwd=folder)
+                    f"grid.cells={json.dumps(cells)}", f"solver.halo_width={depth}", *[AROUND] * around, cwd=folder)
     periodic = (around, False, around)
     parts = process_grid(ranks, cells, depth, periodic, weights)
     if parts is None:

@@ -19,7 +19,7 @@ boundaries:
   x_max: {kind: convection, ambient: 290, coefficient: 200}
 initial: [{shape: constant, value: 300}, {shape: sphere, centre: [0.012, 0.008, 0.004], radius: 0.004, value: 400}]
 problem: {kind: transient, steps: 60, check_interval: 5}
-solver: {kernel: reference, reduction: reference, depth: 1}
+solver: {kernel: reference, reduction: reference, halo_width: 1}
 output:
   every_steps: 20
   diagnostics: 5

@@ -18,7 +18,7 @@ material: {conductivity: 20, density: 8000, heat_capacity: 500}
 boundaries: {x_min: {kind: temperature, value: 350}, x_max: {kind: convection, ambient: 290, coefficient: 200}}
 initial: [{shape: constant, value: 300}, {shape: sphere, centre: [0.02, 0.01, 0.002], radius: 0.004, value: 400}]
 problem: {kind: transient, steps: 60, check_interval: 5}
-solver: {kernel: reference, reduction: reference, depth: 1}
+solver: {kernel: reference, reduction: reference, halo_width: 1}
 output:
   every_steps: 30
   diagnostics: 5

@@ -14,7 +14,7 @@ material: {diffusivity: 1e-4}
 boundaries: {y_min: {kind: periodic}, y_max: {kind: periodic}, z_min: {kind: temperature, value: 300}}
 initial: [{shape: constant, value: 310}]
 problem: {kind: transient, steps: 60, check_interval: 20}
-solver: {kernel: reference, reduction: reference, depth: 1}
+solver: {kernel: reference, reduction: reference, halo_width: 1}
 output: {snapshots: false}
 """
 RANKS = (1, 2, 4)

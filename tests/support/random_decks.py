@@ -64,14 +64,14 @@ def problem(draw, steady):
                  f"norm: {draw.choice(['max', 'l2', 'l1'])}", f"weight: {draw.choice(['0.99', '0.8', '1'])}"]
     else:
         lines = [f"steps: {draw.randint(1, 150)}", f"dt_fraction: {draw.choice(['0.9', '0.4', '1'])}"]
-    return lines + [f"check_interval: {draw.choice([1, 7, 20, 50])}", f"check: {draw.choice(['immediate', 'lagged'])}"]
+    return lines + [f"check_interval: {draw.choice([1, 7, 20, 50])}", f"check: {draw.choice(['immediate', 'asynchronous'])}"]
 
 
 def solver(draw, in_time, ranks, cells):
-    kernel = draw.choice(["reference", "openmp", "fused_openmp", "auto"])
+    kernel = draw.choice(["reference", "openmp", "temporal_openmp", "auto"])
     lines = [f"kernel: {kernel}", "reduction: reproducible"]
     if not in_time and (ranks == 1 or min(cells) >= 12) and draw.random() < 0.5:
-        lines.append(f"depth: {draw.randint(1, 4)}")
+        lines.append(f"halo_width: {draw.randint(1, 4)}")
     return lines
 
 

@@ -69,7 +69,7 @@ TEST(CompareAxes, TheFirstIsTheLowestRungAndWhatARunWouldTake) {
   for (const Combination& each : two.combinations) {
     EXPECT_EQ(each.config.solver.kernel, each.words[0]);
     EXPECT_EQ(each.config.parallel.overlap == Overlap::on, each.words[1] == "true");
-    EXPECT_EQ(std::to_string(each.config.solver.depth.value_or(0)), each.words[2]);
+    EXPECT_EQ(std::to_string(each.config.solver.halo_width.value_or(0)), each.words[2]);
     EXPECT_EQ(each.config.parallel.process_grid.value_or(Int3{}).product(), 2);
     EXPECT_EQ(each.config.solver.reduction, each.words[4]);
     EXPECT_EQ(each.config.parallel.transport, "auto");  // there is but one
@@ -79,13 +79,13 @@ TEST(CompareAxes, TheFirstIsTheLowestRungAndWhatARunWouldTake) {
 TEST(CompareAxes, WhatTheDeckNamesIsPinnedUnlessItIsAskedFor) {
   Config config = decks::base({16, 16, 64});
   config.solver.kernel = "openmp";
-  config.solver.depth = 2;
+  config.solver.halo_width = 2;
   config.parallel.process_grid = Int3{1, 1, 2};
   const ComparePlan pinned = plan(config, 2);
   EXPECT_EQ(names_of(pinned.axes), (Names{"overlap", "reduction"}));
   for (const Combination& each : pinned.combinations) {
     EXPECT_EQ(each.config.solver.kernel, "openmp");
-    EXPECT_EQ(each.config.solver.depth, 2);
+    EXPECT_EQ(each.config.solver.halo_width, 2);
   }
   const ComparePlan asked = plan(config, 2, "depth,kernel");
   EXPECT_EQ(names_of(asked.axes), (Names{"kernel", "depth"}));
@@ -99,12 +99,12 @@ TEST(CompareAxes, OnlyWhatFitsTheBlocksIsLegal) {
   for (const Combination& each : four.combinations) {
     const Int3 grid = each.config.parallel.process_grid.value_or(Int3{});
     EXPECT_LE(grid.z, 2);
-    const int depth = each.config.solver.depth.value_or(0);
+    const int depth = each.config.solver.halo_width.value_or(0);
     if (grid.z > 1) {
       EXPECT_EQ(depth, 1);
     }
   }
-  const auto is_deep = [](const Combination& each) { return each.config.solver.depth == 3; };
+  const auto is_deep = [](const Combination& each) { return each.config.solver.halo_width == 3; };
   EXPECT_TRUE(std::ranges::any_of(four.combinations, is_deep));
 }
 
@@ -118,12 +118,12 @@ TEST(CompareAxes, APolicyIsOneOfItsKernel) {
 
 TEST(CompareAxes, SweepsThatStoreTheirFacesNeedWhatTheyNeed) {
   Config config = decks::base({64, 64, 64});
-  config.parallel.overlap = Overlap::in_sweep;
-  config.solver.depth = 2;
-  EXPECT_EQ(why_not_combined(config, setting_of(2)), "in_sweep has depth 1");
-  config.solver.depth = 1;
+  config.parallel.overlap = Overlap::in_kernel;
+  config.solver.halo_width = 2;
+  EXPECT_EQ(why_not_combined(config, setting_of(2)), "in_kernel has depth 1");
+  config.solver.halo_width = 1;
   config.parallel.transport = "host";
-  EXPECT_EQ(why_not_combined(config, setting_of(2)), "in_sweep needs transport peer");
+  EXPECT_EQ(why_not_combined(config, setting_of(2)), "in_kernel needs transport peer");
   config.parallel.transport = "peer";
   config.solver.kernel = "openmp";
   EXPECT_EQ(why_not_combined(config, setting_of(2)), "the kernel stores no faces");
@@ -147,7 +147,7 @@ TEST(CompareAxes, NamedAxesBeyondTheLimitAreRefusedWithAWayOut) {
   EXPECT_EQ(
       refused([&] { plan(config, 2, "kernel,depth", 5); }),
       "compare: kernel (2) x depth (3) have more than 5 legal combinations; name fewer with --axes, give "
-      "one a value such as solver.depth=1, or raise --limit");
+      "one a value such as solver.halo_width=1, or raise --limit");
 }
 
 TEST(CompareAxes, WordsOfTheCommandLine) {

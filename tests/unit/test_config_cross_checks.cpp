@@ -212,13 +212,14 @@ TEST(ConfigCrossChecks, Rows) {
                  "deck.yaml:10:18: solver.kernel: 'shared' is not in this build (it has no CUDA); use one of "
                  "auto, reference, openmp, naive",
                  ExitCode::unavailable);
-  expect_problem(with("kernel: shared, depth: 0").c_str(),
-                 "deck.yaml:10:18: solver.kernel: 'shared' is not in this build (it has no CUDA); use one of "
-                 "auto, reference, openmp, naive\n"
-                 "deck.yaml:10:33: solver.depth: 0 is out of range; write a whole number from 1 to 64, or "
-                 "auto");
-  expect_good(with("kernel: reference, depth: 64"));
-  expect_good(with("depth: auto"));
+  expect_problem(
+      with("kernel: shared, halo_width: 0").c_str(),
+      "deck.yaml:10:18: solver.kernel: 'shared' is not in this build (it has no CUDA); use one of "
+      "auto, reference, openmp, naive\n"
+      "deck.yaml:10:38: solver.halo_width: 0 is out of range; write a whole number from 1 to 64, or "
+      "auto");
+  expect_good(with("kernel: reference, halo_width: 64"));
+  expect_good(with("halo_width: auto"));
   expect_problem(with("kernel: openmp, reduction: warp_shuffle"),
                  "deck.yaml:10:37: solver.reduction: 'warp_shuffle' runs on another device than the kernel "
                  "'openmp'; use auto");

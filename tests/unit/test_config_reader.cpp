@@ -124,8 +124,8 @@ TEST(ConfigReader, NamesUnknownKeysAndWhatWasMeant) {
                  "deck.yaml:10:3: problem.precision: unknown key; did you mean 'precision'?");
   expect_problem(base + "  <<: {steps: 3}\n",
                  "deck.yaml:10:3: problem.<<: merge keys are not supported; write the keys out");
-  expect_problem(base + "solver.depth: 2\n",
-                 "deck.yaml:10:1: solver.depth: unknown key; write the keys as maps within "
+  expect_problem(base + "solver.halo_width: 2\n",
+                 "deck.yaml:10:1: solver.halo_width: unknown key; write the keys as maps within "
                  "maps (dots are for the command line)");
   // The misspelt key is not also reported as missing.
   expect_problem(replaced(base, "steps", "setps"),
@@ -248,15 +248,15 @@ TEST(ConfigReader, ChecksFormulas) {
 
 TEST(ConfigReader, SaysAllAtOnceFromTopToBottom) {
   expect_problem(
-      "grid: {cells: 0}\nsolver: {depth: 99, kernel: naiv}\noutput: {every_steps: 0}\n",
+      "grid: {cells: 0}\nsolver: {halo_width: 99, kernel: naiv}\noutput: {every_steps: 0}\n",
       "deck.yaml:1:1: grid.lengths: is missing, and so is spacing; add lengths: [1, 1, 1] or spacing: 0.01\n"
       "deck.yaml:1:1: problem.end_time: is missing, and so is steps; add end_time: 1 or steps: 1000\n"
       "deck.yaml:1:1: material: a transient problem needs the diffusivity; add diffusivity, or conductivity, "
       "density and heat_capacity\n"
       "deck.yaml:1:1: initial: is missing; add initial: [{shape: constant, value: 300}]\n"
       "deck.yaml:1:15: grid.cells: 0 is out of range; write a whole number from 1 to 1e12, or [x, y, z]\n"
-      "deck.yaml:2:17: solver.depth: 99 is out of range; write a whole number from 1 to 64, or auto\n"
-      "deck.yaml:2:29: solver.kernel: unknown word 'naiv'; did you mean 'naive'? One of auto, reference, "
+      "deck.yaml:2:22: solver.halo_width: 99 is out of range; write a whole number from 1 to 64, or auto\n"
+      "deck.yaml:2:34: solver.kernel: unknown word 'naiv'; did you mean 'naive'? One of auto, reference, "
       "openmp, naive\n"
       "deck.yaml:3:23: output.every_steps: 0 is out of range; write a whole number from 1 to 1e15");
 }
@@ -271,8 +271,8 @@ TEST(ConfigReader, CountsTheProblemsItDoesNotPrint) {
 
 TEST(ConfigOverrides, AreCheckedLikeTheDeck) {
   const auto say = [](const std::vector<std::string>& overrides) { return problems(base, overrides).first; };
-  EXPECT_EQ(say({"solver.depth=2", "solver.deth=3"}),
-            "argument 2: solver.deth: unknown key; did you mean 'depth'?");
+  EXPECT_EQ(say({"solver.halo_width=2", "solver.halo_widht=3"}),
+            "argument 2: solver.halo_widht: unknown key; did you mean 'halo_width'?");
   EXPECT_EQ(say({"grid.cells=010"}),
             "argument 1: grid.cells: '010' has a leading zero (octal for some YAML readers); write 10");
   EXPECT_EQ(say({"problem.steps="}),
@@ -299,7 +299,7 @@ TEST(ConfigOverrides, AreArgumentsWithAnEqualsSignOnceAKey) {
             Said("argument 1: '=3' names no key before the '='; write key.path=value, e.g. problem.steps=100",
                  ExitCode::command_line));
   EXPECT_EQ(say({"a..b=3"}).second, ExitCode::command_line);
-  EXPECT_EQ(say({"problem.steps=3", "solver.depth=1", "problem.steps=4"}),
+  EXPECT_EQ(say({"problem.steps=3", "solver.halo_width=1", "problem.steps=4"}),
             Said("argument 3: problem.steps: stands twice (first in argument 1); keep one",
                  ExitCode::command_line));
 }

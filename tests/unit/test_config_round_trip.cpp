@@ -127,7 +127,7 @@ void expect_same(const Config& a, const Config& b) {
   EXPECT_EQ(a.solver.kernel, b.solver.kernel);
   EXPECT_EQ(a.solver.reduction, b.solver.reduction);
   EXPECT_EQ(a.solver.histogram, b.solver.histogram);
-  EXPECT_EQ(a.solver.depth, b.solver.depth);
+  EXPECT_EQ(a.solver.halo_width, b.solver.halo_width);
   EXPECT_EQ(a.solver.walltime, b.solver.walltime);
   EXPECT_EQ(a.parallel.process_grid, b.parallel.process_grid);
   EXPECT_EQ(a.parallel.device, b.parallel.device);
@@ -168,7 +168,7 @@ class RandomDeck {
                     : "");
     deck += problem() + verify();
     if (coin())
-      deck += "solver: {kernel: openmp, reduction: auto, depth: " + pick({"1", "auto", "4"}) +
+      deck += "solver: {kernel: openmp, reduction: auto, halo_width: " + pick({"1", "auto", "4"}) +
               pick({"", ", walltime: 3500.5"}) + "}\n";
     if (coin())
       deck += "parallel: {process_grid: " + pick({"auto", "[2, 1, 3]"}) +
@@ -228,7 +228,7 @@ class RandomDeck {
     if (steady_)
       return "problem: {kind: steady, weight: 0.9, tolerance: 1e-8, norm: " + pick({"max", "l2", "l1"}) +
              ", criterion: " + pick({"absolute", "relative"}) + ", max_sweeps: 1e6, check_interval: 7" +
-             pick({"", ", check: lagged"}) + "}\n";
+             pick({"", ", check: asynchronous"}) + "}\n";
     return "problem: {" + pick({"end_time: 0.30000000000000004", "steps: 12345678901"}) +
            pick({"", ", dt: auto, dt_fraction: 0.123", ", dt: 1e3, allow_unstable: true"}) + "}\n";
   }
@@ -287,11 +287,12 @@ problem:
   check: immediate
 solver:
   kernel: auto
-  policy: auto
+  tile: auto
   reduction: auto
   histogram: auto
-  depth: auto
-  graph: auto
+  halo_width: auto
+  time_block: auto
+  cuda_graph: auto
 parallel:
   process_grid: auto
   device: auto

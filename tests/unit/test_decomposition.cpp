@@ -180,20 +180,20 @@ TEST(DecompositionErrors, BlocksThinnerThanTheHalo) {
       }),
       "blocks along y are thinner than the halo (5 cells over 4 ranks leave 1 cell a block, the halo is "
       "2 cells deep); use at most 2 ranks along y, at least 8 cells along y, or a "
-      "halo of at most 1 cell (solver.depth)");
+      "halo of at most 1 cell (solver.halo_width)");
   // A periodic axis of one part is its own neighbour, so that fewer ranks would not help.
   EXPECT_EQ(
       deck_error([] {
         Decomposition({8, 8, 3}, {1, 1, 1}, {false, false, true}, 4);
       }),
       "blocks along z are thinner than the halo (3 cells over 1 rank leave 3 cells a block, the halo is "
-      "4 cells deep); use at least 4 cells along z, or a halo of at most 3 cells (solver.depth)");
+      "4 cells deep); use at least 4 cells along z, or a halo of at most 3 cells (solver.halo_width)");
   EXPECT_EQ(
       deck_error([] {
         Decomposition::most_parts({8, 8, 3}, {false, false, true}, 4);
       }),
       "blocks along z are thinner than the halo (3 cells over 1 rank leave 3 cells a block, the halo is "
-      "4 cells deep); use at least 4 cells along z, or a halo of at most 3 cells (solver.depth)");
+      "4 cells deep); use at least 4 cells along z, or a halo of at most 3 cells (solver.halo_width)");
   // The deepest halo is that of all axes, not of the one that is named.
   EXPECT_EQ(
       deck_error([] {
@@ -201,7 +201,7 @@ TEST(DecompositionErrors, BlocksThinnerThanTheHalo) {
       }),
       "blocks along y are thinner than the halo (8 cells over 2 ranks leave 4 cells a block, the halo is "
       "5 cells deep); use at most 1 rank along y, at least 10 cells along y, or a halo of at most 3 cells "
-      "(solver.depth)");
+      "(solver.halo_width)");
   EXPECT_EQ(Decomposition({30, 8, 9}, {2, 2, 3}, {}).deepest_halo(), 3);
   EXPECT_EQ(Decomposition({30, 8, 9}, {2, 1, 1}, {}).deepest_halo(), 15);
   EXPECT_EQ(Decomposition({30, 8, 9}, {1, 1, 1}, {false, true, false}).deepest_halo(), 8);

@@ -1,4 +1,4 @@
-// solver.depth: auto at the limits where its answer is plain, and against the sum by hand.
+// solver.halo_width: auto at the limits where its answer is plain, and against the sum by hand.
 #include "solver/depth.hpp"
 
 #include <gtest/gtest.h>

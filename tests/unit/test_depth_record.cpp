@@ -1,4 +1,4 @@
-// How the choice of solver.depth: auto is told.
+// How the choice of solver.halo_width: auto is told.
 #include "output/records/run_record.hpp"
 
 #include <gtest/gtest.h>

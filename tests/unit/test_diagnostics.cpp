@@ -100,7 +100,7 @@ TEST(Schedule, ACheckLagsWhereNothingElseWaitsForTheField) {
   config.problem.check_interval = 10;
   config.output.diagnostics = 40;
   config.output.every_steps = 30;
-  const auto lagged = [&] {
+  const auto asynchronous = [&] {
     const Schedule schedule(config);
     std::vector<std::int64_t> sweeps;
     for (std::int64_t sweep = 1; sweep <= 100; ++sweep) {
@@ -108,9 +108,9 @@ TEST(Schedule, ACheckLagsWhereNothingElseWaitsForTheField) {
     }
     return sweeps;
   };
-  EXPECT_EQ(lagged(), std::vector<std::int64_t>{});
-  config.problem.check = Check::lagged;
-  EXPECT_EQ(lagged(), (std::vector<std::int64_t>{1, 10, 20, 50, 70}));
+  EXPECT_EQ(asynchronous(), std::vector<std::int64_t>{});
+  config.problem.check = Check::asynchronous;
+  EXPECT_EQ(asynchronous(), (std::vector<std::int64_t>{1, 10, 20, 50, 70}));
 }
 
 }  // namespace

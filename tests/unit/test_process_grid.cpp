@@ -239,16 +239,16 @@ TEST(ProcessGridErrors, MoreRanksThanFit) {
       "1 cell); use 448 ranks, the next lower count that fits; the most are 512");
   EXPECT_EQ(error({8, 4, 1}, 9, {}, 4),
             "no process grid of 9 ranks fits 8x4x1 cells (there is room for 2x1x1 blocks, none thinner than "
-            "4 cells); use 2 ranks, the most that fit; or use a halo of at most 1 cell (solver.depth)");
+            "4 cells); use 2 ranks, the most that fit; or use a halo of at most 1 cell (solver.halo_width)");
   EXPECT_EQ(
       error({8, 8, 3}, 2, {false, false, true}, 4),
       "blocks along z are thinner than the halo (3 cells over 1 rank leave 3 cells a block, the halo is "
-      "4 cells deep); use at least 4 cells along z, or a halo of at most 3 cells (solver.depth)");
+      "4 cells deep); use at least 4 cells along z, or a halo of at most 3 cells (solver.halo_width)");
   // The deepest halo is that of so many ranks, not of one.
   EXPECT_EQ(
       error({8, 8, 3}, 8, {false, false, true}, 4),
       "blocks along z are thinner than the halo (3 cells over 1 rank leave 3 cells a block, the halo is "
-      "4 cells deep); use at least 4 cells along z, or a halo of at most 2 cells (solver.depth)");
+      "4 cells deep); use at least 4 cells along z, or a halo of at most 2 cells (solver.halo_width)");
 }
 
 }  // namespace

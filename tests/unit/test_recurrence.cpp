@@ -68,7 +68,7 @@ TEST(Schedule, StopsWhereACheckpointIsDue) {
 TEST(Schedule, ACheckpointLeavesLaggedChecksAsTheyAre) {
   Config config = decks::base({4, 5, 6});
   config.problem.check_interval = 10;
-  config.problem.check = Check::lagged;
+  config.problem.check = Check::asynchronous;
   config.output.checkpoint.every_steps = 10;
   EXPECT_TRUE(Schedule(config).check_may_lag(10));
 }

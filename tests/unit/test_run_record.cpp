@@ -399,13 +399,13 @@ TEST(Report, ResidualOfASteadyRunSaysWhetherItsToleranceWasReached) {
 
 TEST(Report, ALaggedResidualSaysToWhichSweepItBelongs) {
   RunRecord r = record();
-  r.residual.check = Check::lagged;
+  r.residual.check = Check::asynchronous;
   r.residual.last_sweep = 1200;
   r.residual.extra_sweeps = 1;
-  EXPECT_NE(final_table(r).find("of the first; of sweep 1 200, 1 extra sweep (lagged checks)\n"),
+  EXPECT_NE(final_table(r).find("of the first; of sweep 1 200, 1 extra sweep (asynchronous checks)\n"),
             std::string::npos);
   const json j = json::parse(to_json(r))["residual"];
-  EXPECT_EQ(j["check"], "lagged");
+  EXPECT_EQ(j["check"], "asynchronous");
   EXPECT_EQ(j["last_sweep"], 1200);
   EXPECT_EQ(j["extra_sweeps"], 1);
 }

@@ -86,7 +86,7 @@ TEST(Schedule, IntervalsInTimeFallOnTheNextStep) {
 
 TEST(Schedule, ACheckDoesNotLagWhereAnyFileIsDue) {
   Config config = config_of(100);
-  config.problem.check = Check::lagged;
+  config.problem.check = Check::asynchronous;
   config.problem.check_interval = 10;
   config.output.coarse.factor = Int3{1, 1, 1};
   config.output.coarse.times.every_steps = 20;

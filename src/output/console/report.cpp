@@ -130,8 +130,8 @@ std::string residual_text(const RunRecord& r) {
         residual.convergence == Convergence::reached     ? "reached"
         : residual.convergence == Convergence::stagnated ? "not reached: it stopped falling at rounding"
                                                          : "NOT reached");
-  if (residual.check == Check::lagged && residual.last_sweep)
-    text += fmt::format("; of sweep {}, {} (lagged checks)", grouped(*residual.last_sweep),
+  if (residual.check == Check::asynchronous && residual.last_sweep)
+    text += fmt::format("; of sweep {}, {} (asynchronous checks)", grouped(*residual.last_sweep),
                         plural(residual.extra_sweeps, "extra sweep"));
   return text;
 }

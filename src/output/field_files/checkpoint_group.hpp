@@ -17,7 +17,8 @@ struct CheckpointState {
   std::optional<double> first_residual, last_residual;  // K
   std::int64_t last_checked = 0;                        // the sweep of last_residual; 0 without one
   std::int64_t checks = 0;
-  // A lagged check whose turn comes when next something is due: its sweep, 0 without one, and its residual.
+  // A asynchronous check whose turn comes when next something is due: its sweep, 0 without one, and its
+  // residual.
   std::int64_t pending_sweep = 0;
   std::optional<double> pending_residual;
   // Of a steady problem: the lowest residual, K, and its sweep, and whether the run ended as no lower one

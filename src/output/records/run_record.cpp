@@ -276,8 +276,8 @@ const char* word(Overlap o) {
       return "on";
     case Overlap::off:
       return "off";
-    case Overlap::in_sweep:
-      return "in_sweep";
+    case Overlap::in_kernel:
+      return "in_kernel";
     case Overlap::automatic:
       break;
   }
@@ -297,7 +297,7 @@ const char* word(Convergence c) {
   return words[static_cast<int>(c)];
 }
 const char* word(Check c) {
-  return c == Check::lagged ? "lagged" : "immediate";
+  return c == Check::asynchronous ? "asynchronous" : "immediate";
 }
 const char* word(Verdict v) {
   return v == Verdict::passed ? "passed" : v == Verdict::failed ? "failed" : "reported";

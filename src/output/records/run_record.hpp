@@ -32,8 +32,8 @@
 
 namespace isotherm {
 
-// What a run reports of `solver.depth: auto`: what was measured, what each depth would cost by it, and why
-// the one that was taken was.
+// What a run reports of `solver.halo_width: auto`: what was measured, what each depth would cost by it, and
+// why the one that was taken was.
 struct DepthRecord {
   bool automatic = false;  // the deck left it open
   std::string why;         // where there was nothing to weigh
@@ -219,7 +219,7 @@ struct Residual {
   Convergence convergence = Convergence::not_asked;
   Check check = Check::immediate;
   std::optional<std::int64_t> last_sweep;  // to which `last` belongs
-  std::int64_t extra_sweeps = 0;           // done after last_sweep, until a lagged check ended the run
+  std::int64_t extra_sweeps = 0;           // done after last_sweep, until a asynchronous check ended the run
 };
 
 // Of the diagnostics' histogram: what the columns of history.csv mean.

@@ -1,5 +1,5 @@
-// Stencil row `fused`: several sweeps in one pass over the field (temporal blocking), so that memory is read
-// and written once for all of them.
+// Stencil row `temporal`: several sweeps in one pass over the field (temporal blocking), so that memory is
+// read and written once for all of them.
 //
 // Algebra   `depth` sweeps, each stencil_update() of what the one before it left; walls on all faces are
 //           applied at every level, where the tile meets them. The same bits as so many single sweeps.
@@ -52,7 +52,7 @@ constexpr std::array tiles = {PacedTile{only, 0}, PacedTile{only, 2050}, PacedTi
 
 template <class T, int depth, int warps, int rows, int stages, class Extras>
 __global__ void __launch_bounds__(warps* warp_size, 1)
-    fused(const __grid_constant__ FusedMaps<T> maps, const __grid_constant__ FusedArgs<T> a) {
+    temporal(const __grid_constant__ FusedMaps<T> maps, const __grid_constant__ FusedArgs<T> a) {
   constexpr Tile tile{warps, rows, stages};
   auto& shared = *reinterpret_cast<FusedShared<T, depth, tile, Extras>*>(dynamic_shared());
   if (threadIdx.x == 0) {
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(warps* warp_size, 1)
 template <class T, int depth, Tile tile, class Extras>
 struct Fused {
   using Shared = FusedShared<T, depth, tile, Extras>;
-  static constexpr auto kernel = fused<T, depth, tile.x, tile.y, tile.z, Extras>;
+  static constexpr auto kernel = temporal<T, depth, tile.x, tile.y, tile.z, Extras>;
   static constexpr int threads = tile.x * warp_size;
 
   static void allow_shared() {
@@ -131,7 +131,7 @@ struct Fused {
     a.shares = ColumnShares::of(a.x.count * a.y.count, args.region.extent().z, std::min(slots(), most_blocks),
                                 least_planes, overhead);
     const auto blocks = static_cast<unsigned>(a.shares.blocks);
-    launch("fused", kernel, {dim3(blocks), dim3(threads), sizeof(Shared)}, stream, maps(args), a);
+    launch("temporal", kernel, {dim3(blocks), dim3(threads), sizeof(Shared)}, stream, maps(args), a);
     finish_norm(args.norm, blocks, stream);
   }
 };
@@ -154,7 +154,7 @@ void with_fused(const SweepArgs<T>& args, int depth, Body body) {
       if (depth != d) return self.template operator()<d + 1>(self);
     }
     if (depth != d)
-      throw Error(ExitCode::internal, "the kernel row fused was asked for a depth that it does not have");
+      throw Error(ExitCode::internal, "the kernel temporal was asked for a depth that it does not have");
     // A single sweep is what is left at the end of several: not worth kernels that can do less.
     if constexpr (d > 1) {
       const bool source = !args.source.empty(), norm = args.norm.result != nullptr;
@@ -205,7 +205,7 @@ KernelResources resources(int policy) {
 }  // namespace
 
 template <class T>
-void stencil_fused(StencilKernel<T>& row) {
+void stencil_temporal(StencilKernel<T>& row) {
   row.launch = sweep<T>;
   row.max_depth = most_depth;
   row.longest_axis = longest_axis;
@@ -216,7 +216,7 @@ void stencil_fused(StencilKernel<T>& row) {
   row.resources = resources<T>;
 }
 
-template void stencil_fused(StencilKernel<float>&);
-template void stencil_fused(StencilKernel<double>&);
+template void stencil_temporal(StencilKernel<float>&);
+template void stencil_temporal(StencilKernel<double>&);
 
 }  // namespace isotherm::cuda

@@ -10,7 +10,7 @@
 // Memory: the queues of all threads are one allocation of the thread that launches, made at its first launch,
 // grown where a launch needs more, and kept until it is released or ends: for each thread what a tile may
 // fill. It holds nothing from one launch to the next.
-#include "kernels/host/stencil_fused_openmp.hpp"
+#include "kernels/host/stencil_temporal_openmp.hpp"
 
 #include <omp.h>
 
@@ -131,8 +131,9 @@ void sweep_all(const SweepArgs<T>& args, int depth, Store store, std::size_t til
 
 template <class Isa, class T>
 void launch(const SweepArgs<T>& args, SweepPlan plan, Stream) {
-  sweep_fused_openmp<Isa>(args, plan, choose_store(static_cast<std::size_t>(args.region.cells()) * sizeof(T)),
-                          tile_bytes_here(threads_of(args.region, plan.depth)));
+  sweep_temporal_openmp<Isa>(args, plan,
+                             choose_store(static_cast<std::size_t>(args.region.cells()) * sizeof(T)),
+                             tile_bytes_here(threads_of(args.region, plan.depth)));
 }
 
 template <class T>
@@ -154,7 +155,7 @@ constexpr LaunchMemory launch_memory{&queue_bytes<T>, [] { return queues.bytes; 
 }  // namespace
 
 template <class Isa, class T>
-void sweep_fused_openmp(const SweepArgs<T>& args, SweepPlan plan, Store store, std::size_t tile_bytes) {
+void sweep_temporal_openmp(const SweepArgs<T>& args, SweepPlan plan, Store store, std::size_t tile_bytes) {
   if (!args.region.empty()) {
     const auto sweep = plan.policy == 0   ? sweep_all<Isa, Way::preferred, 2, T>
                        : plan.policy == 1 ? sweep_all<Isa, Way::preferred, 1, T>
@@ -167,7 +168,7 @@ void sweep_fused_openmp(const SweepArgs<T>& args, SweepPlan plan, Store store, s
 }
 
 template <class Isa, class T>
-void stencil_fused_openmp(StencilKernel<T>& row) {
+void stencil_temporal_openmp(StencilKernel<T>& row) {
   row.launch = launch<Isa, T>;
   row.max_depth = most_depth;
   row.own_walls = {true, true, true};
@@ -176,9 +177,9 @@ void stencil_fused_openmp(StencilKernel<T>& row) {
   row.memory = &launch_memory<T>;
 }
 
-template void stencil_fused_openmp<ISOTHERM_ISA>(StencilKernel<float>&);
-template void stencil_fused_openmp<ISOTHERM_ISA>(StencilKernel<double>&);
-template void sweep_fused_openmp<ISOTHERM_ISA>(const SweepArgs<float>&, SweepPlan, Store, std::size_t);
-template void sweep_fused_openmp<ISOTHERM_ISA>(const SweepArgs<double>&, SweepPlan, Store, std::size_t);
+template void stencil_temporal_openmp<ISOTHERM_ISA>(StencilKernel<float>&);
+template void stencil_temporal_openmp<ISOTHERM_ISA>(StencilKernel<double>&);
+template void sweep_temporal_openmp<ISOTHERM_ISA>(const SweepArgs<float>&, SweepPlan, Store, std::size_t);
+template void sweep_temporal_openmp<ISOTHERM_ISA>(const SweepArgs<double>&, SweepPlan, Store, std::size_t);
 
 }  // namespace isotherm::host

@@ -1,4 +1,4 @@
-// Stencil row `bulk_pipeline`: planes of a tile arrive in shared memory by bulk tensor copies, ahead of
+// Stencil row `tma_pipeline`: planes of a tile arrive in shared memory by bulk tensor copies, ahead of
 // the warps that compute (compute capability 9.0 and later).
 //
 // Algebra   one sweep, stencil_update(); walls on all faces are applied where the tile meets them.
@@ -142,9 +142,9 @@ __device__ __forceinline__ void store_plane(const Stores& stores, Face f, const 
 
 template <class T, int warps_x, int warps_y, int rows, int stages, class Norm, class Stores>
 __global__ void __maxnreg__((most_registers<Norm, Stores>))
-    bulk_pipeline(const __grid_constant__ TensorMap<T> map, const __grid_constant__ TensorMap<T> side_map,
-                  const __grid_constant__ TileArgs<T> a, Schedule schedule,
-                  const __grid_constant__ Stores stores) {
+    tma_pipeline(const __grid_constant__ TensorMap<T> map, const __grid_constant__ TensorMap<T> side_map,
+                 const __grid_constant__ TileArgs<T> a, Schedule schedule,
+                 const __grid_constant__ Stores stores) {
   using Slab = Plane<T, warps_x, warps_y, rows>;
   using Pipe = Ring<T, warps_x, warps_y, rows, stages>;
   Pipe& ring = *reinterpret_cast<Pipe*>(dynamic_shared());
@@ -289,7 +289,7 @@ template <class T, RingTile tile>
 constexpr std::size_t ring_bytes = sizeof(Ring<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages>);
 
 template <class T, RingTile tile, class Norm = NoNorm, class Stores = NoStores>
-constexpr auto kernel = bulk_pipeline<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages, Norm, Stores>;
+constexpr auto kernel = tma_pipeline<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages, Norm, Stores>;
 
 template <class T, RingTile tile>
 constexpr Threads threads(unsigned blocks) {
@@ -334,8 +334,8 @@ struct RingWay {
     const auto schedule = Schedule::of(bytes, columns.blocks(), columns.planes, slots<T, tile>(), tile.pace);
     const auto start = [&](auto function, const auto& stores) {
       allow_shared(function, ring_bytes<T, tile>);
-      launch("bulk_pipeline", function, threads<T, tile>(columns.blocks()), stream, map, side_map, a,
-             schedule, stores);
+      launch("tma_pipeline", function, threads<T, tile>(columns.blocks()), stream, map, side_map, a, schedule,
+             stores);
     };
     if (args.stores.any()) {
       using Stores = SweepStores<T>;
@@ -364,7 +364,7 @@ KernelResources resources(int policy) {
 }  // namespace
 
 template <class T>
-void stencil_bulk_pipeline(StencilKernel<T>& row) {
+void stencil_tma_pipeline(StencilKernel<T>& row) {
   WideRow<T, tiles, RingWay>::complete(row);
   row.stores_faces = [](Box block, bool column_above, int policy) {
     return with_tile<tiles>(policy, [&]<RingTile tile>() {
@@ -377,7 +377,7 @@ void stencil_bulk_pipeline(StencilKernel<T>& row) {
   row.resources = resources<T>;
 }
 
-template void stencil_bulk_pipeline(StencilKernel<float>&);
-template void stencil_bulk_pipeline(StencilKernel<double>&);
+template void stencil_tma_pipeline(StencilKernel<float>&);
+template void stencil_tma_pipeline(StencilKernel<double>&);
 
 }  // namespace isotherm::cuda
