@@ -115,10 +115,10 @@ TEST(ConfigReader, NamesUnknownKeysAndWhatWasMeant) {
   expect_problem(base + "solvr: {}\n", "deck.yaml:10:1: solvr: unknown key; did you mean 'solver'?");
   expect_problem(base + "solver: {kernal: auto}\n",
                  "deck.yaml:10:10: solver.kernal: unknown key; did you mean 'kernel'?");
-  expect_problem(base + "solver: {colour: red}\n",
-                 "deck.yaml:10:10: solver.colour: unknown key; use one of kernel, policy, reduction, "
-                 "histogram, depth, graph, tuning_file, "
-                 "walltime");
+  expect_problem(
+      base + "solver: {colour: red}\n",
+      "deck.yaml:10:10: solver.colour: unknown key; use one of kernel, tile, reduction, histogram, "
+      "halo_width, time_block, cuda_graph, tuning_file, walltime");
   expect_problem(base + "cells: 8\n", "deck.yaml:10:1: cells: unknown key; did you mean 'grid.cells'?");
   expect_problem(base + "  precision: fp32\n",
                  "deck.yaml:10:3: problem.precision: unknown key; did you mean 'precision'?");
