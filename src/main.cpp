@@ -11,7 +11,6 @@
 #include "app/check.hpp"
 #include "app/check_json.hpp"
 #include "app/command_line.hpp"
-#include "app/compare.hpp"
 #include "app/info.hpp"
 #include "app/list.hpp"
 #include "app/run.hpp"
@@ -47,8 +46,6 @@ int solve_on_all_ranks(const CommandLine& command, int argc, char** argv) {
         return check(command, world);
       case Verb::bench:
         return bench(command, world);
-      case Verb::compare:
-        return compare(command, world);
       default:
         return run(command, world);
     }
@@ -87,7 +84,6 @@ int answer(const CommandLine& command, int argc, char** argv) {
       return solve_on_all_ranks(command, argc, argv);
     case Verb::run:
     case Verb::bench:
-    case Verb::compare:
       return solve_on_all_ranks(command, argc, argv);
   }
   return static_cast<int>(ExitCode::internal);

@@ -13,7 +13,6 @@
 #include "app/field_outputs.hpp"
 #include "app/plan.hpp"
 #include "app/rank_times.hpp"
-#include "app/regression.hpp"
 #include "app/restart.hpp"
 #include "app/session.hpp"
 #include "app/settle_depth.hpp"
@@ -50,14 +49,12 @@ template <class T>
 class Run {
  public:
   Run(const CommandLine& command, const Communicator& world, const Session& session,
-      const std::optional<Restart>& restart, const Regression& regression, Device& device, double roof,
-      Timer started)
+      const std::optional<Restart>& restart, Device& device, double roof, Timer started)
       : world_(world),
         command_(command),
         profile_(command.profile),
         session_(session),
         restart_(restart),
-        regression_(regression),
         device_(device),
         limit_(find_wall_limit(config(), world, started)),
         total_(started),
@@ -321,24 +318,10 @@ class Run {
     record_.ranks = gather_ranks(describe_rank(session_, device_, world_), world_);
     record_.finished = utc_now();
     record_.warnings = console_.warnings();
-    hold_against_baseline();
     console_.say_fitted(final_table(record_), final_table(record_, stdout_columns()));
     if (!viewer_file_.empty()) console_.say(fmt::format("  {:<13}{}\n", "ParaView", escaped(viewer_file_)));
-    if (record_.baseline) console_.say(baseline_table(*record_.baseline));
     write_record();
     console_.say(closing_lines(record_));
-  }
-
-  // Collective. Of a run that came to its end; its answer stays what it is.
-  void hold_against_baseline() {
-    if (record_.exit_code != ExitCode::done && record_.exit_code != ExitCode::not_converged) return;
-    try {
-      record_.baseline = regression_.judge(merits(record_));
-      if (record_.baseline) refuse_worse(*record_.baseline);
-    } catch (const CollectiveError& e) {
-      record_.exit_code = e.code();
-      record_.message = e.what();
-    }
   }
 
   // A record that cannot be written fails the run, but never hides what failed it before.
@@ -360,7 +343,6 @@ class Run {
   bool profile_;
   const Session& session_;
   const std::optional<Restart>& restart_;
-  const Regression& regression_;
   Device& device_;
   WallLimit limit_;
   Timer total_;  // since the deck was opened
@@ -387,13 +369,12 @@ int run(const CommandLine& command, const Communicator& world) {
   }
   const auto device = agree(world, [&] { return open_device(session.placement); });
   refuse_what_does_not_fit(session.memory, session.placement, world);
-  const Regression regression(command.baseline, session, *device, world);
   settle_depth(session, measure_depth_costs(session, *device, world), world);
   const double roof = measure_roof(session, *device, world);
   if (session.deck.config.precision == Precision::fp32) {
-    return Run<float>(command, world, session, restart, regression, *device, roof, started).finish();
+    return Run<float>(command, world, session, restart, *device, roof, started).finish();
   }
-  return Run<double>(command, world, session, restart, regression, *device, roof, started).finish();
+  return Run<double>(command, world, session, restart, *device, roof, started).finish();
 }
 
 }  // namespace isotherm

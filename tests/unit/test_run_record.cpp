@@ -192,21 +192,6 @@ TEST(Report, FiguresOfMerit) {
   EXPECT_EQ(result_line(record()), "RESULT: DONE\n");
 }
 
-// A slow answer is right, and its figures are what is asked for.
-TEST(Report, ARunThatIsWorseThanItsBaselineHasFigures) {
-  RunRecord r = record();
-  const Baseline baseline{"old.json", subject_of(r), {{"time_per_step", 0.5, "ms", Better::lower}}};
-  EXPECT_NO_THROW(refuse_other_subject(baseline, subject_of(r)));
-  r.baseline = judge(baseline, merits(r), 5);
-  ASSERT_EQ(r.baseline->worse(), 1);
-  r.exit_code = ExitCode::diverged;
-  EXPECT_EQ(figures_of_merit(r), figures_of_merit(record()));
-  const json j = json::parse(to_json(r));
-  EXPECT_EQ(j["baseline"]["figures"][0]["now"], 1.0);
-  EXPECT_EQ(j["baseline"]["tolerance_percent"], 5.0);
-  EXPECT_EQ(parse_baseline(j.dump(), "run.json").subject, subject_of(r));
-}
-
 TEST(Report, FiguresOfALargeAndOfATinyRun) {
   RunRecord r = record();
   r.performance = {2000, 2000 * 123.456e6, 35, 4641e9};

@@ -9,8 +9,6 @@ from isotherm_tools.study import columns, state
 from isotherm_tools.study.series import ScaledCase, scaling_series, scaling_text
 from isotherm_tools.study.text import Table, as_number, escaped, extent_text, shortest
 
-INTERNAL = 70
-
 
 @dataclass
 class Collection:
@@ -85,7 +83,7 @@ class Collector:
         result.failed += failed
         if failed and result.failed == 1:
             # A case that a signal ended, or that ended as a launcher ends, has none of ours.
-            result.exit_code = look.exit_code if 1 < look.exit_code < 128 else INTERNAL
+            result.exit_code = look.exit_code if 1 < look.exit_code < 128 else state.INTERNAL
         if result.failed:
             return
         if not look.is_finished:

@@ -2,30 +2,16 @@
 
 import argparse
 import signal
-import sys
 
-from isotherm_tools.failure import COMMAND_LINE, Failure
+from isotherm_tools.failure import Failure
 from isotherm_tools.study import program, state
 from isotherm_tools.study.collection import collect
 from isotherm_tools.study.deck import StudyDeck
 from isotherm_tools.study.lock import DirectoryLock
+from isotherm_tools.study.options import Parser, number_from, positions
 from isotherm_tools.study.runner import Runner, signal_name
 from isotherm_tools.study.slurm import Submission, refuse_changed_since_submission
 from isotherm_tools.study.text import Table, counted, extent_text, grouped, human_bytes, human_duration, in_quotes, shell_word
-
-
-class Parser(argparse.ArgumentParser):
-    def error(self, message):
-        print(f"isotherm: {message}; see isotherm study --help", file=sys.stderr)
-        sys.exit(COMMAND_LINE)
-
-
-def number_from(least, most):
-    def parse(text):
-        if text.isdigit() and least <= int(text) <= most:
-            return int(text)
-        raise argparse.ArgumentTypeError(f"'{text}' is no number from {least} to {most}")
-    return parse
 
 
 def parser():
@@ -61,25 +47,9 @@ def parse(words):
     return options
 
 
-def positions(words, overrides, first):
-    """Where the overrides stand on the command line. They are sought from the end: from the front one could be taken for the deck."""
-    places, at = [], len(words)
-    for override in reversed(overrides):
-        at -= 1
-        while at > 0 and words[at] != override:
-            at -= 1
-        places.insert(0, first + at)
-    return places
-
-
 def main(words):
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until cases run
-    try:
-        options = parse(words)
-        return Command(words, options).run()
-    except Failure as failure:
-        print(failure, file=sys.stderr)
-        return failure.code
+    return Command(words, parse(words)).run()
 
 
 class Command:
