@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -53,7 +54,8 @@ def refuse_launched(words):
     if not program.is_launched() or (ranks == 1 and not any(map(os.environ.get, ("OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK")))):
         return
     if program.launched_rank() > 0:
-        sys.exit(COMMAND_LINE)  # another says it
+        time.sleep(2)  # another says it, and a launcher ends all with the first
+        sys.exit(COMMAND_LINE)
     raise Failure(COMMAND_LINE, "isotherm: compare starts its ranks itself; write: "
                                 f"isotherm compare --ranks {ranks or 'N'} {' '.join(map(shell_word, words))}")
 

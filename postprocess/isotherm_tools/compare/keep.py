@@ -36,32 +36,33 @@ def keep(path, job, measurement, entries):
     fit = [entry for entry in entries if entry.verdict == "same" and {entry.run["method"]["kernel"], entry.run["method"]["reduction"]} <= automatic]
     text = ""
     for place in dict.fromkeys(map(place_of, fit)):
-        text += keep_place(path, job, measurement, place, next(entry for entry in fit if place_of(entry) == place))
+        text += keep_place(path, job, measurement, place, [entry for entry in fit if place_of(entry) == place])
     return text or f"nothing is kept in {escaped(path)}: a run of the deck takes none of these kernels from a file\n"
 
 
-def keep_place(path, job, measurement, place, best):
+def keep_place(path, job, measurement, place, entries):
+    """Of the entries, the fastest first, the first that a run takes."""
     depth, grid = place
     settings = {"solver.depth": str(depth), "parallel.process_grid": "[{},{},{}]".format(*grid)} if job.ranks > 1 else {}
-    file, method = measurement.work / "kept.json", best.run["method"]
+    file = measurement.work / "kept.json"
     file.unlink(missing_ok=True)
     short_run(job, measurement, settings, file)
     found = read(file)
-    if not found or not found["entries"]:
-        return ""
-    found["entries"][-1]["choice"].update({
-        "kernel": method["kernel"], "policy": method["policy"] or "-", "reduction": method["reduction"], "graph": method["graph"],
-        "fused": method["fused"], "single": False, "sweep_s": best.median})
-    file.write_text(json.dumps(found), encoding="utf-8")
-    taken = short_run(job, measurement, settings, file)
-    if taken["tuning"]["source"] != "file" or any(taken[key] != method[key] for key in ("kernel", "policy", "reduction")):
-        return ""
-    kept = read(path) or {**found, "entries": []}
-    kept["entries"] = [each for each in kept["entries"] if each["key"] != found["entries"][-1]["key"]] + found["entries"][-1:]
-    state.write_whole(Path(path), json.dumps(kept, indent=1) + "\n")
-    policy = f" {method['policy']}" if method["policy"] else ""
-    return (f"kept in {escaped(path)}: kernel {method['kernel']}{policy}, reduction {method['reduction']}, for depth {depth} on process grid "
-            f"{extent_text(grid)}\n")
+    for entry in entries if found and found["entries"] else []:
+        method = entry.run["method"]
+        found["entries"][-1]["choice"].update({
+            "kernel": method["kernel"], "policy": method["policy"] or "-", "reduction": method["reduction"], "graph": method["graph"],
+            "fused": method["fused"], "single": False, "sweep_s": entry.median})
+        file.write_text(json.dumps(found), encoding="utf-8")
+        if short_run(job, measurement, settings, file)["tuning"]["source"] != "file":
+            continue
+        kept = read(path) or {**found, "entries": []}
+        kept["entries"] = [each for each in kept["entries"] if each["key"] != found["entries"][-1]["key"]] + found["entries"][-1:]
+        state.write_whole(Path(path), json.dumps(kept, indent=1) + "\n")
+        policy = f" {method['policy']}" if method["policy"] else ""
+        return (f"kept in {escaped(path)}: kernel {method['kernel']}{policy}, reduction {method['reduction']}, for depth {depth} on process grid "
+                f"{extent_text(grid)}\n")
+    return ""
 
 
 def short_run(job, measurement, settings, file):

@@ -85,14 +85,18 @@ class Measurement:
         sweeps = int(min(max(self.seconds / LEAST_SAMPLES / max(sweep, 1e-9), LEAST_SWEEPS), MOST_SWEEPS))
         return next((sweeps // unit * unit for unit in (wanted, PERIOD) if sweeps >= unit), sweeps)
 
+    def sweeps(self, samples):
+        """Behind a sample that warms up; the last is lost where checks lag."""
+        return self.size * (samples + 2)
+
     def run(self, entries, samples, **compare):
-        """Each entry with so many samples behind one that warms up. Fills in `case`, `run` and `samples`."""
+        """Each entry with so many samples. Fills in `case`, `run` and `samples`."""
         self.passes += 1
         folder = {"output.directory": str(self.work / str(self.passes))}
         cases = []
         for entry, count in zip(entries, samples):
             answer, = self.job.ask([{**entry.combination.settings, **folder}], name=entry.name, compare={
-                "sweeps": self.size * (1 + count), "check_interval": self.interval, "tuning_file": str(self.work / "tuning.json"), **compare})
+                "sweeps": self.sweeps(count), "check_interval": self.interval, "tuning_file": str(self.work / "tuning.json"), **compare})
             cases.append(DeckCase(Case(entry.name, self.job.ranks), raise_error(answer)))
         study = Study(self.job.program, cases, self.launcher, {"ranks_per_node": None, "default_launcher": self.launcher})
         if stopped_by := Runner(study, 1, False).run():
@@ -126,7 +130,7 @@ class Measurement:
 
     def first_pass(self, entries):
         """All as far as the first, which they are compared with. Returns the entry that could be run first, or None."""
-        say(f"fields after {grouped(self.size * (1 + LEAST_SAMPLES))} sweeps:\n")
+        say(f"fields after {grouped(self.sweeps(LEAST_SAMPLES))} sweeps:\n")
         self.run(entries, [LEAST_SAMPLES] * len(entries))
         first = next((entry for entry in entries if entry.run), None)
         for entry in entries:
