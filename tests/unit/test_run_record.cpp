@@ -88,7 +88,7 @@ TEST(RunRecord, WithoutSweepsOrTimesThereAreNoFigures) {
 TEST(RunRecord, JsonHoldsWhatTheRecordHolds) {
   const json j = json::parse(to_json(record()));
   EXPECT_EQ(j["schema"], "isotherm-run");
-  EXPECT_EQ(j["schema_version"], 2);
+  EXPECT_EQ(j["schema_version"], 3);
   EXPECT_EQ(j["result"], "DONE");
   EXPECT_EQ(j["exit_code"], 0);
   EXPECT_EQ(j["message"], nullptr);
