@@ -124,7 +124,7 @@ class Verdict:
     def word(self, change):
         return "worse" if change > self.tolerance else "better" if change < -self.tolerance else "same"
 
-    def text(self, width=None):
+    def text(self):
         """Those that got worse or better, and a line that counts them all."""
         rows = [["figure of merit", "before", "now", "change"]]
         for name, (before, now, change) in self.changes.items():
@@ -132,7 +132,7 @@ class Verdict:
                 rows.append([name, now.text(before), now.text(now.value),
                              f"{abs(change):.1f} {'points' if now.unit == '%' else '%'} {'worse' if change > 0 else 'better'}"])
         within = len(self.changes) - self.worse - self.better
-        return (Table("lrrr", rows).text(2, width) if len(rows) > 1 else "") + (
+        return (Table("lrrr", rows).text(2) if len(rows) > 1 else "") + (
             f"against {escaped(self.earlier.path)}: {self.worse} of {counted(len(self.changes), 'figure')} worse by more than "
             f"{self.tolerance:g} %, {self.better} better, {within} within it"
             + (f"; {counted(len(self.gone), 'figure')} of the baseline's not measured now" if self.gone else "") + "\n")
@@ -174,6 +174,6 @@ def main(words):
     earlier, later = Measured(options.earlier), Measured(options.later)
     refuse_other_subject(earlier, later.subject)
     verdict = Verdict(earlier, later.figures, 5.0 if options.tolerance is None else options.tolerance)
-    program.print_now(verdict.text(program.stdout_columns()))
+    program.print_now(verdict.text())
     verdict.raise_if_worse()
     return 0

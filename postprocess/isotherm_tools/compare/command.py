@@ -125,9 +125,9 @@ class Comparison:
             raise Failure(entries[0].code, left_out_text(entries))
         measurement.second_pass(entries)
         record.rank(entries)
-        text = f"\n{record.table(plan, entries, reference, program.stdout_columns())}\n{self.best_text(entries)}"
+        text = f"\n{record.table(plan, entries, reference)}\n{self.best_text(entries)}"
         verdict = self.hold_against(earlier, reference, entries)
-        program.say(text + (verdict.text(program.stdout_columns()) if verdict else ""))
+        program.say(text + (verdict.text() if verdict else ""))
         if options.json:
             line = " ".join(map(shell_word, ["isotherm", "compare", *self.words]))
             state.write_json(Path(options.json), record.record(plan, measurement, entries, reference, verdict, line))

@@ -58,7 +58,7 @@ def bits_text(entry, reference):
     return f"{'DIFFER' if entry.verdict == 'differs' else 'left out'}: {escaped(entry.note)}"
 
 
-def table(plan, entries, reference, width):
+def table(plan, entries, reference):
     """`low` to `high`: the range of a sweep's times, without the lowest and the highest tenth."""
     timed = {entry.name: Figures(entry) for entry in entries if entry.verdict == "same"}
     policies = all(axis.name != "policy" for axis in plan.axes) and any(entry.run and entry.run["method"]["policy"] for entry in entries)
@@ -74,7 +74,7 @@ def table(plan, entries, reference, width):
         row += [*map(human_duration, (f.median, f.low, f.high)), f"{f.points / 1e9:.3f}", f"{f.share:.1f} %" if f.share else "-"] if f else ["-"] * 5
         row += ["-" if f is None or f.exposed is None else human_duration(f.exposed)] if halos else []
         rows.append([*row, bits_text(entry, reference)])
-    return Table("r" + "l" * words + "r" * (len(heads) - words - 2) + "l", rows).text(2, width)
+    return Table("r" + "l" * words + "r" * (len(heads) - words - 2) + "l", rows).text(2)
 
 
 def entry_record(plan, entry):

@@ -105,7 +105,7 @@ class Command:
             unit = "ranks" if scaling["unit"] == "ranks" else "GPUs with a rank each"
             text += (f"scaling         {scaling['kind']}, on {', '.join(map(str, scaling['counts']))} {unit}, "
                      f"{counted(scaling['repeats'], 'run')} of each\n")
-        text += plan_table(deck, state.look_at_all(deck)).text(2, program.stdout_columns())
+        text += plan_table(deck, state.look_at_all(deck)).text(2)
         program.print_now(text + "".join(f"warning: {warning}\n" for warning in deck.warnings))
         return state.DONE
 
@@ -115,7 +115,7 @@ class Command:
         state.refuse_changed(deck, state.look_at_all(deck))
         self.make_folder(deck)
         stopped_by = Runner(deck, self.options.jobs, self.options.retry).run()
-        return self.conclude(deck, collect(deck, None), stopped_by)
+        return self.conclude(deck, collect(deck), stopped_by)
 
     @staticmethod
     def make_folder(deck):
@@ -149,7 +149,7 @@ class Command:
 
 def write_collection(deck):
     """study.csv and study.json, and the table on stdout."""
-    collection = collect(deck, program.stdout_columns())
+    collection = collect(deck)
     state.write_whole(deck.directory / "study.csv", collection.csv)
     state.write_json(deck.directory / "study.json", collection.record)
     program.say(f"\n{collection.table}\n{collection.finished} of {counted(len(deck.cases), 'case')} finished; all columns in "
@@ -180,7 +180,7 @@ def dry_run_text(deck, retry):
         if is_due:
             due, seconds, files = due + 1, seconds + time, files + case.plan["file_bytes"]
     memory = max(case.plan["memory_bytes"] for case in deck.cases)
-    text = table.text(0, program.stdout_columns())
+    text = table.text()
     text += (f"\n{due} of {counted(len(deck.cases), 'case')} to run in {in_quotes(deck.directory)}: {human_duration(seconds)} of sweeps, "
              f"{human_bytes(files)} of files of the field, at most {human_bytes(memory)} of memory a case\n")
     for backend in sorted(bandwidths):

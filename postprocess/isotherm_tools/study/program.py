@@ -60,16 +60,6 @@ def launched_rank():
     return 0
 
 
-def stdout_columns():
-    """To fit tables to; None where stdout is no terminal."""
-    if is_launched():
-        return None
-    try:
-        return os.get_terminal_size(1).columns or None
-    except OSError:
-        return None
-
-
 def write(stream, text):
     data = text.encode("utf-8", "surrogateescape")
     while data:
