@@ -143,8 +143,8 @@ class Verdict:
             raise Failure(DATA, f"{where} has no figure of merit in common with this (it is of other combinations, kernels or sizes, or of "
                                 "another subcommand); name a baseline of the same deck and words")
         if self.worse:
-            raise Failure(DIVERGED, f"{self.worse} of {counted(len(self.changes), 'figure')} of merit got worse than in {where} by more than "
-                                    f"{self.tolerance:g} %; look at the table for which, or allow more with --tolerance")
+            raise Failure(DIVERGED, f"{self.worse} of {counted(len(self.changes), 'figure')} of merit got worse than in {where} by more "
+                                    f"than {self.tolerance:g} %; look at the table for which, or allow more with --tolerance")
 
     def record(self):
         return {"file": self.earlier.path, "tolerance_percent": self.tolerance, "worse": self.worse, "gone": self.gone, "figures": [
@@ -154,8 +154,8 @@ class Verdict:
 
 def refuse_other_subject(earlier, subject):
     if earlier.subject != subject:
-        raise Failure(DATA, f"{in_quotes(earlier.path)} is of {earlier.subject}, and this is {subject} (figures of the two say nothing of each "
-                            "other); name a baseline of this grid or subject, precision, number of ranks and device")
+        raise Failure(DATA, f"{in_quotes(earlier.path)} is of {earlier.subject}, and this is {subject} (figures of the two say nothing of "
+                            "each other); name a baseline of this grid or subject, precision, number of ranks and device")
 
 
 def add_tolerance(parser):

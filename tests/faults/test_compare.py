@@ -129,7 +129,8 @@ def test_what_is_named_is_pinned_unless_it_is_asked_for(folder):
 def test_a_deck_within_a_file(folder):
     assert isotherm("run", "deck.yaml", cwd=folder).returncode == 0
     (folder / "deck.yaml").rename(folder / "gone")
-    done = isotherm("compare", *QUICK, "--from", "runs/deck/deck_00000040.hdf", "problem.check_interval=4", "--json", "compare.json", cwd=folder)
+    words = ["--from", "runs/deck/deck_00000040.hdf", "problem.check_interval=4"]
+    done = isotherm("compare", *QUICK, *words, "--json", "compare.json", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert ": isotherm run --from runs/deck/deck_00000040.hdf problem.check_interval=4 solver.kernel=" in done.stdout
     assert json.loads((folder / "compare.json").read_text())["check_interval"] == 4
@@ -145,7 +146,8 @@ def test_an_end_time_and_lagged_checks(folder):
 # As isotherm, but runs of one kernel begin with a cell that is warmer.
 WRONG = """#!/bin/bash
 if [[ $1 == run ]] && grep -q "kernel: openmp" "$2"; then
-  set -- "$@" 'initial=[{{shape: formula, formula: "300 + 50*x + 7*y + 3*z*z"}}, {{shape: box, from: [0, 0, 0], to: [0.01, 0.01, 0.01], value: 301}}]'
+  set -- "$@" 'initial=[{{shape: formula, formula: "300 + 50*x + 7*y + 3*z*z"}}, {{shape: box, from: [0, 0, 0], to: [0.01, 0.01, 0.01],
+                         value: 301}}]'
 fi
 exec {program} "$@"
 """
@@ -156,14 +158,15 @@ def test_other_bits_are_found_and_have_no_time(folder, tmp_path_factory):
     program.write_text(WRONG.format(program=os.environ["ISOTHERM"]))
     program.chmod(0o755)
     words = ["compare", "deck.yaml", *map(str, QUICK), "--axes", "kernel", "--json", "compare.json"]
-    done = subprocess.run([sys.executable, "-m", "isotherm_tools", *words], cwd=folder, env={**os.environ, "ISOTHERM_PROGRAM": str(program)},
-                          capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (76, "compare: 1 of 3 combinations have other bits than 'kernel=reference' (the table says where); "
-                                                  "do not use them, and report this\n")
+    done = subprocess.run([sys.executable, "-m", "isotherm_tools", *words], cwd=folder, capture_output=True, text=True, check=False,
+                          env={**os.environ, "ISOTHERM_PROGRAM": str(program)})
+    assert (done.returncode, done.stderr) == (76, "compare: 1 of 3 combinations have other bits than 'kernel=reference' (the table says "
+                                                  "where); do not use them, and report this\n")
     record = json.loads((folder / "compare.json").read_text())
     assert record["result"] == "FAIL" and [entry["verdict"] for entry in record["entries"]] == ["same", "same", "differs"]
     wrong = record["entries"][2]
-    assert re.fullmatch(r"[\d ]+ of 3 520 cells; the first, \(0, 0, 0\), is 30\d\.\d+ and should be 30\d\.\d+", wrong["note"]), wrong["note"]
+    value = r"30\d\.\d+"
+    assert re.fullmatch(rf"[\d ]+ of 3 520 cells; the first, \(0, 0, 0\), is {value} and should be {value}", wrong["note"]), wrong["note"]
     assert wrong["sweep_s"] is None and f"DIFFER: {wrong['note']}\n" in done.stdout
     assert sorted(os.listdir(folder)) == ["compare.json", "deck.yaml"]
 
@@ -217,8 +220,8 @@ def test_ranks_that_a_launcher_started_are_refused(folder):
 def test_what_can_run_nowhere_is_told(folder):
     done = isotherm("compare", "deck.yaml", *QUICK, "--axes", "kernel", "--ranks", 3, "--launcher", "no_launcher -n {ranks}", cwd=folder)
     assert (done.returncode, os.listdir(folder)) == (69, ["deck.yaml"])
-    assert done.stderr == ("compare: no combination could be run; the first: cannot start 'no_launcher' (No such file or directory); install it, "
-                           "or name another\n")
+    assert done.stderr == ("compare: no combination could be run; the first: cannot start 'no_launcher' (No such file or directory); "
+                           "install it, or name another\n")
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
@@ -268,8 +271,8 @@ def count_text(count, worse, tolerance):
 
 
 def worse_text(count, tolerance):
-    return (f"{count} of {count} figures of merit got worse than in 'baseline.json' by more than {tolerance} %; look at the table for which, or "
-            "allow more with --tolerance\n")
+    return (f"{count} of {count} figures of merit got worse than in 'baseline.json' by more than {tolerance} %; look at the table for "
+            "which, or allow more with --tolerance\n")
 
 
 @pytest.mark.parametrize("worse", [True, False])
@@ -294,7 +297,8 @@ def test_a_baseline_of_a_run(folder, worse):
     assert "baseline" not in record
     count = len(record["figures_of_merit"])
     done = isotherm("baseline", "baseline.json", "runs/deck/run.json", "--tolerance", 20, cwd=folder)
-    assert done.stdout.endswith(count_text(count, worse, 20)) and all(f"\n  {name} " in "\n" + done.stdout for name in record["figures_of_merit"])
+    assert done.stdout.endswith(count_text(count, worse, 20))
+    assert all(f"\n  {name} " in "\n" + done.stdout for name in record["figures_of_merit"])
     assert (done.returncode, done.stderr) == ((76, worse_text(count, 20)) if worse else (0, ""))
 
 
@@ -302,7 +306,8 @@ def test_a_baseline_of_a_run(folder, worse):
 def test_the_option_of_earlier_days_names_the_command(folder, words, file):
     for option in (["--baseline", "b.json"], ["--baseline=b.json", "--tolerance", "5"]):
         done = isotherm(*words, *option, cwd=folder)
-        expect_refused(folder, done, 2, f"isotherm: --baseline is a command now; write after the {words[0]}: isotherm baseline b.json {file}")
+        expect_refused(folder, done, 2, f"isotherm: --baseline is a command now; write after the {words[0]}: isotherm baseline b.json "
+                                        f"{file}")
 
 
 def test_a_baseline_of_something_else_is_refused(folder):
@@ -319,11 +324,13 @@ def test_a_baseline_of_something_else_is_refused(folder):
     assert sorted(os.listdir(folder)) == ["baseline.json", "deck.yaml"]
     record["ranks"][0]["device"] = "Another CPU"
     (folder / "other.json").write_text(json.dumps(record))
-    for words in (["compare", "deck.yaml", *QUICK, "solver.kernel=openmp", "solver.reduction=openmp", "--baseline"], ["baseline", "baseline.json"]):
+    pinned = ["solver.kernel=openmp", "solver.reduction=openmp"]
+    for words in (["compare", "deck.yaml", *QUICK, *pinned, "--baseline"], ["baseline", "baseline.json"]):
         done = isotherm(*words, "other.json", cwd=folder)
         assert done.returncode == 65 and " Another CPU" in done.stderr.replace("(", " ") and done.stderr.endswith(end)
     assert isotherm("run", "deck.yaml", cwd=folder).returncode == 0
     done = isotherm("baseline", "baseline.json", "runs/deck/run.json", cwd=folder)
     assert done.returncode == 65 and done.stderr.startswith("'baseline.json' has no figure of merit in common with this (")
     done = isotherm("compare", "deck.yaml", "--baseline", "runs/deck/run.json", cwd=folder)
-    assert (done.returncode, done.stderr) == (65, "'runs/deck/run.json' is of no comparison; name what isotherm compare --json has written\n")
+    assert (done.returncode, done.stderr) == (
+        65, "'runs/deck/run.json' is of no comparison; name what isotherm compare --json has written\n")

@@ -39,7 +39,8 @@ def test_cells_are_counted_and_the_first_by_memory_is_named(files):
 
 @pytest.mark.parametrize("value, text", [(-0.0, "-0.0"), (np.nan, "nan")])
 def test_bits_count_not_values(files, value, text):
-    assert field_difference(files("a"), files("b", {(0, 0, 0): value})) == f"1 of 60 cells; the first, (0, 0, 0), is {text} and should be 0.0"
+    difference = field_difference(files("a"), files("b", {(0, 0, 0): value}))
+    assert difference == f"1 of 60 cells; the first, (0, 0, 0), is {text} and should be 0.0"
 
 
 def test_norms_agree_as_far_as_they_are_rounded():
@@ -93,12 +94,14 @@ def test_figures_are_judged_in_their_direction(tmp_path):
 def test_what_is_not_measured_now_is_gone_and_from_nothing_all_is_worse(tmp_path):
     verdict = baseline.Verdict(measured(tmp_path), figures(idle=1.0), 1000)
     assert (verdict.worse, verdict.gone) == (1, ["speed", "time", "share"])
-    assert verdict.text().endswith("1 of 1 figure worse by more than 1000 %, 0 better, 0 within it; 3 figures of the baseline's not measured now\n")
+    assert verdict.text().endswith("1 of 1 figure worse by more than 1000 %, 0 better, 0 within it; 3 figures of the baseline's not "
+                                   "measured now\n")
 
 
 @pytest.mark.parametrize("changes, why", [
     ({"figures_of_merit": {}}, "it has no figures of merit"), ({"ranks": 3}, "it lacks "), ({"grid": {}}, "it lacks 'cells'"),
-    ({"schema": "other"}, "its schema is not isotherm-run or isotherm-compare or isotherm-bench"), ({"schema_version": 9}, "has schema version 9")])
+    ({"schema": "other"}, "its schema is not isotherm-run or isotherm-compare or isotherm-bench"),
+    ({"schema_version": 9}, "has schema version 9")])
 def test_no_baseline(tmp_path, changes, why):
     with pytest.raises(Failure, match=why) as failure:
         measured(tmp_path, **changes)
@@ -109,14 +112,17 @@ def test_the_entries_of_a_benchmark(tmp_path):
     grid = {"precision": "fp64", "cells": [8, 8, 8]}
     row = {**grid, "row": "copy", "policy": "-", "depth": 1, "verdict": "right", "points_per_s": None, "bandwidth_bytes_per_s": 5e9,
            "copy_bandwidth_share_percent": None}
+    exchange = {**grid, "transport": "host", "face": "x-", "ghosts": 2, "verdict": "right", "exchange_s": {"median": 3e-6},
+                "latency_s": None}
     entries = [row, {**row, "row": "fused", "policy": "tiles", "depth": 4, "points_per_s": 2e9, "copy_bandwidth_share_percent": 90.0},
-               {**row, "row": "wrong", "verdict": "wrong"},
-               {**grid, "transport": "host", "face": "x-", "ghosts": 2, "verdict": "right", "exchange_s": {"median": 3e-6}, "latency_s": None},
+               {**row, "row": "wrong", "verdict": "wrong"}, exchange,
                {**grid, "way": "gathered", "bandwidth_bytes_per_s": 1e9, "raw_share_percent": 50.0}]
     found = measured(tmp_path, schema="isotherm-bench", schema_version=1, subject="stencil", ranks=2, device={"name": "A"}, entries=entries,
                      options={"walls": True, "source": False, "overlap": False, "norm": "l2", "op": None})
     assert found.subject == "bench stencil with walls, norm l2 on 2 ranks (A)"
     assert {name: (each.value, each.unit, each.better) for name, each in found.figures.items()} == {
-        "copy fp64 8 x 8 x 8": (pytest.approx(5), "GB/s", "higher"), "fused tiles depth 4 fp64 8 x 8 x 8": (pytest.approx(2), "GPts/s", "higher"),
-        "fused tiles depth 4 fp64 8 x 8 x 8, of a copy": (90, "%", "higher"), "host x- 2 layers fp64 8 x 8 x 8": (pytest.approx(3), "us", "lower"),
+        "copy fp64 8 x 8 x 8": (pytest.approx(5), "GB/s", "higher"),
+        "fused tiles depth 4 fp64 8 x 8 x 8": (pytest.approx(2), "GPts/s", "higher"),
+        "fused tiles depth 4 fp64 8 x 8 x 8, of a copy": (90, "%", "higher"),
+        "host x- 2 layers fp64 8 x 8 x 8": (pytest.approx(3), "us", "lower"),
         "gathered fp64 8 x 8 x 8": (pytest.approx(1), "GB/s", "higher"), "gathered fp64 8 x 8 x 8, of raw": (50, "%", "higher")}

@@ -113,7 +113,6 @@ TEST(RunRecord, JsonHoldsWhatTheRecordHolds) {
   EXPECT_EQ(j["figures_of_merit"]["time_per_step"],
             (json{{"value", 1.0}, {"unit", "ms"}, {"better", "lower"}}));
   EXPECT_EQ(j["figures_of_merit"].size(), 5u);
-  EXPECT_EQ(j["baseline"], nullptr);
   EXPECT_EQ(j["residual"]["first_K"], 2.0);
   EXPECT_EQ(j["residual"]["last_sweep"], 100);
   EXPECT_EQ(j["residual"]["extra_sweeps"], 0);

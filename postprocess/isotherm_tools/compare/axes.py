@@ -42,11 +42,15 @@ def process_grids(job, _named):
     return [f"[{x},{y},{z}]" for x, y, z in sorted(grids, key=lambda grid: grid != cheapest)]
 
 
+def transports(job, _named):
+    return [row["name"] for row in job.listed["transports"] if row["available"]]
+
+
 # Where they are too many together, the later make way for the earlier.
 AXES = [
     Axis("kernel", "solver.kernel", lambda job, _: [row["name"] for row in job.rows("kernels")]),
     Axis("policy", "solver.policy", policies, unasked=False),
-    Axis("transport", "parallel.transport", lambda job, _: [row["name"] for row in job.listed["transports"] if row["available"]], of_ranks=True),
+    Axis("transport", "parallel.transport", transports, of_ranks=True),
     Axis("overlap", "parallel.overlap", lambda *_: ["false", "true", "in_sweep"], of_ranks=True),
     Axis("depth", "solver.depth", depths, of_ranks=True),
     Axis("process_grid", "parallel.process_grid", process_grids, of_ranks=True),
@@ -86,20 +90,21 @@ class Job:
     def __post_init__(self):
         self.listed = self.program.listed()
         self.opened = {axis.key: "auto" for axis in self.named}
-        self.base, = self.ask([{}], plan=True)
+        self.base, = self.ask([{"settings": {}, "plan": True}])
         raise_error(raise_error(self.base), "refused")
 
     def rows(self, table):
         return [row for row in self.listed[table] if row["available"] and row["backend"] == self.base["plan"]["backend"]]
 
-    def ask(self, settings, compare=None, **more):
-        """An answer for each: the deck with these keys, run for a comparison."""
+    def ask(self, requests):
+        """An answer for each: the deck with its settings, run for a comparison."""
         return self.program.ask(self.path, self.overrides, self.arguments, [
-            {"ranks": self.ranks, "host": "this", "compare": compare or {}, **more,
-             "settings": [{"key": key, "value": node(word)} for key, word in {**self.opened, **each}.items()]} for each in settings])
+            {"ranks": self.ranks, "host": "this", "compare": {}, **each,
+             "settings": [{"key": key, "value": node(word)} for key, word in {**self.opened, **each["settings"]}.items()]}
+            for each in requests])
 
     def legal(self, settings):
-        return ["error" not in answer and "refused" not in answer for answer in self.ask(settings)]
+        return ["error" not in answer and "refused" not in answer for answer in self.ask([{"settings": each} for each in settings])]
 
 
 class Combination(NamedTuple):
@@ -126,15 +131,15 @@ class Plan:
                 self.axes.append(axis)
                 self.combinations = more
         if not self.combinations:
-            raise Failure(COMMAND_LINE, "compare: no combination of these axes is legal here (policies need the axis kernel, or solver.kernel); "
-                                        "name others with --axes")
+            raise Failure(COMMAND_LINE, "compare: no combination of these axes is legal here (policies need the axis kernel, or "
+                                        "solver.kernel); name others with --axes")
         if len(self.combinations) > limit:
             self.refuse_many(limit)
 
     def open_axes(self):
         """What the deck pins does not vary."""
         axes = [axis for axis in AXES if axis.unasked]
-        answers = self.job.ask([{axis.key: "auto"} for axis in axes])
+        answers = self.job.ask([{"settings": {axis.key: "auto"}} for axis in axes])
         return [axis for axis, answer in zip(axes, answers) if answer.get("deck") == self.job.base["deck"]]
 
     def values_of(self, axis):
@@ -155,5 +160,5 @@ class Plan:
     def refuse_many(self, limit):
         last = self.axes[-1]
         sizes = " x ".join(f"{axis.name} ({len(self.values[axis.name])})" for axis in self.axes)
-        raise Failure(COMMAND_LINE, f"compare: {sizes} have more than {limit} legal combinations; name fewer with --axes, give one a value such "
-                                    f"as {last.key}={self.values[last.name][0]}, or raise --limit")
+        raise Failure(COMMAND_LINE, f"compare: {sizes} have more than {limit} legal combinations; name fewer with --axes, give one a value "
+                                    f"such as {last.key}={self.values[last.name][0]}, or raise --limit")

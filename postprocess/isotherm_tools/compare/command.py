@@ -23,17 +23,18 @@ SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 
 def parse(words):
     top = Parser(prog="isotherm compare", allow_abbrev=False,
-                 description="Runs all legal combinations of what a deck leaves open, checks that they have the same bits, and ranks their times.")
+                 description="Runs all legal combinations of what a deck leaves open, checks that they have the same bits, and ranks them.")
     top.add_argument("deck", nargs="?", help="the deck, a YAML file")
     top.add_argument("overrides", nargs="*", metavar="key.path=value", help="replaces any key of the deck")
-    top.add_argument("--from", dest="source", metavar="FILE", help="instead of a deck: a file that a run wrote, .hdf, with its resolved deck in it")
-    top.add_argument("--axes", default="", help=f"what varies: {','.join(axis.name for axis in AXES)} (default: those that the deck leaves open, "
-                                                "but policy, within the limit)")
+    top.add_argument("--from", dest="source", metavar="FILE", help="instead: a file that a run wrote, .hdf, with its resolved deck in it")
+    top.add_argument("--axes", default="", help=f"what varies: {','.join(axis.name for axis in AXES)} (default: those that the deck leaves "
+                                                "open, but policy, within the limit)")
     top.add_argument("--ranks", type=number_from(1, 1000000), default=1, metavar="N", help="ranks of each run (default: 1)")
     top.add_argument("--launcher", default="mpirun -n {ranks}", help='starts the ranks (default: "mpirun -n {ranks}")')
     top.add_argument("--limit", type=number_from(1, 100000), default=200, metavar="N", help="the most combinations (default: 200)")
     top.add_argument("--sweeps", type=number_from(1, 1000000), default=0, metavar="N", help="sweeps of a sample (default: by --seconds)")
-    top.add_argument("--seconds", type=number_from(0.001, 3600, float), default=1.0, metavar="S", help="time of samples, a combination (default: 1)")
+    top.add_argument("--seconds", type=number_from(0.001, 3600, float), default=1.0, metavar="S",
+                     help="time of samples, a combination (default: 1)")
     top.add_argument("--json", default="", metavar="FILE", help="write everything measured to this file")
     top.add_argument("--keep", default="", metavar="FILE", help="keep the fastest kernels in this file, for solver.tuning_file")
     top.add_argument("--baseline", default="", metavar="FILE", help="an earlier --json; exit code 76 where a figure of merit got worse")
@@ -78,7 +79,8 @@ def work_folder():
     try:
         folder = Path(tempfile.mkdtemp(prefix="isotherm-compare-", dir="."))
     except OSError as error:
-        raise Failure(CANNOT_CREATE, f"cannot make a folder here for the runs ({error.strerror}); start isotherm compare where you may write") from error
+        raise Failure(CANNOT_CREATE, f"cannot make a folder here for the runs ({error.strerror}); start isotherm compare where you may "
+                                     "write") from error
     try:
         yield folder
     finally:
@@ -108,8 +110,8 @@ class Comparison:
         path = deck_within(starter, options.source, work) if options.source else options.deck
         arguments = positions(words, options.overrides, 2 if starter.is_parent else 1)
         if "error" not in starter.ask(path, options.overrides, arguments, [{"sections": True}])[0]:
-            raise Failure(DATA, f"{path}: the deck is of several cases, not of one run; isotherm study runs them, and compare a deck without "
-                                "study and scaling")
+            raise Failure(DATA, f"{path}: the deck is of several cases, not of one run; isotherm study runs them, and compare a deck "
+                                "without study and scaling")
         self.job = Job(starter, path, options.overrides, arguments, options.ranks, named)
         self.plan = Plan(self.job, options.limit)
         self.measurement = Measurement(self.job, options.launcher, work, options.sweeps, options.seconds)
@@ -135,8 +137,8 @@ class Comparison:
             program.say(keep.keep(options.keep, self.job, measurement, entries))
         wrong = sum(entry.verdict == "differs" for entry in entries)
         if wrong:
-            raise Failure(state.DIVERGED, f"compare: {wrong} of {counted(len(entries), 'combination')} have other bits than '{reference.name}' (the "
-                                          "table says where); do not use them, and report this")
+            raise Failure(state.DIVERGED, f"compare: {wrong} of {counted(len(entries), 'combination')} have other bits than "
+                                          f"'{reference.name}' (the table says where); do not use them, and report this")
         if verdict:
             verdict.raise_if_worse()
         return state.DONE

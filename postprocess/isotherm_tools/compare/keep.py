@@ -33,7 +33,8 @@ def place_of(entry):
 def keep(path, job, measurement, entries):
     """Returns a line for each depth and process grid."""
     automatic = {row["name"] for table in ("kernels", "reductions") for row in job.listed[table] if row["automatic"]}
-    fit = [entry for entry in entries if entry.verdict == "same" and {entry.run["method"]["kernel"], entry.run["method"]["reduction"]} <= automatic]
+    fit = [entry for entry in entries
+           if entry.verdict == "same" and {entry.run["method"][key] for key in ("kernel", "reduction")} <= automatic]
     text = ""
     for place in dict.fromkeys(map(place_of, fit)):
         text += keep_place(path, job, measurement, place, [entry for entry in fit if place_of(entry) == place])
@@ -59,8 +60,8 @@ def keep_place(path, job, measurement, place, entries):
         kept = read(path) or {**found, "entries": []}
         kept["entries"] = [each for each in kept["entries"] if each["key"] != found["entries"][-1]["key"]] + found["entries"][-1:]
         state.write_whole(Path(path), json.dumps(kept, indent=1) + "\n")
-        policy = f" {method['policy']}" if method["policy"] else ""
-        return (f"kept in {escaped(path)}: kernel {method['kernel']}{policy}, reduction {method['reduction']}, for depth {depth} on process grid "
+        kernel = f"{method['kernel']} {method['policy'] or ''}".rstrip()
+        return (f"kept in {escaped(path)}: kernel {kernel}, reduction {method['reduction']}, for depth {depth} on process grid "
                 f"{extent_text(grid)}\n")
     return ""
 

@@ -93,11 +93,10 @@ class Measurement:
         """Each entry with so many samples. Fills in `case`, `run` and `samples`."""
         self.passes += 1
         folder = {"output.directory": str(self.work / str(self.passes))}
-        cases = []
-        for entry, count in zip(entries, samples):
-            answer, = self.job.ask([{**entry.combination.settings, **folder}], name=entry.name, compare={
-                "sweeps": self.sweeps(count), "check_interval": self.interval, "tuning_file": str(self.work / "tuning.json"), **compare})
-            cases.append(DeckCase(Case(entry.name, self.job.ranks), raise_error(answer)))
+        compare = {"check_interval": self.interval, "tuning_file": str(self.work / "tuning.json"), **compare}
+        answers = self.job.ask([{"settings": {**entry.combination.settings, **folder}, "name": entry.name,
+                                 "compare": {"sweeps": self.sweeps(count), **compare}} for entry, count in zip(entries, samples)])
+        cases = [DeckCase(Case(entry.name, self.job.ranks), raise_error(answer)) for entry, answer in zip(entries, answers)]
         study = Study(self.job.program, cases, self.launcher, {"ranks_per_node": None, "default_launcher": self.launcher})
         if stopped_by := Runner(study, 1, False).run():
             raise Failure(128 + stopped_by, f"stopped by {signal_name(stopped_by)}; nothing is kept of this comparison")
@@ -112,7 +111,8 @@ class Measurement:
             return
         message = (look.message or f"ended with exit code {look.exit_code}").split("\n")[0]
         if look.exit_code not in LEFT_OUT:
-            raise Failure(look.exit_code if look.exit_code and look.exit_code < 128 else state.INTERNAL, f"compare: {entry.name}: {message}")
+            code = look.exit_code if 1 < (look.exit_code or 0) < 128 else state.INTERNAL
+            raise Failure(code, f"compare: {entry.name}: {message}")
         entry.verdict, entry.note, entry.code = "left_out", message, look.exit_code
 
     def samples(self, case, run):
@@ -158,7 +158,8 @@ class Measurement:
         if entry.run["fingerprint"] != first.run["fingerprint"]:
             return self.first_cells(first, entry)
         norms = [each.run["residual"]["last_K"] for each in (first, entry)]
-        exact = first.run["residual"]["norm"] == "max" or {first.run["method"]["reduction"], entry.run["method"]["reduction"]} == {"reproducible"}
+        reductions = {each.run["method"]["reduction"] for each in (first, entry)}
+        exact = first.run["residual"]["norm"] == "max" or reductions == {"reproducible"}
         if norms_agree(*norms, exact, math.prod(first.run["grid"]["cells"])):
             return ""
         return f"the norm is {norms[1]} and should be {norms[0]}"

@@ -6,6 +6,7 @@ from isotherm_tools.baseline import Figure
 from isotherm_tools.study.text import Table, counted, escaped, extent_text, grouped, human_duration
 
 VERSION = 2
+METHOD = ("kernel", "policy", "reduction", "transport", "depth", "fused", "overlap", "graph")
 PLACES = {"same": 0, "differs": 1, "left_out": 2}
 
 
@@ -45,9 +46,10 @@ def banner(job, plan):
     cells, program = job.base["plan"]["cells"], job.listed["version"]
     text = (f"isotherm {program}, compare {escaped(job.path)} on {counted(job.ranks, 'rank')}\n"
             f"  {extent_text(cells)} = {grouped(math.prod(cells))} cells\n"
-            f"  {counted(len(plan.combinations), 'combination')} of {' x '.join(axis.name for axis in plan.axes) or 'what the deck names'}\n")
+            f"  {counted(len(plan.combinations), 'combination')} of "
+            f"{' x '.join(axis.name for axis in plan.axes) or 'what the deck names'}\n")
     if plan.left:
-        text += (f"  left to the deck, as they would be too many: {', '.join(axis.name for axis in plan.left)}; see --axes and --limit\n")
+        text += f"  left to the deck, as they would be too many: {', '.join(axis.name for axis in plan.left)}; see --axes and --limit\n"
     return text
 
 
@@ -71,7 +73,8 @@ def table(plan, entries, reference):
         f = timed.get(entry.name)
         row = [str(place) if f else "-", *entry.combination.words]
         row += [(entry.run and entry.run["method"]["policy"]) or "-"] if policies else []
-        row += [*map(human_duration, (f.median, f.low, f.high)), f"{f.points / 1e9:.3f}", f"{f.share:.1f} %" if f.share else "-"] if f else ["-"] * 5
+        row += ["-"] * 5 if f is None else [*map(human_duration, (f.median, f.low, f.high)), f"{f.points / 1e9:.3f}",
+                                            f"{f.share:.1f} %" if f.share else "-"]
         row += ["-" if f is None or f.exposed is None else human_duration(f.exposed)] if halos else []
         rows.append([*row, bits_text(entry, reference)])
     return Table("r" + "l" * words + "r" * (len(heads) - words - 2) + "l", rows).text(2)
@@ -79,13 +82,11 @@ def table(plan, entries, reference):
 
 def entry_record(plan, entry):
     run = entry.run or {}
-    method = {key: run["method"][key] for key in ("kernel", "policy", "reduction", "transport", "depth", "fused", "overlap", "graph")} if run else None
-    if method:
-        method["process_grid"] = run["decomposition"]["process_grid"]
+    method = run and {**{key: run["method"][key] for key in METHOD}, "process_grid": run["decomposition"]["process_grid"]}
     f = Figures(entry) if entry.verdict == "same" else None
     return {
-        "name": entry.name, "settings": {axis.key: word for axis, word in zip(plan.axes, entry.combination.words)}, "verdict": entry.verdict,
-        "within_noise": entry.within_noise, "note": entry.note or None, "method": method,
+        "name": entry.name, "settings": {axis.key: word for axis, word in zip(plan.axes, entry.combination.words)},
+        "verdict": entry.verdict, "within_noise": entry.within_noise, "note": entry.note or None, "method": method or None,
         "sweep_s": f and {"median": f.median, "min": f.least, "max": f.most, "p10": f.low, "p90": f.high},
         "points_per_s": f and f.points, "effective_bandwidth_bytes_per_s": f and f.bandwidth, "copy_bandwidth_bytes_per_s": f and f.copy,
         "copy_bandwidth_share_percent": f and f.share, "halo_exchange_s": f and f.exchange, "halo_exposed_s": f and f.exposed,
@@ -101,6 +102,7 @@ def record(plan, measurement, entries, reference, verdict, command_line):
         "provenance": {**run["provenance"], "command_line": command_line}, "deck": {"path": job.path, "resolved": job.base["deck"]},
         "grid": run["grid"], "ranks": run["ranks"], "axes": [{"name": axis.name, "key": axis.key} for axis in plan.axes],
         "left_to_the_deck": [axis.name for axis in plan.left], "reference": reference.name, "sweeps_per_sample": measurement.size,
-        "check_interval": job.base["interval"], "norm": run["residual"]["norm"], "entries": [entry_record(plan, entry) for entry in entries],
+        "check_interval": job.base["interval"], "norm": run["residual"]["norm"],
+        "entries": [entry_record(plan, entry) for entry in entries],
         "figures_of_merit": {name: figure._asdict() for name, figure in figures_of_merit(entries).items()},
         "baseline": verdict and verdict.record(), "warnings": list(dict.fromkeys([*job.base["warnings"], *run["warnings"]]))}
