@@ -12,7 +12,6 @@
 #include "app/check.hpp"
 #include "app/check_json.hpp"
 #include "app/command_line.hpp"
-#include "app/compare.hpp"
 #include "app/describe.hpp"
 #include "app/info.hpp"
 #include "app/list.hpp"
@@ -65,11 +64,10 @@ int run(const CommandLine& command, const Communicator& world) {
   // Device: its memory, what exchanges cost on it, its copy bandwidth.
   const auto device = agree(world, [&] { return open_device(session.placement); });
   refuse_what_does_not_fit(session.memory, session.placement, world);
-  const Regression regression(command.baseline, session, *device, world);
   settle_depth(session, measure_depth_costs(session, *device, world), world);
   const double roof = measure_roof(session, *device, world);
 
-  const RunPlan plan{command, world, session, restart, regression, *device, roof, started};
+  const RunPlan plan{command, world, session, restart, *device, roof, started};
   return session.deck.config.precision == Precision::fp32 ? solve<float>(plan) : solve<double>(plan);
 }
 
@@ -93,8 +91,6 @@ int on_all_ranks(const CommandLine& command, int argc, char** argv) {
         return check(command, world);
       case Verb::bench:
         return bench(command, world);
-      case Verb::compare:
-        return compare(command, world);
       default:
         return run(command, world);
     }
@@ -133,7 +129,6 @@ int answer(const CommandLine& command, int argc, char** argv) {
       return on_all_ranks(command, argc, argv);
     case Verb::run:
     case Verb::bench:
-    case Verb::compare:
       return on_all_ranks(command, argc, argv);
   }
   return static_cast<int>(ExitCode::internal);

@@ -1,12 +1,15 @@
 """`python3 -m isotherm_tools NAME`, and the commands isotherm-NAME: the command line, or one line on why this Python cannot run it."""
 
+import importlib
 import importlib.util
 import sys
 from pathlib import Path
 
-from isotherm_tools.failure import UNAVAILABLE
+from isotherm_tools.failure import UNAVAILABLE, Failure
 
 PACKAGES = {"numpy": "numpy", "h5py": "h5py", "matplotlib": "matplotlib", "PIL": "pillow"}
+# Need no packages, and start without waiting for them.
+STARTERS = {"baseline": "isotherm_tools.baseline", "compare": "isotherm_tools.compare.command", "study": "isotherm_tools.study.command"}
 
 
 def tool():
@@ -16,9 +19,12 @@ def tool():
 
 def main(arguments=None):
     words = sys.argv[1:] if arguments is None else arguments
-    if words[:1] == ["study"] and sys.version_info >= (3, 9):  # it needs no packages, and starts without waiting for them
-        from isotherm_tools.study import command
-        return command.main(words[1:])
+    if words[:1] and words[0] in STARTERS and sys.version_info >= (3, 9):
+        try:
+            return importlib.import_module(STARTERS[words[0]]).main(words[1:])
+        except Failure as failure:
+            print(failure, file=sys.stderr)
+            return failure.code
     missing = [package for module, package in PACKAGES.items() if not importlib.util.find_spec(module)]
     if missing or sys.version_info < (3, 9):
         lacks = "has no " + ", ".join(missing) if missing else "is older than 3.9"

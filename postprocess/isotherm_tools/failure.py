@@ -6,6 +6,7 @@ FILE_MISSING = 66
 UNAVAILABLE = 69  # a program or a library that is not installed
 CANNOT_CREATE = 73
 IO = 74
+DIVERGED = 76  # verification failed, bits differ, or figures are worse
 STOPPED_BY_CTRL_C = 130  # as shells call it
 
 

@@ -9,10 +9,10 @@ import json
 
 from isotherm_tools.failure import DATA, FILE_MISSING, Failure
 
-VERSIONS = {"isotherm-run": 2}  # of the others: 1
+VERSIONS = {"isotherm-run": 3, "isotherm-bench": 2, "isotherm-compare": 2}  # of the others: 1
 
 # The keys that the first records lacked, with what was so then; None: not known. Version 2 of run.json has other words in
-# `result`.
+# `result`; version 3, as version 2 of a benchmark, has no `baseline`.
 LATER = {
     "isotherm-run": {
         "decomposition": {"weights": None},
@@ -20,7 +20,7 @@ LATER = {
             "policy": None, "graph": False, "tuning": {"source": "deck", "file": None, "trial_s": 0.0, "trials": []},
             "depth_choice": {"automatic": False, "why": None, "costs": None, "weighed": []},
         },
-        "figures_of_merit": {}, "baseline": None, "profile": None,
+        "figures_of_merit": {}, "profile": None,
         "halo": {"hidden_percent": None, "exchange_s": None, "exposed_s": None, "links": []},
         "snapshots": None,
         "residual": {"last_sweep": None, "check": "immediate", "extra_sweeps": 0},
@@ -30,8 +30,9 @@ LATER = {
 }
 
 
-def read_record(path, schema, noun, hint):
-    """The object in the file. `noun`: what it is to the user; `hint`: how to get one."""
+def read_record(path, schemas, noun, hint):
+    """The object in the file. `schemas`: one, or several; `noun`: what it is to the user; `hint`: how to get one."""
+    schemas = (schemas,) if isinstance(schemas, str) else schemas
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -40,8 +41,9 @@ def read_record(path, schema, noun, hint):
         raise Failure(FILE_MISSING, f"{path} cannot be read ({error.strerror})") from error
     except ValueError as error:
         raise Failure(DATA, f"{path} is no JSON ({error})") from error
-    if not isinstance(content, dict) or content.get("schema") != schema:
-        raise Failure(DATA, f"{path} is no {noun} of isotherm (its schema is not {schema})")
+    schema = content.get("schema") if isinstance(content, dict) else None
+    if schema not in schemas:
+        raise Failure(DATA, f"{path} is no {noun} of isotherm (its schema is not {' or '.join(schemas)})")
     version = content.get("schema_version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise Failure(DATA, f"{path} is no {noun} of isotherm (its schema_version is {version!r})")

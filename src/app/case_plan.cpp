@@ -1,5 +1,7 @@
 #include "app/case_plan.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -7,10 +9,13 @@
 #include "app/plan.hpp"
 #include "app/session.hpp"
 #include "app/verification.hpp"
+#include "config/deck.hpp"
+#include "core/error.hpp"
 #include "core/timer.hpp"
 #include "kernels/bandwidth.hpp"
 #include "kernels/stencil.hpp"
 #include "physics/paint.hpp"
+#include "solver/rows.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {
@@ -20,6 +25,18 @@ double least_bytes(const Config& config) {
   const bool has_source = !all_sources(config).empty();
   return config.precision == Precision::fp32 ? least_bytes_per_cell<float>(has_source)
                                              : least_bytes_per_cell<double>(has_source);
+}
+
+// Why sweeps of this config cannot store the neighbours' ghosts themselves, as far as its words tell.
+std::string why_no_stores(const Config& config, Backend backend) {
+  if (config.parallel.overlap != Overlap::in_kernel) return "";
+  if (backend == Backend::host) return "only kernels of GPUs store faces";
+  if (config.solver.halo_width && *config.solver.halo_width != 1) return "in_kernel has depth 1";
+  const std::string& transport = config.parallel.transport;
+  if (transport != "auto" && transport != "peer") return "in_kernel needs transport peer";
+  for (const StencilKernel<double>& row : stencil_kernels<double>())
+    if (row.name == config.solver.kernel && row.stores_faces == nullptr) return "the kernel stores no faces";
+  return "";
 }
 
 }  // namespace
@@ -37,9 +54,46 @@ void validate_case(const Config& config, int ranks, Host host, const CudaDevices
   }
 }
 
+void validate_combination(const Config& config, int ranks, const CudaDevices& found) {
+  const Seat seat = seat_among(config, found, Host::this_one);
+  sound_cases(config);
+  if (!moves_data(config))
+    throw Error(ExitCode::deck,
+                fmt::format("{}: transport '{}' moves nothing (there are no bits to compare); "
+                            "use auto, or another of isotherm list",
+                            config.at("parallel.transport"), config.parallel.transport));
+  if (const std::string why = why_no_stores(config, seat.backend); !why.empty())
+    throw Error(ExitCode::deck, fmt::format("{}: {}; use auto", config.at("parallel.overlap"), why));
+  const auto device =
+      seat.backend == Backend::cuda ? make_cuda_device(found.devices.front().index) : make_host_device();
+  refuse_on(config, ranks, seat.backend);
+  settle_graph(config, true, why_no_graph(config, *device));
+  refuse_transport(config, *device);
+}
+
+Config short_run(Config config, std::int64_t sweeps) {
+  ProblemConfig& problem = config.problem;
+  if (problem.end_time) problem.dt = time_plan(config).dt;
+  problem.end_time.reset();
+  if (problem.kind == ProblemKind::transient) problem.steps = sweeps;
+  problem.max_sweeps = sweeps;
+  problem.tolerance = 0;
+  OutputConfig output;
+  output.directory = config.output.directory;
+  output.overwrite = true;
+  output.snapshots = output.checkpoint.write = output.xdmf = false;
+  output.every_steps = config.output.every_steps;
+  if (const auto& interval = config.output.diagnostics)
+    output.every_steps = std::min(*interval, output.every_steps.value_or(*interval));
+  config.output = output;
+  config.verify = {};
+  return config;
+}
+
 CasePlan plan_case(const Config& config, int ranks, const CudaDevices& found) {
   const Seat seat = seat_among(config, found, Host::either);
   CasePlan plan{.backend = seat.backend};
+  plan.process_grid = decompose(config, ranks, seat.backend).process_grid();
   const std::vector<Config> grids = cases_of(config);
   plan.cells = grids.back().grid.cells;
   for (const Config& grid : grids) {

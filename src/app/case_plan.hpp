@@ -1,6 +1,8 @@
 // What a case of a study needs, by arithmetic alone, and what refuses it before it starts.
 #pragma once
 
+#include <cstdint>
+
 #include "app/placement.hpp"
 #include "core/device.hpp"
 
@@ -13,10 +15,19 @@ struct CasePlan {
   double file_bytes = 0;     // of the field, checkpoints included
   double traffic_bytes = 0;  // the least that its sweeps move
   Backend backend = Backend::host;
+  Int3 process_grid{1, 1, 1};  // the cheapest by estimate, where the deck leaves it open
 };
 
 // Throws Error for what a run on so many ranks would be refused for: on this host, or on any.
 void validate_case(const Config& config, int ranks, Host host, const CudaDevices& found);
+
+// The same for one combination of `isotherm compare` on the devices of this host: refused as well is what a
+// run would find out at its start, and what has no bits to compare.
+void validate_combination(const Config& config, int ranks, const CudaDevices& found);
+
+// The deck as a run of so many sweeps that `isotherm compare` measures: the sweeps are those of the deck,
+// which bounds their time blocks by what is due in it; history.csv is the only file.
+Config short_run(Config config, std::int64_t sweeps);
 
 CasePlan plan_case(const Config& config, int ranks, const CudaDevices& found);
 

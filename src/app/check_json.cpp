@@ -19,6 +19,7 @@
 #include "core/build_info.hpp"
 #include "output/console/terminal.hpp"
 #include "output/records/json_value.hpp"
+#include "solver/rows.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {
@@ -126,13 +127,26 @@ YamlNode without_study(YamlNode deck) {
 }
 
 Json plan_json(const CasePlan& plan) {
-  return {{"cells", triple(plan.cells)},         {"sweeps", plan.sweeps},
-          {"memory_bytes", plan.memory_bytes},   {"file_bytes", plan.file_bytes},
-          {"traffic_bytes", plan.traffic_bytes}, {"backend", word(plan.backend)}};
+  return {{"cells", triple(plan.cells)},
+          {"sweeps", plan.sweeps},
+          {"memory_bytes", plan.memory_bytes},
+          {"file_bytes", plan.file_bytes},
+          {"traffic_bytes", plan.traffic_bytes},
+          {"backend", word(plan.backend)},
+          {"process_grid", triple(plan.process_grid)}};
 }
 
 Host host_of(const std::string& name) {
   return name == "this" ? Host::this_one : name == "another" ? Host::another : Host::either;
+}
+
+// The deck as `isotherm compare` asks for it.
+Config compared(Config config, const Json& wanted) {
+  if (wanted.contains("sweeps")) config = short_run(std::move(config), wanted["sweeps"]);
+  config.problem.check_interval = wanted.value("check_interval", config.problem.check_interval);
+  config.solver.tuning_file = wanted.value("tuning_file", "");
+  config.output.snapshots = wanted.value("snapshots", false);
+  return config;
 }
 
 // The deck of the command line, and what is asked of it.
@@ -172,12 +186,19 @@ class Deck {
       config.output.directory = (std::filesystem::path(config.output.directory) / config.name).string();
       config.output.overwrite = false;
     }
+    answer["interval"] = sweeps_until_due(config);
+    if (request.contains("compare")) config = compared(std::move(config), request["compare"]);
     answer["deck"] = to_yaml(config);
     answer["cells"] = triple(config.grid.cells);
+    answer["precision"] = word(config.precision);
     answer["sweeps"] = likely_sweeps(config);
     try {
       const Host host = host_of(request.value("host", "either"));
-      validate_case(config, ranks, host, host == Host::another ? CudaDevices{} : gpus());
+      if (request.contains("compare")) {
+        validate_combination(config, ranks, gpus());
+      } else {
+        validate_case(config, ranks, host, host == Host::another ? CudaDevices{} : gpus());
+      }
       if (request.value("plan", false)) answer["plan"] = plan_json(plan_case(config, ranks, gpus()));
     } catch (const Error& error) {
       answer["refused"] = error_json(error);

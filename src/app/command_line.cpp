@@ -10,7 +10,6 @@
 #include <iterator>
 #include <type_traits>
 
-#include "app/compare_axes.hpp"
 #include "app/tools.hpp"
 #include "config/key_table.hpp"
 #include "core/build_info.hpp"
@@ -83,16 +82,7 @@ CLI::App* add_deck_verb(CLI::App& app, const char* name, const char* description
   return verb;
 }
 
-void add_baseline(CLI::App& verb, BaselineOptions& baseline) {
-  CLI::Option* const file =
-      verb.add_option("--baseline", baseline.file,
-                      "an earlier record of this verb; exit code 76 where a figure of merit got worse");
-  verb.add_option("--tolerance", baseline.tolerance, "percent that it may get worse (default: 5)")
-      ->check(number_from(0.0, 1000.0))
-      ->needs(file);
-}
-
-void declare_bench(CLI::App& app, CommandLine& command, BenchWords& words) {
+void declare_bench(CLI::App& app, BenchWords& words) {
   CLI::App* bench =
       app.add_subcommand("bench", "measure the rows of the tables on this machine, and check them");
   bench->add_option("subject", words.subject,
@@ -119,27 +109,6 @@ void declare_bench(CLI::App& app, CommandLine& command, BenchWords& words) {
   option("--folder", words.folder, "io: where the files are written (default: here)");
   option("--repeats", words.repeats, "io: files of each way (default: 5)");
   option("--json", words.json, "write everything measured to this file");
-  add_baseline(*bench, command.baseline);
-}
-
-void declare_compare(CLI::App& app, CommandLine& command, std::string& from) {
-  CLI::App* compare = add_deck_verb(
-      app, "compare",
-      "run all legal combinations of what a deck leaves open, check their bits, rank their times", command,
-      from);
-  CompareOptions& options = command.compare;
-  compare->add_option("--axes", options.axes,
-                      "what varies: kernel,policy,transport,overlap,depth,process_grid,graph,reduction "
-                      "(default: those that the deck leaves open, but policy, within the limit)");
-  compare->add_option("--limit", options.limit, "the most combinations (default: 200)")
-      ->check(number_from(1, 100000));
-  compare->add_option("--sweeps", options.sweeps, "sweeps of a sample (default: by --seconds)")
-      ->check(number_from(1, 1000000));
-  compare->add_option("--seconds", options.seconds, "time of samples, a combination (default: 1)")
-      ->check(number_from(0.001, 3600.0));
-  compare->add_option("--json", options.json, "write everything measured to this file");
-  compare->add_option("--keep", options.keep, "keep the fastest rows in this file, for solver.tuning_file");
-  add_baseline(*compare, command.baseline);
 }
 
 void declare_check(CLI::App& check, CommandLine& command) {
@@ -169,7 +138,6 @@ void declare(CLI::App& app, CommandLine& command, std::string& progress, std::st
       "--profile", command.profile,
       "print where the time of each rank went, and keep it in run.json; on a GPU the host then waits "
       "for the device behind every phase, so that nothing overlaps and nothing is queued as graphs");
-  add_baseline(*run, command.baseline);
 
   CLI::App* check =
       add_deck_verb(app, "check", "validate a deck and say what a run of it would need", command, from);
@@ -186,12 +154,11 @@ void declare(CLI::App& app, CommandLine& command, std::string& progress, std::st
   CLI::App* info = app.add_subcommand("info", "what a snapshot holds, and whether it is whole");
   info->add_option("file", command.file, "a snapshot, .hdf")->required();
   info->add_flag("--deck", command.print_deck, "print the deck inside the file instead");
-  declare_bench(app, command, bench);
-  declare_compare(app, command, from);
+  declare_bench(app, bench);
 }
 
-constexpr const char* verb_words[] = {"run",    "check", "list",  "init",
-                                      "schema", "info",  "bench", "compare"};  // as Verb has them
+constexpr const char* verb_words[] = {"run",    "check", "list", "init",
+                                      "schema", "info",  "bench"};  // as Verb has them
 
 Verb verb_of(const CLI::App& app) {
   const auto found = std::ranges::find(verb_words, app.get_subcommands().front()->get_name());
@@ -200,7 +167,7 @@ Verb verb_of(const CLI::App& app) {
 
 // Exactly one of deck and --from. Without a deck the first override stood in its place.
 void take_deck(CommandLine& command, const std::string& from) {
-  if (command.verb != Verb::run && command.verb != Verb::check && command.verb != Verb::compare) return;
+  if (command.verb != Verb::run && command.verb != Verb::check) return;
   if (from.empty()) {
     if (command.file.empty()) throw CLI::RequiredError("deck");
     return;
@@ -254,6 +221,22 @@ std::string dash_problem(int argc, const char* const* argv) {
     if (words.find('=') == words.npos) words += fmt::format("={}", i + 1 < argc ? argv[i + 1] : "VALUE");
     return fmt::format("argument {}: {} is no option; write {} without dashes", i, in_quotes(argv[i]),
                        shell_word(words));
+  }
+  return {};
+}
+
+// An option that has become a command of its own.
+std::string baseline_problem(int argc, const char* const* argv) {
+  const std::string_view verb(argv[1]), option("--baseline");
+  if (verb != "run" && verb != "bench") return {};
+  for (int i = 2; i < argc; ++i) {
+    const std::string_view words(argv[i]);
+    if (!words.starts_with(option)) continue;
+    const std::string file(words.size() > option.size() ? words.substr(option.size() + 1)
+                           : i + 1 < argc               ? argv[i + 1]
+                                                        : "EARLIER.json");
+    return fmt::format("--baseline is a command now; write after the {}: isotherm baseline {} {}", verb,
+                       shell_word(file), verb == "run" ? "RUN_DIRECTORY/run.json" : "LATER.json");
   }
   return {};
 }
@@ -330,14 +313,14 @@ CommandLineResult parse_command_line(int argc, const char* const* argv) {
     command.verb = verb_of(app);
     take_deck(command, from);
     if (command.verb == Verb::bench) command.bench = parse_bench(bench);
-    if (command.verb == Verb::compare) parse_axes(command.compare.axes);
   } catch (const CLI::CallForVersion&) {
     return {std::nullopt, 0, version_text() + "\n"};
   } catch (const CLI::CallForHelp&) {
     return {std::nullopt, 0, app.help()};
   } catch (const CLI::ParseError& e) {
     const bool has_verb = !app.get_subcommands().empty();
-    const std::string remedy = has_verb ? dash_problem(argc, argv) : file_problem(argc, argv);
+    std::string remedy = has_verb ? dash_problem(argc, argv) : file_problem(argc, argv);
+    if (has_verb && remedy.empty()) remedy = baseline_problem(argc, argv);
     if (!remedy.empty()) return refused(fmt::format("isotherm: {}\n", remedy));
     return refused(
         fmt::format("isotherm: {}; see isotherm --help\n", has_verb ? e.what() : verb_problem(argv, app)));

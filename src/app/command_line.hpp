@@ -11,16 +11,7 @@
 
 namespace isotherm {
 
-enum class Verb { run, check, list, init, schema, info, bench, compare };
-
-struct CompareOptions {
-  std::string axes{};  // "kernel,depth"; empty: as many as stay within the limit
-  int limit = 200;     // of combinations
-  int sweeps = 0;      // of a sample; 0: by the time that there is
-  double seconds = 1;  // of samples, a combination
-  std::string json{};  // path; empty: none
-  std::string keep{};  // path of a tuning file; empty: none
-};
+enum class Verb { run, check, list, init, schema, info, bench };
 
 struct CheckOptions {
   bool json = false;         // requests about the deck on stdin
@@ -29,16 +20,11 @@ struct CheckOptions {
   double gpu_bytes = 0;      // of memory that each GPU of the plan has; 0: not said
 };
 
-struct BaselineOptions {
-  std::string file;      // empty: none
-  double tolerance = 5;  // percent, or percentage points of a share
-};
-
 struct CommandLine {
   Verb verb = Verb::run;
-  std::string program;       // argv joined, for the record
-  std::string file;          // run, check, compare: the deck; info: the snapshot
-  bool from_output = false;  // run, check, compare: `file` is one that a run wrote, with its deck in it
+  std::string program;                  // argv joined, for the record
+  std::string file;                     // run, check: the deck; info: the snapshot
+  bool from_output = false;             // run, check: `file` is one that a run wrote, with its deck in it
   std::vector<std::string> overrides;   // "a.b.c=value", positional after the deck
   std::vector<int> override_arguments;  // their positions on the command line, for messages
   ProgressChoice progress = ProgressChoice::automatic;
@@ -51,9 +37,7 @@ struct CommandLine {
   std::string schema = "deck";  // schema: of which file
   CheckOptions check;
   BenchOptions bench;
-  CompareOptions compare;
-  BaselineOptions baseline;  // run, compare, bench
-  bool profile = false;      // run: where each rank's time went
+  bool profile = false;  // run: where each rank's time went
 };
 
 // Parsed, or what is left to do: an exit code and text for stdout (--help, --version) or stderr (code 2).

@@ -129,6 +129,7 @@ Json rows_json(const Rows& rows, const std::string& why_no_gpu) {
   for (const auto& row : rows) {
     all.push_back(entry(row.name, availability(row, why_no_gpu), row.remark));
     all.back()["backend"] = word(row.backend);
+    if constexpr (requires { row.on_trial; }) all.back()["automatic"] = row.on_trial;
   }
   return all;
 }

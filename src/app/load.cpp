@@ -31,13 +31,6 @@ void compare_ranks(const CommandLine& command, const Communicator& world) {
   if (command.check.gpu_bytes > 0) mine += fmt::format(" --gpu-memory {}", command.check.gpu_bytes);
   if (command.force) mine += " --force";
   for (const std::string& o : command.overrides) mine += " " + o;
-  if (command.verb == Verb::compare) {
-    const CompareOptions& o = command.compare;
-    mine +=
-        fmt::format(" --axes {} --limit {} --sweeps {} --seconds {}", o.axes, o.limit, o.sweeps, o.seconds);
-  }
-  if (!command.baseline.file.empty())
-    mine += fmt::format(" --baseline {} --tolerance {}", command.baseline.file, command.baseline.tolerance);
   const std::vector<std::string> all = world.all_gather(mine);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank] == all[0]) continue;

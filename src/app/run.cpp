@@ -135,10 +135,8 @@ int Run<T>::report() {
   record_.ranks = gather_ranks(describe_rank(plan_.session, plan_.device, plan_.world), plan_.world);
   record_.finished = utc_now();
   record_.warnings = console_.warnings();
-  judge_against_baseline();
   console_.say_fitted(final_table(record_), final_table(record_, stdout_columns()));
   if (!viewer_file_.empty()) console_.say(fmt::format("  {:<13}{}\n", "ParaView", escaped(viewer_file_)));
-  if (record_.baseline) console_.say(baseline_table(*record_.baseline));
   write_record();
   console_.say(closing_lines(record_));
   if (!record_.message.empty()) throw CollectiveError(record_.exit_code, record_.message);
@@ -327,18 +325,6 @@ void Run<T>::judge() {
   if (!record_.verification) return;
   record_.verification->verdict = verdict(config(), *record_.verification);
   if (record_.verification->verdict == Verdict::failed) record_.exit_code = ExitCode::diverged;
-}
-
-// Of a run that came to its end; its answer stays what it is.
-template <class T>
-void Run<T>::judge_against_baseline() {
-  if (record_.exit_code != ExitCode::done && record_.exit_code != ExitCode::not_converged) return;
-  try {
-    record_.baseline = plan_.regression.judge(merits(record_));
-    if (record_.baseline) refuse_worse(*record_.baseline);
-  } catch (const CollectiveError& error) {
-    fail(error);
-  }
 }
 
 template <class T>

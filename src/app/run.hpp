@@ -10,7 +10,6 @@
 #include "app/command_line.hpp"
 #include "app/ending.hpp"
 #include "app/rank_times.hpp"
-#include "app/regression.hpp"
 #include "app/restart.hpp"
 #include "app/session.hpp"
 #include "app/time_loop.hpp"
@@ -30,7 +29,6 @@ struct RunPlan {
   const Communicator& world;
   const Session& session;
   const std::optional<Restart>& restart;
-  const Regression& regression;
   Device& device;
   double copy_bandwidth;  // bytes a second, of all devices
   Timer started;          // when the deck was opened
@@ -75,7 +73,6 @@ class Run {
   void keep_tuning_found();
   void verify_case(const Config& config);
   void judge();
-  void judge_against_baseline();
   void write_record();
   void fail(const CollectiveError& error);
 

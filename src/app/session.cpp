@@ -50,18 +50,6 @@ void refuse_unbalanced(const Config& config, const Communicator& world, Backend 
   agree(world, [&] { check_balance(config, balance); });
 }
 
-// Of a transport that the deck names, before any field is allocated. Where it may work, the halos prove it.
-void refuse_transport(const Config& config, const Placement& placement) {
-  const TransportRow<double>* row = find_transport<double>(config.parallel.transport);
-  if (!row) return;  // auto
-  const std::string why = row->unsupported(*open_device(placement));
-  if (why.empty()) return;
-  throw Error(ExitCode::unavailable,
-              fmt::format("{}: transport '{}' cannot be used here ({}); use auto, or another "
-                          "of isotherm list",
-                          config.at("parallel.transport"), row->name, why));
-}
-
 // A launched `check` without --ranks is of the job that it stands in.
 bool is_plan(const CommandLine& command) {
   return command.verb == Verb::check &&
@@ -118,6 +106,17 @@ void refuse_on(const Config& config, int ranks, Backend backend) {
   }
 }
 
+void refuse_transport(const Config& config, const Device& device) {
+  const TransportRow<double>* row = find_transport<double>(config.parallel.transport);
+  if (!row) return;  // auto
+  const std::string why = row->unsupported(device);
+  if (why.empty()) return;
+  throw Error(ExitCode::unavailable,
+              fmt::format("{}: transport '{}' cannot be used here ({}); use auto, or another "
+                          "of isotherm list",
+                          config.at("parallel.transport"), row->name, why));
+}
+
 Session plan_session(const CommandLine& command, const Communicator& world) {
   return plan_session(command, load_deck(command, world), world);
 }
@@ -138,7 +137,9 @@ Session plan_session(const CommandLine& command, LoadedDeck deck, const Communic
       is_here ? refuse_on(each, ranks, placement.backend) : void(decompose(each, ranks, placement.backend));
   });
   Decomposition decomposition = decompose(config, ranks, placement.backend);
-  if (is_here) agree(world, [&] { refuse_transport(config, placement); });
+  // Before any field is allocated. Where the transport may work, the halos prove it.
+  if (is_here && config.parallel.transport != "auto")
+    agree(world, [&] { refuse_transport(config, *open_device(placement)); });
   refuse_unbalanced(config, world, placement.backend);
   Session session{std::move(deck),
                   std::move(cases),

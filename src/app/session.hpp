@@ -33,6 +33,9 @@ std::vector<Config> sound_cases(const Config& config);
 // The same for what needs both; opens no device.
 void refuse_on(const Config& config, int ranks, Backend backend);
 
+// Where the device has no use for the transport that the deck names. Throws Error(unavailable).
+void refuse_transport(const Config& config, const Device& device);
+
 // Of this rank in the largest case; with --ranks, of one that the job would have.
 MemoryPlan memory_of(const Session& session, const Communicator& world);
 

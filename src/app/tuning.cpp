@@ -162,12 +162,6 @@ TuningKey tuning_key(const Config& config, const Decomposition& decomposition, c
 }
 
 template <class T>
-bool takes_from_file(const Config& config, Backend backend, const TuningChoice& choice) {
-  const RowChoices<T> choices = row_choices<T>(config, backend);
-  return choices.open() && rows_named(choices, choice).has_value();
-}
-
-template <class T>
 TunedRows<T> tuned_rows(const Config& config, const Decomposition& decomposition, const Communicator& world,
                         Device& device, int threads) {
   RowChoices<T> choices =
@@ -183,8 +177,6 @@ TunedRows<T> tuned_rows(const Config& config, const Decomposition& decomposition
   return tuned;
 }
 
-template bool takes_from_file<float>(const Config&, Backend, const TuningChoice&);
-template bool takes_from_file<double>(const Config&, Backend, const TuningChoice&);
 template TunedRows<float> tuned_rows(const Config&, const Decomposition&, const Communicator&, Device&, int);
 template TunedRows<double> tuned_rows(const Config&, const Decomposition&, const Communicator&, Device&, int);
 

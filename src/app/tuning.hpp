@@ -26,11 +26,6 @@ struct TunedRows {
 // By which solver.tuning_file remembers what was found for the deck on this decomposition.
 TuningKey tuning_key(const Config& config, const Decomposition& decomposition, const Device& device,
                      int threads);
-// Does a run of the deck take these rows where its tuning file names them? Not where the deck names its own,
-// nor rows that no trial would take.
-template <class T>
-bool takes_from_file(const Config& config, Backend backend, const TuningChoice& choice);
-
 // Collective. A tuning file that cannot be read, or is none, is an error of all ranks before any work.
 template <class T>
 TunedRows<T> tuned_rows(const Config& config, const Decomposition& decomposition, const Communicator& world,

@@ -6,8 +6,8 @@ import pytest
 from cli import BASE_DECK, isotherm
 
 HELP = "; see isotherm --help"
-TOOLS = "animate, depths, history, ladder, report, roofline, scaling, slice, study, study-plot, volume"
-VERBS = f"; use one of run, check, list, init, schema, info, bench, compare, {TOOLS}" + HELP
+TOOLS = "animate, baseline, compare, depths, history, ladder, report, roofline, scaling, slice, study, study-plot, volume"
+VERBS = f"; use one of run, check, list, init, schema, info, bench, {TOOLS}" + HELP
 KEYS = ("grid, material, precision, boundaries, initial, sources, problem, solver, parallel, output, verify, study, "
         "scaling")
 
@@ -29,7 +29,7 @@ WRONG = [
      "isotherm: --gpu-memory: '80' is no size of a memory; write one as 80GiB, 141GB"),
     (["run"], 2, "isotherm: deck is required" + HELP),
     (["check"], 2, "isotherm: deck is required" + HELP),
-    (["compare"], 2, "isotherm: deck is required" + HELP),
+    (["compare"], 2, "isotherm: deck is required; see isotherm compare --help"),
     (["info"], 2, "isotherm: file is required" + HELP),
     (["run", "deck.yaml", "--frob"], 2, "isotherm: The following argument was not expected: --frob" + HELP),
     (["run", "deck.yaml", "-x=3"], 2, "isotherm: The following argument was not expected: -x=3" + HELP),

@@ -1,16 +1,17 @@
-"""`isotherm compare`: all combinations have the same bits, the table and the JSON say what was measured, the winner is
-kept for runs, and a baseline says what got worse. Times are read, never judged."""
+"""`isotherm compare`: all combinations have the same bits, the table and the JSON say what was measured, the winner is kept for runs;
+`isotherm baseline` says what got worse. Times are read, never judged."""
 
 import itertools
 import json
 import os
 import re
 import statistics
+import subprocess
+import sys
 
 import pytest
 
 from program import expect_refused, isotherm, write_deck
-import runs
 
 DECK = """\
 grid: {cells: [11, 16, 20], lengths: [0.11, 0.16, 0.2]}
@@ -22,7 +23,7 @@ initial:
 problem: {kind: transient, steps: 40, check_interval: 2}
 parallel: {device: cpu}
 """
-QUICK = ["--sweeps", 4, "--seconds", 0.001]
+QUICK = ["--sweeps", 40, "--seconds", 0.001, "--launcher", f"{os.environ.get('MPIEXEC', 'mpirun')} -n {{ranks}}"]
 SUMS = ["problem={kind: steady, norm: l2, max_sweeps: 40, check_interval: 2}"]
 
 
@@ -32,9 +33,9 @@ def folder(tmp_path):
     return tmp_path
 
 
-def compare(folder, *words, ranks=0, code=0):
+def compare(folder, *words, ranks=1, code=0):
     """What was printed, and the JSON."""
-    done = isotherm("compare", "deck.yaml", *QUICK, "--json", "compare.json", *words, ranks=ranks, cwd=folder)
+    done = isotherm("compare", "deck.yaml", *QUICK, "--json", "compare.json", "--ranks", ranks, *words, cwd=folder)
     assert done.returncode == code, done.stderr
     return done, json.loads((folder / "compare.json").read_text())
 
@@ -45,7 +46,7 @@ def settings(record):
 
 def check_record(done, record):
     """Each figure again from those that it follows from; the table has the same order."""
-    assert (record["schema"], record["schema_version"]) == ("isotherm-compare", 1)
+    assert (record["schema"], record["schema_version"]) == ("isotherm-compare", 2)
     assert record["result"] == "PASS" and record["not_finite"] == {}
     entries = record["entries"]
     assert {entry["verdict"] for entry in entries} == {"same"}
@@ -53,21 +54,22 @@ def check_record(done, record):
     medians = [entry["sweep_s"]["median"] for entry in entries]
     assert medians == sorted(medians)
     for entry in entries:
-        samples = entry["samples"]
-        assert len(samples["sweep_s"]) == len(samples["check_s"]) >= 5 and min(samples["sweep_s"]) > 0
-        whole = [sweep + check / record["check_interval"] for sweep, check in zip(samples["sweep_s"], samples["check_s"])]
-        times = entry["sweep_s"]
-        assert times["median"] == pytest.approx(statistics.median(whole))
+        whole, times = entry["samples"]["sweep_s"], entry["sweep_s"]
+        assert len(whole) >= 5 and min(whole) > 0
+        assert times["median"] == pytest.approx(statistics.median(whole)) and times["min"] <= times["p10"] <= times["p90"] <= times["max"]
         assert (times["min"], times["max"]) == (pytest.approx(min(whole)), pytest.approx(max(whole)))
         assert entry["points_per_s"] == pytest.approx(11 * 16 * 20 / times["median"])
         assert entry["effective_bandwidth_bytes_per_s"] == pytest.approx(16 / entry["method"]["fused"] * entry["points_per_s"])
         share = entry["effective_bandwidth_bytes_per_s"] / entry["copy_bandwidth_bytes_per_s"]
         assert entry["copy_bandwidth_share_percent"] == pytest.approx(100 * share)
+    near = [entry for entry in entries[1:] if entry["sweep_s"]["p10"] <= entries[0]["sweep_s"]["p90"]]
+    assert near == [entry for entry in entries if entry["within_noise"]]
+    assert (f"\nno single fastest ({len(near)} other" if near else "\nthe fastest: ") in done.stdout
     lines = done.stdout[done.stdout.index("\n  rank  "):].splitlines()[2:2 + len(entries)]
     for place, (line, entry) in enumerate(zip(lines, entries), 1):
         words = line.split()
         assert words[0] == str(place) and words[1:1 + len(entry["settings"])] == list(entry["settings"].values())
-        assert "same" in words
+        assert ", within noise of the first" in line if entry["within_noise"] else line.split("same")[1] in ("", " (the others' reference)")
 
 
 def test_one_rank_compares_kernels_and_reductions(folder):
@@ -80,19 +82,20 @@ def test_one_rank_compares_kernels_and_reductions(folder):
     for entry in record["entries"]:
         assert [entry["method"]["kernel"], entry["method"]["reduction"]] == list(entry["settings"].values())
     best = record["entries"][0]["settings"]
-    assert (f"\nthe fastest: isotherm run deck.yaml solver.kernel={best['solver.kernel']} "
+    assert (f": isotherm run deck.yaml solver.kernel={best['solver.kernel']} "
             f"solver.reduction={best['solver.reduction']}\n") in done.stdout
     assert sorted(os.listdir(folder)) == ["compare.json", "deck.yaml"]
 
 
-@pytest.mark.parametrize("ranks, grids", [(2, 3), (4, 6)])
-def test_ranks_compare_depths_and_process_grids(folder, ranks, grids):
-    done, record = compare(folder, "--axes", "kernel,depth,process_grid", ranks=ranks)
+@pytest.mark.parametrize("ranks, axes, count", [(2, "kernel,process_grid", 3 * 3), (4, "depth,process_grid", 2 * 6)])
+def test_ranks_compare_depths_and_process_grids(folder, ranks, axes, count):
+    done, record = compare(folder, "--axes", axes, ranks=ranks)
     check_record(done, record)
-    assert len(record["entries"]) == len(settings(record)) == 3 * 2 * grids
+    assert len(record["entries"]) == len(settings(record)) == count
+    assert f" -n {ranks} isotherm run deck.yaml " in done.stdout
     for entry in record["entries"]:
         method = entry["method"]
-        assert method["depth"] == int(entry["settings"]["solver.halo_width"])
+        assert method["depth"] == int(entry["settings"].get("solver.halo_width", method["depth"]))
         assert method["process_grid"] == json.loads(entry["settings"]["parallel.process_grid"])
         assert method["transport"] == "host"
         assert 0 <= entry["halo_exposed_s"] and 0 < entry["halo_exchange_s"]
@@ -119,6 +122,53 @@ def test_what_is_named_is_pinned_unless_it_is_asked_for(folder):
     done, record = compare(folder, "solver.kernel=openmp", "--axes", "kernel")
     assert settings(record) == {("reference",), ("openmp",), ("temporal_openmp",)}
     assert done.stdout.count("solver.kernel=") == 1  # of the fastest: the override makes way
+    _, record = compare(folder, "--axes", "kernel,policy")
+    assert ("reference", "auto") in settings(record) and len(record["entries"]) == 7
+
+
+def test_a_deck_within_a_file(folder):
+    assert isotherm("run", "deck.yaml", cwd=folder).returncode == 0
+    (folder / "deck.yaml").rename(folder / "gone")
+    words = ["--from", "runs/deck/deck_00000040.hdf", "problem.check_interval=4"]
+    done = isotherm("compare", *QUICK, *words, "--json", "compare.json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert ": isotherm run --from runs/deck/deck_00000040.hdf problem.check_interval=4 solver.kernel=" in done.stdout
+    assert json.loads((folder / "compare.json").read_text())["check_interval"] == 4
+
+
+def test_an_end_time_and_lagged_checks(folder):
+    """The steps of the deck, however few of them are run, and no time of a check that was told late."""
+    done, record = compare(folder, "problem={kind: transient, end_time: 100, check_interval: 4, check: asynchronous}", "--axes", "kernel")
+    check_record(done, record)
+    assert (record["sweeps_per_sample"], record["check_interval"]) == (40, 4)
+
+
+# As isotherm, but runs of one kernel begin with a cell that is warmer.
+WRONG = """#!/bin/bash
+if [[ $1 == run ]] && grep -q "kernel: openmp" "$2"; then
+  set -- "$@" 'initial=[{{shape: formula, formula: "300 + 50*x + 7*y + 3*z*z"}}, {{shape: box, from: [0, 0, 0], to: [0.01, 0.01, 0.01],
+                         value: 301}}]'
+fi
+exec {program} "$@"
+"""
+
+
+def test_other_bits_are_found_and_have_no_time(folder, tmp_path_factory):
+    program = tmp_path_factory.mktemp("bin") / "isotherm"
+    program.write_text(WRONG.format(program=os.environ["ISOTHERM"]))
+    program.chmod(0o755)
+    words = ["compare", "deck.yaml", *map(str, QUICK), "--axes", "kernel", "--json", "compare.json"]
+    done = subprocess.run([sys.executable, "-m", "isotherm_tools", *words], cwd=folder, capture_output=True, text=True, check=False,
+                          env={**os.environ, "ISOTHERM_PROGRAM": str(program)})
+    assert (done.returncode, done.stderr) == (76, "compare: 1 of 3 combinations have other bits than 'kernel=reference' (the table says "
+                                                  "where); do not use them, and report this\n")
+    record = json.loads((folder / "compare.json").read_text())
+    assert record["result"] == "FAIL" and [entry["verdict"] for entry in record["entries"]] == ["same", "same", "differs"]
+    wrong = record["entries"][2]
+    value = r"30\d\.\d+"
+    assert re.fullmatch(rf"[\d ]+ of 3 520 cells; the first, \(0, 0, 0\), is {value} and should be {value}", wrong["note"]), wrong["note"]
+    assert wrong["sweep_s"] is None and f"DIFFER: {wrong['note']}\n" in done.stdout
+    assert sorted(os.listdir(folder)) == ["compare.json", "deck.yaml"]
 
 
 def test_too_many(folder):
@@ -134,62 +184,65 @@ def test_too_many(folder):
 REFUSED = [
     (["--axes", "size"], 2, "isotherm: compare: --axes: there is no axis 'size'; use some of kernel, policy, transport, "
                             "overlap, depth, process_grid, graph, reduction"),
-    (["--limit", "0"], 2, "isotherm: --limit: '0' is no number from 1 to 100000; see isotherm --help"),
-    (["--tolerance", "5"], 2, "isotherm: --tolerance requires --baseline; see isotherm --help"),
+    (["--limit", "0"], 2, "isotherm: argument --limit: '0' is no number from 1 to 100000; see isotherm compare --help"),
+    (["--tolerance", "5"], 2, "isotherm: --tolerance requires --baseline; see isotherm compare --help"),
     (["--tolerance", "-1", "--baseline", "b"], 2,
-     "isotherm: --tolerance: '-1' is no number from 0 to 1000; see isotherm --help"),
+     "isotherm: argument --tolerance: '-1' is no number from 0 to 1000; see isotherm compare --help"),
     (["--json", "no/such/c.json"], 73, None),
-    (["--keep", "deck.yaml"], 65, "'deck.yaml' is no tuning file of this version (it is not JSON); name another in "
-                                  "solver.tuning_file, or remove it"),
-    (["--baseline", "gone.json"], 66, "the baseline 'gone.json' cannot be read (No such file or directory); name another "
-                                      "with --baseline"),
+    (["--keep", "deck.yaml"], 65, "'deck.yaml' is no tuning file (Expecting value: line 1 column 1 (char 0)); name another with --keep, or "
+                                  "remove it"),
+    (["--baseline", "gone.json"], 66, "gone.json does not exist; name the run.json of a run that came to its end, or what isotherm compare "
+                                      "--json or isotherm bench --json has written"),
     (["--baseline", "deck.yaml"], 65, None),
     (["grid.cells=0"], 65, None),
     (["parallel.transport=mock", "output.snapshots=false", "output.history=false"], 65,
      "argument 3: parallel.transport: transport 'mock' moves nothing (there are no bits to compare); use auto, or another "
      "of isotherm list"),
+    (["solver.cuda_graph=true"], 65, "argument 3: solver.cuda_graph: sweeps cannot be queued as graphs here (only GPUs have graphs); use auto"),
+    (["parallel.overlap=in_kernel"], 65, "argument 3: parallel.overlap: only kernels of GPUs store faces; use auto"),
+    (['study={matrix: {grid.cells: [8, 9]}}'], 65, "deck.yaml: the deck is of several cases, not of one run; isotherm study runs them, and "
+                                                   "compare a deck without study and scaling"),
 ]
 
 
-# On several ranks, what one of them finds.
-@pytest.mark.parametrize("words, code, line, ranks", [(*case, 0) for case in REFUSED] + [
-    (*case, 2) for case in REFUSED if case[1] in (66, 73)])
-def test_refused_before_work(folder, words, code, line, ranks):
-    done = isotherm("compare", "deck.yaml", *words, ranks=ranks, cwd=folder)
+@pytest.mark.parametrize("words, code, line", REFUSED)
+def test_refused_before_work(folder, words, code, line):
+    done = isotherm("compare", "deck.yaml", *words, cwd=folder)
     expect_refused(folder, done, code, line or done.stderr.splitlines()[0])
 
 
+def test_ranks_that_a_launcher_started_are_refused(folder):
+    done = isotherm("compare", "deck.yaml", "--axes", "kernel", "grid.cells=[11, 16, 20]", ranks=2, cwd=folder)
+    expect_refused(folder, done, 2, "isotherm: compare starts its ranks itself; write: isotherm compare --ranks 2 deck.yaml --axes kernel "
+                                    "'grid.cells=[11, 16, 20]'")
+
+
 def test_what_can_run_nowhere_is_told(folder):
-    done, record = compare(folder, "solver.cuda_graph=true", code=65)
-    assert {entry["verdict"] for entry in record["entries"]} == {"left_out"} and record["result"] == "FAIL"
-    assert "only GPUs have graphs" in record["entries"][0]["note"]
-    assert done.stderr == ("compare: no combination could be run; the first: argument 9: solver.cuda_graph: sweeps cannot be "
-                           "queued as graphs here (only GPUs have graphs); use auto\n")
-    assert "left out: " in done.stdout
+    done = isotherm("compare", "deck.yaml", *QUICK, "--axes", "kernel", "--ranks", 3, "--launcher", "no_launcher -n {ranks}", cwd=folder)
+    assert (done.returncode, os.listdir(folder)) == (69, ["deck.yaml"])
+    assert done.stderr == ("compare: no combination could be run; the first: cannot start 'no_launcher' (No such file or directory); "
+                           "install it, or name another\n")
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_the_winner_is_kept_for_runs(folder, ranks):
     """All depths and process grids that a run may settle on were compared, so it finds its own."""
-    axes = ["--axes", "kernel,reduction" + (",depth,process_grid" if ranks > 1 else "")]
+    axes = ["--axes", "kernel,depth" if ranks > 1 else "kernel,reduction"]
     done, record = compare(folder, *axes, "--keep", "tuning.json", ranks=ranks)
     entries = json.loads((folder / "tuning.json").read_text())["entries"]
     kept = re.findall("^kept in tuning.json: kernel (?:fused_)?openmp ", done.stdout, re.MULTILINE)
-    assert len(entries) == (1 if ranks == 1 else 2 * 3) == len(kept)
-    run = isotherm("run", "deck.yaml", "solver.tuning_file=tuning.json", ranks=ranks, cwd=folder)
+    assert len(entries) == ranks == len(kept)  # depths
+    run = isotherm("run", "deck.yaml", "solver.tuning_file=tuning.json", ranks=ranks if ranks > 1 else 0, cwd=folder)
     assert run.returncode == 0, run.stderr
     made = json.loads((folder / "runs/deck/run.json").read_text())
     method = made["method"]
     assert method["tuning"]["source"] == "file" and method["tuning"]["file"] == "tuning.json"
 
-    def is_of_the_run(entry):
-        taken = entry["method"]
-        return ((taken["kernel"] == "openmp" or taken["kernel"] == "temporal_openmp" and taken["fused"] > 1)  # as `auto` may
-                and taken["reduction"] in ("openmp", "fused")
-                and taken["depth"] == method["depth"]
-                and taken["process_grid"] == made["decomposition"]["process_grid"])
-    best = next(filter(is_of_the_run, record["entries"]))["method"]
-    assert (method["kernel"], method["policy"], method["reduction"]) == (best["kernel"], best["policy"], best["reduction"])
+    taken = next(entry["choice"] for entry in entries if entry["key"]["depth"] == method["depth"])
+    named = [entry["method"] for entry in record["entries"] if entry["method"]["process_grid"] == made["decomposition"]["process_grid"]
+             and entry["method"]["depth"] == method["depth"]]
+    assert ranks > 1 or (method["kernel"], method["policy"] or "-") == (taken["kernel"], taken["policy"])
+    assert (method["kernel"], method["reduction"]) in [(each["kernel"], each["reduction"]) for each in named]
 
 
 def doctored(folder, name, time_factor):
@@ -204,76 +257,80 @@ def doctored(folder, name, time_factor):
     return record
 
 
-def check_verdict(done, record, worse, tolerance):
-    verdict = record["baseline"]
+def check_verdict(stdout, verdict, worse, tolerance):
     assert (verdict["file"], verdict["tolerance_percent"]) == ("baseline.json", tolerance)
     figures = verdict["figures"]
-    assert len(figures) == len(record["figures_of_merit"]) and verdict["gone"] == []
-    assert {figure["verdict"] for figure in figures} == {"worse" if worse else "better"}
+    assert verdict["gone"] == [] and {figure["verdict"] for figure in figures} == {"worse" if worse else "better"}
     assert verdict["worse"] == (len(figures) if worse else 0)
-    count = f"{len(figures)} figures"
-    assert (f"against baseline.json: {verdict['worse']} of {count} worse by more than {tolerance} %, "
-            f"{0 if worse else len(figures)} better, 0 within it\n") in done.stdout
-    assert all(f"\n  {figure['name']} " in done.stdout for figure in figures)
-    if worse:
-        assert done.stderr == (f"{len(figures)} of {count} of merit got worse than in 'baseline.json' by more than "
-                               f"{tolerance} %; look at the table for which, or allow more with --tolerance\n")
+    assert all(f"\n  {figure['name']} " in stdout for figure in figures)
+
+
+def count_text(count, worse, tolerance):
+    return (f"against baseline.json: {count if worse else 0} of {count} figures worse by more than {tolerance} %, "
+            f"{0 if worse else count} better, 0 within it\n")
+
+
+def worse_text(count, tolerance):
+    return (f"{count} of {count} figures of merit got worse than in 'baseline.json' by more than {tolerance} %; look at the table for "
+            "which, or allow more with --tolerance\n")
 
 
 @pytest.mark.parametrize("worse", [True, False])
 def test_a_baseline_of_a_comparison(folder, worse):
-    _, first = compare(folder)
+    _, first = compare(folder, "--axes", "kernel")
     doctored(folder, "compare.json", 1e-6 if worse else 1e6)
-    done, record = compare(folder, "--baseline", "baseline.json", "--tolerance", 20, code=76 if worse else 0)
+    done, record = compare(folder, "--axes", "kernel", "--baseline", "baseline.json", "--tolerance", 20, code=76 if worse else 0)
     assert record["result"] == ("FAIL" if worse else "PASS")
     assert {entry["fingerprint"] for entry in first["entries"]} == {entry["fingerprint"] for entry in record["entries"]}
-    check_verdict(done, record, worse, 20)
+    check_verdict(done.stdout, record["baseline"], worse, 20)
+    count = len(record["figures_of_merit"])
+    assert count_text(count, worse, 20) in done.stdout and done.stderr == (worse_text(count, 20) if worse else "")
+    again = isotherm("baseline", "baseline.json", "compare.json", cwd=folder)
+    assert (again.returncode, again.stderr) == ((76, worse_text(count, 5)) if worse else (0, ""))
 
 
-@pytest.mark.parametrize("worse, ranks", [(True, 0), (False, 0), (True, 2)])
-def test_a_baseline_of_a_run(folder, worse, ranks):
-    words = ["run", "deck.yaml", "output.overwrite=true", "output.snapshots=false"]
-    done = isotherm(*words, ranks=ranks, cwd=folder)
+@pytest.mark.parametrize("worse", [True, False])
+def test_a_baseline_of_a_run(folder, worse):
+    done = isotherm("run", "deck.yaml", "output.snapshots=false", cwd=folder)
     assert done.returncode == 0, done.stderr
-    first = doctored(folder, "runs/deck/run.json", 1e-6 if worse else 1e6)
-    assert first["baseline"] is None
-    done = isotherm(*words, "--baseline", "baseline.json", ranks=ranks, cwd=folder)
-    assert done.returncode == (76 if worse else 0), done.stderr
-    record = runs.record(folder / "runs/deck")
-    assert record["exit_code"] == done.returncode and record["fingerprint"] == first["fingerprint"]
-    assert "\nFOM time_per_step: " in done.stdout
-    assert done.stdout.endswith("RESULT: FAILED\n" if worse else "RESULT: DONE\n")
-    if ranks == 0:  # a launcher adds lines of its own
-        check_verdict(done, record, worse, 5)
+    record = doctored(folder, "runs/deck/run.json", 1e-6 if worse else 1e6)
+    assert "baseline" not in record
+    count = len(record["figures_of_merit"])
+    done = isotherm("baseline", "baseline.json", "runs/deck/run.json", "--tolerance", 20, cwd=folder)
+    assert done.stdout.endswith(count_text(count, worse, 20))
+    assert all(f"\n  {name} " in "\n" + done.stdout for name in record["figures_of_merit"])
+    assert (done.returncode, done.stderr) == ((76, worse_text(count, 20)) if worse else (0, ""))
 
 
-@pytest.mark.parametrize("verb", ["run", "compare"])
-def test_a_baseline_of_something_else_is_refused(folder, verb):
+@pytest.mark.parametrize("words, file", [(["run", "deck.yaml"], "RUN_DIRECTORY/run.json"), (["bench", "stencil"], "LATER.json")])
+def test_the_option_of_earlier_days_names_the_command(folder, words, file):
+    for option in (["--baseline", "b.json"], ["--baseline=b.json", "--tolerance", "5"]):
+        done = isotherm(*words, *option, cwd=folder)
+        expect_refused(folder, done, 2, f"isotherm: --baseline is a command now; write after the {words[0]}: isotherm baseline b.json "
+                                        f"{file}")
+
+
+def test_a_baseline_of_something_else_is_refused(folder):
     compare(folder, "solver.kernel=openmp", "solver.reduction=openmp")
     (folder / "compare.json").rename(folder / "baseline.json")
     record = json.loads((folder / "baseline.json").read_text())
     device = record["ranks"][0]["device"]
     begin = f"'baseline.json' is of 11 x 16 x 20 fp64 on 1 rank ({device}), and this is "
-    end = (" (figures of the two say nothing of each other); name a baseline of this grid, precision, number of ranks and "
+    end = (" (figures of the two say nothing of each other); name a baseline of this grid or subject, precision, number of ranks and "
            "device\n")
-    for override, subject in [("grid.cells=[11,16,21]", f"11 x 16 x 21 fp64 on 1 rank ({device})"),
-                              ("precision=fp32", f"11 x 16 x 20 fp32 on 1 rank ({device})")]:
-        done = isotherm(verb, "deck.yaml", override, "--baseline", "baseline.json", cwd=folder)
+    for override, subject in [("grid.cells=[11,16,21]", "11 x 16 x 21 fp64 on 1 rank"), ("precision=fp32", "11 x 16 x 20 fp32 on 1 rank")]:
+        done = isotherm("compare", "deck.yaml", override, "--baseline", "baseline.json", cwd=folder)
         assert (done.returncode, done.stderr) == (65, begin + subject + end)
-    record["ranks"][0]["device"] = "Another CPU"
-    (folder / "baseline.json").write_text(json.dumps(record))
-    done = isotherm(verb, "deck.yaml", "--baseline", "baseline.json", cwd=folder)
-    assert (done.returncode, done.stderr) == (
-        65, begin.replace(device, "Another CPU") + f"11 x 16 x 20 fp64 on 1 rank ({device})" + end)
     assert sorted(os.listdir(folder)) == ["baseline.json", "deck.yaml"]
-
-
-def test_a_baseline_without_a_common_figure(folder):
-    """Of another verb; the run is right all the same, and its figures stand in its record."""
-    compare(folder, "solver.kernel=openmp")
-    (folder / "compare.json").rename(folder / "baseline.json")
-    done = isotherm("run", "deck.yaml", "--baseline", "baseline.json", cwd=folder)
-    assert done.returncode == 65
-    assert done.stderr.startswith("'baseline.json' has no figure of merit in common with this (")
-    record = runs.record(folder / "runs/deck")
-    assert record["fingerprint"] and record["figures_of_merit"] and record["baseline"]["figures"] == []
+    record["ranks"][0]["device"] = "Another CPU"
+    (folder / "other.json").write_text(json.dumps(record))
+    pinned = ["solver.kernel=openmp", "solver.reduction=openmp"]
+    for words in (["compare", "deck.yaml", *QUICK, *pinned, "--baseline"], ["baseline", "baseline.json"]):
+        done = isotherm(*words, "other.json", cwd=folder)
+        assert done.returncode == 65 and " Another CPU" in done.stderr.replace("(", " ") and done.stderr.endswith(end)
+    assert isotherm("run", "deck.yaml", cwd=folder).returncode == 0
+    done = isotherm("baseline", "baseline.json", "runs/deck/run.json", cwd=folder)
+    assert done.returncode == 65 and done.stderr.startswith("'baseline.json' has no figure of merit in common with this (")
+    done = isotherm("compare", "deck.yaml", "--baseline", "runs/deck/run.json", cwd=folder)
+    assert (done.returncode, done.stderr) == (
+        65, "'runs/deck/run.json' is of no comparison; name what isotherm compare --json has written\n")

@@ -4,7 +4,7 @@ import json
 
 from program import DECK, isotherm, write_deck
 
-ROW = {"name", "available", "why_not", "remark", "backend"}
+ROW = {"name", "available", "why_not", "remark", "automatic", "backend"}
 
 
 def listed():
@@ -21,7 +21,7 @@ def test_keys():
     assert (record["schema"], record["schema_version"]) == ("isotherm-list", 1)
     assert record["version"] == isotherm("--version").stdout.split()[1]
     for key, keys in (("kernels", ROW | {"max_depth", "policies"}), ("reductions", ROW), ("histograms", ROW),
-                      ("transports", ROW - {"backend"}), ("devices", {"backend", "index", "name", "uuid", "remark"})):
+                      ("transports", ROW - {"backend", "automatic"}), ("devices", {"backend", "index", "name", "uuid", "remark"})):
         assert record[key] and all(set(entry) == keys for entry in record[key]), key
     assert record["devices"][0]["backend"] == "cpu" and record["devices"][0]["index"] is None
     assert len(record["devices"]) == 1 and record["why_no_gpu"]

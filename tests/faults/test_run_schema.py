@@ -11,7 +11,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from program import isotherm, write_deck
+from program import finished_run, isotherm, write_deck
 import runs
 from studies import BASE, collected, write_study
 
@@ -91,7 +91,8 @@ def test_what_is_missing_mistyped_or_unknown_is_refused(record):
 
 
 # Of a version, the sections that a later one has changed: as they were.
-CHANGED = {1: {"schema_version": {"const": 1}, "result": {"enum": ["PASS", "STOPPED", "FAIL"]}}}
+CHANGED = {1: {"schema_version": {"const": 1}, "result": {"enum": ["PASS", "STOPPED", "FAIL"]}},
+           2: {"schema_version": {"const": 2}, "baseline": {}}}
 
 
 def without_required(node):
@@ -112,10 +113,11 @@ def test_within_a_version_keys_are_only_added(path):
 @pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
 def test_an_earlier_record_is_a_baseline(tmp_path, path):
     """Its subject and figures are read: only its device is another."""
-    write_deck(tmp_path, BASE)
-    done = isotherm("run", "deck.yaml", "grid.cells=[100, 100, 50]", "--baseline", path, cwd=tmp_path)
+    finished = finished_run(tmp_path, BASE.replace("directory: out, ", ""), "deck")
+    done = isotherm("baseline", path, finished / "run.json", cwd=tmp_path)
     assert done.returncode == 65
     assert done.stderr.startswith(f"'{path}' is of 100 x 100 x 50 fp64 on 2 ranks (Some CPU), and this is "), done.stderr
+    assert isotherm("baseline", path, path).returncode == 0
 
 
 def pruned(now, then):
@@ -140,8 +142,8 @@ def test_a_study_collects_earlier_records_and_refuses_newer_ones(tmp_path):
     assert done.returncode == 0, done.stderr
     again = collected(tmp_path / "out")["cases"][0]
     assert (again["state"], again["values"]) == ("done", {**first["values"], "policy": None})
-    path.write_text(json.dumps({**now, "schema_version": 3}))
+    path.write_text(json.dumps({**now, "schema_version": 4}))
     done = isotherm("study", "deck.yaml", "--collect", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (
-        65, "'out/a/run.json' has schema version 3, and this isotherm knows them to 2; use the one that wrote it, or a newer "
+        65, "'out/a/run.json' has schema version 4, and this isotherm knows them to 3; use the one that wrote it, or a newer "
             "one\n")

@@ -153,7 +153,7 @@ def test_what_is_no_benchmark_is_refused(tmp_path, capsys, figure):
     assert refused(capsys, figure, tmp_path / "none.json")[0] == 66
     (tmp_path / "text.json").write_text("no json")
     assert refused(capsys, figure, tmp_path / "text.json")[0] == 65
-    for changes in ({"schema": "isotherm-run"}, {"schema_version": 2}, {"device": None}):
+    for changes in ({"schema": "isotherm-run"}, {"schema_version": 3}, {"device": None}):
         assert refused(capsys, figure, write(tmp_path, [entry("a", 1)], **changes))[0] == 65
     broken = entry("a", 1)
     del broken["bytes_per_launch"]

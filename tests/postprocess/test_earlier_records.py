@@ -52,7 +52,7 @@ def test_two_runs_share_nothing(run, tmp_path):
 
 
 @pytest.mark.parametrize("version, problem", [
-    (3, "has schema version 3, and this package knows them to 2; use the one of the isotherm that wrote it"),
+    (4, "has schema version 4, and this package knows them to 3; use the one of the isotherm that wrote it"),
     (0, "is no run record of isotherm (its schema_version is 0)"),
     (True, "is no run record of isotherm (its schema_version is True)"),
     ("1", "is no run record of isotherm (its schema_version is '1')"),

@@ -126,7 +126,7 @@ def test_what_is_no_run_is_refused(tmp_path, capsys):
     missing = tmp_path / "nowhere"
     assert refused(capsys, "scaling", missing) == (
         66, f"{missing} does not exist; name the directory of a finished run")
-    for changes in ({"schema": "isotherm-bench"}, {"schema_version": 3}, {"ranks": []}, {"grid": {"precision": "fp8"}},
+    for changes in ({"schema": "isotherm-bench"}, {"schema_version": 4}, {"ranks": []}, {"grid": {"precision": "fp8"}},
                     {"phases_s": {"sweeps": None}}):
         assert refused(capsys, "scaling", write_run(tmp_path, 1, 1e-3, **changes))[0] == 65
     early = write_run(tmp_path, 1, 1e-3, performance={"step_s": None, "points_per_s": None})

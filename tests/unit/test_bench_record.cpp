@@ -138,7 +138,7 @@ TEST(BenchJson, HoldsWhatTheRecordHolds) {
   r.entries[1].same_bits = false;
   const json j = json::parse(to_json(r));
   EXPECT_EQ(j["schema"], "isotherm-bench");
-  EXPECT_EQ(j["schema_version"], 1);
+  EXPECT_EQ(j["schema_version"], 2);
   EXPECT_EQ(j["result"], "PASS");
   EXPECT_EQ(j["options"]["seed"], 3);
   EXPECT_EQ(j["options"]["norm"], "l2");

@@ -88,7 +88,7 @@ TEST(RunRecord, WithoutSweepsOrTimesThereAreNoFigures) {
 TEST(RunRecord, JsonHoldsWhatTheRecordHolds) {
   const json j = json::parse(to_json(record()));
   EXPECT_EQ(j["schema"], "isotherm-run");
-  EXPECT_EQ(j["schema_version"], 2);
+  EXPECT_EQ(j["schema_version"], 3);
   EXPECT_EQ(j["result"], "DONE");
   EXPECT_EQ(j["exit_code"], 0);
   EXPECT_EQ(j["message"], nullptr);
@@ -113,7 +113,6 @@ TEST(RunRecord, JsonHoldsWhatTheRecordHolds) {
   EXPECT_EQ(j["figures_of_merit"]["time_per_step"],
             (json{{"value", 1.0}, {"unit", "ms"}, {"better", "lower"}}));
   EXPECT_EQ(j["figures_of_merit"].size(), 5u);
-  EXPECT_EQ(j["baseline"], nullptr);
   EXPECT_EQ(j["residual"]["first_K"], 2.0);
   EXPECT_EQ(j["residual"]["last_sweep"], 100);
   EXPECT_EQ(j["residual"]["extra_sweeps"], 0);
@@ -190,21 +189,6 @@ TEST(Report, FiguresOfMerit) {
             "FOM time_per_step: 1.000 ms\n"
             "FOM halo_fraction: 10.0 %\n");
   EXPECT_EQ(result_line(record()), "RESULT: DONE\n");
-}
-
-// A slow answer is right, and its figures are what is asked for.
-TEST(Report, ARunThatIsWorseThanItsBaselineHasFigures) {
-  RunRecord r = record();
-  const Baseline baseline{"old.json", subject_of(r), {{"time_per_step", 0.5, "ms", Better::lower}}};
-  EXPECT_NO_THROW(refuse_other_subject(baseline, subject_of(r)));
-  r.baseline = judge(baseline, merits(r), 5);
-  ASSERT_EQ(r.baseline->worse(), 1);
-  r.exit_code = ExitCode::diverged;
-  EXPECT_EQ(figures_of_merit(r), figures_of_merit(record()));
-  const json j = json::parse(to_json(r));
-  EXPECT_EQ(j["baseline"]["figures"][0]["now"], 1.0);
-  EXPECT_EQ(j["baseline"]["tolerance_percent"], 5.0);
-  EXPECT_EQ(parse_baseline(j.dump(), "run.json").subject, subject_of(r));
 }
 
 TEST(Report, FiguresOfALargeAndOfATinyRun) {

@@ -9,8 +9,6 @@ from isotherm_tools.study import columns, state
 from isotherm_tools.study.series import ScaledCase, scaling_series, scaling_text
 from isotherm_tools.study.text import Table, as_number, escaped, extent_text, shortest
 
-INTERNAL = 70
-
 
 @dataclass
 class Collection:
@@ -23,9 +21,8 @@ class Collection:
     exit_code: int = state.DONE  # of the first case that failed; stopped; not converged; done
 
 
-def collect(deck, width):
-    """`width`: of the terminal that the table is for, if it is for one."""
-    return Collector(deck).finish(width)
+def collect(deck):
+    return Collector(deck).finish()
 
 
 class Collector:
@@ -85,7 +82,7 @@ class Collector:
         result.failed += failed
         if failed and result.failed == 1:
             # A case that a signal ended, or that ended as a launcher ends, has none of ours.
-            result.exit_code = look.exit_code if 1 < look.exit_code < 128 else INTERNAL
+            result.exit_code = look.exit_code if 1 < look.exit_code < 128 else state.INTERNAL
         if result.failed:
             return
         if not look.is_finished:
@@ -93,7 +90,7 @@ class Collector:
         if look.state == "not converged" and result.exit_code == state.DONE:
             result.exit_code = state.NOT_CONVERGED
 
-    def finish(self, width):
+    def finish(self):
         deck, sections, result = self.deck, self.deck.sections, self.result
         result.csv = self.csv()
         result.record = {
@@ -102,9 +99,9 @@ class Collector:
             "units": {key: self.unit_of(key) for key in deck.varied if self.unit_of(key)}, "columns": self.columns,
             "report": self.reported(), "sort": sections["sort"] or None, "cases": self.cases,
             **({"scaling": self.scaling_record()} if deck.scaling else {})}
-        result.table = self.table(width)
+        result.table = self.table()
         for series in self.series:
-            result.table += "\n" + scaling_text(deck.scaling["kind"], self.label_of(series), series, width)
+            result.table += "\n" + scaling_text(deck.scaling["kind"], self.label_of(series), series)
         return result
 
     def label_of(self, series):
@@ -143,12 +140,12 @@ class Collector:
         return self.deck.sections["report"] or ["name", "state", *(
             name for name in columns.USUAL if any(row.get(name) is not None for row in self.rows))]
 
-    def table(self, width):
+    def table(self):
         names, sort = self.reported(), self.deck.sections["sort"]
         rows = sorted(self.rows, key=lambda row: place(row.get(sort))) if sort else self.rows
         alignment = "".join("l" if any(isinstance(row.get(name), str) for row in rows) else "r" for name in names)
         return Table(alignment, [[self.head_of(name) for name in names],
-                                 *([table_cell(row.get(name)) for name in names] for row in rows)]).text(0, width)
+                                 *([table_cell(row.get(name)) for name in names] for row in rows)]).text()
 
 
 def last_diagnostics(path):

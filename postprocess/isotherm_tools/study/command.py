@@ -2,30 +2,16 @@
 
 import argparse
 import signal
-import sys
 
-from isotherm_tools.failure import COMMAND_LINE, Failure
+from isotherm_tools.failure import Failure
 from isotherm_tools.study import program, state
 from isotherm_tools.study.collection import collect
 from isotherm_tools.study.deck import StudyDeck
 from isotherm_tools.study.lock import DirectoryLock
+from isotherm_tools.study.options import Parser, number_from, positions
 from isotherm_tools.study.runner import Runner, signal_name
 from isotherm_tools.study.slurm import Submission, refuse_changed_since_submission
 from isotherm_tools.study.text import Table, counted, extent_text, grouped, human_bytes, human_duration, in_quotes, shell_word
-
-
-class Parser(argparse.ArgumentParser):
-    def error(self, message):
-        print(f"isotherm: {message}; see isotherm study --help", file=sys.stderr)
-        sys.exit(COMMAND_LINE)
-
-
-def number_from(least, most):
-    def parse(text):
-        if text.isdigit() and least <= int(text) <= most:
-            return int(text)
-        raise argparse.ArgumentTypeError(f"'{text}' is no number from {least} to {most}")
-    return parse
 
 
 def parser():
@@ -61,25 +47,9 @@ def parse(words):
     return options
 
 
-def positions(words, overrides, first):
-    """Where the overrides stand on the command line. They are sought from the end: from the front one could be taken for the deck."""
-    places, at = [], len(words)
-    for override in reversed(overrides):
-        at -= 1
-        while at > 0 and words[at] != override:
-            at -= 1
-        places.insert(0, first + at)
-    return places
-
-
 def main(words):
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until cases run
-    try:
-        options = parse(words)
-        return Command(words, options).run()
-    except Failure as failure:
-        print(failure, file=sys.stderr)
-        return failure.code
+    return Command(words, parse(words)).run()
 
 
 class Command:
@@ -135,7 +105,7 @@ class Command:
             unit = "ranks" if scaling["unit"] == "ranks" else "GPUs with a rank each"
             text += (f"scaling         {scaling['kind']}, on {', '.join(map(str, scaling['counts']))} {unit}, "
                      f"{counted(scaling['repeats'], 'run')} of each\n")
-        text += plan_table(deck, state.look_at_all(deck)).text(2, program.stdout_columns())
+        text += plan_table(deck, state.look_at_all(deck)).text(2)
         program.print_now(text + "".join(f"warning: {warning}\n" for warning in deck.warnings))
         return state.DONE
 
@@ -145,7 +115,7 @@ class Command:
         state.refuse_changed(deck, state.look_at_all(deck))
         self.make_folder(deck)
         stopped_by = Runner(deck, self.options.jobs, self.options.retry).run()
-        return self.conclude(deck, collect(deck, None), stopped_by)
+        return self.conclude(deck, collect(deck), stopped_by)
 
     @staticmethod
     def make_folder(deck):
@@ -179,7 +149,7 @@ class Command:
 
 def write_collection(deck):
     """study.csv and study.json, and the table on stdout."""
-    collection = collect(deck, program.stdout_columns())
+    collection = collect(deck)
     state.write_whole(deck.directory / "study.csv", collection.csv)
     state.write_json(deck.directory / "study.json", collection.record)
     program.say(f"\n{collection.table}\n{collection.finished} of {counted(len(deck.cases), 'case')} finished; all columns in "
@@ -210,7 +180,7 @@ def dry_run_text(deck, retry):
         if is_due:
             due, seconds, files = due + 1, seconds + time, files + case.plan["file_bytes"]
     memory = max(case.plan["memory_bytes"] for case in deck.cases)
-    text = table.text(0, program.stdout_columns())
+    text = table.text()
     text += (f"\n{due} of {counted(len(deck.cases), 'case')} to run in {in_quotes(deck.directory)}: {human_duration(seconds)} of sweeps, "
              f"{human_bytes(files)} of files of the field, at most {human_bytes(memory)} of memory a case\n")
     for backend in sorted(bandwidths):

@@ -33,6 +33,13 @@ class Program:
             raise Failure(done.returncode if done.returncode > 1 else DATA, said)
         return json.loads(done.stdout)["answers"]
 
+    def listed(self):
+        """Kernels, reductions, transports and devices of this build and machine."""
+        done = subprocess.run([self.path, "list", "--json"], stdout=subprocess.PIPE, check=False)
+        if done.returncode != 0:
+            raise Failure(UNAVAILABLE, f"{self.path} list --json ended with {done.returncode}")
+        return json.loads(done.stdout)
+
 
 def raise_error(answer, key="error"):
     if answer.get(key):
@@ -51,16 +58,6 @@ def launched_rank():
         if os.environ.get(name, "").isdigit():
             return int(os.environ[name])
     return 0
-
-
-def stdout_columns():
-    """To fit tables to; None where stdout is no terminal."""
-    if is_launched():
-        return None
-    try:
-        return os.get_terminal_size(1).columns or None
-    except OSError:
-        return None
 
 
 def write(stream, text):

@@ -106,7 +106,7 @@ def disagreement_of(cases):
     return ""
 
 
-def scaling_text(kind, label, series, width=None):
+def scaling_text(kind, label, series):
     """The table that is printed. `label`: what the series has in common, or empty."""
     def cell(value, form):
         return "-" if value is None else form.format(value)
@@ -119,5 +119,5 @@ def scaling_text(kind, label, series, width=None):
                      cell(run and run.hidden_percent, "{:.1f} %"), escaped(row.remark)])
     columns = 8 if any(row.remark for row in series.rows) else 7
     table = Table("rrrrrrrl"[:columns], [row[:columns] for row in rows])
-    text = f"{kind} scaling{f' of {label}' if label else ''}, compared with {series.base_text}\n{table.text(2, width)}"
+    text = f"{kind} scaling{f' of {label}' if label else ''}, compared with {series.base_text}\n{table.text(2)}"
     return text + (f"  {series.disagreement}\n" if series.disagreement else "")

@@ -19,7 +19,7 @@ from isotherm_tools.failure import CANNOT_CREATE, DATA, IO, Failure
 from isotherm_tools.json_record import VERSIONS
 from isotherm_tools.study.text import in_quotes
 
-DONE, NOT_CONVERGED, STOPPED, DIVERGED = 0, 10, 75, 76
+DONE, NOT_CONVERGED, INTERNAL, STOPPED, DIVERGED = 0, 10, 70, 75, 76
 FINISHED = ("done", "not converged")
 RUN_FILE = (r"(?:{name}_\d+\.checkpoint\.hdf(?:\.aside)?|{name}_\d+\.diverged\.hdf|(?:history|probes)\.csv(?:(?:\.\d+)?\.aside)?"
             r"|run\.json|run\.log|deck\.yaml|latest|deck\.resolved\.yaml"

@@ -1,11 +1,11 @@
 """Numbers, names and tables as text for people: the words and forms of the program."""
 
 import re
+import shlex
 import unicodedata
+from difflib import get_close_matches
 
-MARKS = "/._-+=,:@%"  # of a word that a shell takes as it is
 REAL = re.compile(r"[-+]?(?!0\d)(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$")
-GAP = 2  # blanks between columns
 
 
 def human_bytes(count):
@@ -82,36 +82,14 @@ def printable(text, longest=60):
 def shell_word(text):
     """bash reads it as one word, and as this text."""
     text = str(text)
-    if text and all(c in MARKS or (c.isascii() and c.isalnum()) for c in text):
-        return text
     if any(c < " " or c == "\x7f" for c in text):
         return "$'" + escaped(text).replace("'", "\\'") + "'"
-    return "'" + text.replace("'", "'\\''") + "'"
+    return shlex.quote(text)
 
 
 def nearest_word(word, known):
     """The word of `known` that was probably meant; empty where none is near."""
-    best, fewest = "", max(1, len(word) // 3) + 1
-    if not 0 < len(word) <= 40:
-        return best
-    for candidate in known:
-        count = edits(word.lower(), candidate)
-        if count < fewest:
-            best, fewest = candidate, count
-    return best
-
-
-def edits(a, b):
-    """Insert, delete, change, swap two neighbours: optimal string alignment."""
-    before, last = [], list(range(len(b) + 1))
-    for i, c in enumerate(a, 1):
-        row = [i]
-        for j, d in enumerate(b, 1):
-            row.append(min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (c != d)))
-            if i > 1 and j > 1 and c == b[j - 2] and a[i - 2] == d:
-                row[j] = min(row[j], before[j - 2] + 1)
-        before, last = last, row
-    return last[-1]
+    return next(iter(get_close_matches(word.lower(), known, 1)), "")
 
 
 def display_width(text):
@@ -128,93 +106,16 @@ def shortened(text, columns):
 
 
 class Table:
-    """Columns of equal width; `alignment` holds 'l' or 'r' for each column, the first row is the head.
-
-    On a terminal of `width` columns that the lines do not fit, heads and left-aligned cells continue in further lines, broken
-    between words; numbers stay whole. Where that does not fit either, the columns behind those on the left stand in tables below
-    each other; and where not even one of them does, each row is a block of lines, a cell with its head each."""
+    """Columns of equal width; `alignment` holds 'l' or 'r' for each column, the first row is the head."""
 
     def __init__(self, alignment, rows):
         self.alignment, self.rows = alignment, rows
 
-    def text(self, indent=0, width=None):
-        widths = [max(display_width(row[c]) for row in self.rows if c < len(row)) for c in range(len(self.alignment))]
-        if width is None or self.fit(widths, indent, width):
-            return "".join(self.lines_of(r, widths, indent) for r in range(len(self.rows)))
-        return self.parts(indent, width) or self.blocks(indent)
-
-    def may_break(self, row, column):
-        return row == 0 or self.alignment[column] == "l"
-
-    def fit(self, widths, indent, most):
-        """Narrows `widths`; whether lines of at most `most` could be made."""
-        least = [max((display_width(piece.rstrip(" ")) for r, row in enumerate(self.rows) if c < len(row)
-                      for piece in (pieces_of(row[c]) if self.may_break(r, c) else [row[c]])), default=0)
-                 for c in range(len(widths))]
-        while indent + sum(widths) + GAP * (len(widths) - 1) > most:
-            loose = [c for c in range(len(widths)) if widths[c] > least[c]]
-            if not loose:
-                return False
-            widths[max(loose, key=lambda c: (widths[c], -c))] -= 1
-        return True
-
-    def lines_of(self, r, widths, indent):
-        """The last lines of heads stand above the cells."""
-        cells = [broken(cell, widths[c]) if self.may_break(r, c) else [cell] for c, cell in enumerate(self.rows[r])]
-        height = max(map(len, cells))
-        cells = [[""] * (height - len(cell)) + cell if r == 0 else cell + [""] * (height - len(cell)) for cell in cells]
-        text = ""
-        for line in zip(*cells):
-            padded = []
-            for c, cell in enumerate(line):
-                blanks = " " * (widths[c] - display_width(cell))
-                padded.append(blanks + cell if self.alignment[c] == "r" else cell + blanks)
-            text += (" " * indent + (" " * GAP).join(padded)).rstrip(" ") + "\n"
-        return text
-
-    def parts(self, indent, most):
-        """Tables of as many columns as fit; empty where a single one does not."""
-        columns = len(self.alignment)
-        keys = self.alignment.find("r", 1)
-        keys = 1 if keys < 0 else keys
-        texts, first = [], keys
-        while first < columns:
-            for last in range(columns, first, -1):
-                part = self.some_columns(keys, first, last)
-                widths = [max(display_width(row[c]) for row in part.rows if c < len(row)) for c in range(len(part.alignment))]
-                if part.fit(widths, indent, most):
-                    break
-            else:
-                return ""
-            texts.append(part.text(indent, most))
-            first = last
-        return "\n".join(texts)
-
-    def some_columns(self, keys, first, last):
-        def some(row):
-            return row[:keys] + row[max(first, keys):last]
-        return Table(some(self.alignment), [some(row) for row in self.rows])
-
-    def blocks(self, indent):
-        heads = self.rows[0]
-        width = max(map(display_width, heads))
-        blocks = []
-        for row in self.rows[1:]:
-            blocks.append("".join(f"{'':{indent}}{head}{' ' * (width - display_width(head))}  {cell}\n"
-                                  for head, cell in zip(heads, row) if cell))
-        return "\n".join(blocks)
+    def text(self, indent=0):
+        widths = [max(map(display_width, column)) for column in zip(*self.rows)]
+        return "".join(" " * indent + "  ".join(map(padded, row, widths, self.alignment)).rstrip(" ") + "\n" for row in self.rows)
 
 
-def pieces_of(cell):
-    """What a line may not be broken within: a word, a part of a_name or a.path, not a number."""
-    return re.findall(r".*?(?: (?! )|_|/|\.(?=[A-Za-z]))(?=.)|.+$", cell, re.DOTALL) or [cell]
-
-
-def broken(cell, width):
-    lines = [""]
-    for piece in pieces_of(cell):
-        if lines[-1] and display_width((lines[-1] + piece).rstrip(" ")) > width:
-            lines.append(piece)
-        else:
-            lines[-1] += piece
-    return [line.rstrip(" ") for line in lines]
+def padded(cell, width, alignment):
+    blanks = " " * (width - display_width(cell))
+    return blanks + cell if alignment == "r" else cell + blanks

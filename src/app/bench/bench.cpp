@@ -8,13 +8,11 @@
 #include <filesystem>
 
 #include "app/bench/subjects.hpp"
-#include "app/regression.hpp"
 #include "core/agree.hpp"
 #include "core/host_threads.hpp"
 #include "core/text.hpp"
 #include "kernels/host_info.hpp"
 #include "output/console/terminal.hpp"
-#include "output/records/bench_baseline.hpp"
 #include "output/safe_file.hpp"
 
 namespace isotherm {
@@ -131,30 +129,13 @@ BenchRecord describe_bench(const CommandLine& command, const Device& device, con
   return record;
 }
 
-std::optional<Baseline> bench_baseline(const CommandLine& command, const BenchRecord& now,
-                                       const Communicator& world) {
-  if (command.baseline.file.empty()) return std::nullopt;
-  const std::string text = read_baseline(command.baseline.file, world);
-  return agree(world, [&] { return parse_bench_baseline(text, command.baseline.file, now); });
-}
-
-// Figures are those of rank 0: all have to come to one verdict.
-int conclude_bench(const CommandLine& command, const std::optional<Baseline>& baseline, BenchRecord& record,
-                   const Communicator& world) {
+int conclude_bench(const CommandLine& command, BenchRecord& record, const Communicator& world) {
   record.finished = utc_now();
-  if (baseline) {
-    const std::string measured = world.broadcast(world.is_root() ? to_json(record) : "");
-    record.baseline = judge(*baseline, bench_merits(measured), command.baseline.tolerance);
-  }
+  const std::string& path = command.bench.json;
   agree(world, [&] {
-    if (!world.is_root()) return;
-    if (record.baseline) print_now("\n" + baseline_table(*record.baseline));
-    const std::string& path = command.bench.json;
-    if (!path.empty()) write_file_atomically(path, to_json(record));
+    if (world.is_root() && !path.empty()) write_file_atomically(path, to_json(record));
   });
-  if (!all_right(record)) return static_cast<int>(ExitCode::internal);
-  if (record.baseline) refuse_worse(*record.baseline);
-  return static_cast<int>(ExitCode::done);
+  return static_cast<int>(all_right(record) ? ExitCode::done : ExitCode::internal);
 }
 
 namespace {
@@ -175,7 +156,6 @@ int measure(const CommandLine& command, const Communicator& world, const ThreadP
   refuse_unwritable(options.json);
 
   BenchRecord record = describe_bench(command, *device, threads);
-  const std::optional<Baseline> baseline = bench_baseline(command, record, world);
   print_now(bench_banner(record));
   BenchRecord ladder = record;
   for (const Int3 cells : sizes) {
@@ -185,7 +165,7 @@ int measure(const CommandLine& command, const Communicator& world, const ThreadP
       record.entries.insert(record.entries.end(), ladder.entries.begin(), ladder.entries.end());
     }
   }
-  return conclude_bench(command, baseline, record, world);
+  return conclude_bench(command, record, world);
 }
 
 }  // namespace

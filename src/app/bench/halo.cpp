@@ -287,12 +287,11 @@ int bench_halo(const CommandLine& command, const Communicator& world, const Thre
   refuse_what_does_not_fit(bench, sizes);
   BenchRecord record = describe_bench(command, *device, threads);
   record.ranks = world.size();
-  const std::optional<Baseline> baseline = bench_baseline(command, record, world);
   if (world.is_root()) print_now(bench_banner(record));
   for (const Precision precision : options.precisions) {
     with_number(precision, [&](auto zero) { measure_all<decltype(zero)>(bench, sizes, record); });
   }
-  return conclude_bench(command, baseline, record, world);
+  return conclude_bench(command, record, world);
 }
 
 }  // namespace isotherm

@@ -209,7 +209,6 @@ int bench_io(const CommandLine& command, const Communicator& world, const Thread
   refuse_what_does_not_fit(*host, world, sizes, options.precisions);
   BenchRecord record = describe_bench(command, *host, threads);
   record.ranks = world.size();
-  const std::optional<Baseline> baseline = bench_baseline(command, record, world);
   if (world.is_root()) print_now(bench_banner(record));
   for (const Int3 cells : sizes) {
     for (const Precision precision : options.precisions) {
@@ -227,7 +226,7 @@ int bench_io(const CommandLine& command, const Communicator& world, const Thread
   for (const std::string& warning : record.warnings) {
     if (world.is_root()) print_now("warning: " + warning + "\n");
   }
-  return conclude_bench(command, baseline, record, world);
+  return conclude_bench(command, record, world);
 }
 
 }  // namespace isotherm

@@ -74,14 +74,8 @@ BenchEntry new_entry(std::string_view row, Int3 cells) {
 }
 
 BenchRecord describe_bench(const CommandLine& command, const Device& device, const ThreadPlan& threads);
-// Collective, before any work: what --baseline names, none where it is not given. Throws CollectiveError
-// where it is not of what `now` is about to measure.
-std::optional<Baseline> bench_baseline(const CommandLine& command, const BenchRecord& now,
-                                       const Communicator& world);
-// Collective: what has come of it, the table of the baseline and the JSON; returns the exit code, which is an
-// error where a figure got worse.
-int conclude_bench(const CommandLine& command, const std::optional<Baseline>& baseline, BenchRecord& record,
-                   const Communicator& world);
+// Collective: writes the JSON and returns the exit code.
+int conclude_bench(const CommandLine& command, BenchRecord& record, const Communicator& world);
 // Before hours of work: can the file be made? What stands there, as a killed run's last words, stays as it is
 // until there is something better.
 void refuse_unwritable(const std::string& path);

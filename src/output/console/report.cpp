@@ -262,7 +262,8 @@ std::string figures_of_merit(const RunRecord& r) {
   std::string text;
   for (const Merit& merit : merits(r))
     if (std::isfinite(merit.value))
-      text += fmt::format("FOM {}: {}\n", merit.name, merit_text(merit.value, merit));
+      text +=
+          fmt::format("FOM {}: {} {}\n", merit.name, plain_decimal(merit.value, merit.decimals), merit.unit);
   return text;
 }
 

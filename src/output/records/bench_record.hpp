@@ -1,6 +1,6 @@
 // What `isotherm bench` measured, as plain numbers: its table and its JSON are made of this.
 //
-// The JSON (schema "isotherm-bench", version 1) follows run.json: a key's name ends in its unit, what was not
+// The JSON (schema "isotherm-bench", version 2) follows run.json: a key's name ends in its unit, what was not
 // measured is null, what is not finite is null and listed in `not_finite`; keys are only ever added within a
 // version.
 #pragma once
@@ -15,11 +15,10 @@
 #include "core/box.hpp"
 #include "core/build_info.hpp"
 #include "core/device.hpp"
-#include "output/records/baseline.hpp"
 
 namespace isotherm {
 
-inline constexpr int bench_schema_version = 1;  // rises as run_schema_version does
+inline constexpr int bench_schema_version = 2;  // rises as run_schema_version does
 
 enum class BenchSubject { stencil, reduction, bandwidth, halo, io };
 constexpr const char* word(BenchSubject subject) {
@@ -126,7 +125,6 @@ struct BenchRecord {
   std::vector<HaloBenchEntry> halos;
   std::vector<IoBenchEntry> files;
   int ranks = 1;
-  std::optional<BaselineVerdict> baseline;  // where it was told of one
   std::vector<std::string> warnings;
 };
 

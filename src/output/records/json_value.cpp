@@ -3,10 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstdint>
-
-#include "core/error.hpp"
-#include "core/text.hpp"
 
 namespace isotherm {
 namespace {
@@ -28,15 +24,6 @@ std::string file_text(Json json) {
   list_not_finite(json, "", not_finite);
   json["not_finite"] = std::move(not_finite);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-void refuse_newer(const Json& record, int known, const std::string& file) {
-  const auto version = record.find("schema_version");
-  if (version == record.end() || !version->is_number_integer() || version->get<std::int64_t>() <= known)
-    return;
-  throw Error(ExitCode::deck, fmt::format("{} has schema version {}, and this isotherm knows them to {}; use "
-                                          "the one that wrote it, or a newer one",
-                                          in_quotes(file), version->get<std::int64_t>(), known));
 }
 
 }  // namespace isotherm

@@ -31,8 +31,4 @@ inline const char* word(Precision p) {
 // listed under "not_finite" by their place. Never throws for bytes that are no UTF-8: they are replaced.
 std::string file_text(Json json);
 
-// Of a record that some isotherm wrote, which may be newer than this one. Throws Error(deck) where its
-// schema_version is above `known`; what has none passes. Older ones only lack keys.
-void refuse_newer(const Json& record, int known, const std::string& file);
-
 }  // namespace isotherm

@@ -504,10 +504,9 @@ std::optional<Figures> figures(const RunRecord& record) {
   return f;
 }
 
-// What was held against a baseline was right, however it stood that.
 std::vector<Merit> merits(const RunRecord& r) {
   const bool right = r.exit_code == ExitCode::done || r.exit_code == ExitCode::stopped ||
-                     r.exit_code == ExitCode::not_converged || r.baseline;
+                     r.exit_code == ExitCode::not_converged;
   const std::optional<Figures> f = figures(r);
   if (!right || r.answer != Answer::finite || !f) return {};
   std::vector<Merit> all{{"cell_updates", f->points_a_second / 1e9, "GLUP/s", Better::higher, 3},
@@ -524,11 +523,20 @@ std::vector<Merit> merits(const RunRecord& r) {
   return all;
 }
 
-Subject subject_of(const RunRecord& record) {
-  Subject subject{record.cells, record.precision, {}};
-  for (const RankRow& row : record.ranks) subject.devices.push_back(row.device);
-  return subject;
+namespace {
+
+// {"cell_updates": {"value": 1.5, "unit": "GLUP/s", "better": "higher"}}; without what is not finite.
+Json figures_of_merit(const RunRecord& record) {
+  Json json = Json::object();
+  for (const Merit& merit : merits(record))
+    if (std::isfinite(merit.value))
+      json[merit.name] = {{"value", merit.value},
+                          {"unit", merit.unit},
+                          {"better", merit.better == Better::lower ? "lower" : "higher"}};
+  return json;
 }
+
+}  // namespace
 
 const char* result_word(const RunRecord& r) {
   switch (r.exit_code) {
@@ -567,8 +575,7 @@ std::string to_json(const RunRecord& r) {
       {"phases_s", phases(r)},
       {"profile", to_json_object(r.profile)},
       {"performance", performance(r)},
-      {"figures_of_merit", to_json_object(merits(r))},
-      {"baseline", r.baseline ? to_json_object(*r.baseline) : Json(nullptr)},
+      {"figures_of_merit", figures_of_merit(r)},
       {"halo", to_json_object(r.halo)},
       {"snapshots", to_json_object(r.writing)},
       {"residual", residual(r.residual)},

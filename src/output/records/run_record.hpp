@@ -1,7 +1,7 @@
 // Everything that a run reports, as plain numbers: what the banner, the final table and run.json are printed
 // from.
 //
-// run.json (schema "isotherm-run", version 2) has a key for every field below; its name ends in the unit
+// run.json (schema "isotherm-run", version 3) has a key for every field below; its name ends in the unit
 // where it has one (`_s`, `_K`, `_bytes`, `_bytes_per_s`, `_percent`). A value that was not measured is null.
 // A value that is not finite is null too and is listed in `not_finite` by its place: {"/residual/last":
 // "nan"}. Keys are only ever added within a version. output/records/run_schema.json says each key and its
@@ -25,9 +25,7 @@
 #include "grid/process_grid.hpp"
 #include "halo/hiding.hpp"
 #include "halo/links.hpp"
-#include "output/records/baseline.hpp"
 #include "output/records/end_state.hpp"
-#include "output/records/merit.hpp"
 #include "output/records/profile.hpp"
 
 namespace isotherm {
@@ -111,7 +109,7 @@ std::string writing_line(const WritingRecord& record);  // for the final table; 
 nlohmann::ordered_json to_json_object(const WritingRecord& record);
 
 // Rises when a key goes, is renamed, or changes its type, unit or meaning.
-inline constexpr int run_schema_version = 2;  // 2: other words in `result`
+inline constexpr int run_schema_version = 3;  // 2: other words in `result`; 3: no `baseline`
 
 struct Spread {  // over ranks
   double min = 0, mean = 0, max = 0;
@@ -302,17 +300,24 @@ struct RunRecord {
   std::optional<std::uint64_t> fingerprint;  // of the final field
   std::vector<std::string> files;            // written, relative to the run directory; without checkpoints
   Continuation continuation;
-  std::vector<RankProfile> profile;         // by rank; empty where it was not asked for
-  std::optional<BaselineVerdict> baseline;  // where the run was told of one, and came to its end
+  std::vector<RankProfile> profile;  // by rank; empty where it was not asked for
   std::vector<std::string> warnings;
   ExitCode exit_code = ExitCode::internal;  // until the run has ended otherwise
   std::string message;                      // of the error that ended it
 };
 
 std::optional<Figures> figures(const RunRecord& record);
+// Figures of merit: the numbers by which a run is better or worse than another.
+enum class Better { lower, higher };
+struct Merit {
+  std::string name;  // "cell_updates"
+  double value = 0;
+  std::string unit;  // "GLUP/s", "%"
+  Better better = Better::higher;
+  int decimals = 3;  // behind the point, where it is printed
+};
 // What the FOM lines and `figures_of_merit` hold; none of a run whose answer is wrong, or that has none.
 std::vector<Merit> merits(const RunRecord& record);
-Subject subject_of(const RunRecord& record);
 const char* word(Overlap overlap);
 // What was shown, the word of the RESULT line:
 //

@@ -1,0 +1,179 @@
+"""isotherm baseline EARLIER.json LATER.json: has a figure of merit got worse? Of two runs, two comparisons or two benchmarks, for
+sites that run the same deck after every change of their machine, or of the program."""
+
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+from isotherm_tools.failure import DATA, DIVERGED, Failure
+from isotherm_tools.json_record import read_record
+from isotherm_tools.study import program
+from isotherm_tools.study.options import Parser, number_from
+from isotherm_tools.study.text import Table, counted, escaped, extent_text, in_quotes
+
+SCHEMAS = ("isotherm-run", "isotherm-compare", "isotherm-bench")
+HINT = "name the run.json of a run that came to its end, or what isotherm compare --json or isotherm bench --json has written"
+# The places of figures in the first records of runs, which had no list of them.
+PLACES = [("cell_updates", "performance", "points_per_s", 1e-9, "GLUP/s", "higher"),
+          ("effective_bandwidth", "performance", "effective_bandwidth_bytes_per_s", 1e-9, "GB/s", "higher"),
+          ("copy_bandwidth_share", "performance", "copy_bandwidth_share_percent", 1, "%", "higher"),
+          ("time_per_step", "performance", "step_s", 1e3, "ms", "lower"),
+          ("halo_fraction", "performance", "halo_fraction_percent", 1, "%", "lower"),
+          ("halo_hidden", "halo", "hidden_percent", 1, "%", "higher"),
+          ("write_bandwidth", "snapshots", "bandwidth_bytes_per_s", 1e-9, "GB/s", "higher"),
+          ("write_hidden", "snapshots", "hidden_percent", 1, "%", "higher")]
+RIGHT = (0, 10, 75)  # exit codes of runs whose answer is right
+
+
+class Figure(NamedTuple):
+    value: float
+    unit: str
+    better: str  # "lower" or "higher"
+
+    def text(self, value):
+        return f"{value:.{1 if self.unit == '%' else 3}f} {self.unit}"
+
+    def worsening(self, before):
+        """Percent of `before`, and percentage points of a share; below 0 where this is better."""
+        more = self.value - before
+        change = more if self.unit == "%" or more == 0 else 100 * more / abs(before) if before else float("inf") * more
+        return change if self.better == "lower" else -change
+
+
+class Measured:
+    """What a file measured: `subject`, which two files must have in common, and `figures` by name."""
+
+    def __init__(self, path):
+        self.path = str(path)
+        content = read_record(Path(path), SCHEMAS, "baseline", HINT)
+        try:
+            self.schema = content["schema"]
+            of_bench = self.schema == "isotherm-bench"
+            self.subject = bench_subject(content) if of_bench else grid_subject(content)
+            self.figures = bench_figures(content["entries"]) if of_bench else figures_of(content)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise Failure(DATA, f"{in_quotes(path)} is no baseline (it lacks {error}); {HINT}") from error
+        if not self.figures:
+            raise Failure(DATA, f"{in_quotes(path)} is no baseline (it has no figures of merit); {HINT}")
+
+
+def grid_subject(content):
+    """"256 x 256 x 256 fp64 on 2 ranks (Some CPU)"."""
+    devices = [rank["device"] for rank in content["ranks"]]
+    return (f"{extent_text(content['grid']['cells'])} {content['grid']['precision']} on {counted(len(devices), 'rank')} "
+            f"({escaped(', '.join(sorted(Counter(devices))))})")
+
+
+def bench_subject(content):
+    """"bench stencil with walls, norm l2 on 1 rank (Some CPU)"."""
+    options = content["options"]
+    given = [flag for flag in ("walls", "source", "overlap") if options[flag] is True]
+    given += [f"{word} {options[word]}" for word in ("norm", "op") if options[word]]
+    return (f"bench {content['subject']}{' with ' + ', '.join(given) if given else ''} on {counted(content['ranks'], 'rank')} "
+            f"({escaped(content['device']['name'])})")
+
+
+def figures_of(content):
+    figures = {name: Figure(each["value"], each["unit"], each["better"]) for name, each in content["figures_of_merit"].items()}
+    if figures or content["schema"] != "isotherm-run" or content["exit_code"] not in RIGHT:
+        return figures
+    values = [(content.get(section) or {}).get(key) for _, section, key, *_ in PLACES]
+    return {name: Figure(factor * value, unit, better)
+            for value, (name, _, _, factor, unit, better) in zip(values, PLACES) if value is not None}
+
+
+def bench_figures(entries):
+    """A rate, a time or a share for each entry that was right, by what tells entries apart: "openmp 4planes fp64 256 x 256 x 256"."""
+    figures = {}
+
+    def add(name, value, factor, unit, better="higher"):
+        if value is not None:
+            figures[name] = Figure(factor * value, unit, better)
+
+    for entry in entries:
+        grid = f"{entry['precision']} {extent_text(entry['cells'])}"
+        if entry.get("verdict", "right") != "right":
+            continue
+        if "way" in entry:
+            add(f"{entry['way']} {grid}", entry["bandwidth_bytes_per_s"], 1e-9, "GB/s")
+            add(f"{entry['way']} {grid}, of raw", entry["raw_share_percent"], 1, "%")
+        elif "transport" in entry:
+            name = f"{entry['transport']} {entry['face']} {counted(entry['ghosts'], 'layer')} {grid}"
+            add(name, (entry["exchange_s"] or {}).get("median"), 1e6, "us", "lower")
+            add(f"{name}, latency", entry["latency_s"], 1e6, "us", "lower")
+        else:
+            policy, depth = entry["policy"], entry["depth"]
+            name = f"{entry['row']}{'' if policy == '-' else ' ' + policy}{f' depth {depth}' if depth > 1 else ''} {grid}"
+            points = entry["points_per_s"]
+            add(name, points, 1e-9, "GPts/s")
+            add(name, None if points else entry["bandwidth_bytes_per_s"], 1e-9, "GB/s")
+            add(f"{name}, of a copy", entry["copy_bandwidth_share_percent"], 1, "%")
+    return figures
+
+
+class Verdict:
+    def __init__(self, earlier, figures, tolerance):
+        self.earlier, self.tolerance, self.changes = earlier, tolerance, {}
+        for name, before in earlier.figures.items():
+            if name in figures and figures[name].unit == before.unit:
+                self.changes[name] = (before.value, figures[name], figures[name].worsening(before.value))
+        self.gone = [name for name in earlier.figures if name not in self.changes]
+        self.worse = sum(change > tolerance for _, _, change in self.changes.values())
+        self.better = sum(change < -tolerance for _, _, change in self.changes.values())
+
+    def word(self, change):
+        return "worse" if change > self.tolerance else "better" if change < -self.tolerance else "same"
+
+    def text(self):
+        """Those that got worse or better, and a line that counts them all."""
+        rows = [["figure of merit", "before", "now", "change"]]
+        for name, (before, now, change) in self.changes.items():
+            if abs(change) > self.tolerance:
+                rows.append([name, now.text(before), now.text(now.value),
+                             f"{abs(change):.1f} {'points' if now.unit == '%' else '%'} {'worse' if change > 0 else 'better'}"])
+        within = len(self.changes) - self.worse - self.better
+        return (Table("lrrr", rows).text(2) if len(rows) > 1 else "") + (
+            f"against {escaped(self.earlier.path)}: {self.worse} of {counted(len(self.changes), 'figure')} worse by more than "
+            f"{self.tolerance:g} %, {self.better} better, {within} within it"
+            + (f"; {counted(len(self.gone), 'figure')} of the baseline's not measured now" if self.gone else "") + "\n")
+
+    def raise_if_worse(self):
+        where = in_quotes(self.earlier.path)
+        if not self.changes:
+            raise Failure(DATA, f"{where} has no figure of merit in common with this (it is of other combinations, kernels or sizes, or of "
+                                "another subcommand); name a baseline of the same deck and words")
+        if self.worse:
+            raise Failure(DIVERGED, f"{self.worse} of {counted(len(self.changes), 'figure')} of merit got worse than in {where} by more "
+                                    f"than {self.tolerance:g} %; look at the table for which, or allow more with --tolerance")
+
+    def record(self):
+        return {"file": self.earlier.path, "tolerance_percent": self.tolerance, "worse": self.worse, "gone": self.gone, "figures": [
+            {"name": name, "unit": now.unit, "before": before, "now": now.value, "worse_percent": change, "verdict": self.word(change)}
+            for name, (before, now, change) in self.changes.items()]}
+
+
+def refuse_other_subject(earlier, subject):
+    if earlier.subject != subject:
+        raise Failure(DATA, f"{in_quotes(earlier.path)} is of {earlier.subject}, and this is {subject} (figures of the two say nothing of "
+                            "each other); name a baseline of this grid or subject, precision, number of ranks and device")
+
+
+def add_tolerance(parser):
+    parser.add_argument("--tolerance", type=number_from(0, 1000, float), metavar="P",
+                        help="percent, or percentage points of a share, that a figure may get worse (default: 5)")
+
+
+def main(words):
+    top = Parser(prog="isotherm baseline", allow_abbrev=False,
+                 description="Compares the figures of merit of two files: run.json, isotherm compare --json or isotherm bench --json. "
+                             "Exit code 76 where one got worse.")
+    top.add_argument("earlier", metavar="EARLIER.json")
+    top.add_argument("later", metavar="LATER.json")
+    add_tolerance(top)
+    options = top.parse_args(words)
+    earlier, later = Measured(options.earlier), Measured(options.later)
+    refuse_other_subject(earlier, later.subject)
+    verdict = Verdict(earlier, later.figures, 5.0 if options.tolerance is None else options.tolerance)
+    program.print_now(verdict.text())
+    verdict.raise_if_worse()
+    return 0

@@ -1,0 +1,183 @@
+"""isotherm compare: the command line."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from isotherm_tools import baseline
+from isotherm_tools.compare import keep, record
+from isotherm_tools.compare.axes import AXES, Job, Plan, parse_axes
+from isotherm_tools.compare.measure import Entry, Measurement, left_out_text
+from isotherm_tools.failure import CANNOT_CREATE, COMMAND_LINE, DATA, STOPPED_BY_CTRL_C, Failure
+from isotherm_tools.study import program, state
+from isotherm_tools.study.options import Parser, number_from, positions
+from isotherm_tools.study.text import counted, extent_text, in_quotes, shell_word
+
+SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
+
+
+def parse(words):
+    top = Parser(prog="isotherm compare", allow_abbrev=False,
+                 description="Runs all legal combinations of what a deck leaves open, checks that they have the same bits, and ranks them.")
+    top.add_argument("deck", nargs="?", help="the deck, a YAML file")
+    top.add_argument("overrides", nargs="*", metavar="key.path=value", help="replaces any key of the deck")
+    top.add_argument("--from", dest="source", metavar="FILE", help="instead: a file that a run wrote, .hdf, with its resolved deck in it")
+    top.add_argument("--axes", default="", help=f"what varies: {','.join(axis.name for axis in AXES)} (default: those that the deck leaves "
+                                                "open, but policy, within the limit)")
+    top.add_argument("--ranks", type=number_from(1, 1000000), default=1, metavar="N", help="ranks of each run (default: 1)")
+    top.add_argument("--launcher", default="mpirun -n {ranks}", help='starts the ranks (default: "mpirun -n {ranks}")')
+    top.add_argument("--limit", type=number_from(1, 100000), default=200, metavar="N", help="the most combinations (default: 200)")
+    top.add_argument("--sweeps", type=number_from(1, 1000000), default=0, metavar="N", help="sweeps of a sample (default: by --seconds)")
+    top.add_argument("--seconds", type=number_from(0.001, 3600, float), default=1.0, metavar="S",
+                     help="time of samples, a combination (default: 1)")
+    top.add_argument("--json", default="", metavar="FILE", help="write everything measured to this file")
+    top.add_argument("--keep", default="", metavar="FILE", help="keep the fastest kernels in this file, for solver.tuning_file")
+    top.add_argument("--baseline", default="", metavar="FILE", help="an earlier --json; exit code 76 where a figure of merit got worse")
+    baseline.add_tolerance(top)
+    options = top.parse_intermixed_args(words)
+    if options.source and options.deck:  # which is the first override
+        options.overrides.insert(0, options.deck)
+    if not options.source and not options.deck:
+        top.error("deck is required")
+    if options.tolerance is not None and not options.baseline:
+        top.error("--tolerance requires --baseline")
+    return options
+
+
+def refuse_launched(words):
+    """mpirun, or srun with several tasks, has started this process. A shell in a job of Slurm may be a step of one task."""
+    ranks = next((int(os.environ[name]) for name in SIZES if os.environ.get(name, "").isdigit()), 0)
+    if not program.is_launched() or (ranks == 1 and not any(map(os.environ.get, ("OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK")))):
+        return
+    if program.launched_rank() > 0:
+        time.sleep(2)  # another says it, and a launcher ends all with the first
+        sys.exit(COMMAND_LINE)
+    raise Failure(COMMAND_LINE, "isotherm: compare starts its ranks itself; write: "
+                                f"isotherm compare --ranks {ranks or 'N'} {' '.join(map(shell_word, words))}")
+
+
+def refuse_unwritable(path):
+    """Before hours of work: can the file be made?"""
+    part = Path(path + ".part")
+    try:
+        with open(part, "ab"):
+            pass
+        if part.stat().st_size == 0:
+            part.unlink()
+    except OSError as error:
+        raise Failure(CANNOT_CREATE, f"cannot write {in_quotes(path)} ({error.strerror}); check the folder and its free space") from error
+
+
+@contextmanager
+def work_folder():
+    """Here, where all hosts of a job see it."""
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="isotherm-compare-", dir="."))
+    except OSError as error:
+        raise Failure(CANNOT_CREATE, f"cannot make a folder here for the runs ({error.strerror}); start isotherm compare where you may "
+                                     "write") from error
+    try:
+        yield folder
+    finally:
+        with suppress(OSError):
+            shutil.rmtree(folder)
+
+
+def main(words):
+    options = parse(words)
+    refuse_launched(words)
+    named = parse_axes(options.axes)
+    earlier = baseline.Measured(options.baseline) if options.baseline else None
+    keep.read(options.keep) if options.keep else None
+    for path in filter(None, (options.json, options.keep)):
+        refuse_unwritable(path)
+    with work_folder() as work:
+        try:
+            return Comparison(words, options, named, work).run(earlier)
+        except KeyboardInterrupt as stop:
+            raise Failure(STOPPED_BY_CTRL_C, "stopped by Ctrl-C; nothing is kept of this comparison") from stop
+
+
+class Comparison:
+    def __init__(self, words, options, named, work):
+        self.words, self.options = words, options
+        starter = program.Program()
+        path = deck_within(starter, options.source, work) if options.source else options.deck
+        arguments = positions(words, options.overrides, 2 if starter.is_parent else 1)
+        if "error" not in starter.ask(path, options.overrides, arguments, [{"sections": True}])[0]:
+            raise Failure(DATA, f"{path}: the deck is of several cases, not of one run; isotherm study runs them, and compare a deck "
+                                "without study and scaling")
+        self.job = Job(starter, path, options.overrides, arguments, options.ranks, named)
+        self.plan = Plan(self.job, options.limit)
+        self.measurement = Measurement(self.job, options.launcher, work, options.sweeps, options.seconds)
+
+    def run(self, earlier):
+        options, plan, measurement = self.options, self.plan, self.measurement
+        entries = [Entry(each.name(plan.axes), each) for each in plan.combinations]
+        if earlier:
+            self.refuse_other_comparison(earlier)
+        program.say(record.banner(self.job, plan))
+        reference = measurement.first_pass(entries)
+        if not reference:
+            raise Failure(entries[0].code, left_out_text(entries))
+        measurement.second_pass(entries)
+        record.rank(entries)
+        text = f"\n{record.table(plan, entries, reference)}\n{self.best_text(entries)}"
+        verdict = self.hold_against(earlier, reference, entries)
+        program.say(text + (verdict.text() if verdict else ""))
+        if options.json:
+            line = " ".join(map(shell_word, ["isotherm", "compare", *self.words]))
+            state.write_json(Path(options.json), record.record(plan, measurement, entries, reference, verdict, line))
+        if options.keep:
+            program.say(keep.keep(options.keep, self.job, measurement, entries))
+        wrong = sum(entry.verdict == "differs" for entry in entries)
+        if wrong:
+            raise Failure(state.DIVERGED, f"compare: {wrong} of {counted(len(entries), 'combination')} have other bits than "
+                                          f"'{reference.name}' (the table says where); do not use them, and report this")
+        if verdict:
+            verdict.raise_if_worse()
+        return state.DONE
+
+    def best_text(self, entries):
+        near = 1 + sum(entry.within_noise for entry in entries)
+        head = "the fastest" if near == 1 else f"no single fastest ({counted(near - 1, 'other')} within noise of the first); the first"
+        return f"{head}: {self.run_words(entries[0])}\n"
+
+    def run_words(self, entry):
+        """What to type for a run of that combination. Overrides of its own keys make way."""
+        options, settings = self.options, entry.combination.settings
+        overrides = [each for each in options.overrides if each.split("=")[0] not in settings]
+        words = ["isotherm", "run", *(["--from", options.source] if options.source else [options.deck]), *overrides]
+        launcher = f"{options.launcher.replace('{ranks}', str(options.ranks))} " if options.ranks > 1 else ""
+        return launcher + " ".join(map(shell_word, words + [f"{key}={word}" for key, word in settings.items()]))
+
+    def refuse_other_comparison(self, earlier):
+        """Of another kind, grid, precision or number of ranks; of which devices the ranks have, their first run tells."""
+        if earlier.schema != "isotherm-compare":
+            raise Failure(DATA, f"{in_quotes(earlier.path)} is of no comparison; name what isotherm compare --json has written")
+        base = self.job.base
+        now = f"{extent_text(base['cells'])} {base['precision']} on {counted(self.job.ranks, 'rank')}"
+        if not earlier.subject.startswith(f"{now} ("):
+            baseline.refuse_other_subject(earlier, now)
+
+    def hold_against(self, earlier, reference, entries):
+        if not earlier:
+            return None
+        baseline.refuse_other_subject(earlier, baseline.grid_subject(reference.run))
+        tolerance = 5.0 if self.options.tolerance is None else self.options.tolerance
+        return baseline.Verdict(earlier, record.figures_of_merit(entries), tolerance)
+
+
+def deck_within(starter, source, work):
+    """A file with the deck inside another."""
+    done = subprocess.run([starter.path, "info", source, "--deck"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    if done.returncode:
+        raise Failure(done.returncode, done.stderr.decode(errors="replace").strip())
+    path = work / "deck.yaml"
+    path.write_bytes(done.stdout)
+    return str(path)

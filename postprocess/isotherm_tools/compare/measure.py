@@ -1,0 +1,196 @@
+"""Runs the combinations as a study runs its cases, and reads what they have measured."""
+
+import csv
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median, quantiles
+from typing import NamedTuple
+
+from isotherm_tools.failure import DATA, UNAVAILABLE, Failure
+from isotherm_tools.study import state
+from isotherm_tools.study.deck import DeckCase
+from isotherm_tools.study.program import raise_error, say
+from isotherm_tools.study.runner import Runner, signal_name
+from isotherm_tools.study.text import escaped, grouped
+
+LEAST_SWEEPS, MOST_SWEEPS = 4, 120  # of a sample
+PERIOD = 24  # sweeps: whole time blocks of depths 1, 2, 3, 4, 6 and 8
+LEAST_SAMPLES, MOST_SAMPLES = 5, 200
+MEMORY = 71
+# Codes with which a run says something of the combination, not of the job.
+LEFT_OUT = (DATA, UNAVAILABLE, MEMORY)
+UNIT_ROUNDOFF = 2.0 ** -53
+
+
+@dataclass
+class Entry:
+    """A combination, and what became of it."""
+
+    name: str
+    combination: object
+    case: object = None
+    verdict: str = "left_out"  # or "same", "differs"
+    note: str = ""  # what differs, or why it was left out
+    code: int = 0  # with which it was left out
+    run: dict = None  # run.json
+    samples: list = field(default_factory=list)  # s a sweep, with its share of a check
+    within_noise: bool = False  # of the first
+
+    @property
+    def median(self):
+        return median(self.samples) if self.samples else math.inf
+
+    @property
+    def range(self):
+        """Without the lowest and the highest tenth."""
+        tenths = quantiles(self.samples, n=10, method="inclusive")
+        return tenths[0], tenths[-1]
+
+
+class Study(NamedTuple):
+    """The combinations, as the runner of studies wants its cases."""
+
+    program: object
+    cases: list
+    launcher: str
+    sections: dict
+    scaling: object = None
+
+    def changes(self, pairs):
+        return [[] for _ in pairs]
+
+
+class Case(NamedTuple):
+    name: str
+    ranks: int
+
+
+class Measurement:
+    """`size`: sweeps of a sample; `interval`: of the checks in these runs."""
+
+    def __init__(self, job, launcher, work, sweeps, seconds):
+        self.job, self.launcher, self.work, self.seconds, self.passes = job, launcher, work, seconds, 0
+        wanted = job.base["interval"]
+        self.size = -(-sweeps // wanted) * wanted if sweeps > wanted else sweeps or self.size_by_time(wanted)
+        self.interval = min(wanted, self.size)
+
+    def size_by_time(self, wanted):
+        """By the least traffic of a sweep and the copy bandwidth of this host, measured: whole intervals of checks, or whole time blocks of
+        the usual depths."""
+        job, plan = self.job, self.job.base["plan"]
+        copy, = job.program.ask(job.path, job.overrides, job.arguments, [
+            {"bandwidth": plan["backend"], "bytes": 8 * math.prod(plan["cells"])}])
+        sweep = plan["traffic_bytes"] / max(plan["sweeps"], 1) / raise_error(copy)["bytes_per_s"]
+        sweeps = int(min(max(self.seconds / LEAST_SAMPLES / max(sweep, 1e-9), LEAST_SWEEPS), MOST_SWEEPS))
+        return next((sweeps // unit * unit for unit in (wanted, PERIOD) if sweeps >= unit), sweeps)
+
+    def sweeps(self, samples):
+        """Behind a sample that warms up; the last is lost where checks lag."""
+        return self.size * (samples + 2)
+
+    def run(self, entries, samples, **compare):
+        """Each entry with so many samples. Fills in `case`, `run` and `samples`."""
+        self.passes += 1
+        folder = {"output.directory": str(self.work / str(self.passes))}
+        compare = {"check_interval": self.interval, "tuning_file": str(self.work / "tuning.json"), **compare}
+        answers = self.job.ask([{"settings": {**entry.combination.settings, **folder}, "name": entry.name,
+                                 "compare": {"sweeps": self.sweeps(count), **compare}} for entry, count in zip(entries, samples)])
+        cases = [DeckCase(Case(entry.name, self.job.ranks), raise_error(answer)) for entry, answer in zip(entries, answers)]
+        study = Study(self.job.program, cases, self.launcher, {"ranks_per_node": None, "default_launcher": self.launcher})
+        if stopped_by := Runner(study, 1, False).run():
+            raise Failure(128 + stopped_by, f"stopped by {signal_name(stopped_by)}; nothing is kept of this comparison")
+        for entry, case in zip(entries, cases):
+            self.take(entry, case, state.look_at(study, case))
+
+    def take(self, entry, case, look):
+        entry.case, entry.run = case, None
+        if look.is_finished:
+            entry.run, entry.verdict = state.run_record(case), "same"
+            entry.samples = self.samples(case, entry.run)
+            return
+        message = (look.message or f"ended with exit code {look.exit_code}").split("\n")[0]
+        if look.exit_code not in LEFT_OUT:
+            code = look.exit_code if 1 < (look.exit_code or 0) < 128 else state.INTERNAL
+            raise Failure(code, f"compare: {entry.name}: {message}")
+        entry.verdict, entry.note, entry.code = "left_out", message, look.exit_code
+
+    def samples(self, case, run):
+        """Of history.csv, which has the time of every check."""
+        with open(case.folder / "history.csv", encoding="utf-8", newline="") as file:
+            wall = {int(row["sweep"]): float(row["wall_s"]) for row in csv.DictReader(file)}
+        marks = [wall[sweep] for sweep in sorted(wall) if sweep % self.size == 0]
+        if run["residual"]["check"] == "asynchronous":
+            marks = marks[:-1]  # the last two are told together
+        # Checks may come more often than in the deck: a sweep has its share of those that the deck asks for.
+        check = run["phases_s"]["reduction"]["max"] / max(run["residual"]["checks"], 1)
+        more = check * (1 / self.interval - 1 / self.job.base["interval"])
+        times = [(after - before) / self.size for before, after in zip(marks, marks[1:])]
+        return [max(time - more, 1e-9) for time in times]
+
+    def first_pass(self, entries):
+        """All as far as the first, which they are compared with. Returns the entry that could be run first, or None."""
+        say(f"fields after {grouped(self.sweeps(LEAST_SAMPLES))} sweeps:\n")
+        self.run(entries, [LEAST_SAMPLES] * len(entries))
+        first = next((entry for entry in entries if entry.run), None)
+        for entry in entries:
+            if entry.run and entry is not first:
+                entry.note = self.difference(first, entry)
+                entry.verdict = "differs" if entry.note else "same"
+        return first
+
+    def second_pass(self, entries):
+        """Longer, where the first pass took less than the time of a combination. A wrong answer has no speed."""
+        counts = {entry.name: min(MOST_SAMPLES, math.ceil(self.seconds / (self.size * entry.median)))
+                  for entry in entries if entry.verdict == "same"}
+        again = [entry for entry in entries if counts.get(entry.name, 0) > LEAST_SAMPLES]
+        if not again:
+            return
+        say("times:\n")
+        first_runs = [entry.run for entry in again]
+        self.run(again, [counts[entry.name] for entry in again])
+        for entry, run in zip(again, first_runs):  # the record of the longer run has the field of another sweep
+            if entry.run:
+                entry.run.update({key: run[key] for key in ("fingerprint", "residual")})
+
+    def difference(self, first, entry):
+        """Where the bits differ; empty where they do not."""
+        if entry.run["fingerprint"] != first.run["fingerprint"]:
+            return self.first_cells(first, entry)
+        norms = [each.run["residual"]["last_K"] for each in (first, entry)]
+        reductions = {each.run["method"]["reduction"] for each in (first, entry)}
+        exact = first.run["residual"]["norm"] == "max" or reductions == {"reproducible"}
+        if norms_agree(*norms, exact, math.prod(first.run["grid"]["cells"])):
+            return ""
+        return f"the norm is {norms[1]} and should be {norms[0]}"
+
+    def first_cells(self, first, entry):
+        """Both are run once more, with their last fields in files."""
+        say(f"{entry.name} has other bits; where, two more runs tell:\n")
+        pair = [Entry(each.name, each.combination) for each in (first, entry)]
+        self.run(pair, [LEAST_SAMPLES] * 2, snapshots=True)
+        fingerprints = f"fingerprint {entry.run['fingerprint']}, and should be {first.run['fingerprint']}"
+        if not all(each.run for each in pair):
+            return fingerprints
+        try:
+            from isotherm_tools.compare.fields import field_difference
+        except ImportError:
+            return f"{fingerprints} (h5py and numpy, which read the cells, are not installed)"
+        return field_difference(*(last_snapshot(each.case) for each in pair)) or (
+            f"{fingerprints}; a second run had the bits that it should have, so the first was disturbed or depends on its order")
+
+
+def last_snapshot(case):
+    return max(Path(case.folder).glob("*_[0-9]*.hdf"))
+
+
+def norms_agree(a, b, exact, cells):
+    """Each is as far from the sum of the same terms as the rounding of a term and of so many additions, in any order, can bring it
+    (Higham, Accuracy and Stability of Numerical Algorithms, SIAM 2002, chapter 4); the root of it is nearer."""
+    if a == b or None in (a, b):  # None: not finite
+        return a == b
+    return not exact and abs(a - b) <= 2 * (cells + 4) * UNIT_ROUNDOFF * max(abs(a), abs(b))
+
+
+def left_out_text(entries):
+    return f"compare: no combination could be run; the first: {escaped(entries[0].note)}"

@@ -1,0 +1,128 @@
+"""The parts of `isotherm compare` and `isotherm baseline` that need no program: cells that differ, norms, ranks, figures of merit."""
+
+import json
+
+import h5py
+import numpy as np
+import pytest
+
+from isotherm_tools import baseline
+from isotherm_tools.compare import measure, record
+from isotherm_tools.compare.fields import field_difference
+from isotherm_tools.failure import Failure
+
+SHAPE = (5, 4, 3)  # z, y, x
+
+
+@pytest.fixture(params=["f4", "f8"])
+def files(request, tmp_path):
+    """Writes a field with changes: {(x, y, z): value}."""
+    def write(name, changes=()):
+        cells = np.arange(60, dtype=request.param).reshape(SHAPE)
+        for (x, y, z), value in dict(changes).items():
+            cells[z, y, x] = value
+        with h5py.File(tmp_path / name, "w") as file:
+            file["temperature"] = cells
+        return tmp_path / name
+    return write
+
+
+def test_equal_fields_have_no_difference(files):
+    assert field_difference(files("a"), files("b")) == ""
+    assert field_difference(files("c", {(0, 1, 2): np.nan}), files("d", {(0, 1, 2): np.nan})) == ""
+
+
+def test_cells_are_counted_and_the_first_by_memory_is_named(files):
+    found = files("b", {(2, 0, 4): 1, (0, 3, 1): 2.5, (1, 2, 3): 0})
+    assert field_difference(files("a"), found) == "3 of 60 cells; the first, (0, 3, 1), is 2.5 and should be 21.0"
+
+
+@pytest.mark.parametrize("value, text", [(-0.0, "-0.0"), (np.nan, "nan")])
+def test_bits_count_not_values(files, value, text):
+    difference = field_difference(files("a"), files("b", {(0, 0, 0): value}))
+    assert difference == f"1 of 60 cells; the first, (0, 0, 0), is {text} and should be 0.0"
+
+
+def test_norms_agree_as_far_as_they_are_rounded():
+    near = 1 + 100 * 2.0 ** -53
+    assert measure.norms_agree(1.0, near, False, 1000) and not measure.norms_agree(1.0, near, True, 1000)
+    assert not measure.norms_agree(1.0, 1 + 1e-9, False, 1000)
+    assert measure.norms_agree(None, None, True, 1) and not measure.norms_agree(None, 1.0, False, 1)
+
+
+def entry(name, *samples, verdict="same"):
+    return measure.Entry(name, None, verdict=verdict, samples=list(samples))
+
+
+def test_the_first_has_company_where_ranges_overlap():
+    """The range is that without the lowest and the highest tenth: one sample of eleven outside makes no noise."""
+    entries = [entry("left", verdict="left_out"), entry("slow", *[9.0] * 11), entry("wrong", verdict="differs"),
+               entry("near", 2.0, *[5.0] * 10), entry("close", *[3.9, 3.9, 3.9] + [4.5] * 8), entry("fast", *[3.0] * 9, 4.0, 4.0)]
+    record.rank(entries)
+    assert [each.name for each in entries] == ["fast", "close", "near", "slow", "wrong", "left"]
+    assert [each.name for each in entries if each.within_noise] == ["close"]
+
+
+RUN = {"schema": "isotherm-run", "schema_version": 3, "exit_code": 0, "grid": {"cells": [8, 9, 10], "precision": "fp32"},
+       "ranks": [{"device": "B"}, {"device": "A"}], "figures_of_merit": {
+           "speed": {"value": 10.0, "unit": "GPts/s", "better": "higher"}, "time": {"value": 2.0, "unit": "ms", "better": "lower"},
+           "share": {"value": 80.0, "unit": "%", "better": "higher"}, "idle": {"value": 0.0, "unit": "ms", "better": "lower"}}}
+
+
+def measured(folder, **changes):
+    (folder / "r.json").write_text(json.dumps({**RUN, **changes}))
+    return baseline.Measured(folder / "r.json")
+
+
+def figures(**values):
+    return {name: baseline.Figure(value, *list(RUN["figures_of_merit"][name].values())[1:]) for name, value in values.items()}
+
+
+def test_figures_are_judged_in_their_direction(tmp_path):
+    earlier = measured(tmp_path)
+    assert earlier.subject == "8 x 9 x 10 fp32 on 2 ranks (A, B)"
+    verdict = baseline.Verdict(earlier, figures(speed=9.0, time=1.8, share=77.0, idle=0.0), 5)
+    assert {name: round(change, 6) for name, (_, _, change) in verdict.changes.items()} == {"speed": 10, "time": -10, "share": 3, "idle": 0}
+    assert (verdict.worse, verdict.better, verdict.gone) == (1, 1, [])
+    assert verdict.text().split("\n")[1:3] == ["  speed            10.000 GPts/s  9.000 GPts/s   10.0 % worse",
+                                              "  time                  2.000 ms      1.800 ms  10.0 % better"]
+    with pytest.raises(Failure, match="1 of 4 figures of merit got worse") as failure:
+        verdict.raise_if_worse()
+    assert failure.value.code == 76
+
+
+def test_what_is_not_measured_now_is_gone_and_from_nothing_all_is_worse(tmp_path):
+    verdict = baseline.Verdict(measured(tmp_path), figures(idle=1.0), 1000)
+    assert (verdict.worse, verdict.gone) == (1, ["speed", "time", "share"])
+    assert verdict.text().endswith("1 of 1 figure worse by more than 1000 %, 0 better, 0 within it; 3 figures of the baseline's not "
+                                   "measured now\n")
+
+
+@pytest.mark.parametrize("changes, why", [
+    ({"figures_of_merit": {}}, "it has no figures of merit"), ({"ranks": 3}, "it lacks "), ({"grid": {}}, "it lacks 'cells'"),
+    ({"schema": "other"}, "its schema is not isotherm-run or isotherm-compare or isotherm-bench"),
+    ({"schema_version": 9}, "has schema version 9")])
+def test_no_baseline(tmp_path, changes, why):
+    with pytest.raises(Failure, match=why) as failure:
+        measured(tmp_path, **changes)
+    assert failure.value.code == 65
+
+
+def test_the_entries_of_a_benchmark(tmp_path):
+    grid = {"precision": "fp64", "cells": [8, 8, 8]}
+    row = {**grid, "row": "copy", "policy": "-", "depth": 1, "verdict": "right", "points_per_s": None, "bandwidth_bytes_per_s": 5e9,
+           "copy_bandwidth_share_percent": None}
+    exchange = {**grid, "transport": "host", "face": "x-", "ghosts": 2, "verdict": "right", "exchange_s": {"median": 3e-6},
+                "latency_s": None}
+    entries = [row, {**row, "row": "fused", "policy": "tiles", "depth": 4, "points_per_s": 2e9, "copy_bandwidth_share_percent": 90.0},
+               {**row, "row": "wrong", "verdict": "wrong"}, exchange,
+               {**grid, "way": "gathered", "bandwidth_bytes_per_s": 1e9, "raw_share_percent": 50.0}]
+    found = measured(tmp_path, schema="isotherm-bench", schema_version=1, subject="stencil", ranks=2, device={"name": "A"}, entries=entries,
+                     options={"walls": True, "source": False, "overlap": False, "norm": "l2", "op": None})
+    assert found.subject == "bench stencil with walls, norm l2 on 2 ranks (A)"
+    assert {name: (each.value, each.unit, each.better) for name, each in found.figures.items()} == {
+        "copy fp64 8 x 8 x 8": (pytest.approx(5), "GB/s", "higher"),
+        "fused tiles depth 4 fp64 8 x 8 x 8": (pytest.approx(2), "GPts/s", "higher"),
+        "fused tiles depth 4 fp64 8 x 8 x 8, of a copy": (90, "%", "higher"),
+        "host x- 2 layers fp64 8 x 8 x 8": (pytest.approx(3), "us", "lower"),
+        "gathered fp64 8 x 8 x 8": (pytest.approx(1), "GB/s", "higher"), "gathered fp64 8 x 8 x 8, of raw": (50, "%", "higher")}
