@@ -21,10 +21,8 @@ struct RenamedWord {
   std::string_view section, key, was, is;
 };
 constexpr RenamedWord words[] = {
-    {"problem", "check", "lagged", "asynchronous"},
-    {"parallel", "overlap", "in_sweep", "in_kernel"},
-    {"solver", "kernel", "bulk_pipeline", "tma_pipeline"},
-    {"solver", "kernel", "fused", "temporal"},
+    {"problem", "check", "lagged", "asynchronous"},          {"parallel", "overlap", "in_sweep", "in_kernel"},
+    {"solver", "kernel", "bulk_pipeline", "tma_pipeline"},   {"solver", "kernel", "fused", "temporal"},
     {"solver", "kernel", "fused_openmp", "temporal_openmp"},
 };
 

@@ -1,4 +1,5 @@
-// Keys and words of decks that were renamed: an error in a deck, translated in what an earlier version has written.
+// Keys and words of decks that were renamed: an error in a deck, translated in what an earlier version has
+// written.
 #pragma once
 
 #include <string>
