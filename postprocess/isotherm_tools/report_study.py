@@ -9,6 +9,7 @@ from isotherm_tools.failure import DATA, Failure
 from isotherm_tools.report_bench import bench_section
 from isotherm_tools.report_page import Section, facts, page, paragraph, picture, pictures, table, tiles, warnings
 from isotherm_tools.report_scaling import scaling_section
+from isotherm_tools.study.text import counted
 from isotherm_tools.study_figures import short, why_not
 from isotherm_tools.study_record import is_number
 from isotherm_tools.units import format_time, si
@@ -34,10 +35,6 @@ def study_page(study, benches):
             return page(study.name, result(study), lead, sections, f"isotherm {made_by['version']} ({made_by['git_revision']})")
     except (KeyError, TypeError, AttributeError) as error:
         raise Failure(DATA, f"{study.path}/study.json is no study of isotherm ({error!r})") from error
-
-
-def counted(number, noun):
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def result(study):

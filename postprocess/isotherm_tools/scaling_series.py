@@ -10,6 +10,7 @@ from isotherm_tools import scaling_fit
 from isotherm_tools import scaling_model as model
 from isotherm_tools.failure import COMMAND_LINE, DATA, Failure
 from isotherm_tools.process_grids import SURFACE, process_grid
+from isotherm_tools.study.text import counted
 
 STRONG, WEAK = "strong", "weak"
 EVEN = 1.05  # cells a rank of a weak series differ by a rounding of its grids at most
@@ -192,10 +193,6 @@ def figures(step, rate, rate_of_one, ranks, hidden):
 
 def times(cells):
     return "x".join(map(str, cells))
-
-
-def counted(number, noun):
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def listed(numbers):

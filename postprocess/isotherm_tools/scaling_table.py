@@ -6,7 +6,8 @@ import json
 import math
 from typing import Callable, NamedTuple
 
-from isotherm_tools.scaling_series import STRONG, counted, times
+from isotherm_tools.scaling_series import STRONG, times
+from isotherm_tools.study.text import Table, counted
 from isotherm_tools.units import format_time
 
 
@@ -55,8 +56,7 @@ def as_text(series):
              [source for _, source, _ in first]]
     for row in series.rows:
         table.append(["-" if value is None else column.text(value) for column, _, value in cells_of(row)])
-    widths = [max(map(len, column)) for column in zip(*table)]
-    lines += ["  ".join(text.rjust(width) for text, width in zip(line, widths)).rstrip() for line in table]
+    lines += Table("r" * len(first), table).text().splitlines()
     if series.notes:
         lines += ["", *(f"note: {note}" for note in series.notes)]
     return "\n".join(lines)

@@ -115,6 +115,7 @@ def is_number(value):
 
 
 def place(value):
+    """Numbers before words, and what is not known last."""
     return (0, value, "") if is_number(value) else (2, 0, "") if value is None else (1, 0, str(value))
 
 

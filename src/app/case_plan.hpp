@@ -21,12 +21,12 @@ struct CasePlan {
 // Throws Error for what a run on so many ranks would be refused for: on this host, or on any.
 void validate_case(const Config& config, int ranks, Host host, const CudaDevices& found);
 
-// The same for one combination of `isotherm compare` on the devices of this host: refused as well is what a
-// run would find out at its start, and what has no bits to compare.
+// The same for one combination of `isotherm compare`, on the devices of this host: also what a run finds out
+// when it starts, and a transport without bits to compare.
 void validate_combination(const Config& config, int ranks, const CudaDevices& found);
 
-// The deck as a run of so many sweeps that `isotherm compare` measures: the sweeps are those of the deck,
-// which bounds their time blocks by what is due in it; history.csv is the only file.
+// The deck as a run of so many sweeps, for `isotherm compare`. What is due in the deck still bounds its time
+// blocks; history.csv is the only file.
 Config short_run(Config config, std::int64_t sweeps);
 
 CasePlan plan_case(const Config& config, int ranks, const CudaDevices& found);

@@ -186,6 +186,7 @@ class Deck {
       config.output.directory = (std::filesystem::path(config.output.directory) / config.name).string();
       config.output.overwrite = false;
     }
+    answer["check_interval"] = config.problem.check_interval;
     answer["interval"] = sweeps_until_due(config);
     if (request.contains("compare")) config = compared(std::move(config), request["compare"]);
     answer["deck"] = to_yaml(config);

@@ -42,15 +42,11 @@ def process_grids(job, _named):
     return [f"[{x},{y},{z}]" for x, y, z in sorted(grids, key=lambda grid: grid != cheapest)]
 
 
-def transports(job, _named):
-    return [row["name"] for row in job.listed["transports"] if row["available"]]
-
-
 # Where they are too many together, the later make way for the earlier.
 AXES = [
     Axis("kernel", "solver.kernel", lambda job, _: [row["name"] for row in job.rows("kernels")]),
     Axis("policy", "solver.tile", policies, unasked=False),
-    Axis("transport", "parallel.transport", transports, of_ranks=True),
+    Axis("transport", "parallel.transport", lambda job, _: [row["name"] for row in job.listed["transports"]], of_ranks=True),
     Axis("overlap", "parallel.overlap", lambda *_: ["false", "true", "in_kernel"], of_ranks=True),
     Axis("depth", "solver.halo_width", depths, of_ranks=True),
     Axis("process_grid", "parallel.process_grid", process_grids, of_ranks=True),
@@ -94,7 +90,8 @@ class Job:
         raise_error(raise_error(self.base), "refused")
 
     def rows(self, table):
-        return [row for row in self.listed[table] if row["available"] and row["backend"] == self.base["plan"]["backend"]]
+        """Those of the backend; whether the devices run them is a matter of legality."""
+        return [row for row in self.listed[table] if row["backend"] == self.base["plan"]["backend"]]
 
     def ask(self, requests):
         """An answer for each: the deck with its settings, run for a comparison."""

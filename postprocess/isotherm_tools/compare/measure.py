@@ -123,10 +123,10 @@ class Measurement:
         if run["residual"]["check"] == "asynchronous":
             marks = marks[:-1]  # the last two are told together
         # Checks may come more often than in the deck: a sweep has its share of those that the deck asks for.
-        check = run["phases_s"]["reduction"]["max"] / max(run["residual"]["checks"], 1)
-        more = check * (1 / self.interval - 1 / self.job.base["interval"])
-        times = [(after - before) / self.size for before, after in zip(marks, marks[1:])]
-        return [max(time - more, 1e-9) for time in times]
+        check = run["phases_s"]["reduction"]["min"] / max(run["residual"]["checks"], 1)
+        more = check * (1 / self.interval - 1 / self.job.base["check_interval"])
+        times = [max(after - before, 1e-6) / self.size for before, after in zip(marks, marks[1:])]  # written to a microsecond
+        return [max(time - more, time / 2) for time in times]
 
     def first_pass(self, entries):
         """All as far as the first, which they are compared with. Returns the entry that could be run first, or None."""

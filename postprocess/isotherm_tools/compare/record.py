@@ -102,7 +102,7 @@ def record(plan, measurement, entries, reference, verdict, command_line):
         "provenance": {**run["provenance"], "command_line": command_line}, "deck": {"path": job.path, "resolved": job.base["deck"]},
         "grid": run["grid"], "ranks": run["ranks"], "axes": [{"name": axis.name, "key": axis.key} for axis in plan.axes],
         "left_to_the_deck": [axis.name for axis in plan.left], "reference": reference.name, "sweeps_per_sample": measurement.size,
-        "check_interval": job.base["interval"], "norm": run["residual"]["norm"],
+        "check_interval": job.base["check_interval"], "norm": run["residual"]["norm"],
         "entries": [entry_record(plan, entry) for entry in entries],
         "figures_of_merit": {name: figure._asdict() for name, figure in figures_of_merit(entries).items()},
         "baseline": verdict and verdict.record(), "warnings": list(dict.fromkeys([*job.base["warnings"], *run["warnings"]]))}

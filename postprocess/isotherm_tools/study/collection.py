@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from isotherm_tools.study import columns, state
 from isotherm_tools.study.series import ScaledCase, scaling_series, scaling_text
 from isotherm_tools.study.text import Table, as_number, escaped, extent_text, shortest
+from isotherm_tools.study_record import is_number, place
 
 
 @dataclass
@@ -178,10 +179,6 @@ def setting_value(case, key):
     return text if number is None else number
 
 
-def is_number(value):
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
 def plain(value):
     if value is None:
         return ""
@@ -192,8 +189,3 @@ def plain(value):
 
 def table_cell(value):
     return f"{value:.6g}" if isinstance(value, float) else escaped(plain(value))
-
-
-def place(value):
-    """Numbers before words, and what is not known last."""
-    return (0, value, "") if is_number(value) else (2, 0, "") if value is None else (1, 0, plain(value))
