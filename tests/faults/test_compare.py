@@ -87,7 +87,7 @@ def test_one_rank_compares_kernels_and_reductions(folder):
     assert sorted(os.listdir(folder)) == ["compare.json", "deck.yaml"]
 
 
-@pytest.mark.parametrize("ranks, axes, count", [(2, "kernel,process_grid", 3 * 3), (4, "depth,process_grid", 2 * 6)])
+@pytest.mark.parametrize("ranks, axes, count", [(2, "kernel,process_grid", 3 * 3), (4, "halo_width,process_grid", 2 * 6)])
 def test_ranks_compare_depths_and_process_grids(folder, ranks, axes, count):
     done, record = compare(folder, "--axes", axes, ranks=ranks)
     check_record(done, record)
@@ -122,8 +122,10 @@ def test_what_is_named_is_pinned_unless_it_is_asked_for(folder):
     done, record = compare(folder, "solver.kernel=openmp", "--axes", "kernel")
     assert settings(record) == {("reference",), ("openmp",), ("temporal_openmp",)}
     assert done.stdout.count("solver.kernel=") == 1  # of the fastest: the override makes way
-    _, record = compare(folder, "--axes", "kernel,policy")
+    _, record = compare(folder, "--axes", "kernel,tile")
     assert ("reference", "auto") in settings(record) and len(record["entries"]) == 7
+    _, record = compare(folder, "solver.kernel=temporal_openmp", "--axes", "time_block")
+    assert {(entry["settings"]["solver.time_block"], entry["method"]["fused"]) for entry in record["entries"]} == {("1", 1), ("2", 2)}
 
 
 def test_a_deck_within_a_file(folder):
@@ -182,8 +184,8 @@ def test_too_many(folder):
 
 
 REFUSED = [
-    (["--axes", "size"], 2, "isotherm: compare: --axes: there is no axis 'size'; use some of kernel, policy, transport, "
-                            "overlap, depth, process_grid, graph, reduction"),
+    (["--axes", "size"], 2, "isotherm: compare: --axes: there is no axis 'size'; use some of kernel, tile, transport, "
+                            "overlap, halo_width, time_block, process_grid, cuda_graph, reduction"),
     (["--limit", "0"], 2, "isotherm: argument --limit: '0' is no number from 1 to 100000; see isotherm compare --help"),
     (["--tolerance", "5"], 2, "isotherm: --tolerance requires --baseline; see isotherm compare --help"),
     (["--tolerance", "-1", "--baseline", "b"], 2,
@@ -227,10 +229,10 @@ def test_what_can_run_nowhere_is_told(folder):
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_the_winner_is_kept_for_runs(folder, ranks):
     """All depths and process grids that a run may settle on were compared, so it finds its own."""
-    axes = ["--axes", "kernel,depth" if ranks > 1 else "kernel,reduction"]
+    axes = ["--axes", "kernel,halo_width" if ranks > 1 else "kernel,reduction"]
     done, record = compare(folder, *axes, "--keep", "tuning.json", ranks=ranks)
     entries = json.loads((folder / "tuning.json").read_text())["entries"]
-    kept = re.findall("^kept in tuning.json: kernel (?:fused_)?openmp ", done.stdout, re.MULTILINE)
+    kept = re.findall("^kept in tuning.json: kernel (?:temporal_)?openmp ", done.stdout, re.MULTILINE)
     assert len(entries) == ranks == len(kept)  # depths
     run = isotherm("run", "deck.yaml", "solver.tuning_file=tuning.json", ranks=ranks if ranks > 1 else 0, cwd=folder)
     assert run.returncode == 0, run.stderr

@@ -9,7 +9,7 @@ from isotherm_tools.failure import COMMAND_LINE, Failure
 from isotherm_tools.study.program import raise_error
 from isotherm_tools.study.text import in_quotes
 
-DEEPEST = 8  # layers of ghosts, as `depth: auto` weighs them
+DEEPEST = 8  # layers of ghosts, as `halo_width: auto` weighs them
 NOWHERE = [0, 0, 0]  # in no file and no argument
 
 
@@ -26,12 +26,12 @@ def reductions(job, named):
     return [row["name"] for row in job.rows("reductions") if named or row["automatic"]]
 
 
-def policies(job, _named):
+def tiles(job, _named):
     return list(dict.fromkeys(name for row in job.rows("kernels") for names in row["policies"].values() for name in names))
 
 
-def depths(job, _named):
-    return [str(depth) for depth in range(1, min(DEEPEST, job.base["interval"]) + 1)]
+def widths(job, _named):
+    return [str(width) for width in range(1, min(DEEPEST, job.base["interval"]) + 1)]
 
 
 def process_grids(job, _named):
@@ -45,18 +45,19 @@ def process_grids(job, _named):
 # Where they are too many together, the later make way for the earlier.
 AXES = [
     Axis("kernel", "solver.kernel", lambda job, _: [row["name"] for row in job.rows("kernels")]),
-    Axis("policy", "solver.tile", policies, unasked=False),
+    Axis("tile", "solver.tile", tiles, unasked=False),
     Axis("transport", "parallel.transport", lambda job, _: [row["name"] for row in job.listed["transports"]], of_ranks=True),
     Axis("overlap", "parallel.overlap", lambda *_: ["false", "true", "in_kernel"], of_ranks=True),
-    Axis("depth", "solver.halo_width", depths, of_ranks=True),
+    Axis("halo_width", "solver.halo_width", widths, of_ranks=True),
+    Axis("time_block", "solver.time_block", widths, unasked=False),
     Axis("process_grid", "parallel.process_grid", process_grids, of_ranks=True),
-    Axis("graph", "solver.cuda_graph", lambda *_: ["false", "true"]),
+    Axis("cuda_graph", "solver.cuda_graph", lambda *_: ["false", "true"]),
     Axis("reduction", "solver.reduction", reductions),
 ]
 
 
 def parse_axes(text):
-    """"kernel,depth" as axes, in the order of the table."""
+    """"kernel,tile" as axes, in the order of the table."""
     names = [name for name in text.split(",") if name] if text else []
     known = [axis.name for axis in AXES]
     for name in names:
@@ -109,7 +110,7 @@ class Combination(NamedTuple):
     settings: dict = {}
 
     def name(self, axes):
-        """"kernel=openmp depth=2"."""
+        """"kernel=openmp halo_width=2"."""
         return " ".join(f"{axis.name}={word}" for axis, word in zip(axes, self.words)) or "the deck"
 
 
@@ -128,7 +129,7 @@ class Plan:
                 self.axes.append(axis)
                 self.combinations = more
         if not self.combinations:
-            raise Failure(COMMAND_LINE, "compare: no combination of these axes is legal here (policies need the axis kernel, or "
+            raise Failure(COMMAND_LINE, "compare: no combination of these axes is legal here (tiles need the axis kernel, or "
                                         "solver.kernel); name others with --axes")
         if len(self.combinations) > limit:
             self.refuse_many(limit)
@@ -140,18 +141,18 @@ class Plan:
         return [axis for axis, answer in zip(axes, answers) if answer.get("deck") == self.job.base["deck"]]
 
     def values_of(self, axis):
-        """Those that are legal whatever the others are. Policies are legal with their kernel alone."""
+        """Those that are legal whatever the others are. Tiles are legal with their kernel alone."""
         if axis.of_ranks and self.job.ranks == 1:
             return []
         values = axis.values(self.job, axis in self.job.named)
-        return values if axis.name == "policy" else [
+        return values if axis.name == "tile" else [
             word for word, legal in zip(values, self.job.legal([{axis.key: word} for word in values])) if legal]
 
     def extended(self, axis):
-        """All legal combinations with the values of one axis more. A kernel without policies has the one that it has."""
+        """All legal combinations with the values of one axis more. A kernel without tiles has the one that it has."""
         bare = {row["name"] for row in self.job.rows("kernels") if not any(row["policies"].values())}
         more = [Combination((*each.words, word), {**each.settings, axis.key: word}) for each in self.combinations
-                for word in (["auto"] if axis.name == "policy" and each.settings.get("solver.kernel") in bare else self.values[axis.name])]
+                for word in (["auto"] if axis.name == "tile" and each.settings.get("solver.kernel") in bare else self.values[axis.name])]
         return [each for each, legal in zip(more, self.job.legal([each.settings for each in more])) if legal]
 
     def refuse_many(self, limit):

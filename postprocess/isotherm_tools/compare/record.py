@@ -63,7 +63,7 @@ def bits_text(entry, reference):
 def table(plan, entries, reference):
     """`low` to `high`: the range of a sweep's times, without the lowest and the highest tenth."""
     timed = {entry.name: Figures(entry) for entry in entries if entry.verdict == "same"}
-    policies = all(axis.name != "policy" for axis in plan.axes) and any(entry.run and entry.run["method"]["policy"] for entry in entries)
+    policies = all(axis.name != "tile" for axis in plan.axes) and any(entry.run and entry.run["method"]["policy"] for entry in entries)
     halos = any(f.exposed is not None for f in timed.values())
     heads = ["rank", *(axis.name for axis in plan.axes), *(["policy"] if policies else []), "time", "low", "high", "GPts/s", "of roof",
              *(["halo exposed"] if halos else []), "bits"]
