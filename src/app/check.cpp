@@ -14,7 +14,7 @@
 #include "core/agree.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "output/console/terminal.hpp"
+#include "output/console/console.hpp"
 #include "physics/paint.hpp"
 #include "solver/schedule.hpp"
 

@@ -17,7 +17,7 @@
 #include "config/value.hpp"
 #include "config/yaml_tree.hpp"
 #include "core/build_info.hpp"
-#include "output/console/terminal.hpp"
+#include "output/console/console.hpp"
 #include "output/records/json_value.hpp"
 #include "solver/schedule.hpp"
 

@@ -155,13 +155,21 @@ void declare_check(CLI::App& check, CommandLine& command) {
       "plan for GPUs, here or not, with so much memory each: 80GiB, 141GB");
 }
 
-void declare(CLI::App& app, CommandLine& command, std::string& progress, std::string& from,
-             BenchWords& bench) {
+constexpr std::array progress_words{"auto", "bar", "lines", "off"};  // as ProgressChoice has them
+
+void declare(CLI::App& app, CommandLine& command, std::string& from, BenchWords& bench) {
   app.require_subcommand(1);
   app.set_version_flag("-V,--version", version_text());
 
   CLI::App* run = add_deck_verb(app, "run", "solve the deck's problem", command, from);
-  run->add_option("--progress", progress, "auto, bar, lines or off");
+  run->add_option_function<std::string>(
+         "--progress",
+         [&](const std::string& text) {
+           command.progress =
+               static_cast<ProgressChoice>(std::ranges::find(progress_words, text) - progress_words.begin());
+         },
+         "as it runs: auto, bar (a line that is rewritten), lines or off")
+      ->check(one_of({progress_words.begin(), progress_words.end()}));
   run->add_option("--restart", command.restart,
                   "go on from a checkpoint: latest (of the run's directory), a file, or a folder");
   run->add_flag("--force", command.force, "take the run's directory though another run seems to write there");
@@ -310,9 +318,9 @@ std::string run_words(const CommandLine& command, const std::vector<std::string>
 CommandLineResult parse_command_line(int argc, const char* const* argv) {
   CLI::App app("isotherm: multi-GPU 3-D heat diffusion; a YAML deck in, HDF5 snapshots out", "isotherm");
   CommandLine command;
-  std::string progress = "auto", from;
+  std::string from;
   BenchWords bench;
-  declare(app, command, progress, from, bench);
+  declare(app, command, from, bench);
   app.footer(tools_text() + exit_codes);
   const auto refused = [](const std::string& text) {
     return CommandLineResult{std::nullopt, static_cast<int>(ExitCode::command_line), text};
@@ -326,7 +334,6 @@ CommandLineResult parse_command_line(int argc, const char* const* argv) {
   }
   try {
     app.parse(argc, argv);
-    command.progress = parse_progress(progress);
     command.verb = verb_of(app);
     take_deck(command, from);
     if (command.verb == Verb::bench) command.bench = parse_bench(bench);

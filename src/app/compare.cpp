@@ -14,7 +14,7 @@
 #include "core/text.hpp"
 #include "core/timer.hpp"
 #include "halo/transport.hpp"
-#include "output/console/terminal.hpp"
+#include "output/console/console.hpp"
 #include "output/safe_file.hpp"
 
 namespace isotherm {
@@ -184,7 +184,7 @@ void conclude(const CommandLine& command, const Session& session, const Device& 
   const CompareEntry* const best = winner(record);
   record.run.finished = utc_now();
   if (best) record.run.baseline = regression.judge(merits(record));
-  std::string text = "\n" + compare_table(record, stdout_columns());
+  std::string text = "\n" + compare_table(record);
   if (best) text += fmt::format("\nthe fastest: {}\n", words_for(command, record, *best));
   if (record.run.baseline) text += baseline_table(*record.run.baseline);
   const CompareOptions& options = command.compare;

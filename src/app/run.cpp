@@ -66,8 +66,7 @@ class Run {
         directory_(open_run_directory(
             config(), session.deck.text, to_yaml(config()), world,
             {restart && restart->same_directory, force_of(command), restart ? restart->lock : nullptr})),
-        terminal_(find_terminal(world.size())),
-        progress_(choose_style(command.progress, terminal_), terminal_, console_) {
+        progress_(choose_style(command.progress, can_rewrite_lines(world.size())), console_) {
     if (world.is_root()) console_.open_log(directory_.log(), restart && restart->same_directory);
     record_ = describe_run(command, session_, device_, world, directory_.path.string());
     take(tuned_);
@@ -322,7 +321,7 @@ class Run {
     record_.finished = utc_now();
     record_.warnings = console_.warnings();
     hold_against_baseline();
-    console_.say_fitted(final_table(record_), final_table(record_, stdout_columns()));
+    console_.say(final_table(record_));
     if (!viewer_file_.empty()) console_.say(fmt::format("  {:<13}{}\n", "ParaView", escaped(viewer_file_)));
     if (record_.baseline) console_.say(baseline_table(*record_.baseline));
     write_record();
@@ -368,7 +367,6 @@ class Run {
   std::unique_ptr<Solver<T>> solver_;
   Console console_;
   RunDirectory directory_;
-  Terminal terminal_;
   Progress progress_;
   RunRecord record_;
   std::string viewer_file_{};  // rank 0's: what to open in ParaView; empty: nothing

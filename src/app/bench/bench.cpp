@@ -13,7 +13,7 @@
 #include "core/host_threads.hpp"
 #include "core/text.hpp"
 #include "kernels/host_info.hpp"
-#include "output/console/terminal.hpp"
+#include "output/console/console.hpp"
 #include "output/records/bench_baseline.hpp"
 #include "output/safe_file.hpp"
 
@@ -181,7 +181,7 @@ int measure(const CommandLine& command, const Communicator& world, const ThreadP
   for (const Int3 cells : sizes) {
     for (const Precision precision : options.precisions) {
       ladder.entries = subject.ladder(bench, cells, precision);
-      print_now(bench_table(ladder, stdout_columns()));
+      print_now(bench_table(ladder));
       record.entries.insert(record.entries.end(), ladder.entries.begin(), ladder.entries.end());
     }
   }

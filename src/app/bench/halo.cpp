@@ -12,7 +12,7 @@
 #include "grid/field.hpp"
 #include "halo/links.hpp"
 #include "kernels/face_copy.hpp"
-#include "output/console/terminal.hpp"
+#include "output/console/console.hpp"
 #include "output/safe_file.hpp"
 
 namespace isotherm {
@@ -203,7 +203,7 @@ void measure_all(const HaloBench& bench, const std::vector<Int3>& sizes, BenchRe
   for (const Int3 cells : sizes) {
     for (const int ghosts : bench.options.ghosts) {
       const std::vector<HaloBenchEntry> entries = ladder<T>(bench, transports, cells, ghosts);
-      if (bench.world.is_root()) print_now(halo_bench_table(entries, stdout_columns()));
+      if (bench.world.is_root()) print_now(halo_bench_table(entries));
       record.halos.insert(record.halos.end(), entries.begin(), entries.end());
     }
   }

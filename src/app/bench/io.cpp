@@ -14,7 +14,7 @@
 #include "core/text.hpp"
 #include "core/timer.hpp"
 #include "grid/field.hpp"
-#include "output/console/terminal.hpp"
+#include "output/console/console.hpp"
 #include "output/field_files/snapshot.hpp"
 #include "output/safe_file.hpp"
 
@@ -220,7 +220,7 @@ int bench_io(const CommandLine& command, const Communicator& world, const Thread
         add_warnings(record, bench.remarks());
         return measured;
       });
-      if (world.is_root()) print_now(io_bench_table(entries, stdout_columns()));
+      if (world.is_root()) print_now(io_bench_table(entries));
       record.files.insert(record.files.end(), entries.begin(), entries.end());
     }
   }

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "core/text.hpp"
-#include "core/text_table.hpp"
 #include "output/records/profile.hpp"
 
 namespace isotherm {
@@ -234,7 +233,7 @@ std::string banner(const RunRecord& r) {
   return text;
 }
 
-std::string final_table(const RunRecord& r, std::optional<int> width) {
+std::string final_table(const RunRecord& r) {
   std::string text = phase_table(r) + "\n";
   if (const auto f = figures(r)) {
     add(text, "work",
@@ -255,7 +254,7 @@ std::string final_table(const RunRecord& r, std::optional<int> width) {
   if (!r.files.empty())
     add(text, "files",
         fmt::format("{} in {}", grouped(static_cast<std::int64_t>(r.files.size())), escaped(r.directory)));
-  return text + profile_table(r.profile, r.ranks, width);
+  return text + profile_table(r.profile, r.ranks);
 }
 
 std::string figures_of_merit(const RunRecord& r) {

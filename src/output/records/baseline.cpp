@@ -9,7 +9,6 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "core/text_table.hpp"
 #include "output/records/compare_record.hpp"
 #include "output/records/json_value.hpp"
 #include "output/records/run_record.hpp"

@@ -136,10 +136,8 @@ bool all_right(const BenchRecord& record);  // nothing that was measured is wron
 
 std::string to_json(const BenchRecord& record);       // ends in a newline
 std::string bench_banner(const BenchRecord& record);  // lines before the work
-std::string bench_table(const BenchRecord& record, std::optional<int> width = std::nullopt);
-std::string halo_bench_table(const std::vector<HaloBenchEntry>& entries,  // of one ladder
-                             std::optional<int> width = std::nullopt);
-std::string io_bench_table(const std::vector<IoBenchEntry>& entries,  // of one grid
-                           std::optional<int> width = std::nullopt);
+std::string bench_table(const BenchRecord& record);
+std::string halo_bench_table(const std::vector<HaloBenchEntry>& entries);  // of one ladder
+std::string io_bench_table(const std::vector<IoBenchEntry>& entries);      // of one grid
 
 }  // namespace isotherm

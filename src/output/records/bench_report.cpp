@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "core/text.hpp"
-#include "core/text_table.hpp"
 #include "output/records/bench_record.hpp"
 
 namespace isotherm {
@@ -119,7 +118,7 @@ std::string bench_banner(const BenchRecord& r) {
   return text;
 }
 
-std::string bench_table(const BenchRecord& r, std::optional<int> width) {
+std::string bench_table(const BenchRecord& r) {
   const auto all = figures(r);
   const std::vector<Column> columns = columns_of(r);
   std::string text;
@@ -137,13 +136,13 @@ std::string bench_table(const BenchRecord& r, std::optional<int> width) {
       std::vector<std::string>& line = table.rows.emplace_back();
       for (const Column& column : columns) line.push_back(column.cell(e, all[i]));
     }
-    text += "\n" + ladder_title(head) + table.text(2, width);
+    text += "\n" + ladder_title(head) + table.text(2);
     first = i;
   }
   return text;
 }
 
-std::string halo_bench_table(const std::vector<HaloBenchEntry>& entries, std::optional<int> width) {
+std::string halo_bench_table(const std::vector<HaloBenchEntry>& entries) {
   if (entries.empty()) return "";
   const HaloBenchEntry& head = entries.front();
   const auto us = [](double seconds) { return seconds > 0 ? plain_decimal(1e6 * seconds, 1) : "-"; };
@@ -165,10 +164,10 @@ std::string halo_bench_table(const std::vector<HaloBenchEntry>& entries, std::op
   }
   return fmt::format("\n{} a rank, {}, {} ghost layer{}\n{}", extent_text(head.cells),
                      head.precision == Precision::fp32 ? "fp32" : "fp64", head.ghosts,
-                     head.ghosts == 1 ? "" : "s", table.text(2, width));
+                     head.ghosts == 1 ? "" : "s", table.text(2));
 }
 
-std::string io_bench_table(const std::vector<IoBenchEntry>& entries, std::optional<int> width) {
+std::string io_bench_table(const std::vector<IoBenchEntry>& entries) {
   if (entries.empty()) return "";
   TextTable table{"lrrrrr", {{"way", "time", "GB/s", "of raw", "spread", "files"}}};
   for (const IoBenchEntry& e : entries) {
@@ -179,7 +178,7 @@ std::string io_bench_table(const std::vector<IoBenchEntry>& entries, std::option
   const IoBenchEntry& head = entries.front();
   return fmt::format("\n{}, {}, {} of cells\n{}", extent_text(head.cells),
                      head.precision == Precision::fp32 ? "fp32" : "fp64", human_bytes(head.bytes),
-                     table.text(2, width));
+                     table.text(2));
 }
 
 }  // namespace isotherm

@@ -8,7 +8,6 @@
 #include <limits>
 
 #include "core/text.hpp"
-#include "core/text_table.hpp"
 #include "output/records/json_value.hpp"
 
 namespace isotherm {
@@ -154,7 +153,7 @@ std::string compare_banner(const CompareRecord& record, std::size_t combinations
   return text;
 }
 
-std::string compare_table(const CompareRecord& record, std::optional<int> width) {
+std::string compare_table(const CompareRecord& record) {
   const auto any = [&](auto is) { return std::ranges::any_of(record.entries, is); };
   const bool policies =
       std::ranges::find(record.axes, "policy", &CompareRecord::Axis::name) == record.axes.end() &&
@@ -188,7 +187,7 @@ std::string compare_table(const CompareRecord& record, std::optional<int> width)
     if (halos) line.push_back(e.exposed ? duration(*e.exposed) : "-");
     line.push_back(bits_text(record, e));
   }
-  return table.text(2, width);
+  return table.text(2);
 }
 
 std::string to_json(const CompareRecord& record) {

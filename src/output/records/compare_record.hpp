@@ -85,7 +85,7 @@ bool norms_agree(double a, double b, bool both_exact, Index cells);
 std::vector<Merit> merits(const CompareRecord& record);
 // Lines before the work, of so many combinations.
 std::string compare_banner(const CompareRecord& record, std::size_t combinations);
-std::string compare_table(const CompareRecord& record, std::optional<int> width = std::nullopt);
+std::string compare_table(const CompareRecord& record);
 std::string to_json(const CompareRecord& record);  // ends in a newline
 
 }  // namespace isotherm

@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "core/text.hpp"
-#include "core/text_table.hpp"
 #include "output/records/json_value.hpp"
 #include "output/records/run_record.hpp"
 
@@ -66,8 +65,7 @@ std::vector<RankProfile> gather_profiles(const RankProfile& mine, const Communic
   return profiles;
 }
 
-std::string profile_table(const std::vector<RankProfile>& profiles, const std::vector<RankRow>& ranks,
-                          std::optional<int> width) {
+std::string profile_table(const std::vector<RankProfile>& profiles, const std::vector<RankRow>& ranks) {
   if (profiles.empty()) return "";
   const std::vector<std::size_t> parts = parts_of(profiles);
   TextTable table{fmt::format("rll{:r>{}}", "", parts.size()), {{"rank", "host", "device"}}};
@@ -85,7 +83,7 @@ std::string profile_table(const std::vector<RankProfile>& profiles, const std::v
   const RankProfile mean = mean_of(profiles);
   add({"", "mean", ""}, [&](std::size_t part) { return signed_duration(mean.seconds[part]); });
   add({"", "share of the loop", ""}, [&](std::size_t part) { return share_text(part, mean); });
-  std::string text = "\n" + table.text(2, width);
+  std::string text = "\n" + table.text(2);
   if (profiles.size() > most_lines)
     text += fmt::format("  {} ranks that swept longest and {} that swept shortest; {} more in run.json\n",
                         ends, ends, profiles.size() - 2 * ends);

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,8 +46,7 @@ std::vector<RankProfile> gather_profiles(const RankProfile& mine, const Communic
 // A line a rank, then the mean and its share of the loop, which is that of its columns. Of many ranks those
 // that swept longest and shortest: the others wait for the first. Columns of parts that no rank has are left
 // out.
-std::string profile_table(const std::vector<RankProfile>& profiles, const std::vector<RankRow>& ranks,
-                          std::optional<int> width = std::nullopt);
+std::string profile_table(const std::vector<RankProfile>& profiles, const std::vector<RankRow>& ranks);
 
 nlohmann::ordered_json to_json_object(const std::vector<RankProfile>& profiles);
 
