@@ -27,11 +27,6 @@ bool lists_ranks(const CheckOptions& options, int ranks) {
   return options.ranks_table || ranks <= few_ranks;
 }
 
-const char* word(WallKind kind) {
-  static constexpr const char* words[] = {"temperature", "flux", "convection", "insulated", "periodic"};
-  return words[static_cast<int>(kind)];
-}
-
 // Why this process grid, or why not.
 std::string estimate_text(const Config& config, const Decomposition& d, Backend backend) {
   const SweepCost cost = estimate(config, d.process_grid(), backend);
@@ -60,9 +55,9 @@ std::string block_lines(const Config& config, const Decomposition& d) {
       const int axis = direction[0] ? 0 : direction[1] ? 1 : 2;
       const Face f = face(axis, direction[static_cast<std::size_t>(axis)] > 0);
       const auto neighbour = d.neighbour(rank, direction);
-      text += fmt::format(
-          "  {} {}", face_names[static_cast<int>(f)],
-          neighbour ? std::to_string(*neighbour) : word(config.boundaries[static_cast<std::size_t>(f)].kind));
+      text += fmt::format("  {} {}", face_names[static_cast<int>(f)],
+                          neighbour ? std::to_string(*neighbour)
+                                    : std::string(word(config.boundaries[static_cast<std::size_t>(f)].kind)));
     }
     text += '\n';
   }

@@ -50,8 +50,8 @@ template <class Rows>
 TextTable row_table(const Rows& rows, const std::string& why_no_gpu) {
   TextTable table{"llll", {{"name", "backend", "available", "remark"}}};
   for (const auto& row : rows) {
-    table.rows.push_back(
-        {std::string(row.name), word(row.backend), availability(row, why_no_gpu), std::string(row.remark)});
+    table.rows.push_back({std::string(row.name), std::string(word(row.backend)),
+                          availability(row, why_no_gpu), std::string(row.remark)});
   }
   return table;
 }
@@ -205,7 +205,7 @@ std::string resource_table(const std::vector<ResourceLine>& lines) {
 std::string stencil_table(std::span<const StencilKernel<double>> rows, const std::string& why_no_gpu) {
   TextTable table{"lllll", {{"name", "backend", "depth", "available", "remark"}}};
   for (const auto& row : rows) {
-    table.rows.push_back({std::string(row.name), word(row.backend),
+    table.rows.push_back({std::string(row.name), std::string(word(row.backend)),
                           row.max_depth > 1 ? fmt::format("1-{}", row.max_depth) : "1",
                           availability(row, why_no_gpu), std::string(row.remark)});
   }

@@ -244,7 +244,7 @@ SolverTimes Solver<T>::times() const {
 
 template <class T>
 void Solver<T>::start_residual() {
-  const TraceRange range(Doing::reduce);
+  const TraceRange range(Phase::reduction);
   Timer timer;
   settle(compute_);  // the sweeps are no part of it
   times_.sweep += timer.lap();
@@ -256,7 +256,7 @@ void Solver<T>::start_residual() {
 template <class T>
 void Solver<T>::poll_residual() {
   if (!check_.under_way()) return;
-  const TraceRange range(Doing::reduce);
+  const TraceRange range(Phase::reduction);
   Timer timer;
   check_.poll();
   times_.reduction += timer.seconds();
@@ -264,7 +264,7 @@ void Solver<T>::poll_residual() {
 
 template <class T>
 double Solver<T>::finish_residual() {
-  const TraceRange range(Doing::reduce);
+  const TraceRange range(Phase::reduction);
   Timer timer;
   check_.wait_for_sweeps();
   times_.sweep += timer.lap();
@@ -302,7 +302,7 @@ template <class T>
 Diagnostics Solver<T>::diagnose() {
   if (!diagnosis_) throw Error(ExitCode::internal, "diagnostics were not asked for; please report it");
   synchronize();
-  const TraceRange range(Doing::diagnostics);
+  const TraceRange range(Phase::diagnostics);
   Timer timer;
   const FieldView<const T> before = own_sweeps() > 0 ? std::as_const(next_).view() : FieldView<const T>{};
   const Diagnostics found = diagnosis_->look(std::as_const(current_).view(), before, walls_.walls());
@@ -320,7 +320,7 @@ std::optional<HeatFlows> Solver<T>::heat_flows() {
   const bool steady = config_.problem.kind == ProblemKind::steady;
   if (!plan_diagnostics(config_).flows || !(steady || (own_sweeps() > 0 && has_before_))) return std::nullopt;
   synchronize();
-  const TraceRange range(Doing::diagnostics);
+  const TraceRange range(Phase::diagnostics);
   if (!diagnosis_) diagnosis_.emplace(make_diagnosis());
   const FieldView<const T> now = std::as_const(current_).view();
   return diagnosis_->heat_flows(now, steady ? now : std::as_const(next_).view(), walls_.walls());

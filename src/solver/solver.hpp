@@ -38,7 +38,7 @@ namespace isotherm {
 struct SolverTimes {
   double sweep = 0, halo = 0, reduction = 0, diagnostics = 0;
   double interior = 0, shells = 0;  // parts of `sweep`
-  ExchangeTimes exchange;           // parts of `halo`, after time_phases()
+  PhaseTimes exchange;              // pack, wire and unpack, parts of `halo`, after time_phases()
   double sum() const { return sweep + halo + reduction + diagnostics; }
 };
 
@@ -169,7 +169,7 @@ class Solver {
   void period(int count, bool looked_at);
   bool sweep_by_graph(std::int64_t until);
   SweepArgs<T> sweep_args(Box region, const UpdateNorm& norm);
-  void queue(const PeriodLaunch& launch, Box region, UpdateNorm& norm, Doing part);
+  void queue(const PeriodLaunch& launch, Box region, UpdateNorm& norm, Phase part);
   void wait_for_copy();
   double whole(LongAccumulator mine);
   void poll_residual();

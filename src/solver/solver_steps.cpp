@@ -19,7 +19,7 @@ void Solver<T>::settle(Stream stream) {
 // What stands beyond the walls at which the region ends, but for those that the row applies itself.
 template <class T>
 void Solver<T>::fill_walls(Box region) {
-  const TraceRange range(Doing::walls);
+  const TraceRange range(Phase::walls);
   const Walls<T> ghosts = walls_in_ghosts(*rows_.sweep.row, walls_.walls());
   face_copy<T>(device_.backend()).fill_walls(current_.view(), ghosts, region, compute_);
   settle(compute_);
@@ -34,7 +34,7 @@ SweepArgs<T> Solver<T>::sweep_args(Box region, const UpdateNorm& norm) {
 }
 
 template <class T>
-void Solver<T>::queue(const PeriodLaunch& launch, Box region, UpdateNorm& norm, Doing part) {
+void Solver<T>::queue(const PeriodLaunch& launch, Box region, UpdateNorm& norm, Phase part) {
   if (region.empty()) return;
   const TraceRange range(part);
   rows_.sweep.row->launch(sweep_args(region, norm), plan(launch), compute_);
@@ -55,7 +55,7 @@ void Solver<T>::sweep_at_hand(const PeriodLaunch& launch, UpdateNorm& norm, Time
   fill_walls(launch.at_hand);
   times_.halo += timer.lap();
   if (overlap_ != Overlap::on) return;
-  queue(launch, interior(launch), norm, Doing::interior);
+  queue(launch, interior(launch), norm, Phase::interior);
   const double seconds = timer.lap();
   times_.sweep += seconds;
   times_.interior += seconds;
@@ -65,8 +65,8 @@ template <class T>
 void Solver<T>::sweep_rest(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer) {
   if (!(launch.at_hand == launch.region)) fill_walls(launch.region);
   times_.halo += timer.lap();
-  if (overlap_ != Overlap::on) return queue(launch, launch.region, norm, Doing::sweep);
-  const TraceRange range(Doing::shells);
+  if (overlap_ != Overlap::on) return queue(launch, launch.region, norm, Phase::sweep);
+  const TraceRange range(Phase::shells);
   isotherm::sweep_rest(*rows_.sweep.row, sweep_args(launch.region, norm), interior(launch), plan(launch),
                        compute_);
   settle(compute_);
@@ -107,7 +107,7 @@ void Solver<T>::sweep_and_store(const PeriodLaunch& launch, UpdateNorm& norm, Ti
   if (!stores && ghosts_ == Ghosts::under_way) halo_.take_ghosts(current_.view(), compute_);
   fill_walls(launch.region);
   times_.halo += timer.lap();
-  const TraceRange range(Doing::sweep);
+  const TraceRange range(Phase::sweep);
   SweepArgs<T> args = sweep_args(launch.region, norm);
   if (stores) args.stores = halo_.stores(current_.view(), next_.view(), compute_);
   rows_.sweep.row->launch(args, plan(launch), compute_);
@@ -160,7 +160,7 @@ void Solver<T>::step(const PeriodLaunch& launch, bool first, bool with_norm) {
   } else {
     fill_walls(launch.region);
     times_.halo += timer.lap();
-    queue(launch, launch.region, norm, Doing::sweep);
+    queue(launch, launch.region, norm, Phase::sweep);
   }
   std::swap(current_, next_);
   sweeps_ += launch.sweeps;
@@ -217,7 +217,7 @@ bool Solver<T>::sweep_by_graph(std::int64_t until) {
     graph_starts_at_ = here;
     sweeps_ = before;  // nothing was done yet
   }
-  const TraceRange range(Doing::graph);
+  const TraceRange range(Phase::graph);
   Timer timer;
   device_.launch(graph_->get(), compute_);
   sweeps_ += count;
@@ -230,8 +230,8 @@ template void Solver<float>::fill_walls(Box);
 template void Solver<double>::fill_walls(Box);
 template SweepArgs<float> Solver<float>::sweep_args(Box, const UpdateNorm&);
 template SweepArgs<double> Solver<double>::sweep_args(Box, const UpdateNorm&);
-template void Solver<float>::queue(const PeriodLaunch&, Box, UpdateNorm&, Doing);
-template void Solver<double>::queue(const PeriodLaunch&, Box, UpdateNorm&, Doing);
+template void Solver<float>::queue(const PeriodLaunch&, Box, UpdateNorm&, Phase);
+template void Solver<double>::queue(const PeriodLaunch&, Box, UpdateNorm&, Phase);
 template void Solver<float>::settle(Stream);
 template void Solver<double>::settle(Stream);
 template Box Solver<float>::interior(const PeriodLaunch&) const;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "core/enum_words.hpp"
 #include "core/timer.hpp"
 
 namespace isotherm {
@@ -62,7 +63,9 @@ std::string eta_text(const Forecast& forecast);
 class Console;
 
 enum class ProgressChoice { automatic, bar, lines, off };  // --progress
-enum class ProgressStyle { bar, lines, off };              // bar: one line that is rewritten in place
+template <>
+inline constexpr auto words_of<ProgressChoice> = words("auto", "bar", "lines", "off");
+enum class ProgressStyle { bar, lines, off };  // bar: one line that is rewritten in place
 
 // `terminal`: what can_rewrite_lines() says of it.
 ProgressStyle choose_style(ProgressChoice choice, bool terminal);

@@ -13,8 +13,6 @@
 namespace isotherm {
 namespace {
 
-constexpr const char* norm_words[]{"max", "l2", "l1"};
-
 std::string plural(std::int64_t count, const char* noun) {
   return fmt::format("{} {}{}", grouped(count), noun, count == 1 ? "" : "s");
 }
@@ -36,9 +34,8 @@ std::string problem_text(const RunRecord& r) {
   if (m.problem == ProblemKind::steady) {
     return join({"steady", m.weight ? fmt::format("weighted Jacobi {:.6g}", *m.weight) : "",
                  r.residual.tolerance
-                     ? fmt::format("to a {} {} residual of {:.6g}",
-                                   r.residual.criterion == Criterion::relative ? "relative" : "absolute",
-                                   norm_words[static_cast<int>(r.residual.norm)], *r.residual.tolerance)
+                     ? fmt::format("to a {} {} residual of {:.6g}", word(r.residual.criterion),
+                                   word(r.residual.norm), *r.residual.tolerance)
                      : "",
                  fmt::format("at most {} sweeps", grouped(m.planned_sweeps))});
   }
@@ -118,17 +115,15 @@ std::string build_text(const BuildInfo& b) {
 std::string residual_text(const RunRecord& r) {
   const Residual& residual = r.residual;
   if (!residual.last) return {};
-  std::string text =
-      fmt::format("{:.3e} K ({} norm)", *residual.last, norm_words[static_cast<int>(residual.norm)]);
+  std::string text = fmt::format("{:.3e} K ({} norm)", *residual.last, word(residual.norm));
   if (residual.first && *residual.first > 0)
     text += fmt::format(", {:.3e} of the first", *residual.last / *residual.first);
   if (residual.tolerance && residual.convergence != Convergence::not_asked)
-    text += fmt::format(
-        "; {} tolerance {:.3g} {}", residual.criterion == Criterion::relative ? "relative" : "absolute",
-        *residual.tolerance,
-        residual.convergence == Convergence::reached     ? "reached"
-        : residual.convergence == Convergence::stagnated ? "not reached: it stopped falling at rounding"
-                                                         : "NOT reached");
+    text += fmt::format("; {} tolerance {:.3g} {}", word(residual.criterion), *residual.tolerance,
+                        residual.convergence == Convergence::reached ? "reached"
+                        : residual.convergence == Convergence::stagnated
+                            ? "not reached: it stopped falling at rounding"
+                            : "NOT reached");
   if (residual.check == Check::lagged && residual.last_sweep)
     text += fmt::format("; of sweep {}, {} (lagged checks)", grouped(*residual.last_sweep),
                         plural(residual.extra_sweeps, "extra sweep"));
@@ -159,8 +154,8 @@ std::string phase_table(const RunRecord& r) {
                         Phase::output, Phase::total}) {
     const Spread& s = r.phases[p];
     if (p == Phase::diagnostics && !(s.max > 0)) continue;  // the deck asked for none
-    table.rows.push_back({phase_names[static_cast<std::size_t>(p)], human_duration(s.min),
-                          human_duration(s.mean), human_duration(s.max),
+    table.rows.push_back({std::string(word(p)), human_duration(s.min), human_duration(s.mean),
+                          human_duration(s.max),
                           total > 0 ? fmt::format("{:.1f} %", 100 * s.mean / total) : "-"});
   }
   return table.text(2);
@@ -210,8 +205,7 @@ std::string banner(const RunRecord& r) {
       join({r.mpi, r.hdf5.empty() ? "" : fmt::format("HDF5 {} ({})", r.hdf5, r.build.hdf5)}));
   add(text, "deck", join({escaped(r.deck_path), escaped(r.directory)}, " -> "));
   add(text, "grid",
-      fmt::format("{} = {} cells, {}", extent_text(r.cells), grouped(r.cells.product()),
-                  r.precision == Precision::fp32 ? "fp32" : "fp64"));
+      fmt::format("{} = {} cells, {}", extent_text(r.cells), grouped(r.cells.product()), word(r.precision)));
   add(text, "domain", domain_text(r));
   if (r.sources)
     add(text, "sources",

@@ -11,10 +11,6 @@
 namespace isotherm {
 namespace {
 
-const char* word(BenchVerdict v) {
-  return v == BenchVerdict::right ? "right" : v == BenchVerdict::wrong ? "wrong" : "skipped";
-}
-
 // Of each sample by itself, then the median: what the memory did in between drops out.
 std::optional<double> share_of(const std::vector<double>& roof, const std::vector<double>& seconds,
                                double bytes) {
@@ -22,12 +18,12 @@ std::optional<double> share_of(const std::vector<double>& roof, const std::vecto
   std::vector<double> shares;
   for (std::size_t i = 0; i < std::min(roof.size(), seconds.size()); ++i)
     shares.push_back(bytes / seconds[i] / roof[i]);
-  return quantiles(std::move(shares)).median;
+  return median(std::move(shares));
 }
 
 std::optional<double> median_of(const std::vector<double>& values) {
   if (values.empty()) return std::nullopt;
-  return quantiles(values).median;
+  return median(values);
 }
 
 BenchFigures figures_of(const BenchEntry& e) {
@@ -36,7 +32,7 @@ BenchFigures figures_of(const BenchEntry& e) {
   f.seconds = quantiles(s.seconds);
   f.copy_bandwidth = median_of(s.copy_bytes_per_s);
   f.read_bandwidth = median_of(s.read_bytes_per_s);
-  if (!(f.seconds.median > 0)) return f;
+  if (!s.base_seconds.empty() && !(f.seconds.median > f.seconds.p90 - f.seconds.p10)) return f;
   f.points_a_second = e.points / f.seconds.median;
   f.bandwidth = e.bytes / f.seconds.median;
   if (s.base_seconds.empty()) {
@@ -140,18 +136,6 @@ Json device_json(const BenchRecord& r) {
 
 }  // namespace
 
-Quantiles quantiles(std::vector<double> values) {
-  if (values.empty()) throw Error(ExitCode::internal, "quantiles of no values; please report it");
-  std::sort(values.begin(), values.end());
-  const auto at = [&](double share) {
-    const double place = share * static_cast<double>(values.size() - 1);
-    const auto below = static_cast<std::size_t>(place);
-    const std::size_t above = std::min(below + 1, values.size() - 1);
-    return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
-  };
-  return {at(0.1), at(0.5), at(0.9)};
-}
-
 std::vector<std::optional<BenchFigures>> figures(const BenchRecord& record) {
   std::vector<std::optional<BenchFigures>> all;
   for (std::size_t i = 0; i < record.entries.size(); ++i) {
@@ -179,22 +163,22 @@ bool all_right(const BenchRecord& record) {
 
 std::optional<double> HaloBenchEntry::wire() const {
   if (exchanges.empty()) return std::nullopt;
-  return quantiles(exchanges).median - pack - unpack;
+  return median(exchanges) - pack - unpack;
 }
 
 std::optional<double> HaloBenchEntry::bandwidth() const {
   if (exchanges.empty() || !moves) return std::nullopt;
-  return static_cast<double>(bytes) / quantiles(exchanges).median;
+  return static_cast<double>(bytes) / median(exchanges);
 }
 
 double IoBenchEntry::bandwidth() const {
-  return bytes / quantiles(seconds).median;
+  return bytes / median(seconds);
 }
 
 double IoBenchEntry::raw_share() const {
   std::vector<double> shares;
   for (std::size_t i = 0; i < seconds.size(); ++i) shares.push_back(raw_seconds[i] / seconds[i]);
-  return quantiles(std::move(shares)).median;
+  return median(std::move(shares));
 }
 
 std::string to_json(const BenchRecord& r) {

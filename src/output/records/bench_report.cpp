@@ -1,5 +1,6 @@
 // What people see of a benchmark.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +13,23 @@ namespace {
 
 std::string percent(const std::optional<double>& share) {
   return share ? fmt::format("{:.1f} %", 100 * *share) : "-";
+}
+
+constexpr double most_spread = 0.3;  // of a figure to rely on
+
+std::string spread_text(double spread) {
+  return fmt::format("{}{:.1f} %", spread > most_spread ? "*" : "", 100 * spread);
+}
+
+// Below a table with figures that are marked.
+std::string spread_line(const TextTable& table) {
+  const bool marked = std::ranges::any_of(table.rows, [](const std::vector<std::string>& row) {
+    return std::ranges::any_of(row, [](const std::string& cell) { return cell.starts_with('*'); });
+  });
+  if (!marked) return "";
+  return fmt::format(
+      "  * spread above {:.0f} %: the machine was busy or the samples are too few; measure longer\n",
+      100 * most_spread);
 }
 
 std::string verdict_text(const auto& e) {
@@ -64,7 +82,7 @@ const Column copies_column{"copy GB/s", 'r', [](const BenchEntry&, const Figures
                                                            : std::string("-");
                            }};
 const Column spread_column{"spread", 'r', [](const BenchEntry&, const Figures& f) {
-                             return f ? percent(f->seconds.spread()) : std::string("-");
+                             return f ? spread_text(f->seconds.spread()) : std::string("-");
                            }};
 const Column speedup_column{"speed-up", 'r', [](const BenchEntry&, const Figures& f) {
                               return f && f->speedup ? fmt::format("{:.2f}x", *f->speedup) : std::string("-");
@@ -96,8 +114,12 @@ std::vector<Column> columns_of(const BenchRecord& r) {
   return columns;
 }
 
+bool is_skipped(const HaloBenchEntry& e) {
+  return e.verdict == BenchVerdict::skipped;
+}
+
 std::string ladder_title(const BenchEntry& e) {
-  return fmt::format("{}, {}\n", extent_text(e.cells), e.precision == Precision::fp32 ? "fp32" : "fp64");
+  return fmt::format("{}, {}\n", extent_text(e.cells), word(e.precision));
 }
 
 }  // namespace
@@ -136,35 +158,45 @@ std::string bench_table(const BenchRecord& r) {
       std::vector<std::string>& line = table.rows.emplace_back();
       for (const Column& column : columns) line.push_back(column.cell(e, all[i]));
     }
-    text += "\n" + ladder_title(head) + table.text(2);
+    text += "\n" + ladder_title(head) + table.text(2) + spread_line(table);
     first = i;
   }
   return text;
 }
 
+std::string skipped_line(const std::vector<HaloBenchEntry>& entries) {
+  std::vector<std::string> transports;
+  for (const HaloBenchEntry& e : entries) {
+    std::string text = fmt::format("{} ({})", e.transport, e.note);
+    if (is_skipped(e) && std::ranges::find(transports, text) == transports.end())
+      transports.push_back(std::move(text));
+  }
+  return transports.empty() ? "" : fmt::format("\nnot possible here: {}\n", fmt::join(transports, ", "));
+}
+
 std::string halo_bench_table(const std::vector<HaloBenchEntry>& entries) {
-  if (entries.empty()) return "";
+  if (std::ranges::all_of(entries, is_skipped)) return "";
   const HaloBenchEntry& head = entries.front();
   const auto us = [](double seconds) { return seconds > 0 ? plain_decimal(1e6 * seconds, 1) : "-"; };
   TextTable table{"llrrrrrrrrrl",
                   {{"transport", "face", "bytes", "pack us", "wire us", "unpack us", "exchange us", "GB/s",
                     "alone us", "latency us", "spread", "check"}}};
   for (const HaloBenchEntry& e : entries) {
+    if (is_skipped(e)) continue;
     std::vector<std::string> line{e.transport, e.face, human_bytes(static_cast<double>(e.bytes))};
     if (e.exchanges.empty()) {
       line.insert(line.end(), 8, "-");
     } else {
       const Quantiles q = quantiles(e.exchanges);
       line.insert(line.end(), {us(e.pack), us(*e.wire()), us(e.unpack), us(q.median),
-                               e.moves ? plain_decimal(*e.bandwidth() / 1e9, 2) : "-",
-                               us(quantiles(e.alone).median), us(e.latency), percent(q.spread())});
+                               e.moves ? plain_decimal(*e.bandwidth() / 1e9, 2) : "-", us(median(e.alone)),
+                               us(e.latency), spread_text(q.spread())});
     }
     line.push_back(verdict_text(e));
     table.rows.push_back(std::move(line));
   }
-  return fmt::format("\n{} a rank, {}, {} ghost layer{}\n{}", extent_text(head.cells),
-                     head.precision == Precision::fp32 ? "fp32" : "fp64", head.ghosts,
-                     head.ghosts == 1 ? "" : "s", table.text(2));
+  return fmt::format("\n{} a rank, {}, {} ghost layer{}\n{}", extent_text(head.cells), word(head.precision),
+                     head.ghosts, head.ghosts == 1 ? "" : "s", table.text(2) + spread_line(table));
 }
 
 std::string io_bench_table(const std::vector<IoBenchEntry>& entries) {
@@ -173,12 +205,12 @@ std::string io_bench_table(const std::vector<IoBenchEntry>& entries) {
   for (const IoBenchEntry& e : entries) {
     const Quantiles q = quantiles(e.seconds);
     table.rows.push_back({e.way, signed_duration(q.median), plain_decimal(e.bandwidth() / 1e9, 2),
-                          percent(e.raw_share()), percent(q.spread()), fmt::format("{}", e.seconds.size())});
+                          percent(e.raw_share()), spread_text(q.spread()),
+                          fmt::format("{}", e.seconds.size())});
   }
   const IoBenchEntry& head = entries.front();
-  return fmt::format("\n{}, {}, {} of cells\n{}", extent_text(head.cells),
-                     head.precision == Precision::fp32 ? "fp32" : "fp64", human_bytes(head.bytes),
-                     table.text(2));
+  return fmt::format("\n{}, {}, {} of cells\n{}", extent_text(head.cells), word(head.precision),
+                     human_bytes(head.bytes), table.text(2) + spread_line(table));
 }
 
 }  // namespace isotherm

@@ -23,9 +23,6 @@ template <class T>
 Json value_or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
-inline const char* word(Precision p) {
-  return p == Precision::fp32 ? "fp32" : "fp64";
-}
 
 // The text of a file, which ends in a newline. JSON has no NaN and no infinity: they become null and are
 // listed under "not_finite" by their place. Never throws for bytes that are no UTF-8: they are replaced.

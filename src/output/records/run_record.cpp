@@ -10,6 +10,7 @@
 #include <set>
 
 #include "core/memory_limits.hpp"
+#include "core/statistics.hpp"
 #include "core/text.hpp"
 #include "output/records/json_value.hpp"
 #include "output/safe_file.hpp"
@@ -114,12 +115,6 @@ Json to_json_object(const HaloPair& pair) {
   return json;
 }
 
-double median_of(std::vector<double> values) {
-  const auto middle = values.begin() + std::ssize(values) / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // What pairs of one kind were measured to do.
 std::string figures_of(const std::vector<const HaloLink*>& links) {
   std::vector<double> seconds, latencies;
@@ -128,10 +123,10 @@ std::string figures_of(const std::vector<const HaloLink*>& links) {
     latencies.push_back(link->chosen().latency);
   }
   const auto bytes = static_cast<double>(links.front()->bytes);
-  const double time = median_of(seconds);
+  const double time = median(seconds);
   if (!(time > 0)) return fmt::format("{} each way", human_bytes(bytes));
   return fmt::format("{} each way in {:.1f} us: {:.2f} GB/s, latency {:.1f} us", human_bytes(bytes),
-                     1e6 * time, bytes / time / 1e9, 1e6 * median_of(latencies));
+                     1e6 * time, bytes / time / 1e9, 1e6 * median(latencies));
 }
 
 }  // namespace
@@ -270,38 +265,7 @@ Json to_json_object(const WritingRecord& record) {
           {"hidden_percent", value_or_null(hidden_percent(record))}};
 }
 
-const char* word(Overlap o) {
-  switch (o) {
-    case Overlap::on:
-      return "on";
-    case Overlap::off:
-      return "off";
-    case Overlap::in_sweep:
-      return "in_sweep";
-    case Overlap::automatic:
-      break;
-  }
-  return "auto";
-}
-
 namespace {
-
-const char* word(Norm n) {
-  return n == Norm::max ? "max" : n == Norm::l2 ? "l2" : "l1";
-}
-const char* word(Answer a) {
-  return a == Answer::finite ? "finite" : a == Answer::not_finite ? "not_finite" : "unchecked";
-}
-const char* word(Convergence c) {
-  static constexpr const char* words[] = {"not_asked", "reached", "not_reached", "stagnated"};
-  return words[static_cast<int>(c)];
-}
-const char* word(Check c) {
-  return c == Check::lagged ? "lagged" : "immediate";
-}
-const char* word(Verdict v) {
-  return v == Verdict::passed ? "passed" : v == Verdict::failed ? "failed" : "reported";
-}
 
 Json to_json_object(const RankRow& row) {
   return {{"rank", row.rank},
@@ -353,7 +317,6 @@ Json sources(const std::optional<SourceRecord>& s) {
 }
 
 Json tuning(const Tuning& t) {
-  static constexpr const char* sources[] = {"deck", "trial", "file"};
   Json trials = Json::array();
   for (const Tuning::Trial& trial : t.trials) {
     trials.push_back({{"row", trial.row},
@@ -362,7 +325,7 @@ Json tuning(const Tuning& t) {
                       {"fused", trial.fused},
                       {"seconds_s", trial.seconds}});
   }
-  return {{"source", sources[static_cast<int>(t.source)]},
+  return {{"source", word(t.source)},
           {"file", text_or_null(t.file)},
           {"trial_s", t.seconds},
           {"trial_cells", {t.cells.x, t.cells.y, t.cells.z}},
@@ -370,7 +333,7 @@ Json tuning(const Tuning& t) {
 }
 
 Json method(const Method& m) {
-  return {{"problem", m.problem == ProblemKind::steady ? "steady" : "transient"},
+  return {{"problem", word(m.problem)},
           {"kernel", text_or_null(m.kernel)},
           {"policy", text_or_null(m.policy)},
           {"reduction", text_or_null(m.reduction)},
@@ -412,9 +375,10 @@ Json decomposition(const RunRecord& r) {
 
 Json phases(const RunRecord& r) {
   Json json;
-  for (std::size_t p = 0; p < phase_names.size(); ++p) {
-    const Spread& s = r.phases.values[p];
-    json[phase_names[p]] = {{"min", s.min}, {"mean", s.mean}, {"max", s.max}};
+  for (const Phase phase : {Phase::setup, Phase::sweeps, Phase::halo, Phase::reduction, Phase::diagnostics,
+                            Phase::output, Phase::total, Phase::stepping}) {
+    const Spread& s = r.phases[phase];
+    json[std::string(word(phase))] = {{"min", s.min}, {"mean", s.mean}, {"max", s.max}};
   }
   return json;
 }
@@ -439,7 +403,7 @@ Json performance(const RunRecord& r) {
 
 Json residual(const Residual& r) {
   return {{"norm", word(r.norm)},
-          {"criterion", r.criterion == Criterion::relative ? "relative" : "absolute"},
+          {"criterion", word(r.criterion)},
           {"tolerance", value_or_null(r.tolerance)},
           {"first_K", value_or_null(r.first)},
           {"last_K", value_or_null(r.last)},
@@ -589,12 +553,13 @@ void write_run_record(const std::filesystem::path& path, const RunRecord& record
   write_file_atomically(path, to_json(record));
 }
 
-PhaseTable<Spread> gather_phases(PhaseTable<double> mine, const Communicator& communicator) {
+PhaseTable<Spread> gather_phases(PhaseTimes mine, const Communicator& communicator) {
   mine[Phase::stepping] = mine[Phase::sweeps] + mine[Phase::halo] + mine[Phase::reduction];
-  PhaseTable<double> min = mine, sum = mine, max = mine;
-  communicator.all_reduce(min.values.data(), phase_count, ReduceOp::min);
-  communicator.all_reduce(sum.values.data(), phase_count, ReduceOp::sum);
-  communicator.all_reduce(max.values.data(), phase_count, ReduceOp::max);
+  const int count = static_cast<int>(mine.values.size());
+  PhaseTimes min = mine, sum = mine, max = mine;
+  communicator.all_reduce(min.values.data(), count, ReduceOp::min);
+  communicator.all_reduce(sum.values.data(), count, ReduceOp::sum);
+  communicator.all_reduce(max.values.data(), count, ReduceOp::max);
   PhaseTable<Spread> spreads;
   for (std::size_t p = 0; p < spreads.values.size(); ++p)
     spreads.values[p] = {min.values[p], sum.values[p] / communicator.size(), max.values[p]};

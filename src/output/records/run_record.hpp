@@ -117,29 +117,6 @@ struct Spread {  // over ranks
   double min = 0, mean = 0, max = 0;
 };
 
-// Where the wall time goes. A phase is what a rank waited for: a halo hidden behind a sweep costs nothing
-// here.
-enum class Phase : int {
-  setup,        // reading, planning, allocating, painting, probing
-  sweeps,       // stencil launches, until the device is done with them
-  halo,         // exchange that no sweep hid
-  reduction,    // norms and their all-reduce
-  diagnostics,  // extremes, heat, histogram, and their all-reduces
-  output,       // snapshots, histories, records
-  total,        // of the run; more than the sum by what no phase claims
-  stepping,     // sweeps, halo and reduction together
-};
-inline constexpr int phase_count = 8;
-inline constexpr std::array<const char*, phase_count> phase_names{
-    "setup", "sweeps", "halo", "reduction", "diagnostics", "output", "total", "stepping"};
-
-template <class Value>
-struct PhaseTable {
-  std::array<Value, phase_count> values{};
-  Value& operator[](Phase p) { return values[static_cast<std::size_t>(p)]; }
-  const Value& operator[](Phase p) const { return values[static_cast<std::size_t>(p)]; }
-};
-
 struct RankRow {  // a line of the table rank -> host -> device
   int rank = 0;
   std::string host;
@@ -167,6 +144,9 @@ struct Tuning {
   };
   std::vector<Trial> trials;
 };
+
+template <>
+inline constexpr auto words_of<Tuning::Source> = words("deck", "trial", "file");
 
 struct Method {        // what was asked and what was chosen
   std::string kernel;  // rows of the tables
@@ -210,6 +190,8 @@ struct Figures {
 };
 
 enum class Convergence { not_asked, reached, not_reached, stagnated };  // stagnated: at rounding
+template <>
+inline constexpr auto words_of<Convergence> = words("not_asked", "reached", "not_reached", "stagnated");
 struct Residual {
   Norm norm = Norm::max;
   Criterion criterion = Criterion::relative;
@@ -230,7 +212,9 @@ struct HistogramRecord {
 };
 
 enum class Verdict { reported, passed, failed };  // reported: the deck sets no bound
-struct OrderLevel {                               // one grid of a series
+template <>
+inline constexpr auto words_of<Verdict> = words("reported", "passed", "failed");
+struct OrderLevel {  // one grid of a series
   Int3 cells;
   std::int64_t sweeps = 0;
   std::optional<double> dt;            // s, transient
@@ -265,6 +249,8 @@ struct Continuation {
 };
 
 enum class Answer { unchecked, finite, not_finite };
+template <>
+inline constexpr auto words_of<Answer> = words("unchecked", "finite", "not_finite");
 
 struct RunRecord {
   BuildInfo build = build_info();
@@ -286,7 +272,7 @@ struct RunRecord {
   std::vector<RankRow> ranks;  // by rank
   Method method;
 
-  PhaseTable<Spread> phases;  // s
+  PhaseTable<Spread> phases;  // s; what a rank waited for: a halo hidden behind a sweep costs nothing here
   Performance performance;
   HaloRecord halo;
   WritingRecord writing;
@@ -302,7 +288,7 @@ struct RunRecord {
   std::optional<std::uint64_t> fingerprint;  // of the final field
   std::vector<std::string> files;            // written, relative to the run directory; without checkpoints
   Continuation continuation;
-  std::vector<RankProfile> profile;         // by rank; empty where it was not asked for
+  std::vector<PhaseTimes> profile;          // by rank; empty where it was not asked for
   std::optional<BaselineVerdict> baseline;  // where the run was told of one, and came to its end
   std::vector<std::string> warnings;
   ExitCode exit_code = ExitCode::internal;  // until the run has ended otherwise
@@ -313,7 +299,6 @@ std::optional<Figures> figures(const RunRecord& record);
 // What the FOM lines and `figures_of_merit` hold; none of a run whose answer is wrong, or that has none.
 std::vector<Merit> merits(const RunRecord& record);
 Subject subject_of(const RunRecord& record);
-const char* word(Overlap overlap);
 // What was shown, the word of the RESULT line:
 //
 //     VERIFIED       the errors against the exact solution are within the deck's bounds
@@ -330,7 +315,7 @@ void write_run_record(const std::filesystem::path& path, const RunRecord& record
 
 // Collective over all ranks; every rank returns the same. `mine`: seconds of this rank; `stepping` is summed
 // here.
-PhaseTable<Spread> gather_phases(PhaseTable<double> mine, const Communicator& communicator);
+PhaseTable<Spread> gather_phases(PhaseTimes mine, const Communicator& communicator);
 std::vector<RankRow> gather_ranks(const RankRow& mine, const Communicator& communicator);
 
 std::int64_t peak_memory_bytes();  // this process's high-water mark of resident memory (VmHWM); 0 if unknown
