@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "app/bench/subjects.hpp"
+#include "app/bench/bench.hpp"
 #include "app/comparison.hpp"
 #include "app/describe.hpp"
 #include "app/regression.hpp"

@@ -35,6 +35,9 @@ def test_every_transport_crosses_every_face(tmp_path):
                     key = (transport, precision, ghosts, face)
                     assert key in works
                     check(entries[key], ghosts * cells * width)
+    missing = {key[0] for key, e in entries.items() if e["verdict"] == "skipped"}
+    said, = [line for line in result.stdout.splitlines() if line.startswith("not possible here: ")] or [""]
+    assert all(f"{transport} (" in said for transport in missing) and "skipped" not in result.stdout
     for key, entry in entries.items():
         assert entry["verdict"] in ("right", "skipped") and (entry["note"] or key[0] == "host")
 

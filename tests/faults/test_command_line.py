@@ -37,7 +37,7 @@ WRONG = [
     (["check", "deck.yaml", "--progress=off"], 2,
      "isotherm: The following argument was not expected: --progress=off" + HELP),
     (["list", "x"], 2, "isotherm: The following argument was not expected: x" + HELP),
-    (["run", "deck.yaml", "--progress"], 2, "isotherm: --progress: 1 required TEXT:{auto, bar, lines, off} missing" + HELP),
+    (["run", "deck.yaml", "--progress"], 2, "isotherm: --progress: 1 required ENUM:{auto, bar, lines, off} missing" + HELP),
     (["run", "deck.yaml", "--progress=fast"], 2,
      "isotherm: --progress: 'fast' is none of auto, bar, lines, off" + HELP),
     (["check", "deck.yaml", "--ranks", "0"], 2, "isotherm: --ranks: '0' is no number from 1 to 16777216" + HELP),

@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "app/bench/subjects.hpp"
 #include "app/regression.hpp"
 #include "core/agree.hpp"
 #include "core/host_threads.hpp"
@@ -20,25 +19,10 @@
 namespace isotherm {
 namespace {
 
-// A subject's functions.
-struct Subject {
-  std::vector<std::string_view> (*names)(Backend backend);
-  BenchMemory (*memory)(const Bench& bench, Int3 cells, Precision precision);
-  std::vector<BenchEntry> (*ladder)(const Bench& bench, Int3 cells, Precision precision);
-};
-
-Subject subject_of(BenchSubject subject) {
-  switch (subject) {
-    case BenchSubject::reduction:
-      return {reduction_names, reduction_memory, reduction_ladder};
-    case BenchSubject::bandwidth:
-      return {bandwidth_names, bandwidth_memory, bandwidth_ladder};
-    case BenchSubject::stencil:
-    case BenchSubject::halo:  // of several ranks: bench_halo.cpp
-    case BenchSubject::io:    // and bench_io.cpp
-      break;
-  }
-  return {stencil_names, stencil_memory, stencil_ladder};
+LadderBench subject_of(const BenchOptions& options) {
+  if (options.subject == BenchSubject::reduction) return reduction_bench();
+  if (options.subject == BenchSubject::bandwidth) return bandwidth_bench();
+  return stencil_bench();
 }
 
 bool holds(const std::vector<std::string_view>& names, const std::vector<std::string>& asked) {
@@ -48,7 +32,7 @@ bool holds(const std::vector<std::string_view>& names, const std::vector<std::st
 }
 
 // The GPU where there is one, unless the rows that were asked for are the processor's.
-std::unique_ptr<Device> open_device(const BenchOptions& options, const Subject& subject) {
+std::unique_ptr<Device> open_device(const BenchOptions& options, const LadderBench& subject) {
   const bool rows_of_the_host = !options.rows.empty() && holds(subject.names(Backend::host), options.rows);
   if (options.device == DeviceChoice::cpu) return make_host_device();
   const bool rows_of_both = holds(subject.names(Backend::cuda), options.rows);  // or none named
@@ -62,7 +46,7 @@ std::unique_ptr<Device> open_device(const BenchOptions& options, const Subject& 
                           found.why_none));
 }
 
-void refuse_unknown_rows(const BenchOptions& options, const Subject& subject, Backend backend) {
+void refuse_unknown_rows(const BenchOptions& options, const LadderBench& subject, Backend backend) {
   const std::vector<std::string_view> names = subject.names(backend);
   for (const std::string& name : options.rows) {
     if (holds(names, {name})) continue;
@@ -78,7 +62,8 @@ std::vector<Int3> sizes_of(const BenchOptions& options, Backend backend) {
   return {{edge, edge, edge}};
 }
 
-void refuse_what_does_not_fit(const Bench& bench, const Subject& subject, const std::vector<Int3>& sizes) {
+void refuse_what_does_not_fit(const Bench& bench, const LadderBench& subject,
+                              const std::vector<Int3>& sizes) {
   const auto check = [](const char* where, double needed, std::size_t free, Int3 cells) {
     if (needed <= static_cast<double>(free)) return;
     throw Error(ExitCode::memory, fmt::format("bench: {} cells need {} of {} memory and {} are free; use "
@@ -126,8 +111,8 @@ BenchRecord describe_bench(const CommandLine& command, const Device& device, con
   record.walls = options.walls;
   record.source = options.source;
   record.overlap = options.overlap;
-  if (options.norm) record.norm = norm_word(*options.norm);
-  if (options.subject == BenchSubject::reduction) record.op = norm_word(options.op);
+  if (options.norm) record.norm = std::string(word(*options.norm));
+  if (options.subject == BenchSubject::reduction) record.op = std::string(word(options.op));
   return record;
 }
 
@@ -161,7 +146,7 @@ namespace {
 
 int measure(const CommandLine& command, const Communicator& world, const ThreadPlan& threads) {
   const BenchOptions& options = command.bench;
-  const Subject subject = subject_of(options.subject);
+  const LadderBench subject = subject_of(options);
   use_threads(threads.threads);
   const auto device = open_device(options, subject);
   const auto host = make_host_of(*device);
@@ -169,7 +154,7 @@ int measure(const CommandLine& command, const Communicator& world, const ThreadP
   const Owned<Stream> stream = own_stream(*device, Priority::normal);
   Sampler sampler(*device, stream, options.seconds);
   const Bench bench{options, *device, *host, stream, sampler};
-  if (options.subject == BenchSubject::stencil) refuse_stencil_depths(bench);
+  if (subject.validate) subject.validate(bench);
   const std::vector<Int3> sizes = sizes_of(options, device->backend());
   refuse_what_does_not_fit(bench, subject, sizes);
   refuse_unwritable(options.json);

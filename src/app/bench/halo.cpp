@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/bench/subjects.hpp"
+#include "app/bench/bench.hpp"
 #include "core/agree.hpp"
 #include "core/text.hpp"
 #include "core/timer.hpp"
@@ -22,7 +22,6 @@ constexpr double probe_timeout = 10;  // s
 constexpr int least_samples = 7, most_samples = 1000;
 constexpr double batch_seconds = 0.002;  // of exchanges that are queued: long against what its ends cost
 constexpr int most_of_a_batch = 50;
-constexpr int copies_of_a_batch = 20, batches = 7;
 
 struct HaloBench {
   const BenchOptions& options;
@@ -109,25 +108,17 @@ class FaceBench {
     const HaloMessage& m = messages_.front();
     const Buffer dense(bench_.device, entry.bytes);
     const FieldView<T> field = fields_.front().view;
-    entry.pack = seconds_of([&] { copy.pack(field, m.edge, dense.as<T>(), bench_.stream); });
-    entry.unpack = seconds_of([&] { copy.unpack(dense.as<T>(), field, m.ghosts, bench_.stream); });
+    Sampler sampler(bench_.device, bench_.stream, bench_.options.seconds / 4);
+    const auto seconds = [&](const std::function<void()>& launch) {
+      return bench_.world.all_reduce(median(sampler.measure(launch, {}).seconds), ReduceOp::max);
+    };
+    entry.pack = seconds([&] { copy.pack(field, m.edge, dense.as<T>(), bench_.stream); });
+    entry.unpack = seconds([&] { copy.unpack(dense.as<T>(), field, m.ghosts, bench_.stream); });
   }
 
-  template <class Launch>
-  double seconds_of(const Launch& launch) {
-    Stopwatch watch(bench_.device, bench_.stream);
-    std::vector<double> seconds;
-    for (int i = 0; i < batches; ++i) {
-      seconds.push_back(watch.seconds([&] {
-        for (int j = 0; j < copies_of_a_batch; ++j) launch();
-      }) / copies_of_a_batch);
-    }
-    return bench_.world.all_reduce(quantiles(seconds).median, ReduceOp::max);
-  }
-
-  // Half of a row's time each for exchanges in batches and alone.
+  // Half of a row's time for packing and unpacking, a quarter each for exchanges in batches and alone.
   std::vector<double> samples(double seconds) const {
-    const double wanted = bench_.options.seconds / 2 / std::max(seconds, 1e-9);
+    const double wanted = bench_.options.seconds / 4 / std::max(seconds, 1e-9);
     return std::vector<double>(
         static_cast<std::size_t>(std::clamp<double>(wanted, least_samples, most_samples)));
   }
@@ -195,11 +186,9 @@ std::vector<HaloBenchEntry> ladder(const HaloBench& bench, std::vector<OpenTrans
 template <class T>
 void measure_all(const HaloBench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
   std::vector<OpenTransport<T>> transports;
-  const std::vector<std::string>& asked = bench.options.rows;
-  for (const TransportRow<T>& row : transport_rows<T>()) {
-    if (!asked.empty() && std::find(asked.begin(), asked.end(), row.name) == asked.end()) continue;
-    transports.push_back(open_transport(row, bench.world, bench.device));
-  }
+  for (const TransportRow<T>& row : transport_rows<T>())
+    if (is_wanted(row.name, bench.options))
+      transports.push_back(open_transport(row, bench.world, bench.device));
   for (const Int3 cells : sizes) {
     for (const int ghosts : bench.options.ghosts) {
       const std::vector<HaloBenchEntry> entries = ladder<T>(bench, transports, cells, ghosts);
@@ -276,7 +265,7 @@ int bench_halo(const CommandLine& command, const Communicator& world, const Thre
   const auto device = open_device(options, world);
   std::vector<Int3> sizes = options.sizes;
   if (sizes.empty()) {
-    for (const Index edge : {64, 128, 256}) sizes.push_back({edge, edge, edge});
+    for (const Index edge : {64, 256}) sizes.push_back({edge, edge, edge});
   }
   agree(world, [&] {
     refuse_misuse(options, sizes, world.size());
@@ -292,6 +281,7 @@ int bench_halo(const CommandLine& command, const Communicator& world, const Thre
   for (const Precision precision : options.precisions) {
     with_number(precision, [&](auto zero) { measure_all<decltype(zero)>(bench, sizes, record); });
   }
+  if (world.is_root()) print_now(skipped_line(record.halos));
   return conclude_bench(command, baseline, record, world);
 }
 

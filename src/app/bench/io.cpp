@@ -8,7 +8,7 @@
 #include <random>
 #include <span>
 
-#include "app/bench/subjects.hpp"
+#include "app/bench/bench.hpp"
 #include "app/plan.hpp"
 #include "core/agree.hpp"
 #include "core/text.hpp"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "app/bench/subjects.hpp"
+#include "app/bench/bench.hpp"
 #include "app/bench/sweep_bench.hpp"
 #include "core/error.hpp"
 #include "grid/field.hpp"
@@ -72,10 +72,8 @@ std::vector<BenchEntry> ladder(const Bench& bench, Int3 cells) {
   return entries;
 }
 
-}  // namespace
-
 // A depth that nobody has would be left out, and pass for measured.
-void refuse_stencil_depths(const Bench& bench) {
+void validate_depths(const Bench& bench) {
   for (const int depth : bench.options.depths) {
     bool found = false;
     int most = 1;
@@ -90,7 +88,7 @@ void refuse_stencil_depths(const Bench& bench) {
   }
 }
 
-BenchMemory stencil_memory(const Bench& bench, Int3 cells, Precision precision) {
+BenchMemory memory(const Bench& bench, Int3 cells, Precision precision) {
   const int ghosts = with_number(precision, [&](auto zero) { return deepest<decltype(zero)>(bench); });
   const double field = field_bytes(cells, ghosts, precision);
   const double source = bench.options.source ? 1 : 0;
@@ -98,15 +96,14 @@ BenchMemory stencil_memory(const Bench& bench, Int3 cells, Precision precision) 
   return {field * (2 + 2 + source), field * (2 + source)};
 }
 
-std::vector<BenchEntry> stencil_ladder(const Bench& bench, Int3 cells, Precision precision) {
-  return with_number(precision, [&](auto zero) { return ladder<decltype(zero)>(bench, cells); });
-}
+}  // namespace
 
-std::vector<std::string_view> stencil_names(Backend backend) {
-  std::vector<std::string_view> names;
-  for (const auto& row : stencil_kernels<double>())
-    if (row.backend == backend) names.push_back(row.name);
-  return names;
+LadderBench stencil_bench() {
+  return {[](Backend backend) { return names_of(stencil_kernels<double>(), backend); }, memory,
+          [](const Bench& bench, Int3 cells, Precision precision) {
+            return with_number(precision, [&](auto zero) { return ladder<decltype(zero)>(bench, cells); });
+          },
+          validate_depths};
 }
 
 }  // namespace isotherm

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "app/bench/bench.hpp"
 #include "app/bench/reference.hpp"
-#include "app/bench/subjects.hpp"
 #include "grid/field.hpp"
 #include "kernels/stencil.hpp"
 
