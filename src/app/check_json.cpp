@@ -101,7 +101,8 @@ Json error_json(const Error& error) {
 void add_key_facts(const YamlNode& map, Json& facts) {
   for (const YamlKey& key : map.keys) {
     const KeyAtPath found = find_key_at(key.name);
-    facts[key.name] = {{"problem", text_or_null(found.problem)}, {"unit", found.unit}};
+    facts[key.name] = {{"problem", found.problem.empty() ? Json() : Json(found.problem)},
+                       {"unit", found.unit}};
   }
 }
 
@@ -126,9 +127,12 @@ YamlNode without_study(YamlNode deck) {
 }
 
 Json plan_json(const CasePlan& plan) {
-  return {{"cells", triple(plan.cells)},         {"sweeps", plan.sweeps},
-          {"memory_bytes", plan.memory_bytes},   {"file_bytes", plan.file_bytes},
-          {"traffic_bytes", plan.traffic_bytes}, {"backend", word(plan.backend)}};
+  return {{"cells", plan.cells},
+          {"sweeps", plan.sweeps},
+          {"memory_bytes", plan.memory_bytes},
+          {"file_bytes", plan.file_bytes},
+          {"traffic_bytes", plan.traffic_bytes},
+          {"backend", word(plan.backend)}};
 }
 
 Host host_of(const std::string& name) {
@@ -173,7 +177,7 @@ class Deck {
       config.output.overwrite = false;
     }
     answer["deck"] = to_yaml(config);
-    answer["cells"] = triple(config.grid.cells);
+    answer["cells"] = config.grid.cells;
     answer["sweeps"] = likely_sweeps(config);
     try {
       const Host host = host_of(request.value("host", "either"));
@@ -200,12 +204,12 @@ class Deck {
             {"list", node_json(study.list)},
             {"exclude", node_json(study.exclude)},
             {"name", study.name},
-            {"limit", value_or_null(study.limit)},
+            {"limit", study.limit},
             {"default_limit", StudyConfig::default_limit},
-            {"ranks", value_or_null(study.ranks)},
+            {"ranks", study.ranks},
             {"launcher", study.launcher},
             {"default_launcher", StudyConfig::default_launcher},
-            {"ranks_per_node", value_or_null(study.ranks_per_node)},
+            {"ranks_per_node", study.ranks_per_node},
             {"template", study.slurm.script_template},
             {"options", study.slurm.options},
             {"report", study.report},

@@ -32,7 +32,7 @@ void print_extreme(const char* title, const NumberedTemperature& found, const Sn
   for (int axis = 0; axis < 3; ++axis) {
     const auto i = static_cast<std::size_t>(axis);
     extreme.cell[axis] = header.first_cell[axis] + cell[axis] * header.factor[axis];
-    extreme.position[i] = cell_centre(header.origin[i], header.spacing[i], cell[axis]);
+    extreme.position_m[i] = cell_centre(header.origin[i], header.spacing[i], cell[axis]);
   }
   fmt::print("{:<14}{}{}\n", title, extreme_text(extreme),
              header.factor == Int3{1, 1, 1} ? "" : " and on (the mean of a coarse cell)");

@@ -277,7 +277,7 @@ def test_an_absent_device_is_refused(tmp_path):
         pytest.skip("this machine has a CUDA device")
     result = isotherm("bench", "stencil", "--device", "cuda", cwd=tmp_path)
     assert (result.code, result.out) == (69, "")
-    assert result.err == (f"bench: no CUDA device ({absent[1]}); use --device cpu, or run where there is a GPU\n")
+    assert result.err == (f"bench: no CUDA device ({absent[1]}); use --device cpu, or run where every rank sees a GPU\n")
 
 
 def test_a_baseline(tmp_path):

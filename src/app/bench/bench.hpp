@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -98,6 +99,12 @@ std::optional<Baseline> bench_baseline(const CommandLine& command, const BenchRe
 // error where a figure got worse.
 int conclude_bench(const CommandLine& command, const std::optional<Baseline>& baseline, BenchRecord& record,
                    const Communicator& world);
+// Collective: a GPU for every rank where all have one, unless `prefer_host`; else the CPU.
+std::unique_ptr<Device> open_device(const BenchOptions& options, const Communicator& world, bool prefer_host);
+void validate_rows(const BenchOptions& options, const std::vector<std::string_view>& names, Backend backend);
+// Collective, before any work: throws CollectiveError(memory) where some rank has not that much free.
+void validate_memory(const BenchOptions& options, const std::vector<Int3>& sizes, const Communicator& world,
+                     const Device& device, const std::function<double(Int3, Precision)>& needed);
 // Before hours of work: can the file be made? What stands there, as a killed run's last words, stays as it is
 // until there is something better.
 void refuse_unwritable(const std::string& path);

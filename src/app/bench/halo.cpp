@@ -198,35 +198,11 @@ void measure_all(const HaloBench& bench, const std::vector<Int3>& sizes, BenchRe
   }
 }
 
-// A GPU for every rank, or the CPU for all.
-std::unique_ptr<Device> open_device(const BenchOptions& options, const Communicator& world) {
-  if (options.device == DeviceChoice::cpu) return make_host_device();
-  const CudaDevices found = find_cuda_devices();
-  const auto fewest = world.all_reduce(static_cast<std::int64_t>(found.devices.size()), ReduceOp::min);
-  if (fewest == 0 && options.device == DeviceChoice::automatic) return make_host_device();
-  const auto local = static_cast<std::size_t>(world.split_by_host().rank());
-  return agree(world, [&] {
-    if (found.devices.empty()) {
-      throw Error(ExitCode::unavailable, fmt::format("bench: no CUDA device ({}); use --device cpu, or run "
-                                                     "where every rank sees a GPU",
-                                                     found.why_none));
-    }
-    return make_cuda_device(found.devices[local % found.devices.size()].index);
-  });
-}
-
 void refuse_misuse(const BenchOptions& options, const std::vector<Int3>& sizes, int ranks) {
   if (ranks % 2 != 0) {
     throw Error(ExitCode::command_line, fmt::format("bench: halo needs an even number of ranks, and {} {} "
                                                     "started; use mpirun -np 2 isotherm bench halo",
                                                     ranks, ranks == 1 ? "was" : "were"));
-  }
-  std::vector<std::string_view> names;
-  for (const TransportRow<double>& row : transport_rows<double>()) names.push_back(row.name);
-  for (const std::string& name : options.rows) {
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    throw Error(ExitCode::command_line, fmt::format("bench: --rows: there is no transport {}; use one of {}",
-                                                    in_quotes(name), fmt::join(names, ", ")));
   }
   const int most = *std::max_element(options.ghosts.begin(), options.ghosts.end());
   for (const Int3 cells : sizes) {
@@ -239,41 +215,28 @@ void refuse_misuse(const BenchOptions& options, const std::vector<Int3>& sizes, 
   }
 }
 
-void refuse_what_does_not_fit(const HaloBench& bench, const std::vector<Int3>& sizes) {
-  const int most = *std::max_element(bench.options.ghosts.begin(), bench.options.ghosts.end());
-  const double ranks_here = bench.world.split_by_host().size();  // at most, of one device
-  for (const Int3 cells : sizes) {
-    for (const Precision precision : bench.options.precisions) {
-      const double needed = ranks_here * field_bytes(cells, most, precision);
-      const std::size_t free = bench.device.memory().free_bytes;
-      const bool fits =
-          bench.world.all_reduce(std::int64_t{needed <= static_cast<double>(free)}, ReduceOp::min);
-      if (fits) continue;
-      throw CollectiveError(
-          ExitCode::memory,
-          fmt::format("bench: fields of {} cells need {} and {} are free; use smaller --sizes",
-                      extent_text(cells), human_bytes(needed), human_bytes(static_cast<double>(free))));
-    }
-  }
-}
-
 }  // namespace
 
 int bench_halo(const CommandLine& command, const Communicator& world, const ThreadPlan& threads) {
   const BenchOptions& options = command.bench;
   use_threads(threads.threads);
-  const auto device = open_device(options, world);
+  const auto device = open_device(options, world, false);
   std::vector<Int3> sizes = options.sizes;
   if (sizes.empty()) {
     for (const Index edge : {64, 256}) sizes.push_back({edge, edge, edge});
   }
   agree(world, [&] {
     refuse_misuse(options, sizes, world.size());
+    validate_rows(options, names_of(transport_rows<double>(), device->backend()), device->backend());
     if (world.is_root()) refuse_unwritable(options.json);
   });
   const Owned<Stream> stream = own_stream(*device, Priority::high);
   const HaloBench bench{options, world, *device, stream};
-  refuse_what_does_not_fit(bench, sizes);
+  const int most = *std::ranges::max_element(options.ghosts);
+  const double ranks_here = world.split_by_host().size();  // at most, of one device
+  validate_memory(options, sizes, world, *device, [&](Int3 cells, Precision precision) {
+    return ranks_here * field_bytes(cells, most, precision);
+  });
   BenchRecord record = describe_bench(command, *device, threads);
   record.ranks = world.size();
   const std::optional<Baseline> baseline = bench_baseline(command, record, world);

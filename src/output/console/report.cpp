@@ -132,9 +132,9 @@ std::string residual_text(const RunRecord& r) {
 
 std::string verification_text(const Verification& v) {
   std::string text =
-      fmt::format("{}: max error {:.3e} K, l2 error {:.3e} K", v.solution, v.max_error, v.l2_error);
-  if (v.tolerance) text += fmt::format(", tolerance {:.3g} K", *v.tolerance);
-  if (!v.orders.empty()) text += fmt::format(", observed order {:.3f}", v.orders.back());
+      fmt::format("{}: max error {:.3e} K, l2 error {:.3e} K", v.solution, v.max_error_K, v.l2_error_K);
+  if (v.tolerance_K) text += fmt::format(", tolerance {:.3g} K", *v.tolerance_K);
+  if (!v.order.empty()) text += fmt::format(", observed order {:.3f}", v.order.back());
   return text + (v.verdict == Verdict::passed ? "; passed" : v.verdict == Verdict::failed ? "; FAILED" : "");
 }
 
@@ -209,7 +209,7 @@ std::string banner(const RunRecord& r) {
   add(text, "domain", domain_text(r));
   if (r.sources)
     add(text, "sources",
-        fmt::format("{} in {}", watts_text(r.sources->power), plural(r.sources->cells, "cell")));
+        fmt::format("{} in {}", watts_text(r.sources->power_W), plural(r.sources->cells, "cell")));
   add(text, "problem", problem_text(r));
   add(text, "ranks", ranks_text(r));
   add(text, "device", join({devices_text(r), r.method.device_note}));

@@ -9,6 +9,9 @@
 #include "output/records/json_value.hpp"
 
 namespace isotherm {
+
+ISOTHERM_KEYS(Quantiles, median, p10, p90)
+
 namespace {
 
 // Of each sample by itself, then the median: what the memory did in between drops out.
@@ -33,14 +36,14 @@ BenchFigures figures_of(const BenchEntry& e) {
   f.copy_bandwidth = median_of(s.copy_bytes_per_s);
   f.read_bandwidth = median_of(s.read_bytes_per_s);
   if (!s.base_seconds.empty() && !(f.seconds.median > f.seconds.p90 - f.seconds.p10)) return f;
-  f.points_a_second = e.points / f.seconds.median;
+  if (e.points > 0) f.points_a_second = e.points / f.seconds.median;
   f.bandwidth = e.bytes / f.seconds.median;
   if (s.base_seconds.empty()) {
     f.copy_share = share_of(s.copy_bytes_per_s, s.seconds, e.bytes);
     f.read_share = share_of(s.read_bytes_per_s, s.seconds, e.bytes);
   } else {
-    if (f.copy_bandwidth) f.copy_share = f.bandwidth / *f.copy_bandwidth;
-    if (f.read_bandwidth) f.read_share = f.bandwidth / *f.read_bandwidth;
+    if (f.copy_bandwidth) f.copy_share = *f.bandwidth / *f.copy_bandwidth;
+    if (f.read_bandwidth) f.read_share = *f.bandwidth / *f.read_bandwidth;
   }
   return f;
 }
@@ -50,42 +53,34 @@ bool same_ladder(const BenchEntry& a, const BenchEntry& b) {
 }
 
 Json spread_json(const std::vector<double>& values) {
-  if (values.empty()) return nullptr;
-  const Quantiles q = quantiles(values);
-  return {{"median", q.median}, {"p10", q.p10}, {"p90", q.p90}};
+  return values.empty() ? Json() : Json(quantiles(values));
 }
 
-Json to_json_object(const BenchEntry& e, const std::optional<BenchFigures>& f) {
-  const auto of = [&](auto pick) { return f ? Json(pick(*f)) : Json(nullptr); };
-  const auto percent = [](const std::optional<double>& share) {
-    return share ? Json(100 * *share) : Json(nullptr);
-  };
-  const bool updates = e.points > 0;
-  const auto rate = [&](double BenchFigures::*figure) {
-    return f && (*f).*figure > 0 ? Json((*f).*figure) : Json(nullptr);
-  };
+Json to_json_object(const BenchEntry& e, const std::optional<BenchFigures>& figures) {
+  const BenchFigures f = figures.value_or(BenchFigures{});
+  const auto percent = [](std::optional<double> share) { return share ? Json(100 * *share) : Json(); };
   return {{"row", e.row},
           {"policy", e.policy},
           {"depth", e.depth},
-          {"precision", word(e.precision)},
-          {"cells", triple(e.cells)},
-          {"verdict", word(e.verdict)},
-          {"note", text_or_null(e.note)},
-          {"points_per_launch", updates ? Json(e.points) : Json(nullptr)},
+          {"precision", e.precision},
+          {"cells", e.cells},
+          {"verdict", e.verdict},
+          {"note", e.note},
+          {"points_per_launch", e.points > 0 ? Json(e.points) : Json()},
           {"bytes_per_launch", e.bytes},
           {"launches_per_sample", e.samples.launches},
           {"launch_s", spread_json(e.samples.seconds)},
           {"base_s", spread_json(e.samples.base_seconds)},
-          {"spread_percent", of([](const BenchFigures& g) { return 100 * g.seconds.spread(); })},
-          {"points_per_s", rate(&BenchFigures::points_a_second)},
-          {"bandwidth_bytes_per_s", rate(&BenchFigures::bandwidth)},
+          {"spread_percent", figures ? Json(100 * f.seconds.spread()) : Json()},
+          {"points_per_s", f.points_a_second},
+          {"bandwidth_bytes_per_s", f.bandwidth},
           {"copy_bandwidth_bytes_per_s", spread_json(e.samples.copy_bytes_per_s)},
-          {"copy_bandwidth_share_percent", f ? percent(f->copy_share) : Json(nullptr)},
+          {"copy_bandwidth_share_percent", percent(f.copy_share)},
           {"read_bandwidth_bytes_per_s", spread_json(e.samples.read_bytes_per_s)},
-          {"read_bandwidth_share_percent", f ? percent(f->read_share) : Json(nullptr)},
-          {"speedup", f ? value_or_null(f->speedup) : Json(nullptr)},
-          {"error", value_or_null(e.error)},
-          {"same_bits", value_or_null(e.same_bits)},
+          {"read_bandwidth_share_percent", percent(f.read_share)},
+          {"speedup", f.speedup},
+          {"error", e.error},
+          {"same_bits", e.same_bits},
           {"samples",
            {{"launch_s", e.samples.seconds},
             {"base_s", e.samples.base_seconds},
@@ -94,29 +89,29 @@ Json to_json_object(const BenchEntry& e, const std::optional<BenchFigures>& f) {
 }
 
 Json to_json_object(const HaloBenchEntry& e) {
-  const auto measured = [](double seconds) { return seconds > 0 ? Json(seconds) : Json(nullptr); };
+  const auto measured = [](double seconds) { return seconds > 0 ? Json(seconds) : Json(); };
   return {{"transport", e.transport},
           {"face", e.face},
           {"ghosts", e.ghosts},
-          {"precision", word(e.precision)},
-          {"cells", triple(e.cells)},
+          {"precision", e.precision},
+          {"cells", e.cells},
           {"bytes", e.bytes},
-          {"verdict", word(e.verdict)},
-          {"note", text_or_null(e.note)},
+          {"verdict", e.verdict},
+          {"note", e.note},
           {"pack_s", measured(e.pack)},
-          {"wire_s", value_or_null(e.wire())},
+          {"wire_s", e.wire()},
           {"unpack_s", measured(e.unpack)},
           {"latency_s", measured(e.latency)},
           {"exchange_s", spread_json(e.exchanges)},
           {"alone_s", spread_json(e.alone)},
-          {"bandwidth_bytes_per_s", value_or_null(e.bandwidth())},
+          {"bandwidth_bytes_per_s", e.bandwidth()},
           {"samples", {{"exchange_s", e.exchanges}, {"alone_s", e.alone}}}};
 }
 
 Json to_json_object(const IoBenchEntry& e) {
   return {{"way", e.way},
-          {"precision", word(e.precision)},
-          {"cells", triple(e.cells)},
+          {"precision", e.precision},
+          {"cells", e.cells},
           {"bytes", e.bytes},
           {"write_s", spread_json(e.seconds)},
           {"raw_write_s", spread_json(e.raw_seconds)},
@@ -126,12 +121,12 @@ Json to_json_object(const IoBenchEntry& e) {
 }
 
 Json device_json(const BenchRecord& r) {
-  return {{"backend", word(r.device.backend)},
+  return {{"backend", r.device.backend},
           {"name", r.device.name},
-          {"uuid", text_or_null(r.device.uuid)},
-          {"detail", text_or_null(r.device.detail)},
-          {"instruction_set", text_or_null(r.instruction_set)},
-          {"threads", text_or_null(r.threads_note)}};
+          {"uuid", r.device.uuid},
+          {"detail", r.device.detail},
+          {"instruction_set", r.instruction_set},
+          {"threads", r.threads_note}};
 }
 
 }  // namespace
@@ -141,13 +136,12 @@ std::vector<std::optional<BenchFigures>> figures(const BenchRecord& record) {
   for (std::size_t i = 0; i < record.entries.size(); ++i) {
     const BenchEntry& e = record.entries[i];
     all.push_back(e.samples.seconds.empty() ? std::nullopt : std::optional(figures_of(e)));
-    if (!all.back() || !(all.back()->points_a_second > 0)) continue;
-    for (std::size_t lowest = 0; lowest <= i; ++lowest) {
+    if (!all.back() || !all.back()->points_a_second) continue;
+    for (std::size_t lowest = 0; lowest <= i && !all.back()->speedup; ++lowest) {
       const BenchEntry& rung = record.entries[lowest];
-      if (rung.verdict != BenchVerdict::right || !all[lowest] || !same_ladder(rung, e)) continue;
-      if (!(all[lowest]->points_a_second > 0)) continue;
-      all.back()->speedup = all.back()->points_a_second / all[lowest]->points_a_second;
-      break;
+      if (rung.verdict == BenchVerdict::right && all[lowest] && all[lowest]->points_a_second &&
+          same_ladder(rung, e))
+        all.back()->speedup = *all.back()->points_a_second / *all[lowest]->points_a_second;
     }
   }
   return all;
@@ -187,20 +181,14 @@ std::string to_json(const BenchRecord& r) {
   for (std::size_t i = 0; i < all.size(); ++i) entries.push_back(to_json_object(r.entries[i], all[i]));
   for (const HaloBenchEntry& e : r.halos) entries.push_back(to_json_object(e));
   for (const IoBenchEntry& e : r.files) entries.push_back(to_json_object(e));
+  Json provenance = r.build;
+  provenance.update(
+      {{"host", r.host}, {"command_line", r.command_line}, {"started", r.started}, {"finished", r.finished}});
   return file_text({{"schema", "isotherm-bench"},
                     {"schema_version", bench_schema_version},
-                    {"subject", word(r.subject)},
+                    {"subject", r.subject},
                     {"result", all_right(r) && !(r.baseline && r.baseline->worse()) ? "PASS" : "FAIL"},
-                    {"provenance",
-                     {{"version", r.build.version},
-                      {"git_revision", r.build.git_revision},
-                      {"build_type", r.build.build_type},
-                      {"compiler", r.build.compiler},
-                      {"cuda", r.build.cuda},
-                      {"host", text_or_null(r.host)},
-                      {"command_line", text_or_null(r.command_line)},
-                      {"started", text_or_null(r.started)},
-                      {"finished", text_or_null(r.finished)}}},
+                    {"provenance", std::move(provenance)},
                     {"device", device_json(r)},
                     {"ranks", r.ranks},
                     {"options",
@@ -209,8 +197,8 @@ std::string to_json(const BenchRecord& r) {
                       {"walls", r.walls},
                       {"source", r.source},
                       {"overlap", r.overlap},
-                      {"norm", value_or_null(r.norm)},
-                      {"op", value_or_null(r.op)}}},
+                      {"norm", r.norm},
+                      {"op", r.op}}},
                     {"baseline", r.baseline ? to_json_object(*r.baseline) : Json(nullptr)},
                     {"entries", entries},
                     {"warnings", r.warnings}});

@@ -94,11 +94,10 @@ struct IoBenchEntry {
 
 // What follows from the samples.
 struct BenchFigures {
-  Quantiles seconds;           // of a launch
-  double points_a_second = 0;  // 0 where nothing is updated
-  double bandwidth = 0;        // bytes a second of least traffic
-  // Where a difference is below its noise, p90 - p10, there is no rate: both are 0, and the shares are none.
-
+  Quantiles seconds;  // of a launch
+  // None where nothing is updated, and of a difference below its noise, p90 - p10, which has no share either.
+  std::optional<double> points_a_second;
+  std::optional<double> bandwidth;  // bytes a second of least traffic
   // Medians over the samples, each against what was measured right beside it; of a difference, whose samples
   // may have either sign, medians against medians.
   std::optional<double> copy_share, read_share;

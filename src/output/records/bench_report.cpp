@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "core/text.hpp"
 #include "output/records/bench_record.hpp"
@@ -44,73 +45,52 @@ std::string verdict_text(const auto& e) {
   return "skipped: " + e.note;
 }
 
-// A column: its head, 'l' or 'r', and what stands in it. `f` is none for what was not measured.
+std::string decimal(std::optional<double> value, double unit, int decimals) {
+  return value ? plain_decimal(*value / unit, decimals) : "-";
+}
+
+// A column: its head, 'l' or 'r', and its cells. Figures are none for what was not measured.
 struct Column {
   std::string head;
   char alignment;
-  std::string (*cell)(const BenchEntry& e, const std::optional<BenchFigures>& f);
+  std::function<std::string(const BenchEntry& e, const BenchFigures& f)> cell;
 };
-using Figures = std::optional<BenchFigures>;
-
-const Column row_column{"row", 'l', [](const BenchEntry& e, const Figures&) { return e.row; }};
-const Column policy_column{"policy", 'l', [](const BenchEntry& e, const Figures&) { return e.policy; }};
-const Column depth_column{"depth", 'l',  // with row and policy it says what the line is of
-                          [](const BenchEntry& e, const Figures&) { return fmt::format("{}", e.depth); }};
-const Column time_column{"time", 'r', [](const BenchEntry&, const Figures& f) {
-                           return f ? signed_duration(f->seconds.median) : std::string("-");
-                         }};
-const Column points_column{"GPts/s", 'r', [](const BenchEntry&, const Figures& f) {
-                             return f && f->points_a_second > 0 ? plain_decimal(f->points_a_second / 1e9, 2)
-                                                                : std::string("-");
-                           }};
-const Column bandwidth_column{"GB/s", 'r', [](const BenchEntry&, const Figures& f) {
-                                return f && f->bandwidth > 0 ? plain_decimal(f->bandwidth / 1e9, 1)
-                                                             : std::string("-");
-                              }};
-const Column copy_column{"of copy", 'r', [](const BenchEntry&, const Figures& f) {
-                           return f ? percent(f->copy_share) : std::string("-");
-                         }};
-// What the sweeps would need one by one, of the copy: over 100 % no unfused row can get.
-const Column roof_column{"of roof", 'r', [](const BenchEntry& e, const Figures& f) {
-                           return f && f->copy_share ? percent(*f->copy_share * e.depth) : std::string("-");
-                         }};
-const Column read_column{"of read", 'r', [](const BenchEntry&, const Figures& f) {
-                           return f ? percent(f->read_share) : std::string("-");
-                         }};
-const Column copies_column{"copy GB/s", 'r', [](const BenchEntry&, const Figures& f) {
-                             return f && f->copy_bandwidth ? plain_decimal(*f->copy_bandwidth / 1e9, 1)
-                                                           : std::string("-");
-                           }};
-const Column spread_column{"spread", 'r', [](const BenchEntry&, const Figures& f) {
-                             return f ? spread_text(f->seconds.spread()) : std::string("-");
-                           }};
-const Column speedup_column{"speed-up", 'r', [](const BenchEntry&, const Figures& f) {
-                              return f && f->speedup ? fmt::format("{:.2f}x", *f->speedup) : std::string("-");
-                            }};
-const Column error_column{"error", 'r', [](const BenchEntry& e, const Figures&) {
-                            return e.error ? fmt::format("{:.1e}", *e.error) : std::string("-");
-                          }};
-const Column bits_column{"bits", 'l', [](const BenchEntry& e, const Figures&) {
-                           return std::string(!e.same_bits ? "-" : *e.same_bits ? "same" : "differ");
-                         }};
-const Column verdict_column{"check", 'l',
-                            [](const BenchEntry& e, const Figures&) { return verdict_text(e); }};
 
 std::vector<Column> columns_of(const BenchRecord& r) {
+  using E = BenchEntry;
+  using F = BenchFigures;
   const auto any = [&](auto is) { return std::any_of(r.entries.begin(), r.entries.end(), is); };
-  std::vector<Column> columns{row_column};
-  if (any([](const BenchEntry& e) { return e.policy != "-"; })) columns.push_back(policy_column);
-  const bool fused = any([](const BenchEntry& e) { return e.depth > 1; });
-  if (fused) columns.push_back(depth_column);
-  if (r.subject == BenchSubject::reduction) columns.push_back(time_column);
-  if (r.subject != BenchSubject::bandwidth) columns.push_back(points_column);
-  columns.insert(columns.end(), {bandwidth_column, copy_column});
-  if (fused) columns.push_back(roof_column);
-  if (r.subject == BenchSubject::reduction) columns.push_back(read_column);
-  columns.insert(columns.end(), {copies_column, spread_column});
-  if (r.subject != BenchSubject::bandwidth) columns.push_back(speedup_column);
-  if (r.subject == BenchSubject::reduction) columns.insert(columns.end(), {error_column, bits_column});
-  columns.push_back(verdict_column);
+  const bool fused = any([](const E&e) { return e.depth > 1; }),
+             reduces = r.subject == BenchSubject::reduction, updates = r.subject != BenchSubject::bandwidth;
+  std::vector<Column> columns{{"row", 'l', [](const E& e, const F&) { return e.row; }}};
+  const auto add = [&](bool wanted, const char* head, char alignment, auto cell) {
+    if (wanted) columns.push_back({head, alignment, cell});
+  };
+  const bool policies = any([](const E& e) { return e.policy != "-"; });
+  add(policies, "policy", 'l', [](const E& e, const F&) { return e.policy; });
+  add(fused, "depth", 'l', [](const E& e, const F&) { return fmt::format("{}", e.depth); });
+  add(reduces, "time", 'r', [](const E& e, const F& f) {
+    return e.samples.seconds.empty() ? "-" : signed_duration(f.seconds.median);
+  });
+  add(updates, "GPts/s", 'r', [](const E&, const F& f) { return decimal(f.points_a_second, 1e9, 2); });
+  add(true, "GB/s", 'r', [](const E&, const F& f) { return decimal(f.bandwidth, 1e9, 1); });
+  add(true, "of copy", 'r', [](const E&, const F& f) { return percent(f.copy_share); });
+  // What the sweeps would need one by one, of the copy: over 100 % no unfused row can get.
+  add(fused, "of roof", 'r',
+      [](const E& e, const F& f) { return f.copy_share ? percent(*f.copy_share * e.depth) : "-"; });
+  add(reduces, "of read", 'r', [](const E&, const F& f) { return percent(f.read_share); });
+  add(true, "copy GB/s", 'r', [](const E&, const F& f) { return decimal(f.copy_bandwidth, 1e9, 1); });
+  add(true, "spread", 'r', [](const E& e, const F& f) {
+    return e.samples.seconds.empty() ? "-" : spread_text(f.seconds.spread());
+  });
+  add(updates, "speed-up", 'r',
+      [](const E&, const F& f) { return f.speedup ? fmt::format("{:.2f}x", *f.speedup) : "-"; });
+  add(reduces, "error", 'r',
+      [](const E& e, const F&) { return e.error ? fmt::format("{:.1e}", *e.error) : "-"; });
+  add(reduces, "bits", 'l', [](const E& e, const F&) {
+    return std::string(!e.same_bits ? "-" : *e.same_bits ? "same" : "differ");
+  });
+  add(true, "check", 'l', [](const E& e, const F&) { return verdict_text(e); });
   return columns;
 }
 
@@ -156,7 +136,7 @@ std::string bench_table(const BenchRecord& r) {
       const BenchEntry& e = r.entries[i];
       if (!(e.cells == head.cells) || e.precision != head.precision) break;
       std::vector<std::string>& line = table.rows.emplace_back();
-      for (const Column& column : columns) line.push_back(column.cell(e, all[i]));
+      for (const Column& column : columns) line.push_back(column.cell(e, all[i].value_or(BenchFigures{})));
     }
     text += "\n" + ladder_title(head) + table.text(2) + spread_line(table);
     first = i;

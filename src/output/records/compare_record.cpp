@@ -45,28 +45,28 @@ Json to_json_object(const CompareRecord& record, const CompareEntry& e) {
   Json json = {{"name", e.name},
                {"settings", settings_json(record, e)},
                {"verdict", word(e.verdict)},
-               {"note", text_or_null(e.note)},
+               {"note", e.note},
                {"method",
-                {{"kernel", text_or_null(e.kernel)},
-                 {"policy", text_or_null(e.policy)},
-                 {"reduction", text_or_null(e.reduction)},
-                 {"transport", text_or_null(e.transport)},
+                {{"kernel", e.kernel},
+                 {"policy", e.policy},
+                 {"reduction", e.reduction},
+                 {"transport", e.transport},
                  {"depth", e.depth},
                  {"fused", e.fused},
                  {"overlap", word(e.overlap)},
                  {"graph", e.graph},
-                 {"process_grid", triple(e.process_grid)}}}};
+                 {"process_grid", e.process_grid}}}};
   if (!f) json["method"] = nullptr;
   json["sweep_s"] = of([](const CompareFigures& g) { return spread_json(g); });
   json["check_s"] = f ? Json(quantiles(e.samples.check_seconds).median) : Json(nullptr);
   json["points_per_s"] = of([](const CompareFigures& g) { return g.points_a_second; });
   json["effective_bandwidth_bytes_per_s"] = of([](const CompareFigures& g) { return g.effective_bandwidth; });
-  json["copy_bandwidth_bytes_per_s"] = value_or_null(e.copy_bandwidth);
+  json["copy_bandwidth_bytes_per_s"] = e.copy_bandwidth;
   json["copy_bandwidth_share_percent"] = f && f->copy_share ? Json(100 * *f->copy_share) : Json(nullptr);
-  json["halo_exchange_s"] = value_or_null(e.exchange);
-  json["halo_exposed_s"] = value_or_null(e.exposed);
+  json["halo_exchange_s"] = e.exchange;
+  json["halo_exposed_s"] = e.exposed;
   json["fingerprint"] = e.fingerprint ? Json(fmt::format("{:016x}", *e.fingerprint)) : Json(nullptr);
-  json["norm_K"] = value_or_null(e.norm);
+  json["norm_K"] = e.norm;
   json["samples"] = {{"sweep_s", e.samples.sweep_seconds}, {"check_s", e.samples.check_seconds}};
   return json;
 }

@@ -17,6 +17,14 @@
 
 namespace isotherm {
 
+ISOTHERM_KEYS(Spread, min, mean, max)
+ISOTHERM_KEYS(RankRow, rank, host, backend, device_index, device, uuid, threads, cells, peak_bytes)
+ISOTHERM_KEYS(HistogramRecord, row, bins, low_K, high_K)
+ISOTHERM_KEYS(OrderLevel, cells, sweeps, dt_s, max_error_K, l2_error_K)
+ISOTHERM_KEYS(Verification, solution, max_error_K, l2_error_K, tolerance_K, order, levels, verdict)
+ISOTHERM_KEYS(SourceRecord, power_W, cells)
+ISOTHERM_KEYS(Continuation::Restarted, file, sweep)
+
 namespace {
 
 using Estimate = DepthRecord::Estimate;
@@ -64,10 +72,7 @@ Json to_json_object(const DepthRecord& record) {
              {"transport", record.transports},
              {"trial_s", record.seconds}};
   }
-  return {{"automatic", record.automatic},
-          {"why", text_or_null(record.why)},
-          {"costs", costs},
-          {"weighed", weighed}};
+  return {{"automatic", record.automatic}, {"why", record.why}, {"costs", costs}, {"weighed", weighed}};
 }
 
 namespace {
@@ -94,7 +99,7 @@ std::vector<std::string> words(const std::vector<Direction>& directions) {
 Json to_json_object(const TransportTrial& trial) {
   const auto measured = [](double seconds) { return seconds > 0 ? Json(seconds) : Json(nullptr); };
   return {{"transport", trial.transport},
-          {"why_not", text_or_null(trial.why_not)},
+          {"why_not", trial.why_not},
           {"exchange_s", measured(trial.seconds)},
           {"latency_s", measured(trial.latency)}};
 }
@@ -110,7 +115,7 @@ Json to_json_object(const HaloPair& pair) {
                {"peer", link.peer},
                {"directions", words(link.directions)},
                {"bytes", link.bytes},
-               {"bandwidth_bytes_per_s", value_or_null(bandwidth(link))},
+               {"bandwidth_bytes_per_s", bandwidth(link)},
                {"trials", trials}});
   return json;
 }
@@ -203,9 +208,9 @@ Json to_json_object(const HaloRecord& record) {
   Json links = Json::array();
   for (const HaloPair& pair : record.pairs) links.push_back(to_json_object(pair));
   const std::optional<HaloCost>& cost = record.cost;
-  return {{"hidden_percent", value_or_null(hidden_percent(record))},
-          {"exchange_s", value_or_null(cost ? std::optional(cost->exchange) : std::nullopt)},
-          {"exposed_s", value_or_null(cost ? std::optional(cost->exposed) : std::nullopt)},
+  return {{"hidden_percent", hidden_percent(record)},
+          {"exchange_s", cost ? Json(cost->exchange) : Json()},
+          {"exposed_s", cost ? Json(cost->exposed) : Json()},
           {"links", links}};
 }
 
@@ -252,112 +257,77 @@ std::string writing_line(const WritingRecord& record) {
 
 Json to_json_object(const WritingRecord& record) {
   return {{"mode", record.why_in_step.empty() ? "asynchronous" : "in_step"},
-          {"why_in_step", text_or_null(record.why_in_step)},
+          {"why_in_step", record.why_in_step},
           {"files", record.files},
           {"bytes", record.bytes},
           {"cell_bytes", record.cell_bytes},
           {"compression", record.compression},
-          {"compression_ratio", value_or_null(compression_ratio(record))},
+          {"compression_ratio", compression_ratio(record)},
           {"write_s", record.seconds},
-          {"bandwidth_bytes_per_s", value_or_null(bandwidth(record))},
+          {"bandwidth_bytes_per_s", bandwidth(record)},
           {"exposed_s", record.exposed},
           {"after_last_sweep_s", record.at_end},
-          {"hidden_percent", value_or_null(hidden_percent(record))}};
+          {"hidden_percent", hidden_percent(record)}};
 }
 
 namespace {
 
-Json to_json_object(const RankRow& row) {
-  return {{"rank", row.rank},
-          {"host", row.host},
-          {"backend", word(row.backend)},
-          {"device_index", row.device_index < 0 ? Json(nullptr) : Json(row.device_index)},
-          {"device", row.device},
-          {"uuid", text_or_null(row.uuid)},
-          {"threads", row.threads},
-          {"cells", row.cells},
-          {"peak_bytes", row.peak_bytes}};
-}
-
-RankRow rank_row(const Json& json) {
-  const auto text = [&](const char* key) {
-    return json[key].is_null() ? std::string() : json[key].get<std::string>();
-  };
-  return {json["rank"],
-          text("host"),
-          json["backend"] == "cuda" ? Backend::cuda : Backend::host,
-          json["device_index"].is_null() ? -1 : json["device_index"].get<int>(),
-          text("device"),
-          text("uuid"),
-          json["threads"],
-          json["cells"],
-          json["peak_bytes"]};
-}
-
 Json provenance(const RunRecord& r) {
   std::set<std::string> hosts;
   for (const RankRow& row : r.ranks) hosts.insert(row.host);
-  return {{"version", r.build.version},
-          {"git_revision", r.build.git_revision},
-          {"build_type", r.build.build_type},
-          {"compiler", r.build.compiler},
-          {"cuda", r.build.cuda},
-          {"mpi", text_or_null(r.mpi)},
-          {"hdf5", text_or_null(r.hdf5)},
-          {"hdf5_kind", r.build.hdf5},
-          {"hosts", hosts},
-          {"command_line", text_or_null(r.command_line)},
-          {"started", text_or_null(r.started)},
-          {"finished", text_or_null(r.finished)}};
-}
-
-Json sources(const std::optional<SourceRecord>& s) {
-  if (!s) return nullptr;
-  return {{"power_W", s->power}, {"cells", s->cells}};
+  Json json = r.build;
+  json.update({{"mpi", r.mpi},
+               {"hdf5", r.hdf5},
+               {"hdf5_kind", r.build.hdf5},
+               {"hosts", hosts},
+               {"command_line", r.command_line},
+               {"started", r.started},
+               {"finished", r.finished}});
+  return json;
 }
 
 Json tuning(const Tuning& t) {
   Json trials = Json::array();
   for (const Tuning::Trial& trial : t.trials) {
     trials.push_back({{"row", trial.row},
-                      {"policy", text_or_null(trial.policy)},
-                      {"kernel", text_or_null(trial.kernel)},
+                      {"policy", trial.policy},
+                      {"kernel", trial.kernel},
                       {"fused", trial.fused},
                       {"seconds_s", trial.seconds}});
   }
-  return {{"source", word(t.source)},
-          {"file", text_or_null(t.file)},
+  return {{"source", t.source},
+          {"file", t.file},
           {"trial_s", t.seconds},
           {"trial_cells", {t.cells.x, t.cells.y, t.cells.z}},
           {"trials", trials}};
 }
 
 Json method(const Method& m) {
-  return {{"problem", word(m.problem)},
-          {"kernel", text_or_null(m.kernel)},
-          {"policy", text_or_null(m.policy)},
-          {"reduction", text_or_null(m.reduction)},
+  return {{"problem", m.problem},
+          {"kernel", m.kernel},
+          {"policy", m.policy},
+          {"reduction", m.reduction},
           {"graph", m.graph},
-          {"transport", text_or_null(m.transport)},
+          {"transport", m.transport},
           {"depth", m.depth},
           {"fused", m.fused},
-          {"why_single", text_or_null(m.why_single)},
+          {"why_single", m.why_single},
           {"depth_choice", to_json_object(m.depth_choice)},
-          {"overlap", word(m.overlap)},
-          {"instruction_set", text_or_null(m.instruction_set)},
-          {"threads", text_or_null(m.threads_note)},
-          {"device_note", text_or_null(m.device_note)},
-          {"dt_s", value_or_null(m.dt)},
-          {"dt_limit_s", value_or_null(m.dt_limit)},
-          {"end_time_s", value_or_null(m.end_time)},
-          {"weight", value_or_null(m.weight)},
+          {"overlap", m.overlap},
+          {"instruction_set", m.instruction_set},
+          {"threads", m.threads_note},
+          {"device_note", m.device_note},
+          {"dt_s", m.dt},
+          {"dt_limit_s", m.dt_limit},
+          {"end_time_s", m.end_time},
+          {"weight", m.weight},
           {"planned_sweeps", m.planned_sweeps},
           {"tuning", tuning(m.tuning)}};
 }
 
 Json decomposition(const RunRecord& r) {
   const ExchangeWeights& w = r.weights;
-  return {{"process_grid", triple(r.process_grid)},
+  return {{"process_grid", r.process_grid},
           {"smallest_rank_cells", r.smallest_rank_cells},
           {"largest_rank_cells", r.largest_rank_cells},
           {"weights",
@@ -377,71 +347,45 @@ Json phases(const RunRecord& r) {
   Json json;
   for (const Phase phase : {Phase::setup, Phase::sweeps, Phase::halo, Phase::reduction, Phase::diagnostics,
                             Phase::output, Phase::total, Phase::stepping}) {
-    const Spread& s = r.phases[phase];
-    json[std::string(word(phase))] = {{"min", s.min}, {"mean", s.mean}, {"max", s.max}};
+    json[std::string(word(phase))] = r.phases[phase];
   }
   return json;
 }
 
 Json performance(const RunRecord& r) {
   const Performance& p = r.performance;
-  Json json = {{"sweeps", p.sweeps},
-               {"points", p.points},
-               {"bytes_per_point", p.bytes_per_point},
-               {"copy_bandwidth_bytes_per_s", value_or_null(p.copy_bandwidth)}};
   const std::optional<Figures> f = figures(r);
-  const auto put = [&](const char* key, std::optional<double> value) { json[key] = value_or_null(value); };
-  const auto percent = [](double share) { return 100 * share; };
-  put("points_per_s", f ? std::optional(f->points_a_second) : std::nullopt);
-  put("effective_bandwidth_bytes_per_s", f ? std::optional(f->effective_bandwidth) : std::nullopt);
-  put("step_s", f ? std::optional(f->seconds_a_step) : std::nullopt);
-  put("halo_fraction_percent", f ? std::optional(percent(f->halo_fraction)) : std::nullopt);
-  put("copy_bandwidth_share_percent",
-      f && f->copy_share ? std::optional(percent(*f->copy_share)) : std::nullopt);
-  return json;
+  const auto of = [&](double value) { return f ? Json(value) : Json(); };
+  const Figures g = f.value_or(Figures{});
+  return {{"sweeps", p.sweeps},
+          {"points", p.points},
+          {"bytes_per_point", p.bytes_per_point},
+          {"copy_bandwidth_bytes_per_s", p.copy_bandwidth},
+          {"points_per_s", of(g.points_a_second)},
+          {"effective_bandwidth_bytes_per_s", of(g.effective_bandwidth)},
+          {"step_s", of(g.seconds_a_step)},
+          {"halo_fraction_percent", of(100 * g.halo_fraction)},
+          {"copy_bandwidth_share_percent", g.copy_share ? Json(100 * *g.copy_share) : Json()}};
 }
 
 Json residual(const Residual& r) {
-  return {{"norm", word(r.norm)},
-          {"criterion", word(r.criterion)},
-          {"tolerance", value_or_null(r.tolerance)},
-          {"first_K", value_or_null(r.first)},
-          {"last_K", value_or_null(r.last)},
-          {"last_sweep", value_or_null(r.last_sweep)},
+  return {{"norm", r.norm},
+          {"criterion", r.criterion},
+          {"tolerance", r.tolerance},
+          {"first_K", r.first},
+          {"last_K", r.last},
+          {"last_sweep", r.last_sweep},
           {"checks", r.checks},
-          {"check", word(r.check)},
+          {"check", r.check},
           {"extra_sweeps", r.extra_sweeps},
-          {"convergence", word(r.convergence)}};
-}
-
-Json verification(const std::optional<Verification>& v) {
-  if (!v) return nullptr;
-  Json levels = Json::array();
-  for (const OrderLevel& level : v->levels) {
-    levels.push_back({{"cells", triple(level.cells)},
-                      {"sweeps", level.sweeps},
-                      {"dt_s", value_or_null(level.dt)},
-                      {"max_error_K", level.max_error},
-                      {"l2_error_K", level.l2_error}});
-  }
-  return {{"solution", v->solution},    {"max_error_K", v->max_error},
-          {"l2_error_K", v->l2_error},  {"tolerance_K", value_or_null(v->tolerance)},
-          {"order", v->orders},         {"levels", levels},
-          {"verdict", word(v->verdict)}};
-}
-
-Json histogram(const std::optional<HistogramRecord>& h) {
-  if (!h) return nullptr;
-  return {{"row", h->row}, {"bins", h->bins}, {"low_K", h->low}, {"high_K", h->high}};
+          {"convergence", r.convergence}};
 }
 
 Json continuation(const Continuation& c) {
-  Json from = nullptr;
-  if (c.restarted) from = {{"file", c.restarted->file}, {"sweep", c.restarted->sweep}};
   return {{"checkpoints", c.checkpoints},
-          {"newest_checkpoint", text_or_null(c.newest)},
-          {"restarted_from", from},
-          {"stopped_by", text_or_null(c.stopped_by)}};
+          {"newest_checkpoint", c.newest},
+          {"restarted_from", c.restarted},
+          {"stopped_by", c.stopped_by}};
 }
 
 Json memory(const RunRecord& r) {
@@ -511,41 +455,41 @@ const char* result_word(const RunRecord& r) {
 }
 
 std::string to_json(const RunRecord& r) {
-  Json ranks = Json::array();
-  for (const RankRow& row : r.ranks) ranks.push_back(to_json_object(row));
-  Json json = {
-      {"schema", "isotherm-run"},
-      {"schema_version", run_schema_version},
-      {"result", result_word(r)},
-      {"exit_code", static_cast<int>(r.exit_code)},
-      {"message", text_or_null(r.message)},
-      {"name", r.name},
-      {"provenance", provenance(r)},
-      {"deck", {{"path", r.deck_path}, {"resolved", r.resolved_deck}}},
-      {"directory", r.directory},
-      {"grid", {{"cells", triple(r.cells)}, {"lengths_m", r.lengths}, {"precision", word(r.precision)}}},
-      {"sources", sources(r.sources)},
-      {"decomposition", decomposition(r)},
-      {"ranks", std::move(ranks)},
-      {"method", method(r.method)},
-      {"phases_s", phases(r)},
-      {"profile", to_json_object(r.profile)},
-      {"performance", performance(r)},
-      {"figures_of_merit", to_json_object(merits(r))},
-      {"baseline", r.baseline ? to_json_object(*r.baseline) : Json(nullptr)},
-      {"halo", to_json_object(r.halo)},
-      {"snapshots", to_json_object(r.writing)},
-      {"residual", residual(r.residual)},
-      {"histogram", histogram(r.histogram)},
-      {"verification", verification(r.verification)},
-      {"memory", memory(r)},
-      {"time_s", r.time},
-      {"answer", word(r.answer)},
-      {"end_state", r.end_state ? to_json_object(*r.end_state) : Json(nullptr)},
-      {"fingerprint", r.fingerprint ? Json(fmt::format("{:016x}", *r.fingerprint)) : Json(nullptr)},
-      {"files", r.files},
-      {"continuation", continuation(r.continuation)},
-      {"warnings", r.warnings}};
+  Json ranks = r.ranks;
+  for (Json& row : ranks)
+    if (row["device_index"] == -1) row["device_index"] = nullptr;
+  Json json = {{"schema", "isotherm-run"},
+               {"schema_version", run_schema_version},
+               {"result", result_word(r)},
+               {"exit_code", static_cast<int>(r.exit_code)},
+               {"message", r.message},
+               {"name", r.name},
+               {"provenance", provenance(r)},
+               {"deck", {{"path", r.deck_path}, {"resolved", r.resolved_deck}}},
+               {"directory", r.directory},
+               {"grid", {{"cells", r.cells}, {"lengths_m", r.lengths}, {"precision", r.precision}}},
+               {"sources", r.sources},
+               {"decomposition", decomposition(r)},
+               {"ranks", std::move(ranks)},
+               {"method", method(r.method)},
+               {"phases_s", phases(r)},
+               {"profile", to_json_object(r.profile)},
+               {"performance", performance(r)},
+               {"figures_of_merit", to_json_object(merits(r))},
+               {"baseline", r.baseline ? to_json_object(*r.baseline) : Json(nullptr)},
+               {"halo", to_json_object(r.halo)},
+               {"snapshots", to_json_object(r.writing)},
+               {"residual", residual(r.residual)},
+               {"histogram", r.histogram},
+               {"verification", r.verification},
+               {"memory", memory(r)},
+               {"time_s", r.time},
+               {"answer", r.answer},
+               {"end_state", r.end_state ? to_json_object(*r.end_state) : Json(nullptr)},
+               {"fingerprint", r.fingerprint ? Json(fmt::format("{:016x}", *r.fingerprint)) : Json(nullptr)},
+               {"files", r.files},
+               {"continuation", continuation(r.continuation)},
+               {"warnings", r.warnings}};
   return file_text(std::move(json));
 }
 
@@ -568,8 +512,8 @@ PhaseTable<Spread> gather_phases(PhaseTimes mine, const Communicator& communicat
 
 std::vector<RankRow> gather_ranks(const RankRow& mine, const Communicator& communicator) {
   std::vector<RankRow> rows;
-  const std::string text = to_json_object(mine).dump(-1, ' ', false, Json::error_handler_t::replace);
-  for (const std::string& row : communicator.all_gather(text)) rows.push_back(rank_row(Json::parse(row)));
+  const std::string text = Json(mine).dump(-1, ' ', false, Json::error_handler_t::replace);
+  for (const std::string& row : communicator.all_gather(text)) rows.push_back(Json::parse(row));
   return rows;
 }
 

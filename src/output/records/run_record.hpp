@@ -208,7 +208,7 @@ struct Residual {
 struct HistogramRecord {
   std::string row;
   int bins = 0;
-  double low = 0, high = 0;  // K
+  double low_K = 0, high_K = 0;
 };
 
 enum class Verdict { reported, passed, failed };  // reported: the deck sets no bound
@@ -217,23 +217,23 @@ inline constexpr auto words_of<Verdict> = words("reported", "passed", "failed");
 struct OrderLevel {  // one grid of a series
   Int3 cells;
   std::int64_t sweeps = 0;
-  std::optional<double> dt;            // s, transient
-  double max_error = 0, l2_error = 0;  // K
+  std::optional<double> dt_s;  // transient
+  double max_error_K = 0, l2_error_K = 0;
 };
 
 struct Verification {
-  std::string solution;             // the deck's word
-  double max_error = 0;             // K
-  double l2_error = 0;              // K, root mean square
-  std::optional<double> tolerance;  // K, of the max error
-  std::vector<OrderLevel> levels;   // of a series, coarse to fine
-  std::vector<double> orders;       // observed between neighbours of it
+  std::string solution;  // the deck's word
+  double max_error_K = 0;
+  double l2_error_K = 0;              // root mean square
+  std::optional<double> tolerance_K;  // of the max error
+  std::vector<OrderLevel> levels;     // of a series, coarse to fine
+  std::vector<double> order;          // observed between neighbours of it
   Verdict verdict = Verdict::reported;
 };
 
 struct SourceRecord {
-  double power = 0;  // W, of all sources within the domain
-  Index cells = 0;   // with a source
+  double power_W = 0;  // of all sources within the domain
+  Index cells = 0;     // with a source
 };
 
 // Where a run begins and ends of which this is a part.
