@@ -22,6 +22,9 @@
 #include "solver/schedule.hpp"
 
 namespace isotherm {
+
+ISOTHERM_KEYS(CasePlan, cells, sweeps, memory_bytes, file_bytes, traffic_bytes, backend)
+
 namespace {
 
 using Kind = YamlNode::Kind;
@@ -126,19 +129,6 @@ YamlNode without_study(YamlNode deck) {
   return deck;
 }
 
-Json plan_json(const CasePlan& plan) {
-  return {{"cells", plan.cells},
-          {"sweeps", plan.sweeps},
-          {"memory_bytes", plan.memory_bytes},
-          {"file_bytes", plan.file_bytes},
-          {"traffic_bytes", plan.traffic_bytes},
-          {"backend", word(plan.backend)}};
-}
-
-Host host_of(const std::string& name) {
-  return name == "this" ? Host::this_one : name == "another" ? Host::another : Host::either;
-}
-
 // The deck of the command line, and what is asked of it.
 class Deck {
  public:
@@ -180,9 +170,9 @@ class Deck {
     answer["cells"] = config.grid.cells;
     answer["sweeps"] = likely_sweeps(config);
     try {
-      const Host host = host_of(request.value("host", "either"));
+      const Host host = request.value("host", Host::either);
       validate_case(config, ranks, host, host == Host::another ? CudaDevices{} : gpus());
-      if (request.value("plan", false)) answer["plan"] = plan_json(plan_case(config, ranks, gpus()));
+      if (request.value("plan", false)) answer["plan"] = plan_case(config, ranks, gpus());
     } catch (const Error& error) {
       answer["refused"] = error_json(error);
     }

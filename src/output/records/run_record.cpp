@@ -17,6 +17,8 @@
 
 namespace isotherm {
 
+ISOTHERM_KEYS(TransportTrial, transport, why_not, seconds, latency)
+ISOTHERM_KEYS(HaloLink, peer, directions, bytes, transport, trials)
 ISOTHERM_KEYS(Spread, min, mean, max)
 ISOTHERM_KEYS(RankRow, rank, host, backend, device_index, device, uuid, threads, cells, peak_bytes)
 ISOTHERM_KEYS(HistogramRecord, row, bins, low_K, high_K)
@@ -148,28 +150,17 @@ std::optional<double> bandwidth(const HaloLink& link) {
 }
 
 std::vector<HaloPair> gather_pairs(const std::vector<HaloLink>& mine, const Communicator& communicator) {
-  Json sent = Json::array();
-  for (const HaloLink& link : mine) {
-    if (link.peer < communicator.rank()) continue;
-    Json trials = Json::array();
-    for (const TransportTrial& t : link.trials) {
-      trials.push_back({t.transport, t.why_not, t.seconds, t.latency});
-    }
-    sent.push_back({link.peer, link.directions, link.bytes, link.transport, trials});
-  }
+  std::vector<HaloLink> upper;  // each pair once, by its lower rank
+  std::ranges::copy_if(mine, std::back_inserter(upper),
+                       [&](const HaloLink& link) { return link.peer >= communicator.rank(); });
   std::vector<HaloPair> pairs;
   int rank = 0;
-  for (const std::string& text :
-       communicator.all_gather(sent.dump(-1, ' ', false, Json::error_handler_t::replace))) {
-    for (const Json& j : Json::parse(text)) {
-      HaloPair& pair = pairs.emplace_back(HaloPair{rank, {j[0], j[1], j[2], j[3], {}}});
-      for (const Json& t : j[4]) pair.link.trials.push_back({t[0], t[1], t[2], t[3]});
-    }
+  const std::string text = Json(upper).dump(-1, ' ', false, Json::error_handler_t::replace);
+  for (const std::string& of_rank : communicator.all_gather(text)) {
+    for (const Json& link : Json::parse(of_rank)) pairs.push_back({rank, link.get<HaloLink>()});
     ++rank;
   }
-  std::sort(pairs.begin(), pairs.end(), [](const HaloPair& a, const HaloPair& b) {
-    return std::pair(a.rank, a.link.peer) < std::pair(b.rank, b.link.peer);
-  });
+  std::ranges::sort(pairs, {}, [](const HaloPair& pair) { return std::pair(pair.rank, pair.link.peer); });
   return pairs;
 }
 
