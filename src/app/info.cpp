@@ -81,7 +81,7 @@ void print_summary(const std::string& path, const SnapshotHeader& header) {
     fmt::print(
         "residual      {:.3e} K, of sweep {}, the last of {}; isotherm run DECK --restart {} goes on\n",
         *state->last_residual, state->last_checked, counted(state->checks, "check"), shell_word(path));
-  fmt::print("precision     {}\n", header.precision == Precision::fp32 ? "fp32" : "fp64");
+  fmt::print("precision     {}\n", word(header.precision));
   fmt::print("written by    isotherm {} ({})\n", from.version, from.git_revision);
   fmt::print("device        {}\n", from.device);
   fmt::print("kernel        {}\n", from.kernel);

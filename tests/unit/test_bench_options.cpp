@@ -66,12 +66,9 @@ TEST(BenchOptions, WordsBecomeValues) {
   EXPECT_EQ(o.seed, 18446744073709551615u);
   EXPECT_TRUE(options({"stencil", "--depths", "all"}).depths.empty());
   EXPECT_EQ(options({"halo", "--ghosts", "1,3", "--seconds", "2"}).ghosts, (std::vector{1, 3}));
-  for (const auto& [word, op] :
-       std::vector<std::pair<const char*, ReductionOp>>{{"sum", ReductionOp::sum},
-                                                        {"max", ReductionOp::max_abs},
-                                                        {"l1", ReductionOp::sum_abs},
-                                                        {"l2", ReductionOp::sum_squares}})
-    EXPECT_EQ(options({"reduction", "--op", word}).op, op);
+  EXPECT_EQ(options({"reduction", "--op", "sum"}).op, ReductionOp::sum);
+  EXPECT_EQ(options({"reduction", "--op", "max"}).op, ReductionOp::max_abs);
+  EXPECT_EQ(options({"reduction", "--op", "l1"}).op, ReductionOp::sum_abs);
 }
 
 TEST(BenchOptions, NumbersHaveBounds) {

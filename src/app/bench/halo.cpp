@@ -13,6 +13,7 @@
 #include "halo/links.hpp"
 #include "kernels/face_copy.hpp"
 #include "output/console/console.hpp"
+#include "output/records/run_record.hpp"
 #include "output/safe_file.hpp"
 
 namespace isotherm {
@@ -30,14 +31,6 @@ struct HaloBench {
   Stream stream;
 };
 
-// "x-" ... "z+".
-std::string face_word(Direction d) {
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    if (d[axis] != 0) return fmt::format("{}{}", "xyz"[axis], d[axis] > 0 ? '+' : '-');
-  }
-  return "-";
-}
-
 // Ranks stand in a ring across the axis; even ones look in direction `d` and odd ones back, so that
 // everybody has one neighbour.
 template <class T>
@@ -45,7 +38,7 @@ class FaceBench {
  public:
   FaceBench(const HaloBench& bench, Field<T>& field, int ghosts, Direction d)
       : bench_(bench),
-        face_(face_word(d)),
+        face_(direction_word(d)),
         ghosts_(ghosts),
         fields_{halo_field(field)},
         cells_(field.view().extent) {

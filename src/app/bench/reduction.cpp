@@ -10,7 +10,7 @@
 
 #include "app/bench/bench.hpp"
 #include "app/bench/reference.hpp"
-#include "app/bench/sweep_bench.hpp"
+#include "app/bench/stencil.hpp"
 #include "grid/field.hpp"
 #include "kernels/face_copy.hpp"
 #include "kernels/reduction.hpp"

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "core/text.hpp"
-#include "output/records/profile.hpp"
 
 namespace isotherm {
 namespace {

@@ -1,11 +1,13 @@
 #include "output/records/bench_record.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
-#include "core/error.hpp"
+#include "core/text.hpp"
 #include "output/records/json_value.hpp"
 
 namespace isotherm {
@@ -202,6 +204,189 @@ std::string to_json(const BenchRecord& r) {
                     {"baseline", r.baseline ? to_json_object(*r.baseline) : Json(nullptr)},
                     {"entries", entries},
                     {"warnings", r.warnings}});
+}
+
+namespace {
+
+std::string percent(const std::optional<double>& share) {
+  return share ? fmt::format("{:.1f} %", 100 * *share) : "-";
+}
+
+constexpr double most_spread = 0.3;  // of a figure to rely on
+
+std::string spread_text(double spread) {
+  return fmt::format("{}{:.1f} %", spread > most_spread ? "*" : "", 100 * spread);
+}
+
+// Below a table with figures that are marked.
+std::string spread_line(const TextTable& table) {
+  const bool marked = std::ranges::any_of(table.rows, [](const std::vector<std::string>& row) {
+    return std::ranges::any_of(row, [](const std::string& cell) { return cell.starts_with('*'); });
+  });
+  if (!marked) return "";
+  return fmt::format(
+      "  * spread above {:.0f} %: the machine was busy or the samples are too few; measure longer\n",
+      100 * most_spread);
+}
+
+std::string verdict_text(const auto& e) {
+  switch (e.verdict) {
+    case BenchVerdict::right:
+      return e.note.empty() ? "right" : "right (" + e.note + ")";
+    case BenchVerdict::wrong:
+      return "WRONG: " + e.note;
+    case BenchVerdict::skipped:
+      break;
+  }
+  return "skipped: " + e.note;
+}
+
+std::string decimal(std::optional<double> value, double unit, int decimals) {
+  return value ? plain_decimal(*value / unit, decimals) : "-";
+}
+
+// A column: its head, 'l' or 'r', and its cells. Figures are none for what was not measured.
+struct Column {
+  std::string head;
+  char alignment;
+  std::function<std::string(const BenchEntry& e, const BenchFigures& f)> cell;
+};
+
+std::vector<Column> columns_of(const BenchRecord& r) {
+  using E = BenchEntry;
+  using F = BenchFigures;
+  const auto any = [&](auto is) { return std::any_of(r.entries.begin(), r.entries.end(), is); };
+  const bool fused = any([](const E&e) { return e.depth > 1; }),
+             reduces = r.subject == BenchSubject::reduction, updates = r.subject != BenchSubject::bandwidth;
+  std::vector<Column> columns{{"row", 'l', [](const E& e, const F&) { return e.row; }}};
+  const auto add = [&](bool wanted, const char* head, char alignment, auto cell) {
+    if (wanted) columns.push_back({head, alignment, cell});
+  };
+  const bool policies = any([](const E& e) { return e.policy != "-"; });
+  add(policies, "policy", 'l', [](const E& e, const F&) { return e.policy; });
+  add(fused, "depth", 'l', [](const E& e, const F&) { return fmt::format("{}", e.depth); });
+  add(reduces, "time", 'r', [](const E& e, const F& f) {
+    return e.samples.seconds.empty() ? "-" : signed_duration(f.seconds.median);
+  });
+  add(updates, "GPts/s", 'r', [](const E&, const F& f) { return decimal(f.points_a_second, 1e9, 2); });
+  add(true, "GB/s", 'r', [](const E&, const F& f) { return decimal(f.bandwidth, 1e9, 1); });
+  add(true, "of copy", 'r', [](const E&, const F& f) { return percent(f.copy_share); });
+  // What the sweeps would need one by one, of the copy: over 100 % no unfused row can get.
+  add(fused, "of roof", 'r',
+      [](const E& e, const F& f) { return f.copy_share ? percent(*f.copy_share * e.depth) : "-"; });
+  add(reduces, "of read", 'r', [](const E&, const F& f) { return percent(f.read_share); });
+  add(true, "copy GB/s", 'r', [](const E&, const F& f) { return decimal(f.copy_bandwidth, 1e9, 1); });
+  add(true, "spread", 'r', [](const E& e, const F& f) {
+    return e.samples.seconds.empty() ? "-" : spread_text(f.seconds.spread());
+  });
+  add(updates, "speed-up", 'r',
+      [](const E&, const F& f) { return f.speedup ? fmt::format("{:.2f}x", *f.speedup) : "-"; });
+  add(reduces, "error", 'r',
+      [](const E& e, const F&) { return e.error ? fmt::format("{:.1e}", *e.error) : "-"; });
+  add(reduces, "bits", 'l', [](const E& e, const F&) {
+    return std::string(!e.same_bits ? "-" : *e.same_bits ? "same" : "differ");
+  });
+  add(true, "check", 'l', [](const E& e, const F&) { return verdict_text(e); });
+  return columns;
+}
+
+bool is_skipped(const HaloBenchEntry& e) {
+  return e.verdict == BenchVerdict::skipped;
+}
+
+std::string ladder_title(const BenchEntry& e) {
+  return fmt::format("{}, {}\n", extent_text(e.cells), word(e.precision));
+}
+
+}  // namespace
+
+std::string bench_banner(const BenchRecord& r) {
+  std::string text = fmt::format("isotherm {} ({}), bench {} on {}", r.build.version, r.build.git_revision,
+                                 word(r.subject), r.device.name);
+  if (r.ranks > 1) text += fmt::format(", {} ranks", r.ranks);
+  for (const std::string& part : {r.instruction_set, r.threads_note})
+    if (!part.empty()) text += ", " + part;
+  if (r.source) text += ", with a source";
+  if (r.walls) text += ", with walls";
+  if (r.overlap) text += ", interior and rest apart";
+  if (r.norm) text += fmt::format(", with the fused {} norm", *r.norm);
+  if (r.op) text += fmt::format(", {} of a - b", *r.op);
+  text += "\n";
+  for (const std::string& warning : r.warnings) text += "warning: " + warning + "\n";
+  return text;
+}
+
+std::string bench_table(const BenchRecord& r) {
+  const auto all = figures(r);
+  const std::vector<Column> columns = columns_of(r);
+  std::string text;
+  for (std::size_t first = 0; first < r.entries.size();) {
+    TextTable table{"", {{}}};
+    for (const Column& column : columns) {
+      table.alignment += column.alignment;
+      table.rows[0].push_back(column.head);
+    }
+    const BenchEntry& head = r.entries[first];
+    std::size_t i = first;
+    for (; i < r.entries.size(); ++i) {
+      const BenchEntry& e = r.entries[i];
+      if (!(e.cells == head.cells) || e.precision != head.precision) break;
+      std::vector<std::string>& line = table.rows.emplace_back();
+      for (const Column& column : columns) line.push_back(column.cell(e, all[i].value_or(BenchFigures{})));
+    }
+    text += "\n" + ladder_title(head) + table.text(2) + spread_line(table);
+    first = i;
+  }
+  return text;
+}
+
+std::string skipped_line(const std::vector<HaloBenchEntry>& entries) {
+  std::vector<std::string> transports;
+  for (const HaloBenchEntry& e : entries) {
+    std::string text = fmt::format("{} ({})", e.transport, e.note);
+    if (is_skipped(e) && std::ranges::find(transports, text) == transports.end())
+      transports.push_back(std::move(text));
+  }
+  return transports.empty() ? "" : fmt::format("\nnot possible here: {}\n", fmt::join(transports, ", "));
+}
+
+std::string halo_bench_table(const std::vector<HaloBenchEntry>& entries) {
+  if (std::ranges::all_of(entries, is_skipped)) return "";
+  const HaloBenchEntry& head = entries.front();
+  const auto us = [](double seconds) { return seconds > 0 ? plain_decimal(1e6 * seconds, 1) : "-"; };
+  TextTable table{"llrrrrrrrrrl",
+                  {{"transport", "face", "bytes", "pack us", "wire us", "unpack us", "exchange us", "GB/s",
+                    "alone us", "latency us", "spread", "check"}}};
+  for (const HaloBenchEntry& e : entries) {
+    if (is_skipped(e)) continue;
+    std::vector<std::string> line{e.transport, e.face, human_bytes(static_cast<double>(e.bytes))};
+    if (e.exchanges.empty()) {
+      line.insert(line.end(), 8, "-");
+    } else {
+      const Quantiles q = quantiles(e.exchanges);
+      line.insert(line.end(), {us(e.pack), us(*e.wire()), us(e.unpack), us(q.median),
+                               e.moves ? plain_decimal(*e.bandwidth() / 1e9, 2) : "-", us(median(e.alone)),
+                               us(e.latency), spread_text(q.spread())});
+    }
+    line.push_back(verdict_text(e));
+    table.rows.push_back(std::move(line));
+  }
+  return fmt::format("\n{} a rank, {}, {} ghost layer{}\n{}", extent_text(head.cells), word(head.precision),
+                     head.ghosts, head.ghosts == 1 ? "" : "s", table.text(2) + spread_line(table));
+}
+
+std::string io_bench_table(const std::vector<IoBenchEntry>& entries) {
+  if (entries.empty()) return "";
+  TextTable table{"lrrrrr", {{"way", "time", "GB/s", "of raw", "spread", "files"}}};
+  for (const IoBenchEntry& e : entries) {
+    const Quantiles q = quantiles(e.seconds);
+    table.rows.push_back({e.way, signed_duration(q.median), plain_decimal(e.bandwidth() / 1e9, 2),
+                          percent(e.raw_share()), spread_text(q.spread()),
+                          fmt::format("{}", e.seconds.size())});
+  }
+  const IoBenchEntry& head = entries.front();
+  return fmt::format("\n{}, {}, {} of cells\n{}", extent_text(head.cells), word(head.precision),
+                     human_bytes(head.bytes), table.text(2) + spread_line(table));
 }
 
 }  // namespace isotherm

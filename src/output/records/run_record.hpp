@@ -22,13 +22,13 @@
 #include "core/communicator.hpp"
 #include "core/device.hpp"
 #include "core/error.hpp"
+#include "core/phases.hpp"
 #include "grid/process_grid.hpp"
 #include "halo/hiding.hpp"
 #include "halo/links.hpp"
 #include "output/records/baseline.hpp"
 #include "output/records/end_state.hpp"
 #include "output/records/merit.hpp"
-#include "output/records/profile.hpp"
 
 namespace isotherm {
 
@@ -75,6 +75,7 @@ std::optional<double> bandwidth(const HaloLink& link);
 // Of what an exchange costs. None where it was not measured.
 std::optional<double> hidden_percent(const HaloRecord& record);
 
+std::string direction_word(Direction d);                  // "x+", "y-z+"
 std::string transports_in_use(const HaloRecord& record);  // "host", "peer, host"; "none" without neighbours
 
 // Lines for the banner: a pair each where they are few, else a line for all pairs of the same directions and
@@ -317,6 +318,16 @@ void write_run_record(const std::filesystem::path& path, const RunRecord& record
 // here.
 PhaseTable<Spread> gather_phases(PhaseTimes mine, const Communicator& communicator);
 std::vector<RankRow> gather_ranks(const RankRow& mine, const Communicator& communicator);
+
+// For `run --profile`: where the time of each rank went, the phases from `interior` to `other` adding up to
+// `loop`.
+// Collective; by rank.
+std::vector<PhaseTimes> gather_profiles(const PhaseTimes& mine, const Communicator& communicator);
+
+// A line a rank, then the mean and its share of the loop, which is that of its columns. Of many ranks those
+// that swept longest and shortest: the others wait for the first. Columns of phases that no rank has are left
+// out.
+std::string profile_table(const std::vector<PhaseTimes>& profiles, const std::vector<RankRow>& ranks);
 
 std::int64_t peak_memory_bytes();  // this process's high-water mark of resident memory (VmHWM); 0 if unknown
 
