@@ -127,5 +127,13 @@ TEST(Text, LocaleWithCommaDecimalsChangesNothing) {
   RecordProperty("c_locale", c_locale ? c_locale : "no de_DE here: facet only");
 }
 
+TEST(Text, AShellWordIsItsText) {
+  EXPECT_EQ(shell_word("runs/a.yaml"), "runs/a.yaml");
+  EXPECT_EQ(shell_word("a b"), "'a b'");
+  EXPECT_EQ(shell_word("it's $x"), "'it'\\''s $x'");
+  EXPECT_EQ(shell_word(""), "''");
+  EXPECT_EQ(shell_word("it's\n\x1b[2J\\"), "$'it\\'s\\n\\x1b[2J\\\\'");
+}
+
 }  // namespace
 }  // namespace isotherm

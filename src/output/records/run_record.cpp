@@ -290,7 +290,7 @@ Json tuning(const Tuning& t) {
           {"trials", trials}};
 }
 
-Json method(const Method& m) {
+Json method(const MethodRecord& m) {
   return {{"problem", m.problem},
           {"kernel", m.kernel},
           {"policy", m.policy},

@@ -149,7 +149,7 @@ struct Tuning {
 template <>
 inline constexpr auto words_of<Tuning::Source> = words("deck", "trial", "file");
 
-struct Method {        // what was asked and what was chosen
+struct MethodRecord {  // what was asked and what was chosen
   std::string kernel;  // rows of the tables
   std::string policy;
   std::string reduction;
@@ -271,7 +271,7 @@ struct RunRecord {
   Index smallest_rank_cells = 0, largest_rank_cells = 0;
   Precision precision = Precision::fp64;
   std::vector<RankRow> ranks;  // by rank
-  Method method;
+  MethodRecord method;
 
   PhaseTable<Spread> phases;  // s; what a rank waited for: a halo hidden behind a sweep costs nothing here
   Performance performance;
