@@ -122,21 +122,22 @@ void add_baseline(CLI::App& verb, BaselineOptions& baseline) {
 
 // "256" or "256x128x64".
 std::optional<Int3> parse_size(const std::string& text) {
-  constexpr Index most = Index{1} << 20;  // an axis: the cells of a cube still fit 64 bits
+  std::vector<std::string> edges = CLI::detail::split(text, 'x');
+  if (edges.size() == 1) edges.resize(3, edges.front());
+  if (edges.size() != 3 || text.ends_with('x')) return std::nullopt;
+  const CLI::Validator edge = number_from(Index{1}, Index{1} << 20);  // the cells of a cube still fit 64 bits
   Int3 cells;
-  int axes = 0;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  for (bool more = true; more; ++axes) {
-    if (axes == 3) return std::nullopt;
-    const auto [behind, problem] = std::from_chars(at, end, cells[axes]);
-    more = behind != end;
-    if (problem != std::errc() || cells[axes] < 1 || cells[axes] > most || (more && *behind != 'x'))
-      return std::nullopt;
-    at = behind + (more ? 1 : 0);
+  for (int axis = 0; axis < 3; ++axis) {
+    std::string& digits = edges[static_cast<std::size_t>(axis)];
+    if (!edge(digits).empty()) return std::nullopt;
+    cells[axis] = std::stoll(digits);
   }
-  if (axes == 1) return Int3{cells.x, cells.x, cells.x};
-  return axes == 3 ? std::optional(cells) : std::nullopt;
+  return cells;
+}
+
+// "a,b", one word of the command line.
+CLI::Option* as_list(CLI::Option* option) {
+  return option->delimiter(',')->allow_extra_args(false);
 }
 
 // What all subjects have.
@@ -144,12 +145,12 @@ CLI::App* add_subject(CLI::App& bench, BenchSubject subject, const char* descrip
                       CommandLine& command) {
   BenchOptions& options = command.bench;
   CLI::App* app = bench.add_subcommand(std::string(word(subject)), description);
-  app->add_option_function<std::vector<std::string>>(
-         "--sizes",
-         [&](const std::vector<std::string>& texts) {
-           for (const std::string& text : texts) options.sizes.push_back(*parse_size(text));
-         },
-         fmt::format("cells: 256,384 (cubes) or 256x128x64 (default: {})", sizes))
+  const auto take_sizes = [&](const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) options.sizes.push_back(*parse_size(text));
+  };
+  as_list(
+      app->add_option_function<std::vector<std::string>>(
+          "--sizes", take_sizes, fmt::format("cells: 256,384 (cubes) or 256x128x64 (default: {})", sizes)))
       ->check({[](const std::string& text) {
                  return parse_size(text) ? std::string()
                                          : fmt::format(
@@ -157,13 +158,9 @@ CLI::App* add_subject(CLI::App& bench, BenchSubject subject, const char* descrip
                                                "an axis has 1 to 1048576 cells)",
                                                in_quotes(text));
                },
-               "SIZE"})
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  app->add_option("--precision", options.precisions, "default: both")
-      ->transform(value_of<Precision>())
-      ->delimiter(',')
-      ->allow_extra_args(false);
+               "SIZE"});
+  as_list(app->add_option("--precision", options.precisions, "default: both"))
+      ->transform(value_of<Precision>());
   app->add_option("--seed", options.seed, "of the random fields (default: 1)")
       ->check(number_from(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()));
   app->add_option("--json", options.json, "write everything measured to this file");
@@ -174,9 +171,8 @@ CLI::App* add_subject(CLI::App& bench, BenchSubject subject, const char* descrip
 // What all have but io, which writes from host memory.
 CLI::App* add_rows(CLI::App* app, const char* names, double seconds, BenchOptions& options) {
   app->preparse_callback([&options, seconds](std::size_t) { options.seconds = seconds; });
-  app->add_option("--rows", options.rows, fmt::format("{} by name, a,b (default: all of the device)", names))
-      ->delimiter(',')
-      ->allow_extra_args(false);
+  as_list(app->add_option("--rows", options.rows,
+                          fmt::format("{} by name, a,b (default: all of the device)", names)));
   app->add_option("--device", options.device, "default: auto")
       ->transform(value_of<DeviceChoice>({{"auto", DeviceChoice::automatic},
                                           {"cpu", DeviceChoice::cpu},
@@ -191,10 +187,8 @@ CLI::App* add_rows(CLI::App* app, const char* names, double seconds, BenchOption
 void declare_stencil(CLI::App* app, BenchOptions& options) {
   app->add_option("--policies", options.all_policies, "default: first")
       ->transform(value_of<bool>({{"first", false}, {"all", true}}));
-  app->add_option("--depths", options.depths, "fused sweeps, 1,2,4, or all that a row has (default)")
-      ->transform(number_from(1, 64) | value_of<int>({{"all", 0}}))
-      ->delimiter(',')
-      ->allow_extra_args(false);
+  as_list(app->add_option("--depths", options.depths, "fused sweeps, 1,2,4, or all that a row has (default)"))
+      ->transform(number_from(1, 64) | value_of<int>({{"all", 0}}));
   app->callback([&options] {
     if (std::ranges::find(options.depths, 0) != options.depths.end()) options.depths.clear();
   });
@@ -224,10 +218,7 @@ void declare_bench(CLI::App& app, CommandLine& command) {
   add_rows(add(BenchSubject::bandwidth, "ways to move arrays", grid), "rows", 1, options);
   CLI::App* halo = add_rows(add(BenchSubject::halo, "transports across each face, of all ranks", "64,256"),
                             "transports", 0.05, options);
-  halo->add_option("--ghosts", options.ghosts, "layers (default: 1,2,4)")
-      ->check(number_from(1, 64))
-      ->delimiter(',')
-      ->allow_extra_args(false);
+  as_list(halo->add_option("--ghosts", options.ghosts, "layers (default: 1,2,4)"))->check(number_from(1, 64));
   CLI::App* io = add(BenchSubject::io, "snapshots beside plain writes, of all ranks", "256");
   io->add_option("--folder", options.folder, "where the files are written (default: here)");
   io->add_option("--repeats", options.repeats, "files of each way (default: 5)")->check(number_from(1, 1000));
