@@ -50,8 +50,7 @@ struct ReductionKernel {
   std::size_t (*scratch_bytes)(Box region) = nullptr;
   KernelResources (*resources)() = nullptr;  // of the pass over the cells; null on the host and in a library
   SumBits sum_bits = SumBits::repeat;
-  bool fused =
-      false;  // no pass of its own: the sweep returns the norm (StencilKernel::fuses_norm); no launch
+  bool fused = false;    // no launch: the sweep returns the norm (StencilKernel::fuses_norm)
   bool on_trial = true;  // whether `auto` may take it
 
   bool available() const { return launch != nullptr || fused; }

@@ -24,7 +24,6 @@
 #include "core/error.hpp"
 #include "core/signals.hpp"
 #include "output/console/console.hpp"
-#include "output/console/terminal.hpp"
 #include "output/records/run_schema.hpp"
 
 namespace {
@@ -116,7 +115,7 @@ std::vector<std::string> check_words(int argc, char** argv) {
 int answer(const CommandLine& command, int argc, char** argv) {
   switch (command.verb) {
     case Verb::list:
-      return print(command.list_json ? list_json() : list_text(stdout_columns()));
+      return print(command.list_json ? list_json() : list_text());
     case Verb::init:
       return print(command.minimal_deck ? minimal_deck() : commented_deck());
     case Verb::schema:

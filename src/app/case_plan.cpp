@@ -11,6 +11,7 @@
 #include "app/verification.hpp"
 #include "config/deck.hpp"
 #include "core/error.hpp"
+#include "core/statistics.hpp"
 #include "core/timer.hpp"
 #include "kernels/bandwidth.hpp"
 #include "kernels/stencil.hpp"
@@ -124,8 +125,7 @@ double measure_copy_bandwidth(Backend backend, std::size_t field_bytes) {
   watch.seconds([&] { probe->enqueue(stream); });  // loads the kernel
   while (seconds.size() < 3 || (timer.seconds() < 0.25 && seconds.size() < 100))
     seconds.push_back(watch.seconds([&] { probe->enqueue(stream); }));
-  std::ranges::nth_element(seconds, seconds.begin() + std::ssize(seconds) / 2);
-  return probe->bytes() / seconds[seconds.size() / 2];
+  return probe->bytes() / median(std::move(seconds));
 }
 
 }  // namespace isotherm

@@ -14,7 +14,7 @@
 #include "core/agree.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "output/console/terminal.hpp"
+#include "output/console/console.hpp"
 #include "physics/paint.hpp"
 #include "solver/schedule.hpp"
 
@@ -25,11 +25,6 @@ constexpr int few_ranks = 16;  // these are listed unasked
 
 bool lists_ranks(const CheckOptions& options, int ranks) {
   return options.ranks_table || ranks <= few_ranks;
-}
-
-const char* word(WallKind kind) {
-  static constexpr const char* words[] = {"temperature", "flux", "convection", "insulated", "periodic"};
-  return words[static_cast<int>(kind)];
 }
 
 // Why this process grid, or why not.
@@ -60,9 +55,9 @@ std::string block_lines(const Config& config, const Decomposition& d) {
       const int axis = direction[0] ? 0 : direction[1] ? 1 : 2;
       const Face f = face(axis, direction[static_cast<std::size_t>(axis)] > 0);
       const auto neighbour = d.neighbour(rank, direction);
-      text += fmt::format(
-          "  {} {}", face_names[static_cast<int>(f)],
-          neighbour ? std::to_string(*neighbour) : word(config.boundaries[static_cast<std::size_t>(f)].kind));
+      text += fmt::format("  {} {}", face_names[static_cast<int>(f)],
+                          neighbour ? std::to_string(*neighbour)
+                                    : std::string(word(config.boundaries[static_cast<std::size_t>(f)].kind)));
     }
     text += '\n';
   }

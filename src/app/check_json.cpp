@@ -17,12 +17,15 @@
 #include "config/value.hpp"
 #include "config/yaml_tree.hpp"
 #include "core/build_info.hpp"
-#include "output/console/terminal.hpp"
+#include "output/console/console.hpp"
 #include "output/records/json_value.hpp"
 #include "solver/rows.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {
+
+ISOTHERM_KEYS(CasePlan, cells, sweeps, memory_bytes, file_bytes, traffic_bytes, backend)
+
 namespace {
 
 using Kind = YamlNode::Kind;
@@ -102,7 +105,8 @@ Json error_json(const Error& error) {
 void add_key_facts(const YamlNode& map, Json& facts) {
   for (const YamlKey& key : map.keys) {
     const KeyAtPath found = find_key_at(key.name);
-    facts[key.name] = {{"problem", text_or_null(found.problem)}, {"unit", found.unit}};
+    facts[key.name] = {{"problem", found.problem.empty() ? Json() : Json(found.problem)},
+                       {"unit", found.unit}};
   }
 }
 
@@ -124,20 +128,6 @@ YamlNode without_study(YamlNode deck) {
     deck.items.erase(deck.items.begin() + static_cast<std::ptrdiff_t>(i));
   }
   return deck;
-}
-
-Json plan_json(const CasePlan& plan) {
-  return {{"cells", triple(plan.cells)},
-          {"sweeps", plan.sweeps},
-          {"memory_bytes", plan.memory_bytes},
-          {"file_bytes", plan.file_bytes},
-          {"traffic_bytes", plan.traffic_bytes},
-          {"backend", word(plan.backend)},
-          {"process_grid", triple(plan.process_grid)}};
-}
-
-Host host_of(const std::string& name) {
-  return name == "this" ? Host::this_one : name == "another" ? Host::another : Host::either;
 }
 
 // The deck as `isotherm compare` asks for it.
@@ -190,17 +180,17 @@ class Deck {
     answer["interval"] = sweeps_until_due(config);
     if (request.contains("compare")) config = compared(std::move(config), request["compare"]);
     answer["deck"] = to_yaml(config);
-    answer["cells"] = triple(config.grid.cells);
-    answer["precision"] = word(config.precision);
+    answer["cells"] = config.grid.cells;
+    answer["precision"] = config.precision;
     answer["sweeps"] = likely_sweeps(config);
     try {
-      const Host host = host_of(request.value("host", "either"));
+      const Host host = request.value("host", Host::either);
       if (request.contains("compare")) {
         validate_combination(config, ranks, gpus());
       } else {
         validate_case(config, ranks, host, host == Host::another ? CudaDevices{} : gpus());
       }
-      if (request.value("plan", false)) answer["plan"] = plan_json(plan_case(config, ranks, gpus()));
+      if (request.value("plan", false)) answer["plan"] = plan_case(config, ranks, gpus());
     } catch (const Error& error) {
       answer["refused"] = error_json(error);
     }
@@ -222,12 +212,12 @@ class Deck {
             {"list", node_json(study.list)},
             {"exclude", node_json(study.exclude)},
             {"name", study.name},
-            {"limit", value_or_null(study.limit)},
+            {"limit", study.limit},
             {"default_limit", StudyConfig::default_limit},
-            {"ranks", value_or_null(study.ranks)},
+            {"ranks", study.ranks},
             {"launcher", study.launcher},
             {"default_launcher", StudyConfig::default_launcher},
-            {"ranks_per_node", value_or_null(study.ranks_per_node)},
+            {"ranks_per_node", study.ranks_per_node},
             {"template", study.slurm.script_template},
             {"options", study.slurm.options},
             {"report", study.report},

@@ -8,11 +8,13 @@
 #include <cmath>
 #include <filesystem>
 #include <iterator>
+#include <limits>
 #include <type_traits>
 
 #include "app/tools.hpp"
 #include "config/key_table.hpp"
 #include "core/build_info.hpp"
+#include "core/enum_words.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 
@@ -53,6 +55,32 @@ CLI::Validator one_of(std::vector<std::string> words) {
           fmt::format("{{{}}}", list)};
 }
 
+// Replaces a word by the number of its value, which is what CLI11 makes an enum, an int or a bool of.
+template <class Value>
+CLI::Validator value_of(std::vector<std::pair<std::string, Value>> values) {
+  std::vector<std::string> words;
+  for (const auto& [word, value] : values) words.push_back(word);
+  const CLI::Validator known = one_of(words);
+  return {
+      [=](std::string& text) {
+        std::string problem = known(text);
+        if (problem.empty())
+          text = fmt::format(
+              "{}",
+              static_cast<int>(
+                  values[static_cast<std::size_t>(std::ranges::find(words, text) - words.begin())].second));
+        return problem;
+      },
+      known.get_description()};
+}
+
+template <class Enum>
+CLI::Validator value_of() {
+  std::vector<std::pair<std::string, Enum>> values;
+  for (const std::string_view word : words_of<Enum>) values.emplace_back(word, *from_word<Enum>(word));
+  return value_of(values);
+}
+
 // "80GiB", "141 GB".
 double parse_bytes(const char* option, const std::string& text) {
   struct Unit {
@@ -82,33 +110,116 @@ CLI::App* add_deck_verb(CLI::App& app, const char* name, const char* description
   return verb;
 }
 
-void declare_bench(CLI::App& app, BenchWords& words) {
+// "256" or "256x128x64".
+std::optional<Int3> parse_size(const std::string& text) {
+  constexpr Index most = Index{1} << 20;  // an axis: the cells of a cube still fit 64 bits
+  Int3 cells;
+  int axes = 0;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (bool more = true; more; ++axes) {
+    if (axes == 3) return std::nullopt;
+    const auto [behind, problem] = std::from_chars(at, end, cells[axes]);
+    more = behind != end;
+    if (problem != std::errc() || cells[axes] < 1 || cells[axes] > most || (more && *behind != 'x'))
+      return std::nullopt;
+    at = behind + (more ? 1 : 0);
+  }
+  if (axes == 1) return Int3{cells.x, cells.x, cells.x};
+  return axes == 3 ? std::optional(cells) : std::nullopt;
+}
+
+// What all subjects have.
+CLI::App* add_subject(CLI::App& bench, BenchSubject subject, const char* description, const char* sizes,
+                      CommandLine& command) {
+  BenchOptions& options = command.bench;
+  CLI::App* app = bench.add_subcommand(std::string(word(subject)), description);
+  app->add_option_function<std::vector<std::string>>(
+         "--sizes",
+         [&](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts) options.sizes.push_back(*parse_size(text));
+         },
+         fmt::format("cells: 256,384 (cubes) or 256x128x64 (default: {})", sizes))
+      ->check({[](const std::string& text) {
+                 return parse_size(text) ? std::string()
+                                         : fmt::format(
+                                               "{} is no size (an edge such as 256, or 256x128x64; "
+                                               "an axis has 1 to 1048576 cells)",
+                                               in_quotes(text));
+               },
+               "SIZE"})
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app->add_option("--precision", options.precisions, "default: both")
+      ->transform(value_of<Precision>())
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app->add_option("--seed", options.seed, "of the random fields (default: 1)")
+      ->check(number_from(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()));
+  app->add_option("--json", options.json, "write everything measured to this file");
+  return app;
+}
+
+// What all have but io, which writes from host memory.
+CLI::App* add_rows(CLI::App* app, const char* names, double seconds, BenchOptions& options) {
+  app->preparse_callback([&options, seconds](std::size_t) { options.seconds = seconds; });
+  app->add_option("--rows", options.rows, fmt::format("{} by name, a,b (default: all of the device)", names))
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app->add_option("--device", options.device, "default: auto")
+      ->transform(value_of<DeviceChoice>({{"auto", DeviceChoice::automatic},
+                                          {"cpu", DeviceChoice::cpu},
+                                          {"cuda", DeviceChoice::cuda},
+                                          {"gpu", DeviceChoice::cuda}}));
+  app->add_option("--seconds", options.seconds,
+                  fmt::format("time of measuring, a row (default: {})", seconds))
+      ->check(number_from(1e-6, 3600.0));
+  return app;
+}
+
+void declare_stencil(CLI::App* app, BenchOptions& options) {
+  app->add_option("--policies", options.all_policies, "default: first")
+      ->transform(value_of<bool>({{"first", false}, {"all", true}}));
+  app->add_option("--depths", options.depths, "fused sweeps, 1,2,4, or all that a row has (default)")
+      ->transform(number_from(1, 64) | value_of<int>({{"all", 0}}))
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app->callback([&options] {
+    if (std::ranges::find(options.depths, 0) != options.depths.end()) options.depths.clear();
+  });
+  app->add_option("--norm", options.norm, "with the fused norm of the update")
+      ->transform(value_of<ReductionOp>(
+          {{"max", ReductionOp::max_abs}, {"l1", ReductionOp::sum_abs}, {"l2", ReductionOp::sum_squares}}));
+  app->add_flag("--walls", options.walls, "with six walls, and what the row needs of them");
+  app->add_flag("--source", options.source, "with a source field");
+  app->add_flag("--overlap", options.overlap,
+                "as beside an exchange on six faces: the interior, then the rest");
+}
+
+void declare_bench(CLI::App& app, CommandLine& command) {
   CLI::App* bench =
       app.add_subcommand("bench", "measure the rows of the tables on this machine, and check them");
-  bench->add_option("subject", words.subject,
-                    "stencil, reduction, bandwidth, halo or io (these two of all ranks)");
-  const auto option = [&](const char* name, std::string& word, const char* description) {
-    bench->add_option(name, word, description);
+  bench->require_subcommand(1);
+  BenchOptions& options = command.bench;
+  constexpr const char* grid = "256 on the CPU, 512 on a GPU";
+  const auto add = [&](BenchSubject subject, const char* description, const char* sizes) {
+    return add_subject(*bench, subject, description, sizes, command);
   };
-  option("--sizes", words.sizes,
-         "cells: 256,384 (cubes) or 256x128x64 (default: 256 on the CPU, 512 on a GPU)");
-  option("--precision", words.precision, "fp32,fp64 (default: both)");
-  option("--rows", words.rows, "rows by name, a,b; halo: transports (default: all of the device)");
-  option("--policies", words.policies, "stencil: first or all (default: first)");
-  option("--depths", words.depths, "stencil: fused sweeps, 1,2,4 (default: all that a row has)");
-  option("--ghosts", words.ghosts, "halo: ghost layers, 1,2,4 (default)");
-  option("--device", words.device, "auto, cpu or cuda (default: auto)");
-  option("--norm", words.norm, "stencil: with the fused norm of the update: max, l1 or l2");
-  bench->add_flag("--walls", words.walls, "stencil: with six walls, and what the row needs of them");
-  bench->add_flag("--source", words.source, "stencil: with a source field");
-  bench->add_flag("--overlap", words.overlap,
-                  "stencil: as beside an exchange on six faces: the interior, then the rest");
-  option("--op", words.op, "reduction: sum, max, l1 or l2 of the difference of two fields (default: l2)");
-  option("--seconds", words.seconds, "time of measuring, a row (default: 1)");
-  option("--seed", words.seed, "of the random fields (default: 1)");
-  option("--folder", words.folder, "io: where the files are written (default: here)");
-  option("--repeats", words.repeats, "io: files of each way (default: 5)");
-  option("--json", words.json, "write everything measured to this file");
+  declare_stencil(add_rows(add(BenchSubject::stencil, "sweeps", grid), "rows", 1, options), options);
+  add_rows(add(BenchSubject::reduction, "reductions of the difference of two fields", grid), "rows", 1,
+           options)
+      ->add_option("--op", options.op, "what is computed (default: l2)")
+      ->transform(value_of<ReductionOp>());
+  add_rows(add(BenchSubject::bandwidth, "ways to move arrays", grid), "rows", 1, options);
+  CLI::App* halo = add_rows(add(BenchSubject::halo, "transports across each face, of all ranks", "64,256"),
+                            "transports", 0.05, options);
+  halo->add_option("--ghosts", options.ghosts, "layers (default: 1,2,4)")
+      ->check(number_from(1, 64))
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  CLI::App* io = add(BenchSubject::io, "snapshots beside plain writes, of all ranks", "256");
+  io->add_option("--folder", options.folder, "where the files are written (default: here)");
+  io->add_option("--repeats", options.repeats, "files of each way (default: 5)")->check(number_from(1, 1000));
 }
 
 void declare_check(CLI::App& check, CommandLine& command) {
@@ -124,13 +235,14 @@ void declare_check(CLI::App& check, CommandLine& command) {
       "plan for GPUs, here or not, with so much memory each: 80GiB, 141GB");
 }
 
-void declare(CLI::App& app, CommandLine& command, std::string& progress, std::string& from,
-             BenchWords& bench) {
+void declare(CLI::App& app, CommandLine& command, std::string& from) {
   app.require_subcommand(1);
   app.set_version_flag("-V,--version", version_text());
 
   CLI::App* run = add_deck_verb(app, "run", "solve the deck's problem", command, from);
-  run->add_option("--progress", progress, "auto, bar, lines or off");
+  run->add_option("--progress", command.progress,
+                  "as it runs: bar is a line that is rewritten (default: auto)")
+      ->transform(value_of<ProgressChoice>());
   run->add_option("--restart", command.restart,
                   "go on from a checkpoint: latest (of the run's directory), a file, or a folder");
   run->add_flag("--force", command.force, "take the run's directory though another run seems to write there");
@@ -154,15 +266,7 @@ void declare(CLI::App& app, CommandLine& command, std::string& progress, std::st
   CLI::App* info = app.add_subcommand("info", "what a snapshot holds, and whether it is whole");
   info->add_option("file", command.file, "a snapshot, .hdf")->required();
   info->add_flag("--deck", command.print_deck, "print the deck inside the file instead");
-  declare_bench(app, bench);
-}
-
-constexpr const char* verb_words[] = {"run",    "check", "list", "init",
-                                      "schema", "info",  "bench"};  // as Verb has them
-
-Verb verb_of(const CLI::App& app) {
-  const auto found = std::ranges::find(verb_words, app.get_subcommands().front()->get_name());
-  return static_cast<Verb>(found - std::begin(verb_words));
+  declare_bench(app, command);
 }
 
 // Exactly one of deck and --from. Without a deck the first override stood in its place.
@@ -253,6 +357,23 @@ std::string verb_problem(const char* const* argv, const CLI::App& app) {
   return fmt::format("{}; use one of {}", problem, fmt::join(verbs, ", "));
 }
 
+// CLI11 says of an unknown subject only that a subcommand is required.
+std::string problem_text(const CLI::ParseError& e, const CLI::App& app, int argc, const char* const* argv) {
+  const CLI::App& verb = *app.get_subcommands().front();
+  if (verb.get_require_subcommand_min() == 0 || !verb.get_subcommands().empty()) return e.what();
+  const bool given = argc > 2 && *argv[2] != '-';
+  return fmt::format("bench: {}; use one of {}",
+                     given ? fmt::format("unknown subject {}", in_quotes(argv[2])) : "no subject is given",
+                     fmt::join(words_of<BenchSubject>, ", "));
+}
+
+// Of the subject of a benchmark, which has options of its own.
+std::string help_of(const CLI::App& app) {
+  const auto verbs = app.get_subcommands();
+  if (verbs.empty() || verbs.front()->get_subcommands().empty()) return "isotherm";
+  return fmt::format("isotherm bench {}", verbs.front()->get_subcommands().front()->get_name());
+}
+
 std::string tools_text() {
   const std::vector<std::string> tools = find_tools();
   return tools.empty()
@@ -270,10 +391,6 @@ CommandLineResult call_of_tool(int argc, const char* const* argv) {
 }
 
 }  // namespace
-
-const char* word(Verb verb) {
-  return verb_words[static_cast<int>(verb)];
-}
 
 std::vector<std::string> without(const std::vector<std::string>& overrides, std::string_view key) {
   std::vector<std::string> others;
@@ -293,15 +410,14 @@ std::string run_words(const CommandLine& command, const std::vector<std::string>
 CommandLineResult parse_command_line(int argc, const char* const* argv) {
   CLI::App app("isotherm: multi-GPU 3-D heat diffusion; a YAML deck in, HDF5 snapshots out", "isotherm");
   CommandLine command;
-  std::string progress = "auto", from;
-  BenchWords bench;
-  declare(app, command, progress, from, bench);
+  std::string from;
+  declare(app, command, from);
   app.footer(tools_text() + exit_codes);
   const auto refused = [](const std::string& text) {
     return CommandLineResult{std::nullopt, static_cast<int>(ExitCode::command_line), text};
   };
   if (argc < 2) return refused(app.help());
-  if (std::ranges::find(verb_words, std::string_view(argv[1])) == std::end(verb_words)) {
+  if (!from_word<Verb>(argv[1])) {
     if (find_tool(argv[1])) return call_of_tool(argc, argv);
     if (is_known_tool(argv[1]))
       return {std::nullopt, static_cast<int>(ExitCode::unavailable),
@@ -309,10 +425,11 @@ CommandLineResult parse_command_line(int argc, const char* const* argv) {
   }
   try {
     app.parse(argc, argv);
-    command.progress = parse_progress(progress);
-    command.verb = verb_of(app);
+    command.verb = *from_word<Verb>(app.get_subcommands().front()->get_name());
     take_deck(command, from);
-    if (command.verb == Verb::bench) command.bench = parse_bench(bench);
+    if (command.verb == Verb::bench)
+      command.bench.subject =
+          *from_word<BenchSubject>(app.get_subcommands().front()->get_subcommands().front()->get_name());
   } catch (const CLI::CallForVersion&) {
     return {std::nullopt, 0, version_text() + "\n"};
   } catch (const CLI::CallForHelp&) {
@@ -322,8 +439,9 @@ CommandLineResult parse_command_line(int argc, const char* const* argv) {
     std::string remedy = has_verb ? dash_problem(argc, argv) : file_problem(argc, argv);
     if (has_verb && remedy.empty()) remedy = baseline_problem(argc, argv);
     if (!remedy.empty()) return refused(fmt::format("isotherm: {}\n", remedy));
-    return refused(
-        fmt::format("isotherm: {}; see isotherm --help\n", has_verb ? e.what() : verb_problem(argv, app)));
+    return refused(fmt::format("isotherm: {}; see {} --help\n",
+                               has_verb ? problem_text(e, app, argc, argv) : verb_problem(argv, app),
+                               help_of(app)));
   } catch (const Error& e) {
     return {std::nullopt, static_cast<int>(e.code()), fmt::format("isotherm: {}\n", e.what())};
   }

@@ -1,17 +1,48 @@
 // isotherm VERB [deck | --from FILE] [key.path=value ...] [options]: from argv to a plain struct.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "app/bench/options.hpp"
+#include "config/config.hpp"
+#include "core/box.hpp"
+#include "core/enum_words.hpp"
+#include "kernels/reduction.hpp"
 #include "output/console/progress.hpp"
+#include "output/records/bench_record.hpp"
 
 namespace isotherm {
 
 enum class Verb { run, check, list, init, schema, info, bench };
+template <>
+inline constexpr auto words_of<Verb> = words("run", "check", "list", "init", "schema", "info", "bench");
+
+template <>
+inline constexpr auto words_of<ReductionOp> = words("sum", "max", "l1", "l2");
+
+struct BenchOptions {
+  BenchSubject subject = BenchSubject::stencil;
+  std::vector<Int3> sizes;  // cells; empty: what fits the device
+  std::vector<Precision> precisions{Precision::fp32, Precision::fp64};
+  std::vector<std::string> rows;  // empty: all of the device
+  bool all_policies = false;
+  std::vector<int> depths;           // empty: all that a row has
+  std::vector<int> ghosts{1, 2, 4};  // halo: layers
+  DeviceChoice device = DeviceChoice::automatic;
+  std::optional<ReductionOp> norm;  // stencil: with the row's fused norm
+  ReductionOp op = ReductionOp::sum_squares;
+  bool walls = false;    // stencil: six walls, and what the row needs of them
+  bool source = false;   // stencil: with a source field
+  bool overlap = false;  // stencil: in the parts of a step that overlaps its exchange
+  double seconds = 1;    // of measuring, a row
+  std::uint64_t seed = 1;
+  std::string folder = ".";  // io: where the files are while they are measured
+  int repeats = 5;           // io: files of each way
+  std::string json;          // path; empty: none
+};
 
 struct CheckOptions {
   bool json = false;         // requests about the deck on stdin
@@ -50,7 +81,6 @@ struct CommandLineResult {
 
 CommandLineResult parse_command_line(int argc, const char* const* argv);
 
-const char* word(Verb verb);
 // Those of other keys.
 std::vector<std::string> without(const std::vector<std::string>& overrides, std::string_view key);
 // What to type to run the deck, with these overrides.

@@ -6,6 +6,7 @@
 #include "app/plan.hpp"
 #include "config/deck.hpp"
 #include "core/agree.hpp"
+#include "core/statistics.hpp"
 #include "core/text.hpp"
 #include "core/timer.hpp"
 #include "kernels/bandwidth.hpp"
@@ -124,9 +125,7 @@ double measure_roof(const Session& session, Device& device, const Communicator& 
     const bool more = passes < passes_of_run && (passes < 3 || timer.seconds() < 0.25);
     go_on = world.all_reduce(std::int64_t{more}, ReduceOp::min) != 0;
   }
-  const auto middle = seconds.begin() + std::ssize(seconds) / 2;
-  std::nth_element(seconds.begin(), middle, seconds.end());
-  return world.all_reduce(2.0 * static_cast<double>(bytes), ReduceOp::sum) / *middle;
+  return world.all_reduce(2.0 * static_cast<double>(bytes), ReduceOp::sum) / median(std::move(seconds));
 }
 
 std::string file_name(const std::string& path) {

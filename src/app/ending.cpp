@@ -52,8 +52,8 @@ std::string stagnation_text(const Config& config, const Residual& r, double larg
   return fmt::format(
       "the residual stopped falling at {:.3g} K, above the tolerance of {:.3g} K: the last digit of {} is "
       "{:.2g} K at {:.4g} K, and by it the slowest mode may be off by about {:.2g} K; use {}",
-      *r.last, config.problem.tolerance * unit, config.precision == Precision::fp32 ? "fp32" : "fp64",
-      last_digit(config, largest), largest, *r.last / slowest_decay(config),
+      *r.last, config.problem.tolerance * unit, word(config.precision), last_digit(config, largest), largest,
+      *r.last / slowest_decay(config),
       remedy(config, fmt::format("a tolerance of {:.2g} or more", 2 * *r.last / unit)));
 }
 

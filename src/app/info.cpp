@@ -6,7 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "output/console/terminal.hpp"
+#include "output/console/console.hpp"
 #include "output/field_files/snapshot.hpp"
 #include "output/field_files/snapshot_file.hpp"
 #include "output/records/end_state.hpp"
@@ -32,7 +32,7 @@ void print_extreme(const char* title, const NumberedTemperature& found, const Sn
   for (int axis = 0; axis < 3; ++axis) {
     const auto i = static_cast<std::size_t>(axis);
     extreme.cell[axis] = header.first_cell[axis] + cell[axis] * header.factor[axis];
-    extreme.position[i] = cell_centre(header.origin[i], header.spacing[i], cell[axis]);
+    extreme.position_m[i] = cell_centre(header.origin[i], header.spacing[i], cell[axis]);
   }
   fmt::print("{:<14}{}{}\n", title, extreme_text(extreme),
              header.factor == Int3{1, 1, 1} ? "" : " and on (the mean of a coarse cell)");
@@ -81,7 +81,7 @@ void print_summary(const std::string& path, const SnapshotHeader& header) {
     fmt::print(
         "residual      {:.3e} K, of sweep {}, the last of {}; isotherm run DECK --restart {} goes on\n",
         *state->last_residual, state->last_checked, counted(state->checks, "check"), shell_word(path));
-  fmt::print("precision     {}\n", header.precision == Precision::fp32 ? "fp32" : "fp64");
+  fmt::print("precision     {}\n", word(header.precision));
   fmt::print("written by    isotherm {} ({})\n", from.version, from.git_revision);
   fmt::print("device        {}\n", from.device);
   fmt::print("kernel        {}\n", from.kernel);

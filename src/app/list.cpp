@@ -9,7 +9,6 @@
 #include "core/device.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "core/text_table.hpp"
 #include "halo/transport.hpp"
 #include "kernels/histogram.hpp"
 #include "kernels/reduction.hpp"
@@ -51,8 +50,8 @@ template <class Rows>
 TextTable row_table(const Rows& rows, const std::string& why_no_gpu) {
   TextTable table{"llll", {{"name", "backend", "available", "remark"}}};
   for (const auto& row : rows) {
-    table.rows.push_back(
-        {std::string(row.name), word(row.backend), availability(row, why_no_gpu), std::string(row.remark)});
+    table.rows.push_back({std::string(row.name), std::string(word(row.backend)),
+                          availability(row, why_no_gpu), std::string(row.remark)});
   }
   return table;
 }
@@ -74,14 +73,14 @@ void add_resources(std::vector<ResourceLine>& lines) {
 }
 
 // Needs a context on the device: the driver may still have to compile the rows for it.
-std::string resources_text(const Gpu& gpu, std::optional<int> width) {
+std::string resources_text(const Gpu& gpu) {
   constexpr const char* title = "what the CUDA rows take of a multiprocessor";
   if (!gpu.device) return fmt::format("{}\n  not known here: {}\n", title, gpu.why_none);
   try {
     std::vector<ResourceLine> lines;
     add_resources<float>(lines);
     add_resources<double>(lines);
-    return fmt::format("{} of {}\n{}", title, gpu.device->info().name, resource_table(lines, width));
+    return fmt::format("{} of {}\n{}", title, gpu.device->info().name, resource_table(lines));
   } catch (const Error& error) {
     return fmt::format("{}\n  not known here: {}\n", title, error.what());
   }
@@ -99,7 +98,7 @@ TextTable transport_table(const Gpu& gpu) {
   return table;
 }
 
-std::string device_text(std::optional<int> width) {
+std::string device_text() {
   TextTable table{"llll", {{"device", "name", "memory", "remark"}}};
   const auto host = make_host_device();
   const DeviceInfo processor = host->info();
@@ -109,7 +108,7 @@ std::string device_text(std::optional<int> width) {
   for (const DeviceInfo& gpu : cuda.devices) {
     table.rows.push_back({fmt::format("cuda {}", gpu.index), gpu.name, "", gpu.detail});
   }
-  std::string text = table.text(2, width);
+  std::string text = table.text(2);
   if (cuda.devices.empty()) text += fmt::format("  no CUDA device: {}\n", cuda.why_none);
   return text;
 }
@@ -190,7 +189,7 @@ std::string list_json() {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string resource_table(const std::vector<ResourceLine>& lines, std::optional<int> width) {
+std::string resource_table(const std::vector<ResourceLine>& lines) {
   TextTable table{
       "lllrrrrrr",
       {{"row", "precision", "policy", "threads", "registers", "shared", "spilled", "blocks", "occupancy"}}};
@@ -201,32 +200,31 @@ std::string resource_table(const std::vector<ResourceLine>& lines, std::optional
                           human_bytes(static_cast<double>(r.local_bytes)), fmt::format("{}", r.blocks),
                           fmt::format("{:.0f} %", 100 * r.occupancy)});
   }
-  return table.text(2, width);
+  return table.text(2);
 }
 
-std::string stencil_table(std::span<const StencilKernel<double>> rows, const std::string& why_no_gpu,
-                          std::optional<int> width) {
+std::string stencil_table(std::span<const StencilKernel<double>> rows, const std::string& why_no_gpu) {
   TextTable table{"lllll", {{"name", "backend", "depth", "available", "remark"}}};
   for (const auto& row : rows) {
-    table.rows.push_back({std::string(row.name), word(row.backend),
+    table.rows.push_back({std::string(row.name), std::string(word(row.backend)),
                           row.max_depth > 1 ? fmt::format("1-{}", row.max_depth) : "1",
                           availability(row, why_no_gpu), std::string(row.remark)});
   }
-  return table.text(2, width);
+  return table.text(2);
 }
 
 std::string policy_table(std::span<const StencilKernel<float>> fp32,
-                         std::span<const StencilKernel<double>> fp64, std::optional<int> width) {
+                         std::span<const StencilKernel<double>> fp64) {
   TextTable table{"lll", {{"name", "in fp32", "in fp64"}}};
   for (std::size_t i = 0; i < fp64.size(); ++i) {
     if (!fp64[i].available()) continue;
     table.rows.push_back({std::string(fp64[i].name), fmt::format("{}", fmt::join(fp32[i].policies, ", ")),
                           fmt::format("{}", fmt::join(fp64[i].policies, ", "))});
   }
-  return table.text(2, width);
+  return table.text(2);
 }
 
-std::string list_text(std::optional<int> width) {
+std::string list_text() {
   const Gpu gpu = first_gpu();
   return fmt::format(
       "stencil kernels (solver.kernel)\n{}\ntheir policies (solver.tile), the one to take unasked "
@@ -234,11 +232,11 @@ std::string list_text(std::optional<int> width) {
       "reductions (solver.reduction)\n{}\nhistograms (solver.histogram)\n{}\n{}\ntransports "
       "(parallel.transport)\n{}\n"
       "devices\n{}",
-      stencil_table(stencil_kernels<double>(), gpu.why_none, width),
-      policy_table(stencil_kernels<float>(), stencil_kernels<double>(), width),
-      row_table(reduction_kernels<double>(), gpu.why_none).text(2, width),
-      row_table(histogram_kernels<double>(), gpu.why_none).text(2, width), resources_text(gpu, width),
-      transport_table(gpu).text(2, width), device_text(width));
+      stencil_table(stencil_kernels<double>(), gpu.why_none),
+      policy_table(stencil_kernels<float>(), stencil_kernels<double>()),
+      row_table(reduction_kernels<double>(), gpu.why_none).text(2),
+      row_table(histogram_kernels<double>(), gpu.why_none).text(2), resources_text(gpu),
+      transport_table(gpu).text(2), device_text());
 }
 
 }  // namespace isotherm

@@ -45,6 +45,8 @@ DeviceMap map_devices(const std::vector<RankSight>& ranks, bool sharing_intended
 
 // On which a run computes; either: on this one, unless it asks for GPUs that are not here.
 enum class Host { this_one, another, either };
+template <>
+inline constexpr auto words_of<Host> = words("this", "another", "either");
 
 struct RankPlace {
   std::string host, device, uuid;

@@ -8,24 +8,21 @@ void RankTimes::add(const SolverTimes& solver, const LoopOutcome& outcome) {
   phases[Phase::reduction] += solver.reduction;
   phases[Phase::diagnostics] += solver.diagnostics;
   phases[Phase::output] += outcome.output_seconds;
-  const ExchangeTimes& exchange = solver.exchange;
-  profile[Part::interior] += solver.interior;
-  profile[Part::shells] += solver.shells;
-  profile[Part::sweep] += solver.sweep - solver.interior - solver.shells;
-  profile[Part::walls] += solver.halo - exchange.pack - exchange.wire - exchange.unpack;
-  profile[Part::pack] += exchange.pack;
-  profile[Part::wire] += exchange.wire;
-  profile[Part::unpack] += exchange.unpack;
-  profile[Part::reduction] += solver.reduction;
-  profile[Part::diagnostics] += solver.diagnostics;
-  profile[Part::output] += outcome.output_seconds;
-  profile[Part::other] += outcome.wall - solver.sum() - outcome.output_seconds;
-  profile[Part::loop] += outcome.wall;
+  phases[Phase::interior] += solver.interior;
+  phases[Phase::shells] += solver.shells;
+  phases[Phase::sweep] += solver.sweep - solver.interior - solver.shells;
+  phases[Phase::walls] += solver.halo;
+  for (const Phase part : {Phase::pack, Phase::wire, Phase::unpack}) {
+    phases[part] += solver.exchange[part];
+    phases[Phase::walls] -= solver.exchange[part];
+  }
+  phases[Phase::other] += outcome.wall - solver.sum() - outcome.output_seconds;
+  phases[Phase::loop] += outcome.wall;
+  profile = phases;
 }
 
 void RankTimes::finish(double total) {
-  phases[Phase::total] = profile[Part::total] = total;
-  profile[Part::setup] = phases[Phase::setup];
+  phases[Phase::total] = profile[Phase::total] = total;
 }
 
 }  // namespace isotherm

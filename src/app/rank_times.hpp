@@ -7,7 +7,6 @@
 #include "app/time_loop.hpp"
 #include "output/field_files/snapshot.hpp"
 #include "output/file_thread.hpp"
-#include "output/records/profile.hpp"
 #include "output/records/run_record.hpp"
 #include "solver/solver.hpp"
 
@@ -31,8 +30,8 @@ WritingRecord writing_of(const FileThread& files, const SnapshotWriter* snapshot
 }
 
 struct RankTimes {
-  PhaseTable<double> phases;  // s
-  RankProfile profile;        // of which the parts of exchanges are known after Solver::time_phases() alone
+  PhaseTimes phases;   // of which the parts of exchanges are known after Solver::time_phases() alone
+  PhaseTimes profile;  // the same at the end of the loop: what comes behind it is no part of it
 
   // Of a loop that has ended, of which a series has several.
   void add(const SolverTimes& solver, const LoopOutcome& outcome);

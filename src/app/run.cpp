@@ -24,8 +24,7 @@ const char* text_of(Overlap overlap) {
 }
 
 Progress make_progress(const RunPlan& plan, Console& console) {
-  const Terminal terminal = find_terminal(plan.world.size());
-  return {choose_style(plan.command.progress, terminal), terminal, console};
+  return {choose_style(plan.command.progress, can_rewrite_lines(plan.world.size())), console};
 }
 
 // Exists in the directory of this run, where it goes on: the sweep of the checkpoint.
@@ -135,7 +134,7 @@ int Run<T>::report() {
   record_.ranks = gather_ranks(describe_rank(plan_.session, plan_.device, plan_.world), plan_.world);
   record_.finished = utc_now();
   record_.warnings = console_.warnings();
-  console_.say_fitted(final_table(record_), final_table(record_, stdout_columns()));
+  console_.say(final_table(record_));
   if (!viewer_file_.empty()) console_.say(fmt::format("  {:<13}{}\n", "ParaView", escaped(viewer_file_)));
   write_record();
   console_.say(closing_lines(record_));

@@ -243,7 +243,7 @@ class Loop {
   // What `work` takes, without its waits for the device, which are the sweeps'.
   template <class Work>
   void count_output(const Work& work) {
-    const TraceRange range(Doing::output);
+    const TraceRange range(Phase::output);
     const double before = solver_.times().sum();
     const Timer timer;
     work();
@@ -280,7 +280,7 @@ class Loop {
 
   // Behind the last sweep nothing hides them.
   void finish_files() {
-    const TraceRange range(Doing::output);
+    const TraceRange range(Phase::output);
     const Timer timer;
     if (outputs_.files) outputs_.files->finish();
     publish_series();

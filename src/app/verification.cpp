@@ -29,9 +29,9 @@ std::optional<Verification> earlier_verification(const std::string& checkpoint, 
     };
     Verification v;
     v.solution = found.at("solution").get<std::string>();
-    v.max_error = number("max_error_K");
-    v.l2_error = number("l2_error_K");
-    v.tolerance = config.verify.tolerance;
+    v.max_error_K = number("max_error_K");
+    v.l2_error_K = number("l2_error_K");
+    v.tolerance_K = config.verify.tolerance;
     v.verdict = verdict(config, v);
     return v;
   } catch (const Json::exception&) {  // no record, or none of a run
@@ -63,9 +63,9 @@ Verification verify(const Config& config, const Communicator& world, Solver<T>& 
   result.solution = word(config.verify.solution);
   // MPI_MAX may drop a NaN, a sum never does.
   const double sum = world.all_reduce(mine.sum_squares, ReduceOp::sum);
-  result.l2_error = std::sqrt(sum / static_cast<double>(config.grid.cells.product()));
-  result.max_error = std::isfinite(sum) ? world.all_reduce(mine.max, ReduceOp::max) : sum;
-  result.tolerance = config.verify.tolerance;
+  result.l2_error_K = std::sqrt(sum / static_cast<double>(config.grid.cells.product()));
+  result.max_error_K = std::isfinite(sum) ? world.all_reduce(mine.max, ReduceOp::max) : sum;
+  result.tolerance_K = config.verify.tolerance;
   return result;
 }
 
@@ -107,7 +107,7 @@ std::vector<Config> cases_of(const Config& config) {
 std::vector<double> observed_orders(const std::vector<OrderLevel>& levels) {
   std::vector<double> orders;
   for (std::size_t i = 1; i < levels.size(); ++i) {
-    orders.push_back(std::log(levels[i - 1].l2_error / levels[i].l2_error) /
+    orders.push_back(std::log(levels[i - 1].l2_error_K / levels[i].l2_error_K) /
                      std::log(finest_axis(levels[i].cells) / finest_axis(levels[i - 1].cells)));
   }
   return orders;
@@ -118,15 +118,15 @@ void add_level(Verification& found, const std::optional<Verification>& coarser, 
   if (coarser) found.levels = coarser->levels;
   const bool transient = config.problem.kind == ProblemKind::transient;
   found.levels.push_back({config.grid.cells, sweeps,
-                          transient ? std::optional(time_plan(config).dt) : std::nullopt, found.max_error,
-                          found.l2_error});
-  found.orders = observed_orders(found.levels);
+                          transient ? std::optional(time_plan(config).dt) : std::nullopt, found.max_error_K,
+                          found.l2_error_K});
+  found.order = observed_orders(found.levels);
 }
 
 std::string level_line(const std::vector<OrderLevel>& levels) {
   const OrderLevel& level = levels.back();
   std::string line = fmt::format("{:<18} max error {:.4e} K  l2 error {:.4e} K", extent_text(level.cells),
-                                 level.max_error, level.l2_error);
+                                 level.max_error_K, level.l2_error_K);
   const std::vector<double> orders = observed_orders(levels);
   if (!orders.empty()) line += fmt::format("  order {:.4f}", orders.back());
   return line;
@@ -134,14 +134,14 @@ std::string level_line(const std::vector<OrderLevel>& levels) {
 
 Verdict verdict(const Config& config, const Verification& v) {
   const VerifyConfig& asked = config.verify;
-  if (!std::isfinite(v.max_error)) return Verdict::failed;
-  if (v.tolerance && !(v.max_error <= *v.tolerance)) return Verdict::failed;
-  if (!v.orders.empty()) {
+  if (!std::isfinite(v.max_error_K)) return Verdict::failed;
+  if (v.tolerance_K && !(v.max_error_K <= *v.tolerance_K)) return Verdict::failed;
+  if (!v.order.empty()) {
     // Of the finest pair: the coarse ones need not be in the asymptotic range.
-    return std::abs(v.orders.back() - asked.expected_order) <= asked.order_tolerance ? Verdict::passed
-                                                                                     : Verdict::failed;
+    return std::abs(v.order.back() - asked.expected_order) <= asked.order_tolerance ? Verdict::passed
+                                                                                    : Verdict::failed;
   }
-  return v.tolerance ? Verdict::passed : Verdict::reported;
+  return v.tolerance_K ? Verdict::passed : Verdict::reported;
 }
 
 template Verification verify<float>(const Config&, const Communicator&, Solver<float>&);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/box.hpp"
+#include "core/enum_words.hpp"
 #include "core/expression.hpp"
 
 namespace isotherm {
@@ -17,6 +18,8 @@ using Vector3 = std::array<double, 3>;   // x, y, z
 using Interval = std::array<double, 2>;  // low, high
 
 enum class Precision { fp32, fp64 };
+template <>
+inline constexpr auto words_of<Precision> = words("fp32", "fp64");
 
 struct GridConfig {
   Int3 cells;                      // required
@@ -33,6 +36,9 @@ struct MaterialConfig {                 // what the problem needs of it is check
 };
 
 enum class WallKind { temperature, flux, convection, insulated, periodic };
+template <>
+inline constexpr auto words_of<WallKind> = words("temperature", "flux", "convection", "insulated",
+                                                 "periodic");
 struct WallConfig {
   WallKind kind = WallKind::insulated;
   Expression value;  // temperature: K; flux: W/m^2 into the body; convection: the ambient temperature, K
@@ -40,7 +46,12 @@ struct WallConfig {
 };
 
 enum class Shape { constant, box, sphere, cylinder, gaussian, formula, dataset, exact };
+template <>
+inline constexpr auto words_of<Shape> = words("constant", "box", "sphere", "cylinder", "gaussian", "formula",
+                                              "dataset", "exact");
 enum class PaintMode { set, add };
+template <>
+inline constexpr auto words_of<PaintMode> = words("set", "add");
 struct Paint {  // one entry of initial (value in K) or sources (value in W/m^3, or power)
   Shape shape = Shape::constant;
   PaintMode mode = PaintMode::set;
@@ -58,9 +69,17 @@ struct Paint {  // one entry of initial (value in K) or sources (value in W/m^3,
 };
 
 enum class ProblemKind { transient, steady };
+template <>
+inline constexpr auto words_of<ProblemKind> = words("transient", "steady");
 enum class Norm { max, l2, l1 };
+template <>
+inline constexpr auto words_of<Norm> = words("max", "l2", "l1");
 enum class Criterion { absolute, relative };
+template <>
+inline constexpr auto words_of<Criterion> = words("absolute", "relative");
 enum class Check { immediate, asynchronous };
+template <>
+inline constexpr auto words_of<Check> = words("immediate", "asynchronous");
 struct ProblemConfig {
   ProblemKind kind = ProblemKind::transient;
   // transient
@@ -98,6 +117,8 @@ struct SolverConfig {
 
 enum class DeviceChoice { automatic, cpu, cuda };
 enum class Overlap { automatic, on, off, in_kernel };
+template <>
+inline constexpr auto words_of<Overlap> = words("auto", "on", "off", "in_kernel");
 struct ParallelConfig {
   std::optional<Int3> process_grid;  // none: the cheapest by estimate
   DeviceChoice device = DeviceChoice::automatic;
@@ -148,8 +169,12 @@ struct ProbesConfig {
 };
 
 enum class OnError { stop, warn };
+template <>
+inline constexpr auto words_of<OnError> = words("stop", "warn");
 
 enum class OutputPrecision { same, fp32 };  // same: the field's
+template <>
+inline constexpr auto words_of<OutputPrecision> = words("same", "fp32");
 
 enum class FinalCheckpoint { automatic, on, off };
 struct CheckpointConfig {
@@ -189,6 +214,9 @@ struct OutputConfig {
 };
 
 enum class ExactSolution { none, decaying_mode, steady_profile, manufactured, formula, slab_series };
+template <>
+inline constexpr auto words_of<ExactSolution> = words("none", "decaying_mode", "steady_profile",
+                                                      "manufactured", "formula", "slab_series");
 struct VerifyConfig {
   ExactSolution solution = ExactSolution::none;
   std::array<int, 3> modes{1, 1, 1};  // half waves an axis, whole ones where it is periodic; 0: constant

@@ -18,6 +18,11 @@ Choice choice(Value& value, std::span<const std::string_view> words) {
           [&value](int index) { value = static_cast<Value>(index); }};
 }
 
+template <class Enum>
+Choice choice(Enum& value) {
+  return choice(value, words_of<Enum>);
+}
+
 // gpu is another word for cuda.
 inline Choice device_choice(DeviceChoice& device) {
   static constexpr std::string_view words[] = {"auto", "cpu", "cuda", "gpu"};

@@ -13,22 +13,8 @@ using Words = std::string_view;
 using key_makers::axes, key_makers::choice, key_makers::counts, key_makers::list_of, key_makers::positions,
     key_makers::times;
 constexpr Words off_on[] = {"false", "true"};
-constexpr Words precisions[] = {"fp32", "fp64"};
-constexpr Words wall_kinds[] = {"temperature", "flux", "convection", "insulated", "periodic"};
-constexpr Words shapes[] = {"constant", "box",     "sphere",  "cylinder",
-                            "gaussian", "formula", "dataset", "exact"};
-constexpr Words paint_modes[] = {"set", "add"};
-constexpr Words problem_kinds[] = {"transient", "steady"};
-constexpr Words norms[] = {"max", "l2", "l1"};
-constexpr Words criteria[] = {"absolute", "relative"};
-constexpr Words checks[] = {"immediate", "asynchronous"};
+constexpr Words auto_true_false[] = {"auto", "true", "false"};
 constexpr Words overlaps[] = {"auto", "true", "false", "in_kernel"};
-constexpr Words output_precisions[] = {"same", "fp32"};
-constexpr Words on_errors[] = {"stop", "warn"};
-constexpr Words graphs[] = {"auto", "true", "false"};
-constexpr Words finals[] = {"auto", "true", "false"};
-constexpr Words solutions[] = {"none",         "decaying_mode", "steady_profile",
-                               "manufactured", "formula",       "slab_series"};
 
 constexpr Range extents{1e-12, 1e12}, kelvins{-1e12, 1e12};
 constexpr Range constants{1e-12, 1e12};  // of materials
@@ -70,7 +56,7 @@ Keys describe(MaterialConfig& material) {
 
 Keys describe(WallConfig& wall, std::string_view variables) {
   return {
-      {.name = "kind", .target = choice(wall.kind, wall_kinds),
+      {.name = "kind", .target = choice(wall.kind),
        .doc = "What the wall does; insulated and periodic (on both faces of a pair) may stand alone."},
       {.name = "value", .target = &wall.value,
        .doc = "Temperature (K) or heat flux into the body (W/m^2): a number or a formula of the face and t.",
@@ -102,10 +88,10 @@ Keys describe_boundaries(Config& config) {
 Keys describe_paint(Paint& paint, std::string_view unit, Range values, std::string_view example) {
   const std::vector<std::string_view> round{"sphere", "cylinder"};
   return {
-      {.name = "shape", .target = choice(paint.shape, shapes),
+      {.name = "shape", .target = choice(paint.shape),
        .doc = "What is painted; exact: the solution that verify names.", .need = Need::required,
        .example = "constant"},
-      {.name = "mode", .target = choice(paint.mode, paint_modes),
+      {.name = "mode", .target = choice(paint.mode),
        .doc = "Replace what stands there, or add to it. A gaussian always adds.",
        .when = {"shape", {"constant", "box", "sphere", "cylinder", "formula", "dataset", "exact"}}},
       {.name = "value", .target = &paint.value, .doc = "The value inside; of a gaussian, its peak.",
@@ -160,7 +146,7 @@ Keys describe_source(Paint& paint) {
 Keys describe(ProblemConfig& problem) {
   const When transient{"kind", {"transient"}}, steady{"kind", {"steady"}};
   return {
-      {.name = "kind", .target = choice(problem.kind, problem_kinds),
+      {.name = "kind", .target = choice(problem.kind),
        .doc = "Follow the temperature in time, or find where it comes to rest."},
       {.name = "end_time", .target = &problem.end_time, .doc = "When to end; the last step ends there.",
        .unit = "s",
@@ -185,9 +171,9 @@ Keys describe(ProblemConfig& problem) {
       {.name = "tolerance", .target = &problem.tolerance,
        .doc = "Residual that ends the run: K if absolute, else a fraction of the first; 0: never.",
        .unit = "K or a fraction", .range = {0, 1e12}, .when = steady},
-      {.name = "norm", .target = choice(problem.norm, norms),
+      {.name = "norm", .target = choice(problem.norm),
        .doc = "Norm of the residual: largest, root mean square or mean absolute value.", .when = steady},
-      {.name = "criterion", .target = choice(problem.criterion, criteria),
+      {.name = "criterion", .target = choice(problem.criterion),
        .doc = "Whether tolerance is absolute or relative to the first residual.", .when = steady},
       {.name = "max_sweeps", .target = &problem.max_sweeps, .doc = "Sweeps after which a run gives up.",
        .range = counts, .when = steady},
@@ -196,7 +182,7 @@ Keys describe(ProblemConfig& problem) {
        .when = steady, .example = "300", .absent = "the walls fix it"},
       {.name = "check_interval", .target = &problem.check_interval,
        .doc = "Sweeps or steps from one residual, and check for NaN, to the next.", .range = {1, 1e9}},
-      {.name = "check", .target = choice(problem.check, checks),
+      {.name = "check", .target = choice(problem.check),
        .doc = "Wait for each residual, or sweep on and look at it when the next is due: the run ends that later."},
   };
 }
@@ -219,7 +205,7 @@ Keys describe(SolverConfig& solver) {
       {.name = "time_block", .target = &solver.time_block,
        .doc = "Sweeps that one launch of a temporal kernel takes, at most.", .range = {1, 64}, .example = "4",
        .absent = "halo_width; without an exchange as many as a trial finds fastest", .absent_word = "auto"},
-      {.name = "cuda_graph", .target = choice(solver.cuda_graph, graphs),
+      {.name = "cuda_graph", .target = choice(solver.cuda_graph, auto_true_false),
        .doc = "Queue the sweeps between two checks as a whole, as CUDA graphs; auto where a trial shows that it pays."},
       {.name = "tuning_file", .target = &solver.tuning_file,
        .doc = "Keeps what auto finds by trial, by device, precision and shape: the next run need not try.",
@@ -281,7 +267,7 @@ Keys describe(CheckpointConfig& checkpoint) {
        .when = written, .example = "1800", .absent = "none by the clock"},
       {.name = "keep", .target = &checkpoint.keep, .doc = "How many stay, the newest; older ones are deleted.",
        .range = {2, 1e6}, .when = written},
-      {.name = "final", .target = choice(checkpoint.final, finals),
+      {.name = "final", .target = choice(checkpoint.final, auto_true_false),
        .doc = "Write one where the run ends, to go on from with more steps; auto: where an interval is given, and where a steady "
               "run ends above its tolerance.",
        .when = written},
@@ -317,7 +303,7 @@ Keys describe(OutputConfig& output) {
        .range = counts, .when = history, .example = "100", .absent = "none"},
       {.name = "histogram", .target = Section{describe(output.histogram), {}},
        .doc = "A histogram of all cells in each line of the diagnostics.", .when = history},
-      {.name = "precision", .target = choice(output.precision, output_precisions),
+      {.name = "precision", .target = choice(output.precision),
        .doc = "Of the cells in all files: that of the field, or rounded to fp32 (half the size; no bitwise restart)."},
       {.name = "compression", .target = &output.compression,
        .doc = "Level of deflate (gzip), behind a shuffle of the bytes, of the cells in snapshots, slices, the region and the "
@@ -336,7 +322,7 @@ Keys describe(OutputConfig& output) {
        .doc = "The temperature at points, a line of probes.csv each time."},
       {.name = "checkpoint", .target = Section{describe(output.checkpoint), "write"},
        .doc = "States to go on from, with isotherm run DECK --restart latest."},
-      {.name = "on_error", .target = choice(output.on_error, on_errors),
+      {.name = "on_error", .target = choice(output.on_error),
        .doc = "What a snapshot, slice, region or coarse field that cannot be written does: stop the run, or warn and go on "
               "without the file, all of which are written in step then. A checkpoint that cannot be written always stops it."},
   };
@@ -345,7 +331,7 @@ Keys describe(OutputConfig& output) {
 Keys describe(VerifyConfig& verify) {
   const When any{"solution", {"decaying_mode", "steady_profile", "manufactured", "formula", "slab_series"}};
   return {
-      {.name = "solution", .target = choice(verify.solution, solutions),
+      {.name = "solution", .target = choice(verify.solution),
        .doc = "Exact solution to compare with."},
       {.name = "modes", .target = &verify.modes,
        .doc = "Half waves along x, y and z, whole ones where periodic; 0: constant along that axis.",
@@ -379,7 +365,7 @@ Keys describe(Config& config) {
       {.name = "grid", .target = Section{describe(config.grid), {}}, .doc = "The box and its cells."},
       {.name = "material", .target = Section{describe(config.material), {}},
        .doc = "What the body is made of; only what the problem needs."},
-      {.name = "precision", .target = choice(config.precision, precisions), .doc = "Of the field, in bits."},
+      {.name = "precision", .target = choice(config.precision), .doc = "Of the field, in bits."},
       {.name = "boundaries", .target = Section{describe_boundaries(config), {}},
        .doc = "The six walls. x faces may use y, z, t in formulas, y faces x, z, t, z faces x, y, t."},
       {.name = "initial", .target = list_of("shapes", config.initial, describe_initial),

@@ -6,13 +6,8 @@ namespace isotherm {
 namespace {
 
 using key_makers::choice;
-constexpr std::string_view kinds[] = {"strong", "weak"};
 
 }  // namespace
-
-const char* word(ScalingKind kind) {
-  return kinds[static_cast<std::size_t>(kind)].data();
-}
 
 Keys describe(SlurmConfig& slurm) {
   return {
@@ -27,7 +22,7 @@ Keys describe(SlurmConfig& slurm) {
 
 Keys describe(ScalingConfig& scaling) {
   return {
-      {.name = "kind", .target = choice(scaling.kind, kinds),
+      {.name = "kind", .target = choice(scaling.kind),
        .doc = "strong: the same grid on all counts; weak: the cells of grid for every rank, so that the body grows.",
        .need = Need::required, .example = "strong"},
       {.name = "ranks", .target = &scaling.ranks, .doc = "Counts of MPI ranks. The smallest is what others are compared with.",

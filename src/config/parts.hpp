@@ -14,10 +14,8 @@ namespace isotherm {
 inline constexpr double rounding_of_a_cell = 1e-9;
 
 enum class PartKind { slice, region, coarse };
-constexpr const char* word(PartKind kind) {
-  constexpr const char* words[] = {"slice", "region", "coarse"};
-  return words[static_cast<int>(kind)];
-}
+template <>
+inline constexpr auto words_of<PartKind> = words("slice", "region", "coarse");
 
 struct FieldPart {
   PartKind kind = PartKind::slice;

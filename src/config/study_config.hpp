@@ -17,6 +17,8 @@ struct SlurmConfig {
 };
 
 enum class ScalingKind { strong, weak };
+template <>
+inline constexpr auto words_of<ScalingKind> = words("strong", "weak");
 // The counts of ranks on which every other case of the study is run.
 struct ScalingConfig {
   ScalingKind kind = ScalingKind::strong;
@@ -26,7 +28,6 @@ struct ScalingConfig {
   const std::vector<std::int64_t>& counts() const { return gpus.empty() ? ranks : gpus; }
   bool is_given() const { return !counts().empty(); }
 };
-const char* word(ScalingKind kind);
 
 struct StudyConfig {
   // As they stand in the deck; what they mean is the business of isotherm study, in postprocess.

@@ -8,14 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/enum_words.hpp"
+
 namespace isotherm {
 
 enum class Backend { host, cuda };
-
-// The deck's word for it (parallel.device), and everyone else's.
-constexpr const char* word(Backend backend) {
-  return backend == Backend::host ? "cpu" : "cuda";
-}
+template <>
+inline constexpr auto words_of<Backend> = words("cpu", "cuda");
 
 // Rows of a field start on such bytes: a processor's cache line, of which more would be padding to read past;
 // a GPU's memory transaction.

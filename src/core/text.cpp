@@ -143,18 +143,29 @@ std::string in_quotes(std::string_view name) {
   return fmt::format("'{}'", escaped(name));
 }
 
-std::string left_text(std::optional<double> seconds) {
-  return seconds ? fmt::format("; about {} left", human_duration(*seconds)) : "";
-}
+namespace {
 
-// By fmt, which fills text up to a width that it measures in columns.
+// Columns of text in UTF-8, by fmt, which pads text to a width that it measures in columns.
 std::size_t display_width(std::string_view text) {
   const std::size_t width = text.size() + 1;
   return width - (fmt::formatted_size("{:<{}}", text, width) - text.size());
 }
 
-std::string shortened(std::string_view text, int columns) {
-  return fmt::format("{:.{}}", text, std::max(columns, 0));
+}  // namespace
+
+std::string TextTable::text(int indent) const {
+  std::vector<std::size_t> widths(alignment.size(), 0);
+  for (const std::vector<std::string>& row : rows)
+    for (std::size_t c = 0; c < row.size(); ++c) widths.at(c) = std::max(widths[c], display_width(row[c]));
+  std::string all;
+  for (const std::vector<std::string>& row : rows) {
+    std::string line(static_cast<std::size_t>(indent), ' ');
+    for (std::size_t c = 0; c < row.size(); ++c)
+      line += alignment[c] == 'r' ? fmt::format("{:>{}}  ", row[c], widths[c])
+                                  : fmt::format("{:<{}}  ", row[c], widths[c]);
+    all += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return all;
 }
 
 std::string utc_now() {

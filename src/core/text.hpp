@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/box.hpp"
 
@@ -36,11 +37,14 @@ std::string plain_decimal(double value, int decimals);
 std::string escaped(std::string_view name);
 std::string in_quotes(std::string_view name);  // 'escaped'
 
-std::string left_text(std::optional<double> seconds);  // "; about 2 min 05 s left", or nothing
-
-// Columns of a terminal that text in UTF-8 takes, which are fewer than bytes.
-std::size_t display_width(std::string_view text);
-std::string shortened(std::string_view text, int columns);  // its beginning, where it needs more
+// Columns padded to their widest cell, two spaces between; `alignment` holds 'l' or 'r' for each. Every line
+// ends in a newline and none in a space.
+struct TextTable {
+  std::string alignment;
+  std::vector<std::vector<std::string>>
+      rows;  // the first is the head; the last cells of a row may be missing
+  std::string text(int indent = 0) const;
+};
 
 std::string utc_now();  // "2026-01-31T12:34:56Z"
 

@@ -10,36 +10,36 @@ namespace {
 // Strings that a tool is told once, and a colour that tells phases of an exchange from sweeps.
 struct Domain {
   nvtxDomainHandle_t handle = nvtxDomainCreateA("isotherm");
-  std::array<nvtxEventAttributes_t, doing_names.size()> ranges{};
+  std::array<nvtxEventAttributes_t, words_of<Phase>.size()> ranges{};
 
   Domain() {
     for (std::size_t i = 0; i < ranges.size(); ++i) {
       ranges[i].version = NVTX_VERSION;
       ranges[i].size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
       ranges[i].colorType = NVTX_COLOR_ARGB;
-      ranges[i].color = color_of(static_cast<Doing>(i));
+      ranges[i].color = color_of(static_cast<Phase>(i));
       ranges[i].messageType = NVTX_MESSAGE_TYPE_REGISTERED;
-      ranges[i].message.registered = nvtxDomainRegisterStringA(handle, doing_names[i]);
+      ranges[i].message.registered = nvtxDomainRegisterStringA(handle, words_of<Phase>[i].data());
     }
   }
 
-  static std::uint32_t color_of(Doing doing) {
-    switch (doing) {
-      case Doing::sweep:
-      case Doing::interior:
-      case Doing::shells:
-      case Doing::graph:
+  static std::uint32_t color_of(Phase phase) {
+    switch (phase) {
+      case Phase::sweep:
+      case Phase::interior:
+      case Phase::shells:
+      case Phase::graph:
         return 0xff4477aa;
-      case Doing::walls:
-      case Doing::copies:
-      case Doing::pack:
-      case Doing::wire:
-      case Doing::unpack:
+      case Phase::walls:
+      case Phase::copies:
+      case Phase::pack:
+      case Phase::wire:
+      case Phase::unpack:
         return 0xffee6677;
-      case Doing::reduce:
-      case Doing::diagnostics:
+      case Phase::reduction:
+      case Phase::diagnostics:
         return 0xff228833;
-      case Doing::output:
+      default:
         break;
     }
     return 0xffccbb44;
@@ -54,9 +54,9 @@ const Domain& domain() {
 
 }  // namespace
 
-TraceRange::TraceRange(Doing doing) {
+TraceRange::TraceRange(Phase phase) {
   const Domain& here = domain();
-  nvtxDomainRangePushEx(here.handle, &here.ranges[static_cast<std::size_t>(doing)]);
+  nvtxDomainRangePushEx(here.handle, &here.ranges[static_cast<std::size_t>(phase)]);
 }
 
 TraceRange::~TraceRange() {

@@ -3,7 +3,7 @@
 
 namespace isotherm {
 
-TraceRange::TraceRange(Doing) {}
+TraceRange::TraceRange(Phase) {}
 TraceRange::~TraceRange() {}
 
 }  // namespace isotherm

@@ -151,7 +151,7 @@ void HaloExchange<T>::start(FieldView<T> field, Stream compute, Stream halo) {
     for (const auto& each : own.transports) each.transport->send(field, halo);
   }
   if (own.copies.empty()) return;
-  const TraceRange range(Doing::copies);
+  const TraceRange range(Phase::copies);
   for (const LocalCopy& c : own.copies) own.cells.copy_within(field, c.from, c.to, compute);
 }
 
@@ -191,14 +191,11 @@ void HaloExchange<T>::time_phases() {
 }
 
 template <class T>
-ExchangeTimes HaloExchange<T>::times() const {
-  ExchangeTimes sum;
-  for (const auto& each : implementation_->transports) {
-    const ExchangeTimes& times = each.transport->times();
-    sum.pack += times.pack;
-    sum.wire += times.wire;
-    sum.unpack += times.unpack;
-  }
+PhaseTimes HaloExchange<T>::times() const {
+  PhaseTimes sum;
+  for (const auto& each : implementation_->transports)
+    for (const Phase phase : {Phase::pack, Phase::wire, Phase::unpack})
+      sum[phase] += each.transport->times()[phase];
   return sum;
 }
 

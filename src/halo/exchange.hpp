@@ -51,7 +51,7 @@ class HaloExchange {
   // From now on times() has what the exchanges of this rank take, by all its transports; on a GPU the host
   // waits behind each phase, and nothing overlaps.
   void time_phases();
-  ExchangeTimes times() const;
+  PhaseTimes times() const;
 
   std::size_t bytes_sent() const;  // by this rank, an exchange
   int messages() const;

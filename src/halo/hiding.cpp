@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/statistics.hpp"
+
 namespace isotherm {
 namespace {
 
@@ -10,12 +12,6 @@ constexpr double batch_seconds = 0.003;  // of one span: long against what its e
 constexpr double budget = 0.2;           // s, of all
 constexpr int most_repeats = 16;         // of a batch
 constexpr int fewest_samples = 3, most_samples = 15;
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + std::ssize(values) / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 class Batches {
  public:

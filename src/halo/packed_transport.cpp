@@ -43,16 +43,16 @@ class PackedTransport final : public Transport<T> {
   }
 
   void send(FieldView<T> field, Stream stream) override {
-    this->clock_.measure(Doing::pack, &ExchangeTimes::pack, stream, [&] {
+    this->clock_.measure(Phase::pack, stream, [&] {
       for (std::size_t i = 0; i < messages_.size(); ++i)
         cells_.pack(field, messages_[i].edge, static_cast<T*>(sent_.at(i)), stream);
     });
-    this->clock_.measure(Doing::wire, &ExchangeTimes::wire, stream, [&] { wire_->send(stream); });
+    this->clock_.measure(Phase::wire, stream, [&] { wire_->send(stream); });
   }
 
   void receive(FieldView<T> field, Stream stream) override {
-    this->clock_.measure(Doing::wire, &ExchangeTimes::wire, stream, [&] { wire_->receive(stream); });
-    this->clock_.measure(Doing::unpack, &ExchangeTimes::unpack, stream, [&] {
+    this->clock_.measure(Phase::wire, stream, [&] { wire_->receive(stream); });
+    this->clock_.measure(Phase::unpack, stream, [&] {
       for (std::size_t i = 0; i < messages_.size(); ++i)
         cells_.unpack(static_cast<const T*>(received_.at(i)), field, messages_[i].ghosts, stream);
     });

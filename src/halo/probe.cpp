@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "core/error.hpp"
+#include "core/statistics.hpp"
 #include "core/timer.hpp"
 #include "halo/handshake.hpp"
 #include "kernels/face_copy.hpp"
@@ -101,12 +102,6 @@ std::size_t most_cells(const std::vector<HaloMessage>& messages) {
   std::size_t most = 0;
   for (const HaloMessage& m : messages) most = std::max(most, m.cells());
   return most;
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + std::ssize(values) / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 }  // namespace

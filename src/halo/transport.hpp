@@ -18,11 +18,6 @@
 
 namespace isotherm {
 
-// Where the time of exchanges goes, for who asks: seconds of the host's thread, a phase each.
-struct ExchangeTimes {
-  double pack = 0, wire = 0, unpack = 0;  // s; `wire` holds the wait for the neighbours
-};
-
 // Of one transport. Until start() phases are ranges for tools alone, and cost no look at a clock.
 class ExchangeClock {
  public:
@@ -31,21 +26,21 @@ class ExchangeClock {
     device_ = &device;
     times_ = {};
   }
-  const ExchangeTimes& times() const { return times_; }
+  const PhaseTimes& times() const { return times_; }
 
   template <class Work>
-  void measure(Doing doing, double ExchangeTimes::*phase, Stream stream, const Work& work) {
-    const TraceRange range(doing);
+  void measure(Phase phase, Stream stream, const Work& work) {
+    const TraceRange range(phase);
     if (!device_) return work();
     const Timer timer;
     work();
     device_->synchronize(stream);
-    times_.*phase += timer.seconds();
+    times_[phase] += timer.seconds();
   }
 
  private:
   Device* device_ = nullptr;
-  ExchangeTimes times_;
+  PhaseTimes times_;  // of pack, wire and unpack, of the host's thread
 };
 
 // The memory of a field that is exchanged. A transport may open the neighbours' to this rank, so it has to
@@ -93,7 +88,7 @@ class Transport {
 
   // From now on times() has what exchanges take; on a GPU the host waits behind each phase.
   void time_phases(Device& device) { clock_.start(device); }
-  const ExchangeTimes& times() const { return clock_.times(); }
+  const PhaseTimes& times() const { return clock_.times(); }
 
  protected:
   ExchangeClock clock_;  // of the phases within send() and receive()

@@ -70,11 +70,10 @@ class PeerTransport final : public Transport<T> {
 
   void send(FieldView<T> field, Stream stream) override {
     stream_ = stream;
-    this->clock_.measure(Doing::wire, &ExchangeTimes::wire, stream,
-                         [&] { copy_.store(bound_to(field).messages, links_, stream); });
+    this->clock_.measure(Phase::wire, stream, [&] { copy_.store(bound_to(field).messages, links_, stream); });
   }
   void receive(FieldView<T> field, Stream stream) override {
-    this->clock_.measure(Doing::unpack, &ExchangeTimes::unpack, stream,
+    this->clock_.measure(Phase::unpack, stream,
                          [&] { copy_.wait(bound_to(field).arrivals, links_, stream); });
   }
   bool arrived() override { return true; }  // receive() never waits

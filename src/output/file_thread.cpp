@@ -100,7 +100,7 @@ void FileThread::serve() {
       const Timer timer;
       std::exception_ptr error;
       try {
-        const TraceRange range(Doing::output);
+        const TraceRange range(Phase::output);
         work();
       } catch (...) {
         error = std::current_exception();

@@ -33,24 +33,6 @@ struct RowErrors {
 
 }  // namespace
 
-const char* word(ExactSolution solution) {
-  switch (solution) {
-    case ExactSolution::none:
-      return "none";
-    case ExactSolution::decaying_mode:
-      return "decaying_mode";
-    case ExactSolution::steady_profile:
-      return "steady_profile";
-    case ExactSolution::manufactured:
-      return "manufactured";
-    case ExactSolution::formula:
-      return "formula";
-    case ExactSolution::slab_series:
-      return "slab_series";
-  }
-  return "";
-}
-
 Error does_not_fit(const Config& config, const std::string& why, const std::string& remedy) {
   return {ExitCode::deck, fmt::format("{}: {} does not fit the deck ({}); {}", config.at("verify.solution"),
                                       word(config.verify.solution), why, remedy)};

@@ -19,8 +19,6 @@ class ExactField {
   virtual std::unique_ptr<ExactField> clone() const = 0;
 };
 
-const char* word(ExactSolution solution);  // the deck's
-
 // Null for verify.solution none. Throws Error(deck) when the walls do not fit the solution asked for, with
 // the reason.
 std::unique_ptr<ExactField> make_exact(const Config& config);

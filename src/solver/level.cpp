@@ -125,7 +125,7 @@ void Level<T>::read(const StoredField& stored) {
 
 template <class T>
 void Level<T>::fill_walls(const StencilKernel<T>& kernel, Box region) {
-  const TraceRange range(Doing::walls);
+  const TraceRange range(Phase::walls);
   const Walls<T> ghosts = walls_in_ghosts(kernel, walls_.walls());
   face_copy<T>(device_.backend()).fill_walls(current_.view(), ghosts, region, compute_);
 }

@@ -136,7 +136,7 @@ SolverTimes Solver<T>::times() const {
 
 template <class T>
 void Solver<T>::start_residual() {
-  const TraceRange range(Doing::reduce);
+  const TraceRange range(Phase::reduction);
   Timer timer;
   step_.settle();  // the sweeps are no part of it
   times_.sweep += timer.lap();
@@ -148,7 +148,7 @@ void Solver<T>::start_residual() {
 template <class T>
 void Solver<T>::poll_residual() {
   if (!check_.under_way()) return;
-  const TraceRange range(Doing::reduce);
+  const TraceRange range(Phase::reduction);
   const Timer timer;
   check_.poll();
   times_.reduction += timer.seconds();
@@ -156,7 +156,7 @@ void Solver<T>::poll_residual() {
 
 template <class T>
 double Solver<T>::finish_residual() {
-  const TraceRange range(Doing::reduce);
+  const TraceRange range(Phase::reduction);
   Timer timer;
   check_.wait_for_sweeps();
   times_.sweep += timer.lap();
@@ -212,7 +212,7 @@ template <class T>
 Diagnostics Solver<T>::diagnose() {
   if (!diagnosis_) throw Error(ExitCode::internal, "diagnostics were not asked for; please report it");
   synchronize();
-  const TraceRange range(Doing::diagnostics);
+  const TraceRange range(Phase::diagnostics);
   const Timer timer;
   const FieldView<const T> before = own_sweeps() > 0 ? level_.before() : FieldView<const T>{};
   const Diagnostics found = diagnosis_->look(level_.field(), before, level_.walls().walls());
@@ -232,7 +232,7 @@ std::optional<HeatFlows> Solver<T>::heat_flows() {
   const bool known = steady || (own_sweeps() > 0 && level_.has_before());
   if (!known || !plan_diagnostics(level_.config()).flows) return std::nullopt;
   synchronize();
-  const TraceRange range(Doing::diagnostics);
+  const TraceRange range(Phase::diagnostics);
   if (!diagnosis_) diagnosis_.emplace(make_diagnosis());
   return diagnosis_->heat_flows(level_.field(), steady ? level_.field() : level_.before(),
                                 level_.walls().walls());

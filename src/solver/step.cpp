@@ -50,7 +50,7 @@ void Step<T>::fill_walls(Box region) {
 // A step in several regions has one norm: the first region's starts it, the others join it. The launches are
 // in order, so they share the scratch memory.
 template <class T>
-void Step<T>::queue(const PeriodLaunch& launch, Box region, UpdateNorm& norm, Doing part) {
+void Step<T>::queue(const PeriodLaunch& launch, Box region, UpdateNorm& norm, Phase part) {
   if (region.empty()) return;
   const TraceRange range(part);
   sweep_.row->launch(level_.sweep_args(region, norm), plan(launch), level_.compute());
@@ -71,7 +71,7 @@ void Step<T>::sweep_interior(const PeriodLaunch& launch, UpdateNorm& norm, Timer
   fill_walls(launch.at_hand);
   times_.halo += timer.lap();
   if (overlap_ != Overlap::on) return;
-  queue(launch, interior(launch), norm, Doing::interior);
+  queue(launch, interior(launch), norm, Phase::interior);
   const double seconds = timer.lap();
   times_.sweep += seconds;
   times_.interior += seconds;
@@ -81,8 +81,8 @@ template <class T>
 void Step<T>::sweep_exterior(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer) {
   if (!(launch.at_hand == launch.region)) fill_walls(launch.region);
   times_.halo += timer.lap();
-  if (overlap_ != Overlap::on) return queue(launch, launch.region, norm, Doing::sweep);
-  const TraceRange range(Doing::shells);
+  if (overlap_ != Overlap::on) return queue(launch, launch.region, norm, Phase::sweep);
+  const TraceRange range(Phase::shells);
   sweep_rest(*sweep_.row, level_.sweep_args(launch.region, norm), interior(launch), plan(launch),
              level_.compute());
   settle();
@@ -123,7 +123,7 @@ void Step<T>::sweep_and_store(const PeriodLaunch& launch, const UpdateNorm& norm
     level_.halo().take_ghosts(level_.current().view(), level_.compute());
   fill_walls(launch.region);
   times_.halo += timer.lap();
-  const TraceRange range(Doing::sweep);
+  const TraceRange range(Phase::sweep);
   SweepArgs<T> args = level_.sweep_args(launch.region, norm);
   if (stores) args.stores = level_.face_stores();
   sweep_.row->launch(args, plan(launch), level_.compute());
@@ -175,7 +175,7 @@ void Step<T>::launch(const PeriodLaunch& launch, bool first, UpdateNorm norm) {
   } else {
     fill_walls(launch.region);
     times_.halo += timer.lap();
-    queue(launch, launch.region, norm, Doing::sweep);
+    queue(launch, launch.region, norm, Phase::sweep);
   }
   level_.advance(launch.sweeps);
   times_.sweep += timer.lap();
@@ -208,7 +208,7 @@ bool Step<T>::graph(std::int64_t until) {
     graph_starts_at_ = here;
     level_.count_from(before);  // nothing was done yet
   }
-  const TraceRange range(Doing::graph);
+  const TraceRange range(Phase::graph);
   const Timer timer;
   device.launch(graph_->get(), level_.compute());
   level_.advance_by_graph(count, fused() == 1);

@@ -20,7 +20,7 @@ namespace isotherm {
 struct SolverTimes {
   double sweep = 0, halo = 0, reduction = 0, diagnostics = 0;
   double interior = 0, shells = 0;  // parts of `sweep`
-  ExchangeTimes exchange;           // parts of `halo`, after time_phases()
+  PhaseTimes exchange;              // pack, wire and unpack, parts of `halo`, after time_phases()
   double sum() const { return sweep + halo + reduction + diagnostics; }
 };
 
@@ -72,7 +72,7 @@ class Step {
   Overlap initial_overlap() const;
   void exchange();
   void fill_walls(Box region);
-  void queue(const PeriodLaunch& launch, Box region, UpdateNorm& norm, Doing part);
+  void queue(const PeriodLaunch& launch, Box region, UpdateNorm& norm, Phase part);
   void sweep_interior(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer);
   void sweep_exterior(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer);
   void exchange_and_sweep(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer);

@@ -35,6 +35,9 @@ def test_every_transport_crosses_every_face(tmp_path):
                     key = (transport, precision, ghosts, face)
                     assert key in works
                     check(entries[key], ghosts * cells * width)
+    missing = {key[0] for key, e in entries.items() if e["verdict"] == "skipped"}
+    said, = [line for line in result.stdout.splitlines() if line.startswith("not possible here: ")] or [""]
+    assert all(f"{transport} (" in said for transport in missing) and "skipped" not in result.stdout
     for key, entry in entries.items():
         assert entry["verdict"] in ("right", "skipped") and (entry["note"] or key[0] == "host")
 
@@ -72,7 +75,7 @@ def test_an_odd_number_of_ranks_is_refused(tmp_path, ranks):
 def test_unknown_transports_and_thin_blocks_are_refused(tmp_path):
     result = bench(tmp_path, "--rows", "host,pigeon")
     assert result.returncode == 2
-    assert first_line(result).startswith("bench: --rows: there is no transport 'pigeon'; use one of host, ")
+    assert first_line(result).startswith("bench: --rows: no row 'pigeon' of bench halo runs on cpu; use one of host, ")
     result = bench(tmp_path, "--sizes", "64x64x2")
     assert result.returncode == 2
     assert first_line(result).startswith("bench: a block of 64 x 64 x 2 cells has no 4 layers for its neighbour; ")
@@ -81,6 +84,6 @@ def test_unknown_transports_and_thin_blocks_are_refused(tmp_path):
 def test_what_does_not_fit_and_what_cannot_be_written_are_refused(tmp_path):
     result = bench(tmp_path, "--sizes", "1048576")
     assert result.returncode == 71
-    assert first_line(result).startswith("bench: fields of 1048576 x 1048576 x 1048576 cells need ")
+    assert first_line(result).startswith("bench: 1048576 x 1048576 x 1048576 cells need ")
     result = bench(tmp_path, "--sizes", "8", "--json", "no/such/halo.json")
     assert result.returncode == 73 and result.stdout == "" and first_line(result).startswith("no/such/halo.json")

@@ -39,7 +39,7 @@ def test_each_phase_is_a_range(tmp_path, tool):
     snapshots, each of which is started, and written by another thread; five times that slices are looked for; the checkpoint;
     and the wait behind the last sweep for what is under way."""
     found, = counts(tmp_path, tool, "problem.check_interval=10", "output.diagnostics=10")
-    assert found == {"sweep": 40, "walls": 40, "reduce": 10, "diagnostics": 5, "output": 2 * 3 + 5 + 1 + 1}
+    assert found == {"sweep": 40, "walls": 40, "reduction": 10, "diagnostics": 5, "output": 2 * 3 + 5 + 1 + 1}
 
 
 def test_an_exchange_has_its_phases(tmp_path, tool):

@@ -128,10 +128,10 @@ TEST_P(FaceStoresTest, KeepTheirBitsWhilePhasesAreTimed) {
     EXPECT_EQ(times.interior, 0);
     EXPECT_EQ(times.shells, 0);
     EXPECT_GT(times.sweep, 0);
-    EXPECT_EQ(times.exchange.pack, 0);  // peers store
-    EXPECT_GT(times.exchange.wire, 0);
-    EXPECT_GT(times.exchange.unpack, 0);
-    EXPECT_LE(times.exchange.wire + times.exchange.unpack, times.halo);
+    EXPECT_EQ(times.exchange[Phase::pack], 0);  // peers store
+    EXPECT_GT(times.exchange[Phase::wire], 0);
+    EXPECT_GT(times.exchange[Phase::unpack], 0);
+    EXPECT_LE(times.exchange[Phase::wire] + times.exchange[Phase::unpack], times.halo);
     EXPECT_GT(times.reduction, 0);
   }
 }

@@ -73,7 +73,7 @@ class PartFiles : public testing::Test {
       std::vector<std::uint64_t> fingerprints;
       for (const Int3 grid : process_grids(world_.size(), config.grid.cells)) {
         const SnapshotHeader header = write<T>(config, part, grid);
-        EXPECT_EQ(header.kind, std::string("isotherm ") + word(part.kind));
+        EXPECT_EQ(header.kind, std::string("isotherm ").append(word(part.kind)));
         EXPECT_EQ(header.cells, part.cells());
         EXPECT_EQ(header.grid_cells, config.grid.cells);
         EXPECT_EQ(header.first_cell, part.box.lo);

@@ -39,17 +39,17 @@ TEST_P(PhaseTimes, ChangeNoBitAndAddUp) {
     EXPECT_EQ(answer_of(plain), answer_of(timed));
 
     const SolverTimes times = timed.times();
-    const ExchangeTimes& exchange = times.exchange;
+    const auto& exchange = times.exchange;
     const bool beside = overlap == Overlap::on;
     const bool several = world().size() > 1;
-    EXPECT_EQ(exchange.wire > 0, several);
-    EXPECT_EQ(exchange.unpack > 0, several);
-    EXPECT_LE(exchange.pack + exchange.wire + exchange.unpack, times.halo);
+    EXPECT_EQ(exchange[Phase::wire] > 0, several);
+    EXPECT_EQ(exchange[Phase::unpack] > 0, several);
+    EXPECT_LE(exchange[Phase::pack] + exchange[Phase::wire] + exchange[Phase::unpack], times.halo);
     EXPECT_EQ(times.interior > 0, beside);
     EXPECT_EQ(times.shells > 0, beside);
     EXPECT_LE(times.interior + times.shells, times.sweep);
     EXPECT_GT(times.reduction, 0);
-    EXPECT_EQ(plain.times().exchange.wire, 0);
+    EXPECT_EQ(plain.times().exchange[Phase::wire], 0);
   }
 }
 

@@ -14,7 +14,7 @@ import pytest
 
 from program import HANGS
 
-ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+ESCAPE = re.compile(r"\x1b\[[?0-9;]*[A-Za-z]")
 
 
 def open_terminal():
@@ -30,7 +30,7 @@ class OnTerminal:
 
     def __init__(self, words, cwd, columns=80, stdout=None, **environment):
         self.ours, theirs = open_terminal()
-        self.resize(columns)
+        fcntl.ioctl(self.ours, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         def take_terminal():
             os.setsid()
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -39,9 +39,6 @@ class OnTerminal:
             env={**os.environ, "TERM": "xterm", **environment})
         os.close(theirs)
         self.text = ""
-
-    def resize(self, columns):
-        fcntl.ioctl(self.ours, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
 
     def type(self, keys):
         os.write(self.ours, keys)

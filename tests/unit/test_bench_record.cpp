@@ -54,8 +54,8 @@ BenchRecord record() {
 TEST(BenchFigures, FollowFromTheSamples) {
   const auto all = figures(record());
   ASSERT_EQ(all.size(), 4u);
-  EXPECT_DOUBLE_EQ(all[1]->points_a_second, 1e6);
-  EXPECT_DOUBLE_EQ(all[1]->bandwidth, 16e6);
+  EXPECT_DOUBLE_EQ(*all[1]->points_a_second, 1e6);
+  EXPECT_DOUBLE_EQ(*all[1]->bandwidth, 16e6);
   EXPECT_DOUBLE_EQ(*all[1]->copy_share, 0.8);
   EXPECT_DOUBLE_EQ(*all[1]->copy_bandwidth, 20e6);
   EXPECT_FALSE(all[1]->read_share);
@@ -79,10 +79,10 @@ BenchEntry difference(std::vector<double> added) {
 
 TEST(BenchFigures, OfADifferenceAreThoseOfItsMedian) {
   BenchRecord r = record();
-  r.entries[1] = difference({-1e-3, 2e-3, 4e-3});
+  r.entries[1] = difference({1.5e-3, 2e-3, 2.5e-3});
   const auto all = figures(r);
-  EXPECT_DOUBLE_EQ(all[1]->points_a_second, 0.5e6);
-  EXPECT_DOUBLE_EQ(*all[1]->copy_share, 0.4);  // a median of ratios of either sign would say nothing
+  EXPECT_DOUBLE_EQ(*all[1]->points_a_second, 0.5e6);
+  EXPECT_DOUBLE_EQ(*all[1]->copy_share, 0.4);
   EXPECT_DOUBLE_EQ(*all[1]->speedup, 2);
   EXPECT_EQ(json::parse(to_json(r))["entries"][1]["base_s"]["median"], 6e-3);
 }
@@ -92,7 +92,7 @@ TEST(BenchFigures, ADifferenceBelowItsNoiseHasASpreadAndNoRate) {
   r.subject = BenchSubject::reduction;
   r.entries = {difference({-3e-3, -1e-3, 1e-3}), entry("tree", Precision::fp64, 4e-3)};
   const auto all = figures(r);
-  EXPECT_EQ(all[0]->points_a_second, 0);
+  EXPECT_FALSE(all[0]->points_a_second);
   EXPECT_FALSE(all[0]->copy_share || all[0]->speedup);
   EXPECT_DOUBLE_EQ(all[0]->seconds.spread(), 3.2);
   EXPECT_DOUBLE_EQ(*all[1]->speedup, 1);  // the lowest rung that has a rate
@@ -101,10 +101,14 @@ TEST(BenchFigures, ADifferenceBelowItsNoiseHasASpreadAndNoRate) {
   EXPECT_EQ(j["entries"][0]["points_per_s"], nullptr);
   EXPECT_EQ(j["entries"][0]["bandwidth_bytes_per_s"], nullptr);
   EXPECT_EQ(j["not_finite"], json::object());
+  r.entries[0] = difference({-1e-3, 2e-3, 4e-3});  // not above p90 - p10 = 4 ms
+  EXPECT_FALSE(figures(r)[0]->points_a_second);
+  r.entries[0] = difference({-3e-3, -1e-3, 1e-3});
   const std::string table = bench_table(r);
-  EXPECT_NE(table.find("  fused  -1 ms         -        -        -        -     0.0200  320.0 %         -"),
+  EXPECT_NE(table.find("  fused  -1 ms         -        -        -        -     0.0200  *320.0 %         -"),
             std::string::npos)
       << table;
+  EXPECT_NE(table.find("\n  * spread above 30 %: "), std::string::npos) << table;
 }
 
 TEST(BenchFigures, AWrongRowIsNoRungAndHasNoFigures) {

@@ -7,45 +7,19 @@
 #include <cstdlib>
 
 #include "core/communicator.hpp"
-#include "core/error.hpp"
 #include "output/console/console.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace isotherm {
 namespace {
 
-TEST(Progress, KnowsItsWords) {
-  EXPECT_EQ(parse_progress("auto"), ProgressChoice::automatic);
-  EXPECT_EQ(parse_progress("bar"), ProgressChoice::bar);
-  EXPECT_EQ(parse_progress("lines"), ProgressChoice::lines);
-  EXPECT_EQ(parse_progress("off"), ProgressChoice::off);
-  try {
-    parse_progress("Bar\n");
-    FAIL();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), ExitCode::command_line);
-    EXPECT_STREQ(e.what(),
-                 "unknown --progress 'Bar\\n' (it is no style of progress); use auto, bar, lines or off");
-  }
-}
-
-TEST(Progress, MovesOnlyInOneProcessWithoutLauncherOnATerminal) {
-  const Terminal terminal{1, false, true, true, 80};
-  const auto automatic = [](Terminal t) { return choose_style(ProgressChoice::automatic, t); };
-  EXPECT_EQ(automatic(terminal), ProgressStyle::bar);
-  Terminal two = terminal;
-  two.processes = 2;
-  EXPECT_EQ(automatic(two), ProgressStyle::lines);
-  Terminal launched = terminal;
-  launched.under_launcher = true;
-  EXPECT_EQ(automatic(launched), ProgressStyle::lines);
-  Terminal file = terminal;
-  file.stderr_is_terminal = false;
-  EXPECT_EQ(automatic(file), ProgressStyle::lines);
-
-  EXPECT_EQ(choose_style(ProgressChoice::bar, file), ProgressStyle::bar);
-  EXPECT_EQ(choose_style(ProgressChoice::lines, terminal), ProgressStyle::lines);
-  EXPECT_EQ(choose_style(ProgressChoice::off, terminal), ProgressStyle::off);
+TEST(Progress, ALineIsRewrittenWhereTheTerminalCanUnlessTheUserDecides) {
+  EXPECT_EQ(choose_style(ProgressChoice::automatic, true), ProgressStyle::bar);
+  EXPECT_EQ(choose_style(ProgressChoice::automatic, false), ProgressStyle::lines);
+  EXPECT_EQ(choose_style(ProgressChoice::bar, false), ProgressStyle::bar);
+  EXPECT_EQ(choose_style(ProgressChoice::lines, true), ProgressStyle::lines);
+  EXPECT_EQ(choose_style(ProgressChoice::off, true), ProgressStyle::off);
+  EXPECT_FALSE(can_rewrite_lines(2));
 }
 
 TEST(Progress, EachLauncherIsSeen) {
@@ -56,34 +30,6 @@ TEST(Progress, EachLauncherIsSeen) {
     EXPECT_TRUE(environment_names_launcher()) << name;
     unsetenv(name);
   }
-}
-
-// stderr of a test may be a terminal or not.
-TEST(Progress, ColoursAreLeftToWhoReads) {
-  for (const char* name : {"NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"}) unsetenv(name);
-  const bool on_terminal = find_terminal(1).stderr_is_terminal;
-  EXPECT_EQ(find_terminal(1).colour, on_terminal);
-  setenv("CLICOLOR", "0", 1);
-  EXPECT_FALSE(find_terminal(1).colour);
-  setenv("CLICOLOR_FORCE", "1", 1);
-  EXPECT_TRUE(find_terminal(1).colour);
-  setenv("NO_COLOR", "1", 1);
-  EXPECT_FALSE(find_terminal(1).colour);
-  setenv("NO_COLOR", "", 1);
-  EXPECT_TRUE(find_terminal(1).colour);
-  setenv("CLICOLOR_FORCE", "0", 1);
-  EXPECT_FALSE(find_terminal(1).colour);
-  for (const char* name : {"NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"}) unsetenv(name);
-}
-
-TEST(Progress, WithoutATerminalTheEnvironmentMaySayItsWidth) {
-  if (stderr_columns()) GTEST_SKIP() << "stderr is a terminal";
-  for (const auto& [text, columns] : {std::pair{"132", 132}, {"", 80}, {"wide", 80}, {"-5", 80}, {"0", 80}}) {
-    setenv("COLUMNS", text, 1);
-    EXPECT_EQ(find_terminal(1).columns, columns) << text;
-  }
-  unsetenv("COLUMNS");
-  EXPECT_EQ(find_terminal(1).columns, 80);
 }
 
 ProgressState transient() {
@@ -100,7 +46,7 @@ ProgressState transient() {
 
 TEST(Progress, LineOfATransientRun) {
   EXPECT_EQ(progress_line(transient()),
-            "step 1200/10000  12.0 %  t 0.12 s  residual 3.20e-05  1.234 GPts/s  ETA 1 min 12 s");
+            "step 1200/10000  12.0 %  ETA 1 min 12 s  1.234 GPts/s  residual 3.20e-05  t 0.12 s");
 }
 
 TEST(Progress, SteadyRunIsMeasuredOnTheWayDownToItsTolerance) {
@@ -111,7 +57,7 @@ TEST(Progress, SteadyRunIsMeasuredOnTheWayDownToItsTolerance) {
   s.tolerance = 1e-6;
   s.left.seconds = 20;
   EXPECT_DOUBLE_EQ(fraction_done(s), 0.5);
-  EXPECT_EQ(progress_line(s), "step 1200/10000  50.0 %  residual 1.00e-03  1.234 GPts/s  ETA 20.0 s");
+  EXPECT_EQ(progress_line(s), "step 1200/10000  50.0 %  ETA 20.0 s  1.234 GPts/s  residual 1.00e-03");
   s.sweep = 9000;  // nearer to the end of its sweeps than to its tolerance
   EXPECT_DOUBLE_EQ(fraction_done(s), 0.9);
 }
@@ -120,7 +66,7 @@ TEST(Progress, StrangeNumbersStayWithinBounds) {
   ProgressState s;
   EXPECT_DOUBLE_EQ(fraction_done(s), 1);  // nothing to do
   s.last_sweep = 10;
-  EXPECT_EQ(progress_line(s), "step 0/10  0.0 %  0 kPts/s  ETA unknown");
+  EXPECT_EQ(progress_line(s), "step 0/10  0.0 %  ETA unknown  0 kPts/s");
   s.residual = -1;
   s.first_residual = 0;
   s.tolerance = 0;
@@ -134,21 +80,6 @@ TEST(Progress, StrangeNumbersStayWithinBounds) {
   EXPECT_DOUBLE_EQ(fraction_done(s), 0.5);
   s.residual = 1e9;  // growing
   EXPECT_DOUBLE_EQ(fraction_done(s), 0.5);
-}
-
-TEST(Progress, BarFitsItsTerminal) {
-  const ProgressState s = transient();
-  const std::string line = progress_line(s);
-  EXPECT_EQ(progress_bar(s, 200, false), "[###...........................]  " + line);
-  EXPECT_EQ(progress_bar(s, 200, true), "[\033[32m###\033[0m...........................]  " + line);
-  EXPECT_EQ(progress_bar(s, 100, false), "[#............]  " + line);
-  const std::string without_step = line.substr(std::string("step 1200/10000  ").size());
-  EXPECT_EQ(progress_bar(s, 80, false), "[#.........]  " + without_step);
-  EXPECT_EQ(progress_bar(s, 60, false), "[##.................]  12.0 %  1.234 GPts/s  ETA 1 min 12 s");
-  EXPECT_EQ(progress_bar(s, 40, false), "[#............]  12.0 %  ETA 1 min 12 s");
-  EXPECT_EQ(progress_bar(s, 20, true), "12.0 %  ETA 1 min 1");
-  for (int columns = 0; columns < 200; ++columns)
-    EXPECT_LT(progress_bar(s, columns, false).size(), static_cast<std::size_t>(std::max(columns, 2)));
 }
 
 TEST(Progress, LinesBecomeRarer) {
@@ -173,7 +104,7 @@ std::string logged(ProgressStyle style, Run run) {
   const test::TemporaryFolder folder;
   Console console(0, Console::Echo::no);
   console.open_log(folder.path() / "run.log");
-  Progress progress(style, {}, console);
+  Progress progress(style, console);
   run(progress);
   return test::read_file(folder.path() / "run.log");
 }
@@ -207,12 +138,12 @@ std::string behind_bar(Meanwhile meanwhile) {
   testing::internal::CaptureStderr();
   {
     Console console(0);
-    Progress bar(ProgressStyle::bar, {1, false, true, false, 100}, console);
+    Progress bar(ProgressStyle::bar, console);
     bar.update(transient());
     meanwhile(console);
   }
   const std::string text = testing::internal::GetCapturedStderr(),
-                    bar = fmt::format("\r{}\033[K", progress_bar(transient(), 100, false));
+                    bar = fmt::format("\r\033[?7l{}\033[K\033[?7h", progress_line(transient()));
   EXPECT_TRUE(text.starts_with(bar)) << text;
   return text.substr(std::min(bar.size(), text.size()));
 }

@@ -87,12 +87,17 @@ TEST(Text, ControlCharactersAreShownAndNeverObeyed) {
   EXPECT_EQ(in_quotes("a\n"), "'a\\n'");
 }
 
-TEST(Text, WidthsAreOfColumnsNotBytes) {
-  EXPECT_EQ(display_width(""), 0u);
-  EXPECT_EQ(display_width("k\u00fchl"), 4u);
-  EXPECT_EQ(display_width("\xff\xfe"), 2u);  // no UTF-8: something for each
-  EXPECT_EQ(shortened("k\u00fchl", 2), "k\u00fc");
-  EXPECT_EQ(shortened("abc", -1), "");
+TEST(TextTable, PadsColumnsToTheirWidestCellAndRowsMayBeShort) {
+  const TextTable table{"lrl", {{"name", "n", "remark"}, {"a", "1", ""}, {"long name", "1000"}}};
+  EXPECT_EQ(table.text(2),
+            "  name          n  remark\n"
+            "  a             1\n"
+            "  long name  1000\n");
+}
+
+TEST(TextTable, AlignsByColumnsNotBytes) {
+  const TextTable table{"lr", {{"name", "n"}, {"k\u00fchl", "1"}, {"\u5bd2", "2"}}};
+  EXPECT_EQ(table.text(), "name  n\nk\u00fchl  1\n\u5bd2    2\n");
 }
 
 TEST(Text, UtcNowHasTheFormOfIso8601) {

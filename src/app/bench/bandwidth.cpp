@@ -1,8 +1,6 @@
 // `isotherm bench bandwidth`: ways to move arrays that are as large as a field.
-#include <algorithm>
-
-#include "app/bench/subjects.hpp"
 #include "kernels/bandwidth.hpp"
+#include "app/bench/bench.hpp"
 
 namespace isotherm {
 namespace {
@@ -29,32 +27,27 @@ template <class T>
 std::vector<BenchEntry> ladder(const Bench& bench, Int3 cells) {
   const std::size_t bytes = static_cast<std::size_t>(cells.product()) * sizeof(T);
   const auto copy = make_copy_probe(bench.device, bytes);
-  const std::vector<std::string>& asked = bench.options.rows;
   std::vector<BenchEntry> entries;
   for (const BandwidthRow<T>& row : bandwidth_rows<T>(bench.device.backend())) {
-    if (asked.empty() || std::find(asked.begin(), asked.end(), row.name) != asked.end())
-      entries.push_back(measure(bench, row, cells, bytes, *copy));
+    if (is_wanted(row.name, bench.options)) entries.push_back(measure(bench, row, cells, bytes, *copy));
   }
   return entries;
 }
 
-}  // namespace
-
-BenchMemory bandwidth_memory(const Bench& bench, Int3 cells, Precision precision) {
+BenchMemory memory(const Bench& bench, Int3 cells, Precision precision) {
   const double array = field_bytes(cells, 0, precision);
   constexpr double pairs = 2;  // the row's and the roof's
   // On a GPU, the host's side of a transfer, and what came back of it.
   return bench.on_host() ? BenchMemory{0, 2 * pairs * array} : BenchMemory{2 * pairs * array, 3 * array};
 }
 
-std::vector<BenchEntry> bandwidth_ladder(const Bench& bench, Int3 cells, Precision precision) {
-  return with_number(precision, [&](auto zero) { return ladder<decltype(zero)>(bench, cells); });
-}
+}  // namespace
 
-std::vector<std::string_view> bandwidth_names(Backend backend) {
-  std::vector<std::string_view> names;
-  for (const auto& row : bandwidth_rows<double>(backend)) names.push_back(row.name);
-  return names;
+LadderBench bandwidth_bench() {
+  return {[](Backend backend) { return names_of(bandwidth_rows<double>(backend), backend); }, memory,
+          [](const Bench& bench, Int3 cells, Precision precision) {
+            return with_number(precision, [&](auto zero) { return ladder<decltype(zero)>(bench, cells); });
+          }};
 }
 
 }  // namespace isotherm

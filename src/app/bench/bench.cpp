@@ -7,36 +7,20 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "app/bench/subjects.hpp"
 #include "core/agree.hpp"
 #include "core/host_threads.hpp"
 #include "core/text.hpp"
 #include "kernels/host_info.hpp"
-#include "output/console/terminal.hpp"
+#include "output/console/console.hpp"
 #include "output/safe_file.hpp"
 
 namespace isotherm {
 namespace {
 
-// A subject's functions.
-struct Subject {
-  std::vector<std::string_view> (*names)(Backend backend);
-  BenchMemory (*memory)(const Bench& bench, Int3 cells, Precision precision);
-  std::vector<BenchEntry> (*ladder)(const Bench& bench, Int3 cells, Precision precision);
-};
-
-Subject subject_of(BenchSubject subject) {
-  switch (subject) {
-    case BenchSubject::reduction:
-      return {reduction_names, reduction_memory, reduction_ladder};
-    case BenchSubject::bandwidth:
-      return {bandwidth_names, bandwidth_memory, bandwidth_ladder};
-    case BenchSubject::stencil:
-    case BenchSubject::halo:  // of several ranks: bench_halo.cpp
-    case BenchSubject::io:    // and bench_io.cpp
-      break;
-  }
-  return {stencil_names, stencil_memory, stencil_ladder};
+LadderBench subject_of(const BenchOptions& options) {
+  if (options.subject == BenchSubject::reduction) return reduction_bench();
+  if (options.subject == BenchSubject::bandwidth) return bandwidth_bench();
+  return stencil_bench();
 }
 
 bool holds(const std::vector<std::string_view>& names, const std::vector<std::string>& asked) {
@@ -45,29 +29,10 @@ bool holds(const std::vector<std::string_view>& names, const std::vector<std::st
   });
 }
 
-// The GPU where there is one, unless the rows that were asked for are the processor's.
-std::unique_ptr<Device> open_device(const BenchOptions& options, const Subject& subject) {
-  const bool rows_of_the_host = !options.rows.empty() && holds(subject.names(Backend::host), options.rows);
-  if (options.device == DeviceChoice::cpu) return make_host_device();
-  const bool rows_of_both = holds(subject.names(Backend::cuda), options.rows);  // or none named
-  if (options.device == DeviceChoice::automatic && rows_of_the_host && !rows_of_both)
-    return make_host_device();
-  const CudaDevices found = find_cuda_devices();
-  if (!found.devices.empty()) return make_cuda_device(found.devices.front().index);
-  if (options.device == DeviceChoice::automatic) return make_host_device();
-  throw Error(ExitCode::unavailable,
-              fmt::format("bench: no CUDA device ({}); use --device cpu, or run where there is a GPU",
-                          found.why_none));
-}
-
-void refuse_unknown_rows(const BenchOptions& options, const Subject& subject, Backend backend) {
-  const std::vector<std::string_view> names = subject.names(backend);
-  for (const std::string& name : options.rows) {
-    if (holds(names, {name})) continue;
-    throw Error(ExitCode::command_line,
-                fmt::format("bench: --rows: no row {} of bench {} runs on {}; use one of {}", in_quotes(name),
-                            word(options.subject), word(backend), fmt::join(names, ", ")));
-  }
+// Whether the rows that were asked for are the processor's alone.
+bool of_the_host(const BenchOptions& options, const LadderBench& subject) {
+  return !options.rows.empty() && holds(subject.names(Backend::host), options.rows) &&
+         !holds(subject.names(Backend::cuda), options.rows);
 }
 
 std::vector<Int3> sizes_of(const BenchOptions& options, Backend backend) {
@@ -76,24 +41,50 @@ std::vector<Int3> sizes_of(const BenchOptions& options, Backend backend) {
   return {{edge, edge, edge}};
 }
 
-void refuse_what_does_not_fit(const Bench& bench, const Subject& subject, const std::vector<Int3>& sizes) {
-  const auto check = [](const char* where, double needed, std::size_t free, Int3 cells) {
-    if (needed <= static_cast<double>(free)) return;
-    throw Error(ExitCode::memory, fmt::format("bench: {} cells need {} of {} memory and {} are free; use "
-                                              "smaller --sizes",
-                                              extent_text(cells), human_bytes(needed), where,
-                                              human_bytes(static_cast<double>(free))));
-  };
-  for (const Int3 cells : sizes) {
-    for (const Precision precision : bench.options.precisions) {
-      const BenchMemory needed = subject.memory(bench, cells, precision);
-      if (!bench.on_host()) check("device", needed.device, bench.device.memory().free_bytes, cells);
-      check("host", needed.host, bench.host.memory().free_bytes, cells);
+}  // namespace
+
+std::unique_ptr<Device> open_device(const BenchOptions& options, const Communicator& world,
+                                    bool prefer_host) {
+  const bool is_open = options.device == DeviceChoice::automatic;
+  if (options.device == DeviceChoice::cpu || (is_open && prefer_host)) return make_host_device();
+  const CudaDevices found = find_cuda_devices();
+  const auto fewest = world.all_reduce(static_cast<std::int64_t>(found.devices.size()), ReduceOp::min);
+  if (fewest == 0 && is_open) return make_host_device();
+  const auto local = static_cast<std::size_t>(world.split_by_host().rank());
+  return agree(world, [&] {
+    if (found.devices.empty()) {
+      throw Error(ExitCode::unavailable, fmt::format("bench: no CUDA device ({}); use --device cpu, or run "
+                                                     "where every rank sees a GPU",
+                                                     found.why_none));
     }
+    return make_cuda_device(found.devices[local % found.devices.size()].index);
+  });
+}
+
+void validate_rows(const BenchOptions& options, const std::vector<std::string_view>& names, Backend backend) {
+  for (const std::string& name : options.rows) {
+    if (holds(names, {name})) continue;
+    throw Error(ExitCode::command_line,
+                fmt::format("bench: --rows: no row {} of bench {} runs on {}; use one of {}", in_quotes(name),
+                            word(options.subject), word(backend), fmt::join(names, ", ")));
   }
 }
 
-}  // namespace
+void validate_memory(const BenchOptions& options, const std::vector<Int3>& sizes, const Communicator& world,
+                     const Device& device, const std::function<double(Int3, Precision)>& needed) {
+  const double free = static_cast<double>(device.memory().free_bytes);
+  for (const Int3 cells : sizes) {
+    for (const Precision precision : options.precisions) {
+      const double bytes = needed(cells, precision);
+      if (world.all_reduce(std::int64_t{bytes <= free}, ReduceOp::min)) continue;
+      throw CollectiveError(
+          ExitCode::memory,
+          fmt::format("bench: {} cells need {} of {} memory and {} are free; use smaller --sizes",
+                      extent_text(cells), human_bytes(bytes),
+                      device.backend() == Backend::host ? "host" : "device", human_bytes(free)));
+    }
+  }
+}
 
 void refuse_unwritable(const std::string& path) {
   if (path.empty()) return;
@@ -124,8 +115,8 @@ BenchRecord describe_bench(const CommandLine& command, const Device& device, con
   record.walls = options.walls;
   record.source = options.source;
   record.overlap = options.overlap;
-  if (options.norm) record.norm = norm_word(*options.norm);
-  if (options.subject == BenchSubject::reduction) record.op = norm_word(options.op);
+  if (options.norm) record.norm = std::string(word(*options.norm));
+  if (options.subject == BenchSubject::reduction) record.op = std::string(word(options.op));
   return record;
 }
 
@@ -142,17 +133,22 @@ namespace {
 
 int measure(const CommandLine& command, const Communicator& world, const ThreadPlan& threads) {
   const BenchOptions& options = command.bench;
-  const Subject subject = subject_of(options.subject);
+  const LadderBench subject = subject_of(options);
   use_threads(threads.threads);
-  const auto device = open_device(options, subject);
+  const auto device = open_device(options, world, of_the_host(options, subject));
   const auto host = make_host_of(*device);
-  refuse_unknown_rows(options, subject, device->backend());
+  validate_rows(options, subject.names(device->backend()), device->backend());
   const Owned<Stream> stream = own_stream(*device, Priority::normal);
   Sampler sampler(*device, stream, options.seconds);
   const Bench bench{options, *device, *host, stream, sampler};
-  if (options.subject == BenchSubject::stencil) refuse_stencil_depths(bench);
+  if (subject.validate) subject.validate(bench);
   const std::vector<Int3> sizes = sizes_of(options, device->backend());
-  refuse_what_does_not_fit(bench, subject, sizes);
+  const auto memory = [&](Int3 cells, Precision precision) {
+    return subject.memory(bench, cells, precision);
+  };
+  if (!bench.on_host())
+    validate_memory(options, sizes, world, *device, [&](Int3 c, Precision p) { return memory(c, p).device; });
+  validate_memory(options, sizes, world, *host, [&](Int3 c, Precision p) { return memory(c, p).host; });
   refuse_unwritable(options.json);
 
   BenchRecord record = describe_bench(command, *device, threads);
@@ -161,7 +157,7 @@ int measure(const CommandLine& command, const Communicator& world, const ThreadP
   for (const Int3 cells : sizes) {
     for (const Precision precision : options.precisions) {
       ladder.entries = subject.ladder(bench, cells, precision);
-      print_now(bench_table(ladder, stdout_columns()));
+      print_now(bench_table(ladder));
       record.entries.insert(record.entries.end(), ladder.entries.begin(), ladder.entries.end());
     }
   }

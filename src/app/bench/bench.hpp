@@ -1,13 +1,113 @@
-// `isotherm bench`: how fast the rows of this build are on this machine, and whether they are right.
+// `isotherm bench`: how fast the rows of this build are on this machine, and whether they are right. One file
+// a subject. A ladder is all rows on one grid in one precision.
 #pragma once
 
+#include <algorithm>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/bench/sampling.hpp"
 #include "app/command_line.hpp"
 #include "core/communicator.hpp"
+#include "core/device.hpp"
+#include "core/host_threads.hpp"
+#include "output/records/bench_record.hpp"
 
 namespace isotherm {
 
-// Prints the tables and writes the JSON. One process: throws CollectiveError(command_line) on several ranks.
-// Returns 70 where a row gave a wrong answer, else 0.
+struct Bench {
+  const BenchOptions& options;
+  Device& device;
+  Device& host;
+  Stream stream;
+  Sampler& sampler;
+
+  bool on_host() const { return device.backend() == Backend::host; }
+};
+
+// Bytes that a ladder holds at its fullest. On the CPU everything is host memory.
+struct BenchMemory {
+  double device = 0, host = 0;
+};
+
+// What the subjects of one device have.
+struct LadderBench {
+  std::vector<std::string_view> (*names)(Backend backend);
+  BenchMemory (*memory)(const Bench& bench, Int3 cells, Precision precision);
+  std::vector<BenchEntry> (*ladder)(const Bench& bench, Int3 cells, Precision precision);
+  void (*validate)(const Bench& bench) = nullptr;  // throws Error(command_line)
+};
+LadderBench stencil_bench();
+LadderBench reduction_bench();
+LadderBench bandwidth_bench();
+
+template <class Row>
+std::vector<std::string_view> names_of(std::span<const Row> table, Backend backend) {
+  std::vector<std::string_view> names;
+  for (const Row& row : table) {
+    if constexpr (requires { row.backend; })
+      if (row.backend != backend) continue;
+    names.push_back(row.name);
+  }
+  return names;
+}
+
+// Whether --rows asks for this one; for all where it is not given.
+inline bool is_wanted(std::string_view row, const BenchOptions& options) {
+  return options.rows.empty() || std::ranges::find(options.rows, row) != options.rows.end();
+}
+
+// The rows of one backend, those that were asked for, in the order of the table.
+template <class Row>
+std::vector<const Row*> chosen_rows(std::span<const Row> table, const Bench& bench) {
+  std::vector<const Row*> chosen;
+  for (const Row& row : table) {
+    if (is_wanted(row.name, bench.options) && row.backend == bench.device.backend()) chosen.push_back(&row);
+  }
+  return chosen;
+}
+
+// Calls body(T{}) for the number of that precision.
+template <class Body>
+auto with_number(Precision precision, const Body& body) {
+  return precision == Precision::fp32 ? body(float{}) : body(double{});
+}
+
+template <class T>
+BenchEntry new_entry(std::string_view row, Int3 cells) {
+  BenchEntry entry;
+  entry.row = row;
+  entry.policy = "-";
+  entry.precision = sizeof(T) == 4 ? Precision::fp32 : Precision::fp64;
+  entry.cells = cells;
+  return entry;
+}
+
+// Prints the tables and writes the JSON. Throws CollectiveError(command_line) on several ranks where the
+// subject is of one device. Returns 70 where a row gave a wrong answer, else 0.
 int bench(const CommandLine& command, const Communicator& world);
+
+BenchRecord describe_bench(const CommandLine& command, const Device& device, const ThreadPlan& threads);
+// Collective: prints what has come of it and writes the JSON; returns the exit code.
+int conclude_bench(const CommandLine& command, BenchRecord& record, const Communicator& world);
+// Collective: a GPU for every rank where all have one, unless `prefer_host`; else the CPU.
+std::unique_ptr<Device> open_device(const BenchOptions& options, const Communicator& world, bool prefer_host);
+void validate_rows(const BenchOptions& options, const std::vector<std::string_view>& names, Backend backend);
+// Collective, before any work: throws CollectiveError(memory) where some rank has not that much free.
+void validate_memory(const BenchOptions& options, const std::vector<Int3>& sizes, const Communicator& world,
+                     const Device& device, const std::function<double(Int3, Precision)>& needed);
+// Before hours of work: can the file be made? What stands there, as a killed run's last words, stays as it is
+// until there is something better.
+void refuse_unwritable(const std::string& path);
+
+// Of all ranks together, which have to be an even number.
+int bench_halo(const CommandLine& command, const Communicator& world, const ThreadPlan& threads);
+// Of all ranks together.
+int bench_io(const CommandLine& command, const Communicator& world, const ThreadPlan& threads);
+
+double field_bytes(Int3 cells, int ghosts, Precision precision);  // at least; never overflows
 
 }  // namespace isotherm

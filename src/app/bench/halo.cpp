@@ -5,14 +5,15 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/bench/subjects.hpp"
+#include "app/bench/bench.hpp"
 #include "core/agree.hpp"
 #include "core/text.hpp"
 #include "core/timer.hpp"
 #include "grid/field.hpp"
 #include "halo/links.hpp"
 #include "kernels/face_copy.hpp"
-#include "output/console/terminal.hpp"
+#include "output/console/console.hpp"
+#include "output/records/run_record.hpp"
 #include "output/safe_file.hpp"
 
 namespace isotherm {
@@ -22,7 +23,6 @@ constexpr double probe_timeout = 10;  // s
 constexpr int least_samples = 7, most_samples = 1000;
 constexpr double batch_seconds = 0.002;  // of exchanges that are queued: long against what its ends cost
 constexpr int most_of_a_batch = 50;
-constexpr int copies_of_a_batch = 20, batches = 7;
 
 struct HaloBench {
   const BenchOptions& options;
@@ -31,14 +31,6 @@ struct HaloBench {
   Stream stream;
 };
 
-// "x-" ... "z+".
-std::string face_word(Direction d) {
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    if (d[axis] != 0) return fmt::format("{}{}", "xyz"[axis], d[axis] > 0 ? '+' : '-');
-  }
-  return "-";
-}
-
 // Ranks stand in a ring across the axis; even ones look in direction `d` and odd ones back, so that
 // everybody has one neighbour.
 template <class T>
@@ -46,7 +38,7 @@ class FaceBench {
  public:
   FaceBench(const HaloBench& bench, Field<T>& field, int ghosts, Direction d)
       : bench_(bench),
-        face_(face_word(d)),
+        face_(direction_word(d)),
         ghosts_(ghosts),
         fields_{halo_field(field)},
         cells_(field.view().extent) {
@@ -109,25 +101,17 @@ class FaceBench {
     const HaloMessage& m = messages_.front();
     const Buffer dense(bench_.device, entry.bytes);
     const FieldView<T> field = fields_.front().view;
-    entry.pack = seconds_of([&] { copy.pack(field, m.edge, dense.as<T>(), bench_.stream); });
-    entry.unpack = seconds_of([&] { copy.unpack(dense.as<T>(), field, m.ghosts, bench_.stream); });
+    Sampler sampler(bench_.device, bench_.stream, bench_.options.seconds / 4);
+    const auto seconds = [&](const std::function<void()>& launch) {
+      return bench_.world.all_reduce(median(sampler.measure(launch, {}).seconds), ReduceOp::max);
+    };
+    entry.pack = seconds([&] { copy.pack(field, m.edge, dense.as<T>(), bench_.stream); });
+    entry.unpack = seconds([&] { copy.unpack(dense.as<T>(), field, m.ghosts, bench_.stream); });
   }
 
-  template <class Launch>
-  double seconds_of(const Launch& launch) {
-    Stopwatch watch(bench_.device, bench_.stream);
-    std::vector<double> seconds;
-    for (int i = 0; i < batches; ++i) {
-      seconds.push_back(watch.seconds([&] {
-        for (int j = 0; j < copies_of_a_batch; ++j) launch();
-      }) / copies_of_a_batch);
-    }
-    return bench_.world.all_reduce(quantiles(seconds).median, ReduceOp::max);
-  }
-
-  // Half of a row's time each for exchanges in batches and alone.
+  // Half of a row's time for packing and unpacking, a quarter each for exchanges in batches and alone.
   std::vector<double> samples(double seconds) const {
-    const double wanted = bench_.options.seconds / 2 / std::max(seconds, 1e-9);
+    const double wanted = bench_.options.seconds / 4 / std::max(seconds, 1e-9);
     return std::vector<double>(
         static_cast<std::size_t>(std::clamp<double>(wanted, least_samples, most_samples)));
   }
@@ -195,35 +179,16 @@ std::vector<HaloBenchEntry> ladder(const HaloBench& bench, std::vector<OpenTrans
 template <class T>
 void measure_all(const HaloBench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
   std::vector<OpenTransport<T>> transports;
-  const std::vector<std::string>& asked = bench.options.rows;
-  for (const TransportRow<T>& row : transport_rows<T>()) {
-    if (!asked.empty() && std::find(asked.begin(), asked.end(), row.name) == asked.end()) continue;
-    transports.push_back(open_transport(row, bench.world, bench.device));
-  }
+  for (const TransportRow<T>& row : transport_rows<T>())
+    if (is_wanted(row.name, bench.options))
+      transports.push_back(open_transport(row, bench.world, bench.device));
   for (const Int3 cells : sizes) {
     for (const int ghosts : bench.options.ghosts) {
       const std::vector<HaloBenchEntry> entries = ladder<T>(bench, transports, cells, ghosts);
-      if (bench.world.is_root()) print_now(halo_bench_table(entries, stdout_columns()));
+      if (bench.world.is_root()) print_now(halo_bench_table(entries));
       record.halos.insert(record.halos.end(), entries.begin(), entries.end());
     }
   }
-}
-
-// A GPU for every rank, or the CPU for all.
-std::unique_ptr<Device> open_device(const BenchOptions& options, const Communicator& world) {
-  if (options.device == DeviceChoice::cpu) return make_host_device();
-  const CudaDevices found = find_cuda_devices();
-  const auto fewest = world.all_reduce(static_cast<std::int64_t>(found.devices.size()), ReduceOp::min);
-  if (fewest == 0 && options.device == DeviceChoice::automatic) return make_host_device();
-  const auto local = static_cast<std::size_t>(world.split_by_host().rank());
-  return agree(world, [&] {
-    if (found.devices.empty()) {
-      throw Error(ExitCode::unavailable, fmt::format("bench: no CUDA device ({}); use --device cpu, or run "
-                                                     "where every rank sees a GPU",
-                                                     found.why_none));
-    }
-    return make_cuda_device(found.devices[local % found.devices.size()].index);
-  });
 }
 
 void refuse_misuse(const BenchOptions& options, const std::vector<Int3>& sizes, int ranks) {
@@ -231,13 +196,6 @@ void refuse_misuse(const BenchOptions& options, const std::vector<Int3>& sizes, 
     throw Error(ExitCode::command_line, fmt::format("bench: halo needs an even number of ranks, and {} {} "
                                                     "started; use mpirun -np 2 isotherm bench halo",
                                                     ranks, ranks == 1 ? "was" : "were"));
-  }
-  std::vector<std::string_view> names;
-  for (const TransportRow<double>& row : transport_rows<double>()) names.push_back(row.name);
-  for (const std::string& name : options.rows) {
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    throw Error(ExitCode::command_line, fmt::format("bench: --rows: there is no transport {}; use one of {}",
-                                                    in_quotes(name), fmt::join(names, ", ")));
   }
   const int most = *std::max_element(options.ghosts.begin(), options.ghosts.end());
   for (const Int3 cells : sizes) {
@@ -250,47 +208,35 @@ void refuse_misuse(const BenchOptions& options, const std::vector<Int3>& sizes, 
   }
 }
 
-void refuse_what_does_not_fit(const HaloBench& bench, const std::vector<Int3>& sizes) {
-  const int most = *std::max_element(bench.options.ghosts.begin(), bench.options.ghosts.end());
-  const double ranks_here = bench.world.split_by_host().size();  // at most, of one device
-  for (const Int3 cells : sizes) {
-    for (const Precision precision : bench.options.precisions) {
-      const double needed = ranks_here * field_bytes(cells, most, precision);
-      const std::size_t free = bench.device.memory().free_bytes;
-      const bool fits =
-          bench.world.all_reduce(std::int64_t{needed <= static_cast<double>(free)}, ReduceOp::min);
-      if (fits) continue;
-      throw CollectiveError(
-          ExitCode::memory,
-          fmt::format("bench: fields of {} cells need {} and {} are free; use smaller --sizes",
-                      extent_text(cells), human_bytes(needed), human_bytes(static_cast<double>(free))));
-    }
-  }
-}
-
 }  // namespace
 
 int bench_halo(const CommandLine& command, const Communicator& world, const ThreadPlan& threads) {
   const BenchOptions& options = command.bench;
   use_threads(threads.threads);
-  const auto device = open_device(options, world);
+  const auto device = open_device(options, world, false);
   std::vector<Int3> sizes = options.sizes;
   if (sizes.empty()) {
-    for (const Index edge : {64, 128, 256}) sizes.push_back({edge, edge, edge});
+    for (const Index edge : {64, 256}) sizes.push_back({edge, edge, edge});
   }
   agree(world, [&] {
     refuse_misuse(options, sizes, world.size());
+    validate_rows(options, names_of(transport_rows<double>(), device->backend()), device->backend());
     if (world.is_root()) refuse_unwritable(options.json);
   });
   const Owned<Stream> stream = own_stream(*device, Priority::high);
   const HaloBench bench{options, world, *device, stream};
-  refuse_what_does_not_fit(bench, sizes);
+  const int most = *std::ranges::max_element(options.ghosts);
+  const double ranks_here = world.split_by_host().size();  // at most, of one device
+  validate_memory(options, sizes, world, *device, [&](Int3 cells, Precision precision) {
+    return ranks_here * field_bytes(cells, most, precision);
+  });
   BenchRecord record = describe_bench(command, *device, threads);
   record.ranks = world.size();
   if (world.is_root()) print_now(bench_banner(record));
   for (const Precision precision : options.precisions) {
     with_number(precision, [&](auto zero) { measure_all<decltype(zero)>(bench, sizes, record); });
   }
+  if (world.is_root()) print_now(skipped_line(record.halos));
   return conclude_bench(command, record, world);
 }
 

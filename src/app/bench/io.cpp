@@ -5,16 +5,16 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <random>
 #include <span>
 
-#include "app/bench/subjects.hpp"
+#include "app/bench/bench.hpp"
+#include "app/bench/reference.hpp"
 #include "app/plan.hpp"
 #include "core/agree.hpp"
 #include "core/text.hpp"
 #include "core/timer.hpp"
 #include "grid/field.hpp"
-#include "output/console/terminal.hpp"
+#include "output/console/console.hpp"
 #include "output/field_files/snapshot.hpp"
 #include "output/safe_file.hpp"
 
@@ -56,16 +56,9 @@ class ScratchFolder {
 
 // This rank's block of a field that no file system can make smaller.
 template <class T>
-Field<T> random_block(Device& host, Int3 extent, std::uint64_t seed, int rank) {
+Field<T> random_block(Device& host, Int3 extent, std::uint64_t seed) {
   Field<T> field(host, extent, 0);
-  std::mt19937_64 random(seed + static_cast<std::uint64_t>(rank));
-  std::uniform_real_distribution<T> value(0, 1);
-  const FieldView<T> cells = field.view();
-  for (Index z = 0; z < extent.z; ++z) {
-    for (Index y = 0; y < extent.y; ++y) {
-      for (Index x = 0; x < extent.x; ++x) cells(x, y, z) = value(random);
-    }
-  }
+  fill_random(field.view(), seed, T(0), T(1));
   return field;
 }
 
@@ -78,8 +71,11 @@ class IoBench {
         config_(config),
         folder_(options.folder, world),
         block_(decompose(config, world.size(), Backend::host).block(world.rank())),
-        field_(
-            agree(world, [&] { return random_block<T>(host, block_.extent(), options.seed, world.rank()); })),
+        field_(agree(world,
+                     [&] {
+                       return random_block<T>(host, block_.extent(),
+                                              options.seed + static_cast<std::uint64_t>(world.rank()));
+                     })),
         writer_(config, world, folder_.path(), {}) {}
 
   std::vector<IoBenchEntry> measure() {
@@ -180,22 +176,6 @@ Config config_of(Int3 cells, Precision precision) {
   return config;
 }
 
-void refuse_what_does_not_fit(Device& host, const Communicator& world, const std::vector<Int3>& sizes,
-                              const std::vector<Precision>& precisions) {
-  const double free = static_cast<double>(host.memory().free_bytes);
-  const double here = static_cast<double>(world.split_by_host().size()) / world.size();  // of the field
-  for (const Int3 cells : sizes) {
-    for (const Precision precision : precisions) {
-      const double needed = here * field_bytes(cells, 0, precision);
-      if (world.all_reduce(std::int64_t{needed <= free}, ReduceOp::min)) continue;
-      throw CollectiveError(
-          ExitCode::memory,
-          fmt::format("bench: a field of {} cells needs {} and {} are free; use smaller --sizes",
-                      extent_text(cells), human_bytes(needed), human_bytes(free)));
-    }
-  }
-}
-
 }  // namespace
 
 int bench_io(const CommandLine& command, const Communicator& world, const ThreadPlan& threads) {
@@ -206,7 +186,9 @@ int bench_io(const CommandLine& command, const Communicator& world, const Thread
   agree(world, [&] {
     if (world.is_root()) refuse_unwritable(options.json);
   });
-  refuse_what_does_not_fit(*host, world, sizes, options.precisions);
+  const double here = static_cast<double>(world.split_by_host().size()) / world.size();  // of the field
+  validate_memory(options, sizes, world, *host,
+                  [&](Int3 cells, Precision precision) { return here * field_bytes(cells, 0, precision); });
   BenchRecord record = describe_bench(command, *host, threads);
   record.ranks = world.size();
   if (world.is_root()) print_now(bench_banner(record));
@@ -219,7 +201,7 @@ int bench_io(const CommandLine& command, const Communicator& world, const Thread
         add_warnings(record, bench.remarks());
         return measured;
       });
-      if (world.is_root()) print_now(io_bench_table(entries, stdout_columns()));
+      if (world.is_root()) print_now(io_bench_table(entries));
       record.files.insert(record.files.end(), entries.begin(), entries.end());
     }
   }

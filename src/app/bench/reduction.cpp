@@ -8,9 +8,9 @@
 #include <optional>
 #include <utility>
 
+#include "app/bench/bench.hpp"
 #include "app/bench/reference.hpp"
-#include "app/bench/subjects.hpp"
-#include "app/bench/sweep_bench.hpp"
+#include "app/bench/stencil.hpp"
 #include "grid/field.hpp"
 #include "kernels/face_copy.hpp"
 #include "kernels/reduction.hpp"
@@ -148,24 +148,20 @@ std::vector<BenchEntry> ladder(const Bench& bench, Int3 cells) {
   return entries;
 }
 
-}  // namespace
-
-BenchMemory reduction_memory(const Bench& bench, Int3 cells, Precision precision) {
+BenchMemory memory(const Bench& bench, Int3 cells, Precision precision) {
   const double field = field_bytes(cells, ghosts, precision);
   constexpr double arrays = 2 + 2 + 2;  // a, b, or in, out; of the copy; of the read, which is one of a pair
   // On the host the fused rung holds what must come out as well.
   return bench.on_host() ? BenchMemory{0, (arrays + 1) * field} : BenchMemory{arrays * field, 2 * field};
 }
 
-std::vector<BenchEntry> reduction_ladder(const Bench& bench, Int3 cells, Precision precision) {
-  return with_number(precision, [&](auto zero) { return ladder<decltype(zero)>(bench, cells); });
-}
+}  // namespace
 
-std::vector<std::string_view> reduction_names(Backend backend) {
-  std::vector<std::string_view> names;
-  for (const auto& row : reduction_kernels<double>())
-    if (row.backend == backend) names.push_back(row.name);
-  return names;
+LadderBench reduction_bench() {
+  return {[](Backend backend) { return names_of(reduction_kernels<double>(), backend); }, memory,
+          [](const Bench& bench, Int3 cells, Precision precision) {
+            return with_number(precision, [&](auto zero) { return ladder<decltype(zero)>(bench, cells); });
+          }};
 }
 
 }  // namespace isotherm

@@ -1,18 +1,212 @@
-// `isotherm bench stencil`: every row, policy and depth on a block of random numbers. A row is compared with
-// the reference cell by cell before it is timed.
+#include "app/bench/stencil.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <cstring>
+#include <utility>
 
-#include "app/bench/subjects.hpp"
-#include "app/bench/sweep_bench.hpp"
 #include "core/error.hpp"
-#include "grid/field.hpp"
-#include "kernels/stencil.hpp"
+#include "core/text.hpp"
+#include "halo/regions.hpp"
+#include "kernels/face_copy.hpp"
 #include "solver/rows.hpp"
 
 namespace isotherm {
+namespace {
+
+// They sum to 1, so that temperatures stay where they are however often the block is swept; no two are alike.
+template <class T>
+constexpr Coefficients<T> coefficients{T(0.24), T(0.11), T(0.13), T(0.14)};
+
+// Held temperatures in x, a flux in y, convection in z.
+template <class T>
+Walls<T> six_walls() {
+  const Wall<T> held{true, T(-1), T(600)}, flux{true, T(1), T(0.25)}, convection{true, T(0.6), T(120)};
+  return {{held, held, flux, flux, convection, convection}};
+}
+
+// Of a block between other ranks' on all sides, what is swept beside the exchange.
+template <class T>
+Box interior_between_ranks(const StencilKernel<T>& row, Box block, int depth, int policy) {
+  std::array<bool, face_count> remote;
+  remote.fill(true);
+  return interior_of(row, block, interior_box(block.hi, block, remote, depth), {depth, policy});
+}
+
+}  // namespace
+
+template <class T>
+SweepBench<T>::SweepBench(const Bench& bench, Int3 cells, int depth, std::optional<ReductionOp> norm)
+    : bench_(bench),
+      cells_(cells),
+      depth_(depth),
+      norm_(norm),
+      walls_(bench.options.walls ? six_walls<T>() : Walls<T>{}),
+      in_(bench.device, cells, depth),
+      out_(bench.device, cells, depth),
+      expected_(bench.host, cells, depth) {
+  const FaceCopy<T>& on_device = face_copy<T>(bench.device.backend());
+  const FaceCopy<T>& on_host = face_copy<T>(Backend::host);
+  for (Field<T>* field : {&in_, &out_}) on_device.fill(field->view(), T(0), bench.stream);
+  on_host.fill(expected_.view(), T(0), {});
+  if (!bench.on_host()) on_host.fill(mirror_.emplace(bench.host, cells, depth).view(), T(0), {});
+
+  std::optional<Field<T>> source;  // in host memory
+  if (bench.options.source) {
+    on_host.fill(source.emplace(bench.host, cells, depth).view(), T(0), {});
+    fill_random(source->view(), bench.options.seed + 1, T(-0.01), T(0.01));
+  }
+  Field<T>& start = mirror_ ? *mirror_ : in_;
+  start_anew(in_);
+  const FieldView<const T> none;
+  sweep_reference(start, expected_, source ? std::as_const(*source).view() : none, coefficients<T>, walls_,
+                  depth);
+  if (norm) {
+    expected_norm_ = reduce_exactly<T>(std::as_const(expected_).view(), std::as_const(start).view(),
+                                       start.view().interior(), *norm);
+  }
+  if (source && bench.on_host()) {
+    source_ = std::move(source);
+  } else if (source) {
+    source_.emplace(bench.device, cells, depth);
+    bench.device.copy(source_->data(), source->data(), source->bytes(), bench.stream);
+    bench.device.synchronize(bench.stream);
+  }
+}
+
+template <class T>
+void SweepBench<T>::start_anew(Field<T>& field) {
+  fill_random((mirror_ ? *mirror_ : field).view(), bench_.options.seed, T(250), T(350));
+  if (!mirror_) return;
+  bench_.device.copy(field.data(), mirror_->data(), field.bytes(), bench_.stream);
+  bench_.device.synchronize(bench_.stream);
+}
+
+template <class T>
+SweepArgs<T> SweepBench<T>::args(Field<T>& in, Field<T>& out, const UpdateNorm& norm) {
+  const FieldView<const T> none;
+  return {std::as_const(in).view(),
+          out.view(),
+          in.view().interior(),
+          coefficients<T>,
+          walls_,
+          source_ ? std::as_const(*source_).view() : none,
+          norm};
+}
+
+// What a walled block needs for the row is part of its cost.
+template <class T>
+void SweepBench<T>::queue(const StencilKernel<T>& row, int policy, SweepArgs<T> args) {
+  if (bench_.options.walls) {
+    const FieldView<T> ghosts{const_cast<T*>(args.in.origin), args.in.pitch_y, args.in.pitch_z,
+                              args.in.extent, args.in.ghosts};
+    face_copy<T>(row.backend)
+        .fill_walls(ghosts, walls_in_ghosts(row, walls_), ghosts.interior(), bench_.stream);
+  }
+  if (!bench_.options.overlap) return row.launch(args, {depth_, policy}, bench_.stream);
+  const Box interior = interior_between_ranks(row, args.region, depth_, policy);
+  if (!interior.empty()) {
+    SweepArgs<T> first = args;
+    first.region = interior;
+    row.launch(first, {depth_, policy}, bench_.stream);
+    args.norm.accumulate = true;
+  }
+  sweep_rest(row, args, interior, {depth_, policy}, bench_.stream);
+}
+
+template <class T>
+void SweepBench<T>::queue_next(const StencilKernel<T>& row, int policy, const UpdateNorm& norm) {
+  const bool forth = std::exchange(forth_, !forth_);
+  queue(row, policy, forth ? args(in_, out_, norm) : args(out_, in_, norm));
+}
+
+template <class T>
+typename SweepBench<T>::First SweepBench<T>::first_sweep(const StencilKernel<T>& row, int policy,
+                                                         const UpdateNorm& norm) {
+  start_anew(in_);
+  face_copy<T>(row.backend).fill(out_.view(), poison<T>, bench_.stream);
+  First found{"", poison<double>};
+  if (norm.result) bench_.device.copy(norm.result, &found.norm, sizeof(double), bench_.stream);
+  queue(row, policy, args(in_, out_, norm));
+  if (mirror_) bench_.device.copy(mirror_->data(), out_.data(), out_.bytes(), bench_.stream);
+  if (norm.result) bench_.device.copy(&found.norm, norm.result, sizeof(double), bench_.stream);
+  bench_.device.synchronize(bench_.stream);
+
+  found.wrong = difference(std::as_const(expected_).view(), std::as_const(mirror_ ? *mirror_ : out_).view());
+  if (!found.wrong.empty() || !norm.result) return found;
+  if (!(reduction_error(expected_norm_, found.norm) <= error_bound(cells_.product(), norm.op)))
+    found.wrong = fmt::format("the norm is {} and should be {}", found.norm, expected_norm_.value);
+  return found;
+}
+
+template <class T>
+typename SweepBench<T>::NormMemory SweepBench<T>::norm_memory(const StencilKernel<T>& row, int policy) {
+  NormMemory memory;
+  if (!norm_) return memory;
+  memory.result = Buffer(bench_.device, sizeof(double));
+  const Box block = in_.view().interior();
+  const Box interior = interior_between_ranks(row, block, depth_, policy);
+  memory.scratch =
+      Buffer(bench_.device, std::max(row.norm_scratch_bytes(block, policy),
+                                     parts_scratch_bytes(row, block, interior, {depth_, policy})));
+  memory.norm = {*norm_, memory.result.template as<double>(), memory.scratch.data(), false};
+  return memory;
+}
+
+template <class T>
+BenchEntry SweepBench<T>::measure(const StencilKernel<T>& row, int policy, Roofs roofs) {
+  const double cells = static_cast<double>(cells_.product());
+  BenchEntry entry = new_entry<T>(row.name, cells_);
+  entry.policy = row.policies[static_cast<std::size_t>(policy)];
+  entry.depth = depth_;
+  entry.points = cells * depth_;
+  entry.bytes = cells * least_bytes_per_cell<T>(bench_.options.source);
+
+  const NormMemory memory = norm_memory(row, policy);
+  entry.note = first_sweep(row, policy, memory.norm).wrong;
+  entry.verdict = entry.note.empty() ? BenchVerdict::right : BenchVerdict::wrong;
+  if (entry.verdict == BenchVerdict::wrong) return entry;
+
+  start_anew(in_);  // both: what is swept next must not be poison
+  start_anew(out_);
+  entry.samples = bench_.sampler.measure([&] { queue_next(row, policy, memory.norm); }, roofs);
+  return entry;
+}
+
+template <class T>
+BenchEntry SweepBench<T>::measure_norm(const StencilKernel<T>& row, int policy, Roofs roofs) {
+  BenchEntry entry = new_entry<T>("fused", cells_);
+  entry.points = static_cast<double>(cells_.product());
+  entry.bytes = 2.0 * entry.points * sizeof(T);  // of the pass that it saves
+
+  const NormMemory memory = norm_memory(row, policy);
+  const First first = first_sweep(row, policy, memory.norm);
+  entry.error = reduction_error(expected_norm_, first.norm);
+  entry.same_bits = true;
+  for (int run = 1; run < runs_compared; ++run) {
+    const double again = first_sweep(row, policy, memory.norm).norm;
+    if (std::memcmp(&again, &first.norm, sizeof(double)) != 0) entry.same_bits = false;
+  }
+  entry.note = first.wrong;
+  entry.verdict = first.wrong.empty() ? BenchVerdict::right : BenchVerdict::wrong;
+  if (entry.verdict == BenchVerdict::wrong) return entry;
+
+  start_anew(in_);
+  start_anew(out_);
+  entry.samples = bench_.sampler.measure_difference([&] { queue_next(row, policy, memory.norm); },
+                                                    [&] { queue_next(row, policy, {}); }, roofs);
+  const Quantiles added = quantiles(entry.samples.seconds), without = quantiles(entry.samples.base_seconds);
+  const std::string_view way = row.policies[static_cast<std::size_t>(policy)];
+  entry.note = fmt::format("what it adds to a sweep of {}{}, {} without: {} to {} in p10 to p90", row.name,
+                           way == "-" ? "" : fmt::format(" {}", way), signed_duration(without.median),
+                           signed_duration(added.p10), signed_duration(added.p90));
+  return entry;
+}
+
+template class SweepBench<float>;
+template class SweepBench<double>;
+
 namespace {
 
 // Why a row is not measured; empty where it is.
@@ -72,10 +266,8 @@ std::vector<BenchEntry> ladder(const Bench& bench, Int3 cells) {
   return entries;
 }
 
-}  // namespace
-
 // A depth that nobody has would be left out, and pass for measured.
-void refuse_stencil_depths(const Bench& bench) {
+void validate_depths(const Bench& bench) {
   for (const int depth : bench.options.depths) {
     bool found = false;
     int most = 1;
@@ -90,7 +282,7 @@ void refuse_stencil_depths(const Bench& bench) {
   }
 }
 
-BenchMemory stencil_memory(const Bench& bench, Int3 cells, Precision precision) {
+BenchMemory memory(const Bench& bench, Int3 cells, Precision precision) {
   const int ghosts = with_number(precision, [&](auto zero) { return deepest<decltype(zero)>(bench); });
   const double field = field_bytes(cells, ghosts, precision);
   const double source = bench.options.source ? 1 : 0;
@@ -98,15 +290,14 @@ BenchMemory stencil_memory(const Bench& bench, Int3 cells, Precision precision) 
   return {field * (2 + 2 + source), field * (2 + source)};
 }
 
-std::vector<BenchEntry> stencil_ladder(const Bench& bench, Int3 cells, Precision precision) {
-  return with_number(precision, [&](auto zero) { return ladder<decltype(zero)>(bench, cells); });
-}
+}  // namespace
 
-std::vector<std::string_view> stencil_names(Backend backend) {
-  std::vector<std::string_view> names;
-  for (const auto& row : stencil_kernels<double>())
-    if (row.backend == backend) names.push_back(row.name);
-  return names;
+LadderBench stencil_bench() {
+  return {[](Backend backend) { return names_of(stencil_kernels<double>(), backend); }, memory,
+          [](const Bench& bench, Int3 cells, Precision precision) {
+            return with_number(precision, [&](auto zero) { return ladder<decltype(zero)>(bench, cells); });
+          },
+          validate_depths};
 }
 
 }  // namespace isotherm

@@ -9,8 +9,12 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
 
+#include "core/communicator.hpp"
+#include "core/error.hpp"
 #include "core/text.hpp"
 
 namespace isotherm {
@@ -21,6 +25,17 @@ void prepare_standard_streams() {
   // open() gives the lowest free number, which is the one found closed.
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(stream, F_GETFD) == -1 && open("/dev/null", O_RDWR) != stream) return;
+}
+
+void print_now(const std::string& text) {
+  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+    throw Error(ExitCode::io, "standard output cannot be written; check where it goes");
+}
+
+bool can_rewrite_lines(int processes) {
+  const char* terminal = std::getenv("TERM");
+  const std::string_view kind = terminal ? terminal : "";
+  return processes == 1 && !is_under_launcher() && isatty(STDERR_FILENO) && !kind.empty() && kind != "dumb";
 }
 
 struct Console::Sinks {
@@ -95,13 +110,9 @@ void Console::open_log(const std::filesystem::path& path, bool append) {
 }
 
 void Console::say(std::string_view text) {
-  say_fitted(text, text);
-}
-
-void Console::say_fitted(std::string_view text, std::string_view fitted) {
   if (rank_ != 0) return;
-  moving_.clear();
-  put(sinks_->out, without_last_newline(fitted));
+  rewrite_line("");
+  put(sinks_->out, without_last_newline(text));
   log_only(text);
 }
 
@@ -115,13 +126,21 @@ void Console::warn(std::string_view problem) {
   warnings_.emplace_back(problem);
   const std::string line =
       rank_ == 0 ? fmt::format("warning: {}", problem) : fmt::format("warning: rank {}: {}", rank_, problem);
-  moving_.clear();
+  rewrite_line("");
   put(sinks_->err, line);
   log_only(line);
 }
 
-void Console::move(std::string_view line) {
-  line.empty() ? moving_.clear() : moving_.show(line);
+// Straight to the file descriptor: the line is neither buffered nor logged, and nobody minds its loss. The
+// terminal cuts what is longer than it is wide: automatic wrapping (DECAWM) is off for the line.
+void Console::rewrite_line(std::string_view line) {
+  if (line.empty() && !line_shown_) return;
+  line_shown_ = false;
+  const pid_t foreground = tcgetpgrp(STDERR_FILENO);
+  if (foreground != -1 && foreground != getpgrp()) return;
+  line_shown_ = !line.empty();
+  const std::string text = line.empty() ? "\r\033[K" : fmt::format("\r\033[?7l{}\033[K\033[?7h", line);
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
 }
 
 void Console::lose_log(std::string_view reason) {

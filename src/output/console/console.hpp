@@ -8,14 +8,19 @@
 #include <string_view>
 #include <vector>
 
-#include "output/console/terminal.hpp"
-
 namespace isotherm {
 
 // For main, before anything opens a file. A reader that goes away (`isotherm run ... | head`) and a file size
 // limit then show as errors of a write (SIGPIPE and SIGXFSZ are ignored), and closed standard streams are
 // opened on /dev/null, or the next file opened would be written to by whoever prints.
 void prepare_standard_streams();
+
+// To standard output, flushed, for a verb that does nothing but print. Throws Error(io).
+void print_now(const std::string& text);
+
+// Whether a line on stderr may be rewritten in place: one process, without a launcher, on a terminal that is
+// not "dumb". Under a launcher isatty() means nothing: Open MPI's mpirun gives every rank a terminal.
+bool can_rewrite_lines(int processes);
 
 class Console {
  public:
@@ -31,12 +36,12 @@ class Console {
   // cannot be opened or written is one warning and never an error.
   void open_log(const std::filesystem::path& path, bool append = false);
 
-  void say(std::string_view text);                                  // one or more lines; flushed
-  void say_fitted(std::string_view text, std::string_view fitted);  // to run.log; to stdout
-  void log_only(std::string_view text);                             // to run.log and not to the terminal
-  void warn(std::string_view problem);  // "warning: problem"; kept for the run record
-  // Puts a line on the terminal that what is said or warned of next takes away, as an empty one does.
-  void move(std::string_view line);
+  void say(std::string_view text);       // one or more lines; flushed
+  void log_only(std::string_view text);  // to run.log and not to the terminal
+  void warn(std::string_view problem);   // "warning: problem"; kept for the run record
+  // Writes a line to stderr that the next text, warning or line replaces; an empty line erases it. Does
+  // nothing while the process is in the background of its terminal: the line there is the shell's.
+  void rewrite_line(std::string_view line);
 
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -46,7 +51,7 @@ class Console {
 
   int rank_;
   std::unique_ptr<Sinks> sinks_;
-  MovingLine moving_;
+  bool line_shown_ = false;
   std::vector<std::string> warnings_;
 };
 

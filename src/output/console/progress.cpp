@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/error.hpp"
 #include "core/text.hpp"
 #include "output/console/console.hpp"
 
@@ -85,7 +84,7 @@ std::string eta_text(const Forecast& forecast) {
 
 namespace {
 
-constexpr double bar_seconds = 0.1;  // a terminal is redrawn ten times a second
+constexpr double rewrite_seconds = 0.1;  // a terminal is rewritten ten times a second
 
 // The way from the first residual down to the tolerance, 0 to 1, if both are known.
 std::optional<double> way_to_tolerance(const ProgressState& s) {
@@ -95,44 +94,13 @@ std::optional<double> way_to_tolerance(const ProgressState& s) {
                     0.0, 1.0);
 }
 
-// What a line tells, from the most important on.
-enum class Detail { end, rate, numbers, step };
-
-std::string text_of(const ProgressState& state, Detail detail) {
-  std::string text =
-      detail >= Detail::step ? fmt::format("step {}/{}  ", state.sweep, state.last_sweep) : std::string();
-  text += fmt::format("{:.1f} %", 100 * fraction_done(state));
-  if (detail >= Detail::numbers && state.time) text += fmt::format("  t {:.6g} s", *state.time);
-  if (detail >= Detail::numbers && state.residual) text += fmt::format("  residual {:.2e}", *state.residual);
-  if (detail >= Detail::rate) text += fmt::format("  {}", human_rate(state.points_a_second));
-  if (state.sweep < state.last_sweep) text += "  ETA " + eta_text(state.left);
-  return text;
-}
-
 }  // namespace
 
-ProgressChoice parse_progress(const std::string& word) {
-  if (word == "auto") return ProgressChoice::automatic;
-  if (word == "bar") return ProgressChoice::bar;
-  if (word == "lines") return ProgressChoice::lines;
-  if (word == "off") return ProgressChoice::off;
-  throw Error(ExitCode::command_line,
-              fmt::format("unknown --progress {} (it is no style of progress); use auto, bar, lines or off",
-                          in_quotes(word)));
-}
-
-ProgressStyle choose_style(ProgressChoice choice, const Terminal& terminal) {
-  switch (choice) {
-    case ProgressChoice::bar:
-      return ProgressStyle::bar;
-    case ProgressChoice::lines:
-      return ProgressStyle::lines;
-    case ProgressChoice::off:
-      return ProgressStyle::off;
-    case ProgressChoice::automatic:
-      break;
-  }
-  return can_move(terminal) ? ProgressStyle::bar : ProgressStyle::lines;
+ProgressStyle choose_style(ProgressChoice choice, bool terminal) {
+  if (choice == ProgressChoice::automatic) return terminal ? ProgressStyle::bar : ProgressStyle::lines;
+  return choice == ProgressChoice::bar     ? ProgressStyle::bar
+         : choice == ProgressChoice::lines ? ProgressStyle::lines
+                                           : ProgressStyle::off;
 }
 
 double fraction_done(const ProgressState& state) {
@@ -143,24 +111,13 @@ double fraction_done(const ProgressState& state) {
   return std::max(sweeps, way_to_tolerance(state).value_or(0));
 }
 
-std::string progress_line(const ProgressState& state) {
-  return text_of(state, Detail::step);
-}
-
-std::string progress_bar(const ProgressState& state, int columns, bool colour) {
-  constexpr std::size_t longest = 30, shortest = 8, frame = 4;  // frame: "[", "]" and two spaces
-  const std::size_t room = static_cast<std::size_t>(std::max(columns, 2)) - 1;
-  std::string text;
-  for (const Detail detail : {Detail::step, Detail::numbers, Detail::rate, Detail::end}) {
-    text = text_of(state, detail);
-    if (text.size() + frame + shortest <= room) break;
-  }
-  if (text.size() + frame + shortest > room) return text.substr(0, room);
-  const std::size_t length = std::min(longest, room - text.size() - frame);
-  const auto full = static_cast<std::size_t>(fraction_done(state) * static_cast<double>(length));
-  const std::string done(full, '#'), rest(length - full, '.');
-  return colour ? fmt::format("[\033[32m{}\033[0m{}]  {}", done, rest, text)
-                : fmt::format("[{}{}]  {}", done, rest, text);
+std::string progress_line(const ProgressState& s) {
+  std::string text = fmt::format("step {}/{}  {:.1f} %", s.sweep, s.last_sweep, 100 * fraction_done(s));
+  if (s.sweep < s.last_sweep) text += "  ETA " + eta_text(s.left);
+  text += "  " + human_rate(s.points_a_second);
+  if (s.residual) text += fmt::format("  residual {:.2e}", *s.residual);
+  if (s.time) text += fmt::format("  t {:.6g} s", *s.time);
+  return text;
 }
 
 bool LineSchedule::due(double wall) {
@@ -170,34 +127,21 @@ bool LineSchedule::due(double wall) {
   return true;
 }
 
-Progress::Progress(ProgressStyle style, const Terminal& terminal, Console& console)
-    : style_(style), terminal_(terminal), console_(console) {}
-
-Progress::~Progress() {
-  finish();
-}
-
 void Progress::update(const ProgressState& state) {
   if (style_ == ProgressStyle::off) return;
   if (lines_.due(state.wall)) {
     const std::string line = progress_line(state);
-    if (style_ == ProgressStyle::lines) {
-      console_.say(line);
-    } else {
-      console_.log_only(line);
-    }
+    style_ == ProgressStyle::lines ? console_.say(line) : console_.log_only(line);
   }
-  if (style_ != ProgressStyle::bar || (bar_shown_ && since_bar_.seconds() < bar_seconds)) return;
-  since_bar_.lap();
-  terminal_.columns =
-      stderr_columns().value_or(terminal_.columns);  // its window may have another size by now
-  console_.move(progress_bar(state, terminal_.columns, terminal_.colour));
-  bar_shown_ = true;
+  if (style_ != ProgressStyle::bar || (line_shown_ && since_line_.seconds() < rewrite_seconds)) return;
+  since_line_.lap();
+  console_.rewrite_line(progress_line(state));
+  line_shown_ = true;
 }
 
 void Progress::finish() {
-  if (bar_shown_) console_.move("");
-  bar_shown_ = false;
+  if (line_shown_) console_.rewrite_line("");
+  line_shown_ = false;
   lines_ = {};
 }
 

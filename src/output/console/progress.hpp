@@ -1,13 +1,12 @@
-// How far a run is: a moving line on a terminal, a line now and then in a log.
+// How far a run is: one line that is rewritten on a terminal, a line now and then in a log.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 
+#include "core/enum_words.hpp"
 #include "core/timer.hpp"
-#include "output/console/terminal.hpp"
 
 namespace isotherm {
 
@@ -63,13 +62,13 @@ std::string eta_text(const Forecast& forecast);
 
 class Console;
 
-enum class ProgressChoice { automatic, bar, lines, off };  // --progress auto|bar|lines|off
-enum class ProgressStyle { bar, lines, off };
+enum class ProgressChoice { automatic, bar, lines, off };  // --progress
+template <>
+inline constexpr auto words_of<ProgressChoice> = words("auto", "bar", "lines", "off");
+enum class ProgressStyle { bar, lines, off };  // bar: one line that is rewritten in place
 
-// Throws Error(command_line) with the words that are known.
-ProgressChoice parse_progress(const std::string& word);
-
-ProgressStyle choose_style(ProgressChoice choice, const Terminal& terminal);
+// `terminal`: what can_rewrite_lines() says of it.
+ProgressStyle choose_style(ProgressChoice choice, bool terminal);
 
 struct ProgressState {
   std::int64_t sweep = 0, last_sweep = 0;
@@ -85,10 +84,8 @@ struct ProgressState {
 // Of the run, 0 to 1: the share of the sweeps, or of the way down to the tolerance on a logarithmic scale,
 // whichever is further.
 double fraction_done(const ProgressState& state);
-// "step 1200/10000  12.0 %  t 0.12 s  residual 3.20e-05  1.234 GPts/s  ETA 1 min 12 s"
+// "step 1200/10000  12.0 %  ETA 1 min 12 s  1.234 GPts/s  residual 3.20e-05  t 0.12 s"
 std::string progress_line(const ProgressState& state);
-// At most columns - 1 characters that show, so that no terminal wraps it: with less room it tells less.
-std::string progress_bar(const ProgressState& state, int columns, bool colour);
 
 // Every 10 s in the first minute, every 30 s up to ten minutes, every 60 s from there.
 class LineSchedule {
@@ -101,22 +98,21 @@ class LineSchedule {
 
 class Progress {
  public:
-  Progress(ProgressStyle style, const Terminal& terminal, Console& console);
-  ~Progress();  // leaves no half line on the terminal
+  Progress(ProgressStyle style, Console& console) : style_(style), console_(console) {}
+  ~Progress() { finish(); }  // leaves no half line on the terminal
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   // Rank 0 calls it as often as it likes; it prints when it is time.
   void update(const ProgressState& state);
-  void finish();  // takes the moving line away; what is told next starts from 0 s again
+  void finish();  // erases the line that is rewritten; the next state starts from 0 s again
 
  private:
   ProgressStyle style_;
-  Terminal terminal_;
   Console& console_;
   LineSchedule lines_;
-  Timer since_bar_;
-  bool bar_shown_ = false;  // unless something else was said since
+  Timer since_line_;
+  bool line_shown_ = false;  // unless something else was said since
 };
 
 }  // namespace isotherm

@@ -8,13 +8,9 @@
 #include <set>
 
 #include "core/text.hpp"
-#include "core/text_table.hpp"
-#include "output/records/profile.hpp"
 
 namespace isotherm {
 namespace {
-
-constexpr const char* norm_words[]{"max", "l2", "l1"};
 
 std::string plural(std::int64_t count, const char* noun) {
   return fmt::format("{} {}{}", grouped(count), noun, count == 1 ? "" : "s");
@@ -37,9 +33,8 @@ std::string problem_text(const RunRecord& r) {
   if (m.problem == ProblemKind::steady) {
     return join({"steady", m.weight ? fmt::format("weighted Jacobi {:.6g}", *m.weight) : "",
                  r.residual.tolerance
-                     ? fmt::format("to a {} {} residual of {:.6g}",
-                                   r.residual.criterion == Criterion::relative ? "relative" : "absolute",
-                                   norm_words[static_cast<int>(r.residual.norm)], *r.residual.tolerance)
+                     ? fmt::format("to a {} {} residual of {:.6g}", word(r.residual.criterion),
+                                   word(r.residual.norm), *r.residual.tolerance)
                      : "",
                  fmt::format("at most {} sweeps", grouped(m.planned_sweeps))});
   }
@@ -119,17 +114,15 @@ std::string build_text(const BuildInfo& b) {
 std::string residual_text(const RunRecord& r) {
   const Residual& residual = r.residual;
   if (!residual.last) return {};
-  std::string text =
-      fmt::format("{:.3e} K ({} norm)", *residual.last, norm_words[static_cast<int>(residual.norm)]);
+  std::string text = fmt::format("{:.3e} K ({} norm)", *residual.last, word(residual.norm));
   if (residual.first && *residual.first > 0)
     text += fmt::format(", {:.3e} of the first", *residual.last / *residual.first);
   if (residual.tolerance && residual.convergence != Convergence::not_asked)
-    text += fmt::format(
-        "; {} tolerance {:.3g} {}", residual.criterion == Criterion::relative ? "relative" : "absolute",
-        *residual.tolerance,
-        residual.convergence == Convergence::reached     ? "reached"
-        : residual.convergence == Convergence::stagnated ? "not reached: it stopped falling at rounding"
-                                                         : "NOT reached");
+    text += fmt::format("; {} tolerance {:.3g} {}", word(residual.criterion), *residual.tolerance,
+                        residual.convergence == Convergence::reached ? "reached"
+                        : residual.convergence == Convergence::stagnated
+                            ? "not reached: it stopped falling at rounding"
+                            : "NOT reached");
   if (residual.check == Check::asynchronous && residual.last_sweep)
     text += fmt::format("; of sweep {}, {} (asynchronous checks)", grouped(*residual.last_sweep),
                         plural(residual.extra_sweeps, "extra sweep"));
@@ -138,9 +131,9 @@ std::string residual_text(const RunRecord& r) {
 
 std::string verification_text(const Verification& v) {
   std::string text =
-      fmt::format("{}: max error {:.3e} K, l2 error {:.3e} K", v.solution, v.max_error, v.l2_error);
-  if (v.tolerance) text += fmt::format(", tolerance {:.3g} K", *v.tolerance);
-  if (!v.orders.empty()) text += fmt::format(", observed order {:.3f}", v.orders.back());
+      fmt::format("{}: max error {:.3e} K, l2 error {:.3e} K", v.solution, v.max_error_K, v.l2_error_K);
+  if (v.tolerance_K) text += fmt::format(", tolerance {:.3g} K", *v.tolerance_K);
+  if (!v.order.empty()) text += fmt::format(", observed order {:.3f}", v.order.back());
   return text + (v.verdict == Verdict::passed ? "; passed" : v.verdict == Verdict::failed ? "; FAILED" : "");
 }
 
@@ -160,8 +153,8 @@ std::string phase_table(const RunRecord& r) {
                         Phase::output, Phase::total}) {
     const Spread& s = r.phases[p];
     if (p == Phase::diagnostics && !(s.max > 0)) continue;  // the deck asked for none
-    table.rows.push_back({phase_names[static_cast<std::size_t>(p)], human_duration(s.min),
-                          human_duration(s.mean), human_duration(s.max),
+    table.rows.push_back({std::string(word(p)), human_duration(s.min), human_duration(s.mean),
+                          human_duration(s.max),
                           total > 0 ? fmt::format("{:.1f} %", 100 * s.mean / total) : "-"});
   }
   return table.text(2);
@@ -211,12 +204,11 @@ std::string banner(const RunRecord& r) {
       join({r.mpi, r.hdf5.empty() ? "" : fmt::format("HDF5 {} ({})", r.hdf5, r.build.hdf5)}));
   add(text, "deck", join({escaped(r.deck_path), escaped(r.directory)}, " -> "));
   add(text, "grid",
-      fmt::format("{} = {} cells, {}", extent_text(r.cells), grouped(r.cells.product()),
-                  r.precision == Precision::fp32 ? "fp32" : "fp64"));
+      fmt::format("{} = {} cells, {}", extent_text(r.cells), grouped(r.cells.product()), word(r.precision)));
   add(text, "domain", domain_text(r));
   if (r.sources)
     add(text, "sources",
-        fmt::format("{} in {}", watts_text(r.sources->power), plural(r.sources->cells, "cell")));
+        fmt::format("{} in {}", watts_text(r.sources->power_W), plural(r.sources->cells, "cell")));
   add(text, "problem", problem_text(r));
   add(text, "ranks", ranks_text(r));
   add(text, "device", join({devices_text(r), r.method.device_note}));
@@ -234,7 +226,7 @@ std::string banner(const RunRecord& r) {
   return text;
 }
 
-std::string final_table(const RunRecord& r, std::optional<int> width) {
+std::string final_table(const RunRecord& r) {
   std::string text = phase_table(r) + "\n";
   if (const auto f = figures(r)) {
     add(text, "work",
@@ -255,7 +247,7 @@ std::string final_table(const RunRecord& r, std::optional<int> width) {
   if (!r.files.empty())
     add(text, "files",
         fmt::format("{} in {}", grouped(static_cast<std::int64_t>(r.files.size())), escaped(r.directory)));
-  return text + profile_table(r.profile, r.ranks, width);
+  return text + profile_table(r.profile, r.ranks);
 }
 
 std::string figures_of_merit(const RunRecord& r) {

@@ -1,7 +1,6 @@
 // What a run prints about itself: the banner before it, the table and the figures of merit after it.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "output/records/run_record.hpp"
@@ -11,9 +10,8 @@ namespace isotherm {
 // About a dozen lines: the program and its libraries, the problem, where and how it is computed.
 std::string banner(const RunRecord& record);
 
-// Time by phase over ranks, speed, residual, verdict, files; by rank, where that was asked for. `width`: of
-// the terminal that it is for, if it is for one.
-std::string final_table(const RunRecord& record, std::optional<int> width = std::nullopt);
+// Time by phase over ranks, speed, residual, verdict, files; by rank, where that was asked for.
+std::string final_table(const RunRecord& record);
 
 // Lines for the patterns of Ramble, ReFrame and JUBE: fixed words, plain decimals without an exponent, unit
 // last.

@@ -153,7 +153,7 @@ void describe_for_isotherm(hid_t file, const SnapshotHeader& header, bool text_w
   if (header.normal >= 0) describe_slice(id, header, path);
   write_attribute(id, "origin", header.origin, path);
   write_attribute(id, "spacing", header.spacing, path);
-  write_attribute(id, "precision", header.precision == Precision::fp32 ? "fp32" : "fp64", path);
+  write_attribute(id, "precision", word(header.precision), path);
   write_attribute(id, "time", header.meta.time, path);
   write_attribute(id, "sweep", header.meta.sweep, path);
   write_attribute(id, "fingerprint", header.meta.fingerprint, path);

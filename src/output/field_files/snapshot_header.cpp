@@ -44,8 +44,7 @@ Hdf5Object open_own_group(hid_t parent, const char* name) {
 }
 
 Precision precision_of(const std::string& word, const std::string& path) {
-  if (word == "fp32") return Precision::fp32;
-  if (word == "fp64") return Precision::fp64;
+  if (const auto precision = from_word<Precision>(word)) return *precision;
   throw Error(ExitCode::deck, fmt::format("{}: unknown precision '{}' (expected fp32 or fp64); the file is "
                                           "damaged",
                                           path, word));

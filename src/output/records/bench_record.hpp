@@ -5,7 +5,6 @@
 // version.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,16 +14,16 @@
 #include "core/box.hpp"
 #include "core/build_info.hpp"
 #include "core/device.hpp"
+#include "core/enum_words.hpp"
+#include "core/statistics.hpp"
 
 namespace isotherm {
 
 inline constexpr int bench_schema_version = 2;  // rises as run_schema_version does
 
 enum class BenchSubject { stencil, reduction, bandwidth, halo, io };
-constexpr const char* word(BenchSubject subject) {
-  constexpr const char* words[] = {"stencil", "reduction", "bandwidth", "halo", "io"};
-  return words[static_cast<int>(subject)];
-}
+template <>
+inline constexpr auto words_of<BenchSubject> = words("stencil", "reduction", "bandwidth", "halo", "io");
 
 // One sample is a batch of launches, with a batch of copies, or reads, right beside it: on a machine that is
 // shared, memory bandwidth drifts within seconds.
@@ -36,13 +35,9 @@ struct BenchSamples {
   std::vector<double> read_bytes_per_s;
 };
 
-struct Quantiles {
-  double p10 = 0, median = 0, p90 = 0;
-  double spread() const { return (p90 - p10) / std::abs(median); }
-};
-Quantiles quantiles(std::vector<double> values);  // linear between neighbours; of at least one value
-
 enum class BenchVerdict { right, wrong, skipped };
+template <>
+inline constexpr auto words_of<BenchVerdict> = words("right", "wrong", "skipped");
 
 struct BenchEntry {  // one row of a table, one way to launch it, on one grid
   std::string row, policy;
@@ -98,11 +93,10 @@ struct IoBenchEntry {
 
 // What follows from the samples.
 struct BenchFigures {
-  Quantiles seconds;           // of a launch
-  double points_a_second = 0;  // 0 where nothing is updated
-  double bandwidth = 0;        // bytes a second of least traffic
-  // Where a difference is not above its noise there is no rate: both are 0, and the shares are none.
-
+  Quantiles seconds;  // of a launch
+  // None where nothing is updated, and of a difference below its noise, p90 - p10, which has no share either.
+  std::optional<double> points_a_second;
+  std::optional<double> bandwidth;  // bytes a second of least traffic
   // Medians over the samples, each against what was measured right beside it; of a difference, whose samples
   // may have either sign, medians against medians.
   std::optional<double> copy_share, read_share;
@@ -134,10 +128,10 @@ bool all_right(const BenchRecord& record);  // nothing that was measured is wron
 
 std::string to_json(const BenchRecord& record);       // ends in a newline
 std::string bench_banner(const BenchRecord& record);  // lines before the work
-std::string bench_table(const BenchRecord& record, std::optional<int> width = std::nullopt);
-std::string halo_bench_table(const std::vector<HaloBenchEntry>& entries,  // of one ladder
-                             std::optional<int> width = std::nullopt);
-std::string io_bench_table(const std::vector<IoBenchEntry>& entries,  // of one grid
-                           std::optional<int> width = std::nullopt);
+std::string bench_table(const BenchRecord& record);
+// One line of all transports that could not be measured, and why; empty where all could.
+std::string skipped_line(const std::vector<HaloBenchEntry>& entries);
+std::string halo_bench_table(const std::vector<HaloBenchEntry>& entries);  // of one ladder
+std::string io_bench_table(const std::vector<IoBenchEntry>& entries);      // of one grid
 
 }  // namespace isotherm

@@ -10,27 +10,23 @@
 #include "output/records/json_value.hpp"
 
 namespace isotherm {
+
+ISOTHERM_KEYS(EndState::Extreme, temperature_K, cell, position_m)
+
 namespace {
 
 std::string watts(double value) {
   return fmt::format("{:.6g} W", value + 0.0);  // no "-0 W"
 }
 
-Json extreme_object(const std::optional<EndState::Extreme>& e) {
-  if (!e) return nullptr;
-  return {{"temperature_K", e->temperature},
-          {"cell", triple(e->cell)},
-          {"position_m", {e->position[0], e->position[1], e->position[2]}}};
-}
-
 Json heat_object(const EndState& end) {
   if (!end.heat) return nullptr;
   Json faces;
   for (std::size_t f = 0; f < face_count; ++f)
-    faces[face_names[f]] = end.faces[f] ? Json(end.heat->walls[f]) : Json(nullptr);
+    faces[face_names[f]] = end.faces[f] ? Json(end.heat->walls[f]) : Json();
   return {{"faces_W", faces},
           {"sources_W", end.heat->source},
-          {"stored_W", end.steady ? Json(nullptr) : Json(end.heat->rate)},
+          {"stored_W", end.steady ? Json() : Json(end.heat->rate)},
           {"balance_W", end.heat->balance},
           {"relative_balance", end.heat->relative_balance}};
 }
@@ -55,8 +51,8 @@ EndState heat_of(const Json& heat) {
 }  // namespace
 
 std::string extreme_text(const EndState::Extreme& e) {
-  return fmt::format("{:.6g} K at ({:.6g}, {:.6g}, {:.6g}) m, cell ({}, {}, {})", e.temperature,
-                     e.position[0], e.position[1], e.position[2], e.cell.x, e.cell.y, e.cell.z);
+  return fmt::format("{:.6g} K at ({:.6g}, {:.6g}, {:.6g}) m, cell ({}, {}, {})", e.temperature_K,
+                     e.position_m[0], e.position_m[1], e.position_m[2], e.cell.x, e.cell.y, e.cell.z);
 }
 
 namespace {
@@ -104,11 +100,11 @@ std::string end_lines(const EndState& end) {
 Json to_json_object(const EndState& end) {
   return {{"sweep", end.sweep},
           {"time_s", end.time},
-          {"highest", extreme_object(end.highest)},
-          {"lowest", extreme_object(end.lowest)},
+          {"highest", end.highest},
+          {"lowest", end.lowest},
           {"nan_cells", end.nan_cells},
           {"heat", heat_object(end)},
-          {"why_no_heat", text_or_null(end.why_no_heat)}};
+          {"why_no_heat", end.why_no_heat}};
 }
 
 std::optional<EndState> read_heat(const std::filesystem::path& run_json, std::uint64_t fingerprint) {

@@ -20,9 +20,9 @@ struct EndState {
   std::int64_t sweep = 0;
   double time = 0;  // s; 0 in a steady problem
   struct Extreme {
-    double temperature = 0;  // K
-    Int3 cell;               // of the grid
-    Vector3 position{};      // m, its centre
+    double temperature_K = 0;
+    Int3 cell;             // of the grid
+    Vector3 position_m{};  // its centre
   };
   std::optional<Extreme> highest, lowest;  // none where every cell is NaN
   std::int64_t nan_cells = 0;

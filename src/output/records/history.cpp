@@ -206,20 +206,4 @@ std::string history_line(const HistoryRow& row, const DiagnosticsColumns& column
   return line + "\n";
 }
 
-History::History(const std::filesystem::path& path, Console& console, const DiagnosticsColumns& columns,
-                 std::optional<std::int64_t> resumed)
-    : columns_(columns), file_(path, console, history_head(columns), "its history", resumed) {}
-
-void History::add(const HistoryRow& row) {
-  file_.add(history_line(row, columns_));
-}
-
-void History::flush() {
-  file_.flush();
-}
-
-void History::finish() {
-  file_.finish();
-}
-
 }  // namespace isotherm

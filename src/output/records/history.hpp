@@ -60,21 +60,16 @@ std::string probes_head(const ProbesConfig& probes);
 // Shortest digits that read back to the same number.
 std::string probes_line(std::int64_t sweep, double time, const std::vector<double>& kelvins);
 
-class ProbeFile {
+class ProbeFile : public LineFile {
  public:
   // `resumed`: the sweep from which the run goes on, as LineFile has it.
   ProbeFile(const std::filesystem::path& path, Console& console, const ProbesConfig& probes,
             std::optional<std::int64_t> resumed = {})
-      : file_(path, console, probes_head(probes), "its probes", resumed) {}
+      : LineFile(path, console, probes_head(probes), "its probes", resumed) {}
 
   void add(std::int64_t sweep, double time, const std::vector<double>& kelvins) {
-    file_.add(probes_line(sweep, time, kelvins));
+    LineFile::add(probes_line(sweep, time, kelvins));
   }
-  void flush() { file_.flush(); }    // what was added is on the disk on return
-  void finish() { file_.finish(); }  // the file is complete on return
-
- private:
-  LineFile file_;
 };
 
 struct HistoryRow {
@@ -93,19 +88,17 @@ std::string history_head(const DiagnosticsColumns& columns = {});  // the column
 // Shortest digits that read back to the same number.
 std::string history_line(const HistoryRow& row, const DiagnosticsColumns& columns = {});
 
-class History {
+class History : public LineFile {
  public:
   // `resumed`: the sweep from which the run goes on, as LineFile has it.
   History(const std::filesystem::path& path, Console& console, const DiagnosticsColumns& columns = {},
-          std::optional<std::int64_t> resumed = {});
+          std::optional<std::int64_t> resumed = {})
+      : LineFile(path, console, history_head(columns), "its history", resumed), columns_(columns) {}
 
-  void add(const HistoryRow& row);
-  void flush();   // what was added is on the disk on return
-  void finish();  // the file is complete on return
+  void add(const HistoryRow& row) { LineFile::add(history_line(row, columns_)); }
 
  private:
   DiagnosticsColumns columns_;
-  LineFile file_;
 };
 
 }  // namespace isotherm

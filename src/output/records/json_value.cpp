@@ -7,10 +7,12 @@
 namespace isotherm {
 namespace {
 
-// The library would write null for what is not finite, and say nothing.
+// The library would write null for what is not finite, and say nothing. An empty text is null.
 void list_not_finite(Json& json, const std::string& place, Json& list) {
   if (json.is_structured()) {
     for (const auto& [key, value] : json.items()) list_not_finite(value, place + "/" + key, list);
+  } else if (json.is_string() && json.get_ref<const std::string&>().empty()) {
+    json = nullptr;
   } else if (json.is_number_float() && !std::isfinite(json.get<double>())) {
     list[place] = fmt::format("{}", json.get<double>());
     json = nullptr;

@@ -7,14 +7,26 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
 
 #include "core/memory_limits.hpp"
+#include "core/statistics.hpp"
 #include "core/text.hpp"
 #include "output/records/json_value.hpp"
 #include "output/safe_file.hpp"
 
 namespace isotherm {
+
+ISOTHERM_KEYS(TransportTrial, transport, why_not, seconds, latency)
+ISOTHERM_KEYS(HaloLink, peer, directions, bytes, transport, trials)
+ISOTHERM_KEYS(Spread, min, mean, max)
+ISOTHERM_KEYS(RankRow, rank, host, backend, device_index, device, uuid, threads, cells, peak_bytes)
+ISOTHERM_KEYS(HistogramRecord, row, bins, low_K, high_K)
+ISOTHERM_KEYS(OrderLevel, cells, sweeps, dt_s, max_error_K, l2_error_K)
+ISOTHERM_KEYS(Verification, solution, max_error_K, l2_error_K, tolerance_K, order, levels, verdict)
+ISOTHERM_KEYS(SourceRecord, power_W, cells)
+ISOTHERM_KEYS(Continuation::Restarted, file, sweep)
 
 namespace {
 
@@ -63,37 +75,23 @@ Json to_json_object(const DepthRecord& record) {
              {"transport", record.transports},
              {"trial_s", record.seconds}};
   }
-  return {{"automatic", record.automatic},
-          {"why", text_or_null(record.why)},
-          {"costs", costs},
-          {"weighed", weighed}};
+  return {{"automatic", record.automatic}, {"why", record.why}, {"costs", costs}, {"weighed", weighed}};
 }
 
 namespace {
 
 constexpr std::size_t pairs_worth_a_line = 12;
 
-// "x+", "y-z+": as the lower rank sees its peer.
-std::string word(Direction d) {
-  std::string text;
-  for (int axis = 0; axis < 3; ++axis) {
-    if (d[static_cast<std::size_t>(axis)] == 0) continue;
-    text += "xyz"[axis];
-    text += d[static_cast<std::size_t>(axis)] > 0 ? '+' : '-';
-  }
-  return text;
-}
-
 std::vector<std::string> words(const std::vector<Direction>& directions) {
   std::vector<std::string> all;
-  for (const Direction d : directions) all.push_back(word(d));
+  for (const Direction d : directions) all.push_back(direction_word(d));
   return all;
 }
 
 Json to_json_object(const TransportTrial& trial) {
   const auto measured = [](double seconds) { return seconds > 0 ? Json(seconds) : Json(nullptr); };
   return {{"transport", trial.transport},
-          {"why_not", text_or_null(trial.why_not)},
+          {"why_not", trial.why_not},
           {"exchange_s", measured(trial.seconds)},
           {"latency_s", measured(trial.latency)}};
 }
@@ -109,15 +107,9 @@ Json to_json_object(const HaloPair& pair) {
                {"peer", link.peer},
                {"directions", words(link.directions)},
                {"bytes", link.bytes},
-               {"bandwidth_bytes_per_s", value_or_null(bandwidth(link))},
+               {"bandwidth_bytes_per_s", bandwidth(link)},
                {"trials", trials}});
   return json;
-}
-
-double median_of(std::vector<double> values) {
-  const auto middle = values.begin() + std::ssize(values) / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 // What pairs of one kind were measured to do.
@@ -128,13 +120,20 @@ std::string figures_of(const std::vector<const HaloLink*>& links) {
     latencies.push_back(link->chosen().latency);
   }
   const auto bytes = static_cast<double>(links.front()->bytes);
-  const double time = median_of(seconds);
+  const double time = median(seconds);
   if (!(time > 0)) return fmt::format("{} each way", human_bytes(bytes));
   return fmt::format("{} each way in {:.1f} us: {:.2f} GB/s, latency {:.1f} us", human_bytes(bytes),
-                     1e6 * time, bytes / time / 1e9, 1e6 * median_of(latencies));
+                     1e6 * time, bytes / time / 1e9, 1e6 * median(latencies));
 }
 
 }  // namespace
+
+std::string direction_word(Direction d) {
+  std::string text;
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    if (d[axis] != 0) text += fmt::format("{}{}", "xyz"[axis], d[axis] > 0 ? '+' : '-');
+  return text;
+}
 
 std::optional<double> hidden_percent(const HaloRecord& record) {
   const std::optional<double> share = record.cost ? record.cost->hidden_share() : std::nullopt;
@@ -148,28 +147,17 @@ std::optional<double> bandwidth(const HaloLink& link) {
 }
 
 std::vector<HaloPair> gather_pairs(const std::vector<HaloLink>& mine, const Communicator& communicator) {
-  Json sent = Json::array();
-  for (const HaloLink& link : mine) {
-    if (link.peer < communicator.rank()) continue;
-    Json trials = Json::array();
-    for (const TransportTrial& t : link.trials) {
-      trials.push_back({t.transport, t.why_not, t.seconds, t.latency});
-    }
-    sent.push_back({link.peer, link.directions, link.bytes, link.transport, trials});
-  }
+  std::vector<HaloLink> upper;  // each pair once, by its lower rank
+  std::ranges::copy_if(mine, std::back_inserter(upper),
+                       [&](const HaloLink& link) { return link.peer >= communicator.rank(); });
   std::vector<HaloPair> pairs;
   int rank = 0;
-  for (const std::string& text :
-       communicator.all_gather(sent.dump(-1, ' ', false, Json::error_handler_t::replace))) {
-    for (const Json& j : Json::parse(text)) {
-      HaloPair& pair = pairs.emplace_back(HaloPair{rank, {j[0], j[1], j[2], j[3], {}}});
-      for (const Json& t : j[4]) pair.link.trials.push_back({t[0], t[1], t[2], t[3]});
-    }
+  const std::string text = Json(upper).dump(-1, ' ', false, Json::error_handler_t::replace);
+  for (const std::string& of_rank : communicator.all_gather(text)) {
+    for (const Json& link : Json::parse(of_rank)) pairs.push_back({rank, link.get<HaloLink>()});
     ++rank;
   }
-  std::sort(pairs.begin(), pairs.end(), [](const HaloPair& a, const HaloPair& b) {
-    return std::pair(a.rank, a.link.peer) < std::pair(b.rank, b.link.peer);
-  });
+  std::ranges::sort(pairs, {}, [](const HaloPair& pair) { return std::pair(pair.rank, pair.link.peer); });
   return pairs;
 }
 
@@ -208,9 +196,9 @@ Json to_json_object(const HaloRecord& record) {
   Json links = Json::array();
   for (const HaloPair& pair : record.pairs) links.push_back(to_json_object(pair));
   const std::optional<HaloCost>& cost = record.cost;
-  return {{"hidden_percent", value_or_null(hidden_percent(record))},
-          {"exchange_s", value_or_null(cost ? std::optional(cost->exchange) : std::nullopt)},
-          {"exposed_s", value_or_null(cost ? std::optional(cost->exposed) : std::nullopt)},
+  return {{"hidden_percent", hidden_percent(record)},
+          {"exchange_s", cost ? Json(cost->exchange) : Json()},
+          {"exposed_s", cost ? Json(cost->exposed) : Json()},
           {"links", links}};
 }
 
@@ -257,144 +245,77 @@ std::string writing_line(const WritingRecord& record) {
 
 Json to_json_object(const WritingRecord& record) {
   return {{"mode", record.why_in_step.empty() ? "asynchronous" : "in_step"},
-          {"why_in_step", text_or_null(record.why_in_step)},
+          {"why_in_step", record.why_in_step},
           {"files", record.files},
           {"bytes", record.bytes},
           {"cell_bytes", record.cell_bytes},
           {"compression", record.compression},
-          {"compression_ratio", value_or_null(compression_ratio(record))},
+          {"compression_ratio", compression_ratio(record)},
           {"write_s", record.seconds},
-          {"bandwidth_bytes_per_s", value_or_null(bandwidth(record))},
+          {"bandwidth_bytes_per_s", bandwidth(record)},
           {"exposed_s", record.exposed},
           {"after_last_sweep_s", record.at_end},
-          {"hidden_percent", value_or_null(hidden_percent(record))}};
-}
-
-const char* word(Overlap o) {
-  switch (o) {
-    case Overlap::on:
-      return "on";
-    case Overlap::off:
-      return "off";
-    case Overlap::in_kernel:
-      return "in_kernel";
-    case Overlap::automatic:
-      break;
-  }
-  return "auto";
+          {"hidden_percent", hidden_percent(record)}};
 }
 
 namespace {
 
-const char* word(Norm n) {
-  return n == Norm::max ? "max" : n == Norm::l2 ? "l2" : "l1";
-}
-const char* word(Answer a) {
-  return a == Answer::finite ? "finite" : a == Answer::not_finite ? "not_finite" : "unchecked";
-}
-const char* word(Convergence c) {
-  static constexpr const char* words[] = {"not_asked", "reached", "not_reached", "stagnated"};
-  return words[static_cast<int>(c)];
-}
-const char* word(Check c) {
-  return c == Check::asynchronous ? "asynchronous" : "immediate";
-}
-const char* word(Verdict v) {
-  return v == Verdict::passed ? "passed" : v == Verdict::failed ? "failed" : "reported";
-}
-
-Json to_json_object(const RankRow& row) {
-  return {{"rank", row.rank},
-          {"host", row.host},
-          {"backend", word(row.backend)},
-          {"device_index", row.device_index < 0 ? Json(nullptr) : Json(row.device_index)},
-          {"device", row.device},
-          {"uuid", text_or_null(row.uuid)},
-          {"threads", row.threads},
-          {"cells", row.cells},
-          {"peak_bytes", row.peak_bytes}};
-}
-
-RankRow rank_row(const Json& json) {
-  const auto text = [&](const char* key) {
-    return json[key].is_null() ? std::string() : json[key].get<std::string>();
-  };
-  return {json["rank"],
-          text("host"),
-          json["backend"] == "cuda" ? Backend::cuda : Backend::host,
-          json["device_index"].is_null() ? -1 : json["device_index"].get<int>(),
-          text("device"),
-          text("uuid"),
-          json["threads"],
-          json["cells"],
-          json["peak_bytes"]};
-}
-
 Json provenance(const RunRecord& r) {
   std::set<std::string> hosts;
   for (const RankRow& row : r.ranks) hosts.insert(row.host);
-  return {{"version", r.build.version},
-          {"git_revision", r.build.git_revision},
-          {"build_type", r.build.build_type},
-          {"compiler", r.build.compiler},
-          {"cuda", r.build.cuda},
-          {"mpi", text_or_null(r.mpi)},
-          {"hdf5", text_or_null(r.hdf5)},
-          {"hdf5_kind", r.build.hdf5},
-          {"hosts", hosts},
-          {"command_line", text_or_null(r.command_line)},
-          {"started", text_or_null(r.started)},
-          {"finished", text_or_null(r.finished)}};
-}
-
-Json sources(const std::optional<SourceRecord>& s) {
-  if (!s) return nullptr;
-  return {{"power_W", s->power}, {"cells", s->cells}};
+  Json json = r.build;
+  json.update({{"mpi", r.mpi},
+               {"hdf5", r.hdf5},
+               {"hdf5_kind", r.build.hdf5},
+               {"hosts", hosts},
+               {"command_line", r.command_line},
+               {"started", r.started},
+               {"finished", r.finished}});
+  return json;
 }
 
 Json tuning(const Tuning& t) {
-  static constexpr const char* sources[] = {"deck", "trial", "file"};
   Json trials = Json::array();
   for (const Tuning::Trial& trial : t.trials) {
     trials.push_back({{"row", trial.row},
-                      {"policy", text_or_null(trial.policy)},
-                      {"kernel", text_or_null(trial.kernel)},
+                      {"policy", trial.policy},
+                      {"kernel", trial.kernel},
                       {"fused", trial.fused},
                       {"seconds_s", trial.seconds}});
   }
-  return {{"source", sources[static_cast<int>(t.source)]},
-          {"file", text_or_null(t.file)},
+  return {{"source", t.source},
+          {"file", t.file},
           {"trial_s", t.seconds},
           {"trial_cells", {t.cells.x, t.cells.y, t.cells.z}},
           {"trials", trials}};
 }
 
 Json method(const MethodRecord& m) {
-  return {{"problem", m.problem == ProblemKind::steady ? "steady" : "transient"},
-          {"kernel", text_or_null(m.kernel)},
-          {"policy", text_or_null(m.policy)},
-          {"reduction", text_or_null(m.reduction)},
+  return {{"problem", m.problem},
+          {"kernel", m.kernel},
+          {"policy", m.policy},
+          {"reduction", m.reduction},
           {"graph", m.graph},
-          {"transport", text_or_null(m.transport)},
+          {"transport", m.transport},
           {"depth", m.depth},
           {"fused", m.fused},
-          {"why_single", text_or_null(m.why_single)},
+          {"why_single", m.why_single},
           {"depth_choice", to_json_object(m.depth_choice)},
-          {"overlap", word(m.overlap)},
-          {"instruction_set", text_or_null(m.instruction_set)},
-          {"threads", text_or_null(m.threads_note)},
-          {"device_note", text_or_null(m.device_note)},
-          {"dt_s", value_or_null(m.dt)},
-          {"dt_limit_s", value_or_null(m.dt_limit)},
-          {"end_time_s", value_or_null(m.end_time)},
-          {"weight", value_or_null(m.weight)},
+          {"overlap", m.overlap},
+          {"instruction_set", m.instruction_set},
+          {"threads", m.threads_note},
+          {"device_note", m.device_note},
+          {"dt_s", m.dt},
+          {"dt_limit_s", m.dt_limit},
+          {"end_time_s", m.end_time},
+          {"weight", m.weight},
           {"planned_sweeps", m.planned_sweeps},
           {"tuning", tuning(m.tuning)}};
 }
 
 Json decomposition(const RunRecord& r) {
   const ExchangeWeights& w = r.weights;
-  return {{"process_grid", triple(r.process_grid)},
+  return {{"process_grid", r.process_grid},
           {"smallest_rank_cells", r.smallest_rank_cells},
           {"largest_rank_cells", r.largest_rank_cells},
           {"weights",
@@ -412,72 +333,47 @@ Json decomposition(const RunRecord& r) {
 
 Json phases(const RunRecord& r) {
   Json json;
-  for (std::size_t p = 0; p < phase_names.size(); ++p) {
-    const Spread& s = r.phases.values[p];
-    json[phase_names[p]] = {{"min", s.min}, {"mean", s.mean}, {"max", s.max}};
+  for (const Phase phase : {Phase::setup, Phase::sweeps, Phase::halo, Phase::reduction, Phase::diagnostics,
+                            Phase::output, Phase::total, Phase::stepping}) {
+    json[std::string(word(phase))] = r.phases[phase];
   }
   return json;
 }
 
 Json performance(const RunRecord& r) {
   const Performance& p = r.performance;
-  Json json = {{"sweeps", p.sweeps},
-               {"points", p.points},
-               {"bytes_per_point", p.bytes_per_point},
-               {"copy_bandwidth_bytes_per_s", value_or_null(p.copy_bandwidth)}};
   const std::optional<Figures> f = figures(r);
-  const auto put = [&](const char* key, std::optional<double> value) { json[key] = value_or_null(value); };
-  const auto percent = [](double share) { return 100 * share; };
-  put("points_per_s", f ? std::optional(f->points_a_second) : std::nullopt);
-  put("effective_bandwidth_bytes_per_s", f ? std::optional(f->effective_bandwidth) : std::nullopt);
-  put("step_s", f ? std::optional(f->seconds_a_step) : std::nullopt);
-  put("halo_fraction_percent", f ? std::optional(percent(f->halo_fraction)) : std::nullopt);
-  put("copy_bandwidth_share_percent",
-      f && f->copy_share ? std::optional(percent(*f->copy_share)) : std::nullopt);
-  return json;
+  const auto of = [&](double value) { return f ? Json(value) : Json(); };
+  const Figures g = f.value_or(Figures{});
+  return {{"sweeps", p.sweeps},
+          {"points", p.points},
+          {"bytes_per_point", p.bytes_per_point},
+          {"copy_bandwidth_bytes_per_s", p.copy_bandwidth},
+          {"points_per_s", of(g.points_a_second)},
+          {"effective_bandwidth_bytes_per_s", of(g.effective_bandwidth)},
+          {"step_s", of(g.seconds_a_step)},
+          {"halo_fraction_percent", of(100 * g.halo_fraction)},
+          {"copy_bandwidth_share_percent", g.copy_share ? Json(100 * *g.copy_share) : Json()}};
 }
 
 Json residual(const Residual& r) {
-  return {{"norm", word(r.norm)},
-          {"criterion", r.criterion == Criterion::relative ? "relative" : "absolute"},
-          {"tolerance", value_or_null(r.tolerance)},
-          {"first_K", value_or_null(r.first)},
-          {"last_K", value_or_null(r.last)},
-          {"last_sweep", value_or_null(r.last_sweep)},
+  return {{"norm", r.norm},
+          {"criterion", r.criterion},
+          {"tolerance", r.tolerance},
+          {"first_K", r.first},
+          {"last_K", r.last},
+          {"last_sweep", r.last_sweep},
           {"checks", r.checks},
-          {"check", word(r.check)},
+          {"check", r.check},
           {"extra_sweeps", r.extra_sweeps},
-          {"convergence", word(r.convergence)}};
-}
-
-Json verification(const std::optional<Verification>& v) {
-  if (!v) return nullptr;
-  Json levels = Json::array();
-  for (const OrderLevel& level : v->levels) {
-    levels.push_back({{"cells", triple(level.cells)},
-                      {"sweeps", level.sweeps},
-                      {"dt_s", value_or_null(level.dt)},
-                      {"max_error_K", level.max_error},
-                      {"l2_error_K", level.l2_error}});
-  }
-  return {{"solution", v->solution},    {"max_error_K", v->max_error},
-          {"l2_error_K", v->l2_error},  {"tolerance_K", value_or_null(v->tolerance)},
-          {"order", v->orders},         {"levels", levels},
-          {"verdict", word(v->verdict)}};
-}
-
-Json histogram(const std::optional<HistogramRecord>& h) {
-  if (!h) return nullptr;
-  return {{"row", h->row}, {"bins", h->bins}, {"low_K", h->low}, {"high_K", h->high}};
+          {"convergence", r.convergence}};
 }
 
 Json continuation(const Continuation& c) {
-  Json from = nullptr;
-  if (c.restarted) from = {{"file", c.restarted->file}, {"sweep", c.restarted->sweep}};
   return {{"checkpoints", c.checkpoints},
-          {"newest_checkpoint", text_or_null(c.newest)},
-          {"restarted_from", from},
-          {"stopped_by", text_or_null(c.stopped_by)}};
+          {"newest_checkpoint", c.newest},
+          {"restarted_from", c.restarted},
+          {"stopped_by", c.stopped_by}};
 }
 
 Json memory(const RunRecord& r) {
@@ -488,6 +384,95 @@ Json memory(const RunRecord& r) {
 }
 
 }  // namespace
+
+namespace {
+
+constexpr std::size_t most_lines = 32;  // of ranks; a page of a terminal, and a node or four of GPUs
+constexpr std::size_t ends = 8;         // of more ranks: so many of the slowest, and of the fastest
+
+// In the order of the columns; those from `interior` to `other` are the loop's.
+constexpr std::array profiled{Phase::setup,     Phase::interior,    Phase::shells, Phase::sweep,
+                              Phase::walls,     Phase::pack,        Phase::wire,   Phase::unpack,
+                              Phase::reduction, Phase::diagnostics, Phase::output, Phase::other,
+                              Phase::loop,      Phase::total};
+
+double swept(const PhaseTimes& p) {
+  return p[Phase::interior] + p[Phase::shells] + p[Phase::sweep];
+}
+
+// The ranks that are shown; of many, the slowest first.
+std::vector<std::size_t> shown(const std::vector<PhaseTimes>& profiles) {
+  std::vector<std::size_t> order(profiles.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (order.size() <= most_lines) return order;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return swept(profiles[a]) > swept(profiles[b]); });
+  order.erase(order.begin() + ends, order.end() - ends);
+  return order;
+}
+
+PhaseTimes mean_of(const std::vector<PhaseTimes>& profiles) {
+  PhaseTimes mean;
+  for (const PhaseTimes& each : profiles)
+    for (const Phase phase : profiled) mean[phase] += each[phase] / static_cast<double>(profiles.size());
+  return mean;
+}
+
+std::string share_text(Phase phase, const PhaseTimes& mean) {
+  const bool within_loop = phase != Phase::setup && phase != Phase::total;
+  return within_loop && mean[Phase::loop] > 0 ? fmt::format("{:.1f} %", 100 * mean[phase] / mean[Phase::loop])
+                                              : "";
+}
+
+Json profile(const std::vector<PhaseTimes>& profiles) {
+  if (profiles.empty()) return nullptr;
+  Json ranks = Json::array();
+  for (std::size_t rank = 0; rank < profiles.size(); ++rank) {
+    Json json = {{"rank", rank}};
+    for (const Phase phase : profiled) json[fmt::format("{}_s", word(phase))] = profiles[rank][phase];
+    ranks.push_back(std::move(json));
+  }
+  return ranks;
+}
+
+}  // namespace
+
+std::vector<PhaseTimes> gather_profiles(const PhaseTimes& mine, const Communicator& communicator) {
+  std::vector<PhaseTimes> profiles;
+  for (const std::string& text : communicator.all_gather(Json(mine.values).dump()))
+    profiles.push_back({Json::parse(text).get<decltype(mine.values)>()});
+  return profiles;
+}
+
+std::string profile_table(const std::vector<PhaseTimes>& profiles, const std::vector<RankRow>& ranks) {
+  if (profiles.empty()) return "";
+  std::vector<Phase> spent;  // by some rank
+  TextTable table{"rll", {{"rank", "host", "device"}}};
+  for (const Phase phase : profiled) {
+    if (std::ranges::none_of(profiles, [&](const PhaseTimes& p) { return p[phase] != 0; })) continue;
+    spent.push_back(phase);
+    table.alignment += 'r';
+    table.rows.front().emplace_back(word(phase));
+  }
+  const auto add = [&](std::vector<std::string> line, const auto& cell) {
+    for (const Phase phase : spent) line.push_back(cell(phase));
+    table.rows.push_back(std::move(line));
+  };
+  for (const std::size_t i : shown(profiles)) {
+    const RankRow& row = ranks[i];
+    const std::string device = row.device_index < 0 ? "" : fmt::format("{} ", row.device_index);
+    add({fmt::format("{}", row.rank), escaped(row.host), device + escaped(row.device)},
+        [&](Phase phase) { return signed_duration(profiles[i][phase]); });
+  }
+  const PhaseTimes mean = mean_of(profiles);
+  add({"", "mean", ""}, [&](Phase phase) { return signed_duration(mean[phase]); });
+  add({"", "share of the loop", ""}, [&](Phase phase) { return share_text(phase, mean); });
+  std::string text = "\n" + table.text(2);
+  if (profiles.size() > most_lines)
+    text += fmt::format("  {} ranks that swept longest and {} that swept shortest; {} more in run.json\n",
+                        ends, ends, profiles.size() - 2 * ends);
+  return text;
+}
 
 std::optional<Figures> figures(const RunRecord& record) {
   const Spread& halo = record.phases[Phase::halo];
@@ -555,40 +540,40 @@ const char* result_word(const RunRecord& r) {
 }
 
 std::string to_json(const RunRecord& r) {
-  Json ranks = Json::array();
-  for (const RankRow& row : r.ranks) ranks.push_back(to_json_object(row));
-  Json json = {
-      {"schema", "isotherm-run"},
-      {"schema_version", run_schema_version},
-      {"result", result_word(r)},
-      {"exit_code", static_cast<int>(r.exit_code)},
-      {"message", text_or_null(r.message)},
-      {"name", r.name},
-      {"provenance", provenance(r)},
-      {"deck", {{"path", r.deck_path}, {"resolved", r.resolved_deck}}},
-      {"directory", r.directory},
-      {"grid", {{"cells", triple(r.cells)}, {"lengths_m", r.lengths}, {"precision", word(r.precision)}}},
-      {"sources", sources(r.sources)},
-      {"decomposition", decomposition(r)},
-      {"ranks", std::move(ranks)},
-      {"method", method(r.method)},
-      {"phases_s", phases(r)},
-      {"profile", to_json_object(r.profile)},
-      {"performance", performance(r)},
-      {"figures_of_merit", figures_of_merit(r)},
-      {"halo", to_json_object(r.halo)},
-      {"snapshots", to_json_object(r.writing)},
-      {"residual", residual(r.residual)},
-      {"histogram", histogram(r.histogram)},
-      {"verification", verification(r.verification)},
-      {"memory", memory(r)},
-      {"time_s", r.time},
-      {"answer", word(r.answer)},
-      {"end_state", r.end_state ? to_json_object(*r.end_state) : Json(nullptr)},
-      {"fingerprint", r.fingerprint ? Json(fmt::format("{:016x}", *r.fingerprint)) : Json(nullptr)},
-      {"files", r.files},
-      {"continuation", continuation(r.continuation)},
-      {"warnings", r.warnings}};
+  Json ranks = r.ranks;
+  for (Json& row : ranks)
+    if (row["device_index"] == -1) row["device_index"] = nullptr;
+  Json json = {{"schema", "isotherm-run"},
+               {"schema_version", run_schema_version},
+               {"result", result_word(r)},
+               {"exit_code", static_cast<int>(r.exit_code)},
+               {"message", r.message},
+               {"name", r.name},
+               {"provenance", provenance(r)},
+               {"deck", {{"path", r.deck_path}, {"resolved", r.resolved_deck}}},
+               {"directory", r.directory},
+               {"grid", {{"cells", r.cells}, {"lengths_m", r.lengths}, {"precision", r.precision}}},
+               {"sources", r.sources},
+               {"decomposition", decomposition(r)},
+               {"ranks", std::move(ranks)},
+               {"method", method(r.method)},
+               {"phases_s", phases(r)},
+               {"profile", profile(r.profile)},
+               {"performance", performance(r)},
+               {"figures_of_merit", figures_of_merit(r)},
+               {"halo", to_json_object(r.halo)},
+               {"snapshots", to_json_object(r.writing)},
+               {"residual", residual(r.residual)},
+               {"histogram", r.histogram},
+               {"verification", r.verification},
+               {"memory", memory(r)},
+               {"time_s", r.time},
+               {"answer", r.answer},
+               {"end_state", r.end_state ? to_json_object(*r.end_state) : Json(nullptr)},
+               {"fingerprint", r.fingerprint ? Json(fmt::format("{:016x}", *r.fingerprint)) : Json(nullptr)},
+               {"files", r.files},
+               {"continuation", continuation(r.continuation)},
+               {"warnings", r.warnings}};
   return file_text(std::move(json));
 }
 
@@ -596,12 +581,13 @@ void write_run_record(const std::filesystem::path& path, const RunRecord& record
   write_file_atomically(path, to_json(record));
 }
 
-PhaseTable<Spread> gather_phases(PhaseTable<double> mine, const Communicator& communicator) {
+PhaseTable<Spread> gather_phases(PhaseTimes mine, const Communicator& communicator) {
   mine[Phase::stepping] = mine[Phase::sweeps] + mine[Phase::halo] + mine[Phase::reduction];
-  PhaseTable<double> min = mine, sum = mine, max = mine;
-  communicator.all_reduce(min.values.data(), phase_count, ReduceOp::min);
-  communicator.all_reduce(sum.values.data(), phase_count, ReduceOp::sum);
-  communicator.all_reduce(max.values.data(), phase_count, ReduceOp::max);
+  const int count = static_cast<int>(mine.values.size());
+  PhaseTimes min = mine, sum = mine, max = mine;
+  communicator.all_reduce(min.values.data(), count, ReduceOp::min);
+  communicator.all_reduce(sum.values.data(), count, ReduceOp::sum);
+  communicator.all_reduce(max.values.data(), count, ReduceOp::max);
   PhaseTable<Spread> spreads;
   for (std::size_t p = 0; p < spreads.values.size(); ++p)
     spreads.values[p] = {min.values[p], sum.values[p] / communicator.size(), max.values[p]};
@@ -610,8 +596,8 @@ PhaseTable<Spread> gather_phases(PhaseTable<double> mine, const Communicator& co
 
 std::vector<RankRow> gather_ranks(const RankRow& mine, const Communicator& communicator) {
   std::vector<RankRow> rows;
-  const std::string text = to_json_object(mine).dump(-1, ' ', false, Json::error_handler_t::replace);
-  for (const std::string& row : communicator.all_gather(text)) rows.push_back(rank_row(Json::parse(row)));
+  const std::string text = Json(mine).dump(-1, ' ', false, Json::error_handler_t::replace);
+  for (const std::string& row : communicator.all_gather(text)) rows.push_back(Json::parse(row));
   return rows;
 }
 

@@ -22,11 +22,11 @@
 #include "core/communicator.hpp"
 #include "core/device.hpp"
 #include "core/error.hpp"
+#include "core/phases.hpp"
 #include "grid/process_grid.hpp"
 #include "halo/hiding.hpp"
 #include "halo/links.hpp"
 #include "output/records/end_state.hpp"
-#include "output/records/profile.hpp"
 
 namespace isotherm {
 
@@ -73,6 +73,7 @@ std::optional<double> bandwidth(const HaloLink& link);
 // Of what an exchange costs. None where it was not measured.
 std::optional<double> hidden_percent(const HaloRecord& record);
 
+std::string direction_word(Direction d);                  // "x+", "y-z+"
 std::string transports_in_use(const HaloRecord& record);  // "host", "peer, host"; "none" without neighbours
 
 // Lines for the banner: a pair each where they are few, else a line for all pairs of the same directions and
@@ -115,29 +116,6 @@ struct Spread {  // over ranks
   double min = 0, mean = 0, max = 0;
 };
 
-// Where the wall time goes. A phase is what a rank waited for: a halo hidden behind a sweep costs nothing
-// here.
-enum class Phase : int {
-  setup,        // reading, planning, allocating, painting, probing
-  sweeps,       // stencil launches, until the device is done with them
-  halo,         // exchange that no sweep hid
-  reduction,    // norms and their all-reduce
-  diagnostics,  // extremes, heat, histogram, and their all-reduces
-  output,       // snapshots, histories, records
-  total,        // of the run; more than the sum by what no phase claims
-  stepping,     // sweeps, halo and reduction together
-};
-inline constexpr int phase_count = 8;
-inline constexpr std::array<const char*, phase_count> phase_names{
-    "setup", "sweeps", "halo", "reduction", "diagnostics", "output", "total", "stepping"};
-
-template <class Value>
-struct PhaseTable {
-  std::array<Value, phase_count> values{};
-  Value& operator[](Phase p) { return values[static_cast<std::size_t>(p)]; }
-  const Value& operator[](Phase p) const { return values[static_cast<std::size_t>(p)]; }
-};
-
 struct RankRow {  // a line of the table rank -> host -> device
   int rank = 0;
   std::string host;
@@ -165,6 +143,9 @@ struct Tuning {
   };
   std::vector<Trial> trials;
 };
+
+template <>
+inline constexpr auto words_of<Tuning::Source> = words("deck", "trial", "file");
 
 struct MethodRecord {  // what was asked and what was chosen
   std::string kernel;  // rows of the tables
@@ -208,6 +189,8 @@ struct Figures {
 };
 
 enum class Convergence { not_asked, reached, not_reached, stagnated };  // stagnated: at rounding
+template <>
+inline constexpr auto words_of<Convergence> = words("not_asked", "reached", "not_reached", "stagnated");
 struct Residual {
   Norm norm = Norm::max;
   Criterion criterion = Criterion::relative;
@@ -224,30 +207,32 @@ struct Residual {
 struct HistogramRecord {
   std::string row;
   int bins = 0;
-  double low = 0, high = 0;  // K
+  double low_K = 0, high_K = 0;
 };
 
 enum class Verdict { reported, passed, failed };  // reported: the deck sets no bound
-struct OrderLevel {                               // one grid of a series
+template <>
+inline constexpr auto words_of<Verdict> = words("reported", "passed", "failed");
+struct OrderLevel {  // one grid of a series
   Int3 cells;
   std::int64_t sweeps = 0;
-  std::optional<double> dt;            // s, transient
-  double max_error = 0, l2_error = 0;  // K
+  std::optional<double> dt_s;  // transient
+  double max_error_K = 0, l2_error_K = 0;
 };
 
 struct Verification {
-  std::string solution;             // the deck's word
-  double max_error = 0;             // K
-  double l2_error = 0;              // K, root mean square
-  std::optional<double> tolerance;  // K, of the max error
-  std::vector<OrderLevel> levels;   // of a series, coarse to fine
-  std::vector<double> orders;       // observed between neighbours of it
+  std::string solution;  // the deck's word
+  double max_error_K = 0;
+  double l2_error_K = 0;              // root mean square
+  std::optional<double> tolerance_K;  // of the max error
+  std::vector<OrderLevel> levels;     // of a series, coarse to fine
+  std::vector<double> order;          // observed between neighbours of it
   Verdict verdict = Verdict::reported;
 };
 
 struct SourceRecord {
-  double power = 0;  // W, of all sources within the domain
-  Index cells = 0;   // with a source
+  double power_W = 0;  // of all sources within the domain
+  Index cells = 0;     // with a source
 };
 
 // Where a run begins and ends of which this is a part.
@@ -263,6 +248,8 @@ struct Continuation {
 };
 
 enum class Answer { unchecked, finite, not_finite };
+template <>
+inline constexpr auto words_of<Answer> = words("unchecked", "finite", "not_finite");
 
 struct RunRecord {
   BuildInfo build = build_info();
@@ -284,7 +271,7 @@ struct RunRecord {
   std::vector<RankRow> ranks;  // by rank
   MethodRecord method;
 
-  PhaseTable<Spread> phases;  // s
+  PhaseTable<Spread> phases;  // s; what a rank waited for: a halo hidden behind a sweep costs nothing here
   Performance performance;
   HaloRecord halo;
   WritingRecord writing;
@@ -300,7 +287,7 @@ struct RunRecord {
   std::optional<std::uint64_t> fingerprint;  // of the final field
   std::vector<std::string> files;            // written, relative to the run directory; without checkpoints
   Continuation continuation;
-  std::vector<RankProfile> profile;  // by rank; empty where it was not asked for
+  std::vector<PhaseTimes> profile;  // by rank; empty where it was not asked for
   std::vector<std::string> warnings;
   ExitCode exit_code = ExitCode::internal;  // until the run has ended otherwise
   std::string message;                      // of the error that ended it
@@ -318,7 +305,6 @@ struct Merit {
 };
 // What the FOM lines and `figures_of_merit` hold; none of a run whose answer is wrong, or that has none.
 std::vector<Merit> merits(const RunRecord& record);
-const char* word(Overlap overlap);
 // What was shown, the word of the RESULT line:
 //
 //     VERIFIED       the errors against the exact solution are within the deck's bounds
@@ -335,8 +321,18 @@ void write_run_record(const std::filesystem::path& path, const RunRecord& record
 
 // Collective over all ranks; every rank returns the same. `mine`: seconds of this rank; `stepping` is summed
 // here.
-PhaseTable<Spread> gather_phases(PhaseTable<double> mine, const Communicator& communicator);
+PhaseTable<Spread> gather_phases(PhaseTimes mine, const Communicator& communicator);
 std::vector<RankRow> gather_ranks(const RankRow& mine, const Communicator& communicator);
+
+// For `run --profile`: where the time of each rank went, the phases from `interior` to `other` adding up to
+// `loop`.
+// Collective; by rank.
+std::vector<PhaseTimes> gather_profiles(const PhaseTimes& mine, const Communicator& communicator);
+
+// A line a rank, then the mean and its share of the loop, which is that of its columns. Of many ranks those
+// that swept longest and shortest: the others wait for the first. Columns of phases that no rank has are left
+// out.
+std::string profile_table(const std::vector<PhaseTimes>& profiles, const std::vector<RankRow>& ranks);
 
 std::int64_t peak_memory_bytes();  // this process's high-water mark of resident memory (VmHWM); 0 if unknown
 

@@ -1,11 +1,12 @@
-// A stencil row on one grid of random numbers: compared with the reference cell by cell, then timed.
+// `isotherm bench stencil`: every row, policy and depth on a block of random numbers. A row is compared with
+// the reference cell by cell before it is timed.
 #pragma once
 
 #include <optional>
 #include <string>
 
+#include "app/bench/bench.hpp"
 #include "app/bench/reference.hpp"
-#include "app/bench/subjects.hpp"
 #include "grid/field.hpp"
 #include "kernels/stencil.hpp"
 

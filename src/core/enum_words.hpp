@@ -1,0 +1,32 @@
+// The words of an enum: one table beside the enum, in the order of its values, for both directions.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+namespace isotherm {
+
+template <class... Text>
+constexpr std::array<std::string_view, sizeof...(Text)> words(Text... text) {
+  return {text...};
+}
+
+// Of each enum that has words: template <> inline constexpr auto words_of<Norm> = words("max", "l2", "l1");
+template <class Enum>
+inline constexpr auto words_of = words();
+
+template <class Enum>
+requires(!words_of<Enum>.empty()) constexpr std::string_view word(Enum value) {
+  return words_of<Enum>[static_cast<std::size_t>(value)];
+}
+
+template <class Enum>
+requires(!words_of<Enum>.empty()) constexpr std::optional<Enum> from_word(std::string_view text) {
+  for (std::size_t i = 0; i < words_of<Enum>.size(); ++i)
+    if (words_of<Enum>[i] == text) return static_cast<Enum>(i);
+  return std::nullopt;
+}
+
+}  // namespace isotherm
