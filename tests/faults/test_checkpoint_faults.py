@@ -7,7 +7,6 @@ import random
 import shutil
 import subprocess
 import time
-from pathlib import Path
 
 import h5py
 import numpy as np
@@ -15,7 +14,6 @@ import pytest
 
 from program import HANGS, command, family_of, is_running, isotherm, kill, ranks_of, write_deck
 from runs import checkpoints, expect_same_run, record
-from shim import build_shim
 from small_block import SMALL_BLOCK
 
 DECK = SMALL_BLOCK + """\
@@ -270,17 +268,12 @@ def test_what_may_change_is_told(whole, out):
     assert record(whole)["fingerprint"] == record(out)["fingerprint"]
 
 
-@pytest.fixture(scope="module")
-def shim(tmp_path_factory):
-    return build_shim(Path(__file__).with_name("io_shim.c"), tmp_path_factory.mktemp("shim"))
-
-
 @pytest.mark.parametrize("ranks", [0, 2])
 @pytest.mark.parametrize("fault", ["write:14", "fsync:5", "rename:2"])
-def test_a_disk_that_fails_leaves_the_checkpoint_before(shim, tmp_path, fault, ranks):
+def test_a_disk_that_fails_leaves_the_checkpoint_before(io_shim, tmp_path, fault, ranks):
     write_deck(tmp_path, DECK)
     words = "output={directory: out, snapshots: false, checkpoint: {every_steps: 10}}"  # no other files of HDF5
-    done = isotherm("run", "deck.yaml", words, ranks=ranks, cwd=tmp_path, LD_PRELOAD=str(shim),
+    done = isotherm("run", "deck.yaml", words, ranks=ranks, cwd=tmp_path, LD_PRELOAD=str(io_shim),
                     ISOTHERM_SHIM=f"{fault}:{errno.EIO}", ISOTHERM_IO_TIMEOUT="20")
     assert done.returncode == 74, done.stdout + done.stderr
     out = tmp_path / "out"

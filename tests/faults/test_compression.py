@@ -46,11 +46,6 @@ def packed(tmp_path_factory):
     return run_in(tmp_path_factory.mktemp("packed"), "output.compression=4", ranks=2)
 
 
-@pytest.fixture(scope="module")
-def io_shim(tmp_path_factory):
-    return build_shim(Path(__file__).with_name("io_shim.c"), tmp_path_factory.mktemp("shim"))
-
-
 def expect_same_cells(one, other):
     names = sorted(path.name for path in one.glob("*.hdf"))
     assert names == sorted(path.name for path in other.glob("*.hdf")) and len(names) == 3 + 3 + 1 + 1 + 2

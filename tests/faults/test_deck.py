@@ -1,9 +1,12 @@
-"""Wrong decks and overrides: exit code, the exact line, no file made, little time and memory used."""
+"""Wrong decks and overrides, and formulas that are not finite in some cell: exit code, message, no file made, little time and memory
+used."""
 
 import os
 
 import pytest
-from cli import BASE_DECK, NOBODY, isotherm
+
+from cli import BASE_DECK, isotherm as measured, NOBODY
+from program import isotherm
 
 CELLS = "; write a whole number from 1 to 1e12, or [x, y, z]"
 DIFFUSIVITY = "; write a number from 1e-12 to 1e12 m^2/s"
@@ -175,7 +178,7 @@ def write(tmp_path):
     return write_deck
 
 
-def expect_refused(folder, result, code, line):
+def expect_refused_deck(folder, result, code, line):
     assert result.err == line + "\n"
     assert result.code == code
     assert os.listdir(folder) == ["deck.yaml"], "a refused deck must leave no file"
@@ -186,7 +189,7 @@ def expect_refused(folder, result, code, line):
 @pytest.mark.parametrize("entry, name, deck, line", DECKS, ids=[f"{entry}-{name}" for entry, name, _, _ in DECKS])
 def test_wrong_deck_is_refused(write, verb, entry, name, deck, line):
     folder = write(deck)
-    expect_refused(folder, isotherm(verb, "deck.yaml", cwd=folder), 65, line)
+    expect_refused_deck(folder, measured(verb, "deck.yaml", cwd=folder), 65, line)
 
 
 OVERRIDES = [
@@ -211,11 +214,11 @@ OVERRIDES = [
 @pytest.mark.parametrize("overrides, code, line", OVERRIDES, ids=[" ".join(o) for o, _, _ in OVERRIDES])
 def test_wrong_override_is_refused(write, overrides, code, line):
     folder = write(BASE_DECK)
-    expect_refused(folder, isotherm("check", "deck.yaml", *overrides, cwd=folder), code, line)
+    expect_refused_deck(folder, measured("check", "deck.yaml", *overrides, cwd=folder), code, line)
 
 
 def test_missing_deck(tmp_path):
-    result = isotherm("check", "deck.yaml", cwd=tmp_path)
+    result = measured("check", "deck.yaml", cwd=tmp_path)
     assert result.err == ("cannot read the deck deck.yaml (No such file or directory); name a deck that exists, or "
                           "write one with isotherm init\n")
     assert result.code == 66
@@ -224,7 +227,7 @@ def test_missing_deck(tmp_path):
 
 def test_deck_that_is_a_directory(tmp_path):
     (tmp_path / "deck.yaml").mkdir()
-    result = isotherm("check", "deck.yaml", cwd=tmp_path)
+    result = measured("check", "deck.yaml", cwd=tmp_path)
     assert result.err == ("cannot read the deck deck.yaml (it is a directory); name a deck that exists, or write one "
                           "with isotherm init\n")
     assert result.code == 66
@@ -233,7 +236,7 @@ def test_deck_that_is_a_directory(tmp_path):
 def test_unreadable_deck(write):
     folder = write(BASE_DECK)
     os.chmod(folder / "deck.yaml", 0)
-    result = isotherm("check", "deck.yaml", cwd=folder, user=NOBODY if os.getuid() == 0 else None)
+    result = measured("check", "deck.yaml", cwd=folder, user=NOBODY if os.getuid() == 0 else None)
     assert result.err == ("cannot read the deck deck.yaml (Permission denied); name a deck that exists, or write one "
                           "with isotherm init\n")
     assert result.code == 66
@@ -241,7 +244,7 @@ def test_unreadable_deck(write):
 
 def test_unknown_kernel_is_named_with_the_known_ones(write):
     folder = write(BASE_DECK + "solver: {kernel: nonsense}\n")
-    result = isotherm("check", "deck.yaml", cwd=folder)
+    result = measured("check", "deck.yaml", cwd=folder)
     assert result.code == 65
     start = "deck.yaml:10:18: solver.kernel: unknown word 'nonsense'; use one of auto, "
     assert result.err.startswith(start) and result.err.count("\n") == 1
@@ -250,14 +253,14 @@ def test_unknown_kernel_is_named_with_the_known_ones(write):
 
 def test_a_halo_deeper_than_the_blocks(write):
     folder = write(BASE_DECK + "solver: {depth: 4}\nparallel: {process_grid: [1, 2, 3]}\n")
-    result = isotherm("check", "deck.yaml", "--ranks", "6", cwd=folder)
+    result = measured("check", "deck.yaml", "--ranks", "6", cwd=folder)
     assert result.code == 65
     assert "deep); use at most 2 ranks along z, at least 12 cells along z, or a halo of at most 3 cells" in result.err
 
 
 def test_all_problems_are_said_at_once_from_top_to_bottom(write):
     folder = write("grid: {cells: 0}\nsolver: {depth: 99}\noutput: {every_steps: 0}\n")
-    result = isotherm("check", "deck.yaml", "precision=fp8", cwd=folder)
+    result = measured("check", "deck.yaml", "precision=fp8", cwd=folder)
     assert result.code == 65
     assert [line[:line.index(": ", line.index(": ") + 2)] for line in result.err.splitlines()] == [
         "deck.yaml:1:1: grid.lengths", "deck.yaml:1:1: problem.end_time", "deck.yaml:1:1: material",
@@ -280,43 +283,108 @@ GOOD = {
 @pytest.mark.parametrize("deck", GOOD.values(), ids=GOOD.keys())
 def test_right_deck_passes_and_check_makes_no_file(write, deck):
     folder = write(deck)
-    result = isotherm("check", "deck.yaml", cwd=folder)
+    result = measured("check", "deck.yaml", cwd=folder)
     assert (result.code, result.err) == (0, "")
     assert os.listdir(folder) == ["deck.yaml"]
 
 
 def test_more_cells_than_int32_are_no_problem_of_the_deck(write):
     folder = write(cells("[1300, 1300, 1300]") + "precision: fp32\n")
-    result = isotherm("check", "deck.yaml", cwd=folder)
+    result = measured("check", "deck.yaml", cwd=folder)
     assert result.code in (0, 71), result.err  # 71: this machine is too small for them
 
 
 def test_numbers_are_read_and_printed_in_the_c_locale(write, monkeypatch):
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     folder = write(diffusivity("0.5"))
-    result = isotherm("check", "deck.yaml", "--resolved", cwd=folder)
+    result = measured("check", "deck.yaml", "--resolved", cwd=folder)
     assert result.code == 0
     assert "diffusivity: 0.5\n" in result.out
 
 
 def test_the_commented_deck_passes_check(write):
-    folder = write(isotherm("init", cwd=".").out)
-    result = isotherm("check", "deck.yaml", cwd=folder)
+    folder = write(measured("init", cwd=".").out)
+    result = measured("check", "deck.yaml", cwd=folder)
     assert (result.code, result.err) == (0, "")
 
 
 def test_the_short_deck_is_the_commented_one_without_its_defaults(write):
-    minimal = isotherm("init", "--minimal", cwd=".").out
+    minimal = measured("init", "--minimal", cwd=".").out
     assert len(minimal.splitlines()) < 20
     resolved = []
-    for text in (minimal, isotherm("init", cwd=".").out):
-        result = isotherm("check", "deck.yaml", "--resolved", cwd=write(text))
+    for text in (minimal, measured("init", cwd=".").out):
+        result = measured("check", "deck.yaml", "--resolved", cwd=write(text))
         assert (result.code, result.err) == (0, "")
         resolved.append(result.out[:result.out.index("\n# what a run of it is\n")])
     assert resolved[0] == resolved[1]
 
 
 def test_the_short_deck_runs(write):
-    folder = write(isotherm("init", "--minimal", cwd=".").out)
-    result = isotherm("run", "deck.yaml", "grid.cells=8", cwd=folder)
+    folder = write(measured("init", "--minimal", cwd=".").out)
+    result = measured("run", "deck.yaml", "grid.cells=8", cwd=folder)
     assert (result.code, result.err) == (0, "")
+
+
+# A grid of 8 x 9 x 10 cells in a cube of 1 m: centres at (i + 1/2)/8, (j + 1/2)/9, (k + 1/2)/10.
+GIVE = "; give a value that every cell can hold"
+FIRST = "x = 0.0625 m, y = 0.05555555555555555 m, z = 0.05 m, t = 0 s)"
+CASES = [
+    ("initial, division by zero", ['initial=[{shape: formula, formula: "1/(x-0.0625)"}]'],
+     f"initial.0.formula: 1/(x-0.0625) is not finite at cell (0, 0, 0) (it is inf at {FIRST}"),
+    ("initial, nan", ['initial=[{shape: formula, formula: "sqrt(z-0.3)"}]'],
+     f"initial.0.formula: sqrt(z-0.3) is not finite at cell (0, 0, 0) (it is nan at {FIRST}"),
+    ("initial, in the last cell only", ['initial=[{shape: formula, formula: "sqrt(2.8-x-y-z)"}]'],
+     "initial.0.formula: sqrt(2.8-x-y-z) is not finite at cell (7, 8, 9) (it is nan at x = 0.9375 m, "
+     "y = 0.9444444444444444 m, z = 0.9500000000000001 m, t = 0 s)"),
+    ("initial, second entry",
+     ['initial=[{shape: constant, value: 300}, {shape: formula, mode: add, formula: "log(x-0.0625)"}]'],
+     f"initial.1.formula: log(x-0.0625) is not finite at cell (0, 0, 0) (it is -inf at {FIRST}"),
+    ("initial, beyond fp32", ['initial=[{shape: formula, formula: "1e40*(1+x)"}]', "precision=fp32"],
+     f"initial.0.formula: 1e40*(1+x) is too large for the precision at cell (0, 0, 0) (it is 1.0625e+40 at {FIRST}"),
+    ("source", ['sources=[{shape: formula, formula: "1/(y-0.5)"}]', "material.conductivity=1"],
+     "sources.0.formula: 1/(y-0.5) is not finite at cell (0, 4, 0) (it is inf at x = 0.0625 m, y = 0.5 m, z = 0.05 m, "
+     "t = 0 s)"),
+    ("wall", ['boundaries.x_max={kind: temperature, value: "300 + 1/(y-0.5)"}'],
+     "boundaries.x_max.value: 300 + 1/(y-0.5) is not finite at cell (7, 4, 0) (it is inf at x = 1 m, y = 0.5 m, z = 0.05 m, "
+     "t = 0 s)"),
+    ("ambient", ['boundaries.z_min={kind: convection, coefficient: 3, ambient: "sqrt(x-0.3)"}',
+                 "material.conductivity=1"],
+     "boundaries.z_min.ambient: sqrt(x-0.3) is not finite at cell (0, 0, 0) (it is nan at x = 0.0625 m, "
+     "y = 0.05555555555555555 m, z = 0 m, t = 0 s)"),
+]
+
+
+@pytest.mark.parametrize("ranks", [0, 4])
+@pytest.mark.parametrize("name, overrides, line", CASES, ids=[name for name, _, _ in CASES])
+def test_a_value_that_is_not_finite(folder, name, overrides, line, ranks):
+    done = isotherm("run", "deck.yaml", *overrides, ranks=ranks, cwd=folder)
+    assert done.returncode == 65, done.stderr
+    said = f"argument 3: {line}{GIVE}\n"
+    assert done.stderr.startswith(said) and done.stderr.count(said) == 1
+    assert "MPI_ABORT" not in done.stderr
+    assert not list(folder.glob("**/*.hdf"))
+
+
+@pytest.mark.parametrize("name, overrides, line", CASES, ids=[name for name, _, _ in CASES])
+def test_a_field_that_is_not_finite_makes_no_file(folder, name, overrides, line):
+    assert isotherm("run", "deck.yaml", *overrides, cwd=folder).returncode == 65
+    assert os.listdir(folder) == ["deck.yaml"]
+
+
+def test_a_field_that_is_not_finite_keeps_the_earlier_run(folder):
+    assert isotherm("run", "deck.yaml", "output.directory=out", cwd=folder).returncode == 0
+    assert (folder / "out" / "deck_00000010.hdf").exists()
+    done = isotherm("run", "deck.yaml", CASES[0][1][0], "output.directory=out", "output.overwrite=true", cwd=folder)
+    assert done.returncode == 65
+    assert (folder / "out" / "deck_00000010.hdf").exists()
+
+
+def test_a_wall_that_fails_in_time_ends_the_run(folder):
+    """A formula of t is evaluated as time goes: found at its step, whole files stay."""
+    done = isotherm("run", "deck.yaml", 'boundaries.x_min={kind: temperature, value: "300 + sqrt(0.005-t)"}',
+                    "output.directory=out", "output.every_steps=1", cwd=folder)
+    assert done.returncode == 65
+    assert done.stderr.startswith("argument 3: boundaries.x_min.value: 300 + sqrt(0.005-t) is not finite at cell (0, 0, 0) "
+                                  "(it is nan at x = 0 m, y = 0.05555555555555555 m, z = 0.05 m, t = 0.005")
+    for path in (folder / "out").glob("*.hdf"):
+        assert isotherm("info", path).returncode == 0

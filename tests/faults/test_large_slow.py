@@ -1,13 +1,16 @@
-"""What takes a large machine, or long: 64 ranks, and blocks beyond what one call of MPI-IO once took."""
+"""What takes a large machine, or long: 64 ranks, blocks beyond what one call of MPI-IO once took, and a study of 500 cases of 16^3
+(ISOTHERM_STUDY_CASES changes it). A case is a process that starts MPI, measures its roof and leaves a whole run: a sixth of a
+second of a core. Its policy is named, as trials of others would take a fifth more."""
 
 import os
 import shutil
 
 import pytest
-from cli import BASE_DECK
 
+from cli import BASE_DECK
 from program import HANGS, isotherm, write_deck
 from runs import expect_same_answer, record, snapshots
+from studies import rows, write_study
 
 GIB = 1 << 30
 
@@ -37,3 +40,31 @@ def test_a_block_of_more_than_2_gib(tmp_path):
     assert checkpoint.stat().st_size > 2 * GIB and snapshots(out) == ["deck_00000001.hdf"]
     done = isotherm("info", checkpoint)
     assert done.returncode == 0 and record(out)["fingerprint"] in done.stdout, done.stderr
+
+
+CASES = int(os.environ.get("ISOTHERM_STUDY_CASES", "500"))
+BASE = """\
+grid: {cells: 16, lengths: 1}
+material: {diffusivity: 1}
+boundaries: {x_min: {kind: temperature, value: 400}}
+initial: [{shape: constant, value: 300}]
+problem: {steps: 100}
+parallel: {device: cpu}
+solver: {kernel: openmp, policy: 3planes, reduction: openmp}
+output: {directory: out, snapshots: false, diagnostics: 100}
+"""
+
+
+def test_many_cases(tmp_path):
+    values = ", ".join(str(300 + n) for n in range(CASES))
+    write_study(tmp_path, f"  matrix: {{initial.0.value: [{values}]}}\n  limit: {CASES}\n  sort: max_K\n", BASE)
+    done = isotherm("study", "deck.yaml", "--jobs", "2", cwd=tmp_path, timeout=4 * HANGS)
+    assert done.returncode == 0, done.stderr
+    table = rows(tmp_path / "out")
+    assert len(table) == CASES and {row["state"] for row in table.values()} == {"done"}
+    # Each has the answer of its own value, not of a neighbour's: the mean lies between it and the wall's.
+    for n, row in enumerate(table.values()):
+        assert min(300 + n, 400) <= float(row["mean_K"]) <= max(300 + n, 400)
+    assert len({row["fingerprint"] for row in table.values()}) == CASES
+    again = isotherm("study", "deck.yaml", cwd=tmp_path)
+    assert again.returncode == 0 and f"{CASES} finished before, 0 to run" in again.stdout

@@ -23,6 +23,7 @@ SCRIPT = """
 import json
 from paraview import servermanager, simple
 
+
 def of_series(reader, places):
     times = list(reader.TimestepValues)
     found = []
