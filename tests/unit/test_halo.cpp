@@ -13,6 +13,7 @@
 #include "halo/messages.hpp"
 #include "halo/regions.hpp"
 #include "output/records/run_record.hpp"
+#include "support/error_text.hpp"
 
 namespace isotherm {
 namespace {
@@ -316,10 +317,8 @@ TEST(GpuAwareMpi, TakesMpiAtItsWord) {
 }
 
 TEST(GpuAwareMpi, IsNeverAGuess) {
-  EXPECT_EQ(judge_device_memory(std::nullopt, "Some MPI 1.0", "1"),
-            "Some MPI 1.0 has no query that says whether it takes device memory; build with an Open MPI or "
-            "an MPICH "
-            "(4.0 or later) that knows CUDA");
+  expect_start(judge_device_memory(std::nullopt, "Some MPI 1.0", "1"),
+               "Some MPI 1.0 has no query that says whether it takes device memory");
 }
 
 TEST(GpuAwareMpi, CrayMpichHasASwitch) {
