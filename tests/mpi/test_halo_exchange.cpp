@@ -17,6 +17,7 @@
 #include "kernels/face_copy.hpp"
 #include "kernels/stencil.hpp"
 #include "support/field_by_index.hpp"
+#include "support/process_grid.hpp"
 
 namespace isotherm {
 namespace {
@@ -277,18 +278,6 @@ class Exchanged {
   Box interior_;
 };
 
-std::vector<Int3> process_grids(int ranks) {
-  std::vector<Int3> grids;
-  for (Index x = 1; x <= ranks; ++x) {
-    for (Index y = 1; y <= ranks; ++y) {
-      for (Index z = 1; z <= ranks; ++z) {
-        if (x * y * z == ranks) grids.push_back({x, y, z});
-      }
-    }
-  }
-  return grids;
-}
-
 bool fits(const Case& c) {
   for (int axis = 0; axis < 3; ++axis) {
     const bool has_exchange = c.process_grid[axis] > 1 || c.periodic[axis];
@@ -300,7 +289,7 @@ bool fits(const Case& c) {
 // Every process grid and mix of periodic axes, on an uneven grid and on the thinnest one that works.
 std::vector<Case> all_cases(int ranks, int ghosts) {
   std::vector<Case> cases;
-  for (const Int3 grid : process_grids(ranks)) {
+  for (const Int3 grid : all_process_grids(ranks)) {
     const Int3 thin{grid.x * ghosts + (grid.x > 1), grid.y * ghosts, grid.z * ghosts + (grid.z > 1)};
     for (const Int3 cells : {Int3{17, 23, 31}, thin}) {
       for (int bits = 0; bits < 8; ++bits) {

@@ -18,17 +18,6 @@ namespace {
 
 constexpr int sweeps = 7;
 
-// Every way to write `ranks` as a product of three.
-std::vector<Int3> process_grids(int ranks) {
-  std::vector<Int3> grids;
-  for (Index x = 1; x <= ranks; ++x) {
-    for (Index y = 1; x * y <= ranks; ++y) {
-      if (ranks % (x * y) == 0) grids.push_back({x, y, ranks / (x * y)});
-    }
-  }
-  return grids;
-}
-
 template <class T>
 struct Outcome {
   std::vector<T> cells;  // of `box`, x fastest
@@ -85,7 +74,7 @@ void expect_one_answer(Config config, const std::string& what, Device& device) {
   const Outcome<T> reference =
       solve<T>(config, Decomposition(n, {1, 1, 1}, periodic(config)), self, *make_host_device());
   fix_transport(config, device, world);
-  for (const Int3 grid : process_grids(world.size())) {
+  for (const Int3 grid : all_process_grids(world.size())) {
     if (grid.x > n.x || grid.y > n.y || grid.z > n.z) continue;
     const Decomposition decomposition(n, grid, periodic(config));
     const std::vector<T> expected = part(reference.cells, n, decomposition.block(world.rank()));
@@ -140,7 +129,7 @@ void expect_one_answer_at_every_depth(Config config, const std::string& what, De
   const auto reference = solve_in_parts<T>(config, Decomposition(n, {1, 1, 1}, periodic(config)),
                                            Communicator::self(), *make_host_device());
   fix_transport(config, device, world);
-  for (const Int3 grid : process_grids(world.size())) {
+  for (const Int3 grid : process_grids(world.size(), n)) {  // each axis, and as many as can be
     const Decomposition decomposition(n, grid, periodic(config));
     for (const int depth : {1, 2, 3, 4}) {
       if (depth > decomposition.deepest_halo().value_or(depth)) continue;
@@ -205,7 +194,7 @@ void expect_one_answer_of_all_transports(Device& device) {
       solve<T>(config, Decomposition(n, {1, 1, 1}, periodic(config)), self, *make_host_device());
   config.solver.kernel = "auto";
   for (const std::string& transport : usable_transports(device, world)) {
-    for (const Int3 grid : process_grids(world.size())) {
+    for (const Int3 grid : all_process_grids(world.size())) {
       for (const Overlap overlap : {Overlap::off, Overlap::on}) {
         SCOPED_TRACE(fmt::format("{} process grid {}x{}x{} overlap {}", transport, grid.x, grid.y, grid.z,
                                  overlap == Overlap::on));
@@ -269,7 +258,7 @@ void expect_one_sum(Config config, Device& device) {
     ASSERT_GT(expected, 0);
     config.solver.kernel = "auto";
     fix_transport(config, device, world);
-    for (const Int3 grid : process_grids(world.size())) {
+    for (const Int3 grid : all_process_grids(world.size())) {
       SCOPED_TRACE(
           fmt::format("norm {} process grid {}x{}x{}", static_cast<int>(norm), grid.x, grid.y, grid.z));
       const Decomposition decomposition(config.grid.cells, grid, periodic(config));
