@@ -12,7 +12,8 @@ import h5py
 import numpy as np
 import pytest
 
-from program import HANGS, command, family_of, is_running, isotherm, kill, ranks_of, write_deck
+from job import wait_until_gone
+from program import HANGS, command, family_of, isotherm, kill, ranks_of, write_deck
 from runs import checkpoints, expect_same_run, record
 from small_block import SMALL_BLOCK
 
@@ -286,7 +287,7 @@ def test_a_disk_that_fails_leaves_the_checkpoint_before(io_shim, tmp_path, fault
 
 def test_a_kill_at_any_moment_costs_an_interval_at_most(tmp_path):
     """As often as ISOTHERM_KILLS says. Each part goes on from the one before, until the run is over."""
-    kills, interval = int(os.environ.get("ISOTHERM_KILLS", "15")), 150
+    kills, interval = int(os.environ.get("ISOTHERM_KILLS", "10")), 150
     seed = random.randrange(1 << 30)
     print("seed", seed)
     draw = random.Random(seed)
@@ -312,7 +313,7 @@ def test_a_kill_at_any_moment_costs_an_interval_at_most(tmp_path):
         kill(*{"all": reversed(family_of(process.pid)), "a rank": [draw.choice(ranks)], "the launcher": [process.pid]}[
             draw.choice(["all", "a rank", "the launcher"])])
         process.communicate(timeout=HANGS)
-        wait_until_gone(ranks)
+        wait_until_gone(*ranks)
         killed += 1
         assert newest_of(out) >= newest
         newest = newest_of(out)
@@ -327,14 +328,6 @@ def test_a_kill_at_any_moment_costs_an_interval_at_most(tmp_path):
     done = isotherm("run", "deck.yaml", *problem, seldom, "output.directory=whole", cwd=tmp_path, timeout=patience)
     assert done.returncode == 0, done.stderr
     expect_same_run(tmp_path / "whole", out)
-
-
-def wait_until_gone(ranks):
-    """Who lost its launcher, or a neighbour, ends by itself."""
-    deadline = time.monotonic() + HANGS
-    while any(map(is_running, ranks)):
-        assert time.monotonic() < deadline, "a rank outlives its job"
-        time.sleep(0.02)
 
 
 def newest_of(out):

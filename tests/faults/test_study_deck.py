@@ -8,22 +8,11 @@ import subprocess
 
 import pytest
 
+from cli import BASE_DECK as BASE
 from isotherm_tools.failure import Failure
 from isotherm_tools.study.deck import StudyDeck
 from isotherm_tools.study.program import Program
 from program import HANGS, command, isotherm, write_deck
-
-BASE = """\
-grid:
-  cells: [8, 9, 10]
-  lengths: 1
-material:
-  diffusivity: 1
-initial:
-  - {shape: constant, value: 300}
-problem:
-  steps: 10
-"""
 
 
 @pytest.fixture(name="parse")

@@ -2,12 +2,12 @@
 
 import os
 import signal
-import subprocess
 import time
 
 import pytest
 
-from program import HANGS, command, family_of, is_running, isotherm, kill_all, ranks_of
+from job import Background, wait_until_gone
+from program import HANGS, family_of, is_running, isotherm, kill_all, ranks_of
 from runs import checkpoints, expect_same_answer, record
 from studies import BASE, folders, rows, started, states, write_study
 
@@ -16,13 +16,10 @@ LONG = BASE.replace("diagnostics: 2", "diagnostics: 1000").replace("steps: 4", "
 CASES = "  list: [{name: short}, {name: long, problem.steps: 200000}, {name: after, precision: fp32}]\n"
 
 
-class Study:
-    """In the background, in a session of its own."""
-
+class Study(Background):
     def __init__(self, folder, *words):
         self.folder = folder
-        self.process = subprocess.Popen(command("study", "deck.yaml", *words), cwd=folder, text=True,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        super().__init__(folder, "study", "deck.yaml", *words)
 
     def wait_for(self, *path):
         """Until a case has written two lines of its history: it sweeps."""
@@ -40,21 +37,6 @@ class Study:
             assert line, said
             said += line
         return said
-
-    def end(self):
-        try:
-            out, err = self.process.communicate(timeout=HANGS)
-        except subprocess.TimeoutExpired:
-            kill_all(self.process.pid)
-            raise
-        return self.process.returncode, out, err
-
-
-def wait_until_gone(*pids):
-    deadline = time.monotonic() + HANGS
-    while any(is_running(pid) for pid in pids):
-        assert time.monotonic() < deadline, "a case outlives its study"
-        time.sleep(0.05)
 
 
 def expect_all_done_as_without_a_stop(folder):

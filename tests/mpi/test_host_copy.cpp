@@ -89,10 +89,7 @@ class HostCells : public BackendTest {
   template <class T>
   void expect_cells(const std::vector<T>& found, FieldView<const T> field, const std::vector<Box>& boxes) {
     std::vector<T> expected;
-    for (const Box& box : boxes)
-      for (Index z = box.lo.z; z < box.hi.z; ++z)
-        for (Index y = box.lo.y; y < box.hi.y; ++y)
-          for (Index x = box.lo.x; x < box.hi.x; ++x) expected.push_back(field(x, y, z));
+    for (const Box& box : boxes) for_each_cell(box, [&](Int3 c) { expected.push_back(field(c)); });
     ASSERT_EQ(found.size(), expected.size());
     if (found.empty()) return;  // memcmp takes no null pointer
     EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(T)), 0) << "seed " << seed_;
@@ -196,19 +193,14 @@ void expect_means(Int3 cells, Int3 process_grid, Int3 factor) {
   const auto device = make_host_device();
   Field<T> field = test::field_by_index<T>(*device, block, cells);
   const FieldView<T> view = field.view();
-  for (Index z = 0; z < view.extent.z; ++z)
-    for (Index y = 0; y < view.extent.y; ++y)
-      for (Index x = 0; x < view.extent.x; ++x) view(x, y, z) = third_at<T>(Int3{x, y, z} + block.lo, cells);
+  for_each_cell(Box{{0, 0, 0}, view.extent}, [&](Int3 c) { view(c) = third_at<T>(c + block.lo, cells); });
 
   const CoarseField coarse(world, block, factor);
   const std::vector<T> means = coarse.means<T>(view);
   const Box mine = coarse.cells();
   ASSERT_EQ(std::ssize(means), mine.cells());
   std::size_t i = 0, wrong = 0;
-  for (Index z = mine.lo.z; z < mine.hi.z; ++z)
-    for (Index y = mine.lo.y; y < mine.hi.y; ++y)
-      for (Index x = mine.lo.x; x < mine.hi.x; ++x)
-        wrong += means[i++] != mean_at<T>({x, y, z}, factor, cells);
+  for_each_cell(mine, [&](Int3 c) { wrong += means[i++] != mean_at<T>(c, factor, cells); });
   EXPECT_EQ(wrong, 0u) << "factor " << factor.x << " " << factor.y << " " << factor.z;
   // Each coarse cell has one owner.
   EXPECT_EQ(world.all_reduce(mine.cells() * factor.product(), ReduceOp::sum), cells.product());

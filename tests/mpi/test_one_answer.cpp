@@ -11,6 +11,7 @@
 #include "solver/rows.hpp"
 #include "solver/solver.hpp"
 #include "support/decks.hpp"
+#include "support/field_by_index.hpp"
 #include "support/process_grid.hpp"
 
 namespace isotherm {
@@ -29,11 +30,7 @@ template <class T>
 Outcome<T> outcome_of(Solver<T>& solver) {
   Outcome<T> outcome{{}, solver.residual(), solver.fingerprint()};
   const FieldView<const T> field = solver.host_field();
-  for (Index z = 0; z < field.extent.z; ++z) {
-    for (Index y = 0; y < field.extent.y; ++y) {
-      for (Index x = 0; x < field.extent.x; ++x) outcome.cells.push_back(field(x, y, z));
-    }
-  }
+  for_each_cell(Box{{0, 0, 0}, field.extent}, [&](Int3 c) { outcome.cells.push_back(field(c)); });
   return outcome;
 }
 
@@ -49,13 +46,9 @@ Outcome<T> solve(const Config& config, const Decomposition& decomposition, const
 template <class T>
 std::vector<T> part(const std::vector<T>& whole, Int3 n, Box block) {
   std::vector<T> cells;
-  for (Index z = block.lo.z; z < block.hi.z; ++z) {
-    for (Index y = block.lo.y; y < block.hi.y; ++y) {
-      for (Index x = block.lo.x; x < block.hi.x; ++x) {
-        cells.push_back(whole[static_cast<std::size_t>(x + n.x * (y + n.y * z))]);
-      }
-    }
-  }
+  for_each_cell(block, [&](Int3 c) {
+    cells.push_back(whole[static_cast<std::size_t>(c.x + n.x * (c.y + n.y * c.z))]);
+  });
   return cells;
 }
 

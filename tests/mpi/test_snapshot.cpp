@@ -271,42 +271,6 @@ TEST_F(Snapshot, ATruncatedFileIsIo) {
   }
 }
 
-TEST_F(Snapshot, AFileSizeLimitIsARefusalAndNotASignal) {
-  SnapshotWriter to = writer();
-  rlimit before{};
-  ::getrlimit(RLIMIT_FSIZE, &before);
-  rlimit small = before;
-  small.rlim_cur = 40000;  // more than the header, less than the cells
-  ::setrlimit(RLIMIT_FSIZE, &small);
-  config_.name = "limited";
-  const std::string text = expect_refused(ExitCode::io, [&] { write<double>(to, 0, 0); });
-  ::setrlimit(RLIMIT_FSIZE, &before);
-  EXPECT_NE(text.find("no room for the file (File too large: "), std::string::npos) << text;
-  expect_names({});
-  expect_cells<double>(write<double>(to, 0, 0));
-}
-
-TEST_F(Snapshot, AFullDiskIsRefusedAndTheFormerFilesStay) {
-  std::string problem;
-  if (mine_ && ::mount("tmpfs", folder_.c_str(), "tmpfs", 0, "size=400k") != 0)
-    problem = std::strerror(errno);
-  problem = world_.broadcast(problem);
-  if (!problem.empty()) GTEST_SKIP() << "no right to mount a small tmpfs: " << problem;
-  SnapshotWriter to = writer(2000);
-  const std::string first = write<double>(to, 0, 0);
-  const std::string text = expect_refused(ExitCode::io, [&] { write<double>(to, 1, 1); });
-  EXPECT_NE(text.find("test_00000001.hdf.part: no room for the file (No space left on device: "),
-            std::string::npos)
-      << text;
-  expect_names({"test.hdf.series", "test.xmf", "test_00000000.hdf"});
-  EXPECT_EQ(world_.all_reduce(fingerprint_on_disk<double>(first, block(), cells_, slab), ReduceOp::sum),
-            whole_fingerprint<double>());
-  world_.barrier();
-  if (mine_) {
-    EXPECT_EQ(::umount(folder_.c_str()), 0);
-  }
-}
-
 // Files of a part of the field hold the same cells for every process grid, known from their indices alone.
 
 class PartFiles : public FilesOfAll {

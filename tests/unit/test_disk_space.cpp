@@ -87,23 +87,6 @@ TEST(ReserveSpace, RefusesWithPathAndBytes) {
   EXPECT_NE(text.find(": 1152921504606846976 bytes wanted, "), std::string::npos) << text;
 }
 
-TEST(ReserveSpace, AFileSizeLimitIsAnErrorAndNotASignal) {
-  const test::TemporaryFolder folder;
-  const std::string path = folder / "file";
-  create_empty_file(path);
-  rlimit before{};
-  ::getrlimit(RLIMIT_FSIZE, &before);
-  const rlimit small{1000, before.rlim_max};
-  ::setrlimit(RLIMIT_FSIZE, &small);
-  std::string text;
-  {
-    const FileSizeSignalIgnored ignored;
-    text = refusal(path, 100000);
-  }
-  ::setrlimit(RLIMIT_FSIZE, &before);
-  EXPECT_NE(text.find("(File too large: "), std::string::npos) << text;
-}
-
 // ramfs knows no fallocate and does not say what is free.
 TEST(ReserveSpace, WhereTheFileSystemCannotReserveItIsAnEstimate) {
   const test::TemporaryFolder folder;

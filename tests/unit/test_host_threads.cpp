@@ -92,6 +92,7 @@ TEST(HostThreads, OmpNumThreadsDecides) {
   EXPECT_EQ(plan_threads(host(2), same(1, cores(0, 2)), 0, "16").threads, 16);  // oversubscribed on purpose
 }
 
+// The rest of what people write there: faults/test_environment.py.
 TEST(HostThreads, UnusableOmpNumThreadsIsIgnoredWithAWarning) {
   const auto warning = [](const char* value) {
     const ThreadPlan plan = plan_threads(host(4), same(2, cores(0, 4)), 0, value);
@@ -100,14 +101,7 @@ TEST(HostThreads, UnusableOmpNumThreadsIsIgnoredWithAWarning) {
     return plan.warning;
   };
   const std::string use = "); using 2 threads (4 cores shared by 2 ranks)";
-  EXPECT_EQ(warning("0"), "OMP_NUM_THREADS='0' is ignored (at least 1 thread is needed" + use);
-  EXPECT_EQ(warning("-3"), "OMP_NUM_THREADS='-3' is ignored (at least 1 thread is needed" + use);
-  EXPECT_EQ(warning("many"), "OMP_NUM_THREADS='many' is ignored (it is not a whole number" + use);
-  EXPECT_EQ(warning("2.5"), "OMP_NUM_THREADS='2.5' is ignored (it is not a whole number" + use);
-  EXPECT_EQ(warning(""), "OMP_NUM_THREADS='' is ignored (it is empty" + use);
   EXPECT_EQ(warning("33"), "OMP_NUM_THREADS='33' is ignored (more than 32 threads on 4 cores" + use);
-  EXPECT_EQ(warning("99999999999999999999"),
-            "OMP_NUM_THREADS='99999999999999999999' is ignored (more than 32 threads on 4 cores" + use);
   EXPECT_EQ(warning("\x1b[2J"), "OMP_NUM_THREADS='\\x1b[2J' is ignored (it is not a whole number" + use);
 }
 

@@ -16,6 +16,7 @@
 #include "grid/field.hpp"
 #include "physics/cells.hpp"
 #include "physics/walls.hpp"
+#include "support/watched_device.hpp"
 
 namespace isotherm {
 namespace {
@@ -291,33 +292,17 @@ TEST(Field, RowsStartWhereTheirDeviceWantsThem) {
 }
 
 // A GPU, as far as fields see one.
-class WideDevice final : public Device {
+class WideDevice final : public WatchedDevice {
  public:
-  DeviceInfo info() const override { return {}; }
+  using WatchedDevice::WatchedDevice;
   Backend backend() const override { return Backend::cuda; }
-  MemoryInfo memory() const override { return {}; }
-  void* allocate(std::size_t bytes, Memory kind) override { return host_->allocate(bytes, kind); }
-  void release(void* pointer, Memory kind) noexcept override { host_->release(pointer, kind); }
-  void copy(void*, const void*, std::size_t, Stream) override {}
-  Stream make_stream(Priority) override { return {}; }
-  void release(Stream) noexcept override {}
-  Event make_event() override { return {}; }
-  Event make_timing_event() override { return {}; }
-  void release(Event) noexcept override {}
-  void record(Event, Stream) override {}
-  void wait(Stream, Event) override {}
-  void synchronize(Event) override {}
-  bool passed(Event) override { return true; }
-  double seconds_between(Event, Event) override { return 0; }
-  void synchronize(Stream) override {}
-
- private:
-  std::unique_ptr<Device> host_ = make_host_device();
+  std::ptrdiff_t row_alignment() const override { return isotherm::row_alignment(Backend::cuda); }
 };
 
 TEST(Field, OfAMirrorHasTheLayoutOfWhatItMirrors) {
-  WideDevice gpu;
-  const auto mirror = make_host_of(gpu), host = make_host_device();
+  const auto host = make_host_device();
+  WideDevice gpu(*host);
+  const auto mirror = make_host_of(gpu);
   expect_aligned_rows<float>(gpu, {17, 3, 2}, 1);
   Field<float> there(gpu, {17, 3, 2}, 1), here(*mirror, {17, 3, 2}, 1), own(*host, {17, 3, 2}, 1);
   EXPECT_EQ(here.view().pitch_y, there.view().pitch_y);
