@@ -26,4 +26,8 @@ inline void expect_start(std::string_view text, std::string_view start) {
   EXPECT_EQ(text.substr(0, start.size()), start) << text;
 }
 
+inline void expect_says(std::string_view text, std::string_view part) {
+  EXPECT_NE(text.find(part), text.npos) << text;
+}
+
 }  // namespace isotherm

@@ -10,6 +10,7 @@
 #include "config/value.hpp"
 #include "config/yaml_tree.hpp"
 #include "support/deck_text.hpp"
+#include "support/error_text.hpp"
 
 namespace isotherm {
 namespace {
@@ -273,10 +274,10 @@ TEST(CommentedDeck, SaysAllOfEveryKey) {
     }
   });
   EXPECT_GT(keys, 70);
-  EXPECT_NE(deck.find("# What dt: auto takes of the stable limit; less where the maximum principle needs "
-                      "it.\n  #   a number above 0, at most 1; only for kind "
-                      "transient; default 0.9\n  dt_fraction: 0.9\n"),
-            std::string::npos);
+  expect_says(deck,
+              "# What dt: auto takes of the stable limit; less where the maximum principle needs "
+              "it.\n  #   a number above 0, at most 1; only for kind "
+              "transient; default 0.9\n  dt_fraction: 0.9\n");
 }
 
 // What the commented deck suggests behind a '#' must be readable.

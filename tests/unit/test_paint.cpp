@@ -194,8 +194,8 @@ TEST(Paint, ATemperatureBelowZeroIsNamed) {
   Config config = grid({4, 1, 1});
   const std::vector<Paint> entries{shape(Shape::constant, 5), formula("0"), formula("20 - 15*x")};
   const std::string error = deck_error([&] { painted(config, entries); });
-  EXPECT_NE(error.find("initial: -0.25 K at cell (3, 0, 0)"), std::string::npos) << error;
-  EXPECT_NE(error.find("kelvin"), std::string::npos) << error;
+  expect_says(error, "initial: -0.25 K at cell (3, 0, 0)");
+  expect_says(error, "kelvin");
   EXPECT_NO_THROW(painted(config, entries, {{0, 0, 0}, {4, 1, 1}}, 1, "sources"));
   config.verify.solution = ExactSolution::formula;  // may be about differences
   EXPECT_NO_THROW(painted(config, entries));
@@ -230,8 +230,8 @@ TEST(Paint, ADatasetThatCannotBeReadIsNamedWithItsEntry) {
     FAIL() << "no error";
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ExitCode::file_missing);
-    EXPECT_NE(std::string(e.what()).find("initial.0.dataset"), std::string::npos) << e.what();
-    EXPECT_NE(std::string(e.what()).find("/nowhere/start.h5"), std::string::npos) << e.what();
+    expect_says(e.what(), "initial.0.dataset");
+    expect_says(e.what(), "/nowhere/start.h5");
   }
 }
 
@@ -472,7 +472,7 @@ TEST(ShapeWarnings, WhatLiesOutsideIsToldOrRefused) {
   box.to = {0.5, 0.4, 0.4};
   config.sources = {box};
   ASSERT_EQ(shape_warnings(config).size(), 1u);
-  EXPECT_NE(shape_warnings(config)[0].find("sources.0: only 50 % of its heat"), std::string::npos);
+  expect_says(shape_warnings(config)[0], "sources.0: only 50 % of its heat");
   config.sources[0].to[0] = 0.4;
   EXPECT_TRUE(shape_warnings(config).empty());
   config.sources[0].from[0] = 0.4;
@@ -493,7 +493,7 @@ TEST(ShapeWarnings, AnInitialShapeBetweenCentresIsTold) {
     paint.radius = paint.length = 0.04;
     config.initial = {paint};
     ASSERT_EQ(shape_warnings(config).size(), 1u) << static_cast<int>(shape);
-    EXPECT_NE(shape_warnings(config)[0].find("initial.0: holds no cell centre"), std::string::npos);
+    expect_says(shape_warnings(config)[0], "initial.0: holds no cell centre");
     config.initial[0].from[0] = 0.15 * (1 + 1e-15);  // a centre, but for rounding
     config.initial[0].radius = 0.06;
     config.initial[0].length = 0.2;

@@ -11,6 +11,7 @@
 #include "grid/decomposition.hpp"
 #include "grid/process_grid.hpp"
 #include "support/error_text.hpp"
+#include "support/field_by_index.hpp"
 
 namespace isotherm {
 namespace {
@@ -231,11 +232,13 @@ TEST(ProcessGridErrors, MoreRanksThanFit) {
     return deck_error([&] { chosen(Backend::host, 8, cells, ranks, periodic, ghosts); });
   };
   expect_start(error({8, 8, 8}, 1000, {}, 1), "no process grid of 1000 ranks fits 8x8x8 cells");
-  expect_start(error({8, 8, 8}, 511, {}, 1), "no process grid of 511 ranks fits 8x8x8 cells");
-  expect_start(error({8, 4, 1}, 9, {}, 4), "no process grid of 9 ranks fits 8x4x1 cells");
-  expect_start(error({8, 8, 3}, 2, {false, false, true}, 4), "blocks along z are thinner than the halo");
+  expect_says(error({8, 8, 8}, 1000, {}, 1), "use 512 ranks, the most that fit");
+  expect_says(error({8, 8, 8}, 511, {}, 1),
+              "use 448 ranks, the next lower count that fits; the most are 512");
+  expect_says(error({8, 4, 1}, 9, {}, 4), "use 2 ranks, the most that fit; or use a halo of at most 1 cell");
+  expect_says(error({8, 8, 3}, 2, {false, false, true}, 4), "along z, or a halo of at most 3 cells");
   // The deepest halo is that of so many ranks, not of one.
-  expect_start(error({8, 8, 3}, 8, {false, false, true}, 4), "blocks along z are thinner than the halo");
+  expect_says(error({8, 8, 3}, 8, {false, false, true}, 4), "along z, or a halo of at most 2 cells");
 }
 
 std::vector<Periodic> all_periodicities() {
@@ -244,19 +247,10 @@ std::vector<Periodic> all_periodicities() {
   return all;
 }
 
-template <class Use>
-void for_each_cell(Int3 cells, Use use) {
-  for (Index z = 0; z < cells.z; ++z) {
-    for (Index y = 0; y < cells.y; ++y) {
-      for (Index x = 0; x < cells.x; ++x) use(Int3{x, y, z});
-    }
-  }
-}
-
 // The rank of each cell, by asking every block; -1 where none or several hold it.
 std::vector<int> owners(const Decomposition& d) {
   std::vector<int> result;
-  for_each_cell(d.cells(), [&](Int3 cell) {
+  for_each_cell({{0, 0, 0}, d.cells()}, [&](Int3 cell) {
     int owner = -1, holders = 0;
     for (int rank = 0; rank < d.ranks(); ++rank) {
       if (d.block(rank).contains(cell)) {
@@ -374,44 +368,40 @@ TEST(Decomposition, WallsAreTheFacesOfTheGridThatAreNotPeriodic) {
   }
 }
 
-TEST(DecompositionErrors, RanksWithoutCells) {
-  expect_start(deck_error([] {
-                 Decomposition({3, 8, 8}, {4, 1, 1}, {});
-               }),
-               "process grid 4x1x1 leaves ranks without cells (axis x has 3 cells for 4 ranks)");
-  expect_start(deck_error([] {
-                 Decomposition({8, 8, 1}, {1, 1, 2}, {});
-               }),
-               "process grid 1x1x2 leaves ranks without cells (axis z has 1 cell for 2 ranks)");
-  EXPECT_EQ(deck_error([] {
-              Decomposition({8, 8, 8}, {1, 0, 1}, {});
-            }),
-            "process grid 1x0x1 is impossible (axis y has 0 ranks); use at least 1 rank along each axis");
-  EXPECT_EQ(deck_error([] {
-              Decomposition({1 << 20, 1 << 20, 1 << 20}, {1 << 20, 1 << 20, 1}, {});
-            }),
-            "process grid 1048576x1048576x1 is too large (its product passes 2^31 - 1); use fewer ranks");
+std::string error_of(Int3 cells, Int3 grid, Periodic periodic = {}, int ghosts = 1) {
+  return deck_error([&] { Decomposition(cells, grid, periodic, ghosts); });
+}
+
+TEST(DecompositionErrors, NameTheAxisAndWhatFits) {
+  expect_start(
+      error_of({3, 8, 8}, {4, 1, 1}),
+      "process grid 4x1x1 leaves ranks without cells (axis x has 3 cells for 4 ranks); use at most 3");
+  expect_start(
+      error_of({8, 8, 1}, {1, 1, 2}),
+      "process grid 1x1x2 leaves ranks without cells (axis z has 1 cell for 2 ranks); use at most 1");
+  expect_start(error_of({8, 8, 8}, {1, 0, 1}), "process grid 1x0x1 is impossible (axis y has 0 ranks)");
+  expect_start(error_of({1 << 20, 1 << 20, 1 << 20}, {1 << 20, 1 << 20, 1}),
+               "process grid 1048576x1048576x1 is too large (its product passes 2^31 - 1)");
+  expect_start(error_of({8, 0, 8}, {1, 1, 1}), "grid of 8x0x8 cells is impossible (axis y has 0)");
+  expect_start(error_of({Index{1} << 31, Index{1} << 31, 1}, {1, 1, 1}),
+               "grid of 2147483648x2147483648x1 cells is too large (their number passes 2^61)");
 }
 
 TEST(DecompositionErrors, BlocksThinnerThanTheHalo) {
-  expect_start(deck_error([] {
-                 Decomposition({8, 5, 8}, {1, 4, 1}, {}, 2);
-               }),
-               "blocks along y are thinner than the halo");
+  const std::string y = "blocks along y are thinner than the halo",
+                    z = "blocks along z are thinner than the halo";
+  expect_start(
+      error_of({8, 5, 8}, {1, 4, 1}, {}, 2),
+      y + " (5 cells over 4 ranks leave 1 cell a block, the halo is 2 cells deep); use at most 2 ranks "
+          "along y, at least 8 cells along y, or a halo of at most 1 cell");
   // A periodic axis of one part is its own neighbour, so that fewer ranks would not help.
-  expect_start(deck_error([] {
-                 Decomposition({8, 8, 3}, {1, 1, 1}, {false, false, true}, 4);
-               }),
-               "blocks along z are thinner than the halo");
-  expect_start(deck_error([] {
-                 Decomposition::most_parts({8, 8, 3}, {false, false, true}, 4);
-               }),
-               "blocks along z are thinner than the halo");
+  const std::string alone = z +
+                            " (3 cells over 1 rank leave 3 cells a block, the halo is 4 cells deep); use at "
+                            "least 4 cells along z, or a halo of at most 3 cells";
+  expect_start(error_of({8, 8, 3}, {1, 1, 1}, {false, false, true}, 4), alone);
+  expect_start(deck_error([] { Decomposition::most_parts({8, 8, 3}, {false, false, true}, 4); }), alone);
   // The deepest halo is that of all axes, not of the one that is named.
-  expect_start(deck_error([] {
-                 Decomposition({30, 8, 9}, {2, 2, 3}, {}, 5);
-               }),
-               "blocks along y are thinner than the halo");
+  expect_says(error_of({30, 8, 9}, {2, 2, 3}, {}, 5), "or a halo of at most 3 cells");
   EXPECT_EQ(Decomposition({30, 8, 9}, {2, 2, 3}, {}).deepest_halo(), 3);
   EXPECT_EQ(Decomposition({30, 8, 9}, {2, 1, 1}, {}).deepest_halo(), 15);
   EXPECT_EQ(Decomposition({30, 8, 9}, {1, 1, 1}, {false, true, false}).deepest_halo(), 8);
@@ -419,17 +409,6 @@ TEST(DecompositionErrors, BlocksThinnerThanTheHalo) {
   // One part between walls has no exchange: any thickness will do.
   EXPECT_EQ(Decomposition::most_parts({8, 9, 1}, {true, true, false}, 4), (Int3{2, 2, 1}));
   EXPECT_EQ(Decomposition({8, 8, 1}, {2, 2, 1}, {}, 4).smallest_block(), 16);
-}
-
-TEST(DecompositionErrors, ImpossibleGrids) {
-  EXPECT_EQ(deck_error([] {
-              Decomposition({8, 0, 8}, {1, 1, 1}, {});
-            }),
-            "grid of 8x0x8 cells is impossible (axis y has 0); use at least 1 cell along each axis");
-  EXPECT_EQ(deck_error([] {
-              Decomposition({Index{1} << 31, Index{1} << 31, 1}, {1, 1, 1}, {});
-            }),
-            "grid of 2147483648x2147483648x1 cells is too large (their number passes 2^61); use fewer cells");
 }
 
 }  // namespace

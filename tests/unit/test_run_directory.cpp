@@ -240,14 +240,14 @@ TEST_F(RunLockTest, OfAProcessThatIsOnlyAnEntryIsTaken) {
   std::string started;
   for (int n = 3; n <= 22; ++n) fields >> started;
   leave(fmt::format("{}\n{}\n{}\n-\n", host(), child, started));
-  EXPECT_NE(take().find("is gone from this host"), std::string::npos);
+  expect_says(take(), "is gone from this host");
   waitpid(child, nullptr, 0);
 }
 
 // Numbers of processes come again: this one is alive and has begun at another time.
 TEST_F(RunLockTest, OfAnEarlierProcessOfTheSameNumberIsTaken) {
   leave(fmt::format("{}\n{}\n1\n-\n", host(), getpid()));
-  EXPECT_NE(take().find("is gone from this host"), std::string::npos);
+  expect_says(take(), "is gone from this host");
 }
 
 TEST_F(RunLockTest, OfAnotherHostIsTakenWhenItIsSilent) {
@@ -256,7 +256,7 @@ TEST_F(RunLockTest, OfAnotherHostIsTakenWhenItIsSilent) {
   leave("elsewhere\n17\n5\n12\n", 500);
   EXPECT_EQ(take().find(taken("process 17 on elsewhere", "no sign of life for 500 s").substr(0, 40)), 0u);
   leave("elsewhere\n17\n5\n12\n", 500);
-  EXPECT_NE(take().find("no sign of life for 50"), std::string::npos);
+  expect_says(take(), "no sign of life for 50");
 }
 
 TEST_F(RunLockTest, OfTheSameJobOnAnotherHostIsTaken) {
@@ -276,7 +276,7 @@ TEST_F(RunLockTest, ThatSaysNothingIsOneOfAnotherHost) {
   leave("");
   EXPECT_EQ(take().find("refused"), 0u);
   leave("", 500);
-  EXPECT_NE(take().find("no sign of life"), std::string::npos);
+  expect_says(take(), "no sign of life");
 }
 
 // Whoever has lost it by force leaves that of the other alone.

@@ -151,7 +151,7 @@ TEST(Kelvin, TemperaturesBelowZeroAreErrors) {
   for (const char* wall :
        {"{kind: temperature, value: -20}", "{kind: convection, ambient: -20, coefficient: 5}"}) {
     const std::string error = deck_error([&] { deck_text::parse(deck(wall, "300")); });
-    EXPECT_NE(error.find("-20 K is below absolute zero"), std::string::npos) << error;
+    expect_says(error, "-20 K is below absolute zero");
   }
   EXPECT_NE(deck_error([&] { deck_text::parse(deck("insulated", "-1")); }).find("initial.0.value: -1 K"),
             std::string::npos);
@@ -161,7 +161,7 @@ TEST(Kelvin, TemperaturesBelowZeroAreErrors) {
 TEST(Kelvin, TemperaturesThatLookLikeCelsiusAreAskedFor) {
   const std::string wall = "{kind: temperature, value: \"25 + y\"}";
   ASSERT_EQ(warnings(deck(wall, "20")).size(), 1u);
-  EXPECT_NE(warnings(deck(wall, "20"))[0].find("kelvin?"), std::string::npos);
+  expect_says(warnings(deck(wall, "20"))[0], "kelvin?");
   EXPECT_TRUE(warnings(deck(wall, "293")).empty());
   EXPECT_TRUE(warnings(deck("{kind: temperature, value: 400}", "20")).empty());
 }
