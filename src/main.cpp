@@ -1,4 +1,5 @@
-// isotherm: a YAML deck in, a temperature field out. This file is the story; ARCHITECTURE.md is the map.
+// isotherm: a YAML deck in, a temperature field out. This file is the story of a run; ARCHITECTURE.md is the
+// map.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -12,13 +13,17 @@
 #include "app/check_json.hpp"
 #include "app/command_line.hpp"
 #include "app/compare.hpp"
+#include "app/describe.hpp"
 #include "app/info.hpp"
 #include "app/list.hpp"
 #include "app/run.hpp"
+#include "app/settle_depth.hpp"
 #include "app/tools.hpp"
 #include "config/deck.hpp"
+#include "core/agree.hpp"
 #include "core/communicator.hpp"
 #include "core/error.hpp"
+#include "core/signals.hpp"
 #include "output/console/console.hpp"
 #include "output/console/terminal.hpp"
 #include "output/records/run_schema.hpp"
@@ -26,6 +31,47 @@
 namespace {
 
 using namespace isotherm;
+
+// isotherm run. Collective; the exit code of a run that came to its end: done, not_converged or diverged (a
+// verification that failed). All else is thrown.
+template <class T>
+int solve(const RunPlan& plan) {
+  Run<T> run(plan);
+
+  // Files: the directory of the run, its log, the banner. The solver of the first case exists before them,
+  // because it finds what is wrong with formulas and datasets.
+  run.open();
+
+  // Solver and time loop, of the deck or of each grid of its series.
+  for (const Config& each : plan.session.cases)
+    if (!run.solve(each)) break;
+
+  // Report: the answer, the record, the verdict.
+  return run.report();
+}
+
+int run(const CommandLine& command, const Communicator& world) {
+  const Timer started;
+  note_stop_signals();
+
+  // Deck and plan: what is asked, who owns which cells, on which device, in how much memory. What can be
+  // refused is refused here, before any work.
+  Session session = plan_session(command, world);
+  const std::optional<Restart> restart = plan_restart(command.restart, force_of(command), session, world);
+  if (restart) {
+    if (const auto code = nothing_to_do(*restart, session.deck.config, world)) return static_cast<int>(*code);
+  }
+
+  // Device: its memory, what exchanges cost on it, its copy bandwidth.
+  const auto device = agree(world, [&] { return open_device(session.placement); });
+  refuse_what_does_not_fit(session.memory, session.placement, world);
+  const Regression regression(command.baseline, session, *device, world);
+  settle_depth(session, measure_depth_costs(session, *device, world), world);
+  const double roof = measure_roof(session, *device, world);
+
+  const RunPlan plan{command, world, session, restart, regression, *device, roof, started};
+  return session.deck.config.precision == Precision::fp32 ? solve<float>(plan) : solve<double>(plan);
+}
 
 int print(const std::string& text) {
   print_now(text);
@@ -38,7 +84,7 @@ int print(const std::string& text) {
   abort_all_ranks(static_cast<int>(code));
 }
 
-int solve_on_all_ranks(const CommandLine& command, int argc, char** argv) {
+int on_all_ranks(const CommandLine& command, int argc, char** argv) {
   MpiSession mpi(argc, argv);
   const Communicator world = Communicator::world();
   try {
@@ -84,11 +130,11 @@ int answer(const CommandLine& command, int argc, char** argv) {
     case Verb::check:
       if (command.check.json) return check_json(command);
       if (names_study(command)) start_tool("study", check_words(argc, argv));
-      return solve_on_all_ranks(command, argc, argv);
+      return on_all_ranks(command, argc, argv);
     case Verb::run:
     case Verb::bench:
     case Verb::compare:
-      return solve_on_all_ranks(command, argc, argv);
+      return on_all_ranks(command, argc, argv);
   }
   return static_cast<int>(ExitCode::internal);
 }
@@ -96,7 +142,10 @@ int answer(const CommandLine& command, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Environment: standard streams that a launcher may have closed.
   prepare_standard_streams();
+
+  // Command: one of the program's own, or a tool of the Python package.
   const CommandLineResult parsed = parse_command_line(argc, argv);
   if (!parsed.command && parsed.tool.empty()) {
     std::fputs(parsed.text.c_str(), parsed.exit_code ? stderr : stdout);

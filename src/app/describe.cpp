@@ -17,10 +17,10 @@
 namespace isotherm {
 namespace {
 
-Method describe_method(const Session& session) {
+MethodRecord describe_method(const Session& session) {
   const Config& config = session.cases.back();  // as the rest of the record
   const Backend backend = session.placement.backend;
-  Method method;
+  MethodRecord method;
   method.depth = halo_depth(config);
   method.depth_choice = session.depth;
   if (backend == Backend::host) method.instruction_set = host_instruction_set();

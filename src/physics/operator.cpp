@@ -18,27 +18,34 @@ double sum(const Vector3& v) {
 }
 
 // s: what multiplies the sum over axes of (T[-1] - 2 T + T[+1]) / h^2 in one sweep, in m^2.
-double sweep_length_squared(const Config& config) {
-  if (config.problem.kind == ProblemKind::transient) return diffusivity(config) * time_plan(config).dt;
-  return config.problem.weight / (2 * sum(inverse_squares(config)));
+double sweep_length_squared(const Config& config, double weight) {
+  if (config.problem.kind == ProblemKind::transient) return diffusivity(config) * weight;
+  return weight / (2 * sum(inverse_squares(config)));
+}
+
+double deck_weight(const Config& config) {
+  return config.problem.kind == ProblemKind::transient ? time_plan(config).dt : config.problem.weight;
 }
 
 }  // namespace
 
-Coefficients<double> sweep_coefficients(const Config& config) {
-  const double scale = sweep_length_squared(config);
+Coefficients<double> sweep_coefficients(const Config& config, double weight) {
+  const double scale = sweep_length_squared(config, weight);
   const Vector3 inverse = inverse_squares(config);
   const double cx = scale * inverse[0], cy = scale * inverse[1], cz = scale * inverse[2];
   // Steady: the sum of the six neighbours is the weight by construction.
-  const double c0 =
-      config.problem.kind == ProblemKind::transient ? 1 - 2 * (cx + cy + cz) : 1 - config.problem.weight;
+  const double c0 = config.problem.kind == ProblemKind::transient ? 1 - 2 * (cx + cy + cz) : 1 - weight;
   return {c0, cx, cy, cz};
+}
+
+Coefficients<double> sweep_coefficients(const Config& config) {
+  return sweep_coefficients(config, deck_weight(config));
 }
 
 double source_scale(const Config& config) {
   if (config.problem.kind == ProblemKind::transient)
     return time_plan(config).dt / volumetric_heat_capacity(config);
-  return sweep_length_squared(config) / conductivity(config);
+  return sweep_length_squared(config, deck_weight(config)) / conductivity(config);
 }
 
 template <class T>

@@ -6,9 +6,11 @@
 
 namespace isotherm {
 
-// Transient: one explicit Euler step of time_plan(config).dt. Steady: one weighted Jacobi sweep.
+// Transient: one explicit Euler step of `weight` seconds. Steady: one Jacobi sweep of that weight.
+Coefficients<double> sweep_coefficients(const Config& config, double weight);
+// Of the weight of the deck: problem.weight, or the time step.
 Coefficients<double> sweep_coefficients(const Config& config);
-// What a source of 1 W/m^3 adds to a cell in one sweep, in kelvin.
+// What a source of 1 W/m^3 adds to a cell in one sweep of the weight of the deck, in kelvin.
 double source_scale(const Config& config);
 
 // Rounded to T such that c0 + 2 (cx + cy + cz) stays as near to 1 as T allows. Rounded one by one, fp32

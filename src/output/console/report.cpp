@@ -33,7 +33,7 @@ std::string join(const std::vector<std::string>& parts, const char* between = ",
 }
 
 std::string problem_text(const RunRecord& r) {
-  const Method& m = r.method;
+  const MethodRecord& m = r.method;
   if (m.problem == ProblemKind::steady) {
     return join({"steady", m.weight ? fmt::format("weighted Jacobi {:.6g}", *m.weight) : "",
                  r.residual.tolerance
@@ -176,7 +176,7 @@ std::string bandwidth_text(const RunRecord& r, const Figures& f) {
   return text;
 }
 
-std::string fused_text(const Method& m) {
+std::string fused_text(const MethodRecord& m) {
   if (m.fused > 1) return fmt::format("{} sweeps a launch", m.fused);
   return m.why_single.empty() ? "" : fmt::format("single sweeps ({})", m.why_single);
 }

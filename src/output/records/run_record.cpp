@@ -369,7 +369,7 @@ Json tuning(const Tuning& t) {
           {"trials", trials}};
 }
 
-Json method(const Method& m) {
+Json method(const MethodRecord& m) {
   return {{"problem", m.problem == ProblemKind::steady ? "steady" : "transient"},
           {"kernel", text_or_null(m.kernel)},
           {"policy", text_or_null(m.policy)},

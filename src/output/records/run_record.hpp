@@ -168,7 +168,7 @@ struct Tuning {
   std::vector<Trial> trials;
 };
 
-struct Method {        // what was asked and what was chosen
+struct MethodRecord {  // what was asked and what was chosen
   std::string kernel;  // rows of the tables
   std::string policy;
   std::string reduction;
@@ -284,7 +284,7 @@ struct RunRecord {
   Index smallest_rank_cells = 0, largest_rank_cells = 0;
   Precision precision = Precision::fp64;
   std::vector<RankRow> ranks;  // by rank
-  Method method;
+  MethodRecord method;
 
   PhaseTable<Spread> phases;  // s
   Performance performance;

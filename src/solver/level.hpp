@@ -1,0 +1,115 @@
+// A grid with its fields, coefficients, boundary conditions and halo exchange: the state of a problem on one
+// rank.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "config/config.hpp"
+#include "core/communicator.hpp"
+#include "core/device.hpp"
+#include "grid/decomposition.hpp"
+#include "grid/field.hpp"
+#include "halo/exchange.hpp"
+#include "halo/regions.hpp"
+#include "kernels/stencil.hpp"
+#include "physics/paint.hpp"
+#include "physics/stored_field.hpp"
+#include "physics/walls.hpp"
+#include "solver/method.hpp"
+
+namespace isotherm {
+
+template <class T>
+class Level {
+ public:
+  // Allocates fields with halo_depth(config) layers of ghosts and proves the transports of the halo with
+  // them; cells are undefined until initialise() or read(). `device` must outlive the level. Collective;
+  // errors of one rank are thrown on all.
+  Level(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
+        Device& device, bool time_halos);
+  Level(const Level&) = delete;
+  Level& operator=(const Level&) = delete;
+
+  // Collective. The sources of the deck, into a field of their own; returns their totals over all ranks.
+  SourceTotals fill_sources();
+  // Collective. The initial state of the deck, and that of a file.
+  void initialise();
+  void read(const StoredField& stored);
+
+  const Config& config() const { return config_; }
+  const Method& method() const { return method_; }
+  const Decomposition& decomposition() const { return decomposition_; }
+  const Communicator& communicator() const { return communicator_; }
+  Device& device() const { return device_; }
+  bool on_host() const { return device_.backend() == Backend::host; }
+  Box block() const { return block_; }  // this rank's cells of the grid
+  Int3 extent() const { return block_.extent(); }
+  Box whole() const { return {{0, 0, 0}, extent()}; }
+  const GhostSides& sides() const { return sides_; }
+  Stream compute() const { return compute_; }
+  HaloExchange<T>& halo() { return halo_; }
+  const HaloExchange<T>& halo() const { return halo_; }
+  const WallRules<T>& walls() const { return walls_; }
+  const Coefficients<T>& coefficients() const { return coefficients_.front(); }
+
+  // The field now, the one from which the last sweep made it, and the sources (empty where there are none).
+  Field<T>& current() { return current_; }
+  FieldView<const T> field() const { return current_.view(); }
+  FieldView<const T> before() const { return next_.view(); }
+  FieldView<const T> source() const { return source_ ? source_->view() : FieldView<const T>{}; }
+  std::int64_t sweeps() const { return sweeps_; }                     // since the initial state
+  double time() const { return static_cast<double>(sweeps_) * dt_; }  // s; 0 in a steady problem
+  // Does before() hold the field from which one single sweep made the current one?
+  bool has_before() const { return has_before_; }
+
+  // Everything below is queued on compute() in order, exchanges on a stream of higher priority beside it.
+
+  // Values of boundaries for the sweep that comes next, where they vary in time.
+  void update_walls() { walls_.update(time(), compute_); }
+  // Ghosts beyond the boundaries at which `region` ends, but for those that the kernel computes itself.
+  void fill_walls(const StencilKernel<T>& kernel, Box region);
+  void start_exchange() { halo_.start(current_.view(), compute_, halo_stream_); }
+  void finish_exchange() { halo_.finish(current_.view(), compute_, halo_stream_); }
+  // A sweep of `region` from the current field into the other one.
+  SweepArgs<T> sweep_args(Box region, const UpdateNorm& norm);
+  FaceStores<T> face_stores() { return halo_.stores(current_.view(), next_.view(), compute_); }
+  // The other field becomes the current one, so many sweeps later, which one launch made.
+  void advance(int sweeps);
+  // A graph was launched that took so many sweeps, an even number of launches.
+  void advance_by_graph(std::int64_t sweeps, bool has_before);
+  // `copied`: when the copy of the current field is complete. The sweep that overwrites it waits.
+  void protect_until(Event copied) { copying_ = {copied, sweeps_}; }
+  void wait_for_copy(bool at_once = false);
+  void synchronize();
+
+  // What trial sweeps did is undone in name: fields of zeros, at sweep 0.
+  void clear();
+  void count_from(std::int64_t sweep) { sweeps_ = sweep; }
+
+ private:
+  Config config_;
+  Method method_;
+  Decomposition decomposition_;
+  Communicator communicator_;
+  Device& device_;
+  Box block_;
+  GhostSides sides_;
+  Field<T> current_, next_;
+  std::optional<Field<T>> source_;
+  WallRules<T> walls_;
+  HaloExchange<T> halo_;
+  Owned<Stream> compute_, halo_stream_;
+  std::vector<Coefficients<T>> coefficients_;  // of each sweep of a cycle
+  double dt_ = 0;
+  std::int64_t sweeps_ = 0;
+  bool has_before_ = false;
+  struct Copying {
+    Event done;
+    std::int64_t sweep;  // whose field is copied
+  };
+  std::optional<Copying> copying_;  // until a sweep has waited for it
+};
+
+}  // namespace isotherm

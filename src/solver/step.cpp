@@ -1,0 +1,258 @@
+#include "solver/step.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.hpp"
+
+namespace isotherm {
+
+template <class T>
+Step<T>::Step(Level<T>& level, const SolverRows<T>& rows, SolverTimes& times)
+    : level_(level),
+      times_(times),
+      sweep_(rows.sweep),
+      overlap_(initial_overlap()),
+      depth_(period_of(level.config(), level.sides(), fused())) {}
+
+template <class T>
+void Step<T>::use(const SweepChoice<T>& sweep) {
+  sweep_ = sweep;
+  depth_ = period_of(level_.config(), level_.sides(), fused());
+}
+
+template <class T>
+void Step<T>::use(Overlap overlap) {
+  overlap_ = overlap;
+  forget_ghosts();
+}
+
+template <class T>
+void Step<T>::use_graph(bool graph) {
+  uses_graph_ = graph;
+  if (!graph) graph_.reset();
+}
+
+template <class T>
+void Step<T>::time_phases() {
+  times_phases_ = true;
+  use_graph(false);
+}
+
+// Ghosts beyond the boundaries at which the region ends, but for those that the kernel computes itself.
+template <class T>
+void Step<T>::fill_walls(Box region) {
+  level_.fill_walls(*sweep_.row, region);
+  settle();
+}
+
+// A step in several regions has one norm: the first region's starts it, the others join it. The launches are
+// in order, so they share the scratch memory.
+template <class T>
+void Step<T>::queue(const PeriodLaunch& launch, Box region, UpdateNorm& norm, Doing part) {
+  if (region.empty()) return;
+  const TraceRange range(part);
+  sweep_.row->launch(level_.sweep_args(region, norm), plan(launch), level_.compute());
+  norm.accumulate = true;
+  settle();
+}
+
+// What of the first launch of a period this kernel sweeps beside the exchange.
+template <class T>
+Box Step<T>::interior(const PeriodLaunch& launch) const {
+  return interior_of(*sweep_.row, launch.region, launch.interior, plan(launch));
+}
+
+// The first launch of a period in two parts: what can be swept beside the exchange, where the run overlaps
+// the two, and what has to wait for it.
+template <class T>
+void Step<T>::sweep_interior(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer) {
+  fill_walls(launch.at_hand);
+  times_.halo += timer.lap();
+  if (overlap_ != Overlap::on) return;
+  queue(launch, interior(launch), norm, Doing::interior);
+  const double seconds = timer.lap();
+  times_.sweep += seconds;
+  times_.interior += seconds;
+}
+
+template <class T>
+void Step<T>::sweep_exterior(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer) {
+  if (!(launch.at_hand == launch.region)) fill_walls(launch.region);
+  times_.halo += timer.lap();
+  if (overlap_ != Overlap::on) return queue(launch, launch.region, norm, Doing::sweep);
+  const TraceRange range(Doing::shells);
+  sweep_rest(*sweep_.row, level_.sweep_args(launch.region, norm), interior(launch), plan(launch),
+             level_.compute());
+  settle();
+  const double seconds = timer.lap();
+  times_.sweep += seconds;
+  times_.shells += seconds;
+}
+
+template <class T>
+void Step<T>::exchange_and_sweep(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer) {
+  level_.start_exchange();
+  sweep_interior(launch, norm, timer);
+  level_.finish_exchange();
+  sweep_exterior(launch, norm, timer);
+}
+
+template <class T>
+void Step<T>::exchange() {
+  level_.start_exchange();
+  level_.finish_exchange();
+}
+
+template <class T>
+void Step<T>::bring_ghosts() {
+  if (ghosts_ != Ghosts::absent) return;
+  exchange();
+  level_.halo().hand_ghosts(level_.current().view(), level_.compute());
+  ghosts_ = Ghosts::here;
+}
+
+// No exchange but the first, and one behind a sweep with a norm, which has no room for stores: the kernel
+// itself stores the cells at its faces into the neighbours' ghosts.
+template <class T>
+void Step<T>::sweep_and_store(const PeriodLaunch& launch, const UpdateNorm& norm, Timer& timer) {
+  bring_ghosts();
+  const bool stores = norm.result == nullptr;
+  if (!stores && ghosts_ == Ghosts::under_way)
+    level_.halo().take_ghosts(level_.current().view(), level_.compute());
+  fill_walls(launch.region);
+  times_.halo += timer.lap();
+  const TraceRange range(Doing::sweep);
+  SweepArgs<T> args = level_.sweep_args(launch.region, norm);
+  if (stores) args.stores = level_.face_stores();
+  sweep_.row->launch(args, plan(launch), level_.compute());
+  settle();
+  ghosts_ = stores ? Ghosts::under_way : Ghosts::absent;
+}
+
+template <class T>
+bool Step<T>::can_store_faces() const {
+  const StencilKernel<T>& row = *sweep_.row;
+  const Communicator& ranks = level_.communicator();
+  const bool column_above = level_.decomposition().neighbour(ranks.rank(), {1, 0, 0}).has_value();
+  const bool mine = level_.halo().serves_sweeps() && fused() == 1 && row.stores_faces &&
+                    row.stores_faces(level_.whole(), column_above, sweep_.policy);
+  return ranks.all_reduce(std::int64_t{mine}, ReduceOp::min) != 0;
+}
+
+template <class T>
+Overlap Step<T>::initial_overlap() const {
+  const Overlap wanted = level_.config().parallel.overlap;
+  const int ranks = level_.communicator().size();
+  if (wanted == Overlap::automatic)
+    return overlaps(wanted, level_.device().backend(), ranks) ? Overlap::on : Overlap::off;
+  if (wanted != Overlap::in_sweep) return wanted;
+  if (ranks == 1) return Overlap::off;
+  if (can_store_faces()) return wanted;
+  throw CollectiveError(
+      ExitCode::unavailable,
+      fmt::format(
+          "{}: sweeps cannot store their faces here (that takes kernel bulk_pipeline, depth 1, transport "
+          "peer "
+          "between all neighbours, a GPU for each rank, whole tiles along x where x is cut, and no periodic "
+          "axis that is not cut); use auto",
+          level_.config().at("parallel.overlap")));
+}
+
+template <class T>
+void Step<T>::launch(const PeriodLaunch& launch, bool first, UpdateNorm norm) {
+  Timer timer;
+  level_.wait_for_copy();
+  if (level_.walls().vary_in_time()) {
+    level_.update_walls();
+    times_.sweep += timer.lap();  // no communication
+  }
+  if (overlap_ == Overlap::in_sweep) {
+    sweep_and_store(launch, norm, timer);
+  } else if (first) {
+    exchange_and_sweep(launch, norm, timer);
+  } else {
+    fill_walls(launch.region);
+    times_.halo += timer.lap();
+    queue(launch, launch.region, norm, Doing::sweep);
+  }
+  level_.advance(launch.sweeps);
+  times_.sweep += timer.lap();
+}
+
+template <class T>
+void Step<T>::period(int count, bool last_alone, const UpdateNorm& norm) {
+  const std::vector<PeriodLaunch> all =
+      launches_of_period(level_.extent(), level_.sides(), count, {fused(), last_alone});
+  for (const PeriodLaunch& each : all)
+    launch(each, &each == &all.front(), &each == &all.back() ? norm : UpdateNorm{});
+}
+
+// A graph holds whole periods, so that the exchanges of a rank are the same with graphs and without; the
+// stream of the halos forks from compute() in each exchange, and joins it again.
+template <class T>
+bool Step<T>::graph(std::int64_t until) {
+  const std::int64_t count = sweeps_of_a_graph();
+  if (!uses_graph_ || level_.sweeps() + count > until) return false;
+  level_.wait_for_copy(true);  // its second sweep would overwrite the field
+  const T* const here = level_.field().origin;
+  if (graph_ && here != graph_starts_at_) return false;
+  if (overlap_ == Overlap::in_sweep) bring_ghosts();  // not in the graph
+  Device& device = level_.device();
+  if (!graph_) {
+    const std::int64_t before = level_.sweeps();
+    device.begin_recording(level_.compute());
+    while (level_.sweeps() < before + count) period();
+    graph_.emplace(device, device.end_recording(level_.compute()));
+    graph_starts_at_ = here;
+    level_.count_from(before);  // nothing was done yet
+  }
+  const TraceRange range(Doing::graph);
+  const Timer timer;
+  device.launch(graph_->get(), level_.compute());
+  level_.advance_by_graph(count, fused() == 1);
+  times_.sweep += timer.seconds();
+  return true;
+}
+
+template <class T>
+void Step<T>::queue_part(StepPart part) {
+  Timer timer;
+  UpdateNorm norm;
+  const PeriodLaunch first =
+      launches_of_period(level_.extent(), level_.sides(), depth_, {fused(), false}).front();
+  const bool in_sweep = overlap_ == Overlap::in_sweep;
+  if (in_sweep) bring_ghosts();
+  if (part == StepPart::exchange) return exchange();
+  if (part == StepPart::both)
+    return in_sweep ? sweep_and_store(first, norm, timer) : exchange_and_sweep(first, norm, timer);
+  sweep_interior(first, norm, timer);
+  sweep_exterior(first, norm, timer);
+}
+
+template <class T>
+std::size_t norm_scratch_bytes(Int3 extent, const GhostSides& sides,
+                               const std::vector<SweepChoice<T>>& choices) {
+  const Box whole{{0, 0, 0}, extent};
+  std::size_t most = 0;
+  for (const SweepChoice<T>& choice : choices) {
+    const StencilKernel<T>& row = *choice.row;
+    // The last launch of a period has the norm, also where it is the first.
+    for (int sweeps = 1; sweeps <= choice.depth; ++sweeps) {
+      const PeriodLaunch launch = launches_of_period(extent, sides, sweeps, {sweeps}).front();
+      const SweepPlan plan{launch.sweeps, choice.policy};
+      const Box interior = interior_of(row, whole, launch.interior, plan);
+      most = std::max({most, row.norm_scratch_bytes(whole, choice.policy),
+                       parts_scratch_bytes(row, whole, interior, plan)});
+    }
+  }
+  return most;
+}
+
+template class Step<float>;
+template class Step<double>;
+template std::size_t norm_scratch_bytes(Int3, const GhostSides&, const std::vector<SweepChoice<float>>&);
+template std::size_t norm_scratch_bytes(Int3, const GhostSides&, const std::vector<SweepChoice<double>>&);
+
+}  // namespace isotherm

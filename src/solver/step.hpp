@@ -1,0 +1,100 @@
+// One period on a level: an exchange of halos and the sweeps that it serves, which overlap it or not.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/timer.hpp"
+#include "core/trace.hpp"
+#include "halo/hiding.hpp"
+#include "solver/level.hpp"
+#include "solver/period.hpp"
+#include "solver/rows.hpp"
+
+namespace isotherm {
+
+// Seconds of this rank's host thread. `sweep` holds the wait for the device, and the values of walls that
+// vary in time; `halo` the exchange and the ghosts of walls.
+struct SolverTimes {
+  double sweep = 0, halo = 0, reduction = 0, diagnostics = 0;
+  double interior = 0, shells = 0;  // parts of `sweep`
+  ExchangeTimes exchange;           // parts of `halo`, after time_phases()
+  double sum() const { return sweep + halo + reduction + diagnostics; }
+};
+
+template <class T>
+class Step {
+ public:
+  // Both outlive the step; phases are added to `times`. Launches fuse no more sweeps than boundaries and
+  // ghosts of the level allow. Collective: throws CollectiveError where the deck insists on an overlap that
+  // is not to be had here.
+  Step(Level<T>& level, const SolverRows<T>& rows, SolverTimes& times);
+
+  // One exchange and `count` sweeps, at most depth(). The last covers the subdomain, stores its norm where
+  // the result of `norm` is not null, and is a launch of its own where `last_alone`.
+  void period(int count, bool last_alone, const UpdateNorm& norm);
+  void period() { period(depth_, false, {}); }
+  // The sweeps of a graph, where steps are queued as graphs and it ends by sweep `until`. False where nothing
+  // was done: also where the other field is the current one.
+  bool graph(std::int64_t until);
+
+  // How steps are made. Any of it may change between steps, on all ranks alike; bits do not depend on it.
+  const SweepChoice<T>& sweep() const { return sweep_; }
+  void use(const SweepChoice<T>& sweep);
+  Overlap overlap() const { return overlap_; }  // on, off or in_sweep
+  void use(Overlap overlap);
+  bool can_store_faces() const;  // may it be in_sweep? Collective
+  bool uses_graph() const { return uses_graph_; }
+  void use_graph(bool graph);
+
+  int fused() const { return sweep_.depth; }  // sweeps of a launch
+  int depth() const { return depth_; }        // ... of a period
+  std::int64_t sweeps_of_a_graph() const { return isotherm::sweeps_of_a_graph(depth_, fused()); }
+
+  // The first launch of a period alone: what measure_halo_cost() times. The field is not advanced.
+  void queue_part(StepPart part);
+  // Ghosts of the current field are no longer known to be those of the neighbours.
+  void forget_ghosts() { ghosts_ = Ghosts::absent; }
+
+  // From now on the host waits behind each phase for what it has queued: nothing overlaps, and there are no
+  // graphs.
+  void time_phases();
+  void settle() {
+    if (times_phases_) level_.device().synchronize(level_.compute());
+  }
+
+ private:
+  void launch(const PeriodLaunch& launch, bool first, UpdateNorm norm);
+  SweepPlan plan(const PeriodLaunch& launch) const { return {launch.sweeps, sweep_.policy}; }
+  Box interior(const PeriodLaunch& launch) const;
+  Overlap initial_overlap() const;
+  void exchange();
+  void fill_walls(Box region);
+  void queue(const PeriodLaunch& launch, Box region, UpdateNorm& norm, Doing part);
+  void sweep_interior(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer);
+  void sweep_exterior(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer);
+  void exchange_and_sweep(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer);
+  void bring_ghosts();
+  void sweep_and_store(const PeriodLaunch& launch, const UpdateNorm& norm, Timer& timer);
+
+  Level<T>& level_;
+  SolverTimes& times_;
+  SweepChoice<T> sweep_;
+  Overlap overlap_;
+  int depth_;
+  bool uses_graph_ = false, times_phases_ = false;
+  // Those of the current field, where sweeps store their faces: brought by an exchange, or by the last sweeps
+  // of the neighbours, which may not have ended.
+  enum class Ghosts { absent, here, under_way } ghosts_ = Ghosts::absent;
+  std::optional<Owned<Graph>> graph_;   // of sweeps_of_a_graph() sweeps
+  const T* graph_starts_at_ = nullptr;  // the origin of the field that it reads first
+};
+
+// Memory for norms that sweeps return, interior and exterior by themselves; of all the choices.
+template <class T>
+std::size_t norm_scratch_bytes(Int3 extent, const GhostSides& sides,
+                               const std::vector<SweepChoice<T>>& choices);
+
+}  // namespace isotherm
