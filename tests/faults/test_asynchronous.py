@@ -4,7 +4,7 @@ import h5py
 import numpy as np
 import pytest
 
-from program import DECK, isotherm, write_deck
+from program import DECK, ran, write_deck
 import runs
 
 # At sweep 20 all of them are due at once; the slice comes while the snapshot before it may be under way.
@@ -20,9 +20,8 @@ output:
 
 def run_in(folder, *overrides, ranks=0, deck=CROWDED, **environment):
     folder.mkdir()
-    done = isotherm("run", write_deck(folder, deck), "output.directory=out", *overrides, ranks=ranks, cwd=folder,
-                    **environment)
-    assert done.returncode == 0, done.stderr
+    done = ran("run", write_deck(folder, deck), "output.directory=out", *overrides, ranks=ranks, cwd=folder,
+               **environment)
     return done.stdout, folder / "out", runs.record(folder / "out")
 
 
@@ -103,9 +102,8 @@ def test_a_slow_disk_slows_the_sweeps_and_takes_no_memory(io_shim, tmp_path):
 # The error comes back although the run has long gone on, and no file behind it is written.
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_an_error_beside_the_sweeps_ends_the_run(io_shim, tmp_path, ranks):
-    done = isotherm("run", write_deck(tmp_path), "output.directory=out", "problem.steps=100000000", "output.every_steps=50000000",
-                    ranks=ranks, cwd=tmp_path, LD_PRELOAD=str(io_shim), ISOTHERM_SHIM="rename:1:5")
-    assert done.returncode == 74, done.stdout + done.stderr
+    done = ran("run", write_deck(tmp_path), "output.directory=out", "problem.steps=100000000", "output.every_steps=50000000",
+               ranks=ranks, cwd=tmp_path, LD_PRELOAD=str(io_shim), ISOTHERM_SHIM="rename:1:5", code=74)
     assert "deck_00000000.hdf: renaming failed (Input/output error)" in done.stderr
     assert not list((tmp_path / "out").glob("*.hdf*"))
     assert runs.record(tmp_path / "out")["exit_code"] == 74

@@ -127,8 +127,7 @@ def test_every_way_writes_the_same_bytes(tmp_path, ranks):
     (["--repeats", "0"], 2, "isotherm: bench: --repeats: '0' is no number from 1 to 1000"),
     (["--rows", "raw"], 2, "isotherm: bench: --rows does not belong to bench io, which writes from host memory; leave it out"),
     (["--walls"], 2, "isotherm: bench: --walls belongs to bench stencil; leave it out of bench io"),
-    (["--sizes", "1000000"], 71, None),
-])
+    (["--sizes", "1000000"], 71, None)])
 def test_refusals(tmp_path, arguments, code, message):
     result = bench_io(tmp_path, *arguments)
     assert result.returncode == code and result.stdout.count("\n") <= 1

@@ -15,7 +15,7 @@ import pytest
 
 from cli import BASE_DECK, isotherm as measured
 from job import ENDLESS
-from program import command, DECK, isotherm, write_deck
+from program import command, DECK, isotherm, ran, write_deck
 from shim import build_shim
 
 HELP = "; see isotherm --help"
@@ -132,8 +132,7 @@ WAYS = {
 def test_a_code_for_each(tmp_path, way):
     code, words = WAYS[way]
     write_deck(tmp_path, BASE_DECK)
-    done = isotherm(*words, cwd=tmp_path)
-    assert done.returncode == code, done.stderr
+    done = ran(*words, cwd=tmp_path, code=code)
     if code not in (0, 10):
         assert done.stderr.count("\n") == 1 or way == "memory", done.stderr
 
@@ -142,9 +141,8 @@ def test_io(tmp_path):
     shim = build_shim(Path(__file__).with_name("io_shim.c"), tmp_path)
     folder = tmp_path / "run"
     folder.mkdir()
-    done = isotherm("run", write_deck(folder, BASE_DECK), cwd=folder, LD_PRELOAD=str(shim),
-                    ISOTHERM_SHIM=f"reserve:1:{errno.ENOSPC}")
-    assert done.returncode == 74, done.stderr
+    ran("run", write_deck(folder, BASE_DECK), cwd=folder, LD_PRELOAD=str(shim),
+        ISOTHERM_SHIM=f"reserve:1:{errno.ENOSPC}", code=74)
 
 
 def test_help_names_them_all():
@@ -212,8 +210,7 @@ def pasted(folder, line):
 def test_a_run_is_started_again(tmp_path):
     write_deck(tmp_path, DECK, NAME)
     words = ["problem={kind: transient, steps: 20}", "output.directory=a 'run' of $HOME", "solver.walltime=0.001"]
-    done = isotherm("run", NAME, *words, cwd=tmp_path)
-    assert done.returncode == 75, done.stderr
+    done = ran("run", NAME, *words, cwd=tmp_path, code=75)
     again = re.search(r"; start it again: (.*)$", done.stderr, re.MULTILINE)[1]
     assert shlex.split(again) == ["isotherm", "run", NAME, *words, "output.overwrite=true"]
     done = pasted(tmp_path, again.replace("solver.walltime=0.001", "solver.walltime=100"))
@@ -237,8 +234,7 @@ def test_a_stopped_run_goes_on(tmp_path):
 
 def test_a_study_is_started(tmp_path):
     write_deck(tmp_path, DECK + "study: {list: [{name: one}]}\n", NAME)
-    done = isotherm("run", NAME, cwd=tmp_path)
-    assert done.returncode == 65
+    done = ran("run", NAME, cwd=tmp_path, code=65)
     command = re.search(r"start them with (isotherm study .*)$", done.stderr, re.MULTILINE)[1]
     assert shlex.split(command) == ["isotherm", "study", NAME]
     done = pasted(tmp_path, command + " --dry-run")

@@ -6,13 +6,12 @@ import os
 import pytest
 
 from cli import BASE_DECK, isotherm as measured, NOBODY
-from program import isotherm
+from program import isotherm, ran
 
 CELLS = "; write a whole number from 1 to 1e12, or [x, y, z]"
 DIFFUSIVITY = "; write a number from 1e-12 to 1e12 m^2/s"
 EMPTY = "deck.yaml:1:1: the deck is empty; write at least a grid (isotherm init prints a commented deck)"
-SECOND = ("a second document starts here (a deck is one document); "
-          "remove the '---' or what follows the end")
+SECOND = ("a second document starts here (a deck is one document); remove the '---' or what follows the end")
 FORMULA = "; it may use y, z, t, pi, and functions such as sin, exp, min"
 DEEP = "nested deeper than 16 levels; no deck needs that"
 
@@ -323,8 +322,7 @@ CASES = [
 @pytest.mark.parametrize("ranks", [0, 4])
 @pytest.mark.parametrize("name, overrides, line", CASES, ids=[name for name, _, _ in CASES])
 def test_a_value_that_is_not_finite(folder, name, overrides, line, ranks):
-    done = isotherm("run", "deck.yaml", *overrides, ranks=ranks, cwd=folder)
-    assert done.returncode == 65, done.stderr
+    done = ran("run", "deck.yaml", *overrides, ranks=ranks, cwd=folder, code=65)
     said = f"argument 3: {line}{GIVE}\n"
     assert done.stderr.startswith(said) and done.stderr.count(said) == 1
     assert "MPI_ABORT" not in done.stderr
@@ -340,16 +338,14 @@ def test_a_field_that_is_not_finite_makes_no_file(folder, name, overrides, line)
 def test_a_field_that_is_not_finite_keeps_the_earlier_run(folder):
     assert isotherm("run", "deck.yaml", "output.directory=out", cwd=folder).returncode == 0
     assert (folder / "out" / "deck_00000010.hdf").exists()
-    done = isotherm("run", "deck.yaml", CASES[0][1][0], "output.directory=out", "output.overwrite=true", cwd=folder)
-    assert done.returncode == 65
+    ran("run", "deck.yaml", CASES[0][1][0], "output.directory=out", "output.overwrite=true", cwd=folder, code=65)
     assert (folder / "out" / "deck_00000010.hdf").exists()
 
 
 def test_a_wall_that_fails_in_time_ends_the_run(folder):
     """A formula of t is evaluated as time goes: found at its step, whole files stay."""
-    done = isotherm("run", "deck.yaml", 'boundaries.x_min={kind: temperature, value: "300 + sqrt(0.005-t)"}',
-                    "output.directory=out", "output.every_steps=1", cwd=folder)
-    assert done.returncode == 65
+    done = ran("run", "deck.yaml", 'boundaries.x_min={kind: temperature, value: "300 + sqrt(0.005-t)"}',
+               "output.directory=out", "output.every_steps=1", cwd=folder, code=65)
     assert done.stderr.startswith("argument 3: boundaries.x_min.value: 300 + sqrt(0.005-t) is not finite at cell (0, 0, 0) "
                                   "(it is nan at x = 0 m, y = 0.05555555555555555 m, z = 0.05 m, t = 0.005")
     for path in (folder / "out").glob("*.hdf"):

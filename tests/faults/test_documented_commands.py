@@ -15,7 +15,7 @@ import yaml
 
 from documentation import BLOCK, blocks, name_of, pages, shell_lines, ticked, TOP
 from job import ENDLESS
-from program import DECK, HANGS, isotherm, write_deck
+from program import DECK, HANGS, isotherm, ran, write_deck
 from runs import expect_same_answer, record
 
 CLUSTER = TOP / "docs" / "cluster.md"
@@ -97,12 +97,11 @@ def test_a_call_says_what_the_program_takes(tmp_path, page, words, ranks):
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory):
+def last_run(tmp_path_factory):
     """The output and record of a run on two ranks that writes snapshots and diagnostics."""
     folder = tmp_path_factory.mktemp("ran")
     write_deck(folder, DECK.replace("{diffusivity: 1.0e-5}", "{diffusivity: 1.0e-5, conductivity: 2}"))
-    done = isotherm("run", "deck.yaml", "output.every_steps=5", "output.diagnostics=10", ranks=2, cwd=folder)
-    assert done.returncode == 0, done.stderr
+    done = ran("run", "deck.yaml", "output.every_steps=5", "output.diagnostics=10", ranks=2, cwd=folder)
     return done.stdout, record(folder / "runs" / "deck")
 
 
@@ -162,13 +161,12 @@ def test_pieces_of_decks_are_decks(tmp_path):
     assert pieces
     for piece in pieces:
         words = [f"{section}={json.dumps(keys)}" for section, keys in piece.items()]
-        done = isotherm("check", write_deck(tmp_path), *words, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        ran("check", write_deck(tmp_path), *words, cwd=tmp_path)
 
 
-def test_symptoms_are_told_by_what_a_run_leaves(ran):
+def test_symptoms_are_told_by_what_a_run_leaves(last_run):
     """The second column: paths in run.json, titles of lines, figures of merit, calls."""
-    text, written = ran
+    text, written = last_run
     titles = set(re.findall(r"^  ([a-z]+) {2,}", text, re.MULTILINE)) | {"gpus"}  # of runs on GPUs
     rows = symptoms()
     assert len(rows) >= 12
@@ -280,8 +278,7 @@ def test_the_job_script_goes_on(tmp_path):
     finite = ENDLESS.replace("1000000000000", str(stopped + 5))
     code, err, called = job(finite)
     assert (code, len(called)) == (0, 3) and called[-1].endswith("isotherm run deck.yaml --restart latest"), err
-    done = isotherm("run", "deck.yaml", "output.directory=whole", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    ran("run", "deck.yaml", "output.directory=whole", cwd=tmp_path)
     expect_same_answer(tmp_path / "whole", out)
 
 

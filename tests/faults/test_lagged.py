@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from program import STEADY_BODY, isotherm, write_deck
+from program import isotherm, ran, STEADY_BODY, write_deck
 import runs
 
 STEADY = STEADY_BODY + """\
@@ -130,14 +130,12 @@ def test_diagnostics_at_every_check_leave_nothing_to_lag(run):
 def test_an_error_of_one_rank_ends_all_with_a_check_under_way(tmp_path, ranks):
     write_deck(tmp_path, WARMED)
     words = ['boundaries.x_min={kind: temperature, value: "300 + sqrt(400 - t)"}', "problem.dt=5"]  # until step 80
-    done = isotherm("run", "deck.yaml", *words, "problem.check=lagged", f"parallel.process_grid=[{ranks or 1}, 1, 1]",
-                    ranks=ranks, cwd=tmp_path)
-    assert done.returncode == 65
+    done = ran("run", "deck.yaml", *words, "problem.check=lagged", f"parallel.process_grid=[{ranks or 1}, 1, 1]",
+               ranks=ranks, cwd=tmp_path, code=65)
     assert done.stderr.count("boundaries.x_min.value: 300 + sqrt(400 - t) is not finite") == 1
 
 
 def test_a_word_that_it_does_not_know(tmp_path):
     write_deck(tmp_path, WARMED)
-    done = isotherm("check", "deck.yaml", "problem.check=laged", cwd=tmp_path)
-    assert done.returncode == 65
+    done = ran("check", "deck.yaml", "problem.check=laged", cwd=tmp_path, code=65)
     assert "problem.check: " in done.stderr and "did you mean 'lagged'?" in done.stderr

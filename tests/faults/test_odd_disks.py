@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from program import DECK, isotherm, write_deck
+from program import DECK, isotherm, ran, write_deck
 from runs import checkpoints, history, record, snapshots
 
 
@@ -30,11 +30,9 @@ def test_a_compressed_file_without_room_is_74(small_disk, tmp_path, ranks, gathe
     """One that would fit, compressed: the room of its cells is asked for, and all ranks know that it is not there."""
     deck = write_deck(tmp_path, DECK.replace("[17, 23, 31]", "[64, 64, 80]"))  # 2.5 MiB of cells, in two chunks
     environment = {"OMPI_MCA_io": "^ompio,romio321,romio341"} if gathered else {}
-    done = isotherm(
+    done = ran(
         "run", deck, f"output={{directory: {small_disk}/out, every_steps: 1, compression: 1, precision: same}}",
-        ranks=ranks, cwd=tmp_path, ISOTHERM_IO_TIMEOUT="120", **environment,
-    )
-    assert done.returncode == 74, done.stdout + done.stderr
+        ranks=ranks, cwd=tmp_path, ISOTHERM_IO_TIMEOUT="120", **environment, code=74)
     assert ".hdf.part: no room for the file (No space left on device: " in done.stderr
     assert not list((small_disk / "out").glob("*.part"))
     files = sorted((small_disk / "out").glob("*.hdf"))
@@ -46,11 +44,9 @@ def test_a_compressed_file_without_room_is_74(small_disk, tmp_path, ranks, gathe
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_a_full_disk_is_74_and_nothing_is_half(small_disk, tmp_path, ranks):
     deck = write_deck(tmp_path, DECK.replace("[17, 23, 31]", "[64, 64, 80]"))  # 2.5 MiB a snapshot: three fit
-    done = isotherm(
+    done = ran(
         "run", deck, f"output.directory={small_disk}/out", "output.every_steps=10", ranks=ranks, cwd=tmp_path,
-        ISOTHERM_IO_TIMEOUT="120",
-    )
-    assert done.returncode == 74, done.stdout + done.stderr
+        ISOTHERM_IO_TIMEOUT="120", code=74)
     assert "did not finish within" not in done.stderr, "only the watchdog has ended it"
     message = next(line for line in done.stderr.splitlines() if "no room" in line)
     assert f"{small_disk}/out/deck_00000030.hdf.part: no room for the file (No space left on device: " in message
@@ -70,8 +66,7 @@ def test_a_checkpoint_that_has_no_room_leaves_the_ones_before(small_disk, tmp_pa
     write_deck(tmp_path, DECK.replace("[17, 23, 31]", "[64, 64, 100]"))
     words = [f"output={{directory: {small_disk}/out, snapshots: false, checkpoint: {{every_steps: 10, keep: 2}}}}",
              "solver.reduction=reproducible"]
-    done = isotherm("run", "deck.yaml", *words, ranks=ranks, cwd=tmp_path, ISOTHERM_IO_TIMEOUT="120")
-    assert done.returncode == 74, done.stdout + done.stderr
+    done = ran("run", "deck.yaml", *words, ranks=ranks, cwd=tmp_path, ISOTHERM_IO_TIMEOUT="120", code=74)
     assert "/out/deck_00000030.checkpoint.hdf.part: no room for the file (No space left on device: " in done.stderr
     assert "MPI_ABORT" not in done.stderr
     out = small_disk / "out"
@@ -99,8 +94,7 @@ def run_with(io_shim, folder, fault, ranks, *words, path=".hdf.part", **environm
 
 def expect_whole_files(out):
     for path in out.glob("*.hdf"):
-        done = isotherm("info", path)
-        assert done.returncode == 0, done.stderr
+        ran("info", path)
 
 
 @pytest.mark.parametrize("ranks", [1, 4])

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from cli import BASE_DECK, isotherm as measured, NOBODY
-from program import DECK, isotherm, write_deck
+from program import DECK, isotherm, ran, write_deck
 
 ANOTHER = "; choose another with output.directory=..."
 RUN_FILES = {"deck.yaml", "deck.resolved.yaml", "history.csv", "run.json", "run.log", "deck.hdf.series",
@@ -168,9 +168,8 @@ def test_a_run_writes_to_its_directory_alone(outside_shim, tmp_path, ranks):
     write_deck(work, DECK)
     words = ["output.directory=out", "output.checkpoint={every_steps: 10}", "output.slices=[{axis: z, cell: 3}]",
              "output.probes={points: [[-0.9, 2.1, 0.6]]}", "output.diagnostics=5"]
-    done = isotherm("run", "deck.yaml", *words, ranks=ranks, cwd=work, LD_PRELOAD=str(outside_shim), ISOTHERM_OUTSIDE=str(log),
-                    TMPDIR=str(temporary), OMPI_MCA_orte_tmpdir_base=str(temporary), HOME=str(tmp_path / "home"))
-    assert done.returncode == 0, done.stderr
+    ran("run", "deck.yaml", *words, ranks=ranks, cwd=work, LD_PRELOAD=str(outside_shim), ISOTHERM_OUTSIDE=str(log),
+        TMPDIR=str(temporary), OMPI_MCA_orte_tmpdir_base=str(temporary), HOME=str(tmp_path / "home"))
     lines = [line.split(" ", 1) for line in log.read_text(errors="replace").splitlines()]
     own = [path for kind, path in lines if kind == "write" and path.startswith(f"{work}/out/")]
     assert any("checkpoint" in path for path in own) and any(path.endswith("history.csv") for path in own)

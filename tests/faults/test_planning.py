@@ -8,7 +8,7 @@ import re
 import pytest
 
 from cli import BASE_DECK, isotherm as measured
-from program import DECK, isotherm, write_deck
+from program import DECK, isotherm, ran, write_deck
 
 BLIND = {"CUDA_VISIBLE_DEVICES": ""}
 CUDA = "parallel.device=cuda"
@@ -21,8 +21,7 @@ def folder(tmp_path):
 
 
 def check(folder, *words, code=0, **where):
-    done = isotherm("check", "deck.yaml", *words, cwd=folder, **BLIND, **where)
-    assert done.returncode == code, done.stderr
+    done = ran("check", "deck.yaml", *words, cwd=folder, **BLIND, **where, code=code)
     assert os.listdir(folder) == ["deck.yaml"]
     return done
 
@@ -135,8 +134,7 @@ def test_a_grid_that_does_not_fit(small, verb):
     ("1048576", "a block of 1048576 x 1048576 x 1048576 cells has more bytes than 64 bits can count"),
     ("2000000", "grid of 2000000x2000000x2000000 cells is too large (their number passes 2^61); use fewer cells"),
     ("1e7", "argument 3: grid.cells: 10000000 x 10000000 x 10000000 cells are too many to count"),
-    ("[1e12, 1e12, 1]", "argument 3: grid.cells: 1000000000000 x 1000000000000 x 1 cells are too many to count"),
-])
+    ("[1e12, 1e12, 1]", "argument 3: grid.cells: 1000000000000 x 1000000000000 x 1 cells are too many to count")])
 def test_a_grid_that_cannot_be_counted(small, verb, cells, line):
     result = measured(verb, "deck.yaml", f"grid.cells={cells}", cwd=small)
     assert result.code == 65 and result.err.startswith(line) and result.err.count("\n") == 1, result.err

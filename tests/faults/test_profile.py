@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from program import DECK, isotherm, write_deck
+from program import DECK, isotherm, ran, write_deck
 from runs import record
 from shim import build_shim
 
@@ -39,8 +39,7 @@ def table(text):
 
 def test_numbers_add_up_and_are_those_of_the_record(tmp_path):
     write_deck(tmp_path, DECK)
-    done = isotherm("run", "deck.yaml", *WORDS, ranks=2, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = ran("run", "deck.yaml", *WORDS, ranks=2, cwd=tmp_path)
     run, rows = record(tmp_path / "out"), table(done.stdout)
     assert [row["rank"] for row in run["profile"]] == [0, 1] and set(rows) == {"0", "1", "mean", "share"}
     for row in run["profile"]:
@@ -90,9 +89,8 @@ def tool(tmp_path_factory):
 def counts(folder, tool, *words, ranks=0):
     """Of each rank: name -> how many ranges."""
     write_deck(folder, DECK)
-    done = isotherm("run", "deck.yaml", *ROWS, *words, ranks=ranks, cwd=folder, NVTX_INJECTION64_PATH=str(tool),
-                    TRACE_COUNTS=str(folder / "counts"))
-    assert done.returncode == 0, done.stderr
+    ran("run", "deck.yaml", *ROWS, *words, ranks=ranks, cwd=folder, NVTX_INJECTION64_PATH=str(tool),
+        TRACE_COUNTS=str(folder / "counts"))
     found = []
     for path in sorted(folder.glob("counts.*")):
         *lines, still_open = path.read_text().splitlines()

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from cli import BASE_DECK
-from program import command, expect_refused, HANGS, is_running, isotherm, ranks_of, write_deck
+from program import command, expect_refused, HANGS, is_running, isotherm, ran, ranks_of, write_deck
 import runs
 from runs import expect_same_answer
 
@@ -67,10 +67,9 @@ def test_process_grid_thinner_than_the_axis(folder):
 def test_progress_leaves_the_exchanges_where_they_are(folder):
     prints = set()
     for depth in 1, 3:
-        done = isotherm("run", "deck.yaml", f"solver={{depth: {depth}, kernel: reference}}", "grid.cells=[64, 64, 96]",
-                        "initial=[{shape: formula, formula: 300+sin(90*x*y+z)}]", "problem.steps=1200",
-                        "problem.check_interval=2000", f"output.directory={depth}", ranks=2, cwd=folder)
-        assert done.returncode == 0, done.stderr
+        ran("run", "deck.yaml", f"solver={{depth: {depth}, kernel: reference}}", "grid.cells=[64, 64, 96]",
+            "initial=[{shape: formula, formula: 300+sin(90*x*y+z)}]", "problem.steps=1200",
+            "problem.check_interval=2000", f"output.directory={depth}", ranks=2, cwd=folder)
         prints.add(json.loads((folder / str(depth) / "run.json").read_text())["fingerprint"])
     assert len(prints) == 1
 
@@ -110,9 +109,8 @@ def test_ranks_with_different_arguments(folder, first, second):
 
 @pytest.mark.parametrize("ranks", [0, 2])
 def test_too_low_a_thread_level(rank_shim, folder, ranks):
-    done = isotherm("run", "deck.yaml", ranks=ranks, cwd=folder, LD_PRELOAD=str(rank_shim),
-                    ISOTHERM_THREAD_LEVEL="0")
-    assert done.returncode == 69, done.stderr
+    done = ran("run", "deck.yaml", ranks=ranks, cwd=folder, LD_PRELOAD=str(rank_shim), ISOTHERM_THREAD_LEVEL="0",
+               code=69)
     assert ("this MPI gives thread level MPI_THREAD_SINGLE (isotherm runs threads beside it and needs "
             "MPI_THREAD_FUNNELED); use an MPI library built with thread support\n") in done.stderr
     assert os.listdir(folder) == ["deck.yaml"]
@@ -120,9 +118,8 @@ def test_too_low_a_thread_level(rank_shim, folder, ranks):
 
 @pytest.mark.parametrize("rank", [0, 1, 2])
 def test_no_memory_on_one_rank(rank_shim, folder, rank):
-    done = isotherm("run", "deck.yaml", "grid.cells=48", ranks=3, cwd=folder, LD_PRELOAD=str(rank_shim),
-                    ISOTHERM_NO_MEMORY=f"{rank}:100000")
-    assert done.returncode == 71, done.stderr
+    done = ran("run", "deck.yaml", "grid.cells=48", ranks=3, cwd=folder, LD_PRELOAD=str(rank_shim),
+               ISOTHERM_NO_MEMORY=f"{rank}:100000", code=71)
     lines = [line for line in done.stderr.splitlines() if "cannot allocate" in line]
     assert len(lines) == 1, done.stderr
     assert lines[0].endswith("; use a smaller grid, fp32 or more ranks")
@@ -160,8 +157,7 @@ def test_odd_numbers_of_ranks(tmp_path, cells, ranks):
     write_deck(tmp_path, BASE_DECK)
     words = [f"grid.cells={cells}", WAVES, "solver.reduction=reproducible", "problem.check_interval=3"]
     for n, out in ((0, "one"), (ranks, "many")):
-        done = isotherm("run", "deck.yaml", *words, f"output.directory={out}", ranks=n, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        ran("run", "deck.yaml", *words, f"output.directory={out}", ranks=n, cwd=tmp_path)
     expect_same_answer(tmp_path / "one", tmp_path / "many")
 
 
@@ -172,8 +168,7 @@ CPU = "parallel.device=cpu"
 @pytest.mark.parametrize("ranks", [0, 2])
 @pytest.mark.parametrize("verb", ["check", "run"])
 def test_a_name_that_is_no_transport(folder, verb, ranks):
-    done = isotherm(verb, "deck.yaml", "parallel.transport=hots", ranks=ranks, cwd=folder)
-    assert done.returncode == 65, done.stderr
+    done = ran(verb, "deck.yaml", "parallel.transport=hots", ranks=ranks, cwd=folder, code=65)
     line = done.stderr.splitlines()[0]
     assert line.startswith("argument 3: parallel.transport: unknown word 'hots'; did you mean 'host'? One of auto, host")
     expect_refused(folder, done, 65, line)
@@ -188,8 +183,7 @@ def test_a_transport_that_needs_a_gpu(folder, verb, ranks):
 
 
 def test_check_of_planned_ranks_says_so_too(folder):
-    done = isotherm("check", "deck.yaml", "--ranks", 4, CPU, "parallel.transport=nccl", cwd=folder)
-    assert done.returncode == 69, done.stderr
+    done = ran("check", "deck.yaml", "--ranks", 4, CPU, "parallel.transport=nccl", cwd=folder, code=69)
     assert "parallel.transport: transport 'nccl' cannot be used here (" in done.stderr
 
 
@@ -211,8 +205,7 @@ def test_a_transport_that_moves_nothing_gives_no_results(folder, verb):
 
 @pytest.mark.parametrize("ranks", [0, 2])
 def test_a_run_that_moves_nothing_has_no_fingerprint(folder, ranks):
-    done = isotherm("run", "deck.yaml", CPU, "parallel.transport=mock", *NO_RESULTS, ranks=ranks, cwd=folder)
-    assert done.returncode == 0, done.stderr
+    done = ran("run", "deck.yaml", CPU, "parallel.transport=mock", *NO_RESULTS, ranks=ranks, cwd=folder)
     record = runs.record(folder / "runs/deck")
     assert record["fingerprint"] is None
     assert [w for w in record["warnings"] if "'mock' moves nothing: the field is meaningless" in w]
@@ -222,8 +215,7 @@ def test_a_run_that_moves_nothing_has_no_fingerprint(folder, ranks):
 
 @pytest.mark.parametrize("overlap", ["true", "false"])
 def test_a_run_says_what_it_hides(folder, overlap):
-    done = isotherm("run", "deck.yaml", CPU, f"parallel.overlap={overlap}", *NO_RESULTS, ranks=2, cwd=folder)
-    assert done.returncode == 0, done.stderr
+    done = ran("run", "deck.yaml", CPU, f"parallel.overlap={overlap}", *NO_RESULTS, ranks=2, cwd=folder)
     halo = runs.record(folder / "runs/deck")["halo"]
     assert 0 <= halo["hidden_percent"] <= 100
     assert 0 < halo["exchange_s"] and 0 <= halo["exposed_s"]
@@ -233,8 +225,7 @@ def test_a_run_says_what_it_hides(folder, overlap):
 
 
 def test_a_run_without_neighbours_hides_nothing(folder):
-    done = isotherm("run", "deck.yaml", CPU, *NO_RESULTS, ranks=1, cwd=folder)
-    assert done.returncode == 0, done.stderr
+    done = ran("run", "deck.yaml", CPU, *NO_RESULTS, ranks=1, cwd=folder)
     halo = runs.record(folder / "runs/deck")["halo"]
     assert (halo["hidden_percent"], halo["exchange_s"], halo["exposed_s"]) == (None, None, None)
     assert "hidden" not in done.stdout
@@ -252,8 +243,7 @@ SIZES = {8: 64, 96: 9216}  # cells along an axis: of a face that MPI sends at on
 
 @pytest.mark.parametrize("cells", SIZES)
 @pytest.mark.parametrize("rank", [0, 1])
-@pytest.mark.parametrize("fault, what", [("zeros", "{0} of {0} cells arrived wrong"),
-                                         ("lost", "no answer within 1 s")])
+@pytest.mark.parametrize("fault, what", [("zeros", "{0} of {0} cells arrived wrong"), ("lost", "no answer within 1 s")])
 def test_an_mpi_that_fails_halos(folder, halo_shim, cells, rank, fault, what):
     done = faulty(folder, halo_shim, f"{rank}:{fault}", f"grid.cells={cells}")
     line = done.stderr.splitlines()[0]

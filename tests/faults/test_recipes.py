@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from program import command, HANGS, isotherm
+from program import command, HANGS, isotherm, ran
 import recipes
 from runs import record
 
@@ -24,9 +24,8 @@ FIGURES = {"JUBE": recipes.jube_figures, "Ramble": recipes.ramble_figures, "ReFr
 def run(tmp_path_factory):
     """The output and the record of a run that has every figure: several ranks, and snapshots on the way."""
     folder = tmp_path_factory.mktemp("run")
-    done = isotherm("run", SCALING / "strong_cpu.yaml", "output.directory=out", "output.snapshots=true", "output.every_steps=50",
-                    ranks=2, cwd=folder)
-    assert done.returncode == 0, done.stderr
+    done = ran("run", SCALING / "strong_cpu.yaml", "output.directory=out", "output.snapshots=true", "output.every_steps=50",
+               ranks=2, cwd=folder)
     return done.stdout, record(folder / "out")
 
 
@@ -347,10 +346,7 @@ def expect_the_figures_of(row, written):
 
 
 @needs_jube
-@pytest.mark.parametrize("tags, cells", [
-    ((), [[64] * 3] * 2),
-    (("weak",), [[48] * 3, [48, 48, 96]]),
-])
+@pytest.mark.parametrize("tags, cells", [((), [[64] * 3] * 2), (("weak",), [[48] * 3, [48, 48, 96]])])
 def test_a_series_over_ranks(tmp_path, tags, cells):
     rows, records, _ = series(tmp_path, *tags)
     assert [row["ranks"] for row in rows] == ["1", "2"]

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from program import DECK, isotherm, STEADY_BODY, write_deck
+from program import DECK, isotherm, ran, STEADY_BODY, write_deck
 from runs import cells, checkpoints, expect_same_answer, expect_same_run, history, record
 
 TRANSIENT = """\
@@ -46,9 +46,7 @@ output: {checkpoint: {final: true}, snapshots: false}
 
 
 def run(folder, *words, ranks=0, code=0):
-    done = isotherm("run", "deck.yaml", "parallel.device=cpu", *words, ranks=ranks, cwd=folder)
-    assert done.returncode == code, done.stdout + done.stderr
-    return done
+    return ran("run", "deck.yaml", "parallel.device=cpu", *words, ranks=ranks, cwd=folder, code=code)
 
 
 @pytest.fixture
@@ -127,9 +125,8 @@ def test_the_end_time_moves_by_whole_steps(tmp_path):
     run(tmp_path, "output.directory=parts")
     steps = record(tmp_path / "parts")["method"]["planned_sweeps"]
     dt = record(tmp_path / "parts")["method"]["dt_s"]
-    done = isotherm("run", "deck.yaml", "output.directory=parts", "problem.end_time=101", "--restart", "latest",
-                    cwd=tmp_path)
-    assert done.returncode == 65
+    done = ran("run", "deck.yaml", "output.directory=parts", "problem.end_time=101", "--restart", "latest",
+               cwd=tmp_path, code=65)
     assert f"problem.end_time: 101 s is no whole number of the checkpoint's steps of {dt} s" in done.stderr
     run(tmp_path, "output.directory=parts", "problem.end_time=200", "--restart", "latest")
     assert record(tmp_path / "parts")["method"]["planned_sweeps"] == 2 * steps
@@ -138,9 +135,8 @@ def test_the_end_time_moves_by_whole_steps(tmp_path):
     run(tmp_path, "output.directory=parts", "problem.end_time=1300", "--restart", "latest")
     run(tmp_path, "output.directory=parts", "problem.end_time=1400", "--restart", "latest")
     assert record(tmp_path / "parts")["method"]["planned_sweeps"] == 14 * steps
-    done = isotherm("run", "deck.yaml", "output.directory=parts", "problem.end_time=1500", f"problem.dt={dt / 2}",
-                    "--restart", "latest", cwd=tmp_path)
-    assert done.returncode == 65
+    done = ran("run", "deck.yaml", "output.directory=parts", "problem.end_time=1500", f"problem.dt={dt / 2}",
+               "--restart", "latest", cwd=tmp_path, code=65)
     assert "problem.dt" in done.stderr
     assert record(tmp_path / "parts")["method"]["dt_s"] == dt
 
@@ -258,9 +254,7 @@ output:
 
 
 def run_parts(folder, *words, ranks=0):
-    done = isotherm("run", write_deck(folder, PARTS), *words, ranks=ranks, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    return done
+    return ran("run", write_deck(folder, PARTS), *words, ranks=ranks, cwd=folder)
 
 
 def files_of(series):

@@ -326,8 +326,7 @@ def test_pieces_of_decks_stand_in_the_decks():
 @pytest.mark.parametrize("line, printed, same", [
     ("  grid   160 x 80 x 10 = 128 000 cells", "  grid         40 x 20 x 4 = 3 200 cells", True),
     ("[1/2] a: done after 1.30 s; ...", "[2/2] a: done after 12 ms; about 1 min 02 s left", True),
-    ("[1/2] a: done after 1.30 s", "[2/2] a: failed after 12 ms", False),
-])
+    ("[1/2] a: done after 1.30 s", "[2/2] a: failed after 12 ms", False)])
 def test_only_numbers_may_differ(line, printed, same):
     if same:
         return expect_shown(line, printed)

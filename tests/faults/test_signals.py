@@ -9,7 +9,7 @@ import time
 import pytest
 
 from job import Job
-from program import isotherm, kill_all, ranks_of
+from program import isotherm, kill_all, ran, ranks_of
 from runs import checkpoints, expect_same_answer, record
 
 STOPPED = re.compile(r"stopped by (.+) at sweep (\d+); go on with: isotherm run deck\.yaml.* --restart out\n")
@@ -20,20 +20,15 @@ def expect_to_go_on(folder, words=(), ranks=0):
     last = record(folder / "out")["continuation"]["newest_checkpoint"]
     sweep = int(last.split("_")[1].split(".")[0])
     end = [f"problem.steps={sweep + 7}", *words]
-    done = isotherm("run", "deck.yaml", "output.directory=out", *end, "--restart", "latest", ranks=ranks, cwd=folder)
-    assert done.returncode == 0, done.stderr
+    ran("run", "deck.yaml", "output.directory=out", *end, "--restart", "latest", ranks=ranks, cwd=folder)
     assert record(folder / "out")["continuation"]["restarted_from"] == {"file": f"out/{last}", "sweep": sweep}
-    whole = isotherm("run", "deck.yaml", "output.directory=whole", *end, cwd=folder)
-    assert whole.returncode == 0, whole.stderr
+    ran("run", "deck.yaml", "output.directory=whole", *end, cwd=folder)
     expect_same_answer(folder / "whole", folder / "out")
 
 
 @pytest.mark.parametrize("name, words", [
-    ("SIGTERM", []),
-    ("SIGINT", ["precision=fp32"]),
-    ("SIGUSR1", ["problem.check=lagged", "problem.check_interval=1000000"]),
-    ("SIGUSR2", ["solver.depth=3"]),
-])
+    ("SIGTERM", []), ("SIGINT", ["precision=fp32"]),
+    ("SIGUSR1", ["problem.check=lagged", "problem.check_interval=1000000"]), ("SIGUSR2", ["solver.depth=3"])])
 def test_each_of_them_ends_with_a_checkpoint(tmp_path, name, words):
     job = Job(tmp_path, *words)
     job.wait_for("history.csv")
@@ -64,9 +59,8 @@ def test_a_launcher_that_leaves_a_second(tmp_path):
     job.send(signal.SIGTERM)
     job.end()
     newest = max(int(name.split("_")[1].split(".")[0]) for name in checkpoints(job.out))
-    done = isotherm("run", "deck.yaml", "output.directory=out", f"problem.steps={newest + 3}", "--restart", "latest",
-                    cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = ran("run", "deck.yaml", "output.directory=out", f"problem.steps={newest + 3}", "--restart", "latest",
+               cwd=tmp_path)
     assert f"sweep {newest}\n" in done.stdout
 
 
@@ -202,15 +196,13 @@ def test_one_run_a_directory(tmp_path):
     job = Job(tmp_path, "output.checkpoint.every_wall=0.1", ranks=2)
     job.wait_for("*.checkpoint.hdf")
     for words in (["output.overwrite=true"], ["--restart", "latest"]):
-        done = isotherm("run", "deck.yaml", "output.directory=out", *words, cwd=tmp_path)
-        assert done.returncode == 73
+        done = ran("run", "deck.yaml", "output.directory=out", *words, cwd=tmp_path, code=73)
         assert "writes to it); wait for its end, or take the directory with --force" in done.stderr
     kill_all(job.process.pid)
     job.end()
     last = int(checkpoints(job.out)[-1].split("_")[1].split(".")[0])
-    done = isotherm("run", "deck.yaml", "output.directory=out", f"problem.steps={last + 3}", "--restart", "latest",
-                    cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = ran("run", "deck.yaml", "output.directory=out", f"problem.steps={last + 3}", "--restart", "latest",
+               cwd=tmp_path)
     assert "was taken (process " in done.stderr and not (job.out / "run.lock").exists()
 
 

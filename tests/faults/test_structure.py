@@ -281,10 +281,8 @@ def test_what_is_no_test_is_found(name):
 SUPPORT = Path(__file__).resolve().parents[1] / "support"
 
 
-@pytest.mark.parametrize(
-    "passed, skipped, failed, code",
-    [(2, 0, 0, 0), (2, 1, 0, 0), (0, 3, 0, 77), (0, 0, 0, 77), (0, 1, 1, 1), (2, 1, 1, 1)],
-)
+@pytest.mark.parametrize("passed, skipped, failed, code", [
+    (2, 0, 0, 0), (2, 1, 0, 0), (0, 3, 0, 77), (0, 0, 0, 77), (0, 1, 1, 1), (2, 1, 1, 1)])
 def test_gtest_programs(tmp_path, passed, skipped, failed, code):
     """The last lines of GoogleTest 1.12."""
     output = f"[  PASSED  ] {passed} test{'' if passed == 1 else 's'}.\n"

@@ -9,7 +9,7 @@ from statistics import median_low
 
 import pytest
 
-from program import command, HANGS, isotherm, write_deck
+from program import command, HANGS, isotherm, ran, write_deck
 from runs import history, record
 from studies import BASE, collected, folders, rows, started, states, write_study
 
@@ -255,13 +255,11 @@ def test_one_run_is_no_study_nor_a_study_one_run(tmp_path):
 
 def test_check_looks_at_all_cases(tmp_path):
     write_study(tmp_path, FOUR)
-    done = isotherm("check", "deck.yaml", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = ran("check", "deck.yaml", cwd=tmp_path)
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["study", "name", *NAMES]
     ranks = "  zip: {ranks: [1, 2], parallel.process_grid: [[1, 1, 1], [2, 2, 1]]}\n"
     write_study(tmp_path, ranks)
-    bad = isotherm("check", "deck.yaml", cwd=tmp_path)
-    assert bad.returncode == 65
+    bad = ran("check", "deck.yaml", cwd=tmp_path, code=65)
     assert "[case ranks-2_process_grid-2x2x1]" in bad.stderr and bad.stderr.count("\n") == 1
 
 
@@ -378,8 +376,7 @@ def test_a_count_that_fails_leaves_the_others_and_a_base_that_fails_says_so(tmp_
 
 def test_check_says_what_the_cases_are_and_run_refuses(tmp_path):
     write_deck(tmp_path, BASE + "scaling: {kind: weak, ranks: [1, 2], repeats: 3}\n")
-    checked = isotherm("check", "deck.yaml", cwd=tmp_path)
-    assert checked.returncode == 0, checked.stderr
+    checked = ran("check", "deck.yaml", cwd=tmp_path)
     assert "scaling         weak, on 1, 2 ranks, 3 runs of each\n" in checked.stdout
     assert re.search(r"^  ranks-2_run-3 +2 +17 x 13 x 30 ", checked.stdout, re.MULTILINE)
     refused = isotherm("run", "deck.yaml", cwd=tmp_path)

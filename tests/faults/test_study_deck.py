@@ -160,8 +160,7 @@ def test_what_is_wrong_is_said_where_it_stands(parse, text, message):
 
 @pytest.mark.parametrize("text, override, key", [
     ("  matrix: {precision: [fp32, fp64]}\n", "precision=fp32", "precision"),
-    ("  matrix: {solver: [{kernel: openmp}, {kernel: reference}]}\n", "solver.depth=2", "solver.depth"),
-])
+    ("  matrix: {solver: [{kernel: openmp}, {kernel: reference}]}\n", "solver.depth=2", "solver.depth")])
 def test_an_override_of_what_varies_is_refused(parse, text, override, key):
     with pytest.raises(Failure) as refused:
         parse(study(text), override)
@@ -221,10 +220,9 @@ def test_a_weak_domain_grows_and_its_cells_stay_as_they_are(parse):
 
 
 @pytest.mark.parametrize("cells, process_grid, ranks, grown", [
-    (10, None, 3, [10, 10, 30]), (10, None, 6, [10, 20, 30]), (10, None, 7, [10, 10, 70]), (10, None, 16, [20, 20, 40]),
-    (10, None, 4096, [160, 160, 160]), (10, [4, 1, 2], 8, [40, 10, 20]), ([10, 10, 1], None, 8, [20, 40, 1]),
-    ([1, 1, 10], None, 8, [1, 1, 80]), ([1, 1, 1], None, 8, [2, 2, 2]),
-])
+    (10, None, 3, [10, 10, 30]), (10, None, 6, [10, 20, 30]), (10, None, 7, [10, 10, 70]),
+    (10, None, 16, [20, 20, 40]), (10, None, 4096, [160, 160, 160]), (10, [4, 1, 2], 8, [40, 10, 20]),
+    ([10, 10, 1], None, 8, [20, 40, 1]), ([1, 1, 10], None, 8, [1, 1, 80]), ([1, 1, 1], None, 8, [2, 2, 2])])
 def test_an_axis_grows_as_often_as_the_process_grid_cuts_it(parse, cells, process_grid, ranks, grown):
     more = [f"parallel.process_grid={process_grid}"] if process_grid else []
     assert parse(f"scaling: {{kind: weak, ranks: [{ranks}]}}\n", f"grid.cells={cells}", *more).cases[0].cells == grown
@@ -252,8 +250,7 @@ def test_repeats_take_turns_and_each_other_case_of_a_study_is_a_series(parse):
 
 @pytest.mark.parametrize("override, message", [
     ("parallel.device=cpu", "argument 1: parallel.device: cpu (and scaling counts GPUs); write scaling.ranks, or cuda"),
-    ("parallel.ranks_per_gpu=2", "argument 1: parallel.ranks_per_gpu: 2 (and scaling.gpus counts GPUs with a rank"),
-])
+    ("parallel.ranks_per_gpu=2", "argument 1: parallel.ranks_per_gpu: 2 (and scaling.gpus counts GPUs with a rank")])
 def test_gpus_are_ranks_with_a_gpu_each(parse, override, message):
     deck = parse("scaling: {kind: strong, gpus: [1, 4]}\n")
     assert names(deck) == ["ranks-1", "ranks-4"]
@@ -273,8 +270,7 @@ SCALING = "scaling: {kind: strong, ranks: [1, 2]}\n"
     ("scaling: {kind: weak, ranks: []}\n", "deck.yaml:10:30: scaling.ranks: the list is empty"),
     (SCALING + "study: {matrix: {ranks: [3]}}\n", "deck.yaml:11:18: study.matrix.ranks: scaling.ranks on line 10"),
     (SCALING + "study: {ranks: 3}\n", "deck.yaml:11:16: study.ranks: says what scaling says too; keep one"),
-    (SCALING + "study: {launcher: \"srun -N {nodes} -n {ranks}\"}\n", "deck.yaml:11:19: study.launcher: has {nodes}"),
-])
+    (SCALING + "study: {launcher: \"srun -N {nodes} -n {ranks}\"}\n", "deck.yaml:11:19: study.launcher: has {nodes}")])
 def test_what_is_wrong_with_scaling_is_said_where_it_stands(parse, text, message):
     with pytest.raises(Failure) as refused:
         parse(text)

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from program import HANGS, isotherm
+from program import HANGS, isotherm, ran
 from studies import BASE, collected, folders, rows, states, write_study
 
 LAUNCHER = f"  launcher: {os.environ.get('MPIEXEC', 'mpirun')} -n {{ranks}}\n"
@@ -190,8 +190,7 @@ def test_a_study_for_a_gpu_is_submitted_where_there_is_none(work, queue):
     base = BASE.replace("parallel: {device: cpu}\n", "parallel: {device: cuda}\n").replace(
         "solver: {kernel: reference, reduction: reference}\n", "")
     write_study(work, "  list: [{name: a}, {name: b, ranks: 2}]\n", base)
-    done = isotherm("study", "deck.yaml", "--slurm", cwd=work, PATH=queue.path, CUDA_VISIBLE_DEVICES="")
-    assert done.returncode == 0, done.stderr
+    ran("study", "deck.yaml", "--slurm", cwd=work, PATH=queue.path, CUDA_VISIBLE_DEVICES="")
     ran = start(work / "out" / "study_ranks_1.sbatch", 1, CUDA_VISIBLE_DEVICES="")
     assert ran.returncode == 69 and ran.stderr.endswith("[case a]\n")
     # What no host can do is refused here.
@@ -220,8 +219,7 @@ NEEDED = "#!/bin/sh\n#SBATCH -a @tasks@\n#SBATCH -n @ranks@\n: @cases@\n@command
     (NEEDED, ["study.slurm.options=[--time=1]"], 65, "own.sbatch: has no '@options@' (what stands there decides what"),
     (NEEDED, ['study.slurm.options=["--time=1\\nrm -rf"]'], 65, "argument {}: study.slurm.options.0: '--time=1\\x0Arm"),
     (NEEDED, ["study.slurm.options=[gpu]"], 65, "argument {}: study.slurm.options.0: 'gpu' is no option of sbatch"),
-    (NEEDED, ["output.directory=a b"], 73, "cannot use '{}/a b' as the directory of a study with --slurm"),
-])
+    (NEEDED, ["output.directory=a b"], 73, "cannot use '{}/a b' as the directory of a study with --slurm")])
 def test_what_is_wrong_is_said_before_anything_is_submitted(work, queue, text, words, code, message):
     write_study(work, CASES + "  slurm: {template: own.sbatch}\n")
     if text is not None:
@@ -256,19 +254,16 @@ def test_an_sbatch_that_says_something_else(work, queue):
 
 
 def test_a_case_by_its_name(work):
-    done = isotherm("study", "deck.yaml", "--case", "c", cwd=work)
-    assert done.returncode == 0, done.stderr
+    ran("study", "deck.yaml", "--case", "c", cwd=work)
     assert folders(work / "out") == ["c"] and not (work / "out" / "study.csv").exists()
     assert "0 to run" in isotherm("study", "deck.yaml", "--case", "c", cwd=work).stdout
     wrong = isotherm("study", "deck.yaml", "--case", "cc", cwd=work)
     assert (wrong.returncode, wrong.stderr) == (2, "--case cc: the study has no case of this name; did you mean 'c'?\n")
-    both = isotherm("study", "deck.yaml", "--case", "c", "--slurm", cwd=work)
-    assert both.returncode == 2
+    ran("study", "deck.yaml", "--case", "c", "--slurm", cwd=work, code=2)
 
 
 def test_collecting_starts_nothing(work):
     assert isotherm("study", "deck.yaml", "--case", "c", cwd=work).returncode == 0
-    done = isotherm("study", "deck.yaml", "--collect", cwd=work)
-    assert done.returncode == 75
+    ran("study", "deck.yaml", "--collect", cwd=work, code=75)
     assert states(work / "out") == {"a": "not started", "b": "not started", "c": "done", "d": "not started"}
     assert folders(work / "out") == ["c"]

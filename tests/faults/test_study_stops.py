@@ -7,7 +7,7 @@ import time
 import pytest
 
 from job import Background, wait_until_gone
-from program import HANGS, family_of, is_running, isotherm, kill_all, ranks_of
+from program import family_of, HANGS, is_running, isotherm, kill_all, ran, ranks_of
 from runs import checkpoints, expect_same_answer, record
 from studies import BASE, folders, rows, started, states, write_study
 
@@ -42,13 +42,11 @@ class Study(Background):
 def expect_all_done_as_without_a_stop(folder):
     """Only what was not finished was run again."""
     first = started(folder / "out" / "short")
-    done = isotherm("study", "deck.yaml", cwd=folder)
-    assert done.returncode == 0, done.stderr + done.stdout
+    ran("study", "deck.yaml", cwd=folder)
     assert states(folder / "out") == {"short": "done", "long": "done", "after": "done"}
     assert started(folder / "out" / "short") == first
     assert record(folder / "out" / "long")["continuation"]["restarted_from"] is not None
-    whole = isotherm("run", folder / "out" / "long" / "long.yaml", "output.directory=whole", cwd=folder)
-    assert whole.returncode == 0, whole.stderr
+    ran("run", folder / "out" / "long" / "long.yaml", "output.directory=whole", cwd=folder)
     expect_same_answer(folder / "whole", folder / "out" / "long")
     assert rows(folder / "out")["long"]["sweeps"] == "200000"
     assert float(rows(folder / "out")["long"]["wall_s"]) > record(folder / "out" / "long")["phases_s"]["total"]["max"], "of both parts"
@@ -87,8 +85,7 @@ def test_after_kill_9_of_study_and_case(tmp_path):
     kill_all(job.process.pid)
     job.end()
     assert checkpoints(tmp_path / "out" / "long") == []
-    done = isotherm("study", "deck.yaml", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    ran("study", "deck.yaml", cwd=tmp_path)
     assert states(tmp_path / "out") == {"short": "done", "long": "done", "after": "done"}
     assert record(tmp_path / "out" / "long")["continuation"]["restarted_from"] is None
 
@@ -169,8 +166,7 @@ def test_one_study_a_directory(tmp_path):
     write_study(tmp_path, CASES, LONG)
     job = Study(tmp_path)
     job.wait_for("long", "history.csv")
-    second = isotherm("study", "deck.yaml", cwd=tmp_path)
-    assert second.returncode == 73
+    second = ran("study", "deck.yaml", cwd=tmp_path, code=73)
     assert f"cannot use 'out' as run directory (process {job.process.pid} on " in second.stderr
     job.process.send_signal(signal.SIGINT)
     assert job.end()[0] == 75
@@ -186,8 +182,7 @@ def test_a_case_that_was_stopped_and_then_fails_has_failed(tmp_path):
     kept = [tmp_path / "out" / "long" / name for name in checkpoints(tmp_path / "out" / "long")]
     assert len(kept) == 1
     kept[0].write_bytes(b"no checkpoint")
-    done = isotherm("study", "deck.yaml", "--case", "long", cwd=tmp_path)
-    assert done.returncode == 65, done.stderr + done.stdout
+    ran("study", "deck.yaml", "--case", "long", cwd=tmp_path, code=65)
     assert isotherm("study", "deck.yaml", "--collect", cwd=tmp_path).returncode == 65
     row = rows(tmp_path / "out")["long"]
     assert row["state"] == "failed" and "checkpoint" in row["message"] and "SIGTERM" not in row["message"]

@@ -111,9 +111,7 @@ def test_every_centre_lies_in_its_own_cell(run):
             assert slices.plane_index(snapshot, axis, repr(centre)) == index
 
 
-@pytest.mark.parametrize(
-    "time, sweep", [("first", 0), ("last", 100), ("2", 40), ("3.2", 40), ("3.3", 90), ("5", 100)]
-)
+@pytest.mark.parametrize("time, sweep", [("first", 0), ("last", 100), ("2", 40), ("3.2", 40), ("3.3", 90), ("5", 100)])
 def test_time_picks_the_nearest_snapshot(run, time, sweep):
     assert slices.choose_time(RunDirectory(run).snapshots(), time).sweep == sweep
 
@@ -279,26 +277,15 @@ def test_odd_histories_are_drawn(tmp_path, text):
     assert main(["history", str(tmp_path)]) == 0
 
 
-@pytest.mark.parametrize(
-    "metres, name",
-    [(1e-9, "nm"), (5e-7, "nm"), (2e-6, "µm"), (1e-3, "mm"), (0.3, "mm"), (1.0, "m"), (900, "m"), (4e3, "km")],
-)
+@pytest.mark.parametrize("metres, name", [
+    (1e-9, "nm"), (5e-7, "nm"), (2e-6, "µm"), (1e-3, "mm"), (0.3, "mm"), (1.0, "m"), (900, "m"), (4e3, "km")])
 def test_length_unit(metres, name):
     assert units.length_unit(metres).name == name
 
 
-@pytest.mark.parametrize(
-    "seconds, text",
-    [
-        (0, "0 s"),
-        (2.5e-9, "2.5 ns"),
-        (3e-6, "3 µs"),
-        (0.0125, "12.5 ms"),
-        (90, "90 s"),
-        (1800, "30 min"),
-        (1e6, "11.57 d"),
-    ],
-)
+@pytest.mark.parametrize("seconds, text", [
+    (0, "0 s"), (2.5e-9, "2.5 ns"), (3e-6, "3 µs"), (0.0125, "12.5 ms"), (90, "90 s"), (1800, "30 min"),
+    (1e6, "11.57 d")])
 def test_format_time(seconds, text):
     assert units.format_time(seconds) == text
 
@@ -307,10 +294,8 @@ def test_missing_things_are_66(failure, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
     nowhere = tmp_path / "nowhere"
-    assert failure("slice", nowhere) == (
-        66, f"{nowhere} is no folder; name the run directory of a finished run")
-    assert failure("slice", empty) == (
-        66, f"{empty} holds no snapshots; was the run made with output.snapshots: true?")
+    assert failure("slice", nowhere) == (66, f"{nowhere} is no folder; name the run directory of a finished run")
+    assert failure("slice", empty) == (66, f"{empty} holds no snapshots; was the run made with output.snapshots: true?")
     assert failure("history", empty) == (
         66, f"{empty}/history.csv does not exist; was the run made with output.history: true?")
 
@@ -332,28 +317,22 @@ def test_wrong_data_is_65(failure, tmp_path):
     history = tmp_path / "history.csv"
     history.write_text("sweep,time_s,residual\n")
     text.unlink()
-    assert failure("history", tmp_path) == (
-        65, f"{history} holds no residuals (the run ended before its first check)")
+    assert failure("history", tmp_path) == (65, f"{history} holds no residuals (the run ended before its first check)")
     history.write_text("sweep,time_s,residual,min_K\n0,0,,300\n")
-    assert failure("history", tmp_path) == (
-        65, f"{history} holds no residuals (the run ended before its first check)")
+    assert failure("history", tmp_path) == (65, f"{history} holds no residuals (the run ended before its first check)")
     history.write_text("sweep,time_s,residual\n1,0,x\n")
     assert failure("history", tmp_path)[0] == 65
 
 
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        (["--position", "0.2"], "--position 0.2 lies outside the grid; along z it runs from 0 m to 0.02 m"),
-        (["--position", "101%"], "--position 101% lies outside the grid; along z it runs from 0 m to 0.02 m"),
-        (["--position", "nan"], "--position nan lies outside the grid; along z it runs from 0 m to 0.02 m"),
-        (["--position", "middle"], "--position middle is no number; give metres, or a share such as 50%"),
-        (["--time", "7"], "--time 7 lies outside the run; it holds 0 s to 5 s"),
-        (["--time", "now"], "--time now is no time; give first, last or seconds"),
-        (["--index", "4"], "--index 4: the run has 4 snapshots, numbered from 0"),
-        (["--out", "picture.bmp"], "picture.bmp: unknown picture format; end the name in one of .png, .pdf, .svg"),
-    ],
-)
+@pytest.mark.parametrize("arguments, message", [
+    (["--position", "0.2"], "--position 0.2 lies outside the grid; along z it runs from 0 m to 0.02 m"),
+    (["--position", "101%"], "--position 101% lies outside the grid; along z it runs from 0 m to 0.02 m"),
+    (["--position", "nan"], "--position nan lies outside the grid; along z it runs from 0 m to 0.02 m"),
+    (["--position", "middle"], "--position middle is no number; give metres, or a share such as 50%"),
+    (["--time", "7"], "--time 7 lies outside the run; it holds 0 s to 5 s"),
+    (["--time", "now"], "--time now is no time; give first, last or seconds"),
+    (["--index", "4"], "--index 4: the run has 4 snapshots, numbered from 0"),
+    (["--out", "picture.bmp"], "picture.bmp: unknown picture format; end the name in one of .png, .pdf, .svg")])
 def test_wrong_arguments_are_2(failure, run, arguments, message):
     before = sorted(os.listdir(run))
     assert failure("slice", run, *arguments) == (2, message)

@@ -15,7 +15,7 @@ from isotherm_tools import dark_figures, figures, histories, report_figures, rep
 from isotherm_tools.cli import main
 from isotherm_tools.run_directory import History, Snapshot
 from isotherm_tools.study_record import Study
-from program import finished_run, isotherm
+from program import finished_run, ran
 from studies import BASE, write_study
 
 DECK = """
@@ -44,8 +44,7 @@ def run(tmp_path_factory):
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory):
     path = tmp_path_factory.mktemp("bench") / "bench.json"
-    done = isotherm("bench", "stencil", "--device", "cpu", "--sizes", "16", "--seconds", "0.01", "--json", path)
-    assert done.returncode == 0, done.stderr
+    ran("bench", "stencil", "--device", "cpu", "--sizes", "16", "--seconds", "0.01", "--json", path)
     return path
 
 
@@ -364,8 +363,7 @@ def study(tmp_path_factory):
     folder = tmp_path_factory.mktemp("study")
     base = BASE.replace("steps: 4", "allow_unstable: true, check_interval: 1")
     write_study(folder, STUDY, base)
-    done = isotherm("study", "deck.yaml", cwd=folder)
-    assert done.returncode == 76, done.stderr
+    ran("study", "deck.yaml", cwd=folder, code=76)
     return folder / "out"
 
 

@@ -228,13 +228,9 @@ def test_predicted_beside_measured(strong):
     assert predicted(off, "step")[1] == pytest.approx((131 + 5 + 65.536 + norm) * US)
 
 
-@pytest.mark.parametrize(
-    "wishes, costs",
-    [
-        (Wishes(launch=100 * US), (162e-6 / 64**3, 100 * US, 100 * US, 0)),
-        (Wishes(cell_time="copy"), (16 / 4e12, 0, 100 * US, 0)),
-    ],
-)
+@pytest.mark.parametrize("wishes, costs", [
+    (Wishes(launch=100 * US), (162e-6 / 64**3, 100 * US, 100 * US, 0)),
+    (Wishes(cell_time="copy"), (16 / 4e12, 0, 100 * US, 0))])
 def test_costs_as_wished(strong, wishes, costs):
     assert scaling_fit.costs_of(RunRecord(strong[1]), wishes) == pytest.approx(costs)
 
@@ -514,19 +510,11 @@ def test_files_that_cannot_be_written_are_refused(strong, tmp_path, capsys):
     assert refused(capsys, "scaling", *strong, "--out", tmp_path / "x.gif")[0] == 2
 
 
-@pytest.mark.parametrize(
-    "option, value, why",
-    [
-        ("--ranks", "8,0", "0 is no whole number from 1 on"),
-        ("--ranks", "8,x", "x is no whole number from 1 on"),
-        ("--gpus-per-node", "0", "0 is no whole number from 1 on"),
-        ("--depth", "1.5", "1.5 is no whole number from 1 on"),
-        ("--intra-bandwidth", "0", "0 is no number above 0"),
-        ("--network-latency", "-1", "-1 is no number from 0 on"),
-        ("--message-overhead", "nan", "nan is no number from 0 on"),
-        ("--kind", "odd", "invalid choice: 'odd'"),
-    ],
-)
+@pytest.mark.parametrize("option, value, why", [
+    ("--ranks", "8,0", "0 is no whole number from 1 on"), ("--ranks", "8,x", "x is no whole number from 1 on"),
+    ("--gpus-per-node", "0", "0 is no whole number from 1 on"), ("--depth", "1.5", "1.5 is no whole number from 1 on"),
+    ("--intra-bandwidth", "0", "0 is no number above 0"), ("--network-latency", "-1", "-1 is no number from 0 on"),
+    ("--message-overhead", "nan", "nan is no number from 0 on"), ("--kind", "odd", "invalid choice: 'odd'")])
 def test_wrong_options_are_2(strong, capsys, option, value, why):
     with pytest.raises(SystemExit) as stop:
         main(["scaling", str(strong[1]), f"{option}={value}"])

@@ -11,7 +11,7 @@ from isotherm_tools.process_grids import CUBE, process_grid, sweep_cost, Weights
 from isotherm_tools.run_record import RunRecord
 from isotherm_tools.scaling_table import share
 from isotherm_tools.units import format_time
-from program import isotherm, write_deck
+from program import isotherm, ran, write_deck
 from studies import BASE
 
 DECK = BASE + "study: {matrix: {precision: [fp64]}}\nscaling: {kind: weak, ranks: [1, 2]}\n"
@@ -23,8 +23,7 @@ MACHINE = ["--gpus-per-node", "2", "--intra-bandwidth", "4", "--intra-latency", 
 def study(tmp_path_factory):
     folder = tmp_path_factory.mktemp("weak")
     write_deck(folder, DECK)
-    done = isotherm("study", "deck.yaml", cwd=folder)
-    assert done.returncode == 0, done.stderr
+    ran("study", "deck.yaml", cwd=folder)
     return folder / "out"
 
 
@@ -141,8 +140,7 @@ def runs(tmp_path_factory):
         for ranks in RANKS:
             directory = folder / f"{kind}_{ranks}"
             grid = [f"grid.cells={cells[ranks]}"] if ranks in cells else []
-            result = isotherm("run", "plate.yaml", f"output.directory={directory}", *grid, ranks=ranks, cwd=folder)
-            assert result.returncode == 0, result.stderr
+            ran("run", "plate.yaml", f"output.directory={directory}", *grid, ranks=ranks, cwd=folder)
             found.setdefault(kind, []).append(str(directory))
     return found
 
@@ -193,27 +191,19 @@ def test_pictures_are_made(runs, tmp_path, capsys, kind):
 GPU = Weights(8, 4.2e12, 32, 4, 450e9, 32, 5e-6, 64, 16, 3e-6)
 
 
-@pytest.mark.parametrize(
-    "ranks, cells, parts",
-    [
-        (1, CUBE, (1, 1, 1)), (2, CUBE, (1, 1, 2)), (4, CUBE, (1, 2, 2)), (8, CUBE, (2, 2, 2)), (16, CUBE, (2, 2, 4)),
-        (12, CUBE, (2, 2, 3)), (7, CUBE, (1, 1, 7)), (4096, CUBE, (16, 16, 16)), (8, (512, 64, 64), (8, 1, 1)),
-        (8, (64, 64, 4), (2, 4, 1)),
-    ],
-)
+@pytest.mark.parametrize("ranks, cells, parts", [
+    (1, CUBE, (1, 1, 1)), (2, CUBE, (1, 1, 2)), (4, CUBE, (1, 2, 2)), (8, CUBE, (2, 2, 2)), (16, CUBE, (2, 2, 4)),
+    (12, CUBE, (2, 2, 3)), (7, CUBE, (1, 1, 7)), (4096, CUBE, (16, 16, 16)), (8, (512, 64, 64), (8, 1, 1)),
+    (8, (64, 64, 4), (2, 4, 1))])
 def test_of_least_surface_it_is_compact_and_cuts_z_first(ranks, cells, parts):
     assert process_grid(ranks, cells) == parts
 
 
-@pytest.mark.parametrize(
-    "ranks, cells, parts, periodic, depth",
-    [
-        (4, (1024, 1024, 1024), (1, 2, 2), "", 1), (8, (1024, 1024, 1024), (1, 4, 2), "", 1),
-        (8, (512, 512, 64), (1, 8, 1), "", 1), (8, (512, 64, 512), (1, 1, 8), "", 1),
-        (8, (16384, 16, 16), (8, 1, 1), "", 1), (2, (1024, 1024, 1024), (1, 1, 2), "y", 1),
-        (2, (1024, 1024, 1024), (1, 2, 1), "xyz", 1), (8, (1024, 1024, 1024), (1, 2, 4), "", 4),
-    ],
-)
+@pytest.mark.parametrize("ranks, cells, parts, periodic, depth", [
+    (4, (1024, 1024, 1024), (1, 2, 2), "", 1), (8, (1024, 1024, 1024), (1, 4, 2), "", 1),
+    (8, (512, 512, 64), (1, 8, 1), "", 1), (8, (512, 64, 512), (1, 1, 8), "", 1),
+    (8, (16384, 16, 16), (8, 1, 1), "", 1), (2, (1024, 1024, 1024), (1, 1, 2), "y", 1),
+    (2, (1024, 1024, 1024), (1, 2, 1), "xyz", 1), (8, (1024, 1024, 1024), (1, 2, 4), "", 4)])
 def test_on_gpus_x_is_cut_where_nothing_else_is_left(ranks, cells, parts, periodic, depth):
     assert process_grid(ranks, cells, depth, tuple(axis in periodic for axis in "xyz"), GPU) == parts
 
@@ -242,8 +232,7 @@ def program(request, tmp_path_factory):
     """A folder with a deck, its precision, and the weights that a run of it has written."""
     folder = tmp_path_factory.mktemp("grids")
     write_deck(folder, GRID_DECK)
-    done = isotherm("run", "deck.yaml", "parallel.device=cpu", f"precision={request.param}", cwd=folder)
-    assert done.returncode == 0, done.stderr
+    ran("run", "deck.yaml", "parallel.device=cpu", f"precision={request.param}", cwd=folder)
     record = RunRecord(folder / "runs/deck")
     assert record.weights.cell_bytes == {"fp64": 8, "fp32": 4}[request.param]
     return folder, request.param, record.weights

@@ -20,7 +20,7 @@ import isotherm_tools
 from isotherm_tools import cli, Failure, open_run
 from isotherm_tools.cli import main, parser
 from isotherm_tools.run_record import RunRecord
-from program import finished_run, isotherm
+from program import finished_run, ran
 from scaling_runs import strong_series
 
 VERBS = ("slice", "history", "ladder", "roofline", "depths", "scaling", "report", "study-plot", "animate", "volume")
@@ -106,11 +106,10 @@ COMMAND = re.compile(r"^(?:\$ )?python3 -m isotherm_tools +((?:.*\\\n)*.*)", re.
 def documented_folder(tmp_path_factory):
     """With the run that the examples name, coarser, and with all that they ask it for."""
     top = tmp_path_factory.mktemp("examples")
-    done = isotherm("run", TOP / "inputs/quickstart.yaml", "grid.cells=[40,20,3]", "problem.end_time=4",
-                    "output.every_time=1", "output.diagnostics=2", "solver.kernel=reference", "solver.depth=1",
-                    "output.slices=[{axis: z, cell: 2, every_time: 2}]", "output.probes={points: [[0.02, 0.04, 0.009]]}",
-                    "output.directory=runs/quickstart", cwd=top)
-    assert done.returncode == 0, done.stderr
+    ran("run", TOP / "inputs/quickstart.yaml", "grid.cells=[40,20,3]", "problem.end_time=4",
+        "output.every_time=1", "output.diagnostics=2", "solver.kernel=reference", "solver.depth=1",
+        "output.slices=[{axis: z, cell: 2, every_time: 2}]", "output.probes={points: [[0.02, 0.04, 0.009]]}",
+        "output.directory=runs/quickstart", cwd=top)
     return top
 
 
