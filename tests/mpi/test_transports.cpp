@@ -35,15 +35,10 @@ TEST(NcclTransport, RefusesRanksThatShareAGpu) {
   OneGpuOfAll device;
   if (const std::string why = row->unsupported(device); !why.empty()) GTEST_SKIP() << why;
   if (world.size() == 1) GTEST_SKIP() << "needs two ranks";
-  try {
-    row->make(device, world);
-    ADD_FAILURE() << "it was made";
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), ExitCode::unavailable);
-    EXPECT_STREQ(e.what(),
-                 "ranks 0 and 1 share GPU-1, which NCCL does not allow; start one rank a GPU, or use another "
-                 "transport");
-  }
+  const std::string said = refusal([&] { row->make(device, world); }, ExitCode::unavailable);
+  EXPECT_EQ(said,
+            "ranks 0 and 1 share GPU-1, which NCCL does not allow; start one rank a GPU, or use another "
+            "transport");
 }
 
 TEST(Transports, OnTheHostSayThatTheyNeedAGpu) {

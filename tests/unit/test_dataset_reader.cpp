@@ -53,13 +53,7 @@ class ReadDataset : public testing::Test {
   }
   void expect_refused(const std::string& name, const std::string& problem, ExitCode code = ExitCode::deck,
                       Int3 grid = cells) {
-    try {
-      read(name, {{0, 0, 0}, grid}, grid);
-      ADD_FAILURE() << name << " was read";
-    } catch (const Error& e) {
-      EXPECT_EQ(e.code(), code);
-      expect_start(e.what(), problem);
-    }
+    expect_start(refusal([&] { read(name, {{0, 0, 0}, grid}, grid); }, code), problem);
   }
   std::string place(const std::string& name) const { return path_ + ":" + name + ": "; }
 

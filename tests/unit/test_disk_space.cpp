@@ -21,20 +21,11 @@
 #include "output/field_files/snapshot_series.hpp"
 #include "output/file_thread.hpp"
 #include "output/safe_file.hpp"
+#include "support/error_text.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace isotherm {
 namespace {
-
-std::string refusal(const std::string& path, std::int64_t bytes) {
-  try {
-    reserve_space(path, bytes);
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), ExitCode::io);
-    return e.what();
-  }
-  return "not refused";
-}
 
 TEST(ReserveSpace, TheBlocksAreTheFiles) {
   const test::TemporaryFolder folder;
@@ -82,7 +73,7 @@ TEST(ReserveSpace, RefusesWithPathAndBytes) {
   const test::TemporaryFolder folder;
   const std::string path = folder / "file";
   create_empty_file(path);
-  const std::string text = refusal(path, std::int64_t{1} << 60);
+  const std::string text = refusal([&] { reserve_space(path, std::int64_t{1} << 60); }, ExitCode::io);
   EXPECT_EQ(text.find(path + ": no room for the file ("), 0u) << text;
   EXPECT_NE(text.find(": 1152921504606846976 bytes wanted, "), std::string::npos) << text;
 }

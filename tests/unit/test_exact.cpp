@@ -153,13 +153,7 @@ void expect_heat_equation(const Config& config, const ExactField& T, Place at, d
 }
 
 std::string error_of(const Config& config) {
-  try {
-    make_exact(config);
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), ExitCode::deck);
-    return e.what();
-  }
-  return "no error";
+  return deck_error([&] { make_exact(config); });
 }
 
 TEST(Exact, NoneIsNull) {

@@ -225,14 +225,9 @@ TEST(Paint, ADatasetThatCannotBeReadIsNamedWithItsEntry) {
   Paint dataset = shape(Shape::dataset, 0);
   dataset.file = "/nowhere/start.h5";
   dataset.dataset = "/T";
-  try {
-    painted(config, {dataset});
-    FAIL() << "no error";
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), ExitCode::file_missing);
-    expect_says(e.what(), "initial.0.dataset");
-    expect_says(e.what(), "/nowhere/start.h5");
-  }
+  const std::string said = refusal([&] { painted(config, {dataset}); }, ExitCode::file_missing);
+  expect_says(said, "initial.0.dataset");
+  expect_says(said, "/nowhere/start.h5");
 }
 
 TEST(Paint, ExactPaintsTheStartAndTheSourceItNeeds) {
