@@ -191,8 +191,8 @@ def test_a_study_for_a_gpu_is_submitted_where_there_is_none(work, queue):
         "solver: {kernel: reference, reduction: reference}\n", "")
     write_study(work, "  list: [{name: a}, {name: b, ranks: 2}]\n", base)
     ran("study", "deck.yaml", "--slurm", cwd=work, PATH=queue.path, CUDA_VISIBLE_DEVICES="")
-    ran = start(work / "out" / "study_ranks_1.sbatch", 1, CUDA_VISIBLE_DEVICES="")
-    assert ran.returncode == 69 and ran.stderr.endswith("[case a]\n")
+    task = start(work / "out" / "study_ranks_1.sbatch", 1, CUDA_VISIBLE_DEVICES="")
+    assert task.returncode == 69 and task.stderr.endswith("[case a]\n")
     # What no host can do is refused here.
     write_study(work, "  list: [{name: b, ranks: 6, parallel.process_grid: [1, 2, 2]}]\n", base)
     assert submit(work, queue).returncode == 65

@@ -16,6 +16,7 @@
 #include "output/records/run_record.hpp"
 #include "output/run_directory.hpp"
 #include "support/decks.hpp"
+#include "support/error_text.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace isotherm {
@@ -57,8 +58,7 @@ TEST(Placement, WithoutAnyGpu) {
     FAIL() << "a device that is not there was placed";
   } catch (const CollectiveError& e) {
     EXPECT_EQ(e.code(), ExitCode::unavailable);
-    EXPECT_NE(std::string(e.what()).find(": no CUDA device (" + found.why_none + "); use "),
-              std::string::npos);
+    expect_says(std::string(e.what()), ": no CUDA device (" + found.why_none + "); use ");
   }
 }
 
@@ -112,7 +112,7 @@ TEST(Placement, CudaSharingUnderMpsIsMeant) {
   const MpsFolder mps(true);
   const Placement placement = place_ranks(deck(DeviceChoice::automatic), world, 1);
   EXPECT_EQ(placement.warnings, std::vector<std::string>{});
-  EXPECT_NE(placement.note.find(" ranks a GPU through MPS"), std::string::npos) << placement.note;
+  expect_says(placement.note, " ranks a GPU through MPS");
 }
 
 TEST(Placement, CudaMoreRanksAGpuThanTheDeckAllows) {
@@ -186,8 +186,7 @@ TEST(RunOutput, RunDirectoryIsMadeOnceAndARefusalReachesEveryRank) {
     ADD_FAILURE() << "an earlier run was not refused";
   } catch (const CollectiveError& e) {
     EXPECT_EQ(e.code(), ExitCode::cannot_create);
-    EXPECT_NE(std::string(e.what()).find("it holds an earlier run: deck.resolved.yaml, deck.yaml"),
-              std::string::npos);
+    expect_says(std::string(e.what()), "it holds an earlier run: deck.resolved.yaml, deck.yaml");
   }
   config.output.overwrite = true;
   EXPECT_NO_THROW(open_run_directory(config, "new\n", "resolved\n", world));

@@ -232,7 +232,7 @@ TEST_F(Snapshot, ANameThatIsTakenByAFolderIsIo) {
 TEST_F(Snapshot, WhatReadsBackWrongNeverGetsItsName) {
   SnapshotWriter to = writer();
   const std::string text = expect_refused(ExitCode::io, [&] { write<float>(to, 0, 0, 1); });
-  EXPECT_NE(text.find("does not hold what was written"), std::string::npos) << text;
+  expect_says(text, "does not hold what was written");
   expect_names({});
 }
 

@@ -453,10 +453,8 @@ TEST_P(TransportRows, WhereOneRankCannotConnectItsPeersKnowWhy) {
   } catch (const CollectiveError& e) {
     why = e.what();
   }
-  EXPECT_NE(
-      why.find("transport 'peer' does not work between ranks 0 and 1 (rank 1: cudaIpcGetMemHandle failed"),
-      std::string::npos)
-      << why;
+  expect_says(why,
+              "transport 'peer' does not work between ranks 0 and 1 (rank 1: cudaIpcGetMemHandle failed");
 }
 
 TEST_P(TransportRows, OneAnswer) {

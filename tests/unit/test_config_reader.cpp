@@ -155,14 +155,6 @@ TEST(ConfigPlaces, AreThoseOfTheDeckOrOfWhatIsAround) {
 
 // What the checks across keys say of decks that are sound key by key, to the letter.
 
-using deck_text::base;
-using deck_text::expect_good;
-using deck_text::expect_problem;
-using deck_text::parse;
-using deck_text::problems;
-using deck_text::replaced;
-using deck_text::with_wall;
-
 std::string steady(const std::string& more) {
   return replaced(base, "  steps: 10\n", "  kind: steady\n") + more;
 }

@@ -278,7 +278,7 @@ TEST(List, NamesThePoliciesOfEveryRowThatWasBuilt) {
   const std::string text = "\n" + policy_table(stencil_kernels<float>(), stencil_kernels<double>());
   check(stencil_kernels<float>(), text);
   check(stencil_kernels<double>(), text);
-  EXPECT_NE(list_text().find(text), std::string::npos) << list_text();
+  expect_says(list_text(), text);
 }
 
 TEST(List, PoliciesStandByPrecision) {
@@ -321,7 +321,7 @@ TEST(List, SaysWhatTheRowsTakeOfADeviceOrWhyItIsNotKnown) {
   const std::string text = list_text();
   const CudaDevices cuda = find_cuda_devices();
   if (cuda.devices.empty()) {
-    EXPECT_NE(text.find("not known here: " + cuda.why_none), std::string::npos) << text;
+    expect_says(text, "not known here: " + cuda.why_none);
   } else {
     expect_says(text, "occupancy");
     for (const auto& row : histogram_kernels<double>()) {
