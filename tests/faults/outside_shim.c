@@ -1,4 +1,4 @@
-/* Preloaded by test_outside.py: a line of the file ISOTHERM_OUTSIDE for every file or folder that this process opens for
+/* Preloaded by test_paths.py: a line of the file ISOTHERM_OUTSIDE for every file or folder that this process opens for
    writing, makes, renames or removes ("write PATH"), for every program that it starts ("start PATH"), and for every library
    that it loads by hand ("load PATH"). */
 #define _GNU_SOURCE

@@ -1,14 +1,11 @@
 """Files that are written while sweeps go on are those that are written in step, whatever the disk and MPI are like."""
 
-from pathlib import Path
-
 import h5py
 import numpy as np
 import pytest
 
-from program import DECK, isotherm, write_deck
+from program import DECK, ran, write_deck
 import runs
-from shim import build_shim
 
 # At sweep 20 all of them are due at once; the slice comes while the snapshot before it may be under way.
 CROWDED = DECK.replace("output: {every_steps: 20}\n", """\
@@ -21,25 +18,10 @@ output:
 """)
 
 
-def built(name, folder):
-    return build_shim(Path(__file__).with_name(name), folder.mktemp("shim"))
-
-
-@pytest.fixture(scope="module")
-def disk_shim(tmp_path_factory):
-    return built("io_shim.c", tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def mpi_shim(tmp_path_factory):
-    return built("rank_shim.c", tmp_path_factory)
-
-
 def run_in(folder, *overrides, ranks=0, deck=CROWDED, **environment):
     folder.mkdir()
-    done = isotherm("run", write_deck(folder, deck), "output.directory=out", *overrides, ranks=ranks, cwd=folder,
-                    **environment)
-    assert done.returncode == 0, done.stderr
+    done = ran("run", write_deck(folder, deck), "output.directory=out", *overrides, ranks=ranks, cwd=folder,
+               **environment)
     return done.stdout, folder / "out", runs.record(folder / "out")
 
 
@@ -95,8 +77,8 @@ def test_in_step_nothing_is_hidden(in_step):
 
 
 @pytest.mark.parametrize("ranks", [0, 2])
-def test_an_mpi_without_threads_writes_in_step_and_says_so(mpi_shim, in_step, tmp_path, ranks):
-    text, folder, record = run_in(tmp_path / "run", ranks=ranks, LD_PRELOAD=str(mpi_shim), ISOTHERM_THREAD_LEVEL="1")
+def test_an_mpi_without_threads_writes_in_step_and_says_so(rank_shim, in_step, tmp_path, ranks):
+    text, folder, record = run_in(tmp_path / "run", ranks=ranks, LD_PRELOAD=str(rank_shim), ISOTHERM_THREAD_LEVEL="1")
     why = "this MPI gives no MPI_THREAD_MULTIPLE"
     assert f"files of the field are written in step: {why}\n" in text
     assert record["snapshots"]["mode"] == "in_step" and record["snapshots"]["why_in_step"] == why
@@ -104,12 +86,12 @@ def test_an_mpi_without_threads_writes_in_step_and_says_so(mpi_shim, in_step, tm
 
 
 # A slow disk is waited for: the copies do not pile up.
-def test_a_slow_disk_slows_the_sweeps_and_takes_no_memory(disk_shim, tmp_path):
+def test_a_slow_disk_slows_the_sweeps_and_takes_no_memory(io_shim, tmp_path):
     peaks = []
     for snapshots in (2, 16):
         _, folder, record = run_in(
             tmp_path / str(snapshots), "grid.cells=80", "problem.steps=64", f"output.every_steps={64 // snapshots}",
-            deck=DECK, LD_PRELOAD=str(disk_shim), ISOTHERM_SHIM="fsync:1:slow")
+            deck=DECK, LD_PRELOAD=str(io_shim), ISOTHERM_SHIM="fsync:1:slow")
         assert len(list(folder.glob("*.hdf"))) == snapshots + 1
         assert record["snapshots"]["mode"] == "asynchronous"
         peaks.append(record["memory"]["host_peak_bytes"])
@@ -119,10 +101,9 @@ def test_a_slow_disk_slows_the_sweeps_and_takes_no_memory(disk_shim, tmp_path):
 
 # The error comes back although the run has long gone on, and no file behind it is written.
 @pytest.mark.parametrize("ranks", [1, 2])
-def test_an_error_beside_the_sweeps_ends_the_run(disk_shim, tmp_path, ranks):
-    done = isotherm("run", write_deck(tmp_path), "output.directory=out", "problem.steps=100000000", "output.every_steps=50000000",
-                    ranks=ranks, cwd=tmp_path, LD_PRELOAD=str(disk_shim), ISOTHERM_SHIM="rename:1:5")
-    assert done.returncode == 74, done.stdout + done.stderr
+def test_an_error_beside_the_sweeps_ends_the_run(io_shim, tmp_path, ranks):
+    done = ran("run", write_deck(tmp_path), "output.directory=out", "problem.steps=100000000", "output.every_steps=50000000",
+               ranks=ranks, cwd=tmp_path, LD_PRELOAD=str(io_shim), ISOTHERM_SHIM="rename:1:5", code=74)
     assert "deck_00000000.hdf: renaming failed (Input/output error)" in done.stderr
     assert not list((tmp_path / "out").glob("*.hdf*"))
     assert runs.record(tmp_path / "out")["exit_code"] == 74

@@ -1,9 +1,22 @@
-"""Wrong command lines: code 2 (65 where the deck is to blame), one line, the argument's own number, no file."""
+"""Command lines: wrong ones (code 2, or 65 where the deck is to blame, one line, the argument's own number, no file), each exit code
+by the shortest way to it, what scripts ask `isotherm list --json` for, and commands that are printed to be pasted."""
 
+import errno
+import json
 import os
+import re
+import shlex
+import signal
+import subprocess
+import time
+from pathlib import Path
 
 import pytest
-from cli import BASE_DECK, isotherm
+
+from cli import BASE_DECK, isotherm as measured
+from job import ENDLESS
+from program import command, DECK, isotherm, ran, write_deck
+from shim import build_shim
 
 HELP = "; see isotherm --help"
 TOOLS = "animate, baseline, compare, depths, history, ladder, report, roofline, scaling, slice, study, study-plot, volume"
@@ -75,24 +88,168 @@ def ids(cases):
 @pytest.mark.parametrize("arguments, code, line", WRONG + NUMBERED, ids=ids(WRONG + NUMBERED))
 def test_wrong_command_line(tmp_path, arguments, code, line):
     (tmp_path / "deck.yaml").write_text(BASE_DECK)
-    result = isotherm(*arguments, cwd=tmp_path)
+    result = measured(*arguments, cwd=tmp_path)
     assert (result.code, result.err, result.out) == (code, line + "\n", "")
     assert os.listdir(tmp_path) == ["deck.yaml"]
 
 
 def test_alone_it_prints_the_help(tmp_path):
-    result = isotherm(cwd=tmp_path)
+    result = measured(cwd=tmp_path)
     assert (result.code, result.out) == (2, "")  # a script whose words have got lost has not succeeded
-    assert result.err == isotherm("--help", cwd=tmp_path).out
+    assert result.err == measured("--help", cwd=tmp_path).out
 
 
 def test_v_is_version(tmp_path):
-    assert isotherm("-V", cwd=tmp_path).out == isotherm("--version", cwd=tmp_path).out
+    assert measured("-V", cwd=tmp_path).out == measured("--version", cwd=tmp_path).out
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["--version"], ["-V"]])
 def test_help_and_version_go_to_standard_output(tmp_path, arguments):
-    result = isotherm(*arguments, cwd=tmp_path)
+    result = measured(*arguments, cwd=tmp_path)
     assert (result.code, result.err) == (0, "")
     assert "isotherm" in result.out or "deck" in result.out
     assert os.listdir(tmp_path) == []
+
+
+HOT = "boundaries.x_min={kind: temperature, value: 400}"
+UNSTABLE = ["problem.dt=0.01", "problem.allow_unstable=true", "problem.steps=2000",
+            'initial=[{shape: formula, formula: "300 + sin(500*x)"}]']
+WAYS = {
+    "done": (0, ["run", "deck.yaml"]),
+    "command line": (2, ["run", "deck.yaml", "--frob"]),
+    "not converged": (10, ["run", "deck.yaml", "problem={kind: steady, max_sweeps: 3}", "material={conductivity: 1}", HOT]),
+    "deck": (65, ["run", "deck.yaml", "grid.cells=0"]),
+    "file missing": (66, ["run", "nothing.yaml"]),
+    "unavailable": (69, ["run", "deck.yaml", "parallel.device=cpu", "parallel.transport=nccl"]),
+    "memory": (71, ["run", "deck.yaml", "grid.cells=8000"]),
+    "cannot create": (73, ["run", "deck.yaml", "output.directory=deck.yaml"]),
+    "stopped": (75, ["run", "deck.yaml", "solver.walltime=0.001"]),
+    "diverged": (76, ["run", "deck.yaml", *UNSTABLE]),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_code_for_each(tmp_path, way):
+    code, words = WAYS[way]
+    write_deck(tmp_path, BASE_DECK)
+    done = ran(*words, cwd=tmp_path, code=code)
+    if code not in (0, 10):
+        assert done.stderr.count("\n") == 1 or way == "memory", done.stderr
+
+
+def test_io(tmp_path):
+    shim = build_shim(Path(__file__).with_name("io_shim.c"), tmp_path)
+    folder = tmp_path / "run"
+    folder.mkdir()
+    ran("run", write_deck(folder, BASE_DECK), cwd=folder, LD_PRELOAD=str(shim),
+        ISOTHERM_SHIM=f"reserve:1:{errno.ENOSPC}", code=74)
+
+
+def test_help_names_them_all():
+    """70, which needs ranks that disagree, is in test_ranks.py."""
+    text = isotherm("--help").stdout
+    for code in sorted({code for code, _ in WAYS.values()} | {70, 74}):
+        assert f" {code} " in text, code
+
+
+ROW = {"name", "available", "why_not", "remark", "automatic", "backend"}
+
+
+def listed():
+    done = isotherm("list", "--json", CUDA_VISIBLE_DEVICES="")
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+def test_keys():
+    """Scripts rely on them: more may come, none may go."""
+    record = listed()
+    assert set(record) == {"schema", "schema_version", "version", "kernels", "reductions", "histograms", "transports", "devices",
+                           "why_no_gpu"}
+    assert (record["schema"], record["schema_version"]) == ("isotherm-list", 1)
+    assert record["version"] == isotherm("--version").stdout.split()[1]
+    for key, keys in (("kernels", ROW | {"max_depth", "policies"}), ("reductions", ROW), ("histograms", ROW),
+                      ("transports", ROW - {"backend", "automatic"}), ("devices", {"backend", "index", "name", "uuid", "remark"})):
+        assert record[key] and all(set(entry) == keys for entry in record[key]), key
+    assert record["devices"][0]["backend"] == "cpu" and record["devices"][0]["index"] is None
+    assert len(record["devices"]) == 1 and record["why_no_gpu"]
+
+
+def test_what_is_available_runs(tmp_path):
+    write_deck(tmp_path, DECK)
+    record = listed()
+    for kernel in record["kernels"]:
+        assert set(kernel["policies"]) == {"fp32", "fp64"} and kernel["max_depth"] >= 1
+        assert kernel["available"] == (kernel["backend"] == "cpu") == (kernel["why_not"] is None)
+        policy = [f"solver.tile={name}" for name in kernel["policies"]["fp64"][:kernel["available"]]]
+        done = isotherm("run", "deck.yaml", f"solver.kernel={kernel['name']}", f"output.directory={kernel['name']}", *policy,
+                        cwd=tmp_path, CUDA_VISIBLE_DEVICES="")
+        assert done.returncode == (0 if kernel["available"] else 69), done.stderr
+    assert {t["name"] for t in record["transports"] if t["available"]} >= {"host", "mock"}
+    assert all(t["why_not"] for t in record["transports"] if not t["available"])
+
+
+def test_the_tables_have_the_same_names():
+    text = isotherm("list", CUDA_VISIBLE_DEVICES="").stdout
+    record = listed()
+    for key in ("kernels", "reductions", "histograms", "transports"):
+        for entry in record[key]:
+            assert f"\n  {entry['name']} " in text and entry["remark"] in text, entry
+
+
+NAME = "it's $HOME; a deck.yaml"
+
+
+def pasted(folder, line):
+    """As bash runs it, where isotherm is on the PATH."""
+    path = f"{Path(os.environ['ISOTHERM']).parent}:{os.environ['PATH']}"
+    return subprocess.run(["bash", "-c", line], cwd=folder, env={**os.environ, "PATH": path}, timeout=120,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+
+
+def test_a_run_is_started_again(tmp_path):
+    write_deck(tmp_path, DECK, NAME)
+    words = ["problem={kind: transient, steps: 20}", "output.directory=a 'run' of $HOME", "solver.walltime=0.001"]
+    done = ran("run", NAME, *words, cwd=tmp_path, code=75)
+    again = re.search(r"; start it again: (.*)$", done.stderr, re.MULTILINE)[1]
+    assert shlex.split(again) == ["isotherm", "run", NAME, *words, "output.overwrite=true"]
+    done = pasted(tmp_path, again.replace("solver.walltime=0.001", "solver.walltime=100"))
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_stopped_run_goes_on(tmp_path):
+    write_deck(tmp_path, ENDLESS, NAME)
+    words = [NAME, "output={snapshots: false, directory: 'a {run} of $HOME'}"]
+    run = subprocess.Popen(command("run", *words), cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "a {run} of $HOME" / "history.csv").exists():
+        assert time.monotonic() < deadline and run.poll() is None
+        time.sleep(0.01)
+    run.send_signal(signal.SIGTERM)
+    err = run.communicate(timeout=60)[1]
+    assert run.returncode == 75, err
+    again = re.search(r"; go on with: (.*)$", err, re.MULTILINE)[1]
+    assert shlex.split(again) == ["isotherm", "run", *words, "--restart", "a {run} of $HOME"]
+
+
+def test_a_study_is_started(tmp_path):
+    write_deck(tmp_path, DECK + "study: {list: [{name: one}]}\n", NAME)
+    done = ran("run", NAME, cwd=tmp_path, code=65)
+    command = re.search(r"start them with (isotherm study .*)$", done.stderr, re.MULTILINE)[1]
+    assert shlex.split(command) == ["isotherm", "study", NAME]
+    done = pasted(tmp_path, command + " --dry-run")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_study_goes_on(tmp_path):
+    write_deck(tmp_path, DECK + "study: {list: [{name: one, ranks: 2}], launcher: false}\n", NAME)
+    done = isotherm("study", NAME, "problem={kind: transient, steps: 2}", cwd=tmp_path)
+    command = re.search(r"start again what failed with: (.*)$", done.stderr, re.MULTILINE)[1]
+    assert shlex.split(command) == ["isotherm", "study", NAME, "problem={kind: transient, steps: 2}", "--retry"]
+
+
+def test_a_file_where_a_verb_is_wanted(tmp_path):
+    write_deck(tmp_path, DECK, NAME)
+    done = isotherm(NAME, "problem={kind: transient, steps: 2}", cwd=tmp_path)
+    command = re.search(r"write: (.*)$", done.stderr)[1]
+    assert pasted(tmp_path, command).returncode == 0

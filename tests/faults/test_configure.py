@@ -1,8 +1,11 @@
-"""CMake without a library: the configure step ends and names the package to install."""
+"""CMake without a library ends and names the package to install; `cmake --install` gives a tree that works away from the build."""
 
+import importlib.util
+import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,7 @@ from program import HANGS
 
 SOURCE = Path(__file__).parents[2]
 CMAKE = shutil.which("cmake")
-pytestmark = pytest.mark.skipif(not CMAKE, reason="no cmake")
+needs_cmake = pytest.mark.skipif(not CMAKE, reason="no cmake")
 
 PLACE = " or name its place with -D CMAKE_PREFIX_PATH=..."
 MISSING = [  # how it is hidden, what CMake says
@@ -56,6 +59,7 @@ def build(tmp_path_factory):
     return folder
 
 
+@needs_cmake
 def test_a_toolkit_that_is_too_old(build, tmp_path):
     """Asked for, it is an error; else the program is built without CUDA."""
     nvcc = tmp_path / "nvcc"
@@ -76,6 +80,7 @@ def message(text):
     return " ".join(text[start:text.index("Call Stack", start)].split("(message):", 1)[1].split())
 
 
+@needs_cmake
 @pytest.mark.parametrize("options, said", MISSING, ids=[said.split()[1] for _, said in MISSING])
 def test_a_missing_library_is_named(build, options, said):
     if "-DISOTHERM_CUDA=ON" in options and (shutil.which("nvcc") or Path("/usr/local/cuda/bin/nvcc").exists()):
@@ -86,6 +91,7 @@ def test_a_missing_library_is_named(build, options, said):
     assert done.stderr.count("CMake Error") == 1
 
 
+@needs_cmake
 @pytest.mark.parametrize("kind", ["PARALLEL", "SERIAL"])
 def test_the_other_hdf5(build, kind):
     """Either kind is taken where it is installed, and asked for where it is not; never the other one."""
@@ -99,6 +105,7 @@ def test_the_other_hdf5(build, kind):
         "libhdf5-openmpi-dev, or libhdf5-dev for the serial one) in a new build folder")
 
 
+@needs_cmake
 def test_an_hdf5_of_another_mpi(build, tmp_path):
     """A library that needs the name of the other family's MPI stands for it."""
     compiler = shutil.which("cc") or shutil.which("gcc")
@@ -150,24 +157,89 @@ def generator(project, *words, commands="ninja", **environment):
 MAKEFILES = "Unix Makefiles"
 
 
+@needs_cmake
 def test_ninja_is_taken_where_it_is(project):
     assert generator(project) == "Ninja"
     assert generator(project) == "Ninja"  # again, in the same folder
 
 
+@needs_cmake
 def test_without_ninja_it_is_make(project):
     assert generator(project, commands="make") == MAKEFILES
     assert generator(project) == MAKEFILES  # in the same folder, once there is a Ninja
 
 
+@needs_cmake
 @pytest.mark.parametrize("words, environment", [
     (["-G", MAKEFILES], {}), ([f"-G{MAKEFILES}"], {}), ([], {"CMAKE_GENERATOR": MAKEFILES})])
 def test_who_names_a_generator_gets_it(project, words, environment):
     assert generator(project, *words, **environment) == MAKEFILES
 
 
+@needs_cmake
 def test_a_generator_of_the_users_own_presets_is_kept(project):
     (project / "CMakeUserPresets.json").write_text(
         f'{{"version": 6, "configurePresets": [{{"name": "mine", "inherits": "cpu", "generator": "{MAKEFILES}", '
         '"binaryDir": "${sourceDir}/build/cpu"}]}')
     assert generator(project, "--preset", "mine") == MAKEFILES
+
+
+TOP = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ["ISOTHERM"]).parent
+
+
+def output(*command, **options):
+    return subprocess.run(command, check=True, capture_output=True, text=True, **options).stdout
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    """Installed, then moved: no path of the installation may matter either."""
+    folder = tmp_path_factory.mktemp("install")
+    output("cmake", "--install", BUILD, "--prefix", folder / "first")
+    (folder / "first").rename(folder / "second")
+    return folder / "second"
+
+
+def test_program_runs(prefix, tmp_path):
+    assert output(prefix / "bin/isotherm", "--version", cwd=tmp_path).startswith("isotherm ")
+
+
+def test_decks_are_there(prefix):
+    installed = sorted(path.name for path in (prefix / "share/isotherm/inputs").iterdir())
+    assert installed == sorted(path.name for path in (TOP / "inputs").iterdir())
+    assert "quickstart.yaml" in installed
+
+
+def test_postprocess_runs(prefix, tmp_path):
+    environment = os.environ | {"PYTHONPATH": str(prefix / "share/isotherm/postprocess")}
+    command = [sys.executable, "-c", "import isotherm_tools.cli as cli; print(cli.__file__); cli.parser()"]
+    assert output(*command, cwd=tmp_path, env=environment).startswith(str(prefix))
+
+
+def test_tools_run(prefix, tmp_path):
+    shown = output(prefix / "bin/isotherm", "report", "--help", cwd=tmp_path, env=os.environ | {"PATH": "/usr/bin:/bin"})
+    assert shown.startswith("usage: isotherm_tools report ")
+    (tmp_path / "deck.yaml").write_text("grid: {cells: 8, lengths: 1}\nmaterial: {diffusivity: 1}\nproblem: {steps: 1}\n"
+                                        "initial: [{shape: constant, value: 300}]\nparallel: {device: cpu}\nstudy: {list: [{name: a}]}\n")
+    assert "1 of 1 case finished" in output(prefix / "bin/isotherm", "study", "deck.yaml", cwd=tmp_path)
+    assert "sbatch" in output(prefix / "bin/isotherm", "study", "deck.yaml", "output.directory=other", "--slurm", "--dry-run", cwd=tmp_path)
+
+
+def test_postprocess_is_a_package_that_needs_no_network(tmp_path):
+    """As the page on it says, but into a folder: a virtual environment takes seconds to make."""
+    missing = [module for module in ("pip", "setuptools", "wheel") if not importlib.util.find_spec(module)]
+    if missing:
+        pytest.skip(f"without {', '.join(missing)}")
+    shutil.copytree(TOP / "postprocess", tmp_path / "source", ignore=shutil.ignore_patterns("build", "*.egg-info"))
+    output(sys.executable, "-m", "pip", "install", "--no-index", "--no-build-isolation", "--no-deps", "--target", tmp_path / "site",
+           tmp_path / "source")
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "site")}
+    text = output(tmp_path / "site/bin/isotherm-slice", "--help", cwd=tmp_path, env=environment)
+    assert text.startswith("usage: isotherm_tools slice ")
+
+
+@pytest.mark.skipif(not shutil.which("readelf"), reason="readelf is not installed")
+def test_program_loads_nothing_from_the_build(prefix):
+    paths = re.findall(r"(?:RPATH|RUNPATH).*\[(.*)\]", output("readelf", "-d", prefix / "bin/isotherm"))
+    assert not [path for line in paths for path in line.split(":") if path.startswith((str(BUILD), str(TOP)))]

@@ -1,5 +1,6 @@
-"""The command lines of all pages are command lines, and what docs/cluster.md names of the program is there: keys, figures,
-lines of the output, messages. Its job script stops, is requeued and goes on."""
+"""The pages of the documentation: command lines are command lines, links lead somewhere, README.md is a front page, figures say what
+they were measured with, the row of kernels/README.md is a row, and what docs/cluster.md names of the program is there: keys,
+figures, lines of the output, messages. Its job script stops, is requeued and goes on."""
 
 import functools
 import json
@@ -12,9 +13,9 @@ import subprocess
 import pytest
 import yaml
 
-from documentation import TOP, blocks, name_of, pages, shell_lines, ticked
+from documentation import BLOCK, blocks, name_of, pages, shell_lines, ticked, TOP
 from job import ENDLESS
-from program import DECK, HANGS, isotherm, write_deck
+from program import DECK, HANGS, isotherm, ran, write_deck
 from runs import expect_same_answer, record
 
 CLUSTER = TOP / "docs" / "cluster.md"
@@ -102,12 +103,11 @@ def test_a_call_says_what_the_program_takes(tmp_path, page, words, ranks):
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory):
+def last_run(tmp_path_factory):
     """The output and record of a run on two ranks that writes snapshots and diagnostics."""
     folder = tmp_path_factory.mktemp("ran")
     write_deck(folder, DECK.replace("{diffusivity: 1.0e-5}", "{diffusivity: 1.0e-5, conductivity: 2}"))
-    done = isotherm("run", "deck.yaml", "output.every_steps=5", "output.diagnostics=10", ranks=2, cwd=folder)
-    assert done.returncode == 0, done.stderr
+    done = ran("run", "deck.yaml", "output.every_steps=5", "output.diagnostics=10", ranks=2, cwd=folder)
     return done.stdout, record(folder / "runs" / "deck")
 
 
@@ -167,13 +167,12 @@ def test_pieces_of_decks_are_decks(tmp_path):
     assert pieces
     for piece in pieces:
         words = [f"{section}={json.dumps(keys)}" for section, keys in piece.items()]
-        done = isotherm("check", write_deck(tmp_path), *words, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        ran("check", write_deck(tmp_path), *words, cwd=tmp_path)
 
 
-def test_symptoms_are_told_by_what_a_run_leaves(ran):
+def test_symptoms_are_told_by_what_a_run_leaves(last_run):
     """The second column: paths in run.json, titles of lines, figures of merit, calls."""
-    text, written = ran
+    text, written = last_run
     titles = set(re.findall(r"^  ([a-z]+) {2,}", text, re.MULTILINE)) | {"gpus"}  # of runs on GPUs
     rows = symptoms()
     assert len(rows) >= 12
@@ -285,6 +284,163 @@ def test_the_job_script_goes_on(tmp_path):
     finite = ENDLESS.replace("1000000000000", str(stopped + 5))
     code, err, called = job(finite)
     assert (code, len(called)) == (0, 3) and called[-1].endswith("isotherm run deck.yaml --restart latest"), err
-    done = isotherm("run", "deck.yaml", "output.directory=whole", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    ran("run", "deck.yaml", "output.directory=whole", cwd=tmp_path)
     expect_same_answer(tmp_path / "whole", out)
+
+
+README = TOP / "README.md"
+LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)")
+
+
+def anchors(page):
+    """As GitHub makes them of headings."""
+    heads = re.findall(r"^#+ +(.*)", BLOCK.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", pages(), ids=name_of)
+def test_links_lead_somewhere(page):
+    for target, anchor in LINK.findall(BLOCK.sub("", page.read_text(encoding="utf-8"))):
+        there = (page.parent / target).resolve() if target else page
+        assert there.exists(), target
+        assert not anchor or anchor in anchors(there), f"{target}#{anchor}"
+
+
+def test_the_readme_is_a_front_page():
+    text = README.read_text(encoding="utf-8")
+    assert text.count("\n") <= 130
+    linked = {(README.parent / target).resolve() for target, _ in LINK.findall(text)}
+    assert linked >= {page for page in pages("docs")} | {TOP / "ARCHITECTURE.md"} | {TOP / folder / "README.md" for folder in ("kernels", "postprocess", "tests")}
+
+
+@pytest.mark.parametrize("lack", ["several materials", "radiation", "curved geometry", "time-dependent sources", "adaptive grids"])
+def test_the_readme_says_what_it_cannot_do(lack):
+    section = README.read_text(encoding="utf-8").split("## What it cannot do\n")[1].split("\n## ")[0]
+    assert lack in " ".join(section.split())
+
+
+def facts():
+    section = README.read_text(encoding="utf-8").split("## Four facts\n")[1].split("\n## ")[0]
+    return re.split(r"^\d\. ", BLOCK.sub("", section), flags=re.MULTILINE)[1:]
+
+
+def test_a_figure_of_a_fact_names_what_it_was_measured_with():
+    assert len(facts()) == 4
+    measured = [fact for fact in facts() if "H200" in fact]
+    assert measured and any("740 " in fact for fact in measured)
+    for fact in measured:
+        for what in (r"driver [\d.]+", r"CUDA [\d.]+", r"commit [0-9a-f]{7}", r"fp(32|64)", r"\d+\^3", r"`[^`]*isotherm (run|bench) "):
+            assert re.search(what, fact), (what, fact)
+
+
+WRONG = """\
+grid: {cells: 128, lengths: 0.1}
+material: {diffusivity: 1.0e-6}
+initial:
+  - {shape: constant, value: 300}
+problem: {steps: 10, dt: 50}
+solver:
+  kernal: naive
+"""
+
+
+def test_errors_that_are_shown_are_those_of_the_program(tmp_path):
+    """Word for word, from a deck that has them."""
+    shown, = blocks(README, "text")
+    write_deck(tmp_path, WRONG)
+    done = isotherm("run", "deck.yaml", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (65, shown)
+
+
+KERNELS = TOP / "kernels" / "README.md"
+FLAGS = ["-std=c++20", "-fopenmp", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas",
+         "-I", TOP / "src", "-I", TOP, "-D", "ISOTHERM_ISA=Baseline", "-D", "ISOTHERM_HAVE_CUDA=0"]
+# One sweep of 4 x 3 x 2 cells with a layer of ghosts, and the formula beside it.
+MAIN = """
+#include <cmath>
+#include <vector>
+#include "{row}"
+using namespace isotherm;
+int main() {{
+  std::vector<double> in(6 * 5 * 4), out(in.size(), -7), source(in.size());
+  for (std::size_t i = 0; i < in.size(); ++i) {{ in[i] = std::sin(double(i)); source[i] = std::cos(double(i)); }}
+  const auto view = [](std::vector<double>& f) {{ return FieldView<double>{{f.data() + 1 + 6 + 30, 6, 30, {{4, 3, 2}}, 1}}; }};
+  StencilKernel<double> row;
+  host::stencil_{word}<host::Baseline>(row);
+  const Coefficients<double> c{{0.37, 0.11, 0.13, 0.075}};
+  row.launch({{view(in), view(out), {{{{0, 0, 0}}, {{4, 3, 2}}}}, c, {{}}, view(source), {{}}}}, {{}}, {{}});
+  int wrong = 0;
+  for (int i = 0; i < int(in.size()); ++i) {{
+    const int x = i % 6, y = i / 6 % 5, z = i / 30;
+    double value = -7;
+    if (x > 0 && x < 5 && y > 0 && y < 4 && z > 0 && z < 3) {{
+      value = std::fma(c.c0, in[i], source[i]);
+      value = std::fma(c.cx, in[i - 1] + in[i + 1], value);
+      value = std::fma(c.cy, in[i - 6] + in[i + 6], value);
+      value = std::fma(c.cz, in[i - 30] + in[i + 30], value);
+    }}
+    wrong += out[i] != value;
+  }}
+  return wrong;
+}}
+"""
+
+
+@pytest.fixture(scope="module")
+def compiler():
+    found = shutil.which("g++") or shutil.which("c++")
+    return found or pytest.skip("needs a C++ compiler")
+
+
+def shown():
+    """The row, and its line."""
+    row, line = [block for block in blocks(KERNELS, "cpp") if "student" in block]
+    return row, line
+
+
+def compiled(*command):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_row_gives_the_bits_of_the_formula(tmp_path, compiler):
+    row, line = shown()
+    word = re.search(r"HOST\(stencil, (\w+),", line)[1]
+    assert f"host/stencil_{word}.cpp" in KERNELS.read_text(encoding="utf-8")
+    (tmp_path / "row.cpp").write_text(row)
+    (tmp_path / "main.cpp").write_text(MAIN.format(row="row.cpp", word=word))
+    compiled(compiler, *FLAGS, "-O1", "-I", tmp_path, tmp_path / "main.cpp", "-o", tmp_path / "main")
+    assert subprocess.run([tmp_path / "main"]).returncode == 0, "cells are wrong"
+
+
+def test_its_line_is_all_that_the_registry_needs(tmp_path, compiler):
+    """The table has the row, and asks for its function: nothing but the linker misses that."""
+    text = (TOP / "kernels" / "registry.cpp").read_text(encoding="utf-8")
+    before = next(line for line in text.splitlines() if line.lstrip().startswith("HOST(stencil, openmp,"))
+    (tmp_path / "registry.cpp").write_text(text.replace(before + "\n", before + "\n" + shown()[1]))
+    compiled(compiler, *FLAGS, "-O0", "-c", tmp_path / "registry.cpp", "-o", tmp_path / "registry.o")
+    symbols = subprocess.run(["nm", "-C", "-u", tmp_path / "registry.o"], capture_output=True, text=True, check=True).stdout
+    assert "isotherm::host::stencil_student<isotherm::host::" in symbols
+
+
+@pytest.mark.parametrize("device, kernel", [("cuda", "tma_pipeline"), ("cpu", "openmp")])
+def test_runs_name_their_kernel(tmp_path, device, kernel):
+    program = tmp_path / "isotherm"
+    program.write_text('#!/bin/bash\necho "$*" >>"$(dirname "$0")/calls"\necho "  kernel  x"\n')
+    program.chmod(0o755)
+    subprocess.run([TOP / "kernels" / "measure.sh", program, tmp_path / "figures", device, "32,48"], check=True,
+                   stdout=subprocess.PIPE)
+    calls = (tmp_path / "calls").read_text().splitlines()
+    runs = [call for call in calls if call.startswith("run ")]
+    assert len(runs) == 4 and len(calls) > 10
+    assert all(f" solver.kernel={kernel} " in run and f" parallel.device={device} " in run for run in runs), runs
+
+
+def test_documented_runs_of_a_kernel_name_it():
+    """By the command, or by a deck that has no other."""
+    text = "\n".join((TOP / "kernels" / page).read_text() for page in ("README.md", "TUNING.md"))
+    commands = re.findall(r"isotherm run\s+(inputs/\S+?\.yaml)([^`]*)", text)
+    assert len(commands) > 3
+    for deck, words in commands:
+        named = re.search(r"^\s+kernel: (?!auto)", (TOP / deck).read_text(), re.MULTILINE)
+        assert "solver.kernel=" in words or named or "`auto` takes them" in text[:text.index(deck + words)][-400:], (deck, words)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from job import Job
-from program import isotherm, write_deck
+from program import ran, write_deck
 import runs
 
 DECK = """
@@ -28,8 +28,7 @@ STEADY = DECK.replace("problem: {kind: transient, steps: 60, check_interval: 20}
 
 def run(folder, *overrides, deck=DECK, ranks=0, code=0):
     folder.mkdir(exist_ok=True)
-    done = isotherm("run", write_deck(folder, deck), "output.directory=out", *overrides, ranks=ranks, cwd=folder)
-    assert done.returncode == code, done.stderr
+    done = ran("run", write_deck(folder, deck), "output.directory=out", *overrides, ranks=ranks, cwd=folder, code=code)
     return done, runs.record(folder / "out")
 
 
@@ -127,8 +126,7 @@ def test_info_says_it_of_a_file(tmp_path):
     out = tmp_path / "out"
 
     def info(name):
-        told = isotherm("info", out / name)
-        assert told.returncode == 0, told.stderr
+        told = ran("info", out / name)
         return {line[:14].strip(): line[14:] for line in told.stdout.splitlines() if line[:14].strip()}
 
     last, middle = info("deck_00000060.hdf"), info("deck_00000030.hdf")

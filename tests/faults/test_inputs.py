@@ -83,8 +83,7 @@ def test_a_steady_problem_without_a_unique_solution(run, tmp_path):
 
 @pytest.mark.parametrize("flux, line", [
     ("100", "and 100 W more heat enters the body through sources and fluxes than leaves)"),
-    ("-0.25", "and 0.25 W more heat leaves the body through sources and fluxes than enters)"),
-])
+    ("-0.25", "and 0.25 W more heat leaves the body through sources and fluxes than enters)")])
 def test_an_unbalanced_steady_problem(run, flux, line):
     result = run(STEADY, MEAN, f"boundaries.x_min={{kind: flux, value: {flux}}}")
     assert (result.code, result.err) == (

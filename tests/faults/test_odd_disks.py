@@ -1,19 +1,81 @@
-"""Disks with a quota, disks that take a part of what they are given, are interrupted, or lose what they took: told, or
-mended, never half a file. The faults are made by a preloaded library (io_shim.c)."""
+"""Disks that are full, have a quota, take a part of what they are given, are interrupted, or lose what they took: told, or mended,
+never half a file. A full disk is 8 MiB of tmpfs; other faults are made by a preloaded library (io_shim.c)."""
 
 import errno
-from pathlib import Path
+import json
+import subprocess
 
 import pytest
 
-from program import isotherm, write_deck
-from runs import record, snapshots
-from shim import build_shim
+from program import DECK, isotherm, ran, write_deck
+from runs import checkpoints, history, record, snapshots
 
 
-@pytest.fixture(scope="module")
-def shim(tmp_path_factory):
-    return build_shim(Path(__file__).with_name("io_shim.c"), tmp_path_factory.mktemp("shim"))
+@pytest.fixture
+def small_disk(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", disk], stderr=subprocess.PIPE, text=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip(f"no right to mount a small tmpfs: {mounted.stderr.strip()}")
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("gathered", [False, True])
+def test_a_compressed_file_without_room_is_74(small_disk, tmp_path, ranks, gathered):
+    """One that would fit, compressed: the room of its cells is asked for, and all ranks know that it is not there."""
+    deck = write_deck(tmp_path, DECK.replace("[17, 23, 31]", "[64, 64, 80]"))  # 2.5 MiB of cells, in two chunks
+    environment = {"OMPI_MCA_io": "^ompio,romio321,romio341"} if gathered else {}
+    done = ran(
+        "run", deck, f"output={{directory: {small_disk}/out, every_steps: 1, compression: 1, precision: same}}",
+        ranks=ranks, cwd=tmp_path, ISOTHERM_IO_TIMEOUT="120", **environment, code=74)
+    assert ".hdf.part: no room for the file (No space left on device: " in done.stderr
+    assert not list((small_disk / "out").glob("*.part"))
+    files = sorted((small_disk / "out").glob("*.hdf"))
+    assert len(files) > 3  # of those that are not compressed three have room
+    for path in files:
+        assert isotherm("info", path).returncode == 0
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_full_disk_is_74_and_nothing_is_half(small_disk, tmp_path, ranks):
+    deck = write_deck(tmp_path, DECK.replace("[17, 23, 31]", "[64, 64, 80]"))  # 2.5 MiB a snapshot: three fit
+    done = ran(
+        "run", deck, f"output.directory={small_disk}/out", "output.every_steps=10", ranks=ranks, cwd=tmp_path,
+        ISOTHERM_IO_TIMEOUT="120", code=74)
+    assert "did not finish within" not in done.stderr, "only the watchdog has ended it"
+    message = next(line for line in done.stderr.splitlines() if "no room" in line)
+    assert f"{small_disk}/out/deck_00000030.hdf.part: no room for the file (No space left on device: " in message
+    assert "bytes wanted" in message and "free" in message
+    assert sorted(path.name for path in (small_disk / "out").glob("*.hdf*")) == [
+        "deck.hdf.series", "deck_00000000.hdf", "deck_00000010.hdf", "deck_00000020.hdf",
+    ]
+    series = json.loads((small_disk / "out" / "deck.hdf.series").read_text())["files"]
+    assert [entry["name"] for entry in series] == ["deck_00000000.hdf", "deck_00000010.hdf", "deck_00000020.hdf"]
+    for path in (small_disk / "out").glob("*.hdf"):
+        assert isotherm("info", path).returncode == 0
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_a_checkpoint_that_has_no_room_leaves_the_ones_before(small_disk, tmp_path, ranks):
+    """3.1 MiB each: two stand when the third is wanted. Where there is room again the run goes on."""
+    write_deck(tmp_path, DECK.replace("[17, 23, 31]", "[64, 64, 100]"))
+    words = [f"output={{directory: {small_disk}/out, snapshots: false, checkpoint: {{every_steps: 10, keep: 2}}}}",
+             "solver.reduction=reproducible"]
+    done = ran("run", "deck.yaml", *words, ranks=ranks, cwd=tmp_path, ISOTHERM_IO_TIMEOUT="120", code=74)
+    assert "/out/deck_00000030.checkpoint.hdf.part: no room for the file (No space left on device: " in done.stderr
+    assert "MPI_ABORT" not in done.stderr
+    out = small_disk / "out"
+    assert sorted(path.name for path in out.glob("*.hdf*")) == ["deck_00000010.checkpoint.hdf", "deck_00000020.checkpoint.hdf"]
+    subprocess.run(["mount", "-o", "remount,size=32m", small_disk], check=True)
+    done = isotherm("run", "deck.yaml", *words, "--restart", "latest", cwd=tmp_path)
+    assert done.returncode == 0 and "deck_00000020.checkpoint.hdf, sweep 20" in done.stdout, done.stderr
+    done = isotherm("run", "deck.yaml", words[1], "output={directory: whole, snapshots: false}", cwd=tmp_path)
+    assert record(tmp_path / "whole")["fingerprint"] == record(out)["fingerprint"]
 
 
 @pytest.fixture(scope="module")
@@ -23,23 +85,22 @@ def fingerprint(tmp_path_factory):
     return record(folder / "out")["fingerprint"]
 
 
-def run_with(shim, folder, fault, ranks, *words, path=".hdf.part", **environment):
+def run_with(io_shim, folder, fault, ranks, *words, path=".hdf.part", **environment):
     return isotherm(
         "run", write_deck(folder), "output.directory=out", *words, ranks=ranks, cwd=folder,
-        LD_PRELOAD=str(shim), ISOTHERM_SHIM=fault, ISOTHERM_SHIM_PATH=path, ISOTHERM_IO_TIMEOUT="120", **environment,
+        LD_PRELOAD=str(io_shim), ISOTHERM_SHIM=fault, ISOTHERM_SHIM_PATH=path, ISOTHERM_IO_TIMEOUT="120", **environment,
     )
 
 
 def expect_whole_files(out):
     for path in out.glob("*.hdf"):
-        done = isotherm("info", path)
-        assert done.returncode == 0, done.stderr
+        ran("info", path)
 
 
 @pytest.mark.parametrize("ranks", [1, 4])
-def test_a_quota_is_told_before_a_byte_is_written(shim, tmp_path, ranks):
+def test_a_quota_is_told_before_a_byte_is_written(io_shim, tmp_path, ranks):
     """Space is reserved twice a file, so the third is the second file's first."""
-    done = run_with(shim, tmp_path, f"reserve:3:{errno.EDQUOT}", ranks)
+    done = run_with(io_shim, tmp_path, f"reserve:3:{errno.EDQUOT}", ranks)
     assert done.returncode == 74, done.stdout + done.stderr
     line = next(line for line in done.stderr.splitlines() if "no room" in line)
     assert line.startswith("out/deck_00000020.hdf.part: no room for the file (Disk quota exceeded: ")
@@ -49,17 +110,17 @@ def test_a_quota_is_told_before_a_byte_is_written(shim, tmp_path, ranks):
     expect_whole_files(tmp_path / "out")
 
 
-def test_a_quota_that_shows_while_writing(shim, tmp_path):
-    done = run_with(shim, tmp_path, f"write:3:{errno.EDQUOT}", 2)
+def test_a_quota_that_shows_while_writing(io_shim, tmp_path):
+    done = run_with(io_shim, tmp_path, f"write:3:{errno.EDQUOT}", 2)
     assert done.returncode == 74, done.stdout + done.stderr
     assert "deck_00000000.hdf.part" in done.stderr
     assert snapshots(tmp_path / "out") == []
 
 
 @pytest.mark.parametrize("ranks", [0, 2])
-def test_short_writes_are_continued(shim, tmp_path, fingerprint, ranks):
+def test_short_writes_are_continued(io_shim, tmp_path, fingerprint, ranks):
     """Of cells, series and record."""
-    done = run_with(shim, tmp_path, "write:1:short", ranks, path=".part")
+    done = run_with(io_shim, tmp_path, "write:1:short", ranks, path=".part")
     assert done.returncode == 0, done.stdout + done.stderr
     assert record(tmp_path / "out")["fingerprint"] == fingerprint
     assert len(snapshots(tmp_path / "out")) == 3
@@ -68,12 +129,12 @@ def test_short_writes_are_continued(shim, tmp_path, fingerprint, ranks):
 
 @pytest.mark.parametrize("ranks", [0, 2])
 @pytest.mark.parametrize("interruption", ["EINTR", "EAGAIN"])
-def test_interrupted_writes_are_repeated_or_told(shim, tmp_path, fingerprint, interruption, ranks):
+def test_interrupted_writes_are_repeated_or_told(io_shim, tmp_path, fingerprint, interruption, ranks):
     """What isotherm writes itself is repeated; MPI-IO may give up, and then the run ends with the file's name."""
-    done = run_with(shim, tmp_path, f"write:1:{interruption}", ranks, "output={directory: out, snapshots: false}", path=".part")
+    done = run_with(io_shim, tmp_path, f"write:1:{interruption}", ranks, "output={directory: out, snapshots: false}", path=".part")
     assert done.returncode == 0, done.stdout + done.stderr
     assert record(tmp_path / "out")["fingerprint"] == fingerprint
-    done = run_with(shim, tmp_path, f"write:1:{interruption}", ranks, "output.overwrite=true")
+    done = run_with(io_shim, tmp_path, f"write:1:{interruption}", ranks, "output.overwrite=true")
     assert done.returncode in (0, 74), done.stdout + done.stderr
     assert done.returncode == 0 or "out/deck_00000000.hdf.part: " in done.stderr
     assert len(snapshots(tmp_path / "out")) == (3 if done.returncode == 0 else 0)
@@ -81,9 +142,9 @@ def test_interrupted_writes_are_repeated_or_told(shim, tmp_path, fingerprint, in
 
 
 @pytest.mark.parametrize("first, ranks", [(1, 1), (4, 2), (7, 2)])
-def test_what_is_lost_without_an_error_is_found_by_reading_back(shim, tmp_path, first, ranks):
+def test_what_is_lost_without_an_error_is_found_by_reading_back(io_shim, tmp_path, first, ranks):
     """As OMPIO loses it on a full disk."""
-    done = run_with(shim, tmp_path, f"write:{first}:lose", ranks)
+    done = run_with(io_shim, tmp_path, f"write:{first}:lose", ranks)
     assert done.returncode == 74, done.stdout + done.stderr
     lost = f"out/deck_000000{'00' if first < 6 else '20'}.hdf.part: "
     assert lost in done.stderr and " data: write " in done.stderr
@@ -91,8 +152,8 @@ def test_what_is_lost_without_an_error_is_found_by_reading_back(shim, tmp_path, 
     expect_whole_files(tmp_path / "out")
 
 
-def test_ompio_is_a_warning_before_the_first_file(shim, tmp_path):
-    done = run_with(shim, tmp_path, f"reserve:1:{errno.ENOSPC}", 2, OMPI_MCA_io="ompio")
+def test_ompio_is_a_warning_before_the_first_file(io_shim, tmp_path):
+    done = run_with(io_shim, tmp_path, f"reserve:1:{errno.ENOSPC}", 2, OMPI_MCA_io="ompio")
     assert done.returncode == 74, done.stderr
     if "Open MPI" not in done.stdout:
         pytest.skip("another MPI has no OMPIO")
@@ -101,19 +162,75 @@ def test_ompio_is_a_warning_before_the_first_file(shim, tmp_path):
     assert done.stderr.index(warning) < done.stderr.index("no room")
 
 
-def test_with_ompio_all_is_well_while_the_disk_is(shim, tmp_path, fingerprint):
-    done = run_with(shim, tmp_path, "none:1:5", 2, OMPI_MCA_io="ompio")
+def test_with_ompio_all_is_well_while_the_disk_is(io_shim, tmp_path, fingerprint):
+    done = run_with(io_shim, tmp_path, "none:1:5", 2, OMPI_MCA_io="ompio")
     assert done.returncode == 0, done.stderr
     assert record(tmp_path / "out")["fingerprint"] == fingerprint
     expect_whole_files(tmp_path / "out")
 
 
 @pytest.mark.parametrize("fault, ranks", [("write:1", 2), ("fsync:1", 0), ("rename:1", 0)])
-def test_a_record_that_cannot_be_written(shim, tmp_path, fault, ranks):
+def test_a_record_that_cannot_be_written(io_shim, tmp_path, fault, ranks):
     """The fields are there; no half record is."""
-    done = run_with(shim, tmp_path, f"{fault}:{errno.ENOSPC}", ranks, path="run.json")
+    done = run_with(io_shim, tmp_path, f"{fault}:{errno.ENOSPC}", ranks, path="run.json")
     assert done.returncode == 74, done.stdout + done.stderr
     assert done.stderr.count("No space left on device") == 1 and "run.json" in done.stderr
     assert not list((tmp_path / "out").glob("run.json*")) and len(snapshots(tmp_path / "out")) == 3
     assert done.stdout.endswith("RESULT: FAILED\n")
     expect_whole_files(tmp_path / "out")
+
+
+SLICE = "output.slices=[{axis: z, cell: 12, every_steps: 10}]"
+LOST = "no room for the file (No space left on device: "
+
+
+def run_on(io_shim, folder, *words, fault, path, ranks):
+    return isotherm("run", write_deck(folder, DECK), "output.directory=out", *words, ranks=ranks, cwd=folder,
+                    LD_PRELOAD=str(io_shim), ISOTHERM_SHIM=fault, ISOTHERM_SHIM_PATH=path)
+
+
+@pytest.mark.parametrize("ranks", [0, 2])
+def test_warn_goes_on_without_the_file(io_shim, tmp_path, ranks):
+    """Of three snapshots the first has room, and of five slices all have; probes and history miss nothing."""
+    done = run_on(io_shim, tmp_path, SLICE, "output.on_error=warn", "output.probes={points: [[-0.9, 2.1, 0.6]], every_steps: 10}",
+               fault=f"reserve:3:{errno.ENOSPC}", path="deck_000000", ranks=ranks)
+    assert done.returncode == 0, done.stderr
+    out = tmp_path / "out"
+    warnings = [line for line in done.stderr.splitlines() if LOST in line]
+    assert [line.split(".hdf.part")[0] for line in warnings] == [f"warning: out/deck_000000{n}" for n in (20, 40)]
+    assert all(line.endswith("; the run goes on without it (output.on_error: warn)") for line in warnings)
+    assert [name for name in snapshots(out) if "slice" not in name] == ["deck_00000000.hdf"]
+    assert len(list(out.glob("deck_slice_z12_*.hdf"))) == 5 and not list(out.glob("*.part"))
+    assert "deck_00000020" not in (out / "deck.hdf.series").read_text()
+    assert len((out / "probes.csv").read_text().splitlines()) >= 5 and history(out)
+    written = record(out)
+    assert written["exit_code"] == 0 and sum(LOST in warning for warning in written["warnings"]) == 2
+    assert "deck_00000020.hdf" not in written["files"]
+    plain = isotherm("run", "deck.yaml", "output.directory=plain", cwd=tmp_path)
+    assert plain.returncode == 0 and record(tmp_path / "plain")["fingerprint"] == written["fingerprint"]
+
+
+def test_a_slice_that_is_lost_takes_no_other_with_it(io_shim, tmp_path):
+    done = run_on(io_shim, tmp_path, SLICE.replace("}]", "}, {axis: x, cell: 3, every_steps: 10}]"), "output.on_error=warn",
+               fault=f"reserve:1:{errno.EDQUOT}", path="slice_z12_", ranks=2)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("Disk quota exceeded") == 5
+    out = tmp_path / "out"
+    assert len(list(out.glob("deck_slice_x3_*.hdf"))) == 5 and not list(out.glob("deck_slice_z12_*.hdf"))
+    assert len([name for name in snapshots(out) if "slice" not in name]) == 3
+
+
+@pytest.mark.parametrize("asynchronous", ["true", "false"])
+def test_stop_is_the_default(io_shim, tmp_path, asynchronous):
+    done = run_on(io_shim, tmp_path, SLICE, f"output.asynchronous={asynchronous}", fault=f"reserve:1:{errno.ENOSPC}", path="slice_z12_", ranks=2)
+    assert done.returncode == 74 and LOST in done.stderr
+    assert record(tmp_path / "out")["exit_code"] == 74
+
+
+@pytest.mark.parametrize("fault, path", [(f"reserve:3:{errno.ENOSPC}", ".checkpoint.hdf"), (f"write:1:{errno.EIO}", "20.hdf.part")])
+def test_what_no_run_can_go_on_after(io_shim, tmp_path, fault, path):
+    """A checkpoint that is lost; an error in the middle of MPI-IO, which leaves its ranks waiting for each other."""
+    done = run_on(io_shim, tmp_path, "output.on_error=warn", "output.checkpoint={every_steps: 10}", fault=fault, path=path, ranks=2)
+    assert done.returncode == 74, done.stderr
+    out = tmp_path / "out"
+    assert checkpoints(out) and all(isotherm("info", out / name).returncode == 0 for name in checkpoints(out))

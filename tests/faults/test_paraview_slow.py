@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 
-from program import DECK, isotherm, write_deck
+from program import DECK, ran, write_deck
 
 PVPYTHON = shutil.which("pvpython")
 pytestmark = pytest.mark.skipif(not PVPYTHON, reason="pvpython is not installed (Debian, Ubuntu: apt install python3-paraview)")
@@ -22,6 +22,7 @@ CELLS = [(0, 0, 0), (16, 0, 30), (5, 22, 7)]  # x, y, z: corners and the inside 
 SCRIPT = """
 import json
 from paraview import servermanager, simple
+
 
 def of_series(reader, places):
     times = list(reader.TimestepValues)
@@ -115,8 +116,7 @@ def one_paraview(tmp_path_factory):
 
 @pytest.mark.parametrize("override", ["precision=fp64", "precision=fp32", "output.compression=4"])
 def test_the_series_opens_with_its_times_and_values(tmp_path, override, paraview):
-    done = isotherm("run", write_deck(tmp_path), override, "output.directory=out", ranks=3, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    ran("run", write_deck(tmp_path), override, "output.directory=out", ranks=3, cwd=tmp_path)
     times, values = [], []
     for path in sorted((tmp_path / "out").glob("*.hdf")):
         with h5py.File(path) as file:
@@ -149,19 +149,13 @@ def a_run_in_parts(request, tmp_path_factory):
     """The directory of a run that writes all kinds of parts."""
     folder = tmp_path_factory.mktemp("parts")
     deck = write_deck(folder, DECK.replace("output: {every_steps: 20}\n", PARTS).replace("[17, 23, 31]", "[16, 24, 30]"))
-    done = isotherm("run", deck, "output.directory=out", f"output.compression={request.param}", ranks=3, cwd=folder)
-    assert done.returncode == 0, done.stderr
+    ran("run", deck, "output.directory=out", f"output.compression={request.param}", ranks=3, cwd=folder)
     return folder / "out"
 
 
-@pytest.mark.parametrize(
-    "part, count, cells",
-    [
-        ("slice_y7", 5, [(0, 0, 0), (15, 0, 29), (5, 0, 7)]),
-        ("coarse", 3, [(0, 0, 0), (3, 7, 14), (1, 5, 9)]),
-        ("region", 2, [(0, 0, 0), (5, 16, 6), (1, 15, 2)]),
-    ],
-)
+@pytest.mark.parametrize("part, count, cells", [
+    ("slice_y7", 5, [(0, 0, 0), (15, 0, 29), (5, 0, 7)]), ("coarse", 3, [(0, 0, 0), (3, 7, 14), (1, 5, 9)]),
+    ("region", 2, [(0, 0, 0), (5, 16, 6), (1, 15, 2)])])
 def test_a_part_opens_with_its_times_and_values(parts, part, count, cells, paraview):
     times, values = [], []
     for path in sorted(parts.glob(f"deck_{part}_*.hdf")):

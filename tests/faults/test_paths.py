@@ -1,10 +1,14 @@
-"""Names of run directories and decks: refused with 73, or taken literally; never interpreted."""
+"""What a run touches: run directories and decks by name, refused with 73 or taken literally, never interpreted; its own directory
+and what its MPI keeps in the folder for temporary files. It starts no program (watched by outside_shim.c)."""
 
 import json
 import os
+import time
 
 import pytest
-from cli import BASE_DECK, NOBODY, isotherm
+
+from cli import BASE_DECK, isotherm as measured, NOBODY
+from program import DECK, isotherm, ran, write_deck
 
 ANOTHER = "; choose another with output.directory=..."
 RUN_FILES = {"deck.yaml", "deck.resolved.yaml", "history.csv", "run.json", "run.log", "deck.hdf.series",
@@ -12,109 +16,109 @@ RUN_FILES = {"deck.yaml", "deck.resolved.yaml", "history.csv", "run.json", "run.
 
 
 @pytest.fixture
-def folder(tmp_path):
+def work(tmp_path):
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "deck.yaml").write_text(BASE_DECK)
     return tmp_path / "work"
 
 
-def run(folder, *overrides, user=None):
-    return isotherm("run", "deck.yaml", "--progress=off", *overrides, cwd=folder, user=user)
+def run(work, *overrides, user=None):
+    return measured("run", "deck.yaml", "--progress=off", *overrides, cwd=work, user=user)
 
 
 def quoted(name):  # as a YAML scalar of an override
     return f"output.directory={json.dumps(name)}"
 
 
-def test_a_file_where_the_folder_should_be(folder):
-    (folder / "file").write_text("mine")
-    result = run(folder, "output.directory=file")
+def test_a_file_where_the_folder_should_be(work):
+    (work / "file").write_text("mine")
+    result = run(work, "output.directory=file")
     assert (result.code, result.err) == (
         73, f"cannot use 'file' as run directory (it is a file, not a folder){ANOTHER}\n")
-    result = run(folder, "output.directory=file/sub")
+    result = run(work, "output.directory=file/sub")
     assert (result.code, result.err) == (
         73, f"cannot use 'file/sub' as run directory ('file' is a file, not a folder){ANOTHER}\n")
-    assert (folder / "file").read_text() == "mine"
-    assert sorted(os.listdir(folder)) == ["deck.yaml", "file"]
+    assert (work / "file").read_text() == "mine"
+    assert sorted(os.listdir(work)) == ["deck.yaml", "file"]
 
 
-def test_missing_parents_are_made(folder):
-    assert run(folder, "output.directory=a/b/c/").code == 0
-    assert set(os.listdir(folder / "a" / "b" / "c")) == RUN_FILES
+def test_missing_parents_are_made(work):
+    assert run(work, "output.directory=a/b/c/").code == 0
+    assert set(os.listdir(work / "a" / "b" / "c")) == RUN_FILES
 
 
-def test_a_folder_that_may_not_be_written(folder):
-    (folder / "closed").mkdir(mode=0o555)
-    for part in [folder, *folder.parents[:3]]:
+def test_a_folder_that_may_not_be_written(work):
+    (work / "closed").mkdir(mode=0o555)
+    for part in [work, *work.parents[:3]]:
         os.chmod(part, os.stat(part).st_mode | 0o055)  # nobody may come here, but not write
     user = NOBODY if os.getuid() == 0 else None
-    result = run(folder, "output.directory=closed", user=user)
+    result = run(work, "output.directory=closed", user=user)
     assert (result.code, result.err) == (
         73, f"cannot use 'closed' as run directory (it cannot be written to: Permission denied){ANOTHER}\n")
-    result = run(folder, "output.directory=closed/sub/deeper", user=user)
+    result = run(work, "output.directory=closed/sub/deeper", user=user)
     assert (result.code, result.err) == (
         73, "cannot use 'closed/sub/deeper' as run directory (a folder cannot be made in 'closed': Permission "
             f"denied){ANOTHER}\n")
-    assert os.listdir(folder / "closed") == []
+    assert os.listdir(work / "closed") == []
 
 
-def test_a_name_that_is_too_long(folder):
+def test_a_name_that_is_too_long(work):
     name = "x" * 300
-    result = run(folder, f"output.directory={name}")
+    result = run(work, f"output.directory={name}")
     assert (result.code, result.err) == (
         73, f"cannot use '{name}' as run directory (a folder cannot be made in '.': File name too long){ANOTHER}\n")
-    assert os.listdir(folder) == ["deck.yaml"]
+    assert os.listdir(work) == ["deck.yaml"]
 
 
 @pytest.mark.parametrize("name", ["%s%n", "{}", "a\nb", "$(touch oops)", "a;b", "~", "tab\there", "-rf", "Zürich"])
-def test_a_name_is_taken_literally(folder, name):
-    result = run(folder, quoted(name))
+def test_a_name_is_taken_literally(work, name):
+    result = run(work, quoted(name))
     assert (result.code, result.err) == (0, "")
-    assert sorted(os.listdir(folder)) == sorted(["deck.yaml", name])
-    record = json.loads((folder / name / "run.json").read_text())
+    assert sorted(os.listdir(work)) == sorted(["deck.yaml", name])
+    record = json.loads((work / name / "run.json").read_text())
     assert record["directory"] == name
 
 
-def test_dots_lead_where_they_lead_anywhere(folder):
-    assert run(folder, "output.directory=../beside/./x/..").code == 0
-    assert (folder.parent / "beside" / "run.json").exists()
-    assert os.listdir(folder) == ["deck.yaml"]
+def test_dots_lead_where_they_lead_anywhere(work):
+    assert run(work, "output.directory=../beside/./x/..").code == 0
+    assert (work.parent / "beside" / "run.json").exists()
+    assert os.listdir(work) == ["deck.yaml"]
 
 
 @pytest.mark.parametrize("stem", ["%s%n", "{}", "a b", "a\nb"])
-def test_the_deck_s_name_is_taken_literally(folder, stem):
-    (folder / "deck.yaml").rename(folder / f"{stem}.yaml")
-    result = isotherm("run", f"{stem}.yaml", "--progress=off", "output.directory=out", cwd=folder)
+def test_the_deck_s_name_is_taken_literally(work, stem):
+    (work / "deck.yaml").rename(work / f"{stem}.yaml")
+    result = measured("run", f"{stem}.yaml", "--progress=off", "output.directory=out", cwd=work)
     assert (result.code, result.err) == (0, "")
-    assert (folder / "out" / f"{stem}_00000010.hdf").exists()
+    assert (work / "out" / f"{stem}_00000010.hdf").exists()
 
 
-def test_a_finished_run_is_not_replaced_unasked(folder):
-    assert run(folder, "output.directory=out").code == 0
-    before = {path: path.read_bytes() for path in (folder / "out").iterdir()}
-    result = run(folder, "output.directory=out")
+def test_a_finished_run_is_not_replaced_unasked(work):
+    assert run(work, "output.directory=out").code == 0
+    before = {path: path.read_bytes() for path in (work / "out").iterdir()}
+    result = run(work, "output.directory=out")
     assert (result.code, result.err) == (
         73, "cannot use 'out' as run directory (it holds an earlier run: deck.hdf.series, deck.resolved.yaml, "
             "deck.xmf and 5 more); replace it with output.overwrite=true" + ANOTHER.replace(";", ", or") + "\n")
-    assert {path: path.read_bytes() for path in (folder / "out").iterdir()} == before
+    assert {path: path.read_bytes() for path in (work / "out").iterdir()} == before
 
 
-def test_where_a_checkpoint_is_a_run_is_gone_on_with(folder):
-    assert run(folder, "output.directory=out", "output.checkpoint.every_steps=5").code == 0
-    (folder / "other.yaml").write_text(BASE_DECK)
+def test_where_a_checkpoint_is_a_run_is_gone_on_with(work):
+    assert run(work, "output.directory=out", "output.checkpoint.every_steps=5").code == 0
+    (work / "other.yaml").write_text(BASE_DECK)
     offers = "; go on with that run by --restart latest, replace it with output.overwrite=true"
-    assert offers in run(folder, "output.directory=out").err
-    other = isotherm("run", "other.yaml", "--progress=off", "output.directory=out", cwd=folder)
+    assert offers in run(work, "output.directory=out").err
+    other = measured("run", "other.yaml", "--progress=off", "output.directory=out", cwd=work)
     assert other.code == 73 and "); replace it with output.overwrite=true" in other.err  # the checkpoints are not its own
 
 
 @pytest.mark.parametrize("mark", ["as it is", "of 0.1", "killed"])
-def test_a_run_of_another_name_is_replaced_with_all_its_files(folder, mark):
+def test_a_run_of_another_name_is_replaced_with_all_its_files(work, mark):
     """By the name that its mark has, or where an earlier isotherm wrote that, its record."""
     words = ["output.directory=out", "output.slices=[{axis: z, cell: 3}]", "output.checkpoint.every_steps=5"]
-    (folder / "first.yaml").write_text(BASE_DECK)
-    assert isotherm("run", "first.yaml", "--progress=off", *words, cwd=folder).code == 0
-    out = folder / "out"
+    (work / "first.yaml").write_text(BASE_DECK)
+    assert measured("run", "first.yaml", "--progress=off", *words, cwd=work).code == 0
+    out = work / "out"
     if mark == "of 0.1":
         (out / "deck.resolved.yaml").write_text((out / "deck.resolved.yaml").read_text().split("\n", 1)[1])
     if mark == "killed":
@@ -125,27 +129,95 @@ def test_a_run_of_another_name_is_replaced_with_all_its_files(folder, mark):
     for name in strangers:
         (out / name).write_text("mine")
     assert {"first_00000010.hdf", "first_slice_z3.xmf", "first_00000005.checkpoint.hdf"} <= set(os.listdir(out))
-    assert run(folder, "output.directory=out", "output.overwrite=true").code == 0
+    assert run(work, "output.directory=out", "output.overwrite=true").code == 0
     assert set(os.listdir(out)) == RUN_FILES | strangers
     assert all((out / name).read_text() == "mine" for name in strangers)
 
 
 @pytest.mark.parametrize("record", ["{", "[1]", '{"name": 7}', '{"name": "../fir"}', '{"name": null}'])
-def test_a_record_that_names_no_run_removes_nothing_more(folder, record):
-    assert run(folder, "output.directory=out").code == 0
-    out = folder / "out"
+def test_a_record_that_names_no_run_removes_nothing_more(work, record):
+    assert run(work, "output.directory=out").code == 0
+    out = work / "out"
     (out / "deck.resolved.yaml").write_text("")
     (out / "run.json").write_text(record)
     (out / "first_00000010.hdf").write_text("mine")
-    (folder / "first_00000010.hdf").write_text("mine")
-    assert run(folder, "output.directory=out", "output.overwrite=true").code == 0
-    assert (out / "first_00000010.hdf").read_text() == (folder / "first_00000010.hdf").read_text() == "mine"
+    (work / "first_00000010.hdf").write_text("mine")
+    assert run(work, "output.directory=out", "output.overwrite=true").code == 0
+    assert (out / "first_00000010.hdf").read_text() == (work / "first_00000010.hdf").read_text() == "mine"
 
 
-def test_a_finished_run_is_replaced_on_request(folder):
-    assert run(folder, "output.directory=out").code == 0
-    (folder / "out" / "notes.txt").write_text("mine")
-    result = run(folder, "output.directory=out", "output.overwrite=true", "problem.steps=5")
+def test_a_finished_run_is_replaced_on_request(work):
+    assert run(work, "output.directory=out").code == 0
+    (work / "out" / "notes.txt").write_text("mine")
+    result = run(work, "output.directory=out", "output.overwrite=true", "problem.steps=5")
     assert (result.code, result.err) == (0, "")
-    assert set(os.listdir(folder / "out")) == RUN_FILES - {"deck_00000010.hdf"} | {"deck_00000005.hdf", "notes.txt"}
-    assert (folder / "out" / "notes.txt").read_text() == "mine"
+    assert set(os.listdir(work / "out")) == RUN_FILES - {"deck_00000010.hdf"} | {"deck_00000005.hdf", "notes.txt"}
+    assert (work / "out" / "notes.txt").read_text() == "mine"
+
+
+# Of MPI's own, not of the program's: devices, shared memory, and what /proc and /sys offer.
+SYSTEM = ("/dev/", "/proc/", "/sys/")
+LURES = ["$(touch lured)", "; touch lured #", "../%s%nlured"]
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_run_writes_to_its_directory_alone(outside_shim, tmp_path, ranks):
+    work, temporary, log = tmp_path / "work", tmp_path / "temporary", tmp_path / "log"
+    work.mkdir()
+    temporary.mkdir()
+    write_deck(work, DECK)
+    words = ["output.directory=out", "output.checkpoint={every_steps: 10}", "output.slices=[{axis: z, cell: 3}]",
+             "output.probes={points: [[-0.9, 2.1, 0.6]]}", "output.diagnostics=5"]
+    ran("run", "deck.yaml", *words, ranks=ranks, cwd=work, LD_PRELOAD=str(outside_shim), ISOTHERM_OUTSIDE=str(log),
+        TMPDIR=str(temporary), OMPI_MCA_orte_tmpdir_base=str(temporary), HOME=str(tmp_path / "home"))
+    lines = [line.split(" ", 1) for line in log.read_text(errors="replace").splitlines()]
+    own = [path for kind, path in lines if kind == "write" and path.startswith(f"{work}/out/")]
+    assert any("checkpoint" in path for path in own) and any(path.endswith("history.csv") for path in own)
+    allowed = (f"{work}/out", f"{temporary}/", *SYSTEM)
+    above = {str(folder) for folder in [temporary, *temporary.parents]}  # which MPI makes sure are there
+    written = {os.path.normpath(path) for kind, path in lines if kind == "write"}
+    assert sorted(path for path in written - above if not path.startswith(allowed)) == []
+    # The launcher has the library too, and starts the ranks.
+    assert {os.path.basename(path) for kind, path in lines if kind == "start"} <= {"isotherm"}
+    assert sorted(os.listdir(work)) == ["deck.yaml", "out"]
+
+
+@pytest.mark.parametrize("lure", LURES)
+def test_texts_of_a_deck_are_no_commands(outside_shim, tmp_path, lure):
+    """As the names of slices and probes, the run's directory, a dataset: refused, or taken as they are."""
+    log = tmp_path / "log"
+    work = tmp_path / "work" / "in"
+    work.mkdir(parents=True)
+    write_deck(work, DECK)
+    quoted = "'" + lure + "'"
+    for word in (f"output.slices=[{{axis: z, cell: 3, name: {quoted}}}]", f"output.probes={{points: [{{at: [-0.9, 2.1, 0.6], name: {quoted}}}]}}",
+                 f"initial=[{{shape: dataset, file: {quoted}, dataset: {quoted}}}]", f"output.directory={quoted}"):
+        isotherm("run", "deck.yaml", word, cwd=work, LD_PRELOAD=str(outside_shim), ISOTHERM_OUTSIDE=str(log))
+    assert "touch" not in [line.split()[1] for line in log.read_text().splitlines() if line.startswith("start")]
+    assert not [path for path in tmp_path.rglob("lured") if path.is_file()]
+
+
+@pytest.mark.parametrize("ranks, words", [(0, []), (2, ["output.asynchronous=false"])])
+def test_a_series_is_replaced_as_time_goes_by_and_not_for_every_file(outside_shim, tmp_path, ranks, words):
+    """At most once a second and where a checkpoint or the end is: it costs as much as the files that it names."""
+    log, start = tmp_path / "log", time.monotonic()
+    done = isotherm("run", write_deck(tmp_path, DECK), "output.directory=out", "output.snapshots=false", "problem.steps=120",
+                    "output.slices=[{axis: z, cell: 3, every_steps: 1}]", "output.checkpoint={every_steps: 40}", *words,
+                    ranks=ranks, cwd=tmp_path, LD_PRELOAD=str(outside_shim), ISOTHERM_OUTSIDE=str(log))
+    seconds = time.monotonic() - start
+    assert done.returncode == 0, done.stderr
+    out = tmp_path / "out"
+    written = [path.removeprefix(f"write {out}/") for path in log.read_text(errors="replace").splitlines()]
+    for name in ("deck_slice_z3.hdf.series", "deck_slice_z3.xmf"):
+        assert 1 < written.count(name) <= 1 + seconds + 3 + 1  # the first, by the clock, at checkpoints, at the end
+    names = [f"deck_slice_z3_{sweep:08d}.hdf" for sweep in range(121)]
+    assert all(written.count(name) == 1 for name in names)
+    assert [entry["name"] for entry in json.loads((out / "deck_slice_z3.hdf.series").read_text())["files"]] == names
+
+    def last(name, before):
+        return max(index for index in range(before) if written[index] == name)
+
+    for sweep in (40, 80):  # when the run goes on from a checkpoint, all slices up to it are in the series
+        goes_on = written.index(f"deck_slice_z3_{sweep + 1:08d}.hdf.part")
+        checkpoint, newest = (last(name, goes_on) for name in (f"deck_{sweep:08d}.checkpoint.hdf", names[sweep]))
+        assert newest < checkpoint and last("deck_slice_z3.xmf", goes_on) > newest

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from program import isotherm, write_deck
+from program import isotherm, ran, write_deck
 from runs import expect_same_answer
 from shim import build_shim
 from small_block import SMALL_BLOCK
@@ -87,9 +87,8 @@ def logged(request, tmp_path_factory):
     log.mkdir()
     shim = build_shim(Path(__file__).with_name("power_cut_shim.c"), top)
     write_deck(disk, DECK)
-    done = isotherm("run", "deck.yaml", ranks=2, cwd=disk, LD_PRELOAD=str(shim), OMPI_MCA_io=request.param,
-                    ISOTHERM_POWER_LOG=str(log), ISOTHERM_POWER_DISK=str(disk))
-    assert done.returncode == 0, done.stderr
+    ran("run", "deck.yaml", ranks=2, cwd=disk, LD_PRELOAD=str(shim), OMPI_MCA_io=request.param,
+        ISOTHERM_POWER_LOG=str(log), ISOTHERM_POWER_DISK=str(disk))
     return disk / "runs" / "out", log, [line.split() for line in (log / "log").read_text().splitlines()]
 
 
@@ -134,6 +133,5 @@ def test_the_rest_of_the_run_is_as_it_would_have_been(logged, tmp_path):
         lock = folder / "runs" / "out" / "run.lock"
         if lock.exists():
             os.utime(lock, (0, 0))  # the machine was down for a while
-        done = isotherm("run", "deck.yaml", "--restart", "latest", cwd=folder)
-        assert done.returncode == 0, done.stderr
+        ran("run", "deck.yaml", "--restart", "latest", cwd=folder)
         expect_same_answer(whole, folder / "runs" / "out")

@@ -1,11 +1,15 @@
-"""isotherm run --profile: where the time of each rank went, on the screen and in run.json. Times are added up, never judged."""
+"""Where the time of a run went: isotherm run --profile, on the screen and in run.json, whose times are added up, never judged; and
+ranges for profilers, as a tool sees them that NVTX loads, by name, in the domain isotherm, on a CPU too."""
 
 import re
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
-from program import DECK, isotherm, write_deck
+from program import DECK, isotherm, ran, write_deck
 from runs import record
+from shim import build_shim
 
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1}
 INSIDE = ["interior", "shells", "sweep", "walls", "pack", "wire", "unpack", "reduction", "diagnostics", "output", "other"]
@@ -35,8 +39,7 @@ def table(text):
 
 def test_numbers_add_up_and_are_those_of_the_record(tmp_path):
     write_deck(tmp_path, DECK)
-    done = isotherm("run", "deck.yaml", *WORDS, ranks=2, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = ran("run", "deck.yaml", *WORDS, ranks=2, cwd=tmp_path)
     run, rows = record(tmp_path / "out"), table(done.stdout)
     assert [row["rank"] for row in run["profile"]] == [0, 1] and set(rows) == {"0", "1", "mean", "share"}
     for row in run["profile"]:
@@ -70,3 +73,49 @@ def test_without_it_nothing_is_kept(tmp_path):
     done = isotherm("run", "deck.yaml", "output.directory=out", cwd=tmp_path)
     assert done.returncode == 0 and "share of the loop" not in done.stdout
     assert record(tmp_path / "out")["profile"] is None
+
+
+INCLUDES = [Path(folder) for folder in ("/usr/local/cuda/include", "/usr/include", "/usr/local/include")]
+HEADERS = next((folder for folder in INCLUDES if (folder / "nvtx3/nvToolsExt.h").exists()), None)
+needs_nvtx = pytest.mark.skipif(HEADERS is None, reason="NVTX's headers are not installed")
+ROWS = ["solver.kernel=reference", "solver.reduction=reference", "output.directory=out"]
+
+
+@pytest.fixture(scope="module")
+def tool(tmp_path_factory):
+    return build_shim(Path(__file__).with_name("trace_shim.c"), tmp_path_factory.mktemp("shim"), f"-I{HEADERS}")
+
+
+def counts(folder, tool, *words, ranks=0):
+    """Of each rank: name -> how many ranges."""
+    write_deck(folder, DECK)
+    ran("run", "deck.yaml", *ROWS, *words, ranks=ranks, cwd=folder, NVTX_INJECTION64_PATH=str(tool),
+        TRACE_COUNTS=str(folder / "counts"))
+    found = []
+    for path in sorted(folder.glob("counts.*")):
+        *lines, still_open = path.read_text().splitlines()
+        assert still_open == "open 0"
+        assert {line.split()[0] for line in lines} == {"isotherm"}
+        found.append(Counter({line.split()[1]: int(line.split()[2]) for line in lines}))
+    return found
+
+
+@needs_nvtx
+def test_each_phase_is_a_range(tmp_path, tool):
+    """40 steps; norms of four and of the last for its checkpoint: each is started and finished. Three
+    snapshots, each of which is started, and written by another thread; five times that slices are looked for; the checkpoint;
+    and the wait behind the last sweep for what is under way."""
+    found, = counts(tmp_path, tool, "problem.check_interval=10", "output.diagnostics=10")
+    assert found == {"sweep": 40, "walls": 40, "reduction": 10, "diagnostics": 5, "output": 2 * 3 + 5 + 1 + 1}
+
+
+@needs_nvtx
+def test_an_exchange_has_its_phases(tmp_path, tool):
+    """Beside those of the run there are some that measure what it hides."""
+    ranks = counts(tmp_path, tool, "parallel.overlap=true", "parallel.transport=host", "solver.halo_width=1",
+                   "boundaries.y_min=periodic", "boundaries.y_max=periodic", ranks=2)
+    assert len(ranks) == 2
+    for found in ranks:
+        assert found["interior"] == found["shells"] >= 40
+        assert found["pack"] == found["unpack"] >= 40 and found["wire"] == 2 * found["pack"]
+        assert found["copies"] >= 40 and "sweep" not in found

@@ -1,8 +1,7 @@
-"""packaging/: the patterns of each recipe find the figures that a run prints, and each says of isotherm what is true.
+"""packaging/: the patterns of each recipe find the figures that a run prints, and each says of isotherm what is true. JUBE and
+ReFrame (no distribution has it: pip install reframe-hpc) run their series where they are installed."""
 
-JUBE and ReFrame themselves are in test_jube.py and test_reframe.py; Ramble, Spack and Apptainer no distribution has.
-"""
-
+import csv
 import os
 import re
 import shutil
@@ -12,8 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from program import command, HANGS, isotherm, ran
 import recipes
-from program import command, isotherm
 from runs import record
 
 TOP = Path(__file__).resolve().parents[2]
@@ -25,9 +24,8 @@ FIGURES = {"JUBE": recipes.jube_figures, "Ramble": recipes.ramble_figures, "ReFr
 def run(tmp_path_factory):
     """The output and the record of a run that has every figure: several ranks, and snapshots on the way."""
     folder = tmp_path_factory.mktemp("run")
-    done = isotherm("run", SCALING / "strong_cpu.yaml", "output.directory=out", "output.snapshots=true", "output.every_steps=50",
-                    ranks=2, cwd=folder)
-    assert done.returncode == 0, done.stderr
+    done = ran("run", SCALING / "strong_cpu.yaml", "output.directory=out", "output.snapshots=true", "output.every_steps=50",
+               ranks=2, cwd=folder)
     return done.stdout, record(folder / "out")
 
 
@@ -303,3 +301,149 @@ def test_the_commands_in_the_image_are_commands(tmp_path):
 def test_its_scripts_are_clean(name):  # Apptainer runs them with -e, too
     text = "#!/bin/sh -e\n" + recipes.apptainer_sections()[1][name]
     subprocess.run(["shellcheck", "-"], input=text, text=True, check=True)
+
+
+RECIPE = Path(__file__).resolve().parents[2] / "packaging" / "jube" / "isotherm.yaml"
+JUBE = shutil.which("jube")
+needs_jube = pytest.mark.skipif(not JUBE, reason="jube is not installed (Debian, Ubuntu: apt install jube)")
+
+
+def jube(*words):
+    done = subprocess.run([JUBE, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=HANGS,
+                          check=False)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def series(folder, *tags, recipe=RECIPE):
+    """The rows of the table, and the record of each run."""
+    out = folder / "series of JUBE"
+    said = jube("run", recipe, "--outpath", out, "--hide-animation", *(["--tag", *tags] if tags else []))
+    table = jube("result", out, "--analyse", "--style", "csv")
+    rows = [{title.split("[")[0]: text for title, text in row.items()} for row in csv.DictReader(table.strip().splitlines())]
+    return rows, [record(path.parent) for path in out.rglob("run.json")], said
+
+
+def expect_the_figures_of(row, written):
+    performance, halo = written["performance"], written["halo"]
+    for name, value in [
+        ("cell_updates", performance["points_per_s"] / 1e9),
+        ("effective_bandwidth", performance["effective_bandwidth_bytes_per_s"] / 1e9),
+        ("copy_bandwidth_share", performance["copy_bandwidth_share_percent"]),
+        ("time_per_step", 1e3 * performance["step_s"]),
+        ("halo_fraction", performance["halo_fraction_percent"]),
+        ("halo_hidden", halo["hidden_percent"]),
+        ("write_bandwidth", None),
+        ("write_hidden", None),
+    ]:
+        if value is None:
+            assert row[name] == "", name
+        else:
+            assert float(row[name]) == pytest.approx(value, rel=6e-3), name  # three digits
+    assert row["process_grid"] == " x ".join(map(str, written["decomposition"]["process_grid"]))
+    assert row["swept_by"].split()[0] == written["method"]["kernel"]
+    assert (row["fingerprint"], row["verdict"]) == (written["fingerprint"], written["result"])
+
+
+@needs_jube
+@pytest.mark.parametrize("tags, cells", [((), [[64] * 3] * 2), (("weak",), [[48] * 3, [48, 48, 96]])])
+def test_a_series_over_ranks(tmp_path, tags, cells):
+    rows, records, _ = series(tmp_path, *tags)
+    assert [row["ranks"] for row in rows] == ["1", "2"]
+    records.sort(key=lambda written: len(written["ranks"]))
+    assert [len(written["ranks"]) for written in records] == [1, 2]
+    assert [written["grid"]["cells"] for written in records] == cells
+    for row, written in zip(rows, records):
+        expect_the_figures_of(row, written)
+    assert (rows[0]["fingerprint"] == rows[1]["fingerprint"]) == (not tags)
+
+
+@needs_jube
+def test_every_kernel(tmp_path):
+    rows, records, _ = series(tmp_path, "kernels")
+    assert {row["kernel"] for row in rows} == {"reference", "openmp", "temporal_openmp"}
+    for row in rows:
+        written, = [written for written in records if written["method"]["kernel"] == row["kernel"]]
+        expect_the_figures_of(row, written)
+    assert len({row["fingerprint"] for row in rows}) == 1
+
+
+@needs_jube
+def test_parameters_of_a_user(tmp_path):
+    """Two grids, and a key of the deck: as the comments in the recipe say it."""
+    recipe = tmp_path / "mine.yaml"
+    text = RECIPE.read_text().replace('$jube_benchmark_home/../../inputs', str(RECIPE.parents[2] / "inputs"))
+    edited = text.replace('separator: ";", _: deck}', 'separator: ";", _: "16;[16,16,24]"}')
+    edited = edited.replace('{name: overrides, separator: ";", _: ""}',
+                            '{name: overrides, separator: ";", _: "problem.steps=8 problem.check_interval=4"}')
+    assert edited.count("16;[16,16,24]") == 1 and edited.count("problem.steps=8") == 1
+    recipe.write_text(edited)
+    rows, records, _ = series(tmp_path, recipe=recipe)
+    assert len(rows) == 4 and {written["performance"]["sweeps"] for written in records} == {8}
+    assert sorted(written["grid"]["cells"] for written in records) == [[16] * 3] * 2 + [[16, 16, 24]] * 2
+    assert len({row["fingerprint"] for row in rows}) == 2
+
+
+@needs_jube
+def test_a_run_that_fails_has_no_figures(tmp_path, monkeypatch):
+    """The others go on."""
+    program = tmp_path / "program"
+    program.write_text('#!/bin/bash\n[[ ${OMPI_COMM_WORLD_SIZE:-$PMI_SIZE} == 1 ]] && exit 69\nexec "$REAL" "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("REAL", os.environ["ISOTHERM"])
+    monkeypatch.setenv("ISOTHERM", str(program))
+    rows, records, said = series(tmp_path)
+    assert [row["verdict"] for row in rows] == ["", "DONE"] and rows[0]["cell_updates"] == ""
+    expect_the_figures_of(rows[1], *records)
+    assert "|      run |   2 |    0 |    0 |     1 |    1 |" in said
+
+
+REFRAME = shutil.which("reframe")
+needs_reframe = pytest.mark.skipif(not REFRAME, reason="reframe is not installed (pip install reframe-hpc)")
+
+# What a site writes down of itself.
+SETTINGS = """\
+site_configuration = {
+    "systems": [{"name": "one", "hostnames": [".*"], "partitions": [
+        {"name": "host", "scheduler": "local", "launcher": "mpirun", "environs": ["builtin"], "max_jobs": 1},
+        {"name": "gpus", "scheduler": "local", "launcher": "mpirun", "environs": ["builtin"], "features": ["gpu"]}]}],
+}
+"""
+
+
+def reframe(folder, *words):
+    """In a home of its own, where it keeps reports."""
+    (folder / "settings.py").write_text(SETTINGS)
+    done = subprocess.run(
+        [REFRAME, "--nocolor", "-C", "settings.py", "-c", recipes.REFRAME, "-S", f"Isotherm.program={os.environ['ISOTHERM']}",
+         *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=HANGS, check=False,
+        env={**os.environ, "HOME": str(folder), "TMPDIR": str(folder)})
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@needs_reframe
+@pytest.mark.parametrize("tag, decks", [
+    ("cpu", {"strong_cpu", "weak_cpu"}), ("gpu", {"strong_512", "weak_512"}), ("weak", {"weak_cpu", "weak_512"})])
+def test_tags_choose_decks(tmp_path, tag, decks):
+    listed = re.findall(r"^- Isotherm %deck=(\w+) %ranks=([1248]) ", reframe(tmp_path, "--system=one", "--list", "--tag", tag), re.MULTILINE)
+    assert len(listed) == 8 and {deck for deck, _ in listed} == decks
+
+
+@needs_reframe
+@pytest.mark.parametrize("deck, cells", [("strong_cpu", [64] * 3), ("weak_cpu", [48, 48, 96])])
+def test_a_run_on_two_ranks(tmp_path, deck, cells):
+    said = reframe(tmp_path, "--run", "--keep-stage-files", "--system=one:host", "--name", f"%deck={deck}.*%ranks=2$")
+    assert "[  PASSED  ] Ran 1/1 test case(s)" in said
+    written, = [record(path.parent) for path in tmp_path.rglob("run.json")]
+    assert (written["grid"]["cells"], len(written["ranks"])) == (cells, 2)
+    figures = dict(re.findall(r"^P: (\w+): ([\d.]+) ", said, re.MULTILINE))
+    assert set(figures) == set(recipes.reframe_test()["FIGURES"]) - {"write_bandwidth", "write_hidden"}
+    assert float(figures["cell_updates"]) == pytest.approx(written["performance"]["points_per_s"] / 1e9, rel=6e-3)
+
+
+@needs_reframe
+def test_another_answer_fails(tmp_path):
+    """The fingerprint of a deck is known: a run of one more step does not have it."""
+    with pytest.raises(AssertionError, match="Failing phase: sanity"):
+        reframe(tmp_path, "--run", "--system=one:host", "--name", "%deck=strong_cpu.*%ranks=1$", "-S", "Isotherm.overrides=problem.steps=201")

@@ -1,12 +1,15 @@
-"""A run that was stopped and went on is the run that was not: the same bits, the same history, the same end.
+"""A run that was stopped and went on is the run that was not: the same bits, the same history, the same end, the same files.
 
 On another rank count, process grid, kernel and depth too."""
 
+import json
 import shutil
 
+import h5py
+import numpy as np
 import pytest
 
-from program import STEADY_BODY, isotherm, write_deck
+from program import DECK, isotherm, ran, STEADY_BODY, write_deck
 from runs import cells, checkpoints, expect_same_answer, expect_same_run, history, record
 
 TRANSIENT = """\
@@ -43,9 +46,7 @@ output: {checkpoint: {final: true}, snapshots: false}
 
 
 def run(folder, *words, ranks=0, code=0):
-    done = isotherm("run", "deck.yaml", "parallel.device=cpu", *words, ranks=ranks, cwd=folder)
-    assert done.returncode == code, done.stdout + done.stderr
-    return done
+    return ran("run", "deck.yaml", "parallel.device=cpu", *words, ranks=ranks, cwd=folder, code=code)
 
 
 @pytest.fixture
@@ -124,9 +125,8 @@ def test_the_end_time_moves_by_whole_steps(tmp_path):
     run(tmp_path, "output.directory=parts")
     steps = record(tmp_path / "parts")["method"]["planned_sweeps"]
     dt = record(tmp_path / "parts")["method"]["dt_s"]
-    done = isotherm("run", "deck.yaml", "output.directory=parts", "problem.end_time=101", "--restart", "latest",
-                    cwd=tmp_path)
-    assert done.returncode == 65
+    done = ran("run", "deck.yaml", "output.directory=parts", "problem.end_time=101", "--restart", "latest",
+               cwd=tmp_path, code=65)
     assert f"problem.end_time: 101 s is no whole number of the checkpoint's steps of {dt} s" in done.stderr
     run(tmp_path, "output.directory=parts", "problem.end_time=200", "--restart", "latest")
     assert record(tmp_path / "parts")["method"]["planned_sweeps"] == 2 * steps
@@ -135,9 +135,8 @@ def test_the_end_time_moves_by_whole_steps(tmp_path):
     run(tmp_path, "output.directory=parts", "problem.end_time=1300", "--restart", "latest")
     run(tmp_path, "output.directory=parts", "problem.end_time=1400", "--restart", "latest")
     assert record(tmp_path / "parts")["method"]["planned_sweeps"] == 14 * steps
-    done = isotherm("run", "deck.yaml", "output.directory=parts", "problem.end_time=1500", f"problem.dt={dt / 2}",
-                    "--restart", "latest", cwd=tmp_path)
-    assert done.returncode == 65
+    done = ran("run", "deck.yaml", "output.directory=parts", "problem.end_time=1500", f"problem.dt={dt / 2}",
+               "--restart", "latest", cwd=tmp_path, code=65)
     assert "problem.dt" in done.stderr
     assert record(tmp_path / "parts")["method"]["dt_s"] == dt
 
@@ -238,3 +237,86 @@ def test_a_checkpoint_is_a_field_that_others_can_read(tmp_path):
     assert (whole / "latest").read_text() == "deck_00000060.checkpoint.hdf\n"
     done = isotherm("info", whole / "deck_00000045.checkpoint.hdf")
     assert done.returncode == 0 and "isotherm checkpoint, version 2" in done.stdout
+
+
+PARTS = DECK.replace("output: {every_steps: 20}\n", """\
+output:
+  every_steps: 6
+  precision: fp32
+  checkpoint: {every_steps: 7, keep: 100}
+  slices:
+    - {axis: z, cell: 11, name: middle, every_steps: 4}
+    - {axis: x, cell: 16}
+  region: {first_cell: [1, 2, 3], last_cell: [5, 9, 9], every_steps: 14}
+  coarse: {factor: [17, 23, 1], every_steps: 5}
+  probes: {points: [[-0.9, 2.2, 1], {at: [-0.995, 2.46, 1.415], name: edge}], every_steps: 3}
+""")
+
+
+def run_parts(folder, *words, ranks=0):
+    return ran("run", write_deck(folder, PARTS), *words, ranks=ranks, cwd=folder)
+
+
+def files_of(series):
+    return [entry["name"] for entry in json.loads(series.read_text())["files"]]
+
+
+def spoil_series(out):
+    """As after a kill, or worse: without the newest, with one that is gone, with nothing."""
+    for path in out.glob("*.series"):
+        content = json.loads(path.read_text())
+        content["files"] = [{"name": "deck_00000001.hdf", "time": 1.0}, *content["files"][:1]]
+        path.write_text("" if "region" in path.name else json.dumps(content))
+    for path in out.glob("*.xmf"):
+        path.unlink()
+
+
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_they_go_on_where_they_were(tmp_path, ranks, killed):
+    run_parts(tmp_path, "output.directory=whole")
+    run_parts(tmp_path, "output.directory=parts", "problem.steps=17")
+    if killed:
+        spoil_series(tmp_path / "parts")
+    run_parts(tmp_path, "output.directory=parts", "--restart", "parts/deck_00000014.checkpoint.hdf", ranks=ranks)
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert record(whole)["fingerprint"] == record(parts)["fingerprint"]
+    assert (whole / "probes.csv").read_text() == (parts / "probes.csv").read_text()
+    names = sorted(path.name for path in whole.glob("*.series"))
+    assert names == ["deck.hdf.series", "deck_coarse.hdf.series", "deck_region.hdf.series",
+                     "deck_slice_middle.hdf.series", "deck_slice_x16.hdf.series"]
+    for name in names:
+        assert (whole / name).read_text() == (parts / name).read_text()
+        for file in files_of(whole / name):
+            assert np.array_equal(cells(whole / file), cells(parts / file)), file
+    assert len(list(whole.glob("*.xmf"))) == 5
+    for path in whole.glob("*.xmf"):
+        assert path.read_text() == (parts / path.name).read_text()
+
+
+def test_a_file_that_cannot_be_read_is_left_out_of_the_series_aloud(tmp_path):
+    run_parts(tmp_path, "output.directory=out", "problem.steps=14")
+    (tmp_path / "out" / "deck_00000006.hdf").write_text("not HDF5")
+    done = run_parts(tmp_path, "output.directory=out", "--restart", "latest", ranks=2)
+    said = "warning: out/deck_00000006.hdf: HDF5 cannot open it (not an HDF5 file, truncated or damaged); name a snapshot (it is left out of the series)"
+    assert done.stderr.splitlines().count(said) == 1
+    assert files_of(tmp_path / "out" / "deck.hdf.series") == [f"deck_{sweep:08d}.hdf" for sweep in (0, 12, 14, 18, 24, 30, 36, 40)]
+
+
+def test_a_checkpoint_holds_all_bits_where_files_are_rounded(tmp_path):
+    run_parts(tmp_path, "output.directory=whole")
+    with h5py.File(tmp_path / "whole" / "deck_00000014.checkpoint.hdf") as file:
+        assert file["temperature"].dtype == np.float64
+        assert file["isotherm"].attrs["format"] == b"isotherm checkpoint"
+    with h5py.File(tmp_path / "whole" / "deck_00000012.hdf") as file:
+        assert file["temperature"].dtype == np.float32
+
+
+def test_probes_with_other_points_begin_a_new_file(tmp_path):
+    run_parts(tmp_path, "output.directory=out", "problem.steps=14")
+    before = (tmp_path / "out" / "probes.csv").read_text()
+    run_parts(tmp_path, "output.directory=out", "output.probes={points: [[-0.9, 2.2, 1]], every_steps: 7}",
+        "--restart", "latest")
+    lines = (tmp_path / "out" / "probes.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in lines if not line.startswith("#")] == ["sweep", "21", "28", "35", "40"]
+    assert (tmp_path / "out" / "probes.csv.aside").read_text() == before

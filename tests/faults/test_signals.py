@@ -1,18 +1,16 @@
-"""A signal or the clock ends a run with a checkpoint and code 75, and what goes on from it has the bits of a run that was
-never stopped. A second signal ends it at once."""
+"""A signal or the clock ends a run with a checkpoint and code 75, and what goes on from it has the bits of a run that was never
+stopped. A second signal ends it at once. Clocks that jump and long uptimes change nothing: the tests move the clocks of the
+program (support/clock.py)."""
 
 import re
 import signal
 import time
-from pathlib import Path
 
 import pytest
 
-from clock import clock, clock_library  # noqa: F401  (fixtures)
 from job import Job
-from program import isotherm, kill_all, ranks_of
+from program import isotherm, kill_all, ran, ranks_of
 from runs import checkpoints, expect_same_answer, record
-from shim import build_shim
 
 STOPPED = re.compile(r"stopped by (.+) at sweep (\d+); go on with: isotherm run deck\.yaml.* --restart out\n")
 
@@ -22,20 +20,15 @@ def expect_to_go_on(folder, words=(), ranks=0):
     last = record(folder / "out")["continuation"]["newest_checkpoint"]
     sweep = int(last.split("_")[1].split(".")[0])
     end = [f"problem.steps={sweep + 7}", *words]
-    done = isotherm("run", "deck.yaml", "output.directory=out", *end, "--restart", "latest", ranks=ranks, cwd=folder)
-    assert done.returncode == 0, done.stderr
+    ran("run", "deck.yaml", "output.directory=out", *end, "--restart", "latest", ranks=ranks, cwd=folder)
     assert record(folder / "out")["continuation"]["restarted_from"] == {"file": f"out/{last}", "sweep": sweep}
-    whole = isotherm("run", "deck.yaml", "output.directory=whole", *end, cwd=folder)
-    assert whole.returncode == 0, whole.stderr
+    ran("run", "deck.yaml", "output.directory=whole", *end, cwd=folder)
     expect_same_answer(folder / "whole", folder / "out")
 
 
 @pytest.mark.parametrize("name, words", [
-    ("SIGTERM", []),
-    ("SIGINT", ["precision=fp32"]),
-    ("SIGUSR1", ["problem.check=asynchronous", "problem.check_interval=1000000"]),
-    ("SIGUSR2", ["solver.halo_width=3"]),
-])
+    ("SIGTERM", []), ("SIGINT", ["precision=fp32"]),
+    ("SIGUSR1", ["problem.check=asynchronous", "problem.check_interval=1000000"]), ("SIGUSR2", ["solver.halo_width=3"])])
 def test_each_of_them_ends_with_a_checkpoint(tmp_path, name, words):
     job = Job(tmp_path, *words)
     job.wait_for("history.csv")
@@ -66,20 +59,14 @@ def test_a_launcher_that_leaves_a_second(tmp_path):
     job.send(signal.SIGTERM)
     job.end()
     newest = max(int(name.split("_")[1].split(".")[0]) for name in checkpoints(job.out))
-    done = isotherm("run", "deck.yaml", "output.directory=out", f"problem.steps={newest + 3}", "--restart", "latest",
-                    cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = ran("run", "deck.yaml", "output.directory=out", f"problem.steps={newest + 3}", "--restart", "latest",
+               cwd=tmp_path)
     assert f"sweep {newest}\n" in done.stdout
 
 
-@pytest.fixture(scope="module")
-def shim(tmp_path_factory):
-    return build_shim(Path(__file__).with_name("io_shim.c"), tmp_path_factory.mktemp("shim"))
-
-
-def test_a_second_one_ends_it_at_once(shim, tmp_path):
+def test_a_second_one_ends_it_at_once(io_shim, tmp_path):
     """The first checkpoint is being written, and would be for ever."""
-    job = Job(tmp_path, LD_PRELOAD=str(shim), ISOTHERM_SHIM="fsync:1:stall")
+    job = Job(tmp_path, LD_PRELOAD=str(io_shim), ISOTHERM_SHIM="fsync:1:stall")
     job.wait_for("history.csv")
     job.send(signal.SIGINT)
     job.wait_for("*.part")
@@ -209,13 +196,62 @@ def test_one_run_a_directory(tmp_path):
     job = Job(tmp_path, "output.checkpoint.every_wall=0.1", ranks=2)
     job.wait_for("*.checkpoint.hdf")
     for words in (["output.overwrite=true"], ["--restart", "latest"]):
-        done = isotherm("run", "deck.yaml", "output.directory=out", *words, cwd=tmp_path)
-        assert done.returncode == 73
+        done = ran("run", "deck.yaml", "output.directory=out", *words, cwd=tmp_path, code=73)
         assert "writes to it); wait for its end, or take the directory with --force" in done.stderr
     kill_all(job.process.pid)
     job.end()
     last = int(checkpoints(job.out)[-1].split("_")[1].split(".")[0])
-    done = isotherm("run", "deck.yaml", "output.directory=out", f"problem.steps={last + 3}", "--restart", "latest",
-                    cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = ran("run", "deck.yaml", "output.directory=out", f"problem.steps={last + 3}", "--restart", "latest",
+               cwd=tmp_path)
     assert "was taken (process " in done.stderr and not (job.out / "run.lock").exists()
+
+
+DAYS_49 = 2**32 / 1000  # s: the milliseconds of an uptime no longer fit 32 bits
+
+
+class TimedJob(Job):
+    """That notes what its own clock has been moved by, and how long it was there."""
+
+    def __init__(self, folder, clock, *words, uptime=-1, **environment):
+        self.clock, self.moved, self.begun = clock, 0, time.monotonic()
+        super().__init__(folder, "output.checkpoint.every_wall=600", *words, **clock.environment(uptime=uptime), **environment)
+
+    def move(self, seconds):
+        """While it sweeps, so that no file seems to take that time."""
+        self.wait_for_sweeps()
+        self.clock.move(seconds)
+        self.moved += seconds
+
+    def expect_to_be_stopped(self):
+        """By its wall time, with checkpoints by the clock before; it has taken the time that it took."""
+        code, _, err = self.end()
+        assert code == 75 and "stopped by the wall time" in err, err
+        took = time.monotonic() - self.begun
+        written = record(self.out)
+        assert self.moved <= written["phases_s"]["total"]["max"] <= self.moved + took
+        assert written["continuation"]["checkpoints"] >= 2
+        for name in checkpoints(self.out):
+            assert isotherm("info", self.out / name).returncode == 0
+        walls = [float(line.split(",")[-1]) for line in (self.out / "history.csv").read_text().splitlines()[1:]]
+        assert walls == sorted(walls) and 0 <= walls[0] and walls[-1] <= self.moved + took
+
+
+def test_a_wall_clock_that_jumps_back_moves_nothing(clock, tmp_path):
+    """In the middle of a Slurm job, whose end is read once."""
+    job = TimedJob(tmp_path, clock, ranks=2, SLURM_JOB_END_TIME=str(int(time.time()) + 7200))
+    job.move(1000)
+    job.wait_for("*.checkpoint.hdf")
+    clock.move_wall(-3600)
+    newest = checkpoints(job.out)[-1]
+    job.move(1000)
+    job.wait_until(lambda: checkpoints(job.out)[-1] > newest, "no checkpoint more")
+    job.move(5200)
+    job.expect_to_be_stopped()
+
+
+def test_an_uptime_that_passes_32_bits_of_milliseconds(clock, tmp_path):
+    job = TimedJob(tmp_path, clock, "solver.walltime=7200", uptime=DAYS_49 - 500)
+    job.move(1000)
+    job.wait_for("*.checkpoint.hdf")
+    job.move(6200)
+    job.expect_to_be_stopped()

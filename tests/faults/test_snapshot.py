@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
-from program import DECK, isotherm, write_deck
+from program import DECK, isotherm, ran, write_deck
 
 CELLS = (17, 23, 31)
 ORIGIN = (-1, 2, 0.5)
@@ -19,8 +19,7 @@ CENTRE = [o + h / 2 for o, h in zip(ORIGIN, SPACING)]
 @pytest.fixture(scope="module", params=[1, 3, 4])
 def run(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(f"ranks_{request.param}")
-    done = isotherm("run", write_deck(folder), "output.directory=out", ranks=request.param, cwd=folder)
-    assert done.returncode == 0, done.stderr
+    ran("run", write_deck(folder), "output.directory=out", ranks=request.param, cwd=folder)
     return folder / "out"
 
 
@@ -89,8 +88,7 @@ def test_the_series_lists_all_in_time(run):
 
 
 def test_single_precision_is_stored_as_such(tmp_path):
-    done = isotherm("run", write_deck(tmp_path), "precision=fp32", "output.directory=out", ranks=2, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    ran("run", write_deck(tmp_path), "precision=fp32", "output.directory=out", ranks=2, cwd=tmp_path)
     with h5py.File(tmp_path / "out" / "deck_00000040.hdf") as file:
         values = file["temperature"][:]
         assert values.dtype == np.float32
@@ -98,8 +96,7 @@ def test_single_precision_is_stored_as_such(tmp_path):
 
 
 def test_info_tells_what_it_is(snapshot):
-    done = isotherm("info", snapshot)
-    assert done.returncode == 0, done.stderr
+    done = ran("info", snapshot)
     lines = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
     assert lines["cells"] == "17 x 23 x 31 = 12121 (x y z)"
     assert lines["spacing"] == "0.01 x 0.02 x 0.03 m"
@@ -115,8 +112,7 @@ def test_info_finds_one_changed_bit(snapshot):
         plane = cells[30].view(np.uint64)
         plane[22, 16] ^= np.uint64(1)
         cells[30] = plane.view(np.float64)
-    done = isotherm("info", snapshot)
-    assert done.returncode == 65
+    done = ran("info", snapshot, code=65)
     assert "a value was changed after it was written" in done.stderr
     assert "NOT that of the cells" in done.stdout
 
@@ -142,16 +138,9 @@ def spoil_link(file):
     file["isotherm"] = h5py.ExternalLink("/etc/passwd", "/")
 
 
-@pytest.mark.parametrize(
-    "spoil, message",
-    [
-        (spoil_newer_format, "format version 3 (this isotherm reads 1 to 2)"),
-        (spoil_missing, "no valid 'sweep'"),
-        (spoil_kind, "no valid 'cells'"),
-        (spoil_group, "no group /isotherm"),
-        (spoil_link, "no group /isotherm"),
-    ],
-)
+@pytest.mark.parametrize("spoil, message", [
+    (spoil_newer_format, "format version 3 (this isotherm reads 1 to 2)"), (spoil_missing, "no valid 'sweep'"),
+    (spoil_kind, "no valid 'cells'"), (spoil_group, "no group /isotherm"), (spoil_link, "no group /isotherm")])
 def test_info_refuses_other_files(snapshot, spoil, message):
     with h5py.File(snapshot, "r+") as file:
         spoil(file)
@@ -174,8 +163,7 @@ def with_dataset(file, dataset="/temperature"):
 
 def test_a_snapshot_is_an_initial_state(run, tmp_path):
     deck = write_deck(tmp_path, with_dataset(run / "deck_00000040.hdf"))
-    done = isotherm("run", deck, "output.directory=out", ranks=3, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    ran("run", deck, "output.directory=out", ranks=3, cwd=tmp_path)
     with h5py.File(run / "deck_00000040.hdf") as old, h5py.File(tmp_path / "out" / "deck_00000000.hdf") as new:
         assert np.array_equal(old["temperature"][:], new["temperature"][:])
 
@@ -187,9 +175,8 @@ def test_a_deck_names_the_temperature_as_it_was_or_is(run, tmp_path, name):
     small = "grid: {cells: [7, 6, 5], lengths: [0.7, 0.6, 0.5], origin: [-1, 2, 0.5]}\n"
     for index, (file, head) in enumerate([(run / "deck_00000040.hdf", DECK.split("material")[0]), (kept, small)]):
         text = head + "material" + with_dataset(file, name).split("material", 1)[1]
-        done = isotherm("run", write_deck(tmp_path, text, f"deck{index}.yaml"), "output.directory=.", "output.overwrite=true",
-                        cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
+        ran("run", write_deck(tmp_path, text, f"deck{index}.yaml"), "output.directory=.", "output.overwrite=true",
+            cwd=tmp_path)
         with h5py.File(file) as old, h5py.File(tmp_path / f"deck{index}_00000000.hdf") as new:
             assert np.array_equal(old["VTKHDF/PointData/T" if file == kept else "temperature"][:], new["temperature"][:])
 
@@ -197,31 +184,24 @@ def test_a_deck_names_the_temperature_as_it_was_or_is(run, tmp_path, name):
 def test_names_of_the_temperature_are_nothing_special_in_files_of_others(tmp_path):
     with h5py.File(tmp_path / "data.h5", "w") as file:
         file["VTKHDF/PointData/T"] = np.full((31, 23, 17), 300.0)
-    done = isotherm("run", write_deck(tmp_path, with_dataset(tmp_path / "data.h5")), "output.directory=out", cwd=tmp_path)
-    assert done.returncode == 65
+    done = ran("run", write_deck(tmp_path, with_dataset(tmp_path / "data.h5")), "output.directory=out", cwd=tmp_path, code=65)
     assert "data.h5:/temperature: no such dataset (the file's root holds 'VTKHDF')" in done.stderr
 
 
-@pytest.mark.parametrize(
-    "values, message",
-    [
-        (np.zeros((17, 23, 31)), "expected shape (nz, ny, nx) = (31, 23, 17), found (17, 23, 31) (the axes are reversed)"),
-        (np.zeros((31, 23)), "expected rank 3 (nz, ny, nx), found rank 2"),
-        (np.array(["a"], dtype="S4").repeat(12121).reshape(31, 23, 17), "found a type that is text"),
-    ],
-)
+@pytest.mark.parametrize("values, message", [
+    (np.zeros((17, 23, 31)), "expected shape (nz, ny, nx) = (31, 23, 17), found (17, 23, 31) (the axes are reversed)"),
+    (np.zeros((31, 23)), "expected rank 3 (nz, ny, nx), found rank 2"),
+    (np.array(["a"], dtype="S4").repeat(12121).reshape(31, 23, 17), "found a type that is text")])
 def test_a_dataset_that_does_not_fit_is_refused(tmp_path, values, message):
     with h5py.File(tmp_path / "data.h5", "w") as file:
         file["T"] = values
     deck = write_deck(tmp_path, with_dataset(tmp_path / "data.h5", "T"))
-    done = isotherm("run", deck, "output.directory=out", ranks=2, cwd=tmp_path)
-    assert done.returncode == 65
+    done = ran("run", deck, "output.directory=out", ranks=2, cwd=tmp_path, code=65)
     assert message in done.stderr
     assert not list(tmp_path.glob("out/*.hdf"))
 
 
 def test_a_missing_data_file_is_66(tmp_path):
     deck = write_deck(tmp_path, with_dataset(tmp_path / "none.h5", "T"))
-    done = isotherm("run", deck, "output.directory=out", ranks=2, cwd=tmp_path)
-    assert done.returncode == 66
+    done = ran("run", deck, "output.directory=out", ranks=2, cwd=tmp_path, code=66)
     assert "none.h5: cannot be read (No such file or directory)" in done.stderr

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -225,3 +226,90 @@ def test_no_file_names_this_machine():
                 continue
             found += [f"{Path(folder) / name}: {path}" for path in own if path in text]
     assert found == []
+
+
+TESTS = Path(__file__).parents[1]
+FAULTS, PROMISES = 60, 12
+
+
+def rows(path, heading):
+    """The cells of the table below a heading, without its head."""
+    text = path.read_text(encoding="utf-8").split(f"# {heading}", 1)[1].split("\n## ", 1)[0]
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines[2:]]
+
+
+def is_a_test(name):
+    """`signals` or `fuzz_slow` of CTest; unit/test_x.cpp of these folders; tests/... of the checkout."""
+    if name.startswith("tests/"):
+        return (TESTS.parent / name).exists()
+    if "/" in name:
+        return (TESTS / name).is_file()
+    return name == "fuzz_slow" or any((TESTS / folder / f"test_{name}.py").is_file() for folder in ("faults", "verification"))
+
+
+FAULT_ROWS = rows(TESTS / "README.md", "Faults")
+PROMISE_ROWS = rows(TESTS.parent / "docs" / "promises.md", "Promises")
+
+
+def test_all_faults_stand_in_their_order():
+    numbers = [int(row[0]) for row in FAULT_ROWS]
+    assert numbers == list(range(1, len(numbers) + 1)) and len(numbers) >= FAULTS
+
+
+def test_all_promises_stand():
+    assert len(PROMISE_ROWS) >= PROMISES
+
+
+@pytest.mark.parametrize("row", FAULT_ROWS + PROMISE_ROWS, ids=lambda row: row[0][:30])
+def test_a_row_names_tests_that_exist(row):
+    named = re.findall(r"`([^`]+)`", row[-1])
+    assert named, "no test is named"
+    folder = ""
+    for name in named:
+        if name.startswith("test_"):  # beside the one before it
+            name = folder + name
+        folder = name.rsplit("/", 1)[0] + "/" if "/" in name else folder
+        assert is_a_test(name), name
+
+
+@pytest.mark.parametrize("name", ["nonsense", "unit/test_nonsense.cpp", "tests/faults/test_nonsense.py"])
+def test_what_is_no_test_is_found(name):
+    assert not is_a_test(name)
+
+
+SUPPORT = Path(__file__).resolve().parents[1] / "support"
+
+
+@pytest.mark.parametrize("passed, skipped, failed, code", [
+    (2, 0, 0, 0), (2, 1, 0, 0), (0, 3, 0, 77), (0, 0, 0, 77), (0, 1, 1, 1), (2, 1, 1, 1)])
+def test_gtest_programs(tmp_path, passed, skipped, failed, code):
+    """The last lines of GoogleTest 1.12."""
+    output = f"[  PASSED  ] {passed} test{'' if passed == 1 else 's'}.\n"
+    output += f"[  SKIPPED ] {skipped} tests, listed below:\n[  SKIPPED ] A.b\n" if skipped else ""
+    output += f"[  FAILED  ] {failed} test, listed below:\n[  FAILED  ] A.c\n" if failed else ""
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/bash\ncat <<'END'\n{output}END\nexit {1 if failed else 0}\n")
+    program.chmod(0o755)
+    result = subprocess.run([SUPPORT / "run_gtest.sh", program], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (code, output)
+
+
+@pytest.mark.parametrize(
+    "cases, code",
+    [
+        ("def test_a(): pass", 0),
+        ("def test_a(): pass\ndef test_b(): pytest.skip('no')", 0),
+        ("def test_b(): pytest.skip('no')", 77),
+        ("pytest.skip('no', allow_module_level=True)", 77),
+        ("def test_b(): pytest.skip('no')\ndef test_c(): assert False", 1),
+        ("@pytest.fixture\ndef broken(): raise OSError\ndef test_c(broken): pass\ndef test_b(): pytest.skip('no')", 1),
+        ("", 5),  # a file without cases is a mistake
+    ],
+)
+def test_pytest_files(tmp_path, cases, code):
+    (tmp_path / "test_it.py").write_text(f"import pytest\n{cases}\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "all_skipped", "test_it.py"]
+    environment = os.environ | {"PYTHONPATH": str(SUPPORT)}
+    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False)
+    assert result.returncode == code

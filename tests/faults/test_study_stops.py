@@ -2,12 +2,12 @@
 
 import os
 import signal
-import subprocess
 import time
 
 import pytest
 
-from program import HANGS, command, family_of, is_running, isotherm, kill_all, ranks_of
+from job import Background, wait_until_gone
+from program import family_of, HANGS, is_running, isotherm, kill_all, ran, ranks_of
 from runs import checkpoints, expect_same_answer, record
 from studies import BASE, folders, rows, started, states, write_study
 
@@ -16,19 +16,16 @@ LONG = BASE.replace("diagnostics: 2", "diagnostics: 1000").replace("steps: 4", "
 CASES = "  list: [{name: short}, {name: long, problem.steps: 200000}, {name: after, precision: fp32}]\n"
 
 
-class Study:
-    """In the background, in a session of its own."""
-
+class Study(Background):
     def __init__(self, folder, *words):
         self.folder = folder
-        self.process = subprocess.Popen(command("study", "deck.yaml", *words), cwd=folder, text=True,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        super().__init__(folder, "study", "deck.yaml", *words)
 
     def wait_for(self, *path):
-        """Until a case has written two lines of its history: it sweeps."""
+        """Until a case has swept: below the names, its history has the start and a line more."""
         deadline = time.monotonic() + HANGS
         file = (self.folder / "out").joinpath(*path)
-        while not file.exists() or file.name == "history.csv" and file.read_text().count("\n") < 2:
+        while not file.exists() or file.name == "history.csv" and file.read_text().count("\n") < 3:
             assert time.monotonic() < deadline and self.process.poll() is None, f"no {path}"
             time.sleep(0.01)
 
@@ -41,32 +38,15 @@ class Study:
             said += line
         return said
 
-    def end(self):
-        try:
-            out, err = self.process.communicate(timeout=HANGS)
-        except subprocess.TimeoutExpired:
-            kill_all(self.process.pid)
-            raise
-        return self.process.returncode, out, err
-
-
-def wait_until_gone(*pids):
-    deadline = time.monotonic() + HANGS
-    while any(is_running(pid) for pid in pids):
-        assert time.monotonic() < deadline, "a case outlives its study"
-        time.sleep(0.05)
-
 
 def expect_all_done_as_without_a_stop(folder):
     """Only what was not finished was run again."""
     first = started(folder / "out" / "short")
-    done = isotherm("study", "deck.yaml", cwd=folder)
-    assert done.returncode == 0, done.stderr + done.stdout
+    ran("study", "deck.yaml", cwd=folder)
     assert states(folder / "out") == {"short": "done", "long": "done", "after": "done"}
     assert started(folder / "out" / "short") == first
     assert record(folder / "out" / "long")["continuation"]["restarted_from"] is not None
-    whole = isotherm("run", folder / "out" / "long" / "long.yaml", "output.directory=whole", cwd=folder)
-    assert whole.returncode == 0, whole.stderr
+    ran("run", folder / "out" / "long" / "long.yaml", "output.directory=whole", cwd=folder)
     expect_same_answer(folder / "whole", folder / "out" / "long")
     assert rows(folder / "out")["long"]["sweeps"] == "200000"
     assert float(rows(folder / "out")["long"]["wall_s"]) > record(folder / "out" / "long")["phases_s"]["total"]["max"], "of both parts"
@@ -105,8 +85,7 @@ def test_after_kill_9_of_study_and_case(tmp_path):
     kill_all(job.process.pid)
     job.end()
     assert checkpoints(tmp_path / "out" / "long") == []
-    done = isotherm("study", "deck.yaml", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    ran("study", "deck.yaml", cwd=tmp_path)
     assert states(tmp_path / "out") == {"short": "done", "long": "done", "after": "done"}
     assert record(tmp_path / "out" / "long")["continuation"]["restarted_from"] is None
 
@@ -187,8 +166,7 @@ def test_one_study_a_directory(tmp_path):
     write_study(tmp_path, CASES, LONG)
     job = Study(tmp_path)
     job.wait_for("long", "history.csv")
-    second = isotherm("study", "deck.yaml", cwd=tmp_path)
-    assert second.returncode == 73
+    second = ran("study", "deck.yaml", cwd=tmp_path, code=73)
     assert f"cannot use 'out' as run directory (process {job.process.pid} on " in second.stderr
     job.process.send_signal(signal.SIGINT)
     assert job.end()[0] == 75
@@ -204,8 +182,7 @@ def test_a_case_that_was_stopped_and_then_fails_has_failed(tmp_path):
     kept = [tmp_path / "out" / "long" / name for name in checkpoints(tmp_path / "out" / "long")]
     assert len(kept) == 1
     kept[0].write_bytes(b"no checkpoint")
-    done = isotherm("study", "deck.yaml", "--case", "long", cwd=tmp_path)
-    assert done.returncode == 65, done.stderr + done.stdout
+    ran("study", "deck.yaml", "--case", "long", cwd=tmp_path, code=65)
     assert isotherm("study", "deck.yaml", "--collect", cwd=tmp_path).returncode == 65
     row = rows(tmp_path / "out")["long"]
     assert row["state"] == "failed" and "checkpoint" in row["message"] and "SIGTERM" not in row["message"]

@@ -7,7 +7,7 @@ set -euo pipefail
 (($# >= 1)) || { sed -n '2,5p' "$0"; exit 2; }
 source=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 build=$(mkdir -p "$1" && cd "$1" && pwd)
-runs=${2:-5000}
+runs=${2:-3000}
 
 clang=$(command -v clang++-14 || command -v clang++ || true)
 works() {

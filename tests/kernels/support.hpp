@@ -16,8 +16,23 @@
 #include "core/device.hpp"
 #include "grid/field.hpp"
 #include "kernels/host/rows.hpp"
+#include "support/field_by_index.hpp"
 
-namespace isotherm::test {
+namespace isotherm {
+
+// Of cases that need a GPU: the first device, or a skip that says why there is none.
+class CudaTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const CudaDevices found = find_cuda_devices();
+    if (found.devices.empty()) GTEST_SKIP() << found.why_none;
+    device = make_cuda_device(0);
+  }
+
+  std::unique_ptr<Device> device;
+};
+
+namespace test {
 
 // The device of a backend; null where this machine has none.
 inline std::unique_ptr<Device> device_of(Backend backend) {
@@ -149,6 +164,17 @@ inline std::string label_of(const testing::TestParamInfo<RowCase>& info) {
   return info.param.label();
 }
 
+// The device of a row, and the host that has its layout.
+class OnDevice : public testing::TestWithParam<RowCase> {
+ protected:
+  void SetUp() override {
+    device_ = device_of(GetParam().backend);
+    if (!device_) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
+    host_ = make_host_of(*device_);
+  }
+  std::unique_ptr<Device> device_, host_;
+};
+
 // `Table` is a callable that gives the rows: the names are the same for both precisions.
 template <class Rows>
 std::vector<RowCase> cases_of(const Rows& rows, Backend backend) {
@@ -183,4 +209,5 @@ auto row_of(const RowCase& c, const Table& table) {
                        [&](const auto& row) { return row.name == c.row && row.backend == c.backend; });
 }
 
-}  // namespace isotherm::test
+}  // namespace test
+}  // namespace isotherm

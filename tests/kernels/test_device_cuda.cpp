@@ -8,7 +8,7 @@
 
 #include "core/device.hpp"
 #include "core/error.hpp"
-#include "tests/kernels/cuda_fixture.hpp"
+#include "support.hpp"
 
 namespace isotherm {
 namespace {

@@ -33,24 +33,7 @@ Field<T> numbered(Device& host, Int3 extent, int ghosts) {
   return field;
 }
 
-template <class Body>
-void for_each_cell(Box box, const Body& body) {
-  for (Index z = box.lo.z; z < box.hi.z; ++z) {
-    for (Index y = box.lo.y; y < box.hi.y; ++y) {
-      for (Index x = box.lo.x; x < box.hi.x; ++x) body(Int3{x, y, z});
-    }
-  }
-}
-
-class FaceCopyOf : public testing::TestWithParam<RowCase> {
- protected:
-  void SetUp() override {
-    device_ = device_of(GetParam().backend);
-    if (!device_) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
-    host_ = make_host_of(*device_);
-  }
-  std::unique_ptr<Device> device_, host_;
-};
+class FaceCopyOf : public OnDevice {};
 
 // Slabs at the six faces, an edge, a corner, all of the padded block.
 std::vector<Box> boxes_of(Int3 n, int g) {
@@ -70,8 +53,10 @@ TEST_P(FaceCopyOf, PacksXFastestAndUnpacksWhatItPacked) {
   for_precision(GetParam().precision, [&](auto zero) {
     using T = decltype(zero);
     const FaceCopy<T> copy = face_copy_of<T>(GetParam());
-    for (Int3 n : {Int3{1, 1, 1}, Int3{17, 5, 3}, Int3{3, 17, 29}, Int3{64, 40, 33}}) {
+    // The last has more planes than a grid has blocks along z.
+    for (Int3 n : {Int3{1, 1, 1}, Int3{17, 5, 3}, Int3{3, 17, 29}, Int3{64, 40, 33}, Int3{2, 1, 70001}}) {
       for (int g : {1, 2, 4}) {
+        if (n.z > 70000 && g > 1) continue;
         const Field<T> field = to_device(*device_, numbered<T>(*host_, n, g));
         const Field<T> numbers = numbered<T>(*host_, n, g);
         for (const Box& box : boxes_of(n, g)) {
@@ -195,10 +180,12 @@ void check_walls(const FaceCopy<T>& copy, Device& device, Device& host, Int3 n, 
 TEST_P(FaceCopyOf, FillsTheGhostsBeyondWallsAndNoOthers) {
   for_precision(GetParam().precision, [&](auto zero) {
     using T = decltype(zero);
-    for (Int3 n : {Int3{1, 1, 1}, Int3{17, 5, 3}, Int3{2, 9, 33}, Int3{130, 129, 2}}) {
+    for (Int3 n : {Int3{1, 1, 1}, Int3{7, 5, 3}, Int3{2, 9, 33}, Int3{130, 129, 2}}) {
       for (int ghosts : {1, 3}) {
         for (int extend : {0, ghosts - 1}) {
-          for (unsigned mask : {0u, 1u, 2u, 4u, 8u, 16u, 32u, 0b110100u, 0b101001u, 0b111111u}) {
+          for (unsigned mask = 0; mask < 64; ++mask) {
+            const bool few = n.x > 100 && mask % 21 != 0;  // none, every other one, all
+            if (few) continue;
             SCOPED_TRACE(text(n) + " ghosts " + std::to_string(ghosts) + " extend " + std::to_string(extend) +
                          " walls " + std::to_string(mask));
             check_walls<T>(face_copy_of<T>(GetParam()), *device_, *host_, n, ghosts, extend, mask);

@@ -4,7 +4,6 @@
 
 #include <array>
 
-#include "cuda_fixture.hpp"
 #include "support.hpp"
 
 namespace isotherm::test {

@@ -6,7 +6,9 @@
 #include <functional>
 #include <vector>
 
+#include "kernels/face_copy.hpp"
 #include "kernels/host/stencil_openmp.hpp"
+#include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
 #include "stencil_cases.hpp"
 
@@ -19,12 +21,6 @@ using Launch = std::function<void(const SweepArgs<T>&, SweepPlan, Stream)>;
 template <class T>
 StencilKernel<T> stencil_of(const RowCase& c) {
   return row_of(c, stencil_kernels<T>);
-}
-
-// Values that no compiler folds and whose products are inexact.
-template <class T>
-Coefficients<T> coefficients() {
-  return {T(0.37), T(0.11), T(0.13), T(0.075)};
 }
 
 // The formula again, in std::fma, on one cell.
@@ -59,6 +55,8 @@ void add_regions_in_ghosts(Int3 n, int ghosts, std::vector<Box>& regions) {
 // The whole block, its interior, six shells one cell thick, and some odd boxes.
 std::vector<Box> regions_of(Int3 n, int ghosts) {
   const Box whole{{0, 0, 0}, n};
+  // Of many tiles: the rest is shown by small ones.
+  if (n.product() > 20000) return ghosts == 1 ? std::vector{whole} : std::vector{whole, widened(n, ghosts)};
   std::vector<Box> regions = {whole, {{1, 1, 1}, {n.x - 1, n.y - 1, n.z - 1}}, {{0, 0, 0}, {0, 0, 0}}};
   for (int axis = 0; axis < 3; ++axis) {
     Box low = whole, high = whole;
@@ -78,14 +76,9 @@ Field<T> swept_by_hand(Device& host, const Field<T>& in, const Field<T>* source)
   const FieldView<const T> view = in.view();
   Field<T> swept = filled(host, view.extent, view.ghosts, T(0));
   const Box all = widened(view.extent, view.ghosts);
-  for (Index z = all.lo.z; z < all.hi.z; ++z) {
-    for (Index y = all.lo.y; y < all.hi.y; ++y) {
-      for (Index x = all.lo.x; x < all.hi.x; ++x) {
-        const T s = source ? source->view()(x, y, z) : T(0);
-        swept.view()(x, y, z) = by_hand(coefficients<T>(), view, s, x, y, z);
-      }
-    }
-  }
+  for_each_cell(all, [&](Int3 c) {
+    swept.view()(c) = by_hand(coefficients<T>(), view, source ? source->view()(c) : T(0), c.x, c.y, c.z);
+  });
   return swept;
 }
 
@@ -142,6 +135,51 @@ TEST_P(StencilRow, HasTheBitsOfTheFormula) {
   if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
   for_precision(GetParam().precision,
                 [&](auto zero) { check_row(stencil_of<decltype(zero)>(GetParam()), *device); });
+}
+
+// More blocks along y and z than a grid has (65535).
+TEST_P(StencilRow, SweepsLongColumns) {
+  if (GetParam().row != "naive") return;
+  const auto device = device_of(GetParam().backend);
+  if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
+  for_precision(GetParam().precision, [&](auto zero) {
+    using T = decltype(zero);
+    for (const Int3 shape : {Int3{2, 1, 70001}, Int3{3, 530000, 1}})
+      check<T>(stencil_of<T>(GetParam()).launch, 0, *device, shape, 1, false);
+  });
+}
+
+// 1300^3 cells: every count and offset passes 2^31. A constant is a fixed point of coefficients that add up
+// to one; the planted cell is the last.
+TEST_F(CudaTest, LargeFieldsNeed64BitIndices) {
+  const Int3 extent{1300, 1300, 1300};
+  const double cells = 1300.0 * 1300.0 * 1300.0;
+  if (device->memory().free_bytes < std::size_t{32} << 30) GTEST_SKIP() << "needs 32 GiB of free GPU memory";
+  Field<float> in(*device, extent, 1), out(*device, extent, 1);
+  const FaceCopy<float>& cuda = face_copy<float>(Backend::cuda);
+  cuda.fill(in.view(), 1.0f, {});
+  cuda.fill(out.view(), 7.0f, {});
+  const float planted = 5.0f;
+  device->copy(&in.view()(1299, 1299, 1299), &planted, sizeof planted, {});
+  const Box all = in.view().interior();
+  row_named(stencil_kernels<float>(), "naive")
+      .launch({in.view(), out.view(), all, {0.25f, 0.125f, 0.125f, 0.125f}, {}, {}, {}}, {}, {});
+  for (const auto& row : reduction_kernels<float>()) {
+    if (row.backend != Backend::cuda || !row.launch) continue;
+    const Buffer scratch(*device, row.scratch_bytes(all)), result(*device, sizeof(double));
+    const auto reduce = [&](FieldView<const float> a, FieldView<const float> b, ReductionOp op) {
+      row.launch({a, b, all, op, result.as<double>(), scratch.data()}, {});
+      double value = -1;
+      device->copy(&value, result.data(), sizeof value, {});
+      device->synchronize(Stream{});
+      return value;
+    };
+    EXPECT_EQ(reduce(in.view(), {}, ReductionOp::sum), cells + 4) << row.name;
+    EXPECT_EQ(reduce(in.view(), {}, ReductionOp::max_abs), 5.0) << row.name;
+    // The planted 5 becomes 2, and its three neighbours within the field 1.5.
+    EXPECT_EQ(reduce(out.view(), {}, ReductionOp::sum), cells + 1 + 3 * 0.5) << row.name;
+    EXPECT_EQ(reduce(in.view(), out.view(), ReductionOp::sum_abs), 3 + 3 * 0.5) << row.name;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Host, StencilRow,

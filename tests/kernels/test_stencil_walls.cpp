@@ -1,10 +1,9 @@
-// Walls that a row applies itself give the bits of walls that stand in the ghosts; and the row does not look
-// at those ghosts, which nobody fills for it.
+// Walls as rows apply them or find them in the ghosts; and an overlapped step, the interior and then the
+// rest: the bits and the norm of a sweep of the whole.
 #include <array>
 
 #include "kernels/stencil.hpp"
 #include "stencil_cases.hpp"
-#include "walled_block.hpp"
 
 namespace isotherm::test {
 namespace {
@@ -31,7 +30,7 @@ void check(const StencilKernel<T>& row, int policy, Device& device, Int3 shape, 
   Field<T> ruled = to_device(*host, in);
   here.fill_ghosts(ruled.view(), row.own_walls);
   const Field<T> in_there = to_device(device, in);
-  const Coefficients<T> c = {T(0.37), T(0.11), T(0.13), T(0.075)};
+  const Coefficients<T> c = coefficients<T>();
   const Box whole = there.region(ghosts - 1), one = there.region(1);
   const Box half{{shape.x / 2, whole.lo.y, shape.z / 3}, whole.hi};
   std::vector<Box> regions = {whole, half};
@@ -53,6 +52,7 @@ TEST_P(StencilWalls, AreAppliedOrFoundInTheGhosts) {
   all.push_back({139, 70, 67});  // several tiles and chunks of every row, none of them full
   for (const Index x : {46, 60, 61, 62, 94}) all.push_back({x, 33, 5});  // rows that nearly fill their pitch
   on_every_policy(GetParam(), all, [](const auto& row, int policy, Device& device, Int3 shape) {
+    if (policy > 0 && !applies_walls(row) && shape.product() > 5000) return;
     check(row, policy, device, shape);
   });
 }
@@ -81,6 +81,139 @@ TEST_P(StencilWalls, StandBesideRegionsThatReachIntoGhosts) {
 
 INSTANTIATE_TEST_SUITE_P(Host, StencilWalls, testing::ValuesIn(stencil_cases(Backend::host)), label_of);
 INSTANTIATE_TEST_SUITE_P(Cuda, StencilWalls, testing::ValuesIn(stencil_cases(Backend::cuda)), label_of);
+
+// An overlapped step, the interior and then the rest: the bits and the norm of a sweep of the whole.
+
+// A region, the block and so many layers of ghosts, and what of it is at hand before an exchange: so many
+// layers less, at the lower and the upper end of each axis.
+struct Cut {
+  Int3 shape, below, above;
+  Index beyond = 0;
+  Box region() const { return {{-beyond, -beyond, -beyond}, shape + Int3{beyond, beyond, beyond}}; }
+  Box at_hand() const { return {region().lo + below, region().hi - above}; }
+};
+
+template <class T>
+void check_cut(const StencilKernel<T>& row, Device& device, const Cut& cut, unsigned walls, ReductionOp op,
+               int policy) {
+  SCOPED_TRACE(text(cut.shape) + ", at hand " + text(cut.at_hand()) + ", walls " + std::to_string(walls) +
+               ", policy " + std::to_string(policy));
+  const auto host = make_host_of(device);
+  const int ghosts = static_cast<int>(cut.beyond) + 1;
+  const unsigned fields = WalledBlock<T>::all_faces;
+  const WalledBlock<T> there(device, cut.shape, ghosts, walls, fields);
+  const WalledBlock<T> here(*host, cut.shape, ghosts, walls, fields);
+  const Coefficients<T> c = coefficients<T>();
+  const Box whole = cut.region(), at_hand = cut.at_hand();
+  Field<T> in = random_field<T>(*host, cut.shape, ghosts, 37);
+  here.fill_ghosts(in.view(), {true, true, true});
+  const Field<T> source = random_field<T>(*host, cut.shape, ghosts, 38);
+  Field<T> expected = filled(*host, cut.shape, ghosts, T(-7));
+  double norm_expected = 0;
+  row_named(stencil_kernels<T>(), "reference")
+      .launch({std::as_const(in).view(), expected.view(), whole, c, {}, std::as_const(source).view(), {}}, {},
+              {});
+  row_named(reduction_kernels<T>(), "reference")
+      .launch({std::as_const(expected).view(), std::as_const(in).view(), whole, op, &norm_expected, nullptr},
+              {});
+
+  const Box interior = interior_of(row, whole, at_hand, {1, policy});
+  for (int axis = 0; axis < 3 && !interior.empty(); ++axis) {
+    EXPECT_GE(interior.lo[axis], at_hand.lo[axis]);
+    EXPECT_LE(interior.hi[axis], at_hand.hi[axis]);
+  }
+  const Field<T> in_there = to_device(device, in), source_there = to_device(device, source);
+  Field<T> out = to_device(device, filled(*host, cut.shape, ghosts, T(-7)));
+  double norm_found = std::nan("");
+  const Buffer result(device, sizeof(double));
+  device.copy(result.data(), &norm_found, sizeof(double), {});
+  Buffer scratch;
+  UpdateNorm norm;
+  if (row.fuses_norm()) {
+    scratch = Buffer(device, parts_scratch_bytes(row, whole, interior, {1, policy}));
+    norm = {op, result.as<double>(), scratch.data(), false};
+  }
+  SweepArgs<T> args{in_there.view(), out.view(), interior, c, there.walls, source_there.view(), norm};
+  if (!interior.empty()) {
+    row.launch(args, {1, policy}, {});
+    args.norm.accumulate = true;
+  }
+  args.region = whole;
+  sweep_rest(row, args, interior, {1, policy}, {});
+  device.copy(&norm_found, result.data(), sizeof(double), {});
+  device.synchronize(Stream{});
+  const Field<T> found = to_host(device, *host, out);
+  expect_same<T>(std::as_const(expected).view(), found.view());
+  if (row.fuses_norm()) {
+    EXPECT_NEAR(norm_found, norm_expected, op == ReductionOp::max_abs ? 0.0 : 1e-12 * norm_expected);
+  }
+}
+
+class StepInParts : public testing::TestWithParam<RowCase> {};
+
+// Blocks of less than a tile, and of several: interior columns in the middle, at an edge, and none.
+TEST_P(StepInParts, IsAStep) {
+  on_stencil_row(GetParam(), [](const auto& row, Device& device) {
+    const Int3 wide{530, 100, 7};
+    for (const Cut& cut : {Cut{{1, 1, 1}, {1, 1, 1}, {0, 0, 0}}, Cut{{5, 4, 3}, {1, 1, 1}, {1, 1, 1}},
+                           Cut{{33, 8, 9}, {0, 1, 0}, {1, 0, 2}}, Cut{{139, 41, 12}, {1, 1, 1}, {1, 1, 1}},
+                           Cut{{139, 70, 12}, {0, 0, 3}, {0, 0, 1}}, Cut{wide, {1, 1, 1}, {1, 1, 1}},
+                           Cut{wide, {0, 2, 0}, {2, 0, 0}}, Cut{wide, {3, 0, 1}, {0, 0, 0}}}) {
+      for (const unsigned walls : {0b011001u, 0u, 0b111111u}) {
+        if (cut.shape.x == wide.x && cut.below.x != 1 && walls != 0b011001u)
+          continue;  // the columns are what counts
+        check_cut(row, device, cut, walls, ReductionOp::max_abs, 0);
+      }
+      const int last = static_cast<int>(row.policies.size()) - 1;
+      check_cut(row, device, cut, 0b100110u, ReductionOp::sum_squares, last);
+    }
+  });
+}
+
+// Tiles begin at whole packs, before the first cell of such a region.
+TEST_P(StepInParts, IsAStepAlsoInGhosts) {
+  on_stencil_row(GetParam(), [](const auto& row, Device& device) {
+    for (const Index x : {126, 252, 300}) {
+      for (const Int3 below : {Int3{0, 1, 0}, Int3{2, 0, 1}}) {
+        check_cut(row, device, {{x, 70, 5}, below, {0, 2, 2}, 1}, 0, ReductionOp::sum_squares, 0);
+        check_cut(row, device, {{x, 70, 5}, below, {1, 0, 0}, 2}, 0, ReductionOp::max_abs, 0);
+      }
+    }
+  });
+}
+
+// Neither part shares a line of memory with the other: the interior begins and ends between lines, or with
+// the region. A wide block has one.
+template <class T>
+void check_lines(const StencilKernel<T>& row) {
+  constexpr Index line = line_cells<T>;
+  for (int policy = 0; policy < static_cast<int>(row.policies.size()); ++policy) {
+    for (const Index x : {2 * line, 2 * line + 1, Index{530}, Index{2000}}) {
+      const Box region{{0, 0, 0}, {x, 300, 7}};
+      const auto cut = [&](Index below, Index above) {
+        return interior_of(row, region, {{below, 1, 0}, {x - above, 299, 7}}, {1, policy});
+      };
+      for (const Index below : {Index{0}, Index{1}, line, line + 1}) {
+        for (const Index above : {Index{0}, Index{1}, line}) {
+          const Box interior = cut(below, above);
+          EXPECT_FALSE(x == 2000 && interior.empty()) << below << " " << above;
+          if (interior.empty()) continue;
+          EXPECT_TRUE(below == 0 ? interior.lo.x == 0 : interior.lo.x % line == 0) << x << " " << below;
+          EXPECT_TRUE(above == 0 ? interior.hi.x == x : interior.hi.x % line == 0) << x << " " << above;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(StepInParts, CutsNoLine) {
+  on_stencil_row(GetParam(), [](const auto& row, Device&) {
+    if (row.rest != nullptr) check_lines(row);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Host, StepInParts, testing::ValuesIn(stencil_cases(Backend::host)), label_of);
+INSTANTIATE_TEST_SUITE_P(Cuda, StepInParts, testing::ValuesIn(stencil_cases(Backend::cuda)), label_of);
 
 }  // namespace
 }  // namespace isotherm::test

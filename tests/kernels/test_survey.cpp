@@ -1,20 +1,19 @@
-// The survey of a field: extremes, and the sums of the jumps across walls, by their words.
-#include "kernels/survey.hpp"
-
+// What looks at all cells of a field: extremes and jumps across walls, histograms, fingerprints.
+#include <bit>
 #include <cmath>
+#include <numeric>
+#include <type_traits>
 
+#include "kernels/fingerprint.hpp"
+#include "kernels/histogram.hpp"
+#include "kernels/survey.hpp"
 #include "support.hpp"
 
 namespace isotherm::test {
 namespace {
 
-class Survey : public testing::TestWithParam<RowCase> {
+class Survey : public OnDevice {
  protected:
-  void SetUp() override {
-    device_ = device_of(GetParam().backend);
-    if (!device_) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
-    host_ = make_host_of(*device_);
-  }
   template <class T>
   FieldSurvey<T> survey() const {
     if (GetParam().instruction_set.empty()) return field_survey<T>(GetParam().backend);
@@ -42,7 +41,6 @@ class Survey : public testing::TestWithParam<RowCase> {
   LongAccumulator jump_sum(const FieldSurvey<T>& of, const WallJump<T>& jump) {
     return fetch<LongAccumulator>([&](LongAccumulator* r) { of.jump_sum(jump, r, {}); });
   }
-  std::unique_ptr<Device> device_, host_;
 };
 
 TEST_P(Survey, FindsTheExtremesOfTheInteriorCells) {
@@ -175,6 +173,230 @@ std::vector<RowCase> cases(Backend backend) {
 }
 INSTANTIATE_TEST_SUITE_P(Host, Survey, testing::ValuesIn(cases(Backend::host)), label_of);
 INSTANTIATE_TEST_SUITE_P(Cuda, Survey, testing::ValuesIn(cases(Backend::cuda)), label_of);
+
+// Histogram rows: counts by the edges themselves, the same from every row; NaN and infinities are never lost.
+
+using Counts = std::vector<std::uint64_t>;
+
+// Looks at every edge; knows nothing of Bins::slot.
+template <class T>
+Counts expected(const Field<T>& field, Box region, const Bins& bins) {
+  Counts counts(static_cast<std::size_t>(bins.count) + 3, 0);
+  for (Index z = region.lo.z; z < region.hi.z; ++z) {
+    for (Index y = region.lo.y; y < region.hi.y; ++y) {
+      for (Index x = region.lo.x; x < region.hi.x; ++x) {
+        const double value = field.view()(x, y, z);
+        std::size_t slot = 0;
+        if (std::isnan(value)) {
+          slot = counts.size() - 1;
+        } else if (value > bins.high) {
+          slot = counts.size() - 2;
+        } else if (value == bins.high) {
+          slot = static_cast<std::size_t>(bins.count);
+        } else {
+          while (slot < static_cast<std::size_t>(bins.count) && value >= bins.edge(static_cast<int>(slot)))
+            ++slot;
+        }
+        ++counts[slot];
+      }
+    }
+  }
+  return counts;
+}
+
+class HistogramRow : public OnDevice {
+ protected:
+  template <class T>
+  Counts count(const Field<T>& field, Box region, const Bins& bins) {
+    const Field<T> there = to_device(*device_, field);
+    const std::size_t bytes = static_cast<std::size_t>(bins.slots()) * sizeof(std::uint64_t);
+    const Buffer buffer(*device_, bytes);
+    Counts counts(static_cast<std::size_t>(bins.slots()), 77);
+    device_->copy(buffer.data(), counts.data(), bytes, {});  // what was there before does not count
+    row_of(GetParam(), histogram_kernels<T>)
+        .launch({there.view(), region, bins, buffer.as<std::uint64_t>()}, {});
+    device_->copy(counts.data(), buffer.data(), bytes, {});
+    device_->synchronize(Stream{});
+    return counts;
+  }
+};
+
+TEST_P(HistogramRow, CountsRandomCellsOfAnyShape) {
+  for_precision(GetParam().precision, [&](auto zero) {
+    using T = decltype(zero);
+    std::vector<Int3> all = shapes;
+    for (const Int3& more : {Int3{1023, 3, 2}, Int3{1025, 2, 3}, Int3{2100, 1, 1}}) all.push_back(more);
+    for (const Int3& shape : all) {
+      const Field<T> field = random_field<T>(*host_, shape, 1, 5);
+      const Box whole{{0, 0, 0}, shape}, part{{shape.x / 4, shape.y / 3, shape.z / 2}, shape};
+      for (const int bins : {1, 2, 7, 64, 4096}) {
+        SCOPED_TRACE(fmt::format("{} {} bins", text(shape), bins));
+        const Bins narrow = Bins::of(-0.3, 0.7, bins);
+        EXPECT_EQ(count(field, whole, narrow), expected(field, whole, narrow));
+        EXPECT_EQ(count(field, part, narrow), expected(field, part, narrow));
+      }
+    }
+  });
+}
+
+// Values on edges, beside edges, beyond all of them, and none.
+TEST_P(HistogramRow, PutsEdgesNaNAndInfinitiesWhereTheyBelong) {
+  for_precision(GetParam().precision, [&](auto zero) {
+    using T = decltype(zero);
+    constexpr T infinity = std::numeric_limits<T>::infinity();
+    for (const Bins& bins : {Bins::of(0, 10, 10), Bins::of(0.1, 0.7, 6), Bins::of(-1e9, 1e9, 999),
+                             Bins::of(293.15, 293.35, 4096), Bins::of(1e-30, 3e-30, 3)}) {
+      std::vector<T> values{std::numeric_limits<T>::quiet_NaN(),
+                            -std::numeric_limits<T>::quiet_NaN(),
+                            infinity,
+                            -infinity,
+                            std::numeric_limits<T>::max(),
+                            T(-0.0)};
+      for (int i = 0; i <= bins.count; ++i) {
+        const T edge = static_cast<T>(bins.edge(i));
+        for (const T value : {edge, std::nextafter(edge, infinity), std::nextafter(edge, -infinity)}) {
+          values.push_back(value);
+        }
+      }
+      Field<T> field = filled(*host_, {static_cast<Index>(values.size()), 1, 1}, 1, T(1));
+      for (std::size_t i = 0; i < values.size(); ++i) field.view()(static_cast<Index>(i), 0, 0) = values[i];
+      const Counts found = count(field, field.view().interior(), bins);
+      EXPECT_EQ(found, expected(field, field.view().interior(), bins)) << bins.low << " to " << bins.high;
+      EXPECT_EQ(found.back(), 2u);
+      EXPECT_EQ(std::accumulate(found.begin(), found.end(), std::uint64_t{0}), values.size());
+    }
+  });
+}
+
+// All cells in one bin: every addition goes to one place.
+TEST_P(HistogramRow, CountsAllCellsOfOneTemperature) {
+  for_precision(GetParam().precision, [&](auto zero) {
+    using T = decltype(zero);
+    const Field<T> field = filled(*host_, {130, 37, 41}, 1, T(300));
+    const Counts found = count(field, field.view().interior(), Bins::of(299.5, 300.5, 64));
+    EXPECT_EQ(found[33], 130u * 37 * 41);  // the edge in the middle belongs to the bin above it
+    EXPECT_EQ(std::accumulate(found.begin(), found.end(), std::uint64_t{0}), 130u * 37 * 41);
+  });
+}
+
+TEST_P(HistogramRow, CountsNothingInAnEmptyRegion) {
+  const Field<double> field = filled(*host_, {4, 4, 4}, 1, 0.5);
+  if (GetParam().precision == "fp32") return;
+  EXPECT_EQ(count(field, {{2, 2, 2}, {2, 4, 4}}, Bins::of(0, 1, 3)), Counts(6, 0));
+}
+
+INSTANTIATE_TEST_SUITE_P(Host, HistogramRow,
+                         testing::ValuesIn(cases_of(histogram_kernels<double>(), Backend::host)), label_of);
+INSTANTIATE_TEST_SUITE_P(Cuda, HistogramRow,
+                         testing::ValuesIn(cases_of(histogram_kernels<double>(), Backend::cuda)), label_of);
+
+// The fingerprint: changed by any swap of unequal cells and by any flipped bit, the same for any split.
+
+template <class T>
+using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+
+Int3 cell_of(Index i, Int3 n) {
+  return {i % n.x, i / n.x % n.y, i / (n.x * n.y)};
+}
+
+template <class T>
+class FingerprintOf : public testing::Test {
+ protected:
+  std::uint64_t of(const Field<T>& field) const { return fingerprint<T>(field.view(), {0, 0, 0}, shape_); }
+
+  const Int3 shape_{19, 7, 11};
+  const std::unique_ptr<Device> host_ = make_host_device();
+  const std::uint64_t seed_ = std::random_device{}();
+  std::mt19937_64 random_{seed_};
+  Index any_cell() { return static_cast<Index>(random_() % static_cast<std::uint64_t>(shape_.product())); }
+};
+using Precisions = testing::Types<float, double>;
+TYPED_TEST_SUITE(FingerprintOf, Precisions);
+
+TYPED_TEST(FingerprintOf, ChangesWithEveryBitOfACell) {
+  SCOPED_TRACE("seed " + std::to_string(this->seed_));
+  using T = TypeParam;
+  Field<T> field = random_field<T>(*this->host_, this->shape_, 1, this->seed_);
+  const std::uint64_t before = this->of(field);
+  for (int trial = 0; trial < 50; ++trial) {
+    T& cell = field.view()(cell_of(this->any_cell(), this->shape_));
+    for (unsigned bit = 0; bit < 8 * sizeof(T); ++bit) {
+      const T kept = cell;
+      cell = std::bit_cast<T>(std::bit_cast<Bits<T>>(cell) ^ (Bits<T>(1) << bit));
+      ASSERT_NE(this->of(field), before) << "bit " << bit;
+      cell = kept;
+    }
+  }
+  EXPECT_EQ(this->of(field), before);
+}
+
+TYPED_TEST(FingerprintOf, ChangesWithEverySwapOfUnequalCells) {
+  SCOPED_TRACE("seed " + std::to_string(this->seed_));
+  using T = TypeParam;
+  Field<T> field = random_field<T>(*this->host_, this->shape_, 1, this->seed_);
+  const std::uint64_t before = this->of(field);
+  for (int trial = 0; trial < 2000; ++trial) {
+    T& a = field.view()(cell_of(this->any_cell(), this->shape_));
+    T& b = field.view()(cell_of(this->any_cell(), this->shape_));
+    if (same_bits(a, b)) continue;
+    std::swap(a, b);
+    ASSERT_NE(this->of(field), before);
+    std::swap(a, b);
+  }
+}
+
+TYPED_TEST(FingerprintOf, AddsUpOverAnySplit) {
+  SCOPED_TRACE("seed " + std::to_string(this->seed_));
+  using T = TypeParam;
+  const Int3 n = this->shape_;
+  const Field<T> whole = random_field<T>(*this->host_, n, 1, this->seed_);
+  for (int trial = 0; trial < 20; ++trial) {
+    const Int3 cut = cell_of(this->any_cell(), n);
+    std::uint64_t sum = 0;
+    for (int part = 0; part < 8; ++part) {
+      Box box;
+      for (int axis = 0; axis < 3; ++axis) {
+        const bool upper = part >> axis & 1;
+        box.lo[axis] = upper ? cut[axis] : 0;
+        box.hi[axis] = upper ? n[axis] : cut[axis];
+      }
+      if (box.empty()) continue;
+      Field<T> block = filled(*this->host_, box.extent(), 2, T(77));
+      for (Index i = 0; i < box.cells(); ++i) {
+        const Int3 c = cell_of(i, box.extent());
+        block.view()(c) = whole.view()(c + box.lo);
+      }
+      sum += fingerprint<T>(std::as_const(block).view(), box.lo, n);
+    }
+    ASSERT_EQ(sum, this->of(whole)) << "cut at " << text(cut);
+  }
+}
+
+TYPED_TEST(FingerprintOf, IsTheSameForEveryInstructionSet) {
+  using T = TypeParam;
+  const Field<T> field = random_field<T>(*this->host_, this->shape_, 1, 1);
+  for (std::string_view set : instruction_sets()) {
+    for_instruction_set(set, [&](auto isa) {
+      EXPECT_EQ((host::Fingerprint<decltype(isa), T>::compute(field.view(), {0, 0, 0}, this->shape_)),
+                this->of(field));
+    });
+  }
+}
+
+TYPED_TEST(FingerprintOf, TellsZerosOfEitherSignApart) {
+  using T = TypeParam;
+  const Field<T> plus = filled(*this->host_, this->shape_, 1, T(0));
+  const Field<T> minus = filled(*this->host_, this->shape_, 1, -T(0));
+  EXPECT_NE(this->of(plus), this->of(minus));
+}
+
+// Written into files and compared across versions: the value itself must not drift.
+TEST(Fingerprint, KeepsItsValue) {
+  const auto host = make_host_device();
+  Field<double> field = filled(*host, {2, 2, 2}, 1, 0.0);
+  for (Index i = 0; i < 8; ++i) field.view()(cell_of(i, {2, 2, 2})) = static_cast<double>(i);
+  EXPECT_EQ(fingerprint<double>(std::as_const(field).view(), {0, 0, 0}, {2, 2, 2}), 15686855588707271070u);
+}
 
 }  // namespace
 }  // namespace isotherm::test

@@ -5,12 +5,18 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "config/config.hpp"
+#include "core/agree.hpp"
 #include "core/communicator.hpp"
 #include "core/device.hpp"
+#include "halo/transport.hpp"
 
 namespace isotherm {
 
@@ -45,6 +51,41 @@ class BackendTest : public testing::TestWithParam<Backend> {
   Communicator world_ = Communicator::world();
   std::unique_ptr<Device> device_;
 };
+
+// What a solver comes to, for tests that expect two ways to the same bits.
+struct SolverAnswer {
+  std::uint64_t fingerprint;
+  double residual;
+  bool operator==(const SolverAnswer&) const = default;
+};
+
+inline std::array<bool, 3> periodic(const Config& config) {
+  std::array<bool, 3> axes{};
+  for (std::size_t a = 0; a < 3; ++a) axes[a] = config.boundaries[2 * a].kind == WallKind::periodic;
+  return axes;
+}
+
+// The transports that tests hold for: `auto`, and the rows of the table that can work here, those of the
+// device less those whose ranks cannot meet.
+// Collective. Rank 0 says which rows are left out, and why.
+inline std::vector<std::string> usable_transports(Device& device, const Communicator& communicator) {
+  std::vector<std::string> usable{"auto"};
+  for (const TransportRow<double>& row : transport_rows<double>()) {
+    if (!row.moves_data) continue;
+    std::string why = row.unsupported(device);
+    try {
+      if (why.empty()) agree(communicator, [&] { row.make(device, communicator); });
+    } catch (const Error& e) {
+      why = e.what();
+    }
+    if (why.empty()) {
+      usable.emplace_back(row.name);
+    } else if (communicator.is_root()) {
+      fmt::print("transport {} is left out: {}\n", row.name, why);
+    }
+  }
+  return usable;
+}
 
 // The suite `Name` as Host/Name.* and Cuda/Name.*.
 #define ISOTHERM_ON_EACH_BACKEND(Name)                                  \

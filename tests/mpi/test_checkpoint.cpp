@@ -22,12 +22,6 @@
 namespace isotherm {
 namespace {
 
-std::array<bool, 3> periodic(const Config& config) {
-  std::array<bool, 3> axes{};
-  for (std::size_t a = 0; a < 3; ++a) axes[a] = config.boundaries[2 * a].kind == WallKind::periodic;
-  return axes;
-}
-
 class Checkpoint : public BackendTest {
  protected:
   void SetUp() override {

@@ -6,13 +6,11 @@
 #include <algorithm>
 #include <random>
 
-#include "answer.hpp"
 #include "backend_fixture.hpp"
 #include "solver/rows.hpp"
 #include "solver/solver.hpp"
 #include "support/decks.hpp"
 #include "support/process_grid.hpp"
-#include "usable_transports.hpp"
 
 namespace isotherm {
 namespace {
@@ -45,7 +43,7 @@ Drawn draw(std::mt19937_64& random) {
 }
 
 struct Looked {
-  Answer answer;
+  SolverAnswer answer;
   double balance = 0;
   std::vector<double> end{};  // of the last look
   bool operator==(const Looked&) const = default;

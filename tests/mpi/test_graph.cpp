@@ -1,26 +1,27 @@
-// Sweeps queued as a graph give the bits of sweeps queued one by one, wherever checks fall between them, with
-// the exchanges of halos among them too.
+// Ways of a step beside the plain one: queued as a graph, with sweeps that store their faces into the
+// neighbours' ghosts, with phases that are timed, with what is hidden measured. All give the bits of plain
+// sweeps.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
 
-#include "answer.hpp"
 #include "backend_fixture.hpp"
 #include "core/error.hpp"
+#include "halo/hiding.hpp"
 #include "solver/solver.hpp"
 #include "support/decks.hpp"
 #include "support/process_grid.hpp"
-#include "usable_transports.hpp"
+#include "support/watched_device.hpp"
 
 namespace isotherm {
 namespace {
 
 // After runs of odd and even lengths, shorter and longer than a graph.
 template <class T>
-std::vector<Answer> answers(Solver<T>& solver) {
-  std::vector<Answer> found;
+std::vector<SolverAnswer> answers(Solver<T>& solver) {
+  std::vector<SolverAnswer> found;
   for (const std::int64_t sweeps : {3, 16, 17, 40, 1, 33}) {
     solver.sweep(sweeps);
     const double residual = solver.residual();
@@ -30,7 +31,7 @@ std::vector<Answer> answers(Solver<T>& solver) {
 }
 
 template <class T>
-std::vector<Answer> answers(const Config& config, Device& device, bool graph, const char* reduction) {
+std::vector<SolverAnswer> answers(const Config& config, Device& device, bool graph, const char* reduction) {
   Config each = config;
   each.solver.reduction = reduction;
   SolverRows<T> rows = choose_rows<T>(each, device.backend());
@@ -81,7 +82,7 @@ TEST_P(SweepGraph, HoldsTheExchangesOfItsSweeps) {
   const std::vector<std::string> transports = usable_transports(device(), world());
   for (Config config : {walls_that_stay({9, 10, 13}), decks::periodic({8, 9, 13})}) {
     config.solver.kernel = "reference";
-    const std::vector<Answer> expected = answers<double>(config, *host, false, "reference");
+    const std::vector<SolverAnswer> expected = answers<double>(config, *host, false, "reference");
     config.solver.kernel = "auto";
     for (const std::string& transport : transports) {
       for (const int depth : {1, 2, 4}) {
@@ -110,7 +111,7 @@ TEST_P(SweepGraph, IsTriedWithTheExchangesWhereTheyCanBeRecorded) {
   if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
   Config config = decks::steady({9, 10, 13});  // with sources, which are there before the trial
   config.solver.kernel = "reference";
-  const std::vector<Answer> expected = answers<double>(config, *make_host_device(), false, "reference");
+  const std::vector<SolverAnswer> expected = answers<double>(config, *make_host_device(), false, "reference");
   config.solver.kernel = "auto";
   for (const std::string& transport : usable_transports(device(), world())) {
     for (const int depth : {1, 3}) {
@@ -143,7 +144,7 @@ TEST_P(SweepGraph, TheWayOfAStepIsTriedWithItsExchanges) {
   if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
   Config config = decks::steady({9, 10, 13});
   config.solver.kernel = "reference";
-  const std::vector<Answer> expected = answers<double>(config, *make_host_device(), false, "reference");
+  const std::vector<SolverAnswer> expected = answers<double>(config, *make_host_device(), false, "reference");
   config.solver.kernel = "auto";
   for (const int depth : {1, 2}) {
     config.solver.halo_width = depth;
@@ -230,6 +231,293 @@ TEST(WhyNoGraph, SaysWhatStandsInTheWay) {
   const auto host = make_host_device();
   EXPECT_EQ(why_no_graph(decks::every_wall({8, 8, 8}), *host), "only GPUs have graphs");
 }
+
+// Sweeps that store their faces into the neighbours' ghosts themselves: the bits of exchanges, on every
+// process grid, however the sweeps are called, as graphs too; and where they cannot, words.
+
+template <class T>
+std::vector<SolverAnswer> answers_in_turns(Solver<T>& solver) {
+  std::vector<SolverAnswer> found;
+  for (const std::int64_t sweeps : {1, 2, 7, 33}) {
+    solver.sweep(sweeps);
+    const double residual = solver.residual();
+    found.push_back({solver.fingerprint(), residual});
+  }
+  return found;
+}
+
+template <class T>
+std::vector<SolverAnswer> expected_of(Config config) {
+  config.solver.kernel = "reference";
+  config.parallel = {};
+  const auto host = make_host_device();
+  Solver<T> solver(config, Decomposition(config.grid.cells, {1, 1, 1}, periodic(config)),
+                   Communicator::self(), *host, choose_rows<T>(config, Backend::host));
+  return answers_in_turns(solver);
+}
+
+class FaceStoresTest : public BackendTest {
+ protected:
+  void SetUp() override {
+    BackendTest::SetUp();
+    if (IsSkipped()) return;
+    if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
+    if (const std::string why = why_no_gpu_each(); !why.empty()) GTEST_SKIP() << why;
+    const std::vector<std::string> transports = usable_transports(device(), world());
+    if (std::find(transports.begin(), transports.end(), "peer") == transports.end())
+      GTEST_SKIP() << "needs transport peer";
+  }
+
+  template <class T>
+  void expect_the_bits_of_exchanges(Config config, Int3 parts, bool graph) {
+    SCOPED_TRACE(
+        fmt::format("{} bytes, {}x{}x{} parts, graph {}", sizeof(T), parts.x, parts.y, parts.z, graph));
+    const std::vector<SolverAnswer> expected = expected_of<T>(config);
+    config.solver.kernel = "tma_pipeline";
+    config.solver.reduction = graph ? "warp_shuffle" : "fused";  // a sweep with a norm stores nothing
+    config.parallel.transport = "peer";
+    config.parallel.overlap = Overlap::in_kernel;
+    const Decomposition blocks(config.grid.cells, parts, periodic(config));
+    SolverRows<T> rows = choose_rows<T>(config, device().backend());
+    rows.graph = graph;
+    Solver<T> solver(config, blocks, world(), device(), rows, true);
+    EXPECT_EQ(solver.overlap(), Overlap::in_kernel);
+    EXPECT_EQ(answers_in_turns(solver), expected);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Cuda, FaceStoresTest, testing::Values(Backend::cuda));
+
+// Whole tiles along x where it is cut.
+TEST_P(FaceStoresTest, GiveTheBitsOfExchanges) {
+  for (const Int3 p : process_grids(world().size(), {1000, 1000, 1000})) {
+    const Index x = p.x > 1 ? 128 * p.x : 37;
+    expect_the_bits_of_exchanges<double>(decks::every_wall({x, 10 * p.y + 1, 7 * p.z + 1}), p, false);
+    expect_the_bits_of_exchanges<float>(decks::every_wall({2 * x, 12 * p.y - 1, 5 * p.z + 1}), p, false);
+    expect_the_bits_of_exchanges<double>(decks::steady({x, 9 * p.y, 3 * p.z}), p, true);
+    expect_the_bits_of_exchanges<float>(decks::steady({2 * x, 35 * p.y, p.z}), p, true);
+  }
+}
+
+// A neighbour on both sides, and one that is the same on both.
+TEST_P(FaceStoresTest, GoAroundAxesThatAreCut) {
+  Config config = decks::steady({40, 9, 8});
+  for (const std::size_t axis : {0, 1, 2}) {
+    Config around = config;
+    around.boundaries[2 * axis] = around.boundaries[2 * axis + 1] = {WallKind::periodic, {}, {}};
+    const Index n = world().size();
+    const Int3 parts{axis == 0 ? n : 1, axis == 1 ? n : 1, axis == 2 ? n : 1};
+    around.grid.cells = {axis == 0 ? 128 * n : 40, 9 * parts.y, 8 * parts.z};
+    expect_the_bits_of_exchanges<double>(around, parts, axis == 1);
+  }
+}
+
+TEST_P(FaceStoresTest, AreTriedAmongTheWaysOfAStep) {
+  Config config = decks::steady({40, 9 * world().size(), 12});
+  const std::vector<SolverAnswer> expected = expected_of<double>(config);
+  config.solver.kernel = "tma_pipeline";
+  config.parallel.transport = "peer";
+  SolverRows<double> rows = choose_rows<double>(config, device().backend());
+  rows.try_overlap = true;
+  Solver<double> solver(config, Decomposition(config.grid.cells, {1, world().size(), 1}, periodic(config)),
+                        world(), device(), rows);
+  ASSERT_EQ(solver.step_trials().size(), 3u);
+  EXPECT_EQ(solver.step_trials().back().overlap, Overlap::in_kernel);
+  EXPECT_EQ(answers_in_turns(solver), expected);
+}
+
+// By `run --profile`. No sweep has two parts, and what exchanges take is that of the first, or of one behind
+// each sweep with a norm.
+TEST_P(FaceStoresTest, KeepTheirBitsWhilePhasesAreTimed) {
+  Config config = decks::steady({40, 9 * world().size(), 12});
+  const std::vector<SolverAnswer> expected = expected_of<double>(config);
+  config.solver.kernel = "tma_pipeline";
+  config.parallel.transport = "peer";
+  config.parallel.overlap = Overlap::in_kernel;
+  for (const char* reduction : {"warp_shuffle", "fused"}) {
+    SCOPED_TRACE(reduction);
+    config.solver.reduction = reduction;
+    SolverRows<double> rows = choose_rows<double>(config, device().backend());
+    rows.graph = true;
+    Solver<double> solver(config, Decomposition(config.grid.cells, {1, world().size(), 1}, periodic(config)),
+                          world(), device(), rows);
+    solver.time_phases();
+    EXPECT_FALSE(solver.queues_graphs());
+    EXPECT_EQ(answers_in_turns(solver), expected);
+    const SolverTimes times = solver.times();
+    EXPECT_EQ(times.interior, 0);
+    EXPECT_EQ(times.shells, 0);
+    EXPECT_GT(times.sweep, 0);
+    EXPECT_EQ(times.exchange[Phase::pack], 0);  // peers store
+    EXPECT_GT(times.exchange[Phase::wire], 0);
+    EXPECT_GT(times.exchange[Phase::unpack], 0);
+    EXPECT_LE(times.exchange[Phase::wire] + times.exchange[Phase::unpack], times.halo);
+    EXPECT_GT(times.reduction, 0);
+  }
+}
+
+TEST_P(FaceStoresTest, AreRefusedWhereTheyCannotBe) {
+  const auto refused = [&](Config config, Int3 parts) {
+    config.parallel.overlap = Overlap::in_kernel;
+    try {
+      Solver<double> solver(config, Decomposition(config.grid.cells, parts, periodic(config)), world(),
+                            device(), choose_rows<double>(config, device().backend()));
+    } catch (const CollectiveError& e) {
+      return e.code() == ExitCode::unavailable &&
+             std::string(e.what()).find("parallel.overlap: sweeps cannot store their faces here") !=
+                 std::string::npos;
+    }
+    return false;
+  };
+  const Index n = world().size();
+  Config config = decks::steady({128 * n, 9 * n, 12});
+  config.solver.kernel = "tma_pipeline";
+  config.parallel.transport = "peer";
+  EXPECT_FALSE(refused(config, {n, 1, 1}));
+  EXPECT_FALSE(refused(config, {1, n, 1}));
+  Config other = config;
+  other.grid.cells.x = 130 * n;
+  EXPECT_TRUE(refused(other, {n, 1, 1}));
+  EXPECT_FALSE(refused(other, {1, n, 1}));
+  other = config;
+  other.parallel.transport = "host";
+  EXPECT_TRUE(refused(other, {1, n, 1}));
+  other = config;
+  other.solver.kernel = "naive";
+  EXPECT_TRUE(refused(other, {1, n, 1}));
+  other = config;
+  other.solver.halo_width = 2;
+  EXPECT_TRUE(refused(other, {1, n, 1}));
+  other = config;  // an axis around which a rank is its own neighbour
+  other.boundaries[4] = other.boundaries[5] = {WallKind::periodic, {}, {}};
+  EXPECT_TRUE(refused(other, {1, n, 1}));
+  other = config;
+  other.grid.cells = {9, 9 * n, 12};  // too narrow for the row's tiles
+  EXPECT_TRUE(refused(other, {1, n, 1}));
+}
+
+// A solver that times its phases gives the bits of one that does not, and says where the time of exchanges
+// went.
+
+class PhaseTimes : public BackendTest {};
+ISOTHERM_ON_EACH_BACKEND(PhaseTimes);
+
+SolverAnswer answer_of(Solver<double>& solver) {
+  solver.sweep(7);
+  const double residual = solver.residual();
+  solver.sweep(20);
+  return {solver.fingerprint(), residual};
+}
+
+TEST_P(PhaseTimes, ChangeNoBitAndAddUp) {
+  Config config = decks::steady({17, 13, 14});
+  config.solver.reduction = GetParam() == Backend::host ? "reference" : "warp_shuffle";
+  for (const Overlap overlap : {Overlap::on, Overlap::off}) {
+    SCOPED_TRACE(fmt::format("overlap {}", overlap == Overlap::on));
+    config.parallel.overlap = overlap;
+    SolverRows<double> rows = choose_rows<double>(config, device().backend());
+    rows.graph = why_no_graph(config, device()).empty();
+    const Decomposition decomposition(config.grid.cells, even_process_grid(world().size()), periodic(config));
+    Solver<double> plain(config, decomposition, world(), device(), rows);
+    Solver<double> timed(config, decomposition, world(), device(), rows);
+    timed.time_phases();
+    EXPECT_FALSE(timed.queues_graphs());
+    EXPECT_EQ(timed.times().sum(), 0);
+    EXPECT_EQ(answer_of(plain), answer_of(timed));
+
+    const SolverTimes times = timed.times();
+    const auto& exchange = times.exchange;
+    const bool beside = overlap == Overlap::on;
+    const bool several = world().size() > 1;
+    EXPECT_EQ(exchange[Phase::wire] > 0, several);
+    EXPECT_EQ(exchange[Phase::unpack] > 0, several);
+    EXPECT_LE(exchange[Phase::pack] + exchange[Phase::wire] + exchange[Phase::unpack], times.halo);
+    EXPECT_EQ(times.interior > 0, beside);
+    EXPECT_EQ(times.shells > 0, beside);
+    EXPECT_LE(times.interior + times.shells, times.sweep);
+    EXPECT_GT(times.reduction, 0);
+    EXPECT_EQ(plain.times().exchange[Phase::wire], 0);
+  }
+}
+
+// What of an exchange is hidden: the spans that it is made of, on a device whose clock is the test's, and a
+// solver that measures it and sweeps on as if it had not.
+
+// Its clock goes on with what is queued; an event holds the time. With a backend of its own choice: that of a
+// GPU is given sweeps to get ahead of, which must not count.
+class ClockedDevice final : public WatchedDevice {
+ public:
+  ClockedDevice(Device& device, Backend backend) : WatchedDevice(device), backend_(backend) {}
+  double now = 0;
+  Backend backend() const override { return backend_; }
+  Event make_timing_event() override { return {new double}; }
+  void release(Event event) noexcept override { delete static_cast<double*>(event.native); }
+  void record(Event event, Stream) override { *static_cast<double*>(event.native) = now; }
+  double seconds_between(Event start, Event end) override {
+    return *static_cast<double*>(end.native) - *static_cast<double*>(start.native);
+  }
+
+ private:
+  Backend backend_;
+};
+
+// Rank 0 is the slowest to sweep; the others wait for it, which is no communication.
+TEST(HidingOfSpans, EachHoldsItsOwnPartOfTheSlowestRank) {
+  const Communicator world = Communicator::world();
+  const auto host = make_host_device();
+  for (const Backend backend : {Backend::host, Backend::cuda}) {
+    for (const double unit : {0x1p-20, 0x1p-3}) {  // s: many of them a sample, and one
+      ClockedDevice device(*host, backend);
+      int steps = 0;
+      const HaloCost cost = measure_halo_cost(
+          world, device, {},
+          [&](StepPart part) {
+            const int sweep = world.is_root() ? 32 : 20;
+            device.now += unit * (part == StepPart::exchange ? 4 : part == StepPart::sweep ? sweep : 33);
+            ++steps;
+          },
+          false);
+      EXPECT_EQ(cost.exchange, 4 * unit);
+      EXPECT_EQ(cost.exposed, unit);
+      EXPECT_LE(steps * 33 * unit, std::max(0.5, 40 * 33 * unit)) << "it takes too long";
+    }
+  }
+}
+
+class HidingOfHalos : public BackendTest {
+ protected:
+  // The answer after some sweeps; what was measured before them is in `cost`.
+  std::uint64_t answer(const Config& config, bool time_halos, std::optional<HaloCost>& cost) {
+    Solver<double> solver(config, Decomposition(config.grid.cells, even_process_grid(world().size()), {}),
+                          world(), device(), choose_rows<double>(config, device().backend()), time_halos);
+    cost = solver.halo_cost();
+    solver.sweep(5);
+    EXPECT_EQ(solver.sweeps(), 5);
+    return solver.fingerprint();
+  }
+};
+
+TEST_P(HidingOfHalos, IsMeasuredWithoutATrace) {
+  Config config = decks::every_wall({16, 13, 15});
+  for (const int depth : {1, 2}) {
+    for (const Overlap overlap : {Overlap::on, Overlap::off}) {
+      SCOPED_TRACE(fmt::format("depth {}, overlap {}", depth, overlap == Overlap::on ? "on" : "off"));
+      config.solver.halo_width = depth;
+      config.parallel.overlap = overlap;
+      std::optional<HaloCost> unasked, measured;
+      const std::uint64_t plain = answer(config, false, unasked);
+      EXPECT_EQ(answer(config, true, measured), plain);
+      EXPECT_FALSE(unasked.has_value());
+      EXPECT_EQ(measured.has_value(), world().size() > 1);
+      if (!measured) continue;
+      EXPECT_GT(measured->exchange, 0);
+      EXPECT_GE(measured->exposed, 0);
+      for (const double value : {measured->exchange, measured->exposed}) {
+        EXPECT_EQ(world().all_reduce(value, ReduceOp::max), value) << "ranks have different figures";
+      }
+    }
+  }
+}
+ISOTHERM_ON_EACH_BACKEND(HidingOfHalos);
 
 }  // namespace
 }  // namespace isotherm

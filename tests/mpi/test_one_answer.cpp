@@ -11,24 +11,13 @@
 #include "solver/rows.hpp"
 #include "solver/solver.hpp"
 #include "support/decks.hpp"
+#include "support/field_by_index.hpp"
 #include "support/process_grid.hpp"
-#include "usable_transports.hpp"
 
 namespace isotherm {
 namespace {
 
 constexpr int sweeps = 7;
-
-// Every way to write `ranks` as a product of three.
-std::vector<Int3> process_grids(int ranks) {
-  std::vector<Int3> grids;
-  for (Index x = 1; x <= ranks; ++x) {
-    for (Index y = 1; x * y <= ranks; ++y) {
-      if (ranks % (x * y) == 0) grids.push_back({x, y, ranks / (x * y)});
-    }
-  }
-  return grids;
-}
 
 template <class T>
 struct Outcome {
@@ -41,11 +30,7 @@ template <class T>
 Outcome<T> outcome_of(Solver<T>& solver) {
   Outcome<T> outcome{{}, solver.residual(), solver.fingerprint()};
   const FieldView<const T> field = solver.host_field();
-  for (Index z = 0; z < field.extent.z; ++z) {
-    for (Index y = 0; y < field.extent.y; ++y) {
-      for (Index x = 0; x < field.extent.x; ++x) outcome.cells.push_back(field(x, y, z));
-    }
-  }
+  for_each_cell(Box{{0, 0, 0}, field.extent}, [&](Int3 c) { outcome.cells.push_back(field(c)); });
   return outcome;
 }
 
@@ -57,23 +42,13 @@ Outcome<T> solve(const Config& config, const Decomposition& decomposition, const
   return outcome_of(solver);
 }
 
-std::array<bool, 3> periodic(const Config& config) {
-  std::array<bool, 3> axes{};
-  for (std::size_t a = 0; a < 3; ++a) axes[a] = config.boundaries[2 * a].kind == WallKind::periodic;
-  return axes;
-}
-
 // The cells of `block` out of the whole field.
 template <class T>
 std::vector<T> part(const std::vector<T>& whole, Int3 n, Box block) {
   std::vector<T> cells;
-  for (Index z = block.lo.z; z < block.hi.z; ++z) {
-    for (Index y = block.lo.y; y < block.hi.y; ++y) {
-      for (Index x = block.lo.x; x < block.hi.x; ++x) {
-        cells.push_back(whole[static_cast<std::size_t>(x + n.x * (y + n.y * z))]);
-      }
-    }
-  }
+  for_each_cell(block, [&](Int3 c) {
+    cells.push_back(whole[static_cast<std::size_t>(c.x + n.x * (c.y + n.y * c.z))]);
+  });
   return cells;
 }
 
@@ -92,7 +67,7 @@ void expect_one_answer(Config config, const std::string& what, Device& device) {
   const Outcome<T> reference =
       solve<T>(config, Decomposition(n, {1, 1, 1}, periodic(config)), self, *make_host_device());
   fix_transport(config, device, world);
-  for (const Int3 grid : process_grids(world.size())) {
+  for (const Int3 grid : all_process_grids(world.size())) {
     if (grid.x > n.x || grid.y > n.y || grid.z > n.z) continue;
     const Decomposition decomposition(n, grid, periodic(config));
     const std::vector<T> expected = part(reference.cells, n, decomposition.block(world.rank()));
@@ -147,7 +122,7 @@ void expect_one_answer_at_every_depth(Config config, const std::string& what, De
   const auto reference = solve_in_parts<T>(config, Decomposition(n, {1, 1, 1}, periodic(config)),
                                            Communicator::self(), *make_host_device());
   fix_transport(config, device, world);
-  for (const Int3 grid : process_grids(world.size())) {
+  for (const Int3 grid : process_grids(world.size(), n)) {  // each axis, and as many as can be
     const Decomposition decomposition(n, grid, periodic(config));
     for (const int depth : {1, 2, 3, 4}) {
       if (depth > decomposition.deepest_halo().value_or(depth)) continue;
@@ -212,7 +187,7 @@ void expect_one_answer_of_all_transports(Device& device) {
       solve<T>(config, Decomposition(n, {1, 1, 1}, periodic(config)), self, *make_host_device());
   config.solver.kernel = "auto";
   for (const std::string& transport : usable_transports(device, world)) {
-    for (const Int3 grid : process_grids(world.size())) {
+    for (const Int3 grid : all_process_grids(world.size())) {
       for (const Overlap overlap : {Overlap::off, Overlap::on}) {
         SCOPED_TRACE(fmt::format("{} process grid {}x{}x{} overlap {}", transport, grid.x, grid.y, grid.z,
                                  overlap == Overlap::on));
@@ -276,7 +251,7 @@ void expect_one_sum(Config config, Device& device) {
     ASSERT_GT(expected, 0);
     config.solver.kernel = "auto";
     fix_transport(config, device, world);
-    for (const Int3 grid : process_grids(world.size())) {
+    for (const Int3 grid : all_process_grids(world.size())) {
       SCOPED_TRACE(
           fmt::format("norm {} process grid {}x{}x{}", static_cast<int>(norm), grid.x, grid.y, grid.z));
       const Decomposition decomposition(config.grid.cells, grid, periodic(config));

@@ -25,21 +25,19 @@ namespace {
 
 constexpr std::array norms{Norm::max, Norm::l2, Norm::l1};
 
-struct Answer {
+struct Residuals {
   std::vector<double> residuals;
   std::uint64_t fingerprint = 0;
-  bool operator==(const Answer&) const = default;
+  bool operator==(const Residuals&) const = default;
 };
 
 template <class T>
-Answer answer(const Config& config, Device& device, const Communicator& world, bool asynchronous) {
+Residuals answer(const Config& config, Device& device, const Communicator& world, bool asynchronous) {
   SolverRows<T> rows = choose_rows<T>(config, device.backend());
   rows.graph = why_no_graph(config, device).empty();
-  std::array<bool, 3> periodic{};
-  for (std::size_t a = 0; a < 3; ++a) periodic[a] = config.boundaries[2 * a].kind == WallKind::periodic;
   const Int3 grid = even_process_grid(world.size());
-  Solver<T> solver(config, Decomposition(config.grid.cells, grid, periodic), world, device, rows);
-  Answer found;
+  Solver<T> solver(config, Decomposition(config.grid.cells, grid, periodic(config)), world, device, rows);
+  Residuals found;
   for (const std::int64_t sweeps : {1, 3, 1, 20}) {  // the last in graphs, where there are any
     solver.sweep(sweeps);
     if (!asynchronous) {
@@ -72,7 +70,7 @@ void expect_the_same(Config config, Device& device, const Communicator& world) {
         config.parallel.overlap = overlap;
         SCOPED_TRACE(fmt::format("reduction {} norm {} overlap {}", row.name, static_cast<int>(norm),
                                  overlap == Overlap::on));
-        const Answer expected = answer<T>(config, device, world, false);
+        const Residuals expected = answer<T>(config, device, world, false);
         EXPECT_EQ(answer<T>(config, device, world, true), expected);
         EXPECT_GT(*std::min_element(expected.residuals.begin(), expected.residuals.end()), 0);
       }

@@ -1,24 +1,30 @@
-// Snapshots by every number of ranks, whole and on purpose not.
-#include "output/field_files/cell_writer.hpp"
-#include "output/field_files/snapshot.hpp"
-
+// Snapshots and files of parts of the field, by every number of ranks and process grid, whole and on purpose
+// not.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <set>
 
+#include "config/parts.hpp"
 #include "core/error.hpp"
 #include "grid/decomposition.hpp"
 #include "kernels/fingerprint.hpp"
+#include "output/field_files/cell_writer.hpp"
+#include "output/field_files/compression.hpp"
+#include "output/field_files/slabs.hpp"
+#include "output/field_files/snapshot.hpp"
 #include "output/field_files/snapshot_file.hpp"
 #include "physics/dataset_reader.hpp"
 #include "support/decks.hpp"
+#include "support/error_text.hpp"
 #include "support/field_by_index.hpp"
 #include "support/process_grid.hpp"
 #include "support/temporary_folder.hpp"
@@ -34,21 +40,44 @@ std::vector<std::string> remarks_here() {
 
 constexpr Index slab = SnapshotWriter::default_slab_bytes;
 
-class Snapshot : public testing::Test {
+// A folder of rank 0's, which all see until nobody looks into it any more.
+class FilesOfAll : public testing::Test {
  protected:
-  Snapshot() {
+  FilesOfAll() {
     if (world_.is_root()) mine_ = std::make_unique<test::TemporaryFolder>();
     folder_ = world_.broadcast(mine_ ? mine_->path().string() : "");
+  }
+  ~FilesOfAll() override { world_.barrier(); }
+
+  Box block(Int3 cells, Int3 grid) const { return Decomposition(cells, grid, {}).block(world_.rank()); }
+  // `at`: the value of a cell of the grid.
+  template <class T, class At>
+  void expect_stored(const std::string& path, Box box, At at) const {
+    const DatasetReader reader(path, temperature_dataset);
+    EXPECT_EQ(reader.type(), sizeof(T) == 4 ? StoredType::fp32 : StoredType::fp64);
+    ASSERT_EQ(reader.cells(), box.extent());
+    std::vector<T> values(static_cast<std::size_t>(box.cells()));
+    reader.read({{0, 0, 0}, box.extent()}, values.data());
+    std::size_t wrong = 0, i = 0;
+    for_each_cell(box, [&](Int3 cell) { wrong += values[i++] != static_cast<T>(at(cell)); });
+    EXPECT_EQ(wrong, 0u);
+  }
+
+  const Communicator world_ = Communicator::world();
+  const std::unique_ptr<Device> device_ = make_host_device();
+  std::unique_ptr<test::TemporaryFolder> mine_;
+  std::string folder_;
+};
+
+class Snapshot : public FilesOfAll {
+ protected:
+  Snapshot() {
     config_ = decks::base(cells_);
     config_.grid.origin = {-1, 2, 0.5};
     config_.grid.lengths = Vector3{0.17, 0.46, 0.93};
   }
-  ~Snapshot() override { world_.barrier(); }  // nobody looks into the folder any more
 
-  Box block() const {
-    const Int3 grid = even_process_grid(world_.size());
-    return Decomposition(cells_, grid, {}).block(world_.rank());
-  }
+  Box block() const { return FilesOfAll::block(cells_, even_process_grid(world_.size())); }
   SnapshotWriter::Provenance provenance() const {
     return {"grid: {cells: [17, 23, 31]}  # °C\n",
             std::string(200000, 'r'),
@@ -75,18 +104,7 @@ class Snapshot : public testing::Test {
   }
   template <class T>
   void expect_cells(const std::string& path) const {
-    const DatasetReader reader(path, temperature_dataset);
-    EXPECT_EQ(reader.type(), sizeof(T) == 4 ? StoredType::fp32 : StoredType::fp64);
-    ASSERT_EQ(reader.cells(), cells_);
-    std::vector<T> values(static_cast<std::size_t>(cells_.product()));
-    reader.read({{0, 0, 0}, cells_}, values.data());
-    std::size_t wrong = 0;
-    for (Index z = 0; z < cells_.z; ++z)
-      for (Index y = 0; y < cells_.y; ++y)
-        for (Index x = 0; x < cells_.x; ++x)
-          wrong += values[static_cast<std::size_t>(x + cells_.x * (y + cells_.y * z))] !=
-                   test::value_at<T>({x, y, z}, cells_);
-    EXPECT_EQ(wrong, 0u);
+    expect_stored<T>(path, {{0, 0, 0}, cells_}, [&](Int3 c) { return test::value_at<T>(c, cells_); });
   }
   void expect_names(std::vector<std::string> names) const {
     if (mine_) {
@@ -107,11 +125,7 @@ class Snapshot : public testing::Test {
     return {};
   }
 
-  const Communicator world_ = Communicator::world();
-  const std::unique_ptr<Device> device_ = make_host_device();
   const Int3 cells_{17, 23, 31};
-  std::unique_ptr<test::TemporaryFolder> mine_;
-  std::string folder_;
   Config config_;
 };
 
@@ -218,7 +232,7 @@ TEST_F(Snapshot, ANameThatIsTakenByAFolderIsIo) {
 TEST_F(Snapshot, WhatReadsBackWrongNeverGetsItsName) {
   SnapshotWriter to = writer();
   const std::string text = expect_refused(ExitCode::io, [&] { write<float>(to, 0, 0, 1); });
-  EXPECT_NE(text.find("does not hold what was written"), std::string::npos) << text;
+  expect_says(text, "does not hold what was written");
   expect_names({});
 }
 
@@ -250,48 +264,177 @@ TEST_F(Snapshot, ATruncatedFileIsIo) {
     EXPECT_EQ(::truncate(path.c_str(), to.bytes_written() - 8), 0);
   }
   world_.barrier();
-  try {
-    fingerprint_on_disk<double>(path, block(), cells_, slab);
-    ADD_FAILURE() << "read";
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), ExitCode::io);
+  refusal([&] { fingerprint_on_disk<double>(path, block(), cells_, slab); }, ExitCode::io);
+}
+
+// Files of a part of the field hold the same cells for every process grid, known from their indices alone.
+
+class PartFiles : public FilesOfAll {
+ protected:
+  double value_at(Int3 cell, Int3 cells) const { return test::value_at<double>(cell, cells) / divisor_; }
+
+  template <class T>
+  Field<T> field_of(Box block, Int3 cells) const {
+    Field<T> field = test::field_by_index<T>(*device_, block, cells);
+    const FieldView<T> view = field.view();
+    for_each_cell(view.interior(), [&](Int3 c) { view(c) = static_cast<T>(value_at(c + block.lo, cells)); });
+    return field;
+  }
+
+  template <class T>
+  SnapshotHeader write(const Config& config, const FieldPart& part, Int3 process_grid) {
+    const Int3 cells = config.grid.cells;
+    const Box block = FilesOfAll::block(cells, process_grid);
+    const Field<T> field = field_of<T>(block, cells);
+    SnapshotWriter writer(config, grid_of(config, part), world_, folder_, {}, nullptr, slab_bytes_);
+    const PartCells<T> mine = cut<T>(field.view(), block, part.box);
+    path_ = writer.write(mine.cells, mine.in_file, {0.5, 7, writer.fingerprint(mine.cells, mine.in_file)});
+    return read_snapshot_header(path_);
+  }
+
+  // A file for every process grid, all with the same fingerprint.
+  template <class T, class Stored = T>
+  void expect_one_answer(Config config) {
+    if (!std::is_same_v<T, Stored>) config.output.precision = OutputPrecision::fp32;
+    for (const FieldPart& part : field_parts(config)) {
+      std::vector<std::uint64_t> fingerprints;
+      for (const Int3 grid : process_grids(world_.size(), config.grid.cells)) {
+        const SnapshotHeader header = write<T>(config, part, grid);
+        EXPECT_EQ(header.kind, std::string("isotherm ").append(word(part.kind)));
+        EXPECT_EQ(header.cells, part.cells());
+        EXPECT_EQ(header.grid_cells, config.grid.cells);
+        EXPECT_EQ(header.first_cell, part.box.lo);
+        EXPECT_EQ(header.origin, grid_of(config, part).origin);
+        expect_stored<Stored>(path_, part.box, [&](Int3 c) { return value_at(c, config.grid.cells); });
+        fingerprints.push_back(header.meta.fingerprint);
+        EXPECT_EQ(fingerprints.back(), fingerprints.front());
+        world_.barrier();  // the next file has the same name
+      }
+    }
+  }
+
+  // A plane across each axis, at both ends and within (or, of `few`, at one end), and a box that no face of a
+  // block meets.
+  static Config config_of(Int3 cells, bool few = true) {
+    Config config = decks::base(cells);
+    for (int axis = 0; axis < 3; ++axis) {
+      for (const Index cell : std::set<Index>{0, cells[axis] / 2, cells[axis] - 1}) {
+        if (few && cell != (axis == 1 ? 0 : cells[axis] - 1)) continue;
+        SliceConfig slice;
+        slice.axis = axis;
+        slice.cell = cell;
+        config.output.slices.push_back(slice);
+      }
+    }
+    config.output.region.first_cell = Int3{cells.x / 4, cells.y / 3, cells.z / 5};
+    config.output.region.last_cell = Int3{cells.x - 1 - cells.x / 3, cells.y - 1, cells.z - 1 - cells.z / 4};
+    return config;
+  }
+
+  std::string path_;
+  double divisor_ = 1;  // 3: values that have no exact fp32
+  Index slab_bytes_ = SnapshotWriter::default_slab_bytes;
+};
+
+TEST_F(PartFiles, HoldTheSameCellsForEveryProcessGrid) {
+  expect_one_answer<double>(config_of({11, 7, 13}, false));
+}
+
+TEST_F(PartFiles, AreSinglePrecisionLikeTheirField) {
+  expect_one_answer<float>(config_of({5, 6, 7}));
+}
+
+TEST_F(PartFiles, OfAGridOneCellThick) {
+  expect_one_answer<double>(config_of({9, 1, 10}));
+}
+
+TEST_F(PartFiles, InSlabsOfAFewCells) {
+  slab_bytes_ = 40;
+  expect_one_answer<double>(config_of({5, 6, 7}));
+}
+
+TEST_F(PartFiles, AreRoundedWhereTheDeckWantsIt) {
+  divisor_ = 3;
+  expect_one_answer<double, float>(config_of({11, 7, 13}));
+  slab_bytes_ = 40;
+  expect_one_answer<double, float>(config_of({5, 6, 7}));
+}
+
+// Compressed files: the same cells wherever blocks cut the chunks.
+
+class SnapshotCompressed : public FilesOfAll {
+ protected:
+  SnapshotCompressed() {
+    config_ = decks::base(cells_);
+    config_.output.compression = 1;
+  }
+  Box block(Int3 grid) const { return FilesOfAll::block(cells_, grid); }
+
+  // With the fingerprint of what the writer was given.
+  template <class T>
+  std::string write(SnapshotWriter& to, Int3 grid, std::int64_t sweep) {
+    const Field<T> field = test::field_by_index<T>(*device_, block(grid), cells_);
+    const std::uint64_t whole =
+        world_.all_reduce(fingerprint(field.view(), block(grid).lo, cells_), ReduceOp::sum);
+    return to.write(field.view(), block(grid), {0, sweep, whole});
+  }
+
+  template <class T>
+  void expect_cells(const std::string& path) const {
+    expect_stored<T>(path, {{0, 0, 0}, cells_}, [&](Int3 c) { return test::value_at<T>(c, cells_); });
+  }
+
+  const Int3 cells_{131, 70, 66};  // two chunks along x and y, one of a column less
+  Config config_;
+};
+
+// Chunks that lie in several blocks, blocks without a chunk of their own, a call a chunk.
+TEST_F(SnapshotCompressed, HoldsEveryCellForEveryProcessGrid) {
+  const std::string remark = choose_cell_writer(world_, folder_).remark;
+  std::int64_t sweep = 0;
+  for (const Int3 grid : process_grids(world_.size(), cells_)) {
+    SCOPED_TRACE(fmt::format("process grid {} x {} x {}", grid.x, grid.y, grid.z));
+    for (const Index slab_bytes : {SnapshotWriter::default_slab_bytes, Index{8}}) {
+      SnapshotWriter to(config_, world_, folder_, {}, nullptr, slab_bytes);
+      const std::string path = write<double>(to, grid, ++sweep);
+      expect_cells<double>(path);
+      EXPECT_EQ(to.remarks(),
+                remark.empty() ? std::vector<std::string>{} : std::vector{remark});  // collective
+      const DatasetReader reader(path, temperature_dataset);
+      EXPECT_EQ(reader.chunk(), (Int3{66, 35, 66}));
+      EXPECT_LT(reader.stored_bytes(), cells_.product() * 8 / 4);
+    }
   }
 }
 
-TEST_F(Snapshot, AFileSizeLimitIsARefusalAndNotASignal) {
-  SnapshotWriter to = writer();
-  rlimit before{};
-  ::getrlimit(RLIMIT_FSIZE, &before);
-  rlimit small = before;
-  small.rlim_cur = 40000;  // more than the header, less than the cells
-  ::setrlimit(RLIMIT_FSIZE, &small);
-  config_.name = "limited";
-  const std::string text = expect_refused(ExitCode::io, [&] { write<double>(to, 0, 0); });
-  ::setrlimit(RLIMIT_FSIZE, &before);
-  EXPECT_NE(text.find("no room for the file (File too large: "), std::string::npos) << text;
-  expect_names({});
-  expect_cells<double>(write<double>(to, 0, 0));
+TEST_F(SnapshotCompressed, HoldsSinglePrecision) {
+  config_.output.precision = OutputPrecision::fp32;
+  SnapshotWriter to(config_, world_, folder_, {});
+  const Int3 grid = even_process_grid(world_.size());
+  expect_cells<float>(write<float>(to, grid, 0));
 }
 
-TEST_F(Snapshot, AFullDiskIsRefusedAndTheFormerFilesStay) {
-  std::string problem;
-  if (mine_ && ::mount("tmpfs", folder_.c_str(), "tmpfs", 0, "size=400k") != 0)
-    problem = std::strerror(errno);
-  problem = world_.broadcast(problem);
-  if (!problem.empty()) GTEST_SKIP() << "no right to mount a small tmpfs: " << problem;
-  SnapshotWriter to = writer(2000);
-  const std::string first = write<double>(to, 0, 0);
-  const std::string text = expect_refused(ExitCode::io, [&] { write<double>(to, 1, 1); });
-  EXPECT_NE(text.find("test_00000001.hdf.part: no room for the file (No space left on device: "),
-            std::string::npos)
-      << text;
-  expect_names({"test.hdf.series", "test.xmf", "test_00000000.hdf"});
-  EXPECT_EQ(world_.all_reduce(fingerprint_on_disk<double>(first, block(), cells_, slab), ReduceOp::sum),
-            whole_fingerprint<double>());
+// No byte of memory that nobody wrote, and no place that depends on who was first.
+TEST_F(SnapshotCompressed, TheSameFieldGivesTheSameBytes) {
+  SnapshotWriter to(config_, world_, folder_, {});
+  const Int3 grid = even_process_grid(world_.size());
+  const std::string first = test::read_file(write<double>(to, grid, 3));
   world_.barrier();
-  if (mine_) {
-    EXPECT_EQ(::umount(folder_.c_str()), 0);
-  }
+  EXPECT_TRUE(first == test::read_file(write<double>(to, grid, 3)));
+}
+
+TEST_F(SnapshotCompressed, TheSpaceThatWasReservedIsGivenBack) {
+  SnapshotWriter to(config_, world_, folder_, {});
+  const std::string path = write<double>(to, even_process_grid(world_.size()), 0);
+  struct stat status {};
+  ASSERT_EQ(::stat(path.c_str(), &status), 0);
+  EXPECT_EQ(to.bytes_written(), status.st_size);
+  EXPECT_LT(status.st_size, cells_.product() * 8 / 4);
+  EXPECT_LT(status.st_blocks * 512, status.st_size + (256 << 10));
+  WritingRecord record;
+  to.add_to(record);
+  EXPECT_EQ(record.cell_bytes, cells_.product() * 8);
+  EXPECT_EQ(record.bytes, status.st_size);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""isotherm_tools on run directories made here: the right cells, in the right place of the picture."""
+"""slice and its kin: pictures, of made-up snapshots and of a real run."""
 
 import os
 import subprocess
@@ -111,9 +111,7 @@ def test_every_centre_lies_in_its_own_cell(run):
             assert slices.plane_index(snapshot, axis, repr(centre)) == index
 
 
-@pytest.mark.parametrize(
-    "time, sweep", [("first", 0), ("last", 100), ("2", 40), ("3.2", 40), ("3.3", 90), ("5", 100)]
-)
+@pytest.mark.parametrize("time, sweep", [("first", 0), ("last", 100), ("2", 40), ("3.2", 40), ("3.3", 90), ("5", 100)])
 def test_time_picks_the_nearest_snapshot(run, time, sweep):
     assert slices.choose_time(RunDirectory(run).snapshots(), time).sweep == sweep
 
@@ -279,26 +277,15 @@ def test_odd_histories_are_drawn(tmp_path, text):
     assert main(["history", str(tmp_path)]) == 0
 
 
-@pytest.mark.parametrize(
-    "metres, name",
-    [(1e-9, "nm"), (5e-7, "nm"), (2e-6, "µm"), (1e-3, "mm"), (0.3, "mm"), (1.0, "m"), (900, "m"), (4e3, "km")],
-)
+@pytest.mark.parametrize("metres, name", [
+    (1e-9, "nm"), (5e-7, "nm"), (2e-6, "µm"), (1e-3, "mm"), (0.3, "mm"), (1.0, "m"), (900, "m"), (4e3, "km")])
 def test_length_unit(metres, name):
     assert units.length_unit(metres).name == name
 
 
-@pytest.mark.parametrize(
-    "seconds, text",
-    [
-        (0, "0 s"),
-        (2.5e-9, "2.5 ns"),
-        (3e-6, "3 µs"),
-        (0.0125, "12.5 ms"),
-        (90, "90 s"),
-        (1800, "30 min"),
-        (1e6, "11.57 d"),
-    ],
-)
+@pytest.mark.parametrize("seconds, text", [
+    (0, "0 s"), (2.5e-9, "2.5 ns"), (3e-6, "3 µs"), (0.0125, "12.5 ms"), (90, "90 s"), (1800, "30 min"),
+    (1e6, "11.57 d")])
 def test_format_time(seconds, text):
     assert units.format_time(seconds) == text
 
@@ -307,10 +294,8 @@ def test_missing_things_are_66(failure, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
     nowhere = tmp_path / "nowhere"
-    assert failure("slice", nowhere) == (
-        66, f"{nowhere} is no folder; name the run directory of a finished run")
-    assert failure("slice", empty) == (
-        66, f"{empty} holds no snapshots; was the run made with output.snapshots: true?")
+    assert failure("slice", nowhere) == (66, f"{nowhere} is no folder; name the run directory of a finished run")
+    assert failure("slice", empty) == (66, f"{empty} holds no snapshots; was the run made with output.snapshots: true?")
     assert failure("history", empty) == (
         66, f"{empty}/history.csv does not exist; was the run made with output.history: true?")
 
@@ -332,28 +317,22 @@ def test_wrong_data_is_65(failure, tmp_path):
     history = tmp_path / "history.csv"
     history.write_text("sweep,time_s,residual\n")
     text.unlink()
-    assert failure("history", tmp_path) == (
-        65, f"{history} holds no residuals (the run ended before its first check)")
+    assert failure("history", tmp_path) == (65, f"{history} holds no residuals (the run ended before its first check)")
     history.write_text("sweep,time_s,residual,min_K\n0,0,,300\n")
-    assert failure("history", tmp_path) == (
-        65, f"{history} holds no residuals (the run ended before its first check)")
+    assert failure("history", tmp_path) == (65, f"{history} holds no residuals (the run ended before its first check)")
     history.write_text("sweep,time_s,residual\n1,0,x\n")
     assert failure("history", tmp_path)[0] == 65
 
 
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        (["--position", "0.2"], "--position 0.2 lies outside the grid; along z it runs from 0 m to 0.02 m"),
-        (["--position", "101%"], "--position 101% lies outside the grid; along z it runs from 0 m to 0.02 m"),
-        (["--position", "nan"], "--position nan lies outside the grid; along z it runs from 0 m to 0.02 m"),
-        (["--position", "middle"], "--position middle is no number; give metres, or a share such as 50%"),
-        (["--time", "7"], "--time 7 lies outside the run; it holds 0 s to 5 s"),
-        (["--time", "now"], "--time now is no time; give first, last or seconds"),
-        (["--index", "4"], "--index 4: the run has 4 snapshots, numbered from 0"),
-        (["--out", "picture.bmp"], "picture.bmp: unknown picture format; end the name in one of .png, .pdf, .svg"),
-    ],
-)
+@pytest.mark.parametrize("arguments, message", [
+    (["--position", "0.2"], "--position 0.2 lies outside the grid; along z it runs from 0 m to 0.02 m"),
+    (["--position", "101%"], "--position 101% lies outside the grid; along z it runs from 0 m to 0.02 m"),
+    (["--position", "nan"], "--position nan lies outside the grid; along z it runs from 0 m to 0.02 m"),
+    (["--position", "middle"], "--position middle is no number; give metres, or a share such as 50%"),
+    (["--time", "7"], "--time 7 lies outside the run; it holds 0 s to 5 s"),
+    (["--time", "now"], "--time now is no time; give first, last or seconds"),
+    (["--index", "4"], "--index 4: the run has 4 snapshots, numbered from 0"),
+    (["--out", "picture.bmp"], "picture.bmp: unknown picture format; end the name in one of .png, .pdf, .svg")])
 def test_wrong_arguments_are_2(failure, run, arguments, message):
     before = sorted(os.listdir(run))
     assert failure("slice", run, *arguments) == (2, message)
@@ -372,3 +351,73 @@ def test_only_the_plane_is_read(tmp_path):
         file.create_dataset("temperature", (1 << 25, 64, 64), "f8", chunks=(1, 64, 64), fillvalue=300.0)
         file.create_group("isotherm").attrs.update({"origin": [0.0, 0.0, 0.0], "spacing": [1.0, 1.0, 1.0], "time": 0.0})
     assert Snapshot(path, 0).plane(2, 1 << 24).shape == (64, 64)
+
+
+DECK = """
+grid: {cells: [12, 7, 5], spacing: [1e-3, 2e-3, 4e-3], origin: [0.1, -0.2, 0]}
+material: {diffusivity: 1e-4}
+initial: [{shape: formula, formula: 300 + 1000*x + 100*y + 10*z}]
+problem: {kind: transient, steps: 20, check_interval: 5}
+output:
+  every_steps: 10
+  diagnostics: 4
+  histogram: {bins: 3}
+  slices: [{axis: y, cell: 3, every_steps: 5}]
+  region: {first_cell: [1, 2, 3], last_cell: [6, 5, 4]}
+"""
+
+
+@pytest.fixture(scope="module")
+def real_run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    (folder / "ramp.yaml").write_text(DECK)
+    subprocess.run([os.environ["ISOTHERM"], "run", "ramp.yaml"], cwd=folder, check=True, capture_output=True)
+    return folder / "runs" / "ramp"
+
+
+def test_initial_state_is_read_cell_by_cell(real_run):
+    first = RunDirectory(real_run).snapshots()[0]
+    assert (first.cells, first.sweep, first.time) == ((12, 7, 5), 0, 0.0)
+    assert first.bounds == (pytest.approx([0.1, -0.2, 0]), pytest.approx([0.112, -0.186, 0.02]))
+    x, y, z = 0.1 + 1e-3 * (np.arange(12) + 0.5), -0.2 + 2e-3 * (np.arange(7) + 0.5), 4e-3 * (np.arange(5) + 0.5)
+    expected = 300 + 1000 * x[None, None, :] + 100 * y[None, :, None] + 10 * z[:, None, None]
+    for axis in range(3):
+        for index in range(first.cells[axis]):
+            assert first.plane(axis, index) == pytest.approx(expected.take(index, axis=2 - axis), rel=1e-14)
+
+
+def test_times_and_history(real_run):
+    directory = RunDirectory(real_run)
+    snapshots = directory.snapshots()
+    assert [snapshot.sweep for snapshot in snapshots] == [0, 10, 20]
+    history = directory.history()
+    assert history.sweep[-1] == 20 and history.time[-1] == pytest.approx(snapshots[-1].time)
+    assert np.all(np.isfinite(history.residual)) and np.all(history.residual > 0)
+
+
+@pytest.mark.parametrize("arguments", [["slice", "--all-times"], ["slice", "--axis", "y"], ["history"],
+                                       ["slice", "--series", "ramp_slice_y3", "--all-times"],
+                                       ["slice", "--series", "ramp_region", "--axis", "x"],
+                                       ["history", "--columns", "min_K,mean_K,max_K,hist_0"]])
+def test_pictures_are_made(real_run, tmp_path, arguments):
+    out = tmp_path / "picture.png"
+    assert main([arguments[0], str(real_run), *arguments[1:], "--out", str(out)]) == 0
+    assert out.stat().st_size > 10000
+
+
+def test_parts_are_series_of_their_own(real_run):
+    directory = RunDirectory(real_run)
+    planes = directory.series("ramp_slice_y3")
+    assert [plane.sweep for plane in planes] == [0, 5, 10, 15, 20] and planes[0].thin_axis == "y"
+    whole = directory.snapshots()
+    assert whole[0].thin_axis is None and directory.name == "ramp"
+    for plane, snapshot in zip(planes[::2], whole):
+        assert np.array_equal(plane.plane(1, 0), snapshot.plane(1, 3))
+        assert plane.centre[1] == pytest.approx(snapshot.centre[1] + 3 * snapshot.spacing[1])
+
+
+def test_an_unknown_series_is_named_with_those_there_are(real_run, capsys):
+    assert main(["slice", str(real_run), "--series", "ramp_slice_y4"]) == 2
+    assert capsys.readouterr().err == (
+        f"isotherm_tools: {real_run} holds no series ramp_slice_y4; it has ramp_region, ramp_slice_y3\n"
+    )

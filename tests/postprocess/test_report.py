@@ -1,15 +1,22 @@
-"""`report`: one page that holds what the run's files say, and nothing that is not in it."""
+"""report: the page of a run or a study, read without a browser: all that the files say, nothing that is not in them."""
 
 import base64
 import json
 import re
 
+import h5py
+from matplotlib import pyplot
+import matplotlib.image
+import numpy as np
 import pytest
 
 from html_page import Page
-from isotherm_tools import report_page
+from isotherm_tools import dark_figures, figures, histories, report_figures, report_page, slices, study_figures
 from isotherm_tools.cli import main
-from program import finished_run, isotherm
+from isotherm_tools.run_directory import History, Snapshot
+from isotherm_tools.study_record import Study
+from program import finished_run, ran
+from studies import BASE, write_study
 
 DECK = """
 grid: {cells: [24, 16, 8], spacing: 1e-3}
@@ -37,8 +44,7 @@ def run(tmp_path_factory):
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory):
     path = tmp_path_factory.mktemp("bench") / "bench.json"
-    done = isotherm("bench", "stencil", "--device", "cpu", "--sizes", "16", "--seconds", "0.01", "--json", path)
-    assert done.returncode == 0, done.stderr
+    ran("bench", "stencil", "--device", "cpu", "--sizes", "16", "--seconds", "0.01", "--json", path)
     return path
 
 
@@ -199,3 +205,306 @@ def test_numbers_stand_on_the_right_and_long_names_can_be_broken():
         ("d", ' class="number"', "8"), ("d", ' class="number"', "1.5e-06"), ("d", ' class="number"', "97 %"), ("d", "", "a_<wbr>b 3"),
         ("d", ' class="number"', "16"), ("d", ' class="number"', "3 µs"), ("d", ' class="number"', "-"), ("d", "", "7")]
     assert "<wbr>" in report_page.table(("a.b",), []) and "number" not in report_page.table(("a",), [])
+
+
+CELLS, SPACING, CORNER = (12, 7, 5), (1e-3, 2e-3, 4e-3), (0.1, -0.2, 0.0)  # no two axes alike
+
+
+def snapshot_of(folder, field, spacing=SPACING):
+    path = folder / "demo_00000010.hdf"
+    with h5py.File(path, "w") as file:
+        file["temperature"] = field
+        file.create_group("isotherm").attrs.update({"origin": CORNER, "spacing": spacing, "time": 2.5})
+    return Snapshot(path, 10)
+
+
+@pytest.fixture
+def snapshot(tmp_path):
+    z, y, x = np.meshgrid(*(np.arange(count) for count in reversed(CELLS)), indexing="ij")
+    return snapshot_of(tmp_path, 300.0 + x + 20 * y + 500 * z)
+
+
+def test_the_three_planes_stand_as_in_a_drawing(snapshot):
+    planes = report_figures.planes_through(snapshot, (6, 3, 2))
+    assert [plane.shape for plane in planes] == [(5, 7), (5, 12), (7, 12)]
+    front, above, beside, bar = report_figures.field_figure(snapshot, planes, report_figures.Scale(planes)).axes
+    for panel, array, extent in ((front, snapshot.T[2], (100, 112, -200, -186)), (above, snapshot.T[:, 3], (100, 112, 0, 20)),
+                                 (beside, snapshot.T[:, :, 6].T, (0, 20, -200, -186))):
+        assert np.array_equal(panel.images[0].get_array(), array) and panel.images[0].origin == "lower"
+        assert panel.images[0].get_extent() == pytest.approx(extent)
+        assert panel.images[0].get_clim() == (planes[0].min(), planes[0].max())
+    places = [panel.get_position() for panel in (front, above, beside, bar)]
+    assert places[1].y0 > places[0].y1 and places[2].x0 > places[0].x1 and places[3].x0 > places[2].x1
+    assert (places[0].x0, places[0].x1) == pytest.approx((places[1].x0, places[1].x1))
+    assert (places[0].y0, places[0].y1) == pytest.approx((places[2].y0, places[2].y1))
+    assert (front.get_xlabel(), front.get_ylabel(), above.get_ylabel(), beside.get_xlabel()) == (
+        "x [mm]", "y [mm]", "z [mm]", "z [mm]")
+
+
+def test_it_is_to_scale_unless_it_says_so(snapshot, tmp_path):
+    planes = report_figures.planes_through(snapshot, (6, 3, 2))
+    figure = report_figures.field_figure(snapshot, planes, report_figures.Scale(planes))
+    front = figure.axes[0].get_position()
+    wide, high = np.array([front.width, front.height]) * figure.get_size_inches()
+    assert wide / high == pytest.approx(12 / 14) and report_figures.stretched_axes(snapshot) == []
+    thin = snapshot_of(tmp_path, np.ones((2, 8, 16)), (1e-3, 1e-3, 1e-3))
+    assert report_figures.stretched_axes(thin) == ["z"]
+
+
+def test_isotherms_are_shared_round_and_seen():
+    """A level is drawn only where the plane has it, and in white on what is dark."""
+    cold, hot = np.full((4, 4), 300.0), np.linspace(300.0, 400.0, 16).reshape(4, 4)
+    scale = report_figures.Scale([cold, hot])
+    assert (scale.low, scale.high) == (300, 400) and scale.isotherms == [320, 340, 360, 380]
+    assert scale.distance == 20
+    assert (scale.colour_of(310), scale.colour_of(390)) == ("white", "black")
+    figure, panels = pyplot.subplots(2)
+    for panel, plane in zip(panels, (cold, hot)):
+        report_figures.draw_isotherms(panel, plane, (0, 1, 0, 1), scale)
+    assert [len(panel.collections) > 0 for panel in panels] == [False, True]
+    assert [text.get_text() for text in panels[1].texts] == ["320", "340", "360", "380"]
+    assert report_figures.Scale([cold]).isotherms == []
+    assert report_figures.Scale([np.full((2, 2), np.nan)]).isotherms == []
+
+
+def test_bars_are_phases_and_their_shares():
+    phases = {name: {"min": mean / 2, "mean": mean, "max": 2 * mean}
+              for name, mean in (("setup", 1.0), ("sweeps", 6.0), ("halo", 2.0), ("total", 10.0), ("stepping", 8.0))}
+    panel = report_figures.phases_figure(phases).axes[0]
+    assert [text.get_text() for text in panel.get_yticklabels()] == ["setup", "halo", "sweeps"]
+    assert [bar.get_width() for bar in panel.patches] == [1, 2, 6]
+    assert [text.get_text() for text in panel.texts] == ["10.0%", "20.0%", "60.0%"]
+    whiskers = [segment for lines in panel.collections for segment in lines.get_segments()]
+    assert [list(segment[:, 0]) for segment in whiskers] == [[0.5, 2], [1, 4], [3, 12]]
+    assert panel.get_xlabel().startswith("time [s]")
+
+
+def test_a_phase_of_nothing_has_no_bar():
+    phases = {name: {"min": mean, "mean": mean, "max": mean}
+              for name, mean in (("setup", 0.0), ("sweeps", 9.9996), ("halo", 0.0004), ("total", 10.0))}
+    panel = report_figures.phases_figure(phases).axes[0]
+    assert [bar.get_width() for bar in panel.patches] == [9.9996]
+    nothing = {name: {"min": 0.0, "mean": 0.0, "max": 0.0} for name in ("sweeps", "total")}
+    assert list(report_figures.phases_figure(nothing).axes[0].patches) == []
+
+
+def test_a_dark_figure_keeps_its_map_and_turns_its_ink():
+    """Paper and ink change places, curves get lighter; colours and isotherms of a field stay."""
+    figure, (panel, field) = pyplot.subplots(2)
+    line, = panel.plot([0, 1], [1, 2], color="#0072b2", marker=".")
+    panel.grid(color="0.9")
+    plane = np.linspace(300.0, 400.0, 64).reshape(8, 8)
+    image = field.imshow(plane, cmap="inferno")
+    slices.draw_contours(field, plane, (0, 8, 0, 8), 300, 400)
+    figure.canvas.draw()
+    lines = [tuple(colour) for each in field.collections for colour in each.get_edgecolor()]
+    values = [text.get_color() for text in field.texts]
+    assert len(values) > 3
+    dark_figures.darken(figure)
+    assert figure.get_facecolor() == panel.get_facecolor() == pyplot.matplotlib.colors.to_rgba(dark_figures.PAPER)
+    assert min(panel.xaxis.label.get_color()[:3]) > 0.8 and max(panel.get_xgridlines()[0].get_color()[:3]) < 0.3
+    assert line.get_color() == line.get_markerfacecolor() == pytest.approx((0.35, 0.35 + 0.65 * 0x72 / 255, 0.35 + 0.65 * 0xb2 / 255, 1))
+    assert [tuple(colour) for each in field.collections for colour in each.get_edgecolor()] == lines
+    assert [text.get_color() for text in field.texts] == values and image.get_cmap().name == "inferno"
+
+
+def test_names_of_curves_stand_beside_the_panel(tmp_path):
+    (tmp_path / "history.csv").write_text("sweep,time_s,residual,wall_s,min_K,max_K\n0,0,,0,290,310\n9,1,,1,291,309\n")
+    figure = histories.columns_figure("demo", History(tmp_path / "history.csv"), ["min_K", "max_K"])
+    figure.canvas.draw()
+    panel = figure.axes[0]
+    assert panel.get_legend().get_window_extent().x0 > panel.get_window_extent().x1
+    figure, panel = pyplot.subplots(figsize=(5.6, 3.6), layout="constrained")
+    for number in range(2):
+        panel.plot([0, 1], [0, number], label=f"{number} and a name that would take all the room that there is")
+    figures.name_curves(panel, title="a_title_without_blanks_that_is_as_long_as_the_figure_is_wide")
+    figure.canvas.draw()
+    assert panel.get_position().width > 0.4
+    alone = histories.columns_figure("demo", History(tmp_path / "history.csv"), ["max_K"]).axes[0]
+    assert alone.get_legend() is None and alone.get_ylabel() == "peak temperature [K]"
+
+
+@pytest.mark.parametrize("effective, copy, text", [(3e12, 4e12, "75.0% of the roof"), (6e9, 4e9, "150.0% of the roof")])
+def test_a_run_under_its_roof_and_above(effective, copy, text):
+    panel = report_figures.roof_figure(effective, copy).axes[0]
+    assert panel.patches[0].get_width() == effective / 1e9 and panel.get_lines()[0].get_xdata()[0] == copy / 1e9
+    assert panel.texts[0].get_text() == text and panel.get_xlim()[1] > max(effective, copy) / 1e9
+
+
+def test_probes_are_lines_over_time_or_sweeps():
+    probes = {"sweep": np.array([0, 10, 20]), "time_s": np.array([0, 0.5e-3, 1e-3]), "a_K": np.array([300.0, 310, 320]),
+              "b_K": np.array([300.0, 299, 298])}
+    panel = report_figures.probes_figure(probes).axes[0]
+    assert [line.get_label() for line in panel.get_lines()] == ["a", "b"] and panel.get_xlabel() == "time [ms]"
+    assert panel.get_lines()[1].get_xydata().tolist() == [[0, 300], [0.5, 299], [1, 298]]
+    panel = report_figures.probes_figure({**probes, "time_s": np.zeros(3)}).axes[0]
+    assert panel.get_xlabel() == "sweep" and panel.get_lines()[0].get_xdata().tolist() == [0, 10, 20]
+
+
+def test_a_row_of_cells_is_a_curve_along_it(tmp_path):
+    row = snapshot_of(tmp_path, np.arange(300.0, 305.0).reshape(1, 5, 1))
+    panel = report_figures.profile_figure([row], ["t = 2.5 s"]).axes[0]
+    along, values = panel.get_lines()[0].get_data()
+    assert along == pytest.approx([-199, -197, -195, -193, -191]) and list(values) == [300, 301, 302, 303, 304]
+    assert panel.get_xlabel() == "y [mm]"
+
+
+STUDY = """\
+  matrix: {problem.dt: [0.5, 1, 2, 40], precision: [fp32, fp64]}
+  zip: {problem.steps: [2000]}
+  report: [name, problem.dt, precision, max_K, step_s]
+  sort: max_K
+"""
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """Steps of 40 s are not stable: those two cases grow until they are stopped."""
+    folder = tmp_path_factory.mktemp("study")
+    base = BASE.replace("steps: 4", "allow_unstable: true, check_interval: 1")
+    write_study(folder, STUDY, base)
+    ran("study", "deck.yaml", cwd=folder, code=76)
+    return folder / "out"
+
+
+def changed_study(study, folder, change):
+    record = json.loads((study / "study.json").read_text())
+    change(record)
+    folder.mkdir(exist_ok=True)
+    (folder / "study.json").write_text(json.dumps(record))
+    return folder
+
+
+def made(cases, folder, **more):
+    """A study of these settings, of which each has its number as step_s."""
+    varied = list(dict.fromkeys(key for settings in cases for key in settings))
+    record = {
+        "schema": "isotherm-study", "schema_version": 1, "version": "0", "git_revision": "0", "deck": "a/made.yaml",
+        "collected": "now", "varied": varied, "units": {}, "columns": ["name", *varied, "step_s"], "report": ["name", "step_s"],
+        "sort": None,
+        "cases": [{"name": f"case{number}", "settings": settings, "ranks": 1, "state": "done", "exit_code": 0, "message": None,
+                   "values": {"name": f"case{number}", "ranks": 1, **settings, "step_s": float(number)}, "run": None}
+                  for number, settings in enumerate(cases)], **more}
+    folder.mkdir(exist_ok=True)
+    (folder / "study.json").write_text(json.dumps(record))
+    return Study(folder)
+
+
+def report_of(study, out):
+    assert main(["report", str(study), "--out", str(out)]) == 0
+    return Page(out.read_text(encoding="utf-8"))
+
+
+def test_the_page_says_what_the_study_says(study, tmp_path):
+    page, record = report_of(study, tmp_path / "page.html"), json.loads((study / "study.json").read_text())
+    for said in ("deck FAILED", "problem.dt [s]", "fp32, fp64", "0.5, 1, 2, 40", "Sorted by peak temperature [K].", record["git_revision"],
+                 record["cases"][0]["run"]["ranks"][0]["device"]):
+        assert said in " ".join(page.text.split()), said
+    failed = [case for case in record["cases"] if case["state"] == "failed"]
+    assert len(failed) == 2
+    for case in record["cases"]:
+        assert case["name"] in page.text and f"{case['values']['step_s']:.6g}" in page.text
+    for case in failed:
+        assert f"{case['name']} has failed (exit code 76): {case['message']}" in page.text
+    assert [picture["alt"].split(":")[0] for picture in page.pictures] == [
+        f"{name} against problem.dt, a line for each value of precision" for name in ("max_K", "step_s")]
+    for address in page.addresses:
+        assert address.startswith(("data:", "#")), address
+    assert main(["report", str(study)]) == 0
+    assert (study / "study_report.html").read_bytes() == (tmp_path / "page.html").read_bytes()  # always the same
+
+
+def test_a_figure_has_the_cases_where_they_belong(study):
+    found = Study(study)
+    assert found.axes == ["problem.dt", "precision"]
+    panel = study_figures.quantities_figure(found, ["max_K"]).axes[0]
+    assert (panel.get_xlabel(), panel.get_ylabel()) == ("problem.dt [s]", "peak temperature [K]")
+    assert panel.get_legend().get_title().get_text() == "precision"
+    for line, precision in zip(panel.get_lines(), ("fp32", "fp64")):
+        cases = [case for case in found.cases if case.value("precision") == precision and case.state == "done"]
+        assert line.get_label() == precision and len(cases) == 3  # those that failed leave a gap
+        assert list(line.get_xdata()) == [case.value("problem.dt") for case in cases]
+        assert list(line.get_ydata()) == [case.value("max_K") for case in cases]
+
+
+def test_the_verb_draws_them(study, tmp_path, capsys):
+    assert main(["study-plot", str(study)]) == 0
+    assert capsys.readouterr().out == f"{study}/study.png\n"
+    image = matplotlib.image.imread(study / "study.png")
+    assert image.shape[0] > image.shape[1] and len(np.unique(image[..., 0])) > 20
+    assert main(["study-plot", str(study), "--columns", "mean_K", "--out", str(tmp_path / "a.svg")]) == 0
+    assert (tmp_path / "a.svg").read_text().startswith("<?xml")
+
+
+def test_keys_that_go_together_are_one_axis(tmp_path):
+    zipped = made([{"cells": n, "steps": 10 * n, "kernel": kernel} for n in (8, 16, 32) for kernel in ("a", "b")], tmp_path / "zip",
+                  report=["name", "steps", "step_s"])
+    assert zipped.axes == ["steps", "kernel"]  # the one that is reported
+    assert made([{"a": 1, "b": 1}, {"a": 2, "b": 2}, {"a": 3, "b": 1}], tmp_path / "one").axes == ["a"]  # b is decided by a
+    words = made([{"kernel": word, "cells": 8} for word in ("a", "b", "c")], tmp_path / "words")
+    assert words.axes == ["kernel"]  # one number only is no axis
+    assert made([{"a": 1}, {"a": 1}, {"a": 2}], tmp_path / "names").axes == ["name"]  # a does not tell them apart
+    assert made([{}], tmp_path / "alone").axes == []
+
+
+def test_words_stand_side_by_side(tmp_path):
+    found = made([{"kernel": word} for word in ("z", "a", "m")], tmp_path / "words")
+    panel = study_figures.quantities_figure(found, ["step_s"]).axes[0]
+    assert [label.get_text() for label in panel.get_xticklabels()] == ["z", "a", "m"]
+    line, = panel.get_lines()
+    assert list(line.get_xdata()) == [0, 1, 2] and line.get_linestyle() == "None"
+
+
+def test_numbers_that_reach_far_are_logarithmic(tmp_path):
+    far = made([{"cells": n} for n in (8, 16, 32, 64)], tmp_path / "far")
+    near = made([{"cells": n} for n in (8, 16, 32)], tmp_path / "near")
+    assert study_figures.quantities_figure(far, ["step_s"]).axes[0].get_xscale() == "log"
+    assert study_figures.quantities_figure(near, ["step_s"]).axes[0].get_xscale() == "linear"
+
+
+def test_too_many_lines_are_a_table(tmp_path, capsys):
+    found = made([{"a": a, "b": b, "c": c} for a in range(5) for b in range(4) for c in range(3)], tmp_path / "many")
+    page = report_of(found.path, tmp_path / "page.html")
+    assert page.pictures == [] and "No figures: b, c would make 12 lines." in page.text
+    assert "case59" in page.text and "DONE" in page.text
+    assert main(["study-plot", str(found.path)]) == 65
+    assert "b, c would make 12 lines" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("state, code, badge", [("stopped", 75, "STOPPED"), ("not started", None, "STOPPED"),
+                                                ("not converged", 10, "NOT CONVERGED"), ("failed", 70, "FAIL")])
+def test_a_state_is_told(tmp_path, state, code, badge):
+    found = made([{"a": n} for n in range(3)], tmp_path / "study")
+
+    def change(record):
+        record["cases"][1].update(state=state, exit_code=code, message="one < two")
+
+    page = report_of(changed_study(found.path, tmp_path / "changed", change), tmp_path / "page.html")
+    for said in (badge, state, "one < two"):
+        assert said in page.text
+    assert ("Open points have not converged." in page.text) == (state == "not converged")
+    panel = study_figures.quantities_figure(Study(tmp_path / "changed"), ["step_s"]).axes[0]
+    assert len(panel.get_lines()[0].get_xdata()) == (3 if state == "not converged" else 2)
+
+
+def test_what_is_no_study_is_refused(study, tmp_path, capsys):
+    assert main(["study-plot", str(tmp_path)]) == 66
+    assert main(["study-plot", str(study), "--columns", "nonsense"]) == 2
+    assert main(["study-plot", str(study), "--columns", "name"]) == 65
+    assert main(["study-plot", str(study), "--out", "page.html"]) == 2
+    for number, change in enumerate((lambda r: r.update(schema="other"), lambda r: r.update(schema_version=9),
+                                     lambda r: r.pop("cases"), lambda r: r["cases"][0].pop("values"))):
+        broken = changed_study(study, tmp_path / str(number), change)
+        for verb in ("study-plot", "report"):
+            assert main([verb, str(broken)]) == 65, number
+    assert capsys.readouterr().err.count("\n") == 12
+    assert list(tmp_path.rglob("*.html")) == list(tmp_path.rglob("*.png")) == []
+
+
+@pytest.mark.parametrize("cases", [[{"word": "a"}, {"word": r"$\foo$"}],
+                                   [{"word": word, "cells": cells} for word in ("a", r"$\foo$") for cells in (8, 16)]])
+def test_dollar_signs_of_a_study_are_no_formula(tmp_path, cases):
+    """In its name, in words along the axis, and in words that tell lines apart."""
+    found, out = made(cases, tmp_path / "study", deck=r"a$\foo$b.yaml"), tmp_path / "picture.svg"
+    assert main(["study-plot", str(found.path), "--out", str(out)]) == 0
+    assert r"<!-- a$\foo$b: " in out.read_text() and r"<!-- $\foo$ -->" in out.read_text()

@@ -8,7 +8,7 @@ import pytest
 
 from browser import CHROMIUM, Browser
 from isotherm_tools.cli import main
-from program import isotherm, write_deck
+from program import ran, write_deck
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed")
 
@@ -59,8 +59,7 @@ def page(kind, tmp_path_factory):
 
 def page_of_study(folder):
     write_deck(folder, DECK.replace("solver: {kernel: reference, ", "solver: {") + STUDY)
-    done = isotherm("study", "deck.yaml", "output.directory=study", cwd=folder)
-    assert done.returncode == 0, done.stderr
+    ran("study", "deck.yaml", "output.directory=study", cwd=folder)
     assert main(["report", str(folder / "study")]) == 0
     return folder / "study" / "study_report.html"
 
@@ -69,11 +68,8 @@ def page_of_run(folder):
     """With a name, a warning and a command line that hold what a phone has no room for."""
     name = "a_deck_whose_name_is_longer_than_a_telephone_is_wide_and_has_no_spaces"
     write_deck(folder, DECK, f"{name}.yaml")
-    done = isotherm("run", f"{name}.yaml", "output.directory=run", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    done = isotherm("bench", "stencil", "--device", "cpu", "--sizes", "16", "--seconds", "0.01", "--json", "bench.json",
-                    cwd=folder)
-    assert done.returncode == 0, done.stderr
+    ran("run", f"{name}.yaml", "output.directory=run", cwd=folder)
+    ran("bench", "stencil", "--device", "cpu", "--sizes", "16", "--seconds", "0.01", "--json", "bench.json", cwd=folder)
     assert main(["report", str(folder / "run"), "--bench", str(folder / "bench.json")]) == 0
     return folder / "run" / f"{name}_report.html"
 

@@ -1,14 +1,17 @@
-"""`scaling STUDY` and the page of a scaling study: what the runs measured, and the model beside it."""
+"""Scaling of studies and of runs as the program wrote them; the process grids that the tools choose are the program's."""
 
 import json
+import re
 
 import pytest
 
 from html_page import Page
 from isotherm_tools.cli import main
+from isotherm_tools.process_grids import CUBE, process_grid, sweep_cost, Weights
+from isotherm_tools.run_record import RunRecord
 from isotherm_tools.scaling_table import share
 from isotherm_tools.units import format_time
-from program import isotherm, write_deck
+from program import isotherm, ran, write_deck
 from studies import BASE
 
 DECK = BASE + "study: {matrix: {precision: [fp64]}}\nscaling: {kind: weak, ranks: [1, 2]}\n"
@@ -20,8 +23,7 @@ MACHINE = ["--gpus-per-node", "2", "--intra-bandwidth", "4", "--intra-latency", 
 def study(tmp_path_factory):
     folder = tmp_path_factory.mktemp("weak")
     write_deck(folder, DECK)
-    done = isotherm("study", "deck.yaml", cwd=folder)
-    assert done.returncode == 0, done.stderr
+    ran("study", "deck.yaml", cwd=folder)
     return folder / "out"
 
 
@@ -112,3 +114,144 @@ def test_series_are_of_studies_that_have_them(study, tmp_path, capsys):
     assert "is no scaling study (its deck has no section scaling)" in capsys.readouterr().err
     assert main(["scaling", str(study / "ranks-1_precision-fp64"), "--series", "x"]) == 2
     assert "Scaling" not in page_of(plain, tmp_path / "page.html").text
+
+
+RUNS_DECK = """
+grid: {cells: [24, 20, 16], spacing: 1e-3}
+material: {diffusivity: 1e-4}
+boundaries: {y_min: {kind: periodic}, y_max: {kind: periodic}, z_min: {kind: temperature, value: 300}}
+initial: [{shape: constant, value: 310}]
+problem: {kind: transient, steps: 60, check_interval: 20}
+solver: {kernel: reference, reduction: reference, halo_width: 1}
+output: {snapshots: false}
+"""
+RANKS = (1, 2, 4)
+RUNS_MACHINE = ["--gpus-per-node", "4", "--intra-bandwidth", "4", "--intra-latency", "3", "--network-bandwidth", "25",
+           "--network-latency", "2"]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """(kind) -> the directories of three runs."""
+    folder = tmp_path_factory.mktemp("scaling")
+    write_deck(folder, RUNS_DECK, "plate.yaml")
+    found = {}
+    for kind, cells in (("strong", {}), ("weak", {2: "[24, 20, 32]", 4: "[24, 40, 32]"})):
+        for ranks in RANKS:
+            directory = folder / f"{kind}_{ranks}"
+            grid = [f"grid.cells={cells[ranks]}"] if ranks in cells else []
+            ran("run", "plate.yaml", f"output.directory={directory}", *grid, ranks=ranks, cwd=folder)
+            found.setdefault(kind, []).append(str(directory))
+    return found
+
+
+def test_the_record_is_read(runs):
+    for ranks, run in zip(RANKS, runs["strong"]):
+        record = RunRecord(run)
+        content = json.loads(record.path.read_text())
+        assert (record.ranks, record.ranks_a_host, record.cells) == (ranks, ranks, (24, 20, 16))
+        assert list(record.parts) == content["decomposition"]["process_grid"]
+        assert record.periodic == (False, True, False)
+        assert (record.problem, record.kernel, record.fused_norm, record.depth) == ("transient", "reference", False, 1)
+        assert (record.sweeps, record.step) == (60, content["performance"]["step_s"])
+        assert record.checks == content["residual"]["checks"] > 0
+        assert record.value_bytes == 8 and record.rank_cells * ranks == 24 * 20 * 16 and not record.on_gpu
+
+
+@pytest.mark.parametrize("kind", ["strong", "weak"])
+def test_measured_is_what_the_runs_measured_and_predicted_stands_beside_it(runs, tmp_path, capsys, kind):
+    path = tmp_path / "scaling.json"
+    assert main(["scaling", *runs[kind], *RUNS_MACHINE, "--ranks", "8,64,512", "--json", str(path)]) == 0
+    assert capsys.readouterr().out.startswith(f"{kind} scaling of plate: ")
+    content = json.loads(path.read_text())
+    assert content["kind"] == kind and content["notes"] == []
+    assert [row["ranks"] for row in content["rows"]] == [1, 2, 4, 8, 64, 512]
+    records = [json.loads(RunRecord(run).path.read_text()) for run in runs[kind]]
+    rate = records[0]["performance"]["points_per_s"]
+    for row, record in zip(content["rows"], records):
+        assert row["measured"]["step_s"] == record["performance"]["step_s"]
+        assert row["measured"]["efficiency"] == pytest.approx(
+            record["performance"]["points_per_s"] / rate / len(record["ranks"]))
+        assert row["cells"] == record["grid"]["cells"]
+    # On one rank the model is what was measured; beyond, it only loses.
+    first, *others = [row["predicted"] for row in content["rows"]]
+    assert first["step_s"] == pytest.approx(records[0]["performance"]["step_s"])
+    assert all(0 < row["efficiency"] < 1 for row in others)
+    assert all(row["measured"] is None for row in content["rows"][3:])
+
+
+@pytest.mark.parametrize("kind", ["strong", "weak"])
+def test_pictures_are_made(runs, tmp_path, capsys, kind):
+    out = tmp_path / "scaling.png"
+    assert main(["scaling", *runs[kind], *RUNS_MACHINE, "--out", str(out)]) == 0
+    assert out.stat().st_size > 10000 and capsys.readouterr().out.startswith(f"{kind} scaling of plate: ")
+
+
+# What tests/unit/test_process_grid.cpp expects of GPUs.
+GPU = Weights(8, 4.2e12, 32, 4, 450e9, 32, 5e-6, 64, 16, 3e-6)
+
+
+@pytest.mark.parametrize("ranks, cells, parts", [
+    (1, CUBE, (1, 1, 1)), (2, CUBE, (1, 1, 2)), (4, CUBE, (1, 2, 2)), (8, CUBE, (2, 2, 2)), (16, CUBE, (2, 2, 4)),
+    (12, CUBE, (2, 2, 3)), (7, CUBE, (1, 1, 7)), (4096, CUBE, (16, 16, 16)), (8, (512, 64, 64), (8, 1, 1)),
+    (8, (64, 64, 4), (2, 4, 1))])
+def test_of_least_surface_it_is_compact_and_cuts_z_first(ranks, cells, parts):
+    assert process_grid(ranks, cells) == parts
+
+
+@pytest.mark.parametrize("ranks, cells, parts, periodic, depth", [
+    (4, (1024, 1024, 1024), (1, 2, 2), "", 1), (8, (1024, 1024, 1024), (1, 4, 2), "", 1),
+    (8, (512, 512, 64), (1, 8, 1), "", 1), (8, (512, 64, 512), (1, 1, 8), "", 1),
+    (8, (16384, 16, 16), (8, 1, 1), "", 1), (2, (1024, 1024, 1024), (1, 1, 2), "y", 1),
+    (2, (1024, 1024, 1024), (1, 2, 1), "xyz", 1), (8, (1024, 1024, 1024), (1, 2, 4), "", 4)])
+def test_on_gpus_x_is_cut_where_nothing_else_is_left(ranks, cells, parts, periodic, depth):
+    assert process_grid(ranks, cells, depth, tuple(axis in periodic for axis in "xyz"), GPU) == parts
+
+
+def test_blocks_are_no_thinner_than_the_halo():
+    assert process_grid(4, (8, 8, 8), 4) == (1, 2, 2)
+    assert process_grid(8, (8, 8, 4), 4) is None
+    assert process_grid(16, (2, 2, 2)) is None
+    assert process_grid(1, (8, 8, 2), 4) == (1, 1, 1)
+    assert process_grid(1, (8, 8, 2), 4, (False, False, True)) is None
+
+
+GRID_DECK = """\
+grid: {cells: [12, 16, 20], lengths: 1}
+material: {diffusivity: 1}
+initial: [{shape: constant, value: 300}]
+problem: {steps: 2}
+output: {snapshots: false}
+"""
+AROUND = "boundaries={x_min: {kind: periodic}, x_max: {kind: periodic}, z_min: {kind: periodic}, z_max: {kind: periodic}}"
+SECONDS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+
+
+@pytest.fixture(scope="module", params=["fp64", "fp32"])
+def program(request, tmp_path_factory):
+    """A folder with a deck, its precision, and the weights that a run of it has written."""
+    folder = tmp_path_factory.mktemp("grids")
+    write_deck(folder, GRID_DECK)
+    ran("run", "deck.yaml", "parallel.device=cpu", f"precision={request.param}", cwd=folder)
+    record = RunRecord(folder / "runs/deck")
+    assert record.weights.cell_bytes == {"fp64": 8, "fp32": 4}[request.param]
+    return folder, request.param, record.weights
+
+
+@pytest.mark.parametrize("cells", [(256, 256, 256), (1000, 10, 10), (64, 300, 40), (33, 35, 700)])
+@pytest.mark.parametrize("ranks", [2, 6, 64, 512])
+@pytest.mark.parametrize("depth, around", [(1, False), (1, True), (4, False), (3, True)])
+def test_it_is_the_programs_own(program, cells, ranks, depth, around):
+    folder, precision, weights = program
+    done = isotherm("check", "deck.yaml", "parallel.device=cpu", f"precision={precision}", "--ranks", ranks,
+                    f"grid.cells={json.dumps(cells)}", f"solver.halo_width={depth}", *[AROUND] * around, cwd=folder)
+    periodic = (around, False, around)
+    parts = process_grid(ranks, cells, depth, periodic, weights)
+    if parts is None:
+        assert done.returncode == 65 and "no process grid of" in done.stderr
+        return
+    assert done.returncode == 0, done.stderr
+    found = re.search(r"^process grid +(\d+) x (\d+) x (\d+) \(", done.stdout, re.MULTILINE)
+    assert tuple(map(int, found.groups())) == parts
+    number, unit = re.search(r"^  by estimate +(\S+) (\S+) a sweep of", done.stdout, re.MULTILINE).groups()
+    assert sweep_cost(cells, parts, depth, periodic, weights) == pytest.approx(float(number) * SECONDS[unit], rel=0.006)

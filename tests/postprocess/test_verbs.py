@@ -1,14 +1,26 @@
-"""All verbs alike: help that says what they take, one line where something is missing; and a stdout of any kind."""
+"""The tools' command lines, what documents say of them, directories that they open, records of earlier versions."""
 
+import csv
 import importlib.util
 import io
+import json
 import os
+import re
+import shlex
+import shutil
 import sys
+from pathlib import Path
 
+import h5py
+import numpy as np
 import pytest
 
-from isotherm_tools import cli
-from isotherm_tools.cli import main
+from documentation import blocks, name_of, TOP
+import isotherm_tools
+from isotherm_tools import cli, Failure, open_run
+from isotherm_tools.cli import main, parser
+from isotherm_tools.run_record import RunRecord
+from program import finished_run, ran
 from scaling_runs import strong_series
 
 VERBS = ("slice", "history", "ladder", "roofline", "depths", "scaling", "report", "study-plot", "animate", "volume")
@@ -84,3 +96,180 @@ def test_ctrl_c_is_one_line(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(cli, "say", interrupted)
     assert main(["scaling", *map(str, strong_series(tmp_path))]) == 130
     assert capsys.readouterr().err.count("\n") == 1
+
+
+PAGES = [TOP / name for name in ("README.md", "docs/tour.md", "docs/studies.md", "docs/cluster.md", "kernels/README.md", "postprocess/README.md")]
+COMMAND = re.compile(r"^(?:\$ )?python3 -m isotherm_tools +((?:.*\\\n)*.*)", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def documented_folder(tmp_path_factory):
+    """With the run that the examples name, coarser, and with all that they ask it for."""
+    top = tmp_path_factory.mktemp("examples")
+    ran("run", TOP / "inputs/quickstart.yaml", "grid.cells=[40,20,3]", "problem.end_time=4",
+        "output.every_time=1", "output.diagnostics=2", "solver.kernel=reference", "solver.halo_width=1",
+        "output.slices=[{axis: z, cell: 2, every_time: 2}]", "output.probes={points: [[0.02, 0.04, 0.009]]}",
+        "output.directory=runs/quickstart", cwd=top)
+    return top
+
+
+@pytest.mark.parametrize("example", blocks(TOP / "postprocess/README.md", "python"), ids=lambda text: f"{len(text)}")
+def test_examples_run(documented_folder, monkeypatch, capsys, example):
+    monkeypatch.chdir(documented_folder)
+    exec(compile(example, "postprocess/README.md", "exec"), {})  # noqa: S102
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_commands_are_commands(page):
+    found = [words for text in blocks(page, "sh", "text") for words in COMMAND.findall(text)]
+    assert found, "no command was found"
+    for words in found:
+        parser().parse_args(shlex.split(words.replace("\\\n", " "), comments=True))
+
+
+DECK = """
+grid: {cells: [12, 7, 5], spacing: [1e-3, 2e-3, 4e-3], origin: [0.1, -0.2, 0]}
+material: {diffusivity: 1e-4}
+initial: [{shape: formula, formula: 300 + 1000*x + 100*y + 10*z}]
+problem: {kind: transient, steps: 20, check_interval: 5}
+solver: {kernel: reference, reduction: reference, halo_width: 1}
+output:
+  every_steps: 10
+  diagnostics: 4
+  precision: fp32
+  slices: [{axis: y, cell: 3, every_steps: 5}]
+  region: {first_cell: [1, 2, 3], last_cell: [6, 5, 4], every_steps: 20}
+  probes: {points: [[0.105, -0.19, 0.01], {at: [0.11, -0.19, 0.01], name: right}], every_steps: 10}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return finished_run(tmp_path_factory.mktemp("run"), DECK, "ramp")
+
+
+@pytest.fixture
+def run(folder):
+    return open_run(folder)
+
+
+def test_snapshots_have_cells_coordinates_and_times(run):
+    assert run.name == "ramp" and len(run.snapshots) == 3 and list(run.snapshots.sweeps) == [0, 10, 20]
+    first = run.snapshots[0]
+    assert first.T.shape == (5, 7, 12) and first.T.dtype == np.float32
+    expected = 300 + 1000 * first.x[None, None, :] + 100 * first.y[None, :, None] + 10 * first.z[:, None, None]
+    assert first.T == pytest.approx(expected, rel=1e-7)
+    assert (first.x[0], first.y[-1], first.z[0]) == pytest.approx((0.1005, -0.187, 0.002))
+    assert run.snapshots[-1].time == pytest.approx(run.record["time_s"]) == run.snapshots.times[-1]
+    half = run.snapshots[-1].time / 2
+    assert run.snapshots.nearest(1.1 * half).sweep == 10
+    assert [snapshot.sweep for snapshot in run.snapshots[1:]] == [10, 20]
+
+
+def test_parts_are_the_cells_of_the_whole_field(run):
+    assert list(run.parts) == ["ramp_region", "ramp_slice_y3"]
+    plane, box, whole = run.parts["ramp_slice_y3"], run.parts["ramp_region"], run.snapshots[-1]
+    assert list(plane.sweeps) == [0, 5, 10, 15, 20] and plane[-1].T.shape == (5, 1, 12)
+    assert np.array_equal(plane[-1].T[:, 0], whole.T[:, 3]) and plane[-1].y == pytest.approx(whole.y[3:4])
+    assert np.array_equal(box[-1].T, whole.T[3:5, 2:6, 1:7]) and box[-1].x == pytest.approx(whole.x[1:7])
+
+
+def test_tables_hold_every_line(run, folder):
+    with open(folder / "history.csv", newline="", encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    history = run.history
+    assert list(history) == list(lines[0]) and history["sweep"].dtype == np.int64
+    for name, values in history.items():
+        assert len(values) == len(lines) > 5
+        for line, value in zip(lines, values):
+            assert np.isnan(value) if line[name] == "" else value == float(line[name])
+    assert [history.units[name] for name in ("sweep", "time_s", "mean_K", "relative_residual")] == ["", "s", "K", ""]
+    assert list(run.probes) == ["sweep", "time_s", "p0_K", "right_K"] and list(run.probes["sweep"]) == [0, 10, 20]
+    assert run.probe_places == {"p0": (0.105, -0.19, 0.01), "right": (0.11, -0.19, 0.01)}
+    assert run.record == json.loads((folder / "run.json").read_text())
+
+
+def test_nothing_is_read_before_it_is_asked_for(tmp_path):
+    for sweep in range(3):
+        with h5py.File(tmp_path / f"demo_{sweep:08d}.hdf", "w") as file:
+            file.attrs["no"] = "snapshot"
+    run = open_run(tmp_path)
+    assert len(run.snapshots) == 3 and list(run.snapshots.sweeps) == [0, 1, 2]
+    with pytest.raises(Failure, match="demo_00000001.hdf is no snapshot of isotherm"):
+        run.snapshots[1].T  # noqa: B018
+
+
+def test_what_is_missing_is_a_failure_with_a_line(tmp_path):
+    with pytest.raises(Failure, match="is no folder; name the run directory"):
+        open_run(tmp_path / "nowhere")
+    run = open_run(tmp_path)
+    for what, line in (("snapshots", "holds no snapshots"), ("history", "history.csv does not exist; was the run made"),
+                       ("probes", "was the run made with output.probes"), ("record", "run.json does not exist")):
+        with pytest.raises(Failure, match=line) as caught:
+            getattr(run, what)
+        assert caught.value.code == 66
+    assert run.parts == {}
+    (tmp_path / "history.csv").write_text("sweep,time_s\n1,x\n")
+    (tmp_path / "probes.csv").write_text("# p0: here\nsweep,time_s,p0_K\n1,0.5\n")
+    for what in ("history", "probes"):
+        with pytest.raises(Failure, match="is no table of isotherm") as caught:
+            getattr(open_run(tmp_path), what)
+        assert caught.value.code == 65
+    assert isotherm_tools.Failure is Failure
+
+
+RECORDS = sorted((Path(__file__).parents[1] / "faults/fixtures/records").glob("run_*.json"))
+
+
+@pytest.fixture(params=RECORDS, ids=lambda path: path.stem)
+def earlier_run(request, tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    shutil.copy(request.param, folder / "run.json")
+    return folder
+
+
+def test_a_series_is_made_of_them(earlier_run):
+    record = RunRecord(earlier_run)
+    assert (record.cells, record.parts, record.ranks, record.on_gpu) == ((100, 100, 50), (1, 1, 2), 2, False)
+    assert (record.step, record.rate, record.sweeps, record.checks) == (0.001, 5e8, 2000, 20)
+    assert record.hidden is None or record.hidden == pytest.approx(2 / 3)
+    assert [link.latency for link in record.links] == ([4e-6] if record.hidden else [])
+
+
+def test_they_are_what_open_run_says(earlier_run):
+    record, written = open_run(earlier_run).record, json.loads((earlier_run / "run.json").read_text())
+    assert record["continuation"] is not None and record["figures_of_merit"] == {} and record["profile"] is None
+    for key, value in written.items():
+        if not isinstance(value, dict):
+            assert record[key] == value
+
+
+def test_a_page_is_made_of_them(earlier_run, tmp_path, capsys):
+    assert main(["report", str(earlier_run), "--out", str(tmp_path / "page.html")]) == 0, capsys.readouterr().err
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "500 M" in text and "0.5 K" in text and "at sweep None" not in text
+
+
+def test_two_runs_share_nothing(earlier_run, tmp_path):
+    shutil.copytree(earlier_run, tmp_path / "other")
+    one, other = open_run(earlier_run).record, open_run(tmp_path / "other").record
+    one["continuation"]["checkpoints"] = 7
+    one["figures_of_merit"]["speed"] = 1
+    assert other["continuation"]["checkpoints"] == 0 and other["figures_of_merit"] == {}
+
+
+@pytest.mark.parametrize("version, problem", [
+    (4, "has schema version 4, and this package knows them to 3; use the one of the isotherm that wrote it"),
+    (0, "is no run record of isotherm (its schema_version is 0)"),
+    (True, "is no run record of isotherm (its schema_version is True)"),
+    ("1", "is no run record of isotherm (its schema_version is '1')"),
+    (None, "is no run record of isotherm (its schema_version is None)")])
+def test_another_version_is_refused(tmp_path, version, problem):
+    content = {**json.loads(RECORDS[0].read_text()), "schema_version": version}
+    (tmp_path / "run.json").write_text(json.dumps(content))
+    for read in (RunRecord, lambda path: open_run(path).record):
+        with pytest.raises(Failure) as refused:
+            read(tmp_path)
+        assert (refused.value.code, str(refused.value)) == (65, f"{tmp_path}/run.json {problem}")

@@ -4,20 +4,41 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 
 #include "core/error.hpp"
 
 namespace isotherm {
 
+// What `work` says when it refuses with this code; "no error" where it does not.
 template <class Work>
-std::string deck_error(const Work& work) {
+std::string error_text(const Work& work, ExitCode code) {
   try {
     work();
   } catch (const Error& e) {
-    EXPECT_EQ(e.code(), ExitCode::deck);
+    EXPECT_EQ(e.code(), code) << e.what();
     return e.what();
   }
   return "no error";
+}
+template <class Work>
+std::string deck_error(const Work& work) {
+  return error_text(work, ExitCode::deck);
+}
+template <class Work>
+std::string refusal(const Work& work, ExitCode code) {
+  const std::string text = error_text(work, code);
+  EXPECT_NE(text, "no error");
+  return text;
+}
+
+// A message: place, key and what is wrong. How it goes on is a matter of wording.
+inline void expect_start(std::string_view text, std::string_view start) {
+  EXPECT_EQ(text.substr(0, start.size()), start) << text;
+}
+
+inline void expect_says(std::string_view text, std::string_view part) {
+  EXPECT_NE(text.find(part), text.npos) << text;
 }
 
 }  // namespace isotherm

@@ -6,7 +6,17 @@
 #include "core/box.hpp"
 #include "grid/field.hpp"
 
-namespace isotherm::test {
+namespace isotherm {
+
+// x fastest.
+template <class Use>
+void for_each_cell(Box box, Use use) {
+  for (Index z = box.lo.z; z < box.hi.z; ++z)
+    for (Index y = box.lo.y; y < box.hi.y; ++y)
+      for (Index x = box.lo.x; x < box.hi.x; ++x) use(Int3{x, y, z});
+}
+
+namespace test {
 
 // Exact in fp32 for the grids of tests, and different in every cell.
 template <class T>
@@ -18,13 +28,12 @@ template <class T>
 Field<T> field_by_index(Device& device, Box block, Int3 cells, int ghosts = 1) {
   Field<T> field(device, block.extent(), ghosts);
   const FieldView<T> view = field.view();
-  const Box all = view.padded(), inner = view.interior();
-  for (Index z = all.lo.z; z < all.hi.z; ++z)
-    for (Index y = all.lo.y; y < all.hi.y; ++y)
-      for (Index x = all.lo.x; x < all.hi.x; ++x)
-        view(x, y, z) = inner.contains({x, y, z}) ? value_at<T>(Int3{x, y, z} + block.lo, cells)
-                                                  : std::numeric_limits<T>::quiet_NaN();
+  for_each_cell(view.padded(), [&](Int3 c) {
+    view(c) =
+        view.interior().contains(c) ? value_at<T>(c + block.lo, cells) : std::numeric_limits<T>::quiet_NaN();
+  });
   return field;
 }
 
-}  // namespace isotherm::test
+}  // namespace test
+}  // namespace isotherm

@@ -4,7 +4,7 @@ import os
 import subprocess
 import time
 
-from program import HANGS, command, kill_all, write_deck
+from program import HANGS, command, is_running, kill_all, write_deck
 from small_block import SMALL_BLOCK
 
 ENDLESS = SMALL_BLOCK + """\
@@ -15,15 +15,38 @@ output: {snapshots: false}
 """
 
 
-class Job:
-    """A run in the background, in a session of its own."""
+def wait_until_gone(*pids):
+    """Who lost its launcher, a neighbour or its study ends by itself."""
+    deadline = time.monotonic() + HANGS
+    while any(map(is_running, pids)):
+        assert time.monotonic() < deadline, "a process outlives its job"
+        time.sleep(0.02)
+
+
+class Background:
+    """A call of the program in a session of its own."""
+
+    def __init__(self, folder, *words, ranks=0, **environment):
+        self.process = subprocess.Popen(
+            command(*words, ranks=ranks), cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            start_new_session=True, env={**os.environ, **environment})
+
+    def end(self):
+        try:
+            out, err = self.process.communicate(timeout=HANGS)
+        except subprocess.TimeoutExpired:
+            kill_all(self.process.pid)
+            raise
+        return self.process.returncode, out, err
+
+
+class Job(Background):
+    """A run that ends only when it is told to."""
 
     def __init__(self, folder, *words, ranks=0, **environment):
         write_deck(folder, ENDLESS)
         self.out = folder / "out"
-        self.process = subprocess.Popen(
-            command("run", "deck.yaml", "output.directory=out", *words, ranks=ranks), cwd=folder, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, env={**os.environ, **environment})
+        super().__init__(folder, "run", "deck.yaml", "output.directory=out", *words, ranks=ranks, **environment)
 
     def wait_until(self, done, what):
         deadline = time.monotonic() + HANGS
@@ -45,11 +68,3 @@ class Job:
 
     def send(self, number, to=None):
         os.kill(to or self.process.pid, number)
-
-    def end(self):
-        try:
-            out, err = self.process.communicate(timeout=HANGS)
-        except subprocess.TimeoutExpired:
-            kill_all(self.process.pid)
-            raise
-        return self.process.returncode, out, err

@@ -25,6 +25,17 @@ inline Int3 even_process_grid(int ranks) {
   return grid;
 }
 
+// Every way to write `ranks` as a product of three.
+inline std::vector<Int3> all_process_grids(int ranks) {
+  std::vector<Int3> grids;
+  for (Index x = 1; x <= ranks; ++x) {
+    for (Index y = 1; x * y <= ranks; ++y) {
+      if (ranks % (x * y) == 0) grids.push_back({x, y, ranks / (x * y)});
+    }
+  }
+  return grids;
+}
+
 // All ranks along one axis, each axis in turn, and as even as can be; only grids that leave nobody without
 // cells.
 inline std::vector<Int3> process_grids(int ranks, Int3 cells) {

@@ -67,6 +67,13 @@ def isotherm(*arguments, ranks=0, cwd=None, timeout=HANGS, **environment):
     )
 
 
+def ran(*arguments, code=0, **options):
+    """The finished process, which must have ended with this code."""
+    done = isotherm(*arguments, **options)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
 def family_of(leader):
     """A launcher and all that it started, ranks in their own process groups too."""
     children = subprocess.run(["ps", "-eo", "pid=,ppid="], stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -110,15 +117,14 @@ def kill_all(leader):
 def finished_run(folder, text, name, ranks=0):
     """The directory of a run of this deck, made in `folder`."""
     write_deck(folder, text, f"{name}.yaml")
-    done = isotherm("run", f"{name}.yaml", ranks=ranks, cwd=folder)
-    assert done.returncode == 0, done.stderr
+    ran("run", f"{name}.yaml", ranks=ranks, cwd=folder)
     return folder / "runs" / name
 
 
 def expect_refused(folder, done, code, line):
     """A job that was refused before any work. The launcher adds lines of its own; those of the program are one, once."""
     assert done.returncode == code, done.stderr
-    assert done.stderr.splitlines()[0] == line
+    assert done.stderr.startswith(line), done.stderr
     assert done.stderr.count(line) == 1
     assert "MPI_ABORT" not in done.stderr
     assert os.listdir(folder) == ["deck.yaml"], "a refused job must leave no file"

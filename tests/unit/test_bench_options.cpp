@@ -82,7 +82,7 @@ TEST(BenchOptions, NumbersHaveBounds) {
 
 TEST(BenchOptions, HelpOfASubjectHasItsOptionsAlone) {
   const std::string help = parsed({"halo", "--help"}).text;
-  for (const char* own : {"--ghosts", "--rows", "--sizes", "--baseline", "64,256"})
+  for (const char* own : {"--ghosts", "--rows", "--sizes", "64,256"})
     EXPECT_NE(help.find(own), std::string::npos) << own;
   for (const char* of_others : {"--depths", "--walls", "--op ", "--folder", "--repeats"})
     EXPECT_EQ(help.find(of_others), std::string::npos) << of_others;

@@ -1,15 +1,17 @@
-// The checks of a benchmark: that they hold, and that each can fail.
-#include "app/bench/reference.hpp"
-
+// The checks and samples of a benchmark: that they hold, and that each can fail.
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <set>
 #include <utility>
 
+#include "app/bench/reference.hpp"
 #include "app/bench/sampling.hpp"
 #include "core/device.hpp"
 #include "kernels/face_copy.hpp"
+#include "support/error_text.hpp"
+#include "support/watched_device.hpp"
 
 namespace isotherm {
 namespace {
@@ -54,8 +56,8 @@ TEST(BenchDifference, FindsOneCellThatWasLeftPoisoned) {
   auto found = fields.make<float>(1);
   found.view()(7, 3, 2) = poison<float>;
   const std::string text = difference(view(expected), view(found));
-  EXPECT_NE(text.find("cell (7, 3, 2) is nan"), std::string::npos) << text;
-  EXPECT_NE(text.find("1 of 56 rows"), std::string::npos) << text;
+  expect_says(text, "cell (7, 3, 2) is nan");
+  expect_says(text, "1 of 56 rows");
 }
 
 TEST(BenchDifference, FindsOneBitAndTheFirstOfSeveral) {
@@ -64,9 +66,9 @@ TEST(BenchDifference, FindsOneBitAndTheFirstOfSeveral) {
   auto found = fields.make<double>(1);
   double& last = found.view()(12, 5, 4);
   last = std::nextafter(last, 1000.0);
-  EXPECT_NE(difference(view(expected), view(found)).find("cell (12, 5, 4)"), std::string::npos);
+  expect_says(difference(view(expected), view(found)), "cell (12, 5, 4)");
   found.view()(0, 0, 1) += 1;
-  EXPECT_NE(difference(view(expected), view(found)).find("cell (0, 0, 1)"), std::string::npos);
+  expect_says(difference(view(expected), view(found)), "cell (0, 0, 1)");
 }
 
 TEST(BenchDifference, FindsAWriteIntoAGhost) {
@@ -74,7 +76,7 @@ TEST(BenchDifference, FindsAWriteIntoAGhost) {
   const auto expected = fields.make<double>(1);
   auto found = fields.make<double>(1);
   found.view()(-1, 2, 5) = 300;
-  EXPECT_NE(difference(view(expected), view(found)).find("cell (-1, 2, 5)"), std::string::npos);
+  expect_says(difference(view(expected), view(found)), "cell (-1, 2, 5)");
 }
 
 TEST(BenchDifference, TellsZerosApart) {  // as == would not
@@ -212,6 +214,51 @@ TEST(BenchSampler, PreparesEverySampleOfWhatCountsOnce) {
   EXPECT_EQ(probe.prepared, Sampler::least_samples);
   EXPECT_EQ(probe.passes, Sampler::least_samples);
   EXPECT_TRUE(samples.copy_bytes_per_s.empty());
+}
+
+// A device whose clock goes on when the test says so.
+class ClockDevice final : public WatchedDevice {
+ public:
+  using WatchedDevice::WatchedDevice;
+  double now = 0;
+  Event make_timing_event() override { return {reinterpret_cast<void*>(++events_)}; }
+  void release(Event) noexcept override {}
+  void record(Event event, Stream) override { recorded_[event.native] = now; }
+  double seconds_between(Event start, Event end) override {
+    return recorded_[end.native] - recorded_[start.native];
+  }
+
+ private:
+  std::uintptr_t events_ = 0;
+  std::map<void*, double> recorded_;
+};
+
+TEST(Sampler, ADifferenceIsOfBatchesSideBySideOnADriftingClock) {
+  const auto host = make_host_device();
+  ClockDevice device(*host);
+  Sampler sampler(device, {}, 1e-3);
+  double drift = 1;
+  const BenchSamples samples = sampler.measure_difference([&] { device.now += drift * 5e-3; },
+                                                          [&] {
+                                                            device.now += drift * 3e-3;
+                                                            drift *= 1.001;
+                                                          },
+                                                          {});
+  ASSERT_GE(samples.seconds.size(), 7u);
+  ASSERT_EQ(samples.base_seconds.size(), samples.seconds.size());
+  for (std::size_t i = 0; i < samples.seconds.size(); ++i) {
+    EXPECT_NEAR(samples.seconds[i] / samples.base_seconds[i], 2.0 / 3, 0.01) << "sample " << i;
+  }
+  EXPECT_GT(samples.base_seconds.back(), samples.base_seconds.front());
+}
+
+TEST(Sampler, ADifferenceMayBeNegative) {
+  const auto host = make_host_device();
+  ClockDevice device(*host);
+  const BenchSamples samples =
+      Sampler(device, {}, 1e-3)
+          .measure_difference([&] { device.now += 3e-3; }, [&] { device.now += 4e-3; }, {});
+  for (const double seconds : samples.seconds) EXPECT_NEAR(seconds, -1e-3, 1e-9);
 }
 
 }  // namespace

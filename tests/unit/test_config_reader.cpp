@@ -1,4 +1,4 @@
-// What the reader says of wrong decks, to the letter.
+// What the reader says of wrong decks: place, key and what is wrong.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +12,7 @@ namespace {
 using deck_text::base;
 using deck_text::expect_good;
 using deck_text::expect_problem;
+using deck_text::parse;
 using deck_text::problems;
 using deck_text::replaced;
 using deck_text::with_wall;
@@ -33,232 +34,79 @@ TEST(ConfigReader, TakesPlainDecks) {
   expect_good(with_cells("[2000000, 2000000, 2]"));
 }
 
+// faults/test_deck.py has what most users get wrong; here is what it has not.
 TEST(ConfigReader, RefusesWhatIsNoDeck) {
-  const std::string empty =
-      "deck.yaml:1:1: the deck is empty; write at least a grid (isotherm init prints a commented deck)";
-  expect_problem("", empty);
-  expect_problem("# nothing\n", empty);
-  expect_problem(",:", empty);
-  expect_problem("~", empty);
-  const std::string keys =
-      "grid, material, precision, boundaries, initial, sources, problem, solver, parallel, output, verify, "
-      "study, scaling";
-  expect_problem("hello", "deck.yaml:1:1: one value stands where a deck is wanted; write keys of " + keys);
-  expect_problem("- grid", "deck.yaml:1:1: a list stands where a deck is wanted; write keys of " + keys);
-}
-
-TEST(ConfigReader, RefusesBadBytes) {
-  expect_problem(std::string("a: 1\n\0", 6), "deck.yaml:2:1: control character 0x00; remove it");
-  expect_problem("a: \xFF\n", "deck.yaml:1:4: byte 0xFF is not UTF-8; save the deck as UTF-8");
+  expect_problem("~", "deck.yaml:1:1: the deck is empty; write at least a grid");
+  expect_problem("hello", "deck.yaml:1:1: one value stands where a deck is wanted; write keys of grid");
+  expect_problem("- grid", "deck.yaml:1:1: a list stands where a deck is wanted; write keys of grid");
   expect_problem("a: 1 # \xC3\n", "deck.yaml:1:8: byte 0xC3 is not UTF-8; save the deck as UTF-8");
-  expect_problem("# \x1B[31m\n", "deck.yaml:1:3: control character 0x1B; remove it");
-}
-
-TEST(ConfigReader, RefusesBadYaml) {
-  expect_problem("grid:\n\tcells: 3\n",
-                 "deck.yaml:2:1: a tab indents this line (YAML wants spaces); use spaces");
-  expect_problem("grid: [1, 2\n",
-                 "deck.yaml:2:1: not YAML (end of sequence flow not found); mend it here or just above");
-  expect_problem(
-      "grid: *x\n",
-      "deck.yaml:1:7: not YAML (the referenced anchor is not defined); mend it here or just above");
-  expect_problem("grid: &a [*a]\n",
-                 "deck.yaml:1:11: the alias stands inside what it names; write the value out");
-  expect_problem(
-      base + "---\nsolver: {}\n",
-      "deck.yaml:10:1: a second document starts here (a deck is one document); remove the '---' or what "
-      "follows the end");
-  expect_problem(
-      base + "...\nsolver: {}\n",
-      "deck.yaml:11:1: a second document starts here (a deck is one document); remove the '---' or what "
-      "follows the end");
-  expect_problem(with_cells("!!int 8"),
-                 "deck.yaml:2:10: the tag !!int is not supported (types are known by key); remove it");
-  expect_problem(with_cells("!mine 8"),
-                 "deck.yaml:2:10: the tag !mine is not supported (types are known by key); remove it");
-  expect_problem(
-      "{[1]: 2}\n",
-      "deck.yaml:1:2: a key must be a word; remove the brackets, or write the missing word before ':'");
-}
-
-TEST(ConfigReader, BoundsWhatADeckCosts) {
-  expect_problem(
-      std::string(2 << 20, 'a'),
-      "deck.yaml:1:1: 2097152 bytes are too many (a deck has at most 1048576); put data in an HDF5 file");
-  expect_problem("a: " + std::string(20000, 'b'),
-                 "deck.yaml:1:16386: the line has more than 16384 bytes; break it");
-  const std::string deep = ": nested deeper than 16 levels; no deck needs that";
-  expect_problem("a: " + std::string(5000, '['),
-                 "deck.yaml:1:12" + deep);  // yaml-cpp takes each for a key, too
-  std::string block;
-  for (std::size_t i = 0; i < 20; ++i) block += std::string(i, ' ') + "a:\n";
-  expect_problem(block, "deck.yaml:17:17" + deep);
-  std::string laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
-  for (int i = 1; i < 10; ++i) {
-    laughs += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [";
-    for (int j = 0; j < 10; ++j) laughs += (j ? ", *a" : "*a") + std::to_string(i - 1);
-    laughs += "]\n";
-  }
-  expect_problem(laughs,
-                 "deck.yaml:5:20: the deck has more than 50000 parts, aliases expanded; make it smaller");
+  expect_problem("grid: &a [*a]\n", "deck.yaml:1:11: the alias stands inside what it names");
+  expect_problem("{[1]: 2}\n", "deck.yaml:1:2: a key must be a word; remove the brackets, or write the");
   std::string formulas = base;
   for (int i = 0; i < 5; ++i)
     formulas.insert(formulas.find("problem"),
                     "  - {shape: formula, formula: x" + std::string(4000, ' ') + "+1}\n");
-  expect_problem(
-      formulas,
-      "deck.yaml:12:31: initial.5.formula: the deck's formulas have more than 16384 characters in all; "
-      "shorten them, or use a dataset");
+  expect_problem(formulas, "deck.yaml:12:31: initial.5.formula: the deck's formulas have more than 16384");
 }
 
 TEST(ConfigReader, NamesUnknownKeysAndWhatWasMeant) {
   expect_problem(base + "solvr: {}\n", "deck.yaml:10:1: solvr: unknown key; did you mean 'solver'?");
-  expect_problem(base + "solver: {kernal: auto}\n",
-                 "deck.yaml:10:10: solver.kernal: unknown key; did you mean 'kernel'?");
-  expect_problem(
-      base + "solver: {colour: red}\n",
-      "deck.yaml:10:10: solver.colour: unknown key; use one of kernel, tile, reduction, histogram, "
-      "halo_width, time_block, cuda_graph, tuning_file, walltime");
   expect_problem(base + "cells: 8\n", "deck.yaml:10:1: cells: unknown key; did you mean 'grid.cells'?");
-  expect_problem(base + "  precision: fp32\n",
-                 "deck.yaml:10:3: problem.precision: unknown key; did you mean 'precision'?");
-  expect_problem(base + "  <<: {steps: 3}\n",
-                 "deck.yaml:10:3: problem.<<: merge keys are not supported; write the keys out");
-  expect_problem(base + "solver.halo_width: 2\n",
-                 "deck.yaml:10:1: solver.halo_width: unknown key; write the keys as maps within "
-                 "maps (dots are for the command line)");
+  expect_problem(base + "  precision: fp32\n", "deck.yaml:10:3: problem.precision: unknown key");
+  expect_problem(base + "solver.halo_width: 2\n", "deck.yaml:10:1: solver.halo_width: unknown key");
   // The misspelt key is not also reported as missing.
-  expect_problem(replaced(base, "steps", "setps"),
-                 "deck.yaml:9:3: problem.setps: unknown key; did you mean 'steps'?");
-}
-
-TEST(ConfigReader, RefusesDuplicates) {
-  expect_problem(base + "  steps: 12\n",
-                 "deck.yaml:10:3: problem.steps: stands twice (first on line 9); keep one");
-  expect_problem(base + "grid: {}\n", "deck.yaml:10:1: grid: stands twice (first on line 1); keep one");
-  expect_problem(base + "  end_time: 1\n",
-                 "deck.yaml:10:3: problem.end_time: says what steps (on line 9) says too; keep one");
-}
-
-TEST(ConfigReader, ChecksCounts) {
-  const std::string wanted = "; write a whole number from 1 to 1e12, or [x, y, z]";
-  const std::string at = "deck.yaml:2:10: grid.cells: ";
-  expect_problem(with_cells("010"), at + "'010' has a leading zero (octal for some YAML readers); write 10");
-  expect_problem(with_cells("0x10"), at + "'0x10' is not decimal; write it as a decimal number");
-  expect_problem(with_cells("1.5"), at + "'1.5' is not a whole number" + wanted);
-  expect_problem(with_cells("-3"), at + "-3 is out of range" + wanted);
-  expect_problem(with_cells("0"), at + "0 is out of range" + wanted);
-  expect_problem(with_cells("12abc"), at + "'12abc' is not a number" + wanted);
-  expect_problem(with_cells("'8'"), at + "'8' in quotes is text, not a number" + wanted);
-  expect_problem(with_cells("[8, 8]"), at + "has 2 entries, not three" + wanted);
-  expect_problem(with_cells("{x: 8}"), at + "a map stands where three are wanted" + wanted);
-  expect_problem(with_cells(""), "deck.yaml:2:3: grid.cells: has no value" + wanted);
-  expect_problem(
-      with_cells("[8, 0, 8.5]"),
-      "deck.yaml:2:14: grid.cells.1: 0 is out of range; write a whole number from 1 to 1e12\n"
-      "deck.yaml:2:17: grid.cells.2: '8.5' is not a whole number; write a whole number from 1 to 1e12");
-  expect_problem(with_cells("1e9"),
-                 at + "1000000000 x 1000000000 x 1000000000 cells are too many to count (more than "
-                      "2^63 - 1); use fewer");
+  expect_problem(replaced(base, "steps", "setps"), "deck.yaml:9:3: problem.setps: unknown key");
 }
 
 TEST(ConfigReader, ChecksNumbers) {
-  const std::string at = "deck.yaml:5:16: material.diffusivity: ",
-                    wanted = "; write a number from 1e-12 to 1e12 m^2/s";
-  const auto with = [](const std::string& value) {
-    return replaced(base, "diffusivity: 1", "diffusivity: " + value);
-  };
-  expect_problem(with(".nan"), at + "'.nan' is not a finite number" + wanted);
-  expect_problem(with(".inf"), at + "'.inf' is not a finite number" + wanted);
-  expect_problem(with("1e400"), at + "'1e400' does not fit a 64-bit float" + wanted);
-  expect_problem(with("1d-3"), at + "'1d-3' is not a number; write 1e-3");
-  expect_problem(with("1,5"), at + "'1,5' is not a number; write 1.5");
-  expect_problem(with("-1"), at + "-1 is out of range" + wanted);
-  expect_problem(with("0"), at + "0 is out of range" + wanted);
-  expect_problem(with("[1]"), at +
-                                  "a list stands where one value is wanted (what differs by axis, place or "
-                                  "temperature is not available in this version)" +
-                                  wanted);
+  const std::string at = "deck.yaml:2:10: grid.cells: ";
+  expect_problem(base + "  end_time: 1\n", "deck.yaml:10:3: problem.end_time: says what steps");
+  expect_problem(with_cells("'8'"), at + "'8' in quotes is text, not a number; write a whole number");
+  expect_problem(with_cells("[8, 8]"), at + "has 2 entries, not three; write a whole number");
+  expect_problem(with_cells("{x: 8}"), at + "a map stands where three are wanted; write a whole number");
+  expect_problem(with_cells("[8, 0, 8.5]"),
+                 "deck.yaml:2:14: grid.cells.1: 0 is out of range; write a whole number from 1 to 1e12\n"
+                 "deck.yaml:2:17: grid.cells.2: '8.5' is not a whole number; write a whole number");
+  expect_problem(replaced(base, "diffusivity: 1", "diffusivity: 0"),
+                 "deck.yaml:5:16: material.diffusivity: 0 is out of range; write a number from 1e-12");
 }
 
 TEST(ConfigReader, ChecksWords) {
-  expect_problem(base + "precision: fp23\n",
-                 "deck.yaml:10:12: precision: unknown word 'fp23'; did you mean 'fp32'? One of fp32, fp64");
-  expect_problem(base + "output: {history: yes}\n",
-                 "deck.yaml:10:19: output.history: unknown word 'yes'; write one of false, true");
-  expect_problem(
-      with_wall("insulted"),
-      "deck.yaml:11:10: boundaries.x_min.kind: unknown word 'insulted'; did you mean 'insulated'? One of "
-      "temperature, flux, convection, insulated, periodic");
+  expect_problem(base + "precision: fp23\n", "deck.yaml:10:12: precision: unknown word 'fp23'");
+  expect_problem(base + "output: {history: yes}\n", "deck.yaml:10:19: output.history: unknown word 'yes'");
+  expect_problem(with_wall("insulted"), "deck.yaml:11:10: boundaries.x_min.kind: unknown word 'insulted'");
 }
 
 TEST(ConfigReader, ChecksWhichKeysApply) {
-  expect_problem(
-      base + "  tolerance: 1\n",
-      "deck.yaml:10:3: problem.tolerance: does not apply to kind transient (only to steady); remove it");
-  expect_problem(with_wall("temperature"),
-                 "deck.yaml:11:10: boundaries.x_min.value: is missing; add value: 300");
+  expect_problem(base + "  tolerance: 1\n", "deck.yaml:10:3: problem.tolerance: does not apply to kind");
+  expect_problem(with_wall("temperature"), "deck.yaml:11:10: boundaries.x_min.value: is missing");
   expect_problem(with_wall("{kind: convection, value: 3}"),
                  "deck.yaml:11:3: boundaries.x_min.ambient: is missing; add ambient: 293\n"
                  "deck.yaml:11:3: boundaries.x_min.coefficient: is missing; add coefficient: 25\n"
-                 "deck.yaml:11:29: boundaries.x_min.value: does not apply to kind convection (only to "
-                 "temperature, flux); remove it");
-  expect_problem(
-      base + "sources: [{shape: sphere, value: 1, centre: [0, 0, 0], width: 1}]\n",
-      "deck.yaml:4:1: material: sources in a transient problem need rho c; add conductivity beside "
-      "diffusivity, or give conductivity, density and heat_capacity\n"
-      "deck.yaml:10:11: sources.0.radius: is missing; add radius: 0.1\n"
-      "deck.yaml:10:56: sources.0.width: does not apply to shape sphere (only to gaussian); remove it");
+                 "deck.yaml:11:29: boundaries.x_min.value: does not apply to kind convection");
+  expect_problem(base + "sources: [{shape: sphere, value: 1, centre: [0, 0, 0], width: 1}]\n",
+                 "deck.yaml:4:1: material: sources in a transient problem need rho c");
 }
 
 TEST(ConfigReader, ChecksFormulas) {
-  const std::string at = "deck.yaml:11:37: boundaries.x_min.value: ";
-  const std::string may = "; it may use y, z, t, pi, and functions such as sin, exp, min";
   const auto formula = [](const std::string& text) {
     return with_wall("{kind: temperature, value: " + text + "}");
   };
+  const auto expect_wrong = [&](const std::string& text, const std::string& problem) {
+    expect_problem(formula(text), "deck.yaml:11:37: boundaries.x_min.value: " + problem);
+  };
   expect_good(formula("300 + 20*sin(pi*y)*exp(-t)"));
   expect_good(formula("'y>=0.5 ? min(1, z) : 2'"));
-  expect_problem(formula("2*"), at + "unexpected end of expression at the end of the formula '2*'" + may);
-  expect_problem(formula("sin(y"), at + "missing parenthesis at the end of the formula 'sin(y'" + may);
-  expect_problem(formula("w+1"), at + "unknown name 'w' at character 1 of the formula 'w+1'" + may);
-  expect_problem(formula("y*x"), at + "unknown name 'x' at character 3 of the formula 'y*x'" + may);
-  expect_problem(formula("'1,5*y'"), at +
-                                         "',' outside the arguments of a function (the decimal sign is '.') "
-                                         "at character 2 of the formula '1,5*y'" +
-                                         may);
-  expect_problem(formula("'max((1,2),y)'"), at +
-                                                "',' outside the arguments of a function (the decimal sign "
-                                                "is '.') at character 7 of the formula 'max((1,2),y)'" +
-                                                may);
-  expect_problem(formula("y=3"),
-                 at + "'=' would assign ('==' compares) at character 2 of the formula 'y=3'" + may);
-  expect_problem(formula("1/0"), at + "the formula '1/0' gives inf; write a number from -1e15 to 1e15 K or "
-                                      "W/m^2 or a formula of y, z, t");
-  expect_problem(formula("1d3"), at + "'1d3' is not a number; write 1e3");
+  expect_wrong("w+1", "unknown name 'w' at character 1 of the formula 'w+1'; it may use y, z, t, pi, and");
+  expect_wrong("'max((1,2),y)'",
+               "',' outside the arguments of a function (the decimal sign is '.') at character 7");
+  expect_wrong("y=3", "'=' would assign ('==' compares) at character 2 of the formula 'y=3'");
+  expect_wrong("1d3", "'1d3' is not a number; write 1e3");
   std::string sum;
-  for (int i = 0; i < 2100; ++i) sum += "1+";
-  expect_problem(formula(sum + "1"), at + "4201 characters are too many; write at most 4096");
-  expect_problem(formula(sum.substr(0, 200) + "w+" + sum.substr(0, 200) + "1"),
-                 at +
-                     "unknown name 'w' at character 201 of the formula "
-                     "'...1+1+1+1+1+1+1+1+1+1+w+1+1+1+1+1+1+1+1+1+1+1+1+1+1+...'" +
-                     may);
-}
-
-TEST(ConfigReader, SaysAllAtOnceFromTopToBottom) {
-  expect_problem(
-      "grid: {cells: 0}\nsolver: {halo_width: 99, kernel: naiv}\noutput: {every_steps: 0}\n",
-      "deck.yaml:1:1: grid.lengths: is missing, and so is spacing; add lengths: [1, 1, 1] or spacing: 0.01\n"
-      "deck.yaml:1:1: problem.end_time: is missing, and so is steps; add end_time: 1 or steps: 1000\n"
-      "deck.yaml:1:1: material: a transient problem needs the diffusivity; add diffusivity, or conductivity, "
-      "density and heat_capacity\n"
-      "deck.yaml:1:1: initial: is missing; add initial: [{shape: constant, value: 300}]\n"
-      "deck.yaml:1:15: grid.cells: 0 is out of range; write a whole number from 1 to 1e12, or [x, y, z]\n"
-      "deck.yaml:2:22: solver.halo_width: 99 is out of range; write a whole number from 1 to 64, or auto\n"
-      "deck.yaml:2:34: solver.kernel: unknown word 'naiv'; did you mean 'naive'? One of auto, reference, "
-      "openmp, naive\n"
-      "deck.yaml:3:23: output.every_steps: 0 is out of range; write a whole number from 1 to 1e15");
+  for (int i = 0; i < 100; ++i) sum += "1+";
+  expect_wrong(sum + "w+" + sum + "1",
+               "unknown name 'w' at character 201 of the formula "
+               "'...1+1+1+1+1+1+1+1+1+1+w+1+1+1+1+1+1+1+1+1+1+1+1+1+1+...'");
 }
 
 TEST(ConfigReader, CountsTheProblemsItDoesNotPrint) {
@@ -270,38 +118,13 @@ TEST(ConfigReader, CountsTheProblemsItDoesNotPrint) {
 }
 
 TEST(ConfigOverrides, AreCheckedLikeTheDeck) {
-  const auto say = [](const std::vector<std::string>& overrides) { return problems(base, overrides).first; };
-  EXPECT_EQ(say({"solver.halo_width=2", "solver.halo_widht=3"}),
-            "argument 2: solver.halo_widht: unknown key; did you mean 'halo_width'?");
-  EXPECT_EQ(say({"grid.cells=010"}),
-            "argument 1: grid.cells: '010' has a leading zero (octal for some YAML readers); write 10");
-  EXPECT_EQ(say({"problem.steps="}),
-            "argument 1: problem.steps: has no value; write a whole number from 0 to 1e15");
-  EXPECT_EQ(say({"grid.cells=[1,"}),
-            "argument 1: grid.cells: not YAML (end of sequence flow not found); mend it here or just above");
-  EXPECT_EQ(say({"initial.0.value=hot"}),
-            "argument 1: initial.0.value: 'hot' is not a number; write a number from -1e12 to 1e12 K");
-  EXPECT_EQ(say({"initial.1.value=3"}), "argument 1: initial.1.shape: is missing; add shape: constant");
-  EXPECT_EQ(problems(base, {"sources.0.value=3", "material.conductivity=1"}).first,
-            "argument 1: sources.0.shape: is missing; add shape: constant");
-  EXPECT_EQ(say({"initial.2.value=3"}),
-            "argument 1: initial.2.value: '2' is no entry of the list; write 0 to 0, or 1 to append");
-  EXPECT_EQ(say({"problem.steps.x=3"}),
-            "argument 1: problem.steps.x: '10' stands there in the deck, not a map; override it as a whole");
-}
-
-TEST(ConfigOverrides, AreArgumentsWithAnEqualsSignOnceAKey) {
   const auto say = [](const std::vector<std::string>& overrides) { return problems(base, overrides); };
-  using Said = std::pair<std::string, ExitCode>;
-  EXPECT_EQ(say({"nope"}), Said("argument 1: 'nope' has no '='; write key.path=value, e.g. problem.steps=100",
-                                ExitCode::command_line));
-  EXPECT_EQ(say({"=3"}),
-            Said("argument 1: '=3' names no key before the '='; write key.path=value, e.g. problem.steps=100",
-                 ExitCode::command_line));
+  EXPECT_EQ(say({"initial.1.value=3"}).first, "argument 1: initial.1.shape: is missing; add shape: constant");
+  EXPECT_EQ(say({"sources.0.value=3", "material.conductivity=1"}).first,
+            "argument 1: sources.0.shape: is missing; add shape: constant");
+  EXPECT_EQ(say({"problem.steps.x=3"}).first,
+            "argument 1: problem.steps.x: '10' stands there in the deck, not a map; override it as a whole");
   EXPECT_EQ(say({"a..b=3"}).second, ExitCode::command_line);
-  EXPECT_EQ(say({"problem.steps=3", "solver.halo_width=1", "problem.steps=4"}),
-            Said("argument 3: problem.steps: stands twice (first in argument 1); keep one",
-                 ExitCode::command_line));
 }
 
 TEST(ConfigOverrides, ReplaceAddAndAppend) {
@@ -328,6 +151,194 @@ TEST(ConfigPlaces, AreThoseOfTheDeckOrOfWhatIsAround) {
   EXPECT_EQ(config.at("initial.0.value"), "deck.yaml:7:30: initial.0.value");
   EXPECT_EQ(config.at("initial.0.mode"), "deck.yaml:7:5: initial.0.mode");
   EXPECT_EQ(config.at("boundaries.x_min.value"), "deck.yaml:1:1: boundaries.x_min.value");
+}
+
+// What the checks across keys say of decks that are sound key by key, to the letter.
+
+std::string steady(const std::string& more) {
+  return replaced(base, "  steps: 10\n", "  kind: steady\n") + more;
+}
+
+TEST(ConfigCrossChecks, Periodic) {
+  expect_problem(with_wall("periodic"), "deck.yaml:11:10: boundaries.x_min: is periodic but x_max is not");
+  expect_good(with_wall("periodic") + "  x_max: periodic\n");
+}
+
+TEST(ConfigCrossChecks, Material) {
+  const auto with = [](const std::string& material) {
+    return replaced(base, "  diffusivity: 1\n", material);
+  };
+  const std::string needs =
+      "deck.yaml:4:1: material: a transient problem needs the diffusivity; add diffusivity, or "
+      "conductivity, density and heat_capacity";
+  expect_problem(with(""), needs);
+  expect_problem(with("  conductivity: 1\n"), needs);
+  expect_good(with("  conductivity: 1\n  density: 1\n  heat_capacity: 1\n"));
+  expect_problem(with("  diffusivity: 1\n  density: 1\n"), "deck.yaml:6:12: material.density: says");
+  expect_problem(
+      with("  diffusivity: 1\n  density: 1\n  heat_capacity: 1\n"),
+      "deck.yaml:5:16: material.diffusivity: stands beside density and heat_capacity, which say the same");
+  expect_problem(with_wall("{kind: flux, value: 3}"), "deck.yaml:4:1: material.conductivity: is missing");
+}
+
+TEST(ConfigCrossChecks, TimeStep) {
+  const auto with = [](const std::string& dt) {
+    return replaced(base, "[8, 9, 10]", "10") + "  dt: " + dt + "\n";
+  };
+  const double limit = stable_dt(deck_text::parse(with("auto")));
+  EXPECT_DOUBLE_EQ(limit, 0.01 / 6);
+  expect_problem(with("0.01"), fmt::format("deck.yaml:10:7: problem.dt: 0.01 s is above the", limit));
+  expect_good(with(fmt::format("{}", limit)));
+  expect_good(with("0.01") + "  allow_unstable: true\n");
+}
+
+TEST(ConfigCrossChecks, Steady) {
+  expect_good(steady("  mean_temperature: 300\n"));
+  const std::string wall = "boundaries: {z_max: {kind: temperature, value: 300}}\n";
+  expect_good(steady(wall));
+  expect_problem(steady("  mean_temperature: 300\n" + wall), "deck.yaml:10:21: problem.mean_temperature:");
+  expect_problem(
+      steady("boundaries: {z_max: {kind: temperature, value: 300 + t}}\n"),
+      "deck.yaml:10:14: boundaries.z_max: the formula uses t, but a steady problem has no time; leave t out");
+  expect_problem(steady("  weight: 1.01\n" + wall), "deck.yaml:10:11: problem.weight: 1.01 is out of");
+  EXPECT_EQ(deck_text::parse(steady("  weight: 1\n" + wall)).warnings,
+            std::vector<std::string>{"deck.yaml:10:11: problem.weight: with 1 a checkerboard error never "
+                                     "decays; 0.99 costs 1 % more sweeps"});
+  // A convection wall that exchanges nothing fixes nothing.
+  EXPECT_EQ(
+      problems(replaced(steady("boundaries: {z_max: {kind: convection, ambient: 300, coefficient: 0}}\n"),
+                        "diffusivity", "conductivity"))
+          .first,
+      problems(steady("")).first);
+}
+
+TEST(ConfigCrossChecks, Verify) {
+  expect_problem(replaced(base, "constant, value: 300", "exact"), "deck.yaml:7:13: initial.0.shape: exact");
+  const std::string no_initial = replaced(base, "initial:\n  - {shape: constant, value: 300}\n", "");
+  const Config config = deck_text::parse(no_initial + "verify: {solution: decaying_mode}\n");
+  ASSERT_EQ(config.initial.size(), 1u);
+  EXPECT_EQ(config.initial[0].shape, Shape::exact);
+  const std::string verify = base + "verify: {solution: decaying_mode, order: ";
+  expect_good(verify + "[8, 16, 32]}\n");
+  expect_problem(verify + "[8, 16]}\n", "deck.yaml:10:42: verify.order: has 2 entries");
+  expect_problem(verify + "[8, 8, 16]}\n", "deck.yaml:10:42: verify.order: does not ascend");
+  expect_problem(base + "verify: {order: [1, 2, 3]}\n", "deck.yaml:10:10: verify.order: does not apply to");
+}
+
+TEST(ConfigCrossChecks, Paint) {
+  expect_problem(
+      replaced(base, "constant, value: 300", "box, value: 300, from: [0, 0, 0.5], to: [1, 1, 0.5]"),
+      "deck.yaml:7:53: initial.0.to: 0.5 is not beyond 0.5 along z; write the larger corner last");
+}
+
+TEST(ConfigCrossChecks, Output) {
+  expect_problem(
+      steady("  mean_temperature: 300\noutput: {every_time: 1}\n"),
+      "deck.yaml:11:22: output.every_time: a steady problem has no time; use every_steps, in sweeps");
+  expect_problem(base + "output: {every_time: 1, every_steps: 1}\n",
+                 "deck.yaml:10:22: output.every_time: stands beside every_steps; keep one");
+  for (const char* interval : {"every_steps: 11", "every_time: 1"}) {
+    const Config off =
+        deck_text::parse(base + "output: {" + interval + ", snapshots: false}\n");  // whatever the deck says
+    EXPECT_TRUE(off.warnings.empty());
+    EXPECT_FALSE(off.output.snapshots || off.output.every_steps || off.output.every_time);
+  }
+  EXPECT_EQ(deck_text::parse(base + "output: {every_steps: 11}\n").warnings,
+            std::vector<std::string>{"deck.yaml:10:23: output.every_steps: 11 is more than the 10 steps of "
+                                     "the run; only the first and the last are written"});
+}
+
+TEST(ConfigCrossChecks, Diagnostics) {
+  const auto with = [](const std::string& output) { return base + "output: {" + output + "}\n"; };
+  expect_good(with("diagnostics: 10"));
+  expect_good(with("diagnostics: 10, histogram: {bins: 64}"));
+  expect_good(with("diagnostics: 10, histogram: {bins: 64, range: [290, 310]}"));
+  expect_good(with("diagnostics: 10, histogram: {bins: 64, range: auto}"));
+  expect_problem(with("diagnostics: 0"), "deck.yaml:10:23: output.diagnostics: 0 is out of range");
+  expect_problem(with("history: false, diagnostics: 1"),
+                 "deck.yaml:10:26: output.diagnostics: does not apply to history");
+  expect_problem(with("histogram: {bins: 3}"), "deck.yaml:10:28: output.histogram.bins: are a part of the");
+  expect_problem(with("diagnostics: 1, histogram: {bins: 5000}"),
+                 "deck.yaml:10:44: output.histogram.bins: 5000 is out of range");
+  expect_problem(with("diagnostics: 1, histogram: {range: [1, 2]}"),
+                 "deck.yaml:10:45: output.histogram.range: is that of no bins");
+  const auto range = [&](const std::string& value) {
+    return with("diagnostics: 1, histogram: {bins: 8, range: " + value + "}");
+  };
+  const std::string wanted = "; write [low, high], numbers from -1e12 to 1e12 K, or auto";
+  expect_problem(range("[310, 290]"), "deck.yaml:10:54: output.histogram.range: 310 is not below 290");
+  expect_problem(range("[300, 300]"), "deck.yaml:10:54: output.histogram.range: 300 is not below 300");
+  expect_problem(range("[300, 300.0000000001]"), "deck.yaml:10:54: output.histogram.range: 8 bins from");
+  expect_problem(range("300"),
+                 "deck.yaml:10:54: output.histogram.range: one value stands where two are wanted" + wanted);
+  expect_problem(range("[1, 2, 3]"),
+                 "deck.yaml:10:54: output.histogram.range: has 3 entries, not two" + wanted);
+  expect_problem(range("[1, hot]"), "deck.yaml:10:58: output.histogram.range.1: 'hot' is not a number");
+}
+
+TEST(ConfigCrossChecks, HistogramRows) {
+  const auto with = [](const std::string& solver) { return base + "solver: {" + solver + "}\n"; };
+  expect_good(with("histogram: openmp, kernel: openmp"));
+  expect_problem(with("histogram: opnmp"), "deck.yaml:10:21: solver.histogram: unknown word 'opnmp'");
+  expect_problem(with("histogram: global_atomic, kernel: openmp"),
+                 "deck.yaml:10:21: solver.histogram: 'global_atomic' runs on another device than the kernel");
+  expect_problem(with("histogram: openmp, reduction: warp_shuffle"),
+                 "deck.yaml:10:21: solver.histogram: 'openmp' runs on another device than the reduction");
+  expect_problem(with("histogram: global_atomic") + "parallel: {device: cpu}\n",
+                 "deck.yaml:10:21: solver.histogram: 'global_atomic' does not run on parallel.device cpu");
+}
+
+TEST(ConfigCrossChecks, Rows) {
+  const auto with = [](const std::string& solver) { return base + "solver: {" + solver + "}\n"; };
+  expect_problem(with("kernel: naiv"), "deck.yaml:10:18: solver.kernel: unknown word 'naiv'");
+  expect_problem(with("kernel: shared"), "deck.yaml:10:18: solver.kernel: 'shared' is not in this build",
+                 ExitCode::unavailable);
+  expect_problem(
+      with("kernel: shared, halo_width: 0").c_str(),
+      "deck.yaml:10:18: solver.kernel: 'shared' is not in this build (it has no CUDA); use one of "
+      "auto, reference, openmp, naive\n"
+      "deck.yaml:10:38: solver.halo_width: 0 is out of range; write a whole number from 1 to 64, or "
+      "auto");
+  expect_good(with("kernel: reference, halo_width: 64"));
+  expect_good(with("depth: auto"));
+  expect_problem(with("kernel: openmp, reduction: warp_shuffle"),
+                 "deck.yaml:10:37: solver.reduction: 'warp_shuffle' runs on another device");
+  expect_problem(with("kernel: naive") + "parallel: {device: cpu}\n",
+                 "deck.yaml:10:18: solver.kernel: 'naive' does not run on parallel.device cpu");
+}
+
+// Which transport a deck may name, and what one that moves nothing forbids.
+const std::string mock = "parallel: {transport: mock}\n";
+const std::string no_results = "output: {snapshots: false, history: false}\n";
+
+TEST(ConfigTransport, IsAWordOfTheTable) {
+  expect_good(base + "parallel: {transport: auto}\n");
+  expect_good(base + "parallel: {transport: mpi_device}\n");
+  expect_problem(base + "parallel: {transport: hots}\n",
+                 "deck.yaml:10:23: parallel.transport: unknown word 'hots'; did you mean 'host'?");
+  expect_problem(base + "parallel: {transport: pigeon}\n", "deck.yaml:10:23: parallel.transport: unknown");
+}
+
+TEST(ConfigTransport, ThatMovesNothingLeavesNoResults) {
+  const std::string start =
+      "deck.yaml:10:23: parallel.transport: 'mock' moves nothing, so that every result is wrong; use "
+      "another, or leave "
+      "no results: ";
+  expect_problem(base + mock, start + "output.snapshots false, output.history false");
+  expect_problem(base + mock + "output: {snapshots: false}\n", start + "output.history false");
+  expect_problem(base + mock + no_results + "verify: {solution: decaying_mode}\n", start + "no verify");
+  const std::string wall = "boundaries: {x_min: {kind: temperature, value: 300}}\n";
+  expect_problem(replaced(base, "  steps: 10\n", "  kind: steady\n") + mock + no_results + wall,
+                 start + "problem.kind transient");
+}
+
+TEST(ConfigTransport, ThatMovesNothingIsAllowedWithAWarning) {
+  const Config config = parse(base + mock + no_results);
+  ASSERT_EQ(config.warnings.size(), 1u);
+  EXPECT_EQ(config.warnings.front(),
+            "deck.yaml:10:23: parallel.transport: 'mock' moves nothing: the field is meaningless, and only "
+            "times are "
+            "worth anything");
 }
 
 }  // namespace

@@ -1,12 +1,19 @@
-// What diagnostics can know of a deck, where bins lie, how a balance closes, when a line is due.
-#include "physics/diagnostics.hpp"
-
+// What diagnostics can know of a deck, where bins lie, how a balance closes, and extremes.
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
 
+#include "core/device.hpp"
+#include "core/error.hpp"
+#include "grid/field.hpp"
+#include "physics/diagnostics.hpp"
+#include "physics/paint.hpp"
 #include "solver/schedule.hpp"
 #include "support/decks.hpp"
+#include "support/error_text.hpp"
 
 namespace isotherm {
 namespace {
@@ -111,6 +118,169 @@ TEST(Schedule, ACheckLagsWhereNothingElseWaitsForTheField) {
   EXPECT_EQ(asynchronous(), std::vector<std::int64_t>{});
   config.problem.check = Check::asynchronous;
   EXPECT_EQ(asynchronous(), (std::vector<std::int64_t>{1, 10, 20, 50, 70}));
+}
+
+constexpr std::array<bool, face_count> all_walls{true, true, true, true, true, true};
+
+Config closed_body(Int3 cells) {
+  Config config;
+  config.name = "deck.yaml";
+  config.grid.cells = cells;
+  config.grid.lengths = Vector3{0.2, 0.3, 0.5};
+  config.material.conductivity = 2;
+  config.problem.kind = ProblemKind::steady;
+  return config;
+}
+
+Box whole(const Config& config) {
+  return {{0, 0, 0}, config.grid.cells};
+}
+
+std::string error_of(const Config& config, const HeatBalance& balance) {
+  return deck_error([&] { check_balance(config, balance); });
+}
+
+TEST(Balance, OnlyTemperatureAndConvectionFixTheMean) {
+  Config config = closed_body({4, 4, 4});
+  EXPECT_TRUE(mean_is_free(config));
+  config.boundaries[0] = {WallKind::flux, 10.0, 0};
+  config.boundaries[2].kind = config.boundaries[3].kind = WallKind::periodic;
+  EXPECT_TRUE(mean_is_free(config));
+  config.boundaries[5] = {WallKind::convection, 300.0, 0};  // a coefficient of 0 insulates
+  EXPECT_TRUE(mean_is_free(config));
+  config.boundaries[5].coefficient = 1;
+  EXPECT_FALSE(mean_is_free(config));
+  config.boundaries[5] = {WallKind::temperature, 300.0, 0};
+  EXPECT_FALSE(mean_is_free(config));
+  config.boundaries[5] = {};
+  config.problem.kind = ProblemKind::transient;
+  EXPECT_FALSE(mean_is_free(config));
+}
+
+TEST(Balance, CountsFluxesOverFacesAndSourcesOverCells) {
+  Config config = closed_body({5, 7, 3});
+  config.boundaries[static_cast<int>(Face::x_min)] = {WallKind::flux, 40.0, 0};
+  config.boundaries[static_cast<int>(Face::z_max)] = {WallKind::flux, Expression("-1000*x", "xyt"), 0};
+  Paint source;
+  source.value = -100;
+  config.sources = {source};
+  const HeatBalance balance = heat_balance(config, whole(config), all_walls);
+  // The centres' mean x is that of the face.
+  const double in = 40 * 0.3 * 0.5, top = -1000 * 0.1 * 0.2 * 0.3, inside = -100 * 0.2 * 0.3 * 0.5;
+  EXPECT_NEAR(balance.net, in + top + inside, 1e-12);
+  EXPECT_NEAR(balance.gross, in - top - inside, 1e-12);
+}
+
+TEST(Balance, BlocksAddUpToTheWhole) {
+  Config config = closed_body({8, 6, 4});
+  config.boundaries[static_cast<int>(Face::y_min)] = {WallKind::flux, Expression("3 + sin(9*x)", "xzt"), 0};
+  Paint source;
+  source.shape = Shape::formula;
+  source.formula = Expression("cos(20*x*y) - z", "xyz");
+  config.sources = {source};
+  const HeatBalance once = heat_balance(config, whole(config), all_walls);
+  HeatBalance sum;
+  for (const Box& block : {Box{{0, 0, 0}, {3, 6, 4}}, Box{{3, 0, 0}, {8, 2, 4}}, Box{{3, 2, 0}, {8, 6, 4}}}) {
+    auto walls = all_walls;
+    walls[static_cast<int>(Face::y_min)] = block.lo.y == 0;
+    const HeatBalance part = heat_balance(config, block, walls);
+    sum.net += part.net;
+    sum.gross += part.gross;
+  }
+  EXPECT_NEAR(sum.net, once.net, 1e-13 * once.gross);
+  EXPECT_NEAR(sum.gross, once.gross, 1e-13 * once.gross);
+}
+
+TEST(Balance, WhatIsLeftOverIsRefusedInWatts) {
+  Config config = closed_body({4, 4, 4});
+  config.problem.mean_temperature = 300;
+  EXPECT_EQ(error_of(config, {0, 0}), "no error");
+  EXPECT_EQ(error_of(config, {0.9e-9, 1}), "no error");
+  expect_start(error_of(config, {2.5, 10}), "deck.yaml: boundaries: the steady problem has no solution");
+  expect_says(error_of(config, {-2e-9, 1}), "2e-09 W more heat leaves the body");
+  EXPECT_NE(error_of(config, {std::nan(""), 1}), "no error");
+  config.problem.mean_temperature.reset();
+  expect_says(error_of(config, {0, 0}), "problem.mean_temperature: missing");
+}
+
+FieldView<double> view_of(std::vector<double>& cells, Int3 extent) {
+  return {cells.data(), extent.x, extent.x * extent.y, extent, 0};
+}
+
+TEST(Balance, ShiftMovesTheMeanOnly) {
+  std::vector<double> cells{1, 2, 3, 4};
+  shift(view_of(cells, {2, 2, 1}), 297.5);
+  EXPECT_EQ(cells, (std::vector<double>{298.5, 299.5, 300.5, 301.5}));
+}
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+template <class T>
+TemperatureExtremes extremes_of(const FieldView<T>& field, Box box, Int3 cells) {
+  FieldView<const T> part = field;
+  part.origin = &field(box.lo);
+  part.extent = box.extent();
+  return temperature_extremes<T>(part, box.lo, cells);
+}
+
+// Few different values, so that most are found in several cells: the first counts, whatever the parts.
+template <class T>
+void expect_first_of_equals(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const Int3 n{11, 7, 5};
+  const auto host = make_host_device();
+  Field<T> field(*host, n, 1);
+  TemperatureExtremes expected;
+  Index number = 0;
+  for (Index z = 0; z < n.z; ++z) {
+    for (Index y = 0; y < n.y; ++y) {
+      for (Index x = 0; x < n.x; ++x, ++number) {
+        const auto drawn = static_cast<double>(random() % 40);
+        const double value = drawn == 39 ? nan : 300 + drawn;
+        field.view()(x, y, z) = static_cast<T>(value);
+        expected.nan_cells += std::isnan(value);
+        if (value < expected.lowest.value) expected.lowest = {value, number};
+        if (value > expected.highest.value) expected.highest = {value, number};
+      }
+    }
+  }
+  const auto expect_the_same = [&](const TemperatureExtremes& found) {
+    EXPECT_EQ(found.lowest.value, expected.lowest.value);
+    EXPECT_EQ(found.lowest.number, expected.lowest.number);
+    EXPECT_EQ(found.highest.value, expected.highest.value);
+    EXPECT_EQ(found.highest.number, expected.highest.number);
+    EXPECT_EQ(found.nan_cells, expected.nan_cells);
+  };
+  expect_the_same(extremes_of(field.view(), {{0, 0, 0}, n}, n));
+  TemperatureExtremes joined;  // parts in the wrong order
+  for (const Box box :
+       {Box{{4, 3, 0}, n}, Box{{0, 3, 0}, {4, 7, 5}}, Box{{0, 0, 0}, {11, 3, 5}}, Box{{0, 0, 0}, {0, 3, 5}}})
+    joined.add(extremes_of(field.view(), box, n));
+  expect_the_same(joined);
+}
+
+TEST(TemperatureExtremes, AreTheFirstOfEquals) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(seed);
+    expect_first_of_equals<double>(seed);
+    expect_first_of_equals<float>(seed);
+  }
+}
+
+TEST(TemperatureExtremes, OfNothingButNanThereAreNone) {
+  const Int3 n{2, 2, 1};
+  const auto host = make_host_device();
+  Field<double> field(*host, n, 1);
+  for (Index y = 0; y < 2; ++y)
+    for (Index x = 0; x < 2; ++x) field.view()(x, y, 0) = nan;
+  TemperatureExtremes found = extremes_of(field.view(), {{0, 0, 0}, n}, n);
+  EXPECT_FALSE(found.any());
+  EXPECT_EQ(found.nan_cells, 4);
+  field.view()(1, 1, 0) = -std::numeric_limits<double>::infinity();
+  found = extremes_of(field.view(), {{0, 0, 0}, n}, n);
+  EXPECT_EQ(found.highest.value, -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(found.highest.cell(n), (Int3{1, 1, 0}));
+  EXPECT_EQ(found.lowest.number, 3);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "output/field_files/file_grid.hpp"
 #include "output/run_directory.hpp"
 #include "support/deck_text.hpp"
+#include "support/error_text.hpp"
 
 namespace isotherm {
 namespace {
@@ -88,16 +89,8 @@ TEST(Parts, LieWhereTheirCellsLie) {
 TEST(Parts, AnotherGridIsRefusedInTheSameWords) {
   Config config = deck_text::parse(deck_text::base + "output: {coarse: {factor: [2, 3, 5]}}\n");
   config.grid.cells = {8, 10, 10};
-  try {
-    field_parts(config);
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), ExitCode::deck);
-    EXPECT_STREQ(
-        e.what(),
-        "deck.yaml:10:27: output.coarse.factor: 3 does not divide the 10 cells along y (all cells of "
-        "the file are alike); write 2, or another divisor");
-  }
+  expect_start(refusal([&] { field_parts(config); }, ExitCode::deck),
+               "deck.yaml:10:27: output.coarse.factor: 3 does not divide the 10 cells along y");
 }
 
 void expect_refused(const std::string& output, const std::string& problem) {
@@ -105,37 +98,21 @@ void expect_refused(const std::string& output, const std::string& problem) {
 }
 
 TEST(Parts, WrongKeysAreToldApart) {
-  expect_refused("slices: [{axis: x}]",
-                 "19: output.slices.0.cell: is missing, and so is position; add cell: 12 or position: 0.05");
-  expect_refused("slices: [{cell: 1, position: 0.5}]",
-                 "29: output.slices.0.position: says what cell (on line 10) says too; keep one");
-  expect_refused("slices: [{cell: 10}]",
-                 "26: output.slices.0.cell: there is no cell 10 along z; write an index from 0 to 9");
-  expect_refused("slices: [{axis: y, position: -0.1}]",
-                 "39: output.slices.0.position: -0.1 m lies outside the box; write a position from 0 to 1 m "
-                 "along y");
-  expect_refused("slices: [{position: 0.51}, {cell: 5}]",
-                 "37: output.slices.1: its files would be those of output.slices.0, 'z5'; give one of them "
-                 "another name");
-  expect_refused("slices: [{cell: 1, name: a/b}]",
-                 "35: output.slices.0.name: 'a/b' becomes a part of names; write at most 64 letters, digits, "
-                 "'_' and '-'");
-  expect_refused("slices: [{cell: 1, evry_steps: 3}]",
-                 "29: output.slices.0.evry_steps: unknown key; did you mean 'every_steps'?");
+  expect_refused("slices: [{axis: x}]", "19: output.slices.0.cell: is missing, and so is position");
+  expect_refused("slices: [{cell: 1, position: 0.5}]", "29: output.slices.0.position: says what cell");
+  expect_refused("slices: [{cell: 10}]", "26: output.slices.0.cell: there is no cell 10 along z");
+  expect_refused("slices: [{axis: y, position: -0.1}]", "39: output.slices.0.position: -0.1 m lies outside");
+  expect_refused("slices: [{position: 0.51}, {cell: 5}]", "37: output.slices.1: its files would be those");
+  expect_refused("slices: [{cell: 1, name: a/b}]", "35: output.slices.0.name: 'a/b' becomes a part of");
+  expect_refused("slices: [{cell: 1, evry_steps: 3}]", "29: output.slices.0.evry_steps: unknown key");
   expect_refused("region: {from: [0, 0, 0]}", "25: output.region.from: is one corner of two; add to");
   expect_refused("region: {from: [0, 0, 0], last_cell: [1, 1, 1]}",
-                 "10: output.region: has corners in metres and in cells; keep from and to, or first_cell and "
-                 "last_cell");
-  expect_refused("region: {from: [0, 0.5, 0], to: [1, 0.5, 1]}",
-                 "42: output.region.to: 0.5 is not beyond 0.5 along y; write the larger corner last");
+                 "10: output.region: has corners in metres and in cells");
+  expect_refused("region: {from: [0, 0.5, 0], to: [1, 0.5, 1]}", "42: output.region.to: 0.5 is not beyond");
   expect_refused("region: {first_cell: [0, 0, 4], last_cell: [7, 8, 3]}",
                  "53: output.region.last_cell: 3 is before 4 along z; write the larger corner last");
-  expect_refused("region: {every_steps: 3}",
-                 "32: output.region.every_steps: says when, but not what to write; add from and to, or "
-                 "remove it");
-  expect_refused("coarse: {factor: 3}",
-                 "27: output.coarse.factor: 3 does not divide the 8 cells along x (all cells of the file are "
-                 "alike); write 2, or another divisor");
+  expect_refused("region: {every_steps: 3}", "32: output.region.every_steps: says when, but not what to");
+  expect_refused("coarse: {factor: 3}", "27: output.coarse.factor: 3 does not divide the 8 cells along x");
   expect_refused("coarse: {factor: 1, every_steps: 2, every_time: 0.1}",
                  "58: output.coarse.every_time: stands beside every_steps; keep one");
   expect_refused("probes: {points: [[0, 0, 0], [0.5, 0.5, 1.5]]}",
@@ -143,11 +120,8 @@ TEST(Parts, WrongKeysAreToldApart) {
                  "along z");
   expect_refused("probes: {points: [{at: [0, 0, 0], name: p1}, [1, 1, 1]]}",
                  "55: output.probes.points.1: a probe before it is called 'p1' too; give one another name");
-  expect_refused("probes: {points: [0.5]}",
-                 "28: output.probes.points.0.at: one value stands where three are wanted; write [x, y, z], "
-                 "numbers from -1e12 to 1e12 m");
-  expect_refused("probes: {every_steps: 3}",
-                 "32: output.probes.every_steps: says when, but not what to write; add points, or remove it");
+  expect_refused("probes: {points: [0.5]}", "28: output.probes.points.0.at: one value stands where three");
+  expect_refused("probes: {every_steps: 3}", "32: output.probes.every_steps: says when, but not what to");
 }
 
 TEST(Parts, TimeIsTheTransientProblems) {

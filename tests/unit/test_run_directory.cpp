@@ -1,12 +1,24 @@
-#include "output/run_directory.hpp"
-
+// Whose a directory is, which of its files are a run's, and what a run may change when it goes on.
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <ctime>
 #include <set>
+#include <sstream>
 
+#include "config/changes.hpp"
+#include "config/deck.hpp"
 #include "core/error.hpp"
+#include "output/field_files/checkpoint.hpp"
+#include "output/run_directory.hpp"
+#include "output/run_lock.hpp"
+#include "support/deck_text.hpp"
+#include "support/error_text.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace isotherm {
@@ -56,87 +68,13 @@ TEST_F(RunDirectoryTest, MakesParentsAndWritesBothDecks) {
   EXPECT_EQ(run.record(), at("a/b/c/run.json"));
 }
 
-TEST_F(RunDirectoryTest, ExistingFolderWithOtherFilesIsUsed) {
-  fs::create_directories(at("run"));
-  write_file(at("run/notes.txt"), "mine");
-  prepare_run_directory(plan(at("run/")));
-  EXPECT_EQ(names(at("run")), (std::set<std::string>{"deck.yaml", "deck.resolved.yaml", "notes.txt"}));
-}
-
-TEST_F(RunDirectoryTest, PathThatIsAFileIsRefused) {
-  write_file(at("run"), "mine");
-  EXPECT_EQ(refusal(plan(at("run"), Existing::replace)),
-            "cannot use 'T/run' as run directory (it is a file, not a folder); choose another with "
-            "output.directory=...");
-  EXPECT_EQ(
-      refusal(plan(at("run/below/it"))),
-      "cannot use 'T/run/below/it' as run directory ('T/run' is a file, not a folder); choose another with "
-      "output.directory=...");
-  EXPECT_EQ(read_file(at("run")), "mine");
-}
-
 TEST_F(RunDirectoryTest, EmptyNameIsRefused) {
   EXPECT_EQ(refusal(plan("")),
             "cannot use '' as run directory (its name is empty); name one with output.directory=...");
 }
 
-TEST_F(RunDirectoryTest, TooLongNameIsRefused) {
-  const std::string name(300, 'x');
-  EXPECT_EQ(refusal(plan(at("a/" + name))),
-            "cannot use 'T/a/" + name +
-                "' as run directory (a folder cannot be made in 'T/a': File name too "
-                "long); choose another with output.directory=...");
-}
-
-// In a child that is nobody, for root may write anywhere.
-TEST_F(RunDirectoryTest, FolderThatCannotBeWrittenToIsRefused) {
-  fs::create_directories(at("locked"));
-  ::chmod(here().c_str(), 0755);
-  ::chmod(at("locked").c_str(), 0555);
-  const auto check_as_nobody = [&] {
-    constexpr uid_t nobody = 65534;
-    if (geteuid() == 0 && setuid(nobody) != 0) _exit(2);
-    const bool itself =
-        refusal(plan(at("locked"))) ==
-        "cannot use 'T/locked' as run directory (it cannot be written to: Permission denied); "
-        "choose another with output.directory=...";
-    const bool below = refusal(plan(at("locked/run"))) ==
-                       "cannot use 'T/locked/run' as run directory (a folder cannot be made in 'T/locked': "
-                       "Permission denied); choose another with output.directory=...";
-    _exit(itself && below ? 17 : 1);
-  };
-  EXPECT_EXIT(check_as_nobody(), testing::ExitedWithCode(17), "");
-}
-
 TEST_F(RunDirectoryTest, FileSystemWithoutFoldersOfOursIsRefused) {  // for root too
-  EXPECT_EQ(
-      refusal(plan("/proc/isotherm/run")),
-      "cannot use '/proc/isotherm/run' as run directory (a folder cannot be made in '/proc': No such file or "
-      "directory); choose another with output.directory=...");
-}
-
-TEST_F(RunDirectoryTest, OddNamesAreUsedToTheLetter) {
-  for (const std::string name : {"a\nb", "%s%n", "$HOME", "`id`", "~", "{}", "a;b", "-rf", " ", "*.hdf"}) {
-    prepare_run_directory(plan(at(name)));
-    EXPECT_TRUE(fs::exists(at(name) / "deck.yaml")) << name;
-  }
-  fs::create_directories(at("inner"));
-  prepare_run_directory(plan(at("inner/../beside")));
-  EXPECT_TRUE(fs::exists(at("beside/deck.yaml")));
-  EXPECT_EQ(refusal(plan(at("a\nb"))).substr(0, 16), "cannot use 'T/a\\");  // no line break in a message
-}
-
-TEST_F(RunDirectoryTest, EarlierRunIsRefusedAndUntouched) {
-  prepare_run_directory(plan(at("run")));
-  write_file(at("run/run.json"), "{}");
-  write_file(at("run/plate_000100.hdf"), "data");
-  const auto before = names(at("run"));
-  EXPECT_EQ(refusal(plan(at("run"))),
-            "cannot use 'T/run' as run directory (it holds an earlier run: deck.resolved.yaml, deck.yaml, "
-            "plate_000100.hdf and 1 more); replace it with output.overwrite=true, or choose another with "
-            "output.directory=...");
-  EXPECT_EQ(names(at("run")), before);
-  EXPECT_EQ(read_file(at("run/plate_000100.hdf")), "data");
+  expect_start(refusal(plan("/proc/isotherm/run")), "cannot use '/proc/isotherm/run' as run directory");
 }
 
 TEST_F(RunDirectoryTest, ReplacingRemovesOurFilesOnly) {
@@ -169,20 +107,14 @@ TEST_F(RunDirectoryTest, LinkIsRemovedAndItsTargetStays) {
 
 TEST_F(RunDirectoryTest, FilesOfOurNamesThatNoRunWroteStay) {
   write_file(at("deck.yaml"), "the user's deck");
-  EXPECT_EQ(refusal(plan(folder_path(), Existing::replace)),
-            "cannot use 'T' as run directory (it holds deck.yaml, which no run of isotherm put there: "
-            "deck.resolved.yaml is missing beside it); move these files away, or choose another with "
-            "output.directory=...");
+  expect_start(refusal(plan(folder_path(), Existing::replace)), "cannot use 'T' as run directory (it holds");
   EXPECT_EQ(read_file(at("deck.yaml")), "the user's deck");
 }
 
 TEST_F(RunDirectoryTest, FolderOfOurNameIsNotRemoved) {
   prepare_run_directory(plan(at("run")));
   fs::create_directories(at("run/run.json"));
-  EXPECT_EQ(
-      refusal(plan(at("run"), Existing::replace)),
-      "cannot use 'T/run' as run directory ('run.json' in it is a folder); move that folder away, or choose "
-      "another with output.directory=...");
+  expect_start(refusal(plan(at("run"), Existing::replace)), "cannot use 'T/run' as run directory");
   EXPECT_EQ(read_file(at("run/deck.yaml")), "the deck\r\n");
 }
 
@@ -201,12 +133,7 @@ TEST_F(RunDirectoryTest, ARunThatGoesOnKeepsItsFilesAndBringsItsDeck) {
 TEST_F(RunDirectoryTest, AFolderThatNoRunHasMarkedIsNotGoneOnWith) {
   write_file(at("deck.yaml"), "the user's deck");
   write_file(at("plate_00000010.checkpoint.hdf"), "cells");
-  EXPECT_EQ(
-      refusal(plan(folder_path(), Existing::resume)),
-      "cannot use 'T' as run directory (it holds deck.yaml, plate_00000010.checkpoint.hdf, which no run of "
-      "isotherm put there: deck.resolved.yaml is missing beside it); move these files away, or choose "
-      "another "
-      "with output.directory=...");
+  expect_start(refusal(plan(folder_path(), Existing::resume)), "cannot use 'T' as run directory (it holds");
   EXPECT_EQ(read_file(at("deck.yaml")), "the user's deck");
 }
 
@@ -242,6 +169,199 @@ TEST(RunFiles, NameOfTheRunIsNoPattern) {
   EXPECT_FALSE(is_run_file("", "plate"));
   EXPECT_FALSE(is_run_file("plate", "plate"));
   EXPECT_FALSE(is_run_file("plate_000001.hdf.series", "plate"));
+}
+
+// Who may write to a run's directory.
+
+class RunLockTest : public testing::Test {
+ protected:
+  RunLockTest() { unsetenv("SLURM_JOB_ID"); }
+  ~RunLockTest() override { unsetenv("SLURM_JOB_ID"); }
+
+  std::string file() const { return folder_ / "run.lock"; }
+  static std::string host() {
+    char name[256] = "";
+    gethostname(name, sizeof name - 1);
+    return name;
+  }
+  // What stands there before, and for how long nobody has touched it.
+  void leave(const std::string& text, int seconds = 0) const {
+    test::write_file(file(), text);
+    timespec times[2]{};
+    times[0].tv_sec = times[1].tv_sec = std::time(nullptr) - seconds;
+    utimensat(AT_FDCWD, file().c_str(), times, 0);
+  }
+  // The warning with which it is taken, or "refused".
+  std::string take(Force force = Force::no) const {
+    try {
+      return RunLock(folder_.path(), force).warning();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ExitCode::cannot_create);
+      return std::string("refused: ") + e.what();
+    }
+  }
+  std::string taken(const std::string& owner, const std::string& why) const {
+    return fmt::format("'{}' of {} was taken ({})", file(), owner, why);
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(RunLockTest, StandsWhileItLives) {
+  {
+    const RunLock lock(folder_.path(), Force::no);
+    EXPECT_EQ(lock.warning(), "");
+    EXPECT_EQ(folder_.names(), std::vector<std::string>{"run.lock"});
+    expect_start(take(),
+                 fmt::format("refused: cannot use '{}' as run", folder_.path().string(), getpid(), host()));
+  }
+  EXPECT_TRUE(folder_.names().empty());
+  EXPECT_EQ(take(), "");
+}
+
+TEST_F(RunLockTest, OfAProcessThatIsGoneIsTaken) {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, nullptr, 0);
+  leave(fmt::format("{}\n{}\n1\n-\n", host(), child));
+  EXPECT_EQ(take(), taken(fmt::format("process {} on {}", child, host()),
+                          fmt::format("process {} is gone from this host", child)));
+  EXPECT_TRUE(folder_.names().empty());
+}
+
+// As a rank that was killed is, until its launcher asks for it.
+TEST_F(RunLockTest, OfAProcessThatIsOnlyAnEntryIsTaken) {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  siginfo_t ended{};
+  waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);
+  const std::string stat = test::read_file(fmt::format("/proc/{}/stat", child));
+  std::istringstream fields(stat.substr(stat.rfind(')') + 1));
+  std::string started;
+  for (int n = 3; n <= 22; ++n) fields >> started;
+  leave(fmt::format("{}\n{}\n{}\n-\n", host(), child, started));
+  expect_says(take(), "is gone from this host");
+  waitpid(child, nullptr, 0);
+}
+
+// Numbers of processes come again: this one is alive and has begun at another time.
+TEST_F(RunLockTest, OfAnEarlierProcessOfTheSameNumberIsTaken) {
+  leave(fmt::format("{}\n{}\n1\n-\n", host(), getpid()));
+  expect_says(take(), "is gone from this host");
+}
+
+TEST_F(RunLockTest, OfAnotherHostIsTakenWhenItIsSilent) {
+  leave("elsewhere\n17\n5\n12\n", 60);
+  EXPECT_EQ(take().find("refused: cannot use"), 0u);
+  leave("elsewhere\n17\n5\n12\n", 500);
+  EXPECT_EQ(take().find(taken("process 17 on elsewhere", "no sign of life for 500 s").substr(0, 40)), 0u);
+  leave("elsewhere\n17\n5\n12\n", 500);
+  expect_says(take(), "no sign of life for 50");
+}
+
+TEST_F(RunLockTest, OfTheSameJobOnAnotherHostIsTaken) {
+  setenv("SLURM_JOB_ID", "12", 1);
+  leave("elsewhere\n17\n5\n13\n");
+  EXPECT_EQ(take().find("refused"), 0u);
+  leave("elsewhere\n17\n5\n12\n");
+  EXPECT_EQ(take(), taken("process 17 on elsewhere", "job 12 was started again"));
+}
+
+TEST_F(RunLockTest, IsTakenByForce) {
+  leave("elsewhere\n17\n5\n12\n");
+  EXPECT_EQ(take(Force::yes), taken("process 17 on elsewhere", "--force"));
+}
+
+TEST_F(RunLockTest, ThatSaysNothingIsOneOfAnotherHost) {
+  leave("");
+  EXPECT_EQ(take().find("refused"), 0u);
+  leave("", 500);
+  expect_says(take(), "no sign of life");
+}
+
+// Whoever has lost it by force leaves that of the other alone.
+TEST_F(RunLockTest, OfAnotherIsNotRemoved) {
+  {
+    const RunLock lock(folder_.path(), Force::no);
+    leave("elsewhere\n17\n5\n12\n");
+  }
+  EXPECT_EQ(folder_.names(), std::vector<std::string>{"run.lock"});
+}
+
+TEST_F(RunLockTest, NeedsAFolderToWriteTo) {
+  EXPECT_THROW(RunLock(folder_ / "nowhere", Force::no), Error);
+}
+
+// Which checkpoints stay, and what a run may change when it goes on from one.
+
+using Sweeps = std::vector<std::int64_t>;
+
+TEST(Checkpoints, TheNewestStay) {
+  EXPECT_EQ(superfluous({10, 20, 30, 40}, 40, 2), (Sweeps{20, 10}));
+  EXPECT_EQ(superfluous({40, 10, 30, 20}, 40, 3), (Sweeps{10}));
+  EXPECT_EQ(superfluous({30, 40}, 40, 2), Sweeps{});
+  EXPECT_EQ(superfluous({}, 40, 2), Sweeps{});
+}
+
+// The one that was just written always stays.
+TEST(Checkpoints, ThoseThatARunHasGoneBackBehindGo) {
+  EXPECT_EQ(superfluous({10, 20, 30, 90, 100}, 30, 2), (Sweeps{100, 90, 10}));
+}
+
+TEST(Checkpoints, AreFoundByTheirNamesTheNewestFirst) {
+  const test::TemporaryFolder folder;
+  for (const char* name : {"plate_00000020.checkpoint.hdf", "plate_00000100.checkpoint.hdf",
+                           "plate_00000030.checkpoint.hdf.part", "plate_00000040.hdf", "latest",
+                           "plate_00000050.checkpoint.hdf.aside", "late_00000060.checkpoint.hdf"})
+    test::write_file(folder / name, "");
+  EXPECT_EQ(find_checkpoints(folder.path(), "plate"), (Sweeps{100, 20}));
+  EXPECT_EQ(find_checkpoints(folder / "nowhere", "plate"), Sweeps{});
+}
+
+TEST(Checkpoints, LaterOnesAreSetAside) {
+  const test::TemporaryFolder folder;
+  for (const char* name :
+       {"plate_00000020.checkpoint.hdf", "plate_00000030.checkpoint.hdf", "plate_00000040.checkpoint.hdf"})
+    test::write_file(folder / name, name);
+  set_aside_later(folder.path(), "plate", 30);
+  EXPECT_EQ(folder.names(),
+            (std::vector<std::string>{"plate_00000020.checkpoint.hdf", "plate_00000030.checkpoint.hdf",
+                                      "plate_00000040.checkpoint.hdf.aside"}));
+}
+
+std::vector<std::string> changed(const std::vector<std::string>& overrides, bool allowed) {
+  std::vector<std::string> keys;
+  for (const Change& change :
+       changes(deck_text::parse(deck_text::base), deck_text::parse(deck_text::base, overrides)))
+    if (change.allowed == allowed) keys.push_back(change.key + " " + change.before + " -> " + change.now);
+  return keys;
+}
+
+using Keys = std::vector<std::string>;
+
+TEST(Changes, WhereARunEndsAndHowItIsComputedMayChange) {
+  EXPECT_EQ(
+      changed({"problem.steps=20", "solver.kernel=openmp", "parallel.device=cpu", "output.checkpoint=false"},
+              true),
+      (Keys{"problem.steps 10 -> 20", "solver.kernel auto -> openmp", "parallel.device auto -> cpu",
+            "output.checkpoint.write true -> false", "output.checkpoint.keep 2 -> nothing",
+            "output.checkpoint.final auto -> nothing"}));
+  EXPECT_EQ(changed({"problem.steps=20", "solver.kernel=openmp", "output.every_steps=2"}, false), Keys{});
+}
+
+// The other keys of the problem: faults/test_checkpoint_faults.py.
+TEST(Changes, TheProblemMayNot) {
+  EXPECT_EQ(changed({"initial.0.value=301"}, false),
+            (Keys{"initial [{shape: constant, mode: set, value: 300}] -> [{shape: constant, mode: set, "
+                  "value: 301}]"}));
+}
+
+TEST(Changes, AResolvedDeckReadsBackWithoutAny) {
+  const Config config =
+      deck_text::parse(deck_text::base, {"problem.dt=1.1e-4", "output.checkpoint.every_wall=0.3"});
+  EXPECT_TRUE(changes(read_resolved_deck(to_yaml(config), "x"), config).empty());
+  EXPECT_THROW(read_resolved_deck("grid: {cells: 3", "x"), Error);
+  EXPECT_THROW(read_resolved_deck("grids: 3", "x"), Error);
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
-#include "physics/walls.hpp"
-
+// Boundaries as the kernels see them, and the layout of fields.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -13,7 +13,11 @@
 #include <random>
 
 #include "core/error.hpp"
+#include "grid/field.hpp"
 #include "physics/cells.hpp"
+#include "physics/walls.hpp"
+#include "support/error_text.hpp"
+#include "support/watched_device.hpp"
 
 namespace isotherm {
 namespace {
@@ -157,16 +161,13 @@ TEST(Walls, ANonFiniteFormulaIsNamedWithItsCell) {
         std::pair(WallKind::convection, std::string("deck.yaml:9:7: boundaries.z_max.ambient: "))}) {
     const std::string formula = fmt::format("sqrt({:.17g} - y)", y - 1e-6);
     wall_at(config, Face::z_max) = {kind, Expression(formula, "xyt"), 25};
-    try {
-      WallRules<double>(config, *device, {{2, 1, 0}, {5, 4, 3}}, 1, only(Face::z_max));
-      FAIL() << "no error";
-    } catch (const Error& e) {
-      EXPECT_EQ(e.code(), ExitCode::deck);
-      // The lowest cell of the block and its ghosts: x = 1 is a ghost's.
-      EXPECT_NE(std::string(e.what()).find(place + formula + " is not finite at cell (1, 2, 2)"),
-                std::string::npos)
-          << e.what();
-    }
+    const std::string said = refusal(
+        [&] {
+          WallRules<double>(config, *device, {{2, 1, 0}, {5, 4, 3}}, 1, only(Face::z_max));
+        },
+        ExitCode::deck);
+    // The lowest cell of the block and its ghosts: x = 1 is a ghost's.
+    expect_says(said, place + formula + " is not finite at cell (1, 2, 2)");
   }
 }
 
@@ -254,11 +255,57 @@ TEST(Walls, TemperaturesBelowZeroAreNamed) {
     rules();
     FAIL() << "no error";
   } catch (const Error& e) {
-    EXPECT_NE(std::string(e.what()).find("boundaries.x_min.value: -9"), std::string::npos) << e.what();
-    EXPECT_NE(std::string(e.what()).find("below absolute zero"), std::string::npos) << e.what();
+    expect_says(e.what(), "boundaries.x_min.value: -9");
+    expect_says(e.what(), "below absolute zero");
   }
   wall_at(config, Face::x_min).kind = WallKind::flux;
   EXPECT_NO_THROW(rules());
+}
+
+template <class T>
+void expect_aligned_rows(Device& device, Int3 extent, int ghosts) {
+  Field<T> field(device, extent, ghosts);
+  const FieldView<T> view = field.view();
+  const auto unit = static_cast<std::uintptr_t>(device.row_alignment());
+  const Box padded = view.padded();
+  for (Index z = padded.lo.z; z < padded.hi.z; ++z)
+    for (Index y = padded.lo.y; y < padded.hi.y; ++y)
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&view(0, y, z)) % unit, 0u) << y << ", " << z;
+  const T* const first = static_cast<const T*>(field.data());
+  EXPECT_GE(&view(padded.lo), first);
+  EXPECT_LE(&view(padded.hi - Int3{1, 1, 1}), first + field.bytes() / sizeof(T) - 1);
+  EXPECT_GE(view.pitch_y, extent.x + 2 * ghosts);
+  EXPECT_LT(view.pitch_y * static_cast<Index>(sizeof(T)),
+            (extent.x + 2 * ghosts) * static_cast<Index>(sizeof(T)) + 16 + device.row_alignment());
+}
+
+TEST(Field, RowsStartWhereTheirDeviceWantsThem) {
+  const auto host = make_host_device();
+  EXPECT_EQ(host->row_alignment(), row_alignment(Backend::host));
+  for (const Int3 extent : {Int3{1, 1, 1}, Int3{13, 3, 2}, Int3{16, 2, 3}, Int3{31, 2, 2}, Int3{256, 3, 1}})
+    for (const int ghosts : {0, 1, 2, 4}) {
+      expect_aligned_rows<float>(*host, extent, ghosts);
+      expect_aligned_rows<double>(*host, extent, ghosts);
+    }
+}
+
+// A GPU, as far as fields see one.
+class WideDevice final : public WatchedDevice {
+ public:
+  using WatchedDevice::WatchedDevice;
+  Backend backend() const override { return Backend::cuda; }
+  std::ptrdiff_t row_alignment() const override { return isotherm::row_alignment(Backend::cuda); }
+};
+
+TEST(Field, OfAMirrorHasTheLayoutOfWhatItMirrors) {
+  const auto host = make_host_device();
+  WideDevice gpu(*host);
+  const auto mirror = make_host_of(gpu);
+  expect_aligned_rows<float>(gpu, {17, 3, 2}, 1);
+  Field<float> there(gpu, {17, 3, 2}, 1), here(*mirror, {17, 3, 2}, 1), own(*host, {17, 3, 2}, 1);
+  EXPECT_EQ(here.view().pitch_y, there.view().pitch_y);
+  EXPECT_EQ(here.bytes(), there.bytes());
+  EXPECT_LT(own.bytes(), there.bytes());
 }
 
 }  // namespace

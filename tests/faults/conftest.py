@@ -1,0 +1,26 @@
+"""For all tests of this folder: libraries that make faults, built once, and a folder with a small deck."""
+
+from pathlib import Path
+
+import pytest
+
+from cli import BASE_DECK
+from clock import clock, clock_library  # noqa: F401  (fixtures)
+from program import write_deck
+from shim import build_shim
+
+
+def built(source):
+    @pytest.fixture(scope="session", name=source.removesuffix(".c"))
+    def library(tmp_path_factory):
+        return build_shim(Path(__file__).with_name(source), tmp_path_factory.mktemp("shim"))
+    return library
+
+
+io_shim, rank_shim, halo_shim, outside_shim = map(built, ("io_shim.c", "rank_shim.c", "halo_shim.c", "outside_shim.c"))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_deck(tmp_path, BASE_DECK)
+    return tmp_path

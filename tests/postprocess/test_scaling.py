@@ -1,0 +1,526 @@
+"""Scaling: the model, by numbers worked out by hand; series of runs, measured and predicted side by side; table, files and picture."""
+
+import csv
+import json
+import math
+
+import pytest
+
+from isotherm_tools import scaling_fit, scaling_model as model, scaling_table, scalings
+from isotherm_tools.cli import main
+from isotherm_tools.process_grids import process_grid
+from isotherm_tools.run_record import Link, RunRecord
+from isotherm_tools.scaling_fit import Wishes
+from isotherm_tools.scaling_model import BETWEEN, Costs, INSIDE, Layout, Machine, Method, Wire
+from scaling_runs import GB, series_of, strong_series, US, WEIGHTS, WIRES, write_run
+
+NS = 1e-9
+COSTS = Costs(cell=NS)
+INSIDE_WIRE, BETWEEN_WIRE = Wire(5 * US, GB), Wire(10 * US, GB / 2)
+ONE_HOST, TWO_HOSTS = Machine(8, INSIDE_WIRE), Machine(4, INSIDE_WIRE, BETWEEN_WIRE)
+FREE = Machine(8, Wire(0.0, math.inf), Wire(0.0, math.inf))
+EIGHT = Layout((64, 64, 64), (2, 2, 2))  # blocks of 32^3, each with three neighbours
+POWERS = [2**i for i in range(13)]
+
+
+def microseconds(prediction):
+    return prediction.step / US
+
+
+def strong_costs(costs, method, machine, ranks, cells=(256, 256, 256)):
+    return model.predict(costs, method, machine, Layout(cells, process_grid(ranks, cells, method.depth)))
+
+
+def efficiencies(costs, method, machine, counts=POWERS, cells=(256, 256, 256)):
+    steps = [strong_costs(costs, method, machine, ranks, cells).step for ranks in counts]
+    return [steps[0] * counts[0] / (step * ranks) for step, ranks in zip(steps, counts)]
+
+
+@pytest.mark.parametrize(
+    "method, machine, step",
+    [
+        # 32768 cells of 1 ns; three faces of 32^2 values of 8 bytes are 24.576 us of the wire, and 5 us of latency.
+        (Method(overlap=False), ONE_HOST, 32.768 + 29.576),
+        # 31^3 cells do not wait: 29.791 us of work cover the exchange, or all but a part of one of 10 us more.
+        (Method(overlap=True), ONE_HOST, 32.768),
+        (Method(overlap=True), ONE_HOST._replace(inside=Wire(15 * US, GB)), 32.768 - 29.791 + 39.576),
+        # Half the bytes in fp32.
+        (Method(value_bytes=4, overlap=False), ONE_HOST, 32.768 + 12.288 + 5),
+        # x fastest: the z neighbour is on the other host. Its face takes 16.384 us, the two others together as long.
+        (Method(overlap=False), TWO_HOSTS, 32.768 + max(10 + 16.384, 5 + 16.384)),
+        (Method(overlap=False), TWO_HOSTS._replace(overhead=US), 32.768 + 26.384 + 3),
+        # Two sweeps, 33^3 and 32^3; seven neighbours: faces two deep, edges of 4 x 32 and a corner of 8 values.
+        (Method(depth=2, overlap=False), ONE_HOST, (32.768 + 35.937 + 5 + 8 * (3 * 2048 + 3 * 128 + 8) / 1e3) / 2),
+        # Every ten sweeps a norm, and three doublings of 8 ranks; two and one of two hosts of four.
+        (Method(overlap=True, check_interval=10), ONE_HOST, 32.768 + 3 * 5 / 10),
+        (Method(overlap=True, check_interval=10), TWO_HOSTS, 32.768 + (2 * 5 + 10) / 10),
+    ],
+)
+def test_numbers_worked_out_by_hand(method, machine, step):
+    assert microseconds(model.predict(COSTS, method, machine, EIGHT)) == pytest.approx(step)
+
+
+def test_what_does_not_scale_with_the_exchange():
+    costs = Costs(cell=NS, launch=3 * US, check=20 * US, check_cell=NS / 2)
+    alone = Layout((64, 32, 16), (1, 1, 1))
+    assert model.predict(costs, Method(check_interval=4), Machine(1), alone) == (
+        pytest.approx((32.768 + 3 + (20 + 16.384) / 4) * US), 0.0, None)
+    for depth in 1, 2:
+        assert microseconds(model.predict(costs, Method(depth=depth), Machine(1), alone)) == pytest.approx(35.768)
+
+
+def test_hidden_is_the_share_behind_the_interior():
+    slow = ONE_HOST._replace(inside=Wire(15 * US, GB))
+    assert model.predict(COSTS, Method(overlap=True), ONE_HOST, EIGHT).hidden == 1
+    assert model.predict(COSTS, Method(overlap=True), slow, EIGHT).hidden == pytest.approx(29.791 / 39.576)
+    assert model.predict(COSTS, Method(overlap=False), slow, EIGHT).hidden == 0
+    assert model.predict(COSTS, Method(), FREE, EIGHT).hidden is None
+    assert model.predict(COSTS, Method(), slow, EIGHT).exchange == pytest.approx(39.576 * US)
+    assert model.predict(COSTS, Method(depth=2), slow, EIGHT).exchange == pytest.approx((15 + 52.288) / 2 * US)
+
+
+def share(layout, place, method=Method(), machine=TWO_HOSTS):
+    return model.share_of(place, method, machine, layout)
+
+
+def test_what_a_rank_has_to_do():
+    """Walls have no neighbour; a periodic axis of two parts has one on both sides, one of one part none."""
+    row = Layout((10, 6, 11), (1, 1, 4))
+    assert share(row, (0, 0, 0)) == ((10, 6, 3), (0, 0, 1), ((INSIDE, 60),))
+    assert share(row, (0, 0, 3)) == ((10, 6, 2), (0, 0, 1), ((INSIDE, 60),))
+    assert share(row, (0, 0, 1)) == ((10, 6, 3), (0, 0, 2), ((INSIDE, 60), (INSIDE, 60)))
+    assert share(row._replace(periodic=(True, True, True)), (0, 0, 0)).messages == ((INSIDE, 60), (INSIDE, 60))
+    two = Layout((10, 6, 11), (1, 1, 2), (False, False, True))
+    assert share(two, (0, 0, 0)) == ((10, 6, 6), (0, 0, 2), ((INSIDE, 120),))
+    assert share(row, (0, 0, 1), machine=Machine(2)).messages == ((BETWEEN, 60), (INSIDE, 60))
+    box = Layout((6, 10, 14), (2, 2, 2))  # two ranks a host: x neighbours share one
+    assert share(box, (0, 0, 0), machine=Machine(2)).messages == ((BETWEEN, 15), (BETWEEN, 21), (INSIDE, 35))
+
+
+def test_the_slowest_rank_is_the_time_of_all():
+    layout = Layout((1, 1, 7), (1, 1, 3))  # blocks of 3, 2 and 2
+    assert model.predict(COSTS, Method(), FREE, layout).step == pytest.approx(3 * NS)
+    # Three blocks of equal size: the one in the middle sends two messages.
+    layout = Layout((10, 10, 30), (1, 1, 3))
+    assert microseconds(model.predict(COSTS, Method(overlap=False), ONE_HOST, layout)) == pytest.approx(1 + 5 + 1.6)
+
+
+def test_blocks_are_no_thinner_than_the_halo():
+    assert model.fits(Layout((8, 8, 7), (1, 1, 2)), 3) and not model.fits(Layout((8, 8, 7), (1, 1, 2)), 4)
+    assert model.fits(Layout((8, 8, 2), (1, 2, 1)), 4)
+    assert not model.fits(Layout((8, 8, 2), (1, 2, 1), (False, False, True)), 4)
+
+
+def test_wires_are_needed_where_they_are_used():
+    assert model.unknown_wires(Machine(4), 1) == []
+    assert model.unknown_wires(Machine(4), 4) == [INSIDE]
+    assert model.unknown_wires(Machine(4), 5) == [INSIDE, BETWEEN]
+    assert model.unknown_wires(Machine(1), 5) == [BETWEEN]
+    assert model.unknown_wires(TWO_HOSTS, 5) == []
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+def test_wires_that_cost_nothing_scale_perfectly(overlap):
+    assert efficiencies(COSTS, Method(overlap=overlap), FREE) == pytest.approx([1] * len(POWERS), rel=1e-12)
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.parametrize("depth", [1, 2, 4])
+@pytest.mark.parametrize("cell", [1e-12, 4e-12, 1e-9])
+def test_strong_scaling_only_falls(overlap, depth, cell):
+    machine = Machine(8, Wire(5 * US, 300 * GB), Wire(8 * US, 25 * GB))
+    method = Method(depth=depth, overlap=overlap, check_interval=50)
+    found = efficiencies(Costs(cell, launch=2 * US, check=10 * US), method, machine, POWERS[:10])
+    assert found[0] == 1 and all(after < before for before, after in zip(found, found[1:])) and found[-1] > 0
+
+
+def test_overlap_never_costs():
+    machine = Machine(8, Wire(5 * US, 300 * GB), Wire(8 * US, 25 * GB))
+    for ranks in POWERS[1:]:
+        with_it, without = (strong_costs(Costs(4e-12), Method(overlap=overlap), machine, ranks) for overlap in (True, False))
+        assert with_it.step < without.step
+        assert without.step - with_it.step == pytest.approx(with_it.hidden * with_it.exchange)
+
+
+def test_depth_pays_where_latency_dominates_and_costs_where_wires_are_free():
+    slow = Machine(8, Wire(100 * US, math.inf), Wire(100 * US, math.inf))
+    by_depth = [efficiencies(Costs(1e-12), Method(depth=depth), slow, [1, 512])[-1] for depth in (1, 2, 4)]
+    assert by_depth[0] < by_depth[1] < by_depth[2]
+    assert by_depth[2] == pytest.approx(4 * by_depth[0], rel=0.01)
+    by_depth = [efficiencies(Costs(1e-12), Method(depth=depth), FREE, [1, 512])[-1] for depth in (1, 2, 4)]
+    assert by_depth[0] > by_depth[1] > by_depth[2]
+
+
+def test_weak_scaling_settles_once_every_axis_is_cut():
+    """From 4 parts an axis on there are ranks with six neighbours; without norms nothing grows any more."""
+    layouts = [Layout(tuple(64 * p for p in parts), parts) for parts in map(process_grid, POWERS)]
+    machine = Machine(1, None, Wire(8 * US, 25 * GB))
+    steps = [model.predict(COSTS, Method(overlap=False), machine, layout).step for layout in layouts]
+    assert all(before <= after for before, after in zip(steps, steps[1:]))
+    assert len(set(steps[POWERS.index(64):])) == 1 and steps[0] < steps[1] < steps[-1]
+
+
+@pytest.fixture
+def strong(tmp_path):
+    return strong_series(tmp_path)
+
+
+def measured(series, field):
+    return [getattr(row.measured, field) for row in series.rows if row.measured]
+
+
+def predicted(series, field):
+    return [row.predicted and getattr(row.predicted, field) for row in series.rows]
+
+
+def test_measured_speedup_and_efficiency(strong):
+    series = series_of(strong)
+    assert series.kind == "strong" and series.base.ranks == 1
+    assert [row.ranks for row in series.rows] == [1, 2, 4, *(2**i for i in range(3, 13))]
+    assert measured(series, "efficiency") == pytest.approx([1, 0.9, 0.8])
+    assert measured(series, "speedup") == pytest.approx([1, 1.8, 3.2])
+    assert [row.rank_cells for row in series.rows[:4]] == [64**3, 64**3 // 2, 64**3 // 4, 32**3]
+    assert [row.parts for row in series.rows[1:4]] == [(1, 1, 2), (1, 2, 2), (2, 2, 2)]
+
+
+def test_rows_stand_in_the_order_of_ranks(strong):
+    series = series_of(strong[:2], WIRES._replace(ranks=(8, 2)))
+    assert [(row.ranks, row.measured is None) for row in series.rows] == [(1, False), (2, True), (4, False), (8, True)]
+
+
+def test_weak_by_the_cells_a_rank(tmp_path):
+    runs = [write_run(tmp_path, ranks, step, (64, 64, 64 * ranks)) for ranks, step in ((1, 1e-4), (2, 1.25e-4))]
+    series = series_of(runs, Wishes(ranks=(16,), ranks_a_host=16, inside_bandwidth=GB, inside_latency=0.0))
+    assert series.kind == "weak"
+    assert measured(series, "efficiency") == pytest.approx([1, 0.8])
+    assert measured(series, "speedup") == pytest.approx([1, 1.6])
+    assert [(row.ranks, row.cells, row.parts) for row in series.rows[2:]] == [(16, (128, 128, 256), (2, 2, 4))]
+
+
+def test_against_a_run_of_several_ranks(strong):
+    series = series_of([strong[0], strong[2]])
+    assert measured(series, "speedup") == pytest.approx([2, 4 * 0.8 / 0.9])
+    assert measured(series, "efficiency") == pytest.approx([1, 0.8 / 0.9])
+    assert predicted(series, "efficiency")[0] == pytest.approx(1)
+
+
+def test_the_model_is_fed_with_the_smallest_run(strong):
+    """On one rank ghosts of walls are a part of the sweeps; on two, half of the time was waiting."""
+    series = series_of(strong)
+    assert series.costs == pytest.approx((262e-6 / 64**3, 0, 100e-6, 0))
+    assert predicted(series, "step")[0] == pytest.approx(263e-6)
+    assert series.method == (8, 1, True, 100)
+    two = (263e-6 / 2 / 0.9 - US) / 2
+    assert series_of([strong[0], strong[2]]).costs == pytest.approx((two / 32 / 64**2, 0, 100e-6, 0))
+
+
+def test_predicted_beside_measured(strong):
+    """z is periodic: two ranks send each other both faces, 65.536 us of the wire, behind 62 of 64 planes."""
+    series = series_of(strong)
+    cell, norm = 262 / 64**3, (100 + 5) / 100
+    assert predicted(series, "step")[1] == pytest.approx((131 + norm) * US)
+    assert predicted(series, "hidden")[:2] == [None, pytest.approx(1)]
+    slow = series_of(strong, WIRES._replace(inside_bandwidth=GB / 4))
+    waits = 5 + 4 * 65.536
+    assert predicted(slow, "step")[1] == pytest.approx((waits + cell * 2 * 64**2 + norm) * US)
+    assert predicted(slow, "speedup")[1] == pytest.approx(263 / (waits + cell * 2 * 64**2 + norm))
+    off = series_of(strong, WIRES._replace(overlap=False))
+    assert predicted(off, "step")[1] == pytest.approx((131 + 5 + 65.536 + norm) * US)
+
+
+@pytest.mark.parametrize("wishes, costs", [
+    (Wishes(launch=100 * US), (162e-6 / 64**3, 100 * US, 100 * US, 0)),
+    (Wishes(cell_time="copy"), (16 / 4e12, 0, 100 * US, 0))])
+def test_costs_as_wished(strong, wishes, costs):
+    assert scaling_fit.costs_of(RunRecord(strong[1]), wishes) == pytest.approx(costs)
+
+
+def test_a_norm_that_is_not_fused_grows_with_the_block(tmp_path):
+    run = RunRecord(write_run(tmp_path, 1, 1e-3, method={"reduction": "cub"}))
+    assert scaling_fit.costs_of(run, Wishes())[2:] == (0.0, pytest.approx(100 * US / 64**3))
+    run = RunRecord(write_run(tmp_path, 1, 1e-3, residual={"checks": 0}))
+    assert scaling_fit.costs_of(run, Wishes())[2:] == (0.0, 0.0)
+    assert scaling_fit.method_of(run, Wishes()).check_interval == math.inf
+
+
+def test_cells_that_neighbours_compute_too_are_no_cells_more(tmp_path):
+    """Depth 2 on two ranks, periodic in z: 32 and 34 planes for every 64 computed."""
+    record = RunRecord(write_run(tmp_path, 2, 1e-3, method={"depth": 2}))
+    assert scaling_fit.costs_of(record, Wishes()).cell == pytest.approx((1e-3 - US) / 2 / (33 * 64**2))
+
+
+@pytest.mark.parametrize(
+    "ranks, changes, wishes, method",
+    [
+        (2, {}, Wishes(), (8, 1, True, 100)),
+        (2, {"method": {"overlap": "off", "depth": 3}, "grid": {"precision": "fp32"}}, Wishes(), (4, 3, False, 100)),
+        (2, {}, Wishes(depth=2, overlap=False, check_interval=7), (8, 2, False, 7)),
+        (1, {}, Wishes(), (8, 1, True, 100)),  # one rank overlaps nothing; more would
+        (1, {"ranks": [{"host": "a", "backend": "cpu", "device": "CPU"}]}, Wishes(), (8, 1, False, 100)),
+    ],
+)
+def test_method_of_a_run(tmp_path, ranks, changes, wishes, method):
+    assert scaling_fit.method_of(RunRecord(write_run(tmp_path, ranks, 1e-3, **changes)), wishes) == method
+
+
+FAST, SLOW = {"bandwidth_bytes_per_s": 300e9, "latency_s": 5e-6}, {"bandwidth_bytes_per_s": 20e9, "latency_s": 9e-6}
+
+
+@pytest.mark.parametrize(
+    "hosts, halo, found",
+    [
+        (1, {"neighbours": [{"peer": 1, "transport": "peer", **FAST}]}, [(True, 300e9, 5e-6)]),
+        (1, [{"bandwidth": 3e9, "latency": {"mean": 2e-6, "max": 3e-6}}], [(True, 3e9, 2e-6)]),
+        (2, {"neighbours": [{"rank": 0, "peer": 1, **FAST}, {"rank": 1, "peer": 2, **SLOW}]},
+         [(True, 300e9, 5e-6), (False, 20e9, 9e-6)]),
+        (2, {"ranks": [{"rank": 3, "neighbours": [{"peer": 1, **SLOW}]}]}, [(False, 20e9, 9e-6)]),
+        (2, {"neighbours": [{"transport": "host", **SLOW}, {"rank": 0, "peer": 99, **SLOW}]},
+         [(None, 20e9, 9e-6)] * 2),
+        (1, {"neighbours": [{"bandwidth_bytes_per_s": None, "latency_s": None}, {"latency": 1}, "x", 3]}, []),
+        (1, {"transport": "host", "bytes": 12}, []),
+        (1, "host", []),
+        (1, None, []),
+    ],
+)
+def test_links_are_read_where_the_record_has_them(tmp_path, hosts, halo, found):
+    record = RunRecord(write_run(tmp_path, 4, 1e-3, hosts=hosts, halo=halo))
+    assert record.links == [Link(*link) for link in found] and record.hidden is None
+
+
+def test_hidden_is_read_where_the_record_has_it(tmp_path):
+    halo = {"hidden_percent": 87.5, "neighbours": [{"peer": 1, **FAST}]}
+    record = RunRecord(write_run(tmp_path, 2, 1e-3, halo=halo))
+    assert record.hidden == 0.875 and len(record.links) == 1
+    assert measured(series_of([write_run(tmp_path, 1, 2e-3), record.path]), "hidden") == [None, 0.875]
+
+
+def test_wires_are_the_median_of_the_largest_run_unless_given(tmp_path):
+    def record(ranks, *figures, hosts=1):
+        halo = [{"rank": 0, "peer": ranks - 1, "bandwidth": b, "latency": l} for b, l in figures]
+        return RunRecord(write_run(tmp_path, ranks, 1e-3, hosts=hosts, halo=halo))
+
+    runs = [record(4, (1e9, 1e-6), (3e9, 2e-6), (2e9, 9e-6)), record(2, (9e9, 1e-6)), record(8)]
+    machine = scaling_fit.machine_of(runs, Wishes())
+    assert machine == (8, Wire(2e-6, 2e9), None, 0.0)
+    machine = scaling_fit.machine_of(runs, Wishes(inside_latency=0.0, ranks_a_host=2, between_latency=1.0, overhead=US))
+    assert machine == (2, Wire(0.0, 2e9), None, US)
+    machine = scaling_fit.machine_of([*runs, record(8, (4e9, 7e-6), hosts=2)], Wishes())
+    assert machine == (8, Wire(2e-6, 2e9), Wire(7e-6, 4e9), 0.0)
+
+
+@pytest.mark.parametrize(
+    "wishes, known, note",
+    [
+        (Wishes(), [1], "no prediction from 2 ranks on (the wires within a host are unknown); "
+                        "give --intra-bandwidth and --intra-latency"),
+        (WIRES._replace(between_latency=None), [1, 2, 4], "no prediction from 8 ranks on (the wires between hosts are "
+                                                          "unknown); give --network-bandwidth and --network-latency"),
+        (WIRES._replace(depth=16), [1, 2, 4, 8, 16, 32, 64], "no prediction for 128, 256, 512, 1024, 2048, 4096 ranks "
+                                                             "(their blocks are thinner than the halo, 16 cells)"),
+        (WIRES._replace(depth=16), [1, 2, 4, 8, 16, 32, 64], "predicted for depth 16, measured at 1"),
+    ],
+)
+def test_what_cannot_be_predicted_is_said(strong, wishes, known, note):
+    series = series_of(strong, wishes)
+    assert [row.ranks for row in series.rows if row.predicted] == known
+    assert [row.ranks for row in series.rows if row.measured] == [1, 2, 4]
+    assert note in series.notes
+
+
+def test_without_a_prediction_of_the_smallest_run_there_is_none(strong):
+    series = series_of([strong[0], strong[2]], Wishes())
+    assert predicted(series, "step") == [None, None]
+    assert series.notes == ["no prediction, for the run that all is compared with has none (the wires within a host "
+                            "are unknown); give --intra-bandwidth and --intra-latency"]
+
+
+def test_different_kernels_are_said(strong, tmp_path):
+    other = write_run(tmp_path, 8, 1e-4, method={"kernel": "tiled", "policy": None, "depth": 2})
+    assert series_of([*strong, other]).notes == [
+        "kernel differs: naive 32x8x1 on 1, 2, 4; tiled on 8", "depth differs: 1 on 1, 2, 4; 2 on 8"]
+
+
+def test_process_grids_are_by_the_weights_of_the_record(tmp_path):
+    weights = {**WEIGHTS, "sector_bytes": 32, "wire_bytes_per_s": 4.5e11, "wire_sector_bytes": 32, "touches": 4}
+    parts = {}
+    for name, known in (("gpu", weights), ("surface", WEIGHTS), ("unknown", None)):
+        run = write_run(tmp_path, 1, 1e-3, (1024,) * 3, decomposition={"weights": known})
+        series = series_of([run], WIRES._replace(kind="strong", ranks=(8,)))
+        parts[name] = series.rows[1].parts
+        assert series.notes[0] == "the prediction is from one run (1 rank): no other run tests it"
+        assert bool(series.notes[1:]) == (known is None)
+    assert parts == {"gpu": (1, 2, 4), "surface": (2, 2, 2), "unknown": (2, 2, 2)}
+    assert series.notes[1:] == [f"process grids of least surface are predicted ({run / 'run.json'} does not tell what the "
+                                "program weighs)"]
+
+
+def test_every_run_has_a_row_and_the_fastest_is_compared_with(strong, tmp_path):
+    slower = write_run(tmp_path, 1, 300e-6)
+    series = series_of([slower, *strong])
+    assert [row.ranks for row in series.rows[:4]] == [1, 1, 2, 4]
+    assert measured(series, "efficiency") == pytest.approx([1, 263 / 300, 0.9, 0.8])
+
+
+def command(runs, *more):
+    return ["scaling", *map(str, runs), "--intra-bandwidth", "1", "--intra-latency", "5", "--network-bandwidth", "0.5",
+            "--network-latency", "10", *map(str, more)]
+
+
+def test_the_table(strong, capsys):
+    assert main(command(strong, "--ranks", "8", "--gpus-per-node", "4")) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "strong scaling of plate: 64x64x64 cells, fp64, on GPU"
+    assert lines[2:4] == [
+        "model: 0.9995 ns a cell, 0 s a launch, depth 1, overlap on, a norm every 100 sweeps",
+        "       4 ranks a host; within a host 1 GB/s and 5 µs, between hosts 0.5 GB/s and 10 µs, 0 s a message"]
+    table = [line.split("  ") for line in lines[5:]]
+    rows = [[text.strip() for text in line if text.strip()] for line in table]
+    assert rows[0] == ["ranks", "grid", "processes", "cells a rank", "a sweep", "GPts/s", "speed-up", "efficiency",
+                       "hidden"]
+    assert rows[1] == ["measured", "predicted"] * 5
+    assert rows[2][:6] == ["1", "64x64x64", "1x1x1", "262144", "263 µs", "263 µs"]
+    assert rows[3][:4] == ["2", "64x64x64", "1x1x2", "131072"] and rows[3][10:] == ["90.0 %", "99.6 %", "-", "100.0 %"]
+    assert rows[5][:5] == ["8", "64x64x64", "2x2x2", "32768", "-"] and rows[5][5] != "-"
+    assert len({len(line) for line in lines[6:]}) == 1
+
+
+def test_csv_and_json_hold_the_table(strong, tmp_path, capsys):
+    assert main(command(strong, "--csv", tmp_path / "a.csv", "--json", tmp_path / "a.json", "--depth", "16")) == 0
+    series = series_of(strong, WIRES._replace(depth=16))
+    assert capsys.readouterr().out == scaling_table.as_text(series) + "\n"
+    with open(tmp_path / "a.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    content = json.loads((tmp_path / "a.json").read_text())
+    assert (content["schema"], content["schema_version"], content["kind"]) == ("isotherm-scaling", 1, "strong")
+    assert content["notes"] == series.notes and len(content["notes"]) == 2
+    assert content["model"]["between_hosts"] == {"latency_s": 10 * US, "bandwidth_bytes_per_s": GB / 2}
+    assert len(rows) == len(content["rows"]) == len(series.rows) == 7
+    for line, entry, row in zip(rows, content["rows"], series.rows):
+        assert int(line["ranks"]) == entry["ranks"] == row.ranks
+        assert line["process_grid"] == "x".join(map(str, row.parts)) and entry["process_grid"] == list(row.parts)
+        for source in ("measured", "predicted"):
+            figures = getattr(row, source)
+            if figures is None:
+                assert entry[source] is None and line[f"{source}_step_s"] == ""
+                continue
+            assert float(line[f"{source}_step_s"]) == entry[source]["step_s"] == figures.step
+            assert float(line[f"{source}_efficiency"]) == entry[source]["efficiency"] == figures.efficiency
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["a.csv", "a.json"]
+
+
+def test_json_stays_json_without_limits(tmp_path):
+    run = write_run(tmp_path, 1, 263e-6, residual={"checks": 0})
+    path = tmp_path / "a.json"
+    assert main(["scaling", str(run), "--kind", "weak", "--network-bandwidth", "inf", "--network-latency", "0",
+                 "--json", str(path)]) == 0
+    content = json.loads(path.read_text(), parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    assert content["model"]["between_hosts"] == {"latency_s": 0.0, "bandwidth_bytes_per_s": None}
+    assert content["model"]["check_interval"] is None and content["rows"][-1]["predicted"]["efficiency"] == 1
+
+
+def line_of(panel, label):
+    return next(line for line in panel.get_lines() if line.get_label() == label).get_data()
+
+
+def test_dots_and_lines_stand_where_the_figures_are(strong, tmp_path):
+    slower = write_run(tmp_path, 2, 300e-6, method={"overlap": "off"})
+    series = series_of([*strong, slower])
+    figure = scalings.scaling_figure(series)
+    above, below = figure.axes
+    for panel, value in ((above, lambda row: 1e3 * row.step), (below, lambda row: row.efficiency)):
+        ranks, values = line_of(panel, "measured")
+        assert list(ranks) == [1, 2, 2, 4]
+        assert list(values) == [value(row.measured) for row in series.rows if row.measured]
+        ranks, values = line_of(panel, "predicted")
+        assert list(ranks) == [2**i for i in range(13)]
+        fastest = [row.predicted for row in series.rows if row.run != str(slower / "run.json")]
+        assert list(values) == [value(row) for row in fastest]
+    ranks, values = line_of(above, "ideal")
+    assert list(values) == pytest.approx([0.263 / n for n in ranks])
+    assert above.get_title(loc="left") == "plate: strong scaling on GPU"
+    assert [text.get_text() for text in below.get_xticklabels()] == [str(2**i) for i in range(13)]
+
+
+def test_ideal_of_weak_scaling_is_level_and_nothing_predicted_is_no_line(tmp_path):
+    runs = [write_run(tmp_path, ranks, 1e-4, (64, 64, 64 * ranks)) for ranks in (2, 4)]
+    above, below = scalings.scaling_figure(series_of(runs, Wishes())).axes
+    assert list(line_of(above, "ideal")[1]) == pytest.approx([0.1, 0.1])
+    assert {line.get_label() for line in above.get_lines()} == {"ideal", "measured"}
+    assert list(line_of(below, "measured")[1]) == pytest.approx([1, 1])
+
+
+def test_the_picture_is_written_beside_the_table_and_its_notes(strong, tmp_path, capsys):
+    assert main(["scaling", *map(str, strong)]) == 0
+    table = capsys.readouterr().out
+    assert [line[:36] for line in table.splitlines() if line.startswith("note")] == [
+        "note: no prediction from 2 ranks on ", "note: no prediction from 8 ranks on "]
+    assert main(["scaling", *map(str, strong), "--out", str(tmp_path / "a.png")]) == 0
+    assert capsys.readouterr().out == table and (tmp_path / "a.png").stat().st_size > 10000
+    assert main(command(strong, "--out", tmp_path / "a.svg")) == 0
+    assert (tmp_path / "a.svg").read_bytes().startswith(b"<?xml")
+
+
+def refused(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1
+    return code, err.removeprefix("isotherm_tools: ").rstrip("\n")
+
+
+def test_what_is_no_run_is_refused(tmp_path, capsys):
+    missing = tmp_path / "nowhere"
+    assert refused(capsys, "scaling", missing) == (
+        66, f"{missing} does not exist; name the directory of a finished run")
+    for changes in ({"schema": "isotherm-bench"}, {"schema_version": 4}, {"ranks": []}, {"grid": {"precision": "fp8"}},
+                    {"phases_s": {"sweeps": None}}):
+        assert refused(capsys, "scaling", write_run(tmp_path, 1, 1e-3, **changes))[0] == 65
+    early = write_run(tmp_path, 1, 1e-3, performance={"step_s": None, "points_per_s": None})
+    assert refused(capsys, "scaling", early) == (
+        65, f"{early}/run.json holds no measured sweeps (the run ended before its first)")
+
+
+def test_runs_that_make_no_series_are_refused(strong, tmp_path, capsys):
+    assert refused(capsys, "scaling", strong[0]) == (
+        2, "runs of one rank count (4) are neither weak nor strong; add runs, or say --kind")
+    other = write_run(tmp_path, 2, 1e-3, (64, 64, 96))
+    assert refused(capsys, "scaling", strong[1], other) == (
+        65, "the runs have neither one grid nor the same cells a rank (64x64x64 on 1, 64x64x96 on 2); leave some out, "
+            "or say --kind")
+    for what, changes in (("problem", {"method": {"problem": "transient"}}),
+                          ("precision", {"grid": {"precision": "fp32"}}),
+                          ("devices", {"ranks": [{"host": "a", "backend": "cuda", "device": "Other"}] * 2})):
+        other = write_run(tmp_path, 2, 1e-3, **changes)
+        code, message = refused(capsys, "scaling", strong[1], other)
+        assert code == 65 and message.startswith(f"runs of different {what} make no series ({strong[1]}/run.json: ")
+
+
+def test_costs_that_cannot_be_are_refused(strong, tmp_path, capsys):
+    code, message = refused(capsys, "scaling", *strong, "--launch-latency", "262")
+    assert code == 65 and message.startswith(f"{strong[1]}/run.json leaves no time for the cells of a sweep")
+    run = write_run(tmp_path, 1, 1e-3, performance={"copy_bandwidth_bytes_per_s": None})
+    assert refused(capsys, "scaling", run, "--kind", "weak", "--cell-time", "copy") == (
+        65, f"{run}/run.json holds no copy bandwidth; leave out --cell-time copy")
+
+
+def test_files_that_cannot_be_written_are_refused(strong, tmp_path, capsys):
+    out = tmp_path / "missing" / "x.json"
+    for option in ("--json", "--csv"):
+        assert refused(capsys, "scaling", *strong, option, out) == (
+            73, f"{out} cannot be written (No such file or directory)")
+    assert refused(capsys, "scaling", *strong, "--out", tmp_path / "x.gif")[0] == 2
+
+
+@pytest.mark.parametrize("option, value, why", [
+    ("--ranks", "8,0", "0 is no whole number from 1 on"), ("--ranks", "8,x", "x is no whole number from 1 on"),
+    ("--gpus-per-node", "0", "0 is no whole number from 1 on"), ("--depth", "1.5", "1.5 is no whole number from 1 on"),
+    ("--intra-bandwidth", "0", "0 is no number above 0"), ("--network-latency", "-1", "-1 is no number from 0 on"),
+    ("--message-overhead", "nan", "nan is no number from 0 on"), ("--kind", "odd", "invalid choice: 'odd'")])
+def test_wrong_options_are_2(strong, capsys, option, value, why):
+    with pytest.raises(SystemExit) as stop:
+        main(["scaling", str(strong[1]), f"{option}={value}"])
+    assert stop.value.code == 2 and why in capsys.readouterr().err
+
+
+def test_dollar_signs_of_a_name_are_no_formula(tmp_path):
+    runs = [write_run(tmp_path, count, 263 * US / count, name=r"a$\foo$b") for count in (1, 2)]
+    scalings.scaling_figure(series_of(runs)).draw_without_rendering()
