@@ -24,7 +24,7 @@
 
 namespace isotherm {
 
-ISOTHERM_KEYS(CasePlan, cells, sweeps, memory_bytes, file_bytes, traffic_bytes, backend)
+ISOTHERM_KEYS(CasePlan, cells, sweeps, memory_bytes, file_bytes, traffic_bytes, backend, process_grid)
 
 namespace {
 

@@ -81,7 +81,7 @@ def test_a_file_of_then_is_proved_now(tmp_path, file):
 
 
 RECORDS = sorted((Path(__file__).parent / "fixtures/records").glob("run_*.json"))
-STEADY = ["problem={kind: steady, max_sweeps: 20, check_interval: 4}", "parallel.overlap=true", "solver.depth=2",
+STEADY = ["problem={kind: steady, max_sweeps: 20, check_interval: 4}", "parallel.overlap=true", "solver.halo_width=2",
           'verify={solution: formula, formula: "300", tolerance: 1000}', "output.diagnostics=4", "output.histogram.bins=4",
           "output.compression=1", "output.checkpoint.every_steps=8", "solver.kernel=auto"]
 

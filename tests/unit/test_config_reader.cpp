@@ -300,7 +300,7 @@ TEST(ConfigCrossChecks, Rows) {
       "deck.yaml:10:38: solver.halo_width: 0 is out of range; write a whole number from 1 to 64, or "
       "auto");
   expect_good(with("kernel: reference, halo_width: 64"));
-  expect_good(with("depth: auto"));
+  expect_good(with("halo_width: auto"));
   expect_problem(with("kernel: openmp, reduction: warp_shuffle"),
                  "deck.yaml:10:37: solver.reduction: 'warp_shuffle' runs on another device");
   expect_problem(with("kernel: naive") + "parallel: {device: cpu}\n",
