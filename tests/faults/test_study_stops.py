@@ -11,8 +11,10 @@ from program import family_of, HANGS, is_running, isotherm, kill_all, ran, ranks
 from runs import checkpoints, expect_same_answer, record
 from studies import BASE, folders, rows, started, states, write_study
 
-# The second takes seconds.
-LONG = BASE.replace("diagnostics: 2", "diagnostics: 1000").replace("steps: 4", "steps: 4, check_interval: 1000")
+# The second takes seconds; a slice of it tells that it sweeps, long before history.csv is flushed.
+SWEEPS = "long_slice_z1_00010000.hdf"
+LONG = BASE.replace("diagnostics: 2", "diagnostics: 1000, slices: [{axis: z, cell: 1, every_steps: 10000}]").replace(
+    "steps: 4", "steps: 4, check_interval: 1000")
 CASES = "  list: [{name: short}, {name: long, problem.steps: 200000}, {name: after, precision: fp32}]\n"
 
 
@@ -22,10 +24,10 @@ class Study(Background):
         super().__init__(folder, "study", "deck.yaml", *words)
 
     def wait_for(self, *path):
-        """Until a case has written two lines of its history: it sweeps."""
+        """Until a case has written this file."""
         deadline = time.monotonic() + HANGS
         file = (self.folder / "out").joinpath(*path)
-        while not file.exists() or file.name == "history.csv" and file.read_text().count("\n") < 2:
+        while not file.exists():
             assert time.monotonic() < deadline and self.process.poll() is None, f"no {path}"
             time.sleep(0.01)
 
@@ -55,7 +57,7 @@ def expect_all_done_as_without_a_stop(folder):
 def test_after_kill_9(tmp_path):
     write_study(tmp_path, CASES, LONG)
     job = Study(tmp_path)
-    job.wait_for("long", "history.csv")
+    job.wait_for("long", SWEEPS)
     cases = [pid for pid in ranks_of(job.process.pid) if pid != job.process.pid]
     assert len(cases) == 1
     os.kill(job.process.pid, signal.SIGKILL)
@@ -70,7 +72,7 @@ def test_a_study_that_comes_at_once_waits_for_the_orphan(tmp_path):
     """Its checkpoint may still be under way; both must not write to one folder."""
     write_study(tmp_path, CASES, LONG)
     job = Study(tmp_path)
-    job.wait_for("long", "history.csv")
+    job.wait_for("long", SWEEPS)
     os.kill(job.process.pid, signal.SIGKILL)
     job.process.wait()
     expect_all_done_as_without_a_stop(tmp_path)
@@ -81,7 +83,7 @@ def test_after_kill_9_of_study_and_case(tmp_path):
     """No checkpoint: the case starts again."""
     write_study(tmp_path, CASES, LONG)
     job = Study(tmp_path)
-    job.wait_for("long", "history.csv")
+    job.wait_for("long", SWEEPS)
     kill_all(job.process.pid)
     job.end()
     assert checkpoints(tmp_path / "out" / "long") == []
@@ -94,7 +96,7 @@ def test_a_case_that_is_killed_has_failed(tmp_path):
     """It is not the study's end, nor taken for one that was stopped: the next might be killed for the same reason."""
     write_study(tmp_path, CASES, LONG)
     job = Study(tmp_path)
-    job.wait_for("long", "history.csv")
+    job.wait_for("long", SWEEPS)
     case, = [pid for pid in ranks_of(job.process.pid) if pid != job.process.pid]
     os.kill(case, signal.SIGKILL)
     code, out, _ = job.end()
@@ -108,7 +110,7 @@ def test_a_case_that_is_killed_has_failed(tmp_path):
 def test_a_signal_stops_the_cases_with_checkpoints(tmp_path, name):
     write_study(tmp_path, CASES, LONG)
     job = Study(tmp_path)
-    job.wait_for("long", "history.csv")
+    job.wait_for("long", SWEEPS)
     job.process.send_signal(getattr(signal, name))
     code, out, err = job.end()
     assert code == 75
@@ -133,7 +135,7 @@ exit $code
     words = f"launcher: {launcher} {os.environ.get('MPIEXEC', 'mpirun')} -n {{ranks}}"
     write_study(tmp_path, f"  list: [{{name: long, problem.steps: 4000000, ranks: 2}}]\n  {words}\n", LONG)
     job = Study(tmp_path)
-    job.wait_for("long", "history.csv")
+    job.wait_for("long", SWEEPS)
     job.process.send_signal(signal.SIGINT)
     code, _, err = job.end()
     assert code == 75, err
@@ -165,7 +167,7 @@ def test_a_second_signal_leaves_at_once(tmp_path):
 def test_one_study_a_directory(tmp_path):
     write_study(tmp_path, CASES, LONG)
     job = Study(tmp_path)
-    job.wait_for("long", "history.csv")
+    job.wait_for("long", SWEEPS)
     second = ran("study", "deck.yaml", cwd=tmp_path, code=73)
     assert f"cannot use 'out' as run directory (process {job.process.pid} on " in second.stderr
     job.process.send_signal(signal.SIGINT)
@@ -176,7 +178,7 @@ def test_a_case_that_was_stopped_and_then_fails_has_failed(tmp_path):
     """Its run.json is that of the run that was stopped."""
     write_study(tmp_path, CASES, LONG)
     job = Study(tmp_path)
-    job.wait_for("long", "history.csv")
+    job.wait_for("long", SWEEPS)
     job.process.send_signal(signal.SIGTERM)
     assert job.end()[0] == 75
     kept = [tmp_path / "out" / "long" / name for name in checkpoints(tmp_path / "out" / "long")]
