@@ -142,9 +142,10 @@ def refuse_changed(deck, looks):
 
 
 def part_of(run):
-    """Of one run: its start, by which parts are told apart, and its wall time."""
+    """Of one run: its start and first sweep, by which parts are told apart (two may start in one second), and its wall time."""
     try:
-        return run["provenance"]["started"], float(run["phases_s"]["total"]["max"])
+        first = (run["continuation"]["restarted_from"] or {}).get("sweep", 0)
+        return f"{run['provenance']['started']}, sweep {first}", float(run["phases_s"]["total"]["max"])
     except (TypeError, KeyError, ValueError):
         return None, None
 
