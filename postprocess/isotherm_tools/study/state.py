@@ -144,9 +144,9 @@ def refuse_changed(deck, looks):
 def part_of(run):
     """Of one run: its start and first sweep, by which parts are told apart (two may start in one second), and its wall time."""
     try:
-        first = (run["continuation"]["restarted_from"] or {}).get("sweep", 0)
+        first = ((run.get("continuation") or {}).get("restarted_from") or {}).get("sweep", 0)  # the first records lack it
         return f"{run['provenance']['started']}, sweep {first}", float(run["phases_s"]["total"]["max"])
-    except (TypeError, KeyError, ValueError):
+    except (AttributeError, TypeError, KeyError, ValueError):
         return None, None
 
 
