@@ -1,5 +1,6 @@
 // The per-cell work around a halo exchange: pack a box into a dense buffer, unpack it, copy a box within a
-// field, fill the ghosts beyond walls, fill a field. One struct a backend, so that callers hold no switch.
+// field, fill the ghosts beyond boundaries, fill a field. One struct a backend, so that callers hold no
+// switch.
 #pragma once
 
 #include "core/device.hpp"
@@ -16,9 +17,9 @@ struct FaceCopy {
   void (*unpack)(const T* dense, FieldView<T> field, Box box, Stream stream);
   // Cells of `to` become those of the equally large `from`, of the same field; the boxes do not overlap.
   void (*copy_within)(FieldView<T> field, Box from, Box to, Stream stream);
-  // The first ghost layer beyond each wall that `region` ends at, over the region's whole side there: what a
-  // sweep of the region looks into. It reaches beyond no wall, but may reach into other ghosts.
-  void (*fill_walls)(FieldView<T> field, Walls<T> walls, Box region, Stream stream);
+  // The first ghost layer beyond each boundary that `region` ends at, over the region's whole side there:
+  // what a sweep of the region looks into. It reaches beyond no boundary, but may reach into other ghosts.
+  void (*fill_boundaries)(FieldView<T> field, Boundaries<T> boundaries, Box region, Stream stream);
   // Every cell of the padded block, ghosts included, by the threads that will sweep it (first touch
   // on the host).
   void (*fill)(FieldView<T> field, T value, Stream stream);

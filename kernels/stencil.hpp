@@ -21,14 +21,14 @@ namespace isotherm {
 
 inline constexpr std::array<std::string_view, 1> one_policy = {"-"};
 
-// One wall of this rank's block, or no wall (`is_wall` false: the ghosts come from a neighbour).
+// One boundary of this rank's block, or no boundary (`is_boundary` false: the ghosts come from a neighbour).
 // b: kelvin. Where `b_field` is null, b is the same over the face; else b of the cell with tangential indices
 // (p, q) is b_field[p + q * pitch]. (p, q) are (y, z) on x faces, (x, z) on y faces, (x, y) on z faces,
 // interior indices; they run from -ghosts to extent + ghosts - 1, and b_field points at (0, 0). It lies in
 // the device's memory.
 template <class T>
-struct Wall {
-  bool is_wall = false;
+struct Boundary {
+  bool is_boundary = false;
   T a = 0, b = 0;
   const T* b_field = nullptr;
   Index pitch = 0;
@@ -37,14 +37,14 @@ struct Wall {
 };
 
 template <class T>
-struct Walls {
-  Wall<T> faces[face_count];  // by Face
+struct Boundaries {
+  Boundary<T> faces[face_count];  // by Face
 };
 
 // Where a sweep puts what it leaves at a face of the block beside `out`, for the neighbour there, whom
-// another device may hold: cell (p, q), indices as a wall's, goes to to[p + q * pitch]; null: nowhere. Across
-// y and z these are the neighbour's ghosts. Across x, where a ghost stands alone in its row and would cross
-// the link as a packet of its own, they are a column for each plane, beside the field. Rows start at
+// another device may hold: cell (p, q), indices as a boundary's, goes to to[p + q * pitch]; null: nowhere.
+// Across y and z these are the neighbour's ghosts. Across x, where a ghost stands alone in its row and would
+// cross the link as a packet of its own, they are a column for each plane, beside the field. Rows start at
 // multiples of 16 bytes.
 template <class T>
 struct FaceStore {
@@ -90,20 +90,21 @@ struct SweepPlan {
 // `depth` Jacobi sweeps of `region`; cells of `out` outside `region` stay untouched.
 template <class T>
 struct SweepArgs {
-  FieldView<const T> in;  // kelvin; valid `depth` cells around the region, beyond walls one
+  FieldView<const T> in;  // kelvin; valid `depth` cells around the region, beyond boundaries one
   FieldView<T> out;       // same shape as in, other memory
   // Interior indices: the block, its interior, a box beside that. It may reach into the ghosts, `depth`
-  // layers short of the last, where these hold a neighbour's cells: never beyond a wall.
+  // layers short of the last, where these hold a neighbour's cells: never beyond a boundary.
   Box region;
   Coefficients<T> c;
-  Walls<T> walls;  // applied by the row across its own_walls; across other axes walls are in the ghosts
+  Boundaries<T> boundaries;  // applied by the row across its own_boundaries; across other axes boundaries are
+                             // in the ghosts
   FieldView<const T> source;  // kelvin a sweep; may be empty; ghosts as deep as those of `in`
   UpdateNorm norm;
   FaceStores<T> stores = {};  // only to a row that stores_faces(), of the whole block, and without a norm
 };
 
 // How a row goes about a step in two parts, of one sweep: the interior, which needs nothing that an exchange
-// brings, and the rest of the region, once it is there. Cells as a row's; walls of all axes are applied.
+// brings, and the rest of the region, once it is there. Cells as a row's; boundaries of all axes are applied.
 template <class T>
 struct RestSweep {
   // The part of `at_hand`, which lies in `region`, that is best swept first; may be empty.
@@ -129,12 +130,12 @@ struct StencilKernel {
   std::string_view remark;
   void (*launch)(const SweepArgs<T>& args, SweepPlan plan,
                  Stream stream) = nullptr;  // null: not in this build
-  // Sweeps that one launch can fuse. Where more than one, the row applies the walls of all axes itself:
+  // Sweeps that one launch can fuse. Where more than one, the row applies the boundaries of all axes itself:
   // between its sweeps nobody fills ghosts.
   int max_depth = 1;
-  // The axes across which the row applies the wall rule itself: nobody fills those ghosts for it. A ghost
-  // beyond an x wall costs a cache line or two a row of cells.
-  std::array<bool, 3> own_walls{};
+  // The axes across which the row applies the boundary rule itself: nobody fills those ghosts for it. A ghost
+  // beyond an x boundary costs a cache line or two a row of cells.
+  std::array<bool, 3> own_boundaries{};
   // Ways to cut the work (block shapes, rows a thread, chunks of z), by name; the first is the one to take
   // unasked. Which is fastest depends on device and shape: `auto` tries them.
   std::span<const std::string_view> policies = one_policy;
@@ -164,13 +165,13 @@ struct StencilKernel {
 template <class T>
 std::span<const StencilKernel<T>> stencil_kernels(InstructionSet set = instruction_set());
 
-// The walls whose ghosts must be filled before this row sweeps.
+// The boundaries whose ghosts must be filled before this row sweeps.
 template <class T>
-Walls<T> walls_in_ghosts(const StencilKernel<T>& row, Walls<T> walls) {
+Boundaries<T> boundaries_in_ghosts(const StencilKernel<T>& row, Boundaries<T> boundaries) {
   for (int f = 0; f < face_count; ++f) {
-    if (row.own_walls[static_cast<std::size_t>(f / 2)]) walls.faces[f].is_wall = false;
+    if (row.own_boundaries[static_cast<std::size_t>(f / 2)]) boundaries.faces[f].is_boundary = false;
   }
-  return walls;
+  return boundaries;
 }
 
 // Does a step in two parts go the row's own way? Fused sweeps take boxes, each with margins of its own.

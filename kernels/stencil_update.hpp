@@ -1,4 +1,5 @@
-// The formula and the wall rule of isotherm. They stand here once; every kernel on every backend calls them.
+// The formula and the boundary rule of isotherm. They stand here once; every kernel on every backend calls
+// them.
 //
 // One Jacobi sweep of the 7-point operator on a uniform grid (cell-centred finite volumes; LeVeque, Finite
 // Difference Methods for Ordinary and Partial Differential Equations, SIAM 2007, chapters 3 and 9):
@@ -49,10 +50,10 @@ ISOTHERM_HOST_DEVICE T stencil_update(const Coefficients<T>& c, T centre, T x_lo
   return stencil_add_z(c, stencil_in_plane(c, centre, x_lo, x_hi, y_lo, y_hi, s), z_lo, z_hi);
 }
 
-// What stands beyond a wall: a T + b of the cell at the wall. (a, b) hold the kind of wall, its value and the
-// mesh width; physics/walls.hpp has the table.
+// What stands beyond a boundary: a T + b of the cell at the boundary. (a, b) hold the kind of boundary, its
+// value and the mesh width; physics/boundaries.hpp has the table.
 template <class T>
-ISOTHERM_HOST_DEVICE T wall_ghost(T a, T b, T centre) {
+ISOTHERM_HOST_DEVICE T boundary_ghost(T a, T b, T centre) {
   return fused_multiply_add(a, centre, b);
 }
 

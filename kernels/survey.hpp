@@ -1,6 +1,6 @@
-// A survey of a field: its extremes, and the sums of the jumps across its walls. (The sum of its cells is the
-// matter of a reduction row: exact_reduction() of reduction.hpp.) One struct a backend, so that callers hold
-// no switch. No order of cells, threads or ranks changes a bit of what it finds.
+// A survey of a field: its extremes, and the sums of the jumps across its boundaries. (The sum of its cells
+// is the matter of a reduction row: exact_reduction() of reduction.hpp.) One struct a backend, so that
+// callers hold no switch. No order of cells, threads or ranks changes a bit of what it finds.
 #pragma once
 
 #include <cstdint>
@@ -32,21 +32,22 @@ struct Extremes {
   }
 };
 
-// What one sweep from `field` sees beyond a wall, less the cell at the wall: kelvin, ghost - T. Times k/h it
-// is the heat flux into the body that the sweep applies.
+// What one sweep from `field` sees beyond a boundary, less the cell at the boundary: kelvin, ghost - T. Times
+// k/h it is the heat flux into the body that the sweep applies.
 template <class T>
-struct WallJump {
+struct BoundaryJump {
   FieldView<const T> field;
-  Wall<T> wall;
+  Boundary<T> boundary;
   int face;
 
-  // (p, q): tangential indices as in Wall.
+  // (p, q): tangential indices as in Boundary.
   ISOTHERM_HOST_DEVICE double operator()(Index p, Index q) const {
     const Index far = field.extent[face / 2] - 1, normal = face % 2 == 1 ? far : 0;
     const T centre = face / 2 == 0   ? field(normal, p, q)
                      : face / 2 == 1 ? field(p, normal, q)
                                      : field(p, q, normal);
-    return static_cast<double>(wall_ghost(wall.a, wall.b_at(p, q), centre)) - static_cast<double>(centre);
+    return static_cast<double>(boundary_ghost(boundary.a, boundary.b_at(p, q), centre)) -
+           static_cast<double>(centre);
   }
   ISOTHERM_HOST_DEVICE Index extent_p() const { return face / 2 == 0 ? field.extent.y : field.extent.x; }
   ISOTHERM_HOST_DEVICE Index extent_q() const { return face / 2 == 2 ? field.extent.y : field.extent.z; }
@@ -57,8 +58,8 @@ template <class T>
 struct FieldSurvey {
   // Of all interior cells.
   void (*extremes)(FieldView<const T> field, Extremes* result, void* scratch, Stream stream);
-  // Of all cells along the wall; normalised, to be joined with those of other ranks.
-  void (*jump_sum)(const WallJump<T>& jump, LongAccumulator* result, Stream stream);
+  // Of all cells along the boundary; normalised, to be joined with those of other ranks.
+  void (*jump_sum)(const BoundaryJump<T>& jump, LongAccumulator* result, Stream stream);
   std::size_t scratch_bytes;  // of extremes
 };
 

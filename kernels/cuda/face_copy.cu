@@ -1,6 +1,7 @@
 // The per-cell work around a halo exchange on the GPU: kernels that gather and scatter boxes of cells, and
-// the ghosts beyond walls. One thread a cell; a box is a face or a ghost layer, so its time is that of the
-// launch, and an x face, whose cells lie a whole row apart, costs a 32-byte sector a cell whoever reads it.
+// the ghosts beyond boundaries. One thread a cell; a box is a face or a ghost layer, so its time is that of
+// the launch, and an x face, whose cells lie a whole row apart, costs a 32-byte sector a cell whoever reads
+// it.
 #include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/rows.hpp"
 
@@ -83,37 +84,37 @@ void fill(FieldView<T> field, T value, Stream stream) {
   });
 }
 
-// The ghost layer beyond one wall, as tangential indices lo <= p, q < lo + extent, and the blocks of the grid
-// that fill it. p runs fastest.
-struct WallLayer {
+// The ghost layer beyond one boundary, as tangential indices lo <= p, q < lo + extent, and the blocks of the
+// grid that fill it. p runs fastest.
+struct BoundaryLayer {
   int face = 0;
   Index p_lo = 0, p_extent = 0, q_lo = 0, q_extent = 0;
   Index first_block = 0;
 };
 
-// All walls of a block, so that one launch fills them all: on small grids six launches would take longer than
-// the sweep. Walls write disjoint cells and read none that another writes, as the region, and so each layer,
-// reaches into no ghosts beyond another wall.
-struct WallLayers {
-  WallLayer layers[face_count];
+// All boundaries of a block, so that one launch fills them all: on small grids six launches would take longer
+// than the sweep. Boundaries write disjoint cells and read none that another writes, as the region, and so
+// each layer, reaches into no ghosts beyond another boundary.
+struct BoundaryLayers {
+  BoundaryLayer layers[face_count];
   int count = 0;
   Index blocks = 0;
 };
 
-// Tangential axes of the faces of an axis, in the order of Wall::b_field.
+// Tangential axes of the faces of an axis, in the order of Boundary::b_field.
 constexpr int p_axis[3] = {1, 0, 0};
 constexpr int q_axis[3] = {2, 2, 1};
 
 template <class T>
-WallLayers wall_layers(const FieldView<T>& field, const Walls<T>& walls, Box region) {
+BoundaryLayers boundary_layers(const FieldView<T>& field, const Boundaries<T>& boundaries, Box region) {
   const auto ends_at = [&](int axis, bool max) {
     return max ? region.hi[axis] == field.extent[axis] : region.lo[axis] == 0;
   };
-  WallLayers all;
+  BoundaryLayers all;
   for (int f = 0; f < face_count && !region.empty(); ++f) {
-    if (!walls.faces[f].is_wall || !ends_at(f / 2, f % 2 == 1)) continue;
+    if (!boundaries.faces[f].is_boundary || !ends_at(f / 2, f % 2 == 1)) continue;
     const int p = p_axis[f / 2], q = q_axis[f / 2];
-    WallLayer& layer = all.layers[all.count++];
+    BoundaryLayer& layer = all.layers[all.count++];
     layer.face = f;
     layer.p_lo = region.lo[p];
     layer.q_lo = region.lo[q];
@@ -133,10 +134,10 @@ __device__ __forceinline__ Int3 cell_on_axis(int axis, Index normal, Index p, In
 
 template <class T>
 __global__ void __launch_bounds__(Tile::threads)
-    fill_wall_ghosts(FieldView<T> field, Walls<T> walls, WallLayers all) {
+    fill_boundary_ghosts(FieldView<T> field, Boundaries<T> boundaries, BoundaryLayers all) {
   int i = all.count - 1;
   while (blockIdx.x < all.layers[i].first_block) --i;
-  const WallLayer& layer = all.layers[i];
+  const BoundaryLayer& layer = all.layers[i];
   const Index at = (blockIdx.x - layer.first_block) * Tile::threads + threadIdx.x;
   if (at >= layer.p_extent * layer.q_extent) return;
   const Index p = layer.p_lo + at % layer.p_extent, q = layer.q_lo + at / layer.p_extent;
@@ -145,23 +146,23 @@ __global__ void __launch_bounds__(Tile::threads)
   const Index n = axis == 0 ? field.extent.x : axis == 1 ? field.extent.y : field.extent.z;
   const bool max = layer.face % 2 == 1;
   const T centre = field(cell_on_axis(axis, max ? n - 1 : 0, p, q));
-  const Wall<T>& wall = walls.faces[layer.face];
-  field(cell_on_axis(axis, max ? n : -1, p, q)) = wall_ghost(wall.a, wall.b_at(p, q), centre);
+  const Boundary<T>& boundary = boundaries.faces[layer.face];
+  field(cell_on_axis(axis, max ? n : -1, p, q)) = boundary_ghost(boundary.a, boundary.b_at(p, q), centre);
 }
 
 template <class T>
-void fill_walls(FieldView<T> field, Walls<T> walls, Box region, Stream stream) {
-  const WallLayers all = wall_layers(field, walls, region);
+void fill_boundaries(FieldView<T> field, Boundaries<T> boundaries, Box region, Stream stream) {
+  const BoundaryLayers all = boundary_layers(field, boundaries, region);
   if (all.blocks == 0) return;
-  launch("fill_wall_ghosts", fill_wall_ghosts<T>, {static_cast<unsigned>(all.blocks), Tile::threads}, stream,
-         field, walls, all);
+  launch("fill_boundary_ghosts", fill_boundary_ghosts<T>, {static_cast<unsigned>(all.blocks), Tile::threads},
+         stream, field, boundaries, all);
 }
 
 }  // namespace
 
 template <class T>
 const FaceCopy<T>& face_copy_cuda() {
-  static constexpr FaceCopy<T> table{pack<T>, unpack<T>, copy_within<T>, fill_walls<T>, fill<T>};
+  static constexpr FaceCopy<T> table{pack<T>, unpack<T>, copy_within<T>, fill_boundaries<T>, fill<T>};
   return table;
 }
 

@@ -1,16 +1,16 @@
-// What a fused sweep may have beside walls of one value a face beside its tiles: a kernel for each lot of
-// them. For .cu files only.
+// What a fused sweep may have beside boundaries of one value a face beside its tiles: a kernel for each lot
+// of them. For .cu files only.
 #pragma once
 
-#include "kernels/cuda/fused_walls.hpp"
 #include "kernels/cuda/join.hpp"
+#include "kernels/cuda/temporal_boundaries.hpp"
 
 namespace isotherm::cuda {
 
-// `any_walls`: walls anywhere in a tile, with b of every cell; regions that end within a pack.
-template <bool any_walls_, bool sources_, bool norm_>
+// `any_boundaries`: boundaries anywhere in a tile, with b of every cell; regions that end within a pack.
+template <bool any_boundaries_, bool sources_, bool norm_>
 struct FusedExtras {
-  static constexpr bool any_walls = any_walls_, sources = sources_, norm = norm_;
+  static constexpr bool any_boundaries = any_boundaries_, sources = sources_, norm = norm_;
 };
 // All there is, asked for while the kernel runs.
 using AllExtras = FusedExtras<true, true, true>;

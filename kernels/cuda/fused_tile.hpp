@@ -13,9 +13,9 @@ namespace isotherm::cuda {
 
 // What a plane of a tile has around it.
 enum class Around {
-  side_walls,  // perhaps walls across x and y beside the tile, of one value a face
-  walls,       // and walls across z
-  anything     // walls anywhere
+  side_boundaries,  // perhaps boundaries across x and y beside the tile, of one value a face
+  boundaries,       // and boundaries across z
+  anything          // boundaries anywhere
 };
 
 template <class T, int depth, Tile tile, class Extras>
@@ -27,8 +27,8 @@ struct FusedShared {
     T cell[y + 2][x];
   };
   // A source is wanted by one level after another, and comes a plane behind the field: with its barrier.
-  // Where walls are anywhere each level reads it from memory.
-  static constexpr bool has_sources = Extras::sources && !Extras::any_walls;
+  // Where boundaries are anywhere each level reads it from memory.
+  static constexpr bool has_sources = Extras::sources && !Extras::any_boundaries;
   static constexpr int source_stages = has_sources ? depth + stages - 2 : 1;
   struct alignas(128) SourceSlab {
     T cell[has_sources ? y : 1][x];
@@ -124,28 +124,28 @@ class FusedTile {
 
   // What a level holds is named anew from plane to plane, three planes a turn. At the ends of the field, and
   // where anything may be, it is moved instead: a fifth slower, and compiled in a third of the time. Tiles
-  // without walls go the way of those with walls beside them: alone they would be an eighth faster, and wait
-  // for the others.
+  // without boundaries go the way of those with boundaries beside them: alone they would be an eighth faster,
+  // and wait for the others.
   __device__ __forceinline__ void walk() {
     for (int n = 0; n < span_.count;) {
-      if (const int turns = Extras::any_walls ? 0 : turns_from(n); turns > 0) {
+      if (const int turns = Extras::any_boundaries ? 0 : turns_from(n); turns > 0) {
         for (const int end = n + 3 * turns; n < end; n += 3) {
-          plane<Around::side_walls, 0>(n);
-          plane<Around::side_walls, 1>(n + 1);
-          plane<Around::side_walls, 2>(n + 2);
+          plane<Around::side_boundaries, 0>(n);
+          plane<Around::side_boundaries, 1>(n + 1);
+          plane<Around::side_boundaries, 2>(n + 2);
         }
       } else {
-        plane<Extras::any_walls ? Around::anything : Around::walls, 0>(n++);
+        plane<Extras::any_boundaries ? Around::anything : Around::boundaries, 0>(n++);
         move_down();
       }
     }
   }
-  // So many times three steps from n on no level stands at a wall across z.
+  // So many times three steps from n on no level stands at a boundary across z.
   __device__ __forceinline__ int turns_from(int n) const {
     const int bottom = span_.first + n - depth, top = span_.first + n - 1;  // planes at work
-    if (a_.wall(Face::z_min).is_wall && bottom <= 0) return 0;
+    if (a_.face(Face::z_min).is_boundary && bottom <= 0) return 0;
     int steps = span_.count - n;
-    if (a_.wall(Face::z_max).is_wall) steps = min(steps, static_cast<int>(a_.in.extent.z) - 1 - top);
+    if (a_.face(Face::z_max).is_boundary) steps = min(steps, static_cast<int>(a_.in.extent.z) - 1 - top);
     return max(steps, 0) / 3;
   }
   __device__ __forceinline__ void move_down() {
@@ -185,11 +185,11 @@ class FusedTile {
     Pack<T>(&above)[rows] = held_[level][(phase + 2) % 3];
     const int z = span_.first + n - 1 - level;
     Pack<T> y_lo = edge_row<level>(warp_ - 1, 1), y_hi = edge_row<level>(warp_ + 1, 0);
-    if constexpr (beside) at_.apply_y_walls_beside(a_, at, y_lo, y_hi);
+    if constexpr (beside) at_.apply_y_boundaries(a_, at, y_lo, y_hi);
 #pragma unroll
     for (int r = 0; r < rows; ++r) above[r] = made[r];
-    if constexpr (around != Around::side_walls)
-      at_.template apply_z_walls<Extras::any_walls>(a_, z, below, at, above);
+    if constexpr (around != Around::side_boundaries)
+      at_.template apply_z_boundaries<Extras::any_boundaries>(a_, z, below, at, above);
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       Neighbours<T> near{at[r],
@@ -199,8 +199,8 @@ class FusedTile {
                          above[r],
                          __shfl_up_sync(0xffffffffu, at[r].v[cells - 1], 1),
                          __shfl_down_sync(0xffffffffu, at[r].v[0], 1)};
-      if constexpr (beside) at_.apply_x_walls_beside(a_, near);
-      if constexpr (around == Around::anything) at_.apply_any_side_walls(a_, r, z, near);
+      if constexpr (beside) at_.apply_x_boundaries(a_, near);
+      if constexpr (around == Around::anything) at_.apply_side_boundaries(a_, r, z, near);
       made[r] = updated_pack(a_.c, near, source<level>(r, z));
     }
     if constexpr (level + 1 < depth) {

@@ -1,6 +1,6 @@
 // Stencil row `coarsened`: each thread owns several cells.
 //
-// Algebra   one sweep, stencil_update(); walls stand in the ghosts.
+// Algebra   one sweep, stencil_update(); boundaries stand in the ghosts.
 // Mapping   a thread takes 16 bytes along x, 4 cells in fp32 and 2 in fp64, in several rows of y. It loads
 //           its rows and the one before and behind them, and the rows below and above, all as 16-byte
 //           words; only the cells before and behind a word are loaded singly. Boxes that start or end

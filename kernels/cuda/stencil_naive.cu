@@ -1,7 +1,7 @@
 // Stencil row `naive`: the plainest sweep, and the baseline of the ladder.
 //
 // Algebra   out = c0 T + cx (T[x-1] + T[x+1]) + cy (T[y-1] + T[y+1]) + cz (T[z-1] + T[z+1]) + s, once; the
-//           formula is stencil_update(). Walls stand in the ghosts already: no branch knows of them.
+//           formula is stencil_update(). Boundaries stand in the ghosts already: no branch knows of them.
 // Mapping   one thread a cell, x fastest: the 32 lanes of a warp take 32 neighbours in x, so each of the
 //           seven reads and the write is one contiguous run of 128 (fp32) or 256 (fp64) bytes a warp.
 //           The runs at x - 1 and x + 1 straddle two cache lines. Only blocks at the region's upper ends

@@ -1,8 +1,8 @@
 // Stencil row `register_tile`: our own single sweep. A tile lives in the registers of its warps; shared
 // memory carries only what warps have to tell each other.
 //
-// Algebra   one sweep, stencil_update(); walls on all faces are applied where the tile meets them, so that no
-//           ghost beyond a wall is ever filled or read.
+// Algebra   one sweep, stencil_update(); boundaries on all faces are applied where the tile meets them: no
+//           ghost beyond a boundary is ever filled or read.
 // Mapping   a warp spans 32 packs of 16 bytes along x, 128 cells in fp32 and 64 in fp64; each lane owns some
 //           rows of y of its pack; the warps of a block stand above each other in y, and the block walks
 //           along z. A lane finds x neighbours in its pack or, by one shuffle a row, in its neighbour lane's;
@@ -66,14 +66,14 @@ struct Place {
     x = static_cast<int>(chunk.lo.x) + lane * Pack<T>::cells;
     y = static_cast<int>(chunk.lo.y) + warp * rows;
     end_y = static_cast<int>(region.hi.y);
-    // One cell beyond the region is its last cell's neighbour, unless a wall stands there.
+    // One cell beyond the region is its last cell's neighbour, unless a boundary stands there.
     in_x = x <= region.hi.x;
     edge = lane == 0 ? -1 : lane == warp_size - 1 ? Pack<T>::cells : 0;
-    const bool x_wall = (x + edge < 0 && a.wall(Face::x_min).is_wall) ||
-                        (x + edge >= a.in.extent.x && a.wall(Face::x_max).is_wall);
-    if (x + edge > region.hi.x || x_wall) edge = 0;
+    const bool x_boundary = (x + edge < 0 && a.face(Face::x_min).is_boundary) ||
+                            (x + edge >= a.in.extent.x && a.face(Face::x_max).is_boundary);
+    if (x + edge > region.hi.x || x_boundary) edge = 0;
     beside = warp == 0 ? -1 : warp == warps - 1 ? rows : 0;
-    if (!in_x || y + beside > region.hi.y || a.beyond_y_wall(y + beside)) beside = 0;
+    if (!in_x || y + beside > region.hi.y || a.beyond_y_boundary(y + beside)) beside = 0;
   }
 
   // `from`: this lane's first cell in plane z. A plane that is only below or above those at work needs no
@@ -81,7 +81,7 @@ struct Place {
   __device__ __forceinline__ LanePlane<T, rows> load(const TileArgs<T>& a, const T* from, int z, bool at_work,
                                                      bool inner) const {
     LanePlane<T, rows> p = LanePlane<T, rows>::zero();
-    if (a.beyond_z_wall(z)) return p;
+    if (a.beyond_z_boundary(z)) return p;
     if (inner) {
 #pragma unroll
       for (int r = 0; r < rows; ++r) p.row[r] = Pack<T>::load(from + r * a.in.pitch_y);
@@ -90,7 +90,7 @@ struct Place {
         for (int r = 0; r < rows; ++r) p.edge[r] = from[r * a.in.pitch_y + edge];
       }
     } else {
-      const int last_y = at_work && !a.beyond_y_wall(end_y) ? end_y : end_y - 1;
+      const int last_y = at_work && !a.beyond_y_boundary(end_y) ? end_y : end_y - 1;
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
         const T* row = from + r * a.in.pitch_y;
@@ -116,15 +116,15 @@ __global__ void __launch_bounds__(warps* warp_size, least_blocks(rows, warps))
   const Edges edges = edges_of(a, chunk);
   const bool whole = edges == Edges::none;
   TileWarp<T, rows> mine(a, lane, place.x, place.y);
-  if (edges == Edges::walls) mine.fetch_walls(a, lane, place.x, place.y, begin);
+  if (edges == Edges::boundaries) mine.fetch_boundaries(a, lane, place.x, place.y, begin);
   const T* from = &a.in(place.x, place.y, begin - 1);
   LanePlane<T, rows> below = place.load(a, from, begin - 1, false, whole);
   LanePlane<T, rows> at = place.load(a, from += a.in.pitch_z, begin, true, whole);
   LanePlane<T, rows> above = place.load(a, from += a.in.pitch_z, begin + 1, begin + 1 < end, whole);
-  if (a.beyond_z_wall(begin - 1)) {
+  if (a.beyond_z_boundary(begin - 1)) {
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
-      if (mine.has_row(r)) below.row[r] = mine.beyond_z(a.wall(Face::z_min), at.row[r], place.x, place.y + r);
+      if (mine.has_row(r)) below.row[r] = mine.beyond_z(a.face(Face::z_min), at.row[r], place.x, place.y + r);
     }
   }
   T* to = &a.out(place.x, place.y, begin);
@@ -138,11 +138,11 @@ __global__ void __launch_bounds__(warps* warp_size, least_blocks(rows, warps))
     __syncthreads();
     const Pack<T> y_before = warp == 0 ? at.beside : rows_of_warp[buffer][warp - 1][1][lane];
     const Pack<T> y_behind = warp == warps - 1 ? at.beside : rows_of_warp[buffer][warp + 1][0][lane];
-    if (a.beyond_z_wall(z + 1)) {
+    if (a.beyond_z_boundary(z + 1)) {
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
         if (mine.has_row(r))
-          above.row[r] = mine.beyond_z(a.wall(Face::z_max), at.row[r], place.x, place.y + r);
+          above.row[r] = mine.beyond_z(a.face(Face::z_max), at.row[r], place.x, place.y + r);
       }
     }
     with_edges(edges, [&]<Edges here>() {
@@ -160,7 +160,7 @@ __global__ void __launch_bounds__(warps* warp_size, least_blocks(rows, warps))
             place.x, place.y + r, z, to + r * a.out.pitch_y, norm);
       }
     });
-    if (edges == Edges::walls && z + 1 < end) mine.fetch_walls(a, lane, place.x, place.y, z + 1);
+    if (edges == Edges::boundaries && z + 1 < end) mine.fetch_boundaries(a, lane, place.x, place.y, z + 1);
     below = at;
     at = above;
     above = next;
@@ -174,7 +174,7 @@ template <class T, Tile tile>
 struct LaneWay {
   static WideTile<T> chunk(Box, Box) { return {1, tile.x * tile.y, tile.z}; }
   static void sweep(const SweepArgs<T>& args, const Columns& columns, Stream stream) {
-    const TileArgs<T> a{args.in, args.out, args.source, args.c, args.walls, columns, args.norm};
+    const TileArgs<T> a{args.in, args.out, args.source, args.c, args.boundaries, columns, args.norm};
     with_norm(args.norm, [&]<class Norm>() {
       launch("register_tile", register_tile<T, tile.x, tile.y, tile.z, Norm>,
              {columns.blocks(), tile.y * warp_size}, stream, a);

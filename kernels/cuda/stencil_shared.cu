@@ -1,6 +1,6 @@
 // Stencil row `shared`: a 3-D tile with its halo in shared memory.
 //
-// Algebra   one sweep, stencil_update(); walls stand in the ghosts.
+// Algebra   one sweep, stencil_update(); boundaries stand in the ghosts.
 // Mapping   one thread a cell, a block a tile. Every thread loads its own cell; those at the tile's faces
 //           load the halo cell beyond it too, so up to three loads a thread. The counters see no divergence
 //           in that (32 of 32 lanes at work): what it costs are instructions, half as many again as the row

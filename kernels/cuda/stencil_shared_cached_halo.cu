@@ -1,6 +1,6 @@
 // Stencil row `shared_cached_halo`: the tile alone in shared memory, its halo left to the caches.
 //
-// Algebra   one sweep, stencil_update(); walls stand in the ghosts.
+// Algebra   one sweep, stencil_update(); boundaries stand in the ghosts.
 // Mapping   one thread a cell, a block a tile. Every thread loads its own cell, once and without a question;
 //           after the barrier a neighbour inside the tile comes from shared memory, one outside it from
 //           global memory. Threads at the tile's faces take the other branch: the divergence has moved from

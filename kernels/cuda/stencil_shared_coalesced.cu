@@ -1,6 +1,6 @@
 // Stencil row `shared_coalesced`: the tile of `shared`, its halo loaded by whole warps.
 //
-// Algebra   one sweep, stencil_update(); walls stand in the ghosts.
+// Algebra   one sweep, stencil_update(); boundaries stand in the ghosts.
 // Mapping   one thread a cell, a block a tile. To load, threads forget their cells: warps take the
 //           tile's rows in turn, halo rows too, and the 32 lanes of a warp read consecutive cells of a
 //           row, so no thread has another load than its neighbour. After the barrier each thread

@@ -1,7 +1,7 @@
 // Stencil row `streaming_25d`: 2.5-D blocking. A block owns a column of x by y cells and walks along z with
 // three slices on chip.
 //
-// Algebra   one sweep, stencil_update(); walls stand in the ghosts.
+// Algebra   one sweep, stencil_update(); boundaries stand in the ghosts.
 // Mapping   one thread a cell of the slice; the block walks through its planes. The slices below, at and
 //           above the plane at work stand in shared memory; when the walk goes on, the lowest is
 //           overwritten by the next one (the slices change names, nothing is copied). Threads at the

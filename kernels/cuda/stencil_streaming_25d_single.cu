@@ -1,6 +1,6 @@
 // Stencil row `streaming_25d_single`: 2.5-D blocking with a single slice in shared memory.
 //
-// Algebra   one sweep, stencil_in_plane() and stencil_add_z(), the two halves of stencil_update(); walls
+// Algebra   one sweep, stencil_in_plane() and stencil_add_z(), the two halves of stencil_update(); boundaries
 //           stand in the ghosts.
 // Mapping   as in `streaming_25d`: one thread a cell of the slice, the block walks along z. But a cell's z
 //           neighbours are cells of its own thread, so they need no shared memory: the thread keeps the sum

@@ -1,7 +1,7 @@
 // Stencil row `temporal`: several sweeps in one pass over the field (temporal blocking), so that memory is
 // read and written once for all of them.
 //
-// Algebra   `depth` sweeps, each stencil_update() of what the one before it left; walls on all faces are
+// Algebra   `depth` sweeps, each stencil_update() of what the one before it left; boundaries on all faces are
 //           applied at every level, where the tile meets them. The same bits as so many single sweeps.
 // Mapping   a block owns a tile of 32 packs of 16 bytes along x by some rows of y and walks along z. Each
 //           lane owns some rows of its pack, at all levels. When plane n arrives, level 1 computes plane
@@ -18,7 +18,7 @@
 // Traffic   one read and one write of the field for `depth` sweeps, and the overlap, which L2 absorbs: a
 //           tile of 64 x 32 cells (fp64) leaves 56 x 26 at depth 4, in whole sectors of memory.
 // Source    tiles in registers that overlap: FastStencil (SC 2026); levels that follow each other through a
-//           stream of planes: AN5D (Matsumura et al., CGO 2020). Neither is right beside walls.
+//           stream of planes: AN5D (Matsumura et al., CGO 2020). Neither is right beside boundaries.
 #include <algorithm>
 #include <cstddef>
 
@@ -89,24 +89,24 @@ struct Fused {
     }();
     return number;
   }
-  // But for the shares of blocks. `walls`: which there are.
-  static FusedArgs<T> cut(Box region, Int3 extent, const Walls<T>& walls) {
-    const auto wall = [&](Face f) { return walls.faces[static_cast<int>(f)].is_wall; };
+  // But for the shares of blocks. `boundaries`: which there are.
+  static FusedArgs<T> cut(Box region, Int3 extent, const Boundaries<T>& boundaries) {
+    const auto boundary = [&](Face f) { return boundaries.faces[static_cast<int>(f)].is_boundary; };
     constexpr Index halo_x = ceil_div(depth, Pack<T>::cells) * Pack<T>::cells;
     FusedArgs<T> a{};
     a.region = region;
     a.read = region;
     const auto grow = [&](Index& lo, Index& hi, Index end, Face lower, Face upper) {
-      lo = wall(lower) ? std::max<Index>(lo - depth, 0) : lo - depth;
-      hi = wall(upper) ? std::min(hi + depth, end) : hi + depth;
+      lo = boundary(lower) ? std::max<Index>(lo - depth, 0) : lo - depth;
+      hi = boundary(upper) ? std::min(hi + depth, end) : hi + depth;
     };
     grow(a.read.lo.x, a.read.hi.x, extent.x, Face::x_min, Face::x_max);
     grow(a.read.lo.y, a.read.hi.y, extent.y, Face::y_min, Face::y_max);
     grow(a.read.lo.z, a.read.hi.z, extent.z, Face::z_min, Face::z_max);
-    a.x = TileCuts::of(region.lo.x, region.hi.x, extent.x, wall(Face::x_min), wall(Face::x_max), Shared::x,
-                       halo_x, Pack<T>::cells, 32 / sizeof(T));
-    a.y = TileCuts::of(region.lo.y, region.hi.y, extent.y, wall(Face::y_min), wall(Face::y_max), Shared::y,
-                       depth - 1);
+    a.x = TileCuts::of(region.lo.x, region.hi.x, extent.x, boundary(Face::x_min), boundary(Face::x_max),
+                       Shared::x, halo_x, Pack<T>::cells, 32 / sizeof(T));
+    a.y = TileCuts::of(region.lo.y, region.hi.y, extent.y, boundary(Face::y_min), boundary(Face::y_max),
+                       Shared::y, depth - 1);
     return a;
   }
 
@@ -117,12 +117,12 @@ struct Fused {
   }
 
   static void sweep(const SweepArgs<T>& args, int pace, Stream stream) {
-    FusedArgs<T> a = cut(args.region, args.in.extent, args.walls);
+    FusedArgs<T> a = cut(args.region, args.in.extent, args.boundaries);
     a.in = args.in;
     a.out = args.out;
     a.source = args.source;
     a.c = args.c;
-    a.walls = args.walls;
+    a.boundaries = args.boundaries;
     a.norm = args.norm;
     a.pace = static_cast<unsigned>(pace);
     allow_shared();
@@ -136,13 +136,13 @@ struct Fused {
   }
 };
 
-// Do walls stand beside tiles only, with one value a face, and does each tile leave whole packs?
+// Do boundaries stand beside tiles only, with one value a face, and does each tile leave whole packs?
 template <class T, int depth, Tile tile>
-bool walls_are_simple(const SweepArgs<T>& args) {
-  for (const Wall<T>& wall : args.walls.faces) {
-    if (wall.b_field) return false;
+bool boundaries_are_simple(const SweepArgs<T>& args) {
+  for (const Boundary<T>& boundary : args.boundaries.faces) {
+    if (boundary.b_field) return false;
   }
-  const FusedArgs<T> a = Fused<T, depth, tile, AllExtras>::cut(args.region, args.in.extent, args.walls);
+  const FusedArgs<T> a = Fused<T, depth, tile, AllExtras>::cut(args.region, args.in.extent, args.boundaries);
   return a.x.aligned && a.y.aligned;
 }
 
@@ -158,7 +158,7 @@ void with_fused(const SweepArgs<T>& args, int depth, Body body) {
     // A single sweep is what is left at the end of several: not worth kernels that can do less.
     if constexpr (d > 1) {
       const bool source = !args.source.empty(), norm = args.norm.result != nullptr;
-      if (walls_are_simple<T, d, tile>(args)) {
+      if (boundaries_are_simple<T, d, tile>(args)) {
         if (source && norm) return body.template operator()<d, FusedExtras<false, true, true>>();
         if (source) return body.template operator()<d, FusedExtras<false, true, false>>();
         if (norm) return body.template operator()<d, FusedExtras<false, false, true>>();
@@ -209,7 +209,7 @@ void stencil_temporal(StencilKernel<T>& row) {
   row.launch = sweep<T>;
   row.max_depth = most_depth;
   row.longest_axis = longest_axis;
-  row.own_walls = {true, true, true};
+  row.own_boundaries = {true, true, true};
   row.policies = names_of<tiles>();
   row.norm_scratch_bytes = norm_scratch_bytes<T>;
   row.unsupported = unsupported<T>;

@@ -1,7 +1,7 @@
 // Stencil row `tma_pipeline`: planes of a tile arrive in shared memory by bulk tensor copies, ahead of
 // the warps that compute (compute capability 9.0 and later).
 //
-// Algebra   one sweep, stencil_update(); walls on all faces are applied where the tile meets them.
+// Algebra   one sweep, stencil_update(); boundaries on all faces are applied where the tile meets them.
 // Mapping   a block owns a column of 32 or 64 packs of 16 bytes along x by some rows of y and walks along z.
 //           One thread asks the copy engine for the next plane of the tile and its halo in y and x; a barrier
 //           in shared memory opens when its bytes have come. Each lane of a warp then updates some rows of
@@ -205,11 +205,11 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
 
   const Edges edges = edges_of(a, chunk);
   TileWarp<T, rows> mine(a, lane, x, y);
-  if (edges == Edges::walls) mine.fetch_walls(a, lane, x, y, walk.first);
-  if (a.beyond_z_wall(walk.plane(0))) {
+  if (edges == Edges::boundaries) mine.fetch_boundaries(a, lane, x, y, walk.first);
+  if (a.beyond_z_boundary(walk.plane(0))) {
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
-      if (mine.has_row(r)) behind[r] = mine.beyond_z(a.wall(walk.behind()), at[r], x, y + r);
+      if (mine.has_row(r)) behind[r] = mine.beyond_z(a.face(walk.behind()), at[r], x, y + r);
     }
   }
   T* to = &a.out(x, y, walk.first);
@@ -230,11 +230,11 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
     }
     const Slab& plane = ring.planes[n % stages];
     Slab& next = ring.planes[(n + 1) % stages];
-    if (a.beyond_z_wall(walk.plane(n + 1))) {  // each lane puts there what it alone reads
+    if (a.beyond_z_boundary(walk.plane(n + 1))) {  // each lane puts there what it alone reads
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
         if (mine.has_row(r))
-          mine.beyond_z(a.wall(walk.ahead()), at[r], x, y + r).store(&next.cell[row + 1 + r][pack]);
+          mine.beyond_z(a.face(walk.ahead()), at[r], x, y + r).store(&next.cell[row + 1 + r][pack]);
       }
     }
     const T* const beside_row = &plane.cell[0][0] + beside.at;
@@ -258,7 +258,7 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
         behind[r] = ahead;  // kept until all rows have had the plane behind them
       }
     });
-    if (edges == Edges::walls && n < walk.count) mine.fetch_walls(a, lane, x, y, walk.plane(n + 1));
+    if (edges == Edges::boundaries && n < walk.count) mine.fetch_boundaries(a, lane, x, y, walk.plane(n + 1));
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
       const Pack<T> ahead = behind[r];
@@ -326,7 +326,7 @@ struct RingWay {
   }
 
   static void sweep(const SweepArgs<T>& args, const Columns& columns, Stream stream) {
-    const TileArgs<T> a{args.in, args.out, args.source, args.c, args.walls, columns, args.norm};
+    const TileArgs<T> a{args.in, args.out, args.source, args.c, args.boundaries, columns, args.norm};
     using Slab = Plane<T, tile.warps_x, tile.warps_y, tile.rows>;
     const TensorMap<T> map = TensorMap<T>::make(args.in, {Slab::x, Slab::y + 2, 1});
     const TensorMap<T> side_map = TensorMap<T>::make(args.in, {Slab::cells, Slab::y, 1});

@@ -1,4 +1,5 @@
-// The survey of a field on the GPU: the extremes of its cells, and the sums of the jumps across its walls.
+// The survey of a field on the GPU: the extremes of its cells, and the sums of the jumps across its
+// boundaries.
 //
 // Algebra   Extremes gather values and join in any order to the same bits; so do exact sums (long_sum.hpp).
 // Mapping   the values are numbered; threads take them in grid strides, neighbouring threads neighbouring
@@ -37,10 +38,11 @@ struct CellValues {
 
 template <class T>
 struct JumpValues {
-  WallJump<T> jump;
+  BoundaryJump<T> jump;
   FastDivide by_p;
 
-  explicit JumpValues(const WallJump<T>& wall_jump) : jump(wall_jump), by_p(wall_jump.extent_p()) {}
+  explicit JumpValues(const BoundaryJump<T>& boundary_jump)
+      : jump(boundary_jump), by_p(boundary_jump.extent_p()) {}
   Index count() const { return jump.extent_p() * jump.extent_q(); }
   __device__ __forceinline__ double operator()(Index number) const {
     const Index q = by_p(number);
@@ -106,7 +108,7 @@ void extremes(FieldView<const T> field, Extremes* result, void* scratch, Stream 
 }
 
 template <class T>
-void jump_sum(const WallJump<T>& jump, LongAccumulator* result, Stream stream) {
+void jump_sum(const BoundaryJump<T>& jump, LongAccumulator* result, Stream stream) {
   const JumpValues<T> jumps(jump);
   const Index blocks = block_count(jumps.count());
   const auto launch_add = [&] {

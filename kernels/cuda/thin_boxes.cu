@@ -1,7 +1,7 @@
 // Thin boxes, all in one launch: what an overlapped step leaves around its interior, and what is too thin for
 // the rows of wide tiles. No row of its own.
 //
-// Algebra   one sweep, stencil_update(); all walls are applied here.
+// Algebra   one sweep, stencil_update(); all boundaries are applied here.
 // Mapping   a thread takes 16 bytes along x and walks some planes up along z. The threads of a block stand
 //           beside each other along x as far as the box goes, the rest along y, then along z: warps stay full
 //           on faces one cell thick.
@@ -62,7 +62,7 @@ struct Cuts {
   }
 };
 
-// A pack of a box. Some of its cells may not be the box's: their neighbours and walls are nobody's.
+// A pack of a box. Some of its cells may not be the box's: their neighbours and boundaries are nobody's.
 template <class T>
 struct ThinPack {
   static constexpr int cells = Pack<T>::cells;
@@ -74,38 +74,39 @@ struct ThinPack {
     for (int i = 0; i < cells; ++i) mine |= (box.lo.x <= x + i && x + i < box.hi.x ? 1u : 0u) << i;
   }
 
-  // What stands beyond a wall across y or z, at (x, q) of the face.
-  __device__ __forceinline__ Pack<T> beyond(const Wall<T>& wall, const Pack<T>& centre, Index q) const {
+  // What stands beyond a boundary across y or z, at (x, q) of the face.
+  __device__ __forceinline__ Pack<T> beyond(const Boundary<T>& boundary, const Pack<T>& centre,
+                                            Index q) const {
     Pack<T> ghost;
 #pragma unroll
     for (int i = 0; i < cells; ++i) {
-      const T b = (mine >> i & 1u) != 0 ? wall.b_at(x + i, q) : T{0};
-      ghost.v[i] = wall_ghost(wall.a, b, centre.v[i]);
+      const T b = (mine >> i & 1u) != 0 ? boundary.b_at(x + i, q) : T{0};
+      ghost.v[i] = boundary_ghost(boundary.a, b, centre.v[i]);
     }
     return ghost;
   }
 
-  __device__ __forceinline__ void apply_walls(const TileArgs<T>& a, Neighbours<T>& n, Index z) const {
+  __device__ __forceinline__ void apply_boundaries(const TileArgs<T>& a, Neighbours<T>& n, Index z) const {
     const Int3 end = a.in.extent;
-    const auto at = [&](Face face, bool here) { return a.wall(face).is_wall && here; };
-    if (at(Face::y_min, y == 0)) n.y_lo = beyond(a.wall(Face::y_min), n.centre, z);
-    if (at(Face::y_max, y == end.y - 1)) n.y_hi = beyond(a.wall(Face::y_max), n.centre, z);
-    if (at(Face::z_min, z == 0)) n.z_lo = beyond(a.wall(Face::z_min), n.centre, y);
-    if (at(Face::z_max, z == end.z - 1)) n.z_hi = beyond(a.wall(Face::z_max), n.centre, y);
-    const Wall<T>&x_min = a.wall(Face::x_min), &x_max = a.wall(Face::x_max);
-    if (at(Face::x_min, x == 0)) n.x_lo = wall_ghost(x_min.a, x_min.b_at(y, z), n.centre.v[0]);
+    const auto at = [&](Face face, bool here) { return a.face(face).is_boundary && here; };
+    if (at(Face::y_min, y == 0)) n.y_lo = beyond(a.face(Face::y_min), n.centre, z);
+    if (at(Face::y_max, y == end.y - 1)) n.y_hi = beyond(a.face(Face::y_max), n.centre, z);
+    if (at(Face::z_min, z == 0)) n.z_lo = beyond(a.face(Face::z_min), n.centre, y);
+    if (at(Face::z_max, z == end.z - 1)) n.z_hi = beyond(a.face(Face::z_max), n.centre, y);
+    const Boundary<T>&x_min = a.face(Face::x_min), &x_max = a.face(Face::x_max);
+    if (at(Face::x_min, x == 0)) n.x_lo = boundary_ghost(x_min.a, x_min.b_at(y, z), n.centre.v[0]);
 #pragma unroll
     for (int i = 0; i < cells; ++i) {
       if (!at(Face::x_max, x + i == end.x - 1)) continue;
       T& next = i < cells - 1 ? n.centre.v[i + 1] : n.x_hi;
-      next = wall_ghost(x_max.a, x_max.b_at(y, z), n.centre.v[i]);
+      next = boundary_ghost(x_max.a, x_max.b_at(y, z), n.centre.v[i]);
     }
   }
 
   template <class Norm>
   __device__ __forceinline__ void update(const TileArgs<T>& a, Neighbours<T> n, Index z, T* to,
                                          Norm& norm) const {
-    apply_walls(a, n, z);
+    apply_boundaries(a, n, z);
     const Pack<T> s = a.source.empty() ? Pack<T>::zero() : Pack<T>::load_constant(&a.source(x, y, z));
     const Pack<T> value = updated_pack(a.c, n, s);
     const bool all = mine == (1u << cells) - 1;
@@ -175,7 +176,7 @@ template <class T>
 void sweep_thin(const SweepArgs<T>& args, std::span<const Box> boxes, Stream stream) {
   const Cuts cuts(boxes, Pack<T>::cells);
   if (cuts.blocks > 0) {
-    const TileArgs<T> a{args.in, args.out, args.source, args.c, args.walls, {}, args.norm};
+    const TileArgs<T> a{args.in, args.out, args.source, args.c, args.boundaries, {}, args.norm};
     with_norm(args.norm, [&]<class Norm>() {
       launch("thin_boxes", thin_boxes<T, Norm>, {cuts.blocks, threads}, stream, a, cuts);
     });

@@ -17,17 +17,19 @@ struct TileArgs {
   FieldView<T> out;
   FieldView<const T> source;
   Coefficients<T> c;
-  Walls<T> walls;
+  Boundaries<T> boundaries;
   Columns columns;  // .box is the region
   UpdateNorm norm;
 
-  __device__ __forceinline__ const Wall<T>& wall(Face f) const { return walls.faces[static_cast<int>(f)]; }
-  // Is row y, or plane z, one that a wall stands for?
-  __device__ __forceinline__ bool beyond_y_wall(int y) const {
-    return (y < 0 && wall(Face::y_min).is_wall) || (y >= in.extent.y && wall(Face::y_max).is_wall);
+  __device__ __forceinline__ const Boundary<T>& face(Face f) const {
+    return boundaries.faces[static_cast<int>(f)];
   }
-  __device__ __forceinline__ bool beyond_z_wall(int z) const {
-    return (z < 0 && wall(Face::z_min).is_wall) || (z >= in.extent.z && wall(Face::z_max).is_wall);
+  // Is row y, or plane z, one that a boundary stands for?
+  __device__ __forceinline__ bool beyond_y_boundary(int y) const {
+    return (y < 0 && face(Face::y_min).is_boundary) || (y >= in.extent.y && face(Face::y_max).is_boundary);
+  }
+  __device__ __forceinline__ bool beyond_z_boundary(int z) const {
+    return (z < 0 && face(Face::z_min).is_boundary) || (z >= in.extent.z && face(Face::z_max).is_boundary);
   }
 };
 
@@ -38,7 +40,7 @@ struct Neighbours {
   T x_lo, x_hi;  // beside the first and the last cell
 };
 
-// Of a pack without walls.
+// Of a pack without boundaries.
 template <class T>
 __device__ __forceinline__ Pack<T> updated_pack(const Coefficients<T>& c, const Neighbours<T>& n,
                                                 const Pack<T>& source) {

@@ -22,7 +22,7 @@ struct WideRow {
   static void complete(StencilKernel<T>& row) {
     static constexpr RestSweep<T> rest{interior, sweep_rest, rest_scratch_bytes};
     row.launch = sweep;
-    row.own_walls = {true, true, true};
+    row.own_boundaries = {true, true, true};
     row.policies = names_of<tiles>();
     row.norm_scratch_bytes = norm_scratch_bytes;
     row.rest = &rest;

@@ -49,33 +49,33 @@ void copy_within(FieldView<T> field, Box from, Box to, Stream) {
   });
 }
 
-// The ghosts beyond the wall that a region looks into; empty where it ends before the wall.
-Box ghosts_beyond(Face wall, Int3 extent, Box region) {
-  const int axis = axis_of(wall);
-  if (is_max(wall) ? region.hi[axis] != extent[axis] : region.lo[axis] != 0) return {};
+// The ghosts beyond the boundary that a region looks into; empty where it ends before the boundary.
+Box ghosts_beyond(Face boundary, Int3 extent, Box region) {
+  const int axis = axis_of(boundary);
+  if (is_max(boundary) ? region.hi[axis] != extent[axis] : region.lo[axis] != 0) return {};
   Box box = region;
-  box.lo[axis] = is_max(wall) ? extent[axis] : -1;
+  box.lo[axis] = is_max(boundary) ? extent[axis] : -1;
   box.hi[axis] = box.lo[axis] + 1;
   return box;
 }
 
 template <class T>
-void fill_walls(FieldView<T> field, Walls<T> walls, Box region, Stream) {
+void fill_boundaries(FieldView<T> field, Boundaries<T> boundaries, Box region, Stream) {
   if (region.empty()) return;
   for (int f = 0; f < face_count; ++f) {
-    const Wall<T> wall = walls.faces[f];
-    if (!wall.is_wall) continue;
+    const Boundary<T> boundary = boundaries.faces[f];
+    if (!boundary.is_boundary) continue;
     const Face at = static_cast<Face>(f);
     const int axis = axis_of(at);
-    Int3 inward;  // from the ghost to the cell at the wall
+    Int3 inward;  // from the ghost to the cell at the boundary
     inward[axis] = is_max(at) ? -1 : 1;
     const Box box = ghosts_beyond(at, field.extent, region);
     for_each_row(box, [&](Index y, Index z) {
       T* ghost = &field(0, y, z);
       const T* cell = &field(inward.x, y + inward.y, z + inward.z);
       for (Index x = box.lo.x; x < box.hi.x; ++x) {
-        const T b = axis == 0 ? wall.b_at(y, z) : axis == 1 ? wall.b_at(x, z) : wall.b_at(x, y);
-        ghost[x] = wall_ghost(wall.a, b, cell[x]);
+        const T b = axis == 0 ? boundary.b_at(y, z) : axis == 1 ? boundary.b_at(x, z) : boundary.b_at(x, y);
+        ghost[x] = boundary_ghost(boundary.a, b, cell[x]);
       }
     });
   }
@@ -108,7 +108,8 @@ void fill(FieldView<T> field, T value, Stream) {
 }  // namespace
 
 template <class Isa, class T>
-const FaceCopy<T> FaceCopyRows<Isa, T>::row = {pack<T>, unpack<T>, copy_within<T>, fill_walls<T>, fill<T>};
+const FaceCopy<T> FaceCopyRows<Isa, T>::row = {pack<T>, unpack<T>, copy_within<T>, fill_boundaries<T>,
+                                               fill<T>};
 
 template struct FaceCopyRows<ISOTHERM_ISA, float>;
 template struct FaceCopyRows<ISOTHERM_ISA, double>;

@@ -37,14 +37,14 @@ ISOTHERM_INLINE void each_run(const Body& body) {
   });
 }
 
-// What stands beyond the first or the last cells of rows: the wall, or what lies there in memory.
+// What stands beyond the first or the last cells of rows: the boundary, or what lies there in memory.
 template <class T>
 struct RowEnd {
-  bool is_wall;
+  bool is_boundary;
   T a, b[most_rows][planes];
 
   ISOTHERM_INLINE_MEMBER T beyond(int i, int p, T cell, const T* next) const {
-    return is_wall ? wall_ghost(a, b[i][p], cell) : *next;
+    return is_boundary ? boundary_ghost(a, b[i][p], cell) : *next;
   }
 };
 

@@ -11,13 +11,13 @@
 // read from L2 for two that are written to other lines.)
 //
 // A tile stands alone: it sweeps its neighbours' cells too, depth - l of them on each side at level l
-// (overlapped tiling), but none beyond a wall. Along x whole cache lines are swept; of their cells that do
-// not count, and of rows and planes that a pass sweeps beside the last that counts, nothing reaches a cell
+// (overlapped tiling), but none beyond a boundary. Along x whole cache lines are swept; of their cells that
+// do not count, and of rows and planes that a pass sweeps beside the last that counts, nothing reaches a cell
 // that does.
 //
-// Walls: across x the wall rule makes the cell beyond the end of a row where that is read. Across y and z a
-// level puts rows of ghosts into its queue, behind the row at the wall; level 1, which reads the field, takes
-// a copy of the few rows at a wall, with ghosts.
+// Boundaries: across x the boundary rule makes the cell beyond the end of a row where that is read. Across y
+// and z a level puts rows of ghosts into its queue, behind the row at the boundary; level 1, which reads the
+// field, takes a copy of the few rows at a boundary, with ghosts.
 #pragma once
 
 #include "kernels/host/fused_pass.hpp"
@@ -82,7 +82,7 @@ class Tile {
     const Index n_x = args_.in.extent.x;
     lo_ = rounded_down(levels_[1].box.lo.x, line);
     const Index hi = levels_[1].box.hi.x;
-    hi_ = at_wall(Face::x_max) && hi == n_x ? n_x : rounded_down(hi + line - 1, line);
+    hi_ = at_boundary(Face::x_max) && hi == n_x ? n_x : rounded_down(hi + line - 1, line);
   }
 
   void sweep() {
@@ -100,15 +100,15 @@ class Tile {
     T* queue;  // the row box.lo.y of the lower plane after a step up; none of the last level
   };
 
-  bool at_wall(Face f) const { return args_.walls.faces[static_cast<int>(f)].is_wall; }
+  bool at_boundary(Face f) const { return args_.boundaries.faces[static_cast<int>(f)].is_boundary; }
 
-  // So many cells more on each side, but none beyond a wall.
+  // So many cells more on each side, but none beyond a boundary.
   Box widened(Box box, Index by) const {
     for (int axis = 0; axis < 3; ++axis) {
       box.lo[axis] -= by;
       box.hi[axis] += by;
-      if (at_wall(face(axis, false))) box.lo[axis] = larger(box.lo[axis], 0);
-      if (at_wall(face(axis, true))) box.hi[axis] = smaller(box.hi[axis], args_.in.extent[axis]);
+      if (at_boundary(face(axis, false))) box.lo[axis] = larger(box.lo[axis], 0);
+      if (at_boundary(face(axis, true))) box.hi[axis] = smaller(box.hi[axis], args_.in.extent[axis]);
     }
     return box;
   }
@@ -148,7 +148,7 @@ class Tile {
     Pass<T> pass;
     pass.cells = (last ? box_.hi.x : hi_) - x;
     level == 1 ? read_field(pass, x, y, z) : read_queue(pass, level, x, y);
-    for (const bool max : {false, true}) put_wall(pass, max, level, max ? x + pass.cells : x, y, z);
+    for (const bool max : {false, true}) put_boundary(pass, max, level, max ? x + pass.cells : x, y, z);
     for (int i = 0; i < rows; ++i) {
       for (int p = 0; p < planes; ++p) write(pass, i, p, level, x, {0, y + i, z + p});
     }
@@ -178,16 +178,17 @@ class Tile {
     }
   }
 
-  // The wall at which the rows end, if they do; x: of their end.
-  void put_wall(Pass<T>& pass, bool max, int level, Index x, Index y, Index z) const {
-    const Wall<T>& wall = args_.walls.faces[static_cast<int>(face(0, max))];
+  // The boundary at which the rows end, if they do; x: of their end.
+  void put_boundary(Pass<T>& pass, bool max, int level, Index x, Index y, Index z) const {
+    const Boundary<T>& boundary = args_.boundaries.faces[static_cast<int>(face(0, max))];
     RowEnd<T>& end = pass.ends[max];
-    end.is_wall = wall.is_wall && x == (max ? args_.in.extent.x : 0);
-    if (!end.is_wall) return;
-    end.a = wall.a;
+    end.is_boundary = boundary.is_boundary && x == (max ? args_.in.extent.x : 0);
+    if (!end.is_boundary) return;
+    end.a = boundary.a;
     for (int i = 0; i < rows; ++i) {
       for (int p = 0; p < planes; ++p)
-        end.b[i][p] = wall.b_at(within(y + i, levels_[level].box, 1), within(z + p, levels_[level].box, 2));
+        end.b[i][p] =
+            boundary.b_at(within(y + i, levels_[level].box, 1), within(z + p, levels_[level].box, 2));
     }
   }
 
@@ -201,7 +202,7 @@ class Tile {
   }
 
   // The field as level 1 reads it: a copy where some of the rows or planes are not the field's, but beyond
-  // walls, or beside the last that counts.
+  // boundaries, or beside the last that counts.
   void read_field(Pass<T>& pass, Index x, Index y, Index z) const {
     const FieldView<const T>& in = args_.in;
     const bool all = y > field_.lo.y && y + rows < field_.hi.y && z > field_.lo.z && z + planes < field_.hi.z;
@@ -223,7 +224,7 @@ class Tile {
     for (int axis = 1; axis < 3; ++axis) {
       for (const bool max : {false, true}) {
         const bool beyond_face = at[axis] == (max ? args_.in.extent[axis] : -1);
-        if (beyond_face && at_wall(face(axis, max)))
+        if (beyond_face && at_boundary(face(axis, max)))
           return make_ghosts(face(axis, max), to, from, at.x, cells, axis == 1 ? z : y);
       }
     }
@@ -231,13 +232,13 @@ class Tile {
     const Index lo = at.x > field_.lo.x ? -1 : 0, hi = at.x + cells < field_.hi.x ? cells + 1 : cells;
     for (Index i = lo; i < hi; ++i) to[i] = from[i];
   }
-  // Ghosts beyond a wall across y or z, from the row at the wall, which starts at cell x; q: the other index
-  // of its b. Only where the field has cells.
+  // Ghosts beyond a boundary across y or z, from the row at the boundary, which starts at cell x; q: the
+  // other index of its b. Only where the field has cells.
   void make_ghosts(Face f, T* ghosts, const T* from, Index x, Index cells, Index q) const {
-    const Wall<T>& wall = args_.walls.faces[static_cast<int>(f)];
+    const Boundary<T>& boundary = args_.boundaries.faces[static_cast<int>(f)];
     const Index end = smaller(cells, field_.hi.x - x);
     for (Index i = larger(0, field_.lo.x - x); i < end; ++i)
-      ghosts[i] = wall_ghost(wall.a, wall.b_at(x + i, q), from[i]);
+      ghosts[i] = boundary_ghost(boundary.a, boundary.b_at(x + i, q), from[i]);
   }
 
   // The rows of ghosts of a level that follow from its rows y... of planes z and z + 1. A ghost below the
@@ -246,8 +247,8 @@ class Tile {
     const Box& box = levels_[level].box;
     const Index n_y = args_.in.extent.y, n_z = args_.in.extent.z, cells = hi_ - lo_;
     if (y > 0 && y + rows < n_y && z > 0 && z + planes < n_z) return;
-    const bool floor = at_wall(Face::z_min) && box.lo.z == 0,
-               ceiling = at_wall(Face::z_max) && box.hi.z == n_z;
+    const bool floor = at_boundary(Face::z_min) && box.lo.z == 0,
+               ceiling = at_boundary(Face::z_max) && box.hi.z == n_z;
     for (Index at = larger(y, box.lo.y); at < smaller(y + rows, box.hi.y); ++at) {
       T *const lower = queued(level, at, 0), *const upper = queued(level, at, 1),
                *const before = queued_before(level, at, 1);
@@ -257,9 +258,9 @@ class Tile {
       if (ceiling && z == n_z) make_ghosts(Face::z_max, lower, before, lo_, cells, at);
       for (int p = 0; p < planes; ++p) {
         if (z + p < box.lo.z || z + p >= box.hi.z) continue;
-        if (at == 0 && at_wall(Face::y_min))
+        if (at == 0 && at_boundary(Face::y_min))
           make_ghosts(Face::y_min, queued(level, -1, p), queued(level, 0, p), lo_, cells, z + p);
-        if (at == n_y - 1 && at_wall(Face::y_max))
+        if (at == n_y - 1 && at_boundary(Face::y_max))
           make_ghosts(Face::y_max, queued(level, n_y, p), queued(level, at, p), lo_, cells, z + p);
       }
     }

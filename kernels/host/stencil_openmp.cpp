@@ -10,7 +10,7 @@
 // The rows that memory has to deliver next are asked for a few rows ahead: with several streams to follow,
 // some processors' own prefetchers give up; those that don't are better left alone, and given whole lines at
 // once (a policy of its own). Traffic a cell: one read and, past the last-level cache, one
-// streaming write that reads nothing; the rows beside a block are read twice. Walls across x are applied
+// streaming write that reads nothing; the rows beside a block are read twice. Boundaries across x are applied
 // here: as ghosts they would cost two more cache lines a row. The norm of the update, where asked for, is
 // summed a row of cells in fixed lanes, then over the rows in order: its bits depend neither on the number of
 // threads nor on the instruction set.
@@ -167,12 +167,14 @@ ISOTHERM_INLINE void sweep_runs(const Coefficients<T>& c, const Runs<T>& r) {
   }
 }
 
-// What stands beyond cell (x, y, z) towards an x face: the wall rule's value, where the cell is at a wall.
+// What stands beyond cell (x, y, z) towards an x face: the boundary rule's value, where the cell is at a
+// boundary.
 template <class T>
 ISOTHERM_INLINE T beyond(const SweepArgs<T>& args, Face f, Index x, Index y, Index z) {
-  const Wall<T>& wall = args.walls.faces[static_cast<int>(f)];
+  const Boundary<T>& boundary = args.boundaries.faces[static_cast<int>(f)];
   const bool at_face = is_max(f) ? x == args.in.extent.x - 1 : x == 0;
-  if (wall.is_wall && at_face) return wall_ghost(wall.a, wall.b_at(y, z), args.in(x, y, z));
+  if (boundary.is_boundary && at_face)
+    return boundary_ghost(boundary.a, boundary.b_at(y, z), args.in(x, y, z));
   return args.in(is_max(f) ? x + 1 : x - 1, y, z);
 }
 
@@ -316,7 +318,7 @@ void sweep_openmp(const SweepArgs<T>& args, SweepPlan plan, Store store) {
 template <class Isa, class T>
 void stencil_openmp(StencilKernel<T>& row) {
   row.launch = launch<Isa, T>;
-  row.own_walls = {true, false, false};
+  row.own_boundaries = {true, false, false};
   row.policies = policies;
   row.norm_scratch_bytes = norm_scratch_bytes<T>;
 }

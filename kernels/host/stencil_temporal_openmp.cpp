@@ -171,7 +171,7 @@ template <class Isa, class T>
 void stencil_temporal_openmp(StencilKernel<T>& row) {
   row.launch = launch<Isa, T>;
   row.max_depth = most_depth;
-  row.own_walls = {true, true, true};
+  row.own_boundaries = {true, true, true};
   row.policies = policies;
   row.norm_scratch_bytes = norm_scratch_bytes<T>;
   row.memory = &launch_memory<T>;

@@ -29,7 +29,7 @@ void extremes(FieldView<const T> field, Extremes* result, void*, Stream) {
 
 // A face has few cells beside the body, so each is added to the accumulator at once.
 template <class T>
-void jump_sum(const WallJump<T>& jump, LongAccumulator* result, Stream) {
+void jump_sum(const BoundaryJump<T>& jump, LongAccumulator* result, Stream) {
   constexpr Index most_additions = Index{1} << 30;  // that an accumulator takes before it is normalised
   const Index np = jump.extent_p(), nq = jump.extent_q();
   LongAccumulator all{};

@@ -4,9 +4,9 @@
 
 #include <cmath>
 
+#include "physics/boundaries.hpp"
 #include "physics/coverage.hpp"
 #include "physics/operator.hpp"
-#include "physics/walls.hpp"
 
 namespace isotherm {
 
@@ -25,12 +25,12 @@ std::string extraordinary_value(const Config& config) {
   };
   for (int f = 0; f < face_count; ++f) {
     const auto face = static_cast<std::size_t>(f);
-    const WallConfig& wall = config.boundaries[face];
-    if (wall.kind == WallKind::periodic || !wall.value.is_constant()) continue;
+    const BoundaryConfig& wall = config.boundaries[face];
+    if (wall.kind == BoundaryKind::periodic || !wall.value.is_constant()) continue;
     const double value = wall.value(0, 0, 0, 0);
     look(fmt::format("boundaries.{}.{}", face_names[face],
-                     wall.kind == WallKind::convection ? "ambient" : "value"),
-         value, value * wall_law(config, static_cast<Face>(f)).slope);
+                     wall.kind == BoundaryKind::convection ? "ambient" : "value"),
+         value, value * boundary_law(config, static_cast<Face>(f)).slope);
   }
   for (std::size_t i = 0; i < config.initial.size(); ++i)
     if (const auto value = config.initial[i].value) look(fmt::format("initial.{}.value", i), *value, *value);

@@ -36,7 +36,7 @@ std::optional<EndState> find_end_state(const Config& config, Solver<T>& solver) 
     end.lowest = place(found.lowest);
   }
   end.heat = solver.heat_flows();
-  end.faces = plan_diagnostics(config).walls;
+  end.faces = plan_diagnostics(config).boundaries;
   if (!end.heat) end.why_no_heat = why_no_heat(config, solver.own_sweeps() > 0);
   return end;
 }

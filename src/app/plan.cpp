@@ -78,7 +78,7 @@ void plan_rows(const Config& config, const Decomposition& decomposition, int ran
 std::array<bool, 3> periodic_axes(const Config& config) {
   std::array<bool, 3> periodic{};
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    periodic[axis] = config.boundaries[2 * axis].kind == WallKind::periodic;
+    periodic[axis] = config.boundaries[2 * axis].kind == BoundaryKind::periodic;
   }
   return periodic;
 }

@@ -43,7 +43,7 @@ void refuse_unbalanced(const Config& config, const Communicator& world, Backend 
   if (!mean_is_free(config)) return;
   HeatBalance balance = agree(world, [&] {
     const Decomposition decomposition = decompose(config, world.size(), backend);
-    return heat_balance(config, decomposition.block(world.rank()), decomposition.walls(world.rank()));
+    return heat_balance(config, decomposition.block(world.rank()), decomposition.boundaries(world.rank()));
   });
   balance.net = world.all_reduce(balance.net, ReduceOp::sum);
   balance.gross = world.all_reduce(balance.gross, ReduceOp::sum);

@@ -149,7 +149,8 @@ TuningKey tuning_key(const Config& config, const Decomposition& decomposition, c
   key.ranks = decomposition.ranks();
   key.depth = halo_depth(config);
   key.source = !all_sources(config).empty();
-  for (const WallConfig& wall : config.boundaries) key.faces += wall.kind == WallKind::periodic ? 'p' : 'w';
+  for (const BoundaryConfig& wall : config.boundaries)
+    key.faces += wall.kind == BoundaryKind::periodic ? 'p' : 'w';
   const char* const graph = config.solver.cuda_graph == GraphChoice::automatic ? "auto"
                             : config.solver.cuda_graph == GraphChoice::on      ? "graph"
                                                                                : "launches";

@@ -35,12 +35,12 @@ struct MaterialConfig {                 // what the problem needs of it is check
   std::optional<double> diffusivity;    // m^2/s; instead of density and heat_capacity
 };
 
-enum class WallKind { temperature, flux, convection, insulated, periodic };
+enum class BoundaryKind { temperature, flux, convection, insulated, periodic };
 template <>
-inline constexpr auto words_of<WallKind> = words("temperature", "flux", "convection", "insulated",
-                                                 "periodic");
-struct WallConfig {
-  WallKind kind = WallKind::insulated;
+inline constexpr auto words_of<BoundaryKind> = words("temperature", "flux", "convection", "insulated",
+                                                     "periodic");
+struct BoundaryConfig {
+  BoundaryKind kind = BoundaryKind::insulated;
   Expression value;  // temperature: K; flux: W/m^2 into the body; convection: the ambient temperature, K
   double coefficient = 0;  // convection: W/(m^2 K)
 };
@@ -94,7 +94,7 @@ struct ProblemConfig {
   Norm norm = Norm::max;
   Criterion criterion = Criterion::relative;
   std::int64_t max_sweeps = 3000000;       // 256^3 cells that one face holds need 2.2 million
-  std::optional<double> mean_temperature;  // K; fixes the mean where no wall does
+  std::optional<double> mean_temperature;  // K; fixes the mean where no boundary does
   // both
   std::int64_t check_interval = 100;  // sweeps between residuals, and checks for NaN
   Check check = Check::immediate;     // asynchronous: a residual is looked at when next something is due
@@ -233,7 +233,7 @@ struct Config {
   GridConfig grid;
   MaterialConfig material;
   Precision precision = Precision::fp64;
-  std::array<WallConfig, face_count> boundaries;  // by Face
+  std::array<BoundaryConfig, face_count> boundaries;  // by Face
   std::vector<Paint> initial;
   std::vector<Paint> sources;
   ProblemConfig problem;
@@ -266,11 +266,11 @@ double stable_dt(const Config& config);                 // s: 1 / (2 alpha (1/hx
 //   convection H, Ta (Robin)    (2k/h - H)/(2k/h + H)               2 H Ta / (2k/h + H)
 //
 // Cell-centred: the boundary lies half way between the last cell and its ghost (LeVeque 2007, section 2.12).
-struct WallLaw {
+struct BoundaryLaw {
   double a = 0;      // dimensionless
   double slope = 0;  // K per unit of the value
 };
-WallLaw wall_law(const Config& config, Face face);  // not for periodic faces
+BoundaryLaw boundary_law(const Config& config, Face face);  // not for periodic faces
 
 // s. The largest explicit step that keeps the maximum principle: no cell passes beyond its neighbours and
 // the temperatures outside. The least rho c / sum of g_f (1 - a_f) over all cells, g_f = k/h^2, a_f = 0

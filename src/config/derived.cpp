@@ -68,21 +68,21 @@ double stable_dt(const Config& config) {
   return 1 / (2 * diffusivity(config) * sum);
 }
 
-WallLaw wall_law(const Config& config, Face f) {
-  const WallConfig& wall = config.boundaries[static_cast<int>(f)];
+BoundaryLaw boundary_law(const Config& config, Face f) {
+  const BoundaryConfig& boundary = config.boundaries[static_cast<int>(f)];
   const double h = spacing(config)[axis_of(f)];
   const double k = conductivity(config);
-  const double H = wall.coefficient;
-  switch (wall.kind) {
-    case WallKind::temperature:
+  const double H = boundary.coefficient;
+  switch (boundary.kind) {
+    case BoundaryKind::temperature:
       return {-1, 2};
-    case WallKind::flux:
+    case BoundaryKind::flux:
       return {1, h / k};
-    case WallKind::convection:
+    case BoundaryKind::convection:
       return {(2 * k / h - H) / (2 * k / h + H), 2 * H / (2 * k / h + H)};
-    case WallKind::insulated:
+    case BoundaryKind::insulated:
       return {1, 0};
-    case WallKind::periodic:
+    case BoundaryKind::periodic:
       break;
   }
   throw Error(ExitCode::internal, fmt::format("no wall rule for the periodic face {}; please report it",
@@ -98,10 +98,10 @@ double monotone_dt(const Config& config) {
     const Face low = face(axis, false), high = face(axis, true);
     const Index n = config.grid.cells[axis];
     double sides = 2;
-    if (config.boundaries[static_cast<std::size_t>(low)].kind == WallKind::periodic) {
+    if (config.boundaries[static_cast<std::size_t>(low)].kind == BoundaryKind::periodic) {
       if (n == 1) sides = 0;
     } else {
-      const double at_low = 1 - wall_law(config, low).a, at_high = 1 - wall_law(config, high).a;
+      const double at_low = 1 - boundary_law(config, low).a, at_high = 1 - boundary_law(config, high).a;
       sides = n == 1 ? at_low + at_high : 1 + std::max(at_low, at_high);
       if (n > 2) sides = std::max(sides, 2.0);
     }

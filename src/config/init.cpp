@@ -19,8 +19,8 @@ Config example_config() {
   config.material.conductivity = 400;
   config.material.density = 8960;
   config.material.heat_capacity = 385;
-  config.boundaries[0] = {WallKind::temperature, Expression("293 + 80*sin(pi*y/0.1)", "yzt"), 0};
-  config.boundaries[1] = {WallKind::convection, Expression(293.0), 25};
+  config.boundaries[0] = {BoundaryKind::temperature, Expression("293 + 80*sin(pi*y/0.1)", "yzt"), 0};
+  config.boundaries[1] = {BoundaryKind::convection, Expression(293.0), 25};
   config.initial.resize(1);
   config.initial[0].value = 293;
   config.problem.end_time = 10;

@@ -54,19 +54,19 @@ Keys describe(MaterialConfig& material) {
   };
 }
 
-Keys describe(WallConfig& wall, std::string_view variables) {
+Keys describe(BoundaryConfig& boundary, std::string_view variables) {
   return {
-      {.name = "kind", .target = choice(wall.kind),
+      {.name = "kind", .target = choice(boundary.kind),
        .doc = "What the wall does; insulated and periodic (on both faces of a pair) may stand alone."},
-      {.name = "value", .target = &wall.value,
+      {.name = "value", .target = &boundary.value,
        .doc = "Temperature (K) or heat flux into the body (W/m^2): a number or a formula of the face and t.",
        .unit = "K or W/m^2", .range = {-1e15, 1e15}, .need = Need::required,
        .when = {"kind", {"temperature", "flux"}}, .example = "300", .variables = variables},
-      {.name = "ambient", .target = &wall.value,
+      {.name = "ambient", .target = &boundary.value,
        .doc = "Temperature of the surroundings: a number or a formula of the face and t.", .unit = "K",
        .range = kelvins, .need = Need::required, .when = {"kind", {"convection"}}, .example = "293",
        .variables = variables},
-      {.name = "coefficient", .target = &wall.coefficient, .doc = "Heat transfer coefficient.",
+      {.name = "coefficient", .target = &boundary.coefficient, .doc = "Heat transfer coefficient.",
        .unit = "W/(m^2 K)",
        .range = {0, 1e12}, .need = Need::required, .when = {"kind", {"convection"}}, .example = "25"},
   };
@@ -211,7 +211,7 @@ Keys describe(SolverConfig& solver) {
        .doc = "Keeps what auto finds by trial, by device, precision and shape: the next run need not try.",
        .example = "tuning.json", .absent = "a trial at every start"},
       {.name = "walltime", .target = &solver.walltime,
-       .doc = "Wall time that the run may take: it stops, with a checkpoint, while there is time to write it. Slurm's end of "
+       .doc = "Boundary time that the run may take: it stops, with a checkpoint, while there is time to write it. Slurm's end of "
               "the job (SLURM_JOB_END_TIME) is obeyed too.",
        .unit = "s", .range = {1e-3, 1e9}, .example = "3500", .absent = "as long as it takes"},
   };
@@ -263,7 +263,7 @@ Keys describe(CheckpointConfig& checkpoint) {
        .doc = "Time from one checkpoint to the next, instead of every_steps; transient problems only.", .unit = "s",
        .range = times, .when = written, .example = "10", .absent = "none by time"},
       {.name = "every_wall", .target = &checkpoint.every_wall,
-       .doc = "Wall time from one checkpoint to the next.", .unit = "s of wall time", .range = {0.1, 1e9},
+       .doc = "Boundary time from one checkpoint to the next.", .unit = "s of wall time", .range = {0.1, 1e9},
        .when = written, .example = "1800", .absent = "none by the clock"},
       {.name = "keep", .target = &checkpoint.keep, .doc = "How many stay, the newest; older ones are deleted.",
        .range = {2, 1e6}, .when = written},

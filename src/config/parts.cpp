@@ -17,7 +17,7 @@ double low(const Config& config, int axis) {
 double edge(const Config& config, int axis) {
   return spacing(config)[static_cast<std::size_t>(axis)];
 }
-// In cells from the lower wall.
+// In cells from the lower boundary.
 double place(const Config& config, int axis, double position) {
   return (position - low(config, axis)) / edge(config, axis);
 }

@@ -44,7 +44,7 @@ std::vector<FieldPart> field_parts(const Config& config, const Refuse& refuse);
 
 // The cell along `axis` that holds this position (m) of the box; on the face between two the upper one.
 Index cell_at(const Config& config, int axis, double position);
-// Whether the box holds this position along the axis, its walls included.
+// Whether the box holds this position along the axis, its boundaries included.
 bool within_box(const Config& config, int axis, double position);
 std::string box_text(const Config& config, int axis);  // "-1 to 0.5 m along x"
 

@@ -38,11 +38,11 @@ std::vector<Given> given_temperatures(const Config& config) {
     all.push_back({key, value(middle[0], middle[1], middle[2]), value.is_constant()});
   };
   for (std::size_t f = 0; f < face_count; ++f) {
-    const WallConfig& wall = config.boundaries[f];
-    if (wall.kind == WallKind::temperature)
-      add(fmt::format("boundaries.{}.value", face_names[f]), wall.value);
-    if (wall.kind == WallKind::convection)
-      add(fmt::format("boundaries.{}.ambient", face_names[f]), wall.value);
+    const BoundaryConfig& boundary = config.boundaries[f];
+    if (boundary.kind == BoundaryKind::temperature)
+      add(fmt::format("boundaries.{}.value", face_names[f]), boundary.value);
+    if (boundary.kind == BoundaryKind::convection)
+      add(fmt::format("boundaries.{}.ambient", face_names[f]), boundary.value);
   }
   for (std::size_t i = 0; i < config.initial.size(); ++i) {
     const Paint& entry = config.initial[i];
@@ -251,18 +251,18 @@ void check_transport(const Config& config, const KnownRows& rows, Problems& prob
 
 namespace {
 
-std::string wall_key(int f) {
+std::string boundary_key(int f) {
   return fmt::format("boundaries.{}", face_names[f]);
 }
 
-const WallConfig& wall(const Config& config, int f) {
+const BoundaryConfig& boundary(const Config& config, int f) {
   return config.boundaries[static_cast<std::size_t>(f)];
 }
 
-// Of the walls of one of `kinds`, the first; -1 without one.
-int find_wall(const Config& config, std::initializer_list<WallKind> kinds) {
+// Of the boundaries of one of `kinds`, the first; -1 without one.
+int find_boundary(const Config& config, std::initializer_list<BoundaryKind> kinds) {
   for (int f = 0; f < face_count; ++f)
-    if (std::find(kinds.begin(), kinds.end(), wall(config, f).kind) != kinds.end()) return f;
+    if (std::find(kinds.begin(), kinds.end(), boundary(config, f).kind) != kinds.end()) return f;
   return -1;
 }
 
@@ -282,9 +282,10 @@ void check_cells(const Config& config, Problems& problems) {
 void check_periodic_pairs(const Config& config, Problems& problems) {
   for (int f = 0; f < face_count; ++f) {
     const int other = static_cast<int>(opposite(static_cast<Face>(f)));
-    if (!problems.sound({wall_key(f) + ".kind", wall_key(other) + ".kind"})) continue;
-    if (wall(config, f).kind == WallKind::periodic && wall(config, other).kind != WallKind::periodic)
-      problems.add(wall_key(f),
+    if (!problems.sound({boundary_key(f) + ".kind", boundary_key(other) + ".kind"})) continue;
+    if (boundary(config, f).kind == BoundaryKind::periodic &&
+        boundary(config, other).kind != BoundaryKind::periodic)
+      problems.add(boundary_key(f),
                    fmt::format("is periodic but {} is not (each is the other's neighbour); make both "
                                "periodic or none",
                                face_names[other]));
@@ -319,7 +320,7 @@ void check_material(const Config& config, Problems& problems) {
                  "sources in a transient problem need rho c; add conductivity beside diffusivity, or give "
                  "conductivity, density and heat_capacity");
   if (m.conductivity) return;
-  if (const int f = find_wall(config, {WallKind::flux, WallKind::convection}); f >= 0)
+  if (const int f = find_boundary(config, {BoundaryKind::flux, BoundaryKind::convection}); f >= 0)
     problems.add(
         "material.conductivity",
         fmt::format("is missing ({} is a flux or convection wall); add conductivity", face_names[f]));
@@ -332,10 +333,11 @@ void check_steady(const Config& config, Problems& problems) {
   if (!problems.sound({"problem", "boundaries"}) || is_transient(config)) return;
   bool fixed = false;
   for (int f = 0; f < face_count; ++f) {
-    const WallConfig& w = wall(config, f);
-    fixed = fixed || w.kind == WallKind::temperature || (w.kind == WallKind::convection && w.coefficient > 0);
+    const BoundaryConfig& w = boundary(config, f);
+    fixed = fixed || w.kind == BoundaryKind::temperature ||
+            (w.kind == BoundaryKind::convection && w.coefficient > 0);
     if (w.value.uses('t'))
-      problems.add(wall_key(f), "the formula uses t, but a steady problem has no time; leave t out");
+      problems.add(boundary_key(f), "the formula uses t, but a steady problem has no time; leave t out");
   }
   if (!fixed && !config.problem.mean_temperature)
     problems.add("problem",

@@ -199,7 +199,7 @@ bool Decomposition::touches(int rank, Face f) const {
   return coordinates(rank)[axis] == (is_max(f) ? process_grid_[axis] - 1 : 0);
 }
 
-bool Decomposition::is_wall(int rank, Face f) const {
+bool Decomposition::is_boundary(int rank, Face f) const {
   return touches(rank, f) && !periodic_[axis_of(f)];
 }
 
@@ -229,11 +229,11 @@ Index Decomposition::largest_block() const {
   return block(0).cells();
 }
 
-std::array<bool, face_count> Decomposition::walls(int rank) const {
-  std::array<bool, face_count> walls{};
+std::array<bool, face_count> Decomposition::boundaries(int rank) const {
+  std::array<bool, face_count> boundaries{};
   for (int f = 0; f < face_count; ++f)
-    walls[static_cast<std::size_t>(f)] = is_wall(rank, static_cast<Face>(f));
-  return walls;
+    boundaries[static_cast<std::size_t>(f)] = is_boundary(rank, static_cast<Face>(f));
+  return boundaries;
 }
 
 }  // namespace isotherm

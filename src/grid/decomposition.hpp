@@ -41,13 +41,13 @@ class Decomposition {
   Int3 process_grid() const { return process_grid_; }
   std::array<bool, 3> periodic() const { return periodic_; }
 
-  Int3 coordinates(int rank) const;                    // position in the process grid
-  Box block(int rank) const;                           // global cells of this rank
-  bool touches(int rank, Face f) const;                // the block ends at this face of the whole grid
-  bool is_wall(int rank, Face f) const;                // ... and the face is not periodic
-  std::array<bool, face_count> walls(int rank) const;  // is_wall of the six faces
+  Int3 coordinates(int rank) const;                         // position in the process grid
+  Box block(int rank) const;                                // global cells of this rank
+  bool touches(int rank, Face f) const;                     // the block ends at this face of the whole grid
+  bool is_boundary(int rank, Face f) const;                 // ... and the face is not periodic
+  std::array<bool, face_count> boundaries(int rank) const;  // is_boundary of the six faces
   // The rank whose block lies in this direction, through periodic faces too (then it may be `rank` itself);
-  // none beyond a wall.
+  // none beyond a boundary.
   std::optional<int> neighbour(int rank, Direction d) const;
 
   // Layers of ghosts that every block is thick enough to fill; none where no axis has an exchange.

@@ -16,7 +16,8 @@
 namespace isotherm {
 
 // Six faces where ghosts == 1, with edges and corners too where ghosts > 1. A direction whose neighbour is
-// this rank itself (periodic, one part) is a copy within the field; ghosts beyond a wall stay as they are.
+// this rank itself (periodic, one part) is a copy within the field; ghosts beyond a boundary stay as they
+// are.
 //
 //     start:  local copies on `compute`;  every transport's send() on `halo`
 //     finish: every transport's receive() on `halo`; `compute` waits

@@ -17,7 +17,7 @@ Box edge_box(Int3 extent, int ghosts, Direction d);
 // By Face, what lies beyond it.
 struct GhostSides {
   std::array<bool, face_count>
-      filled{};  // cells of a neighbour, which an exchange puts into the ghosts; no wall
+      filled{};  // cells of a neighbour, which an exchange puts into the ghosts; no boundary
   std::array<bool, face_count> remote{};  // ... and the neighbour is another rank, not this one itself
 };
 GhostSides ghost_sides(const Decomposition& decomposition, int rank);

@@ -76,19 +76,20 @@ void add_flux(const Config& config, Face f, Box block, HeatBalance& balance) {
 }  // namespace
 
 bool mean_is_free(const Config& config) {
-  const auto fixes = [](const WallConfig& wall) {
-    return wall.kind == WallKind::temperature || (wall.kind == WallKind::convection && wall.coefficient > 0);
+  const auto fixes = [](const BoundaryConfig& boundary) {
+    return boundary.kind == BoundaryKind::temperature ||
+           (boundary.kind == BoundaryKind::convection && boundary.coefficient > 0);
   };
   return config.problem.kind == ProblemKind::steady &&
          std::none_of(config.boundaries.begin(), config.boundaries.end(), fixes);
 }
 
-HeatBalance heat_balance(const Config& config, Box block, const std::array<bool, face_count>& is_wall) {
+HeatBalance heat_balance(const Config& config, Box block, const std::array<bool, face_count>& is_boundary) {
   HeatBalance balance;
   add_sources(config, block, balance);
   for (int f = 0; f < face_count; ++f)
-    if (is_wall[static_cast<std::size_t>(f)] &&
-        config.boundaries[static_cast<std::size_t>(f)].kind == WallKind::flux)
+    if (is_boundary[static_cast<std::size_t>(f)] &&
+        config.boundaries[static_cast<std::size_t>(f)].kind == BoundaryKind::flux)
       add_flux(config, static_cast<Face>(f), block, balance);
   return balance;
 }
@@ -209,7 +210,7 @@ DiagnosticsPlan plan_diagnostics(const Config& config) {
   if (transient) plan.dt = time_plan(config).dt;
   plan.watts_a_source_kelvin = volume / source_scale(config);
   for (std::size_t f = 0; f < face_count; ++f) {
-    plan.walls[f] = config.boundaries[f].kind != WallKind::periodic;
+    plan.boundaries[f] = config.boundaries[f].kind != BoundaryKind::periodic;
     plan.conductance[f] = conductivity(config) * volume / (h[f / 2] * h[f / 2]);
   }
   return plan;
@@ -217,9 +218,9 @@ DiagnosticsPlan plan_diagnostics(const Config& config) {
 
 void close_balance(HeatFlows& flows) {
   double net = flows.source - flows.rate, gross = std::abs(flows.source) + std::abs(flows.rate);
-  for (const double wall : flows.walls) {
-    net += wall;
-    gross += std::abs(wall);
+  for (const double boundary : flows.boundaries) {
+    net += boundary;
+    gross += std::abs(boundary);
   }
   flows.balance = net;
   flows.relative_balance = gross > 0 ? std::abs(net) / gross : 0;
@@ -230,11 +231,12 @@ Bins choose_bins(const Config& config, double initial_min, double initial_max) {
   const HistogramConfig& histogram = config.output.histogram;
   if (histogram.range) return Bins::of((*histogram.range)[0], (*histogram.range)[1], histogram.bins);
   double low = initial_min, high = initial_max;
-  for (const WallConfig& wall : config.boundaries) {
-    const bool has_temperature = wall.kind == WallKind::temperature || wall.kind == WallKind::convection;
-    if (!has_temperature || !wall.value.is_constant()) continue;
-    low = std::min(low, wall.value(0, 0, 0));
-    high = std::max(high, wall.value(0, 0, 0));
+  for (const BoundaryConfig& boundary : config.boundaries) {
+    const bool has_temperature =
+        boundary.kind == BoundaryKind::temperature || boundary.kind == BoundaryKind::convection;
+    if (!has_temperature || !boundary.value.is_constant()) continue;
+    low = std::min(low, boundary.value(0, 0, 0));
+    high = std::max(high, boundary.value(0, 0, 0));
   }
   const double largest = std::max(std::abs(low), std::abs(high));
   if (high - low <= std::max(1e-9 * largest, 1e-200)) {

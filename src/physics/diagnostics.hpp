@@ -1,15 +1,15 @@
 // What diagnostics say of a state and of the sweep that led to it: plain numbers.
 //
 // The balance. During an explicit step from u to v, the cell-centred finite volumes exchange k A/h
-// (difference) W over each inner face and take k A/h (ghost - u) W over each wall, `ghost` by the one wall
-// rule on the old field. What neighbours exchange cancels in the sum over all cells, so that to rounding
+// (difference) W over each inner face and take k A/h (ghost - u) W over each boundary, `ghost` by the one
+// boundary rule on the old field. What neighbours exchange cancels in the sum over all cells: to rounding
 //
-//     rho c V sum(v - u) / dt  =  heat through the walls + heat of the sources,
+//     rho c V sum(v - u) / dt  =  heat through the boundaries + heat of the sources,
 //
 // (LeVeque, Finite Volume Methods for Hyperbolic Problems, Cambridge 2002, section 4.1: conservation). A
 // sweep rounds each temperature by up to a unit of its last place: up to that share of the body's heat a step
 // is not accounted for, which is nothing beside the flows in fp64 and leaves three or four digits of them in
-// fp32. A steady problem has no rate: its defect is walls + sources, which goes to zero as the sweeps
+// fp32. A steady problem has no rate: its defect is boundaries + sources, which goes to zero as the sweeps
 // converge.
 #pragma once
 
@@ -27,20 +27,20 @@
 
 namespace isotherm {
 
-// Steady problems whose walls fix no temperature: all heat that comes in must go out, and the deck fixes the
-// mean.
+// Steady problems whose boundaries fix no temperature: all heat that comes in must go out, and the deck fixes
+// the mean.
 
-// A steady problem with flux, insulated and periodic walls only: T + constant solves it as well as T.
+// A steady problem with flux, insulated and periodic boundaries only: T + constant solves it as well as T.
 bool mean_is_free(const Config& config);
 
-// Heat of sources and flux walls, of one block or, after a sum over ranks, of the whole body.
+// Heat of sources and flux boundaries, of one block or, after a sum over ranks, of the whole body.
 struct HeatBalance {
   double net = 0;    // W into the body
   double gross = 0;  // W, sum of magnitudes
 };
 
-// Of this block's cells and walls (`is_wall`: by Face). Throws Error(deck) as paint does.
-HeatBalance heat_balance(const Config& config, Box block, const std::array<bool, face_count>& is_wall);
+// Of this block's cells and boundaries (`is_boundary`: by Face). Throws Error(deck) as paint does.
+HeatBalance heat_balance(const Config& config, Box block, const std::array<bool, face_count>& is_boundary);
 
 // Throws Error(deck) when more than 1e-9 of the heat moved is left over, or when the deck fixes no mean.
 void check_balance(const Config& config, const HeatBalance& whole_body);
@@ -80,11 +80,11 @@ TemperatureExtremes over_ranks(const TemperatureExtremes& mine, const Communicat
 
 // Which numbers the deck lets one know, and the factors that turn sums over cells into watts and joules.
 struct DiagnosticsPlan {
-  std::array<bool, face_count> walls{};          // not periodic, and the conductivity is known
+  std::array<bool, face_count> boundaries{};     // not periodic, and the conductivity is known
   bool flows = false;                            // W need the conductivity, and in a transient problem rho c
   bool rate = false;                             // transient
   std::optional<double> heat_capacity;           // J/K of a cell: rho c V
-  std::array<double, face_count> conductance{};  // W/K of a cell's wall face: k A/h
+  std::array<double, face_count> conductance{};  // W/K of a cell's boundary face: k A/h
   double watts_a_source_kelvin = 0;              // of what the source adds to a cell in one sweep
   double dt = 0;                                 // s, transient
   int bins = 0;
@@ -93,10 +93,10 @@ DiagnosticsPlan plan_diagnostics(const Config& config);
 
 // Heat during the last sweep, W; into the body is positive.
 struct HeatFlows {
-  std::array<double, face_count> walls{};  // 0 where there is none
+  std::array<double, face_count> boundaries{};  // 0 where there is none
   double source = 0;
   double rate = 0;              // of the body's heat, by its temperatures; 0 in a steady problem
-  double balance = 0;           // walls + source - rate: what is not accounted for
+  double balance = 0;           // boundaries + source - rate: what is not accounted for
   double relative_balance = 0;  // over the sum of all magnitudes; 0 where nothing flows. Of an insulated body
                                 // it compares rounding with rounding: there the balance itself counts
 };
@@ -118,8 +118,9 @@ struct Diagnostics {
   std::optional<Histogram> histogram;
 };
 
-// The range of the bins: the deck's, or from the extremes of the initial state and of the walls' temperatures
-// and ambients that are numbers. Never empty: a state of one temperature lies in the middle of 1 K.
+// The range of the bins: the deck's, or from the extremes of the initial state and of the boundaries'
+// temperatures and ambients that are numbers. Never empty: a state of one temperature lies in the middle of 1
+// K.
 Bins choose_bins(const Config& config, double initial_min, double initial_max);
 
 }  // namespace isotherm

@@ -38,9 +38,10 @@ Error does_not_fit(const Config& config, const std::string& why, const std::stri
                                       word(config.verify.solution), why, remedy)};
 }
 
-bool is_insulated(const WallConfig& wall) {
-  if (wall.kind == WallKind::flux) return wall.value.is_constant() && wall.value(0, 0, 0) == 0;
-  return wall.kind == WallKind::insulated;
+bool is_insulated(const BoundaryConfig& boundary) {
+  if (boundary.kind == BoundaryKind::flux)
+    return boundary.value.is_constant() && boundary.value(0, 0, 0) == 0;
+  return boundary.kind == BoundaryKind::insulated;
 }
 
 std::unique_ptr<ExactField> make_exact(const Config& config) {

@@ -19,8 +19,8 @@ class ExactField {
   virtual std::unique_ptr<ExactField> clone() const = 0;
 };
 
-// Null for verify.solution none. Throws Error(deck) when the walls do not fit the solution asked for, with
-// the reason.
+// Null for verify.solution none. Throws Error(deck) when the boundaries do not fit the solution asked for,
+// with the reason.
 std::unique_ptr<ExactField> make_exact(const Config& config);
 
 struct VerificationErrors {

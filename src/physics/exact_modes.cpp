@@ -1,5 +1,5 @@
-// Products of one wave an axis: eigenfunctions of the Laplacian between these walls, and of its discrete form
-// too, so that the discretisation error of a mode is known in closed form.
+// Products of one wave an axis: eigenfunctions of the Laplacian between these boundaries, and of its discrete
+// form too, so that the discretisation error of a mode is known in closed form.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -33,7 +33,7 @@ struct AxisMode {
 
 struct SeparableMode {
   std::array<AxisMode, 3> axes;
-  double offset = 0;     // K, what the temperature walls hold
+  double offset = 0;     // K, what the temperature boundaries hold
   double amplitude = 0;  // K
 
   double shape(double x, double y, double z) const {
@@ -49,10 +49,10 @@ struct SeparableMode {
 enum class End { fixed, insulated, periodic };
 
 End end_of(const Config& config, Face f) {
-  const WallConfig& wall = config.boundaries[static_cast<int>(f)];
-  if (is_insulated(wall)) return End::insulated;
-  if (wall.kind == WallKind::temperature) return End::fixed;
-  if (wall.kind == WallKind::periodic) return End::periodic;
+  const BoundaryConfig& boundary = config.boundaries[static_cast<int>(f)];
+  if (is_insulated(boundary)) return End::insulated;
+  if (boundary.kind == BoundaryKind::temperature) return End::fixed;
+  if (boundary.kind == BoundaryKind::periodic) return End::periodic;
   throw does_not_fit(
       config, fmt::format("boundaries.{} is a flux or convection wall", face_names[static_cast<int>(f)]),
       "use temperature, insulated and periodic walls, or solution formula");
@@ -87,16 +87,16 @@ AxisMode axis_mode(const Config& config, int axis) {
   return mode;
 }
 
-// What all temperature walls hold; nothing where there is none.
-std::optional<double> common_wall_temperature(const Config& config) {
+// What all temperature boundaries hold; nothing where there is none.
+std::optional<double> common_boundary_temperature(const Config& config) {
   std::optional<double> common;
   for (int f = 0; f < face_count; ++f) {
-    const WallConfig& wall = config.boundaries[static_cast<std::size_t>(f)];
-    if (wall.kind != WallKind::temperature) continue;
-    if (!wall.value.is_constant())
+    const BoundaryConfig& boundary = config.boundaries[static_cast<std::size_t>(f)];
+    if (boundary.kind != BoundaryKind::temperature) continue;
+    if (!boundary.value.is_constant())
       throw does_not_fit(config, fmt::format("boundaries.{} is a formula", face_names[f]),
                          "hold all temperature walls at one number");
-    const double value = wall.value(0, 0, 0);
+    const double value = boundary.value(0, 0, 0);
     if (common && value != *common)
       throw does_not_fit(
           config, fmt::format("boundaries.{} holds {} K, another wall {} K", face_names[f], value, *common),
@@ -111,7 +111,7 @@ SeparableMode separable_mode(const Config& config) {
   for (int axis = 0; axis < 3; ++axis) mode.axes[static_cast<std::size_t>(axis)] = axis_mode(config, axis);
   if (!config.sources.empty())
     throw does_not_fit(config, "the deck has sources", "remove them, or use solution formula");
-  mode.offset = common_wall_temperature(config).value_or(config.problem.mean_temperature.value_or(0));
+  mode.offset = common_boundary_temperature(config).value_or(config.problem.mean_temperature.value_or(0));
   mode.amplitude = config.verify.amplitude;
   return mode;
 }

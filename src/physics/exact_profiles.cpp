@@ -28,30 +28,30 @@ struct Axis {
 };
 
 End end_of(const Config& config, Face f) {
-  const WallConfig& wall = config.boundaries[static_cast<std::size_t>(f)];
-  if (!wall.value.is_constant())
+  const BoundaryConfig& boundary = config.boundaries[static_cast<std::size_t>(f)];
+  if (!boundary.value.is_constant())
     throw does_not_fit(config, fmt::format("boundaries.{} is a formula", face_names[static_cast<int>(f)]),
                        "give it a number, or use solution formula");
-  const double value = wall.value(0, 0, 0), H = wall.coefficient;
-  switch (wall.kind) {
-    case WallKind::temperature:
+  const double value = boundary.value(0, 0, 0), H = boundary.coefficient;
+  switch (boundary.kind) {
+    case BoundaryKind::temperature:
       return {true, 0, value};
-    case WallKind::flux:
+    case BoundaryKind::flux:
       return {false, 0, value};
-    case WallKind::convection:
+    case BoundaryKind::convection:
       return {false, H, H * value};
     default:
       return {false, 0, 0};
   }
 }
 
-// The one axis along which the temperature varies: its ends exchange heat, all other walls do not.
+// The one axis along which the temperature varies: its ends exchange heat, all other boundaries do not.
 Axis active_axis(const Config& config) {
   std::optional<int> active;
   for (int axis = 0; axis < 3; ++axis) {
-    const WallConfig& low = config.boundaries[static_cast<std::size_t>(2 * axis)];
-    const WallConfig& high = config.boundaries[static_cast<std::size_t>(2 * axis + 1)];
-    if (low.kind == WallKind::periodic || (is_insulated(low) && is_insulated(high))) continue;
+    const BoundaryConfig& low = config.boundaries[static_cast<std::size_t>(2 * axis)];
+    const BoundaryConfig& high = config.boundaries[static_cast<std::size_t>(2 * axis + 1)];
+    if (low.kind == BoundaryKind::periodic || (is_insulated(low) && is_insulated(high))) continue;
     if (active)
       throw does_not_fit(config,
                          fmt::format("heat passes walls along {} and {}", "xyz"[*active], "xyz"[axis]),
@@ -67,7 +67,7 @@ Axis active_axis(const Config& config) {
           end_of(config, face(*active, false)), end_of(config, face(*active, true))};
 }
 
-// T = c0 + c1 s + c2 s^2,  s metres from the lower wall
+// T = c0 + c1 s + c2 s^2,  s metres from the lower boundary
 struct Profile {
   double c0 = 0, c1 = 0, c2 = 0;
   double operator()(double s) const { return c0 + s * (c1 + s * c2); }
@@ -142,7 +142,7 @@ Term series_term(const Axis& axis, double k, int n, double start, const Profile&
   return {w, first, ((start - rest.c0) * wave - rest.c1 * moment) / norm};
 }
 
-// A slab at one temperature whose walls change at t = 0.
+// A slab at one temperature whose boundaries change at t = 0.
 class SlabSeries final : public ExactField {
  public:
   SlabSeries(const Axis& axis, double start, const Profile& rest, double diffusivity, std::vector<Term> terms)
@@ -197,7 +197,8 @@ std::unique_ptr<ExactField> make_slab_series(const Config& config) {
                        "let one wall be of temperature or convection");
   const double start = config.initial[0].value.value_or(0), k = conductivity(config);
   const Profile rest = profile_at_rest(config, axis, 0);
-  // Enough from alpha t / L^2 = 1e-6 on; before that the error lies within a thousandth of L from the walls.
+  // Enough from alpha t / L^2 = 1e-6 on; before that the error lies within a thousandth of L from the
+  // boundaries.
   constexpr int most_terms = 2048;
   std::vector<Term> terms;
   for (int n = 1; n <= most_terms; ++n) terms.push_back(series_term(axis, k, n, start, rest));

@@ -20,6 +20,6 @@ std::unique_ptr<ExactField> make_slab_series(const Config& config);
 Error does_not_fit(const Config& config, const std::string& why, const std::string& remedy);
 
 // Insulated, or a flux of 0 under its other name.
-bool is_insulated(const WallConfig& wall);
+bool is_insulated(const BoundaryConfig& boundary);
 
 }  // namespace isotherm

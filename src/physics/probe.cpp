@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "physics/boundaries.hpp"
 #include "physics/cells.hpp"
-#include "physics/walls.hpp"
 
 namespace isotherm {
 namespace {
@@ -20,7 +20,7 @@ Probe::Probe(const Config& config, const Vector3& at) {
   for (int axis = 0; axis < 3; ++axis) {
     const auto a = static_cast<std::size_t>(axis);
     const Index n = config.grid.cells[axis];
-    const bool periodic = config.boundaries[2 * a].kind == WallKind::periodic;
+    const bool periodic = config.boundaries[2 * a].kind == BoundaryKind::periodic;
     // In cells from the first centre; from -1/2 to n - 1/2 within the box.
     const double place = std::clamp((at[a] - config.grid.origin[a]) / spacing(config)[a] - 0.5, -0.5,
                                     static_cast<double>(n) - 0.5);
@@ -30,7 +30,7 @@ Probe::Probe(const Config& config, const Vector3& at) {
       const Index wanted = lower + side;
       Neighbour& neighbour = neighbours_[a][static_cast<std::size_t>(side)];
       neighbour.cell = periodic ? (wanted + n) % n : std::clamp<Index>(wanted, 0, n - 1);
-      neighbour.beyond_wall = !periodic && neighbour.cell != wanted;
+      neighbour.beyond_boundary = !periodic && neighbour.cell != wanted;
     }
   }
 }
@@ -42,19 +42,19 @@ Int3 Probe::cell(int corner) const {
   return {along(0), along(1), along(2)};
 }
 
-double Probe::beyond_walls(const Config& config, int corner, double temperature, double t) const {
+double Probe::beyond_boundaries(const Config& config, int corner, double temperature, double t) const {
   const CellCentres centre(config);
   const Int3 before = cell(corner);
   for (int axis = 0; axis < 3; ++axis) {
     const bool upper = corner >> axis & 1;
-    if (!neighbours_[static_cast<std::size_t>(axis)][upper].beyond_wall) continue;
-    const Face wall = face(axis, upper);
+    if (!neighbours_[static_cast<std::size_t>(axis)][upper].beyond_boundary) continue;
+    const Face boundary = face(axis, upper);
     Vector3 at{centre(0, before.x), centre(1, before.y), centre(2, before.z)};
     const auto a = static_cast<std::size_t>(axis);
     at[a] = config.grid.origin[a] +
             (upper ? static_cast<double>(config.grid.cells[axis]) * spacing(config)[a] : 0.0);
-    const WallLaw law = wall_law(config, wall);
-    const Expression& value = config.boundaries[static_cast<std::size_t>(wall)].value;
+    const BoundaryLaw law = boundary_law(config, boundary);
+    const Expression& value = config.boundaries[static_cast<std::size_t>(boundary)].value;
     const double b = law.slope == 0 ? 0 : law.slope * value(at[0], at[1], at[2], t);
     temperature = law.a * temperature + b;
   }
@@ -65,7 +65,7 @@ double Probe::value(const Config& config, const std::array<double, corners>& cel
   std::array<double, corners> v{};
   for (int corner = 0; corner < corners; ++corner) {
     const auto c = static_cast<std::size_t>(corner);
-    v[c] = beyond_walls(config, corner, cells[c], t);
+    v[c] = beyond_boundaries(config, corner, cells[c], t);
   }
   std::array<double, 4> along_x{};
   for (std::size_t i = 0; i < 4; ++i) along_x[i] = between(v[2 * i], v[2 * i + 1], weights_[0]);

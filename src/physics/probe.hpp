@@ -1,9 +1,9 @@
 // The temperature at a point: trilinear between cell centres.
 //
-// Within half a cell of a wall the missing centres are the ghosts that the sweep itself sees there, a T + b
-// of the cell before the wall: at a wall of given temperature the probe reads that temperature, towards a
-// heat flux it follows its gradient. Beyond two walls, or three, the rules are applied one after the other, x
-// first. Across a periodic face the cells of the opposite side are the neighbours.
+// Within half a cell of a boundary the missing centres are the ghosts that the sweep itself sees there, a T +
+// b of the cell before the boundary: at a boundary of given temperature the probe reads that temperature,
+// towards a heat flux it follows its gradient. Beyond two boundaries, or three, the rules are applied one
+// after the other, x first. Across a periodic face the cells of the opposite side are the neighbours.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ class Probe {
   Probe(const Config& config, const Vector3& at);
 
   // The cell whose temperature stands for this corner of the eight around the point; its bits 0, 1 and 2 say
-  // whether it is the upper one along x, y and z. Corners beyond a wall are the cells before it.
+  // whether it is the upper one along x, y and z. Corners beyond a boundary are the cells before it.
   Int3 cell(int corner) const;
   // K, in a fixed order of operations. `cells`: temperatures of cell(0), cell(1), ..., at the time t (s).
   double value(const Config& config, const std::array<double, corners>& cells, double t) const;
@@ -28,9 +28,9 @@ class Probe {
  private:
   struct Neighbour {
     Index cell = 0;
-    bool beyond_wall = false;
+    bool beyond_boundary = false;
   };
-  double beyond_walls(const Config& config, int corner, double temperature, double t) const;
+  double beyond_boundaries(const Config& config, int corner, double temperature, double t) const;
 
   std::array<std::array<Neighbour, 2>, 3> neighbours_;  // by axis; lower, upper
   std::array<double, 3> weights_{};                     // of the upper one

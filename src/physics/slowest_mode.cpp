@@ -5,9 +5,9 @@
 #include <limits>
 #include <numbers>
 
+#include "physics/boundaries.hpp"
 #include "physics/diagnostics.hpp"
 #include "physics/operator.hpp"
-#include "physics/walls.hpp"
 
 namespace isotherm {
 namespace {
@@ -39,7 +39,7 @@ Spectrum spectrum_of(const Config& config, int axis) {
   const auto n = static_cast<double>(cells);
   const Face first = face(axis, false), last = face(axis, true);
   Spectrum found;
-  if (config.boundaries[static_cast<std::size_t>(first)].kind == WallKind::periodic) {
+  if (config.boundaries[static_cast<std::size_t>(first)].kind == BoundaryKind::periodic) {
     const auto of = [&](std::int64_t k) {
       const double s = std::sin(pi * static_cast<double>(k) / n);
       return 4 * s * s;
@@ -48,7 +48,7 @@ Spectrum spectrum_of(const Config& config, int axis) {
     if (cells > 1) found.second = of(1);
     return found;
   }
-  const double a_min = wall_law(config, first).a, a_max = wall_law(config, last).a;
+  const double a_min = boundary_law(config, first).a, a_max = boundary_law(config, last).a;
   const bool insulated = a_min == 1 && a_max == 1;
   if (!insulated) found.lowest = eigenvalue(n, a_min, a_max, 0);
   if (cells > 1) found.second = eigenvalue(n, a_min, a_max, 1);

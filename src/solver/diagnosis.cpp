@@ -80,13 +80,13 @@ Index plane_length(FieldView<const T> field) {
 template <class T>
 class Flux {
  public:
-  Flux(const Config& config, Device& device, Stream stream, Int3 extent, const Walls<T>& walls, Face f,
-       const Coefficients<T>& c)
-      : wall_(walls.faces[static_cast<int>(f)]),
+  Flux(const Config& config, Device& device, Stream stream, Int3 extent, const Boundaries<T>& boundaries,
+       Face f, const Coefficients<T>& c)
+      : wall_(boundaries.faces[static_cast<int>(f)]),
         scale_(axis_of(f) == 0   ? c.cx
                : axis_of(f) == 1 ? c.cy
                                  : c.cz) {
-    there_ = wall_.is_wall && config.boundaries[static_cast<std::size_t>(f)].kind == WallKind::flux;
+    there_ = wall_.is_boundary && config.boundaries[static_cast<std::size_t>(f)].kind == BoundaryKind::flux;
     if (!there_ || !wall_.b_field) return;
     const Index width = axis_of(f) == 0 ? extent.y : extent.x, rows = axis_of(f) == 2 ? extent.y : extent.z;
     const Index count = (rows - 1) * wall_.pitch + width;
@@ -102,7 +102,7 @@ class Flux {
   }
 
  private:
-  Wall<T> wall_;
+  Boundary<T> wall_;
   T scale_;
   bool there_ = false;
   std::vector<T> values_;
@@ -130,13 +130,13 @@ double flux_into(const Fluxes<T>& fluxes, Int3 extent, Index x, Index y, Index z
 
 template <class T>
 SwallowedHeat swallowed_heat(const Config& config, Device& device, FieldView<const T> field,
-                             FieldView<const T> source, const Walls<T>& walls, const Coefficients<T>& c,
-                             Stream stream) {
+                             FieldView<const T> source, const Boundaries<T>& boundaries,
+                             const Coefficients<T>& c, Stream stream) {
   const Int3 n = field.extent;
   Fluxes<T> fluxes;
   bool any = !source.empty();
   for (int f = 0; f < face_count; ++f) {
-    fluxes.emplace_back(config, device, stream, n, walls, static_cast<Face>(f), c);
+    fluxes.emplace_back(config, device, stream, n, boundaries, static_cast<Face>(f), c);
     any = any || fluxes.back().there();
   }
   SwallowedHeat found;
@@ -163,9 +163,9 @@ SwallowedHeat swallowed_heat(const Config& config, Device& device, FieldView<con
 }
 
 template SwallowedHeat swallowed_heat(const Config&, Device&, FieldView<const float>, FieldView<const float>,
-                                      const Walls<float>&, const Coefficients<float>&, Stream);
+                                      const Boundaries<float>&, const Coefficients<float>&, Stream);
 template SwallowedHeat swallowed_heat(const Config&, Device&, FieldView<const double>,
-                                      FieldView<const double>, const Walls<double>&,
+                                      FieldView<const double>, const Boundaries<double>&,
                                       const Coefficients<double>&, Stream);
 
 namespace {
@@ -251,7 +251,7 @@ LongAccumulator Diagnosis<T>::sum(FieldView<const T> field) {
 }
 
 template <class T>
-LongAccumulator Diagnosis<T>::jump_sum(const WallJump<T>* jump) {
+LongAccumulator Diagnosis<T>::jump_sum(const BoundaryJump<T>* jump) {
   if (!jump) return over_ranks({});
   return over_ranks(
       fetch<LongAccumulator>([&](LongAccumulator* result) { survey_->jump_sum(*jump, result, stream_); }));
@@ -269,7 +269,8 @@ void Diagnosis<T>::start(FieldView<const T> initial, FieldView<const T> source) 
 }
 
 template <class T>
-Diagnostics Diagnosis<T>::look(FieldView<const T> now, FieldView<const T> before, const Walls<T>& walls) {
+Diagnostics Diagnosis<T>::look(FieldView<const T> now, FieldView<const T> before,
+                               const Boundaries<T>& boundaries) {
   const Extremes of_now = extremes(now);
   const LongAccumulator sum_of_now = sum(now);
   const double total = value_of(sum_of_now);
@@ -280,20 +281,21 @@ Diagnostics Diagnosis<T>::look(FieldView<const T> now, FieldView<const T> before
   found.nan_cells = of_now.nans;
   found.mean = total / static_cast<double>(config_.grid.cells.product());
   if (plan_.heat_capacity) found.heat = *plan_.heat_capacity * total;
-  if (plan_.flows && !before.empty()) found.flows = flows(sum_of_now, before, walls);
+  if (plan_.flows && !before.empty()) found.flows = flows(sum_of_now, before, boundaries);
   if (plan_.bins > 0) found.histogram = count(now);
   return found;
 }
 
 template <class T>
-HeatFlows Diagnosis<T>::heat_flows(FieldView<const T> now, FieldView<const T> before, const Walls<T>& walls) {
-  return flows(plan_.rate ? sum(now) : LongAccumulator{}, before, walls);
+HeatFlows Diagnosis<T>::heat_flows(FieldView<const T> now, FieldView<const T> before,
+                                   const Boundaries<T>& boundaries) {
+  return flows(plan_.rate ? sum(now) : LongAccumulator{}, before, boundaries);
 }
 
 // Neither sum is rounded: their difference is exact, small as it is beside them.
 template <class T>
 HeatFlows Diagnosis<T>::flows(const LongAccumulator& sum_of_now, FieldView<const T> before,
-                              const Walls<T>& walls) {
+                              const Boundaries<T>& boundaries) {
   HeatFlows flows;
   flows.source = source_;
   if (plan_.rate) {
@@ -303,10 +305,10 @@ HeatFlows Diagnosis<T>::flows(const LongAccumulator& sum_of_now, FieldView<const
   }
   for (int f = 0; f < face_count; ++f) {
     const auto face = static_cast<std::size_t>(f);
-    if (!plan_.walls[face]) continue;
-    const WallJump<T> jump{before, walls.faces[f], f};
-    flows.walls[face] =
-        plan_.conductance[face] * value_of(jump_sum(walls.faces[f].is_wall ? &jump : nullptr));
+    if (!plan_.boundaries[face]) continue;
+    const BoundaryJump<T> jump{before, boundaries.faces[f], f};
+    flows.boundaries[face] =
+        plan_.conductance[face] * value_of(jump_sum(boundaries.faces[f].is_boundary ? &jump : nullptr));
   }
   close_balance(flows);
   return flows;

@@ -34,12 +34,12 @@ struct SwallowedHeat {
   double all = 0, lost = 0;
 };
 
-// Of this rank's block: one pass over it. `field`, `source` (empty where there is none) and `walls` are in
-// the device's memory, which `stream` has brought up to date.
+// Of this rank's block: one pass over it. `field`, `source` (empty where there is none) and `boundaries` are
+// in the device's memory, which `stream` has brought up to date.
 template <class T>
 SwallowedHeat swallowed_heat(const Config& config, Device& device, FieldView<const T> field,
-                             FieldView<const T> source, const Walls<T>& walls, const Coefficients<T>& c,
-                             Stream stream);
+                             FieldView<const T> source, const Boundaries<T>& boundaries,
+                             const Coefficients<T>& c, Stream stream);
 
 template <class T>
 class Diagnosis {
@@ -53,12 +53,12 @@ class Diagnosis {
   // empty. Collective.
   void start(FieldView<const T> initial, FieldView<const T> source);
 
-  // `before`: the field from which one single sweep made `now`, with `walls` as they were during that sweep;
-  // empty where there was none. Collective; every rank returns the same.
-  Diagnostics look(FieldView<const T> now, FieldView<const T> before, const Walls<T>& walls);
+  // `before`: the field from which one single sweep made `now`, with `boundaries` as they were during that
+  // sweep; empty where there was none. Collective; every rank returns the same.
+  Diagnostics look(FieldView<const T> now, FieldView<const T> before, const Boundaries<T>& boundaries);
   // The heat that flows, and no more. `before` as of look(); in a steady problem, which has no rate, it may
   // be `now` itself.
-  HeatFlows heat_flows(FieldView<const T> now, FieldView<const T> before, const Walls<T>& walls);
+  HeatFlows heat_flows(FieldView<const T> now, FieldView<const T> before, const Boundaries<T>& boundaries);
   const Bins& bins() const { return bins_; }  // after start()
 
  private:
@@ -68,9 +68,10 @@ class Diagnosis {
   // Over all ranks.
   Extremes extremes(FieldView<const T> field);
   LongAccumulator sum(FieldView<const T> field);
-  LongAccumulator jump_sum(const WallJump<T>* jump);  // null: this rank has no part of the wall
+  LongAccumulator jump_sum(const BoundaryJump<T>* jump);  // null: this rank has no part of the boundary
 
-  HeatFlows flows(const LongAccumulator& sum_of_now, FieldView<const T> before, const Walls<T>& walls);
+  HeatFlows flows(const LongAccumulator& sum_of_now, FieldView<const T> before,
+                  const Boundaries<T>& boundaries);
   Histogram count(FieldView<const T> now);
 
   Config config_;

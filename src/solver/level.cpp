@@ -52,11 +52,11 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
       sides_(ghost_sides(decomposition, communicator.rank())),
       current_(make_field<T>(communicator, device, block_.extent(), halo_depth(config))),
       next_(make_field<T>(communicator, device, block_.extent(), halo_depth(config))),
-      walls_(agree(communicator,
-                   [&] {
-                     return WallRules<T>(config, device, block_, halo_depth(config),
-                                         decomposition.walls(communicator.rank()));
-                   })),
+      boundaries_(agree(communicator,
+                        [&] {
+                          return BoundaryConditions<T>(config, device, block_, halo_depth(config),
+                                                       decomposition.boundaries(communicator.rank()));
+                        })),
       halo_(decomposition, communicator, device, {halo_field(current_), halo_field(next_)},
             transport_settings(config, time_halos)),
       compute_(own_stream(device, Priority::normal)),
@@ -124,16 +124,16 @@ void Level<T>::read(const StoredField& stored) {
 }
 
 template <class T>
-void Level<T>::fill_walls(const StencilKernel<T>& kernel, Box region) {
+void Level<T>::fill_boundaries(const StencilKernel<T>& kernel, Box region) {
   const TraceRange range(Phase::walls);
-  const Walls<T> ghosts = walls_in_ghosts(kernel, walls_.walls());
-  face_copy<T>(device_.backend()).fill_walls(current_.view(), ghosts, region, compute_);
+  const Boundaries<T> ghosts = boundaries_in_ghosts(kernel, boundaries_.boundaries());
+  face_copy<T>(device_.backend()).fill_boundaries(current_.view(), ghosts, region, compute_);
 }
 
 template <class T>
 SweepArgs<T> Level<T>::sweep_args(Box region, const UpdateNorm& norm) {
-  return {
-      std::as_const(current_).view(), next_.view(), region, coefficients(), walls_.walls(), source(), norm};
+  return {std::as_const(current_).view(), next_.view(), region, coefficients(),
+          boundaries_.boundaries(),       source(),     norm};
 }
 
 template <class T>

@@ -14,9 +14,9 @@
 #include "halo/exchange.hpp"
 #include "halo/regions.hpp"
 #include "kernels/stencil.hpp"
+#include "physics/boundaries.hpp"
 #include "physics/paint.hpp"
 #include "physics/stored_field.hpp"
-#include "physics/walls.hpp"
 #include "solver/method.hpp"
 
 namespace isotherm {
@@ -51,7 +51,7 @@ class Level {
   Stream compute() const { return compute_; }
   HaloExchange<T>& halo() { return halo_; }
   const HaloExchange<T>& halo() const { return halo_; }
-  const WallRules<T>& walls() const { return walls_; }
+  const BoundaryConditions<T>& boundaries() const { return boundaries_; }
   const Coefficients<T>& coefficients() const { return coefficients_.front(); }
 
   // The field now, the one from which the last sweep made it, and the sources (empty where there are none).
@@ -67,9 +67,9 @@ class Level {
   // Everything below is queued on compute() in order, exchanges on a stream of higher priority beside it.
 
   // Values of boundaries for the sweep that comes next, where they vary in time.
-  void update_walls() { walls_.update(time(), compute_); }
+  void update_boundaries() { boundaries_.update(time(), compute_); }
   // Ghosts beyond the boundaries at which `region` ends, but for those that the kernel computes itself.
-  void fill_walls(const StencilKernel<T>& kernel, Box region);
+  void fill_boundaries(const StencilKernel<T>& kernel, Box region);
   void start_exchange() { halo_.start(current_.view(), compute_, halo_stream_); }
   void finish_exchange() { halo_.finish(current_.view(), compute_, halo_stream_); }
   // A sweep of `region` from the current field into the other one.
@@ -98,7 +98,7 @@ class Level {
   GhostSides sides_;
   Field<T> current_, next_;
   std::optional<Field<T>> source_;
-  WallRules<T> walls_;
+  BoundaryConditions<T> boundaries_;
   HaloExchange<T> halo_;
   Owned<Stream> compute_, halo_stream_;
   std::vector<Coefficients<T>> coefficients_;  // of each sweep of a cycle

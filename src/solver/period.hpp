@@ -6,9 +6,9 @@
 //
 //     d = 3    exchange | block + 2 | block + 1 | block | exchange ...
 //
-// Ghosts are swept where they are cells of a neighbour, with the neighbour's own bits; never beyond a wall.
-// Where something is due inside a period, it ends there: the last sweep before a norm, a diagnosis or an
-// output always covers exactly the block.
+// Ghosts are swept where they are cells of a neighbour, with the neighbour's own bits; never beyond a
+// boundary. Where something is due inside a period, it ends there: the last sweep before a norm, a diagnosis
+// or an output always covers exactly the block.
 //
 // A row that fuses f sweeps takes them in one launch, which covers what the last of them does and computes
 // what that needs of the others by itself; what is left of a period is a launch of fewer:

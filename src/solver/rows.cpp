@@ -114,9 +114,9 @@ void match_fused(const Config& config, RowChoices<T>& choices) {
 
 }  // namespace
 
-bool walls_vary_in_time(const Config& config) {
-  return std::any_of(config.boundaries.begin(), config.boundaries.end(), [](const WallConfig& wall) {
-    return wall.kind != WallKind::periodic && wall.value.uses('t');
+bool boundaries_vary_in_time(const Config& config) {
+  return std::any_of(config.boundaries.begin(), config.boundaries.end(), [](const BoundaryConfig& boundary) {
+    return boundary.kind != BoundaryKind::periodic && boundary.value.uses('t');
   });
 }
 
@@ -135,7 +135,7 @@ std::int64_t sweeps_until_due(const Config& config) {
 }
 
 int most_fused(const Config& config) {
-  if (walls_vary_in_time(config)) return 1;
+  if (boundaries_vary_in_time(config)) return 1;
   if (config.solver.time_block) return *config.solver.time_block;
   if (config.solver.halo_width) return *config.solver.halo_width;
   return static_cast<int>(std::clamp<std::int64_t>(sweeps_until_due(config), 1, 64));
@@ -162,7 +162,7 @@ bool has_row_that_fuses(Backend backend) {
 
 std::string why_no_graph(const Config& config, const Device& device) {
   if (!device.records_graphs()) return "only GPUs have graphs";
-  if (walls_vary_in_time(config)) return "the host computes the walls that vary in time, sweep by sweep";
+  if (boundaries_vary_in_time(config)) return "the host computes the walls that vary in time, sweep by sweep";
   return "";
 }
 

@@ -60,8 +60,8 @@ struct RowChoices {
 // From one look at the field to the next, where checks, diagnostics and snapshots come by sweeps.
 std::int64_t sweeps_until_due(const Config& config);
 
-// The most sweeps that a launch may fuse, whatever the row: 1 where walls vary in time, as a launch has one
-// value of each; else solver.time_block or halo_width, or where both are open, as long as nothing is due
+// The most sweeps that a launch may fuse, whatever the row: 1 where boundaries vary in time, as a launch has
+// one value of each; else solver.time_block or halo_width, or where both are open, as long as nothing is due
 // after fewer.
 int most_fused(const Config& config);
 
@@ -91,11 +91,11 @@ RowChoices<T> row_choices(const Config& config, Backend backend, Int3 block = {0
 template <class T>
 SolverRows<T> choose_rows(const Config& config, Backend backend, Int3 block = {0, 0, 0});
 
-// Of any wall of the deck, whether it is this rank's or not: what depends on it all ranks do alike.
-bool walls_vary_in_time(const Config& config);
+// Of any boundary of the deck, whether it is this rank's or not: what depends on it all ranks do alike.
+bool boundaries_vary_in_time(const Config& config);
 
-// Why the sweeps of this deck cannot be recorded on this device: walls whose values the host computes for
-// every sweep. Empty: they can, where the halos among them can (HaloExchange::why_not_recordable()).
+// Why the sweeps of this deck cannot be recorded on this device: boundaries whose values the host computes
+// for every sweep. Empty: they can, where the halos among them can (HaloExchange::why_not_recordable()).
 std::string why_no_graph(const Config& config, const Device& device);
 // Are sweeps queued as graphs, where `wanted` says so? Throws Error(deck) where the deck insists and
 // `why_not` says why they cannot be.

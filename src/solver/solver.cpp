@@ -8,7 +8,7 @@
 namespace isotherm {
 namespace {
 
-// With no more sweeps fused than walls and ghosts allow.
+// With no more sweeps fused than boundaries and ghosts allow.
 template <class T>
 SolverRows<T> fitting(SolverRows<T> rows, const Config& config, const Decomposition& decomposition) {
   const int most = most_fused(config, decomposition);
@@ -54,7 +54,7 @@ void Solver<T>::settle_step() {
   const std::string& why_no_graph = level_.halo().why_not_recordable();
   const bool graph =
       agree(level_.communicator(), [&] { return settle_graph(config, rows_.graph, why_no_graph); });
-  if (!walls_vary_in_time(config)) step_trials_ = try_steps(level_, step_, rows_);
+  if (!boundaries_vary_in_time(config)) step_trials_ = try_steps(level_, step_, rows_);
   step_.use_graph(graph);
   if (rows_.try_graph && why_no_graph.empty()) graph_trial_ = try_graph(level_, step_);
   for (const StencilKernel<T>& row : stencil_kernels<T>())
@@ -78,7 +78,7 @@ std::string Solver<T>::why_single() const {
   const bool can = sweep_choice().can_fuse() ||
                    (config.solver.kernel == "auto" && has_row_that_fuses<T>(level_.device().backend()));
   if (!can) return "";
-  if (walls_vary_in_time(config)) return "walls vary in time";
+  if (boundaries_vary_in_time(config)) return "walls vary in time";
   if (config.parallel.overlap == Overlap::in_kernel && level_.communicator().size() > 1)
     return "sweeps store their faces";
   if (config.solver.time_block == 1) return "solver.time_block is 1";
@@ -194,7 +194,7 @@ SwallowedHeat Solver<T>::swallowed_heat() {
   synchronize();
   const SwallowedHeat mine =
       isotherm::swallowed_heat(level_.config(), level_.device(), level_.field(), level_.source(),
-                               level_.walls().walls(), level_.coefficients(), level_.compute());
+                               level_.boundaries().boundaries(), level_.coefficients(), level_.compute());
   return {level_.communicator().all_reduce(mine.all, ReduceOp::sum),
           level_.communicator().all_reduce(mine.lost, ReduceOp::sum)};
 }
@@ -215,7 +215,7 @@ Diagnostics Solver<T>::diagnose() {
   const TraceRange range(Phase::diagnostics);
   const Timer timer;
   const FieldView<const T> before = own_sweeps() > 0 ? level_.before() : FieldView<const T>{};
-  const Diagnostics found = diagnosis_->look(level_.field(), before, level_.walls().walls());
+  const Diagnostics found = diagnosis_->look(level_.field(), before, level_.boundaries().boundaries());
   times_.diagnostics += timer.seconds();
   return found;
 }
@@ -235,7 +235,7 @@ std::optional<HeatFlows> Solver<T>::heat_flows() {
   const TraceRange range(Phase::diagnostics);
   if (!diagnosis_) diagnosis_.emplace(make_diagnosis());
   return diagnosis_->heat_flows(level_.field(), steady ? level_.field() : level_.before(),
-                                level_.walls().walls());
+                                level_.boundaries().boundaries());
 }
 
 template <class T>

@@ -42,8 +42,8 @@ void Step<T>::time_phases() {
 
 // Ghosts beyond the boundaries at which the region ends, but for those that the kernel computes itself.
 template <class T>
-void Step<T>::fill_walls(Box region) {
-  level_.fill_walls(*sweep_.row, region);
+void Step<T>::fill_boundaries(Box region) {
+  level_.fill_boundaries(*sweep_.row, region);
   settle();
 }
 
@@ -68,7 +68,7 @@ Box Step<T>::interior(const PeriodLaunch& launch) const {
 // the two, and what has to wait for it.
 template <class T>
 void Step<T>::sweep_interior(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer) {
-  fill_walls(launch.at_hand);
+  fill_boundaries(launch.at_hand);
   times_.halo += timer.lap();
   if (overlap_ != Overlap::on) return;
   queue(launch, interior(launch), norm, Phase::interior);
@@ -79,7 +79,7 @@ void Step<T>::sweep_interior(const PeriodLaunch& launch, UpdateNorm& norm, Timer
 
 template <class T>
 void Step<T>::sweep_exterior(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer) {
-  if (!(launch.at_hand == launch.region)) fill_walls(launch.region);
+  if (!(launch.at_hand == launch.region)) fill_boundaries(launch.region);
   times_.halo += timer.lap();
   if (overlap_ != Overlap::on) return queue(launch, launch.region, norm, Phase::sweep);
   const TraceRange range(Phase::shells);
@@ -121,7 +121,7 @@ void Step<T>::sweep_and_store(const PeriodLaunch& launch, const UpdateNorm& norm
   const bool stores = norm.result == nullptr;
   if (!stores && ghosts_ == Ghosts::under_way)
     level_.halo().take_ghosts(level_.current().view(), level_.compute());
-  fill_walls(launch.region);
+  fill_boundaries(launch.region);
   times_.halo += timer.lap();
   const TraceRange range(Phase::sweep);
   SweepArgs<T> args = level_.sweep_args(launch.region, norm);
@@ -164,8 +164,8 @@ template <class T>
 void Step<T>::launch(const PeriodLaunch& launch, bool first, UpdateNorm norm) {
   Timer timer;
   level_.wait_for_copy();
-  if (level_.walls().vary_in_time()) {
-    level_.update_walls();
+  if (level_.boundaries().vary_in_time()) {
+    level_.update_boundaries();
     times_.sweep += timer.lap();  // no communication
   }
   if (overlap_ == Overlap::in_kernel) {
@@ -173,7 +173,7 @@ void Step<T>::launch(const PeriodLaunch& launch, bool first, UpdateNorm norm) {
   } else if (first) {
     exchange_and_sweep(launch, norm, timer);
   } else {
-    fill_walls(launch.region);
+    fill_boundaries(launch.region);
     times_.halo += timer.lap();
     queue(launch, launch.region, norm, Phase::sweep);
   }

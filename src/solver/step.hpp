@@ -15,8 +15,8 @@
 
 namespace isotherm {
 
-// Seconds of this rank's host thread. `sweep` holds the wait for the device, and the values of walls that
-// vary in time; `halo` the exchange and the ghosts of walls.
+// Seconds of this rank's host thread. `sweep` holds the wait for the device, and the values of boundaries
+// that vary in time; `halo` the exchange and the ghosts of boundaries.
 struct SolverTimes {
   double sweep = 0, halo = 0, reduction = 0, diagnostics = 0;
   double interior = 0, shells = 0;  // parts of `sweep`
@@ -71,7 +71,7 @@ class Step {
   Box interior(const PeriodLaunch& launch) const;
   Overlap initial_overlap() const;
   void exchange();
-  void fill_walls(Box region);
+  void fill_boundaries(Box region);
   void queue(const PeriodLaunch& launch, Box region, UpdateNorm& norm, Phase part);
   void sweep_interior(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer);
   void sweep_exterior(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer);

@@ -61,8 +61,9 @@ class Bench {
       }
     });
     // Insulated: the field stays as it is however often it is swept.
-    const auto walls = decomposition.walls(communicator.rank());
-    for (std::size_t f = 0; f < face_count; ++f) walls_.faces[f] = {walls[f], T(1), T(0), nullptr, 0};
+    const auto boundaries = decomposition.boundaries(communicator.rank());
+    for (std::size_t f = 0; f < face_count; ++f)
+      boundaries_.faces[f] = {boundaries[f], T(1), T(0), nullptr, 0};
   }
 
   Int3 extent() const { return extent_; }
@@ -105,13 +106,13 @@ class Bench {
     return agree(communicator_, [&] { return Buffer(device_, bytes); });
   }
   void launch(const SweepChoice<T>& choice, Box region, const UpdateNorm& norm) {
-    const Walls<T> ghosts = walls_in_ghosts(*choice.row, walls_);
+    const Boundaries<T> ghosts = boundaries_in_ghosts(*choice.row, boundaries_);
     const bool any = std::any_of(std::begin(ghosts.faces), std::end(ghosts.faces),
-                                 [](const Wall<T>& wall) { return wall.is_wall; });
-    if (any) face_copy<T>(device_.backend()).fill_walls(in_->view(), ghosts, region, stream_);
+                                 [](const Boundary<T>& boundary) { return boundary.is_boundary; });
+    if (any) face_copy<T>(device_.backend()).fill_boundaries(in_->view(), ghosts, region, stream_);
     const FieldView<const T> source = source_ ? std::as_const(*source_).view() : FieldView<const T>{};
     choice.row->launch(
-        {std::as_const(*in_).view(), out_->view(), region, coefficients_, walls_, source, norm},
+        {std::as_const(*in_).view(), out_->view(), region, coefficients_, boundaries_, source, norm},
         {choice.depth, choice.policy}, stream_);
   }
 
@@ -123,7 +124,7 @@ class Bench {
   Buffer result_;
   Coefficients<T> coefficients_;
   std::optional<Field<T>> in_, out_, source_;
-  Walls<T> walls_;
+  Boundaries<T> boundaries_;
 };
 
 // The choices of a deck, tried one after another on all ranks. What comes first counts, as there may be no
@@ -223,8 +224,8 @@ class Contest {
   double best_ = 1e30;
 };
 
-// Those that walls and ghosts allow. Six sweeps a launch and then two take as many launches as twice four: of
-// what needs the same number from one exchange, or look at the field, to the next, the most even.
+// Those that boundaries and ghosts allow. Six sweeps a launch and then two take as many launches as twice
+// four: of what needs the same number from one exchange, or look at the field, to the next, the most even.
 template <class T>
 std::vector<SweepChoice<T>> worth_trying(const Config& config, const Decomposition& decomposition,
                                          std::vector<SweepChoice<T>> choices) {

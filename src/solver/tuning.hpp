@@ -15,7 +15,7 @@ namespace isotherm {
 
 struct Trial {
   std::string row, policy;  // policy empty: a reduction
-  double seconds = 0;       // a sweep with the ghosts of its walls, or a norm; the best of some samples
+  double seconds = 0;       // a sweep with the ghosts of its boundaries, or a norm; the best of some samples
   int depth = 1;            // sweeps fused: seconds are of one of them
 };
 

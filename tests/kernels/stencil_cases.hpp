@@ -1,5 +1,6 @@
 // What tests of stencil rows share: the rows as their table has them, with every policy on its device; and a
-// block with walls on all six faces or some, each of another kind and value, some of them with a field of b.
+// block with boundaries on all six faces or some, each of another kind and value, some of them with a field
+// of b.
 #pragma once
 
 #include <algorithm>
@@ -70,46 +71,46 @@ void on_every_policy(const RowCase& c, const std::vector<Int3>& on_shapes, const
 }
 
 template <class T>
-class WalledBlock {
+class BoundedBlock {
  public:
   static constexpr unsigned lower_faces = 0b010101, all_faces = 0b111111;
 
-  // `faces`: a wall on those whose bit is set; `fields`: with a field of b on those.
-  WalledBlock(Device& device, Int3 shape, int ghosts, unsigned faces = all_faces,
-              unsigned fields = lower_faces)
+  // `faces`: a boundary on those whose bit is set; `fields`: with a field of b on those.
+  BoundedBlock(Device& device, Int3 shape, int ghosts, unsigned faces = all_faces,
+               unsigned fields = lower_faces)
       : shape_(shape), ghosts_(ghosts) {
     for (int f = 0; f < face_count; ++f) {
-      Wall<T>& wall = walls.faces[f];
-      wall = {(faces >> f & 1) != 0, T(0.9) - T(0.3) * T(f), T(f) + T(0.1), nullptr, 0};
+      Boundary<T>& boundary = boundaries.faces[f];
+      boundary = {(faces >> f & 1) != 0, T(0.9) - T(0.3) * T(f), T(f) + T(0.1), nullptr, 0};
       if ((fields >> f & 1) == 0) continue;
       const auto [p, q] = tangents(f);
-      wall.pitch = shape[p] + 2 * ghosts;
-      std::vector<T> b(static_cast<std::size_t>(wall.pitch * (shape[q] + 2 * ghosts)));
+      boundary.pitch = shape[p] + 2 * ghosts;
+      std::vector<T> b(static_cast<std::size_t>(boundary.pitch * (shape[q] + 2 * ghosts)));
       for (std::size_t i = 0; i < b.size(); ++i) b[i] = field_value(i);
       Buffer& buffer = b_fields_[static_cast<std::size_t>(f)];
       buffer = Buffer(device, b.size() * sizeof(T));
       device.copy(buffer.data(), b.data(), buffer.bytes(), {});
       device.synchronize(Stream{});
-      wall.b_field = buffer.template as<T>() + ghosts * (1 + wall.pitch);
+      boundary.b_field = buffer.template as<T>() + ghosts * (1 + boundary.pitch);
     }
   }
 
-  // The block and `layers` more cells where no wall stands.
+  // The block and `layers` more cells where no boundary stands.
   Box region(Index layers) const {
     Box box{{0, 0, 0}, shape_};
     for (int f = 0; f < face_count; ++f) {
-      if (walls.faces[f].is_wall) continue;
+      if (boundaries.faces[f].is_boundary) continue;
       f % 2 == 1 ? box.hi[f / 2] += layers : box.lo[f / 2] -= layers;
     }
     return box;
   }
 
-  // Writes what stands beyond the walls into the ghosts of `field`, in host memory, for the axes asked for:
-  // over the faces, and as far beyond their open edges as there is a cell to start from.
+  // Writes what stands beyond the boundaries into the ghosts of `field`, in host memory, for the axes asked
+  // for: over the faces, and as far beyond their open edges as there is a cell to start from.
   void fill_ghosts(FieldView<T> field, std::array<bool, 3> axes) const {
     const Box over = region(ghosts_);
     for (int f = 0; f < face_count; ++f) {
-      if (!axes[static_cast<std::size_t>(f / 2)] || !walls.faces[f].is_wall) continue;
+      if (!axes[static_cast<std::size_t>(f / 2)] || !boundaries.faces[f].is_boundary) continue;
       const auto [p, q] = tangents(f);
       for (Index j = over.lo[q]; j < over.hi[q]; ++j) {
         for (Index i = over.lo[p]; i < over.hi[p]; ++i) {
@@ -118,13 +119,13 @@ class WalledBlock {
           cell[q] = ghost[q] = j;
           cell[f / 2] = f % 2 == 1 ? shape_[f / 2] - 1 : 0;
           ghost[f / 2] = f % 2 == 1 ? shape_[f / 2] : -1;
-          field(ghost) = std::fma(walls.faces[f].a, field(cell), b_at(f, i, j));
+          field(ghost) = std::fma(boundaries.faces[f].a, field(cell), b_at(f, i, j));
         }
       }
     }
   }
 
-  Walls<T> walls;
+  Boundaries<T> boundaries;
 
  private:
   struct Tangents {
@@ -133,9 +134,10 @@ class WalledBlock {
   static Tangents tangents(int f) { return {f / 2 == 0 ? 1 : 0, f / 2 == 2 ? 1 : 2}; }
   static T field_value(std::size_t i) { return T(0.01) * T(i % 101); }
   T b_at(int f, Index i, Index j) const {
-    const Wall<T>& wall = walls.faces[f];
-    return wall.b_field ? field_value(static_cast<std::size_t>(i + ghosts_ + (j + ghosts_) * wall.pitch))
-                        : wall.b;
+    const Boundary<T>& boundary = boundaries.faces[f];
+    return boundary.b_field
+               ? field_value(static_cast<std::size_t>(i + ghosts_ + (j + ghosts_) * boundary.pitch))
+               : boundary.b;
   }
 
   Int3 shape_;

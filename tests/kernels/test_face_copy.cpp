@@ -1,4 +1,4 @@
-// Packing, unpacking, copies within a field, ghosts beyond walls, filling: on every backend.
+// Packing, unpacking, copies within a field, ghosts beyond boundaries, filling: on every backend.
 #include "kernels/face_copy.hpp"
 
 #include <cmath>
@@ -106,7 +106,7 @@ TEST_P(FaceCopyOf, CopiesABoxWithinTheField) {
   });
 }
 
-// b of a wall over the face and its ghosts, in memory of the device; tangential extents n and m.
+// b of a boundary over the face and its ghosts, in memory of the device; tangential extents n and m.
 template <class T>
 struct FaceValues {
   FaceValues(Device& device, Index n, Index m, int ghosts, std::uint64_t seed)
@@ -123,56 +123,56 @@ struct FaceValues {
   Buffer buffer;
 };
 
-// Walls on the faces whose bit is set in `mask`; the odd ones have a field of b. The region is the block, or
-// reaches `extend` cells into the ghosts where no wall stands.
+// Boundaries on the faces whose bit is set in `mask`; the odd ones have a field of b. The region is the
+// block, or reaches `extend` cells into the ghosts where no boundary stands.
 template <class T>
-void check_walls(const FaceCopy<T>& copy, Device& device, Device& host, Int3 n, int ghosts, int extend,
-                 unsigned mask) {
-  Walls<T> walls, on_host;
+void check_boundaries(const FaceCopy<T>& copy, Device& device, Device& host, Int3 n, int ghosts, int extend,
+                      unsigned mask) {
+  Boundaries<T> boundaries, on_host;
   std::vector<FaceValues<T>> values;
   values.reserve(face_count);
   for (int f = 0; f < face_count; ++f) {
     const int axis = f / 2;
-    Wall<T> wall{(mask >> f & 1) != 0, T(-1) + T(f) / 7, T(300 + f) / 3, nullptr, 0};
+    Boundary<T> boundary{(mask >> f & 1) != 0, T(-1) + T(f) / 7, T(300 + f) / 3, nullptr, 0};
     values.emplace_back(device, axis == 0 ? n.y : n.x, axis == 2 ? n.y : n.z, ghosts, f + 1);
-    on_host.faces[f] = walls.faces[f] = wall;
+    on_host.faces[f] = boundaries.faces[f] = boundary;
     if (f % 2 == 0) continue;
-    walls.faces[f].pitch = on_host.faces[f].pitch = values.back().pitch;
-    walls.faces[f].b_field = values.back().buffer.template as<T>() + values.back().origin;
+    boundaries.faces[f].pitch = on_host.faces[f].pitch = values.back().pitch;
+    boundaries.faces[f].b_field = values.back().buffer.template as<T>() + values.back().origin;
     on_host.faces[f].b_field = values.back().values.data() + values.back().origin;
   }
   Field<T> field = to_device(device, random_field<T>(host, n, ghosts, 21));
   Box region{{0, 0, 0}, n};
   for (int f = 0; f < face_count; ++f) {
-    if (walls.faces[f].is_wall) continue;
+    if (boundaries.faces[f].is_boundary) continue;
     f % 2 == 1 ? region.hi[f / 2] += extend : region.lo[f / 2] -= extend;
   }
-  copy.fill_walls(field.view(), walls, region, {});
+  copy.fill_boundaries(field.view(), boundaries, region, {});
   const Field<T> found = to_host(device, host, field);
 
   Field<T> expected = random_field<T>(host, n, ghosts, 21);
   for_each_cell(expected.view().padded(), [&](Int3 c) {
-    int wall_axis = -1;
+    int boundary_axis = -1;
     for (int axis = 0; axis < 3; ++axis) {
       const bool beyond_low = c[axis] < 0, beyond_high = c[axis] >= n[axis];
       if (!beyond_low && !beyond_high) continue;
-      const bool is_wall = on_host.faces[2 * axis + beyond_high].is_wall;
+      const bool is_boundary = on_host.faces[2 * axis + beyond_high].is_boundary;
       const Index depth = beyond_low ? -c[axis] : c[axis] - n[axis] + 1;
-      if (is_wall && depth == 1 && wall_axis == -1) {
-        wall_axis = axis;
-      } else if (is_wall || depth > extend) {
-        return;  // beyond two walls, or further than asked
+      if (is_boundary && depth == 1 && boundary_axis == -1) {
+        boundary_axis = axis;
+      } else if (is_boundary || depth > extend) {
+        return;  // beyond two boundaries, or further than asked
       }
     }
-    if (wall_axis < 0) return;
-    const bool high = c[wall_axis] > 0;
-    const Wall<T>& wall = on_host.faces[2 * wall_axis + high];
+    if (boundary_axis < 0) return;
+    const bool high = c[boundary_axis] > 0;
+    const Boundary<T>& boundary = on_host.faces[2 * boundary_axis + high];
     Int3 inside = c;
-    inside[wall_axis] += high ? -1 : 1;
-    const T b = wall_axis == 0   ? wall.b_at(c.y, c.z)
-                : wall_axis == 1 ? wall.b_at(c.x, c.z)
-                                 : wall.b_at(c.x, c.y);
-    expected.view()(c) = std::fma(wall.a, expected.view()(inside), b);
+    inside[boundary_axis] += high ? -1 : 1;
+    const T b = boundary_axis == 0   ? boundary.b_at(c.y, c.z)
+                : boundary_axis == 1 ? boundary.b_at(c.x, c.z)
+                                     : boundary.b_at(c.x, c.y);
+    expected.view()(c) = std::fma(boundary.a, expected.view()(inside), b);
   });
   expect_same<T>(std::as_const(expected).view(), found.view());
 }
@@ -188,7 +188,7 @@ TEST_P(FaceCopyOf, FillsTheGhostsBeyondWallsAndNoOthers) {
             if (few) continue;
             SCOPED_TRACE(text(n) + " ghosts " + std::to_string(ghosts) + " extend " + std::to_string(extend) +
                          " walls " + std::to_string(mask));
-            check_walls<T>(face_copy_of<T>(GetParam()), *device_, *host_, n, ghosts, extend, mask);
+            check_boundaries<T>(face_copy_of<T>(GetParam()), *device_, *host_, n, ghosts, extend, mask);
           }
         }
       }
@@ -196,18 +196,18 @@ TEST_P(FaceCopyOf, FillsTheGhostsBeyondWallsAndNoOthers) {
   });
 }
 
-// A region that ends before a wall needs none of its ghosts, and of the others only those beside it.
+// A region that ends before a boundary needs none of its ghosts, and of the others only those beside it.
 TEST_P(FaceCopyOf, FillsOnlyWhatTheRegionLooksInto) {
   for_precision(GetParam().precision, [&](auto zero) {
     using T = decltype(zero);
     const Int3 n{9, 8, 7};
-    Walls<T> walls;
-    for (Wall<T>& wall : walls.faces) wall = {true, T(-1), T(5), nullptr, 0};
+    Boundaries<T> boundaries;
+    for (Boundary<T>& boundary : boundaries.faces) boundary = {true, T(-1), T(5), nullptr, 0};
     for (const Box& region :
          {Box{{1, 1, 1}, {8, 7, 6}}, Box{{0, 2, 1}, {9, 8, 6}}, Box{{3, 3, 3}, {3, 8, 7}}}) {
       SCOPED_TRACE(text(region));
       Field<T> field = to_device(*device_, random_field<T>(*host_, n, 2, 21));
-      face_copy_of<T>(GetParam()).fill_walls(field.view(), walls, region, {});
+      face_copy_of<T>(GetParam()).fill_boundaries(field.view(), boundaries, region, {});
       Field<T> expected = random_field<T>(*host_, n, 2, 21);
       for_each_cell(region, [&](Int3 c) {
         for (int f = 0; f < face_count; ++f) {

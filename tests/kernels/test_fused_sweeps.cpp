@@ -16,13 +16,14 @@
 namespace isotherm::test {
 namespace {
 
-constexpr unsigned all_faces = WalledBlock<double>::all_faces, no_faces = 0;
+constexpr unsigned all_faces = BoundedBlock<double>::all_faces, no_faces = 0;
 
-// A block with walls on the faces of `mask`, a field, and what `depth` sweeps of the reference make of it.
+// A block with boundaries on the faces of `mask`, a field, and what `depth` sweeps of the reference make of
+// it.
 template <class T>
 class FusedCase {
  public:
-  // `fields`: walls whose b is a field.
+  // `fields`: boundaries whose b is a field.
   FusedCase(const StencilKernel<T>&, Device& device, Int3 shape, int depth, unsigned mask, bool has_source,
             unsigned fields = all_faces)
       : device_(device),
@@ -55,7 +56,7 @@ class FusedCase {
     }
   }
 
-  // The block, with a layer of ghosts where no wall stands, and an odd part of it.
+  // The block, with a layer of ghosts where no boundary stands, and an odd part of it.
   std::vector<Box> regions() const {
     const Box wide = here_.region(1);
     std::vector<Box> all = {here_.region(0), {{shape_.x / 2, wide.lo.y, shape_.z / 3}, wide.hi}};
@@ -80,7 +81,7 @@ class FusedCase {
                       out.view(),
                       region,
                       coefficients<T>(),
-                      there_.walls,
+                      there_.boundaries,
                       has_source_ ? source_there_.view() : none,
                       {}};
     const Buffer result(device_, sizeof(double));
@@ -119,7 +120,7 @@ class FusedCase {
   std::unique_ptr<Device> host_;
   Int3 shape_;
   int depth_, ghosts_;
-  WalledBlock<T> there_, here_;
+  BoundedBlock<T> there_, here_;
   Field<T> in_, source_;
   bool has_source_;
   Field<T> in_there_, source_there_;
@@ -139,7 +140,7 @@ void check(const StencilKernel<T>& row, Device& device, Int3 shape, int depth, u
   }
 }
 
-// A field whose tiles have walls beside them only, with and without a source and a norm: a kernel each.
+// A field whose tiles have boundaries beside them only, with and without a source and a norm: a kernel each.
 template <class T>
 void check_lots(const StencilKernel<T>& row, Device& device, int depth) {
   for (const bool has_source : {false, true}) {
@@ -187,7 +188,7 @@ TEST_P(FusedSweeps, BesideGhostsOfNeighbours) {
 TEST_P(FusedSweeps, InTwoParts) {
   on_stencil_row(GetParam(), [](const auto& row, Device& device) {
     // Nobody fills ghosts between fused sweeps.
-    EXPECT_EQ(row.own_walls, (std::array<bool, 3>{true, true, true}));
+    EXPECT_EQ(row.own_boundaries, (std::array<bool, 3>{true, true, true}));
     for (const unsigned mask : {0b011001u, 0u}) {
       for (const int depth : {2, row.max_depth}) {
         const Int3 shape{70, 21, 20};

@@ -1,4 +1,4 @@
-// What looks at all cells of a field: extremes and jumps across walls, histograms, fingerprints.
+// What looks at all cells of a field: extremes and jumps across boundaries, histograms, fingerprints.
 #include <bit>
 #include <cmath>
 #include <numeric>
@@ -38,7 +38,7 @@ class Survey : public OnDevice {
     return fetch<Extremes>([&](Extremes* r) { of.extremes(there.view(), r, scratch.data(), {}); });
   }
   template <class T>
-  LongAccumulator jump_sum(const FieldSurvey<T>& of, const WallJump<T>& jump) {
+  LongAccumulator jump_sum(const FieldSurvey<T>& of, const BoundaryJump<T>& jump) {
     return fetch<LongAccumulator>([&](LongAccumulator* r) { of.jump_sum(jump, r, {}); });
   }
 };
@@ -100,8 +100,8 @@ TEST_P(Survey, JumpsAcrossEachWallAreGhostLessCell) {
       device_->copy(b_there.data(), b.data(), b_there.bytes(), {});
       for (int f = 0; f < face_count; ++f) {
         SCOPED_TRACE(fmt::format("{} {}", text(shape), face_names[f]));
-        Wall<T> wall{true, T(0.25), T(0), b.data() + 303, 302};
-        const WallJump<T> jump{field.view(), wall, f};
+        Boundary<T> boundary{true, T(0.25), T(0), b.data() + 303, 302};
+        const BoundaryJump<T> jump{field.view(), boundary, f};
         LongAccumulator expected{};
         const int axis = f / 2;
         Box cells{{0, 0, 0}, shape};
@@ -111,14 +111,17 @@ TEST_P(Survey, JumpsAcrossEachWallAreGhostLessCell) {
           for (Index y = cells.lo.y; y < cells.hi.y; ++y) {
             for (Index x = cells.lo.x; x < cells.hi.x; ++x) {
               const T cell = field.view()(x, y, z);
-              const T here = axis == 0 ? wall.b_at(y, z) : axis == 1 ? wall.b_at(x, z) : wall.b_at(x, y);
-              expected.add(static_cast<double>(wall_ghost(wall.a, here, cell)) - static_cast<double>(cell));
+              const T here = axis == 0   ? boundary.b_at(y, z)
+                             : axis == 1 ? boundary.b_at(x, z)
+                                         : boundary.b_at(x, y);
+              expected.add(static_cast<double>(boundary_ghost(boundary.a, here, cell)) -
+                           static_cast<double>(cell));
             }
           }
         }
-        WallJump<T> jump_there = jump;
+        BoundaryJump<T> jump_there = jump;
         jump_there.field = there.view();
-        jump_there.wall.b_field = b_there.template as<T>() + 303;
+        jump_there.boundary.b_field = b_there.template as<T>() + 303;
         expected.normalise();
         EXPECT_TRUE(same_bits(jump_sum(of, jump_there), expected));
       }
@@ -126,8 +129,8 @@ TEST_P(Survey, JumpsAcrossEachWallAreGhostLessCell) {
   });
 }
 
-// Cells beyond the wall have no say; what is no number along it is counted, not added. The last wall has
-// cells for several threads, and blocks.
+// Cells beyond the boundary have no say; what is no number along it is counted, not added. The last boundary
+// has cells for several threads, and blocks.
 TEST_P(Survey, JumpsThatAreNoNumbersAreCounted) {
   for_precision(GetParam().precision, [&](auto zero) {
     using T = decltype(zero);
@@ -144,8 +147,8 @@ TEST_P(Survey, JumpsThatAreNoNumbersAreCounted) {
       field.view()(far, 2, 2) = -infinity;
       field.view()(far, 3, 4) = nan;
       const Field<T> there = to_device(*device_, field);
-      const Wall<T> wall{true, T(-1), T(3), nullptr, 0};  // the jump is 3 - 2 T
-      const LongAccumulator found = jump_sum<T>(of, {there.view(), wall, 1});
+      const Boundary<T> boundary{true, T(-1), T(3), nullptr, 0};  // the jump is 3 - 2 T
+      const LongAccumulator found = jump_sum<T>(of, {there.view(), boundary, 1});
       EXPECT_EQ(found.word[LongAccumulator::nans], 1);
       EXPECT_EQ(found.word[LongAccumulator::infinities], 2);
       EXPECT_EQ(found.word[LongAccumulator::negative_infinities], 1);
@@ -153,7 +156,8 @@ TEST_P(Survey, JumpsThatAreNoNumbersAreCounted) {
       for (Index z = 0; z < shape.z; ++z) {
         for (Index y = 0; y < shape.y; ++y) {
           const T cell = field.view()(far, y, z);
-          expected.add(static_cast<double>(wall_ghost(wall.a, wall.b, cell)) - static_cast<double>(cell));
+          expected.add(static_cast<double>(boundary_ghost(boundary.a, boundary.b, cell)) -
+                       static_cast<double>(cell));
         }
       }
       expected.normalise();

@@ -61,7 +61,7 @@ struct SolverAnswer {
 
 inline std::array<bool, 3> periodic(const Config& config) {
   std::array<bool, 3> axes{};
-  for (std::size_t a = 0; a < 3; ++a) axes[a] = config.boundaries[2 * a].kind == WallKind::periodic;
+  for (std::size_t a = 0; a < 3; ++a) axes[a] = config.boundaries[2 * a].kind == BoundaryKind::periodic;
   return axes;
 }
 

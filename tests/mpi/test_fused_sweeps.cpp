@@ -1,5 +1,5 @@
 // Runs whose launches fuse sweeps come to the same field, norm, diagnostics and end as single sweeps of one
-// rank: random grids, walls, depths, process grids, and counts of sweeps between looks at the field.
+// rank: random grids, boundaries, depths, process grids, and counts of sweeps between looks at the field.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -61,7 +61,7 @@ std::vector<double> end_of(Solver<T>& solver) {
   const std::optional<HeatFlows> heat = solver.heat_flows();
   if (!heat) return {};
   for (const double value : {heat->source, heat->rate, heat->balance}) end.push_back(value);
-  end.insert(end.end(), heat->walls.begin(), heat->walls.end());
+  end.insert(end.end(), heat->boundaries.begin(), heat->boundaries.end());
   return end;
 }
 
@@ -214,7 +214,7 @@ TEST(FusedEnd, HasHeatWhereTheLastSweepStandsAlone) {
   EXPECT_FALSE(heat_after(transient, true));
 }
 
-// As many as walls and ghosts allow, and the run says why it takes single sweeps.
+// As many as boundaries and ghosts allow, and the run says why it takes single sweeps.
 TEST(FusedDepth, IsNoMoreThanMayBe) {
   const auto fused = [](Config config, const std::array<bool, 3>& axes) {
     config.solver.kernel = "temporal_openmp";

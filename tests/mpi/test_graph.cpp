@@ -51,10 +51,10 @@ void check(const Config& config, Device& device) {
 }
 
 // Without values that the host computes for every sweep.
-Config walls_that_stay(Int3 cells) {
+Config boundaries_that_stay(Int3 cells) {
   Config config = decks::every_wall(cells);
-  for (WallConfig& wall : config.boundaries) {
-    if (wall.kind != WallKind::periodic && wall.value.uses('t')) wall = {};
+  for (BoundaryConfig& boundary : config.boundaries) {
+    if (boundary.kind != BoundaryKind::periodic && boundary.value.uses('t')) boundary = {};
   }
   return config;
 }
@@ -63,13 +63,13 @@ class SweepGraph : public BackendTest {};
 
 TEST_P(SweepGraph, LeavesTheBitsAlone) {
   if (world().size() > 1) GTEST_SKIP() << "of one rank";
-  Config walls = walls_that_stay({17, 23, 31});
-  ASSERT_EQ(why_no_graph(walls, device()), "");
+  Config boundaries = boundaries_that_stay({17, 23, 31});
+  ASSERT_EQ(why_no_graph(boundaries, device()), "");
   for (const int depth : {1, 3}) {
     SCOPED_TRACE(depth);
-    walls.solver.halo_width = depth;
-    check<double>(walls, device());
-    check<float>(walls, device());
+    boundaries.solver.halo_width = depth;
+    check<double>(boundaries, device());
+    check<float>(boundaries, device());
   }
   Config around = decks::periodic({12, 9, 10});  // ghosts are swept
   around.solver.halo_width = 3;
@@ -80,7 +80,7 @@ TEST_P(SweepGraph, HoldsTheExchangesOfItsSweeps) {
   if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
   const auto host = make_host_device();
   const std::vector<std::string> transports = usable_transports(device(), world());
-  for (Config config : {walls_that_stay({9, 10, 13}), decks::periodic({8, 9, 13})}) {
+  for (Config config : {boundaries_that_stay({9, 10, 13}), decks::periodic({8, 9, 13})}) {
     config.solver.kernel = "reference";
     const std::vector<SolverAnswer> expected = answers<double>(config, *host, false, "reference");
     config.solver.kernel = "auto";
@@ -196,7 +196,7 @@ TEST_P(SweepGraph, TheWayOfAStepIsTriedWithItsExchanges) {
   }
 }
 
-// A wall that varies in time is one of some ranks; that nothing is tried for it is a matter of all.
+// A boundary that varies in time is one of some ranks; that nothing is tried for it is a matter of all.
 TEST_P(SweepGraph, WallsThatVaryInTimeAreNotTriedOnAnyRank) {
   Config config = decks::every_wall({24, 9, 10});
   config.parallel.transport = "host";
@@ -210,7 +210,7 @@ TEST_P(SweepGraph, WallsThatVaryInTimeAreNotTriedOnAnyRank) {
 
 TEST_P(SweepGraph, ThatADeckInsistsOnIsRefusedWhereHalosNeedTheHost) {
   if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
-  Config config = walls_that_stay({9, 10, 13});
+  Config config = boundaries_that_stay({9, 10, 13});
   config.parallel.transport = "host";
   config.solver.cuda_graph = GraphChoice::on;
   const Decomposition decomposition(config.grid.cells, even_process_grid(world().size()), periodic(config));
@@ -303,7 +303,7 @@ TEST_P(FaceStoresTest, GoAroundAxesThatAreCut) {
   Config config = decks::steady({40, 9, 8});
   for (const std::size_t axis : {0, 1, 2}) {
     Config around = config;
-    around.boundaries[2 * axis] = around.boundaries[2 * axis + 1] = {WallKind::periodic, {}, {}};
+    around.boundaries[2 * axis] = around.boundaries[2 * axis + 1] = {BoundaryKind::periodic, {}, {}};
     const Index n = world().size();
     const Int3 parts{axis == 0 ? n : 1, axis == 1 ? n : 1, axis == 2 ? n : 1};
     around.grid.cells = {axis == 0 ? 128 * n : 40, 9 * parts.y, 8 * parts.z};
@@ -388,7 +388,7 @@ TEST_P(FaceStoresTest, AreRefusedWhereTheyCannotBe) {
   other.solver.halo_width = 2;
   EXPECT_TRUE(refused(other, {1, n, 1}));
   other = config;  // an axis around which a rank is its own neighbour
-  other.boundaries[4] = other.boundaries[5] = {WallKind::periodic, {}, {}};
+  other.boundaries[4] = other.boundaries[5] = {BoundaryKind::periodic, {}, {}};
   EXPECT_TRUE(refused(other, {1, n, 1}));
   other = config;
   other.grid.cells = {9, 9 * n, 12};  // too narrow for the row's tiles

@@ -35,13 +35,13 @@ struct GhostOracle {
   // Exact in fp32, as are all values below.
   static constexpr double poison = -4194303.5;
 
-  // The cell of the grid at local index `c`, through periodic faces; `beyond` counts the walls in between,
-  // and `wall` is the last of them.
+  // The cell of the grid at local index `c`, through periodic faces; `beyond` counts the boundaries in
+  // between, and `boundary` is the last of them.
   struct Place {
     Int3 cell;
     int beyond = 0;
-    Face wall = Face::x_min;
-    Index depth = 0;  // layers beyond that wall
+    Face boundary = Face::x_min;
+    Index depth = 0;  // layers beyond that boundary
     int outside = 0;  // axes along which `c` lies outside of the block
   };
   Place place(Int3 c) const {
@@ -54,7 +54,7 @@ struct GhostOracle {
         global = (global + n) % n;
       } else if (global < 0 || global >= n) {
         ++p.beyond;
-        p.wall = face(axis, global >= n);
+        p.boundary = face(axis, global >= n);
         p.depth = global < 0 ? -global : global - n + 1;
         global = global < 0 ? 0 : n - 1;
       }
@@ -66,11 +66,13 @@ struct GhostOracle {
   double index(Int3 cell) const {
     return static_cast<double>(cell.x + cells.x * (cell.y + cells.y * cell.z));
   }
-  static double wall_a(Face wall) { return wall == Face::z_min ? -1.0 : 0.5 * static_cast<int>(wall); }
+  static double boundary_a(Face boundary) {
+    return boundary == Face::z_min ? -1.0 : 0.5 * static_cast<int>(boundary);
+  }
   // Varies over the upper face of each axis.
-  double wall_b(Face wall, Int3 cell) const {
-    const double constant = 100.0 * (1 + static_cast<int>(wall));
-    return is_max(wall) ? constant + 0.25 * index(cell) : constant;
+  double boundary_b(Face boundary, Int3 cell) const {
+    const double constant = 100.0 * (1 + static_cast<int>(boundary));
+    return is_max(boundary) ? constant + 0.25 * index(cell) : constant;
   }
 
   // `shift`: what the owner has added to each index.
@@ -81,7 +83,8 @@ struct GhostOracle {
     const bool exchanged = p.outside <= 1 || ghosts > 1;
     if (!exchanged || p.beyond > 1 || p.depth > 1) return static_cast<T>(poison);
     if (p.beyond == 0) return value;
-    return wall_ghost<T>(static_cast<T>(wall_a(p.wall)), static_cast<T>(wall_b(p.wall, p.cell)), value);
+    return boundary_ghost<T>(static_cast<T>(boundary_a(p.boundary)),
+                             static_cast<T>(boundary_b(p.boundary, p.cell)), value);
   }
 };
 
@@ -97,28 +100,28 @@ struct Case {
   }
 };
 
-// Walls whose b varies over the upper faces, ghosts of the face included.
+// Boundaries whose b varies over the upper faces, ghosts of the face included.
 template <class T>
-class TestWalls {
+class TestBoundaries {
  public:
-  TestWalls(Device& device, const Decomposition& decomposition, int rank, const GhostOracle& oracle) {
+  TestBoundaries(Device& device, const Decomposition& decomposition, int rank, const GhostOracle& oracle) {
     for (int f = 0; f < face_count; ++f) {
-      Wall<T>& wall = walls_.faces[f];
+      Boundary<T>& boundary = boundaries_.faces[f];
       const Face side = static_cast<Face>(f);
-      wall.is_wall = decomposition.is_wall(rank, side);
-      wall.a = static_cast<T>(GhostOracle::wall_a(side));
-      wall.b = static_cast<T>(oracle.wall_b(side, {}));
-      if (wall.is_wall && is_max(side)) make_field(device, oracle, side, wall);
+      boundary.is_boundary = decomposition.is_boundary(rank, side);
+      boundary.a = static_cast<T>(GhostOracle::boundary_a(side));
+      boundary.b = static_cast<T>(oracle.boundary_b(side, {}));
+      if (boundary.is_boundary && is_max(side)) make_field(device, oracle, side, boundary);
     }
   }
-  const Walls<T>& get() const { return walls_; }
+  const Boundaries<T>& get() const { return boundaries_; }
 
  private:
-  void make_field(Device& device, const GhostOracle& oracle, Face side, Wall<T>& wall) {
+  void make_field(Device& device, const GhostOracle& oracle, Face side, Boundary<T>& boundary) {
     const Int3 extent = oracle.block.extent();
     const int axis = axis_of(side), first = axis == 0 ? 1 : 0, second = axis == 2 ? 1 : 2;
     const Index g = oracle.ghosts;
-    wall.pitch = extent[first] + 2 * g;
+    boundary.pitch = extent[first] + 2 * g;
     std::vector<T> values;
     for (Index q = -g; q < extent[second] + g; ++q) {
       for (Index p = -g; p < extent[first] + g; ++p) {
@@ -126,16 +129,16 @@ class TestWalls {
         cell[axis] = extent[axis];
         cell[first] = p;
         cell[second] = q;
-        values.push_back(static_cast<T>(oracle.wall_b(side, oracle.place(cell).cell)));
+        values.push_back(static_cast<T>(oracle.boundary_b(side, oracle.place(cell).cell)));
       }
     }
     const Buffer& memory = buffers_.emplace_back(device, values.size() * sizeof(T));
     device.copy(memory.data(), values.data(), memory.bytes(), Stream{});
     device.synchronize(Stream{});
-    wall.b_field = memory.as<T>() + g + g * wall.pitch;
+    boundary.b_field = memory.as<T>() + g + g * boundary.pitch;
   }
 
-  Walls<T> walls_;
+  Boundaries<T> boundaries_;
   std::vector<Buffer> buffers_;
 };
 
@@ -149,7 +152,7 @@ class Exchanged {
         oracle_{c.cells, c.periodic, decomposition_.block(rank_), c.ghosts},
         field_(device, oracle_.block.extent(), c.ghosts),
         mirror_(device, oracle_.block.extent(), c.ghosts, Memory::staging),
-        walls_(device, decomposition_, rank_, oracle_),
+        boundaries_(device, decomposition_, rank_, oracle_),
         compute_(own_stream(device, Priority::normal)),
         halo_stream_(own_stream(device, Priority::high)),
         halo_(decomposition_, world, device, {halo_field(field_)},
@@ -161,7 +164,7 @@ class Exchanged {
     fill(shift);
     halo_.start(field_.view(), compute_, halo_stream_);
     halo_.finish(field_.view(), compute_, halo_stream_);
-    fill_walls(widened_block(block().extent(), sides_.filled, oracle_.ghosts == 1 ? 0 : oracle_.ghosts));
+    fill_boundaries(widened_block(block().extent(), sides_.filled, oracle_.ghosts == 1 ? 0 : oracle_.ghosts));
     fetch();
     expect_cells(mirror_.view().padded(), shift, [](Int3) { return true; });
   }
@@ -170,7 +173,7 @@ class Exchanged {
   void check_interior(double shift) {
     fill(shift);
     halo_.start(field_.view(), compute_, halo_stream_);
-    fill_walls(block());
+    fill_boundaries(block());
     fetch();
     const Box interior = interior_;
     expect_cells(mirror_.view().padded(), shift, [&](Int3 c) {
@@ -232,8 +235,8 @@ class Exchanged {
 
   Box block() const { return {{0, 0, 0}, oracle_.block.extent()}; }
 
-  void fill_walls(Box region) {
-    face_copy<T>(device_.backend()).fill_walls(field_.view(), walls_.get(), region, compute_);
+  void fill_boundaries(Box region) {
+    face_copy<T>(device_.backend()).fill_boundaries(field_.view(), boundaries_.get(), region, compute_);
   }
 
   void fill(double shift) {
@@ -271,7 +274,7 @@ class Exchanged {
   int rank_;
   GhostOracle oracle_;
   Field<T> field_, mirror_;
-  TestWalls<T> walls_;
+  TestBoundaries<T> boundaries_;
   Owned<Stream> compute_, halo_stream_;
   HaloExchange<T> halo_;
   GhostSides sides_;

@@ -1,5 +1,5 @@
 // What the diagnostics of a running solver say is true and has the same bits everywhere: heat is kept, the
-// balance of walls, sources and temperatures closes to rounding.
+// balance of boundaries, sources and temperatures closes to rounding.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -59,13 +59,13 @@ TEST_P(HeatBalance, AnInsulatedBodyKeepsItsHeat) {
   for (const Diagnostics& each : d) {
     EXPECT_NEAR(each.mean, d[0].mean, 1e-12 * d[0].mean);
     if (!each.flows) continue;
-    EXPECT_EQ(each.flows->walls, (std::array<double, face_count>{}));
+    EXPECT_EQ(each.flows->boundaries, (std::array<double, face_count>{}));
     EXPECT_LT(each.max - each.min, d[0].max - d[0].min);
   }
 }
 
-// Every wall kind, walls that vary in time and place, a source: the heat that the temperatures gain is what
-// came through the walls and from the source, of the same sweep.
+// Every boundary kind, boundaries that vary in time and place, a source: the heat that the temperatures gain
+// is what came through the boundaries and from the source, of the same sweep.
 TEST_P(HeatBalance, TheBalanceClosesToRounding) {
   Config config = decks::every_wall({17, 13, 11});
   config.sources = decks::steady({1, 1, 1}).sources;
@@ -73,8 +73,8 @@ TEST_P(HeatBalance, TheBalanceClosesToRounding) {
   for (const Diagnostics& each : run<double>(device(), config, 12, 3)) {
     if (!each.flows) continue;
     EXPECT_LT(each.flows->relative_balance, fp64);
-    for (const std::size_t f : {0, 1, 2, 4, 5}) EXPECT_NE(each.flows->walls[f], 0) << face_names[f];
-    EXPECT_EQ(each.flows->walls[3], 0);
+    for (const std::size_t f : {0, 1, 2, 4, 5}) EXPECT_NE(each.flows->boundaries[f], 0) << face_names[f];
+    EXPECT_EQ(each.flows->boundaries[3], 0);
     EXPECT_GT(each.flows->source, 0);
     EXPECT_GT(std::abs(each.flows->rate), 1);
   }

@@ -88,7 +88,8 @@ void expect_one_answer(Config config, const std::string& what, Device& device) {
   }
 }
 
-// Kernels whose ways with walls and regions differ, so that all of them are not swept at every depth again.
+// Kernels whose ways with boundaries and regions differ, so that all of them are not swept at every depth
+// again.
 std::vector<std::string> kernels_of_kinds(Backend backend) {
   std::vector<std::string> kinds = {"naive", "coarsened", "tma_pipeline"};
   if (backend == Backend::host) kinds = {"reference", "openmp"};
@@ -260,15 +261,16 @@ void expect_one_sum(Config config, Device& device) {
   }
 }
 
-// Walls that vary over their face and in time, next to ghosts that are swept.
+// Boundaries that vary over their face and in time, next to ghosts that are swept.
 TEST_P(OneAnswer, EveryDepth) {
-  Config walls = decks::every_wall({17, 14, 19});
-  walls.boundaries[2].value = Expression("5000*cos(9*x) + 100*z + 1e6*t", "xzt");
-  walls.boundaries[5] = {WallKind::convection, Expression("280 + 30*sin(8*x)*cos(7*y) + 500*t", "xyt"), 55};
-  walls.problem.norm = Norm::l2;
-  expect_one_answer_at_every_depth<double>(walls, "walls fp64", device());
-  walls.problem.norm = Norm::max;
-  expect_one_answer_at_every_depth<float>(walls, "walls fp32", device());
+  Config boundaries = decks::every_wall({17, 14, 19});
+  boundaries.boundaries[2].value = Expression("5000*cos(9*x) + 100*z + 1e6*t", "xzt");
+  boundaries.boundaries[5] = {BoundaryKind::convection,
+                              Expression("280 + 30*sin(8*x)*cos(7*y) + 500*t", "xyt"), 55};
+  boundaries.problem.norm = Norm::l2;
+  expect_one_answer_at_every_depth<double>(boundaries, "walls fp64", device());
+  boundaries.problem.norm = Norm::max;
+  expect_one_answer_at_every_depth<float>(boundaries, "walls fp32", device());
 }
 
 TEST_P(OneAnswer, EveryDepthOfPeriodicAxes) {

@@ -84,7 +84,7 @@ ISOTHERM_ON_EACH_BACKEND(ResidualCheckTest);
 TEST_P(ResidualCheckTest, LaggedOnesHaveTheSameBits) {
   expect_the_same<double>(decks::every_wall({17, 13, 14}), device(), world());
   expect_the_same<float>(decks::steady({17, 13, 14}), device(), world());
-  Config still = decks::periodic({12, 13, 10});  // walls that do not move can be recorded
+  Config still = decks::periodic({12, 13, 10});  // boundaries that do not move can be recorded
   still.boundaries[2].value = Expression(310.0);
   expect_the_same<double>(still, device(), world());
 }

@@ -66,8 +66,8 @@ inline void expect_good(const std::string& deck) {
   expect_problem(deck, "", ExitCode::done);
 }
 
-inline std::string with_wall(const std::string& wall) {
-  return base + "boundaries:\n  x_min: " + wall + "\n";
+inline std::string with_boundary(const std::string& boundary) {
+  return base + "boundaries:\n  x_min: " + boundary + "\n";
 }
 
 }  // namespace isotherm::deck_text

@@ -1,4 +1,4 @@
-// Problems for tests, as Config values: no two cells alike, every wall kind, sources.
+// Problems for tests, as Config values: no two cells alike, every boundary kind, sources.
 #pragma once
 
 #include "config/config.hpp"
@@ -25,19 +25,20 @@ inline Config base(Int3 cells) {
 // Five of the kinds, with formulas in space and time.
 inline Config every_wall(Int3 cells) {
   Config config = base(cells);
-  config.boundaries[0] = {WallKind::temperature, Expression("320 + 10*sin(20*y) + 1000*t", "yzt"), 0};
-  config.boundaries[1] = {WallKind::convection, Expression(285.0), 40};
-  config.boundaries[2] = {WallKind::flux, Expression("5000*cos(9*x) + 100*z", "xzt"), 0};
-  config.boundaries[3] = {WallKind::insulated, Expression(0.0), 0};
-  config.boundaries[4] = {WallKind::temperature, Expression(290.0), 0};
-  config.boundaries[5] = {WallKind::flux, Expression(-2000.0), 0};
+  config.boundaries[0] = {BoundaryKind::temperature, Expression("320 + 10*sin(20*y) + 1000*t", "yzt"), 0};
+  config.boundaries[1] = {BoundaryKind::convection, Expression(285.0), 40};
+  config.boundaries[2] = {BoundaryKind::flux, Expression("5000*cos(9*x) + 100*z", "xzt"), 0};
+  config.boundaries[3] = {BoundaryKind::insulated, Expression(0.0), 0};
+  config.boundaries[4] = {BoundaryKind::temperature, Expression(290.0), 0};
+  config.boundaries[5] = {BoundaryKind::flux, Expression(-2000.0), 0};
   return config;
 }
 
 inline Config periodic(Int3 cells) {
   Config config = base(cells);
-  for (const int f : {0, 1, 4, 5}) config.boundaries[static_cast<std::size_t>(f)].kind = WallKind::periodic;
-  config.boundaries[2] = {WallKind::temperature, Expression("300 + 4*sin(11*x) + 3*cos(13*z)", "xzt"), 0};
+  for (const int f : {0, 1, 4, 5})
+    config.boundaries[static_cast<std::size_t>(f)].kind = BoundaryKind::periodic;
+  config.boundaries[2] = {BoundaryKind::temperature, Expression("300 + 4*sin(11*x) + 3*cos(13*z)", "xzt"), 0};
   return config;
 }
 
@@ -55,12 +56,12 @@ inline Config steady(Int3 cells) {
   return config;
 }
 
-// Steady, what flows in at x_min flows out at x_max, and no wall holds the temperature: the deck fixes the
-// mean.
+// Steady, what flows in at x_min flows out at x_max, and no boundary holds the temperature: the deck fixes
+// the mean.
 inline Config floating(Int3 cells) {
   Config config = base(cells);
-  config.boundaries[0] = {WallKind::flux, Expression(1500.0), 0};
-  config.boundaries[1] = {WallKind::flux, Expression(-1500.0), 0};
+  config.boundaries[0] = {BoundaryKind::flux, Expression(1500.0), 0};
+  config.boundaries[1] = {BoundaryKind::flux, Expression(-1500.0), 0};
   config.problem = {};
   config.problem.kind = ProblemKind::steady;
   config.problem.mean_temperature = 310;

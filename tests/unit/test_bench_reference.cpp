@@ -87,19 +87,19 @@ TEST(BenchDifference, TellsZerosApart) {  // as == would not
   EXPECT_NE(difference(view(expected), view(found)), "");
 }
 
-// Several sweeps at once are single ones, with fresh ghosts beyond walls or shrinking regions.
+// Several sweeps at once are single ones, with fresh ghosts beyond boundaries or shrinking regions.
 template <class T>
 void expect_reference_sweeps(bool walled, int depth) {
   SCOPED_TRACE(walled ? "walls" : "ghosts");
   Fields fields;
   const Coefficients<T> c{T(0.24), T(0.11), T(0.13), T(0.14)};
-  Walls<T> walls;
+  Boundaries<T> boundaries;
   if (walled) {
-    for (Wall<T>& wall : walls.faces) wall = {true, T(-1), T(600)};
+    for (Boundary<T>& boundary : boundaries.faces) boundary = {true, T(-1), T(600)};
   }
   const auto source = fields.make<T>(7, depth);
   auto start = fields.make<T>(1, depth), expected = fields.make<T>(2, depth);
-  sweep_reference(start, expected, view(source), c, walls, depth);
+  sweep_reference(start, expected, view(source), c, boundaries, depth);
 
   auto in = fields.make<T>(1, depth), out = fields.make<T>(1, depth);
   const auto& row = stencil_kernels<T>().front();
@@ -107,7 +107,7 @@ void expect_reference_sweeps(bool walled, int depth) {
   for (int sweep = 1; sweep <= depth; ++sweep) {
     const Index margin = walled ? 0 : depth - sweep;
     const Box region{{-margin, -margin, -margin}, shape + Int3{margin, margin, margin}};
-    face_copy<T>(Backend::host).fill_walls(in.view(), walls, in.view().interior(), {});
+    face_copy<T>(Backend::host).fill_boundaries(in.view(), boundaries, in.view().interior(), {});
     row.launch({view(in), out.view(), region, c, {}, view(source), {}}, {}, {});
     std::swap(in, out);
   }

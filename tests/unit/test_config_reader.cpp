@@ -15,7 +15,7 @@ using deck_text::expect_problem;
 using deck_text::parse;
 using deck_text::problems;
 using deck_text::replaced;
-using deck_text::with_wall;
+using deck_text::with_boundary;
 
 std::string with_cells(const std::string& cells) {
   return replaced(base, "[8, 9, 10]", cells);
@@ -74,13 +74,14 @@ TEST(ConfigReader, ChecksNumbers) {
 TEST(ConfigReader, ChecksWords) {
   expect_problem(base + "precision: fp23\n", "deck.yaml:10:12: precision: unknown word 'fp23'");
   expect_problem(base + "output: {history: yes}\n", "deck.yaml:10:19: output.history: unknown word 'yes'");
-  expect_problem(with_wall("insulted"), "deck.yaml:11:10: boundaries.x_min.kind: unknown word 'insulted'");
+  expect_problem(with_boundary("insulted"),
+                 "deck.yaml:11:10: boundaries.x_min.kind: unknown word 'insulted'");
 }
 
 TEST(ConfigReader, ChecksWhichKeysApply) {
   expect_problem(base + "  tolerance: 1\n", "deck.yaml:10:3: problem.tolerance: does not apply to kind");
-  expect_problem(with_wall("temperature"), "deck.yaml:11:10: boundaries.x_min.value: is missing");
-  expect_problem(with_wall("{kind: convection, value: 3}"),
+  expect_problem(with_boundary("temperature"), "deck.yaml:11:10: boundaries.x_min.value: is missing");
+  expect_problem(with_boundary("{kind: convection, value: 3}"),
                  "deck.yaml:11:3: boundaries.x_min.ambient: is missing; add ambient: 293\n"
                  "deck.yaml:11:3: boundaries.x_min.coefficient: is missing; add coefficient: 25\n"
                  "deck.yaml:11:29: boundaries.x_min.value: does not apply to kind convection");
@@ -90,7 +91,7 @@ TEST(ConfigReader, ChecksWhichKeysApply) {
 
 TEST(ConfigReader, ChecksFormulas) {
   const auto formula = [](const std::string& text) {
-    return with_wall("{kind: temperature, value: " + text + "}");
+    return with_boundary("{kind: temperature, value: " + text + "}");
   };
   const auto expect_wrong = [&](const std::string& text, const std::string& problem) {
     expect_problem(formula(text), "deck.yaml:11:37: boundaries.x_min.value: " + problem);
@@ -160,8 +161,9 @@ std::string steady(const std::string& more) {
 }
 
 TEST(ConfigCrossChecks, Periodic) {
-  expect_problem(with_wall("periodic"), "deck.yaml:11:10: boundaries.x_min: is periodic but x_max is not");
-  expect_good(with_wall("periodic") + "  x_max: periodic\n");
+  expect_problem(with_boundary("periodic"),
+                 "deck.yaml:11:10: boundaries.x_min: is periodic but x_max is not");
+  expect_good(with_boundary("periodic") + "  x_max: periodic\n");
 }
 
 TEST(ConfigCrossChecks, Material) {
@@ -178,7 +180,7 @@ TEST(ConfigCrossChecks, Material) {
   expect_problem(
       with("  diffusivity: 1\n  density: 1\n  heat_capacity: 1\n"),
       "deck.yaml:5:16: material.diffusivity: stands beside density and heat_capacity, which say the same");
-  expect_problem(with_wall("{kind: flux, value: 3}"), "deck.yaml:4:1: material.conductivity: is missing");
+  expect_problem(with_boundary("{kind: flux, value: 3}"), "deck.yaml:4:1: material.conductivity: is missing");
 }
 
 TEST(ConfigCrossChecks, TimeStep) {
@@ -194,17 +196,18 @@ TEST(ConfigCrossChecks, TimeStep) {
 
 TEST(ConfigCrossChecks, Steady) {
   expect_good(steady("  mean_temperature: 300\n"));
-  const std::string wall = "boundaries: {z_max: {kind: temperature, value: 300}}\n";
-  expect_good(steady(wall));
-  expect_problem(steady("  mean_temperature: 300\n" + wall), "deck.yaml:10:21: problem.mean_temperature:");
+  const std::string boundary = "boundaries: {z_max: {kind: temperature, value: 300}}\n";
+  expect_good(steady(boundary));
+  expect_problem(steady("  mean_temperature: 300\n" + boundary),
+                 "deck.yaml:10:21: problem.mean_temperature:");
   expect_problem(
       steady("boundaries: {z_max: {kind: temperature, value: 300 + t}}\n"),
       "deck.yaml:10:14: boundaries.z_max: the formula uses t, but a steady problem has no time; leave t out");
-  expect_problem(steady("  weight: 1.01\n" + wall), "deck.yaml:10:11: problem.weight: 1.01 is out of");
-  EXPECT_EQ(deck_text::parse(steady("  weight: 1\n" + wall)).warnings,
+  expect_problem(steady("  weight: 1.01\n" + boundary), "deck.yaml:10:11: problem.weight: 1.01 is out of");
+  EXPECT_EQ(deck_text::parse(steady("  weight: 1\n" + boundary)).warnings,
             std::vector<std::string>{"deck.yaml:10:11: problem.weight: with 1 a checkerboard error never "
                                      "decays; 0.99 costs 1 % more sweeps"});
-  // A convection wall that exchanges nothing fixes nothing.
+  // A convection boundary that exchanges nothing fixes nothing.
   EXPECT_EQ(
       problems(replaced(steady("boundaries: {z_max: {kind: convection, ambient: 300, coefficient: 0}}\n"),
                         "diffusivity", "conductivity"))
@@ -327,8 +330,8 @@ TEST(ConfigTransport, ThatMovesNothingLeavesNoResults) {
   expect_problem(base + mock, start + "output.snapshots false, output.history false");
   expect_problem(base + mock + "output: {snapshots: false}\n", start + "output.history false");
   expect_problem(base + mock + no_results + "verify: {solution: decaying_mode}\n", start + "no verify");
-  const std::string wall = "boundaries: {x_min: {kind: temperature, value: 300}}\n";
-  expect_problem(replaced(base, "  steps: 10\n", "  kind: steady\n") + mock + no_results + wall,
+  const std::string boundary = "boundaries: {x_min: {kind: temperature, value: 300}}\n";
+  expect_problem(replaced(base, "  steps: 10\n", "  kind: steady\n") + mock + no_results + boundary,
                  start + "problem.kind transient");
 }
 

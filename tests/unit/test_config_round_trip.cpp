@@ -62,7 +62,7 @@ class RandomDeck {
     deck += "material:\n  conductivity: 15\n" +
             pick({"  density: 7800\n  heat_capacity: 500.25\n", "  diffusivity: 3.3333333333333335e-5\n"});
     if (coin()) deck += "precision: " + pick({"fp32", "fp64"}) + "\n";
-    deck += walls() + "initial:\n" + shapes(1 + random_() % 4) +
+    deck += boundaries() + "initial:\n" + shapes(1 + random_() % 4) +
             (coin() ? "sources:\n" + shapes(random_() % 3) +
                           "  - {shape: sphere, power: -2.5, centre: [0, 0, 0], radius: 1}\n"
                     : "");
@@ -95,7 +95,7 @@ class RandomDeck {
   std::string kelvin() { return pick({"0", "1e-9", "0.1", "293.15", "12345678.9", "-0"}); }
   std::string number() { return pick({"0", "-1.5", "1e-9", "0.1", "293.15", "12345678.9", "-0"}); }
 
-  std::string walls() {
+  std::string boundaries() {
     const char* const formulas[] = {"\"300 + y*z\"", "\"x > 0.5 ? 1 : sin(pi*z)\"", "x*y"};
     std::string text =
         "boundaries:\n  z_max: {kind: temperature, value: 300}\n";  // one makes a steady problem unique
@@ -258,8 +258,8 @@ TEST(CommentedDeck, SaysAllOfEveryKey) {
   Config config;
   int keys = 0;
   for_each_key(describe(config), "", [&](const Key& key, const std::string& path) {
-    const bool other_wall = path.find("boundaries.") == 0 && path.find("x_min") == std::string::npos;
-    if (other_wall) return;  // the first wall stands for all
+    const bool other_boundary = path.find("boundaries.") == 0 && path.find("x_min") == std::string::npos;
+    if (other_boundary) return;  // the first boundary stands for all
     ++keys;
     EXPECT_FALSE(key.doc.empty()) << path;
     EXPECT_NE(deck.find(fmt::format("{}: ", key.name)) == std::string::npos

@@ -25,8 +25,8 @@ TEST(Diagnostics, KnowsWhatTheMaterialSays) {
   EXPECT_DOUBLE_EQ(*plan.heat_capacity, 7800 * 500.0 * volume);
   EXPECT_TRUE(plan.flows && plan.rate);
   EXPECT_DOUBLE_EQ(plan.conductance[2], 15 * (0.3 / 4) * (0.25 / 6) / (0.2 / 5));
-  config.boundaries[4].kind = config.boundaries[5].kind = WallKind::periodic;
-  EXPECT_EQ(plan_diagnostics(config).walls,
+  config.boundaries[4].kind = config.boundaries[5].kind = BoundaryKind::periodic;
+  EXPECT_EQ(plan_diagnostics(config).boundaries,
             (std::array<bool, face_count>{true, true, true, true, false, false}));
 
   config.material = {};
@@ -47,10 +47,10 @@ TEST(Diagnostics, KnowsWhatTheMaterialSays) {
 TEST(Diagnostics, BinsCoverWhatIsKnownBeforeTheFirstSweep) {
   Config config = decks::base({4, 5, 6});
   config.output.histogram.bins = 8;
-  config.boundaries[0] = {WallKind::temperature, Expression(250.0), 0};
-  config.boundaries[1] = {WallKind::convection, Expression(410.0), 3};
-  config.boundaries[2] = {WallKind::temperature, Expression("1000*x", "xzt"), 0};  // no number
-  config.boundaries[3] = {WallKind::flux, Expression(5000.0), 0};                  // no temperature
+  config.boundaries[0] = {BoundaryKind::temperature, Expression(250.0), 0};
+  config.boundaries[1] = {BoundaryKind::convection, Expression(410.0), 3};
+  config.boundaries[2] = {BoundaryKind::temperature, Expression("1000*x", "xzt"), 0};  // no number
+  config.boundaries[3] = {BoundaryKind::flux, Expression(5000.0), 0};                  // no temperature
   Bins bins = choose_bins(config, 290, 320);
   EXPECT_EQ(bins.low, 250);
   EXPECT_EQ(bins.high, 410);
@@ -72,7 +72,7 @@ TEST(Diagnostics, BinsCoverWhatIsKnownBeforeTheFirstSweep) {
 
 TEST(Diagnostics, BalanceIsWhatIsNotAccountedFor) {
   HeatFlows flows;
-  flows.walls = {5, -3, 0, 0, 1, 0};
+  flows.boundaries = {5, -3, 0, 0, 1, 0};
   flows.source = 2;
   flows.rate = 4;
   close_balance(flows);
@@ -120,7 +120,7 @@ TEST(Schedule, ACheckLagsWhereNothingElseWaitsForTheField) {
   EXPECT_EQ(asynchronous(), (std::vector<std::int64_t>{1, 10, 20, 50, 70}));
 }
 
-constexpr std::array<bool, face_count> all_walls{true, true, true, true, true, true};
+constexpr std::array<bool, face_count> all_boundaries{true, true, true, true, true, true};
 
 Config closed_body(Int3 cells) {
   Config config;
@@ -143,14 +143,14 @@ std::string error_of(const Config& config, const HeatBalance& balance) {
 TEST(Balance, OnlyTemperatureAndConvectionFixTheMean) {
   Config config = closed_body({4, 4, 4});
   EXPECT_TRUE(mean_is_free(config));
-  config.boundaries[0] = {WallKind::flux, 10.0, 0};
-  config.boundaries[2].kind = config.boundaries[3].kind = WallKind::periodic;
+  config.boundaries[0] = {BoundaryKind::flux, 10.0, 0};
+  config.boundaries[2].kind = config.boundaries[3].kind = BoundaryKind::periodic;
   EXPECT_TRUE(mean_is_free(config));
-  config.boundaries[5] = {WallKind::convection, 300.0, 0};  // a coefficient of 0 insulates
+  config.boundaries[5] = {BoundaryKind::convection, 300.0, 0};  // a coefficient of 0 insulates
   EXPECT_TRUE(mean_is_free(config));
   config.boundaries[5].coefficient = 1;
   EXPECT_FALSE(mean_is_free(config));
-  config.boundaries[5] = {WallKind::temperature, 300.0, 0};
+  config.boundaries[5] = {BoundaryKind::temperature, 300.0, 0};
   EXPECT_FALSE(mean_is_free(config));
   config.boundaries[5] = {};
   config.problem.kind = ProblemKind::transient;
@@ -159,12 +159,12 @@ TEST(Balance, OnlyTemperatureAndConvectionFixTheMean) {
 
 TEST(Balance, CountsFluxesOverFacesAndSourcesOverCells) {
   Config config = closed_body({5, 7, 3});
-  config.boundaries[static_cast<int>(Face::x_min)] = {WallKind::flux, 40.0, 0};
-  config.boundaries[static_cast<int>(Face::z_max)] = {WallKind::flux, Expression("-1000*x", "xyt"), 0};
+  config.boundaries[static_cast<int>(Face::x_min)] = {BoundaryKind::flux, 40.0, 0};
+  config.boundaries[static_cast<int>(Face::z_max)] = {BoundaryKind::flux, Expression("-1000*x", "xyt"), 0};
   Paint source;
   source.value = -100;
   config.sources = {source};
-  const HeatBalance balance = heat_balance(config, whole(config), all_walls);
+  const HeatBalance balance = heat_balance(config, whole(config), all_boundaries);
   // The centres' mean x is that of the face.
   const double in = 40 * 0.3 * 0.5, top = -1000 * 0.1 * 0.2 * 0.3, inside = -100 * 0.2 * 0.3 * 0.5;
   EXPECT_NEAR(balance.net, in + top + inside, 1e-12);
@@ -173,17 +173,18 @@ TEST(Balance, CountsFluxesOverFacesAndSourcesOverCells) {
 
 TEST(Balance, BlocksAddUpToTheWhole) {
   Config config = closed_body({8, 6, 4});
-  config.boundaries[static_cast<int>(Face::y_min)] = {WallKind::flux, Expression("3 + sin(9*x)", "xzt"), 0};
+  config.boundaries[static_cast<int>(Face::y_min)] = {BoundaryKind::flux, Expression("3 + sin(9*x)", "xzt"),
+                                                      0};
   Paint source;
   source.shape = Shape::formula;
   source.formula = Expression("cos(20*x*y) - z", "xyz");
   config.sources = {source};
-  const HeatBalance once = heat_balance(config, whole(config), all_walls);
+  const HeatBalance once = heat_balance(config, whole(config), all_boundaries);
   HeatBalance sum;
   for (const Box& block : {Box{{0, 0, 0}, {3, 6, 4}}, Box{{3, 0, 0}, {8, 2, 4}}, Box{{3, 2, 0}, {8, 6, 4}}}) {
-    auto walls = all_walls;
-    walls[static_cast<int>(Face::y_min)] = block.lo.y == 0;
-    const HeatBalance part = heat_balance(config, block, walls);
+    auto boundaries = all_boundaries;
+    boundaries[static_cast<int>(Face::y_min)] = block.lo.y == 0;
+    const HeatBalance part = heat_balance(config, block, boundaries);
     sum.net += part.net;
     sum.gross += part.gross;
   }

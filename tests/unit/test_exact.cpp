@@ -1,5 +1,5 @@
-// Exact solutions held against the heat equation itself, against the walls of their decks, and, for modes,
-// against the discrete operator: their decay in one sweep is known in closed form.
+// Exact solutions held against the heat equation itself, against the boundaries of their decks, and, for
+// modes, against the discrete operator: their decay in one sweep is known in closed form.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <omp.h>
@@ -10,11 +10,11 @@
 
 #include "core/error.hpp"
 #include "grid/field.hpp"
+#include "physics/boundaries.hpp"
 #include "physics/cells.hpp"
 #include "physics/exact.hpp"
 #include "physics/operator.hpp"
 #include "physics/paint.hpp"
-#include "physics/walls.hpp"
 #include "support/error_text.hpp"
 
 namespace isotherm {
@@ -23,7 +23,7 @@ namespace {
 enum class Pair { fixed, insulated, fixed_insulated, insulated_fixed, periodic };
 constexpr Pair pairs[] = {Pair::fixed, Pair::insulated, Pair::fixed_insulated, Pair::insulated_fixed,
                           Pair::periodic};
-constexpr double wall_temperature = 310;
+constexpr double boundary_temperature = 310;
 
 Config body() {
   Config config;
@@ -39,14 +39,14 @@ Config body() {
   return config;
 }
 
-WallConfig& wall(Config& config, Face f) {
+BoundaryConfig& boundary(Config& config, Face f) {
   return config.boundaries[static_cast<std::size_t>(f)];
 }
 
 void set_pair(Config& config, int axis, Pair pair) {
-  const WallConfig fixed{WallKind::temperature, wall_temperature, 0}, insulated{},
-      none{WallKind::flux, 0.0, 0};
-  WallConfig &low = wall(config, face(axis, false)), &high = wall(config, face(axis, true));
+  const BoundaryConfig fixed{BoundaryKind::temperature, boundary_temperature, 0}, insulated{},
+      none{BoundaryKind::flux, 0.0, 0};
+  BoundaryConfig &low = boundary(config, face(axis, false)), &high = boundary(config, face(axis, true));
   switch (pair) {
     case Pair::fixed:
       low = high = fixed;
@@ -61,7 +61,7 @@ void set_pair(Config& config, int axis, Pair pair) {
       low = none, high = fixed;
       return;
     case Pair::periodic:
-      low.kind = high.kind = WallKind::periodic;
+      low.kind = high.kind = BoundaryKind::periodic;
       return;
   }
 }
@@ -75,21 +75,22 @@ double half_waves(Pair pair, int m) {
   return pair == Pair::periodic ? 2 * m : pair == Pair::fixed || pair == Pair::insulated ? m : m - 0.5;
 }
 
-// One sweep of the whole grid by the formula and the wall rule, cell by cell.
+// One sweep of the whole grid by the formula and the boundary rule, cell by cell.
 std::vector<double> sweep_once(const Config& config, const std::vector<double>& u) {
   const Int3 n = config.grid.cells;
   const auto device = make_host_device();
-  std::array<bool, face_count> is_wall{};
-  for (std::size_t f = 0; f < face_count; ++f) is_wall[f] = config.boundaries[f].kind != WallKind::periodic;
-  const WallRules<double> rules(config, *device, {{0, 0, 0}, n}, 1, is_wall);
+  std::array<bool, face_count> is_boundary{};
+  for (std::size_t f = 0; f < face_count; ++f)
+    is_boundary[f] = config.boundaries[f].kind != BoundaryKind::periodic;
+  const BoundaryConditions<double> rules(config, *device, {{0, 0, 0}, n}, 1, is_boundary);
   const auto at = [&](Int3 c) { return u[static_cast<std::size_t>(c.x + n.x * (c.y + n.y * c.z))]; };
   const auto neighbour = [&](Int3 c, Face f) {
     const int axis = axis_of(f);
     Int3 next = c;
     next[axis] += is_max(f) ? 1 : -1;
     if (next[axis] >= 0 && next[axis] < n[axis]) return at(next);
-    const Wall<double>& w = rules.walls().faces[static_cast<int>(f)];
-    if (w.is_wall) return wall_ghost(w.a, w.b, at(c));
+    const Boundary<double>& w = rules.boundaries().faces[static_cast<int>(f)];
+    if (w.is_boundary) return boundary_ghost(w.a, w.b, at(c));
     next[axis] = is_max(f) ? 0 : n[axis] - 1;
     return at(next);
   };
@@ -160,8 +161,8 @@ TEST(Exact, NoneIsNull) {
   EXPECT_EQ(make_exact(body()), nullptr);
 }
 
-// All 125 mixes of walls: the mode solves the heat equation, holds the walls, and loses in one sweep exactly
-// the factor 1 - alpha dt sum 4/h^2 sin^2(K h/2).
+// All 125 mixes of boundaries: the mode solves the heat equation, holds the boundaries, and loses in one
+// sweep exactly the factor 1 - alpha dt sum 4/h^2 sin^2(K h/2).
 TEST(Exact, ModesOfEveryMixDecayByTheDiscreteFactor) {
   for (const Pair px : pairs)
     for (const Pair py : pairs)
@@ -174,7 +175,7 @@ TEST(Exact, ModesOfEveryMixDecayByTheDiscreteFactor) {
         const auto exact = make_exact(config);
         const bool fixed =
             std::any_of(all, all + 3, [](Pair p) { return p != Pair::insulated && p != Pair::periodic; });
-        const double offset = fixed ? wall_temperature : 0;
+        const double offset = fixed ? boundary_temperature : 0;
         double square = 0;
         for (int axis = 0; axis < 3; ++axis)
           square += discrete_square(half_waves(all[axis], axis + 1), config.grid.cells[axis],
@@ -210,54 +211,54 @@ TEST(Exact, ManufacturedNeedsTheSourceItNames) {
     config.verify.solution = ExactSolution::manufactured;
     config.verify.modes = {1, 2, 1};
     const auto exact = make_exact(config);
-    EXPECT_NEAR((*exact)(-0.1, 0.3, 5.2, 0), wall_temperature, 1e-12);
+    EXPECT_NEAR((*exact)(-0.1, 0.3, 5.2, 0), boundary_temperature, 1e-12);
     expect_heat_equation(config, *exact, {0.03, 0.31, 5.27, 0}, exact->source(0.03, 0.31, 5.27), 0);
   }
 }
 
-// What a wall of the deck demands of the temperature on it.
-void expect_wall_holds(const Config& config, const ExactField& T, Face f, double t) {
+// What a boundary of the deck demands of the temperature on it.
+void expect_boundary_holds(const Config& config, const ExactField& T, Face f, double t) {
   const int axis = axis_of(f);
   const auto a = static_cast<std::size_t>(axis);
-  const WallConfig& w = config.boundaries[static_cast<std::size_t>(f)];
+  const BoundaryConfig& w = config.boundaries[static_cast<std::size_t>(f)];
   Place at{0.03, 0.31, 5.27, t};
   at[a] = config.grid.origin[a] + (is_max(f) ? (*config.grid.lengths)[a] : 0);
-  const double T_wall = T(at[0], at[1], at[2], t);
-  // The solutions are analytic: they go on beyond the wall.
+  const double T_boundary = T(at[0], at[1], at[2], t);
+  // The solutions are analytic: they go on beyond the boundary.
   const double into = (is_max(f) ? 1 : -1) * conductivity(config) * derivative(T, at, axis, 1e-3);
   const double value = w.value(0, 0, 0);
   switch (w.kind) {
-    case WallKind::temperature:
-      EXPECT_NEAR(T_wall, value, 1e-9);
+    case BoundaryKind::temperature:
+      EXPECT_NEAR(T_boundary, value, 1e-9);
       return;
-    case WallKind::flux:
+    case BoundaryKind::flux:
       EXPECT_NEAR(into, value, 1e-5 * (1 + std::abs(value)));
       return;
-    case WallKind::convection:
-      EXPECT_NEAR(into, w.coefficient * (value - T_wall), 1e-5 * (1 + std::abs(into)));
+    case BoundaryKind::convection:
+      EXPECT_NEAR(into, w.coefficient * (value - T_boundary), 1e-5 * (1 + std::abs(into)));
       return;
     default:
       EXPECT_NEAR(into, 0, 1e-5);
   }
 }
 
-const WallConfig ends[] = {{WallKind::temperature, 350.0, 0}, {WallKind::temperature, 280.0, 0},
-                           {WallKind::flux, 400.0, 0},        {WallKind::convection, 330.0, 12},
-                           {WallKind::convection, 290.0, 60}, {WallKind::insulated, 0.0, 0}};
+const BoundaryConfig ends[] = {{BoundaryKind::temperature, 350.0, 0}, {BoundaryKind::temperature, 280.0, 0},
+                               {BoundaryKind::flux, 400.0, 0},        {BoundaryKind::convection, 330.0, 12},
+                               {BoundaryKind::convection, 290.0, 60}, {BoundaryKind::insulated, 0.0, 0}};
 
 TEST(Exact, SteadyProfilesHoldEveryPairOfWalls) {
   for (int axis = 0; axis < 3; ++axis)
-    for (const WallConfig& low : ends)
-      for (const WallConfig& high : ends)
+    for (const BoundaryConfig& low : ends)
+      for (const BoundaryConfig& high : ends)
         for (const double q : {0.0, 5000.0}) {
           Config config = body();
           config.problem.kind = ProblemKind::steady;
           config.verify.solution = ExactSolution::steady_profile;
-          wall(config, face(axis, false)) = low;
-          wall(config, face(axis, true)) = high;
+          boundary(config, face(axis, false)) = low;
+          boundary(config, face(axis, true)) = high;
           if (q != 0) config.sources.emplace_back().value = q;
-          const auto fixes = [](const WallConfig& w) {
-            return w.kind == WallKind::temperature || w.kind == WallKind::convection;
+          const auto fixes = [](const BoundaryConfig& w) {
+            return w.kind == BoundaryKind::temperature || w.kind == BoundaryKind::convection;
           };
           if (!fixes(low) && !fixes(high)) {
             EXPECT_NE(error_of(config), "no error");
@@ -265,8 +266,8 @@ TEST(Exact, SteadyProfilesHoldEveryPairOfWalls) {
           }
           const auto exact = make_exact(config);
           expect_heat_equation(config, *exact, {0.03, 0.31, 5.27, 0}, q, 0);
-          expect_wall_holds(config, *exact, face(axis, false), 0);
-          expect_wall_holds(config, *exact, face(axis, true), 0);
+          expect_boundary_holds(config, *exact, face(axis, false), 0);
+          expect_boundary_holds(config, *exact, face(axis, true), 0);
         }
 }
 
@@ -276,30 +277,30 @@ TEST(Exact, ABalancedProfileBetweenFluxesHoldsTheMean) {
   config.problem.mean_temperature = 320;
   config.verify.solution = ExactSolution::steady_profile;
   config.sources.emplace_back().value = 2000;  // W/m^3 over 0.3 m: 600 W/m^2
-  wall(config, Face::y_min) = {WallKind::flux, 100.0, 0};
-  wall(config, Face::y_max) = {WallKind::flux, -700.0, 0};
+  boundary(config, Face::y_min) = {BoundaryKind::flux, 100.0, 0};
+  boundary(config, Face::y_max) = {BoundaryKind::flux, -700.0, 0};
   const auto exact = make_exact(config);
-  expect_wall_holds(config, *exact, Face::y_min, 0);
-  expect_wall_holds(config, *exact, Face::y_max, 0);
+  expect_boundary_holds(config, *exact, Face::y_min, 0);
+  expect_boundary_holds(config, *exact, Face::y_max, 0);
   double sum = 0;
   constexpr int points = 1000;
   for (int i = 0; i < points; ++i) sum += (*exact)(0, 0.2 + 0.3 * (i + 0.5) / points, 5, 0);
   EXPECT_NEAR(sum / points, 320, 1e-4);
 
-  wall(config, Face::y_max).value = -701.0;
+  boundary(config, Face::y_max).value = -701.0;
   expect_says(error_of(config), "-1 W/m^2 more come in than go out");
 }
 
 TEST(Exact, SlabSeriesHoldsWallsEquationAndStart) {
-  for (const WallConfig& low : ends)
-    for (const WallConfig& high : ends) {
+  for (const BoundaryConfig& low : ends)
+    for (const BoundaryConfig& high : ends) {
       Config config = body();
       config.verify.solution = ExactSolution::slab_series;
       config.initial.emplace_back().value = 300;
-      wall(config, Face::z_min) = low;
-      wall(config, Face::z_max) = high;
-      const auto fixes = [](const WallConfig& w) {
-        return w.kind == WallKind::temperature || w.kind == WallKind::convection;
+      boundary(config, Face::z_min) = low;
+      boundary(config, Face::z_max) = high;
+      const auto fixes = [](const BoundaryConfig& w) {
+        return w.kind == BoundaryKind::temperature || w.kind == BoundaryKind::convection;
       };
       if (!fixes(low) && !fixes(high)) {
         EXPECT_NE(error_of(config), "no error");
@@ -309,27 +310,27 @@ TEST(Exact, SlabSeriesHoldsWallsEquationAndStart) {
       const double alpha = diffusivity(config);
       for (const double fourier : {0.003, 0.05, 0.6}) {  // alpha t / L^2
         const double t = fourier * 0.25 / alpha;
-        expect_wall_holds(config, *exact, Face::z_min, t);
-        expect_wall_holds(config, *exact, Face::z_max, t);
+        expect_boundary_holds(config, *exact, Face::z_min, t);
+        expect_boundary_holds(config, *exact, Face::z_max, t);
         for (const double z : {5.04, 5.27, 5.45})
           expect_heat_equation(config, *exact, {0.03, 0.31, z, t}, 0, 1e-3 * t);
       }
-      // Before the walls are felt in the middle.
+      // Before the boundaries are felt in the middle.
       EXPECT_NEAR((*exact)(0, 0.3, 5.25, 2e-4 * 0.25 / alpha), 300, 1e-9);
       EXPECT_EQ((*exact)(0, 0.3, 5.25, 0), 300);
     }
 }
 
-// One wall alone: the half space of the textbooks (Carslaw and Jaeger 1959, sections 2.4 and 2.7).
+// One boundary alone: the half space of the textbooks (Carslaw and Jaeger 1959, sections 2.4 and 2.7).
 TEST(Exact, SlabSeriesIsTheHalfSpaceAtFirst) {
   Config config = body();
   config.verify.solution = ExactSolution::slab_series;
   config.initial.emplace_back().value = 300;
-  wall(config, Face::x_min) = {WallKind::temperature, 280.0, 0};
+  boundary(config, Face::x_min) = {BoundaryKind::temperature, 280.0, 0};
   const double alpha = diffusivity(config), t = 1e-3 * 0.16 / alpha, depth = std::sqrt(alpha * t);
   const auto fixed = make_exact(config);
   const double H = 30, k = 2;
-  wall(config, Face::x_min) = {WallKind::convection, 280.0, H};
+  boundary(config, Face::x_min) = {BoundaryKind::convection, 280.0, H};
   const auto convecting = make_exact(config);
   for (const double s : {0.1, 0.5, 1.0, 2.0, 4.0}) {
     const double x = s * depth, erfc = std::erfc(s / 2), m = H / k * depth;
@@ -343,12 +344,12 @@ TEST(Exact, WallsThatDoNotFitAreRefusedWithTheReason) {
   Config config = body();
   config.places["verify.solution"] = "deck.yaml:30:3";
   config.verify.solution = ExactSolution::decaying_mode;
-  wall(config, Face::y_max) = {WallKind::convection, 300.0, 5};
+  boundary(config, Face::y_max) = {BoundaryKind::convection, 300.0, 5};
   expect_start(error_of(config), "deck.yaml:30:3: verify.solution: decaying_mode does not fit the deck");
   set_pair(config, 1, Pair::fixed);
-  wall(config, Face::y_max).value = 311.0;
+  boundary(config, Face::y_max).value = 311.0;
   expect_says(error_of(config), "boundaries.y_max holds 311 K, another wall 310 K");
-  wall(config, Face::y_max).value = Expression("310 + x", "xzt");
+  boundary(config, Face::y_max).value = Expression("310 + x", "xzt");
   expect_says(error_of(config), "boundaries.y_max is a formula");
   set_pair(config, 1, Pair::fixed);
   config.verify.modes = {1, 0, 1};
@@ -364,7 +365,7 @@ TEST(Exact, WallsThatDoNotFitAreRefusedWithTheReason) {
   expect_says(error_of(config), "the deck has sources");
 
   config.verify.solution = ExactSolution::steady_profile;
-  wall(config, Face::x_min) = {WallKind::flux, 5.0, 0};
+  boundary(config, Face::x_min) = {BoundaryKind::flux, 5.0, 0};
   expect_says(error_of(config), "heat passes walls along x and y");
   config.verify.solution = ExactSolution::slab_series;
   config.sources.clear();

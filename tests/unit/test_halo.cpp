@@ -99,7 +99,8 @@ TEST(HaloMessages, TrafficIsThatOfFacesOrOfAllDirections) {
   const ExchangeTraffic faces = exchange_traffic(d, 0, 1), all = exchange_traffic(d, 0, 3);
   EXPECT_EQ(faces.messages, 3);
   EXPECT_EQ(faces.cells, 12 * 7 + 2 * 5 * 12);
-  // Of the 26 directions the 9 beyond the wall at x_min send nothing, nor the two back to this rank across y.
+  // Of the 26 directions the 9 beyond the boundary at x_min send nothing, nor the two back to this rank
+  // across y.
   EXPECT_EQ(all.messages, 15);
   EXPECT_EQ(all.cells, (5 + 3) * (12 + 6) * (7 + 6) - 5 * (12 + 6) * 7);
   EXPECT_EQ(exchange_traffic(Decomposition({8, 8, 8}, {1, 1, 1}, {true, true, true}), 0, 2).messages, 0);
@@ -131,7 +132,7 @@ TEST(HaloRegions, ABlockIsWidenedWhereItHasNeighbours) {
   EXPECT_EQ(widened_block({5, 6, 7}, sides_of(0b111111), 0), (Box{{0, 0, 0}, {5, 6, 7}}));
 }
 
-// x: two ranks between walls; y: this rank alone, periodic; z: three ranks in a ring.
+// x: two ranks between boundaries; y: this rank alone, periodic; z: three ranks in a ring.
 TEST(HaloRegions, SidesTellWallsFromOwnCellsFromOtherRanks) {
   const Decomposition d({8, 8, 9}, {2, 1, 3}, {false, true, true});
   const GhostSides first = ghost_sides(d, 0), second = ghost_sides(d, 1);

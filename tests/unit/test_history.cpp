@@ -34,7 +34,7 @@ TEST(History, LinesHoldShortestDigitsThatReadBack) {
 
 DiagnosticsPlan plan_of_a_column() {
   DiagnosticsPlan plan;
-  plan.walls = {true, true, false, false, false, false};
+  plan.boundaries = {true, true, false, false, false, false};
   plan.flows = plan.rate = true;
   plan.heat_capacity = 2;
   plan.bins = 2;
@@ -200,7 +200,7 @@ TEST(Probe, BetweenCentresItIsLinearAlongEachAxis) {
 
 TEST(Probe, AtAWallOfGivenTemperatureItReadsThat) {
   Config config = config_of({4, 3, 2});
-  config.boundaries[0] = {WallKind::temperature, Expression("100 + 10*y + t", "yzt"), 0};
+  config.boundaries[0] = {BoundaryKind::temperature, Expression("100 + 10*y + t", "yzt"), 0};
   EXPECT_EQ(read(config, {-1, 3.5, 1}, by_index, 7), 142);                    // the value at the cell's own y
   EXPECT_EQ(read(config, {-0.875, 3.5, 1}, by_index, 7), (142 + 310) / 2.0);  // half way to its centre
   EXPECT_EQ(read(config, {-0.75, 3.5, 1}, by_index, 7), 310);
@@ -208,7 +208,7 @@ TEST(Probe, AtAWallOfGivenTemperatureItReadsThat) {
 
 TEST(Probe, TowardsAFluxItFollowsTheGradient) {
   Config config = config_of({4, 3, 2});
-  config.boundaries[5] = {WallKind::flux, Expression(8.0),
+  config.boundaries[5] = {BoundaryKind::flux, Expression(8.0),
                           0};  // 8 / 4 = 2 K/m inwards: warmer towards the wall
   EXPECT_EQ(read(config, {-0.75, 2.5, 4}, by_index), 400 + 2);
   EXPECT_EQ(read(config, {-0.75, 2.5, 0}, by_index), 300);  // insulated
@@ -216,24 +216,24 @@ TEST(Probe, TowardsAFluxItFollowsTheGradient) {
 
 TEST(Probe, AtAConvectionWallItIsTheSurface) {
   Config config = config_of({4, 3, 2});
-  config.boundaries[3] = {WallKind::convection, Expression(200.0), 24};
+  config.boundaries[3] = {BoundaryKind::convection, Expression(200.0), 24};
   // k/(h/2) (T - Ts) = H (Ts - Ta), k = 4, h = 1, H = 24
   EXPECT_DOUBLE_EQ(read(config, {-0.75, 5, 1}, by_index), (8 * 320.0 + 24 * 200.0) / (8 + 24));
 }
 
 TEST(Probe, BeyondTwoWallsTheLaterAxisHasTheLastWord) {
   Config config = config_of({4, 3, 2});
-  config.boundaries[0] = {WallKind::temperature, Expression(10.0), 0};
-  config.boundaries[2] = {WallKind::temperature, Expression(20.0), 0};
+  config.boundaries[0] = {BoundaryKind::temperature, Expression(10.0), 0};
+  config.boundaries[2] = {BoundaryKind::temperature, Expression(20.0), 0};
   EXPECT_EQ(read(config, {-1, 2, 1}, by_index), 20);
   EXPECT_EQ(read(config, {-1, 2.5, 1}, by_index), 10);
-  config.boundaries[2] = {WallKind::insulated, {}, 0};
+  config.boundaries[2] = {BoundaryKind::insulated, {}, 0};
   EXPECT_EQ(read(config, {-1, 2, 1}, by_index), 10);
 }
 
 TEST(Probe, AcrossAPeriodicFaceTheOtherSideIsNext) {
   Config config = config_of({4, 3, 2});
-  config.boundaries[0].kind = config.boundaries[1].kind = WallKind::periodic;
+  config.boundaries[0].kind = config.boundaries[1].kind = BoundaryKind::periodic;
   const double between = (300 + 303) / 2.0;
   EXPECT_EQ(read(config, {-1, 2.5, 1}, by_index), between);
   EXPECT_EQ(read(config, {1, 2.5, 1}, by_index), between);
@@ -242,8 +242,8 @@ TEST(Probe, AcrossAPeriodicFaceTheOtherSideIsNext) {
 
 TEST(Probe, AGridOneCellThickHasWallsOnBothSides) {
   Config config = config_of({1, 1, 1});
-  config.boundaries[0] = {WallKind::temperature, Expression(10.0), 0};
-  config.boundaries[1] = {WallKind::temperature, Expression(20.0), 0};
+  config.boundaries[0] = {BoundaryKind::temperature, Expression(10.0), 0};
+  config.boundaries[1] = {BoundaryKind::temperature, Expression(20.0), 0};
   const auto uniform = [](Int3) { return 15.0; };
   EXPECT_EQ(read(config, {-1, 2, 0}, uniform), 10);
   EXPECT_EQ(read(config, {-0.75, 2.25, 1.5}, uniform), 15);

@@ -236,7 +236,7 @@ TEST(Paint, ExactPaintsTheStartAndTheSourceItNeeds) {
   Config config = grid({6, 5, 4});
   config.problem.kind = ProblemKind::steady;
   config.material.conductivity = 3;
-  for (auto& wall : config.boundaries) wall = {WallKind::temperature, 300.0, 0};
+  for (auto& boundary : config.boundaries) boundary = {BoundaryKind::temperature, 300.0, 0};
   config.verify.solution = ExactSolution::manufactured;
   config.verify.amplitude = 10;
   const auto exact = make_exact(config);

@@ -30,7 +30,7 @@ TEST(Parts, ASliceIsThePlaneThatHoldsItsPosition) {
   EXPECT_EQ(cell("0.12"), 0);
   EXPECT_EQ(cell("0.125"), 1);  // on a face: the upper cell
   EXPECT_EQ(cell("0.874999"), 6);
-  EXPECT_EQ(cell("1"), 7);  // the wall belongs to the last
+  EXPECT_EQ(cell("1"), 7);  // the boundary belongs to the last
   // Faces whose position is not exact: 3/10 / (1/10) is less than 3.
   for (int face = 0; face < 10; ++face)
     EXPECT_EQ(box_of(fmt::format("slices: [{{axis: z, position: {}}}]", face / 10.0)).lo.z, face);

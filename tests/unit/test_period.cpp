@@ -6,7 +6,7 @@
 namespace isotherm {
 namespace {
 
-// Each face in turn a wall, this rank's own cells, or another rank's: 3^6 blocks.
+// Each face in turn a boundary, this rank's own cells, or another rank's: 3^6 blocks.
 GhostSides sides_of(int code) {
   GhostSides sides;
   for (std::size_t f = 0; f < face_count; ++f, code /= 3) {
@@ -26,8 +26,8 @@ bool within(Box inner, Box outer) {
   return true;
 }
 
-// Beyond a wall there is one layer, which the wall rule fills for whatever is swept.
-Box with_walls(Box valid, Int3 extent, const GhostSides& sides) {
+// Beyond a boundary there is one layer, which the boundary rule fills for whatever is swept.
+Box with_boundaries(Box valid, Int3 extent, const GhostSides& sides) {
   for (int f = 0; f < face_count; ++f) {
     if (sides.filled[static_cast<std::size_t>(f)]) continue;
     f % 2 == 1 ? valid.hi[f / 2] = extent[f / 2] + 1 : valid.lo[f / 2] = -1;
@@ -51,11 +51,11 @@ TEST(Period, EveryLaunchReadsWhatIsThere) {
         int taken = 0;
         for (const PeriodLaunch& launch : launches_of_period(extent, sides, depth, fusing)) {
           Box read = grown(launch.region, launch.sweeps);
-          for (int f = 0; f < face_count; ++f) {  // beyond a wall no further than its ghosts
+          for (int f = 0; f < face_count; ++f) {  // beyond a boundary no further than its ghosts
             if (sides.filled[static_cast<std::size_t>(f)]) continue;
             f % 2 == 1 ? read.hi[f / 2] = extent[f / 2] + 1 : read.lo[f / 2] = -1;
           }
-          EXPECT_TRUE(within(read, with_walls(valid, extent, sides))) << "sides " << code;
+          EXPECT_TRUE(within(read, with_boundaries(valid, extent, sides))) << "sides " << code;
           EXPECT_TRUE(within(block, launch.region));
           EXPECT_LE(launch.sweeps, fusing.most);
           valid = launch.region;
@@ -68,8 +68,8 @@ TEST(Period, EveryLaunchReadsWhatIsThere) {
   }
 }
 
-// As the first of a period: the interior reads only what is at hand before the exchange, and no wall's ghost
-// that was not filled from there.
+// As the first of a period: the interior reads only what is at hand before the exchange, and no boundary's
+// ghost that was not filled from there.
 TEST(Period, TheInteriorReadsWhatIsAtHand) {
   const Int3 extent{5, 6, 7};
   for (int code = 0; code < 729; ++code) {
@@ -89,7 +89,7 @@ TEST(Period, TheInteriorReadsWhatIsAtHand) {
         if (sides.filled[static_cast<std::size_t>(f)]) continue;
         f % 2 == 1 ? read.hi[f / 2] = extent[f / 2] + 1 : read.lo[f / 2] = -1;
       }
-      EXPECT_TRUE(first.interior.empty() || within(read, with_walls(filled, extent, sides))) << code;
+      EXPECT_TRUE(first.interior.empty() || within(read, with_boundaries(filled, extent, sides))) << code;
     }
   }
 }

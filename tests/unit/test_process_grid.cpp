@@ -334,18 +334,18 @@ TEST(Decomposition, NeighboursHoldTheCellsBeyondTheBlock) {
       for (int rank = 0; rank < d.ranks(); ++rank) {
         const Box block = d.block(rank);
         for (const Direction& direction : all_directions()) {
-          bool beyond_wall = false;
+          bool beyond_boundary = false;
           Int3 cell;
           for (int axis = 0; axis < 3; ++axis) {
             cell[axis] = direction[axis] < 0   ? block.lo[axis] - 1
                          : direction[axis] > 0 ? block.hi[axis]
                                                : block.lo[axis];
             if (cell[axis] >= 0 && cell[axis] < cells[axis]) continue;
-            beyond_wall = beyond_wall || !periodic[axis];
+            beyond_boundary = beyond_boundary || !periodic[axis];
             cell[axis] = (cell[axis] + cells[axis]) % cells[axis];
           }
           const std::optional<int> neighbour = d.neighbour(rank, direction);
-          ASSERT_EQ(neighbour.has_value(), !beyond_wall);
+          ASSERT_EQ(neighbour.has_value(), !beyond_boundary);
           if (!neighbour) continue;
           ASSERT_TRUE(d.block(*neighbour).contains(cell));
           ASSERT_EQ(d.neighbour(*neighbour, {-direction[0], -direction[1], -direction[2]}), rank);
@@ -363,7 +363,7 @@ TEST(Decomposition, WallsAreTheFacesOfTheGridThatAreNotPeriodic) {
       const int axis = f / 2;
       const bool touches = f % 2 ? block.hi[axis] == 6 : block.lo[axis] == 0;
       EXPECT_EQ(d.touches(rank, static_cast<Face>(f)), touches);
-      EXPECT_EQ(d.is_wall(rank, static_cast<Face>(f)), touches && axis != 0);
+      EXPECT_EQ(d.is_boundary(rank, static_cast<Face>(f)), touches && axis != 0);
     }
   }
 }
@@ -406,7 +406,7 @@ TEST(DecompositionErrors, BlocksThinnerThanTheHalo) {
   EXPECT_EQ(Decomposition({30, 8, 9}, {2, 1, 1}, {}).deepest_halo(), 15);
   EXPECT_EQ(Decomposition({30, 8, 9}, {1, 1, 1}, {false, true, false}).deepest_halo(), 8);
   EXPECT_EQ(Decomposition({30, 8, 9}, {1, 1, 1}, {}).deepest_halo(), std::nullopt);
-  // One part between walls has no exchange: any thickness will do.
+  // One part between boundaries has no exchange: any thickness will do.
   EXPECT_EQ(Decomposition::most_parts({8, 9, 1}, {true, true, false}, 4), (Int3{2, 2, 1}));
   EXPECT_EQ(Decomposition({8, 8, 1}, {2, 2, 1}, {}, 4).smallest_block(), 16);
 }

@@ -106,7 +106,7 @@ TEST(Schedule, ASteadyRunIsLikelyToNeedWhatItsSlowestModeNeeds) {
   config.problem = {};
   config.problem.kind = ProblemKind::steady;
   config.grid.cells = {16, 16, 16};
-  for (WallConfig& wall : config.boundaries) wall.kind = WallKind::temperature;
+  for (BoundaryConfig& wall : config.boundaries) wall.kind = BoundaryKind::temperature;
   EXPECT_EQ(likely_sweeps(config), 720);  // ln(1e6) over 0.99 (1 - cos(pi/16)), of which the logarithm
   config.problem.max_sweeps = 500;
   EXPECT_EQ(likely_sweeps(config), 500);

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "config/config.hpp"
+#include "physics/boundaries.hpp"
 #include "physics/diagnostics.hpp"
 #include "physics/operator.hpp"
 #include "physics/slowest_mode.hpp"
-#include "physics/walls.hpp"
 #include "solver/residual_check.hpp"
 #include "solver/schedule.hpp"
 #include "support/deck_text.hpp"
@@ -43,11 +43,11 @@ double largest_loss(const Config& config) {
           const auto side = static_cast<Face>(f);
           const int axis = axis_of(side);
           const Index i = Int3{x, y, z}[axis];
-          const bool periodic = config.boundaries[static_cast<std::size_t>(f)].kind == WallKind::periodic;
+          const bool periodic = config.boundaries[static_cast<std::size_t>(f)].kind == BoundaryKind::periodic;
           const bool at_boundary = i == (is_max(side) ? n[axis] - 1 : 0) && !periodic;
           const double h = (*config.grid.spacing)[static_cast<std::size_t>(axis)];
           if (periodic && n[axis] == 1) continue;  // its own neighbour
-          loss += (1 - (at_boundary ? wall_law(config, side).a : 0)) / (h * h);
+          loss += (1 - (at_boundary ? boundary_law(config, side).a : 0)) / (h * h);
         }
         largest = std::max(largest, loss);
       }
@@ -64,11 +64,12 @@ TEST(TimeStep, TheMonotoneStepIsThatOfTheWorstCell) {
     for (std::size_t axis = 0; axis < 3; ++axis) {
       const bool periodic = random() % 4 == 0;
       for (std::size_t side = 0; side < 2; ++side) {
-        WallConfig& wall = config.boundaries[2 * axis + side];
-        wall.kind = periodic ? WallKind::periodic
-                             : std::array{WallKind::temperature, WallKind::flux, WallKind::convection,
-                                          WallKind::insulated}[random() % 4];
-        wall.coefficient = std::pow(10, static_cast<double>(random() % 9));
+        BoundaryConfig& boundary = config.boundaries[2 * axis + side];
+        boundary.kind = periodic
+                            ? BoundaryKind::periodic
+                            : std::array{BoundaryKind::temperature, BoundaryKind::flux,
+                                         BoundaryKind::convection, BoundaryKind::insulated}[random() % 4];
+        boundary.coefficient = std::pow(10, static_cast<double>(random() % 9));
       }
     }
     const double worst = largest_loss(config);
@@ -129,10 +130,11 @@ std::vector<std::string> warnings(const std::string& text) {
   return deck_text::parse(text).warnings;
 }
 
-std::string deck(const std::string& wall, const std::string& initial, const std::string& more = "") {
+std::string deck(const std::string& boundary, const std::string& initial, const std::string& more = "") {
   return "grid: {cells: 10, lengths: 0.1}\nmaterial: {diffusivity: 1e-4, conductivity: 1}\nboundaries: "
          "{x_min: " +
-         wall + "}\ninitial: [{shape: constant, value: " + initial + "}]\nproblem: {steps: 10" + more + "}\n";
+         boundary + "}\ninitial: [{shape: constant, value: " + initial + "}]\nproblem: {steps: 10" + more +
+         "}\n";
 }
 
 TEST(TimeStep, AStepThatCanOvershootIsTold) {
@@ -148,9 +150,9 @@ TEST(TimeStep, AStepThatCanOvershootIsTold) {
 }
 
 TEST(Kelvin, TemperaturesBelowZeroAreErrors) {
-  for (const char* wall :
+  for (const char* boundary :
        {"{kind: temperature, value: -20}", "{kind: convection, ambient: -20, coefficient: 5}"}) {
-    const std::string error = deck_error([&] { deck_text::parse(deck(wall, "300")); });
+    const std::string error = deck_error([&] { deck_text::parse(deck(boundary, "300")); });
     expect_says(error, "-20 K is below absolute zero");
   }
   expect_says(deck_error([&] { deck_text::parse(deck("insulated", "-1")); }), "initial.0.value: -1 K");
@@ -158,10 +160,10 @@ TEST(Kelvin, TemperaturesBelowZeroAreErrors) {
 }
 
 TEST(Kelvin, TemperaturesThatLookLikeCelsiusAreAskedFor) {
-  const std::string wall = "{kind: temperature, value: \"25 + y\"}";
-  ASSERT_EQ(warnings(deck(wall, "20")).size(), 1u);
-  expect_says(warnings(deck(wall, "20"))[0], "kelvin?");
-  EXPECT_TRUE(warnings(deck(wall, "293")).empty());
+  const std::string boundary = "{kind: temperature, value: \"25 + y\"}";
+  ASSERT_EQ(warnings(deck(boundary, "20")).size(), 1u);
+  expect_says(warnings(deck(boundary, "20"))[0], "kelvin?");
+  EXPECT_TRUE(warnings(deck(boundary, "293")).empty());
   EXPECT_TRUE(warnings(deck("{kind: temperature, value: 400}", "20")).empty());
 }
 
@@ -225,7 +227,7 @@ TEST(Operator, RoundedCoefficientsKeepAConstantConstant) {
 
 // The decay of the slowest mode, against what sweeps do to a rough field.
 
-Config steady_body(Int3 cells, std::array<WallKind, face_count> kinds) {
+Config steady_body(Int3 cells, std::array<BoundaryKind, face_count> kinds) {
   Config config;
   config.grid.cells = cells;
   config.grid.spacing = Vector3{0.01, 0.02, 0.015};
@@ -258,11 +260,11 @@ class Error3 {
     other[axis] = to;
     if (to >= 0 && to < n) return value(other);
     const Face f = face(axis, to >= n);
-    if (config_.boundaries[static_cast<std::size_t>(f)].kind == WallKind::periodic) {
+    if (config_.boundaries[static_cast<std::size_t>(f)].kind == BoundaryKind::periodic) {
       other[axis] = (to + n) % n;
       return value(other);
     }
-    return wall_law(config_, f).a * value(cell);
+    return boundary_law(config_, f).a * value(cell);
   }
   double value(Int3 c) const { return values_[static_cast<std::size_t>(c.x + n_.x * (c.y + n_.y * c.z))]; }
 
@@ -294,8 +296,9 @@ class Error3 {
   std::vector<double> values_;
 };
 
-constexpr WallKind held = WallKind::temperature, open = WallKind::insulated, cooled = WallKind::convection,
-                   heated = WallKind::flux, round = WallKind::periodic;
+constexpr BoundaryKind held = BoundaryKind::temperature, open = BoundaryKind::insulated,
+                       cooled = BoundaryKind::convection, heated = BoundaryKind::flux,
+                       round = BoundaryKind::periodic;
 
 void expect_as_measured(const Config& config) {
   const double expected = Error3(config).decay(4000);
@@ -303,7 +306,7 @@ void expect_as_measured(const Config& config) {
 }
 
 TEST(SlowestMode, DecaysAsItDoesInSweeps) {
-  const std::array<WallKind, face_count> cases[] = {
+  const std::array<BoundaryKind, face_count> cases[] = {
       {held, held, held, held, held, held},     {held, open, open, open, open, open},
       {cooled, open, heated, open, open, open}, {held, cooled, round, round, open, cooled},
       {round, round, held, held, round, round}, {open, heated, round, round, open, open},
@@ -327,7 +330,7 @@ TEST(SlowestMode, MayBeTheCheckerboard) {
 // The figures by which the default of problem.max_sweeps was chosen.
 TEST(SlowestMode, TheDefaultOfMaxSweepsIsEnoughFor256CellsEachWay) {
   const double way = std::log(1 / ProblemConfig{}.tolerance);
-  const auto needed = [&](std::array<WallKind, face_count> kinds) {
+  const auto needed = [&](std::array<BoundaryKind, face_count> kinds) {
     Config config = steady_body({256, 256, 256}, kinds);
     config.grid.spacing = Vector3{0.01, 0.01, 0.01};
     return way / slowest_decay(config);

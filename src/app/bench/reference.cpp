@@ -38,8 +38,9 @@ void sweep_planes(const SweepArgs<T>& args) {
   }
 }
 
-bool any_wall(const auto& walls) {
-  return std::any_of(std::begin(walls.faces), std::end(walls.faces), [](const auto& w) { return w.is_wall; });
+bool any_boundary(const auto& walls) {
+  return std::any_of(std::begin(walls.faces), std::end(walls.faces),
+                     [](const auto& w) { return w.is_boundary; });
 }
 
 class CompensatedSum {
@@ -107,11 +108,12 @@ void fill_random(FieldView<T> field, std::uint64_t seed, T low, T high) {
 
 template <class T>
 void sweep_reference(Field<T>& start, Field<T>& expected, FieldView<const T> source, Coefficients<T> c,
-                     const Walls<T>& walls, int depth) {
+                     const Boundaries<T>& walls, int depth) {
   const FaceCopy<T>& cells = face_copy<T>(Backend::host);
-  const Index margin = any_wall(walls) ? 0 : 1;  // cells of a sweep beyond the block, for each that follows
+  const Index margin =
+      any_boundary(walls) ? 0 : 1;  // cells of a sweep beyond the block, for each that follows
   for (int left = depth - 1;; --left) {
-    cells.fill_walls(start.view(), walls, start.view().interior(), {});
+    cells.fill_boundaries(start.view(), walls, start.view().interior(), {});
     if (left == 0) cells.fill(expected.view(), poison<T>, {});
     const Index m = margin * left;
     Box region = start.view().interior();
@@ -182,9 +184,9 @@ double error_bound(Index cells, ReductionOp op) {
 template void fill_random(FieldView<float>, std::uint64_t, float, float);
 template void fill_random(FieldView<double>, std::uint64_t, double, double);
 template void sweep_reference(Field<float>&, Field<float>&, FieldView<const float>, Coefficients<float>,
-                              const Walls<float>&, int);
+                              const Boundaries<float>&, int);
 template void sweep_reference(Field<double>&, Field<double>&, FieldView<const double>, Coefficients<double>,
-                              const Walls<double>&, int);
+                              const Boundaries<double>&, int);
 template std::string difference(FieldView<const float>, FieldView<const float>);
 template std::string difference(FieldView<const double>, FieldView<const double>);
 template ExactReduction reduce_exactly(FieldView<const float>, FieldView<const float>, Box, ReductionOp);

@@ -21,7 +21,7 @@ void fill_random(FieldView<T> field, std::uint64_t seed, T low, T high);
 // and its ghosts beyond walls are filled.
 template <class T>
 void sweep_reference(Field<T>& start, Field<T>& expected, FieldView<const T> source, Coefficients<T> c,
-                     const Walls<T>& walls, int depth);
+                     const Boundaries<T>& walls, int depth);
 
 // What stands in a result before the row that is checked.
 template <class T>

@@ -21,8 +21,8 @@ constexpr Coefficients<T> coefficients{T(0.24), T(0.11), T(0.13), T(0.14)};
 
 // Held temperatures in x, a flux in y, convection in z.
 template <class T>
-Walls<T> six_walls() {
-  const Wall<T> held{true, T(-1), T(600)}, flux{true, T(1), T(0.25)}, convection{true, T(0.6), T(120)};
+Boundaries<T> six_boundaries() {
+  const Boundary<T> held{true, T(-1), T(600)}, flux{true, T(1), T(0.25)}, convection{true, T(0.6), T(120)};
   return {{held, held, flux, flux, convection, convection}};
 }
 
@@ -42,7 +42,7 @@ SweepBench<T>::SweepBench(const Bench& bench, Int3 cells, int depth, std::option
       cells_(cells),
       depth_(depth),
       norm_(norm),
-      walls_(bench.options.walls ? six_walls<T>() : Walls<T>{}),
+      boundaries_(bench.options.walls ? six_boundaries<T>() : Boundaries<T>{}),
       in_(bench.device, cells, depth),
       out_(bench.device, cells, depth),
       expected_(bench.host, cells, depth) {
@@ -60,8 +60,8 @@ SweepBench<T>::SweepBench(const Bench& bench, Int3 cells, int depth, std::option
   Field<T>& start = mirror_ ? *mirror_ : in_;
   start_anew(in_);
   const FieldView<const T> none;
-  sweep_reference(start, expected_, source ? std::as_const(*source).view() : none, coefficients<T>, walls_,
-                  depth);
+  sweep_reference(start, expected_, source ? std::as_const(*source).view() : none, coefficients<T>,
+                  boundaries_, depth);
   if (norm) {
     expected_norm_ = reduce_exactly<T>(std::as_const(expected_).view(), std::as_const(start).view(),
                                        start.view().interior(), *norm);
@@ -90,7 +90,7 @@ SweepArgs<T> SweepBench<T>::args(Field<T>& in, Field<T>& out, const UpdateNorm& 
           out.view(),
           in.view().interior(),
           coefficients<T>,
-          walls_,
+          boundaries_,
           source_ ? std::as_const(*source_).view() : none,
           norm};
 }
@@ -102,7 +102,7 @@ void SweepBench<T>::queue(const StencilKernel<T>& row, int policy, SweepArgs<T> 
     const FieldView<T> ghosts{const_cast<T*>(args.in.origin), args.in.pitch_y, args.in.pitch_z,
                               args.in.extent, args.in.ghosts};
     face_copy<T>(row.backend)
-        .fill_walls(ghosts, walls_in_ghosts(row, walls_), ghosts.interior(), bench_.stream);
+        .fill_boundaries(ghosts, boundaries_in_ghosts(row, boundaries_), ghosts.interior(), bench_.stream);
   }
   if (!bench_.options.overlap) return row.launch(args, {depth_, policy}, bench_.stream);
   const Box interior = interior_between_ranks(row, args.region, depth_, policy);

@@ -44,7 +44,7 @@ class SweepBench {
   const Int3 cells_;
   const int depth_;
   const std::optional<ReductionOp> norm_;
-  Walls<T> walls_;
+  Boundaries<T> boundaries_;
   Field<T> in_, out_;
   std::optional<Field<T>> source_;
   std::optional<Field<T>> mirror_;  // a GPU's field in host memory

@@ -23,7 +23,7 @@ Json heat_object(const EndState& end) {
   if (!end.heat) return nullptr;
   Json faces;
   for (std::size_t f = 0; f < face_count; ++f)
-    faces[face_names[f]] = end.faces[f] ? Json(end.heat->walls[f]) : Json();
+    faces[face_names[f]] = end.faces[f] ? Json(end.heat->boundaries[f]) : Json();
   return {{"faces_W", faces},
           {"sources_W", end.heat->source},
           {"stored_W", end.steady ? Json() : Json(end.heat->rate)},
@@ -37,7 +37,7 @@ EndState heat_of(const Json& heat) {
   for (std::size_t f = 0; f < face_count; ++f) {
     const Json& face = heat.at("faces_W").at(face_names[f]);
     end.faces[f] = !face.is_null();
-    if (end.faces[f]) flows.walls[f] = face;
+    if (end.faces[f]) flows.boundaries[f] = face;
   }
   flows.source = heat.at("sources_W");
   end.steady = heat.at("stored_W").is_null();
@@ -61,7 +61,7 @@ namespace {
 std::string balance_text(const EndState& end) {
   const HeatFlows& heat = *end.heat;
   const bool flows =
-      heat.source != 0 || std::ranges::any_of(heat.walls, [](double watt) { return watt != 0; });
+      heat.source != 0 || std::ranges::any_of(heat.boundaries, [](double watt) { return watt != 0; });
   if (!flows) return fmt::format("nothing flows; {} unaccounted for", watts(heat.balance));
   const double percent = 100 * heat.relative_balance;
   const bool tiny = percent > 0 && percent < 1e-3;
@@ -78,7 +78,7 @@ TitledLines heat_lines(const EndState& end) {
   std::string faces;
   for (std::size_t f = 0; f < face_count; ++f)
     if (end.faces[f])
-      faces += fmt::format("{}{} {}", faces.empty() ? "" : ", ", face_names[f], watts(heat.walls[f]));
+      faces += fmt::format("{}{} {}", faces.empty() ? "" : ", ", face_names[f], watts(heat.boundaries[f]));
   return {{"heat in", faces.empty() ? "all faces are periodic" : faces + " (negative: out)"},
           {"", "from sources " + watts(heat.source) + (end.steady ? "" : ", stored " + watts(heat.rate))},
           {"balance", balance_text(end)}};

@@ -165,8 +165,8 @@ void for_each_column(const DiagnosticsPlan& plan, const Diagnostics* d, const Ce
   if (plan.heat_capacity) put("heat_J", [](const auto& of) { return of.heat; });
   if (plan.rate) put_flow("rate_W", [](const auto& of) { return of.rate; });
   for (std::size_t f = 0; f < face_count; ++f) {
-    if (plan.walls[f]) {
-      put_flow(fmt::format("wall_{}_W", face_names[f]), [=](const auto& of) { return of.walls[f]; });
+    if (plan.boundaries[f]) {
+      put_flow(fmt::format("wall_{}_W", face_names[f]), [=](const auto& of) { return of.boundaries[f]; });
     }
   }
   if (plan.flows) {

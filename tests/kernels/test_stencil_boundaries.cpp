@@ -1,4 +1,4 @@
-// Walls as rows apply them or find them in the ghosts; and an overlapped step, the interior and then the
+// Boundaries as rows apply them or find them in the ghosts; and an overlapped step, the interior and then the
 // rest: the bits and the norm of a sweep of the whole.
 #include <array>
 
@@ -8,27 +8,28 @@
 namespace isotherm::test {
 namespace {
 
-constexpr unsigned all_faces = WalledBlock<double>::all_faces, lower_faces = WalledBlock<double>::lower_faces;
+constexpr unsigned all_faces = BoundedBlock<double>::all_faces,
+                   lower_faces = BoundedBlock<double>::lower_faces;
 
-class StencilWalls : public testing::TestWithParam<RowCase> {};
+class StencilBoundaries : public testing::TestWithParam<RowCase> {};
 
 // A row that applies none finds them all in the ghosts, whatever they are: one policy shows that it looks
 // nowhere else.
 template <class T>
-bool applies_walls(const StencilKernel<T>& row) {
-  return row.own_walls != std::array<bool, 3>{};
+bool applies_boundaries(const StencilKernel<T>& row) {
+  return row.own_boundaries != std::array<bool, 3>{};
 }
 
-// Walls on the faces of `mask`; across the others the regions reach into the ghosts.
+// Boundaries on the faces of `mask`; across the others the regions reach into the ghosts.
 template <class T>
 void check(const StencilKernel<T>& row, int policy, Device& device, Int3 shape, int ghosts = 2,
            unsigned mask = all_faces, unsigned fields = lower_faces) {
   SCOPED_TRACE("walls " + std::to_string(mask) + ", ghosts " + std::to_string(ghosts));
   const auto host = make_host_of(device);
-  const WalledBlock<T> there(device, shape, ghosts, mask, fields), here(*host, shape, ghosts, mask, fields);
+  const BoundedBlock<T> there(device, shape, ghosts, mask, fields), here(*host, shape, ghosts, mask, fields);
   const Field<T> in = random_field<T>(*host, shape, ghosts, 19);
   Field<T> ruled = to_device(*host, in);
-  here.fill_ghosts(ruled.view(), row.own_walls);
+  here.fill_ghosts(ruled.view(), row.own_boundaries);
   const Field<T> in_there = to_device(device, in);
   const Coefficients<T> c = coefficients<T>();
   const Box whole = there.region(ghosts - 1), one = there.region(1);
@@ -41,36 +42,36 @@ void check(const StencilKernel<T>& row, int policy, Device& device, Int3 shape, 
     row_named(stencil_kernels<T>(), "reference")
         .launch({std::as_const(ruled).view(), expected.view(), region, c, {}, {}, {}}, {}, {});
     Field<T> out = to_device(device, filled(*host, shape, ghosts, T(-7)));
-    row.launch({in_there.view(), out.view(), region, c, there.walls, {}, {}}, {1, policy}, {});
+    row.launch({in_there.view(), out.view(), region, c, there.boundaries, {}, {}}, {1, policy}, {});
     const Field<T> found = to_host(device, *host, out);
     expect_same<T>(std::as_const(expected).view(), found.view());
   }
 }
 
-TEST_P(StencilWalls, AreAppliedOrFoundInTheGhosts) {
+TEST_P(StencilBoundaries, AreAppliedOrFoundInTheGhosts) {
   std::vector<Int3> all = shapes;
   all.push_back({139, 70, 67});  // several tiles and chunks of every row, none of them full
   for (const Index x : {46, 60, 61, 62, 94}) all.push_back({x, 33, 5});  // rows that nearly fill their pitch
   on_every_policy(GetParam(), all, [](const auto& row, int policy, Device& device, Int3 shape) {
-    if (policy > 0 && !applies_walls(row) && shape.product() > 5000) return;
+    if (policy > 0 && !applies_boundaries(row) && shape.product() > 5000) return;
     check(row, policy, device, shape);
   });
 }
 
-// Shapes whose last warps, packs and rows end at the walls, in rows and columns of several, and one that two
-// walls across y share; a chunk has planes enough for a b of the plane before to be another.
-TEST_P(StencilWalls, VaryOverEveryFace) {
+// Shapes whose last warps, packs and rows end at the boundaries, in rows and columns of several, and one that
+// two boundaries across y share; a chunk has planes enough for a b of the plane before to be another.
+TEST_P(StencilBoundaries, VaryOverEveryFace) {
   on_every_policy(GetParam(), {{128, 80, 61}, {256, 40, 59}, {128, 8, 60}, {128, 4, 60}},
                   [](const auto& row, int policy, Device& device, Int3 shape) {
-                    if (policy > 0 && !applies_walls(row)) return;
+                    if (policy > 0 && !applies_boundaries(row)) return;
                     check(row, policy, device, shape, 2, all_faces, all_faces);
                   });
 }
 
-TEST_P(StencilWalls, StandBesideRegionsThatReachIntoGhosts) {
+TEST_P(StencilBoundaries, StandBesideRegionsThatReachIntoGhosts) {
   on_every_policy(GetParam(), {{1, 1, 1}, {3, 40, 2}, {61, 33, 5}, {134, 37, 9}},
                   [](const auto& row, int policy, Device& device, Int3 shape) {
-                    if (policy > 0 && !applies_walls(row)) return;
+                    if (policy > 0 && !applies_boundaries(row)) return;
                     // Across one axis, on the lower or the upper faces of all, and nowhere.
                     for (const unsigned mask : {0b000011u, 0b001100u, 0b110000u, 0b010101u, 0b101010u, 0u}) {
                       check(row, policy, device, shape, 5, mask);
@@ -79,8 +80,8 @@ TEST_P(StencilWalls, StandBesideRegionsThatReachIntoGhosts) {
                   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Host, StencilWalls, testing::ValuesIn(stencil_cases(Backend::host)), label_of);
-INSTANTIATE_TEST_SUITE_P(Cuda, StencilWalls, testing::ValuesIn(stencil_cases(Backend::cuda)), label_of);
+INSTANTIATE_TEST_SUITE_P(Host, StencilBoundaries, testing::ValuesIn(stencil_cases(Backend::host)), label_of);
+INSTANTIATE_TEST_SUITE_P(Cuda, StencilBoundaries, testing::ValuesIn(stencil_cases(Backend::cuda)), label_of);
 
 // An overlapped step, the interior and then the rest: the bits and the norm of a sweep of the whole.
 
@@ -94,15 +95,15 @@ struct Cut {
 };
 
 template <class T>
-void check_cut(const StencilKernel<T>& row, Device& device, const Cut& cut, unsigned walls, ReductionOp op,
-               int policy) {
-  SCOPED_TRACE(text(cut.shape) + ", at hand " + text(cut.at_hand()) + ", walls " + std::to_string(walls) +
-               ", policy " + std::to_string(policy));
+void check_cut(const StencilKernel<T>& row, Device& device, const Cut& cut, unsigned boundaries,
+               ReductionOp op, int policy) {
+  SCOPED_TRACE(text(cut.shape) + ", at hand " + text(cut.at_hand()) + ", walls " +
+               std::to_string(boundaries) + ", policy " + std::to_string(policy));
   const auto host = make_host_of(device);
   const int ghosts = static_cast<int>(cut.beyond) + 1;
-  const unsigned fields = WalledBlock<T>::all_faces;
-  const WalledBlock<T> there(device, cut.shape, ghosts, walls, fields);
-  const WalledBlock<T> here(*host, cut.shape, ghosts, walls, fields);
+  const unsigned fields = BoundedBlock<T>::all_faces;
+  const BoundedBlock<T> there(device, cut.shape, ghosts, boundaries, fields);
+  const BoundedBlock<T> here(*host, cut.shape, ghosts, boundaries, fields);
   const Coefficients<T> c = coefficients<T>();
   const Box whole = cut.region(), at_hand = cut.at_hand();
   Field<T> in = random_field<T>(*host, cut.shape, ghosts, 37);
@@ -133,7 +134,7 @@ void check_cut(const StencilKernel<T>& row, Device& device, const Cut& cut, unsi
     scratch = Buffer(device, parts_scratch_bytes(row, whole, interior, {1, policy}));
     norm = {op, result.as<double>(), scratch.data(), false};
   }
-  SweepArgs<T> args{in_there.view(), out.view(), interior, c, there.walls, source_there.view(), norm};
+  SweepArgs<T> args{in_there.view(), out.view(), interior, c, there.boundaries, source_there.view(), norm};
   if (!interior.empty()) {
     row.launch(args, {1, policy}, {});
     args.norm.accumulate = true;
@@ -159,10 +160,10 @@ TEST_P(StepInParts, IsAStep) {
                            Cut{{33, 8, 9}, {0, 1, 0}, {1, 0, 2}}, Cut{{139, 41, 12}, {1, 1, 1}, {1, 1, 1}},
                            Cut{{139, 70, 12}, {0, 0, 3}, {0, 0, 1}}, Cut{wide, {1, 1, 1}, {1, 1, 1}},
                            Cut{wide, {0, 2, 0}, {2, 0, 0}}, Cut{wide, {3, 0, 1}, {0, 0, 0}}}) {
-      for (const unsigned walls : {0b011001u, 0u, 0b111111u}) {
-        if (cut.shape.x == wide.x && cut.below.x != 1 && walls != 0b011001u)
+      for (const unsigned boundaries : {0b011001u, 0u, 0b111111u}) {
+        if (cut.shape.x == wide.x && cut.below.x != 1 && boundaries != 0b011001u)
           continue;  // the columns are what counts
-        check_cut(row, device, cut, walls, ReductionOp::max_abs, 0);
+        check_cut(row, device, cut, boundaries, ReductionOp::max_abs, 0);
       }
       const int last = static_cast<int>(row.policies.size()) - 1;
       check_cut(row, device, cut, 0b100110u, ReductionOp::sum_squares, last);

@@ -14,8 +14,8 @@
 
 #include "core/error.hpp"
 #include "grid/field.hpp"
+#include "physics/boundaries.hpp"
 #include "physics/cells.hpp"
-#include "physics/walls.hpp"
 #include "support/error_text.hpp"
 #include "support/watched_device.hpp"
 
@@ -36,12 +36,12 @@ Config steel(Int3 cells = {5, 4, 3}) {
 }
 
 std::array<bool, face_count> only(Face f) {
-  std::array<bool, face_count> walls{};
-  walls[static_cast<std::size_t>(f)] = true;
-  return walls;
+  std::array<bool, face_count> boundaries{};
+  boundaries[static_cast<std::size_t>(f)] = true;
+  return boundaries;
 }
 
-WallConfig& wall_at(Config& config, Face f) {
+BoundaryConfig& boundary_at(Config& config, Face f) {
   return config.boundaries[static_cast<std::size_t>(f)];
 }
 
@@ -49,9 +49,9 @@ Box whole(const Config& config) {
   return {{0, 0, 0}, config.grid.cells};
 }
 
-// T = A + B s, s metres from the wall into the body, solves every kind of wall exactly: the ghost must be
-// T(-h/2).
-TEST(Walls, GhostOfALinearProfileIsExact) {
+// T = A + B s, s metres from the boundary into the body, solves every kind of boundary exactly: the ghost
+// must be T(-h/2).
+TEST(Boundaries, GhostOfALinearProfileIsExact) {
   const unsigned seed = 7;
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> uniform(-1, 1);
@@ -62,31 +62,33 @@ TEST(Walls, GhostOfALinearProfileIsExact) {
       Config config = steel();
       const double A = 300 + 50 * uniform(random), B = 1000 * uniform(random), H = 20 + 19 * uniform(random);
       const double h = spacing(config)[static_cast<std::size_t>(axis_of(f))];
-      // Into the body flows -k dT/ds = -k B; a convecting wall takes it from the surroundings: H (Ta - A).
-      const WallConfig kinds[] = {{WallKind::temperature, A, 0},
-                                  {WallKind::flux, -k * B, 0},
-                                  {WallKind::convection, A - k * B / H, H}};
-      for (const WallConfig& wall : kinds) {
-        wall_at(config, f) = wall;
-        const WallRules<double> rules(config, *device, whole(config), 1, only(f));
-        const Wall<double>& rule = rules.walls().faces[i];
-        ASSERT_TRUE(rule.is_wall);
-        EXPECT_NEAR(wall_ghost(rule.a, rule.b_at(0, 0), A + B * h / 2), A - B * h / 2, 1e-9)
-            << face_names[i] << " kind " << static_cast<int>(wall.kind) << " seed " << seed;
+      // Into the body flows -k dT/ds = -k B; a convecting boundary takes it from the surroundings: H (Ta -
+      // A).
+      const BoundaryConfig kinds[] = {{BoundaryKind::temperature, A, 0},
+                                      {BoundaryKind::flux, -k * B, 0},
+                                      {BoundaryKind::convection, A - k * B / H, H}};
+      for (const BoundaryConfig& boundary : kinds) {
+        boundary_at(config, f) = boundary;
+        const BoundaryConditions<double> rules(config, *device, whole(config), 1, only(f));
+        const Boundary<double>& rule = rules.boundaries().faces[i];
+        ASSERT_TRUE(rule.is_boundary);
+        EXPECT_NEAR(boundary_ghost(rule.a, rule.b_at(0, 0), A + B * h / 2), A - B * h / 2, 1e-9)
+            << face_names[i] << " kind " << static_cast<int>(boundary.kind) << " seed " << seed;
       }
     }
   }
 }
 
-TEST(Walls, CoefficientsFollowTheTable) {
+TEST(Boundaries, CoefficientsFollowTheTable) {
   const auto device = make_host_device();
   Config config = steel();
-  config.boundaries[0] = {WallKind::temperature, 350.0, 0};
-  config.boundaries[1] = {WallKind::flux, 600.0, 0};
-  config.boundaries[2] = {WallKind::convection, 290.0, 30};
-  config.boundaries[3] = {WallKind::insulated, 0.0, 0};
-  const WallRules<double> rules(config, *device, whole(config), 1, {true, true, true, true, false, false});
-  const auto& faces = rules.walls().faces;
+  config.boundaries[0] = {BoundaryKind::temperature, 350.0, 0};
+  config.boundaries[1] = {BoundaryKind::flux, 600.0, 0};
+  config.boundaries[2] = {BoundaryKind::convection, 290.0, 30};
+  config.boundaries[3] = {BoundaryKind::insulated, 0.0, 0};
+  const BoundaryConditions<double> rules(config, *device, whole(config), 1,
+                                         {true, true, true, true, false, false});
+  const auto& faces = rules.boundaries().faces;
   EXPECT_EQ(faces[0].a, -1);
   EXPECT_EQ(faces[0].b, 700);
   EXPECT_EQ(faces[1].a, 1);
@@ -95,54 +97,55 @@ TEST(Walls, CoefficientsFollowTheTable) {
   EXPECT_DOUBLE_EQ(faces[2].b, 2 * 30 * 290.0 / (2 * k / 0.02 + 30));
   EXPECT_EQ(faces[3].a, 1);
   EXPECT_EQ(faces[3].b, 0);
-  EXPECT_FALSE(faces[4].is_wall);
+  EXPECT_FALSE(faces[4].is_boundary);
   EXPECT_FALSE(rules.vary_in_time());
   for (const auto& face : faces) EXPECT_EQ(face.b_field, nullptr);
 }
 
 // Every rank must see the value of the same global cell, in its ghosts too: y wraps, z is clamped.
-TEST(Walls, FormulaOverTheFaceWrapsAndClampsInTheGhosts) {
+TEST(Boundaries, FormulaOverTheFaceWrapsAndClampsInTheGhosts) {
   const auto device = make_host_device();
   Config config = steel({5, 4, 6});
-  wall_at(config, Face::y_min).kind = wall_at(config, Face::y_max).kind = WallKind::periodic;
+  boundary_at(config, Face::y_min).kind = boundary_at(config, Face::y_max).kind = BoundaryKind::periodic;
   const Expression value("300 + 7*y*y + sin(z)", "yzt");
-  wall_at(config, Face::x_max) = {WallKind::temperature, value, 0};
+  boundary_at(config, Face::x_max) = {BoundaryKind::temperature, value, 0};
   const CellCentres centre(config);
   const int ghosts = 3;
   for (const Box block : {whole(config), Box{{2, 1, 2}, {5, 3, 6}}, Box{{4, 3, 0}, {5, 4, 1}}}) {
-    const WallRules<float> rules(config, *device, block, ghosts, only(Face::x_max));
-    const Wall<float>& wall = rules.walls().faces[static_cast<int>(Face::x_max)];
+    const BoundaryConditions<float> rules(config, *device, block, ghosts, only(Face::x_max));
+    const Boundary<float>& boundary = rules.boundaries().faces[static_cast<int>(Face::x_max)];
     const Int3 extent = block.extent();
     for (Index z = -ghosts; z < extent.z + ghosts; ++z)
       for (Index y = -ghosts; y < extent.y + ghosts; ++y) {
         const Index gy = (block.lo.y + y + 4 * ghosts) % 4;
         const Index gz = std::clamp(block.lo.z + z, Index{0}, Index{5});
         const double expected = 2 * value(0, centre(1, gy), centre(2, gz));
-        EXPECT_EQ(wall.b_at(y, z), static_cast<float>(expected)) << y << " " << z;
+        EXPECT_EQ(boundary.b_at(y, z), static_cast<float>(expected)) << y << " " << z;
       }
   }
 }
 
-TEST(Walls, FormulasKnowWhereTheWallStands) {
+TEST(Boundaries, FormulasKnowWhereTheWallStands) {
   const auto device = make_host_device();
   Config config = steel();
-  wall_at(config, Face::y_max) = {WallKind::temperature, Expression("y + 0*x", "xyzt"), 0};
-  const WallRules<double> rules(config, *device, whole(config), 1, only(Face::y_max));
-  EXPECT_DOUBLE_EQ(rules.walls().faces[3].b_at(0, 0), 2 * (-2 + 4 * 0.02));
+  boundary_at(config, Face::y_max) = {BoundaryKind::temperature, Expression("y + 0*x", "xyzt"), 0};
+  const BoundaryConditions<double> rules(config, *device, whole(config), 1, only(Face::y_max));
+  EXPECT_DOUBLE_EQ(rules.boundaries().faces[3].b_at(0, 0), 2 * (-2 + 4 * 0.02));
 }
 
-TEST(Walls, FormulasOfTimeFollowIt) {
+TEST(Boundaries, FormulasOfTimeFollowIt) {
   const auto device = make_host_device();
   Config config = steel();
-  wall_at(config, Face::x_min) = {WallKind::temperature, Expression("300 + 10*t", "yzt"), 0};
-  wall_at(config, Face::z_min) = {WallKind::flux, Expression("x*t", "xyt"), 0};
-  wall_at(config, Face::z_max) = {WallKind::flux, Expression("x", "xyt"), 0};
-  WallRules<double> rules(config, *device, whole(config), 1, {true, false, false, false, true, true});
+  boundary_at(config, Face::x_min) = {BoundaryKind::temperature, Expression("300 + 10*t", "yzt"), 0};
+  boundary_at(config, Face::z_min) = {BoundaryKind::flux, Expression("x*t", "xyt"), 0};
+  boundary_at(config, Face::z_max) = {BoundaryKind::flux, Expression("x", "xyt"), 0};
+  BoundaryConditions<double> rules(config, *device, whole(config), 1,
+                                   {true, false, false, false, true, true});
   EXPECT_TRUE(rules.vary_in_time());
   const double x = CellCentres(config)(0, 2);
   for (const double t : {0.0, 0.5, 2.0}) {
     rules.update(t, {});
-    const auto& faces = rules.walls().faces;
+    const auto& faces = rules.boundaries().faces;
     EXPECT_EQ(faces[0].b_field, nullptr);  // the same over the face: a number travels, not a field
     EXPECT_EQ(faces[0].b, 2 * (300 + 10 * t));
     EXPECT_DOUBLE_EQ(faces[4].b_at(2, 1), x * t * 0.03 / k);
@@ -150,20 +153,20 @@ TEST(Walls, FormulasOfTimeFollowIt) {
   }
 }
 
-TEST(Walls, ANonFiniteFormulaIsNamedWithItsCell) {
+TEST(Boundaries, ANonFiniteFormulaIsNamedWithItsCell) {
   const auto device = make_host_device();
   Config config = steel();
   config.places["boundaries.z_max.value"] = "deck.yaml:9:5";
   config.places["boundaries.z_max.ambient"] = "deck.yaml:9:7";
   const double y = CellCentres(config)(1, 2);
   for (const auto& [kind, place] :
-       {std::pair(WallKind::temperature, std::string("deck.yaml:9:5: boundaries.z_max.value: ")),
-        std::pair(WallKind::convection, std::string("deck.yaml:9:7: boundaries.z_max.ambient: "))}) {
+       {std::pair(BoundaryKind::temperature, std::string("deck.yaml:9:5: boundaries.z_max.value: ")),
+        std::pair(BoundaryKind::convection, std::string("deck.yaml:9:7: boundaries.z_max.ambient: "))}) {
     const std::string formula = fmt::format("sqrt({:.17g} - y)", y - 1e-6);
-    wall_at(config, Face::z_max) = {kind, Expression(formula, "xyt"), 25};
+    boundary_at(config, Face::z_max) = {kind, Expression(formula, "xyt"), 25};
     const std::string said = refusal(
         [&] {
-          WallRules<double>(config, *device, {{2, 1, 0}, {5, 4, 3}}, 1, only(Face::z_max));
+          BoundaryConditions<double>(config, *device, {{2, 1, 0}, {5, 4, 3}}, 1, only(Face::z_max));
         },
         ExitCode::deck);
     // The lowest cell of the block and its ghosts: x = 1 is a ghost's.
@@ -171,12 +174,12 @@ TEST(Walls, ANonFiniteFormulaIsNamedWithItsCell) {
   }
 }
 
-TEST(Walls, AValueBeyondThePrecisionIsRefused) {
+TEST(Boundaries, AValueBeyondThePrecisionIsRefused) {
   const auto device = make_host_device();
   Config config = steel();
-  wall_at(config, Face::x_min) = {WallKind::temperature, 3e38, 0};
-  EXPECT_NO_THROW(WallRules<double>(config, *device, whole(config), 1, only(Face::x_min)));
-  EXPECT_THROW(WallRules<float>(config, *device, whole(config), 1, only(Face::x_min)), Error);
+  boundary_at(config, Face::x_min) = {BoundaryKind::temperature, 3e38, 0};
+  EXPECT_NO_THROW(BoundaryConditions<double>(config, *device, whole(config), 1, only(Face::x_min)));
+  EXPECT_THROW(BoundaryConditions<float>(config, *device, whole(config), 1, only(Face::x_min)), Error);
 }
 
 // A device that copies as late as it may: when somebody waits. What is overwritten too early is seen.
@@ -215,13 +218,13 @@ class LazyDevice final : public Device {
   std::uintptr_t events_ = 0;
 };
 
-TEST(Walls, UpdatesAheadOfTheDeviceDoNotOverwriteEachOther) {
+TEST(Boundaries, UpdatesAheadOfTheDeviceDoNotOverwriteEachOther) {
   LazyDevice device;
   Config config = steel();
-  wall_at(config, Face::x_min) = {WallKind::temperature, Expression("y + t", "yzt"), 0};
+  boundary_at(config, Face::x_min) = {BoundaryKind::temperature, Expression("y + t", "yzt"), 0};
   const double y = CellCentres(config)(1, 0);
   {
-    WallRules<double> rules(config, device, whole(config), 1, only(Face::x_min));
+    BoundaryConditions<double> rules(config, device, whole(config), 1, only(Face::x_min));
     EXPECT_EQ(device.queued(), 0u);
     double executed = 0;  // updates whose copy has been made
     for (int step = 1; step <= 6; ++step) {
@@ -229,28 +232,30 @@ TEST(Walls, UpdatesAheadOfTheDeviceDoNotOverwriteEachOther) {
       while (device.queued() > 1) {  // the host ran ahead by one: let the older copy happen now
         device.run_one();
         executed += 1;
-        EXPECT_DOUBLE_EQ(rules.walls().faces[0].b_at(0, 0), 2 * (y + executed));
+        EXPECT_DOUBLE_EQ(rules.boundaries().faces[0].b_at(0, 0), 2 * (y + executed));
       }
     }
     device.synchronize(Stream{});
-    EXPECT_DOUBLE_EQ(rules.walls().faces[0].b_at(0, 0), 2 * (y + 6));
+    EXPECT_DOUBLE_EQ(rules.boundaries().faces[0].b_at(0, 0), 2 * (y + 6));
 
     // Three updates at once: the third waits for the first copy, and the last value wins.
     for (const double t : {10.0, 20.0, 30.0}) rules.update(t, {});
     EXPECT_EQ(device.queued(), 2u);
     device.run_one();
-    EXPECT_DOUBLE_EQ(rules.walls().faces[0].b_at(0, 0), 2 * (y + 20));
+    EXPECT_DOUBLE_EQ(rules.boundaries().faces[0].b_at(0, 0), 2 * (y + 20));
     device.run_one();
-    EXPECT_DOUBLE_EQ(rules.walls().faces[0].b_at(0, 0), 2 * (y + 30));
+    EXPECT_DOUBLE_EQ(rules.boundaries().faces[0].b_at(0, 0), 2 * (y + 30));
   }
 }
 
-TEST(Walls, TemperaturesBelowZeroAreNamed) {
+TEST(Boundaries, TemperaturesBelowZeroAreNamed) {
   const auto device = make_host_device();
   Config config = steel();
   config.verify.solution = ExactSolution::none;
-  wall_at(config, Face::x_min) = {WallKind::temperature, Expression("100*(y + 1.9)", "yzt"), 0};
-  const auto rules = [&] { WallRules<double>(config, *device, whole(config), 1, only(Face::x_min)); };
+  boundary_at(config, Face::x_min) = {BoundaryKind::temperature, Expression("100*(y + 1.9)", "yzt"), 0};
+  const auto rules = [&] {
+    BoundaryConditions<double>(config, *device, whole(config), 1, only(Face::x_min));
+  };
   try {
     rules();
     FAIL() << "no error";
@@ -258,7 +263,7 @@ TEST(Walls, TemperaturesBelowZeroAreNamed) {
     expect_says(e.what(), "boundaries.x_min.value: -9");
     expect_says(e.what(), "below absolute zero");
   }
-  wall_at(config, Face::x_min).kind = WallKind::flux;
+  boundary_at(config, Face::x_min).kind = BoundaryKind::flux;
   EXPECT_NO_THROW(rules());
 }
 

@@ -1,5 +1,5 @@
 // What the lanes of a fused sweep know of their place: which cells are theirs to leave, what stands beyond
-// the walls at each level. For .cu files only.
+// the boundaries at each level. For .cu files only.
 #pragma once
 
 #include "kernels/cuda/column_shares.hpp"
@@ -15,31 +15,33 @@ struct FusedArgs {
   FieldView<T> out;
   FieldView<const T> source;
   Coefficients<T> c;
-  Walls<T> walls;
+  Boundaries<T> boundaries;
   UpdateNorm norm;
   Box region, read;  // `read`: the cells that the region depends on
   TileCuts x, y;
   ColumnShares shares;
   unsigned pace;  // cycles between planes of a block; 0: none
 
-  __device__ __forceinline__ const Wall<T>& wall(Face f) const { return walls.faces[static_cast<int>(f)]; }
+  __device__ __forceinline__ const Boundary<T>& face(Face f) const {
+    return boundaries.faces[static_cast<int>(f)];
+  }
 };
 
-// b of a wall at (p, q) of its face. What a tile has beyond the cells and ghosts of the face is nobody's.
+// b of a boundary at (p, q) of its face. What a tile has beyond the cells and ghosts of the face is nobody's.
 template <bool fields, class T>
-__device__ __forceinline__ T b_of(const Wall<T>& wall, int p, int q, Index extent_p, Index extent_q,
+__device__ __forceinline__ T b_of(const Boundary<T>& boundary, int p, int q, Index extent_p, Index extent_q,
                                   int ghosts) {
   if constexpr (fields) {
-    if (wall.b_field) {
+    if (boundary.b_field) {
       p = min(max(p, -ghosts), static_cast<int>(extent_p) + ghosts - 1);
       q = min(max(q, -ghosts), static_cast<int>(extent_q) + ghosts - 1);
-      return wall.b_at(p, q);
+      return boundary.b_at(p, q);
     }
   }
-  return wall.b;
+  return boundary.b;
 }
 
-// Where a lane's rows lie: in the tile, in the region, at the walls.
+// Where a lane's rows lie: in the tile, in the region, at the boundaries.
 template <class T, int rows>
 class FusedPlace {
   static constexpr int cells = Pack<T>::cells;
@@ -61,10 +63,10 @@ class FusedPlace {
     for (int i = 0; i < cells; ++i) mine_ |= (lo_x <= x + i && x + i < hi_x ? 1u : 0u) << i;
     first_row_ = lo_y - y;
     end_row_ = hi_y - y;
-    at_y_min_ = y == 0 && a.wall(Face::y_min).is_wall;
-    before_ = lane == 0 && x == 0 && a.wall(Face::x_min).is_wall;
-    if (a.wall(Face::y_max).is_wall) at_y_max_ = end_y - 1 - y;
-    if (a.wall(Face::x_max).is_wall) behind_ = end_x - 1 - x;
+    at_y_min_ = y == 0 && a.face(Face::y_min).is_boundary;
+    before_ = lane == 0 && x == 0 && a.face(Face::x_min).is_boundary;
+    if (a.face(Face::y_max).is_boundary) at_y_max_ = end_y - 1 - y;
+    if (a.face(Face::x_max).is_boundary) behind_ = end_x - 1 - x;
   }
 
   // A bit for each cell of this lane's pack in row r that is its block's to leave.
@@ -72,36 +74,38 @@ class FusedPlace {
     return first_row_ <= r && r < end_row_ ? mine_ : 0u;
   }
 
-  // Puts what stands beyond walls across z below or above plane z, if there is one.
+  // Puts what stands beyond boundaries across z below or above plane z, if there is one.
   template <bool fields>
-  __device__ __forceinline__ void apply_z_walls(const FusedArgs<T>& a, int z, Pack<T> (&below)[rows],
-                                                const Pack<T> (&at)[rows], Pack<T> (&above)[rows]) const {
-    if (z == 0 && a.wall(Face::z_min).is_wall) beyond_z<fields>(a, Face::z_min, at, below);
-    if (z == a.in.extent.z - 1 && a.wall(Face::z_max).is_wall) beyond_z<fields>(a, Face::z_max, at, above);
+  __device__ __forceinline__ void apply_z_boundaries(const FusedArgs<T>& a, int z, Pack<T> (&below)[rows],
+                                                     const Pack<T> (&at)[rows],
+                                                     Pack<T> (&above)[rows]) const {
+    if (z == 0 && a.face(Face::z_min).is_boundary) beyond_z<fields>(a, Face::z_min, at, below);
+    if (z == a.in.extent.z - 1 && a.face(Face::z_max).is_boundary)
+      beyond_z<fields>(a, Face::z_max, at, above);
   }
 
-  // Puts what stands beyond walls beside the tile at the ends of row r, and what stands beyond those across y
-  // before the first row of all and behind the last.
-  __device__ __forceinline__ void apply_x_walls_beside(const FusedArgs<T>& a, Neighbours<T>& n) const {
-    const Wall<T>&lower = a.wall(Face::x_min), &upper = a.wall(Face::x_max);
+  // Puts what stands beyond boundaries beside the tile at the ends of row r, and what stands beyond those
+  // across y before the first row of all and behind the last.
+  __device__ __forceinline__ void apply_x_boundaries(const FusedArgs<T>& a, Neighbours<T>& n) const {
+    const Boundary<T>&lower = a.face(Face::x_min), &upper = a.face(Face::x_max);
     const bool is_behind = behind_ == cells - 1;
     if constexpr (sizeof(T) ==
                   sizeof(double)) {  // an instruction that some lanes skip beats two more that choose
-      if (before_) n.x_lo = wall_ghost(lower.a, lower.b, n.centre.v[0]);
-      if (is_behind) n.x_hi = wall_ghost(upper.a, upper.b, n.centre.v[cells - 1]);
+      if (before_) n.x_lo = boundary_ghost(lower.a, lower.b, n.centre.v[0]);
+      if (is_behind) n.x_hi = boundary_ghost(upper.a, upper.b, n.centre.v[cells - 1]);
     } else {
-      const T before = wall_ghost(lower.a, lower.b, n.centre.v[0]);
-      const T behind = wall_ghost(upper.a, upper.b, n.centre.v[cells - 1]);
+      const T before = boundary_ghost(lower.a, lower.b, n.centre.v[0]);
+      const T behind = boundary_ghost(upper.a, upper.b, n.centre.v[cells - 1]);
       n.x_lo = before_ ? before : n.x_lo;
       n.x_hi = is_behind ? behind : n.x_hi;
     }
   }
-  __device__ __forceinline__ void apply_y_walls_beside(const FusedArgs<T>& a, const Pack<T> (&at)[rows],
-                                                       Pack<T>& y_lo, Pack<T>& y_hi) const {
+  __device__ __forceinline__ void apply_y_boundaries(const FusedArgs<T>& a, const Pack<T> (&at)[rows],
+                                                     Pack<T>& y_lo, Pack<T>& y_hi) const {
     const auto put = [&](Face f, bool here, const Pack<T>& centre, Pack<T>& to) {
 #pragma unroll
       for (int i = 0; i < cells; ++i) {
-        const T ghost = wall_ghost(a.wall(f).a, a.wall(f).b, centre.v[i]);
+        const T ghost = boundary_ghost(a.face(f).a, a.face(f).b, centre.v[i]);
         to.v[i] = here ? ghost : to.v[i];
       }
     };
@@ -109,14 +113,14 @@ class FusedPlace {
     put(Face::y_max, at_y_max_ == rows - 1, at[rows - 1], y_hi);
   }
 
-  // The same of walls that may be anywhere in the tile, with b of every cell. Behind the last cell of a row
-  // it may stand in its pack: what is there is nobody's.
-  __device__ __forceinline__ void apply_any_side_walls(const FusedArgs<T>& a, int r, int z,
-                                                       Neighbours<T>& n) const {
+  // The same of boundaries that may be anywhere in the tile, with b of every cell. Behind the last cell of a
+  // row it may stand in its pack: what is there is nobody's.
+  __device__ __forceinline__ void apply_side_boundaries(const FusedArgs<T>& a, int r, int z,
+                                                        Neighbours<T>& n) const {
     const Int3 extent = a.in.extent;
     const int ghosts = a.in.ghosts;
     const auto x_ghost = [&](Face f, T centre) {
-      return wall_ghost(a.wall(f).a, b_of<true>(a.wall(f), y + r, z, extent.y, extent.z, ghosts), centre);
+      return boundary_ghost(a.face(f).a, b_of<true>(a.face(f), y + r, z, extent.y, extent.z, ghosts), centre);
     };
     const Pack<T> centre = n.centre;
     const T before = x_ghost(Face::x_min, centre.v[0]);
@@ -129,8 +133,8 @@ class FusedPlace {
     const auto put = [&](Face f, bool here, Pack<T>& to) {
 #pragma unroll
       for (int i = 0; i < cells; ++i) {
-        const T b = b_of<true>(a.wall(f), x + i, z, extent.x, extent.z, ghosts);
-        to.v[i] = here ? wall_ghost(a.wall(f).a, b, centre.v[i]) : to.v[i];
+        const T b = b_of<true>(a.face(f), x + i, z, extent.x, extent.z, ghosts);
+        to.v[i] = here ? boundary_ghost(a.face(f).a, b, centre.v[i]) : to.v[i];
       }
     };
     if (r == 0) put(Face::y_min, at_y_min_, n.y_lo);
@@ -141,22 +145,22 @@ class FusedPlace {
   template <bool fields>
   __device__ __forceinline__ void beyond_z(const FusedArgs<T>& a, Face f, const Pack<T> (&at)[rows],
                                            Pack<T> (&beyond)[rows]) const {
-    const Wall<T>& wall = a.wall(f);
+    const Boundary<T>& boundary = a.face(f);
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
 #pragma unroll
       for (int i = 0; i < cells; ++i) {
-        const T b = b_of<fields>(wall, x + i, y + r, a.in.extent.x, a.in.extent.y, a.in.ghosts);
-        beyond[r].v[i] = wall_ghost(wall.a, b, at[r].v[i]);
+        const T b = b_of<fields>(boundary, x + i, y + r, a.in.extent.x, a.in.extent.y, a.in.ghosts);
+        beyond[r].v[i] = boundary_ghost(boundary.a, b, at[r].v[i]);
       }
     }
   }
 
   unsigned mine_ = 0;        // a bit for each cell of the pack that is the block's to leave
   int first_row_, end_row_;  // of the rows that are
-  bool before_, at_y_min_;   // a wall beside this lane's pack: the lower across x; across y
-  int at_y_max_ = -1;        // the row at the upper wall across y, if it is one of the lane's
-  int behind_ = -1;          // the cell at the upper wall across x, if it is one of the pack's
+  bool before_, at_y_min_;   // a boundary beside this lane's pack: the lower across x; across y
+  int at_y_max_ = -1;        // the row at the upper boundary across y, if it is one of the lane's
+  int behind_ = -1;          // the cell at the upper boundary across x, if it is one of the pack's
 };
 
 }  // namespace isotherm::cuda

@@ -1,4 +1,4 @@
-#include "physics/walls.hpp"
+#include "physics/boundaries.hpp"
 
 #include <fmt/format.h>
 #include <omp.h>
@@ -31,7 +31,8 @@ struct Tangent {
 
   Tangent(const Config& config, int axis_, Box block, int ghosts_) : axis(axis_), ghosts(ghosts_) {
     const Index n = config.grid.cells[axis];
-    const bool periodic = config.boundaries[static_cast<int>(face(axis, false))].kind == WallKind::periodic;
+    const bool periodic =
+        config.boundaries[static_cast<int>(face(axis, false))].kind == BoundaryKind::periodic;
     const CellCentres centre(config);
     for (Index i = block.lo[axis] - ghosts; i < block.hi[axis] + ghosts; ++i) {
       const Index cell = periodic ? (i % n + n) % n : std::clamp(i, Index{0}, n - 1);
@@ -44,14 +45,14 @@ struct Tangent {
 
 std::string key_of_value(const Config& config, Face f) {
   const auto i = static_cast<std::size_t>(f);
-  const bool convection = config.boundaries[i].kind == WallKind::convection;
+  const bool convection = config.boundaries[i].kind == BoundaryKind::convection;
   return config.at(fmt::format("boundaries.{}.{}", face_names[i], convection ? "ambient" : "value"));
 }
 
 // Of b: none of a flux, nor where an exact solution may be about differences of temperatures.
 double lowest_value(const Config& config, Face f) {
-  const WallKind kind = config.boundaries[static_cast<std::size_t>(f)].kind;
-  const bool is_kelvin = kind == WallKind::temperature || kind == WallKind::convection;
+  const BoundaryKind kind = config.boundaries[static_cast<std::size_t>(f)].kind;
+  const bool is_kelvin = kind == BoundaryKind::temperature || kind == BoundaryKind::convection;
   return is_kelvin && config.verify.solution == ExactSolution::none
              ? 0
              : -std::numeric_limits<double>::infinity();
@@ -61,13 +62,13 @@ double lowest_value(const Config& config, Face f) {
 
 // b over one face of the block, in host staging memory and, where it varies over the face, on the device.
 template <class T>
-class WallRules<T>::FaceValues {
+class BoundaryConditions<T>::FaceValues {
  public:
   FaceValues(const Config& config, Device& device, Face f, Box block, int ghosts)
       : device_(&device),
         face_(f),
         key_(key_of_value(config, f)),
-        slope_(wall_law(config, f).slope),
+        slope_(boundary_law(config, f).slope),
         lowest_(lowest_value(config, f)),
         p_(config, first_tangent(axis_of(f)), block, ghosts),
         q_(config, second_tangent(axis_of(f)), block, ghosts),
@@ -88,10 +89,10 @@ class WallRules<T>::FaceValues {
   Face on() const { return face_; }
   bool over_time() const { return formulas_[0].uses('t'); }
 
-  void update(double t, Stream stream, Wall<T>& wall) {
+  void update(double t, Stream stream, Boundary<T>& boundary) {
     if (!over_face()) {
-      wall.b = evaluate_at(0, 0, t, formulas_[0]);
-      if (!is_sound(wall.b)) throw_unsound(0, 0, t);
+      boundary.b = evaluate_at(0, 0, t, formulas_[0]);
+      if (!is_sound(boundary.b)) throw_unsound(0, 0, t);
       return;
     }
     // Two staging buffers in turn: the host fills one while the device may still be copying the other.
@@ -102,8 +103,8 @@ class WallRules<T>::FaceValues {
     device_->copy(values_.data(), staging, values_.bytes(), stream);
     device_->record(copied_[turn_].get(), stream);
     used_[turn_] = true;
-    wall.pitch = p_.size();
-    wall.b_field = values_.template as<T>() + p_.ghosts + q_.ghosts * wall.pitch;
+    boundary.pitch = p_.size();
+    boundary.b_field = values_.template as<T>() + p_.ghosts + q_.ghosts * boundary.pitch;
   }
 
  private:
@@ -162,8 +163,8 @@ class WallRules<T>::FaceValues {
   double slope_;
   double lowest_;  // of b, K
   Tangent p_, q_;
-  Index cell_ = 0;                    // global index of the wall's cells along the normal
-  double plane_ = 0;                  // m, where the wall stands
+  Index cell_ = 0;                    // global index of the boundary's cells along the normal
+  double plane_ = 0;                  // m, where the boundary stands
   std::vector<Expression> formulas_;  // one a thread
   Buffer values_;                     // [q][p], ghosts included
   std::vector<Buffer> staging_;
@@ -173,42 +174,42 @@ class WallRules<T>::FaceValues {
 };
 
 template <class T>
-WallRules<T>::WallRules(const Config& config, Device& device, Box block, int ghosts,
-                        const std::array<bool, face_count>& is_wall, double t) {
+BoundaryConditions<T>::BoundaryConditions(const Config& config, Device& device, Box block, int ghosts,
+                                          const std::array<bool, face_count>& is_boundary, double t) {
   const Owned<Stream> stream = own_stream(device, Priority::normal);
   for (int i = 0; i < face_count; ++i) {
-    if (!is_wall[i]) continue;
-    const WallLaw law = wall_law(config, static_cast<Face>(i));
+    if (!is_boundary[i]) continue;
+    const BoundaryLaw law = boundary_law(config, static_cast<Face>(i));
     const Expression& value = config.boundaries[i].value;
-    Wall<T>& wall = walls_.faces[i];
-    wall.is_wall = true;
-    wall.a = static_cast<T>(law.a);
+    Boundary<T>& boundary = boundaries_.faces[i];
+    boundary.is_boundary = true;
+    boundary.a = static_cast<T>(law.a);
     FaceValues values(config, device, static_cast<Face>(i), block, ghosts);
-    values.update(t, stream, wall);
+    values.update(t, stream, boundary);
     if (!value.is_constant()) varying_.push_back(std::move(values));
   }
   device.synchronize(stream.get());
 }
 
 template <class T>
-WallRules<T>::WallRules(WallRules&&) noexcept = default;
+BoundaryConditions<T>::BoundaryConditions(BoundaryConditions&&) noexcept = default;
 template <class T>
-WallRules<T>& WallRules<T>::operator=(WallRules&&) noexcept = default;
+BoundaryConditions<T>& BoundaryConditions<T>::operator=(BoundaryConditions&&) noexcept = default;
 template <class T>
-WallRules<T>::~WallRules() = default;
+BoundaryConditions<T>::~BoundaryConditions() = default;
 
 template <class T>
-bool WallRules<T>::vary_in_time() const {
+bool BoundaryConditions<T>::vary_in_time() const {
   return std::any_of(varying_.begin(), varying_.end(), [](const FaceValues& f) { return f.over_time(); });
 }
 
 template <class T>
-void WallRules<T>::update(double t, Stream stream) {
+void BoundaryConditions<T>::update(double t, Stream stream) {
   for (FaceValues& values : varying_)
-    if (values.over_time()) values.update(t, stream, walls_.faces[static_cast<int>(values.on())]);
+    if (values.over_time()) values.update(t, stream, boundaries_.faces[static_cast<int>(values.on())]);
 }
 
-template class WallRules<float>;
-template class WallRules<double>;
+template class BoundaryConditions<float>;
+template class BoundaryConditions<double>;
 
 }  // namespace isotherm

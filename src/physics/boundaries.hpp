@@ -1,0 +1,40 @@
+// Boundary conditions: from the deck's boundaries to a and b of the ghosts beyond each face of this rank's
+// subdomain. The rule itself is boundary_law() in config/config.hpp.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "config/config.hpp"
+#include "core/device.hpp"
+#include "kernels/stencil.hpp"
+
+namespace isotherm {
+
+// Values are computed in fp64 on the host, once (again at each step where a formula uses t), and rounded to
+// T.
+template <class T>
+class BoundaryConditions {
+ public:
+  // `block`: this rank's global cells; `is_boundary`: by Face; `t`: the time of the first values, s. Throws
+  // Error(deck) naming the cell where a formula is not finite. `device` must outlive the rules.
+  BoundaryConditions(const Config& config, Device& device, Box block, int ghosts,
+                     const std::array<bool, face_count>& is_boundary, double t = 0);
+  BoundaryConditions(BoundaryConditions&&) noexcept;
+  BoundaryConditions& operator=(BoundaryConditions&&) noexcept;
+  ~BoundaryConditions();
+
+  bool vary_in_time() const;
+  // b of boundaries whose formula uses t, for the step that starts at t (seconds). Call boundaries() again
+  // after it. The new values are copied in the order of `stream`: all that reads boundaries() must be ordered
+  // before and after it through that stream. The host waits only where it is two updates ahead of the device.
+  void update(double t, Stream stream);
+  const Boundaries<T>& boundaries() const { return boundaries_; }
+
+ private:
+  class FaceValues;
+  Boundaries<T> boundaries_;
+  std::vector<FaceValues> varying_;  // faces whose value is a formula of place or time
+};
+
+}  // namespace isotherm
