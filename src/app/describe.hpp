@@ -15,7 +15,7 @@ RunRecord describe_run(const CommandLine& command, const Session& session, const
 RankRow describe_rank(const Session& session, const Device& device, const Communicator& world);
 SnapshotProvenance provenance(const Session& session, const RunRecord& record);
 
-// Collective: bytes a second that all devices of the run copy together, measured at once on all.
+// Collective: bytes per second that all devices of the run copy together, measured at once on all.
 double measure_roof(const Session& session, Device& device, const Communicator& world);
 
 std::string file_name(const std::string& path);

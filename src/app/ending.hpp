@@ -12,7 +12,7 @@
 
 namespace isotherm {
 
-// The warning of a run whose precision swallows the heat that it is told to bring in.
+// The warning of a run whose precision loses the heat of sources and flux boundaries.
 
 std::string swallowed_heat_text(const Config& config, const SwallowedHeat& heat);  // empty: no reason to warn
 

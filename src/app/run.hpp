@@ -30,7 +30,7 @@ struct RunPlan {
   const Session& session;
   const std::optional<Restart>& restart;
   Device& device;
-  double copy_bandwidth;  // bytes a second, of all devices
+  double copy_bandwidth;  // bytes per second, of all devices
   Timer started;          // when the deck was opened
 };
 

@@ -13,10 +13,10 @@ namespace isotherm {
 // The figures of a rank's device that the estimate weighs. Only their ratios decide.
 struct ExchangeWeights {
   int cell_bytes = 8;
-  double memory = 0;            // bytes a second that sweeps and copies share, read and written
+  double memory = 0;            // bytes per second that sweeps and copies share, read and written
   int sector = 0;               // bytes of the smallest piece of a row that memory moves
   int touches = 0;              // of the sectors of an exchanged row of cells by all that works on it
-  double wire = 0;              // bytes a second, one way, of a rank to all its neighbours together
+  double wire = 0;              // bytes per second, one way, of a rank to all its neighbours together
   int wire_sector = 0;          // bytes of the smallest piece of a row that the wire carries
   double message = 0;           // seconds that each message costs however short it is
   double across_xz = 0;         // seconds more that the message of a face across x or z does

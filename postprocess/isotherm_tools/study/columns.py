@@ -1,4 +1,4 @@
-"""What is told of each case: the columns of study.csv."""
+"""The columns of study.csv."""
 
 # With their units behind the last '_', as in run.json and history.csv. The path within run.json; None: of history.csv, under
 # its name.

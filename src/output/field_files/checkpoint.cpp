@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double assumed_rate = 1e9;  // bytes a second, until a file was written
+constexpr double assumed_rate = 1e9;  // bytes per second, until a file was written
 
 double assumed_seconds(const Config& config) {
   const int cell_bytes = config.precision == Precision::fp32 ? 4 : 8;

@@ -72,7 +72,7 @@ struct HaloBenchEntry {
   std::vector<double> exchanges;            // s of one, from the pack on, queued among others: as in a run
   std::vector<double> alone;                // s of one until the host sees that its ghosts are there
   std::optional<double> wire() const;       // s: the median exchange less packing and unpacking
-  std::optional<double> bandwidth() const;  // bytes a second each way, of the median exchange
+  std::optional<double> bandwidth() const;  // bytes per second each way, of the median exchange
 };
 
 // A way to write a field of all ranks into one file. Times are of the slowest rank.
@@ -87,7 +87,7 @@ struct IoBenchEntry {
     seconds.push_back(time);
     raw_seconds.push_back(raw);
   }
-  double bandwidth() const;  // bytes a second, of the median
+  double bandwidth() const;  // bytes per second, of the median
   double raw_share() const;  // median over the samples, each against the raw one beside it
 };
 
@@ -96,11 +96,11 @@ struct BenchFigures {
   Quantiles seconds;  // of a launch
   // None where nothing is updated, and of a difference below its noise, p90 - p10, which has no share either.
   std::optional<double> points_a_second;
-  std::optional<double> bandwidth;  // bytes a second of least traffic
+  std::optional<double> bandwidth;  // bytes per second of least traffic
   // Medians over the samples, each against what was measured right beside it; of a difference, whose samples
   // may have either sign, medians against medians.
   std::optional<double> copy_share, read_share;
-  std::optional<double> copy_bandwidth, read_bandwidth;  // bytes a second
+  std::optional<double> copy_bandwidth, read_bandwidth;  // bytes per second
   std::optional<double> speedup;  // over the lowest rung: the first right row of this grid and precision
 };
 

@@ -182,7 +182,7 @@ struct Performance {
 struct Figures {
   double stepping_seconds = 0;  // of the slowest rank
   double points_a_second = 0;
-  double effective_bandwidth = 0;  // bytes a second, least traffic
+  double effective_bandwidth = 0;  // bytes per second, least traffic
   double seconds_a_step = 0;
   double halo_fraction = 0;          // of the stepping time, by means over ranks
   std::optional<double> copy_share;  // effective bandwidth over copy bandwidth
