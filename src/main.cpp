@@ -9,14 +9,10 @@
 #include <vector>
 
 #include "app/bench/bench.hpp"
-#include "app/check.hpp"
-#include "app/check_json.hpp"
 #include "app/command_line.hpp"
-#include "app/describe.hpp"
-#include "app/info.hpp"
-#include "app/list.hpp"
+#include "app/record.hpp"
 #include "app/run.hpp"
-#include "app/settle_depth.hpp"
+#include "app/subcommands.hpp"
 #include "app/tools.hpp"
 #include "config/deck.hpp"
 #include "core/agree.hpp"
@@ -60,10 +56,10 @@ int run(const CommandLine& command, const Communicator& world) {
     if (const auto code = nothing_to_do(*restart, session.deck.config, world)) return static_cast<int>(*code);
   }
 
-  // Device: its memory, what exchanges cost on it, its copy bandwidth.
+  // Device: its memory and its copy bandwidth.
   const auto device = agree(world, [&] { return open_device(session.placement); });
+  fit_ghosts(session, world);
   refuse_what_does_not_fit(session.memory, session.placement, world);
-  settle_depth(session, measure_depth_costs(session, *device, world), world);
   const double roof = measure_roof(session, *device, world);
 
   const RunPlan plan{command, world, session, restart, *device, roof, started};

@@ -17,8 +17,7 @@ LATER = {
     "isotherm-run": {
         "decomposition": {"weights": None},
         "method": {
-            "policy": None, "graph": False, "tuning": {"source": "deck", "file": None, "trial_s": 0.0, "trials": []},
-            "depth_choice": {"automatic": False, "why": None, "costs": None, "weighed": []},
+            "policy": None, "graph": False, "tuning": {"source": "deck"},
         },
         "figures_of_merit": {}, "profile": None,
         "halo": {"hidden_percent": None, "exchange_s": None, "exposed_s": None, "links": []},

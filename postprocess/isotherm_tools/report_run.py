@@ -7,7 +7,7 @@ from matplotlib import pyplot
 
 from isotherm_tools import figures, histories, report_figures, slices
 from isotherm_tools.failure import DATA, FILE_MISSING, Failure
-from isotherm_tools.report_answer import answer
+from isotherm_tools.report_answer import answer, watts
 from isotherm_tools.report_bench import bench_section
 from isotherm_tools.report_page import Section, facts, page, paragraph, picture, pictures, table, text_block, tiles
 from isotherm_tools.units import format_length, length_unit, percent, si
@@ -184,17 +184,13 @@ def convergence(run):
         "The run was made without a history." if history is None else "The run ended before its first check.")]
     parts.append(facts([
         ("norm", residual["norm"]), ("first residual", si_or_power(residual["first_K"], "K")),
-        ("last residual", None if residual["last_K"] is None else
-         si_or_power(residual["last_K"], "K") + sweep_of(residual)),
+        ("last residual", None if residual["last_K"] is None else si_or_power(residual["last_K"], "K")
+         + ("" if residual["last_sweep"] is None else f" at sweep {residual['last_sweep']}")),
         ("tolerance", residual["tolerance"] and f"{residual['tolerance']:g} ({residual['criterion']})"),
         ("convergence", words(residual["convergence"])), ("sweeps beyond it", residual["extra_sweeps"] or None),
         *verification(run.record["verification"]),
     ]))
     return Section("convergence", "Convergence and history", parts)
-
-
-def sweep_of(residual):
-    return "" if residual["last_sweep"] is None else f" at sweep {residual['last_sweep']}"
 
 
 def probes_line(places):
@@ -291,7 +287,9 @@ def what_was_run(run):
     parts = [
         facts([
             ("command", made_by["command_line"]), ("deck", record["deck"]["path"]), ("directory", record["directory"]),
-            ("problem", problem_line(record)), ("process grid", " x ".join(map(str, split["process_grid"]))),
+            ("problem", problem_line(record)),
+            ("sources", record["sources"] and f"{watts(record['sources']['power_W'])} in {record['sources']['cells']} cells"),
+            ("process grid", " x ".join(map(str, split["process_grid"]))),
             ("cells a rank", f"{split['smallest_rank_cells']} to {split['largest_rank_cells']}"),
             ("time step", method["dt_s"] and f"{si(method['dt_s'], 's')} (limit {si(method['dt_limit_s'], 's')})"),
             ("weight", method["weight"]), ("kernel", f"{kernel}, {method['instruction_set'] or 'CUDA'}"),

@@ -1,4 +1,4 @@
-#include "app/check.hpp"
+#include "app/subcommands.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,7 +9,6 @@
 
 #include "app/plan.hpp"
 #include "app/session.hpp"
-#include "app/settle_depth.hpp"
 #include "config/deck.hpp"
 #include "core/agree.hpp"
 #include "core/error.hpp"
@@ -35,13 +34,13 @@ std::string estimate_text(const Config& config, const Decomposition& d, Backend 
       fmt::format("  by estimate   {} a sweep of the slowest rank: {} cells, {} copies, {} wire, {} messages",
                   human_duration(cost.total()), human_duration(cost.sweep), human_duration(cost.copies),
                   human_duration(cost.wire), human_duration(cost.messages));
-  if (!(cheapest.grid == d.process_grid())) {
-    text +=
-        fmt::format("; auto takes {}, {}", extent_text(cheapest.grid), human_duration(cheapest.cost.total()));
-  } else if (cheapest.next) {
-    text += fmt::format("; next best {}, {}", extent_text(*cheapest.next),
-                        human_duration(cheapest.next_cost.total()));
-  }
+  const auto add = [&](const char* what, Int3 grid, const SweepCost& of) {
+    text += fmt::format("; {} {}, {}", what, extent_text(grid), human_duration(of.total()));
+  };
+  if (!(cheapest.grid == d.process_grid()))
+    add("auto takes", cheapest.grid, cheapest.cost);
+  else if (cheapest.next)
+    add("next best", *cheapest.next, cheapest.next_cost);
   return text + "\n";
 }
 
@@ -53,11 +52,11 @@ std::string block_lines(const Config& config, const Decomposition& d) {
                         block.lo.y, block.hi.y, block.lo.z, block.hi.z);
     for (const Direction& direction : face_directions()) {
       const int axis = direction[0] ? 0 : direction[1] ? 1 : 2;
-      const Face f = face(axis, direction[static_cast<std::size_t>(axis)] > 0);
+      const Face f = face(axis, direction[axis] > 0);
       const auto neighbour = d.neighbour(rank, direction);
       text += fmt::format("  {} {}", face_names[static_cast<int>(f)],
                           neighbour ? std::to_string(*neighbour)
-                                    : std::string(word(config.boundaries[static_cast<std::size_t>(f)].kind)));
+                                    : std::string(word(config.boundaries[static_cast<int>(f)].kind)));
     }
     text += '\n';
   }
@@ -132,8 +131,7 @@ std::string domain_text(const Config& config) {
   constexpr Index most_cells = Index{1} << 31;
   const Vector3 h = spacing(config);
   Vector3 lengths = h;
-  for (int axis = 0; axis < 3; ++axis)
-    lengths[static_cast<std::size_t>(axis)] *= static_cast<double>(config.grid.cells[axis]);
+  for (int axis = 0; axis < 3; ++axis) lengths[axis] *= static_cast<double>(config.grid.cells[axis]);
   std::string text = fmt::format("domain          {}, cells of {}\n", size_text(lengths), size_text(h));
   if (all_sources(config).empty()) return text;
   if (config.grid.cells.product() > most_cells)
@@ -190,48 +188,34 @@ std::string checkpoints_text(const Config& config) {
                      human_bytes(files.bytes_each), human_bytes(files.bytes()));
 }
 
-// What of solver.halo_width: auto is known without neighbours to measure.
-std::string depth_text(const Session& session, const Session& deepest) {
-  if (!depth_is_open(session)) return {};
-  const Int3 grid = deepest.decomposition.process_grid();
-  const std::string other = grid == session.decomposition.process_grid()
-                                ? ""
-                                : fmt::format(", where the process grid is {}", extent_text(grid));
+std::string halo_text(const Config& config) {
+  if (config.solver.halo_width || config.solver.ghosts == 1) return {};
   return fmt::format(
-      "depth           auto: 1 to {}{}, by what exchanges and cells are measured to cost when the run "
-      "starts; all else here is of depth 1\n",
-      halo_depth(deepest.deck.config), other);
+      "halo width      auto: 1 to {} layers, the fastest that the first steps of the run show\n",
+      config.solver.ghosts);
 }
 
-// Of a rank; of the deepest halo too, where that is not settled.
-std::string memory_text(const Session& session, const Session& deepest, const char* place, std::size_t bytes,
-                        std::size_t most) {
-  const std::string deep = depth_is_open(session)
-                               ? fmt::format(" ({} at depth {})", human_bytes(static_cast<double>(most)),
-                                             halo_depth(deepest.deck.config))
-                               : "";
-  return fmt::format("{} a rank of {} memory{}", human_bytes(static_cast<double>(bytes)), place, deep);
-}
-
-std::string free_text(std::size_t bytes) {
-  return human_bytes(static_cast<double>(bytes)) + " free";
+std::string memory_text(const char* place, std::size_t bytes) {
+  return fmt::format("{} a rank of {} memory", human_bytes(static_cast<double>(bytes)), place);
 }
 
 // On the host, and on its GPU where it has one.
-std::string memory_lines(const Session& session, const Session& deepest, const CheckOptions& options) {
+std::string memory_lines(const Session& session, const CheckOptions& options) {
   const Placement& placement = session.placement;
-  const MemoryPlan &memory = session.memory, &most = deepest.memory;
+  const MemoryPlan& memory = session.memory;
   const bool is_here = placement.host == Host::this_one;
+  const auto free = [](const Device& device) {
+    return human_bytes(static_cast<double>(device.memory().free_bytes)) + " free";
+  };
   std::string text = fmt::format(
-      "memory          {}{}\n",
-      memory_text(session, deepest, "host", memory.host(placement.backend), most.host(placement.backend)),
-      is_here ? fmt::format(", {} on this host", free_text(make_host_device()->memory().free_bytes)) : "");
+      "memory          {}{}\n", memory_text("host", memory.host(placement.backend)),
+      is_here ? fmt::format(", {} on this host", free(*make_host_device())) : "");
   if (placement.backend == Backend::cuda)
-    text += fmt::format(
-        "                {}, {}\n", memory_text(session, deepest, "device", memory.device(), most.device()),
-        options.gpu_bytes > 0 ? fmt::format("of {} (--gpu-memory)", human_bytes(options.gpu_bytes))
-        : is_here             ? free_text(open_device(placement)->memory().free_bytes)
-                              : "of a GPU that is not here: --gpu-memory 80GiB says what one has");
+    text += fmt::format("                {}, {}\n", memory_text("device", memory.device()),
+                        options.gpu_bytes > 0
+                            ? fmt::format("of {} (--gpu-memory)", human_bytes(options.gpu_bytes))
+                        : is_here ? free(*open_device(placement))
+                                  : "of a GPU that is not here: --gpu-memory 80GiB says what one has");
   text += memory_table(memory, placement.backend);
   if (!is_here) text += "  what norms take is not known here\n";
   return text;
@@ -241,22 +225,16 @@ std::string memory_lines(const Session& session, const Session& deepest, const C
 void refuse_what_gpus_cannot_hold(const Session& session, const CheckOptions& options) {
   const std::size_t wanted = session.memory.device();
   if (options.gpu_bytes > 0 && static_cast<double>(wanted) > options.gpu_bytes)
-    throw CollectiveError(
-        ExitCode::memory,
-        fmt::format(
-            "a rank needs {} of device memory and --gpu-memory gives it {}; use a smaller grid, fp32 or "
-            "more ranks",
-            human_bytes(static_cast<double>(wanted)), human_bytes(options.gpu_bytes)));
+    throw CollectiveError(ExitCode::memory, fmt::format("a rank needs {} of device memory and --gpu-memory "
+                                                        "gives it {}; use a smaller grid, fp32 or more ranks",
+                                                        human_bytes(static_cast<double>(wanted)),
+                                                        human_bytes(options.gpu_bytes)));
 }
 
 }  // namespace
 
 int check(const CommandLine& command, const Communicator& world) {
-  LoadedDeck deck = load_deck(command, world);
-  Session session = plan_session(command, std::move(deck), world);
-  // No work, and so no measurement: what only that decides stays open.
-  if (!depth_is_open(session)) settle_depth(session, std::nullopt, world);
-  const Session deepest = at_depth(session, deepest_depth(session), world);
+  Session session = plan_session(command, world);
   const Config& config = session.deck.config;
   const Decomposition& decomposition = session.decomposition;
   const CheckOptions& options = command.check;
@@ -265,9 +243,9 @@ int check(const CommandLine& command, const Communicator& world) {
     std::string text =
         options.resolved ? "# the resolved deck\n" + to_yaml(config) + "\n# what a run of it is\n" : "";
     text += decomposition_text(config, decomposition, session.placement.backend, options) +
-            depth_text(session, deepest) + placement_text(session.placement, decomposition.ranks(), options) +
+            halo_text(config) + placement_text(session.placement, decomposition.ranks(), options) +
             domain_text(config) + time_text(config) + files_text(config) + checkpoints_text(config) +
-            memory_lines(session, deepest, options);
+            memory_lines(session, options);
     for (const std::string& warning : config.warnings) text += "warning: " + warning + "\n";
     if (!session.threads.warning.empty() && command.ranks == 0)
       text += "warning: " + session.threads.warning + "\n";

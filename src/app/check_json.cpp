@@ -1,34 +1,220 @@
-#include "app/check_json.hpp"
+#include "app/subcommands.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <limits>
 
-#include "app/case_plan.hpp"
-#include "app/load.hpp"
-#include "app/scaled_case.hpp"
-#include "config/changes.hpp"
-#include "config/deck.hpp"
+#include "app/session.hpp"
+#include "app/verification.hpp"
 #include "config/overrides.hpp"
 #include "config/reader.hpp"
 #include "config/text.hpp"
-#include "config/value.hpp"
-#include "config/yaml_tree.hpp"
 #include "core/build_info.hpp"
+#include "core/statistics.hpp"
+#include "core/timer.hpp"
+#include "grid/process_grid.hpp"
+#include "kernels/bandwidth.hpp"
+#include "kernels/stencil.hpp"
 #include "output/console/console.hpp"
 #include "output/records/json_value.hpp"
+#include "physics/paint.hpp"
 #include "solver/rows.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {
 
-ISOTHERM_KEYS(CasePlan, cells, sweeps, memory_bytes, file_bytes, traffic_bytes, backend, process_grid)
-
 namespace {
 
 using Kind = YamlNode::Kind;
+
+double least_bytes(const Config& config) {
+  const bool has_source = !all_sources(config).empty();
+  return config.precision == Precision::fp32 ? least_bytes_per_cell<float>(has_source)
+                                             : least_bytes_per_cell<double>(has_source);
+}
+
+// Why sweeps of this config cannot store the neighbours' ghosts themselves, judged by the deck alone.
+std::string why_no_stores(const Config& config, Backend backend) {
+  if (config.parallel.overlap != Overlap::in_kernel) return "";
+  if (backend == Backend::host) return "only kernels of GPUs store faces";
+  if (config.solver.halo_width && *config.solver.halo_width != 1) return "in_kernel has depth 1";
+  const std::string& transport = config.parallel.transport;
+  if (transport != "auto" && transport != "peer") return "in_kernel needs transport peer";
+  for (const StencilKernel<double>& row : stencil_kernels<double>())
+    if (row.name == config.solver.kernel && row.stores_faces == nullptr) return "the kernel stores no faces";
+  return "";
+}
+
+// Throws Error for what a run on so many ranks would be refused for: on this host, or on any.
+void validate_case(const Config& config, int ranks, Host host, const CudaDevices& found) {
+  const Seat seat = host == Host::another ? Seat{Backend::host, host} : seat_among(config, found, host);
+  for (const Config& grid : sound_cases(config)) {
+    // Of another host only what is so on all: subdomains that are too thin, a grid of too few processes. A
+    // query about kernels of a GPU opens it: a study that holds one open may keep its own cases out.
+    if (seat.host == Host::this_one && seat.backend == Backend::host) {
+      refuse_on(grid, ranks, seat.backend);
+    } else {
+      decompose(grid, ranks, seat.backend);
+    }
+  }
+}
+
+// The same for one combination of `isotherm compare`, on the devices of this host: also what a run finds out
+// when it starts, and a transport without bits to compare.
+void validate_combination(const Config& config, int ranks, const CudaDevices& found) {
+  const Seat seat = seat_among(config, found, Host::this_one);
+  sound_cases(config);
+  if (!moves_data(config))
+    throw deck_error(
+        config, "parallel.transport",
+        "transport '{}' moves nothing (there are no bits to compare); use auto, or another of isotherm list",
+        config.parallel.transport);
+  if (const std::string why = why_no_stores(config, seat.backend); !why.empty())
+    throw deck_error(config, "parallel.overlap", "{}; use auto", why);
+  const auto device =
+      seat.backend == Backend::cuda ? make_cuda_device(found.devices.front().index) : make_host_device();
+  refuse_on(config, ranks, seat.backend);
+  settle_graph(config, true, why_no_graph(config, *device));
+  refuse_transport(config, *device);
+}
+
+// The deck as a run of so many sweeps, for `isotherm compare`. What is due in the deck still bounds its time
+// blocks; history.csv is the only file.
+Config short_run(Config config, std::int64_t sweeps) {
+  ProblemConfig& problem = config.problem;
+  if (problem.end_time) problem.dt = time_plan(config).dt;
+  problem.end_time.reset();
+  if (problem.kind == ProblemKind::transient) problem.steps = sweeps;
+  problem.max_sweeps = sweeps;
+  problem.tolerance = 0;
+  OutputConfig output;
+  output.directory = config.output.directory;
+  output.overwrite = true;
+  output.snapshots = output.checkpoint.write = output.xdmf = false;
+  output.every_steps = config.output.every_steps;
+  if (const auto& interval = config.output.diagnostics)
+    output.every_steps = std::min(*interval, output.every_steps.value_or(*interval));
+  config.output = output;
+  config.verify = {};
+  return config;
+}
+
+// What a case needs. Of a series: its largest grid, and the sweeps of all.
+Json plan_json(const Config& config, int ranks, const CudaDevices& found) {
+  const Seat seat = seat_among(config, found, Host::either);
+  const std::vector<Config> grids = cases_of(config);
+  std::int64_t all_sweeps = 0;  // at most, in a steady problem
+  double traffic_bytes = 0;     // the least that the sweeps move
+  for (const Config& grid : grids) {
+    const std::int64_t sweeps = likely_sweeps(grid);
+    all_sweeps += sweeps;
+    traffic_bytes +=
+        static_cast<double>(sweeps) * static_cast<double>(grid.grid.cells.product()) * least_bytes(grid);
+  }
+  const MemoryPlan memory = plan_memory(grids.back(), ranks, 0, seat, ranks);
+  const std::size_t of_a_rank = seat.backend == Backend::cuda ? memory.device() : memory.host(seat.backend);
+  double file_bytes = 0;  // of the field, checkpoints included
+  for (const FileGroup& group : plan_files(config)) file_bytes += group.bytes();
+  if (config.output.checkpoint.at_end() || config.output.checkpoint.has_interval())
+    file_bytes += plan_checkpoints(config).bytes();
+  return {{"cells", grids.back().grid.cells},
+          {"sweeps", all_sweeps},
+          {"memory_bytes", static_cast<double>(of_a_rank) * ranks},
+          {"file_bytes", file_bytes},
+          {"traffic_bytes", traffic_bytes},
+          {"backend", seat.backend},
+          {"process_grid", decompose(config, ranks, seat.backend).process_grid()}};
+}
+
+// Bytes per second that a copy by all threads of this process moves: the median of some passes.
+double measure_copy_bandwidth(Backend backend, std::size_t field_bytes) {
+  const std::unique_ptr<Device> device = backend == Backend::cuda
+                                             ? make_cuda_device(find_cuda_devices().devices.front().index)
+                                             : make_host_device();
+  const auto probe =
+      make_copy_probe(*device, roof_bytes(field_bytes, std::numeric_limits<double>::infinity(), backend, 1));
+  const Owned<Stream> stream = own_stream(*device, Priority::normal);
+  Stopwatch watch(*device, stream);
+  std::vector<double> seconds;
+  const Timer timer;
+  watch.seconds([&] { probe->enqueue(stream); });  // loads the kernel
+  while (seconds.size() < 3 || (timer.seconds() < 0.25 && seconds.size() < 100))
+    seconds.push_back(watch.seconds([&] { probe->enqueue(stream); }));
+  return probe->bytes() / median(std::move(seconds));
+}
+
+YamlNode scalar(const std::string& text, const Place& place) {
+  return {.kind = Kind::scalar, .place = place, .text = text};
+}
+
+template <class Text>
+YamlNode triple(Text text, const Place& place) {
+  YamlNode list{.kind = Kind::list, .place = place};
+  for (int axis = 0; axis < 3; ++axis) list.items.push_back(scalar(text(axis), place));
+  return list;
+}
+
+// Every exchanged cell alike, and nothing else.
+ExchangeWeights surface() {
+  ExchangeWeights weights;
+  weights.cell_bytes = weights.sector = weights.wire_sector = 8;
+  weights.memory = 1;
+  weights.touches = 1;
+  weights.wire = std::numeric_limits<double>::infinity();
+  return weights;
+}
+
+void refuse_no_gpus(const Config& config) {
+  if (config.parallel.device == DeviceChoice::cpu)
+    throw deck_error(config, "parallel.device",
+                     "cpu (and scaling counts GPUs); write scaling.ranks, or cuda");
+  if (config.parallel.ranks_per_gpu.value_or(1) > 1)
+    throw deck_error(config, "parallel.ranks_per_gpu",
+                     "{} (and scaling.gpus counts GPUs with a rank each); write scaling.ranks",
+                     *config.parallel.ranks_per_gpu);
+}
+
+// How many times as long each axis of a weak series' body is on so many ranks: as the process grid that the
+// deck fixes; else as the ranks of a cube are cut with the least surface, so that the body grows as evenly as
+// the count can be split, first along z, then y. An axis of one cell stays one cell: what is flat stays flat.
+Int3 weak_growth(const Config& config, int ranks) {
+  if (config.parallel.process_grid) return *config.parallel.process_grid;
+  constexpr Index edge = Index{1} << 20;  // of a cube that any count can cut
+  Int3 cube{edge, edge, edge};
+  if (config.grid.cells.product() > 1)
+    for (int axis = 0; axis < 3; ++axis)
+      if (config.grid.cells[axis] == 1) cube[axis] = 1;
+  return cheapest_process_grid(cube, ranks, {}, 1, surface()).grid;
+}
+
+// Puts into the deck of a case, which is read as `config`, what follows from the ranks that it runs on: weak,
+// the cells of all ranks, and the spacing that those of one have in place of lengths; of gpus, a GPU for
+// every rank. `place`: of `scaling:`. False: nothing follows. Throws Error(deck) where the deck computes
+// elsewhere, or on other grids.
+bool scale_case(YamlNode& deck, const ScalingConfig& scaling, const Config& config, int ranks,
+                const Place& place, Problems& problems) {
+  if (!scaling.gpus.empty()) {
+    refuse_no_gpus(config);
+    put_value(deck, "parallel.device", scalar("cuda", place), problems);
+    put_value(deck, "parallel.ranks_per_gpu", scalar("1", place), problems);
+  }
+  if (!scaling.is_given() || scaling.kind != ScalingKind::weak) return !scaling.gpus.empty();
+  if (!config.verify.order.empty())
+    throw deck_error(config, "verify.order",
+                     "has grids of its own (and weak scaling lets that of the deck grow); remove it, or "
+                     "write scaling.kind: strong");
+  const Int3 growth = weak_growth(config, ranks);
+  const auto cells = [&](int axis) { return fmt::format("{}", config.grid.cells[axis] * growth[axis]); };
+  const Vector3 h = spacing(config);
+  for (std::size_t i = 0; i < deck.keys.size(); ++i)
+    if (deck.keys[i].name == "grid") erase_keys(deck.items[i], [](auto key) { return key == "lengths"; });
+  put_value(deck, "grid.cells", triple(cells, place), problems);
+  put_value(deck, "grid.spacing", triple([&](int axis) { return shortest(h[axis]); }, place), problems);
+  return true;
+}
 
 Json place_json(const Place& place) {
   return Json::array({place.argument, place.line, place.column});
@@ -67,16 +253,12 @@ Json node_json(const YamlNode& node, const std::string& key = "") {
     json["text"] = node.text;
     json["quoted"] = node.quoted;
   }
-  if (node.kind == Kind::map) {
-    json["keys"] = Json::array();
-    for (const YamlKey& each : node.keys)
-      json["keys"].push_back({{"name", each.name}, {"at", place_json(each.place)}});
-  }
-  if (node.kind == Kind::map || node.kind == Kind::list) {
-    json["items"] = Json::array();
-    for (std::size_t i = 0; i < node.items.size(); ++i)
-      json["items"].push_back(node_json(node.items[i], node.kind == Kind::map ? node.keys[i].name : key));
-  }
+  if (node.kind == Kind::map) json["keys"] = Json::array();
+  for (const YamlKey& each : node.keys)
+    json["keys"].push_back({{"name", each.name}, {"at", place_json(each.place)}});
+  if (node.kind == Kind::map || node.kind == Kind::list) json["items"] = Json::array();
+  for (std::size_t i = 0; i < node.items.size(); ++i)
+    json["items"].push_back(node_json(node.items[i], node.kind == Kind::map ? node.keys[i].name : key));
   if (key == "ranks") add_count(node, json);
   return json;
 }
@@ -101,7 +283,7 @@ Json error_json(const Error& error) {
   return {{"code", static_cast<int>(error.code())}, {"text", error.what()}};
 }
 
-// What stands in a map of `study:`, by which keys of the deck vary.
+// The unit of each varied key, or why the deck has no such key.
 void add_key_facts(const YamlNode& map, Json& facts) {
   for (const YamlKey& key : map.keys) {
     const KeyAtPath found = find_key_at(key.name);
@@ -119,15 +301,6 @@ void check_scaling(const StudyConfig& study, const YamlNode& tree, Problems& pro
   if (study.launcher.find("{nodes}") != std::string::npos && !study.ranks_per_node)
     problems.add("study.launcher",
                  "has {nodes} (which follow from the ranks of each); add ranks_per_node: 8");
-}
-
-YamlNode without_study(YamlNode deck) {
-  for (std::size_t i = deck.keys.size(); i-- > 0;) {
-    if (!is_of_study(deck.keys[i].name)) continue;
-    deck.keys.erase(deck.keys.begin() + static_cast<std::ptrdiff_t>(i));
-    deck.items.erase(deck.items.begin() + static_cast<std::ptrdiff_t>(i));
-  }
-  return deck;
 }
 
 // The deck as `isotherm compare` asks for it.
@@ -190,7 +363,7 @@ class Deck {
       } else {
         validate_case(config, ranks, host, host == Host::another ? CudaDevices{} : gpus());
       }
-      if (request.value("plan", false)) answer["plan"] = plan_case(config, ranks, gpus());
+      if (request.value("plan", false)) answer["plan"] = plan_json(config, ranks, gpus());
     } catch (const Error& error) {
       answer["refused"] = error_json(error);
     }
@@ -245,7 +418,8 @@ class Deck {
     read_study(tree_, study, problems);
     scaling_ = study.scaling;
     place_ = problems.place_of("scaling");
-    base_ = without_study(tree_);
+    base_ = tree_;
+    erase_keys(*base_, is_of_study);
   }
 
   Config settle(const Json& settings, int ranks) const {

@@ -14,7 +14,6 @@
 #include "app/tools.hpp"
 #include "config/key_table.hpp"
 #include "core/build_info.hpp"
-#include "core/enum_words.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 
@@ -61,17 +60,16 @@ CLI::Validator value_of(std::vector<std::pair<std::string, Value>> values) {
   std::vector<std::string> words;
   for (const auto& [word, value] : values) words.push_back(word);
   const CLI::Validator known = one_of(words);
-  return {
-      [=](std::string& text) {
-        std::string problem = known(text);
-        if (problem.empty())
-          text = fmt::format(
-              "{}",
-              static_cast<int>(
-                  values[static_cast<std::size_t>(std::ranges::find(words, text) - words.begin())].second));
-        return problem;
-      },
-      known.get_description()};
+  return {[=](std::string& text) {
+            const std::string problem = known(text);
+            for (const auto& [word, value] : values)
+              if (problem.empty() && word == text) {
+                text = std::to_string(static_cast<int>(value));
+                break;
+              }
+            return problem;
+          },
+          known.get_description()};
 }
 
 template <class Enum>
@@ -113,20 +111,25 @@ CLI::App* add_deck_verb(CLI::App& app, const char* name, const char* description
 // "256" or "256x128x64".
 std::optional<Int3> parse_size(const std::string& text) {
   constexpr Index most = Index{1} << 20;  // an axis: the cells of a cube still fit 64 bits
-  Int3 cells;
-  int axes = 0;
+  std::vector<Index> cells;
   const char* at = text.data();
   const char* const end = at + text.size();
-  for (bool more = true; more; ++axes) {
-    if (axes == 3) return std::nullopt;
-    const auto [behind, problem] = std::from_chars(at, end, cells[axes]);
+  for (bool more = true; more; ++at) {
+    Index axis = 0;
+    const auto [behind, problem] = std::from_chars(at, end, axis);
     more = behind != end;
-    if (problem != std::errc() || cells[axes] < 1 || cells[axes] > most || (more && *behind != 'x'))
-      return std::nullopt;
-    at = behind + (more ? 1 : 0);
+    if (problem != std::errc() || axis < 1 || axis > most || (more && *behind != 'x')) return std::nullopt;
+    cells.push_back(axis);
+    at = behind;
   }
-  if (axes == 1) return Int3{cells.x, cells.x, cells.x};
-  return axes == 3 ? std::optional(cells) : std::nullopt;
+  if (cells.size() == 1) return Int3{cells[0], cells[0], cells[0]};
+  return cells.size() == 3 ? std::optional(Int3{cells[0], cells[1], cells[2]}) : std::nullopt;
+}
+
+// A list with commas, as one word.
+template <class Values>
+CLI::Option* add_list(CLI::App* app, const char* name, Values& values, const std::string& description) {
+  return app->add_option(name, values, description)->delimiter(',')->allow_extra_args(false);
 }
 
 // What all subjects have.
@@ -143,17 +146,14 @@ CLI::App* add_subject(CLI::App& bench, BenchSubject subject, const char* descrip
       ->check({[](const std::string& text) {
                  return parse_size(text) ? std::string()
                                          : fmt::format(
-                                               "{} is no size (an edge such as 256, or 256x128x64; "
-                                               "an axis has 1 to 1048576 cells)",
+                                               "{} is no size (an edge such as 256, or 256x128x64; an axis "
+                                               "has 1 to 1048576 cells)",
                                                in_quotes(text));
                },
                "SIZE"})
       ->delimiter(',')
       ->allow_extra_args(false);
-  app->add_option("--precision", options.precisions, "default: both")
-      ->transform(value_of<Precision>())
-      ->delimiter(',')
-      ->allow_extra_args(false);
+  add_list(app, "--precision", options.precisions, "default: both")->transform(value_of<Precision>());
   app->add_option("--seed", options.seed, "of the random fields (default: 1)")
       ->check(number_from(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()));
   app->add_option("--json", options.json, "write everything measured to this file");
@@ -163,9 +163,7 @@ CLI::App* add_subject(CLI::App& bench, BenchSubject subject, const char* descrip
 // What all have but io, which writes from host memory.
 CLI::App* add_rows(CLI::App* app, const char* names, double seconds, BenchOptions& options) {
   app->preparse_callback([&options, seconds](std::size_t) { options.seconds = seconds; });
-  app->add_option("--rows", options.rows, fmt::format("{} by name, a,b (default: all of the device)", names))
-      ->delimiter(',')
-      ->allow_extra_args(false);
+  add_list(app, "--rows", options.rows, fmt::format("{} by name, a,b (default: all of the device)", names));
   app->add_option("--device", options.device, "default: auto")
       ->transform(value_of<DeviceChoice>({{"auto", DeviceChoice::automatic},
                                           {"cpu", DeviceChoice::cpu},
@@ -180,10 +178,8 @@ CLI::App* add_rows(CLI::App* app, const char* names, double seconds, BenchOption
 void declare_stencil(CLI::App* app, BenchOptions& options) {
   app->add_option("--policies", options.all_policies, "default: first")
       ->transform(value_of<bool>({{"first", false}, {"all", true}}));
-  app->add_option("--depths", options.depths, "fused sweeps, 1,2,4, or all that a row has (default)")
-      ->transform(number_from(1, 64) | value_of<int>({{"all", 0}}))
-      ->delimiter(',')
-      ->allow_extra_args(false);
+  add_list(app, "--depths", options.depths, "fused sweeps, 1,2,4, or all that a row has (default)")
+      ->transform(number_from(1, 64) | value_of<int>({{"all", 0}}));
   app->callback([&options] {
     if (std::ranges::find(options.depths, 0) != options.depths.end()) options.depths.clear();
   });
@@ -213,10 +209,7 @@ void declare_bench(CLI::App& app, CommandLine& command) {
   add_rows(add(BenchSubject::bandwidth, "ways to move arrays", grid), "rows", 1, options);
   CLI::App* halo = add_rows(add(BenchSubject::halo, "transports across each face, of all ranks", "64,256"),
                             "transports", 0.05, options);
-  halo->add_option("--ghosts", options.ghosts, "layers (default: 1,2,4)")
-      ->check(number_from(1, 64))
-      ->delimiter(',')
-      ->allow_extra_args(false);
+  add_list(halo, "--ghosts", options.ghosts, "layers (default: 1,2,4)")->check(number_from(1, 64));
   CLI::App* io = add(BenchSubject::io, "snapshots beside plain writes, of all ranks", "256");
   io->add_option("--folder", options.folder, "where the files are written (default: here)");
   io->add_option("--repeats", options.repeats, "files of each way (default: 5)")->check(number_from(1, 1000));
@@ -248,8 +241,8 @@ void declare(CLI::App& app, CommandLine& command, std::string& from) {
   run->add_flag("--force", command.force, "take the run's directory though another run seems to write there");
   run->add_flag(
       "--profile", command.profile,
-      "print where the time of each rank went, and keep it in run.json; on a GPU the host then waits "
-      "for the device behind every phase, so that nothing overlaps and nothing is queued as graphs");
+      "print where the time of each rank went, and keep it in run.json; on a GPU the host then waits for the "
+      "device behind every phase, so that nothing overlaps and nothing is queued as graphs");
 
   CLI::App* check =
       add_deck_verb(app, "check", "validate a deck and say what a run of it would need", command, from);
@@ -300,7 +293,7 @@ std::string words_from(int first, int argc, const char* const* argv) {
   return words;
 }
 
-// Where a file stands in place of a verb: what to write. Empty where none does.
+// What to write where a file is given in place of a verb; else empty.
 std::string file_problem(int argc, const char* const* argv) {
   const std::string kind = std::filesystem::path(argv[1]).extension().string();
   const char* const verb = kind == ".yaml" || kind == ".yml" ? "run" : kind == ".hdf" ? "info" : nullptr;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "app/tolerance.hpp"
 #include "output/field_files/cell_values.hpp"
 #include "output/field_files/file_grid.hpp"
 #include "output/field_files/slabs.hpp"

@@ -1,6 +1,8 @@
 // What a run writes of its field beside whole snapshots: slices, the region, the coarse field, probes.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,6 +11,8 @@
 #include "config/config.hpp"
 #include "config/parts.hpp"
 #include "core/communicator.hpp"
+#include "core/error.hpp"
+#include "output/console/console.hpp"
 #include "output/field_files/coarse_field.hpp"
 #include "output/field_files/snapshot.hpp"
 #include "output/records/history.hpp"
@@ -19,6 +23,20 @@
 #include "solver/solver.hpp"
 
 namespace isotherm {
+
+// Collective: `write` makes a file that is no checkpoint. Where it fails on all ranks together, and
+// output.on_error is warn, the run goes on, rank 0 with a warning. A rank's own failure always ends the run:
+// HDF5 and MPI-IO were seen to hang after one.
+template <class Write>
+void write_or_warn(const Config& config, const Communicator& world, Console* console, Write&& write) {
+  try {
+    write();
+  } catch (const CollectiveError& e) {
+    if (config.output.on_error == OnError::stop) throw;
+    if (console && world.is_root())
+      console->warn(fmt::format("{}; the run goes on without it (output.on_error: warn)", e.what()));
+  }
+}
 
 // Collective. Why files of the field are written in step with the sweeps; empty where they need not be.
 std::string why_in_step(const Config& config, const Communicator& world);

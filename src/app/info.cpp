@@ -1,4 +1,4 @@
-#include "app/info.hpp"
+#include "app/subcommands.hpp"
 
 #include <fmt/format.h>
 
@@ -115,11 +115,10 @@ int print_info(const std::string& path, InfoPart part) {
              same ? "recomputed from" : "NOT that of");
   print_now("");  // all of it
   if (!same)
-    throw Error(
-        ExitCode::deck,
-        fmt::format("{}: the cells have fingerprint {}, the file says {} (a value was changed after it was "
-                    "written); use another copy",
-                    path, fingerprint_text(found), fingerprint_text(header.meta.fingerprint)));
+    throw Error(ExitCode::deck,
+                fmt::format("{}: the cells have fingerprint {}, the file says {} (a value was changed after "
+                            "it was written); use another copy",
+                            path, fingerprint_text(found), fingerprint_text(header.meta.fingerprint)));
   return 0;
 }
 

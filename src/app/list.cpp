@@ -1,4 +1,4 @@
-#include "app/list.hpp"
+#include "app/subcommands.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -45,13 +45,20 @@ std::string availability(const Row& row, const std::string& why_no_gpu) {
   return "yes";
 }
 
-// Of reductions and histograms.
+// Stencil kernels have a depth too.
 template <class Rows>
 TextTable row_table(const Rows& rows, const std::string& why_no_gpu) {
-  TextTable table{"llll", {{"name", "backend", "available", "remark"}}};
+  constexpr bool has_depth = requires {
+    rows.front().max_depth;
+  };
+  TextTable table{has_depth ? "lllll" : "llll", {{"name", "backend"}}};
+  if (has_depth) table.rows[0].push_back("depth");
+  table.rows[0].insert(table.rows[0].end(), {"available", "remark"});
   for (const auto& row : rows) {
-    table.rows.push_back({std::string(row.name), std::string(word(row.backend)),
-                          availability(row, why_no_gpu), std::string(row.remark)});
+    auto& cells = table.rows.emplace_back(
+        std::vector<std::string>{std::string(row.name), std::string(word(row.backend))});
+    if constexpr (has_depth) cells.push_back(row.max_depth > 1 ? fmt::format("1-{}", row.max_depth) : "1");
+    cells.insert(cells.end(), {availability(row, why_no_gpu), std::string(row.remark)});
   }
   return table;
 }
@@ -64,9 +71,8 @@ void add_resources(std::vector<ResourceLine>& lines) {
       lines.push_back({std::string(row.name), precision, std::string(row.policies[0]), row.resources(0)});
   }
   const auto add = [&](const auto& rows) {
-    for (const auto& row : rows) {
+    for (const auto& row : rows)
       if (row.resources) lines.push_back({std::string(row.name), precision, "-", row.resources()});
-    }
   };
   add(reduction_kernels<T>());
   add(histogram_kernels<T>());
@@ -126,9 +132,9 @@ template <class Rows>
 Json rows_json(const Rows& rows, const std::string& why_no_gpu) {
   Json all = Json::array();
   for (const auto& row : rows) {
-    all.push_back(entry(row.name, availability(row, why_no_gpu), row.remark));
-    all.back()["backend"] = word(row.backend);
-    if constexpr (requires { row.on_trial; }) all.back()["automatic"] = row.on_trial;
+    Json& json = all.emplace_back(entry(row.name, availability(row, why_no_gpu), row.remark));
+    json["backend"] = word(row.backend);
+    if constexpr (requires { row.on_trial; }) json["automatic"] = row.on_trial;
   }
   return all;
 }
@@ -195,22 +201,16 @@ std::string resource_table(const std::vector<ResourceLine>& lines) {
       {{"row", "precision", "policy", "threads", "registers", "shared", "spilled", "blocks", "occupancy"}}};
   for (const ResourceLine& line : lines) {
     const KernelResources& r = line.resources;
-    table.rows.push_back({line.name, line.precision, line.policy, fmt::format("{}", r.threads),
-                          fmt::format("{}", r.registers), human_bytes(static_cast<double>(r.shared_bytes)),
-                          human_bytes(static_cast<double>(r.local_bytes)), fmt::format("{}", r.blocks),
-                          fmt::format("{:.0f} %", 100 * r.occupancy)});
+    const auto bytes = [](auto count) { return human_bytes(static_cast<double>(count)); };
+    table.rows.push_back({line.name, line.precision, line.policy, std::to_string(r.threads),
+                          std::to_string(r.registers), bytes(r.shared_bytes), bytes(r.local_bytes),
+                          std::to_string(r.blocks), fmt::format("{:.0f} %", 100 * r.occupancy)});
   }
   return table.text(2);
 }
 
 std::string stencil_table(std::span<const StencilKernel<double>> rows, const std::string& why_no_gpu) {
-  TextTable table{"lllll", {{"name", "backend", "depth", "available", "remark"}}};
-  for (const auto& row : rows) {
-    table.rows.push_back({std::string(row.name), std::string(word(row.backend)),
-                          row.max_depth > 1 ? fmt::format("1-{}", row.max_depth) : "1",
-                          availability(row, why_no_gpu), std::string(row.remark)});
-  }
-  return table.text(2);
+  return row_table(rows, why_no_gpu).text(2);
 }
 
 std::string policy_table(std::span<const StencilKernel<float>> fp32,
@@ -227,8 +227,7 @@ std::string policy_table(std::span<const StencilKernel<float>> fp32,
 std::string list_text() {
   const Gpu gpu = first_gpu();
   return fmt::format(
-      "stencil kernels (solver.kernel)\n{}\ntheir policies (solver.tile), the one to take unasked "
-      "first\n{}\n"
+      "stencil kernels (solver.kernel)\n{}\ntheir policies (solver.tile), the one to take unasked first\n{}\n"
       "reductions (solver.reduction)\n{}\nhistograms (solver.histogram)\n{}\n{}\ntransports "
       "(parallel.transport)\n{}\n"
       "devices\n{}",

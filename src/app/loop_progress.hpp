@@ -1,11 +1,13 @@
-// What a loop tells of its way: how far it is, when it will end, and, once, that its time will not do.
+// How far a loop is, when it will end, and how long it may take.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
+#include <string>
 
-#include "app/wall_limit.hpp"
 #include "config/config.hpp"
+#include "core/communicator.hpp"
 #include "core/timer.hpp"
 #include "output/console/console.hpp"
 #include "output/console/progress.hpp"
@@ -13,7 +15,25 @@
 
 namespace isotherm {
 
-// Of rank 0. Progress and console may be null: that is not told then.
+struct WallLimit {
+  double seconds =
+      std::numeric_limits<double>::infinity();  // from the start of the run; the same on all ranks
+  std::string source{};                         // "solver.walltime 3600 s"; empty without a limit
+  std::string warning{};                        // of a SLURM_JOB_END_TIME that is no time
+
+  // The last moment to begin with a checkpoint that takes `write` seconds: twice that, and something for what
+  // comes after it, are left.
+  double latest_stop(double write) const;
+  // How long a run is looked at before it is told that it will not end in time: infinite without a limit.
+  double time_to_judge() const;
+};
+
+// The sooner of solver.walltime and the end of the Slurm job (SLURM_JOB_END_TIME, seconds since 1970).
+// Collective.
+WallLimit find_wall_limit(const Config& config, const Communicator& world, const Timer& started);
+
+// Reports progress, and warns once where the time limit is too short. Of rank 0; progress and console may be
+// null.
 class LoopProgress {
  public:
   LoopProgress(const Config& config, Progress* progress, Console* console, const WallLimit& limit);

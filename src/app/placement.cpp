@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
 
 #include "core/error.hpp"
@@ -48,17 +49,17 @@ class Dealing {
     }
   }
 
-  int position(int rank) const { return gpu_[static_cast<std::size_t>(rank)]; }
+  int position(int rank) const { return gpu_[rank]; }
   const std::map<std::string, Ranks>& loads() const { return on_; }
 
  private:
-  const RankSight& sight(int rank) const { return sights_[static_cast<std::size_t>(rank)]; }
+  const RankSight& sight(int rank) const { return sights_[rank]; }
 
   // The GPU that the rank was on before; empty: none.
   std::string move(int rank, const std::string& gpu) {
     const std::vector<std::string>& seen = sight(rank).gpus;
-    int& position = gpu_[static_cast<std::size_t>(rank)];
-    const std::string left = position < 0 ? "" : seen[static_cast<std::size_t>(position)];
+    int& position = gpu_[rank];
+    const std::string left = position < 0 ? "" : seen[position];
     if (!left.empty()) std::erase(on_[left], rank);
     position = static_cast<int>(std::find(seen.begin(), seen.end(), gpu) - seen.begin());
     on_[gpu].push_back(rank);
@@ -72,27 +73,23 @@ class Dealing {
 
 // Ranks of one machine: they share memory, see a common GPU, or have one name for the host.
 std::vector<Ranks> machines(const std::vector<RankSight>& sights) {
-  Ranks parent(sights.size());
-  for (std::size_t i = 0; i < parent.size(); ++i) parent[i] = static_cast<int>(i);
-  const auto root = [&](int rank) {
-    while (parent[static_cast<std::size_t>(rank)] != rank) rank = parent[static_cast<std::size_t>(rank)];
-    return rank;
-  };
-  std::map<std::string, int> first;  // rank of each mark
-  const auto join = [&](const std::string& mark, int rank) {
-    const int a = root(first.emplace(mark, rank).first->second), b = root(rank);
-    parent[static_cast<std::size_t>(std::max(a, b))] = std::min(a, b);
-  };
-  for (int rank = 0; rank < static_cast<int>(sights.size()); ++rank) {
-    const RankSight& sight = sights[static_cast<std::size_t>(rank)];
-    join(fmt::format("memory {}", sight.memory_group), rank);
-    join("host " + sight.host, rank);
-    for (const std::string& gpu : sight.gpus) join("gpu " + gpu, rank);
+  std::vector<std::size_t> label(sights.size());
+  std::iota(label.begin(), label.end(), std::size_t{0});
+  std::map<std::string, std::size_t> first;  // rank of each mark
+  for (std::size_t rank = 0; rank < sights.size(); ++rank) {
+    std::vector<std::string> marks{fmt::format("memory {}", sights[rank].memory_group),
+                                   "host " + sights[rank].host};
+    for (const std::string& gpu : sights[rank].gpus) marks.push_back("gpu " + gpu);
+    for (const std::string& mark : marks) {
+      const std::size_t a = label[first.emplace(mark, rank).first->second], b = label[rank];
+      if (a != b) std::ranges::replace(label, std::max(a, b), std::min(a, b));
+    }
   }
-  std::map<int, Ranks> by_root;
-  for (int rank = 0; rank < static_cast<int>(sights.size()); ++rank) by_root[root(rank)].push_back(rank);
+  std::map<std::size_t, Ranks> by_label;
+  for (std::size_t rank = 0; rank < label.size(); ++rank)
+    by_label[label[rank]].push_back(static_cast<int>(rank));
   std::vector<Ranks> all;
-  for (auto& [_, ranks] : by_root) all.push_back(std::move(ranks));
+  for (auto& [_, ranks] : by_label) all.push_back(std::move(ranks));
   return all;
 }
 
@@ -109,7 +106,7 @@ Machine look_at(const Ranks& ranks, const std::vector<RankSight>& sights, const 
   Machine machine{.host = sights[static_cast<std::size_t>(ranks.front())].host};
   std::map<std::string, std::set<int>> groups;  // of the ranks that see each GPU
   for (const int rank : ranks) {
-    const RankSight& sight = sights[static_cast<std::size_t>(rank)];
+    const RankSight& sight = sights[rank];
     for (const std::string& gpu : sight.gpus) groups[gpu].insert(sight.memory_group);
   }
   machine.gpus = static_cast<int>(groups.size());
@@ -120,7 +117,7 @@ Machine look_at(const Ranks& ranks, const std::vector<RankSight>& sights, const 
     machine.idle += sharers.empty();
     machine.most_sharers = std::max(machine.most_sharers, static_cast<int>(sharers.size()));
     if (sharers.size() < 2) continue;
-    for (const int rank : sharers) machine.mps = machine.mps && sights[static_cast<std::size_t>(rank)].mps;
+    for (const int rank : sharers) machine.mps = machine.mps && sights[rank].mps;
   }
   return machine;
 }
@@ -134,7 +131,7 @@ void tell(std::vector<std::string>& sentences, const std::vector<Machine>& machi
   sentences.push_back(text(*first) + (more ? fmt::format(" (and on {})", counted(more, "more host")) : ""));
 }
 
-// What of the dealing is worth a word.
+// Notes and warnings on how ranks share GPUs.
 void judge(const std::vector<Machine>& all, bool sharing_intended, DeviceMap& map) {
   const auto share = [](const Machine& m) { return m.most_sharers > 1; };
   tell(
@@ -165,9 +162,9 @@ void judge(const std::vector<Machine>& all, bool sharing_intended, DeviceMap& ma
       map.warnings, all, [](const Machine& m) { return m.memory_groups > 1; },
       [](const Machine& m) {
         return fmt::format(
-            "ranks of {} see the same GPU and share no memory (MPI has {} groups of them, as "
-            "when each rank has a container or control group of its own); GPUs are dealt out "
-            "by UUID, and threads and memory are counted by group: start them in one",
+            "ranks of {} see the same GPU and share no memory (MPI has {} groups of them, as when each rank "
+            "has a container or control group of its own); GPUs are dealt out by UUID, and threads and "
+            "memory are counted by group: start them in one",
             m.host, m.memory_groups);
       });
 }
@@ -191,7 +188,7 @@ DeviceMap map_devices(const std::vector<RankSight>& ranks, bool sharing_intended
   DeviceMap map;
   for (int rank = 0; rank < static_cast<int>(ranks.size()); ++rank) {
     const int position = dealing.position(rank);
-    const std::string& gpu = ranks[static_cast<std::size_t>(rank)].gpus[static_cast<std::size_t>(position)];
+    const std::string& gpu = ranks[rank].gpus[position];
     map.gpu.push_back(position);
     map.sharers.push_back(static_cast<int>(dealing.loads().at(gpu).size()));
     map.most_sharers = std::max(map.most_sharers, map.sharers.back());

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "config/parts.hpp"
+#include "config/problems.hpp"
 #include "core/agree.hpp"
 #include "core/memory_limits.hpp"
 #include "core/text.hpp"
@@ -16,7 +15,6 @@
 #include "physics/paint.hpp"
 #include "solver/rows.hpp"
 #include "solver/schedule.hpp"
-#include "solver/tuning.hpp"
 
 namespace isotherm {
 namespace {
@@ -24,10 +22,6 @@ namespace {
 std::size_t element_bytes(const Config& config) {
   return config.precision == Precision::fp32 ? 4 : 8;
 }
-
-// Seconds of a cell at the most: where a run of such sweeps is too short to try rows that fuse some, it takes
-// none.
-constexpr double slow_cell = 1e-8;
 
 // The most that any choice of `auto` takes.
 template <class T>
@@ -49,9 +43,6 @@ std::size_t norm_bytes(const RowChoices<T>& choices, Int3 block) {
 template <class T>
 std::size_t queue_bytes(const Config& config, const Decomposition& decomposition,
                         const RowChoices<T>& choices, Int3 block) {
-  if (config.solver.kernel == "auto" &&
-      !worth_trying_fused(config, slow_cell * static_cast<double>(block.product())))
-    return 0;
   const int deepest = most_fused(config, decomposition);
   const Index margin = halo_depth(config) - 1;  // where a period has several launches
   std::size_t most = 0;
@@ -86,6 +77,11 @@ std::array<bool, 3> periodic_axes(const Config& config) {
 std::size_t count_datasets(const std::vector<Paint>& entries) {
   return static_cast<std::size_t>(std::count_if(entries.begin(), entries.end(),
                                                 [](const Paint& e) { return e.shape == Shape::dataset; }));
+}
+
+// Layers that subdomains must be thick enough for: what the autotuner may try follows from the process grid.
+int asked_halo(const Config& config) {
+  return config.solver.halo_width.value_or(1);
 }
 
 // Of what is written beside the sweeps, or comes from a device: the whole field, and this rank's cells of
@@ -129,7 +125,9 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int
   MemoryPlan plan;
   plan.field = static_cast<std::size_t>(layout.elements) * size;
   plan.fields = plan.field * (all_sources(config).empty() ? 2 : 3);
-  plan.halo = 2 * size * static_cast<std::size_t>(exchange_traffic(decomposition, rank, ghosts).cells);
+  // Exchanges of fewer layers have buffers of their own while the autotuner tries them.
+  for (int layers = ghosts; layers > 0; layers = config.solver.halo_width ? 0 : layers / 2)
+    plan.halo += 2 * size * static_cast<std::size_t>(exchange_traffic(decomposition, rank, layers).cells);
   if (seat.host == Host::this_one) {
     (config.precision == Precision::fp32 ? plan_rows<float> : plan_rows<double>)(config, decomposition, rank,
                                                                                  backend, plan);
@@ -179,53 +177,48 @@ ExchangeWeights exchange_weights(const Config& config, Backend backend) {
 }
 
 SweepCost estimate(const Config& config, Int3 process_grid, Backend backend) {
-  return sweep_cost(config.grid.cells, process_grid, periodic_axes(config), halo_depth(config),
+  return sweep_cost(config.grid.cells, process_grid, periodic_axes(config), asked_halo(config),
                     exchange_weights(config, backend));
 }
 
 ProcessGridChoice weigh_process_grids(const Config& config, int ranks, Backend backend) {
-  return cheapest_process_grid(config.grid.cells, ranks, periodic_axes(config), halo_depth(config),
+  return cheapest_process_grid(config.grid.cells, ranks, periodic_axes(config), asked_halo(config),
                                exchange_weights(config, backend));
 }
 
 Decomposition decompose(const Config& config, int ranks, Backend backend) {
-  const int ghosts = halo_depth(config);
+  const int ghosts = asked_halo(config);
   if (!config.parallel.process_grid) {
     return {config.grid.cells, weigh_process_grids(config, ranks, backend).grid, periodic_axes(config),
             ghosts};
   }
   const Int3 grid = *config.parallel.process_grid;
-  if (grid.product() != ranks) {
-    throw Error(ExitCode::deck,
-                fmt::format("{}: {} x {} x {} is a grid of {} and the job has {}; use auto, or start {}",
-                            config.at("parallel.process_grid"), grid.x, grid.y, grid.z,
-                            counted(grid.product(), "rank"), ranks, counted(grid.product(), "rank")));
-  }
+  if (grid.product() != ranks)
+    throw deck_error(config, "parallel.process_grid",
+                     "{} x {} x {} is a grid of {} and the job has {}; use auto, or start {}", grid.x, grid.y,
+                     grid.z, counted(grid.product(), "rank"), ranks, counted(grid.product(), "rank"));
   return {config.grid.cells, grid, periodic_axes(config), ghosts};
 }
 
 std::string memory_table(const MemoryPlan& plan, Backend backend) {
-  const char* place = backend == Backend::cuda ? "device" : "host";
-  std::string table =
-      fmt::format("  fields, ghosts, sources   {:>10}  {}\n", human_bytes(plan.fields), place);
-  table += fmt::format("  packed halos              {:>10}  {}\n", human_bytes(plan.halo), place);
-  if (plan.norms)
-    table += fmt::format("  partial results of norms  {:>10}  {}\n", human_bytes(plan.norms), place);
-  if (plan.queues)
-    table += fmt::format("  queues of fused sweeps    {:>10}  host\n", human_bytes(plan.queues));
-  if (plan.mirror)
-    table += fmt::format("  field for output, staging {:>10}  host\n", human_bytes(plan.mirror));
-  if (plan.writing)
-    table += fmt::format("  a file being written      {:>10}  host\n", human_bytes(plan.writing));
-  if (plan.copies)
-    table += fmt::format("  copies (asynchronous)     {:>10}  host\n", human_bytes(plan.copies));
+  const char* const place = backend == Backend::cuda ? "device" : "host";
   const std::size_t held = plan.fields + plan.halo + plan.norms +
                            (backend == Backend::host ? plan.queues + plan.writing + plan.copies : 0);
-  if (plan.painting)
-    table += fmt::format("  datasets being painted    {:>10}  host\n", human_bytes(plan.painting));
-  if (plan.roof > held)
-    table += fmt::format("  bandwidth, before fields  {:>10}  {}\n", human_bytes(plan.roof), place);
-  return table + fmt::format("  program and libraries     {:>10}  host\n", human_bytes(plan.program));
+  std::string table;
+  const auto add = [&](const char* purpose, std::size_t bytes, const char* where) {
+    table += fmt::format("  {:<26}{:>10}  {}\n", purpose, human_bytes(static_cast<double>(bytes)), where);
+  };
+  add("fields, ghosts, sources", plan.fields, place);
+  add("packed halos", plan.halo, place);
+  if (plan.norms) add("partial results of norms", plan.norms, place);
+  if (plan.queues) add("queues of fused sweeps", plan.queues, "host");
+  if (plan.mirror) add("field for output, staging", plan.mirror, "host");
+  if (plan.writing) add("a file being written", plan.writing, "host");
+  if (plan.copies) add("copies (asynchronous)", plan.copies, "host");
+  if (plan.painting) add("datasets being painted", plan.painting, "host");
+  if (plan.roof > held) add("bandwidth, before fields", plan.roof, place);
+  add("program and libraries", plan.program, "host");
+  return table;
 }
 
 void refuse_what_does_not_fit(const MemoryPlan& mine, const Placement& placement, const Communicator& world) {
@@ -233,29 +226,21 @@ void refuse_what_does_not_fit(const MemoryPlan& mine, const Placement& placement
   const double programs = host.all_reduce(static_cast<double>(mine.program), ReduceOp::sum);
   const double on_host = host.all_reduce(static_cast<double>(mine.host(placement.backend)), ReduceOp::sum);
   agree(world, [&] {
-    const MemoryInfo memory = make_host_device()->memory();
-    const double free = static_cast<double>(memory.free_bytes) + programs;  // which are there already
-    if (on_host > free) {
-      throw Error(
-          ExitCode::memory,
-          fmt::format(
-              "the ranks of host {} need {} of memory and {} are free; use a smaller grid, fp32 or more "
-              "hosts. Rank {} needs:\n{}",
-              processor_name(), human_bytes(on_host), human_bytes(free), world.rank(),
-              memory_table(mine, placement.backend)));
-    }
+    const auto check = [&](const std::string& ranks, const char* memory, double wanted, double free,
+                           const char* more) {
+      if (wanted > free)
+        throw Error(ExitCode::memory, fmt::format("the ranks of {} need {} of {} and {} are free; use a "
+                                                  "smaller grid, fp32 or more {}. Rank {} needs:\n{}",
+                                                  ranks, human_bytes(wanted), memory, human_bytes(free), more,
+                                                  world.rank(), memory_table(mine, placement.backend)));
+    };
+    const double free = static_cast<double>(make_host_device()->memory().free_bytes);
+    check("host " + processor_name(), "memory", on_host, free + programs,
+          "hosts");  // which are there already
     if (placement.backend != Backend::cuda) return;
-    const MemoryInfo device = open_device(placement)->memory();
-    const std::size_t wanted = mine.device() * static_cast<std::size_t>(placement.ranks_on_device);
-    if (wanted > device.free_bytes) {
-      throw Error(
-          ExitCode::memory,
-          fmt::format(
-              "the ranks of {} need {} of its memory and {} are free; use a smaller grid, fp32 or more "
-              "GPUs. Rank {} needs:\n{}",
-              placement.ranks[static_cast<std::size_t>(world.rank())].device, human_bytes(wanted),
-              human_bytes(device.free_bytes), world.rank(), memory_table(mine, placement.backend)));
-    }
+    check(placement.ranks[static_cast<std::size_t>(world.rank())].device, "its memory",
+          static_cast<double>(mine.device()) * placement.ranks_on_device,
+          static_cast<double>(open_device(placement)->memory().free_bytes), "GPUs");
   });
 }
 

@@ -1,18 +1,19 @@
 #include "app/restart.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <filesystem>
 
 #include "app/verification.hpp"
-#include "config/changes.hpp"
+#include "config/deck.hpp"
+#include "config/problems.hpp"
 #include "core/agree.hpp"
 #include "core/text.hpp"
 #include "output/field_files/checkpoint.hpp"
 #include "output/field_files/snapshot_file.hpp"
 #include "output/run_directory.hpp"
-#include "solver/residual_check.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {
@@ -62,9 +63,15 @@ void verify_cells(const std::string& file, const SnapshotHeader& header, const S
   if (found != header.meta.fingerprint)
     throw CollectiveError(
         ExitCode::deck,
-        fmt::format("{}: its cells have fingerprint {}, its header says {} (a value was changed since "
-                    "it was written); use another one",
+        fmt::format("{}: its cells have fingerprint {}, its header says {} (a value was changed since it was "
+                    "written); use another one",
                     file, fingerprint_text(found), fingerprint_text(header.meta.fingerprint)));
+}
+
+// Whether steps of this deck may be of that length: by dt: auto any, by end_time down to half of its dt.
+bool may_have_step(const ProblemConfig& problem, double dt) {
+  const double share = dt / problem.dt.value_or(dt);
+  return std::abs(share - 1) <= 1e-9 || (problem.end_time && share > 0.5 && share < 1);
 }
 
 // Steps of another length would lead to another state. A deck that only ends elsewhere keeps the
@@ -72,20 +79,14 @@ void verify_cells(const std::string& file, const SnapshotHeader& header, const S
 void keep_step(Config& now, double dt) {
   ProblemConfig& problem = now.problem;
   if (problem.kind == ProblemKind::steady || time_plan(now).dt == dt) return;
-  Config kept = now;
-  kept.problem.dt = dt;
-  if (time_plan(kept).dt == dt) {
-    problem.dt = dt;
-    return;
-  }
+  problem.dt = dt;
+  if (time_plan(now).dt == dt) return;
   const double steps = std::round(*problem.end_time / dt);  // which there is: else the steps above are dt
   if (std::abs(*problem.end_time - steps * dt) > 1e-9 * dt * steps)
-    throw Error(
-        ExitCode::deck,
-        fmt::format("{}: {} s is no whole number of the checkpoint's steps of {} s (other steps lead to "
-                    "another state); end at a multiple of them, or give problem.steps",
-                    now.at("problem.end_time"), *now.problem.end_time, dt));
-  problem.dt = dt;
+    throw deck_error(now, "problem.end_time",
+                     "{} s is no whole number of the checkpoint's steps of {} s (other steps lead to another "
+                     "state); end at a multiple of them, or give problem.steps",
+                     *problem.end_time, dt);
   problem.steps = static_cast<std::int64_t>(steps);
   problem.end_time.reset();
 }
@@ -97,22 +98,20 @@ std::vector<std::string> take_over(const SnapshotHeader& header, const std::stri
   std::string forbidden;
   std::vector<std::string> allowed;
   for (const Change& change : changes(before, now)) {
-    // The deck of a run that has been prolonged has the step of the run before it, where the user's says
-    // auto.
-    if (change.key == "problem.dt" && !now.problem.dt) continue;
-    if (change.allowed) {
-      allowed.push_back(fmt::format("{} {} -> {}", change.key, change.before, change.now));
+    const bool step_stays = change.key == "problem.dt" && may_have_step(now.problem, header.checkpoint->dt);
+    if (step_stays && !now.problem.dt) continue;
+    if (change.allowed || step_stays) {
+      allowed.push_back(fmt::format("{} {} -> {}{}", change.key, change.before, change.now,
+                                    step_stays ? ", the steps stay as they are" : ""));
     } else {
       forbidden += fmt::format("{}: {} in the checkpoint, {} in the deck\n", now.at(change.key),
                                change.before, change.now);
     }
   }
   if (!forbidden.empty())
-    throw Error(
-        ExitCode::deck,
-        forbidden + fmt::format("{}: is of another problem (these keys cannot change on the way); undo "
-                                "the changes, or start a new run",
-                                file));
+    throw Error(ExitCode::deck, forbidden + fmt::format("{}: is of another problem (these keys cannot change "
+                                                        "on the way); undo the changes, or start a new run",
+                                                        file));
   keep_step(now, header.checkpoint->dt);
   if (now.output.histogram.bins > 0 && !now.output.histogram.range)
     now.output.histogram.range = header.checkpoint->histogram_range;
@@ -150,13 +149,11 @@ std::optional<Restart> first_sound(const std::vector<std::string>& files, Sessio
     };
     Restart restart{.file = file};
     Config config = session.deck.config;
-    const bool sound_header = is_sound([&] {
-      restart.header = agree(world, [&] {
-        refuse_link_elsewhere(file);
-        return read_checkpoint_header(file);
-      });
-    });
-    if (!sound_header) continue;
+    const auto read_header = [&] {
+      refuse_link_elsewhere(file);
+      return read_checkpoint_header(file);
+    };
+    if (!is_sound([&] { restart.header = agree(world, read_header); })) continue;
     restart.changes = agree(world, [&] { return take_over(restart.header, file, config); });
     if (!is_sound([&] { verify_cells(file, restart.header, session, world); })) continue;
     session.deck.config = config;
@@ -174,9 +171,8 @@ bool goes_on_in(const fs::path& folder, const Config& config) {
 }
 
 bool failed_verification(const Restart& restart, const Config& config) {
-  const auto earlier = config.verify.solution == ExactSolution::none
-                           ? std::nullopt
-                           : earlier_verification(restart.file, config);
+  if (config.verify.solution == ExactSolution::none) return false;
+  const auto earlier = earlier_verification(restart.file, config);
   return earlier && earlier->verdict == Verdict::failed;
 }
 
@@ -214,18 +210,15 @@ std::optional<Restart> plan_restart(const std::string& asked_for, Force force, S
 
   std::vector<std::string> passed_over;
   std::optional<Restart> restart = first_sound(files, session, world, passed_over);
-  if (!restart) {
-    std::string all;
-    for (const std::string& why : passed_over) all += why + "\n";
-    throw CollectiveError(ExitCode::deck,
-                          all + fmt::format("no sound checkpoint of {} for --restart {}; name another "
-                                            "one, or start without it",
-                                            in_quotes(config.name), escaped(asked_for)));
-  }
+  if (!restart)
+    throw CollectiveError(
+        ExitCode::deck,
+        fmt::format("{}\nno sound checkpoint of {} for --restart {}; name another one, or start without it",
+                    fmt::join(passed_over, "\n"), in_quotes(config.name), escaped(asked_for)));
   for (const std::string& why : passed_over)
     restart->warnings.push_back(fmt::format("passed over: {}; going on from {}", why, restart->file));
-  const bool here = goes_on_in(asked.folder, config);
-  restart->same_directory = world.all_reduce(std::int64_t{here}, ReduceOp::min) != 0;
+  restart->same_directory =
+      world.all_reduce(std::int64_t{goes_on_in(asked.folder, config)}, ReduceOp::min) != 0;
   restart->lock = std::move(lock);
   if (!config.places.contains("output.directory")) config.output.directory = asked.folder.string();
   session.cases = {config};

@@ -1,4 +1,4 @@
-// `isotherm run DECK --restart FILE|FOLDER|latest`: from which state a run goes on, and whether it may.
+// `isotherm run DECK --restart FILE|FOLDER|latest`: from which state a run resumes, and whether it may.
 #pragma once
 
 #include <memory>

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "app/describe.hpp"
-#include "app/end_state.hpp"
 #include "app/field_outputs.hpp"
 #include "app/verification.hpp"
 #include "config/deck.hpp"
@@ -17,19 +15,46 @@
 namespace isotherm {
 namespace {
 
-const char* text_of(Overlap overlap) {
-  return overlap == Overlap::on    ? "step beside its exchange"
-         : overlap == Overlap::off ? "step after its exchange"
-                                   : "step that stores its faces";
-}
-
 Progress make_progress(const RunPlan& plan, Console& console) {
   return {choose_style(plan.command.progress, can_rewrite_lines(plan.world.size())), console};
 }
 
-// Exists in the directory of this run, where it goes on: the sweep of the checkpoint.
+// The sweep of the checkpoint, where the run is resumed in its own directory.
 std::optional<std::int64_t> resumed_here(const std::optional<Restart>& restart) {
   return restart && restart->same_directory ? std::optional(restart->sweep()) : std::nullopt;
+}
+
+// What is taken unasked, or while the autotuner has nothing better yet.
+template <class T>
+SolverRows<T> default_rows(const Config& config, const RowChoices<T>& choices) {
+  const SweepChoice<T>& sweep = choices.sweeps.front();
+  const auto fits = [&](const ReductionKernel<T>* row) { return !row->fused || sweep.row->fuses_norm(); };
+  return {sweep, *std::ranges::find_if(choices.reductions, fits), choices.histogram,
+          config.solver.cuda_graph == GraphChoice::on};
+}
+
+// False where the entry names what the deck does not leave open, or this program does not have.
+template <class T>
+bool use_recalled(const TuningChoice& choice, const RowChoices<T>& choices, Solver<T>& solver) {
+  const auto sweep = std::ranges::find_if(choices.sweeps, [&](const SweepChoice<T>& c) {
+    return c.row->name == choice.kernel && c.depth == choice.time_block &&
+           c.row->policies[static_cast<std::size_t>(c.policy)] == choice.tile;
+  });
+  const auto reduction = std::ranges::find(choices.reductions, choice.reduction, &ReductionKernel<T>::name);
+  const auto overlap = std::ranges::find(words_of<Overlap>, choice.overlap);
+  if (sweep == choices.sweeps.end() || reduction == choices.reductions.end() ||
+      overlap == words_of<Overlap>.end() || ((*reduction)->fused && !sweep->row->fuses_norm()))
+    return false;
+  const Level<T>& level = solver.level();
+  const int least = exchanges(level.sides()) ? sweep->depth : 1;  // layers that a launch needs
+  if (choice.halo_width < least || choice.halo_width > halo_depth(level.config())) return false;
+  StepPlan<T> plan{*sweep, choice.halo_width, Overlap::off,
+                   choice.graph && level.halo().why_not_recordable().empty()};
+  solver.use(plan, **reduction);
+  plan.overlap = static_cast<Overlap>(overlap - words_of<Overlap>.begin());
+  if (plan.overlap == Overlap::in_kernel && !solver.step().can_store_faces()) return false;
+  solver.use(plan, **reduction);
+  return true;
 }
 
 }  // namespace
@@ -111,7 +136,6 @@ void Run<T>::warn_of_plan() {
   for (const std::string& warning : record_.warnings) console_.warn(warning);
   if (plan_.command.profile && solver_->is_asynchronous())
     console_.warn("--profile waits for the device behind every phase: figures are lower than without it");
-  keep_tuning_found();
 }
 
 template <class T>
@@ -148,13 +172,28 @@ void Run<T>::make_solver(const Config& config) {
   const Placement& placement = plan_.session.placement;
   const Decomposition decomposition = decompose(config, world.size(), placement.backend);
   const int threads = placement.ranks[static_cast<std::size_t>(world.rank())].threads;
+  autotuner_.reset();
   solver_.reset();  // before the next takes its memory
-  tuned_ = tuned_rows<T>(config, decomposition, world, plan_.device, threads);
+  const RowChoices<T> choices = common_choices<T>(config, decomposition, world, plan_.device);
+  std::optional<TuningChoice> recalled;
+  if (!config.solver.tuning_file.empty()) {
+    tuning_key_ = tuning_key(config, decomposition, plan_.device, threads);
+    recalled = recall_tuning(config, tuning_key_, world);
+  }
   std::optional<StoredField> stored;
   if (const auto& restart = plan_.restart) stored = {restart->file, temperature_dataset, restart->sweep()};
-  solver_ =
-      std::make_unique<Solver<T>>(config, decomposition, world, plan_.device, tuned_.rows, true, stored);
+  solver_ = std::make_unique<Solver<T>>(config, decomposition, world, plan_.device,
+                                        default_rows(config, choices), true, stored);
   if (plan_.command.profile) solver_->time_phases();
+  tuning_source_ = choices.open() ? Tuning::Source::defaults : Tuning::Source::deck;
+  if (recalled && use_recalled(*recalled, choices, *solver_)) {
+    tuning_source_ = Tuning::Source::file;
+  } else {
+    autotuner_.emplace(config, *solver_, choices);
+    if (!autotuner_->open()) autotuner_.reset();
+  }
+  halo_cost_.reset();
+  if (!autotuner_ && world.size() > 1) halo_cost_ = solver_->measure_halo_cost();
 }
 
 // Collective: what the device holds is what the checkpoint says; what the directory holds of later sweeps is
@@ -164,8 +203,8 @@ void Run<T>::resume() {
   const Restart& restart = *plan_.restart;
   if (moves_data(config()) && solver_->fingerprint() != restart.header.meta.fingerprint)
     throw CollectiveError(ExitCode::io,
-                          fmt::format("{}: what was read is not what was looked at before (the file "
-                                      "or its disk changes); try again, or name another one",
+                          fmt::format("{}: what was read is not what was looked at before (the file or its "
+                                      "disk changes); try again, or name another one",
                                       restart.file));
   agree(plan_.world, [&] {
     if (is_root() && restart.same_directory)
@@ -184,7 +223,6 @@ void Run<T>::solve_case(const Config& config) {
   if (&config != &plan_.session.cases.front()) {
     make_solver(config);
     record_solver();
-    if (is_root()) keep_tuning_found();
   }
   Outputs outputs(*this, config, last);
   if (last && outputs.files.in_step() && config.output.asynchronous && !plan_files(config).empty())
@@ -193,7 +231,8 @@ void Run<T>::solve_case(const Config& config) {
   times_.phases[Phase::setup] += timer.lap();
 
   const LoopOutcome outcome =
-      run_time_loop(config, *solver_, outputs.of_loop(is_root() ? &progress_ : nullptr, console_), frame());
+      run_time_loop(config, *solver_, autotuner_ ? &*autotuner_ : nullptr,
+                    outputs.of_loop(is_root() ? &progress_ : nullptr, console_), frame());
   progress_.finish();
   if (outputs.history) outputs.history->finish();
   if (outputs.fields) outputs.fields->finish();
@@ -250,36 +289,23 @@ std::string Run<T>::next(const LoopOutcome& outcome, std::string_view anew) cons
 template <class T>
 void Run<T>::record_solver() {
   MethodRecord& method = record_.method;
-  const SweepChoice<T>& sweep = solver_->sweep_choice();  // it may know better than the trial
-  method.kernel = sweep.row->name;
-  method.policy = sweep.row->policies[static_cast<std::size_t>(sweep.policy)];
-  std::tie(method.fused, method.why_single) = solver_->fused_and_why();
-  method.reduction = tuned_.rows.reduction->name;
-  method.graph = solver_->queues_graphs();
-  method.overlap = solver_->overlap();
-  method.tuning = tuned_.tuning;
-  for (const StepTrial& trial : solver_->step_trials())
-    method.tuning.trials.push_back({solver_->halo_links().empty() ? "step" : text_of(trial.overlap),
-                                    std::string(trial.policy), trial.seconds, trial.fused,
-                                    std::string(trial.kernel)});
-  if (const auto& trial = solver_->graph_trial()) {
-    method.tuning.trials.push_back({"launches", "", trial->launches});
-    method.tuning.trials.push_back({"graph", "", trial->graph});
-  }
-  record_.halo = {gather_pairs(solver_->halo_links(), plan_.world), solver_->halo_cost()};
+  method.tuning.source = tuning_source_;
+  describe_steps(*solver_, autotuner_ ? &*autotuner_ : nullptr, method);
+  method.tuning.file = config().solver.tuning_file;
+  record_.halo = {gather_pairs(solver_->halo_links(), plan_.world), halo_cost_};
   method.transport = transports_in_use(record_.halo);
   if (solver_->has_sources()) record_.sources = {solver_->sources().power, solver_->sources().cells};
 }
 
-// Rank 0's. A run goes on without it.
+// Of rank 0. A run does not need it.
 template <class T>
-void Run<T>::keep_tuning_found() {
-  if (!tuned_.to_keep) return;
+void Run<T>::keep_tuning_found(const Config& config) {
+  if (config.solver.tuning_file.empty() || !autotuner_ || !is_root()) return;
+  const MethodRecord& m = record_.method;
   try {
-    TuningChoice choice = tuned_.to_keep->choice;
-    const MethodRecord& m = record_.method;
-    std::tie(choice.kernel, choice.policy, choice.fused) = std::tie(m.kernel, m.policy, m.fused);
-    keep_tuning(tuned_.tuning.file, tuned_.to_keep->key, choice);
+    keep_tuning(config.solver.tuning_file, tuning_key_,
+                {m.kernel, m.policy, m.reduction, std::string(word(m.overlap)), m.fused, m.depth, m.graph,
+                 autotuner_->sweep_seconds(), autotuner_->seconds(), m.tuning.complete});
   } catch (const Error& e) {
     console_.warn(fmt::format("the tuning is not kept: {}", e.what()));
   }
@@ -288,6 +314,9 @@ void Run<T>::keep_tuning_found() {
 // Into the record, what this case adds to it.
 template <class T>
 void Run<T>::record_outcome(const Config& config, const LoopOutcome& outcome) {
+  record_solver();
+  if (outcome.halo_cost) halo_cost_ = outcome.halo_cost;
+  keep_tuning_found(config);
   record_.cells = config.grid.cells;
   record_.residual = outcome.residual;
   for (const std::string& file : outcome.files) record_.files.push_back(file_name(file));
@@ -296,16 +325,25 @@ void Run<T>::record_outcome(const Config& config, const LoopOutcome& outcome) {
   record_.continuation.stopped_by = outcome.stopped_by;
   times_.add(solver_->times(), outcome);
   if (const auto bins = solver_->histogram_bins())
-    record_.histogram = {std::string(tuned_.rows.histogram->name), bins->count, bins->low, bins->high};
+    record_.histogram = {std::string(solver_->histogram().name), bins->count, bins->low, bins->high};
   record_.time = solver_->time();
-  const auto sweeps = static_cast<double>(solver_->own_sweeps());
+  const auto cells = static_cast<double>(config.grid.cells.product());
   record_.performance.sweeps += solver_->own_sweeps();
-  record_.performance.points += static_cast<double>(config.grid.cells.product()) * sweeps;
+  record_.performance.points += cells * static_cast<double>(solver_->own_sweeps());
+  record_.performance.untimed_sweeps += outcome.untimed_sweeps;
+  record_.performance.untimed_points += cells * static_cast<double>(outcome.untimed_sweeps);
   record_.performance.bytes_per_point = solver_->bytes_per_point();
   record_.answer = outcome.divergence.empty() ? Answer::finite : Answer::not_finite;
   const Timer timer;
   record_.end_state = outcome.divergence.empty() ? find_end_state(config, *solver_) : std::nullopt;
   times_.phases[Phase::diagnostics] += timer.seconds();
+  // Last, as it needs the field before the last sweep.
+  if (plan_.world.size() > 1 && !halo_cost_ && outcome.divergence.empty())
+    halo_cost_ = solver_->measure_halo_cost();
+  if (!record_.halo.cost && halo_cost_) {
+    record_.halo.cost = halo_cost_;
+    console_.say(fmt::format("  {:<13}{}", "halo", halo_lines(record_.halo).back()));
+  }
 }
 
 template <class T>

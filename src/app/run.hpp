@@ -9,17 +9,18 @@
 
 #include "app/command_line.hpp"
 #include "app/ending.hpp"
-#include "app/rank_times.hpp"
+#include "app/loop_progress.hpp"
+#include "app/record.hpp"
 #include "app/restart.hpp"
 #include "app/session.hpp"
 #include "app/time_loop.hpp"
-#include "app/tuning.hpp"
-#include "app/wall_limit.hpp"
 #include "core/communicator.hpp"
 #include "core/timer.hpp"
 #include "output/console/console.hpp"
 #include "output/console/progress.hpp"
 #include "output/run_directory.hpp"
+#include "tune/autotuner.hpp"
+#include "tune/tuning_file.hpp"
 
 namespace isotherm {
 
@@ -70,7 +71,7 @@ class Run {
   std::string next(const LoopOutcome& outcome, std::string_view anew = {}) const;
   void record_solver();
   void record_outcome(const Config& config, const LoopOutcome& outcome);
-  void keep_tuning_found();
+  void keep_tuning_found(const Config& config);
   void verify_case(const Config& config);
   void judge();
   void write_record();
@@ -78,8 +79,11 @@ class Run {
 
   const RunPlan& plan_;
   WallLimit limit_;
-  TunedRows<T> tuned_;
   std::unique_ptr<Solver<T>> solver_;
+  std::optional<Autotuner<T>> autotuner_;                // of the solver; none: nothing is left to measure
+  Tuning::Source tuning_source_ = Tuning::Source::deck;  // without an autotuner
+  std::optional<HaloCost> halo_cost_;                    // of the steps as they are made
+  TuningKey tuning_key_;                                 // of its entry in solver.tuning_file
   Console console_;
   Progress progress_;
   std::optional<RunDirectory> directory_;

@@ -6,28 +6,93 @@
 
 #include "app/verification.hpp"
 #include "config/parts.hpp"
+#include "config/problems.hpp"
 #include "core/agree.hpp"
-#include "core/communicator.hpp"
+#include "core/build_info.hpp"
+#include "core/error.hpp"
+#include "core/text.hpp"
 #include "core/watchdog.hpp"
 #include "halo/transport.hpp"
+#include "kernels/histogram.hpp"
+#include "kernels/reduction.hpp"
+#include "kernels/stencil.hpp"
 #include "output/field_files/compression.hpp"
+#include "output/field_files/snapshot_header.hpp"
 #include "physics/diagnostics.hpp"
 #include "physics/exact.hpp"
 #include "physics/paint.hpp"
 #include "solver/rows.hpp"
 
 namespace isotherm {
+
+namespace {
+
+// Ranks of one job that were started with different binaries or arguments would solve different problems and
+// meet in one all-reduce.
+void compare_ranks(const CommandLine& command, const Communicator& world) {
+  std::string mine =
+      fmt::format("isotherm {} {} {}{}{} {}", build_info().version, build_info().git_revision,
+                  word(command.verb), command.ranks ? fmt::format(" --ranks {}", command.ranks) : "",
+                  command.from_output ? " --from" : "", command.file);
+  if (!command.restart.empty()) mine += " --restart " + command.restart;
+  if (command.profile) mine += " --profile";
+  if (command.check.gpu_bytes > 0) mine += fmt::format(" --gpu-memory {}", command.check.gpu_bytes);
+  if (command.force) mine += " --force";
+  for (const std::string& o : command.overrides) mine += " " + o;
+  const std::vector<std::string> all = world.all_gather(mine);
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    if (all[rank] != all[0])
+      throw CollectiveError(ExitCode::internal,
+                            fmt::format("rank {} runs '{}' and rank 0 runs '{}' (one job is one problem); "
+                                        "start all ranks with the same program and arguments",
+                                        rank, all[rank], all[0]));
+}
+
+// The resolved one: with the overrides of that run, and its datasets by their whole paths.
+std::string deck_within(const SnapshotProvenance& from, const std::string& file) {
+  const auto refuse = [&](const std::string& problem) {
+    throw Error(ExitCode::deck, fmt::format("{}: {}; name another file, or a deck", file, problem));
+  };
+  if (from.resolved_deck.empty()) refuse("holds no deck (its /isotherm/resolved_deck is empty)");
+  if (from.name.find('/') != std::string::npos)
+    refuse(fmt::format("the run's name {} is no file name (a '/' in it would lead out of the run directory)",
+                       in_quotes(from.name)));
+  return from.resolved_deck;
+}
+
+// Of the same name. It replaces a run, such as the one that it comes from, only where the command line says
+// so.
+void be_another_run(Config& config, const std::string& name) {
+  if (!name.empty()) config.name = name;
+  if (config.at("output.overwrite").rfind("argument ", 0) != 0) config.output.overwrite = false;
+}
+
+}  // namespace
+
+KnownRows known_rows() {
+  KnownRows rows;
+  const auto add = [](std::vector<KnownRows::Row>& known, const auto& table) {
+    for (const auto& row : table)
+      known.push_back({std::string(row.name), row.available(), row.backend == Backend::cuda});
+  };
+  add(rows.kernels, stencil_kernels<double>());
+  add(rows.reductions, reduction_kernels<double>());
+  add(rows.histograms, histogram_kernels<double>());
+  for (const auto& row : transport_rows<double>())
+    rows.transports.push_back({std::string(row.name), row.moves_data});
+  return rows;
+}
+
 namespace {
 
 // A step that is stable on the deck's grid need not be on the finer ones of its series.
 void refuse_unstable(const Config& each) {
   const ProblemConfig& problem = each.problem;
   if (!problem.dt || problem.allow_unstable || *problem.dt <= stable_dt(each)) return;
-  throw Error(ExitCode::deck,
-              fmt::format("{}: {:.6g} s is above the stability limit {:.6g} s of the grid {} x {} x {} of "
-                          "the series; lower it, or write auto",
-                          each.at("problem.dt"), *problem.dt, stable_dt(each), each.grid.cells.x,
-                          each.grid.cells.y, each.grid.cells.z));
+  throw deck_error(each, "problem.dt",
+                   "{:.6g} s is above the stability limit {:.6g} s of the grid {} x {} x {} of the series; "
+                   "lower it, or write auto",
+                   *problem.dt, stable_dt(each), each.grid.cells.x, each.grid.cells.y, each.grid.cells.z);
 }
 
 void refuse_compression(const Config& config) {
@@ -50,10 +115,33 @@ void refuse_unbalanced(const Config& config, const Communicator& world, Backend 
   agree(world, [&] { check_balance(config, balance); });
 }
 
-// A launched `check` without --ranks is of the job that it stands in.
+// A `check` that a launcher started without --ranks is of its own job.
 bool is_plan(const CommandLine& command) {
   return command.verb == Verb::check &&
          (command.ranks > 0 || command.check.gpu_bytes > 0 || !is_under_launcher());
+}
+
+LoadedDeck load_deck(const CommandLine& command, const Communicator& world) {
+  compare_ranks(command, world);
+  LoadedDeck deck;
+  std::string name;  // of the run that left the deck
+  agree(world, [&] {
+    if (!world.is_root()) return;
+    if (!command.from_output) {
+      deck.text = read_deck_file(command.file);
+      return;
+    }
+    const SnapshotHeader header = read_snapshot_header(command.file);
+    deck.text = stored_deck_text(deck_within(header.provenance, command.file));
+    name = header.provenance.name;
+  });
+  deck.text = world.broadcast(deck.text);
+  name = world.broadcast(name);
+  deck.config = agree(world, [&] {
+    return parse_deck(deck.text, command.file, command.overrides, known_rows(), command.override_arguments);
+  });
+  if (command.from_output) be_another_run(deck.config, name);
+  return deck;
 }
 
 }  // namespace
@@ -68,13 +156,37 @@ MemoryPlan memory_of(const Session& session, const Communicator& world) {
                      placement.host == Host::this_one ? placement.ranks_on_device * as_many : 1);
 }
 
-void plan_again(Session& session, const Communicator& world) {
+namespace {
+
+void allow_ghosts(Session& session, int most, const Communicator& world) {
   const int ranks = session.decomposition.ranks();
-  session.decomposition =
-      agree(world, [&] { return decompose(session.deck.config, ranks, session.placement.backend); });
+  const Backend backend = session.placement.backend;
+  const auto allow = [&](Config& config) {
+    config.solver.ghosts = 1;
+    config.solver.ghosts = widest_halo(config, decompose(config, ranks, backend), most);
+  };
+  for (Config& each : session.cases) allow(each);
+  session.deck.config.solver.ghosts = session.cases.back().solver.ghosts;
   const std::size_t program = session.memory.program;
   session.memory = agree(world, [&] { return memory_of(session, world); });
-  session.memory.program = program;
+  if (program > 0) session.memory.program = program;  // this process is as it was
+}
+
+bool fits(const Session& session, const Communicator& world) {
+  try {
+    refuse_what_does_not_fit(session.memory, session.placement, world);
+    return true;
+  } catch (const CollectiveError& e) {
+    if (e.code() != ExitCode::memory) throw;
+    return false;
+  }
+}
+
+}  // namespace
+
+void fit_ghosts(Session& session, const Communicator& world) {
+  for (int most = session.cases.back().solver.ghosts; most > 1 && !fits(session, world);)
+    allow_ghosts(session, --most, world);
 }
 
 bool moves_data(const Config& config) {
@@ -111,17 +223,14 @@ void refuse_transport(const Config& config, const Device& device) {
   if (!row) return;  // auto
   const std::string why = row->unsupported(device);
   if (why.empty()) return;
-  throw Error(ExitCode::unavailable,
-              fmt::format("{}: transport '{}' cannot be used here ({}); use auto, or another "
-                          "of isotherm list",
-                          config.at("parallel.transport"), row->name, why));
+  throw Error(
+      ExitCode::unavailable,
+      fmt::format("{}: transport '{}' cannot be used here ({}); use auto, or another of isotherm list",
+                  config.at("parallel.transport"), row->name, why));
 }
 
 Session plan_session(const CommandLine& command, const Communicator& world) {
-  return plan_session(command, load_deck(command, world), world);
-}
-
-Session plan_session(const CommandLine& command, LoadedDeck deck, const Communicator& world) {
+  LoadedDeck deck = load_deck(command, world);
   const Config& config = deck.config;
   ThreadPlan threads = plan_threads(world.split_by_host());
   use_threads(threads.threads);
@@ -141,14 +250,10 @@ Session plan_session(const CommandLine& command, LoadedDeck deck, const Communic
   if (is_here && config.parallel.transport != "auto")
     agree(world, [&] { refuse_transport(config, *open_device(placement)); });
   refuse_unbalanced(config, world, placement.backend);
-  Session session{std::move(deck),
-                  std::move(cases),
-                  std::move(threads),
-                  std::move(decomposition),
-                  std::move(placement),
-                  {},
-                  {}};
-  session.memory = agree(world, [&] { return memory_of(session, world); });
+  Session session{std::move(deck),          std::move(cases),     std::move(threads),
+                  std::move(decomposition), std::move(placement), {}};
+  constexpr int most_ghosts = 8;
+  allow_ghosts(session, most_ghosts, world);
   return session;
 }
 

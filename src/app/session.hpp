@@ -1,17 +1,27 @@
-// What stands before any work of a run: the deck, who owns which cells, and where they are computed.
+// What is settled before any work of a run: the deck, who owns which cells, and where they are computed.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "app/command_line.hpp"
-#include "app/load.hpp"
 #include "app/placement.hpp"
 #include "app/plan.hpp"
+#include "config/config.hpp"
+#include "config/deck.hpp"
+#include "core/communicator.hpp"
 #include "core/host_threads.hpp"
 #include "grid/decomposition.hpp"
 #include "output/records/run_record.hpp"
 
 namespace isotherm {
+
+struct LoadedDeck {
+  std::string text;  // as in the file; with --from, the resolved deck within it
+  Config config;
+};
+
+KnownRows known_rows();  // of this build
 
 struct Session {
   LoadedDeck deck;
@@ -20,12 +30,12 @@ struct Session {
   Decomposition decomposition;
   Placement placement;
   MemoryPlan memory;  // of this rank in the largest case, planned before anything large was allocated
-  DepthRecord depth;  // how solver.halo_width: auto was settled
 };
 
-// Collective. What can be refused without a field or a device is refused here, on all ranks alike.
+// Collective. Rank 0 reads the deck, every rank parses the same bytes. What can be refused without a field or
+// a device is refused here, on all ranks alike; ranks with another binary or other arguments too:
+// CollectiveError(internal).
 Session plan_session(const CommandLine& command, const Communicator& world);
-Session plan_session(const CommandLine& command, LoadedDeck deck, const Communicator& world);
 
 // The deck alone, or the grids of its series. Throws Error for what can be refused without a device, a rank
 // count and a field.
@@ -39,9 +49,9 @@ void refuse_transport(const Config& config, const Device& device);
 // Of this rank in the largest case; with --ranks, of one that the job would have.
 MemoryPlan memory_of(const Session& session, const Communicator& world);
 
-// Collective. Decomposition and memory as they follow from the session's configs, where depth (which
-// process_grid: auto weighs) or process grid have changed; this process is as it was.
-void plan_again(Session& session, const Communicator& world);
+// Collective. Where solver.halo_width is open, fewer layers of ghosts for the autotuner to try, if the memory
+// of the devices holds no more.
+void fit_ghosts(Session& session, const Communicator& world);
 
 // Without it nothing that the field holds is worth a fingerprint.
 bool moves_data(const Config& config);

@@ -1,25 +1,17 @@
 #include "app/time_loop.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cmath>
 #include <functional>
 #include <limits>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
-#include "app/divergence.hpp"
 #include "app/ending.hpp"
-#include "app/loop_progress.hpp"
+#include "app/record.hpp"
 #include "app/restart.hpp"
-#include "app/tolerance.hpp"
 #include "core/agree.hpp"
-#include "core/error.hpp"
 #include "core/signals.hpp"
-#include "core/timer.hpp"
 #include "core/trace.hpp"
+#include "output/console/report.hpp"
 #include "physics/slowest_mode.hpp"
 #include "solver/period.hpp"
 #include "solver/residual_check.hpp"
@@ -33,13 +25,15 @@ constexpr double largest_update = 1e9;  // K a sweep: no heat problem, but an un
 template <class T>
 class Loop {
  public:
-  Loop(const Config& config, Solver<T>& solver, const LoopOutputs<T>& outputs, const LoopFrame& frame)
+  Loop(const Config& config, Solver<T>& solver, Autotuner<T>* autotuner, const LoopOutputs<T>& outputs,
+       const LoopFrame& frame)
       : config_(config),
         solver_(solver),
+        autotuner_(autotuner),
         outputs_(outputs),
         frame_(frame),
         schedule_(config),
-        unit_(solver.queues_graphs() ? static_cast<int>(solver.sweeps_of_a_graph()) : solver.depth()),
+        unit_(unit_of(solver)),
         lookout_(solver.sweeps(), unit_),
         telling_(config, outputs.progress, outputs.console, frame.limit),
         stagnation_(config.problem, steady() ? slowest_decay(config) : 0),
@@ -121,6 +115,7 @@ class Loop {
   // In parts of whole periods, and of whole graphs, on all ranks alike: so the exchanges stay at the same
   // sweeps.
   void advance(std::int64_t until) {
+    tune(until);
     while (solver_.sweeps() < until && !stopped() && !ended()) {
       const std::int64_t here = solver_.sweeps();
       const std::int64_t count = whole_periods(lookout_.next() - here, until - here, unit_);
@@ -129,6 +124,30 @@ class Loop {
       if (solver_.sweeps() >= lookout_.next()) look_up();
       if (wanted_ && solver_.sweeps() < until) write_checkpoint();  // else after what is due at `until`
     }
+  }
+
+  static int unit_of(const Solver<T>& solver) {
+    return solver.queues_graphs() ? static_cast<int>(solver.sweeps_of_a_graph()) : solver.depth();
+  }
+
+  // The autotuner's share of the sweeps until then. The last is not its: that one may leave a norm. Times are
+  // those of what it has chosen, from there on.
+  void tune(std::int64_t until) {
+    if (!autotuner_ || autotuner_->done()) return;
+    settle_check();
+    const Timer timer;
+    autotuner_->advance(until - 1);
+    unit_ = unit_of(solver_);
+    lookout_ = Lookout(solver_.sweeps(), unit_);
+    if (autotuner_->done()) {
+      if (frame_.world.size() > 1) outcome_.halo_cost = solver_.measure_halo_cost();
+      solver_.forget_times();
+      outcome_.untimed_sweeps = solver_.own_sweeps();
+      MethodRecord method;
+      describe_steps(solver_, autotuner_, method);
+      if (outputs_.console) outputs_.console->say(kernel_line(method));
+    }
+    outcome_.tuning_seconds += timer.seconds();
   }
 
   // All ranks at once. A signal to any of them is one to all; the clock is that of the rank that started
@@ -289,7 +308,7 @@ class Loop {
     outcome_.output_seconds += outcome_.end_seconds;
   }
 
-  // For the post-mortem, in no series: nobody should take it for a state of the problem.
+  // For the post-mortem; in no series, because it is no state of the problem.
   void keep_diverged() {
     if (!outputs_.snapshots) return;
     if (outputs_.files) outputs_.files->finish();  // what fails here is no loss of this field
@@ -356,6 +375,7 @@ class Loop {
 
   const Config& config_;
   Solver<T>& solver_;
+  Autotuner<T>* autotuner_;
   LoopOutputs<T> outputs_;
   const LoopFrame& frame_;
   Schedule schedule_;
@@ -384,14 +404,14 @@ class Loop {
 }  // namespace
 
 template <class T>
-LoopOutcome run_time_loop(const Config& config, Solver<T>& solver, const LoopOutputs<T>& outputs,
-                          const LoopFrame& frame) {
-  return Loop<T>(config, solver, outputs, frame).run();
+LoopOutcome run_time_loop(const Config& config, Solver<T>& solver, Autotuner<T>* autotuner,
+                          const LoopOutputs<T>& outputs, const LoopFrame& frame) {
+  return Loop<T>(config, solver, autotuner, outputs, frame).run();
 }
 
-template LoopOutcome run_time_loop<float>(const Config&, Solver<float>&, const LoopOutputs<float>&,
-                                          const LoopFrame&);
-template LoopOutcome run_time_loop<double>(const Config&, Solver<double>&, const LoopOutputs<double>&,
-                                           const LoopFrame&);
+template LoopOutcome run_time_loop(const Config&, Solver<float>&, Autotuner<float>*,
+                                   const LoopOutputs<float>&, const LoopFrame&);
+template LoopOutcome run_time_loop(const Config&, Solver<double>&, Autotuner<double>*,
+                                   const LoopOutputs<double>&, const LoopFrame&);
 
 }  // namespace isotherm

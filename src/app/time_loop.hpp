@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/field_outputs.hpp"
-#include "app/wall_limit.hpp"
+#include "app/loop_progress.hpp"
 #include "config/config.hpp"
 #include "core/communicator.hpp"
 #include "core/timer.hpp"
@@ -17,6 +17,7 @@
 #include "output/records/history.hpp"
 #include "output/records/run_record.hpp"
 #include "solver/solver.hpp"
+#include "tune/autotuner.hpp"
 
 namespace isotherm {
 
@@ -52,14 +53,18 @@ struct LoopOutcome {
   double largest_temperature = 0;        // K, magnitude; of a steady run that ended above its tolerance
   std::string divergence;                // why the loop stopped early; empty when it did not
   std::string stopped_by;                // "SIGUSR1", "the wall time"; empty where the run came to its end
+  std::int64_t untimed_sweeps = 0;       // of the autotuner and before: the solver has no times of them
+  double tuning_seconds = 0;             // of this rank
+  std::optional<HaloCost> halo_cost;     // of the steps that the autotuner chose; one rank has none
 };
 
-// Collective. Stops where the field is no longer finite or changes beyond all heat; the field is left as it
-// was found. All files are there on return, and where it throws none is under way any more. Stops after a
-// signal, and when a checkpoint just fits into the time that is left; then the last of the checkpoints is of
-// the sweep that was reached, unless `outputs` has none or that sweep is the first.
+// Collective. The first steps are the autotuner's, unless that is null. Stops where the field is no longer
+// finite or changes beyond all heat; the field is left as it was found. All files are there on return, and
+// where it throws none is under way any more. Stops after a signal, and when a checkpoint just fits into the
+// time that is left; then the last of the checkpoints is of the sweep that was reached, unless `outputs` has
+// none or that sweep is the first.
 template <class T>
-LoopOutcome run_time_loop(const Config& config, Solver<T>& solver, const LoopOutputs<T>& outputs,
-                          const LoopFrame& frame);
+LoopOutcome run_time_loop(const Config& config, Solver<T>& solver, Autotuner<T>* autotuner,
+                          const LoopOutputs<T>& outputs, const LoopFrame& frame);
 
 }  // namespace isotherm

@@ -73,16 +73,13 @@ std::vector<std::string> find_tools() {
 }
 
 bool is_known_tool(const std::string& name) {
-  std::istringstream names{std::string(known)};
-  for (std::string each; std::getline(names, each, ',');)
-    if (each == name) return true;
-  return false;
+  return fmt::format(",{},", known).find(fmt::format(",{},", name)) != std::string::npos;
 }
 
 std::string missing_tool_text(const std::string& name) {
   return fmt::format(
-      "the tool {0}{1} is not installed (it is neither beside {2} nor on PATH); install the "
-      "Python package isotherm-tools: pip install ./postprocess",
+      "the tool {0}{1} is not installed (it is neither beside {2} nor on PATH); install the Python package "
+      "isotherm-tools: pip install ./postprocess",
       prefix, name, in_quotes(this_program()));
 }
 

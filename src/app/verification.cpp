@@ -8,7 +8,7 @@
 #include <fstream>
 #include <limits>
 
-#include "config/deck.hpp"
+#include "config/problems.hpp"
 #include "core/agree.hpp"
 #include "core/text.hpp"
 #include "output/records/json_value.hpp"
@@ -41,10 +41,6 @@ std::optional<Verification> earlier_verification(const std::string& checkpoint, 
 
 namespace {
 
-double finest_axis(Int3 n) {
-  return static_cast<double>(std::max({n.x, n.y, n.z}));
-}
-
 // Along which verify.order counts: x, or the first axis of more than one cell.
 int counted_axis(const Config& config) {
   const Int3 n = config.grid.cells;
@@ -74,25 +70,20 @@ Config refined(const Config& config, std::int64_t cells) {
   const Int3 n = config.grid.cells;
   const int along = counted_axis(config);
   if (n.product() == 1)
-    throw Error(ExitCode::deck,
-                fmt::format("{}: a grid of a single cell has no order; give grid.cells more than one "
-                            "along an axis",
-                            config.at("verify.order")));
+    throw deck_error(config, "verify.order",
+                     "a grid of a single cell has no order; give grid.cells more than one along an axis");
   for (int axis = 0; axis < 3; ++axis) {
     if (n[axis] == 1) continue;  // a direction in which nothing varies
     if (n[axis] * cells % n[along] != 0) {
-      throw Error(
-          ExitCode::deck,
-          fmt::format(
-              "{}: {} cells along {} leave {} x {} / {} along {}, not a whole number; choose cells that are "
-              "multiples of each other",
-              config.at("verify.order"), cells, "xyz"[along], n[axis], cells, n[along], "xyz"[axis]));
+      throw deck_error(config, "verify.order",
+                       "{} cells along {} leave {} x {} / {} along {}, not a whole number; choose cells that "
+                       "are multiples of each other",
+                       cells, "xyz"[along], n[axis], cells, n[along], "xyz"[axis]);
     }
     level.grid.cells[axis] = n[axis] * cells / n[along];
   }
-  const Vector3 h = spacing(config);
-  level.grid.lengths = Vector3{h[0] * static_cast<double>(n.x), h[1] * static_cast<double>(n.y),
-                               h[2] * static_cast<double>(n.z)};
+  level.grid.lengths = spacing(config);
+  for (int axis = 0; axis < 3; ++axis) (*level.grid.lengths)[axis] *= static_cast<double>(n[axis]);
   level.grid.spacing.reset();
   return level;
 }
@@ -106,10 +97,10 @@ std::vector<Config> cases_of(const Config& config) {
 
 std::vector<double> observed_orders(const std::vector<OrderLevel>& levels) {
   std::vector<double> orders;
-  for (std::size_t i = 1; i < levels.size(); ++i) {
+  const auto finest = [](Int3 n) { return static_cast<double>(std::max({n.x, n.y, n.z})); };
+  for (std::size_t i = 1; i < levels.size(); ++i)
     orders.push_back(std::log(levels[i - 1].l2_error_K / levels[i].l2_error_K) /
-                     std::log(finest_axis(levels[i].cells) / finest_axis(levels[i - 1].cells)));
-  }
+                     std::log(finest(levels[i].cells) / finest(levels[i - 1].cells)));
   return orders;
 }
 

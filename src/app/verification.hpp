@@ -19,7 +19,7 @@ namespace isotherm {
 // judged by the bounds of `config`. None where there is no such record, or it verified nothing.
 std::optional<Verification> earlier_verification(const std::string& checkpoint, const Config& config);
 
-// Collective. The field as it stands against the exact solution at its time.
+// Collective. Compares the field with the exact solution at its time.
 template <class T>
 Verification verify(const Config& config, const Communicator& world, Solver<T>& solver);
 

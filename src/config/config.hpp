@@ -106,11 +106,14 @@ struct SolverConfig {
   std::string tile = "auto";  // launch configuration of the kernel
   std::string reduction = "auto";
   std::string histogram = "auto";
-  std::string tuning_file;  // what `auto` has found, by device and shape; empty: nowhere
-  // Layers of ghosts, and the sweeps that one exchange of them serves; none: what costs least.
+  std::string tuning_file;   // what `auto` has found, by device and shape; empty: nowhere
+  double tuning_budget = 1;  // s that the autotuner may measure for; 0: defaults are taken
+  // Layers of ghosts that an exchange fills, and the sweeps that it serves; none: what the autotuner finds
+  // fastest.
   std::optional<int> halo_width;
-  std::optional<int>
-      time_block;  // sweeps of a launch, at most; none: halo_width, or what a trial finds fastest
+  std::optional<int> time_block;  // sweeps of a launch, at most; none: what the autotuner finds fastest
+  // Not of the deck: layers that fields have where halo_width is open, the most that the autotuner may try.
+  int ghosts = 1;
   GraphChoice cuda_graph = GraphChoice::automatic;  // queue the sweeps between checks as a whole
   std::optional<double> walltime;                   // s that a run may take, from its start
 };
@@ -255,7 +258,7 @@ double diffusivity(const Config& config);               // m^2/s; steady problem
 double conductivity(const Config& config);              // W/(m K); 1 where nothing needs it
 double volumetric_heat_capacity(const Config& config);  // rho c, J/(m^3 K)
 bool knows_heat_capacity(const Config& config);         // does the deck say rho c?
-int halo_depth(const Config& config);                   // solver.halo_width; 1 while it is not settled
+int halo_depth(const Config& config);                   // layers of ghosts that fields have
 double stable_dt(const Config& config);                 // s: 1 / (2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2))
 
 // The ghost beyond a boundary is a T + slope * value, `value` being the deck's Tw, g or Ta.

@@ -1,4 +1,4 @@
-// From the text of a deck to a Config, and from the one key table to the documents about decks.
+// From the text of a deck to a Config and back, and from the one key table to the documents about decks.
 #pragma once
 
 #include <string>
@@ -33,9 +33,25 @@ struct KnownRows {
 Config parse_deck(const std::string& text, const std::string& path, const std::vector<std::string>& overrides,
                   const KnownRows& rows, const std::vector<int>& arguments = {});
 
-std::string to_yaml(const Config& config);  // the resolved deck: reads back to the same Config
-std::string commented_deck();               // isotherm init
-std::string minimal_deck();                 // isotherm init --minimal: the same, without what has its default
+// The resolved deck: every key that applies, with its value. It reads back to the same Config.
+std::string to_yaml(const Config& config);
+// Reads it key by key; what its keys mean together is not checked. Throws Error(deck) where it is no such
+// text; `place` for the message.
+Config read_resolved_deck(const std::string& text, const std::string& place);
+// A resolved deck that an earlier version may have stored, in the words of this one. Throws YamlError.
+std::string stored_deck_text(const std::string& text);
+
+// What two decks say differently, in the order of the key table. Keys that may be left out count with what
+// they mean then.
+struct Change {
+  std::string key;          // "problem.steps"
+  std::string before, now;  // as YAML; "nothing" where the key holds or means nothing
+  bool allowed = false;     // a run that is resumed may have it: the state at each sweep stays the same
+};
+std::vector<Change> changes(const Config& before, const Config& now);
+
+std::string commented_deck();  // isotherm init
+std::string minimal_deck();    // isotherm init --minimal: the same, without what has its default
 // isotherm schema, JSON Schema draft 7. Without rows any word may stand for a kernel or reduction.
 std::string json_schema(const KnownRows& rows = {});
 

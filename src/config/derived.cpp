@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "config/config.hpp"
+#include "config/problems.hpp"
 #include "core/error.hpp"
 
 namespace isotherm {
@@ -59,7 +60,7 @@ bool knows_heat_capacity(const Config& config) {
 }
 
 int halo_depth(const Config& config) {
-  return config.solver.halo_width.value_or(1);
+  return config.solver.halo_width.value_or(config.solver.ghosts);
 }
 
 double stable_dt(const Config& config) {
@@ -98,14 +99,14 @@ double monotone_dt(const Config& config) {
     const Face low = face(axis, false), high = face(axis, true);
     const Index n = config.grid.cells[axis];
     double sides = 2;
-    if (config.boundaries[static_cast<std::size_t>(low)].kind == BoundaryKind::periodic) {
+    if (config.boundaries[static_cast<int>(low)].kind == BoundaryKind::periodic) {
       if (n == 1) sides = 0;
     } else {
       const double at_low = 1 - boundary_law(config, low).a, at_high = 1 - boundary_law(config, high).a;
       sides = n == 1 ? at_low + at_high : 1 + std::max(at_low, at_high);
       if (n > 2) sides = std::max(sides, 2.0);
     }
-    largest += sides / (h[static_cast<std::size_t>(axis)] * h[static_cast<std::size_t>(axis)]);
+    largest += sides / (h[axis] * h[axis]);
   }
   return largest > 0 ? 1 / (diffusivity(config) * largest) : std::numeric_limits<double>::infinity();
 }
@@ -168,10 +169,10 @@ TimePlan time_plan(const Config& config) {
   const double steps = whole_steps(*problem.end_time, dt);
   constexpr double most_steps = 9007199254740992.0;  // 2^53: beyond it a double no longer counts
   if (!(steps <= most_steps))
-    throw Error(ExitCode::deck,
-                fmt::format("{}: end_time {} s in steps of {} s would take {} steps (at most {} "
-                            "can be counted); choose a smaller end_time",
-                            config.at("problem.end_time"), *problem.end_time, dt, steps, most_steps));
+    throw deck_error(config, "problem.end_time",
+                     "end_time {} s in steps of {} s would take {} steps (at most {} can be counted); choose "
+                     "a smaller end_time",
+                     *problem.end_time, dt, steps, most_steps);
   return {steps > 0 ? *problem.end_time / steps : dt, static_cast<std::int64_t>(steps)};
 }
 

@@ -1,12 +1,11 @@
 // The decks of `isotherm init`, which run. The commented one has every key with its meaning, unit, range and
-// default; keys that do not apply to it, or are better left out, stand behind a '#'.
+// default; keys that do not apply to it, or are better left out, are commented out.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "config/deck.hpp"
 #include "config/key_table.hpp"
-#include "config/text.hpp"
 
 namespace isotherm {
 namespace {
@@ -42,16 +41,13 @@ class Commented {
 
  private:
   void section(const Key& key, const Key& defaults) {
+    text_ += "\n";
     if (const auto* map = std::get_if<Section>(&key.target)) {
       const bool is_off = map->is_optional || is_bare(map->keys);
-      text_ += fmt::format("\n# {}\n{}{}:\n", key.doc, is_off ? "#" : "", key.name);
+      text_ += fmt::format("# {}\n{}{}:\n", key.doc, is_off ? "#" : "", key.name);
       entries(map->keys, std::get<Section>(defaults.target).keys, "  ", map->is_optional ? "#" : "");
-    } else if (const auto* list = std::get_if<MapList>(&key.target)) {
-      text_ += "\n";
-      this->list(key, *list, std::get<MapList>(defaults.target), "");
     } else {
-      text_ += "\n";
-      line(key, {}, defaults, "", "");
+      entries({key}, {defaults}, "");
     }
   }
 
@@ -118,13 +114,11 @@ class Commented {
   static std::string tag_text(const Key& key, const Key& defaults) {
     std::string tags = wanted_text(key);
     if (!key.when.key.empty()) tags += fmt::format("; only for {}", when_text(key.when));
-    if (key.need == Need::required) return tags + "; required";
-    if (key.need == Need::one_of_two) return fmt::format("{}; this or {}", tags, key.partner);
-    if (!key.absent.empty()) {
-      return fmt::format("{}; default {}{}", tags,
-                         key.absent_word.empty() ? "" : fmt::format("{}: ", key.absent_word), key.absent);
-    }
-    return fmt::format("{}; default {}", tags, value_yaml(defaults).value_or("none"));
+    if (key.is_required) return tags + "; required";
+    if (key.is_one_of_two()) return fmt::format("{}; this or {}", tags, key.partner);
+    if (key.absent.empty()) return fmt::format("{}; default {}", tags, value_yaml(defaults).value_or("none"));
+    return fmt::format("{}; default {}{}{}", tags, key.absent_word, key.absent_word.empty() ? "" : ": ",
+                       key.absent);
   }
 
   std::string text_;
@@ -136,7 +130,7 @@ std::string short_keys(const Keys& keys, const Keys& defaults, const char* befor
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const auto value = value_yaml(keys[i]);
     if (!applies(keys[i], keys) || !value) continue;
-    if (keys[i].need == Need::required || value != value_yaml(defaults[i]))
+    if (keys[i].is_required || value != value_yaml(defaults[i]))
       text += fmt::format("{}{}: {}{}", before, keys[i].name, *value, after);
   }
   return text;

@@ -1,39 +1,131 @@
 #include "config/key_table.hpp"
 
-#include <algorithm>
+#include <fmt/format.h>
 
-#include "config/key_makers.hpp"
+#include <cmath>
+
+#include "config/text.hpp"
 
 // Laid out by hand: a key is a row.
 // clang-format off
 namespace isotherm {
 namespace {
 
-using Words = std::string_view;
-using key_makers::axes, key_makers::choice, key_makers::counts, key_makers::list_of, key_makers::positions,
-    key_makers::times;
-constexpr Words off_on[] = {"false", "true"};
-constexpr Words auto_true_false[] = {"auto", "true", "false"};
-constexpr Words overlaps[] = {"auto", "true", "false", "in_kernel"};
+constexpr std::string_view axes[] = {"x", "y", "z"};
+constexpr std::string_view off_on[] = {"false", "true"}, auto_true_false[] = {"auto", "true", "false"};
+constexpr std::string_view overlaps[] = {"auto", "true", "false", "in_kernel"};
+constexpr std::string_view devices[] = {"auto", "cpu", "cuda", "gpu"};  // gpu is another word for cuda
 
-constexpr Range extents{1e-12, 1e12}, kelvins{-1e12, 1e12};
-constexpr Range constants{1e-12, 1e12};  // of materials
+constexpr Range positions{-1e12, 1e12}, extents{1e-12, 1e12}, times{1e-18, 1e18}, counts{1, 1e15};
+constexpr Range kelvins{-1e12, 1e12}, constants{1e-12, 1e12};  // of materials
+
+// `Value`: an enum that numbers its words from 0, a bool, or an int. Words behind `last` mean the last value.
+template <class Value>
+Choice choice(Value& value, std::span<const std::string_view> words, int last = 1 << 20) {
+  return {words, [&value] { return static_cast<int>(value); },
+          [&value, last](int index) { value = static_cast<Value>(std::min(index, last)); }};
+}
+template <class Enum>
+Choice choice(Enum& value) {
+  return choice(value, words_of<Enum>);
+}
+
+// `describe` gives the keys of one entry.
+template <class Entry>
+MapList list_of(std::string_view what, std::vector<Entry>& entries, Keys (*describe)(Entry&),
+                std::string_view lone_key = {}) {
+  return {what, lone_key, [&entries] { return entries.size(); },
+          [&entries, describe](std::size_t i) { return describe(entries[i]); },
+          [&entries, describe] { return describe(entries.emplace_back()); }, [&entries] { entries.clear(); }};
+}
+
+// The two keys of everything that is written again and again.
+void add_times(Keys& keys, OutputTimes& when) {
+  keys.push_back({.name = "every_steps", .target = &when.every_steps,
+                  .doc = "Steps or sweeps from one to the next.", .range = counts, .example = "10",
+                  .absent = "only the last state"});
+  keys.push_back({.name = "every_time", .target = &when.every_time,
+                  .doc = "Time from one to the next, instead of every_steps; transient problems only.",
+                  .unit = "s", .range = times, .example = "0.1", .absent = "only the last state"});
+}
+
+Keys describe_point(ProbePoint& point) {
+  return {
+      {.name = "at", .target = &point.at, .doc = "Where it is.", .unit = "m", .range = positions,
+       .is_required = true, .example = "[0.05, 0.05, 0.05]"},
+      {.name = "name", .target = &point.name, .doc = "Of its column in probes.csv.", .example = "tip",
+       .absent = "p and its number in the list, from 0"},
+  };
+}
+
+Keys describe_slice(SliceConfig& slice) {
+  Keys keys{
+      {.name = "axis", .target = choice(slice.axis, axes),
+       .doc = "The direction that the plane is normal to."},
+      {.name = "position", .target = &slice.position,
+       .doc = "Where it cuts the axis: the plane of the cells that hold this position is written.",
+       .unit = "m", .range = positions, .partner = "cell", .example = "0.05"},
+      {.name = "cell", .target = &slice.cell,
+       .doc = "Instead of position: the cells' index along the axis, from 0.", .range = {0, 1e12},
+       .partner = "position", .example = "12"},
+      {.name = "name", .target = &slice.name, .doc = "Of its files, NAME_slice_THIS_00000100.hdf.",
+       .example = "midplane", .absent = "axis and cell, such as z12"},
+  };
+  add_times(keys, slice.times);
+  return keys;
+}
+
+Keys describe(RegionConfig& region) {
+  Keys keys{
+      {.name = "from", .target = &region.from,
+       .doc = "The corner with the least x, y and z: all cells that the box overlaps are written.",
+       .unit = "m", .range = positions, .example = "[0.02, 0.02, 0.02]", .absent = "no region"},
+      {.name = "to", .target = &region.to, .doc = "The opposite corner.", .unit = "m", .range = positions,
+       .example = "[0.05, 0.05, 0.05]", .absent = "no region"},
+      {.name = "first_cell", .target = &region.first_cell,
+       .doc = "Instead of from and to: the cell with the least indices along x, y and z, from 0.",
+       .range = {0, 1e12}, .example = "[0, 0, 0]", .absent = "no region"},
+      {.name = "last_cell", .target = &region.last_cell,
+       .doc = "The opposite cell, itself within the region.", .range = {0, 1e12}, .example = "[15, 15, 15]",
+       .absent = "no region"},
+  };
+  add_times(keys, region.times);
+  return keys;
+}
+
+Keys describe(CoarseConfig& coarse) {
+  Keys keys{
+      {.name = "factor", .target = &coarse.factor,
+       .doc = "Cells along x, y and z whose mean makes one; one number for all. Must divide grid.cells.",
+       .range = {1, 64}, .example = "[4, 4, 4]", .absent = "no coarse field", .one_for_all = true},
+  };
+  add_times(keys, coarse.times);
+  return keys;
+}
+
+Keys describe(ProbesConfig& probes) {
+  Keys keys{
+      {.name = "points",
+       .target = list_of("points, each [x, y, z] or with a name", probes.points, describe_point, "at"),
+       .doc = "Points whose temperature is interpolated between cell centres, and near a wall with the "
+              "wall's own value.", .absent = "none"},
+  };
+  add_times(keys, probes.times);
+  return keys;
+}
 
 Keys describe(GridConfig& grid) {
   return {
       {.name = "cells", .target = &grid.cells, .doc = "Cells along x, y and z; one number for a cube.",
-       .range = {1, 1e12}, .need = Need::required, .example = "[64, 64, 64]", .one_for_all = true},
+       .range = {1, 1e12}, .is_required = true, .example = "[64, 64, 64]", .one_for_all = true},
       {.name = "lengths", .target = &grid.lengths,
-       .doc = "Edges of the box along x, y and z; one number for a cube.",
-       .unit = "m", .range = extents, .need = Need::one_of_two, .example = "[1, 1, 1]", .partner = "spacing",
-       .one_for_all = true},
+       .doc = "Edges of the box along x, y and z; one number for a cube.", .unit = "m", .range = extents,
+       .partner = "spacing", .example = "[1, 1, 1]", .one_for_all = true},
       {.name = "spacing", .target = &grid.spacing,
-       .doc = "Edges of a cell along x, y and z; one number for cubes.",
-       .unit = "m", .range = extents, .need = Need::one_of_two, .example = "0.01", .partner = "lengths",
-       .one_for_all = true},
+       .doc = "Edges of a cell along x, y and z; one number for cubes.", .unit = "m", .range = extents,
+       .partner = "lengths", .example = "0.01", .one_for_all = true},
       {.name = "origin", .target = &grid.origin, .doc = "The corner of the box with the least x, y and z.",
-       .unit = "m",
-       .range = positions},
+       .unit = "m", .range = positions},
   };
 }
 
@@ -41,8 +133,7 @@ Keys describe(MaterialConfig& material) {
   return {
       {.name = "conductivity", .target = &material.conductivity,
        .doc = "Thermal conductivity k; flux and convection walls and steady sources need it.",
-       .unit = "W/(m K)",
-       .range = constants, .example = "400"},
+       .unit = "W/(m K)", .range = constants, .example = "400"},
       {.name = "density", .target = &material.density, .doc = "Density; together with heat_capacity.",
        .unit = "kg/m^3", .range = constants, .example = "8960"},
       {.name = "heat_capacity", .target = &material.heat_capacity,
@@ -60,15 +151,15 @@ Keys describe(BoundaryConfig& boundary, std::string_view variables) {
        .doc = "What the wall does; insulated and periodic (on both faces of a pair) may stand alone."},
       {.name = "value", .target = &boundary.value,
        .doc = "Temperature (K) or heat flux into the body (W/m^2): a number or a formula of the face and t.",
-       .unit = "K or W/m^2", .range = {-1e15, 1e15}, .need = Need::required,
+       .unit = "K or W/m^2", .range = {-1e15, 1e15}, .is_required = true,
        .when = {"kind", {"temperature", "flux"}}, .example = "300", .variables = variables},
       {.name = "ambient", .target = &boundary.value,
        .doc = "Temperature of the surroundings: a number or a formula of the face and t.", .unit = "K",
-       .range = kelvins, .need = Need::required, .when = {"kind", {"convection"}}, .example = "293",
+       .range = kelvins, .is_required = true, .when = {"kind", {"convection"}}, .example = "293",
        .variables = variables},
       {.name = "coefficient", .target = &boundary.coefficient, .doc = "Heat transfer coefficient.",
-       .unit = "W/(m^2 K)",
-       .range = {0, 1e12}, .need = Need::required, .when = {"kind", {"convection"}}, .example = "25"},
+       .unit = "W/(m^2 K)", .range = {0, 1e12}, .is_required = true, .when = {"kind", {"convection"}},
+       .example = "25"},
   };
 }
 
@@ -89,43 +180,39 @@ Keys describe_paint(Paint& paint, std::string_view unit, Range values, std::stri
   const std::vector<std::string_view> round{"sphere", "cylinder"};
   return {
       {.name = "shape", .target = choice(paint.shape),
-       .doc = "What is painted; exact: the solution that verify names.", .need = Need::required,
+       .doc = "What is painted; exact: the solution that verify names.", .is_required = true,
        .example = "constant"},
       {.name = "mode", .target = choice(paint.mode),
        .doc = "Replace what stands there, or add to it. A gaussian always adds.",
        .when = {"shape", {"constant", "box", "sphere", "cylinder", "formula", "dataset", "exact"}}},
       {.name = "value", .target = &paint.value, .doc = "The value inside; of a gaussian, its peak.",
-       .unit = unit,
-       .range = values, .need = Need::required,
+       .unit = unit, .range = values, .is_required = true,
        .when = {"shape", {"constant", "box", "sphere", "cylinder", "gaussian"}}, .example = example},
       {.name = "from", .target = &paint.from, .doc = "The corner with the least x, y and z.", .unit = "m",
-       .range = positions, .need = Need::required, .when = {"shape", {"box"}}, .example = "[0.2, 0.2, 0.2]"},
+       .range = positions, .is_required = true, .when = {"shape", {"box"}}, .example = "[0.2, 0.2, 0.2]"},
       {.name = "to", .target = &paint.to, .doc = "The opposite corner.", .unit = "m", .range = positions,
-       .need = Need::required, .when = {"shape", {"box"}}, .example = "[0.4, 0.4, 0.4]"},
+       .is_required = true, .when = {"shape", {"box"}}, .example = "[0.4, 0.4, 0.4]"},
       {.name = "centre", .target = &paint.centre, .doc = "Its middle.", .unit = "m", .range = positions,
-       .need = Need::required, .when = {"shape", {"sphere", "cylinder", "gaussian"}},
+       .is_required = true, .when = {"shape", {"sphere", "cylinder", "gaussian"}},
        .example = "[0.5, 0.5, 0.5]"},
       {.name = "radius", .target = &paint.radius, .doc = "Its radius.", .unit = "m", .range = extents,
-       .need = Need::required, .when = {"shape", round}, .example = "0.1"},
+       .is_required = true, .when = {"shape", round}, .example = "0.1"},
       {.name = "axis", .target = choice(paint.axis, axes), .doc = "The direction it points in.",
        .when = {"shape", {"cylinder"}}},
       {.name = "length", .target = &paint.length,
-       .doc = "Its length along the axis, half to each side of the centre.",
-       .unit = "m", .range = extents, .need = Need::required, .when = {"shape", {"cylinder"}},
-       .example = "0.5"},
+       .doc = "Its length along the axis, half to each side of the centre.", .unit = "m", .range = extents,
+       .is_required = true, .when = {"shape", {"cylinder"}}, .example = "0.5"},
       {.name = "width", .target = &paint.width, .doc = "Its standard deviation.", .unit = "m",
-       .range = extents,
-       .need = Need::required, .when = {"shape", {"gaussian"}}, .example = "0.05"},
+       .range = extents, .is_required = true, .when = {"shape", {"gaussian"}}, .example = "0.05"},
       {.name = "formula", .target = &paint.formula, .doc = "A formula of x, y and z.", .unit = unit,
-       .range = values,
-       .need = Need::required, .when = {"shape", {"formula"}}, .example = "\"300 + 50*sin(pi*x)\"",
-       .variables = "xyz"},
+       .range = values, .is_required = true, .when = {"shape", {"formula"}},
+       .example = "\"300 + 50*sin(pi*x)\"", .variables = "xyz"},
       {.name = "file", .target = &paint.file,
-       .doc = "An HDF5 file; a relative path starts at the deck's folder.",
-       .need = Need::required, .when = {"shape", {"dataset"}}, .example = "start.h5"},
+       .doc = "An HDF5 file; a relative path starts at the deck's folder.", .is_required = true,
+       .when = {"shape", {"dataset"}}, .example = "start.h5"},
       {.name = "dataset", .target = &paint.dataset,
-       .doc = "The path in it of a dataset of shape (nz, ny, nx).",
-       .need = Need::required, .when = {"shape", {"dataset"}}, .example = "/temperature"},
+       .doc = "The path in it of a dataset of shape (nz, ny, nx).", .is_required = true,
+       .when = {"shape", {"dataset"}}, .example = "/temperature"},
   };
 }
 Keys describe_initial(Paint& paint) {
@@ -134,12 +221,12 @@ Keys describe_initial(Paint& paint) {
 Keys describe_source(Paint& paint) {
   Keys keys = describe_paint(paint, "W/m^3", {-1e18, 1e18}, "1e6");
   const auto value = std::ranges::find(keys, std::string_view("value"), &Key::name);
-  value->need = Need::one_of_two;
+  value->is_required = false;
   value->partner = "power";
-  const Key power{.name = "power", .target = &paint.power, .doc = "Heat of the whole shape, instead of value.",
-                  .unit = "W", .range = {-1e18, 1e18}, .need = Need::one_of_two, .when = value->when,
-                  .example = "16", .partner = "value"};
-  keys.insert(value + 1, power);
+  keys.insert(value + 1, {.name = "power", .target = &paint.power,
+                          .doc = "Heat of the whole shape, instead of value.", .unit = "W",
+                          .range = {-1e18, 1e18}, .partner = "value", .when = value->when,
+                          .example = "16"});
   return keys;
 }
 
@@ -149,17 +236,14 @@ Keys describe(ProblemConfig& problem) {
       {.name = "kind", .target = choice(problem.kind),
        .doc = "Follow the temperature in time, or find where it comes to rest."},
       {.name = "end_time", .target = &problem.end_time, .doc = "When to end; the last step ends there.",
-       .unit = "s",
-       .range = {0, 1e18}, .need = Need::one_of_two, .when = transient, .example = "1", .partner = "steps"},
+       .unit = "s", .range = {0, 1e18}, .partner = "steps", .when = transient, .example = "1"},
       {.name = "steps", .target = &problem.steps,
-       .doc = "How many steps to take; 0 writes the initial state.",
-       .range = {0, 1e15}, .need = Need::one_of_two, .when = transient, .example = "1000",
-       .partner = "end_time"},
+       .doc = "How many steps to take; 0 writes the initial state.", .range = {0, 1e15},
+       .partner = "end_time", .when = transient, .example = "1000"},
       {.name = "dt", .target = &problem.dt,
        .doc = "Time step, at most the stable limit; shortened so that whole steps end at end_time.",
-       .unit = "s",
-       .range = times, .when = transient, .example = "1e-3", .absent = "dt_fraction of the stable limit",
-       .absent_word = "auto"},
+       .unit = "s", .range = times, .when = transient, .example = "1e-3",
+       .absent = "dt_fraction of the stable limit", .absent_word = "auto"},
       {.name = "dt_fraction", .target = &problem.dt_fraction,
        .doc = "What dt: auto takes of the stable limit; less where the maximum principle needs it.",
        .range = {0, 1, true}, .when = transient},
@@ -183,37 +267,46 @@ Keys describe(ProblemConfig& problem) {
       {.name = "check_interval", .target = &problem.check_interval,
        .doc = "Sweeps or steps from one residual, and check for NaN, to the next.", .range = {1, 1e9}},
       {.name = "check", .target = choice(problem.check),
-       .doc = "Wait for each residual, or sweep on and look at it when the next is due: the run ends that later."},
+       .doc = "Wait for each residual, or sweep on and look at it when the next is due: the run ends that "
+              "later.", .former_words = {{"lagged", "asynchronous"}}},
   };
 }
 
 Keys describe(SolverConfig& solver) {
   return {
       {.name = "kernel", .target = &solver.kernel,
-       .doc = "The stencil kernel: auto or a name that isotherm list prints."},
+       .doc = "The stencil kernel: auto or a name that isotherm list prints.",
+       .former_words = {{"bulk_pipeline", "tma_pipeline"}, {"fused", "temporal"},
+                        {"fused_openmp", "temporal_openmp"}}},
       {.name = "tile", .target = &solver.tile,
-       .doc = "The launch configuration of the kernel: auto or one of its tiles, which isotherm list names."},
+       .doc = "The launch configuration of the kernel: auto or one of its tiles, which isotherm list names.",
+       .former_name = "policy"},
       {.name = "reduction", .target = &solver.reduction,
        .doc = "The reduction of the norms: auto or a name that isotherm list prints."},
       {.name = "histogram", .target = &solver.histogram,
        .doc = "The histogram of the diagnostics: auto or a name that isotherm list prints."},
       {.name = "halo_width", .target = &solver.halo_width,
-       .doc = "Layers of ghosts that a halo exchange fills, and sweeps from one exchange to the next: fewer messages, for "
-              "cells near the faces that both neighbours compute.",
-       .range = {1, 64}, .example = "4", .absent = "what costs least, by a short measurement at the start",
-       .absent_word = "auto"},
+       .doc = "Layers of ghosts that a halo exchange fills, and sweeps from one exchange to the next: fewer "
+              "messages, for cells near the faces that both neighbours compute.", .range = {1, 64},
+       .example = "4", .absent = "the fastest that the autotuner finds", .absent_word = "auto",
+       .former_name = "depth"},
       {.name = "time_block", .target = &solver.time_block,
        .doc = "Sweeps that one launch of a temporal kernel takes, at most.", .range = {1, 64}, .example = "4",
-       .absent = "halo_width; without an exchange as many as a trial finds fastest", .absent_word = "auto"},
+       .absent = "the fastest that the autotuner finds", .absent_word = "auto"},
       {.name = "cuda_graph", .target = choice(solver.cuda_graph, auto_true_false),
-       .doc = "Queue the sweeps between two checks as a whole, as CUDA graphs; auto where a trial shows that it pays."},
+       .doc = "Queue the sweeps between two checks as a whole, as CUDA graphs; auto where the autotuner "
+              "finds that faster.", .former_name = "graph"},
+      {.name = "tuning_budget", .target = &solver.tuning_budget,
+       .doc = "Time that the autotuner may take to measure what is left at auto, with the first steps of the "
+              "run, and at most 5 % of what the run is likely to take. 0: defaults are taken, and nothing is "
+              "measured.", .unit = "s", .range = {0, 3600}},
       {.name = "tuning_file", .target = &solver.tuning_file,
-       .doc = "Keeps what auto finds by trial, by device, precision and shape: the next run need not try.",
-       .example = "tuning.json", .absent = "a trial at every start"},
+       .doc = "Keeps what the autotuner finds, by device, precision and shape: the next run need not measure.",
+       .example = "tuning.json", .absent = "every run measures"},
       {.name = "walltime", .target = &solver.walltime,
-       .doc = "Boundary time that the run may take: it stops, with a checkpoint, while there is time to write it. Slurm's end of "
-              "the job (SLURM_JOB_END_TIME) is obeyed too.",
-       .unit = "s", .range = {1e-3, 1e9}, .example = "3500", .absent = "as long as it takes"},
+       .doc = "Boundary time that the run may take: it stops, with a checkpoint, while there is time to "
+              "write it. Slurm's end of the job (SLURM_JOB_END_TIME) is obeyed too.", .unit = "s",
+       .range = {1e-3, 1e9}, .example = "3500", .absent = "as long as it takes"},
   };
 }
 
@@ -222,16 +315,18 @@ Keys describe(ParallelConfig& parallel) {
       {.name = "process_grid", .target = &parallel.process_grid,
        .doc = "Ranks along x, y and z; their product is the number of ranks.", .range = {1, 1e6},
        .example = "[2, 2, 1]", .absent = "the cheapest by estimate", .absent_word = "auto"},
-      {.name = "device", .target = key_makers::device_choice(parallel.device),
+      {.name = "device", .target = choice(parallel.device, devices, static_cast<int>(DeviceChoice::cuda)),
        .doc = "Where to compute; auto takes a GPU when there is one, and gpu means cuda."},
       {.name = "ranks_per_gpu", .target = &parallel.ranks_per_gpu,
-       .doc = "The most ranks that may share one GPU.",
-       .range = {1, 1024}, .example = "1", .absent = "any number, with a warning", .absent_word = "auto"},
+       .doc = "The most ranks that may share one GPU.", .range = {1, 1024}, .example = "1",
+       .absent = "any number, with a warning", .absent_word = "auto"},
       {.name = "overlap", .target = choice(parallel.overlap, overlaps),
-       .doc = "Sweep the interior while halos are under way; in_kernel: sweeps store their faces into the neighbours' "
-              "ghosts (GPUs of one host); auto tries all on several GPUs."},
+       .doc = "Sweep the interior while halos are under way; in_kernel: sweeps store their faces into the "
+              "neighbours' ghosts (GPUs of one host); auto tries all on several GPUs.",
+       .former_words = {{"in_sweep", "in_kernel"}}},
       {.name = "transport", .target = &parallel.transport,
-       .doc = "How halos get to the neighbours (isotherm list); auto tries all and takes the fastest for each."},
+       .doc = "How halos get to the neighbours (isotherm list); auto tries all and takes the fastest for "
+              "each."},
       {.name = "probe_timeout", .target = &parallel.probe_timeout,
        .doc = "How long a transport that is tried may take to answer.", .unit = "s", .range = {0.01, 3600}},
   };
@@ -243,9 +338,9 @@ Keys describe(HistogramConfig& histogram) {
        .doc = "Bins of equal width; cells below, above and NaN are counted too. 0: no histogram.",
        .range = {0, 4096}},
       {.name = "range", .target = &histogram.range,
-       .doc = "Where the bins begin and end, for the whole run; auto: the least and the largest of the initial state, "
-              "and of walls and surroundings whose temperature is a number.",
-       .unit = "K", .range = kelvins, .example = "[290, 400]", .absent = "known before the first sweep",
+       .doc = "Where the bins begin and end, for the whole run; auto: the least and the largest of the "
+              "initial state, and of walls and surroundings whose temperature is a number.", .unit = "K",
+       .range = kelvins, .example = "[290, 400]", .absent = "known before the first sweep",
        .absent_word = "auto"},
   };
 }
@@ -254,23 +349,22 @@ Keys describe(CheckpointConfig& checkpoint) {
   const When written{"write", {"true"}};
   return {
       {.name = "write", .target = choice(checkpoint.write, off_on),
-       .doc = "Write checkpoints: by interval where one is given, and when a signal or the wall time stops the run; may stand "
-              "alone."},
+       .doc = "Write checkpoints: by interval where one is given, and when a signal or the wall time stops "
+              "the run; may stand alone."},
       {.name = "every_steps", .target = &checkpoint.every_steps,
        .doc = "Steps or sweeps from one checkpoint to the next.", .range = counts, .when = written,
        .example = "10000", .absent = "none by steps"},
       {.name = "every_time", .target = &checkpoint.every_time,
-       .doc = "Time from one checkpoint to the next, instead of every_steps; transient problems only.", .unit = "s",
-       .range = times, .when = written, .example = "10", .absent = "none by time"},
+       .doc = "Time from one checkpoint to the next, instead of every_steps; transient problems only.",
+       .unit = "s", .range = times, .when = written, .example = "10", .absent = "none by time"},
       {.name = "every_wall", .target = &checkpoint.every_wall,
        .doc = "Boundary time from one checkpoint to the next.", .unit = "s of wall time", .range = {0.1, 1e9},
        .when = written, .example = "1800", .absent = "none by the clock"},
-      {.name = "keep", .target = &checkpoint.keep, .doc = "How many stay, the newest; older ones are deleted.",
-       .range = {2, 1e6}, .when = written},
+      {.name = "keep", .target = &checkpoint.keep,
+       .doc = "How many stay, the newest; older ones are deleted.", .range = {2, 1e6}, .when = written},
       {.name = "final", .target = choice(checkpoint.final, auto_true_false),
-       .doc = "Write one where the run ends, to go on from with more steps; auto: where an interval is given, and where a steady "
-              "run ends above its tolerance.",
-       .when = written},
+       .doc = "Write one where the run ends, to go on from with more steps; auto: where an interval is "
+              "given, and where a steady run ends above its tolerance.", .when = written},
   };
 }
 
@@ -285,76 +379,143 @@ Keys describe(OutputConfig& output) {
       {.name = "snapshots", .target = choice(output.snapshots, off_on),
        .doc = "Write the field; false: none at all, whatever the intervals."},
       {.name = "every_steps", .target = &output.every_steps,
-       .doc = "Steps or sweeps from one snapshot to the next.",
-       .range = counts, .example = "100", .absent = "only the last state"},
+       .doc = "Steps or sweeps from one snapshot to the next.", .range = counts, .example = "100",
+       .absent = "only the last state"},
       {.name = "every_time", .target = &output.every_time,
        .doc = "Time from one snapshot to the next, instead of every_steps; transient problems only.",
-       .unit = "s",
-       .range = times, .example = "0.1", .absent = "only the last state"},
+       .unit = "s", .range = times, .example = "0.1", .absent = "only the last state"},
       {.name = "asynchronous", .target = choice(output.asynchronous, off_on),
-       .doc = "Write snapshots, slices, the region and the coarse field while sweeps go on, from a copy, by a thread that "
-              "wants a core of its own; false: in step."},
+       .doc = "Write snapshots, slices, the region and the coarse field while sweeps go on, from a copy, by "
+              "a thread that wants a core of its own; false: in step."},
       {.name = "history", .target = choice(output.history, off_on),
        .doc = "Write history.csv, a line a check."},
       {.name = "diagnostics", .target = &output.diagnostics,
-       .doc = "Sweeps from one line of diagnostics in history.csv to the next: extremes, mean, heat (needs density and "
-              "heat_capacity, or diffusivity, beside conductivity), heat through each wall (needs conductivity), the "
-              "balance, the histogram.",
-       .range = counts, .when = history, .example = "100", .absent = "none"},
-      {.name = "histogram", .target = Section{describe(output.histogram), {}},
+       .doc = "Sweeps from one line of diagnostics in history.csv to the next: extremes, mean, heat (needs "
+              "density and heat_capacity, or diffusivity, beside conductivity), heat through each wall "
+              "(needs conductivity), the balance, the histogram.", .range = counts, .when = history,
+       .example = "100", .absent = "none"},
+      {.name = "histogram", .target = Section{describe(output.histogram)},
        .doc = "A histogram of all cells in each line of the diagnostics.", .when = history},
       {.name = "precision", .target = choice(output.precision),
-       .doc = "Of the cells in all files: that of the field, or rounded to fp32 (half the size; no bitwise restart)."},
+       .doc = "Of the cells in all files: that of the field, or rounded to fp32 (half the size; no bitwise "
+              "restart)."},
       {.name = "compression", .target = &output.compression,
-       .doc = "Level of deflate (gzip), behind a shuffle of the bytes, of the cells in snapshots, slices, the region and the "
-              "coarse field: 1 is the fastest, 9 the smallest, 0 stores them as they are. While it is written a file needs the "
-              "room of one that is not compressed. Checkpoints never are: where one is wanted, there is no time to lose.",
-       .range = {0, 9}, .example = "1"},
+       .doc = "Level of deflate (gzip), behind a shuffle of the bytes, of the cells in snapshots, slices, "
+              "the region and the coarse field: 1 is the fastest, 9 the smallest, 0 stores them as they are. "
+              "While it is written a file needs the room of one that is not compressed. Checkpoints never "
+              "are: where one is wanted, there is no time to lose.", .range = {0, 9}, .example = "1"},
       {.name = "xdmf", .target = choice(output.xdmf, off_on),
-       .doc = "Write NAME.xmf beside NAME.hdf.series: XDMF over the same files, for ParaView, PyVista and VisIt, as cells in the box that they fill; always for files one cell thick."},
+       .doc = "Write NAME.xmf beside NAME.hdf.series: XDMF over the same files, for ParaView, PyVista and "
+              "VisIt, as cells in the box that they fill; always for files one cell thick."},
       {.name = "slices", .target = list_of("planes", output.slices, describe_slice),
        .doc = "Planes of cells, each in files of its own beside the snapshots.", .absent = "none"},
-      {.name = "region", .target = Section{describe(output.region), {}},
+      {.name = "region", .target = Section{describe(output.region)},
        .doc = "A box of cells in files of its own: from and to, or first_cell and last_cell."},
-      {.name = "coarse", .target = Section{describe(output.coarse), {}},
+      {.name = "coarse", .target = Section{describe(output.coarse)},
        .doc = "The field in larger cells, each the mean of those within it, in files of its own."},
-      {.name = "probes", .target = Section{describe(output.probes), {}},
+      {.name = "probes", .target = Section{describe(output.probes)},
        .doc = "The temperature at points, a line of probes.csv each time."},
       {.name = "checkpoint", .target = Section{describe(output.checkpoint), "write"},
        .doc = "States to go on from, with isotherm run DECK --restart latest."},
       {.name = "on_error", .target = choice(output.on_error),
-       .doc = "What a snapshot, slice, region or coarse field that cannot be written does: stop the run, or warn and go on "
-              "without the file, all of which are written in step then. A checkpoint that cannot be written always stops it."},
+       .doc = "What a snapshot, slice, region or coarse field that cannot be written does: stop the run, or "
+              "warn and go on without the file, all of which are written in step then. A checkpoint that "
+              "cannot be written always stops it."},
   };
 }
 
 Keys describe(VerifyConfig& verify) {
   const When any{"solution", {"decaying_mode", "steady_profile", "manufactured", "formula", "slab_series"}};
   return {
-      {.name = "solution", .target = choice(verify.solution),
-       .doc = "Exact solution to compare with."},
+      {.name = "solution", .target = choice(verify.solution), .doc = "Exact solution to compare with."},
       {.name = "modes", .target = &verify.modes,
        .doc = "Half waves along x, y and z, whole ones where periodic; 0: constant along that axis.",
        .range = {0, 1e6}, .when = {"solution", {"decaying_mode", "manufactured"}}},
       {.name = "amplitude", .target = &verify.amplitude, .doc = "Amplitude of the solution.", .unit = "K",
        .range = kelvins, .when = {"solution", {"decaying_mode", "manufactured"}}},
       {.name = "formula", .target = &verify.formula, .doc = "The solution as a formula of x, y, z and t.",
-       .unit = "K",
-       .range = kelvins, .need = Need::required, .when = {"solution", {"formula"}},
+       .unit = "K", .range = kelvins, .is_required = true, .when = {"solution", {"formula"}},
        .example = "\"300 + exp(-t)*cos(pi*x)\"", .variables = "xyzt"},
       {.name = "tolerance", .target = &verify.tolerance,
-       .doc = "The largest error beyond which the run fails.",
-       .unit = "K", .range = {0, 1e12}, .when = any, .example = "1e-3", .absent = "report only"},
+       .doc = "The largest error beyond which the run fails.", .unit = "K", .range = {0, 1e12}, .when = any,
+       .example = "1e-3", .absent = "report only"},
       {.name = "order", .target = &verify.order,
-       .doc = "Cells along x (or the first axis with more than one) of a series of runs, ascending, at least three: prints the "
-              "observed order.",
-       .range = {1, 1e12}, .when = any, .example = "[16, 32, 64]", .absent = "one run"},
+       .doc = "Cells along x (or the first axis with more than one) of a series of runs, ascending, at least "
+              "three: prints the observed order.", .range = {1, 1e12}, .when = any, .example = "[16, 32, 64]",
+       .absent = "one run"},
       {.name = "expected_order", .target = &verify.expected_order,
-       .doc = "Order that the series must show ...",
-       .range = {0, 16}, .when = any},
+       .doc = "Order that the series must show ...", .range = {0, 16}, .when = any},
       {.name = "order_tolerance", .target = &verify.order_tolerance, .doc = "... within this.",
-       .range = {0, 16},
-       .when = any},
+       .range = {0, 16}, .when = any},
+  };
+}
+
+Keys describe(SlurmConfig& slurm) {
+  return {
+      {.name = "template", .target = &slurm.script_template,
+       .doc = "File with the job script: a copy of inputs/study.sbatch, edited for this cluster.",
+       .example = "study.sbatch", .absent = "inputs/study.sbatch as it is"},
+      {.name = "options", .target = &slurm.options,
+       .doc = "Options of sbatch: each becomes a line #SBATCH of the job scripts.",
+       .example = "[--partition=gpu, \"--time=01:00:00\"]", .absent = "none"},
+  };
+}
+
+Keys describe(ScalingConfig& scaling) {
+  return {
+      {.name = "kind", .target = choice(scaling.kind),
+       .doc = "strong: the same grid on all counts; weak: the cells of grid for every rank, so that the body "
+              "grows.", .is_required = true, .example = "strong"},
+      {.name = "ranks", .target = &scaling.ranks,
+       .doc = "Counts of MPI ranks. The smallest is what others are compared with.", .range = {1, 1e6},
+       .partner = "gpus", .example = "[1, 2, 4, 8]"},
+      {.name = "gpus", .target = &scaling.gpus,
+       .doc = "Instead of ranks: counts of GPUs, with a rank each and no rank on a CPU.", .range = {1, 1e6},
+       .partner = "ranks", .example = "[1, 2, 4, 8]"},
+      {.name = "repeats", .target = &scaling.repeats,
+       .doc = "Runs on each count, of which the one with the median time counts.", .range = {1, 1000}},
+  };
+}
+
+Keys describe(StudyConfig& study) {
+  return {
+      {.name = "matrix", .target = Written{&study.matrix, Written::Form::lists_by_key},
+       .doc = "Keys of the deck by their paths, each with a list of values: every value of one with every "
+              "value of the others.", .example = "{grid.cells: [32, 64], solver.kernel: [reference, openmp]}",
+       .absent = "none"},
+      {.name = "zip", .target = Written{&study.zip, Written::Form::lists_by_key},
+       .doc = "Keys with lists of equal length: their first values together, then their second ones, and so "
+              "on.", .example = "{grid.cells: [32, 64], problem.steps: [100, 400]}", .absent = "none"},
+      {.name = "list", .target = Written{&study.list, Written::Form::maps},
+       .doc = "Cases one by one: a name, and keys with one value each. Where matrix and zip stand beside it, "
+              "each with each.", .example = "[{name: thin, grid.lengths: [1, 1, 0.1]}, {name: thick}]",
+       .absent = "none"},
+      {.name = "exclude", .target = Written{&study.exclude, Written::Form::maps},
+       .doc = "Cases to leave out: those that have all values of an entry.",
+       .example = "[{grid.cells: 64, solver.kernel: reference}]", .absent = "none"},
+      {.name = "name", .target = &study.name,
+       .doc = "Names of the cases, and of their folders: text with varied keys, name (of the list) and ranks "
+              "in braces.", .example = "\"{solver.kernel}_{grid.cells}\"", .absent = "all that varies"},
+      {.name = "limit", .target = &study.limit, .doc = "More cases than this are refused.", .range = {1, 1e5},
+       .example = "500", .absent = "200"},
+      {.name = "ranks", .target = &study.ranks,
+       .doc = "MPI ranks of a case; may stand among the keys of matrix, zip and list too.", .range = {1, 1e6},
+       .example = "4", .absent = "1"},
+      {.name = "launcher", .target = &study.launcher,
+       .doc = "What starts a case on more ranks than one (where it is given, with scaling on one too): "
+              "words, with {ranks} among them, and {nodes} by ranks_per_node.",
+       .example = "\"srun -n {ranks} --exact\"", .absent = "mpirun -n {ranks}"},
+      {.name = "ranks_per_node", .target = &study.ranks_per_node,
+       .doc = "With which {nodes} of launcher is reckoned.", .range = {1, 1e6}, .example = "8",
+       .absent = "all ranks on this host"},
+      {.name = "slurm", .target = Section{describe(study.slurm)},
+       .doc = "What isotherm study --slurm submits: an array of jobs a rank count, a task a case."},
+      {.name = "report", .target = &study.report,
+       .doc = "Columns of the table that is printed at the end: those of study.csv, varied keys, or paths "
+              "within run.json.", .example = "[solver.kernel, step_s, method.kernel]",
+       .absent = "what varies, state, step_s, residual_K, max_K"},
+      {.name = "sort", .target = &study.sort, .doc = "The column by which that table is sorted, ascending.",
+       .example = "step_s", .absent = "the order of the cases"},
   };
 }
 
@@ -362,25 +523,123 @@ Keys describe(VerifyConfig& verify) {
 
 Keys describe(Config& config) {
   return {
-      {.name = "grid", .target = Section{describe(config.grid), {}}, .doc = "The box and its cells."},
-      {.name = "material", .target = Section{describe(config.material), {}},
+      {.name = "grid", .target = Section{describe(config.grid)}, .doc = "The box and its cells."},
+      {.name = "material", .target = Section{describe(config.material)},
        .doc = "What the body is made of; only what the problem needs."},
       {.name = "precision", .target = choice(config.precision), .doc = "Of the field, in bits."},
-      {.name = "boundaries", .target = Section{describe_boundaries(config), {}},
+      {.name = "boundaries", .target = Section{describe_boundaries(config)},
        .doc = "The six walls. x faces may use y, z, t in formulas, y faces x, z, t, z faces x, y, t."},
       {.name = "initial", .target = list_of("shapes", config.initial, describe_initial),
        .doc = "The initial temperature (steady: the first guess), painted in order from 0 K.",
        .absent = "[{shape: exact}] with verify, else it must be given"},
       {.name = "sources", .target = list_of("shapes", config.sources, describe_source),
        .doc = "Heat sources, painted in order from 0 W/m^3.", .absent = "none"},
-      {.name = "problem", .target = Section{describe(config.problem), {}}, .doc = "What to solve."},
-      {.name = "solver", .target = Section{describe(config.solver), {}}, .doc = "How to compute it."},
-      {.name = "parallel", .target = Section{describe(config.parallel), {}}, .doc = "Where to compute it."},
-      {.name = "output", .target = Section{describe(config.output), {}}, .doc = "What to write."},
-      {.name = "verify", .target = Section{describe(config.verify), {}},
+      {.name = "problem", .target = Section{describe(config.problem)}, .doc = "What to solve."},
+      {.name = "solver", .target = Section{describe(config.solver)}, .doc = "How to compute it."},
+      {.name = "parallel", .target = Section{describe(config.parallel)}, .doc = "Where to compute it."},
+      {.name = "output", .target = Section{describe(config.output)}, .doc = "What to write."},
+      {.name = "verify", .target = Section{describe(config.verify)},
        .doc = "Compare with an exact solution."},
   };
 }
 
-}  // namespace isotherm
+Keys describe(Config& config, StudyConfig& study) {
+  Keys keys = describe(config);
+  keys.push_back({.name = "study", .target = Section{describe(study)},
+                  .doc = "Several cases of this deck, for isotherm study."});
+  keys.push_back({.name = "scaling", .target = Section{describe(study.scaling), {}, true},
+                  .doc = "This deck, and each case of its study, on several counts of ranks, for isotherm "
+                         "study."});
+  return keys;
+}
+
 // clang-format on
+const Key* find_key(const Keys& keys, std::string_view name) {
+  const auto found = std::ranges::find(keys, name, &Key::name);
+  return found == keys.end() ? nullptr : &*found;
+}
+
+std::vector<std::string_view> names_of(const Keys& keys) {
+  std::vector<std::string_view> names;
+  for (const Key& key : keys) names.push_back(key.name);
+  return names;
+}
+
+std::string path_to(const std::string& section, std::string_view key) {
+  return section.empty() ? std::string(key) : fmt::format("{}.{}", section, key);
+}
+
+std::string find_anywhere(const Keys& deck, std::string_view name) {
+  if (find_key(deck, name)) return std::string(name);
+  for (const Key& section : deck)
+    if (const auto* map = std::get_if<Section>(&section.target); map && find_key(map->keys, name))
+      return fmt::format("{}.{}", section.name, name);
+  return {};
+}
+
+bool applies(const Key& key, const Keys& keys) {
+  if (key.when.key.empty()) return true;
+  const std::string_view word = std::get<Choice>(find_key(keys, key.when.key)->target).word();
+  return std::ranges::find(key.when.words, word) != key.when.words.end();
+}
+
+std::string range_text(const Range& range) {
+  if (std::isinf(range.low)) return {};
+  const char* const form = range.above_low ? "above {}, at most {}" : "{} to {}";
+  return fmt::format(fmt::runtime(form), shortest(range.low), shortest(range.high));
+}
+
+std::string letters_text(std::string_view letters) {
+  std::vector<std::string_view> each;
+  for (std::size_t i = 0; i < letters.size(); ++i) each.push_back(letters.substr(i, 1));
+  return join(each);
+}
+
+std::string when_text(const When& when) {
+  return fmt::format("{} {}", when.key, join(when.words, " or "));
+}
+
+namespace {
+
+std::string wanted_number(const Key& key, std::string_view what) {
+  return fmt::format("{} {}{}{}{}", what, key.range.above_low ? "" : "from ", range_text(key.range),
+                     key.unit.empty() ? "" : " ", key.unit);
+}
+
+// "a whole number from 1 to 9", "[x, y, z], whole numbers from 1 to 9", or the first and "or [x, y, z]"
+template <class T>
+std::string wanted_value(const Key& key, const T&) {
+  const std::string number = has_whole_numbers<T> ? "whole number" : "number";
+  if constexpr (std::is_arithmetic_v<T>) return wanted_number(key, "a " + number);
+  if constexpr (std::is_same_v<T, Interval>) return wanted_number(key, "[low, high], numbers");
+  if constexpr (std::is_same_v<T, std::vector<std::int64_t>>)
+    return wanted_number(key, "a list of whole numbers");
+  if constexpr (std::is_same_v<T, std::vector<std::string>>) return "a list of words";
+  if constexpr (std::is_same_v<T, std::string>) return "text";
+  if constexpr (std::is_same_v<T, Expression>)
+    return fmt::format("{} or a formula of {}", wanted_number(key, "a number"), letters_text(key.variables));
+  if (key.one_for_all) return wanted_number(key, "a " + number) + ", or [x, y, z]";
+  return wanted_number(key, "[x, y, z], " + number + "s");
+}
+
+}  // namespace
+
+std::string wanted_text(const Key& key) {
+  const std::string wanted = std::visit(
+      Overloaded{[](const Choice& choice) {
+                   return fmt::format("one of {}", join({choice.words.begin(), choice.words.end()}));
+                 },
+                 [](const Section&) { return std::string("a map of keys"); },
+                 [](const MapList& list) { return fmt::format("a list of {}", list.what); },
+                 [](const Written& written) {
+                   return std::string(written.form == Written::Form::maps
+                                          ? "a list of maps, {key.path: value}"
+                                          : "a map of lists, {key.path: [values]}");
+                 },
+                 [&]<class T>(std::optional<T>*) { return wanted_value(key, T{}); },
+                 [&](auto* value) { return wanted_value(key, *value); }},
+      key.target);
+  return key.absent_word.empty() ? wanted : fmt::format("{}, or {}", wanted, key.absent_word);
+}
+
+}  // namespace isotherm

@@ -2,18 +2,63 @@
 // resolved deck, `isotherm init` and `isotherm schema` are walks over it; a key is documented nowhere else.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "config/config.hpp"
-#include "config/study_config.hpp"
+#include "config/yaml_tree.hpp"
 
 namespace isotherm {
+
+// `study:` and `scaling:` of a deck: which keys take which values in its cases. A run has neither.
+
+struct SlurmConfig {
+  std::string script_template;         // a file; empty: the program's own, inputs/study.sbatch
+  std::vector<std::string> options{};  // of sbatch: "--partition=gpu"
+};
+
+enum class ScalingKind { strong, weak };
+template <>
+inline constexpr auto words_of<ScalingKind> = words("strong", "weak");
+// The counts of ranks on which every other case of the study is run.
+struct ScalingConfig {
+  ScalingKind kind = ScalingKind::strong;
+  std::vector<std::int64_t> ranks{}, gpus{};  // one of them; gpus: as many ranks, with a GPU each
+  int repeats = 1;
+
+  const std::vector<std::int64_t>& counts() const { return gpus.empty() ? ranks : gpus; }
+  bool is_given() const { return !counts().empty(); }
+};
+
+struct StudyConfig {
+  // As written in the deck; isotherm study, in postprocess, interprets them.
+  YamlNode matrix;   // {key.path: [values]}, every value with every other
+  YamlNode zip;      // {key.path: [values]}, the first values together, then the second, ...
+  YamlNode list;     // [{name: word, key.path: value}]
+  YamlNode exclude;  // [{key.path: value}]
+  std::string name;  // pattern; empty: all that varies
+  std::optional<int> limit;
+  std::optional<int> ranks;  // of a case
+  std::string launcher;      // of cases on more ranks than one
+  std::optional<int> ranks_per_node;
+  SlurmConfig slurm;
+  ScalingConfig scaling;              // a section beside study
+  std::vector<std::string> report{};  // columns
+  std::string sort;                   // a column
+
+  static constexpr int default_limit = 200;
+  static constexpr const char* default_launcher = "mpirun -n {ranks}";
+};
 
 struct Key;
 using Keys = std::vector<Key>;
@@ -30,7 +75,7 @@ struct Choice {
 // A map with keys of its own. Where `word_key` is set, a word alone stands for {word_key: word}.
 struct Section {
   Keys keys;
-  std::string_view word_key;
+  std::string_view word_key{};
   bool is_optional = false;  // what it requires is required only where it stands
 };
 
@@ -45,7 +90,7 @@ struct MapList {
   std::function<void()> clear;
 };
 
-// A part of the deck as it was written, whose keys are paths of other keys: of a study.
+// A part of a study as it was written, whose keys are paths of other keys.
 struct Written {
   enum class Form { lists_by_key, maps };
   YamlNode* node;
@@ -58,6 +103,11 @@ using Target = std::variant<double*, std::optional<double>*, int*, std::optional
                             std::optional<Vector3>*, std::optional<Interval>*, std::array<int, 3>*,
                             std::vector<std::int64_t>*, std::vector<std::string>*, Expression*,
                             std::optional<Expression>*, Choice, Section, MapList, Written>;
+
+template <class T>
+inline constexpr bool has_whole_numbers =
+    std::is_integral_v<T> || std::is_same_v<T, Int3> || std::is_same_v<T, std::array<int, 3>> ||
+    std::is_same_v<T, std::vector<std::int64_t>>;
 
 // Of numbers, and of every entry of a list of numbers.
 struct Range {
@@ -72,10 +122,9 @@ struct When {
   std::vector<std::string_view> words;
 };
 
-enum class Need {
-  defaulted,   // may be left out
-  required,    // where it applies
-  one_of_two,  // exactly one of this key and its `partner`
+// A word of an earlier version: refused in a deck, translated in a resolved deck that a run has stored.
+struct FormerWord {
+  std::string_view was, is;
 };
 
 struct Key {
@@ -84,24 +133,35 @@ struct Key {
   std::string_view doc{};   // one line
   std::string_view unit{};  // "" for words, counts and ratios
   Range range{};
-  Need need = Need::defaulted;
+  bool is_required = false;    // where it applies
+  std::string_view partner{};  // exactly one of this key and its partner must be given
   When when{};
   std::string_view example{};      // as YAML; for keys without a default
   std::string_view absent{};       // what it means to leave the key out, where the target cannot say it
   std::string_view absent_word{};  // "auto": may be written for leaving the key out
-  std::string_view partner{};      // of one_of_two
   std::string_view variables{};    // of formulas
   bool one_for_all = false;        // a triple that may be given as one number
+  std::string_view former_name{};
+  std::vector<FormerWord> former_words{};
+
+  bool is_one_of_two() const { return !partner.empty(); }
+  bool has_default() const { return !is_required && !is_one_of_two(); }
 };
 
 // Bound to `config`, which must outlive them.
 Keys describe(Config& config);
-Keys describe(SlurmConfig& slurm);
-Keys describe(ScalingConfig& scaling);
-Keys describe(StudyConfig& study);
 Keys describe(Config& config, StudyConfig& study);  // all that may stand in a deck
 
+// What makes a deck one of several cases.
+inline bool is_of_study(std::string_view section) {
+  return section == "study" || section == "scaling";
+}
+
 const Key* find_key(const Keys& keys, std::string_view name);
+std::vector<std::string_view> names_of(const Keys& keys);
+std::string path_to(const std::string& section, std::string_view key);  // "problem.dt"; "grid" of the deck
+// The path of a key of this name at the top of the deck or in one of its sections; else empty.
+std::string find_anywhere(const Keys& deck, std::string_view name);
 // Whether `key` applies as its neighbours in `keys` stand now.
 bool applies(const Key& key, const Keys& keys);
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "config/key_table.hpp"
 #include "config/text.hpp"
@@ -17,19 +16,21 @@ bool is_index(const std::string& part) {
   return !part.empty() && std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// The path of a key of this name in a section.
-std::string find_elsewhere(const Keys& deck, const std::string& name) {
-  for (const Key& section : deck)
-    if (const auto* map = std::get_if<Section>(&section.target); map && find_key(map->keys, name))
-      return fmt::format("{}.{}", section.name, name);
-  return {};
+// "initial", "0", "value"
+std::vector<std::string> split_key(const std::string& key) {
+  std::vector<std::string> parts{""};
+  for (const char c : key)
+    if (c == '.')
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  return parts;
 }
 
 std::string unknown(const Keys& deck, const Keys& keys, const std::string& before, const std::string& part) {
-  std::vector<std::string_view> names;
-  for (const Key& key : keys) names.push_back(key.name);
+  const std::vector<std::string_view> names = names_of(keys);
   std::string meant(nearest_word(part, names));
-  meant = meant.empty() ? find_elsewhere(deck, part) : before + meant;
+  meant = meant.empty() ? find_anywhere(deck, part) : before + meant;
   if (!meant.empty()) return fmt::format("unknown key; did you mean '{}'?", meant);
   return fmt::format("unknown key; use {}one of {}", before.empty() ? "" : fmt::format("'{}' and ", before),
                      join(names));
@@ -79,69 +80,51 @@ void place_all(YamlNode& node, const Place& place) {
 YamlNode* entry(YamlNode& parent, const std::string& part, const Place& place, std::string& problem) {
   // No key of a deck is a number: "0" starts a list.
   if (parent.kind == Kind::null) parent = {.kind = part == "0" ? Kind::list : Kind::map, .place = place};
-  if (parent.kind == Kind::map) {
-    const auto known = std::find_if(parent.keys.begin(), parent.keys.end(),
-                                    [&](const YamlKey& key) { return key.name == part; });
-    if (known != parent.keys.end())
-      return &parent.items[static_cast<std::size_t>(known - parent.keys.begin())];
-    parent.keys.push_back({part, place});
-    return &parent.items.emplace_back(YamlNode{.place = place});
-  }
   if (parent.kind == Kind::scalar) {
     problem = fmt::format("'{}' stands there in the deck, not a map; override it as a whole",
                           printable(parent.text));
     return nullptr;
   }
-  const auto index = parse_count(part);
-  const auto size = static_cast<std::int64_t>(parent.items.size());
-  if (!index.is_number || !index.problem.empty() || index.value < 0 || index.value > size) {
-    problem = fmt::format("'{}' is no entry of the list; write 0 to {}, or {} to append", printable(part),
-                          size - 1, size);
-    if (size == 0)
-      problem = fmt::format("'{}' is no entry of the empty list; write 0 to append", printable(part));
-    return nullptr;
+  std::size_t index = 0;
+  if (parent.kind == Kind::map) {
+    const auto known = std::ranges::find(parent.keys, part, &YamlKey::name);
+    index = static_cast<std::size_t>(known - parent.keys.begin());
+    if (known == parent.keys.end()) parent.keys.push_back({part, place});
+  } else {
+    const auto wanted = parse_count(part);
+    const auto size = std::ssize(parent.items);
+    if (!wanted.is_number || !wanted.problem.empty() || wanted.value < 0 || wanted.value > size) {
+      problem = fmt::format("'{}' is no entry of the {}list; write 0 to {}append", printable(part),
+                            size == 0 ? "empty " : "",
+                            size == 0 ? "" : fmt::format("{}, or {} to ", size - 1, size));
+      return nullptr;
+    }
+    index = static_cast<std::size_t>(wanted.value);
   }
-  if (index.value == size) parent.items.emplace_back(YamlNode{.place = place});
-  return &parent.items[static_cast<std::size_t>(index.value)];
+  if (index == parent.items.size()) parent.items.emplace_back(YamlNode{.place = place});
+  return &parent.items[index];
 }
 
 }  // namespace
 
-std::vector<std::string> split_key(const std::string& key) {
-  std::vector<std::string> parts;
-  for (std::size_t start = 0;;) {
-    const std::size_t dot = key.find('.', start);
-    parts.push_back(key.substr(start, dot == key.npos ? key.npos : dot - start));
-    if (dot == key.npos) return parts;
-    start = dot + 1;
-  }
-}
-
 std::vector<Override> split_overrides(const std::vector<std::string>& arguments,
                                       const std::vector<int>& numbers) {
   std::vector<Override> overrides;
-  std::map<std::string, int> seen;
   for (std::size_t n = 0; n < arguments.size(); ++n) {
     const std::string& argument = arguments[n];
     const int number = numbers.empty() ? static_cast<int>(n) + 1 : numbers[n];
+    const auto refuse = [&](const std::string& problem) {
+      throw Error(ExitCode::command_line, fmt::format("argument {}: {}", number, problem));
+    };
     const std::size_t equals = argument.find('=');
-    if (equals == argument.npos)
-      throw Error(ExitCode::command_line,
-                  fmt::format("argument {}: '{}' has no '='; write key.path=value, e.g. problem.steps=100",
-                              number, printable(argument)));
-    Override made{number, argument.substr(0, equals), split_key(argument.substr(0, equals)),
-                  argument.substr(equals + 1)};
-    if (std::find(made.parts.begin(), made.parts.end(), "") != made.parts.end())
-      throw Error(ExitCode::command_line,
-                  fmt::format("argument {}: '{}' names no key before the '='; write key.path=value, e.g. "
-                              "problem.steps=100",
-                              number, printable(argument)));
-    const auto [first, is_new] = seen.emplace(made.key, number);
-    if (!is_new)
-      throw Error(ExitCode::command_line,
-                  fmt::format("argument {}: {}: stands twice (first in argument {}); keep one", number,
-                              printable(made.key), first->second));
-    overrides.push_back(std::move(made));
+    const std::string key = argument.substr(0, equals);
+    if (equals == argument.npos || std::ranges::count(split_key(key), ""))
+      refuse(fmt::format("'{}' {}; write key.path=value, e.g. problem.steps=100", printable(argument),
+                         equals == argument.npos ? "has no '='" : "names no key before the '='"));
+    if (const auto first = std::ranges::find(overrides, key, &Override::key); first != overrides.end())
+      refuse(
+          fmt::format("{}: stands twice (first in argument {}); keep one", printable(key), first->argument));
+    overrides.push_back({number, key, argument.substr(equals + 1)});
   }
   return overrides;
 }
@@ -163,8 +146,7 @@ void put_value(YamlNode& deck, const std::string& key, YamlNode value, Problems&
   const Place place = value.place;
   const std::vector<std::string> parts = split_key(key);
   if (parts.size() > static_cast<std::size_t>(deepest_nesting)) {
-    problems.add(place, key,
-                 fmt::format("nested deeper than {} levels; no deck needs that", deepest_nesting));
+    problems.add(place, key, "nested deeper than {} levels; no deck needs that", deepest_nesting);
     return;
   }
   YamlNode* node = &deck;

@@ -11,17 +11,15 @@ namespace isotherm {
 
 // Keys of a deck by their dotted paths: "solver.kernel", "sources.0.value".
 struct KeyAtPath {
-  std::string
-      problem;       // why no deck has such a key: "unknown key; did you mean 'solver.kernel'?"; else empty
-  std::string unit;  // "W/(m K)"; empty for words, counts, ratios and maps
+  std::string problem;  // "unknown key; did you mean 'solver.kernel'?"; empty where a deck has the key
+  std::string unit;     // "W/(m K)"; empty for words, counts, ratios and maps
 };
 KeyAtPath find_key_at(const std::string& path);
 
 struct Override {
-  int argument;                    // its number on the command line
-  std::string key;                 // "initial.0.value"
-  std::vector<std::string> parts;  // "initial", "0", "value"
-  std::string value;               // YAML
+  int argument;       // its number on the command line
+  std::string key;    // "initial.0.value"
+  std::string value;  // YAML
 };
 
 // `numbers`: of the arguments on the command line; counted from 1 where there are none. Throws
@@ -29,12 +27,9 @@ struct Override {
 std::vector<Override> split_overrides(const std::vector<std::string>& arguments,
                                       const std::vector<int>& numbers);
 
-// Puts the value where its key says, making maps on the way. Whether the key exists is the reader's business.
+// Puts the value where its key says, making maps on the way. The reader checks whether the key exists.
 void apply_override(YamlNode& deck, const Override& override, Problems& problems);
-
-// The same with a value that is a tree, and was written at its place. `key`: "initial.0.value".
+// The same with a value that is a tree with a place.
 void put_value(YamlNode& deck, const std::string& key, YamlNode value, Problems& problems);
-
-std::vector<std::string> split_key(const std::string& key);  // "initial", "0", "value"
 
 }  // namespace isotherm

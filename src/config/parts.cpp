@@ -5,17 +5,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config/problems.hpp"
 #include "config/text.hpp"
-#include "core/error.hpp"
 
 namespace isotherm {
 namespace {
 
 double low(const Config& config, int axis) {
-  return config.grid.origin[static_cast<std::size_t>(axis)];
+  return config.grid.origin[axis];
 }
 double edge(const Config& config, int axis) {
-  return spacing(config)[static_cast<std::size_t>(axis)];
+  return spacing(config)[axis];
 }
 // In cells from the lower boundary.
 double place(const Config& config, int axis, double position) {
@@ -66,8 +66,7 @@ class Parts {
     part.box.hi[slice.axis] = cell + 1;
     const std::string name = slice.name.empty() ? fmt::format("{}{}", "xyz"[slice.axis], cell) : slice.name;
     part.name = fmt::format("slice_{}", name);
-    const auto same = std::find_if(parts_.begin(), parts_.end(),
-                                   [&](const FieldPart& other) { return other.name == part.name; });
+    const auto same = std::ranges::find(parts_, part.name, &FieldPart::name);
     if (same != parts_.end())
       return refuse_(key, fmt::format("its files would be those of {}, '{}'; give one of them another name",
                                       same->key, name));
@@ -76,11 +75,8 @@ class Parts {
 
   void add_region(const RegionConfig& region) {
     if (!region.from && !region.first_cell) return;
-    FieldPart part;
-    part.kind = PartKind::region;
-    part.name = "region";
-    part.key = "output.region";
-    part.times = region.times;
+    FieldPart part{
+        .kind = PartKind::region, .name = "region", .key = "output.region", .box = {}, .times = region.times};
     for (int axis = 0; axis < 3; ++axis)
       if (!(region.first_cell ? cut_cells(region, axis, part.box) : cut_metres(region, axis, part.box)))
         return;
@@ -122,20 +118,17 @@ class Parts {
       if (n % factor == 0) continue;
       Index next = factor;
       while (n % next != 0) --next;
-      return refuse_(
-          "output.coarse.factor",
-          fmt::format("{} does not divide the {} cells along {} (all cells of the file are alike); "
-                      "write {}, or another divisor",
-                      factor, n, "xyz"[axis], next));
+      return refuse_("output.coarse.factor",
+                     fmt::format("{} does not divide the {} cells along {} (all cells of the file are "
+                                 "alike); write {}, or another divisor",
+                                 factor, n, "xyz"[axis], next));
     }
-    FieldPart part;
-    part.kind = PartKind::coarse;
-    part.name = "coarse";
-    part.key = "output.coarse";
-    part.box = whole();
-    part.factor = *coarse.factor;
-    part.times = coarse.times;
-    parts_.push_back(std::move(part));
+    parts_.push_back({.kind = PartKind::coarse,
+                      .name = "coarse",
+                      .key = "output.coarse",
+                      .box = whole(),
+                      .factor = *coarse.factor,
+                      .times = coarse.times});
   }
 
   const Config& config_;
@@ -164,7 +157,7 @@ std::string box_text(const Config& config, int axis) {
 
 std::vector<FieldPart> field_parts(const Config& config) {
   return field_parts(config, [&](const std::string& key, const std::string& problem) {
-    throw Error(ExitCode::deck, fmt::format("{}: {}", config.at(key), problem));
+    throw deck_error(config, key, "{}", problem);
   });
 }
 

@@ -1,10 +1,7 @@
 #include "config/problems.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
-#include <tuple>
 
 #include "config/text.hpp"
 
@@ -98,25 +95,15 @@ Place Problems::place_of(const std::string& key) const {
 }
 
 void Problems::add(const Place& place, const std::string& key, const std::string& problem) {
-  lines_.push_back({place, line(place, key, problem)});
+  lines_.push_back({place, line(place, key, problem), false});
   failed_.insert(key);
 }
 
 void Problems::add_unknown_word(const std::string& key, const std::string& word,
                                 const std::vector<std::string_view>& known) {
   const auto nearest = nearest_word(word, known);
-  add(key, nearest.empty() ? fmt::format("unknown word '{}'; use one of {}", printable(word), join(known))
-                           : fmt::format("unknown word '{}'; did you mean '{}'? One of {}", printable(word),
-                                         nearest, join(known)));
-}
-
-void Problems::add_unavailable(const std::string& key, const std::string& problem) {
-  add(key, problem);
-  lines_.back().code = ExitCode::unavailable;
-}
-
-void Problems::warn(const std::string& key, const std::string& warning) {
-  warnings_.push_back(line(place_of(key), key, warning));
+  const std::string advice = nearest.empty() ? "use one" : fmt::format("did you mean '{}'? One", nearest);
+  add(key, "unknown word '{}'; {} of {}", printable(word), advice, join(known));
 }
 
 bool Problems::sound(std::initializer_list<std::string_view> keys) const {
@@ -150,19 +137,17 @@ std::map<std::string, std::string> Problems::places() const {
 void Problems::throw_if_any() const {
   if (lines_.empty()) return;
   std::vector<Line> sorted = lines_;
-  std::stable_sort(sorted.begin(), sorted.end(), [](const Line& a, const Line& b) {
-    return std::tie(a.place.argument, a.place.line, a.place.column) <
-           std::tie(b.place.argument, b.place.line, b.place.column);
-  });
+  std::ranges::stable_sort(sorted, {}, &Line::place);
   constexpr std::size_t most_lines = 100;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(sorted.size(), most_lines); ++i)
-    text += (i ? "\n" : "") + sorted[i].text;
+  std::vector<std::string> text;
+  for (const Line& each : sorted)
+    if (text.size() < most_lines) text.push_back(each.text);
   if (sorted.size() > most_lines)
-    text += fmt::format("\n{}: {} more problems; mend these first", file_, sorted.size() - most_lines);
-  const bool deck_is_right = std::all_of(lines_.begin(), lines_.end(),
-                                         [](const Line& line) { return line.code == ExitCode::unavailable; });
-  throw Error(deck_is_right ? ExitCode::unavailable : ExitCode::deck, text);
+    text.push_back(fmt::format("{}: {} more problems; mend these first", file_, sorted.size() - most_lines));
+  const bool deck_is_right =
+      std::ranges::all_of(lines_, [](const Line& each) { return each.is_unavailable; });
+  throw Error(deck_is_right ? ExitCode::unavailable : ExitCode::deck,
+              fmt::format("{}", fmt::join(text, "\n")));
 }
 
 }  // namespace isotherm

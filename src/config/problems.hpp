@@ -1,26 +1,37 @@
 // All that is wrong with a deck, gathered while it is read and checked, and thrown as one Error.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <initializer_list>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "config/config.hpp"
 #include "config/yaml_tree.hpp"
 #include "core/error.hpp"
 
 namespace isotherm {
 
-// What decks of other programs have and these have not: said as such, where it would be taken for a slip.
-
-// Of a key or a word: "radiation is not available in this version". Empty where it is nothing known.
+// Of a key or a word that decks of other programs have: "radiation is not available in this version". Empty
+// for any other.
 std::string_view absent_feature(std::string_view word);
 
 // Of a number with a unit behind it, "25 C" for a key in K: "write 298.15 (kelvin), without a unit". Empty
 // where it is none.
 std::string advice_on_unit(std::string_view text, std::string_view unit_of_key);
+
+// An error at a key of a deck that was read: its place, and the text.
+template <class... Args>
+Error deck_error(const Config& config, const std::string& key, fmt::format_string<Args...> text,
+                 Args&&... args) {
+  return {ExitCode::deck,
+          fmt::format("{}: {}", config.at(key), fmt::format(text, std::forward<Args>(args)...))};
+}
 
 class Problems {
  public:
@@ -34,12 +45,29 @@ class Problems {
   // `problem`: "problem (why); what to do". An empty key: the deck as a whole.
   void add(const Place& place, const std::string& key, const std::string& problem);
   void add(const std::string& key, const std::string& problem) { add(place_of(key), key, problem); }
+  template <class First, class... Args>
+  void add(const Place& place, const std::string& key, fmt::format_string<First, Args...> problem,
+           First&& first, Args&&... args) {
+    add(place, key, fmt::format(problem, std::forward<First>(first), std::forward<Args>(args)...));
+  }
+  template <class First, class... Args>
+  void add(const std::string& key, fmt::format_string<First, Args...> problem, First&& first,
+           Args&&... args) {
+    add(key, fmt::format(problem, std::forward<First>(first), std::forward<Args>(args)...));
+  }
   // `word` is none of those that the key may have.
   void add_unknown_word(const std::string& key, const std::string& word,
                         const std::vector<std::string_view>& known);
   // The deck is right, but this build or machine cannot do it: Error(unavailable) if nothing else is wrong.
-  void add_unavailable(const std::string& key, const std::string& problem);
-  void warn(const std::string& key, const std::string& warning);
+  template <class... Args>
+  void add_unavailable(const std::string& key, fmt::format_string<Args...> problem, Args&&... args) {
+    add(key, fmt::format(problem, std::forward<Args>(args)...));
+    lines_.back().is_unavailable = true;
+  }
+  template <class... Args>
+  void warn(const std::string& key, fmt::format_string<Args...> warning, Args&&... args) {
+    warnings_.push_back(line(place_of(key), key, fmt::format(warning, std::forward<Args>(args)...)));
+  }
   // Marks a key as unusable without a line of its own: it was misspelt, and that was reported.
   void mark_failed(const std::string& key) { failed_.insert(key); }
 
@@ -58,7 +86,7 @@ class Problems {
   struct Line {
     Place place;
     std::string text;
-    ExitCode code = ExitCode::deck;
+    bool is_unavailable;  // in this build
   };
   std::string describe(const Place& place) const;
   std::string line(const Place& place, const std::string& key, const std::string& text) const;

@@ -2,21 +2,293 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <unordered_map>
 
-#include "config/problems.hpp"
+#include "config/overrides.hpp"
 #include "config/text.hpp"
-#include "config/value.hpp"
+#include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace isotherm {
 namespace {
 
+namespace fs = std::filesystem;
 using Kind = YamlNode::Kind;
 
-std::vector<std::string_view> names_of(const Keys& keys) {
-  std::vector<std::string_view> names;
-  for (const Key& key : keys) names.push_back(key.name);
-  return names;
+const char* name_of(Kind kind) {
+  return kind == Kind::null     ? "nothing"
+         : kind == Kind::scalar ? "one value"
+         : kind == Kind::list   ? "a list"
+                                : "a map";
+}
+
+bool is_of_name(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+}
+
+// muParser reads "1,5*y" as two formulas and evaluates the last, and "y=3" as an assignment; it mistakes
+// operators of other programs for slips.
+void check_syntax(const std::string& text) {
+  std::vector<bool> in_call;  // of each open parenthesis: does it follow a name?
+  const auto at = [&](std::size_t i) { return i < text.size() ? text[i] : '\0'; };
+  char before = '\0';  // the last character that is no space
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '(') in_call.push_back(is_of_name(before));
+    if (c == ')' && !in_call.empty()) in_call.pop_back();
+    if (c == ',' && (in_call.empty() || !in_call.back()))
+      throw FormulaError{"',' outside the arguments of a function (the decimal sign is '.')", i};
+    if (c == '=' && at(i + 1) != '=' && std::string_view("=<>!").find(before) == std::string_view::npos)
+      throw FormulaError{"'=' would assign ('==' compares)", i};
+    if (c == '*' && at(i + 1) == '*') throw FormulaError{"'**' is no operator (powers are '^')", i};
+    if (c == 'T' && !is_of_name(at(i + 1)) && (i == 0 || !is_of_name(text[i - 1])))
+      throw FormulaError{
+          "'T' is no variable (what depends on the temperature is not available in this version)", i};
+    if (c != ' ') before = c;
+  }
+}
+
+// muParser counts positions differently from our messages.
+std::string without_position(std::string problem) {
+  for (const char* const tail : {" found at position", " at position"})
+    if (const auto start = problem.find(tail); start != problem.npos) problem.resize(start);
+  while (!problem.empty() && problem.back() == '.') problem.pop_back();
+  if (!problem.empty()) problem[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(problem[0])));
+  return problem;
+}
+
+}  // namespace
+
+Expression compile_formula(const std::string& text, std::string_view variables) {
+  check_syntax(text);
+  try {
+    return Expression(text, variables);
+  } catch (const FormulaError& error) {
+    throw FormulaError{without_position(error.problem), error.position};
+  }
+}
+
+namespace {
+
+constexpr std::size_t longest_text = 4096;  // bytes of a formula or path
+
+// One value at one place. Each `read` stores the value and returns true, or adds a problem.
+class ValueReader {
+ public:
+  ValueReader(const YamlNode& node, const Key& key, std::string path, Problems& problems)
+      : node_(node), key_(key), path_(std::move(path)), problems_(problems) {}
+
+  template <class T>
+  bool read(std::optional<T>& target) {
+    if (node_.kind == Kind::scalar && !key_.absent_word.empty() && node_.text == key_.absent_word) {
+      target.reset();
+      return true;
+    }
+    T value{};
+    if (!read(value)) return false;
+    target = std::move(value);
+    return true;
+  }
+  bool read(double& target) { return read_number(target, parse_real); }
+  bool read(std::int64_t& target) { return read_number(target, parse_count); }
+  bool read(int& target) {
+    std::int64_t value = 0;
+    if (!read(value)) return false;
+    target = static_cast<int>(value);  // the ranges of int keys in the table fit
+    return true;
+  }
+  bool read(Int3& target) { return read_triple<Index>(target); }
+  bool read(Vector3& target) { return read_triple<double>(target); }
+  bool read(std::array<int, 3>& target) { return read_triple<int>(target); }
+  bool read(Interval& target) { return read_list(target, "two are", 2); }
+  template <class T>
+  bool read(std::vector<T>& target) {
+    target.resize(node_.items.size());
+    return read_list(target, "a list is", target.size());
+  }
+  bool read(std::string& target);
+  bool read(Expression& target);
+  bool read(const Choice& choice);
+
+ private:
+  template <class... Args>
+  bool refuse(fmt::format_string<Args...> problem, Args&&... args) {
+    return refuse_with("write " + wanted_text(key_), problem, std::forward<Args>(args)...);
+  }
+  template <class... Args>
+  bool refuse_with(const std::string& advice, fmt::format_string<Args...> problem, Args&&... args) {
+    problems_.add(node_.place, path_,
+                  fmt::format("{}; {}", fmt::format(problem, std::forward<Args>(args)...), advice));
+    return false;
+  }
+  template <class Number>
+  bool refuse_number(const ParsedNumber<Number>& number) {
+    return number.advice.empty() ? refuse("{}", number.problem)
+                                 : refuse_with(number.advice, "{}", number.problem);
+  }
+  bool refuse_formula(const FormulaError& error);
+
+  bool is_something();
+  bool is_scalar();
+  bool is_text();
+  bool has_unit();
+  std::string_view why_one_number() const;
+  bool is_in_range(double value);
+
+  template <class Number>
+  bool read_number(Number& target, ParsedNumber<Number> (*parse)(std::string_view));
+  template <class Number, class Triple>
+  bool read_triple(Triple& target);
+  template <class List>
+  bool read_list(List& target, std::string_view wanted, std::size_t count);
+  template <class T>
+  bool read_item(std::size_t index, T& target);
+
+  const YamlNode& node_;
+  const Key& key_;
+  std::string path_;
+  Problems& problems_;
+};
+
+bool ValueReader::is_something() {
+  const bool is_nothing = node_.kind == Kind::null || (node_.kind == Kind::scalar && node_.text.empty());
+  return !is_nothing || refuse("has no value");
+}
+
+bool ValueReader::is_scalar() {
+  if (!is_something()) return false;
+  return node_.kind == Kind::scalar ||
+         refuse("{} stands where one value is wanted{}", name_of(node_.kind), why_one_number());
+}
+
+// Other programs take lists or formulas for a material.
+std::string_view ValueReader::why_one_number() const {
+  if (!path_.starts_with("material.")) return {};
+  return " (what differs by axis, place or temperature is not available in this version)";
+}
+
+bool ValueReader::has_unit() {
+  const std::string advice = advice_on_unit(node_.text, key_.unit);
+  return !advice.empty() && !refuse_with(advice, "'{}' has a unit", printable(node_.text));
+}
+
+bool ValueReader::is_text() {
+  if (!is_scalar()) return false;
+  return node_.text.size() <= longest_text || refuse_with(fmt::format("write at most {}", longest_text),
+                                                          "{} characters are too many", node_.text.size());
+}
+
+bool ValueReader::is_in_range(double value) {
+  const Range& range = key_.range;
+  if (value >= range.low && value <= range.high && !(range.above_low && value == range.low)) return true;
+  return refuse("{} is out of range", printable(node_.text));
+}
+
+template <class Number>
+bool ValueReader::read_number(Number& target, ParsedNumber<Number> (*parse)(std::string_view)) {
+  if (!is_scalar() || has_unit()) return false;
+  if (node_.quoted) return refuse("'{}' in quotes is text, not a number", printable(node_.text));
+  const ParsedNumber<Number> number = parse(node_.text);
+  if (!number.is_number) {
+    const bool is_formula = node_.text.find_first_of("+*/^(") != node_.text.npos;
+    return refuse("'{}' is not a number{}", printable(node_.text),
+                  is_formula ? why_one_number() : std::string_view());
+  }
+  if (!number.problem.empty()) return refuse_number(number);
+  if (!is_in_range(static_cast<double>(number.value))) return false;
+  target = number.value;
+  return true;
+}
+
+template <class Number, class Triple>
+bool ValueReader::read_triple(Triple& target) {
+  if (node_.kind != Kind::scalar || node_.text.empty() || !key_.one_for_all)
+    return read_list(target, "three are", 3);
+  Number number{};
+  if (!read(number)) return false;
+  for (int axis = 0; axis < 3; ++axis) target[axis] = number;
+  return true;
+}
+
+template <class List>
+bool ValueReader::read_list(List& target, std::string_view wanted, std::size_t count) {
+  if (!is_something()) return false;
+  if (node_.kind != Kind::list) return refuse("{} stands where {} wanted", name_of(node_.kind), wanted);
+  if (node_.items.size() != count)
+    return refuse("has {} entries, not {}", node_.items.size(), wanted.substr(0, wanted.find(' ')));
+  bool good = true;
+  for (std::size_t i = 0; i < count; ++i) good = read_item(i, target[i]) && good;
+  return good;
+}
+
+template <class T>
+bool ValueReader::read_item(std::size_t index, T& target) {
+  Key item = key_;
+  if constexpr (!std::is_same_v<T, std::string>) item.target = &target;  // for messages of one entry
+  item.absent_word = {};
+  return ValueReader(node_.items[index], item, fmt::format("{}.{}", path_, index), problems_).read(target);
+}
+
+bool ValueReader::read(std::string& target) {
+  if (!is_text()) return false;
+  target = node_.text;
+  return true;
+}
+
+bool ValueReader::read(Expression& target) {
+  if (!is_text() || has_unit()) return false;
+  const ParsedNumber<double> number = parse_real(node_.text);
+  if (!number.problem.empty()) return refuse_number(number);
+  if (number.is_number) {
+    target = Expression(number.value);
+    return is_in_range(number.value);
+  }
+  try {
+    target = compile_formula(node_.text, key_.variables);
+  } catch (const FormulaError& error) {
+    return refuse_formula(error);
+  }
+  if (std::ranges::any_of(key_.variables, [&](char letter) { return target.uses(letter); })) return true;
+  const double value = target(0, 0, 0);
+  return std::isfinite(value) ? is_in_range(value)
+                              : refuse("the formula '{}' gives {}", printable(node_.text), value);
+}
+
+bool ValueReader::refuse_formula(const FormulaError& error) {
+  // A long formula is shown from a little before the place of the error.
+  constexpr std::size_t shown = 50, before = 20;
+  const std::size_t at = std::min(error.position, node_.text.size());
+  const std::size_t start = node_.text.size() <= shown || at < before ? 0 : at - before;
+  const std::string_view excerpt = std::string_view(node_.text).substr(start, shown);
+  const bool is_cut = start + excerpt.size() < node_.text.size();
+  return refuse_with(
+      fmt::format("it may use {}, pi, and functions such as sin, exp, min", letters_text(key_.variables)),
+      "{} at {} of the formula '{}{}{}'", printable(error.problem, 120),
+      at == node_.text.size() ? "the end" : fmt::format("character {}", at + 1), start ? "..." : "",
+      printable(excerpt), is_cut ? "..." : "");
+}
+
+bool ValueReader::read(const Choice& choice) {
+  if (!is_scalar()) return false;
+  const auto found = std::ranges::find(choice.words, node_.text);
+  if (found != choice.words.end()) {
+    choice.set(static_cast<int>(found - choice.words.begin()));
+    return true;
+  }
+  const std::vector<std::string_view> words(choice.words.begin(), choice.words.end());
+  const auto absent = absent_feature(node_.text), nearest = nearest_word(node_.text, words);
+  const std::string advice = !absent.empty() ? fmt::format("{}; use one of {}", absent, join(words))
+                             : nearest.empty()
+                                 ? "write " + wanted_text(key_)
+                                 : fmt::format("did you mean '{}'? One of {}", nearest, join(words));
+  return refuse_with(advice, "unknown word '{}'", printable(node_.text));
 }
 
 std::string where(const Place& place) {
@@ -26,21 +298,16 @@ std::string where(const Place& place) {
 
 class Reader {
  public:
-  explicit Reader(Problems& problems) : problems_(problems) {}
+  Reader(const Keys& deck_keys, Problems& problems) : deck_keys_(deck_keys), problems_(problems) {}
 
-  void read_deck(const YamlNode& deck, const Keys& keys) {
-    deck_keys_ = &keys;
-    read_map(deck, keys, "", "");
-  }
+  void read_deck(const YamlNode& deck) { read_map(deck, deck_keys_, "", ""); }
 
  private:
   using Found = std::unordered_map<std::string_view, std::size_t>;  // key -> its number in the map
 
   static YamlNode map_of(std::string_view key, const YamlNode& value) {
-    YamlNode map{.kind = Kind::map, .place = value.place};
-    map.keys.push_back({std::string(key), value.place});
-    map.items.push_back(value);
-    return map;
+    return {
+        .kind = Kind::map, .place = value.place, .keys = {{std::string(key), value.place}}, .items = {value}};
   }
 
   // As an override does it that takes a section away: "scaling=null".
@@ -53,104 +320,81 @@ class Reader {
     if (node.kind == Kind::scalar && !word_key.empty())
       return read_map(map_of(word_key, node), keys, path, {});
     if (node.kind != Kind::map && node.kind != Kind::null)
-      return problems_.add(node.place, path,
-                           fmt::format("{} stands where a map is wanted; write keys of {}",
-                                       name_of(node.kind), join(names_of(keys))));
+      return problems_.add(node.place, path, "{} stands where a map is wanted; write keys of {}",
+                           name_of(node.kind), join(names_of(keys)));
     const Found found = find_keys(node, keys, path);
     for (const Key& key : keys) {
-      const std::string key_path =
-          path.empty() ? std::string(key.name) : fmt::format("{}.{}", path, key.name);
-      if (!key.when.key.empty() && !problems_.sound({fmt::format("{}.{}", path, key.when.key)})) continue;
+      const std::string key_path = path_to(path, key.name);
+      if (!key.when.key.empty() && !problems_.sound({path_to(path, key.when.key)})) continue;
       const auto at = found.find(key.name);
       if (at == found.end()) {
-        read_absent(key, keys, key_path, path, found);
+        read_absent(key, keys, path, found);
         continue;
       }
       const YamlNode& value = node.items[at->second];
       if (is_left_out(key, value)) continue;
+      const Place& place = node.keys[at->second].place;
       const bool is_map = std::holds_alternative<Section>(key.target) && value.kind == Kind::map;
-      problems_.remember(key_path, is_map ? node.keys[at->second].place : value.place);
+      problems_.remember(key_path, is_map ? place : value.place);
       if (!applies(key, keys)) {
-        refuse_key(key, keys, node.keys[at->second].place, key_path);
-      } else if (key.need == Need::one_of_two && found.count(key.partner) &&
-                 found.at(key.partner) < at->second) {
-        problems_.add(node.keys[at->second].place, key_path,
-                      fmt::format("says what {} ({}) says too; keep one", key.partner,
-                                  where(node.keys[found.at(key.partner)].place)));
+        const auto word = std::get<Choice>(find_key(keys, key.when.key)->target).word();
+        problems_.add(place, key_path, "does not apply to {} {} (only to {}); remove it", key.when.key, word,
+                      join(key.when.words));
+      } else if (key.is_one_of_two() && found.count(key.partner) && found.at(key.partner) < at->second) {
+        problems_.add(place, key_path, "says what {} ({}) says too; keep one", key.partner,
+                      where(node.keys[found.at(key.partner)].place));
       } else {
         read(value, key, key_path);
       }
     }
   }
 
-  // Refuses keys that are unknown or stand twice.
+  // Refuses keys that are unknown or given twice.
   Found find_keys(const YamlNode& node, const Keys& keys, const std::string& path) {
     Found found;
     for (std::size_t i = 0; i < node.keys.size(); ++i) {
       const YamlKey& key = node.keys[i];
-      const std::string key_path = path.empty() ? key.name : fmt::format("{}.{}", path, key.name);
       const auto [first, is_new] = found.emplace(key.name, i);
-      if (!is_new) {
-        problems_.add(
-            key.place, key_path,
-            fmt::format("stands twice (first {}); keep one", where(node.keys[first->second].place)));
-      } else if (!find_key(keys, key.name)) {
-        refuse_unknown(key, keys, path, key_path);
-      }
+      if (!is_new)
+        problems_.add(key.place, path_to(path, key.name), "stands twice (first {}); keep one",
+                      where(node.keys[first->second].place));
+      else if (!find_key(keys, key.name))
+        refuse_unknown(key, keys, path);
     }
     return found;
   }
 
-  void refuse_unknown(const YamlKey& key, const Keys& keys, const std::string& path,
-                      const std::string& key_path) {
+  void refuse_unknown(const YamlKey& key, const Keys& keys, const std::string& path) {
+    const std::string key_path = path_to(path, key.name);
     if (key.name == "<<")
       return problems_.add(key.place, key_path, "merge keys are not supported; write the keys out");
     const std::string_view absent = absent_feature(key.name);
-    std::string advice = fmt::format("use one of {}", join(names_of(keys)));
+    const std::vector<std::string_view> names = names_of(keys);
+    std::string advice = fmt::format("use one of {}", join(names));
     if (key.name.find('.') != std::string::npos) {
       advice = "write the keys as maps within maps (dots are for the command line)";
-    } else if (const auto nearest = nearest_word(key.name, names_of(keys)); !nearest.empty()) {
+    } else if (const auto nearest = nearest_word(key.name, names); !nearest.empty()) {
       advice = absent.empty() ? fmt::format("did you mean '{}'?", nearest) : std::string(absent);
-      problems_.mark_failed(path.empty() ? std::string(nearest) : fmt::format("{}.{}", path, nearest));
+      problems_.mark_failed(path_to(path, nearest));
     } else if (!absent.empty()) {
       advice = absent;
-    } else if (const auto elsewhere = find_elsewhere(key.name); !elsewhere.empty()) {
+    } else if (const auto elsewhere = find_anywhere(deck_keys_, key.name); !elsewhere.empty()) {
       advice = fmt::format("did you mean '{}'?", elsewhere);
     }
-    problems_.add(key.place, key_path, fmt::format("unknown key; {}", advice));
+    problems_.add(key.place, key_path, "unknown key; {}", advice);
   }
 
-  // The path of a key of this name in another section.
-  std::string find_elsewhere(std::string_view name) const {
-    if (find_key(*deck_keys_, name)) return std::string(name);
-    for (const Key& section : *deck_keys_)
-      if (const auto* map = std::get_if<Section>(&section.target); map && find_key(map->keys, name))
-        return fmt::format("{}.{}", section.name, name);
-    return {};
-  }
-
-  void refuse_key(const Key& key, const Keys& keys, const Place& place, const std::string& key_path) {
-    const auto word = std::get<Choice>(find_key(keys, key.when.key)->target).word();
-    problems_.add(place, key_path,
-                  fmt::format("does not apply to {} {} (only to {}); remove it", key.when.key, word,
-                              join(key.when.words)));
-  }
-
-  void read_absent(const Key& key, const Keys& keys, const std::string& key_path, const std::string& path,
-                   const Found& found) {
+  void read_absent(const Key& key, const Keys& keys, const std::string& path, const Found& found) {
+    const std::string key_path = path_to(path, key.name);
     if (const auto* section = std::get_if<Section>(&key.target))
       return section->is_optional ? void() : read_map({}, section->keys, key_path, {});
     if (!applies(key, keys) || !problems_.sound({key_path})) return;
-    if (key.need == Need::required)
-      problems_.add(problems_.place_of(path), key_path,
-                    fmt::format("is missing; add {}: {}", key.name, key.example));
-    if (key.need == Need::one_of_two && !found.count(key.partner) && key.name < key.partner) {
-      const Key& partner = *find_key(keys, key.partner);
-      if (problems_.sound({fmt::format("{}.{}", path, key.partner)}))
-        problems_.add(problems_.place_of(path), key_path,
-                      fmt::format("is missing, and so is {}; add {}: {} or {}: {}", partner.name, key.name,
-                                  key.example, partner.name, partner.example));
-    }
+    const Place place = problems_.place_of(path);
+    if (key.is_required) problems_.add(place, key_path, "is missing; add {}: {}", key.name, key.example);
+    // Of two partners, the first in the alphabet speaks for both.
+    if (key.name < key.partner && !found.count(key.partner) && problems_.sound({path_to(path, key.partner)}))
+      problems_.add(place, key_path, "is missing, and so is {1}; add {0}: {2} or {1}: {3}", key.name,
+                    key.partner, key.example, find_key(keys, key.partner)->example);
   }
 
   void read(const YamlNode& node, const Key& key, const std::string& path) {
@@ -164,24 +408,22 @@ class Reader {
         key.target);
   }
 
-  // muParser takes time with the square of a formula's length: without a limit on all of them, a deck of 1
-  // MiB could take half a minute to read.
+  // The time of muParser grows with the square of a formula's length: without this limit a deck of 1 MiB
+  // could take half a minute to read.
   bool affords_formula(const YamlNode& node, const std::string& path) {
     constexpr std::size_t most = 16384;
     formula_bytes_ += node.text.size();
     if (formula_bytes_ <= most) return true;
-    problems_.add(
-        node.place, path,
-        fmt::format("the deck's formulas have more than {} characters in all; shorten them, or use a dataset",
-                    most));
+    problems_.add(node.place, path,
+                  "the deck's formulas have more than {} characters in all; shorten them, or use a dataset",
+                  most);
     return false;
   }
 
   void read_list(const YamlNode& node, const MapList& list, const Key& key, const std::string& path) {
     if (node.kind != Kind::list && node.kind != Kind::null)
-      return problems_.add(
-          node.place, path,
-          fmt::format("{} stands where a list is wanted; write {}", name_of(node.kind), wanted_text(key)));
+      return problems_.add(node.place, path, "{} stands where a list is wanted; write {}", name_of(node.kind),
+                           wanted_text(key));
     list.clear();
     for (std::size_t i = 0; i < node.items.size(); ++i) {
       const std::string entry_path = fmt::format("{}.{}", path, i);
@@ -192,38 +434,172 @@ class Reader {
     }
   }
 
+  const Keys& deck_keys_;
   Problems& problems_;
-  const Keys* deck_keys_ = nullptr;
   std::size_t formula_bytes_ = 0;
 };
 
+void rename_in(YamlNode& map, const Keys& keys, const std::string& path, const Report& report) {
+  for (std::size_t i = 0; i < map.keys.size(); ++i) {
+    YamlKey& name = map.keys[i];
+    YamlNode& value = map.items[i];
+    for (const Key& key : keys) {
+      if (!key.former_name.empty() && key.former_name == name.name) {
+        report(name.place, path_to(path, name.name), fmt::format("is called {} now", key.name));
+        name.name = key.name;
+      }
+      if (key.name != name.name) continue;
+      if (const auto* section = std::get_if<Section>(&key.target))
+        rename_in(value, section->keys, path_to(path, key.name), report);
+      const auto word = std::ranges::find(key.former_words, value.text, &FormerWord::was);
+      if (value.kind != Kind::scalar || word == key.former_words.end()) continue;
+      report(value.place, path_to(path, key.name), fmt::format("'{}' is called {} now", word->was, word->is));
+      value.text = word->is;
+    }
+  }
+}
+
+// What follows from other keys where the deck says nothing.
+void complete(Config& config, const std::string& path) {
+  config.name = fs::path(path).stem().string();
+  // Where halos are exchanged, a launch of several sweeps needs as many layers of ghosts.
+  if (!config.solver.halo_width) config.solver.halo_width = config.solver.time_block;
+  OutputConfig& output = config.output;
+  if (output.directory.empty()) output.directory = "runs/" + config.name;
+  if (!output.snapshots) {  // also where an override switches them off
+    output.every_steps.reset();
+    output.every_time.reset();
+  }
+  if (config.initial.empty() && config.verify.solution != ExactSolution::none)
+    config.initial.emplace_back().shape = Shape::exact;
+  std::vector<ProbePoint>& points = output.probes.points;
+  for (std::size_t i = 0; i < points.size(); ++i)
+    if (points[i].name.empty()) points[i].name = fmt::format("p{}", i);
+  for (std::vector<Paint>* entries : {&config.initial, &config.sources}) {
+    for (Paint& paint : *entries) {
+      if (paint.shape == Shape::gaussian) paint.mode = PaintMode::add;
+      // Absolute, so that the resolved deck finds it from anywhere.
+      if (!paint.file.empty())
+        paint.file = fs::absolute(fs::path(path).parent_path() / paint.file).lexically_normal().string();
+    }
+  }
+}
+
 }  // namespace
 
+void read_value(const YamlNode& node, const Key& key, const std::string& path, Problems& problems) {
+  ValueReader reader(node, key, path, problems);
+  std::visit(Overloaded{[](const Section&) {}, [](const MapList&) {},
+                        [&](const Choice& choice) { reader.read(choice); },
+                        [&](const Written& written) { *written.node = node; },
+                        [&](auto* target) { reader.read(*target); }},
+             key.target);
+}
+
 void read_config(const YamlNode& deck, Config& config, Problems& problems) {
-  StudyConfig study;  // of other cases than this
+  StudyConfig study;  // known keys, though a run has no use for them
   const Keys keys = describe(config, study);
   if (deck.kind == Kind::null)
     problems.add(deck.place, "",
                  "the deck is empty; write at least a grid (isotherm init prints a commented deck)");
   else if (deck.kind != Kind::map)
-    problems.add(deck.place, "",
-                 fmt::format("{} stands where a deck is wanted; write keys of {}", name_of(deck.kind),
-                             join(names_of(keys))));
+    problems.add(deck.place, "", "{} stands where a deck is wanted; write keys of {}", name_of(deck.kind),
+                 join(names_of(keys)));
   else
-    Reader(problems).read_deck(deck, keys);
+    Reader(keys, problems).read_deck(deck);
 }
 
 void read_study(const YamlNode& deck, StudyConfig& study, Problems& problems) {
-  YamlNode alone{.kind = Kind::map, .place = deck.place};
-  for (std::size_t i = 0; i < deck.keys.size(); ++i) {
-    if (!is_of_study(deck.keys[i].name)) continue;
-    alone.keys.push_back(deck.keys[i]);
-    alone.items.push_back(deck.items[i]);
-  }
+  YamlNode alone = deck;
+  const auto is_other = [](std::string_view section) { return !is_of_study(section); };
+  erase_keys(alone, is_other);
   Config config;
   Keys keys = describe(config, study);
-  std::erase_if(keys, [](const Key& key) { return !is_of_study(key.name); });
-  Reader(problems).read_deck(alone, keys);
+  std::erase_if(keys, [&](const Key& key) { return is_other(key.name); });
+  Reader(keys, problems).read_deck(alone);
+}
+
+std::string read_deck_file(const std::string& path) {
+  const auto refuse = [&](const std::string& why) {
+    throw Error(
+        ExitCode::file_missing,
+        fmt::format("cannot read the deck {} ({}); name a deck that exists, or write one with isotherm init",
+                    path, why));
+  };
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) refuse("it is a directory");
+  std::ifstream file(path, std::ios::binary);
+  if (!file) refuse(std::strerror(errno));
+  std::string text(largest_deck_bytes + 1, '\0');  // one more than a deck may have; a device may have no end
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad()) refuse(std::strerror(errno));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.empty())
+    throw Error(
+        ExitCode::deck,
+        path + ":1:1: the deck is empty; write at least a grid (isotherm init prints a commented deck)");
+  if (text.size() > largest_deck_bytes)
+    throw Error(ExitCode::deck,
+                fmt::format("{}:1:1: the deck has more than {} bytes; put data in an HDF5 file", path,
+                            largest_deck_bytes));
+  return text;
+}
+
+YamlNode read_tree(const std::string& text, const std::vector<std::string>& overrides,
+                   const std::vector<int>& arguments, Problems& problems) {
+  const std::vector<Override> replacements = split_overrides(overrides, arguments);
+  problems.remember("", {});
+  YamlNode deck;
+  try {
+    deck = parse_yaml(text);
+  } catch (const YamlError& error) {
+    problems.add(error.place, "", error.problem);
+    problems.throw_if_any();
+  }
+  if (deck.kind == Kind::map)
+    for (const Override& replacement : replacements) apply_override(deck, replacement, problems);
+  rename_former(deck, [&](const Place& place, const std::string& key, const std::string& problem) {
+    problems.add(place, key, problem);
+  });
+  return deck;
+}
+
+void rename_former(YamlNode& deck, const Report& report) {
+  Config config;
+  rename_in(deck, describe(config), "", report);
+}
+
+std::optional<YamlKey> section_of_study(const YamlNode& deck) {
+  for (std::size_t i = 0; i < deck.keys.size(); ++i)
+    if (is_of_study(deck.keys[i].name) && deck.items[i].kind != Kind::null) return deck.keys[i];
+  return std::nullopt;
+}
+
+Config parse_deck(const std::string& text, const std::string& path, const std::vector<std::string>& overrides,
+                  const KnownRows& rows, const std::vector<int>& arguments) {
+  Problems problems(path);
+  const YamlNode deck = read_tree(text, overrides, arguments, problems);
+  if (const auto section = section_of_study(deck)) {
+    Problems alone(path);
+    alone.add(section->place, section->name,
+              "the deck is of several cases, not of one run; start them with isotherm study {}",
+              shell_word(path));
+    alone.throw_if_any();
+  }
+  return settle_config(deck, path, rows, problems);
+}
+
+Config settle_config(const YamlNode& deck, const std::string& path, const KnownRows& rows,
+                     Problems& problems) {
+  Config config;
+  read_config(deck, config, problems);
+  if (deck.kind != Kind::map) problems.throw_if_any();
+  complete(config, path);
+  validate(config, rows, problems);
+  problems.throw_if_any();
+  config.places = problems.places();
+  config.warnings = problems.warnings();
+  return config;
 }
 
 }  // namespace isotherm

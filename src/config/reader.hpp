@@ -1,43 +1,45 @@
-// Fills a Config from the tree of a deck, by one walk over the key table.
+// Reads a deck: its text becomes a tree, the tree fills a Config by one walk over the key table.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "config/deck.hpp"
 #include "config/key_table.hpp"
 #include "config/problems.hpp"
 #include "config/yaml_tree.hpp"
+#include "core/expression.hpp"
 
 namespace isotherm {
 
-// Every key is checked for itself; what keys mean together is the business of validate(). Problems are
-// gathered, not thrown.
-void read_config(const YamlNode& deck, Config& config, Problems& problems);
-
-// What makes a deck one of several cases.
-inline bool is_of_study(std::string_view section) {
-  return section == "study" || section == "scaling";
-}
-// Only these sections; the rest is of the cases.
-void read_study(const YamlNode& deck, StudyConfig& study, Problems& problems);
-
-// The tree of a deck with its overrides. Throws Error(deck) for what is no YAML; what else is wrong with it
-// is gathered.
+// The tree of a deck with its overrides. Throws Error(deck) for what is no YAML; other problems are gathered.
 YamlNode read_tree(const std::string& text, const std::vector<std::string>& overrides,
                    const std::vector<int>& arguments, Problems& problems);
+
+// Gives keys and words of earlier versions their new names, and reports each of them.
+using Report = std::function<void(const Place&, const std::string& key, const std::string& problem)>;
+void rename_former(YamlNode& deck, const Report& report);
+
+// Checks every key for itself; validate() checks what keys mean together. Problems are gathered.
+void read_config(const YamlNode& deck, Config& config, Problems& problems);
+// `study` and `scaling` alone.
+void read_study(const YamlNode& deck, StudyConfig& study, Problems& problems);
 std::optional<YamlKey> section_of_study(const YamlNode& deck);  // the first that is not empty
 
 // A deck of one run, with all that is checked without a device and a rank count. Throws as parse_deck does.
-struct KnownRows;
 Config settle_config(const YamlNode& deck, const std::string& path, const KnownRows& rows,
                      Problems& problems);
 
 // Checks that need more than one key, or the tables of rows.
 void validate(Config& config, const KnownRows& rows, Problems& problems);
-void check_time_step(const Config& config, Problems& problems);  // parts of it
-void check_temperatures(const Config& config, Problems& problems);
-void check_transport(const Config& config, const KnownRows& rows, Problems& problems);
-void check_field_outputs(const Config& config, Problems& problems);
+
+// Stores the value in the key's target, or adds a problem. Not for maps and lists of maps.
+void read_value(const YamlNode& node, const Key& key, const std::string& path, Problems& problems);
+
+// Refuses what muParser would read otherwise than it was meant. Throws FormulaError.
+Expression compile_formula(const std::string& text, std::string_view variables);
 
 }  // namespace isotherm

@@ -6,7 +6,6 @@
 
 #include "config/deck.hpp"
 #include "config/key_table.hpp"
-#include "config/text.hpp"
 
 namespace isotherm {
 namespace {
@@ -37,71 +36,50 @@ Json number(const char* type, const Range& range) {
 Json list(const Json& items) {
   return {{"type", "array"}, {"items", items}};
 }
+Json list(const Json& items, int count) {
+  Json all = list(items);
+  all["minItems"] = all["maxItems"] = count;
+  return all;
+}
 Json text() {
   return {{"type", "string"}, {"minLength", 1}, {"maxLength", 4096}};
 }
-Json triple(const Json& item, const Key& key) {
-  Json three = list(item);
-  three["minItems"] = three["maxItems"] = 3;
-  if (!key.one_for_all) return three;
-  return {{"anyOf", Json::array({three, item})}};
+Json any_of(const Json& one, const Json& other) {
+  return {{"anyOf", Json::array({one, other})}};
+}
+Json required(std::string_view key) {
+  return {{"required", Json::array({key})}};
+}
+Json one_of(const Key& key) {  // it or its partner
+  return Json::array({required(key.name), required(key.partner)});
 }
 
-// A reference, beside which a description may stand.
+// A reference in a form that admits a description beside it.
 Json definition(const char* name) {
   return {{"allOf", Json::array({{{"$ref", fmt::format("#/definitions/{}", name)}}})}};
 }
 
-// What may stand for a value of type T.
+// The schema of a value of type T.
 template <class T>
-Json shape_of(const Key& key);
-template <>
-Json shape_of<double>(const Key& key) {
-  return number("number", key.range);
-}
-template <>
-Json shape_of<std::int64_t>(const Key& key) {
-  return number("integer", key.range);
-}
-template <>
-Json shape_of<int>(const Key& key) {
-  return number("integer", key.range);
-}
-template <>
-Json shape_of<std::string>(const Key&) {
-  return text();
-}
-template <>
-Json shape_of<Vector3>(const Key& key) {
-  return triple(number("number", key.range), key);
-}
-template <>
-Json shape_of<Interval>(const Key& key) {
-  Json two = list(number("number", key.range));
-  two["minItems"] = two["maxItems"] = 2;
-  return two;
-}
-template <>
-Json shape_of<Int3>(const Key& key) {
-  return triple(number("integer", key.range), key);
-}
-template <>
-Json shape_of<std::array<int, 3>>(const Key& key) {
-  return triple(number("integer", key.range), key);
-}
-template <>
-Json shape_of<std::vector<std::int64_t>>(const Key& key) {
-  Json counts = list(number("integer", key.range));
-  if (key.need != Need::defaulted) counts.update({{"minItems", 1}, {"uniqueItems", true}});
-  return counts;
-}
-template <>
-Json shape_of<std::vector<std::string>>(const Key&) {
-  return list(text());
-}
-template <>
-Json shape_of<Expression>(const Key& key) {
-  return {{"anyOf", Json::array({number("number", key.range), text()})}};
+Json shape_of(const Key& key) {
+  const Json item = number(has_whole_numbers<T> ? "integer" : "number", key.range);
+  if constexpr (std::is_arithmetic_v<T>) {
+    return item;
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return text();
+  } else if constexpr (std::is_same_v<T, Expression>) {
+    return any_of(item, text());
+  } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+    return list(text());
+  } else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
+    Json counts = list(item);
+    if (!key.has_default()) counts.update({{"minItems", 1}, {"uniqueItems", true}});
+    return counts;
+  } else if constexpr (std::is_same_v<T, Interval>) {
+    return list(item, 2);
+  } else {
+    return key.one_for_all ? any_of(list(item, 3), item) : list(item, 3);
+  }
 }
 
 // The default, where the target holds one.
@@ -118,7 +96,7 @@ Json json(const T& v) {
 
 Json schema_of(const Key& key, const Context& context);
 
-// Keys that apply only beside some words of another are required or refused as that other stands.
+// Keys that apply only for some words of another key are required or refused by the value of that key.
 Json conditions(const Keys& keys) {
   Json all = Json::array();
   for (const Key& key : keys) {
@@ -126,54 +104,46 @@ Json conditions(const Keys& keys) {
     const Key& other = *find_key(keys, key.when.key);
     Json holds = {{"properties", {{other.name, {{"enum", json_words(key.when.words)}}}}}};
     // A word that is left out counts as its default.
-    if (other.need == Need::required || !applies(key, keys)) holds["required"] = Json::array({other.name});
+    if (other.is_required || !applies(key, keys)) holds.update(required(other.name));
     Json condition = {{"if", holds}};
-    if (key.need == Need::required) condition["then"] = {{"required", Json::array({key.name})}};
-    if (key.need == Need::one_of_two && key.name < key.partner)
-      condition["then"]["oneOf"] =
-          Json::array({{{"required", Json::array({key.name})}}, {{"required", Json::array({key.partner})}}});
+    if (key.is_required) condition["then"] = required(key.name);
+    if (key.name < key.partner) condition["then"]["oneOf"] = one_of(key);
     condition["else"] = {{"properties", {{key.name, false}}}};
     all.push_back(condition);
   }
   return all;
 }
 
-bool is_needed(const Key& key, const Keys& keys);
-
-// Whether an empty map would be refused.
-bool needs_keys(const Keys& keys) {
-  return std::any_of(keys.begin(), keys.end(), [&](const Key& key) { return is_needed(key, keys); });
-}
+// A section is needed where an empty map would be refused.
 bool is_needed(const Key& key, const Keys& keys) {
   if (const auto* section = std::get_if<Section>(&key.target))
-    return !section->is_optional && needs_keys(section->keys);
-  return key.need != Need::defaulted && applies(key, keys);
+    return !section->is_optional && std::ranges::any_of(section->keys, [&](const Key& inner) {
+      return is_needed(inner, section->keys);
+    });
+  return !key.has_default() && applies(key, keys);
 }
 
 Json object(const Keys& keys, const Context& context) {
   Json schema = {{"type", "object"}, {"additionalProperties", false}, {"properties", Json::object()}};
-  Json required = Json::array();
+  Json needed = Json::array();
   for (const Key& key : keys) {
     schema["properties"][std::string(key.name)] = schema_of(key, context);
     if (context.demand == Demand::none || !key.when.key.empty()) continue;
-    if (key.need != Need::one_of_two && is_needed(key, keys)) required.push_back(key.name);
-    if (key.need == Need::one_of_two && key.name < key.partner)
-      schema["oneOf"] =
-          Json::array({{{"required", Json::array({key.name})}}, {{"required", Json::array({key.partner})}}});
+    if (!key.is_one_of_two() && is_needed(key, keys)) needed.push_back(key.name);
+    if (key.name < key.partner) schema["oneOf"] = one_of(key);
   }
-  if (!required.empty()) schema["required"] = required;
+  if (!needed.empty()) schema["required"] = needed;
   if (context.demand == Demand::none) return schema;
   if (Json all = conditions(keys); !all.empty()) schema["allOf"] = all;
   return schema;
 }
 
-// The words that need no other key beside them, and so may stand alone.
+// The words that need no other key beside them.
 std::vector<std::string_view> lone_words(const Keys& keys, std::string_view word_key) {
   std::vector<std::string_view> words;
   for (const std::string_view word : std::get<Choice>(find_key(keys, word_key)->target).words) {
-    const bool lone = std::none_of(keys.begin(), keys.end(), [&](const Key& key) {
-      const auto& when = key.when.words;
-      return key.need == Need::required && std::find(when.begin(), when.end(), word) != when.end();
+    const bool lone = std::ranges::none_of(keys, [&](const Key& key) {
+      return key.is_required && std::ranges::count(key.when.words, word) > 0;
     });
     if (lone) words.push_back(word);
   }
@@ -185,34 +155,31 @@ Json entry(const MapList& maps, const Context& context) {
   const Keys keys = maps.append();
   Json map = object(keys, context);
   if (maps.lone_key.empty()) return map;
-  Json alone = schema_of(*find_key(keys, maps.lone_key), context);
-  return {{"anyOf", Json::array({map, alone})}};
+  return any_of(map, schema_of(*find_key(keys, maps.lone_key), context));
 }
 
 Json shape(const Key& key, const Context& context) {
   return std::visit(
-      Overloaded{
-          [](const Choice& choice) -> Json {
-            return {{"enum", json_words(choice.words)}, {"default", json_word(choice.word())}};
-          },
-          [&](const Section& section) {
-            Json map =
-                object(section.keys, section.is_optional ? Context{context.rows, Demand::all} : context);
-            if (section.word_key.empty()) return map;
-            return Json{
-                {"anyOf",
-                 Json::array({map, {{"enum", json_words(lone_words(section.keys, section.word_key))}}})}};
-          },
-          [&](const MapList& maps) { return list(entry(maps, context)); },
-          [](const Written& written) -> Json {
-            return written.form == Written::Form::maps ? list(definition("case")) : definition("lists");
-          },
-          [&]<class T>(const std::optional<T>*) { return shape_of<T>(key); },
-          [&]<class T>(const T* value) {
-            Json schema = shape_of<T>(key);
-            if (key.need == Need::defaulted && key.absent.empty()) schema["default"] = json(*value);
-            return schema;
-          }},
+      Overloaded{[](const Choice& choice) -> Json {
+                   return {{"enum", json_words(choice.words)}, {"default", json_word(choice.word())}};
+                 },
+                 [&](const Section& section) {
+                   Json map = object(section.keys,
+                                     section.is_optional ? Context{context.rows, Demand::all} : context);
+                   if (section.word_key.empty()) return map;
+                   return any_of(map, {{"enum", json_words(lone_words(section.keys, section.word_key))}});
+                 },
+                 [&](const MapList& maps) { return list(entry(maps, context)); },
+                 [](const Written& written) -> Json {
+                   return written.form == Written::Form::maps ? list(definition("case"))
+                                                              : definition("lists");
+                 },
+                 [&]<class T>(const std::optional<T>*) { return shape_of<T>(key); },
+                 [&]<class T>(const T* value) {
+                   Json schema = shape_of<T>(key);
+                   if (key.has_default() && key.absent.empty()) schema["default"] = json(*value);
+                   return schema;
+                 }},
       key.target);
 }
 
@@ -223,11 +190,12 @@ Json schema_of(const Key& key, const Context& context) {
   if (!key.absent.empty()) description += fmt::format(" Default: {}.", key.absent);
   Json schema = {{"description", description}};
   Json body = shape(key, context);
-  const bool is_text = std::holds_alternative<std::string*>(key.target);
-  if (is_text && (key.name == "kernel" || key.name == "reduction" || key.name == "histogram")) {
+  if (std::holds_alternative<std::string*>(key.target)) {
+    const KnownRows none;
     const auto& table = key.name == "kernel"      ? context.rows.kernels
                         : key.name == "reduction" ? context.rows.reductions
-                                                  : context.rows.histograms;
+                        : key.name == "histogram" ? context.rows.histograms
+                                                  : none.kernels;
     Json names = Json::array({"auto"});
     for (const KnownRows::Row& row : table)
       if (std::find(names.begin(), names.end(), row.name) == names.end()) names.push_back(row.name);
@@ -340,8 +308,7 @@ std::string json_schema(const KnownRows& rows) {
   const Context context{rows, Demand::all}, around_a_study{rows, Demand::none};
   const Keys keys = describe(defaults, study);
   schema.update(object(keys, around_a_study));
-  const Json is_study = {{"required", Json::array({"study"})}};
-  schema["allOf"].push_back({{"if", {{"not", is_study}}}, {"then", object(keys, context)}});
+  schema["allOf"].push_back({{"if", {{"not", required("study")}}}, {"then", object(keys, context)}});
   const Varied varied(context);
   schema["definitions"] = {{"lists", varied.lists()}, {"case", varied.settings()}};
   return schema.dump(2) + "\n";

@@ -23,7 +23,7 @@ std::string lower(std::string_view text) {
 }
 std::string without(std::string_view text, char unwanted) {
   std::string result(text);
-  result.erase(std::remove(result.begin(), result.end(), unwanted), result.end());
+  std::erase(result, unwanted);
   return result;
 }
 std::string replaced(std::string_view text, std::size_t at, char by) {

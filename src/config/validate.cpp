@@ -1,9 +1,7 @@
 // What keys must mean together. Arithmetic only: no device, no rank count, no file is looked at.
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -16,9 +14,19 @@
 
 namespace isotherm {
 
-// What the time step and the temperatures of a deck must be.
-
 namespace {
+
+std::string boundary_key(int f) {
+  return fmt::format("boundaries.{}", face_names[f]);
+}
+
+const BoundaryConfig& boundary(const Config& config, int f) {
+  return config.boundaries[f];
+}
+
+bool is_transient(const Config& config) {
+  return config.problem.kind == ProblemKind::transient;
+}
 
 // A temperature that the deck gives, where a formula at the middle of the domain and the start.
 struct Given {
@@ -29,20 +37,16 @@ struct Given {
 
 std::vector<Given> given_temperatures(const Config& config) {
   std::vector<Given> all;
-  const Vector3 h = spacing(config);
   Vector3 middle = config.grid.origin;
   for (int axis = 0; axis < 3; ++axis)
-    middle[static_cast<std::size_t>(axis)] +=
-        h[static_cast<std::size_t>(axis)] * static_cast<double>(config.grid.cells[axis]) / 2;
+    middle[axis] += spacing(config)[axis] * static_cast<double>(config.grid.cells[axis]) / 2;
   const auto add = [&](const std::string& key, const Expression& value) {
     all.push_back({key, value(middle[0], middle[1], middle[2]), value.is_constant()});
   };
-  for (std::size_t f = 0; f < face_count; ++f) {
-    const BoundaryConfig& boundary = config.boundaries[f];
-    if (boundary.kind == BoundaryKind::temperature)
-      add(fmt::format("boundaries.{}.value", face_names[f]), boundary.value);
-    if (boundary.kind == BoundaryKind::convection)
-      add(fmt::format("boundaries.{}.ambient", face_names[f]), boundary.value);
+  for (int f = 0; f < face_count; ++f) {
+    const BoundaryConfig& each = boundary(config, f);
+    if (each.kind == BoundaryKind::temperature) add(boundary_key(f) + ".value", each.value);
+    if (each.kind == BoundaryKind::convection) add(boundary_key(f) + ".ambient", each.value);
   }
   for (std::size_t i = 0; i < config.initial.size(); ++i) {
     const Paint& entry = config.initial[i];
@@ -55,35 +59,30 @@ std::vector<Given> given_temperatures(const Config& config) {
   return all;
 }
 
-}  // namespace
-
 void check_time_step(const Config& config, Problems& problems) {
   if (!problems.sound({"grid", "material", "problem", "boundaries"})) return;
-  if (config.problem.kind != ProblemKind::transient) return;
+  if (!is_transient(config)) return;
   const ProblemConfig& p = config.problem;
   const double limit = stable_dt(config), monotone = monotone_dt(config);
   if (p.dt && *p.dt > limit && !p.allow_unstable) {
-    problems.add(
-        "problem.dt",
-        fmt::format(
-            "{} s is above the stability limit of {} s, 1/(2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2)); write "
-            "at most that, or auto",
-            shortest(*p.dt), shortest(limit)));
+    problems.add("problem.dt",
+
+                 "{} s is above the stability limit of {} s, 1/(2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2)); write "
+                 "at most that, or auto",
+                 shortest(*p.dt), shortest(limit));
     return;
   }
   if (p.dt && *p.dt > monotone && *p.dt <= limit)
-    problems.warn(
-        "problem.dt",
-        fmt::format("{} s is stable (the limit is {} s), but above {} s temperatures at the boundaries can "
-                    "pass beyond their neighbours' and oscillate; write at most that, or auto",
-                    shortest(*p.dt), shortest(limit), shortest(monotone)));
+    problems.warn("problem.dt",
+                  "{} s is stable (the limit is {} s), but above {} s temperatures at the boundaries can "
+                  "pass beyond their neighbours' and oscillate; write at most that, or auto",
+                  shortest(*p.dt), shortest(limit), shortest(monotone));
   constexpr double most_steps = 1e15;
   const double dt = p.dt ? *p.dt : std::min(p.dt_fraction * limit, monotone);
   if (p.end_time && *p.end_time / dt > most_steps)
     problems.add("problem.end_time",
-                 fmt::format("{} s in steps of {} s are more than 1e15 steps; choose a smaller "
-                             "end_time",
-                             shortest(*p.end_time), shortest(dt)));
+                 "{} s in steps of {} s are more than 1e15 steps; choose a smaller end_time",
+                 shortest(*p.end_time), shortest(dt));
 }
 
 // A problem with an exact solution may be about differences of temperatures.
@@ -93,19 +92,14 @@ void check_temperatures(const Config& config, Problems& problems) {
   const std::vector<Given> all = given_temperatures(config);
   for (const Given& given : all)
     if (given.is_number && given.kelvin < 0)
-      problems.add(given.key,
-                   fmt::format("{} K is below absolute zero; temperatures are in kelvin, 25 C is 298.15",
-                               shortest(given.kelvin)));
-  // NaN is a formula's own problem, and told by its cell.
+      problems.add(given.key, "{} K is below absolute zero; temperatures are in kelvin, 25 C is 298.15",
+                   shortest(given.kelvin));
+  // NaN is reported by the cell for which a formula gives it.
   const auto is_room = [](const Given& given) { return std::abs(given.kelvin) <= 60; };
   if (!all.empty() && std::ranges::all_of(all, is_room))
     problems.warn(all.front().key,
                   "all temperatures of the deck lie between -60 and 60; kelvin? (25 C is 298.15)");
 }
-
-// What is written beside whole snapshots must fit the grid, and say when.
-
-namespace {
 
 // Names become parts of file names, and heads of columns.
 void check_name(const std::string& key, const std::string& name, Problems& problems) {
@@ -114,33 +108,36 @@ void check_name(const std::string& key, const std::string& name, Problems& probl
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
   };
   if (name.size() > longest || !std::all_of(name.begin(), name.end(), good))
-    problems.add(key,
-                 fmt::format("'{}' becomes a part of names; write at most {} letters, digits, '_' and '-'",
-                             printable(name), longest));
+    problems.add(key, "'{}' becomes a part of names; write at most {} letters, digits, '_' and '-'",
+                 printable(name), longest);
 }
 
+// Of snapshots, checkpoints, and everything beside them.
 void check_times(const Config& config, const std::string& key, const OutputTimes& times, Problems& problems) {
   if (times.every_steps && times.every_time)
     problems.add(key + ".every_time", "stands beside every_steps; keep one");
-  if (times.every_time && config.problem.kind == ProblemKind::steady)
+  if (times.every_time && !is_transient(config))
     problems.add(key + ".every_time", "a steady problem has no time; use every_steps, in sweeps");
-  if (config.problem.check == Check::asynchronous && times.every_steps &&
-      config.problem.check_interval % *times.every_steps == 0)
-    problems.warn(
-        "problem.check",
-        fmt::format("asynchronous gains nothing ({}.every_steps {} waits for the field at every check); "
-                    "write immediate, or a check_interval between those sweeps",
-                    key, *times.every_steps));
+}
+
+// What waits for the field at every check leaves an asynchronous check nothing to gain.
+void check_lag(const Config& config, const std::string& key, std::optional<std::int64_t> interval,
+               Problems& problems) {
+  const ProblemConfig& problem = config.problem;
+  if (problem.check == Check::asynchronous && interval && problem.check_interval % *interval == 0)
+    problems.warn("problem.check",
+                  "asynchronous gains nothing ({} {} waits for the field at every check); write immediate, "
+                  "or a check_interval between those sweeps",
+                  key, *interval);
 }
 
 void check_idle_times(const std::string& key, const OutputTimes& times, const char* missing,
                       Problems& problems) {
-  const auto refuse = [&](const char* name) {
-    problems.add(fmt::format("{}.{}", key, name),
-                 fmt::format("says when, but not what to write; add {}, or remove it", missing));
-  };
-  if (times.every_steps) refuse("every_steps");
-  if (times.every_time) refuse("every_time");
+  for (const auto& [name, is_given] : {std::pair{"every_steps", times.every_steps.has_value()},
+                                       std::pair{"every_time", times.every_time.has_value()}})
+    if (is_given)
+      problems.add(fmt::format("{}.{}", key, name), "says when, but not what to write; add {}, or remove it",
+                   missing);
 }
 
 // One pair of two corners, or none.
@@ -151,15 +148,15 @@ bool check_corners(const RegionConfig& region, Problems& problems) {
     problems.add(key, "has corners in metres and in cells; keep from and to, or first_cell and last_cell");
     return false;
   }
-  const auto lacks = [&](bool one, bool other, const char* given, const char* missing) {
-    if (!one || other) return false;
-    problems.add(fmt::format("{}.{}", key, given), fmt::format("is one corner of two; add {}", missing));
-    return true;
+  const auto are_two = [&](bool has_low, bool has_high, const char* low, const char* high) {
+    if (has_low != has_high)
+      problems.add(fmt::format("{}.{}", key, has_low ? low : high), "is one corner of two; add {}",
+                   has_low ? high : low);
+    return has_low == has_high;
   };
-  return !lacks(region.from.has_value(), region.to.has_value(), "from", "to") &&
-         !lacks(region.to.has_value(), region.from.has_value(), "to", "from") &&
-         !lacks(region.first_cell.has_value(), region.last_cell.has_value(), "first_cell", "last_cell") &&
-         !lacks(region.last_cell.has_value(), region.first_cell.has_value(), "last_cell", "first_cell");
+  return metres ? are_two(region.from.has_value(), region.to.has_value(), "from", "to")
+                : are_two(region.first_cell.has_value(), region.last_cell.has_value(), "first_cell",
+                          "last_cell");
 }
 
 void check_probes(const Config& config, Problems& problems) {
@@ -170,31 +167,32 @@ void check_probes(const Config& config, Problems& problems) {
     const std::string& name = points[i].name;
     check_name(key + ".name", name, problems);
     if (!names.insert(name).second)
-      problems.add(
-          key, fmt::format("a probe before it is called '{}' too; give one another name", printable(name)));
+      problems.add(key, "a probe before it is called '{}' too; give one another name", printable(name));
     for (int axis = 0; axis < 3; ++axis) {
-      const double at = points[i].at[static_cast<std::size_t>(axis)];
+      const double at = points[i].at[axis];
       if (!within_box(config, axis, at))
-        problems.add(key + ".at", fmt::format("{} m lies outside the box; write a position from {}",
-                                              shortest(at), box_text(config, axis)));
+        problems.add(key + ".at", "{} m lies outside the box; write a position from {}", shortest(at),
+                     box_text(config, axis));
     }
   }
 }
 
-}  // namespace
-
 void check_field_outputs(const Config& config, Problems& problems) {
   const OutputConfig& output = config.output;
   if (!problems.sound({"grid", "problem.kind", "output", "precision"})) return;
+  const auto check_part = [&](const std::string& key, const OutputTimes& times) {
+    check_times(config, key, times, problems);
+    check_lag(config, key + ".every_steps", times.every_steps, problems);
+  };
   for (std::size_t i = 0; i < output.slices.size(); ++i) {
     const std::string key = fmt::format("output.slices.{}", i);
     check_name(key + ".name", output.slices[i].name, problems);
-    check_times(config, key, output.slices[i].times, problems);
+    check_part(key, output.slices[i].times);
   }
   const bool one_region = check_corners(output.region, problems);
-  check_times(config, "output.region", output.region.times, problems);
-  check_times(config, "output.coarse", output.coarse.times, problems);
-  check_times(config, "output.probes", output.probes.times, problems);
+  check_part("output.region", output.region.times);
+  check_part("output.coarse", output.coarse.times);
+  check_part("output.probes", output.probes.times);
   if (!output.region.from && !output.region.to && !output.region.first_cell && !output.region.last_cell)
     check_idle_times("output.region", output.region.times, "from and to", problems);
   if (!output.coarse.factor) check_idle_times("output.coarse", output.coarse.times, "factor", problems);
@@ -206,57 +204,38 @@ void check_field_outputs(const Config& config, Problems& problems) {
                 [&](const std::string& key, const std::string& problem) { problems.add(key, problem); });
 }
 
-// Which transport a deck may name for what it wants.
-
-namespace {
-
 // What leaves a result behind (diagnostics are a part of the history): none may come from a transport that
 // moves nothing.
 std::vector<std::string> results_of(const Config& config) {
   std::vector<std::string> results;
-  if (config.problem.kind == ProblemKind::steady) results.push_back("problem.kind transient");
-  if (config.output.snapshots) results.push_back("output.snapshots false");
   const OutputConfig& output = config.output;
+  if (!is_transient(config)) results.push_back("problem.kind transient");
+  if (output.snapshots) results.push_back("output.snapshots false");
   if (!output.slices.empty()) results.push_back("no output.slices");
   if (output.region.from || output.region.first_cell) results.push_back("no output.region");
   if (output.coarse.factor) results.push_back("no output.coarse");
   if (!output.probes.points.empty()) results.push_back("no output.probes");
-  if (config.output.history) results.push_back("output.history false");
-  if (config.output.checkpoint.has_interval()) results.push_back("no output.checkpoint");
+  if (output.history) results.push_back("output.history false");
+  if (output.checkpoint.has_interval()) results.push_back("no output.checkpoint");
   if (config.verify.solution != ExactSolution::none) results.push_back("no verify");
   return results;
 }
-
-}  // namespace
 
 void check_transport(const Config& config, const KnownRows& rows, Problems& problems) {
   const std::string& chosen = config.parallel.transport;
   if (chosen == "auto" || !problems.sound({"parallel.transport"})) return;
   std::vector<std::string_view> known = {"auto"};
   for (const KnownRows::Transport& row : rows.transports) known.push_back(row.name);
-  const auto row = std::find_if(rows.transports.begin(), rows.transports.end(),
-                                [&](const KnownRows::Transport& t) { return t.name == chosen; });
+  const auto row = std::ranges::find(rows.transports, chosen, &KnownRows::Transport::name);
   if (row == rows.transports.end()) return problems.add_unknown_word("parallel.transport", chosen, known);
   if (row->moves_data || !problems.sound({"problem.kind", "output", "verify.solution"})) return;
   const std::vector<std::string> results = results_of(config);
   if (!results.empty())
-    problems.add(
-        "parallel.transport",
-        fmt::format("'{}' moves nothing, so that every result is wrong; use another, or leave no results: {}",
-                    chosen, fmt::join(results, ", ")));
-  problems.warn(
-      "parallel.transport",
-      fmt::format("'{}' moves nothing: the field is meaningless, and only times are worth anything", chosen));
-}
-
-namespace {
-
-std::string boundary_key(int f) {
-  return fmt::format("boundaries.{}", face_names[f]);
-}
-
-const BoundaryConfig& boundary(const Config& config, int f) {
-  return config.boundaries[static_cast<std::size_t>(f)];
+    problems.add("parallel.transport",
+                 "'{}' moves nothing, so that every result is wrong; use another, or leave no results: {}",
+                 chosen, fmt::join(results, ", "));
+  problems.warn("parallel.transport",
+                "'{}' moves nothing: the field is meaningless, and only times are worth anything", chosen);
 }
 
 // Of the boundaries of one of `kinds`, the first; -1 without one.
@@ -266,17 +245,12 @@ int find_boundary(const Config& config, std::initializer_list<BoundaryKind> kind
   return -1;
 }
 
-bool is_transient(const Config& config) {
-  return config.problem.kind == ProblemKind::transient;
-}
-
 void check_cells(const Config& config, Problems& problems) {
   if (!problems.sound({"grid.cells"})) return;
   const Int3 n = config.grid.cells;
   if (n.y > std::numeric_limits<Index>::max() / n.x || n.z > std::numeric_limits<Index>::max() / (n.x * n.y))
-    problems.add("grid.cells",
-                 fmt::format("{} x {} x {} cells are too many to count (more than 2^63 - 1); use fewer", n.x,
-                             n.y, n.z));
+    problems.add("grid.cells", "{} x {} x {} cells are too many to count (more than 2^63 - 1); use fewer",
+                 n.x, n.y, n.z);
 }
 
 void check_periodic_pairs(const Config& config, Problems& problems) {
@@ -286,9 +260,8 @@ void check_periodic_pairs(const Config& config, Problems& problems) {
     if (boundary(config, f).kind == BoundaryKind::periodic &&
         boundary(config, other).kind != BoundaryKind::periodic)
       problems.add(boundary_key(f),
-                   fmt::format("is periodic but {} is not (each is the other's neighbour); make both "
-                               "periodic or none",
-                               face_names[other]));
+                   "is periodic but {} is not (each is the other's neighbour); make both periodic or none",
+                   face_names[other]);
   }
 }
 
@@ -298,16 +271,15 @@ void check_material(const Config& config, Problems& problems) {
   const MaterialConfig& m = config.material;
   if (m.density.has_value() != m.heat_capacity.has_value()) {
     const bool has_density = m.density.has_value();
-    problems.add(
-        has_density ? "material.density" : "material.heat_capacity",
-        fmt::format("says nothing without {0} (only their product counts); add {0}, or give diffusivity",
-                    has_density ? "heat_capacity" : "density"));
+    problems.add(has_density ? "material.density" : "material.heat_capacity",
+                 "says nothing without {0} (only their product counts); add {0}, or give diffusivity",
+                 has_density ? "heat_capacity" : "density");
     return;
   }
   if (m.diffusivity && m.density) {
     problems.add("material.diffusivity",
-                 "stands beside density and heat_capacity, which say the same with "
-                 "conductivity; keep diffusivity or the two");
+                 "stands beside density and heat_capacity, which say the same with conductivity; keep "
+                 "diffusivity or the two");
     return;
   }
   if (!problems.sound({"problem.kind", "boundaries"})) return;
@@ -321,9 +293,8 @@ void check_material(const Config& config, Problems& problems) {
                  "conductivity, density and heat_capacity");
   if (m.conductivity) return;
   if (const int f = find_boundary(config, {BoundaryKind::flux, BoundaryKind::convection}); f >= 0)
-    problems.add(
-        "material.conductivity",
-        fmt::format("is missing ({} is a flux or convection wall); add conductivity", face_names[f]));
+    problems.add("material.conductivity", "is missing ({} is a flux or convection wall); add conductivity",
+                 face_names[f]);
   else if (!is_transient(config) && !config.sources.empty())
     problems.add("material.conductivity",
                  "is missing (a steady problem with sources needs it); add conductivity");
@@ -357,9 +328,8 @@ void check_paint(const Config& config, const std::vector<Paint>& entries, const 
     if (!problems.sound({entry})) continue;
     for (std::size_t axis = 0; paint.shape == Shape::box && axis < 3; ++axis) {
       if (paint.from[axis] < paint.to[axis]) continue;
-      problems.add(entry + ".to",
-                   fmt::format("{} is not beyond {} along {}; write the larger corner last",
-                               shortest(paint.to[axis]), shortest(paint.from[axis]), "xyz"[axis]));
+      problems.add(entry + ".to", "{} is not beyond {} along {}; write the larger corner last",
+                   shortest(paint.to[axis]), shortest(paint.from[axis]), "xyz"[axis]);
     }
     if (paint.shape == Shape::exact && problems.sound({"verify.solution"}) &&
         config.verify.solution == ExactSolution::none)
@@ -371,17 +341,16 @@ void check_verify(const Config& config, Problems& problems) {
   const VerifyConfig& verify = config.verify;
   if (problems.sound({"verify.order"}) && problems.given("verify.order")) {
     if (verify.order.size() < 3)
-      problems.add(
-          "verify.order",
-          fmt::format("has {} entries (an order wants a trend); write at least three", verify.order.size()));
+      problems.add("verify.order", "has {} entries (an order wants a trend); write at least three",
+                   verify.order.size());
     else if (!std::is_sorted(verify.order.begin(), verify.order.end(), std::less_equal<>{}))
       problems.add("verify.order", "does not ascend; write each number of cells larger than the one before");
   }
   if (!problems.sound({"verify.solution", "problem.kind"})) return;
   if (verify.solution == ExactSolution::decaying_mode && !is_transient(config))
     problems.add("verify.solution",
-                 "decaying_mode decays in time, but the problem is steady; use steady_profile, "
-                 "manufactured or formula");
+                 "decaying_mode decays in time, but the problem is steady; use steady_profile, manufactured "
+                 "or formula");
   if (problems.sound({"verify.formula"}) && verify.formula && verify.formula->uses('t') &&
       !is_transient(config))
     problems.add("verify.formula", "the formula uses t, but a steady problem has no time; leave t out");
@@ -390,46 +359,24 @@ void check_verify(const Config& config, Problems& problems) {
 void check_output(const Config& config, Problems& problems) {
   const OutputConfig& output = config.output;
   if (!problems.sound({"output", "problem.kind", "problem.steps"})) return;
-  if (output.every_steps && output.every_time)
-    problems.add("output.every_time", "stands beside every_steps; keep one");
-  if (output.every_time && !is_transient(config))
-    problems.add("output.every_time", "a steady problem has no time; use every_steps, in sweeps");
+  check_times(config, "output", {output.every_steps, output.every_time}, problems);
+  check_lag(config, "output.diagnostics", output.diagnostics, problems);
+  if (output.snapshots) check_lag(config, "output.every_steps", output.every_steps, problems);
   if (is_transient(config) && output.every_steps && config.problem.steps &&
       *output.every_steps > *config.problem.steps)
     problems.warn("output.every_steps",
-                  fmt::format("{} is more than the {} steps of the run; only the first and the "
-                              "last are written",
-                              *output.every_steps, *config.problem.steps));
+                  "{} is more than the {} steps of the run; only the first and the last are written",
+                  *output.every_steps, *config.problem.steps);
 }
 
 void check_checkpoints(const Config& config, Problems& problems) {
   const CheckpointConfig& checkpoint = config.output.checkpoint;
   if (!problems.sound({"output", "problem.kind", "verify.order"})) return;
-  if (checkpoint.every_steps && checkpoint.every_time)
-    problems.add("output.checkpoint.every_time", "stands beside every_steps; keep one");
-  if (checkpoint.every_time && !is_transient(config))
-    problems.add("output.checkpoint.every_time", "a steady problem has no time; use every_steps, in sweeps");
+  check_times(config, "output.checkpoint", {checkpoint.every_steps, checkpoint.every_time}, problems);
   if (checkpoint.write && checkpoint.has_interval() && !config.verify.order.empty())
-    problems.add(
-        "output.checkpoint",
-        "a series of grids has no checkpoints (verify.order); remove the intervals, or run its grids "
-        "one by one");
-}
-
-// What else waits for the field at every check leaves nothing to lag.
-void check_lag(const Config& config, Problems& problems) {
-  const OutputConfig& output = config.output;
-  if (!problems.sound({"problem", "output"}) || config.problem.check == Check::immediate) return;
-  const auto warn_of = [&](const char* key, std::optional<std::int64_t> interval) {
-    if (interval && config.problem.check_interval % *interval == 0)
-      problems.warn(
-          "problem.check",
-          fmt::format("asynchronous gains nothing ({} {} waits for the field at every check); write "
-                      "immediate, or a check_interval between those sweeps",
-                      key, *interval));
-  };
-  warn_of("output.diagnostics", output.diagnostics);
-  if (output.snapshots) warn_of("output.every_steps", output.every_steps);
+    problems.add("output.checkpoint",
+                 "a series of grids has no checkpoints (verify.order); remove the intervals, or run its "
+                 "grids one by one");
 }
 
 void check_diagnostics(const Config& config, Problems& problems) {
@@ -443,124 +390,96 @@ void check_diagnostics(const Config& config, Problems& problems) {
   if (histogram.bins == 0)
     problems.add("output.histogram.range", "is that of no bins; add output.histogram.bins, or remove it");
   else if (!(low < high))
-    problems.add("output.histogram.range",
-                 fmt::format("{} is not below {}; write the lower end first", shortest(low), shortest(high)));
+    problems.add("output.histogram.range", "{} is not below {}; write the lower end first", shortest(low),
+                 shortest(high));
   else if ((high - low) / histogram.bins < 1e-12 * std::max(std::abs(low), std::abs(high)))
     problems.add("output.histogram.range",
-                 fmt::format("{} bins from {} to {} are narrower than the last digits of a temperature; use "
-                             "fewer, or a wider range",
-                             histogram.bins, shortest(low), shortest(high)));
+                 "{} bins from {} to {} are narrower than the last digits of a temperature; use fewer, or a "
+                 "wider range",
+                 histogram.bins, shortest(low), shortest(high));
 }
-
-// Rows.
 
 using Rows = std::vector<KnownRows::Row>;
 
-// Views into `rows`, which must outlive them.
+// A word of `solver` for a row of a table, or auto.
+struct RowChoice {
+  const char *key, *noun;
+  const std::string& chosen;
+  const Rows& table;
+};
+
+// auto, and the names that meet the condition, each once: views into `rows`.
 std::vector<std::string_view> names_where(const Rows& rows, auto&& condition) {
-  std::vector<std::string_view> names;
+  std::vector<std::string_view> names{"auto"};
   for (const KnownRows::Row& row : rows)
-    if (condition(row) && std::find(names.begin(), names.end(), row.name) == names.end())
-      names.push_back(row.name);
+    if (condition(row) && std::ranges::find(names, row.name) == names.end()) names.push_back(row.name);
   return names;
 }
-std::vector<std::string_view> names_where(Rows&& rows, auto&& condition) = delete;
 
-// `chosen`: the deck's word for the key, which must be auto or a row that this build has.
-bool check_row_name(const std::string& key, const std::string& chosen, const Rows& rows, Problems& problems) {
-  if (!problems.sound({key})) return false;
-  if (chosen == "auto") return true;
-  std::vector<std::string_view> known = names_where(rows, [](const auto& row) { return row.available; });
-  known.insert(known.begin(), "auto");
-  if (std::find(known.begin(), known.end(), chosen) != known.end()) return true;
-  const bool elsewhere =
-      std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.name == chosen; });
-  if (elsewhere) {
-    problems.add_unavailable(
-        key, fmt::format("'{}' is not in this build (it has no CUDA); use one of {}", chosen, join(known)));
-    return false;
-  }
-  problems.add_unknown_word(key, chosen, known);
+// The word must be auto or a row that this build has.
+bool check_row_name(const RowChoice& row, Problems& problems) {
+  if (!problems.sound({row.key})) return false;
+  const auto known = names_where(row.table, [](const auto& each) { return each.available; });
+  if (std::ranges::find(known, row.chosen) != known.end()) return true;
+  if (std::ranges::find(row.table, row.chosen, &KnownRows::Row::name) == row.table.end())
+    problems.add_unknown_word(row.key, row.chosen, known);
+  else
+    problems.add_unavailable(row.key, "'{}' is not in this build (it has no CUDA); use one of {}", row.chosen,
+                             join(known));
   return false;
 }
 
-// The rows that a word may stand for on the deck's device.
-Rows candidates(const Rows& rows, const std::string& chosen, DeviceChoice device) {
-  Rows found;
-  std::copy_if(rows.begin(), rows.end(), std::back_inserter(found), [&](const KnownRows::Row& row) {
-    const bool device_fits =
-        device == DeviceChoice::automatic || row.on_cuda == (device == DeviceChoice::cuda);
-    return row.available && device_fits && (chosen == "auto" || row.name == chosen);
-  });
-  return found;
+// Whether the row is in this build and runs on what parallel.device says.
+bool runs(const KnownRows::Row& row, DeviceChoice device) {
+  return row.available &&
+         (device == DeviceChoice::automatic || row.on_cuda == (device == DeviceChoice::cuda));
 }
 
-bool all_on(const Rows& some, bool cuda) {
-  return !some.empty() &&
-         std::all_of(some.begin(), some.end(), [&](const auto& row) { return row.on_cuda == cuda; });
-}
-bool on_different_devices(const Rows& a, const Rows& b) {
-  return (all_on(a, true) && all_on(b, false)) || (all_on(a, false) && all_on(b, true));
-}
-
-void refuse_device(const char* key, const std::string& word, const Rows& table, DeviceChoice device,
-                   Problems& problems) {
-  const Rows usable = candidates(table, "auto", device);  // the names are views into it
-  const auto names = names_where(usable, [](const auto&) { return true; });
-  problems.add(key, fmt::format("'{}' does not run on parallel.device {}; use auto{}{}", word,
-                                device == DeviceChoice::cuda ? "cuda" : "cpu",
-                                names.empty() ? "" : " or one of ", join(names)));
+// The only device on which the named row runs: true for CUDA. None for auto, and where there are two.
+std::optional<bool> only_device(const RowChoice& choice, DeviceChoice device) {
+  bool on[] = {false, false};
+  for (const KnownRows::Row& row : choice.table)
+    if (row.name == choice.chosen && runs(row, device)) on[row.on_cuda] = true;
+  return on[false] == on[true] ? std::nullopt : std::optional(on[true]);
 }
 
-void check_histogram_row(const Config& config, const KnownRows& rows, Problems& problems) {
+// Each row must run on parallel.device, and on one device with those before it.
+void check_rows(const Config& config, const KnownRows& rows, Problems& problems) {
   const SolverConfig& solver = config.solver;
-  if (!check_row_name("solver.histogram", solver.histogram, rows.histograms, problems)) return;
-  if (!problems.sound({"parallel.device"}) || solver.histogram == "auto") return;
+  const RowChoice choices[] = {{"solver.kernel", "kernel", solver.kernel, rows.kernels},
+                               {"solver.reduction", "reduction", solver.reduction, rows.reductions},
+                               {"solver.histogram", "histogram", solver.histogram, rows.histograms}};
   const DeviceChoice device = config.parallel.device;
-  const Rows histograms = candidates(rows.histograms, solver.histogram, device);
-  if (histograms.empty())
-    return refuse_device("solver.histogram", solver.histogram, rows.histograms, device, problems);
-  const auto differs = [&](const std::string& chosen, const Rows& table) {
-    return chosen != "auto" && on_different_devices(histograms, candidates(table, chosen, device));
-  };
-  const bool from_kernel = differs(solver.kernel, rows.kernels);
-  if (from_kernel || differs(solver.reduction, rows.reductions))
-    problems.add("solver.histogram", fmt::format("'{}' runs on another device than the {} '{}'; use auto",
-                                                 solver.histogram, from_kernel ? "kernel" : "reduction",
-                                                 from_kernel ? solver.kernel : solver.reduction));
+  for (const RowChoice& row : choices) {
+    if (!check_row_name(row, problems) || !problems.sound({"parallel.device"}) || row.chosen == "auto")
+      continue;
+    const auto usable = names_where(row.table, [&](const auto& each) { return runs(each, device); });
+    if (std::ranges::find(usable, row.chosen) == usable.end()) {
+      problems.add(row.key, "'{}' does not run on parallel.device {}; use auto{}{}", row.chosen,
+                   device == DeviceChoice::cuda ? "cuda" : "cpu", usable.size() > 1 ? " or one of " : "",
+                   join({usable.begin() + 1, usable.end()}));
+      continue;
+    }
+    for (const RowChoice* other = choices; other != &row; ++other) {
+      if (!only_device(row, device) || only_device(*other, device) != !*only_device(row, device)) continue;
+      problems.add(row.key, "'{}' runs on another device than the {} '{}'; use auto", row.chosen, other->noun,
+                   other->chosen);
+      break;
+    }
+  }
 }
 
-void check_solver(const Config& config, const KnownRows& rows, Problems& problems) {
+void check_solver(const Config& config, Problems& problems) {
   const SolverConfig& solver = config.solver;
-  const bool kernel_known = check_row_name("solver.kernel", solver.kernel, rows.kernels, problems);
   if (solver.tile != "auto" && solver.kernel == "auto")
-    problems.add("solver.tile", fmt::format("'{}' is a tile of one kernel (solver.kernel is auto); name the "
-                                            "kernel too, or use auto",
-                                            printable(solver.tile)));
+    problems.add("solver.tile",
+                 "'{}' is a tile of one kernel (solver.kernel is auto); name the kernel too, or use auto",
+                 printable(solver.tile));
   if (solver.time_block && solver.halo_width && *solver.time_block > *solver.halo_width)
-    problems.add(
-        "solver.time_block",
-        fmt::format(
-            "{} sweeps per launch need as many layers of ghosts (solver.halo_width is {}); lower it, or "
-            "leave halo_width out",
-            *solver.time_block, *solver.halo_width));
-  const bool reduction_known =
-      check_row_name("solver.reduction", solver.reduction, rows.reductions, problems);
-  if (!problems.sound({"parallel.device"})) return;
-  const DeviceChoice device = config.parallel.device;
-  const Rows kernels = candidates(rows.kernels, solver.kernel, device);
-  const Rows reductions = candidates(rows.reductions, solver.reduction, device);
-  const bool kernel_runs = kernel_known && (!kernels.empty() || solver.kernel == "auto");
-  const bool reduction_runs = reduction_known && (!reductions.empty() || solver.reduction == "auto");
-  if (kernel_known && !kernel_runs)
-    refuse_device("solver.kernel", solver.kernel, rows.kernels, device, problems);
-  if (reduction_known && !reduction_runs)
-    refuse_device("solver.reduction", solver.reduction, rows.reductions, device, problems);
-
-  if (kernel_runs && reduction_runs && solver.kernel != "auto" && solver.reduction != "auto" &&
-      on_different_devices(kernels, reductions))
-    problems.add("solver.reduction", fmt::format("'{}' runs on another device than the kernel '{}'; use auto",
-                                                 solver.reduction, solver.kernel));
+    problems.add("solver.time_block",
+                 "{} sweeps per launch need as many layers of ghosts (solver.halo_width is {}); lower it, or "
+                 "leave halo_width out",
+                 *solver.time_block, *solver.halo_width);
 }
 
 }  // namespace
@@ -579,11 +498,10 @@ void validate(Config& config, const KnownRows& rows, Problems& problems) {
   check_verify(config, problems);
   check_output(config, problems);
   check_checkpoints(config, problems);
-  check_lag(config, problems);
   check_diagnostics(config, problems);
   check_field_outputs(config, problems);
-  check_solver(config, rows, problems);
-  check_histogram_row(config, rows, problems);
+  check_solver(config, problems);
+  check_rows(config, rows, problems);
   check_transport(config, rows, problems);
 }
 

@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 #include "config/text.hpp"
 
@@ -43,20 +44,11 @@ std::string yaml_text(const std::string& text) {
   return plain && text != "null" && text != "Null" && text != "NULL" ? text : yaml_in_quotes(text);
 }
 
-namespace {
-
-// Numbers stay without quotes, in which they would be text.
-std::string scalar_text(const YamlNode& node) {
-  const bool is_number = !node.quoted && parse_real(node.text).is_number;
-  return is_number ? node.text : yaml_text(node.text);
-}
-
-}  // namespace
-
 std::string yaml_text(const YamlNode& node) {
   using Kind = YamlNode::Kind;
   if (node.kind == Kind::null) return "null";
-  if (node.kind == Kind::scalar) return scalar_text(node);
+  if (node.kind == Kind::scalar)  // numbers stay without quotes, in which they would be text
+    return !node.quoted && parse_real(node.text).is_number ? node.text : yaml_text(node.text);
   std::string text;
   for (std::size_t i = 0; i < node.items.size(); ++i) {
     if (i > 0) text += ", ";
@@ -64,6 +56,14 @@ std::string yaml_text(const YamlNode& node) {
     text += yaml_text(node.items[i]);
   }
   return node.kind == Kind::map ? fmt::format("{{{}}}", text) : fmt::format("[{}]", text);
+}
+
+void erase_keys(YamlNode& map, const std::function<bool(std::string_view)>& unwanted) {
+  for (std::size_t i = map.keys.size(); i-- > 0;) {
+    if (!unwanted(map.keys[i].name)) continue;
+    map.keys.erase(map.keys.begin() + static_cast<std::ptrdiff_t>(i));
+    map.items.erase(map.items.begin() + static_cast<std::ptrdiff_t>(i));
+  }
 }
 
 namespace {
@@ -82,7 +82,12 @@ class TreeBuilder : public YAML::EventHandler {
  public:
   YamlNode take() { return std::move(root_); }
 
-  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (std::exchange(started_, true))
+      throw YamlError{
+          place_of(mark),
+          "a second document starts here (a deck is one document); remove the '---' or what follows the end"};
+  }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     // The mark is where the value was missed, perhaps lines below its key.
@@ -123,7 +128,7 @@ class TreeBuilder : public YAML::EventHandler {
   static void refuse_tag(const YAML::Mark& mark, std::string tag) {
     if (tag.empty() || tag == "?" || tag == "!") return;
     constexpr std::string_view standard = "tag:yaml.org,2002:";
-    if (tag.rfind(standard, 0) == 0) tag.replace(0, standard.size(), "!!");
+    if (tag.starts_with(standard)) tag.replace(0, standard.size(), "!!");
     throw YamlError{
         place_of(mark),
         fmt::format("the tag {} is not supported (types are known by key); remove it", printable(tag))};
@@ -172,36 +177,17 @@ class TreeBuilder : public YAML::EventHandler {
     }
   }
 
+  bool started_ = false;
   YamlNode root_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, YamlNode> anchored_;
   std::size_t nodes_ = 0;
 };
 
-// Takes a second document for no more than its first event.
-class SecondDocument : public YAML::EventHandler {
- public:
-  void OnDocumentStart(const YAML::Mark& mark) override {
-    throw YamlError{place_of(mark),
-                    "a second document starts here (a deck is one document); remove the '---' or "
-                    "what follows the end"};
-  }
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
-  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                       YAML::EmitterStyle::value) override {}
-  void OnSequenceEnd() override {}
-  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
-  }
-  void OnMapEnd() override {}
-};
-
 // yaml-cpp takes any bytes; it also guesses UTF-16 and UTF-32, which the refusal of NUL rules out.
 void refuse_bad_bytes(const std::string& text) {
   Place place;
-  std::size_t i = text.rfind("\xEF\xBB\xBF", 0) == 0 ? 3 : 0;  // a byte order mark is accepted
+  std::size_t i = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;  // a byte order mark is accepted
   while (i < text.size()) {
     const auto byte = static_cast<unsigned char>(text[i]);
     if (byte == '\n') {
@@ -254,8 +240,7 @@ YamlNode parse_yaml(const std::string& text) {
     YamlNode root = tree.take();
     if (root.kind == YamlNode::Kind::map) {
       // What is no map is refused by the reader; to go on after ",:" would find the same text again.
-      SecondDocument second;
-      parser.HandleNextDocument(second);
+      parser.HandleNextDocument(tree);
     }
     return root;
   } catch (const YAML::Exception& error) {

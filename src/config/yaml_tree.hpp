@@ -1,7 +1,9 @@
 // The text of a deck as a tree that remembers where everything stood. Knows YAML, but nothing of decks.
 #pragma once
 
+#include <compare>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +15,8 @@ struct Place {
   int argument = 0;
   int line = 1, column = 1;
 
-  friend bool operator==(const Place&, const Place&) = default;
+  // Those of the deck from top to bottom, then those of the overrides.
+  friend auto operator<=>(const Place&, const Place&) = default;
 };
 
 struct YamlKey {
@@ -48,8 +51,10 @@ inline constexpr std::size_t most_yaml_nodes = 50000;
 // tags are refused. Duplicate and merge keys are kept for the reader to refuse by path.
 YamlNode parse_yaml(const std::string& text);
 
-// Words and trees as YAML that reads back to the same.
+// Drops the keys of a map, with their values, whose names meet the condition.
+void erase_keys(YamlNode& map, const std::function<bool(std::string_view)>& unwanted);
 
+// Words and trees as YAML that reads back to the same.
 std::string yaml_in_quotes(const std::string& text);
 std::string yaml_text(const std::string& text);  // in quotes only where it needs them
 std::string yaml_text(const YamlNode& node);     // on one line

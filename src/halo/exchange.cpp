@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "core/agree.hpp"
 #include "core/error.hpp"
@@ -46,9 +47,11 @@ void check_arguments(const Decomposition& decomposition, const Communicator& com
 // out by a figure of all, they have to try alike.
 template <class T>
 std::string why_not_recorded(const Communicator& communicator, const std::vector<HaloLink>& links,
+                             const std::vector<HaloMessage>& messages,
                              std::span<const NamedTransport<T>> transports) {
   std::string mine;
   for (const HaloLink& link : links) {
+    if (std::ranges::find(messages, link.peer, &HaloMessage::peer) == messages.end()) continue;
     const bool recorded = std::any_of(transports.begin(), transports.end(), [&](const auto& t) {
       return t.name == link.transport && t.transport->recordable();
     });
@@ -81,50 +84,70 @@ std::vector<HaloMessage> carried_by(std::string_view transport, const std::vecto
 
 template <class T>
 struct HaloExchange<T>::Implementation {
+  // An exchange of so many layers.
+  struct Layers {
+    std::vector<HaloMessage> messages;
+    std::vector<LocalCopy> copies;
+    std::vector<NamedTransport<T>> transports;  // those that this rank uses
+    std::string why_not_recordable;
+    bool serves_sweeps = false;
+  };
   Implementation(const Decomposition& decomposition, const Communicator& communicator, Device& device_used,
                  std::vector<HaloField<T>> bound, const TransportSettings& settings,
                  std::span<const TransportRow<T>> rows);
-  bool remote() const { return !messages.empty(); }
+  Layers connect(int layers);
+  Layers& now() { return by_number.at(layers); }
+  bool remote() { return !now().messages.empty(); }
 
+  Decomposition decomposition;
+  const Communicator& communicator;
   Device& device;
   const FaceCopy<T>& cells;
   std::vector<HaloField<T>> fields;
-  int ghosts;
-  std::vector<HaloMessage> messages;
-  std::vector<LocalCopy> copies;
   ChosenTransports<T> chosen;
-  std::vector<NamedTransport<T>> transports;  // those that this rank uses
-  std::string why_not_recordable;
-  bool serves_sweeps = false;
+  int layers;
+  std::map<int, Layers> by_number;
+  bool times_phases = false;
   Owned<Event> field_ready, ghosts_ready;
 };
 
 template <class T>
-HaloExchange<T>::Implementation::Implementation(const Decomposition& decomposition,
-                                                const Communicator& communicator, Device& device_used,
-                                                std::vector<HaloField<T>> bound,
+HaloExchange<T>::Implementation::Implementation(const Decomposition& whole, const Communicator& ranks,
+                                                Device& device_used, std::vector<HaloField<T>> bound,
                                                 const TransportSettings& settings,
                                                 std::span<const TransportRow<T>> rows)
-    : device(device_used),
+    : decomposition(whole),
+      communicator(ranks),
+      device(device_used),
       cells(face_copy<T>(device_used.backend())),
       fields(std::move(bound)),
-      ghosts(fields.front().view.ghosts),
-      messages(halo_messages(decomposition, communicator.rank(), ghosts)),
-      copies(local_copies(decomposition, communicator.rank(), ghosts)),
+      layers(fields.front().view.ghosts),
       field_ready(own_event(device_used)),
       ghosts_ready(own_event(device_used)) {
-  if (communicator.size() == 1) return;
-  chosen = choose_transports<T>(settings, rows, decomposition, ghosts, communicator, device, fields);
+  if (communicator.size() > 1)
+    chosen = choose_transports<T>(settings, rows, decomposition, layers, communicator, device, fields);
+  by_number.emplace(layers, connect(layers));
+}
+
+template <class T>
+typename HaloExchange<T>::Implementation::Layers HaloExchange<T>::Implementation::connect(int number) {
+  Layers made;
+  made.messages = halo_messages(decomposition, communicator.rank(), number);
+  made.copies = local_copies(decomposition, communicator.rank(), number);
+  if (communicator.size() == 1) return made;
   for (const OpenTransport<T>& open : chosen.open) {
-    const std::vector<HaloMessage> mine = carried_by(open.row->name, chosen.links, messages);
+    const std::vector<HaloMessage> mine = carried_by(open.row->name, chosen.links, made.messages);
     agree(communicator, [&] {
-      if (!mine.empty()) transports.push_back({open.row->name, open.maker->connect(fields, mine)});
+      if (!mine.empty()) made.transports.push_back({open.row->name, open.maker->connect(fields, mine)});
     });
   }
-  why_not_recordable = why_not_recorded<T>(communicator, chosen.links, transports);
-  const bool mine = ghosts == 1 && copies.empty() && transports.size() == 1 &&
-                    transports.front().transport->serves_sweeps();
-  serves_sweeps = communicator.all_reduce(std::int64_t{mine}, ReduceOp::min) != 0;
+  made.why_not_recordable = why_not_recorded<T>(communicator, chosen.links, made.messages, made.transports);
+  const bool mine = number == 1 && made.copies.empty() && made.transports.size() == 1 &&
+                    made.transports.front().transport->serves_sweeps();
+  made.serves_sweeps = communicator.all_reduce(std::int64_t{mine}, ReduceOp::min) != 0;
+  if (times_phases)
+    for (const auto& each : made.transports) each.transport->time_phases(device);
+  return made;
 }
 
 template <class T>
@@ -143,72 +166,92 @@ template <class T>
 HaloExchange<T>::~HaloExchange() = default;
 
 template <class T>
+void HaloExchange<T>::use(int layers) {
+  Implementation& own = *implementation_;
+  if (layers < 1 || layers > own.fields.front().view.ghosts)
+    throw Error(
+        ExitCode::internal,
+        fmt::format("halo exchange of {} layers, more than the fields have; please report this", layers));
+  if (own.by_number.count(layers) == 0) own.by_number.emplace(layers, own.connect(layers));
+  own.layers = layers;
+}
+
+template <class T>
+void HaloExchange<T>::forget_others() {
+  Implementation& own = *implementation_;
+  std::erase_if(own.by_number, [&](const auto& each) { return each.first != own.layers; });
+}
+
+template <class T>
 void HaloExchange<T>::start(FieldView<T> field, Stream compute, Stream halo) {
   Implementation& own = *implementation_;
   if (own.remote()) {
     own.device.record(own.field_ready, compute);
     own.device.wait(halo, own.field_ready);
-    for (const auto& each : own.transports) each.transport->send(field, halo);
+    for (const auto& each : own.now().transports) each.transport->send(field, halo);
   }
-  if (own.copies.empty()) return;
+  if (own.now().copies.empty()) return;
   const TraceRange range(Phase::copies);
-  for (const LocalCopy& c : own.copies) own.cells.copy_within(field, c.from, c.to, compute);
+  for (const LocalCopy& c : own.now().copies) own.cells.copy_within(field, c.from, c.to, compute);
 }
 
 template <class T>
 void HaloExchange<T>::finish(FieldView<T> field, Stream compute, Stream halo) {
   Implementation& own = *implementation_;
   if (!own.remote()) return;
-  for (const auto& each : own.transports) each.transport->receive(field, halo);
+  for (const auto& each : own.now().transports) each.transport->receive(field, halo);
   own.device.record(own.ghosts_ready, halo);
   own.device.wait(compute, own.ghosts_ready);
 }
 
 template <class T>
 bool HaloExchange<T>::serves_sweeps() const {
-  return implementation_->serves_sweeps;
+  return implementation_->now().serves_sweeps;
 }
 
 template <class T>
 FaceStores<T> HaloExchange<T>::stores(FieldView<T> in, FieldView<T> out, Stream compute) {
-  return implementation_->transports.front().transport->stores(in, out, compute);
+  return implementation_->now().transports.front().transport->stores(in, out, compute);
 }
 
 template <class T>
 void HaloExchange<T>::hand_ghosts(FieldView<T> field, Stream compute) {
-  implementation_->transports.front().transport->hand_ghosts(field, compute);
+  implementation_->now().transports.front().transport->hand_ghosts(field, compute);
 }
 
 template <class T>
 void HaloExchange<T>::take_ghosts(FieldView<T> field, Stream compute) {
-  implementation_->transports.front().transport->take_ghosts(field, compute);
+  implementation_->now().transports.front().transport->take_ghosts(field, compute);
 }
 
 template <class T>
 void HaloExchange<T>::time_phases() {
   Implementation& own = *implementation_;
-  for (const auto& each : own.transports) each.transport->time_phases(own.device);
+  own.times_phases = true;
+  for (auto& [number, layers] : own.by_number)
+    for (const auto& each : layers.transports) each.transport->time_phases(own.device);
 }
 
 template <class T>
 PhaseTimes HaloExchange<T>::times() const {
   PhaseTimes sum;
-  for (const auto& each : implementation_->transports)
-    for (const Phase phase : {Phase::pack, Phase::wire, Phase::unpack})
-      sum[phase] += each.transport->times()[phase];
+  for (const auto& [number, layers] : implementation_->by_number)
+    for (const auto& each : layers.transports)
+      for (const Phase phase : {Phase::pack, Phase::wire, Phase::unpack})
+        sum[phase] += each.transport->times()[phase];
   return sum;
 }
 
 template <class T>
 std::size_t HaloExchange<T>::bytes_sent() const {
   std::size_t bytes = 0;
-  for (const HaloMessage& m : implementation_->messages) bytes += m.cells() * sizeof(T);
+  for (const HaloMessage& m : implementation_->now().messages) bytes += m.cells() * sizeof(T);
   return bytes;
 }
 
 template <class T>
 int HaloExchange<T>::messages() const {
-  return static_cast<int>(implementation_->messages.size());
+  return static_cast<int>(implementation_->now().messages.size());
 }
 
 template <class T>
@@ -218,7 +261,7 @@ const std::vector<HaloLink>& HaloExchange<T>::links() const {
 
 template <class T>
 const std::string& HaloExchange<T>::why_not_recordable() const {
-  return implementation_->why_not_recordable;
+  return implementation_->now().why_not_recordable;
 }
 
 template class HaloExchange<float>;

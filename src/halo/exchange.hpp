@@ -28,12 +28,17 @@ template <class T>
 class HaloExchange {
  public:
   // Of these fields, all of one shape; their edges and ghosts are overwritten, because transports are proved
-  // with them. Collective: what one rank lacks is thrown on all.
+  // with them, by exchanges of all their layers. Collective: what one rank lacks is thrown on all.
   HaloExchange(const Decomposition& decomposition, const Communicator& communicator, Device& device,
                std::vector<HaloField<T>> fields, const TransportSettings& settings = {},
                std::span<const TransportRow<T>> rows = transport_rows<T>());
   HaloExchange(HaloExchange&&) noexcept;
   ~HaloExchange();
+
+  // From now on exchanges fill so many layers, all that the fields have or fewer. Between exchanges;
+  // collective. Buffers of other numbers of layers are kept until forget_others().
+  void use(int layers);
+  void forget_others();
 
   // `field` is one of the bound ones, on all ranks the same of them.
   void start(FieldView<T> field, Stream compute, Stream halo);

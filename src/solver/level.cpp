@@ -94,6 +94,12 @@ SourceTotals Level<T>::fill_sources() {
 }
 
 template <class T>
+void Level<T>::add_empty_source() {
+  if (!all_sources(config_).empty())
+    source_.emplace(make_field<T>(communicator_, device_, extent(), halo_depth(config_)));
+}
+
+template <class T>
 void Level<T>::initialise() {
   LongAccumulator sum{};
   const auto fill = [&](const std::function<void(FieldView<T>)>& each_slab) {
@@ -162,15 +168,6 @@ template <class T>
 void Level<T>::synchronize() {
   device_.synchronize(halo_stream_);
   device_.synchronize(compute_);
-}
-
-template <class T>
-void Level<T>::clear() {
-  const FaceCopy<T>& copy = face_copy<T>(device_.backend());
-  copy.fill(current_.view(), T(0), compute_);
-  copy.fill(next_.view(), T(0), compute_);
-  sweeps_ = 0;
-  has_before_ = false;
 }
 
 template class Level<float>;

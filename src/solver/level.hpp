@@ -34,6 +34,7 @@ class Level {
 
   // Collective. The sources of the deck, into a field of their own; returns their totals over all ranks.
   SourceTotals fill_sources();
+  void add_empty_source();  // where the deck has sources: for sweeps that are timed alone
   // Collective. The initial state of the deck, and that of a file.
   void initialise();
   void read(const StoredField& stored);
@@ -84,8 +85,6 @@ class Level {
   void wait_for_copy(bool at_once = false);
   void synchronize();
 
-  // What trial sweeps did is undone in name: fields of zeros, at sweep 0.
-  void clear();
   void count_from(std::int64_t sweep) { sweeps_ = sweep; }
 
  private:

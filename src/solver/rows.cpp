@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "solver/period.hpp"
+#include "solver/schedule.hpp"
 
 namespace isotherm {
 namespace {
@@ -147,8 +148,22 @@ int most_fused(const Config& config, const Decomposition& decomposition) {
                                                   : most_fused(config);
 }
 
-int period_of(const Config& config, const GhostSides& sides, int fused) {
-  return fused > 1 && !exchanges(sides) ? fused : halo_depth(config);
+int widest_halo(const Config& config, const Decomposition& decomposition, int most) {
+  const SolverConfig& s = config.solver;
+  if (s.halo_width) return *s.halo_width;
+  const bool stores_faces = config.parallel.overlap == Overlap::in_kernel && decomposition.ranks() > 1;
+  // Values of boundaries that vary in time are computed for the ghosts too, for every sweep.
+  if (!exchanges(ghost_sides(decomposition, 0)) || stores_faces || boundaries_vary_in_time(config)) return 1;
+  if (decomposition.ranks() == 1 && s.kernel != "auto") {  // its own neighbour needs them for time blocks
+    const auto table = stencil_kernels<double>();
+    const auto named =
+        std::find_if(table.begin(), table.end(), [&](const auto& k) { return k.name == s.kernel; });
+    if (named != table.end() && named->max_depth == 1) return 1;
+  }
+  const std::int64_t due = std::min(sweeps_until_due(config), Schedule(config).last());
+  const Index thinnest = decomposition.deepest_halo().value_or(1);
+  return static_cast<int>(
+      std::max<std::int64_t>(1, std::min({std::int64_t{most}, due, std::int64_t{thinnest}})));
 }
 
 template <class T>
@@ -200,7 +215,6 @@ RowChoices<T> row_choices(const Config& config, Backend backend, Int3 block) {
                         [](const auto* row) { return row->fused; });
   match_fused(config, choices);
   choices.histogram = choose_histogram<T>(config, backend);
-  if (config.solver.cuda_graph == GraphChoice::on) choices.graphs = {true};
   return choices;
 }
 
@@ -210,7 +224,7 @@ SolverRows<T> choose_rows(const Config& config, Backend backend, Int3 block) {
   const SweepChoice<T> sweep = choices.sweeps.front();
   const auto fits = [&](const ReductionKernel<T>* row) { return !row->fused || sweep.row->fuses_norm(); };
   return {sweep, *std::find_if(choices.reductions.begin(), choices.reductions.end(), fits), choices.histogram,
-          choices.graphs.front()};
+          config.solver.cuda_graph == GraphChoice::on};
 }
 
 std::optional<RequiredBackend> required_backend(const Config& config) {

@@ -19,7 +19,7 @@ namespace isotherm {
 
 template <class T>
 struct SweepChoice {
-  const StencilKernel<T>* row;
+  const StencilKernel<T>* row = nullptr;
   int policy = 0;
   int depth = 1;  // sweeps that a launch fuses, at most: fewer where something is due before
 
@@ -34,27 +34,27 @@ struct SolverRows {
   const ReductionKernel<T>* reduction;  // its `fused` row: the norm comes out of the sweep
   const HistogramKernel<T>* histogram;  // of the diagnostics
   bool graph = false;                   // sweeps between checks are queued as graphs, where halos can be
-  // What the solver finds out by its own steps, with the halos among them: whether sweeps are queued as
-  // graphs, whether they run beside the exchanges, and which of these choices is best then.
-  bool try_graph = false, try_overlap = false;
-  std::vector<SweepChoice<T>> close = {};  // not far from `sweep`, where nothing is exchanged
-  std::string why_single = {};  // why launches that fuse sweeps were not tried, where they might have been
 };
 
-// The share of the time of single launches that a graph has to stay below to be worth its while.
-inline constexpr double worth_a_graph = 0.98;
+// How steps are made. Fields have the same bits by any plan.
+template <class T>
+struct StepPlan {
+  SweepChoice<T> sweep;
+  int halo_width = 1;              // layers that an exchange fills, and the sweeps that it serves
+  Overlap overlap = Overlap::off;  // on, off or in_kernel
+  bool graph = false;              // sweeps are queued as graphs
 
-// What the deck leaves open: the first of each is what to take unasked, and solver/tuning.hpp finds the
-// fastest.
+  bool operator==(const StepPlan&) const = default;
+};
+
+// What the deck leaves open: the first of each is the default, and tune/autotuner.hpp finds the fastest.
 template <class T>
 struct RowChoices {
   std::vector<SweepChoice<T>> sweeps;
   std::vector<const ReductionKernel<T>*> reductions;
   const HistogramKernel<T>* histogram = nullptr;
 
-  std::vector<bool> graphs = {false};  // may sweeps be queued one by one, as graphs
-
-  bool open() const { return sweeps.size() > 1 || reductions.size() > 1 || graphs.size() > 1; }
+  bool open() const { return sweeps.size() > 1 || reductions.size() > 1; }
 };
 
 // From one look at the field to the next, where checks, diagnostics and snapshots come by sweeps.
@@ -70,8 +70,9 @@ int most_fused(const Config& config);
 // faces.
 int most_fused(const Config& config, const Decomposition& decomposition);
 
-// Sweeps of a period: from one exchange to the next, or of a launch where nothing is exchanged.
-int period_of(const Config& config, const GhostSides& sides, int fused);
+// Layers of ghosts for the fields of a run: solver.halo_width, or the most that the autotuner may try, which
+// no period between two events, and no block, is too short for. `most`: of the memory. Arithmetic only.
+int widest_halo(const Config& config, const Decomposition& decomposition, int most = 8);
 
 // Is there a row for `auto` on the current device whose launches can fuse sweeps?
 template <class T>

@@ -11,9 +11,7 @@ namespace {
 // With no more sweeps fused than boundaries and ghosts allow.
 template <class T>
 SolverRows<T> fitting(SolverRows<T> rows, const Config& config, const Decomposition& decomposition) {
-  const int most = most_fused(config, decomposition);
-  rows.sweep.depth = std::min(rows.sweep.depth, most);
-  for (SweepChoice<T>& choice : rows.close) choice.depth = std::min(choice.depth, most);
+  rows.sweep.depth = std::min(rows.sweep.depth, most_fused(config, decomposition));
   return rows;
 }
 
@@ -25,57 +23,59 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
                   const std::optional<StoredField>& stored)
     : rows_(fitting(rows, config, decomposition)),
       level_(config, decomposition, communicator, device, time_halos),
-      step_(level_, rows_, times_),
-      check_(config, communicator, device, *rows_.reduction, scratch_bytes()),
+      step_(level_, rows_.sweep, times_),
       mirror_(level_),
-      paced_(own_event(device)),
-      last_alone_(!rows_.reduction->fused || config.output.diagnostics) {
+      paced_(own_event(device)) {
+  StepPlan<T> plan = step_.plan();
+  plan.graph = agree(communicator,
+                     [&] { return settle_graph(config, rows_.graph, level_.halo().why_not_recordable()); });
+  step_.use(plan);
+  make_check();
   sources_ = level_.fill_sources();
-  settle_step();
-  level_.clear();
   stored ? level_.read(*stored) : level_.initialise();
-  step_.forget_ghosts();  // trials left others
   times_ = {};
   synchronize();
   device.record(paced_, level_.compute());
-  if (time_halos && communicator.size() > 1) {
-    halo_cost_ = measure_halo_cost(level_, step_);
-    times_ = {};
-  }
   if (config.output.diagnostics) diagnosis_.emplace(make_diagnosis());
   if (stored) first_ = stored->sweep;
   level_.count_from(first_);
 }
 
-// Of what the deck leaves open, by trial steps on fields that nobody initialised.
+// With memory for the partial results of the reduction, or of the norms of all regions that a step sweeps.
 template <class T>
-void Solver<T>::settle_step() {
-  const Config& config = level_.config();
-  const std::string& why_no_graph = level_.halo().why_not_recordable();
-  const bool graph =
-      agree(level_.communicator(), [&] { return settle_graph(config, rows_.graph, why_no_graph); });
-  if (!boundaries_vary_in_time(config)) step_trials_ = try_steps(level_, step_, rows_);
-  step_.use_graph(graph);
-  if (rows_.try_graph && why_no_graph.empty()) graph_trial_ = try_graph(level_, step_);
-  for (const StencilKernel<T>& row : stencil_kernels<T>())
-    if (row.memory) row.memory->release();  // of rows that were tried, and are not taken
+void Solver<T>::make_check() {
+  const ReductionKernel<T>& reduction = *rows_.reduction;
+  const std::size_t scratch = reduction.fused
+                                  ? norm_scratch_bytes(level_.extent(), level_.sides(), step_.plan().sweep)
+                                  : reduction.scratch_bytes(level_.whole());
+  check_.emplace(level_.config(), level_.communicator(), level_.device(), reduction, scratch);
+  last_alone_ = !reduction.fused || level_.config().output.diagnostics;
 }
 
-// Of the deck's reduction, or of the norms of all regions that a step sweeps.
 template <class T>
-std::size_t Solver<T>::scratch_bytes() const {
-  if (!rows_.reduction->fused) return rows_.reduction->scratch_bytes(level_.whole());
-  std::vector<SweepChoice<T>> choices = rows_.close;
-  choices.push_back(rows_.sweep);
-  return norm_scratch_bytes(level_.extent(), level_.sides(), choices);
+void Solver<T>::use(const StepPlan<T>& plan, const ReductionKernel<T>& reduction) {
+  step_.use(plan);
+  rows_.reduction = &reduction;
+  make_check();
 }
 
-// Where launches could fuse some: by the row of the run, or by others that `auto` might have taken.
 template <class T>
-std::string Solver<T>::why_single() const {
+HaloCost Solver<T>::measure_halo_cost() {
+  const SolverTimes before = times_;
+  step_.forget_ghosts();
+  const HaloCost cost = isotherm::measure_halo_cost(
+      level_.communicator(), level_.device(), level_.compute(),
+      [&](StepPart part) { step_.queue_part(part); }, queues_graphs());
+  times_ = before;
+  return cost;
+}
+
+// Where launches could fuse some: by the kernel of the run, or by others that `auto` might have taken.
+template <class T>
+std::string Solver<T>::why_single(const std::string& otherwise) const {
   if (fused() > 1) return "";
   const Config& config = level_.config();
-  const bool can = sweep_choice().can_fuse() ||
+  const bool can = plan().sweep.can_fuse() ||
                    (config.solver.kernel == "auto" && has_row_that_fuses<T>(level_.device().backend()));
   if (!can) return "";
   if (boundaries_vary_in_time(config)) return "walls vary in time";
@@ -84,14 +84,13 @@ std::string Solver<T>::why_single() const {
   if (config.solver.time_block == 1) return "solver.time_block is 1";
   if (config.solver.halo_width == 1 || (exchanges(level_.sides()) && halo_depth(config) == 1))
     return "solver.halo_width is 1";
-  if (most_fused(config) == 1) return "something is due after every sweep";
-  return rows_.why_single.empty() ? "the fastest by trial" : rows_.why_single;
+  return most_fused(config) == 1 ? "something is due after every sweep" : otherwise;
 }
 
 template <class T>
 void Solver<T>::sweep(std::int64_t count, bool last_alone) {
   const std::int64_t end = sweeps() + count;
-  const UpdateNorm norm = rows_.reduction->fused ? check_.norm_of_sweep() : UpdateNorm{};
+  const UpdateNorm norm = rows_.reduction->fused ? check_->norm_of_sweep() : UpdateNorm{};
   last_alone = last_alone || last_alone_;
   // A launch that returns a norm is not in the graph, nor is one that is alone.
   const std::int64_t end_of_graphs = norm.result || (last_alone && fused() > 1) ? end - 1 : end;
@@ -122,9 +121,14 @@ void Solver<T>::keep_pace() {
 
 template <class T>
 void Solver<T>::time_phases() {
-  times_ = {};
   step_.time_phases();
-  level_.halo().time_phases();
+  forget_times();
+}
+
+template <class T>
+void Solver<T>::forget_times() {
+  times_ = {};
+  if (step_.times_phases()) level_.halo().time_phases();
 }
 
 template <class T>
@@ -140,17 +144,17 @@ void Solver<T>::start_residual() {
   Timer timer;
   step_.settle();  // the sweeps are no part of it
   times_.sweep += timer.lap();
-  check_.start(level_.field(), level_.before(), level_.compute());
+  check_->start(level_.field(), level_.before(), level_.compute());
   step_.settle();
   times_.reduction += timer.seconds();
 }
 
 template <class T>
 void Solver<T>::poll_residual() {
-  if (!check_.under_way()) return;
+  if (!check_->under_way()) return;
   const TraceRange range(Phase::reduction);
   const Timer timer;
-  check_.poll();
+  check_->poll();
   times_.reduction += timer.seconds();
 }
 
@@ -158,9 +162,9 @@ template <class T>
 double Solver<T>::finish_residual() {
   const TraceRange range(Phase::reduction);
   Timer timer;
-  check_.wait_for_sweeps();
+  check_->wait_for_sweeps();
   times_.sweep += timer.lap();
-  const double value = check_.finish();
+  const double value = check_->finish();
   times_.reduction += timer.seconds();
   return value;
 }

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "config/config.hpp"
@@ -19,7 +18,6 @@
 #include "solver/residual_check.hpp"
 #include "solver/rows.hpp"
 #include "solver/step.hpp"
-#include "solver/step_trials.hpp"
 
 namespace isotherm {
 
@@ -27,8 +25,8 @@ template <class T>
 class Solver {
  public:
   // Allocates, proves the transports of halos and computes the initial state, or reads the one to resume
-  // from. `time_halos`: measure what they cost even where there is nothing to choose, and how much of it
-  // sweeps hide. Collective; errors of one rank are thrown on all.
+  // from. `time_halos`: time transports even where there is nothing to choose. Collective; errors of one rank
+  // are thrown on all.
   Solver(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
          Device& device, const SolverRows<T>& rows, bool time_halos = false,
          const std::optional<StoredField>& stored = {});
@@ -40,11 +38,19 @@ class Solver {
   // is a launch of its own in any case, so that heat_flows() finds the field before it.
   void sweep(std::int64_t count, bool last_alone = false);
   int depth() const { return step_.depth(); }
+  // How steps are made from here on, and which kernel reduces norms; while no residual is under way.
+  // Collective.
+  void use(const StepPlan<T>& plan, const ReductionKernel<T>& reduction);
+  const StepPlan<T>& plan() const { return step_.plan(); }
+  const ReductionKernel<T>& reduction() const { return *rows_.reduction; }
+  const HistogramKernel<T>& histogram() const { return *rows_.histogram; }
+  Level<T>& level() { return level_; }
+  Step<T>& step() { return step_; }
   // Sweeps that a launch fuses, where nothing is due before.
   int fused() const { return step_.fused(); }
-  // Why it is one, of a row that could fuse more; empty where it is not, or could not.
-  std::string why_single() const;
-  std::tuple<int, std::string> fused_and_why() const { return {fused(), why_single()}; }
+  // Why it is one, where the kernel, or another that `auto` may take, could fuse more; else empty.
+  // `otherwise`: where neither the deck nor what is due says so.
+  std::string why_single(const std::string& otherwise = "") const;
   // That a graph holds.
   std::int64_t sweeps_of_a_graph() const { return step_.sweeps_of_a_graph(); }
   // The norm of the last update over all cells of all ranks, divided by the weight in a steady problem, in
@@ -92,17 +98,13 @@ class Solver {
   // From now on times() has the parts of exchanges too, and on a GPU the host waits behind each phase for
   // what it has queued: nothing overlaps, nothing is queued as graphs, and times are those of the device.
   void time_phases();
+  void forget_times();  // times() begins anew
 
-  bool queues_graphs() const { return step_.uses_graph(); }
-  // Where the rows left it open; none where graphs cannot be, or sweeps are too long for them to matter.
-  const std::optional<GraphTrial>& graph_trial() const { return graph_trial_; }
-  // Of the ways that `rows` left to the solver; none where there was but one.
-  const std::vector<StepTrial>& step_trials() const { return step_trials_; }
-  const SweepChoice<T>& sweep_choice() const { return step_.sweep(); }
-  Overlap overlap() const { return step_.overlap(); }  // on, off or in_kernel
+  bool queues_graphs() const { return step_.plan().graph; }
   const std::vector<HaloLink>& halo_links() const { return level_.halo().links(); }
-  // None without neighbours, nor where it was not asked for.
-  const std::optional<HaloCost>& halo_cost() const { return halo_cost_; }
+  // What exchanges cost the steps as they are made now. Collective. Leaves the current field as it is, but
+  // for ghosts, and in the other what the next sweep will put there.
+  HaloCost measure_halo_cost();
   bool has_sources() const { return level_.source().origin != nullptr; }
   const SourceTotals& sources() const { return sources_; }  // of the whole domain, the same on all ranks
   // Least traffic of a sweep, as a share of a launch's.
@@ -110,8 +112,7 @@ class Solver {
   SolverTimes times() const;
 
  private:
-  std::size_t scratch_bytes() const;
-  void settle_step();
+  void make_check();
   Diagnosis<T> make_diagnosis();
   void poll_residual();
 
@@ -119,15 +120,12 @@ class Solver {
   SolverTimes times_;
   Level<T> level_;
   Step<T> step_;
-  ResidualCheck<T> check_;
+  std::optional<ResidualCheck<T>> check_;
   HostMirror<T> mirror_;
   Owned<Event> paced_;
   SourceTotals sources_;
-  bool last_alone_;  // of sweep(): its update is looked at, not its norm alone
+  bool last_alone_ = false;  // of sweep(): its update is looked at, not its norm alone
   std::optional<Diagnosis<T>> diagnosis_;
-  std::vector<StepTrial> step_trials_;
-  std::optional<GraphTrial> graph_trial_;
-  std::optional<HaloCost> halo_cost_;
   std::int64_t first_ = 0;
 };
 

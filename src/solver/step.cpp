@@ -9,41 +9,44 @@
 namespace isotherm {
 
 template <class T>
-Step<T>::Step(Level<T>& level, const SolverRows<T>& rows, SolverTimes& times)
-    : level_(level),
-      times_(times),
-      sweep_(rows.sweep),
-      overlap_(initial_overlap()),
-      depth_(period_of(level.config(), level.sides(), fused())) {}
-
-template <class T>
-void Step<T>::use(const SweepChoice<T>& sweep) {
-  sweep_ = sweep;
-  depth_ = period_of(level_.config(), level_.sides(), fused());
+Step<T>::Step(Level<T>& level, const SweepChoice<T>& sweep, SolverTimes& times)
+    : level_(level), times_(times) {
+  const Config& config = level.config();
+  const Overlap wanted = config.parallel.overlap;
+  const int ranks = level.communicator().size();
+  const bool overlap = wanted != Overlap::in_kernel && overlaps(wanted, level.device().backend(), ranks);
+  StepPlan<T> plan{sweep, config.solver.halo_width.value_or(sweep.depth),
+                   overlap ? Overlap::on : Overlap::off};
+  use(plan);
+  if (wanted != Overlap::in_kernel || ranks == 1) return;
+  check_overlap();
+  plan.overlap = wanted;
+  use(plan);
 }
 
 template <class T>
-void Step<T>::use(Overlap overlap) {
-  overlap_ = overlap;
+void Step<T>::use(const StepPlan<T>& plan) {
+  if (plan == plan_) return;
+  plan_ = plan;
+  plan_.graph = plan.graph && !times_phases_;
+  const bool exchanged = exchanges(level_.sides());
+  if (exchanged) level_.halo().use(plan.halo_width);
+  depth_ = fused() > 1 && !exchanged ? fused() : plan.halo_width;
+  graph_.reset();
   forget_ghosts();
-}
-
-template <class T>
-void Step<T>::use_graph(bool graph) {
-  uses_graph_ = graph;
-  if (!graph) graph_.reset();
 }
 
 template <class T>
 void Step<T>::time_phases() {
   times_phases_ = true;
-  use_graph(false);
+  plan_.graph = false;
+  graph_.reset();
 }
 
 // Ghosts beyond the boundaries at which the region ends, but for those that the kernel computes itself.
 template <class T>
 void Step<T>::fill_boundaries(Box region) {
-  level_.fill_boundaries(*sweep_.row, region);
+  level_.fill_boundaries(kernel(), region);
   settle();
 }
 
@@ -53,7 +56,7 @@ template <class T>
 void Step<T>::queue(const PeriodLaunch& launch, Box region, UpdateNorm& norm, Phase part) {
   if (region.empty()) return;
   const TraceRange range(part);
-  sweep_.row->launch(level_.sweep_args(region, norm), plan(launch), level_.compute());
+  kernel().launch(level_.sweep_args(region, norm), plan(launch), level_.compute());
   norm.accumulate = true;
   settle();
 }
@@ -61,7 +64,7 @@ void Step<T>::queue(const PeriodLaunch& launch, Box region, UpdateNorm& norm, Ph
 // What of the first launch of a period this kernel sweeps beside the exchange.
 template <class T>
 Box Step<T>::interior(const PeriodLaunch& launch) const {
-  return interior_of(*sweep_.row, launch.region, launch.interior, plan(launch));
+  return interior_of(kernel(), launch.region, launch.interior, plan(launch));
 }
 
 // The first launch of a period in two parts: what can be swept beside the exchange, where the run overlaps
@@ -70,7 +73,7 @@ template <class T>
 void Step<T>::sweep_interior(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer) {
   fill_boundaries(launch.at_hand);
   times_.halo += timer.lap();
-  if (overlap_ != Overlap::on) return;
+  if (plan_.overlap != Overlap::on) return;
   queue(launch, interior(launch), norm, Phase::interior);
   const double seconds = timer.lap();
   times_.sweep += seconds;
@@ -81,9 +84,9 @@ template <class T>
 void Step<T>::sweep_exterior(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer) {
   if (!(launch.at_hand == launch.region)) fill_boundaries(launch.region);
   times_.halo += timer.lap();
-  if (overlap_ != Overlap::on) return queue(launch, launch.region, norm, Phase::sweep);
+  if (plan_.overlap != Overlap::on) return queue(launch, launch.region, norm, Phase::sweep);
   const TraceRange range(Phase::shells);
-  sweep_rest(*sweep_.row, level_.sweep_args(launch.region, norm), interior(launch), plan(launch),
+  sweep_rest(kernel(), level_.sweep_args(launch.region, norm), interior(launch), plan(launch),
              level_.compute());
   settle();
   const double seconds = timer.lap();
@@ -126,30 +129,24 @@ void Step<T>::sweep_and_store(const PeriodLaunch& launch, const UpdateNorm& norm
   const TraceRange range(Phase::sweep);
   SweepArgs<T> args = level_.sweep_args(launch.region, norm);
   if (stores) args.stores = level_.face_stores();
-  sweep_.row->launch(args, plan(launch), level_.compute());
+  kernel().launch(args, plan(launch), level_.compute());
   settle();
   ghosts_ = stores ? Ghosts::under_way : Ghosts::absent;
 }
 
 template <class T>
 bool Step<T>::can_store_faces() const {
-  const StencilKernel<T>& row = *sweep_.row;
+  const StencilKernel<T>& row = kernel();
   const Communicator& ranks = level_.communicator();
   const bool column_above = level_.decomposition().neighbour(ranks.rank(), {1, 0, 0}).has_value();
   const bool mine = level_.halo().serves_sweeps() && fused() == 1 && row.stores_faces &&
-                    row.stores_faces(level_.whole(), column_above, sweep_.policy);
+                    row.stores_faces(level_.whole(), column_above, plan_.sweep.policy);
   return ranks.all_reduce(std::int64_t{mine}, ReduceOp::min) != 0;
 }
 
 template <class T>
-Overlap Step<T>::initial_overlap() const {
-  const Overlap wanted = level_.config().parallel.overlap;
-  const int ranks = level_.communicator().size();
-  if (wanted == Overlap::automatic)
-    return overlaps(wanted, level_.device().backend(), ranks) ? Overlap::on : Overlap::off;
-  if (wanted != Overlap::in_kernel) return wanted;
-  if (ranks == 1) return Overlap::off;
-  if (can_store_faces()) return wanted;
+void Step<T>::check_overlap() const {
+  if (can_store_faces()) return;
   throw CollectiveError(
       ExitCode::unavailable,
       fmt::format(
@@ -168,7 +165,7 @@ void Step<T>::launch(const PeriodLaunch& launch, bool first, UpdateNorm norm) {
     level_.update_boundaries();
     times_.sweep += timer.lap();  // no communication
   }
-  if (overlap_ == Overlap::in_kernel) {
+  if (plan_.overlap == Overlap::in_kernel) {
     sweep_and_store(launch, norm, timer);
   } else if (first) {
     exchange_and_sweep(launch, norm, timer);
@@ -194,16 +191,16 @@ void Step<T>::period(int count, bool last_alone, const UpdateNorm& norm) {
 template <class T>
 bool Step<T>::graph(std::int64_t until) {
   const std::int64_t count = sweeps_of_a_graph();
-  if (!uses_graph_ || level_.sweeps() + count > until) return false;
+  if (!plan_.graph || level_.sweeps() + count > until) return false;
   level_.wait_for_copy(true);  // its second sweep would overwrite the field
   const T* const here = level_.field().origin;
   if (graph_ && here != graph_starts_at_) return false;
-  if (overlap_ == Overlap::in_kernel) bring_ghosts();  // not in the graph
+  if (plan_.overlap == Overlap::in_kernel) bring_ghosts();  // not in the graph
   Device& device = level_.device();
   if (!graph_) {
     const std::int64_t before = level_.sweeps();
     device.begin_recording(level_.compute());
-    while (level_.sweeps() < before + count) period();
+    while (level_.sweeps() < before + count) period(depth_, false, {});
     graph_.emplace(device, device.end_recording(level_.compute()));
     graph_starts_at_ = here;
     level_.count_from(before);  // nothing was done yet
@@ -217,12 +214,19 @@ bool Step<T>::graph(std::int64_t until) {
 }
 
 template <class T>
+void Step<T>::advance(std::int64_t count) {
+  for (const std::int64_t end = level_.sweeps() + count; level_.sweeps() < end;)
+    if (!graph(end))
+      period(static_cast<int>(std::min<std::int64_t>(depth_, end - level_.sweeps())), false, {});
+}
+
+template <class T>
 void Step<T>::queue_part(StepPart part) {
   Timer timer;
   UpdateNorm norm;
   const PeriodLaunch first =
       launches_of_period(level_.extent(), level_.sides(), depth_, {fused(), false}).front();
-  const bool in_kernel = overlap_ == Overlap::in_kernel;
+  const bool in_kernel = plan_.overlap == Overlap::in_kernel;
   if (in_kernel) bring_ghosts();
   if (part == StepPart::exchange) return exchange();
   if (part == StepPart::both)
@@ -232,27 +236,23 @@ void Step<T>::queue_part(StepPart part) {
 }
 
 template <class T>
-std::size_t norm_scratch_bytes(Int3 extent, const GhostSides& sides,
-                               const std::vector<SweepChoice<T>>& choices) {
+std::size_t norm_scratch_bytes(Int3 extent, const GhostSides& sides, const SweepChoice<T>& choice) {
   const Box whole{{0, 0, 0}, extent};
-  std::size_t most = 0;
-  for (const SweepChoice<T>& choice : choices) {
-    const StencilKernel<T>& row = *choice.row;
-    // The last launch of a period has the norm, also where it is the first.
-    for (int sweeps = 1; sweeps <= choice.depth; ++sweeps) {
-      const PeriodLaunch launch = launches_of_period(extent, sides, sweeps, {sweeps}).front();
-      const SweepPlan plan{launch.sweeps, choice.policy};
-      const Box interior = interior_of(row, whole, launch.interior, plan);
-      most = std::max({most, row.norm_scratch_bytes(whole, choice.policy),
-                       parts_scratch_bytes(row, whole, interior, plan)});
-    }
+  const StencilKernel<T>& row = *choice.row;
+  std::size_t most = row.norm_scratch_bytes(whole, choice.policy);
+  // The last launch of a period has the norm, also where it is the first.
+  for (int sweeps = 1; sweeps <= choice.depth; ++sweeps) {
+    const PeriodLaunch launch = launches_of_period(extent, sides, sweeps, {sweeps}).front();
+    const SweepPlan plan{launch.sweeps, choice.policy};
+    most =
+        std::max(most, parts_scratch_bytes(row, whole, interior_of(row, whole, launch.interior, plan), plan));
   }
   return most;
 }
 
 template class Step<float>;
 template class Step<double>;
-template std::size_t norm_scratch_bytes(Int3, const GhostSides&, const std::vector<SweepChoice<float>>&);
-template std::size_t norm_scratch_bytes(Int3, const GhostSides&, const std::vector<SweepChoice<double>>&);
+template std::size_t norm_scratch_bytes(Int3, const GhostSides&, const SweepChoice<float>&);
+template std::size_t norm_scratch_bytes(Int3, const GhostSides&, const SweepChoice<double>&);
 
 }  // namespace isotherm

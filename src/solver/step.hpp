@@ -27,30 +27,26 @@ struct SolverTimes {
 template <class T>
 class Step {
  public:
-  // Both outlive the step; phases are added to `times`. Launches fuse no more sweeps than boundaries and
-  // ghosts of the level allow. Collective: throws CollectiveError where the deck insists on an overlap that
-  // is not to be had here.
-  Step(Level<T>& level, const SolverRows<T>& rows, SolverTimes& times);
+  // Both outlive the step; phases are added to `times`. The first plan is that of the deck, or the default.
+  // Collective: throws CollectiveError where the deck insists on an overlap that is not to be had here.
+  Step(Level<T>& level, const SweepChoice<T>& sweep, SolverTimes& times);
 
   // One exchange and `count` sweeps, at most depth(). The last covers the subdomain, stores its norm where
   // the result of `norm` is not null, and is a launch of its own where `last_alone`.
   void period(int count, bool last_alone, const UpdateNorm& norm);
-  void period() { period(depth_, false, {}); }
   // The sweeps of a graph, where steps are queued as graphs and it ends by sweep `until`. False where nothing
   // was done: also where the other field is the current one.
   bool graph(std::int64_t until);
+  // So many sweeps, in periods or graphs, without a norm.
+  void advance(std::int64_t count);
 
-  // How steps are made. Any of it may change between steps, on all ranks alike; bits do not depend on it.
-  const SweepChoice<T>& sweep() const { return sweep_; }
-  void use(const SweepChoice<T>& sweep);
-  Overlap overlap() const { return overlap_; }  // on, off or in_kernel
-  void use(Overlap overlap);
-  bool can_store_faces() const;  // may it be in_kernel? Collective
-  bool uses_graph() const { return uses_graph_; }
-  void use_graph(bool graph);
+  // How steps are made. It may change between steps, on all ranks alike. Collective.
+  const StepPlan<T>& plan() const { return plan_; }
+  void use(const StepPlan<T>& plan);
+  bool can_store_faces() const;  // may plan().overlap be in_kernel? Collective
 
-  int fused() const { return sweep_.depth; }  // sweeps of a launch
-  int depth() const { return depth_; }        // ... of a period
+  int fused() const { return plan_.sweep.depth; }  // sweeps of a launch
+  int depth() const { return depth_; }             // ... of a period
   std::int64_t sweeps_of_a_graph() const { return isotherm::sweeps_of_a_graph(depth_, fused()); }
 
   // The first launch of a period alone: what measure_halo_cost() times. The field is not advanced.
@@ -61,15 +57,17 @@ class Step {
   // From now on the host waits behind each phase for what it has queued: nothing overlaps, and there are no
   // graphs.
   void time_phases();
+  bool times_phases() const { return times_phases_; }
   void settle() {
     if (times_phases_) level_.device().synchronize(level_.compute());
   }
 
  private:
+  const StencilKernel<T>& kernel() const { return *plan_.sweep.row; }
   void launch(const PeriodLaunch& launch, bool first, UpdateNorm norm);
-  SweepPlan plan(const PeriodLaunch& launch) const { return {launch.sweeps, sweep_.policy}; }
+  SweepPlan plan(const PeriodLaunch& launch) const { return {launch.sweeps, plan_.sweep.policy}; }
   Box interior(const PeriodLaunch& launch) const;
-  Overlap initial_overlap() const;
+  void check_overlap() const;
   void exchange();
   void fill_boundaries(Box region);
   void queue(const PeriodLaunch& launch, Box region, UpdateNorm& norm, Phase part);
@@ -81,10 +79,9 @@ class Step {
 
   Level<T>& level_;
   SolverTimes& times_;
-  SweepChoice<T> sweep_;
-  Overlap overlap_;
-  int depth_;
-  bool uses_graph_ = false, times_phases_ = false;
+  StepPlan<T> plan_{};
+  int depth_ = 1;
+  bool times_phases_ = false;
   // Those of the current field, where sweeps store their faces: brought by an exchange, or by the last sweeps
   // of the neighbours, which may not have ended.
   enum class Ghosts { absent, here, under_way } ghosts_ = Ghosts::absent;
@@ -92,9 +89,8 @@ class Step {
   const T* graph_starts_at_ = nullptr;  // the origin of the field that it reads first
 };
 
-// Memory for norms that sweeps return, interior and exterior by themselves; of all the choices.
+// Memory for the norms that launches of the kernel return, interior and exterior by themselves.
 template <class T>
-std::size_t norm_scratch_bytes(Int3 extent, const GhostSides& sides,
-                               const std::vector<SweepChoice<T>>& choices);
+std::size_t norm_scratch_bytes(Int3 extent, const GhostSides& sides, const SweepChoice<T>& choice);
 
 }  // namespace isotherm

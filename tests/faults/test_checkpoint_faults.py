@@ -273,7 +273,7 @@ def test_a_disk_that_fails_leaves_the_checkpoint_before(io_shim, tmp_path, fault
     write_deck(tmp_path, DECK)
     words = "output={directory: out, snapshots: false, checkpoint: {every_steps: 10}}"  # no other files of HDF5
     ran("run", "deck.yaml", words, ranks=ranks, cwd=tmp_path, LD_PRELOAD=str(io_shim),
-        ISOTHERM_SHIM=f"{fault}:{errno.EIO}", ISOTHERM_IO_TIMEOUT="20", code=74)
+        ISOTHERM_SHIM=f"{fault}:{errno.EIO}", ISOTHERM_IO_TIMEOUT="120", code=74)
     out = tmp_path / "out"
     for name in checkpoints(out):
         assert isotherm("info", out / name).returncode == 0

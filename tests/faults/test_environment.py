@@ -38,7 +38,7 @@ def test_more_ranks_than_cores_are_told(folder, ranks):
     environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
     *launcher, program = command(ranks=ranks)
     one_core = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]  # launchers bind ranks as they see fit
-    done = subprocess.run([*launcher, *one_core, program, *ARGUMENTS], cwd=folder, env=environment, timeout=120, text=True,
+    done = subprocess.run([*launcher, *one_core, program, *ARGUMENTS], cwd=folder, env=environment, timeout=HANGS, text=True,
                           check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert done.returncode == 0, done.stderr
     told = [line for line in done.stderr.splitlines() if "take turns" in line]

@@ -134,7 +134,7 @@ def test_every_object_is_strict():
 
 
 def test_what_is_missing_mistyped_or_unknown_is_refused(full_record):
-    assert full_record["halo"]["links"] and full_record["histogram"] and full_record["verification"] and full_record["method"]["depth_choice"]
+    assert full_record["halo"]["links"] and full_record["histogram"] and full_record["verification"] and full_record["method"]["tuning"]
     named = [path for path, _ in places(full_record) if path and isinstance(path[-1], str)
              and not (path[0] in ("figures_of_merit", "not_finite") and len(path) == 2)]
     assert len(named) > 150
@@ -156,8 +156,8 @@ def test_what_is_missing_mistyped_or_unknown_is_refused(full_record):
 
 
 # Of a version, the sections that a later one has changed: as they were.
-CHANGED = {1: {"schema_version": {"const": 1}, "result": {"enum": ["PASS", "STOPPED", "FAIL"]}},
-           2: {"schema_version": {"const": 2}, "baseline": {}}}
+CHANGED = {1: {"schema_version": {"const": 1}, "result": {"enum": ["PASS", "STOPPED", "FAIL"]}, "method": {}},
+           2: {"schema_version": {"const": 2}, "baseline": {}, "method": {}}}
 
 
 def without_required(node):

@@ -122,7 +122,7 @@ def test_a_grid_that_does_not_fit(small, verb):
     assert first.endswith(" are free; use a smaller grid, fp32 or more hosts. Rank 0 needs:")
     assert " need 11.20 TiB of memory and " in first
     assert [line[:28].rstrip() for line in table if line] == [
-        "  fields, ghosts, sources", "  packed halos", "  partial results of norms", "  a file being written",
+        "  fields, ghosts, sources", "  packed halos", "  partial results of norms", "  queues of fused sweeps", "  a file being written",
         "  copies (asynchronous)", "  program and libraries"]
     assert " TiB  host" in table[0]
     assert os.listdir(small) == ["deck.yaml"]
@@ -155,7 +155,7 @@ def test_a_run_takes_what_check_said(small, precision, bytes_a_cell, kernel):
     two = 2 * 192**3 * bytes_a_cell / 2**20
     assert two < fields < 1.25 * two
     queues = table.get("queues of fused sweeps", 0)
-    assert (queues > 0.5) == (kernel == "temporal_openmp")
+    assert queues > 0.5  # auto may take it
     held = fields + table["partial results of norms"] + queues + table["a file being written"] + table["copies (asynchronous)"]
     largest = max(held, table.get("bandwidth, before fields", 0))
     assert total == pytest.approx(largest + table["program and libraries"], abs=0.05)

@@ -234,7 +234,7 @@ def test_a_run_without_neighbours_hides_nothing(folder):
 def faulty(folder, halo_shim, fault, *arguments):
     """Only what never comes is given up after so short a time."""
     patience = 1 if fault.endswith("lost") else 600
-    return isotherm("run", "deck.yaml", CPU, f"parallel.probe_timeout={patience}", *arguments, ranks=2, cwd=folder,
+    return isotherm("run", "deck.yaml", CPU, f"parallel.probe_timeout={patience}", *arguments, "solver.halo_width=1", ranks=2, cwd=folder,
                     LD_PRELOAD=str(halo_shim), ISOTHERM_HALO_FAULT=fault)
 
 

@@ -141,22 +141,23 @@ def test_the_end_time_moves_by_whole_steps(tmp_path):
     assert record(tmp_path / "parts")["method"]["dt_s"] == dt
 
 
-def test_the_end_time_need_not_be_a_multiple_in_the_last_digit(tmp_path):
-    """1.1 s over 473 steps is another number than 0.1 s over 43: the run goes on with the step that it has."""
-    dt = 0.1 / 43
-    assert dt != 1.1 / 473
-    timed = TRANSIENT.replace("check_interval", f"dt: {dt!r}, check_interval")
-    write_deck(tmp_path, timed.replace("steps: 60", "steps: 473"))
+@pytest.mark.parametrize("dt, step, ends", [
+    (0.1 / 43, 0.1 / 43, (0.1, 0.7, 1.1)), (0.1, 0.3 / 3, (0.3, 0.4, 0.7)), (0.095, 0.075, (0.3, 0.6, 0.9))])
+def test_a_run_is_prolonged_by_the_steps_that_it_has(tmp_path, dt, step, ends):
+    """1.1 s over 473 is not 0.1 s over 43; end_time makes steps of 0.1 s shorter in the last digit, those of 0.095 s by a fifth."""
+    timed, steps = TRANSIENT.replace("check_interval", f"dt: {step!r}, check_interval"), round(ends[-1] / step)
+    write_deck(tmp_path, timed.replace("steps: 60", f"steps: {steps}"))
     run(tmp_path, "output.directory=whole")
-    write_deck(tmp_path, timed.replace("steps: 60", "end_time: 0.1"))
+    write_deck(tmp_path, timed.replace("steps: 60", f"end_time: {ends[0]}").replace(f"dt: {step!r}", f"dt: {dt!r}"))
     run(tmp_path, "output.directory=parts")
-    for end_time in (0.7, 1.1):  # and again, from a checkpoint whose deck counts steps
-        run(tmp_path, "output.directory=parts", f"problem.end_time={end_time}", "--restart", "latest")
+    for end_time in ends[1:]:
+        done = run(tmp_path, "output.directory=parts", f"problem.end_time={end_time}", "--restart", "latest")
+    assert (f"  changed: problem.dt {step!r} -> {dt!r}, the steps stay as they are\n" in done.stdout) == (step != dt)
     found = record(tmp_path / "parts")
-    assert (found["method"]["dt_s"], found["method"]["planned_sweeps"]) == (dt, 473)
+    assert (found["method"]["dt_s"], found["method"]["planned_sweeps"]) == (step, steps)
     assert found["fingerprint"] == record(tmp_path / "whole")["fingerprint"]
-    done = isotherm("run", "deck.yaml", "output.directory=parts", "problem.end_time=2.0001", "--restart", "latest", cwd=tmp_path)
-    assert done.returncode == 65 and "problem.end_time: 2.0001 s is no whole number" in done.stderr
+    done = run(tmp_path, "output.directory=parts", f"problem.dt={0.9 * step}", "--restart", "latest", code=65)
+    assert f", {0.9 * step!r} in the deck\n" in done.stderr
 
 
 def test_a_failed_verification_stays_one(tmp_path):

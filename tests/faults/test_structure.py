@@ -14,7 +14,7 @@ import pytest
 TOP = Path(__file__).resolve().parents[2]
 
 # A folder may include itself and those before it; solver and output do not know each other.
-ORDER = "core < kernels < config < grid < physics < halo < solver output < app"
+ORDER = "core < kernels < config < grid < physics < halo < solver output < tune < app"
 RANK = {folder: rank for rank, folders in enumerate(ORDER.split("<")) for folder in folders.split()}
 
 # Headers of a library, and the only places that may include them.
@@ -41,7 +41,7 @@ CONDITIONAL = (
 # Clocks that may jump, and what needs the date: a time stamp, the end of a Slurm job, the age of a file. All else
 # takes its time from core/timer.hpp.
 WALL_CLOCK = re.compile(r"system_clock|high_resolution_clock|CLOCK_REALTIME|gettimeofday|std::time\(|MPI_Wtime|omp_get_wtime")
-DATED = r"src/core/text\.cpp|src/app/wall_limit\.cpp|src/output/run_lock\.cpp"
+DATED = r"src/core/text\.cpp|src/app/loop_progress\.cpp|src/output/run_lock\.cpp"
 MOST_LINES = 800
 MOST_LINES_OF_A_FUNCTION = 60
 # Longer ones that are known, by name: each may only become shorter.

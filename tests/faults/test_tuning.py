@@ -1,11 +1,23 @@
-"""solver.kernel: auto and solver.tuning_file: what is tried is reported, kept, and taken from the file."""
+"""The autotuner in a run: its steps are steps of the run, what it found is reported, kept, and taken from the file; neither the
+field nor `check` depends on it."""
 
 import json
+import re
+import signal
+import subprocess
+import time
 
 import pytest
 from cli import BASE_DECK, isotherm
-
+import program
 import runs
+
+CPU = "parallel.device=cpu"
+HELD = "boundaries={x_min: {kind: temperature, value: 400}}"
+STEADY = "problem={kind: steady, max_sweeps: 300, check_interval: 100, tolerance: 1e-30}"
+ENDLESS = "problem={kind: steady, max_sweeps: 1000000000000, check_interval: 10000, tolerance: 0}"
+TAKEN = ("kernel", "policy", "fused", "depth")  # of run.json, and of a candidate:
+OF_CANDIDATE = ("kernel", "tile", "time_block", "halo_width")
 
 
 @pytest.fixture
@@ -14,113 +26,106 @@ def folder(tmp_path):
     return tmp_path
 
 
-def run(folder, *overrides, code=0):
-    result = isotherm("run", "deck.yaml", "output.overwrite=true", *overrides, cwd=folder)
-    assert result.code == code, result.err
+def run(folder, *overrides, code=0, ranks=1):
+    result = program.isotherm("run", "deck.yaml", CPU, "output.overwrite=true", *overrides, ranks=ranks if ranks > 1 else 0, cwd=folder)
+    assert result.returncode == code, result.stderr
     return result, runs.record(folder / "runs/deck")
 
 
-def test_a_trial_is_reported(folder):
-    result, record = run(folder, "parallel.device=cpu")
-    method = record["method"]
-    tuning = method["tuning"]
-    assert tuning["source"] == "trial" and tuning["file"] is None
-    assert tuning["trial_cells"] == [8, 9, 10] and 0 < tuning["trial_s"] < 30
-    tried = [(t["row"], t["policy"]) for t in tuning["trials"]]
-    assert (method["kernel"], method["policy"]) in tried and (method["reduction"], None) in tried
-    sweeps = [t for t in tuning["trials"] if t["policy"]]
-    assert min(sweeps, key=lambda t: t["seconds_s"])["policy"] == method["policy"]
-    assert f"{method['kernel']} {method['policy']}" in result.out
-    assert f"fastest of {len(tried)} tried in " in result.out
+def run_until_tuned(folder, *overrides, ranks=0):
+    """A run that ends when the autotuner has: by a signal."""
+    with open(folder / "out.txt", "w", encoding="utf-8") as out:
+        job = job_of(folder, *overrides, ranks=ranks, out=out)
+        while "fastest of" not in (folder / "out.txt").read_text(encoding="utf-8"):
+            assert job.poll() is None, "it has ended"
+            time.sleep(0.02)
+        job.send_signal(signal.SIGUSR1)  # which launchers pass on
+        assert job.wait(program.HANGS) == 75
+    return (folder / "out.txt").read_text(encoding="utf-8"), runs.record(folder / "runs/deck")
 
 
-LONG = "problem={kind: steady, max_sweeps: 100000000, tolerance: 0.5, criterion: absolute}"  # it converges soon, which nobody knows
-HELD = "boundaries={x_min: {kind: temperature, value: 400}}"
+def job_of(folder, *overrides, ranks, out):
+    words = program.command("run", "deck.yaml", CPU, "output.overwrite=true", ENDLESS, HELD, "solver.tuning_budget=1000",
+                            *overrides, ranks=ranks)
+    return subprocess.Popen(words, cwd=folder, stdout=out, stderr=subprocess.DEVNULL)
 
 
-def test_long_runs_try_launches_that_fuse_sweeps(folder):
-    """What is taken is the fastest of what was measured, with its policy and its sweeps a launch."""
-    result, record = run(folder, "parallel.device=cpu", LONG, HELD)
-    method = record["method"]
-    sweeps = [t for t in method["tuning"]["trials"] if t["policy"]]
-    fastest = min(sweeps, key=lambda t: t["seconds_s"])
-    assert {key: fastest[key] for key in ("row", "policy", "fused")} == {
-        "row": method["kernel"], "policy": method["policy"], "fused": method["fused"]}
-    assert {t["fused"] for t in sweeps if t["row"] == "openmp"} == {1}
-    assert {4} <= {t["fused"] for t in sweeps if t["row"] == "temporal_openmp"} <= set(range(2, 9))  # there is a limit of time
-    assert len({(t["row"], t["policy"], t["fused"]) for t in sweeps}) == len(sweeps)
-    assert all(t["kernel"] is None for t in sweeps)
-    assert method["why_single"] == (None if method["fused"] > 1 else "the fastest by trial")
-    how = f"{method['fused']} sweeps a launch" if method["fused"] > 1 else "single sweeps (the fastest by trial)"
-    assert f", {how}, " in result.out and " a sweep fused, " in result.out
-    _, plain = run(folder, "parallel.device=cpu", LONG, HELD, "solver.kernel=reference")
-    assert record["fingerprint"] == plain["fingerprint"]
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_the_fastest_candidate_is_taken(folder, ranks):
+    out, record = run_until_tuned(folder, "grid.cells=[24, 20, 32]", ranks=ranks if ranks > 1 else 0)
+    method, tuning = record["method"], record["method"]["tuning"]
+    assert tuning["source"] == "measurement" and tuning["file"] is None and tuning["complete"]
+    assert 0 < tuning["measured_s"] and 0 < tuning["sweeps"] <= record["performance"]["sweeps"]
+    assert tuning["planes"] == 32 // ranks
+    steps = [c for c in tuning["candidates"] if not c["reduction"]]  # without a norm
+    fastest = min(steps, key=lambda c: c["sweep_s"])
+    assert [fastest[key] for key in OF_CANDIDATE] == [method[key] for key in TAKEN]
+    assert {c["time_block"] for c in steps if c["kernel"] == "openmp"} == {1}
+    assert {4} <= {c["time_block"] for c in steps if c["kernel"] == "temporal_openmp"} <= set(range(2, 9))
+    assert {c["halo_width"] for c in steps} == ({1} if ranks == 1 else {1, 2, 4, 8}) | {c["halo_width"] for c in steps if ranks > 1}
+    assert ranks == 1 or all(c["time_block"] <= c["halo_width"] for c in steps)
+    assert f"fastest of {len(tuning['candidates'])} measured in " in out and " a sweep in time blocks, " in out
+    assert method["why_single"] == (None if method["fused"] > 1 else "the fastest measured")
 
 
-def test_a_short_run_says_that_it_tries_single_sweeps_alone(folder):
-    result, record = run(folder, "parallel.device=cpu")
-    assert record["method"]["why_single"] == "the run is too short to try others"
-    assert {t["fused"] for t in record["method"]["tuning"]["trials"]} == {1}
-    assert ", single sweeps (the run is too short to try others), " in result.out
+def test_a_short_run_takes_what_it_had_time_for(folder):
+    result, record = run(folder)
+    tuning = record["method"]["tuning"]
+    assert not tuning["complete"] and tuning["measured_s"] < 1
+    assert record["method"]["kernel"] == "openmp" and record["method"]["why_single"] == "no time to measure others"
 
 
-def test_a_long_run_tries_what_a_short_one_did_not(folder):
-    arguments = ["solver.tuning_file=tuning.json", "parallel.device=cpu", HELD]
-    entry = lambda: json.loads((folder / "tuning.json").read_text())["entries"][0]["choice"]  # noqa: E731
-    short = "problem={kind: steady, max_sweeps: 10, tolerance: 1e-30}"
-    run(folder, *arguments, short, code=10)
-    assert entry()["single"] is True
-    assert run(folder, *arguments, short, code=10)[1]["method"]["tuning"]["source"] == "file"
-    method = run(folder, *arguments, LONG)[1]["method"]
-    assert method["tuning"]["source"] == "trial" and entry()["single"] is False
-    assert (entry()["kernel"], entry()["policy"], entry()["fused"]) == (method["kernel"], method["policy"], method["fused"])
-    for problem, code in ((LONG, 0), (short, 10)):
-        again = run(folder, *arguments, problem, code=code)[1]["method"]
-        assert again["tuning"]["source"] == "file" and again["fused"] == method["fused"]
-
-
-def test_what_the_deck_names_is_not_tried(folder):
-    words = ["solver.kernel=openmp", "solver.tile=1plane", "solver.reduction=openmp"]
-    result, record = run(folder, *words)
-    assert record["method"]["tuning"]["source"] == "deck" and record["method"]["tuning"]["trials"] == []
-    assert (record["method"]["kernel"], record["method"]["policy"]) == ("openmp", "1plane")
-    assert "tried" not in result.out
+@pytest.mark.parametrize("overrides, source", [
+    (["solver.tuning_budget=0"], "defaults"),
+    (["problem.check_interval=1"], "defaults"),  # no sweep is without a norm
+    (["solver.kernel=openmp", "solver.tile=1plane", "solver.reduction=openmp"], "deck"),
+])
+def test_nothing_is_measured(folder, overrides, source):
+    result, record = run(folder, *overrides)
+    assert record["method"]["tuning"]["source"] == source and record["method"]["tuning"]["candidates"] == []
+    assert "measured" not in result.stdout
 
 
 def test_a_file_remembers(folder):
-    _, first = run(folder, "solver.tuning_file=tuning.json", "parallel.device=cpu")
-    assert first["method"]["tuning"]["source"] == "trial" and first["method"]["tuning"]["file"] == "tuning.json"
+    file = "solver.tuning_file=tuning.json"
+    first = run_until_tuned(folder, file)[1]["method"]["tuning"]
+    assert first["source"] == "measurement" and first["file"] == "tuning.json"
     kept = json.loads((folder / "tuning.json").read_text())
-    assert [e["key"]["cells"] for e in kept["entries"]] == [[8, 9, 10]]
-    # What the file says is taken, whatever a trial would find.
-    kept["entries"][0]["choice"].update(policy="1plane", reduction="openmp")
+    assert [e["key"]["cells"] for e in kept["entries"]] == [[8, 9, 10]] and kept["entries"][0]["choice"]["complete"] is True
+    # What the file says is taken, whatever a measurement would find.
+    kept["entries"][0]["choice"].update(kernel="openmp", tile="1plane", time_block=1, reduction="openmp")
     (folder / "tuning.json").write_text(json.dumps(kept))
-    result, second = run(folder, "solver.tuning_file=tuning.json", "parallel.device=cpu")
+    result, second = run(folder, file, HELD, STEADY, code=10)
     method = second["method"]
-    assert method["tuning"]["source"] == "file" and method["tuning"]["trials"] == []
-    assert (method["policy"], method["reduction"]) == ("1plane", "openmp")
-    assert "as tuning.json says" in result.out
-    assert second["fingerprint"] == first["fingerprint"]
-    # Another shape is another entry.
-    _, third = run(folder, "solver.tuning_file=tuning.json", "grid.cells=12", "parallel.device=cpu")
-    assert third["method"]["tuning"]["source"] == "trial"
-    assert len(json.loads((folder / "tuning.json").read_text())["entries"]) == 2
-
-
-def test_a_file_that_names_rows_of_another_program_is_tried_again(folder):
-    run(folder, "solver.tuning_file=tuning.json", "parallel.device=cpu")
+    assert method["tuning"]["source"] == "file" and method["tuning"]["candidates"] == []
+    assert (method["kernel"], method["policy"], method["reduction"]) == ("openmp", "1plane", "openmp")
+    assert "as tuning.json says" in result.stdout
+    assert second["fingerprint"] == run(folder, HELD, STEADY, "solver.kernel=reference", code=10)[1]["fingerprint"]
+    # Another shape is another entry; a kernel of another program is none.
+    _, third = run(folder, file, HELD, STEADY, "grid.cells=12", code=10)
+    assert third["method"]["tuning"]["source"] == "measurement"
     kept = json.loads((folder / "tuning.json").read_text())
+    assert len(kept["entries"]) == 2
     kept["entries"][0]["choice"]["kernel"] = "gone"
     (folder / "tuning.json").write_text(json.dumps(kept))
-    _, record = run(folder, "solver.tuning_file=tuning.json", "parallel.device=cpu")
-    assert record["method"]["tuning"]["source"] == "trial"
-    assert json.loads((folder / "tuning.json").read_text())["entries"][0]["choice"]["kernel"] == "openmp"
+    assert run(folder, file, HELD, STEADY, code=10)[1]["method"]["tuning"]["source"] == "measurement"
+
+
+def test_a_longer_run_measures_what_a_short_one_did_not(folder):
+    file = "solver.tuning_file=tuning.json"
+    entry = lambda: json.loads((folder / "tuning.json").read_text())["entries"][0]["choice"]  # noqa: E731
+    run(folder, file, HELD, STEADY, code=10)
+    assert entry()["complete"] is False
+    assert run(folder, file, HELD, STEADY, code=10)[1]["method"]["tuning"]["source"] == "file"
+    assert run_until_tuned(folder, file)[1]["method"]["tuning"]["source"] == "measurement"
+    assert entry()["complete"] is True
+    assert run(folder, file, HELD, STEADY, code=10)[1]["method"]["tuning"]["source"] == "file"
 
 
 @pytest.mark.parametrize("text", ["hello", "{}"])
 def test_what_is_no_tuning_file_is_refused_before_work(folder, text):
     (folder / "notes.txt").write_text(text)
-    result = isotherm("run", "deck.yaml", "solver.tuning_file=notes.txt", "parallel.device=cpu", cwd=folder)
+    result = isotherm("run", "deck.yaml", "solver.tuning_file=notes.txt", CPU, cwd=folder)
     assert result.code == 65
     assert result.err.startswith("'notes.txt' is no tuning file of this version (")
     assert result.err.endswith("; name another in solver.tuning_file, or remove it\n")
@@ -129,8 +134,8 @@ def test_what_is_no_tuning_file_is_refused_before_work(folder, text):
 
 
 def test_a_file_that_cannot_be_kept_is_a_warning(folder):
-    result, record = run(folder, "solver.tuning_file=no/such/folder/t.json", "parallel.device=cpu")
-    assert "the tuning is not kept: " in result.err
+    result, record = run(folder, "solver.tuning_file=no/such/folder/t.json")
+    assert "the tuning is not kept: " in result.stderr
     assert any("the tuning is not kept" in w for w in record["warnings"])
 
 
@@ -141,7 +146,7 @@ def test_a_file_that_cannot_be_kept_is_a_warning(folder):
     (["solver.tile=9planes", "solver.kernel=openmp"],
      "argument 3: solver.tile: '9planes' is no tile of kernel openmp; use auto or one of: 3planes, 1plane, 4planes_lines"),
 ])
-def test_wrong_policies(folder, overrides, line):
+def test_wrong_tiles(folder, overrides, line):
     result = isotherm("run", "deck.yaml", *overrides, cwd=folder)
     assert (result.code, result.err) == (65, line + "\n")
     assert [p.name for p in folder.iterdir()] == ["deck.yaml"]
@@ -149,16 +154,33 @@ def test_wrong_policies(folder, overrides, line):
 
 def test_a_wrong_formula_leaves_no_tuning_file(folder):
     """Nothing is written before all that can be wrong with a deck has been looked at."""
-    result = isotherm("run", "deck.yaml", "solver.tuning_file=tuning.json", "parallel.device=cpu",
+    result = isotherm("run", "deck.yaml", "solver.tuning_file=tuning.json", CPU,
                       "initial=[{shape: formula, formula: 1/(x-0.0625)}]", cwd=folder)
     assert result.code == 65, result.err
     assert [p.name for p in folder.iterdir()] == ["deck.yaml"]
 
 
-def test_sums_that_decide_are_always_those_of_one_row(folder):
-    """The sums of two rows differ in their last digits: what is faster today must not say when a run stops."""
+def test_sums_that_decide_are_always_those_of_one_kernel(folder):
+    """The sums of two kernels differ in their last digits: what is faster today must not say when a run stops."""
     for norm in ("l1", "l2"):
         problem = f"problem={{kind: steady, norm: {norm}, max_sweeps: 3, tolerance: 1e-30}}"
-        wall = "boundaries={x_min: {kind: temperature, value: 400}}"
-        _, record = run(folder, "parallel.device=cpu", problem, wall, code=10)
+        _, record = run(folder, problem, HELD, code=10)
         assert record["method"]["reduction"] == "openmp"
+
+
+@pytest.mark.parametrize("change", ["boundaries.y_max={kind: temperature, value: 300 + 5*t}", "output.diagnostics=1",
+                                    "solver.halo_width=3", "grid.cells=[2, 2, 3]"])
+def test_ranks_agree_with_one(folder, change):
+    """Whatever their neighbours cost today."""
+    words = ["problem.steps=40", "problem.check_interval=20", "solver.tuning_budget=5", change]
+    expected = run(folder, "solver.kernel=reference", *words)[1]["fingerprint"]
+    for ranks in (2, 3):
+        assert run(folder, *words, ranks=ranks)[1]["fingerprint"] == expected
+
+
+def test_check_says_what_stays_open(folder):
+    out = isotherm("check", "deck.yaml", CPU, "--ranks", "2", "--resolved", "grid.cells=24", cwd=folder).out
+    assert "  halo_width: auto\n" in out
+    assert re.search(r"^halo width +auto: 1 to 8 layers, ", out, re.MULTILINE)
+    for change in ("solver.halo_width=3", "problem.check_interval=1"):
+        assert "\nhalo width " not in isotherm("check", "deck.yaml", CPU, "--ranks", "2", change, "grid.cells=24", cwd=folder).out

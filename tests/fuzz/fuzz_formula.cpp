@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "config/value.hpp"
+#include "config/reader.hpp"
 
 using namespace isotherm;
 

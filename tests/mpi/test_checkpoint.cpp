@@ -60,7 +60,7 @@ class Checkpoint : public BackendTest {
     if (config.output.checkpoint.has_interval()) writer.emplace(config, ranks, folder_, SnapshotProvenance{});
     Part part;
     part.outcome =
-        run_time_loop<T>(config, solver, {.checkpoints = writer ? &*writer : nullptr},
+        run_time_loop<T>(config, solver, nullptr, {.checkpoints = writer ? &*writer : nullptr},
                          {.world = ranks, .started = {}, .resumed = from ? &*header->checkpoint : nullptr});
     part.fingerprint = solver.fingerprint();
     part.sweeps = solver.sweeps();
@@ -203,7 +203,7 @@ TEST_P(Checkpoint, TheClockStopsAllAtOneSweep) {
   // Where the machine is busy that time may be over before the first sweep: then with more.
   for (double seconds = 1.5; solver.sweeps() == 0 && seconds < 1000; seconds *= 4) {
     const double now = world().all_reduce(timer.seconds(), ReduceOp::max);
-    outcome = run_time_loop<double>(config, solver, {.checkpoints = &writer},
+    outcome = run_time_loop<double>(config, solver, nullptr, {.checkpoints = &writer},
                                     {world(), timer, {.seconds = now + seconds}});
   }
   EXPECT_EQ(outcome.stopped_by, "the wall time");

@@ -116,42 +116,35 @@ void check(Drawn drawn, const std::string& kernel, const std::string& transport,
   }
 }
 
-// Of choices that are drawn from all that `auto` has.
-void check_steps(Drawn drawn, std::mt19937_64& random, Device& device) {
+// Of choices that are drawn from all that `auto` has, each for some sweeps.
+void check_steps(const Drawn& drawn, std::mt19937_64& random, Device& device) {
   const Communicator world = Communicator::world();
   Config config = drawn.config;
   const Decomposition decomposition(config.grid.cells, even_process_grid(world.size()), periodic(config));
-  config.solver.halo_width = static_cast<int>(std::min<Index>(3, decomposition.deepest_halo().value_or(3)));
-  config.problem.check_interval = 8;
-  config.output.diagnostics.reset();
-  if (config.solver.halo_width == 1) return;  // blocks too thin
-  if (decomposition.deepest_halo() == std::nullopt) config.solver.halo_width.reset();
-  SolverRows<double> rows = choose_rows<double>(config, device.backend());
-  std::vector<SweepChoice<double>> choices = row_choices<double>(config, device.backend()).sweeps;
-  std::shuffle(choices.begin(), choices.end(), random);
-  const auto fused = std::find_if(choices.begin(), choices.end(), [](const auto& c) { return c.depth > 1; });
-  ASSERT_TRUE(fused != choices.end());
-  std::iter_swap(choices.begin() + 1, fused);
-  const auto is_without_norm = [&](const auto& c) { return rows.reduction->fused && !c.row->fuses_norm(); };
-  std::erase_if(choices, is_without_norm);
-  rows.sweep = choices.front();
-  rows.close.assign(choices.begin() + 1, choices.begin() + 4);
-  drawn.config = config;
+  config.solver.halo_width.reset();
+  config.solver.ghosts = widest_halo(config, decomposition, 3);
   Config plain = config;
   plain.solver.kernel = "reference";
-  plain.solver.halo_width = 1;
+  plain.solver.ghosts = 1;
   const auto host = make_host_device();
-  const auto expected = looks<double>(drawn, plain, choose_rows<double>(plain, Backend::host),
-                                      Decomposition(config.grid.cells, {1, 1, 1}, periodic(config)),
-                                      Communicator::self(), *host);
-  Solver<double> solver(config, decomposition, world, device, rows);
-  const std::vector<StepTrial>& trials = solver.step_trials();
-  ASSERT_EQ(trials.size(), 4u);
-  const auto fastest = std::min_element(trials.begin(), trials.end(),
-                                        [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
-  EXPECT_EQ(solver.sweep_choice().row->name, fastest->kernel);
-  EXPECT_EQ(solver.fused(), fastest->fused);
-  EXPECT_EQ(looks_of(drawn, config, solver), expected);
+  Solver<double> expected(plain, Decomposition(config.grid.cells, {1, 1, 1}, periodic(config)),
+                          Communicator::self(), *host, choose_rows<double>(plain, Backend::host));
+  const RowChoices<double> choices = row_choices<double>(config, device.backend());
+  Solver<double> solver(config, decomposition, world, device, choose_rows<double>(config, device.backend()));
+  for (int i = 0; i < 5; ++i) {
+    StepPlan<double> plan = solver.plan();
+    plan.sweep = choices.sweeps[random() % choices.sweeps.size()];
+    plan.sweep.depth = std::min(plan.sweep.depth, most_fused(config, decomposition));
+    plan.halo_width = std::uniform_int_distribution(plan.sweep.depth,
+                                                    std::max(plan.sweep.depth, halo_depth(config)))(random);
+    const auto fits = [&](const auto* row) { return !row->fused || plan.sweep.row->fuses_norm(); };
+    solver.use(plan, **std::ranges::find_if(choices.reductions, fits));
+    const auto sweeps = static_cast<std::int64_t>(1 + random() % 9);
+    solver.sweep(sweeps);
+    expected.sweep(sweeps);
+    EXPECT_EQ(solver.fingerprint(), expected.fingerprint());
+    EXPECT_EQ(solver.residual(), expected.residual());
+  }
 }
 
 class FusedRuns : public BackendTest {};
@@ -173,9 +166,8 @@ TEST_P(FusedRuns, AreRunsOfSingleSweeps) {
   }
 }
 
-// Steps of rows that fuse, of rows that do not, and of any number of sweeps a launch are tried in turns, and
-// one of them is taken: the fastest.
-TEST_P(FusedRuns, AreTheSameWhateverStepIsFastest) {
+// Kernel, tile, time block and halo width change between steps, as under the autotuner.
+TEST_P(FusedRuns, AreTheSameWhenStepsChange) {
   if (!has_row_that_fuses<double>(GetParam())) GTEST_SKIP() << "no row fuses sweeps on this device";
   std::uint64_t seed = world().is_root() ? std::random_device()() : 0;
   seed = static_cast<std::uint64_t>(world().all_reduce(static_cast<std::int64_t>(seed), ReduceOp::sum));

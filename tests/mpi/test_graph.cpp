@@ -107,107 +107,6 @@ TEST_P(SweepGraph, HoldsTheExchangesOfItsSweeps) {
   }
 }
 
-TEST_P(SweepGraph, IsTriedWithTheExchangesWhereTheyCanBeRecorded) {
-  if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
-  Config config = decks::steady({9, 10, 13});  // with sources, which are there before the trial
-  config.solver.kernel = "reference";
-  const std::vector<SolverAnswer> expected = answers<double>(config, *make_host_device(), false, "reference");
-  config.solver.kernel = "auto";
-  for (const std::string& transport : usable_transports(device(), world())) {
-    for (const int depth : {1, 3}) {
-      SCOPED_TRACE(fmt::format("{}, depth {}", transport, depth));
-      config.parallel.transport = transport;
-      config.solver.halo_width = depth;
-      SolverRows<double> rows = choose_rows<double>(config, device().backend());
-      rows.try_graph = true;
-      Solver<double> solver(
-          config, Decomposition(config.grid.cells, even_process_grid(world().size()), periodic(config)),
-          world(), device(), rows);
-      EXPECT_EQ(solver.sweeps(), 0);
-      if (transport == "host" || transport == "mpi_device") {
-        EXPECT_FALSE(solver.graph_trial().has_value());
-        EXPECT_FALSE(solver.queues_graphs());
-      } else if (const auto& trial = solver.graph_trial()) {  // an emulated sweep may be too long
-        EXPECT_EQ(solver.queues_graphs(), trial->graph < worth_a_graph * trial->launches);
-        EXPECT_EQ(world().all_reduce(trial->graph, ReduceOp::max), trial->graph);
-      } else {
-        EXPECT_FALSE(solver.queues_graphs());
-      }
-      EXPECT_EQ(answers(solver), expected);
-    }
-  }
-}
-
-// Beside or after the exchanges, in any policy that is left open: the fastest way, the same on all ranks, and
-// the field as if nothing had been tried.
-TEST_P(SweepGraph, TheWayOfAStepIsTriedWithItsExchanges) {
-  if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
-  Config config = decks::steady({9, 10, 13});
-  config.solver.kernel = "reference";
-  const std::vector<SolverAnswer> expected = answers<double>(config, *make_host_device(), false, "reference");
-  config.solver.kernel = "auto";
-  for (const int depth : {1, 2}) {
-    config.solver.halo_width = depth;
-    SolverRows<double> rows = choose_rows<double>(config, device().backend());
-    for (int policy = 0; policy < static_cast<int>(rows.sweep.row->policies.size()); ++policy) {
-      if (policy != rows.sweep.policy && rows.sweep.row->why_unsupported(policy).empty())
-        rows.close.push_back({rows.sweep.row, policy, rows.sweep.depth});
-    }
-    rows.try_overlap = true;
-    Solver<double> solver(
-        config, Decomposition(config.grid.cells, even_process_grid(world().size()), periodic(config)),
-        world(), device(), rows);
-    EXPECT_EQ(solver.sweeps(), 0);
-    const std::vector<StepTrial>& trials = solver.step_trials();
-    const StepTrial* fastest = trials.data();
-    for (const StepTrial& trial : trials) {
-      EXPECT_EQ(world().all_reduce(trial.seconds, ReduceOp::max), trial.seconds);
-      if (trial.seconds < fastest->seconds) fastest = &trial;
-    }
-    std::vector<SweepChoice<double>> choices = rows.close;
-    choices.insert(choices.begin(), rows.sweep);
-    const auto policy_of = [](const SweepChoice<double>& choice) {
-      return choice.row->policies[static_cast<std::size_t>(choice.policy)];
-    };
-    std::size_t next = 0;
-    const auto best = [&](const std::vector<Overlap>& ways) {  // so far
-      double seconds = 1e30;
-      for (std::size_t i = 0; i < next; ++i) {
-        const bool is_one = std::find(ways.begin(), ways.end(), trials[i].overlap) != ways.end();
-        if (is_one) seconds = std::min(seconds, trials[i].seconds);
-      }
-      return seconds;
-    };
-    for (const SweepChoice<double>& choice : choices) {
-      for (const Overlap way : {Overlap::on, Overlap::off}) {
-        const bool is_tried =
-            next < trials.size() && trials[next].policy == policy_of(choice) && trials[next].overlap == way;
-        if (!is_tried) {  // as it has lost by so much
-          EXPECT_NE(choice, choices.front());
-          EXPECT_GT(best({way}), 1.1 * best({Overlap::on, Overlap::off}));
-        }
-        next += is_tried;
-      }
-    }
-    EXPECT_EQ(next, trials.size());
-    EXPECT_EQ(policy_of(solver.sweep_choice()), fastest->policy);
-    EXPECT_EQ(solver.overlap(), fastest->overlap);
-    EXPECT_EQ(answers(solver), expected);
-  }
-}
-
-// A boundary that varies in time is one of some ranks; that nothing is tried for it is a matter of all.
-TEST_P(SweepGraph, WallsThatVaryInTimeAreNotTriedOnAnyRank) {
-  Config config = decks::every_wall({24, 9, 10});
-  config.parallel.transport = "host";
-  SolverRows<double> rows = choose_rows<double>(config, device().backend());
-  rows.try_overlap = true;
-  const Int3 parts = {world().size(), 1, 1};
-  Solver<double> solver(config, Decomposition(config.grid.cells, parts, periodic(config)), world(), device(),
-                        rows);
-  EXPECT_TRUE(solver.step_trials().empty());
-}
-
 TEST_P(SweepGraph, ThatADeckInsistsOnIsRefusedWhereHalosNeedTheHost) {
   if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
   Config config = boundaries_that_stay({9, 10, 13});
@@ -281,7 +180,7 @@ class FaceStoresTest : public BackendTest {
     SolverRows<T> rows = choose_rows<T>(config, device().backend());
     rows.graph = graph;
     Solver<T> solver(config, blocks, world(), device(), rows, true);
-    EXPECT_EQ(solver.overlap(), Overlap::in_kernel);
+    EXPECT_EQ(solver.plan().overlap, Overlap::in_kernel);
     EXPECT_EQ(answers_in_turns(solver), expected);
   }
 };
@@ -311,18 +210,31 @@ TEST_P(FaceStoresTest, GoAroundAxesThatAreCut) {
   }
 }
 
-TEST_P(FaceStoresTest, AreTriedAmongTheWaysOfAStep) {
+// Between exchanges and back, and with fields of more ghosts than one exchange fills.
+TEST_P(FaceStoresTest, TakeTurnsWithExchangesOfAnyWidth) {
   Config config = decks::steady({40, 9 * world().size(), 12});
-  const std::vector<SolverAnswer> expected = expected_of<double>(config);
+  const auto host = make_host_device();
+  config.solver.kernel = "reference";
+  Solver<double> plain(config, Decomposition(config.grid.cells, {1, 1, 1}, {}), Communicator::self(), *host,
+                       choose_rows<double>(config, Backend::host));
   config.solver.kernel = "tma_pipeline";
   config.parallel.transport = "peer";
-  SolverRows<double> rows = choose_rows<double>(config, device().backend());
-  rows.try_overlap = true;
+  config.solver.ghosts = 4;
   Solver<double> solver(config, Decomposition(config.grid.cells, {1, world().size(), 1}, periodic(config)),
-                        world(), device(), rows);
-  ASSERT_EQ(solver.step_trials().size(), 3u);
-  EXPECT_EQ(solver.step_trials().back().overlap, Overlap::in_kernel);
-  EXPECT_EQ(answers_in_turns(solver), expected);
+                        world(), device(), choose_rows<double>(config, device().backend()));
+  StepPlan<double> step = solver.plan();
+  for (const auto& [width, overlap] : {std::pair{1, Overlap::in_kernel},
+                                       {4, Overlap::on},
+                                       {1, Overlap::in_kernel},
+                                       {2, Overlap::off},
+                                       {1, Overlap::on}}) {
+    step.halo_width = width;
+    step.overlap = overlap;
+    solver.use(step, solver.reduction());
+    solver.sweep(7);
+    plain.sweep(7);
+    EXPECT_EQ(solver.fingerprint(), plain.fingerprint());
+  }
 }
 
 // By `run --profile`. No sweep has two parts, and what exchanges take is that of the first, or of one behind
@@ -489,7 +401,7 @@ class HidingOfHalos : public BackendTest {
   std::uint64_t answer(const Config& config, bool time_halos, std::optional<HaloCost>& cost) {
     Solver<double> solver(config, Decomposition(config.grid.cells, even_process_grid(world().size()), {}),
                           world(), device(), choose_rows<double>(config, device().backend()), time_halos);
-    cost = solver.halo_cost();
+    if (time_halos && world().size() > 1) cost = solver.measure_halo_cost();
     solver.sweep(5);
     EXPECT_EQ(solver.sweeps(), 5);
     return solver.fingerprint();

@@ -203,7 +203,8 @@ std::vector<std::int64_t> waits_of_a_run(Config config, Check check, const char*
     if (!pace || event.native != pace->native) waits.push_back(solver.sweeps());
   };
   device.on_stream_wait = [&] { EXPECT_EQ(solver.sweeps(), config.problem.max_sweeps) << "before the end"; };
-  outcome = run_time_loop<double>(config, solver, {}, {.world = Communicator::self(), .started = {}});
+  outcome =
+      run_time_loop<double>(config, solver, nullptr, {}, {.world = Communicator::self(), .started = {}});
   return waits;
 }
 

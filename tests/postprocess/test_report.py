@@ -105,8 +105,8 @@ def test_the_page_opens_with_the_answer(run, written):
 
 
 def test_what_is_not_known_of_the_end_is_said(run, tmp_path):
-    page = report(changed(run, tmp_path / "old", end_state=None), tmp_path / "a.html")
-    assert "run.json does not say which temperatures the run ended with" in page.text
+    page = report(changed(run, tmp_path / "old", end_state=None, sources={"power_W": 16.0, "cells": 225}), tmp_path / "a.html")
+    assert "run.json does not say which temperatures the run ended with" in page.text and "16 W in 225 cells" in page.text
     page = report(changed(run, tmp_path / "no_heat", end_state={"heat": None, "why_no_heat": "no reason"}), tmp_path / "b.html")
     assert "Heat is not known: no reason." in page.text
     page = report(changed(run, tmp_path / "steady", result="CONVERGED", method={"problem": "steady"}), tmp_path / "c.html")

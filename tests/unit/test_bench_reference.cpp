@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "app/bench/bench.hpp"
 #include "app/bench/reference.hpp"
-#include "app/bench/sampling.hpp"
 #include "core/device.hpp"
 #include "kernels/face_copy.hpp"
 #include "support/error_text.hpp"

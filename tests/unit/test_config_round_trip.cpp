@@ -7,7 +7,7 @@
 
 #include "config/key_table.hpp"
 #include "config/problems.hpp"
-#include "config/value.hpp"
+#include "config/reader.hpp"
 #include "config/yaml_tree.hpp"
 #include "support/deck_text.hpp"
 #include "support/error_text.hpp"
@@ -195,6 +195,7 @@ solver:
   halo_width: auto
   time_block: auto
   cuda_graph: auto
+  tuning_budget: 1
 parallel:
   process_grid: auto
   device: auto

@@ -8,7 +8,7 @@
 #include <functional>
 #include <span>
 
-#include "app/list.hpp"
+#include "app/subcommands.hpp"
 #include "core/device.hpp"
 #include "kernels/histogram.hpp"
 #include "kernels/reduction.hpp"

@@ -11,7 +11,6 @@
 #include <set>
 #include <sstream>
 
-#include "config/changes.hpp"
 #include "config/deck.hpp"
 #include "core/error.hpp"
 #include "output/field_files/checkpoint.hpp"

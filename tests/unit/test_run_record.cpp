@@ -293,7 +293,7 @@ TEST(Report, Banner) {
             "  ranks        2 ranks on 1 host, process grid 1 x 1 x 2, 250 000 cells each\n"
             "  device       1 x Some CPU, x86-64-v3\n"
             "  threads      4 threads (8 cores shared by 2 ranks)\n"
-            "  kernel       openmp, depth 1, reduction reference\n"
+            "  kernel       openmp, halo width 1, reduction reference\n"
             "  halo         host, overlap on\n");
 }
 

@@ -1,4 +1,4 @@
-#include "app/tuning_file.hpp"
+#include "tune/tuning_file.hpp"
 
 #include <gtest/gtest.h>
 
@@ -28,48 +28,36 @@ TEST(TuningFile, KeepsAndFindsAChoice) {
   const TemporaryFolder folder;
   const std::string path = folder / "tuning.json";
   EXPECT_FALSE(find_tuning(path, some_key()));  // no file yet
-  keep_tuning(path, some_key(), {"naive", "32x8x1", "fused", true, 1e-3});
+  keep_tuning(path, some_key(), {"temporal", "8x4x4", "fused", "off", 4, 8, true, 1e-3, 0.5, false});
   const auto found = find_tuning(path, some_key());
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->kernel, "naive");
-  EXPECT_EQ(found->policy, "32x8x1");
+  EXPECT_EQ(found->kernel, "temporal");
+  EXPECT_EQ(found->tile, "8x4x4");
   EXPECT_EQ(found->reduction, "fused");
+  EXPECT_EQ(found->overlap, "off");
+  EXPECT_EQ(found->time_block, 4);
+  EXPECT_EQ(found->halo_width, 8);
   EXPECT_TRUE(found->graph);
   EXPECT_EQ(found->seconds, 1e-3);
+  EXPECT_EQ(found->measured, 0.5);
+  EXPECT_FALSE(found->complete);
 }
 
-TEST(TuningFile, KeepsHowManySweepsALaunchFuses) {
+// Their keys are of other programs.
+TEST(TuningFile, ReplacesEntriesOfVersionOne) {
   const TemporaryFolder folder;
   const std::string path = folder / "tuning.json";
-  keep_tuning(path, some_key(), {"fused", "-", "fused", false, 1e-3, 4, true});
-  const auto found = find_tuning(path, some_key());
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->fused, 4);
-  EXPECT_TRUE(found->single);
-}
-
-// Entries from before launches fused sweeps say nothing of it: they are of single ones.
-TEST(TuningFile, ReadsEntriesOfEarlierVersions) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "tuning.json";
-  keep_tuning(path, some_key(), {"naive", "-", "fused", false, 1, 4, true});
-  std::string text = test::read_file(path);
-  for (const char* line : {"    \"fused\": 4,\n", "    \"single\": true,\n"}) {
-    const std::size_t at = text.find(line);
-    ASSERT_NE(at, std::string::npos);
-    text.erase(at, std::string(line).size());
-  }
-  std::ofstream(path) << text;
-  const auto found = find_tuning(path, some_key());
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->fused, 1);
-  EXPECT_FALSE(found->single);
+  std::ofstream(path)
+      << R"({"schema": "isotherm-tuning", "version": 1, "entries": [{"key": {}, "choice": {}}]})";
+  EXPECT_FALSE(find_tuning(path, some_key()));
+  keep_tuning(path, some_key(), {"naive", "-", "fused", "off"});
+  EXPECT_TRUE(find_tuning(path, some_key()));
 }
 
 TEST(TuningFile, TellsKeysApartByEveryPart) {
   const TemporaryFolder folder;
   const std::string path = folder / "tuning.json";
-  keep_tuning(path, some_key(), {"naive", "-", "fused", false, 1});
+  keep_tuning(path, some_key(), {"naive", "-", "fused", "off"});
   const auto differs = [&](auto change) {
     TuningKey key = some_key();
     change(key);
@@ -81,7 +69,6 @@ TEST(TuningFile, TellsKeysApartByEveryPart) {
   EXPECT_TRUE(differs([](TuningKey& k) { k.precision = "fp32"; }));
   EXPECT_TRUE(differs([](TuningKey& k) { k.cells.z = 129; }));
   EXPECT_TRUE(differs([](TuningKey& k) { k.ranks = 2; }));
-  EXPECT_TRUE(differs([](TuningKey& k) { k.depth = 2; }));
   EXPECT_TRUE(differs([](TuningKey& k) { k.source = true; }));
   EXPECT_TRUE(differs([](TuningKey& k) { k.faces = "wwwwpp"; }));
   EXPECT_TRUE(differs([](TuningKey& k) { k.asked = "naive auto auto"; }));
@@ -92,9 +79,9 @@ TEST(TuningFile, ReplacesAChoiceAndKeepsTheOthers) {
   const std::string path = folder / "tuning.json";
   TuningKey other = some_key();
   other.cells.x = 64;
-  keep_tuning(path, some_key(), {"naive", "-", "fused", false, 1});
-  keep_tuning(path, other, {"shared", "-", "cub", false, 1});
-  keep_tuning(path, some_key(), {"coarsened", "-", "fused", false, 1});
+  keep_tuning(path, some_key(), {"naive", "-", "fused", "off"});
+  keep_tuning(path, other, {"shared", "-", "cub", "off"});
+  keep_tuning(path, some_key(), {"coarsened", "-", "fused", "off"});
   EXPECT_EQ(find_tuning(path, some_key())->kernel, "coarsened");
   EXPECT_EQ(find_tuning(path, other)->kernel, "shared");
 }
@@ -111,12 +98,12 @@ TEST(TuningFile, RefusesWhatIsNone) {
   EXPECT_EQ(problem(R"({"schema": 1})"),
             "'" + path + "' is no tuning file of this version (it has another schema)" + end);
   EXPECT_EQ(problem("[]"), "'" + path + "' is no tuning file of this version (it has another schema)" + end);
-  EXPECT_EQ(problem(R"({"schema": "isotherm-tuning", "version": 2})"),
+  EXPECT_EQ(problem(R"({"schema": "isotherm-tuning", "version": 3})"),
             "'" + path + "' is no tuning file of this version (it has another version)" + end);
-  EXPECT_EQ(problem(R"({"schema": "isotherm-tuning", "version": 1})"),
-            "'" + path + "' is no tuning file of this version (it has no entries)" + end);
-  EXPECT_EQ(problem(R"({"schema": "isotherm-tuning", "version": 1, "entries": [{}]})"),
-            "'" + path + "' is no tuning file of this version (an entry is not complete)" + end);
+  for (const char* text : {R"({"schema": "isotherm-tuning", "version": 2})",
+                           R"({"schema": "isotherm-tuning", "version": 2, "entries": [{}]})"})
+    EXPECT_EQ(problem(text),
+              "'" + path + "' is no tuning file of this version (an entry is not complete)" + end);
 }
 
 }  // namespace

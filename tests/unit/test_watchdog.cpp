@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "app/wall_limit.hpp"
+#include "app/loop_progress.hpp"
 #include "core/error.hpp"
 #include "core/signals.hpp"
 #include "core/watchdog.hpp"

@@ -1,7 +1,7 @@
 """--keep: the fastest kernels of a comparison in a tuning file, which later runs of the deck read.
 
-The program alone knows by what a tuning file finds its entries. So the deck is run once for a sweep, with a tuning file of its own
-and every depth and process grid that was compared: its entry gets the choice of the comparison, and a second run must take it."""
+The program alone knows by what a tuning file finds its entries. So the deck is run once, up to its first check, with a tuning file of its own
+and every process grid that was compared: its entry gets the choice of the comparison, and a second run must take it."""
 
 import json
 from pathlib import Path
@@ -26,25 +26,24 @@ def read(path):
         raise Failure(DATA, f"{in_quotes(path)} is no tuning file ({error}); name another with --keep, or remove it") from error
 
 
-def place_of(entry):
-    return entry.run["method"]["depth"], tuple(entry.run["decomposition"]["process_grid"])
+def grid_of(entry):
+    return tuple(entry.run["decomposition"]["process_grid"])
 
 
 def keep(path, job, measurement, entries):
-    """Returns a line for each depth and process grid."""
+    """Returns a line for each process grid."""
     automatic = {row["name"] for table in ("kernels", "reductions") for row in job.listed[table] if row["automatic"]}
     fit = [entry for entry in entries
            if entry.verdict == "same" and {entry.run["method"][key] for key in ("kernel", "reduction")} <= automatic]
     text = ""
-    for place in dict.fromkeys(map(place_of, fit)):
-        text += keep_place(path, job, measurement, place, [entry for entry in fit if place_of(entry) == place])
+    for grid in dict.fromkeys(map(grid_of, fit)):
+        text += keep_grid(path, job, measurement, grid, [entry for entry in fit if grid_of(entry) == grid])
     return text or f"nothing is kept in {escaped(path)}: a run of the deck takes none of these kernels from a file\n"
 
 
-def keep_place(path, job, measurement, place, entries):
+def keep_grid(path, job, measurement, grid, entries):
     """Of the entries, the fastest first, the first that a run takes."""
-    depth, grid = place
-    settings = {"solver.halo_width": str(depth), "parallel.process_grid": "[{},{},{}]".format(*grid)} if job.ranks > 1 else {}
+    settings = {"parallel.process_grid": "[{},{},{}]".format(*grid)} if job.ranks > 1 else {}
     file = measurement.work / "kept.json"
     file.unlink(missing_ok=True)
     short_run(job, measurement, settings, file)
@@ -52,8 +51,9 @@ def keep_place(path, job, measurement, place, entries):
     for entry in entries if found and found["entries"] else []:
         method = entry.run["method"]
         found["entries"][-1]["choice"].update({
-            "kernel": method["kernel"], "policy": method["policy"] or "-", "reduction": method["reduction"], "graph": method["graph"],
-            "fused": method["fused"], "single": False, "sweep_s": entry.median})
+            "kernel": method["kernel"], "tile": method["policy"] or "-", "reduction": method["reduction"], "graph": method["graph"],
+            "overlap": method["overlap"], "time_block": method["fused"], "halo_width": method["depth"], "seconds": entry.median,
+            "complete": True})
         file.write_text(json.dumps(found), encoding="utf-8")
         if short_run(job, measurement, settings, file)["tuning"]["source"] != "file":
             continue
@@ -61,15 +61,15 @@ def keep_place(path, job, measurement, place, entries):
         kept["entries"] = [each for each in kept["entries"] if each["key"] != found["entries"][-1]["key"]] + found["entries"][-1:]
         state.write_whole(Path(path), json.dumps(kept, indent=1) + "\n")
         kernel = f"{method['kernel']} {method['policy'] or ''}".rstrip()
-        return (f"kept in {escaped(path)}: kernel {kernel}, reduction {method['reduction']}, for depth {depth} on process grid "
-                f"{extent_text(grid)}\n")
+        return (f"kept in {escaped(path)}: kernel {kernel}, reduction {method['reduction']}, halo width {method['depth']}, for process "
+                f"grid {extent_text(grid)}\n")
     return ""
 
 
 def short_run(job, measurement, settings, file):
-    """The method of a run of the deck as it is, for a sweep."""
+    """The method of a run of the deck as it is, up to its first check."""
     entry = Entry("the deck", Combination((), settings))
-    measurement.run([entry], [0], sweeps=1, check_interval=job.base["interval"], tuning_file=str(file))
+    measurement.run([entry], [0], sweeps=job.base["interval"], check_interval=job.base["interval"], tuning_file=str(file))
     if not entry.run:
         raise Failure(entry.code, f"compare: --keep: {entry.note}")
     return entry.run["method"]

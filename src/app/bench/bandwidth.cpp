@@ -45,9 +45,7 @@ BenchMemory memory(const Bench& bench, Int3 cells, Precision precision) {
 
 LadderBench bandwidth_bench() {
   return {[](Backend backend) { return names_of(bandwidth_rows<double>(backend), backend); }, memory,
-          [](const Bench& bench, Int3 cells, Precision precision) {
-            return with_number(precision, [&](auto zero) { return ladder<decltype(zero)>(bench, cells); });
-          }};
+          ladder<float>, ladder<double>};
 }
 
 }  // namespace isotherm

@@ -3,18 +3,97 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
 #include "core/agree.hpp"
-#include "core/host_threads.hpp"
 #include "core/text.hpp"
+#include "core/timer.hpp"
 #include "kernels/host_info.hpp"
 #include "output/console/console.hpp"
 #include "output/safe_file.hpp"
 
 namespace isotherm {
+
+Sampler::Sampler(Device& device, Stream stream, double seconds)
+    : watch_(device, stream), stream_(stream), seconds_(seconds) {}
+
+double Sampler::seconds_of(const std::function<void()>& launch, std::int64_t launches) {
+  const double all = watch_.seconds([&] {
+    for (std::int64_t i = 0; i < launches; ++i) launch();
+  });
+  // A clock too coarse for the batch would give nothing to divide by.
+  return std::max(all, 1e-9) / static_cast<double>(launches);
+}
+
+std::int64_t Sampler::launches_of_a_batch(const std::function<void()>& launch) {
+  seconds_of(launch, 1);  // the first launch loads code, touches pages, wakes threads
+  std::int64_t launches = 1;
+  while (launches < 1 << 20) {
+    const double each = seconds_of(launch, launches);
+    if (each * static_cast<double>(launches) >= batch_seconds) break;
+    const auto wanted = static_cast<std::int64_t>(1.2 * batch_seconds / each) + 1;
+    launches = std::clamp(wanted, launches + 1, 16 * launches);
+  }
+  return launches;
+}
+
+BenchSamples Sampler::sample(const std::function<void(BenchSamples&)>& take, Roofs roofs) {
+  const auto copy = [&] { roofs.copy->enqueue(stream_); };
+  const auto read = [&] { roofs.read->enqueue(stream_); };
+  const std::int64_t copies = roofs.copy ? launches_of_a_batch(copy) : 0;
+  const std::int64_t reads = roofs.read ? launches_of_a_batch(read) : 0;
+  BenchSamples samples;
+  const Timer timer;
+  for (int taken = 0; taken < least_samples || (taken < most_samples && timer.seconds() < seconds_);
+       ++taken) {
+    if (roofs.copy) samples.copy_bytes_per_s.push_back(roofs.copy->bytes() / seconds_of(copy, copies));
+    if (roofs.read) samples.read_bytes_per_s.push_back(roofs.read->bytes() / seconds_of(read, reads));
+    take(samples);
+  }
+  return samples;
+}
+
+BenchSamples Sampler::measure(const std::function<void()>& launch, Roofs roofs) {
+  const std::int64_t launches = launches_of_a_batch(launch);
+  return sample(
+      [&](BenchSamples& samples) {
+        samples.launches = launches;
+        samples.seconds.push_back(seconds_of(launch, launches));
+      },
+      roofs);
+}
+
+// Every other time the base comes first: whoever comes second finds the caches, and the clock, as the first
+// left them.
+BenchSamples Sampler::measure_difference(const std::function<void()>& launch,
+                                         const std::function<void()>& base, Roofs roofs) {
+  const std::int64_t launches = std::max(launches_of_a_batch(launch), launches_of_a_batch(base));
+  bool base_first = false;
+  return sample(
+      [&](BenchSamples& samples) {
+        samples.launches = launches;
+        const double first = seconds_of(base_first ? base : launch, launches);
+        const double second = seconds_of(base_first ? launch : base, launches);
+        samples.base_seconds.push_back(base_first ? first : second);
+        samples.seconds.push_back(base_first ? second - first : first - second);
+        base_first = !base_first;
+      },
+      roofs);
+}
+
+BenchSamples Sampler::measure(BandwidthProbe& probe, bool single, Roofs roofs) {
+  const auto launch = [&] { probe.enqueue(stream_); };
+  const std::int64_t launches = single ? 1 : launches_of_a_batch(launch);
+  return sample(
+      [&](BenchSamples& samples) {
+        samples.launches = launches;
+        probe.prepare();
+        samples.seconds.push_back(seconds_of(launch, launches));
+      },
+      roofs);
+}
+
 namespace {
 
 LadderBench subject_of(const BenchOptions& options) {
@@ -24,9 +103,7 @@ LadderBench subject_of(const BenchOptions& options) {
 }
 
 bool holds(const std::vector<std::string_view>& names, const std::vector<std::string>& asked) {
-  return std::all_of(asked.begin(), asked.end(), [&](const std::string& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  });
+  return std::ranges::all_of(asked, [&](const auto& name) { return std::ranges::count(names, name) > 0; });
 }
 
 // Whether the rows that were asked for are the processor's alone.
@@ -53,9 +130,10 @@ std::unique_ptr<Device> open_device(const BenchOptions& options, const Communica
   const auto local = static_cast<std::size_t>(world.split_by_host().rank());
   return agree(world, [&] {
     if (found.devices.empty()) {
-      throw Error(ExitCode::unavailable, fmt::format("bench: no CUDA device ({}); use --device cpu, or run "
-                                                     "where every rank sees a GPU",
-                                                     found.why_none));
+      throw Error(
+          ExitCode::unavailable,
+          fmt::format("bench: no CUDA device ({}); use --device cpu, or run where every rank sees a GPU",
+                      found.why_none));
     }
     return make_cuda_device(found.devices[local % found.devices.size()].index);
   });
@@ -156,7 +234,7 @@ int measure(const CommandLine& command, const Communicator& world, const ThreadP
   BenchRecord ladder = record;
   for (const Int3 cells : sizes) {
     for (const Precision precision : options.precisions) {
-      ladder.entries = subject.ladder(bench, cells, precision);
+      ladder.entries = (precision == Precision::fp32 ? subject.fp32 : subject.fp64)(bench, cells);
       print_now(bench_table(ladder));
       record.entries.insert(record.entries.end(), ladder.entries.begin(), ladder.entries.end());
     }
@@ -178,11 +256,10 @@ int bench(const CommandLine& command, const Communicator& world) {
   if (command.bench.subject == BenchSubject::io) return bench_io(command, world, threads);
   return agree(world, [&] {
     if (world.size() > 1) {
-      throw Error(
-          ExitCode::command_line,
-          fmt::format("bench: {} ranks were started (it measures one device by one process); start it "
-                      "without mpirun, or with one rank",
-                      world.size()));
+      throw Error(ExitCode::command_line,
+                  fmt::format("bench: {} ranks were started (it measures one device by one process); start "
+                              "it without mpirun, or with one rank",
+                              world.size()));
     }
     return measure(command, world, threads);
   });

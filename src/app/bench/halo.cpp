@@ -1,9 +1,7 @@
 // `isotherm bench halo`: every transport across every face of a block, pack and wire apart.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "app/bench/bench.hpp"
 #include "core/agree.hpp"
@@ -14,7 +12,6 @@
 #include "kernels/face_copy.hpp"
 #include "output/console/console.hpp"
 #include "output/records/run_record.hpp"
-#include "output/safe_file.hpp"
 
 namespace isotherm {
 namespace {
@@ -45,10 +42,10 @@ class FaceBench {
     Int3 grid{1, 1, 1}, all = cells_;
     std::array<bool, 3> periodic{};
     for (int axis = 0; axis < 3; ++axis) {
-      if (d[static_cast<std::size_t>(axis)] == 0) continue;
+      if (d[axis] == 0) continue;
       grid[axis] = bench.world.size();
       all[axis] *= grid[axis];
-      periodic[static_cast<std::size_t>(axis)] = true;
+      periodic[axis] = true;
     }
     const Decomposition ring(all, grid, periodic, ghosts);
     const int sign = bench.world.rank() % 2 == 0 ? 1 : -1;
@@ -200,11 +197,9 @@ void refuse_misuse(const BenchOptions& options, const std::vector<Int3>& sizes, 
   const int most = *std::max_element(options.ghosts.begin(), options.ghosts.end());
   for (const Int3 cells : sizes) {
     if (std::min({cells.x, cells.y, cells.z}) >= most) continue;
-    throw Error(
-        ExitCode::command_line,
-        fmt::format("bench: a block of {} cells has no {} layers for its neighbour; use larger --sizes "
-                    "or fewer --ghosts",
-                    extent_text(cells), most));
+    throw Error(ExitCode::command_line, fmt::format("bench: a block of {} cells has no {} layers for its "
+                                                    "neighbour; use larger --sizes or fewer --ghosts",
+                                                    extent_text(cells), most));
   }
 }
 

@@ -11,7 +11,6 @@
 #include "app/bench/reference.hpp"
 #include "app/plan.hpp"
 #include "core/agree.hpp"
-#include "core/text.hpp"
 #include "core/timer.hpp"
 #include "grid/field.hpp"
 #include "output/console/console.hpp"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -84,11 +83,7 @@ BenchEntry ReductionBench<T>::measure(const ReductionKernel<T>& row, Roofs roofs
   entry.bytes = 2.0 * entry.points * sizeof(T);
 
   const double found = reduce(row, args);
-  entry.same_bits = true;
-  for (int run = 1; run < runs_compared; ++run) {
-    const double again = reduce(row, args);
-    if (std::memcmp(&again, &found, sizeof(double)) != 0) entry.same_bits = false;
-  }
+  entry.same_bits = repeats(found, [&] { return reduce(row, args); });
   entry.error = reduction_error(exact_, found);
   const bool right = *entry.error <= error_bound(cells_.product(), bench_.options.op);
   entry.verdict = right ? BenchVerdict::right : BenchVerdict::wrong;
@@ -159,9 +154,7 @@ BenchMemory memory(const Bench& bench, Int3 cells, Precision precision) {
 
 LadderBench reduction_bench() {
   return {[](Backend backend) { return names_of(reduction_kernels<double>(), backend); }, memory,
-          [](const Bench& bench, Int3 cells, Precision precision) {
-            return with_number(precision, [&](auto zero) { return ladder<decltype(zero)>(bench, cells); });
-          }};
+          ladder<float>, ladder<double>};
 }
 
 }  // namespace isotherm

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -169,6 +170,14 @@ ExactReduction reduce_exactly(FieldView<const T> a, FieldView<const T> b, Box re
   }
   if (op == ReductionOp::max_abs) return {all.largest, all.largest};
   return {all.sum.value(), op == ReductionOp::sum ? all.magnitudes.value() : all.sum.value()};
+}
+
+bool repeats(double first, const std::function<double()>& run) {
+  constexpr int more_runs = 2;
+  bool same = true;
+  for (int i = 0; i < more_runs; ++i)
+    same &= std::bit_cast<std::uint64_t>(run()) == std::bit_cast<std::uint64_t>(first);
+  return same;
 }
 
 double reduction_error(const ExactReduction& exact, double found) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
 
@@ -23,12 +24,12 @@ template <class T>
 void sweep_reference(Field<T>& start, Field<T>& expected, FieldView<const T> source, Coefficients<T> c,
                      const Boundaries<T>& walls, int depth);
 
-// What stands in a result before the row that is checked.
+// Fills a result before the row under test runs.
 template <class T>
 inline constexpr T poison = std::numeric_limits<T>::quiet_NaN();
 
-// Whose bits are compared, of a reduction.
-inline constexpr int runs_compared = 3;
+// Whether more runs of a reduction return the bits of the first.
+bool repeats(double first, const std::function<double()>& run);
 
 // Compares the padded blocks bit by bit: a cell outside the region that was written is wrong too. Empty where
 // they agree, else a line that names the first cell.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "core/error.hpp"
@@ -158,7 +157,7 @@ template <class T>
 BenchEntry SweepBench<T>::measure(const StencilKernel<T>& row, int policy, Roofs roofs) {
   const double cells = static_cast<double>(cells_.product());
   BenchEntry entry = new_entry<T>(row.name, cells_);
-  entry.policy = row.policies[static_cast<std::size_t>(policy)];
+  entry.policy = row.policies[policy];
   entry.depth = depth_;
   entry.points = cells * depth_;
   entry.bytes = cells * least_bytes_per_cell<T>(bench_.options.source);
@@ -183,11 +182,7 @@ BenchEntry SweepBench<T>::measure_norm(const StencilKernel<T>& row, int policy, 
   const NormMemory memory = norm_memory(row, policy);
   const First first = first_sweep(row, policy, memory.norm);
   entry.error = reduction_error(expected_norm_, first.norm);
-  entry.same_bits = true;
-  for (int run = 1; run < runs_compared; ++run) {
-    const double again = first_sweep(row, policy, memory.norm).norm;
-    if (std::memcmp(&again, &first.norm, sizeof(double)) != 0) entry.same_bits = false;
-  }
+  entry.same_bits = repeats(first.norm, [&] { return first_sweep(row, policy, memory.norm).norm; });
   entry.note = first.wrong;
   entry.verdict = first.wrong.empty() ? BenchVerdict::right : BenchVerdict::wrong;
   if (entry.verdict == BenchVerdict::wrong) return entry;
@@ -197,7 +192,7 @@ BenchEntry SweepBench<T>::measure_norm(const StencilKernel<T>& row, int policy, 
   entry.samples = bench_.sampler.measure_difference([&] { queue_next(row, policy, memory.norm); },
                                                     [&] { queue_next(row, policy, {}); }, roofs);
   const Quantiles added = quantiles(entry.samples.seconds), without = quantiles(entry.samples.base_seconds);
-  const std::string_view way = row.policies[static_cast<std::size_t>(policy)];
+  const std::string_view way = row.policies[policy];
   entry.note = fmt::format("what it adds to a sweep of {}{}, {} without: {} to {} in p10 to p90", row.name,
                            way == "-" ? "" : fmt::format(" {}", way), signed_duration(without.median),
                            signed_duration(added.p10), signed_duration(added.p90));
@@ -253,7 +248,7 @@ std::vector<BenchEntry> ladder(const Bench& bench, Int3 cells) {
       for (int policy = 0; policy < policies; ++policy) {
         if (const std::string why = why_skipped(*row, policy, cells, bench.options); !why.empty()) {
           BenchEntry& entry = entries.emplace_back(new_entry<T>(row->name, cells));
-          entry.policy = row->policies[static_cast<std::size_t>(policy)];
+          entry.policy = row->policies[policy];
           entry.depth = depth;
           entry.note = why;
           continue;
@@ -266,7 +261,7 @@ std::vector<BenchEntry> ladder(const Bench& bench, Int3 cells) {
   return entries;
 }
 
-// A depth that nobody has would be left out, and pass for measured.
+// Refuses a depth that no row has: it would be left out without a word.
 void validate_depths(const Bench& bench) {
   for (const int depth : bench.options.depths) {
     bool found = false;
@@ -293,11 +288,8 @@ BenchMemory memory(const Bench& bench, Int3 cells, Precision precision) {
 }  // namespace
 
 LadderBench stencil_bench() {
-  return {[](Backend backend) { return names_of(stencil_kernels<double>(), backend); }, memory,
-          [](const Bench& bench, Int3 cells, Precision precision) {
-            return with_number(precision, [&](auto zero) { return ladder<decltype(zero)>(bench, cells); });
-          },
-          validate_depths};
+  return {[](Backend backend) { return names_of(stencil_kernels<double>(), backend); }, memory, ladder<float>,
+          ladder<double>, validate_depths};
 }
 
 }  // namespace isotherm

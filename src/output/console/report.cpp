@@ -174,28 +174,33 @@ std::string fused_text(const MethodRecord& m) {
   return m.why_single.empty() ? "" : fmt::format("single sweeps ({})", m.why_single);
 }
 
-// What single sweeps took beside those that a launch fuses, by whole steps where both were tried so.
-std::string fusing_text(const Tuning& t) {
-  for (const bool of_steps : {true, false}) {
-    std::optional<double> single, fused;
-    for (const Tuning::Trial& trial : t.trials) {
-      if (trial.policy.empty() || trial.kernel.empty() == of_steps) continue;
-      std::optional<double>& best = trial.fused > 1 ? fused : single;
-      best = std::min(best.value_or(trial.seconds), trial.seconds);
-    }
-    if (single && fused)
-      return fmt::format(": {} a sweep fused, {} single", human_duration(*fused), human_duration(*single));
-  }
-  return "";
-}
-
 std::string tuning_text(const Tuning& t) {
   if (t.source == Tuning::Source::deck) return "";
   if (t.source == Tuning::Source::file) return "as " + escaped(t.file) + " says";
-  return fmt::format("fastest of {} tried in {:.2f} s{}", t.trials.size(), t.seconds, fusing_text(t));
+  if (t.source == Tuning::Source::defaults) return "by default";
+  std::optional<double> single, temporal;
+  for (const Tuning::Candidate& c : t.candidates) {
+    if (!c.reduction.empty()) continue;
+    std::optional<double>& best = c.time_block > 1 ? temporal : single;
+    best = std::min(best.value_or(c.seconds), c.seconds);
+  }
+  std::string times;
+  if (single && temporal)
+    times = fmt::format(": {} a sweep in time blocks, {} single", human_duration(*temporal),
+                        human_duration(*single));
+  return fmt::format("fastest of {} measured in {}{}", t.candidates.size(), human_duration(t.seconds), times);
 }
 
 }  // namespace
+
+std::string kernel_line(const MethodRecord& m) {
+  std::string text;
+  add(text, "kernel",
+      join({m.kernel + (m.policy.empty() || m.policy == "-" ? "" : " " + m.policy),
+            fmt::format("halo width {}", m.depth), fused_text(m), "reduction " + m.reduction,
+            m.graph ? "graphs" : "", tuning_text(m.tuning)}));
+  return text;
+}
 
 std::string banner(const RunRecord& r) {
   std::string text =
@@ -214,15 +219,9 @@ std::string banner(const RunRecord& r) {
   add(text, "device", join({devices_text(r), r.method.device_note}));
   add_gpus(text, r);
   add(text, "threads", r.method.threads_note);
-  add(text, "kernel",
-      join(
-          {r.method.kernel + (r.method.policy.empty() || r.method.policy == "-" ? "" : " " + r.method.policy),
-           fmt::format("depth {}", r.method.depth), fused_text(r.method), "reduction " + r.method.reduction,
-           r.method.graph ? "graphs" : "", tuning_text(r.method.tuning)}));
+  text += kernel_line(r.method);
   add(text, "halo", join({r.method.transport, fmt::format("overlap {}", word(r.method.overlap))}));
   for (const std::string& line : halo_lines(r.halo)) add(text, "", line);
-  if (r.ranks.size() > 1 || r.method.depth_choice.weighed.size() > 1)
-    add(text, "depth", depth_line(r.method.depth_choice, r.method.depth));
   return text;
 }
 

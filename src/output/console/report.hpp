@@ -8,6 +8,8 @@
 namespace isotherm {
 
 // About a dozen lines: the program and its libraries, the problem, where and how it is computed.
+// Of the banner, and again once the autotuner has chosen.
+std::string kernel_line(const MethodRecord& method);
 std::string banner(const RunRecord& record);
 
 // Time by phase over ranks, speed, residual, verdict, files; by rank, where that was asked for.

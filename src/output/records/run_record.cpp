@@ -30,56 +30,6 @@ ISOTHERM_KEYS(Continuation::Restarted, file, sweep)
 
 namespace {
 
-using Estimate = DepthRecord::Estimate;
-
-const Estimate& other_than(const DepthRecord& record, int depth) {
-  if (depth != 1) return record.weighed.front();
-  return *std::min_element(record.weighed.begin() + 1, record.weighed.end(),
-                           [](const Estimate& a, const Estimate& b) { return a.seconds < b.seconds; });
-}
-
-std::string costs_text(const DepthRecord& r) {
-  return fmt::format("{} an exchange, {} a message, {:.3g} GB/s, {:.3g} ns a cell by {}, measured in {}",
-                     human_duration(r.exchange_seconds), human_duration(r.message_seconds),
-                     r.bytes_a_second / 1e9, r.cell_seconds * 1e9, r.transports, human_duration(r.seconds));
-}
-
-}  // namespace
-
-std::string depth_line(const DepthRecord& record, int depth) {
-  if (!record.automatic) return {};
-  if (record.weighed.size() < 2) return fmt::format("{} (auto): {}", depth, record.why);
-  const auto taken = std::find_if(record.weighed.begin(), record.weighed.end(),
-                                  [&](const Estimate& e) { return e.depth == depth; });
-  const Estimate& other = other_than(record, depth);
-  const auto text = [](const Estimate& e) {
-    return fmt::format("({:.3g} messages, {} cells)", e.messages, grouped(std::llround(e.cells)));
-  };
-  return fmt::format("{} (auto): {} a sweep by estimate {}, {} at depth {} {}; {}", depth,
-                     human_duration(taken->seconds), text(*taken), human_duration(other.seconds), other.depth,
-                     text(other), costs_text(record));
-}
-
-Json to_json_object(const DepthRecord& record) {
-  Json weighed = Json::array();
-  for (const Estimate& e : record.weighed) {
-    weighed.push_back(
-        {{"depth", e.depth}, {"sweep_s", e.seconds}, {"messages", e.messages}, {"cells", e.cells}});
-  }
-  Json costs;
-  if (!record.weighed.empty()) {
-    costs = {{"exchange_s", record.exchange_seconds},
-             {"message_s", record.message_seconds},
-             {"bandwidth_bytes_per_s", record.bytes_a_second},
-             {"cell_s", record.cell_seconds},
-             {"transport", record.transports},
-             {"trial_s", record.seconds}};
-  }
-  return {{"automatic", record.automatic}, {"why", record.why}, {"costs", costs}, {"weighed", weighed}};
-}
-
-namespace {
-
 constexpr std::size_t pairs_worth_a_line = 12;
 
 std::vector<std::string> words(const std::vector<Direction>& directions) {
@@ -275,19 +225,19 @@ Json provenance(const RunRecord& r) {
 }
 
 Json tuning(const Tuning& t) {
-  Json trials = Json::array();
-  for (const Tuning::Trial& trial : t.trials) {
-    trials.push_back({{"row", trial.row},
-                      {"policy", trial.policy},
-                      {"kernel", trial.kernel},
-                      {"fused", trial.fused},
-                      {"seconds_s", trial.seconds}});
-  }
-  return {{"source", t.source},
-          {"file", t.file},
-          {"trial_s", t.seconds},
-          {"trial_cells", {t.cells.x, t.cells.y, t.cells.z}},
-          {"trials", trials}};
+  Json candidates = Json::array();
+  for (const Tuning::Candidate& c : t.candidates)
+    candidates.push_back({{"kernel", c.kernel},
+                          {"tile", c.tile},
+                          {"time_block", c.time_block},
+                          {"halo_width", c.halo_width},
+                          {"overlap", c.overlap},
+                          {"graph", c.graph},
+                          {"reduction", c.reduction},
+                          {"sweep_s", c.seconds},
+                          {"samples", c.samples}});
+  return {{"source", t.source}, {"file", t.file},         {"measured_s", t.seconds}, {"sweeps", t.sweeps},
+          {"planes", t.planes}, {"complete", t.complete}, {"candidates", candidates}};
 }
 
 Json method(const MethodRecord& m) {
@@ -300,7 +250,6 @@ Json method(const MethodRecord& m) {
           {"depth", m.depth},
           {"fused", m.fused},
           {"why_single", m.why_single},
-          {"depth_choice", to_json_object(m.depth_choice)},
           {"overlap", m.overlap},
           {"instruction_set", m.instruction_set},
           {"threads", m.threads_note},
@@ -480,10 +429,10 @@ std::optional<Figures> figures(const RunRecord& record) {
   const Performance& p = record.performance;
   Figures f;
   f.stepping_seconds = stepping.max;
-  if (!(f.stepping_seconds > 0) || p.sweeps <= 0) return std::nullopt;
-  f.points_a_second = p.points / f.stepping_seconds;
+  if (!(f.stepping_seconds > 0) || p.sweeps <= p.untimed_sweeps) return std::nullopt;
+  f.points_a_second = (p.points - p.untimed_points) / f.stepping_seconds;
   f.effective_bandwidth = f.points_a_second * p.bytes_per_point;
-  f.seconds_a_step = f.stepping_seconds / static_cast<double>(p.sweeps);
+  f.seconds_a_step = f.stepping_seconds / static_cast<double>(p.sweeps - p.untimed_sweeps);
   f.halo_fraction = halo.mean / stepping.mean;
   if (p.copy_bandwidth && *p.copy_bandwidth > 0) f.copy_share = f.effective_bandwidth / *p.copy_bandwidth;
   return f;

@@ -30,28 +30,6 @@
 
 namespace isotherm {
 
-// What a run reports of `solver.halo_width: auto`: what was measured, what each depth would cost by it, and
-// why the one that was taken was.
-struct DepthRecord {
-  bool automatic = false;  // the deck left it open
-  std::string why;         // where there was nothing to weigh
-  struct Estimate {
-    int depth = 1;
-    double seconds = 0, messages = 0, cells = 0;  // of a sweep, of the rank with most neighbours
-  };
-  std::vector<Estimate> weighed;  // by depth, from 1
-
-  double exchange_seconds = 0, message_seconds = 0, bytes_a_second = 0, cell_seconds = 0;  // as measured
-  std::string transports;                                                                  // by which
-  double seconds = 0;                                                                      // that it took
-};
-
-// One line: `depth` beside depth 1, or where it is 1 beside the cheapest other, and the costs. Empty where
-// the deck says the depth.
-std::string depth_line(const DepthRecord& record, int depth);
-
-nlohmann::ordered_json to_json_object(const DepthRecord& record);
-
 // What a run reports of its halos: which transport carries which pair of neighbours, what it was measured to
 // do, and what of it sweeps hide.
 struct HaloPair {
@@ -128,24 +106,30 @@ struct RankRow {  // a line of the table rank -> host -> device
   std::int64_t peak_bytes = 0;  // high-water mark of the rank's resident host memory
 };
 
-// How `auto` came to its choice.
+// How the autotuner came to its choice.
 struct Tuning {
-  enum class Source { deck, trial, file };  // deck: nothing was left open
+  // deck: nothing was left open; defaults: nothing was measured, or too little yet.
+  enum class Source { deck, defaults, measurement, file };
   Source source = Source::deck;
-  std::string file;    // of the tuning file, where one was read or written
-  double seconds = 0;  // that the trial took
-  Int3 cells;          // of the block that was tried
-  struct Trial {
-    std::string row, policy;  // policy empty: a reduction
-    double seconds = 0;       // a sweep, or a norm
-    int fused = 1;            // sweeps of its launch
-    std::string kernel = {};  // of a whole step, where `row` says how that was made
+  std::string file;         // of the tuning file, where one was read or written
+  double seconds = 0;       // that measurements took
+  std::int64_t sweeps = 0;  // of the run, that were measured
+  Index planes = 0;         // of a rank, that were swept: fewer than it has where a sweep takes long
+  bool complete = true;     // no candidate was left out for want of time
+  struct Candidate {
+    std::string kernel, tile;
+    int time_block = 1, halo_width = 1;
+    Overlap overlap = Overlap::off;
+    bool graph = false;
+    std::string reduction = {};  // where each step ended with a norm
+    double seconds = 0;          // of a sweep, with its share of all that a step does
+    int samples = 0;
   };
-  std::vector<Trial> trials;
+  std::vector<Candidate> candidates;  // in the order in which they were measured
 };
 
 template <>
-inline constexpr auto words_of<Tuning::Source> = words("deck", "trial", "file");
+inline constexpr auto words_of<Tuning::Source> = words("deck", "defaults", "measurement", "file");
 
 struct MethodRecord {  // what was asked and what was chosen
   std::string kernel;  // rows of the tables
@@ -157,7 +141,6 @@ struct MethodRecord {  // what was asked and what was chosen
   int depth = 1;           // sweeps for one halo exchange
   int fused = 1;           // sweeps for one launch, where nothing is due before
   std::string why_single;  // where the row could fuse some, and they are not
-  DepthRecord depth_choice;
   Overlap overlap = Overlap::off;
   std::string instruction_set;  // of the host kernels; empty on a GPU
   std::string threads_note;     // ThreadPlan::note of rank 0
@@ -176,6 +159,9 @@ struct Performance {
   double bytes_per_point = 0;  // least traffic: least_bytes_per_cell over the sweeps of one launch
   std::optional<double>
       copy_bandwidth;  // bytes read plus written a second, measured in this run on these devices, summed
+  // Of the autotuner and before, of which the phases have no times.
+  std::int64_t untimed_sweeps = 0;
+  double untimed_points = 0;
 };
 
 // What follows from the times; none where nothing was swept or timed.

@@ -1,6 +1,5 @@
-#include "app/describe.hpp"
+#include "app/record.hpp"
 
-#include <algorithm>
 #include <filesystem>
 
 #include "app/plan.hpp"
@@ -12,18 +11,17 @@
 #include "kernels/bandwidth.hpp"
 #include "kernels/host_info.hpp"
 #include "output/field_files/hdf5_file.hpp"
-#include "solver/rows.hpp"
+#include "physics/cells.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {
+
 namespace {
 
 MethodRecord describe_method(const Session& session) {
   const Config& config = session.cases.back();  // as the rest of the record
   const Backend backend = session.placement.backend;
   MethodRecord method;
-  method.depth = halo_depth(config);
-  method.depth_choice = session.depth;
   if (backend == Backend::host) method.instruction_set = host_instruction_set();
   method.threads_note = session.threads.note;
   method.problem = config.problem.kind;
@@ -46,6 +44,31 @@ Decomposition decomposition_of(const Session& session) {
 
 }  // namespace
 
+template <class T>
+void describe_steps(const Solver<T>& solver, const Autotuner<T>* autotuner, MethodRecord& method) {
+  const StepPlan<T>& plan = solver.plan();
+  method.kernel = plan.sweep.row->name;
+  method.policy = plan.sweep.row->policies[static_cast<std::size_t>(plan.sweep.policy)];
+  method.depth = plan.halo_width;
+  method.fused = plan.sweep.depth;
+  method.reduction = solver.reduction().name;
+  method.graph = plan.graph;
+  method.overlap = plan.overlap;
+  std::string why;
+  if (autotuner) {
+    method.tuning = autotuner->record();
+  }
+  if (autotuner && autotuner->done()) {
+    const bool temporal =
+        std::ranges::any_of(method.tuning.candidates, [](const auto& c) { return c.time_block > 1; });
+    why = temporal ? "the fastest measured" : "no time to measure others";
+  }
+  method.why_single = solver.why_single(why);
+}
+
+template void describe_steps(const Solver<float>&, const Autotuner<float>*, MethodRecord&);
+template void describe_steps(const Solver<double>&, const Autotuner<double>*, MethodRecord&);
+
 RunRecord describe_run(const CommandLine& command, const Session& session, const Device& device,
                        const Communicator& world, const std::string& directory) {
   const Config& config = session.deck.config;
@@ -61,8 +84,7 @@ RunRecord describe_run(const CommandLine& command, const Session& session, const
   record.resolved_deck = to_yaml(config);
   record.cells = session.cases.back().grid.cells;
   record.lengths = spacing(config);
-  for (int axis = 0; axis < 3; ++axis)
-    record.lengths[static_cast<std::size_t>(axis)] *= static_cast<double>(config.grid.cells[axis]);
+  for (int axis = 0; axis < 3; ++axis) record.lengths[axis] *= static_cast<double>(config.grid.cells[axis]);
   record.process_grid = d.process_grid();
   record.weights = exchange_weights(session.cases.back(), session.placement.backend);
   record.smallest_rank_cells = d.smallest_block();
@@ -89,17 +111,15 @@ RankRow describe_rank(const Session& session, const Device& opened, const Commun
 }
 
 SnapshotProvenance provenance(const Session& session, const RunRecord& record) {
-  SnapshotProvenance p;
-  p.deck = session.deck.text;
-  p.resolved_deck = record.resolved_deck;
-  p.version = record.build.version;
-  p.git_revision = record.build.git_revision;
-  p.device = record.ranks.front().device;
-  p.kernel = record.method.kernel;
-  p.mpi = record.mpi;
-  p.hdf5 = record.hdf5;
-  p.name = record.name;
-  return p;
+  return {session.deck.text,
+          record.resolved_deck,
+          record.build.version,
+          record.build.git_revision,
+          record.ranks.front().device,
+          record.method.kernel,
+          record.mpi,
+          record.hdf5,
+          record.name};
 }
 
 // All ranks copy at once, as they will sweep at once; a round takes as long as its slowest rank. The median
@@ -130,6 +150,70 @@ double measure_roof(const Session& session, Device& device, const Communicator& 
 
 std::string file_name(const std::string& path) {
   return std::filesystem::path(path).filename().string();
+}
+
+namespace {
+
+std::string why_no_heat(const Config& config, bool swept) {
+  const bool transient = config.problem.kind == ProblemKind::transient;
+  const char* const needed =
+      transient ? "material.conductivity, density and heat_capacity" : "material.conductivity";
+  if (!plan_diagnostics(config).flows) return std::string("the deck does not give ") + needed;
+  if (!swept) return "no step was made";
+  return "the run was stopped behind a launch of several steps";
+}
+
+}  // namespace
+
+template <class T>
+std::optional<EndState> find_end_state(const Config& config, Solver<T>& solver) {
+  if (!moves_data(config)) return std::nullopt;
+  const TemperatureExtremes found = solver.extremes();
+  const CellCentres centre(config);
+  const auto place = [&](const NumberedTemperature& extreme) -> EndState::Extreme {
+    const Int3 cell = extreme.cell(config.grid.cells);
+    return {extreme.value + 0.0, cell, centre(cell)};  // no "-0 K"
+  };
+  EndState end;
+  end.steady = config.problem.kind == ProblemKind::steady;
+  end.sweep = solver.sweeps();
+  end.time = solver.time();
+  end.nan_cells = found.nan_cells;
+  if (found.any()) {
+    end.highest = place(found.highest);
+    end.lowest = place(found.lowest);
+  }
+  end.heat = solver.heat_flows();
+  end.faces = plan_diagnostics(config).boundaries;
+  if (!end.heat) end.why_no_heat = why_no_heat(config, solver.own_sweeps() > 0);
+  return end;
+}
+
+template std::optional<EndState> find_end_state(const Config&, Solver<float>&);
+template std::optional<EndState> find_end_state(const Config&, Solver<double>&);
+
+void RankTimes::add(const SolverTimes& solver, const LoopOutcome& outcome) {
+  phases[Phase::sweeps] += solver.sweep;
+  phases[Phase::halo] += solver.halo;
+  phases[Phase::reduction] += solver.reduction;
+  phases[Phase::diagnostics] += solver.diagnostics;
+  phases[Phase::output] += outcome.output_seconds;
+  phases[Phase::interior] += solver.interior;
+  phases[Phase::shells] += solver.shells;
+  phases[Phase::sweep] += solver.sweep - solver.interior - solver.shells;
+  phases[Phase::walls] += solver.halo;
+  for (const Phase part : {Phase::pack, Phase::wire, Phase::unpack}) {
+    phases[part] += solver.exchange[part];
+    phases[Phase::walls] -= solver.exchange[part];
+  }
+  phases[Phase::setup] += outcome.tuning_seconds;
+  phases[Phase::other] += outcome.wall - outcome.tuning_seconds - solver.sum() - outcome.output_seconds;
+  phases[Phase::loop] += outcome.wall - outcome.tuning_seconds;
+  profile = phases;
+}
+
+void RankTimes::finish(double total) {
+  phases[Phase::total] = profile[Phase::total] = total;
 }
 
 }  // namespace isotherm

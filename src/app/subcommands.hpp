@@ -1,0 +1,55 @@
+// Subcommands that solve nothing: list, check and info, a source file each.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "app/command_line.hpp"
+#include "core/communicator.hpp"
+#include "kernels/kernel_resources.hpp"
+#include "kernels/stencil.hpp"
+
+namespace isotherm {
+
+// `isotherm list`: the rows of all tables, what they take of a device, transports, devices.
+std::string list_text();
+
+// The same for scripts, without what rows take of a device. Keys are only added.
+std::string list_json();
+
+// `why_no_gpu`: why CUDA rows that were built run nowhere; empty where a CUDA device is the current one,
+// which the rows are then asked about.
+std::string stencil_table(std::span<const StencilKernel<double>> rows, const std::string& why_no_gpu);
+// The policies in each precision of the rows in this build; both tables hold the same rows.
+std::string policy_table(std::span<const StencilKernel<float>> fp32,
+                         std::span<const StencilKernel<double>> fp64);
+
+// A CUDA row in one precision, launched by its first policy.
+struct ResourceLine {
+  std::string name, precision, policy;
+  KernelResources resources;
+};
+std::string resource_table(const std::vector<ResourceLine>& lines);
+
+// `isotherm check`: what a run of the deck would be and need. Collective. Prints on rank 0; throws what a run
+// would throw before work, but for GPUs that are not here: where no launcher has placed the ranks, it plans
+// for those.
+int check(const CommandLine& command, const Communicator& world);
+
+// Whether the command names a deck with `study:` or `scaling:`; false too for what is no deck.
+bool names_study(const CommandLine& command);
+
+// `isotherm check DECK --json`: answers the requests of a program about a deck, JSON on stdin, by JSON on
+// stdout. `isotherm study` asks so; docs/files.md has the protocol. One process, without MPI. Throws
+// Error(deck) where stdin is no such JSON.
+int check_json(const CommandLine& command);
+
+enum class InfoPart { summary, deck };
+
+// `isotherm info FILE`. Prints to standard output and returns 0. The summary recomputes the fingerprint from
+// the cells and throws Error(deck) behind the print where it is not the file's own. Throws as
+// read_snapshot_header.
+int print_info(const std::string& path, InfoPart part = InfoPart::summary);
+
+}  // namespace isotherm

@@ -1,0 +1,169 @@
+// The resolved deck: written, read back, and compared with another.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "config/deck.hpp"
+#include "config/key_table.hpp"
+#include "config/reader.hpp"
+#include "config/text.hpp"
+
+namespace isotherm {
+namespace {
+
+template <class T>
+std::string yaml(const T& value) {
+  if constexpr (std::is_same_v<T, double>) {
+    return shortest(value);
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    return fmt::format("{}", value);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return yaml_text(value);
+  } else if constexpr (std::is_same_v<T, Expression>) {
+    return value.is_constant() ? shortest(value(0, 0, 0)) : yaml_in_quotes(value.text());
+  } else if constexpr (std::is_same_v<T, Int3>) {
+    return yaml(std::array{value.x, value.y, value.z});
+  } else {
+    std::vector<std::string> items;
+    for (const auto& item : value) items.push_back(yaml(item));
+    return fmt::format("[{}]", fmt::join(items, ", "));
+  }
+}
+
+// An empty list or text means that the key was left out.
+template <class T>
+std::optional<std::string> optional_yaml(const T& value) {
+  if constexpr (requires { value.empty(); })
+    if (value.empty()) return std::nullopt;
+  return yaml(value);
+}
+template <class T>
+std::optional<std::string> optional_yaml(const std::optional<T>& value) {
+  return value ? std::optional(yaml(*value)) : std::nullopt;
+}
+
+std::vector<std::string> entries_of(const MapList& list) {
+  std::vector<std::string> entries;
+  for (std::size_t i = 0; i < list.size(); ++i) entries.push_back(map_yaml(list.entry(i)));
+  return entries;
+}
+
+// The keys that apply and have a value, as "name: value".
+std::vector<std::string> settings(const Keys& keys) {
+  std::vector<std::string> all;
+  for (const Key& key : keys)
+    if (applies(key, keys))
+      if (const auto value = value_yaml(key)) all.push_back(fmt::format("{}: {}", key.name, *value));
+  return all;
+}
+
+}  // namespace
+
+std::string map_yaml(const Keys& keys) {
+  return fmt::format("{{{}}}", fmt::join(settings(keys), ", "));
+}
+
+std::optional<std::string> value_yaml(const Key& key) {
+  using Text = std::optional<std::string>;
+  const Text value = std::visit(
+      Overloaded{
+          [](const Choice& choice) { return Text(choice.word()); },
+          [](const Section& section) { return Text(map_yaml(section.keys)); },
+          [](const MapList& list) { return Text(fmt::format("[{}]", fmt::join(entries_of(list), ", "))); },
+          [](const Written& written) {
+            const bool is_given = written.node->kind != YamlNode::Kind::null;
+            return is_given ? Text(yaml_text(*written.node)) : std::nullopt;
+          },
+          [](const auto* target) { return optional_yaml(*target); }},
+      key.target);
+  return value || key.absent_word.empty() ? value : Text(key.absent_word);
+}
+
+std::string to_yaml(const Config& config) {
+  Config copy = config;  // the table binds what it could also write to
+  std::string text;
+  for (const Key& section : describe(copy)) {
+    const auto* map = std::get_if<Section>(&section.target);
+    const auto* list = std::get_if<MapList>(&section.target);
+    if (!map && !(list && list->size() > 0)) {
+      text += fmt::format("{}: {}\n", section.name, *value_yaml(section));
+      continue;
+    }
+    const std::vector<std::string> lines = map ? settings(map->keys) : entries_of(*list);
+    if (lines.empty()) continue;
+    text += fmt::format("{}:\n", section.name);
+    for (const std::string& line : lines) text += fmt::format("{}{}\n", map ? "  " : "  - ", line);
+  }
+  return text;
+}
+
+Config read_resolved_deck(const std::string& text, const std::string& place) {
+  Problems problems(place);
+  Config config;
+  try {
+    YamlNode deck = parse_yaml(text);
+    rename_former(deck, [](const auto&...) {});
+    read_config(deck, config, problems);
+  } catch (const YamlError& error) {
+    problems.add(error.place, "", error.problem);
+  }
+  problems.throw_if_any();
+  return config;
+}
+
+std::string stored_deck_text(const std::string& text) {
+  bool has_former_words = false;
+  YamlNode deck = parse_yaml(text);
+  rename_former(deck, [&](const auto&...) { has_former_words = true; });
+  return has_former_words ? yaml_text(deck) + "\n" : text;
+}
+
+namespace {
+
+// Sections with all keys in them, and keys. Whoever resumes a run compares dt as the step that follows from
+// these keys; end_time and steps only set the end.
+bool may_change(std::string_view key) {
+  static constexpr std::string_view allowed[] = {"problem.end_time",
+                                                 "problem.steps",
+                                                 "problem.max_sweeps",
+                                                 "problem.tolerance",
+                                                 "solver",
+                                                 "parallel",
+                                                 "output",
+                                                 "verify.expected_order",
+                                                 "verify.order_tolerance",
+                                                 "verify.tolerance",
+                                                 "verify.order"};
+  return std::ranges::any_of(allowed, [&](std::string_view each) {
+    return key == each || (key.starts_with(each) && key[each.size()] == '.');
+  });
+}
+
+void collect_changes(const Keys& before, const Keys& now, const std::string& section,
+                     std::vector<Change>& found) {
+  const auto text = [](const Key& key, const Keys& keys) {
+    return applies(key, keys) ? value_yaml(key).value_or("nothing") : "nothing";
+  };
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    const std::string path = path_to(section, now[i].name);
+    if (const auto* map = std::get_if<Section>(&now[i].target)) {
+      collect_changes(std::get<Section>(before[i].target).keys, map->keys, path, found);
+    } else {
+      Change change{path, text(before[i], before), text(now[i], now), may_change(path)};
+      if (change.before != change.now) found.push_back(std::move(change));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Change> changes(const Config& before, const Config& now) {
+  Config old_copy = before, new_copy = now;
+  std::vector<Change> found;
+  collect_changes(describe(old_copy), describe(new_copy), "", found);
+  return found;
+}
+
+}  // namespace isotherm

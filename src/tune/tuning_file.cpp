@@ -1,0 +1,131 @@
+#include "tune/tuning_file.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/agree.hpp"
+#include "core/build_info.hpp"
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "kernels/host_info.hpp"
+#include "output/safe_file.hpp"
+#include "physics/paint.hpp"
+#include "solver/rows.hpp"
+#include "tune/autotuner.hpp"
+
+namespace isotherm {
+
+using Json = nlohmann::json;
+
+static void to_json(Json& json, const Int3& n) {
+  json = {n.x, n.y, n.z};
+}
+static void from_json(const Json& json, Int3& n) {
+  n = {json.at(0), json.at(1), json.at(2)};
+}
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TuningKey, version, git_revision, device, precision, cells, ranks, source,
+                                   faces, asked)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TuningChoice, kernel, tile, reduction, overlap, time_block, halo_width,
+                                   graph, seconds, measured, complete)
+
+namespace {
+
+constexpr const char* schema = "isotherm-tuning";
+constexpr int version = 2;
+
+struct Entry {
+  TuningKey key;
+  TuningChoice choice;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Entry, key, choice)
+
+[[noreturn]] void refuse(const std::string& path, const char* why) {
+  throw Error(ExitCode::deck, fmt::format("{} is no tuning file of this version ({}); name another in "
+                                          "solver.tuning_file, or remove it",
+                                          in_quotes(path), why));
+}
+
+// Entries of version 1 are of other programs' kernels, by their key.
+std::vector<Entry> read(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) {
+    if (errno == ENOENT || errno == ENOTDIR) return {};
+    throw Error(ExitCode::io, fmt::format("{} cannot be read ({}); name another in solver.tuning_file",
+                                          in_quotes(path), std::strerror(errno)));
+  }
+  const Json json = Json::parse(file, nullptr, false);
+  if (json.is_discarded()) refuse(path, "it is not JSON");
+  if (!json.is_object() || json.value("schema", Json()) != schema) refuse(path, "it has another schema");
+  if (json.value("version", Json()) == 1) return {};
+  if (json.value("version", Json()) != version) refuse(path, "it has another version");
+  try {
+    return json.at("entries").get<std::vector<Entry>>();
+  } catch (const Json::exception&) {
+    refuse(path, "an entry is not complete");
+  }
+}
+
+}  // namespace
+
+TuningKey tuning_key(const Config& config, const Decomposition& decomposition, const Device& device,
+                     int threads) {
+  TuningKey key;
+  key.version = build_info().version;
+  key.git_revision = build_info().git_revision;
+  key.device = device.info().name;
+  if (device.backend() == Backend::host)
+    key.device += fmt::format(", {}, {} threads", host_instruction_set(), threads);
+  key.precision = word(config.precision);
+  key.cells = decomposition.block(0).extent();  // of the largest: the first ranks take what does not divide
+  key.ranks = decomposition.ranks();
+  key.source = !all_sources(config).empty();
+  for (const BoundaryConfig& boundary : config.boundaries)
+    key.faces += boundary.kind == BoundaryKind::periodic ? 'p' : 'w';
+  const SolverConfig& s = config.solver;
+  constexpr const char* graphs[] = {"auto", "graph", "launches"};
+  key.asked = fmt::format("{} {} {} {}, norm {}, overlap {}, halo width {}, time block {}", s.kernel, s.tile,
+                          s.reduction, graphs[static_cast<int>(s.cuda_graph)],
+                          config.problem.norm == Norm::max ? "max" : "sum", word(config.parallel.overlap),
+                          s.halo_width.value_or(0), s.time_block.value_or(0));
+  return key;
+}
+
+std::optional<TuningChoice> find_tuning(const std::string& path, const TuningKey& key) {
+  const std::vector<Entry> entries = read(path);
+  const auto found = std::ranges::find(entries, key, &Entry::key);
+  return found == entries.end() ? std::nullopt : std::optional(found->choice);
+}
+
+std::optional<TuningChoice> recall_tuning(const Config& config, const TuningKey& key,
+                                          const Communicator& world) {
+  std::string text;
+  agree(world, [&] {
+    if (!world.is_root()) return;
+    const auto choice = find_tuning(config.solver.tuning_file, key);
+    if (!choice) return;
+    if (choice->complete || tuning_seconds(config, choice->seconds) < 2 * choice->measured)
+      text = Json(*choice).dump();
+  });
+  text = world.broadcast(text);
+  return text.empty() ? std::nullopt : std::optional(Json::parse(text).get<TuningChoice>());
+}
+
+void keep_tuning(const std::string& path, const TuningKey& key, const TuningChoice& choice) {
+  std::vector<Entry> entries = read(path);
+  std::erase_if(entries, [&](const Entry& entry) { return entry.key == key; });
+  entries.push_back({key, choice});
+  const Json file = {{"schema", schema}, {"version", version}, {"entries", entries}};
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  const std::string mine_alone = fmt::format("{}.{}.{}", path, host, getpid());
+  write_file_atomically(mine_alone, file.dump(1) + "\n");
+  publish_file(mine_alone, path);
+}
+
+}  // namespace isotherm

@@ -1,0 +1,60 @@
+// solver.tuning_file: what the autotuner has found, so that a study does not measure again.
+//
+// JSON (schema "isotherm-tuning", version 2): a list of entries, each a key and a choice. A key that differs
+// in anything from that of the run is another entry's.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "config/config.hpp"
+#include "core/communicator.hpp"
+#include "core/device.hpp"
+#include "grid/decomposition.hpp"
+
+namespace isotherm {
+
+// What a choice depends on.
+struct TuningKey {
+  std::string version, git_revision;  // of isotherm: its kernels change
+  std::string device;                 // its name; on the host with instruction set and threads
+  std::string precision;              // the deck's word
+  Int3 cells;                         // of the largest rank's subdomain
+  int ranks = 1;
+  bool source = false;
+  std::string faces;  // six letters: w a boundary, p periodic
+  // solver.kernel, tile, reduction, cuda_graph, halo_width, time_block, parallel.overlap; whether the norm is
+  // a sum
+  std::string asked;
+
+  bool operator==(const TuningKey&) const = default;
+};
+
+struct TuningChoice {
+  std::string kernel, tile, reduction, overlap;
+  int time_block = 1, halo_width = 1;
+  bool graph = false;
+  double seconds = 0;    // of a sweep
+  double measured = 0;   // s, that the autotuner took
+  bool complete = true;  // no candidate was left out for want of time
+};
+
+// By which the file remembers what was found for the deck on this decomposition.
+TuningKey tuning_key(const Config& config, const Decomposition& decomposition, const Device& device,
+                     int threads);
+
+// None where there is no such file or no such entry. Throws Error(deck) where the file is no tuning
+// file, Error(io) where it cannot be read.
+std::optional<TuningChoice> find_tuning(const std::string& path, const TuningKey& key);
+
+// Collective, by rank 0's file: the entry, unless the autotuner left candidates out for want of time and this
+// run gives it twice as much. A file that cannot be read, or is none, is an error of all ranks.
+std::optional<TuningChoice> recall_tuning(const Config& config, const TuningKey& key,
+                                          const Communicator& world);
+
+// Adds or replaces the entry; the file appears whole or not at all, also where several runs keep theirs at
+// once: one of them may then lose its entry, and measures again another time. Throws Error(cannot_create) or
+// Error(io).
+void keep_tuning(const std::string& path, const TuningKey& key, const TuningChoice& choice);
+
+}  // namespace isotherm

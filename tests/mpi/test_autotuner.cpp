@@ -1,0 +1,251 @@
+// The autotuner: its steps are steps of the run, all ranks take the same plan, and what the deck names is not
+// tried.
+#include "tune/autotuner.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+#include <tuple>
+
+#include "backend_fixture.hpp"
+#include "core/error.hpp"
+#include "support/decks.hpp"
+#include "support/process_grid.hpp"
+
+namespace isotherm {
+namespace {
+
+template <class T>
+struct Tuned {
+  Tuning tuning;
+  StepPlan<T> plan;
+  std::uint64_t fingerprint = 0;
+  std::int64_t sweeps = 0;
+};
+
+// A run of `sweeps`, parted at random, in which the autotuner takes what it wants of each part.
+template <class T>
+Tuned<T> run_tuned(Config config, const Decomposition& decomposition, Device& device, std::mt19937_64& random,
+                   std::int64_t sweeps) {
+  const Communicator world = Communicator::world();
+  config.solver.ghosts = widest_halo(config, decomposition);
+  const RowChoices<T> choices = common_choices<T>(config, decomposition, world, device);
+  const auto fits = [&](const auto* row) { return !row->fused || choices.sweeps.front().row->fuses_norm(); };
+  Solver<T> solver(
+      config, decomposition, world, device,
+      {choices.sweeps.front(), *std::ranges::find_if(choices.reductions, fits), choices.histogram});
+  Autotuner<T> autotuner(config, solver, choices);
+  EXPECT_EQ(autotuner.open(), config.solver.kernel == "auto");
+  while (solver.sweeps() < sweeps) {
+    const std::int64_t end = std::min(sweeps, solver.sweeps() + 1 + static_cast<std::int64_t>(random() % 60));
+    autotuner.advance(end - 1);
+    EXPECT_LT(solver.sweeps(), end);
+    solver.sweep(end - solver.sweeps());
+    solver.residual();
+  }
+  Tuned<T> tuned{autotuner.record(), solver.plan(), solver.fingerprint(), solver.sweeps()};
+  EXPECT_LE(tuned.tuning.sweeps, tuned.sweeps);
+  EXPECT_TRUE(!solver.reduction().fused || tuned.plan.sweep.row->fuses_norm());
+  const auto& [sweep, halo_width, overlap, graph] = tuned.plan;
+  const std::string mine = fmt::format("{} {} {} {} {} {} {}", sweep.row->name, sweep.policy, sweep.depth,
+                                       halo_width, word(overlap), graph, solver.reduction().name);
+  for (const std::string& theirs : world.all_gather(mine)) EXPECT_EQ(theirs, mine);
+  return tuned;
+}
+
+template <class T>
+std::uint64_t plain_fingerprint(Config config, std::int64_t sweeps) {
+  const auto host = make_host_device();
+  config.solver = {};
+  config.solver.kernel = "reference";
+  config.solver.halo_width = 1;
+  config.parallel = {};
+  Solver<T> solver(config, Decomposition(config.grid.cells, {1, 1, 1}, periodic(config)),
+                   Communicator::self(), *host, choose_rows<T>(config, Backend::host));
+  solver.sweep(sweeps);
+  return solver.fingerprint();
+}
+
+auto identity(const Tuning::Candidate& c) {
+  return std::make_tuple(c.kernel, c.tile, c.time_block, c.halo_width, c.overlap, c.graph, c.reduction);
+}
+
+class AutotunerOn : public BackendTest {
+ protected:
+  std::mt19937_64 random_of_all() {
+    std::int64_t seed = world().is_root() ? static_cast<std::int64_t>(std::random_device()()) : 0;
+    seed = world().all_reduce(seed, ReduceOp::sum);
+    if (world().is_root()) fmt::print("seed {}\n", seed);
+    return std::mt19937_64(static_cast<std::uint64_t>(seed));
+  }
+  Decomposition parts_of(const Config& config) {
+    return {config.grid.cells, even_process_grid(world().size()), periodic(config)};
+  }
+};
+
+// Of a long run, around an axis and without one.
+TEST_P(AutotunerOn, MakesStepsOfTheRun) {
+  std::mt19937_64 random = random_of_all();
+  const bool on_host = GetParam() == Backend::host;
+  for (Config config : {decks::steady({18, 17, 15}), decks::periodic({16, 18, 17})}) {
+    for (BoundaryConfig& boundary : config.boundaries)
+      if (boundary.kind != BoundaryKind::periodic && boundary.value.uses('t')) boundary = {};
+    if (config.problem.kind == ProblemKind::steady) config.problem.tolerance = 0;  // never reached
+    config.problem.max_sweeps = 1000000000;
+    if (config.problem.kind == ProblemKind::transient) config.problem.steps = 1000000000;
+    config.solver.tuning_budget = on_host ? 0.5 : 2;
+    const std::int64_t sweeps = on_host ? 6000 : 1500;
+    const auto tuned = run_tuned<double>(config, parts_of(config), device(), random, sweeps);
+    EXPECT_EQ(tuned.sweeps, sweeps);
+    EXPECT_EQ(tuned.fingerprint, plain_fingerprint<double>(config, sweeps));
+    const auto& candidates = tuned.tuning.candidates;
+    ASSERT_GT(candidates.size(), 1u);
+    std::set<decltype(identity(candidates.front()))> seen;
+    for (const Tuning::Candidate& c : candidates) {
+      EXPECT_TRUE(seen.insert(identity(c)).second)
+          << c.kernel << " " << c.tile << " was measured as two candidates";
+      EXPECT_GT(c.seconds, 0);
+      EXPECT_EQ(world().all_reduce(c.seconds, ReduceOp::max), c.seconds) << "ranks have different figures";
+      EXPECT_LE(c.time_block, most_fused(config));
+      if (exchanges(ghost_sides(parts_of(config), world().rank()))) EXPECT_LE(c.time_block, c.halo_width);
+    }
+    const bool temporal = std::ranges::any_of(candidates, [](const auto& c) { return c.time_block > 1; });
+    EXPECT_EQ(temporal, has_row_that_fuses<double>(GetParam()));
+  }
+}
+
+// With a source and fp32, on fewer planes: no step of the run but those that showed how long they take.
+TEST_P(AutotunerOn, MeasuresLongStepsOnFewerPlanes) {
+  std::mt19937_64 random = random_of_all();
+  Config config = decks::steady({40, 40, 64 * even_process_grid(world().size()).z});
+  config.problem.max_sweeps = 1000000000;
+  config.problem.tolerance = 0;
+  config.problem.check_interval = 8;
+  config.solver.tuning_budget = 5e-5;  // s: a tenth of it is less than a step
+  const auto tuned = run_tuned<float>(config, parts_of(config), device(), random, 70);
+  EXPECT_EQ(tuned.tuning.source, Tuning::Source::measurement);
+  EXPECT_LT(tuned.tuning.planes, 64);
+  EXPECT_LE(tuned.tuning.sweeps, 2);
+  EXPECT_EQ(tuned.fingerprint, plain_fingerprint<float>(config, 70));
+}
+
+// Values of boundaries belong to a time, and are those of the sweep that a measurement makes.
+TEST_P(AutotunerOn, KeepsBoundariesThatVaryInTime) {
+  std::mt19937_64 random = random_of_all();
+  Config config = decks::every_wall({19, 16, 15});
+  config.problem.steps = 1000000;
+  config.solver.tuning_budget = 0.05;
+  const auto tuned = run_tuned<double>(config, parts_of(config), device(), random, 150);
+  EXPECT_EQ(tuned.fingerprint, plain_fingerprint<double>(config, 150));
+  for (const Tuning::Candidate& c : tuned.tuning.candidates) EXPECT_EQ(c.time_block, 1);
+}
+
+TEST_P(AutotunerOn, HasNothingToDoWhereTheDeckNamesAll) {
+  std::mt19937_64 random = random_of_all();
+  Config config = decks::steady({12, 11, 10});
+  config.solver.kernel = GetParam() == Backend::host ? "openmp" : "tma_pipeline";
+  if (!has_row_that_fuses<double>(GetParam())) config.solver.kernel = "reference";
+  config.solver.tile = std::string(
+      std::ranges::find(stencil_kernels<double>(), config.solver.kernel, &StencilKernel<double>::name)
+          ->policies[0]);
+  config.solver.reduction = "fused";
+  config.solver.halo_width = 1;
+  config.solver.cuda_graph = GraphChoice::off;
+  config.parallel.overlap = Overlap::off;
+  run_tuned<double>(config, parts_of(config), device(), random, 9);
+}
+
+// Before anything is made: a row that has no room for the block of a rank is refused by name, and no choice
+// of `auto`.
+TEST_P(AutotunerOn, NoRowIsAskedForABlockThatItHasNoRoomFor) {
+  Config config = decks::steady({9, 8, 7});
+  const Index most = std::numeric_limits<Index>::max() / 16;
+  bool any = false;
+  for (const StencilKernel<double>& row : stencil_kernels<double>()) {
+    if (row.backend != GetParam() || row.longest_axis > most || !row.why_unsupported(0).empty()) continue;
+    any = true;
+    const Int3 fits{8, row.longest_axis, 7}, longer{8, row.longest_axis + 1, 7};
+    const auto offered = [&](Int3 block) {
+      const auto sweeps = row_choices<double>(config, GetParam(), block).sweeps;
+      return std::any_of(sweeps.begin(), sweeps.end(), [&](const auto& c) { return c.row == &row; });
+    };
+    config.solver.kernel = "auto";
+    EXPECT_TRUE(offered(fits)) << row.name;
+    EXPECT_FALSE(offered(longer)) << row.name;
+    config.solver.kernel = row.name;
+    EXPECT_TRUE(offered(fits)) << row.name;
+    try {
+      offered(longer);
+      ADD_FAILURE() << row.name << " was taken";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ExitCode::unavailable);
+      EXPECT_NE(
+          std::string(e.what()).find(fmt::format("it has room for {} cells along an axis, and a block has {}",
+                                                 row.longest_axis, row.longest_axis + 1)),
+          std::string::npos)
+          << e.what();
+    }
+  }
+  EXPECT_EQ(any, GetParam() == Backend::cuda && has_row_that_fuses<double>(GetParam()));
+}
+
+ISOTHERM_ON_EACH_BACKEND(AutotunerOn);
+
+TEST(Autotuner, EndsWithItsBudget) {
+  const auto host = make_host_device();
+  std::mt19937_64 random(1);
+  Config config = decks::steady({9, 8, 7 * Communicator::world().size()});
+  config.problem.max_sweeps = 10;  // 5 % of ten sweeps
+  const Decomposition slabs(config.grid.cells, {1, 1, Communicator::world().size()}, {});
+  const auto tuned = run_tuned<double>(config, slabs, *host, random, 400);
+  EXPECT_EQ(tuned.tuning.source, Tuning::Source::measurement);
+  EXPECT_FALSE(tuned.tuning.complete);
+  EXPECT_EQ(tuned.tuning.candidates.size(), 1u);
+}
+
+TEST(WidestHalo, IsNoDeeperThanSomethingIsDue) {
+  const auto width = [](auto change) {
+    Config config = decks::base({64, 64, 64});
+    change(config);
+    return widest_halo(config, Decomposition(config.grid.cells, {2, 2, 2}, {}));
+  };
+  EXPECT_EQ(width([](Config&) {}), 8);
+  EXPECT_EQ(width([](Config& c) { c.solver.halo_width = 20; }), 20);
+  EXPECT_EQ(width([](Config& c) { c.problem.check_interval = 3; }), 3);
+  EXPECT_EQ(width([](Config& c) { c.problem.steps = 5; }), 5);
+  EXPECT_EQ(width([](Config& c) { c.output.diagnostics = 4; }), 4);
+  EXPECT_EQ(width([](Config& c) { c.output.every_steps = 2; }), 2);
+  EXPECT_EQ(width([](Config& c) { c.grid.cells.x = 6; }), 3);
+  EXPECT_EQ(width([](Config& c) { c.parallel.overlap = Overlap::in_kernel; }), 1);
+  EXPECT_EQ(width([](Config& c) { c.boundaries[2] = decks::every_wall({8, 8, 8}).boundaries[0]; }), 1);
+  Config around = decks::periodic({32, 32, 32});
+  around.boundaries[2].value = Expression(300.0);
+  const Decomposition one(around.grid.cells, {1, 1, 1}, periodic(around));
+  EXPECT_EQ(widest_halo(around, one), 8);
+  around.solver.kernel = "openmp";
+  EXPECT_EQ(widest_halo(around, one), 1);
+}
+
+TEST(RowChoices, KeepToTheDeck) {
+  Config config = decks::every_wall({17, 23, 31});
+  config.solver.kernel = "openmp";
+  config.solver.tile = "1plane";
+  config.solver.reduction = "openmp";
+  const RowChoices<double> choices = row_choices<double>(config, Backend::host);
+  EXPECT_FALSE(choices.open());
+  EXPECT_EQ(choices.sweeps.front().row->name, "openmp");
+  EXPECT_EQ(choices.sweeps.front().policy, 1);
+  EXPECT_EQ(choices.reductions.front()->name, "openmp");
+}
+
+TEST(RowChoices, LeaveOutWhatOthersAreComparedWith) {
+  const RowChoices<double> choices = row_choices<double>(decks::every_wall({17, 23, 31}), Backend::host);
+  for (const auto& choice : choices.sweeps) EXPECT_NE(choice.row->name, "reference");
+  for (const auto* row : choices.reductions) EXPECT_NE(row->name, "reference");
+  EXPECT_TRUE(choices.reductions.front()->fused);
+}
+
+}  // namespace
+}  // namespace isotherm
