@@ -207,9 +207,9 @@ std::string memory_lines(const Session& session, const CheckOptions& options) {
   const auto free = [](const Device& device) {
     return human_bytes(static_cast<double>(device.memory().free_bytes)) + " free";
   };
-  std::string text = fmt::format(
-      "memory          {}{}\n", memory_text("host", memory.host(placement.backend)),
-      is_here ? fmt::format(", {} on this host", free(*make_host_device())) : "");
+  std::string text =
+      fmt::format("memory          {}{}\n", memory_text("host", memory.host(placement.backend)),
+                  is_here ? fmt::format(", {} on this host", free(*make_host_device())) : "");
   if (placement.backend == Backend::cuda)
     text += fmt::format("                {}, {}\n", memory_text("device", memory.device()),
                         options.gpu_bytes > 0
