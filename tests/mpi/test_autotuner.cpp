@@ -109,7 +109,9 @@ TEST_P(AutotunerOn, MakesStepsOfTheRun) {
       EXPECT_GT(c.seconds, 0);
       EXPECT_EQ(world().all_reduce(c.seconds, ReduceOp::max), c.seconds) << "ranks have different figures";
       EXPECT_LE(c.time_block, most_fused(config));
-      if (exchanges(ghost_sides(parts_of(config), world().rank()))) EXPECT_LE(c.time_block, c.halo_width);
+      if (exchanges(ghost_sides(parts_of(config), world().rank()))) {
+        EXPECT_LE(c.time_block, c.halo_width);
+      }
     }
     const bool temporal = std::ranges::any_of(candidates, [](const auto& c) { return c.time_block > 1; });
     EXPECT_EQ(temporal, has_row_that_fuses<double>(GetParam()));
