@@ -42,7 +42,7 @@ DECKS = [
     (2, "unclosed bracket", "grid: [1, 2\n", "deck.yaml:2:1: not YAML (end of sequence flow not found)"),
     (2, "undefined alias", "grid: *x\n", "deck.yaml:1:7: not YAML (the referenced anchor is not defined)"),
     (3, "unknown key", BASE_DECK + "solver: {colour: red}\n",
-     "deck.yaml:10:10: solver.colour: unknown key; use one of kernel, tile, reduction, histogram, halo_width, time_block, cuda_graph, tuning_file, walltime"),
+     "deck.yaml:10:10: solver.colour: unknown key; use one of kernel, tile, reduction, histogram, halo_width, time_block, cuda_graph, tuning_budget, tuning_file, walltime"),
     (3, "misspelt key", BASE_DECK + "solver: {kernal: auto}\n",
      "deck.yaml:10:10: solver.kernal: unknown key; did you mean 'kernel'?"),
     (4, "duplicate key", BASE_DECK + "  steps: 12\n",
