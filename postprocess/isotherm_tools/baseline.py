@@ -5,11 +5,11 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
+from isotherm_tools import program
 from isotherm_tools.failure import DATA, DIVERGED, Failure
 from isotherm_tools.json_record import read_record
-from isotherm_tools.study import program
-from isotherm_tools.study.options import Parser, number_from
-from isotherm_tools.study.text import Table, counted, escaped, extent_text, in_quotes
+from isotherm_tools.program import Parser, number_from
+from isotherm_tools.text import Table, counted, escaped, extent_text, in_quotes
 
 SCHEMAS = ("isotherm-run", "isotherm-compare", "isotherm-bench")
 HINT = "name the run.json of a run that came to its end, or what isotherm compare --json or isotherm bench --json has written"

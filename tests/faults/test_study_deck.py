@@ -7,11 +7,10 @@ import random
 import subprocess
 
 import pytest
-
 from cli import BASE_DECK as BASE
 from isotherm_tools.failure import Failure
+from isotherm_tools.program import Program
 from isotherm_tools.study.deck import StudyDeck
-from isotherm_tools.study.program import Program
 from program import HANGS, command, isotherm, write_deck
 
 

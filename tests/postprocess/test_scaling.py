@@ -5,14 +5,12 @@ import json
 import math
 
 import pytest
-
-from isotherm_tools import scaling_fit, scaling_model as model, scaling_table, scalings
+from isotherm_tools import scaling, scaling_command
+from isotherm_tools import scaling_model as model
 from isotherm_tools.cli import main
-from isotherm_tools.process_grids import process_grid
-from isotherm_tools.run_record import Link, RunRecord
-from isotherm_tools.scaling_fit import Wishes
-from isotherm_tools.scaling_model import BETWEEN, Costs, INSIDE, Layout, Machine, Method, Wire
-from scaling_runs import GB, series_of, strong_series, US, WEIGHTS, WIRES, write_run
+from isotherm_tools.scaling import Link, RunRecord, Wishes
+from isotherm_tools.scaling_model import BETWEEN, INSIDE, Costs, Layout, Machine, Method, Wire, process_grid
+from scaling_runs import GB, US, WEIGHTS, WIRES, series_of, strong_series, write_run
 
 NS = 1e-9
 COSTS = Costs(cell=NS)
@@ -232,21 +230,21 @@ def test_predicted_beside_measured(strong):
     (Wishes(launch=100 * US), (162e-6 / 64**3, 100 * US, 100 * US, 0)),
     (Wishes(cell_time="copy"), (16 / 4e12, 0, 100 * US, 0))])
 def test_costs_as_wished(strong, wishes, costs):
-    assert scaling_fit.costs_of(RunRecord(strong[1]), wishes) == pytest.approx(costs)
+    assert scaling.costs_of(RunRecord(strong[1]), wishes) == pytest.approx(costs)
 
 
 def test_a_norm_that_is_not_fused_grows_with_the_block(tmp_path):
     run = RunRecord(write_run(tmp_path, 1, 1e-3, method={"reduction": "cub"}))
-    assert scaling_fit.costs_of(run, Wishes())[2:] == (0.0, pytest.approx(100 * US / 64**3))
+    assert scaling.costs_of(run, Wishes())[2:] == (0.0, pytest.approx(100 * US / 64**3))
     run = RunRecord(write_run(tmp_path, 1, 1e-3, residual={"checks": 0}))
-    assert scaling_fit.costs_of(run, Wishes())[2:] == (0.0, 0.0)
-    assert scaling_fit.method_of(run, Wishes()).check_interval == math.inf
+    assert scaling.costs_of(run, Wishes())[2:] == (0.0, 0.0)
+    assert scaling.method_of(run, Wishes()).check_interval == math.inf
 
 
 def test_cells_that_neighbours_compute_too_are_no_cells_more(tmp_path):
     """Depth 2 on two ranks, periodic in z: 32 and 34 planes for every 64 computed."""
     record = RunRecord(write_run(tmp_path, 2, 1e-3, method={"depth": 2}))
-    assert scaling_fit.costs_of(record, Wishes()).cell == pytest.approx((1e-3 - US) / 2 / (33 * 64**2))
+    assert scaling.costs_of(record, Wishes()).cell == pytest.approx((1e-3 - US) / 2 / (33 * 64**2))
 
 
 @pytest.mark.parametrize(
@@ -260,7 +258,7 @@ def test_cells_that_neighbours_compute_too_are_no_cells_more(tmp_path):
     ],
 )
 def test_method_of_a_run(tmp_path, ranks, changes, wishes, method):
-    assert scaling_fit.method_of(RunRecord(write_run(tmp_path, ranks, 1e-3, **changes)), wishes) == method
+    assert scaling.method_of(RunRecord(write_run(tmp_path, ranks, 1e-3, **changes)), wishes) == method
 
 
 FAST, SLOW = {"bandwidth_bytes_per_s": 300e9, "latency_s": 5e-6}, {"bandwidth_bytes_per_s": 20e9, "latency_s": 9e-6}
@@ -269,16 +267,10 @@ FAST, SLOW = {"bandwidth_bytes_per_s": 300e9, "latency_s": 5e-6}, {"bandwidth_by
 @pytest.mark.parametrize(
     "hosts, halo, found",
     [
-        (1, {"neighbours": [{"peer": 1, "transport": "peer", **FAST}]}, [(True, 300e9, 5e-6)]),
-        (1, [{"bandwidth": 3e9, "latency": {"mean": 2e-6, "max": 3e-6}}], [(True, 3e9, 2e-6)]),
-        (2, {"neighbours": [{"rank": 0, "peer": 1, **FAST}, {"rank": 1, "peer": 2, **SLOW}]},
-         [(True, 300e9, 5e-6), (False, 20e9, 9e-6)]),
-        (2, {"ranks": [{"rank": 3, "neighbours": [{"peer": 1, **SLOW}]}]}, [(False, 20e9, 9e-6)]),
-        (2, {"neighbours": [{"transport": "host", **SLOW}, {"rank": 0, "peer": 99, **SLOW}]},
-         [(None, 20e9, 9e-6)] * 2),
-        (1, {"neighbours": [{"bandwidth_bytes_per_s": None, "latency_s": None}, {"latency": 1}, "x", 3]}, []),
+        (1, {"links": [{"rank": 0, "peer": 1, "transport": "peer", **FAST}]}, [(True, 300e9, 5e-6)]),
+        (2, {"links": [{"rank": 0, "peer": 1, **FAST}, {"rank": 1, "peer": 2, **SLOW}]}, [(True, 300e9, 5e-6), (False, 20e9, 9e-6)]),
+        (1, {"links": [{"rank": 0, "peer": 1, "bandwidth_bytes_per_s": None, "latency_s": None}]}, []),
         (1, {"transport": "host", "bytes": 12}, []),
-        (1, "host", []),
         (1, None, []),
     ],
 )
@@ -288,7 +280,7 @@ def test_links_are_read_where_the_record_has_them(tmp_path, hosts, halo, found):
 
 
 def test_hidden_is_read_where_the_record_has_it(tmp_path):
-    halo = {"hidden_percent": 87.5, "neighbours": [{"peer": 1, **FAST}]}
+    halo = {"hidden_percent": 87.5, "links": [{"rank": 0, "peer": 1, **FAST}]}
     record = RunRecord(write_run(tmp_path, 2, 1e-3, halo=halo))
     assert record.hidden == 0.875 and len(record.links) == 1
     assert measured(series_of([write_run(tmp_path, 1, 2e-3), record.path]), "hidden") == [None, 0.875]
@@ -296,15 +288,15 @@ def test_hidden_is_read_where_the_record_has_it(tmp_path):
 
 def test_wires_are_the_median_of_the_largest_run_unless_given(tmp_path):
     def record(ranks, *figures, hosts=1):
-        halo = [{"rank": 0, "peer": ranks - 1, "bandwidth": b, "latency": l} for b, l in figures]
-        return RunRecord(write_run(tmp_path, ranks, 1e-3, hosts=hosts, halo=halo))
+        links = [{"rank": 0, "peer": ranks - 1, "bandwidth_bytes_per_s": b, "latency_s": l} for b, l in figures]
+        return RunRecord(write_run(tmp_path, ranks, 1e-3, hosts=hosts, halo={"links": links}))
 
     runs = [record(4, (1e9, 1e-6), (3e9, 2e-6), (2e9, 9e-6)), record(2, (9e9, 1e-6)), record(8)]
-    machine = scaling_fit.machine_of(runs, Wishes())
+    machine = scaling.machine_of(runs, Wishes())
     assert machine == (8, Wire(2e-6, 2e9), None, 0.0)
-    machine = scaling_fit.machine_of(runs, Wishes(inside_latency=0.0, ranks_a_host=2, between_latency=1.0, overhead=US))
+    machine = scaling.machine_of(runs, Wishes(inside_latency=0.0, ranks_a_host=2, between_latency=1.0, overhead=US))
     assert machine == (2, Wire(0.0, 2e9), None, US)
-    machine = scaling_fit.machine_of([*runs, record(8, (4e9, 7e-6), hosts=2)], Wishes())
+    machine = scaling.machine_of([*runs, record(8, (4e9, 7e-6), hosts=2)], Wishes())
     assert machine == (8, Wire(2e-6, 2e9), Wire(7e-6, 4e9), 0.0)
 
 
@@ -387,7 +379,7 @@ def test_the_table(strong, capsys):
 def test_csv_and_json_hold_the_table(strong, tmp_path, capsys):
     assert main(command(strong, "--csv", tmp_path / "a.csv", "--json", tmp_path / "a.json", "--depth", "16")) == 0
     series = series_of(strong, WIRES._replace(depth=16))
-    assert capsys.readouterr().out == scaling_table.as_text(series) + "\n"
+    assert capsys.readouterr().out == scaling_command.as_text(series) + "\n"
     with open(tmp_path / "a.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     content = json.loads((tmp_path / "a.json").read_text())
@@ -425,7 +417,7 @@ def line_of(panel, label):
 def test_dots_and_lines_stand_where_the_figures_are(strong, tmp_path):
     slower = write_run(tmp_path, 2, 300e-6, method={"overlap": "off"})
     series = series_of([*strong, slower])
-    figure = scalings.scaling_figure(series)
+    figure = scaling_command.scaling_figure(series)
     above, below = figure.axes
     for panel, value in ((above, lambda row: 1e3 * row.step), (below, lambda row: row.efficiency)):
         ranks, values = line_of(panel, "measured")
@@ -443,7 +435,7 @@ def test_dots_and_lines_stand_where_the_figures_are(strong, tmp_path):
 
 def test_ideal_of_weak_scaling_is_level_and_nothing_predicted_is_no_line(tmp_path):
     runs = [write_run(tmp_path, ranks, 1e-4, (64, 64, 64 * ranks)) for ranks in (2, 4)]
-    above, below = scalings.scaling_figure(series_of(runs, Wishes())).axes
+    above, below = scaling_command.scaling_figure(series_of(runs, Wishes())).axes
     assert list(line_of(above, "ideal")[1]) == pytest.approx([0.1, 0.1])
     assert {line.get_label() for line in above.get_lines()} == {"ideal", "measured"}
     assert list(line_of(below, "measured")[1]) == pytest.approx([1, 1])
@@ -523,4 +515,4 @@ def test_wrong_options_are_2(strong, capsys, option, value, why):
 
 def test_dollar_signs_of_a_name_are_no_formula(tmp_path):
     runs = [write_run(tmp_path, count, 263 * US / count, name=r"a$\foo$b") for count in (1, 2)]
-    scalings.scaling_figure(series_of(runs)).draw_without_rendering()
+    scaling_command.scaling_figure(series_of(runs)).draw_without_rendering()

@@ -4,13 +4,12 @@ import json
 import re
 
 import pytest
-
 from html_page import Page
 from isotherm_tools.cli import main
-from isotherm_tools.process_grids import CUBE, process_grid, sweep_cost, Weights
-from isotherm_tools.run_record import RunRecord
-from isotherm_tools.scaling_table import share
-from isotherm_tools.units import format_time
+from isotherm_tools.scaling import RunRecord
+from isotherm_tools.scaling_command import share
+from isotherm_tools.scaling_model import CUBE, Weights, process_grid, sweep_cost
+from isotherm_tools.text import format_time
 from program import isotherm, ran, write_deck
 from studies import BASE
 

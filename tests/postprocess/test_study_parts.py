@@ -9,14 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
-
+from isotherm_tools import text
 from isotherm_tools.failure import Failure
-from isotherm_tools.study import lock, state, text
-from isotherm_tools.study.expansion import safe_name
-from isotherm_tools.study.program import Program
-from isotherm_tools.study.progress import Progress, RunningCase
-from isotherm_tools.study.runner import SESSIONS, SessionFolder
-from isotherm_tools.study.series import ScaledCase, scaling_series, scaling_text
+from isotherm_tools.program import Program
+from isotherm_tools.study import lock, state
+from isotherm_tools.study.collection import ScaledCase, scaling_series, scaling_text
+from isotherm_tools.study.deck import safe_name
+from isotherm_tools.study.runner import SESSIONS, Progress, RunningCase, session_folder
 from isotherm_tools.study.slurm import OWN_TEMPLATE, Template, array_text
 
 
@@ -193,14 +192,9 @@ def test_tables_align_by_columns_of_the_terminal():
 # Processes
 
 
-def test_the_session_folder_lies_where_the_user_wants_such_files_and_goes(tmp_path, monkeypatch):
+def test_the_session_folder_lies_where_the_user_wants_such_files(tmp_path, monkeypatch):
     monkeypatch.setenv(SESSIONS, str(tmp_path))
-    one, two = SessionFolder(1), SessionFolder(2)
-    assert one.path.parent == tmp_path and one.path != two.path
-    (one.path / "a job").mkdir(parents=True)
-    for each in (one, two):
-        each.remove()
-    assert os.listdir(tmp_path) == []
+    assert session_folder(1).parent == tmp_path and session_folder(1) != session_folder(2)
 
 
 def test_a_lock_of_a_process_that_is_gone_is_taken_and_one_of_a_living_one_is_not(tmp_path):

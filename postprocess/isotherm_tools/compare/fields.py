@@ -3,7 +3,7 @@
 import h5py
 import numpy as np
 
-from isotherm_tools.study.text import grouped
+from isotherm_tools.text import grouped
 
 
 def field_difference(expected, found):

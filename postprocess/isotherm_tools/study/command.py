@@ -3,15 +3,16 @@
 import argparse
 import signal
 
+from isotherm_tools import program
 from isotherm_tools.failure import Failure
-from isotherm_tools.study import program, state
-from isotherm_tools.study.collection import collect
+from isotherm_tools.program import Parser, number_from, positions
+from isotherm_tools.study import state
+from isotherm_tools.study.collection import Collection
 from isotherm_tools.study.deck import StudyDeck
 from isotherm_tools.study.lock import DirectoryLock
-from isotherm_tools.study.options import Parser, number_from, positions
 from isotherm_tools.study.runner import Runner, signal_name
 from isotherm_tools.study.slurm import Submission, refuse_changed_since_submission
-from isotherm_tools.study.text import Table, counted, extent_text, grouped, human_bytes, human_duration, in_quotes, shell_word
+from isotherm_tools.text import Table, counted, extent_text, grouped, human_bytes, human_duration, in_quotes, shell_word
 
 
 def parser():
@@ -115,7 +116,7 @@ class Command:
         state.refuse_changed(deck, state.look_at_all(deck))
         self.make_folder(deck)
         stopped_by = Runner(deck, self.options.jobs, self.options.retry).run()
-        return self.conclude(deck, collect(deck), stopped_by)
+        return self.conclude(deck, Collection(deck), stopped_by)
 
     @staticmethod
     def make_folder(deck):
@@ -149,7 +150,7 @@ class Command:
 
 def write_collection(deck):
     """study.csv and study.json, and the table on stdout."""
-    collection = collect(deck)
+    collection = Collection(deck)
     state.write_whole(deck.directory / "study.csv", collection.csv)
     state.write_json(deck.directory / "study.json", collection.record)
     program.say(f"\n{collection.table}\n{collection.finished} of {counted(len(deck.cases), 'case')} finished; all columns in "

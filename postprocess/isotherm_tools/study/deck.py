@@ -1,11 +1,18 @@
-"""A deck with `study:` or `scaling:` as its cases, each resolved and checked by the program as a run of it would be."""
+"""A deck with `study:` or `scaling:` as its cases: which keys have which values in each, what it is called, each resolved and checked by
+the program as a run of it would be.
 
+The program has read the deck: a node of it is a dict with `at` (its place: argument, line, column), `yaml` (its text), `same` (to
+tell values apart: 16 and 16.0 are one) and `text` of a scalar, `items` of a list, `keys` and `items` of a map."""
+
+import re
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from isotherm_tools.failure import COMMAND_LINE, DATA, UNAVAILABLE, Failure
-from isotherm_tools.study import expansion
-from isotherm_tools.study.program import raise_error
-from isotherm_tools.study.text import nearest_word, printable
+from isotherm_tools.program import raise_error
+from isotherm_tools.study import collection
+from isotherm_tools.text import counted, nearest_word, printable
 
 SHOWN = 3  # names of cases behind a problem that not all have
 
@@ -51,14 +58,14 @@ class StudyDeck:
 
     def expand(self, limit):
         sections = self.sections
-        problems = expansion.Problems(self.path, sections["places"])
+        problems = Problems(self.path, sections["places"])
         problems.warnings += sections["warnings"]
-        found = expansion.Expansion(sections, problems, limit or sections["limit"] or sections["default_limit"])
-        expansion.check_columns(sections, found.varied, problems)
-        expansion.check_slurm(sections["options"], problems)
+        found = Expansion(sections, problems, limit or sections["limit"] or sections["default_limit"])
+        check_columns(sections, found.varied, problems)
+        check_slurm(sections["options"], problems)
         for each in sections["overrides"]:
             for key in found.varied:
-                if each["key"] == key or expansion.within(each["key"], key):
+                if each["key"] == key or within(each["key"], key):
                     problems.add(each["key"], "varies in this study (the value would change no case); leave it out, or override "
                                               "study.matrix", [each["argument"], 1, 1])
         problems.raise_if_any()
@@ -116,3 +123,432 @@ def refuse_wrong(errors, cases):
                      f"{line} [case{'' if len(names) == 1 else 's'} {', '.join(names[:SHOWN])}{more}]")
     # Of the last case's own code where the deck is at fault in none: a right deck that this build lacks something for.
     raise Failure(DATA if any(error["code"] == DATA for _, error in errors) else UNAVAILABLE, "\n".join(texts))
+
+
+MOST_CASES = 100000  # before any is excluded
+MOST_LINES = 100  # of problems
+LONGEST_NAME = 120  # with a suffix and a sweep a file name still has less than 255
+RESERVED = ("study.csv", "study.json", "run.lock", "deck", "deck.resolved")  # what a study or a run writes of its own
+
+
+class Problems:
+    """All that is wrong with the sections, with the places that the program knows."""
+
+    def __init__(self, file, places):
+        self.file, self.places, self.lines, self.warnings = file, places, [], []
+
+    def place_of(self, key):
+        while key not in self.places and key:
+            key = key.rpartition(".")[0]
+        return self.places.get(key, [0, 1, 1])
+
+    def line(self, place, key, text):
+        argument, line, column = place
+        where = f"argument {argument}" if argument else f"{self.file}:{line}:{column}"
+        return f"{where}: {printable(key)}: {text}"
+
+    def add(self, key, text, place=None):
+        place = place or self.place_of(key)
+        self.lines.append((place, self.line(place, key, text)))
+
+    def warn(self, key, text):
+        self.warnings.append(self.line(self.place_of(key), key, text))
+
+    def raise_if_any(self):
+        if not self.lines:
+            return
+        lines = [line for _, line in sorted(self.lines, key=lambda each: each[0])]
+        if len(lines) > MOST_LINES:
+            lines[MOST_LINES:] = [f"{self.file}: {len(lines) - MOST_LINES} more problems; mend these first"]
+        raise Failure(DATA, "\n".join(lines))
+
+
+@dataclass
+class StudyCase:
+    ranks: int
+    settings: list  # (key, node), in the order of the deck, ranks and run left out
+    run: int = 1  # of the repeats that `scaling:` asks for
+    series: int = 0  # cases that differ in ranks and run alone have one
+    word: str = ""  # that the list gives it
+    name: str = ""  # of its folder
+
+    def value_text(self, key):
+        """As it stands in names and tables; "default" where the case leaves the key to the deck."""
+        if key in ("ranks", "run"):
+            return str(getattr(self, key))
+        return next((value_text(node) for name, node in self.settings if name == key), "default")
+
+
+class Choice(NamedTuple):
+    """Settings that go together, with the name that the list gives them."""
+    word: str
+    settings: list
+
+
+@dataclass
+class Excluded:
+    entry: dict
+    path: str
+    cases: int = 0  # that it has left out
+
+    def matches(self, choice):
+        values = {key: node["same"] for key, node in choice.settings}
+        values["name"] = choice.word
+        return all(values.get(key["name"]) == (item.get("text") if key["name"] == "name" else item["same"])
+                   for key, item in zip(self.entry["keys"], self.entry["items"]))
+
+
+def value_text(node):
+    if "text" in node:
+        return node["text"]
+    if "items" in node and "keys" not in node and all("text" in item for item in node["items"]):
+        return "x".join(item["text"] for item in node["items"])
+    return node["yaml"]
+
+
+def kind_text(node):
+    if "text" in node:
+        return "one value"
+    return "a map" if "keys" in node else "a list" if "items" in node else "nothing"
+
+
+def is_given(node):
+    return "text" in node or "items" in node
+
+
+def within(key, around):
+    return key.startswith(around + ".")
+
+
+@dataclass
+class Reader:
+    """Reads lists by key, lists of maps, counts of ranks. A key that one of them gives no other may give."""
+    facts: dict  # of keys, by the program: problem and unit
+    problems: Problems
+    taken: dict = field(default_factory=dict)  # key -> the path of its map, its place
+    varied: list = field(default_factory=list)  # in the order of the deck
+
+    def lists(self, node, path, may_repeat=False):
+        """{key: [values]}: an axis for each key."""
+        axes = []
+        if not is_given(node) or not self.is_map(node, path, "{key.path: [values]}"):
+            return axes
+        for key, values in zip(node["keys"], node["items"]):
+            at = f"{path}.{key['name']}"
+            if not (self.is_deck_key(key, path) and self.is_apart(key, path, path)):
+                continue
+            self.taken[key["name"]] = (path, key["at"])
+            if "items" not in values or "keys" in values:
+                example = printable(values["yaml"]) if "text" in values else "value, value"
+                self.problems.add(at, f"{kind_text(values)} stands where a list of values is wanted; write [{example}]", values["at"])
+            elif not values["items"]:
+                self.problems.add(at, "the list is empty (it would leave no case); write a value, or remove the key", values["at"])
+            else:
+                if not may_repeat:
+                    self.refuse_repeated(values, at)
+                axes.append([Choice("", [(key["name"], value)]) for value in values["items"]])
+        return axes
+
+    def zip(self, node, path):
+        """{key: [values]}, all lists as long: one axis, or none."""
+        axes = self.lists(node, path, may_repeat=True)
+        if not axes:
+            return []
+        together = [Choice("", []) for _ in axes[0]]
+        for axis in axes:
+            key, value = axis[0].settings[0]
+            if len(axis) != len(together):
+                self.problems.add(f"{path}.{key}", f"has {counted(len(axis), 'value')} and {axes[0][0].settings[0][0]} has "
+                                                   f"{len(together)} (they go together); give them as many", value["at"])
+                continue
+            for whole, part in zip(together, axis):
+                whole.settings.append(part.settings[0])
+        return [together]
+
+    def cases(self, node, path):
+        """A list of maps: one axis, or none."""
+        maps = self.maps(node, path)
+        return [[self.entry(each, f"{path}.{i}", path) for i, each in enumerate(maps)]] if maps else []
+
+    def entry(self, node, at, path):
+        word, settings, seen = "", [], {}
+        for key, value in zip(node["keys"], node["items"]):
+            name = key["name"]
+            if name in seen:
+                self.problems.add(f"{at}.{name}", f"stands twice (first on line {seen[name][1]}); keep one", key["at"])
+                continue
+            seen[name] = key["at"]
+            if name == "name":
+                word = value.get("text", "")
+                if not word:
+                    self.problems.add(f"{at}.name", f"{kind_text(value)} stands where a word is wanted; write name: thin", value["at"])
+            elif self.is_deck_key(key, at) and self.is_apart(key, at, path):
+                self.taken.setdefault(name, (path, key["at"]))
+                settings.append((name, value))
+        return Choice(word, settings)
+
+    def counts(self, scaling):
+        """Of `scaling:`; before all others, which may not say it too."""
+        path = f"scaling.{scaling['unit']}"
+        place = self.problems.place_of(path)
+        self.taken["ranks"] = (path, place)
+        self.remember("ranks")
+        for i, count in enumerate(scaling["counts"]):
+            if count in scaling["counts"][:i]:
+                self.problems.add(path, f"{count} stands twice; keep one", place)
+        return [Choice("", [("ranks", number_node(count, place))]) for count in scaling["counts"]]
+
+    def runs(self, scaling):
+        """Each of the repeats is a case."""
+        self.remember("run")
+        return [Choice("", [("run", number_node(run, [0, 1, 1]))]) for run in range(1, scaling["repeats"] + 1)]
+
+    def maps(self, node, path):
+        """A list of maps, none empty."""
+        if not is_given(node):
+            return []
+        if "keys" in node or not node.get("items"):
+            what = "an empty list" if "items" in node and "keys" not in node else kind_text(node)
+            self.problems.add(path, f"{what} stands where a list of maps is wanted; write [{{key.path: value}}]", node["at"])
+            return []
+        return [each for i, each in enumerate(node["items"]) if self.is_map(each, f"{path}.{i}", "{key.path: value}")]
+
+    def is_map(self, node, path, example):
+        if node.get("keys"):
+            return True
+        what = "an empty map" if "keys" in node else kind_text(node)
+        self.problems.add(path, f"{what} stands where a map of keys is wanted; write {example}", node["at"])
+        return False
+
+    def refuse_repeated(self, values, path):
+        for i, value in enumerate(values["items"]):
+            if value["same"] in [other["same"] for other in values["items"][:i]]:
+                self.problems.add(f"{path}.{i}", f"{printable(value['yaml'])} stands twice; keep one", value["at"])
+                return
+
+    def is_deck_key(self, key, path):
+        name, why = key["name"], ""
+        if name == "output":
+            why = "cannot vary as a whole (its directory is the study's); vary the keys in it"
+        elif name in ("output.directory", "output.overwrite"):
+            why = "cannot vary (each case has a folder of its own in that of the study); remove it"
+        elif name != "ranks":
+            why = self.facts[name]["problem"]
+        if why:
+            self.problems.add(f"{path}.{name}", why, key["at"])
+            return False
+        self.remember(name)
+        return True
+
+    def remember(self, key):
+        if key not in self.varied:
+            self.varied.append(key)
+
+    def is_apart(self, key, at, path):
+        """Not given by another of matrix, zip and list too, nor as a part of what another gives."""
+        name = key["name"]
+        for other in sorted(self.taken):
+            where, place = self.taken[other]
+            if other == name and where == path == "study.list" or not (other == name or within(name, other) or within(other, name)):
+                continue
+            who = where if other == name else f"'{other}' in {where}"
+            self.problems.add(f"{at}.{name}", f"{who} on line {place[1]} says it too; keep one", key["at"])
+            return False
+        return True
+
+
+def number_node(number, place):
+    return {"at": place, "yaml": str(number), "same": str(number), "text": str(number), "count": number}
+
+
+class Expansion:
+    """runs x matrix x zip x list x counts of ranks, without those that are excluded: counts of ranks change fastest, then the last
+    key of the matrix; runs slowest."""
+
+    def __init__(self, sections, problems, limit):
+        self.sections, self.problems, self.limit = sections, problems, limit
+        self.reader = Reader(sections["keys"], problems)
+        self.cases = []
+        axes = self.read_axes()
+        excluded = self.read_excluded()
+        if not any(is_given(sections[key]) for key in ("matrix", "zip", "list")) and not sections["scaling"]:
+            problems.add("study", "has no cases; add matrix, zip or list, or a section scaling")
+        self.varied = self.reader.varied
+        if not problems.lines:
+            self.expand(axes, excluded)
+
+    def read_axes(self):
+        """Runs before all others, so that what a machine does meanwhile meets all counts; counts behind all others."""
+        sections, scaling = self.sections, self.sections["scaling"]
+        counts = self.reader.counts(scaling) if scaling else []
+        axes = self.reader.lists(sections["matrix"], "study.matrix")
+        axes += self.reader.zip(sections["zip"], "study.zip") + self.reader.cases(sections["list"], "study.list")
+        if scaling:
+            if sections["ranks"]:
+                self.problems.add("study.ranks", "says what scaling says too; keep one")
+            axes.append(counts)
+            if scaling["repeats"] > 1:
+                axes.insert(0, self.reader.runs(scaling))
+        return axes
+
+    def read_excluded(self):
+        found, varied = [], self.reader.varied + (["name"] if is_given(self.sections["list"]) else [])
+        for entry in self.reader.maps(self.sections["exclude"], "study.exclude"):
+            path = f"study.exclude.{len(found)}"
+            for key in entry["keys"]:
+                if key["name"] not in varied:
+                    self.problems.add(f"{path}.{key['name']}", f"does not vary; use one of {', '.join(varied)}", key["at"])
+            found.append(Excluded(entry, path))
+        return found
+
+    def expand(self, axes, excluded):
+        count = 1
+        for axis in axes:
+            count *= len(axis)
+        if count > MOST_CASES:
+            self.refuse_too_many(count, ", before any is excluded," if is_given(self.sections["exclude"]) else "")
+            return
+        for number in range(count):
+            choice = combine(axes, number)
+            left_out = next((each for each in excluded if each.matches(choice)), None)
+            if left_out:
+                left_out.cases += 1
+            else:
+                self.add(choice, self.series_of(number, axes))
+        for each in excluded:
+            if each.cases == 0:
+                self.problems.warn(each.path, "leaves out no case that none before it does; remove it?")
+        if not self.cases:
+            self.problems.add("study.exclude", f"leaves out all {count} cases; remove an entry")
+        elif len(self.cases) > self.limit:
+            self.refuse_too_many(len(self.cases), "")
+        else:
+            name_cases(self)
+
+    def add(self, choice, series):
+        """A wrong count is one problem, of however many cases."""
+        others = dict(choice.settings)
+        counts = {name: others.pop(name) for name in ("ranks", "run") if name in others}
+        for node in counts.values():
+            if "problem" in node and not self.problems.lines:
+                self.problems.add("study.ranks", node["problem"], node["at"])
+        ranks = counts["ranks"].get("count", 1) if "ranks" in counts else self.sections["ranks"] or 1
+        self.cases.append(StudyCase(ranks, list(others.items()), counts["run"]["count"] if "run" in counts else 1, series, choice.word))
+
+    def series_of(self, number, axes):
+        """Which of the other combinations the case is of."""
+        if not self.sections["scaling"]:
+            return 0
+        others = 1
+        for axis in axes[1 if self.sections["scaling"]["repeats"] > 1 else 0:-1]:
+            others *= len(axis)
+        return number // len(axes[-1]) % others
+
+    def refuse_too_many(self, count, remark):
+        if count > MOST_CASES:
+            text = f"{count} cases{remark} are more than any study may have ({MOST_CASES}); make several studies of it"
+        else:
+            text = f"{count} cases are more than {self.limit}; write --limit {count} (or study.limit) to have them all, or exclude some"
+        self.problems.add("study.limit", text)
+
+
+def combine(axes, number):
+    """The n-th of all combinations; the last axis changes fastest."""
+    picked = []
+    for axis in reversed(axes):
+        picked.append(axis[number % len(axis)])
+        number //= len(axis)
+    words = [choice.word for choice in reversed(picked) if choice.word]
+    return Choice(words[-1] if words else "", [setting for choice in reversed(picked) for setting in choice.settings])
+
+
+def name_cases(expansion):
+    """By study.name, or by all that varies. Two of one name are a problem."""
+    problems, pattern = expansion.problems, expansion.sections["name"]
+    parts = parts_of(pattern, expansion.varied, problems)
+    if parts is None:
+        return
+    entries = expansion.sections["list"].get("items", [])
+    listed = {key["name"] for entry in entries for key in entry.get("keys", [])}
+    first = {}
+    for number, case in enumerate(expansion.cases, 1):
+        words = [text if not is_key else case.word if text == "name" else case.value_text(text) for is_key, text in parts]
+        case.name = safe_name("".join(words) if pattern else default_name(case, expansion.varied, listed))
+        who = described(case, number, expansion.varied)
+        if why := why_not(case.name):
+            example = expansion.varied[0] if expansion.varied else "name"
+            problems.add("study.name", f"the name '{printable(case.name)}' of {who} {why}; write a pattern, such as "
+                                       f"\"case_{{{example}}}\"")
+            return
+        if case.name in first:
+            problems.add("study.name", f"{first[case.name]} and {who} have one name, '{case.name}' (and would have one folder); add to "
+                                       "the pattern what tells them apart")
+            return
+        first[case.name] = who
+
+
+def parts_of(pattern, varied, problems):
+    """[(whether it is a key, text)]; None where the pattern is wrong."""
+    keys, parts, at = [*varied, "name", "ranks"], [], 0
+    while at < len(pattern):
+        brace = re.compile(r"[{}]").search(pattern, at)
+        start = brace.start() if brace else len(pattern)
+        if start > at:
+            parts.append((False, pattern[at:start]))
+        if not brace:
+            break
+        closed = re.compile(r"\{([^{}]*)\}").match(pattern, start)
+        if not closed:
+            problems.add("study.name", f"a brace at character {start + 1} of '{printable(pattern)}' has no partner; write {{key.path}}")
+            return None
+        key = closed[1]
+        if key not in keys:
+            near = nearest_word(key, keys)
+            problems.add("study.name", f"'{printable(key)}' does not vary; "
+                                       + (f"did you mean '{near}'?" if near else f"use one of {', '.join(keys)}"))
+            return None
+        parts.append((True, key))
+        at = closed.end()
+    return parts
+
+
+def default_name(case, varied, listed):
+    """ "kernel-naive_cells-64", and the list's name where it gives one for its keys."""
+    parts = [f"{key.rpartition('.')[2]}-{case.value_text(key)}" for key in varied if not (case.word and key in listed)]
+    return "_".join([*parts, *([case.word] if case.word else [])])
+
+
+def described(case, number, varied):
+    settings = [f"name {printable(case.word)}"] if case.word else []
+    return f"case {number} ({', '.join([*settings, *(f'{key} {case.value_text(key)}' for key in varied)])})"
+
+
+def safe_name(text):
+    """A name of a folder: all that is not safe in one made '-', and none of it at the ends; no hidden folder, no option."""
+    return re.sub(r"-?[^A-Za-z0-9._+-][^A-Za-z0-9._+-]*", "-", text).rstrip("-").lstrip(".-")
+
+
+def why_not(name):
+    if not name:
+        return "is empty"
+    if len(name) > LONGEST_NAME:
+        return f"has more than {LONGEST_NAME} characters"
+    return "is that of a file of the study or of a run" if name in RESERVED else ""
+
+
+def check_columns(sections, varied, problems):
+    """Refuses what study.report and study.sort name and no case can have. A path within run.json ("a.b") may be any."""
+    known = ["name", "ranks", "state", "exit_code", *varied, *collection.OF_RUN, *(collection.OF_SCALING if sections["scaling"] else [])]
+    asked = [(name, "study.report") for name in sections["report"]] + ([(sections["sort"], "study.sort")] if sections["sort"] else [])
+    for name, key in asked:
+        if "." not in name and name not in known:
+            near = nearest_word(name, known)
+            problems.add(key, f"unknown column '{printable(name)}'; " + (
+                f"did you mean '{near}'?" if near else f"use one of {', '.join(known)}, or a path within run.json"))
+
+
+def check_slurm(options, problems):
+    """Refuses options that would be no line of their own."""
+    for i, option in enumerate(options):
+        if not option.startswith("-") or any(c < " " for c in option):
+            problems.add(f"study.slurm.options.{i}", f"'{printable(option)}' is no option of sbatch; write one as \"--partition=gpu\"")

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from isotherm_tools.failure import CANNOT_CREATE, DATA, FILE_MISSING, UNAVAILABLE, Failure
+from isotherm_tools.program import say
 from isotherm_tools.study import state
-from isotherm_tools.study.expansion import safe_name
-from isotherm_tools.study.program import say
+from isotherm_tools.study.deck import safe_name
 from isotherm_tools.study.runner import StopSignals, child_setup, signal_name
-from isotherm_tools.study.text import counted, escaped, in_quotes, nearest_word, printable, shell_word
+from isotherm_tools.text import counted, escaped, in_quotes, nearest_word, printable, shell_word
 
 MOST_TASKS = 1000
 LAUNCHER = "study.launcher=srun --ntasks={ranks}"

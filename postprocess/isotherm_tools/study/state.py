@@ -17,7 +17,7 @@ from datetime import datetime, timezone
 
 from isotherm_tools.failure import CANNOT_CREATE, DATA, IO, Failure
 from isotherm_tools.json_record import VERSIONS
-from isotherm_tools.study.text import in_quotes
+from isotherm_tools.text import in_quotes
 
 DONE, NOT_CONVERGED, INTERNAL, STOPPED, DIVERGED = 0, 10, 70, 75, 76
 FINISHED = ("done", "not converged")
