@@ -25,12 +25,12 @@ ENTRIES_A_COLUMN = 24  # of the legend, at the figure's height
 
 
 def add(verbs):
-    for name, draw, text in (
-            ("ladder", draw_ladders, "draw the rows of a benchmark as bars, under their roof"),
-            ("roofline", draw_roofline, "draw stencil rows over their arithmetic intensity, under their roof"),
-            ("depths", draw_depths, "draw points a second against the sweeps that a launch fuses, with the roofs of memory")):
+    for name, make, text in (
+            ("ladder", ladder_figure, "draw the rows of a benchmark as bars, under their roof"),
+            ("roofline", roofline_figure, "draw stencil rows over their arithmetic intensity, under their roof"),
+            ("depths", depth_figure, "draw points a second against the sweeps that a launch fuses, with the roofs of memory")):
         verb = add_verb(verbs, name, draw_bench, text, f"Reads what a benchmark measured, to {text}.", None)
-        verb.set_defaults(figure=name, draw=draw)
+        verb.set_defaults(figure=name, make=make)
         verb.add_argument("bench", metavar="BENCH.json", help="written by isotherm bench ... --json")
         verb.add_argument("--best", action="store_true", help="of each row only the fastest policy")
         verb.add_argument("--out", metavar="FILE", help="png, pdf or svg by its ending (default: beside the JSON)")
@@ -42,7 +42,12 @@ def draw_bench(options):
         record.keep_best_policies()
     path = options.out or record.path.with_name(f"{record.path.stem}_{options.figure}.png")
     figures.check_format(path)
-    options.draw(record, path)
+    if options.figure != "ladder" and record.subject != "stencil":
+        what = "a roofline is" if options.figure == "roofline" else "depths are"
+        raise Failure(DATA, f"{record.path} holds bench {record.subject}; {what} drawn of bench stencil")
+    if options.figure == "depths" and all(rung.depth == 1 for rung in record.rungs):
+        raise Failure(DATA, f"{record.path} holds no fused sweeps; measure a row that fuses them, as fused or temporal_openmp")
+    figures.draw(path, options.make, record)
     return path
 
 
@@ -132,10 +137,6 @@ def roof(rung, subject, which):
     return work(rung, subject) * getattr(rung, which) / rung.moved
 
 
-def draw_ladders(record, path):
-    figures.draw(path, ladder_figure, record)
-
-
 def ladder_figure(record):
     columns = min(COLUMNS, len(record.ladders))
     rows = math.ceil(len(record.ladders) / columns)
@@ -210,12 +211,6 @@ def three_digits(value):
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def draw_roofline(record, path):
-    if record.subject != "stencil":
-        raise Failure(DATA, f"{record.path} holds bench {record.subject}; a roofline is drawn of bench stencil")
-    figures.draw(path, roofline_figure, record)
-
-
 def roofline_figure(record, narrow=False):
     """As Williams, Waterman and Patterson, Communications of the ACM 52-4, 2009. The intensity is by least traffic; the slanted roof is
     the median of the copies beside all rows, the band holds every row's own. No arithmetic ceiling was measured, and none is drawn.
@@ -266,14 +261,6 @@ def dot(marker, colour, fill, label):
 
 def intensity(rung):
     return FLOPS_A_POINT * rung.points / rung.moved
-
-
-def draw_depths(record, path):
-    if record.subject != "stencil":
-        raise Failure(DATA, f"{record.path} holds bench {record.subject}; depths are drawn of bench stencil")
-    if all(rung.depth == 1 for rung in record.rungs):
-        raise Failure(DATA, f"{record.path} holds no fused sweeps; measure a row that fuses them, as fused or temporal_openmp")
-    figures.draw(path, depth_figure, record)
 
 
 def depth_figure(record):

@@ -49,7 +49,8 @@ def study_page(study, benches):
         with figures.look(**{"axes.titlesize": 10}):
             devices = Counter(rank["device"] for case in study.cases if case.run for rank in case.run["ranks"])
             sections = [
-                summary(study), *filter(None, [scaling_section(study)]), results(study), against(study), states(study),
+                summary(study), Section("scaling", "Scaling", [part for each in study.scaling for part in series_parts(study, each)]),
+                results(study), against(study), states(study),
                 *(bench_section(number, bench, devices) for number, bench in enumerate(benches, 1)),
                 what_was_studied(study, devices),
             ]
@@ -70,18 +71,15 @@ def result(study):
     return "NOT CONVERGED" if "not converged" in found else "DONE"
 
 
-def failure_line(case):
-    code = "" if case.exit_code is None else f" (exit code {case.exit_code})"
-    return f"{case.name} has failed{code}{': ' + case.message if case.message else ''}"
-
-
 def summary(study):
     failed = [case for case in study.cases if case.state == "failed"]
     by_state = Counter(case.state for case in study.cases)
     parts = []
     if failed:
         more = [f"and {len(failed) - MOST_TOLD} more, in the table of states"] if len(failed) > MOST_TOLD else []
-        parts.append(warnings([*map(failure_line, failed[:MOST_TOLD]), *more]))
+        codes = ["" if case.exit_code is None else f" (exit code {case.exit_code})" for case in failed[:MOST_TOLD]]
+        lines = [f"{case.name} has failed{code}{': ' + case.message if case.message else ''}" for case, code in zip(failed, codes)]
+        parts.append(warnings([*lines, *more]))
     wall = [case.value("wall_s") for case in study.cases if is_number(case.value("wall_s"))]
     best = min((case for case in study.cases if case.is_finished and is_number(case.value("step_s"))),
                key=lambda case: case.value("step_s"), default=None)
@@ -126,18 +124,20 @@ def against(study):
 
 
 def known(study, name):
-    return [case for case in study.cases if case.is_finished and is_number(case.value(name))]
+    """The cases that have a number, in its order."""
+    cases = [case for case in study.cases if case.is_finished and is_number(case.value(name))]
+    return sorted(cases, key=lambda case: case.value(name))
 
 
 def span(study, name):
-    values = [case.value(name) for case in known(study, name)]
-    return f"{min(values):.5g} to {max(values):.5g}" if values else "no value"
+    cases = known(study, name)
+    return f"{cases[0].value(name):.5g} to {cases[-1].value(name):.5g}" if cases else "no value"
 
 
 def extremes(study, names):
     rows = []
     for name in names:
-        cases = sorted(known(study, name), key=lambda case: case.value(name))
+        cases = known(study, name)
         if cases:
             rows.append((study.title(name), cell(cases[0].value(name)), cases[0].name, cell(cases[-1].value(name)), cases[-1].name))
     return table(("quantity", "least", "in", "most", "in"), rows)
@@ -179,16 +179,6 @@ MEANING = {
     STRONG: "The grid is the same on all counts: efficiency is T1 / (n Tn).",
     "weak": "The cells of a rank are the same on all counts: efficiency is T1 / Tn.",
 }
-
-
-def scaling_section(study):
-    """None where the deck has no such section."""
-    if not study.scaling:
-        return None
-    parts = []
-    for scaled in study.scaling:
-        parts += series_parts(study, scaled)
-    return Section("scaling", "Scaling", parts)
 
 
 def series_parts(study, scaled):

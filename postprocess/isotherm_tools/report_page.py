@@ -60,14 +60,11 @@ def page(heading, result, lead, sections, footer):
         badge=f' <span class="badge {WORDS.get(result, "odd")}">{escape(result)}</span>' if result else "",
         lead=escape(lead),
         links="".join(f'<a href="#{section.anchor}">{escape(section.title)}</a>' for section in shown),
-        sections="\n".join(map(section_html, shown)),
+        sections="\n".join(
+            f'<section id="{section.anchor}">\n<h2>{escape(section.title)}</h2>\n' + "\n".join(section.parts) + "\n</section>"
+            for section in shown),
         footer=escape(footer),
     )
-
-
-def section_html(section):
-    parts = "\n".join(section.parts)
-    return f'<section id="{section.anchor}">\n<h2>{escape(section.title)}</h2>\n{parts}\n</section>'
 
 
 def paragraph(text):

@@ -12,8 +12,8 @@ from isotherm_tools.bench import FLOPS_A_POINT, ladder_figure, roofline_figure
 from isotherm_tools.failure import DATA, FILE_MISSING, Failure
 from isotherm_tools.figures import stays
 from isotherm_tools.report_page import Section, facts, page, paragraph, picture, pictures, table, text_block, tiles, warnings
-from isotherm_tools.slices import AXES, colour_range, is_steady, isotherm_colour, label_isotherms, moment, round_levels, slice_figure
-from isotherm_tools.text import format_length, format_time, length_unit, percent, si, split_unit, time_unit
+from isotherm_tools.slices import AXES, colour_range, draw_contours, is_steady, isotherm_colour, moment, round_levels, slice_figure
+from isotherm_tools.text import counted, format_length, format_time, length_unit, percent, si, split_unit, time_unit
 
 MOST_LINKS = 16  # of a table; runs on many ranks have thousands
 MOST_PROBES = 8  # of which a caption says where they are
@@ -32,7 +32,8 @@ def run_page(run, benches):
                 what_was_run(run),
             ]
             made_by = record["provenance"]
-            lead = f"{problem_line(record)}; {devices_line(record)}; {made_by['started'] or 'start unknown'}"
+            where = f"{counted(len(record['ranks']), 'rank')} on {counted(len(made_by['hosts']), 'host')}, {', '.join(devices(record))}"
+            lead = f"{problem_line(record)}; {where}; {made_by['started'] or 'start unknown'}"
             footer = f"isotherm {made_by['version']} ({made_by['git_revision']}); fingerprint {record['fingerprint'] or '-'}"
             return page(record["name"], record["result"], lead, sections, footer)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
@@ -48,34 +49,8 @@ def devices(record):
     return Counter(rank["device"] for rank in record["ranks"])
 
 
-def devices_line(record):
-    ranks, hosts = len(record["ranks"]), len(record["provenance"]["hosts"])
-    counted = f"{ranks} rank{'s' * (ranks > 1)} on {hosts} host{'s' * (hosts > 1)}"
-    return f"{counted}, {', '.join(devices(record))}"
-
-
-def speed_tiles(record):
-    speed = record["performance"]
-    hidden = (record.get("halo") or {}).get("hidden_percent")
-    merits = [
-        ("cell updates", si(speed["points_per_s"], "Pts/s"), f"{speed['sweeps']} sweeps"),
-        ("time a step", si(speed["step_s"], "s"), "of the slowest rank"),
-        ("effective bandwidth", si(speed["effective_bandwidth_bytes_per_s"], "B/s"),
-         f"{speed['bytes_per_point']:g} bytes a point, least traffic"),
-        ("share of the roof", percent(speed["copy_bandwidth_share_percent"]),
-         f"a copy at {si(speed['copy_bandwidth_bytes_per_s'], 'B/s')}"),
-    ]
-    if hidden is not None:
-        merits.append(("halo hidden", percent(hidden), "of an exchange, behind sweeps"))
-    return tiles(merits)
-
-
-def words(name):
-    return str(name).replace("_", " ")
-
-
-def si_or_power(value, unit):
-    return "-" if value is None else f"{value:.3g} {unit}"
+def kelvins(value):
+    return "-" if value is None else f"{value:.3g} K"
 
 
 def if_there(make):
@@ -89,13 +64,14 @@ def if_there(make):
 
 
 def field(run):
-    snapshots, parts = if_there(lambda: run.snapshots), []
-    if snapshots:
-        parts = field_pictures(run, snapshots)
-    else:
-        parts = [paragraph("The run was made without snapshots of the whole field.")]
-    shown = [part_picture(name, series) for name, series in list(run.parts.items())[:MOST_PARTS]]
-    return Section("field", "The field", parts + ([pictures(*filter(None, shown))] if any(shown) else []))
+    snapshots = if_there(lambda: run.snapshots)
+    parts = field_pictures(run, snapshots) if snapshots else [paragraph("The run was made without snapshots of the whole field.")]
+    shown = []  # of slices, the region, the coarse field the last file, unless it is a line or a point
+    for name, series in list(run.parts.items())[:MOST_PARTS]:
+        last = series[-1]
+        if min(count for axis, count in zip("xyz", last.cells) if axis != (last.thin_axis or "z")) > 1:
+            shown.append(plane_picture(name, last, series))
+    return Section("field", "The field", parts + ([pictures(*shown)] if shown else []))
 
 
 def field_pictures(run, snapshots):
@@ -159,54 +135,38 @@ def span(planes):
     return least if least == most else f"{least} to {most}"
 
 
-def part_picture(name, series):
-    """The last file of a slice, the region, the coarse field; nothing of one that is a line or a point."""
-    last = series[-1]
-    flat = [count for axis, count in zip("xyz", last.cells) if axis != (last.thin_axis or "z")]
-    return plane_picture(name, last, series) if min(flat) > 1 else None
-
-
 def convergence(run):
     residual, history, parts, items = run.record["residual"], if_there(lambda: run.history), [], []
     if history is not None and len(history.due("residual")[0]):
         items.append(small(histories.history_figure(run.name, history), "Residual over sweeps",
                            f"Residual ({residual['norm']} norm of the update), checked {residual['checks']} times."))
     for names, what in ((("min_K", "mean_K", "max_K"), "Extremes and mean of the temperature"), (heat_columns(history), "Heat")):
-        names = [name for name in names if history is not None and holds(history, name)]
+        names = [name for name in names if history is not None and name in history and len(history.due(name)[0]) > 1]
         if names:
             items.append(small(histories.columns_figure(run.name, history, names), f"{what} over sweeps", f"{what} over sweeps."))
     probes = if_there(lambda: run.probes)
     if probes is not None and len(probes["sweep"]) > 1:
-        items.append(picture(probes_figure(probes), "Temperature at the probes", probes_line(run.probe_places)))
+        told = [f"{name} at ({', '.join(f'{metres:g}' for metres in place)}) m" for name, place in run.probe_places.items()]
+        more = f"; and {len(told) - MOST_PROBES} more" if len(told) > MOST_PROBES else ""
+        items.append(picture(probes_figure(probes), "Temperature at the probes", f"Probes: {'; '.join(told[:MOST_PROBES])}{more}."))
     parts += [pictures(*items)] if items else [paragraph(
         "The run was made without a history." if history is None else "The run ended before its first check.")]
     parts.append(facts([
-        ("norm", residual["norm"]), ("first residual", si_or_power(residual["first_K"], "K")),
-        ("last residual", None if residual["last_K"] is None else si_or_power(residual["last_K"], "K")
+        ("norm", residual["norm"]), ("first residual", kelvins(residual["first_K"])),
+        ("last residual", None if residual["last_K"] is None else kelvins(residual["last_K"])
          + ("" if residual["last_sweep"] is None else f" at sweep {residual['last_sweep']}")),
         ("tolerance", residual["tolerance"] and f"{residual['tolerance']:g} ({residual['criterion']})"),
-        ("convergence", words(residual["convergence"])), ("sweeps beyond it", residual["extra_sweeps"] or None),
+        ("convergence", str(residual["convergence"]).replace("_", " ")), ("sweeps beyond it", residual["extra_sweeps"] or None),
         *verification(run.record["verification"]),
     ]))
     return Section("convergence", "Convergence and history", parts)
-
-
-def probes_line(places):
-    told = [f"{name} at ({', '.join(f'{metres:g}' for metres in place)}) m" for name, place in places.items()]
-    more = f"; and {len(told) - MOST_PROBES} more" if len(told) > MOST_PROBES else ""
-    return f"Probes: {'; '.join(told[:MOST_PROBES])}{more}."
-
-
-def holds(history, name):
-    return name in history and len(history.due(name)[0]) > 1
 
 
 def heat_columns(history):
     """Heat through the walls that let some through, of the sources, and what remains."""
     if history is None:
         return []
-    candidates = [name for name in history if name.endswith("_W")]
-    return [name for name in candidates if len(history.due(name)[2]) and np.any(history.due(name)[2] != 0)]
+    return [name for name in history if name.endswith("_W") and np.any(history.due(name)[2] != 0)]
 
 
 def small(figure, alt, caption):
@@ -222,10 +182,10 @@ def verification(found):
         return []
     # Null where two grids have no error.
     order = ", ".join("-" if value is None else f"{value:.3f}" for value in found["order"])
-    return [("exact solution", found["solution"]), ("largest error", si_or_power(found["max_error_K"], "K")),
-            ("root mean square error", si_or_power(found["l2_error_K"], "K")),
-            ("tolerance of the error", si_or_power(found["tolerance_K"], "K") if found["tolerance_K"] else None),
-            ("observed order", order), ("verdict", words(found["verdict"]))]
+    return [("exact solution", found["solution"]), ("largest error", kelvins(found["max_error_K"])),
+            ("root mean square error", kelvins(found["l2_error_K"])),
+            ("tolerance of the error", kelvins(found["tolerance_K"]) if found["tolerance_K"] else None),
+            ("observed order", order), ("verdict", str(found["verdict"]).replace("_", " "))]
 
 
 def time_spent(record):
@@ -258,7 +218,15 @@ def performance(record):
         ("memory", f"{si(record['memory']['host_peak_bytes'], 'B')} host peak of a rank, "
                    f"{si(record['memory']['estimate_bytes'], 'B')} estimated"),
     ]))
-    parts = [speed_tiles(record), pictures(*beside)]
+    figures_of_merit = [
+        ("cell updates", si(speed["points_per_s"], "Pts/s"), f"{speed['sweeps']} sweeps"),
+        ("time a step", si(speed["step_s"], "s"), "of the slowest rank"),
+        ("effective bandwidth", si(effective, "B/s"), f"{speed['bytes_per_point']:g} bytes a point, least traffic"),
+        ("share of the roof", percent(speed["copy_bandwidth_share_percent"]), f"a copy at {si(copy, 'B/s')}"),
+    ]
+    if halo.get("hidden_percent") is not None:
+        figures_of_merit.append(("halo hidden", percent(halo["hidden_percent"]), "of an exchange, behind sweeps"))
+    parts = [tiles(figures_of_merit), pictures(*beside)]
     links = halo.get("links") or []
     if links:
         rows = [(f"{link['rank']} - {link['peer']}", " ".join(link["directions"]), link["transport"], si(link["bytes"], "B"),
@@ -327,7 +295,13 @@ def answer(record, history):
         parts.append(paragraph("run.json does not say which temperatures the run ended with."))
         return Section("answer", "The answer", parts)
     steady = record["method"]["problem"] == "steady"
-    figures = [extreme(f"{name} temperature", end[name], places(end)) for name in ("highest", "lowest") if end[name]]
+    ends = [(name, end[name]) for name in ("highest", "lowest") if end[name]]
+    unit = length_unit(max((abs(metres) for _, found in ends for metres in found["position_m"]), default=1))
+    figures = []
+    for name, found in ends:
+        place = ", ".join(f"{metres / unit.si:.4g}" for metres in found["position_m"])
+        figures.append((f"{name} temperature", kelvin(found["temperature_K"]),
+                        f"at ({place}) {unit.name}, cell ({', '.join(map(str, found['cell']))})"))
     figures += peak(end, history)
     figures.append(("at the end", f"sweep {end['sweep']}", "of a steady problem") if steady else
                    ("at the end", format_time(end["time_s"]), f"sweep {end['sweep']}"))
@@ -340,18 +314,8 @@ def answer(record, history):
     return Section("answer", "The answer", parts)
 
 
-def places(end):
-    """The unit of the positions."""
-    return length_unit(max(abs(metres) for name in ("highest", "lowest") if end[name] for metres in end[name]["position_m"]))
-
-
 def kelvin(value):
     return "not finite" if value is None else f"{value:.6g} K"
-
-
-def extreme(name, found, unit):
-    position = ", ".join(f"{metres / unit.si:.4g}" for metres in found["position_m"])
-    return name, kelvin(found["temperature_K"]), f"at ({position}) {unit.name}, cell ({', '.join(map(str, found['cell']))})"
 
 
 def peak(end, history):
@@ -400,13 +364,8 @@ class Scale:
         uniform = np.nanmin(values) == np.nanmax(values) if np.isfinite(values).any() else True
         self.isotherms = [] if uniform else round_levels(self.low, self.high, ISOTHERMS)
 
-    @property
-    def distance(self):
-        """Kelvin from one isotherm to the next; None where there are not two."""
-        return self.isotherms[1] - self.isotherms[0] if len(self.isotherms) > 1 else None
-
-    def colour_of(self, level):
-        return isotherm_colour(level, self.low, self.high)
+        # Kelvin from one isotherm to the next; None where there are not two.
+        self.distance = self.isotherms[1] - self.isotherms[0] if len(self.isotherms) > 1 else None
 
 
 def planes_through(snapshot, cell):
@@ -431,7 +390,8 @@ def field_figure(snapshot, planes, scale):
         extent = (low[across], high[across], low[up], high[up])
         image = axes.imshow(plane, origin="lower", extent=extent, aspect="auto", cmap="inferno", vmin=scale.low,
                             vmax=scale.high)
-        draw_isotherms(axes, plane, extent, scale)
+        draw_contours(axes, plane, extent, scale.low, scale.high, scale.isotherms, most_cells=MOST_CONTOUR_CELLS, linewidths=0.7,
+                      alpha=0.75)
         axes.xaxis.set_major_locator(MaxNLocator(max(2, int(2 * lengths[across])), prune="upper"))
         axes.yaxis.set_major_locator(MaxNLocator(max(2, int(2 * lengths[up])), prune="upper"))
         axes.set_xlabel(f"{AXES[across]} [{unit.name}]")
@@ -452,7 +412,7 @@ def field_figure(snapshot, planes, scale):
     if scale.isotherms:
         colours.set_ticks(scale.isotherms)
         for level in scale.isotherms:
-            stays(bar.axhline(level, color=scale.colour_of(level), linewidth=0.8))
+            stays(bar.axhline(level, color=isotherm_colour(level, scale.low, scale.high), linewidth=0.8))
     return figure
 
 
@@ -461,26 +421,21 @@ def profile_figure(snapshots, labels):
     axis = int(np.argmax(snapshots[0].cells))
     low, high = snapshots[0].bounds
     unit = length_unit(high[axis] - low[axis])
+    return curves_figure([((snapshot.x, snapshot.y, snapshot.z)[axis] / unit.si, snapshot.T.ravel(), label)
+                          for snapshot, label in zip(snapshots, labels)], f"{AXES[axis]} [{unit.name}]")
+
+
+def curves_figure(curves, along, named=True):
+    """Temperatures: (places, kelvin, name) each."""
     figure, panel = pyplot.subplots(figsize=(WIDTH, 3.4), layout="constrained")
-    for snapshot, label in zip(snapshots, labels):
-        panel.plot((snapshot.x, snapshot.y, snapshot.z)[axis] / unit.si, snapshot.T.ravel(), linewidth=1.5, label=label)
-    panel.set_xlabel(f"{AXES[axis]} [{unit.name}]")
+    for places, values, name in curves:
+        panel.plot(places, values, linewidth=1.5, label=name)
+    panel.set_xlabel(along)
     panel.set_ylabel("temperature [K]")
     panel.grid(which="major", color="0.9")
-    figures.name_curves(panel)
+    if named:
+        figures.name_curves(panel)
     return figure
-
-
-def draw_isotherms(axes, plane, extent, scale):
-    levels = [level for level in scale.isotherms if np.nanmin(plane) < level < np.nanmax(plane)]
-    if min(plane.shape) < 2 or not levels:
-        return
-    steps = [-(-count // MOST_CONTOUR_CELLS) for count in plane.shape]
-    up, across = (low + (high - low) * (np.arange(count) + 0.5) / count
-                  for low, high, count in zip(extent[2::-2], extent[3::-2], plane.shape))
-    lines = axes.contour(across[::steps[1]], up[::steps[0]], plane[::steps[0], ::steps[1]], levels=levels,
-                         colors=[scale.colour_of(level) for level in levels], linewidths=0.7, alpha=0.75)
-    label_isotherms(axes, lines)
 
 
 def stretched_axes(snapshot):
@@ -529,15 +484,8 @@ def probes_figure(probes):
     unit = time_unit(probes["time_s"][-1])
     steady = not np.any(probes["time_s"])
     along = probes["sweep"] if steady else probes["time_s"] / unit.si
-    figure, panel = pyplot.subplots(figsize=(WIDTH, 3.4), layout="constrained")
-    for name in list(probes)[2:]:
-        panel.plot(along, probes[name], linewidth=1.5, label=split_unit(name)[0])
-    panel.set_xlabel("sweep" if steady else f"time [{unit.name}]")
-    panel.set_ylabel("temperature [K]")
-    panel.grid(which="major", color="0.9")
-    if len(probes) <= 14:
-        figures.name_curves(panel)
-    return figure
+    curves = [(along, probes[name], split_unit(name)[0]) for name in list(probes)[2:]]
+    return curves_figure(curves, "sweep" if steady else f"time [{unit.name}]", len(curves) <= 12)
 
 
 def bench_section(number, bench, devices):

@@ -117,7 +117,8 @@ class Table(dict):
             texts = list(rows)
             columns = {name: [row[name] for row in texts] for name in rows.fieldnames or []}
             self._given = {name: [text != "" for text in column] for name, column in columns.items()}
-            super().__init__((name, column_of(name, column)) for name, column in columns.items())
+            super().__init__((name, np.array([int(text) for text in column], dtype=np.int64) if name == "sweep" else
+                              np.array([float(text or "nan") for text in column])) for name, column in columns.items())
         except FileNotFoundError as error:
             raise Failure(FILE_MISSING, f"{path} does not exist; {hint}") from error
         except (KeyError, TypeError, ValueError) as error:
@@ -135,12 +136,6 @@ class Table(dict):
             raise Failure(COMMAND_LINE, f"{self.path} has no column {name}; it has {known}")
         given = np.array(self._given[name], dtype=bool)
         return self["sweep"][given], self["time_s"][given], self[name][given]
-
-
-def column_of(name, texts):
-    if name == "sweep":
-        return np.array([int(text) for text in texts], dtype=np.int64)
-    return np.array([np.nan if text == "" else float(text) for text in texts])
 
 
 def open_hdf5(path):

@@ -216,13 +216,10 @@ def process_grid(ranks, cells=CUBE, depth=1, periodic=WALLS, weights=SURFACE):
     """The cheapest of those whose blocks fill a neighbour's ghosts; of equal ones that with the fewest cuts across x,
     then y. None where there is none."""
     most = [max(n // depth, 0 if around else 1) for n, around in zip(cells, periodic)]
-    fitting = [parts for parts in factorisations(ranks) if all(p <= m for p, m in zip(parts, most))]
+    divisors = [i for i in range(1, ranks + 1) if ranks % i == 0]
+    grids = [(x, y, ranks // x // y) for x in divisors for y in divisors if ranks % (x * y) == 0]
+    fitting = [parts for parts in grids if all(p <= m for p, m in zip(parts, most))]
     return min(fitting, key=lambda parts: (sweep_cost(cells, parts, depth, periodic, weights), parts), default=None)
-
-
-def factorisations(number):
-    divisors = [i for i in range(1, number + 1) if number % i == 0]
-    return [(x, y, number // x // y) for x in divisors for y in divisors if number % (x * y) == 0]
 
 
 def sweep_cost(cells, parts, depth, periodic, weights):

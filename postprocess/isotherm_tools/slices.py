@@ -190,18 +190,19 @@ def round_levels(low, high, most):
     return [float(level) for level in ticks if low < level < high]
 
 
-def draw_contours(panel, plane, extent, coldest, hottest, values=True):
-    """`values`: kelvin stand on the lines; from one picture of a film to the next they would jump."""
-    if min(plane.shape) < 2 or np.nanmin(plane) == np.nanmax(plane):
+def draw_contours(panel, plane, extent, coldest, hottest, levels=None, values=True, most_cells=None, **look):
+    """`levels`: kelvin; round ones unless given. `values`: they stand on the lines; from one picture of a film to the next they would
+    jump. `most_cells`: along a side; of more cells only every other, every third, ... counts."""
+    levels = round_levels(coldest, hottest, CONTOURS) if levels is None else levels
+    levels = [level for level in levels if np.nanmin(plane) < level < np.nanmax(plane)]
+    if min(plane.shape) < 2 or not levels:
         return
-    levels = [level for level in round_levels(coldest, hottest, CONTOURS) if np.nanmin(plane) < level < np.nanmax(plane)]
-    if not levels:
-        return
-    rows, columns = plane.shape
-    width, height = (extent[1] - extent[0]) / columns, (extent[3] - extent[2]) / rows
-    lines = panel.contour(extent[0] + width * (np.arange(columns) + 0.5), extent[2] + height * (np.arange(rows) + 0.5), plane,
-                          levels=levels, linewidths=0.5, alpha=0.7,
-                          colors=[isotherm_colour(level, coldest, hottest) for level in levels])
+    up, across = (low + (high - low) * (np.arange(count) + 0.5) / count
+                  for low, high, count in zip(extent[2::-2], extent[3::-2], plane.shape))
+    rows, columns = (slice(None, None, -(-count // (most_cells or count))) for count in plane.shape)
+    lines = panel.contour(across[columns], up[rows], plane[rows, columns], levels=levels,
+                          colors=[isotherm_colour(level, coldest, hottest) for level in levels],
+                          **{"linewidths": 0.5, "alpha": 0.7, **look})
     if values:
         label_isotherms(panel, lines)
 

@@ -1,6 +1,7 @@
 """What a study has come to, by its study.json, and its quantities against what varies as figures."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 from matplotlib import pyplot
 from matplotlib.ticker import EngFormatter, NullFormatter, NullLocator
@@ -9,7 +10,7 @@ from isotherm_tools import figures
 from isotherm_tools.failure import COMMAND_LINE, DATA, FILE_MISSING, Failure
 from isotherm_tools.json_record import read_record
 from isotherm_tools.program import add_verb
-from isotherm_tools.text import WORDS, is_number, place, split_unit
+from isotherm_tools.text import WORDS, is_number, place, split_unit, titled
 
 FILE = "study.json"
 FINISHED = ("done", "not converged")
@@ -66,8 +67,7 @@ class Study:
 
     def title(self, name):
         """"time per step [s]" of step_s, "grid.lengths.2 [m]"; as it is where there is no unit."""
-        quantity, unit = self.quantity_and_unit(name)
-        return f"{quantity} [{unit}]" if unit else quantity
+        return titled(*self.quantity_and_unit(name))
 
     def quantity_and_unit(self, name):
         if name in self.units or "." in name:
@@ -98,20 +98,12 @@ class Scaled:
     """A series of cases on several counts of ranks, as the program has put them together."""
 
     def __init__(self, kind, content):
-        self.kind, self.label, self.base = kind, content["label"], content["base"]
-        self.disagreement, self.rows = content["disagreement"], [ScaledRow(row) for row in content["rows"]]
-
-
-class ScaledRow:
-    def __init__(self, content):
-        self.ranks, self.cells, self.runs, self.remark = (content[key] for key in ("ranks", "cells", "runs", "remark"))
-        self.case = content["case"]  # that counts: of its runs the one in the middle; None: none has a time
-        self.step, self.speedup = content["step_s"], content["speedup"]
-        self.efficiency, self.hidden = (as_share(content[key]) for key in ("efficiency_percent", "halo_hidden_percent"))
-
-
-def as_share(percent):
-    return None if percent is None else percent / 100
+        self.kind, self.label, self.base, self.disagreement = kind, content["label"], content["base"], content["disagreement"]
+        self.rows = []
+        for row in content["rows"]:  # `case` counts: of its runs the one in the middle; None: none has a time
+            efficiency, hidden = (row[key] if row[key] is None else row[key] / 100 for key in ("efficiency_percent", "halo_hidden_percent"))
+            self.rows.append(SimpleNamespace(step=row["step_s"], efficiency=efficiency, hidden=hidden, **{
+                key: row[key] for key in ("ranks", "cells", "runs", "remark", "case", "speedup")}))
 
 
 def axes_of(study):

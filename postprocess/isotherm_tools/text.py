@@ -102,6 +102,12 @@ def nearest_word(word, known):
     return next(iter(get_close_matches(word.lower(), known, 1)), "")
 
 
+def meant(word, known, otherwise):
+    """What to do about a word that is not known."""
+    near = nearest_word(word, known)
+    return f"did you mean '{near}'?" if near else otherwise
+
+
 def display_width(text):
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 

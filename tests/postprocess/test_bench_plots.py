@@ -140,37 +140,30 @@ def test_the_best_policy_of_each_row_and_depth(tmp_path):
     assert [rung.label for rung in record.ladders[0].rungs] == ["tile, 4x2", "other", "tile, 2x2, depth 2"]
 
 
-def refused(capsys, *arguments):
-    code = main([*map(str, arguments)])
-    out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1
-    return code, err
-
-
 @pytest.mark.parametrize("figure", ["ladder", "roofline"])
-def test_what_is_no_benchmark_is_refused(tmp_path, capsys, figure):
-    assert refused(capsys, figure, tmp_path / "none.json")[0] == 66
+def test_what_is_no_benchmark_is_refused(tmp_path, refused, figure):
+    assert refused(figure, tmp_path / "none.json")[0] == 66
     (tmp_path / "text.json").write_text("no json")
-    assert refused(capsys, figure, tmp_path / "text.json")[0] == 65
+    assert refused(figure, tmp_path / "text.json")[0] == 65
     for changes in ({"schema": "isotherm-run"}, {"schema_version": 3}, {"device": None}):
-        assert refused(capsys, figure, write(tmp_path, [entry("a", 1)], **changes))[0] == 65
+        assert refused(figure, write(tmp_path, [entry("a", 1)], **changes))[0] == 65
     broken = entry("a", 1)
     del broken["bytes_per_launch"]
-    assert refused(capsys, figure, write(tmp_path, [broken]))[0] == 65
-    code, err = refused(capsys, figure, write(tmp_path, [entry("a", 1, verdict="wrong", launch_s=None)]))
+    assert refused(figure, write(tmp_path, [broken]))[0] == 65
+    code, err = refused(figure, write(tmp_path, [entry("a", 1, verdict="wrong", launch_s=None)]))
     assert code == 65 and "no row that was measured" in err
     (tmp_path / "list.json").write_text("[]")
-    assert refused(capsys, figure, tmp_path / "list.json")[0] == 65
+    assert refused(figure, tmp_path / "list.json")[0] == 65
 
 
-def test_a_roofline_of_reductions_is_refused(tmp_path, capsys):
-    code, err = refused(capsys, "roofline", write(tmp_path, [entry("a", 1)], subject="reduction"))
+def test_a_roofline_of_reductions_is_refused(tmp_path, refused):
+    code, err = refused("roofline", write(tmp_path, [entry("a", 1)], subject="reduction"))
     assert code == 65 and "a roofline is drawn of bench stencil" in err
 
 
-def test_pictures_are_refused_in_unknown_formats_and_places(bench, tmp_path, capsys):
-    assert refused(capsys, "ladder", bench, "--out", "x.gif")[0] == 2
-    assert refused(capsys, "roofline", bench, "--out", tmp_path / "no" / "x.png")[0] == 73
+def test_pictures_are_refused_in_unknown_formats_and_places(bench, tmp_path, refused):
+    assert refused("ladder", bench, "--out", "x.gif")[0] == 2
+    assert refused("roofline", bench, "--out", tmp_path / "no" / "x.png")[0] == 73
 
 
 @pytest.mark.parametrize("subject", ["stencil", "reduction", "bandwidth"])

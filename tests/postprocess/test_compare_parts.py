@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from isotherm_tools import baseline
 from isotherm_tools.compare import command, measure
-from isotherm_tools.compare.fields import field_difference
+from isotherm_tools.compare.measure import field_difference
 from isotherm_tools.failure import Failure
 
 SHAPE = (5, 4, 3)  # z, y, x

@@ -47,19 +47,6 @@ def run(tmp_path):
     return folder
 
 
-@pytest.fixture
-def failure(capsys):
-    """Exit code and message of a command that must fail: one line, on stderr."""
-
-    def run_failing(*arguments):
-        code = main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        assert out == "" and err.startswith("isotherm_tools: ") and err.count("\n") == 1
-        return code, err.removeprefix("isotherm_tools: ").rstrip("\n")
-
-    return run_failing
-
-
 def test_runs_as_a_module_and_prints_the_path(run):
     command = [sys.executable, "-m", "isotherm_tools", "slice", run]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -250,20 +237,20 @@ def test_columns_are_drawn_by_unit(tmp_path):
                                             f"{tmp_path.name}_history.png"]
 
 
-def test_an_unknown_column_is_2(failure, tmp_path):
+def test_an_unknown_column_is_2(refused, tmp_path):
     history = tmp_path / "history.csv"
     history.write_text(DIAGNOSTICS)
-    assert failure("history", tmp_path, "--columns", "min_K,mood") == (
+    assert refused("history", tmp_path, "--columns", "min_K,mood") == (
         2, f"{history} has no column mood; it has sweep, time_s, residual, relative_residual, wall_s, min_K, mean_K, "
            "max_K, balance_W, nan_cells")
 
 
-def test_a_column_without_values_is_65(failure, tmp_path):
+def test_a_column_without_values_is_65(refused, tmp_path):
     """The line of sweep 0 has extremes, but no sweep through whose walls heat could have passed."""
     history = tmp_path / "history.csv"
     history.write_text("".join(DIAGNOSTICS.splitlines(keepends=True)[:2]))
     for columns in "balance_W", "min_K,balance_W":
-        assert failure("history", tmp_path, "--columns", columns) == (
+        assert refused("history", tmp_path, "--columns", columns) == (
             65, f"{history} holds no values of balance_W (the run ended before it was due)")
     assert os.listdir(tmp_path) == ["history.csv"]
     assert main(["history", str(tmp_path), "--columns", "min_K"]) == 0
@@ -288,38 +275,38 @@ def test_format_time(seconds, text):
     assert format_time(seconds) == text
 
 
-def test_missing_things_are_66(failure, tmp_path):
+def test_missing_things_are_66(refused, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
     nowhere = tmp_path / "nowhere"
-    assert failure("slice", nowhere) == (66, f"{nowhere} is no folder; name the run directory of a finished run")
-    assert failure("slice", empty) == (66, f"{empty} holds no snapshots; was the run made with output.snapshots: true?")
-    assert failure("history", empty) == (
+    assert refused("slice", nowhere) == (66, f"{nowhere} is no folder; name the run directory of a finished run")
+    assert refused("slice", empty) == (66, f"{empty} holds no snapshots; was the run made with output.snapshots: true?")
+    assert refused("history", empty) == (
         66, f"{empty}/history.csv does not exist; was the run made with output.history: true?")
 
 
-def test_wrong_data_is_65(failure, tmp_path):
+def test_wrong_data_is_65(refused, tmp_path):
     text = tmp_path / "demo_00000001.hdf"
     text.write_text("no HDF5")
-    code, message = failure("slice", tmp_path)
+    code, message = refused("slice", tmp_path)
     assert code == 65 and message.startswith(f"{text} cannot be read as HDF5 (")
 
     with h5py.File(text, "w") as file:
         file["other"] = 1
-    code, message = failure("slice", tmp_path)
+    code, message = refused("slice", tmp_path)
     assert code == 65 and message.startswith(f"{text} is no snapshot of isotherm (")
 
     write_snapshot(tmp_path, 2, 0.0, coded(2, 2, 2), name="other")
-    assert failure("slice", tmp_path) == (65, f"{tmp_path} holds snapshots of several runs (demo, other)")
+    assert refused("slice", tmp_path) == (65, f"{tmp_path} holds snapshots of several runs (demo, other)")
 
     history = tmp_path / "history.csv"
     history.write_text("sweep,time_s,residual\n")
     text.unlink()
-    assert failure("history", tmp_path) == (65, f"{history} holds no residuals (the run ended before its first check)")
+    assert refused("history", tmp_path) == (65, f"{history} holds no residuals (the run ended before its first check)")
     history.write_text("sweep,time_s,residual,min_K\n0,0,,300\n")
-    assert failure("history", tmp_path) == (65, f"{history} holds no residuals (the run ended before its first check)")
+    assert refused("history", tmp_path) == (65, f"{history} holds no residuals (the run ended before its first check)")
     history.write_text("sweep,time_s,residual\n1,0,x\n")
-    assert failure("history", tmp_path)[0] == 65
+    assert refused("history", tmp_path)[0] == 65
 
 
 @pytest.mark.parametrize("arguments, message", [
@@ -331,15 +318,15 @@ def test_wrong_data_is_65(failure, tmp_path):
     (["--time", "now"], "--time now is no time; give first, last or seconds"),
     (["--index", "4"], "--index 4: the run has 4 snapshots, numbered from 0"),
     (["--out", "picture.bmp"], "picture.bmp: unknown picture format; end the name in one of .png, .pdf, .svg")])
-def test_wrong_arguments_are_2(failure, run, arguments, message):
+def test_wrong_arguments_are_2(refused, run, arguments, message):
     before = sorted(os.listdir(run))
-    assert failure("slice", run, *arguments) == (2, message)
+    assert refused("slice", run, *arguments) == (2, message)
     assert sorted(os.listdir(run)) == before
 
 
-def test_unwritable_picture_is_73(failure, run, tmp_path):
+def test_unwritable_picture_is_73(refused, run, tmp_path):
     out = tmp_path / "missing" / "picture.png"
-    assert failure("slice", run, "--out", out) == (73, f"{out} cannot be written (No such file or directory)")
+    assert refused("slice", run, "--out", out) == (73, f"{out} cannot be written (No such file or directory)")
 
 
 def test_only_the_plane_is_read(tmp_path):
@@ -373,25 +360,6 @@ def real_run(tmp_path_factory):
     return folder / "runs" / "ramp"
 
 
-def test_initial_state_is_read_cell_by_cell(real_run):
-    first = Run(real_run).snapshots[0]
-    assert (first.cells, first.sweep, first.time) == ((12, 7, 5), 0, 0.0)
-    assert first.bounds == (pytest.approx([0.1, -0.2, 0]), pytest.approx([0.112, -0.186, 0.02]))
-    x, y, z = 0.1 + 1e-3 * (np.arange(12) + 0.5), -0.2 + 2e-3 * (np.arange(7) + 0.5), 4e-3 * (np.arange(5) + 0.5)
-    expected = 300 + 1000 * x[None, None, :] + 100 * y[None, :, None] + 10 * z[:, None, None]
-    for axis in range(3):
-        for index in range(first.cells[axis]):
-            assert first.plane(axis, index) == pytest.approx(expected.take(index, axis=2 - axis), rel=1e-14)
-
-
-def test_times_and_history(real_run):
-    snapshots = Run(real_run).snapshots
-    assert list(snapshots.sweeps) == [0, 10, 20]
-    sweep, time, residual = Run(real_run).history.due("residual")
-    assert sweep[-1] == 20 and time[-1] == pytest.approx(snapshots[-1].time)
-    assert np.all(np.isfinite(residual)) and np.all(residual > 0)
-
-
 @pytest.mark.parametrize("arguments", [["slice", "--all-times"], ["slice", "--axis", "y"], ["history"],
                                        ["slice", "--series", "ramp_slice_y3", "--all-times"],
                                        ["slice", "--series", "ramp_region", "--axis", "x"],
@@ -400,17 +368,6 @@ def test_pictures_are_made(real_run, tmp_path, arguments):
     out = tmp_path / "picture.png"
     assert main([arguments[0], str(real_run), *arguments[1:], "--out", str(out)]) == 0
     assert out.stat().st_size > 10000
-
-
-def test_parts_are_series_of_their_own(real_run):
-    directory = Run(real_run)
-    planes = directory.series("ramp_slice_y3")
-    assert [plane.sweep for plane in planes] == [0, 5, 10, 15, 20] and planes[0].thin_axis == "y"
-    whole = directory.snapshots
-    assert whole[0].thin_axis is None and directory.name == "ramp"
-    for plane, snapshot in zip(planes[::2], whole):
-        assert np.array_equal(plane.plane(1, 0), snapshot.plane(1, 3))
-        assert plane.centre[1] == pytest.approx(snapshot.centre[1] + 3 * snapshot.spacing[1])
 
 
 def test_an_unknown_series_is_named_with_those_there_are(real_run, capsys):

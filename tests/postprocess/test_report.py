@@ -8,14 +8,14 @@ import h5py
 import matplotlib.image
 import numpy as np
 import pytest
-from html_page import Page
+from html_page import Page, report
 from isotherm_tools import figures, histories, report_page, report_run, slices, studies
 from isotherm_tools.cli import main
 from isotherm_tools.run import Run, Snapshot
 from isotherm_tools.studies import Study
 from matplotlib import pyplot
 from program import finished_run, ran
-from studies import BASE, write_study
+from studies import BASE, changed_study, write_study
 
 DECK = """
 grid: {cells: [24, 16, 8], spacing: 1e-3}
@@ -52,11 +52,6 @@ def written(run, bench, tmp_path_factory):
     out = tmp_path_factory.mktemp("written") / "page.html"
     report(run, out, "--bench", bench)
     return out
-
-
-def report(run, out, *arguments):
-    assert main(["report", str(run), "--out", str(out), *map(str, arguments)]) == 0
-    return Page(out.read_text(encoding="utf-8"))
 
 
 def changed(run, folder, **changes):
@@ -256,10 +251,10 @@ def test_isotherms_are_shared_round_and_seen():
     scale = report_run.Scale([cold, hot])
     assert (scale.low, scale.high) == (300, 400) and scale.isotherms == [320, 340, 360, 380]
     assert scale.distance == 20
-    assert (scale.colour_of(310), scale.colour_of(390)) == ("white", "black")
+    assert [slices.isotherm_colour(level, scale.low, scale.high) for level in (310, 390)] == ["white", "black"]
     figure, panels = pyplot.subplots(2)
     for panel, plane in zip(panels, (cold, hot)):
-        report_run.draw_isotherms(panel, plane, (0, 1, 0, 1), scale)
+        slices.draw_contours(panel, plane, (0, 1, 0, 1), scale.low, scale.high, scale.isotherms)
     assert [len(panel.collections) > 0 for panel in panels] == [False, True]
     assert [text.get_text() for text in panels[1].texts] == ["320", "340", "360", "380"]
     assert report_run.Scale([cold]).isotherms == []
@@ -366,14 +361,6 @@ def study(tmp_path_factory):
     return folder / "out"
 
 
-def changed_study(study, folder, change):
-    record = json.loads((study / "study.json").read_text())
-    change(record)
-    folder.mkdir(exist_ok=True)
-    (folder / "study.json").write_text(json.dumps(record))
-    return folder
-
-
 def made(cases, folder, **more):
     """A study of these settings, of which each has its number as step_s."""
     varied = list(dict.fromkeys(key for settings in cases for key in settings))
@@ -389,13 +376,8 @@ def made(cases, folder, **more):
     return Study(folder)
 
 
-def report_of(study, out):
-    assert main(["report", str(study), "--out", str(out)]) == 0
-    return Page(out.read_text(encoding="utf-8"))
-
-
 def test_the_page_says_what_the_study_says(study, tmp_path):
-    page, record = report_of(study, tmp_path / "page.html"), json.loads((study / "study.json").read_text())
+    page, record = report(study, tmp_path / "page.html"), json.loads((study / "study.json").read_text())
     for said in ("deck FAILED", "problem.dt [s]", "fp32, fp64", "0.5, 1, 2, 40", "Sorted by peak temperature [K].", record["git_revision"],
                  record["cases"][0]["run"]["ranks"][0]["device"]):
         assert said in " ".join(page.text.split()), said
@@ -463,7 +445,7 @@ def test_numbers_that_reach_far_are_logarithmic(tmp_path):
 
 def test_too_many_lines_are_a_table(tmp_path, capsys):
     found = made([{"a": a, "b": b, "c": c} for a in range(5) for b in range(4) for c in range(3)], tmp_path / "many")
-    page = report_of(found.path, tmp_path / "page.html")
+    page = report(found.path, tmp_path / "page.html")
     assert page.pictures == [] and "No figures: b, c would make 12 lines." in page.text
     assert "case59" in page.text and "DONE" in page.text
     assert main(["study-plot", str(found.path)]) == 65
@@ -478,7 +460,7 @@ def test_a_state_is_told(tmp_path, state, code, badge):
     def change(record):
         record["cases"][1].update(state=state, exit_code=code, message="one < two")
 
-    page = report_of(changed_study(found.path, tmp_path / "changed", change), tmp_path / "page.html")
+    page = report(changed_study(found.path, tmp_path / "changed", change), tmp_path / "page.html")
     for said in (badge, state, "one < two"):
         assert said in page.text
     assert ("Open points have not converged." in page.text) == (state == "not converged")

@@ -16,7 +16,7 @@ from isotherm_tools.study import lock, state
 from isotherm_tools.study.collection import ScaledCase, scaling_series, scaling_text
 from isotherm_tools.study.deck import safe_name
 from isotherm_tools.study.runner import SESSIONS, Progress, RunningCase, session_folder
-from isotherm_tools.study.slurm import OWN_TEMPLATE, Template, array_text
+from isotherm_tools.study.slurm import OWN_TEMPLATE, array_text, fill, read_template
 
 
 def test_it_starts_without_the_packages_of_other_tools():
@@ -117,10 +117,8 @@ NEEDED = "@tasks@|@ranks@|@cases@|@command@"
 VALUES = {"name": "n", "tasks": "1", "ranks": "2", "cases": "[1]=a", "command": "run", "options": ""}
 
 
-def filled(folder, content, **values):
-    (folder / "t").write_text(content)
-    needed = ("tasks", "ranks", *(["options"] if values.get("options") else []), "cases", "command")
-    return Template(str(folder / "t")).fill({**VALUES, **values}, needed)
+def filled(content, **values):
+    return fill("t", content, {**VALUES, **values})
 
 
 def test_tasks_in_a_row_are_a_range():
@@ -138,22 +136,22 @@ def test_tasks_in_a_row_are_a_range():
         assert found == tasks
 
 
-def test_only_words_between_two_at_signs_are_places(tmp_path):
-    assert filled(tmp_path, NEEDED + ' a@b.c "${x[@]}" @@ B:USR1@120 @') == '1|2|[1]=a|run a@b.c "${x[@]}" @@ B:USR1@120 @'
-    assert filled(tmp_path, NEEDED + "@@name@") == "1|2|[1]=a|run@n"
-    with_options = filled(tmp_path, NEEDED + "\n@options@", options="#SBATCH -p @name@")
+def test_only_words_between_two_at_signs_are_places():
+    assert filled(NEEDED + ' a@b.c "${x[@]}" @@ B:USR1@120 @') == '1|2|[1]=a|run a@b.c "${x[@]}" @@ B:USR1@120 @'
+    assert filled(NEEDED + "@@name@") == "1|2|[1]=a|run@n"
+    with_options = filled(NEEDED + "\n@options@", options="#SBATCH -p @name@")
     assert with_options == "1|2|[1]=a|run\n#SBATCH -p @name@", "what was put in is not looked at again"
     for content, values, message in (
             (NEEDED, {"options": "#SBATCH -p a"},
              "has no '@options@' (what stands there decides what a task runs); add it as in inputs/study.sbatch"),
             (NEEDED + "\n\n@comand@", {}, "3: unknown place-holder '@comand@'; did you mean '@command@'?")):
         with pytest.raises(Failure, match=re.escape(message)):
-            filled(tmp_path, content, **values)
+            filled(content, **values)
 
 
 def test_the_own_template_is_that_of_inputs_and_sound():
     assert OWN_TEMPLATE.read_text() == (Path(__file__).parents[2] / "inputs" / "study.sbatch").read_text()
-    script = Template("").fill({**VALUES, "output": "o", "folder": "f"}, ("tasks", "ranks", "cases", "command"))
+    script = fill("", read_template(""), {**VALUES, "output": "o", "folder": "f"})
     assert script.startswith("#!/bin/bash\n") and "\nexec run\n" in script
 
 

@@ -190,6 +190,8 @@ PLACES = {"same": 0, "differs": 1, "left_out": 2}
 
 
 class Figures:
+    """What the samples of an entry come to."""
+
     def __init__(self, entry):
         self.low, self.high = entry.range
         self.median, self.least, self.most = entry.median, min(entry.samples), max(entry.samples)

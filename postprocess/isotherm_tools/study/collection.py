@@ -74,7 +74,8 @@ class Collection:
         # An earlier deck's numbers are not those of this case.
         run = {} if look.state == "changed" else state.run_record(case)
         row = last_diagnostics(case.folder / "history.csv") if run else {}
-        settings = {key: setting_value(case.study, key) for key in self.deck.varied}
+        texts = {key: case.study.value_text(key) for key in self.deck.varied}
+        settings = {key: text if as_number(text) is None else as_number(text) for key, text in texts.items()}
         row.update({"name": case.name, **settings, "ranks": case.ranks, "state": look.state, "exit_code": look.exit_code})
         row.update({name: value_at(run, path) for name, path in OF_RUN.items() if path})
         row.update({name: value_at(run, name) for name in self.columns if name not in row and "." in name})
@@ -184,13 +185,6 @@ def value_at(run, path):
         else:
             return None
     return None if isinstance(at, (dict, list)) else at
-
-
-def setting_value(case, key):
-    """As a number where it is one."""
-    text = case.value_text(key)
-    number = as_number(text)
-    return text if number is None else number
 
 
 def plain(value):

@@ -5,14 +5,16 @@ The program has read the deck: a node of it is a dict with `at` (its place: argu
 tell values apart: 16 and 16.0 are one) and `text` of a scalar, `items` of a list, `keys` and `items` of a map."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import product
+from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
 from isotherm_tools.failure import COMMAND_LINE, DATA, UNAVAILABLE, Failure
 from isotherm_tools.program import raise_error
 from isotherm_tools.study import collection
-from isotherm_tools.text import counted, nearest_word, printable
+from isotherm_tools.text import counted, meant, printable
 
 SHOWN = 3  # names of cases behind a problem that not all have
 
@@ -90,9 +92,8 @@ class StudyDeck:
     def keep_case(self, name):
         names = [case.name for case in self.cases]
         if name not in names:
-            near = nearest_word(name, names)
             raise Failure(COMMAND_LINE, f"--case {printable(name)}: the study has no case of this name; "
-                          + (f"did you mean '{near}'?" if near else "see isotherm study --dry-run"))
+                                        + meant(name, names, "see isotherm study --dry-run"))
         self.cases = [case for case in self.cases if case.name == name]
 
     def changes(self, pairs):
@@ -185,17 +186,12 @@ class Choice(NamedTuple):
     settings: list
 
 
-@dataclass
-class Excluded:
-    entry: dict
-    path: str
-    cases: int = 0  # that it has left out
-
-    def matches(self, choice):
-        values = {key: node["same"] for key, node in choice.settings}
-        values["name"] = choice.word
-        return all(values.get(key["name"]) == (item.get("text") if key["name"] == "name" else item["same"])
-                   for key, item in zip(self.entry["keys"], self.entry["items"]))
+def matches(entry, choice):
+    """Whether an entry of study.exclude leaves the choice out."""
+    values = {key: node["same"] for key, node in choice.settings}
+    values["name"] = choice.word
+    return all(values.get(key["name"]) == (item.get("text") if key["name"] == "name" else item["same"])
+               for key, item in zip(entry["keys"], entry["items"]))
 
 
 def value_text(node):
@@ -220,13 +216,90 @@ def within(key, around):
     return key.startswith(around + ".")
 
 
-@dataclass
-class Reader:
-    """Reads lists by key, lists of maps, counts of ranks. A key that one of them gives no other may give."""
-    facts: dict  # of keys, by the program: problem and unit
-    problems: Problems
-    taken: dict = field(default_factory=dict)  # key -> the path of its map, its place
-    varied: list = field(default_factory=list)  # in the order of the deck
+class Expansion:
+    """runs x matrix x zip x list x counts of ranks, without those that are excluded: counts of ranks change fastest, then the last
+    key of the matrix; runs slowest, so that what a machine does meanwhile meets all counts. A key that one of them gives no other may
+    give."""
+
+    def __init__(self, sections, problems, limit):
+        self.sections, self.problems, self.limit = sections, problems, limit
+        self.taken = {}  # key -> the path of its map, its place
+        self.varied = []  # in the order of the deck
+        self.cases = []
+        axes, excluded = self.read_axes(), self.read_excluded()
+        if not any(is_given(sections[key]) for key in ("matrix", "zip", "list")) and not sections["scaling"]:
+            problems.add("study", "has no cases; add matrix, zip or list, or a section scaling")
+        if not problems.lines:
+            self.expand(axes, excluded)
+
+    def read_axes(self):
+        """Counts before all others, which may not say it too."""
+        sections, scaling = self.sections, self.sections["scaling"]
+        counts = self.counts(scaling) if scaling else []
+        axes = self.lists(sections["matrix"], "study.matrix") + self.zip(sections["zip"], "study.zip")
+        if maps := self.maps(sections["list"], "study.list"):
+            axes.append([self.entry(each, f"study.list.{i}", "study.list") for i, each in enumerate(maps)])
+        if scaling:
+            if sections["ranks"]:
+                self.problems.add("study.ranks", "says what scaling says too; keep one")
+            axes.append(counts)
+            if scaling["repeats"] > 1:
+                self.remember("run")
+                axes.insert(0, [Choice("", [("run", number_node(run, [0, 1, 1]))]) for run in range(1, scaling["repeats"] + 1)])
+        return axes
+
+    def read_excluded(self):
+        varied = self.varied + (["name"] if is_given(self.sections["list"]) else [])
+        entries = self.maps(self.sections["exclude"], "study.exclude")
+        for i, entry in enumerate(entries):
+            for key in entry["keys"]:
+                if key["name"] not in varied:
+                    self.problems.add(f"study.exclude.{i}.{key['name']}", f"does not vary; use one of {', '.join(varied)}", key["at"])
+        return entries
+
+    def expand(self, axes, excluded):
+        scaling = self.sections["scaling"]
+        count = prod(map(len, axes))
+        if count > MOST_CASES:
+            self.refuse_too_many(count, ", before any is excluded," if is_given(self.sections["exclude"]) else "")
+            return
+        # Combinations that differ in ranks and run alone are of one series.
+        series_axes = axes[1 if scaling["repeats"] > 1 else 0:-1] if scaling else []
+        left_out = [0] * len(excluded)
+        for number, picked in enumerate(product(*axes)):
+            words = [choice.word for choice in picked if choice.word]
+            choice = Choice(words[-1] if words else "", [setting for each in picked for setting in each.settings])
+            entry = next((i for i, each in enumerate(excluded) if matches(each, choice)), None)
+            if entry is not None:
+                left_out[entry] += 1
+            else:
+                self.add(choice, number // len(axes[-1]) % prod(map(len, series_axes)) if scaling else 0)
+        for i, cases in enumerate(left_out):
+            if cases == 0:
+                self.problems.warn(f"study.exclude.{i}", "leaves out no case that none before it does; remove it?")
+        if not self.cases:
+            self.problems.add("study.exclude", f"leaves out all {count} cases; remove an entry")
+        elif len(self.cases) > self.limit:
+            self.refuse_too_many(len(self.cases), "")
+        else:
+            name_cases(self)
+
+    def add(self, choice, series):
+        """A wrong count is one problem, of however many cases."""
+        others = dict(choice.settings)
+        counts = {name: others.pop(name) for name in ("ranks", "run") if name in others}
+        for node in counts.values():
+            if "problem" in node and not self.problems.lines:
+                self.problems.add("study.ranks", node["problem"], node["at"])
+        ranks = counts["ranks"].get("count", 1) if "ranks" in counts else self.sections["ranks"] or 1
+        self.cases.append(StudyCase(ranks, list(others.items()), counts["run"]["count"] if "run" in counts else 1, series, choice.word))
+
+    def refuse_too_many(self, count, remark):
+        if count > MOST_CASES:
+            text = f"{count} cases{remark} are more than any study may have ({MOST_CASES}); make several studies of it"
+        else:
+            text = f"{count} cases are more than {self.limit}; write --limit {count} (or study.limit) to have them all, or exclude some"
+        self.problems.add("study.limit", text)
 
     def lists(self, node, path, may_repeat=False):
         """{key: [values]}: an axis for each key."""
@@ -244,8 +317,11 @@ class Reader:
             elif not values["items"]:
                 self.problems.add(at, "the list is empty (it would leave no case); write a value, or remove the key", values["at"])
             else:
-                if not may_repeat:
-                    self.refuse_repeated(values, at)
+                same = [value["same"] for value in values["items"]]
+                repeated = next((i for i, value in enumerate(same) if value in same[:i]), None)
+                if repeated is not None and not may_repeat:
+                    value = values["items"][repeated]
+                    self.problems.add(f"{at}.{repeated}", f"{printable(value['yaml'])} stands twice; keep one", value["at"])
                 axes.append([Choice("", [(key["name"], value)]) for value in values["items"]])
         return axes
 
@@ -265,11 +341,6 @@ class Reader:
                 whole.settings.append(part.settings[0])
         return [together]
 
-    def cases(self, node, path):
-        """A list of maps: one axis, or none."""
-        maps = self.maps(node, path)
-        return [[self.entry(each, f"{path}.{i}", path) for i, each in enumerate(maps)]] if maps else []
-
     def entry(self, node, at, path):
         word, settings, seen = "", [], {}
         for key, value in zip(node["keys"], node["items"]):
@@ -288,7 +359,6 @@ class Reader:
         return Choice(word, settings)
 
     def counts(self, scaling):
-        """Of `scaling:`; before all others, which may not say it too."""
         path = f"scaling.{scaling['unit']}"
         place = self.problems.place_of(path)
         self.taken["ranks"] = (path, place)
@@ -297,11 +367,6 @@ class Reader:
             if count in scaling["counts"][:i]:
                 self.problems.add(path, f"{count} stands twice; keep one", place)
         return [Choice("", [("ranks", number_node(count, place))]) for count in scaling["counts"]]
-
-    def runs(self, scaling):
-        """Each of the repeats is a case."""
-        self.remember("run")
-        return [Choice("", [("run", number_node(run, [0, 1, 1]))]) for run in range(1, scaling["repeats"] + 1)]
 
     def maps(self, node, path):
         """A list of maps, none empty."""
@@ -320,12 +385,6 @@ class Reader:
         self.problems.add(path, f"{what} stands where a map of keys is wanted; write {example}", node["at"])
         return False
 
-    def refuse_repeated(self, values, path):
-        for i, value in enumerate(values["items"]):
-            if value["same"] in [other["same"] for other in values["items"][:i]]:
-                self.problems.add(f"{path}.{i}", f"{printable(value['yaml'])} stands twice; keep one", value["at"])
-                return
-
     def is_deck_key(self, key, path):
         name, why = key["name"], ""
         if name == "output":
@@ -333,7 +392,7 @@ class Reader:
         elif name in ("output.directory", "output.overwrite"):
             why = "cannot vary (each case has a folder of its own in that of the study); remove it"
         elif name != "ranks":
-            why = self.facts[name]["problem"]
+            why = self.sections["keys"][name]["problem"]
         if why:
             self.problems.add(f"{path}.{name}", why, key["at"])
             return False
@@ -361,107 +420,6 @@ def number_node(number, place):
     return {"at": place, "yaml": str(number), "same": str(number), "text": str(number), "count": number}
 
 
-class Expansion:
-    """runs x matrix x zip x list x counts of ranks, without those that are excluded: counts of ranks change fastest, then the last
-    key of the matrix; runs slowest."""
-
-    def __init__(self, sections, problems, limit):
-        self.sections, self.problems, self.limit = sections, problems, limit
-        self.reader = Reader(sections["keys"], problems)
-        self.cases = []
-        axes = self.read_axes()
-        excluded = self.read_excluded()
-        if not any(is_given(sections[key]) for key in ("matrix", "zip", "list")) and not sections["scaling"]:
-            problems.add("study", "has no cases; add matrix, zip or list, or a section scaling")
-        self.varied = self.reader.varied
-        if not problems.lines:
-            self.expand(axes, excluded)
-
-    def read_axes(self):
-        """Runs before all others, so that what a machine does meanwhile meets all counts; counts behind all others."""
-        sections, scaling = self.sections, self.sections["scaling"]
-        counts = self.reader.counts(scaling) if scaling else []
-        axes = self.reader.lists(sections["matrix"], "study.matrix")
-        axes += self.reader.zip(sections["zip"], "study.zip") + self.reader.cases(sections["list"], "study.list")
-        if scaling:
-            if sections["ranks"]:
-                self.problems.add("study.ranks", "says what scaling says too; keep one")
-            axes.append(counts)
-            if scaling["repeats"] > 1:
-                axes.insert(0, self.reader.runs(scaling))
-        return axes
-
-    def read_excluded(self):
-        found, varied = [], self.reader.varied + (["name"] if is_given(self.sections["list"]) else [])
-        for entry in self.reader.maps(self.sections["exclude"], "study.exclude"):
-            path = f"study.exclude.{len(found)}"
-            for key in entry["keys"]:
-                if key["name"] not in varied:
-                    self.problems.add(f"{path}.{key['name']}", f"does not vary; use one of {', '.join(varied)}", key["at"])
-            found.append(Excluded(entry, path))
-        return found
-
-    def expand(self, axes, excluded):
-        count = 1
-        for axis in axes:
-            count *= len(axis)
-        if count > MOST_CASES:
-            self.refuse_too_many(count, ", before any is excluded," if is_given(self.sections["exclude"]) else "")
-            return
-        for number in range(count):
-            choice = combine(axes, number)
-            left_out = next((each for each in excluded if each.matches(choice)), None)
-            if left_out:
-                left_out.cases += 1
-            else:
-                self.add(choice, self.series_of(number, axes))
-        for each in excluded:
-            if each.cases == 0:
-                self.problems.warn(each.path, "leaves out no case that none before it does; remove it?")
-        if not self.cases:
-            self.problems.add("study.exclude", f"leaves out all {count} cases; remove an entry")
-        elif len(self.cases) > self.limit:
-            self.refuse_too_many(len(self.cases), "")
-        else:
-            name_cases(self)
-
-    def add(self, choice, series):
-        """A wrong count is one problem, of however many cases."""
-        others = dict(choice.settings)
-        counts = {name: others.pop(name) for name in ("ranks", "run") if name in others}
-        for node in counts.values():
-            if "problem" in node and not self.problems.lines:
-                self.problems.add("study.ranks", node["problem"], node["at"])
-        ranks = counts["ranks"].get("count", 1) if "ranks" in counts else self.sections["ranks"] or 1
-        self.cases.append(StudyCase(ranks, list(others.items()), counts["run"]["count"] if "run" in counts else 1, series, choice.word))
-
-    def series_of(self, number, axes):
-        """Which of the other combinations the case is of."""
-        if not self.sections["scaling"]:
-            return 0
-        others = 1
-        for axis in axes[1 if self.sections["scaling"]["repeats"] > 1 else 0:-1]:
-            others *= len(axis)
-        return number // len(axes[-1]) % others
-
-    def refuse_too_many(self, count, remark):
-        if count > MOST_CASES:
-            text = f"{count} cases{remark} are more than any study may have ({MOST_CASES}); make several studies of it"
-        else:
-            text = f"{count} cases are more than {self.limit}; write --limit {count} (or study.limit) to have them all, or exclude some"
-        self.problems.add("study.limit", text)
-
-
-def combine(axes, number):
-    """The n-th of all combinations; the last axis changes fastest."""
-    picked = []
-    for axis in reversed(axes):
-        picked.append(axis[number % len(axis)])
-        number //= len(axis)
-    words = [choice.word for choice in reversed(picked) if choice.word]
-    return Choice(words[-1] if words else "", [setting for choice in reversed(picked) for setting in choice.settings])
-
-
 def name_cases(expansion):
     """By study.name, or by all that varies. Two of one name are a problem."""
     problems, pattern = expansion.problems, expansion.sections["name"]
@@ -474,7 +432,8 @@ def name_cases(expansion):
     for number, case in enumerate(expansion.cases, 1):
         words = [text if not is_key else case.word if text == "name" else case.value_text(text) for is_key, text in parts]
         case.name = safe_name("".join(words) if pattern else default_name(case, expansion.varied, listed))
-        who = described(case, number, expansion.varied)
+        settings = [f"name {printable(case.word)}"] if case.word else []
+        who = f"case {number} ({', '.join([*settings, *(f'{key} {case.value_text(key)}' for key in expansion.varied)])})"
         if why := why_not(case.name):
             example = expansion.varied[0] if expansion.varied else "name"
             problems.add("study.name", f"the name '{printable(case.name)}' of {who} {why}; write a pattern, such as "
@@ -489,26 +448,17 @@ def name_cases(expansion):
 
 def parts_of(pattern, varied, problems):
     """[(whether it is a key, text)]; None where the pattern is wrong."""
-    keys, parts, at = [*varied, "name", "ranks"], [], 0
-    while at < len(pattern):
-        brace = re.compile(r"[{}]").search(pattern, at)
-        start = brace.start() if brace else len(pattern)
-        if start > at:
-            parts.append((False, pattern[at:start]))
-        if not brace:
-            break
-        closed = re.compile(r"\{([^{}]*)\}").match(pattern, start)
-        if not closed:
-            problems.add("study.name", f"a brace at character {start + 1} of '{printable(pattern)}' has no partner; write {{key.path}}")
+    keys, parts = [*varied, "name", "ranks"], []
+    for found in re.finditer(r"\{([^{}]*)\}|([^{}]+)|[{}]", pattern):
+        key, text = found[1], found[2]
+        if key is None and text is None:
+            problems.add("study.name", f"a brace at character {found.start() + 1} of '{printable(pattern)}' has no partner; write "
+                                       "{key.path}")
             return None
-        key = closed[1]
-        if key not in keys:
-            near = nearest_word(key, keys)
-            problems.add("study.name", f"'{printable(key)}' does not vary; "
-                                       + (f"did you mean '{near}'?" if near else f"use one of {', '.join(keys)}"))
+        if key is not None and key not in keys:
+            problems.add("study.name", f"'{printable(key)}' does not vary; " + meant(key, keys, f"use one of {', '.join(keys)}"))
             return None
-        parts.append((True, key))
-        at = closed.end()
+        parts.append((key is not None, text if key is None else key))
     return parts
 
 
@@ -516,11 +466,6 @@ def default_name(case, varied, listed):
     """ "kernel-naive_cells-64", and the list's name where it gives one for its keys."""
     parts = [f"{key.rpartition('.')[2]}-{case.value_text(key)}" for key in varied if not (case.word and key in listed)]
     return "_".join([*parts, *([case.word] if case.word else [])])
-
-
-def described(case, number, varied):
-    settings = [f"name {printable(case.word)}"] if case.word else []
-    return f"case {number} ({', '.join([*settings, *(f'{key} {case.value_text(key)}' for key in varied)])})"
 
 
 def safe_name(text):
@@ -542,9 +487,8 @@ def check_columns(sections, varied, problems):
     asked = [(name, "study.report") for name in sections["report"]] + ([(sections["sort"], "study.sort")] if sections["sort"] else [])
     for name, key in asked:
         if "." not in name and name not in known:
-            near = nearest_word(name, known)
-            problems.add(key, f"unknown column '{printable(name)}'; " + (
-                f"did you mean '{near}'?" if near else f"use one of {', '.join(known)}, or a path within run.json"))
+            problems.add(key, f"unknown column '{printable(name)}'; "
+                              + meant(name, known, f"use one of {', '.join(known)}, or a path within run.json"))
 
 
 def check_slurm(options, problems):
