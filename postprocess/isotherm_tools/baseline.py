@@ -5,11 +5,11 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
+from isotherm_tools import program
 from isotherm_tools.failure import DATA, DIVERGED, Failure
 from isotherm_tools.json_record import read_record
-from isotherm_tools.study import program
-from isotherm_tools.study.options import Parser, number_from
-from isotherm_tools.study.text import Table, counted, escaped, extent_text, in_quotes
+from isotherm_tools.program import Parser, number_from
+from isotherm_tools.text import Table, counted, escaped, extent_text, in_quotes
 
 SCHEMAS = ("isotherm-run", "isotherm-compare", "isotherm-bench")
 HINT = "name the run.json of a run that came to its end, or what isotherm compare --json or isotherm bench --json has written"
@@ -112,6 +112,8 @@ def bench_figures(entries):
 
 
 class Verdict:
+    """Of figures against those of an earlier file."""
+
     def __init__(self, earlier, figures, tolerance):
         self.earlier, self.tolerance, self.changes = earlier, tolerance, {}
         for name, before in earlier.figures.items():
@@ -120,9 +122,6 @@ class Verdict:
         self.gone = [name for name in earlier.figures if name not in self.changes]
         self.worse = sum(change > tolerance for _, _, change in self.changes.values())
         self.better = sum(change < -tolerance for _, _, change in self.changes.values())
-
-    def word(self, change):
-        return "worse" if change > self.tolerance else "better" if change < -self.tolerance else "same"
 
     def text(self):
         """Those that got worse or better, and a line that counts them all."""
@@ -147,8 +146,11 @@ class Verdict:
                                     f"than {self.tolerance:g} %; look at the table for which, or allow more with --tolerance")
 
     def record(self):
+        def word(change):
+            return "worse" if change > self.tolerance else "better" if change < -self.tolerance else "same"
+
         return {"file": self.earlier.path, "tolerance_percent": self.tolerance, "worse": self.worse, "gone": self.gone, "figures": [
-            {"name": name, "unit": now.unit, "before": before, "now": now.value, "worse_percent": change, "verdict": self.word(change)}
+            {"name": name, "unit": now.unit, "before": before, "now": now.value, "worse_percent": change, "verdict": word(change)}
             for name, (before, now, change) in self.changes.items()]}
 
 

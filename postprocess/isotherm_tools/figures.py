@@ -1,4 +1,4 @@
-"""What all figures share: a look, and how they are saved."""
+"""What all figures share: a look, light or dark, and how they are saved."""
 
 import textwrap
 from pathlib import Path
@@ -8,13 +8,19 @@ from cycler import cycler
 
 matplotlib.use("Agg")  # no display needed
 
-from matplotlib import pyplot  # noqa: E402  (after the choice of backend)
+from matplotlib import colors, pyplot  # noqa: E402  (after the choice of backend)
+from matplotlib.collections import Collection  # noqa: E402
+from matplotlib.lines import Line2D  # noqa: E402
+from matplotlib.patches import Patch  # noqa: E402
+from matplotlib.text import Text  # noqa: E402
+from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter  # noqa: E402
 
 from isotherm_tools.failure import COMMAND_LINE, Failure  # noqa: E402
 from isotherm_tools.whole_file import write_whole  # noqa: E402
 
 MOST_LETTERS = 22  # of a line beside curves
 FORMATS = ("png", "pdf", "svg")
+OUT_HELP = "png, pdf or svg by its ending (default: in the run directory)"
 # Okabe and Ito's colours, which those who tell few colours apart can tell, and dashes for print without any.
 CURVES = cycler(color=["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"]) + cycler(
     linestyle=["-", "--", "-.", ":", "-", "--"])
@@ -27,6 +33,17 @@ STYLE = {
     "axes.formatter.useoffset": False,  # 300.01 K, not 0.01 above a corner's "+3e2"
     "figure.dpi": 150,
 }
+
+
+def look(**more):
+    """Within it figures have this look, whatever matplotlib was told elsewhere."""
+    return pyplot.style.context(["default", {**STYLE, **more}])
+
+
+def draw(path, make, *arguments):
+    """Into the file: the figure that `make` makes."""
+    with look():
+        save(make(*arguments), path)
 
 
 def plain(text):
@@ -42,6 +59,13 @@ def name_curves(panel, **looks):
             text.set_text(textwrap.fill(text.get_text(), MOST_LETTERS))  # or there was no room for the curves
 
 
+def plain_ticks(axis):
+    """1, 2, 5, 10: a range of less than a decade has labels too."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_minor_locator(NullLocator())
+
+
 def check_format(path):
     """Before any work: can the file be written in the format that its name asks for?"""
     if Path(path).suffix[1:].lower() not in FORMATS:
@@ -55,3 +79,52 @@ def save(figure, path):
         write_whole(path, lambda part: figure.savefig(part, format=form, facecolor="white"))
     finally:
         pyplot.close(figure)
+
+
+GROUND, INK = 0.13, 0.9  # lightness of what was white, and of what was black
+PAPER = "#1e2127"  # the ground itself: that of the page's cards
+LIFT = 0.35  # of a curve, towards white
+GREY = 0.04  # channels that differ by less make no colour
+
+
+def stays(artist):
+    """The artist lies on a map of colours, which is the same on every page."""
+    artist.on_a_map = True
+    return artist
+
+
+def darken(figure):
+    """Changes the figure, which has been drawn."""
+    for artist in figure.findobj(lambda each: not hasattr(each, "on_a_map")):
+        if isinstance(artist, Text):
+            artist.set_color(dark(artist.get_color()))
+            if artist.get_bbox_patch() is not None:
+                swap(artist.get_bbox_patch(), "facecolor", "edgecolor")
+        elif isinstance(artist, Line2D):
+            swap(artist, "color", "markerfacecolor", "markeredgecolor")
+        elif isinstance(artist, Patch):
+            swap(artist, "facecolor", "edgecolor")
+        elif isinstance(artist, Collection):
+            artist.set_edgecolor([dark(colour) for colour in artist.get_edgecolor()])
+            artist.set_facecolor([dark(colour) for colour in artist.get_facecolor()])
+    for panel in figure.axes:  # ticks may be made anew
+        panel.tick_params(which="both", color=dark("black"), labelcolor=dark("black"))
+    figure.set_facecolor(PAPER)
+
+
+def swap(artist, *names):
+    """All are read first: some of them follow others."""
+    found = {name: getattr(artist, f"get_{name}")() for name in names}
+    for name, colour in found.items():
+        if colors.to_rgba(colour)[3] > 0:  # else there is nothing to see
+            getattr(artist, f"set_{name}")(dark(colour))
+
+
+def dark(colour):
+    red, green, blue, alpha = colors.to_rgba(colour)
+    low, high = min(red, green, blue), max(red, green, blue)
+    if (low, high) == (1, 1):
+        return (*colors.to_rgb(PAPER), alpha)
+    if high - low < GREY:
+        return (*[INK - (INK - GROUND) * low] * 3, alpha)
+    return (*(channel + LIFT * (1 - channel) for channel in (red, green, blue)), alpha)

@@ -1,18 +1,20 @@
-"""What a report says of a run: its answer, its field, its history, how fast it was, where the time went."""
+"""What a report says of a run: its answer, its field, its history, how fast it was, where the time went; and of benchmarks beside it."""
 
 from collections import Counter
+from copy import copy
 
 import numpy as np
 from matplotlib import pyplot
+from matplotlib.ticker import MaxNLocator
 
-from isotherm_tools import figures, histories, report_figures, slices
+from isotherm_tools import figures, histories
+from isotherm_tools.bench import FLOPS_A_POINT, ladder_figure, roofline_figure
 from isotherm_tools.failure import DATA, FILE_MISSING, Failure
-from isotherm_tools.report_answer import answer, watts
-from isotherm_tools.report_bench import bench_section
-from isotherm_tools.report_page import Section, facts, page, paragraph, picture, pictures, table, text_block, tiles
-from isotherm_tools.units import format_length, length_unit, percent, si
+from isotherm_tools.figures import stays
+from isotherm_tools.report_page import Section, facts, page, paragraph, picture, pictures, table, text_block, tiles, warnings
+from isotherm_tools.slices import AXES, colour_range, draw_contours, is_steady, isotherm_colour, moment, round_levels, slice_figure
+from isotherm_tools.text import counted, format_length, format_time, length_unit, percent, si, split_unit, time_unit
 
-LOOK = {**figures.STYLE, "axes.titlesize": 10}
 MOST_LINKS = 16  # of a table; runs on many ranks have thousands
 MOST_PROBES = 8  # of which a caption says where they are
 MOST_PARTS = 6  # pictures of slices and other parts
@@ -22,15 +24,16 @@ def run_page(run, benches):
     """The page's text. `benches`: records of benchmarks to put beside the run."""
     record = run.record
     try:
-        with pyplot.style.context(["default", LOOK]):
+        with figures.look(**{"axes.titlesize": 10}):
             sections = [
-                answer(record, if_there(run.files.history)), field(run), convergence(run), performance(record),
+                answer(record, if_there(lambda: run.history)), field(run), convergence(run), performance(record),
                 time_spent(record),
                 *(bench_section(number, bench, devices(record)) for number, bench in enumerate(benches, 1)),
                 what_was_run(run),
             ]
             made_by = record["provenance"]
-            lead = f"{problem_line(record)}; {devices_line(record)}; {made_by['started'] or 'start unknown'}"
+            where = f"{counted(len(record['ranks']), 'rank')} on {counted(len(made_by['hosts']), 'host')}, {', '.join(devices(record))}"
+            lead = f"{problem_line(record)}; {where}; {made_by['started'] or 'start unknown'}"
             footer = f"isotherm {made_by['version']} ({made_by['git_revision']}); fingerprint {record['fingerprint'] or '-'}"
             return page(record["name"], record["result"], lead, sections, footer)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
@@ -46,34 +49,8 @@ def devices(record):
     return Counter(rank["device"] for rank in record["ranks"])
 
 
-def devices_line(record):
-    ranks, hosts = len(record["ranks"]), len(record["provenance"]["hosts"])
-    counted = f"{ranks} rank{'s' * (ranks > 1)} on {hosts} host{'s' * (hosts > 1)}"
-    return f"{counted}, {', '.join(devices(record))}"
-
-
-def speed_tiles(record):
-    speed = record["performance"]
-    hidden = (record.get("halo") or {}).get("hidden_percent")
-    merits = [
-        ("cell updates", si(speed["points_per_s"], "Pts/s"), f"{speed['sweeps']} sweeps"),
-        ("time a step", si(speed["step_s"], "s"), "of the slowest rank"),
-        ("effective bandwidth", si(speed["effective_bandwidth_bytes_per_s"], "B/s"),
-         f"{speed['bytes_per_point']:g} bytes a point, least traffic"),
-        ("share of the roof", percent(speed["copy_bandwidth_share_percent"]),
-         f"a copy at {si(speed['copy_bandwidth_bytes_per_s'], 'B/s')}"),
-    ]
-    if hidden is not None:
-        merits.append(("halo hidden", percent(hidden), "of an exchange, behind sweeps"))
-    return tiles(merits)
-
-
-def words(name):
-    return str(name).replace("_", " ")
-
-
-def si_or_power(value, unit):
-    return "-" if value is None else f"{value:.3g} {unit}"
+def kelvins(value):
+    return "-" if value is None else f"{value:.3g} K"
 
 
 def if_there(make):
@@ -87,13 +64,14 @@ def if_there(make):
 
 
 def field(run):
-    snapshots, parts = if_there(lambda: run.snapshots), []
-    if snapshots:
-        parts = field_pictures(run, snapshots)
-    else:
-        parts = [paragraph("The run was made without snapshots of the whole field.")]
-    shown = [part_picture(name, series) for name, series in list(run.parts.items())[:MOST_PARTS]]
-    return Section("field", "The field", parts + ([pictures(*filter(None, shown))] if any(shown) else []))
+    snapshots = if_there(lambda: run.snapshots)
+    parts = field_pictures(run, snapshots) if snapshots else [paragraph("The run was made without snapshots of the whole field.")]
+    shown = []  # of slices, the region, the coarse field the last file, unless it is a line or a point
+    for name, series in list(run.parts.items())[:MOST_PARTS]:
+        last = series[-1]
+        if min(count for axis, count in zip("xyz", last.cells) if axis != (last.thin_axis or "z")) > 1:
+            shown.append(plane_picture(name, last, series))
+    return Section("field", "The field", parts + ([pictures(*shown)] if shown else []))
 
 
 def field_pictures(run, snapshots):
@@ -101,26 +79,26 @@ def field_pictures(run, snapshots):
     curve."""
     ends = [snapshots[0]] + ([snapshots[-1]] if len(snapshots) > 1 else [])
     if sorted(ends[0].cells)[:2] == [1, 1]:
-        labels = [moment(snapshot, snapshots) for snapshot in ends]
-        figure = report_figures.profile_figure(ends, labels)
+        labels = [moment(snapshot, is_steady(snapshots)) for snapshot in ends]
+        figure = profile_figure(ends, labels)
         return [pictures(picture(figure, "Temperature along the line of cells", f"{run.name} at {', '.join(labels)}."))]
     if ends[0].thin_axis:
         return [pictures(*(plane_picture(run.name, snapshot, ends) for snapshot in ends))]
     cell, which = planes_cell(run.record, ends[0])
-    planes = [report_figures.planes_through(snapshot, cell) for snapshot in ends]
-    scale = report_figures.Scale([plane for state in planes for plane in state])
+    planes = [planes_through(snapshot, cell) for snapshot in ends]
+    scale = Scale([plane for state in planes for plane in state])
     unit = length_unit(max(ends[0].bounds[1] - ends[0].bounds[0]))
     cuts = [format_length(centre + step * index, unit)
             for centre, step, index in zip(ends[0].centre, ends[0].spacing, cell)]
     items = []
     for snapshot, state in zip(ends, planes):
-        when, values = moment(snapshot, snapshots), span(state)
+        when, values = moment(snapshot, is_steady(snapshots)), span(state)
         items.append(picture(
-            report_figures.field_figure(snapshot, state, scale), form="png",
+            field_figure(snapshot, state, scale), form="png",
             alt=f"Temperature in the planes {which}, {when}: {values}",
             caption=f"At {when}: {values} in these planes."))
     lines = f" Isotherms every {scale.distance:g} K." if scale.distance else ""
-    stretched = report_figures.stretched_axes(ends[0])
+    stretched = stretched_axes(ends[0])
     note = f" Drawn to scale, but {' and '.join(stretched)} stretched." if stretched else ""
     return [pictures(*items), paragraph(f"Planes {which}: z = {cuts[2]}; above it y = {cuts[1]}; beside it x = {cuts[0]}."
                                         f"{lines}{note} One scale of colours, inferno, for all times.")]
@@ -135,20 +113,16 @@ def planes_cell(record, snapshot):
     return [count // 2 for count in snapshot.cells], "in the middle"
 
 
-def moment(snapshot, snapshots):
-    return slices.sweep_label(snapshot) if slices.is_steady(snapshots) else slices.time_label(snapshot)
-
-
 def plane_picture(name, snapshot, series):
-    axis = slices.AXES.index(snapshot.thin_axis or "z")
+    axis = AXES.index(snapshot.thin_axis or "z")
     index = snapshot.cells[axis] // 2
     plane = snapshot.plane(axis, index)
-    figure = slices.slice_figure(name, [snapshot], axis, index, [plane])
+    figure = slice_figure(name, [snapshot], axis, index, [plane])
     wide, high = figure.get_size_inches()
-    shrink = min(report_figures.WIDTH / wide, report_figures.HEIGHT / high)
+    shrink = min(WIDTH / wide, HEIGHT / high)
     figure.set_size_inches(max(2.5, wide * shrink), max(1.6, high * shrink))
     figure.axes[0].set_title("")
-    when, values = moment(snapshot, series), span([plane])
+    when, values = moment(snapshot, is_steady(series)), span([plane])
     return picture(figure, form="png", alt=f"Temperature of {name}, {when}: {values}", caption=f"{name} at {when}: {values}.")
 
 
@@ -161,59 +135,43 @@ def span(planes):
     return least if least == most else f"{least} to {most}"
 
 
-def part_picture(name, series):
-    """The last file of a slice, the region, the coarse field; nothing of one that is a line or a point."""
-    last = series[-1]
-    flat = [count for axis, count in zip("xyz", last.cells) if axis != (last.thin_axis or "z")]
-    return plane_picture(name, last, series) if min(flat) > 1 else None
-
-
 def convergence(run):
-    residual, history, parts, items = run.record["residual"], if_there(lambda: run.files.history()), [], []
-    if history is not None and len(history.sweep):
+    residual, history, parts, items = run.record["residual"], if_there(lambda: run.history), [], []
+    if history is not None and len(history.due("residual")[0]):
         items.append(small(histories.history_figure(run.name, history), "Residual over sweeps",
                            f"Residual ({residual['norm']} norm of the update), checked {residual['checks']} times."))
     for names, what in ((("min_K", "mean_K", "max_K"), "Extremes and mean of the temperature"), (heat_columns(history), "Heat")):
-        names = [name for name in names if history is not None and holds(history, name)]
+        names = [name for name in names if history is not None and name in history and len(history.due(name)[0]) > 1]
         if names:
             items.append(small(histories.columns_figure(run.name, history, names), f"{what} over sweeps", f"{what} over sweeps."))
     probes = if_there(lambda: run.probes)
     if probes is not None and len(probes["sweep"]) > 1:
-        items.append(picture(report_figures.probes_figure(probes), "Temperature at the probes", probes_line(run.probe_places)))
+        told = [f"{name} at ({', '.join(f'{metres:g}' for metres in place)}) m" for name, place in run.probe_places.items()]
+        more = f"; and {len(told) - MOST_PROBES} more" if len(told) > MOST_PROBES else ""
+        items.append(picture(probes_figure(probes), "Temperature at the probes", f"Probes: {'; '.join(told[:MOST_PROBES])}{more}."))
     parts += [pictures(*items)] if items else [paragraph(
         "The run was made without a history." if history is None else "The run ended before its first check.")]
     parts.append(facts([
-        ("norm", residual["norm"]), ("first residual", si_or_power(residual["first_K"], "K")),
-        ("last residual", None if residual["last_K"] is None else si_or_power(residual["last_K"], "K")
+        ("norm", residual["norm"]), ("first residual", kelvins(residual["first_K"])),
+        ("last residual", None if residual["last_K"] is None else kelvins(residual["last_K"])
          + ("" if residual["last_sweep"] is None else f" at sweep {residual['last_sweep']}")),
         ("tolerance", residual["tolerance"] and f"{residual['tolerance']:g} ({residual['criterion']})"),
-        ("convergence", words(residual["convergence"])), ("sweeps beyond it", residual["extra_sweeps"] or None),
+        ("convergence", str(residual["convergence"]).replace("_", " ")), ("sweeps beyond it", residual["extra_sweeps"] or None),
         *verification(run.record["verification"]),
     ]))
     return Section("convergence", "Convergence and history", parts)
-
-
-def probes_line(places):
-    told = [f"{name} at ({', '.join(f'{metres:g}' for metres in place)}) m" for name, place in places.items()]
-    more = f"; and {len(told) - MOST_PROBES} more" if len(told) > MOST_PROBES else ""
-    return f"Probes: {'; '.join(told[:MOST_PROBES])}{more}."
-
-
-def holds(history, name):
-    return name in history.columns and len(history.column(name)[0]) > 1
 
 
 def heat_columns(history):
     """Heat through the walls that let some through, of the sources, and what remains."""
     if history is None:
         return []
-    candidates = [name for name in history.columns if name.endswith("_W")]
-    return [name for name in candidates if len(history.column(name)[2]) and np.any(history.column(name)[2] != 0)]
+    return [name for name in history if name.endswith("_W") and np.any(history.due(name)[2] != 0)]
 
 
 def small(figure, alt, caption):
     """A figure of another verb at the width of the page's, without its title: the caption says it."""
-    figure.set_size_inches(report_figures.WIDTH, max(3.4, 0.75 * figure.get_figheight()))
+    figure.set_size_inches(WIDTH, max(3.4, 0.75 * figure.get_figheight()))
     for panel in figure.axes:
         panel.set_title("", loc="left")
     return picture(figure, alt, caption)
@@ -224,17 +182,17 @@ def verification(found):
         return []
     # Null where two grids have no error.
     order = ", ".join("-" if value is None else f"{value:.3f}" for value in found["order"])
-    return [("exact solution", found["solution"]), ("largest error", si_or_power(found["max_error_K"], "K")),
-            ("root mean square error", si_or_power(found["l2_error_K"], "K")),
-            ("tolerance of the error", si_or_power(found["tolerance_K"], "K") if found["tolerance_K"] else None),
-            ("observed order", order), ("verdict", words(found["verdict"]))]
+    return [("exact solution", found["solution"]), ("largest error", kelvins(found["max_error_K"])),
+            ("root mean square error", kelvins(found["l2_error_K"])),
+            ("tolerance of the error", kelvins(found["tolerance_K"]) if found["tolerance_K"] else None),
+            ("observed order", order), ("verdict", str(found["verdict"]).replace("_", " "))]
 
 
 def time_spent(record):
     phases = record["phases_s"]
     rows = [(name, *(si(phases[name][key], "s") for key in ("min", "mean", "max")))
-            for name in (*report_figures.PHASES, "total") if name in phases]
-    chart = picture(report_figures.phases_figure(phases), "Time of each phase", "Share of the whole run. Files that are written "
+            for name in (*PHASES, "total") if name in phases]
+    chart = picture(phases_figure(phases), "Time of each phase", "Share of the whole run. Files that are written "
                     "beside the sweeps count as output only as far as sweeps waited for them.")
     return Section("time", "Where the time went", [
         pictures(chart, table(("phase", "least", "mean", "most"), rows))])
@@ -245,7 +203,7 @@ def performance(record):
     effective, copy = speed["effective_bandwidth_bytes_per_s"], speed["copy_bandwidth_bytes_per_s"]
     beside = []
     if effective and copy:
-        figure = report_figures.roof_figure(effective, copy)
+        figure = roof_figure(effective, copy)
         beside.append(picture(
             figure, f"Effective bandwidth {si(effective, 'B/s')} of a copy bandwidth of {si(copy, 'B/s')}",
             f"Effective bandwidth {si(effective, 'B/s')}, halo and norms included; roof: {si(copy, 'B/s')}, a copy measured in "
@@ -260,7 +218,15 @@ def performance(record):
         ("memory", f"{si(record['memory']['host_peak_bytes'], 'B')} host peak of a rank, "
                    f"{si(record['memory']['estimate_bytes'], 'B')} estimated"),
     ]))
-    parts = [speed_tiles(record), pictures(*beside)]
+    figures_of_merit = [
+        ("cell updates", si(speed["points_per_s"], "Pts/s"), f"{speed['sweeps']} sweeps"),
+        ("time a step", si(speed["step_s"], "s"), "of the slowest rank"),
+        ("effective bandwidth", si(effective, "B/s"), f"{speed['bytes_per_point']:g} bytes a point, least traffic"),
+        ("share of the roof", percent(speed["copy_bandwidth_share_percent"]), f"a copy at {si(copy, 'B/s')}"),
+    ]
+    if halo.get("hidden_percent") is not None:
+        figures_of_merit.append(("halo hidden", percent(halo["hidden_percent"]), "of an exchange, behind sweeps"))
+    parts = [tiles(figures_of_merit), pictures(*beside)]
     links = halo.get("links") or []
     if links:
         rows = [(f"{link['rank']} - {link['peer']}", " ".join(link["directions"]), link["transport"], si(link["bytes"], "B"),
@@ -310,3 +276,237 @@ def what_was_run(run):
         parts.append(text_block("The deck as it was given", given.read_text(encoding="utf-8", errors="replace"), open_too=True))
     parts.append(text_block("Every key as it was resolved", record["deck"]["resolved"]))
     return Section("run", "What was run", parts)
+
+
+# Of the result, in a sentence; None: the message says it.
+MEANING = {
+    "VERIFIED": "The errors against the exact solution are within the bounds of the deck.",
+    "CONVERGED": "The residual has reached its tolerance.",
+    "NOT CONVERGED": "The last sweep that was allowed was done before the residual reached its tolerance.",
+}
+
+
+def answer(record, history):
+    """`history`: None without one."""
+    told = ([record["message"]] if record["message"] else []) + record["warnings"]
+    parts = [warnings(told)] if told else []
+    end = record["end_state"]
+    if end is None:
+        parts.append(paragraph("run.json does not say which temperatures the run ended with."))
+        return Section("answer", "The answer", parts)
+    steady = record["method"]["problem"] == "steady"
+    ends = [(name, end[name]) for name in ("highest", "lowest") if end[name]]
+    unit = length_unit(max((abs(metres) for _, found in ends for metres in found["position_m"]), default=1))
+    figures = []
+    for name, found in ends:
+        place = ", ".join(f"{metres / unit.si:.4g}" for metres in found["position_m"])
+        figures.append((f"{name} temperature", kelvin(found["temperature_K"]),
+                        f"at ({place}) {unit.name}, cell ({', '.join(map(str, found['cell']))})"))
+    figures += peak(end, history)
+    figures.append(("at the end", f"sweep {end['sweep']}", "of a steady problem") if steady else
+                   ("at the end", format_time(end["time_s"]), f"sweep {end['sweep']}"))
+    if end["nan_cells"]:
+        figures.append(("not a number", str(end["nan_cells"]), "cells"))
+    parts.append(tiles(figures))
+    parts += [heat_table(end["heat"])] if end["heat"] else [paragraph(f"Heat is not known: {end['why_no_heat']}.")]
+    if record["result"] in MEANING:
+        parts.append(paragraph(MEANING[record["result"]]))
+    return Section("answer", "The answer", parts)
+
+
+def kelvin(value):
+    return "not finite" if value is None else f"{value:.6g} K"
+
+
+def peak(end, history):
+    """Of all lines of history.csv, where one was hotter than the end."""
+    if history is None or "max_K" not in history or not end["highest"] or end["highest"]["temperature_K"] is None:
+        return []
+    _, times, values = history.due("max_K")
+    if not len(values) or not values.max() > end["highest"]["temperature_K"]:
+        return []
+    return [("peak over time", kelvin(values.max()), f"at {format_time(times[values.argmax()])}, of the lines of history.csv")]
+
+
+def heat_table(heat):
+    rows = [(f"through {face}", watts(value)) for face, value in heat["faces_W"].items() if value is not None]
+    rows.append(("from sources", watts(heat["sources_W"])))
+    if heat["stored_W"] is not None:
+        rows.append(("stored", watts(heat["stored_W"])))
+    share = heat["relative_balance"]
+    rows.append(("unaccounted for" if share is None else f"unaccounted for ({share:.2g} of all)", watts(heat["balance_W"])))
+    return table(("heat into the domain", "power"), rows)
+
+
+def watts(value):
+    return "-" if value is None else f"{value:.5g} W"
+
+
+WIDTH, HEIGHT = 5.6, 4.6  # inches, at most: what a phone shows of it can still be read
+DRAWING = 3.9  # inches, of the planes' longer side together
+LEFT, RIGHT, BOTTOM, TOP, GAP = 0.75, 0.95, 0.55, 0.2, 0.15  # inches
+ISOTHERMS = 8  # about, between the coldest and the hottest
+SLIVER = 1 / 6  # of the longest side: thinner ones are stretched to it
+MOST_CONTOUR_CELLS = 400  # along a side
+LEAST_SHARE = 0.0005  # of the time, for a bar
+PHASES = {  # of run.json, from the bottom up; `stepping` and `total` are sums of others
+    "sweeps": "#3a6ea5", "halo": "#b5367a", "reduction": "#e08e2b", "diagnostics": "#5b8c5a", "output": "#7b6ca8",
+    "setup": "#8a8f98",
+}
+
+
+class Scale:
+    """Colours and isotherms that several pictures share."""
+
+    def __init__(self, planes):
+        self.low, self.high = colour_range(planes)
+        values = np.concatenate([plane.ravel() for plane in planes])
+        uniform = np.nanmin(values) == np.nanmax(values) if np.isfinite(values).any() else True
+        self.isotherms = [] if uniform else round_levels(self.low, self.high, ISOTHERMS)
+
+        # Kelvin from one isotherm to the next; None where there are not two.
+        self.distance = self.isotherms[1] - self.isotherms[0] if len(self.isotherms) > 1 else None
+
+
+def planes_through(snapshot, cell):
+    """Kelvin in the planes across x, y and z that hold this cell."""
+    return [snapshot.plane(axis, cell[axis]) for axis in range(3)]
+
+
+def field_figure(snapshot, planes, scale):
+    """As in a technical drawing, to scale: the plane across z; above it the one across y, beside it the one across x."""
+    low, high = snapshot.bounds
+    unit = length_unit(max(high - low))
+    low, high = low / unit.si, high / unit.si
+    lengths = np.maximum(high - low, SLIVER * max(high - low))
+    lengths *= DRAWING / max(lengths[0] + lengths[2], lengths[1] + lengths[2])
+    wide, high_, deep = lengths
+    size = (LEFT + wide + GAP + deep + RIGHT, BOTTOM + high_ + GAP + deep + TOP)
+    figure = pyplot.figure(figsize=size)
+
+    def panel(across, up, left, bottom, plane):
+        box = (left / size[0], bottom / size[1], lengths[across] / size[0], lengths[up] / size[1])
+        axes = figure.add_axes(box)
+        extent = (low[across], high[across], low[up], high[up])
+        image = axes.imshow(plane, origin="lower", extent=extent, aspect="auto", cmap="inferno", vmin=scale.low,
+                            vmax=scale.high)
+        draw_contours(axes, plane, extent, scale.low, scale.high, scale.isotherms, most_cells=MOST_CONTOUR_CELLS, linewidths=0.7,
+                      alpha=0.75)
+        axes.xaxis.set_major_locator(MaxNLocator(max(2, int(2 * lengths[across])), prune="upper"))
+        axes.yaxis.set_major_locator(MaxNLocator(max(2, int(2 * lengths[up])), prune="upper"))
+        axes.set_xlabel(f"{AXES[across]} [{unit.name}]")
+        axes.set_ylabel(f"{AXES[up]} [{unit.name}]")
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(True)
+        return axes, image
+
+    _, image = panel(0, 1, LEFT, BOTTOM, planes[2])
+    above, _ = panel(0, 2, LEFT, BOTTOM + high_ + GAP, planes[1])
+    beside, _ = panel(2, 1, LEFT + wide + GAP, BOTTOM, planes[0].T)
+    above.set_xlabel("")
+    above.tick_params(labelbottom=False)
+    beside.set_ylabel("")
+    beside.tick_params(labelleft=False)
+    bar = figure.add_axes(((size[0] - RIGHT + 0.12) / size[0], BOTTOM / size[1], 0.14 / size[0], 1 - (BOTTOM + TOP) / size[1]))
+    colours = figure.colorbar(image, cax=bar, label="temperature [K]")
+    if scale.isotherms:
+        colours.set_ticks(scale.isotherms)
+        for level in scale.isotherms:
+            stays(bar.axhline(level, color=isotherm_colour(level, scale.low, scale.high), linewidth=0.8))
+    return figure
+
+
+def profile_figure(snapshots, labels):
+    """Of cells in a row: temperature along it, a line each time."""
+    axis = int(np.argmax(snapshots[0].cells))
+    low, high = snapshots[0].bounds
+    unit = length_unit(high[axis] - low[axis])
+    return curves_figure([((snapshot.x, snapshot.y, snapshot.z)[axis] / unit.si, snapshot.T.ravel(), label)
+                          for snapshot, label in zip(snapshots, labels)], f"{AXES[axis]} [{unit.name}]")
+
+
+def curves_figure(curves, along, named=True):
+    """Temperatures: (places, kelvin, name) each."""
+    figure, panel = pyplot.subplots(figsize=(WIDTH, 3.4), layout="constrained")
+    for places, values, name in curves:
+        panel.plot(places, values, linewidth=1.5, label=name)
+    panel.set_xlabel(along)
+    panel.set_ylabel("temperature [K]")
+    panel.grid(which="major", color="0.9")
+    if named:
+        figures.name_curves(panel)
+    return figure
+
+
+def stretched_axes(snapshot):
+    """Axes that are drawn longer than they are."""
+    low, high = snapshot.bounds
+    return [AXES[axis] for axis in range(3) if (high - low)[axis] < SLIVER * max(high - low) * (1 - 1e-9)]
+
+
+def phases_figure(phases):
+    """Mean over ranks as a bar, least and most as a whisker; none of a phase whose share would be told as 0.0 %."""
+    whole = phases["total"]["mean"]
+    names = [name for name in PHASES if name in phases and phases[name]["mean"] >= LEAST_SHARE * whole > 0][::-1]
+    unit = time_unit(phases["total"]["max"])
+    figure, panel = pyplot.subplots(figsize=(WIDTH, 0.9 + 0.36 * len(names)), layout="constrained")
+    for place, name in enumerate(names):
+        spread = {key: phases[name][key] / unit.si for key in ("min", "mean", "max")}
+        whisker = [[max(0.0, spread["mean"] - spread["min"])], [max(0.0, spread["max"] - spread["mean"])]]
+        panel.barh(place, spread["mean"], color=PHASES[name], height=0.7, xerr=whisker, ecolor="0.25", capsize=2)
+        share = phases[name]["mean"] / whole
+        panel.annotate(f"{share:.1%}", (1.01, place), xycoords=("axes fraction", "data"), va="center", fontsize=9)
+    panel.set_yticks(range(len(names)), names)
+    panel.set_xlim(left=0)
+    panel.set_xlabel(f"time [{unit.name}], mean of the ranks; least and most of one")
+    panel.grid(axis="x", color="0.9")
+    panel.set_axisbelow(True)
+    return figure
+
+
+def roof_figure(effective, copy):
+    """Bytes a second of the sweeps under those of a copy, which no sweep of large blocks can pass."""
+    figure, panel = pyplot.subplots(figsize=(WIDTH, 1.35), layout="constrained")
+    panel.barh(0, effective / 1e9, color="#b5367a", height=0.6)
+    panel.axvline(copy / 1e9, color="black", linewidth=2)
+    panel.annotate(f"{effective / copy:.1%} of the roof", (effective / 1e9, 0), xytext=(5, 0), textcoords="offset points",
+                   va="center", ha="left", fontsize=9,
+                   bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1})
+    panel.set_yticks([0], ["this run"])
+    panel.set_ylim(-0.6, 0.6)
+    panel.set_xlim(0, 1.25 * max(copy, effective) / 1e9)
+    panel.set_xlabel("bandwidth of least traffic [GB/s]; the upright line is that of a copy")
+    return figure
+
+
+def probes_figure(probes):
+    """Temperatures at points over time, or over sweeps where there is no time."""
+    unit = time_unit(probes["time_s"][-1])
+    steady = not np.any(probes["time_s"])
+    along = probes["sweep"] if steady else probes["time_s"] / unit.si
+    curves = [(along, probes[name], split_unit(name)[0]) for name in list(probes)[2:]]
+    return curves_figure(curves, "sweep" if steady else f"time [{unit.name}]", len(curves) <= 12)
+
+
+def bench_section(number, bench, devices):
+    """`devices`: those of the run beside it, for a roof is that of one device."""
+    bench.keep_best_policies()
+    parts = [paragraph(f"Measured on {bench.device}, of each row the fastest policy.")]
+    if bench.device not in devices:
+        parts.append(paragraph(f"The run was made on {', '.join(devices)}: its figures stand under another roof."))
+    parts.append(pictures(*(ladder_picture(bench, ladder) for ladder in bench.ladders)))
+    if bench.subject == "stencil":
+        parts.append(pictures(picture(
+            roofline_figure(bench, narrow=True), "Roofline of the stencil rows", f"{FLOPS_A_POINT} flop a point over "
+            "least traffic; the roof is the copy bandwidth, the band holds every row's own.")))
+    return Section(f"bench{number}", f"Benchmark: {bench.subject}", parts)
+
+
+def ladder_picture(bench, ladder):
+    """A figure for each grid and precision: all in one would be too small on a phone."""
+    alone = copy(bench)
+    alone.ladders = [ladder]
+    figure = ladder_figure(alone)
+    figure.suptitle("")
+    return picture(figure, f"Ladder of bench {bench.subject}, {ladder.title}: a bar a row",
+                   f"{ladder.title}. The tick across a bar is what its row would reach at the copy bandwidth beside it.")

@@ -1,11 +1,26 @@
-"""A run as Python sees it: fields with their coordinates, tables, and the record."""
+"""A run as Python sees it: fields with their coordinates, tables, and the record.
 
+A snapshot is `<name>_<sweep>.hdf` with the temperature in /temperature (nz, ny, nx), in files of format 1 in
+/VTKHDF/PointData/T, and grid and time in /isotherm. Snapshots still being written end in `.part`. Files of a part of the
+cells are alike, and called `<name>_slice_z12_<sweep>.hdf`, `<name>_region_...`, `<name>_coarse_...`; /isotherm says what
+they are."""
+
+import csv
+import re
+from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 
-from isotherm_tools.failure import DATA, Failure
+import h5py
+import numpy as np
+
+from isotherm_tools.failure import COMMAND_LINE, DATA, FILE_MISSING, Failure
 from isotherm_tools.json_record import read_record
-from isotherm_tools.run_directory import RunDirectory
-from isotherm_tools.tables import read_table
+from isotherm_tools.text import split_unit
+
+SNAPSHOT = re.compile(r"(?P<name>.+)_(?P<sweep>\d+)\.hdf")
+TEMPERATURES = ("temperature", "VTKHDF/PointData/T")  # where it is, and was in format 1
+WHOLE = "isotherm snapshot"
 
 
 def open_run(directory):
@@ -17,46 +32,65 @@ class Run:
     """Reads what it is asked for, when it is asked, and nothing else."""
 
     def __init__(self, directory):
-        self.files = RunDirectory(directory)
-        self.path = self.files.path
-        self.name = self.files.name
+        self.path = Path(directory)
+        if not self.path.is_dir():
+            raise Failure(FILE_MISSING, f"{self.path} is no folder; name the run directory of a finished run")
+        files = {}  # name -> [(sweep, path)]
+        for entry in self.path.iterdir():
+            if match := SNAPSHOT.fullmatch(entry.name):
+                files.setdefault(match["name"], []).append((int(match["sweep"]), entry))
+        whole = sorted(name for name, found in files.items() if kind_of(found[0][1]) == WHOLE)
+        if len(whole) > 1:
+            raise Failure(DATA, f"{self.path} holds snapshots of several runs ({', '.join(whole)})")
+        self.name = whole[0] if whole else self.path.resolve().name
+        self._whole = Snapshots(sorted(files.pop(self.name))) if whole else None
+        #: Slices, region and coarse field: name of the files without the sweep -> `Snapshots`.
+        self.parts = {name: Snapshots(sorted(files[name])) for name in sorted(files)}
 
     def __repr__(self):
         return f"open_run({str(self.path)!r})"
 
-    @cached_property
+    @property
     def snapshots(self):
         """Of the whole field, in the order of their sweeps: see `Snapshots` and `Snapshot`."""
-        return self.files.snapshots()
+        if not self._whole:
+            hint = f"name one of its parts with --series: {', '.join(self.parts)}" if self.parts else \
+                "was the run made with output.snapshots: true?"
+            raise Failure(FILE_MISSING, f"{self.path} holds no snapshots; {hint}")
+        return self._whole
 
-    @cached_property
-    def parts(self):
-        """Slices, region and coarse field: name of the files without the sweep -> `Snapshots`."""
-        return {name: self.files.series(name) for name in self.files.parts}
+    def series(self, name):
+        """Of a part of the cells, by the name of its files; of the whole field without one."""
+        if name and name not in self.parts:
+            raise Failure(COMMAND_LINE, f"{self.path} holds no series {name}; it has {', '.join(self.parts) or 'none'}")
+        return self.parts[name] if name else self.snapshots
 
     @cached_property
     def history(self):
-        """history.csv as a `Table`."""
-        return read_table(self.path / "history.csv", "was the run made with output.history: true?")[0]
+        """history.csv as a `Table`: a line for every sweep at which a residual or diagnostics were due."""
+        return Table(self.path / "history.csv", "was the run made with output.history: true?")
 
     @cached_property
     def probes(self):
         """probes.csv as a `Table`: sweep, time_s and a column NAME_K a probe."""
-        return self._probes[0]
+        return Table(self.path / "probes.csv", "was the run made with output.probes?")
 
     @cached_property
     def probe_places(self):
         """Name of a probe -> (x, y, z) in metres."""
-        return dict(probe_place(remark, self.path) for remark in self._probes[1])
-
-    @cached_property
-    def _probes(self):
-        return read_table(self.path / "probes.csv", "was the run made with output.probes?")
+        return dict(probe_place(remark, self.path) for remark in self.probes.remarks)
 
     @cached_property
     def record(self):
         """run.json: a dict. Keys that came after the program that wrote it are there too."""
         return read_record(self.path / "run.json", "isotherm-run", "run record", "name the directory of a finished run")
+
+    def hottest_place(self):
+        """(x, y, z) in metres of the hottest cell when the run ended; None where run.json does not say it."""
+        try:
+            return self.record["end_state"]["highest"]["position_m"]
+        except (Failure, KeyError, TypeError):
+            return None
 
 
 def probe_place(remark, path):
@@ -67,3 +101,145 @@ def probe_place(remark, path):
     except ValueError as error:
         raise Failure(DATA, f"{path}/probes.csv does not say where its probes are ({remark})") from error
     return name, (x, y, z)
+
+
+class Table(dict):
+    """A CSV file of the program: column -> array, in the order of the file. `sweep` holds whole numbers, all others
+    floats: NaN where nothing was due. `remarks`: the lines before it that begin with #."""
+
+    def __init__(self, path, hint):
+        """`hint`: what a run without the file may have lacked."""
+        self.path = path
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+            self.remarks = [line[1:].strip() for line in lines if line.startswith("#")]
+            rows = csv.DictReader(line for line in lines if not line.startswith("#"))
+            texts = list(rows)
+            columns = {name: [row[name] for row in texts] for name in rows.fieldnames or []}
+            self._given = {name: [text != "" for text in column] for name, column in columns.items()}
+            super().__init__((name, np.array([int(text) for text in column], dtype=np.int64) if name == "sweep" else
+                              np.array([float(text or "nan") for text in column])) for name, column in columns.items())
+        except FileNotFoundError as error:
+            raise Failure(FILE_MISSING, f"{path} does not exist; {hint}") from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise Failure(DATA, f"{path} is no table of isotherm ({error})") from error
+
+    @property
+    def units(self):
+        """Column -> "s", "K", "W", "J"; "" of counts and shares."""
+        return {name: split_unit(name)[1] for name in self}
+
+    def due(self, name):
+        """Sweeps, times and values of the lines that hold this column."""
+        if name not in self:
+            known = ", ".join(column for column in self if not column.startswith("hist_"))
+            raise Failure(COMMAND_LINE, f"{self.path} has no column {name}; it has {known}")
+        given = np.array(self._given[name], dtype=bool)
+        return self["sweep"][given], self["time_s"][given], self[name][given]
+
+
+def open_hdf5(path):
+    try:
+        return h5py.File(path, "r")
+    except FileNotFoundError as error:
+        raise Failure(FILE_MISSING, f"{path} does not exist") from error
+    except OSError as error:
+        raise Failure(DATA, f"{path} cannot be read as HDF5 ({' '.join(str(error).split())})") from error
+
+
+def kind_of(path):
+    """What a file says it is; files that say nothing count as whole snapshots, which are looked at more closely later."""
+    try:
+        with open_hdf5(path) as file:
+            kind = file["isotherm"].attrs["format"]
+    except (Failure, KeyError):
+        return WHOLE
+    return kind.decode() if isinstance(kind, bytes) else str(kind)
+
+
+class Snapshots(Sequence):
+    """Files of one series, [(sweep, path)], in their order. A file is opened when it is asked for, and then for its grid alone."""
+
+    def __init__(self, files):
+        self._files, self._opened = files, {}
+
+    def __len__(self):
+        return len(self._files)
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return Snapshots(self._files[index])
+        sweep, path = self._files[index]
+        if path not in self._opened:
+            self._opened[path] = Snapshot(path, sweep)
+        return self._opened[path]
+
+    @property
+    def sweeps(self):
+        return np.array([sweep for sweep, _ in self._files])
+
+    @property
+    def times(self):
+        """Seconds; opens each file."""
+        return np.array([snapshot.time for snapshot in self])
+
+    def nearest(self, time):
+        """The snapshot whose time, in seconds, is nearest."""
+        return min(self, key=lambda snapshot: abs(snapshot.time - time))
+
+
+class Snapshot:
+    """One time. Holds the grid; temperatures are read from the file when asked for."""
+
+    def __init__(self, path, sweep):
+        self.path, self.sweep = path, sweep
+        with open_hdf5(path) as file:
+            try:
+                self.dataset = next((name for name in TEMPERATURES if name in file), TEMPERATURES[0])
+                self.shape = file[self.dataset].shape  # (nz, ny, nx)
+                attributes = file["isotherm"].attrs
+                self.spacing = np.array(attributes["spacing"], dtype=float)  # m: x, y, z
+                self.centre = np.array(attributes["origin"], dtype=float) + 0.5 * self.spacing  # m, of the first cell
+                self.time = float(attributes["time"])  # s
+            except (KeyError, AttributeError, TypeError, ValueError) as error:
+                raise Failure(DATA, f"{path} is no snapshot of isotherm ({error})") from error
+        if len(self.shape) != 3 or self.spacing.shape != (3,) or self.centre.shape != (3,):
+            raise Failure(DATA, f"{path} is no snapshot of isotherm (its grid is not of three axes)")
+        self.cells = self.shape[::-1]  # nx, ny, nz
+        # "x", "y" or "z": the first along which there is one cell, as in a slice; None without one.
+        self.thin_axis = next((axis for axis, count in zip("xyz", self.cells) if count == 1), None)
+
+    @property
+    def bounds(self):
+        """Two corners of the box in metres: half a cell around the outer cell centres."""
+        low = self.centre - 0.5 * self.spacing
+        return low, low + self.spacing * np.array(self.cells)
+
+    def _centres(self, axis):
+        return self.centre[axis] + self.spacing[axis] * np.arange(self.cells[axis])
+
+    x = property(lambda self: self._centres(0), doc="Metres, of the centres of the cells; y and z alike.")
+    y = property(lambda self: self._centres(1))
+    z = property(lambda self: self._centres(2))
+
+    @property
+    def temperature(self):
+        """Kelvin of all cells (nz, ny, nx) in the file's precision; read anew each time it is asked for."""
+        with open_hdf5(self.path) as file:
+            return file[self.dataset][:]
+
+    T = temperature  # its name on paper, and in files of format 1
+
+    def every(self, stride):
+        """Kelvin of every `stride`th cell along each axis (nz, ny, nx); only these are held."""
+        with open_hdf5(self.path) as file:
+            return file[self.dataset][::stride, ::stride, ::stride].astype(float)
+
+    def plane(self, axis, index):
+        """Kelvin of the cells with this index along axis 0, 1, 2 = x, y, z; only the plane is read.
+
+        The rows of the result run along the higher of the two other axes, its columns along the lower."""
+        selection = [slice(None)] * 3
+        selection[2 - axis] = index
+        with open_hdf5(self.path) as file:
+            return file[self.dataset][tuple(selection)].astype(float)

@@ -1,20 +1,47 @@
-"""Planes of cells through the box as pictures: one time, or several side by side."""
+"""Planes of cells through the box as pictures, one time or several side by side, and as films: GIF, or MP4 where there is ffmpeg."""
 
 import math
+import subprocess
+from pathlib import Path
 
 import numpy as np
-from matplotlib import pyplot
+from matplotlib import animation, pyplot
 from matplotlib.ticker import MaxNLocator
+from PIL import Image
 
 from isotherm_tools import figures
-from isotherm_tools.dark_figures import stays
-from isotherm_tools.failure import COMMAND_LINE, Failure
-from isotherm_tools.units import format_length, format_time, length_unit
+from isotherm_tools.failure import COMMAND_LINE, DATA, UNAVAILABLE, Failure
+from isotherm_tools.figures import stays
+from isotherm_tools.program import add_verb, whole
+from isotherm_tools.run import Run
+from isotherm_tools.text import format_length, format_time, length_unit
+from isotherm_tools.whole_file import write_whole
 
 AXES = "xyz"
 MOST_PANELS = 9
 CONTOURS = 9
 NARROW = 0.8  # inches
+MOST_FRAMES = 120
+RATE = 10  # frames a second
+DPI = 110  # of a film
+
+
+def add_slice(verbs):
+    verb = add_verb(verbs, "slice", draw_slice, "draw the temperature in a plane of cells, at one time or several",
+                    "Draws the temperature in a plane of cells, with isotherms. Only that plane is read.")
+    add_plane_options(verb)
+    add_time_options(verb).add_argument("--all-times", action="store_true", help=f"up to {MOST_PANELS} snapshots, evenly over the run")
+    verb.add_argument("--out", metavar="FILE", help=figures.OUT_HELP)
+
+
+def add_animate(verbs):
+    verb = add_verb(verbs, "animate", animate, "a plane of cells over the run's times, as GIF or MP4",
+                    "Makes a film of a plane of cells, with one scale of colours.")
+    add_plane_options(verb)
+    verb.add_argument("--rate", type=whole, default=RATE, metavar="N", help=f"frames a second (default: {RATE})")
+    verb.add_argument("--frames", type=whole, default=MOST_FRAMES, metavar="N",
+                      help=f"at most so many, evenly over the run (default: {MOST_FRAMES})")
+    verb.add_argument("--out", metavar="FILE", help="gif or, with ffmpeg, mp4 by its ending (default: a gif in the run directory)")
 
 
 def add_plane_options(verb):
@@ -35,16 +62,44 @@ def add_time_options(verb):
     return when
 
 
-def chosen_snapshot(snapshots, options):
-    if options.index is not None:
-        return choose_index(snapshots, options.index)
-    return choose_time(snapshots, options.time)
+def draw_slice(options):
+    run = Run(options.run)
+    snapshots, axis = chosen_series(run, options)
+    kind = "slices" if options.all_times else "slice"
+    path = options.out or run.path / f"{options.series or run.name}_{kind}_{AXES[axis]}.png"
+    figures.check_format(path)
+    chosen = spread(snapshots) if options.all_times else [chosen_snapshot(snapshots, options)]
+    index = plane_index(chosen[0], axis, chosen_position(run, chosen[0], axis, options))
+    # One panel a snapshot, with one scale of colours, so that panels can be compared.
+    figures.draw(path, slice_figure, run.name, chosen, axis, index, [snapshot.plane(axis, index) for snapshot in chosen])
+    return path
 
 
 def chosen_series(run, options):
     """The snapshots, and the axis, that these options choose."""
-    snapshots = run.series(options.series) if options.series else run.snapshots()
-    return snapshots, options.axis or snapshots[0].thin_axis or "z"
+    snapshots = run.series(options.series)
+    return snapshots, AXES.index(options.axis or snapshots[0].thin_axis or "z")
+
+
+def chosen_snapshot(snapshots, options):
+    """By number in the order of the run, where negative ones count from the end; or by time: `first`, `last`, or the one nearest to a
+    number of seconds within the run."""
+    index, time = options.index, options.time
+    if index is not None:
+        if not -len(snapshots) <= index < len(snapshots):
+            raise Failure(COMMAND_LINE, f"--index {index}: the run has {len(snapshots)} snapshots, numbered from 0")
+        return snapshots[index]
+    if time in ("first", "last"):
+        return snapshots[0 if time == "first" else -1]
+    try:
+        seconds = float(time)
+    except ValueError as error:
+        raise Failure(COMMAND_LINE, f"--time {time} is no time; give first, last or seconds") from error
+    first, last = snapshots[0].time, snapshots[-1].time
+    slack = 1e-9 * (last - first)
+    if not first - slack <= seconds <= last + slack:
+        raise Failure(COMMAND_LINE, f"--time {time} lies outside the run; it holds {first:.6g} s to {last:.6g} s")
+    return snapshots.nearest(seconds)
 
 
 def chosen_position(run, snapshot, axis, options):
@@ -65,43 +120,15 @@ def plane_index(snapshot, axis, position):
         else:
             metres = float(position)
     except ValueError as error:
-        hint = "give metres, or a share such as 50%"
-        raise Failure(COMMAND_LINE, f"--position {position} is no number; {hint}") from error
+        raise Failure(COMMAND_LINE, f"--position {position} is no number; give metres, or a share such as 50%") from error
     slack = 1e-9 * (high - low)
     if not low - slack <= metres <= high + slack:
-        raise Failure(
-            COMMAND_LINE,
-            f"--position {position} lies outside the grid; "
-            f"along {AXES[axis]} it runs from {low:.6g} m to {high:.6g} m",
-        )
+        raise Failure(COMMAND_LINE, f"--position {position} lies outside the grid; along {AXES[axis]} it runs from {low:.6g} m to "
+                                    f"{high:.6g} m")
     # As the program's own slices: an upper face belongs to the cell below it only at the end of the box, and
     # a place that is a face but for rounding is that face.
     index = math.floor((metres - low) / snapshot.spacing[axis] + 1e-9)
     return min(max(index, 0), snapshot.cells[axis] - 1)
-
-
-def choose_time(snapshots, time):
-    """`first`, `last`, or the snapshot nearest to a number of seconds within the run."""
-    if time in ("first", "last"):
-        return snapshots[0 if time == "first" else -1]
-    try:
-        seconds = float(time)
-    except ValueError as error:
-        raise Failure(COMMAND_LINE, f"--time {time} is no time; give first, last or seconds") from error
-    first, last = snapshots[0].time, snapshots[-1].time
-    slack = 1e-9 * (last - first)
-    if not first - slack <= seconds <= last + slack:
-        span = f"it holds {first:.6g} s to {last:.6g} s"
-        raise Failure(COMMAND_LINE, f"--time {time} lies outside the run; {span}")
-    return snapshots.nearest(seconds)
-
-
-def choose_index(snapshots, index):
-    """By number in the order of the run; negative ones count from the end."""
-    if not -len(snapshots) <= index < len(snapshots):
-        count = len(snapshots)
-        raise Failure(COMMAND_LINE, f"--index {index}: the run has {count} snapshots, numbered from 0")
-    return snapshots[index]
 
 
 def spread(snapshots, most=MOST_PANELS):
@@ -109,14 +136,6 @@ def spread(snapshots, most=MOST_PANELS):
     if len(snapshots) <= most:
         return snapshots
     return [snapshots[round(i * (len(snapshots) - 1) / (most - 1))] for i in range(most)]
-
-
-def draw_slices(name, snapshots, axis, position, path):
-    """One panel a snapshot, with one scale of colours, so that panels can be compared."""
-    index = plane_index(snapshots[0], axis, position)
-    planes = [snapshot.plane(axis, index) for snapshot in snapshots]
-    with pyplot.style.context(["default", figures.STYLE]):
-        figures.save(slice_figure(name, snapshots, axis, index, planes), path)
 
 
 def slice_figure(name, snapshots, axis, index, planes, span=None):
@@ -127,19 +146,15 @@ def slice_figure(name, snapshots, axis, index, planes, span=None):
     extent = np.array([low[across], high[across], low[up], high[up]]) / unit.si
     coldest, hottest = span or colour_range(planes)
 
-    label = sweep_label if is_steady(snapshots) else time_label
+    steady = is_steady(snapshots)
     columns, rows, size = arrange(len(planes), (extent[1] - extent[0]) / (extent[3] - extent[2]))
-    figure, panels = pyplot.subplots(
-        rows, columns, figsize=size, squeeze=False, sharex=True, sharey=True, layout="constrained"
-    )
+    figure, panels = pyplot.subplots(rows, columns, figsize=size, squeeze=False, sharex=True, sharey=True, layout="constrained")
     for panel in panels.flat[len(planes) :]:
         panel.set_visible(False)
     for number, (panel, plane, snapshot) in enumerate(zip(panels.flat, planes, snapshots)):
-        image = panel.imshow(
-            plane, origin="lower", extent=extent, aspect="equal", cmap="inferno", vmin=coldest, vmax=hottest
-        )
+        image = panel.imshow(plane, origin="lower", extent=extent, aspect="equal", cmap="inferno", vmin=coldest, vmax=hottest)
         draw_contours(panel, plane, extent, coldest, hottest)
-        panel.set_title(label(snapshot), loc="left")
+        panel.set_title(moment(snapshot, steady), loc="left")
         if number % columns == 0:
             panel.set_ylabel(f"{AXES[up]} [{unit.name}]")
         if number + columns >= len(planes):
@@ -148,7 +163,7 @@ def slice_figure(name, snapshots, axis, index, planes, span=None):
     figure.colorbar(image, ax=panels, label="temperature [K]", shrink=0.9, aspect=30, pad=0.02)
     title = plane_title(name, snapshots[0], axis, index, unit)
     if len(planes) == 1:
-        panels[0, 0].set_title(f"{title}, {label(snapshots[0])}", loc="left")
+        panels[0, 0].set_title(f"{title}, {moment(snapshots[0], steady)}", loc="left")
     else:
         figure.suptitle(title, fontsize=12, x=0.01, ha="left")
     return figure
@@ -175,24 +190,19 @@ def round_levels(low, high, most):
     return [float(level) for level in ticks if low < level < high]
 
 
-def draw_contours(panel, plane, extent, coldest, hottest, values=True):
-    """`values`: kelvin stand on the lines; from one picture of a film to the next they would jump."""
-    if min(plane.shape) < 2 or np.nanmin(plane) == np.nanmax(plane):
+def draw_contours(panel, plane, extent, coldest, hottest, levels=None, values=True, most_cells=None, **look):
+    """`levels`: kelvin; round ones unless given. `values`: they stand on the lines; from one picture of a film to the next they would
+    jump. `most_cells`: along a side; of more cells only every other, every third, ... counts."""
+    levels = round_levels(coldest, hottest, CONTOURS) if levels is None else levels
+    levels = [level for level in levels if np.nanmin(plane) < level < np.nanmax(plane)]
+    if min(plane.shape) < 2 or not levels:
         return
-    levels = [level for level in round_levels(coldest, hottest, CONTOURS) if np.nanmin(plane) < level < np.nanmax(plane)]
-    if not levels:
-        return
-    rows, columns = plane.shape
-    width, height = (extent[1] - extent[0]) / columns, (extent[3] - extent[2]) / rows
-    lines = panel.contour(
-        extent[0] + width * (np.arange(columns) + 0.5),
-        extent[2] + height * (np.arange(rows) + 0.5),
-        plane,
-        levels=levels,
-        colors=[isotherm_colour(level, coldest, hottest) for level in levels],
-        linewidths=0.5,
-        alpha=0.7,
-    )
+    up, across = (low + (high - low) * (np.arange(count) + 0.5) / count
+                  for low, high, count in zip(extent[2::-2], extent[3::-2], plane.shape))
+    rows, columns = (slice(None, None, -(-count // (most_cells or count))) for count in plane.shape)
+    lines = panel.contour(across[columns], up[rows], plane[rows, columns], levels=levels,
+                          colors=[isotherm_colour(level, coldest, hottest) for level in levels],
+                          **{"linewidths": 0.5, "alpha": 0.7, **look})
     if values:
         label_isotherms(panel, lines)
 
@@ -230,9 +240,88 @@ def is_steady(snapshots):
     return all(snapshot.time == 0 for snapshot in snapshots) and snapshots[-1].sweep > 0
 
 
-def sweep_label(snapshot):
-    return f"sweep {snapshot.sweep}"
+def moment(snapshot, steady):
+    return f"sweep {snapshot.sweep}" if steady else f"t = {format_time(snapshot.time)}"
 
 
-def time_label(snapshot):
-    return f"t = {format_time(snapshot.time)}"
+def animate(options):
+    run = Run(options.run)
+    snapshots, axis = chosen_series(run, options)
+    name = options.series or run.name
+    path = Path(options.out or run.path / f"{name}_{AXES[axis]}.gif")
+    write = writer_for(path)
+    if options.frames < 2:
+        raise Failure(COMMAND_LINE, "--frames 1 is a picture; slice draws it")
+    if len(snapshots) < 2:
+        raise Failure(DATA, f"{run.path} holds one snapshot of {name}; a film needs two")
+    frames = spread(snapshots, options.frames)
+    index = plane_index(frames[0], axis, chosen_position(run, frames[0], axis, options))
+    with figures.look(**{"figure.dpi": DPI}):
+        figure, drawn = film(name, frames, axis, index)
+        try:
+            write_whole(path, lambda part: write(part, figure, drawn, options.rate))
+        finally:
+            pyplot.close(figure)
+    return path
+
+
+def writer_for(path):
+    writers = {".gif": write_gif, ".mp4": write_mp4}
+    if path.suffix.lower() not in writers:
+        raise Failure(COMMAND_LINE, f"{path}: unknown film format; end the name in one of {', '.join(writers)}")
+    write = writers[path.suffix.lower()]
+    if write is write_mp4 and not animation.FFMpegWriter.isAvailable():
+        raise Failure(UNAVAILABLE, f"{path} needs ffmpeg, which is not on PATH; install it, or end the name in .gif")
+    return write
+
+
+def film(name, frames, axis, index):
+    """A figure, and a generator that draws one frame after the other into it. Planes are read twice, and never all held."""
+    span = colour_range([extremes(frame.plane(axis, index)) for frame in frames])
+    figure = slice_figure(name, frames[:1], axis, index, [frames[0].plane(axis, index)], span)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # as it is now: frames must not jump
+    return figure, draw_frames(figure, name, frames, axis, index, span)
+
+
+def extremes(plane):
+    """Of what is finite, as an array; an empty one of nothing."""
+    finite = plane[np.isfinite(plane)]
+    return np.array([finite.min(), finite.max()]) if finite.size else finite
+
+
+def draw_frames(figure, name, frames, axis, index, span):
+    panel = figure.axes[0]
+    image = panel.images[0]
+    low, high = frames[0].bounds
+    across, up = (other for other in range(3) if other != axis)
+    title = plane_title(name, frames[0], axis, index, length_unit(max((high - low)[[across, up]])))
+    steady = is_steady(frames)
+    for frame in frames:
+        plane = frame.plane(axis, index)
+        image.set_data(plane)
+        for drawn in [*panel.collections, *panel.texts]:
+            drawn.remove()
+        draw_contours(panel, plane, image.get_extent(), *span, values=False)
+        panel.set_title(f"{title}, {moment(frame, steady)}", loc="left")
+        yield frame
+
+
+def write_gif(path, figure, frames, rate):
+    pictures = []
+    for _ in frames:
+        figure.canvas.draw()
+        pixels = Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert("RGB")
+        pictures.append(pixels.quantize(256, dither=Image.Dither.NONE))
+    pictures[0].save(path, format="GIF", save_all=True, append_images=pictures[1:], duration=round(1000 / rate), loop=0)
+
+
+def write_mp4(path, figure, frames, rate):
+    """H.264, which browsers and telephones play. The name does not end in what it is, so that ffmpeg must be told."""
+    film_writer = animation.FFMpegWriter(fps=rate, codec="h264", extra_args=["-f", "mp4"])
+    try:
+        with film_writer.saving(figure, path, DPI):
+            for _ in frames:
+                film_writer.grab_frame(facecolor="white")
+    except (subprocess.CalledProcessError, BrokenPipeError) as error:
+        raise Failure(UNAVAILABLE, f"ffmpeg makes no H.264 here ({error}); end the name in .gif") from error

@@ -9,8 +9,9 @@ from PIL import Image
 
 from isotherm_tools import slices
 from isotherm_tools.failure import COMMAND_LINE, DATA, UNAVAILABLE, Failure
-from isotherm_tools.run_directory import RunDirectory
-from isotherm_tools.units import length_unit
+from isotherm_tools.program import add_verb
+from isotherm_tools.run import Run
+from isotherm_tools.text import length_unit
 from isotherm_tools.whole_file import write_whole
 
 MOST_CELLS = 256**3  # of which surfaces are drawn: of larger fields every other cell, every third, ...
@@ -21,10 +22,8 @@ COLOURS = {"vertical": True, "position_x": 0.9, "position_y": 0.2, "height": 0.6
 
 
 def add(verbs):
-    verb = verbs.add_parser("volume", help="isotherms as surfaces in the box (needs PyVista)",
-                              description="Draws isotherms as surfaces in the box, by PyVista.")
-    verb.set_defaults(action=draw_volume)
-    verb.add_argument("run", metavar="RUN_DIRECTORY")
+    verb = add_verb(verbs, "volume", draw_volume, "isotherms as surfaces in the box (needs PyVista)",
+                    "Draws isotherms as surfaces in the box, by PyVista.")
     verb.add_argument("--series", metavar="NAME", help="the region or the coarse field, e.g. demo_coarse")
     slices.add_time_options(verb)
     verb.add_argument("--isotherms", metavar="K,K", help=f"their temperatures (default: about {SURFACES} round ones)")
@@ -33,12 +32,12 @@ def add(verbs):
 
 def draw_volume(options):
     pyvista = load_pyvista()
-    run = RunDirectory(options.run)
+    run = Run(options.run)
     name = options.series or run.name
     path = Path(options.out or run.path / f"{name}_volume.png")
     if path.suffix.lower() != ".png":
         raise Failure(COMMAND_LINE, f"{path}: a picture of surfaces is made of pixels; end the name in .png")
-    snapshot = slices.chosen_snapshot(run.series(options.series) if options.series else run.snapshots(), options)
+    snapshot = slices.chosen_snapshot(run.series(options.series), options)
     if snapshot.thin_axis:
         raise Failure(DATA, f"{snapshot.path} is one cell thick along {snapshot.thin_axis} and holds no surfaces; slice draws it")
     stride = stride_of(snapshot)
@@ -100,7 +99,7 @@ def surfaces(pyvista, name, snapshot, stride, field, levels):
                          smooth_shading=True, scalar_bar_args=COLOURS)
         plotter.show_bounds(bounds=box, color="black", location="outer", grid=False, font_size=11, n_xlabels=4, n_ylabels=4,
                             n_zlabels=2, **{f"{axis}title": f"{axis} [{unit.name}]" for axis in slices.AXES})
-        when = slices.time_label(snapshot) if snapshot.time else slices.sweep_label(snapshot)
+        when = slices.moment(snapshot, not snapshot.time)
         isotherms = ", ".join(f"{level:g}" for level in levels)
         plotter.add_text(f"{name}, {when}\nisotherms {isotherms} K", position="upper_left", font_size=12, color="black")
         plotter.view_vector((-0.45, -1.0, 0.75), viewup=(0, 0, 1))  # x to the right, y away, z up

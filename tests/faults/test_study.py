@@ -35,6 +35,12 @@ def expect_error(folder, done, code, text):
 
 def test_every_case_has_its_folder_and_its_line(tmp_path):
     write_study(tmp_path, FOUR + "  report: [name, step_s, method.kernel, max_K]\n  sort: precision\n")
+    done = study(tmp_path, "--dry-run")
+    assert done.returncode == 0 and os.listdir(tmp_path) == ["deck.yaml"], done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].split() == ["name", "ranks", "cells", "sweeps", "memory", "files", "state", "time"]
+    assert [line.split()[0] for line in lines[1:5]] == NAMES
+    assert "4 of 4 cases to run in 'out'" in done.stdout and "Times are estimates: the least traffic" in done.stdout
     done = study(tmp_path)
     assert done.returncode == 0, done.stderr
     assert folders(tmp_path / "out") == NAMES
@@ -45,8 +51,8 @@ def test_every_case_has_its_folder_and_its_line(tmp_path):
         assert (run["exit_code"], run["name"]) == (0, name)
         assert [row["problem.steps"], row["precision"]] == [str(run["performance"]["sweeps"]), run["grid"]["precision"]]
         assert [row["state"], row["exit_code"], row["ranks"]] == ["done", "0", "1"]
-        assert float(row["step_s"]) == run["performance"]["step_s"]
-        assert float(row["points_per_s"]) == run["performance"]["points_per_s"]
+        for key in ("step_s", "points_per_s"):
+            assert float(row[key]) == run["performance"][key]
         assert float(row["wall_s"]) == run["phases_s"]["total"]["max"]
         assert row["fingerprint"] == run["fingerprint"] and row["method.kernel"] == "reference"
         last = history(tmp_path / "out" / name)[-1]
@@ -56,6 +62,11 @@ def test_every_case_has_its_folder_and_its_line(tmp_path):
     assert whole["cases"][2]["settings"] == {"problem.steps": 4.0, "precision": "fp32"}
     order = [line.split()[0] for line in done.stdout.splitlines() if re.match(r"steps-\d_precision-fp\d\d +\d", line)]
     assert order == [NAMES[0], NAMES[2], NAMES[1], NAMES[3]]  # by precision, else as they were
+    assert "0 of 4 cases to run" in study(tmp_path, "--dry-run").stdout
+    # A case is what a run of its deck is.
+    deck = tmp_path / "out" / NAMES[2] / f"{NAMES[2]}.yaml"
+    ran("run", deck, "output.directory=alone", cwd=tmp_path)
+    assert record(tmp_path / "alone")["fingerprint"] == record(deck.parent)["fingerprint"]
 
 
 def test_heads_have_units(tmp_path):
@@ -64,27 +75,6 @@ def test_heads_have_units(tmp_path):
     head = (tmp_path / "out" / "study.csv").read_text().splitlines()[0].split(",")
     assert head[:5] == ["name", "material.diffusivity [m^2/s]", "solver.reduction", "ranks", "state"]
     assert {"step_s", "points_per_s", "copy_bandwidth_share_percent", "residual_K", "max_K", "balance_W"} <= set(head)
-
-
-def test_a_case_is_what_a_run_of_its_deck_is(tmp_path):
-    write_study(tmp_path, FOUR)
-    assert study(tmp_path).returncode == 0
-    deck = tmp_path / "out" / NAMES[2] / f"{NAMES[2]}.yaml"
-    assert isotherm("run", deck, "output.directory=alone", cwd=tmp_path).returncode == 0
-    assert record(tmp_path / "alone")["fingerprint"] == record(deck.parent)["fingerprint"]
-
-
-def test_a_dry_run_starts_nothing(tmp_path):
-    write_study(tmp_path, FOUR)
-    done = study(tmp_path, "--dry-run")
-    assert done.returncode == 0, done.stderr
-    assert os.listdir(tmp_path) == ["deck.yaml"]
-    lines = done.stdout.splitlines()
-    assert lines[0].split() == ["name", "ranks", "cells", "sweeps", "memory", "files", "state", "time"]
-    assert [line.split()[0] for line in lines[1:5]] == NAMES
-    assert "4 of 4 cases to run in 'out'" in done.stdout and "Times are estimates: the least traffic" in done.stdout
-    assert study(tmp_path).returncode == 0
-    assert "0 of 4 cases to run" in study(tmp_path, "--dry-run").stdout
 
 
 def test_one_failure_does_not_end_it(tmp_path):
@@ -206,22 +196,15 @@ def test_jobs_share_the_cores(tmp_path, monkeypatch):
         assert record(tmp_path / "out" / name)["ranks"][0]["threads"] == cores // 2
 
 
-@pytest.mark.parametrize("text, code, message", [
-    ("  matrix: {solver.kernal: [reference]}\n", 65, "deck.yaml:12:12: study.matrix.solver.kernal: unknown key"),
-    ("  matrix: {problem.steps: [3, -1]}\n", 65,
+@pytest.mark.parametrize("text, message", [  # test_study_deck.py has all
+    ("  matrix: {solver.kernal: [reference]}\n", "deck.yaml:12:12: study.matrix.solver.kernal: unknown key"),
+    ("  matrix: {problem.steps: [3, -1]}\n",
      "deck.yaml:12:31: problem.steps: -1 is out of range; write a whole number from 0 to 1e15 [case steps--1]"),
-    ("  list: [{name: a b}, {name: a/b}]\n", 65,
-     "deck.yaml:11:1: study.name: case 1 (name a b) and case 2 (name a/b) have one name, 'a-b' (and would have one folder); add to the "
-     "pattern what tells them apart"),
-    ("  matrix: {problem.steps: [3, 4]}\n  report: [stepp_s]\n", 65, "deck.yaml:13:11: study.report: unknown column"),
-    ("  matrix: {output.slices: [[{position: 5}]]}\n", 65, "deck.yaml:12:40: output.slices.0.position: 5 m lies"),
-    ("  matrix: {problem.steps: [3, 4], ranks: [1, 4]}\n  name: \"{problem.steps}\"\n", 65,
-     "deck.yaml:13:9: study.name: case 1 (problem.steps 3, ranks 1) and case 2 (problem.steps 3, ranks 4) have one name, "
-     "'3' (and would have one folder); add to the pattern what tells them apart"),
-])
-def test_what_is_wrong_is_said_before_anything_runs(tmp_path, text, code, message):
+    ("  matrix: {problem.steps: [3, 4]}\n  report: [stepp_s]\n", "deck.yaml:13:11: study.report: unknown column"),
+    ("  matrix: {output.slices: [[{position: 5}]]}\n", "deck.yaml:12:40: output.slices.0.position: 5 m lies")])
+def test_what_is_wrong_is_said_before_anything_runs(tmp_path, text, message):
     write_study(tmp_path, text)
-    expect_error(tmp_path, study(tmp_path), code, message)
+    expect_error(tmp_path, study(tmp_path), 65, message)
 
 
 def test_a_case_that_this_machine_cannot_run_is_refused(tmp_path):

@@ -7,11 +7,10 @@ import random
 import subprocess
 
 import pytest
-
 from cli import BASE_DECK as BASE
 from isotherm_tools.failure import Failure
+from isotherm_tools.program import Program
 from isotherm_tools.study.deck import StudyDeck
-from isotherm_tools.study.program import Program
 from program import HANGS, command, isotherm, write_deck
 
 
@@ -148,6 +147,9 @@ WRONG = [
     ("  matrix: {grid.cells: [16]}\n  name: \"a{grid.cells\"\n", "deck.yaml:12:9: study.name: a brace at character 2"),
     ("  matrix: {precision: [fp32]}\n  name: \"/\"\n", "deck.yaml:12:9: study.name: the name '' of case 1"),
     ("  list: [{name: deck}]\n", "deck.yaml:10:1: study.name: the name 'deck' of case 1"),
+    ("  matrix: {problem.steps: [3, 4], ranks: [1, 4]}\n  name: \"{problem.steps}\"\n",
+     "deck.yaml:12:9: study.name: case 1 (problem.steps 3, ranks 1) and case 2 (problem.steps 3, ranks 4) have one name, '3' (and would "
+     "have one folder); add to the pattern what tells them apart"),
 ]
 
 

@@ -41,6 +41,14 @@ class Study(Background):
         return said
 
 
+def sweeping(folder):
+    """A study whose second case sweeps."""
+    write_study(folder, CASES, LONG)
+    job = Study(folder)
+    job.wait_for("long", SWEEPS)
+    return job
+
+
 def expect_all_done_as_without_a_stop(folder):
     """Only what was not finished was run again."""
     first = started(folder / "out" / "short")
@@ -55,9 +63,7 @@ def expect_all_done_as_without_a_stop(folder):
 
 
 def test_after_kill_9(tmp_path):
-    write_study(tmp_path, CASES, LONG)
-    job = Study(tmp_path)
-    job.wait_for("long", SWEEPS)
+    job = sweeping(tmp_path)
     cases = [pid for pid in ranks_of(job.process.pid) if pid != job.process.pid]
     assert len(cases) == 1
     os.kill(job.process.pid, signal.SIGKILL)
@@ -70,9 +76,7 @@ def test_after_kill_9(tmp_path):
 
 def test_a_study_that_comes_at_once_waits_for_the_orphan(tmp_path):
     """Its checkpoint may still be under way; both must not write to one folder."""
-    write_study(tmp_path, CASES, LONG)
-    job = Study(tmp_path)
-    job.wait_for("long", SWEEPS)
+    job = sweeping(tmp_path)
     os.kill(job.process.pid, signal.SIGKILL)
     job.process.wait()
     expect_all_done_as_without_a_stop(tmp_path)
@@ -81,9 +85,7 @@ def test_a_study_that_comes_at_once_waits_for_the_orphan(tmp_path):
 
 def test_after_kill_9_of_study_and_case(tmp_path):
     """No checkpoint: the case starts again."""
-    write_study(tmp_path, CASES, LONG)
-    job = Study(tmp_path)
-    job.wait_for("long", SWEEPS)
+    job = sweeping(tmp_path)
     kill_all(job.process.pid)
     job.end()
     assert checkpoints(tmp_path / "out" / "long") == []
@@ -94,9 +96,7 @@ def test_after_kill_9_of_study_and_case(tmp_path):
 
 def test_a_case_that_is_killed_has_failed(tmp_path):
     """It is not the study's end, nor taken for one that was stopped: the next might be killed for the same reason."""
-    write_study(tmp_path, CASES, LONG)
-    job = Study(tmp_path)
-    job.wait_for("long", SWEEPS)
+    job = sweeping(tmp_path)
     case, = [pid for pid in ranks_of(job.process.pid) if pid != job.process.pid]
     os.kill(case, signal.SIGKILL)
     code, out, _ = job.end()
@@ -108,9 +108,7 @@ def test_a_case_that_is_killed_has_failed(tmp_path):
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_signal_stops_the_cases_with_checkpoints(tmp_path, name):
-    write_study(tmp_path, CASES, LONG)
-    job = Study(tmp_path)
-    job.wait_for("long", SWEEPS)
+    job = sweeping(tmp_path)
     job.process.send_signal(getattr(signal, name))
     code, out, err = job.end()
     assert code == 75
@@ -165,9 +163,7 @@ def test_a_second_signal_leaves_at_once(tmp_path):
 
 
 def test_one_study_a_directory(tmp_path):
-    write_study(tmp_path, CASES, LONG)
-    job = Study(tmp_path)
-    job.wait_for("long", SWEEPS)
+    job = sweeping(tmp_path)
     second = ran("study", "deck.yaml", cwd=tmp_path, code=73)
     assert f"cannot use 'out' as run directory (process {job.process.pid} on " in second.stderr
     job.process.send_signal(signal.SIGINT)
@@ -176,9 +172,7 @@ def test_one_study_a_directory(tmp_path):
 
 def test_a_case_that_was_stopped_and_then_fails_has_failed(tmp_path):
     """Its run.json is that of the run that was stopped."""
-    write_study(tmp_path, CASES, LONG)
-    job = Study(tmp_path)
-    job.wait_for("long", SWEEPS)
+    job = sweeping(tmp_path)
     job.process.send_signal(signal.SIGTERM)
     assert job.end()[0] == 75
     kept = [tmp_path / "out" / "long" / name for name in checkpoints(tmp_path / "out" / "long")]

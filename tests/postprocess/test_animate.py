@@ -5,17 +5,17 @@ import os
 import shutil
 import sys
 
-from PIL import Image, ImageSequence
 import h5py
 import matplotlib.image
 import numpy as np
 import pytest
-
-from isotherm_tools import animations, volumes
+from isotherm_tools import slices, volumes
 from isotherm_tools.cli import main
 from isotherm_tools.failure import Failure
-from isotherm_tools.run_directory import RunDirectory
-from program import finished_run, DECK as VOLUME_DECK
+from isotherm_tools.run import Run
+from PIL import Image, ImageSequence
+from program import DECK as VOLUME_DECK
+from program import finished_run
 
 DECK = """
 grid: {cells: [20, 10, 4], spacing: 1e-3}
@@ -60,8 +60,8 @@ def test_frames_are_spread_over_the_run_and_series_are_films(run, tmp_path):
 
 
 def test_frames_share_colours_and_titles_tell_the_time(run):
-    frames = RunDirectory(run).snapshots()
-    figure, drawn = animations.film("bar", frames, 2, 1)
+    frames = Run(run).snapshots
+    figure, drawn = slices.film("bar", frames, 2, 1)
     panel = figure.axes[0]
     ranges, titles = set(), []
     for frame in drawn:
@@ -167,7 +167,7 @@ def test_without_pyvista_it_is_69(shown_run, monkeypatch, capsys):
 
 
 def test_isotherms_are_round_and_within_the_field(shown_run):
-    field = RunDirectory(shown_run).snapshots()[0].every(1)
+    field = Run(shown_run).snapshots[0].every(1)
     levels = volumes.levels_of(field, None, "a.hdf")
     assert len(levels) >= 4 and all(field.min() < level < field.max() and level == round(level) for level in levels)
     assert volumes.levels_of(field, "310,350,900", "a.hdf") == [310, 350]
@@ -180,7 +180,7 @@ def test_isotherms_are_round_and_within_the_field(shown_run):
 
 
 def test_large_fields_are_thinned(shown_run, monkeypatch):
-    snapshot = RunDirectory(shown_run).snapshots()[0]
+    snapshot = Run(shown_run).snapshots[0]
     assert volumes.stride_of(snapshot) == 1
     monkeypatch.setattr(volumes, "MOST_CELLS", 10 * 12 * 16 // 8)
     assert volumes.stride_of(snapshot) == 2

@@ -6,8 +6,7 @@ import subprocess
 
 import pytest
 
-from isotherm_tools import fused_depths, ladders, rooflines
-from isotherm_tools.bench_record import BenchRecord
+from isotherm_tools.bench import BenchRecord, depth_figure, ladder_figure, roofline_figure
 from isotherm_tools.cli import main
 
 
@@ -53,7 +52,7 @@ def roofs(panel, label):
 
 
 def test_bars_are_rates_and_roofs_what_a_copy_would_reach(bench):
-    panels = [panel for panel in ladders.ladder_figure(BenchRecord(bench)).axes if panel.patches]
+    panels = [panel for panel in ladder_figure(BenchRecord(bench)).axes if panel.patches]
     assert [panel.get_title(loc="left") for panel in panels] == ["10 x 10 x 10, fp64", "10 x 10 x 10, fp32"]
     assert bars(panels[0]) == pytest.approx([0.25e-3, 1e-3, 4e-3])  # GPts/s
     assert bars(panels[1]) == pytest.approx([0.25e-3])
@@ -64,7 +63,7 @@ def test_bars_are_rates_and_roofs_what_a_copy_would_reach(bench):
 
 
 def test_whiskers_are_the_spread(bench):
-    panel = ladders.ladder_figure(BenchRecord(bench)).axes[0]
+    panel = ladder_figure(BenchRecord(bench)).axes[0]
     whiskers = next(lines for lines in panel.collections if len(lines.get_segments()) == 3 and not
                     lines.get_label().startswith("copy"))
     assert [list(segment[:, 0]) for segment in whiskers.get_segments()][1] == pytest.approx([0.5e-3, 2e-3])
@@ -73,7 +72,7 @@ def test_whiskers_are_the_spread(bench):
 def test_reductions_are_drawn_in_bytes_with_both_roofs(tmp_path):
     read = {"median": 40e6, "p10": 40e6, "p90": 40e6}
     path = write(tmp_path, [entry("tree", 2e-3, read_bandwidth_bytes_per_s=read)], subject="reduction")
-    panel = ladders.ladder_figure(BenchRecord(path)).axes[0]
+    panel = ladder_figure(BenchRecord(path)).axes[0]
     assert bars(panel) == pytest.approx([8e-3])  # GB/s
     assert roofs(panel, "copy bandwidth beside it") == pytest.approx([20e-3])
     assert roofs(panel, "read bandwidth beside it") == pytest.approx([40e-3])
@@ -88,7 +87,7 @@ def test_a_difference_does_not_squeeze_the_others(tmp_path):
         entry("tree", 1e-3), entry("fused", 1, **added(-1e-5, 1e-5, 4e-5), speedup=100.0),
         entry("fused", 1, **added(-2e-5, -1e-5, 4e-5), speedup=None), entry("fused", 1, **added(0, 0, 0), speedup=None),
     ], subject="reduction")
-    panel = ladders.ladder_figure(BenchRecord(path)).axes[0]
+    panel = ladder_figure(BenchRecord(path)).axes[0]
     assert bars(panel) == pytest.approx([16e-3, 1.6, 0, 0])
     assert panel.get_xlim() == pytest.approx((0, 1.1 * 20e-3))  # of the roof
     assert roofs(panel, "copy bandwidth beside it") == pytest.approx([20e-3] * 4)
@@ -98,7 +97,7 @@ def test_a_difference_does_not_squeeze_the_others(tmp_path):
 
 
 def test_dots_and_slanted_roof_of_the_roofline(bench):
-    panel = rooflines.roofline_figure(BenchRecord(bench)).axes[0]
+    panel = roofline_figure(BenchRecord(bench)).axes[0]
     roof, *dots = panel.get_lines()
     x, y = roof.get_data()
     assert y == pytest.approx(x * 20e-3)  # GFlop/s at 20 MB/s
@@ -114,7 +113,7 @@ def test_rows_differ_by_marker_precisions_by_colour_and_grids_by_fill(tmp_path):
         entry(row, 1e-3, precision, cells=[cells] * 3)
         for cells in (10, 20) for precision in ("fp32", "fp64") for row in ("low", "high")
     ])
-    panel = rooflines.roofline_figure(BenchRecord(path)).axes[0]
+    panel = roofline_figure(BenchRecord(path)).axes[0]
     looks = [(line.get_marker(), line.get_color(), line.get_fillstyle()) for line in panel.get_lines()[1:]]
     assert len(looks) == len(set(looks)) == 8
     assert [text.get_text() for text in panel.get_legend().get_texts()] == [
@@ -124,7 +123,7 @@ def test_rows_differ_by_marker_precisions_by_colour_and_grids_by_fill(tmp_path):
 
 
 def test_the_legend_covers_no_panel(bench):
-    figure = ladders.ladder_figure(BenchRecord(bench))
+    figure = ladder_figure(BenchRecord(bench))
     figure.draw_without_rendering()
     legend = figure.legends[0].get_window_extent()
     assert not any(legend.overlaps(panel.get_tightbbox()) for panel in figure.axes if panel.patches)
@@ -141,37 +140,30 @@ def test_the_best_policy_of_each_row_and_depth(tmp_path):
     assert [rung.label for rung in record.ladders[0].rungs] == ["tile, 4x2", "other", "tile, 2x2, depth 2"]
 
 
-def refused(capsys, *arguments):
-    code = main([*map(str, arguments)])
-    out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1
-    return code, err
-
-
 @pytest.mark.parametrize("figure", ["ladder", "roofline"])
-def test_what_is_no_benchmark_is_refused(tmp_path, capsys, figure):
-    assert refused(capsys, figure, tmp_path / "none.json")[0] == 66
+def test_what_is_no_benchmark_is_refused(tmp_path, refused, figure):
+    assert refused(figure, tmp_path / "none.json")[0] == 66
     (tmp_path / "text.json").write_text("no json")
-    assert refused(capsys, figure, tmp_path / "text.json")[0] == 65
+    assert refused(figure, tmp_path / "text.json")[0] == 65
     for changes in ({"schema": "isotherm-run"}, {"schema_version": 3}, {"device": None}):
-        assert refused(capsys, figure, write(tmp_path, [entry("a", 1)], **changes))[0] == 65
+        assert refused(figure, write(tmp_path, [entry("a", 1)], **changes))[0] == 65
     broken = entry("a", 1)
     del broken["bytes_per_launch"]
-    assert refused(capsys, figure, write(tmp_path, [broken]))[0] == 65
-    code, err = refused(capsys, figure, write(tmp_path, [entry("a", 1, verdict="wrong", launch_s=None)]))
+    assert refused(figure, write(tmp_path, [broken]))[0] == 65
+    code, err = refused(figure, write(tmp_path, [entry("a", 1, verdict="wrong", launch_s=None)]))
     assert code == 65 and "no row that was measured" in err
     (tmp_path / "list.json").write_text("[]")
-    assert refused(capsys, figure, tmp_path / "list.json")[0] == 65
+    assert refused(figure, tmp_path / "list.json")[0] == 65
 
 
-def test_a_roofline_of_reductions_is_refused(tmp_path, capsys):
-    code, err = refused(capsys, "roofline", write(tmp_path, [entry("a", 1)], subject="reduction"))
+def test_a_roofline_of_reductions_is_refused(tmp_path, refused):
+    code, err = refused("roofline", write(tmp_path, [entry("a", 1)], subject="reduction"))
     assert code == 65 and "a roofline is drawn of bench stencil" in err
 
 
-def test_pictures_are_refused_in_unknown_formats_and_places(bench, tmp_path, capsys):
-    assert refused(capsys, "ladder", bench, "--out", "x.gif")[0] == 2
-    assert refused(capsys, "roofline", bench, "--out", tmp_path / "no" / "x.png")[0] == 73
+def test_pictures_are_refused_in_unknown_formats_and_places(bench, tmp_path, refused):
+    assert refused("ladder", bench, "--out", "x.gif")[0] == 2
+    assert refused("roofline", bench, "--out", tmp_path / "no" / "x.png")[0] == 73
 
 
 @pytest.mark.parametrize("subject", ["stencil", "reduction", "bandwidth"])
@@ -193,7 +185,7 @@ def test_depths_rise_under_their_roofs(tmp_path):
     fused = [entry("fused", 1e-3, depth=d, points_per_launch=1000.0 * d) for d in (4, 1, 2)]
     slower = entry("fused", 2e-3, depth=2, policy="other", points_per_launch=2000.0)
     record = BenchRecord(write(tmp_path, [entry("single", 1e-3), *fused, slower, entry("fused", 1e-3, "fp32")]))
-    fp64, fp32 = fused_depths.depth_figure(record).axes
+    fp64, fp32 = depth_figure(record).axes
     assert [fp64.get_title(loc="left"), fp32.get_title(loc="left")] == ["fp64", "fp32"]
     lines = {line.get_label(): (list(line.get_xdata()), list(line.get_ydata())) for line in fp64.get_lines()}
     assert lines["fused, 10 x 10 x 10"][0] == [1, 2, 4]

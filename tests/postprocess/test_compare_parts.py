@@ -5,10 +5,9 @@ import json
 import h5py
 import numpy as np
 import pytest
-
 from isotherm_tools import baseline
-from isotherm_tools.compare import measure, record
-from isotherm_tools.compare.fields import field_difference
+from isotherm_tools.compare import command, measure
+from isotherm_tools.compare.measure import field_difference
 from isotherm_tools.failure import Failure
 
 SHAPE = (5, 4, 3)  # z, y, x
@@ -58,7 +57,7 @@ def test_the_first_has_company_where_ranges_overlap():
     """The range is that without the lowest and the highest tenth: one sample of eleven outside makes no noise."""
     entries = [entry("left", verdict="left_out"), entry("slow", *[9.0] * 11), entry("wrong", verdict="differs"),
                entry("near", 2.0, *[5.0] * 10), entry("close", *[3.9, 3.9, 3.9] + [4.5] * 8), entry("fast", *[3.0] * 9, 4.0, 4.0)]
-    record.rank(entries)
+    command.rank(entries)
     assert [each.name for each in entries] == ["fast", "close", "near", "slow", "wrong", "left"]
     assert [each.name for each in entries if each.within_noise] == ["close"]
 

@@ -9,10 +9,10 @@ import h5py
 import matplotlib.image
 import numpy as np
 import pytest
-
-from isotherm_tools import histories, slices, units
+from isotherm_tools import histories, slices
 from isotherm_tools.cli import main
-from isotherm_tools.run_directory import History, RunDirectory, Snapshot
+from isotherm_tools.run import Run, Snapshot, Table
+from isotherm_tools.text import format_time, length_unit
 
 CELLS = (12, 7, 5)  # nx, ny, nz: no two alike, so that no mix-up of axes goes unseen
 SPACING = (1e-3, 2e-3, 4e-3)
@@ -47,19 +47,6 @@ def run(tmp_path):
     return folder
 
 
-@pytest.fixture
-def failure(capsys):
-    """Exit code and message of a command that must fail: one line, on stderr."""
-
-    def run_failing(*arguments):
-        code = main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        assert out == "" and err.startswith("isotherm_tools: ") and err.count("\n") == 1
-        return code, err.removeprefix("isotherm_tools: ").rstrip("\n")
-
-    return run_failing
-
-
 def test_runs_as_a_module_and_prints_the_path(run):
     command = [sys.executable, "-m", "isotherm_tools", "slice", run]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -70,7 +57,7 @@ def test_runs_as_a_module_and_prints_the_path(run):
 
 @pytest.mark.parametrize("axis, index", [(0, 3), (1, 6), (2, 4)])
 def test_plane_has_the_cells_of_its_index(run, axis, index):
-    plane = RunDirectory(run).snapshots()[0].plane(axis, index)
+    plane = Run(run).snapshots[0].plane(axis, index)
     x, y, z = np.arange(CELLS[0]), 100 * np.arange(CELLS[1]), 10000 * np.arange(CELLS[2])
     expected = [y[None, :] + z[:, None] + 3, x[None, :] + z[:, None] + 600, x[None, :] + y[:, None] + 40000]
     assert np.array_equal(plane, expected[axis])
@@ -94,7 +81,7 @@ def test_plane_has_the_cells_of_its_index(run, axis, index):
     ],
 )
 def test_position_picks_the_cell_that_holds_it(run, axis, position, index):
-    assert slices.plane_index(RunDirectory(run).snapshots()[0], "xyz".index(axis), position) == index
+    assert slices.plane_index(Run(run).snapshots[0], "xyz".index(axis), position) == index
 
 
 def test_a_face_but_for_rounding_is_that_face():
@@ -104,7 +91,7 @@ def test_a_face_but_for_rounding_is_that_face():
 
 
 def test_every_centre_lies_in_its_own_cell(run):
-    snapshot = RunDirectory(run).snapshots()[0]
+    snapshot = Run(run).snapshots[0]
     for axis, cells in enumerate(CELLS):
         for index in range(cells):
             centre = float(snapshot.centre[axis] + index * snapshot.spacing[axis])
@@ -113,14 +100,14 @@ def test_every_centre_lies_in_its_own_cell(run):
 
 @pytest.mark.parametrize("time, sweep", [("first", 0), ("last", 100), ("2", 40), ("3.2", 40), ("3.3", 90), ("5", 100)])
 def test_time_picks_the_nearest_snapshot(run, time, sweep):
-    assert slices.choose_time(RunDirectory(run).snapshots(), time).sweep == sweep
+    assert slices.chosen_snapshot(Run(run).snapshots, SimpleNamespace(time=time, index=None)).sweep == sweep
 
 
 def test_snapshots_come_in_order_of_sweeps_beyond_eight_digits(tmp_path):
     for sweep in (123456789, 99999999, 5):
         write_snapshot(tmp_path, sweep, float(sweep), coded(2, 2, 2))
     (tmp_path / "demo_00000007.hdf.part").write_bytes(b"half a file")
-    assert [snapshot.sweep for snapshot in RunDirectory(tmp_path).snapshots()] == [5, 99999999, 123456789]
+    assert [snapshot.sweep for snapshot in Run(tmp_path).snapshots] == [5, 99999999, 123456789]
 
 
 def test_spread_keeps_first_and_last():
@@ -156,7 +143,7 @@ def test_picture_has_the_hot_corner_where_it_is(tmp_path, axis):
 
 def test_axes_are_physical(run):
     """Half a cell around the outer centres, in the unit that fits, to scale."""
-    snapshots = RunDirectory(run).snapshots()
+    snapshots = Run(run).snapshots
     figure = slices.slice_figure("demo", snapshots[:1], 1, 2, [snapshots[0].plane(1, 2)])
     panel, colours = figure.axes
     assert panel.get_xlabel() == "x [mm]" and panel.get_ylabel() == "z [mm]"
@@ -167,7 +154,7 @@ def test_axes_are_physical(run):
 
 
 def test_panels_share_one_scale(run):
-    snapshots = RunDirectory(run).snapshots()
+    snapshots = Run(run).snapshots
     figure = slices.slice_figure("demo", snapshots, 2, 0, [snapshot.plane(2, 0) for snapshot in snapshots])
     panels = [panel for panel in figure.axes if panel.images]
     assert [panel.get_title(loc="left") for panel in panels] == ["t = 0 s", "t = 2 s", "t = 4.5 s", "t = 5 s"]
@@ -208,7 +195,7 @@ def test_uniform_and_thin_fields_are_drawn(tmp_path, field):
 def test_steady_run_is_titled_by_sweep(tmp_path):
     for sweep in (0, 250):
         write_snapshot(tmp_path, sweep, 0.0, coded(3, 3, 3))
-    snapshots = RunDirectory(tmp_path).snapshots()
+    snapshots = Run(tmp_path).snapshots
     figure = slices.slice_figure("demo", snapshots, 2, 0, [snapshot.plane(2, 0) for snapshot in snapshots])
     assert [panel.get_title(loc="left") for panel in figure.axes if panel.images] == ["sweep 0", "sweep 250"]
 
@@ -216,8 +203,7 @@ def test_steady_run_is_titled_by_sweep(tmp_path):
 def test_history_reads_columns_by_name(tmp_path):
     path = tmp_path / "history.csv"
     path.write_text("wall_s,sweep,residual,time_s\n9,10,0.5,1\n9,20,0.25,2\n")
-    history = History(path)
-    assert (list(history.sweep), list(history.time), list(history.residual)) == ([10, 20], [1, 2], [0.5, 0.25])
+    assert [list(values) for values in Table(path, "").due("residual")] == [[10, 20], [1, 2], [0.5, 0.25]]
 
 
 DIAGNOSTICS = """\
@@ -232,15 +218,14 @@ def test_history_with_diagnostics(tmp_path):
     """Lines hold what was due: residuals are read past lines that have none, and the other way round."""
     path = tmp_path / "history.csv"
     path.write_text(DIAGNOSTICS)
-    history = History(path)
-    assert (list(history.sweep), list(history.residual)) == ([10, 20], [0.5, 0.25])
-    sweep, time, value = history.column("max_K")
-    assert (list(sweep), list(time), list(value)) == ([0, 20], [0, 2], [310, 309])
+    history = Table(path, "")
+    assert [list(values) for values in history.due("residual")] == [[10, 20], [1, 2], [0.5, 0.25]]
+    assert [list(values) for values in history.due("max_K")] == [[0, 20], [0, 2], [310, 309]]
 
 
 def test_columns_are_drawn_by_unit(tmp_path):
     (tmp_path / "history.csv").write_text(DIAGNOSTICS)
-    figure = histories.columns_figure("demo", History(tmp_path / "history.csv"), ["min_K", "balance_W", "max_K"])
+    figure = histories.columns_figure("demo", Run(tmp_path).history, ["min_K", "balance_W", "max_K"])
     kelvin, watt = [panel for panel in figure.axes if panel.lines]
     assert [line.get_label() for line in kelvin.lines] == ["lowest", "peak"]
     assert [list(line.get_ydata()) for line in kelvin.lines] == [[290, 291], [310, 309]]
@@ -252,20 +237,20 @@ def test_columns_are_drawn_by_unit(tmp_path):
                                             f"{tmp_path.name}_history.png"]
 
 
-def test_an_unknown_column_is_2(failure, tmp_path):
+def test_an_unknown_column_is_2(refused, tmp_path):
     history = tmp_path / "history.csv"
     history.write_text(DIAGNOSTICS)
-    assert failure("history", tmp_path, "--columns", "min_K,mood") == (
+    assert refused("history", tmp_path, "--columns", "min_K,mood") == (
         2, f"{history} has no column mood; it has sweep, time_s, residual, relative_residual, wall_s, min_K, mean_K, "
            "max_K, balance_W, nan_cells")
 
 
-def test_a_column_without_values_is_65(failure, tmp_path):
+def test_a_column_without_values_is_65(refused, tmp_path):
     """The line of sweep 0 has extremes, but no sweep through whose walls heat could have passed."""
     history = tmp_path / "history.csv"
     history.write_text("".join(DIAGNOSTICS.splitlines(keepends=True)[:2]))
     for columns in "balance_W", "min_K,balance_W":
-        assert failure("history", tmp_path, "--columns", columns) == (
+        assert refused("history", tmp_path, "--columns", columns) == (
             65, f"{history} holds no values of balance_W (the run ended before it was due)")
     assert os.listdir(tmp_path) == ["history.csv"]
     assert main(["history", str(tmp_path), "--columns", "min_K"]) == 0
@@ -280,48 +265,48 @@ def test_odd_histories_are_drawn(tmp_path, text):
 @pytest.mark.parametrize("metres, name", [
     (1e-9, "nm"), (5e-7, "nm"), (2e-6, "µm"), (1e-3, "mm"), (0.3, "mm"), (1.0, "m"), (900, "m"), (4e3, "km")])
 def test_length_unit(metres, name):
-    assert units.length_unit(metres).name == name
+    assert length_unit(metres).name == name
 
 
 @pytest.mark.parametrize("seconds, text", [
     (0, "0 s"), (2.5e-9, "2.5 ns"), (3e-6, "3 µs"), (0.0125, "12.5 ms"), (90, "90 s"), (1800, "30 min"),
     (1e6, "11.57 d")])
 def test_format_time(seconds, text):
-    assert units.format_time(seconds) == text
+    assert format_time(seconds) == text
 
 
-def test_missing_things_are_66(failure, tmp_path):
+def test_missing_things_are_66(refused, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
     nowhere = tmp_path / "nowhere"
-    assert failure("slice", nowhere) == (66, f"{nowhere} is no folder; name the run directory of a finished run")
-    assert failure("slice", empty) == (66, f"{empty} holds no snapshots; was the run made with output.snapshots: true?")
-    assert failure("history", empty) == (
+    assert refused("slice", nowhere) == (66, f"{nowhere} is no folder; name the run directory of a finished run")
+    assert refused("slice", empty) == (66, f"{empty} holds no snapshots; was the run made with output.snapshots: true?")
+    assert refused("history", empty) == (
         66, f"{empty}/history.csv does not exist; was the run made with output.history: true?")
 
 
-def test_wrong_data_is_65(failure, tmp_path):
+def test_wrong_data_is_65(refused, tmp_path):
     text = tmp_path / "demo_00000001.hdf"
     text.write_text("no HDF5")
-    code, message = failure("slice", tmp_path)
+    code, message = refused("slice", tmp_path)
     assert code == 65 and message.startswith(f"{text} cannot be read as HDF5 (")
 
     with h5py.File(text, "w") as file:
         file["other"] = 1
-    code, message = failure("slice", tmp_path)
+    code, message = refused("slice", tmp_path)
     assert code == 65 and message.startswith(f"{text} is no snapshot of isotherm (")
 
     write_snapshot(tmp_path, 2, 0.0, coded(2, 2, 2), name="other")
-    assert failure("slice", tmp_path) == (65, f"{tmp_path} holds snapshots of several runs (demo, other)")
+    assert refused("slice", tmp_path) == (65, f"{tmp_path} holds snapshots of several runs (demo, other)")
 
     history = tmp_path / "history.csv"
     history.write_text("sweep,time_s,residual\n")
     text.unlink()
-    assert failure("history", tmp_path) == (65, f"{history} holds no residuals (the run ended before its first check)")
+    assert refused("history", tmp_path) == (65, f"{history} holds no residuals (the run ended before its first check)")
     history.write_text("sweep,time_s,residual,min_K\n0,0,,300\n")
-    assert failure("history", tmp_path) == (65, f"{history} holds no residuals (the run ended before its first check)")
+    assert refused("history", tmp_path) == (65, f"{history} holds no residuals (the run ended before its first check)")
     history.write_text("sweep,time_s,residual\n1,0,x\n")
-    assert failure("history", tmp_path)[0] == 65
+    assert refused("history", tmp_path)[0] == 65
 
 
 @pytest.mark.parametrize("arguments, message", [
@@ -333,15 +318,15 @@ def test_wrong_data_is_65(failure, tmp_path):
     (["--time", "now"], "--time now is no time; give first, last or seconds"),
     (["--index", "4"], "--index 4: the run has 4 snapshots, numbered from 0"),
     (["--out", "picture.bmp"], "picture.bmp: unknown picture format; end the name in one of .png, .pdf, .svg")])
-def test_wrong_arguments_are_2(failure, run, arguments, message):
+def test_wrong_arguments_are_2(refused, run, arguments, message):
     before = sorted(os.listdir(run))
-    assert failure("slice", run, *arguments) == (2, message)
+    assert refused("slice", run, *arguments) == (2, message)
     assert sorted(os.listdir(run)) == before
 
 
-def test_unwritable_picture_is_73(failure, run, tmp_path):
+def test_unwritable_picture_is_73(refused, run, tmp_path):
     out = tmp_path / "missing" / "picture.png"
-    assert failure("slice", run, "--out", out) == (73, f"{out} cannot be written (No such file or directory)")
+    assert refused("slice", run, "--out", out) == (73, f"{out} cannot be written (No such file or directory)")
 
 
 def test_only_the_plane_is_read(tmp_path):
@@ -375,26 +360,6 @@ def real_run(tmp_path_factory):
     return folder / "runs" / "ramp"
 
 
-def test_initial_state_is_read_cell_by_cell(real_run):
-    first = RunDirectory(real_run).snapshots()[0]
-    assert (first.cells, first.sweep, first.time) == ((12, 7, 5), 0, 0.0)
-    assert first.bounds == (pytest.approx([0.1, -0.2, 0]), pytest.approx([0.112, -0.186, 0.02]))
-    x, y, z = 0.1 + 1e-3 * (np.arange(12) + 0.5), -0.2 + 2e-3 * (np.arange(7) + 0.5), 4e-3 * (np.arange(5) + 0.5)
-    expected = 300 + 1000 * x[None, None, :] + 100 * y[None, :, None] + 10 * z[:, None, None]
-    for axis in range(3):
-        for index in range(first.cells[axis]):
-            assert first.plane(axis, index) == pytest.approx(expected.take(index, axis=2 - axis), rel=1e-14)
-
-
-def test_times_and_history(real_run):
-    directory = RunDirectory(real_run)
-    snapshots = directory.snapshots()
-    assert [snapshot.sweep for snapshot in snapshots] == [0, 10, 20]
-    history = directory.history()
-    assert history.sweep[-1] == 20 and history.time[-1] == pytest.approx(snapshots[-1].time)
-    assert np.all(np.isfinite(history.residual)) and np.all(history.residual > 0)
-
-
 @pytest.mark.parametrize("arguments", [["slice", "--all-times"], ["slice", "--axis", "y"], ["history"],
                                        ["slice", "--series", "ramp_slice_y3", "--all-times"],
                                        ["slice", "--series", "ramp_region", "--axis", "x"],
@@ -403,17 +368,6 @@ def test_pictures_are_made(real_run, tmp_path, arguments):
     out = tmp_path / "picture.png"
     assert main([arguments[0], str(real_run), *arguments[1:], "--out", str(out)]) == 0
     assert out.stat().st_size > 10000
-
-
-def test_parts_are_series_of_their_own(real_run):
-    directory = RunDirectory(real_run)
-    planes = directory.series("ramp_slice_y3")
-    assert [plane.sweep for plane in planes] == [0, 5, 10, 15, 20] and planes[0].thin_axis == "y"
-    whole = directory.snapshots()
-    assert whole[0].thin_axis is None and directory.name == "ramp"
-    for plane, snapshot in zip(planes[::2], whole):
-        assert np.array_equal(plane.plane(1, 0), snapshot.plane(1, 3))
-        assert plane.centre[1] == pytest.approx(snapshot.centre[1] + 3 * snapshot.spacing[1])
 
 
 def test_an_unknown_series_is_named_with_those_there_are(real_run, capsys):

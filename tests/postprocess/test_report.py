@@ -5,18 +5,17 @@ import json
 import re
 
 import h5py
-from matplotlib import pyplot
 import matplotlib.image
 import numpy as np
 import pytest
-
-from html_page import Page
-from isotherm_tools import dark_figures, figures, histories, report_figures, report_page, slices, study_figures
+from html_page import Page, report
+from isotherm_tools import figures, histories, report_page, report_run, slices, studies
 from isotherm_tools.cli import main
-from isotherm_tools.run_directory import History, Snapshot
-from isotherm_tools.study_record import Study
+from isotherm_tools.run import Run, Snapshot
+from isotherm_tools.studies import Study
+from matplotlib import pyplot
 from program import finished_run, ran
-from studies import BASE, write_study
+from studies import BASE, changed_study, write_study
 
 DECK = """
 grid: {cells: [24, 16, 8], spacing: 1e-3}
@@ -53,11 +52,6 @@ def written(run, bench, tmp_path_factory):
     out = tmp_path_factory.mktemp("written") / "page.html"
     report(run, out, "--bench", bench)
     return out
-
-
-def report(run, out, *arguments):
-    assert main(["report", str(run), "--out", str(out), *map(str, arguments)]) == 0
-    return Page(out.read_text(encoding="utf-8"))
 
 
 def changed(run, folder, **changes):
@@ -225,9 +219,9 @@ def snapshot(tmp_path):
 
 
 def test_the_three_planes_stand_as_in_a_drawing(snapshot):
-    planes = report_figures.planes_through(snapshot, (6, 3, 2))
+    planes = report_run.planes_through(snapshot, (6, 3, 2))
     assert [plane.shape for plane in planes] == [(5, 7), (5, 12), (7, 12)]
-    front, above, beside, bar = report_figures.field_figure(snapshot, planes, report_figures.Scale(planes)).axes
+    front, above, beside, bar = report_run.field_figure(snapshot, planes, report_run.Scale(planes)).axes
     for panel, array, extent in ((front, snapshot.T[2], (100, 112, -200, -186)), (above, snapshot.T[:, 3], (100, 112, 0, 20)),
                                  (beside, snapshot.T[:, :, 6].T, (0, 20, -200, -186))):
         assert np.array_equal(panel.images[0].get_array(), array) and panel.images[0].origin == "lower"
@@ -242,35 +236,35 @@ def test_the_three_planes_stand_as_in_a_drawing(snapshot):
 
 
 def test_it_is_to_scale_unless_it_says_so(snapshot, tmp_path):
-    planes = report_figures.planes_through(snapshot, (6, 3, 2))
-    figure = report_figures.field_figure(snapshot, planes, report_figures.Scale(planes))
+    planes = report_run.planes_through(snapshot, (6, 3, 2))
+    figure = report_run.field_figure(snapshot, planes, report_run.Scale(planes))
     front = figure.axes[0].get_position()
     wide, high = np.array([front.width, front.height]) * figure.get_size_inches()
-    assert wide / high == pytest.approx(12 / 14) and report_figures.stretched_axes(snapshot) == []
+    assert wide / high == pytest.approx(12 / 14) and report_run.stretched_axes(snapshot) == []
     thin = snapshot_of(tmp_path, np.ones((2, 8, 16)), (1e-3, 1e-3, 1e-3))
-    assert report_figures.stretched_axes(thin) == ["z"]
+    assert report_run.stretched_axes(thin) == ["z"]
 
 
 def test_isotherms_are_shared_round_and_seen():
     """A level is drawn only where the plane has it, and in white on what is dark."""
     cold, hot = np.full((4, 4), 300.0), np.linspace(300.0, 400.0, 16).reshape(4, 4)
-    scale = report_figures.Scale([cold, hot])
+    scale = report_run.Scale([cold, hot])
     assert (scale.low, scale.high) == (300, 400) and scale.isotherms == [320, 340, 360, 380]
     assert scale.distance == 20
-    assert (scale.colour_of(310), scale.colour_of(390)) == ("white", "black")
+    assert [slices.isotherm_colour(level, scale.low, scale.high) for level in (310, 390)] == ["white", "black"]
     figure, panels = pyplot.subplots(2)
     for panel, plane in zip(panels, (cold, hot)):
-        report_figures.draw_isotherms(panel, plane, (0, 1, 0, 1), scale)
+        slices.draw_contours(panel, plane, (0, 1, 0, 1), scale.low, scale.high, scale.isotherms)
     assert [len(panel.collections) > 0 for panel in panels] == [False, True]
     assert [text.get_text() for text in panels[1].texts] == ["320", "340", "360", "380"]
-    assert report_figures.Scale([cold]).isotherms == []
-    assert report_figures.Scale([np.full((2, 2), np.nan)]).isotherms == []
+    assert report_run.Scale([cold]).isotherms == []
+    assert report_run.Scale([np.full((2, 2), np.nan)]).isotherms == []
 
 
 def test_bars_are_phases_and_their_shares():
     phases = {name: {"min": mean / 2, "mean": mean, "max": 2 * mean}
               for name, mean in (("setup", 1.0), ("sweeps", 6.0), ("halo", 2.0), ("total", 10.0), ("stepping", 8.0))}
-    panel = report_figures.phases_figure(phases).axes[0]
+    panel = report_run.phases_figure(phases).axes[0]
     assert [text.get_text() for text in panel.get_yticklabels()] == ["setup", "halo", "sweeps"]
     assert [bar.get_width() for bar in panel.patches] == [1, 2, 6]
     assert [text.get_text() for text in panel.texts] == ["10.0%", "20.0%", "60.0%"]
@@ -282,10 +276,10 @@ def test_bars_are_phases_and_their_shares():
 def test_a_phase_of_nothing_has_no_bar():
     phases = {name: {"min": mean, "mean": mean, "max": mean}
               for name, mean in (("setup", 0.0), ("sweeps", 9.9996), ("halo", 0.0004), ("total", 10.0))}
-    panel = report_figures.phases_figure(phases).axes[0]
+    panel = report_run.phases_figure(phases).axes[0]
     assert [bar.get_width() for bar in panel.patches] == [9.9996]
     nothing = {name: {"min": 0.0, "mean": 0.0, "max": 0.0} for name in ("sweeps", "total")}
-    assert list(report_figures.phases_figure(nothing).axes[0].patches) == []
+    assert list(report_run.phases_figure(nothing).axes[0].patches) == []
 
 
 def test_a_dark_figure_keeps_its_map_and_turns_its_ink():
@@ -300,8 +294,8 @@ def test_a_dark_figure_keeps_its_map_and_turns_its_ink():
     lines = [tuple(colour) for each in field.collections for colour in each.get_edgecolor()]
     values = [text.get_color() for text in field.texts]
     assert len(values) > 3
-    dark_figures.darken(figure)
-    assert figure.get_facecolor() == panel.get_facecolor() == pyplot.matplotlib.colors.to_rgba(dark_figures.PAPER)
+    figures.darken(figure)
+    assert figure.get_facecolor() == panel.get_facecolor() == pyplot.matplotlib.colors.to_rgba(figures.PAPER)
     assert min(panel.xaxis.label.get_color()[:3]) > 0.8 and max(panel.get_xgridlines()[0].get_color()[:3]) < 0.3
     assert line.get_color() == line.get_markerfacecolor() == pytest.approx((0.35, 0.35 + 0.65 * 0x72 / 255, 0.35 + 0.65 * 0xb2 / 255, 1))
     assert [tuple(colour) for each in field.collections for colour in each.get_edgecolor()] == lines
@@ -310,7 +304,7 @@ def test_a_dark_figure_keeps_its_map_and_turns_its_ink():
 
 def test_names_of_curves_stand_beside_the_panel(tmp_path):
     (tmp_path / "history.csv").write_text("sweep,time_s,residual,wall_s,min_K,max_K\n0,0,,0,290,310\n9,1,,1,291,309\n")
-    figure = histories.columns_figure("demo", History(tmp_path / "history.csv"), ["min_K", "max_K"])
+    figure = histories.columns_figure("demo", Run(tmp_path).history, ["min_K", "max_K"])
     figure.canvas.draw()
     panel = figure.axes[0]
     assert panel.get_legend().get_window_extent().x0 > panel.get_window_extent().x1
@@ -320,13 +314,13 @@ def test_names_of_curves_stand_beside_the_panel(tmp_path):
     figures.name_curves(panel, title="a_title_without_blanks_that_is_as_long_as_the_figure_is_wide")
     figure.canvas.draw()
     assert panel.get_position().width > 0.4
-    alone = histories.columns_figure("demo", History(tmp_path / "history.csv"), ["max_K"]).axes[0]
+    alone = histories.columns_figure("demo", Run(tmp_path).history, ["max_K"]).axes[0]
     assert alone.get_legend() is None and alone.get_ylabel() == "peak temperature [K]"
 
 
 @pytest.mark.parametrize("effective, copy, text", [(3e12, 4e12, "75.0% of the roof"), (6e9, 4e9, "150.0% of the roof")])
 def test_a_run_under_its_roof_and_above(effective, copy, text):
-    panel = report_figures.roof_figure(effective, copy).axes[0]
+    panel = report_run.roof_figure(effective, copy).axes[0]
     assert panel.patches[0].get_width() == effective / 1e9 and panel.get_lines()[0].get_xdata()[0] == copy / 1e9
     assert panel.texts[0].get_text() == text and panel.get_xlim()[1] > max(effective, copy) / 1e9
 
@@ -334,16 +328,16 @@ def test_a_run_under_its_roof_and_above(effective, copy, text):
 def test_probes_are_lines_over_time_or_sweeps():
     probes = {"sweep": np.array([0, 10, 20]), "time_s": np.array([0, 0.5e-3, 1e-3]), "a_K": np.array([300.0, 310, 320]),
               "b_K": np.array([300.0, 299, 298])}
-    panel = report_figures.probes_figure(probes).axes[0]
+    panel = report_run.probes_figure(probes).axes[0]
     assert [line.get_label() for line in panel.get_lines()] == ["a", "b"] and panel.get_xlabel() == "time [ms]"
     assert panel.get_lines()[1].get_xydata().tolist() == [[0, 300], [0.5, 299], [1, 298]]
-    panel = report_figures.probes_figure({**probes, "time_s": np.zeros(3)}).axes[0]
+    panel = report_run.probes_figure({**probes, "time_s": np.zeros(3)}).axes[0]
     assert panel.get_xlabel() == "sweep" and panel.get_lines()[0].get_xdata().tolist() == [0, 10, 20]
 
 
 def test_a_row_of_cells_is_a_curve_along_it(tmp_path):
     row = snapshot_of(tmp_path, np.arange(300.0, 305.0).reshape(1, 5, 1))
-    panel = report_figures.profile_figure([row], ["t = 2.5 s"]).axes[0]
+    panel = report_run.profile_figure([row], ["t = 2.5 s"]).axes[0]
     along, values = panel.get_lines()[0].get_data()
     assert along == pytest.approx([-199, -197, -195, -193, -191]) and list(values) == [300, 301, 302, 303, 304]
     assert panel.get_xlabel() == "y [mm]"
@@ -367,14 +361,6 @@ def study(tmp_path_factory):
     return folder / "out"
 
 
-def changed_study(study, folder, change):
-    record = json.loads((study / "study.json").read_text())
-    change(record)
-    folder.mkdir(exist_ok=True)
-    (folder / "study.json").write_text(json.dumps(record))
-    return folder
-
-
 def made(cases, folder, **more):
     """A study of these settings, of which each has its number as step_s."""
     varied = list(dict.fromkeys(key for settings in cases for key in settings))
@@ -390,13 +376,8 @@ def made(cases, folder, **more):
     return Study(folder)
 
 
-def report_of(study, out):
-    assert main(["report", str(study), "--out", str(out)]) == 0
-    return Page(out.read_text(encoding="utf-8"))
-
-
 def test_the_page_says_what_the_study_says(study, tmp_path):
-    page, record = report_of(study, tmp_path / "page.html"), json.loads((study / "study.json").read_text())
+    page, record = report(study, tmp_path / "page.html"), json.loads((study / "study.json").read_text())
     for said in ("deck FAILED", "problem.dt [s]", "fp32, fp64", "0.5, 1, 2, 40", "Sorted by peak temperature [K].", record["git_revision"],
                  record["cases"][0]["run"]["ranks"][0]["device"]):
         assert said in " ".join(page.text.split()), said
@@ -417,7 +398,7 @@ def test_the_page_says_what_the_study_says(study, tmp_path):
 def test_a_figure_has_the_cases_where_they_belong(study):
     found = Study(study)
     assert found.axes == ["problem.dt", "precision"]
-    panel = study_figures.quantities_figure(found, ["max_K"]).axes[0]
+    panel = studies.quantities_figure(found, ["max_K"]).axes[0]
     assert (panel.get_xlabel(), panel.get_ylabel()) == ("problem.dt [s]", "peak temperature [K]")
     assert panel.get_legend().get_title().get_text() == "precision"
     for line, precision in zip(panel.get_lines(), ("fp32", "fp64")):
@@ -449,7 +430,7 @@ def test_keys_that_go_together_are_one_axis(tmp_path):
 
 def test_words_stand_side_by_side(tmp_path):
     found = made([{"kernel": word} for word in ("z", "a", "m")], tmp_path / "words")
-    panel = study_figures.quantities_figure(found, ["step_s"]).axes[0]
+    panel = studies.quantities_figure(found, ["step_s"]).axes[0]
     assert [label.get_text() for label in panel.get_xticklabels()] == ["z", "a", "m"]
     line, = panel.get_lines()
     assert list(line.get_xdata()) == [0, 1, 2] and line.get_linestyle() == "None"
@@ -458,13 +439,13 @@ def test_words_stand_side_by_side(tmp_path):
 def test_numbers_that_reach_far_are_logarithmic(tmp_path):
     far = made([{"cells": n} for n in (8, 16, 32, 64)], tmp_path / "far")
     near = made([{"cells": n} for n in (8, 16, 32)], tmp_path / "near")
-    assert study_figures.quantities_figure(far, ["step_s"]).axes[0].get_xscale() == "log"
-    assert study_figures.quantities_figure(near, ["step_s"]).axes[0].get_xscale() == "linear"
+    assert studies.quantities_figure(far, ["step_s"]).axes[0].get_xscale() == "log"
+    assert studies.quantities_figure(near, ["step_s"]).axes[0].get_xscale() == "linear"
 
 
 def test_too_many_lines_are_a_table(tmp_path, capsys):
     found = made([{"a": a, "b": b, "c": c} for a in range(5) for b in range(4) for c in range(3)], tmp_path / "many")
-    page = report_of(found.path, tmp_path / "page.html")
+    page = report(found.path, tmp_path / "page.html")
     assert page.pictures == [] and "No figures: b, c would make 12 lines." in page.text
     assert "case59" in page.text and "DONE" in page.text
     assert main(["study-plot", str(found.path)]) == 65
@@ -479,11 +460,11 @@ def test_a_state_is_told(tmp_path, state, code, badge):
     def change(record):
         record["cases"][1].update(state=state, exit_code=code, message="one < two")
 
-    page = report_of(changed_study(found.path, tmp_path / "changed", change), tmp_path / "page.html")
+    page = report(changed_study(found.path, tmp_path / "changed", change), tmp_path / "page.html")
     for said in (badge, state, "one < two"):
         assert said in page.text
     assert ("Open points have not converged." in page.text) == (state == "not converged")
-    panel = study_figures.quantities_figure(Study(tmp_path / "changed"), ["step_s"]).axes[0]
+    panel = studies.quantities_figure(Study(tmp_path / "changed"), ["step_s"]).axes[0]
     assert len(panel.get_lines()[0].get_xdata()) == (3 if state == "not converged" else 2)
 
 

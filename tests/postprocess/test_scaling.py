@@ -5,14 +5,12 @@ import json
 import math
 
 import pytest
-
-from isotherm_tools import scaling_fit, scaling_model as model, scaling_table, scalings
+from isotherm_tools import scaling, scaling_command
+from isotherm_tools import scaling_model as model
 from isotherm_tools.cli import main
-from isotherm_tools.process_grids import process_grid
-from isotherm_tools.run_record import Link, RunRecord
-from isotherm_tools.scaling_fit import Wishes
-from isotherm_tools.scaling_model import BETWEEN, Costs, INSIDE, Layout, Machine, Method, Wire
-from scaling_runs import GB, series_of, strong_series, US, WEIGHTS, WIRES, write_run
+from isotherm_tools.scaling import Link, RunRecord, Wishes
+from isotherm_tools.scaling_model import BETWEEN, INSIDE, Costs, Layout, Machine, Method, Wire, process_grid
+from scaling_runs import GB, US, WEIGHTS, WIRES, series_of, strong_series, write_run
 
 NS = 1e-9
 COSTS = Costs(cell=NS)
@@ -20,20 +18,6 @@ INSIDE_WIRE, BETWEEN_WIRE = Wire(5 * US, GB), Wire(10 * US, GB / 2)
 ONE_HOST, TWO_HOSTS = Machine(8, INSIDE_WIRE), Machine(4, INSIDE_WIRE, BETWEEN_WIRE)
 FREE = Machine(8, Wire(0.0, math.inf), Wire(0.0, math.inf))
 EIGHT = Layout((64, 64, 64), (2, 2, 2))  # blocks of 32^3, each with three neighbours
-POWERS = [2**i for i in range(13)]
-
-
-def microseconds(prediction):
-    return prediction.step / US
-
-
-def strong_costs(costs, method, machine, ranks, cells=(256, 256, 256)):
-    return model.predict(costs, method, machine, Layout(cells, process_grid(ranks, cells, method.depth)))
-
-
-def efficiencies(costs, method, machine, counts=POWERS, cells=(256, 256, 256)):
-    steps = [strong_costs(costs, method, machine, ranks, cells).step for ranks in counts]
-    return [steps[0] * counts[0] / (step * ranks) for step, ranks in zip(steps, counts)]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +41,7 @@ def efficiencies(costs, method, machine, counts=POWERS, cells=(256, 256, 256)):
     ],
 )
 def test_numbers_worked_out_by_hand(method, machine, step):
-    assert microseconds(model.predict(COSTS, method, machine, EIGHT)) == pytest.approx(step)
+    assert model.predict(COSTS, method, machine, EIGHT).step == pytest.approx(step * US)
 
 
 def test_what_does_not_scale_with_the_exchange():
@@ -66,7 +50,7 @@ def test_what_does_not_scale_with_the_exchange():
     assert model.predict(costs, Method(check_interval=4), Machine(1), alone) == (
         pytest.approx((32.768 + 3 + (20 + 16.384) / 4) * US), 0.0, None)
     for depth in 1, 2:
-        assert microseconds(model.predict(costs, Method(depth=depth), Machine(1), alone)) == pytest.approx(35.768)
+        assert model.predict(costs, Method(depth=depth), Machine(1), alone).step == pytest.approx(35.768 * US)
 
 
 def test_hidden_is_the_share_behind_the_interior():
@@ -102,7 +86,14 @@ def test_the_slowest_rank_is_the_time_of_all():
     assert model.predict(COSTS, Method(), FREE, layout).step == pytest.approx(3 * NS)
     # Three blocks of equal size: the one in the middle sends two messages.
     layout = Layout((10, 10, 30), (1, 1, 3))
-    assert microseconds(model.predict(COSTS, Method(overlap=False), ONE_HOST, layout)) == pytest.approx(1 + 5 + 1.6)
+    assert model.predict(COSTS, Method(overlap=False), ONE_HOST, layout).step == pytest.approx((1 + 5 + 1.6) * US)
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+def test_wires_that_cost_nothing_scale_perfectly(overlap):
+    for ranks in (2**i for i in range(13)):
+        layout = Layout((256, 256, 256), process_grid(ranks, (256, 256, 256)))
+        assert model.predict(COSTS, Method(overlap=overlap), FREE, layout).step == pytest.approx(256**3 * NS / ranks, rel=1e-12)
 
 
 def test_blocks_are_no_thinner_than_the_halo():
@@ -117,47 +108,6 @@ def test_wires_are_needed_where_they_are_used():
     assert model.unknown_wires(Machine(4), 5) == [INSIDE, BETWEEN]
     assert model.unknown_wires(Machine(1), 5) == [BETWEEN]
     assert model.unknown_wires(TWO_HOSTS, 5) == []
-
-
-@pytest.mark.parametrize("overlap", [False, True])
-def test_wires_that_cost_nothing_scale_perfectly(overlap):
-    assert efficiencies(COSTS, Method(overlap=overlap), FREE) == pytest.approx([1] * len(POWERS), rel=1e-12)
-
-
-@pytest.mark.parametrize("overlap", [False, True])
-@pytest.mark.parametrize("depth", [1, 2, 4])
-@pytest.mark.parametrize("cell", [1e-12, 4e-12, 1e-9])
-def test_strong_scaling_only_falls(overlap, depth, cell):
-    machine = Machine(8, Wire(5 * US, 300 * GB), Wire(8 * US, 25 * GB))
-    method = Method(depth=depth, overlap=overlap, check_interval=50)
-    found = efficiencies(Costs(cell, launch=2 * US, check=10 * US), method, machine, POWERS[:10])
-    assert found[0] == 1 and all(after < before for before, after in zip(found, found[1:])) and found[-1] > 0
-
-
-def test_overlap_never_costs():
-    machine = Machine(8, Wire(5 * US, 300 * GB), Wire(8 * US, 25 * GB))
-    for ranks in POWERS[1:]:
-        with_it, without = (strong_costs(Costs(4e-12), Method(overlap=overlap), machine, ranks) for overlap in (True, False))
-        assert with_it.step < without.step
-        assert without.step - with_it.step == pytest.approx(with_it.hidden * with_it.exchange)
-
-
-def test_depth_pays_where_latency_dominates_and_costs_where_wires_are_free():
-    slow = Machine(8, Wire(100 * US, math.inf), Wire(100 * US, math.inf))
-    by_depth = [efficiencies(Costs(1e-12), Method(depth=depth), slow, [1, 512])[-1] for depth in (1, 2, 4)]
-    assert by_depth[0] < by_depth[1] < by_depth[2]
-    assert by_depth[2] == pytest.approx(4 * by_depth[0], rel=0.01)
-    by_depth = [efficiencies(Costs(1e-12), Method(depth=depth), FREE, [1, 512])[-1] for depth in (1, 2, 4)]
-    assert by_depth[0] > by_depth[1] > by_depth[2]
-
-
-def test_weak_scaling_settles_once_every_axis_is_cut():
-    """From 4 parts an axis on there are ranks with six neighbours; without norms nothing grows any more."""
-    layouts = [Layout(tuple(64 * p for p in parts), parts) for parts in map(process_grid, POWERS)]
-    machine = Machine(1, None, Wire(8 * US, 25 * GB))
-    steps = [model.predict(COSTS, Method(overlap=False), machine, layout).step for layout in layouts]
-    assert all(before <= after for before, after in zip(steps, steps[1:]))
-    assert len(set(steps[POWERS.index(64):])) == 1 and steps[0] < steps[1] < steps[-1]
 
 
 @pytest.fixture
@@ -232,21 +182,21 @@ def test_predicted_beside_measured(strong):
     (Wishes(launch=100 * US), (162e-6 / 64**3, 100 * US, 100 * US, 0)),
     (Wishes(cell_time="copy"), (16 / 4e12, 0, 100 * US, 0))])
 def test_costs_as_wished(strong, wishes, costs):
-    assert scaling_fit.costs_of(RunRecord(strong[1]), wishes) == pytest.approx(costs)
+    assert scaling.costs_of(RunRecord(strong[1]), wishes) == pytest.approx(costs)
 
 
 def test_a_norm_that_is_not_fused_grows_with_the_block(tmp_path):
     run = RunRecord(write_run(tmp_path, 1, 1e-3, method={"reduction": "cub"}))
-    assert scaling_fit.costs_of(run, Wishes())[2:] == (0.0, pytest.approx(100 * US / 64**3))
+    assert scaling.costs_of(run, Wishes())[2:] == (0.0, pytest.approx(100 * US / 64**3))
     run = RunRecord(write_run(tmp_path, 1, 1e-3, residual={"checks": 0}))
-    assert scaling_fit.costs_of(run, Wishes())[2:] == (0.0, 0.0)
-    assert scaling_fit.method_of(run, Wishes()).check_interval == math.inf
+    assert scaling.costs_of(run, Wishes())[2:] == (0.0, 0.0)
+    assert scaling.method_of(run, Wishes()).check_interval == math.inf
 
 
 def test_cells_that_neighbours_compute_too_are_no_cells_more(tmp_path):
     """Depth 2 on two ranks, periodic in z: 32 and 34 planes for every 64 computed."""
     record = RunRecord(write_run(tmp_path, 2, 1e-3, method={"depth": 2}))
-    assert scaling_fit.costs_of(record, Wishes()).cell == pytest.approx((1e-3 - US) / 2 / (33 * 64**2))
+    assert scaling.costs_of(record, Wishes()).cell == pytest.approx((1e-3 - US) / 2 / (33 * 64**2))
 
 
 @pytest.mark.parametrize(
@@ -260,7 +210,7 @@ def test_cells_that_neighbours_compute_too_are_no_cells_more(tmp_path):
     ],
 )
 def test_method_of_a_run(tmp_path, ranks, changes, wishes, method):
-    assert scaling_fit.method_of(RunRecord(write_run(tmp_path, ranks, 1e-3, **changes)), wishes) == method
+    assert scaling.method_of(RunRecord(write_run(tmp_path, ranks, 1e-3, **changes)), wishes) == method
 
 
 FAST, SLOW = {"bandwidth_bytes_per_s": 300e9, "latency_s": 5e-6}, {"bandwidth_bytes_per_s": 20e9, "latency_s": 9e-6}
@@ -269,16 +219,10 @@ FAST, SLOW = {"bandwidth_bytes_per_s": 300e9, "latency_s": 5e-6}, {"bandwidth_by
 @pytest.mark.parametrize(
     "hosts, halo, found",
     [
-        (1, {"neighbours": [{"peer": 1, "transport": "peer", **FAST}]}, [(True, 300e9, 5e-6)]),
-        (1, [{"bandwidth": 3e9, "latency": {"mean": 2e-6, "max": 3e-6}}], [(True, 3e9, 2e-6)]),
-        (2, {"neighbours": [{"rank": 0, "peer": 1, **FAST}, {"rank": 1, "peer": 2, **SLOW}]},
-         [(True, 300e9, 5e-6), (False, 20e9, 9e-6)]),
-        (2, {"ranks": [{"rank": 3, "neighbours": [{"peer": 1, **SLOW}]}]}, [(False, 20e9, 9e-6)]),
-        (2, {"neighbours": [{"transport": "host", **SLOW}, {"rank": 0, "peer": 99, **SLOW}]},
-         [(None, 20e9, 9e-6)] * 2),
-        (1, {"neighbours": [{"bandwidth_bytes_per_s": None, "latency_s": None}, {"latency": 1}, "x", 3]}, []),
+        (1, {"links": [{"rank": 0, "peer": 1, "transport": "peer", **FAST}]}, [(True, 300e9, 5e-6)]),
+        (2, {"links": [{"rank": 0, "peer": 1, **FAST}, {"rank": 1, "peer": 2, **SLOW}]}, [(True, 300e9, 5e-6), (False, 20e9, 9e-6)]),
+        (1, {"links": [{"rank": 0, "peer": 1, "bandwidth_bytes_per_s": None, "latency_s": None}]}, []),
         (1, {"transport": "host", "bytes": 12}, []),
-        (1, "host", []),
         (1, None, []),
     ],
 )
@@ -288,7 +232,7 @@ def test_links_are_read_where_the_record_has_them(tmp_path, hosts, halo, found):
 
 
 def test_hidden_is_read_where_the_record_has_it(tmp_path):
-    halo = {"hidden_percent": 87.5, "neighbours": [{"peer": 1, **FAST}]}
+    halo = {"hidden_percent": 87.5, "links": [{"rank": 0, "peer": 1, **FAST}]}
     record = RunRecord(write_run(tmp_path, 2, 1e-3, halo=halo))
     assert record.hidden == 0.875 and len(record.links) == 1
     assert measured(series_of([write_run(tmp_path, 1, 2e-3), record.path]), "hidden") == [None, 0.875]
@@ -296,15 +240,15 @@ def test_hidden_is_read_where_the_record_has_it(tmp_path):
 
 def test_wires_are_the_median_of_the_largest_run_unless_given(tmp_path):
     def record(ranks, *figures, hosts=1):
-        halo = [{"rank": 0, "peer": ranks - 1, "bandwidth": b, "latency": l} for b, l in figures]
-        return RunRecord(write_run(tmp_path, ranks, 1e-3, hosts=hosts, halo=halo))
+        links = [{"rank": 0, "peer": ranks - 1, "bandwidth_bytes_per_s": b, "latency_s": l} for b, l in figures]
+        return RunRecord(write_run(tmp_path, ranks, 1e-3, hosts=hosts, halo={"links": links}))
 
     runs = [record(4, (1e9, 1e-6), (3e9, 2e-6), (2e9, 9e-6)), record(2, (9e9, 1e-6)), record(8)]
-    machine = scaling_fit.machine_of(runs, Wishes())
+    machine = scaling.machine_of(runs, Wishes())
     assert machine == (8, Wire(2e-6, 2e9), None, 0.0)
-    machine = scaling_fit.machine_of(runs, Wishes(inside_latency=0.0, ranks_a_host=2, between_latency=1.0, overhead=US))
+    machine = scaling.machine_of(runs, Wishes(inside_latency=0.0, ranks_a_host=2, between_latency=1.0, overhead=US))
     assert machine == (2, Wire(0.0, 2e9), None, US)
-    machine = scaling_fit.machine_of([*runs, record(8, (4e9, 7e-6), hosts=2)], Wishes())
+    machine = scaling.machine_of([*runs, record(8, (4e9, 7e-6), hosts=2)], Wishes())
     assert machine == (8, Wire(2e-6, 2e9), Wire(7e-6, 4e9), 0.0)
 
 
@@ -387,7 +331,7 @@ def test_the_table(strong, capsys):
 def test_csv_and_json_hold_the_table(strong, tmp_path, capsys):
     assert main(command(strong, "--csv", tmp_path / "a.csv", "--json", tmp_path / "a.json", "--depth", "16")) == 0
     series = series_of(strong, WIRES._replace(depth=16))
-    assert capsys.readouterr().out == scaling_table.as_text(series) + "\n"
+    assert capsys.readouterr().out == scaling_command.as_text(series) + "\n"
     with open(tmp_path / "a.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     content = json.loads((tmp_path / "a.json").read_text())
@@ -425,7 +369,7 @@ def line_of(panel, label):
 def test_dots_and_lines_stand_where_the_figures_are(strong, tmp_path):
     slower = write_run(tmp_path, 2, 300e-6, method={"overlap": "off"})
     series = series_of([*strong, slower])
-    figure = scalings.scaling_figure(series)
+    figure = scaling_command.scaling_figure(series)
     above, below = figure.axes
     for panel, value in ((above, lambda row: 1e3 * row.step), (below, lambda row: row.efficiency)):
         ranks, values = line_of(panel, "measured")
@@ -443,7 +387,7 @@ def test_dots_and_lines_stand_where_the_figures_are(strong, tmp_path):
 
 def test_ideal_of_weak_scaling_is_level_and_nothing_predicted_is_no_line(tmp_path):
     runs = [write_run(tmp_path, ranks, 1e-4, (64, 64, 64 * ranks)) for ranks in (2, 4)]
-    above, below = scalings.scaling_figure(series_of(runs, Wishes())).axes
+    above, below = scaling_command.scaling_figure(series_of(runs, Wishes())).axes
     assert list(line_of(above, "ideal")[1]) == pytest.approx([0.1, 0.1])
     assert {line.get_label() for line in above.get_lines()} == {"ideal", "measured"}
     assert list(line_of(below, "measured")[1]) == pytest.approx([1, 1])
@@ -460,54 +404,47 @@ def test_the_picture_is_written_beside_the_table_and_its_notes(strong, tmp_path,
     assert (tmp_path / "a.svg").read_bytes().startswith(b"<?xml")
 
 
-def refused(capsys, *arguments):
-    code = main([str(argument) for argument in arguments])
-    out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1
-    return code, err.removeprefix("isotherm_tools: ").rstrip("\n")
-
-
-def test_what_is_no_run_is_refused(tmp_path, capsys):
+def test_what_is_no_run_is_refused(tmp_path, refused):
     missing = tmp_path / "nowhere"
-    assert refused(capsys, "scaling", missing) == (
+    assert refused("scaling", missing) == (
         66, f"{missing} does not exist; name the directory of a finished run")
     for changes in ({"schema": "isotherm-bench"}, {"schema_version": 4}, {"ranks": []}, {"grid": {"precision": "fp8"}},
                     {"phases_s": {"sweeps": None}}):
-        assert refused(capsys, "scaling", write_run(tmp_path, 1, 1e-3, **changes))[0] == 65
+        assert refused("scaling", write_run(tmp_path, 1, 1e-3, **changes))[0] == 65
     early = write_run(tmp_path, 1, 1e-3, performance={"step_s": None, "points_per_s": None})
-    assert refused(capsys, "scaling", early) == (
+    assert refused("scaling", early) == (
         65, f"{early}/run.json holds no measured sweeps (the run ended before its first)")
 
 
-def test_runs_that_make_no_series_are_refused(strong, tmp_path, capsys):
-    assert refused(capsys, "scaling", strong[0]) == (
+def test_runs_that_make_no_series_are_refused(strong, tmp_path, refused):
+    assert refused("scaling", strong[0]) == (
         2, "runs of one rank count (4) are neither weak nor strong; add runs, or say --kind")
     other = write_run(tmp_path, 2, 1e-3, (64, 64, 96))
-    assert refused(capsys, "scaling", strong[1], other) == (
+    assert refused("scaling", strong[1], other) == (
         65, "the runs have neither one grid nor the same cells a rank (64x64x64 on 1, 64x64x96 on 2); leave some out, "
             "or say --kind")
     for what, changes in (("problem", {"method": {"problem": "transient"}}),
                           ("precision", {"grid": {"precision": "fp32"}}),
                           ("devices", {"ranks": [{"host": "a", "backend": "cuda", "device": "Other"}] * 2})):
         other = write_run(tmp_path, 2, 1e-3, **changes)
-        code, message = refused(capsys, "scaling", strong[1], other)
+        code, message = refused("scaling", strong[1], other)
         assert code == 65 and message.startswith(f"runs of different {what} make no series ({strong[1]}/run.json: ")
 
 
-def test_costs_that_cannot_be_are_refused(strong, tmp_path, capsys):
-    code, message = refused(capsys, "scaling", *strong, "--launch-latency", "262")
+def test_costs_that_cannot_be_are_refused(strong, tmp_path, refused):
+    code, message = refused("scaling", *strong, "--launch-latency", "262")
     assert code == 65 and message.startswith(f"{strong[1]}/run.json leaves no time for the cells of a sweep")
     run = write_run(tmp_path, 1, 1e-3, performance={"copy_bandwidth_bytes_per_s": None})
-    assert refused(capsys, "scaling", run, "--kind", "weak", "--cell-time", "copy") == (
+    assert refused("scaling", run, "--kind", "weak", "--cell-time", "copy") == (
         65, f"{run}/run.json holds no copy bandwidth; leave out --cell-time copy")
 
 
-def test_files_that_cannot_be_written_are_refused(strong, tmp_path, capsys):
+def test_files_that_cannot_be_written_are_refused(strong, tmp_path, refused):
     out = tmp_path / "missing" / "x.json"
     for option in ("--json", "--csv"):
-        assert refused(capsys, "scaling", *strong, option, out) == (
+        assert refused("scaling", *strong, option, out) == (
             73, f"{out} cannot be written (No such file or directory)")
-    assert refused(capsys, "scaling", *strong, "--out", tmp_path / "x.gif")[0] == 2
+    assert refused("scaling", *strong, "--out", tmp_path / "x.gif")[0] == 2
 
 
 @pytest.mark.parametrize("option, value, why", [
@@ -523,4 +460,4 @@ def test_wrong_options_are_2(strong, capsys, option, value, why):
 
 def test_dollar_signs_of_a_name_are_no_formula(tmp_path):
     runs = [write_run(tmp_path, count, 263 * US / count, name=r"a$\foo$b") for count in (1, 2)]
-    scalings.scaling_figure(series_of(runs)).draw_without_rendering()
+    scaling_command.scaling_figure(series_of(runs)).draw_without_rendering()

@@ -4,15 +4,14 @@ import json
 import re
 
 import pytest
-
-from html_page import Page
+from html_page import report
 from isotherm_tools.cli import main
-from isotherm_tools.process_grids import CUBE, process_grid, sweep_cost, Weights
-from isotherm_tools.run_record import RunRecord
-from isotherm_tools.scaling_table import share
-from isotherm_tools.units import format_time
+from isotherm_tools.scaling import RunRecord
+from isotherm_tools.scaling_command import share
+from isotherm_tools.scaling_model import Weights, process_grid, sweep_cost
+from isotherm_tools.text import format_time
 from program import isotherm, ran, write_deck
-from studies import BASE
+from studies import BASE, changed_study
 
 DECK = BASE + "study: {matrix: {precision: [fp64]}}\nscaling: {kind: weak, ranks: [1, 2]}\n"
 MACHINE = ["--gpus-per-node", "2", "--intra-bandwidth", "4", "--intra-latency", "3", "--network-bandwidth", "25",
@@ -29,18 +28,6 @@ def study(tmp_path_factory):
 
 def runs_of(study):
     return [json.loads((study / f"ranks-{ranks}_precision-fp64" / "run.json").read_text()) for ranks in (1, 2)]
-
-
-def changed(study, folder, change):
-    record = json.loads((study / "study.json").read_text())
-    change(record["scaling"]["series"][0], record)
-    (folder / "study.json").write_text(json.dumps(record))
-    return folder
-
-
-def page_of(study, out):
-    assert main(["report", str(study), "--out", str(out)]) == 0
-    return Page(out.read_text(encoding="utf-8"))
 
 
 def test_a_study_is_a_series_of_its_runs(study, tmp_path, capsys):
@@ -60,7 +47,7 @@ def test_a_study_is_a_series_of_its_runs(study, tmp_path, capsys):
 
 
 def test_the_page_has_figure_and_table(study, tmp_path):
-    page, (one, two) = page_of(study, tmp_path / "page.html"), runs_of(study)
+    page, (one, two) = report(study, tmp_path / "page.html"), runs_of(study)
     text = " ".join(page.text.split())
     efficiency = one["performance"]["step_s"] / two["performance"]["step_s"]
     for said in ("Weak scaling of precision fp64, compared with 1 rank.", "efficiency is T1 / Tn", "17x13x15", "17x13x30",
@@ -71,15 +58,16 @@ def test_the_page_has_figure_and_table(study, tmp_path):
 
 
 def test_what_is_missing_is_said(study, tmp_path, capsys):
-    def fail_base(series, record):
+    def fail_base(record):
+        series = record["scaling"]["series"][0]
         series["base"] = "none (ranks-1: failed)"
         series["rows"][0].update(case=None, runs=0, step_s=None, speedup=None, efficiency_percent=None, remark="ranks-1: failed")
         series["rows"][1].update(speedup=None, efficiency_percent=None)
         record["cases"][0].update(state="failed", run=None)
 
-    broken = changed(study, tmp_path, fail_base)
+    broken = changed_study(study, tmp_path, fail_base)
     why = "deck (precision fp64) has nothing to be compared with (none (ranks-1: failed))"
-    text = " ".join(page_of(broken, tmp_path / "page.html").text.split())
+    text = " ".join(report(broken, tmp_path / "page.html").text.split())
     assert f"no prediction: {broken}: {why}" in text and "ranks-1: failed" in text and "Time a sweep" not in text
     assert main(["scaling", str(broken)]) == 65
     assert why in capsys.readouterr().err
@@ -87,15 +75,17 @@ def test_what_is_missing_is_said(study, tmp_path, capsys):
 
 def test_two_answers_are_a_failure(study, tmp_path):
     said = "2 different fingerprints"
-    page = page_of(changed(study, tmp_path, lambda series, _: series.update(disagreement=said)), tmp_path / "page.html")
+    changed_study(study, tmp_path, lambda record: record["scaling"]["series"][0].update(disagreement=said))
+    page = report(tmp_path, tmp_path / "page.html")
     assert said in page.text and "deck FAIL" in " ".join(page.text.split())
 
 
 def test_of_several_series_a_file_holds_one(study, tmp_path, capsys):
-    def double(series, record):
-        record["scaling"]["series"].append({**series, "label": "precision fp32"})
+    def double(record):
+        series = record["scaling"]["series"]
+        series.append({**series[0], "label": "precision fp32"})
 
-    two, out = changed(study, tmp_path, double), str(tmp_path / "a.csv")
+    two, out = changed_study(study, tmp_path, double), str(tmp_path / "a.csv")
     assert main(["scaling", str(two), "--ranks", "1"]) == 0
     said = capsys.readouterr().out
     assert "of deck (precision fp64):" in said and "of deck (precision fp32):" in said
@@ -109,11 +99,11 @@ def test_of_several_series_a_file_holds_one(study, tmp_path, capsys):
 
 
 def test_series_are_of_studies_that_have_them(study, tmp_path, capsys):
-    plain = changed(study, tmp_path, lambda _, record: record.pop("scaling"))
+    plain = changed_study(study, tmp_path, lambda record: record.pop("scaling"))
     assert main(["scaling", str(plain)]) == 65
     assert "is no scaling study (its deck has no section scaling)" in capsys.readouterr().err
     assert main(["scaling", str(study / "ranks-1_precision-fp64"), "--series", "x"]) == 2
-    assert "Scaling" not in page_of(plain, tmp_path / "page.html").text
+    assert "Scaling" not in report(plain, tmp_path / "page.html").text
 
 
 RUNS_DECK = """
@@ -180,23 +170,8 @@ def test_measured_is_what_the_runs_measured_and_predicted_stands_beside_it(runs,
     assert all(row["measured"] is None for row in content["rows"][3:])
 
 
-@pytest.mark.parametrize("kind", ["strong", "weak"])
-def test_pictures_are_made(runs, tmp_path, capsys, kind):
-    out = tmp_path / "scaling.png"
-    assert main(["scaling", *runs[kind], *RUNS_MACHINE, "--out", str(out)]) == 0
-    assert out.stat().st_size > 10000 and capsys.readouterr().out.startswith(f"{kind} scaling of plate: ")
-
-
 # What tests/unit/test_process_grid.cpp expects of GPUs.
 GPU = Weights(8, 4.2e12, 32, 4, 450e9, 32, 5e-6, 64, 16, 3e-6)
-
-
-@pytest.mark.parametrize("ranks, cells, parts", [
-    (1, CUBE, (1, 1, 1)), (2, CUBE, (1, 1, 2)), (4, CUBE, (1, 2, 2)), (8, CUBE, (2, 2, 2)), (16, CUBE, (2, 2, 4)),
-    (12, CUBE, (2, 2, 3)), (7, CUBE, (1, 1, 7)), (4096, CUBE, (16, 16, 16)), (8, (512, 64, 64), (8, 1, 1)),
-    (8, (64, 64, 4), (2, 4, 1))])
-def test_of_least_surface_it_is_compact_and_cuts_z_first(ranks, cells, parts):
-    assert process_grid(ranks, cells) == parts
 
 
 @pytest.mark.parametrize("ranks, cells, parts, periodic, depth", [

@@ -9,15 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
-
+from isotherm_tools import text
 from isotherm_tools.failure import Failure
-from isotherm_tools.study import lock, state, text
-from isotherm_tools.study.expansion import safe_name
-from isotherm_tools.study.program import Program
-from isotherm_tools.study.progress import Progress, RunningCase
-from isotherm_tools.study.runner import SESSIONS, SessionFolder
-from isotherm_tools.study.series import ScaledCase, scaling_series, scaling_text
-from isotherm_tools.study.slurm import OWN_TEMPLATE, Template, array_text
+from isotherm_tools.program import Program
+from isotherm_tools.study import lock, state
+from isotherm_tools.study.collection import ScaledCase, scaling_series, scaling_text
+from isotherm_tools.study.deck import safe_name
+from isotherm_tools.study.runner import SESSIONS, Progress, RunningCase, session_folder
+from isotherm_tools.study.slurm import OWN_TEMPLATE, array_text, fill, read_template
 
 
 def test_it_starts_without_the_packages_of_other_tools():
@@ -118,10 +117,8 @@ NEEDED = "@tasks@|@ranks@|@cases@|@command@"
 VALUES = {"name": "n", "tasks": "1", "ranks": "2", "cases": "[1]=a", "command": "run", "options": ""}
 
 
-def filled(folder, content, **values):
-    (folder / "t").write_text(content)
-    needed = ("tasks", "ranks", *(["options"] if values.get("options") else []), "cases", "command")
-    return Template(str(folder / "t")).fill({**VALUES, **values}, needed)
+def filled(content, **values):
+    return fill("t", content, {**VALUES, **values})
 
 
 def test_tasks_in_a_row_are_a_range():
@@ -139,22 +136,22 @@ def test_tasks_in_a_row_are_a_range():
         assert found == tasks
 
 
-def test_only_words_between_two_at_signs_are_places(tmp_path):
-    assert filled(tmp_path, NEEDED + ' a@b.c "${x[@]}" @@ B:USR1@120 @') == '1|2|[1]=a|run a@b.c "${x[@]}" @@ B:USR1@120 @'
-    assert filled(tmp_path, NEEDED + "@@name@") == "1|2|[1]=a|run@n"
-    with_options = filled(tmp_path, NEEDED + "\n@options@", options="#SBATCH -p @name@")
+def test_only_words_between_two_at_signs_are_places():
+    assert filled(NEEDED + ' a@b.c "${x[@]}" @@ B:USR1@120 @') == '1|2|[1]=a|run a@b.c "${x[@]}" @@ B:USR1@120 @'
+    assert filled(NEEDED + "@@name@") == "1|2|[1]=a|run@n"
+    with_options = filled(NEEDED + "\n@options@", options="#SBATCH -p @name@")
     assert with_options == "1|2|[1]=a|run\n#SBATCH -p @name@", "what was put in is not looked at again"
     for content, values, message in (
             (NEEDED, {"options": "#SBATCH -p a"},
              "has no '@options@' (what stands there decides what a task runs); add it as in inputs/study.sbatch"),
             (NEEDED + "\n\n@comand@", {}, "3: unknown place-holder '@comand@'; did you mean '@command@'?")):
         with pytest.raises(Failure, match=re.escape(message)):
-            filled(tmp_path, content, **values)
+            filled(content, **values)
 
 
 def test_the_own_template_is_that_of_inputs_and_sound():
     assert OWN_TEMPLATE.read_text() == (Path(__file__).parents[2] / "inputs" / "study.sbatch").read_text()
-    script = Template("").fill({**VALUES, "output": "o", "folder": "f"}, ("tasks", "ranks", "cases", "command"))
+    script = fill("", read_template(""), {**VALUES, "output": "o", "folder": "f"})
     assert script.startswith("#!/bin/bash\n") and "\nexec run\n" in script
 
 
@@ -193,14 +190,9 @@ def test_tables_align_by_columns_of_the_terminal():
 # Processes
 
 
-def test_the_session_folder_lies_where_the_user_wants_such_files_and_goes(tmp_path, monkeypatch):
+def test_the_session_folder_lies_where_the_user_wants_such_files(tmp_path, monkeypatch):
     monkeypatch.setenv(SESSIONS, str(tmp_path))
-    one, two = SessionFolder(1), SessionFolder(2)
-    assert one.path.parent == tmp_path and one.path != two.path
-    (one.path / "a job").mkdir(parents=True)
-    for each in (one, two):
-        each.remove()
-    assert os.listdir(tmp_path) == []
+    assert session_folder(1).parent == tmp_path and session_folder(1) != session_folder(2)
 
 
 def test_a_lock_of_a_process_that_is_gone_is_taken_and_one_of_a_living_one_is_not(tmp_path):

@@ -12,14 +12,13 @@ import sys
 from pathlib import Path
 
 import h5py
+import isotherm_tools
 import numpy as np
 import pytest
-
-from documentation import blocks, name_of, TOP
-import isotherm_tools
-from isotherm_tools import cli, Failure, open_run
+from documentation import TOP, blocks, name_of
+from isotherm_tools import Failure, cli, open_run
 from isotherm_tools.cli import main, parser
-from isotherm_tools.run_record import RunRecord
+from isotherm_tools.scaling import RunRecord
 from program import finished_run, ran
 from scaling_runs import strong_series
 

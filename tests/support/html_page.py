@@ -36,3 +36,11 @@ class Page(HTMLParser):
     @property
     def text(self):
         return " ".join(self.words)
+
+
+def report(subject, out, *arguments):
+    """The page of a run or a study."""
+    from isotherm_tools.cli import main
+
+    assert main(["report", str(subject), "--out", str(out), *map(str, arguments)]) == 0
+    return Page(out.read_text(encoding="utf-8"))

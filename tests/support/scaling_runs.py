@@ -3,9 +3,7 @@
 import json
 import math
 
-from isotherm_tools.run_record import RunRecord
-from isotherm_tools.scaling_fit import Wishes
-from isotherm_tools.scaling_series import scaling_series
+from isotherm_tools.scaling import RunRecord, Wishes, scaling_series
 
 US, GB = 1e-6, 1e9
 WIRES = Wishes(inside_bandwidth=GB, inside_latency=5 * US, between_bandwidth=GB / 2, between_latency=10 * US)

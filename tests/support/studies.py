@@ -39,3 +39,12 @@ def folders(folder):
 def started(folder):
     """When the run of a case began, by the file that it writes first."""
     return (folder / "deck.resolved.yaml").stat().st_mtime_ns
+
+
+def changed_study(study, folder, change):
+    """A study of nothing but its record, which `change` has changed."""
+    record = collected(study)
+    change(record)
+    folder.mkdir(exist_ok=True)
+    (folder / "study.json").write_text(json.dumps(record))
+    return folder

@@ -6,8 +6,8 @@ from math import prod
 from typing import Callable, NamedTuple
 
 from isotherm_tools.failure import COMMAND_LINE, Failure
-from isotherm_tools.study.program import raise_error
-from isotherm_tools.study.text import in_quotes
+from isotherm_tools.program import raise_error
+from isotherm_tools.text import in_quotes
 
 DEEPEST = 8  # layers of ghosts, as `halo_width: auto` weighs them
 NOWHERE = [0, 0, 0]  # in no file and no argument

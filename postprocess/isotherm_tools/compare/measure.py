@@ -1,18 +1,20 @@
-"""Runs the combinations as a study runs its cases, and reads what they have measured."""
+"""Runs the combinations as a study runs its cases, reads what they have measured, and keeps the fastest for later runs."""
 
 import csv
+import json
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median, quantiles
-from typing import NamedTuple
+from types import SimpleNamespace
 
+from isotherm_tools.compare.axes import Combination
 from isotherm_tools.failure import DATA, UNAVAILABLE, Failure
+from isotherm_tools.program import raise_error, say
 from isotherm_tools.study import state
 from isotherm_tools.study.deck import DeckCase
-from isotherm_tools.study.program import raise_error, say
 from isotherm_tools.study.runner import Runner, signal_name
-from isotherm_tools.study.text import escaped, grouped
+from isotherm_tools.text import escaped, extent_text, grouped, in_quotes
 
 LEAST_SWEEPS, MOST_SWEEPS = 4, 120  # of a sample
 PERIOD = 24  # sweeps: whole time blocks of depths 1, 2, 3, 4, 6 and 8
@@ -48,24 +50,6 @@ class Entry:
         return tenths[0], tenths[-1]
 
 
-class Study(NamedTuple):
-    """The combinations, as the runner of studies wants its cases."""
-
-    program: object
-    cases: list
-    launcher: str
-    sections: dict
-    scaling: object = None
-
-    def changes(self, pairs):
-        return [[] for _ in pairs]
-
-
-class Case(NamedTuple):
-    name: str
-    ranks: int
-
-
 class Measurement:
     """`size`: sweeps of a sample; `interval`: of the checks in these runs."""
 
@@ -96,8 +80,12 @@ class Measurement:
         compare = {"check_interval": self.interval, "tuning_file": str(self.work / "tuning.json"), **compare}
         answers = self.job.ask([{"settings": {**entry.combination.settings, **folder}, "name": entry.name,
                                  "compare": {"sweeps": self.sweeps(count), **compare}} for entry, count in zip(entries, samples)])
-        cases = [DeckCase(Case(entry.name, self.job.ranks), raise_error(answer)) for entry, answer in zip(entries, answers)]
-        study = Study(self.job.program, cases, self.launcher, {"ranks_per_node": None, "default_launcher": self.launcher})
+        cases = [DeckCase(SimpleNamespace(name=entry.name, ranks=self.job.ranks), raise_error(answer))
+                 for entry, answer in zip(entries, answers)]
+        # The combinations, as the runner of studies wants its cases.
+        study = SimpleNamespace(
+            program=self.job.program, cases=cases, launcher=self.launcher, scaling=None, changes=lambda pairs: [[] for _ in pairs],
+            sections={"ranks_per_node": None, "default_launcher": self.launcher})
         if stopped_by := Runner(study, 1, False).run():
             raise Failure(128 + stopped_by, f"stopped by {signal_name(stopped_by)}; nothing is kept of this comparison")
         for entry, case in zip(entries, cases):
@@ -173,15 +161,32 @@ class Measurement:
         if not all(each.run for each in pair):
             return fingerprints
         try:
-            from isotherm_tools.compare.fields import field_difference
+            difference = field_difference(*(max(each.case.folder.glob("*_[0-9]*.hdf")) for each in pair))
         except ImportError:
             return f"{fingerprints} (h5py and numpy, which read the cells, are not installed)"
-        return field_difference(*(last_snapshot(each.case) for each in pair)) or (
+        return difference or (
             f"{fingerprints}; a second run had the bits that it should have, so the first was disturbed or depends on its order")
 
 
-def last_snapshot(case):
-    return max(Path(case.folder).glob("*_[0-9]*.hdf"))
+def field_difference(expected, found):
+    """"2 of 3 520 cells; the first, (1, 0, 7), is 300.1 and should be 300"; empty where there is none. A plane at a time."""
+    import h5py
+    import numpy as np
+
+    count, first = 0, None
+    with h5py.File(expected) as a, h5py.File(found) as b:
+        cells, others = a["temperature"], b["temperature"]
+        if cells.shape != others.shape or cells.dtype != others.dtype:
+            return f"the file has {others.dtype} {others.shape} and should have {cells.dtype} {cells.shape}"
+        for z in range(cells.shape[0]):
+            plane, other = cells[z], others[z]
+            bits = f"u{plane.itemsize}"
+            differ = np.argwhere(plane.view(bits) != other.view(bits))
+            count += len(differ)
+            if len(differ) and not first:
+                y, x = map(int, differ[0])
+                first = f"the first, ({x}, {y}, {z}), is {other[y, x]!s} and should be {plane[y, x]!s}"
+        return f"{grouped(count)} of {grouped(cells.size)} cells; {first}" if count else ""
 
 
 def norms_agree(a, b, exact, cells):
@@ -194,3 +199,65 @@ def norms_agree(a, b, exact, cells):
 
 def left_out_text(entries):
     return f"compare: no combination could be run; the first: {escaped(entries[0].note)}"
+
+
+def read_tuning(path):
+    """The file's content; None where there is none."""
+    if not Path(path).exists():
+        return None
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        if content["schema"] != "isotherm-tuning" or not isinstance(content["entries"], list):
+            raise ValueError("it has another schema")
+        return content
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise Failure(DATA, f"{in_quotes(path)} is no tuning file ({error}); name another with --keep, or remove it") from error
+
+
+def grid_of(entry):
+    return tuple(entry.run["decomposition"]["process_grid"])
+
+
+def keep(path, job, measurement, entries):
+    """Returns a line for each process grid."""
+    automatic = {row["name"] for table in ("kernels", "reductions") for row in job.listed[table] if row["automatic"]}
+    fit = [entry for entry in entries
+           if entry.verdict == "same" and {entry.run["method"][key] for key in ("kernel", "reduction")} <= automatic]
+    text = ""
+    for grid in dict.fromkeys(map(grid_of, fit)):
+        text += keep_grid(path, job, measurement, grid, [entry for entry in fit if grid_of(entry) == grid])
+    return text or f"nothing is kept in {escaped(path)}: a run of the deck takes none of these kernels from a file\n"
+
+
+def keep_grid(path, job, measurement, grid, entries):
+    """Of the entries, the fastest first, the first that a run takes."""
+    settings = {"parallel.process_grid": "[{},{},{}]".format(*grid)} if job.ranks > 1 else {}
+    file = measurement.work / "kept.json"
+    file.unlink(missing_ok=True)
+    short_run(job, measurement, settings, file)
+    found = read_tuning(file)
+    for entry in entries if found and found["entries"] else []:
+        method = entry.run["method"]
+        found["entries"][-1]["choice"].update({
+            "kernel": method["kernel"], "tile": method["policy"] or "-", "reduction": method["reduction"], "graph": method["graph"],
+            "overlap": method["overlap"], "time_block": method["fused"], "halo_width": method["depth"], "seconds": entry.median,
+            "complete": True})
+        file.write_text(json.dumps(found), encoding="utf-8")
+        if short_run(job, measurement, settings, file)["tuning"]["source"] != "file":
+            continue
+        kept = read_tuning(path) or {**found, "entries": []}
+        kept["entries"] = [each for each in kept["entries"] if each["key"] != found["entries"][-1]["key"]] + found["entries"][-1:]
+        state.write_whole(Path(path), json.dumps(kept, indent=1) + "\n")
+        kernel = f"{method['kernel']} {method['policy'] or ''}".rstrip()
+        return (f"kept in {escaped(path)}: kernel {kernel}, reduction {method['reduction']}, halo width {method['depth']}, for process "
+                f"grid {extent_text(grid)}\n")
+    return ""
+
+
+def short_run(job, measurement, settings, file):
+    """The method of a run of the deck as it is, up to its first check."""
+    entry = Entry("the deck", Combination((), settings))
+    measurement.run([entry], [0], sweeps=job.base["interval"], check_interval=job.base["interval"], tuning_file=str(file))
+    if not entry.run:
+        raise Failure(entry.code, f"compare: --keep: {entry.note}")
+    return entry.run["method"]

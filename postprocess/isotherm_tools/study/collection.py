@@ -1,52 +1,83 @@
-"""What all cases have come to, as study.csv, study.json and the table that answers the question."""
+"""What all cases have come to, as study.csv, study.json and the table that answers the question.
+
+The cases of a deck with `scaling:` are strong or weak series: time, speed-up and efficiency by ranks. A count of several runs has the
+time of the median run, of an even number the faster of the two in the middle. Speed-up is the rate (cell updates per second) over
+that of one rank on the smallest count, efficiency the speed-up over the ranks: T1 / (n Tn) where the grid stays (strong), T1 / Tn
+where it grows with the ranks (weak). A smallest count without a time leaves both open: no other takes its place unasked."""
 
 import csv
 import io
+import math
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from isotherm_tools.study import columns, state
-from isotherm_tools.study.series import ScaledCase, scaling_series, scaling_text
-from isotherm_tools.study.text import Table, as_number, escaped, extent_text, shortest
-from isotherm_tools.study_record import is_number, place
+from isotherm_tools.study import state
+from isotherm_tools.text import Table, as_number, counted, escaped, extent_text, is_number, place, shortest, titled
+
+# With their units behind the last '_', as in run.json and history.csv. The path within run.json; None: of history.csv, under
+# its name.
+OF_RUN = {
+    "sweeps": "performance.sweeps",
+    "step_s": "performance.step_s",
+    "points_per_s": "performance.points_per_s",
+    "effective_bandwidth_bytes_per_s": "performance.effective_bandwidth_bytes_per_s",
+    "copy_bandwidth_share_percent": "performance.copy_bandwidth_share_percent",
+    "halo_fraction_percent": "performance.halo_fraction_percent",
+    "halo_hidden_percent": "halo.hidden_percent",
+    "residual_K": "residual.last_K",
+    "convergence": "residual.convergence",
+    "max_error_K": "verification.max_error_K",
+    "l2_error_K": "verification.l2_error_K",
+    "verdict": "verification.verdict",
+    **dict.fromkeys(("min_K", "max_K", "mean_K", "heat_J", "rate_W", "wall_x_min_W", "wall_x_max_W", "wall_y_min_W", "wall_y_max_W",
+                     "wall_z_min_W", "wall_z_max_W", "source_W", "balance_W")),
+    "time_s": "time_s",
+    "wall_s": "phases_s.total.max",  # of all parts of a case that was stopped and resumed
+    "host_peak_bytes": "memory.host_peak_bytes",
+    "kernel": "method.kernel",
+    "policy": "method.policy",
+    "reduction": "method.reduction",
+    "transport": "method.transport",
+    "fingerprint": "fingerprint",
+    "message": "message",
+}
+OF_SCALING = ("cells", "speedup", "efficiency_percent", "scaling_base")  # of a deck with scaling: besides
+# Reported unasked, where a case has them.
+USUAL = ("step_s", "copy_bandwidth_share_percent", "residual_K", "max_error_K", "max_K")
 
 
-@dataclass
 class Collection:
-    csv: str = ""  # a line for each case, in the order of the deck; names with units in the head
-    record: dict = None  # the same for study.json, with each case's settings and its whole run.json
-    table: str = ""  # study.report, sorted by study.sort; then those of scaling
-    disagreement: str = ""  # of fingerprints that must be one
-    finished: int = 0
-    failed: int = 0
-    exit_code: int = state.DONE  # of the first case that failed; stopped; not converged; done
+    """`csv`: a line for each case, in the order of the deck; names with units in the head. `record`: the same for study.json, with each
+    case's settings and its whole run.json. `table`: study.report, sorted by study.sort; then those of scaling."""
 
-
-def collect(deck):
-    return Collector(deck).finish()
-
-
-class Collector:
     def __init__(self, deck):
-        self.deck, self.result, self.rows, self.cases, self.scaled, self.series = deck, Collection(), [], [], [], []
+        self.deck, self.rows, self.cases, self.scaled, self.series = deck, [], [], [], []
+        self.finished = self.failed = 0
+        self.exit_code = state.DONE  # of the first case that failed; stopped; not converged; done
         sections = deck.sections
-        names = ["name", *deck.varied, "ranks", "state", "exit_code", *(columns.OF_SCALING if deck.scaling else []), *columns.OF_RUN,
-                 *sections["report"], *([sections["sort"]] if sections["sort"] else [])]
+        names = ["name", *deck.varied, "ranks", "state", "exit_code", *(OF_SCALING if deck.scaling else []), *OF_RUN, *sections["report"],
+                 *([sections["sort"]] if sections["sort"] else [])]
         self.columns = list(dict.fromkeys(names))
         for case, look in zip(deck.cases, state.look_at_all(deck)):
             self.add(case, look)
         if deck.scaling:
             self.compare()
+        self.disagreement = next((series.disagreement for series in self.series if series.disagreement), "")  # of fingerprints
         for row, case in zip(self.rows, self.cases):
             case["values"] = {name: row.get(name) for name in self.columns}
+        # What was asked for; else what varies, and what most ask for where a case has it.
+        self.reported = sections["report"] or ["name", "state", *(
+            name for name in USUAL if any(row.get(name) is not None for row in self.rows))]
+        self.csv, self.table, self.record = self.csv_text(), self.table_text(), self.whole_record()
 
     def add(self, case, look):
         # An earlier deck's numbers are not those of this case.
         run = {} if look.state == "changed" else state.run_record(case)
         row = last_diagnostics(case.folder / "history.csv") if run else {}
-        settings = {key: setting_value(case.study, key) for key in self.deck.varied}
+        texts = {key: case.study.value_text(key) for key in self.deck.varied}
+        settings = {key: text if as_number(text) is None else as_number(text) for key, text in texts.items()}
         row.update({"name": case.name, **settings, "ranks": case.ranks, "state": look.state, "exit_code": look.exit_code})
-        row.update({name: value_at(run, path) for name, path in columns.OF_RUN.items() if path})
+        row.update({name: value_at(run, path) for name, path in OF_RUN.items() if path})
         row.update({name: value_at(run, name) for name in self.columns if name not in row and "." in name})
         row["message"] = look.message or None
         row["wall_s"] = state.wall_of_all_parts(case, run)
@@ -56,54 +87,45 @@ class Collector:
             row["sweeps"] += before
         self.judge(look)
         if self.deck.scaling:
-            self.add_scaled(case, look, row)
+            row["cells"] = extent_text(case.cells)
+            step, hidden, sweeps = (row[name] if is_number(row[name]) else None for name in ("step_s", "halo_hidden_percent", "sweeps"))
+            self.scaled.append(ScaledCase(case.name, case.study.series, case.ranks, look.state, tuple(case.cells),
+                                          step if look.is_finished else None, hidden, sweeps or 0, row["fingerprint"] or ""))
         self.rows.append(row)
         self.cases.append({"name": case.name, "settings": settings, "ranks": case.ranks, "state": look.state,
                            "exit_code": look.exit_code, "message": row["message"], "directory": str(case.folder), "values": None,
                            "run": run or None})
 
-    def add_scaled(self, case, look, row):
-        row["cells"] = extent_text(case.cells)
-        step, hidden, sweeps = (row[name] if is_number(row[name]) else None for name in ("step_s", "halo_hidden_percent", "sweeps"))
-        self.scaled.append(ScaledCase(case.name, case.study.series, case.ranks, look.state, tuple(case.cells),
-                                      step if look.is_finished else None, hidden, sweeps or 0, row["fingerprint"] or ""))
+    def judge(self, look):
+        failed = look.state == "failed"
+        self.finished += look.is_finished
+        self.failed += failed
+        if failed and self.failed == 1:
+            # A case that a signal ended, or that ended as a launcher ends, has none of ours.
+            self.exit_code = look.exit_code if 1 < look.exit_code < 128 else state.INTERNAL
+        if self.failed:
+            return
+        if not look.is_finished:
+            self.exit_code = state.STOPPED
+        if look.state == "not converged" and self.exit_code == state.DONE:
+            self.exit_code = state.NOT_CONVERGED
 
     def compare(self):
         self.series = scaling_series(self.scaled)
         for series in self.series:
-            self.result.disagreement = self.result.disagreement or series.disagreement
             for number in series.members:
-                speed = series.speed_of(self.scaled[number])
-                self.rows[number].update({"speedup": speed and speed.speedup, "efficiency_percent": speed and speed.efficiency_percent,
-                                          "scaling_base": series.base_text})
+                speed = series.speed_of(self.scaled[number]) or Speed(None, None)
+                self.rows[number].update({**speed._asdict(), "scaling_base": series.base_text})
 
-    def judge(self, look):
-        result, failed = self.result, look.state == "failed"
-        result.finished += look.is_finished
-        result.failed += failed
-        if failed and result.failed == 1:
-            # A case that a signal ended, or that ended as a launcher ends, has none of ours.
-            result.exit_code = look.exit_code if 1 < look.exit_code < 128 else state.INTERNAL
-        if result.failed:
-            return
-        if not look.is_finished:
-            result.exit_code = state.STOPPED
-        if look.state == "not converged" and result.exit_code == state.DONE:
-            result.exit_code = state.NOT_CONVERGED
-
-    def finish(self):
-        deck, sections, result = self.deck, self.deck.sections, self.result
-        result.csv = self.csv()
-        result.record = {
+    def whole_record(self):
+        deck, sections = self.deck, self.deck.sections
+        units = {key: self.unit_of(key) for key in deck.varied}
+        return {
             "schema": "isotherm-study", "schema_version": 1, "version": sections["version"], "git_revision": sections["git_revision"],
             "deck": deck.path, "collected": state.utc_now(), "varied": deck.varied,
-            "units": {key: self.unit_of(key) for key in deck.varied if self.unit_of(key)}, "columns": self.columns,
-            "report": self.reported(), "sort": sections["sort"] or None, "cases": self.cases,
+            "units": {key: unit for key, unit in units.items() if unit}, "columns": self.columns,
+            "report": self.reported, "sort": sections["sort"] or None, "cases": self.cases,
             **({"scaling": self.scaling_record()} if deck.scaling else {})}
-        result.table = self.table()
-        for series in self.series:
-            result.table += "\n" + scaling_text(deck.scaling["kind"], self.label_of(series), series)
-        return result
 
     def label_of(self, series):
         """What the cases of a series have in common: "solver.kernel openmp"."""
@@ -112,41 +134,34 @@ class Collector:
 
     def scaling_record(self):
         def row_record(row):
-            run, speed = row.middle, row.speed
+            run, speed = row.middle, row.speed or Speed(None, None)
             return {"ranks": row.ranks, "cells": list(row.cells), "runs": row.runs, "case": run and run.name, "step_s": run and run.step_s,
-                    "speedup": speed and speed.speedup, "efficiency_percent": speed and speed.efficiency_percent,
-                    "halo_hidden_percent": run and run.hidden_percent, "remark": row.remark or None}
+                    **speed._asdict(), "halo_hidden_percent": run and run.hidden_percent, "remark": row.remark or None}
 
         return {"kind": self.deck.scaling["kind"], "repeats": self.deck.scaling["repeats"], "series": [
             {"label": self.label_of(series), "base": series.base_text, "disagreement": series.disagreement or None,
-             "rows": [row_record(row) for row in series.rows]} for series in self.series]}
+             "rows": list(map(row_record, series.rows))} for series in self.series]}
 
     def unit_of(self, name):
         """Of a varied key; the others have it in their names."""
         return self.deck.sections["keys"].get(name, {}).get("unit", "") if name in self.deck.varied else ""
 
-    def head_of(self, name):
-        unit = self.unit_of(name)
-        return f"{name} [{unit}]" if unit else name
+    def heads(self, names):
+        return [titled(name, self.unit_of(name)) for name in names]
 
-    def csv(self):
+    def csv_text(self):
         file = io.StringIO()
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([self.head_of(name) for name in self.columns])
+        writer.writerow(self.heads(self.columns))
         writer.writerows([plain(row.get(name)) for name in self.columns] for row in self.rows)
         return file.getvalue()
 
-    def reported(self):
-        """What was asked for; else what varies, and what most ask for where a case has it."""
-        return self.deck.sections["report"] or ["name", "state", *(
-            name for name in columns.USUAL if any(row.get(name) is not None for row in self.rows))]
-
-    def table(self):
-        names, sort = self.reported(), self.deck.sections["sort"]
+    def table_text(self):
+        names, sort = self.reported, self.deck.sections["sort"]
         rows = sorted(self.rows, key=lambda row: place(row.get(sort))) if sort else self.rows
         alignment = "".join("l" if any(isinstance(row.get(name), str) for row in rows) else "r" for name in names)
-        return Table(alignment, [[self.head_of(name) for name in names],
-                                 *([table_cell(row.get(name)) for name in names] for row in rows)]).text()
+        text = Table(alignment, [self.heads(names), *([table_cell(row.get(name)) for name in names] for row in rows)]).text()
+        return text + "".join("\n" + scaling_text(self.deck.scaling["kind"], self.label_of(series), series) for series in self.series)
 
 
 def last_diagnostics(path):
@@ -172,13 +187,6 @@ def value_at(run, path):
     return None if isinstance(at, (dict, list)) else at
 
 
-def setting_value(case, key):
-    """As a number where it is one."""
-    text = case.value_text(key)
-    number = as_number(text)
-    return text if number is None else number
-
-
 def plain(value):
     if value is None:
         return ""
@@ -189,3 +197,92 @@ def plain(value):
 
 def table_cell(value):
     return f"{value:.6g}" if isinstance(value, float) else escaped(plain(value))
+
+
+class ScaledCase(NamedTuple):
+    name: str
+    series: int
+    ranks: int
+    state: str  # for messages
+    cells: tuple
+    step_s: float = None  # of one that has finished
+    hidden_percent: float = None  # of the communication
+    sweeps: float = 0
+    fingerprint: str = ""  # empty: unknown
+
+
+class Speed(NamedTuple):
+    speedup: float
+    efficiency_percent: float
+
+
+class ScalingRow:
+    """A count of ranks within a series. `runs` have a time; `middle`: whose run counts; `remark`: why something is missing."""
+
+    def __init__(self, cases):
+        timed = sorted((case for case in cases if case.step_s is not None), key=lambda case: case.step_s)
+        self.ranks, self.cells, self.runs = cases[0].ranks, cases[0].cells, len(timed)
+        self.middle = timed[(len(timed) - 1) // 2] if timed else None
+        self.remark = ", ".join(f"{case.name}: {case.state}" for case in cases if case.step_s is None)
+
+
+class ScalingSeries:
+    """`members`: numbers of its cases; `rows`: by ranks, of which the first is what the others are compared with."""
+
+    def __init__(self, members, cases):
+        self.members, by_ranks = members, {}
+        for case in cases:
+            by_ranks.setdefault(case.ranks, []).append(case)
+        self.rows = [ScalingRow(by_ranks[ranks]) for ranks in sorted(by_ranks)]
+        self.base = self.rows[0].middle
+        # "1 rank", "none (ranks-1: failed)"
+        self.base_text = counted(self.rows[0].ranks, "rank") if self.base else f"none ({self.rows[0].remark})"
+        self.disagreement = disagreement_of(cases)
+        for row in self.rows:
+            row.speed = self.speed_of(row.middle)
+
+    def speed_of(self, case):
+        """None where the case or the base has no time."""
+        if not self.base or not case or case.step_s is None:
+            return None
+        rate, base_rate = (math.prod(each.cells) / each.step_s for each in (case, self.base))
+        speedup = rate / (base_rate / self.base.ranks)
+        return Speed(speedup, 100 * speedup / case.ranks)
+
+
+def scaling_series(cases):
+    """In the order of their first cases."""
+    members = {}
+    for number, case in enumerate(cases):
+        members.setdefault(case.series, []).append(number)
+    return [ScalingSeries(numbers, [cases[number] for number in numbers]) for numbers in members.values()]
+
+
+def disagreement_of(cases):
+    """One problem has one answer, whoever computes it; cases that ended at other sweeps have another."""
+    answers = {}
+    for case in cases:
+        if case.step_s is not None and case.fingerprint:
+            answers.setdefault((*case.cells, case.sweeps), set()).add(case.fingerprint)
+    for problem in sorted(answers):
+        if len(answers[problem]) > 1:
+            return (f"{len(answers[problem])} different fingerprints of {extent_text(problem[:3])} cells (one problem has one answer on "
+                    "any ranks)")
+    return ""
+
+
+def scaling_text(kind, label, series):
+    """The table that is printed. `label`: what the series has in common, or empty."""
+    def cell(value, form):
+        return "-" if value is None else form.format(value)
+
+    rows = [["ranks", "cells", "runs", "step_s", "speed-up", "efficiency", "hidden", "remark"]]
+    for row in series.rows:
+        run, speed = row.middle, row.speed or Speed(None, None)
+        rows.append([str(row.ranks), extent_text(row.cells), str(row.runs), cell(run and run.step_s, "{:.6g}"),
+                     cell(speed.speedup, "{:.4g}"), cell(speed.efficiency_percent, "{:.1f} %"),
+                     cell(run and run.hidden_percent, "{:.1f} %"), escaped(row.remark)])
+    columns = 8 if any(row.remark for row in series.rows) else 7
+    table = Table("rrrrrrrl"[:columns], [row[:columns] for row in rows])
+    text = f"{kind} scaling{f' of {label}' if label else ''}, compared with {series.base_text}\n{table.text(2)}"
+    return text + (f"  {series.disagreement}\n" if series.disagreement else "")

@@ -2,19 +2,21 @@
 
 import argparse
 import signal
+from math import prod
 
+from isotherm_tools import program
 from isotherm_tools.failure import Failure
-from isotherm_tools.study import program, state
-from isotherm_tools.study.collection import collect
+from isotherm_tools.program import Parser, number_from, positions
+from isotherm_tools.study import state
+from isotherm_tools.study.collection import Collection
 from isotherm_tools.study.deck import StudyDeck
 from isotherm_tools.study.lock import DirectoryLock
-from isotherm_tools.study.options import Parser, number_from, positions
 from isotherm_tools.study.runner import Runner, signal_name
 from isotherm_tools.study.slurm import Submission, refuse_changed_since_submission
-from isotherm_tools.study.text import Table, counted, extent_text, grouped, human_bytes, human_duration, in_quotes, shell_word
+from isotherm_tools.text import Table, counted, extent_text, grouped, human_bytes, human_duration, in_quotes, shell_word
 
 
-def parser():
+def parse(words):
     top = Parser(prog="isotherm study", allow_abbrev=False,
                  description="Runs the cases of a deck with study: or scaling:, and collects what they have come to.")
     top.add_argument("deck", help="the deck, a YAML file")
@@ -35,11 +37,6 @@ def parser():
         top.add_argument(name, help=argparse.SUPPRESS)
     for name in ("--resolved", "--ranks-table"):
         top.add_argument(name, action="store_true", help=argparse.SUPPRESS)
-    return top
-
-
-def parse(words):
-    top = parser()
     options = top.parse_intermixed_args(words)
     alone = [name for name in ("case", "collect", "slurm", "dry_run") if getattr(options, name)]
     if len(alone) > 1 and alone != ["slurm", "dry_run"]:
@@ -66,15 +63,18 @@ class Command:
         if deck.scaling and options.jobs > 1 and not options.slurm:
             program.warn(f"--jobs {options.jobs}: cases that run at once share this host, and so their times do")
         if options.case:
-            return self.run_one_case(deck)
-        if options.dry_run:
+            refuse_changed_since_submission(deck)
+        elif options.dry_run:
             text = Submission(deck, options.jobs, options.retry, options.limit).dry_run_text() if options.slurm else dry_run_text(
                 deck, options.retry)
             program.print_now(text)
             return state.DONE
         if not options.collect:
             state.refuse_changed(deck, state.look_at_all(deck))
-        self.make_folder(deck)
+        state.make_folder(deck.directory, "cannot use {folder} as the study's directory ({why}); choose another with output.directory=...")
+        if options.case:  # as one task of many that run at once: no lock but that of the case, no file but those of the case
+            stopped_by = Runner(deck, options.jobs, options.retry).run()
+            return self.conclude(deck, Collection(deck), stopped_by)
         with DirectoryLock(deck.directory, options.force) as lock:
             if lock.warning:
                 program.warn(lock.warning)
@@ -109,18 +109,6 @@ class Command:
         program.print_now(text + "".join(f"warning: {warning}\n" for warning in deck.warnings))
         return state.DONE
 
-    def run_one_case(self, deck):
-        """As one task of many that run at once: no lock but that of the case, no file but those of the case."""
-        refuse_changed_since_submission(deck)
-        state.refuse_changed(deck, state.look_at_all(deck))
-        self.make_folder(deck)
-        stopped_by = Runner(deck, self.options.jobs, self.options.retry).run()
-        return self.conclude(deck, collect(deck), stopped_by)
-
-    @staticmethod
-    def make_folder(deck):
-        state.make_folder(deck.directory, "cannot use {folder} as the study's directory ({why}); choose another with output.directory=...")
-
     def words(self):
         """What to type to go on."""
         options = self.options
@@ -149,7 +137,7 @@ class Command:
 
 def write_collection(deck):
     """study.csv and study.json, and the table on stdout."""
-    collection = collect(deck)
+    collection = Collection(deck)
     state.write_whole(deck.directory / "study.csv", collection.csv)
     state.write_json(deck.directory / "study.json", collection.record)
     program.say(f"\n{collection.table}\n{collection.finished} of {counted(len(deck.cases), 'case')} finished; all columns in "
@@ -169,7 +157,12 @@ def plan_table(deck, looks):
 def dry_run_text(deck, retry):
     """With times, for which the copy bandwidth of this host is measured; starts nothing and writes nothing."""
     looks = state.look_at_all(deck)
-    table, bandwidths = plan_table(deck, looks), copy_bandwidths(deck)
+    cells = {}  # of the first case of each backend that the cases use: the copy's arrays are as large
+    for case in deck.cases:
+        cells.setdefault(case.plan["backend"], prod(case.plan["cells"]))
+    answers = deck.ask([{"bandwidth": backend, "bytes": 8 * count} for backend, count in cells.items()])
+    bandwidths = {backend: program.raise_error(answer)["bytes_per_s"] for backend, answer in zip(cells, answers)}
+    table = plan_table(deck, looks)
     table.alignment += "r"
     table.rows[0].append("time")
     due, seconds, files = 0, 0.0, 0.0
@@ -187,13 +180,3 @@ def dry_run_text(deck, retry):
         text += ("Times are estimates: the least traffic of all sweeps (of a steady problem as if it took them all) over a copy bandwidth "
                  f"of {bandwidths[backend] / 1e9:.1f} GB/s, measured here ({backend}).\n")
     return text
-
-
-def copy_bandwidths(deck):
-    """Of the backends that the cases use, with arrays of the first case of each."""
-    cells = {}
-    for case in deck.cases:
-        x, y, z = case.plan["cells"]
-        cells.setdefault(case.plan["backend"], x * y * z)
-    answers = deck.ask([{"bandwidth": backend, "bytes": 8 * count} for backend, count in cells.items()])
-    return {backend: program.raise_error(answer)["bytes_per_s"] for backend, answer in zip(cells, answers)}

@@ -1,11 +1,20 @@
-"""A deck with `study:` or `scaling:` as its cases, each resolved and checked by the program as a run of it would be."""
+"""A deck with `study:` or `scaling:` as its cases: which keys have which values in each, what it is called, each resolved and checked by
+the program as a run of it would be.
 
+The program has read the deck: a node of it is a dict with `at` (its place: argument, line, column), `yaml` (its text), `same` (to
+tell values apart: 16 and 16.0 are one) and `text` of a scalar, `items` of a list, `keys` and `items` of a map."""
+
+import re
+from dataclasses import dataclass
+from itertools import product
+from math import prod
 from pathlib import Path
+from typing import NamedTuple
 
 from isotherm_tools.failure import COMMAND_LINE, DATA, UNAVAILABLE, Failure
-from isotherm_tools.study import expansion
-from isotherm_tools.study.program import raise_error
-from isotherm_tools.study.text import nearest_word, printable
+from isotherm_tools.program import raise_error
+from isotherm_tools.study import collection
+from isotherm_tools.text import counted, meant, printable
 
 SHOWN = 3  # names of cases behind a problem that not all have
 
@@ -51,14 +60,14 @@ class StudyDeck:
 
     def expand(self, limit):
         sections = self.sections
-        problems = expansion.Problems(self.path, sections["places"])
+        problems = Problems(self.path, sections["places"])
         problems.warnings += sections["warnings"]
-        found = expansion.Expansion(sections, problems, limit or sections["limit"] or sections["default_limit"])
-        expansion.check_columns(sections, found.varied, problems)
-        expansion.check_slurm(sections["options"], problems)
+        found = Expansion(sections, problems, limit or sections["limit"] or sections["default_limit"])
+        check_columns(sections, found.varied, problems)
+        check_slurm(sections["options"], problems)
         for each in sections["overrides"]:
             for key in found.varied:
-                if each["key"] == key or expansion.within(each["key"], key):
+                if each["key"] == key or within(each["key"], key):
                     problems.add(each["key"], "varies in this study (the value would change no case); leave it out, or override "
                                               "study.matrix", [each["argument"], 1, 1])
         problems.raise_if_any()
@@ -83,9 +92,8 @@ class StudyDeck:
     def keep_case(self, name):
         names = [case.name for case in self.cases]
         if name not in names:
-            near = nearest_word(name, names)
             raise Failure(COMMAND_LINE, f"--case {printable(name)}: the study has no case of this name; "
-                          + (f"did you mean '{near}'?" if near else "see isotherm study --dry-run"))
+                                        + meant(name, names, "see isotherm study --dry-run"))
         self.cases = [case for case in self.cases if case.name == name]
 
     def changes(self, pairs):
@@ -116,3 +124,375 @@ def refuse_wrong(errors, cases):
                      f"{line} [case{'' if len(names) == 1 else 's'} {', '.join(names[:SHOWN])}{more}]")
     # Of the last case's own code where the deck is at fault in none: a right deck that this build lacks something for.
     raise Failure(DATA if any(error["code"] == DATA for _, error in errors) else UNAVAILABLE, "\n".join(texts))
+
+
+MOST_CASES = 100000  # before any is excluded
+MOST_LINES = 100  # of problems
+LONGEST_NAME = 120  # with a suffix and a sweep a file name still has less than 255
+RESERVED = ("study.csv", "study.json", "run.lock", "deck", "deck.resolved")  # what a study or a run writes of its own
+
+
+class Problems:
+    """All that is wrong with the sections, with the places that the program knows."""
+
+    def __init__(self, file, places):
+        self.file, self.places, self.lines, self.warnings = file, places, [], []
+
+    def place_of(self, key):
+        while key not in self.places and key:
+            key = key.rpartition(".")[0]
+        return self.places.get(key, [0, 1, 1])
+
+    def line(self, place, key, text):
+        argument, line, column = place
+        where = f"argument {argument}" if argument else f"{self.file}:{line}:{column}"
+        return f"{where}: {printable(key)}: {text}"
+
+    def add(self, key, text, place=None):
+        place = place or self.place_of(key)
+        self.lines.append((place, self.line(place, key, text)))
+
+    def warn(self, key, text):
+        self.warnings.append(self.line(self.place_of(key), key, text))
+
+    def raise_if_any(self):
+        if not self.lines:
+            return
+        lines = [line for _, line in sorted(self.lines, key=lambda each: each[0])]
+        if len(lines) > MOST_LINES:
+            lines[MOST_LINES:] = [f"{self.file}: {len(lines) - MOST_LINES} more problems; mend these first"]
+        raise Failure(DATA, "\n".join(lines))
+
+
+@dataclass
+class StudyCase:
+    ranks: int
+    settings: list  # (key, node), in the order of the deck, ranks and run left out
+    run: int = 1  # of the repeats that `scaling:` asks for
+    series: int = 0  # cases that differ in ranks and run alone have one
+    word: str = ""  # that the list gives it
+    name: str = ""  # of its folder
+
+    def value_text(self, key):
+        """As it stands in names and tables; "default" where the case leaves the key to the deck."""
+        if key in ("ranks", "run"):
+            return str(getattr(self, key))
+        return next((value_text(node) for name, node in self.settings if name == key), "default")
+
+
+class Choice(NamedTuple):
+    """Settings that go together, with the name that the list gives them."""
+    word: str
+    settings: list
+
+
+def matches(entry, choice):
+    """Whether an entry of study.exclude leaves the choice out."""
+    values = {key: node["same"] for key, node in choice.settings}
+    values["name"] = choice.word
+    return all(values.get(key["name"]) == (item.get("text") if key["name"] == "name" else item["same"])
+               for key, item in zip(entry["keys"], entry["items"]))
+
+
+def value_text(node):
+    if "text" in node:
+        return node["text"]
+    if "items" in node and "keys" not in node and all("text" in item for item in node["items"]):
+        return "x".join(item["text"] for item in node["items"])
+    return node["yaml"]
+
+
+def kind_text(node):
+    if "text" in node:
+        return "one value"
+    return "a map" if "keys" in node else "a list" if "items" in node else "nothing"
+
+
+def is_given(node):
+    return "text" in node or "items" in node
+
+
+def within(key, around):
+    return key.startswith(around + ".")
+
+
+class Expansion:
+    """runs x matrix x zip x list x counts of ranks, without those that are excluded: counts of ranks change fastest, then the last
+    key of the matrix; runs slowest, so that what a machine does meanwhile meets all counts. A key that one of them gives no other may
+    give."""
+
+    def __init__(self, sections, problems, limit):
+        self.sections, self.problems, self.limit = sections, problems, limit
+        self.taken = {}  # key -> the path of its map, its place
+        self.varied = []  # in the order of the deck
+        self.cases = []
+        axes, excluded = self.read_axes(), self.read_excluded()
+        if not any(is_given(sections[key]) for key in ("matrix", "zip", "list")) and not sections["scaling"]:
+            problems.add("study", "has no cases; add matrix, zip or list, or a section scaling")
+        if not problems.lines:
+            self.expand(axes, excluded)
+
+    def read_axes(self):
+        """Counts before all others, which may not say it too."""
+        sections, scaling = self.sections, self.sections["scaling"]
+        counts = self.counts(scaling) if scaling else []
+        axes = self.lists(sections["matrix"], "study.matrix") + self.zip(sections["zip"], "study.zip")
+        if maps := self.maps(sections["list"], "study.list"):
+            axes.append([self.entry(each, f"study.list.{i}", "study.list") for i, each in enumerate(maps)])
+        if scaling:
+            if sections["ranks"]:
+                self.problems.add("study.ranks", "says what scaling says too; keep one")
+            axes.append(counts)
+            if scaling["repeats"] > 1:
+                self.remember("run")
+                axes.insert(0, [Choice("", [("run", number_node(run, [0, 1, 1]))]) for run in range(1, scaling["repeats"] + 1)])
+        return axes
+
+    def read_excluded(self):
+        varied = self.varied + (["name"] if is_given(self.sections["list"]) else [])
+        entries = self.maps(self.sections["exclude"], "study.exclude")
+        for i, entry in enumerate(entries):
+            for key in entry["keys"]:
+                if key["name"] not in varied:
+                    self.problems.add(f"study.exclude.{i}.{key['name']}", f"does not vary; use one of {', '.join(varied)}", key["at"])
+        return entries
+
+    def expand(self, axes, excluded):
+        scaling = self.sections["scaling"]
+        count = prod(map(len, axes))
+        if count > MOST_CASES:
+            self.refuse_too_many(count, ", before any is excluded," if is_given(self.sections["exclude"]) else "")
+            return
+        # Combinations that differ in ranks and run alone are of one series.
+        series_axes = axes[1 if scaling["repeats"] > 1 else 0:-1] if scaling else []
+        left_out = [0] * len(excluded)
+        for number, picked in enumerate(product(*axes)):
+            words = [choice.word for choice in picked if choice.word]
+            choice = Choice(words[-1] if words else "", [setting for each in picked for setting in each.settings])
+            entry = next((i for i, each in enumerate(excluded) if matches(each, choice)), None)
+            if entry is not None:
+                left_out[entry] += 1
+            else:
+                self.add(choice, number // len(axes[-1]) % prod(map(len, series_axes)) if scaling else 0)
+        for i, cases in enumerate(left_out):
+            if cases == 0:
+                self.problems.warn(f"study.exclude.{i}", "leaves out no case that none before it does; remove it?")
+        if not self.cases:
+            self.problems.add("study.exclude", f"leaves out all {count} cases; remove an entry")
+        elif len(self.cases) > self.limit:
+            self.refuse_too_many(len(self.cases), "")
+        else:
+            name_cases(self)
+
+    def add(self, choice, series):
+        """A wrong count is one problem, of however many cases."""
+        others = dict(choice.settings)
+        counts = {name: others.pop(name) for name in ("ranks", "run") if name in others}
+        for node in counts.values():
+            if "problem" in node and not self.problems.lines:
+                self.problems.add("study.ranks", node["problem"], node["at"])
+        ranks = counts["ranks"].get("count", 1) if "ranks" in counts else self.sections["ranks"] or 1
+        self.cases.append(StudyCase(ranks, list(others.items()), counts["run"]["count"] if "run" in counts else 1, series, choice.word))
+
+    def refuse_too_many(self, count, remark):
+        if count > MOST_CASES:
+            text = f"{count} cases{remark} are more than any study may have ({MOST_CASES}); make several studies of it"
+        else:
+            text = f"{count} cases are more than {self.limit}; write --limit {count} (or study.limit) to have them all, or exclude some"
+        self.problems.add("study.limit", text)
+
+    def lists(self, node, path, may_repeat=False):
+        """{key: [values]}: an axis for each key."""
+        axes = []
+        if not is_given(node) or not self.is_map(node, path, "{key.path: [values]}"):
+            return axes
+        for key, values in zip(node["keys"], node["items"]):
+            at = f"{path}.{key['name']}"
+            if not (self.is_deck_key(key, path) and self.is_apart(key, path, path)):
+                continue
+            self.taken[key["name"]] = (path, key["at"])
+            if "items" not in values or "keys" in values:
+                example = printable(values["yaml"]) if "text" in values else "value, value"
+                self.problems.add(at, f"{kind_text(values)} stands where a list of values is wanted; write [{example}]", values["at"])
+            elif not values["items"]:
+                self.problems.add(at, "the list is empty (it would leave no case); write a value, or remove the key", values["at"])
+            else:
+                same = [value["same"] for value in values["items"]]
+                repeated = next((i for i, value in enumerate(same) if value in same[:i]), None)
+                if repeated is not None and not may_repeat:
+                    value = values["items"][repeated]
+                    self.problems.add(f"{at}.{repeated}", f"{printable(value['yaml'])} stands twice; keep one", value["at"])
+                axes.append([Choice("", [(key["name"], value)]) for value in values["items"]])
+        return axes
+
+    def zip(self, node, path):
+        """{key: [values]}, all lists as long: one axis, or none."""
+        axes = self.lists(node, path, may_repeat=True)
+        if not axes:
+            return []
+        together = [Choice("", []) for _ in axes[0]]
+        for axis in axes:
+            key, value = axis[0].settings[0]
+            if len(axis) != len(together):
+                self.problems.add(f"{path}.{key}", f"has {counted(len(axis), 'value')} and {axes[0][0].settings[0][0]} has "
+                                                   f"{len(together)} (they go together); give them as many", value["at"])
+                continue
+            for whole, part in zip(together, axis):
+                whole.settings.append(part.settings[0])
+        return [together]
+
+    def entry(self, node, at, path):
+        word, settings, seen = "", [], {}
+        for key, value in zip(node["keys"], node["items"]):
+            name = key["name"]
+            if name in seen:
+                self.problems.add(f"{at}.{name}", f"stands twice (first on line {seen[name][1]}); keep one", key["at"])
+                continue
+            seen[name] = key["at"]
+            if name == "name":
+                word = value.get("text", "")
+                if not word:
+                    self.problems.add(f"{at}.name", f"{kind_text(value)} stands where a word is wanted; write name: thin", value["at"])
+            elif self.is_deck_key(key, at) and self.is_apart(key, at, path):
+                self.taken.setdefault(name, (path, key["at"]))
+                settings.append((name, value))
+        return Choice(word, settings)
+
+    def counts(self, scaling):
+        path = f"scaling.{scaling['unit']}"
+        place = self.problems.place_of(path)
+        self.taken["ranks"] = (path, place)
+        self.remember("ranks")
+        for i, count in enumerate(scaling["counts"]):
+            if count in scaling["counts"][:i]:
+                self.problems.add(path, f"{count} stands twice; keep one", place)
+        return [Choice("", [("ranks", number_node(count, place))]) for count in scaling["counts"]]
+
+    def maps(self, node, path):
+        """A list of maps, none empty."""
+        if not is_given(node):
+            return []
+        if "keys" in node or not node.get("items"):
+            what = "an empty list" if "items" in node and "keys" not in node else kind_text(node)
+            self.problems.add(path, f"{what} stands where a list of maps is wanted; write [{{key.path: value}}]", node["at"])
+            return []
+        return [each for i, each in enumerate(node["items"]) if self.is_map(each, f"{path}.{i}", "{key.path: value}")]
+
+    def is_map(self, node, path, example):
+        if node.get("keys"):
+            return True
+        what = "an empty map" if "keys" in node else kind_text(node)
+        self.problems.add(path, f"{what} stands where a map of keys is wanted; write {example}", node["at"])
+        return False
+
+    def is_deck_key(self, key, path):
+        name, why = key["name"], ""
+        if name == "output":
+            why = "cannot vary as a whole (its directory is the study's); vary the keys in it"
+        elif name in ("output.directory", "output.overwrite"):
+            why = "cannot vary (each case has a folder of its own in that of the study); remove it"
+        elif name != "ranks":
+            why = self.sections["keys"][name]["problem"]
+        if why:
+            self.problems.add(f"{path}.{name}", why, key["at"])
+            return False
+        self.remember(name)
+        return True
+
+    def remember(self, key):
+        if key not in self.varied:
+            self.varied.append(key)
+
+    def is_apart(self, key, at, path):
+        """Not given by another of matrix, zip and list too, nor as a part of what another gives."""
+        name = key["name"]
+        for other in sorted(self.taken):
+            where, place = self.taken[other]
+            if other == name and where == path == "study.list" or not (other == name or within(name, other) or within(other, name)):
+                continue
+            who = where if other == name else f"'{other}' in {where}"
+            self.problems.add(f"{at}.{name}", f"{who} on line {place[1]} says it too; keep one", key["at"])
+            return False
+        return True
+
+
+def number_node(number, place):
+    return {"at": place, "yaml": str(number), "same": str(number), "text": str(number), "count": number}
+
+
+def name_cases(expansion):
+    """By study.name, or by all that varies. Two of one name are a problem."""
+    problems, pattern = expansion.problems, expansion.sections["name"]
+    parts = parts_of(pattern, expansion.varied, problems)
+    if parts is None:
+        return
+    entries = expansion.sections["list"].get("items", [])
+    listed = {key["name"] for entry in entries for key in entry.get("keys", [])}
+    first = {}
+    for number, case in enumerate(expansion.cases, 1):
+        words = [text if not is_key else case.word if text == "name" else case.value_text(text) for is_key, text in parts]
+        case.name = safe_name("".join(words) if pattern else default_name(case, expansion.varied, listed))
+        settings = [f"name {printable(case.word)}"] if case.word else []
+        who = f"case {number} ({', '.join([*settings, *(f'{key} {case.value_text(key)}' for key in expansion.varied)])})"
+        if why := why_not(case.name):
+            example = expansion.varied[0] if expansion.varied else "name"
+            problems.add("study.name", f"the name '{printable(case.name)}' of {who} {why}; write a pattern, such as "
+                                       f"\"case_{{{example}}}\"")
+            return
+        if case.name in first:
+            problems.add("study.name", f"{first[case.name]} and {who} have one name, '{case.name}' (and would have one folder); add to "
+                                       "the pattern what tells them apart")
+            return
+        first[case.name] = who
+
+
+def parts_of(pattern, varied, problems):
+    """[(whether it is a key, text)]; None where the pattern is wrong."""
+    keys, parts = [*varied, "name", "ranks"], []
+    for found in re.finditer(r"\{([^{}]*)\}|([^{}]+)|[{}]", pattern):
+        key, text = found[1], found[2]
+        if key is None and text is None:
+            problems.add("study.name", f"a brace at character {found.start() + 1} of '{printable(pattern)}' has no partner; write "
+                                       "{key.path}")
+            return None
+        if key is not None and key not in keys:
+            problems.add("study.name", f"'{printable(key)}' does not vary; " + meant(key, keys, f"use one of {', '.join(keys)}"))
+            return None
+        parts.append((key is not None, text if key is None else key))
+    return parts
+
+
+def default_name(case, varied, listed):
+    """ "kernel-naive_cells-64", and the list's name where it gives one for its keys."""
+    parts = [f"{key.rpartition('.')[2]}-{case.value_text(key)}" for key in varied if not (case.word and key in listed)]
+    return "_".join([*parts, *([case.word] if case.word else [])])
+
+
+def safe_name(text):
+    """A name of a folder: all that is not safe in one made '-', and none of it at the ends; no hidden folder, no option."""
+    return re.sub(r"-?[^A-Za-z0-9._+-][^A-Za-z0-9._+-]*", "-", text).rstrip("-").lstrip(".-")
+
+
+def why_not(name):
+    if not name:
+        return "is empty"
+    if len(name) > LONGEST_NAME:
+        return f"has more than {LONGEST_NAME} characters"
+    return "is that of a file of the study or of a run" if name in RESERVED else ""
+
+
+def check_columns(sections, varied, problems):
+    """Refuses what study.report and study.sort name and no case can have. A path within run.json ("a.b") may be any."""
+    known = ["name", "ranks", "state", "exit_code", *varied, *collection.OF_RUN, *(collection.OF_SCALING if sections["scaling"] else [])]
+    asked = [(name, "study.report") for name in sections["report"]] + ([(sections["sort"], "study.sort")] if sections["sort"] else [])
+    for name, key in asked:
+        if "." not in name and name not in known:
+            problems.add(key, f"unknown column '{printable(name)}'; "
+                              + meant(name, known, f"use one of {', '.join(known)}, or a path within run.json"))
+
+
+def check_slurm(options, problems):
+    """Refuses options that would be no line of their own."""
+    for i, option in enumerate(options):
+        if not option.startswith("-") or any(c < " " for c in option):
+            problems.add(f"study.slurm.options.{i}", f"'{printable(option)}' is no option of sbatch; write one as \"--partition=gpu\"")

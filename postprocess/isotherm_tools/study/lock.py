@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 
 from isotherm_tools.failure import CANNOT_CREATE, Failure
-from isotherm_tools.study.text import escaped, in_quotes
+from isotherm_tools.text import escaped, in_quotes
 
 HEARTBEAT, LONGEST_SILENCE, ATTEMPTS = 10, 120, 5  # s, s
 

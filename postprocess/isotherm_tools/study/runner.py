@@ -1,4 +1,8 @@
-"""Runs the cases of a study as processes of their own, several at once, and resumes what earlier studies left."""
+"""Runs the cases of a study as processes of their own, several at once, resumes what earlier studies left, and tells how far they are:
+a line for each that ends, with the time that the others will take, and on a terminal a line that moves, of those that run.
+
+That time is an estimate: cells times sweeps at the mean rate of the cases that have ended, and what these took beside their
+sweeps. A steady case is taken for one that sweeps as often as it may."""
 
 import ctypes
 import os
@@ -12,12 +16,100 @@ from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from isotherm_tools.failure import CANNOT_CREATE, UNAVAILABLE, Failure
+from isotherm_tools.program import is_launched, say, write
 from isotherm_tools.study import state
 from isotherm_tools.study.lock import is_busy
-from isotherm_tools.study.progress import Progress, RunningCase
-from isotherm_tools.study.text import counted, escaped, human_duration, in_quotes
+from isotherm_tools.text import counted, escaped, human_duration, in_quotes, left_text, shortened
+
+USUAL_COLUMNS = 80
+
+
+class RunningCase(NamedTuple):
+    name: str
+    work: float  # cells times sweeps
+    seconds: float  # since it was started
+
+
+class Progress:
+    """`work`: of all cases that are due, `jobs` of them at once."""
+
+    def __init__(self, work, cases, jobs):
+        self.work, self.cases, self.jobs = work, cases, max(1, jobs)
+        self.ended_work = self.gone_work = self.seconds = self.seconds_of_sweeps = 0
+        self.ended_cases = self.gone = 0  # gone: ended, and skipped
+        self.moves = os.isatty(2) and os.environ.get("TERM", "") not in ("", "dumb") and not is_launched()
+        self.is_shown = False
+
+    def say(self, line):
+        self.clear()
+        say(line + "\n")
+
+    def ended(self, what, case, seconds_of_sweeps, running):
+        """`running`: the others."""
+        self.ended_cases += 1
+        self.gone += 1
+        self.gone_work += case.work
+        if seconds_of_sweeps > 0:
+            self.ended_work += case.work
+        self.seconds += case.seconds
+        self.seconds_of_sweeps += min(seconds_of_sweeps, case.seconds)
+        self.say(f"[{self.gone}/{self.cases}] {what}{left_text(self.seconds_left(running))}")
+
+    def skipped(self, what, work):
+        """That another run finished it, or that the study is stopping."""
+        self.gone += 1
+        self.gone_work += work
+        self.say(f"[{self.gone}/{self.cases}] {what}")
+
+    def seconds_left(self, running):
+        """None before a case has ended, and where all take longer than expected."""
+        if self.gone == self.cases or not self.seconds_of_sweeps > 0:
+            return None
+        beside = (self.seconds - self.seconds_of_sweeps) / self.ended_cases
+        rate = self.ended_work / self.seconds_of_sweeps
+        left = [max(beside + case.work / rate - case.seconds, 0) for case in running]
+        waiting_work = self.work - self.gone_work - sum(case.work for case in running)
+        waiting = max(self.cases - self.gone - len(running), 0)
+        whole = sum(left) + waiting * beside + max(waiting_work, 0) / rate
+        return max([whole / self.jobs, *left]) if whole > 0 else None
+
+    def show(self, running):
+        if not self.moves or not running or in_background():
+            return
+        cases = ", ".join(f"{case.name} for {human_duration(case.seconds)}" for case in running)
+        text = f"[{self.gone}/{self.cases}]  {cases}{left_text(self.seconds_left(running))}"
+        self.put(f"\r{shortened(text, columns() - 1)}\033[K")
+        self.is_shown = True
+
+    def clear(self):
+        if self.is_shown and not in_background():
+            self.put("\r\033[K")
+        self.is_shown = False
+
+    @staticmethod
+    def put(text):
+        with suppress(OSError):  # nobody minds its loss
+            write(2, text)
+
+
+def columns():
+    with suppress(OSError):
+        if found := os.get_terminal_size(2).columns:
+            return found
+    word = os.environ.get("COLUMNS", "")
+    return int(word) if word.isdigit() and int(word) > 0 else USUAL_COLUMNS
+
+
+def in_background():
+    """The line there is the shell's."""
+    try:
+        return os.tcgetpgrp(2) != os.getpgrp()
+    except OSError:
+        return False
+
 
 LOOK_INTERVAL = 0.2  # s; a case that ends is seen at once
 ONE_REQUEST = 0.5  # s: launchers and timeout(1) send a signal to a process and to its group
@@ -49,15 +141,6 @@ class StopSignals:
             os.kill(os.getpid(), number)
 
 
-def expect_children():
-    """From now on a child that ends wakes this process in wait_for_child."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
-
-
-def wait_for_child(seconds):
-    signal.sigtimedwait([signal.SIGCHLD], seconds)
-
-
 def child_setup():
     """For Popen: a process group of its own, so that a terminal's Ctrl-C is ours to pass on. Where this process dies, the child
     gets SIGTERM: a run then stops with a checkpoint."""
@@ -74,52 +157,40 @@ def child_setup():
     return prepare
 
 
-def start_process(words, out, err, append=False, environment=None, advice="install it, or name another"):
+def start_process(words, out, err, append, environment):
     mode = "ab" if append else "wb"
     try:
         with open(out, mode) as to, open(err, mode) as errors:
             return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=to, stderr=errors, preexec_fn=child_setup(),  # noqa: PLW1509
-                                    env={**os.environ, **(environment or {})})
+                                    env={**os.environ, **environment})
     except OSError as error:
         if error.filename in (str(out), str(err)):
             raise Failure(CANNOT_CREATE, f"cannot write {in_quotes(error.filename)} ({error.strerror}); check the folder and its free "
                                          "space") from error
-        raise Failure(UNAVAILABLE, f"cannot start {in_quotes(words[0])} ({error.strerror}); {advice}") from error
+        raise Failure(UNAVAILABLE, f"cannot start {in_quotes(words[0])} ({error.strerror}); install it, or name another") from error
 
 
-def end_of(process):
-    """(exit code, signal by which it ended or 0); None while it runs."""
-    code = process.poll()
-    return None if code is None else (128 - code, -code) if code < 0 else (code, 0)
-
-
-class SessionFolder:
-    """A folder of its own for the files that Open MPI 4 keeps of a job, which Open MPI makes.
+def session_folder(number):
+    """For the files that Open MPI 4 keeps of a job, which Open MPI makes.
 
     Programs that one user runs on one host share a folder for these files, make it with the first and remove it with the last: one
     that begins while another ends was seen to fail in MPI_Init, once in a hundred starts ("mkdir ... File exists"). A study starts
-    many at one time."""
-
-    def __init__(self, number):
-        self.path = Path(os.environ.get(SESSIONS) or tempfile.gettempdir()) / f"isotherm-{os.getpid()}-{number}"
-
-    def remove(self):
-        shutil.rmtree(self.path, ignore_errors=True)
+    many at one time, and gives each a folder of its own."""
+    return Path(os.environ.get(SESSIONS) or tempfile.gettempdir()) / f"isotherm-{os.getpid()}-{number}"
 
 
 @dataclass
-class Waiting:
+class Job:
     number: int
+    case: object
     resumes: bool = True  # where there is a checkpoint of this case
     said_before: int = 0  # bytes of its errors
+    process: subprocess.Popen = None
+    started: float = 0
+    waits: bool = False  # as was said, for another run in its folder
 
-
-@dataclass
-class Running:
-    what: Waiting
-    session: SessionFolder
-    process: subprocess.Popen
-    started: float
+    def running(self):
+        return RunningCase(self.case.name, self.case.work, time.monotonic() - self.started)
 
 
 class Runner:
@@ -128,49 +199,35 @@ class Runner:
     def __init__(self, deck, jobs, retry, lock=None):
         self.deck, self.jobs, self.lock = deck, max(1, jobs), lock
         looks = state.look_at_all(deck)
-        self.queue = deque(Waiting(i) for i, look in enumerate(looks) if look.is_due(retry))
+        self.queue = deque(Job(i, deck.cases[i]) for i, look in enumerate(looks) if look.is_due(retry))
         self.finished = sum(look.is_finished for look in looks)
         self.failed_before = len(looks) - self.finished - len(self.queue)
-        self.progress = Progress(sum(deck.cases[each.number].work for each in self.queue), len(self.queue), self.jobs)
-        self.running, self.told, self.stopped_by = [], set(), 0
+        self.progress = Progress(sum(job.case.work for job in self.queue), len(self.queue), self.jobs)
+        self.running, self.stopped_by = [], 0
 
     def run(self):
         """Says how each ends. Returns the signal, or 0."""
         self.signals = StopSignals()
-        expect_children()
-        self.announce()
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # a child that ends wakes this process in sigtimedwait
+        before = f", {self.finished} finished before" if self.finished else ""
+        before += f", {self.failed_before} failed before (--retry starts them again)" if self.failed_before else ""
+        self.progress.say(f"{counted(len(self.deck.cases), 'case')}{before}, {len(self.queue)} to run")
         try:
             while self.queue or self.running:
                 self.pass_on_signal()
                 self.start_some()
-                self.progress.show(self.now_running())
-                wait_for_child(LOOK_INTERVAL)
+                self.progress.show([job.running() for job in self.running])
+                signal.sigtimedwait([signal.SIGCHLD], LOOK_INTERVAL)
                 self.reap()
                 if self.lock:
                     self.lock.keep_alive()
         finally:
             self.progress.clear()
-            for each in self.running:  # none, unless something is wrong here
+            for job in self.running:  # none, unless something is wrong here
                 with suppress(ProcessLookupError):
-                    os.killpg(each.process.pid, signal.SIGKILL)
-                each.session.remove()
+                    os.killpg(job.process.pid, signal.SIGKILL)
+                shutil.rmtree(session_folder(job.number), ignore_errors=True)
         return self.stopped_by
-
-    def announce(self):
-        text = counted(len(self.deck.cases), "case")
-        if self.finished:
-            text += f", {self.finished} finished before"
-        if self.failed_before:
-            text += f", {self.failed_before} failed before (--retry starts them again)"
-        self.progress.say(f"{text}, {len(self.queue)} to run")
-
-    def now_running(self):
-        now = time.monotonic()
-        return [self.running_case(each.what, now - each.started) for each in self.running]
-
-    def running_case(self, what, seconds):
-        case = self.deck.cases[what.number]
-        return RunningCase(case.name, case.work, seconds)
 
     def pass_on_signal(self):
         number = self.signals.noted
@@ -180,50 +237,48 @@ class Runner:
         self.queue.clear()
         if self.running:
             self.progress.say(f"{signal_name(number)}: {counted(len(self.running), 'case')} still running; each stops with a checkpoint")
-        for each in self.running:
+        for job in self.running:
             # Launchers pass SIGUSR1 on to their ranks, and answer others by killing them.
-            launched = self.is_launched(self.deck.cases[each.what.number])
             with suppress(ProcessLookupError):
-                os.killpg(each.process.pid, signal.SIGUSR1 if launched else number)
+                os.killpg(job.process.pid, signal.SIGUSR1 if self.is_launched(job.case) else number)
 
     def start_some(self):
         for _ in range(len(self.queue)):
             if len(self.running) >= self.jobs or self.signals.noted:
                 return
-            following = self.queue.popleft()
-            case = self.deck.cases[following.number]
-            if is_busy(case.folder):
-                if following.number not in self.told:
-                    self.progress.say(f"{case.name}: waiting for another run in its folder")
-                self.told.add(following.number)
-                self.queue.append(following)
+            job = self.queue.popleft()
+            if is_busy(job.case.folder):
+                if not job.waits:
+                    self.progress.say(f"{job.case.name}: waiting for another run in its folder")
+                job.waits = True
+                self.queue.append(job)
                 continue
             # As it stands now: what held the folder may have come to its end, or left a checkpoint.
-            look = state.look_at(self.deck, case)
+            look = state.look_at(self.deck, job.case)
             if look.is_finished:
-                self.tell(case, look, (0, 0), 0)
+                self.tell(job.case, look, 0, 0, 0)
                 continue
             if not look.has_checkpoint or look.state == "changed":
-                following.resumes = False
-            self.start(following, look.has_files)
+                job.resumes = False
+            self.start(job, look.has_files)
 
-    def start(self, following, has_files):
-        case = self.deck.cases[following.number]
+    def start(self, job, has_files):
+        case = job.case
         out, err = case.folder / "stdout.txt", case.folder / "stderr.txt"
-        session = SessionFolder(following.number)
         try:
             state.make_folder(case.folder, "cannot make {folder} ({why}); choose another output.directory")
-            state.keep_earlier_parts(case, following.resumes)
+            state.keep_earlier_parts(case, job.resumes)
             with suppress(FileNotFoundError):
                 os.unlink(case.folder / "case.json")
             state.write_whole(case.deck_file, case.deck)
-            if following.resumes:
-                following.said_before = len(state.text_or_empty(err))
-            process = start_process(self.words(case, following.resumes, has_files), out, err, following.resumes,
-                                    {SESSIONS: str(session.path), **self.shares(case)})
-            self.running.append(Running(following, session, process, time.monotonic()))
+            if job.resumes:
+                job.said_before = len(state.text_or_empty(err))
+            job.process = start_process(self.words(case, job.resumes, has_files), out, err, job.resumes,
+                                        {SESSIONS: str(session_folder(job.number)), **self.shares(case)})
+            job.started = time.monotonic()
+            self.running.append(job)
         except Failure as failure:
-            self.conclude(following, (failure.code, 0), str(failure), 0)
+            self.conclude(job, failure.code, 0, str(failure), 0)
 
     def is_launched(self, case):
         """One rank needs no launcher; but what others are compared with is bound to its cores as they are."""
@@ -254,17 +309,18 @@ class Runner:
         return {"OMP_NUM_THREADS": str(threads), **({} if self.deck.launcher else UNBOUND)}
 
     def reap(self):
-        for each in list(self.running):
-            end = end_of(each.process)
-            if end is not None:
-                self.running.remove(each)
-                each.session.remove()
-                self.conclude(each.what, end, "", time.monotonic() - each.started)
+        for job in list(self.running):
+            code = job.process.poll()
+            if code is not None:
+                self.running.remove(job)
+                shutil.rmtree(session_folder(job.number), ignore_errors=True)
+                self.conclude(job, 128 - code if code < 0 else code, max(-code, 0), "", job.running().seconds)
 
-    def conclude(self, what, end, message, wall):
-        case, (code, number) = self.deck.cases[what.number], end
+    def conclude(self, job, code, number, message, wall):
+        """`number`: of the signal by which it ended, or 0."""
+        case = job.case
         if not message and code != 0:
-            message = last_words(case, what.said_before)
+            message = last_words(case, job.said_before)
         if not message and number:
             message = f"ended by {signal_name(number)}"
         # Whatever its launcher makes of our signal, the case has not failed.
@@ -274,23 +330,24 @@ class Runner:
                 "message": message or None, "ranks": case.ranks, "wall_s": wall, "deck": case.deck})
         look = state.look_at(self.deck, case)
         # A checkpoint of the very end leaves nothing to do, and no record of it.
-        if what.resumes and code == 0 and not look.is_finished and not self.stopped_by:
-            self.queue.append(Waiting(what.number, resumes=False))
+        if job.resumes and code == 0 and not look.is_finished and not self.stopped_by:
+            self.queue.append(Job(job.number, case, resumes=False))
             return
         look.message = look.message or message
-        self.tell(case, look, end, wall)
+        self.tell(case, look, code, number, wall)
 
-    def tell(self, case, look, end, wall):
+    def tell(self, case, look, code, number, wall):
         text = f"{case.name}: {look.state}"
         if look.state == "failed":
-            text += f" ({signal_name(end[1])})" if end[1] else f" (exit code {end[0]})"
+            text += f" ({signal_name(number)})" if number else f" (exit code {code})"
         text += f" after {human_duration(wall)}"
         if look.state == "failed" and look.message:
             text += ": " + escaped(look.message)
         if wall == 0 or self.stopped_by:
             self.progress.skipped(text, case.work)
         else:
-            self.progress.ended(text, RunningCase(case.name, case.work, wall), look.seconds_of_sweeps, self.now_running())
+            self.progress.ended(text, RunningCase(case.name, case.work, wall), look.seconds_of_sweeps,
+                                [job.running() for job in self.running])
 
 
 def last_words(case, said_before):

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from isotherm_tools.failure import CANNOT_CREATE, DATA, FILE_MISSING, UNAVAILABLE, Failure
+from isotherm_tools.program import say
 from isotherm_tools.study import state
-from isotherm_tools.study.expansion import safe_name
-from isotherm_tools.study.program import say
+from isotherm_tools.study.deck import safe_name
 from isotherm_tools.study.runner import StopSignals, child_setup, signal_name
-from isotherm_tools.study.text import counted, escaped, in_quotes, nearest_word, printable, shell_word
+from isotherm_tools.text import counted, escaped, in_quotes, nearest_word, printable, shell_word
 
 MOST_TASKS = 1000
 LAUNCHER = "study.launcher=srun --ntasks={ranks}"
@@ -33,38 +33,36 @@ class Script:
     at_once: int = 0  # 0: as many as there is room for
 
 
-class Template:
-    def __init__(self, path):
-        self.path = path or "inputs/study.sbatch"
-        try:
-            self.text = (Path(path) if path else OWN_TEMPLATE).read_text(encoding="utf-8")
-            why = "" if self.text else "it is empty"
-        except OSError as error:
-            why = error.strerror
-        if why:
-            raise Failure(FILE_MISSING, f"study.slurm.template: {in_quotes(path)} cannot be read ({why}); name a copy of "
-                                        "inputs/study.sbatch")
+def read_template(path):
+    try:
+        text = (Path(path) if path else OWN_TEMPLATE).read_text(encoding="utf-8")
+        why = "" if text else "it is empty"
+    except OSError as error:
+        why = error.strerror
+    if why:
+        raise Failure(FILE_MISSING, f"study.slurm.template: {in_quotes(path)} cannot be read ({why}); name a copy of inputs/study.sbatch")
+    return text
 
-    def fill(self, values, needed):
-        """`values`: by the names of the places; `needed`: those that a template must have."""
-        used = set()
 
-        def value(found):
-            name = found[1]
-            if name not in values:
-                near = nearest_word(name, values)
-                line = 1 + self.text.count("\n", 0, found.start())
-                advice = f"did you mean '@{near}@'?" if near else "use one of " + ", ".join(f"@{each}@" for each in values)
-                raise Failure(DATA, f"{self.path}:{line}: unknown place-holder '@{printable(name)}@'; {advice}")
-            used.add(name)
-            return values[name]
+def fill(path, text, values):
+    """`path`: of the template, for messages; `values`: by the names of the places."""
+    path, used = path or "inputs/study.sbatch", set()
+    needed = ("tasks", "ranks", *(["options"] if values["options"] else []), "cases", "command")
 
-        filled = re.sub("@([a-z_]+)@", value, self.text)  # all else is no place: an address, "${cases[@]}"
-        missing = ", ".join(f"'@{name}@'" for name in needed if name not in used)
-        if missing:
-            raise Failure(DATA, f"{self.path}: has no {missing} (what stands there decides what a task runs); add it as in "
-                                "inputs/study.sbatch")
-        return filled
+    def value(found):
+        name = found[1]
+        if name not in values:
+            near = nearest_word(name, values)
+            advice = f"did you mean '@{near}@'?" if near else "use one of " + ", ".join(f"@{each}@" for each in values)
+            raise Failure(DATA, f"{path}:{1 + text.count(chr(10), 0, found.start())}: unknown place-holder '@{printable(name)}@'; {advice}")
+        used.add(name)
+        return values[name]
+
+    filled = re.sub("@([a-z_]+)@", value, text)  # all else is no place: an address, "${cases[@]}"
+    missing = ", ".join(f"'@{name}@'" for name in needed if name not in used)
+    if missing:
+        raise Failure(DATA, f"{path}: has no {missing} (what stands there decides what a task runs); add it as in inputs/study.sbatch")
+    return filled
 
 
 def array_text(tasks, at_once=0):
@@ -85,8 +83,10 @@ class Submission:
     def __init__(self, deck, jobs, retry, limit):
         self.deck, self.jobs, self.retry, self.limit = deck, jobs, retry, limit
         self.folder = Path(os.path.normpath(deck.directory.absolute()))
-        self.refuse_odd_folder()
-        self.template = Template(deck.sections["template"])
+        if re.search(r"[\x00- \"'\\%#]", str(self.folder)):
+            raise Failure(CANNOT_CREATE, f"cannot use {in_quotes(self.folder)} as the directory of a study with --slurm (a blank, quote, "
+                                         "'%' or '#' means something else to sbatch); choose another with output.directory=...")
+        self.template = read_template(deck.sections["template"])
         self.finished = self.failed = self.queued = 0
         due = self.find_due()
         self.due = len(due)
@@ -94,12 +94,6 @@ class Submission:
         self.collecting = Script(self.file("collect"), 1, self.words() + " --collect", [1])
         for script in self.arrays:
             self.text_of(script)  # refuses, before the first is submitted
-
-    def refuse_odd_folder(self):
-        """What sbatch would take for something else."""
-        if re.search(r"[\x00- \"'\\%#]", str(self.folder)):
-            raise Failure(CANNOT_CREATE, f"cannot use {in_quotes(self.folder)} as the directory of a study with --slurm (a blank, quote, "
-                                         "'%' or '#' means something else to sbatch); choose another with output.directory=...")
 
     def find_due(self):
         """What is in the queue already is not submitted once more."""
@@ -113,18 +107,21 @@ class Submission:
                 self.finished += 1
             else:
                 self.failed += 1
-        queued = find_queued_tasks() if submitted else set()
+        # Tasks of this user that wait or run: "123_4".
+        queued = set(ask("squeue", f"--user={os.getuid()}", "--array", "--noheader", "--format=%F_%K").split()) if submitted else set()
         left = [number for number in due if submitted.get(number) not in queued]
         self.queued = len(due) - len(left)
         return left
 
     def make_arrays(self, due):
+        launcher = "" if self.deck.launcher else " " + shell_word(LAUNCHER)
+        command = f"{self.words()}{launcher}{' --retry' if self.retry else ''} --case \"${{cases[SLURM_ARRAY_TASK_ID]}}\""
         arrays = {}  # by ranks, then by thousands
         for number in due:
             case = self.deck.cases[number]
             part = number // MOST_TASKS
             name = f"ranks_{case.ranks}" + (f"_part_{part + 1}" if part else "")
-            array = arrays.setdefault((case.ranks, part), Script(self.file(name), case.ranks, self.case_command(), [], [], self.jobs))
+            array = arrays.setdefault((case.ranks, part), Script(self.file(name), case.ranks, command, [], [], self.jobs))
             array.tasks.append(number % MOST_TASKS + 1)
             array.cases.append(case)
         return [arrays[key] for key in sorted(arrays)]
@@ -136,18 +133,13 @@ class Submission:
         words = [self.deck.program.path, "study", self.deck.path, *self.deck.overrides]
         return " ".join(map(shell_word, words)) + (f" --limit {self.limit}" if self.limit else "")
 
-    def case_command(self):
-        launcher = "" if self.deck.launcher else " " + shell_word(LAUNCHER)
-        return f"{self.words()}{launcher}{' --retry' if self.retry else ''} --case \"${{cases[SLURM_ARRAY_TASK_ID]}}\""
-
     def text_of(self, script):
-        options = self.deck.sections["options"]
         values = {"name": safe_name(Path(self.deck.path).stem) or "study", "output": str(self.folder / "slurm_%A_%a.txt"),
                   "tasks": array_text(script.tasks, script.at_once), "ranks": str(script.ranks),
-                  "options": "\n".join(f"#SBATCH {option}" for option in options),
+                  "options": "\n".join(f"#SBATCH {option}" for option in self.deck.sections["options"]),
                   "cases": " ".join(f"[{task}]={case.name}" for task, case in zip(script.tasks, script.cases)),
                   "folder": shell_word(os.getcwd()), "command": script.command}
-        return self.template.fill(values, ("tasks", "ranks", *(["options"] if options else []), "cases", "command"))
+        return fill(self.deck.sections["template"], self.template, values)
 
     def summary(self):
         text = counted(len(self.deck.cases), "case")
@@ -178,7 +170,9 @@ class Submission:
                 state.write_whole(case.deck_file, case.deck)
             job = self.submit_one(script)
             for task, case in zip(script.tasks, script.cases):
-                record_submission(case, f"{job}_{task}")
+                state.write_json(case.folder / "slurm.json", {
+                    "schema": "isotherm-slurm", "schema_version": 1, "task": f"{job}_{task}", "submitted": state.utc_now(),
+                    "ranks": case.ranks, "deck": case.deck})
             say(f"job {job}: {counted(len(script.cases), 'case')} on {counted(script.ranks, 'rank')}, by {in_quotes(script.file)}\n")
             jobs += f":{job}"
         last = self.submit_one(self.collecting, f"--dependency={jobs}")
@@ -193,11 +187,6 @@ class Submission:
         if not job:
             raise Failure(UNAVAILABLE, f"sbatch answered '{printable(answer)}', no job's number; submit {in_quotes(script.file)} by hand")
         return job[0]
-
-
-def find_queued_tasks():
-    """Tasks of this user that wait or run: "123_4"."""
-    return set(ask("squeue", f"--user={os.getuid()}", "--array", "--noheader", "--format=%F_%K").split())
 
 
 def ask(*words):
@@ -218,11 +207,6 @@ def ask(*words):
 def read_submission(case):
     record = state.read_json(case.folder / "slurm.json")
     return record if record.get("schema") == "isotherm-slurm" else {}
-
-
-def record_submission(case, task):
-    state.write_json(case.folder / "slurm.json", {"schema": "isotherm-slurm", "schema_version": 1, "task": task,
-                                                  "submitted": state.utc_now(), "ranks": case.ranks, "deck": case.deck})
 
 
 def refuse_changed_since_submission(deck):

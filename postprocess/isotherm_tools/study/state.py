@@ -17,7 +17,7 @@ from datetime import datetime, timezone
 
 from isotherm_tools.failure import CANNOT_CREATE, DATA, IO, Failure
 from isotherm_tools.json_record import VERSIONS
-from isotherm_tools.study.text import in_quotes
+from isotherm_tools.text import in_quotes
 
 DONE, NOT_CONVERGED, INTERNAL, STOPPED, DIVERGED = 0, 10, 70, 75, 76
 FINISHED = ("done", "not converged")
@@ -104,12 +104,9 @@ def judge(deck, case, run, record, before):
     outlived = look.exit_code == STOPPED and last is not None and last != STOPPED and DATA <= last <= DIVERGED
     if look.exit_code is None or outlived:
         look.exit_code, look.message = last if last != DONE else None, text_of(record, "message")  # 0: there was nothing to do
-    look.state = "changed" if look.changes else state_of(look.exit_code)
+    states = {None: "interrupted", DONE: "done", NOT_CONVERGED: "not converged", STOPPED: "stopped"}
+    look.state = "changed" if look.changes else states.get(look.exit_code, "failed")
     return look
-
-
-def state_of(code):
-    return {None: "interrupted", DONE: "done", NOT_CONVERGED: "not converged", STOPPED: "stopped"}.get(code, "failed")
 
 
 def changes_since(deck, case, before, ranks):
@@ -164,15 +161,11 @@ def keep_earlier_parts(case, resumes):
 
 def wall_of_all_parts(case, run):
     started, wall = part_of(run)
-    if wall is None or not is_resumed(run):
+    before = run.get("continuation")
+    if wall is None or not isinstance(before, dict) or before.get("restarted_from") is None:
         return wall
     parts = read_json(case.folder / "earlier_parts.json").get("wall_s", {})
     return wall + sum(seconds for begun, seconds in parts.items() if begun != started)
-
-
-def is_resumed(run):
-    before = run.get("continuation")
-    return isinstance(before, dict) and before.get("restarted_from") is not None
 
 
 # Files that appear whole or not at all

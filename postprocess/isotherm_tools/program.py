@@ -1,12 +1,14 @@
-"""The program beside this package: it alone reads decks. It answers requests about one as JSON (isotherm check --json)."""
+"""The program beside this package, which alone reads decks and answers requests about one as JSON (isotherm check --json); and the
+command lines of tools that start it."""
 
+import argparse
 import json
 import os
 import shutil
 import subprocess
 import sys
 
-from isotherm_tools.failure import DATA, IO, UNAVAILABLE, Failure
+from isotherm_tools.failure import COMMAND_LINE, DATA, IO, UNAVAILABLE, Failure
 
 NUMBERS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 LAUNCHED = ("OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_STEP_ID")
@@ -83,3 +85,47 @@ def print_now(text):
 
 def warn(text):
     print(f"warning: {text}", file=sys.stderr, flush=True)
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        print(f"isotherm: {message}; see {self.prog} --help", file=sys.stderr)
+        sys.exit(COMMAND_LINE)
+
+
+def add_verb(verbs, name, action, text, description, directory="RUN_DIRECTORY"):
+    """A verb of `python3 -m isotherm_tools`; `directory`: what its first word is called, None where it is another."""
+    verb = verbs.add_parser(name, help=text, description=description)
+    verb.set_defaults(action=action)
+    if directory:
+        verb.add_argument("run", metavar=directory)
+    return verb
+
+
+def whole(text):
+    if text.isdecimal() and int(text) > 0:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text} is no whole number from 1 on")
+
+
+def number_from(least, most, kind=int):
+    def parse(text):
+        try:
+            value = kind(text)
+        except ValueError:
+            value = None
+        if value is None or not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"'{text}' is no number from {least} to {most}")
+        return value
+    return parse
+
+
+def positions(words, overrides, first):
+    """Where the overrides stand on the command line. They are sought from the end: from the front one could be taken for the deck."""
+    places, at = [], len(words)
+    for override in reversed(overrides):
+        at -= 1
+        while at > 0 and words[at] != override:
+            at -= 1
+        places.insert(0, first + at)
+    return places

@@ -1,20 +1,44 @@
-"""What a report says of a study: what varied, what each case has come to, what is missing, and why."""
+"""`report RUN` or `report STUDY`, and what it says of a study: what varied, what each case has come to, what is missing, and why."""
 
 from collections import Counter
+from pathlib import Path
 
-from matplotlib import pyplot
-
-from isotherm_tools import figures, study_figures
-from isotherm_tools.failure import DATA, Failure
-from isotherm_tools.report_bench import bench_section
+from isotherm_tools import figures, studies
+from isotherm_tools.bench import BenchRecord
+from isotherm_tools.failure import COMMAND_LINE, DATA, Failure
+from isotherm_tools.program import add_verb
 from isotherm_tools.report_page import Section, facts, page, paragraph, picture, pictures, table, tiles, warnings
-from isotherm_tools.report_scaling import scaling_section
-from isotherm_tools.study.text import counted
-from isotherm_tools.study_figures import short, why_not
-from isotherm_tools.study_record import is_number
-from isotherm_tools.units import format_time, si
+from isotherm_tools.report_run import bench_section, run_page
+from isotherm_tools.run import open_run
+from isotherm_tools.scaling import STRONG, Wishes, modelled, times
+from isotherm_tools.scaling_command import scaling_figure, share
+from isotherm_tools.studies import Study, is_study, short, why_not
+from isotherm_tools.text import counted, format_time, is_number, si
+from isotherm_tools.whole_file import write_text
 
-LOOK = {**figures.STYLE, "axes.titlesize": 10}
+ENDINGS = (".html", ".htm")
+
+
+def add(verbs):
+    verb = add_verb(verbs, "report", report, "one HTML page of a run (field, history, where the time went) or of a study",
+                    "Writes one page that needs no network, no script and no other file.", "RUN_OR_STUDY_DIRECTORY")
+    verb.add_argument("--bench", metavar="FILE", action="append", default=[],
+                      help="put the ladder and roofline of isotherm bench ... --json FILE on the page; may be repeated")
+    verb.add_argument("--out", metavar="FILE.html", help="default: NAME_report.html in the directory, of a study study_report.html")
+
+
+def report(options):
+    of_study = is_study(options.run)
+    subject = Study(options.run) if of_study else open_run(options.run)
+    name = "study" if of_study else subject.name
+    path = Path(options.out) if options.out else subject.path / f"{name}_report.html"
+    if path.suffix.lower() not in ENDINGS:
+        raise Failure(COMMAND_LINE, f"{path}: a report is a page; end the name in {ENDINGS[0]}")
+    benches = [BenchRecord(bench) for bench in options.bench]
+    write_text(path, study_page(subject, benches) if of_study else run_page(subject, benches))
+    return path
+
+
 MOST_VALUES = 12  # of a key, in a line of text
 MOST_TOLD = 8  # failures in the box that is seen first; all are in the table of states
 
@@ -22,10 +46,11 @@ MOST_TOLD = 8  # failures in the box that is seen first; all are in the table of
 def study_page(study, benches):
     """The page's text. `benches`: records of benchmarks to put beside the study."""
     try:
-        with pyplot.style.context(["default", LOOK]):
+        with figures.look(**{"axes.titlesize": 10}):
             devices = Counter(rank["device"] for case in study.cases if case.run for rank in case.run["ranks"])
             sections = [
-                summary(study), *filter(None, [scaling_section(study)]), results(study), against(study), states(study),
+                summary(study), Section("scaling", "Scaling", [part for each in study.scaling for part in series_parts(study, each)]),
+                results(study), against(study), states(study),
                 *(bench_section(number, bench, devices) for number, bench in enumerate(benches, 1)),
                 what_was_studied(study, devices),
             ]
@@ -46,18 +71,15 @@ def result(study):
     return "NOT CONVERGED" if "not converged" in found else "DONE"
 
 
-def failure_line(case):
-    code = "" if case.exit_code is None else f" (exit code {case.exit_code})"
-    return f"{case.name} has failed{code}{': ' + case.message if case.message else ''}"
-
-
 def summary(study):
     failed = [case for case in study.cases if case.state == "failed"]
     by_state = Counter(case.state for case in study.cases)
     parts = []
     if failed:
         more = [f"and {len(failed) - MOST_TOLD} more, in the table of states"] if len(failed) > MOST_TOLD else []
-        parts.append(warnings([*map(failure_line, failed[:MOST_TOLD]), *more]))
+        codes = ["" if case.exit_code is None else f" (exit code {case.exit_code})" for case in failed[:MOST_TOLD]]
+        lines = [f"{case.name} has failed{code}{': ' + case.message if case.message else ''}" for case, code in zip(failed, codes)]
+        parts.append(warnings([*lines, *more]))
     wall = [case.value("wall_s") for case in study.cases if is_number(case.value("wall_s"))]
     best = min((case for case in study.cases if case.is_finished and is_number(case.value("step_s"))),
                key=lambda case: case.value("step_s"), default=None)
@@ -90,7 +112,7 @@ def against(study):
         return Section("figures", "Least and most", [paragraph(f"No figures: {why}."), extremes(study, names)])
     along, others = study.axes[0], study.axes[1:]
     lines = f", a line for each value of {' and '.join(others)}" if others else ""
-    items = [picture(study_figures.quantities_figure(study, [name]), f"{name} against {along}{lines}: {span(study, name)}",
+    items = [picture(studies.quantities_figure(study, [name]), f"{name} against {along}{lines}: {span(study, name)}",
                      f"{study.title(name)} against {along}{lines}.") for name in names]
     parts = [pictures(*items)]
     if any(case.state == "not converged" for case in study.cases):
@@ -102,18 +124,20 @@ def against(study):
 
 
 def known(study, name):
-    return [case for case in study.cases if case.is_finished and is_number(case.value(name))]
+    """The cases that have a number, in its order."""
+    cases = [case for case in study.cases if case.is_finished and is_number(case.value(name))]
+    return sorted(cases, key=lambda case: case.value(name))
 
 
 def span(study, name):
-    values = [case.value(name) for case in known(study, name)]
-    return f"{min(values):.5g} to {max(values):.5g}" if values else "no value"
+    cases = known(study, name)
+    return f"{cases[0].value(name):.5g} to {cases[-1].value(name):.5g}" if cases else "no value"
 
 
 def extremes(study, names):
     rows = []
     for name in names:
-        cases = sorted(known(study, name), key=lambda case: case.value(name))
+        cases = known(study, name)
         if cases:
             rows.append((study.title(name), cell(cases[0].value(name)), cases[0].name, cell(cases[-1].value(name)), cases[-1].name))
     return table(("quantity", "least", "in", "most", "in"), rows)
@@ -148,3 +172,44 @@ def values_line(study, key):
     values = list(dict.fromkeys(short(case.value(key)) for case in study.cases))
     more = f", and {len(values) - MOST_VALUES} more" if len(values) > MOST_VALUES else ""
     return ", ".join(values[:MOST_VALUES]) + more
+
+
+HEAD = ("ranks", "grid", "runs", "a sweep", "predicted", "speed-up", "efficiency", "predicted", "hidden", "predicted", "remark")
+MEANING = {
+    STRONG: "The grid is the same on all counts: efficiency is T1 / (n Tn).",
+    "weak": "The cells of a rank are the same on all counts: efficiency is T1 / Tn.",
+}
+
+
+def series_parts(study, scaled):
+    parts = [paragraph(f"{scaled.kind.capitalize()} scaling{f' of {scaled.label}' if scaled.label else ''}, compared with "
+                       f"{scaled.base}. {MEANING[scaled.kind]} Of several runs the one in the middle counts.")]
+    if scaled.disagreement:
+        parts.append(warnings([scaled.disagreement]))
+    predicted, notes = {}, []
+    try:
+        series = modelled(study, scaled, Wishes(ranks=()))
+        predicted = {row.ranks: row.predicted for row in series.rows if row.predicted}
+        notes = series.notes
+        what = "measured and predicted" if predicted else "measured"
+        parts.append(pictures(picture(scaling_figure(series), f"Time a sweep and efficiency over ranks, {what}",
+                                      f"Time a sweep and efficiency, {what}.")))
+    except Failure as failure:
+        notes = [f"no prediction: {failure}"]
+    remarked = any(row.remark for row in scaled.rows)
+    rows = [line(row, predicted.get(row.ranks))[:None if remarked else -1] for row in scaled.rows]
+    parts.append(table(HEAD[:None if remarked else -1], rows))
+    return [*parts, *map(paragraph, notes)]
+
+
+def line(row, predicted):
+    return (str(row.ranks), times(row.cells), str(row.runs),
+            text(row.step, format_time), text(predicted and predicted.step, format_time),
+            text(row.speedup, lambda value: f"{value:.4g}"),
+            text(row.efficiency, share), text(predicted and predicted.efficiency, share),
+            text(row.hidden, share), text(predicted and predicted.hidden, share),
+            row.remark or "-")
+
+
+def text(value, form):
+    return "-" if value is None else form(value)

@@ -1,0 +1,263 @@
+"""What a study has come to, by its study.json, and its quantities against what varies as figures."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+from matplotlib import pyplot
+from matplotlib.ticker import EngFormatter, NullFormatter, NullLocator
+
+from isotherm_tools import figures
+from isotherm_tools.failure import COMMAND_LINE, DATA, FILE_MISSING, Failure
+from isotherm_tools.json_record import read_record
+from isotherm_tools.program import add_verb
+from isotherm_tools.text import WORDS, is_number, place, split_unit, titled
+
+FILE = "study.json"
+FINISHED = ("done", "not converged")
+# How columns end that are no plain number; the longer ones first.
+ENDINGS = {"_bytes_per_s": "B/s", "points_per_s": "points/s", "_percent": "%", "_bytes": "B"}
+
+
+def is_study(directory):
+    return (Path(directory) / FILE).is_file()
+
+
+class Study:
+    def __init__(self, directory):
+        self.path = Path(directory)
+        if not self.path.is_dir():
+            raise Failure(FILE_MISSING, f"{self.path} is no directory; name one that isotherm study has written")
+        self.record = read_record(self.path / FILE, "isotherm-study", "study", "name the directory of a study: isotherm study "
+                                  "--collect writes it")
+        try:
+            self.varied, self.units = list(self.record["varied"]), dict(self.record["units"])
+            self.reported, self.columns = list(self.record["report"]), list(self.record["columns"])
+            self.cases = [Case(case) for case in self.record["cases"]]
+            self.name = Path(self.record["deck"]).stem
+            self.scaling = [Scaled(self.record["scaling"]["kind"], each) for each in self.record["scaling"]["series"]] \
+                if "scaling" in self.record else []
+            self.axes = axes_of(self)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise Failure(DATA, f"{self.path}/{FILE} is no study of isotherm ({error!r})") from error
+
+    def sorted_cases(self):
+        """As the program's own table has them: numbers before words, and what is not known last."""
+        key = self.record["sort"]
+        return sorted(self.cases, key=lambda case: place(case.value(key))) if key else self.cases
+
+    @property
+    def quantities(self):
+        """What was reported and is a number in some case, without what varies."""
+        return [name for name in self.reported if name not in (*self.varied, "ranks") and self.is_number(name)]
+
+    def is_number(self, name):
+        return any(is_number(case.value(name)) for case in self.cases)
+
+    def chosen(self, columns):
+        """`columns`: "step_s,max_K", or None for what was reported."""
+        if not columns:
+            return self.quantities
+        names = columns.split(",")
+        for name in names:
+            if name not in self.columns:
+                raise Failure(COMMAND_LINE, f"the study has no column {name}; use one of {', '.join(self.columns)}")
+            if not self.is_number(name):
+                raise Failure(DATA, f"no case of the study has a number in column {name}")
+        return names
+
+    def title(self, name):
+        """"time per step [s]" of step_s, "grid.lengths.2 [m]"; as it is where there is no unit."""
+        return titled(*self.quantity_and_unit(name))
+
+    def quantity_and_unit(self, name):
+        if name in self.units or "." in name:
+            return name, self.units.get(name, "")
+        words = WORDS.get(name)
+        for ending, unit in ENDINGS.items():
+            if name.endswith(ending):
+                return words or name.removesuffix(ending).rstrip("_") or "rate", unit
+        quantity, unit = split_unit(name)
+        return words or quantity, unit
+
+
+class Case:
+    def __init__(self, content):
+        self.name, self.state, self.values = content["name"], content["state"], dict(content["values"])
+        self.exit_code, self.message, self.run = content["exit_code"], content["message"], content["run"]
+
+    def value(self, name):
+        """Of a column, or a varied key; None where it is not known."""
+        return self.values.get(name)
+
+    @property
+    def is_finished(self):
+        return self.state in FINISHED
+
+
+class Scaled:
+    """A series of cases on several counts of ranks, as the program has put them together."""
+
+    def __init__(self, kind, content):
+        self.kind, self.label, self.base, self.disagreement = kind, content["label"], content["base"], content["disagreement"]
+        self.rows = []
+        for row in content["rows"]:  # `case` counts: of its runs the one in the middle; None: none has a time
+            efficiency, hidden = (row[key] if row[key] is None else row[key] / 100 for key in ("efficiency_percent", "halo_hidden_percent"))
+            self.rows.append(SimpleNamespace(step=row["step_s"], efficiency=efficiency, hidden=hidden, **{
+                key: row[key] for key in ("ranks", "cells", "runs", "remark", "case", "speedup")}))
+
+
+def axes_of(study):
+    """Along what the cases lie: varied keys, without those that another decides, as the keys of a zip decide each other.
+    Where they do not tell all cases apart, their names do. Numbers with most values come first. The number of a repeat is no
+    axis: repeats are several points at one place."""
+    found = {key: [str(case.value(key)) for case in study.cases] for key in study.varied}
+    found = {key: values for key, values in found.items() if len(set(values)) > 1}
+
+    def numeric(key):
+        return all(is_number(case.value(key)) for case in study.cases)
+
+    def worth(key):
+        return key in study.reported, numeric(key), len(set(found[key])), -study.varied.index(key)
+
+    for key in sorted(found, key=worth):
+        others = [values for other, values in found.items() if other != key]
+        if any(len(set(zip(values, found[key]))) == len(set(values)) for values in others):
+            del found[key]
+    repeated = found.pop("run", None) if study.scaling and len(found) > 1 else None
+    if len(set(zip(*found.values(), *([repeated] if repeated else [])))) < len(study.cases):
+        return ["name"] if len(study.cases) > 1 else []
+    return sorted(found, key=lambda key: (not numeric(key), -len(set(found[key])) if numeric(key) else 0, study.varied.index(key)))
+
+
+WIDTH, HEIGHT = 5.6, 3.6  # inches, of one quantity
+MOST_LINES = 8  # more cannot be told apart
+MOST_TICKS = 9  # at the values themselves
+WIDE = 8  # times: axes that reach further are logarithmic
+PREFIXED = ("s", "B", "B/s", "points/s")  # units of which values are far from 1
+MARGIN = 0.05  # of the axis, beyond its first and last value
+MARKERS = "os^Dv<>P"
+ROOM = 0.1  # of an axis, for the word at a tick
+LONG_WORDS = 24  # characters of all words along an axis, from which on they are slanted
+
+
+def add(verbs):
+    verb = add_verb(verbs, "study-plot", draw_study, "draw what a study reports against what varies in it",
+                    "Draws each quantity that the study reports, a line for all that varies else.", "STUDY_DIRECTORY")
+    verb.add_argument("--columns", metavar="NAME,NAME", help="of study.csv, without units (default: those of study.report)")
+    verb.add_argument("--out", metavar="FILE", help="png, pdf or svg by its ending (default: in the study's directory)")
+
+
+def draw_study(options):
+    study = Study(options.run)
+    path = options.out or study.path / "study.png"
+    figures.check_format(path)
+    names = study.chosen(options.columns)
+    if not names:
+        raise Failure(DATA, f"{study.path} reports no number of any case; name columns with --columns")
+    if (why := why_not(study)) is not None:
+        raise Failure(DATA, f"{study.path} cannot be drawn ({why}); all values are in study.csv")
+    with figures.look():
+        figure = quantities_figure(study, names)
+        figure.axes[0].set_title(f"{figures.plain(study.name)}: {len(study.cases)} cases", loc="left")
+        figures.save(figure, path)
+    return path
+
+
+def why_not(study):
+    """Why its quantities have no figure; None where they have one."""
+    if not study.axes:
+        return "it has one case"
+    lines = len(lines_of(study))
+    return None if lines <= MOST_LINES else f"{', '.join(study.axes[1:])} would make {lines} lines"
+
+
+def lines_of(study):
+    """The cases by all axes but the first: their values -> cases, in the order of the study."""
+    lines = {}
+    for case in study.cases:
+        lines.setdefault(tuple(case.value(key) for key in study.axes[1:]), []).append(case)
+    return lines
+
+
+def quantities_figure(study, names):
+    """A panel a quantity, above each other."""
+    figure, panels = pyplot.subplots(len(names), squeeze=False, figsize=(WIDTH, HEIGHT * len(names)), layout="constrained")
+    for panel, name in zip(panels[:, 0], names):
+        draw_quantity(panel, study, name)
+    return figure
+
+
+def draw_quantity(panel, study, name):
+    """Numbers in a line, words side by side. Cases that did not end well leave a gap; open points: not converged."""
+    axis = study.axes[0]
+    along = values_along(study)
+    is_line = all(map(is_number, along))
+    for number, (values, cases) in enumerate(lines_of(study).items()):
+        label = figures.plain(", ".join(map(short, values)))
+        points = [(case.value(axis) if is_line else along.index(case.value(axis)), case) for case in cases]
+        points.sort(key=lambda point: point[0])
+        good = [(x, case.value(name)) for x, case in points if case.is_finished and is_number(case.value(name))]
+        colour = f"C{number % len(figures.CURVES)}"
+        marker = MARKERS[number % len(MARKERS)]
+        line, = panel.plot(*zip(*good), color=colour, marker=marker, markersize=5, linewidth=1.5, label=label) if good else [None]
+        if line and not is_line:
+            line.set_linestyle("none")
+        odd = [(x, case.value(name)) for x, case in points if case.state == "not converged" and is_number(case.value(name))]
+        if odd:
+            panel.plot(*zip(*odd), color=colour, marker=marker, markersize=5, linestyle="none", markerfacecolor="white")
+    label_axis(panel, study, along, is_line)
+    reach = [case.value(name) for case in study.cases if case.is_finished and is_number(case.value(name))]
+    if reach and min(reach) > 0 and max(reach) >= WIDE * WIDE * min(reach):
+        panel.set_yscale("log")
+    quantity, unit = study.quantity_and_unit(name)
+    panel.set_ylabel(study.title(name))
+    if unit in PREFIXED:
+        panel.set_ylabel(quantity)
+        panel.yaxis.set_major_formatter(EngFormatter(unit))
+        panel.yaxis.set_minor_formatter(NullFormatter())
+    panel.grid(which="major", color="0.9")
+    panel.set_axisbelow(True)
+    figures.name_curves(panel, title=", ".join(map(study.title, study.axes[1:])), fontsize=9, title_fontsize=9)
+
+
+def values_along(study):
+    """Of the first axis, each once: numbers ascending, words in the order of the study."""
+    values = list(dict.fromkeys(case.value(study.axes[0]) for case in study.cases))
+    return sorted(values) if all(map(is_number, values)) else values
+
+
+def label_axis(panel, study, along, is_line):
+    panel.set_xlabel(study.title(study.axes[0]))
+    if not is_line:
+        slanted = sum(len(short(value)) for value in along) > LONG_WORDS
+        panel.set_xticks(range(len(along)), [figures.plain(short(value)) for value in along], rotation=30 if slanted else 0,
+                         ha="right" if slanted else "center")
+        panel.set_xlim(-0.5, len(along) - 0.5)
+        return
+    if len(along) > 1 and along[0] > 0 and along[-1] >= WIDE * along[0]:
+        beyond = (along[-1] / along[0]) ** MARGIN
+        panel.set_xscale("log")
+        panel.xaxis.set_minor_locator(NullLocator())
+        panel.set_xlim(along[0] / beyond, along[-1] * beyond)
+    elif len(along) > 1:
+        beyond = (along[-1] - along[0]) * MARGIN
+        panel.set_xlim(along[0] - beyond, along[-1] + beyond)
+    if len(along) <= MOST_TICKS:
+        ticks = apart(panel, along)
+        panel.set_xticks(ticks, list(map(short, ticks)))
+
+
+def apart(panel, values):
+    """Those of the values that leave room for each other's words; `values` ascend."""
+    left, right = panel.transData.transform([(panel.get_xlim()[0], 1), (panel.get_xlim()[1], 1)])[:, 0]
+    kept, last = [], None
+    for value in values:
+        at = (panel.transData.transform((value, 1))[0] - left) / (right - left)
+        if last is None or at - last >= ROOM:
+            kept.append(value)
+            last = at
+    return kept
+
+
+def short(value):
+    return f"{value:g}" if is_number(value) else str(value)

@@ -1,0 +1,236 @@
+"""Numbers, units, names, columns and tables as text for people: the words and forms of the program."""
+
+import re
+import shlex
+import unicodedata
+from difflib import get_close_matches
+from typing import NamedTuple
+
+REAL = re.compile(r"[-+]?(?!0\d)(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$")
+
+
+def human_bytes(count):
+    if abs(count) < 1024:
+        return f"{count:.0f} B"
+    unit = 0
+    while abs(count) >= (1024 if unit == 0 else 1023.995) and unit < 6:
+        count, unit = count / 1024, unit + 1
+    return f"{count:.2f} {('B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB')[unit]}"
+
+
+def human_duration(seconds):
+    if not 0 <= seconds < float("inf"):
+        return "unknown"
+    for limit, form in ((1e-300, "0 s"), (0.9995e-3, f"{seconds * 1e6:.3g} us"), (0.9995, f"{seconds * 1e3:.3g} ms"),
+                        (9.995, f"{seconds:.2f} s"), (59.95, f"{seconds:.1f} s")):
+        if seconds < limit:
+            return form
+    if seconds > 1e15:
+        return "for ever"
+    whole = int(seconds + 0.5)
+    minutes, hours = whole // 60, whole // 3600
+    if minutes < 60:
+        return f"{minutes} min {whole % 60:02} s"
+    return f"{hours} h {minutes % 60:02} min" if hours < 24 else f"{hours // 24} d {hours % 24:02} h"
+
+
+def left_text(seconds):
+    return "" if seconds is None else f"; about {human_duration(seconds)} left"
+
+
+def grouped(number):
+    return f"{number:,}".replace(",", " ")
+
+
+def counted(number, noun):
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def extent_text(cells):
+    return " x ".join(map(str, cells))
+
+
+def shortest(value):
+    """Reads back to the same bits: 1e6, 1e-6, 0.1, 64."""
+    text = repr(float(value)).removesuffix(".0")
+    if abs(value) >= 1e6 and float(f"{value:g}") == value:
+        text = f"{value:g}"
+    digits, e, exponent = text.partition("e")
+    return f"{digits}e{int(exponent)}" if e else text
+
+
+def as_number(text):
+    """As a deck writes numbers; None for all else."""
+    return float(text) if REAL.match(text) and abs(float(text)) < float("inf") else None
+
+
+def is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def place(value):
+    """Numbers before words, and what is not known last."""
+    return (0, value, "") if is_number(value) else (2, 0, "") if value is None else (1, 0, str(value))
+
+
+def escaped(name):
+    """No name can forge a line of a log or move a terminal's cursor."""
+    special = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\\": "\\\\"}
+    return "".join(special.get(c) or (f"\\x{ord(c):02x}" if c < " " or c == "\x7f" else c) for c in name)
+
+
+def in_quotes(name):
+    return f"'{escaped(str(name))}'"
+
+
+def printable(text, longest=60):
+    """For messages: cut, and control characters escaped."""
+    shown = "".join(f"\\x{ord(c):02X}" if c < " " or "\x7f" <= c < "\xa0" else c for c in text[:longest])
+    return shown + ("..." if len(text) > longest else "")
+
+
+def shell_word(text):
+    """bash reads it as one word, and as this text."""
+    text = str(text)
+    if any(c < " " or c == "\x7f" for c in text):
+        return "$'" + escaped(text).replace("'", "\\'") + "'"
+    return shlex.quote(text)
+
+
+def nearest_word(word, known):
+    """The word of `known` that was probably meant; empty where none is near."""
+    return next(iter(get_close_matches(word.lower(), known, 1)), "")
+
+
+def meant(word, known, otherwise):
+    """What to do about a word that is not known."""
+    near = nearest_word(word, known)
+    return f"did you mean '{near}'?" if near else otherwise
+
+
+def display_width(text):
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def shortened(text, columns):
+    width = 0
+    for i, c in enumerate(text):
+        width += display_width(c)
+        if width > columns:
+            return text[:i]
+    return text
+
+
+class Table:
+    """Columns of equal width; `alignment` holds 'l' or 'r' for each column, the first row is the head."""
+
+    def __init__(self, alignment, rows):
+        self.alignment, self.rows = alignment, rows
+
+    def text(self, indent=0):
+        widths = [max(map(display_width, column)) for column in zip(*self.rows)]
+        return "".join(" " * indent + "  ".join(map(padded, row, widths, self.alignment)).rstrip(" ") + "\n" for row in self.rows)
+
+
+def padded(cell, width, alignment):
+    blanks = " " * (width - display_width(cell))
+    return blanks + cell if alignment == "r" else cell + blanks
+
+
+class Unit(NamedTuple):
+    name: str
+    si: float  # metres or seconds
+
+
+LENGTHS = [Unit("nm", 1e-9), Unit("µm", 1e-6), Unit("mm", 1e-3), Unit("m", 1.0), Unit("km", 1e3)]
+# A unit of time is taken when there are at least this many seconds.
+TIMES = [
+    (0.0, Unit("ns", 1e-9)),
+    (1e-6, Unit("µs", 1e-6)),
+    (1e-3, Unit("ms", 1e-3)),
+    (1.0, Unit("s", 1.0)),
+    (600.0, Unit("min", 60.0)),
+    (3 * 3600.0, Unit("h", 3600.0)),
+    (3 * 86400.0, Unit("d", 86400.0)),
+]
+
+
+def length_unit(metres):
+    """The largest unit of which `metres` holds at least one; lengths from 1 nm on."""
+    fitting = [unit for unit in LENGTHS if abs(metres) >= unit.si * (1 - 1e-9)]
+    return fitting[-1] if fitting else LENGTHS[0]
+
+
+def split_unit(column):
+    """("wall_x_min", "W") of the column wall_x_min_W; those without a unit have counts and shares."""
+    quantity, _, unit = column.rpartition("_")
+    return (quantity, unit) if unit in ("K", "J", "W", "s") else (column, "")
+
+
+def time_unit(seconds):
+    if seconds == 0:
+        return Unit("s", 1.0)
+    return [unit for least, unit in TIMES if abs(seconds) >= least][-1]
+
+
+def format_time(seconds):
+    unit = time_unit(seconds)
+    return f"{seconds / unit.si:.4g} {unit.name}"
+
+
+def format_length(metres, unit):
+    return f"{metres / unit.si:.4g} {unit.name}"
+
+
+def si(value, unit):
+    """"7.12 GB/s" of 7.12e9 and "B/s"; a dash where there is no value."""
+    if value is None:
+        return "-"
+    prefixes = [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n")]
+    size, prefix = next(((size, name) for size, name in prefixes if abs(value) >= size * (1 - 1e-9)), (1.0, ""))
+    return f"{value / size:.3g} {prefix}{unit}".rstrip()
+
+
+def percent(value):
+    return "-" if value is None else f"{value:.1f} %"
+
+
+WORDS = {
+    "min_K": "lowest temperature", "max_K": "peak temperature", "mean_K": "mean temperature", "residual_K": "residual",
+    "max_error_K": "largest error", "l2_error_K": "root mean square error", "heat_J": "heat in the domain",
+    "rate_W": "stored heat", "source_W": "heat from sources", "balance_W": "heat unaccounted for",
+    "relative_balance": "share of the heat that is unaccounted for", "nan_cells": "cells that are not a number",
+    "time_s": "time of the problem", "wall_s": "wall time", "step_s": "time per step", "points_per_s": "cell updates",
+    "effective_bandwidth_bytes_per_s": "effective bandwidth", "copy_bandwidth_share_percent": "share of the copy bandwidth",
+    "halo_fraction_percent": "share of the halo", "halo_hidden_percent": "hidden share of the halo",
+    "host_peak_bytes": "peak memory", "efficiency_percent": "efficiency", "speedup": "speed-up",
+    **{f"wall_{axis}_{end}_W": f"heat through {axis}_{end}" for axis in "xyz" for end in ("min", "max")},
+}
+AXES = {"K": "temperature", "W": "heat into the domain", "J": "heat in the domain", "s": "time"}  # of several columns
+SHORT = {"min_K": "lowest", "max_K": "peak", "mean_K": "mean", "rate_W": "stored", "source_W": "sources", "balance_W": "unaccounted",
+         **{f"wall_{axis}_{end}_W": f"{axis}_{end}" for axis in "xyz" for end in ("min", "max")}}  # beside such an axis
+
+
+class Quantity(NamedTuple):
+    words: str  # "peak temperature"
+    short: str  # "peak": beside others on one axis
+    axis: str  # "temperature": of all that can share one
+    unit: str  # "K"; "" of counts and shares
+
+    def __str__(self):
+        return titled(self.words, self.unit)
+
+
+def quantity(column):
+    """Of a column of history.csv. What has no words here keeps its name."""
+    name, unit = split_unit(column)
+    if column.startswith("hist_"):
+        return Quantity(f"cells in {column}", column, "cells", "")
+    if column in ("residual", "relative_residual"):
+        return Quantity(column.replace("_", " "), column.replace("_", " "), column.replace("_", " "), "K" if column == "residual" else "")
+    words = WORDS.get(column, name.replace("_", " "))
+    return Quantity(words, SHORT.get(column, words), AXES.get(unit, words), unit)
+
+
+def titled(words, unit):
+    return f"{words} [{unit}]" if unit else words
