@@ -60,6 +60,8 @@ def test_a_job_that_is_there_is_not_planned_but_asked(folder):
     assert line.startswith("argument 3: parallel.device: no CUDA device (")
     assert line.endswith("; use parallel.device=cpu, or run where every rank sees a GPU")
     check(folder, CUDA, "--ranks", 4, ranks=2)
+    ran("run", "deck.yaml", CUDA, cwd=folder, **BLIND, code=69)
+    assert os.listdir(folder) == ["deck.yaml"]
 
 
 def test_cases_of_a_study_are_planned_for_too(folder):
