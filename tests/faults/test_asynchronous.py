@@ -1,10 +1,11 @@
-"""Files that are written while sweeps go on are those that are written in step, whatever the disk and MPI are like."""
+"""What goes on beside the sweeps. Files: those that are written in step, whatever the disk and MPI are like. problem.check:
+asynchronous: the residuals of a run that waits for each; the run ends later, and says so."""
 
 import h5py
 import numpy as np
 import pytest
 
-from program import DECK, ran, write_deck
+from program import DECK, ran, STEADY_BODY, write_deck
 import runs
 
 # At sweep 20 all of them are due at once; the slice comes while the snapshot before it may be under way.
@@ -18,11 +19,11 @@ output:
 """)
 
 
-def run_in(folder, *overrides, ranks=0, deck=CROWDED, **environment):
-    folder.mkdir()
-    done = ran("run", write_deck(folder, deck), "output.directory=out", *overrides, ranks=ranks, cwd=folder,
-               **environment)
-    return done.stdout, folder / "out", runs.record(folder / "out")
+def run_in(folder, *words, ranks=0, deck=CROWDED, code=0, **environment):
+    """The finished process, the run's directory, and its record."""
+    folder.mkdir(exist_ok=True)
+    done = ran("run", write_deck(folder, deck), "output.directory=out", *words, ranks=ranks, cwd=folder, code=code, **environment)
+    return done, folder / "out", runs.record(folder / "out")
 
 
 def contents(path):
@@ -69,18 +70,18 @@ def test_the_files_are_those_of_a_run_in_step(in_step, tmp_path, ranks):
 
 
 def test_in_step_nothing_is_hidden(in_step):
-    text, _, record = in_step
+    done, _, record = in_step
     snapshots = record["snapshots"]
     assert snapshots["mode"] == "in_step" and snapshots["why_in_step"] == "output.asynchronous is false"
     assert snapshots["exposed_s"] > 0
-    assert "in step (output.asynchronous is false)" in text
+    assert "in step (output.asynchronous is false)" in done.stdout
 
 
 @pytest.mark.parametrize("ranks", [0, 2])
 def test_an_mpi_without_threads_writes_in_step_and_says_so(rank_shim, in_step, tmp_path, ranks):
-    text, folder, record = run_in(tmp_path / "run", ranks=ranks, LD_PRELOAD=str(rank_shim), ISOTHERM_THREAD_LEVEL="1")
+    done, folder, record = run_in(tmp_path / "run", ranks=ranks, LD_PRELOAD=str(rank_shim), ISOTHERM_THREAD_LEVEL="1")
     why = "this MPI gives no MPI_THREAD_MULTIPLE"
-    assert f"files of the field are written in step: {why}\n" in text
+    assert f"files of the field are written in step: {why}\n" in done.stdout
     assert record["snapshots"]["mode"] == "in_step" and record["snapshots"]["why_in_step"] == why
     expect_same_files(folder, in_step[1])
 
@@ -99,11 +100,107 @@ def test_a_slow_disk_slows_the_sweeps_and_takes_no_memory(io_shim, tmp_path):
     assert peaks[1] - peaks[0] < 4 * 8 * 80**3  # of 14 files more
 
 
-# The error comes back although the run has long gone on, and no file behind it is written.
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_an_error_beside_the_sweeps_ends_the_run(io_shim, tmp_path, ranks):
-    done = ran("run", write_deck(tmp_path), "output.directory=out", "problem.steps=100000000", "output.every_steps=50000000",
-               ranks=ranks, cwd=tmp_path, LD_PRELOAD=str(io_shim), ISOTHERM_SHIM="rename:1:5", code=74)
+    """Although it has long gone on; and no file behind it is written."""
+    done, out, record = run_in(tmp_path, "problem.steps=100000000", "output.every_steps=50000000", deck=DECK, ranks=ranks, code=74,
+                               LD_PRELOAD=str(io_shim), ISOTHERM_SHIM="rename:1:5")
     assert "deck_00000000.hdf: renaming failed (Input/output error)" in done.stderr
-    assert not list((tmp_path / "out").glob("*.hdf*"))
-    assert runs.record(tmp_path / "out")["exit_code"] == 74
+    assert not list(out.glob("*.hdf*")) and record["exit_code"] == 74
+
+
+# Checks of the residual
+
+STEADY = STEADY_BODY + """\
+problem: {kind: steady, tolerance: 1e-2, check_interval: 30, max_sweeps: 2000}
+output: {snapshots: false}
+"""
+WARMED = """\
+grid: {cells: [16, 12, 20], lengths: [0.4, 0.3, 0.5]}
+material: {diffusivity: 1e-5}
+boundaries:
+  x_min: {kind: temperature, value: 350}
+initial:
+  - {shape: formula, formula: "290 + 60*x*y + 20*z"}
+problem: {steps: 100, check_interval: 30}
+output: {snapshots: false}
+"""
+# Four times the limit: the largest update grows by about 7 a step.
+UNSTABLE = ["problem.dt=83", "problem.allow_unstable=true"]
+
+
+def both(folder, deck, *words, **options):
+    """Of a run that waits for each check and of one that does not: the finished process, the record and the history."""
+    for check in ("immediate", "asynchronous"):
+        done, out, record = run_in(folder / check, f"problem.check={check}", *words, deck=deck, **options)
+        yield done, record, runs.history(out)
+
+
+# Every reduction with every norm: mpi/test_residual_check.cpp.
+@pytest.mark.parametrize("reduction, norm, ranks", [("fused", "max", 0), ("openmp", "l2", 3), ("reproducible", "l1", 3)])
+def test_a_run_to_its_tolerance(tmp_path, reduction, norm, ranks):
+    words = [f"solver.reduction={reduction}", f"problem.norm={norm}"]
+    (at_once, before, expected), (late, after, found) = both(tmp_path, STEADY, *words, ranks=ranks)
+    assert len(expected) > 3 and found == expected  # of the same sweeps, to the last digit
+    ended = int(expected[-1]["sweep"])
+    assert ended < 2000 and before["performance"]["sweeps"] == before["residual"]["last_sweep"] == ended
+    assert after["performance"]["sweeps"] == ended + 30
+    assert (before["residual"]["check"], before["residual"]["extra_sweeps"]) == ("immediate", 0)
+    assert after["residual"] == before["residual"] | {"check": "asynchronous", "extra_sweeps": 30}
+    assert f" reached; of sweep {ended}, 30 extra sweeps (asynchronous checks)\n" in late.stdout
+    assert "extra sweep" not in at_once.stdout
+    if not ranks:  # where the end is near there are few
+        _, _, record = run_in(tmp_path / "near", "problem.check=asynchronous", *words, f"problem.max_sweeps={ended + 7}", deck=STEADY)
+        assert record["residual"]["convergence"] == "reached" and record["performance"]["sweeps"] == ended + 7
+        assert (record["residual"]["last_sweep"], record["residual"]["extra_sweeps"]) == (ended, 7)
+
+
+@pytest.mark.parametrize("interval", [30, 7, 1])
+def test_the_last_sweep_is_always_checked(tmp_path, interval):
+    words = ["problem.tolerance=0", "problem.max_sweeps=100", f"problem.check_interval={interval}"]
+    (_, before, expected), (late, after, found) = both(tmp_path, STEADY, *words, code=10)
+    assert found == expected and found[-1]["sweep"] == "100" and after["fingerprint"] == before["fingerprint"]
+    assert after["residual"] == before["residual"] | {"check": "asynchronous"} and after["residual"]["extra_sweeps"] == 0
+    assert "NOT reached; of sweep 100, 0 extra sweeps (asynchronous checks)\n" in late.stdout
+
+
+@pytest.mark.parametrize("ranks", [0, 4])
+def test_divergence_is_found_late_and_says_so(tmp_path, ranks):
+    (at_once, before, expected), (late, after, found) = both(tmp_path, WARMED, *UNSTABLE, ranks=ranks, code=76)
+    assert before["residual"]["last_sweep"] == 30 and found == expected
+    every = "(residuals are checked every 30 sweeps"
+    assert f" after sweep 30 {every}); keep " in at_once.stderr
+    assert f" after sweep 60 {every} and looked at late: that of sweep 30 told); keep " in late.stderr
+    assert late.stderr.startswith("diverged: cell (") and late.stderr.count("diverged:") == 1
+    assert (after["residual"]["last_sweep"], after["residual"]["extra_sweeps"], after["performance"]["sweeps"]) == (30, 30, 60)
+
+
+GAINS_NOTHING = "problem.check: asynchronous gains nothing (%s waits for the field at every check); write"
+
+
+def test_a_snapshot_is_of_a_field_that_was_checked(tmp_path):
+    """It waits for the field anyway: a check of its sweep does too, and no snapshot holds what has diverged."""
+    words = [*UNSTABLE, "output.snapshots=true", "output.every_steps=60", "problem.check_interval=60"]
+    (_, before, _), (_, after, _) = both(tmp_path, WARMED, *words, code=76)
+    assert after["files"] == before["files"] == ["deck_00000000.hdf", "deck_00000060.diverged.hdf"]
+    assert after["residual"]["extra_sweeps"] == 0
+    assert any(GAINS_NOTHING % "output.every_steps 60" in warning for warning in after["warnings"])
+
+
+def test_diagnostics_stand_where_they_stand_without(tmp_path):
+    """Of two checks one meets the diagnostics, and is not asynchronous; rows stay in order of their sweeps. At every check none
+    is."""
+    (_, before, expected), (_, after, found) = both(tmp_path, WARMED, "output.diagnostics=60")
+    assert found == expected and [row["sweep"] for row in found] == ["0", "1", "30", "60", "90", "100"]
+    assert all(row["residual"] for row in found[1:]) and found[3]["mean_K"] and not found[2]["mean_K"]
+    assert after["warnings"] == before["warnings"]
+    _, (_, record, _) = both(tmp_path, WARMED, "output.diagnostics=15", "output.overwrite=true")
+    assert any(GAINS_NOTHING % "output.diagnostics 15" in warning for warning in record["warnings"])
+
+
+@pytest.mark.parametrize("ranks", [0, 4])
+def test_an_error_of_one_rank_ends_all_with_a_check_under_way(tmp_path, ranks):
+    words = ['boundaries.x_min={kind: temperature, value: "300 + sqrt(400 - t)"}', "problem.dt=5"]  # until step 80
+    done = ran("run", write_deck(tmp_path, WARMED), *words, "problem.check=asynchronous", f"parallel.process_grid=[{ranks or 1}, 1, 1]",
+               ranks=ranks, cwd=tmp_path, code=65)
+    assert done.stderr.count("boundaries.x_min.value: 300 + sqrt(400 - t) is not finite") == 1

@@ -1,15 +1,17 @@
-"""`isotherm bench` on tiny grids: a verdict for every row, figures that fit each other, refusals before work."""
+"""`isotherm bench` on tiny grids: a verdict for every kernel, refusals before work; halo between two ranks, io beside plain writes."""
 
 import itertools
 import json
+import math
 import os
 import re
 import statistics
 import subprocess
 
 import pytest
+
 from cli import isotherm
-from program import isotherm as isotherm_on_ranks
+from program import isotherm as on_ranks
 
 SIZES = "16,20x7x9"
 CELLS = [[16, 16, 16], [20, 7, 9]]
@@ -45,8 +47,7 @@ def test_every_row_has_a_verdict_and_figures(tmp_path, subject):
     ]
     assert {e["verdict"] for e in entries} == {"right"}
     for entry in entries:
-        check = check_difference if (subject, entry["row"]) == ("reduction", "fused") else check_figures
-        check(subject, entry, first_of_its_ladder(entries, entry))
+        check_figures(subject, entry, next(e for e in entries if (e["cells"], e["precision"]) == (entry["cells"], entry["precision"])))
     assert len(re.findall(r" right( \(.*\))?\n", out)) == len(entries)
     marked = [e for e in entries if e["spread_percent"] > 30.05]
     assert out.count("*") >= len(marked) and ("  * spread above 30 %: " in out) >= bool(marked)
@@ -60,7 +61,7 @@ def test_fused_sweeps_are_counted(tmp_path):
         itertools.product([1, 4], ["fp32", "fp64"], ["right"]))
     for entry in record["entries"]:
         assert entry["points_per_s"] == pytest.approx(entry["depth"] * 20 * 7 * 9 / entry["launch_s"]["median"])
-        assert entry["bytes_per_launch"] == 2 * (4 if entry["precision"] == "fp32" else 8) * 20 * 7 * 9
+        assert entry["bytes_per_launch"] == 2 * field_bytes(entry)
     assert "of roof" in out
 
 
@@ -73,64 +74,33 @@ def test_the_norm_of_fused_sweeps_is_that_of_the_last(tmp_path):
         assert {e["verdict"] for e in record["entries"]} == {"right"}
 
 
-def first_of_its_ladder(entries, entry):
-    return next(e for e in entries if (e["cells"], e["precision"]) == (entry["cells"], entry["precision"]))
+def field_bytes(entry):
+    return (4 if entry["precision"] == "fp32" else 8) * math.prod(entry["cells"])
 
 
 def check_figures(subject, entry, lowest):
-    """Each figure again from those that it follows from."""
-    launches = entry["samples"]["launch_s"]
-    copies = entry["samples"]["copy_bandwidth_bytes_per_s"]
-    assert len(launches) == len(copies) >= 7 and min(launches) > 0 and min(copies) > 0
-    seconds = entry["launch_s"]
-    assert seconds["p10"] <= seconds["median"] <= seconds["p90"]
-    assert seconds["median"] == pytest.approx(statistics.median(launches))
-    spread = 100 * (seconds["p90"] - seconds["p10"]) / seconds["median"]
-    assert entry["spread_percent"] == pytest.approx(spread)
-    bytes_moved = entry["bytes_per_launch"]
-    assert entry["bandwidth_bytes_per_s"] == pytest.approx(bytes_moved / seconds["median"])
-    shares = [100 * bytes_moved / launch / copy for launch, copy in zip(launches, copies)]
-    assert entry["copy_bandwidth_share_percent"] == pytest.approx(statistics.median(shares))
-    width = 4 if entry["precision"] == "fp32" else 8
-    cells = entry["cells"][0] * entry["cells"][1] * entry["cells"][2]
+    """That there are samples, and what they are of. All figures that follow from them, those of a difference among them:
+    unit/test_bench_record.cpp. What a norm adds to a sweep may drown in noise, and then has no rate."""
+    samples, seconds = entry["samples"], entry["launch_s"]
+    launches = samples["launch_s"]
+    assert len(launches) >= 7
+    assert seconds["p10"] <= seconds["median"] <= seconds["p90"] and seconds["median"] == pytest.approx(statistics.median(launches))
+    if subject != "bandwidth":
+        assert entry["bytes_per_launch"] == 2 * field_bytes(entry)  # one read and one write, or two fields read, of the pass that is saved
+    if subject == "reduction":
+        assert 0 <= entry["error"] < 1e-10 and entry["same_bits"] is True
+    if (subject, entry["row"]) == ("reduction", "fused"):
+        assert len(samples["base_s"]) == len(launches)
+        assert all(base > 0 and base + more > 0 for base, more in zip(samples["base_s"], launches))  # the sweep without and with the norm
+        assert re.fullmatch(r"what it adds to a sweep of openmp[^,]*, [^-]+ without: .+ to .+ in p10 to p90", entry["note"])
+        return
+    assert min(launches) > 0 and min(samples["copy_bandwidth_bytes_per_s"]) > 0
+    assert entry["bandwidth_bytes_per_s"] == pytest.approx(entry["bytes_per_launch"] / seconds["median"])
     if subject == "bandwidth":
         assert entry["points_per_s"] is None and entry["speedup"] is None
         return
-    assert entry["points_per_s"] == pytest.approx(cells / seconds["median"])
+    assert entry["points_per_s"] == pytest.approx(math.prod(entry["cells"]) / seconds["median"])
     assert entry["speedup"] == pytest.approx(entry["points_per_s"] / lowest["points_per_s"])
-    assert bytes_moved == 2 * width * cells  # one read and one write, or two fields read
-    if subject == "reduction":
-        assert 0 <= entry["error"] < 1e-10 and entry["same_bits"] is True
-        reads = entry["samples"]["read_bandwidth_bytes_per_s"]
-        shares = [100 * bytes_moved / launch / read for launch, read in zip(launches, reads)]
-        assert entry["read_bandwidth_share_percent"] == pytest.approx(statistics.median(shares))
-
-
-def check_difference(subject, entry, lowest):
-    """What a norm adds to a sweep may drown in noise, and then has no rate; its samples say so."""
-    added, without = entry["samples"]["launch_s"], entry["samples"]["base_s"]
-    assert len(added) == len(without) >= 7 and min(without) > 0
-    assert all(base + more > 0 for base, more in zip(without, added))  # the sweep with the norm
-    seconds = entry["launch_s"]
-    assert seconds["p10"] <= seconds["median"] <= seconds["p90"]
-    assert seconds["median"] == pytest.approx(statistics.median(added))
-    assert entry["base_s"]["median"] == pytest.approx(statistics.median(without))
-    width = 4 if entry["precision"] == "fp32" else 8
-    cells = entry["cells"][0] * entry["cells"][1] * entry["cells"][2]
-    assert entry["bytes_per_launch"] == 2 * width * cells  # of the pass that is saved
-    assert 0 <= entry["error"] < 1e-10 and entry["same_bits"] is True
-    assert re.fullmatch(r"what it adds to a sweep of openmp[^,]*, [^-]+ without: .+ to .+ in p10 to p90", entry["note"])
-    rates = ["points_per_s", "bandwidth_bytes_per_s", "copy_bandwidth_share_percent", "read_bandwidth_share_percent",
-             "speedup"]
-    if seconds["median"] <= seconds["p90"] - seconds["p10"]:  # below its noise
-        assert all(entry[rate] is None for rate in rates)
-        return
-    bandwidth = 2 * width * cells / seconds["median"]
-    assert entry["points_per_s"] == pytest.approx(cells / seconds["median"])
-    assert entry["speedup"] == pytest.approx(entry["points_per_s"] / lowest["points_per_s"])
-    assert entry["bandwidth_bytes_per_s"] == pytest.approx(bandwidth)
-    for roof in ("copy_bandwidth", "read_bandwidth"):
-        assert entry[f"{roof}_share_percent"] == pytest.approx(100 * bandwidth / entry[f"{roof}_bytes_per_s"]["median"])
 
 
 def test_the_fused_rung_stands_alone(tmp_path):
@@ -139,23 +109,17 @@ def test_the_fused_rung_stands_alone(tmp_path):
     assert re.search(r"^  fused +-?[\d.]+ [mu]?s ", out, re.MULTILINE)  # its time, of either sign
 
 
-def test_walls_source_and_norm_are_measured_and_checked(tmp_path):
-    record, out = bench(tmp_path, "stencil", "--sizes", SIZES, "--walls", "--source", "--overlap", "--norm", "l2", "--seed", "5")
+@pytest.mark.parametrize("norm", ["l2", "max", "l1"])
+def test_walls_source_and_norm_are_measured_and_checked(tmp_path, norm):
+    sizes = SIZES if norm == "l2" else "20x7x9"
+    record, out = bench(tmp_path, "stencil", "--sizes", sizes, "--walls", "--source", "--overlap", "--norm", norm, "--seed", "5")
     assert record["options"] == {
-        "seed": 5, "seconds_per_row_s": 0.02, "walls": True, "source": True, "overlap": True, "norm": "l2", "op": None,
+        "seed": 5, "seconds_per_row_s": 0.02, "walls": True, "source": True, "overlap": True, "norm": norm, "op": None,
     }
     for entry in record["entries"]:
         assert entry["verdict"] == "right"
-        width = 4 if entry["precision"] == "fp32" else 8
-        cells = entry["cells"][0] * entry["cells"][1] * entry["cells"][2]
-        assert entry["bytes_per_launch"] == 3 * width * cells  # the source is read too
-    assert "with a source, with walls, interior and rest apart, with the fused l2 norm" in out.splitlines()[0]
-
-
-@pytest.mark.parametrize("norm", ["max", "l1"])
-def test_other_norms_are_right(tmp_path, norm):
-    record, _ = bench(tmp_path, "stencil", "--sizes", "20x7x9", "--norm", norm)
-    assert {e["verdict"] for e in record["entries"]} == {"right"}
+        assert entry["bytes_per_launch"] == 3 * field_bytes(entry)  # the source is read too
+    assert f"with a source, with walls, interior and rest apart, with the fused {norm} norm" in out.splitlines()[0]
 
 
 @pytest.mark.parametrize("op", ["sum", "max", "l1", "l2"])
@@ -169,9 +133,11 @@ def test_every_operation_is_right(tmp_path, op):
         assert {e["error"] for e in record["entries"]} == {0}
 
 
-def test_rows_and_precisions_are_chosen(tmp_path):
+def test_rows_precisions_and_policies_are_chosen(tmp_path):
     record, _ = bench(tmp_path, "stencil", "--sizes", "16", "--rows", "openmp", "--precision", "fp64")
     assert [(e["row"], e["precision"], e["speedup"]) for e in record["entries"]] == [("openmp", "fp64", 1.0)]
+    record, _ = bench(tmp_path, "stencil", "--sizes", "16", "--rows", "openmp", "--precision", "fp64", "--policies", "all")
+    assert [e["policy"] for e in record["entries"]] == ["3planes", "1plane", "4planes_lines"]
 
 
 def test_a_row_of_the_processor_needs_no_device_option(tmp_path):
@@ -230,10 +196,14 @@ def test_what_does_not_fit_is_refused_before_work(tmp_path, subject):
     assert result.megabytes < 500
 
 
-def test_a_json_that_cannot_be_made_is_refused_before_work(tmp_path):
-    result = isotherm("bench", "stencil", *QUICK, "--sizes", "16", "--json", "no/such/bench.json", cwd=tmp_path)
-    assert (result.code, result.out) == (73, "")
-    assert result.err.startswith("no/such/bench.json") and result.err.count("\n") == 1
+@pytest.mark.parametrize("make, json_file", [(lambda folder: None, "no/such/bench.json"),
+                                             (lambda folder: (folder / "bench.json.part").mkdir(), "bench.json")])
+def test_a_json_that_cannot_be_made_is_refused_before_work(tmp_path, make, json_file):
+    make(tmp_path)
+    before = os.listdir(tmp_path)
+    result = isotherm("bench", "stencil", *QUICK, "--sizes", "16", "--json", json_file, cwd=tmp_path)
+    assert (result.code, result.out, os.listdir(tmp_path)) == (73, "", before)
+    assert result.err.startswith(json_file) and result.err.count("\n") == 1
 
 
 def test_an_old_json_survives_a_refusal(tmp_path):
@@ -253,21 +223,11 @@ def test_a_part_that_stands_there_survives_a_refusal(tmp_path):
     assert result.returncode == 74 and os.listdir(tmp_path) == ["bench.json.part"] and part.read_text() == "mine"
 
 
-def test_a_part_that_is_a_folder_is_refused_before_work(tmp_path):
-    (tmp_path / "bench.json.part").mkdir()
-    result = isotherm("bench", "stencil", *QUICK, "--sizes", "16", "--json", "bench.json", cwd=tmp_path)
-    assert (result.code, result.out) == (73, "") and os.listdir(tmp_path) == ["bench.json.part"]
-
-
-def test_several_ranks_are_refused(tmp_path):
-    result = isotherm_on_ranks("bench", "stencil", *QUICK, "--sizes", "16", ranks=2, cwd=tmp_path)
-    assert result.returncode == 2 and result.stdout == ""
-    assert result.stderr.startswith("bench: 2 ranks were started")
-
-
-def test_one_rank_of_mpirun_is_fine(tmp_path):
-    result = isotherm_on_ranks("bench", "stencil", *QUICK, "--sizes", "16", ranks=1, cwd=tmp_path)
-    assert (result.returncode, result.stderr) == (0, "")
+def test_several_ranks_are_refused_and_one_of_mpirun_is_fine(tmp_path):
+    done = on_ranks("bench", "stencil", *QUICK, "--sizes", "16", ranks=2, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith("bench: 2 ranks were started")
+    done = on_ranks("bench", "stencil", *QUICK, "--sizes", "16", ranks=1, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_an_absent_device_is_refused(tmp_path):
@@ -298,3 +258,98 @@ def test_a_baseline(tmp_path):
     (tmp_path / "other.json").write_text(json.dumps({**record, "subject": "bandwidth"}))
     done = isotherm("baseline", "other.json", "bench.json", cwd=tmp_path)
     assert done.code == 65 and done.out == "" and done.err.startswith("'other.json' is of bench bandwidth on 1 rank (")
+
+
+FACES = ["x-", "x+", "y-", "y+", "z-", "z+"]
+
+
+def bench_halo(folder, *words, ranks=2):
+    return on_ranks("bench", "halo", "--device", "cpu", "--seconds", "0.01", *words, ranks=ranks, cwd=folder)
+
+
+def json_of(folder, done, subject, ranks):
+    """The JSON of a benchmark of several ranks that must have succeeded."""
+    assert (done.returncode, done.stderr) == (0, "")
+    record = json.loads((folder / f"{subject}.json").read_text())
+    assert (record["schema"], record["subject"], record["result"]) == ("isotherm-bench", subject, "PASS")
+    assert record["ranks"] == ranks
+    return record["entries"]
+
+
+def test_every_transport_crosses_every_face(tmp_path):
+    done = bench_halo(tmp_path, "--sizes", "12x10x8", "--ghosts", "1,3", "--json", "halo.json")
+    entries = json_of(tmp_path, done, "halo", 2)
+    assert os.listdir(tmp_path) == ["halo.json"]
+    right = {(e["transport"], e["precision"], e["ghosts"], e["face"]): e for e in entries if e["verdict"] == "right"}
+    for transport, (precision, width), ghosts, (face, cells) in itertools.product(
+            ("host", "mock"), (("fp32", 4), ("fp64", 8)), (1, 3), zip(FACES, (80, 80, 96, 96, 120, 120))):
+        check_exchange(right[transport, precision, ghosts, face], ghosts * cells * width)
+    missing = {e["transport"] for e in entries if e["verdict"] == "skipped"}
+    said, = [line for line in done.stdout.splitlines() if line.startswith("not possible here: ")] or [""]
+    assert all(f"{transport} (" in said for transport in missing) and "skipped" not in done.stdout
+    for entry in entries:
+        assert entry["verdict"] in ("right", "skipped") and (entry["note"] or entry["transport"] == "host")
+
+
+def check_exchange(entry, bytes_moved):
+    exchanges, alone = entry["samples"]["exchange_s"], entry["samples"]["alone_s"]
+    for samples in (exchanges, alone):
+        assert len(samples) >= 7 and min(samples) > 0
+    median = statistics.median(exchanges)
+    assert entry["latency_s"] > 0 and entry["bytes"] == bytes_moved
+    assert entry["alone_s"]["median"] == pytest.approx(statistics.median(alone))
+    assert entry["exchange_s"]["median"] == pytest.approx(median)
+    assert entry["wire_s"] == pytest.approx(median - entry["pack_s"] - entry["unpack_s"])
+    assert entry["bandwidth_bytes_per_s"] == (None if entry["transport"] == "mock" else pytest.approx(bytes_moved / median))
+
+
+def test_transports_are_chosen_by_name(tmp_path):
+    done = bench_halo(tmp_path, "--sizes", "8", "--rows", "host", "--precision", "fp64", ranks=4)
+    assert done.returncode == 0
+    assert [line.split()[1] for line in done.stdout.splitlines() if line.startswith("  host")] == FACES * 3
+
+
+@pytest.mark.parametrize("ranks, words, code, line", [
+    (1, [], 2, "bench: halo needs an even number of ranks, and 1 w"),
+    (3, [], 2, "bench: halo needs an even number of ranks, and 3 w"),
+    (2, ["--rows", "host,pigeon"], 2, "bench: --rows: no row 'pigeon' of bench halo runs on cpu; use one of host, "),
+    (2, ["--sizes", "64x64x2"], 2, "bench: a block of 64 x 64 x 2 cells has no 4 layers for its neighbour; "),
+    (2, ["--sizes", "1048576"], 71, "bench: 1048576 x 1048576 x 1048576 cells need "),
+    (2, ["--sizes", "8", "--json", "no/such/halo.json"], 73, "no/such/halo.json")])
+def test_what_no_halo_can_be_measured_with_is_refused(tmp_path, ranks, words, code, line):
+    done = bench_halo(tmp_path, *words, ranks=ranks)
+    assert (done.returncode, done.stdout) == (code, "") and done.stderr.splitlines()[0].startswith(line), done.stderr
+
+
+def bench_io(folder, *words, ranks=1):
+    return on_ranks("bench", "io", *words, ranks=ranks, cwd=folder)
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_every_way_writes_the_same_bytes(tmp_path, ranks):
+    (tmp_path / "there").mkdir()
+    done = bench_io(tmp_path, "--sizes", "12x10x8,9", "--repeats", "4", "--folder", "there", "--json", "io.json", ranks=ranks)
+    entries = json_of(tmp_path, done, "io", ranks)
+    assert sorted(os.listdir(tmp_path)) == ["io.json", "there"] and os.listdir(tmp_path / "there") == []
+    assert [(e["cells"], e["precision"], e["way"]) for e in entries] == list(itertools.product(
+        ([12, 10, 8], [9, 9, 9]), ("fp32", "fp64"), ("raw", "snapshot", "snapshot, proved")))
+    for e in entries:
+        assert e["bytes"] == field_bytes(e)
+        times, raw = e["samples"]["write_s"], e["samples"]["raw_write_s"]
+        assert len(times) == len(raw) == 4 and min(times) > 0 and (times == raw or e["way"] != "raw")
+        assert e["bandwidth_bytes_per_s"] == pytest.approx(e["bytes"] / statistics.median(times))
+        assert e["raw_share_percent"] == pytest.approx(statistics.median(100 * r / t for r, t in zip(raw, times)))
+    for written, proved in zip(entries[1::3], entries[2::3]):
+        assert all(w < p for w, p in zip(written["samples"]["write_s"], proved["samples"]["write_s"]))
+
+
+@pytest.mark.parametrize("words, code, message", [
+    (["--folder", "nowhere"], 73, "bench: no folder can be made in nowhere (No such file or directory)"),
+    (["--repeats", "0"], 2, "isotherm: --repeats: '0' is no number from 1 to 1000; see isotherm bench io --help"),
+    (["--rows", "raw"], 2, "isotherm: The following arguments were not expected: raw --rows; see isotherm bench io --help"),
+    (["--walls"], 2, "isotherm: The following argument was not expected: --walls; see isotherm bench io --help"),
+    (["--sizes", "1000000"], 71, "")])
+def test_what_cannot_be_written_is_refused(tmp_path, words, code, message):
+    done = bench_io(tmp_path, *words)
+    assert done.returncode == code and done.stdout.count("\n") <= 1 and done.stderr.startswith(message)
+    assert os.listdir(tmp_path) == []

@@ -10,36 +10,31 @@ from pathlib import Path
 
 import pytest
 
-from program import HANGS
+from cli import BASE_DECK
+from program import HANGS, write_deck
 
 SOURCE = Path(__file__).parents[2]
 CMAKE = shutil.which("cmake")
 needs_cmake = pytest.mark.skipif(not CMAKE, reason="no cmake")
 
-PLACE = " or name its place with -D CMAKE_PREFIX_PATH=..."
-MISSING = [  # how it is hidden, what CMake says
-    (["-DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON"],
-     "isotherm: MPI was not found; install it (Debian, Ubuntu: apt install libopenmpi-dev openmpi-bin)"),
-    (["-DCMAKE_DISABLE_FIND_PACKAGE_OpenMP=ON"],
-     "isotherm: OpenMP was not found; use a compiler that has it (g++ has)"),
-    (["-DCMAKE_DISABLE_FIND_PACKAGE_HDF5=ON"],
-     "isotherm: HDF5 was not found; install it (Debian, Ubuntu: apt install libhdf5-openmpi-dev)"),
-    (["-DCMAKE_DISABLE_FIND_PACKAGE_yaml-cpp=ON"],
-     "isotherm: yaml-cpp was not found; install it (Debian, Ubuntu: apt install libyaml-cpp-dev)" + PLACE),
-    (["-DCMAKE_DISABLE_FIND_PACKAGE_CLI11=ON"],
-     "isotherm: CLI11 was not found; install it (Debian, Ubuntu: apt install libcli11-dev)" + PLACE),
-    (["-DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON"],
-     "isotherm: fmt was not found; install it (Debian, Ubuntu: apt install libfmt-dev)" + PLACE),
-    (["-DCMAKE_DISABLE_FIND_PACKAGE_spdlog=ON"],
-     "isotherm: spdlog was not found; install it (Debian, Ubuntu: apt install libspdlog-dev)" + PLACE),
-    (["-DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON"],
-     "isotherm: nlohmann_json was not found; install it (Debian, Ubuntu: apt install nlohmann-json3-dev)" + PLACE),
-    (["-DCMAKE_DISABLE_FIND_PACKAGE_muparser=ON", "-DMUPARSER_LIBRARY="],
-     "isotherm: muParser was not found; install it (Debian, Ubuntu: apt install libmuparser-dev)"),
-    (["-DXXHASH_INCLUDE_DIR="], "isotherm: xxHash was not found; install it (Debian, Ubuntu: apt install libxxhash-dev)"),
-    (["-DISOTHERM_CUDA=ON", "-DCMAKE_CUDA_COMPILER=", "-DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON"],
-     "isotherm: ISOTHERM_CUDA=ON but no CUDA compiler was found; put nvcc on PATH or set CMAKE_CUDA_COMPILER"),
-]
+
+def not_found(what, packages, place=""):
+    return f"isotherm: {what} was not found; install it (Debian, Ubuntu: apt install {packages}){place}"
+
+
+MISSING = {  # how CMake is told to hide it: what CMake says
+    "MPI": not_found("MPI", "libopenmpi-dev openmpi-bin"),
+    "OpenMP": "isotherm: OpenMP was not found; use a compiler that has it (g++ has)",
+    "HDF5": not_found("HDF5", "libhdf5-openmpi-dev"),
+    **{name: not_found(name, package, " or name its place with -D CMAKE_PREFIX_PATH=...") for name, package in [
+        ("yaml-cpp", "libyaml-cpp-dev"), ("CLI11", "libcli11-dev"), ("fmt", "libfmt-dev"), ("spdlog", "libspdlog-dev"),
+        ("nlohmann_json", "nlohmann-json3-dev")]},
+    "muparser": not_found("muParser", "libmuparser-dev"),
+    "XXHASH": not_found("xxHash", "libxxhash-dev"),
+    "CUDAToolkit": "isotherm: ISOTHERM_CUDA=ON but no CUDA compiler was found; put nvcc on PATH or set CMAKE_CUDA_COMPILER",
+}
+HIDDEN_MORE = {"muparser": ["-DMUPARSER_LIBRARY="], "XXHASH": ["-DXXHASH_INCLUDE_DIR="],
+               "CUDAToolkit": ["-DISOTHERM_CUDA=ON", "-DCMAKE_CUDA_COMPILER="]}
 
 
 def configure(build, *options):
@@ -81,14 +76,12 @@ def message(text):
 
 
 @needs_cmake
-@pytest.mark.parametrize("options, said", MISSING, ids=[said.split()[1] for _, said in MISSING])
-def test_a_missing_library_is_named(build, options, said):
-    if "-DISOTHERM_CUDA=ON" in options and (shutil.which("nvcc") or Path("/usr/local/cuda/bin/nvcc").exists()):
+@pytest.mark.parametrize("name", MISSING)
+def test_a_missing_library_is_named(build, name):
+    if name == "CUDAToolkit" and (shutil.which("nvcc") or Path("/usr/local/cuda/bin/nvcc").exists()):
         pytest.skip("a CUDA compiler is here and cannot be hidden")
-    done = configure(build, *options)
-    assert done.returncode == 1
-    assert message(done.stderr) == said
-    assert done.stderr.count("CMake Error") == 1
+    done = configure(build, f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON", *HIDDEN_MORE.get(name, []))
+    assert (done.returncode, message(done.stderr), done.stderr.count("CMake Error")) == (1, MISSING[name], 1)
 
 
 @needs_cmake
@@ -97,12 +90,11 @@ def test_the_other_hdf5(build, kind):
     """Either kind is taken where it is installed, and asked for where it is not; never the other one."""
     done = configure(build, f"-DISOTHERM_HDF5={kind}")
     if done.returncode == 0:
-        line = next(line for line in done.stdout.splitlines() if "--   HDF5 " in line)
-        assert line.endswith(", " + kind.lower())
-        return
-    assert message(done.stderr) == (
-        f"isotherm: ISOTHERM_HDF5={kind} but only another HDF5 was found; install it (Debian, Ubuntu: apt install "
-        "libhdf5-openmpi-dev, or libhdf5-dev for the serial one) in a new build folder")
+        assert re.search(rf"^--   HDF5 .*, {kind.lower()}$", done.stdout, re.MULTILINE)
+    else:
+        assert message(done.stderr) == (
+            f"isotherm: ISOTHERM_HDF5={kind} but only another HDF5 was found; install it (Debian, Ubuntu: apt install "
+            "libhdf5-openmpi-dev, or libhdf5-dev for the serial one) in a new build folder")
 
 
 @needs_cmake
@@ -147,6 +139,9 @@ def project(tmp_path):
     return folder
 
 
+MAKEFILES = "Unix Makefiles"
+
+
 def generator(project, *words, commands="ninja", **environment):
     done = subprocess.run([CMAKE, "--preset", "cpu", *words], cwd=project, stderr=subprocess.PIPE, text=True, check=False,
                           stdout=subprocess.DEVNULL, env={"PATH": str(project.parent / commands), **environment})
@@ -154,37 +149,24 @@ def generator(project, *words, commands="ninja", **environment):
     return re.search(r"^CMAKE_GENERATOR:INTERNAL=(.*)$", (project / "build/cpu/CMakeCache.txt").read_text(), re.MULTILINE)[1]
 
 
-MAKEFILES = "Unix Makefiles"
-
-
 @needs_cmake
-def test_ninja_is_taken_where_it_is(project):
-    assert generator(project) == "Ninja"
-    assert generator(project) == "Ninja"  # again, in the same folder
-
-
-@needs_cmake
-def test_without_ninja_it_is_make(project):
-    assert generator(project, commands="make") == MAKEFILES
-    assert generator(project) == MAKEFILES  # in the same folder, once there is a Ninja
+@pytest.mark.parametrize("first, then", [("ninja", "Ninja"), ("make", MAKEFILES)])
+def test_ninja_is_taken_where_it_is_and_else_make(project, first, then):
+    """And again in the same folder, whatever has come since."""
+    assert [generator(project, commands=first), generator(project)] == [then] * 2
 
 
 @needs_cmake
 @pytest.mark.parametrize("words, environment", [
-    (["-G", MAKEFILES], {}), ([f"-G{MAKEFILES}"], {}), ([], {"CMAKE_GENERATOR": MAKEFILES})])
+    (["-G", MAKEFILES], {}), ([f"-G{MAKEFILES}"], {}), ([], {"CMAKE_GENERATOR": MAKEFILES}), (["--preset", "mine"], {})])
 def test_who_names_a_generator_gets_it(project, words, environment):
-    assert generator(project, *words, **environment) == MAKEFILES
-
-
-@needs_cmake
-def test_a_generator_of_the_users_own_presets_is_kept(project):
+    """By the command, the environment, or presets of the user's own."""
     (project / "CMakeUserPresets.json").write_text(
         f'{{"version": 6, "configurePresets": [{{"name": "mine", "inherits": "cpu", "generator": "{MAKEFILES}", '
         '"binaryDir": "${sourceDir}/build/cpu"}]}')
-    assert generator(project, "--preset", "mine") == MAKEFILES
+    assert generator(project, *words, **environment) == MAKEFILES
 
 
-TOP = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ["ISOTHERM"]).parent
 
 
@@ -201,27 +183,16 @@ def prefix(tmp_path_factory):
     return folder / "second"
 
 
-def test_program_runs(prefix, tmp_path):
+def test_program_decks_and_tools_are_there_and_run(prefix, tmp_path):
     assert output(prefix / "bin/isotherm", "--version", cwd=tmp_path).startswith("isotherm ")
-
-
-def test_decks_are_there(prefix):
-    installed = sorted(path.name for path in (prefix / "share/isotherm/inputs").iterdir())
-    assert installed == sorted(path.name for path in (TOP / "inputs").iterdir())
-    assert "quickstart.yaml" in installed
-
-
-def test_postprocess_runs(prefix, tmp_path):
-    environment = os.environ | {"PYTHONPATH": str(prefix / "share/isotherm/postprocess")}
+    installed, ours = (sorted(path.name for path in folder.iterdir()) for folder in (prefix / "share/isotherm/inputs", SOURCE / "inputs"))
+    assert installed == ours and "quickstart.yaml" in installed
     command = [sys.executable, "-c", "import isotherm_tools.cli as cli; print(cli.__file__); cli.parser()"]
+    environment = os.environ | {"PYTHONPATH": str(prefix / "share/isotherm/postprocess")}
     assert output(*command, cwd=tmp_path, env=environment).startswith(str(prefix))
-
-
-def test_tools_run(prefix, tmp_path):
     shown = output(prefix / "bin/isotherm", "report", "--help", cwd=tmp_path, env=os.environ | {"PATH": "/usr/bin:/bin"})
     assert shown.startswith("usage: isotherm_tools report ")
-    (tmp_path / "deck.yaml").write_text("grid: {cells: 8, lengths: 1}\nmaterial: {diffusivity: 1}\nproblem: {steps: 1}\n"
-                                        "initial: [{shape: constant, value: 300}]\nparallel: {device: cpu}\nstudy: {list: [{name: a}]}\n")
+    write_deck(tmp_path, BASE_DECK + "parallel: {device: cpu}\nstudy: {list: [{name: a}]}\n")
     assert "1 of 1 case finished" in output(prefix / "bin/isotherm", "study", "deck.yaml", cwd=tmp_path)
     assert "sbatch" in output(prefix / "bin/isotherm", "study", "deck.yaml", "output.directory=other", "--slurm", "--dry-run", cwd=tmp_path)
 
@@ -231,7 +202,7 @@ def test_postprocess_is_a_package_that_needs_no_network(tmp_path):
     missing = [module for module in ("pip", "setuptools", "wheel") if not importlib.util.find_spec(module)]
     if missing:
         pytest.skip(f"without {', '.join(missing)}")
-    shutil.copytree(TOP / "postprocess", tmp_path / "source", ignore=shutil.ignore_patterns("build", "*.egg-info"))
+    shutil.copytree(SOURCE / "postprocess", tmp_path / "source", ignore=shutil.ignore_patterns("build", "*.egg-info"))
     output(sys.executable, "-m", "pip", "install", "--no-index", "--no-build-isolation", "--no-deps", "--target", tmp_path / "site",
            tmp_path / "source")
     environment = os.environ | {"PYTHONPATH": str(tmp_path / "site")}
@@ -242,4 +213,4 @@ def test_postprocess_is_a_package_that_needs_no_network(tmp_path):
 @pytest.mark.skipif(not shutil.which("readelf"), reason="readelf is not installed")
 def test_program_loads_nothing_from_the_build(prefix):
     paths = re.findall(r"(?:RPATH|RUNPATH).*\[(.*)\]", output("readelf", "-d", prefix / "bin/isotherm"))
-    assert not [path for line in paths for path in line.split(":") if path.startswith((str(BUILD), str(TOP)))]
+    assert not [path for line in paths for path in line.split(":") if path.startswith((str(BUILD), str(SOURCE)))]

@@ -1,6 +1,5 @@
-"""The pages of the documentation: command lines are command lines, links lead somewhere, README.md is a front page, figures say what
-they were measured with, the row of kernels/README.md is a row, and what docs/cluster.md names of the program is there: keys,
-figures, lines of the output, messages. Its job script stops, is requeued and goes on."""
+"""The pages of the documentation: command lines are command lines, links lead somewhere, the kernel of kernels/README.md is one, and
+what docs/cluster.md names of the program is there: keys, figures, messages. Its job script stops, is requeued and goes on."""
 
 import functools
 import json
@@ -9,6 +8,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from collections import Counter
 
 import pytest
 import yaml
@@ -19,6 +19,7 @@ from program import DECK, HANGS, isotherm, ran, write_deck
 from runs import expect_same_answer, record
 
 CLUSTER = TOP / "docs" / "cluster.md"
+RECORD = TOP / "tests/faults/fixtures/records/run_2026-11-20.json"
 # The program, however it is started, up to the end of the words for it.
 CALL = re.compile(r"(?:^|[\s'])isotherm ((?:-|[a-z]+\b)[^;|]*)")
 
@@ -34,95 +35,64 @@ def calls(page):
     return found
 
 
-RECORD = TOP / "tests/faults/fixtures/records/run_2026-11-20.json"
-
-# Those of the README and of the tour are typed, by test_tour.py.
+# Those of the README and of the tour are typed, by test_scripts.py.
 TYPED = (TOP / "README.md", TOP / "docs" / "tour.md")
 CALLS = [(page, words, ranks) for page in pages() if page not in TYPED for words, ranks in calls(page)]
-OF_DECKS = [call for call in CALLS if len(call[1]) > 1 and call[1][1].endswith(".yaml")]
-BRIEF = [call for call in CALLS if call[1][0] in ("run", "check", "bench") or call not in OF_DECKS]
-
-
-def each(calls):
-    return pytest.mark.parametrize("page, words, ranks", calls, ids=[f"{name_of(page)}: {' '.join(words)}" for page, words, _ in calls])
 
 
 def test_pages_have_calls():
-    counts = {name_of(page): sum(page == each for each, _, _ in CALLS) for page in pages()}
+    counts = Counter(name_of(page) for page, _, _ in CALLS)
     assert counts["docs/cluster.md"] >= 12 and counts["docs/studies.md"] >= 10 and counts["kernels/README.md"] >= 5
     verbs = {words[0] for page, words, _ in CALLS if page == CLUSTER}
     assert verbs == {"--version", "run", "check", "list", "bench", "study"}
 
 
-def without_option(words, *options):
-    """Options with a value, as `--name value`."""
-    kept = list(words)
-    for option in options:
-        if option in kept:
-            del kept[kept.index(option):kept.index(option) + 2]
-    return kept
+def without(words, *options):
+    """Without these options and the value that follows each."""
+    return [word for before, word in zip(["", *words], words) if word not in options and before not in options]
 
 
-def run_briefly(words, ranks, folder):
-    """The call itself, made small: a benchmark of a few cells, a deck that is looked at but not run."""
-    if words[0] == "bench":
-        words = without_option(words, "--sizes", "--seconds", "--rows")
-        (folder / "runs").mkdir()
-        small = ["--sizes", "8"] + (["--repeats", "1"] if words[1] == "io" else ["--seconds", "0.001"])
-        return isotherm(*words, *small, ranks=2 if ranks > 1 else 0, cwd=folder)
-    if words[0] in ("run", "check"):
-        deck = next((path for path in (TOP / words[1], TOP / "inputs" / "scaling" / words[1]) if path.is_file()), None)
-        overrides = without_option(words[2:], "--restart", "--progress", "--ranks")
-        overrides = [word for word in overrides if word != "--profile"]
-        planned = words[words.index("--ranks") + 1] if "--ranks" in words else max(ranks, 2)
-        return isotherm("check", deck or write_deck(folder), "--ranks", planned, *overrides, cwd=folder)
+def brief_forms(words, ranks):
+    """Calls that take what the documented one takes and do little, and the code of each: a deck is missing, and is checked as the
+    deck of the page; a benchmark is refused for its size, once all else has been found right; records are compared."""
+    if words[0] == "bench":  # kernels of other devices are not here
+        return [(without(words, "--sizes", "--rows") + ["--sizes", "1048576"], 71, ranks > 1)]
     if words[0] == "baseline":
-        for name in words[1:3]:
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(RECORD, folder / name)
-    return isotherm(*words, cwd=folder)
+        return [(["baseline", RECORD, RECORD, *words[3:]], 0, False)]
+    if not (len(words) > 1 and words[1].endswith(".yaml")):
+        return [(words, 0, False)]
+    forms = [([words[0], "missing.yaml", *words[2:]], 66, False)]
+    if words[0] in ("run", "check"):
+        deck = next((path for path in (TOP / words[1], TOP / "inputs" / "scaling" / words[1]) if path.is_file()), "deck.yaml")
+        planned = words[words.index("--ranks") + 1] if "--ranks" in words else str(max(ranks, 2))
+        overrides = [word for word in without(words[2:], "--restart", "--progress", "--ranks") if word != "--profile"]
+        forms.append((["check", deck, "--ranks", planned, *overrides], 0, False))
+    return forms
 
 
-@each(OF_DECKS)
-def test_a_call_with_a_deck_is_understood(tmp_path, page, words, ranks):
-    """By the parser: the deck is missing, but no word is wrong."""
-    done = isotherm(words[0], "missing.yaml", *words[2:], cwd=tmp_path)
-    assert (done.returncode, done.stderr.count("\n")) == (66, 1), done.stderr
+FORMS = {tuple(map(str, words)): (code, two, page) for page, said, ranks in CALLS for words, code, two in brief_forms(said, ranks)}
 
 
-@each(BRIEF)
-def test_a_call_says_what_the_program_takes(tmp_path, page, words, ranks):
-    done = run_briefly(words, ranks, tmp_path)
-    if done.returncode == 69:  # what this machine lacks
-        assert re.search("no CUDA|cannot be used here", done.stderr), done.stderr
-    else:
-        assert done.returncode == 0, done.stderr
+@pytest.mark.parametrize("words", FORMS, ids=lambda words: f"{name_of(FORMS[words][2])}: {' '.join(words)}")
+def test_a_call_says_what_the_program_takes(tmp_path, words):
+    write_deck(tmp_path)
+    (tmp_path / "runs").mkdir()
+    code, two_ranks, _ = FORMS[words]
+    done = isotherm(*words, ranks=2 if two_ranks else 0, cwd=tmp_path)
+    lacking = done.returncode == 69 and re.search("no CUDA|cannot be used here", done.stderr)  # on this machine
+    assert lacking or done.returncode == code, done.stderr
 
 
 # What docs/cluster.md names
-
-
-@pytest.fixture(scope="module")
-def last_run(tmp_path_factory):
-    """The output and record of a run on two ranks that writes snapshots and diagnostics."""
-    folder = tmp_path_factory.mktemp("ran")
-    write_deck(folder, DECK.replace("{diffusivity: 1.0e-5}", "{diffusivity: 1.0e-5, conductivity: 2}"))
-    done = ran("run", "deck.yaml", "output.every_steps=5", "output.diagnostics=10", ranks=2, cwd=folder)
-    return done.stdout, record(folder / "runs" / "deck")
 
 
 def symptoms():
     """The cells of the table of what is slow."""
     section = CLUSTER.read_text(encoding="utf-8").split("## When it is slow")[1]
     lines = [line for line in section.splitlines() if line.startswith("|")][2:]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-
-
-def at(tree, path):
-    """Of a list, its first."""
-    for name in path.split("."):
-        tree = tree[0][name] if isinstance(tree, list) else tree[name]
-    return tree
+    table = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert len(table) >= 12 and all(len(row) == 3 for row in table)
+    return table
 
 
 @functools.cache
@@ -134,76 +104,51 @@ def key_of_schema(path):
     """The schema of a key of the deck; KeyError where there is none."""
     tree = schema()
     for name in path.split("."):
-        choices = [tree, *tree.get("anyOf", [])]
-        tree = next((each["properties"] for each in choices if "properties" in each), {})[name]
+        tree = next((each["properties"] for each in (tree, *tree.get("anyOf", [])) if "properties" in each), {})[name]
     return tree
 
 
 SECTIONS = "grid|material|boundaries|initial|sources|problem|solver|parallel|output|verify"
 
 
-def test_every_key_of_the_deck_is_one():
-    named = set(re.findall(rf"\b((?:{SECTIONS})\.[a-z_.]+[a-z_])", "\n".join(ticked(CLUSTER.read_text(encoding="utf-8")))))
+def test_keys_and_values_that_are_named_are_the_decks(tmp_path):
+    """`parallel.device=cpu`, `problem.check: asynchronous`: refused by no rule of the deck; nor are whole pieces of one."""
+    text = ticked(CLUSTER.read_text(encoding="utf-8"))
+    named = set(re.findall(rf"\b((?:{SECTIONS})\.[a-z_.]+[a-z_])", "\n".join(text)))
     assert len(named) > 15
     for path in named:
         key_of_schema(path)
     with pytest.raises(KeyError):
         key_of_schema("output.checkpoint.every_walk")
-
-
-def test_every_value_that_is_named_may_be_given(tmp_path):
-    """`parallel.device=cpu`, `problem.check: asynchronous`: refused by no rule of the deck."""
-    given = [re.fullmatch(rf"((?:{SECTIONS})\.[a-z_.]+)(?:=|: )([a-z0-9_.]+)", each) for each in ticked(CLUSTER.read_text())]
-    given = {(match[1], match[2]) for match in given if match}
+    given = [re.fullmatch(rf"((?:{SECTIONS})\.[a-z_.]+)(?:=|: )([a-z0-9_.]+)", each) for each in text]
+    given = {f"{match[1]}={match[2]}" for match in given if match}
     assert len(given) >= 8
-    deck = write_deck(tmp_path, DECK.replace("output: {every_steps: 20}\n", ""))
-    for path, value in given:
-        done = isotherm("check", deck, f"{path}={value}", "--ranks", 2, cwd=tmp_path)
-        assert done.returncode in (0, 69), done.stderr  # 69: parallel.device=cuda where there is none
-
-
-def test_pieces_of_decks_are_decks(tmp_path):
     pieces = [yaml.safe_load(text) for text in blocks(CLUSTER, "yaml")]
     assert pieces
-    for piece in pieces:
-        words = [f"{section}={json.dumps(keys)}" for section, keys in piece.items()]
-        ran("check", write_deck(tmp_path), *words, cwd=tmp_path)
+    deck = write_deck(tmp_path, DECK.replace("output: {every_steps: 20}\n", ""))
+    for words in [*([each] for each in given), *([f"{key}={json.dumps(keys)}" for key, keys in piece.items()] for piece in pieces)]:
+        ran("check", deck, *words, "--ranks", 2, cwd=tmp_path, code={0, 69})  # 69: parallel.device=cuda where there is none
 
 
-def test_symptoms_are_told_by_what_a_run_leaves(last_run):
-    """The second column: paths in run.json, titles of lines, figures of merit, calls."""
-    text, written = last_run
+def test_symptoms_are_told_by_what_a_run_leaves(tmp_path):
+    """The second column: paths in run.json, titles of lines, figures of merit, calls, and messages in quotes."""
+    write_deck(tmp_path, DECK.replace("{diffusivity: 1.0e-5}", "{diffusivity: 1.0e-5, conductivity: 2}"))
+    text = ran("run", "deck.yaml", "output.every_steps=5", "output.diagnostics=10", ranks=2, cwd=tmp_path).stdout
+    written = record(tmp_path / "runs" / "deck")
     titles = set(re.findall(r"^  ([a-z]+) {2,}", text, re.MULTILINE)) | {"gpus"}  # of runs on GPUs
-    rows = symptoms()
-    assert len(rows) >= 12
-    for row in rows:
-        assert len(row) == 3, row
+    for row in symptoms():
         names = ticked(row[1])
         assert names, row
         for name in names:
             if name.startswith("FOM "):
                 assert f"\n{name}: " in text, name
             elif not name.startswith(("isotherm ", "parallel.")) and name not in titles:
-                at(written, name)
-
-
-def test_gpus_is_a_line_of_the_banner():
-    assert 'add(text, i ? "" : "gpus"' in (TOP / "src/output/console/report.cpp").read_text()
-
-
-def test_messages_that_are_quoted_are_those_of_the_program():
+                functools.reduce(lambda tree, key: (tree[0] if isinstance(tree, list) else tree)[key], name.split("."), written)
     quoted = [text for row in symptoms() for text in re.findall(r'"([^"]+)"', row[1])]
     assert len(quoted) >= 5
     files = [*(TOP / "src").rglob("*.cpp"), *(TOP / "postprocess" / "isotherm_tools").rglob("*.py")]
     sources = "\n".join(path.read_text(encoding="utf-8") for path in files)
-    for text in quoted:
-        assert text in sources, text
-
-
-def test_kernels_and_transports_that_are_named_are_listed():
-    listed = isotherm("list").stdout
-    for name in ("naive", "reference", "peer", "host"):
-        assert name in ticked(CLUSTER.read_text(encoding="utf-8")) and f"\n  {name} " in listed, name
+    assert [text for text in quoted if text not in sources] == []
 
 
 def test_options_of_cmake_are_options():
@@ -212,11 +157,6 @@ def test_options_of_cmake_are_options():
     assert set(re.findall(r"-D (ISOTHERM_\w+)", text)) <= known
     presets = {each["name"] for each in json.loads((TOP / "CMakePresets.json").read_text())["configurePresets"]}
     assert set(re.findall(r"--preset (\w+)", text)) == {"cuda", "cpu"} <= presets
-
-
-def test_files_that_are_named_are_there():
-    for name in set(re.findall(r"\b(?:inputs/scaling|slurm_\w+\.sh|tests/\S+?\.py)\b", CLUSTER.read_text())):
-        assert (TOP / name).exists() or (TOP / "inputs/scaling" / name).exists(), name
 
 
 # Words that a launcher reads before it is asked for its version or help, which need no cluster.
@@ -236,12 +176,11 @@ def test_words_for_launchers_are_understood(tmp_path, tool, question):
     if not shutil.which(tool):
         pytest.skip(f"{tool} is not installed")
     (tmp_path / "slurm.conf").write_text(SLURM)
-    environment = {**os.environ, "SLURM_CONF": str(tmp_path / "slurm.conf")}
     lines = launcher_words(tool)
-    typed = [line for line in shell_lines(CLUSTER) if line.startswith(f"{tool} ")]
-    assert len(lines) == (1 if tool == "sbatch" else len(typed))
+    assert len(lines) == (1 if tool == "sbatch" else len([line for line in shell_lines(CLUSTER) if line.startswith(f"{tool} ")]))
     for words in lines:
-        done = subprocess.run([tool, *words, question], env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run([tool, *words, question], env={**os.environ, "SLURM_CONF": str(tmp_path / "slurm.conf")},
+                              capture_output=True, text=True, check=False)
         assert done.returncode == 0, (words, done.stderr)
 
 
@@ -310,27 +249,8 @@ def test_the_readme_is_a_front_page():
     text = README.read_text(encoding="utf-8")
     assert text.count("\n") <= 130
     linked = {(README.parent / target).resolve() for target, _ in LINK.findall(text)}
-    assert linked >= {page for page in pages("docs")} | {TOP / "ARCHITECTURE.md"} | {TOP / folder / "README.md" for folder in ("kernels", "postprocess", "tests")}
-
-
-@pytest.mark.parametrize("lack", ["several materials", "radiation", "curved geometry", "time-dependent sources", "adaptive grids"])
-def test_the_readme_says_what_it_cannot_do(lack):
-    section = README.read_text(encoding="utf-8").split("## What it cannot do\n")[1].split("\n## ")[0]
-    assert lack in " ".join(section.split())
-
-
-def facts():
-    section = README.read_text(encoding="utf-8").split("## Four facts\n")[1].split("\n## ")[0]
-    return re.split(r"^\d\. ", BLOCK.sub("", section), flags=re.MULTILINE)[1:]
-
-
-def test_a_figure_of_a_fact_names_what_it_was_measured_with():
-    assert len(facts()) == 4
-    measured = [fact for fact in facts() if "H200" in fact]
-    assert measured and any("740 " in fact for fact in measured)
-    for fact in measured:
-        for what in (r"driver [\d.]+", r"CUDA [\d.]+", r"commit [0-9a-f]{7}", r"fp(32|64)", r"\d+\^3", r"`[^`]*isotherm (run|bench) "):
-            assert re.search(what, fact), (what, fact)
+    folders = {TOP / folder / "README.md" for folder in ("kernels", "postprocess", "tests")}
+    assert linked >= set(pages("docs")) | {TOP / "ARCHITECTURE.md"} | folders
 
 
 WRONG = """\
@@ -346,10 +266,8 @@ solver:
 
 def test_errors_that_are_shown_are_those_of_the_program(tmp_path):
     """Word for word, from a deck that has them."""
-    shown, = blocks(README, "text")
     write_deck(tmp_path, WRONG)
-    done = isotherm("run", "deck.yaml", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (65, shown)
+    assert [ran("run", "deck.yaml", cwd=tmp_path, code=65).stderr] == blocks(README, "text")
 
 
 KERNELS = TOP / "kernels" / "README.md"
@@ -386,54 +304,39 @@ int main() {{
 """
 
 
-@pytest.fixture(scope="module")
-def compiler():
-    found = shutil.which("g++") or shutil.which("c++")
-    return found or pytest.skip("needs a C++ compiler")
-
-
-def shown():
-    """The row, and its line."""
-    row, line = [block for block in blocks(KERNELS, "cpp") if "student" in block]
-    return row, line
-
-
-def compiled(*command):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+def compiled(*words):
+    compiler = shutil.which("g++") or shutil.which("c++") or pytest.skip("needs a C++ compiler")
+    done = subprocess.run([compiler, *FLAGS, *map(str, words)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
-def test_the_row_gives_the_bits_of_the_formula(tmp_path, compiler):
-    row, line = shown()
+def test_the_kernel_of_the_page_gives_the_bits_of_the_formula_and_needs_its_line_alone(tmp_path):
+    """The table has the kernel, and asks for its function: nothing but the linker misses that."""
+    kernel, line = [block for block in blocks(KERNELS, "cpp") if "student" in block]
     word = re.search(r"HOST\(stencil, (\w+),", line)[1]
     assert f"host/stencil_{word}.cpp" in KERNELS.read_text(encoding="utf-8")
-    (tmp_path / "row.cpp").write_text(row)
+    (tmp_path / "row.cpp").write_text(kernel)
     (tmp_path / "main.cpp").write_text(MAIN.format(row="row.cpp", word=word))
-    compiled(compiler, *FLAGS, "-O1", "-I", tmp_path, tmp_path / "main.cpp", "-o", tmp_path / "main")
-    assert subprocess.run([tmp_path / "main"]).returncode == 0, "cells are wrong"
-
-
-def test_its_line_is_all_that_the_registry_needs(tmp_path, compiler):
-    """The table has the row, and asks for its function: nothing but the linker misses that."""
+    compiled("-O1", "-I", tmp_path, tmp_path / "main.cpp", "-o", tmp_path / "main")
+    assert subprocess.run([tmp_path / "main"], check=False).returncode == 0, "cells are wrong"
     text = (TOP / "kernels" / "registry.cpp").read_text(encoding="utf-8")
     before = next(line for line in text.splitlines() if line.lstrip().startswith("HOST(stencil, openmp,"))
-    (tmp_path / "registry.cpp").write_text(text.replace(before + "\n", before + "\n" + shown()[1]))
-    compiled(compiler, *FLAGS, "-O0", "-c", tmp_path / "registry.cpp", "-o", tmp_path / "registry.o")
+    (tmp_path / "registry.cpp").write_text(text.replace(before + "\n", before + "\n" + line))
+    compiled("-O0", "-c", tmp_path / "registry.cpp", "-o", tmp_path / "registry.o")
     symbols = subprocess.run(["nm", "-C", "-u", tmp_path / "registry.o"], capture_output=True, text=True, check=True).stdout
     assert "isotherm::host::stencil_student<isotherm::host::" in symbols
 
 
 @pytest.mark.parametrize("device, kernel", [("cuda", "tma_pipeline"), ("cpu", "openmp")])
-def test_runs_name_their_kernel(tmp_path, device, kernel):
+def test_runs_of_measure_sh_name_their_kernel(tmp_path, device, kernel):
     program = tmp_path / "isotherm"
     program.write_text('#!/bin/bash\necho "$*" >>"$(dirname "$0")/calls"\necho "  kernel  x"\n')
     program.chmod(0o755)
-    subprocess.run([TOP / "kernels" / "measure.sh", program, tmp_path / "figures", device, "32,48"], check=True,
-                   stdout=subprocess.PIPE)
+    subprocess.run([TOP / "kernels" / "measure.sh", program, tmp_path / "figures", device, "32,48"], check=True, stdout=subprocess.PIPE)
     calls = (tmp_path / "calls").read_text().splitlines()
-    runs = [call for call in calls if call.startswith("run ")]
-    assert len(runs) == 4 and len(calls) > 10
-    assert all(f" solver.kernel={kernel} " in run and f" parallel.device={device} " in run for run in runs), runs
+    of_runs = [call for call in calls if call.startswith("run ")]
+    assert len(of_runs) == 4 and len(calls) > 10
+    assert all(f" solver.kernel={kernel} " in run and f" parallel.device={device} " in run for run in of_runs), of_runs
 
 
 def test_documented_runs_of_a_kernel_name_it():

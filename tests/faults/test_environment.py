@@ -1,18 +1,21 @@
 """Odd environments: threads, locale, time zone, home, umask, limits of a process, folders that cannot be written to, streams that
-nobody reads. A run goes on with sane defaults, or one line says why; no rank waits for another."""
+nobody reads, terminals. A run goes on with sane defaults, or one line says why; no rank waits for another."""
 
 import os
+import re
 import shutil
 import stat
 import subprocess
 import tempfile
-from pathlib import Path
 
 import pytest
 
 from cli import isotherm as isotherm_as, NOBODY
-from program import command, DECK, HANGS, isotherm, ran, write_deck
+from job import ENDLESS
+from program import command, DECK, family_of, HANGS, isotherm, ran, write_deck
 from runs import record, snapshots
+from studies import write_study
+from terminal import OnTerminal, moved, shown
 
 ARGUMENTS = ("run", "deck.yaml", "--progress=off", "output.directory=out")
 
@@ -22,15 +25,11 @@ ARGUMENTS = ("run", "deck.yaml", "--progress=off", "output.directory=out")
     ("2.5", "it is not a whole number"), ("", "it is empty"), ("99999999999999999999", None), ("100000", None)])
 def test_thread_numbers_that_make_no_sense(folder, text, problem):
     done = ran(*ARGUMENTS, cwd=folder, OMP_NUM_THREADS=text)
-    if problem is None:
-        cores = os.cpu_count()
-        problem = f"more than {8 * cores} threads on {cores} core{'s' * (cores > 1)}"
-    warnings = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
-    assert len(warnings) == 1
-    assert warnings[0].startswith(f"warning: OMP_NUM_THREADS='{text}' is ignored ({problem}); using ")
-    rest = [line for line in done.stderr.splitlines() if line and not line.startswith(("warning: ", "libgomp: "))]
-    assert rest == []
-    assert warnings[0].removeprefix("warning: ") in (folder / "out" / "run.json").read_text()
+    cores = os.cpu_count()
+    problem = problem or f"more than {8 * cores} threads on {cores} core{'s' * (cores > 1)}"
+    warning, = [line for line in done.stderr.splitlines() if line and not line.startswith("libgomp: ")]
+    assert warning.startswith(f"warning: OMP_NUM_THREADS='{text}' is ignored ({problem}); using ")
+    assert warning.removeprefix("warning: ") in (folder / "out" / "run.json").read_text()
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
@@ -38,38 +37,31 @@ def test_more_ranks_than_cores_are_told(folder, ranks):
     environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
     *launcher, program = command(ranks=ranks)
     one_core = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]  # launchers bind ranks as they see fit
-    done = subprocess.run([*launcher, *one_core, program, *ARGUMENTS], cwd=folder, env=environment, timeout=HANGS, text=True,
-                          check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = called([*launcher, *one_core, program, *ARGUMENTS], folder, env=environment)
     assert done.returncode == 0, done.stderr
     told = [line for line in done.stderr.splitlines() if "take turns" in line]
     assert told == ["warning: 2 ranks share 1 core of this host and take turns; start no more ranks than cores"] * (ranks > 1)
 
 
-def run_in(folder, environment, **options):
-    return subprocess.run(command(*ARGUMENTS), cwd=folder, env=environment, timeout=HANGS, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, check=False, **options)
+def called(words, folder, **options):
+    """A finished process."""
+    return subprocess.run(words, cwd=folder, timeout=HANGS, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, **options)
 
 
-def test_without_time_zone_and_home(folder):
-    environment = {name: value for name, value in os.environ.items() if name not in ("TZ", "HOME")}
-    done = run_in(folder, environment)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_an_unknown_time_zone_changes_nothing(folder):
-    done = run_in(folder, {**os.environ, "TZ": "Nowhere/Atlantis"})
+@pytest.mark.parametrize("change", [{"TZ": None, "HOME": None}, {"TZ": "Nowhere/Atlantis"}])
+def test_time_zone_and_home_change_nothing(folder, change):
+    environment = {name: value for name, value in {**os.environ, **change}.items() if value is not None}
+    done = called(command(*ARGUMENTS), folder, env=environment)
     assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("umask, file_mode, folder_mode", [(0o077, 0o600, 0o700), (0o022, 0o644, 0o755)])
 def test_the_umask_is_obeyed(folder, umask, file_mode, folder_mode):
-    done = run_in(folder, dict(os.environ), umask=umask)
+    done = called(command(*ARGUMENTS), folder, umask=umask)
     assert (done.returncode, done.stderr) == (0, "")
-    out = folder / "out"
-    assert stat.S_IMODE(out.stat().st_mode) == folder_mode
-    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in out.iterdir()}
-    assert len(modes) == 8
-    assert modes == dict.fromkeys(modes, file_mode)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (folder / "out").iterdir()}
+    assert len(modes) == 8 and set(modes.values()) == {file_mode}
+    assert stat.S_IMODE((folder / "out").stat().st_mode) == folder_mode
 
 
 def test_a_locale_with_decimal_commas(folder):
@@ -83,18 +75,14 @@ def test_a_locale_with_decimal_commas(folder):
     assert "." in (folder / "out" / "history.csv").read_text().splitlines()[-1].split(",")[1]
 
 
-WORKS, LIMITED = 0, {1, 73, 74}  # 1: MPI itself cannot start
-
-
 def run_under(limit, folder, ranks, *words):
     """The ranks have the limit; the launcher, which cannot live with some, has not."""
     line = command("run", "deck.yaml", "output.directory=out", *words, ranks=ranks)
     line[3:3] = ["sh", "-c", f'ulimit {limit} && exec "$0" "$@"']
-    done = subprocess.run(line, cwd=folder, timeout=HANGS, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          env={**os.environ, "ISOTHERM_IO_TIMEOUT": "120"}, check=False)
+    done = called(line, folder, env={**os.environ, "ISOTHERM_IO_TIMEOUT": "120"})
     assert "did not finish within" not in done.stderr, "only the watchdog has ended it"
     for path in (folder / "out").glob("*.hdf"):
-        assert isotherm("info", path).returncode == 0
+        ran("info", path)
     return done
 
 
@@ -102,7 +90,7 @@ def run_under(limit, folder, ranks, *words):
 def test_what_is_enough(folder, limit):
     """File descriptors, KiB of stack, KiB of address space."""
     done = run_under(limit, folder, 2)
-    assert done.returncode == WORKS, done.stderr
+    assert done.returncode == 0, done.stderr
     assert snapshots(folder / "out")
 
 
@@ -110,7 +98,7 @@ def test_what_is_enough(folder, limit):
 def test_too_few_descriptors(folder, files):
     """Whichever call is the first to fail, and on whichever rank: also within MPI-IO, which a rank may then not have."""
     done = run_under(f"-n {files}", folder, 3)
-    assert done.returncode in {WORKS} | LIMITED, done.stderr
+    assert done.returncode in {0, 1, 73, 74}, done.stderr  # 1: MPI itself cannot start
     if done.returncode in (73, 74):
         assert "Too many open files" in done.stderr and done.stdout.endswith("RESULT: FAILED\n")
 
@@ -123,65 +111,125 @@ def test_a_limit_of_file_sizes_is_no_signal(folder, ranks):
     assert snapshots(folder / "out") == [] and not list((folder / "out").glob("*.part"))
 
 
-@pytest.fixture
-def folder_of_all(folder):
-    """Not below pytest's own folder, which every pytest that starts beside this one closes to other users."""
+def test_a_working_directory_that_cannot_be_written_to(folder):
+    """Is refused where the run would be there, and no matter where it is not. Not below pytest's own folder, which every pytest that starts
+    beside this one closes to other users."""
+    user = NOBODY if os.getuid() == 0 else None
     with tempfile.TemporaryDirectory() as name:
         shutil.copy(folder / "deck.yaml", name)
+        os.mkdir(f"{name}/elsewhere")
+        os.chmod(f"{name}/elsewhere", 0o777)
+        os.chmod(name, 0o555)
+        done = isotherm_as("run", "deck.yaml", cwd=name, user=user)
+        assert (done.code, done.err) == (73, "cannot use 'runs/deck' as run directory (a folder cannot be made in '.': Permission "
+                                             "denied); choose another with output.directory=...\n")
+        done = isotherm_as("run", "deck.yaml", f"output.directory={name}/elsewhere/out", cwd=name, user=user)
+        assert (done.code, done.err) == (0, "")
         os.chmod(name, 0o755)
-        yield Path(name)
-        os.chmod(name, 0o755)
 
 
-def test_a_working_directory_that_cannot_be_written_to(folder_of_all):
-    """Is refused where the run would be there, and no matter where it is not."""
-    folder = folder_of_all
-    elsewhere = folder / "elsewhere"
-    elsewhere.mkdir()
-    os.chmod(elsewhere, 0o777)
-    os.chmod(folder, 0o555)
-    user = NOBODY if os.getuid() == 0 else None
-    done = isotherm_as("run", "deck.yaml", cwd=folder, user=user)
-    assert done.code == 73
-    assert done.err == ("cannot use 'runs/deck' as run directory (a folder cannot be made in '.': Permission denied); "
-                        "choose another with output.directory=...\n")
-    done = isotherm_as("run", "deck.yaml", f"output.directory={elsewhere}/out", cwd=folder, user=user)
-    assert (done.code, done.err) == (0, "")
-
-
-STREAMS = {
-    "a pipe that breaks": '"$@" | head -n 1',
-    "closed output": '"$@" >&-',
-    "all closed": '"$@" <&- >&- 2>&-',
-    "a full disk": '"$@" >/dev/full 2>/dev/full',
-}
+STREAMS = {"a pipe that breaks": '"$@" | head -n 1', "closed output": '"$@" >&-', "all closed": '"$@" <&- >&- 2>&-',
+           "a full disk": '"$@" >/dev/full 2>/dev/full'}
 
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_a_run_goes_on(tmp_path, name):
-    if "full" in name and not os.path.exists("/dev/full"):
-        pytest.skip("no /dev/full here")
     write_deck(tmp_path, DECK)
     line = command("run", "deck.yaml", "output.directory=out", "output.every_steps=2")
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", STREAMS[name], "bash", *line], cwd=tmp_path, timeout=HANGS,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    done = called(["bash", "-o", "pipefail", "-c", STREAMS[name], "bash", *line], tmp_path)
     assert done.returncode == 0, done.stderr
     out = tmp_path / "out"
     assert record(out)["exit_code"] == 0 and len(snapshots(out)) == 21
     assert "RESULT: DONE" in (out / "run.log").read_text()
-    assert isotherm("info", out / snapshots(out)[-1]).returncode == 0
+    ran("info", out / snapshots(out)[-1])
 
 
 PRINTED = [["list"], ["list", "--json"], ["init"], ["init", "--minimal"], ["schema"], ["check", "deck.yaml"],
            ["check", "study.yaml"], ["info", "out/deck_00000040.hdf"], ["info", "--deck", "out/deck_00000040.hdf"]]
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A folder with a run, its deck, and a study."""
+    folder = tmp_path_factory.mktemp("run")
+    deck = write_deck(folder, DECK).read_text()
+    write_deck(folder, deck + "study: {matrix: {precision: [fp32, fp64]}}\n", "study.yaml")
+    ran("run", "deck.yaml", "output.directory=out", cwd=folder)
+    return folder
+
+
 @pytest.mark.parametrize("words", PRINTED, ids=" ".join)
-def test_what_is_only_printed_fails_with_its_stream(tmp_path, words):
-    deck = write_deck(tmp_path, DECK).read_text()
-    write_deck(tmp_path, deck + "study: {matrix: {precision: [fp32, fp64]}}\n", "study.yaml")
-    if "info" in words:
-        assert isotherm("run", "deck.yaml", "output.directory=out", cwd=tmp_path).returncode == 0
-    done = subprocess.run(["bash", "-c", '"$@" >/dev/full', "bash", *command(*words)], cwd=tmp_path, timeout=HANGS,
-                          stderr=subprocess.PIPE, text=True, check=False)
+def test_what_is_only_printed_fails_with_its_stream(finished, words):
+    done = called(["bash", "-c", '"$@" >/dev/full', "bash", *command(*words)], finished)
     assert (done.returncode, done.stderr) == (74, "standard output cannot be written; check where it goes\n")
+
+
+# Terminals: the line of progress that is rewritten on them, and what is left there. Pipes and job logs get lines.
+
+LINE = re.compile(r"step \d+/1000000000000  0\.0 %  ETA \d+ d \d\d h  .*Pts/s( .*)?  t .* s$")
+
+
+def interrupted(folder, look=lambda run: None, **options):
+    """A run on a terminal that rewrites its line, is looked at, and is ended by Ctrl-C."""
+    write_deck(folder, ENDLESS)
+    run = OnTerminal(command("run", "deck.yaml", "output.directory=out", "output.overwrite=true"), folder, **options)
+    run.read_until(lambda text: LINE.match("".join(moved(text)[-1:])))
+    look(run)
+    run.type(b"\x03")
+    assert run.end() == 75
+    return run
+
+
+def test_a_line_is_rewritten_and_leaves_nothing(tmp_path):
+    with open(tmp_path / "stdout", "w", encoding="utf-8") as stdout:
+        run = interrupted(tmp_path, stdout=stdout)
+    assert run.text.count("\033[?7l") == run.text.count("\033[?7h") > 0, "the terminal cuts the line, and wraps all else"
+    assert not any("ETA" in line for line in shown(run.text)), shown(run.text)
+    assert any("stopped by SIGINT" in line for line in shown(run.text))
+    out = (tmp_path / "stdout").read_text()
+    assert "\033" not in out and "\r" not in out and "RESULT: " in out
+
+
+def test_nothing_moves_where_it_would_disturb(tmp_path):
+    """In the background of a shell, on a terminal that cannot, in a job of several ranks, in a pipe."""
+    write_deck(tmp_path, DECK)
+    run = ("run", "deck.yaml", "output.overwrite=true")
+
+    def on_terminal(*words, **environment):
+        terminal = OnTerminal(words, tmp_path, **environment)
+        assert terminal.end() == 0
+        return terminal.text
+
+    assert moved(on_terminal(*command(*run)))
+    for text in (on_terminal("bash", "-c", 'set -m; "$@" & wait $!', "bash", *command(*run)),
+                 on_terminal(*command(*run), TERM="dumb"),
+                 on_terminal(*command(*run), SLURM_STEP_ID="0"),
+                 on_terminal(*command(*run, ranks=1))):
+        assert "\033" not in text and "\r" not in text.replace("\r\n", "\n") and "RESULT: DONE" in text
+    done = isotherm(*run, cwd=tmp_path, TERM="xterm")
+    assert "\033" not in done.stdout + done.stderr
+
+
+def test_a_run_without_a_launcher_starts_no_daemon_unless_the_user_says_so(tmp_path):
+    """With it MPI_Init sets PMIX_RANK, as launchers do: the line is rewritten all the same."""
+    families = []
+
+    def look(run):
+        families.append(family_of(run.process.pid))
+
+    run = interrupted(tmp_path, look)
+    assert families == [[run.process.pid]]
+    version = subprocess.run([command(ranks=1)[0], "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    if re.search(r"\(Open(RTE| MPI)\) 4\.", version):  # which alone has that daemon
+        interrupted(tmp_path, look, OMPI_MCA_ess_singleton_isolated="0")
+        assert len(families[1]) > 1
+
+
+def test_a_study_says_which_cases_run(tmp_path):
+    write_study(tmp_path, "  list: [{name: first}, {name: second}]\n")
+    study = OnTerminal(command("study", "deck.yaml"), tmp_path, columns=30)
+    assert study.end() == 0
+    lines, final = moved(study.text), shown(study.text)
+    assert any(re.match(r"\[0/2\]  first for ", line) for line in lines) and all(len(line) < 30 for line in lines)
+    assert re.fullmatch(r"\[1/2\] first: done after .*; about .* left", final[1]), final
+    assert re.fullmatch(r"\[2/2\] second: done after [^;]*", final[2]), final

@@ -1,184 +1,244 @@
-"""What runs of right and of unsolvable problems end in: exit code, message, record and files."""
+"""What runs of right and of unsolvable problems end in: exit code, message, record and files; and what a run says at its end: how hot,
+where, when, and where the heat goes, the same on any ranks and kernels, asked for diagnostics or not, stopped, without a step, or
+converged."""
 
+import json
 import os
 import re
+import signal
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pytest
-from cli import BASE_DECK, isotherm
 
+from cli import BASE_DECK
+from job import Job
+from program import ran, write_deck
 import runs
+from runs import cells
 
 INPUTS = sorted((Path(__file__).parents[2] / "inputs").glob("*.yaml"))
-FIXED = {"deck.yaml", "deck.resolved.yaml", "history.csv", "run.json", "run.log"}
-STEADY = BASE_DECK.replace("steps: 10", "kind: steady\n  max_sweeps: 20000").replace(
-    "diffusivity: 1", "conductivity: 2")
+STEADY = BASE_DECK.replace("steps: 10", "kind: steady\n  max_sweeps: 20000").replace("diffusivity: 1", "conductivity: 2")
 MEAN = "problem.mean_temperature=321.5"
-IN_BY_X = "boundaries.x_min={kind: flux, value: 100}"
+IN_BY_X, OUT_BY_X = "boundaries.x_min={kind: flux, value: 100}", "boundaries.x_max={kind: flux, value: -100}"
+DIVERGENT = ["problem.dt=0.00612", "problem.allow_unstable=true", "problem.steps=2000",
+             'initial=[{shape: formula, formula: "300 + sin(500*x) + cos(700*y) + sin(900*z)"}]']
 
 
-@pytest.fixture
-def run(tmp_path):
-    def run_deck(deck, *overrides):
-        (tmp_path / "deck.yaml").write_text(deck)
-        return isotherm("run", "deck.yaml", "--progress=off", "output.directory=out", *overrides, cwd=tmp_path)
-
-    return run_deck
-
-
-def record(folder):
-    return runs.record(folder / "out")
+def run(folder, *words, deck=BASE_DECK, ranks=0, code=0):
+    """The finished process, and the record of its run."""
+    folder.mkdir(exist_ok=True)
+    done = ran("run", write_deck(folder, deck).name, "--progress=off", "output.directory=out", *words, ranks=ranks, cwd=folder, code=code)
+    return done, runs.record(folder / "out") if code != 65 else None
 
 
 def snapshots(folder):
     return sorted(path.name for path in (folder / "out").glob("*.hdf"))
 
 
-def field(path):
-    with h5py.File(path) as file:
-        return file["temperature"][...]
-
-
-def test_there_are_decks():
-    assert INPUTS
-
-
-@pytest.mark.parametrize("deck", INPUTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("deck", INPUTS or ["no deck"], ids=lambda path: path.name)
 def test_every_deck_of_inputs_passes_check(tmp_path, deck):
-    result = isotherm("check", str(deck), cwd=tmp_path)
-    assert (result.code, result.err) == (0, "")
+    assert ran("check", deck, cwd=tmp_path).stderr == ""
     assert os.listdir(tmp_path) == []
 
 
-def test_no_steps_write_the_initial_state(run, tmp_path):
-    assert run(BASE_DECK, "problem.steps=0").code == 0
-    assert snapshots(tmp_path) == ["deck_00000000.hdf"]
-    assert (field(tmp_path / "out" / "deck_00000000.hdf") == 300).all()
-    assert record(tmp_path)["performance"]["sweeps"] == 0
+def test_no_steps_write_the_initial_state(tmp_path):
+    """A formula of which rounds halves to even."""
+    deck = BASE_DECK.replace("cells: [8, 9, 10]", "cells: [8, 1, 1]")
+    _, record = run(tmp_path, "problem.steps=0", 'initial=[{shape: formula, formula: "300 + rint(8*x - 2)"}]', deck=deck)
+    assert snapshots(tmp_path) == ["deck_00000000.hdf"] and record["performance"]["sweeps"] == 0
+    found = cells(tmp_path / "out" / "deck_00000000.hdf").ravel() - 300  # of -1.5, -0.5, ... 5.5
+    assert found.tolist() == [-2, 0, 0, 2, 2, 4, 4, 6]
 
 
-def test_an_interval_beyond_the_end_writes_initial_and_final_state(run, tmp_path):
-    result = run(BASE_DECK, "output.every_steps=100")
-    assert (result.code, result.err) == (
-        0, "warning: argument 5: output.every_steps: 100 is more than the 10 steps of the run; only the first and the "
-           "last are written\n")
-    assert snapshots(tmp_path) == ["deck_00000000.hdf", "deck_00000010.hdf"]
+@pytest.mark.parametrize("word, files, warning", [
+    ("output.history=true", ["deck_00000010.hdf"], ""), ("output.snapshots=false", [], ""),
+    ("output.every_steps=100", ["deck_00000000.hdf", "deck_00000010.hdf"],
+     "warning: argument 5: output.every_steps: 100 is more than the 10 steps of the run; only the first and the last are written\n")])
+def test_which_states_are_written(tmp_path, word, files, warning):
+    done, record = run(tmp_path, word)
+    assert (done.stderr, snapshots(tmp_path), record["files"]) == (warning, files, files)
+    others = {path for path in os.listdir(tmp_path / "out") if not path.startswith("deck_") and path not in ("deck.hdf.series", "deck.xmf")}
+    assert others == {"deck.yaml", "deck.resolved.yaml", "history.csv", "run.json", "run.log"}
 
 
-def test_no_snapshots_on_request(run, tmp_path):
-    assert run(BASE_DECK, "output.snapshots=false").code == 0
-    assert set(os.listdir(tmp_path / "out")) == FIXED
-    assert record(tmp_path)["files"] == []
+@pytest.mark.parametrize("words, line", [
+    (["boundaries.x_min={kind: flux, value: 100}"], "and 100 W more heat enters the body through sources and fluxes than leaves)"),
+    (["boundaries.x_min={kind: flux, value: -0.25}"],
+     "and 0.25 W more heat leaves the body through sources and fluxes than enters)")])
+def test_an_unbalanced_steady_problem(tmp_path, words, line):
+    done, _ = run(tmp_path, MEAN, *words, deck=STEADY, code=65)
+    assert done.stderr == ("argument 6: boundaries: the steady problem has no solution (no wall fixes the temperature, "
+                           f"{line}; balance them, or make one wall temperature or convection\n")
 
 
-def test_a_steady_problem_without_a_unique_solution(run, tmp_path):
-    result = run(STEADY)
-    assert (result.code, result.err) == (
-        65, "deck.yaml:8:1: problem: a steady problem with no temperature or convection wall has no unique solution "
-            "(any constant may be added); give a wall a temperature, or set problem.mean_temperature\n")
-    assert os.listdir(tmp_path) == ["deck.yaml"]
-
-
-@pytest.mark.parametrize("flux, line", [
-    ("100", "and 100 W more heat enters the body through sources and fluxes than leaves)"),
-    ("-0.25", "and 0.25 W more heat leaves the body through sources and fluxes than enters)")])
-def test_an_unbalanced_steady_problem(run, flux, line):
-    result = run(STEADY, MEAN, f"boundaries.x_min={{kind: flux, value: {flux}}}")
-    assert (result.code, result.err) == (
-        65, "argument 6: boundaries: the steady problem has no solution (no wall fixes the temperature, "
-            f"{line}; balance them, or make one wall temperature or convection\n")
-
-
-@pytest.mark.parametrize("precision", ["fp64", "fp32"])
-def test_a_balanced_steady_problem_keeps_the_mean(run, tmp_path, precision):
-    result = run(STEADY, MEAN, IN_BY_X, "boundaries.x_max={kind: flux, value: -100}", f"precision={precision}",
-                 "problem.tolerance=1e-3")
-    assert (result.code, result.err) == (0, "")
-    solution = field(tmp_path / "out" / record(tmp_path)["files"][-1]).astype(np.float64)
-    assert abs(solution.mean() - 321.5) < (1e-9 if precision == "fp64" else 1e-3)
+@pytest.mark.parametrize("precision, exact", [("fp64", 1e-9), ("fp32", 1e-3)])
+def test_a_balanced_steady_problem_keeps_the_mean(tmp_path, precision, exact):
+    done, _ = run(tmp_path, IN_BY_X, OUT_BY_X, deck=STEADY, code=65)
+    assert "has no unique solution" in done.stderr
+    done, record = run(tmp_path, MEAN, IN_BY_X, OUT_BY_X, f"precision={precision}", "problem.tolerance=1e-3", deck=STEADY)
+    assert done.stderr == ""
+    solution = cells(tmp_path / "out" / record["files"][-1]).astype(np.float64)
+    assert abs(solution.mean() - 321.5) < exact
     rise = solution[:, :, 0].mean() - solution[:, :, -1].mean()  # 100 W/m^2 over 7/8 m of 2 W/(m K)
     assert abs(rise - 100 / 2 * 7 / 8) < 0.5
 
 
-def test_a_balanced_steady_problem_without_a_mean(run):
-    result = run(STEADY, IN_BY_X, "boundaries.x_max={kind: flux, value: -100}")
-    assert result.code == 65
-    assert "has no unique solution" in result.err
-
-
-def test_divergence_names_cell_and_sweep_and_leaves_the_field(run, tmp_path):
+def test_divergence_names_cell_and_sweep_and_leaves_the_field(tmp_path):
     """A checkerboard grows by |1 - 4 * 3| = 11 a step at three times the limit: beyond all heat within 100 steps."""
-    result = run(BASE_DECK, "problem.dt=0.00612", "problem.allow_unstable=true", "problem.steps=2000",
-                 "initial=[{shape: formula, formula: \"300 + sin(500*x) + cos(700*y) + sin(900*z)\"}]")
-    assert result.code == 76
+    done, record = run(tmp_path, *DIVERGENT, code=76)
     limit = 1 / (2 * (8**2 + 9**2 + 10**2))
     assert 0.00612 > 2.9 * limit
-    text = result.err
-    assert text.count("\n") == 1
     found = re.fullmatch(r"diverged: cell \((\d+), (\d+), (\d+)\) has reached \S+ K after sweep 100 \(residuals are checked "
                          r"every 100 sweeps\); keep problem\.dt below the stability limit " + re.escape(f"{limit:.6g}") +
-                         r" s and look at walls and sources, and at the field in deck_00000100\.diverged\.hdf\n", text)
-    assert found, text
-    assert all(int(i) < n for i, n in zip(found.groups(), (8, 9, 10)))
-    written = record(tmp_path)
-    assert (written["exit_code"], written["result"], written["message"]) == (76, "FAILED", text.rstrip("\n"))
-    assert snapshots(tmp_path) == written["files"] == ["deck_00000100.diverged.hdf"]
-    assert not (tmp_path / "out" / "deck.hdf.series").exists()
-    cells = field(tmp_path / "out" / "deck_00000100.diverged.hdf")
+                         r" s and look at walls and sources, and at the field in deck_00000100\.diverged\.hdf\n", done.stderr)
+    assert found, done.stderr
     x, y, z = map(int, found.groups())
-    assert abs(cells[z, y, x]) == np.abs(cells).max() > 1e9
-    assert isotherm("info", "out/deck_00000100.diverged.hdf", cwd=tmp_path).code == 0
+    assert (record["exit_code"], record["result"], record["message"]) == (76, "FAILED", done.stderr.rstrip("\n"))
+    assert snapshots(tmp_path) == record["files"] == ["deck_00000100.diverged.hdf"] and record["end_state"] is None
+    assert not (tmp_path / "out" / "deck.hdf.series").exists()
+    field = cells(tmp_path / "out" / "deck_00000100.diverged.hdf")
+    assert abs(field[z, y, x]) == np.abs(field).max() > 1e9
+    ran("info", "out/deck_00000100.diverged.hdf", cwd=tmp_path)
+
+
+def test_nothing_is_left_of_divergence_where_no_field_is_written(tmp_path):
+    done, _ = run(tmp_path, *DIVERGENT, "output.snapshots=false", code=76)
+    assert done.stderr.endswith("look at walls and sources\n") and snapshots(tmp_path) == []
 
 
 @pytest.mark.parametrize("word, key", [
     ("boundaries.x_min={kind: temperature, value: 1e11}", r"argument 5: boundaries\.x_min\.value is 1e\+11"),
     ("sources=[{shape: constant, value: 1e16}]", r"argument 5: sources\.0\.value is 1e\+16")])
-def test_a_value_beyond_all_heat_is_named_and_no_stable_step_is_blamed(run, word, key):
-    result = run(BASE_DECK.replace("diffusivity: 1", "diffusivity: 1\n  conductivity: 1"), word)
-    assert result.code == 76
+def test_a_value_beyond_all_heat_is_named_and_no_stable_step_is_blamed(tmp_path, word, key):
+    done, _ = run(tmp_path, word, deck=BASE_DECK.replace("diffusivity: 1", "diffusivity: 1\n  conductivity: 1"), code=76)
     assert re.fullmatch(r"diverged: cell \(\d, \d, \d\) has reached \S+ K after sweep 1 \(residuals are checked every 100 "
                         r"sweeps\); it changed by \S+ K in a sweep, more than 1e9 K; problem\.dt is stable \(at most \S+ s\); "
-                        r"look at the values of the deck: " + key + r", and at the field in \S+\n", result.err), result.err
+                        r"look at the values of the deck: " + key + r", and at the field in \S+\n", done.stderr), done.stderr
 
 
-def test_init_and_a_run_agree_on_which_states_are_written(run, tmp_path):
-    assert run(BASE_DECK).code == 0
-    assert snapshots(tmp_path) == ["deck_00000010.hdf"]
-    told = isotherm("init", cwd=tmp_path).out
-    assert "default only the last state\n#  every_steps: 100\n" in told and "the first and the last" not in told
+# What a run says at its end
+
+HEATED = """
+grid: {cells: [24, 16, 12], spacing: [1e-3, 2e-3, 3e-3], origin: [0.1, -0.2, 0]}
+material: {conductivity: 20, density: 8000, heat_capacity: 500}
+boundaries:
+  x_min: {kind: temperature, value: "350 + 1000*y"}
+  x_max: {kind: convection, ambient: 290, coefficient: 200}
+  y_min: {kind: flux, value: 3e4}
+initial: [{shape: formula, formula: "300 + 100*sin(300*x)*cos(80*y + 40*z)"}]
+sources: [{shape: box, from: [0.11, -0.19, 0.01], to: [0.115, -0.18, 0.02], value: 1e7}]
+problem: {kind: transient, steps: 60, check_interval: 20}
+"""
+TO_REST = HEATED.replace("kind: transient, steps: 60, check_interval: 20",
+                         "kind: steady, tolerance: 1e-12, criterion: relative, check_interval: 100")
 
 
-def test_rint_rounds_halves_to_even(run, tmp_path):
-    assert run(BASE_DECK.replace("cells: [8, 9, 10]", "cells: [8, 1, 1]"), "problem.steps=0",
-               "initial=[{shape: formula, formula: \"300 + rint(8*x - 2)\"}]").code == 0
-    found = field(tmp_path / "out" / "deck_00000000.hdf").ravel() - 300  # of -1.5, -0.5, ... 5.5
-    assert found.tolist() == [-2, 0, 0, 2, 2, 4, 4, 6]
+def last_field(folder):
+    return cells(max((folder / "out").glob("*.hdf")))
 
 
-def test_nothing_is_left_of_divergence_where_no_field_is_written(run, tmp_path):
-    result = run(BASE_DECK, "problem.dt=0.00612", "problem.allow_unstable=true", "problem.steps=2000",
-                 "initial=[{shape: formula, formula: \"300 + sin(500*x) + cos(700*y) + sin(900*z)\"}]",
-                 "output.snapshots=false")
-    assert result.code == 76 and result.err.endswith("look at walls and sources\n")
-    assert snapshots(tmp_path) == []
+def expect_extremes(end, field):
+    """The values, the first cells that have them, and their centres."""
+    for name, value in (("highest", field.max()), ("lowest", field.min())):
+        z, y, x = np.unravel_index(np.flatnonzero(field == value)[0], field.shape)
+        assert end[name]["temperature_K"] == value and end[name]["cell"] == [x, y, z]
+        assert end[name]["position_m"] == pytest.approx([0.1 + 1e-3 * (x + 0.5), -0.2 + 2e-3 * (y + 0.5), 3e-3 * (z + 0.5)])
 
 
-def test_a_steady_problem_that_does_not_converge(run, tmp_path):
-    result = run(STEADY, "problem.max_sweeps=20", "boundaries.x_min={kind: temperature, value: 400}")
-    assert result.code == 10 and result.err.startswith("warning: not converged: after 20 sweeps the residual is ")
-    assert result.out.endswith("RESULT: NOT CONVERGED\n")
-    written = record(tmp_path)
-    assert (written["exit_code"], written["residual"]["convergence"]) == (10, "not_reached")
-    assert len(written["files"]) == 1
+def test_extremes_are_those_of_the_last_field_and_heat_that_of_history(tmp_path):
+    done, record = run(tmp_path, "output.diagnostics=20", deck=HEATED)
+    end, last = record["end_state"], runs.history(tmp_path / "out")[-1]
+    expect_extremes(end, last_field(tmp_path))
+    assert (end["sweep"], end["time_s"], end["nan_cells"]) == (60, record["time_s"], 0)
+    assert {name: float(last[f"wall_{name}_W"]) for name in end["heat"]["faces_W"]} == end["heat"]["faces_W"]
+    assert [float(last[name]) for name in ("source_W", "rate_W", "balance_W")] == [
+        end["heat"][name] for name in ("sources_W", "stored_W", "balance_W")]
+    assert end["heat"]["faces_W"]["y_min"] == pytest.approx(3e4 * 0.024 * 0.036) and end["heat"]["relative_balance"] < 1e-12
+    title, hot_line, _, faces, _, balance, result = done.stdout.splitlines()[-7:]
+    assert result == "RESULT: DONE" and balance.startswith("  balance ") and title.startswith("  at the end ")
+    hot = end["highest"]
+    assert hot_line.startswith(f"  highest      {hot['temperature_K']:.6g} K at (")
+    assert hot_line.endswith(f"cell ({', '.join(map(str, hot['cell']))})")
+    assert f"y_min {end['heat']['faces_W']['y_min']:.6g} W" in faces
 
 
-def test_a_failed_verification(run, tmp_path):
-    deck = next(path for path in INPUTS if path.name == "decaying_mode.yaml").read_text()
-    result = run(deck, "grid.cells=[12, 10, 8]", "problem.end_time=0.5", "verify.tolerance=1e-6")
-    assert (result.code, result.err) == (76, "")
-    assert result.out.endswith("RESULT: FAILED\n")
-    written = record(tmp_path)
-    assert (written["exit_code"], written["verification"]["verdict"]) == (76, "failed")
-    assert written["verification"]["max_error_K"] > 1e-6
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    return run(tmp_path_factory.mktemp("plain"), "solver.kernel=reference", "solver.reduction=reference", deck=HEATED)[1]
+
+
+@pytest.mark.parametrize("ranks, words", [
+    (1, ["solver.kernel=temporal_openmp", "solver.reduction=fused"]),
+    (1, ["solver.kernel=temporal_openmp", "solver.reduction=fused", "problem.check=asynchronous"]),
+    (1, ["solver.kernel=reference", "output.diagnostics=7", "output.snapshots=false"]),
+    (3, ["solver.kernel=openmp", "solver.halo_width=2"]),
+    (2, ["solver.kernel=temporal_openmp", "solver.halo_width=3", "parallel.overlap=true"])])
+def test_it_is_the_same_by_any_way(plain, tmp_path, ranks, words):
+    _, other = run(tmp_path, *words, ranks=ranks, deck=HEATED)
+    assert other["fingerprint"] == plain["fingerprint"] and other["end_state"] == plain["end_state"]
+    assert plain["end_state"]["heat"] is not None
+
+
+def test_a_steady_run_stores_nothing(tmp_path):
+    """Its heat is that of the last field: the same by fused sweeps, which keep no field of the sweep before."""
+    done, record = run(tmp_path / "a", "solver.kernel=reference", deck=TO_REST)
+    end = record["end_state"]
+    assert record["result"] == "CONVERGED" and done.stdout.endswith("; 0 in the steady state\nRESULT: CONVERGED\n")
+    assert end["heat"]["stored_W"] is None and end["time_s"] == 0 and end["heat"]["relative_balance"] < 1e-6
+    expect_extremes(end, last_field(tmp_path / "a"))
+    _, other = run(tmp_path / "b", "solver.kernel=temporal_openmp", "solver.reduction=openmp", deck=TO_REST)
+    assert other["end_state"] == end
+
+
+@pytest.mark.parametrize("words, why", [
+    (["problem.steps=0"], "no step was made"),
+    (["material={diffusivity: 5e-6}", "boundaries={}", "sources=[]"],
+     "the deck does not give material.conductivity, density and heat_capacity")])
+def test_why_heat_is_not_known(tmp_path, words, why):
+    done, record = run(tmp_path, *words, deck=HEATED)
+    end = record["end_state"]
+    assert (end["heat"], end["why_no_heat"]) == (None, why) and f"  heat         not known: {why}\n" in done.stdout
+    expect_extremes(end, last_field(tmp_path))
+
+
+def test_of_a_series_it_is_the_last_grid(tmp_path):
+    deck = HEATED.replace("cells: [24, 16, 12], spacing: [1e-3, 2e-3, 3e-3]", "cells: [8, 8, 8], lengths: [0.024, 0.032, 0.036]")
+    _, record = run(tmp_path, "verify={solution: formula, formula: '300', order: [8, 12, 16], order_tolerance: 16}", deck=deck)
+    assert record["grid"]["cells"] == [16, 16, 16] and record["result"] == "VERIFIED"
+    field = last_field(tmp_path)
+    assert field.shape == (16, 16, 16) and record["end_state"]["highest"]["temperature_K"] == field.max()
+
+
+def test_of_a_stopped_run_it_is_where_it_stopped(tmp_path):
+    job = Job(tmp_path)
+    job.wait_for("history.csv")
+    job.send(signal.SIGTERM)
+    code, out, err = job.end()
+    assert code == 75, err
+    end, field = runs.record(job.out)["end_state"], last_field(tmp_path)
+    assert (end["highest"]["temperature_K"], end["lowest"]["temperature_K"]) == (field.max(), field.min())
+    assert snapshots(tmp_path) == [f"deck_{end['sweep']:08d}.checkpoint.hdf"]
+    assert out.splitlines()[-1] == "RESULT: STOPPED" and "\n  highest " in out
+
+
+def test_info_says_it_of_a_file(tmp_path):
+    """Extremes from the cells; the heat where run.json beside it is of the same field."""
+    done, _ = run(tmp_path, "output.slices=[{axis: z, cell: 5}]", "output.coarse.factor=2", "output.every_steps=30", deck=HEATED)
+    said = {line.split()[0]: line.split(maxsplit=1)[1] for line in done.stdout.splitlines() if line.startswith("  ") and line.split()}
+    out = tmp_path / "out"
+
+    def info(name):
+        told = ran("info", out / name)
+        return {line[:14].strip(): line[14:] for line in told.stdout.splitlines() if line[:14].strip()}
+
+    last, middle = info("deck_00000060.hdf"), info("deck_00000030.hdf")
+    assert (last["highest"], last["lowest"], last["balance"]) == (said["highest"], said["lowest"], said["balance"])
+    assert "balance" not in middle and middle["highest"] != last["highest"]
+    plane = cells(out / "deck_slice_z5_00000060.hdf")
+    _, y, x = np.unravel_index(plane.argmax(), plane.shape)
+    assert info("deck_slice_z5_00000060.hdf")["highest"].endswith(f", cell ({x}, {y}, 5)")
+    assert info("deck_coarse_00000060.hdf")["highest"].endswith("and on (the mean of a coarse cell)")
+    for text in ("", "{", "[]", json.dumps({"fingerprint": None})):
+        (out / "run.json").write_text(text)
+        assert "balance" not in info("deck_00000060.hdf")

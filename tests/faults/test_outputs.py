@@ -1,6 +1,7 @@
 """What a run writes beside whole snapshots, as others read it."""
 
 import json
+import re
 import shutil
 from xml.etree import ElementTree
 
@@ -8,13 +9,12 @@ import h5py
 import numpy as np
 import pytest
 
-from program import DECK, isotherm, ran, write_deck
-import runs
+from program import DECK, ran, write_deck
+from runs import cells, record
 
 CELLS = (17, 23, 31)
 ORIGIN = np.array([-1, 2, 0.5])
 SPACING = np.array([0.01, 0.02, 0.03])
-TEMPERATURE = "temperature"
 
 PARTS = DECK.replace("output: {every_steps: 20}\n", """\
 output:
@@ -35,19 +35,15 @@ def run_in(folder, *overrides, deck=PARTS, ranks=3):
     return folder / "out"
 
 
+def attributes_of(path):
+    """Its own and, where it is one, those of a VTKHDF."""
+    with h5py.File(path) as file:
+        return dict(file["isotherm"].attrs), dict(file["VTKHDF"].attrs) if "VTKHDF" in file else None
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     return run_in(tmp_path_factory.mktemp("run"))
-
-
-def cells_of(path):
-    with h5py.File(path) as file:
-        return file[TEMPERATURE][:]
-
-
-def attributes_of(path):
-    with h5py.File(path) as file:
-        return dict(file["isotherm"].attrs), dict(file["VTKHDF"].attrs) if "VTKHDF" in file else None
 
 
 @pytest.mark.parametrize("part, first, last, sweeps", [
@@ -72,7 +68,7 @@ def test_a_part_holds_the_cells_of_the_snapshot_at_their_place(run, part, first,
             np.testing.assert_allclose(vtk["Origin"], ORIGIN + (np.array(first) + 0.5) * SPACING, rtol=1e-14)
             np.testing.assert_allclose(vtk["Spacing"], SPACING, rtol=1e-15)
         if sweep % 20 == 0:
-            assert np.array_equal(cells_of(run / name), cells_of(run / f"deck_{sweep:08d}.hdf")[cut])
+            assert np.array_equal(cells(run / name), cells(run / f"deck_{sweep:08d}.hdf")[cut])
 
 
 def test_the_coarse_field_is_the_mean_of_its_cells(run):
@@ -86,16 +82,19 @@ def test_the_coarse_field_is_the_mean_of_its_cells(run):
         np.testing.assert_allclose(own["spacing"], SPACING * [17, 23, 1], rtol=1e-15)
         np.testing.assert_allclose(own["origin"], ORIGIN, rtol=1e-15)
         if sweep % 20 == 0:
-            means = cells_of(run / f"deck_{sweep:08d}.hdf").mean(axis=(1, 2))
-            np.testing.assert_allclose(cells_of(run / name)[:, 0, 0], means, rtol=1e-14)
+            means = cells(run / f"deck_{sweep:08d}.hdf").mean(axis=(1, 2))
+            np.testing.assert_allclose(cells(run / name)[:, 0, 0], means, rtol=1e-14)
 
 
-def test_without_xdmf_only_files_one_cell_thick_have_it_beside_them(tmp_path):
-    """They are no VTKHDF, so that there would be nothing to open."""
-    out = run_in(tmp_path, "output.xdmf=false", ranks=2)
-    assert sorted(path.name for path in out.glob("*.xmf")) == [
-        "deck_coarse.xmf", "deck_slice_hot-side.xmf", "deck_slice_z11.xmf",
-    ]
+@pytest.mark.parametrize("interval", ["  every_steps: 20\n", "  every_time: 50\n", ""])
+def test_without_snapshots_only_the_parts_are_written(tmp_path, interval):
+    """Whatever the deck says of them; and without XDMF only those that are one cell thick have it beside them, which are no VTKHDF, so
+    that there would be nothing to open."""
+    out = run_in(tmp_path, "output.snapshots=false", "output.xdmf=false", ranks=2 * (not interval),
+                 deck=PARTS.replace("  every_steps: 20\n", interval, 1))
+    assert not list(out.glob("deck_0*.hdf")) and not (out / "deck.hdf.series").exists()
+    assert len(list(out.glob("deck_slice_z11_*.hdf"))) == 5
+    assert sorted(path.name for path in out.glob("*.xmf")) == ["deck_coarse.xmf", "deck_slice_hot-side.xmf", "deck_slice_z11.xmf"]
 
 
 @pytest.mark.parametrize("folder, words, opened", [
@@ -110,46 +109,31 @@ def test_the_report_says_what_to_open_and_in_which_folder(tmp_path, folder, word
     assert not opened or (tmp_path / opened).is_file()
 
 
-def test_snapshots_are_switched_off_whatever_the_deck_says(tmp_path):
-    for interval in ("every_steps: 20", "every_time: 50"):
-        out = run_in(tmp_path, "output.snapshots=false", "output.overwrite=true", ranks=0,
-                     deck=PARTS.replace("  every_steps: 20\n", f"  {interval}\n"))
-        assert not list(out.glob("deck_0*.hdf")) and len(list(out.glob("deck_slice_z11_*.hdf"))) == 5
-
-
 def test_a_slice_says_which_plane_it_is(run):
-    asked = attributes_of(run / "deck_slice_z11_00000010.hdf")[0]
+    asked, by_cell = (attributes_of(run / f"deck_slice_{name}.hdf")[0] for name in ("z11_00000010", "hot-side_00000040"))
     assert (asked["format"], asked["slice_axis"], asked["slice_cell"]) == (b"isotherm slice", b"z", 11)
     assert asked["slice_position"] == 0.83 and asked["slice_centre"] == pytest.approx(0.845, rel=1e-14)
-    by_cell = attributes_of(run / "deck_slice_hot-side_00000040.hdf")[0]
     assert by_cell["slice_axis"] == b"x" and "slice_position" not in by_cell
 
 
 def test_every_file_says_how_to_read_it(run):
-    for path in run.glob("*.hdf"):
-        own = attributes_of(path)[0]
+    """The record names them all, and `check` foretells them."""
+    files = sorted(path.name for path in run.glob("*.hdf"))
+    assert sorted(record(run)["files"]) == files + ["probes.csv"]
+    for name in files:
+        own = attributes_of(run / name)[0]
         assert own["axes"] == b"datasets of cells are (z, y, x), x fastest; triples are x, y, z"
         assert own["units"] == b"origin and spacing: m; time: s; temperature: K"
         assert all(own[name] for name in ("version", "git_revision", "device", "kernel", "mpi", "hdf5"))
-    for path in run.glob("*_00000040.hdf"):
-        done = isotherm("info", path)
-        assert done.returncode == 0 and "recomputed from the cells in the file" in done.stdout, done.stderr
-        assert (", version 2; VTKHDF 1.0\n" in done.stdout) == (path.name in ("deck_00000040.hdf", "deck_region_00000040.hdf"))
-
-
-def test_the_record_names_all_files(run):
-    record = runs.record(run)
-    assert sorted(record["files"]) == sorted(path.name for path in run.glob("*.hdf")) + ["probes.csv"]
-
-
-def test_check_foretells_the_files(run):
-    done = isotherm("check", run.parent / "deck.yaml")
-    lines = [line.split() for line in done.stdout.splitlines() if "_*.hdf" in line]
-    assert {line[0]: int(line[1]) for line in lines} == {
-        pattern: len(list(run.glob(pattern)))
-        for pattern in ("deck_slice_z11_*.hdf", "deck_slice_hot-side_*.hdf", "deck_region_*.hdf", "deck_coarse_*.hdf")
-    } | {"deck_*.hdf": 3}
-    assert "  probes.csv                11 lines of 3 probes\n" in done.stdout
+        if "_00000040" in name:
+            said = ran("info", run / name).stdout
+            assert "recomputed from the cells in the file" in said
+            assert (", version 2; VTKHDF 1.0\n" in said) == (name in ("deck_00000040.hdf", "deck_region_00000040.hdf"))
+    said = ran("check", run.parent / "deck.yaml").stdout
+    foretold = {line.split()[0]: int(line.split()[1]) for line in said.splitlines() if "_*.hdf" in line}
+    parts = [f"deck_{part}_*.hdf" for part in ("slice_z11", "slice_hot-side", "region", "coarse")]
+    assert foretold == {pattern: len(list(run.glob(pattern))) for pattern in parts} | {"deck_*.hdf": 3}
+    assert "  probes.csv                11 lines of 3 probes\n" in said
 
 
 def probes_of(folder):
@@ -165,61 +149,52 @@ def test_probes_read_between_the_cells_of_a_snapshot(run):
     assert list(probes) == list(range(0, 41, 4))
     for sweep in (0, 20, 40):
         path = run / f"deck_{sweep:08d}.hdf"
-        cells, (time, inside, edge, wall) = cells_of(path), probes[sweep]
+        field, (time, inside, edge, wall) = cells(path), probes[sweep]
         assert time == attributes_of(path)[0]["time"]
         # Half way between cells 9 and 10 along x and y, a sixth of the way from cell 16 to 17 along z.
-        pairs = cells[16:18, 9:11, 9:11].mean(axis=(1, 2))
-        assert inside == pytest.approx(pairs[0] + (pairs[1] - pairs[0]) / 6, rel=1e-13)
-        assert edge == cells[30, 22, 0]  # on an insulated wall, at the other axes' centres
+        low, high = field[16:18, 9:11, 9:11].mean(axis=(1, 2))
+        assert inside == pytest.approx(low + (high - low) / 6, rel=1e-13)
+        assert edge == field[30, 22, 0]  # on an insulated wall, at the other axes' centres
         assert wall == pytest.approx(300 + 10 * 2.21, rel=1e-14)  # x_min has this temperature
 
 
 def test_the_bits_do_not_depend_on_the_ranks(run, tmp_path):
     alone = run_in(tmp_path, ranks=1)
     for path in run.glob("*.hdf"):
-        assert np.array_equal(cells_of(path), cells_of(alone / path.name)), path.name
+        assert np.array_equal(cells(path), cells(alone / path.name)), path.name
     assert (run / "probes.csv").read_text() == (alone / "probes.csv").read_text()
 
 
-def test_without_snapshots_only_the_parts_are_written(tmp_path):
-    out = run_in(tmp_path, "output.snapshots=false", deck=PARTS.replace("  every_steps: 20\n", ""), ranks=2)
-    assert not list(out.glob("deck_0*.hdf")) and not (out / "deck.hdf.series").exists()
-    assert len(list(out.glob("deck_slice_z11_*.hdf"))) == 5
-
-
 def test_a_steady_run_writes_its_last_state_wherever_it_ends(tmp_path):
-    steady = PARTS.replace("kind: transient, steps: 40", "kind: steady, tolerance: 1e-1, check_interval: 3").replace(
-        "every_time: 50", "every_steps: 50"
-    )
-    out = run_in(tmp_path, deck=steady, ranks=2)
-    last = json.loads((out / "run.json").read_text())["residual"]["last_sweep"]
-    assert last % 10 != 0
+    steady = PARTS.replace("kind: transient, steps: 40", "kind: steady, tolerance: 1e-1, check_interval: 3")
+    out = run_in(tmp_path, deck=steady.replace("every_time: 50", "every_steps: 50"), ranks=2)
+    last = record(out)["residual"]["last_sweep"]
+    assert last % 10 != 0 and list(probes_of(out))[-1] == last
     for part in ("", "_slice_z11", "_slice_hot-side", "_region", "_coarse"):
         assert (out / f"deck{part}_{last:08d}.hdf").exists()
-    assert list(probes_of(out))[-1] == last
 
 
 def test_a_run_is_replaced_with_all_its_files(tmp_path):
     out = run_in(tmp_path, ranks=2)
     (out / "deck_slice_notes.txt").write_text("mine")
     run_in(tmp_path, "output.overwrite=true", deck=DECK, ranks=2)
-    assert not list(out.glob("*slice_z*")) and not list(out.glob("*coarse*")) and not list(out.glob("*region*")) and not (out / "probes.csv").exists()
+    left = [path.name for path in out.iterdir()]
+    assert not [name for name in left if re.search("slice_z|coarse|region|probes", name)]
     assert (out / "deck_slice_notes.txt").read_text() == "mine"
 
 
 def test_fields_are_rounded_to_single_precision(run, tmp_path):
     out = run_in(tmp_path, "output.precision=fp32", ranks=2)
     for path in out.glob("*.hdf"):
-        values = cells_of(path)
-        assert values.dtype == np.float32
-        assert np.array_equal(values, cells_of(run / path.name).astype(np.float32))  # means too: of the fp64 cells
-        assert attributes_of(path)[0]["precision"] == b"fp32"
-    assert isotherm("info", out / "deck_coarse_00000040.hdf").returncode == 0
-    fingerprints = [runs.record(folder)["fingerprint"] for folder in (run, out)]
-    assert fingerprints[0] == fingerprints[1]  # the field itself is what it was
+        values = cells(path)
+        assert values.dtype == np.float32 and attributes_of(path)[0]["precision"] == b"fp32"
+        assert np.array_equal(values, cells(run / path.name).astype(np.float32))  # means too: of the fp64 cells
+    ran("info", out / "deck_coarse_00000040.hdf")
+    assert record(run)["fingerprint"] == record(out)["fingerprint"]  # the field itself is what it was
 
 
 def test_xdmf_points_at_the_same_cells(run):
+    """As ParaView finds them: test_paraview_slow.py. That a point on the surface is within, rounded to single precision: unit tests."""
     assert sorted(path.stem for path in run.glob("*.xmf")) == sorted(
         path.name.removesuffix(".hdf.series") for path in run.glob("*.hdf.series")
     ) == ["deck", "deck_coarse", "deck_region", "deck_slice_hot-side", "deck_slice_z11"]
@@ -230,62 +205,41 @@ def test_xdmf_points_at_the_same_cells(run):
             (entry["name"], entry["time"]) for entry in series
         ]
         for grid in grids:
-            kind = {"Name": "temperature [K]", "AttributeType": "Scalar", "Center": "Cell"}
-            assert grid.find("Attribute").attrib == kind
-            file, dataset = grid.find("./Attribute/DataItem").text.split(":")
+            assert grid.find("Attribute").attrib == {"Name": "temperature [K]", "AttributeType": "Scalar", "Center": "Cell"}
+            item = grid.find("./Attribute/DataItem")
+            file, dataset = item.text.split(":")
             with h5py.File(path.with_name(file)) as opened:
-                cells, own = opened[dataset], opened["isotherm"].attrs
-                assert cells.shape == tuple(map(int, grid.find("./Attribute/DataItem").get("Dimensions").split()))
-                assert tuple(n + 1 for n in cells.shape) == tuple(
-                    map(int, grid.find("Topology").get("Dimensions").split())
-                )
-                low, spacing = (np.array([float(number) for number in item.text.split()][::-1])
-                                for item in grid.findall("./Geometry/DataItem"))
-                edges = np.array([low, low + spacing * cells.shape[::-1]])
-                box = np.array([own["origin"], own["origin"] + own["spacing"] * cells.shape[::-1]])
+                shape, own = opened[dataset].shape, opened["isotherm"].attrs
+                assert shape == tuple(map(int, item.get("Dimensions").split()))
+                assert [n + 1 for n in shape] == list(map(int, grid.find("Topology").get("Dimensions").split()))
+                low, spacing = (np.array(item.text.split()[::-1], float) for item in grid.findall("./Geometry/DataItem"))
+                edges, box = ([at, at + step * shape[::-1]] for at, step in ((low, spacing), (own["origin"], own["spacing"])))
                 np.testing.assert_allclose(edges, box, rtol=2e-7)
-                # A point on the surface is within, also where it has been rounded to single precision.
-                assert (edges[0] <= box[0].astype(np.float32)).all() and (edges[1] >= box[1].astype(np.float32)).all()
-
-
-def again(folder, file, *overrides, ranks=2):
-    return isotherm("run", "--from", file, *overrides, ranks=ranks, cwd=folder)
-
-
-def record_of(folder):
-    return runs.record(folder)
 
 
 @pytest.mark.parametrize("file", ["deck_00000020.hdf", "deck_slice_z11_00000030.hdf", "deck_coarse_00000000.hdf"])
 def test_a_file_runs_again_to_the_same_bits(run, tmp_path, file):
-    done = again(tmp_path, run / file, "output.directory=again")
-    assert done.returncode == 0, done.stderr
-    assert record_of(tmp_path / "again")["fingerprint"] == record_of(run)["fingerprint"]
-    assert (tmp_path / "again" / "probes.csv").read_text() == (run / "probes.csv").read_text()
-    assert sorted(path.name for path in (tmp_path / "again").iterdir()) == sorted(path.name for path in run.iterdir())
+    ran("run", "--from", run / file, "output.directory=again", ranks=2, cwd=tmp_path)
+    again = tmp_path / "again"
+    assert record(again)["fingerprint"] == record(run)["fingerprint"]
+    assert (again / "probes.csv").read_text() == (run / "probes.csv").read_text()
+    assert sorted(path.name for path in again.iterdir()) == sorted(path.name for path in run.iterdir())
 
 
 def test_the_overrides_of_the_first_run_count_and_those_of_the_second_more(tmp_path):
-    first = run_in(tmp_path, "problem.steps=30", "precision=fp32")
-    done = again(tmp_path, first / "deck_00000020.hdf", "output.directory=b", "problem.steps=31", "output.region.every_steps=31")
-    assert done.returncode == 0, done.stderr
-    assert record_of(tmp_path / "b")["performance"]["sweeps"] == 31
-    assert record_of(tmp_path / "b")["grid"]["precision"] == "fp32"
+    """And it replaces the first only where it is told."""
+    file = run_in(tmp_path, "problem.steps=30", "precision=fp32", "output.overwrite=true") / "deck_00000020.hdf"
+    ran("run", "--from", file, "output.directory=b", "problem.steps=31", "output.region.every_steps=31", ranks=2, cwd=tmp_path)
+    written = record(tmp_path / "b")
+    assert (written["performance"]["sweeps"], written["grid"]["precision"]) == (31, "fp32")
     assert sorted(path.name for path in (tmp_path / "b").glob("deck_region_*.hdf")) == [
         "deck_region_00000000.hdf", "deck_region_00000031.hdf",
     ]
-    done = again(tmp_path, first / "deck_00000020.hdf", "problem.step=31")
-    assert done.returncode == 65
+    done = ran("run", "--from", file, "problem.step=31", ranks=2, cwd=tmp_path, code=65)
     assert done.stderr.splitlines()[0] == "argument 4: problem.step: unknown key; did you mean 'steps'?"
-
-
-def test_a_run_again_replaces_the_first_only_where_it_is_told(tmp_path):
-    first = run_in(tmp_path, "output.overwrite=true")
-    file = first / "deck_00000040.hdf"
-    done = again(tmp_path, file)
-    assert done.returncode == 73 and "it holds an earlier run" in done.stderr
-    assert file.exists()
-    assert again(tmp_path, file, "output.overwrite=true").returncode == 0
+    done = ran("run", "--from", file, ranks=2, cwd=tmp_path, code=73)
+    assert "it holds an earlier run" in done.stderr and file.exists()
+    ran("run", "--from", file, "output.overwrite=true", ranks=2, cwd=tmp_path)
 
 
 def empty_deck(file):
@@ -293,44 +247,26 @@ def empty_deck(file):
     file["isotherm/resolved_deck"] = np.bytes_("")
 
 
-def no_group(file):
-    del file["isotherm"]
-
-
-def name_with_a_folder(file):
-    file["isotherm"].attrs["name"] = np.bytes_("../deck")
-
-
-@pytest.mark.parametrize(
-    "spoil, message",
-    [
-        (empty_deck, "holds no deck (its /isotherm/resolved_deck is empty); name another file, or a deck"),
-        (no_group, "no group /isotherm (not a snapshot of isotherm); name one"),
-        (name_with_a_folder, "the run's name '../deck' is no file name (a '/' in it would lead out of the run directory); "
-                             "name another file, or a deck"),
-    ],
-)
+@pytest.mark.parametrize("spoil, message", [
+    (empty_deck, "holds no deck (its /isotherm/resolved_deck is empty); name another file, or a deck"),
+    (lambda file: file.pop("isotherm"), "no group /isotherm (not a snapshot of isotherm); name one"),
+    (lambda file: file["isotherm"].attrs.create("name", np.bytes_("../deck")),
+     "the run's name '../deck' is no file name (a '/' in it would lead out of the run directory); name another file, or a deck")])
 def test_a_file_without_a_deck_is_refused(run, tmp_path, spoil, message):
     copy = shutil.copy(run / "deck_region_00000020.hdf", tmp_path / "copy.hdf")
     with h5py.File(copy, "r+") as file:
         spoil(file)
-    done = again(tmp_path, "copy.hdf")
-    assert done.returncode == 65
+    done = ran("run", "--from", "copy.hdf", ranks=2, cwd=tmp_path, code=65)
     assert done.stderr.splitlines()[0] == f"copy.hdf: {message}"
     assert [path.name for path in tmp_path.iterdir()] == ["copy.hdf"]
 
 
 def test_what_is_no_file_of_a_run_is_refused(run, tmp_path):
-    deck = write_deck(tmp_path)
-    assert again(tmp_path, "none.hdf").returncode == 66
-    assert again(tmp_path, deck).returncode == 65
-    done = isotherm("run", "--from", run / "deck_00000020.hdf", deck, cwd=tmp_path)
-    assert done.returncode == 2 and "has no '='" in done.stderr
-
-
-def test_check_takes_a_file_too(run, tmp_path):
-    done = isotherm("check", "--from", run / "deck_00000020.hdf", "problem.steps=7", "--resolved", cwd=tmp_path)
-    assert done.returncode == 0 and "  steps: 7\n" in done.stdout, done.stderr
+    deck, file = write_deck(tmp_path), run / "deck_00000020.hdf"
+    ran("run", "--from", "none.hdf", cwd=tmp_path, code=66)
+    ran("run", "--from", deck, cwd=tmp_path, code=65)
+    assert "has no '='" in ran("run", "--from", file, deck, cwd=tmp_path, code=2).stderr
+    assert "  steps: 7\n" in ran("check", "--from", file, "problem.steps=7", "--resolved", cwd=tmp_path).stdout
 
 
 @pytest.mark.parametrize("old, new, message", [

@@ -10,7 +10,6 @@ import pytest
 from cli import BASE_DECK, isotherm as measured, NOBODY
 from program import DECK, isotherm, ran, write_deck
 
-ANOTHER = "; choose another with output.directory=..."
 RUN_FILES = {"deck.yaml", "deck.resolved.yaml", "history.csv", "run.json", "run.log", "deck.hdf.series",
              "deck.xmf", "deck_00000010.hdf"}
 
@@ -26,63 +25,41 @@ def run(work, *overrides, user=None):
     return measured("run", "deck.yaml", "--progress=off", *overrides, cwd=work, user=user)
 
 
-def quoted(name):  # as a YAML scalar of an override
-    return f"output.directory={json.dumps(name)}"
+def expect_no_directory(work, name, why, user=None):
+    result = run(work, f"output.directory={name}", user=user)
+    assert (result.code, result.err) == (
+        73, f"cannot use '{name}' as run directory ({why}); choose another with output.directory=...\n")
 
 
-def test_a_file_where_the_folder_should_be(work):
+def test_a_directory_that_cannot_be_used(work):
+    """A file is where the folder should be; the name is too long; the folder may not be written to."""
     (work / "file").write_text("mine")
-    result = run(work, "output.directory=file")
-    assert (result.code, result.err) == (
-        73, f"cannot use 'file' as run directory (it is a file, not a folder){ANOTHER}\n")
-    result = run(work, "output.directory=file/sub")
-    assert (result.code, result.err) == (
-        73, f"cannot use 'file/sub' as run directory ('file' is a file, not a folder){ANOTHER}\n")
+    expect_no_directory(work, "file", "it is a file, not a folder")
+    expect_no_directory(work, "file/sub", "'file' is a file, not a folder")
+    expect_no_directory(work, "x" * 300, "a folder cannot be made in '.': File name too long")
     assert (work / "file").read_text() == "mine"
-    assert sorted(os.listdir(work)) == ["deck.yaml", "file"]
-
-
-def test_missing_parents_are_made(work):
-    assert run(work, "output.directory=a/b/c/").code == 0
-    assert set(os.listdir(work / "a" / "b" / "c")) == RUN_FILES
-
-
-def test_a_folder_that_may_not_be_written(work):
     (work / "closed").mkdir(mode=0o555)
     for part in [work, *work.parents[:3]]:
         os.chmod(part, os.stat(part).st_mode | 0o055)  # nobody may come here, but not write
     user = NOBODY if os.getuid() == 0 else None
-    result = run(work, "output.directory=closed", user=user)
-    assert (result.code, result.err) == (
-        73, f"cannot use 'closed' as run directory (it cannot be written to: Permission denied){ANOTHER}\n")
-    result = run(work, "output.directory=closed/sub/deeper", user=user)
-    assert (result.code, result.err) == (
-        73, "cannot use 'closed/sub/deeper' as run directory (a folder cannot be made in 'closed': Permission "
-            f"denied){ANOTHER}\n")
-    assert os.listdir(work / "closed") == []
+    expect_no_directory(work, "closed", "it cannot be written to: Permission denied", user)
+    expect_no_directory(work, "closed/sub/deeper", "a folder cannot be made in 'closed': Permission denied", user)
+    assert os.listdir(work / "closed") == [] and sorted(os.listdir(work)) == ["closed", "deck.yaml", "file"]
 
 
-def test_a_name_that_is_too_long(work):
-    name = "x" * 300
-    result = run(work, f"output.directory={name}")
-    assert (result.code, result.err) == (
-        73, f"cannot use '{name}' as run directory (a folder cannot be made in '.': File name too long){ANOTHER}\n")
-    assert os.listdir(work) == ["deck.yaml"]
+def test_missing_parents_are_made_and_dots_lead_where_they_lead_anywhere(work):
+    assert run(work, "output.directory=a/b/c/").code == 0
+    assert set(os.listdir(work / "a" / "b" / "c")) == RUN_FILES
+    assert run(work, "output.directory=../beside/./x/..").code == 0
+    assert (work.parent / "beside" / "run.json").exists() and sorted(os.listdir(work)) == ["a", "deck.yaml"]
 
 
 @pytest.mark.parametrize("name", ["%s%n", "{}", "a\nb", "$(touch oops)", "a;b", "~", "tab\there", "-rf", "Zürich"])
 def test_a_name_is_taken_literally(work, name):
-    result = run(work, quoted(name))
+    result = run(work, f"output.directory={json.dumps(name)}")  # a YAML scalar
     assert (result.code, result.err) == (0, "")
     assert sorted(os.listdir(work)) == sorted(["deck.yaml", name])
-    record = json.loads((work / name / "run.json").read_text())
-    assert record["directory"] == name
-
-
-def test_dots_lead_where_they_lead_anywhere(work):
-    assert run(work, "output.directory=../beside/./x/..").code == 0
-    assert (work.parent / "beside" / "run.json").exists()
-    assert os.listdir(work) == ["deck.yaml"]
+    assert json.loads((work / name / "run.json").read_text())["directory"] == name
 
 
 @pytest.mark.parametrize("stem", ["%s%n", "{}", "a b", "a\nb"])
@@ -93,14 +70,19 @@ def test_the_deck_s_name_is_taken_literally(work, stem):
     assert (work / "out" / f"{stem}_00000010.hdf").exists()
 
 
-def test_a_finished_run_is_not_replaced_unasked(work):
+def test_a_finished_run_is_replaced_on_request_alone(work):
     assert run(work, "output.directory=out").code == 0
     before = {path: path.read_bytes() for path in (work / "out").iterdir()}
     result = run(work, "output.directory=out")
     assert (result.code, result.err) == (
-        73, "cannot use 'out' as run directory (it holds an earlier run: deck.hdf.series, deck.resolved.yaml, "
-            "deck.xmf and 5 more); replace it with output.overwrite=true" + ANOTHER.replace(";", ", or") + "\n")
+        73, "cannot use 'out' as run directory (it holds an earlier run: deck.hdf.series, deck.resolved.yaml, deck.xmf and 5 more); "
+            "replace it with output.overwrite=true, or choose another with output.directory=...\n")
     assert {path: path.read_bytes() for path in (work / "out").iterdir()} == before
+    (work / "out" / "notes.txt").write_text("mine")
+    result = run(work, "output.directory=out", "output.overwrite=true", "problem.steps=5")
+    assert (result.code, result.err) == (0, "")
+    assert set(os.listdir(work / "out")) == RUN_FILES - {"deck_00000010.hdf"} | {"deck_00000005.hdf", "notes.txt"}
+    assert (work / "out" / "notes.txt").read_text() == "mine"
 
 
 def test_where_a_checkpoint_is_a_run_is_gone_on_with(work):
@@ -146,18 +128,8 @@ def test_a_record_that_names_no_run_removes_nothing_more(work, record):
     assert (out / "first_00000010.hdf").read_text() == (work / "first_00000010.hdf").read_text() == "mine"
 
 
-def test_a_finished_run_is_replaced_on_request(work):
-    assert run(work, "output.directory=out").code == 0
-    (work / "out" / "notes.txt").write_text("mine")
-    result = run(work, "output.directory=out", "output.overwrite=true", "problem.steps=5")
-    assert (result.code, result.err) == (0, "")
-    assert set(os.listdir(work / "out")) == RUN_FILES - {"deck_00000010.hdf"} | {"deck_00000005.hdf", "notes.txt"}
-    assert (work / "out" / "notes.txt").read_text() == "mine"
-
-
 # Of MPI's own, not of the program's: devices, shared memory, and what /proc and /sys offer.
 SYSTEM = ("/dev/", "/proc/", "/sys/")
-LURES = ["$(touch lured)", "; touch lured #", "../%s%nlured"]
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
@@ -182,17 +154,16 @@ def test_a_run_writes_to_its_directory_alone(outside_shim, tmp_path, ranks):
     assert sorted(os.listdir(work)) == ["deck.yaml", "out"]
 
 
-@pytest.mark.parametrize("lure", LURES)
+@pytest.mark.parametrize("lure", ["$(touch lured)", "; touch lured #", "../%s%nlured"])
 def test_texts_of_a_deck_are_no_commands(outside_shim, tmp_path, lure):
     """As the names of slices and probes, the run's directory, a dataset: refused, or taken as they are."""
-    log = tmp_path / "log"
-    work = tmp_path / "work" / "in"
+    log, work = tmp_path / "log", tmp_path / "work" / "in"
     work.mkdir(parents=True)
     write_deck(work, DECK)
-    quoted = "'" + lure + "'"
-    for word in (f"output.slices=[{{axis: z, cell: 3, name: {quoted}}}]", f"output.probes={{points: [{{at: [-0.9, 2.1, 0.6], name: {quoted}}}]}}",
-                 f"initial=[{{shape: dataset, file: {quoted}, dataset: {quoted}}}]", f"output.directory={quoted}"):
-        isotherm("run", "deck.yaml", word, cwd=work, LD_PRELOAD=str(outside_shim), ISOTHERM_OUTSIDE=str(log))
+    for word in ("output.slices=[{axis: z, cell: 3, name: '%s'}]", "output.probes={points: [{at: [-0.9, 2.1, 0.6], name: '%s'}]}",
+                 "initial=[{shape: dataset, file: '%s', dataset: data}]", "initial=[{shape: dataset, file: deck.yaml, dataset: '%s'}]",
+                 "output.directory='%s'"):
+        isotherm("run", "deck.yaml", word.replace("%s'", lure + "'"), cwd=work, LD_PRELOAD=str(outside_shim), ISOTHERM_OUTSIDE=str(log))
     assert "touch" not in [line.split()[1] for line in log.read_text().splitlines() if line.startswith("start")]
     assert not [path for path in tmp_path.rglob("lured") if path.is_file()]
 

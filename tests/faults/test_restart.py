@@ -1,15 +1,13 @@
-"""A run that was stopped and went on is the run that was not: the same bits, the same history, the same end, the same files.
-
-On another rank count, process grid, kernel and depth too."""
+"""A run that was stopped and went on is the run that was not: the same bits, the same history, the same end, the same files. On another
+rank count, process grid, kernel and depth too."""
 
 import json
 import shutil
 
-import h5py
 import numpy as np
 import pytest
 
-from program import DECK, isotherm, ran, STEADY_BODY, write_deck
+from program import DECK, ran, STEADY_BODY, write_deck
 from runs import cells, checkpoints, expect_same_answer, expect_same_run, history, record
 
 TRANSIENT = """\
@@ -49,6 +47,26 @@ def run(folder, *words, ranks=0, code=0):
     return ran("run", "deck.yaml", "parallel.device=cpu", *words, ranks=ranks, cwd=folder, code=code)
 
 
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def whole_run(tmp_path_factory):
+    """The directory of a finished run of TRANSIENT."""
+    folder = tmp_path_factory.mktemp("whole")
+    write_deck(folder, TRANSIENT)
+    run(folder, "output.directory=whole")
+    return folder / "whole"
+
+
+@pytest.fixture
+def whole(whole_run, tmp_path):
+    """A copy of it, beside its deck."""
+    write_deck(tmp_path, TRANSIENT)
+    return shutil.copytree(whole_run, tmp_path / "whole")
+
+
 @pytest.fixture
 def stopped_at(tmp_path):
     """A copy of the directory of a run, as it was right after the checkpoint of a sweep, and then some."""
@@ -77,8 +95,7 @@ def test_the_rest_is_the_same_on_other_ranks(tmp_path, stopped_at, precision):
         (4, 54, ["solver.halo_width=2", "parallel.process_grid=[1, 2, 2]"]),
     ):
         folder = stopped_at("whole", f"rest_{ranks}", sweep)
-        done = run(tmp_path, f"output.directory={folder.name}", f"precision={precision}", *words,
-                   "--restart", "latest", ranks=ranks)
+        done = run(tmp_path, f"output.directory={folder.name}", f"precision={precision}", *words, "--restart", "latest", ranks=ranks)
         assert f"going on from {folder.name}/deck_{sweep:08}.checkpoint.hdf, sweep {sweep}" in done.stdout
         expect_same_run(tmp_path / "whole", folder)
         assert record(folder)["performance"]["sweeps"] == 60 - sweep
@@ -96,49 +113,41 @@ def test_a_steady_run_ends_where_it_would_have(tmp_path, stopped_at, check):
         expect_same_run(tmp_path / "whole", folder)
 
 
-def test_twice_is_as_good_as_once(tmp_path, stopped_at):
-    write_deck(tmp_path, TRANSIENT)
-    run(tmp_path, "output.directory=whole")
+def test_twice_is_as_good_as_once(whole, tmp_path, stopped_at):
     folder = stopped_at("whole", "rest", 9)
     run(tmp_path, "output.directory=rest", "problem.steps=20", "--restart", "latest", ranks=2)
     run(tmp_path, "output.directory=rest", "--restart", "rest/deck_00000018.checkpoint.hdf", ranks=3)
-    expect_same_run(tmp_path / "whole", folder)
+    expect_same_run(whole, folder)
 
 
-def test_a_finished_run_has_nothing_to_do_and_goes_on_with_more_steps(tmp_path):
-    write_deck(tmp_path, TRANSIENT)
-    run(tmp_path, "output.directory=whole", "problem.steps=49")
+def test_a_finished_run_has_nothing_to_do_and_goes_on_with_more_steps(whole, tmp_path):
     run(tmp_path, "output.directory=parts", "problem.steps=21")
-    before = {path: path.read_bytes() for path in (tmp_path / "parts").iterdir()}
+    before = contents(tmp_path / "parts")
     done = run(tmp_path, "output.directory=parts", "problem.steps=21", "--restart", "latest", ranks=2)
     assert done.stdout.startswith("nothing to do: parts/deck_00000021.checkpoint.hdf is of sweep 21, where the run")
     done = run(tmp_path, "output.directory=parts", "problem.steps=20", "--restart", "latest")
-    assert done.stdout.startswith("nothing to do")
-    assert before == {path: path.read_bytes() for path in (tmp_path / "parts").iterdir()}
-    done = run(tmp_path, "output.directory=parts", "problem.steps=49", "--restart", "latest")
-    assert "  changed: problem.steps 21 -> 49\n" in done.stdout
-    assert record(tmp_path / "parts")["fingerprint"] == record(tmp_path / "whole")["fingerprint"]
+    assert done.stdout.startswith("nothing to do") and before == contents(tmp_path / "parts")
+    done = run(tmp_path, "output.directory=parts", "--restart", "latest")
+    assert "  changed: problem.steps 21 -> 60\n" in done.stdout
+    assert record(tmp_path / "parts")["fingerprint"] == record(whole)["fingerprint"]
 
 
 def test_the_end_time_moves_by_whole_steps(tmp_path):
     write_deck(tmp_path, TRANSIENT.replace("steps: 60", "end_time: 100"))
-    run(tmp_path, "output.directory=parts")
-    steps = record(tmp_path / "parts")["method"]["planned_sweeps"]
-    dt = record(tmp_path / "parts")["method"]["dt_s"]
-    done = ran("run", "deck.yaml", "output.directory=parts", "problem.end_time=101", "--restart", "latest",
-               cwd=tmp_path, code=65)
-    assert f"problem.end_time: 101 s is no whole number of the checkpoint's steps of {dt} s" in done.stderr
-    run(tmp_path, "output.directory=parts", "problem.end_time=200", "--restart", "latest")
-    assert record(tmp_path / "parts")["method"]["planned_sweeps"] == 2 * steps
-    assert record(tmp_path / "parts")["method"]["dt_s"] == dt
+
+    def method(*words, code=0):
+        done = run(tmp_path, "output.directory=parts", *words, code=code)
+        return done.stderr if code else record(tmp_path / "parts")["method"]
+
+    first = method()
+    refused = method("problem.end_time=101", "--restart", "latest", code=65)
+    assert f"problem.end_time: 101 s is no whole number of the checkpoint's steps of {first['dt_s']} s" in refused
     # ... and again, from a checkpoint whose deck has that step where the user's says auto.
-    run(tmp_path, "output.directory=parts", "problem.end_time=1300", "--restart", "latest")
-    run(tmp_path, "output.directory=parts", "problem.end_time=1400", "--restart", "latest")
-    assert record(tmp_path / "parts")["method"]["planned_sweeps"] == 14 * steps
-    done = ran("run", "deck.yaml", "output.directory=parts", "problem.end_time=1500", f"problem.dt={dt / 2}",
-               "--restart", "latest", cwd=tmp_path, code=65)
-    assert "problem.dt" in done.stderr
-    assert record(tmp_path / "parts")["method"]["dt_s"] == dt
+    for end_time in (200, 1300, 1400):
+        then = method(f"problem.end_time={end_time}", "--restart", "latest")
+        assert (then["planned_sweeps"], then["dt_s"]) == (end_time / 100 * first["planned_sweeps"], first["dt_s"])
+    assert "problem.dt" in method("problem.end_time=1500", f"problem.dt={first['dt_s'] / 2}", "--restart", "latest", code=65)
+    assert record(tmp_path / "parts")["method"]["dt_s"] == first["dt_s"]
 
 
 @pytest.mark.parametrize("dt, step, ends", [
@@ -162,7 +171,10 @@ def test_a_run_is_prolonged_by_the_steps_that_it_has(tmp_path, dt, step, ends):
 
 def test_a_failed_verification_stays_one(tmp_path):
     write_deck(tmp_path, VERIFIED)
-    run(tmp_path, "output.directory=out", code=76)
+    done = run(tmp_path, "output.directory=out", code=76)
+    written = record(tmp_path / "out")
+    assert done.stdout.endswith("RESULT: FAILED\n") and (written["exit_code"], written["verification"]["verdict"]) == (76, "failed")
+    assert written["verification"]["max_error_K"] > 1e-9
     done = run(tmp_path, "output.directory=out", "--restart", "latest", code=76)
     assert "is of sweep 20, where the run has ended (at 20) and FAILED its verification (run.json); go on with" in done.stdout
     run(tmp_path, "output.directory=out", "verify.tolerance=1", "--restart", "latest")
@@ -170,74 +182,53 @@ def test_a_failed_verification_stays_one(tmp_path):
     run(tmp_path, "output.directory=out", "--restart", "latest")
 
 
-def test_a_steady_run_goes_on_to_a_smaller_tolerance(tmp_path):
+@pytest.mark.parametrize("end, first, ended", [("problem.tolerance=2e-4", "problem.tolerance=1e-3", "has reached its tolerance"),
+                                               ("problem.max_sweeps=2000", "problem.max_sweeps=60", None)])
+def test_a_steady_run_goes_on_to_a_smaller_tolerance_or_with_more_sweeps(tmp_path, end, first, ended):
     write_deck(tmp_path, STEADY)
-    run(tmp_path, "output.directory=whole", "problem.tolerance=2e-4")
-    run(tmp_path, "output.directory=parts")
-    done = run(tmp_path, "output.directory=parts", "--restart", "latest")
-    assert "nothing to do" in done.stdout and "where the run has reached its tolerance" in done.stdout
-    run(tmp_path, "output.directory=parts", "problem.tolerance=2e-4", "--restart", "latest", ranks=2)
+    run(tmp_path, "output.directory=whole", end)
+    code = 0 if ended else 10
+    run(tmp_path, "output.directory=parts", first, code=code)
+    done = run(tmp_path, "output.directory=parts", first, "--restart", "latest", code=code)
+    assert not ended or "nothing to do" in done.stdout and f"where the run {ended}" in done.stdout
+    run(tmp_path, "output.directory=parts", end, "--restart", "latest", ranks=2)
     expect_same_answer(tmp_path / "whole", tmp_path / "parts")
 
 
-def test_sweeps_that_were_too_few(tmp_path):
-    write_deck(tmp_path, STEADY)
-    run(tmp_path, "output.directory=whole")
-    run(tmp_path, "output.directory=parts", "problem.max_sweeps=60", code=10)
-    run(tmp_path, "output.directory=parts", "problem.max_sweeps=60", "--restart", "latest", code=10)
-    run(tmp_path, "output.directory=parts", "--restart", "latest")
-    expect_same_answer(tmp_path / "whole", tmp_path / "parts")
-
-
-def test_a_branch_in_another_directory_leaves_the_first_alone(tmp_path):
-    write_deck(tmp_path, TRANSIENT)
-    run(tmp_path, "output.directory=whole")
-    before = {path: path.read_bytes() for path in (tmp_path / "whole").iterdir()}
-    run(tmp_path, "output.directory=branch", "output.diagnostics=11", "--restart",
-        "whole/deck_00000027.checkpoint.hdf", ranks=2)
-    assert before == {path: path.read_bytes() for path in (tmp_path / "whole").iterdir()}
-    assert record(tmp_path / "branch")["fingerprint"] == record(tmp_path / "whole")["fingerprint"]
+def test_a_branch_in_another_directory_leaves_the_first_alone(whole, tmp_path):
+    before = contents(whole)
+    run(tmp_path, "output.directory=branch", "output.diagnostics=11", "--restart", "whole/deck_00000027.checkpoint.hdf", ranks=2)
+    assert before == contents(whole)
+    assert record(tmp_path / "branch")["fingerprint"] == record(whole)["fingerprint"]
     assert [row["sweep"] for row in history(tmp_path / "branch")][:3] == ["28", "33", "35"]
 
 
-def test_without_a_directory_in_the_deck_that_of_the_file_is_taken(tmp_path, stopped_at):
-    write_deck(tmp_path, TRANSIENT)
-    run(tmp_path, "output.directory=whole")
+def test_without_a_directory_in_the_deck_that_of_the_file_is_taken(whole, tmp_path, stopped_at):
     folder = stopped_at("whole", "rest", 27)
     run(tmp_path, "--restart", "rest/latest")
-    expect_same_run(tmp_path / "whole", folder)
+    expect_same_run(whole, folder)
     assert not (tmp_path / "runs").exists()
 
 
-def test_going_back_behind_later_checkpoints(tmp_path):
-    write_deck(tmp_path, TRANSIENT)
-    run(tmp_path, "output.directory=whole")
-    shutil.copytree(tmp_path / "whole", tmp_path / "back")
-    run(tmp_path, "output.directory=back", "output.checkpoint.every_steps=50", "output.overwrite=true",
-        "--restart", "back/deck_00000027.checkpoint.hdf")
-    expect_same_run(tmp_path / "whole", tmp_path / "back")
-    assert checkpoints(tmp_path / "back") == [f"deck_{n:08}.checkpoint.hdf" for n in (9, 18, 27, 50, 60)]
-    assert not list((tmp_path / "back").glob("*.aside"))
+def test_going_back_behind_later_checkpoints(whole_run, whole, tmp_path):
+    run(tmp_path, "output.directory=whole", "output.checkpoint.every_steps=50", "output.overwrite=true",
+        "--restart", "whole/deck_00000027.checkpoint.hdf")
+    expect_same_run(whole_run, whole)
+    assert checkpoints(whole) == [f"deck_{n:08}.checkpoint.hdf" for n in (9, 18, 27, 50, 60)]
+    assert not list(whole.glob("*.aside"))
 
 
-def test_other_columns_keep_the_old_history_aside(tmp_path, stopped_at):
-    write_deck(tmp_path, TRANSIENT)
-    run(tmp_path, "output.directory=whole")
+def test_other_columns_keep_the_old_history_aside(whole, tmp_path, stopped_at):
     folder = stopped_at("whole", "rest", 27)
     run(tmp_path, "output.directory=rest", "output.histogram.bins=0", "--restart", "latest")
-    assert (folder / "history.csv.aside").read_bytes() == (tmp_path / "whole" / "history.csv").read_bytes()
-    assert [row["sweep"] for row in history(folder)][:2] == ["28", "30"]
-    assert not (set(history(folder)[0]) & {"hist_0"})
+    assert (folder / "history.csv.aside").read_bytes() == (whole / "history.csv").read_bytes()
+    assert [row["sweep"] for row in history(folder)][:2] == ["28", "30"] and "hist_0" not in history(folder)[0]
 
 
-def test_a_checkpoint_is_a_field_that_others_can_read(tmp_path):
-    write_deck(tmp_path, TRANSIENT)
-    run(tmp_path, "output.directory=whole")
-    whole = tmp_path / "whole"
-    assert (cells(whole / "deck_00000060.checkpoint.hdf") == cells(whole / "deck_00000060.hdf")).all()
-    assert (whole / "latest").read_text() == "deck_00000060.checkpoint.hdf\n"
-    done = isotherm("info", whole / "deck_00000045.checkpoint.hdf")
-    assert done.returncode == 0 and "isotherm checkpoint, version 2" in done.stdout
+def test_a_checkpoint_is_a_field_that_others_can_read(whole_run):
+    assert (cells(whole_run / "deck_00000060.checkpoint.hdf") == cells(whole_run / "deck_00000060.hdf")).all()
+    assert (whole_run / "latest").read_text() == "deck_00000060.checkpoint.hdf\n"
+    assert "isotherm checkpoint, version 2" in ran("info", whole_run / "deck_00000045.checkpoint.hdf").stdout
 
 
 PARTS = DECK.replace("output: {every_steps: 20}\n", """\
@@ -258,6 +249,13 @@ def run_parts(folder, *words, ranks=0):
     return ran("run", write_deck(folder, PARTS), *words, ranks=ranks, cwd=folder)
 
 
+@pytest.fixture(scope="module")
+def whole_parts(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("parts")
+    run_parts(folder, "output.directory=whole")
+    return folder / "whole"
+
+
 def files_of(series):
     return [entry["name"] for entry in json.loads(series.read_text())["files"]]
 
@@ -274,13 +272,12 @@ def spoil_series(out):
 
 @pytest.mark.parametrize("killed", [False, True])
 @pytest.mark.parametrize("ranks", [1, 3])
-def test_they_go_on_where_they_were(tmp_path, ranks, killed):
-    run_parts(tmp_path, "output.directory=whole")
+def test_they_go_on_where_they_were(whole_parts, tmp_path, ranks, killed):
     run_parts(tmp_path, "output.directory=parts", "problem.steps=17")
     if killed:
         spoil_series(tmp_path / "parts")
     run_parts(tmp_path, "output.directory=parts", "--restart", "parts/deck_00000014.checkpoint.hdf", ranks=ranks)
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    whole, parts = whole_parts, tmp_path / "parts"
     assert record(whole)["fingerprint"] == record(parts)["fingerprint"]
     assert (whole / "probes.csv").read_text() == (parts / "probes.csv").read_text()
     names = sorted(path.name for path in whole.glob("*.series"))
@@ -304,13 +301,9 @@ def test_a_file_that_cannot_be_read_is_left_out_of_the_series_aloud(tmp_path):
     assert files_of(tmp_path / "out" / "deck.hdf.series") == [f"deck_{sweep:08d}.hdf" for sweep in (0, 12, 14, 18, 24, 30, 36, 40)]
 
 
-def test_a_checkpoint_holds_all_bits_where_files_are_rounded(tmp_path):
-    run_parts(tmp_path, "output.directory=whole")
-    with h5py.File(tmp_path / "whole" / "deck_00000014.checkpoint.hdf") as file:
-        assert file["temperature"].dtype == np.float64
-        assert file["isotherm"].attrs["format"] == b"isotherm checkpoint"
-    with h5py.File(tmp_path / "whole" / "deck_00000012.hdf") as file:
-        assert file["temperature"].dtype == np.float32
+def test_a_checkpoint_holds_all_bits_where_files_are_rounded(whole_parts):
+    assert cells(whole_parts / "deck_00000014.checkpoint.hdf").dtype == np.float64
+    assert cells(whole_parts / "deck_00000012.hdf").dtype == np.float32
 
 
 def test_probes_with_other_points_begin_a_new_file(tmp_path):

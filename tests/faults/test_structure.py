@@ -32,8 +32,6 @@ LIBRARIES = {
     r"nvtx3/": r"src/core/trace_nvtx\.cpp",
     r"core/cuda_native\.hpp": r"kernels/cuda/.*|src/core/device_cuda\.cpp|src/halo/(ranks_nccl\.cpp|\w+_cuda\.[ch]pp)",
 }
-ONE_FILE = [r"yaml-cpp/", r"muParser"]
-
 # The tables of rows, the host-device attribute, and what host rows must ask of compiler and processor.
 CONDITIONAL = (
     r"kernels/registry\.cpp|src/core/host_device\.hpp|kernels/host/(vector|rows)\.hpp|kernels/host_info\.cpp"
@@ -128,7 +126,7 @@ def test_sources_keep_the_rule(rule):
     assert wrong == []
 
 
-@pytest.mark.parametrize("library", ONE_FILE)
+@pytest.mark.parametrize("library", ["yaml-cpp/", "muParser"])
 def test_library_is_seen_by_one_file(library):
     users = {path for path, text in sources("src", "kernels") for name in includes(text) if re.match(library, name)}
     assert len(users) <= 1, users
@@ -158,15 +156,19 @@ def test_functions_are_short(tmp_path):
     assert too_long_functions(function_lengths([long])) == [f"one of {long} has {MOST_LINES_OF_A_FUNCTION + 2} lines"]
 
 
+def files_of(folder):
+    """All that are here and no build's, nor a run's."""
+    for where, folders, names in os.walk(folder):
+        folders[:] = [each for each in folders if not re.match(r"\.git$|\.pytest_cache|build|runs$|__pycache__|.*egg-info", each)]
+        yield from (path for path in map(Path(where).joinpath, names) if path.is_file())
+
+
 def weight():
-    """What the budget bounds, of the files that are here and no build's."""
+    """What the budget bounds."""
     found = {}
     for name, (folder, pattern) in WEIGHED.items():
-        texts = []
-        for where, folders, names in os.walk(TOP / folder):
-            folders[:] = [each for each in folders if not re.match(r"\.|build|runs$|__pycache__|.*egg-info", each)]
-            texts += [(Path(where) / each).read_text(encoding="utf-8") for each in names
-                      if re.fullmatch(pattern, each) and each != "CHANGELOG.md"]
+        texts = [path.read_text(encoding="utf-8") for path in files_of(TOP / folder)
+                 if re.fullmatch(pattern, path.name) and path.name != "CHANGELOG.md"]
         found[name] = ({"words": sum(len(text.split()) for text in texts)} if name == "documents" else
                        {"lines": sum(text.count("\n") for text in texts), "files": len(texts)})
     return found
@@ -182,53 +184,39 @@ def test_the_project_weighs_what_its_budget_says():
             assert 0.98 * budget[name][what] <= count <= budget[name][what], f"{what} of {name}: {count}"
 
 
-# Each rule refuses what it is there to refuse.
-@pytest.mark.parametrize(
-    "rule, path, text",
-    [
-        (wrong_direction, "src/core/box.cpp", '#include "grid/field.hpp"\n'),
-        (wrong_direction, "kernels/host/copy.cpp", '#  include "config/config.hpp"\n'),
-        (wrong_direction, "src/solver/solver.cpp", '#include "output/snapshot.hpp"\n'),
-        (wrong_direction, "src/output/field_files/snapshot.cpp", '#include "app/run.hpp"\n'),
-        (wrong_direction, "src/extras/thing.cpp", ""),
-        (wrong_library, "src/config/deck.hpp", "#include <yaml-cpp/yaml.h>\n"),
-        (wrong_library, "src/solver/solver.cpp", "#include <mpi.h>\n"),
-        (wrong_library, "src/grid/field.cpp", '#include "core/mpi_native.hpp"\n'),
-        (wrong_library, "src/app/info.cpp", "#include <hdf5.h>\n"),
-        (wrong_library, "src/halo/exchange.cpp", "#include <cuda_runtime.h>\n"),
-        (wrong_library, "src/core/trace.hpp", "#include <nvtx3/nvToolsExt.h>\n"),
-        (wrong_condition, "src/halo/exchange.cpp", "  # ifdef ISOTHERM_CUDA\n"),
-        (wrong_clock, "src/app/run.cpp", "const auto now = std::chrono::system_clock::now();\n"),
-        (too_long, "src/main.cpp", "\n" * MOST_LINES),
-    ],
-)
+# Each rule refuses what it is there to refuse, and allows the rest.
+@pytest.mark.parametrize("rule, path, text", [
+    (wrong_direction, "src/core/box.cpp", '#include "grid/field.hpp"\n'),
+    (wrong_direction, "kernels/host/copy.cpp", '#  include "config/config.hpp"\n'),
+    (wrong_direction, "src/solver/solver.cpp", '#include "output/snapshot.hpp"\n'),
+    (wrong_direction, "src/output/field_files/snapshot.cpp", '#include "app/run.hpp"\n'),
+    (wrong_direction, "src/extras/thing.cpp", ""),
+    (wrong_library, "src/config/deck.hpp", "#include <yaml-cpp/yaml.h>\n"),
+    (wrong_library, "src/solver/solver.cpp", "#include <mpi.h>\n"),
+    (wrong_library, "src/grid/field.cpp", '#include "core/mpi_native.hpp"\n'),
+    (wrong_library, "src/app/info.cpp", "#include <hdf5.h>\n"),
+    (wrong_library, "src/halo/exchange.cpp", "#include <cuda_runtime.h>\n"),
+    (wrong_library, "src/core/trace.hpp", "#include <nvtx3/nvToolsExt.h>\n"),
+    (wrong_condition, "src/halo/exchange.cpp", "  # ifdef ISOTHERM_CUDA\n"),
+    (wrong_clock, "src/app/run.cpp", "const auto now = std::chrono::system_clock::now();\n"),
+    (too_long, "src/main.cpp", "\n" * MOST_LINES),
+])
 def test_rule_refuses(rule, path, text):
     assert rule(path, text)
-
-
-def test_rules_allow():
     allowed = '#pragma once\n#include <vector>\n#include "core/box.hpp"\n#include "halo/transport.hpp"\n// #if\n'
-    for rule in RULES:
-        assert rule("src/solver/solver.hpp", allowed) == []
-        assert rule("src/main.cpp", '#include "app/run.hpp"\n') == []
+    assert rule("src/solver/solver.hpp", allowed) == [] and rule("src/main.cpp", '#include "app/run.hpp"\n') == []
 
 
 def test_no_file_names_this_machine():
     """Paths of the checkout and of the developer's home folder mean nothing to anyone else."""
     own = [f"{path}/" for path in (TOP, Path.home()) if len(path.parts) > 1]
     found = []
-    for folder, folders, names in os.walk(TOP):
-        folders[:] = [name for name in folders if not re.match(r"\.git$|build|runs$|__pycache__", name)]
-        for name in names:
-            try:
-                text = (Path(folder) / name).read_text(encoding="utf-8")
-            except (UnicodeDecodeError, OSError):
-                continue
-            found += [f"{Path(folder) / name}: {path}" for path in own if path in text]
+    for path in files_of(TOP):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        found += [f"{path}: {each}" for each in own if each in text]
     assert found == []
 
 
-TESTS = Path(__file__).parents[1]
 FAULTS, PROMISES = 60, 12
 
 
@@ -242,23 +230,19 @@ def rows(path, heading):
 def is_a_test(name):
     """`signals` or `fuzz_slow` of CTest; unit/test_x.cpp of these folders; tests/... of the checkout."""
     if name.startswith("tests/"):
-        return (TESTS.parent / name).exists()
+        return (TOP / name).exists()
     if "/" in name:
-        return (TESTS / name).is_file()
-    return name == "fuzz_slow" or any((TESTS / folder / f"test_{name}.py").is_file() for folder in ("faults", "verification"))
+        return (TOP / "tests" / name).is_file()
+    return name == "fuzz_slow" or any((TOP / "tests" / folder / f"test_{name}.py").is_file() for folder in ("faults", "verification"))
 
 
-FAULT_ROWS = rows(TESTS / "README.md", "Faults")
-PROMISE_ROWS = rows(TESTS.parent / "docs" / "promises.md", "Promises")
+FAULT_ROWS = rows(TOP / "tests" / "README.md", "Faults")
+PROMISE_ROWS = rows(TOP / "docs" / "promises.md", "Promises")
 
 
-def test_all_faults_stand_in_their_order():
+def test_all_faults_and_promises_stand_in_their_order():
     numbers = [int(row[0]) for row in FAULT_ROWS]
-    assert numbers == list(range(1, len(numbers) + 1)) and len(numbers) >= FAULTS
-
-
-def test_all_promises_stand():
-    assert len(PROMISE_ROWS) >= PROMISES
+    assert numbers == list(range(1, len(numbers) + 1)) and len(numbers) >= FAULTS and len(PROMISE_ROWS) >= PROMISES
 
 
 @pytest.mark.parametrize("row", FAULT_ROWS + PROMISE_ROWS, ids=lambda row: row[0][:30])
@@ -273,17 +257,13 @@ def test_a_row_names_tests_that_exist(row):
         assert is_a_test(name), name
 
 
-@pytest.mark.parametrize("name", ["nonsense", "unit/test_nonsense.cpp", "tests/faults/test_nonsense.py"])
-def test_what_is_no_test_is_found(name):
-    assert not is_a_test(name)
-
-
-SUPPORT = Path(__file__).resolve().parents[1] / "support"
+def test_what_is_no_test_is_found():
+    assert not any(map(is_a_test, ("nonsense", "unit/test_nonsense.cpp", "tests/faults/test_nonsense.py")))
 
 
 @pytest.mark.parametrize("passed, skipped, failed, code", [
     (2, 0, 0, 0), (2, 1, 0, 0), (0, 3, 0, 77), (0, 0, 0, 77), (0, 1, 1, 1), (2, 1, 1, 1)])
-def test_gtest_programs(tmp_path, passed, skipped, failed, code):
+def test_gtest_programs_that_skip_all(tmp_path, passed, skipped, failed, code):
     """The last lines of GoogleTest 1.12."""
     output = f"[  PASSED  ] {passed} test{'' if passed == 1 else 's'}.\n"
     output += f"[  SKIPPED ] {skipped} tests, listed below:\n[  SKIPPED ] A.b\n" if skipped else ""
@@ -291,25 +271,19 @@ def test_gtest_programs(tmp_path, passed, skipped, failed, code):
     program = tmp_path / "program"
     program.write_text(f"#!/bin/bash\ncat <<'END'\n{output}END\nexit {1 if failed else 0}\n")
     program.chmod(0o755)
-    result = subprocess.run([SUPPORT / "run_gtest.sh", program], capture_output=True, text=True, check=False)
+    result = subprocess.run([TOP / "tests/support/run_gtest.sh", program], capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout) == (code, output)
 
 
-@pytest.mark.parametrize(
-    "cases, code",
-    [
-        ("def test_a(): pass", 0),
-        ("def test_a(): pass\ndef test_b(): pytest.skip('no')", 0),
-        ("def test_b(): pytest.skip('no')", 77),
-        ("pytest.skip('no', allow_module_level=True)", 77),
-        ("def test_b(): pytest.skip('no')\ndef test_c(): assert False", 1),
-        ("@pytest.fixture\ndef broken(): raise OSError\ndef test_c(broken): pass\ndef test_b(): pytest.skip('no')", 1),
-        ("", 5),  # a file without cases is a mistake
-    ],
-)
-def test_pytest_files(tmp_path, cases, code):
+SKIPS = "def test_b(): pytest.skip('no')\n"
+
+
+@pytest.mark.parametrize("cases, code", [
+    ("def test_a(): pass", 0), (SKIPS + "def test_a(): pass", 0), (SKIPS, 77), ("pytest.skip('no', allow_module_level=True)", 77),
+    (SKIPS + "def test_c(): assert False", 1), (SKIPS + "@pytest.fixture\ndef broken(): raise OSError\ndef test_c(broken): pass", 1),
+    ("", 5)])  # a file without cases is a mistake
+def test_pytest_files_that_skip_all(tmp_path, cases, code):
     (tmp_path / "test_it.py").write_text(f"import pytest\n{cases}\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "all_skipped", "test_it.py"]
-    environment = os.environ | {"PYTHONPATH": str(SUPPORT)}
-    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False)
+    result = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "all_skipped", "test_it.py"],
+                            cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(TOP / "tests/support")}, capture_output=True, check=False)
     assert result.returncode == code

@@ -31,8 +31,8 @@ class Checkout:
         path.write_text(f'#!/bin/bash\necho "{name} $*" >>"{self.calls}"\n{body}\n')
         path.chmod(0o755)
 
-    def program(self, body, preset="cpu"):
-        """What the build would have left behind."""
+    def program(self, body="echo '  deck         a -> .'", preset="cpu"):
+        """What the build would have left behind; a run prints where it is."""
         build = self.folder / "build" / preset
         build.mkdir(parents=True)
         (build / "build.ninja").touch()

@@ -6,7 +6,7 @@ import resource
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from collections import namedtuple
 
 PROGRAM = os.environ["ISOTHERM"]
 NOBODY = 65534  # root reads every file
@@ -24,12 +24,7 @@ problem:
 """
 
 
-@dataclass
-class Result:
-    code: int
-    out: str
-    err: str
-    megabytes: float  # peak resident memory
+Result = namedtuple("Result", "code out err megabytes")  # peak resident memory
 
 
 @functools.cache
@@ -54,8 +49,7 @@ def isotherm(*arguments, cwd, user=None):
         process = subprocess.Popen([program, *arguments], cwd=cwd, stdout=out, stderr=err, user=user, preexec_fn=limit_time)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        texts = []
         for file in (out, err):
             file.seek(0)
-            texts.append(file.read().decode(errors="replace"))
+        texts = [file.read().decode(errors="replace") for file in (out, err)]
     return Result(process.returncode, *texts, usage.ru_maxrss / 1024)

@@ -4,8 +4,7 @@ import os
 import subprocess
 import time
 
-from program import HANGS, command, is_running, kill_all, write_deck
-from small_block import SMALL_BLOCK
+from program import command, HANGS, is_running, kill_all, SMALL_BLOCK, write_deck
 
 ENDLESS = SMALL_BLOCK + """\
 problem: {kind: transient, steps: 1000000000000, check_interval: 1000}
@@ -31,6 +30,17 @@ class Background:
             command(*words, ranks=ranks), cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             start_new_session=True, env={**os.environ, **environment})
 
+    def wait_until(self, done, what):
+        deadline = time.monotonic() + HANGS
+        while not done():
+            if self.process.poll() is not None:
+                raise AssertionError(f"{what}: it has ended with {self.process.returncode}: {self.process.communicate()}")
+            assert time.monotonic() < deadline, what
+            time.sleep(0.01)
+
+    def send(self, number, to=None):
+        os.kill(to or self.process.pid, number)
+
     def end(self):
         try:
             out, err = self.process.communicate(timeout=HANGS)
@@ -48,14 +58,6 @@ class Job(Background):
         self.out = folder / "out"
         super().__init__(folder, "run", "deck.yaml", "output.directory=out", *words, ranks=ranks, **environment)
 
-    def wait_until(self, done, what):
-        deadline = time.monotonic() + HANGS
-        while not done():
-            if self.process.poll() is not None:
-                raise AssertionError(f"{what}: it has ended with {self.process.returncode}: {self.process.communicate()}")
-            assert time.monotonic() < deadline, what
-            time.sleep(0.01)
-
     def wait_for(self, name):
         """Until a file is there: history.csv, that of a run that is about to sweep."""
         self.wait_until(lambda: list(self.out.glob(name)), f"no {name}")
@@ -65,6 +67,3 @@ class Job(Background):
         self.wait_for("history.csv")
         size = (self.out / "history.csv").stat().st_size
         self.wait_until(lambda: (self.out / "history.csv").stat().st_size > size, "no sweeps")
-
-    def send(self, number, to=None):
-        os.kill(to or self.process.pid, number)

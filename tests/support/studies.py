@@ -3,8 +3,7 @@
 import csv
 import json
 
-from program import write_deck
-from small_block import SMALL_BLOCK
+from program import SMALL_BLOCK, write_deck
 
 BASE = SMALL_BLOCK + """\
 problem: {kind: transient, steps: 4}
