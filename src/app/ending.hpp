@@ -39,7 +39,7 @@ std::string steady_end_text(const Config& config, const LoopOutcome& outcome, st
 template <class T>
 std::string write_diverged(const Config& config, Solver<T>& solver, SnapshotWriter& writer,
                            std::vector<std::string>& files) {
-  const std::string name = diverged_name(config.name, solver.sweeps());
+  const std::string name = file_of_sweep(config.name, solver.sweeps(), diverged_suffix);
   const FieldView<const T> field = solver.host_field();
   try {
     files.push_back(writer.write_file(

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "output/field_files/cell_values.hpp"
-#include "output/field_files/file_grid.hpp"
-#include "output/field_files/slabs.hpp"
+#include "output/field_files/cell_boxes.hpp"
+#include "output/field_files/snapshot_file.hpp"
 
 namespace isotherm {
 
@@ -119,8 +118,8 @@ void FieldOutputs<T>::write(Part& part, Solver<T>& solver, std::vector<std::stri
   }
   part.written = solver.sweeps();
   write_or_warn(config_, communicator_, console_, [&] {
-    files.push_back(part.writer.template start<T>([cells = mine.cells] { return cells; }, mine.in_file,
-                                                  solver.time(), solver.sweeps()));
+    files.push_back(part.writer.start([cells = mine.cells] { return cells; }, mine.in_file, solver.time(),
+                                      solver.sweeps()));
   });
 }
 

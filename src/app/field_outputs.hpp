@@ -13,7 +13,7 @@
 #include "core/communicator.hpp"
 #include "core/error.hpp"
 #include "output/console/console.hpp"
-#include "output/field_files/coarse_field.hpp"
+#include "output/field_files/cell_boxes.hpp"
 #include "output/field_files/snapshot.hpp"
 #include "output/records/history.hpp"
 #include "output/records/run_record.hpp"

@@ -20,9 +20,7 @@ std::uint64_t recompute(const std::string& path, const SnapshotHeader& header,
                         TemperatureExtremes& extremes) {
   const Box all{{0, 0, 0}, header.cells};
   const Index slab = SnapshotWriter::default_slab_bytes;
-  return header.precision == Precision::fp32
-             ? fingerprint_on_disk<float>(path, all, header.cells, slab, &extremes)
-             : fingerprint_on_disk<double>(path, all, header.cells, slab, &extremes);
+  return fingerprint_on_disk(path, all, header.cells, header.precision, slab, &extremes);
 }
 
 // Cells are those of the run's grid; of a coarse file, the first of those whose mean it is.
@@ -70,7 +68,7 @@ void print_summary(const std::string& path, const SnapshotHeader& header) {
   const SnapshotProvenance& from = header.provenance;
   fmt::print("file          {}\n", path);
   fmt::print("format        {}, version {}{}\n", header.kind, header.format,
-             header.format > 1 && is_flat(header) ? "" : "; VTKHDF 1.0");
+             header.format > 1 && header.is_flat() ? "" : "; VTKHDF 1.0");
   fmt::print("cells         {} x {} x {} = {} (x y z)\n", n.x, n.y, n.z, n.product());
   print_place(header);
   fmt::print("spacing       {:g} x {:g} x {:g} m\n", h[0], h[1], h[2]);
@@ -92,8 +90,7 @@ void print_summary(const std::string& path, const SnapshotHeader& header) {
 void print_compression(const std::string& path, const SnapshotHeader& header) {
   const DatasetReader reader(path, temperature_dataset);
   if (reader.chunk() == Int3{1, 1, 1}) return;
-  const std::int64_t bytes = header.cells.product() * (header.precision == Precision::fp32 ? 4 : 8);
-  fmt::print("compressed    {} of cells in {}\n", human_bytes(static_cast<double>(bytes)),
+  fmt::print("compressed    {} of cells in {}\n", human_bytes(static_cast<double>(header.cell_bytes())),
              human_bytes(static_cast<double>(reader.stored_bytes())));
 }
 

@@ -9,9 +9,9 @@
 #include "core/text.hpp"
 #include "grid/field.hpp"
 #include "halo/messages.hpp"
-#include "output/field_files/file_grid.hpp"
-#include "output/field_files/slabs.hpp"
+#include "output/field_files/cell_boxes.hpp"
 #include "output/field_files/snapshot.hpp"
+#include "output/field_files/snapshot_file.hpp"
 #include "physics/paint.hpp"
 #include "solver/rows.hpp"
 #include "solver/schedule.hpp"
@@ -154,9 +154,7 @@ std::vector<FileGroup> plan_files(const Config& config) {
   const Schedule schedule(config);
   std::vector<FileGroup> groups;
   const auto add = [&](const FileGrid& grid, std::int64_t files) {
-    const double cell_bytes = grid.precision == Precision::fp32 ? 4 : 8;
-    groups.push_back(
-        {fmt::format("{}_*.hdf", grid.stem), files, static_cast<double>(grid.cells.product()) * cell_bytes});
+    groups.push_back({fmt::format("{}_*.hdf", grid.stem), files, static_cast<double>(grid.cell_bytes())});
   };
   if (config.output.snapshots) add(grid_of_snapshots(config), schedule.snapshots());
   const std::vector<FieldPart> parts = field_parts(config);

@@ -5,12 +5,12 @@
 #include "app/plan.hpp"
 #include "config/deck.hpp"
 #include "core/agree.hpp"
+#include "core/hdf5_file.hpp"
 #include "core/statistics.hpp"
 #include "core/text.hpp"
 #include "core/timer.hpp"
 #include "kernels/bandwidth.hpp"
 #include "kernels/host_info.hpp"
-#include "output/field_files/hdf5_file.hpp"
 #include "physics/cells.hpp"
 #include "solver/schedule.hpp"
 

@@ -11,7 +11,7 @@
 #include "config/problems.hpp"
 #include "core/agree.hpp"
 #include "core/text.hpp"
-#include "output/field_files/checkpoint.hpp"
+#include "output/field_files/snapshot.hpp"
 #include "output/field_files/snapshot_file.hpp"
 #include "output/run_directory.hpp"
 #include "solver/schedule.hpp"
@@ -54,11 +54,8 @@ void verify_cells(const std::string& file, const SnapshotHeader& header, const S
   const Config& config = session.deck.config;
   const Box block = session.decomposition.block(world.rank());
   const Index slab = SnapshotWriter::default_slab_bytes;
-  const std::uint64_t mine = agree(world, [&] {
-    return config.precision == Precision::fp32
-               ? fingerprint_on_disk<float>(file, block, config.grid.cells, slab)
-               : fingerprint_on_disk<double>(file, block, config.grid.cells, slab);
-  });
+  const std::uint64_t mine = agree(
+      world, [&] { return fingerprint_on_disk(file, block, config.grid.cells, config.precision, slab); });
   const std::uint64_t found = world.all_reduce(mine, ReduceOp::sum);
   if (found != header.meta.fingerprint)
     throw CollectiveError(

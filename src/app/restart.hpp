@@ -8,10 +8,9 @@
 
 #include "app/session.hpp"
 #include "core/error.hpp"
-#include "output/field_files/checkpoint_group.hpp"
-#include "output/field_files/snapshot_header.hpp"
+#include "output/field_files/snapshot_file.hpp"
 #include "output/records/run_record.hpp"
-#include "output/run_lock.hpp"
+#include "output/run_directory.hpp"
 #include "solver/residual_check.hpp"
 
 namespace isotherm {

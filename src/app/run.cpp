@@ -10,7 +10,7 @@
 #include "core/agree.hpp"
 #include "core/text.hpp"
 #include "output/console/report.hpp"
-#include "output/field_files/checkpoint.hpp"
+#include "output/field_files/snapshot.hpp"
 
 namespace isotherm {
 namespace {

@@ -273,8 +273,8 @@ class Loop {
     if (!outputs_.snapshots) return;
     count_output([&] {
       write_or_warn(config_, frame_.world, outputs_.console, [&] {
-        outcome_.files.push_back(outputs_.snapshots->template start<T>(take_field(), solver_.block(),
-                                                                       solver_.time(), solver_.sweeps()));
+        outcome_.files.push_back(
+            outputs_.snapshots->start(take_field(), solver_.block(), solver_.time(), solver_.sweeps()));
       });
     });
   }
@@ -283,7 +283,7 @@ class Loop {
 
   // What a snapshot is written from: the field, or a copy that the sweeps leave alone. There is one copy, so
   // that they wait for a disk that is slower than they are.
-  std::function<FieldView<const T>()> take_field() {
+  std::function<CellsView()> take_field() {
     if (!copy_) return [field = solver_.host_field()] { return field; };
     outputs_.snapshots->wait();
     count_copy();

@@ -12,7 +12,6 @@
 #include "core/communicator.hpp"
 #include "core/timer.hpp"
 #include "output/console/progress.hpp"
-#include "output/field_files/checkpoint.hpp"
 #include "output/field_files/snapshot.hpp"
 #include "output/records/history.hpp"
 #include "output/records/run_record.hpp"

@@ -12,17 +12,19 @@
 // of our names in a folder without that mark are a stranger's, and are refused whatever the deck says.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "config/config.hpp"
 #include "core/communicator.hpp"
-#include "output/run_lock.hpp"
 
 namespace isotherm {
 
@@ -33,10 +35,14 @@ inline constexpr std::string_view snapshot_suffix = ".hdf", checkpoint_suffix = 
 // What a run that goes on does not go on with: checkpoints of later sweeps, a history with other columns.
 inline constexpr std::string_view aside_suffix = ".aside";
 
-std::string snapshot_name(std::string_view run_name, std::int64_t sweep);  // "plate_00000100.hdf"
-std::string checkpoint_name(std::string_view run_name,
-                            std::int64_t sweep);                           // "plate_00000100.checkpoint.hdf"
-std::string diverged_name(std::string_view run_name, std::int64_t sweep);  // "plate_00000100.diverged.hdf"
+// "plate_00000100.hdf"
+std::string file_of_sweep(std::string_view run_name, std::int64_t sweep, std::string_view suffix);
+inline std::string snapshot_name(std::string_view run_name, std::int64_t sweep) {
+  return file_of_sweep(run_name, sweep, snapshot_suffix);
+}
+inline std::string checkpoint_name(std::string_view run_name, std::int64_t sweep) {
+  return file_of_sweep(run_name, sweep, checkpoint_suffix);
+}
 // The number between "<run name>_" and the suffix; none for any other name.
 std::optional<std::int64_t> sweep_of_file(std::string_view file_name, std::string_view run_name,
                                           std::string_view suffix);
@@ -45,6 +51,37 @@ std::optional<std::int64_t> sweep_of_file(std::string_view file_name, std::strin
 bool is_run_file(std::string_view file_name, std::string_view run_name);
 // Those that stand in the folder, sorted; none where there is no folder.
 std::vector<std::string> find_run_files(const std::filesystem::path& folder, std::string_view run_name);
+
+enum class Force { no, yes };  // take a directory whose lock looks alive
+
+// One run a directory: `run.lock` says who writes there. Made by O_EXCL, as locks of file systems cannot be
+// relied on. Its lines: host, process, the start of that process in ticks, the job. A helper thread, which
+// calls neither MPI nor HDF5, touches it every ten seconds.
+//
+// A lock whose process is gone from this host, whose job is ours (it was started again), or which nobody has
+// touched for two minutes is left over from a run that was killed, and is taken.
+class RunLock {
+ public:
+  // Throws Error(cannot_create) where another run writes to `folder`, which must exist.
+  RunLock(const std::filesystem::path& folder, Force force);
+  ~RunLock();  // gives the folder free
+  RunLock(const RunLock&) = delete;
+  RunLock& operator=(const RunLock&) = delete;
+
+  // What to say of a lock that was taken; usually empty.
+  const std::string& warning() const { return warning_; }
+
+ private:
+  void take(Force force);
+  void keep_alive();
+
+  std::filesystem::path path_;
+  std::string mine_, warning_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;
+  std::thread thread_;  // last: it sees all of the above
+};
 
 struct RunDirectory {
   std::filesystem::path path;

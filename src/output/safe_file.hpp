@@ -1,4 +1,4 @@
-// Files that appear whole or not at all.
+// Files that appear whole or not at all, and room for them.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,22 @@
 
 namespace isotherm {
 
-// A file of the same bytes by plain system calls: what the writing of snapshots is measured against.
+// Replaces `path` by a file of these bytes: written to `<path>.part`, fsync, rename, fsync of the folder. A
+// reader, or a crash at any moment, finds the old file or the new one. Throws Error(cannot_create) when no
+// file can be made there, Error(io) when writing fails; `.part` is gone then and the old file untouched.
+void write_file_atomically(const std::string& path, std::string_view bytes);
 
-// `bytes` to place `at` of the file, which must exist, in calls of `most` bytes at the most; on the disk when
-// this returns. Ranks write their parts at the same time. Throws Error(io).
-void write_raw(const std::string& path, std::span<const std::byte> bytes, std::int64_t at, std::size_t most);
+// The steps by themselves, for large files that someone else writes.
+void create_empty_file(const std::string& path);  // or truncates; throws Error(cannot_create)
+void sync_file(const std::string& path);          // on the disk when this returns; throws Error(io)
+// `from` becomes `to`, in one folder, and the folder's entry is on the disk. Throws Error(io).
+void publish_file(const std::string& from, const std::string& to);
+// What was made, renamed or removed in this folder ("": the current one) is on the disk. Throws Error(io).
+void sync_names(const std::string& folder);
+void remove_file(const std::string& path) noexcept;  // no error when it is not there
 
-// Lets the disk begin while a file is still being written.
-
-// Opens the file for itself; where it cannot, nothing happens.
+// Lets the disk begin while a file is still being written. Opens the file for itself; where it cannot,
+// nothing happens.
 class Writeback {
  public:
   explicit Writeback(const std::string& path);
@@ -33,18 +40,35 @@ class Writeback {
   int descriptor_;
 };
 
-// Replaces `path` by a file of these bytes: written to `<path>.part`, fsync, rename, fsync of the folder. A
-// reader, or a crash at any moment, finds the old file or the new one. Throws Error(cannot_create) when no
-// file can be made there, Error(io) when writing fails; `.part` is gone then and the old file untouched.
-void write_file_atomically(const std::string& path, std::string_view bytes);
+// Makes sure that a file will fit before its cells are written.
+enum class Reserved {
+  on_disk,   // the blocks are the file's: writing within it cannot run out of space
+  estimated  // this file system cannot reserve; there is room for it with 10 % to spare, by its own word
+};
+// Whether what is reserved becomes a part of the file, or lies behind its end: for one whose size is not
+// known.
+enum class FileSize { grows, stays };
+// Gives the existing file `path` its blocks up to `bytes`, or to its present end where that is further.
+// Throws Error(io) when they are not to be had: disk full, quota, file size limit.
+Reserved reserve_space(const std::string& path, std::int64_t bytes, FileSize size = FileSize::grows);
+// Gives back what is reserved behind the end of the file. Throws Error(io).
+void release_space(const std::string& path);
 
-// The steps by themselves, for large files that someone else writes.
-void create_empty_file(const std::string& path);  // or truncates; throws Error(cannot_create)
-void sync_file(const std::string& path);          // on the disk when this returns; throws Error(io)
-// `from` becomes `to`, in one folder, and the folder's entry is on the disk. Throws Error(io).
-void publish_file(const std::string& from, const std::string& to);
-// What was made, renamed or removed in this folder ("": the current one) is on the disk. Throws Error(io).
-void sync_names(const std::string& folder);
-void remove_file(const std::string& path) noexcept;  // no error when it is not there
+// While it lives, a write beyond the file size limit (ulimit -f) returns EFBIG and does not kill the process.
+class FileSizeSignalIgnored {
+ public:
+  FileSizeSignalIgnored();
+  ~FileSizeSignalIgnored();
+  FileSizeSignalIgnored(const FileSizeSignalIgnored&) = delete;
+  FileSizeSignalIgnored& operator=(const FileSizeSignalIgnored&) = delete;
+
+ private:
+  void (*previous_)(int);
+};
+
+// What the writing of snapshots is measured against: `bytes` to place `at` of the file, which must exist, in
+// calls of `most` bytes at the most; on the disk when this returns. Ranks write their parts at the same time.
+// Throws Error(io).
+void write_raw(const std::string& path, std::span<const std::byte> bytes, std::int64_t at, std::size_t most);
 
 }  // namespace isotherm

@@ -1,56 +1,35 @@
 #include "physics/dataset_reader.hpp"
 
 #include <fmt/format.h>
-#include <hdf5.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <type_traits>
+#include <vector>
 
 #include "core/error.hpp"
-#include "core/handle.hpp"
+#include "core/hdf5_file.hpp"
 #include "core/watchdog.hpp"
 
 namespace isotherm {
 namespace {
 
-using FileHandle = Handle<hid_t, H5Fclose>;
-using ObjectHandle = Handle<hid_t, H5Oclose>;
-using ListHandle = Handle<hid_t, H5Pclose>;
-using SpaceHandle = Handle<hid_t, H5Sclose>;
-using TypeHandle = Handle<hid_t, H5Tclose>;
-
 [[noreturn]] void refuse(const std::string& place, const std::string& problem) {
   throw Error(ExitCode::deck, place + ": " + problem);
 }
 
-void quiet_and_closed_library() {
-  H5dont_atexit();                              // see output/field_files/hdf5_file.cpp
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // messages are ours
-  H5PLset_loading_state(0);                     // no code comes in by HDF5_PLUGIN_PATH
-}
-
-FileHandle open_file(const std::string& file) {
-  struct stat status {};
-  if (::stat(file.c_str(), &status) != 0 || ::access(file.c_str(), R_OK) != 0)
+Hdf5File open_file(const std::string& file) {
+  if (::access(file.c_str(), R_OK) != 0)
     throw Error(ExitCode::file_missing,
                 fmt::format("{}: cannot be read ({}); check the path", file, std::strerror(errno)));
-  if (!S_ISREG(status.st_mode))
-    throw Error(ExitCode::file_missing, file + ": not a file (a folder or device); name an HDF5 file");
+  Hdf5File opened = open_hdf5_file(file, "an HDF5 file");
+  if (opened.valid()) return opened;
   if (H5Fis_hdf5(file.c_str()) <= 0)
     refuse(file, "not an HDF5 file (its signature is missing); write it with h5py or isotherm");
-
-  ListHandle access(H5Pcreate(H5P_FILE_ACCESS));
-  // Locks protect readers from writers; many cluster file systems refuse them, and a file that is read here
-  // is finished.
-  H5Pset_file_locking(access.get(), false, true);
-  FileHandle opened(H5Fopen(file.c_str(), H5F_ACC_RDONLY, access.get()));
-  if (!opened.valid())
-    refuse(file, "HDF5 cannot open it (truncated, damaged, or still being written); write it again");
-  return opened;
+  refuse(file, "HDF5 cannot open it (truncated, damaged, or still being written); write it again");
 }
 
 std::string names_in_root(hid_t file) {
@@ -74,8 +53,8 @@ herr_t follow_no_link(const char*, const char*, const char* target, const char*,
   return -1;
 }
 
-ListHandle without_links_elsewhere(std::string& led_to) {
-  ListHandle access(H5Pcreate(H5P_LINK_ACCESS));
+Hdf5List without_links_elsewhere(std::string& led_to) {
+  Hdf5List access(H5Pcreate(H5P_LINK_ACCESS));
   H5Pset_elink_cb(access.get(), follow_no_link, &led_to);
   return access;
 }
@@ -85,7 +64,7 @@ std::string name_in_file(hid_t file, const std::string& asked) {
   constexpr std::array<std::string_view, 3> names{temperature_dataset, "/VTKHDF/PointData/temperature",
                                                   first_temperature_dataset};
   std::string led_to;
-  const ListHandle access = without_links_elsewhere(led_to);
+  const Hdf5List access = without_links_elsewhere(led_to);
   const auto stands = [&](const std::string& name) {
     return H5Lexists(file, name.c_str(), access.get()) > 0;
   };
@@ -97,10 +76,10 @@ std::string name_in_file(hid_t file, const std::string& asked) {
   return asked;
 }
 
-ObjectHandle open_dataset(hid_t file, const std::string& path, const std::string& place) {
+Hdf5Object open_dataset(hid_t file, const std::string& path, const std::string& place) {
   std::string led_to;
-  const ListHandle access = without_links_elsewhere(led_to);
-  ObjectHandle object(H5Oopen(file, path.c_str(), access.get()));
+  const Hdf5List access = without_links_elsewhere(led_to);
+  Hdf5Object object(H5Oopen(file, path.c_str(), access.get()));
   if (!led_to.empty())
     refuse(place, fmt::format("an external link to '{}' (data must lie in the file that is named); name that "
                               "file, or copy the data with h5repack",
@@ -115,7 +94,7 @@ ObjectHandle open_dataset(hid_t file, const std::string& path, const std::string
 
 // Before the dataspace is asked for: a virtual dataset opens its sources to answer.
 void refuse_data_elsewhere(hid_t dataset, const std::string& place) {
-  ListHandle creation(H5Dget_create_plist(dataset));
+  Hdf5List creation(H5Dget_create_plist(dataset));
   if (H5Pget_layout(creation.get()) == H5D_VIRTUAL)
     refuse(place, "a virtual dataset (its cells lie in other files); copy them into one with h5repack");
   if (H5Pget_external_count(creation.get()) > 0) {
@@ -164,7 +143,7 @@ const char* class_name(H5T_class_t type) {
 }
 
 StoredType stored_type(hid_t dataset, const std::string& place) {
-  TypeHandle type(H5Dget_type(dataset));
+  Hdf5Type type(H5Dget_type(dataset));
   const H5T_class_t kind = H5Tget_class(type.get());
   const std::size_t bytes = H5Tget_size(type.get());
   if (kind != H5T_FLOAT && kind != H5T_INTEGER)
@@ -178,7 +157,7 @@ StoredType stored_type(hid_t dataset, const std::string& place) {
 }
 
 Int3 stored_shape(hid_t dataset, const std::string& place) {
-  SpaceHandle space(H5Dget_space(dataset));
+  Hdf5Space space(H5Dget_space(dataset));
   const int rank = space.valid() ? H5Sget_simple_extent_ndims(space.get()) : -1;
   if (rank != 3)
     refuse(place, fmt::format("expected rank 3 (nz, ny, nx), found rank {}; store one value a cell", rank));
@@ -189,7 +168,7 @@ Int3 stored_shape(hid_t dataset, const std::string& place) {
 
 // HDF5 would read such cells as 0 K.
 void refuse_unwritten(hid_t dataset, const std::string& place) {
-  ListHandle creation(H5Dget_create_plist(dataset));
+  Hdf5List creation(H5Dget_create_plist(dataset));
   H5D_space_status_t allocated{};
   H5D_fill_value_t fill{};
   H5Dget_space_status(dataset, &allocated);
@@ -198,30 +177,18 @@ void refuse_unwritten(hid_t dataset, const std::string& place) {
     refuse(place, "never written (it has a shape but no data, and no fill value); write its cells");
 }
 
-template <class T>
-hid_t native_type();
-template <>
-hid_t native_type<float>() {
-  return H5T_NATIVE_FLOAT;
-}
-template <>
-hid_t native_type<double>() {
-  return H5T_NATIVE_DOUBLE;
-}
-
 }  // namespace
 
 struct DatasetReader::Implementation {
   std::string place;  // "file.h5:/T"
-  FileHandle file;
-  ObjectHandle dataset;
+  Hdf5File file;
+  Hdf5Object dataset;
   StoredType type;
   Int3 cells;
 };
 
 DatasetReader::DatasetReader(const std::string& file, const std::string& dataset)
     : implementation_(std::make_unique<Implementation>()) {
-  quiet_and_closed_library();
   Implementation& my = *implementation_;
   my.place = file + ":" + dataset;
   Watchdog watchdog(io_timeout(), my.place);
@@ -248,7 +215,7 @@ StoredType DatasetReader::type() const {
 }
 
 Int3 DatasetReader::chunk() const {
-  ListHandle creation(H5Dget_create_plist(implementation_->dataset.get()));
+  Hdf5List creation(H5Dget_create_plist(implementation_->dataset.get()));
   hsize_t dims[3];
   if (H5Pget_layout(creation.get()) != H5D_CHUNKED || H5Pget_chunk(creation.get(), 3, dims) != 3)
     return {1, 1, 1};
@@ -268,19 +235,13 @@ template <class T>
 void DatasetReader::read(Box box, T* dense) const {
   if (box.empty()) return;
   const Implementation& my = *implementation_;
-  const Int3 e = box.extent();
-  const hsize_t start[] = {static_cast<hsize_t>(box.lo.z), static_cast<hsize_t>(box.lo.y),
-                           static_cast<hsize_t>(box.lo.x)};
-  const hsize_t count[] = {static_cast<hsize_t>(e.z), static_cast<hsize_t>(e.y), static_cast<hsize_t>(e.x)};
   Watchdog watchdog(io_timeout(), my.place);
   watchdog.phase("reading cells");
-  SpaceHandle in_file(H5Dget_space(my.dataset.get()));
-  SpaceHandle in_memory(H5Screate_simple(3, count, nullptr));
-  const bool failed =
-      H5Sselect_hyperslab(in_file.get(), H5S_SELECT_SET, start, nullptr, count, nullptr) < 0 ||
-      H5Sselect_valid(in_file.get()) <= 0 ||
-      H5Dread(my.dataset.get(), native_type<T>(), in_memory.get(), in_file.get(), H5P_DEFAULT, dense) < 0;
-  if (failed)
+  Hdf5Space in_file(H5Dget_space(my.dataset.get()));
+  Hdf5Space in_memory = hdf5_space(box.extent());
+  if (select_box(in_file.get(), box) < 0 || H5Sselect_valid(in_file.get()) <= 0 ||
+      H5Dread(my.dataset.get(), native_hdf5_type<T>(), in_memory.get(), in_file.get(), H5P_DEFAULT, dense) <
+          0)
     throw Error(ExitCode::io, my.place +
                                   ": reading failed (the file is damaged, or the disk has an error); "
                                   "check it with h5dump");
@@ -305,5 +266,35 @@ std::vector<double> read_dataset_box(const std::string& file, const std::string&
   if (!box.empty()) reader.read(box, values.data());
   return values;
 }
+
+namespace {
+
+constexpr Index slab_bytes = Index{64} << 20;
+
+}  // namespace
+
+template <class T>
+void read_field(const StoredField& stored, Int3 cells, Box block, FieldView<T> field) {
+  const DatasetReader reader(stored.file, stored.dataset);
+  const StoredType wanted = std::is_same_v<T, float> ? StoredType::fp32 : StoredType::fp64;
+  if (!(reader.cells() == cells) || reader.type() != wanted)
+    throw Error(ExitCode::deck,
+                fmt::format("{}: {} has not the cells or the precision of the deck; name another file",
+                            stored.file, stored.dataset));
+  const Int3 extent = block.extent();
+  const Index rows = std::clamp<Index>(slab_bytes / (extent.x * static_cast<Index>(sizeof(T))), 1, extent.y);
+  std::vector<T> dense(static_cast<std::size_t>(extent.x * rows));
+  for (Index z = 0; z < extent.z; ++z) {
+    for (Index y = 0; y < extent.y; y += rows) {
+      const Index here = std::min(rows, extent.y - y);
+      reader.read({block.lo + Int3{0, y, z}, block.lo + Int3{extent.x, y + here, z + 1}}, dense.data());
+      for (Index row = 0; row < here; ++row)
+        std::copy_n(dense.data() + row * extent.x, extent.x, &field(0, y + row, z));
+    }
+  }
+}
+
+template void read_field<float>(const StoredField&, Int3, Box, FieldView<float>);
+template void read_field<double>(const StoredField&, Int3, Box, FieldView<double>);
 
 }  // namespace isotherm

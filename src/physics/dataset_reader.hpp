@@ -1,11 +1,13 @@
 // Reads boxes of a (nz, ny, nx) dataset of an HDF5 file that may come from a stranger.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/box.hpp"
+#include "core/field_view.hpp"
 
 namespace isotherm {
 
@@ -45,5 +47,17 @@ class DatasetReader {
 // DatasetReader does.
 std::vector<double> read_dataset_box(const std::string& file, const std::string& dataset, Int3 grid_cells,
                                      Box box);
+
+// A field that an earlier run has left in a file.
+struct StoredField {
+  std::string file, dataset;  // of shape (nz, ny, nx)
+  std::int64_t sweep = 0;     // of which it is the state
+};
+
+// The cells of `block`, bit by bit, into `field` in host memory; ghosts are left alone. Nothing is allocated
+// by the file's word. Throws as DatasetReader, and Error(deck) where shape or type are not those of the grid
+// and T.
+template <class T>
+void read_field(const StoredField& stored, Int3 cells, Box block, FieldView<T> field);
 
 }  // namespace isotherm

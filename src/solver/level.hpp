@@ -16,7 +16,7 @@
 #include "kernels/stencil.hpp"
 #include "physics/boundaries.hpp"
 #include "physics/paint.hpp"
-#include "physics/stored_field.hpp"
+#include "physics/dataset_reader.hpp"
 #include "solver/method.hpp"
 
 namespace isotherm {

@@ -4,7 +4,7 @@
 #include <iostream>
 
 #include "core/error.hpp"
-#include "output/field_files/snapshot_header.hpp"
+#include "output/field_files/snapshot_file.hpp"
 #include "tests/fuzz/scratch_file.hpp"
 
 using namespace isotherm;

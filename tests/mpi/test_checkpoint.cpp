@@ -1,6 +1,6 @@
 // Promise: what goes on from a checkpoint has the bits of what never stopped, on any number of ranks and
 // process grid, in every cell, residual and decision.
-#include "output/field_files/checkpoint.hpp"
+#include "output/field_files/snapshot.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

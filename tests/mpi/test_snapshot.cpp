@@ -17,9 +17,7 @@
 #include "core/error.hpp"
 #include "grid/decomposition.hpp"
 #include "kernels/fingerprint.hpp"
-#include "output/field_files/cell_writer.hpp"
-#include "output/field_files/compression.hpp"
-#include "output/field_files/slabs.hpp"
+#include "output/field_files/cell_boxes.hpp"
 #include "output/field_files/snapshot.hpp"
 #include "output/field_files/snapshot_file.hpp"
 #include "physics/dataset_reader.hpp"
@@ -34,7 +32,7 @@ namespace {
 
 // Without a working MPI-IO rank 0 gathers, and says so; the same tests hold.
 std::vector<std::string> remarks_here() {
-  const std::string remark = choose_cell_writer(Communicator::world(), "/tmp").remark;
+  const std::string remark = choose_way_to_write(Communicator::world(), "/tmp").remark;
   return remark.empty() ? std::vector<std::string>{} : std::vector<std::string>{remark};
 }
 
@@ -78,7 +76,7 @@ class Snapshot : public FilesOfAll {
   }
 
   Box block() const { return FilesOfAll::block(cells_, even_process_grid(world_.size())); }
-  SnapshotWriter::Provenance provenance() const {
+  SnapshotProvenance provenance() const {
     return {"grid: {cells: [17, 23, 31]}  # °C\n",
             std::string(200000, 'r'),
             "0.1.0",
@@ -134,8 +132,9 @@ TEST_F(Snapshot, HoldsEveryCellAtItsPlace) {
   const std::string path = write<double>(to, 12, 0.25);
   EXPECT_EQ(path, folder_ + "/test_00000012.hdf");
   expect_cells<double>(path);
-  EXPECT_EQ(world_.all_reduce(fingerprint_on_disk<double>(path, block(), cells_, 100), ReduceOp::sum),
-            whole_fingerprint<double>());
+  EXPECT_EQ(
+      world_.all_reduce(fingerprint_on_disk(path, block(), cells_, Precision::fp64, 100), ReduceOp::sum),
+      whole_fingerprint<double>());
   const auto size = [](const std::string& name) {
     struct stat status {};
     return ::stat(name.c_str(), &status) == 0 ? status.st_size : -1;
@@ -240,7 +239,8 @@ TEST_F(Snapshot, AFlippedBitChangesTheFingerprintOnDisk) {
   SnapshotWriter to = writer();
   const std::string path = write<double>(to, 0, 0);
   const auto on_disk = [&] {
-    return world_.all_reduce(fingerprint_on_disk<double>(path, block(), cells_, slab), ReduceOp::sum);
+    return world_.all_reduce(fingerprint_on_disk(path, block(), cells_, Precision::fp64, slab),
+                             ReduceOp::sum);
   };
   EXPECT_EQ(on_disk(), whole_fingerprint<double>());
   world_.barrier();
@@ -264,7 +264,7 @@ TEST_F(Snapshot, ATruncatedFileIsIo) {
     EXPECT_EQ(::truncate(path.c_str(), to.bytes_written() - 8), 0);
   }
   world_.barrier();
-  refusal([&] { fingerprint_on_disk<double>(path, block(), cells_, slab); }, ExitCode::io);
+  refusal([&] { fingerprint_on_disk(path, block(), cells_, Precision::fp64, slab); }, ExitCode::io);
 }
 
 // Files of a part of the field hold the same cells for every process grid, known from their indices alone.
@@ -390,7 +390,7 @@ class SnapshotCompressed : public FilesOfAll {
 
 // Chunks that lie in several blocks, blocks without a chunk of their own, a call a chunk.
 TEST_F(SnapshotCompressed, HoldsEveryCellForEveryProcessGrid) {
-  const std::string remark = choose_cell_writer(world_, folder_).remark;
+  const std::string remark = choose_way_to_write(world_, folder_).remark;
   std::int64_t sweep = 0;
   for (const Int3 grid : process_grids(world_.size(), cells_)) {
     SCOPED_TRACE(fmt::format("process grid {} x {} x {}", grid.x, grid.y, grid.z));

@@ -14,11 +14,9 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "output/field_files/coarse_field.hpp"
-#include "output/field_files/compression.hpp"
-#include "output/field_files/disk_space.hpp"
-#include "output/field_files/slabs.hpp"
-#include "output/field_files/snapshot_series.hpp"
+#include "output/field_files/cell_boxes.hpp"
+#include "output/field_files/snapshot.hpp"
+#include "output/field_files/snapshot_file.hpp"
 #include "output/file_thread.hpp"
 #include "output/safe_file.hpp"
 #include "support/error_text.hpp"

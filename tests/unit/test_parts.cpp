@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "output/field_files/file_grid.hpp"
+#include "output/field_files/snapshot_file.hpp"
 #include "output/run_directory.hpp"
 #include "support/deck_text.hpp"
 #include "support/error_text.hpp"

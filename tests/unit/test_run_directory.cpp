@@ -13,9 +13,8 @@
 
 #include "config/deck.hpp"
 #include "core/error.hpp"
-#include "output/field_files/checkpoint.hpp"
+#include "output/field_files/snapshot.hpp"
 #include "output/run_directory.hpp"
-#include "output/run_lock.hpp"
 #include "support/deck_text.hpp"
 #include "support/error_text.hpp"
 #include "support/temporary_folder.hpp"

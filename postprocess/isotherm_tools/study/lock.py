@@ -1,4 +1,4 @@
-"""One study in a directory at a time: `run.lock`, as the program has it for runs (src/output/run_lock.hpp).
+"""One study in a directory at a time: `run.lock`, as the program has it for runs (src/output/run_directory.hpp).
 
 Made by O_EXCL, as locks of file systems cannot be relied on. Its lines: host, process, the start of that process in ticks, the
 job. A lock whose process is gone from this host, whose job is ours (it was started again), or which nobody has touched for two

@@ -3,25 +3,176 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
-#include <optional>
+#include <nlohmann/json.hpp>
 #include <type_traits>
 #include <utility>
 
 #include "core/agree.hpp"
 #include "core/error.hpp"
-#include "core/timer.hpp"
 #include "kernels/fingerprint.hpp"
-#include "output/field_files/cell_writer.hpp"
-#include "output/field_files/compression.hpp"
-#include "output/field_files/dense_copy.hpp"
-#include "output/field_files/disk_space.hpp"
-#include "output/field_files/slabs.hpp"
-#include "output/field_files/snapshot_file.hpp"
+#include "output/field_files/cell_boxes.hpp"
 #include "output/run_directory.hpp"
 #include "output/safe_file.hpp"
 
 namespace isotherm {
+namespace {
+
+std::string in_folder(const std::string& folder, const std::string& name) {
+  return (std::filesystem::path(folder) / name).string();
+}
+
+std::string escaped_for_xml(const std::string& text) {
+  std::string escaped;
+  for (const char c : text)
+    escaped += c == '&'   ? "&amp;"
+               : c == '<' ? "&lt;"
+               : c == '>' ? "&gt;"
+               : c == '"' ? "&quot;"
+                          : std::string(1, c);
+  return escaped;
+}
+
+std::string triple(const char* name, const Vector3& v) {  // z first, as all that XDMF counts
+  return fmt::format(
+      "          <DataItem Name=\"{}\" Dimensions=\"3\" NumberType=\"Float\" Precision=\"8\" "
+      "Format=\"XML\">{} {} "
+      "{}</DataItem>\n",
+      name, v[2], v[1], v[0]);
+}
+
+struct CellBox {
+  Vector3 origin, spacing;
+};
+
+// The box of the cells, wider by an ulp of single precision. The points by which ParaView and others probe a
+// field are of that precision, and where one is rounded out of the box VTK finds no cell (5.11; VTK 9.7):
+// without it half of all surfaces had no value.
+CellBox box_with_its_surface(const FileGrid& grid) {
+  constexpr double most = 1e-3;  // of a cell, where the origin is far away
+  CellBox box;
+  for (int axis = 0; axis < 3; ++axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    const auto cells = static_cast<double>(grid.cells[axis]);
+    const double low = grid.origin[a], high = low + cells * grid.spacing[a];
+    const auto margin = [&](double edge) {
+      return std::min(std::ldexp(std::abs(edge), -23), most * grid.spacing[a]);
+    };
+    constexpr double rounding = 1e-15;  // of the spacing times the cells
+    box.origin[a] = low - margin(low);
+    box.spacing[a] = (high + margin(high) - box.origin[a]) * (1 + rounding) / cells;
+  }
+  return box;
+}
+
+std::string grid_text(const FileGrid& grid, const SeriesEntry& entry) {
+  const Int3 n = grid.cells;
+  const CellBox box = box_with_its_surface(grid);
+  const std::string file = escaped_for_xml(entry.file);
+  return fmt::format("      <Grid Name=\"{}\" GridType=\"Uniform\">\n        <Time Value=\"{}\"/>\n", file,
+                     entry.time) +
+         fmt::format("        <Topology TopologyType=\"3DCoRectMesh\" Dimensions=\"{} {} {}\"/>\n", n.z + 1,
+                     n.y + 1, n.x + 1) +
+         "        <Geometry GeometryType=\"ORIGIN_DXDYDZ\">\n" + triple("Origin", box.origin) +
+         triple("Spacing", box.spacing) + "        </Geometry>\n" +
+         "        <Attribute Name=\"temperature [K]\" AttributeType=\"Scalar\" Center=\"Cell\">\n" +
+         fmt::format(
+             "          <DataItem Dimensions=\"{} {} {}\" NumberType=\"Float\" Precision=\"{}\" "
+             "Format=\"HDF\">{}:{}</DataItem>\n",
+             n.z, n.y, n.x, entry.stored == Precision::fp32 ? 4 : 8, file, entry.dataset) +
+         "        </Attribute>\n      </Grid>\n";
+}
+
+}  // namespace
+
+std::string xdmf_text(const FileGrid& grid, const std::vector<SeriesEntry>& entries) {
+  std::string text = fmt::format(
+      "<?xml version=\"1.0\"?>\n<Xdmf Version=\"3.0\">\n  <Domain>\n    <Grid Name=\"{}\" "
+      "GridType=\"Collection\" CollectionType=\"Temporal\">\n",
+      escaped_for_xml(grid.stem));
+  for (const SeriesEntry& entry : entries) text += grid_text(grid, entry);
+  return text + "    </Grid>\n  </Domain>\n</Xdmf>\n";
+}
+
+namespace {
+
+constexpr double least_seconds = 1;  // between two replacements
+constexpr double least_share = 20;   // of what one costs
+
+std::string series_text(const std::vector<SeriesEntry>& entries) {
+  nlohmann::ordered_json series;
+  series["file-series-version"] = "1.0";
+  series["files"] = nlohmann::ordered_json::array();
+  for (const SeriesEntry& entry : entries)
+    series["files"].push_back({{"name", entry.file}, {"time", entry.time}});
+  using ErrorHandler = nlohmann::ordered_json::error_handler_t;
+  return series.dump(2, ' ', false, ErrorHandler::replace) + "\n";
+}
+
+}  // namespace
+
+SnapshotSeries::SnapshotSeries(std::string folder, const FileGrid& grid, bool steady, bool xdmf)
+    : folder_(std::move(folder)),
+      path_(in_folder(folder_, grid.stem)),
+      grid_(grid),
+      steady_(steady),
+      xdmf_(xdmf) {}
+
+SnapshotSeries::~SnapshotSeries() {
+  try {
+    publish();
+  } catch (const std::exception&) {  // the error that ends the run is the one to tell
+  }
+}
+
+std::vector<std::string> SnapshotSeries::take_over(std::int64_t sweep) {
+  std::vector<std::pair<std::int64_t, std::string>> files;
+  for (const std::string& name : find_run_files(folder_, grid_.stem)) {
+    const auto written = sweep_of_file(name, grid_.stem, snapshot_suffix);
+    if (written && *written <= sweep) files.emplace_back(*written, name);
+  }
+  std::ranges::sort(files);
+  std::vector<std::string> problems;
+  for (const auto& [written, name] : files) {
+    try {
+      const SnapshotHeader header = read_snapshot_header(in_folder(folder_, name));
+      entries_.push_back({name, place_in_time(header.meta.time, written),
+                          header.format == 1 ? first_temperature_dataset : temperature_dataset,
+                          header.precision});
+    } catch (const Error& e) {
+      problems.push_back(std::string(e.what()) + " (it is left out of the series)");
+    }
+  }
+  complete_ = entries_.empty();
+  return problems;
+}
+
+void SnapshotSeries::add(const std::string& file, double time, std::int64_t sweep, Precision stored) {
+  if (!entries_.empty() && entries_.back().file == file) entries_.pop_back();  // written once more
+  entries_.push_back({file, place_in_time(time, sweep), temperature_dataset, stored});
+  complete_ = false;
+  if (!published_ || since_.seconds() >= std::max(least_seconds, least_share * cost_)) publish();
+}
+
+void SnapshotSeries::publish() {
+  if (complete_) return;
+  const Timer timer;
+  write_file_atomically(path_ + ".hdf.series", series_text(entries_));
+  if (xdmf_) write_file_atomically(path_ + ".xmf", xdmf_text(grid_, entries_));
+  complete_ = published_ = true;
+  cost_ = timer.seconds();
+  since_ = Timer();
+}
+
+std::string SnapshotSeries::viewer_file() const {
+  return entries_.empty() ? "" : path_ + (xdmf_ ? ".xmf" : ".hdf.series");
+}
+
+double SnapshotSeries::place_in_time(double time, std::int64_t sweep) const {
+  return steady_ ? static_cast<double>(sweep) : time;
+}
+
 namespace {
 
 constexpr Index largest_slab = Index{1} << 30;  // bytes; MPI counts and some MPI-IO end at 2 GiB
@@ -34,31 +185,11 @@ void on_root(const Communicator& communicator, Work&& work) {
   });
 }
 
-std::string in_folder(const std::string& folder, const std::string& name) {
-  return (std::filesystem::path(folder) / name).string();
-}
-
-SnapshotHeader describe(const FileGrid& grid, const SnapshotProvenance& provenance, const SnapshotMeta& meta,
-                        const std::optional<CheckpointState>& state) {
-  SnapshotHeader header;
-  static_cast<FileGrid&>(header) = grid;
-  header.meta = meta;
-  header.provenance = provenance;
-  header.checkpoint = state;
-  return header;
-}
-
 // Somewhat more than the file will have.
 std::int64_t expected_bytes(const SnapshotHeader& header) {
   constexpr std::int64_t metadata = 64 << 10;
   const std::size_t texts = header.provenance.deck.size() + header.provenance.resolved_deck.size();
   return most_bytes_of_cells(header) + static_cast<std::int64_t>(texts) + metadata;
-}
-
-// Never wider than the field.
-template <class T>
-Precision stored_precision(const FileGrid& grid) {
-  return std::is_same_v<T, float> ? Precision::fp32 : grid.precision;
 }
 
 // Of this rank's cells as they are stored in `To`.
@@ -81,12 +212,13 @@ std::uint64_t stored_fingerprint(FieldView<const From> field, Box block, Int3 ce
 }  // namespace
 
 SnapshotWriter::SnapshotWriter(const Config& config, const Communicator& communicator, std::string folder,
-                               Provenance provenance, FileThread* files, Index slab_bytes)
+                               SnapshotProvenance provenance, FileThread* files, Index slab_bytes)
     : SnapshotWriter(config, grid_of_snapshots(config), communicator, std::move(folder),
                      std::move(provenance), files, slab_bytes) {}
 
 SnapshotWriter::SnapshotWriter(const Config& config, const FileGrid& grid, const Communicator& communicator,
-                               std::string folder, Provenance provenance, FileThread* files, Index slab_bytes)
+                               std::string folder, SnapshotProvenance provenance, FileThread* files,
+                               Index slab_bytes)
     : grid_(grid),
       communicator_(communicator.split(0, communicator.rank())),  // no message of ours meets a halo's
       folder_(std::move(folder)),
@@ -95,29 +227,32 @@ SnapshotWriter::SnapshotWriter(const Config& config, const FileGrid& grid, const
       timeout_(io_timeout()),
       files_(files) {
   start_hdf5();
-  ChosenCellWriter chosen = choose_cell_writer(communicator_, folder_);
-  cells_ = std::move(chosen.writer);
-  remark(chosen.remark);
+  const WayToWrite way = choose_way_to_write(communicator_, folder_);
+  collective_ = way.collective;
+  remark(way.remark);
   if (!communicator_.is_root()) return;
-  const bool xdmf = config.output.xdmf || is_flat(grid_);  // flat files are no VTKHDF
+  const bool xdmf = config.output.xdmf || grid_.is_flat();  // flat files are no VTKHDF
   const bool steady = config.problem.kind == ProblemKind::steady;
   series_ = std::make_unique<SnapshotSeries>(folder_, grid_, steady, xdmf);
 }
 
-template <class T>
-std::string SnapshotWriter::write(FieldView<const T> field, Box block, const SnapshotMeta& meta) {
+// Never wider than the field.
+Precision SnapshotWriter::stored_precision(const CellsView& field) const {
+  return std::holds_alternative<FieldView<const float>>(field) ? Precision::fp32 : grid_.precision;
+}
+
+std::string SnapshotWriter::write(const CellsView& field, Box block, const SnapshotMeta& meta) {
   if (files_) files_->finish();
   return write_in_series(field, block, meta);
 }
 
-template <class T>
-std::string SnapshotWriter::start(std::function<FieldView<const T>()> cells, Box block, double time,
+std::string SnapshotWriter::start(std::function<CellsView()> cells, Box block, double time,
                                   std::int64_t sweep) {
   const auto write = [this, cells = std::move(cells), block, time, sweep] {
-    const FieldView<const T> field = cells();
+    const CellsView field = cells();
     const Timer timer;
     const std::uint64_t whole = fingerprint(field, block);
-    seconds_ += timer.seconds();
+    written_.seconds += timer.seconds();
     write_in_series(field, block, {time, sweep, whole});
   };
   if (files_) {
@@ -132,28 +267,25 @@ void SnapshotWriter::wait() {
   if (files_) files_->wait(started_);
 }
 
-template <class T>
-std::string SnapshotWriter::write_in_series(FieldView<const T> field, Box block, const SnapshotMeta& meta) {
+std::string SnapshotWriter::write_in_series(const CellsView& field, Box block, const SnapshotMeta& meta) {
   const std::string name = snapshot_name(grid_.stem, meta.sweep);
   const std::string path = write_now(name, field, block, meta, std::nullopt);
-  on_series([&] { series_->add(name, meta.time, meta.sweep, stored_precision<T>(grid_)); });
+  on_series([&] { series_->add(name, meta.time, meta.sweep, stored_precision(field)); });
   return path;
 }
 
-template <class T>
-std::string SnapshotWriter::write_file(const std::string& name, FieldView<const T> field, Box block,
+std::string SnapshotWriter::write_file(const std::string& name, const CellsView& field, Box block,
                                        const SnapshotMeta& meta,
                                        const std::optional<CheckpointState>& state) {
   if (files_) files_->finish();
   return write_now(name, field, block, meta, state);
 }
 
-template <class T>
-std::string SnapshotWriter::write_now(const std::string& name, FieldView<const T> field, Box block,
+std::string SnapshotWriter::write_now(const std::string& name, const CellsView& field, Box block,
                                       const SnapshotMeta& meta, const std::optional<CheckpointState>& state) {
   const std::string part = in_folder(folder_, name + ".part"), path = in_folder(folder_, name);
-  SnapshotHeader header = describe(grid_, provenance_, meta, state);
-  header.precision = stored_precision<T>(grid_);
+  SnapshotHeader header{grid_, SnapshotHeader::newest_format, meta, provenance_, state};
+  header.precision = stored_precision(field);
   const FileSizeSignalIgnored file_size_errors_return;
   const Timer timer;
 
@@ -170,10 +302,10 @@ std::string SnapshotWriter::write_now(const std::string& name, FieldView<const T
     throw;
   }
   last_times_.proved = timer.seconds();
-  ++files_written_;
-  bytes_written_ += bytes;
-  cell_bytes_ += header.cells.product() * (header.precision == Precision::fp32 ? 4 : 8);
-  seconds_ += last_times_.proved;
+  ++written_.files;
+  written_.bytes += bytes;
+  written_.cell_bytes += header.cell_bytes();
+  written_.seconds += last_times_.proved;
   return path;
 }
 
@@ -194,21 +326,14 @@ void SnapshotWriter::prepare(const std::string& part, std::int64_t bytes) const 
 }
 
 // Returns the bytes of the file, which is closed and on the disk.
-template <class T>
-std::int64_t SnapshotWriter::write_part(const std::string& part, FieldView<const T> field, Box block,
+std::int64_t SnapshotWriter::write_part(const std::string& part, const CellsView& field, Box block,
                                         const SnapshotHeader& header) {
   // Ranks that only send cells wait for the writer as long as it takes; its watchdog watches for them.
-  const bool opens = cells_->opens_file(communicator_), compressed = header.compression != 0;
+  const bool opens = collective_ || communicator_.is_root(), compressed = header.compression != 0;
   Watchdog watchdog(opens ? timeout_ : Watchdog::Seconds(0), part, communicator_.rank());
-  std::optional<SnapshotFile> file;
-  std::int64_t cells_end = 0;
-
   watchdog.phase("writing the header");
-  if (opens) {
-    file.emplace(part, cells_->file_access(communicator_).get(), header, communicator_.is_root());
-    file->flush();
-    cells_end = compressed ? expected_bytes(header) : file->cells_end();
-  }
+  SnapshotFile file(part, communicator_, collective_, header);
+  const std::int64_t cells_end = compressed ? expected_bytes(header) : file.cells_end();
   watchdog.phase("reserving space");
   Reserved reserved = Reserved::on_disk;
   try {
@@ -216,19 +341,16 @@ std::int64_t SnapshotWriter::write_part(const std::string& part, FieldView<const
       reserved = reserve_space(part, cells_end, compressed ? FileSize::stays : FileSize::grows);
     });
   } catch (const CollectiveError&) {
-    if (file) file->close();  // nothing has failed in HDF5, and every rank is here
+    file.close();  // nothing has failed in HDF5, and every rank is here
     if (communicator_.is_root()) remove_file(part);
     throw;
   }
   if (communicator_.all_reduce(std::int64_t{reserved == Reserved::estimated}, ReduceOp::max))
     remark("this file system cannot reserve space for a file (quotas and other writers may still fill it)");
 
-  remark(cells_->write(communicator_, field,
-                       {block, header.cells, chunk_of(header), header.precision,
-                        file ? file->cells() : H5I_INVALID_HID, slab_bytes_, part},
-                       watchdog));
+  remark(std::visit([&](auto cells) { return file.write(cells, block, slab_bytes_, watchdog); }, field));
   watchdog.phase("closing the file");
-  if (file) file->close();
+  file.close();
   watchdog.phase("fsync");
   std::int64_t bytes = 0;
   on_root(communicator_, [&] {
@@ -239,11 +361,14 @@ std::int64_t SnapshotWriter::write_part(const std::string& part, FieldView<const
   return communicator_.all_reduce(bytes, ReduceOp::max);
 }
 
-template <class T>
-std::uint64_t SnapshotWriter::fingerprint(FieldView<const T> field, Box block) const {
-  const std::uint64_t mine = stored_precision<T>(grid_) == Precision::fp32
-                                 ? stored_fingerprint<float>(field, block, grid_.cells, slab_bytes_)
-                                 : stored_fingerprint<double>(field, block, grid_.cells, slab_bytes_);
+std::uint64_t SnapshotWriter::fingerprint(const CellsView& field, Box block) const {
+  const bool fp32 = stored_precision(field) == Precision::fp32;
+  const std::uint64_t mine = std::visit(
+      [&](auto cells) {
+        return fp32 ? stored_fingerprint<float>(cells, block, grid_.cells, slab_bytes_)
+                    : stored_fingerprint<double>(cells, block, grid_.cells, slab_bytes_);
+      },
+      field);
   return communicator_.all_reduce(mine, ReduceOp::sum);
 }
 
@@ -252,9 +377,7 @@ void SnapshotWriter::read_back(const std::string& part, Box block, const Snapsho
   Watchdog watchdog(timeout_, part, communicator_.rank());
   watchdog.phase("reading back");
   const std::uint64_t here = agree(communicator_, [&] {
-    return header.precision == Precision::fp32
-               ? fingerprint_on_disk<float>(part, block, header.cells, slab_bytes_)
-               : fingerprint_on_disk<double>(part, block, header.cells, slab_bytes_);
+    return fingerprint_on_disk(part, block, header.cells, header.precision, slab_bytes_);
   });
   const std::uint64_t on_disk = communicator_.all_reduce(here, ReduceOp::sum);
   if (on_disk != header.meta.fingerprint)
@@ -285,16 +408,12 @@ void SnapshotWriter::publish_series() {
   on_series([&] { series_->publish(); });
 }
 
-std::string SnapshotWriter::viewer_file() const {
-  return series_ ? series_->viewer_file() : "";
-}
-
 void SnapshotWriter::add_to(WritingRecord& record) const {
-  record.files += files_written_;
-  record.bytes += bytes_written_;
-  record.cell_bytes += cell_bytes_;
+  record.files += written_.files;
+  record.bytes += written_.bytes;
+  record.cell_bytes += written_.cell_bytes;
   record.compression = grid_.compression;
-  record.seconds += seconds_;
+  record.seconds += written_.seconds;
 }
 
 void SnapshotWriter::remark(const std::string& text) {
@@ -302,22 +421,75 @@ void SnapshotWriter::remark(const std::string& text) {
     remarks_.push_back(text);
 }
 
-SnapshotWriter::SnapshotWriter(SnapshotWriter&&) noexcept = default;
-SnapshotWriter::~SnapshotWriter() = default;
+namespace {
 
-template std::string SnapshotWriter::write_file<float>(const std::string&, FieldView<const float>, Box,
-                                                       const SnapshotMeta&,
-                                                       const std::optional<CheckpointState>&);
-template std::string SnapshotWriter::write_file<double>(const std::string&, FieldView<const double>, Box,
-                                                        const SnapshotMeta&,
-                                                        const std::optional<CheckpointState>&);
-template std::string SnapshotWriter::write<float>(FieldView<const float>, Box, const SnapshotMeta&);
-template std::string SnapshotWriter::write<double>(FieldView<const double>, Box, const SnapshotMeta&);
-template std::string SnapshotWriter::start<float>(std::function<FieldView<const float>()>, Box, double,
-                                                  std::int64_t);
-template std::string SnapshotWriter::start<double>(std::function<FieldView<const double>()>, Box, double,
-                                                   std::int64_t);
-template std::uint64_t SnapshotWriter::fingerprint<float>(FieldView<const float>, Box) const;
-template std::uint64_t SnapshotWriter::fingerprint<double>(FieldView<const double>, Box) const;
+constexpr double assumed_rate = 1e9;  // bytes per second, until a file was written
+
+double assumed_seconds(const Config& config) {
+  return static_cast<double>(grid_of_checkpoints(config).cell_bytes()) / assumed_rate;
+}
+
+}  // namespace
+
+CheckpointWriter::CheckpointWriter(const Config& config, const Communicator& communicator, std::string folder,
+                                   SnapshotProvenance provenance, FileThread* files)
+    : run_name_(config.name),
+      folder_(std::move(folder)),
+      keep_(config.output.checkpoint.keep),
+      communicator_(communicator),
+      files_(config, grid_of_checkpoints(config), communicator, folder_, std::move(provenance), files),
+      seconds_(assumed_seconds(config)) {}
+
+std::string CheckpointWriter::write(const CellsView& field, Box block, const SnapshotMeta& meta,
+                                    const CheckpointState& state) {
+  const Timer timer;
+  const std::string name = checkpoint_name(run_name_, meta.sweep);
+  const std::string path = files_.write_file(name, field, block, meta, state);
+  agree(communicator_, [&] {
+    if (!communicator_.is_root()) return;
+    write_file_atomically(in_folder(folder_, "latest"), name + "\n");
+    for (const std::int64_t sweep : superfluous(find_checkpoints(folder_, run_name_), meta.sweep, keep_))
+      remove_file(in_folder(folder_, checkpoint_name(run_name_, sweep)));
+    const std::string aside = std::string(checkpoint_suffix).append(aside_suffix);
+    for (const std::string& file : find_run_files(folder_, run_name_))
+      if (sweep_of_file(file, run_name_, aside)) remove_file(in_folder(folder_, file));
+  });
+  seconds_ = communicator_.all_reduce(timer.seconds(), ReduceOp::max);
+  return path;
+}
+
+std::vector<std::int64_t> superfluous(std::vector<std::int64_t> sweeps, std::int64_t written, int keep) {
+  std::ranges::sort(sweeps, std::greater<>{});
+  std::vector<std::int64_t> all;
+  int kept = 0;
+  for (const std::int64_t sweep : sweeps)
+    if (sweep > written || ++kept > keep) all.push_back(sweep);
+  return all;
+}
+
+std::vector<std::int64_t> find_checkpoints(const std::string& folder, const std::string& run_name) {
+  std::vector<std::int64_t> sweeps;
+  for (const std::string& file : find_run_files(folder, run_name))
+    if (const auto sweep = sweep_of_file(file, run_name, checkpoint_suffix)) sweeps.push_back(*sweep);
+  std::ranges::sort(sweeps, std::greater<>{});
+  return sweeps;
+}
+
+void set_aside_later(const std::string& folder, const std::string& run_name, std::int64_t sweep) {
+  for (const std::int64_t later : find_checkpoints(folder, run_name)) {
+    const std::string file = in_folder(folder, checkpoint_name(run_name, later));
+    if (later > sweep) publish_file(file, file + std::string(aside_suffix));
+  }
+}
+
+SnapshotHeader read_checkpoint_header(const std::string& path) {
+  SnapshotHeader header = read_snapshot_header(path);
+  if (!header.checkpoint)
+    throw Error(ExitCode::deck,
+                path +
+                    ": a snapshot (it has the field, and not what a run needs beside it to go "
+                    "on); name a checkpoint, a file *.checkpoint.hdf");
+  return header;
+}
 
 }  // namespace isotherm

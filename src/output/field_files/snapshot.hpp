@@ -1,5 +1,5 @@
-// Snapshots, and files of a part of the cells: one `.hdf` file a time, VTKHDF 1.0 ImageData with point data
-// where it has more than one layer, and an `.hdf.series` and an `.xmf` beside them.
+// Snapshots, files of a part of the cells, and checkpoints: one `.hdf` file a time, VTKHDF 1.0 ImageData with
+// point data where it has more than one layer, and an `.hdf.series` and an `.xmf` beside them.
 #pragma once
 
 #include <cstdint>
@@ -7,20 +7,64 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "config/config.hpp"
 #include "core/communicator.hpp"
 #include "core/field_view.hpp"
+#include "core/timer.hpp"
 #include "core/watchdog.hpp"
-#include "output/field_files/snapshot_header.hpp"
-#include "output/field_files/snapshot_series.hpp"
+#include "output/field_files/snapshot_file.hpp"
 #include "output/file_thread.hpp"
 #include "output/records/run_record.hpp"
 
 namespace isotherm {
 
-class CellWriter;
+struct SeriesEntry {
+  std::string file;     // name within the folder of the series
+  double time;          // s; in a steady problem the sweep, so that the files stay apart
+  std::string dataset;  // of its cells
+  Precision stored;     // in which they are
+};
+
+// The `.xmf` file: XDMF 3 over the `.hdf` files of its own folder, as cells in the box that is theirs and
+// with their times. It is what ParaView is to open: as VTKHDF it takes points alone, and so a box that is a
+// cell too small.
+std::string xdmf_text(const FileGrid& grid, const std::vector<SeriesEntry>& entries);
+
+// Which files belong together, and their times, for viewers: `<stem>.hdf.series` and, over the same files,
+// `<stem>.xmf`. Both files are replaced, whole or not at all, and cost as much as they have entries: so not
+// at every entry, but at the first, and then where a second has passed and twenty times what they took last.
+// What is missing after a kill, a run that goes on finds in the folder.
+class SnapshotSeries {
+ public:
+  SnapshotSeries(std::string folder, const FileGrid& grid, bool steady, bool xdmf);
+  ~SnapshotSeries();  // publishes as well as it can: the run has failed
+  SnapshotSeries(const SnapshotSeries&) = delete;
+  SnapshotSeries& operator=(const SnapshotSeries&) = delete;
+
+  // What stands in the folder up to this sweep. Returns why files are left out, a line each.
+  std::vector<std::string> take_over(std::int64_t sweep);
+  // A file that is there, behind those before it. Throws as write_file_atomically.
+  void add(const std::string& file, double time, std::int64_t sweep, Precision stored);
+  void publish();                   // what the files do not name yet; throws as write_file_atomically
+  std::string viewer_file() const;  // empty without an entry
+
+ private:
+  double place_in_time(double time, std::int64_t sweep) const;
+
+  std::string folder_, path_;  // of the files, without a suffix
+  FileGrid grid_;
+  bool steady_, xdmf_;
+  std::vector<SeriesEntry> entries_;
+  bool published_ = false, complete_ = true;  // once; with all entries
+  Timer since_;                               // the last time
+  double cost_ = 0;                           // s, of the last time
+};
+
+// Cells in host memory, of either precision.
+using CellsView = std::variant<FieldView<const float>, FieldView<const double>>;
 
 // Seconds of a file on this rank, from the start of its writing.
 struct SnapshotTimes {
@@ -37,7 +81,6 @@ struct SnapshotTimes {
 // MPI_Abort. A stalled file system ends the process by the watchdog (ISOTHERM_IO_TIMEOUT seconds a phase).
 class SnapshotWriter {
  public:
-  using Provenance = SnapshotProvenance;
   static constexpr Index default_slab_bytes = Index{64} << 20;
 
   // Collective. The folder must exist. `slab_bytes`: the memory that writing may take on each rank, twice of
@@ -45,32 +88,26 @@ class SnapshotWriter {
   // null for one that is alone. It must not move, nor end, while a file of it is under way. Throws
   // Error(command_line) for a wrong ISOTHERM_IO_TIMEOUT.
   SnapshotWriter(const Config& config, const Communicator& communicator, std::string folder,
-                 Provenance provenance, FileThread* files = nullptr, Index slab_bytes = default_slab_bytes);
+                 SnapshotProvenance provenance, FileThread* files = nullptr,
+                 Index slab_bytes = default_slab_bytes);
   // Of these cells. `config` says what all files of a run have in common.
   SnapshotWriter(const Config& config, const FileGrid& grid, const Communicator& communicator,
-                 std::string folder, Provenance provenance, FileThread* files = nullptr,
+                 std::string folder, SnapshotProvenance provenance, FileThread* files = nullptr,
                  Index slab_bytes = default_slab_bytes);
-  SnapshotWriter(SnapshotWriter&&) noexcept;
-  ~SnapshotWriter();
 
-  // `field` in host memory: this rank's `block` of the file's cells, which may be empty. Collective. Returns
-  // the file's path. `meta.fingerprint` must be that of the cells as they are stored.
-  template <class T>
-  std::string write(FieldView<const T> field, Box block, const SnapshotMeta& meta);
+  // `field`: this rank's `block` of the file's cells, which may be empty. Collective. Returns the file's
+  // path. `meta.fingerprint` must be that of the cells as they are stored.
+  std::string write(const CellsView& field, Box block, const SnapshotMeta& meta);
   // A file of this name that is in no series: a checkpoint, where `state` is given. Else as write().
-  template <class T>
-  std::string write_file(const std::string& name, FieldView<const T> field, Box block,
-                         const SnapshotMeta& meta, const std::optional<CheckpointState>& state);
+  std::string write_file(const std::string& name, const CellsView& field, Box block, const SnapshotMeta& meta,
+                         const std::optional<CheckpointState>& state);
   // As write(), in the turn of `files` and by its thread where it has one; the fingerprint is found there
   // too. `cells` is called first: it waits for what it returns, which nobody may touch until wait() returns.
   // There errors are thrown. Returns the path that the file will have.
-  template <class T>
-  std::string start(std::function<FieldView<const T>()> cells, Box block, double time, std::int64_t sweep);
+  std::string start(std::function<CellsView()> cells, Box block, double time, std::int64_t sweep);
   void wait();  // for the last file that was started
   // Of the cells as the file will hold them, rounded where it is narrower than the field. Collective.
-  template <class T>
-  std::uint64_t fingerprint(FieldView<const T> field, Box block) const;
-  const FileGrid& grid() const { return grid_; }
+  std::uint64_t fingerprint(const CellsView& field, Box block) const;
 
   // Before the first write: the series goes on with what an earlier part of the run has written up to
   // `sweep`. Collective.
@@ -78,23 +115,21 @@ class SnapshotWriter {
   // Behind all files that were started: the series names them. Collective.
   void publish_series();
   // On rank 0, once there is a file: what to open in a viewer, the `.xmf` or else the `.hdf.series`.
-  std::string viewer_file() const;
+  std::string viewer_file() const { return series_ ? series_->viewer_file() : ""; }
 
-  std::int64_t bytes_written() const { return bytes_written_; }
+  std::int64_t bytes_written() const { return written_.bytes; }
   void add_to(WritingRecord& record) const;  // this rank's files, bytes and seconds; none is under way
   const SnapshotTimes& last_times() const { return last_times_; }  // of the last file
   // What a log should say of how files were written, each once; usually nothing. The same on all ranks.
   const std::vector<std::string>& remarks() const { return remarks_; }
 
  private:
-  template <class T>
-  std::string write_now(const std::string& name, FieldView<const T> field, Box block,
-                        const SnapshotMeta& meta, const std::optional<CheckpointState>& state);
-  template <class T>
-  std::string write_in_series(FieldView<const T> field, Box block, const SnapshotMeta& meta);
+  Precision stored_precision(const CellsView& field) const;
+  std::string write_now(const std::string& name, const CellsView& field, Box block, const SnapshotMeta& meta,
+                        const std::optional<CheckpointState>& state);
+  std::string write_in_series(const CellsView& field, Box block, const SnapshotMeta& meta);
   void prepare(const std::string& part, std::int64_t bytes) const;
-  template <class T>
-  std::int64_t write_part(const std::string& part, FieldView<const T> field, Box block,
+  std::int64_t write_part(const std::string& part, const CellsView& field, Box block,
                           const SnapshotHeader& header);
   void read_back(const std::string& part, Box block, const SnapshotHeader& header) const;
   template <class Work>
@@ -102,20 +137,56 @@ class SnapshotWriter {
   void remark(const std::string& text);
 
   FileGrid grid_;
-  bool xdmf_;
   Communicator communicator_;
   std::string folder_;
-  Provenance provenance_;
+  SnapshotProvenance provenance_;
   Index slab_bytes_;
   Watchdog::Seconds timeout_;
-  std::unique_ptr<CellWriter> cells_;
+  bool collective_ = false;
   std::unique_ptr<SnapshotSeries> series_;  // of rank 0
   std::vector<std::string> remarks_;
-  std::int64_t files_written_ = 0, bytes_written_ = 0, cell_bytes_ = 0;
-  double seconds_ = 0;
+  WritingRecord written_;
   SnapshotTimes last_times_;
   FileThread* files_;
   FileThread::Ticket started_ = 0;
 };
+
+// Checkpoints: files like snapshots, with what a run needs to go on, in the run's directory.
+//
+//     <name>_00000100.checkpoint.hdf   by sweep; at least two stay, the newest
+//     latest                           a line: the name of the one that was written last
+class CheckpointWriter {
+ public:
+  // As SnapshotWriter. Collective.
+  CheckpointWriter(const Config& config, const Communicator& communicator, std::string folder,
+                   SnapshotProvenance provenance, FileThread* files = nullptr);
+
+  // As SnapshotWriter::write_file. Once the file has its name, `latest` names it, and only then are the
+  // oldest deleted, with what a run that went on from an earlier sweep has left aside.
+  std::string write(const CellsView& field, Box block, const SnapshotMeta& meta,
+                    const CheckpointState& state);
+
+  // Of the last write, on the slowest rank; an estimate before the first. The same on all ranks.
+  double seconds() const { return seconds_; }
+  const std::vector<std::string>& remarks() const { return files_.remarks(); }
+
+ private:
+  std::string run_name_, folder_;
+  int keep_;
+  Communicator communicator_;
+  SnapshotWriter files_;
+  double seconds_;
+};
+
+// Of the checkpoints of these sweeps, those that go when that of `written` is there and `keep` may stay: the
+// oldest, and those of later sweeps, which the run has gone back behind.
+std::vector<std::int64_t> superfluous(std::vector<std::int64_t> sweeps, std::int64_t written, int keep);
+// The sweeps of the checkpoints in a folder, the newest first. Unfinished ones are none.
+std::vector<std::int64_t> find_checkpoints(const std::string& folder, const std::string& run_name);
+// Those of later sweeps get another name, so that they are not taken for the newest. Throws Error(io).
+void set_aside_later(const std::string& folder, const std::string& run_name, std::int64_t sweep);
+// Throws Error(file_missing) or Error(deck) where the file is no checkpoint with a sound header. The cells
+// are not looked at.
+SnapshotHeader read_checkpoint_header(const std::string& path);
 
 }  // namespace isotherm

@@ -3,22 +3,95 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <string>
+#include <limits>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "core/error.hpp"
 #include "kernels/fingerprint.hpp"
-#include "output/field_files/checkpoint_group.hpp"
-#include "output/field_files/compression.hpp"
-#include "output/field_files/dense_copy.hpp"
-#include "output/field_files/hdf5_file.hpp"
-#include "output/field_files/slabs.hpp"
-#include "output/field_files/snapshot_header.hpp"
-#include "physics/dataset_reader.hpp"
+#include "output/field_files/cell_boxes.hpp"
+#include "output/safe_file.hpp"
 
 namespace isotherm {
+
+FileGrid grid_of_snapshots(const Config& config) {
+  FileGrid grid;
+  grid.stem = config.name;
+  grid.kind = "isotherm snapshot";
+  grid.cells = grid.grid_cells = config.grid.cells;
+  grid.origin = config.grid.origin;
+  grid.spacing = spacing(config);
+  grid.precision = config.output.precision == OutputPrecision::fp32 ? Precision::fp32 : config.precision;
+  grid.compression = config.output.compression;
+  return grid;
+}
+
+FileGrid grid_of_checkpoints(const Config& config) {
+  FileGrid grid = grid_of_snapshots(config);
+  grid.kind = "isotherm checkpoint";
+  grid.precision = config.precision;
+  grid.compression = 0;
+  return grid;
+}
+
+FileGrid grid_of(const Config& config, const FieldPart& part) {
+  FileGrid grid = grid_of_snapshots(config);
+  grid.stem = fmt::format("{}_{}", config.name, part.name);
+  grid.kind = fmt::format("isotherm {}", word(part.kind));
+  grid.cells = part.cells();
+  grid.first_cell = part.box.lo;
+  grid.factor = part.factor;
+  for (int axis = 0; axis < 3; ++axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    grid.origin[a] += static_cast<double>(part.box.lo[axis]) * grid.spacing[a];
+    grid.spacing[a] *= static_cast<double>(part.factor[axis]);
+  }
+  grid.normal = part.normal;
+  grid.position = part.position;
+  return grid;
+}
+
+namespace {
+
+bool can_write_with(H5Z_filter_t filter) {
+  unsigned flags = 0;
+  return H5Zfilter_avail(filter) > 0 && H5Zget_filter_info(filter, &flags) >= 0 &&
+         (flags & H5Z_FILTER_CONFIG_ENCODE_ENABLED);
+}
+
+}  // namespace
+
+Int3 chunk_of(const FileGrid& grid) {
+  if (grid.compression == 0) return {1, 1, 1};
+  FileGrid chunk = grid;
+  while (chunk.cell_bytes() > 2 << 20) {
+    int longest = 2;
+    for (int axis = 1; axis >= 0; --axis)
+      if (chunk.cells[axis] > chunk.cells[longest]) longest = axis;
+    chunk.cells[longest] = (chunk.cells[longest] + 1) / 2;
+  }
+  return chunk.cells;
+}
+
+std::int64_t most_bytes_of_cells(const FileGrid& grid) {
+  if (grid.compression == 0) return grid.cell_bytes();
+  // For deflate's own blocks, a chunk of zeros that stood there first, and its entry in the index.
+  constexpr std::int64_t entry = 256;
+  FileGrid chunk = grid;
+  chunk.cells = chunk_of(grid);
+  const std::int64_t bytes = chunk.cell_bytes();
+  return up(grid.cells, chunk.cells).product() * (bytes + bytes / 256 + entry);
+}
+
+std::string why_not_compressed() {
+  start_hdf5();
+  for (const auto& [filter, name] :
+       {std::pair(H5Z_FILTER_SHUFFLE, "shuffle"), {H5Z_FILTER_DEFLATE, "deflate"}})
+    if (!can_write_with(filter))
+      return fmt::format("HDF5 {} was built without the filter {}", hdf5_library_version(), name);
+  return {};
+}
 
 namespace {
 
@@ -34,11 +107,9 @@ DatasetReader open_cells(const std::string& path) {
   }
 }
 
-}  // namespace
-
 template <class T>
-std::uint64_t fingerprint_on_disk(const std::string& path, Box block, Int3 cells, Index slab_bytes,
-                                  TemperatureExtremes* extremes) {
+std::uint64_t fingerprint_of(const std::string& path, Box block, Int3 cells, Index slab_bytes,
+                             TemperatureExtremes* extremes) {
   if (block.empty()) return 0;
   const DatasetReader reader = open_cells(path);
   const StoredType wanted = std::is_same_v<T, float> ? StoredType::fp32 : StoredType::fp64;
@@ -61,9 +132,13 @@ std::uint64_t fingerprint_on_disk(const std::string& path, Box block, Int3 cells
   return sum;
 }
 
-template std::uint64_t fingerprint_on_disk<float>(const std::string&, Box, Int3, Index, TemperatureExtremes*);
-template std::uint64_t fingerprint_on_disk<double>(const std::string&, Box, Int3, Index,
-                                                   TemperatureExtremes*);
+}  // namespace
+
+std::uint64_t fingerprint_on_disk(const std::string& path, Box block, Int3 cells, Precision precision,
+                                  Index slab_bytes, TemperatureExtremes* extremes) {
+  return precision == Precision::fp32 ? fingerprint_of<float>(path, block, cells, slab_bytes, extremes)
+                                      : fingerprint_of<double>(path, block, cells, slab_bytes, extremes);
+}
 
 namespace {
 
@@ -82,18 +157,15 @@ void choose_layout(hid_t creation, const SnapshotHeader& header, const std::stri
     H5Pset_alloc_time(creation, H5D_ALLOC_TIME_EARLY);  // a place in the file; no block on the disk yet
     return;
   }
-  const Int3 c = chunk_of(header);
-  const hsize_t chunk[] = {static_cast<hsize_t>(c.z), static_cast<hsize_t>(c.y), static_cast<hsize_t>(c.x)};
-  check_hdf5(H5Pset_chunk(creation, 3, chunk), "H5Pset_chunk", path);
+  check_hdf5(H5Pset_chunk(creation, 3, hdf5_extent(chunk_of(header)).data()), "H5Pset_chunk", path);
   check_hdf5(H5Pset_shuffle(creation), "H5Pset_shuffle", path);
   check_hdf5(H5Pset_deflate(creation, static_cast<unsigned>(header.compression)), "H5Pset_deflate", path);
 }
 
 // No fill: every cell is written, and a fill would write the file twice.
 hid_t create_cells(hid_t file, const SnapshotHeader& header, const std::string& path) {
-  const Int3 n = header.cells;
-  const hsize_t dims[] = {static_cast<hsize_t>(n.z), static_cast<hsize_t>(n.y), static_cast<hsize_t>(n.x)};
-  Hdf5Space space(check_hdf5(H5Screate_simple(3, dims, nullptr), "H5Screate_simple", path));
+  const Hdf5Space space = hdf5_space(header.cells);
+  check_hdf5(space.get(), "H5Screate_simple", path);
   Hdf5List creation(H5Pcreate(H5P_DATASET_CREATE));
   choose_layout(creation.get(), header, path);
   H5Pset_fill_time(creation.get(), H5D_FILL_TIME_NEVER);
@@ -134,6 +206,24 @@ void describe_slice(hid_t id, const FileGrid& grid, const std::string& path) {
   if (grid.position) write_attribute(id, "slice_position", *grid.position, path);  // that was asked for
 }
 
+void describe_state(hid_t id, const CheckpointState& state, const std::string& path) {
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();  // what has diverged has no checkpoint
+  write_attribute(id, "version", CheckpointState::newest_version, path);
+  write_attribute(id, "first_residual", state.first_residual.value_or(none), path);
+  write_attribute(id, "last_residual", state.last_residual.value_or(none), path);
+  write_attribute(id, "last_checked", state.last_checked, path);
+  write_attribute(id, "checks", state.checks, path);
+  write_attribute(id, "pending_sweep", state.pending_sweep, path);
+  write_attribute(id, "pending_residual", state.pending_residual.value_or(none), path);
+  write_attribute(id, "lowest_residual", state.lowest_residual.value_or(none), path);
+  write_attribute(id, "lowest_sweep", state.lowest_sweep, path);
+  write_attribute(id, "stagnated", std::int64_t{state.stagnated}, path);
+  write_attribute(id, "histogram_low", state.histogram_range ? (*state.histogram_range)[0] : none, path);
+  write_attribute(id, "histogram_high", state.histogram_range ? (*state.histogram_range)[1] : none, path);
+  write_attribute(id, "wall", state.wall, path);
+  write_attribute(id, "dt", state.dt, path);
+}
+
 void describe_for_isotherm(hid_t file, const SnapshotHeader& header, bool text_writer,
                            const std::string& path) {
   Hdf5Object group = create_group(file, "isotherm", path);
@@ -168,35 +258,102 @@ void describe_for_isotherm(hid_t file, const SnapshotHeader& header, bool text_w
   write_text_dataset(id, "deck", from.deck, text_writer, path);
   write_text_dataset(id, "resolved_deck", from.resolved_deck, text_writer, path);
   if (!header.checkpoint) return;
-  Hdf5Object checkpoint = create_group(id, "checkpoint", path);
-  write_checkpoint_state(checkpoint.get(), *header.checkpoint, path);
+  const Hdf5Object checkpoint = create_group(id, "checkpoint", path);
+  describe_state(checkpoint.get(), *header.checkpoint, path);
   write_attribute(checkpoint.get(), "header_xxh3", header_hash(header), path);
 }
 
 }  // namespace
 
-SnapshotFile::SnapshotFile(const std::string& path, hid_t access, const SnapshotHeader& header,
-                           bool text_writer)
-    : path_(path) {
+SnapshotFile::SnapshotFile(const std::string& path, const Communicator& communicator, bool collective,
+                           const SnapshotHeader& header)
+    : path_(path), communicator_(communicator), collective_(collective), header_(header) {
+  const bool root = communicator.is_root();
+  if (!root && !collective) return;
   Hdf5List creation(H5Pcreate(H5P_FILE_CREATE));
   H5Pset_obj_track_times(creation.get(), false);
-  file_ = check_hdf5(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access), "H5Fcreate", path);
-  describe_for_isotherm(file_, header, text_writer, path);
+  Hdf5List access = collective ? mpi_io_access(communicator) : Hdf5List(H5Pcreate(H5P_FILE_ACCESS));
+  H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V18);
+  if (!collective)
+    H5Pset_file_locking(access.get(), false, true);  // as MPI-IO; the run directory has one writer
+  file_ = check_hdf5(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()), "H5Fcreate", path);
+  describe_for_isotherm(file_, header, root, path);
   cells_ = create_cells(file_, header, path);
-  if (!is_flat(header)) describe_for_vtk(file_, header, path);
+  if (!header.is_flat()) describe_for_vtk(file_, header, path);
+  flush();
 }
 
 std::int64_t SnapshotFile::cells_end() const {
+  if (file_ < 0) return 0;
   const haddr_t start = H5Dget_offset(cells_);
   check_hdf5(start == HADDR_UNDEF ? -1 : 0, "H5Dget_offset", path_);
   return static_cast<std::int64_t>(start + H5Dget_storage_size(cells_));
 }
+
+// Cells are packed into a dense buffer of the file's own type: a conversion within HDF5 would end collective
+// mode. A call of more than 2 GiB was cut short by MPI-IO libraries without an error: slabs stay below it.
+//
+// Of a compressed file a rank writes the chunks that begin in its block, whole. HDF5 would let ranks share a
+// chunk within one call, but would compress it anew for each call that has a part of it, at another place in
+// the file. Without MPI-IO rank 0 writes all, slab by slab.
+template <class Stored, class T>
+std::string SnapshotFile::write_as(FieldView<const T> field, Box block, Index slab_bytes,
+                                   Watchdog& watchdog) {
+  const Box all{{0, 0, 0}, header_.cells};
+  const Int3 chunk = chunk_of(header_);
+  const std::vector<Box> blocks = all_gather(communicator_, block);
+  std::vector<std::vector<Box>> slabs;  // by rank
+  std::size_t calls = 0;                // ranks with fewer slabs take part in the last ones with nothing
+  for (const Box& each : blocks) {
+    const Box mine = collective_     ? intersect(fine_of(coarse_begun_in(each, chunk), chunk), all)
+                     : slabs.empty() ? all
+                                     : Box{};
+    slabs.push_back(cut_into_slabs(mine, chunk, slab_cells<Stored>(slab_bytes)));
+    calls = std::max(calls, slabs.back().size());
+  }
+  const auto me = static_cast<std::size_t>(communicator_.rank());
+  std::vector<Stored> dense(static_cast<std::size_t>(std::max<Index>(1, largest(slabs[me]))));
+  CellExchange<Stored> ranks(communicator_, blocks);
+  const Hdf5List transfer = collective_ ? mpi_io_transfer() : Hdf5List(H5Pcreate(H5P_DATASET_XFER));
+  const Hdf5Space in_file(file_ < 0 ? H5I_INVALID_HID
+                                    : check_hdf5(H5Dget_space(cells_), "H5Dget_space", path_));
+  const Writeback writeback(path_);
+
+  for (std::size_t call = 0; call < calls; ++call) {
+    watchdog.phase("writing cells");
+    std::vector<Box> of_ranks;
+    for (const std::vector<Box>& each : slabs) of_ranks.push_back(call < each.size() ? each[call] : Box{});
+    ranks.assemble(field, of_ranks, dense.data());
+    if (file_ < 0) continue;
+    const Box slab = of_ranks[me];
+    // Of at least one cell: a null space would end collective mode.
+    const Hdf5Space in_memory = hdf5_space(slab.empty() ? Int3{1, 1, 1} : slab.extent());
+    if (slab.empty()) H5Sselect_none(in_memory.get());
+    check_hdf5(slab.empty() ? H5Sselect_none(in_file.get()) : select_box(in_file.get(), slab),
+               "H5Sselect_hyperslab", path_);
+    check_hdf5(H5Dwrite(cells_, native_hdf5_type<Stored>(), in_memory.get(), in_file.get(), transfer.get(),
+                        dense.data()),
+               "H5Dwrite", path_);
+    writeback.start();
+  }
+  return collective_ ? why_not_collective(transfer.get()) : "";
+}
+
+template <class T>
+std::string SnapshotFile::write(FieldView<const T> field, Box block, Index slab_bytes, Watchdog& watchdog) {
+  return header_.precision == Precision::fp32 ? write_as<float>(field, block, slab_bytes, watchdog)
+                                              : write_as<double>(field, block, slab_bytes, watchdog);
+}
+
+template std::string SnapshotFile::write(FieldView<const float>, Box, Index, Watchdog&);
+template std::string SnapshotFile::write(FieldView<const double>, Box, Index, Watchdog&);
 
 void SnapshotFile::flush() {
   check_hdf5(H5Fflush(file_, H5F_SCOPE_GLOBAL), "H5Fflush", path_);
 }
 
 void SnapshotFile::close() {
+  if (file_ < 0) return;
   flush();
   check_hdf5(H5Dclose(std::exchange(cells_, H5I_INVALID_HID)), "H5Dclose", path_);
   check_hdf5(H5Fclose(std::exchange(file_, H5I_INVALID_HID)), "H5Fclose", path_);

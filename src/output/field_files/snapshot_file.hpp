@@ -1,44 +1,168 @@
-// A snapshot while it is written: the `.part` file and its dataset of cells.
+// The file of a snapshot or checkpoint: what it says beside its cells, how these lie in it, how it is written
+// and read back.
+//
+//   /temperature            (nz, ny, nx), kelvin; in format 1 it was /VTKHDF/PointData/T
+//   /VTKHDF                 attributes Version, Type, WholeExtent, Origin, Spacing, Direction: what VTK
+//   wants;
+//                           not where the cells are one layer, on which ParaView 5.11 was seen to hang or end
+//   /VTKHDF/PointData/temperature   the same dataset; points, because VTK 9.1 and 9.2 misread cell data
+//   /isotherm               attributes: all of SnapshotHeader, with the origin as the deck means it, and in
+//                           words: axes, units
+//   /isotherm/deck, /isotherm/resolved_deck
+//   /isotherm/checkpoint    of a checkpoint: attributes version, those of CheckpointState, and header_xxh3, a
+//                           hash of all of SnapshotHeader: what the fingerprint is to the cells
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "config/config.hpp"
+#include "config/parts.hpp"
 #include "core/box.hpp"
-#include "output/field_files/hdf5_file.hpp"
-#include "output/field_files/snapshot_header.hpp"
+#include "core/communicator.hpp"
+#include "core/field_view.hpp"
+#include "core/hdf5_file.hpp"
+#include "core/watchdog.hpp"
+#include "physics/dataset_reader.hpp"
 #include "physics/diagnostics.hpp"
 
 namespace isotherm {
 
-// The proof that a file holds the field that was meant.
+// Which cells of the grid a file holds, and how they lie in space.
+struct FileGrid {
+  std::string stem;                       // of its files: <stem>_<sweep>.hdf, <stem>.hdf.series
+  std::string kind;                       // "isotherm snapshot", "isotherm slice", ...
+  Int3 cells;                             // of the file
+  Vector3 origin{};                       // m, the corner of their box
+  Vector3 spacing{};                      // m
+  Precision precision = Precision::fp64;  // as they are stored, where the field is not narrower
+  int compression = 0;                    // level of deflate; 0: stored as they are
+
+  Int3 grid_cells;                   // of the run
+  Int3 first_cell;                   // of the run's grid, where the file's box begins
+  Int3 factor{1, 1, 1};              // so many of the run's cells make one of the file
+  int normal = -1;                   // of a slice: 0, 1, 2, the axis that it is normal to
+  std::optional<double> position{};  // of a slice: m along that axis, as the deck has it
+
+  bool is_flat() const { return cells.x == 1 || cells.y == 1 || cells.z == 1; }
+  std::int64_t cell_bytes() const { return cells.product() * (precision == Precision::fp32 ? 4 : 8); }
+};
+
+FileGrid grid_of_snapshots(const Config& config);
+FileGrid grid_of_checkpoints(const Config& config);  // with all bits of the field, never compressed
+FileGrid grid_of(const Config& config, const FieldPart& part);
+
+// The chunk that is compressed as one: {1, 1, 1} where the file is not. It follows from cells and precision
+// of the file alone, so that a file is the same on any ranks: the longest edge of all cells is halved, the
+// outermost first, until a chunk has 2 MiB at the most. Ranks that are dealt out by halves own whole chunks.
+Int3 chunk_of(const FileGrid& grid);
+// The most that the cells take in the file: chunks at its edges are whole ones, and what does not compress
+// grows a little.
+std::int64_t most_bytes_of_cells(const FileGrid& grid);
+std::string why_not_compressed();  // empty where this HDF5 can write with shuffle and deflate
+
+// What a run must know beside its field to go on as if it had never stopped.
+struct CheckpointState {
+  static constexpr std::int64_t newest_version = 2;  // 1: knows nothing of stagnation
+
+  std::optional<double> first_residual, last_residual;  // K
+  std::int64_t last_checked = 0;                        // the sweep of last_residual; 0 without one
+  std::int64_t checks = 0;
+  // An asynchronous check whose turn comes when next something is due: its sweep, 0 without one, and its
+  // residual.
+  std::int64_t pending_sweep = 0;
+  std::optional<double> pending_residual;
+  // Of a steady problem: the lowest residual, K, and its sweep, and whether the run ended as no lower one
+  // came.
+  std::optional<double> lowest_residual;
+  std::int64_t lowest_sweep = 0;
+  bool stagnated = false;
+  std::optional<Interval> histogram_range;  // K, of the bins
+  double wall = 0;                          // s, as history.csv counts it
+  double dt = 0;                            // s; 0 in a steady problem
+
+  friend bool operator==(const CheckpointState&, const CheckpointState&) = default;
+};
+
+struct SnapshotMeta {
+  double time = 0;  // s; steady: 0
+  std::int64_t sweep = 0;
+  std::uint64_t fingerprint = 0;  // of all cells of the file, as they are stored
+};
+
+struct SnapshotProvenance {
+  std::string deck, resolved_deck, version, git_revision, device, kernel, mpi, hdf5;
+  std::string name{};  // of the run; empty in files of the first versions
+};
+
+struct SnapshotHeader : FileGrid {  // VTK's origin is half a cell further in
+  static constexpr std::int64_t newest_format = 2;
+  std::int64_t format = newest_format;
+  SnapshotMeta meta;
+  SnapshotProvenance provenance;
+  std::optional<CheckpointState> checkpoint{};  // none: a snapshot
+};
+
+std::string fingerprint_text(std::uint64_t fingerprint);  // "0x0123456789abcdef"
+
+std::uint64_t header_hash(const SnapshotHeader& header);  // of every byte of its fields
+
+// Throws Error(file_missing), or Error(deck) when the file is no snapshot or checkpoint, of a newer format,
+// or a checkpoint whose header is not what was written.
+SnapshotHeader read_snapshot_header(const std::string& path);
 
 // The fingerprint of the cells of `block` (which may be empty) as they stand in the file, read by this
-// process alone, slab by slab; the sum over disjoint blocks is the file's. T must be the file's type. Throws
-// Error(io) when the file cannot be read as a snapshot of these cells. `extremes`: of the block too, where
-// they are wanted.
-template <class T>
-std::uint64_t fingerprint_on_disk(const std::string& path, Box block, Int3 cells, Index slab_bytes,
-                                  TemperatureExtremes* extremes = nullptr);
+// process alone, slab by slab; the sum over disjoint blocks is the file's. Throws Error(io) when the file
+// cannot be read as a snapshot of these cells. `extremes`: of the block too, where they are wanted.
+std::uint64_t fingerprint_on_disk(const std::string& path, Box block, Int3 cells, Precision precision,
+                                  Index slab_bytes, TemperatureExtremes* extremes = nullptr);
 
+// How cells get into a file: by all ranks at once through MPI-IO, or by rank 0, to which the others send
+// them. The bytes of the dataset are the same.
+struct WayToWrite {
+  bool collective = false;
+  std::string remark{};  // what the user should know of this way; usually nothing
+};
+// What an HDF5 with MPI-IO can do; without it rank 0 writes. Collective: tries MPI-IO in `folder`.
+WayToWrite choose_way_to_write(const Communicator& communicator, const std::string& folder);
+Hdf5List mpi_io_access(const Communicator& communicator);
+Hdf5List mpi_io_transfer();
+std::string why_not_collective(hid_t transfer);  // a remark, empty when all went as it should
+
+// A snapshot while it is written: the `.part` file and its dataset of cells.
+//
 // No destructor closes it, on purpose. With HDF5 on MPI-IO a close is collective, and after a failed call it
 // waits for ever (measured with ROMIO and MPICH). So an exception leaves the file open, `main` ends all ranks
 // with MPI_Abort, and only `close` closes, after success or after a refusal that all ranks know of.
 class SnapshotFile {
  public:
-  // Collective over the ranks of `access`. Everything but the cells is written: header, and the dataset with
-  // its place in the file, but no value in it. `text_writer`: true on one of the ranks.
-  SnapshotFile(const std::string& path, hid_t access, const SnapshotHeader& header, bool text_writer);
+  // Collective, as everything here; only ranks that open the file look at it. All but the cells is written
+  // and flushed: header, and the dataset with its place in the file, but no value in it. The arguments must
+  // outlive it.
+  SnapshotFile(const std::string& path, const Communicator& communicator, bool collective,
+               const SnapshotHeader& header);
   SnapshotFile(const SnapshotFile&) = delete;
   SnapshotFile& operator=(const SnapshotFile&) = delete;
 
-  hid_t cells() const { return cells_; }
   std::int64_t cells_end() const;  // bytes into the file; not of compressed cells, which have no place yet
-  void flush();
+  // `block`: of this rank, in cells of the file; may be empty. No call moves, and no buffer holds, more than
+  // `slab_bytes` (one chunk at least). Throws Error(io) on the ranks where HDF5 reports an error; others may
+  // wait for them for ever, so that nothing can follow it but MPI_Abort, and the watchdog. Returns a remark,
+  // empty when all went as it should.
+  template <class T>
+  std::string write(FieldView<const T> field, Box block, Index slab_bytes, Watchdog& watchdog);
   void close();  // flushes
 
  private:
-  std::string path_;
+  template <class Stored, class T>
+  std::string write_as(FieldView<const T> field, Box block, Index slab_bytes, Watchdog& watchdog);
+  void flush();
+
+  const std::string& path_;
+  const Communicator& communicator_;
+  bool collective_;
+  const SnapshotHeader& header_;
   hid_t file_ = H5I_INVALID_HID, cells_ = H5I_INVALID_HID;
 };
 

@@ -1,15 +1,11 @@
-#include "output/field_files/snapshot_header.hpp"
-
+// What a snapshot says beside its cells, read back.
 #include <fmt/format.h>
-#include <sys/stat.h>
 
-#include <cerrno>
-#include <cstring>
+#include <array>
+#include <cmath>
 
 #include "core/error.hpp"
-#include "core/watchdog.hpp"
-#include "output/field_files/checkpoint_group.hpp"
-#include "output/field_files/hdf5_file.hpp"
+#include "output/field_files/snapshot_file.hpp"
 
 // All of it in this file: no library to link.
 #define XXH_INLINE_ALL
@@ -18,21 +14,39 @@
 namespace isotherm {
 namespace {
 
-Hdf5File open_for_reading(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0)
-    throw Error(ExitCode::file_missing,
-                fmt::format("{}: cannot be read ({}); check the path", path, std::strerror(errno)));
-  if (!S_ISREG(status.st_mode))
-    throw Error(ExitCode::file_missing, path + ": not a file (a folder or device); name a snapshot");
-  start_hdf5();
-  Hdf5List access(H5Pcreate(H5P_FILE_ACCESS));
-  H5Pset_file_locking(access.get(), false, true);  // a file under its final name does not change any more
-  Hdf5File file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()));
-  if (!file.valid())
-    throw Error(ExitCode::deck,
-                path + ": HDF5 cannot open it (not an HDF5 file, truncated or damaged); name a snapshot");
-  return file;
+// In the file NaN stands for no number: what has diverged has no checkpoint.
+std::optional<double> read_optional(hid_t id, const char* name, const std::string& path) {
+  const double value = read_attribute<double>(id, name, path);
+  return std::isnan(value) ? std::nullopt : std::optional(value);
+}
+
+CheckpointState read_checkpoint_state(hid_t id, const std::string& path) {
+  const auto version = read_attribute<std::int64_t>(id, "version", path);
+  if (version < 1 || version > CheckpointState::newest_version)
+    throw Error(
+        ExitCode::deck,
+        fmt::format("{}: checkpoint version {} (this isotherm reads 1 to {}); use the isotherm that wrote "
+                    "it, or a newer one",
+                    path, version, CheckpointState::newest_version));
+  const auto number = [&](const char* name) { return read_attribute<std::int64_t>(id, name, path); };
+  const auto optional = [&](const char* name) { return read_optional(id, name, path); };
+  CheckpointState state;
+  state.first_residual = optional("first_residual");
+  state.last_residual = optional("last_residual");
+  state.last_checked = number("last_checked");
+  state.checks = number("checks");
+  state.pending_sweep = number("pending_sweep");
+  state.pending_residual = optional("pending_residual");
+  if (version > 1) {
+    state.lowest_residual = optional("lowest_residual");
+    state.lowest_sweep = number("lowest_sweep");
+    state.stagnated = number("stagnated") != 0;
+  }
+  const auto low = optional("histogram_low"), high = optional("histogram_high");
+  if (low && high) state.histogram_range = Interval{*low, *high};
+  state.wall = read_attribute<double>(id, "wall", path);
+  state.dt = read_attribute<double>(id, "dt", path);
+  return state;
 }
 
 // A soft or external link of this name would lead out of the file.
@@ -51,14 +65,14 @@ Precision precision_of(const std::string& word, const std::string& path) {
 }
 
 Int3 read_cells(hid_t id, const char* name, const std::string& path) {
-  const auto cells = read_int3_attribute(id, name, path);
+  const auto cells = read_attribute<std::array<std::int64_t, 3>>(id, name, path);
   return {cells[0], cells[1], cells[2]};
 }
 
 // Where the cells lie in the run's grid; files of the first versions hold all of it, and do not say so.
 void read_place(hid_t id, FileGrid& grid, const std::string& path) {
   grid.grid_cells = grid.cells;
-  if (!has_attribute(id, "grid_cells")) return;
+  if (H5Aexists(id, "grid_cells") <= 0) return;
   grid.grid_cells = read_cells(id, "grid_cells", path);
   grid.first_cell = read_cells(id, "first_cell", path);
   grid.factor = read_cells(id, "factor", path);
@@ -67,20 +81,16 @@ void read_place(hid_t id, FileGrid& grid, const std::string& path) {
 SnapshotProvenance read_provenance(hid_t id, const std::string& path) {
   return {.deck = read_text_dataset(id, "deck", path),
           .resolved_deck = read_text_dataset(id, "resolved_deck", path),
-          .version = read_text_attribute(id, "version", path),
-          .git_revision = read_text_attribute(id, "git_revision", path),
-          .device = read_text_attribute(id, "device", path),
-          .kernel = read_text_attribute(id, "kernel", path),
-          .mpi = read_text_attribute(id, "mpi", path),
-          .hdf5 = read_text_attribute(id, "hdf5", path),
-          .name = has_attribute(id, "name") ? read_text_attribute(id, "name", path) : ""};
+          .version = read_attribute<std::string>(id, "version", path),
+          .git_revision = read_attribute<std::string>(id, "git_revision", path),
+          .device = read_attribute<std::string>(id, "device", path),
+          .kernel = read_attribute<std::string>(id, "kernel", path),
+          .mpi = read_attribute<std::string>(id, "mpi", path),
+          .hdf5 = read_attribute<std::string>(id, "hdf5", path),
+          .name = H5Aexists(id, "name") > 0 ? read_attribute<std::string>(id, "name", path) : ""};
 }
 
 }  // namespace
-
-std::string fingerprint_text(std::uint64_t fingerprint) {
-  return fmt::format("{:#018x}", fingerprint);
-}
 
 std::uint64_t header_hash(const SnapshotHeader& header) {
   const SnapshotProvenance& from = header.provenance;
@@ -108,34 +118,41 @@ std::uint64_t header_hash(const SnapshotHeader& header) {
   return XXH3_64bits(text.data(), text.size());
 }
 
+std::string fingerprint_text(std::uint64_t fingerprint) {
+  return fmt::format("{:#018x}", fingerprint);
+}
+
 SnapshotHeader read_snapshot_header(const std::string& path) {
   Watchdog watchdog(io_timeout(), path);
   watchdog.phase("reading the header");
-  const Hdf5File file = open_for_reading(path);
+  const Hdf5File file = open_hdf5_file(path, "a snapshot");
+  if (!file.valid())
+    throw Error(ExitCode::deck,
+                path + ": HDF5 cannot open it (not an HDF5 file, truncated or damaged); name a snapshot");
   const Hdf5Object group = open_own_group(file.get(), "isotherm");
   if (!group.valid())
     throw Error(ExitCode::deck, path + ": no group /isotherm (not a snapshot of isotherm); name one");
   const hid_t id = group.get();
 
   SnapshotHeader header;
-  header.format = read_int_attribute(id, "format_version", path);
+  header.format = read_attribute<std::int64_t>(id, "format_version", path);
   if (header.format < 1 || header.format > SnapshotHeader::newest_format)
     throw Error(ExitCode::deck,
                 fmt::format("{}: format version {} (this isotherm reads 1 to {}); use the isotherm "
                             "that wrote it, or a newer one",
                             path, header.format, SnapshotHeader::newest_format));
-  header.kind = read_text_attribute(id, "format", path);
+  header.kind = read_attribute<std::string>(id, "format", path);
   header.cells = read_cells(id, "cells", path);
   read_place(id, header, path);
-  header.origin = read_real3_attribute(id, "origin", path);
-  header.spacing = read_real3_attribute(id, "spacing", path);
-  header.precision = precision_of(read_text_attribute(id, "precision", path), path);
-  header.meta = {read_real_attribute(id, "time", path), read_int_attribute(id, "sweep", path),
-                 read_uint_attribute(id, "fingerprint", path)};
+  header.origin = read_attribute<Vector3>(id, "origin", path);
+  header.spacing = read_attribute<Vector3>(id, "spacing", path);
+  header.precision = precision_of(read_attribute<std::string>(id, "precision", path), path);
+  header.meta = {read_attribute<double>(id, "time", path), read_attribute<std::int64_t>(id, "sweep", path),
+                 read_attribute<std::uint64_t>(id, "fingerprint", path)};
   header.provenance = read_provenance(id, path);
   if (const Hdf5Object checkpoint = open_own_group(id, "checkpoint"); checkpoint.valid()) {
     header.checkpoint = read_checkpoint_state(checkpoint.get(), path);
-    if (read_uint_attribute(checkpoint.get(), "header_xxh3", path) != header_hash(header))
+    if (read_attribute<std::uint64_t>(checkpoint.get(), "header_xxh3", path) != header_hash(header))
       throw Error(
           ExitCode::deck,
           path + ": its header is not what was written (a value was changed since); use another copy");

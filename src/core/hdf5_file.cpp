@@ -1,6 +1,12 @@
-#include "output/field_files/hdf5_file.hpp"
+#include "core/hdf5_file.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
 
 #include "core/error.hpp"
 
@@ -35,10 +41,32 @@ std::string hdf5_library_version() {
   return fmt::format("{}.{}.{}", major, minor, release);
 }
 
+Hdf5File open_hdf5_file(const std::string& path, const char* wanted) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0)
+    throw Error(ExitCode::file_missing,
+                fmt::format("{}: cannot be read ({}); check the path", path, std::strerror(errno)));
+  if (!S_ISREG(status.st_mode))
+    throw Error(ExitCode::file_missing,
+                fmt::format("{}: not a file (a folder or device); name {}", path, wanted));
+  start_hdf5();
+  Hdf5List access(H5Pcreate(H5P_FILE_ACCESS));
+  H5Pset_file_locking(access.get(), false, true);
+  return Hdf5File(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()));
+}
+
+Hdf5Space hdf5_space(Int3 extent) {
+  return Hdf5Space(H5Screate_simple(3, hdf5_extent(extent).data(), nullptr));
+}
+
+herr_t select_box(hid_t space, Box box) {
+  return H5Sselect_hyperslab(space, H5S_SELECT_SET, hdf5_extent(box.lo).data(), nullptr,
+                             hdf5_extent(box.extent()).data(), nullptr);
+}
+
 namespace {
 
-constexpr std::size_t longest_text = std::size_t{16}
-                                     << 20;  // bytes; a file's word is not a reason to allocate
+constexpr std::size_t longest_text = std::size_t{16} << 20;  // bytes; no file makes us allocate more
 
 [[noreturn]] void refuse(const std::string& path, const char* name, const char* expected) {
   throw Error(ExitCode::deck,
@@ -47,25 +75,28 @@ constexpr std::size_t longest_text = std::size_t{16}
                           path, name, expected));
 }
 
-Hdf5Type text_type(std::size_t length) {
-  Hdf5Type type(H5Tcopy(H5T_C_S1));
-  H5Tset_size(type.get(), length > 0 ? length : 1);
-  H5Tset_strpad(type.get(), H5T_STR_NULLPAD);
-  return type;
-}
-
-bool is_ascii(std::string_view text) {
-  for (const char c : text)
-    if (static_cast<unsigned char>(c) >= 0x80) return false;
-  return true;
-}
-
 // ASCII where it is: VTK compares types.
 Hdf5Type text_type(std::string_view text) {
-  Hdf5Type type = text_type(text.size());
-  if (!is_ascii(text)) H5Tset_cset(type.get(), H5T_CSET_UTF8);
+  Hdf5Type type(H5Tcopy(H5T_C_S1));
+  H5Tset_size(type.get(), text.empty() ? 1 : text.size());
+  H5Tset_strpad(type.get(), H5T_STR_NULLPAD);
+  if (std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; }))
+    H5Tset_cset(type.get(), H5T_CSET_UTF8);
   return type;
 }
+
+template <class T>
+struct NumberType {
+  hid_t file = H5T_IEEE_F64LE, memory = H5T_NATIVE_DOUBLE;
+};
+template <>
+struct NumberType<std::int64_t> {
+  hid_t file = H5T_STD_I64LE, memory = H5T_NATIVE_INT64;
+};
+template <>
+struct NumberType<std::uint64_t> {
+  hid_t file = H5T_STD_U64LE, memory = H5T_NATIVE_UINT64;
+};
 
 void write(hid_t object, const char* name, hid_t file_type, hid_t memory_type, hid_t space, const void* data,
            const std::string& path) {
@@ -74,21 +105,21 @@ void write(hid_t object, const char* name, hid_t file_type, hid_t memory_type, h
   check_hdf5(H5Awrite(attribute.get(), memory_type, data), "H5Awrite", path);
 }
 
-Hdf5Space row(std::size_t count) {
-  const hsize_t dims = count;
-  return Hdf5Space(H5Screate_simple(1, &dims, nullptr));
+Hdf5Attribute open_attribute(hid_t object, const char* name, const char* expected, const std::string& path) {
+  Hdf5Attribute attribute(H5Aexists(object, name) > 0 ? H5Aopen(object, name, H5P_DEFAULT) : H5I_INVALID_HID);
+  if (!attribute.valid()) refuse(path, name, expected);
+  return attribute;
 }
 
-void read_numbers(hid_t object, const char* name, H5T_class_t kind, hid_t memory_type, std::size_t count,
-                  void* data, const std::string& path) {
+template <class T>
+void read_numbers(hid_t object, const char* name, int count, T* numbers, const std::string& path) {
   const char* expected = count == 1 ? "one number" : "three numbers";
-  if (H5Aexists(object, name) <= 0) refuse(path, name, expected);
-  Hdf5Attribute attribute(H5Aopen(object, name, H5P_DEFAULT));
-  if (!attribute.valid()) refuse(path, name, expected);
-  Hdf5Space space(H5Aget_space(attribute.get()));
-  Hdf5Type type(H5Aget_type(attribute.get()));
-  if (H5Sget_simple_extent_npoints(space.get()) != static_cast<hssize_t>(count) ||
-      H5Tget_class(type.get()) != kind || H5Aread(attribute.get(), memory_type, data) < 0)
+  const Hdf5Attribute attribute = open_attribute(object, name, expected, path);
+  const Hdf5Space space(H5Aget_space(attribute.get()));
+  const Hdf5Type type(H5Aget_type(attribute.get()));
+  if (H5Sget_simple_extent_npoints(space.get()) != count ||
+      H5Tget_class(type.get()) != (std::is_integral_v<T> ? H5T_INTEGER : H5T_FLOAT) ||
+      H5Aread(attribute.get(), NumberType<T>().memory, numbers) < 0)
     refuse(path, name, expected);
 }
 
@@ -108,49 +139,42 @@ std::string without_padding(std::string text) {
 
 }  // namespace
 
-bool has_attribute(hid_t object, const char* name) {
-  return H5Aexists(object, name) > 0;
-}
-
 void write_attribute(hid_t object, const char* name, std::string_view text, const std::string& path) {
   const std::string bytes(text.empty() ? std::string_view("\0", 1) : text);
-  Hdf5Type type = text_type(text);
-  Hdf5Space scalar(H5Screate(H5S_SCALAR));
+  const Hdf5Type type = text_type(text);
+  const Hdf5Space scalar(H5Screate(H5S_SCALAR));
   write(object, name, type.get(), type.get(), scalar.get(), bytes.data(), path);
 }
 
-void write_attribute(hid_t object, const char* name, std::span<const std::int64_t> values,
-                     const std::string& path) {
-  write(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, row(values.size()).get(), values.data(), path);
+template <class T>
+void write_numbers(hid_t object, const char* name, const T* numbers, int count, const std::string& path) {
+  const auto dims = static_cast<hsize_t>(count);
+  const Hdf5Space space(count < 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &dims, nullptr));
+  const NumberType<T> type;
+  write(object, name, type.file, type.memory, space.get(), numbers, path);
 }
 
-void write_attribute(hid_t object, const char* name, std::span<const double> values,
-                     const std::string& path) {
-  write(object, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, row(values.size()).get(), values.data(), path);
+template void write_numbers(hid_t, const char*, const std::int64_t*, int, const std::string&);
+template void write_numbers(hid_t, const char*, const std::uint64_t*, int, const std::string&);
+template void write_numbers(hid_t, const char*, const double*, int, const std::string&);
+
+template <class T>
+T read_attribute(hid_t object, const char* name, const std::string& path) {
+  T value{};
+  if constexpr (std::is_arithmetic_v<T>) {
+    read_numbers(object, name, 1, &value, path);
+  } else {
+    read_numbers(object, name, 3, value.data(), path);
+  }
+  return value;
 }
 
-void write_attribute(hid_t object, const char* name, std::int64_t value, const std::string& path) {
-  Hdf5Space scalar(H5Screate(H5S_SCALAR));
-  write(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, scalar.get(), &value, path);
-}
-
-void write_attribute(hid_t object, const char* name, std::uint64_t value, const std::string& path) {
-  Hdf5Space scalar(H5Screate(H5S_SCALAR));
-  write(object, name, H5T_STD_U64LE, H5T_NATIVE_UINT64, scalar.get(), &value, path);
-}
-
-void write_attribute(hid_t object, const char* name, double value, const std::string& path) {
-  Hdf5Space scalar(H5Screate(H5S_SCALAR));
-  write(object, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, scalar.get(), &value, path);
-}
-
-std::string read_text_attribute(hid_t object, const char* name, const std::string& path) {
+template <>
+std::string read_attribute(hid_t object, const char* name, const std::string& path) {
   constexpr const char* expected = "a text of fixed length";
-  if (H5Aexists(object, name) <= 0) refuse(path, name, expected);
-  Hdf5Attribute attribute(H5Aopen(object, name, H5P_DEFAULT));
-  if (!attribute.valid()) refuse(path, name, expected);
-  Hdf5Type type(H5Aget_type(attribute.get()));
-  Hdf5Space space(H5Aget_space(attribute.get()));
+  const Hdf5Attribute attribute = open_attribute(object, name, expected, path);
+  const Hdf5Type type(H5Aget_type(attribute.get()));
+  const Hdf5Space space(H5Aget_space(attribute.get()));
   const auto length = text_length(type.get(), space.get());
   if (!length) refuse(path, name, expected);
   std::string text(*length, '\0');
@@ -158,35 +182,11 @@ std::string read_text_attribute(hid_t object, const char* name, const std::strin
   return without_padding(std::move(text));
 }
 
-std::int64_t read_int_attribute(hid_t object, const char* name, const std::string& path) {
-  std::int64_t value = 0;
-  read_numbers(object, name, H5T_INTEGER, H5T_NATIVE_INT64, 1, &value, path);
-  return value;
-}
-
-std::uint64_t read_uint_attribute(hid_t object, const char* name, const std::string& path) {
-  std::uint64_t value = 0;
-  read_numbers(object, name, H5T_INTEGER, H5T_NATIVE_UINT64, 1, &value, path);
-  return value;
-}
-
-double read_real_attribute(hid_t object, const char* name, const std::string& path) {
-  double value = 0;
-  read_numbers(object, name, H5T_FLOAT, H5T_NATIVE_DOUBLE, 1, &value, path);
-  return value;
-}
-
-std::array<std::int64_t, 3> read_int3_attribute(hid_t object, const char* name, const std::string& path) {
-  std::array<std::int64_t, 3> values{};
-  read_numbers(object, name, H5T_INTEGER, H5T_NATIVE_INT64, 3, values.data(), path);
-  return values;
-}
-
-std::array<double, 3> read_real3_attribute(hid_t object, const char* name, const std::string& path) {
-  std::array<double, 3> values{};
-  read_numbers(object, name, H5T_FLOAT, H5T_NATIVE_DOUBLE, 3, values.data(), path);
-  return values;
-}
+template std::int64_t read_attribute(hid_t, const char*, const std::string&);
+template std::uint64_t read_attribute(hid_t, const char*, const std::string&);
+template double read_attribute(hid_t, const char*, const std::string&);
+template std::array<std::int64_t, 3> read_attribute(hid_t, const char*, const std::string&);
+template std::array<double, 3> read_attribute(hid_t, const char*, const std::string&);
 
 void write_text_dataset(hid_t group, const char* name, std::string_view text, bool this_rank_writes,
                         const std::string& path) {

@@ -1,0 +1,80 @@
+// HDF5's C API with errors thrown and ids owned: attributes, scalar texts, boxes of datasets. On a file
+// opened by several ranks all of them write the same. `path` is the file's, for messages.
+#pragma once
+
+#include <hdf5.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "core/box.hpp"
+#include "core/handle.hpp"
+
+namespace isotherm {
+
+// Not for a file or dataset that is being written collectively: those are closed by hand (SnapshotFile).
+using Hdf5File = Handle<hid_t, H5Fclose>;
+using Hdf5Object = Handle<hid_t, H5Oclose>;  // groups, datasets, named types
+using Hdf5Attribute = Handle<hid_t, H5Aclose>;
+using Hdf5Space = Handle<hid_t, H5Sclose>;
+using Hdf5Type = Handle<hid_t, H5Tclose>;
+using Hdf5List = Handle<hid_t, H5Pclose>;
+
+// Before the first call of each user of HDF5. Prints nothing, loads no plug-in, and leaves no exit handler:
+// HDF5's own would close open files, collectively, in a process that ends because of an error.
+void start_hdf5();
+std::string hdf5_library_version();  // "1.10.8"
+
+// Returns a valid result; throws Error(io) with HDF5's own innermost reason for a negative one. Use as
+// check_hdf5(H5Dwrite(...), "H5Dwrite", path).
+hid_t check_hdf5(hid_t result, const char* call, const std::string& path);
+
+// Read-only, of this process alone, and without locks, which many cluster file systems refuse: a file that is
+// read here is finished. Throws Error(file_missing), saying to name `wanted`, where there is no file; the
+// handle is invalid where HDF5 cannot open it.
+Hdf5File open_hdf5_file(const std::string& path, const char* wanted);
+
+template <class T>
+hid_t native_hdf5_type() {
+  return std::is_same_v<T, float> ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
+}
+// The order of the axes in a file: z, y, x.
+inline std::array<hsize_t, 3> hdf5_extent(Int3 n) {
+  return {static_cast<hsize_t>(n.z), static_cast<hsize_t>(n.y), static_cast<hsize_t>(n.x)};
+}
+Hdf5Space hdf5_space(Int3 extent);
+herr_t select_box(hid_t space, Box box);
+
+// Texts are of fixed length: VTK's reader does not know others.
+void write_attribute(hid_t object, const char* name, std::string_view text, const std::string& path);
+// `count` numbers in a row; -1: one alone.
+template <class T>
+void write_numbers(hid_t object, const char* name, const T* numbers, int count, const std::string& path);
+template <class T>
+requires std::is_arithmetic_v<T>
+void write_attribute(hid_t object, const char* name, T number, const std::string& path) {
+  write_numbers(object, name, &number, -1, path);
+}
+template <class T, std::size_t n>
+void write_attribute(hid_t object, const char* name, const std::array<T, n>& numbers,
+                     const std::string& path) {
+  write_numbers(object, name, numbers.data(), static_cast<int>(n), path);
+}
+
+// T: std::int64_t, std::uint64_t, double, arrays of them of three, std::string. Throws Error(deck) where the
+// attribute is missing or is not of this kind and length.
+template <class T>
+T read_attribute(hid_t object, const char* name, const std::string& path);
+template <>
+std::string read_attribute(hid_t object, const char* name, const std::string& path);
+
+// Texts too long for an attribute (64 KiB): a scalar dataset. Created by all, written by the rank that has a
+// text.
+void write_text_dataset(hid_t group, const char* name, std::string_view text, bool this_rank_writes,
+                        const std::string& path);
+std::string read_text_dataset(hid_t group, const char* name, const std::string& path);
+
+}  // namespace isotherm

@@ -1,0 +1,126 @@
+#include "output/field_files/cell_boxes.hpp"
+
+#include <bit>
+
+namespace isotherm {
+
+std::vector<Box> all_gather(const Communicator& communicator, Box box) {
+  std::vector<Box> boxes(static_cast<std::size_t>(communicator.size()));
+  static_assert(sizeof(Box) == 6 * sizeof(Index));
+  check_mpi(MPI_Allgather(&box, 6, MPI_INT64_T, boxes.data(), 6, MPI_INT64_T, communicator.native().comm),
+            "MPI_Allgather");
+  return boxes;
+}
+
+Index largest(const std::vector<Box>& boxes) {
+  Index most = 0;
+  for (const Box& box : boxes) most = std::max(most, box.cells());
+  return most;
+}
+
+Box intersect(Box a, Box b) {
+  const Box common{{std::max(a.lo.x, b.lo.x), std::max(a.lo.y, b.lo.y), std::max(a.lo.z, b.lo.z)},
+                   {std::min(a.hi.x, b.hi.x), std::min(a.hi.y, b.hi.y), std::min(a.hi.z, b.hi.z)}};
+  return common.empty() ? Box{} : common;
+}
+
+std::vector<Box> cut_into_slabs(Int3 extent, Index max_cells) {
+  if (Box{{0, 0, 0}, extent}.empty()) return {};
+  // Quotients, not products: a plane may have more cells than an index can count bytes.
+  const Index dx = std::min(extent.x, max_cells);
+  const Index dy = std::clamp<Index>(max_cells / extent.x, 1, extent.y);
+  const Index dz = dy < extent.y ? 1 : std::clamp<Index>(max_cells / (extent.x * extent.y), 1, extent.z);
+  std::vector<Box> slabs;
+  for (Index z = 0; z < extent.z; z += dz)
+    for (Index y = 0; y < extent.y; y += dy)
+      for (Index x = 0; x < extent.x; x += dx)
+        slabs.push_back(
+            {{x, y, z},
+             {std::min(x + dx, extent.x), std::min(y + dy, extent.y), std::min(z + dz, extent.z)}});
+  return slabs;
+}
+
+std::vector<Box> cut_into_slabs(Box box, Int3 chunk, Index max_cells) {
+  if (box.empty()) return {};
+  const Int3 first{box.lo.x / chunk.x, box.lo.y / chunk.y, box.lo.z / chunk.z};
+  std::vector<Box> slabs =
+      cut_into_slabs(up(box.hi, chunk) - first, std::max<Index>(1, max_cells / chunk.product()));
+  for (Box& slab : slabs) slab = intersect(fine_of(slab.shifted(first), chunk), box);
+  return slabs;
+}
+
+CoarseField::CoarseField(const Communicator& communicator, Box block, Int3 factor)
+    : communicator_(communicator.split(0, communicator.rank())),  // no message of ours meets a halo's
+      block_(block),
+      factor_(factor),
+      blocks_(all_gather(communicator_, block)) {
+  for (const Box each : blocks_) wanted_.push_back(fine_of(coarse_begun_in(each, factor), factor));
+}
+
+namespace {
+
+// `at(x, y, z)`: a cell of the grid.
+template <class At>
+double mean(Box cells, const At& at) {
+  double sum = 0;
+  for (Index z = cells.lo.z; z < cells.hi.z; ++z)
+    for (Index y = cells.lo.y; y < cells.hi.y; ++y)
+      for (Index x = cells.lo.x; x < cells.hi.x; ++x) sum += static_cast<double>(at(x, y, z));
+  return sum / static_cast<double>(cells.cells());
+}
+
+}  // namespace
+
+template <class T>
+std::vector<T> CoarseField::means(FieldView<const T> field) const {
+  CellExchange<T> exchange(communicator_, blocks_);
+  exchange.start(field, wanted_);
+  const auto& borrowed = exchange.finish();
+  const auto own = [&](Index x, Index y, Index z) {
+    return field(x - block_.lo.x, y - block_.lo.y, z - block_.lo.z);
+  };
+  const auto any = [&](Index x, Index y, Index z) {
+    if (block_.contains({x, y, z})) return own(x, y, z);
+    for (const auto& [rank, box, dense] : borrowed)
+      if (box.contains({x, y, z})) return dense_view<T>(dense, box.extent())(Int3{x, y, z} - box.lo);
+    return T(0);  // not reached: the blocks are the whole grid
+  };
+  const Box mine = cells();
+  const Int3 n = mine.extent();
+  std::vector<T> means(static_cast<std::size_t>(mine.cells()));
+#pragma omp parallel for collapse(2)
+  for (Index z = 0; z < n.z; ++z)
+    for (Index y = 0; y < n.y; ++y)
+      for (Index x = 0; x < n.x; ++x) {
+        const Int3 coarse = mine.lo + Int3{x, y, z};
+        const Box fine = fine_of({coarse, coarse + Int3{1, 1, 1}}, factor_);
+        const bool all_own = intersect(fine, block_) == fine;
+        means[static_cast<std::size_t>(x + n.x * (y + n.y * z))] =
+            static_cast<T>(all_own ? mean(fine, own) : mean(fine, any));
+      }
+  return means;
+}
+
+template std::vector<float> CoarseField::means(FieldView<const float>) const;
+template std::vector<double> CoarseField::means(FieldView<const double>) const;
+
+template <class T>
+std::vector<double> gather_cells(const Communicator& communicator, Box block, const std::vector<Int3>& cells,
+                                 const std::vector<T>& mine) {
+  // The owner adds the bits, all others 0.
+  std::vector<std::int64_t> bits(cells.size(), 0);
+  auto next = mine.begin();
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    if (block.contains(cells[i])) bits[i] = std::bit_cast<std::int64_t>(static_cast<double>(*next++));
+  communicator.all_reduce(std::span(bits), ReduceOp::sum);
+  std::vector<double> values;
+  for (const std::int64_t each : bits) values.push_back(std::bit_cast<double>(each));
+  return values;
+}
+
+template std::vector<double> gather_cells(const Communicator&, Box, const std::vector<Int3>&,
+                                          const std::vector<float>&);
+template std::vector<double> gather_cells(const Communicator&, Box, const std::vector<Int3>&,
+                                          const std::vector<double>&);
+
+}  // namespace isotherm

@@ -1,0 +1,200 @@
+// Boxes of cells on their way from the blocks of ranks into files: cut into slabs that a buffer holds, copied
+// into dense buffers, exchanged between ranks, averaged.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/box.hpp"
+#include "core/communicator.hpp"
+#include "core/field_view.hpp"
+#include "core/mpi_native.hpp"
+
+namespace isotherm {
+
+std::vector<Box> all_gather(const Communicator& communicator, Box mine);  // collective; in rank order
+
+Index largest(const std::vector<Box>& boxes);  // cells of the one that has most; 0 of none
+Box intersect(Box a, Box b);                   // Box{} where they have no cell in common
+
+// Boxes in units of larger cells, of `factor` cells along each axis: those of the coarse field, or chunks of
+// a compressed file. The first of them begins at cell (0, 0, 0).
+
+// The first of them that begins at `cell` or after it, axis by axis.
+constexpr Int3 up(Int3 cell, Int3 factor) {
+  return {ceil_div(cell.x, factor.x), ceil_div(cell.y, factor.y), ceil_div(cell.z, factor.z)};
+}
+// Those whose first cell, the one of least indices, lies in `cells`: of disjoint boxes each is in one.
+constexpr Box coarse_begun_in(Box cells, Int3 factor) {
+  const Box begun{up(cells.lo, factor), up(cells.hi, factor)};
+  return begun.empty() ? Box{} : begun;
+}
+constexpr Box fine_of(Box coarse, Int3 factor) {
+  return {{coarse.lo.x * factor.x, coarse.lo.y * factor.y, coarse.lo.z * factor.z},
+          {coarse.hi.x * factor.x, coarse.hi.y * factor.y, coarse.hi.z * factor.z}};
+}
+
+// Boxes of at most `max_cells` (>= 1) that cover [0, extent) in the order of memory: whole planes of z where
+// one fits, else whole rows of x, else parts of one.
+std::vector<Box> cut_into_slabs(Int3 extent, Index max_cells);
+// The same of any box, in units of chunks: none is cut in two, except by the box itself. A slab has one chunk
+// at least, whatever `max_cells` says. {1, 1, 1}: cells are free to be cut anywhere.
+std::vector<Box> cut_into_slabs(Box box, Int3 chunk, Index max_cells);
+
+template <class T>
+Index slab_cells(Index slab_bytes) {
+  return std::max<Index>(1, slab_bytes / static_cast<Index>(sizeof(T)));
+}
+
+// `box` in interior indices of the field, to place `at` of a dense box of `extent`, whose order is x fastest,
+// then y, then z. Rounds to the nearest where `To` is the narrower type.
+template <class From, class To>
+void copy_into_dense(FieldView<const From> field, Box box, To* dense, Int3 extent, Int3 at) {
+  const Int3 n = box.extent();
+  for (Index z = 0; z < n.z; ++z)
+    for (Index y = 0; y < n.y; ++y) {
+      const From* row = &field(box.lo.x, box.lo.y + y, box.lo.z + z);
+      std::transform(row, row + n.x, dense + at.x + extent.x * (at.y + y + extent.y * (at.z + z)),
+                     [](From value) { return static_cast<To>(value); });
+    }
+}
+template <class From, class To>
+void copy_to_dense(FieldView<const From> field, Box box, To* dense) {  // `box` alone
+  copy_into_dense(field, box, dense, box.extent(), {});
+}
+// A dense buffer seen as a field without ghosts.
+template <class T>
+FieldView<const T> dense_view(const T* dense, Int3 extent) {
+  return {dense, extent.x, extent.x * extent.y, extent, 0};
+}
+
+// What a rank adds to the file of a part of the field.
+template <class T>
+struct PartCells {
+  FieldView<const T> cells;  // a look at the field; empty where the rank has none
+  Box in_file;               // where they stand in it
+};
+// The cells that `part` and this rank's `block` (both global) have in common.
+template <class T>
+PartCells<T> cut(FieldView<const T> field, Box block, Box part) {
+  const Box common = intersect(block, part);
+  if (common.empty()) return {};
+  return {{&field(common.lo - block.lo), field.pitch_y, field.pitch_z, common.extent(), 0},
+          common.shifted(Int3{} - part.lo)};
+}
+
+// Cells on their way from the ranks that have them to those that want them, as T. `blocks`: of all ranks,
+// disjoint, and together all cells. Keeps its buffers from call to call.
+template <class T>
+class CellExchange {
+ public:
+  struct Part {  // of a box that two ranks have in common
+    int rank;    // the other
+    Box cells;
+    T* dense;
+  };
+
+  CellExchange(const Communicator& communicator, std::vector<Box> blocks)
+      : communicator_(communicator), blocks_(std::move(blocks)) {}
+
+  // Collective. `boxes`: what each rank wants, by rank, the same on all; may be empty. `field`: the cells of
+  // this rank's block. What other ranks have of this rank's box is there after finish().
+  template <class From>
+  void start(FieldView<const From> field, const std::vector<Box>& boxes) {
+    const auto me = static_cast<std::size_t>(communicator_.rank());
+    const Box block = blocks_[me];
+    const MPI_Comm comm = communicator_.native().comm;
+    const MPI_Datatype type = sizeof(T) == sizeof(float) ? MPI_FLOAT : MPI_DOUBLE;
+    arriving_.lay_out(communicator_, [&](std::size_t rank) { return intersect(boxes[me], blocks_[rank]); });
+    leaving_.lay_out(communicator_, [&](std::size_t rank) { return intersect(boxes[rank], block); });
+    for (const Part& part : arriving_.parts)
+      check_mpi(MPI_Irecv(part.dense, static_cast<int>(part.cells.cells()), type, part.rank, tag, comm,
+                          &requests_.emplace_back()),
+                "MPI_Irecv");
+    for (const Part& part : leaving_.parts) {
+      copy_to_dense(field, part.cells.shifted(Int3{} - block.lo), part.dense);
+      // Synchronous: a fast rank must not fill another's memory with cells that it has not asked for yet.
+      check_mpi(MPI_Issend(part.dense, static_cast<int>(part.cells.cells()), type, part.rank, tag, comm,
+                           &requests_.emplace_back()),
+                "MPI_Issend");
+    }
+  }
+  const std::vector<Part>& finish() {
+    check_mpi(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE),
+              "MPI_Waitall");
+    requests_.clear();
+    return arriving_.parts;
+  }
+
+  // Both, and all of this rank's box in one: into `cells`, dense.
+  template <class From>
+  void assemble(FieldView<const From> field, const std::vector<Box>& boxes, T* cells) {
+    const auto me = static_cast<std::size_t>(communicator_.rank());
+    const Box box = boxes[me], block = blocks_[me], own = intersect(box, block);
+    start(field, boxes);
+    if (!own.empty())
+      copy_into_dense(field, own.shifted(Int3{} - block.lo), cells, box.extent(), own.lo - box.lo);
+    for (const Part& part : finish()) {
+      const Int3 extent = part.cells.extent();
+      copy_into_dense(dense_view<T>(part.dense, extent), {{0, 0, 0}, extent}, cells, box.extent(),
+                      part.cells.lo - box.lo);
+    }
+  }
+
+ private:
+  static constexpr int tag = 1;
+  struct Side {  // its parts, one behind the other in a buffer
+    std::vector<Part> parts;
+    std::vector<T> buffer;
+
+    template <class With>
+    void lay_out(const Communicator& communicator, const With& with) {
+      parts.clear();
+      Index all = 0;
+      for (int rank = 0; rank < communicator.size(); ++rank) {
+        const Box cells = rank == communicator.rank() ? Box{} : with(static_cast<std::size_t>(rank));
+        if (!cells.empty()) parts.push_back({rank, cells, nullptr});
+        all += cells.cells();
+      }
+      if (std::ssize(buffer) < all) buffer.resize(static_cast<std::size_t>(all));
+      T* next = buffer.data();
+      for (Part& part : parts) part.dense = std::exchange(next, next + part.cells.cells());
+    }
+  };
+
+  const Communicator& communicator_;
+  std::vector<Box> blocks_;
+  Side arriving_, leaving_;
+  std::vector<MPI_Request> requests_;
+};
+
+// The field in larger cells, each the mean of the cells within it. A coarse cell is the rank's that holds the
+// first of its cells. That rank fetches what lies beyond its block and adds up all of them in the order of
+// their indices, x fastest, in fp64: the mean has the same bits wherever the blocks end.
+class CoarseField {
+ public:
+  // Collective, as everything here. `block`: this rank's cells of the grid; all blocks together are the grid,
+  // of which `factor` divides the cells.
+  CoarseField(const Communicator& communicator, Box block, Int3 factor);
+
+  Box cells() const { return coarse_begun_in(block_, factor_); }  // of this rank; may be empty
+  // Dense, x fastest, of cells(). `field`: the cells of `block`.
+  template <class T>
+  std::vector<T> means(FieldView<const T> field) const;
+
+ private:
+  Communicator communicator_;
+  Box block_;
+  Int3 factor_;
+  std::vector<Box> blocks_, wanted_;  // by rank; the cells of its coarse cells
+};
+
+// The temperatures of `cells` (global, each in exactly one rank's `block`), in their order and on every rank:
+// moved, not summed, so that every bit stays. `mine`: those in this rank's block, in the same order.
+// Collective.
+template <class T>
+std::vector<double> gather_cells(const Communicator& communicator, Box block, const std::vector<Int3>& cells,
+                                 const std::vector<T>& mine);
+
+}  // namespace isotherm
