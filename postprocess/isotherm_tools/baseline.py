@@ -150,7 +150,8 @@ class Verdict:
             return "worse" if change > self.tolerance else "better" if change < -self.tolerance else "same"
 
         return {"file": self.earlier.path, "tolerance_percent": self.tolerance, "worse": self.worse, "gone": self.gone, "figures": [
-            {"name": name, "unit": now.unit, "before": before, "now": now.value, "worse_percent": change, "verdict": word(change)}
+            {"name": name, "unit": now.unit, "before": before, "now": now.value, "worse_percent": change,
+             "verdict": word(change)}
             for name, (before, now, change) in self.changes.items()]}
 
 

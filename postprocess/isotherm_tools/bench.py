@@ -1,5 +1,5 @@
-"""What `isotherm bench --json` measured: ladders of rows, one for each grid and precision; as bars beside the roof that was
-measured at the same moment, as a roofline, and over the sweeps that a launch fuses."""
+"""What `isotherm bench --json` measured: ladders of rows, one for each grid and precision; as bars beside the roof that
+was measured at the same moment, as a roofline, and over the sweeps that a launch fuses."""
 
 import math
 from pathlib import Path
@@ -28,7 +28,8 @@ def add(verbs):
     for name, make, text in (
             ("ladder", ladder_figure, "draw the rows of a benchmark as bars, under their roof"),
             ("roofline", roofline_figure, "draw stencil rows over their arithmetic intensity, under their roof"),
-            ("depths", depth_figure, "draw points a second against the sweeps that a launch fuses, with the roofs of memory")):
+            ("depths", depth_figure,
+             "draw points a second against the sweeps that a launch fuses, with the roofs of memory")):
         verb = add_verb(verbs, name, draw_bench, text, f"Reads what a benchmark measured, to {text}.", None)
         verb.set_defaults(figure=name, make=make)
         verb.add_argument("bench", metavar="BENCH.json", help="written by isotherm bench ... --json")
@@ -117,7 +118,8 @@ def rung_of(entry):
              *([f"depth {entry['depth']}"] if entry["depth"] > 1 else [])]
     copy, read = (spread and float(spread["median"])
                   for spread in (entry["copy_bandwidth_bytes_per_s"], entry["read_bandwidth_bytes_per_s"]))
-    return Rung(", ".join(parts), entry["row"], int(entry["depth"]), entry["points_per_launch"], float(entry["bytes_per_launch"]),
+    return Rung(", ".join(parts), entry["row"], int(entry["depth"]), entry["points_per_launch"],
+                float(entry["bytes_per_launch"]),
                 *(float(entry["launch_s"][key]) for key in ("median", "p10", "p90")), copy, read, entry["speedup"],
                 entry.get("base_s") is not None)
 
@@ -167,14 +169,14 @@ def draw_ladder(panel, ladder, subject):
         known = [(place, rung) for place, rung in enumerate(ladder.rungs) if getattr(rung, which)]
         if known:
             panel.vlines([roof(rung, subject, which) for _, rung in known], [place - 0.45 for place, _ in known],
-                         [place + 0.45 for place, _ in known], color=colour, linewidth=2, label=f"{which} bandwidth beside it")
+                         [place + 0.45 for place, _ in known], color=colour, linewidth=2,
+                         label=f"{which} bandwidth beside it")
     for place, rung in zip(places, ladder.rungs):
         panel.annotate(figure_text(rung, subject, end), (1.01, place), xycoords=("axes fraction", "data"), va="center",
                        fontsize=8)
     panel.set_yticks(places, [rung.label for rung in ladder.rungs])
     panel.invert_yaxis()  # the lowest rung, the first of the table, stands at the top as in the table
-    panel.set_xlim(0, end)
-    panel.set_xlabel("GPts/s" if subject == "stencil" else "GB/s of least traffic")
+    panel.set(xlim=(0, end), xlabel="GPts/s" if subject == "stencil" else "GB/s of least traffic")
     panel.set_title(ladder.title, loc="left")
 
 
@@ -212,9 +214,9 @@ def three_digits(value):
 
 
 def roofline_figure(record, narrow=False):
-    """As Williams, Waterman and Patterson, Communications of the ACM 52-4, 2009. The intensity is by least traffic; the slanted roof is
-    the median of the copies beside all rows, the band holds every row's own. No arithmetic ceiling was measured, and none is drawn.
-    `narrow`: with the legend below, for a page that a phone shows too."""
+    """As Williams, Waterman and Patterson, Communications of the ACM 52-4, 2009. The intensity is by least traffic; the
+    slanted roof is the median of the copies beside all rows, the band holds every row's own. No arithmetic ceiling was
+    measured, and none is drawn. `narrow`: with the legend below, for a page that a phone shows too."""
     figure, panel = pyplot.subplots(figsize=(5.6, 5.5) if narrow else (8, 5.5), layout="constrained")
     copies = [rung.copy for rung in record.rungs if rung.copy]
     if copies:
@@ -226,15 +228,16 @@ def roofline_figure(record, narrow=False):
     fills = dealt_out(FILLS, [ladder.cells for ladder in record.ladders])
     for ladder in record.ladders:
         for rung in ladder.rungs:
-            panel.plot(intensity(rung), FLOPS_A_POINT * rung.points / rung.launch / 1e9, linestyle="none", marker=markers[rung.label],
+            panel.plot(intensity(rung), FLOPS_A_POINT * rung.points / rung.launch / 1e9, linestyle="none",
+                       marker=markers[rung.label],
                        color=COLOURS[ladder.precision], fillstyle=fills[ladder.cells], markersize=7)
     panel.set_xscale("log", base=2)
     panel.set_yscale("log")
     figures.plain_ticks(panel.yaxis)
     panel.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    panel.set_xlabel("flop per byte of least traffic")
-    panel.set_ylabel("GFlop/s")
-    points = panel.secondary_yaxis("right", functions=(lambda flops: flops / FLOPS_A_POINT, lambda points: points * FLOPS_A_POINT))
+    panel.set(xlabel="flop per byte of least traffic", ylabel="GFlop/s")
+    points = panel.secondary_yaxis("right", functions=(lambda flops: flops / FLOPS_A_POINT,
+                                                       lambda points: points * FLOPS_A_POINT))
     points.set_ylabel("GPts/s")
     figures.plain_ticks(points.yaxis)
     panel.grid(which="major", color="0.9")
@@ -264,8 +267,8 @@ def intensity(rung):
 
 
 def depth_figure(record):
-    """A panel for each precision: points a second under the roofs of the copies measured beside them, one of a sweep a pass over
-    memory, which no row passes that does not fuse, and one of as many sweeps a pass as are fused."""
+    """A panel for each precision: points a second under the roofs of the copies measured beside them, one of a sweep a
+    pass over memory, which no row passes that does not fuse, and one of as many sweeps a pass as are fused."""
     precisions = list(dict.fromkeys(ladder.precision for ladder in record.ladders))
     figure, panels = pyplot.subplots(1, len(precisions), squeeze=False, figsize=(5.6 * len(precisions), 5.2), layout="constrained")
     figure.suptitle(f"fused sweeps on {record.device}")
@@ -290,12 +293,13 @@ def draw_row(panel, ladder, row, line, marker):
     """Of each depth the fastest policy."""
     rungs = sorted((rung for rung in ladder.of_best_policies().rungs if rung.row == row), key=lambda rung: rung.depth)
     panel.plot([rung.depth for rung in rungs], [rate(rung, "stencil") for rung in rungs], line, marker=marker,
-               color=COLOURS[ladder.precision] if rungs[-1].depth > 1 else "0.4", label=f"{row}, {' x '.join(map(str, ladder.cells))}")
+               color=COLOURS[ladder.precision] if rungs[-1].depth > 1 else "0.4",
+               label=f"{row}, {' x '.join(map(str, ladder.cells))}")
 
 
 def draw_roofs(panel, rungs):
-    """What sweeps would reach that move their least bytes at the mean of the copies; the rising one as far as it stays in sight of
-    what was measured."""
+    """What sweeps would reach that move their least bytes at the mean of the copies; the rising one as far as it stays
+    in sight of what was measured."""
     if not rungs:
         return
     one = sum(roof(rung, "stencil", "copy") / rung.depth for rung in rungs) / len(rungs)

@@ -94,7 +94,8 @@ def stays(artist):
 
 
 def darken(figure):
-    """Changes the figure, which has been drawn."""
+    """Changes the figure, which has been drawn, to the colours of a dark page: paper becomes dark and ink light, and
+    curves a little lighter. What lies on a map of temperatures stays as it is there."""
     for artist in figure.findobj(lambda each: not hasattr(each, "on_a_map")):
         if isinstance(artist, Text):
             artist.set_color(dark(artist.get_color()))

@@ -39,8 +39,7 @@ def history_figure(name, history):
     panel.plot(sweep, residual, color="#b5367a", linewidth=1.5, marker=marker)
     if np.any(residual > 0):
         panel.set_yscale("log", nonpositive="mask")
-    panel.set_xlabel("sweep")
-    panel.set_ylabel("residual [K]")
+    panel.set(xlabel="sweep", ylabel="residual [K]")
     panel.grid(which="major", color="0.9")
     panel.set_title(f"{figures.plain(name)}: residual history", loc="left")
     add_time_axis(panel, sweep, time)

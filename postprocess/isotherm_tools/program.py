@@ -1,5 +1,5 @@
-"""The program beside this package, which alone reads decks and answers requests about one as JSON (isotherm check --json); and the
-command lines of tools that start it."""
+"""The program beside this package, which alone reads decks and answers requests about one as JSON (isotherm check
+--json); and the command lines of tools that start it."""
 
 import argparse
 import json

@@ -1,4 +1,5 @@
-"""`report RUN` or `report STUDY`, and what it says of a study: what varied, what each case has come to, what is missing, and why."""
+"""`report RUN` or `report STUDY`, and what it says of a study: what varied, what each case has come to, what is
+missing, and why."""
 
 from collections import Counter
 from pathlib import Path
@@ -20,7 +21,8 @@ ENDINGS = (".html", ".htm")
 
 
 def add(verbs):
-    verb = add_verb(verbs, "report", report, "one HTML page of a run (field, history, where the time went) or of a study",
+    verb = add_verb(verbs, "report", report,
+                    "one HTML page of a run (field, history, where the time went) or of a study",
                     "Writes one page that needs no network, no script and no other file.", "RUN_OR_STUDY_DIRECTORY")
     verb.add_argument("--bench", metavar="FILE", action="append", default=[],
                       help="put the ladder and roofline of isotherm bench ... --json FILE on the page; may be repeated")
@@ -49,7 +51,8 @@ def study_page(study, benches):
         with figures.look(**{"axes.titlesize": 10}):
             devices = Counter(rank["device"] for case in study.cases if case.run for rank in case.run["ranks"])
             sections = [
-                summary(study), Section("scaling", "Scaling", [part for each in study.scaling for part in series_parts(study, each)]),
+                summary(study),
+                Section("scaling", "Scaling", [part for each in study.scaling for part in series_parts(study, each)]),
                 results(study), against(study), states(study),
                 *(bench_section(number, bench, devices) for number, bench in enumerate(benches, 1)),
                 what_was_studied(study, devices),
@@ -78,7 +81,8 @@ def summary(study):
     if failed:
         more = [f"and {len(failed) - MOST_TOLD} more, in the table of states"] if len(failed) > MOST_TOLD else []
         codes = ["" if case.exit_code is None else f" (exit code {case.exit_code})" for case in failed[:MOST_TOLD]]
-        lines = [f"{case.name} has failed{code}{': ' + case.message if case.message else ''}" for case, code in zip(failed, codes)]
+        lines = [f"{case.name} has failed{code}{': ' + case.message if case.message else ''}"
+                 for case, code in zip(failed, codes)]
         parts.append(warnings([*lines, *more]))
     wall = [case.value("wall_s") for case in study.cases if is_number(case.value("wall_s"))]
     best = min((case for case in study.cases if case.is_finished and is_number(case.value("step_s"))),

@@ -61,8 +61,8 @@ def page(heading, result, lead, sections, footer):
         lead=escape(lead),
         links="".join(f'<a href="#{section.anchor}">{escape(section.title)}</a>' for section in shown),
         sections="\n".join(
-            f'<section id="{section.anchor}">\n<h2>{escape(section.title)}</h2>\n' + "\n".join(section.parts) + "\n</section>"
-            for section in shown),
+            "\n".join([f'<section id="{each.anchor}">', f"<h2>{escape(each.title)}</h2>", *each.parts, "</section>"])
+            for each in shown),
         footer=escape(footer),
     )
 

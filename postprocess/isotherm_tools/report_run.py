@@ -1,4 +1,5 @@
-"""What a report says of a run: its answer, its field, its history, how fast it was, where the time went; and of benchmarks beside it."""
+"""What a report says of a run: its answer, its field, its history, how fast it was, where the time went; and of
+benchmarks beside it."""
 
 from collections import Counter
 from copy import copy
@@ -11,8 +12,10 @@ from isotherm_tools import figures, histories
 from isotherm_tools.bench import FLOPS_A_POINT, ladder_figure, roofline_figure
 from isotherm_tools.failure import DATA, FILE_MISSING, Failure
 from isotherm_tools.figures import stays
-from isotherm_tools.report_page import Section, facts, page, paragraph, picture, pictures, table, text_block, tiles, warnings
-from isotherm_tools.slices import AXES, colour_range, draw_contours, is_steady, isotherm_colour, moment, round_levels, slice_figure
+from isotherm_tools.report_page import (
+    Section, facts, page, paragraph, picture, pictures, table, text_block, tiles, warnings)
+from isotherm_tools.slices import (
+    AXES, colour_range, draw_contours, is_steady, isotherm_colour, moment, round_levels, slice_figure)
 from isotherm_tools.text import counted, format_length, format_time, length_unit, percent, si, split_unit, time_unit
 
 MOST_LINKS = 16  # of a table; runs on many ranks have thousands
@@ -32,8 +35,9 @@ def run_page(run, benches):
                 what_was_run(run),
             ]
             made_by = record["provenance"]
-            where = f"{counted(len(record['ranks']), 'rank')} on {counted(len(made_by['hosts']), 'host')}, {', '.join(devices(record))}"
-            lead = f"{problem_line(record)}; {where}; {made_by['started'] or 'start unknown'}"
+            where = f"{counted(len(record['ranks']), 'rank')} on {counted(len(made_by['hosts']), 'host')}"
+            lead = (f"{problem_line(record)}; {where}, {', '.join(devices(record))}; "
+                    f"{made_by['started'] or 'start unknown'}")
             footer = f"isotherm {made_by['version']} ({made_by['git_revision']}); fingerprint {record['fingerprint'] or '-'}"
             return page(record["name"], record["result"], lead, sections, footer)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
@@ -65,7 +69,8 @@ def if_there(make):
 
 def field(run):
     snapshots = if_there(lambda: run.snapshots)
-    parts = field_pictures(run, snapshots) if snapshots else [paragraph("The run was made without snapshots of the whole field.")]
+    parts = field_pictures(run, snapshots) if snapshots else [
+        paragraph("The run was made without snapshots of the whole field.")]
     shown = []  # of slices, the region, the coarse field the last file, unless it is a line or a point
     for name, series in list(run.parts.items())[:MOST_PARTS]:
         last = series[-1]
@@ -146,9 +151,11 @@ def convergence(run):
             items.append(small(histories.columns_figure(run.name, history, names), f"{what} over sweeps", f"{what} over sweeps."))
     probes = if_there(lambda: run.probes)
     if probes is not None and len(probes["sweep"]) > 1:
-        told = [f"{name} at ({', '.join(f'{metres:g}' for metres in place)}) m" for name, place in run.probe_places.items()]
+        told = [f"{name} at ({', '.join(f'{metres:g}' for metres in place)}) m"
+                for name, place in run.probe_places.items()]
         more = f"; and {len(told) - MOST_PROBES} more" if len(told) > MOST_PROBES else ""
-        items.append(picture(probes_figure(probes), "Temperature at the probes", f"Probes: {'; '.join(told[:MOST_PROBES])}{more}."))
+        items.append(picture(probes_figure(probes), "Temperature at the probes",
+                             f"Probes: {'; '.join(told[:MOST_PROBES])}{more}."))
     parts += [pictures(*items)] if items else [paragraph(
         "The run was made without a history." if history is None else "The run ended before its first check.")]
     parts.append(facts([
@@ -156,7 +163,8 @@ def convergence(run):
         ("last residual", None if residual["last_K"] is None else kelvins(residual["last_K"])
          + ("" if residual["last_sweep"] is None else f" at sweep {residual['last_sweep']}")),
         ("tolerance", residual["tolerance"] and f"{residual['tolerance']:g} ({residual['criterion']})"),
-        ("convergence", str(residual["convergence"]).replace("_", " ")), ("sweeps beyond it", residual["extra_sweeps"] or None),
+        ("convergence", str(residual["convergence"]).replace("_", " ")),
+        ("sweeps beyond it", residual["extra_sweeps"] or None),
         *verification(run.record["verification"]),
     ]))
     return Section("convergence", "Convergence and history", parts)
@@ -390,12 +398,11 @@ def field_figure(snapshot, planes, scale):
         extent = (low[across], high[across], low[up], high[up])
         image = axes.imshow(plane, origin="lower", extent=extent, aspect="auto", cmap="inferno", vmin=scale.low,
                             vmax=scale.high)
-        draw_contours(axes, plane, extent, scale.low, scale.high, scale.isotherms, most_cells=MOST_CONTOUR_CELLS, linewidths=0.7,
-                      alpha=0.75)
+        draw_contours(axes, plane, extent, scale.low, scale.high, scale.isotherms, most_cells=MOST_CONTOUR_CELLS,
+                      linewidths=0.7, alpha=0.75)
         axes.xaxis.set_major_locator(MaxNLocator(max(2, int(2 * lengths[across])), prune="upper"))
         axes.yaxis.set_major_locator(MaxNLocator(max(2, int(2 * lengths[up])), prune="upper"))
-        axes.set_xlabel(f"{AXES[across]} [{unit.name}]")
-        axes.set_ylabel(f"{AXES[up]} [{unit.name}]")
+        axes.set(xlabel=f"{AXES[across]} [{unit.name}]", ylabel=f"{AXES[up]} [{unit.name}]")
         for side in ("top", "right"):
             axes.spines[side].set_visible(True)
         return axes, image
@@ -430,8 +437,7 @@ def curves_figure(curves, along, named=True):
     figure, panel = pyplot.subplots(figsize=(WIDTH, 3.4), layout="constrained")
     for places, values, name in curves:
         panel.plot(places, values, linewidth=1.5, label=name)
-    panel.set_xlabel(along)
-    panel.set_ylabel("temperature [K]")
+    panel.set(xlabel=along, ylabel="temperature [K]")
     panel.grid(which="major", color="0.9")
     if named:
         figures.name_curves(panel)
@@ -473,9 +479,8 @@ def roof_figure(effective, copy):
                    va="center", ha="left", fontsize=9,
                    bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1})
     panel.set_yticks([0], ["this run"])
-    panel.set_ylim(-0.6, 0.6)
-    panel.set_xlim(0, 1.25 * max(copy, effective) / 1e9)
-    panel.set_xlabel("bandwidth of least traffic [GB/s]; the upright line is that of a copy")
+    panel.set(xlim=(0, 1.25 * max(copy, effective) / 1e9), ylim=(-0.6, 0.6),
+              xlabel="bandwidth of least traffic [GB/s]; the upright line is that of a copy")
     return figure
 
 

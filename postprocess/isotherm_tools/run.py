@@ -1,9 +1,9 @@
 """A run as Python sees it: fields with their coordinates, tables, and the record.
 
 A snapshot is `<name>_<sweep>.hdf` with the temperature in /temperature (nz, ny, nx), in files of format 1 in
-/VTKHDF/PointData/T, and grid and time in /isotherm. Snapshots still being written end in `.part`. Files of a part of the
-cells are alike, and called `<name>_slice_z12_<sweep>.hdf`, `<name>_region_...`, `<name>_coarse_...`; /isotherm says what
-they are."""
+/VTKHDF/PointData/T, and grid and time in /isotherm. Snapshots still being written end in `.part`. Files of a part of
+the cells are alike, and called `<name>_slice_z12_<sweep>.hdf`, `<name>_region_...`, `<name>_coarse_...`; /isotherm says
+what they are."""
 
 import csv
 import re
@@ -158,7 +158,8 @@ def kind_of(path):
 
 
 class Snapshots(Sequence):
-    """Files of one series, [(sweep, path)], in their order. A file is opened when it is asked for, and then for its grid alone."""
+    """Files of one series, [(sweep, path)], in their order. A file is opened when it is asked for, and then for its
+    grid alone."""
 
     def __init__(self, files):
         self._files, self._opened = files, {}

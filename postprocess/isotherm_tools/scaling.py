@@ -29,11 +29,12 @@ class Link(NamedTuple):
 
 
 class RunRecord:
-    """What a run measured. Times are those of the slowest rank, over the whole run, but `least_reduction`: of the rank that waited
-    least."""
+    """What a run measured. Times are those of the slowest rank, over the whole run, but `least_reduction`: of the rank
+    that waited least."""
 
     def __init__(self, run, content=None, name=""):
-        """`run`: its directory, or the file itself. `content`, `name`: of a study, which holds the records of its runs."""
+        """`run`: its directory, or the file itself. `content`, `name`: of a study, which holds the records of its
+        runs."""
         path = Path(run)
         self.path = path / "run.json" if path.is_dir() and content is None else path
         if content is None:
@@ -45,7 +46,8 @@ class RunRecord:
         self.name = name or content["name"]
 
     def _read(self, content):
-        performance, method, phases, split = (content[key] for key in ("performance", "method", "phases_s", "decomposition"))
+        performance, method, phases, split = (content[key]
+                                              for key in ("performance", "method", "phases_s", "decomposition"))
         if performance["step_s"] is None:
             raise Failure(DATA, f"{self.path} holds no measured sweeps (the run ended before its first)")
         self.cells = tuple(map(int, content["grid"]["cells"]))
@@ -55,7 +57,8 @@ class RunRecord:
         self.rank_cells = int(split["largest_rank_cells"])
         self.weights = weights_of(split["weights"]) if split.get("weights") else None  # None: the record does not tell
         # Of a resolved deck, in which a wall is a line; where one side is periodic the other is too.
-        self.periodic = tuple(bool(re.search(rf"^ +{axis}_min: *{{kind: periodic\b", content["deck"]["resolved"], re.MULTILINE))
+        self.periodic = tuple(bool(re.search(rf"^ +{axis}_min: *{{kind: periodic\b", content["deck"]["resolved"],
+                                             re.MULTILINE))
                               for axis in "xyz")
         self.hosts = [rank["host"] for rank in content["ranks"]]
         self.ranks, self.ranks_a_host = len(self.hosts), max(map(self.hosts.count, set(self.hosts)), default=0)
@@ -79,15 +82,18 @@ class RunRecord:
         self.least_reduction = float(phases["reduction"]["min"])
 
         halo = content.get("halo") or {}
-        self.links = [Link(self.hosts[link["rank"]] == self.hosts[link["peer"]], link["bandwidth_bytes_per_s"], link["latency_s"])
-                      for link in halo.get("links", []) if link["bandwidth_bytes_per_s"] and link["latency_s"] is not None]
+        self.links = [Link(self.hosts[link["rank"]] == self.hosts[link["peer"]], link["bandwidth_bytes_per_s"],
+                           link["latency_s"])
+                      for link in halo.get("links", []) if link["bandwidth_bytes_per_s"]
+                      and link["latency_s"] is not None]
         hidden = halo.get("hidden_percent")
         self.hidden = None if hidden is None else hidden / 100  # of the communication, 0 to 1; None: not measured
 
 
 def weights_of(found):
     """What `process_grid: auto` weighs on this run's devices."""
-    return Weights(int(found["cell_bytes"]), float(found["memory_bytes_per_s"]), int(found["sector_bytes"]), int(found["touches"]),
+    return Weights(int(found["cell_bytes"]), float(found["memory_bytes_per_s"]), int(found["sector_bytes"]),
+                   int(found["touches"]),
                    float(found["wire_bytes_per_s"]), int(found["wire_sector_bytes"]), float(found["message_s"]),
                    int(found["tile_columns"]), int(found["tile_rows"]), float(found.get("message_across_xz_s", 0)))
 
@@ -230,8 +236,8 @@ def scaling_series(records, wishes):
     notes += differences(records, wishes)
     thin = [job for job in jobs if not job.fits()]
     if thin:
-        notes.append(f"no prediction for {listed(sorted({job.ranks for job in thin}))} ranks (their blocks are thinner than the "
-                     f"halo, {counted(thin[0].method.depth, 'cell')})")
+        notes.append(f"no prediction for {listed(sorted({job.ranks for job in thin}))} ranks (their blocks are thinner "
+                     f"than the halo, {counted(thin[0].method.depth, 'cell')})")
     return Series(kind, base, jobs[-1].method, costs, machine, rows, notes + lacks(machine, jobs))
 
 

@@ -27,20 +27,24 @@ def add(verbs):
                     "Speed-up and efficiency of runs of one problem, and a model's beside them.", None)
     verb.add_argument("runs", nargs="+", metavar="RUN",
                       help="run directory, or its run.json; or the directory of one study of a deck with scaling:")
-    verb.add_argument("--series", metavar="LABEL", help="of a study with several, by its label: \"solver.kernel openmp\"")
+    verb.add_argument("--series", metavar="LABEL",
+                      help="of a study with several, by its label: \"solver.kernel openmp\"")
     verb.add_argument("--kind", choices=(STRONG, WEAK), help="default: by the grids of the runs")
-    verb.add_argument("--ranks", type=lambda text: tuple(map(whole, text.split(","))), default=Wishes().ranks, metavar="N,N",
+    verb.add_argument("--ranks", type=lambda text: tuple(map(whole, text.split(","))), default=Wishes().ranks,
+                      metavar="N,N",
                       help="predict these too (default: powers of two from 8 to 4096)")
 
     machine = verb.add_argument_group(
         "the machine", "Nothing is assumed: what neither the runs measured nor is given here is not predicted.")
-    machine.add_argument("--gpus-per-node", type=whole, metavar="N", help="ranks a host (default: the most that a run had)")
+    machine.add_argument("--gpus-per-node", type=whole, metavar="N",
+                         help="ranks a host (default: the most that a run had)")
     machine.add_argument("--intra-bandwidth", type=quantity(GB, False), metavar="GB/S",
                          help="of a GPU within a host, each way (default: as measured)")
     machine.add_argument("--intra-latency", type=quantity(MICRO), metavar="US", help="likewise (default: as measured)")
     machine.add_argument("--network-bandwidth", type=quantity(GB, False), metavar="GB/S",
                          help="of a GPU between hosts, each way (default: as measured)")
-    machine.add_argument("--network-latency", type=quantity(MICRO), metavar="US", help="likewise (default: as measured)")
+    machine.add_argument("--network-latency", type=quantity(MICRO), metavar="US",
+                         help="likewise (default: as measured)")
     machine.add_argument("--message-overhead", type=quantity(MICRO), default=0.0, metavar="US",
                          help="what a message costs before the next one starts (default: 0)")
 
@@ -92,7 +96,8 @@ def scaling(options):
 def read_series(options):
     """What makes each series; of runs there is one."""
     wishes = Wishes(
-        options.kind, options.ranks, options.gpus_per_node, options.intra_bandwidth, options.intra_latency, options.network_bandwidth,
+        options.kind, options.ranks, options.gpus_per_node, options.intra_bandwidth, options.intra_latency,
+        options.network_bandwidth,
         options.network_latency, options.message_overhead, options.launch_latency, options.depth,
         options.overlap and options.overlap == "on", options.check_interval, options.cell_time)
     studies = [run for run in options.runs if is_study(run)]
@@ -242,8 +247,7 @@ def scaling_figure(series):
     figures.name_curves(above)
     below.set_ylim(bottom=0)
     below.yaxis.set_major_formatter(PercentFormatter(1))
-    below.set_ylabel("efficiency")
-    below.set_xlabel("ranks")
+    below.set(xlabel="ranks", ylabel="efficiency")
     return figure
 
 

@@ -1,4 +1,5 @@
-"""Planes of cells through the box as pictures, one time or several side by side, and as films: GIF, or MP4 where there is ffmpeg."""
+"""Planes of cells through the box as pictures, one time or several side by side, and as films: GIF, or MP4 where there
+is ffmpeg."""
 
 import math
 import subprocess
@@ -30,7 +31,8 @@ def add_slice(verbs):
     verb = add_verb(verbs, "slice", draw_slice, "draw the temperature in a plane of cells, at one time or several",
                     "Draws the temperature in a plane of cells, with isotherms. Only that plane is read.")
     add_plane_options(verb)
-    add_time_options(verb).add_argument("--all-times", action="store_true", help=f"up to {MOST_PANELS} snapshots, evenly over the run")
+    add_time_options(verb).add_argument("--all-times", action="store_true",
+                                        help=f"up to {MOST_PANELS} snapshots, evenly over the run")
     verb.add_argument("--out", metavar="FILE", help=figures.OUT_HELP)
 
 
@@ -41,7 +43,8 @@ def add_animate(verbs):
     verb.add_argument("--rate", type=whole, default=RATE, metavar="N", help=f"frames a second (default: {RATE})")
     verb.add_argument("--frames", type=whole, default=MOST_FRAMES, metavar="N",
                       help=f"at most so many, evenly over the run (default: {MOST_FRAMES})")
-    verb.add_argument("--out", metavar="FILE", help="gif or, with ffmpeg, mp4 by its ending (default: a gif in the run directory)")
+    verb.add_argument("--out", metavar="FILE",
+                      help="gif or, with ffmpeg, mp4 by its ending (default: a gif in the run directory)")
 
 
 def add_plane_options(verb):
@@ -71,7 +74,8 @@ def draw_slice(options):
     chosen = spread(snapshots) if options.all_times else [chosen_snapshot(snapshots, options)]
     index = plane_index(chosen[0], axis, chosen_position(run, chosen[0], axis, options))
     # One panel a snapshot, with one scale of colours, so that panels can be compared.
-    figures.draw(path, slice_figure, run.name, chosen, axis, index, [snapshot.plane(axis, index) for snapshot in chosen])
+    figures.draw(path, slice_figure, run.name, chosen, axis, index,
+                 [snapshot.plane(axis, index) for snapshot in chosen])
     return path
 
 
@@ -82,8 +86,8 @@ def chosen_series(run, options):
 
 
 def chosen_snapshot(snapshots, options):
-    """By number in the order of the run, where negative ones count from the end; or by time: `first`, `last`, or the one nearest to a
-    number of seconds within the run."""
+    """By number in the order of the run, where negative ones count from the end; or by time: `first`, `last`, or the
+    one nearest to a number of seconds within the run."""
     index, time = options.index, options.time
     if index is not None:
         if not -len(snapshots) <= index < len(snapshots):
@@ -120,10 +124,12 @@ def plane_index(snapshot, axis, position):
         else:
             metres = float(position)
     except ValueError as error:
-        raise Failure(COMMAND_LINE, f"--position {position} is no number; give metres, or a share such as 50%") from error
+        raise Failure(COMMAND_LINE,
+                      f"--position {position} is no number; give metres, or a share such as 50%") from error
     slack = 1e-9 * (high - low)
     if not low - slack <= metres <= high + slack:
-        raise Failure(COMMAND_LINE, f"--position {position} lies outside the grid; along {AXES[axis]} it runs from {low:.6g} m to "
+        raise Failure(COMMAND_LINE,
+                      f"--position {position} lies outside the grid; along {AXES[axis]} it runs from {low:.6g} m to "
                                     f"{high:.6g} m")
     # As the program's own slices: an upper face belongs to the cell below it only at the end of the box, and
     # a place that is a face but for rounding is that face.
@@ -148,11 +154,13 @@ def slice_figure(name, snapshots, axis, index, planes, span=None):
 
     steady = is_steady(snapshots)
     columns, rows, size = arrange(len(planes), (extent[1] - extent[0]) / (extent[3] - extent[2]))
-    figure, panels = pyplot.subplots(rows, columns, figsize=size, squeeze=False, sharex=True, sharey=True, layout="constrained")
+    figure, panels = pyplot.subplots(rows, columns, figsize=size, squeeze=False, sharex=True, sharey=True,
+                                     layout="constrained")
     for panel in panels.flat[len(planes) :]:
         panel.set_visible(False)
     for number, (panel, plane, snapshot) in enumerate(zip(panels.flat, planes, snapshots)):
-        image = panel.imshow(plane, origin="lower", extent=extent, aspect="equal", cmap="inferno", vmin=coldest, vmax=hottest)
+        image = panel.imshow(plane, origin="lower", extent=extent, aspect="equal", cmap="inferno", vmin=coldest,
+                             vmax=hottest)
         draw_contours(panel, plane, extent, coldest, hottest)
         panel.set_title(moment(snapshot, steady), loc="left")
         if number % columns == 0:
@@ -191,8 +199,8 @@ def round_levels(low, high, most):
 
 
 def draw_contours(panel, plane, extent, coldest, hottest, levels=None, values=True, most_cells=None, **look):
-    """`levels`: kelvin; round ones unless given. `values`: they stand on the lines; from one picture of a film to the next they would
-    jump. `most_cells`: along a side; of more cells only every other, every third, ... counts."""
+    """`levels`: kelvin; round ones unless given. `values`: they stand on the lines; from one picture of a film to the
+    next they would jump. `most_cells`: along a side; of more cells only every other, every third, ... counts."""
     levels = round_levels(coldest, hottest, CONTOURS) if levels is None else levels
     levels = [level for level in levels if np.nanmin(plane) < level < np.nanmax(plane)]
     if min(plane.shape) < 2 or not levels:

@@ -98,10 +98,11 @@ class Scaled:
     """A series of cases on several counts of ranks, as the program has put them together."""
 
     def __init__(self, kind, content):
-        self.kind, self.label, self.base, self.disagreement = kind, content["label"], content["base"], content["disagreement"]
-        self.rows = []
+        self.kind, self.label, self.base, self.rows = kind, content["label"], content["base"], []
+        self.disagreement = content["disagreement"]
         for row in content["rows"]:  # `case` counts: of its runs the one in the middle; None: none has a time
-            efficiency, hidden = (row[key] if row[key] is None else row[key] / 100 for key in ("efficiency_percent", "halo_hidden_percent"))
+            efficiency, hidden = (row[key] if row[key] is None else row[key] / 100
+                                  for key in ("efficiency_percent", "halo_hidden_percent"))
             self.rows.append(SimpleNamespace(step=row["step_s"], efficiency=efficiency, hidden=hidden, **{
                 key: row[key] for key in ("ranks", "cells", "runs", "remark", "case", "speedup")}))
 

@@ -116,27 +116,20 @@ solver: {kernel: reference, reduction: reference, halo_width: 1}
 output: {snapshots: false}
 """
 RANKS = (1, 2, 4)
-RUNS_MACHINE = ["--gpus-per-node", "4", "--intra-bandwidth", "4", "--intra-latency", "3", "--network-bandwidth", "25",
-           "--network-latency", "2"]
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """(kind) -> the directories of three runs."""
+    """The directories of three runs of one grid; the study before is of a weak series."""
     folder = tmp_path_factory.mktemp("scaling")
     write_deck(folder, RUNS_DECK, "plate.yaml")
-    found = {}
-    for kind, cells in (("strong", {}), ("weak", {2: "[24, 20, 32]", 4: "[24, 40, 32]"})):
-        for ranks in RANKS:
-            directory = folder / f"{kind}_{ranks}"
-            grid = [f"grid.cells={cells[ranks]}"] if ranks in cells else []
-            ran("run", "plate.yaml", f"output.directory={directory}", *grid, ranks=ranks, cwd=folder)
-            found.setdefault(kind, []).append(str(directory))
-    return found
+    for ranks in RANKS:
+        ran("run", "plate.yaml", f"output.directory={ranks}", ranks=ranks, cwd=folder)
+    return [str(folder / str(ranks)) for ranks in RANKS]
 
 
 def test_the_record_is_read(runs):
-    for ranks, run in zip(RANKS, runs["strong"]):
+    for ranks, run in zip(RANKS, runs):
         record = RunRecord(run)
         content = json.loads(record.path.read_text())
         assert (record.ranks, record.ranks_a_host, record.cells) == (ranks, ranks, (24, 20, 16))
@@ -148,15 +141,14 @@ def test_the_record_is_read(runs):
         assert record.value_bytes == 8 and record.rank_cells * ranks == 24 * 20 * 16 and not record.on_gpu
 
 
-@pytest.mark.parametrize("kind", ["strong", "weak"])
-def test_measured_is_what_the_runs_measured_and_predicted_stands_beside_it(runs, tmp_path, capsys, kind):
+def test_measured_is_what_the_runs_measured_and_predicted_stands_beside_it(runs, tmp_path, capsys):
     path = tmp_path / "scaling.json"
-    assert main(["scaling", *runs[kind], *RUNS_MACHINE, "--ranks", "8,64,512", "--json", str(path)]) == 0
-    assert capsys.readouterr().out.startswith(f"{kind} scaling of plate: ")
+    assert main(["scaling", *runs, *MACHINE, "--ranks", "8,64,512", "--json", str(path)]) == 0
+    assert capsys.readouterr().out.startswith("strong scaling of plate: ")
     content = json.loads(path.read_text())
-    assert content["kind"] == kind and content["notes"] == []
+    assert content["kind"] == "strong" and content["notes"] == []
     assert [row["ranks"] for row in content["rows"]] == [1, 2, 4, 8, 64, 512]
-    records = [json.loads(RunRecord(run).path.read_text()) for run in runs[kind]]
+    records = [json.loads(RunRecord(run).path.read_text()) for run in runs]
     rate = records[0]["performance"]["points_per_s"]
     for row, record in zip(content["rows"], records):
         assert row["measured"]["step_s"] == record["performance"]["step_s"]

@@ -13,7 +13,7 @@ from pathlib import Path
 from isotherm_tools import baseline, program
 from isotherm_tools.baseline import Figure
 from isotherm_tools.compare.axes import AXES, Job, Plan, parse_axes
-from isotherm_tools.compare.measure import Entry, Measurement, keep, left_out_text, read_tuning
+from isotherm_tools.compare.measure import Entry, Measurement, keep, read_tuning
 from isotherm_tools.failure import CANNOT_CREATE, COMMAND_LINE, DATA, STOPPED_BY_CTRL_C, Failure
 from isotherm_tools.program import Parser, number_from, positions
 from isotherm_tools.study import state
@@ -125,11 +125,19 @@ class Comparison:
         program.say(banner(self.job, plan))
         reference = measurement.first_pass(entries)
         if not reference:
-            raise Failure(entries[0].code, left_out_text(entries))
+            raise Failure(entries[0].code,
+                          f"compare: no combination could be run; the first: {escaped(entries[0].note)}")
         measurement.second_pass(entries)
         rank(entries)
-        text = f"\n{table(plan, entries, reference)}\n{self.best_text(entries)}"
-        verdict = self.hold_against(earlier, reference, entries)
+        near = sum(entry.within_noise for entry in entries)
+        many = f"no single fastest ({counted(near, 'other')} within noise of the first); the first"
+        head = many if near else "the fastest"
+        text = f"\n{table(plan, entries, reference)}\n{head}: {self.run_words(entries[0])}\n"
+        verdict = None
+        if earlier:
+            baseline.refuse_other_subject(earlier, baseline.grid_subject(reference.run))
+            verdict = baseline.Verdict(earlier, figures_of_merit(entries),
+                                       5.0 if options.tolerance is None else options.tolerance)
         program.say(text + (verdict.text() if verdict else ""))
         if options.json:
             line = " ".join(map(shell_word, ["isotherm", "compare", *self.words]))
@@ -143,11 +151,6 @@ class Comparison:
         if verdict:
             verdict.raise_if_worse()
         return state.DONE
-
-    def best_text(self, entries):
-        near = 1 + sum(entry.within_noise for entry in entries)
-        head = "the fastest" if near == 1 else f"no single fastest ({counted(near - 1, 'other')} within noise of the first); the first"
-        return f"{head}: {self.run_words(entries[0])}\n"
 
     def run_words(self, entry):
         """What to type for a run of that combination. Overrides of its own keys make way."""
@@ -165,13 +168,6 @@ class Comparison:
         now = f"{extent_text(base['cells'])} {base['precision']} on {counted(self.job.ranks, 'rank')}"
         if not earlier.subject.startswith(f"{now} ("):
             baseline.refuse_other_subject(earlier, now)
-
-    def hold_against(self, earlier, reference, entries):
-        if not earlier:
-            return None
-        baseline.refuse_other_subject(earlier, baseline.grid_subject(reference.run))
-        tolerance = 5.0 if self.options.tolerance is None else self.options.tolerance
-        return baseline.Verdict(earlier, figures_of_merit(entries), tolerance)
 
 
 def deck_within(starter, source, work):

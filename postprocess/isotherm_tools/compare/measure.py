@@ -1,4 +1,5 @@
-"""Runs the combinations as a study runs its cases, reads what they have measured, and keeps the fastest for later runs."""
+"""Runs the combinations as a study runs its cases, reads what they have measured, and keeps the fastest for later
+runs."""
 
 import csv
 import json
@@ -84,7 +85,8 @@ class Measurement:
                  for entry, answer in zip(entries, answers)]
         # The combinations, as the runner of studies wants its cases.
         study = SimpleNamespace(
-            program=self.job.program, cases=cases, launcher=self.launcher, scaling=None, changes=lambda pairs: [[] for _ in pairs],
+            program=self.job.program, cases=cases, launcher=self.launcher, scaling=None,
+            changes=lambda pairs: [[] for _ in pairs],
             sections={"ranks_per_node": None, "default_launcher": self.launcher})
         if stopped_by := Runner(study, 1, False).run():
             raise Failure(128 + stopped_by, f"stopped by {signal_name(stopped_by)}; nothing is kept of this comparison")
@@ -197,10 +199,6 @@ def norms_agree(a, b, exact, cells):
     return not exact and abs(a - b) <= 2 * (cells + 4) * UNIT_ROUNDOFF * max(abs(a), abs(b))
 
 
-def left_out_text(entries):
-    return f"compare: no combination could be run; the first: {escaped(entries[0].note)}"
-
-
 def read_tuning(path):
     """The file's content; None where there is none."""
     if not Path(path).exists():
@@ -219,7 +217,12 @@ def grid_of(entry):
 
 
 def keep(path, job, measurement, entries):
-    """Returns a line for each process grid."""
+    """--keep: the fastest kernels of a comparison in a tuning file, which later runs of the deck read. Returns a line
+    for each process grid.
+
+    The program alone knows by what a tuning file finds its entries. So the deck is run once, up to its first check,
+    with a tuning file of its own and every process grid that was compared: its entry gets the choice of the comparison,
+    and a second run must take it."""
     automatic = {row["name"] for table in ("kernels", "reductions") for row in job.listed[table] if row["automatic"]}
     fit = [entry for entry in entries
            if entry.verdict == "same" and {entry.run["method"][key] for key in ("kernel", "reduction")} <= automatic]

@@ -1,5 +1,7 @@
-"""isotherm study: the cases of a deck with `study:` or `scaling:`, each as a process of its own, and what they have come to.
+"""isotherm study: the cases of a deck with `study:` or `scaling:`, each as a process of its own, and what they have
+come to.
 
 It needs the standard library alone. The program reads decks, checks cases and solves them; this package asks it
-(../program.py), expands the deck into cases (deck.py), looks where each stands (state.py), runs them (runner.py, lock.py) or
-submits them to Slurm (slurm.py), and collects records and tables (collection.py). command.py is the command line."""
+(../program.py), expands the deck into cases (deck.py), looks where each stands (state.py), runs them (runner.py,
+lock.py) or submits them to Slurm (slurm.py), and collects records and tables (collection.py). command.py is the command
+line."""

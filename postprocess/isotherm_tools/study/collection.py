@@ -1,9 +1,10 @@
 """What all cases have come to, as study.csv, study.json and the table that answers the question.
 
-The cases of a deck with `scaling:` are strong or weak series: time, speed-up and efficiency by ranks. A count of several runs has the
-time of the median run, of an even number the faster of the two in the middle. Speed-up is the rate (cell updates per second) over
-that of one rank on the smallest count, efficiency the speed-up over the ranks: T1 / (n Tn) where the grid stays (strong), T1 / Tn
-where it grows with the ranks (weak). A smallest count without a time leaves both open: no other takes its place unasked."""
+The cases of a deck with `scaling:` are strong or weak series: time, speed-up and efficiency by ranks. A count of
+several runs has the time of the median run, of an even number the faster of the two in the middle. Speed-up is the rate
+(cell updates per second) over that of one rank on the smallest count, efficiency the speed-up over the ranks: T1 / (n
+Tn) where the grid stays (strong), T1 / Tn where it grows with the ranks (weak). A smallest count without a time leaves
+both open: no other takes its place unasked."""
 
 import csv
 import io
@@ -14,32 +15,24 @@ from typing import NamedTuple
 from isotherm_tools.study import state
 from isotherm_tools.text import Table, as_number, counted, escaped, extent_text, is_number, place, shortest, titled
 
-# With their units behind the last '_', as in run.json and history.csv. The path within run.json; None: of history.csv, under
-# its name.
+# With their units behind the last '_', as in run.json and history.csv. The path within run.json, of which most have the
+# last word; None: of history.csv, under its name.
 OF_RUN = {
-    "sweeps": "performance.sweeps",
-    "step_s": "performance.step_s",
-    "points_per_s": "performance.points_per_s",
-    "effective_bandwidth_bytes_per_s": "performance.effective_bandwidth_bytes_per_s",
-    "copy_bandwidth_share_percent": "performance.copy_bandwidth_share_percent",
-    "halo_fraction_percent": "performance.halo_fraction_percent",
+    **{path.rpartition(".")[2]: path for path in (
+        "performance.sweeps", "performance.step_s", "performance.points_per_s",
+        "performance.effective_bandwidth_bytes_per_s",
+        "performance.copy_bandwidth_share_percent", "performance.halo_fraction_percent")},
     "halo_hidden_percent": "halo.hidden_percent",
     "residual_K": "residual.last_K",
-    "convergence": "residual.convergence",
-    "max_error_K": "verification.max_error_K",
-    "l2_error_K": "verification.l2_error_K",
-    "verdict": "verification.verdict",
+    **{path.rpartition(".")[2]: path for path in (
+        "residual.convergence", "verification.max_error_K", "verification.l2_error_K", "verification.verdict")},
     **dict.fromkeys(("min_K", "max_K", "mean_K", "heat_J", "rate_W", "wall_x_min_W", "wall_x_max_W", "wall_y_min_W", "wall_y_max_W",
                      "wall_z_min_W", "wall_z_max_W", "source_W", "balance_W")),
     "time_s": "time_s",
     "wall_s": "phases_s.total.max",  # of all parts of a case that was stopped and resumed
-    "host_peak_bytes": "memory.host_peak_bytes",
-    "kernel": "method.kernel",
-    "policy": "method.policy",
-    "reduction": "method.reduction",
-    "transport": "method.transport",
-    "fingerprint": "fingerprint",
-    "message": "message",
+    **{path.rpartition(".")[2]: path for path in (
+        "memory.host_peak_bytes", "method.kernel", "method.policy", "method.reduction", "method.transport",
+        "fingerprint", "message")},
 }
 OF_SCALING = ("cells", "speedup", "efficiency_percent", "scaling_base")  # of a deck with scaling: besides
 # Reported unasked, where a case has them.
@@ -47,22 +40,24 @@ USUAL = ("step_s", "copy_bandwidth_share_percent", "residual_K", "max_error_K", 
 
 
 class Collection:
-    """`csv`: a line for each case, in the order of the deck; names with units in the head. `record`: the same for study.json, with each
-    case's settings and its whole run.json. `table`: study.report, sorted by study.sort; then those of scaling."""
+    """`csv`: a line for each case, in the order of the deck; names with units in the head. `record`: the same for
+    study.json, with each case's settings and its whole run.json. `table`: study.report, sorted by study.sort; then
+    those of scaling."""
 
     def __init__(self, deck):
         self.deck, self.rows, self.cases, self.scaled, self.series = deck, [], [], [], []
         self.finished = self.failed = 0
         self.exit_code = state.DONE  # of the first case that failed; stopped; not converged; done
         sections = deck.sections
-        names = ["name", *deck.varied, "ranks", "state", "exit_code", *(OF_SCALING if deck.scaling else []), *OF_RUN, *sections["report"],
-                 *([sections["sort"]] if sections["sort"] else [])]
+        names = ["name", *deck.varied, "ranks", "state", "exit_code", *(OF_SCALING if deck.scaling else []), *OF_RUN,
+                 *sections["report"], *([sections["sort"]] if sections["sort"] else [])]
         self.columns = list(dict.fromkeys(names))
         for case, look in zip(deck.cases, state.look_at_all(deck)):
             self.add(case, look)
         if deck.scaling:
             self.compare()
-        self.disagreement = next((series.disagreement for series in self.series if series.disagreement), "")  # of fingerprints
+        # Of fingerprints.
+        self.disagreement = next((series.disagreement for series in self.series if series.disagreement), "")
         for row, case in zip(self.rows, self.cases):
             case["values"] = {name: row.get(name) for name in self.columns}
         # What was asked for; else what varies, and what most ask for where a case has it.
@@ -88,9 +83,11 @@ class Collection:
         self.judge(look)
         if self.deck.scaling:
             row["cells"] = extent_text(case.cells)
-            step, hidden, sweeps = (row[name] if is_number(row[name]) else None for name in ("step_s", "halo_hidden_percent", "sweeps"))
+            step, hidden, sweeps = (row[name] if is_number(row[name]) else None
+                                    for name in ("step_s", "halo_hidden_percent", "sweeps"))
             self.scaled.append(ScaledCase(case.name, case.study.series, case.ranks, look.state, tuple(case.cells),
-                                          step if look.is_finished else None, hidden, sweeps or 0, row["fingerprint"] or ""))
+                                          step if look.is_finished else None, hidden, sweeps or 0,
+                                          row["fingerprint"] or ""))
         self.rows.append(row)
         self.cases.append({"name": case.name, "settings": settings, "ranks": case.ranks, "state": look.state,
                            "exit_code": look.exit_code, "message": row["message"], "directory": str(case.folder), "values": None,
@@ -160,8 +157,10 @@ class Collection:
         names, sort = self.reported, self.deck.sections["sort"]
         rows = sorted(self.rows, key=lambda row: place(row.get(sort))) if sort else self.rows
         alignment = "".join("l" if any(isinstance(row.get(name), str) for row in rows) else "r" for name in names)
-        text = Table(alignment, [self.heads(names), *([table_cell(row.get(name)) for name in names] for row in rows)]).text()
-        return text + "".join("\n" + scaling_text(self.deck.scaling["kind"], self.label_of(series), series) for series in self.series)
+        text = Table(alignment,
+                     [self.heads(names), *([table_cell(row.get(name)) for name in names] for row in rows)]).text()
+        return text + "".join("\n" + scaling_text(self.deck.scaling["kind"], self.label_of(series), series)
+                              for series in self.series)
 
 
 def last_diagnostics(path):
@@ -217,7 +216,8 @@ class Speed(NamedTuple):
 
 
 class ScalingRow:
-    """A count of ranks within a series. `runs` have a time; `middle`: whose run counts; `remark`: why something is missing."""
+    """A count of ranks within a series. `runs` have a time; `middle`: whose run counts; `remark`: why something is
+    missing."""
 
     def __init__(self, cases):
         timed = sorted((case for case in cases if case.step_s is not None), key=lambda case: case.step_s)

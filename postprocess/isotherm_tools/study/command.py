@@ -72,7 +72,8 @@ class Command:
         if not options.collect:
             state.refuse_changed(deck, state.look_at_all(deck))
         state.make_folder(deck.directory, "cannot use {folder} as the study's directory ({why}); choose another with output.directory=...")
-        if options.case:  # as one task of many that run at once: no lock but that of the case, no file but those of the case
+        if options.case:
+            # As one task of many that run at once: no lock but that of the case, no file but those of the case.
             stopped_by = Runner(deck, options.jobs, options.retry).run()
             return self.conclude(deck, Collection(deck), stopped_by)
         with DirectoryLock(deck.directory, options.force) as lock:

@@ -1,8 +1,9 @@
-"""A deck with `study:` or `scaling:` as its cases: which keys have which values in each, what it is called, each resolved and checked by
-the program as a run of it would be.
+"""A deck with `study:` or `scaling:` as its cases: which keys have which values in each, what it is called, each
+resolved and checked by the program as a run of it would be.
 
-The program has read the deck: a node of it is a dict with `at` (its place: argument, line, column), `yaml` (its text), `same` (to
-tell values apart: 16 and 16.0 are one) and `text` of a scalar, `items` of a list, `keys` and `items` of a map."""
+The program has read the deck: a node of it is a dict with `at` (its place: argument, line, column), `yaml` (its text),
+`same` (to tell values apart: 16 and 16.0 are one) and `text` of a scalar, `items` of a list, `keys` and `items` of a
+map."""
 
 import re
 from dataclasses import dataclass
@@ -217,9 +218,9 @@ def within(key, around):
 
 
 class Expansion:
-    """runs x matrix x zip x list x counts of ranks, without those that are excluded: counts of ranks change fastest, then the last
-    key of the matrix; runs slowest, so that what a machine does meanwhile meets all counts. A key that one of them gives no other may
-    give."""
+    """runs x matrix x zip x list x counts of ranks, without those that are excluded: counts of ranks change fastest,
+    then the last key of the matrix; runs slowest, so that what a machine does meanwhile meets all counts. A key that
+    one of them gives no other may give."""
 
     def __init__(self, sections, problems, limit):
         self.sections, self.problems, self.limit = sections, problems, limit
@@ -245,7 +246,8 @@ class Expansion:
             axes.append(counts)
             if scaling["repeats"] > 1:
                 self.remember("run")
-                axes.insert(0, [Choice("", [("run", number_node(run, [0, 1, 1]))]) for run in range(1, scaling["repeats"] + 1)])
+                axes.insert(0, [Choice("", [("run", number_node(run, [0, 1, 1]))])
+                                for run in range(1, scaling["repeats"] + 1)])
         return axes
 
     def read_excluded(self):
@@ -254,7 +256,8 @@ class Expansion:
         for i, entry in enumerate(entries):
             for key in entry["keys"]:
                 if key["name"] not in varied:
-                    self.problems.add(f"study.exclude.{i}.{key['name']}", f"does not vary; use one of {', '.join(varied)}", key["at"])
+                    self.problems.add(f"study.exclude.{i}.{key['name']}",
+                                      f"does not vary; use one of {', '.join(varied)}", key["at"])
         return entries
 
     def expand(self, axes, excluded):
@@ -321,7 +324,8 @@ class Expansion:
                 repeated = next((i for i, value in enumerate(same) if value in same[:i]), None)
                 if repeated is not None and not may_repeat:
                     value = values["items"][repeated]
-                    self.problems.add(f"{at}.{repeated}", f"{printable(value['yaml'])} stands twice; keep one", value["at"])
+                    self.problems.add(f"{at}.{repeated}", f"{printable(value['yaml'])} stands twice; keep one",
+                                      value["at"])
                 axes.append([Choice("", [(key["name"], value)]) for value in values["items"]])
         return axes
 
@@ -433,7 +437,8 @@ def name_cases(expansion):
         words = [text if not is_key else case.word if text == "name" else case.value_text(text) for is_key, text in parts]
         case.name = safe_name("".join(words) if pattern else default_name(case, expansion.varied, listed))
         settings = [f"name {printable(case.word)}"] if case.word else []
-        who = f"case {number} ({', '.join([*settings, *(f'{key} {case.value_text(key)}' for key in expansion.varied)])})"
+        settings += [f"{key} {case.value_text(key)}" for key in expansion.varied]
+        who = f"case {number} ({', '.join(settings)})"
         if why := why_not(case.name):
             example = expansion.varied[0] if expansion.varied else "name"
             problems.add("study.name", f"the name '{printable(case.name)}' of {who} {why}; write a pattern, such as "
@@ -452,11 +457,13 @@ def parts_of(pattern, varied, problems):
     for found in re.finditer(r"\{([^{}]*)\}|([^{}]+)|[{}]", pattern):
         key, text = found[1], found[2]
         if key is None and text is None:
-            problems.add("study.name", f"a brace at character {found.start() + 1} of '{printable(pattern)}' has no partner; write "
+            problems.add("study.name",
+                         f"a brace at character {found.start() + 1} of '{printable(pattern)}' has no partner; write "
                                        "{key.path}")
             return None
         if key is not None and key not in keys:
-            problems.add("study.name", f"'{printable(key)}' does not vary; " + meant(key, keys, f"use one of {', '.join(keys)}"))
+            problems.add("study.name",
+                         f"'{printable(key)}' does not vary; " + meant(key, keys, f"use one of {', '.join(keys)}"))
             return None
         parts.append((key is not None, text if key is None else key))
     return parts
@@ -483,7 +490,8 @@ def why_not(name):
 
 def check_columns(sections, varied, problems):
     """Refuses what study.report and study.sort name and no case can have. A path within run.json ("a.b") may be any."""
-    known = ["name", "ranks", "state", "exit_code", *varied, *collection.OF_RUN, *(collection.OF_SCALING if sections["scaling"] else [])]
+    known = ["name", "ranks", "state", "exit_code", *varied, *collection.OF_RUN,
+             *(collection.OF_SCALING if sections["scaling"] else [])]
     asked = [(name, "study.report") for name in sections["report"]] + ([(sections["sort"], "study.sort")] if sections["sort"] else [])
     for name, key in asked:
         if "." not in name and name not in known:

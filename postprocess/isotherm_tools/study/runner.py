@@ -1,8 +1,9 @@
-"""Runs the cases of a study as processes of their own, several at once, resumes what earlier studies left, and tells how far they are:
-a line for each that ends, with the time that the others will take, and on a terminal a line that moves, of those that run.
+"""Runs the cases of a study as processes of their own, several at once, resumes what earlier studies left, and tells
+how far they are: a line for each that ends, with the time that the others will take, and on a terminal a line that
+moves, of those that run.
 
-That time is an estimate: cells times sweeps at the mean rate of the cases that have ended, and what these took beside their
-sweeps. A steady case is taken for one that sweeps as often as it may."""
+That time is an estimate: cells times sweeps at the mean rate of the cases that have ended, and what these took beside
+their sweeps. A steady case is taken for one that sweeps as often as it may."""
 
 import ctypes
 import os
@@ -167,7 +168,8 @@ def start_process(words, out, err, append, environment):
         if error.filename in (str(out), str(err)):
             raise Failure(CANNOT_CREATE, f"cannot write {in_quotes(error.filename)} ({error.strerror}); check the folder and its free "
                                          "space") from error
-        raise Failure(UNAVAILABLE, f"cannot start {in_quotes(words[0])} ({error.strerror}); install it, or name another") from error
+        raise Failure(UNAVAILABLE,
+                      f"cannot start {in_quotes(words[0])} ({error.strerror}); install it, or name another") from error
 
 
 def session_folder(number):
@@ -208,7 +210,8 @@ class Runner:
     def run(self):
         """Says how each ends. Returns the signal, or 0."""
         self.signals = StopSignals()
-        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # a child that ends wakes this process in sigtimedwait
+        # A child that ends wakes this process in sigtimedwait.
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
         before = f", {self.finished} finished before" if self.finished else ""
         before += f", {self.failed_before} failed before (--retry starts them again)" if self.failed_before else ""
         self.progress.say(f"{counted(len(self.deck.cases), 'case')}{before}, {len(self.queue)} to run")

@@ -40,7 +40,8 @@ def read_template(path):
     except OSError as error:
         why = error.strerror
     if why:
-        raise Failure(FILE_MISSING, f"study.slurm.template: {in_quotes(path)} cannot be read ({why}); name a copy of inputs/study.sbatch")
+        raise Failure(FILE_MISSING, f"study.slurm.template: {in_quotes(path)} cannot be read ({why}); name a copy of "
+                                    "inputs/study.sbatch")
     return text
 
 
@@ -54,14 +55,16 @@ def fill(path, text, values):
         if name not in values:
             near = nearest_word(name, values)
             advice = f"did you mean '@{near}@'?" if near else "use one of " + ", ".join(f"@{each}@" for each in values)
-            raise Failure(DATA, f"{path}:{1 + text.count(chr(10), 0, found.start())}: unknown place-holder '@{printable(name)}@'; {advice}")
+            line = 1 + text.count("\n", 0, found.start())
+            raise Failure(DATA, f"{path}:{line}: unknown place-holder '@{printable(name)}@'; {advice}")
         used.add(name)
         return values[name]
 
     filled = re.sub("@([a-z_]+)@", value, text)  # all else is no place: an address, "${cases[@]}"
     missing = ", ".join(f"'@{name}@'" for name in needed if name not in used)
     if missing:
-        raise Failure(DATA, f"{path}: has no {missing} (what stands there decides what a task runs); add it as in inputs/study.sbatch")
+        raise Failure(DATA, f"{path}: has no {missing} (what stands there decides what a task runs); add it as in "
+                            "inputs/study.sbatch")
     return filled
 
 
@@ -108,20 +111,23 @@ class Submission:
             else:
                 self.failed += 1
         # Tasks of this user that wait or run: "123_4".
-        queued = set(ask("squeue", f"--user={os.getuid()}", "--array", "--noheader", "--format=%F_%K").split()) if submitted else set()
+        queued = set(ask("squeue", f"--user={os.getuid()}", "--array", "--noheader",
+                         "--format=%F_%K").split()) if submitted else set()
         left = [number for number in due if submitted.get(number) not in queued]
         self.queued = len(due) - len(left)
         return left
 
     def make_arrays(self, due):
         launcher = "" if self.deck.launcher else " " + shell_word(LAUNCHER)
-        command = f"{self.words()}{launcher}{' --retry' if self.retry else ''} --case \"${{cases[SLURM_ARRAY_TASK_ID]}}\""
+        retry = " --retry" if self.retry else ""
+        command = f"{self.words()}{launcher}{retry} --case \"${{cases[SLURM_ARRAY_TASK_ID]}}\""
         arrays = {}  # by ranks, then by thousands
         for number in due:
             case = self.deck.cases[number]
             part = number // MOST_TASKS
             name = f"ranks_{case.ranks}" + (f"_part_{part + 1}" if part else "")
-            array = arrays.setdefault((case.ranks, part), Script(self.file(name), case.ranks, command, [], [], self.jobs))
+            array = arrays.setdefault((case.ranks, part),
+                                      Script(self.file(name), case.ranks, command, [], [], self.jobs))
             array.tasks.append(number % MOST_TASKS + 1)
             array.cases.append(case)
         return [arrays[key] for key in sorted(arrays)]
@@ -171,7 +177,8 @@ class Submission:
             job = self.submit_one(script)
             for task, case in zip(script.tasks, script.cases):
                 state.write_json(case.folder / "slurm.json", {
-                    "schema": "isotherm-slurm", "schema_version": 1, "task": f"{job}_{task}", "submitted": state.utc_now(),
+                    "schema": "isotherm-slurm", "schema_version": 1, "task": f"{job}_{task}",
+                    "submitted": state.utc_now(),
                     "ranks": case.ranks, "deck": case.deck})
             say(f"job {job}: {counted(len(script.cases), 'case')} on {counted(script.ranks, 'rank')}, by {in_quotes(script.file)}\n")
             jobs += f":{job}"
