@@ -6,9 +6,8 @@ from pathlib import Path
 import h5py
 import pytest
 
-from program import DECK, isotherm, ran, write_deck
-import runs
-from runs import cells, snapshots
+from program import DECK, ran, write_deck
+from runs import cells, record, snapshots
 from shim import build_shim
 
 GATHERED = {"OMPI_MCA_io": "^ompio,romio321,romio341"}  # no MPI-IO is left
@@ -28,10 +27,6 @@ def run_in(folder, *overrides, ranks=0, **environment):
     folder.mkdir(exist_ok=True)
     ran("run", write_deck(folder, LARGE), "output.directory=out", *overrides, ranks=ranks, cwd=folder, **environment)
     return folder / "out"
-
-
-def record(folder):
-    return runs.record(folder)
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +71,7 @@ def test_they_are_shuffled_and_deflated_in_chunks_of_the_grid(plain, packed):
 
 
 def test_the_record_has_the_bytes_before_and_after(plain, packed):
+    """So say `info` and `check`."""
     files = [path for path in packed.glob("*.hdf") if "checkpoint" not in path.name]
     written = record(packed)["snapshots"]
     before = sum(cells(path).nbytes for path in files)
@@ -85,31 +81,24 @@ def test_the_record_has_the_bytes_before_and_after(plain, packed):
     assert ", compressed from " in (packed / "run.log").read_text()
     written = record(plain)["snapshots"]
     assert (written["cell_bytes"], written["compression"], written["compression_ratio"]) == (before, 0, None)
-
-
-def test_info_and_check_say_so(plain, packed):
     for folder, compressed in ((plain, False), (packed, True)):
-        done = isotherm("info", folder / "deck_00000040.hdf")
-        assert done.returncode == 0 and "recomputed from the cells in the file" in done.stdout, done.stderr
-        assert ("\ncompressed    2.19 MiB of cells in " in done.stdout) == compressed
-    done = isotherm("check", "deck.yaml", "output.compression=4", cwd=plain.parent)
-    assert " of the field before compression\n" in done.stdout
+        said = ran("info", folder / "deck_00000040.hdf").stdout
+        assert "recomputed from the cells in the file" in said and ("\ncompressed    2.19 MiB of cells in " in said) == compressed
+    assert " of the field before compression\n" in ran("check", "deck.yaml", "output.compression=4", cwd=plain.parent).stdout
 
 
 def test_a_run_goes_on_from_them_and_to_them(plain, packed, tmp_path):
     """Restarted, run again from a snapshot, and painted from one: always the same bits."""
     out = run_in(tmp_path, "problem.steps=20", ranks=2)
-    done = isotherm("run", "deck.yaml", "output.directory=out", "output.compression=9", "--restart", "latest", ranks=3,
-                    cwd=tmp_path)
-    assert done.returncode == 0 and "changed: output.compression 0 -> 9" in done.stdout, done.stderr
-    assert record(out)["fingerprint"] == record(plain)["fingerprint"]
+    done = ran("run", "deck.yaml", "output.directory=out", "output.compression=9", "--restart", "latest", ranks=3, cwd=tmp_path)
+    assert "changed: output.compression 0 -> 9" in done.stdout
     assert (cells(out / "deck_00000040.hdf") == cells(packed / "deck_00000040.hdf")).all()
     ran("run", "--from", packed / "deck_00000020.hdf", "output.directory=again", cwd=tmp_path)
     expect_same_cells(tmp_path / "again", packed)
     assert record(tmp_path / "again")["snapshots"]["compression"] == 4
     painted = f"[{{shape: dataset, file: {packed}/deck_00000040.hdf, dataset: /VTKHDF/PointData/T}}]"
     ran("run", "deck.yaml", "output.directory=painted", f"initial={painted}", "problem.steps=0", ranks=2, cwd=tmp_path)
-    assert record(tmp_path / "painted")["fingerprint"] == record(plain)["fingerprint"]
+    assert {record(folder)["fingerprint"] for folder in (out, tmp_path / "painted")} == {record(plain)["fingerprint"]}
 
 
 @pytest.mark.parametrize("ranks, words, environment", [
@@ -123,33 +112,29 @@ def test_an_error_in_the_middle_of_a_file_is_74(io_shim, tmp_path, ranks, words,
                **environment, code=74)
     assert ".hdf" in done.stderr
     for path in (tmp_path / "out").glob("*.hdf"):
-        assert isotherm("info", path).returncode == 0
+        ran("info", path)
 
 
 def test_one_changed_bit_is_found(packed, tmp_path):
-    path = packed / "deck_00000040.hdf"
+    path, spoilt = packed / "deck_00000040.hdf", tmp_path / "spoilt.hdf"
     with h5py.File(path) as file:
         chunk = file["temperature"].id.get_chunk_info(1)
     data = bytearray(path.read_bytes())
     data[chunk.byte_offset + chunk.size // 2] ^= 1
-    spoilt = tmp_path / "spoilt.hdf"
     spoilt.write_bytes(data)
-    done = isotherm("info", spoilt)
-    assert done.returncode in (65, 74) and str(spoilt) in done.stderr
+    assert str(spoilt) in ran("info", spoilt, code={65, 74}).stderr
 
 
 def test_without_the_filter_it_is_refused_before_any_work(tmp_path):
-    shim = build_shim(Path(__file__).with_name("filter_shim.c"), tmp_path)
+    """As is a level that there is not."""
+    preload = {"LD_PRELOAD": str(build_shim(Path(__file__).with_name("filter_shim.c"), tmp_path))}
     deck = write_deck(tmp_path, DECK.replace("every_steps: 20", "every_steps: 20, compression: 3"))
     for verb, ranks in (("check", 0), ("run", 0), ("run", 2)):
-        done = ran(verb, deck, "output.directory=out", ranks=ranks, cwd=tmp_path, LD_PRELOAD=str(shim), code=69)
+        done = ran(verb, deck, "output.directory=out", ranks=ranks, cwd=tmp_path, **preload, code=69)
         line = next(line for line in done.stderr.splitlines() if "output.compression" in line)
         assert ": output.compression: 3 cannot be written (HDF5 " in line
         assert line.endswith(" was built without the filter deflate); write 0, or use an HDF5 with zlib")
         assert not (tmp_path / "out").exists()
-    assert isotherm("run", deck, "output={directory: out, compression: 0}", cwd=tmp_path, LD_PRELOAD=str(shim)).returncode == 0
-
-
-def test_a_level_that_there_is_not(tmp_path):
-    done = isotherm("check", write_deck(tmp_path), "output.compression=10", cwd=tmp_path)
-    assert done.returncode == 65 and "output.compression" in done.stderr and "0 to 9" in done.stderr
+    ran("run", deck, "output={directory: out, compression: 0}", cwd=tmp_path, **preload)
+    said = ran("check", deck, "output.compression=10", cwd=tmp_path, code=65).stderr
+    assert "output.compression" in said and "0 to 9" in said

@@ -1,5 +1,5 @@
 """The pages of the documentation: command lines are command lines, links lead somewhere, the kernel of kernels/README.md is one, and
-what docs/cluster.md names of the program is there: keys, figures, messages. Its job script stops, is requeued and goes on."""
+what docs/cluster.md names of the program is there: keys, figures, messages, words for launchers. (Its job script: test_slurm_slow.py.)"""
 
 import functools
 import json
@@ -14,9 +14,8 @@ import pytest
 import yaml
 
 from documentation import BLOCK, blocks, name_of, pages, shell_lines, ticked, TOP
-from job import ENDLESS
-from program import DECK, HANGS, isotherm, ran, write_deck
-from runs import expect_same_answer, record
+from program import DECK, isotherm, ran, write_deck
+from runs import record
 
 CLUSTER = TOP / "docs" / "cluster.md"
 RECORD = TOP / "tests/faults/fixtures/records/run_2026-11-20.json"
@@ -182,49 +181,6 @@ def test_words_for_launchers_are_understood(tmp_path, tool, question):
         done = subprocess.run([tool, *words, question], env={**os.environ, "SLURM_CONF": str(tmp_path / "slurm.conf")},
                               capture_output=True, text=True, check=False)
         assert done.returncode == 0, (words, done.stderr)
-
-
-# The job script, with stand-ins for srun and scontrol: two jobs, of which the first is told before its end, as --signal says.
-
-SRUN = """#!/bin/bash
-echo "$*" >>calls
-while [[ $1 == --* ]]; do shift; done
-[[ $1 == isotherm ]] || exit 1
-{mpiexec} -n 2 {program} "${{@:2}}" &
-if [[ ! -e runs/deck/latest ]]; then
-  until [[ -e runs/deck/history.csv ]]; do sleep 0.05; done
-  kill -USR1 $!
-fi
-wait $!
-"""
-
-
-def test_the_job_script_goes_on(tmp_path):
-    script, = [text for text in blocks(CLUSTER, "sh") if "#SBATCH" in text]
-    commands = tmp_path / "bin"
-    commands.mkdir()
-    (commands / "srun").write_text(SRUN.format(mpiexec=os.environ.get("MPIEXEC", "mpirun"), program=os.environ["ISOTHERM"]))
-    (commands / "scontrol").write_text('#!/bin/bash\necho "scontrol $*" >>calls\n')
-    for path in commands.iterdir():
-        path.chmod(0o755)
-
-    def job(deck):
-        write_deck(tmp_path, deck)
-        environment = {**os.environ, "PATH": f"{commands}:{os.environ['PATH']}", "SLURM_JOB_ID": "4711"}
-        done = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True,
-                              timeout=HANGS, check=False)
-        return done.returncode, done.stderr, (tmp_path / "calls").read_text().splitlines()
-
-    code, err, called = job(ENDLESS)
-    assert (code, called[-1]) == (75, "scontrol requeue 4711"), err
-    assert not any("--restart" in call for call in called)
-    out = tmp_path / "runs" / "deck"
-    stopped = record(out)["performance"]["sweeps"]
-    finite = ENDLESS.replace("1000000000000", str(stopped + 5))
-    code, err, called = job(finite)
-    assert (code, len(called)) == (0, 3) and called[-1].endswith("isotherm run deck.yaml --restart latest"), err
-    ran("run", "deck.yaml", "output.directory=whole", cwd=tmp_path)
-    expect_same_answer(tmp_path / "whole", out)
 
 
 README = TOP / "README.md"

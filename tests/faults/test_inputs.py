@@ -155,12 +155,8 @@ def test_extremes_are_those_of_the_last_field_and_heat_that_of_history(tmp_path)
     assert [float(last[name]) for name in ("source_W", "rate_W", "balance_W")] == [
         end["heat"][name] for name in ("sources_W", "stored_W", "balance_W")]
     assert end["heat"]["faces_W"]["y_min"] == pytest.approx(3e4 * 0.024 * 0.036) and end["heat"]["relative_balance"] < 1e-12
-    title, hot_line, _, faces, _, balance, result = done.stdout.splitlines()[-7:]
-    assert result == "RESULT: DONE" and balance.startswith("  balance ") and title.startswith("  at the end ")
-    hot = end["highest"]
-    assert hot_line.startswith(f"  highest      {hot['temperature_K']:.6g} K at (")
-    assert hot_line.endswith(f"cell ({', '.join(map(str, hot['cell']))})")
-    assert f"y_min {end['heat']['faces_W']['y_min']:.6g} W" in faces
+    title, hot, cold, *_, balance, result = done.stdout.splitlines()[-7:]  # their texts: unit/test_run_record.cpp
+    assert [line.split()[0] for line in (title, hot, cold, balance, result)] == ["at", "highest", "lowest", "balance", "RESULT:"]
 
 
 @pytest.fixture(scope="module")

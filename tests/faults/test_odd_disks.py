@@ -1,13 +1,17 @@
-"""Disks that are full, have a quota, take a part of what they are given, are interrupted, or lose what they took: told, or mended,
-never half a file. A full disk is 8 MiB of tmpfs; other faults are made by a preloaded library (io_shim.c)."""
+"""Disks that are full, have a quota, take a part of what they are given, are interrupted, fail, stall, or lose what they took: told, or
+mended, never half a file. A full disk is 8 MiB of tmpfs; other faults are made by a preloaded library (io_shim.c), kills by hand."""
 
 import errno
+import itertools
 import json
+import random
 import subprocess
+import time
 
 import pytest
 
-from program import DECK, isotherm, ran, write_deck
+from job import Background
+from program import DECK, isotherm, kill_all, ran, write_deck
 from runs import checkpoints, history, record, snapshots
 
 
@@ -24,21 +28,23 @@ def small_disk(tmp_path):
     subprocess.run(["umount", disk], check=True)
 
 
+def expect_whole_files(out):
+    for path in out.glob("*.hdf"):
+        ran("info", path)
+
+
 @pytest.mark.parametrize("ranks", [1, 3])
 @pytest.mark.parametrize("gathered", [False, True])
 def test_a_compressed_file_without_room_is_74(small_disk, tmp_path, ranks, gathered):
     """One that would fit, compressed: the room of its cells is asked for, and all ranks know that it is not there."""
     deck = write_deck(tmp_path, DECK.replace("[17, 23, 31]", "[64, 64, 80]"))  # 2.5 MiB of cells, in two chunks
     environment = {"OMPI_MCA_io": "^ompio,romio321,romio341"} if gathered else {}
-    done = ran(
-        "run", deck, f"output={{directory: {small_disk}/out, every_steps: 1, compression: 1, precision: same}}",
-        ranks=ranks, cwd=tmp_path, ISOTHERM_IO_TIMEOUT="120", **environment, code=74)
+    done = ran("run", deck, f"output={{directory: {small_disk}/out, every_steps: 1, compression: 1, precision: same}}",
+               ranks=ranks, cwd=tmp_path, ISOTHERM_IO_TIMEOUT="120", **environment, code=74)
     assert ".hdf.part: no room for the file (No space left on device: " in done.stderr
-    assert not list((small_disk / "out").glob("*.part"))
-    files = sorted((small_disk / "out").glob("*.hdf"))
-    assert len(files) > 3  # of those that are not compressed three have room
-    for path in files:
-        assert isotherm("info", path).returncode == 0
+    out = small_disk / "out"
+    assert not list(out.glob("*.part")) and len(list(out.glob("*.hdf"))) > 3  # of those that are not compressed three have room
+    expect_whole_files(out)
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
@@ -56,8 +62,7 @@ def test_a_full_disk_is_74_and_nothing_is_half(small_disk, tmp_path, ranks):
     ]
     series = json.loads((small_disk / "out" / "deck.hdf.series").read_text())["files"]
     assert [entry["name"] for entry in series] == ["deck_00000000.hdf", "deck_00000010.hdf", "deck_00000020.hdf"]
-    for path in (small_disk / "out").glob("*.hdf"):
-        assert isotherm("info", path).returncode == 0
+    expect_whole_files(small_disk / "out")
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
@@ -81,49 +86,39 @@ def test_a_checkpoint_that_has_no_room_leaves_the_ones_before(small_disk, tmp_pa
 @pytest.fixture(scope="module")
 def fingerprint(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sound")
-    assert isotherm("run", write_deck(folder), "output.directory=out", cwd=folder).returncode == 0
+    ran("run", write_deck(folder), "output.directory=out", cwd=folder)
     return record(folder / "out")["fingerprint"]
 
 
-def run_with(io_shim, folder, fault, ranks, *words, path=".hdf.part", **environment):
-    return isotherm(
-        "run", write_deck(folder), "output.directory=out", *words, ranks=ranks, cwd=folder,
-        LD_PRELOAD=str(io_shim), ISOTHERM_SHIM=fault, ISOTHERM_SHIM_PATH=path, ISOTHERM_IO_TIMEOUT="120", **environment,
-    )
-
-
-def expect_whole_files(out):
-    for path in out.glob("*.hdf"):
-        ran("info", path)
+def run_with(io_shim, folder, fault, *words, ranks=0, path=".hdf.part", code=0, watchdog=120, **environment):
+    return ran("run", write_deck(folder), "output.directory=out", *words, ranks=ranks, cwd=folder, code=code, LD_PRELOAD=str(io_shim),
+               ISOTHERM_SHIM=fault, ISOTHERM_SHIM_PATH=path, ISOTHERM_IO_TIMEOUT=str(watchdog), **environment)
 
 
 @pytest.mark.parametrize("ranks", [1, 4])
 def test_a_quota_is_told_before_a_byte_is_written(io_shim, tmp_path, ranks):
     """Space is reserved twice a file, so the third is the second file's first."""
-    done = run_with(io_shim, tmp_path, f"reserve:3:{errno.EDQUOT}", ranks)
-    assert done.returncode == 74, done.stdout + done.stderr
-    line = next(line for line in done.stderr.splitlines() if "no room" in line)
-    assert line.startswith("out/deck_00000020.hdf.part: no room for the file (Disk quota exceeded: ")
-    assert " bytes wanted, " in line and done.stderr.count("no room") == 1
+    done = run_with(io_shim, tmp_path, f"reserve:3:{errno.EDQUOT}", ranks=ranks, code=74)
+    line, = [line for line in done.stderr.splitlines() if "no room" in line]
+    assert line.startswith("out/deck_00000020.hdf.part: no room for the file (Disk quota exceeded: ") and " bytes wanted, " in line
     assert "MPI_ABORT" not in done.stderr
     assert snapshots(tmp_path / "out") == ["deck_00000000.hdf"] and not list((tmp_path / "out").glob("*.part"))
     expect_whole_files(tmp_path / "out")
 
 
 def test_a_quota_that_shows_while_writing(io_shim, tmp_path):
-    done = run_with(io_shim, tmp_path, f"write:3:{errno.EDQUOT}", 2)
-    assert done.returncode == 74, done.stdout + done.stderr
+    done = run_with(io_shim, tmp_path, f"write:3:{errno.EDQUOT}", ranks=2, code=74)
     assert "deck_00000000.hdf.part" in done.stderr
     assert snapshots(tmp_path / "out") == []
 
 
-@pytest.mark.parametrize("ranks", [0, 2])
-def test_short_writes_are_continued(io_shim, tmp_path, fingerprint, ranks):
-    """Of cells, series and record."""
-    done = run_with(io_shim, tmp_path, "write:1:short", ranks, path=".part")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert record(tmp_path / "out")["fingerprint"] == fingerprint
-    assert len(snapshots(tmp_path / "out")) == 3
+@pytest.mark.parametrize("fault, ranks, environment, path", [
+    ("write:1:short", 0, {}, ".part"), ("write:1:short", 2, {}, ".part"),  # of cells, series and record
+    ("none:1:5", 2, {"OMPI_MCA_io": "ompio"}, ".hdf.part"), ("none:1:5", 2, {}, ".hdf.part")])
+def test_short_writes_are_continued_and_without_a_fault_all_is_well(io_shim, tmp_path, fingerprint, fault, ranks, environment, path):
+    """With OMPIO too, while the disk is."""
+    run_with(io_shim, tmp_path, fault, ranks=ranks, path=path, watchdog=0 if "none" in fault else 120, **environment)
+    assert record(tmp_path / "out")["fingerprint"] == fingerprint and len(snapshots(tmp_path / "out")) == 3
     expect_whole_files(tmp_path / "out")
 
 
@@ -131,11 +126,10 @@ def test_short_writes_are_continued(io_shim, tmp_path, fingerprint, ranks):
 @pytest.mark.parametrize("interruption", ["EINTR", "EAGAIN"])
 def test_interrupted_writes_are_repeated_or_told(io_shim, tmp_path, fingerprint, interruption, ranks):
     """What isotherm writes itself is repeated; MPI-IO may give up, and then the run ends with the file's name."""
-    done = run_with(io_shim, tmp_path, f"write:1:{interruption}", ranks, "output={directory: out, snapshots: false}", path=".part")
-    assert done.returncode == 0, done.stdout + done.stderr
+    fault = f"write:1:{interruption}"
+    run_with(io_shim, tmp_path, fault, "output={directory: out, snapshots: false}", ranks=ranks, path=".part")
     assert record(tmp_path / "out")["fingerprint"] == fingerprint
-    done = run_with(io_shim, tmp_path, f"write:1:{interruption}", ranks, "output.overwrite=true")
-    assert done.returncode in (0, 74), done.stdout + done.stderr
+    done = run_with(io_shim, tmp_path, fault, "output.overwrite=true", ranks=ranks, code={0, 74})
     assert done.returncode == 0 or "out/deck_00000000.hdf.part: " in done.stderr
     assert len(snapshots(tmp_path / "out")) == (3 if done.returncode == 0 else 0)
     expect_whole_files(tmp_path / "out")
@@ -144,17 +138,15 @@ def test_interrupted_writes_are_repeated_or_told(io_shim, tmp_path, fingerprint,
 @pytest.mark.parametrize("first, ranks", [(1, 1), (4, 2), (7, 2)])
 def test_what_is_lost_without_an_error_is_found_by_reading_back(io_shim, tmp_path, first, ranks):
     """As OMPIO loses it on a full disk."""
-    done = run_with(io_shim, tmp_path, f"write:{first}:lose", ranks)
-    assert done.returncode == 74, done.stdout + done.stderr
-    lost = f"out/deck_000000{'00' if first < 6 else '20'}.hdf.part: "
-    assert lost in done.stderr and " data: write " in done.stderr
-    assert lost.removesuffix(".part: ") not in snapshots(tmp_path / "out")
+    done = run_with(io_shim, tmp_path, f"write:{first}:lose", ranks=ranks, code=74)
+    lost = f"deck_000000{'00' if first < 6 else '20'}.hdf"
+    assert f"out/{lost}.part: " in done.stderr and " data: write " in done.stderr
+    assert lost not in snapshots(tmp_path / "out")
     expect_whole_files(tmp_path / "out")
 
 
 def test_ompio_is_a_warning_before_the_first_file(io_shim, tmp_path):
-    done = run_with(io_shim, tmp_path, f"reserve:1:{errno.ENOSPC}", 2, OMPI_MCA_io="ompio")
-    assert done.returncode == 74, done.stderr
+    done = run_with(io_shim, tmp_path, f"reserve:1:{errno.ENOSPC}", ranks=2, code=74, OMPI_MCA_io="ompio")
     if "Open MPI" not in done.stdout:
         pytest.skip("another MPI has no OMPIO")
     warning = "warning: OMPI_MCA_io asks for OMPIO, which loses data on a full disk without an error; "
@@ -162,18 +154,10 @@ def test_ompio_is_a_warning_before_the_first_file(io_shim, tmp_path):
     assert done.stderr.index(warning) < done.stderr.index("no room")
 
 
-def test_with_ompio_all_is_well_while_the_disk_is(io_shim, tmp_path, fingerprint):
-    done = run_with(io_shim, tmp_path, "none:1:5", 2, OMPI_MCA_io="ompio")
-    assert done.returncode == 0, done.stderr
-    assert record(tmp_path / "out")["fingerprint"] == fingerprint
-    expect_whole_files(tmp_path / "out")
-
-
 @pytest.mark.parametrize("fault, ranks", [("write:1", 2), ("fsync:1", 0), ("rename:1", 0)])
 def test_a_record_that_cannot_be_written(io_shim, tmp_path, fault, ranks):
     """The fields are there; no half record is."""
-    done = run_with(io_shim, tmp_path, f"{fault}:{errno.ENOSPC}", ranks, path="run.json")
-    assert done.returncode == 74, done.stdout + done.stderr
+    done = run_with(io_shim, tmp_path, f"{fault}:{errno.ENOSPC}", ranks=ranks, path="run.json", code=74)
     assert done.stderr.count("No space left on device") == 1 and "run.json" in done.stderr
     assert not list((tmp_path / "out").glob("run.json*")) and len(snapshots(tmp_path / "out")) == 3
     assert done.stdout.endswith("RESULT: FAILED\n")
@@ -184,17 +168,11 @@ SLICE = "output.slices=[{axis: z, cell: 12, every_steps: 10}]"
 LOST = "no room for the file (No space left on device: "
 
 
-def run_on(io_shim, folder, *words, fault, path, ranks):
-    return isotherm("run", write_deck(folder, DECK), "output.directory=out", *words, ranks=ranks, cwd=folder,
-                    LD_PRELOAD=str(io_shim), ISOTHERM_SHIM=fault, ISOTHERM_SHIM_PATH=path)
-
-
 @pytest.mark.parametrize("ranks", [0, 2])
-def test_warn_goes_on_without_the_file(io_shim, tmp_path, ranks):
+def test_warn_goes_on_without_the_file(io_shim, tmp_path, fingerprint, ranks):
     """Of three snapshots the first has room, and of five slices all have; probes and history miss nothing."""
-    done = run_on(io_shim, tmp_path, SLICE, "output.on_error=warn", "output.probes={points: [[-0.9, 2.1, 0.6]], every_steps: 10}",
-               fault=f"reserve:3:{errno.ENOSPC}", path="deck_000000", ranks=ranks)
-    assert done.returncode == 0, done.stderr
+    done = run_with(io_shim, tmp_path, f"reserve:3:{errno.ENOSPC}", SLICE, "output.on_error=warn",
+                    "output.probes={points: [[-0.9, 2.1, 0.6]], every_steps: 10}", path="deck_000000", ranks=ranks)
     out = tmp_path / "out"
     warnings = [line for line in done.stderr.splitlines() if LOST in line]
     assert [line.split(".hdf.part")[0] for line in warnings] == [f"warning: out/deck_000000{n}" for n in (20, 40)]
@@ -205,15 +183,12 @@ def test_warn_goes_on_without_the_file(io_shim, tmp_path, ranks):
     assert len((out / "probes.csv").read_text().splitlines()) >= 5 and history(out)
     written = record(out)
     assert written["exit_code"] == 0 and sum(LOST in warning for warning in written["warnings"]) == 2
-    assert "deck_00000020.hdf" not in written["files"]
-    plain = isotherm("run", "deck.yaml", "output.directory=plain", cwd=tmp_path)
-    assert plain.returncode == 0 and record(tmp_path / "plain")["fingerprint"] == written["fingerprint"]
+    assert "deck_00000020.hdf" not in written["files"] and written["fingerprint"] == fingerprint
 
 
 def test_a_slice_that_is_lost_takes_no_other_with_it(io_shim, tmp_path):
-    done = run_on(io_shim, tmp_path, SLICE.replace("}]", "}, {axis: x, cell: 3, every_steps: 10}]"), "output.on_error=warn",
-               fault=f"reserve:1:{errno.EDQUOT}", path="slice_z12_", ranks=2)
-    assert done.returncode == 0, done.stderr
+    done = run_with(io_shim, tmp_path, f"reserve:1:{errno.EDQUOT}", SLICE.replace("}]", "}, {axis: x, cell: 3, every_steps: 10}]"),
+                    "output.on_error=warn", path="slice_z12_", ranks=2)
     assert done.stderr.count("Disk quota exceeded") == 5
     out = tmp_path / "out"
     assert len(list(out.glob("deck_slice_x3_*.hdf"))) == 5 and not list(out.glob("deck_slice_z12_*.hdf"))
@@ -222,15 +197,71 @@ def test_a_slice_that_is_lost_takes_no_other_with_it(io_shim, tmp_path):
 
 @pytest.mark.parametrize("asynchronous", ["true", "false"])
 def test_stop_is_the_default(io_shim, tmp_path, asynchronous):
-    done = run_on(io_shim, tmp_path, SLICE, f"output.asynchronous={asynchronous}", fault=f"reserve:1:{errno.ENOSPC}", path="slice_z12_", ranks=2)
-    assert done.returncode == 74 and LOST in done.stderr
-    assert record(tmp_path / "out")["exit_code"] == 74
+    done = run_with(io_shim, tmp_path, f"reserve:1:{errno.ENOSPC}", SLICE, f"output.asynchronous={asynchronous}", path="slice_z12_",
+                    ranks=2, code=74)
+    assert LOST in done.stderr and record(tmp_path / "out")["exit_code"] == 74
 
 
 @pytest.mark.parametrize("fault, path", [(f"reserve:3:{errno.ENOSPC}", ".checkpoint.hdf"), (f"write:1:{errno.EIO}", "20.hdf.part")])
 def test_what_no_run_can_go_on_after(io_shim, tmp_path, fault, path):
     """A checkpoint that is lost; an error in the middle of MPI-IO, which leaves its ranks waiting for each other."""
-    done = run_on(io_shim, tmp_path, "output.on_error=warn", "output.checkpoint={every_steps: 10}", fault=fault, path=path, ranks=2)
-    assert done.returncode == 74, done.stderr
-    out = tmp_path / "out"
-    assert checkpoints(out) and all(isotherm("info", out / name).returncode == 0 for name in checkpoints(out))
+    run_with(io_shim, tmp_path, fault, "output.on_error=warn", "output.checkpoint={every_steps: 10}", path=path, ranks=2, code=74)
+    assert checkpoints(tmp_path / "out")
+    expect_whole_files(tmp_path / "out")
+
+
+# A disk that fails or stalls: the watchdog ends the run at the latest.
+
+
+@pytest.mark.parametrize("fault, ranks", [
+    *itertools.product(["write:1", "write:2", "write:4", "write:9", "fsync:1", "rename:1", "close:1"], [1, 2]),
+    ("write:1", 4), ("fsync:1", 4)])
+def test_an_io_error_is_74(io_shim, tmp_path, fault, ranks):
+    done = run_with(io_shim, tmp_path, f"{fault}:{errno.EIO}", ranks=ranks, watchdog=5, code=74)
+    assert ".hdf" in done.stderr
+    expect_whole_files(tmp_path / "out")
+
+
+def stall(clock, io_shim, folder, fault, ranks, *words, **environment):
+    """A run whose watchdog has an hour, which passes once a call does not return; its stderr."""
+    stalled = folder / "stalled"
+    run = Background(folder, "run", "deck.yaml", "output.directory=out", *words, ranks=ranks, **clock.environment(io_shim),
+                     ISOTHERM_SHIM=f"{fault}:stall", ISOTHERM_SHIM_STALLED=str(stalled), ISOTHERM_IO_TIMEOUT="3600", **environment)
+    run.wait_until(stalled.exists, "nothing stalls")
+    clock.move(3600)
+    code, _, err = run.end()
+    assert code == 74 and " did not finish within 3600 s (the file system stalls" in err, err
+    return err
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("fault", ["write:1", "fsync:1", "rename:1"])
+def test_a_stall_is_told_by_phase_and_seconds(clock, io_shim, tmp_path, fault, ranks):
+    write_deck(tmp_path)
+    stall(clock, io_shim, tmp_path, fault, ranks)
+    assert not list((tmp_path / "out").glob("*.hdf"))
+
+
+# The header, and the cells of what it describes.
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("first, what", [(1, ".checkpoint.hdf: reading the header"), (24, ".checkpoint.hdf:/temperature: ")])
+def test_a_restart_from_a_disk_that_stalls_is_74(clock, io_shim, tmp_path, first, what, ranks):
+    ran("run", write_deck(tmp_path), "output.directory=out", "output.checkpoint.every_steps=50", cwd=tmp_path)
+    assert what in stall(clock, io_shim, tmp_path, f"read:{first}", ranks, "--restart", "latest", ISOTHERM_SHIM_PATH=".hdf")
+
+
+def test_a_kill_at_any_moment_leaves_whole_files(tmp_path):
+    seed = random.randrange(1 << 30)
+    print("seed", seed)
+    draw = random.Random(seed)
+    for i in range(5):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        run = Background(folder, "run", write_deck(folder), "problem.steps=4000", "output.every_steps=1", "output.directory=out", ranks=2)
+        run.wait_until(lambda: list(folder.glob("out/*.hdf")), "no file")
+        time.sleep(draw.uniform(0, 0.3))
+        assert run.process.poll() is None
+        kill_all(run.process.pid)
+        run.end()
+        expect_whole_files(folder / "out")
+        assert list(folder.glob("out/*.hdf"))

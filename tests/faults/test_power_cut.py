@@ -1,7 +1,6 @@
-"""The power goes: what was written after the last fsync is lost, and names may be as old as the folder's last fsync. Whenever
-that is, every file under its final name is whole, and the run goes on from a checkpoint one interval back at most.
-
-A preloaded library (power_cut_shim.c) tells what reached the disk, and in which order."""
+"""The power goes: what was written after the last fsync is lost, and names may be as old as the folder's last fsync. Whenever that is, every
+file under its final name is whole, and the run goes on from a checkpoint one interval back at most. A preloaded library
+(power_cut_shim.c) tells what reached the disk, and in which order."""
 
 import os
 import random
@@ -10,10 +9,9 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from program import isotherm, ran, write_deck
+from program import isotherm, ran, SMALL_BLOCK, write_deck
 from runs import expect_same_answer
 from shim import build_shim
-from small_block import SMALL_BLOCK
 
 INTERVAL = 10
 DECK = SMALL_BLOCK + """\
@@ -23,12 +21,8 @@ output: {directory: runs/out, every_steps: 16, diagnostics: 5, checkpoint: {ever
 """
 
 
-def sweep_of(name):
-    return int(PurePosixPath(name).name.split("_")[1].split(".")[0])
-
-
-def checkpoints_in(names):
-    return [name for name in names if name.endswith(".checkpoint.hdf")]
+def newest_checkpoint(names, none=0):
+    return max((int(PurePosixPath(name).name.split("_")[1].split(".")[0]) for name in names if name.endswith(".checkpoint.hdf")), default=none)
 
 
 class Disk:
@@ -98,10 +92,10 @@ def test_whenever_the_power_goes_files_are_whole(logged):
     disk, begun, renamed, published = Disk(), -1, -1, -1
     for line in lines:
         disk.do(*line)
-        if line[0] == "create" and ".checkpoint.hdf" in line[1]:
-            begun = max(begun, sweep_of(line[1]))
-        if line[0] == "rename" and checkpoints_in(line[2:]):
-            renamed = sweep_of(line[2])
+        if line[0] == "create":
+            begun = max(begun, newest_checkpoint([line[1].removesuffix(".part")], -1))
+        if line[0] == "rename":
+            renamed = newest_checkpoint([line[2]], renamed)
         if line[0] == "names":
             published = renamed
         for state in disk.after_a_cut():
@@ -110,7 +104,7 @@ def test_whenever_the_power_goes_files_are_whole(logged):
                     if state[name] not in sound:
                         sound[state[name]] = isotherm("info", log / state[name]).returncode == 0
                     assert sound[state[name]], f"{name} is not whole after {line}"
-            newest = max(map(sweep_of, checkpoints_in(state)), default=0)
+            newest = newest_checkpoint(state)
             assert newest >= max(begun - INTERVAL, published), f"{line}: only sweep {newest} of {begun}"
     assert published == 30 and len(sound) > 6
 
@@ -122,7 +116,7 @@ def test_the_rest_of_the_run_is_as_it_would_have_been(logged, tmp_path):
     disk, states = Disk(), []
     for line in lines:
         disk.do(*line)
-        states += [state for state in disk.after_a_cut() if checkpoints_in(state) and "runs/out/run.json" not in state]
+        states += [state for state in disk.after_a_cut() if newest_checkpoint(state) and "runs/out/run.json" not in state]
     for i, state in enumerate(random.Random(seed).sample(states, 3)):
         folder = tmp_path / str(i)
         (folder / "runs" / "out").mkdir(parents=True)

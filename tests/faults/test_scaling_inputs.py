@@ -3,13 +3,12 @@
 import json
 import os
 import re
-import stat
 import subprocess
 from pathlib import Path
 
 import pytest
-from cli import isotherm
-from program import HANGS
+
+from program import HANGS, ran
 
 FOLDER = Path(__file__).parents[2] / "inputs" / "scaling"
 DECKS = sorted(FOLDER.glob("*.yaml"))
@@ -25,30 +24,26 @@ def test_all_is_there():
 GROWN = {2: (1, 1, 2), 4: (1, 2, 2), 8: (2, 2, 2), 512: (8, 8, 8)}
 
 
-# A plan for more ranks than there are asks for no memory: the decks for GPUs need not fit this machine.
+def edge(deck):
+    return int(re.search(r"^  cells: (\d+)$", deck.read_text(), re.MULTILINE)[1])
+
+
 @pytest.mark.parametrize("deck", DECKS, ids=lambda path: path.stem)
 def test_every_deck_passes_check_as_its_series_uses_it(tmp_path, deck):
-    kind = deck.stem.split("_")[0]
-    n = int(re.search(r"^  cells: (\d+)$", deck.read_text(), re.MULTILINE)[1])
-    result = isotherm("check", str(deck), f"scaling={{kind: {kind}, ranks: [{', '.join(map(str, GROWN))}]}}", cwd=tmp_path)
-    assert (result.code, result.err) == (0, "")
-    found = re.findall(r"^  ranks-\d+ +(\d+) +(\d+) x (\d+) x (\d+) ", result.out, re.MULTILINE)
+    """A plan for more ranks than there are asks for no memory: the decks for GPUs need not fit this machine. The grids that a weak deck
+    names are those of its series."""
+    kind, n = deck.stem.split("_")[0], edge(deck)
+    words = [f"scaling={{kind: {kind}, ranks: [{', '.join(map(str, GROWN))}]}}"]
+    done = ran("check", deck, *words, cwd=tmp_path)
+    found = re.findall(r"^  ranks-\d+ +(\d+) +(\d+) x (\d+) x (\d+) ", done.stdout, re.MULTILINE)
     grow = GROWN if kind == "weak" else dict.fromkeys(GROWN, (1, 1, 1))
     assert [tuple(map(int, line)) for line in found] == [(ranks, *(n * f for f in grow[ranks])) for ranks in GROWN]
-    assert os.listdir(tmp_path) == []
-
-
-@pytest.mark.parametrize("deck", [path for path in DECKS if path.stem.startswith("weak")], ids=lambda path: path.stem)
-def test_the_grids_that_a_weak_deck_names_are_those_of_its_series(deck):
-    text = deck.read_text()
-    n = int(re.search(r"^  cells: (\d+)$", text, re.MULTILINE)[1])
-    named = re.findall(r"mpirun -n (\d+) .*'grid.cells=\[(\d+),(\d+),(\d+)\]'", text)
-    assert named and all([int(c) for c in cells] == [n * f for f in GROWN[int(ranks)]] for ranks, *cells in named)
-
-
-@pytest.mark.parametrize("deck", ["strong_cpu.yaml", "weak_cpu.yaml"])
-def test_the_small_decks_run_on_one_rank_as_they_are(tmp_path, deck):
-    assert isotherm("check", str(FOLDER / deck), cwd=tmp_path).code == 0
+    assert done.stderr == "" and os.listdir(tmp_path) == []
+    named = re.findall(r"mpirun -n (\d+) .*'grid.cells=\[(\d+),(\d+),(\d+)\]'", deck.read_text())
+    assert bool(named) == (kind == "weak")
+    assert all([int(c) for c in cells] == [n * f for f in GROWN[int(ranks)]] for ranks, *cells in named)
+    if deck.stem.endswith("_cpu"):  # on one rank as it is
+        ran("check", deck, cwd=tmp_path)
 
 
 # srun as far as the scripts use it: the ranks start here, the call is noted, exit codes pass through.
@@ -71,12 +66,9 @@ class Job:
         self.lines = script.read_text().splitlines()
         self.calls = folder / "calls"
         self.results = folder / "the results"
-        self.edit("isotherm=", os.environ["ISOTHERM"])
-        self.edit("decks=", f'"{FOLDER}"')
-        self.edit("results=", f'"{self.results}"')
-        self.edit("repeats=", "1")
-        self.edit("overrides=", "(problem.steps=20 problem.check_interval=10)")
-        self.srun()
+        for start, value in [("isotherm=", os.environ["ISOTHERM"]), ("decks=", f'"{FOLDER}"'), ("results=", f'"{self.results}"'),
+                             ("repeats=", "1"), ("overrides=", "(problem.steps=20 problem.check_interval=10)")]:
+            self.edit(start, value)
 
     def edit(self, start, value):
         """Replaces what follows `start` on the only such line, which must be marked."""
@@ -89,19 +81,18 @@ class Job:
         assert at and all("# EDIT" in self.lines[i] for i in at)
         self.lines[at[0]:at[-1] + 1] = lines
 
-    def srun(self, before=""):
-        path = self.folder / "bin" / "srun"
-        path.parent.mkdir(exist_ok=True)
-        mpiexec = os.environ.get("MPIEXEC", "mpirun")
-        path.write_text(SRUN.format(calls=self.calls, before=before, mpiexec=mpiexec))
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
-
-    def run(self):
-        path = self.folder / "job.sh"
-        path.write_text("\n".join(self.lines) + "\n")
-        environment = {**os.environ, "PATH": f"{self.folder}/bin:{os.environ['PATH']}"}
-        return subprocess.run(["bash", path], cwd=self.folder, env=environment, timeout=HANGS, capture_output=True,
-                              text=True, check=False)
+    def run(self, *series, before_srun="", code=0):
+        """With these series; what the script printed."""
+        self.series(*series)
+        srun, job = self.folder / "bin" / "srun", self.folder / "job.sh"
+        srun.parent.mkdir()
+        srun.write_text(SRUN.format(calls=self.calls, before=before_srun, mpiexec=os.environ.get("MPIEXEC", "mpirun")))
+        srun.chmod(0o755)
+        job.write_text("\n".join(self.lines) + "\n")
+        done = subprocess.run(["bash", job], cwd=self.folder, env={**os.environ, "PATH": f"{srun.parent}:{os.environ['PATH']}"},
+                              timeout=HANGS, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done
 
     def record(self, name):
         return json.loads((self.results / name / "run.json").read_text())
@@ -110,6 +101,12 @@ class Job:
 @pytest.fixture(params=SCRIPTS, ids=lambda path: path.stem)
 def job(request, tmp_path):
     return Job(tmp_path, request.param)
+
+
+@pytest.fixture
+def one_job(tmp_path):
+    """What either script does alike, of one."""
+    return Job(tmp_path, FOLDER / "slurm_several_nodes.sh")
 
 
 def test_what_a_site_must_say_is_marked(job):
@@ -122,21 +119,16 @@ def test_what_a_site_must_say_is_marked(job):
 
 
 def test_series_on_one_and_two_ranks(job):
-    job.series("series strong strong_cpu 1,2", "series weak weak_cpu 1,2")
-    done = job.run()
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout
-
+    done = job.run("series strong strong_cpu 1,2", "series weak weak_cpu 1,2")
+    assert done.stderr == ""
     names = [f"{deck}/ranks-{ranks}" for deck in ("strong_cpu", "weak_cpu") for ranks in (1, 2)]
     assert sorted(path.parent for path in job.results.rglob("run.json")) == [job.results / name for name in names]
     records = [job.record(name) for name in names]
-    assert [len(record["ranks"]) for record in records] == [1, 2, 1, 2]
-    assert [record["grid"]["cells"] for record in records] == [[64] * 3, [64] * 3, [48] * 3, [48, 48, 96]]
-    assert all(record["result"] == "DONE" for record in records)
-    assert all(record["performance"]["sweeps"] == 20 for record in records)
+    assert [(len(record["ranks"]), record["grid"]["cells"], record["result"], record["performance"]["sweeps"]) for record in records] == [
+        (1, [64] * 3, "DONE", 20), (2, [64] * 3, "DONE", 20), (1, [48] * 3, "DONE", 20), (2, [48, 48, 96], "DONE", 20)]
     # One answer; a weak series has as many problems as grids.
     prints = [record["fingerprint"] for record in records]
     assert prints[0] == prints[1] and prints[2] != prints[3]
-
     calls = job.calls.read_text().splitlines()
     assert [re.search(r"--nodes=(\d+) --ntasks=(\d+) ", call).groups() for call in calls] == [("1", "1"), ("1", "2")] * 2
     found = table(done.stdout)
@@ -149,41 +141,27 @@ def table(text):
     return re.findall(r"^ +(\d+) +\d+ x \d+ x \d+ +(\d+) +\S+ +\S+ +([\d.]+) % ", text, re.MULTILINE)
 
 
-def test_repeats_have_folders_of_their_own(job):
-    job.series("series strong strong_cpu 2")
-    job.edit("repeats=", "3")
-    done = job.run()
-    assert done.returncode == 0, done.stderr
-    assert sorted(path.parent.name for path in job.results.rglob("run.json")) == [
-        f"ranks-2_run-{repeat}" for repeat in (1, 2, 3)]
-    assert table(done.stdout) == [("2", "3", "100.0")]
+def test_repeats_have_folders_of_their_own_and_nodes_are_filled_before_the_next(one_job):
+    one_job.edit("repeats=", "2")
+    one_job.edit("gpus=", "2")
+    done = one_job.run("series strong strong_cpu 2,3")
+    assert sorted(path.parent.name for path in one_job.results.rglob("run.json")) == [
+        f"ranks-{ranks}_run-{repeat}" for ranks in (2, 3) for repeat in (1, 2)]
+    assert [line[:2] for line in table(done.stdout)] == [("2", "2"), ("3", "2")] and table(done.stdout)[0][2] == "100.0"
+    calls = {re.match(r"(--nodes=\d+) .*(--ntasks=\d+) ", call).groups() for call in one_job.calls.read_text().splitlines()}
+    assert calls == {("--nodes=1", "--ntasks=2"), ("--nodes=2", "--ntasks=3")}
 
 
-def test_nodes_are_filled_before_the_next(tmp_path):
-    job = Job(tmp_path, FOLDER / "slurm_several_nodes.sh")
-    job.edit("gpus=", "2")
-    job.series("series strong strong_cpu 1,2,3")
-    assert job.run().returncode == 0
-    calls = job.calls.read_text().splitlines()
-    assert [call.split()[0] for call in calls] == ["--nodes=1", "--nodes=1", "--nodes=2"]
-
-
-def test_a_run_that_fails_is_named_and_the_others_go_on(job):
-    job.series("series strong strong_cpu 1,2")
-    job.srun(before='[[ $ranks == 1 ]] && exit 69')
-    done = job.run()
-    assert done.returncode == 1
+def test_a_run_that_fails_is_named_and_the_others_go_on(one_job):
+    done = one_job.run("series strong strong_cpu 1,2", before_srun='[[ $ranks == 1 ]] && exit 69', code=1)
     assert done.stderr.startswith("1 of 2 cases failed ") and done.stderr.endswith("\nfailed: strong_cpu\n")
     assert "strong scaling, compared with none (ranks-1: failed)\n" in done.stdout
-    assert job.record("strong_cpu/ranks-2")["result"] == "DONE"
+    assert one_job.record("strong_cpu/ranks-2")["result"] == "DONE"
 
 
 def test_without_slurm_by_the_launcher_of_mpi(job):
     """The line of the launcher says what to write."""
     instead = next(re.search(r'# EDIT: or "(mpirun -n .*)"', line)[1] for line in job.lines if line.startswith("launcher="))
     job.edit("launcher=", '"' + instead.replace("mpirun", os.environ.get("MPIEXEC", "mpirun")) + '"')
-    job.series("series weak weak_cpu 2")
-    done = job.run()
-    assert done.returncode == 0, done.stderr
-    assert not job.calls.exists()
-    assert len(job.record("weak_cpu/ranks-2")["ranks"]) == 2
+    job.run("series weak weak_cpu 2")
+    assert not job.calls.exists() and len(job.record("weak_cpu/ranks-2")["ranks"]) == 2

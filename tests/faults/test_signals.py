@@ -1,6 +1,5 @@
-"""A signal or the clock ends a run with a checkpoint and code 75, and what goes on from it has the bits of a run that was never
-stopped. A second signal ends it at once. Clocks that jump and long uptimes change nothing: the tests move the clocks of the
-program (support/clock.py)."""
+"""A signal or the clock ends a run with a checkpoint and code 75, and what goes on from it has the bits of a run that was never stopped. A
+second signal ends it at once. Clocks that jump and long uptimes change nothing: the tests move those of the program (support/clock.py)."""
 
 import re
 import signal
@@ -9,32 +8,48 @@ import time
 import pytest
 
 from job import Job
-from program import isotherm, kill_all, ran, ranks_of
+from program import kill_all, ran, ranks_of
 from runs import checkpoints, expect_same_answer, record
 
 STOPPED = re.compile(r"stopped by (.+) at sweep (\d+); go on with: isotherm run deck\.yaml.* --restart out\n")
 
 
+def sweep_of(name):
+    return int(name.split("_")[1].split(".")[0])
+
+
 def expect_to_go_on(folder, words=(), ranks=0):
     """From the one checkpoint of the job in `folder`, and to the same end as without a stop."""
     last = record(folder / "out")["continuation"]["newest_checkpoint"]
-    sweep = int(last.split("_")[1].split(".")[0])
-    end = [f"problem.steps={sweep + 7}", *words]
+    end = [f"problem.steps={sweep_of(last) + 7}", *words]
     ran("run", "deck.yaml", "output.directory=out", *end, "--restart", "latest", ranks=ranks, cwd=folder)
-    assert record(folder / "out")["continuation"]["restarted_from"] == {"file": f"out/{last}", "sweep": sweep}
+    assert record(folder / "out")["continuation"]["restarted_from"] == {"file": f"out/{last}", "sweep": sweep_of(last)}
     ran("run", "deck.yaml", "output.directory=whole", *end, cwd=folder)
     expect_same_answer(folder / "whole", folder / "out")
+
+
+def started(folder, *words, ranks=0, **environment):
+    """A job that is about to sweep."""
+    job = Job(folder, *words, ranks=ranks, **environment)
+    job.wait_for("history.csv")
+    return job
+
+
+def stopped(job, number=None):
+    """Its streams, once it has ended with 75."""
+    if number:
+        job.send(number)
+    code, out, err = job.end()
+    assert code == 75, err
+    return out, err
 
 
 @pytest.mark.parametrize("name, words", [
     ("SIGTERM", []), ("SIGINT", ["precision=fp32"]),
     ("SIGUSR1", ["problem.check=asynchronous", "problem.check_interval=1000000"]), ("SIGUSR2", ["solver.halo_width=3"])])
 def test_each_of_them_ends_with_a_checkpoint(tmp_path, name, words):
-    job = Job(tmp_path, *words)
-    job.wait_for("history.csv")
-    job.send(getattr(signal, name))
-    code, out, err = job.end()
-    assert code == 75, err
+    job = started(tmp_path, *words)
+    out, err = stopped(job, getattr(signal, name))
     assert STOPPED.search(err)[1] == name and out.endswith("RESULT: STOPPED\n")
     assert len(checkpoints(job.out)) == 1
     assert record(job.out)["continuation"]["stopped_by"] == name and record(job.out)["exit_code"] == 75
@@ -46,9 +61,7 @@ def test_ranks_stop_at_one_sweep(tmp_path, to_one_rank):
     job = Job(tmp_path, "problem.check=asynchronous", ranks=3)
     job.wait_for_sweeps()
     job.send(signal.SIGUSR1, ranks_of(job.process.pid)[-1] if to_one_rank else None)
-    code, _, err = job.end()
-    assert code == 75, err
-    assert err.count("stopped by SIGUSR1 at sweep") == 1
+    assert stopped(job)[1].count("stopped by SIGUSR1 at sweep") == 1
     expect_to_go_on(tmp_path, ["problem.check=asynchronous"], ranks=2)
 
 
@@ -58,7 +71,7 @@ def test_a_launcher_that_leaves_a_second(tmp_path):
     job.wait_for("*.checkpoint.hdf")
     job.send(signal.SIGTERM)
     job.end()
-    newest = max(int(name.split("_")[1].split(".")[0]) for name in checkpoints(job.out))
+    newest = max(map(sweep_of, checkpoints(job.out)))
     done = ran("run", "deck.yaml", "output.directory=out", f"problem.steps={newest + 3}", "--restart", "latest",
                cwd=tmp_path)
     assert f"sweep {newest}\n" in done.stdout
@@ -66,8 +79,7 @@ def test_a_launcher_that_leaves_a_second(tmp_path):
 
 def test_a_second_one_ends_it_at_once(io_shim, tmp_path):
     """The first checkpoint is being written, and would be for ever."""
-    job = Job(tmp_path, LD_PRELOAD=str(io_shim), ISOTHERM_SHIM="fsync:1:stall")
-    job.wait_for("history.csv")
+    job = started(tmp_path, LD_PRELOAD=str(io_shim), ISOTHERM_SHIM="fsync:1:stall")
     job.send(signal.SIGINT)
     job.wait_for("*.part")
     time.sleep(0.6)
@@ -78,39 +90,31 @@ def test_a_second_one_ends_it_at_once(io_shim, tmp_path):
 
 def test_two_in_a_moment_are_one(tmp_path):
     """timeout(1) sends to its child and to the group of both."""
-    job = Job(tmp_path)
-    job.wait_for("history.csv")
+    job = started(tmp_path)
     job.send(signal.SIGTERM)
-    job.send(signal.SIGTERM)
-    assert job.end()[0] == 75
+    stopped(job, signal.SIGTERM)
 
 
-def test_during_the_start_or_a_checkpoint(tmp_path):
+@pytest.mark.parametrize("delay", (0.0, 0.02, 0.1, 0.2, 0.3, 0.4, 0.6))
+def test_during_the_start_or_a_checkpoint(tmp_path, delay):
     """Whenever it comes: before anyone listens it ends the process, after that the run."""
-    for delay in (0.0, 0.02, 0.1, 0.2, 0.3, 0.4, 0.6):
-        folder = tmp_path / str(delay)
-        folder.mkdir()
-        job = Job(folder, "output.checkpoint={every_steps: 20, keep: 3}")
-        time.sleep(delay)
-        job.send(signal.SIGUSR1)
-        code, _, err = job.end()
-        assert code in (75, -signal.SIGUSR1), err
-        if code != 75:
-            assert not checkpoints(job.out)
-            continue
-        sweep = int(STOPPED.search(err)[2])
-        assert checkpoints(job.out)[-1] == f"deck_{sweep:08}.checkpoint.hdf"
-        assert not list(job.out.glob("*.part"))
-        for name in checkpoints(job.out):
-            assert isotherm("info", job.out / name).returncode == 0
+    job = Job(tmp_path, "output.checkpoint={every_steps: 20, keep: 3}")
+    time.sleep(delay)
+    job.send(signal.SIGUSR1)
+    code, _, err = job.end()
+    assert code in (75, -signal.SIGUSR1), err
+    if code != 75:
+        assert not checkpoints(job.out)
+        return
+    assert sweep_of(checkpoints(job.out)[-1]) == int(STOPPED.search(err)[2]) and not list(job.out.glob("*.part"))
+    for name in checkpoints(job.out):
+        ran("info", job.out / name)
 
 
 def test_without_checkpoints_nothing_is_kept(tmp_path):
-    job = Job(tmp_path, "output.checkpoint=false")
-    job.wait_for("history.csv")
-    job.send(signal.SIGUSR1)
-    code, _, err = job.end()
-    assert code == 75 and not checkpoints(job.out)
+    job = started(tmp_path, "output.checkpoint=false")
+    _, err = stopped(job, signal.SIGUSR1)
+    assert not checkpoints(job.out)
     assert re.search(r"stopped by SIGUSR1 at sweep \d+ \(it has left no checkpoint\); start it again: isotherm run .* "
                      r"output.overwrite=true\n", err)
 
@@ -128,9 +132,8 @@ def test_the_wall_time_ends_a_run_in_time(clock, tmp_path):
     job = Job(tmp_path, "solver.walltime=3600", ranks=2, **clock.environment())
     job.wait_for_sweeps()
     clock.move(3600 - 30)
-    code, out, err = job.end()
-    assert code == 75 and "ends before  solver.walltime 3600 s, with a checkpoint" in out, err
-    assert STOPPED.search(err)[1] == "the wall time"
+    out, err = stopped(job)
+    assert "ends before  solver.walltime 3600 s, with a checkpoint" in out and STOPPED.search(err)[1] == "the wall time"
     expect_to_go_on(tmp_path)
 
 
@@ -141,8 +144,8 @@ def test_so_does_the_end_of_a_slurm_job(clock, tmp_path):
     clock.move(100)
     job.wait_until(lambda: warning.search((job.out / "run.log").read_text()), "no warning")
     clock.move(36000)
-    code, out, err = job.end()
-    assert code == 75 and "the Slurm job's end in" in out, err
+    out, err = stopped(job)
+    assert "the Slurm job's end in" in out
     warned, = warning.findall(err)
     told = re.fullmatch(r"the Slurm job's end in (\d+) s leaves [^;]+; the run will stop with a checkpoint: go on from it with "
                         "--restart latest", warned)
@@ -158,21 +161,18 @@ def test_a_slurm_job_without_an_end(tmp_path):
 
 def test_no_time_for_a_sweep_and_a_checkpoint(tmp_path):
     job = Job(tmp_path, "solver.walltime=0.01")
-    code, _, err = job.end()
-    assert code == 75 and not checkpoints(job.out)
+    _, err = stopped(job)
+    assert not checkpoints(job.out)
     assert "stopped by the wall time at sweep 0 (it has left no checkpoint); start it again: isotherm run " in err
 
 
 def test_a_series_of_grids_is_stopped_without(tmp_path):
     words = ["verify={solution: decaying_mode, order: [8, 16, 32]}", "initial=[{shape: exact}]", "boundaries={}",
              "grid={cells: 8, lengths: 1}"]
-    job = Job(tmp_path, *words)
-    job.wait_for("history.csv")
-    job.send(signal.SIGUSR1)
-    code, _, err = job.end()
-    assert code == 75 and "(it has left no checkpoint); start it again" in err
-    done = isotherm("run", "deck.yaml", *words, "--restart", "latest", cwd=tmp_path)
-    assert done.returncode == 65 and "a series of grids has no checkpoints" in done.stderr
+    _, err = stopped(started(tmp_path, *words), signal.SIGUSR1)
+    assert "(it has left no checkpoint); start it again" in err
+    done = ran("run", "deck.yaml", *words, "--restart", "latest", cwd=tmp_path, code=65)
+    assert "a series of grids has no checkpoints" in done.stderr
 
 
 def test_by_the_clock(clock, tmp_path):
@@ -185,8 +185,7 @@ def test_by_the_clock(clock, tmp_path):
         job.wait_until(lambda: checkpoints(job.out)[-1:] not in ([], made[-1:]), "no checkpoint more")
         made.append(checkpoints(job.out)[-1])
     job.wait_until(lambda: not (job.out / made[0]).exists(), "the first stays")
-    job.send(signal.SIGTERM)
-    assert job.end()[0] == 75
+    stopped(job, signal.SIGTERM)
     assert len(checkpoints(job.out)) == 2
     expect_to_go_on(tmp_path)
 
@@ -200,7 +199,7 @@ def test_one_run_a_directory(tmp_path):
         assert "writes to it); wait for its end, or take the directory with --force" in done.stderr
     kill_all(job.process.pid)
     job.end()
-    last = int(checkpoints(job.out)[-1].split("_")[1].split(".")[0])
+    last = sweep_of(checkpoints(job.out)[-1])
     done = ran("run", "deck.yaml", "output.directory=out", f"problem.steps={last + 3}", "--restart", "latest",
                cwd=tmp_path)
     assert "was taken (process " in done.stderr and not (job.out / "run.lock").exists()
@@ -224,14 +223,13 @@ class TimedJob(Job):
 
     def expect_to_be_stopped(self):
         """By its wall time, with checkpoints by the clock before; it has taken the time that it took."""
-        code, _, err = self.end()
-        assert code == 75 and "stopped by the wall time" in err, err
+        assert "stopped by the wall time" in stopped(self)[1]
         took = time.monotonic() - self.begun
         written = record(self.out)
         assert self.moved <= written["phases_s"]["total"]["max"] <= self.moved + took
         assert written["continuation"]["checkpoints"] >= 2
         for name in checkpoints(self.out):
-            assert isotherm("info", self.out / name).returncode == 0
+            ran("info", self.out / name)
         walls = [float(line.split(",")[-1]) for line in (self.out / "history.csv").read_text().splitlines()[1:]]
         assert walls == sorted(walls) and 0 <= walls[0] and walls[-1] <= self.moved + took
 

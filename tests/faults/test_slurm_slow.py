@@ -16,6 +16,8 @@ from slurm import slurm  # noqa: F401  (a fixture)
 # Ranks that sleep between their sweeps leave the cores to other tests, and no more to be repeated from the start.
 SRUN = (f"srun --mpi=pmix --ntasks=2 env LD_PRELOAD=$SHIM ISOTHERM_HALO_FAULT=-1:late {os.environ['ISOTHERM']} run deck.yaml "
         "output.directory=out")
+
+
 def documented():
     """The job script of docs/cluster.md, as far as one node without GPUs can have it. The second time the job ends itself."""
     script, = [text for text in blocks(TOP / "docs" / "cluster.md", "sh") if "#SBATCH" in text]
@@ -31,7 +33,6 @@ def documented():
 # Of each job its script, and the options of sbatch. Signals come up to half a minute early, and time limits as late; a minute more is
 # for a machine on which ranks take long to start.
 JOBS = {
-    "signal": (f"{SRUN}\necho $? >code\n", "--time=2", "--signal=USR1@10"),
     "cancelled": (SRUN, "--time=5"),
     "limited": (SRUN, "--time=2"),
     # The words of the README. The job ends itself the second time.
@@ -87,9 +88,20 @@ def test_scancel(slurm, jobs):
     time.sleep(1)
     slurm.ask("scancel", job.number)
     slurm.wait(job.number)
-    assert record(job.out)["exit_code"] == 75
-    assert record(job.out)["continuation"]["stopped_by"] == "SIGTERM"
+    written = record(job.out)
+    assert (written["exit_code"], written["continuation"]["stopped_by"]) == (75, "SIGTERM")
     job.expect_to_go_on()
+
+
+def expect_to_end_as_if_never_stopped(slurm, job, codes):
+    """Once it has a checkpoint it is told where to end."""
+    job.wait_for("latest")
+    end = job.newest() + 500
+    (job.folder / "end").write_text(f"{end}\n")
+    slurm.wait(job.number)
+    assert job.code() == codes and "going on from out/deck_" in job.said(), job.said()
+    ran("run", "deck.yaml", f"problem.steps={end}", "output.directory=whole", cwd=job.folder)
+    expect_same_answer(job.folder / "whole", job.out)
 
 
 def test_requeue(slurm, jobs):
@@ -97,27 +109,13 @@ def test_requeue(slurm, jobs):
     job.wait_for("history.csv")
     time.sleep(1)
     slurm.ask("scontrol", "requeue", job.number)
-    job.wait_for("latest")
-    end = job.newest() + 500
-    (job.folder / "end").write_text(f"{end}\n")
-    slurm.wait(job.number)
-    assert job.code() == "0\n", job.said()
-    assert "going on from out/deck_" in job.said()
-    ran("run", "deck.yaml", f"problem.steps={end}", "output.directory=whole", cwd=job.folder)
-    expect_same_answer(job.folder / "whole", job.out)
+    expect_to_end_as_if_never_stopped(slurm, job, "0\n")
 
 
 def test_the_documented_job(slurm, jobs):
     """It is told before its end, stops, requeues itself and goes on."""
-    job = jobs["documented"]
-    job.wait_for("latest")
-    end = job.newest() + 500
-    (job.folder / "end").write_text(f"{end}\n")
-    slurm.wait(job.number)
-    assert job.code() == "75\n0\n", job.said()
-    assert "stopped by SIGUSR1 at sweep" in job.said() and "going on from out/deck_" in job.said()
-    ran("run", "deck.yaml", f"problem.steps={end}", "output.directory=whole", cwd=job.folder)
-    expect_same_answer(job.folder / "whole", job.out)
+    expect_to_end_as_if_never_stopped(slurm, jobs["documented"], "75\n0\n")
+    assert "stopped by SIGUSR1 at sweep" in jobs["documented"].said()
 
 
 def test_a_member_of_an_array_that_fails_is_alone(slurm, jobs):
@@ -126,14 +124,6 @@ def test_a_member_of_an_array_that_fails_is_alone(slurm, jobs):
     assert [job.code(f"_{member}") for member in range(3)] == ["0\n", "65\n", "0\n"]
     assert record(job.folder / "out_0")["fingerprint"] == record(job.folder / "out_2")["fingerprint"]
     assert "problem.steps: -50 is out of range" in job.said("_1")
-
-
-def test_a_signal_before_the_limit(slurm, jobs):
-    job = jobs["signal"]
-    slurm.wait(job.number)
-    assert job.code() == "75\n", job.said()
-    assert "stopped by SIGUSR1 at sweep" in job.said()
-    job.expect_to_go_on()
 
 
 def test_the_time_limit(slurm, jobs):

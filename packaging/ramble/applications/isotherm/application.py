@@ -106,7 +106,7 @@ class Isotherm(ExecutableApplication):
     )
     figure_of_merit(
         "swept_by",
-        fom_regex=r"  kernel +(?P<kernel>.+?), depth ",
+        fom_regex=r"  kernel +(?P<kernel>.+?), halo width ",
         group_name="kernel",
     )
     # Of a strong series all are the same: one problem has one answer on any number of ranks.
