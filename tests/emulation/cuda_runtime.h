@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -36,22 +37,17 @@ struct dim3 {
   constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
 };
 // A misaligned access faults here too: the compiler may use aligned moves.
-#define EMULATED_VECTOR2(name, type, bytes)       \
+#define EMULATED_VECTOR(name, bytes, ...)         \
   struct [[gnu::may_alias]] alignas(bytes) name { \
-    type x, y;                                    \
+    __VA_ARGS__;                                  \
   };
-#define EMULATED_VECTOR4(name, type, bytes)       \
-  struct [[gnu::may_alias]] alignas(bytes) name { \
-    type x, y, z, w;                              \
-  };
-EMULATED_VECTOR2(float2, float, 8)
-EMULATED_VECTOR2(double2, double, 16)
-EMULATED_VECTOR2(uint2, unsigned, 8)
-EMULATED_VECTOR4(float4, float, 16)
-EMULATED_VECTOR4(uint4, unsigned, 16)
-EMULATED_VECTOR4(int4, int, 16)
-#undef EMULATED_VECTOR2
-#undef EMULATED_VECTOR4
+EMULATED_VECTOR(float2, 8, float x, y)
+EMULATED_VECTOR(double2, 16, double x, y)
+EMULATED_VECTOR(uint2, 8, unsigned x, y)
+EMULATED_VECTOR(float4, 16, float x, y, z, w)
+EMULATED_VECTOR(uint4, 16, unsigned x, y, z, w)
+EMULATED_VECTOR(int4, 16, int x, y, z, w)
+#undef EMULATED_VECTOR
 inline constexpr float2 make_float2(float x, float y) {
   return {x, y};
 }
@@ -224,24 +220,17 @@ T atomicCAS(T* at, std::type_identity_t<T> expected, std::type_identity_t<T> val
 using std::max;
 using std::min;
 
-template <class To, class From>
-To emulated_bits(From value) {
-  static_assert(sizeof(To) == sizeof(From));
-  To to;
-  std::memcpy(&to, &value, sizeof(To));
-  return to;
-}
 inline long long __double_as_longlong(double value) {
-  return emulated_bits<long long>(value);
+  return std::bit_cast<long long>(value);
 }
 inline double __longlong_as_double(long long value) {
-  return emulated_bits<double>(value);
+  return std::bit_cast<double>(value);
 }
 inline int __float_as_int(float value) {
-  return emulated_bits<int>(value);
+  return std::bit_cast<int>(value);
 }
 inline float __int_as_float(int value) {
-  return emulated_bits<float>(value);
+  return std::bit_cast<float>(value);
 }
 inline int __clz(int value) {
   return value == 0 ? 32 : __builtin_clz(static_cast<unsigned>(value));

@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "halo/gpu_aware_mpi.hpp"
+
 struct ncclComm {
   int tag = 0;  // tells the communicators apart
   std::atomic<ncclResult_t> error = ncclSuccess;
@@ -145,4 +147,9 @@ ncclResult_t ncclRecv(void* data, std::size_t count, ncclDataType_t, int peer, n
                       cudaStream_t stream) {
   group.push_back({false, data, count, peer, comm, stream});
   return ncclSuccess;
+}
+
+// Its memory is the host's: every MPI takes it.
+std::optional<bool> isotherm::mpi_takes_device_memory() {
+  return true;
 }

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -136,61 +137,41 @@ cudaError_t cudaGetLastError() {
   last_error = cudaSuccess;
   return code;
 }
+namespace {
+
+struct ErrorText {
+  cudaError_t code;
+  const char *name, *text;
+};
+const ErrorText& text_of(cudaError_t code) {
+  static constexpr ErrorText texts[] = {
+      {cudaSuccess, "cudaSuccess", "no error"},
+      {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
+      {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
+      {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration", "invalid configuration argument"},
+      {cudaErrorInvalidContext, "cudaErrorInvalidContext", "invalid device context"},
+      {cudaErrorMapBufferObjectFailed, "cudaErrorMapBufferObjectFailed", "mapping of buffer object failed"},
+      {cudaErrorAlreadyMapped, "cudaErrorAlreadyMapped", "resource already mapped"},
+      {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
+       "operation not permitted when stream is capturing"},
+      {cudaErrorStreamCaptureUnjoined, "cudaErrorStreamCaptureUnjoined",
+       "capturing stream has unjoined work"},
+      {cudaErrorStreamCaptureIsolation, "cudaErrorStreamCaptureIsolation",
+       "dependency created on uncaptured work in another stream"},
+      {cudaErrorCapturedEvent, "cudaErrorCapturedEvent",
+       "operation not permitted on an event last recorded in a capturing stream"},
+      {cudaErrorNotReady, "cudaErrorEmulated", "emulated error"}};
+  const auto found = std::ranges::find(texts, code, &ErrorText::code);
+  return found == std::end(texts) ? *std::prev(found) : *found;
+}
+
+}  // namespace
+
 const char* cudaGetErrorString(cudaError_t code) {
-  switch (code) {
-    case cudaSuccess:
-      return "no error";
-    case cudaErrorInvalidValue:
-      return "invalid argument";
-    case cudaErrorMemoryAllocation:
-      return "out of memory";
-    case cudaErrorInvalidConfiguration:
-      return "invalid configuration argument";
-    case cudaErrorInvalidContext:
-      return "invalid device context";
-    case cudaErrorMapBufferObjectFailed:
-      return "mapping of buffer object failed";
-    case cudaErrorAlreadyMapped:
-      return "resource already mapped";
-    case cudaErrorStreamCaptureUnsupported:
-      return "operation not permitted when stream is capturing";
-    case cudaErrorStreamCaptureUnjoined:
-      return "capturing stream has unjoined work";
-    case cudaErrorStreamCaptureIsolation:
-      return "dependency created on uncaptured work in another stream";
-    case cudaErrorCapturedEvent:
-      return "operation not permitted on an event last recorded in a capturing stream";
-    default:
-      return "emulated error";
-  }
+  return text_of(code).text;
 }
 const char* cudaGetErrorName(cudaError_t code) {
-  switch (code) {
-    case cudaSuccess:
-      return "cudaSuccess";
-    case cudaErrorInvalidValue:
-      return "cudaErrorInvalidValue";
-    case cudaErrorMemoryAllocation:
-      return "cudaErrorMemoryAllocation";
-    case cudaErrorInvalidConfiguration:
-      return "cudaErrorInvalidConfiguration";
-    case cudaErrorInvalidContext:
-      return "cudaErrorInvalidContext";
-    case cudaErrorMapBufferObjectFailed:
-      return "cudaErrorMapBufferObjectFailed";
-    case cudaErrorAlreadyMapped:
-      return "cudaErrorAlreadyMapped";
-    case cudaErrorStreamCaptureUnsupported:
-      return "cudaErrorStreamCaptureUnsupported";
-    case cudaErrorStreamCaptureUnjoined:
-      return "cudaErrorStreamCaptureUnjoined";
-    case cudaErrorStreamCaptureIsolation:
-      return "cudaErrorStreamCaptureIsolation";
-    case cudaErrorCapturedEvent:
-      return "cudaErrorCapturedEvent";
-    default:
-      return "cudaErrorEmulated";
-  }
+  return text_of(code).name;
 }
 
 cudaError_t cudaDriverGetVersion(int* version) {

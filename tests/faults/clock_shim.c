@@ -1,20 +1,11 @@
 /* Preloaded by tests/support/clock.py: clocks that a test moves. ISOTHERM_CLOCK="uptime:file": the file holds two doubles, the
    seconds that the test has moved the monotonic clock and the clock on the wall by; where uptime is not negative, the monotonic
    clock begins there. It is for the program alone, not for its launcher, and for the deadlines of its threads too. */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
+#include "shim.h"
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <time.h>
-#include <unistd.h>
-
-#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
 static const volatile double* moved; /* monotonic, wall */
 static double shift;                 /* of the monotonic clock, from its beginning */

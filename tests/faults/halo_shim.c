@@ -3,24 +3,10 @@
    ISOTHERM_HALO_FAULT="rank:lost"   what that rank sends never arrives
    ISOTHERM_HALO_FAULT="rank:late"   that rank sleeps 5 ms before each message
    A rank of -1 is every rank. */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+#include "shim.h"
 
 /* Handles are pointers in one MPI and numbers in another, and pass as either; the shim must build without mpi.h. */
 int MPI_Send_init(const void* data, int count, void* type, int peer, int tag, void* comm, void* request);
-
-static int rank_of_this_process(void) {
-  const char* rank = getenv("OMPI_COMM_WORLD_RANK");
-  if (!rank) rank = getenv("PMIX_RANK");
-  if (!rank) rank = getenv("PMI_RANK");
-  return rank ? atoi(rank) : 0;
-}
 
 int MPI_Start(void* request);
 

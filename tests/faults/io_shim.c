@@ -6,18 +6,8 @@
            stall: none returns, and the file ISOTHERM_SHIM_STALLED says so
            short: a write takes half of what it is given | lose: nothing is written, and the call says it was
            slow: every call takes 0.2 s */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/types.h>
+#include "shim.h"
 #include <sys/uio.h>
-#include <unistd.h>
-
-#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
 enum Spoiled { NO, FAILS, SHORT, LOST };
 

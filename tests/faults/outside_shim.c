@@ -1,18 +1,8 @@
 /* Preloaded by test_paths.py: a line of the file ISOTHERM_OUTSIDE for every file or folder that this process opens for
    writing, makes, renames or removes ("write PATH"), for every program that it starts ("start PATH"), and for every library
    that it loads by hand ("load PATH"). */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <fcntl.h>
+#include "shim.h"
 #include <limits.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
 static void note(const char* what, const char* path) {
   char line[2 * PATH_MAX], here[PATH_MAX] = "";
@@ -25,17 +15,12 @@ static void note(const char* what, const char* path) {
   close(fd);
 }
 
-#define OPEN(name)                                                  \
-  int name(const char* path, int flags, ...) {                      \
-    va_list rest;                                                   \
-    va_start(rest, flags);                                          \
-    const mode_t mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0; \
-    va_end(rest);                                                   \
-    if (flags & (O_WRONLY | O_RDWR | O_CREAT)) note("write", path); \
-    return REAL(name)(path, flags, mode);                           \
-  }
-OPEN(open)
-OPEN(open64)
+static int note_open(const char* path, int flags) {
+  if (flags & (O_WRONLY | O_RDWR | O_CREAT)) note("write", path);
+  return 0;
+}
+OPEN(open, note_open(path, flags) + REAL(open)(path, flags, mode))
+OPEN(open64, note_open(path, flags) + REAL(open64)(path, flags, mode))
 
 #define FOPEN(name)                                  \
   FILE* name(const char* path, const char* mode) {   \

@@ -2,18 +2,8 @@
    ISOTHERM_POWER_LOG for everything that is done below the folder ISOTHERM_POWER_DISK (both absolute):
    "create NAME" of a file or folder, "rename NAME NAME", "unlink NAME", "sync NAME COPY": the content of a file reaches
    the disk, and is kept in COPY, "names NAME": what was done to the names in a folder does ("." the disk's own). */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "shim.h"
 #include <sys/sendfile.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
 /* The name on the disk, "." for itself, or null. */
 static const char* name_of(const char* path) {
@@ -94,16 +84,8 @@ static int opened(int fd, const char* path, int flags) {
   if (name) note("create %s\n", name);
   return fd;
 }
-#define OPEN(name)                                          \
-  int name(const char* path, int flags, ...) {              \
-    va_list rest;                                           \
-    va_start(rest, flags);                                  \
-    const mode_t mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0; \
-    va_end(rest);                                           \
-    return opened(REAL(name)(path, flags, mode), path, flags); \
-  }
-OPEN(open)
-OPEN(open64)
+OPEN(open, opened(REAL(open)(path, flags, mode), path, flags))
+OPEN(open64, opened(REAL(open64)(path, flags, mode), path, flags))
 
 int mkdir(const char* path, mode_t mode) {
   const int result = REAL(mkdir)(path, mode);

@@ -1,37 +1,26 @@
 /* Preloaded by test_ranks.py: faults of one rank of a job, or of its MPI library.
    ISOTHERM_THREAD_LEVEL=n      MPI says that it provides level n (0: MPI_THREAD_SINGLE, 1: MPI_THREAD_FUNNELED)
    ISOTHERM_NO_MEMORY="rank:n"  on that rank aligned allocations of n bytes and more fail */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+#include "shim.h"
 
 /* As mpi.h declares it; the shim must build without one. */
 int MPI_Init_thread(int* argc, char*** argv, int required, int* provided);
 
-int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-  const int result = REAL(MPI_Init_thread)(argc, argv, required, provided);
-  const char* level = getenv("ISOTHERM_THREAD_LEVEL");
-  if (level) *provided = atoi(level);
-  return result;
-}
-
 int MPI_Query_thread(int* provided);
 
-int MPI_Query_thread(int* provided) {
-  const int result = REAL(MPI_Query_thread)(provided);
+static void spoil(int* provided) {
   const char* level = getenv("ISOTHERM_THREAD_LEVEL");
   if (level) *provided = atoi(level);
+}
+int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  const int result = REAL(MPI_Init_thread)(argc, argv, required, provided);
+  spoil(provided);
   return result;
 }
-
-static int rank_of_this_process(void) {
-  const char* rank = getenv("OMPI_COMM_WORLD_RANK");
-  if (!rank) rank = getenv("PMI_RANK");
-  return rank ? atoi(rank) : 0;
+int MPI_Query_thread(int* provided) {
+  const int result = REAL(MPI_Query_thread)(provided);
+  spoil(provided);
+  return result;
 }
 
 void* aligned_alloc(size_t alignment, size_t size) {

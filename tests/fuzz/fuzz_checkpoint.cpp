@@ -3,9 +3,8 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "core/error.hpp"
 #include "output/field_files/snapshot_file.hpp"
-#include "tests/fuzz/scratch_file.hpp"
+#include "tests/fuzz/targets.hpp"
 
 using namespace isotherm;
 

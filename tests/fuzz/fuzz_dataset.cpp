@@ -2,9 +2,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/error.hpp"
 #include "physics/dataset_reader.hpp"
-#include "tests/fuzz/scratch_file.hpp"
+#include "tests/fuzz/targets.hpp"
 
 using namespace isotherm;
 

@@ -1,7 +1,7 @@
 // Any lines as overrides of a small deck: an Error, or a deck whose resolved form reads back to itself.
 #include <sstream>
 
-#include "tests/fuzz/deck_round_trip.hpp"
+#include "tests/fuzz/targets.hpp"
 
 namespace {
 constexpr const char* deck = R"(

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
 #include "support.hpp"
 
@@ -70,6 +71,22 @@ void on_every_policy(const RowCase& c, const std::vector<Int3>& on_shapes, const
   });
 }
 
+// Of the row that all others are compared with; the ghosts stand.
+template <class T>
+void sweep_plainly(const Field<T>& in, Field<T>& out, const Box& region, const Field<T>* source = nullptr) {
+  const FieldView<const T> none;
+  row_named(stencil_kernels<T>(), "reference")
+      .launch({in.view(), out.view(), region, coefficients<T>(), {}, source ? source->view() : none, {}}, {},
+              {});
+}
+template <class T>
+double reduce_plainly(ReductionOp op, const Field<T>& a, const Field<T>& b, const Box& region) {
+  double value = 0;
+  row_named(reduction_kernels<T>(), "reference")
+      .launch({a.view(), b.view(), region, op, &value, nullptr}, {});
+  return value;
+}
+
 template <class T>
 class BoundedBlock {
  public:
@@ -87,11 +104,9 @@ class BoundedBlock {
       boundary.pitch = shape[p] + 2 * ghosts;
       std::vector<T> b(static_cast<std::size_t>(boundary.pitch * (shape[q] + 2 * ghosts)));
       for (std::size_t i = 0; i < b.size(); ++i) b[i] = field_value(i);
-      Buffer& buffer = b_fields_[static_cast<std::size_t>(f)];
-      buffer = Buffer(device, b.size() * sizeof(T));
-      device.copy(buffer.data(), b.data(), buffer.bytes(), {});
-      device.synchronize(Stream{});
-      boundary.b_field = buffer.template as<T>() + ghosts * (1 + boundary.pitch);
+      b_fields_[static_cast<std::size_t>(f)] = buffer_of(device, b);
+      boundary.b_field =
+          b_fields_[static_cast<std::size_t>(f)].template as<T>() + ghosts * (1 + boundary.pitch);
     }
   }
 

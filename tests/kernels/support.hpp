@@ -86,9 +86,23 @@ Field<T> to_host(Device& device, Device& host, const Field<T>& field) {
   return copy;
 }
 
+inline std::string text(Int3 n) {
+  return fmt::format("{}x{}x{}", n.x, n.y, n.z);
+}
+inline std::string text(Box box) {
+  return fmt::format("[{}, {})", text(box.lo), text(box.hi));
+}
+
 template <class T>
 bool same_bits(T a, T b) {
   return std::memcmp(&a, &b, sizeof(T)) == 0;
+}
+
+// `before`, with the cells of `from` in the region.
+template <class T>
+Field<T> with_region(Field<T> before, const Field<T>& from, const Box& region) {
+  for_each_cell(region, [&](Int3 c) { before.view()(c) = from.view()(c); });
+  return before;
 }
 
 // Bit for bit over every padded cell; the first few differences are named.
@@ -97,25 +111,40 @@ void expect_same(FieldView<const T> expected, FieldView<const T> found) {
   ASSERT_EQ(expected.extent, found.extent);
   int reported = 0;
   const Box box = expected.padded();
-  for (Index z = box.lo.z; z < box.hi.z; ++z) {
-    for (Index y = box.lo.y; y < box.hi.y; ++y) {
-      const auto bytes = static_cast<std::size_t>(box.hi.x - box.lo.x) * sizeof(T);
-      if (std::memcmp(&expected(box.lo.x, y, z), &found(box.lo.x, y, z), bytes) == 0) continue;
-      for (Index x = box.lo.x; x < box.hi.x; ++x) {
-        if (same_bits(expected(x, y, z), found(x, y, z)) || ++reported > 5) continue;
-        ADD_FAILURE() << "cell (" << x << ", " << y << ", " << z << "): expected " << expected(x, y, z)
-                      << ", found " << found(x, y, z);
-      }
+  Box rows = box;
+  rows.hi.x = rows.lo.x + 1;
+  for_each_cell(rows, [&](Int3 c) {
+    if (std::memcmp(&expected(c), &found(c), static_cast<std::size_t>(box.extent().x) * sizeof(T)) == 0)
+      return;
+    for (; c.x < box.hi.x; ++c.x) {
+      if (same_bits(expected(c), found(c)) || ++reported > 5) continue;
+      ADD_FAILURE() << "cell " << text(c) << ": expected " << expected(c) << ", found " << found(c);
     }
-  }
+  });
   EXPECT_EQ(reported, 0) << "cells differ";
 }
 
-inline std::string text(Int3 n) {
-  return fmt::format("{}x{}x{}", n.x, n.y, n.z);
+template <class T>
+void expect_same_there(Device& device, const Field<T>& expected, const Field<T>& there) {
+  const auto host = make_host_of(device);
+  const Field<T> found = to_host(device, *host, there);
+  expect_same<T>(expected.view(), found.view());
 }
-inline std::string text(Box box) {
-  return fmt::format("[{}, {})", text(box.lo), text(box.hi));
+
+// On a device, from numbers of the host.
+template <class T>
+Buffer buffer_of(Device& device, const std::vector<T>& values) {
+  Buffer buffer(device, values.size() * sizeof(T));
+  device.copy(buffer.data(), values.data(), buffer.bytes(), {});
+  device.synchronize(Stream{});
+  return buffer;
+}
+template <class T>
+T fetched(Device& device, const void* from) {
+  T value{};
+  device.copy(&value, from, sizeof value, {});
+  device.synchronize(Stream{});
+  return value;
 }
 
 // Grids of one cell, thin ones, odd ones, just below and above the width of a vector.
@@ -182,7 +211,7 @@ std::vector<RowCase> cases_of(const Rows& rows, Backend backend) {
   for (const auto& row : rows) {
     if (row.backend != backend) continue;
     if constexpr (requires { row.fused; }) {
-      if (row.fused) continue;  // the sweep's: test_fused_norm.cpp
+      if (row.fused) continue;  // the sweep's: test_fused_sweeps.cpp
     }
     for (std::string_view precision : precisions) {
       cases.push_back({row.name, precision, backend, ""});
@@ -192,6 +221,12 @@ std::vector<RowCase> cases_of(const Rows& rows, Backend backend) {
   }
   return cases;
 }
+
+// What has no table: one row of that name on each backend.
+struct NamedBackend {
+  std::string_view name;
+  Backend backend;
+};
 
 // The row of that name in a table.
 template <class Rows>

@@ -7,25 +7,13 @@
 #include <vector>
 
 #include "core/device.hpp"
-#include "core/error.hpp"
 #include "support.hpp"
+#include "support/error_text.hpp"
 
 namespace isotherm {
 namespace {
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
-
-// The Error that `work` throws; a failure of the test when it throws none.
-template <class Work>
-Error error_of(Work work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "no Error was thrown";
-  return Error(ExitCode::done, "");
-}
 
 std::vector<std::uint32_t> counted(std::size_t n, std::uint32_t from) {
   std::vector<std::uint32_t> values(n);
@@ -39,11 +27,8 @@ TEST(DeviceSearch, SaysWhyThereIsNone) {
 }
 
 TEST(DeviceSearch, RefusesDevicesThatAreNotThere) {
-  for (const int index : {-1, 1000}) {
-    const Error error = error_of([&] { make_cuda_device(index); });
-    EXPECT_EQ(error.code(), ExitCode::unavailable);
-    EXPECT_NE(std::string(error.what()).find("no CUDA device"), std::string::npos) << error.what();
-  }
+  for (const int index : {-1, 1000})
+    expect_says(refusal([&] { make_cuda_device(index); }, ExitCode::unavailable), "no CUDA device");
 }
 
 TEST(DeviceHost, StopwatchTakesTheTimeOfWork) {
@@ -83,11 +68,9 @@ TEST_F(DeviceCuda, MemoryShrinksByWhatIsAllocated) {
 TEST_F(DeviceCuda, AllocationThatDoesNotFitNamesBothFigures) {
   for (const Memory kind : {Memory::device, Memory::staging}) {
     const std::size_t asked = std::size_t{1} << 50;
-    const Error error = error_of([&] { device->allocate(asked, kind); });
-    const std::string text = error.what();
-    EXPECT_EQ(error.code(), ExitCode::memory) << text;
-    EXPECT_NE(text.find(std::to_string(asked) + " bytes"), std::string::npos) << text;
-    EXPECT_NE(text.find(" bytes are free"), std::string::npos) << text;
+    const std::string text = refusal([&] { device->allocate(asked, kind); }, ExitCode::memory);
+    expect_says(text, std::to_string(asked) + " bytes");
+    expect_says(text, " bytes are free");
     EXPECT_EQ(text.find("(0 bytes"), std::string::npos) << text;
     // The error is gone with the throw: the next call must not report it again.
     EXPECT_NO_THROW(Buffer(*device, mebibyte, kind));
@@ -157,13 +140,13 @@ TEST_F(DeviceCuda, StopwatchTakesTheTimeOfWhatIsQueued) {
 TEST_F(DeviceCuda, FailedCallsAreErrorsAndLeaveTheDeviceUsable) {
   const Buffer buffer(*device, 4096);
   std::vector<char> host(4096);
-  const Error error = error_of([&] {
-    device->copy(nullptr, buffer.data(), 4096, Stream{});
-    device->synchronize(Stream{});
-  });
-  EXPECT_EQ(error.code(), ExitCode::internal);
-  EXPECT_NE(std::string(error.what()).find("CUDA device 0: cudaMemcpyAsync failed"), std::string::npos)
-      << error.what();
+  expect_says(refusal(
+                  [&] {
+                    device->copy(nullptr, buffer.data(), 4096, Stream{});
+                    device->synchronize(Stream{});
+                  },
+                  ExitCode::internal),
+              "CUDA device 0: cudaMemcpyAsync failed");
   EXPECT_NO_THROW(device->copy(host.data(), buffer.data(), 4096, Stream{}));
   EXPECT_NO_THROW(device->synchronize(Stream{}));
 }

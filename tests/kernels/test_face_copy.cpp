@@ -10,11 +10,7 @@ namespace {
 
 // A backend, or the host with one instruction set, and a precision.
 std::vector<RowCase> backend_cases(Backend backend) {
-  struct Name {
-    std::string_view name;
-    Backend backend;
-  };
-  return cases_of(std::vector<Name>{{backend == Backend::host ? "host" : "cuda", backend}}, backend);
+  return cases_of(std::vector<NamedBackend>{{backend == Backend::host ? "host" : "cuda", backend}}, backend);
 }
 
 template <class T>
@@ -50,8 +46,7 @@ std::vector<Box> boxes_of(Int3 n, int g) {
 }
 
 TEST_P(FaceCopyOf, PacksXFastestAndUnpacksWhatItPacked) {
-  for_precision(GetParam().precision, [&](auto zero) {
-    using T = decltype(zero);
+  for_precision(GetParam().precision, [&]<class T>(T) {
     const FaceCopy<T> copy = face_copy_of<T>(GetParam());
     // The last has more planes than a grid has blocks along z.
     for (Int3 n : {Int3{1, 1, 1}, Int3{17, 5, 3}, Int3{3, 17, 29}, Int3{64, 40, 33}, Int3{2, 1, 70001}}) {
@@ -75,8 +70,7 @@ TEST_P(FaceCopyOf, PacksXFastestAndUnpacksWhatItPacked) {
           });
           Field<T> target = to_device(*device_, filled<T>(*host_, n, g, T(-1)));
           copy.unpack(dense.template as<T>(), target.view(), box, {});
-          const Field<T> found = to_host(*device_, *host_, target);
-          expect_same<T>(std::as_const(expected).view(), found.view());
+          expect_same_there(*device_, expected, target);
         }
       }
     }
@@ -84,8 +78,7 @@ TEST_P(FaceCopyOf, PacksXFastestAndUnpacksWhatItPacked) {
 }
 
 TEST_P(FaceCopyOf, CopiesABoxWithinTheField) {
-  for_precision(GetParam().precision, [&](auto zero) {
-    using T = decltype(zero);
+  for_precision(GetParam().precision, [&]<class T>(T) {
     const Int3 n{19, 11, 7};
     for (int g : {1, 2, 4}) {
       for (int axis = 0; axis < 3; ++axis) {
@@ -99,8 +92,7 @@ TEST_P(FaceCopyOf, CopiesABoxWithinTheField) {
         face_copy_of<T>(GetParam()).copy_within(field.view(), from, to, {});
         Field<T> expected = numbered<T>(*host_, n, g);
         for_each_cell(to, [&](Int3 c) { expected.view()(c) = expected.view()(c - shift); });
-        const Field<T> found = to_host(*device_, *host_, field);
-        expect_same<T>(std::as_const(expected).view(), found.view());
+        expect_same_there(*device_, expected, field);
       }
     }
   });
@@ -113,9 +105,7 @@ struct FaceValues {
       : pitch(n + 2 * ghosts), values(static_cast<std::size_t>(pitch * (m + 2 * ghosts))) {
     std::mt19937_64 random(seed);
     for (T& value : values) value = static_cast<T>(static_cast<double>(random() % 1000) / 7);
-    buffer = Buffer(device, values.size() * sizeof(T));
-    device.copy(buffer.data(), values.data(), buffer.bytes(), {});
-    device.synchronize(Stream{});
+    buffer = buffer_of(device, values);
     origin = ghosts + ghosts * pitch;
   }
   Index pitch, origin = 0;
@@ -148,8 +138,6 @@ void check_boundaries(const FaceCopy<T>& copy, Device& device, Device& host, Int
     f % 2 == 1 ? region.hi[f / 2] += extend : region.lo[f / 2] -= extend;
   }
   copy.fill_boundaries(field.view(), boundaries, region, {});
-  const Field<T> found = to_host(device, host, field);
-
   Field<T> expected = random_field<T>(host, n, ghosts, 21);
   for_each_cell(expected.view().padded(), [&](Int3 c) {
     int boundary_axis = -1;
@@ -174,12 +162,11 @@ void check_boundaries(const FaceCopy<T>& copy, Device& device, Device& host, Int
                                      : boundary.b_at(c.x, c.y);
     expected.view()(c) = std::fma(boundary.a, expected.view()(inside), b);
   });
-  expect_same<T>(std::as_const(expected).view(), found.view());
+  expect_same_there(device, expected, field);
 }
 
 TEST_P(FaceCopyOf, FillsTheGhostsBeyondWallsAndNoOthers) {
-  for_precision(GetParam().precision, [&](auto zero) {
-    using T = decltype(zero);
+  for_precision(GetParam().precision, [&]<class T>(T) {
     for (Int3 n : {Int3{1, 1, 1}, Int3{7, 5, 3}, Int3{2, 9, 33}, Int3{130, 129, 2}}) {
       for (int ghosts : {1, 3}) {
         for (int extend : {0, ghosts - 1}) {
@@ -198,8 +185,7 @@ TEST_P(FaceCopyOf, FillsTheGhostsBeyondWallsAndNoOthers) {
 
 // A region that ends before a boundary needs none of its ghosts, and of the others only those beside it.
 TEST_P(FaceCopyOf, FillsOnlyWhatTheRegionLooksInto) {
-  for_precision(GetParam().precision, [&](auto zero) {
-    using T = decltype(zero);
+  for_precision(GetParam().precision, [&]<class T>(T) {
     const Int3 n{9, 8, 7};
     Boundaries<T> boundaries;
     for (Boundary<T>& boundary : boundaries.faces) boundary = {true, T(-1), T(5), nullptr, 0};
@@ -218,23 +204,19 @@ TEST_P(FaceCopyOf, FillsOnlyWhatTheRegionLooksInto) {
           expected.view()(ghost) = std::fma(T(-1), expected.view()(c), T(5));
         }
       });
-      const Field<T> found = to_host(*device_, *host_, field);
-      expect_same<T>(std::as_const(expected).view(), found.view());
+      expect_same_there(*device_, expected, field);
     }
   });
 }
 
 TEST_P(FaceCopyOf, FillsEveryPaddedCell) {
-  for_precision(GetParam().precision, [&](auto zero) {
-    using T = decltype(zero);
+  for_precision(GetParam().precision, [&]<class T>(T) {
     for (Int3 n : {Int3{1, 1, 1}, Int3{17, 5, 3}, Int3{40, 37, 41}, Int3{200, 1, 90}}) {
       for (int g : {1, 4}) {
         SCOPED_TRACE(text(n));
         Field<T> field = to_device(*device_, filled<T>(*host_, n, g, T(-1)));
         face_copy_of<T>(GetParam()).fill(field.view(), T(293.15), {});
-        const Field<T> expected = filled<T>(*host_, n, g, T(293.15));
-        const Field<T> found = to_host(*device_, *host_, field);
-        expect_same<T>(expected.view(), found.view());
+        expect_same_there(*device_, filled<T>(*host_, n, g, T(293.15)), field);
       }
     }
   });

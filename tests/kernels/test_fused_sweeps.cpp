@@ -1,6 +1,4 @@
 // Sweeps that do more at once: several sweeps in a launch, and the norm of the update.
-#include <omp.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,6 +10,7 @@
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
 #include "stencil_cases.hpp"
+#include "support/repeat.hpp"
 
 namespace isotherm::test {
 namespace {
@@ -40,19 +39,10 @@ class FusedCase {
         source_there_(to_device(device, source_)),
         swept_(filled(*host_, shape, ghosts_, T(0))),
         before_(to_device(*host_, in_)) {
-    const FieldView<const T> none;
     for (int level = 1; level <= depth; ++level) {
       if (level > 1) std::swap(before_, swept_);
       here_.fill_ghosts(before_.view(), {true, true, true});
-      row_named(stencil_kernels<T>(), "reference")
-          .launch({std::as_const(before_).view(),
-                   swept_.view(),
-                   here_.region(1 + depth - level),
-                   coefficients<T>(),
-                   {},
-                   has_source ? std::as_const(source_).view() : none,
-                   {}},
-                  {}, {});
+      sweep_plainly(before_, swept_, here_.region(1 + depth - level), has_source ? &source_ : nullptr);
     }
   }
 
@@ -69,12 +59,6 @@ class FusedCase {
                  const Box& interior = {}) const {
     const SweepPlan plan{depth_, policy};
     SCOPED_TRACE("region " + text(region) + ", depth " + std::to_string(depth_));
-    Field<T> expected = filled(*host_, shape_, ghosts_, T(-7));
-    for (Index z = region.lo.z; z < region.hi.z; ++z) {
-      for (Index y = region.lo.y; y < region.hi.y; ++y)
-        std::copy_n(&swept_.view()(region.lo.x, y, z), region.hi.x - region.lo.x,
-                    &expected.view()(region.lo.x, y, z));
-    }
     Field<T> out = to_device(device_, filled(*host_, shape_, ghosts_, T(-7)));
     const FieldView<const T> none;
     SweepArgs<T> args{in_there_.view(),
@@ -101,19 +85,15 @@ class FusedCase {
       args.region = region;
       sweep_rest(row, args, interior, plan, {});
     }
-    const Field<T> found = to_host(device_, *host_, out);
-    expect_same<T>(std::as_const(expected).view(), found.view());
+    expect_same_there(device_, with_region(filled(*host_, shape_, ghosts_, T(-7)), swept_, region), out);
     if (norm) expect_norm(region, *op, result);
   }
 
  private:
   void expect_norm(const Box& region, ReductionOp op, const Buffer& result) const {
-    double truth = 0, found = 0;
-    row_named(reduction_kernels<T>(), "reference")
-        .launch({swept_.view(), before_.view(), region, op, &truth, nullptr}, {});
-    device_.copy(&found, result.data(), sizeof(double), {});
-    device_.synchronize(Stream{});
-    EXPECT_NEAR(found, truth, op == ReductionOp::max_abs ? 0.0 : 1e-12 * std::abs(truth));
+    const double truth = reduce_plainly(op, swept_, before_, region);
+    EXPECT_NEAR(fetched<double>(device_, result.data()), truth,
+                op == ReductionOp::max_abs ? 0.0 : 1e-12 * std::abs(truth));
   }
 
   Device& device_;
@@ -213,15 +193,13 @@ INSTANTIATE_TEST_SUITE_P(Cuda, FusedSweeps, testing::ValuesIn(fusing(Backend::cu
 // The row `temporal_openmp` in both kinds of store, on some threads, with every instruction set and tiles of
 // many sizes, the least and more than the field; rows that are cut.
 TEST(TemporalOpenmp, HasTheSameBitsWhateverTheMachine) {
-  const int threads_before = omp_get_max_threads();
   const auto host = make_host_device();
   for (const std::string_view set : instruction_sets()) {
     SCOPED_TRACE(set);
     for_instruction_set(set, [&](auto isa) {
       using Isa = decltype(isa);
       StencilKernel<float> row = row_named(stencil_kernels<float>(), "temporal_openmp");
-      for (const int threads : {1, 3}) {
-        omp_set_num_threads(threads);
+      on_threads({1, 3}, [&] {
         row.launch = [](const SweepArgs<float>& args, SweepPlan plan, Stream) {
           host::sweep_temporal_openmp<Isa>(args, plan, host::Store::streaming, 1);
         };
@@ -234,10 +212,9 @@ TEST(TemporalOpenmp, HasTheSameBitsWhateverTheMachine) {
           host::sweep_temporal_openmp<Isa>(args, plan, host::Store::cached, 64 << 20);
         };
         check(row, *host, {4400, 5, 4}, 4, 0b010110u);
-      }
+      });
     });
   }
-  omp_set_num_threads(threads_before);
 }
 
 // What a launch keeps is what the row says that it needs, more only after one that needed more, and nothing
@@ -273,27 +250,15 @@ double fused(const StencilKernel<T>& row, int policy, Device& host, Device& devi
              Field<T>& out, const std::vector<Box>& regions, ReductionOp op) {
   const Field<T> in_there = to_device(device, in);
   Field<T> out_there = to_device(device, out);
-  double value = std::nan("");
-  const Buffer result(device, sizeof(double));
-  device.copy(result.data(), &value, sizeof(double), {});
+  const Buffer result = buffer_of<double>(device, {std::nan("")});
   std::vector<Buffer> scratches;
   for (const Box& region : regions) {
     const Buffer& scratch = scratches.emplace_back(device, row.norm_scratch_bytes(region, policy) + 8);
     const UpdateNorm norm{op, result.as<double>(), scratch.data(), scratches.size() > 1};
     row.launch({in_there.view(), out_there.view(), region, coefficients<T>(), {}, {}, norm}, {1, policy}, {});
   }
-  device.copy(&value, result.data(), sizeof(double), {});
-  device.synchronize(Stream{});
   out = to_host(device, host, out_there);
-  return value;
-}
-
-template <class T>
-double of_reference(ReductionOp op, const Field<T>& a, const Field<T>& b, Box region) {
-  double value = 0;
-  row_named(reduction_kernels<T>(), "reference")
-      .launch({a.view(), b.view(), region, op, &value, nullptr}, {});
-  return value;
+  return fetched<double>(device, result.data());
 }
 
 template <class T>
@@ -305,17 +270,16 @@ void check_norm(const StencilKernel<T>& row, int policy, Device& device, Int3 sh
       {whole}, {{{0, 0, 0}, {shape.x, shape.y, cut}}, {{0, 0, cut}, shape}}, {whole, {{0, 0, 0}, {0, 0, 0}}}};
   const Field<T> in = random_field<T>(*host, shape, 1, 23);
   Field<T> expected = filled(*host, shape, 1, T(5));
-  row_named(stencil_kernels<T>(), "reference")
-      .launch({in.view(), expected.view(), whole, coefficients<T>(), {}, {}, {}}, {}, {});
+  sweep_plainly(in, expected, whole);
   for (const auto& regions : splits) {
     for (ReductionOp op : all_ops) {
       SCOPED_TRACE("operation " + std::to_string(static_cast<int>(op)));
       Field<T> out = filled(*host, shape, 1, T(5));
       const double found = fused(row, policy, *host, device, in, out, regions, op);
       expect_same<T>(std::as_const(expected).view(), std::as_const(out).view());
-      const double truth = of_reference(op, expected, in, whole);
+      const double truth = reduce_plainly(op, expected, in, whole);
       const double size =
-          of_reference(op == ReductionOp::sum ? ReductionOp::sum_abs : op, expected, in, whole);
+          reduce_plainly(op == ReductionOp::sum ? ReductionOp::sum_abs : op, expected, in, whole);
       EXPECT_NEAR(found, truth, op == ReductionOp::max_abs ? 0.0 : 1e-12 * size);
     }
   }
@@ -369,7 +333,7 @@ class Sums {
       : host_(make_host_device()), shape_(shape), op_(op), in_(random_field<T>(*host_, shape, 1, 31)) {}
 
   void expect_the_same(const StencilKernel<T>& row, const Sweep<T>& sweep, std::string_view set) {
-    SCOPED_TRACE(fmt::format("{}, {}, {} threads", row.name, set, omp_get_max_threads()));
+    SCOPED_TRACE(fmt::format("{}, {}", row.name, set));
     for (int policy = 0; policy < static_cast<int>(row.policies.size()); ++policy) {
       for (const host::Store store : {host::Store::streaming, host::Store::cached}) {
         Field<T> out = filled(*host_, shape_, 1, T(0));
@@ -399,34 +363,26 @@ class Sums {
 
 template <class T, class SweepOf>
 void expect_sums_of_their_own(std::string_view name, const SweepOf& sweep_of) {
-  const int before = omp_get_max_threads();
   for (Int3 shape : {Int3{67, 31, 19}, Int3{5000, 5, 3}, Int3{31, 4, 4}}) {
     for (const ReductionOp op : {ReductionOp::sum_abs, ReductionOp::sum_squares}) {
       Sums<T> sums(shape, op);
       for (const std::string_view set : instruction_sets()) {
         const StencilKernel<T> row = row_of({name, "", Backend::host, set}, stencil_kernels<T>);
         for_instruction_set(set, [&](auto isa) {
-          for (int threads = 1; threads <= 4; ++threads) {
-            omp_set_num_threads(threads);
-            sums.expect_the_same(row, sweep_of(isa), set);
-          }
+          on_threads({1, 2, 3, 4}, [&] { sums.expect_the_same(row, sweep_of(isa), set); });
         });
       }
     }
   }
-  omp_set_num_threads(before);
 }
 
 template <class T>
-void expect_sums_of_openmp() {
+void expect_sums_of_their_own() {
   expect_sums_of_their_own<T>("openmp", [](auto isa) -> Sweep<T> {
     return [](const SweepArgs<T>& args, SweepPlan plan, host::Store store) {
       host::sweep_openmp<decltype(isa)>(args, plan, store);
     };
   });
-}
-template <class T>
-void expect_sums_of_temporal_openmp() {
   expect_sums_of_their_own<T>("temporal_openmp", [](auto isa) -> Sweep<T> {
     return [](const SweepArgs<T>& args, SweepPlan plan, host::Store store) {
       host::sweep_temporal_openmp<decltype(isa)>(args, plan, store, 1 << 20);
@@ -435,12 +391,8 @@ void expect_sums_of_temporal_openmp() {
 }
 
 TEST(FusedNormOpenmp, HasTheSameBitsForAnyThreadsPolicyAndInstructionSet) {
-  expect_sums_of_openmp<float>();
-  expect_sums_of_openmp<double>();
-}
-TEST(FusedNormTemporalOpenmp, HasTheSameBitsForAnyThreadsPolicyAndInstructionSet) {
-  expect_sums_of_temporal_openmp<float>();
-  expect_sums_of_temporal_openmp<double>();
+  expect_sums_of_their_own<float>();
+  expect_sums_of_their_own<double>();
 }
 
 }  // namespace

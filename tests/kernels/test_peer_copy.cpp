@@ -84,13 +84,10 @@ class PeerCopyCuda : public CudaTest {
   // Every cell of `from` is its place plus one, every cell of `to` its place, negative.
   template <class T>
   void check(Way way, Int3 from_extent, Int3 to_extent, int ghosts, const std::vector<Boxes>& boxes) {
-    Field<T> from(*device, from_extent, ghosts), to(*device, to_extent, ghosts);
     Field<T> from_host(*host, from_extent, ghosts), to_host(*host, to_extent, ghosts);
     for (std::size_t i = 0; i < elements(from_host); ++i) begin(from_host)[i] = static_cast<T>(i + 1);
     for (std::size_t i = 0; i < elements(to_host); ++i) begin(to_host)[i] = -static_cast<T>(i);
-    device->copy(from.data(), from_host.data(), from.bytes(), {});
-    device->copy(to.data(), to_host.data(), to.bytes(), {});
-    device->synchronize(Stream{});
+    Field<T> from = to_device(*device, from_host), to = to_device(*device, to_host);
 
     PeerMessages<T> messages{}, arrivals{};
     std::vector<Buffer> buffers;
@@ -125,23 +122,12 @@ class PeerCopyCuda : public CudaTest {
       EXPECT_EQ(found.progress.exchange, exchange);
     }
 
-    for (const Boxes& b : boxes) {
-      const Int3 n = b.from.extent();
-      for (Index z = 0; z < n.z; ++z) {
-        for (Index y = 0; y < n.y; ++y) {
-          for (Index x = 0; x < n.x; ++x) {
-            const Int3 c{x, y, z};
-            to_host.view()(b.to + c) = from_host.view()(b.from.lo + c);
-          }
-        }
-      }
-    }
-    Field<T> result(*host, to_extent, ghosts);
-    device->copy(result.data(), to.data(), to.bytes(), {});
-    device->synchronize(Stream{});
-    std::size_t wrong = 0;
-    for (std::size_t i = 0; i < elements(result); ++i) wrong += begin(result)[i] != begin(to_host)[i];
-    EXPECT_EQ(wrong, 0u) << from_extent.x << " cells along x";
+    for (const Boxes& b : boxes)
+      for_each_cell(b.from.extent(),
+                    [&](Int3 c) { to_host.view()(b.to + c) = from_host.view()(b.from.lo + c); });
+    const Field<T> result = test::to_host(*device, *host, to);
+    EXPECT_EQ(std::memcmp(result.data(), to_host.data(), result.bytes()), 0)
+        << from_extent.x << " cells along x";
   }
   // Faces whose rows are whole words, rows with a rest, single cells and corners, more words than one block
   // takes and more than all blocks take at once.
@@ -173,17 +159,11 @@ class PeerCopyCuda : public CudaTest {
   std::optional<Owned<Stream>> stream_;
 };
 
-TEST_F(PeerCopyCuda, CellsOfEveryBoxAndNoOthersFp32) {
-  check_all<float>(Way::direct);
-}
-TEST_F(PeerCopyCuda, CellsOfEveryBoxAndNoOthersFp64) {
-  check_all<double>(Way::direct);
-}
-TEST_F(PeerCopyCuda, CellsThatArePackedOnTheirWayFp32) {
-  check_all<float>(Way::buffer);
-}
-TEST_F(PeerCopyCuda, CellsThatArePackedOnTheirWayFp64) {
-  check_all<double>(Way::buffer);
+TEST_F(PeerCopyCuda, CellsOfEveryBoxAndNoOthers) {
+  for (const Way way : {Way::direct, Way::buffer}) {
+    check_all<float>(way);
+    check_all<double>(way);
+  }
 }
 
 // What has not been stored is not unpacked: of two messages in buffers one has come.

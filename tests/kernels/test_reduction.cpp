@@ -1,10 +1,9 @@
 // Reduction rows: exact on small integers, close to long double elsewhere, NaN never lost.
-#include <omp.h>
-
 #include <cmath>
 
 #include "kernels/reduction.hpp"
 #include "support.hpp"
+#include "support/repeat.hpp"
 
 namespace isotherm::test {
 namespace {
@@ -28,10 +27,7 @@ double reduce(const ReductionKernel<T>& row, Device& device, ReductionOp op, con
   row.launch(
       {a_there.view(), b ? b_there.view() : none, region, op, result.template as<double>(), scratch.data()},
       {});
-  double value = std::nan("");
-  device.copy(&value, result.data(), sizeof(double), {});
-  device.synchronize(Stream{});
-  return value;
+  return fetched<double>(device, result.data());
 }
 
 template <class T>
@@ -56,8 +52,7 @@ long double expected(ReductionOp op, const Field<T>& a, const Field<T>* b, Box r
 class ReductionRow : public OnDevice {};
 
 TEST_P(ReductionRow, IsExactOnSmallIntegersOfAnyShape) {
-  for_precision(GetParam().precision, [&](auto zero) {
-    using T = decltype(zero);
+  for_precision(GetParam().precision, [&]<class T>(T) {
     const ReductionKernel<T> row = reduction_of<T>(GetParam());
     std::vector<Int3> all = shapes;
     for (Index n : {2, 3, 7, 8, 31, 32, 33, 255, 256, 257, 1023, 1024, 1025, 4095, 4096, 4097, 9000}) {
@@ -90,8 +85,7 @@ TEST_P(ReductionRow, IsExactOnSmallIntegersOfAnyShape) {
 // And the same bits twice, unless its sums vary from run to run. The second shape has more blocks than run at
 // once.
 TEST_P(ReductionRow, IsCloseToLongDoubleOnRealNumbersTwice) {
-  for_precision(GetParam().precision, [&](auto zero) {
-    using T = decltype(zero);
+  for_precision(GetParam().precision, [&]<class T>(T) {
     const ReductionKernel<T> row = reduction_of<T>(GetParam());
     for (const Int3 shape : {Int3{67, 45, 33}, Int3{150, 100, 40}}) {
       const Field<T> a = random_field<T>(*host_, shape, 1, 7), b = random_field<T>(*host_, shape, 1, 8);
@@ -122,8 +116,7 @@ TEST_P(ReductionRow, GivesZeroForAnEmptyRegion) {
 }
 
 TEST_P(ReductionRow, FindsNaNWhereverItIs) {
-  for_precision(GetParam().precision, [&](auto zero) {
-    using T = decltype(zero);
+  for_precision(GetParam().precision, [&]<class T>(T) {
     const ReductionKernel<T> row = reduction_of<T>(GetParam());
     const Int3 shape{21, 5, 3};
     const Box whole{{0, 0, 0}, shape};
@@ -143,8 +136,7 @@ TEST_P(ReductionRow, FindsNaNWhereverItIs) {
 }
 
 TEST_P(ReductionRow, SeesTheLargestMagnitudeInEveryCell) {
-  for_precision(GetParam().precision, [&](auto zero) {
-    using T = decltype(zero);
+  for_precision(GetParam().precision, [&]<class T>(T) {
     const ReductionKernel<T> row = reduction_of<T>(GetParam());
     const Int3 shape{35, 3, 2};
     for (Index i = 0; i < shape.product(); ++i) {
@@ -162,22 +154,19 @@ INSTANTIATE_TEST_SUITE_P(Cuda, ReductionRow,
                          testing::ValuesIn(cases_of(reduction_kernels<double>(), Backend::cuda)), label_of);
 
 TEST(ReductionOpenmp, HasTheSameBitsForAnyThreadsAndInstructionSet) {
-  const int threads_before = omp_get_max_threads();
   const auto host = make_host_device();
   const Field<double> a = random_field<double>(*host, {97, 61, 53}, 1, 11);
   const Field<double> b = random_field<double>(*host, {97, 61, 53}, 1, 12);
   for (ReductionOp op : all_ops) {
     std::vector<double> found;
-    for (int threads = 1; threads <= 4; ++threads) {
-      omp_set_num_threads(threads);
+    on_threads({1, 2, 3, 4}, [&] {
       for (std::string_view set : instruction_sets()) {
         found.push_back(reduce(reduction_of<double>({"openmp", "fp64", Backend::host, set}), *host, op, a, &b,
                                {{1, 0, 2}, {96, 61, 53}}));
       }
-    }
+    });
     for (double value : found) EXPECT_EQ(value, found.front()) << static_cast<int>(op);
   }
-  omp_set_num_threads(threads_before);
 }
 
 // Rows whose sums are exact.
@@ -195,11 +184,8 @@ class ExactReductionRow : public ReductionRow {
     row.launch({a_there.view(), b ? b_there.view() : none, region, op, result.template as<double>(),
                 scratch.data(), unrounded.template as<LongAccumulator>()},
                {});
-    double value = 0;
-    LongAccumulator sum{};
-    device_->copy(&value, result.data(), sizeof value, {});
-    device_->copy(&sum, unrounded.data(), sizeof sum, {});
-    device_->synchronize(Stream{});
+    const auto value = fetched<double>(*device_, result.data());
+    const auto sum = fetched<LongAccumulator>(*device_, unrounded.data());
     EXPECT_TRUE(same_bits(value, sum.rounded()) || (std::isnan(value) && std::isnan(sum.rounded())));
     return sum;
   }
@@ -219,25 +205,21 @@ LongAccumulator one_by_one(ReductionOp op, const Field<T>& a, const Field<T>* b,
 
 // Values of every size that T has, of both signs; many are subnormal when squared, or infinite.
 template <class T>
-Field<T> field_of_all_sizes(Device& host, Int3 shape, std::mt19937_64& random) {
+Field<T> field_of_all_sizes(Device& host, Int3 shape, Random& random) {
   Field<T> field = filled(host, shape, 1, T(0));
   const int digits = std::numeric_limits<T>::digits;
-  std::uniform_int_distribution<int> exponent(std::numeric_limits<T>::min_exponent - digits,
-                                              std::numeric_limits<T>::max_exponent);
-  std::uniform_real_distribution<T> mantissa(-1, 1);
+  const int least = std::numeric_limits<T>::min_exponent - digits,
+            most = std::numeric_limits<T>::max_exponent;
   std::generate_n(begin(field), elements(field),
-                  [&] { return std::ldexp(mantissa(random), exponent(random)); });
+                  [&] { return std::ldexp(random.between(T(-1), T(1)), random.between(least, most)); });
   return field;
 }
 
 constexpr ReductionOp sums[] = {ReductionOp::sum, ReductionOp::sum_abs, ReductionOp::sum_squares};
 
 TEST_P(ExactReductionRow, HasTheWordsOfOneAdditionACell) {
-  const unsigned seed = std::random_device{}();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::mt19937_64 random(seed);
-  for_precision(GetParam().precision, [&](auto zero) {
-    using T = decltype(zero);
+  Random random;
+  for_precision(GetParam().precision, [&]<class T>(T) {
     for (Int3 shape : {Int3{1, 1, 1}, Int3{5000, 2, 1}, Int3{7, 5, 61}, Int3{2048, 1, 1}, Int3{33, 31, 20}}) {
       const Box whole{{0, 0, 0}, shape};
       const Field<T> mild = random_field<T>(*host_, shape, 1, random());
@@ -260,19 +242,14 @@ TEST_P(ExactReductionRow, HasTheWordsOfOneAdditionACell) {
 
 // As ranks do it: each sums its part, the words are added up in any order and rounded once.
 TEST_P(ExactReductionRow, HasTheSameBitsForAnySplitAndOrder) {
-  const unsigned seed = std::random_device{}();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::mt19937_64 random(seed);
-  for_precision(GetParam().precision, [&](auto zero) {
-    using T = decltype(zero);
+  Random random;
+  for_precision(GetParam().precision, [&]<class T>(T) {
     const Int3 shape{31, 22, 13};
     Field<T> field = field_of_all_sizes<T>(*host_, shape, random);
     const LongAccumulator once = words<T>(ReductionOp::sum, field, nullptr, {{0, 0, 0}, shape});
     for (int trial = 0; trial < 8; ++trial) {
-      const auto cut = [&](Index n) {
-        return static_cast<Index>(random() % static_cast<std::uint64_t>(n + 1));
-      };
-      const Int3 at{cut(shape.x), cut(shape.y), cut(shape.z)};
+      const Int3 at{random.between<Index>(0, shape.x), random.between<Index>(0, shape.y),
+                    random.between<Index>(0, shape.z)};
       LongAccumulator sum{};
       for (int part = 0; part < 8; ++part) {
         Box box{{0, 0, 0}, shape};
@@ -284,11 +261,9 @@ TEST_P(ExactReductionRow, HasTheSameBitsForAnySplitAndOrder) {
       EXPECT_TRUE(same_bits(sum, once)) << "cut at " << text(at);
 
       std::vector<T> cells;  // the same cells in other places
-      for (Index i = 0; i < shape.product(); ++i) cells.push_back(field.view()(i % 31, i / 31 % 22, i / 682));
-      std::shuffle(cells.begin(), cells.end(), random);
-      for (Index i = 0; i < shape.product(); ++i) {
-        field.view()(i % 31, i / 31 % 22, i / 682) = cells[static_cast<std::size_t>(i)];
-      }
+      for_each_cell(shape, [&](Int3 c) { cells.push_back(field.view()(c)); });
+      std::ranges::shuffle(cells, random);
+      for_each_cell(shape, [&](Int3 c) { field.view()(c) = cells[index_of(c, shape)]; });
     }
   });
 }
@@ -302,15 +277,10 @@ INSTANTIATE_TEST_SUITE_P(Host, ExactReductionRow, testing::ValuesIn(exact_cases(
 INSTANTIATE_TEST_SUITE_P(Cuda, ExactReductionRow, testing::ValuesIn(exact_cases(Backend::cuda)), label_of);
 
 TEST(ReductionReproducible, HasTheSameBitsForAnyNumberOfThreads) {
-  const int threads_before = omp_get_max_threads();
   const auto host = make_host_device();
   const Field<double> a = random_field<double>(*host, {97, 61, 53}, 1, 15);
   const LongAccumulator expected = one_by_one<double>(ReductionOp::sum, a, nullptr, a.view().interior());
-  for (int threads = 1; threads <= 5; ++threads) {
-    omp_set_num_threads(threads);
-    EXPECT_TRUE(same_bits(exact_sum<double>(a.view()), expected)) << threads << " threads";
-  }
-  omp_set_num_threads(threads_before);
+  on_threads({1, 2, 3, 4, 5}, [&] { EXPECT_TRUE(same_bits(exact_sum<double>(a.view()), expected)); });
 }
 
 }  // namespace

@@ -1,13 +1,19 @@
-// The tables themselves, the instruction sets, the split among threads, the measured roof.
+// The tables themselves, the instruction sets, the measured roof; how work is cut for threads and blocks.
+#include <numeric>
 #include <set>
 
 #include "core/error.hpp"
 #include "kernels/bandwidth.hpp"
+#include "kernels/cuda/column_shares.hpp"
+#include "kernels/cuda/fast_divide.hpp"
+#include "kernels/cuda/grids.hpp"
 #include "kernels/histogram.hpp"
 #include "kernels/host/partition.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
 #include "support.hpp"
+#include "support/error_text.hpp"
+#include "support/repeat.hpp"
 
 namespace isotherm::test {
 namespace {
@@ -62,8 +68,8 @@ TEST(Registry, HostRowsHaveFunctionsOfTheirOwnForEachInstructionSet) {
 
 TEST(LastLevelCache, IsSharedByWhatRunsOnItsProcessors) {
   const auto first = [](int count) {
-    std::vector<int> cores;
-    for (int core = 0; core < count; ++core) cores.push_back(core);
+    std::vector<int> cores(static_cast<std::size_t>(count));
+    std::iota(cores.begin(), cores.end(), 0);
     return cores;
   };
   EXPECT_EQ(sharers_of_cache("0-7,64-71", first(128), 128), 16);
@@ -88,19 +94,9 @@ TEST(InstructionSet, IsTheBestOrTheOneWishedFor) {
       EXPECT_THROW(choose_instruction_set(wish.c_str()), Error);
     }
   }
-}
-
-TEST(InstructionSet, RefusesAnUnknownOne) {
-  try {
-    choose_instruction_set("avx9");
-    FAIL() << "accepted";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::unavailable);
-    EXPECT_STREQ(
-        error.what(),
-        "ISOTHERM_ISA=avx9 is not known (it names no instruction set of the host rows); use baseline, v3 "
-        "or v4, or unset it");
-  }
+  EXPECT_EQ(refusal([] { choose_instruction_set("avx9"); }, ExitCode::unavailable),
+            "ISOTHERM_ISA=avx9 is not known (it names no instruction set of the host rows); use baseline, v3 "
+            "or v4, or unset it");
 }
 
 TEST(Partition, GivesEveryRowToOneThreadAndLoadsThemEvenly) {
@@ -108,19 +104,12 @@ TEST(Partition, GivesEveryRowToOneThreadAndLoadsThemEvenly) {
        {Int3{5, 1, 1}, Int3{5, 7, 3}, Int3{5, 1, 100}, Int3{5, 100, 1}, Int3{5, 100, 100}, Int3{5, 65, 65}}) {
     const Box whole{{-1, 2, 3}, {4, 2 + n.y, 3 + n.z}};
     for (int threads : {1, 2, 3, 4, 7, 16, 64}) {
-      std::vector<int> owners(static_cast<std::size_t>(n.y * n.z), 0);
+      std::vector<int> owners(static_cast<std::size_t>(whole.cells()), 0);
       Index largest = 0;
       for (int t = 0; t < threads; ++t) {
         const Box mine = host::share(whole, t, threads);
         largest = std::max(largest, mine.cells() / n.x);
-        for (Index z = mine.lo.z; z < mine.hi.z; ++z) {
-          for (Index y = mine.lo.y; y < mine.hi.y; ++y)
-            ++owners[static_cast<std::size_t>((z - 3) * n.y + y - 2)];
-        }
-        if (!mine.empty()) {
-          EXPECT_EQ(mine.lo.x, -1);
-          EXPECT_EQ(mine.hi.x, 4);
-        }
+        for_each_cell(mine, [&](Int3 c) { ++owners[index_of(c - whole.lo, whole.extent())]; });
       }
       EXPECT_EQ(std::count(owners.begin(), owners.end(), 1), static_cast<std::ptrdiff_t>(owners.size()))
           << text(n) << " on " << threads;
@@ -130,21 +119,6 @@ TEST(Partition, GivesEveryRowToOneThreadAndLoadsThemEvenly) {
       }
     }
   }
-}
-
-void expect_a_plausible_roof(Device& device) {
-  const double bandwidth = measure_copy_bandwidth(device, std::size_t{64} << 20);
-  EXPECT_GT(bandwidth, 1e8);   // slower than any memory of this century
-  EXPECT_LT(bandwidth, 1e14);  // faster than any
-}
-
-TEST(Bandwidth, IsMeasuredOnTheHost) {
-  expect_a_plausible_roof(*make_host_device());
-}
-TEST(Bandwidth, IsMeasuredOnCuda) {
-  const auto device = device_of(Backend::cuda);
-  if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
-  expect_a_plausible_roof(*device);
 }
 
 TEST(Bandwidth, CopiesEveryElement) {
@@ -191,16 +165,157 @@ void expect_right_transfers(Device& device) {
   }
 }
 
-TEST(Bandwidth, RowsMoveWhatTheySay) {
-  expect_right_transfers<float>(*make_host_device());
-  expect_right_transfers<double>(*make_host_device());
+void expect_right_bandwidths(Device& device) {
+  expect_right_transfers<float>(device);
+  expect_right_transfers<double>(device);
+  const double bandwidth = measure_copy_bandwidth(device, std::size_t{64} << 20);
+  EXPECT_GT(bandwidth, 1e8);   // slower than any memory of this century
+  EXPECT_LT(bandwidth, 1e14);  // faster than any
 }
-TEST(Bandwidth, RowsMoveWhatTheySayOnCuda) {
-  const auto device = device_of(Backend::cuda);
-  if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
-  expect_right_transfers<float>(*device);
-  expect_right_transfers<double>(*device);
+
+TEST(Bandwidth, RowsMoveWhatTheySay) {
+  expect_right_bandwidths(*make_host_device());
+}
+TEST_F(CudaTest, BandwidthRowsMoveWhatTheySay) {
+  expect_right_bandwidths(*device);
 }
 
 }  // namespace
 }  // namespace isotherm::test
+
+// How launches are cut: grids of blocks, columns that blocks share, division without a division.
+namespace isotherm::cuda {
+namespace {
+
+TEST(Grids, HoldEveryBlockOnce) {
+  for (const Index most : {1, 2, 7, 100}) {
+    for (Index blocks = 0; blocks <= 210; ++blocks) {
+      Index next = 0;
+      for_grids(
+          blocks,
+          [&](unsigned count, Index first) {
+            EXPECT_EQ(first, next);
+            EXPECT_GT(count, 0u);
+            EXPECT_LE(count, most);
+            next += count;
+          },
+          most);
+      EXPECT_EQ(next, blocks) << most << " a grid";
+    }
+  }
+}
+
+TEST(Grids, GoBeyond32Bits) {
+  const Index blocks = 3 * most_blocks_a_grid + 5;
+  Index next = 0, launches = 0;
+  for_grids(blocks, [&](unsigned count, Index first) {
+    EXPECT_EQ(first, next);
+    EXPECT_LE(count, 0x7fffffffu);
+    next += count;
+    ++launches;
+  });
+  EXPECT_EQ(next, blocks);
+  EXPECT_EQ(launches, 4);
+}
+
+// Columns shared among blocks: every plane of every column once, and no block has much more than its share.
+
+// Planes of each block, after a look at where they lie.
+std::vector<Index> planes_of_blocks(const ColumnShares& shares) {
+  std::vector<std::vector<int>> taken(static_cast<std::size_t>(shares.columns),
+                                      std::vector<int>(static_cast<std::size_t>(shares.planes)));
+  std::vector<Index> planes;
+  for (Index block = 0; block < shares.blocks; ++block) {
+    Index walked = 0;
+    ColumnPart part{};
+    for (ColumnWalk parts(shares, block); parts.next(part);) {
+      EXPECT_LT(part.from, part.to);
+      walked += part.to - part.from;
+      for (Index z = part.from; z < part.to; ++z)
+        ++taken.at(static_cast<std::size_t>(part.column)).at(static_cast<std::size_t>(z));
+    }
+    planes.push_back(walked);
+  }
+  for (const auto& column : taken) {
+    for (const int times : column) EXPECT_EQ(times, 1);
+  }
+  return planes;
+}
+
+TEST(ColumnShares, HoldEveryPlaneOnce) {
+  Random random;
+  const auto up_to = [&](Index most) { return random.between<Index>(1, most); };
+  for (int n = 0; n < 200; ++n) {
+    const Index columns = up_to(300), planes = up_to(70), slots = up_to(140), overhead = up_to(18);
+    SCOPED_TRACE(std::to_string(columns) + " columns of " + std::to_string(planes) + " planes for " +
+                 std::to_string(slots) + " blocks, overhead " + std::to_string(overhead));
+    const ColumnShares shares = ColumnShares::of(columns, planes, slots, 4, overhead);
+    EXPECT_LE(shares.blocks, slots);
+    const std::vector<Index> walked = planes_of_blocks(shares);
+    // One team of all is one way to share: what is taken costs little more.
+    ColumnShares one = shares;
+    one.teams = 1;
+    one.team_blocks = shares.blocks;
+    one.team_columns = columns - shares.whole;
+    const Index most = *std::max_element(walked.begin(), walked.end()),
+                limit = columns / shares.blocks * planes + one.cost_of_teams(overhead) * 17 / 16;
+    EXPECT_LE(most, limit);
+  }
+}
+
+TEST(ColumnShares, LetBlocksSideBySideWalkSideBySide) {
+  const ColumnShares shares = ColumnShares::of(100, 512, 132, 4, 10);  // five blocks for four columns
+  EXPECT_EQ(shares.team_blocks, 5);
+  EXPECT_EQ(shares.team_columns, 4);
+  ColumnPart first{}, second{};
+  ASSERT_TRUE(ColumnWalk(shares, 27).next(first));
+  ASSERT_TRUE(ColumnWalk(shares, 28).next(second));
+  EXPECT_EQ(second.column, first.column + 1);
+  EXPECT_EQ(second.from, first.from);
+}
+
+// Division by multiplication against the division of the language.
+
+constexpr Index largest = std::numeric_limits<Index>::max();
+
+// At n and its neighbours: the quotient steps beside every multiple.
+void check_near(Index n, Index d) {
+  const FastDivide divide(d);
+  for (const Index near : {std::max<Index>(n, 1) - 1, n, std::min(n, largest - 1) + 1}) {
+    ASSERT_EQ(divide(near), near / d) << near << " / " << d;
+  }
+}
+
+TEST(FastDivide, SmallNumbers) {
+  for (Index d = 1; d <= 130; ++d) {
+    const FastDivide divide(d);
+    for (Index n = 0; n <= 1000; ++n) ASSERT_EQ(divide(n), n / d) << n << " / " << d;
+  }
+}
+
+TEST(FastDivide, EndsOfTheRange) {
+  for (int log2 = 0; log2 < 63; ++log2) {
+    const Index power = Index{1} << log2;
+    for (const Index d : {power - 1, power, power + 1}) {
+      if (d < 1) continue;
+      check_near(largest, d);
+      check_near(largest / d * d, d);
+      check_near(d, d);
+    }
+  }
+  check_near(largest, largest);
+}
+
+TEST(FastDivide, RandomNumbers) {
+  Random random;
+  for (int i = 0; i < 200000; ++i) {
+    const Index d = static_cast<Index>(random() >> (1 + random() % 62)) | 1;
+    const Index n = static_cast<Index>(random() >> (1 + random() % 62));
+    check_near(n, d);
+    check_near(n / d * d, d);
+    if (HasFatalFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace isotherm::cuda

@@ -1,7 +1,5 @@
 // Every stencil row gives the bits of the formula, cell by cell, and writes nothing outside its region.
 #include <gtest/gtest-spi.h>
-#include <omp.h>
-
 #include <cmath>
 #include <functional>
 #include <vector>
@@ -11,6 +9,7 @@
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
 #include "stencil_cases.hpp"
+#include "support/repeat.hpp"
 
 namespace isotherm::test {
 namespace {
@@ -92,13 +91,6 @@ void check(const Launch<T>& launch, int policy, Device& device, Int3 shape, int 
   const Field<T> swept = swept_by_hand(*host, in, has_source ? &source : nullptr);
   for (const Box& region : regions_of(shape, ghosts)) {
     SCOPED_TRACE("region " + text(region));
-    Field<T> expected = filled(*host, shape, ghosts, poison);
-    for (Index z = region.lo.z; z < region.hi.z; ++z) {
-      for (Index y = region.lo.y; y < region.hi.y && region.lo.x < region.hi.x; ++y) {
-        std::copy_n(&swept.view()(region.lo.x, y, z), region.hi.x - region.lo.x,
-                    &expected.view()(region.lo.x, y, z));
-      }
-    }
     Field<T> out = to_device(device, filled(*host, shape, ghosts, poison));
     const FieldView<const T> no_source;
     launch({in_there.view(),
@@ -109,8 +101,7 @@ void check(const Launch<T>& launch, int policy, Device& device, Int3 shape, int 
             has_source ? source_there.view() : no_source,
             {}},
            {1, policy}, {});
-    const Field<T> found = to_host(device, *host, out);
-    expect_same<T>(std::as_const(expected).view(), found.view());
+    expect_same_there(device, with_region(filled(*host, shape, ghosts, poison), swept, region), out);
   }
 }
 
@@ -128,24 +119,18 @@ void check_row(const StencilKernel<T>& row, Device& device) {
   }
 }
 
-class StencilRow : public testing::TestWithParam<RowCase> {};
+class StencilRow : public OnDevice {};
 
 TEST_P(StencilRow, HasTheBitsOfTheFormula) {
-  const auto device = device_of(GetParam().backend);
-  if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
-  for_precision(GetParam().precision,
-                [&](auto zero) { check_row(stencil_of<decltype(zero)>(GetParam()), *device); });
+  for_precision(GetParam().precision, [&]<class T>(T) { check_row(stencil_of<T>(GetParam()), *device_); });
 }
 
 // More blocks along y and z than a grid has (65535).
 TEST_P(StencilRow, SweepsLongColumns) {
   if (GetParam().row != "naive") return;
-  const auto device = device_of(GetParam().backend);
-  if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
-  for_precision(GetParam().precision, [&](auto zero) {
-    using T = decltype(zero);
+  for_precision(GetParam().precision, [&]<class T>(T) {
     for (const Int3 shape : {Int3{2, 1, 70001}, Int3{3, 530000, 1}})
-      check<T>(stencil_of<T>(GetParam()).launch, 0, *device, shape, 1, false);
+      check<T>(stencil_of<T>(GetParam()).launch, 0, *device_, shape, 1, false);
   });
 }
 
@@ -169,10 +154,7 @@ TEST_F(CudaTest, LargeFieldsNeed64BitIndices) {
     const Buffer scratch(*device, row.scratch_bytes(all)), result(*device, sizeof(double));
     const auto reduce = [&](FieldView<const float> a, FieldView<const float> b, ReductionOp op) {
       row.launch({a, b, all, op, result.as<double>(), scratch.data()}, {});
-      double value = -1;
-      device->copy(&value, result.data(), sizeof value, {});
-      device->synchronize(Stream{});
-      return value;
+      return fetched<double>(*device, result.data());
     };
     EXPECT_EQ(reduce(in.view(), {}, ReductionOp::sum), cells + 4) << row.name;
     EXPECT_EQ(reduce(in.view(), {}, ReductionOp::max_abs), 5.0) << row.name;
@@ -189,62 +171,52 @@ INSTANTIATE_TEST_SUITE_P(Cuda, StencilRow,
 
 // The test itself: of a row that is wrong in one way it has something to say.
 enum class Fault { none, last_digit, forgotten_cell, source, cell_too_many };
+Fault fault = Fault::none;
 
-template <class T, Fault fault>
-void sweep_wrongly(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
-  SweepArgs<T> given = args;
+void sweep_wrongly(const SweepArgs<double>& args, SweepPlan plan, Stream stream) {
+  SweepArgs<double> given = args;
   if (fault == Fault::source) given.source = {};
-  row_named(stencil_kernels<T>(), "reference").launch(given, plan, stream);
+  row_named(stencil_kernels<double>(), "reference").launch(given, plan, stream);
   if (args.region.empty() || args.region.cells() < 1000) return;  // right on small boxes
-  const Int3 last{args.region.hi.x - 1, args.region.hi.y - 1, args.region.hi.z - 1};
-  T& cell = args.out(last);
-  if (fault == Fault::last_digit) cell = std::nextafter(cell, T(2));
-  if (fault == Fault::forgotten_cell) cell = T(-12345);
+  const Int3 last = args.region.hi - Int3{1, 1, 1};
+  double& cell = args.out(last);
+  if (fault == Fault::last_digit) cell = std::nextafter(cell, 2.0);
+  if (fault == Fault::forgotten_cell) cell = -12345;
   if (fault == Fault::cell_too_many) args.out(last.x + 1, last.y, last.z) = cell;
 }
 
-// What check_row() says of the row with that fault.
-template <class T, Fault fault>
-int failures_of() {
-  StencilKernel<T> row{"wrong", Backend::host, "made by this test", &sweep_wrongly<T, fault>};
-  testing::TestPartResultArray said;
-  {
-    testing::ScopedFakeTestPartResultReporter listener(&said);
-    check_row(row, *make_host_device());
-  }
-  int failures = 0;
-  for (int i = 0; i < said.size(); ++i) failures += said.GetTestPartResult(i).failed();
-  return failures;
-}
-
 TEST(StencilRowTest, FindsWhatIsWrongWithARow) {
-  EXPECT_EQ((failures_of<double, Fault::none>()), 0);
-  EXPECT_GT((failures_of<double, Fault::last_digit>()), 0);
-  EXPECT_GT((failures_of<float, Fault::last_digit>()), 0);
-  EXPECT_GT((failures_of<double, Fault::forgotten_cell>()), 0);
-  EXPECT_GT((failures_of<double, Fault::source>()), 0);
-  EXPECT_GT((failures_of<double, Fault::cell_too_many>()), 0);
+  const StencilKernel<double> row{"wrong", Backend::host, "made by this test", &sweep_wrongly};
+  for (const Fault each :
+       {Fault::none, Fault::last_digit, Fault::forgotten_cell, Fault::source, Fault::cell_too_many}) {
+    fault = each;
+    testing::TestPartResultArray said;
+    {
+      testing::ScopedFakeTestPartResultReporter listener(&said);
+      check_row(row, *make_host_device());
+    }
+    int failures = 0;
+    for (int i = 0; i < said.size(); ++i) failures += said.GetTestPartResult(i).failed();
+    EXPECT_EQ(failures > 0, fault != Fault::none) << static_cast<int>(fault);
+  }
 }
 
 // The row `openmp` in both kinds of store, whatever this machine's cache would choose, and its threads.
 class StencilOpenmpRow : public testing::TestWithParam<RowCase> {};
 
 TEST_P(StencilOpenmpRow, StoresThreadsAndPoliciesLeaveTheBitsAlone) {
-  const int threads_before = omp_get_max_threads();
-  for_precision(GetParam().precision, [&](auto zero) {
-    using T = decltype(zero);
+  for_precision(GetParam().precision, [&]<class T>(T) {
     for_instruction_set(GetParam().instruction_set, [&](auto isa) {
       const std::span<const std::string_view> policies = stencil_of<T>(GetParam()).policies;
       const auto host = make_host_device();
-      for (int threads : {1, 3}) {
-        omp_set_num_threads(threads);
+      on_threads({1, 3}, [&] {
         for (Int3 shape :
              {Int3{17, 23, 31}, Int3{131, 17, 9}, Int3{67, 251, 1}, Int3{5000, 3, 2}, Int3{9, 1, 2003}}) {
           for (bool has_source : {false, true}) {
-            if (has_source && threads == 1) continue;  // one thread is the same code
-            SCOPED_TRACE(text(shape) + ", threads " + std::to_string(threads));
+            if (has_source && omp_get_max_threads() == 1) continue;  // one thread is the same code
+            SCOPED_TRACE(text(shape));
             for (host::Store store : {host::Store::streaming, host::Store::cached}) {
-              for (int policy = 0; policy < static_cast<int>(policies.size()); ++policy) {
+              for (int policy = 0; policy < std::ssize(policies); ++policy) {
                 SCOPED_TRACE(policies[static_cast<std::size_t>(policy)]);
                 check<T>([&](const SweepArgs<T>& a, SweepPlan plan,
                              Stream) { host::sweep_openmp<decltype(isa)>(a, plan, store); },
@@ -253,10 +225,9 @@ TEST_P(StencilOpenmpRow, StoresThreadsAndPoliciesLeaveTheBitsAlone) {
             }
           }
         }
-      }
+      });
     });
   });
-  omp_set_num_threads(threads_before);
 }
 
 std::vector<RowCase> openmp_cases() {
@@ -268,8 +239,7 @@ INSTANTIATE_TEST_SUITE_P(Host, StencilOpenmpRow, testing::ValuesIn(openmp_cases(
 
 // Values at the edges of the number range go through every instruction set alike.
 TEST_P(StencilOpenmpRow, TreatsSpecialValuesAsTheReferenceDoes) {
-  for_precision(GetParam().precision, [&](auto zero) {
-    using T = decltype(zero);
+  for_precision(GetParam().precision, [&]<class T>(T) {
     using Limits = std::numeric_limits<T>;
     const auto host = make_host_device();
     const Int3 shape{67, 5, 4};
@@ -278,11 +248,10 @@ TEST_P(StencilOpenmpRow, TreatsSpecialValuesAsTheReferenceDoes) {
                          T(-1), Limits::max(), Limits::denorm_min(), Limits::min(),       Limits::lowest()};
     for (std::size_t i = 0; i < elements(in); i += 7) begin(in)[i] = special[i / 7 % std::size(special)];
     Field<T> expected = filled<T>(*host, shape, 1, 0), found = filled<T>(*host, shape, 1, 0);
-    SweepArgs<T> args{
-        std::as_const(in).view(), expected.view(), {{0, 0, 0}, shape}, coefficients<T>(), {}, {}, {}};
-    row_named(stencil_kernels<T>(), "reference").launch(args, {}, {});
-    args.out = found.view();
-    stencil_of<T>(GetParam()).launch(args, {}, {});
+    sweep_plainly(in, expected, {{0, 0, 0}, shape});
+    stencil_of<T>(GetParam())
+        .launch({std::as_const(in).view(), found.view(), {{0, 0, 0}, shape}, coefficients<T>(), {}, {}, {}},
+                {}, {});
     for (std::size_t i = 0; i < elements(in); ++i) {
       const T a = begin(expected)[i], b = begin(found)[i];
       ASSERT_TRUE(same_bits(a, b) || (std::isnan(a) && std::isnan(b)))

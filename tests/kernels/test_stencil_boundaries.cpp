@@ -31,7 +31,6 @@ void check(const StencilKernel<T>& row, int policy, Device& device, Int3 shape, 
   Field<T> ruled = to_device(*host, in);
   here.fill_ghosts(ruled.view(), row.own_boundaries);
   const Field<T> in_there = to_device(device, in);
-  const Coefficients<T> c = coefficients<T>();
   const Box whole = there.region(ghosts - 1), one = there.region(1);
   const Box half{{shape.x / 2, whole.lo.y, shape.z / 3}, whole.hi};
   std::vector<Box> regions = {whole, half};
@@ -39,12 +38,11 @@ void check(const StencilKernel<T>& row, int policy, Device& device, Int3 shape, 
   for (const Box& region : regions) {
     SCOPED_TRACE("region " + text(region));
     Field<T> expected = filled(*host, shape, ghosts, T(-7));
-    row_named(stencil_kernels<T>(), "reference")
-        .launch({std::as_const(ruled).view(), expected.view(), region, c, {}, {}, {}}, {}, {});
+    sweep_plainly(ruled, expected, region);
     Field<T> out = to_device(device, filled(*host, shape, ghosts, T(-7)));
-    row.launch({in_there.view(), out.view(), region, c, there.boundaries, {}, {}}, {1, policy}, {});
-    const Field<T> found = to_host(device, *host, out);
-    expect_same<T>(std::as_const(expected).view(), found.view());
+    row.launch({in_there.view(), out.view(), region, coefficients<T>(), there.boundaries, {}, {}},
+               {1, policy}, {});
+    expect_same_there(device, expected, out);
   }
 }
 
@@ -104,19 +102,13 @@ void check_cut(const StencilKernel<T>& row, Device& device, const Cut& cut, unsi
   const unsigned fields = BoundedBlock<T>::all_faces;
   const BoundedBlock<T> there(device, cut.shape, ghosts, boundaries, fields);
   const BoundedBlock<T> here(*host, cut.shape, ghosts, boundaries, fields);
-  const Coefficients<T> c = coefficients<T>();
   const Box whole = cut.region(), at_hand = cut.at_hand();
   Field<T> in = random_field<T>(*host, cut.shape, ghosts, 37);
   here.fill_ghosts(in.view(), {true, true, true});
   const Field<T> source = random_field<T>(*host, cut.shape, ghosts, 38);
   Field<T> expected = filled(*host, cut.shape, ghosts, T(-7));
-  double norm_expected = 0;
-  row_named(stencil_kernels<T>(), "reference")
-      .launch({std::as_const(in).view(), expected.view(), whole, c, {}, std::as_const(source).view(), {}}, {},
-              {});
-  row_named(reduction_kernels<T>(), "reference")
-      .launch({std::as_const(expected).view(), std::as_const(in).view(), whole, op, &norm_expected, nullptr},
-              {});
+  sweep_plainly(in, expected, whole, &source);
+  const double norm_expected = reduce_plainly(op, expected, in, whole);
 
   const Box interior = interior_of(row, whole, at_hand, {1, policy});
   for (int axis = 0; axis < 3 && !interior.empty(); ++axis) {
@@ -125,28 +117,25 @@ void check_cut(const StencilKernel<T>& row, Device& device, const Cut& cut, unsi
   }
   const Field<T> in_there = to_device(device, in), source_there = to_device(device, source);
   Field<T> out = to_device(device, filled(*host, cut.shape, ghosts, T(-7)));
-  double norm_found = std::nan("");
-  const Buffer result(device, sizeof(double));
-  device.copy(result.data(), &norm_found, sizeof(double), {});
+  const Buffer result = buffer_of<double>(device, {std::nan("")});
   Buffer scratch;
   UpdateNorm norm;
   if (row.fuses_norm()) {
     scratch = Buffer(device, parts_scratch_bytes(row, whole, interior, {1, policy}));
     norm = {op, result.as<double>(), scratch.data(), false};
   }
-  SweepArgs<T> args{in_there.view(), out.view(), interior, c, there.boundaries, source_there.view(), norm};
+  SweepArgs<T> args{in_there.view(),  out.view(),          interior, coefficients<T>(),
+                    there.boundaries, source_there.view(), norm};
   if (!interior.empty()) {
     row.launch(args, {1, policy}, {});
     args.norm.accumulate = true;
   }
   args.region = whole;
   sweep_rest(row, args, interior, {1, policy}, {});
-  device.copy(&norm_found, result.data(), sizeof(double), {});
-  device.synchronize(Stream{});
-  const Field<T> found = to_host(device, *host, out);
-  expect_same<T>(std::as_const(expected).view(), found.view());
+  expect_same_there(device, expected, out);
   if (row.fuses_norm()) {
-    EXPECT_NEAR(norm_found, norm_expected, op == ReductionOp::max_abs ? 0.0 : 1e-12 * norm_expected);
+    EXPECT_NEAR(fetched<double>(device, result.data()), norm_expected,
+                op == ReductionOp::max_abs ? 0.0 : 1e-12 * norm_expected);
   }
 }
 

@@ -7,8 +7,11 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <memory>
+#include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -16,7 +19,11 @@
 #include "core/agree.hpp"
 #include "core/communicator.hpp"
 #include "core/device.hpp"
+#include "grid/decomposition.hpp"
 #include "halo/transport.hpp"
+#include "solver/rows.hpp"
+#include "solver/solver.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace isotherm {
 
@@ -52,17 +59,95 @@ class BackendTest : public testing::TestWithParam<Backend> {
   std::unique_ptr<Device> device_;
 };
 
+inline std::array<bool, 3> periodic(const Config& config) {
+  std::array<bool, 3> axes{};
+  for (std::size_t a = 0; a < 3; ++a) axes[a] = config.boundaries[2 * a].kind == BoundaryKind::periodic;
+  return axes;
+}
+inline Decomposition blocks_of(const Config& config, Int3 process_grid, int depth = 1) {
+  return {config.grid.cells, process_grid, periodic(config), depth};
+}
+
+// The deck's rows; sweeps are queued as graphs where they can be.
+template <class T>
+SolverRows<T> rows_with_graphs(const Config& config, const Device& device) {
+  SolverRows<T> rows = choose_rows<T>(config, device.backend());
+  rows.graph = why_no_graph(config, device).empty();
+  return rows;
+}
+
+// What every other way must come to: one rank on the host, plain loops, a sweep at a time.
+template <class T>
+class PlainSolver {
+ public:
+  explicit PlainSolver(Config config)
+      : config_(plain(std::move(config))),
+        solver_(config_, blocks_of(config_, {1, 1, 1}), Communicator::self(), *host_,
+                choose_rows<T>(config_, Backend::host)) {}
+  Solver<T>& operator*() { return solver_; }
+  Solver<T>* operator->() { return &solver_; }
+
+ private:
+  static Config plain(Config config) {
+    const std::string reduction = config.solver.reduction;
+    config.solver = {};
+    config.solver.kernel = "reference";
+    config.solver.reduction = reduction;
+    config.solver.halo_width = 1;
+    config.parallel = {};
+    return config;
+  }
+  const std::unique_ptr<Device> host_ = make_host_device();
+  Config config_;
+  Solver<T> solver_;
+};
+
 // What a solver comes to, for tests that expect two ways to the same bits.
 struct SolverAnswer {
   std::uint64_t fingerprint;
   double residual;
   bool operator==(const SolverAnswer&) const = default;
 };
+// After each part of a run.
+template <class T>
+std::vector<SolverAnswer> answers(Solver<T>& solver, std::initializer_list<std::int64_t> parts) {
+  std::vector<SolverAnswer> found;
+  for (const std::int64_t sweeps : parts) {
+    solver.sweep(sweeps);
+    const double residual = solver.residual();
+    found.push_back({solver.fingerprint(), residual});
+  }
+  return found;
+}
 
-inline std::array<bool, 3> periodic(const Config& config) {
-  std::array<bool, 3> axes{};
-  for (std::size_t a = 0; a < 3; ++a) axes[a] = config.boundaries[2 * a].kind == BoundaryKind::periodic;
-  return axes;
+// A folder of rank 0's, which is there until no rank looks into it any more. Collective, both ends.
+class FolderOfAll {
+ public:
+  FolderOfAll() {
+    if (world_.is_root()) mine_.emplace();
+    path_ = world_.broadcast(mine_ ? mine_->path().string() : "");
+  }
+  ~FolderOfAll() { world_.barrier(); }
+  const std::string& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  // Collective.
+  void expect_names(const std::vector<std::string>& names) const {
+    if (mine_) {
+      EXPECT_EQ(mine_->names(), names);
+    }
+    world_.barrier();
+  }
+
+ private:
+  const Communicator world_ = Communicator::world();
+  std::optional<test::TemporaryFolder> mine_;
+  std::string path_;
+};
+
+// Collective: random numbers that are the same on all ranks.
+inline std::uint64_t seed_of_all(const Communicator& world) {
+  const std::int64_t seed = world.is_root() ? static_cast<std::int64_t>(std::random_device()()) : 0;
+  return static_cast<std::uint64_t>(world.all_reduce(seed, ReduceOp::sum));
 }
 
 // The transports that tests hold for: `auto`, and the rows of the table that can work here, those of the

@@ -13,15 +13,18 @@
 namespace isotherm {
 namespace {
 
+std::string current_test() {
+  const testing::TestInfo* test = testing::UnitTest::GetInstance()->current_test_info();
+  return test ? fmt::format("{}.{}", test->test_suite_name(), test->name()) : "outside of a test";
+}
+
 class FailurePrinter : public testing::EmptyTestEventListener {
  public:
   explicit FailurePrinter(int rank) : rank_(rank) {}
 
  private:
   // Kept here because GoogleTest holds its lock during OnTestPartResult: asking it there would never return.
-  void OnTestStart(const testing::TestInfo& test) override {
-    test_ = fmt::format("{}.{}", test.test_suite_name(), test.name());
-  }
+  void OnTestStart(const testing::TestInfo&) override { test_ = current_test(); }
   void OnTestPartResult(const testing::TestPartResult& result) override {
     if (!result.failed()) return;
     fmt::print("rank {}: {}: {}:{}: {}\n", rank_, test_, result.file_name() ? result.file_name() : "",
@@ -48,11 +51,6 @@ class Agreement : public testing::EmptyTestEventListener {
   }
   Communicator world_;
 };
-
-std::string current_test() {
-  const testing::TestInfo* test = testing::UnitTest::GetInstance()->current_test_info();
-  return test ? fmt::format("{}.{}", test->test_suite_name(), test->name()) : "outside of a test";
-}
 
 int run_all_tests(const Communicator& world) {
   testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();

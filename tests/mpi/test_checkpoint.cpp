@@ -7,57 +7,48 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <tuple>
 
 #include "app/time_loop.hpp"
 #include "backend_fixture.hpp"
 #include "core/error.hpp"
 #include "core/signals.hpp"
 #include "output/run_directory.hpp"
-#include "solver/rows.hpp"
 #include "solver/schedule.hpp"
 #include "support/decks.hpp"
 #include "support/process_grid.hpp"
-#include "support/temporary_folder.hpp"
 
 namespace isotherm {
 namespace {
 
 class Checkpoint : public BackendTest {
  protected:
-  void SetUp() override {
-    BackendTest::SetUp();
-    if (world().is_root()) mine_ = std::make_unique<test::TemporaryFolder>();
-    folder_ = world().broadcast(mine_ ? mine_->path().string() : "");
-  }
-  void TearDown() override { world().barrier(); }  // nobody looks into the folder any more
-
   struct Part {  // of a run
     LoopOutcome outcome;
     std::uint64_t fingerprint = 0;
     std::int64_t sweeps = 0;
   };
 
-  std::string file(std::int64_t sweep) const { return folder_ + "/" + checkpoint_name("test", sweep); }
+  std::string file(std::int64_t sweep) const { return folder_ / checkpoint_name("test", sweep); }
 
   // From the checkpoint of `from`, or from the start. Checkpoints are written where the deck says so.
   template <class T>
   Part run(const Config& config, Int3 process_grid, const Communicator& ranks,
            std::optional<std::int64_t> from = {}) {
-    const Decomposition decomposition(config.grid.cells, process_grid, periodic(config), halo_depth(config));
     std::optional<SnapshotHeader> header;
     std::optional<StoredField> stored;
     if (from) {
       header = read_checkpoint_header(file(*from));
       stored = {file(*from), temperature_dataset, header->meta.sweep};
     }
-    SolverRows<T> rows = choose_rows<T>(config, device().backend());
-    rows.graph = why_no_graph(config, device()).empty();
-    Solver<T> solver(config, decomposition, ranks, device(), rows, false, stored);
+    Solver<T> solver(config, blocks_of(config, process_grid, halo_depth(config)), ranks, device(),
+                     rows_with_graphs<T>(config, device()), false, stored);
     if (from) {
       EXPECT_EQ(solver.fingerprint(), header->meta.fingerprint);
     }
     std::optional<CheckpointWriter> writer;
-    if (config.output.checkpoint.has_interval()) writer.emplace(config, ranks, folder_, SnapshotProvenance{});
+    if (config.output.checkpoint.has_interval())
+      writer.emplace(config, ranks, folder_.path(), SnapshotProvenance{});
     Part part;
     part.outcome =
         run_time_loop<T>(config, solver, nullptr, {.checkpoints = writer ? &*writer : nullptr},
@@ -68,15 +59,12 @@ class Checkpoint : public BackendTest {
   }
 
   static void expect_same(const Part& a, const Part& b) {
-    EXPECT_EQ(a.fingerprint, b.fingerprint);
-    EXPECT_EQ(a.sweeps, b.sweeps);
-    const Residual &x = a.outcome.residual, &y = b.outcome.residual;
-    EXPECT_EQ(x.first, y.first);
-    EXPECT_EQ(x.last, y.last);
-    EXPECT_EQ(x.last_sweep, y.last_sweep);
-    EXPECT_EQ(x.checks, y.checks);
-    EXPECT_EQ(x.convergence, y.convergence);
-    EXPECT_EQ(x.extra_sweeps, y.extra_sweeps);
+    const auto all_of = [](const Part& p) {
+      const Residual& r = p.outcome.residual;
+      return std::tuple(p.fingerprint, p.sweeps, r.first, r.last, r.last_sweep, r.checks, r.convergence,
+                        r.extra_sweeps);
+    };
+    EXPECT_EQ(all_of(a), all_of(b));
   }
 
   template <class T>
@@ -97,8 +85,7 @@ class Checkpoint : public BackendTest {
     }
   }
 
-  std::unique_ptr<test::TemporaryFolder> mine_;
-  std::string folder_;
+  const FolderOfAll folder_;
 };
 
 ISOTHERM_ON_EACH_BACKEND(Checkpoint);
@@ -141,7 +128,7 @@ TEST_P(Checkpoint, ByTheClockChangesNothing) {
   expect_same(run<double>(parted, grid, world()), whole);
   world().barrier();
   int pending = 0;
-  for (const std::int64_t sweep : find_checkpoints(folder_, "test")) {
+  for (const std::int64_t sweep : find_checkpoints(folder_.path(), "test")) {
     SCOPED_TRACE(fmt::format("from sweep {}", sweep));
     const SnapshotHeader header = read_checkpoint_header(file(sweep));
     pending += header.checkpoint->pending_residual.has_value();
@@ -157,23 +144,20 @@ TEST_P(Checkpoint, GoesOnBeyondTwoToThe31Sweeps) {
   config.problem.steps = there + 10;
   config.problem.check_interval = 3;
   config.output.checkpoint.every_steps = 8;  // of which `there + 4` is a multiple
-  const int n = world().size();
-  const Decomposition decomposition(config.grid.cells, even_process_grid(n), periodic(config),
-                                    halo_depth(config));
-  SolverRows<double> rows = choose_rows<double>(config, device().backend());
-  rows.graph = why_no_graph(config, device()).empty();
-  Solver<double> early(config, decomposition, world(), device(), rows, false);
+  const Int3 grid = even_process_grid(world().size());
+  Solver<double> early(config, blocks_of(config, grid, halo_depth(config)), world(), device(),
+                       rows_with_graphs<double>(config, device()));
   CheckpointState state;
   state.dt = time_plan(config).dt;
-  CheckpointWriter(config, world(), folder_, {})
+  CheckpointWriter(config, world(), folder_.path(), {})
       .write(early.host_field(), early.block(),
              {static_cast<double>(there) * state.dt, there, early.fingerprint()}, state);
-  EXPECT_EQ(find_checkpoints(folder_, "test"), std::vector{there});
-  const Part part = run<double>(config, even_process_grid(n), world(), there);
+  EXPECT_EQ(find_checkpoints(folder_.path(), "test"), std::vector{there});
+  const Part part = run<double>(config, grid, world(), there);
   EXPECT_EQ(part.sweeps, there + 10);
   EXPECT_EQ(part.outcome.residual.last_sweep, there + 10);
   const std::vector written{there + 10, there + 4};
-  EXPECT_EQ(find_checkpoints(folder_, "test"), written);  // of three, two stay
+  EXPECT_EQ(find_checkpoints(folder_.path(), "test"), written);  // of three, two stay
 }
 
 TEST_P(Checkpoint, ASignalToOneRankStopsAllAtOneSweep) {
@@ -194,10 +178,9 @@ TEST_P(Checkpoint, TheClockStopsAllAtOneSweep) {
   Config config = decks::every_wall({17, 11, 12});
   config.problem.steps = 1000000000;
   config.problem.check_interval = 1000000;
-  const Decomposition decomposition(config.grid.cells, even_process_grid(world().size()), periodic(config));
-  Solver<double> solver(config, decomposition, world(), device(),
+  Solver<double> solver(config, blocks_of(config, even_process_grid(world().size())), world(), device(),
                         choose_rows<double>(config, device().backend()));
-  CheckpointWriter writer(config, world(), folder_, SnapshotProvenance{});
+  CheckpointWriter writer(config, world(), folder_.path(), SnapshotProvenance{});
   const Timer timer;
   LoopOutcome outcome;
   // Where the machine is busy that time may be over before the first sweep: then with more.

@@ -4,13 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <random>
 
 #include "backend_fixture.hpp"
-#include "solver/rows.hpp"
-#include "solver/solver.hpp"
 #include "support/decks.hpp"
 #include "support/process_grid.hpp"
+#include "support/repeat.hpp"
 
 namespace isotherm {
 namespace {
@@ -22,10 +20,8 @@ struct Drawn {
   std::vector<std::int64_t> parts;
 };
 
-Drawn draw(std::mt19937_64& random) {
-  const auto upto = [&](std::int64_t least, std::int64_t most) {
-    return std::uniform_int_distribution<std::int64_t>(least, most)(random);
-  };
+Drawn draw(Random& random) {
+  const auto upto = [&](std::int64_t least, std::int64_t most) { return random.between(least, most); };
   Drawn drawn;
   const Int3 cells{upto(4, 40), upto(4, 24), upto(4, 24)};
   const std::int64_t kind = upto(0, 2);
@@ -66,7 +62,7 @@ std::vector<double> end_of(Solver<T>& solver) {
 }
 
 template <class T>
-std::vector<Looked> looks_of(const Drawn& drawn, const Config& config, Solver<T>& solver) {
+std::vector<Looked> looks(const Drawn& drawn, const Config& config, Solver<T>& solver) {
   std::vector<Looked> found;
   for (const std::int64_t& count : drawn.parts) {
     solver.sweep(count, &count == &drawn.parts.back());
@@ -80,30 +76,18 @@ std::vector<Looked> looks_of(const Drawn& drawn, const Config& config, Solver<T>
 }
 
 template <class T>
-std::vector<Looked> looks(const Drawn& drawn, const Config& config, const SolverRows<T>& rows,
-                          const Decomposition& decomposition, const Communicator& communicator,
-                          Device& device) {
-  Solver<T> solver(config, decomposition, communicator, device, rows);
-  return looks_of(drawn, config, solver);
-}
-
-template <class T>
 void check(Drawn drawn, const std::string& kernel, const std::string& transport, Device& device) {
   const Communicator world = Communicator::world();
   const Int3 n = drawn.config.grid.cells;
   Config plain = drawn.config;
-  plain.solver.kernel = "reference";
   plain.solver.reduction = "reproducible";
-  plain.solver.halo_width = 1;
-  const auto host = make_host_device();
-  const auto expected = looks<T>(drawn, plain, choose_rows<T>(plain, Backend::host),
-                                 Decomposition(n, {1, 1, 1}, periodic(plain)), Communicator::self(), *host);
+  const auto expected = looks(drawn, plain, *PlainSolver<T>(plain));
   Config config = drawn.config;
   config.solver.kernel = kernel;
   config.parallel.overlap = drawn.overlap;
   config.parallel.transport = transport;
   for (const Int3 grid : process_grids(world.size(), n)) {
-    const Decomposition decomposition(n, grid, periodic(config));
+    const Decomposition decomposition = blocks_of(config, grid);
     if (*config.solver.halo_width > decomposition.deepest_halo().value_or(64)) continue;
     // Without neighbours the depth may stay open.
     if (grid.product() == 1 && decomposition.deepest_halo() == std::nullopt) config.solver.halo_width.reset();
@@ -112,38 +96,30 @@ void check(Drawn drawn, const std::string& kernel, const std::string& transport,
     SCOPED_TRACE(fmt::format("{} {}x{}x{} on {}x{}x{}, depth {}, fused {}, overlap {}", kernel, n.x, n.y, n.z,
                              grid.x, grid.y, grid.z, config.solver.halo_width.value_or(0), rows.sweep.depth,
                              drawn.overlap == Overlap::on));
-    EXPECT_EQ(looks<T>(drawn, config, rows, decomposition, world, device), expected);
+    Solver<T> solver(config, decomposition, world, device, rows);
+    EXPECT_EQ(looks(drawn, config, solver), expected);
   }
 }
 
 // Of choices that are drawn from all that `auto` has, each for some sweeps.
-void check_steps(const Drawn& drawn, std::mt19937_64& random, Device& device) {
+void check_steps(const Drawn& drawn, Random& random, Device& device) {
   const Communicator world = Communicator::world();
   Config config = drawn.config;
-  const Decomposition decomposition(config.grid.cells, even_process_grid(world.size()), periodic(config));
+  const Decomposition decomposition = blocks_of(config, even_process_grid(world.size()));
   config.solver.halo_width.reset();
   config.solver.ghosts = widest_halo(config, decomposition, 3);
-  Config plain = config;
-  plain.solver.kernel = "reference";
-  plain.solver.ghosts = 1;
-  const auto host = make_host_device();
-  Solver<double> expected(plain, Decomposition(config.grid.cells, {1, 1, 1}, periodic(config)),
-                          Communicator::self(), *host, choose_rows<double>(plain, Backend::host));
+  PlainSolver<double> expected(config);
   const RowChoices<double> choices = row_choices<double>(config, device.backend());
   Solver<double> solver(config, decomposition, world, device, choose_rows<double>(config, device.backend()));
   for (int i = 0; i < 5; ++i) {
     StepPlan<double> plan = solver.plan();
     plan.sweep = choices.sweeps[random() % choices.sweeps.size()];
     plan.sweep.depth = std::min(plan.sweep.depth, most_fused(config, decomposition));
-    plan.halo_width = std::uniform_int_distribution(plan.sweep.depth,
-                                                    std::max(plan.sweep.depth, halo_depth(config)))(random);
+    plan.halo_width = random.between(plan.sweep.depth, std::max(plan.sweep.depth, halo_depth(config)));
     const auto fits = [&](const auto* row) { return !row->fused || plan.sweep.row->fuses_norm(); };
     solver.use(plan, **std::ranges::find_if(choices.reductions, fits));
-    const auto sweeps = static_cast<std::int64_t>(1 + random() % 9);
-    solver.sweep(sweeps);
-    expected.sweep(sweeps);
-    EXPECT_EQ(solver.fingerprint(), expected.fingerprint());
-    EXPECT_EQ(solver.residual(), expected.residual());
+    const std::int64_t sweeps = random.between<std::int64_t>(1, 9);
+    EXPECT_EQ(answers(solver, {sweeps}), answers(*expected, {sweeps}));
   }
 }
 
@@ -151,10 +127,7 @@ class FusedRuns : public BackendTest {};
 ISOTHERM_ON_EACH_BACKEND(FusedRuns);
 
 TEST_P(FusedRuns, AreRunsOfSingleSweeps) {
-  std::uint64_t seed = world().is_root() ? std::random_device()() : 0;
-  seed = static_cast<std::uint64_t>(world().all_reduce(static_cast<std::int64_t>(seed), ReduceOp::sum));
-  SCOPED_TRACE(fmt::format("seed {}", seed));
-  std::mt19937_64 random(seed);
+  Random random(seed_of_all(world()));
   const std::string transport = usable_transports(device(), world()).back();
   for (int i = 0; i < 10; ++i) {
     const Drawn drawn = draw(random);
@@ -169,10 +142,7 @@ TEST_P(FusedRuns, AreRunsOfSingleSweeps) {
 // Kernel, tile, time block and halo width change between steps, as under the autotuner.
 TEST_P(FusedRuns, AreTheSameWhenStepsChange) {
   if (!has_row_that_fuses<double>(GetParam())) GTEST_SKIP() << "no row fuses sweeps on this device";
-  std::uint64_t seed = world().is_root() ? std::random_device()() : 0;
-  seed = static_cast<std::uint64_t>(world().all_reduce(static_cast<std::int64_t>(seed), ReduceOp::sum));
-  SCOPED_TRACE(fmt::format("seed {}", seed));
-  std::mt19937_64 random(seed);
+  Random random(seed_of_all(world()));
   for (int i = 0; i < (GetParam() == Backend::host ? 4 : 1); ++i) {  // an emulated device is slow
     const Drawn drawn = draw(random);
     check_steps(drawn, random, device());
@@ -187,8 +157,7 @@ TEST(FusedEnd, HasHeatWhereTheLastSweepStandsAlone) {
     config.solver.reduction = "fused";
     SolverRows<double> rows = choose_rows<double>(config, Backend::host);
     rows.sweep.depth = 4;
-    Solver<double> solver(config, Decomposition(config.grid.cells, {1, 1, 1}, {}), Communicator::self(),
-                          *host, rows);
+    Solver<double> solver(config, blocks_of(config, {1, 1, 1}), Communicator::self(), *host, rows);
     EXPECT_EQ(solver.fused(), 4);
     const bool at_first = solver.heat_flows().has_value();
     EXPECT_EQ(at_first, config.problem.kind == ProblemKind::steady);
@@ -208,26 +177,25 @@ TEST(FusedEnd, HasHeatWhereTheLastSweepStandsAlone) {
 
 // As many as boundaries and ghosts allow, and the run says why it takes single sweeps.
 TEST(FusedDepth, IsNoMoreThanMayBe) {
-  const auto fused = [](Config config, const std::array<bool, 3>& axes) {
+  const auto fused = [](Config config) {
     config.solver.kernel = "temporal_openmp";
     const auto host = make_host_device();
     SolverRows<double> rows = choose_rows<double>(config, Backend::host);
     rows.sweep.depth = 4;
-    const Solver<double> solver(config, Decomposition(config.grid.cells, {1, 1, 1}, axes),
-                                Communicator::self(), *host, rows);
+    const Solver<double> solver(config, blocks_of(config, {1, 1, 1}), Communicator::self(), *host, rows);
     return fmt::format("{} {}", solver.fused(), solver.why_single());
   };
   Config steady = decks::steady({9, 8, 7});
-  EXPECT_EQ(fused(steady, {}), "4 ");
+  EXPECT_EQ(fused(steady), "4 ");
   steady.solver.halo_width = 2;
-  EXPECT_EQ(fused(steady, {}), "2 ");
+  EXPECT_EQ(fused(steady), "2 ");
   steady.solver.halo_width = 1;
-  EXPECT_EQ(fused(steady, {}), "1 solver.halo_width is 1");
-  EXPECT_EQ(fused(decks::every_wall({9, 8, 7}), {}), "1 walls vary in time");
+  EXPECT_EQ(fused(steady), "1 solver.halo_width is 1");
+  EXPECT_EQ(fused(decks::every_wall({9, 8, 7})), "1 walls vary in time");
   Config around = decks::periodic({9, 8, 7});
-  EXPECT_EQ(fused(around, periodic(around)), "1 solver.halo_width is 1");
+  EXPECT_EQ(fused(around), "1 solver.halo_width is 1");
   around.solver.halo_width = 3;
-  EXPECT_EQ(fused(around, periodic(around)), "3 ");
+  EXPECT_EQ(fused(around), "3 ");
 }
 
 }  // namespace

@@ -10,60 +10,44 @@
 #include "backend_fixture.hpp"
 #include "core/error.hpp"
 #include "halo/hiding.hpp"
-#include "solver/solver.hpp"
 #include "support/decks.hpp"
+#include "support/devices.hpp"
+#include "support/error_text.hpp"
 #include "support/process_grid.hpp"
-#include "support/watched_device.hpp"
 
 namespace isotherm {
 namespace {
 
-// After runs of odd and even lengths, shorter and longer than a graph.
+// Runs of odd and even lengths, shorter and longer than a graph.
 template <class T>
-std::vector<SolverAnswer> answers(Solver<T>& solver) {
-  std::vector<SolverAnswer> found;
-  for (const std::int64_t sweeps : {3, 16, 17, 40, 1, 33}) {
-    solver.sweep(sweeps);
-    const double residual = solver.residual();
-    found.push_back({solver.fingerprint(), residual});
-  }
-  return found;
+std::vector<SolverAnswer> answers_of_a_run(Solver<T>& solver) {
+  return answers(solver, {3, 16, 17, 40, 1, 33});
 }
 
 template <class T>
-std::vector<SolverAnswer> answers(const Config& config, Device& device, bool graph, const char* reduction) {
-  Config each = config;
-  each.solver.reduction = reduction;
-  SolverRows<T> rows = choose_rows<T>(each, device.backend());
+std::vector<SolverAnswer> answers_of_a_run(Config config, Device& device, bool graph, const char* reduction) {
+  config.solver.reduction = reduction;
+  SolverRows<T> rows = choose_rows<T>(config, device.backend());
   rows.graph = graph;
-  Solver<T> solver(each, Decomposition(config.grid.cells, {1, 1, 1}, periodic(config)), Communicator::self(),
-                   device, rows);
+  Solver<T> solver(config, blocks_of(config, {1, 1, 1}), Communicator::self(), device, rows);
   EXPECT_EQ(solver.queues_graphs(), graph);
-  return answers(solver);
+  return answers_of_a_run(solver);
 }
 
 template <class T>
 void check(const Config& config, Device& device) {
   for (const char* reduction : {"fused", "warp_shuffle"}) {
     SCOPED_TRACE(reduction);
-    EXPECT_EQ(answers<T>(config, device, true, reduction), answers<T>(config, device, false, reduction));
+    EXPECT_EQ(answers_of_a_run<T>(config, device, true, reduction),
+              answers_of_a_run<T>(config, device, false, reduction));
   }
-}
-
-// Without values that the host computes for every sweep.
-Config boundaries_that_stay(Int3 cells) {
-  Config config = decks::every_wall(cells);
-  for (BoundaryConfig& boundary : config.boundaries) {
-    if (boundary.kind != BoundaryKind::periodic && boundary.value.uses('t')) boundary = {};
-  }
-  return config;
 }
 
 class SweepGraph : public BackendTest {};
 
 TEST_P(SweepGraph, LeavesTheBitsAlone) {
   if (world().size() > 1) GTEST_SKIP() << "of one rank";
-  Config boundaries = boundaries_that_stay({17, 23, 31});
+  Config boundaries = decks::without_time(decks::every_wall({17, 23, 31}));
   ASSERT_EQ(why_no_graph(boundaries, device()), "");
   for (const int depth : {1, 3}) {
     SCOPED_TRACE(depth);
@@ -78,15 +62,12 @@ TEST_P(SweepGraph, LeavesTheBitsAlone) {
 // Against plain loops of one rank on the host.
 TEST_P(SweepGraph, HoldsTheExchangesOfItsSweeps) {
   if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
-  const auto host = make_host_device();
   const std::vector<std::string> transports = usable_transports(device(), world());
-  for (Config config : {boundaries_that_stay({9, 10, 13}), decks::periodic({8, 9, 13})}) {
-    config.solver.kernel = "reference";
-    const std::vector<SolverAnswer> expected = answers<double>(config, *host, false, "reference");
-    config.solver.kernel = "auto";
+  for (Config config : {decks::without_time(decks::every_wall({9, 10, 13})), decks::periodic({8, 9, 13})}) {
+    const std::vector<SolverAnswer> expected = answers_of_a_run(*PlainSolver<double>(config));
     for (const std::string& transport : transports) {
       for (const int depth : {1, 2, 4}) {
-        const Decomposition blocks(config.grid.cells, even_process_grid(world().size()), periodic(config));
+        const Decomposition blocks = blocks_of(config, even_process_grid(world().size()));
         if (depth > blocks.deepest_halo().value_or(depth)) continue;
         for (const Overlap overlap : {Overlap::off, Overlap::on}) {
           SCOPED_TRACE(fmt::format("{}, {}, depth {}, overlap {}", periodic(config)[0] ? "periodic" : "walls",
@@ -100,7 +81,7 @@ TEST_P(SweepGraph, HoldsTheExchangesOfItsSweeps) {
           if (transport != "auto") {
             EXPECT_EQ(solver.queues_graphs(), transport == "peer" || transport == "nccl");
           }
-          EXPECT_EQ(answers(solver), expected);
+          EXPECT_EQ(answers_of_a_run(solver), expected);
         }
       }
     }
@@ -109,20 +90,17 @@ TEST_P(SweepGraph, HoldsTheExchangesOfItsSweeps) {
 
 TEST_P(SweepGraph, ThatADeckInsistsOnIsRefusedWhereHalosNeedTheHost) {
   if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
-  Config config = boundaries_that_stay({9, 10, 13});
+  Config config = decks::without_time(decks::every_wall({9, 10, 13}));
   config.parallel.transport = "host";
   config.solver.cuda_graph = GraphChoice::on;
-  const Decomposition decomposition(config.grid.cells, even_process_grid(world().size()), periodic(config));
-  try {
-    Solver<double>(config, decomposition, world(), device(), choose_rows<double>(config, device().backend()));
-    ADD_FAILURE() << "it was made";
-  } catch (const CollectiveError& e) {
-    EXPECT_EQ(e.code(), ExitCode::deck);
-    EXPECT_STREQ(
-        e.what(),
-        "test: solver.cuda_graph: sweeps cannot be queued as graphs here (ranks 0 and 1 exchange halos by "
-        "transport host, which needs the host); use auto");
-  }
+  const auto work = [&] {
+    Solver<double>(config, blocks_of(config, even_process_grid(world().size())), world(), device(),
+                   choose_rows<double>(config, device().backend()));
+  };
+  EXPECT_EQ(
+      refusal<CollectiveError>(work, ExitCode::deck),
+      "test: solver.cuda_graph: sweeps cannot be queued as graphs here (ranks 0 and 1 exchange halos by "
+      "transport host, which needs the host); use auto");
 }
 INSTANTIATE_TEST_SUITE_P(Cuda, SweepGraph, testing::Values(Backend::cuda));
 
@@ -136,23 +114,7 @@ TEST(WhyNoGraph, SaysWhatStandsInTheWay) {
 
 template <class T>
 std::vector<SolverAnswer> answers_in_turns(Solver<T>& solver) {
-  std::vector<SolverAnswer> found;
-  for (const std::int64_t sweeps : {1, 2, 7, 33}) {
-    solver.sweep(sweeps);
-    const double residual = solver.residual();
-    found.push_back({solver.fingerprint(), residual});
-  }
-  return found;
-}
-
-template <class T>
-std::vector<SolverAnswer> expected_of(Config config) {
-  config.solver.kernel = "reference";
-  config.parallel = {};
-  const auto host = make_host_device();
-  Solver<T> solver(config, Decomposition(config.grid.cells, {1, 1, 1}, periodic(config)),
-                   Communicator::self(), *host, choose_rows<T>(config, Backend::host));
-  return answers_in_turns(solver);
+  return answers(solver, {1, 2, 7, 33});
 }
 
 class FaceStoresTest : public BackendTest {
@@ -171,15 +133,14 @@ class FaceStoresTest : public BackendTest {
   void expect_the_bits_of_exchanges(Config config, Int3 parts, bool graph) {
     SCOPED_TRACE(
         fmt::format("{} bytes, {}x{}x{} parts, graph {}", sizeof(T), parts.x, parts.y, parts.z, graph));
-    const std::vector<SolverAnswer> expected = expected_of<T>(config);
+    const std::vector<SolverAnswer> expected = answers_in_turns(*PlainSolver<T>(config));
     config.solver.kernel = "tma_pipeline";
     config.solver.reduction = graph ? "warp_shuffle" : "fused";  // a sweep with a norm stores nothing
     config.parallel.transport = "peer";
     config.parallel.overlap = Overlap::in_kernel;
-    const Decomposition blocks(config.grid.cells, parts, periodic(config));
     SolverRows<T> rows = choose_rows<T>(config, device().backend());
     rows.graph = graph;
-    Solver<T> solver(config, blocks, world(), device(), rows, true);
+    Solver<T> solver(config, blocks_of(config, parts), world(), device(), rows, true);
     EXPECT_EQ(solver.plan().overlap, Overlap::in_kernel);
     EXPECT_EQ(answers_in_turns(solver), expected);
   }
@@ -213,15 +174,12 @@ TEST_P(FaceStoresTest, GoAroundAxesThatAreCut) {
 // Between exchanges and back, and with fields of more ghosts than one exchange fills.
 TEST_P(FaceStoresTest, TakeTurnsWithExchangesOfAnyWidth) {
   Config config = decks::steady({40, 9 * world().size(), 12});
-  const auto host = make_host_device();
-  config.solver.kernel = "reference";
-  Solver<double> plain(config, Decomposition(config.grid.cells, {1, 1, 1}, {}), Communicator::self(), *host,
-                       choose_rows<double>(config, Backend::host));
+  PlainSolver<double> plain(config);
   config.solver.kernel = "tma_pipeline";
   config.parallel.transport = "peer";
   config.solver.ghosts = 4;
-  Solver<double> solver(config, Decomposition(config.grid.cells, {1, world().size(), 1}, periodic(config)),
-                        world(), device(), choose_rows<double>(config, device().backend()));
+  Solver<double> solver(config, blocks_of(config, {1, world().size(), 1}), world(), device(),
+                        choose_rows<double>(config, device().backend()));
   StepPlan<double> step = solver.plan();
   for (const auto& [width, overlap] : {std::pair{1, Overlap::in_kernel},
                                        {4, Overlap::on},
@@ -232,8 +190,8 @@ TEST_P(FaceStoresTest, TakeTurnsWithExchangesOfAnyWidth) {
     step.overlap = overlap;
     solver.use(step, solver.reduction());
     solver.sweep(7);
-    plain.sweep(7);
-    EXPECT_EQ(solver.fingerprint(), plain.fingerprint());
+    plain->sweep(7);
+    EXPECT_EQ(solver.fingerprint(), plain->fingerprint());
   }
 }
 
@@ -241,7 +199,7 @@ TEST_P(FaceStoresTest, TakeTurnsWithExchangesOfAnyWidth) {
 // each sweep with a norm.
 TEST_P(FaceStoresTest, KeepTheirBitsWhilePhasesAreTimed) {
   Config config = decks::steady({40, 9 * world().size(), 12});
-  const std::vector<SolverAnswer> expected = expected_of<double>(config);
+  const std::vector<SolverAnswer> expected = answers_in_turns(*PlainSolver<double>(config));
   config.solver.kernel = "tma_pipeline";
   config.parallel.transport = "peer";
   config.parallel.overlap = Overlap::in_kernel;
@@ -250,8 +208,7 @@ TEST_P(FaceStoresTest, KeepTheirBitsWhilePhasesAreTimed) {
     config.solver.reduction = reduction;
     SolverRows<double> rows = choose_rows<double>(config, device().backend());
     rows.graph = true;
-    Solver<double> solver(config, Decomposition(config.grid.cells, {1, world().size(), 1}, periodic(config)),
-                          world(), device(), rows);
+    Solver<double> solver(config, blocks_of(config, {1, world().size(), 1}), world(), device(), rows);
     solver.time_phases();
     EXPECT_FALSE(solver.queues_graphs());
     EXPECT_EQ(answers_in_turns(solver), expected);
@@ -268,43 +225,34 @@ TEST_P(FaceStoresTest, KeepTheirBitsWhilePhasesAreTimed) {
 }
 
 TEST_P(FaceStoresTest, AreRefusedWhereTheyCannotBe) {
-  const auto refused = [&](Config config, Int3 parts) {
-    config.parallel.overlap = Overlap::in_kernel;
-    try {
-      Solver<double> solver(config, Decomposition(config.grid.cells, parts, periodic(config)), world(),
-                            device(), choose_rows<double>(config, device().backend()));
-    } catch (const CollectiveError& e) {
-      return e.code() == ExitCode::unavailable &&
-             std::string(e.what()).find("parallel.overlap: sweeps cannot store their faces here") !=
-                 std::string::npos;
-    }
-    return false;
-  };
   const Index n = world().size();
-  Config config = decks::steady({128 * n, 9 * n, 12});
-  config.solver.kernel = "tma_pipeline";
-  config.parallel.transport = "peer";
-  EXPECT_FALSE(refused(config, {n, 1, 1}));
-  EXPECT_FALSE(refused(config, {1, n, 1}));
-  Config other = config;
-  other.grid.cells.x = 130 * n;
-  EXPECT_TRUE(refused(other, {n, 1, 1}));
-  EXPECT_FALSE(refused(other, {1, n, 1}));
-  other = config;
-  other.parallel.transport = "host";
-  EXPECT_TRUE(refused(other, {1, n, 1}));
-  other = config;
-  other.solver.kernel = "naive";
-  EXPECT_TRUE(refused(other, {1, n, 1}));
-  other = config;
-  other.solver.halo_width = 2;
-  EXPECT_TRUE(refused(other, {1, n, 1}));
-  other = config;  // an axis around which a rank is its own neighbour
-  other.boundaries[4] = other.boundaries[5] = {BoundaryKind::periodic, {}, {}};
-  EXPECT_TRUE(refused(other, {1, n, 1}));
-  other = config;
-  other.grid.cells = {9, 9 * n, 12};  // too narrow for the row's tiles
-  EXPECT_TRUE(refused(other, {1, n, 1}));
+  const Int3 along_x{n, 1, 1}, along_y{1, n, 1};
+  const auto refused = [&](Int3 parts, auto change) {
+    Config config = decks::steady({128 * n, 9 * n, 12});
+    config.solver.kernel = "tma_pipeline";
+    config.parallel.transport = "peer";
+    config.parallel.overlap = Overlap::in_kernel;
+    change(config);
+    const std::string said = error_text<CollectiveError>(
+        [&] {
+          Solver<double>(config, blocks_of(config, parts), world(), device(),
+                         choose_rows<double>(config, device().backend()));
+        },
+        ExitCode::unavailable);
+    return said.find("parallel.overlap: sweeps cannot store their faces here") != said.npos;
+  };
+  EXPECT_FALSE(refused(along_x, [](Config&) {}));
+  EXPECT_FALSE(refused(along_y, [](Config&) {}));
+  EXPECT_TRUE(refused(along_x, [&](Config& c) { c.grid.cells.x = 130 * n; }));
+  EXPECT_FALSE(refused(along_y, [&](Config& c) { c.grid.cells.x = 130 * n; }));
+  EXPECT_TRUE(refused(along_y, [](Config& c) { c.parallel.transport = "host"; }));
+  EXPECT_TRUE(refused(along_y, [](Config& c) { c.solver.kernel = "naive"; }));
+  EXPECT_TRUE(refused(along_y, [](Config& c) { c.solver.halo_width = 2; }));
+  // An axis around which a rank is its own neighbour.
+  EXPECT_TRUE(refused(along_y, [](Config& c) {
+    c.boundaries[4] = c.boundaries[5] = {BoundaryKind::periodic, {}, {}};
+  }));
+  EXPECT_TRUE(refused(along_y, [](Config& c) { c.grid.cells.x = 9; }));  // too narrow for the row's tiles
 }
 
 // A solver that times its phases gives the bits of one that does not, and says where the time of exchanges
@@ -313,28 +261,20 @@ TEST_P(FaceStoresTest, AreRefusedWhereTheyCannotBe) {
 class PhaseTimes : public BackendTest {};
 ISOTHERM_ON_EACH_BACKEND(PhaseTimes);
 
-SolverAnswer answer_of(Solver<double>& solver) {
-  solver.sweep(7);
-  const double residual = solver.residual();
-  solver.sweep(20);
-  return {solver.fingerprint(), residual};
-}
-
 TEST_P(PhaseTimes, ChangeNoBitAndAddUp) {
   Config config = decks::steady({17, 13, 14});
   config.solver.reduction = GetParam() == Backend::host ? "reference" : "warp_shuffle";
   for (const Overlap overlap : {Overlap::on, Overlap::off}) {
     SCOPED_TRACE(fmt::format("overlap {}", overlap == Overlap::on));
     config.parallel.overlap = overlap;
-    SolverRows<double> rows = choose_rows<double>(config, device().backend());
-    rows.graph = why_no_graph(config, device()).empty();
-    const Decomposition decomposition(config.grid.cells, even_process_grid(world().size()), periodic(config));
-    Solver<double> plain(config, decomposition, world(), device(), rows);
-    Solver<double> timed(config, decomposition, world(), device(), rows);
+    const SolverRows<double> rows = rows_with_graphs<double>(config, device());
+    const Decomposition blocks = blocks_of(config, even_process_grid(world().size()));
+    Solver<double> plain(config, blocks, world(), device(), rows),
+        timed(config, blocks, world(), device(), rows);
     timed.time_phases();
     EXPECT_FALSE(timed.queues_graphs());
     EXPECT_EQ(timed.times().sum(), 0);
-    EXPECT_EQ(answer_of(plain), answer_of(timed));
+    EXPECT_EQ(answers(plain, {7, 20}), answers(timed, {7, 20}));
 
     const SolverTimes times = timed.times();
     const auto& exchange = times.exchange;
@@ -399,8 +339,8 @@ class HidingOfHalos : public BackendTest {
  protected:
   // The answer after some sweeps; what was measured before them is in `cost`.
   std::uint64_t answer(const Config& config, bool time_halos, std::optional<HaloCost>& cost) {
-    Solver<double> solver(config, Decomposition(config.grid.cells, even_process_grid(world().size()), {}),
-                          world(), device(), choose_rows<double>(config, device().backend()), time_halos);
+    Solver<double> solver(config, blocks_of(config, even_process_grid(world().size())), world(), device(),
+                          choose_rows<double>(config, device().backend()), time_halos);
     if (time_halos && world().size() > 1) cost = solver.measure_halo_cost();
     solver.sweep(5);
     EXPECT_EQ(solver.sweeps(), 5);

@@ -13,8 +13,6 @@
 #include "output/records/history.hpp"
 #include "physics/diagnostics.hpp"
 #include "solver/diagnosis.hpp"
-#include "solver/rows.hpp"
-#include "solver/solver.hpp"
 #include "support/decks.hpp"
 #include "support/process_grid.hpp"
 
@@ -25,8 +23,7 @@ template <class T>
 std::vector<Diagnostics> run(Device& device, Config config, int looks, std::int64_t sweeps) {
   config.output.diagnostics = sweeps;
   const Communicator world = Communicator::world();
-  const Int3 n = config.grid.cells;
-  Solver<T> solver(config, Decomposition(n, even_process_grid(world.size()), {}), world, device,
+  Solver<T> solver(config, blocks_of(config, even_process_grid(world.size())), world, device,
                    choose_rows<T>(config, device.backend()));
   std::vector<Diagnostics> found{solver.diagnose()};
   for (int i = 0; i < looks; ++i) {
@@ -172,9 +169,8 @@ TEST_P(HeatBalance, OfADivergedField) {
 // take three an exchange.
 
 template <class T>
-std::string lines(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
-                  Device& device) {
-  Solver<T> solver(config, decomposition, communicator, device, choose_rows<T>(config, device.backend()));
+std::string lines(const Config& config, Int3 grid, const Communicator& ranks, Device& device) {
+  Solver<T> solver(config, blocks_of(config, grid), ranks, device, choose_rows<T>(config, device.backend()));
   std::string text;
   for (const int sweeps : {0, 1, 4}) {
     solver.sweep(sweeps);
@@ -187,29 +183,24 @@ std::string lines(const Config& config, const Decomposition& decomposition, cons
 }
 
 template <class T>
-void expect_one_line(Config config, const std::array<bool, 3>& periodic, Device& device) {
+void expect_one_line(Config config, Device& device) {
   const Communicator world = Communicator::world();
   config.output.diagnostics = 1;
   config.output.histogram.bins = 17;
   config.solver.kernel = config.solver.reduction = config.solver.histogram = "reference";
   const Int3 n = config.grid.cells;
-  const std::string expected =
-      lines<T>(config, Decomposition(n, {1, 1, 1}, periodic), Communicator::self(), *make_host_device());
+  const std::string expected = lines<T>(config, {1, 1, 1}, Communicator::self(), *make_host_device());
   ASSERT_EQ(expected.find("nan"), std::string::npos) << expected;
   config.solver = {};
-  for (Index x = 1; x <= world.size(); ++x) {
-    for (Index y = 1; x * y <= world.size(); ++y) {
-      const Int3 grid{x, y, world.size() / (x * y)};
-      if (grid.product() != world.size() || grid.x > n.x || grid.y > n.y || grid.z > n.z) continue;
-      const Decomposition decomposition(n, grid, periodic);
-      config.solver.halo_width =
-          static_cast<int>(std::min<Index>(3, decomposition.deepest_halo().value_or(3)));
-      for (const auto& row : histogram_kernels<T>()) {
-        if (row.backend != device.backend()) continue;
-        config.solver.histogram = row.name;
-        SCOPED_TRACE(fmt::format("{} on {}x{}x{}", row.name, grid.x, grid.y, grid.z));
-        EXPECT_EQ(lines<T>(config, decomposition, world, device), expected);
-      }
+  for (const Int3 grid : all_process_grids(world.size())) {
+    if (grid.x > n.x || grid.y > n.y || grid.z > n.z) continue;
+    config.solver.halo_width =
+        static_cast<int>(std::min<Index>(3, blocks_of(config, grid).deepest_halo().value_or(3)));
+    for (const auto& row : histogram_kernels<T>()) {
+      if (row.backend != device.backend()) continue;
+      config.solver.histogram = row.name;
+      SCOPED_TRACE(fmt::format("{} on {}x{}x{}", row.name, grid.x, grid.y, grid.z));
+      EXPECT_EQ(lines<T>(config, grid, world, device), expected);
     }
   }
 }
@@ -217,20 +208,14 @@ void expect_one_line(Config config, const std::array<bool, 3>& periodic, Device&
 class OneDiagnosis : public BackendTest {};
 ISOTHERM_ON_EACH_BACKEND(OneDiagnosis);
 
-TEST_P(OneDiagnosis, OfEveryWallKindAndASource) {
-  Config config = decks::every_wall({17, 23, 31});
-  config.sources = decks::steady({1, 1, 1}).sources;
-  expect_one_line<double>(config, {}, device());
-  expect_one_line<float>(config, {}, device());
-}
-
-TEST_P(OneDiagnosis, OfPeriodicAxes) {
-  expect_one_line<double>(decks::periodic({12, 9, 10}), {true, false, true}, device());
-}
-
-TEST_P(OneDiagnosis, OfASteadyProblem) {
-  expect_one_line<double>(decks::steady({16, 15, 14}), {}, device());
-  expect_one_line<float>(decks::steady({16, 15, 14}), {}, device());
+TEST_P(OneDiagnosis, OfEveryKindOfDeck) {
+  Config walls = decks::every_wall({17, 23, 31});
+  walls.sources = decks::steady({1, 1, 1}).sources;
+  for (const Config& config : {walls, decks::steady({16, 15, 14})}) {
+    expect_one_line<double>(config, device());
+    expect_one_line<float>(config, device());
+  }
+  expect_one_line<double>(decks::periodic({12, 9, 10}), device());
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <random>
 
 #include "backend_fixture.hpp"
 #include "core/communicator.hpp"
@@ -12,11 +11,10 @@
 #include "kernels/fingerprint.hpp"
 #include "output/field_files/cell_boxes.hpp"
 #include "solver/host_copy.hpp"
-#include "solver/rows.hpp"
-#include "solver/solver.hpp"
 #include "support/decks.hpp"
 #include "support/field_by_index.hpp"
 #include "support/process_grid.hpp"
+#include "support/repeat.hpp"
 
 namespace isotherm {
 namespace {
@@ -32,11 +30,10 @@ class HostCopies : public BackendTest {
   void expect_old_field(Config config, bool graph) {
     config.solver.kernel = device().backend() == Backend::host ? "openmp" : "naive";
     config.solver.reduction = "reproducible";
-    const Decomposition decomposition(config.grid.cells, even_process_grid(world().size()), {},
-                                      halo_depth(config));
-    SolverRows<T> rows = choose_rows<T>(config, device().backend());
-    rows.graph = graph && why_no_graph(config, device()).empty();
-    Solver<T> solver(config, decomposition, world(), device(), rows);
+    SolverRows<T> rows = rows_with_graphs<T>(config, device());
+    rows.graph = rows.graph && graph;
+    Solver<T> solver(config, blocks_of(config, even_process_grid(world().size()), halo_depth(config)),
+                     world(), device(), rows);
     HostCopy<T> copy = solver.make_host_copy();
     for (const std::int64_t beside : {1, 2, 3, 40}) {
       const std::uint64_t taken = solver.fingerprint();
@@ -51,17 +48,12 @@ class HostCopies : public BackendTest {
 
 ISOTHERM_ON_EACH_BACKEND(HostCopies);
 
+// Beside graphs and behind the sweeps of a wide halo too.
 TEST_P(HostCopies, HoldTheFieldOfTheirSweep) {
   expect_old_field<double>(decks::every_wall({23, 17, 19}), false);
-  expect_old_field<float>(decks::base({23, 17, 19}), false);
-}
-
-TEST_P(HostCopies, HoldItBesideGraphsToo) {
-  expect_old_field<double>(decks::base({23, 17, 19}), true);
-}
-
-TEST_P(HostCopies, AreTakenBehindTheSweepsOfADeepHalo) {
   Config config = decks::base({23, 17, 19});
+  expect_old_field<float>(config, false);
+  expect_old_field<double>(config, true);
   config.solver.halo_width = 3;
   expect_old_field<double>(config, false);
 }
@@ -71,15 +63,13 @@ TEST_P(HostCopies, AreTakenBehindTheSweepsOfADeepHalo) {
 
 class HostCells : public BackendTest {
  protected:
-  const unsigned seed_ = std::random_device{}();
-  std::mt19937_64 random_{seed_};
+  Random random_;
 
-  Index below(Index end) { return std::uniform_int_distribution<Index>(0, end - 1)(random_); }
   Box random_box(Int3 n, Int3 most) {
     Box box;
     for (int axis = 0; axis < 3; ++axis) {
-      const Index extent = 1 + below(std::min(most[axis], n[axis]));
-      box.lo[axis] = below(n[axis] - extent + 1);
+      const Index extent = random_.between<Index>(1, std::min(most[axis], n[axis]));
+      box.lo[axis] = random_.between<Index>(0, n[axis] - extent);
       box.hi[axis] = box.lo[axis] + extent;
     }
     return box;
@@ -91,7 +81,7 @@ class HostCells : public BackendTest {
     for (const Box& box : boxes) for_each_cell(box, [&](Int3 c) { expected.push_back(field(c)); });
     ASSERT_EQ(found.size(), expected.size());
     if (found.empty()) return;  // memcmp takes no null pointer
-    EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(T)), 0) << "seed " << seed_;
+    EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(T)), 0);
   }
 
   template <class T>
@@ -99,8 +89,8 @@ class HostCells : public BackendTest {
     Config config = decks::every_wall({23, 17, 19});
     config.solver.kernel = device().backend() == Backend::host ? "openmp" : "naive";
     config.solver.reduction = "reproducible";
-    const Decomposition decomposition(config.grid.cells, even_process_grid(world().size()), {});
-    Solver<T> solver(config, decomposition, world(), device(), choose_rows<T>(config, device().backend()));
+    Solver<T> solver(config, blocks_of(config, even_process_grid(world().size())), world(), device(),
+                     choose_rows<T>(config, device().backend()));
     const Int3 n = solver.block().extent();
     const bool is_last = world().rank() == world().size() - 1;
     for (int round = 0; round < 12; ++round) {
@@ -141,9 +131,9 @@ void expect_values(Int3 cells, Int3 process_grid) {
   const Int3 first{0, 0, 0};
   if (block.contains(first)) field.view()(first - block.lo) = T(-0.0);  // a sum with +0 would lose its sign
   std::vector<Int3> wanted;
-  for (Index z = cells.z - 1; z >= 0; --z)
-    for (Index y = 0; y < cells.y; ++y)
-      for (Index x = cells.x - 1; x >= 0; x -= 2) wanted.push_back({x, y, z});
+  for_each_cell(cells, [&](Int3 c) {
+    if (c.x % 2 == 0) wanted.push_back(cells - Int3{1, 1, 1} - c);  // not in the order of memory
+  });
   wanted.insert(wanted.end(), 3, first);
   std::vector<T> mine;
   for (const Int3 cell : wanted)
@@ -177,22 +167,19 @@ T third_at(Int3 cell, Int3 cells) {
 template <class T>
 T mean_at(Int3 coarse, Int3 factor, Int3 cells) {
   double sum = 0;
-  for (Index z = coarse.z * factor.z; z < (coarse.z + 1) * factor.z; ++z)
-    for (Index y = coarse.y * factor.y; y < (coarse.y + 1) * factor.y; ++y)
-      for (Index x = coarse.x * factor.x; x < (coarse.x + 1) * factor.x; ++x)
-        sum += static_cast<double>(third_at<T>({x, y, z}, cells));
+  const Int3 first{coarse.x * factor.x, coarse.y * factor.y, coarse.z * factor.z};
+  for_each_cell({first, first + factor}, [&](Int3 c) { sum += static_cast<double>(third_at<T>(c, cells)); });
   return static_cast<T>(sum / static_cast<double>(factor.product()));
 }
 
 template <class T>
 void expect_means(Int3 cells, Int3 process_grid, Int3 factor) {
-  if (process_grid.x > cells.x || process_grid.y > cells.y || process_grid.z > cells.z) return;
   const Communicator world = Communicator::world();
   const Box block = Decomposition(cells, process_grid, {}).block(world.rank());
   const auto device = make_host_device();
   Field<T> field = test::field_by_index<T>(*device, block, cells);
   const FieldView<T> view = field.view();
-  for_each_cell(Box{{0, 0, 0}, view.extent}, [&](Int3 c) { view(c) = third_at<T>(c + block.lo, cells); });
+  for_each_cell(view.extent, [&](Int3 c) { view(c) = third_at<T>(c + block.lo, cells); });
 
   const CoarseField coarse(world, block, factor);
   const std::vector<T> means = coarse.means<T>(view);
@@ -207,29 +194,17 @@ void expect_means(Int3 cells, Int3 process_grid, Int3 factor) {
 
 template <class T>
 void expect_means_on_all_grids(Int3 cells, Int3 factor) {
-  const Index n = Communicator::world().size();
-  for (const Int3 grid :
-       {Int3{n, 1, 1}, Int3{1, n, 1}, Int3{1, 1, n}, even_process_grid(Communicator::world().size())})
+  for (const Int3 grid : process_grids(Communicator::world().size(), cells))
     expect_means<T>(cells, grid, factor);
 }
 
-TEST(CoarseField, BlocksThatEndWithinACoarseCell) {
+// Blocks that end within a coarse cell, or lie within one; one rank that gathers all; thin grids.
+TEST(CoarseField, HasTheMeansOfItsCellsOnAnyProcessGrid) {
   expect_means_on_all_grids<double>({18, 15, 20}, {3, 5, 4});
   expect_means_on_all_grids<float>({18, 15, 20}, {6, 3, 2});
-}
-
-// Where a block lies within one coarse cell, its rank owns none; where the factor is all cells, one rank
-// gathers them.
-TEST(CoarseField, CellsLargerThanBlocks) {
   expect_means_on_all_grids<double>({16, 16, 16}, {8, 16, 8});
   expect_means_on_all_grids<double>({12, 12, 12}, {12, 12, 12});
-}
-
-TEST(CoarseField, OfAGridOneCellThick) {
   expect_means_on_all_grids<double>({24, 1, 18}, {4, 1, 3});
-}
-
-TEST(CoarseField, AFactorOfOneIsTheField) {
   expect_means_on_all_grids<double>({9, 10, 11}, {1, 1, 1});
 }
 

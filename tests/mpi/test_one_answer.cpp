@@ -6,10 +6,7 @@
 #include <cstring>
 
 #include "backend_fixture.hpp"
-#include "core/communicator.hpp"
 #include "kernels/stencil.hpp"
-#include "solver/rows.hpp"
-#include "solver/solver.hpp"
 #include "support/decks.hpp"
 #include "support/field_by_index.hpp"
 #include "support/process_grid.hpp"
@@ -30,26 +27,39 @@ template <class T>
 Outcome<T> outcome_of(Solver<T>& solver) {
   Outcome<T> outcome{{}, solver.residual(), solver.fingerprint()};
   const FieldView<const T> field = solver.host_field();
-  for_each_cell(Box{{0, 0, 0}, field.extent}, [&](Int3 c) { outcome.cells.push_back(field(c)); });
+  for_each_cell(field.extent, [&](Int3 c) { outcome.cells.push_back(field(c)); });
   return outcome;
 }
 
 template <class T>
-Outcome<T> solve(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
-                 Device& device) {
-  Solver<T> solver(config, decomposition, communicator, device, choose_rows<T>(config, device.backend()));
+Outcome<T> solve(const Config& config, Int3 grid, const Communicator& world, Device& device) {
+  Solver<T> solver(config, blocks_of(config, grid), world, device, choose_rows<T>(config, device.backend()));
   solver.sweep(sweeps);
   return outcome_of(solver);
+}
+template <class T>
+Outcome<T> solve_plainly(const Config& config) {
+  PlainSolver<T> solver(config);
+  solver->sweep(sweeps);
+  return outcome_of(*solver);
 }
 
 // The cells of `block` out of the whole field.
 template <class T>
 std::vector<T> part(const std::vector<T>& whole, Int3 n, Box block) {
   std::vector<T> cells;
-  for_each_cell(block, [&](Int3 c) {
-    cells.push_back(whole[static_cast<std::size_t>(c.x + n.x * (c.y + n.y * c.z))]);
-  });
+  for_each_cell(block, [&](Int3 c) { cells.push_back(whole[index_of(c, n)]); });
   return cells;
+}
+
+// `whole`: of all ranks' cells, of which this one has those of `block`.
+template <class T>
+void expect_outcome(const Outcome<T>& found, const Outcome<T>& whole, Int3 n, Box block) {
+  const std::vector<T> expected = part(whole.cells, n, block);
+  ASSERT_EQ(found.cells.size(), expected.size());
+  EXPECT_EQ(std::memcmp(found.cells.data(), expected.data(), expected.size() * sizeof(T)), 0);
+  EXPECT_EQ(found.residual, whole.residual);
+  EXPECT_EQ(found.fingerprint, whole.fingerprint);
 }
 
 // One transport where others are told apart than transports: EveryTransport has them all, and a choice among
@@ -60,17 +70,13 @@ void fix_transport(Config& config, Device& device, const Communicator& communica
 
 template <class T>
 void expect_one_answer(Config config, const std::string& what, Device& device) {
-  const Communicator world = Communicator::world(), self = Communicator::self();
-  config.solver.kernel = "reference";
-  config.parallel.overlap = Overlap::off;
+  const Communicator world = Communicator::world();
   const Int3 n = config.grid.cells;
-  const Outcome<T> reference =
-      solve<T>(config, Decomposition(n, {1, 1, 1}, periodic(config)), self, *make_host_device());
+  const Outcome<T> reference = solve_plainly<T>(config);
   fix_transport(config, device, world);
   for (const Int3 grid : all_process_grids(world.size())) {
     if (grid.x > n.x || grid.y > n.y || grid.z > n.z) continue;
-    const Decomposition decomposition(n, grid, periodic(config));
-    const std::vector<T> expected = part(reference.cells, n, decomposition.block(world.rank()));
+    const Box block = blocks_of(config, grid).block(world.rank());
     for (const auto& row : stencil_kernels<T>()) {
       if (row.backend != device.backend()) continue;
       for (const Overlap overlap : {Overlap::off, Overlap::on}) {
@@ -78,11 +84,7 @@ void expect_one_answer(Config config, const std::string& what, Device& device) {
         config.parallel.overlap = overlap;
         SCOPED_TRACE(fmt::format("{} kernel {} process grid {}x{}x{} overlap {}", what, row.name, grid.x,
                                  grid.y, grid.z, overlap == Overlap::on));
-        const Outcome<T> outcome = solve<T>(config, decomposition, world, device);
-        ASSERT_EQ(outcome.cells.size(), expected.size());
-        EXPECT_EQ(std::memcmp(outcome.cells.data(), expected.data(), expected.size() * sizeof(T)), 0);
-        EXPECT_EQ(outcome.residual, reference.residual);
-        EXPECT_EQ(outcome.fingerprint, reference.fingerprint);
+        expect_outcome(solve<T>(config, grid, world, device), reference, n, block);
       }
     }
   }
@@ -98,13 +100,10 @@ std::vector<std::string> kernels_of_kinds(Backend backend) {
   return kinds;
 }
 
+// Between checks: less than a period, several, no multiple of a depth; one sweep beside another.
 template <class T>
-std::vector<Outcome<T>> solve_in_parts(const Config& config, const Decomposition& decomposition,
-                                       const Communicator& communicator, Device& device) {
-  SolverRows<T> rows = choose_rows<T>(config, device.backend());
-  Solver<T> solver(config, decomposition, communicator, device, rows);
+std::vector<Outcome<T>> solve_in_parts(Solver<T>& solver) {
   std::vector<Outcome<T>> outcomes;
-  // Between checks: less than a period, several, no multiple of a depth; one sweep beside another.
   for (const std::int64_t count : {1, 7, 5, 1, 3}) {
     solver.sweep(count);
     outcomes.push_back(outcome_of(solver));
@@ -116,17 +115,15 @@ std::vector<Outcome<T>> solve_in_parts(const Config& config, const Decomposition
 template <class T>
 void expect_one_answer_at_every_depth(Config config, const std::string& what, Device& device) {
   const Communicator world = Communicator::world();
-  config.solver.kernel = "reference";
   // The largest update comes out of the sweep, where the kernel can; sums are exact.
   config.solver.reduction = config.problem.norm == Norm::max ? "auto" : "reproducible";
   const Int3 n = config.grid.cells;
-  const auto reference = solve_in_parts<T>(config, Decomposition(n, {1, 1, 1}, periodic(config)),
-                                           Communicator::self(), *make_host_device());
+  const auto reference = solve_in_parts(*PlainSolver<T>(config));
   fix_transport(config, device, world);
   for (const Int3 grid : process_grids(world.size(), n)) {  // each axis, and as many as can be
-    const Decomposition decomposition(n, grid, periodic(config));
+    const Decomposition blocks = blocks_of(config, grid);
     for (const int depth : {1, 2, 3, 4}) {
-      if (depth > decomposition.deepest_halo().value_or(depth)) continue;
+      if (depth > blocks.deepest_halo().value_or(depth)) continue;
       config.solver.halo_width = depth;
       for (const std::string& kernel : kernels_of_kinds(device.backend())) {
         for (const Overlap overlap : {Overlap::off, Overlap::on}) {
@@ -134,13 +131,11 @@ void expect_one_answer_at_every_depth(Config config, const std::string& what, De
           config.parallel.overlap = overlap;
           SCOPED_TRACE(fmt::format("{} depth {} kernel {} process grid {}x{}x{} overlap {}", what, depth,
                                    kernel, grid.x, grid.y, grid.z, overlap == Overlap::on));
-          const auto found = solve_in_parts<T>(config, decomposition, world, device);
+          Solver<T> solver(config, blocks, world, device, choose_rows<T>(config, device.backend()));
+          const auto found = solve_in_parts(solver);
           for (std::size_t i = 0; i < found.size(); ++i) {
-            const auto expected = part(reference[i].cells, n, decomposition.block(world.rank()));
-            EXPECT_EQ(std::memcmp(found[i].cells.data(), expected.data(), expected.size() * sizeof(T)), 0)
-                << "part " << i;
-            EXPECT_EQ(found[i].residual, reference[i].residual) << "part " << i;
-            EXPECT_EQ(found[i].fingerprint, reference[i].fingerprint) << "part " << i;
+            SCOPED_TRACE(fmt::format("part {}", i));
+            expect_outcome(found[i], reference[i], n, blocks.block(world.rank()));
           }
         }
       }
@@ -151,42 +146,25 @@ void expect_one_answer_at_every_depth(Config config, const std::string& what, De
 class OneAnswer : public BackendTest {};
 ISOTHERM_ON_EACH_BACKEND(OneAnswer);
 
-TEST_P(OneAnswer, EveryWallKindOnAnUnevenGrid) {
-  expect_one_answer<double>(decks::every_wall({17, 23, 31}), "walls fp64", device());
-  expect_one_answer<float>(decks::every_wall({17, 23, 31}), "walls fp32", device());
-}
-
-TEST_P(OneAnswer, PeriodicAxes) {
-  expect_one_answer<double>(decks::periodic({12, 9, 10}), "periodic fp64", device());
-  expect_one_answer<float>(decks::periodic({9, 11, 14}), "periodic fp32", device());
-}
-
-TEST_P(OneAnswer, GridsOneCellThin) {
-  for (const Int3 n : {Int3{1, 19, 23}, Int3{33, 1, 18}, Int3{21, 17, 1}, Int3{1, 1, 40}}) {
-    expect_one_answer<double>(decks::every_wall(n), fmt::format("thin {} {} {}", n.x, n.y, n.z), device());
+TEST_P(OneAnswer, OfEveryKindOfDeck) {
+  const std::pair<const char*, Config> all[] = {{"walls", decks::every_wall({17, 23, 31})},
+                                                {"periodic", decks::periodic({12, 9, 10})},
+                                                {"steady", decks::steady({16, 15, 14})},
+                                                {"floating", decks::floating({13, 12, 11})}};
+  for (const auto& [what, config] : all) {
+    expect_one_answer<double>(config, fmt::format("{} fp64", what), device());
+    expect_one_answer<float>(config, fmt::format("{} fp32", what), device());
   }
-}
-
-TEST_P(OneAnswer, SteadyWithSources) {
-  expect_one_answer<double>(decks::steady({16, 15, 14}), "steady fp64", device());
-  expect_one_answer<float>(decks::steady({16, 15, 14}), "steady fp32", device());
-}
-
-TEST_P(OneAnswer, AMeanThatTheDeckFixes) {
-  expect_one_answer<double>(decks::floating({13, 12, 11}), "floating fp64", device());
-  expect_one_answer<float>(decks::floating({13, 12, 11}), "floating fp32", device());
+  for (const Int3 n : {Int3{1, 19, 23}, Int3{33, 1, 18}, Int3{21, 17, 1}, Int3{1, 1, 40}})
+    expect_one_answer<double>(decks::every_wall(n), fmt::format("thin {} {} {}", n.x, n.y, n.z), device());
 }
 
 // On every process grid, with two axes around which neighbours meet twice.
 template <class T>
 void expect_one_answer_of_all_transports(Device& device) {
-  const Communicator world = Communicator::world(), self = Communicator::self();
+  const Communicator world = Communicator::world();
   Config config = decks::periodic({12, 9, 10});
-  config.solver.kernel = "reference";
-  const Int3 n = config.grid.cells;
-  const Outcome<T> reference =
-      solve<T>(config, Decomposition(n, {1, 1, 1}, periodic(config)), self, *make_host_device());
-  config.solver.kernel = "auto";
+  const Outcome<T> reference = solve_plainly<T>(config);
   for (const std::string& transport : usable_transports(device, world)) {
     for (const Int3 grid : all_process_grids(world.size())) {
       for (const Overlap overlap : {Overlap::off, Overlap::on}) {
@@ -194,7 +172,7 @@ void expect_one_answer_of_all_transports(Device& device) {
                                  overlap == Overlap::on));
         config.parallel.transport = transport;
         config.parallel.overlap = overlap;
-        const Outcome<T> outcome = solve<T>(config, Decomposition(n, grid, periodic(config)), world, device);
+        const Outcome<T> outcome = solve<T>(config, grid, world, device);
         EXPECT_EQ(outcome.fingerprint, reference.fingerprint);
         EXPECT_EQ(outcome.residual, reference.residual);
       }
@@ -214,25 +192,16 @@ void expect_one_norm(Device& device) {
   Config config = decks::every_wall({17, 23, 31});
   for (const Norm norm : {Norm::max, Norm::l2, Norm::l1}) {
     config.problem.norm = norm;
-    config.solver.kernel = config.solver.reduction = "reference";
-    const double expected = solve<T>(config, Decomposition(config.grid.cells, {1, 1, 1}, {}),
-                                     Communicator::self(), *make_host_device())
-                                .residual;
+    config.solver.reduction = "reference";
+    const double expected = solve_plainly<T>(config).residual;
     ASSERT_GT(expected, 0);
-    config.solver.kernel = "auto";
     fix_transport(config, device, world);
     for (const auto& row : reduction_kernels<T>()) {
       if (row.backend != device.backend()) continue;
       config.solver.reduction = row.name;
       SCOPED_TRACE(fmt::format("reduction {} norm {}", row.name, static_cast<int>(norm)));
-      const Int3 grid = even_process_grid(world.size());
-      const double found =
-          solve<T>(config, Decomposition(config.grid.cells, grid, {}), world, device).residual;
-      if (norm == Norm::max) {
-        EXPECT_EQ(found, expected);
-      } else {
-        EXPECT_NEAR(found, expected, 1e-12 * expected);
-      }
+      const double found = solve<T>(config, even_process_grid(world.size()), world, device).residual;
+      EXPECT_NEAR(found, expected, norm == Norm::max ? 0 : 1e-12 * expected);
     }
   }
 }
@@ -244,19 +213,14 @@ void expect_one_sum(Config config, Device& device) {
   const Communicator world = Communicator::world();
   for (const Norm norm : {Norm::l2, Norm::l1, Norm::max}) {
     config.problem.norm = norm;
-    config.solver.kernel = "reference";
     config.solver.reduction = "reproducible";
-    const double expected = solve<T>(config, Decomposition(config.grid.cells, {1, 1, 1}, periodic(config)),
-                                     Communicator::self(), *make_host_device())
-                                .residual;
+    const double expected = solve_plainly<T>(config).residual;
     ASSERT_GT(expected, 0);
-    config.solver.kernel = "auto";
     fix_transport(config, device, world);
     for (const Int3 grid : all_process_grids(world.size())) {
       SCOPED_TRACE(
           fmt::format("norm {} process grid {}x{}x{}", static_cast<int>(norm), grid.x, grid.y, grid.z));
-      const Decomposition decomposition(config.grid.cells, grid, periodic(config));
-      EXPECT_EQ(solve<T>(config, decomposition, world, device).residual, expected);
+      EXPECT_EQ(solve<T>(config, grid, world, device).residual, expected);
     }
   }
 }
@@ -271,13 +235,7 @@ TEST_P(OneAnswer, EveryDepth) {
   expect_one_answer_at_every_depth<double>(boundaries, "walls fp64", device());
   boundaries.problem.norm = Norm::max;
   expect_one_answer_at_every_depth<float>(boundaries, "walls fp32", device());
-}
-
-TEST_P(OneAnswer, EveryDepthOfPeriodicAxes) {
   expect_one_answer_at_every_depth<float>(decks::periodic({13, 11, 14}), "periodic fp32", device());
-}
-
-TEST_P(OneAnswer, EveryDepthWithSources) {
   expect_one_answer_at_every_depth<double>(decks::steady({14, 15, 13}), "steady fp64", device());
 }
 

@@ -8,8 +8,10 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include "app/placement.hpp"
+#include "backend_fixture.hpp"
 #include "core/communicator.hpp"
 #include "core/error.hpp"
 #include "core/host_threads.hpp"
@@ -38,10 +40,8 @@ TEST(Placement, OnTheCpuByRequest) {
   EXPECT_EQ(placement.warnings, std::vector<std::string>{});
   ASSERT_EQ(static_cast<int>(placement.ranks.size()), world.size());
   for (const RankPlace& place : placement.ranks) {
-    EXPECT_EQ(place.host, processor_name());
-    EXPECT_EQ(place.device, "CPU");
-    EXPECT_EQ(place.uuid, "");
-    EXPECT_EQ(place.threads, 3);
+    EXPECT_EQ(std::tuple(place.host, place.device, place.uuid, place.threads),
+              std::tuple(processor_name(), "CPU", "", 3));
   }
 }
 
@@ -53,23 +53,9 @@ TEST(Placement, WithoutAnyGpu) {
   EXPECT_EQ(placement.backend, Backend::host);
   EXPECT_EQ(placement.note, "no CUDA device (" + found.why_none + "): computing on the CPU");
   EXPECT_EQ(placement.warnings, std::vector<std::string>{});
-  try {
-    place_ranks(deck(DeviceChoice::cuda), world, 1);
-    FAIL() << "a device that is not there was placed";
-  } catch (const CollectiveError& e) {
-    EXPECT_EQ(e.code(), ExitCode::unavailable);
-    expect_says(std::string(e.what()), ": no CUDA device (" + found.why_none + "); use ");
-  }
-}
-
-// Empty where all ranks see the same GPUs, as the tests below take for granted. Collective.
-std::string why_not_here(const CudaDevices& found, const Communicator& world) {
-  std::string mine;
-  for (const DeviceInfo& device : found.devices) mine += device.uuid;
-  for (const std::string& theirs : world.all_gather(mine)) {
-    if (theirs != mine) return "every rank sees GPUs of its own";
-  }
-  return found.devices.empty() ? found.why_none : "";
+  expect_says(refusal<CollectiveError>([&] { place_ranks(deck(DeviceChoice::cuda), world, 1); },
+                                       ExitCode::unavailable),
+              ": no CUDA device (" + found.why_none + "); use ");
 }
 
 // What a rank is told of MPS, whatever runs on this machine: its daemon's folder, with or without its pipe.
@@ -88,43 +74,49 @@ class MpsFolder {
   std::optional<std::string> before_;
 };
 
-// On any number of GPUs; with fewer of them than ranks, each takes as many ranks as the next, or one more.
-TEST(Placement, CudaGpusAreDealtOutEvenly) {
-  const CudaDevices found = find_cuda_devices();
-  const Communicator world = Communicator::world();
-  if (const std::string why = why_not_here(found, world); !why.empty()) GTEST_SKIP() << why;
+// On any number of GPUs that all ranks see.
+class PlacementCuda : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string mine;
+    for (const DeviceInfo& device : found_.devices) mine += device.uuid;
+    const std::vector<std::string> all = world_.all_gather(mine);
+    if (mine.empty()) GTEST_SKIP() << found_.why_none;
+    if (std::ranges::count(all, mine) != std::ssize(all)) GTEST_SKIP() << "every rank sees GPUs of its own";
+  }
+  bool is_shared() const { return world_.size() > static_cast<int>(found_.devices.size()); }
+
+  const CudaDevices found_ = find_cuda_devices();
+  const Communicator world_ = Communicator::world();
+};
+
+// With fewer of them than ranks, each takes as many ranks as the next, or one more.
+TEST_F(PlacementCuda, GpusAreDealtOutEvenly) {
   const MpsFolder mps(false);
-  const Placement placement = place_ranks(deck(DeviceChoice::automatic), world, 1);
+  const Placement placement = place_ranks(deck(DeviceChoice::automatic), world_, 1);
   EXPECT_EQ(placement.backend, Backend::cuda);
-  const auto gpus = static_cast<int>(found.devices.size()), ranks = world.size();
-  const auto& mine = placement.ranks[static_cast<std::size_t>(world.rank())];
-  EXPECT_EQ(mine.uuid, found.devices[static_cast<std::size_t>(world.rank() % gpus)].uuid);
-  EXPECT_EQ(placement.device_index, world.rank() % gpus);
-  EXPECT_EQ(placement.ranks_on_device, ranks / gpus + (world.rank() % gpus < ranks % gpus ? 1 : 0));
-  EXPECT_EQ(placement.warnings.empty(), ranks <= gpus);
+  const auto gpus = static_cast<int>(found_.devices.size()), ranks = world_.size();
+  const auto& mine = placement.ranks[static_cast<std::size_t>(world_.rank())];
+  EXPECT_EQ(mine.uuid, found_.devices[static_cast<std::size_t>(world_.rank() % gpus)].uuid);
+  EXPECT_EQ(placement.device_index, world_.rank() % gpus);
+  EXPECT_EQ(placement.ranks_on_device, ranks / gpus + (world_.rank() % gpus < ranks % gpus ? 1 : 0));
+  EXPECT_EQ(placement.warnings.empty(), !is_shared());
 }
 
-TEST(Placement, CudaSharingUnderMpsIsMeant) {
-  const CudaDevices found = find_cuda_devices();
-  const Communicator world = Communicator::world();
-  if (const std::string why = why_not_here(found, world); !why.empty()) GTEST_SKIP() << why;
-  if (world.size() <= static_cast<int>(found.devices.size())) GTEST_SKIP() << "a GPU for every rank";
-  const MpsFolder mps(true);
-  const Placement placement = place_ranks(deck(DeviceChoice::automatic), world, 1);
-  EXPECT_EQ(placement.warnings, std::vector<std::string>{});
-  expect_says(placement.note, " ranks a GPU through MPS");
-}
-
-TEST(Placement, CudaMoreRanksAGpuThanTheDeckAllows) {
-  const CudaDevices found = find_cuda_devices();
-  const Communicator world = Communicator::world();
-  if (const std::string why = why_not_here(found, world); !why.empty()) GTEST_SKIP() << why;
-  if (world.size() <= static_cast<int>(found.devices.size())) GTEST_SKIP() << "a GPU for every rank";
+// Through MPS, or as the deck allows.
+TEST_F(PlacementCuda, SharingThatIsMeantIsNoWarning) {
+  if (!is_shared()) GTEST_SKIP() << "a GPU for every rank";
   Config config = deck(DeviceChoice::automatic);
+  {
+    const MpsFolder mps(true);
+    const Placement placement = place_ranks(config, world_, 1);
+    EXPECT_EQ(placement.warnings, std::vector<std::string>{});
+    expect_says(placement.note, " ranks a GPU through MPS");
+  }
   config.parallel.ranks_per_gpu = 1;
-  EXPECT_THROW(place_ranks(config, world, 1), CollectiveError);
-  config.parallel.ranks_per_gpu = world.size();
-  EXPECT_EQ(place_ranks(config, world, 1).warnings, std::vector<std::string>{});
+  EXPECT_THROW(place_ranks(config, world_, 1), CollectiveError);
+  config.parallel.ranks_per_gpu = world_.size();
+  EXPECT_EQ(place_ranks(config, world_, 1).warnings, std::vector<std::string>{});
 }
 
 // What ranks decide and gather together for the run's output.
@@ -160,38 +152,29 @@ TEST(RunOutput, RankTableComesInRankOrderOnEveryRank) {
   ASSERT_EQ(rows.size(), static_cast<std::size_t>(world.size()));
   for (int rank = 0; rank < world.size(); ++rank) {
     const RankRow& row = rows[static_cast<std::size_t>(rank)];
-    EXPECT_EQ(row.rank, rank);
-    EXPECT_EQ(row.host, "host \"\n");
-    EXPECT_EQ(row.backend, Backend::cuda);
-    EXPECT_EQ(row.device_index, rank % 2);
-    EXPECT_EQ(row.uuid, fmt::format("uuid {}", rank));
-    EXPECT_EQ(row.threads, 3);
-    EXPECT_EQ(row.cells, 1000000000000 + rank);
-    EXPECT_EQ(row.peak_bytes, 7);
+    EXPECT_EQ(std::tuple(row.rank, row.host, row.backend, row.device_index, row.uuid, row.threads, row.cells,
+                         row.peak_bytes),
+              std::tuple(rank, "host \"\n", Backend::cuda, rank % 2, fmt::format("uuid {}", rank), 3,
+                         1000000000000 + rank, 7));
   }
 }
 
 // Only rank 0 looks at the file system: the others see the folder's path on hosts of their own.
 TEST(RunOutput, RunDirectoryIsMadeOnceAndARefusalReachesEveryRank) {
   const Communicator world = Communicator::world();
-  const test::TemporaryFolder folder;
+  const FolderOfAll folder;
   Config config;
   config.name = "plate";
-  config.output.directory = world.broadcast((folder.path() / "run").string());
+  config.output.directory = folder / "run";
   EXPECT_EQ(open_run_directory(config, "deck\n", "resolved\n", world).path, config.output.directory);
   world.barrier();
   EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(config.output.directory) / "deck.yaml"));
-  try {
-    open_run_directory(config, "deck\n", "resolved\n", world);
-    ADD_FAILURE() << "an earlier run was not refused";
-  } catch (const CollectiveError& e) {
-    EXPECT_EQ(e.code(), ExitCode::cannot_create);
-    expect_says(std::string(e.what()), "it holds an earlier run: deck.resolved.yaml, deck.yaml");
-  }
+  expect_says(refusal<CollectiveError>([&] { open_run_directory(config, "deck\n", "resolved\n", world); },
+                                       ExitCode::cannot_create),
+              "it holds an earlier run: deck.resolved.yaml, deck.yaml");
   config.output.overwrite = true;
   EXPECT_NO_THROW(open_run_directory(config, "new\n", "resolved\n", world));
   EXPECT_EQ(test::read_file(std::filesystem::path(config.output.directory) / "deck.yaml"), "new\n");
-  world.barrier();  // rank 0's folder goes with its object
 }
 
 TEST(RunOutput, ThreadsOfAllRanksFitTheHost) {

@@ -12,13 +12,11 @@
 
 #include "app/time_loop.hpp"
 #include "backend_fixture.hpp"
-#include "deferred_device.hpp"
 #include "kernels/face_copy.hpp"
 #include "solver/residual_check.hpp"
-#include "solver/solver.hpp"
 #include "support/decks.hpp"
+#include "support/devices.hpp"
 #include "support/process_grid.hpp"
-#include "support/watched_device.hpp"
 
 namespace isotherm {
 namespace {
@@ -33,10 +31,8 @@ struct Residuals {
 
 template <class T>
 Residuals answer(const Config& config, Device& device, const Communicator& world, bool asynchronous) {
-  SolverRows<T> rows = choose_rows<T>(config, device.backend());
-  rows.graph = why_no_graph(config, device).empty();
-  const Int3 grid = even_process_grid(world.size());
-  Solver<T> solver(config, Decomposition(config.grid.cells, grid, periodic(config)), world, device, rows);
+  Solver<T> solver(config, blocks_of(config, even_process_grid(world.size())), world, device,
+                   rows_with_graphs<T>(config, device));
   Residuals found;
   for (const std::int64_t sweeps : {1, 3, 1, 20}) {  // the last in graphs, where there are any
     solver.sweep(sweeps);
@@ -47,12 +43,8 @@ Residuals answer(const Config& config, Device& device, const Communicator& world
     if (solver.sweeps() > 1) found.residuals.push_back(solver.finish_residual());
     solver.start_residual();
   }
-  if (asynchronous) {
-    solver.sweep(5);
-    found.residuals.push_back(solver.finish_residual());
-  } else {
-    solver.sweep(5);
-  }
+  solver.sweep(5);
+  if (asynchronous) found.residuals.push_back(solver.finish_residual());
   found.fingerprint = solver.fingerprint();
   return found;
 }
@@ -192,10 +184,8 @@ std::vector<std::int64_t> waits_of_a_run(Config config, Check check, const char*
   config.problem.check = check;
   config.solver.reduction = reduction;
   WatchedDevice device(inner);
-  SolverRows<double> rows = choose_rows<double>(config, device.backend());
-  rows.graph = why_no_graph(config, device).empty();
-  Solver<double> solver(config, Decomposition(config.grid.cells, {1, 1, 1}, {}), Communicator::self(), device,
-                        rows);
+  Solver<double> solver(config, blocks_of(config, {1, 1, 1}), Communicator::self(), device,
+                        rows_with_graphs<double>(config, device));
   std::vector<std::int64_t> waits;
   std::optional<Event> pace;  // what the host of a device waits for before its first sweep, and by the clock
   device.on_event_wait = [&](Event event) {

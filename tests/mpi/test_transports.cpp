@@ -10,13 +10,10 @@
 #include "core/error.hpp"
 #include "core/mpi_native.hpp"
 #include "core/timer.hpp"
-#include "deferred_device.hpp"
 #include "halo/exchange.hpp"
 #include "halo/packed_transport.hpp"
 #include "halo/wire.hpp"
-#include "solver/rows.hpp"
-#include "solver/solver.hpp"
-#include "support/decks.hpp"
+#include "support/devices.hpp"
 #include "support/error_text.hpp"
 #include "support/moved_clock.hpp"
 
@@ -40,56 +37,6 @@ TEST(NcclTransport, RefusesRanksThatShareAGpu) {
             "ranks 0 and 1 share GPU-1, which NCCL does not allow; start one rank a GPU, or use another "
             "transport");
 }
-
-TEST(Transports, OnTheHostSayThatTheyNeedAGpu) {
-  const auto host = make_host_device();
-  EXPECT_EQ(find_transport<float>("mpi_device")->unsupported(*host), "needs a GPU; host does the same here");
-  EXPECT_NE(find_transport<float>("nccl")->unsupported(*host), "");
-  EXPECT_EQ(find_transport<float>("host")->unsupported(*host), "");
-}
-
-class RecordedHalo : public BackendTest {
- protected:
-  // A ring of blocks along z; all cells of one hold one value, its ghosts included.
-  void check(const std::string& transport) {
-    const int ranks = world().size(), rank = world().rank();
-    const Decomposition decomposition({4, 3, 2 * ranks}, {1, 1, ranks}, {false, false, true});
-    const Int3 extent = decomposition.block(rank).extent();
-    Field<double> field(device(), extent, 1), mirror(device(), extent, 1, Memory::staging);
-    HaloExchange<double> halo(decomposition, world(), device(), {halo_field(field)},
-                              {.name = transport, .timed = false});
-    if (transport == "nccl") {
-      EXPECT_EQ(halo.why_not_recordable(), "");
-    }
-    // `auto` may choose another row for each pair.
-    if (!halo.why_not_recordable().empty()) return;
-    const Owned<Stream> stream = own_stream(device(), Priority::high);
-    device().begin_recording(stream);
-    halo.start(field.view(), stream, stream);
-    halo.finish(field.view(), stream, stream);
-    const Owned<Graph> graph(device(), device().end_recording(stream));
-    for (const double shift : {100, 200}) {
-      std::fill_n(static_cast<double*>(mirror.data()), mirror.bytes() / sizeof(double), shift + rank);
-      device().copy(field.data(), mirror.data(), mirror.bytes(), stream);
-      device().launch(graph, stream);
-      device().copy(mirror.data(), field.data(), mirror.bytes(), stream);
-      device().synchronize(stream);
-      const FieldView<double> cells = mirror.view();
-      EXPECT_EQ(cells(0, 0, -1), shift + (rank + ranks - 1) % ranks);
-      EXPECT_EQ(cells(3, 2, 2), shift + (rank + 1) % ranks);
-      EXPECT_EQ(cells(3, 2, 1), shift + rank);
-    }
-  }
-};
-
-TEST_P(RecordedHalo, BringsWhatIsThereWhenItIsLaunched) {
-  for (const std::string& transport : usable_transports(device(), world())) {
-    if (transport == "auto") continue;  // one of the others
-    SCOPED_TRACE(transport);
-    check(transport);
-  }
-}
-INSTANTIATE_TEST_SUITE_P(Cuda, RecordedHalo, testing::Values(Backend::cuda));
 
 // Which transport a neighbour gets, with rows that fail in every way in which a transport may.
 
@@ -224,16 +171,6 @@ const Row good = row<HostWire>("good"), recorded = row<RecordedWire<HostWire>>("
           missing = {"missing", "of a test", true, true, nowhere, nullptr},
           mock = {"mock", "of a test", false, true, anywhere, packed_transports<double, make_mock_wire>};
 
-template <class Work>
-std::string error_of(const Work& work) {
-  try {
-    work();
-  } catch (const CollectiveError& e) {
-    return e.what();
-  }
-  return "no error";
-}
-
 class HaloLinks : public BackendTest {
  protected:
   // A row of blocks along z; what is exchanged holds the number of its rank everywhere.
@@ -255,8 +192,11 @@ class HaloLinks : public BackendTest {
   }
   // Of the trial of this row on the link between ranks 0 and 1; on other ranks what they know.
   static const TransportTrial& trial(const HaloLink& link, std::string_view name) {
-    return *std::find_if(link.trials.begin(), link.trials.end(),
-                         [&](const TransportTrial& t) { return t.transport == name; });
+    return *std::ranges::find(link.trials, name, &TransportTrial::transport);
+  }
+  void expect_refused(const std::vector<Row>& rows, const TransportSettings& settings, ExitCode code,
+                      const char* start) {
+    expect_start(refusal<CollectiveError>([&] { links(rows, settings); }, code), start);
   }
   bool alone() const { return world().size() == 1; }
   bool is_bad(const HaloLink& link) const { return world().rank() == 1 || link.peer == 1; }
@@ -272,22 +212,19 @@ TEST_P(HaloLinks, EveryPairTakesTheFastestThatWorks) {
   }
 }
 
-TEST_P(HaloLinks, ATransportThatLiesIsNotUsedByThosePairsThatItLiesTo) {
-  for (const HaloLink& link : links({lying, slow}, patient)) {
-    const std::string& why = trial(link, "lying").why_not;
-    if (is_bad(link)) {
-      EXPECT_EQ(link.transport, "slow");
-      EXPECT_EQ(why, "1 of 20 cells arrived wrong");
-    } else {
-      EXPECT_EQ(link.transport, "lying") << why;
+// By the pairs of rank 1, whose wires are bad.
+TEST_P(HaloLinks, ATransportThatFailsIsNotUsedByThosePairsThatItFails) {
+  for (const auto& [bad, why] : {std::pair{&lying, "1 of 20 cells arrived wrong"},
+                                 {&hanging, "no answer within 900 s"},
+                                 {&throwing, "the network is down"}}) {
+    SCOPED_TRACE(bad->name);
+    for (const HaloLink& link : links({missing, *bad, slow}, patient)) {
+      EXPECT_EQ(link.transport, is_bad(link) ? "slow" : bad->name);
+      const std::string& said = trial(link, bad->name).why_not;
+      EXPECT_EQ(said.empty(), !is_bad(link)) << said;
+      if (is_bad(link)) expect_says(said, why);
+      EXPECT_EQ(trial(link, "missing").why_not, "not in this build");
     }
-  }
-}
-
-TEST_P(HaloLinks, ATransportThatHangsIsGivenUp) {
-  for (const HaloLink& link : links({hanging, slow}, patient)) {
-    EXPECT_EQ(link.transport, is_bad(link) ? "slow" : "hanging");
-    EXPECT_EQ(trial(link, "hanging").why_not, is_bad(link) ? "no answer within 900 s" : "");
   }
 }
 
@@ -307,15 +244,6 @@ TEST_P(HaloLinks, ATransportWhoseRanksHaveOneStateIsGivenUpByAll) {
   }
 }
 
-TEST_P(HaloLinks, ATransportThatFailsOrIsMissingIsNotUsed) {
-  for (const HaloLink& link : links({missing, throwing, slow}, patient)) {
-    EXPECT_EQ(link.transport, is_bad(link) ? "slow" : "throwing");
-    EXPECT_EQ(trial(link, "missing").why_not, "not in this build");
-    const std::string& why = trial(link, "throwing").why_not;
-    EXPECT_EQ(why.find("the network is down") != std::string::npos, is_bad(link)) << why;
-  }
-}
-
 TEST_P(HaloLinks, WhatMovesNothingIsOnlyTakenWhenItIsNamed) {
   for (const HaloLink& link : links({mock, slow}, patient)) EXPECT_EQ(link.transport, "slow");
   for (const HaloLink& link : links({mock, slow}, {.name = "mock"})) EXPECT_EQ(link.transport, "mock");
@@ -330,28 +258,20 @@ TEST_P(HaloLinks, AllRanksRecordTheirExchangesOrNone) {
   EXPECT_EQ(why_not_recordable({recorded_lying, slow}), why);
 }
 
-TEST_P(HaloLinks, OneThatIsNamedAndDoesNotWorkIsAnErrorOfAllRanks) {
-  if (alone()) GTEST_SKIP() << "needs two ranks";
-  const TransportSettings settings{.name = "lying", .place = "deck.yaml:3:5: parallel.transport"};
-  expect_start(error_of([&] {
-                 links({lying, good, mock}, settings);
-               }),
-               "deck.yaml:3:5: parallel.transport: transport 'lying' does not work between ranks 0 and 1");
-  expect_start(error_of([&] { links({missing}, {}); }),
-               "parallel.transport: no transport works between ranks");
-}
-
-TEST_P(HaloLinks, ANameThatIsNotInTheTableIsRefused) {
+TEST_P(HaloLinks, WhereNoneWorksOrOneThatIsNamedDoesNotIsAnErrorOfAllRanks) {
   if (alone()) GTEST_SKIP() << "nothing is exchanged";
-  expect_start(error_of([&] {
-                 links({good, mock}, {.name = "goood"});
-               }),
-               "parallel.transport: there is no transport 'goood' (isotherm list names them)");
+  expect_refused({lying, good, mock}, {.name = "lying", .place = "deck.yaml:3:5: parallel.transport"},
+                 ExitCode::unavailable,
+                 "deck.yaml:3:5: parallel.transport: transport 'lying' does not work between ranks 0 and 1");
+  expect_refused({missing}, {}, ExitCode::unavailable,
+                 "parallel.transport: no transport works between ranks");
+  expect_refused({good, mock}, {.name = "goood"}, ExitCode::deck,
+                 "parallel.transport: there is no transport 'goood' (isotherm list names them)");
 }
 ISOTHERM_ON_EACH_BACKEND(HaloLinks);
 
-// What every row of the table has to hold: the answer of one rank, and that a rank that fails or stays away
-// is found out in time, by its peers too.
+// A rank that fails or stays away is found out in time, by its peers too, with every row of the table. The
+// cells that they bring: test_halo_exchange.cpp; the answer of one rank: test_one_answer.cpp.
 
 // The row of a transport whose rank 1 never sends; the time of whoever waits for it passes at once.
 const Row* silenced = nullptr;
@@ -447,40 +367,10 @@ TEST_P(TransportRows, WhereOneRankCannotConnectItsPeersKnowWhy) {
   const Buffer elsewhere(device(), field.bytes(), Memory::staging);
   HaloField<double> bound = halo_field(field);
   if (world().rank() == 1) bound.memory = elsewhere.data();
-  std::string why;
-  try {
-    HaloExchange<double>(blocks, world(), device(), {bound}, {.name = "peer"});
-  } catch (const CollectiveError& e) {
-    why = e.what();
-  }
-  expect_says(why,
+  expect_says(refusal<CollectiveError>(
+                  [&] { HaloExchange<double>(blocks, world(), device(), {bound}, {.name = "peer"}); },
+                  ExitCode::unavailable),
               "transport 'peer' does not work between ranks 0 and 1 (rank 1: cudaIpcGetMemHandle failed");
-}
-
-TEST_P(TransportRows, OneAnswer) {
-  Config config = decks::every_wall({17, 23, 31});
-  config.solver.kernel = "reference";
-  const auto host = make_host_device();
-  const auto answer = [&](const Int3 grid, const Communicator& communicator, Device& where) {
-    Solver<double> solver(config, Decomposition(config.grid.cells, grid, {}), communicator, where,
-                          choose_rows<double>(config, where.backend()));
-    solver.sweep(9);
-    return std::pair(solver.fingerprint(), solver.residual());
-  };
-  const auto expected = answer({1, 1, 1}, Communicator::self(), *host);
-  config.solver.kernel = GetParam() == Backend::host ? "openmp" : "register_tile";
-  for (const std::string& transport : usable_transports(device(), world())) {
-    for (const Overlap overlap : {Overlap::off, Overlap::on}) {
-      for (int axis = 0; axis < 3; ++axis) {
-        SCOPED_TRACE(fmt::format("{}, axis {}, overlap {}", transport, axis, overlap == Overlap::on));
-        Int3 grid{1, 1, 1};
-        grid[axis] = world().size();
-        config.parallel.transport = transport;
-        config.parallel.overlap = overlap;
-        EXPECT_EQ(answer(grid, world(), device()), expected);
-      }
-    }
-  }
 }
 ISOTHERM_ON_EACH_BACKEND(TransportRows);
 
@@ -568,13 +458,8 @@ class TransportHost : public BackendTest {
   }
 };
 
-TEST_P(TransportHost, WholeMessages) {
-  expect(one_byte);
-  expect(whole);
-}
-TEST_P(TransportHost, MessagesInPiecesKeepTheirOrder) {
-  expect(in_pieces);
-  expect(in_equal_pieces);
+TEST_P(TransportHost, MessagesArriveWholeAndPiecesInTheirOrder) {
+  for (const Shape& shape : {one_byte, whole, in_pieces, in_equal_pieces}) expect(shape);
 }
 // Beyond what an int counts. Disabled: needs 18 GB a rank. Run it alone with
 // --gtest_also_run_disabled_tests --gtest_filter=Host/TransportHost.DISABLED_LongMessage/0

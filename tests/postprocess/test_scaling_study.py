@@ -162,7 +162,7 @@ def test_measured_is_what_the_runs_measured_and_predicted_stands_beside_it(runs,
     assert all(row["measured"] is None for row in content["rows"][3:])
 
 
-# What tests/unit/test_process_grid.cpp expects of GPUs.
+# What tests/unit/test_decomposition.cpp expects of GPUs.
 GPU = Weights(8, 4.2e12, 32, 4, 450e9, 32, 5e-6, 64, 16, 3e-6)
 
 

@@ -34,6 +34,13 @@ inline Config every_wall(Int3 cells) {
   return config;
 }
 
+// Without values that the host computes for every sweep.
+inline Config without_time(Config config) {
+  for (BoundaryConfig& boundary : config.boundaries)
+    if (boundary.kind != BoundaryKind::periodic && boundary.value.uses('t')) boundary = {};
+  return config;
+}
+
 inline Config periodic(Int3 cells) {
   Config config = base(cells);
   for (const int f : {0, 1, 4, 5})

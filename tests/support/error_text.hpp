@@ -11,11 +11,11 @@
 namespace isotherm {
 
 // What `work` says when it refuses with this code; "no error" where it does not.
-template <class Work>
+template <class AnError = Error, class Work>
 std::string error_text(const Work& work, ExitCode code) {
   try {
     work();
-  } catch (const Error& e) {
+  } catch (const AnError& e) {
     EXPECT_EQ(e.code(), code) << e.what();
     return e.what();
   }
@@ -25,9 +25,9 @@ template <class Work>
 std::string deck_error(const Work& work) {
   return error_text(work, ExitCode::deck);
 }
-template <class Work>
+template <class AnError = Error, class Work>
 std::string refusal(const Work& work, ExitCode code) {
-  const std::string text = error_text(work, code);
+  const std::string text = error_text<AnError>(work, code);
   EXPECT_NE(text, "no error");
   return text;
 }

@@ -16,6 +16,14 @@ void for_each_cell(Box box, Use use) {
       for (Index x = box.lo.x; x < box.hi.x; ++x) use(Int3{x, y, z});
 }
 
+template <class Use>
+void for_each_cell(Int3 extent, Use use) {
+  for_each_cell(Box{{0, 0, 0}, extent}, use);
+}
+inline std::size_t index_of(Int3 cell, Int3 extent) {
+  return static_cast<std::size_t>(cell.x + extent.x * (cell.y + extent.y * cell.z));
+}
+
 namespace test {
 
 // Exact in fp32 for the grids of tests, and different in every cell.

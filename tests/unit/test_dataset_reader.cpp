@@ -1,4 +1,5 @@
-// Files of every kind that a stranger may hand over; the messages are part of the interface.
+// Files of every kind that a stranger may hand over, datasets and tuning files; the messages are part of the
+// interface.
 #include "physics/dataset_reader.hpp"
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "core/error.hpp"
 #include "support/error_text.hpp"
 #include "support/temporary_folder.hpp"
+#include "tune/tuning_file.hpp"
 
 namespace isotherm {
 namespace {
@@ -91,10 +93,12 @@ TEST_F(ReadDataset, BuiltInFiltersAndFillValues) {
   EXPECT_EQ(read("filled"), std::vector<double>(60, 300));
 }
 
-TEST_F(ReadDataset, SoftLinksWithinTheFileAreFollowed) {
+TEST_F(ReadDataset, SoftLinksWithinTheFileAreFollowedToTheirEnd) {
   add("T");
-  H5Lcreate_soft("/T", file_, "soft", H5P_DEFAULT, H5P_DEFAULT);
+  for (const auto& [to, name] : {std::pair{"/T", "soft"}, {"/b", "a"}, {"/a", "b"}})
+    H5Lcreate_soft(to, file_, name, H5P_DEFAULT, H5P_DEFAULT);
   EXPECT_EQ(read("soft"), values_);
+  expect_refused("a", place("a") + "no such dataset (the file's root holds 'T', 'a', 'b', 'soft')");
 }
 
 TEST_F(ReadDataset, NoSuchFile) {
@@ -118,11 +122,9 @@ TEST_F(ReadDataset, NotHdf5AndTruncated) {
 TEST_F(ReadDataset, MissingDatasetNamesThoseThatAreThere) {
   add("T");
   add("old");
-  expect_refused("/fields/T", place("/fields/T") + "no such dataset (the file's root holds 'T', 'old')");
-}
-
-TEST_F(ReadDataset, AGroupIsNoDataset) {
   H5Gclose(H5Gcreate2(file_, "group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  expect_refused("/fields/T",
+                 place("/fields/T") + "no such dataset (the file's root holds 'T', 'group', 'old')");
   expect_refused("group", place("group") + "not a dataset (a group or a named type); name a dataset of");
 }
 
@@ -147,8 +149,10 @@ TEST_F(ReadDataset, AHugeShapeIsOnlyAShape) {
   const hid_t creation = chunked();
   H5Pset_fill_value(creation, H5T_NATIVE_DOUBLE, &fill);
   add("filled", H5T_IEEE_F64LE, creation, false, 3, huge);
+  add("never", H5T_IEEE_F64LE, H5P_DEFAULT, false);  // which is not 0 K
   expect_refused("filled", place("filled") + "expected shape (nz, ny, nx) = (3, 4, 5), found");
-  expect_refused("huge", place("huge") + "never written (it has a shape but no data, and no fill value)");
+  for (const char* name : {"huge", "never"})
+    expect_refused(name, place(name) + "never written (it has a shape but no data, and no fill value)");
 }
 
 TEST_F(ReadDataset, Types) {
@@ -184,12 +188,6 @@ TEST_F(ReadDataset, ExternalLinksAreRefusedBehindSoftOnesToo) {
         name, place(name) + "an external link to '" + other + "' (data must lie in the file that is named)");
 }
 
-TEST_F(ReadDataset, CyclicLinksEnd) {
-  H5Lcreate_soft("/b", file_, "a", H5P_DEFAULT, H5P_DEFAULT);
-  H5Lcreate_soft("/a", file_, "b", H5P_DEFAULT, H5P_DEFAULT);
-  expect_refused("a", place("a") + "no such dataset (the file's root holds 'a', 'b')");
-}
-
 TEST_F(ReadDataset, VirtualDatasetsAreRefused) {
   const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
   const hid_t space = H5Screate_simple(3, dims, nullptr);
@@ -211,11 +209,6 @@ TEST_F(ReadDataset, UnknownFiltersAreRefusedByNameAndNoPlugInIsLoaded) {
   ::unsetenv("HDF5_PLUGIN_PATH");
 }
 
-TEST_F(ReadDataset, NeverWrittenIsNotZeroKelvin) {
-  add("T", H5T_IEEE_F64LE, H5P_DEFAULT, false);
-  expect_refused("T", place("T") + "never written (it has a shape but no data, and no fill value)");
-}
-
 TEST_F(ReadDataset, ADamagedChunkIsIo) {
   const hid_t creation = chunked();
   H5Pset_fletcher32(creation);
@@ -228,6 +221,95 @@ TEST_F(ReadDataset, ADamagedChunkIsIo) {
   bytes[at] ^= 1;
   std::ofstream(path_, std::ios::binary | std::ios::trunc) << bytes;
   expect_refused("T", place("T") + "reading failed (the file is damaged, or the disk has an", ExitCode::io);
+}
+
+// The tuning file.
+
+class TuningFile : public testing::Test {
+ protected:
+  const test::TemporaryFolder folder_;
+  const std::string path = folder_ / "tuning.json";
+};
+
+TuningKey some_key() {
+  TuningKey key;
+  key.version = "0.1.0";
+  key.git_revision = "abc";
+  key.device = "a device";
+  key.precision = "fp64";
+  key.cells = {512, 256, 128};
+  key.asked = "auto auto auto";
+  return key;
+}
+
+TEST_F(TuningFile, KeepsAndFindsAChoice) {
+  EXPECT_FALSE(find_tuning(path, some_key()));  // no file yet
+  keep_tuning(path, some_key(), {"temporal", "8x4x4", "fused", "off", 4, 8, true, 1e-3, 0.5, false});
+  const auto found = find_tuning(path, some_key());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->kernel, "temporal");
+  EXPECT_EQ(found->tile, "8x4x4");
+  EXPECT_EQ(found->reduction, "fused");
+  EXPECT_EQ(found->overlap, "off");
+  EXPECT_EQ(found->time_block, 4);
+  EXPECT_EQ(found->halo_width, 8);
+  EXPECT_TRUE(found->graph);
+  EXPECT_EQ(found->seconds, 1e-3);
+  EXPECT_EQ(found->measured, 0.5);
+  EXPECT_FALSE(found->complete);
+}
+
+// Their keys are of other programs.
+TEST_F(TuningFile, ReplacesEntriesOfVersionOne) {
+  std::ofstream(path)
+      << R"({"schema": "isotherm-tuning", "version": 1, "entries": [{"key": {}, "choice": {}}]})";
+  EXPECT_FALSE(find_tuning(path, some_key()));
+  keep_tuning(path, some_key(), {"naive", "-", "fused", "off"});
+  EXPECT_TRUE(find_tuning(path, some_key()));
+}
+
+TEST_F(TuningFile, TellsKeysApartByEveryPart) {
+  keep_tuning(path, some_key(), {"naive", "-", "fused", "off"});
+  const auto differs = [&](auto change) {
+    TuningKey key = some_key();
+    change(key);
+    return !find_tuning(path, key);
+  };
+  EXPECT_TRUE(differs([](TuningKey& k) { k.version = "0.2.0"; }));
+  EXPECT_TRUE(differs([](TuningKey& k) { k.git_revision = "abd"; }));
+  EXPECT_TRUE(differs([](TuningKey& k) { k.device = "another"; }));
+  EXPECT_TRUE(differs([](TuningKey& k) { k.precision = "fp32"; }));
+  EXPECT_TRUE(differs([](TuningKey& k) { k.cells.z = 129; }));
+  EXPECT_TRUE(differs([](TuningKey& k) { k.ranks = 2; }));
+  EXPECT_TRUE(differs([](TuningKey& k) { k.source = true; }));
+  EXPECT_TRUE(differs([](TuningKey& k) { k.faces = "wwwwpp"; }));
+  EXPECT_TRUE(differs([](TuningKey& k) { k.asked = "naive auto auto"; }));
+}
+
+TEST_F(TuningFile, ReplacesAChoiceAndKeepsTheOthers) {
+  TuningKey other = some_key();
+  other.cells.x = 64;
+  keep_tuning(path, some_key(), {"naive", "-", "fused", "off"});
+  keep_tuning(path, other, {"shared", "-", "cub", "off"});
+  keep_tuning(path, some_key(), {"coarsened", "-", "fused", "off"});
+  EXPECT_EQ(find_tuning(path, some_key())->kernel, "coarsened");
+  EXPECT_EQ(find_tuning(path, other)->kernel, "shared");
+}
+
+TEST_F(TuningFile, RefusesWhatIsNone) {
+  const auto problem = [&](const std::string& text) {
+    std::ofstream(path) << text;
+    return deck_error([&] { find_tuning(path, some_key()); });
+  };
+  for (const auto& [text, why] :
+       {std::pair{"hello", "it is not JSON"},
+        {R"({"schema": 1})", "it has another schema"},
+        {"[]", "it has another schema"},
+        {R"({"schema": "isotherm-tuning", "version": 3})", "it has another version"},
+        {R"({"schema": "isotherm-tuning", "version": 2})", "an entry is not complete"},
+        {R"({"schema": "isotherm-tuning", "version": 2, "entries": [{}]})", "an entry is not complete"}})
+    EXPECT_EQ(problem(text), "'" + path + "' is no tuning file of this version (" + why +
+                                 "); name another in solver.tuning_file, or remove it");
 }
 
 }  // namespace

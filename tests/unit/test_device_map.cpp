@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <random>
 #include <string>
+
+#include "support/repeat.hpp"
 
 namespace isotherm {
 namespace {
@@ -23,57 +24,34 @@ Names warnings(const std::vector<RankSight>& ranks, bool intended = false) {
   return map_devices(ranks, intended).warnings;
 }
 
-TEST(DeviceMap, RanksOfAHostAreDealtOutInTurn) {
-  const Names all{"A", "B", "C", "D"};
-  const DeviceMap four = map_devices({sees(all), sees(all), sees(all), sees(all)}, false);
-  EXPECT_EQ(four.gpu, (Ints{0, 1, 2, 3}));
-  EXPECT_EQ(four.sharers, (Ints{1, 1, 1, 1}));
-  EXPECT_EQ(four.most_sharers, 1);
-  EXPECT_EQ(four.warnings, Names{});
-  EXPECT_EQ(four.notes, Names{});
-}
-
-TEST(DeviceMap, FewerRanksThanGpusIsNoFault) {
-  const Names all{"A", "B", "C", "D"};
-  const DeviceMap two = map_devices({sees(all), sees(all)}, false);
-  EXPECT_EQ(two.gpu, (Ints{0, 1}));
-  EXPECT_EQ(two.warnings, Names{});
-}
-
-// Ranks of one host need not follow each other (mpirun --map-by node).
-TEST(DeviceMap, EachHostDealsOutItsOwn) {
-  const Names first{"A", "B"}, second{"C", "D"};
-  const DeviceMap map = map_devices(
-      {sees(first, 0, "n0"), sees(second, 1, "n1"), sees(first, 0, "n0"), sees(second, 1, "n1")}, false);
-  EXPECT_EQ(map.gpu, (Ints{0, 0, 1, 1}));
-  EXPECT_EQ(map.most_sharers, 1);
-  EXPECT_EQ(map.warnings, Names{});
-}
-
-// srun --gpus-per-task: every rank counts its only GPU as 0.
-TEST(DeviceMap, OneVisibleGpuARank) {
-  const DeviceMap map = map_devices({sees({"A"}), sees({"B"}), sees({"C"})}, false);
-  EXPECT_EQ(map.gpu, (Ints{0, 0, 0}));
-  EXPECT_EQ(map.most_sharers, 1);
-  EXPECT_EQ(map.warnings, Names{});
-}
-
-TEST(DeviceMap, EachRankMayCountInAnOrderOfItsOwn) {
-  const DeviceMap map = map_devices({sees({"A", "B"}), sees({"A", "B"}), sees({"B", "A"})}, false);
-  EXPECT_EQ(map.gpu, (Ints{0, 1, 0}));  // B has a rank, and so has A: the first that it counts
-  EXPECT_EQ(map_devices({sees({"B", "A"}), sees({"A", "B"}), sees({"A", "B"})}, false).gpu, (Ints{0, 0, 0}));
-}
-
-// The first rank takes A, which is all that the second sees, and has to leave it.
-TEST(DeviceMap, ARankThatSeesMoreMakesRoomForOneThatSeesLess) {
-  const DeviceMap map = map_devices({sees({"A", "B"}), sees({"A"})}, false);
-  EXPECT_EQ(map.gpu, (Ints{1, 0}));
-  EXPECT_EQ(map.warnings, Names{});
-  // A chain of two moves.
-  const DeviceMap chain = map_devices({sees({"A", "B"}), sees({"B", "C"}), sees({"A"}), sees({"B"})}, false);
-  EXPECT_EQ(chain.sharers[1], 1);
-  EXPECT_EQ(chain.gpu[1], 1);
-  EXPECT_EQ(chain.most_sharers, 2);  // A and B have three ranks that see nothing else
+// No rank shares a GPU, and nobody is warned.
+TEST(DeviceMap, EveryRankHasItsOwnWhereThatCanBe) {
+  const Names all{"A", "B", "C", "D"}, first{"A", "B"}, second{"C", "D"};
+  const struct {
+    std::vector<RankSight> ranks;
+    Ints gpu;
+  } cases[] = {
+      {{sees(all), sees(all), sees(all), sees(all)}, {0, 1, 2, 3}},
+      {{sees(all), sees(all)}, {0, 1}},
+      // Ranks of one host need not follow each other (mpirun --map-by node).
+      {{sees(first, 0, "n0"), sees(second, 1, "n1"), sees(first, 0, "n0"), sees(second, 1, "n1")},
+       {0, 0, 1, 1}},
+      // srun --gpus-per-task: every rank counts its only GPU as 0.
+      {{sees({"A"}), sees({"B"}), sees({"C"})}, {0, 0, 0}},
+      {{sees({"MIG-1"}), sees({"MIG-2"})}, {0, 0}},
+      // The first rank takes A, which is all that the second sees, and has to leave it.
+      {{sees({"A", "B"}), sees({"A"})}, {1, 0}},
+  };
+  for (const auto& c : cases) {
+    const DeviceMap map = map_devices(c.ranks, false);
+    EXPECT_EQ(map.gpu, c.gpu);
+    EXPECT_EQ(map.most_sharers, 1);
+    EXPECT_EQ(map.warnings, Names{});
+    EXPECT_EQ(map.notes, Names{});
+  }
+  // Each rank may count in an order of its own: B has a rank, and so has A, the first that it counts.
+  EXPECT_EQ(map_devices({sees(first), sees(first), sees({"B", "A"})}, false).gpu, (Ints{0, 1, 0}));
+  EXPECT_EQ(map_devices({sees({"B", "A"}), sees(first), sees(first)}, false).gpu, (Ints{0, 0, 0}));
 }
 
 // A container or control group for each rank: all believe to be the first of their host.
@@ -154,7 +132,6 @@ TEST(DeviceMap, AllRanksOnTheOnlyGpuThatTheySee) {
       Names{
           "8 ranks of node0 share one GPU and take turns (they see 1 GPU there, and no MPS runs); start one "
           "rank a GPU, or nvidia-cuda-mps-control before the ranks"});
-  EXPECT_EQ(warnings({sees({"MIG-1"}), sees({"MIG-2"})}), Names{});
 }
 
 TEST(DeviceMap, AFaultOfManyHostsIsToldOnce) {
@@ -199,15 +176,13 @@ int least_load(const std::vector<RankSight>& ranks) {
 }
 
 TEST(DeviceMap, NoDealingHasALowerHighestLoad) {
-  const unsigned seed = std::random_device{}();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::mt19937 random(seed);
+  Random random;
   const Names gpus{"A", "B", "C", "D"};
   for (int repeat = 0; repeat < 300; ++repeat) {
     std::vector<RankSight> ranks(1 + random() % 6);
     for (RankSight& rank : ranks) {
       Names seen = gpus;
-      std::shuffle(seen.begin(), seen.end(), random);
+      std::ranges::shuffle(seen, random);
       seen.resize(1 + random() % gpus.size());
       rank = sees(seen);
     }

@@ -3,7 +3,7 @@
 
 #include <cmath>
 #include <limits>
-#include <random>
+#include <tuple>
 #include <vector>
 
 #include "core/device.hpp"
@@ -11,9 +11,10 @@
 #include "grid/field.hpp"
 #include "physics/diagnostics.hpp"
 #include "physics/paint.hpp"
-#include "solver/schedule.hpp"
 #include "support/decks.hpp"
 #include "support/error_text.hpp"
+#include "support/field_by_index.hpp"
+#include "support/repeat.hpp"
 
 namespace isotherm {
 namespace {
@@ -84,40 +85,6 @@ TEST(Diagnostics, BalanceIsWhatIsNotAccountedFor) {
   flows.rate = std::nan("");
   close_balance(flows);
   EXPECT_TRUE(std::isnan(flows.balance) && std::isnan(flows.relative_balance));
-}
-
-TEST(Diagnostics, AreDueAtBothEndsAndEverySoManySweeps) {
-  Config config = decks::base({4, 5, 6});  // 100 steps
-  config.problem.check_interval = 40;
-  config.output.diagnostics = 30;
-  const Schedule schedule(config);
-  std::vector<std::int64_t> due, stops;
-  for (std::int64_t sweep = 0; sweep <= 100; ++sweep) {
-    if (schedule.diagnostics_due(sweep)) due.push_back(sweep);
-  }
-  for (std::int64_t at = 0; at < 100; stops.push_back(at)) at = schedule.next_after(at);
-  EXPECT_EQ(due, (std::vector<std::int64_t>{0, 30, 60, 90, 100}));
-  EXPECT_EQ(stops, (std::vector<std::int64_t>{1, 30, 40, 60, 80, 90, 100}));
-  config.output.diagnostics.reset();
-  EXPECT_FALSE(Schedule(config).diagnostics_due(0) || Schedule(config).diagnostics_due(100));
-}
-
-TEST(Schedule, ACheckLagsWhereNothingElseWaitsForTheField) {
-  Config config = decks::base({4, 5, 6});  // 100 steps
-  config.problem.check_interval = 10;
-  config.output.diagnostics = 40;
-  config.output.every_steps = 30;
-  const auto asynchronous = [&] {
-    const Schedule schedule(config);
-    std::vector<std::int64_t> sweeps;
-    for (std::int64_t sweep = 1; sweep <= 100; ++sweep) {
-      if (schedule.check_due(sweep) && schedule.check_may_lag(sweep)) sweeps.push_back(sweep);
-    }
-    return sweeps;
-  };
-  EXPECT_EQ(asynchronous(), std::vector<std::int64_t>{});
-  config.problem.check = Check::asynchronous;
-  EXPECT_EQ(asynchronous(), (std::vector<std::int64_t>{1, 10, 20, 50, 70}));
 }
 
 constexpr std::array<bool, face_count> all_boundaries{true, true, true, true, true, true};
@@ -204,13 +171,9 @@ TEST(Balance, WhatIsLeftOverIsRefusedInWatts) {
   expect_says(error_of(config, {0, 0}), "problem.mean_temperature: missing");
 }
 
-FieldView<double> view_of(std::vector<double>& cells, Int3 extent) {
-  return {cells.data(), extent.x, extent.x * extent.y, extent, 0};
-}
-
 TEST(Balance, ShiftMovesTheMeanOnly) {
   std::vector<double> cells{1, 2, 3, 4};
-  shift(view_of(cells, {2, 2, 1}), 297.5);
+  shift(FieldView<double>{cells.data(), 2, 4, {2, 2, 1}, 0}, 297.5);
   EXPECT_EQ(cells, (std::vector<double>{298.5, 299.5, 300.5, 301.5}));
 }
 
@@ -227,30 +190,25 @@ TemperatureExtremes extremes_of(const FieldView<T>& field, Box box, Int3 cells) 
 // Few different values, so that most are found in several cells: the first counts, whatever the parts.
 template <class T>
 void expect_first_of_equals(std::uint64_t seed) {
-  std::mt19937_64 random(seed);
+  Random random(seed);
   const Int3 n{11, 7, 5};
   const auto host = make_host_device();
   Field<T> field(*host, n, 1);
   TemperatureExtremes expected;
-  Index number = 0;
-  for (Index z = 0; z < n.z; ++z) {
-    for (Index y = 0; y < n.y; ++y) {
-      for (Index x = 0; x < n.x; ++x, ++number) {
-        const auto drawn = static_cast<double>(random() % 40);
-        const double value = drawn == 39 ? nan : 300 + drawn;
-        field.view()(x, y, z) = static_cast<T>(value);
-        expected.nan_cells += std::isnan(value);
-        if (value < expected.lowest.value) expected.lowest = {value, number};
-        if (value > expected.highest.value) expected.highest = {value, number};
-      }
-    }
-  }
+  for_each_cell(n, [&](Int3 c) {
+    const int drawn = random.between(0, 39);
+    const double value = drawn == 39 ? nan : 300 + drawn;
+    const auto number = static_cast<Index>(index_of(c, n));
+    field.view()(c) = static_cast<T>(value);
+    expected.nan_cells += std::isnan(value);
+    if (value < expected.lowest.value) expected.lowest = {value, number};
+    if (value > expected.highest.value) expected.highest = {value, number};
+  });
   const auto expect_the_same = [&](const TemperatureExtremes& found) {
-    EXPECT_EQ(found.lowest.value, expected.lowest.value);
-    EXPECT_EQ(found.lowest.number, expected.lowest.number);
-    EXPECT_EQ(found.highest.value, expected.highest.value);
-    EXPECT_EQ(found.highest.number, expected.highest.number);
-    EXPECT_EQ(found.nan_cells, expected.nan_cells);
+    const auto all_of = [](const TemperatureExtremes& e) {
+      return std::tuple(e.lowest.value, e.lowest.number, e.highest.value, e.highest.number, e.nan_cells);
+    };
+    EXPECT_EQ(all_of(found), all_of(expected));
   };
   expect_the_same(extremes_of(field.view(), {{0, 0, 0}, n}, n));
   TemperatureExtremes joined;  // parts in the wrong order
@@ -262,7 +220,6 @@ void expect_first_of_equals(std::uint64_t seed) {
 
 TEST(TemperatureExtremes, AreTheFirstOfEquals) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    SCOPED_TRACE(seed);
     expect_first_of_equals<double>(seed);
     expect_first_of_equals<float>(seed);
   }
@@ -272,8 +229,7 @@ TEST(TemperatureExtremes, OfNothingButNanThereAreNone) {
   const Int3 n{2, 2, 1};
   const auto host = make_host_device();
   Field<double> field(*host, n, 1);
-  for (Index y = 0; y < 2; ++y)
-    for (Index x = 0; x < 2; ++x) field.view()(x, y, 0) = nan;
+  for_each_cell(n, [&](Int3 c) { field.view()(c) = nan; });
   TemperatureExtremes found = extremes_of(field.view(), {{0, 0, 0}, n}, n);
   EXPECT_FALSE(found.any());
   EXPECT_EQ(found.nan_cells, 4);

@@ -6,12 +6,10 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <span>
 
 #include "app/subcommands.hpp"
-#include "core/device.hpp"
-#include "kernels/histogram.hpp"
-#include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
 #include "output/console/console.hpp"
 #include "output/records/history.hpp"
@@ -19,6 +17,7 @@
 #include "physics/cells.hpp"
 #include "physics/probe.hpp"
 #include "support/error_text.hpp"
+#include "support/field_by_index.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace isotherm {
@@ -32,17 +31,12 @@ TEST(History, LinesHoldShortestDigitsThatReadBack) {
   EXPECT_EQ(history_line({1, 0, std::nan(""), INFINITY, 0}), "1,0,nan,inf,0.000000\n");
 }
 
-DiagnosticsPlan plan_of_a_column() {
+TEST(History, DiagnosticsAreFurtherColumns) {
   DiagnosticsPlan plan;
   plan.boundaries = {true, true, false, false, false, false};
   plan.flows = plan.rate = true;
   plan.heat_capacity = 2;
   plan.bins = 2;
-  return plan;
-}
-
-TEST(History, DiagnosticsAreFurtherColumns) {
-  DiagnosticsPlan plan = plan_of_a_column();
   EXPECT_EQ(
       history_head(plan),
       "sweep,time_s,residual,relative_residual,wall_s,min_K,max_K,mean_K,heat_J,rate_W,wall_x_min_W,"
@@ -65,30 +59,22 @@ TEST(History, DiagnosticsAreFurtherColumns) {
   EXPECT_EQ(history_line(row, plan), "7,0.5,,,1.000000,290,310,nan,5\n");
 }
 
-TEST(History, IsCompleteWhenFinished) {
-  const test::TemporaryFolder folder;
-  Console console(0, Console::Echo::no);
-  std::string expected = history_head();
-  History history(folder.path() / "history.csv", console);
-  for (int sweep = 0; sweep < 5000; ++sweep) {  // more than one buffer
-    const HistoryRow row{sweep, sweep * 1e-3, 1.0 / (sweep + 1), 0.5, 1};
-    history.add(row);
-    expected += history_line(row);
-  }
-  history.finish();
-  EXPECT_EQ(read_file(folder.path() / "history.csv"), expected);
-  EXPECT_TRUE(console.warnings().empty());
-}
-
 TEST(History, HeadStandsBeforeTheFirstRowAndTheEndOfTheObjectFinishes) {
   const test::TemporaryFolder folder;
+  const auto path = folder.path() / "history.csv";
   Console console(0, Console::Echo::no);
+  std::string expected = history_head();
   {
-    History history(folder.path() / "history.csv", console);
-    EXPECT_EQ(read_file(folder.path() / "history.csv"), history_head());
-    history.add({1, 0, 2, 1, 0});
+    History history(path, console);
+    EXPECT_EQ(read_file(path), expected);
+    for (int sweep = 0; sweep < 5000; ++sweep) {  // more than one buffer
+      const HistoryRow row{sweep, sweep * 1e-3, 1.0 / (sweep + 1), 0.5, 1};
+      history.add(row);
+      expected += history_line(row);
+    }
   }
-  EXPECT_EQ(read_file(folder.path() / "history.csv"), history_head() + "1,0,2,1,0.000000\n");
+  EXPECT_EQ(read_file(path), expected);
+  EXPECT_TRUE(console.warnings().empty());
 }
 
 TEST(History, GoesOnBehindTheLinesThatStay) {
@@ -126,25 +112,17 @@ TEST(History, BeginsWhereThereIsNoneToGoOnWith) {
 }
 
 TEST(History, LossIsOneWarning) {
-  Console console(0, Console::Echo::no);
-  History history("/nowhere/history.csv", console);
-  for (int sweep = 0; sweep < 5000; ++sweep) history.add({sweep, 0, 1, 1, 0});
-  history.finish();
-  ASSERT_EQ(console.warnings().size(), 1u);
-  EXPECT_EQ(console.warnings()[0],
-            "'/nowhere/history.csv' cannot be written (No such file or directory); the run goes on without "
-            "its history");
-}
-
-TEST(History, FullDiskIsOneWarning) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
-  Console console(0, Console::Echo::no);
-  History history("/dev/full", console);
-  for (int sweep = 0; sweep < 5000; ++sweep) history.add({sweep, 0, 1, 1, 0});
-  history.finish();
-  ASSERT_EQ(console.warnings().size(), 1u);
-  EXPECT_EQ(console.warnings()[0],
-            "'/dev/full' cannot be written (No space left on device); the run goes on without its history");
+  for (const auto& [path, why] : {std::pair{"/nowhere/history.csv", "No such file or directory"},
+                                  {"/dev/full", "No space left on device"}}) {
+    Console console(0, Console::Echo::no);
+    History history(path, console);
+    for (int sweep = 0; sweep < 5000; ++sweep) history.add({sweep, 0, 1, 1, 0});
+    history.finish();
+    EXPECT_EQ(console.warnings(),
+              std::vector{fmt::format("'{}' cannot be written ({}); the run goes on without its history",
+                                      path, why)});
+  }
 }
 
 // What a probe reads between cells, at walls and across periodic faces.
@@ -175,10 +153,8 @@ double by_index(Int3 cell) {
 TEST(Probe, AtACentreItIsThatCells) {
   const Config config = config_of({4, 3, 2});
   const CellCentres centre(config);
-  for (Index z = 0; z < 2; ++z)
-    for (Index y = 0; y < 3; ++y)
-      for (Index x = 0; x < 4; ++x)
-        EXPECT_EQ(read(config, centre(Int3{x, y, z}), by_index), by_index({x, y, z}));
+  for_each_cell(config.grid.cells,
+                [&](Int3 c) { EXPECT_EQ(read(config, centre(c), by_index), by_index(c)); });
   // A neighbour that is not finite has no share in it.
   const auto broken = [](Int3 cell) { return cell == Int3{1, 1, 1} ? 7 : std::nan(""); };
   EXPECT_EQ(read(config, centre(Int3{1, 1, 1}), broken), 7);
@@ -198,56 +174,38 @@ TEST(Probe, BetweenCentresItIsLinearAlongEachAxis) {
   EXPECT_EQ(read(config, {-0.625, 3, 1}, by_index), 300 + 0.25 + 5);
 }
 
-TEST(Probe, AtAWallOfGivenTemperatureItReadsThat) {
-  Config config = config_of({4, 3, 2});
-  config.boundaries[0] = {BoundaryKind::temperature, Expression("100 + 10*y + t", "yzt"), 0};
-  EXPECT_EQ(read(config, {-1, 3.5, 1}, by_index, 7), 142);                    // the value at the cell's own y
-  EXPECT_EQ(read(config, {-0.875, 3.5, 1}, by_index, 7), (142 + 310) / 2.0);  // half way to its centre
-  EXPECT_EQ(read(config, {-0.75, 3.5, 1}, by_index, 7), 310);
-}
-
-TEST(Probe, TowardsAFluxItFollowsTheGradient) {
-  Config config = config_of({4, 3, 2});
-  config.boundaries[5] = {BoundaryKind::flux, Expression(8.0),
-                          0};  // 8 / 4 = 2 K/m inwards: warmer towards the wall
-  EXPECT_EQ(read(config, {-0.75, 2.5, 4}, by_index), 400 + 2);
-  EXPECT_EQ(read(config, {-0.75, 2.5, 0}, by_index), 300);  // insulated
-}
-
-TEST(Probe, AtAConvectionWallItIsTheSurface) {
-  Config config = config_of({4, 3, 2});
-  config.boundaries[3] = {BoundaryKind::convection, Expression(200.0), 24};
-  // k/(h/2) (T - Ts) = H (Ts - Ta), k = 4, h = 1, H = 24
-  EXPECT_DOUBLE_EQ(read(config, {-0.75, 5, 1}, by_index), (8 * 320.0 + 24 * 200.0) / (8 + 24));
-}
-
-TEST(Probe, BeyondTwoWallsTheLaterAxisHasTheLastWord) {
-  Config config = config_of({4, 3, 2});
-  config.boundaries[0] = {BoundaryKind::temperature, Expression(10.0), 0};
-  config.boundaries[2] = {BoundaryKind::temperature, Expression(20.0), 0};
-  EXPECT_EQ(read(config, {-1, 2, 1}, by_index), 20);
-  EXPECT_EQ(read(config, {-1, 2.5, 1}, by_index), 10);
-  config.boundaries[2] = {BoundaryKind::insulated, {}, 0};
-  EXPECT_EQ(read(config, {-1, 2, 1}, by_index), 10);
-}
-
-TEST(Probe, AcrossAPeriodicFaceTheOtherSideIsNext) {
-  Config config = config_of({4, 3, 2});
-  config.boundaries[0].kind = config.boundaries[1].kind = BoundaryKind::periodic;
+// Walls of every kind, two of them, periodic faces and a grid one cell thick.
+TEST(Probe, TowardsABoundaryItFollowsItsRule) {
+  const auto expect_read = [](Int3 cells, const std::map<int, BoundaryConfig>& boundaries,
+                              const std::vector<std::pair<Vector3, double>>& points, double t = 0) {
+    Config config = config_of(cells);
+    for (const auto& [face, boundary] : boundaries)
+      config.boundaries[static_cast<std::size_t>(face)] = boundary;
+    for (const auto& [at, expected] : points)
+      EXPECT_DOUBLE_EQ(read(config, at, by_index, t), expected) << at[0] << " " << at[1] << " " << at[2];
+  };
+  const Int3 n{4, 3, 2};
+  const auto held = [](double value) {
+    return BoundaryConfig{BoundaryKind::temperature, Expression(value), 0};
+  };
+  const BoundaryConfig insulated{BoundaryKind::insulated, {}, 0}, periodic{BoundaryKind::periodic, {}, 0};
+  // The value at the cell's own y, half way to its centre, and there.
+  expect_read(n, {{0, {BoundaryKind::temperature, Expression("100 + 10*y + t", "yzt"), 0}}},
+              {{{-1, 3.5, 1}, 142}, {{-0.875, 3.5, 1}, (142 + 310) / 2.0}, {{-0.75, 3.5, 1}, 310}}, 7);
+  // 8 / 4 = 2 K/m inwards: warmer towards the wall.
+  expect_read(n, {{5, {BoundaryKind::flux, Expression(8.0), 0}}},
+              {{{-0.75, 2.5, 4}, 400 + 2}, {{-0.75, 2.5, 0}, 300}});
+  // The surface: k/(h/2) (T - Ts) = H (Ts - Ta), k = 4, h = 1, H = 24.
+  expect_read(n, {{3, {BoundaryKind::convection, Expression(200.0), 24}}},
+              {{{-0.75, 5, 1}, (8 * 320.0 + 24 * 200.0) / (8 + 24)}});
+  // Beyond two walls the later axis has the last word.
+  expect_read(n, {{0, held(10)}, {2, held(20)}}, {{{-1, 2, 1}, 20}, {{-1, 2.5, 1}, 10}});
+  expect_read(n, {{0, held(10)}, {2, insulated}}, {{{-1, 2, 1}, 10}});
   const double between = (300 + 303) / 2.0;
-  EXPECT_EQ(read(config, {-1, 2.5, 1}, by_index), between);
-  EXPECT_EQ(read(config, {1, 2.5, 1}, by_index), between);
-  EXPECT_EQ(read(config, {0.875, 2.5, 1}, by_index), 303 - 3 * 0.25);
-}
-
-TEST(Probe, AGridOneCellThickHasWallsOnBothSides) {
-  Config config = config_of({1, 1, 1});
-  config.boundaries[0] = {BoundaryKind::temperature, Expression(10.0), 0};
-  config.boundaries[1] = {BoundaryKind::temperature, Expression(20.0), 0};
-  const auto uniform = [](Int3) { return 15.0; };
-  EXPECT_EQ(read(config, {-1, 2, 0}, uniform), 10);
-  EXPECT_EQ(read(config, {-0.75, 2.25, 1.5}, uniform), 15);
-  EXPECT_EQ(read(config, {-0.5, 3, 2}, uniform), 20);
+  expect_read(n, {{0, periodic}, {1, periodic}},
+              {{{-1, 2.5, 1}, between}, {{1, 2.5, 1}, between}, {{0.875, 2.5, 1}, 303 - 3 * 0.25}});
+  expect_read({1, 1, 1}, {{0, held(10)}, {1, held(20)}},
+              {{{-1, 2, 0}, 10}, {{-0.75, 2.25, 1.5}, 300}, {{-0.5, 3, 2}, 20}});
 }
 
 TEST(ProbeFile, SaysWhereItsColumnsAreMeasured) {
@@ -260,25 +218,7 @@ TEST(ProbeFile, SaysWhereItsColumnsAreMeasured) {
   EXPECT_EQ(probes_line(7, 0.1, {1.0 / 3, -std::nan("")}), "7,0.1,0.3333333333333333,nan\n");
 }
 
-bool has_row(const std::string& text, std::string_view name, std::string_view backend) {
-  const auto at = text.find("\n  " + std::string(name) + " ");
-  return at != std::string::npos &&
-         text.substr(at, text.find('\n', at + 1) - at).find(backend) != std::string::npos;
-}
-
-TEST(List, NamesThePoliciesOfEveryRowThatWasBuilt) {
-  const auto check = [](const auto& rows, const std::string& text) {
-    for (const auto& row : rows) {
-      if (!row.available()) continue;
-      for (const std::string_view policy : row.policies)
-        EXPECT_TRUE(has_row(text, row.name, policy)) << row.name << " " << policy << "\n" << text;
-    }
-  };
-  const std::string text = "\n" + policy_table(stencil_kernels<float>(), stencil_kernels<double>());
-  check(stencil_kernels<float>(), text);
-  check(stencil_kernels<double>(), text);
-  expect_says(list_text(), text);
-}
+// The tables of a build and a machine: faults/test_command_line.py and test_ranks.py.
 
 TEST(List, PoliciesStandByPrecision) {
   static constexpr std::array<std::string_view, 2> two = {"32x8x1", "64x4x1"};
@@ -308,26 +248,8 @@ TEST(List, SaysWhyARowDoesNotRunHere) {
             "  picky   cuda     1      no: it needs more  b\n"
             "  any     cuda     1      yes                c\n"
             "  plain   cpu      1      yes                d\n");
-  EXPECT_EQ(stencil_table(rows, "no driver"),  // the rows are not asked
-            "  name    backend  depth  available          remark\n"
-            "  absent  cuda     1      not in this build  a\n"
-            "  picky   cuda     1      no CUDA device     b\n"
-            "  any     cuda     1      no CUDA device     c\n"
-            "  plain   cpu      1      yes                d\n");
-}
-
-TEST(List, SaysWhatTheRowsTakeOfADeviceOrWhyItIsNotKnown) {
-  const std::string text = list_text();
-  const CudaDevices cuda = find_cuda_devices();
-  if (cuda.devices.empty()) {
-    expect_says(text, "not known here: " + cuda.why_none);
-  } else {
-    expect_says(text, "occupancy");
-    for (const auto& row : histogram_kernels<double>()) {
-      const std::string line = "\n  " + std::string(row.name) + " ";
-      EXPECT_TRUE(!row.resources || text.rfind(line) != text.find(line)) << row.name << "\n" << text;
-    }
-  }
+  expect_says(stencil_table(rows, "no driver"),
+              "  picky   cuda     1      no CUDA device     b\n");  // not asked
 }
 
 TEST(List, ResourceTableHasEveryFigure) {
@@ -339,37 +261,14 @@ TEST(List, ResourceTableHasEveryFigure) {
             "  wide  fp64       -             0          0       0 B      0 B       0        0 %\n");
 }
 
-// Rank 0 waits for rank 1, which sweeps longer; powers of two, that sums are exact.
-std::vector<PhaseTimes> two() {
-  std::vector<PhaseTimes> profiles(2);
-  for (std::size_t rank = 0; rank < 2; ++rank) {
-    PhaseTimes& p = profiles[rank];
-    p[Phase::setup] = 0.5;
-    p[Phase::interior] = rank ? 2 : 1;
-    p[Phase::shells] = 0.5;
-    p[Phase::pack] = p[Phase::unpack] = 0.125;
-    p[Phase::wire] = rank ? 0.25 : 1.25;
-    p[Phase::output] = 0.75;
-    p[Phase::other] = 0.25;
-    p[Phase::loop] = 4;
-    p[Phase::total] = 5;
-  }
-  return profiles;
-}
-
-RankRow row_of(int rank, int device) {
+RankRow row_of(int rank) {
   RankRow row;
   row.rank = rank;
   row.host = fmt::format("node{}", rank / 8);
-  row.backend = device < 0 ? Backend::host : Backend::cuda;
-  row.device_index = device;
-  row.device = device < 0 ? "Some CPU" : "A GPU";
+  row.backend = Backend::cuda;
+  row.device_index = rank % 8;
+  row.device = "A GPU";
   return row;
-}
-
-TEST(Profile, NamesTheGpuOfARank) {
-  const std::string text = profile_table(two(), {row_of(0, 0), row_of(1, 3)});
-  expect_says(text, "  3 A GPU  ");
 }
 
 // 40 ranks, of which rank r has swept for r seconds.
@@ -379,7 +278,7 @@ TEST(Profile, OfManyRanksItShowsTheSlowestAndTheFastest) {
   for (int rank = 0; rank < 40; ++rank) {
     profiles[static_cast<std::size_t>(rank)][Phase::sweep] = rank;
     profiles[static_cast<std::size_t>(rank)][Phase::loop] = 40;
-    rows.push_back(row_of(rank, rank % 8));
+    rows.push_back(row_of(rank));
   }
   const std::string text = profile_table(profiles, rows);
   std::vector<int> shown;
@@ -391,6 +290,7 @@ TEST(Profile, OfManyRanksItShowsTheSlowestAndTheFastest) {
   EXPECT_EQ(shown, (std::vector{39, 38, 37, 36, 35, 34, 33, 32, 7, 6, 5, 4, 3, 2, 1, 0}));
   expect_says(text, "\n  8 ranks that swept longest and 8 that swept shortest; 24 more in run.json\n");
   expect_says(text, "19.5 s");
+  expect_says(text, "  7 A GPU  ");
   RunRecord record;
   record.profile = profiles;
   EXPECT_EQ(nlohmann::json::parse(to_json(record))["profile"].size(), 40u);

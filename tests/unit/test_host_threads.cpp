@@ -1,13 +1,27 @@
-// What a rank may take of its host: threads, memory, and what the copy bandwidth is measured with.
+// What a rank may take of its host: threads, memory, time; and what the copy bandwidth is measured with.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
 #include <map>
 #include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
 
+#include "app/loop_progress.hpp"
 #include "app/plan.hpp"
 #include "core/device.hpp"
+#include "core/error.hpp"
 #include "core/host_threads.hpp"
 #include "core/memory_limits.hpp"
+#include "core/signals.hpp"
+#include "core/watchdog.hpp"
+#include "solver/schedule.hpp"
+#include "support/error_text.hpp"
+#include "support/moved_clock.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace isotherm {
@@ -27,36 +41,29 @@ Masks same(int ranks, const std::vector<int>& mask) {
   return Masks(static_cast<std::size_t>(ranks), mask);
 }
 
-TEST(HostThreads, OneRankTakesTheHost) {
-  const ThreadPlan plan = plan_threads(host(8), same(1, cores(0, 8)), 0, nullptr);
-  EXPECT_EQ(plan.threads, 8);
-  EXPECT_EQ(plan.note, "8 threads (8 cores)");
-  EXPECT_EQ(plan.warning, "");
-}
-
-TEST(HostThreads, RanksShareTheCores) {
-  EXPECT_EQ(plan_threads(host(8), same(4, cores(0, 8)), 3, nullptr).note,
-            "2 threads (8 cores shared by 4 ranks)");
-  EXPECT_EQ(plan_threads(host(6), same(3, cores(0, 6)), 0, nullptr).threads,
-            2);  // 6 times a third is 2, not 1.99
-  EXPECT_EQ(plan_threads(host(7), same(2, cores(0, 7)), 0, nullptr).threads, 3);
-  EXPECT_EQ(plan_threads(host(2), same(8, cores(0, 2)), 7, nullptr).note,
-            "1 thread (2 cores shared by 8 ranks)");
-}
-
-TEST(HostThreads, DisjointMasksOfTheLauncherAreKept) {
-  const Masks masks{cores(0, 4), cores(4, 4)};
-  EXPECT_EQ(plan_threads(host(8), masks, 1, nullptr).note, "4 threads (bound to 4 cores of the host's 8)");
-}
-
-TEST(HostThreads, OneMaskForAllRanksOfAContainerIsDivided) {
-  EXPECT_EQ(plan_threads(host(64), same(4, cores(10, 8)), 0, nullptr).note,
-            "2 threads (8 cores shared by 4 ranks)");
-}
-
-TEST(HostThreads, OverlappingMasksCountACoreOnce) {
-  const Masks masks{cores(0, 4), cores(2, 4)};  // 2 and 3 belong to both
-  EXPECT_EQ(plan_threads(host(8), masks, 0, nullptr).threads, 3);
+TEST(HostThreads, RanksShareTheCoresThatTheyMayUse) {
+  const struct {
+    HostCores host;
+    Masks masks;
+    int rank;
+    const char* note;
+  } cases[] = {
+      {host(8), same(1, cores(0, 8)), 0, "8 threads (8 cores)"},
+      {host(8), same(4, cores(0, 8)), 3, "2 threads (8 cores shared by 4 ranks)"},
+      {host(6), same(3, cores(0, 6)), 0,
+       "2 threads (6 cores shared by 3 ranks)"},  // 6 thirds are 2, not 1.99
+      {host(7), same(2, cores(0, 7)), 0, "3 threads (7 cores shared by 2 ranks)"},
+      {host(2), same(8, cores(0, 2)), 7, "1 thread (2 cores shared by 8 ranks)"},
+      {host(8), {cores(0, 4), cores(4, 4)}, 1, "4 threads (bound to 4 cores of the host's 8)"},  // disjoint
+      {host(64), same(4, cores(10, 8)), 0, "2 threads (8 cores shared by 4 ranks)"},  // one of a container
+  };
+  for (const auto& c : cases) {
+    const ThreadPlan plan = plan_threads(c.host, c.masks, c.rank, nullptr);
+    EXPECT_EQ(plan.note, c.note);
+    EXPECT_EQ(plan.note.substr(0, plan.note.find(' ')), std::to_string(plan.threads));
+  }
+  EXPECT_EQ(plan_threads(host(8), {cores(0, 4), cores(2, 4)}, 0, nullptr).threads, 3);  // two belong to both
+  EXPECT_EQ(plan_threads(host(4), {{}}, 0, nullptr).threads, 1);                        // not known
 }
 
 TEST(HostThreads, QuotaOfTheContainerIsDividedToo) {
@@ -103,10 +110,6 @@ TEST(HostThreads, UnusableOmpNumThreadsIsIgnoredWithAWarning) {
   const std::string use = "); using 2 threads (4 cores shared by 2 ranks)";
   EXPECT_EQ(warning("33"), "OMP_NUM_THREADS='33' is ignored (more than 32 threads on 4 cores" + use);
   EXPECT_EQ(warning("\x1b[2J"), "OMP_NUM_THREADS='\\x1b[2J' is ignored (it is not a whole number" + use);
-}
-
-TEST(HostThreads, UnknownMaskGivesOneThread) {
-  EXPECT_EQ(plan_threads(host(4), {{}}, 0, nullptr).threads, 1);
 }
 
 TEST(HostThreads, ThisHostHasCores) {
@@ -173,17 +176,9 @@ TEST_F(Cgroup, RootAloneWhereTheGroupCannotBeSeen) {
     EXPECT_EQ(parse_cgroups(text, "memory", "/g").folders, Folders{"/g"}) << text;
 }
 
-TEST_F(Cgroup, FilePagesThatCanBeDroppedAreFree) {
-  group_v2("", std::to_string(100 * mebibyte), 98 * mebibyte, 60 * mebibyte);
-  const auto found = memory("0::/\n");
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->limit, 100 * mebibyte);
-  EXPECT_EQ(found->free, 62 * mebibyte);
-}
-
-TEST_F(Cgroup, TightestLevelCounts) {
-  group_v2("job", std::to_string(100 * mebibyte), 90 * mebibyte, 0);      // the least free
-  group_v2("job/step", std::to_string(50 * mebibyte), 10 * mebibyte, 0);  // the least limit
+TEST_F(Cgroup, TightestLevelCountsAndFilePagesThatCanBeDroppedAreFree) {
+  group_v2("job", std::to_string(100 * mebibyte), 98 * mebibyte, 8 * mebibyte);  // the least free
+  group_v2("job/step", std::to_string(50 * mebibyte), 10 * mebibyte, 0);         // the least limit
   group_v2("job/step/task", "max", 10 * mebibyte, 0);
   const auto found = memory("0::/job/step/task\n");
   ASSERT_TRUE(found);
@@ -234,11 +229,9 @@ TEST_F(Cgroup, VersionOneQuotaOfANestedGroup) {
 }
 
 TEST_F(Cgroup, CpuMax) {
-  EXPECT_EQ(parse_cpu_max("max 100000\n"), std::nullopt);
+  for (const char* none : {"max 100000\n", "", "0 100000", "100000 0"})
+    EXPECT_EQ(parse_cpu_max(none), std::nullopt);
   EXPECT_EQ(parse_cpu_max("150000 100000\n"), 1.5);
-  EXPECT_EQ(parse_cpu_max(""), std::nullopt);
-  EXPECT_EQ(parse_cpu_max("0 100000"), std::nullopt);
-  EXPECT_EQ(parse_cpu_max("100000 0"), std::nullopt);
 }
 
 TEST(HostMemory, LiesWithinTheMachineAndItsGroups) {
@@ -266,30 +259,130 @@ TEST(ProcStatus, BytesOfALine) {
 
 constexpr double long_run = 1e12;  // bytes that its sweeps move
 
-TEST(RoofBytes, OfOneRankAreBeyondTheCachesAndBounded) {
-  EXPECT_EQ(roof_bytes(1, long_run, Backend::host, 1), 64 * mebibyte);
-  EXPECT_EQ(roof_bytes(100 * mebibyte, long_run, Backend::host, 1), 100 * mebibyte);
-  EXPECT_EQ(roof_bytes(8000 * mebibyte, long_run, Backend::host, 1), 256 * mebibyte);
-  EXPECT_EQ(roof_bytes(1, long_run, Backend::cuda, 1), 256 * mebibyte);
-  EXPECT_EQ(roof_bytes(8000 * mebibyte, long_run, Backend::cuda, 1), 1024 * mebibyte);
+TEST(RoofBytes, AreBeyondTheCachesBoundedAndSharedByThoseWhoCopyAtTheSameTime) {
+  const struct {
+    std::size_t field;  // MiB
+    double moved;
+    Backend backend;
+    int sharers;
+    std::size_t expected;  // MiB
+  } cases[] = {
+      {0, long_run, Backend::host, 1, 64},
+      {100, long_run, Backend::host, 1, 100},
+      {8000, long_run, Backend::host, 1, 256},
+      {0, long_run, Backend::cuda, 1, 256},
+      {8000, long_run, Backend::cuda, 1, 1024},
+      {0, long_run, Backend::host, 4, 16},
+      {0, long_run, Backend::host, 8, 8},
+      {0, long_run, Backend::host, 128, 8},
+      {100, long_run, Backend::host, 8, 100},
+      {0, long_run, Backend::cuda, 2, 128},
+      // A run of milliseconds is not measured with more than it moves.
+      {0, 0, Backend::host, 1, 8},
+      {0, 40.0 * mebibyte, Backend::host, 1, 20},
+      {0, 128.0 * mebibyte, Backend::host, 1, 64},
+      {0, 40.0 * mebibyte, Backend::host, 2, 10},
+      {30, 0, Backend::host, 1, 30},
+      {8000, 0, Backend::host, 1, 256},
+      {0, 0, Backend::cuda, 1, 256},
+  };
+  for (const auto& c : cases)
+    EXPECT_EQ(roof_bytes(std::max<std::size_t>(c.field * mebibyte, 1), c.moved, c.backend, c.sharers),
+              c.expected * mebibyte)
+        << c.field << " " << c.moved << " " << c.sharers;
 }
 
-TEST(RoofBytes, AreSharedByThoseWhoCopyAtTheSameTime) {
-  EXPECT_EQ(roof_bytes(1, long_run, Backend::host, 4), 16 * mebibyte);
-  EXPECT_EQ(roof_bytes(1, long_run, Backend::host, 8), 8 * mebibyte);
-  EXPECT_EQ(roof_bytes(1, long_run, Backend::host, 128), 8 * mebibyte);
-  EXPECT_EQ(roof_bytes(100 * mebibyte, long_run, Backend::host, 8), 100 * mebibyte);
-  EXPECT_EQ(roof_bytes(1, long_run, Backend::cuda, 2), 128 * mebibyte);
+// Who looks at the clock: the watchdog of files, ranks that look up from their sweeps, limits and signals.
+
+using Seconds = Watchdog::Seconds;
+
+void stall(Seconds limit, Seconds time) {
+  Watchdog watchdog(limit, "run/T.hdf.part", 3);
+  watchdog.phase("writing cells");
+  std::this_thread::sleep_for(time);
 }
 
-TEST(RoofBytes, OfARunOfMillisecondsAreNoMoreThanItMoves) {
-  EXPECT_EQ(roof_bytes(1, 0, Backend::host, 1), 8 * mebibyte);
-  EXPECT_EQ(roof_bytes(1, 40.0 * mebibyte, Backend::host, 1), 20 * mebibyte);
-  EXPECT_EQ(roof_bytes(1, 128.0 * mebibyte, Backend::host, 1), 64 * mebibyte);
-  EXPECT_EQ(roof_bytes(1, 40.0 * mebibyte, Backend::host, 2), 10 * mebibyte);
-  EXPECT_EQ(roof_bytes(30 * mebibyte, 0, Backend::host, 1), 30 * mebibyte);
-  EXPECT_EQ(roof_bytes(8000 * mebibyte, 0, Backend::host, 1), 256 * mebibyte);
-  EXPECT_EQ(roof_bytes(1, 0, Backend::cuda, 1), 256 * mebibyte);
+TEST(WatchdogDeathTest, AStallEndsTheProcessWithItsPhaseAndPlace) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(stall(Seconds(0.1), Seconds(10000)), testing::ExitedWithCode(74),
+              "^rank 3: run/T.hdf.part: writing cells did not finish within 0.1 s");
+}
+
+TEST(Watchdog, EachPhaseHasTheWholeTime) {
+  Watchdog watchdog(Seconds(1000), "file", 0);
+  for (int i = 0; i < 8; ++i) {
+    watchdog.phase("a part");
+    move_clock(600);
+    std::this_thread::sleep_for(Seconds(0.03));  // in which it would find out
+  }
+}
+
+TEST(Watchdog, WithoutALimitNeverAndElseEndsWithItsScope) {
+  stall(Seconds(0), Seconds(0.05));
+  stall(Seconds(100000), Seconds(0));
+}
+
+TEST(IoTimeout, IsReadFromTheEnvironment) {
+  const auto with = [](const char* text) {
+    ::setenv("ISOTHERM_IO_TIMEOUT", text, 1);
+    return io_timeout().count();
+  };
+  EXPECT_EQ(with("2.5"), 2.5);
+  EXPECT_EQ(with("0"), 0);
+  for (const char* text : {"", "soon", "5s", "-1", "nan", "inf", "1e9", " 5"})
+    refusal([&] { with(text); }, ExitCode::command_line);
+  ::unsetenv("ISOTHERM_IO_TIMEOUT");
+  EXPECT_EQ(io_timeout().count(), 300);
+}
+
+// When ranks look up from their sweeps, when the clock stops them, and what a signal leaves.
+
+// Sweeps of `seconds` each, in parts of `unit`: the ways between the first looks.
+std::vector<std::int64_t> ways(double seconds, std::int64_t unit, int looks) {
+  Lookout lookout(100, unit);
+  std::vector<std::int64_t> all;
+  for (std::int64_t at = 100; std::ssize(all) < looks;) {
+    all.push_back(lookout.next() - at);
+    at = lookout.next();
+    lookout.looked(at, seconds * static_cast<double>(all.back()));
+  }
+  return all;
+}
+
+TEST(Lookout, DoublesItsWayUntilItTakesAQuarterOfASecond) {
+  EXPECT_EQ(ways(0.01, 1, 8), (std::vector<std::int64_t>{1, 2, 4, 8, 16, 32, 32, 32}));
+  EXPECT_EQ(ways(0.01, 6, 5), (std::vector<std::int64_t>{6, 12, 24, 48, 48}));
+}
+
+TEST(Lookout, NeverPartsAUnitAndFindsBackWhereSweepsGetSlower) {
+  EXPECT_EQ(ways(30, 16, 4), (std::vector<std::int64_t>{16, 16, 16, 16}));
+  Lookout lookout(0, 1);
+  for (int i = 0; i < 20; ++i) lookout.looked(0, 0.001);
+  EXPECT_EQ(lookout.next(), 1 << 20);
+  for (int i = 0; i < 18; ++i) lookout.looked(0, 5);
+  EXPECT_EQ(lookout.next(), 4);
+}
+
+TEST(WallLimit, LeavesTimeForTwoWritesAndSomeMore) {
+  EXPECT_EQ(WallLimit{.seconds = 50}.latest_stop(0), 49);
+  EXPECT_EQ(WallLimit{.seconds = 3600}.latest_stop(10), 3600 - 20 - 36);
+  EXPECT_EQ(WallLimit{.seconds = 86400}.latest_stop(100), 86400 - 200 - 60);
+  EXPECT_TRUE(std::isinf(WallLimit{}.latest_stop(100)));
+  EXPECT_EQ((WallLimit{.seconds = 50, .source = "a"}.time_to_judge()), 5);
+  EXPECT_EQ((WallLimit{.seconds = 86400, .source = "a"}.time_to_judge()), 60);
+  EXPECT_TRUE(std::isinf(WallLimit{}.time_to_judge()));
+  EXPECT_LT(WallLimit{.seconds = 10}.latest_stop(10), 0);  // no time at all
+}
+
+TEST(Signals, TheFirstIsNotedAndForgottenAtTheNextStart) {
+  note_stop_signals();
+  EXPECT_EQ(noted_stop_signal(), 0);
+  std::raise(SIGUSR2);
+  EXPECT_EQ(noted_stop_signal(), SIGUSR2);
+  std::raise(SIGUSR1);  // the same request
+  EXPECT_EQ(noted_stop_signal(), SIGUSR2);
+  note_stop_signals();
+  EXPECT_EQ(noted_stop_signal(), 0);
 }
 
 }  // namespace

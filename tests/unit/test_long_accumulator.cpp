@@ -9,8 +9,9 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <random>
 #include <vector>
+
+#include "support/repeat.hpp"
 
 namespace isotherm {
 namespace {
@@ -87,9 +88,7 @@ class BitSum {
 };
 
 TEST(LongAccumulator, KeepsEveryDouble) {
-  const unsigned seed = std::random_device{}();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::mt19937_64 random(seed);
+  Random random;
   std::vector<double> values{0.0,   least,   3 * least, 1.0,       -1.0,
                              0.1,   largest, -largest,  0x1p-1022, 0x1.fffffffffffffp-1023,
                              1e300, 1e-300};
@@ -148,14 +147,13 @@ TEST(LongAccumulator, ZeroIsPositive) {
 }
 
 // Values of all sizes, most of which cancel.
-std::vector<double> hostile_values(std::mt19937_64& random) {
-  const int spread = std::uniform_int_distribution<int>(1, 2000)(random);
-  const int middle = std::uniform_int_distribution<int>(-1060 + spread / 2, 1000 - spread / 2)(random);
-  std::uniform_int_distribution<int> exponent(middle - spread / 2, middle + spread / 2);
-  std::uniform_real_distribution<double> mantissa(-1, 1);
+std::vector<double> hostile_values(Random& random) {
+  const int spread = random.between(1, 2000);
+  const int middle = random.between(-1060 + spread / 2, 1000 - spread / 2);
   std::vector<double> values;
   for (int i = 0; i < 60; ++i) {
-    const double value = std::ldexp(mantissa(random), exponent(random));
+    const double value =
+        std::ldexp(random.between(-1.0, 1.0), random.between(middle - spread / 2, middle + spread / 2));
     values.push_back(value);
     if (i % 3 != 0) values.push_back(-value * (i % 3 == 1 ? 1 : 1 + 0x1p-50));
   }
@@ -164,9 +162,7 @@ std::vector<double> hostile_values(std::mt19937_64& random) {
 }
 
 TEST(LongAccumulator, RoundsAsPlainBinaryAdditionDoes) {
-  const unsigned seed = std::random_device{}();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::mt19937_64 random(seed);
+  Random random;
   for (int trial = 0; trial < 2000; ++trial) {
     const std::vector<double> values = hostile_values(random);
     BitSum expected;
@@ -177,9 +173,7 @@ TEST(LongAccumulator, RoundsAsPlainBinaryAdditionDoes) {
 }
 
 TEST(LongAccumulator, HasTheSameWordsInAnyOrderAndGrouping) {
-  const unsigned seed = std::random_device{}();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::mt19937_64 random(seed);
+  Random random;
   for (int trial = 0; trial < 200; ++trial) {
     std::vector<double> values = hostile_values(random);
     if (trial % 4 == 0) values.push_back(trial % 8 == 0 ? infinity : not_a_number);
@@ -205,9 +199,7 @@ TEST(LongAccumulator, HasTheSameWordsInAnyOrderAndGrouping) {
 }
 
 TEST(LongAccumulator, TakesASumAway) {
-  const unsigned seed = std::random_device{}();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  std::mt19937_64 random(seed);
+  Random random;
   for (int trial = 0; trial < 200; ++trial) {
     const std::vector<double> values = hostile_values(random), others = hostile_values(random);
     std::vector<double> both = values;

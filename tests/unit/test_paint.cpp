@@ -1,11 +1,8 @@
 // Shapes, by cell centres and by shares of cells.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <omp.h>
-
 #include <cmath>
 #include <numeric>
-#include <random>
 
 #include "core/error.hpp"
 #include "physics/cells.hpp"
@@ -13,6 +10,8 @@
 #include "physics/exact.hpp"
 #include "physics/paint.hpp"
 #include "support/error_text.hpp"
+#include "support/field_by_index.hpp"
+#include "support/repeat.hpp"
 
 namespace isotherm {
 namespace {
@@ -45,6 +44,20 @@ Paint box(Vector3 from, Vector3 to, double value, PaintMode mode = PaintMode::se
   return paint;
 }
 
+Paint ball(Vector3 centre, double radius, double value) {
+  Paint paint = shape(Shape::sphere, value);
+  paint.centre = centre;
+  paint.radius = radius;
+  return paint;
+}
+
+Paint bell(Vector3 centre, double width, double value) {
+  Paint paint = shape(Shape::gaussian, value);
+  paint.centre = centre;
+  paint.width = width;
+  return paint;
+}
+
 Paint formula(const std::string& text) {
   Paint paint = shape(Shape::formula, 0);
   paint.formula = Expression(text, "xyz");
@@ -68,13 +81,11 @@ std::vector<double> painted(const Config& config, const std::vector<Paint>& entr
 // The value of each cell, said a second time from its centre.
 void expect_cells(const Config& config, const std::vector<double>& cells,
                   const std::function<double(Vector3)>& expected) {
-  const Int3 n = config.grid.cells;
   const CellCentres centre(config);
   std::size_t i = 0;
-  for (Index z = 0; z < n.z; ++z)
-    for (Index y = 0; y < n.y; ++y)
-      for (Index x = 0; x < n.x; ++x, ++i)
-        ASSERT_EQ(cells[i], expected(centre({x, y, z}))) << x << " " << y << " " << z;
+  for_each_cell(config.grid.cells, [&](Int3 c) {
+    EXPECT_EQ(cells[i++], expected(centre(c))) << c.x << " " << c.y << " " << c.z;
+  });
 }
 
 TEST(Paint, CellsStartAtZeroAndEntriesGoInOrder) {
@@ -99,15 +110,11 @@ TEST(Paint, BoxesSideBySideCoverEachCellOnce) {
 
 TEST(Paint, SphereAndCylinderCoverCentresInside) {
   const Config config = grid({9, 8, 7});
-  Paint sphere = shape(Shape::sphere, 4);
-  sphere.centre = {1.4, 2.5, 3.3};
-  sphere.radius = 0.27;
-  expect_cells(config, painted(config, {sphere}),
+  expect_cells(config, painted(config, {ball({1.4, 2.5, 3.3}, 0.27, 4)}),
                [&](Vector3 at) { return std::hypot(at[0] - 1.4, at[1] - 2.5, at[2] - 3.3) < 0.27 ? 4 : 0; });
   for (int axis = 0; axis < 3; ++axis) {
-    Paint cylinder = shape(Shape::cylinder, 6);
-    cylinder.centre = {1.42, 2.37, 3.33};
-    cylinder.radius = 0.21;
+    Paint cylinder = ball({1.42, 2.37, 3.33}, 0.21, 6);
+    cylinder.shape = Shape::cylinder;
     cylinder.length = 0.3;
     cylinder.axis = axis;
     expect_cells(config, painted(config, {cylinder}), [&](Vector3 at) {
@@ -121,10 +128,7 @@ TEST(Paint, SphereAndCylinderCoverCentresInside) {
 
 TEST(Paint, AGaussianAddsToWhatIsThere) {
   const Config config = grid({4, 3, 2});
-  Paint gaussian = shape(Shape::gaussian, 50);
-  gaussian.centre = {1.2, 2.1, 3.1};
-  gaussian.width = 0.15;
-  const auto cells = painted(config, {shape(Shape::constant, 300), gaussian});
+  const auto cells = painted(config, {shape(Shape::constant, 300), bell({1.2, 2.1, 3.1}, 0.15, 50)});
   const CellCentres centre(config);
   const Vector3 at = centre({3, 1, 0});
   const double r2 = std::pow(at[0] - 1.2, 2) + std::pow(at[1] - 2.1, 2) + std::pow(at[2] - 3.1, 2);
@@ -146,18 +150,12 @@ void expect_same_bits_of_every_block(const Config& config, const std::vector<Pai
                           Box{{n.x - 1, n.y - 1, 1}, {n.x, n.y, 4}}}) {
     const auto part = painted<T>(config, entries, block, 0.7, key);
     std::size_t i = 0;
-    for (Index z = block.lo.z; z < block.hi.z; ++z)
-      for (Index y = block.lo.y; y < block.hi.y; ++y)
-        for (Index x = block.lo.x; x < block.hi.x; ++x, ++i)
-          ASSERT_EQ(part[i], whole[static_cast<std::size_t>(x + n.x * (y + n.y * z))]);
+    for_each_cell(block, [&](Int3 c) { EXPECT_EQ(part[i++], whole[index_of(c, n)]); });
   }
 }
 
 TEST(Paint, EveryBlockPaintsTheBitsOfTheWhole) {
-  Paint gaussian = shape(Shape::gaussian, 1e3);
-  gaussian.centre = {1.5, 2.3, 3.2};
-  gaussian.width = 0.1;
-  const std::vector<Paint> entries{formula("300 + sin(37*x)*cos(51*y + z)"), gaussian,
+  const std::vector<Paint> entries{formula("300 + sin(37*x)*cos(51*y + z)"), bell({1.5, 2.3, 3.2}, 0.1, 1e3),
                                    box({1.15, 2, 3}, {1.65, 2.4, 3.3}, 1.0 / 3, PaintMode::add)};
   expect_same_bits_of_every_block<float>(grid({11, 7, 5}), entries, "initial");
   expect_same_bits_of_every_block<double>(grid({11, 7, 5}), entries, "initial");
@@ -179,16 +177,13 @@ TEST(Paint, ANonFiniteFormulaIsNamedWithEntryCellAndPlace) {
   config.places["initial.1.formula"] = "deck.yaml:7:3";
   const std::string text = "1/(z < 4.1 || y < 2.2 || x < 1.3)";  // false is 0
   const std::vector<Paint> entries{shape(Shape::constant, 300), formula(text)};
-  const int threads = omp_get_max_threads();
-  for (const int count : {1, 2, 5}) {
-    omp_set_num_threads(count);
+  on_threads({1, 2, 5}, [&] {
     EXPECT_EQ(
         deck_error([&] { painted(config, entries); }),
         "deck.yaml:7:3: initial.1.formula: " + text +
             " is not finite at cell (3, 2, 11) (it is inf at x = 1.35 m, y = 2.25 m, z = 4.15 m, t = 0 s); "
             "give a value that every cell can hold");
-  }
-  omp_set_num_threads(threads);
+  });
   expect_says(deck_error([&] { painted(config, {formula("sqrt(-x)")}); }), "(0, 0, 0) (it is");
 }
 
@@ -222,16 +217,6 @@ TEST(Paint, AValueBeyondThePrecisionIsRefused) {
               "too large for the");
 }
 
-TEST(Paint, ADatasetThatCannotBeReadIsNamedWithItsEntry) {
-  const Config config = grid({2, 2, 2});
-  Paint dataset = shape(Shape::dataset, 0);
-  dataset.file = "/nowhere/start.h5";
-  dataset.dataset = "/T";
-  const std::string said = refusal([&] { painted(config, {dataset}); }, ExitCode::file_missing);
-  expect_says(said, "initial.0.dataset");
-  expect_says(said, "/nowhere/start.h5");
-}
-
 TEST(Paint, ExactPaintsTheStartAndTheSourceItNeeds) {
   Config config = grid({6, 5, 4});
   config.problem.kind = ProblemKind::steady;
@@ -263,10 +248,8 @@ double power(const Config& config, const std::vector<Paint>& sources) {
 }
 
 // A shape of any kind and size, whole within the box from 0 to `lengths`.
-Paint shape_within(const Vector3& lengths, std::mt19937& random) {
-  const auto uniform = [&](double low, double high) {
-    return std::uniform_real_distribution<double>(low, high)(random);
-  };
+Paint shape_within(const Vector3& lengths, Random& random) {
+  const auto uniform = [&](double low, double high) { return random.between(low, high); };
   Paint paint;
   paint.shape = std::array{Shape::box, Shape::sphere, Shape::cylinder}[random() % 3];
   paint.mode = PaintMode::add;
@@ -291,12 +274,10 @@ double volume_of(const Paint& p) {
 
 // On any grid_of, also where a shape is smaller than a cell.
 TEST(Coverage, ShapesWithinTheDomainHaveTheirPower) {
-  const unsigned seed = std::random_device{}();
-  SCOPED_TRACE(fmt::format("seed {}", seed));
-  std::mt19937 random(seed);
+  Random random;
   for (int i = 0; i < 300; ++i) {
-    const auto any = [&](int most) { return static_cast<Index>(1 + random() % static_cast<unsigned>(most)); };
-    const Config config = grid_of({any(30), any(30), any(30)}, {0.1, 0.07, 0.23});
+    const auto any = [&] { return random.between<Index>(1, 30); };
+    const Config config = grid_of({any(), any(), any()}, {0.1, 0.07, 0.23});
     Vector3 lengths;
     for (int a = 0; a < 3; ++a)
       lengths[static_cast<std::size_t>(a)] =
@@ -318,16 +299,12 @@ TEST(Coverage, ShapesWithinTheDomainHaveTheirPower) {
 }
 
 TEST(Coverage, AGaussianHasThePowerOfItsIntegral) {
-  Paint gaussian;
-  gaussian.shape = Shape::gaussian;
+  Paint gaussian = bell({0.5, 0.5, 0.5}, 0.01, 0);
   gaussian.power = 16;
-  gaussian.width = 0.01;
-  gaussian.centre = {0.5, 0.5, 0.5};
-  for (const Index n : {1, 2, 7, 40})
-    EXPECT_NEAR(power(grid_of({n, n, n}, {1.0 / static_cast<double>(n), 1.0 / static_cast<double>(n),
-                                          1.0 / static_cast<double>(n)}),
-                      {gaussian}),
-                16, 1e-11);
+  for (const Index n : {1, 2, 7, 40}) {
+    const double h = 1.0 / static_cast<double>(n);
+    EXPECT_NEAR(power(grid_of({n, n, n}, {h, h, h}), {gaussian}), 16, 1e-11);
+  }
   gaussian.centre[2] = 1;  // half of it is outside
   EXPECT_NEAR(power(grid_of({20, 20, 20}, {0.05, 0.05, 0.05}), {gaussian}), 8, 1e-11);
   // The digits of a tail, where the error function itself is 1.
@@ -337,28 +314,17 @@ TEST(Coverage, AGaussianHasThePowerOfItsIntegral) {
 }
 
 TEST(Coverage, ABoxCoversSharesOfCells) {
-  Paint box;
-  box.shape = Shape::box;
-  box.value = 8;
-  box.from = {0.5, 0, -1};
-  box.to = {2.25, 1, 3};
-  EXPECT_EQ(covered(grid_of({4, 1, 1}, {1, 1, 1}), {box}), (std::vector<double>{4, 8, 2, 0}));
-  Paint before;
-  before.value = 100;
-  EXPECT_EQ(covered(grid_of({4, 1, 1}, {1, 1, 1}), {before, box}), (std::vector<double>{54, 8, 77, 100}));
-  before.mode = box.mode = PaintMode::add;
-  EXPECT_EQ(covered(grid_of({4, 1, 1}, {1, 1, 1}), {before, box}), (std::vector<double>{104, 108, 102, 100}));
-}
-
-// 0.3 / 0.1 is 2.9999999999999996: no cell gets a share of 4e-16.
-TEST(Coverage, FacesOfCellsButForRoundingAreFaces) {
-  Paint box;
-  box.shape = Shape::box;
-  box.value = 1;
-  box.from = {0.3, 0, 0};
-  box.to = {0.6, 0.1, 0.1};
-  EXPECT_EQ(covered(grid_of({10, 1, 1}, {0.1, 0.1, 0.1}), {box}),
+  const Config four = grid_of({4, 1, 1}, {1, 1, 1});
+  Paint some = box({0.5, 0, -1}, {2.25, 1, 3}, 8), before = shape(Shape::constant, 100);
+  EXPECT_EQ(covered(four, {some}), (std::vector<double>{4, 8, 2, 0}));
+  EXPECT_EQ(covered(four, {before, some}), (std::vector<double>{54, 8, 77, 100}));
+  before.mode = some.mode = PaintMode::add;
+  EXPECT_EQ(covered(four, {before, some}), (std::vector<double>{104, 108, 102, 100}));
+  // 0.3 / 0.1 is 2.9999999999999996: no cell gets a share of 4e-16.
+  EXPECT_EQ(covered(grid_of({10, 1, 1}, {0.1, 0.1, 0.1}), {box({0.3, 0, 0}, {0.6, 0.1, 0.1}, 1)}),
             (std::vector<double>{0, 0, 0, 1, 1, 1, 0, 0, 0, 0}));
+  // More rows of cells than the quadrature looks at all of.
+  EXPECT_EQ(covered(grid_of({3, 1, 1}, {0.1, 0.1, 0.1}), {ball({}, 1e9, 2)}), (std::vector<double>{2, 2, 2}));
 }
 
 // Against counting points of a fine lattice in each cell.
@@ -366,12 +332,9 @@ TEST(Coverage, SharesOfRoundShapesAreThoseOfTheirVolume) {
   const Config config = grid_of({6, 5, 4}, {0.1, 0.12, 0.15});
   for (const Shape shape : {Shape::sphere, Shape::cylinder}) {
     for (int axis = 0; axis < 3; ++axis) {
-      Paint paint;
+      Paint paint = ball({0.31, 0.29, 0.32}, 0.19, 1);
       paint.shape = shape;
       paint.axis = axis;
-      paint.value = 1;
-      paint.centre = {0.31, 0.29, 0.32};
-      paint.radius = 0.19;
       paint.length = 0.27;
       const auto inside = [&](const Vector3& at) {
         double squares = 0;
@@ -387,61 +350,39 @@ TEST(Coverage, SharesOfRoundShapesAreThoseOfTheirVolume) {
       };
       const auto shares = covered(config, {paint});
       std::size_t i = 0;
-      constexpr int fine = 24;
-      for (Index z = 0; z < 4; ++z)
-        for (Index y = 0; y < 5; ++y)
-          for (Index x = 0; x < 6; ++x, ++i) {
-            int count = 0;
-            for (int k = 0; k < fine * fine * fine; ++k) {
-              const auto point = [&](Index cell, int part, double h) {
-                return (static_cast<double>(cell) + (part + 0.5) / fine) * h;
-              };
-              count += inside({point(x, k % fine, 0.1), point(y, k / fine % fine, 0.12),
-                               point(z, k / fine / fine, 0.15)});
-            }
-            ASSERT_NEAR(shares[i], static_cast<double>(count) / (fine * fine * fine), 0.03)
-                << x << " " << y << " " << z << " axis " << axis;
-          }
+      constexpr Index fine = 24;
+      for_each_cell(config.grid.cells, [&](Int3 c) {
+        int count = 0;
+        for_each_cell(Int3{fine, fine, fine}, [&](Int3 part) {
+          Vector3 at{0.1, 0.12, 0.15};
+          for (int a = 0; a < 3; ++a)
+            at[static_cast<std::size_t>(a)] *=
+                static_cast<double>(c[a]) + (static_cast<double>(part[a]) + 0.5) / fine;
+          count += inside(at);
+        });
+        EXPECT_NEAR(shares[i++], static_cast<double>(count) / (fine * fine * fine), 0.03)
+            << c.x << " " << c.y << " " << c.z << " axis " << axis;
+      });
     }
   }
 }
 
 TEST(Coverage, EveryBlockPaintsTheBitsOfTheWhole) {
   const Config config = grid_of({17, 11, 9}, {0.1, 0.1, 0.1});
-  const unsigned seed = std::random_device{}();
-  SCOPED_TRACE(fmt::format("seed {}", seed));
-  std::mt19937 random(seed);
+  Random random;
   std::vector<Paint> sources;
   for (int i = 0; i < 8; ++i) {
     sources.push_back(shape_within({1.7, 1.1, 0.9}, random));
     sources.back().power = 3;
     if (i % 2) sources.back().mode = PaintMode::set;
   }
-  Paint gaussian;
-  gaussian.shape = Shape::gaussian;
-  gaussian.value = 1e3;
-  gaussian.width = 0.2;
-  sources.push_back(gaussian);
+  sources.push_back(bell({}, 0.2, 1e3));
   expect_same_bits_of_every_block<double>(config, sources, "sources");
-}
-
-// More rows of cells than the quadrature looks at all of.
-TEST(Coverage, AHugeSphereCoversTheDomain) {
-  Paint sphere;
-  sphere.shape = Shape::sphere;
-  sphere.value = 2;
-  sphere.radius = 1e9;
-  EXPECT_EQ(covered(grid_of({3, 1, 1}, {0.1, 0.1, 0.1}), {sphere}), (std::vector<double>{2, 2, 2}));
 }
 
 TEST(ShapeWarnings, WhatLiesOutsideIsToldOrRefused) {
   Config config = grid_of({4, 4, 4}, {0.1, 0.1, 0.1});
-  Paint box;
-  box.shape = Shape::box;
-  box.value = 1;
-  box.from = {0.3, 0, 0};
-  box.to = {0.5, 0.4, 0.4};
-  config.sources = {box};
+  config.sources = {box({0.3, 0, 0}, {0.5, 0.4, 0.4}, 1)};
   ASSERT_EQ(shape_warnings(config).size(), 1u);
   expect_says(shape_warnings(config)[0], "sources.0: only 50 % of its heat");
   config.sources[0].to[0] = 0.4;
@@ -454,13 +395,11 @@ TEST(ShapeWarnings, WhatLiesOutsideIsToldOrRefused) {
 TEST(ShapeWarnings, AnInitialShapeBetweenCentresIsTold) {
   Config config = grid_of({4, 4, 4}, {0.1, 0.1, 0.1});
   for (const Shape shape : {Shape::box, Shape::sphere, Shape::cylinder}) {
-    Paint paint;
+    Paint paint = ball({0.2, 0.15, 0.15}, 0.04, 400);
     paint.shape = shape;
-    paint.value = 400;
     paint.from = {0.16, 0.06, 0.06};
     paint.to = {0.24, 0.24, 0.24};
-    paint.centre = {0.2, 0.15, 0.15};
-    paint.radius = paint.length = 0.04;
+    paint.length = 0.04;
     config.initial = {paint};
     ASSERT_EQ(shape_warnings(config).size(), 1u) << static_cast<int>(shape);
     expect_says(shape_warnings(config)[0], "initial.0: holds no cell centre");

@@ -7,9 +7,10 @@
 #include <limits>
 #include <locale>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "output/console/report.hpp"
-#include "support/temporary_folder.hpp"
+#include "support/error_text.hpp"
 
 namespace isotherm {
 namespace {
@@ -64,16 +65,6 @@ RunRecord record() {
   return r;
 }
 
-TEST(RunRecord, FiguresFollowFromTheTimes) {
-  const std::optional<Figures> f = figures(record());
-  ASSERT_TRUE(f);
-  EXPECT_DOUBLE_EQ(f->points_a_second, 0.5e9);
-  EXPECT_DOUBLE_EQ(f->effective_bandwidth, 8e9);
-  EXPECT_DOUBLE_EQ(f->seconds_a_step, 1e-3);
-  EXPECT_DOUBLE_EQ(f->halo_fraction, 0.1);
-  EXPECT_DOUBLE_EQ(*f->copy_share, 0.4);
-}
-
 TEST(RunRecord, WithoutSweepsOrTimesThereAreNoFigures) {
   RunRecord r = record();
   r.performance.sweeps = 0;
@@ -85,41 +76,20 @@ TEST(RunRecord, WithoutSweepsOrTimesThereAreNoFigures) {
   EXPECT_FALSE(figures(RunRecord{}));
 }
 
-TEST(RunRecord, JsonHoldsWhatTheRecordHolds) {
+// Which keys there are: run_schema.json, which faults/test_fixtures.py holds every record of a test against.
+TEST(RunRecord, JsonHoldsFiguresAndWhatRanksAdd) {
   const json j = json::parse(to_json(record()));
-  EXPECT_EQ(j["schema"], "isotherm-run");
-  EXPECT_EQ(j["schema_version"], 3);
   EXPECT_EQ(j["result"], "DONE");
-  EXPECT_EQ(j["exit_code"], 0);
-  EXPECT_EQ(j["message"], nullptr);
-  EXPECT_EQ(j["provenance"]["git_revision"], "0123456789ab");
   EXPECT_EQ(j["provenance"]["hosts"], json::array({"node1"}));
-  EXPECT_EQ(j["provenance"]["command_line"], "isotherm run plate.yaml");
-  EXPECT_EQ(j["deck"]["resolved"], "grid:\n  cells: [100, 100, 50]\n");
-  EXPECT_EQ(j["grid"]["cells"], json::array({100, 100, 50}));
-  EXPECT_EQ(j["grid"]["precision"], "fp64");
-  EXPECT_EQ(j["decomposition"]["process_grid"], json::array({1, 1, 2}));
-  EXPECT_EQ(j["decomposition"]["largest_rank_cells"], 250000);
   EXPECT_EQ(j["ranks"].size(), 2u);
-  EXPECT_EQ(j["ranks"][1]["device"], "Some CPU");
-  EXPECT_EQ(j["ranks"][1]["device_index"], nullptr);
-  EXPECT_EQ(j["method"]["kernel"], "openmp");
-  EXPECT_EQ(j["method"]["dt_limit_s"], 0.00111);
-  EXPECT_EQ(j["method"]["weight"], nullptr);
   EXPECT_EQ(j["phases_s"]["halo"]["max"], 0.3);
-  EXPECT_EQ(j["phases_s"]["stepping"]["mean"], 2.0);
   EXPECT_EQ(j["performance"]["points_per_s"], 0.5e9);
   EXPECT_EQ(j["performance"]["copy_bandwidth_share_percent"], 40.0);
   EXPECT_EQ(j["figures_of_merit"]["time_per_step"],
             (json{{"value", 1.0}, {"unit", "ms"}, {"better", "lower"}}));
   EXPECT_EQ(j["figures_of_merit"].size(), 5u);
-  EXPECT_EQ(j["residual"]["first_K"], 2.0);
-  EXPECT_EQ(j["residual"]["last_sweep"], 100);
-  EXPECT_EQ(j["residual"]["extra_sweeps"], 0);
-  EXPECT_EQ(j["verification"], nullptr);
   EXPECT_EQ(j["memory"]["host_peak_bytes"], 60 << 20);
   EXPECT_EQ(j["fingerprint"], "0123456789abcdef");
-  EXPECT_EQ(j["files"].size(), 2u);
   EXPECT_EQ(j["not_finite"], json::object());
 }
 
@@ -153,24 +123,10 @@ TEST(RunRecord, NumbersReadBackToTheSameBitsInAnyLocale) {
 }
 
 TEST(RunRecord, StrangeBytesDoNotLoseTheRecord) {
-  RunRecord r = record();
+  RunRecord r;  // of a run that failed before anything was known
   r.command_line = "isotherm run \xff\xfe\"\n";
   const json j = json::parse(to_json(r));
   EXPECT_EQ(j["provenance"]["command_line"], "isotherm run \xef\xbf\xbd\xef\xbf\xbd\"\n");
-}
-
-TEST(RunRecord, IsWrittenForAFailedRunToo) {
-  const test::TemporaryFolder folder;
-  RunRecord r;  // nothing is known yet
-  r.exit_code = ExitCode::memory;
-  r.message = "out of memory";
-  write_run_record(folder.path() / "run.json", r);
-  const json j = json::parse(test::read_file(folder.path() / "run.json"));
-  EXPECT_EQ(j["result"], "FAILED");
-  EXPECT_EQ(j["exit_code"], 71);
-  EXPECT_EQ(j["message"], "out of memory");
-  EXPECT_EQ(j["performance"]["points_per_s"], nullptr);
-  EXPECT_FALSE(std::filesystem::exists(folder.path() / "run.json.part"));
 }
 
 TEST(RunRecord, PeakMemoryIsMeasured) {
@@ -188,7 +144,6 @@ TEST(Report, FiguresOfMerit) {
             "FOM copy_bandwidth_share: 40.0 %\n"
             "FOM time_per_step: 1.000 ms\n"
             "FOM halo_fraction: 10.0 %\n");
-  EXPECT_EQ(result_line(record()), "RESULT: DONE\n");
 }
 
 TEST(Report, FiguresOfALargeAndOfATinyRun) {
@@ -206,35 +161,32 @@ TEST(Report, FiguresOfALargeAndOfATinyRun) {
             "FOM halo_fraction: 10.0 %\n");
 }
 
-TEST(Report, AWrongAnswerHasNoSpeed) {
+TEST(Report, TheResultSaysWhatWasShownAndAWrongAnswerHasNoSpeed) {
+  const auto expect_result = [](const RunRecord& r, const char* word, bool has_speed) {
+    EXPECT_STREQ(result_word(r), word);
+    EXPECT_EQ(result_line(r), fmt::format("RESULT: {}\n", word));
+    EXPECT_EQ(!figures_of_merit(r).empty(), has_speed) << word;
+  };
   RunRecord r = record();
-  r.answer = Answer::unchecked;
-  EXPECT_EQ(figures_of_merit(r), "");
-  r.answer = Answer::not_finite;
-  EXPECT_EQ(figures_of_merit(r), "");
-  r = record();
-  r.exit_code = ExitCode::diverged;
-  EXPECT_EQ(figures_of_merit(r), "");
-  EXPECT_EQ(result_line(r), "RESULT: FAILED\n");
-  r.exit_code = ExitCode::stopped;
-  EXPECT_NE(figures_of_merit(r), "");
-  EXPECT_EQ(result_line(r), "RESULT: STOPPED\n");
-  r.exit_code = ExitCode::not_converged;
-  EXPECT_NE(figures_of_merit(r), "");
-  EXPECT_EQ(result_line(r), "RESULT: NOT CONVERGED\n");
-}
-
-TEST(Report, TheResultSaysWhatWasShown) {
-  RunRecord r = record();
-  EXPECT_STREQ(result_word(r), "DONE");
+  expect_result(r, "DONE", true);
   r.residual.convergence = Convergence::reached;
-  EXPECT_STREQ(result_word(r), "CONVERGED");
+  expect_result(r, "CONVERGED", true);
   r.verification = Verification{};  // without a bound
-  EXPECT_STREQ(result_word(r), "CONVERGED");
+  expect_result(r, "CONVERGED", true);
   r.verification->verdict = Verdict::passed;
-  EXPECT_STREQ(result_word(r), "VERIFIED");
-  r.exit_code = ExitCode::diverged;  // worse than a baseline
-  EXPECT_STREQ(result_word(r), "FAILED");
+  expect_result(r, "VERIFIED", true);
+  for (const auto& [code, word, has_speed] :
+       {std::tuple{ExitCode::diverged, "FAILED", false},  // or worse than a baseline
+        {ExitCode::stopped, "STOPPED", true},
+        {ExitCode::not_converged, "NOT CONVERGED", true}}) {
+    r.exit_code = code;
+    expect_result(r, word, has_speed);
+  }
+  r = record();
+  for (const Answer answer : {Answer::unchecked, Answer::not_finite}) {
+    r.answer = answer;
+    EXPECT_EQ(figures_of_merit(r), "");
+  }
 }
 
 EndState end_state() {
@@ -275,8 +227,8 @@ TEST(Report, TheEndOfASteadyRunHasNoTimeAndStoresNothing) {
   end.nan_cells = 2;
   EXPECT_TRUE(end_lines(end).starts_with("  at the end   sweep 2 000\n  h"));
   EXPECT_EQ(end_lines(end).find("stored"), std::string::npos);
-  EXPECT_NE(end_lines(end).find("0.25 W; 0 in the steady state\n"), std::string::npos);
-  EXPECT_NE(end_lines(end).find("not a number 2 cells\n"), std::string::npos);
+  expect_says(end_lines(end), "0.25 W; 0 in the steady state\n");
+  expect_says(end_lines(end), "not a number 2 cells\n");
   end.heat.reset();
   end.why_no_heat = "a reason";
   EXPECT_TRUE(end_lines(end).ends_with("  heat         not known: a reason\n"));
@@ -311,19 +263,13 @@ TEST(Report, BannerOfASteadyRunOnGpus) {
              {1, "a", Backend::cuda, 0, "NVIDIA H200", "u1", 1, 240000, 0},
              {2, "b", Backend::cuda, 0, "NVIDIA H200", "u2", 1, 250000, 0}};
   const std::string text = banner(r);
-  EXPECT_NE(
-      text.find("  problem      steady, weighted Jacobi 0.99, to a relative max residual of 1e-06, at most "
-                "100 000 sweeps\n"),
-      std::string::npos)
-      << text;
-  EXPECT_NE(
-      text.find("  ranks        3 ranks on 2 hosts, process grid 1 x 1 x 2, 240 000 to 250 000 cells\n"),
-      std::string::npos)
-      << text;
-  EXPECT_NE(text.find("  device       2 x NVIDIA H200, no GPU (why)\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("  gpus         0 u1: rank 0, 1 on a\n               0 u2: rank 2 on b\n"),
-            std::string::npos)
-      << text;
+  for (const char* line :
+       {"  problem      steady, weighted Jacobi 0.99, to a relative max residual of 1e-06, at most 100 000 "
+        "sweeps\n",
+        "  ranks        3 ranks on 2 hosts, process grid 1 x 1 x 2, 240 000 to 250 000 cells\n",
+        "  device       2 x NVIDIA H200, no GPU (why)\n",
+        "  gpus         0 u1: rank 0, 1 on a\n               0 u2: rank 2 on b\n"})
+    expect_says(text, line);
   EXPECT_EQ(text.find("threads"), std::string::npos);
   EXPECT_EQ(banner(record()).find("gpus"), std::string::npos);
 
@@ -331,8 +277,7 @@ TEST(Report, BannerOfASteadyRunOnGpus) {
   for (int rank = 0; rank < 40; ++rank) {
     r.ranks.push_back({rank, "a", Backend::cuda, rank, "GPU", fmt::format("u{}", rank), 1, 8, 0});
   }
-  EXPECT_NE(banner(r).find("               15 u15: rank 15 on a\n               24 more in run.json\n"),
-            std::string::npos);
+  expect_says(banner(r), "               15 u15: rank 15 on a\n               24 more in run.json\n");
 }
 
 TEST(Report, FinalTable) {
@@ -358,40 +303,24 @@ TEST(Report, FinalTable) {
       "  files        2 in runs/plate\n");
 }
 
-// A run without diagnostics has no line for them.
-TEST(Report, DiagnosticsAreAPhaseWhereTheyWereAskedFor) {
+TEST(Report, TheTableSaysWhatOtherRunsHave) {
   RunRecord r = record();
   EXPECT_EQ(final_table(r).find("diagnostics"), std::string::npos);
-  EXPECT_EQ(json::parse(to_json(r))["histogram"], nullptr);
   r.phases[Phase::diagnostics] = {0.2, 0.3, 0.4};
   r.histogram = HistogramRecord{"openmp", 8, 290, 310.5};
-  EXPECT_NE(final_table(r).find("  diagnostics  200 ms  300 ms  400 ms    7.5 %\n"), std::string::npos)
-      << final_table(r);
-  const json j = json::parse(to_json(r));
-  EXPECT_EQ(j["phases_s"]["diagnostics"]["max"], 0.4);
-  EXPECT_EQ(j["histogram"], (json{{"row", "openmp"}, {"bins", 8}, {"low_K", 290.0}, {"high_K", 310.5}}));
-}
-
-TEST(Report, ResidualOfASteadyRunSaysWhetherItsToleranceWasReached) {
-  RunRecord r = record();
-  r.residual.tolerance = 1e-6;
-  r.residual.convergence = Convergence::not_reached;
-  EXPECT_NE(final_table(r).find("of the first; relative tolerance 1e-06 NOT reached\n"), std::string::npos);
-  r.residual.convergence = Convergence::reached;
-  EXPECT_NE(final_table(r).find("of the first; relative tolerance 1e-06 reached\n"), std::string::npos);
-}
-
-TEST(Report, ALaggedResidualSaysToWhichSweepItBelongs) {
-  RunRecord r = record();
+  expect_says(final_table(r), "  diagnostics  200 ms  300 ms  400 ms    7.5 %\n");
+  EXPECT_EQ(json::parse(to_json(r))["histogram"],
+            (json{{"row", "openmp"}, {"bins", 8}, {"low_K", 290.0}, {"high_K", 310.5}}));
   r.residual.check = Check::asynchronous;
   r.residual.last_sweep = 1200;
   r.residual.extra_sweeps = 1;
-  EXPECT_NE(final_table(r).find("of the first; of sweep 1 200, 1 extra sweep (asynchronous checks)\n"),
-            std::string::npos);
-  const json j = json::parse(to_json(r))["residual"];
-  EXPECT_EQ(j["check"], "asynchronous");
-  EXPECT_EQ(j["last_sweep"], 1200);
-  EXPECT_EQ(j["extra_sweeps"], 1);
+  expect_says(final_table(r), "of the first; of sweep 1 200, 1 extra sweep (asynchronous checks)\n");
+  r = record();
+  r.residual.tolerance = 1e-6;
+  r.residual.convergence = Convergence::not_reached;
+  expect_says(final_table(r), "of the first; relative tolerance 1e-06 NOT reached\n");
+  r.residual.convergence = Convergence::reached;
+  expect_says(final_table(r), "of the first; relative tolerance 1e-06 reached\n");
 }
 
 }  // namespace

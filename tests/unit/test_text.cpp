@@ -3,14 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <clocale>
 #include <cmath>
 #include <limits>
-#include <locale>
-#include <random>
 
 #include "config/text.hpp"
 #include "core/text.hpp"
+#include "support/repeat.hpp"
 
 namespace isotherm {
 namespace {
@@ -18,67 +16,55 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 const double nan = std::nan("");
 
+using Texts = std::vector<std::pair<double, const char*>>;
+
 TEST(Text, BytesHaveBinaryUnits) {
-  EXPECT_EQ(human_bytes(0), "0 B");
-  EXPECT_EQ(human_bytes(1023), "1023 B");
-  EXPECT_EQ(human_bytes(1024), "1.00 KiB");
-  EXPECT_EQ(human_bytes(1536), "1.50 KiB");
-  EXPECT_EQ(human_bytes(1048575), "1.00 MiB");  // not 1024.00 KiB
-  EXPECT_EQ(human_bytes(2147483648.0), "2.00 GiB");
-  EXPECT_EQ(human_bytes(9223372036854775807.0), "8.00 EiB");
-  EXPECT_EQ(human_bytes(1e30), "867361737988.40 EiB");
+  for (const auto& [bytes, text] : Texts{{0, "0 B"},
+                                         {1023, "1023 B"},
+                                         {1024, "1.00 KiB"},
+                                         {1048575, "1.00 MiB"},  // not 1024.00 KiB
+                                         {9223372036854775807.0, "8.00 EiB"},
+                                         {1e30, "867361737988.40 EiB"}})
+    EXPECT_EQ(human_bytes(bytes), text);
 }
 
 TEST(Text, DurationsChangeUnitWithoutAGap) {
-  EXPECT_EQ(human_duration(0), "0 s");
-  EXPECT_EQ(human_duration(12.34e-6), "12.3 us");
+  const Texts durations{{0, "0 s"},          {12.34e-6, "12.3 us"},  {0.000999, "999 us"},
+                        {0.0009996, "1 ms"}, {0.8124, "812 ms"},     {0.9996, "1.00 s"},
+                        {9.996, "10.0 s"},   {59.94, "59.9 s"},      {59.96, "1 min 00 s"},
+                        {125, "2 min 05 s"}, {3599.6, "1 h 00 min"}, {3 * 86400 + 4.5 * 3600, "3 d 04 h"},
+                        {-1, "unknown"},     {nan, "unknown"},       {infinity, "unknown"},
+                        {1e300, "for ever"}};
+  for (const auto& [seconds, text] : durations) EXPECT_EQ(human_duration(seconds), text);
   EXPECT_EQ(signed_duration(12.34e-6), "12.3 us");
   EXPECT_EQ(signed_duration(-12.34e-6), "-12.3 us");
-  EXPECT_EQ(human_duration(0.000999), "999 us");
-  EXPECT_EQ(human_duration(0.0009996), "1 ms");
-  EXPECT_EQ(human_duration(0.8124), "812 ms");
-  EXPECT_EQ(human_duration(0.9996), "1.00 s");
-  EXPECT_EQ(human_duration(9.996), "10.0 s");
-  EXPECT_EQ(human_duration(59.94), "59.9 s");
-  EXPECT_EQ(human_duration(59.96), "1 min 00 s");
-  EXPECT_EQ(human_duration(125), "2 min 05 s");
-  EXPECT_EQ(human_duration(3599.6), "1 h 00 min");
-  EXPECT_EQ(human_duration(3 * 86400 + 4.5 * 3600), "3 d 04 h");
-  EXPECT_EQ(human_duration(-1), "unknown");
-  EXPECT_EQ(human_duration(nan), "unknown");
-  EXPECT_EQ(human_duration(infinity), "unknown");
-  EXPECT_EQ(human_duration(1e300), "for ever");
 }
 
-TEST(Text, Rates) {
-  EXPECT_EQ(human_rate(1.2344e9), "1.234 GPts/s");
-  EXPECT_EQ(human_rate(12.34e6), "12.3 MPts/s");
-  EXPECT_EQ(human_rate(1234), "1.23 kPts/s");
-  EXPECT_EQ(human_rate(0), "0 kPts/s");
-  EXPECT_EQ(human_rate(nan), "unknown");
-}
-
-TEST(Text, GroupsOfThreeDigits) {
-  EXPECT_EQ(grouped(0), "0");
+TEST(Text, RatesAndGroupsOfThreeDigits) {
+  const Texts rates{{1.2344e9, "1.234 GPts/s"},
+                    {12.34e6, "12.3 MPts/s"},
+                    {1234, "1.23 kPts/s"},
+                    {0, "0 kPts/s"},
+                    {nan, "unknown"}};
+  for (const auto& [rate, text] : rates) EXPECT_EQ(human_rate(rate), text);
   EXPECT_EQ(grouped(999), "999");
   EXPECT_EQ(grouped(1000), "1 000");
   EXPECT_EQ(grouped(-100), "-100");
   EXPECT_EQ(grouped(-123456), "-123 456");
   EXPECT_EQ(grouped(std::numeric_limits<std::int64_t>::max()), "9 223 372 036 854 775 807");
-  EXPECT_EQ(extent_text({17, 23, 31}), "17 x 23 x 31");
 }
 
 TEST(Text, PlainDecimalsNeverHaveAnExponentNorLoseTheNumber) {
   EXPECT_EQ(plain_decimal(123.4561, 3), "123.456");
   EXPECT_EQ(plain_decimal(4321, 1), "4321.0");
-  EXPECT_EQ(plain_decimal(0.812, 3), "0.812");
   EXPECT_EQ(plain_decimal(0.0000123456, 3), "0.0000123");
-  EXPECT_EQ(plain_decimal(1e22, 1), "10000000000000000000000.0");
-  EXPECT_EQ(plain_decimal(1e-300, 1), "0.000000000000000");
-  EXPECT_EQ(plain_decimal(0, 1), "0.0");
   EXPECT_EQ(plain_decimal(-3.14159, 2), "-3.14");
-  EXPECT_EQ(plain_decimal(nan, 1), "nan");
-  EXPECT_EQ(plain_decimal(-infinity, 1), "-inf");
+  const Texts decimals{{1e22, "10000000000000000000000.0"},
+                       {1e-300, "0.000000000000000"},
+                       {0, "0.0"},
+                       {nan, "nan"},
+                       {-infinity, "-inf"}};
+  for (const auto& [value, text] : decimals) EXPECT_EQ(plain_decimal(value, 1), text);
 }
 
 TEST(Text, ControlCharactersAreShownAndNeverObeyed) {
@@ -104,33 +90,6 @@ TEST(TextTable, AlignsByColumnsNotBytes) {
   EXPECT_EQ(table.text(), "name  n\nk\u00fchl  1\n\u5bd2    2\n");
 }
 
-TEST(Text, UtcNowHasTheFormOfIso8601) {
-  const std::string now = utc_now();
-  ASSERT_EQ(now.size(), 20u);
-  EXPECT_EQ(now[10], 'T');
-  EXPECT_EQ(now.back(), 'Z');
-}
-
-// A facet of our own stands for de_DE, which a machine need not have; where it has one, that too.
-struct CommaDecimals : std::numpunct<char> {
-  char do_decimal_point() const override { return ','; }
-  char do_thousands_sep() const override { return '.'; }
-  std::string do_grouping() const override { return "\3"; }
-};
-
-TEST(Text, LocaleWithCommaDecimalsChangesNothing) {
-  const std::locale before = std::locale::global(std::locale(std::locale::classic(), new CommaDecimals));
-  const char* c_locale = std::setlocale(LC_ALL, "de_DE.UTF-8");
-  EXPECT_EQ(fmt::format("{}", 1234.5), "1234.5");
-  EXPECT_EQ(plain_decimal(1234.5, 1), "1234.5");
-  EXPECT_EQ(human_bytes(1536), "1.50 KiB");
-  EXPECT_EQ(human_rate(1.5e9), "1.500 GPts/s");
-  EXPECT_EQ(human_duration(1.5), "1.50 s");
-  std::locale::global(before);
-  std::setlocale(LC_ALL, "C");
-  RecordProperty("c_locale", c_locale ? c_locale : "no de_DE here: facet only");
-}
-
 TEST(Text, AShellWordIsItsText) {
   EXPECT_EQ(shell_word("runs/a.yaml"), "runs/a.yaml");
   EXPECT_EQ(shell_word("a b"), "'a b'");
@@ -141,22 +100,11 @@ TEST(Text, AShellWordIsItsText) {
 
 // Numbers and names as decks write them.
 
-struct NumberCase {
-  const char* text;
-  double value;
-};
-
 TEST(ConfigNumbers, PlainNumbersAreRead) {
-  for (const auto& [text, value] : {NumberCase{"0", 0},
-                                    {"-0.5", -0.5},
-                                    {"+8", 8},
-                                    {".5", 0.5},
-                                    {"5.", 5},
-                                    {"1e3", 1e3},
-                                    {"1E-3", 1e-3},
-                                    {"-1.5e+2", -150},
-                                    {"0.1", 0.1},
-                                    {"1e-06", 1e-6}}) {
+  const std::pair<const char*, double> cases[] = {
+      {"0", 0},     {"-0.5", -0.5}, {"+8", 8},    {".5", 0.5},     {"5.", 5},
+      {"1e3", 1e3}, {"1E-3", 1e-3}, {"0.1", 0.1}, {"1e-06", 1e-6}, {"-1.5e+2", -150}};
+  for (const auto& [text, value] : cases) {
     const auto number = parse_real(text);
     EXPECT_TRUE(number.is_number && number.problem.empty()) << text << ": " << number.problem;
     EXPECT_EQ(number.value, value) << text;
@@ -172,22 +120,16 @@ struct ProblemCase {
   const char *text, *problem, *advice;
 };
 
+// Others: faults/test_deck.py.
 TEST(ConfigNumbers, AlmostNumbersSayWhatWasMeant) {
   for (const auto& [text, problem, advice] : {
-           ProblemCase{"010", "'010' has a leading zero (octal for some YAML readers)", "write 10"},
-           {"-007", "'-007' has a leading zero (octal for some YAML readers)", "write -7"},
+           ProblemCase{"-007", "'-007' has a leading zero (octal for some YAML readers)", "write -7"},
            {"00.5", "'00.5' has a leading zero (octal for some YAML readers)", "write 0.5"},
            {"00", "'00' has a leading zero (octal for some YAML readers)", "write 0"},
-           {"0x10", "'0x10' is not decimal", "write it as a decimal number"},
            {"0o17", "'0o17' is not decimal", "write it as a decimal number"},
-           {"1d-3", "'1d-3' is not a number", "write 1e-3"},
            {"-2.5D4", "'-2.5D4' is not a number", "write -2.5e4"},
-           {"1,5", "'1,5' is not a number", "write 1.5"},
            {"1_000", "'1_000' is not a number", "write 1000"},
-           {".nan", "'.nan' is not a finite number", ""},
-           {"-.inf", "'-.inf' is not a finite number", ""},
            {"Infinity", "'Infinity' is not a finite number", ""},
-           {"1e400", "'1e400' does not fit a 64-bit float", ""},
            {"1e-400", "'1e-400' does not fit a 64-bit float", ""},
        }) {
     const auto number = parse_real(text);
@@ -215,9 +157,7 @@ TEST(ConfigNumbers, ShortestTextReadsBackToTheSameBits) {
   EXPECT_EQ(shortest(1e300), "1e300");
   EXPECT_EQ(shortest(1234567), "1234567");
   EXPECT_EQ(shortest(9007199254740993.0), "9007199254740992");
-  const unsigned seed = std::random_device{}();
-  SCOPED_TRACE(seed);
-  std::mt19937_64 random(seed);
+  Random random;
   for (int i = 0; i < 20000; ++i) {
     const double value = std::bit_cast<double>(random());
     if (!std::isnormal(value)) continue;

@@ -1,5 +1,7 @@
-// What a deck of the fuzz targets must do, whatever it says.
+// What the fuzz targets share: a file for what libraries read by its path, and what a deck must do.
 #pragma once
+
+#include <unistd.h>
 
 #include <cstdlib>
 #include <iostream>
@@ -10,6 +12,29 @@
 #include "core/error.hpp"
 
 namespace isotherm::fuzz {
+
+// A file of its own, gone with the process.
+class ScratchFile {
+ public:
+  ScratchFile() {
+    char pattern[] = "/tmp/isotherm-fuzz-XXXXXX";
+    file_ = mkstemp(pattern);
+    path_ = pattern;
+    if (file_ < 0) std::abort();
+  }
+  ~ScratchFile() {
+    close(file_);
+    unlink(path_.c_str());
+  }
+  const std::string& holding(const unsigned char* data, std::size_t size) const {
+    if (ftruncate(file_, 0) != 0 || pwrite(file_, data, size, 0) != static_cast<ssize_t>(size)) std::abort();
+    return path_;
+  }
+
+ private:
+  int file_;
+  std::string path_;
+};
 
 // The words that it may name: some of each kind, so that no row need be linked.
 inline const KnownRows& known_rows() {

@@ -1,0 +1,104 @@
+// Devices that show what their caller waits for.
+#pragma once
+
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+
+#include "core/device.hpp"
+
+namespace isotherm {
+
+// Does what another one does, and tells when the host waits for it.
+class WatchedDevice : public Device {
+ public:
+  explicit WatchedDevice(Device& device) : device_(device) {}
+
+  std::function<void(Event)> on_event_wait = [](Event) {};
+  std::function<void()> on_stream_wait = [] {};
+
+  DeviceInfo info() const override { return device_.info(); }
+  Backend backend() const override { return device_.backend(); }
+  MemoryInfo memory() const override { return device_.memory(); }
+  std::ptrdiff_t row_alignment() const override { return device_.row_alignment(); }
+  void* allocate(std::size_t bytes, Memory kind) override { return device_.allocate(bytes, kind); }
+  void release(void* pointer, Memory kind) noexcept override { device_.release(pointer, kind); }
+  void copy(void* to, const void* from, std::size_t bytes, Stream stream) override {
+    device_.copy(to, from, bytes, stream);
+  }
+  Stream make_stream(Priority priority) override { return device_.make_stream(priority); }
+  void release(Stream stream) noexcept override { device_.release(stream); }
+  Event make_event() override { return device_.make_event(); }
+  Event make_timing_event() override { return device_.make_timing_event(); }
+  void release(Event event) noexcept override { device_.release(event); }
+  void record(Event event, Stream stream) override { device_.record(event, stream); }
+  void wait(Stream stream, Event event) override { device_.wait(stream, event); }
+  bool passed(Event event) override { return device_.passed(event); }
+  void synchronize(Event event) override {
+    on_event_wait(event);
+    device_.synchronize(event);
+  }
+  void synchronize(Stream stream) override {
+    on_stream_wait();
+    device_.synchronize(stream);
+  }
+  double seconds_between(Event start, Event end) override { return device_.seconds_between(start, end); }
+  bool records_graphs() const override { return device_.records_graphs(); }
+  void begin_recording(Stream stream) override { device_.begin_recording(stream); }
+  Graph end_recording(Stream stream) override { return device_.end_recording(stream); }
+  void launch(Graph graph, Stream stream) override { device_.launch(graph, stream); }
+  void release(Graph graph) noexcept override { device_.release(graph); }
+
+ private:
+  Device& device_;
+};
+
+// In host memory, and does nothing before it must: work of a stream waits until the host synchronises, like a
+// GPU at its slowest. Code that reads or overwrites memory without waiting for it fails every time, on
+// machines without a GPU too.
+class DeferredDevice : public Device {
+ public:
+  // Of memory that is not the host's, so that callers do not touch it without copies.
+  Backend backend() const override { return Backend::cuda; }
+  DeviceInfo info() const override { return {Backend::cuda, 0, "deferred", "", ""}; }
+  MemoryInfo memory() const override { return {}; }
+
+  void* allocate(std::size_t bytes, Memory kind) override { return host_->allocate(bytes, kind); }
+  void release(void* pointer, Memory kind) noexcept override { host_->release(pointer, kind); }
+  void copy(void* to, const void* from, std::size_t bytes, Stream stream) override {
+    queue(stream).push_back([=] { std::memcpy(to, from, bytes); });
+  }
+
+  Stream make_stream(Priority) override { return {new Queue}; }
+  void release(Stream stream) noexcept override { delete static_cast<Queue*>(stream.native); }
+  Event make_event() override { return {new Stream}; }
+  Event make_timing_event() override { return make_event(); }
+  void release(Event event) noexcept override { delete static_cast<Stream*>(event.native); }
+  // An event stands for all that its stream holds now; what comes later may run early, never late.
+  void record(Event event, Stream stream) override { *static_cast<Stream*>(event.native) = stream; }
+  void wait(Stream stream, Event event) override {
+    queue(stream).push_back([this, event] { synchronize(event); });
+  }
+  // Who asks again and again gets there, a piece of work at a time.
+  bool passed(Event event) override {
+    Queue& work = queue(*static_cast<Stream*>(event.native));
+    if (work.empty()) return true;
+    work.front()();
+    work.pop_front();
+    return work.empty();
+  }
+  void synchronize(Event event) override { synchronize(*static_cast<Stream*>(event.native)); }
+  void synchronize(Stream stream) override {
+    for (Queue& work = queue(stream); !work.empty(); work.pop_front()) work.front()();
+  }
+  double seconds_between(Event, Event) override { return 0; }  // nobody asks what it costs to be late
+
+ private:
+  using Queue = std::deque<std::function<void()>>;
+  static Queue& queue(Stream stream) { return *static_cast<Queue*>(stream.native); }
+
+  std::unique_ptr<Device> host_ = make_host_device();
+};
+
+}  // namespace isotherm

@@ -1,0 +1,313 @@
+// Benchmarks: their checks and samples hold, and each can fail; records of what may go wrong; bounds of
+// words.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "app/bench/bench.hpp"
+#include "app/bench/reference.hpp"
+#include "app/command_line.hpp"
+#include "core/device.hpp"
+#include "output/records/bench_record.hpp"
+#include "support/devices.hpp"
+#include "support/error_text.hpp"
+#include "support/field_by_index.hpp"
+
+namespace isotherm {
+namespace {
+
+using nlohmann::json;
+
+constexpr Int3 shape{13, 6, 5};
+
+struct Fields {
+  std::unique_ptr<Device> host = make_host_device();
+  template <class T>
+  Field<T> make(std::uint64_t seed, int ghosts = 1) {
+    Field<T> field(*host, shape, ghosts);
+    fill_random(field.view(), seed, T(250), T(350));
+    return field;
+  }
+};
+
+template <class T>
+FieldView<const T> view(const Field<T>& field) {
+  return field.view();
+}
+
+TEST(BenchRandom, IsGivenBySeedAndFillsTheRange) {
+  Fields fields;
+  const auto a = fields.make<double>(1), same = fields.make<double>(1), other = fields.make<double>(2);
+  EXPECT_EQ(difference(view(a), view(same)), "");
+  EXPECT_NE(difference(view(a), view(other)), "");
+  std::set<double> values;
+  for_each_cell(view(a).padded(), [&](Int3 c) { values.insert(view(a)(c)); });
+  EXPECT_EQ(std::ssize(values), view(a).padded().cells());
+  EXPECT_GE(*values.begin(), 250);
+  EXPECT_LT(*values.rbegin(), 350);
+  EXPECT_LT(*values.begin(), 252);
+  EXPECT_GT(*values.rbegin(), 348);
+}
+
+// What a wrong row would leave behind: a cell left poisoned, one bit, a write into a ghost, another zero.
+TEST(BenchDifference, FindsOneCellAndTheFirstOfSeveral) {
+  Fields fields;
+  const auto said = [&](Int3 cell, auto change) {
+    auto expected = fields.make<double>(1), found = fields.make<double>(1);
+    change(expected.view()(cell), found.view()(cell));
+    return difference(view(expected), view(found));
+  };
+  const std::string text = said({7, 3, 2}, [](double&, double& found) { found = poison<double>; });
+  expect_says(text, "cell (7, 3, 2) is nan");
+  expect_says(text, "1 of 56 rows");
+  expect_says(said({12, 5, 4}, [](double&, double& found) { found = std::nextafter(found, 1000.0); }),
+              "cell (12, 5, 4)");
+  expect_says(said({-1, 2, 5}, [](double&, double& found) { found = 300; }), "cell (-1, 2, 5)");
+  expect_says(said({1, 1, 1}, [](double& expected, double& found) { expected = 0.0, found = -0.0; }),
+              "cell (1, 1, 1)");
+  auto several = fields.make<double>(1);
+  several.view()(12, 5, 4) += 1;
+  several.view()(0, 0, 1) += 1;
+  expect_says(difference(view(fields.make<double>(1)), view(several)), "cell (0, 0, 1)");
+}
+
+// The reference sweeps and reductions themselves: faults/test_bench.py, where every row agrees with them.
+
+// 1, then 2^-60 a thousand times, then -1: plain fp64 sums lose them all.
+TEST(BenchExactReduction, KeepsWhatPlainSumsLose) {
+  const auto host = make_host_device();
+  const Int3 n{1002, 1, 1};
+  Field<double> a(*host, n, 1);
+  for (Index x = 0; x < n.x; ++x) a.view()(x, 0, 0) = x == 0 ? 1 : x == n.x - 1 ? -1 : 0x1p-60;
+  const FieldView<const double> none;
+  const ExactReduction sum = reduce_exactly(view(a), none, {{0, 0, 0}, n}, ReductionOp::sum);
+  EXPECT_EQ(sum.value, 1000 * 0x1p-60);
+  EXPECT_DOUBLE_EQ(sum.magnitudes, 2);
+}
+
+TEST(BenchExactReduction, BoundTellsRoundingFromMistakes) {
+  const ExactReduction exact{1000, 1000};
+  const Index cells = 1000000;
+  const double bound = error_bound(cells, ReductionOp::sum_squares);
+  EXPECT_LE(reduction_error(exact, 1000 * (1 + 1e-13)), bound);
+  EXPECT_GT(reduction_error(exact, 1000 * (1 + 1e-6)), bound);     // one cell in a million left out
+  EXPECT_GT(reduction_error(exact, 1000 * (1 + 0x1p-24)), bound);  // a sum in fp32
+  EXPECT_FALSE(reduction_error(exact, poison<double>) <= bound);
+  EXPECT_EQ(error_bound(cells, ReductionOp::max_abs), 0);
+  EXPECT_EQ(reduction_error({0, 0}, 0), 0);
+  EXPECT_FALSE(reduction_error({0, 0}, 1) <= bound);
+}
+
+struct CountingProbe final : BandwidthProbe {
+  void enqueue(Stream) override { ++passes; }
+  double bytes() const override { return 100; }
+  bool right() override { return true; }
+  void prepare() override { ++prepared; }
+  int passes = 0, prepared = 0;
+};
+
+TEST(BenchSampler, PreparesEverySampleOfWhatCountsOnce) {
+  const auto device = make_host_device();
+  Sampler sampler(*device, {}, 0);
+  CountingProbe probe;
+  const BenchSamples samples = sampler.measure(probe, true, {});
+  EXPECT_EQ(samples.launches, 1);
+  EXPECT_EQ(probe.prepared, Sampler::least_samples);
+  EXPECT_EQ(probe.passes, Sampler::least_samples);
+  EXPECT_TRUE(samples.copy_bytes_per_s.empty());
+}
+
+// A device whose clock goes on when the test says so.
+class ClockDevice final : public WatchedDevice {
+ public:
+  using WatchedDevice::WatchedDevice;
+  double now = 0;
+  Event make_timing_event() override { return {reinterpret_cast<void*>(++events_)}; }
+  void release(Event) noexcept override {}
+  void record(Event event, Stream) override { recorded_[event.native] = now; }
+  double seconds_between(Event start, Event end) override {
+    return recorded_[end.native] - recorded_[start.native];
+  }
+
+ private:
+  std::uintptr_t events_ = 0;
+  std::map<void*, double> recorded_;
+};
+
+TEST(Sampler, ADifferenceIsOfBatchesSideBySideOnADriftingClock) {
+  const auto host = make_host_device();
+  ClockDevice device(*host);
+  Sampler sampler(device, {}, 1e-3);
+  double drift = 1;
+  const BenchSamples samples = sampler.measure_difference([&] { device.now += drift * 5e-3; },
+                                                          [&] {
+                                                            device.now += drift * 3e-3;
+                                                            drift *= 1.001;
+                                                          },
+                                                          {});
+  ASSERT_GE(samples.seconds.size(), 7u);
+  ASSERT_EQ(samples.base_seconds.size(), samples.seconds.size());
+  for (std::size_t i = 0; i < samples.seconds.size(); ++i) {
+    EXPECT_NEAR(samples.seconds[i] / samples.base_seconds[i], 2.0 / 3, 0.01) << "sample " << i;
+  }
+  EXPECT_GT(samples.base_seconds.back(), samples.base_seconds.front());
+}
+
+TEST(Sampler, ADifferenceMayBeNegative) {
+  const auto host = make_host_device();
+  ClockDevice device(*host);
+  Sampler sampler(device, {}, 1e-3);
+  const BenchSamples samples =
+      sampler.measure_difference([&] { device.now += 3e-3; }, [&] { device.now += 4e-3; }, {});
+  for (const double seconds : samples.seconds) EXPECT_NEAR(seconds, -1e-3, 1e-9);
+}
+
+// The record: figures from samples are recomputed from real ones in faults/test_bench.py; what it may not
+// see.
+
+// Three samples of `seconds`, for a thousand points of 16 bytes each, beside copies of 20 MB/s.
+BenchEntry entry(const char* row, Precision precision, double seconds) {
+  BenchEntry e;
+  e.row = row;
+  e.precision = precision;
+  e.policy = "-";
+  e.cells = {10, 10, 10};
+  e.verdict = BenchVerdict::right;
+  e.samples.seconds = {seconds, seconds, seconds};
+  e.samples.copy_bytes_per_s = {20e6, 20e6, 20e6};
+  e.points = 1000;
+  e.bytes = 16000;
+  return e;
+}
+
+BenchRecord record() {
+  BenchRecord r;
+  r.subject = BenchSubject::stencil;
+  r.device.name = "Some CPU";
+  r.seed = 3;
+  r.entries = {entry("slow", Precision::fp64, 4e-3), entry("fast", Precision::fp64, 1e-3),
+               entry("slow", Precision::fp32, 2e-3), entry("fast", Precision::fp32, 1e-3)};
+  return r;
+}
+
+BenchEntry difference(std::vector<double> added) {
+  BenchEntry e = entry("fused", Precision::fp64, 0);
+  e.samples.seconds = std::move(added);
+  e.samples.base_seconds = {5e-3, 6e-3, 7e-3};
+  e.samples.copy_bytes_per_s = {10e6, 20e6, 60e6};
+  return e;
+}
+
+TEST(BenchFigures, ADifferenceBelowItsNoiseHasASpreadAndNoRate) {
+  BenchRecord r = record();
+  r.subject = BenchSubject::reduction;
+  r.entries = {difference({-3e-3, -1e-3, 1e-3}), entry("tree", Precision::fp64, 4e-3)};
+  const auto all = figures(r);
+  EXPECT_FALSE(all[0]->points_a_second);
+  EXPECT_FALSE(all[0]->copy_share || all[0]->speedup);
+  EXPECT_DOUBLE_EQ(all[0]->seconds.spread(), 3.2);
+  EXPECT_DOUBLE_EQ(*all[1]->speedup, 1);  // the lowest rung that has a rate
+  const json j = json::parse(to_json(r));
+  EXPECT_EQ(j["entries"][0]["launch_s"]["median"], -1e-3);
+  EXPECT_EQ(j["entries"][0]["points_per_s"], nullptr);
+  EXPECT_EQ(j["entries"][0]["bandwidth_bytes_per_s"], nullptr);
+  EXPECT_EQ(j["not_finite"], json::object());
+  r.entries[0] = difference({-1e-3, 2e-3, 4e-3});  // not above p90 - p10 = 4 ms
+  EXPECT_FALSE(figures(r)[0]->points_a_second);
+  r.entries[0] = difference({-3e-3, -1e-3, 1e-3});
+  const std::string table = bench_table(r);
+  expect_says(table, "  fused  -1 ms         -        -        -        -     0.0200  *320.0 %         -");
+  expect_says(table, "\n  * spread above 30 %: ");
+}
+
+TEST(BenchFigures, AWrongRowIsNoRungAndHasNoFigures) {
+  BenchRecord r = record();
+  r.entries[0].verdict = BenchVerdict::wrong;
+  r.entries[0].samples = {};
+  const auto all = figures(r);
+  EXPECT_FALSE(all[0]);
+  EXPECT_DOUBLE_EQ(*all[1]->speedup, 1);
+  EXPECT_FALSE(all_right(r));
+  EXPECT_TRUE(all_right(record()));
+  r.entries[0].verdict = BenchVerdict::skipped;
+  EXPECT_TRUE(all_right(r));
+}
+
+TEST(BenchJson, WhatWasNotMeasuredIsNullAndWhatIsNotFiniteIsListed) {
+  BenchRecord r = record();
+  r.entries[0].samples = {};
+  r.entries[0].verdict = BenchVerdict::wrong;
+  r.entries[0].note = "cell (1, 2, 3) is nan and should be 300";
+  r.entries[0].error = std::numeric_limits<double>::quiet_NaN();
+  const json j = json::parse(to_json(r));
+  EXPECT_EQ(j["result"], "FAIL");
+  EXPECT_EQ(j["entries"][0]["verdict"], "wrong");
+  for (const char* key : {"launch_s", "points_per_s", "bandwidth_bytes_per_s", "spread_percent", "speedup",
+                          "copy_bandwidth_share_percent", "error"})
+    EXPECT_EQ(j["entries"][0][key], nullptr) << key;
+  EXPECT_EQ(j["not_finite"]["/entries/0/error"], "nan");
+}
+
+TEST(BenchTable, HasALadderForEachGridAndPrecision) {
+  BenchRecord r = record();
+  EXPECT_EQ(bench_table(r),
+            "\n10 x 10 x 10, fp64\n"
+            "  row     GPts/s     GB/s  of copy  copy GB/s  spread  speed-up  check\n"
+            "  slow  0.000250  0.00400   20.0 %     0.0200   0.0 %     1.00x  right\n"
+            "  fast   0.00100   0.0160   80.0 %     0.0200   0.0 %     4.00x  right\n"
+            "\n10 x 10 x 10, fp32\n"
+            "  row     GPts/s     GB/s  of copy  copy GB/s  spread  speed-up  check\n"
+            "  slow  0.000500  0.00800   40.0 %     0.0200   0.0 %     1.00x  right\n"
+            "  fast   0.00100   0.0160   80.0 %     0.0200   0.0 %     2.00x  right\n");
+}
+
+TEST(BenchTable, HasColumnsForWhatItsEntriesHave) {
+  BenchRecord r = record();
+  r.entries[0] = {};
+  r.entries[0].verdict = BenchVerdict::wrong;
+  r.entries[0].note = "cell (0, 0, 0) is 1 and should be 2";
+  r.entries[1] = {};
+  r.entries[1].note = "not in this build";
+  r.entries[2].depth = 4;
+  r.entries[2].points = 4000;
+  for (const char* part :
+       {"WRONG: cell (0, 0, 0) is 1 and should be 2\n", "skipped: not in this build\n", "of roof", "160.0 %"})
+    expect_says(bench_table(r), part);
+  r = record();
+  r.subject = BenchSubject::reduction;
+  r.entries.resize(2);
+  r.entries[0].error = 2.5e-13;
+  r.entries[0].same_bits = true;
+  r.entries[1].same_bits = false;
+  r.entries[1].samples.read_bytes_per_s = {32e6, 32e6, 32e6};
+  for (const char* part : {"of read", "50.0 %", "2.5e-13", "  same  ", "  differ  "})
+    expect_says(bench_table(r), part);
+}
+
+// Words that faults/test_bench.py and test_bench_halo.py do not try.
+
+TEST(BenchOptions, SizesAndNumbersHaveBounds) {
+  const auto parsed = [](std::vector<const char*> words) {
+    words.insert(words.begin(), {"isotherm", "bench"});
+    return parse_command_line(static_cast<int>(words.size()), words.data());
+  };
+  EXPECT_EQ(parsed({"stencil", "--sizes", "256,20x7x9,1"}).command->bench.sizes,
+            (std::vector<Int3>{{256, 256, 256}, {20, 7, 9}, {1, 1, 1}}));
+  EXPECT_EQ(parsed({"io", "--seed", "18446744073709551615"}).command->bench.seed, 18446744073709551615u);
+  for (const char* text : {"", "0", "-4", "16x16", "16x16x16x16", "16x0x16", "16x16x16x", "x", "1e3", "16 ",
+                           "99999999999999999999", "1048577", "12x12x12,a"})
+    EXPECT_EQ(parsed({"stencil", "--sizes", text}).exit_code, 2) << text;
+  for (const char* seconds : {"0", "-1", "nan", "inf", "3601", "1s"})
+    EXPECT_EQ(parsed({"stencil", "--seconds", seconds}).exit_code, 2) << seconds;
+  for (const char* layers : {"0", "1,65", "frob", "all"})
+    EXPECT_EQ(parsed({"halo", "--ghosts", layers}).exit_code, 2) << layers;
+  for (const char* seed : {"-1", "frob", "18446744073709551616"})
+    EXPECT_EQ(parsed({"io", "--seed", seed}).exit_code, 2) << seed;
+}
+
+}  // namespace
+}  // namespace isotherm

@@ -1,0 +1,562 @@
+// Which rank has which cells and exchanges which with whom; what that costs, what of it is hidden, what is
+// said.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/box.hpp"
+#include "core/error.hpp"
+#include "grid/decomposition.hpp"
+#include "grid/process_grid.hpp"
+#include "halo/gpu_aware_mpi.hpp"
+#include "halo/hiding.hpp"
+#include "halo/messages.hpp"
+#include "halo/regions.hpp"
+#include "output/records/run_record.hpp"
+#include "support/error_text.hpp"
+#include "support/field_by_index.hpp"
+#include "support/process_grid.hpp"
+#include "support/repeat.hpp"
+
+namespace isotherm {
+namespace {
+
+using Periodic = std::array<bool, 3>;
+
+std::string text(Int3 n) {
+  return std::to_string(n.x) + "x" + std::to_string(n.y) + "x" + std::to_string(n.z);
+}
+
+// Every figure apart, so that each part of the cost is a count.
+ExchangeWeights counting() {
+  return {.cell_bytes = 8,
+          .memory = 1,
+          .sector = 32,
+          .touches = 3,
+          .wire = 1,
+          .wire_sector = 16,
+          .message = 1,
+          .across_xz = 0.25,
+          .columns = 4,
+          .rows = 2};
+}
+
+double pieces(Index run, int cell_bytes, int sector) {
+  return static_cast<double>((run * cell_bytes + sector - 1) / sector * sector);
+}
+
+// The rank of most cost, found by walking over the ghosts of all ranks in all directions, row by row.
+SweepCost counted_cost(const Decomposition& d, int ghosts, const ExchangeWeights& w) {
+  SweepCost most;
+  for (int rank = 0; rank < d.ranks(); ++rank) {
+    SweepCost cost;
+    const Int3 n = d.block(rank).extent();
+    for (const Direction& direction : ghosts > 1 ? all_directions() : face_directions()) {
+      const auto neighbour = d.neighbour(rank, direction);
+      if (!neighbour) continue;
+      Int3 size;
+      for (int axis = 0; axis < 3; ++axis)
+        size[axis] = direction[static_cast<std::size_t>(axis)] ? ghosts : n[axis];
+      for (Index row = 0; row < size.y * size.z; ++row) {
+        cost.copies += w.touches * pieces(size.x, w.cell_bytes, w.sector);
+        if (*neighbour == rank) continue;
+        cost.copies += 2.0 * static_cast<double>(size.x) * w.cell_bytes;
+        cost.wire += pieces(size.x, w.cell_bytes, w.wire_sector);
+      }
+      if (*neighbour == rank) continue;
+      cost.messages += 1;
+      const int axes = std::abs(direction[0]) + std::abs(direction[1]) + std::abs(direction[2]);
+      if (axes == 1 && direction[1] == 0) cost.messages += w.across_xz;
+    }
+    Index tiles = 0;
+    for (int layers = 0; layers < ghosts; ++layers) {
+      Int3 swept = n;
+      for (const Direction& direction : face_directions()) {
+        for (int axis = 0; axis < 3; ++axis)
+          if (direction[static_cast<std::size_t>(axis)] && d.neighbour(rank, direction))
+            swept[axis] += layers;
+      }
+      for (Index y = 0; y < swept.y; y += w.rows)
+        for (Index x = 0; x < swept.x; x += w.columns) tiles += swept.z;
+    }
+    cost.sweep = 2.0 * w.cell_bytes * static_cast<double>(tiles * w.columns * w.rows);
+    most.sweep = std::max(most.sweep, cost.sweep / ghosts);
+    most.copies = std::max(most.copies, cost.copies / ghosts);
+    most.wire = std::max(most.wire, cost.wire / ghosts);
+    most.messages = std::max(most.messages, cost.messages / ghosts);
+  }
+  return most;
+}
+
+TEST(SweepCost, IsThatOfTheSlowestRankCellByCell) {
+  const ExchangeWeights w = counting();
+  for (const Int3 grid : {Int3{1, 1, 1}, Int3{2, 1, 1}, Int3{1, 3, 1}, Int3{1, 2, 3}, Int3{3, 2, 4}}) {
+    for (int bits = 0; bits < 8; ++bits) {
+      const Periodic periodic{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0};
+      for (const int ghosts : {1, 2, 3}) {
+        const Int3 cells{grid.x * 9, grid.y * 5, grid.z * 3};  // blocks alike: the slowest has both extremes
+        const SweepCost expected = counted_cost(Decomposition(cells, grid, periodic, ghosts), ghosts, w);
+        const SweepCost found = sweep_cost(cells, grid, periodic, ghosts, w);
+        SCOPED_TRACE(text(grid) + " periodic " + std::to_string(bits) + " ghosts " + std::to_string(ghosts));
+        EXPECT_DOUBLE_EQ(found.sweep, expected.sweep);
+        EXPECT_DOUBLE_EQ(found.copies, expected.copies);
+        EXPECT_DOUBLE_EQ(found.wire, expected.wire);
+        EXPECT_DOUBLE_EQ(found.messages, expected.messages);
+      }
+    }
+  }
+}
+
+TEST(SweepCost, BlocksOfUnequalSizeCostWhatTheLargestDoes) {
+  const ExchangeWeights w = counting();
+  const double uneven = sweep_cost({9, 8, 10}, {1, 1, 3}, {}, 1, w).sweep;
+  EXPECT_EQ(uneven, sweep_cost({9, 8, 12}, {1, 1, 3}, {}, 1, w).sweep);
+  EXPECT_EQ(uneven, 2.0 * 8 * 12 * 8 * 4);
+}
+
+Int3 chosen(Backend backend, int cell_bytes, Int3 cells, int ranks, Periodic periodic = {}, int ghosts = 1) {
+  return cheapest_process_grid(cells, ranks, periodic, ghosts, ExchangeWeights::of(backend, cell_bytes)).grid;
+}
+
+TEST(CheapestProcessGrid, IsTheCheapestOfAllThatFit) {
+  Random random;
+  const auto draw = [&](int lo, int hi) { return random.between(lo, hi); };
+  for (int repeat = 0; repeat < 300; ++repeat) {
+    const Int3 cells{draw(1, 9), draw(1, 9), draw(1, 9)};
+    const Periodic periodic{random.coin(), random.coin(), random.coin()};
+    const int ranks = draw(1, 24), ghosts = draw(1, 3);
+    const ExchangeWeights w =
+        ExchangeWeights::of(random.coin() ? Backend::cuda : Backend::host, 4 * draw(1, 2));
+    std::vector<double> costs;
+    for (const Int3 grid : all_process_grids(ranks)) {
+      try {
+        Decomposition(cells, grid, periodic, ghosts);
+      } catch (const Error&) {
+        continue;
+      }
+      costs.push_back(sweep_cost(cells, grid, periodic, ghosts, w).total());
+    }
+    SCOPED_TRACE(text(cells) + " on " + std::to_string(ranks) + " ranks, halo " + std::to_string(ghosts));
+    if (costs.empty()) {
+      EXPECT_THROW(cheapest_process_grid(cells, ranks, periodic, ghosts, w), Error);
+      continue;
+    }
+    std::sort(costs.begin(), costs.end());
+    const ProcessGridChoice choice = cheapest_process_grid(cells, ranks, periodic, ghosts, w);
+    EXPECT_NO_THROW(Decomposition(cells, choice.grid, periodic, ghosts));
+    EXPECT_EQ(choice.grid.product(), ranks);
+    EXPECT_DOUBLE_EQ(choice.cost.total(), costs[0]);
+    ASSERT_EQ(choice.next.has_value(), costs.size() > 1);
+    if (!choice.next) continue;
+    EXPECT_FALSE(*choice.next == choice.grid);
+    EXPECT_DOUBLE_EQ(choice.next_cost.total(), costs[1]);
+  }
+}
+
+struct Chosen {
+  Int3 cells;
+  int ranks;
+  Int3 grid;
+  Periodic periodic = {};
+  int ghosts = 1;
+};
+void expect_chosen(Backend backend, const std::vector<Chosen>& cases) {
+  for (const Chosen& c : cases) {
+    for (const int bytes : {4, 8})
+      EXPECT_EQ(chosen(backend, bytes, c.cells, c.ranks, c.periodic, c.ghosts), c.grid)
+          << text(c.cells) << " on " << c.ranks << ", " << bytes << " bytes";
+  }
+}
+
+// x is cut only where y and z give no more.
+TEST(CheapestProcessGrid, OfGpus) {
+  const Int3 cube{1024, 1024, 1024};
+  expect_chosen(Backend::cuda,
+                {{cube, 1, {1, 1, 1}},
+                 {cube, 2, {1, 2, 1}},  // a face across z costs more
+                 {cube, 4, {1, 2, 2}},
+                 {cube, 8, {1, 4, 2}},             // least surface: 2x2x2
+                 {{512, 512, 512}, 8, {1, 8, 1}},  // messages count
+                 {{512, 512, 64}, 8, {1, 8, 1}},
+                 {{512, 64, 512}, 8, {1, 1, 8}},
+                 {{16384, 16, 16}, 8, {8, 1, 1}},  // rows long enough to be cut, nothing else is
+                 {{64, 16384, 16384}, 8, {1, 4, 2}},
+                 {{2048, 1, 1}, 7, {7, 1, 1}},
+                 {cube, 7, {1, 1, 7}},  // seven parts of y are not whole tiles
+                 // Two parts along a periodic axis cost two cuts, along another one.
+                 {cube, 2, {1, 1, 2}, {false, true, false}},
+                 {cube, 2, {1, 2, 1}, {true, true, true}},
+                 // Four cells fill a sector, but what is swept beside the block begins a tile of its own.
+                 {cube, 8, {1, 2, 4}, {}, 4}});
+  EXPECT_EQ(chosen(Backend::cuda, 8, {Index{1} << 60, 1, 1}, 5), (Int3{5, 1, 1}));
+}
+
+TEST(CheapestProcessGrid, OfProcessors) {
+  const Int3 cube{256, 256, 256};
+  expect_chosen(Backend::host, {{cube, 2, {1, 1, 2}},
+                                {cube, 4, {1, 2, 2}},
+                                {cube, 8, {1, 2, 4}},
+                                {{1000, 10, 10}, 8, {8, 1, 1}},
+                                {cube, 2, {1, 1, 2}, {false, true, true}}});
+  // Many ranks cut x too: y and z alone would leave splinters.
+  EXPECT_EQ(chosen(Backend::host, 8, {512, 512, 512}, 64), (Int3{2, 4, 8}));
+  EXPECT_EQ(chosen(Backend::host, 8, {512, 512, 512}, 512), (Int3{2, 16, 16}));
+  EXPECT_EQ(chosen(Backend::host, 8, {1 << 20, 1 << 20, 1 << 20}, 1000003),
+            (Int3{1, 1, 1000003}));  // a prime
+}
+
+// A short piece of a row costs a sector whatever is in it: cutting x is dearer than the surface says, and the
+// more so the smaller the cells.
+TEST(CheapestProcessGrid, AnXCutCostsSectors) {
+  const auto premium = [](Backend backend, int bytes) {
+    const ExchangeWeights w = ExchangeWeights::of(backend, bytes);
+    const SweepCost x = sweep_cost({512, 512, 512}, {2, 1, 1}, {}, 1, w);
+    const SweepCost y = sweep_cost({512, 512, 512}, {1, 2, 1}, {}, 1, w);
+    EXPECT_EQ(x.sweep, y.sweep);
+    EXPECT_DOUBLE_EQ(x.messages - w.across_xz, y.messages);
+    return (x.copies + x.wire) / (y.copies + y.wire);
+  };
+  EXPECT_GT(premium(Backend::cuda, 8), 2);
+  EXPECT_GT(premium(Backend::cuda, 4), 1.5 * premium(Backend::cuda, 8));
+  EXPECT_GT(premium(Backend::host, 8), 2);
+  EXPECT_GT(premium(Backend::host, 4), 1.5 * premium(Backend::host, 8));
+}
+
+// Slices thinner than the tile that sweeps them leave lanes without a cell.
+TEST(CheapestProcessGrid, ThinSlicesWasteTheirTile) {
+  const ExchangeWeights w = ExchangeWeights::of(Backend::cuda, 8);
+  const double whole = sweep_cost({64, 512, 512}, {1, 1, 1}, {}, 1, w).sweep;
+  EXPECT_EQ(sweep_cost({64, 512, 512}, {1, 1, 4}, {}, 1, w).sweep, whole / 4);
+  EXPECT_EQ(sweep_cost({64, 512, 512}, {4, 1, 1}, {}, 1, w).sweep, whole);
+}
+
+TEST(ProcessGridErrors, MoreRanksThanFit) {
+  const auto error = [](Int3 cells, int ranks, Periodic periodic, int ghosts) {
+    return deck_error([&] { chosen(Backend::host, 8, cells, ranks, periodic, ghosts); });
+  };
+  expect_start(error({8, 8, 8}, 1000, {}, 1), "no process grid of 1000 ranks fits 8x8x8 cells");
+  expect_says(error({8, 8, 8}, 1000, {}, 1), "use 512 ranks, the most that fit");
+  expect_says(error({8, 8, 8}, 511, {}, 1),
+              "use 448 ranks, the next lower count that fits; the most are 512");
+  expect_says(error({8, 4, 1}, 9, {}, 4), "use 2 ranks, the most that fit; or use a halo of at most 1 cell");
+  expect_says(error({8, 8, 3}, 2, {false, false, true}, 4), "along z, or a halo of at most 3 cells");
+  // The deepest halo is that of so many ranks, not of one.
+  expect_says(error({8, 8, 3}, 8, {false, false, true}, 4), "along z, or a halo of at most 2 cells");
+}
+
+// Neighbours, boundaries and directions: mpi/test_halo_exchange.cpp finds each ghost from its coordinates
+// alone.
+
+TEST(Decomposition, EveryCellBelongsToExactlyOneRank) {
+  for (const Int3 grid : {Int3{1, 1, 1}, Int3{3, 1, 2}, Int3{2, 3, 4}, Int3{5, 2, 1}, Int3{1, 4, 3}}) {
+    const Decomposition d({5, 7, 11}, grid, {false, true, false});
+    std::vector<Index> sizes;
+    for (int rank = 0; rank < d.ranks(); ++rank) sizes.push_back(d.block(rank).cells());
+    for_each_cell(d.cells(), [&](Int3 cell) {
+      int holders = 0;
+      for (int rank = 0; rank < d.ranks(); ++rank) holders += d.block(rank).contains(cell);
+      EXPECT_EQ(holders, 1);
+    });
+    EXPECT_EQ(d.smallest_block(), *std::ranges::min_element(sizes));
+    EXPECT_EQ(d.largest_block(), *std::ranges::max_element(sizes));
+  }
+}
+
+TEST(Decomposition, FirstBlocksTakeTheCellsLeftOver) {
+  const Decomposition d({11, 4, 2}, {4, 1, 1}, {});
+  const Index lo[] = {0, 3, 6, 9}, hi[] = {3, 6, 9, 11};
+  for (int rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(d.block(rank), (Box{{lo[rank], 0, 0}, {hi[rank], 4, 2}}));
+  }
+}
+
+TEST(Decomposition, XIsTheFastestAxisOfRanks) {
+  const Decomposition d({4, 6, 8}, {2, 3, 4}, {});
+  for (int rank = 0; rank < 24; ++rank)
+    EXPECT_EQ(d.coordinates(rank), (Int3{rank % 2, rank / 2 % 3, rank / 6}));
+}
+
+TEST(Decomposition, BlocksOfMoreThan32BitsOfCells) {
+  const Int3 cells{Index{1} << 20, Index{1} << 20, (Index{1} << 20) + 1};
+  const Decomposition d(cells, {1, 1, 2}, {});
+  EXPECT_EQ(d.block(0).cells(), (Index{1} << 40) * ((Index{1} << 19) + 1));
+  EXPECT_EQ(d.block(1).hi, cells);
+  EXPECT_EQ(d.smallest_block(), Index{1} << 59);
+}
+
+std::string error_of(Int3 cells, Int3 grid, Periodic periodic = {}, int ghosts = 1) {
+  return deck_error([&] { Decomposition(cells, grid, periodic, ghosts); });
+}
+
+TEST(DecompositionErrors, NameTheAxisAndWhatFits) {
+  expect_start(
+      error_of({3, 8, 8}, {4, 1, 1}),
+      "process grid 4x1x1 leaves ranks without cells (axis x has 3 cells for 4 ranks); use at most 3");
+  expect_start(
+      error_of({8, 8, 1}, {1, 1, 2}),
+      "process grid 1x1x2 leaves ranks without cells (axis z has 1 cell for 2 ranks); use at most 1");
+  expect_start(error_of({8, 8, 8}, {1, 0, 1}), "process grid 1x0x1 is impossible (axis y has 0 ranks)");
+  expect_start(error_of({1 << 20, 1 << 20, 1 << 20}, {1 << 20, 1 << 20, 1}),
+               "process grid 1048576x1048576x1 is too large (its product passes 2^31 - 1)");
+  expect_start(error_of({8, 0, 8}, {1, 1, 1}), "grid of 8x0x8 cells is impossible (axis y has 0)");
+  expect_start(error_of({Index{1} << 31, Index{1} << 31, 1}, {1, 1, 1}),
+               "grid of 2147483648x2147483648x1 cells is too large (their number passes 2^61)");
+}
+
+TEST(DecompositionErrors, BlocksThinnerThanTheHalo) {
+  const std::string y = "blocks along y are thinner than the halo",
+                    z = "blocks along z are thinner than the halo";
+  expect_start(
+      error_of({8, 5, 8}, {1, 4, 1}, {}, 2),
+      y + " (5 cells over 4 ranks leave 1 cell a block, the halo is 2 cells deep); use at most 2 ranks "
+          "along y, at least 8 cells along y, or a halo of at most 1 cell");
+  // A periodic axis of one part is its own neighbour, so that fewer ranks would not help.
+  const std::string alone = z +
+                            " (3 cells over 1 rank leave 3 cells a block, the halo is 4 cells deep); use at "
+                            "least 4 cells along z, or a halo of at most 3 cells";
+  expect_start(error_of({8, 8, 3}, {1, 1, 1}, {false, false, true}, 4), alone);
+  expect_start(deck_error([] { Decomposition::most_parts({8, 8, 3}, {false, false, true}, 4); }), alone);
+  // The deepest halo is that of all axes, not of the one that is named.
+  expect_says(error_of({30, 8, 9}, {2, 2, 3}, {}, 5), "or a halo of at most 3 cells");
+  EXPECT_EQ(Decomposition({30, 8, 9}, {2, 2, 3}, {}).deepest_halo(), 3);
+  EXPECT_EQ(Decomposition({30, 8, 9}, {2, 1, 1}, {}).deepest_halo(), 15);
+  EXPECT_EQ(Decomposition({30, 8, 9}, {1, 1, 1}, {false, true, false}).deepest_halo(), 8);
+  EXPECT_EQ(Decomposition({30, 8, 9}, {1, 1, 1}, {}).deepest_halo(), std::nullopt);
+  // One part between boundaries has no exchange: any thickness will do.
+  EXPECT_EQ(Decomposition::most_parts({8, 9, 1}, {true, true, false}, 4), (Int3{2, 2, 1}));
+  EXPECT_EQ(Decomposition({8, 8, 1}, {2, 2, 1}, {}, 4).smallest_block(), 16);
+}
+
+std::vector<Decomposition> decompositions(int ghosts) {
+  std::vector<Decomposition> all;
+  for (const Int3 grid : {Int3{1, 1, 1}, Int3{2, 1, 1}, Int3{3, 2, 1}, Int3{2, 2, 2}, Int3{3, 3, 3}}) {
+    for (int bits = 0; bits < 8; ++bits) {
+      all.emplace_back(Int3{17, 19, 23}, grid, std::array{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0},
+                       ghosts);
+    }
+  }
+  return all;
+}
+
+// What messages carry: mpi/test_halo_exchange.cpp finds each ghost from its coordinates alone.
+
+TEST(HaloMessages, TagsOfAPairDiffer) {
+  const Decomposition ring({8, 8, 8}, {2, 2, 2}, {true, true, true}, 2);
+  std::map<int, std::set<int>> tags;
+  const std::vector<HaloMessage> messages = halo_messages(ring, 0, 2);
+  for (const HaloMessage& m : messages) {
+    EXPECT_TRUE(tags[m.peer].insert(send_tag(m)).second);
+    EXPECT_LT(send_tag(m), first_free_tag);
+  }
+  EXPECT_EQ(messages.size(), 26u);
+  EXPECT_EQ(peers_of(messages).size(), 7u);
+}
+
+TEST(HaloMessages, EveryPairOfNeighboursHasOneRoundAndNobodyTwoAtOnce) {
+  for (const int ghosts : {1, 2}) {
+    for (const Decomposition& d : decompositions(ghosts)) {
+      std::vector<std::vector<int>> rounds;
+      for (int rank = 0; rank < d.ranks(); ++rank) rounds.push_back(rounds_of_pairs(d, rank, ghosts));
+      for (int rank = 0; rank < d.ranks(); ++rank) {
+        ASSERT_EQ(rounds[rank].size(), rounds[0].size());
+        std::multiset<int> met;
+        for (std::size_t r = 0; r < rounds[rank].size(); ++r) {
+          const int peer = rounds[rank][r];
+          if (peer < 0) continue;
+          EXPECT_EQ(rounds[peer][r], rank);
+          met.insert(peer);
+        }
+        const std::vector<int> peers = peers_of(halo_messages(d, rank, ghosts));
+        EXPECT_EQ(met, std::multiset<int>(peers.begin(), peers.end()));
+      }
+    }
+  }
+}
+
+TEST(HaloMessages, OneCellOfEachBox) {
+  const Decomposition d({9, 8, 7}, {1, 1, 2}, {}, 2);
+  for (const HaloMessage& m : halo_messages(d, 1, 2)) {
+    const HaloMessage cut = one_cell_of(m);
+    EXPECT_EQ(cut.cells(), 1u);
+    EXPECT_TRUE(cut.edge.lo == m.edge.lo && cut.ghosts.lo == m.ghosts.lo);
+    EXPECT_TRUE(cut.peer_edge.lo == m.peer_edge.lo && cut.peer_ghosts.lo == m.peer_ghosts.lo);
+  }
+}
+
+TEST(HaloMessages, TrafficIsThatOfFacesOrOfAllDirections) {
+  const Decomposition d({10, 12, 21}, {2, 1, 3}, {false, true, true});  // blocks of 5 x 12 x 7
+  const ExchangeTraffic faces = exchange_traffic(d, 0, 1), all = exchange_traffic(d, 0, 3);
+  EXPECT_EQ(faces.messages, 3);
+  EXPECT_EQ(faces.cells, 12 * 7 + 2 * 5 * 12);
+  // Of the 26 directions the 9 beyond the boundary at x_min send nothing, nor the two back to this rank
+  // across y.
+  EXPECT_EQ(all.messages, 15);
+  EXPECT_EQ(all.cells, (5 + 3) * (12 + 6) * (7 + 6) - 5 * (12 + 6) * 7);
+  EXPECT_EQ(exchange_traffic(Decomposition({8, 8, 8}, {1, 1, 1}, {true, true, true}), 0, 2).messages, 0);
+}
+
+using Sides = std::array<bool, face_count>;
+
+Sides sides_of(int bits) {
+  Sides sides;
+  for (int f = 0; f < face_count; ++f) sides[static_cast<std::size_t>(f)] = bits >> f & 1;
+  return sides;
+}
+
+// Every cell of the region lies in exactly one part, and in the interior only if no remote ghosts lie within
+// `reach` cells. `own`: axes around which the block is its own neighbour, whose region reaches into ghosts.
+TEST(HaloRegions, InteriorAndShellsTileTheRegion) {
+  for (int bits = 0; bits < 64; ++bits) {
+    const Sides remote = sides_of(bits);
+    for (const Int3 n : {Int3{1, 1, 1}, Int3{2, 1, 3}, Int3{1, 4, 2}, Int3{5, 4, 3}, Int3{9, 8, 10}}) {
+      for (const Index reach : {1, 2, 4}) {
+        for (const auto& [layers, own] : {std::pair{0, 0}, {2, 0}, {2, 0b001100}}) {
+          if (layers > 0 && reach > 1) continue;
+          const Box region = widened_block(n, sides_of(bits | own), layers);
+          const Box interior = interior_box(n, region, remote, reach);
+          const std::vector<Box> rest = boxes_around(region, interior);
+          for (const Box& box : rest) EXPECT_FALSE(box.empty());
+          Index wrong = 0;
+          for_each_cell(region, [&](Int3 cell) {
+            bool inside = true;
+            for (int f = 0; f < face_count; ++f) {
+              const Index from_face = f % 2 ? n[f / 2] - 1 - cell[f / 2] : cell[f / 2];
+              if (remote[static_cast<std::size_t>(f)] && from_face < reach) inside = false;
+            }
+            Index holders = 0;
+            for (const Box& box : rest) holders += box.contains(cell);
+            wrong += interior.contains(cell) != inside || holders != (inside ? 0 : 1);
+          });
+          EXPECT_EQ(wrong, 0) << bits << " reach " << reach << " own " << own;
+        }
+      }
+    }
+  }
+}
+
+TEST(HaloRegions, TheRestIsPlanesThenRowsThenWhatIsBeside) {
+  const Box block{{0, 0, 0}, {8, 7, 6}}, interior = interior_box({8, 7, 6}, block, sides_of(0b111111), 1);
+  EXPECT_EQ(interior, (Box{{1, 1, 1}, {7, 6, 5}}));
+  EXPECT_EQ(boxes_around(block, interior), (std::vector<Box>{{{0, 0, 0}, {8, 7, 1}},
+                                                             {{0, 0, 5}, {8, 7, 6}},
+                                                             {{0, 0, 1}, {8, 1, 5}},
+                                                             {{0, 6, 1}, {8, 7, 5}},
+                                                             {{0, 1, 1}, {1, 6, 5}},
+                                                             {{7, 1, 1}, {8, 6, 5}}}));
+  EXPECT_EQ(boxes_around(block, {}), std::vector<Box>{block});
+  EXPECT_TRUE(boxes_around(block, block).empty());
+}
+
+HaloLink link(int peer, std::vector<Direction> directions, std::string transport, double seconds) {
+  return {peer,
+          std::move(directions),
+          2'000'000,
+          transport,
+          {{"peer", transport == "peer" ? "" : "not on one host", transport == "peer" ? seconds : 0, 0},
+           {"host", "", transport == "host" ? seconds : 1, 5e-6}}};
+}
+
+TEST(HaloRecord, NamesThePathOfEveryPairWhereTheyAreFew) {
+  const HaloRecord record{
+      {{0, link(1, {{1, 0, 0}}, "host", 1e-3)}, {0, link(2, {{0, 1, 0}, {0, -1, 0}}, "peer", 1e-5)}}, {}};
+  EXPECT_EQ(transports_in_use(record), "host, peer");
+  const std::vector<std::string> lines = halo_lines(record);
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0], "ranks 0-1 x+ by host: 1.91 MiB each way in 1000.0 us: 2.00 GB/s, latency 5.0 us");
+  EXPECT_EQ(lines[1], "ranks 0-2 y+ y- by peer: 1.91 MiB each way in 10.0 us: 200.00 GB/s, latency 0.0 us");
+}
+
+TEST(HaloRecord, SaysTheMedianOfPairsOfOneKindWhereTheyAreMany) {
+  HaloRecord record;
+  for (int i = 0; i < 31; ++i) {
+    record.pairs.push_back({i, link(i + 1, {{0, 0, 1}}, "host", i == 0 ? 1.0 : i < 16 ? 1e-3 : 2e-3)});
+  }
+  EXPECT_EQ(halo_lines(record),
+            std::vector<std::string>{
+                "z+ by host (31 pairs): 1.91 MiB each way in 2000.0 us: 1.00 GB/s, latency 5.0 us"});
+}
+
+TEST(HaloRecord, NothingToSayWithoutNeighbours) {
+  EXPECT_EQ(transports_in_use({}), "none");
+  EXPECT_TRUE(halo_lines({}).empty());
+}
+
+TEST(HaloRecord, JsonHasWhatWasTriedAndWhyItWasNotTaken) {
+  const nlohmann::json pair =
+      to_json_object(HaloRecord{{{3, link(7, {{-1, 0, 1}}, "host", 1e-3)}}, {}})["links"][0];
+  EXPECT_EQ(pair["directions"][0], "x-z+");
+  EXPECT_EQ(pair["bandwidth_bytes_per_s"], 2e9);
+  EXPECT_EQ(pair["trials"][0]["why_not"], "not on one host");
+  EXPECT_TRUE(pair["trials"][0]["exchange_s"].is_null());
+  EXPECT_EQ(pair["trials"][1]["exchange_s"], 1e-3);
+}
+
+TEST(HaloRecord, SaysWhatIsHiddenWhereItWasMeasured) {
+  HaloRecord record{{{0, link(1, {{1, 0, 0}}, "host", 1e-3)}}, HaloCost{40e-6, 2e-6}};
+  EXPECT_EQ(halo_lines(record).back(), "95.0 % hidden: of an exchange of 40.0 us, 2.0 us add to a step");
+  EXPECT_DOUBLE_EQ(to_json_object(record)["hidden_percent"], 95);
+  record.cost.reset();
+  EXPECT_EQ(halo_lines(record).size(), 1u);
+  EXPECT_TRUE(to_json_object(record)["hidden_percent"].is_null());
+}
+
+// What of an exchange is hidden: the arithmetic.
+
+TEST(Hiding, IsWhatAStepDoesNotTakeBeyondItsSweep) {
+  const HaloCost cost = halo_cost(std::array{StepSeconds{10, 100, 102}});
+  EXPECT_EQ(cost.exchange, 10);
+  EXPECT_EQ(cost.exposed, 2);
+  EXPECT_DOUBLE_EQ(*cost.hidden_share(), 0.8);
+  // The device slows down: medians of the spans, subtracted, would leave 52.
+  const HaloCost slowing =
+      halo_cost(std::array{StepSeconds{10, 100, 102}, StepSeconds{11, 150, 152}, StepSeconds{12, 200, 250}});
+  EXPECT_EQ(slowing.exchange, 11);
+  EXPECT_EQ(slowing.exposed, 2);
+  // Neither less than nothing nor more than all; of no time there is no share.
+  EXPECT_EQ(halo_cost(std::array{StepSeconds{10, 100, 99}}).exposed, 0);
+  EXPECT_EQ(halo_cost(std::array{StepSeconds{10, 100, 99}}).hidden_share(), 1);
+  EXPECT_EQ(halo_cost(std::array{StepSeconds{10, 100, 130}}).exposed, 30);
+  EXPECT_EQ(halo_cost(std::array{StepSeconds{10, 100, 130}}).hidden_share(), 0);
+  EXPECT_EQ(halo_cost(std::array{StepSeconds{0, 1, 1}}).hidden_share(), std::nullopt);
+}
+
+constexpr const char* open_mpi = "Open MPI v5.0.7";
+constexpr const char* cray = "MPI VERSION    : CRAY MPICH version 8.1.28.29 (ANL base 3.4a2)";
+
+TEST(GpuAwareMpi, TakesMpiAtItsWord) {
+  EXPECT_EQ(judge_device_memory(true, open_mpi, ""), "");
+  EXPECT_EQ(judge_device_memory(false, open_mpi, ""),
+            "Open MPI v5.0.7 says that it was built without CUDA, or runs without it; use one that has it");
+}
+
+TEST(GpuAwareMpi, IsNeverAGuess) {
+  expect_start(judge_device_memory(std::nullopt, "Some MPI 1.0", "1"),
+               "Some MPI 1.0 has no query that says whether it takes device memory");
+}
+
+TEST(GpuAwareMpi, CrayMpichHasASwitch) {
+  const std::string off = "the GPU support of " + std::string(cray) +
+                          " is off; set MPICH_GPU_SUPPORT_ENABLED=1, in a program that was built with the "
+                          "accelerator's module loaded";
+  for (const char* value : {"", "0", "yes"}) {
+    EXPECT_EQ(judge_device_memory(std::nullopt, cray, value), off);
+    EXPECT_EQ(judge_device_memory(true, cray, value), off);
+  }
+  EXPECT_EQ(judge_device_memory(std::nullopt, cray, "1"), "");
+  EXPECT_EQ(judge_device_memory(true, cray, "1"), "");
+  EXPECT_NE(judge_device_memory(false, cray, "1"), "");
+}
+
+TEST(GpuAwareMpi, CannotBeAskedBeforeMpiHasStarted) {
+  EXPECT_EQ(why_mpi_takes_no_device_memory(),
+            "MPI can be asked only when it has started; isotherm check does, where the deck names this row");
+}
+
+}  // namespace
+}  // namespace isotherm
