@@ -1,6 +1,7 @@
-"""Checkpoints that were damaged, forged or never finished: the newest sound one is gone on from, or none, and nothing is guessed. Disks
-that fail while one is written, runs that are killed, and bits that flip in the memory of a run: no checkpoint holds a value that no
-heat problem has. (A flip that leaves a temperature of the right size is no fault that a solver could see.)"""
+"""Checkpoints that were damaged, forged or never finished: the newest sound one is gone on from, or none, and nothing is
+guessed. Disks that fail while one is written, runs that are killed, and bits that flip in the memory of a run: no checkpoint
+holds a value that no heat problem has. (A flip that leaves a temperature of the right size is no fault that a solver could
+see.)"""
 
 import errno
 import os
