@@ -149,7 +149,8 @@ def test_a_run_to_its_tolerance(tmp_path, reduction, norm, ranks):
     assert f" reached; of sweep {ended}, 30 extra sweeps (asynchronous checks)\n" in late.stdout
     assert "extra sweep" not in at_once.stdout
     if not ranks:  # where the end is near there are few
-        _, _, record = run_in(tmp_path / "near", "problem.check=asynchronous", *words, f"problem.max_sweeps={ended + 7}", deck=STEADY)
+        words += ["problem.check=asynchronous", f"problem.max_sweeps={ended + 7}"]
+        _, _, record = run_in(tmp_path / "near", *words, deck=STEADY)
         assert record["residual"]["convergence"] == "reached" and record["performance"]["sweeps"] == ended + 7
         assert (record["residual"]["last_sweep"], record["residual"]["extra_sweeps"]) == (ended, 7)
 
@@ -200,6 +201,6 @@ def test_diagnostics_stand_where_they_stand_without(tmp_path):
 @pytest.mark.parametrize("ranks", [0, 4])
 def test_an_error_of_one_rank_ends_all_with_a_check_under_way(tmp_path, ranks):
     words = ['boundaries.x_min={kind: temperature, value: "300 + sqrt(400 - t)"}', "problem.dt=5"]  # until step 80
-    done = ran("run", write_deck(tmp_path, WARMED), *words, "problem.check=asynchronous", f"parallel.process_grid=[{ranks or 1}, 1, 1]",
-               ranks=ranks, cwd=tmp_path, code=65)
+    words += ["problem.check=asynchronous", f"parallel.process_grid=[{ranks or 1}, 1, 1]"]
+    done = ran("run", write_deck(tmp_path, WARMED), *words, ranks=ranks, cwd=tmp_path, code=65)
     assert done.stderr.count("boundaries.x_min.value: 300 + sqrt(400 - t) is not finite") == 1

@@ -1,5 +1,5 @@
-"""Command lines: wrong ones (code 2, or 65 where the deck is to blame, one line, the argument's own number, no file), what scripts ask
-`isotherm list --json` for, and commands that are printed to be pasted."""
+"""Command lines: wrong ones (code 2, or 65 where the deck is to blame, one line, the argument's own number, no file), what
+scripts ask `isotherm list --json` for, and commands that are printed to be pasted."""
 
 import json
 import os

@@ -1,4 +1,5 @@
-"""CMake without a library ends and names the package to install; `cmake --install` gives a tree that works away from the build."""
+"""CMake without a library ends and names the package to install; `cmake --install` gives a tree that works away from the
+build."""
 
 import importlib.util
 import os

@@ -1,5 +1,5 @@
-"""Wrong decks and overrides, and formulas that are not finite in some cell: exit code, message, no file made, little time and memory
-used."""
+"""Wrong decks and overrides, and formulas that are not finite in some cell: exit code, message, no file made, little time and
+memory used."""
 
 import os
 
@@ -155,8 +155,9 @@ def expect_refused_deck(folder, result, code, line):
 
 
 # `check` reads as `run` does, which has more that it could leave behind.
-@pytest.mark.parametrize("verb, entry, name, deck, line", [*(("run", *row) for row in DECKS), *(("check", *row) for row in DECKS[::6])],
-                         ids=lambda value: value if isinstance(value, (str, int)) and len(str(value)) < 40 else "")
+@pytest.mark.parametrize("verb, entry, name, deck, line", [
+    *(("run", *row) for row in DECKS), *(("check", *row) for row in DECKS[::6])],
+    ids=lambda value: value if isinstance(value, (str, int)) and len(str(value)) < 40 else "")
 def test_wrong_deck_is_refused(write, verb, entry, name, deck, line):
     folder = write(deck)
     expect_refused_deck(folder, measured(verb, "deck.yaml", cwd=folder), 65, line)
@@ -188,7 +189,8 @@ def test_a_deck_that_cannot_be_read(write, make, why):
     folder = write(BASE_DECK)
     make(folder / "deck.yaml")
     result = measured("check", "deck.yaml", cwd=folder, user=NOBODY if os.getuid() == 0 and why.startswith("Perm") else None)
-    assert (result.code, result.err) == (66, f"cannot read the deck deck.yaml ({why}); name a deck that exists, or write one with isotherm init\n")
+    assert (result.code, result.err) == (
+        66, f"cannot read the deck deck.yaml ({why}); name a deck that exists, or write one with isotherm init\n")
 
 
 def test_unknown_kernel_is_named_with_the_known_ones(write):

@@ -1,5 +1,6 @@
-"""The pages of the documentation: command lines are command lines, links lead somewhere, the kernel of kernels/README.md is one, and
-what docs/cluster.md names of the program is there: keys, figures, messages, words for launchers. (Its job script: test_slurm_slow.py.)"""
+"""The pages of the documentation: command lines are command lines, links lead somewhere, the kernel of kernels/README.md is
+one, and what docs/cluster.md names of the program is there: keys, figures, messages, words for launchers. (Its job script:
+test_slurm_slow.py.)"""
 
 import functools
 import json
@@ -288,7 +289,8 @@ def test_runs_of_measure_sh_name_their_kernel(tmp_path, device, kernel):
     program = tmp_path / "isotherm"
     program.write_text('#!/bin/bash\necho "$*" >>"$(dirname "$0")/calls"\necho "  kernel  x"\n')
     program.chmod(0o755)
-    subprocess.run([TOP / "kernels" / "measure.sh", program, tmp_path / "figures", device, "32,48"], check=True, stdout=subprocess.PIPE)
+    subprocess.run([TOP / "kernels" / "measure.sh", program, tmp_path / "figures", device, "32,48"], check=True,
+                   stdout=subprocess.DEVNULL)
     calls = (tmp_path / "calls").read_text().splitlines()
     of_runs = [call for call in calls if call.startswith("run ")]
     assert len(of_runs) == 4 and len(calls) > 10

@@ -161,8 +161,8 @@ def without_required(node):
 
 @pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
 def test_within_a_version_keys_are_only_added(tmp_path, path):
-    """What an earlier record holds is still known, and of the same type: else the version has to rise. It is a baseline too: its subject and
-    figures are read, and only its device is another."""
+    """What an earlier record holds is still known, and of the same type: else the version has to rise. It is a baseline too:
+    its subject and figures are read, and only its device is another."""
     schema = without_required(runs.run_schema().schema)
     old = json.loads(path.read_text(encoding="utf-8"))
     schema["properties"] |= CHANGED[old["schema_version"]]

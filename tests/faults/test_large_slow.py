@@ -1,6 +1,6 @@
-"""What takes a large machine, or long: 64 ranks, blocks beyond what one call of MPI-IO once took, and a study of 500 cases of 16^3
-(ISOTHERM_STUDY_CASES changes it). A case is a process that starts MPI, measures its roof and leaves a whole run: a sixth of a
-second of a core. Its policy is named, as trials of others would take a fifth more."""
+"""What takes a large machine, or long: 64 ranks, blocks beyond what one call of MPI-IO once took, and a study of 500 cases of
+16^3 (ISOTHERM_STUDY_CASES changes it). A case is a process that starts MPI, measures its roof and leaves a whole run: a sixth
+of a second of a core. Its policy is named, as trials of others would take a fifth more."""
 
 import os
 import shutil

@@ -88,8 +88,8 @@ def test_the_coarse_field_is_the_mean_of_its_cells(run):
 
 @pytest.mark.parametrize("interval", ["  every_steps: 20\n", "  every_time: 50\n", ""])
 def test_without_snapshots_only_the_parts_are_written(tmp_path, interval):
-    """Whatever the deck says of them; and without XDMF only those that are one cell thick have it beside them, which are no VTKHDF, so
-    that there would be nothing to open."""
+    """Whatever the deck says of them; and without XDMF only those that are one cell thick have it beside them, which are no
+    VTKHDF, so that there would be nothing to open."""
     out = run_in(tmp_path, "output.snapshots=false", "output.xdmf=false", ranks=2 * (not interval),
                  deck=PARTS.replace("  every_steps: 20\n", interval, 1))
     assert not list(out.glob("deck_0*.hdf")) and not (out / "deck.hdf.series").exists()
@@ -194,7 +194,8 @@ def test_fields_are_rounded_to_single_precision(run, tmp_path):
 
 
 def test_xdmf_points_at_the_same_cells(run):
-    """As ParaView finds them: test_paraview_slow.py. That a point on the surface is within, rounded to single precision: unit tests."""
+    """As ParaView finds them: test_paraview_slow.py. That a point on the surface is within, rounded to single precision: unit
+    tests."""
     assert sorted(path.stem for path in run.glob("*.xmf")) == sorted(
         path.name.removesuffix(".hdf.series") for path in run.glob("*.hdf.series")
     ) == ["deck", "deck_coarse", "deck_region", "deck_slice_hot-side", "deck_slice_z11"]

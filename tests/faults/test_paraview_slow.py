@@ -15,7 +15,6 @@ from program import DECK, ran, write_deck
 PVPYTHON = shutil.which("pvpython")
 pytestmark = pytest.mark.skipif(not PVPYTHON, reason="pvpython is not installed (Debian, Ubuntu: apt install python3-paraview)")
 
-CELLS = [(0, 0, 0), (16, 0, 30), (5, 22, 7)]  # x, y, z: corners and the inside of an edge
 
 # Runs inside ParaView's Python, once for all tests, as it takes seconds to start: answers one question a line.
 # In a series a cell's value is looked up by its place in space, not by its index.
@@ -117,22 +116,7 @@ def one_paraview(tmp_path_factory):
 @pytest.mark.parametrize("override", ["precision=fp64", "precision=fp32", "output.compression=4"])
 def test_the_series_opens_with_its_times_and_values(tmp_path, override, paraview):
     ran("run", write_deck(tmp_path), override, "output.directory=out", ranks=3, cwd=tmp_path)
-    times, values = [], []
-    for path in sorted((tmp_path / "out").glob("*.hdf")):
-        with h5py.File(path) as file:
-            times.append(file["isotherm"].attrs["time"])
-            values.append([float(file["temperature"][z, y, x]) for x, y, z in CELLS])
-            origin, spacing = file["isotherm"].attrs["origin"], file["isotherm"].attrs["spacing"]
-    assert len(set(times)) == 3
-    centres = [[float(o + h * (i + 0.5)) for o, h, i in zip(origin, spacing, cell)] for cell in CELLS]
-
-    found = paraview.ask("series", tmp_path / "out" / "deck.hdf.series", centres)
-    assert found["dimensions"] == [17, 23, 31]
-    assert found["times"] == pytest.approx(times, rel=1e-12)
-    assert found["values"] == values
-    assert values[0] != values[-1]  # or the times would not matter
-    with h5py.File(path) as file:
-        expect_the_cells_in_their_box(paraview, tmp_path / "out" / "deck.xmf", times, dict(file["isotherm"].attrs), file["temperature"][:])
+    expect_times_and_values(paraview, tmp_path / "out", "deck", 3, [(0, 0, 0), (16, 0, 30), (5, 22, 7)])  # corners, and in an edge
 
 
 PARTS = """\
@@ -157,22 +141,26 @@ def a_run_in_parts(request, tmp_path_factory):
     ("slice_y7", 5, [(0, 0, 0), (15, 0, 29), (5, 0, 7)]), ("coarse", 3, [(0, 0, 0), (3, 7, 14), (1, 5, 9)]),
     ("region", 2, [(0, 0, 0), (5, 16, 6), (1, 15, 2)])])
 def test_a_part_opens_with_its_times_and_values(parts, part, count, cells, paraview):
+    expect_times_and_values(paraview, parts, f"deck_{part}", count, cells)
+
+
+def expect_times_and_values(paraview, folder, name, count, cells):
+    """Of the cells x, y, z in the files of a series."""
     times, values = [], []
-    for path in sorted(parts.glob(f"deck_{part}_*.hdf")):
+    for path in sorted(folder.glob(f"{name}_[0-9]*.hdf")):
         with h5py.File(path) as file:
             own, stored = dict(file["isotherm"].attrs), file["temperature"][:]
-            times.append(own["time"])
-            values.append([float(stored[z, y, x]) for x, y, z in cells])
-            centres = [[float(o + h * (i + 0.5)) for o, h, i in zip(own["origin"], own["spacing"], cell)] for cell in cells]
-    assert len(times) == count
+        times.append(own["time"])
+        values.append([float(stored[z, y, x]) for x, y, z in cells])
+        centres = [[float(o + h * (i + 0.5)) for o, h, i in zip(own["origin"], own["spacing"], cell)] for cell in cells]
+    assert len(set(times)) == count and values[0] != values[-1]  # or the times would not matter
     if 1 in stored.shape:  # as VTKHDF ParaView 5.11 hung on it, or ended
         assert paraview.ask("none", path, [])["answer"].endswith(f"No reader found for '{path}' ")
     else:
-        found = paraview.ask("series", parts / f"deck_{part}.hdf.series", centres)
+        found = paraview.ask("series", folder / f"{name}.hdf.series", centres)
         assert found["dimensions"] == list(stored.shape[::-1])
-        assert found["times"] == pytest.approx(times, rel=1e-12)
-        assert found["values"] == values
-    expect_the_cells_in_their_box(paraview, parts / f"deck_{part}.xmf", times, own, stored)
+        assert found["times"] == pytest.approx(times, rel=1e-12) and found["values"] == values
+    expect_the_cells_in_their_box(paraview, folder / f"{name}.xmf", times, own, stored)
 
 
 def expect_the_cells_in_their_box(paraview, path, times, own, stored):

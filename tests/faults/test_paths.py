@@ -163,7 +163,8 @@ def test_texts_of_a_deck_are_no_commands(outside_shim, tmp_path, lure):
     for word in ("output.slices=[{axis: z, cell: 3, name: '%s'}]", "output.probes={points: [{at: [-0.9, 2.1, 0.6], name: '%s'}]}",
                  "initial=[{shape: dataset, file: '%s', dataset: data}]", "initial=[{shape: dataset, file: deck.yaml, dataset: '%s'}]",
                  "output.directory='%s'"):
-        isotherm("run", "deck.yaml", word.replace("%s'", lure + "'"), cwd=work, LD_PRELOAD=str(outside_shim), ISOTHERM_OUTSIDE=str(log))
+        isotherm("run", "deck.yaml", word.replace("%s'", lure + "'"), cwd=work, LD_PRELOAD=str(outside_shim),
+                 ISOTHERM_OUTSIDE=str(log))
     assert "touch" not in [line.split()[1] for line in log.read_text().splitlines() if line.startswith("start")]
     assert not [path for path in tmp_path.rglob("lured") if path.is_file()]
 

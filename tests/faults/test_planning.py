@@ -1,5 +1,5 @@
-"""isotherm check where the run will not be: GPUs that are not here, more ranks than can be listed; the memory that it says is what a
-run takes, and what does not fit is refused before anything is made."""
+"""isotherm check where the run will not be: GPUs that are not here, more ranks than can be listed; the memory that it says is
+what a run takes, and what does not fit is refused before anything is made."""
 
 import json
 import os

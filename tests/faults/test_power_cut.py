@@ -1,6 +1,6 @@
-"""The power goes: what was written after the last fsync is lost, and names may be as old as the folder's last fsync. Whenever that is, every
-file under its final name is whole, and the run goes on from a checkpoint one interval back at most. A preloaded library
-(power_cut_shim.c) tells what reached the disk, and in which order."""
+"""The power goes: what was written after the last fsync is lost, and names may be as old as the folder's last fsync. Whenever
+that is, every file under its final name is whole, and the run goes on from a checkpoint one interval back at most. A
+preloaded library (power_cut_shim.c) tells what reached the disk, and in which order."""
 
 import os
 import random
@@ -22,7 +22,8 @@ output: {directory: runs/out, every_steps: 16, diagnostics: 5, checkpoint: {ever
 
 
 def newest_checkpoint(names, none=0):
-    return max((int(PurePosixPath(name).name.split("_")[1].split(".")[0]) for name in names if name.endswith(".checkpoint.hdf")), default=none)
+    sweeps = [PurePosixPath(name).name.split("_")[1].split(".")[0] for name in names if name.endswith(".checkpoint.hdf")]
+    return max(map(int, sweeps), default=none)
 
 
 class Disk:

@@ -1,5 +1,5 @@
-"""Where the time of a run went: isotherm run --profile, on the screen and in run.json, whose times are added up, never judged; and
-ranges for profilers, as a tool sees them that NVTX loads, by name, in the domain isotherm, on a CPU too."""
+"""Where the time of a run went: isotherm run --profile, on the screen and in run.json, whose times are added up, never
+judged; and ranges for profilers, as a tool sees them that NVTX loads, by name, in the domain isotherm, on a CPU too."""
 
 import re
 from collections import Counter

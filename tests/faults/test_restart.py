@@ -1,5 +1,5 @@
-"""A run that was stopped and went on is the run that was not: the same bits, the same history, the same end, the same files. On another
-rank count, process grid, kernel and depth too."""
+"""A run that was stopped and went on is the run that was not: the same bits, the same history, the same end, the same files.
+On another rank count, process grid, kernel and depth too."""
 
 import json
 import shutil
@@ -153,7 +153,8 @@ def test_the_end_time_moves_by_whole_steps(tmp_path):
 @pytest.mark.parametrize("dt, step, ends", [
     (0.1 / 43, 0.1 / 43, (0.1, 0.7, 1.1)), (0.1, 0.3 / 3, (0.3, 0.4, 0.7)), (0.095, 0.075, (0.3, 0.6, 0.9))])
 def test_a_run_is_prolonged_by_the_steps_that_it_has(tmp_path, dt, step, ends):
-    """1.1 s over 473 is not 0.1 s over 43; end_time makes steps of 0.1 s shorter in the last digit, those of 0.095 s by a fifth."""
+    """1.1 s over 473 is not 0.1 s over 43; end_time makes steps of 0.1 s shorter in the last digit, those of 0.095 s by a
+    fifth."""
     timed, steps = TRANSIENT.replace("check_interval", f"dt: {step!r}, check_interval"), round(ends[-1] / step)
     write_deck(tmp_path, timed.replace("steps: 60", f"steps: {steps}"))
     run(tmp_path, "output.directory=whole")

@@ -1,5 +1,5 @@
-"""run.sh and test.sh with stand-ins for the system's commands; and README.md and docs/tour.md typed line by line in a fresh checkout:
-what they show of the output is what is printed, all but the numbers."""
+"""run.sh and test.sh with stand-ins for the system's commands; and README.md and docs/tour.md typed line by line in a fresh
+checkout: what they show of the output is what is printed, all but the numbers."""
 
 import os
 import re
@@ -255,8 +255,8 @@ def fresh_checkout(tmp_path):
 
 
 def test_readme_and_tour_are_typed_word_for_word(fresh_checkout):
-    """All lines for a shell, in one shell and in their order, as somebody types them who reads on. A deck that a page shows whole is saved
-    by the name that it says."""
+    """All lines for a shell, in one shell and in their order, as somebody types them who reads on. A deck that a page shows
+    whole is saved by the name that it says."""
     deck, = blocks(README, "yaml")
     assert "`plate.yaml`" in README.read_text(encoding="utf-8")
     (fresh_checkout.folder / "plate.yaml").write_text(coarser("plate.yaml", deck), encoding="utf-8")

@@ -1,5 +1,6 @@
-"""A signal or the clock ends a run with a checkpoint and code 75, and what goes on from it has the bits of a run that was never stopped. A
-second signal ends it at once. Clocks that jump and long uptimes change nothing: the tests move those of the program (support/clock.py)."""
+"""A signal or the clock ends a run with a checkpoint and code 75, and what goes on from it has the bits of a run that was
+never stopped. A second signal ends it at once. Clocks that jump and long uptimes change nothing: the tests move those of the
+program (support/clock.py)."""
 
 import re
 import signal

@@ -141,7 +141,8 @@ def test_a_deck_names_the_temperature_as_it_was_or_is(whole, tmp_path, name):
     """A deck outlives the format of files: their cells are found by each name in files of each format."""
     kept = Path(__file__).with_name("fixtures") / "0.1" / "kept_00000030.hdf"
     small = "grid: {cells: [7, 6, 5], lengths: [0.7, 0.6, 0.5], origin: [-1, 2, 0.5]}\n"
-    for index, (file, head, place) in enumerate([(whole, DECK.split("material")[0], "temperature"), (kept, small, "VTKHDF/PointData/T")]):
+    files = [(whole, DECK.split("material")[0], "temperature"), (kept, small, "VTKHDF/PointData/T")]
+    for index, (file, head, place) in enumerate(files):
         text = head + "material" + with_dataset(file, name).split("material", 1)[1]
         ran("run", write_deck(tmp_path, text, f"deck{index}.yaml"), "output.directory=.", "output.overwrite=true", "problem.steps=0",
             cwd=tmp_path)

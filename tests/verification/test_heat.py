@@ -1,5 +1,6 @@
-"""The columns of history.csv that diagnostics add are true: heat is accounted for, in numbers that a hand can check, and the histogram
-counts every cell once (on every rank and backend: mpi/test_heat_balance.cpp). Sources give the heat that they name."""
+"""The columns of history.csv that diagnostics add are true: heat is accounted for, in numbers that a hand can check, and the
+histogram counts every cell once (on every rank and backend: mpi/test_heat_balance.cpp). Sources give the heat that they
+name."""
 
 import json
 import re

@@ -101,7 +101,8 @@ AXES = {"x": ([8, 1, 1], [8, 16, 32]), "y": ([2, 8, 1], [2, 4, 8]), "z": ([2, 1,
 
 def profile_deck(low, high, axis="x"):
     cells, series = AXES[axis]
-    # The idle axes are thick: what leaves a cell leaves it along the axis that matters. Rounding alone can keep a cycle of 1e-12 K alive.
+    # The idle axes are thick: what leaves a cell leaves it along the axis that matters. Rounding alone can keep a cycle of
+    # 1e-12 K alive.
     return deck_of({"cells": cells, "lengths": [0.2 if n == 8 else 4 for n in cells]},
                    {f"{axis}_min": END[low], f"{axis}_max": END[high]},
                    {**STEADY, "tolerance": 1e-11, "criterion": "absolute", "check_interval": 1000},
