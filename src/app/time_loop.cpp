@@ -13,7 +13,7 @@
 #include "core/trace.hpp"
 #include "output/console/report.hpp"
 #include "physics/slowest_mode.hpp"
-#include "solver/period.hpp"
+#include "solver/rows.hpp"
 #include "solver/residual_check.hpp"
 #include "solver/schedule.hpp"
 

@@ -1,10 +1,4 @@
-// The emulated GPU's memory is the host's: every MPI takes it.
-#include "halo/gpu_aware_mpi.hpp"
-
-namespace isotherm {
-
-std::optional<bool> mpi_takes_device_memory() {
-  return true;
+// The emulated GPU's memory is the host's: every MPI takes it. This query comes before the library's own.
+extern "C" int MPIX_Query_cuda_support() {
+  return 1;
 }
-
-}  // namespace isotherm

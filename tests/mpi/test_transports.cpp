@@ -13,7 +13,6 @@
 #include "deferred_device.hpp"
 #include "halo/exchange.hpp"
 #include "halo/packed_transport.hpp"
-#include "halo/wire.hpp"
 #include "solver/rows.hpp"
 #include "solver/solver.hpp"
 #include "support/decks.hpp"

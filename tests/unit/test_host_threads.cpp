@@ -7,7 +7,6 @@
 #include "app/plan.hpp"
 #include "core/device.hpp"
 #include "core/host_threads.hpp"
-#include "core/memory_limits.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace isotherm {

@@ -1,5 +1,5 @@
 // What the sweeps of a period cover is what the sweeps behind them read.
-#include "solver/period.hpp"
+#include "solver/rows.hpp"
 
 #include <gtest/gtest.h>
 
