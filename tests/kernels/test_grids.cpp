@@ -6,8 +6,6 @@
 #include <random>
 #include <vector>
 
-#include "kernels/cuda/column_shares.hpp"
-#include "kernels/cuda/fast_divide.hpp"
 #include "kernels/cuda/grids.hpp"
 
 namespace isotherm::cuda {

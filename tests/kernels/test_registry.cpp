@@ -4,7 +4,7 @@
 #include "core/error.hpp"
 #include "kernels/bandwidth.hpp"
 #include "kernels/histogram.hpp"
-#include "kernels/host/partition.hpp"
+#include "kernels/host/rows.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
 #include "support.hpp"
