@@ -12,16 +12,14 @@
 
 namespace isotherm {
 
-// Arrays, and one way to move them. Ranks that share memory must move at the same time to learn what each
-// will get. Arrays that fit the caches measure the caches.
+// Arrays, and one way to move them. Ranks that share memory must move at the same time.
 class BandwidthProbe {
  public:
   virtual ~BandwidthProbe() = default;
   virtual void enqueue(Stream stream) = 0;  // one pass, asynchronous where the device is
   virtual double bytes() const = 0;         // of one pass, read plus written, by those who asked for them
   virtual bool right() = 0;                 // whether the last pass, which has passed, did what it should
-  // Untimed, before every sample.
-  virtual void prepare() {}
+  virtual void prepare() {}                 // untimed, before every sample
 };
 
 template <class T>

@@ -1,6 +1,5 @@
 // The per-cell work around a halo exchange: pack a box into a dense buffer, unpack it, copy a box within a
-// field, fill the ghosts beyond boundaries, fill a field. One struct a backend, so that callers hold no
-// switch.
+// field, fill the ghosts beyond boundaries, fill a field. One struct a backend.
 #pragma once
 
 #include "core/device.hpp"

@@ -8,8 +8,7 @@
 #include "core/device.hpp"
 #include "core/field_view.hpp"
 #include "kernels/host_info.hpp"
-#include "kernels/kernel_resources.hpp"
-#include "kernels/stencil_update.hpp"
+#include "kernels/stencil.hpp"
 
 namespace isotherm {
 

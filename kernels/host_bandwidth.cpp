@@ -1,7 +1,6 @@
 // The bandwidth probes of the host, and what is made of a probe for either device.
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <type_traits>
 
 #include "core/timer.hpp"
@@ -34,111 +33,66 @@ auto transfer(const Pick& pick) {
   return host::for_this_cpu([&](auto isa) { return pick(host::Transfer<decltype(isa), T>{}); });
 }
 
+enum class Way { copy, read, write, strided, offset };
+
 // Two arrays; which of them a way needs is its own affair.
-template <class T>
-class HostProbe : public BandwidthProbe {
+template <class T, Way way, Store store = Store::streaming>
+class HostProbe final : public BandwidthProbe {
  public:
   HostProbe(Device& device, std::size_t bytes, Index step)
       : count_(std::max<Index>(static_cast<Index>(bytes / sizeof(T)), 64)),
         step_(step),
-        from_(device, static_cast<std::size_t>(count_) * sizeof(T)),
-        to_(device, static_cast<std::size_t>(count_) * sizeof(T)) {
-    transfer<T>([&](auto way) {
-      way.fill(from(), count_, random_value<T>);
-      way.fill(to(), count_, nothing<T>);
+        from_buffer_(device, static_cast<std::size_t>(count_) * sizeof(T)),
+        to_buffer_(device, static_cast<std::size_t>(count_) * sizeof(T)),
+        from_(from_buffer_.template as<T>()),
+        to_(to_buffer_.template as<T>()) {
+    transfer<T>([&](auto by) {
+      by.fill(from_, count_, random_value<T>);
+      by.fill(to_, count_, nothing<T>);
     });
-  }
-
- protected:
-  T* from() const { return from_.template as<T>(); }
-  T* to() const { return to_.template as<T>(); }
-  double bytes_of(Index elements) const {
-    return static_cast<double>(elements) * static_cast<double>(sizeof(T));
-  }
-  const Index count_, step_;
-
- private:
-  Buffer from_, to_;
-};
-
-template <class T, Store store>
-struct CopyProbe final : HostProbe<T> {
-  using HostProbe<T>::HostProbe;
-  void enqueue(Stream) override {
-    transfer<T>([&](auto way) { way.copy(this->to(), this->from(), this->count_, store); });
-  }
-  double bytes() const override { return 2 * this->bytes_of(this->count_); }
-  bool right() override {
-    return std::memcmp(this->to(), this->from(), static_cast<std::size_t>(this->count_) * sizeof(T)) == 0;
-  }
-};
-
-template <class T>
-struct ReadProbe final : HostProbe<T> {
-  using HostProbe<T>::HostProbe;
-  void enqueue(Stream) override {
-    found_ = transfer<T>([&](auto way) { return way.read(this->from(), this->count_); });
-  }
-  double bytes() const override { return this->bytes_of(this->count_); }
-  bool right() override {
-    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-    Bits sum = 0;
-    for (Index i = 0; i < this->count_; ++i) sum += std::bit_cast<Bits>(random_value<T>(i));
-    return found_ == sum;
-  }
-  std::uint64_t found_ = 0;
-};
-
-template <class T, Store store>
-struct WriteProbe final : HostProbe<T> {
-  WriteProbe(Device& device, std::size_t bytes, Index step) : HostProbe<T>(device, bytes, step) {
     for (Index i = 0; i < 16; ++i) pattern_[i] = random_value<T>(i);
   }
+
   void enqueue(Stream) override {
-    transfer<T>([&](auto way) { way.write(this->to(), this->count_, pattern_, store); });
+    transfer<T>([&](auto by) {
+      if constexpr (way == Way::copy) by.copy(to_, from_, count_, store);
+      if constexpr (way == Way::read) sum_ = by.read(from_, count_);
+      if constexpr (way == Way::write) by.write(to_, count_, pattern_, store);
+      if constexpr (way == Way::strided) by.copy_strided(to_, from_, count_, step_);
+      if constexpr (way == Way::offset) by.copy(to_, from_ + step_, count_ - step_, store);
+    });
   }
-  double bytes() const override { return this->bytes_of(this->count_); }
+  double bytes() const override {
+    const Index moved = way == Way::strided ? count_ / step_ : way == Way::offset ? count_ - step_ : count_;
+    const double each = way == Way::read || way == Way::write ? 1 : 2;
+    return each * static_cast<double>(moved) * static_cast<double>(sizeof(T));
+  }
   bool right() override {
-    for (Index i = 0; i < this->count_; ++i) {
-      if (this->to()[i] != pattern_[i % 16]) return false;
+    if constexpr (way == Way::read) {
+      using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+      Bits sum = 0;
+      for (Index i = 0; i < count_; ++i) sum += std::bit_cast<Bits>(random_value<T>(i));
+      return sum_ == sum;
+    } else {
+      for (Index i = 0; i < count_; ++i)
+        if (to_[i] != expected(i)) return false;
+      return true;
     }
-    return true;
   }
+
+ private:
+  T expected(Index i) const {
+    if constexpr (way == Way::write) return pattern_[i % 16];
+    if constexpr (way == Way::strided) return i < count_ / step_ * step_ && i % step_ == 0 ? from_[i] : T(0);
+    if constexpr (way == Way::offset) return i < count_ - step_ ? from_[i + step_] : T(0);
+    return from_[i];
+  }
+
+  const Index count_, step_;
+  Buffer from_buffer_, to_buffer_;
+  T *const from_, *const to_;
   T pattern_[16];
-};
-
-template <class T>
-struct StridedProbe final : HostProbe<T> {
-  using HostProbe<T>::HostProbe;
-  void enqueue(Stream) override {
-    transfer<T>([&](auto way) { way.copy_strided(this->to(), this->from(), this->count_, this->step_); });
-  }
-  double bytes() const override { return 2 * this->bytes_of(this->count_ / this->step_); }
-  bool right() override {
-    const Index end = this->count_ / this->step_ * this->step_;
-    for (Index i = 0; i < this->count_; ++i) {
-      const bool copied = i < end && i % this->step_ == 0;
-      if (this->to()[i] != (copied ? this->from()[i] : T(0))) return false;
-    }
-    return true;
-  }
-};
-
-template <class T>
-struct OffsetProbe final : HostProbe<T> {
-  using HostProbe<T>::HostProbe;
-  void enqueue(Stream) override {
-    transfer<T>(
-        [&](auto way) { way.copy(this->to(), this->from() + this->step_, copied(), Store::streaming); });
-  }
-  double bytes() const override { return 2 * this->bytes_of(copied()); }
-  bool right() override {
-    for (Index i = 0; i < this->count_; ++i) {
-      if (this->to()[i] != (i < copied() ? this->from()[i + this->step_] : T(0))) return false;
-    }
-    return true;
-  }
-  Index copied() const { return this->count_ - this->step_; }
+  std::uint64_t sum_ = 0;
 };
 
 template <class Probe>
@@ -150,17 +104,17 @@ std::unique_ptr<BandwidthProbe> make(Device& device, std::size_t bytes, Index st
 
 template <class T>
 std::span<const BandwidthRow<T>> host::bandwidth_rows() {
-  constexpr auto strided = make<StridedProbe<T>>, offset = make<OffsetProbe<T>>;
+  constexpr auto strided = make<HostProbe<T, Way::strided>>, offset = make<HostProbe<T, Way::offset>>;
   constexpr const char* of_stride = "copies an element of so many, cached stores";
   constexpr const char* of_offset = "copies from so many elements further on, streaming stores";
   static const BandwidthRow<T> table[] = {
-      {"copy", "streaming stores: the roof", make<CopyProbe<T, Store::streaming>>},
+      {"copy", "streaming stores: the roof", make<HostProbe<T, Way::copy>>},
       {"copy_cached", "plain stores: lines are read before they are written",
-       make<CopyProbe<T, Store::cached>>},
-      {"read", "sums the bits of one array", make<ReadProbe<T>>},
-      {"write", "streaming stores", make<WriteProbe<T, Store::streaming>>},
+       make<HostProbe<T, Way::copy, Store::cached>>},
+      {"read", "sums the bits of one array", make<HostProbe<T, Way::read>>},
+      {"write", "streaming stores", make<HostProbe<T, Way::write>>},
       {"write_cached", "plain stores: lines are read before they are written",
-       make<WriteProbe<T, Store::cached>>},
+       make<HostProbe<T, Way::write, Store::cached>>},
       {"strided_2", of_stride, strided, 2},
       {"strided_4", of_stride, strided, 4},
       {"strided_8", of_stride, strided, 8},
@@ -178,7 +132,7 @@ template std::span<const BandwidthRow<float>> host::bandwidth_rows();
 template std::span<const BandwidthRow<double>> host::bandwidth_rows();
 
 std::unique_ptr<BandwidthProbe> host::make_copy_probe(Device& device, std::size_t bytes) {
-  return make<CopyProbe<double, Store::streaming>>(device, bytes, 0);
+  return make<HostProbe<double, Way::copy>>(device, bytes, 0);
 }
 
 double measure_copy_bandwidth(Device& device, std::size_t bytes) {

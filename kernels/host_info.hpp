@@ -24,14 +24,13 @@ InstructionSet instruction_set();
 // For people: "x86-64-v4 (AVX-512)".
 std::string_view host_instruction_set();
 
-// The last-level cache that one core sees. From sysfs: sysconf() was seen to answer with the sum over a whole
-// socket, 402 MB where a core had 32. 32 MiB where the system does not say.
+// The last-level cache that one core sees, by sysfs (sysconf() was seen to answer with the sum over a
+// socket); 32 MiB where the system does not say.
 std::size_t last_level_cache_bytes();
-// The threads that share it, where this process has so many and processors that may not run them are as busy:
-// ranks that are bound beside each other, who share caches, have as many threads each. At least 1.
-int sharers_of_last_level_cache(int threads);
-// ... of a cache with the processors `shared` ("0-7,64-71"; empty: not known), by a process that may run on
+// The threads that share it, where this process has so many and other processors are as busy: at least 1. And
+// those of a cache with the processors `shared` ("0-7,64-71"; empty: not known), by a process that may run on
 // `mask`.
+int sharers_of_last_level_cache(int threads);
 int sharers_of_cache(std::string_view shared, const std::vector<int>& mask, int threads);
 // The second-level cache of one core, 512 KiB at least and where the system does not say.
 std::size_t second_level_cache_bytes();

@@ -4,9 +4,7 @@
 //
 // U. Kulisch, "Computer Arithmetic and Validity" (de Gruyter, 2nd ed. 2013), chapter 8; as integer digits
 // with room for carries: S. Collange, D. Defour, S. Graillat, R. Iakymchuk, "Numerical reproducibility for
-// the parallel reduction on multi- and many-core architectures", Parallel Computing 49 (2015). The cheaper
-// kin that keeps the leading bins only: J. Demmel, H. D. Nguyen, "Parallel reproducible summation", IEEE
-// Transactions on Computers 64 (2015).
+// the parallel reduction on multi- and many-core architectures", Parallel Computing 49 (2015).
 #pragma once
 
 #include <cstdint>

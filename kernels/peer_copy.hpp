@@ -2,11 +2,51 @@
 // into buffers that they unpack.
 #pragma once
 
+#include <cstdint>
+
 #include "core/device.hpp"
 #include "core/field_view.hpp"
-#include "kernels/peer_links.hpp"
 
 namespace isotherm {
+
+// What GPUs that store into each other's memory share: flags by which they order the stores, and how far each
+// of them has come. Whose memory it is, and how it is seen from here, is the caller's matter (CUDA IPC
+// between ranks).
+
+inline constexpr int most_peer_messages = 26;  // faces, edges and corners
+
+// What one peer writes into this device's memory: numbers from 1 on, which only grow.
+struct PeerFlags {
+  // Of exchanges (peer_copy.hpp).
+  std::uint64_t free;    // the peer's ghosts and buffers may be overwritten with the edges of this exchange
+  std::uint64_t stored;  // the peer's edges of this exchange are in the ghosts and buffers here
+  // Of sweeps that store their faces themselves (FaceStores in stencil.hpp).
+  std::uint64_t swept;  // so many of them the peer has ended, and begun the next or something else
+};
+
+// How far a device has come; in its memory, and the kernels' own. Zeros at first.
+struct PeerProgress {
+  std::uint64_t exchange;  // the last whose edges are stored
+  unsigned entered, done;  // blocks of the launch under way
+  unsigned done_of[most_peer_messages];
+
+  // Sweeps that have stored their faces. That under way is one of them when all its blocks, which are
+  // counted, know its number.
+  std::uint64_t swept;
+  unsigned blocks_in_sweep;
+};
+
+struct PeerLink {
+  PeerFlags* here;   // written by the peer; zeros at first
+  PeerFlags* there;  // in the peer's memory, of whose links this device is one
+};
+struct PeerLinks {
+  PeerLink link[most_peer_messages];
+  int count;
+  PeerProgress* progress;
+  // In pinned host memory. Once it is not 0, kernels that wait give up, and end without a store to any field.
+  std::uint32_t* abandoned;
+};
 
 // A box of cells, and the box of equally many that becomes equal to it. Pitches in elements.
 template <class T>
@@ -26,8 +66,8 @@ struct PeerMessages {
   int count;
 };
 
-// What is stored cell by cell crosses the link as many short packets. From this row length on, in bytes, rows
-// go straight into the peer's ghosts; shorter ones, those of faces across x above all, travel dense.
+// From this row length on, in bytes, rows go straight into the peer's ghosts; shorter ones, those of faces
+// across x above all, travel dense: cell by cell they would cross the link as many short packets.
 inline constexpr Index least_direct_row = line_bytes;
 
 // Once an exchange, store() and then wait() on one stream, by both sides of a link. Arguments may stay the

@@ -1,5 +1,5 @@
-// The tables of rows, and which backend's functions stand behind the interfaces that have no rows. A row is
-// in the table of every build; where its backend was not compiled, its launch is null.
+// The tables of rows, and the backends' functions behind the interfaces that have no rows. A row is in the
+// table of every build; where its backend was not compiled, its launch is null.
 #include "core/error.hpp"
 #include "kernels/bandwidth.hpp"
 #include "kernels/face_copy.hpp"
@@ -129,73 +129,55 @@ Row<T> completed(std::string_view name, Backend backend, bool on_trial, std::str
 #define CUDA_ROW(kind, word, on_trial, remark) \
   completed<kind##_row, T>(#word, Backend::cuda, on_trial, remark, CUDA_FUNCTION(kind##_##word)),
 
-template <class Isa, class T>
-std::span<const StencilKernel<T>> stencil_table() {
-  static const StencilKernel<T> table[] = {ISOTHERM_STENCILS(HOST_ROW, CUDA_ROW)};
-  return table;
-}
-template <class Isa, class T>
-std::span<const ReductionKernel<T>> reduction_table() {
-  static const ReductionKernel<T> table[] = {ISOTHERM_REDUCTIONS(HOST_ROW, CUDA_ROW)};
-  return table;
-}
-template <class Isa, class T>
-std::span<const HistogramKernel<T>> histogram_table() {
-  static const HistogramKernel<T> table[] = {ISOTHERM_HISTOGRAMS(HOST_ROW, CUDA_ROW)};
-  return table;
-}
-
-[[noreturn, maybe_unused]] void no_cuda() {
+[[noreturn]] void no_cuda() {
   throw Error(ExitCode::unavailable,
               "no CUDA device (this build has no CUDA); use parallel.device cpu or build with nvcc");
+}
+template <class Table>
+const Table& of_cuda(const Table& (*table)()) {
+  if (!table) no_cuda();
+  return table();
 }
 
 }  // namespace
 
 template <class T>
 std::span<const StencilKernel<T>> stencil_kernels(InstructionSet set) {
-  return host::for_instruction_set(set, [](auto isa) { return stencil_table<decltype(isa), T>(); });
+  return host::for_instruction_set(set, []<class Isa>(Isa) -> std::span<const StencilKernel<T>> {
+    static const StencilKernel<T> table[] = {ISOTHERM_STENCILS(HOST_ROW, CUDA_ROW)};
+    return table;
+  });
 }
 template <class T>
 std::span<const ReductionKernel<T>> reduction_kernels(InstructionSet set) {
-  return host::for_instruction_set(set, [](auto isa) { return reduction_table<decltype(isa), T>(); });
+  return host::for_instruction_set(set, []<class Isa>(Isa) -> std::span<const ReductionKernel<T>> {
+    static const ReductionKernel<T> table[] = {ISOTHERM_REDUCTIONS(HOST_ROW, CUDA_ROW)};
+    return table;
+  });
 }
 template <class T>
 std::span<const HistogramKernel<T>> histogram_kernels(InstructionSet set) {
-  return host::for_instruction_set(set, [](auto isa) { return histogram_table<decltype(isa), T>(); });
+  return host::for_instruction_set(set, []<class Isa>(Isa) -> std::span<const HistogramKernel<T>> {
+    static const HistogramKernel<T> table[] = {ISOTHERM_HISTOGRAMS(HOST_ROW, CUDA_ROW)};
+    return table;
+  });
 }
 
 template <class T>
 const FaceCopy<T>& face_copy(Backend backend) {
-  if (backend == Backend::host) {
-    return *host::for_this_cpu([](auto isa) { return &host::FaceCopyRows<decltype(isa), T>::row; });
-  }
-#if ISOTHERM_HAVE_CUDA
-  return cuda::face_copy_cuda<T>();
-#else
-  no_cuda();
-#endif
+  if (backend == Backend::cuda) return of_cuda<FaceCopy<T>>(CUDA_FUNCTION(face_copy_cuda));
+  return *host::for_this_cpu([](auto isa) { return &host::FaceCopyRows<decltype(isa), T>::row; });
 }
 
 template <class T>
 const PeerCopy<T>& peer_copy() {
-#if ISOTHERM_HAVE_CUDA
-  return cuda::peer_copy_cuda<T>();
-#else
-  no_cuda();
-#endif
+  return of_cuda<PeerCopy<T>>(CUDA_FUNCTION(peer_copy_cuda));
 }
 
 template <class T>
 const FieldSurvey<T>& field_survey(Backend backend) {
-  if (backend == Backend::host) {
-    return *host::for_this_cpu([](auto isa) { return &host::FieldSurveyRows<decltype(isa), T>::row; });
-  }
-#if ISOTHERM_HAVE_CUDA
-  return cuda::field_survey_cuda<T>();
-#else
-  no_cuda();
-#endif
+  if (backend == Backend::cuda) return of_cuda<FieldSurvey<T>>(CUDA_FUNCTION(field_survey_cuda));
+  return *host::for_this_cpu([](auto isa) { return &host::FieldSurveyRows<decltype(isa), T>::row; });
 }
 
 template <class T>
@@ -241,25 +223,18 @@ std::span<const BandwidthRow<T>> bandwidth_rows(Backend backend) {
 #endif
 }
 
-template std::span<const StencilKernel<float>> stencil_kernels(InstructionSet);
-template std::span<const StencilKernel<double>> stencil_kernels(InstructionSet);
-template std::span<const ReductionKernel<float>> reduction_kernels(InstructionSet);
-template std::span<const ReductionKernel<double>> reduction_kernels(InstructionSet);
-template std::span<const HistogramKernel<float>> histogram_kernels(InstructionSet);
-template std::span<const HistogramKernel<double>> histogram_kernels(InstructionSet);
-template const FieldSurvey<float>& field_survey(Backend);
-template const FieldSurvey<double>& field_survey(Backend);
-template const FaceCopy<float>& face_copy(Backend);
-template const FaceCopy<double>& face_copy(Backend);
-template const PeerCopy<float>& peer_copy();
-template const PeerCopy<double>& peer_copy();
-template const ReductionKernel<float>& exact_reduction(Backend);
-template const ReductionKernel<double>& exact_reduction(Backend);
-template LongAccumulator exact_sum(FieldView<const float>);
-template LongAccumulator exact_sum(FieldView<const double>);
-template std::span<const BandwidthRow<float>> bandwidth_rows(Backend);
-template std::span<const BandwidthRow<double>> bandwidth_rows(Backend);
-template std::uint64_t fingerprint(FieldView<const float>, Int3, Int3);
-template std::uint64_t fingerprint(FieldView<const double>, Int3, Int3);
+#define ISOTHERM_PRECISION(T)                                                     \
+  template std::span<const StencilKernel<T>> stencil_kernels(InstructionSet);     \
+  template std::span<const ReductionKernel<T>> reduction_kernels(InstructionSet); \
+  template std::span<const HistogramKernel<T>> histogram_kernels(InstructionSet); \
+  template const FieldSurvey<T>& field_survey(Backend);                           \
+  template const FaceCopy<T>& face_copy(Backend);                                 \
+  template const PeerCopy<T>& peer_copy();                                        \
+  template const ReductionKernel<T>& exact_reduction(Backend);                    \
+  template LongAccumulator exact_sum(FieldView<const T>);                         \
+  template std::span<const BandwidthRow<T>> bandwidth_rows(Backend);              \
+  template std::uint64_t fingerprint(FieldView<const T>, Int3, Int3);
+ISOTHERM_PRECISION(float)
+ISOTHERM_PRECISION(double)
 
 }  // namespace isotherm

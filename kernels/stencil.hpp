@@ -1,8 +1,20 @@
-// What a stencil row is: its arguments, its entry in the table.
+// The formula and the boundary rule of isotherm. They stand here once; every kernel on every backend calls
+// them.
+//
+// One Jacobi sweep of the 7-point operator on a uniform grid (cell-centred finite volumes; LeVeque, Finite
+// Difference Methods for Ordinary and Partial Differential Equations, SIAM 2007, chapters 3 and 9):
+//
+//     out = c0 T + cx (T[x-1] + T[x+1]) + cy (T[y-1] + T[y+1]) + cz (T[z-1] + T[z+1]) + s
+//
+// Explicit fma in a fixed order, and no contraction by the compiler (-ffp-contract=off, --fmad=false), give
+// the same bits from every compiler, instruction set and device that follows IEEE 754.
+//
+// Below them: the arguments of a stencil row, and its entry in the table.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <span>
 #include <string>
@@ -12,12 +24,51 @@
 #include "core/device.hpp"
 #include "core/field_view.hpp"
 #include "kernels/host_info.hpp"
-#include "kernels/kernel_resources.hpp"
-#include "kernels/peer_links.hpp"
+#include "kernels/peer_copy.hpp"
 #include "kernels/reduction.hpp"
-#include "kernels/stencil_update.hpp"
 
 namespace isotherm {
+
+// Dimensionless; the same in every cell. c0 weighs the cell itself, cx, cy, cz its neighbours along an axis.
+template <class T>
+struct Coefficients {
+  T c0, cx, cy, cz;
+};
+
+ISOTHERM_HOST_DEVICE float fused_multiply_add(float a, float b, float c) {
+  return ::fmaf(a, b, c);
+}
+ISOTHERM_HOST_DEVICE double fused_multiply_add(double a, double b, double c) {
+  return ::fma(a, b, c);
+}
+
+// The sum without the neighbours along z: what a kernel that walks along z holds until the next
+// plane arrives. T: all temperatures in kelvin; s: the source's share of one sweep in kelvin (0
+// where there is none).
+template <class T>
+ISOTHERM_HOST_DEVICE T stencil_in_plane(const Coefficients<T>& c, T centre, T x_lo, T x_hi, T y_lo, T y_hi,
+                                        T s) {
+  T sum = fused_multiply_add(c.c0, centre, s);
+  sum = fused_multiply_add(c.cx, x_lo + x_hi, sum);
+  return fused_multiply_add(c.cy, y_lo + y_hi, sum);
+}
+template <class T>
+ISOTHERM_HOST_DEVICE T stencil_add_z(const Coefficients<T>& c, T in_plane, T z_lo, T z_hi) {
+  return fused_multiply_add(c.cz, z_lo + z_hi, in_plane);
+}
+
+template <class T>
+ISOTHERM_HOST_DEVICE T stencil_update(const Coefficients<T>& c, T centre, T x_lo, T x_hi, T y_lo, T y_hi,
+                                      T z_lo, T z_hi, T s) {
+  return stencil_add_z(c, stencil_in_plane(c, centre, x_lo, x_hi, y_lo, y_hi, s), z_lo, z_hi);
+}
+
+// What stands beyond a boundary: a T + b of the cell at the boundary. (a, b) hold the kind of boundary, its
+// value and the mesh width; physics/boundaries.hpp has the table.
+template <class T>
+ISOTHERM_HOST_DEVICE T boundary_ghost(T a, T b, T centre) {
+  return fused_multiply_add(a, centre, b);
+}
 
 inline constexpr std::array<std::string_view, 1> one_policy = {"-"};
 
@@ -41,11 +92,10 @@ struct Boundaries {
   Boundary<T> faces[face_count];  // by Face
 };
 
-// Where a sweep puts what it leaves at a face of the block beside `out`, for the neighbour there, whom
-// another device may hold: cell (p, q), indices as a boundary's, goes to to[p + q * pitch]; null: nowhere.
-// Across y and z these are the neighbour's ghosts. Across x, where a ghost stands alone in its row and would
-// cross the link as a packet of its own, they are a column for each plane, beside the field. Rows start at
-// multiples of 16 bytes.
+// Where a sweep stores the cells at a face of the block beside `out`, for the neighbour there, whom another
+// device may hold: cell (p, q), indices as a boundary's, goes to to[p + q * pitch]; null: nowhere. Across y
+// and z these are the neighbour's ghosts; across x, where a ghost stands alone in its row, a column for each
+// plane, beside the field. Rows start at multiples of 16 bytes.
 template <class T>
 struct FaceStore {
   T* to = nullptr;
@@ -55,9 +105,8 @@ struct FaceStore {
 // Cells of a column that may be read, whatever the length of the face.
 inline constexpr Index column_unit = 64;
 // Of all faces that have a neighbour. The k-th sweep with them tells all neighbours that the (k-1)-th has
-// ended, and goes on when they have told it the same: their cells are in its ghosts then, and theirs of the
-// field that it writes have been read. So neighbours take such sweeps alike, in two fields that alternate, or
-// a sweep follows an exchange. It waits on the device: each of its ranks has a device of its own.
+// ended, and goes on when they have told it the same (cuda/face_stores.hpp). So neighbours take such sweeps
+// alike, in two fields that alternate. It waits on the device: each of its ranks has a device of its own.
 template <class T>
 struct FaceStores {
   FaceStore<T> faces[face_count];  // by Face
@@ -72,8 +121,7 @@ struct FaceStores {
 };
 
 // A norm of the update out - in over the region, of fused sweeps the last one's, which a row that
-// `fuses_norm` returns from the sweep itself: no second pass over the fields. Differences and sums in fp64,
-// as in a reduction row.
+// `fuses_norm` returns from the sweep itself. Differences and sums in fp64, as in a reduction row.
 struct UpdateNorm {
   ReductionOp op = ReductionOp::max_abs;
   double* result = nullptr;  // one value in this device's memory, written in stream order; null: no norm
@@ -103,8 +151,8 @@ struct SweepArgs {
   FaceStores<T> stores = {};  // only to a row that stores_faces(), of the whole block, and without a norm
 };
 
-// How a row goes about a step in two parts, of one sweep: the interior, which needs nothing that an exchange
-// brings, and the rest of the region, once it is there. Cells as a row's; boundaries of all axes are applied.
+// How a row takes one sweep in two parts: the interior, which needs nothing that an exchange brings, and the
+// rest of the region, once it is there. Boundaries of all axes are applied.
 template <class T>
 struct RestSweep {
   // The part of `at_hand`, which lies in `region`, that is best swept first; may be empty.
@@ -130,14 +178,11 @@ struct StencilKernel {
   std::string_view remark;
   void (*launch)(const SweepArgs<T>& args, SweepPlan plan,
                  Stream stream) = nullptr;  // null: not in this build
-  // Sweeps that one launch can fuse. Where more than one, the row applies the boundaries of all axes itself:
-  // between its sweeps nobody fills ghosts.
+  // Sweeps that one launch can fuse. Where more than one, the row applies the boundaries of all axes itself.
   int max_depth = 1;
-  // The axes across which the row applies the boundary rule itself: nobody fills those ghosts for it. A ghost
-  // beyond an x boundary costs a cache line or two a row of cells.
+  // The axes across which the row applies the boundary rule itself: nobody fills those ghosts for it.
   std::array<bool, 3> own_boundaries{};
-  // Ways to cut the work (block shapes, rows a thread, chunks of z), by name; the first is the one to take
-  // unasked. Which is fastest depends on device and shape: `auto` tries them.
+  // Ways to cut the work (block shapes, rows a thread, chunks of z), by name; the first is taken unasked.
   std::span<const std::string_view> policies = one_policy;
   // Null where the row cannot return the norm of its update.
   std::size_t (*norm_scratch_bytes)(Box region, int policy) = nullptr;
@@ -153,8 +198,7 @@ struct StencilKernel {
   // The most cells that a block may have along an axis.
   Index longest_axis = std::numeric_limits<Index>::max();
 
-  // Whether `auto` may take it. A row that others are compared with, or explained by, need not cost a trial.
-  bool on_trial = true;
+  bool on_trial = true;  // whether `auto` may take it
 
   bool available() const { return launch != nullptr; }
   bool fuses_norm() const { return norm_scratch_bytes != nullptr; }

@@ -1,6 +1,5 @@
-// A survey of a field: its extremes, and the sums of the jumps across its boundaries. (The sum of its cells
-// is the matter of a reduction row: exact_reduction() of reduction.hpp.) One struct a backend, so that
-// callers hold no switch. No order of cells, threads or ranks changes a bit of what it finds.
+// A survey of a field: its extremes, and the sums of the jumps across its boundaries. One struct a backend.
+// No order of cells, threads or ranks changes a bit of what it finds.
 #pragma once
 
 #include <cstdint>

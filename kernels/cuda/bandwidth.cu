@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "kernels/cuda/launch.hpp"
-#include "kernels/cuda/resources.hpp"
 #include "kernels/cuda/rows.hpp"
 
 namespace isotherm::cuda {
@@ -68,8 +67,7 @@ __global__ void __launch_bounds__(Policy::threads) write_words(Word* to, Index w
 }
 
 // The sum of all 32-bit parts modulo 2^32. As many threads as the device holds walk through the words, and a
-// block adds to memory once: one addition a warp of some KB made the address of the sum the bottleneck, at a
-// third of the bandwidth.
+// block adds to memory once: one addition a warp made the address of the sum the bottleneck.
 __global__ void __launch_bounds__(Policy::threads) read_words(const Word* from, Index words, unsigned* sum) {
   unsigned mine = 0;
   const Index step = Index{gridDim.x} * Policy::words_a_block;
@@ -177,24 +175,17 @@ class Pair : public BandwidthProbe {
   const Buffer from_, to_;
 };
 
-struct CopyProbe final : Pair {
-  CopyProbe(Device& device, std::size_t bytes, Index) : Pair(device, bytes) {}
+template <bool copies>
+struct StreamProbe final : Pair {
+  StreamProbe(Device& device, std::size_t bytes, Index) : Pair(device, bytes) {}
   void enqueue(Stream stream) override {
-    launch("copy_words", copy_words, blocks_for(words_, Policy::words_a_block), stream, from_.as<Word>(),
-           to_.as<Word>(), words_);
+    const Threads threads = blocks_for(words_, Policy::words_a_block);
+    Word *const from = from_.as<Word>(), *const to = to_.as<Word>();
+    copies ? launch("copy_words", copy_words, threads, stream, from, to, words_)
+           : launch("write_words", write_words, threads, stream, to, words_, seed + 1);
   }
-  double bytes() const override { return 2.0 * static_cast<double>(bytes_of(words_)); }
-  bool right() override { return are_random(to_host(device_, to_.data(), words_), seed); }
-};
-
-struct WriteProbe final : Pair {
-  WriteProbe(Device& device, std::size_t bytes, Index) : Pair(device, bytes) {}
-  void enqueue(Stream stream) override {
-    launch("write_words", write_words, blocks_for(words_, Policy::words_a_block), stream, to_.as<Word>(),
-           words_, seed + 1);
-  }
-  double bytes() const override { return static_cast<double>(bytes_of(words_)); }
-  bool right() override { return are_random(to_host(device_, to_.data(), words_), seed + 1); }
+  double bytes() const override { return (copies ? 2.0 : 1.0) * static_cast<double>(bytes_of(words_)); }
+  bool right() override { return are_random(to_host(device_, to_.data(), words_), copies ? seed : seed + 1); }
 };
 
 // One element of T an access.
@@ -333,9 +324,9 @@ std::span<const BandwidthRow<T>> bandwidth_rows() {
   constexpr const char* of_stride = "an element of so many: lines are fetched for a part of them";
   constexpr const char* of_offset = "from so many elements further on: warps straddle lines";
   static const BandwidthRow<T> table[] = {
-      {"copy", "16 bytes an access: the roof", make<CopyProbe>},
+      {"copy", "16 bytes an access: the roof", make<StreamProbe<true>>},
       {"read", "16 bytes an access", make<ReadProbe<Memory::device>>},
-      {"write", "16 bytes an access", make<WriteProbe>},
+      {"write", "16 bytes an access", make<StreamProbe<false>>},
       {"strided_2", of_stride, strided, 2},
       {"strided_4", of_stride, strided, 4},
       {"strided_8", of_stride, strided, 8},
@@ -363,7 +354,7 @@ template std::span<const BandwidthRow<float>> bandwidth_rows();
 template std::span<const BandwidthRow<double>> bandwidth_rows();
 
 std::unique_ptr<BandwidthProbe> make_copy_probe_cuda(Device& device, std::size_t bytes) {
-  return make<CopyProbe>(device, bytes, 0);
+  return make<StreamProbe<true>>(device, bytes, 0);
 }
 
 }  // namespace isotherm::cuda

@@ -8,7 +8,7 @@
 namespace isotherm::cuda {
 namespace {
 
-struct Tile {
+struct Block {
   static constexpr int x = 32, y = 8, z = 1;
   static constexpr int threads = x * y * z;
 };
@@ -19,28 +19,28 @@ __device__ __forceinline__ Index dense_offset(Int3 cell, Box box) {
 }
 
 template <class T>
-__global__ void __launch_bounds__(Tile::threads)
+__global__ void __launch_bounds__(Block::threads)
     pack_cells(FieldView<const T> field, Box box, Int3 first, T* dense) {
   const Int3 cell = cell_of_thread(first);
   if (!beyond(cell, box.hi)) dense[dense_offset(cell, box)] = field(cell);
 }
 
 template <class T>
-__global__ void __launch_bounds__(Tile::threads)
+__global__ void __launch_bounds__(Block::threads)
     unpack_cells(const T* dense, FieldView<T> field, Box box, Int3 first) {
   const Int3 cell = cell_of_thread(first);
   if (!beyond(cell, box.hi)) field(cell) = dense[dense_offset(cell, box)];
 }
 
 template <class T>
-__global__ void __launch_bounds__(Tile::threads)
+__global__ void __launch_bounds__(Block::threads)
     copy_cells(FieldView<T> field, Int3 first, Int3 hi, Int3 to_target) {
   const Int3 cell = cell_of_thread(first);
   if (!beyond(cell, hi)) field(cell + to_target) = field(cell);
 }
 
 template <class T>
-__global__ void __launch_bounds__(Tile::threads)
+__global__ void __launch_bounds__(Block::threads)
     fill_cells(FieldView<T> field, Int3 first, Int3 hi, T value) {
   const Int3 cell = cell_of_thread(first);
   if (!beyond(cell, hi)) field(cell) = value;
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(Tile::threads)
 template <class Launch>
 void over_cells(Box box, Launch launch_part) {
   if (box.empty()) return;
-  const dim3 block = fit_block({Tile::x, Tile::y, Tile::z}, box.extent());
+  const dim3 block = fit_block({Block::x, Block::y, Block::z}, box.extent());
   cover(box, block, [&](dim3 grid, Int3 first) { launch_part(Threads{grid, block}, first); });
 }
 
@@ -121,7 +121,7 @@ BoundaryLayers boundary_layers(const FieldView<T>& field, const Boundaries<T>& b
     layer.p_extent = region.extent()[p];
     layer.q_extent = region.extent()[q];
     layer.first_block = all.blocks;
-    all.blocks += ceil_div(layer.p_extent * layer.q_extent, Tile::threads);
+    all.blocks += ceil_div(layer.p_extent * layer.q_extent, Block::threads);
   }
   return all;
 }
@@ -133,12 +133,12 @@ __device__ __forceinline__ Int3 cell_on_axis(int axis, Index normal, Index p, In
 }
 
 template <class T>
-__global__ void __launch_bounds__(Tile::threads)
+__global__ void __launch_bounds__(Block::threads)
     fill_boundary_ghosts(FieldView<T> field, Boundaries<T> boundaries, BoundaryLayers all) {
   int i = all.count - 1;
   while (blockIdx.x < all.layers[i].first_block) --i;
   const BoundaryLayer& layer = all.layers[i];
-  const Index at = (blockIdx.x - layer.first_block) * Tile::threads + threadIdx.x;
+  const Index at = (blockIdx.x - layer.first_block) * Block::threads + threadIdx.x;
   if (at >= layer.p_extent * layer.q_extent) return;
   const Index p = layer.p_lo + at % layer.p_extent, q = layer.q_lo + at / layer.p_extent;
 
@@ -154,7 +154,7 @@ template <class T>
 void fill_boundaries(FieldView<T> field, Boundaries<T> boundaries, Box region, Stream stream) {
   const BoundaryLayers all = boundary_layers(field, boundaries, region);
   if (all.blocks == 0) return;
-  launch("fill_boundary_ghosts", fill_boundary_ghosts<T>, {static_cast<unsigned>(all.blocks), Tile::threads},
+  launch("fill_boundary_ghosts", fill_boundary_ghosts<T>, {static_cast<unsigned>(all.blocks), Block::threads},
          stream, field, boundaries, all);
 }
 

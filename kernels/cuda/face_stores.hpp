@@ -7,29 +7,21 @@
 //
 // Why one number will do. Sweep k reads the ghosts of one field, which the peers' sweeps k - 1 have stored,
 // and stores into those of the other, which these sweeps have read: that a peer has ended k - 1 says both.
-//
 // Why the next launch says it. A sweep that says its own end has a fence behind stores that are still on
-// their way to another device, in each of its blocks and where nothing is left to hide it: 4 us of 80, and 6
-// half way, where it breaks the schedule (TUNING.md). Between launches those stores arrive in any case.
-//
-// Why it ends. A block says it for all links before it waits for anyone, whatever the order in which the GPU
-// starts blocks, however few fit on it. What it waits for is the start of a launch on another device, where
-// nothing that waits for this one can hold its place, and which comes whatever becomes of this one: ranks
-// take such sweeps alike. All blocks wait, not those at faces alone, so that they walk together: blocks that
-// set out late stay late, and read again what the others have brought into L2 (pace.hpp).
-//
-// Who stores what. At a face across x lanes store their cells as they make them, one beside the store of each
-// row to `out`. Across y and z whole rows and planes are at the face, and a choice among rows would cost
-// every row of every block: they are read back, beside the rows of the next plane (TUNING.md).
-//
-// Memory order. What a launch has stored, its follower releases with the flag. What the peers have stored is
-// read by bulk copies of a thread that joins those that have acquired the flags, behind a fence between the
-// two ways.
+// their way to another device, where nothing is left to hide it: 4 us of 80 (TUNING.md). Between launches
+// they arrive in any case. Why it ends. A block says it for all links before it waits for anyone, however few
+// blocks fit on the GPU. It waits for the start of a launch on another device, which comes whatever becomes
+// of this one. All blocks wait, not those at faces alone: blocks that set out late stay late, and read again
+// what the others have brought into L2 (pace.hpp). Who stores what. At a face across x lanes store their
+// cells as they make them. Across y and z whole rows and planes are at the face, and a choice among rows
+// would cost every row of every block: they are read back (TUNING.md). Memory order. What a launch has
+// stored, its follower releases with the flag. What the peers have stored is read by bulk copies of a thread
+// that joins those that have acquired the flags, behind a fence between the two ways.
 #pragma once
 
 #include "kernels/cuda/hopper.hpp"
 #include "kernels/cuda/peer_flags.hpp"
-#include "kernels/cuda/warp_update.hpp"
+#include "kernels/cuda/wide_row.hpp"
 
 namespace isotherm::cuda {
 
@@ -154,8 +146,8 @@ class RowEnd {
 };
 
 // Of the cells that a block has at faces across y, in every plane a pack of one thread. It is read back when
-// the next plane is there, and stored behind its rows: the wait for a plane is one for every load on its way,
-// too, so that none must be when it begins.
+// the next plane is there, and stored behind its rows: no load must be on its way when the wait for a plane
+// begins.
 template <class T>
 class FaceItem {
  public:

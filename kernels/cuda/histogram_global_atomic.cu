@@ -18,19 +18,14 @@ __global__ void __launch_bounds__(CountingBlock::threads)
   atomicAdd(&counts[bins.slot(static_cast<double>(field(cell)))], Count{1});
 }
 
-struct Rung {
-  static constexpr const char* name = "global_atomic: count_globally";
-  template <class T>
-  static constexpr auto kernel() {
-    return count_globally<T>;
-  }
-};
-
 }  // namespace
 
 template <class T>
 void histogram_global_atomic(HistogramKernel<T>& row) {
-  complete<Rung>(row);
+  row.launch = [](const HistogramArgs<T>& args, Stream stream) {
+    count_by_cell("global_atomic: count_globally", count_globally<T>, args, stream);
+  };
+  row.resources = [] { return resources_of(count_globally<T>, CountingBlock::threads); };
 }
 
 template void histogram_global_atomic(HistogramKernel<float>&);

@@ -1,36 +1,70 @@
-// The histogram rungs of one thread a cell: their block, their launch. What they differ in, where a cell is
-// counted, stands in their own files. For .cu files only.
-//
-// A rung is a struct with `name` and kernel<T>(), whose kernel takes (FieldView<const T> field, Int3 first,
-// Int3 hi, Bins bins, Count* counts).
+// What the histogram rows on the GPU share: counts set to zero, a block's own counts, and the launch of rungs
+// with one thread a cell. For .cu files only.
 #pragma once
 
-#include "kernels/cuda/histogram_cells.hpp"
-#include "kernels/cuda/resources.hpp"
+#include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/rows.hpp"
+#include "kernels/histogram.hpp"
 
 namespace isotherm::cuda {
 
-// Full whatever the box: a block's threads may have more to share than its cells.
+inline constexpr int most_slots = Bins::most + 3;
+
+// CUDA's atomics know this type of 64 bits.
+using Count = unsigned long long;
+static_assert(sizeof(Count) == sizeof(std::uint64_t));
+
+namespace {
+
+__global__ void clear_counts(Count* counts, int slots) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i < slots) counts[i] = 0;
+}
+
+}  // namespace
+
+// Every row adds to the counts: they start from zero. Returns them in the type of the atomics.
+inline Count* cleared(std::uint64_t* counts, const Bins& bins, Stream stream) {
+  constexpr unsigned threads = 256;
+  const int slots = bins.slots();
+  Count* const these = reinterpret_cast<Count*>(counts);
+  launch("clear_counts", clear_counts, {static_cast<unsigned>(ceil_div(slots, threads)), threads}, stream,
+         these, slots);
+  return these;
+}
+
+// A block's counts in shared memory, by all its `threads` threads. A block counts fewer than 2^32 cells.
+template <int threads>
+__device__ __forceinline__ void clear_block(unsigned* own, int slots) {
+  const int thread = static_cast<int>(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z));
+  for (int i = thread; i < slots; i += threads) own[i] = 0;
+  __syncthreads();
+}
+template <int threads>
+__device__ __forceinline__ void add_block(const unsigned* own, int slots, Count* counts) {
+  __syncthreads();
+  const int thread = static_cast<int>(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z));
+  for (int i = thread; i < slots; i += threads) {
+    if (own[i] != 0) atomicAdd(&counts[i], Count{own[i]});
+  }
+}
+
+// Of the rungs of one thread a cell. Full whatever the box: a block's threads may have more to share than its
+// cells.
 struct CountingBlock {
   static constexpr int x = 32, y = 8, z = 1;
   static constexpr int threads = x * y * z;
 };
 
-template <class Rung, class T>
-void count_by_cell(const HistogramArgs<T>& args, Stream stream) {
+// `name`: of the launch.
+template <class T>
+void count_by_cell(const char* name, void (*kernel)(FieldView<const T>, Int3 first, Int3 hi, Bins, Count*),
+                   const HistogramArgs<T>& args, Stream stream) {
   Count* const counts = cleared(args.counts, args.bins, stream);
   const dim3 block(CountingBlock::x, CountingBlock::y, CountingBlock::z);
   cover(args.region, block, [&](dim3 grid, Int3 first) {
-    launch(Rung::name, Rung::template kernel<T>(), {grid, block}, stream, args.field, first, args.region.hi,
-           args.bins, counts);
+    launch(name, kernel, {grid, block}, stream, args.field, first, args.region.hi, args.bins, counts);
   });
-}
-
-template <class Rung, class T>
-void complete(HistogramKernel<T>& row) {
-  row.launch = count_by_cell<Rung, T>;
-  row.resources = [] { return resources_of(Rung::template kernel<T>(), CountingBlock::threads); };
 }
 
 }  // namespace isotherm::cuda

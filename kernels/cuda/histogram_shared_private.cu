@@ -21,19 +21,14 @@ __global__ void __launch_bounds__(CountingBlock::threads)
   add_block<CountingBlock::threads>(own, bins.slots(), counts);
 }
 
-struct Rung {
-  static constexpr const char* name = "shared_private: count_privately";
-  template <class T>
-  static constexpr auto kernel() {
-    return count_privately<T>;
-  }
-};
-
 }  // namespace
 
 template <class T>
 void histogram_shared_private(HistogramKernel<T>& row) {
-  complete<Rung>(row);
+  row.launch = [](const HistogramArgs<T>& args, Stream stream) {
+    count_by_cell("shared_private: count_privately", count_privately<T>, args, stream);
+  };
+  row.resources = [] { return resources_of(count_privately<T>, CountingBlock::threads); };
 }
 
 template void histogram_shared_private(HistogramKernel<float>&);

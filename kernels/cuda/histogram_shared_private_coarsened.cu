@@ -2,17 +2,15 @@
 // zero and adding them up is nothing beside the counting (coarsening and aggregation; Hwu, Kirk, El Hajj,
 // Programming Massively Parallel Processors, 4th edition, chapter 9).
 //
-// Mapping   rows of the region are cut into segments of 1024 cells; warps take segments in grid strides,
-//           their lanes 32 neighbours in x at a time, so reads are coalesced and the division that finds a
-//           segment is paid once in 32 reads of a lane (row_segments.hpp). As many blocks as a GPU holds a
-//           few times over.
+// Mapping   segments of rows to warps, as in the reduction warp_shuffle (cells.hpp). As many blocks as a GPU
+//           holds a few times over.
 // Lives in  shared memory: 32-bit counts of one block, 16 KB. Registers: the slot that the lane met last
 //           and how often in a row; temperatures are smooth, so most cells only count on in a register,
 //           and few become an atomic addition to shared memory.
 // Traffic   one read of 4 (8) bytes a cell; the counts of at most 1024 blocks are nothing beside it.
-#include "kernels/cuda/histogram_cells.hpp"
-#include "kernels/cuda/resources.hpp"
-#include "kernels/cuda/row_segments.hpp"
+#include "kernels/cuda/cells.hpp"
+#include "kernels/cuda/histogram_rung.hpp"
+#include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/rows.hpp"
 
 namespace isotherm::cuda {

@@ -1,5 +1,6 @@
 // What every kernel of this folder needs around its launch: a block that fits a box, grids that cover it, the
-// cell of a thread, and the check behind it. For .cu files only.
+// cell of a thread, the check behind it; policies, resources, packs of cells, columns of cells. For .cu files
+// only.
 //
 // A kernel runs on the calling thread's current device, which every call of Device sets; the stream must be
 // one of that device.
@@ -8,12 +9,18 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "core/box.hpp"
 #include "core/cuda_native.hpp"
+#include "core/error.hpp"
+#include "core/host_device.hpp"
+#include "kernels/reduction.hpp"
 
 namespace isotherm::cuda {
 
@@ -25,8 +32,8 @@ struct Threads {
   std::size_t shared_bytes = 0;
 };
 
-// Queues a kernel and reports what is wrong with the launch itself. What goes wrong while the kernel runs is
-// reported by the next synchronisation.
+// Queues a kernel and reports what is wrong with the launch itself; errors of the kernel come with the next
+// synchronisation.
 template <class... Formal, class... Actual>
 void launch(const char* name, void (*kernel)(Formal...), const Threads& threads, Stream stream,
             Actual&&... arguments) {
@@ -39,9 +46,8 @@ void launch(const char* name, void (*kernel)(Formal...), const Threads& threads,
   if (code != cudaSuccess) check(code, (std::string("the launch of kernel ") + name).c_str());
 }
 
-// The block `wide`, made narrower where the box is thin and longer in y and z instead, so that warps
-// stay full: 32 x 8 x 1 becomes 1 x 32 x 8 on an x face, 32 x 1 x 8 on a y face. Never more threads
-// than `wide` has.
+// The block `wide`, made narrower where the box is thin and longer in y and z instead, so that warps stay
+// full: 32 x 8 x 1 becomes 1 x 32 x 8 on an x face. Never more threads than `wide` has.
 inline dim3 fit_block(dim3 wide, Int3 extent) {
   const auto power_of_two = [](Index cells) { return std::bit_ceil(static_cast<std::uint64_t>(cells)); };
   const std::uint64_t threads = wide.x * wide.y * wide.z, most_z = 64;
@@ -81,5 +87,202 @@ __device__ __forceinline__ Int3 cell_of_thread(Int3 first) {
 __device__ __forceinline__ bool beyond(Int3 cell, Int3 hi) {
   return cell.x >= hi.x || cell.y >= hi.y || cell.z >= hi.z;
 }
+
+// What a row's policy is made of; each row says what its numbers mean. The name is "32x8x1".
+struct Tile {
+  int x, y, z;
+  ISOTHERM_HOST_DEVICE constexpr int product() const { return x * y * z; }
+  std::string name() const { return std::to_string(x) + "x" + std::to_string(y) + "x" + std::to_string(z); }
+};
+
+// Calls body.template operator()<tile>() for the tile of that index.
+template <const auto& tiles, class Body>
+auto with_tile(int index, Body body) {
+  const auto call = [&]<std::size_t i>(auto self) {
+    if constexpr (i + 1 < std::size(tiles)) {
+      if (index != static_cast<int>(i)) return self.template operator()<i + 1>(self);
+    }
+    if (index != static_cast<int>(i)) {
+      throw Error(ExitCode::internal, "a kernel row was asked for a policy that it does not have");
+    }
+    return body.template operator()<tiles[i]>();
+  };
+  return call.template operator()<0>(call);
+}
+
+template <const auto& tiles>
+std::span<const std::string_view> names_of() {
+  static const auto texts = [] {
+    std::array<std::string, std::size(tiles)> made;
+    for (std::size_t i = 0; i < made.size(); ++i) made[i] = tiles[i].name();
+    return made;
+  }();
+  static const auto names = [] {
+    std::array<std::string_view, std::size(tiles)> views;
+    for (std::size_t i = 0; i < views.size(); ++i) views[i] = texts[i];
+    return views;
+  }();
+  return names;
+}
+
+// What a kernel takes of a multiprocessor: the runtime's answer, for `isotherm list`.
+
+inline int attribute_of_current_device(cudaDeviceAttr attribute) {
+  int device = 0, value = 0;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  check(cudaDeviceGetAttribute(&value, attribute, device), "cudaDeviceGetAttribute");
+  return value;
+}
+
+// Blocks of this kernel that a multiprocessor of the current device holds at the same time.
+template <class... Formal>
+int blocks_a_processor(void (*kernel)(Formal...), int threads, std::size_t shared_bytes) {
+  int blocks = 0;
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_bytes),
+        "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+  return blocks;
+}
+
+template <class... Formal>
+KernelResources resources_of(void (*kernel)(Formal...), int threads, std::size_t shared_bytes = 0) {
+  cudaFuncAttributes attributes{};
+  check(cudaFuncGetAttributes(&attributes, kernel), "cudaFuncGetAttributes");
+  const int blocks = blocks_a_processor(kernel, threads, shared_bytes);
+  const int most_threads = attribute_of_current_device(cudaDevAttrMaxThreadsPerMultiProcessor);
+  return {threads,
+          attributes.numRegs,
+          attributes.sharedSizeBytes + shared_bytes,
+          attributes.localSizeBytes,
+          blocks,
+          static_cast<double>(blocks) * threads / most_threads};
+}
+
+// Blocks of this kernel that the current device holds at the same time; at least one.
+template <class... Formal>
+Index blocks_at_once(void (*kernel)(Formal...), int threads, std::size_t shared_bytes = 0) {
+  const Index blocks = blocks_a_processor(kernel, threads, shared_bytes);
+  return blocks > 0 ? blocks * attribute_of_current_device(cudaDevAttrMultiProcessorCount) : 1;
+}
+
+// 16 bytes of neighbouring cells along x: the widest access of a thread.
+template <class T>
+struct PackWord;
+template <>
+struct PackWord<float> {
+  using type = float4;
+};
+template <>
+struct PackWord<double> {
+  using type = double2;
+};
+
+// cells: 4 in fp32, 2 in fp64.
+template <class T>
+struct alignas(16) Pack {
+  static constexpr int cells = 16 / sizeof(T);
+  using Word = typename PackWord<T>::type;
+  T v[cells];
+
+  // `from` and `to` aligned to 16 bytes.
+  static __device__ __forceinline__ Pack load(const T* from) {
+    const Word word = *reinterpret_cast<const Word*>(from);
+    Pack p;
+    memcpy(p.v, &word, sizeof word);
+    return p;
+  }
+  // From memory that nobody writes while the kernel runs: the compiler may move the load over stores.
+  static __device__ __forceinline__ Pack load_constant(const T* from) {
+    const Word word = __ldg(reinterpret_cast<const Word*>(from));
+    Pack p;
+    memcpy(p.v, &word, sizeof word);
+    return p;
+  }
+  __device__ __forceinline__ void store(T* to) const {
+    Word word;
+    memcpy(&word, v, sizeof word);
+    *reinterpret_cast<Word*>(to) = word;
+  }
+  static __device__ __forceinline__ Pack zero() {
+    Pack p;
+#pragma unroll
+    for (int i = 0; i < cells; ++i) p.v[i] = T{0};
+    return p;
+  }
+};
+
+// The first cell of the pack that holds x: interior rows start on 128 bytes, so packs start at multiples of
+// their length.
+template <class T>
+constexpr Index pack_floor(Index x) {
+  return floor_div(x, Pack<T>::cells) * Pack<T>::cells;
+}
+
+// How rows that walk along z cut a box: columns of x by y cells, each in chunks of planes, one block a chunk.
+// Neighbouring columns follow each other in the queue, so that what one block reads at its edge is in L2 when
+// the next one wants it.
+
+// Planes a chunk, for so many columns on a device that holds `slots` blocks at once. Short chunks fill it
+// better, long ones pay less at their ends: `overhead` planes a chunk.
+inline Index balanced_planes(Index columns, Index planes, Index slots, Index overhead) {
+  Index best = planes, least = 0;
+  for (Index chunks = 1; chunks <= planes; ++chunks) {
+    const Index each = ceil_div(planes, chunks);
+    const Index cost = ceil_div(columns * ceil_div(planes, each), slots) * (each + overhead);
+    if (least != 0 && cost >= least) continue;
+    least = cost;
+    best = each;
+  }
+  return best;
+}
+
+struct Columns {
+  Box box;
+  Index first_x = 0;               // where columns begin: at box.lo.x or before it
+  Index x = 1, y = 1, planes = 1;  // cells of a chunk
+  Index count_x = 1, count_y = 1, count_z = 1;
+  // Columns in the middle that are left out: the first of them, and how many.
+  Index hole_x = 0, hole_y = 0, hole_count_x = 0, hole_count_y = 0;
+
+  // `unit`: columns begin at a multiple of so many cells along x.
+  static Columns of(Box box, Index x, Index y, Index planes, Index unit = 1) {
+    const Int3 n = box.extent();
+    const Index first_x = floor_div(box.lo.x, unit) * unit;
+    return {
+        box, first_x, x, y, planes, ceil_div(box.hi.x - first_x, x), ceil_div(n.y, y), ceil_div(n.z, planes)};
+  }
+  // Without those of `hole`, a box of whole columns.
+  Columns without(Box hole) const {
+    Columns rest = *this;
+    rest.hole_x = (hole.lo.x - first_x) / x;
+    rest.hole_y = (hole.lo.y - box.lo.y) / y;
+    rest.hole_count_x = ceil_div(hole.hi.x - first_x, x) - rest.hole_x;
+    rest.hole_count_y = ceil_div(hole.hi.y - box.lo.y, y) - rest.hole_y;
+    return rest;
+  }
+  ISOTHERM_HOST_DEVICE Index columns() const { return count_x * count_y - hole_count_x * hole_count_y; }
+  unsigned blocks() const { return static_cast<unsigned>(columns() * count_z); }
+  // Of all columns: those that reach beyond the box count as if they did not.
+  double cells() const {
+    const double share = static_cast<double>(columns()) / static_cast<double>(count_x * count_y);
+    return share * static_cast<double>(box.cells());
+  }
+
+  // The chunk of this block. It may reach beyond the box in x, at either end, and in y; not in z.
+  __device__ __forceinline__ Box of_block() const {
+    const Index chunk = blockIdx.x / columns(), column = numbered(blockIdx.x % columns());
+    const Int3 lo{first_x + column % count_x * x, box.lo.y + column / count_x * y, box.lo.z + chunk * planes};
+    const Index end = lo.z + planes;
+    return {lo, {lo.x + x, lo.y + y, end < box.hi.z ? end : box.hi.z}};
+  }
+
+  // The i-th column that is not left out, among all.
+  __device__ __forceinline__ Index numbered(Index i) const {
+    const Index before = hole_y * count_x, a_row = count_x - hole_count_x;
+    if (i < before) return i;
+    if (i >= before + hole_count_y * a_row) return i + hole_count_x * hole_count_y;
+    const Index row = (i - before) / a_row, in_row = (i - before) % a_row;
+    return before + row * count_x + in_row + (in_row < hole_x ? 0 : hole_count_x);
+  }
+};
 
 }  // namespace isotherm::cuda

@@ -1,14 +1,13 @@
 // How the threads of a grid sum fp64 values without rounding, for the row `reproducible` and the surveys. For
 // .cu files only.
 //
-// Adding to the long accumulator at once would be some three atomic operations a value. Instead a lane keeps
-// an expansion: four doubles, each what was rounded away from the one before it. A value is added to the
-// first, the exact error of that addition (two_sum) to the second, and so on until nothing is left, mostly
-// after two steps; what the fourth cannot hold goes to the block's accumulator. Five rounds of shuffles add
-// the 32 expansions up, exactly, and one lane a warp adds four doubles to the accumulator. Blocks add their
-// digits to those of the grid, and a last kernel carries and rounds. (S. Collange, D. Defour, S. Graillat, R.
-// Iakymchuk, Parallel Computing 49 (2015); two_sum: D. E. Knuth, The Art of Computer Programming, volume 2,
-// section 4.2.2.)
+// Instead of three atomic operations a value, a lane keeps an expansion: four doubles, each what was rounded
+// away from the one before it. A value is added to the first, the exact error of that addition (two_sum) to
+// the second, and so on until nothing is left, mostly after two steps; what the fourth cannot hold goes to
+// the block's accumulator. Five rounds of shuffles add the 32 expansions up, exactly, and one lane a warp
+// adds four doubles to the accumulator. Blocks add their digits to those of the grid, and a last kernel
+// carries and rounds. (S. Collange, D. Defour, S. Graillat, R. Iakymchuk, Parallel Computing 49 (2015);
+// two_sum: D. E. Knuth, TAOCP 2, section 4.2.2.)
 #pragma once
 
 #include <cmath>

@@ -1,16 +1,16 @@
 // The pace of blocks that walk along z. For .cu files only.
 //
-// What a block reads at the edges of its tile is in L2 if the blocks beside it were there a moment ago.
-// Multiprocessors get different shares of the bandwidth, and nothing brings their blocks together again: some
-// tens of planes later the neighbours' lines have left the cache and are read from memory a second time, a
-// quarter more in all for a tile of 64 cells. Blocks that keep to a schedule stay together: none asks for its
-// n-th plane before n times the time that a plane takes all of them at a bandwidth that the memory can give.
-// Who is late may hurry until he is on time again. TUNING.md has the measurements.
+// What a block reads at the edges of its tile is in L2 if the blocks beside it were there a moment ago. But
+// multiprocessors get different shares of the bandwidth: some tens of planes later the neighbours' lines have
+// left the cache and are read from memory again, a quarter more in all for a tile of 64 cells. Blocks that
+// keep to a schedule stay together: none asks for its n-th plane before n times the time of a plane at a
+// bandwidth that the memory can give. A block that is late is not delayed until it has caught up. TUNING.md
+// has the measurements.
 #pragma once
 
 #include <algorithm>
 
-#include "kernels/cuda/resources.hpp"
+#include "kernels/cuda/launch.hpp"
 
 namespace isotherm::cuda {
 
@@ -63,8 +63,8 @@ class Pace {
   long long start_;
 };
 
-// The same for kernels that have no register to spare, by plain cycles between planes: for those that their
-// own instructions hold up. In shared memory, and used by one thread.
+// The same for kernels that have no register to spare, by plain cycles between planes. In shared memory, and
+// used by one thread.
 struct SharedPace {
   long long due;
 

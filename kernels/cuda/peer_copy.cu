@@ -10,21 +10,15 @@
 //             my buffer -> my ghosts
 //             until all peers have stored
 //
-// Why `free`. The peer's edges of exchange k overwrite ghosts that this rank may still be reading. Edges that
-// arrived from him prove only what his own stream has passed, and with them he proves nothing about ghosts
-// that other streams read: a field that is exchanged every time, or every d sweeps, has readers right up to
-// the next exchange. So the owner says it himself, in the launch that begins his next exchange: his stream
-// has waited for the sweeps by then. (Where two fields alternate and each is read by one sweep only, the
-// edges of exchange k prove that the ghosts of k + 1, those of the other field, are free, and the wait could
-// be left out. It costs the flight of a flag, about a microsecond, and lets a rank that is ahead not run
-// further ahead than its neighbours.)
+// Why `free`. The peer's edges of exchange k overwrite ghosts that this rank may still be reading, and edges
+// that arrived from it prove nothing about that. So the owner says it, in the launch that begins its next
+// exchange: its stream has waited for the sweeps by then.
 //
-// Why it ends. A rank's `free` of exchange k waits for nothing but its own stream: the first block of the
-// launch that runs at all says it for all links before it waits for anyone, whatever the order in which the
-// GPU starts blocks, however few fit on it. So all ranks say it, so all store, so all have stored, and all
-// come to exchange k + 1. What is unpacked from a buffer is read on that stream, before the `free` of
-// exchange k + 1. Ranks that share a GPU without MPS take turns in slices of time: a wait costs a slice, not
-// for ever.
+// Why it ends. A rank's `free` of exchange k waits for nothing but its own stream: the first block that runs
+// says it for all links before it waits for anyone, however few fit on the GPU. So all ranks say it, so all
+// store, and all come to exchange k + 1. What is unpacked from a buffer is read on that stream, before the
+// `free` of exchange k + 1. Ranks that share a GPU without MPS take turns in slices of time: a wait costs a
+// slice, not for ever.
 //
 // Memory order. Flags are released and acquired at system scope. Blocks join at a counter before one of them
 // releases `stored`: block barrier, fence, counter; counter, fence, flag. What is read in the ghosts is read
@@ -36,7 +30,6 @@
 // the link as a packet of its own; dense, it costs the peer a read and a write of its own memory, some ten
 // times as fast.
 #include "kernels/cuda/launch.hpp"
-#include "kernels/cuda/pack.hpp"
 #include "kernels/cuda/peer_flags.hpp"
 #include "kernels/cuda/rows.hpp"
 
@@ -66,9 +59,6 @@ struct Plan {
 };
 static_assert(sizeof(Plan<double>) <= 4096, "what a launch can take along");
 
-// --- flags
-// ---------------------------------------------------------------------------------------------------
-
 // By a whole warp of every block: the first block that comes here tells all peers.
 __device__ __forceinline__ void say_free(const PeerLinks& links, std::uint64_t exchange) {
   const int lane = threadIdx.x % warp_size;
@@ -93,9 +83,6 @@ __device__ __forceinline__ void say_stored(const Plan<T>& plan, int link, std::u
     progress.exchange = exchange;
   }
 }
-
-// --- cells
-// ---------------------------------------------------------------------------------------------------
 
 // The places of a box that one of many threads comes to, x fastest, with divisions only at its start.
 class Walk {
@@ -325,9 +312,6 @@ __global__ void __launch_bounds__(Policy::threads) copy_boxes(const __grid_const
   const int i = message_of_block(plan);
   carry_rows(plan.messages.message[i], member_of(plan, i), [] { return true; });
 }
-
-// --- launches
-// ------------------------------------------------------------------------------------------------
 
 // Blocks that keep all their threads busy with one batch.
 template <class T>

@@ -3,7 +3,7 @@
 
 #include <cuda/atomic>
 
-#include "kernels/peer_links.hpp"
+#include "kernels/peer_copy.hpp"
 
 namespace isotherm::cuda {
 

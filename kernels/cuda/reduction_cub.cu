@@ -7,14 +7,14 @@
 //           pass; for one kind of GPU the order is fixed, and so are the bits.
 // Lives in  registers: some sixteen cells a thread; shared memory: one value a warp.
 // Traffic   each field once, as in warp_shuffle, but a cell's number must become its place: two divisions by
-//           multiplication (fast_divide.hpp) a cell, against two real ones a segment there. CUB's 16-byte
+//           multiplication (grids.hpp) a cell, against two real ones a segment there. CUB's 16-byte
 //           loads are for plain arrays only, and rows with ghosts between them are none.
 #include <thrust/iterator/counting_iterator.h>
 
 #include <cub/device/device_reduce.cuh>
 
+#include "kernels/cuda/cells.hpp"
 #include "kernels/cuda/launch.hpp"
-#include "kernels/cuda/part_of_cell.hpp"
 #include "kernels/cuda/rows.hpp"
 
 namespace isotherm::cuda {

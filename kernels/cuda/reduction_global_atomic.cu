@@ -5,24 +5,36 @@
 //           is asked for, and for such doubles the order of the numbers is that of their bits, read
 //           as an integer: an integer maximum, in which NaN, all ones in the exponent and more
 //           behind, beats even infinity.
-// Mapping   one thread a cell, by the cell's number (part_of_cell.hpp): reads are coalesced.
+// Mapping   one thread a cell, by the cell's number (cells.hpp): reads are coalesced.
 // Lives in  registers: the cell's part. Shared memory: nothing.
 // Traffic   each field once from memory; one atomic operation a cell on the same 8 bytes in L2.
 // Slower    than anything above: atomic operations on one address go one after the other, whichever SM sends
 //           them, so the time is that of one L2 slice and not of the memory. And sums are added in the order
 //           of arrival: two runs differ in their last digits. Pairs of values added first (global_pairwise),
 //           or by a block (shared_*), leave nothing to arrive in disorder.
-#include "kernels/cuda/atomic_join.hpp"
+#include "kernels/cuda/cells.hpp"
 #include "kernels/cuda/grids.hpp"
 #include "kernels/cuda/join.hpp"
-#include "kernels/cuda/part_of_cell.hpp"
-#include "kernels/cuda/resources.hpp"
+#include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/rows.hpp"
 
 namespace isotherm::cuda {
 namespace {
 
 constexpr int block_threads = 256;
+
+// *to joined with a cell's part. Sums: in the order of arrival. The maximum: of magnitudes, whose bits have
+// the order of the numbers; the sign that a NaN may carry is taken off, so that a NaN is beyond all others.
+template <ReductionOp op>
+__device__ __forceinline__ void atomic_join(double* to, double part) {
+  if constexpr (op == ReductionOp::max_abs) {
+    static_assert(sizeof(unsigned long long) == sizeof(double));
+    const auto bits = __builtin_bit_cast(unsigned long long, part) & 0x7fffffffffffffffull;
+    atomicMax(reinterpret_cast<unsigned long long*>(to), bits);
+  } else {
+    atomicAdd(to, part);
+  }
+}
 
 template <class T, ReductionOp op>
 __global__ void __launch_bounds__(block_threads)

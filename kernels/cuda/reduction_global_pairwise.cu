@@ -1,7 +1,6 @@
 // Reduction row `global_pairwise`: pairs are joined in passes over memory, each half as long.
 //
-// Algebra   r = join over the cells of the region of part(a - b), in fp64 from the first difference on;
-//           join is + or the larger. 0 over no cells. A tree over all cells: a sum of n values is rounded
+// Algebra   as in global_atomic. A tree over all cells: a sum of n values is rounded
 //           log2 n times on its way, not n times, so its error grows with log n (N. J. Higham, "The
 //           accuracy of floating point summation", SIAM J. Sci. Comput. 14 (1993)). All rungs above
 //           inherit this in part.
@@ -15,10 +14,10 @@
 //           less work than a launch costs.
 // Faster    than global_atomic by far: no thread waits for another.
 // Slower    than it need be: partial results go through memory where they could stay in the SM (shared_*).
+#include "kernels/cuda/cells.hpp"
 #include "kernels/cuda/grids.hpp"
 #include "kernels/cuda/join.hpp"
-#include "kernels/cuda/part_of_cell.hpp"
-#include "kernels/cuda/resources.hpp"
+#include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/rows.hpp"
 
 namespace isotherm::cuda {

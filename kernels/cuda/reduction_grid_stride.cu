@@ -1,7 +1,6 @@
 // Reduction row `grid_stride`: many cells a thread, then one tree.
 //
-// Algebra   r = join over the cells of the region of part(a - b), in fp64 from the first difference on;
-//           join is + or the larger. 0 over no cells.
+// Algebra   as in global_atomic.
 // Mapping   as many blocks as fill a large GPU several times, whatever the region. Each thread joins the
 //           cells i, i + n, i + 2 n, ... by number, n the threads of the whole grid, in one register; then
 //           the tree of shared_unroll_full, once a block. The number of blocks is a constant, not one of
@@ -12,9 +11,8 @@
 //           cells instead of 512, and four loads of a thread are under way at a time (two fields: eight).
 // Slower    than it need be: a cell's place costs two divisions by multiplication, where warp_shuffle walks
 //           along rows; and the tree goes through shared memory, where registers can be shuffled.
-#include "kernels/cuda/grid_reduction.hpp"
-#include "kernels/cuda/part_of_cell.hpp"
-#include "kernels/cuda/shared_tree.hpp"
+#include "kernels/cuda/cells.hpp"
+#include "kernels/cuda/reduction_rung.hpp"
 
 namespace isotherm::cuda {
 namespace {

@@ -4,15 +4,15 @@
 //           once: a LongAccumulator, whose integer digits add in any order. Bits and digits are those of the
 //           host row of that name, for any blocks, ranks and GPUs. 0 over no cells. The maximum is not
 //           rounded, and is left to warp_shuffle.
-// Mapping   cells to lanes as in warp_shuffle (row_segments.hpp), from there to the sum as long_sum.hpp says.
+// Mapping   cells to lanes as in warp_shuffle (cells.hpp), from there to the sum as long_sum.hpp says.
 // Lives in  registers: four doubles. Shared memory: the block's digits, 560 bytes.
 // Traffic   each field once; 560 bytes a block to the same lines of L2.
 // Slower    than warp_shuffle by its arithmetic: 12 to 14 additions a cell instead of one. At two fields of
 //           fp64 that hides behind memory on a GPU with full fp64 rate, at one of fp32 it may not; on a
 //           consumer GPU, with 1/64 of the rate, it does not.
+#include "kernels/cuda/cells.hpp"
+#include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/long_sum.hpp"
-#include "kernels/cuda/resources.hpp"
-#include "kernels/cuda/row_segments.hpp"
 #include "kernels/cuda/rows.hpp"
 
 namespace isotherm::cuda {

@@ -1,9 +1,8 @@
 // Reduction row `shared_interleaved`: the textbook's tree in shared memory, and the first of six
 // versions of it.
 //
-// Algebra   r = join over the cells of the region of part(a - b), in fp64 from the first difference on; join
-//           is + or the larger. 0 over no cells.
-// Mapping   one thread a cell, by the cell's number (part_of_cell.hpp): coalesced. A block puts its 256 parts
+// Algebra   as in global_atomic.
+// Mapping   one thread a cell, by the cell's number (cells.hpp): coalesced. A block puts its 256 parts
 //           into shared memory and joins neighbours, then neighbours of neighbours: in the level of stride s
 //           the threads whose number divides by 2 s work; a second stage (join.hpp) joins the blocks' values.
 //           No atomics: every run gives the same bits.
@@ -13,7 +12,7 @@
 //           divergence: with tid % (2 s) == 0 the working threads are spread over all warps, so that every
 //           warp issues every level with half, a quarter, ... one of its 32 lanes; and the remainder by a
 //           number that is no constant costs more than the addition it guards.
-#include "kernels/cuda/block_reduction.hpp"
+#include "kernels/cuda/reduction_rung.hpp"
 
 namespace isotherm::cuda {
 namespace {

@@ -1,16 +1,15 @@
 // Reduction row `shared_sequential`: the tree from its other end, free of bank conflicts.
 //
-// Algebra   r = join over the cells of the region of part(a - b), in fp64 from the first difference on; join
-//           is + or the larger. 0 over no cells. Other pairs than in the rungs below, so other last digits.
+// Algebra   as in global_atomic. Other pairs than in the rungs below, so other last digits.
 // Mapping   one thread a cell. In the level of stride s, 128 first, thread i < s joins the values i and i +
-//           s: working threads are neighbours, and so is what they read. A second stage (join.hpp) joins the
-//           blocks' values. No atomics: every run gives the same bits.
+//           s: working threads are neighbours, and so is what they read. A second stage joins the blocks, as
+//           in shared_interleaved.
 // Lives in  shared memory: 256 doubles, 2 KB a block.
 // Traffic   as in shared_interleaved.
 // Faster    than shared_strided: 32 lanes read 32 neighbours, all banks evenly.
 // Slower    than it need be: half of the threads do nothing after they have loaded their cell, not even in
 //           the first level, and a block of 256 threads lives for 256 cells.
-#include "kernels/cuda/block_reduction.hpp"
+#include "kernels/cuda/reduction_rung.hpp"
 
 namespace isotherm::cuda {
 namespace {

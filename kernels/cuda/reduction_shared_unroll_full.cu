@@ -1,10 +1,8 @@
 // Reduction row `shared_unroll_full`: the whole tree unrolled.
 //
-// Algebra   r = join over the cells of the region of part(a - b), in fp64 from the first difference on; join
-//           is + or the larger. 0 over no cells.
+// Algebra   as in global_atomic.
 // Mapping   two cells a thread; the tree of shared_unroll_warp, its block's size a template's argument
-//           (shared_tree.hpp). A second stage (join.hpp) joins the blocks' values. No atomics: every run
-//           gives the same bits.
+//           (reduction_rung.hpp). A second stage joins the blocks, as in shared_interleaved.
 // Lives in  shared memory: 256 doubles, 2 KB a block.
 // Traffic   as in shared_first_add.
 // Faster    than shared_unroll_warp by the loop's counter, comparison and jump in two levels: little, and
@@ -13,8 +11,7 @@
 // Slower    than it need be: a block still lives for 512 cells. Launching it, its place in the region (two
 //           divisions a cell), the tree and its barriers are paid for two loads a thread, and two loads are
 //           too few to fill the memory's pipe.
-#include "kernels/cuda/block_reduction.hpp"
-#include "kernels/cuda/shared_tree.hpp"
+#include "kernels/cuda/reduction_rung.hpp"
 
 namespace isotherm::cuda {
 namespace {

@@ -1,10 +1,9 @@
 // Reduction row `shared_unroll_warp`: the last six levels of the tree without barriers of the block.
 //
-// Algebra   r = join over the cells of the region of part(a - b), in fp64 from the first difference on; join
-//           is + or the larger. 0 over no cells.
+// Algebra   as in global_atomic.
 // Mapping   two cells a thread, the tree of shared_first_add down to 64 values; those one warp joins by
-//           itself (shared_tree.hpp), with barriers of the warp. A second stage (join.hpp) joins the blocks'
-//           values. No atomics: every run gives the same bits.
+//           itself (reduction_rung.hpp), with barriers of the warp. A second stage joins the blocks, as in
+//           shared_interleaved.
 // Lives in  shared memory: 256 doubles, 2 KB a block.
 // Traffic   as in shared_first_add.
 // Faster    than shared_first_add: six of eight barriers are gone, and with them the seven warps that came to
@@ -12,8 +11,7 @@
 //           before Volta leave the warp's barriers out as well, for a warp marched in step then: today that
 //           is a race.
 // Slower    than it need be: the loop above still counts and compares at run time.
-#include "kernels/cuda/block_reduction.hpp"
-#include "kernels/cuda/shared_tree.hpp"
+#include "kernels/cuda/reduction_rung.hpp"
 
 namespace isotherm::cuda {
 namespace {

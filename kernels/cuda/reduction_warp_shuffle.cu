@@ -1,10 +1,9 @@
 // Reduction row `warp_shuffle`: sums and maxima in registers, shared memory only between warps.
 //
-// Algebra   r = join over the cells of the region of part(a - b), in fp64 from the first difference on;
-//           join is + or the larger. 0 over no cells.
+// Algebra   as in global_atomic.
 // Mapping   rows of the region are cut into segments of 1024 cells; warps take segments in grid strides,
 //           their 32 lanes 32 neighbours in x at a time, so reads are coalesced and the division that
-//           finds a segment is paid once in 32 reads of a lane (row_segments.hpp). Each lane joins all its
+//           finds a segment is paid once in 32 reads of a lane (cells.hpp). Each lane joins all its
 //           cells first, in one register; then five shuffles join a warp, one shared value a warp and five
 //           more shuffles a block. Blocks leave one value each, and a second kernel of one block joins
 //           these: without atomics, and in an order that depends on the region alone, so that every run,
@@ -16,15 +15,14 @@
 //           multiprocessor, and an H200 needs about 23 KB to fill its memory's pipe.
 // Faster    than grid_stride: no division a cell, one barrier a block instead of three, and no shared memory
 //           in the tree.
-#include "kernels/cuda/grid_reduction.hpp"
-#include "kernels/cuda/row_segments.hpp"
+#include "kernels/cuda/cells.hpp"
+#include "kernels/cuda/reduction_rung.hpp"
 
 namespace isotherm::cuda {
 namespace {
 
-// Two waves on a large GPU; more leave more to the second stage, which in fp32 takes a hundredth of the time
-// (TUNING.md). A constant, not the number of multiprocessors, which would change the order of the sum from
-// GPU to GPU.
+// Two waves on a large GPU; more leave more to the second stage (TUNING.md). A constant, not the number of
+// multiprocessors, which would change the order of the sum from GPU to GPU.
 struct Policy {
   static constexpr int threads = 256;
   static constexpr Index most_blocks = 2048;

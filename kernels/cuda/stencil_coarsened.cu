@@ -12,9 +12,6 @@
 //           memory sees the same one read and one write. What coarsening costs is threads: fewer are in
 //           flight, each with more loads on the way.
 #include "kernels/cuda/launch.hpp"
-#include "kernels/cuda/pack.hpp"
-#include "kernels/cuda/policy.hpp"
-#include "kernels/cuda/resources.hpp"
 #include "kernels/cuda/rows.hpp"
 
 namespace isotherm::cuda {

@@ -16,8 +16,6 @@
 //           bytes, and 4 or 8 more with a source. What keeps the row off the copy bandwidth is the number
 //           of narrow accesses, not the bytes.
 #include "kernels/cuda/launch.hpp"
-#include "kernels/cuda/policy.hpp"
-#include "kernels/cuda/resources.hpp"
 #include "kernels/cuda/rows.hpp"
 
 namespace isotherm::cuda {

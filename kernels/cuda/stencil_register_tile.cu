@@ -15,8 +15,7 @@
 //           rows a block (2 / (rows x warps) of the reads, 6 % for 4 x 8), two cells a row beside the warp
 //           (64 of 512 bytes in sectors), and the planes at the ends of a chunk (2 / planes). The first
 //           two come from L2, as the block beside this one reads the same lines at about the same time.
-#include "kernels/cuda/resources.hpp"
-#include "kernels/cuda/warp_update.hpp"
+#include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/wide_row.hpp"
 
 namespace isotherm::cuda {

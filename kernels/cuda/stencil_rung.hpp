@@ -5,9 +5,7 @@
 // where it works.
 #pragma once
 
-#include "kernels/cuda/columns.hpp"
-#include "kernels/cuda/policy.hpp"
-#include "kernels/cuda/resources.hpp"
+#include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/rows.hpp"
 
 namespace isotherm::cuda {

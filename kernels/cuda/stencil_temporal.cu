@@ -22,10 +22,9 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "kernels/cuda/fused_tile.hpp"
-#include "kernels/cuda/policy.hpp"
-#include "kernels/cuda/resources.hpp"
+#include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/rows.hpp"
+#include "kernels/cuda/temporal_tile.hpp"
 
 namespace isotherm::cuda {
 namespace {
@@ -37,10 +36,8 @@ constexpr Index most_blocks = 1024;  // each of which leaves a part of a norm
 constexpr Index longest_axis = (Index{1} << 30) - 64;
 
 // A block: warps above each other along y, rows of y that a lane owns, planes of the ring; and the cycles
-// between its planes, 0: as fast as they come. What a plane costs is nearly the same on all chips that have
-// these copies, so blocks that ask for planes a little slower than the instructions of four levels allow stay
-// side by side in large fields, where they would drift apart and read their edges from memory:
-// kernels/TUNING.md.
+// between its planes, 0: as fast as they come. Blocks that ask for planes a little slower than the
+// instructions of four levels allow stay side by side in large fields (kernels/TUNING.md).
 struct PacedTile {
   Tile tile;
   int pace;

@@ -19,9 +19,8 @@
 
 #include "kernels/cuda/face_stores.hpp"
 #include "kernels/cuda/hopper.hpp"
+#include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/pace.hpp"
-#include "kernels/cuda/resources.hpp"
-#include "kernels/cuda/warp_update.hpp"
 #include "kernels/cuda/wide_row.hpp"
 
 namespace isotherm::cuda {
@@ -39,8 +38,8 @@ struct RingTile {
     return text;
   }
 };
-// A pace that memory cannot give is worse than none, and a lower one costs what it is lower. What it gives
-// differs by some percent from machine to machine and from shape to shape: the trial of a run finds the best.
+// A pace that memory cannot give is worse than none. What it gives differs by some percent from machine to
+// machine and from shape to shape: a run's autotuner finds the best.
 constexpr std::array tiles = {RingTile{2, 4, 8, 4, 83}, RingTile{2, 4, 8, 4, 87}, RingTile{2, 4, 8, 4, 86},
                               RingTile{2, 4, 8, 4, 85}, RingTile{2, 4, 8, 4, 84}, RingTile{2, 4, 8, 4, 82},
                               RingTile{2, 4, 8, 4, 80}, RingTile{2, 4, 8, 4, 78}, RingTile{2, 4, 8, 4, 0},

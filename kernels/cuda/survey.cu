@@ -8,7 +8,7 @@
 // Lives in  registers: a thread's extremes, 24 bytes, or its part of a sum, 32. Shared memory: one part a
 //           thread, 6 KB a block, or the block's digits, 560 bytes.
 // Traffic   one read of 4 (8) bytes a cell, and two divisions by multiplication to find its place.
-#include "kernels/cuda/fast_divide.hpp"
+#include "kernels/cuda/grids.hpp"
 #include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/long_sum.hpp"
 #include "kernels/cuda/rows.hpp"

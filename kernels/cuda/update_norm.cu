@@ -1,5 +1,5 @@
 // The last step of a fused norm: one block joins the partial results of all.
-#include "kernels/cuda/update_norm.hpp"
+#include "kernels/cuda/tile_update.hpp"
 
 namespace isotherm::cuda {
 namespace {

@@ -3,7 +3,6 @@
 
 #include <omp.h>
 
-#include "kernels/host/partition.hpp"
 #include "kernels/host/rows.hpp"
 
 namespace isotherm::host {

@@ -1,6 +1,5 @@
 // Threads with counts of their own, on their stacks: a shared count would cross from core to core with every
 // cell. They are added up once a thread. Traffic a cell: one read.
-#include "kernels/host/partition.hpp"
 #include "kernels/host/rows.hpp"
 
 namespace isotherm::host {

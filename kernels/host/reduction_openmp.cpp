@@ -1,8 +1,6 @@
 // Threads and vectors with one answer: the region falls into fixed chunks of rows, whatever the threads; a
 // chunk is summed in eight fixed lanes, whatever the width of a register; the chunks' sums are added in
 // order. Traffic a cell: one read of each field.
-#include "kernels/host/partition.hpp"
-#include "kernels/host/reduction_step.hpp"
 #include "kernels/host/rows.hpp"
 #include "kernels/host/vector.hpp"
 

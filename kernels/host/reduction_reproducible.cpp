@@ -2,17 +2,14 @@
 // and any split among ranks, as a LongAccumulator holds every digit. The maximum needs none of that and is
 // the row openmp's.
 //
-// Adding a double to an accumulator takes some twenty instructions. So a batch of values is cut into
-// slices first: with a power of two M well above their sum, (M + x) - M is x rounded to a fixed grid,
-// exactly, and what is left, x minus that, is exact too. The upper parts lie on one grid and add up
-// without rounding, in vectors; what is left, 2^42 times smaller, is cut again until all are zeros. Two or
-// three slices do for most fields: one addition to the accumulator each, for 2048 values. (Extraction of
-// the high-order part: S. M. Rump, T. Ogita, S. Oishi, "Accurate floating-point summation part I", SIAM J.
-// Sci. Comput. 31 (2008).)
+// Adding a double to an accumulator takes some twenty instructions. So a batch of values is cut into slices
+// first: with a power of two M well above their sum, (M + x) - M is x rounded to a fixed grid, exactly, and x
+// minus that is exact too. The upper parts lie on one grid and add up without rounding, in vectors; what is
+// left, 2^42 times smaller, is cut again until all are zeros. Two or three slices do for most fields: one
+// addition to the accumulator each, for 2048 values. (S. M. Rump, T. Ogita, S. Oishi, SIAM J. Sci. Comput. 31
+// (2008).)
 //
 // Traffic a cell: one read of each field; the batch stays in L1.
-#include "kernels/host/partition.hpp"
-#include "kernels/host/reduction_step.hpp"
 #include "kernels/host/rows.hpp"
 #include "kernels/host/vector.hpp"
 

@@ -1,10 +1,7 @@
 // What host rows share, and the functions of this folder that are no rows. Every .cpp here is compiled once
-// for each instruction set, so each row is a template over it; the registry, which alone declares the rows,
-// has a table for each set.
-//
-// Beware of the linker: of an inline function that several files share it keeps one copy, and it could keep
-// the one compiled for AVX-512. What the files of this folder share is therefore static, always inlined, or a
-// template over Isa. CheckSymbols.cmake holds it.
+// for each instruction set, so each row is a template over it. Of an inline function that several files share
+// the linker keeps one copy, and it could keep the one compiled for AVX-512: what the files of this folder
+// share is therefore static, always inlined, or a template over Isa. CheckSymbols.cmake holds it.
 #pragma once
 
 #include <array>
@@ -71,5 +68,108 @@ template <class Pick>
 auto for_this_cpu(Pick pick) {
   return for_instruction_set(instruction_set(), pick);
 }
+
+// Who sweeps what: the static split of a box among threads; and the arithmetic of indices for it, which is
+// always inlined, as std::min would be shared by instruction sets.
+
+// Below this many cells, waking the threads costs more than they save.
+inline constexpr Index cells_worth_threads = 16384;
+
+static inline __attribute__((always_inline)) Index smaller(Index a, Index b) {
+  return a < b ? a : b;
+}
+static inline __attribute__((always_inline)) Index larger(Index a, Index b) {
+  return a < b ? b : a;
+}
+
+struct Range {
+  Index lo, hi;
+};
+
+// Part `part` of `parts` of [lo, hi): equal to one.
+static inline Range part_of(Range whole, Index part, Index parts) {
+  const Index n = whole.hi - whole.lo;
+  return {whole.lo + n * part / parts, whole.lo + n * (part + 1) / parts};
+}
+
+// The share of one thread: threads stand in a grid over y and z, the one with the smallest largest share, of
+// equal ones the one that cuts z most. `beyond`: rows and planes that a share sweeps beside its own on the
+// mean.
+static inline Box share(Box whole, int thread, int threads, Index beyond = 0) {
+  const Int3 n = whole.extent();
+  Index best_z = 1, least = -1;
+  for (Index in_z = threads; in_z >= 1; --in_z) {
+    if (threads % in_z != 0) continue;
+    const Index in_y = threads / in_z;
+    const Index rows = ((n.y + in_y - 1) / in_y + beyond) * ((n.z + in_z - 1) / in_z + beyond);
+    if (least < 0 || rows < least) {
+      least = rows;
+      best_z = in_z;
+    }
+  }
+  const Index in_y = threads / best_z;
+  const Range y = part_of({whole.lo.y, whole.hi.y}, thread % in_y, in_y);
+  const Range z = part_of({whole.lo.z, whole.hi.z}, thread / in_y, best_z);
+  return {{whole.lo.x, y.lo, z.lo}, {whole.hi.x, y.hi, z.hi}};
+}
+
+enum class Source { none, field };
+
+// Streaming ones pay where the next sweep would not find the output in cache anyhow.
+static inline Store choose_store(std::size_t bytes_of_output) {
+  return 2 * bytes_of_output > last_level_cache_bytes() ? Store::streaming : Store::cached;
+}
+
+// One step of a reduction: how a value joins a total, and how two totals join. Both start from 0.
+
+template <ReductionOp op>
+struct OpTag {
+  static constexpr ReductionOp value = op;
+};
+
+template <class Body>
+static inline double for_op(ReductionOp op, const Body& body) {
+  switch (op) {
+    case ReductionOp::max_abs:
+      return body(OpTag<ReductionOp::max_abs>{});
+    case ReductionOp::sum_abs:
+      return body(OpTag<ReductionOp::sum_abs>{});
+    case ReductionOp::sum_squares:
+      return body(OpTag<ReductionOp::sum_squares>{});
+    case ReductionOp::sum:
+      break;
+  }
+  return body(OpTag<ReductionOp::sum>{});
+}
+
+static inline __attribute__((always_inline)) double magnitude(double d) {
+  return __builtin_fabs(d);
+}
+
+// The larger of two magnitudes; NaN once either is.
+static inline __attribute__((always_inline)) double larger(double total, double d) {
+  return d > total || d != d ? d : total;
+}
+
+template <ReductionOp op>
+static inline __attribute__((always_inline)) double accumulate(double total, double d) {
+  if constexpr (op == ReductionOp::max_abs) return larger(total, magnitude(d));
+  if constexpr (op == ReductionOp::sum_abs) return total + magnitude(d);
+  if constexpr (op == ReductionOp::sum_squares) return total + d * d;
+  return total + d;
+}
+
+template <ReductionOp op>
+static inline __attribute__((always_inline)) double combine(double a, double b) {
+  if constexpr (op == ReductionOp::max_abs) return larger(a, b);
+  return a + b;
+}
+
+// Rows with what they choose by the caches of this machine left to the caller, for tests: the kind of store,
+// and in tile_bytes what the queues of a tile, and the planes of `in` that it reads, may fill.
+template <class Isa, class T>
+void sweep_openmp(const SweepArgs<T>& args, SweepPlan plan, Store store);
+template <class Isa, class T>
+void sweep_temporal_openmp(const SweepArgs<T>& args, SweepPlan plan, Store store, std::size_t tile_bytes);
 
 }  // namespace isotherm::host

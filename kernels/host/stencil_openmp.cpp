@@ -1,25 +1,21 @@
 // Threads, vectors, some planes at a time, blocks in cache, streaming stores.
 //
-// Algebra: one sweep, stencil_update() on vectors of x. Threads share the box by partition.hpp, the split by
-// which FaceCopy::fill touched the memory first. A thread walks its share in blocks of rows: x fastest, then
-// y within the block, then z through the whole share, some planes a pass, so that a plane of the block is
-// read from memory once and found in L2 for the passes that follow. Of three rows that stand above each other
-// the middle one's z neighbours are in registers already: five rows come out of L2 for three, not nine, and
-// that is where a core's time goes once memory is fast. Rows are never cut while a block holds enough of
-// them: long runs of memory are worth more than a smaller block. Neighbours along x come out of registers.
-// The rows that memory has to deliver next are asked for a few rows ahead: with several streams to follow,
-// some processors' own prefetchers give up; those that don't are better left alone, and given whole lines at
-// once (a policy of its own). Traffic a cell: one read and, past the last-level cache, one
-// streaming write that reads nothing; the rows beside a block are read twice. Boundaries across x are applied
-// here: as ghosts they would cost two more cache lines a row. The norm of the update, where asked for, is
-// summed a row of cells in fixed lanes, then over the rows in order: its bits depend neither on the number of
-// threads nor on the instruction set.
-#include "kernels/host/stencil_openmp.hpp"
+// Algebra: one sweep, stencil_update() on vectors of x. Threads share the box by share(), the split by which
+// FaceCopy::fill touched the memory first. A thread walks its share in blocks of rows: x fastest, then y
+// within the block, then z through the whole share, some planes a pass, so that a plane of the block is read
+// from memory once and found in L2 for the passes that follow. Of three rows above each other the middle
+// one's z neighbours are in registers already: five rows come out of L2 for three, not nine. Rows are never
+// cut while a block holds enough of them: long runs of memory are worth more than a smaller block. Neighbours
+// along x come out of registers. Rows are prefetched a few rows ahead: with several streams to follow, some
+// processors' own prefetchers give up; others are better left alone, and given whole lines at once (a policy
+// of its own). Traffic a cell: one read and, past the last-level cache, one streaming write; the rows beside
+// a block are read twice. Boundaries across x are applied here: as ghosts they would cost two more cache
+// lines a row. The norm of the update is summed a row of cells in fixed lanes, then over the rows in order:
+// its bits depend neither on the number of threads nor on the instruction set.
 
 #include <omp.h>
 
-#include "kernels/host/partition.hpp"
-#include "kernels/host/streaming.hpp"
+#include "kernels/host/rows.hpp"
 #include "kernels/host/update_norm.hpp"
 #include "kernels/host/vector.hpp"
 
@@ -33,13 +29,12 @@ constexpr Index ahead_bytes = 16 << 10;  // from the rows at work to those that 
 enum class Policy { three_planes, one_plane, four_planes_in_lines };
 constexpr std::array<std::string_view, 3> policies = {"3planes", "1plane", "4planes_lines"};
 
-// How rows stream: in registers that suit the processor, asked for ahead; or a cache line at a time, as fast
-// as the processor's own prefetchers follow. The bits are the same, those of a norm too.
+// How rows stream: prefetched, in registers that suit the processor; or a cache line at a time, as fast as
+// the processor's own prefetchers follow.
 enum class Way { prefetched, lines };
 
-// Planes of a pass, each with a stream of its own: fewer read more rows; more are too many for instructions
-// to ask for in time, and for prefetchers to follow. And of an L2, which the planes + 2 of a block that a
-// pass reads may fill, the eighths: prefetchers that run ahead need room.
+// Planes of a pass, each with a stream of its own: fewer read more rows; more are too many for prefetchers.
+// And the eighths of an L2 that the planes + 2 of a block may fill: prefetchers that run ahead need room.
 template <Way way>
 struct Pass;
 template <>
@@ -84,8 +79,8 @@ struct Runs {
 };
 
 // Cells [from, to) of runs of `planes` planes in whole vectors; returns where they end. A function of its
-// own, and its operands in locals: inlined into the walk, the compiler runs out of registers and reloads
-// pointers and coefficients for every vector.
+// own, and its operands in locals: inlined into the walk, the compiler runs out of registers and reloads them
+// for every vector.
 template <class Isa, Source source, Store store, Way way, Update update, int planes, class T>
 [[gnu::noinline]] Index sweep_vectors(const Coefficients<T>& coefficients, const Runs<T>& r, Index from,
                                       Index to) {

@@ -5,7 +5,6 @@
 #include <bit>
 #include <type_traits>
 
-#include "kernels/host/partition.hpp"
 #include "kernels/host/rows.hpp"
 #include "kernels/host/vector.hpp"
 
@@ -23,6 +22,22 @@ void for_each_part(Index count, Index unit, const Body& body) {
   }
 }
 
+// Element i of `to` becomes *source(i), of which a vector's elements follow each other.
+template <class Isa, class T, class Source>
+void store_all(T* to, Index count, Store store, const Source& source) {
+  using V = Vector<Isa, T, widest<Isa>>;
+  for_each_part(count, 16, [=](Index lo, Index hi) {
+    Index i = lo;
+    if (store == Store::streaming) {
+      for (; i + V::lanes <= hi; i += V::lanes) V::store_streaming(to + i, V::load(source(i)));
+      stream_fence();
+    } else {
+      for (; i + V::lanes <= hi; i += V::lanes) V::store(to + i, V::load(source(i)));
+    }
+    for (; i < hi; ++i) to[i] = *source(i);
+  });
+}
+
 }  // namespace
 
 template <class Isa, class T>
@@ -34,32 +49,12 @@ void Transfer<Isa, T>::fill(T* to, Index count, T (*value)(Index)) {
 
 template <class Isa, class T>
 void Transfer<Isa, T>::copy(T* to, const T* from, Index count, Store store) {
-  using V = Vector<Isa, T, widest<Isa>>;
-  for_each_part(count, V::lanes, [=](Index lo, Index hi) {
-    Index i = lo;
-    if (store == Store::streaming) {
-      for (; i + V::lanes <= hi; i += V::lanes) V::store_streaming(to + i, V::load(from + i));
-      stream_fence();
-    } else {
-      for (; i + V::lanes <= hi; i += V::lanes) V::store(to + i, V::load(from + i));
-    }
-    for (; i < hi; ++i) to[i] = from[i];
-  });
+  store_all<Isa>(to, count, store, [=](Index i) { return from + i; });
 }
 
 template <class Isa, class T>
 void Transfer<Isa, T>::write(T* to, Index count, const T (&pattern)[16], Store store) {
-  using V = Vector<Isa, T, widest<Isa>>;
-  for_each_part(count, 16, [=, &pattern](Index lo, Index hi) {
-    Index i = lo;
-    if (store == Store::streaming) {
-      for (; i + V::lanes <= hi; i += V::lanes) V::store_streaming(to + i, V::load(pattern + i % 16));
-      stream_fence();
-    } else {
-      for (; i + V::lanes <= hi; i += V::lanes) V::store(to + i, V::load(pattern + i % 16));
-    }
-    for (; i < hi; ++i) to[i] = pattern[i % 16];
-  });
+  store_all<Isa>(to, count, store, [first = pattern](Index i) { return first + i % 16; });
 }
 
 template <class Isa, class T>

@@ -2,7 +2,7 @@
 // and sums are in fp64; registers of floats are widened by halves.
 #pragma once
 
-#include "kernels/host/reduction_step.hpp"
+#include "kernels/host/rows.hpp"
 #include "kernels/host/vector.hpp"
 
 namespace isotherm::host {

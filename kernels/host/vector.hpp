@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "kernels/host/rows.hpp"
-#include "kernels/stencil_update.hpp"
+#include "kernels/stencil.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -5,7 +5,7 @@
 #include "config/parts.hpp"
 #include "config/problems.hpp"
 #include "core/agree.hpp"
-#include "core/memory_limits.hpp"
+#include "core/host_threads.hpp"
 #include "core/text.hpp"
 #include "grid/field.hpp"
 #include "halo/messages.hpp"

@@ -7,7 +7,7 @@
 
 #include "app/command_line.hpp"
 #include "core/communicator.hpp"
-#include "kernels/kernel_resources.hpp"
+#include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
 
 namespace isotherm {

@@ -13,8 +13,8 @@
 #include "core/trace.hpp"
 #include "output/console/report.hpp"
 #include "physics/slowest_mode.hpp"
-#include "solver/period.hpp"
 #include "solver/residual_check.hpp"
+#include "solver/rows.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {

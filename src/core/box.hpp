@@ -63,21 +63,17 @@ ISOTHERM_HOST_DEVICE constexpr Face opposite(Face f) {
 
 inline constexpr const char* face_names[face_count] = {"x_min", "x_max", "y_min", "y_max", "z_min", "z_max"};
 
-// Quotients of cells and blocks, rounded up and down.
-
-// a >= 0, b > 0.
+// Quotients, rounded up (a >= 0) and down: regions may begin in the ghosts, at negative indices.
 constexpr Index ceil_div(Index a, Index b) {
   return (a + b - 1) / b;
 }
-// b > 0. Regions may begin in the ghosts, at negative indices.
 constexpr Index floor_div(Index a, Index b) {
   return a >= 0 ? a / b : -ceil_div(-a, b);
 }
 
-// What is left of a box without a box within it.
-
-// Disjoint boxes, none empty: whole planes below and above `inner`, then whole rows before and behind it
-// along y, then what is beside it along x. All of `whole` where `inner` is empty.
+// A box without a box within it, as disjoint boxes, none empty: whole planes below and above `inner`, then
+// whole rows before and behind it along y, then what is beside it along x. All of `whole` where `inner` is
+// empty.
 inline std::vector<Box> boxes_around(Box whole, Box inner) {
   if (inner.empty()) inner = {whole.lo, whole.lo};
   std::vector<Box> around;

@@ -8,6 +8,7 @@
 #include <exception>
 #include <limits>
 
+#include "core/agree.hpp"
 #include "core/error.hpp"
 #include "core/mpi_native.hpp"
 
@@ -48,17 +49,10 @@ std::shared_ptr<Communicator::Native> duplicate(MPI_Comm comm) {
 }
 
 template <class T>
-T all_reduce_one(MPI_Comm comm, T value, MPI_Datatype type, ReduceOp op) {
-  T result{};
-  check_mpi(MPI_Allreduce(&value, &result, 1, type, native(op), comm), "MPI_Allreduce");
-  return result;
-}
-
-MPI_Datatype type_of(const double&) {
-  return MPI_DOUBLE;
-}
-MPI_Datatype type_of(const std::int64_t&) {
-  return MPI_INT64_T;
+MPI_Datatype type_of() {
+  return std::is_same_v<T, double>         ? MPI_DOUBLE
+         : std::is_same_v<T, std::int64_t> ? MPI_INT64_T
+                                           : MPI_UINT64_T;
 }
 
 int checked_count(std::size_t bytes) {
@@ -139,15 +133,17 @@ void Communicator::barrier() const {
   check_mpi(MPI_Barrier(native_->comm), "MPI_Barrier");
 }
 
-double Communicator::all_reduce(double value, ReduceOp op) const {
-  return all_reduce_one(native_->comm, value, MPI_DOUBLE, op);
+template <class T>
+requires std::is_arithmetic_v<T> T Communicator::all_reduce(T value, ReduceOp op)
+const {
+  T result{};
+  check_mpi(MPI_Allreduce(&value, &result, 1, type_of<T>(), isotherm::native(op), native_->comm),
+            "MPI_Allreduce");
+  return result;
 }
-std::int64_t Communicator::all_reduce(std::int64_t value, ReduceOp op) const {
-  return all_reduce_one(native_->comm, value, MPI_INT64_T, op);
-}
-std::uint64_t Communicator::all_reduce(std::uint64_t value, ReduceOp op) const {
-  return all_reduce_one(native_->comm, value, MPI_UINT64_T, op);
-}
+template double Communicator::all_reduce(double, ReduceOp) const;
+template std::int64_t Communicator::all_reduce(std::int64_t, ReduceOp) const;
+template std::uint64_t Communicator::all_reduce(std::uint64_t, ReduceOp) const;
 void Communicator::all_reduce(double* values, int count, ReduceOp op) const {
   check_mpi(MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_DOUBLE, isotherm::native(op), native_->comm),
             "MPI_Allreduce");
@@ -165,34 +161,13 @@ struct PendingAllReduce<T>::Flight {
   MPI_Request request = MPI_REQUEST_NULL;
 };
 
-template <class T>
-PendingAllReduce<T>::PendingAllReduce(std::unique_ptr<Flight> flight) : flight_(std::move(flight)) {}
-template <class T>
-PendingAllReduce<T>::PendingAllReduce(PendingAllReduce&&) noexcept = default;
-
-template <class T>
-PendingAllReduce<T>& PendingAllReduce<T>::operator=(PendingAllReduce&& other) noexcept {
-  if (this != &other) {
-    land();
-    flight_ = std::move(other.flight_);
-  }
-  return *this;
-}
-
-template <class T>
-PendingAllReduce<T>::~PendingAllReduce() {
-  land();
-}
-
 // A collective can be neither cancelled nor given up: MPI needs its memory until it is done.
 template <class T>
-void PendingAllReduce<T>::land() {
-  if (!flight_ || flight_->request == MPI_REQUEST_NULL) return;
-  if (std::uncaught_exceptions() > 0) {
-    (void)flight_.release();
-  } else {
-    MPI_Wait(&flight_->request, MPI_STATUS_IGNORE);
-  }
+void PendingAllReduce<T>::Land::operator()(Flight* flight) const noexcept {
+  const bool under_way = flight->request != MPI_REQUEST_NULL;
+  if (under_way && std::uncaught_exceptions() > 0) return;
+  if (under_way) MPI_Wait(&flight->request, MPI_STATUS_IGNORE);
+  delete flight;
 }
 
 template <class T>
@@ -208,27 +183,22 @@ std::vector<T> PendingAllReduce<T>::wait() {
   return std::move(flight_->values);
 }
 
+template <class T>
+PendingAllReduce<T> Communicator::start_all_reduce(std::vector<T> values, ReduceOp op) const {
+  PendingAllReduce<T> pending;
+  pending.flight_.reset(new typename PendingAllReduce<T>::Flight{native_, std::move(values)});
+  auto& flight = *pending.flight_;
+  check_mpi(MPI_Iallreduce(MPI_IN_PLACE, flight.values.data(), checked_count(flight.values.size()),
+                           type_of<T>(), isotherm::native(op), native_->comm, &flight.request),
+            "MPI_Iallreduce");
+  return pending;
+}
+
 template class PendingAllReduce<double>;
 template class PendingAllReduce<std::int64_t>;
-
-template <class T>
-PendingAllReduce<T> Communicator::start(std::vector<T> values, ReduceOp op) const {
-  auto flight = std::make_unique<typename PendingAllReduce<T>::Flight>();
-  flight->communicator = native_;
-  flight->values = std::move(values);
-  check_mpi(MPI_Iallreduce(MPI_IN_PLACE, flight->values.data(), checked_count(flight->values.size()),
-                           type_of(T{}), isotherm::native(op), native_->comm, &flight->request),
-            "MPI_Iallreduce");
-  return PendingAllReduce<T>(std::move(flight));
-}
-
-PendingAllReduce<double> Communicator::start_all_reduce(std::vector<double> values, ReduceOp op) const {
-  return start(std::move(values), op);
-}
-PendingAllReduce<std::int64_t> Communicator::start_all_reduce(std::vector<std::int64_t> values,
-                                                              ReduceOp op) const {
-  return start(std::move(values), op);
-}
+template PendingAllReduce<double> Communicator::start_all_reduce(std::vector<double>, ReduceOp) const;
+template PendingAllReduce<std::int64_t> Communicator::start_all_reduce(std::vector<std::int64_t>,
+                                                                       ReduceOp) const;
 
 std::string Communicator::broadcast(std::string bytes, int root) const {
   std::uint64_t size = bytes.size();
@@ -269,6 +239,18 @@ Communicator Communicator::split(int colour, int key) const {
   MPI_Comm part = MPI_COMM_NULL;
   check_mpi(MPI_Comm_split(native_->comm, colour, key, &part), "MPI_Comm_split");
   return Communicator(adopt(part));
+}
+
+void throw_if_any_failed(const Communicator& communicator, const Failure& mine) {
+  const std::int64_t none = communicator.size();
+  const std::int64_t first =
+      communicator.all_reduce(mine.failed ? std::int64_t{communicator.rank()} : none, ReduceOp::min);
+  if (first == none) return;
+  const int root = static_cast<int>(first);
+  const std::int64_t code = communicator.all_reduce(
+      communicator.rank() == root ? static_cast<std::int64_t>(mine.code) : 0, ReduceOp::max);
+  const std::string message = communicator.broadcast(mine.message, root);
+  throw CollectiveError(static_cast<ExitCode>(code), message);
 }
 
 std::string mpi_library_version() {

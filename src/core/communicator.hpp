@@ -7,22 +7,20 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace isotherm {
 
-// Whether a launcher, such as mpirun or srun, started this process.
-
-// By the variables that launchers set for their ranks, as they stand now.
+// Whether a launcher, such as mpirun or srun, started this process: by the variables that launchers set, as
+// they are now; and as they were when first asked, by MpiSession before MPI_Init, which may set such a
+// variable in a process that nobody launched (Open MPI 4: PMIX_RANK).
 bool environment_names_launcher();
-
-// The same, as it was when first asked: before MPI_Init, which may set such a variable in a process that
-// nobody launched (Open MPI 4: PMIX_RANK). MpiSession asks.
 bool is_under_launcher();
 
-// MPI_Init_thread ... MPI_Finalize. Excludes OMPIO before it starts (Open MPI's default MPI-IO loses data on
-// a full disk without an error) unless the user chose an MPI-IO component, spares a process without a
-// launcher Open MPI's daemon, asks for MPI_THREAD_MULTIPLE, and refuses a thread level below FUNNELED.
+// MPI_Init_thread ... MPI_Finalize. Excludes OMPIO (Open MPI's default MPI-IO loses data on a full disk
+// without an error) unless the user chose an MPI-IO component, asks for MPI_THREAD_MULTIPLE, and refuses less
+// than FUNNELED.
 class MpiSession {
  public:
   MpiSession(int& argc, char**& argv);
@@ -39,25 +37,22 @@ bool mpi_takes_threads();
 
 enum class ReduceOp { sum, min, max };
 
-// An all-reduce that the ranks have started and not yet waited for. T: double, std::int64_t.
+// An all-reduce that the ranks have started and not yet waited for. T: double, std::int64_t. The destructor
+// waits where nobody has; where an exception passes, other ranks may be gone: MPI keeps the memory to which
+// it may still write, until main ends all ranks.
 template <class T>
 class PendingAllReduce {
  public:
-  PendingAllReduce(PendingAllReduce&&) noexcept;
-  PendingAllReduce& operator=(PendingAllReduce&&) noexcept;
-  // Waits where nobody has. Where an exception passes, other ranks may be gone: MPI keeps what it may still
-  // write to, until main ends all ranks.
-  ~PendingAllReduce();
-
   bool done();            // does not wait; MPI goes on with it here, where it needs the host
   std::vector<T> wait();  // what all ranks have together; once
 
  private:
   friend class Communicator;
   struct Flight;
-  explicit PendingAllReduce(std::unique_ptr<Flight> flight);
-  void land();
-  std::unique_ptr<Flight> flight_;
+  struct Land {
+    void operator()(Flight* flight) const noexcept;
+  };
+  std::unique_ptr<Flight, Land> flight_;
 };
 
 class Communicator {
@@ -71,15 +66,16 @@ class Communicator {
   bool is_root() const { return rank_ == 0; }
 
   void barrier() const;
-  double all_reduce(double value, ReduceOp op) const;
-  std::int64_t all_reduce(std::int64_t value, ReduceOp op) const;
-  std::uint64_t all_reduce(std::uint64_t value, ReduceOp op) const;    // sum wraps modulo 2^64
+  // T: double, std::int64_t, std::uint64_t, of which a sum wraps modulo 2^64.
+  template <class T>
+  requires std::is_arithmetic_v<T> T all_reduce(T value, ReduceOp op)
+  const;
   void all_reduce(double* values, int count, ReduceOp op) const;       // in place
   void all_reduce(std::span<std::int64_t> values, ReduceOp op) const;  // in place
   // As every collective, in the same order on all ranks of this communicator. Every rank gives as many
   // values.
-  PendingAllReduce<double> start_all_reduce(std::vector<double> values, ReduceOp op) const;
-  PendingAllReduce<std::int64_t> start_all_reduce(std::vector<std::int64_t> values, ReduceOp op) const;
+  template <class T>
+  PendingAllReduce<T> start_all_reduce(std::vector<T> values, ReduceOp op) const;
   std::string broadcast(std::string bytes, int root = 0) const;      // every rank returns root's bytes
   std::vector<std::string> all_gather(std::string_view text) const;  // one a rank, in rank order
   Communicator split_by_host() const;  // the ranks that share this rank's memory
@@ -89,8 +85,6 @@ class Communicator {
   const Native& native() const { return *native_; }
 
  private:
-  template <class T>
-  PendingAllReduce<T> start(std::vector<T> values, ReduceOp op) const;
   explicit Communicator(std::shared_ptr<Native> native);
   std::shared_ptr<Native> native_;  // shared: a Communicator is a cheap value
   int rank_ = 0, size_ = 1;

@@ -17,7 +17,6 @@ inline cudaStream_t native(Stream stream) {
 inline cudaEvent_t native(Event event) {
   return static_cast<cudaEvent_t>(event.native);
 }
-
 inline cudaGraphExec_t native(Graph graph) {
   return static_cast<cudaGraphExec_t>(graph.native);
 }

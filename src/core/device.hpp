@@ -16,8 +16,7 @@ enum class Backend { host, cuda };
 template <>
 inline constexpr auto words_of<Backend> = words("cpu", "cuda");
 
-// Rows of a field start on such bytes: a processor's cache line, of which more would be padding to read past;
-// a GPU's memory transaction.
+// Rows of a field start on such bytes: a processor's cache line, a GPU's memory transaction.
 constexpr std::ptrdiff_t row_alignment(Backend backend) {
   return backend == Backend::host ? 64 : 128;
 }
@@ -28,8 +27,7 @@ enum class Memory {
   staging,  // host memory that this device copies from and to at full speed (pinned under CUDA)
 };
 
-// A queue of work in order, by value: what kernels take. On the host work is done at once and the handle is
-// null.
+// A queue of work in order. On the host work is done at once and the handle is null.
 struct Stream {
   void* native = nullptr;
 };
@@ -96,8 +94,7 @@ std::unique_ptr<Device> make_host_device();
 // One whose fields mirror those of another device.
 std::unique_ptr<Device> make_host_of(const Device& mirrored);
 
-// How many CUDA devices this process can use. 0 with the reason (no CUDA in this build, no driver, no
-// device).
+// The CUDA devices that this process can use, or the reason why there are none.
 struct CudaDevices {
   std::vector<DeviceInfo> devices;
   std::string why_none;

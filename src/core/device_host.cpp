@@ -11,7 +11,7 @@
 
 #include "core/device.hpp"
 #include "core/error.hpp"
-#include "core/memory_limits.hpp"
+#include "core/host_threads.hpp"
 #include "core/timer.hpp"
 
 namespace isotherm {

@@ -11,7 +11,12 @@
 namespace isotherm {
 namespace {
 
-constexpr std::array stop_signals{SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
+struct StopSignal {
+  int number;
+  const char* name;
+};
+constexpr std::array stop_signals{StopSignal{SIGTERM, "SIGTERM"}, StopSignal{SIGINT, "SIGINT"},
+                                  StopSignal{SIGUSR1, "SIGUSR1"}, StopSignal{SIGUSR2, "SIGUSR2"}};
 constexpr std::int64_t one_request = 500'000'000;  // ns
 
 volatile std::sig_atomic_t noted = 0;
@@ -42,8 +47,8 @@ void note_stop_signals() {
   action.sa_handler = isotherm_note_signal;
   action.sa_flags = SA_RESTART;  // no write of a file is cut short
   sigemptyset(&action.sa_mask);
-  for (const int signal : stop_signals) sigaddset(&action.sa_mask, signal);
-  for (const int signal : stop_signals) sigaction(signal, &action, nullptr);
+  for (const StopSignal& signal : stop_signals) sigaddset(&action.sa_mask, signal.number);
+  for (const StopSignal& signal : stop_signals) sigaction(signal.number, &action, nullptr);
 }
 
 int noted_stop_signal() {
@@ -51,18 +56,9 @@ int noted_stop_signal() {
 }
 
 std::string signal_name(int signal) {
-  switch (signal) {
-    case SIGTERM:
-      return "SIGTERM";
-    case SIGINT:
-      return "SIGINT";
-    case SIGUSR1:
-      return "SIGUSR1";
-    case SIGUSR2:
-      return "SIGUSR2";
-    default:
-      return fmt::format("signal {}", signal);
-  }
+  for (const StopSignal& known : stop_signals)
+    if (known.number == signal) return known.name;
+  return fmt::format("signal {}", signal);
 }
 
 }  // namespace isotherm

@@ -119,21 +119,14 @@ std::string plain_decimal(double value, int decimals) {
 }
 
 std::string escaped(std::string_view name) {
+  constexpr std::string_view marks = "\n\t\r\\", letters = "ntr\\";
   std::string text;
   for (const char c : name) {
     const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n') {
-      text += "\\n";
-    } else if (c == '\t') {
-      text += "\\t";
-    } else if (c == '\r') {
-      text += "\\r";
-    } else if (c == '\\') {
-      text += "\\\\";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      text += fmt::format("\\x{:02x}", byte);
+    if (const std::size_t mark = marks.find(c); mark != marks.npos) {
+      text += {'\\', letters[mark]};
     } else {
-      text += c;
+      text += byte < 0x20 || byte == 0x7f ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
     }
   }
   return text;

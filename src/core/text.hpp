@@ -13,10 +13,7 @@
 
 namespace isotherm {
 
-// Words of commands to paste, and of scripts.
-
-// bash reads it as one word, and as this text. Control characters are escaped, so that none reaches a
-// terminal.
+// bash reads it as one word, and as this text. Control characters are escaped: none reaches a terminal.
 std::string shell_word(std::string_view text);
 
 std::string human_bytes(double bytes);           // "17 B", "1.50 KiB", "2.00 GiB"
@@ -41,8 +38,7 @@ std::string in_quotes(std::string_view name);  // 'escaped'
 // ends in a newline and none in a space.
 struct TextTable {
   std::string alignment;
-  std::vector<std::vector<std::string>>
-      rows;  // the first is the head; the last cells of a row may be missing
+  std::vector<std::vector<std::string>> rows;  // the first is the head; last cells may be missing
   std::string text(int indent = 0) const;
 };
 

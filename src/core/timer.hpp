@@ -1,4 +1,4 @@
-// Boundary-clock seconds of one thread, from a clock that never jumps.
+// Wall-clock seconds of one thread, from a clock that never jumps.
 #pragma once
 
 #include <chrono>

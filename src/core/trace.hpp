@@ -1,14 +1,52 @@
+// The phases of a run: one list for timers, for the ranges of profilers, and for what run.json reports.
+#pragma once
+
+#include <array>
+
+#include "core/enum_words.hpp"
+
+namespace isotherm {
+
+enum class Phase : int {
+  setup,        // reading, planning, allocating, initialising, probing: all before the loop
+  interior,     // sweeps beside exchanges: cells that need no ghost of another rank
+  shells,       // the rest of these sweeps
+  sweep,        // whole sweeps, and the wait for the device
+  walls,        // boundary ghosts; of times, also halos within the rank's own subdomain
+  copies,       // halos between two faces of this rank's own subdomain
+  pack,         // edges into messages
+  wire,         // messages, and the wait for the neighbours; stores into the neighbours' memory
+  unpack,       // messages into ghosts; the wait for what neighbours have stored
+  reduction,    // norms and their all-reduce
+  diagnostics,  // extremes, heat, histogram, and their all-reduces
+  output,       // snapshots, histories, records, in whatever thread writes them
+  graph,        // the launch of recorded sweeps, their exchanges among them
+  other,        // of the loop: polling, history, progress
+  loop,         // from the first sweep until all files are there
+  total,        // of the run; more than the sum by what no phase claims
+  sweeps,       // interior, shells and sweep together
+  halo,         // walls, pack, wire and unpack together: the exchange that no sweep hid
+  stepping,     // sweeps, halo and reduction together
+};
+template <>
+inline constexpr auto words_of<Phase> = words("setup", "interior", "shells", "sweep", "walls", "copies",
+                                              "pack", "wire", "unpack", "reduction", "diagnostics", "output",
+                                              "graph", "other", "loop", "total", "sweeps", "halo",
+                                              "stepping");
+
+template <class Value>
+struct PhaseTable {
+  std::array<Value, words_of<Phase>.size()> values{};
+  Value& operator[](Phase p) { return values[static_cast<std::size_t>(p)]; }
+  const Value& operator[](Phase p) const { return values[static_cast<std::size_t>(p)]; }
+};
+
+using PhaseTimes = PhaseTable<double>;  // s of a rank's wall clock
+
 // What a thread of the host is about, for tools that draw it over time: ranges of NVTX in the domain
 // "isotherm", each by its phase's word, where the build has found NVTX's headers. On a GPU a range is the
 // time in which the host queues the work, or waits for it; a tool that sees CUDA too shows when the device
 // does it. Without a tool a range costs a call that looks at a pointer.
-#pragma once
-
-#include "core/phases.hpp"
-
-namespace isotherm {
-
-// From its construction to its end, in this thread.
 class TraceRange {
  public:
   explicit TraceRange(Phase phase);

@@ -23,26 +23,10 @@ struct Domain {
     }
   }
 
-  static std::uint32_t color_of(Phase phase) {
-    switch (phase) {
-      case Phase::sweep:
-      case Phase::interior:
-      case Phase::shells:
-      case Phase::graph:
-        return 0xff4477aa;
-      case Phase::walls:
-      case Phase::copies:
-      case Phase::pack:
-      case Phase::wire:
-      case Phase::unpack:
-        return 0xffee6677;
-      case Phase::reduction:
-      case Phase::diagnostics:
-        return 0xff228833;
-      default:
-        break;
-    }
-    return 0xffccbb44;
+  static std::uint32_t color_of(Phase phase) {  // by the order of Phase
+    if (phase == Phase::graph || (phase >= Phase::interior && phase <= Phase::sweep)) return 0xff4477aa;
+    if (phase >= Phase::walls && phase <= Phase::unpack) return 0xffee6677;
+    return phase == Phase::reduction || phase == Phase::diagnostics ? 0xff228833 : 0xffccbb44;
   }
 };
 

@@ -10,16 +10,15 @@
 
 namespace isotherm {
 
-// Collective HDF5 and MPI-IO calls wait for ever when one rank has left them, or when a file system stalls,
-// and no call comes back to throw an error. So a helper thread, which calls neither MPI nor HDF5, watches the
-// clock: when a phase lasts longer than the limit it prints which one and where, and ends the process with
-// exit code 74 (io). The launcher then ends the other ranks.
+// Collective HDF5 and MPI-IO calls wait for ever when one rank has left them, or when a file system stalls.
+// So a helper thread, which calls neither MPI nor HDF5, watches the clock: when a phase lasts longer than the
+// limit it prints which one and where, and ends the process with exit code 74 (io). The launcher then ends
+// the other ranks.
 class Watchdog {
  public:
   using Seconds = std::chrono::duration<double>;
 
-  // limit 0: no watch. `what` and `rank` are for the message, which names no rank where a process works
-  // alone.
+  // limit 0: no watch. `what` and `rank` (none: a process works alone) are for the message.
   Watchdog(Seconds limit, std::string what, std::optional<int> rank = {});
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
@@ -41,8 +40,7 @@ class Watchdog {
   std::thread thread_;  // last: it sees all of the above
 };
 
-// Seconds of ISOTHERM_IO_TIMEOUT, 300 where it is not set. Throws Error(command_line) when it is no number
-// >= 0.
+// Seconds of ISOTHERM_IO_TIMEOUT, else 300. Throws Error(command_line) when it is no number >= 0.
 Watchdog::Seconds io_timeout();
 
 }  // namespace isotherm

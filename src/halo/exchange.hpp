@@ -1,17 +1,14 @@
 // Makes the ghosts of a field, g layers deep, equal to the neighbours' cells.
 #pragma once
 
-#include <memory>
+#include <map>
 #include <string>
 
 #include "core/communicator.hpp"
 #include "core/device.hpp"
-#include "core/field_view.hpp"
 #include "grid/decomposition.hpp"
 #include "halo/links.hpp"
-#include "halo/transport.hpp"
 #include "kernels/face_copy.hpp"
-#include "kernels/stencil.hpp"
 
 namespace isotherm {
 
@@ -22,53 +19,77 @@ namespace isotherm {
 //     start:  local copies on `compute`;  every transport's send() on `halo`
 //     finish: every transport's receive() on `halo`; `compute` waits
 //
-// Between start and finish, cells that touch no ghost of another rank (interior_box() in halo/regions.hpp)
-// may be swept on `compute`.
+// Between start and finish, cells that touch no ghost of another rank (interior_box()) may be swept on
+// `compute`.
 template <class T>
 class HaloExchange {
  public:
   // Of these fields, all of one shape; their edges and ghosts are overwritten, because transports are proved
-  // with them, by exchanges of all their layers. Collective: what one rank lacks is thrown on all.
+  // with them. Collective: what one rank lacks is thrown on all.
   HaloExchange(const Decomposition& decomposition, const Communicator& communicator, Device& device,
                std::vector<HaloField<T>> fields, const TransportSettings& settings = {},
                std::span<const TransportRow<T>> rows = transport_rows<T>());
-  HaloExchange(HaloExchange&&) noexcept;
-  ~HaloExchange();
 
   // From now on exchanges fill so many layers, all that the fields have or fewer. Between exchanges;
   // collective. Buffers of other numbers of layers are kept until forget_others().
   void use(int layers);
-  void forget_others();
+  void forget_others() {
+    std::erase_if(by_number_, [&](const auto& each) { return each.first != layers_; });
+  }
 
   // `field` is one of the bound ones, on all ranks the same of them.
   void start(FieldView<T> field, Stream compute, Stream halo);
   void finish(FieldView<T> field, Stream compute, Stream halo);
 
-  // Can sweeps store their faces for the neighbours in place of exchanges? Not within a rank, nor more layers
-  // than one. The same on all ranks.
-  bool serves_sweeps() const;
-  // Of a sweep from `in` to `out`. Before the first of them, hand_ghosts() of what an exchange has brought;
-  // before what reads the ghosts of the field that the last has written, but for the next of them,
-  // take_ghosts().
-  FaceStores<T> stores(FieldView<T> in, FieldView<T> out, Stream compute);
-  void hand_ghosts(FieldView<T> field, Stream compute);
-  void take_ghosts(FieldView<T> field, Stream compute);
+  // Can sweeps store their faces for the neighbours in place of exchanges (Transport::serves_sweeps())? Not
+  // within a rank, nor more layers than one. The same on all ranks.
+  bool serves_sweeps() const { return now().serves_sweeps; }
+  FaceStores<T> stores(FieldView<T> in, FieldView<T> out, Stream compute) {
+    return first().stores(in, out, compute);
+  }
+  void hand_ghosts(FieldView<T> field, Stream compute) { first().hand_ghosts(field, compute); }
+  void take_ghosts(FieldView<T> field, Stream compute) { first().take_ghosts(field, compute); }
 
   // From now on times() has what the exchanges of this rank take, by all its transports; on a GPU the host
   // waits behind each phase, and nothing overlaps.
   void time_phases();
   PhaseTimes times() const;
 
-  std::size_t bytes_sent() const;  // by this rank, an exchange
-  int messages() const;
-  const std::vector<HaloLink>& links() const;  // by neighbour
+  std::size_t bytes_sent() const;  // by this rank, per exchange
+  int messages() const { return static_cast<int>(now().messages.size()); }
+  const std::vector<HaloLink>& links() const { return chosen_.links; }  // by neighbour
   // Why start() and finish() cannot be recorded into a graph: the first transport in use between any two
   // ranks that cannot. The same on all ranks; empty: they can, on each.
-  const std::string& why_not_recordable() const;
+  const std::string& why_not_recordable() const { return now().why_not_recordable; }
 
  private:
-  struct Implementation;
-  std::unique_ptr<Implementation> implementation_;
+  struct NamedTransport {
+    std::string_view name;
+    std::unique_ptr<Transport<T>> transport;
+  };
+  // An exchange of so many layers.
+  struct Layers {
+    std::vector<HaloMessage> messages;
+    std::vector<LocalCopy> copies;
+    std::vector<NamedTransport> transports;  // those that this rank uses
+    std::string why_not_recordable;
+    bool serves_sweeps = false;
+  };
+  void check_arguments() const;
+  Layers connect(int layers);
+  std::string why_not_recorded(const Layers& layers) const;
+  const Layers& now() const { return by_number_.at(layers_); }
+  Transport<T>& first() { return *now().transports.front().transport; }
+
+  Decomposition decomposition_;
+  const Communicator& communicator_;
+  Device& device_;
+  std::vector<HaloField<T>> fields_;
+  ChosenTransports<T> chosen_;
+  int layers_ = 0;
+  std::map<int, Layers> by_number_;
+  bool times_phases_ = false;
+  Owned<Event> field_ready_, ghosts_ready_;
 };
 
 }  // namespace isotherm

@@ -8,8 +8,23 @@
 
 #include "core/mpi_native.hpp"
 
+// The queries of Open MPI and of MPICH since 4.0. Weak: null in a library that has none.
+extern "C" {
+int MPIX_Query_cuda_support() __attribute__((weak));
+int MPIX_GPU_query_support(int gpu_type, int* is_supported) __attribute__((weak));
+}
+
 namespace isotherm {
 namespace {
+
+std::optional<bool> mpi_takes_device_memory() {
+  constexpr int cuda = 0;  // MPIX_GPU_SUPPORT_CUDA
+  int supported = 0;
+  if (MPIX_Query_cuda_support) return MPIX_Query_cuda_support() != 0;
+  if (!MPIX_GPU_query_support) return std::nullopt;
+  check_mpi(MPIX_GPU_query_support(cuda, &supported), "MPIX_GPU_query_support");
+  return supported != 0;
+}
 
 // "CRAY MPICH version 8.1.28" has been written in more than one way.
 bool is_cray(std::string_view library) {

@@ -12,12 +12,9 @@ namespace isotherm {
 // Empty: it does. Else why not, and what to do. Not collective.
 std::string why_mpi_takes_no_device_memory();
 
-// What MPI itself says; none: it has nothing to ask. MPI must have been started. One of the twins that CMake
-// chooses by the query that it finds (cmake/CheckGpuAwareMpi.cmake).
-std::optional<bool> mpi_takes_device_memory();
-
-// From the answer, the library's version text and the value of MPICH_GPU_SUPPORT_ENABLED ("" where it is not
-// set), which in Cray MPICH is a switch that its users have to set.
+// From what MPI itself says (none: it cannot be asked), the library's version text and the value of
+// MPICH_GPU_SUPPORT_ENABLED ("" where it is not set), which in Cray MPICH is a switch that its users have to
+// set.
 std::string judge_device_memory(std::optional<bool> answer, std::string_view library,
                                 std::string_view cray_switch);
 

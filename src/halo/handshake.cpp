@@ -9,8 +9,7 @@
 namespace isotherm {
 namespace {
 
-constexpr int length_tag = first_free_tag, text_tag = first_free_tag + 1, bytes_tag = first_free_tag + 2,
-              leave_tag = first_free_tag + 3;
+constexpr int length_tag = first_free_tag, text_tag = first_free_tag + 1, leave_tag = first_free_tag + 2;
 
 // Sends and receives one buffer a peer, all at once.
 template <class Sent, class Received>
@@ -68,13 +67,6 @@ bool take_leave(const Communicator& communicator, std::span<const int> peers, do
     }
   }
   return all != 0;
-}
-
-void swap_bytes(const Communicator& communicator, int peer, std::span<const std::byte> mine,
-                std::span<std::byte> theirs) {
-  swap_buffers(
-      communicator.native().comm, bytes_tag, std::span(&peer, 1), [&](std::size_t) { return mine; },
-      [&](std::size_t) { return theirs; });
 }
 
 }  // namespace isotherm

@@ -1,18 +1,14 @@
-// What a halo exchange costs, and how much of that a step hides behind its sweep.
-//
-// Two spans of the compute stream, a step with its exchange and the same sweep without it, differ by what the
-// exchange costs the step: waits that nothing fills, and memory, processors and launches that it takes from
-// the sweep. That is what is exposed. Beside it stands the exchange alone:
+// What a halo exchange costs, and how much of that a step hides behind its sweep. Two spans of the compute
+// stream, a step with its exchange and the same sweep without it, differ by what the exchange costs the step:
+// waits, and memory, processors and launches that it takes from the sweep. Beside it stands the exchange
+// alone:
 //
 //     exposed = (exchange and sweep) - (sweep)          hidden = 1 - exposed / (exchange)
 //
-// A wait between interior and rest would be simpler to time, and would miss what the exchange slows down.
-// Both are swept in two parts, so what that costs more than one whole sweep is not in it: that is no
-// communication. Copies within a rank are part of the exchange, and hide behind nothing.
-//
-// It is measured before the first sweep, not during the run: with the run's own fields, streams, transports
-// and rows, on all ranks at once, the two spans one after the other, so that a clock that changes changes
-// both. A share of the time of a sweep is lost to noise otherwise: an exchange is a tenth of it, or less.
+// Both are swept in two parts, so what that costs more than one whole sweep is not in it. Copies within a
+// rank are part of the exchange. It is measured before the first sweep, with the run's own fields, streams,
+// transports and kernels, on all ranks at once, the two spans one after the other, so that a clock that
+// changes changes both: as a share of the time of a sweep it would be lost to noise.
 #pragma once
 
 #include <functional>

@@ -3,10 +3,244 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <thread>
 
 #include "core/agree.hpp"
+#include "core/statistics.hpp"
+#include "halo/handshake.hpp"
+#include "kernels/face_copy.hpp"
 
 namespace isotherm {
+namespace {
+
+constexpr double timing_seconds = 0.004;  // of the exchanges of one transport and one pair
+constexpr int batches = 3, most_repeats = 20;
+
+// What a cell of the pattern holds: integers that fp32 holds exactly, none of which is the poison.
+template <class T>
+T pattern(int rank, int field, Int3 cell) {
+  std::uint64_t bits = 0;
+  for (const Index value : {Index{rank}, Index{field}, cell.x, cell.y, cell.z}) {
+    bits = (bits ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15u;
+    bits ^= bits >> 29;
+  }
+  return static_cast<T>(bits >> 44);
+}
+constexpr double poison = -1;
+
+template <class Use>
+void for_each_cell(Box box, Use use) {
+  std::size_t i = 0;
+  for (Index z = box.lo.z; z < box.hi.z; ++z) {
+    for (Index y = box.lo.y; y < box.hi.y; ++y) {
+      for (Index x = box.lo.x; x < box.hi.x; ++x) use(i++, Int3{x, y, z});
+    }
+  }
+}
+
+// Exchanges that end by the deadline, however the peer behaves. A transport that did not is given up.
+template <class T>
+class BoundedTransport {
+ public:
+  BoundedTransport(Device& device, std::unique_ptr<Transport<T>> transport, double seconds)
+      : device_(device),
+        transport_(std::move(transport)),
+        seconds_(seconds),
+        stream_(own_stream(device, Priority::high)),
+        done_(own_event(device)) {}
+  BoundedTransport(const BoundedTransport&) = delete;
+  BoundedTransport& operator=(const BoundedTransport&) = delete;
+  // Memory that MPI or a GPU may still be writing to is never given back.
+  ~BoundedTransport() {
+    if (!hangs_) return;
+    transport_->abandon();
+    static_cast<void>(transport_.release());
+  }
+
+  Stream stream() const { return stream_; }
+
+  // So many, queued one behind the other as in a run, of the fields in turns: seconds until they are done.
+  // Throws Error(unavailable) when the time is up.
+  double exchange(std::span<const HaloField<T>> fields, int count) {
+    const Timer timer;
+    for (int i = 0; i < count; ++i) {
+      const FieldView<T> field = fields[static_cast<std::size_t>(i) % fields.size()].view;
+      transport_->send(field, stream_);
+      wait_until(timer, [&] { return transport_->arrived(); });
+      transport_->receive(field, stream_);
+    }
+    device_.record(done_, stream_);
+    wait_until(timer, [&] { return device_.passed(done_); });
+    return timer.seconds();
+  }
+
+ private:
+  template <class Condition>
+  void wait_until(const Timer& timer, Condition holds) {
+    while (!holds()) {
+      if (timer.seconds() > seconds_) {
+        hangs_ = true;
+        throw Error(ExitCode::unavailable, fmt::format("no answer within {:.3g} s", seconds_));
+      }
+      std::this_thread::yield();
+    }
+  }
+
+  Device& device_;
+  std::unique_ptr<Transport<T>> transport_;
+  double seconds_;
+  bool hangs_ = false;
+  Owned<Stream> stream_;
+  Owned<Event> done_;
+};
+
+std::size_t most_cells(const std::vector<HaloMessage>& messages) {
+  std::size_t most = 0;
+  for (const HaloMessage& m : messages) most = std::max(most, m.cells());
+  return most;
+}
+
+}  // namespace
+
+template <class T>
+LinkProbe<T>::LinkProbe(Device& device, const Communicator& communicator,
+                        std::span<const HaloField<T>> fields, std::vector<HaloMessage> messages,
+                        double timeout_seconds)
+    : device_(device),
+      communicator_(communicator),
+      fields_(fields),
+      messages_(std::move(messages)),
+      timeout_(timeout_seconds),
+      peer_(messages_.front().peer) {}
+
+template <class T>
+void LinkProbe<T>::Verdict::blame(std::string_view reason) {
+  const std::size_t length = std::min(reason.size(), sizeof(why_not) - 1);
+  std::copy_n(reason.data(), length, why_not);
+  why_not[length] = '\0';
+}
+
+// The worse of the two sides, in the same words on both.
+template <class T>
+typename LinkProbe<T>::Verdict LinkProbe<T>::settle(const Verdict& mine) const {
+  const Verdict theirs = swap_value(communicator_, peer_, mine);
+  const int rank = communicator_.rank();
+  const Verdict &low = rank < peer_ ? mine : theirs, &high = rank < peer_ ? theirs : mine;
+  Verdict settled = low.good() ? high : low;
+  if (!low.good() && !high.good() && std::string_view(low.why_not) != high.why_not) {
+    settled.blame(fmt::format("rank {}: {}; rank {}: {}", std::min(rank, peer_), low.why_not,
+                              std::max(rank, peer_), high.why_not));
+  }
+  settled.seconds = std::max(mine.seconds, theirs.seconds);
+  return settled;
+}
+
+// Edges get the pattern, ghosts the poison.
+template <class T>
+void LinkProbe<T>::paint(const HaloField<T>& field, int index, Stream stream) {
+  const FaceCopy<T>& copy = face_copy<T>(device_.backend());
+  const auto put = [&](Box box, auto value) {
+    for_each_cell(box, [&](std::size_t i, Int3 cell) { host_.as<T>()[i] = value(cell); });
+    device_.copy(dense_.data(), host_.data(), static_cast<std::size_t>(box.cells()) * sizeof(T), stream);
+    copy.unpack(dense_.as<T>(), field.view, box, stream);
+    device_.synchronize(stream);
+  };
+  for (const HaloMessage& m : messages_) {
+    put(m.edge, [&](Int3 cell) { return pattern<T>(communicator_.rank(), index, cell); });
+    put(m.ghosts, [](Int3) { return static_cast<T>(poison); });
+  }
+}
+
+// What is wrong with the ghosts.
+template <class T>
+std::string LinkProbe<T>::compare(const HaloField<T>& field, int index, Stream stream) {
+  std::size_t wrong = 0, all = 0;
+  for (const HaloMessage& m : messages_) {
+    face_copy<T>(device_.backend()).pack(field.view, m.ghosts, dense_.as<T>(), stream);
+    device_.copy(host_.data(), dense_.data(), m.cells() * sizeof(T), stream);
+    device_.synchronize(stream);
+    for_each_cell(m.peer_edge, [&](std::size_t i, Int3 cell) {
+      wrong += host_.as<T>()[i] != pattern<T>(peer_, index, cell);
+      ++all;
+    });
+  }
+  return wrong == 0 ? "" : fmt::format("{} of {} cells arrived wrong", wrong, all);
+}
+
+// Every field, because a transport may reach each in its own way. The ghosts of both are poisoned before
+// either sends: settle() is where the two meet.
+template <class T>
+typename LinkProbe<T>::Verdict LinkProbe<T>::prove(TransportMaker<T>& maker, bool checked) {
+  Verdict verdict;
+  std::optional<BoundedTransport<T>> bounded;
+  const auto attempt = [&](auto&& work) {
+    try {
+      if (verdict.good()) work();
+    } catch (const std::exception& e) {
+      verdict.blame(e.what());
+    }
+    verdict = settle(verdict);
+  };
+  // One side may have given up on another peer what the other would wait for here.
+  attempt([&] {
+    if (const std::string why = maker.why_broken(); !why.empty()) throw Error(ExitCode::unavailable, why);
+    dense_ = Buffer(device_, most_cells(messages_) * sizeof(T));
+    host_ = Buffer(device_, dense_.bytes(), Memory::staging);
+  });
+  attempt([&] { bounded.emplace(device_, maker.connect(fields_, messages_), timeout_); });
+  for (int i = 0; i < static_cast<int>(fields_.size()) && verdict.good(); ++i) {
+    const HaloField<T>& field = fields_[static_cast<std::size_t>(i)];
+    attempt([&] { paint(field, i, bounded->stream()); });
+    attempt([&] {
+      verdict.seconds = bounded->exchange(std::span(&field, 1), 1);
+      if (checked) verdict.blame(compare(field, i, bounded->stream()));
+    });
+  }
+  return verdict;
+}
+
+// Of one exchange among many that are queued, at this rank: in a run the host is ahead of its device, and
+// what it takes to see that an exchange is done delays none.
+template <class T>
+double LinkProbe<T>::time(TransportMaker<T>& maker, std::span<const HaloMessage> messages, double expected) {
+  const double wanted = timing_seconds / batches / std::max(expected, 1e-9);
+  const int repeats = static_cast<int>(std::clamp<double>(wanted, 1, most_repeats));
+  BoundedTransport<T> bounded(device_, maker.connect(fields_, messages), timeout_);
+  bounded.exchange(fields_, 1);  // the first of a connection has more to do
+  std::vector<double> seconds;
+  for (int i = 0; i < batches; ++i) seconds.push_back(bounded.exchange(fields_, repeats) / repeats);
+  return median(seconds);
+}
+
+template <class T>
+TransportTrial LinkProbe<T>::run(const TransportRow<T>& row, TransportMaker<T>* maker, std::string why_not,
+                                 bool timed) {
+  TransportTrial trial{std::string(row.name), "", 0, 0};
+  Verdict verdict;
+  verdict.blame(why_not.empty() && maker ? maker->why_not(peer_) : why_not);
+  verdict = settle(verdict);
+  if (verdict.good()) verdict = prove(*maker, row.moves_data);
+  std::vector<HaloMessage> cells;
+  for (const HaloMessage& m : messages_) cells.push_back(one_cell_of(m));
+  const std::pair<std::span<const HaloMessage>, double*> lengths[] = {{messages_, &trial.seconds},
+                                                                      {cells, &trial.latency}};
+  for (const auto& [messages, result] : lengths) {
+    if (!timed || !verdict.good()) break;
+    Verdict mine;
+    try {
+      mine.seconds = time(*maker, messages, verdict.seconds);
+    } catch (const std::exception& e) {
+      mine.blame(e.what());
+    }
+    verdict = settle(mine);
+    *result = verdict.seconds;
+  }
+  trial.why_not = verdict.why_not;
+  return trial;
+}
+
 namespace {
 
 std::string names_of(auto rows, std::string_view without = {}) {
@@ -155,6 +389,8 @@ ChosenTransports<T> choose_transports(const TransportSettings& settings,
   return chosen;
 }
 
+template class LinkProbe<float>;
+template class LinkProbe<double>;
 template OpenTransport<float> open_transport(const TransportRow<float>&, const Communicator&, Device&);
 template OpenTransport<double> open_transport(const TransportRow<double>&, const Communicator&, Device&);
 template ChosenTransports<float> choose_transports(const TransportSettings&,

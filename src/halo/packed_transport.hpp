@@ -1,40 +1,99 @@
-// A transport of packed messages: a kernel packs each edge into a dense buffer, a wire carries it, a kernel
-// unpacks it into the peer's ghosts.
+// Transports of packed messages: a kernel packs each edge into a dense buffer, a wire carries it, a kernel
+// unpacks it into the peer's ghosts. The wires are declared here.
 #pragma once
 
 #include "halo/transport.hpp"
-#include "halo/wire.hpp"
 
 namespace isotherm {
 
-// For the table of rows: a transport of the wires that `wires` makes.
+// One message each way between this rank and `peer`. Buffers are in the device's memory and outlive the wire.
+// `send_tag` of one side is `receive_tag` of the other; bytes agree.
+struct WireMessage {
+  int peer;
+  int send_tag, receive_tag;
+  const void* send;
+  void* receive;
+  std::size_t bytes;  // each way
+};
+
+class Wire {
+ public:
+  virtual ~Wire() = default;
+  // Once per exchange, in this order. `stream` is where the pack kernels before `send` and the unpack kernels
+  // after `receive` run. Failures throw Error(internal).
+  virtual void send(Stream stream) = 0;     // the packed data is on its way, or queued to be
+  virtual void receive(Stream stream) = 0;  // work queued on `stream` after this sees the received data
+  // As Transport's:
+  virtual bool arrived() = 0;
+  virtual void abandon() noexcept {}
+  virtual bool recordable() const { return false; }
+};
+
+// Makes the wires of one transport, ready on all ranks.
+class WireMaker {
+ public:
+  virtual ~WireMaker() = default;
+  // Called by the ranks of all these messages at about the same time, with one another's messages. Throws
+  // where this rank or one of its peers cannot.
+  virtual std::unique_ptr<Wire> make(std::span<const WireMessage> messages) = 0;
+  virtual std::string why_broken() const { return {}; }  // as TransportMaker's
+};
+
+// For the table of transports: one of the wires that `wires` makes.
 template <class T>
 std::unique_ptr<TransportMaker<T>> packed_transports(Device& device, std::unique_ptr<WireMaker> wires);
 
-// Of a wire that any two ranks can share.
+// ... of a wire that any two ranks can share.
 using MakeWire = std::unique_ptr<Wire> (*)(Device&, const Communicator&, std::span<const WireMessage>);
 template <class T, MakeWire make_wire>
 std::unique_ptr<TransportMaker<T>> packed_transports(Device& device, const Communicator& communicator) {
-  class Wires final : public WireMaker {
-   public:
-    Wires(Device& its_device, const Communicator& its_communicator)
-        : device_(its_device), communicator_(its_communicator) {}
+  struct Wires final : WireMaker {
+    Wires(Device& its_device, const Communicator& ranks) : device(its_device), communicator(ranks) {}
     std::unique_ptr<Wire> make(std::span<const WireMessage> messages) override {
-      return make_wire(device_, communicator_, messages);
+      return make_wire(device, communicator, messages);
     }
-
-   private:
-    Device& device_;
-    const Communicator& communicator_;
+    Device& device;
+    const Communicator& communicator;
   };
   return packed_transports<T>(device, std::make_unique<Wires>(device, communicator));
 }
 
-// Of wires whose ranks meet once, beforehand. Collective; throws where all ranks have to do without.
+// ... of wires whose ranks meet once, beforehand. Collective; throws where all ranks have to do without.
 using OpenWires = std::unique_ptr<WireMaker> (*)(Device&, const Communicator&);
 template <class T, OpenWires open_wires>
 std::unique_ptr<TransportMaker<T>> opened_transports(Device& device, const Communicator& communicator) {
   return packed_transports<T>(device, open_wires(device, communicator));
 }
+
+// MPI counts are ints, so long messages travel in pieces. Well below 2^31, where MPI libraries and kernels
+// have been caught cutting transfers short.
+inline constexpr std::size_t largest_piece = std::size_t{1} << 30;  // bytes
+// Pieces of messages that are staged: one is copied while the one before it travels. Long enough that a
+// piece's latencies (some 10 us) are a small part of its time at 25 GB/s.
+inline constexpr std::size_t staged_piece = std::size_t{2} << 20;  // bytes
+
+// Non-blocking MPI over host memory; device memory is staged through pinned buffers. Not collective. Wires of
+// one communicator must be used in the same order on all ranks.
+std::unique_ptr<Wire> make_host_wire(Device& device, const Communicator& communicator,
+                                     std::span<const WireMessage> messages);
+std::unique_ptr<Wire> make_direct_wire(Device& device, const Communicator& communicator,
+                                       std::span<const WireMessage> messages,
+                                       std::size_t piece_bytes = largest_piece);
+std::unique_ptr<Wire> make_staged_wire(Device& device, const Communicator& communicator,
+                                       std::span<const WireMessage> messages,
+                                       std::size_t piece_bytes = staged_piece);
+// The same without staging: for an MPI that takes the device's memory.
+std::unique_ptr<Wire> make_mpi_device_wire(Device& device, const Communicator& communicator,
+                                           std::span<const WireMessage> messages);
+// Moves nothing: what is received is what was there. For measuring what the rest costs.
+std::unique_ptr<Wire> make_mock_wire(Device& device, const Communicator& communicator,
+                                     std::span<const WireMessage> messages);
+
+// NCCL: all sends and receives of an exchange are one group on the stream of the halos. The host only queues
+// them, so that an exchange can be recorded into a graph. Collective: one communicator of all ranks. Throws,
+// on all ranks alike, where two ranks have one GPU, which NCCL does not allow, where NCCL fails, and where it
+// does not come back in time.
+std::unique_ptr<WireMaker> open_nccl_wires(Device& device, const Communicator& communicator);
+std::string why_no_nccl(const Device& device);  // in this build or with this device; empty: it may
 
 }  // namespace isotherm

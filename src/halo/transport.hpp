@@ -18,31 +18,6 @@
 
 namespace isotherm {
 
-// Of one transport. Until start() phases are ranges for tools alone, and cost no look at a clock.
-class ExchangeClock {
- public:
-  // From now on the host waits behind each phase for what that has queued: on a GPU it costs the overlap.
-  void start(Device& device) {
-    device_ = &device;
-    times_ = {};
-  }
-  const PhaseTimes& times() const { return times_; }
-
-  template <class Work>
-  void measure(Phase phase, Stream stream, const Work& work) {
-    const TraceRange range(phase);
-    if (!device_) return work();
-    const Timer timer;
-    work();
-    device_->synchronize(stream);
-    times_[phase] += timer.seconds();
-  }
-
- private:
-  Device* device_ = nullptr;
-  PhaseTimes times_;  // of pack, wire and unpack, of the host's thread
-};
-
 // The memory of a field that is exchanged. A transport may open the neighbours' to this rank, so it has to
 // know all of them beforehand.
 template <class T>
@@ -78,20 +53,37 @@ class Transport {
   virtual bool recordable() const { return false; }
 
   // Can sweeps of the block store what send() would, all of it? Then, in place of exchanges, a sweep from
-  // field `in` to `out` takes stores(). Its first needs hand_ghosts(): what the last exchange has brought.
-  // What is queued behind take_ghosts() finds in the ghosts what it would after receive(); other sweeps need
-  // neither. Exchanges and such sweeps may follow each other, alike on all ranks.
+  // field `in` to `out` takes stores(). The first needs hand_ghosts() of what the last exchange has brought;
+  // what is queued behind take_ghosts() finds in the ghosts what it would after receive().
   virtual bool serves_sweeps() const { return false; }
   virtual FaceStores<T> stores(FieldView<T> /*in*/, FieldView<T> /*out*/, Stream) { return {}; }
   virtual void hand_ghosts(FieldView<T>, Stream) {}
   virtual void take_ghosts(FieldView<T>, Stream) {}
 
-  // From now on times() has what exchanges take; on a GPU the host waits behind each phase.
-  void time_phases(Device& device) { clock_.start(device); }
-  const PhaseTimes& times() const { return clock_.times(); }
+  // From now on times() has the pack, wire and unpack times of the host's thread, which waits behind each
+  // phase for what that has queued: on a GPU it costs the overlap. Until then phases are ranges for tools
+  // alone.
+  void time_phases(Device& device) {
+    timed_ = &device;
+    times_ = {};
+  }
+  const PhaseTimes& times() const { return times_; }
 
  protected:
-  ExchangeClock clock_;  // of the phases within send() and receive()
+  // Of the phases within send() and receive().
+  template <class Work>
+  void measure(Phase phase, Stream stream, const Work& work) {
+    const TraceRange range(phase);
+    if (!timed_) return work();
+    const Timer timer;
+    work();
+    timed_->synchronize(stream);
+    times_[phase] += timer.seconds();
+  }
+
+ private:
+  Device* timed_ = nullptr;
+  PhaseTimes times_;
 };
 
 // One way, made ready on all ranks.
@@ -108,13 +100,12 @@ class TransportMaker {
   // boxes lie within the fields. Throws where this rank or one of its peers cannot.
   virtual std::unique_ptr<Transport<T>> connect(std::span<const HaloField<T>> fields,
                                                 std::span<const HaloMessage> messages) = 0;
-  // Why nothing that it connected can be used any more, at any rank; empty: it can. For ways whose ranks have
-  // one state among them, which a transport that was given up takes with it. Does not communicate.
+  // Why nothing that it connected can be used any more, at any rank; empty: it can. For ways whose ranks
+  // share a state, which a transport that was given up takes with it. Does not communicate.
   virtual std::string why_broken() const { return {}; }
 };
 
-// A row of the table: the deck's word (parallel.transport), `list`, the probe, the banner and the tests
-// follow from it.
+// A row of the table, from which the deck's keyword, `list`, the probe, the banner and the tests follow.
 template <class T>
 struct TransportRow {
   std::string_view name;
@@ -136,5 +127,11 @@ std::span<const TransportRow<T>> transport_rows();
 // The row of that name; nullptr where there is none.
 template <class T>
 const TransportRow<T>* find_transport(std::string_view name);
+
+// The one that stores straight into the neighbours' ghosts, through memory that the ranks of a host open for
+// each other by CUDA IPC. The devices order it among themselves (kernels/peer_copy.hpp): no host waits.
+std::string why_no_peer_transport(const Device& device);
+template <class T>
+std::unique_ptr<TransportMaker<T>> peer_transports(Device& device, const Communicator& communicator);
 
 }  // namespace isotherm

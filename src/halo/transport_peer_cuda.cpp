@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <map>
 #include <set>
 #include <thread>
 #include <utility>
@@ -13,9 +14,7 @@
 #include "core/error.hpp"
 #include "core/timer.hpp"
 #include "halo/handshake.hpp"
-#include "halo/messages.hpp"
-#include "halo/peer_memory_cuda.hpp"
-#include "halo/transport_peer.hpp"
+#include "halo/transport.hpp"
 #include "kernels/peer_copy.hpp"
 
 namespace isotherm {
@@ -23,6 +22,74 @@ namespace {
 
 constexpr double leave_seconds = 2;    // that a peer is waited for at the end
 constexpr double abandon_seconds = 1;  // that kernels are given to see that they were given up
+
+void check_ipc(cudaError_t code, const char* call) {
+  if (code == cudaSuccess) return;
+  cudaGetLastError();
+  throw Error(ExitCode::unavailable, fmt::format("{} failed ({})", call, cuda::error_text(code)));
+}
+
+// Memory that other processes open: of the whole allocation that begins there. Throws Error(unavailable).
+cudaIpcMemHandle_t handle_of(void* memory) {
+  cudaIpcMemHandle_t handle{};
+  check_ipc(cudaIpcGetMemHandle(&handle, memory), "cudaIpcGetMemHandle");
+  return handle;
+}
+
+// A peer's allocation as this process sees it from the device; closed with its last owner. Opening one twice
+// is an error of older runtimes, and a transport that was given up keeps what it has open: so whoever asks
+// again, in the whole process, gets the same.
+std::shared_ptr<std::byte> open_peer_memory(int device, const cudaIpcMemHandle_t& handle) {
+  static std::map<std::pair<int, std::string>, std::weak_ptr<std::byte>> open;
+  std::erase_if(open, [](const auto& each) { return each.second.expired(); });
+  std::weak_ptr<std::byte>& known = open[{device, std::string(handle.reserved, sizeof(handle.reserved))}];
+  if (std::shared_ptr<std::byte> memory = known.lock()) return memory;
+  check_ipc(cudaSetDevice(device), "cudaSetDevice");
+  void* pointer = nullptr;
+  check_ipc(cudaIpcOpenMemHandle(&pointer, handle, cudaIpcMemLazyEnablePeerAccess), "cudaIpcOpenMemHandle");
+  const auto close = [device](std::byte* memory) {
+    const bool closed = cudaSetDevice(device) == cudaSuccess && cudaIpcCloseMemHandle(memory) == cudaSuccess;
+    if (!closed) cudaGetLastError();
+  };
+  std::shared_ptr<std::byte> memory(static_cast<std::byte*>(pointer), close);
+  known = memory;
+  return memory;
+}
+
+// A rank and its peers that set something up together, in stages. What goes wrong at one rank is known at its
+// peers, and everyone comes through all stages: a rank that left early would leave those waiting that it has
+// nothing to do with.
+class Agreement {
+ public:
+  Agreement(const Communicator& communicator, std::span<const int> peers)
+      : communicator_(communicator), peers_(peers) {}
+
+  // `work` is left out once something is wrong.
+  template <class Work>
+  void attempt(Work work) {
+    try {
+      if (why_not_.empty()) work();
+    } catch (const std::exception& e) {
+      why_not_ = fmt::format("rank {}: {}", communicator_.rank(), e.what());
+    }
+  }
+  // The peers' texts; of use only where nothing is wrong.
+  std::vector<std::string> swap(std::vector<std::string> mine) {
+    for (std::string& text : mine) text = why_not_.empty() ? "+" + text : "-" + why_not_;
+    std::vector<std::string> theirs = swap_texts(communicator_, peers_, mine);
+    for (std::string& text : theirs) {
+      if (text[0] == '-' && why_not_.empty()) why_not_ = text.substr(1);
+      text.erase(0, 1);
+    }
+    return theirs;
+  }
+  const std::string& why_not() const { return why_not_; }
+
+ private:
+  const Communicator& communicator_;
+  std::span<const int> peers_;
+  std::string why_not_;
+};
 
 // What a peer has to know to store into this rank: bytes, the same on both sides.
 struct OfferedInbox {
@@ -58,6 +125,17 @@ Buffer cleared(Device& device, std::size_t bytes, std::size_t zeros) {
   return buffer;
 }
 
+// A box of cells in memory.
+template <class T>
+struct Rows {
+  T* first;
+  Index pitch_y, pitch_z;
+};
+template <class T>
+PeerMessage<T> message_of(const Rows<T>& from, const Rows<T>& to, Int3 n, int link) {
+  return {from.first, to.first, from.pitch_y, from.pitch_z, to.pitch_y, to.pitch_z, n, link};
+}
+
 template <class T>
 class PeerTransport final : public Transport<T> {
  public:
@@ -70,11 +148,10 @@ class PeerTransport final : public Transport<T> {
 
   void send(FieldView<T> field, Stream stream) override {
     stream_ = stream;
-    this->clock_.measure(Phase::wire, stream, [&] { copy_.store(bound_to(field).messages, links_, stream); });
+    this->measure(Phase::wire, stream, [&] { copy_.store(bound_to(field).messages, links_, stream); });
   }
   void receive(FieldView<T> field, Stream stream) override {
-    this->clock_.measure(Phase::unpack, stream,
-                         [&] { copy_.wait(bound_to(field).arrivals, links_, stream); });
+    this->measure(Phase::unpack, stream, [&] { copy_.wait(bound_to(field).arrivals, links_, stream); });
   }
   bool arrived() override { return true; }  // receive() never waits
   bool recordable() const override { return true; }
@@ -230,14 +307,8 @@ void PeerTransport<T>::bind(int link, int peer, std::string_view offer, std::spa
       if (m.peer != peer) continue;
       const Int3 n = m.edge.extent();
       PeerMessage<T>& message = bound.message[bound.count++];
-      message = {&mine(m.edge.lo),
-                 &theirs(m.peer_ghosts.lo),
-                 mine.pitch_y,
-                 mine.pitch_z,
-                 theirs.pitch_y,
-                 theirs.pitch_z,
-                 n,
-                 link};
+      message = message_of<T>({&mine(m.edge.lo), mine.pitch_y, mine.pitch_z},
+                              {&theirs(m.peer_ghosts.lo), theirs.pitch_y, theirs.pitch_z}, n, link);
       bind_store(f, m, theirs, there + inbox.columns, link);
       if (m.direction[0] != 0) bind_columns(f, m, mine);
       const auto place = dense.places.find(send_tag(m));
@@ -278,12 +349,10 @@ void PeerTransport<T>::bind_columns(std::size_t field, const HaloMessage& m, Fie
   T* const columns = reinterpret_cast<T*>(inbox_.as<std::byte>() + columns_at_ + column_of(field, upper));
   Bound& bound = fields_[field];
   bound.stores.columns[upper ? 1 : 0] = columns;
-  T* const ghosts = &mine(m.ghosts.lo);
+  const Rows<T> ghosts{&mine(m.ghosts.lo), mine.pitch_y, mine.pitch_z}, column{columns, 1, column_pitch_};
   const Int3 n = m.ghosts.extent();
-  bound.to_columns.message[bound.to_columns.count++] = {
-      ghosts, columns, mine.pitch_y, mine.pitch_z, 1, column_pitch_, n, 0};
-  bound.from_columns.message[bound.from_columns.count++] = {columns,      ghosts,       1, column_pitch_,
-                                                            mine.pitch_y, mine.pitch_z, n, 0};
+  bound.to_columns.message[bound.to_columns.count++] = message_of(ghosts, column, n, 0);
+  bound.from_columns.message[bound.from_columns.count++] = message_of(column, ghosts, n, 0);
 }
 
 // What comes in the inbox and goes on into the ghosts.
@@ -291,19 +360,14 @@ template <class T>
 void PeerTransport<T>::bind_arrivals(int link, int peer, Bound& bound, const HaloField<T>& field,
                                      std::span<const HaloMessage> messages) {
   const DenseMessages dense = dense_messages<T>(messages, peer, receive_tag);
-  const std::byte* const cells = inbox_.as<std::byte>() + cells_of_[static_cast<std::size_t>(link)];
+  std::byte* const cells = inbox_.as<std::byte>() + cells_of_[static_cast<std::size_t>(link)];
   for (const HaloMessage& m : messages) {
     const auto place = dense.places.find(receive_tag(m));
     if (m.peer != peer || place == dense.places.end()) continue;
     const Int3 n = m.ghosts.extent();
-    bound.arrivals.message[bound.arrivals.count++] = {reinterpret_cast<const T*>(cells + place->second),
-                                                      &field.view(m.ghosts.lo),
-                                                      n.x,
-                                                      n.x * n.y,
-                                                      field.view.pitch_y,
-                                                      field.view.pitch_z,
-                                                      n,
-                                                      link};
+    bound.arrivals.message[bound.arrivals.count++] =
+        message_of<T>({reinterpret_cast<T*>(cells + place->second), n.x, n.x * n.y},
+                      {&field.view(m.ghosts.lo), field.view.pitch_y, field.view.pitch_z}, n, link);
   }
 }
 

@@ -1,6 +1,6 @@
 // The twin of transport_peer_cuda.cpp in a build without CUDA.
 #include "core/error.hpp"
-#include "halo/transport_peer.hpp"
+#include "halo/transport.hpp"
 
 namespace isotherm {
 

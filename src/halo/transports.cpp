@@ -2,8 +2,6 @@
 #include "halo/gpu_aware_mpi.hpp"
 #include "halo/packed_transport.hpp"
 #include "halo/transport.hpp"
-#include "halo/transport_peer.hpp"
-#include "halo/wire_nccl.hpp"
 
 namespace isotherm {
 namespace {

@@ -1,14 +1,234 @@
-#include "halo/wire_nccl.hpp"
+// Packed messages by NCCL.
+//
+// NCCL's calls that meet other ranks wait for them without a bound. A communicator that does not block would
+// say so instead, but then starts a thread for every group, and the host has to ask until it is done before
+// anything may follow on the stream. So the communicator blocks, and the two calls that meet others, its
+// creation and the first messages between two ranks, run in a thread that is waited for so long and no
+// longer. Later groups only queue.
+#include <fmt/format.h>
+#include <nccl.h>
 
 #include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <future>
+#include <map>
 #include <set>
+#include <thread>
 #include <tuple>
-#include <vector>
 
-#include "halo/ranks_nccl.hpp"
+#include "core/agree.hpp"
+#include "core/cuda_native.hpp"
+#include "core/mpi_native.hpp"
+#include "halo/packed_transport.hpp"
 
 namespace isotherm {
 namespace {
+
+// NCCL knows no tags: what goes from one rank to another meets in the order in which both post it.
+struct NcclPost {
+  int peer;
+  void* data;
+  std::size_t bytes;
+};
+struct NcclGroup {
+  std::vector<NcclPost> sends, receives;
+};
+
+constexpr double patience = 60;  // s; thousands of ranks take some ten to find each other
+
+// The last error of NCCL is a sentence, where there is one, that says more than the code.
+void check_nccl(ncclResult_t result, const char* call, ncclComm_t comm, ExitCode code) {
+  if (result == ncclSuccess) return;
+  const char* const last = ncclGetLastError(comm);
+  std::string detail = last ? last : "";
+  while (!detail.empty() && std::isspace(static_cast<unsigned char>(detail.back()))) detail.pop_back();
+  throw Error(
+      code, fmt::format("{} failed ({}{}{}); set NCCL_DEBUG=WARN to see more, or use another transport", call,
+                        ncclGetErrorString(result), detail.empty() ? "" : ": ", detail));
+}
+
+// The result of `work`, done in a thread of its own. One that does not come back keeps its thread, and what
+// it holds, until the program ends.
+template <class Work>
+auto in_time(Work work) {
+  std::packaged_task<decltype(work())()> task(std::move(work));
+  auto result = task.get_future();
+  std::thread thread(std::move(task));
+  if (result.wait_for(std::chrono::duration<double>(patience)) != std::future_status::ready) {
+    thread.detach();
+    throw Error(ExitCode::unavailable, fmt::format("NCCL did not come back within {:.3g} s", patience));
+  }
+  thread.join();
+  return result.get();
+}
+
+// A group that was started is ended, come what may.
+void queue(const NcclGroup& group, ncclComm_t comm, Stream stream, ExitCode code) {
+  check_nccl(ncclGroupStart(), "ncclGroupStart", comm, code);
+  ncclResult_t posted = ncclSuccess;
+  const cudaStream_t native = cuda::native(stream);
+  for (const NcclPost& p : group.sends)
+    if (posted == ncclSuccess) posted = ncclSend(p.data, p.bytes, ncclChar, p.peer, comm, native);
+  for (const NcclPost& p : group.receives)
+    if (posted == ncclSuccess) posted = ncclRecv(p.data, p.bytes, ncclChar, p.peer, comm, native);
+  const ncclResult_t ended = ncclGroupEnd();
+  check_nccl(posted, "ncclSend or ncclRecv", comm, code);
+  check_nccl(ended, "ncclGroupEnd", comm, code);
+}
+
+// A byte each way with ranks that have not met: NCCL sets up their connections then, and waits for them.
+void greet(Device& device, ncclComm_t comm, const std::set<int>& peers) {
+  const Owned<Stream> stream = own_stream(device, Priority::high);
+  const Buffer bytes(device, 2 * peers.size());
+  NcclGroup group;
+  for (std::byte* at = bytes.as<std::byte>(); const int peer : peers) {
+    group.sends.push_back({peer, at++, 1});
+    group.receives.push_back({peer, at++, 1});
+  }
+  queue(group, comm, stream, ExitCode::unavailable);
+  device.synchronize(stream);
+}
+
+void refuse_shared_gpus(const std::vector<std::string>& uuids) {
+  std::map<std::string, std::size_t> owner;
+  for (std::size_t rank = 0; rank < uuids.size(); ++rank) {
+    const auto [first, is_new] = owner.emplace(uuids[rank], rank);
+    if (is_new) continue;
+    throw Error(ExitCode::unavailable,
+                fmt::format("ranks {} and {} share {}, which NCCL does not allow; start one rank "
+                            "a GPU, or use another transport",
+                            first->second, rank, uuids[rank]));
+  }
+}
+
+ncclUniqueId common_id(const Communicator& communicator) {
+  ncclUniqueId id{};
+  agree(communicator, [&] {
+    if (communicator.is_root()) {
+      check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId", nullptr, ExitCode::unavailable);
+    }
+  });
+  const std::string bytes = communicator.broadcast(std::string(id.internal, sizeof(id.internal)));
+  std::copy(bytes.begin(), bytes.end(), id.internal);
+  return id;
+}
+
+// The communicator of NCCL of some ranks. All calls but the constructor's are of one rank. Failures throw
+// Error.
+class NcclRanks {
+ public:
+  // Collective; `device` is this rank's own.
+  NcclRanks(Device& device, const Communicator& communicator) {
+    const ncclUniqueId id = common_id(communicator);
+    const int rank = communicator.rank(), ranks = communicator.size();
+    agree(communicator, [&] {
+      comm_.reset(in_time([&device, id, rank, ranks] {
+        const Owned<Stream> stream = own_stream(device, Priority::normal);  // the device is this thread's now
+        ncclComm_t comm = nullptr;
+        check_nccl(ncclCommInitRank(&comm, ranks, id, rank), "ncclCommInitRank", nullptr,
+                   ExitCode::unavailable);
+        return comm;
+      }));
+    });
+  }
+
+  // Given up by all who share it. Graphs that hold its groups must not be launched any more.
+  void abort() noexcept { comm_.reset(); }
+  bool aborted() const { return !comm_; }
+  bool usable() const {  // neither given up nor failed
+    ncclResult_t found = ncclSuccess;
+    return comm_ && ncclCommGetAsyncError(comm_.get(), &found) == ncclSuccess && found == ncclSuccess;
+  }
+
+  // Those that have not met this rank do it now; they call it too.
+  void meet(Device& device, std::set<int> peers) {
+    refuse_aborted();
+    std::erase_if(peers, [&](int peer) { return met_.contains(peer); });
+    if (peers.empty()) return;
+    try {
+      in_time([&device, comm = comm_.get(), peers] { greet(device, comm, peers); });
+    } catch (...) {
+      abort();
+      throw;
+    }
+    met_.merge(peers);
+  }
+  void exchange(const NcclGroup& group, Stream stream) const {  // between ranks that have met; queued
+    refuse_aborted();
+    queue(group, comm_.get(), stream, ExitCode::internal);
+  }
+  // What NCCL's own threads have run into. A flag that is read, no call of CUDA.
+  void check() const {
+    refuse_aborted();
+    ncclResult_t found = ncclSuccess;
+    check_nccl(ncclCommGetAsyncError(comm_.get(), &found), "ncclCommGetAsyncError", comm_.get(),
+               ExitCode::internal);
+    check_nccl(found, "NCCL", comm_.get(), ExitCode::internal);
+  }
+
+ private:
+  void refuse_aborted() const {
+    if (aborted()) throw Error(ExitCode::internal, "NCCL was given up before; use another transport");
+  }
+
+  // Where nothing is under way, to abort is to destroy without waiting for the others.
+  struct Abort {
+    void operator()(ncclComm_t comm) const noexcept {
+      try {
+        in_time([comm] { return ncclCommAbort(comm); });
+      } catch (const std::exception&) {  // there is nothing left to end it with
+      }
+    }
+  };
+  std::unique_ptr<std::remove_pointer_t<ncclComm_t>, Abort> comm_;
+  std::set<int> met_;
+};
+
+// What this process has open, by ranks and GPUs. The first thing that MPI does when it ends is to delete the
+// attributes of MPI_COMM_SELF (MPI 3.1, section 8.7.1): by then all who shared a communicator are gone, and
+// devices and MPI are still there.
+using OpenRanks = std::map<std::vector<std::string>, std::shared_ptr<NcclRanks>>;
+
+int close_all(MPI_Comm, int, void* open, void*) {
+  delete static_cast<OpenRanks*>(open);
+  return MPI_SUCCESS;
+}
+
+OpenRanks& open_ranks() {
+  static OpenRanks* const open = [] {
+    int key = MPI_KEYVAL_INVALID;
+    check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, close_all, &key, nullptr),
+              "MPI_Comm_create_keyval");
+    auto none = std::make_unique<OpenRanks>();
+    check_mpi(MPI_Comm_set_attr(MPI_COMM_SELF, key, none.get()), "MPI_Comm_set_attr");
+    OpenRanks* const kept = none.release();
+    check_mpi(MPI_Comm_free_keyval(&key), "MPI_Comm_free_keyval");  // when the attribute is gone
+    return kept;
+  }();
+  return *open;
+}
+
+// A rank of this communicator, whatever other communicators call it, and its GPU.
+std::vector<std::string> ranks_and_gpus(const Communicator& communicator, const std::string& uuid) {
+  int world_rank = 0;
+  check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &world_rank), "MPI_Comm_rank");
+  return communicator.all_gather(fmt::format("{} {}", world_rank, uuid));
+}
+
+// To make a communicator and to let two of its ranks meet takes some tenths of a second, so a process keeps
+// what it has made: whoever asks for the same ranks with the same GPUs shares one. Collective: made by the
+// first who asks, and again where it is not usable at any of them.
+std::shared_ptr<NcclRanks> shared_nccl_ranks(Device& device, const Communicator& communicator) {
+  refuse_shared_gpus(communicator.all_gather(device.info().uuid));
+  std::shared_ptr<NcclRanks>& ranks = open_ranks()[ranks_and_gpus(communicator, device.info().uuid)];
+  const bool usable = ranks && ranks->usable();
+  if (communicator.all_reduce(std::int64_t{usable}, ReduceOp::min) == 0) {
+    ranks.reset();
+    ranks = std::make_shared<NcclRanks>(device, communicator);
+  }
+  return ranks;
+}
 
 // The sender's tags give both sides one order, whatever theirs is: around a periodic axis of two parts each
 // rank's first message is the other's second.

@@ -1,5 +1,6 @@
+// The twin of wire_nccl.cpp in a build without NCCL.
 #include "core/error.hpp"
-#include "halo/wire_nccl.hpp"
+#include "halo/packed_transport.hpp"
 
 namespace isotherm {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "config/config.hpp"
-#include "kernels/stencil_update.hpp"
+#include "kernels/stencil.hpp"
 
 namespace isotherm {
 

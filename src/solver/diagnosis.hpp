@@ -14,33 +14,6 @@
 
 namespace isotherm {
 
-// The cell that stands out when a run has diverged.
-struct ExtremeCell {
-  Int3 cell;             // global
-  double magnitude = 0;  // K; infinite where the value is not finite
-};
-
-// The cell with the largest magnitude, one that is not finite before all others, the first of equals.
-// `field`: this rank's block, in host memory; `lo`: its first cell in a grid of `cells`. Collective.
-template <class T>
-ExtremeCell most_extreme_cell(FieldView<const T> field, Int3 lo, Int3 cells,
-                              const Communicator& communicator);
-
-// Heat that rounding swallows: what a sweep adds to a cell is less than half the last digit of its
-// temperature, which therefore stays what it is.
-
-// Of sources and flux boundaries, in kelvin a sweep: magnitudes, summed over cells.
-struct SwallowedHeat {
-  double all = 0, lost = 0;
-};
-
-// Of this rank's block: one pass over it. `field`, `source` (empty where there is none) and `boundaries` are
-// in the device's memory, which `stream` has brought up to date.
-template <class T>
-SwallowedHeat swallowed_heat(const Config& config, Device& device, FieldView<const T> field,
-                             FieldView<const T> source, const Boundaries<T>& boundaries,
-                             const Coefficients<T>& c, Stream stream);
-
 template <class T>
 class Diagnosis {
  public:

@@ -1,25 +1,12 @@
 // A field as it was at one sweep, in host memory, while the next sweeps go on.
 #pragma once
 
-#include <functional>
-
 #include "core/device.hpp"
 #include "grid/field.hpp"
 
 namespace isotherm {
 
-// Fills a field from the host: in place where it is the host's, else slab by slab through staging memory.
-
-// Calls `make(cells, view)` for slabs of planes across z that together hold the interior of `field`. `cells`:
-// the slab's global cells, parts of `block`; `view`: host memory, without ghosts, in which `make` writes
-// them. All threads make one slab while the device copies the one before. The field's ghosts must hold 0
-// before.
-template <class T>
-void fill_from_host(Field<T>& field, Box block, Device& device, Stream stream,
-                    const std::function<void(Box cells, FieldView<T> view)>& make);
-
-// One of `extent` cells, in memory from which the device copies at full speed, by a stream of its own. Taken
-// by Solver::copy_to(), which lets no sweep write over what is still being copied.
+// Taken by Solver::copy_to(), which lets no sweep write over what is still being copied.
 template <class T>
 class HostCopy {
  public:
@@ -47,8 +34,7 @@ class HostCopy {
     device_.synchronize(copied_);
     return cells_.view();
   }
-  // That the last copy took, once view() was called: what a device has to wait before the sweep that
-  // overwrites the field, at most.
+  // That the last copy took, once view() was called: what the sweep that overwrites the field waits at most.
   double seconds() const { return device_.seconds_between(start_, copied_); }
 
  private:

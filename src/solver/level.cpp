@@ -1,6 +1,7 @@
 #include "solver/level.hpp"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 
 #include "core/agree.hpp"
@@ -8,7 +9,6 @@
 #include "kernels/face_copy.hpp"
 #include "physics/diagnostics.hpp"
 #include "physics/operator.hpp"
-#include "solver/host_copy.hpp"
 
 namespace isotherm {
 namespace {
@@ -23,6 +23,61 @@ Field<T> make_field(const Communicator& communicator, Device& device, Int3 exten
     device.synchronize(stream);
     return field;
   });
+}
+
+// Small enough that pinning it costs nothing beside a copy of a large field, large enough for full speed.
+constexpr Index slab_bytes = Index{64} << 20;
+
+struct Slab {
+  Buffer cells;
+  Owned<Event> copied;
+};
+
+// Fills a field from the host: in place where it is the host's, else slab by slab through staging memory.
+// Calls `make(cells, view)` for slabs of planes across z that together hold the interior of `field`. `cells`:
+// the slab's global cells, parts of `block`; `view`: host memory, without ghosts, in which `make` writes
+// them. All threads make one slab while the device copies the one before. The field's ghosts must hold 0
+// before.
+template <class T>
+void fill_from_host(Field<T>& field, Box block, Device& device, Stream stream,
+                    const std::function<void(Box cells, FieldView<T> view)>& make) {
+  const FieldView<T> whole = field.view();
+  if (device.backend() == Backend::host) return make(block, whole);
+  const Int3 n = whole.extent;
+  const Index plane_bytes = whole.pitch_z * static_cast<Index>(sizeof(T));
+  const Index planes = std::clamp<Index>(slab_bytes / plane_bytes, 1, n.z);
+  const auto bytes = static_cast<std::size_t>(planes * plane_bytes);
+  const auto new_slab = [&] { return Slab{{device, bytes, Memory::staging}, own_event(device)}; };
+  std::array<Slab, 2> slabs{new_slab(), new_slab()};
+  // Between the rows are ghosts and padding, which the copies overwrite with what they hold: 0.
+  for (Slab& slab : slabs) std::fill_n(slab.cells.template as<T>(), planes * whole.pitch_z, T(0));
+
+  int turn = 0;
+  for (Index z = 0; z < n.z; z += planes, ++turn) {
+    Slab& slab = slabs[static_cast<std::size_t>(turn % 2)];
+    if (turn >= 2) device.synchronize(slab.copied.get());
+    const Index count = std::min(planes, n.z - z);
+    const Box cells{{block.lo.x, block.lo.y, block.lo.z + z},
+                    {block.hi.x, block.hi.y, block.lo.z + z + count}};
+    T* const host = slab.cells.template as<T>();
+    make(cells, {host, whole.pitch_y, whole.pitch_z, {n.x, n.y, count}, 0});
+    const Index elements = (count - 1) * whole.pitch_z + (n.y - 1) * whole.pitch_y + n.x;
+    device.copy(&whole(0, 0, z), host, static_cast<std::size_t>(elements) * sizeof(T), stream);
+    device.record(slab.copied.get(), stream);
+  }
+  device.synchronize(stream);
+}
+
+// Of a block: what is packed has memory of its own on the device, which should not count beside the fields.
+constexpr Index most_packed = 16;  // a sixteenth
+
+template <class T>
+void pack(Backend backend, FieldView<const T> field, const std::vector<Box>& boxes, T* dense, Stream stream) {
+  for (const Box& box : boxes) {
+    if (box.empty()) continue;
+    face_copy<T>(backend).pack(field, box, dense, stream);
+    dense += box.cells();
+  }
 }
 
 TransportSettings transport_settings(const Config& config, bool timed) {
@@ -59,6 +114,7 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
                         })),
       halo_(decomposition, communicator, device, {halo_field(current_), halo_field(next_)},
             transport_settings(config, time_halos)),
+      host_(make_host_of(device)),
       compute_(own_stream(device, Priority::normal)),
       halo_stream_(own_stream(device, Priority::high)),
       coefficients_(coefficients_of<T>(config, method_)),
@@ -138,8 +194,21 @@ void Level<T>::fill_boundaries(const StencilKernel<T>& kernel, Box region) {
 
 template <class T>
 SweepArgs<T> Level<T>::sweep_args(Box region, const UpdateNorm& norm) {
-  return {std::as_const(current_).view(), next_.view(), region, coefficients(),
-          boundaries_.boundaries(),       source(),     norm};
+  return {field(), next_.view(), region, coefficients(), boundaries_.boundaries(), source(), norm};
+}
+
+template <class T>
+void Level<T>::sweep(const StencilKernel<T>& kernel, SweepPlan plan, Box region, const UpdateNorm& norm,
+                     bool stores_faces) {
+  SweepArgs<T> args = sweep_args(region, norm);
+  if (stores_faces) args.stores = halo_.stores(current_.view(), next_.view(), compute_);
+  kernel.launch(args, plan, compute_);
+}
+
+template <class T>
+void Level<T>::sweep_exterior(const StencilKernel<T>& kernel, SweepPlan plan, Box region, Box interior,
+                              const UpdateNorm& norm) {
+  sweep_rest(kernel, sweep_args(region, norm), interior, plan, compute_);
 }
 
 template <class T>
@@ -153,6 +222,40 @@ template <class T>
 void Level<T>::advance_by_graph(std::int64_t sweeps, bool has_before) {
   sweeps_ += sweeps;
   has_before_ = has_before;
+}
+
+template <class T>
+FieldView<const T> Level<T>::host_field() {
+  if (on_host()) return field();
+  if (!mirror_) mirror_.emplace(*host_, extent(), field().ghosts);
+  if (mirrored_ != sweeps_) {
+    device_.copy(mirror_->data(), current_.data(), current_.bytes(), compute_);
+    device_.synchronize(compute_);
+    mirrored_ = sweeps_;
+  }
+  return std::as_const(*mirror_).view();
+}
+
+template <class T>
+std::vector<T> Level<T>::host_cells(const std::vector<Box>& boxes) {
+  Index count = 0;
+  for (const Box& box : boxes) count += box.cells();
+  std::vector<T> dense(static_cast<std::size_t>(count));
+  const bool whole = on_host() || mirrored_ == sweeps_ || count > block_.cells() / most_packed;
+  const std::size_t bytes = whole ? 0 : dense.size() * sizeof(T);
+  if (!on_host()) {
+    agree(communicator_, [&] {
+      if (packed_.bytes() < bytes) packed_ = Buffer(device_, bytes);
+    });
+  }
+  if (whole) {
+    pack<T>(Backend::host, host_field(), boxes, dense.data(), {});
+  } else if (bytes > 0) {
+    pack<T>(device_.backend(), field(), boxes, packed_.as<T>(), compute_);
+    device_.copy(dense.data(), packed_.data(), bytes, compute_);
+    device_.synchronize(compute_);
+  }
+  return dense;
 }
 
 // The sweeps wait, not the host. The first sweep after the copy began reads its field, the second overwrites

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -12,11 +13,10 @@
 #include "grid/decomposition.hpp"
 #include "grid/field.hpp"
 #include "halo/exchange.hpp"
-#include "halo/regions.hpp"
 #include "kernels/stencil.hpp"
 #include "physics/boundaries.hpp"
-#include "physics/paint.hpp"
 #include "physics/dataset_reader.hpp"
+#include "physics/paint.hpp"
 #include "solver/method.hpp"
 
 namespace isotherm {
@@ -73,9 +73,12 @@ class Level {
   void fill_boundaries(const StencilKernel<T>& kernel, Box region);
   void start_exchange() { halo_.start(current_.view(), compute_, halo_stream_); }
   void finish_exchange() { halo_.finish(current_.view(), compute_, halo_stream_); }
-  // A sweep of `region` from the current field into the other one.
-  SweepArgs<T> sweep_args(Box region, const UpdateNorm& norm);
-  FaceStores<T> face_stores() { return halo_.stores(current_.view(), next_.view(), compute_); }
+  // A launch of sweeps of `region` from the current field into the other one, with `stores_faces` into the
+  // neighbours' ghosts too; and of the region without `interior`, which was swept before.
+  void sweep(const StencilKernel<T>& kernel, SweepPlan plan, Box region, const UpdateNorm& norm,
+             bool stores_faces = false);
+  void sweep_exterior(const StencilKernel<T>& kernel, SweepPlan plan, Box region, Box interior,
+                      const UpdateNorm& norm);
   // The other field becomes the current one, so many sweeps later, which one launch made.
   void advance(int sweeps);
   // A graph was launched that took so many sweeps, an even number of launches.
@@ -87,7 +90,15 @@ class Level {
 
   void count_from(std::int64_t sweep) { sweeps_ = sweep; }
 
+  // The current field in host memory; waits for the device. Valid until the next sweep.
+  FieldView<const T> host_field();
+  // Its cells of `boxes` alone, in indices of the block, dense, one box after another; nothing else is moved
+  // while they are few. Collective, with boxes of each rank's own, which may be none.
+  std::vector<T> host_cells(const std::vector<Box>& boxes);
+
  private:
+  SweepArgs<T> sweep_args(Box region, const UpdateNorm& norm);
+
   Config config_;
   Method method_;
   Decomposition decomposition_;
@@ -99,6 +110,10 @@ class Level {
   std::optional<Field<T>> source_;
   BoundaryConditions<T> boundaries_;
   HaloExchange<T> halo_;
+  std::unique_ptr<Device> host_;
+  std::optional<Field<T>> mirror_;  // of a device's field, in host memory
+  std::int64_t mirrored_ = -1;      // the sweep of which mirror_ holds the field
+  Buffer packed_;                   // of the device: cells on their way to the host
   Owned<Stream> compute_, halo_stream_;
   std::vector<Coefficients<T>> coefficients_;  // of each sweep of a cycle
   double dt_ = 0;

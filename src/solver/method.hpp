@@ -14,11 +14,12 @@ namespace isotherm {
 struct Method {
   std::string_view name;
   std::vector<double> weights;  // of the sweeps of a cycle: of 1 in a steady problem, else s
-
-  std::size_t sweeps() const { return weights.size(); }
 };
 
 // jacobi: weighted Jacobi sweeps of one weight. euler: explicit Euler steps of time_plan(config).dt.
-Method make_method(const Config& config);
+inline Method make_method(const Config& config) {
+  if (config.problem.kind == ProblemKind::transient) return {"euler", {time_plan(config).dt}};
+  return {"jacobi", {config.problem.weight}};
+}
 
 }  // namespace isotherm

@@ -1,6 +1,5 @@
-// The residual of an update in two halves: start() queues its norm and the norm's way to the host and waits
-// for nothing; finish() has the value. Sweeps may be queued in between: a device keeps its work, and the
-// all-reduce goes on beside it. A check that is looked at at once is start() and finish().
+// The residual of an update in two halves: start() queues its norm and the copy to the host and waits for
+// nothing; finish() has the value. Sweeps may be queued in between, and the all-reduce goes on beside them.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +18,6 @@
 #include "kernels/stencil.hpp"
 
 namespace isotherm {
-
-// When a steady problem has reached its tolerance, and when its residual stagnates.
 
 // Over the first residual; 0 where that is 0.
 inline double relative_residual(double first, double value) {
@@ -68,8 +65,8 @@ class Stagnation {
   Lowest lowest_{std::numeric_limits<double>::infinity(), 0};
 };
 
-// The largest residual that rounding may leave, K: some units in the last place of the temperatures. Measured
-// are up to 3 (limit cycles of coupled cells).
+// The largest residual that rounding may leave, K. Up to 3 units in the last place of the temperatures were
+// seen.
 template <class T>
 double rounding_level(double largest_temperature) {
   return 64 * static_cast<double>(std::numeric_limits<T>::epsilon()) * largest_temperature;

@@ -1,5 +1,5 @@
-// From the deck's words for kernel, policy and reduction to rows of the tables, for the device that was
-// chosen.
+// How steps are made: the kernels and tiles for the deck's words and the device that was chosen, and the
+// launches between two halo exchanges. Arithmetic only.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include "config/config.hpp"
 #include "core/device.hpp"
 #include "grid/decomposition.hpp"
-#include "halo/regions.hpp"
+#include "halo/messages.hpp"
 #include "kernels/histogram.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
@@ -61,13 +61,9 @@ struct RowChoices {
 std::int64_t sweeps_until_due(const Config& config);
 
 // The most sweeps that a launch may fuse, whatever the row: 1 where boundaries vary in time, as a launch has
-// one value of each; else solver.time_block or halo_width, or where both are open, as long as nothing is due
-// after fewer.
+// one value of each; else solver.time_block or halo_width, or until something is due. On a decomposition
+// where ghosts are cells, a launch needs as many layers of them; 1 where the sweeps are to store their faces.
 int most_fused(const Config& config);
-
-// ... on this decomposition: where ghosts are cells of a neighbour, or of the block itself around a periodic
-// axis, a launch needs as many layers of them as it fuses sweeps. 1 where the sweeps are to store their
-// faces.
 int most_fused(const Config& config, const Decomposition& decomposition);
 
 // Layers of ghosts for the fields of a run: solver.halo_width, or the most that the autotuner may try, which
@@ -82,17 +78,16 @@ bool has_row_that_fuses(Backend backend);
 template <class T>
 std::string why_no_room(const StencilKernel<T>& row, Int3 block);
 
-// Throws Error(deck) where what the deck names does not run on `backend`, with what does. Rows that need more
-// than the current device has, or have no room for `block`, the largest of a rank, are left out, or refused
-// by Error(unavailable) where they are named. Fused depths are those that a trial should weigh.
+// Throws Error(deck) where what the deck names does not run on `backend`, with what does. Rows that the
+// current device cannot run, or that have no room for `block`, the largest of a rank, are left out, or
+// refused by Error(unavailable) where they are named. Fused depths are those that a trial should weigh.
 template <class T>
 RowChoices<T> row_choices(const Config& config, Backend backend, Int3 block = {0, 0, 0});
-
-// Without a trial.
+// The first of each: without a trial.
 template <class T>
 SolverRows<T> choose_rows(const Config& config, Backend backend, Int3 block = {0, 0, 0});
 
-// Of any boundary of the deck, whether it is this rank's or not: what depends on it all ranks do alike.
+// Of any boundary of the deck, this rank's or not: what depends on it all ranks do alike.
 bool boundaries_vary_in_time(const Config& config);
 
 // Why the sweeps of this deck cannot be recorded on this device: boundaries whose values the host computes
@@ -102,8 +97,8 @@ std::string why_no_graph(const Config& config, const Device& device);
 // `why_not` says why they cannot be.
 bool settle_graph(const Config& config, bool wanted, const std::string& why_not);
 
-// Does a run overlap halos and interior, unless it finds out by trial? It cuts the sweep in two, disturbs
-// what runs beside the exchange, and hides that: `auto` is on with several ranks on GPUs.
+// Does a run overlap halos and interior, unless it finds out by trial? `auto` is on with several ranks on
+// GPUs.
 bool overlaps(Overlap choice, Backend backend, int ranks);
 
 // The backend that the deck's rows need, and the key that says so: `kernel: naive` needs CUDA. None where the
@@ -113,5 +108,51 @@ struct RequiredBackend {
   const char* key;
 };
 std::optional<RequiredBackend> required_backend(const Config& config);
+
+// Which cells the sweeps between two halo exchanges cover, and how they are cut into launches. Arithmetic
+// only. An exchange of d layers lasts for d sweeps. Each sweep covers the block and as many layers of ghosts
+// as sweeps follow it before the next exchange, so that these find what they read:
+//
+//     d = 3    exchange | block + 2 | block + 1 | block | exchange ...
+//
+// Ghosts are swept where they are cells of a neighbour, with the neighbour's own bits; never beyond a
+// boundary. Where something is due inside a period, it ends there: the last sweep before it always covers
+// exactly the block. A row that fuses f sweeps takes them in one launch, which covers what the last of them
+// does:
+//
+//     d = 5, f = 2    exchange | 2 -> block + 3 | 2 -> block + 1 | 1 -> block | exchange ...
+
+// Are there ghosts that an exchange fills? The same on all ranks: where one has a neighbour, all have.
+bool exchanges(const GhostSides& sides);
+
+struct PeriodLaunch {
+  int sweeps = 1;
+  Box region;  // what the last of them covers
+  // As the first of a period:
+  Box at_hand;   // what of the region holds values before the exchange; the rest are ghosts of other ranks
+  Box interior;  // what can be swept before the exchange is over
+};
+
+// How launches may cut the sweeps that follow each other.
+struct Fusing {
+  int most = 1;             // sweeps of a launch
+  bool last_alone = false;  // something looks at the last sweep's update: both of its fields are wanted
+};
+
+// The sweeps of each launch, in order: as many as may be, then what is left.
+std::vector<int> fused_sweeps(int count, const Fusing& fusing);
+// The launches of a period of `count` sweeps, in order.
+std::vector<PeriodLaunch> launches_of_period(Int3 extent, const GhostSides& sides, int count,
+                                             const Fusing& fusing);
+
+// The fewest sweeps, of at least `wanted`, that are whole periods of `depth` and an even number of launches
+// that fuse at most `fused`: they leave the fields as they found them.
+std::int64_t even_periods(std::int64_t wanted, int depth, int fused);
+// Sweeps that a graph holds.
+std::int64_t sweeps_of_a_graph(int depth, int fused = 1);
+
+// About `wanted` of the sweeps that are `left`, ending with a period or the last of them, so that ranks that
+// take them in other parts exchange at the same sweeps.
+std::int64_t whole_periods(std::int64_t wanted, std::int64_t left, int depth);
 
 }  // namespace isotherm

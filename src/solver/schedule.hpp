@@ -10,7 +10,7 @@
 
 namespace isotherm {
 
-// Something that comes again every so many sweeps, or every so much time of the problem. Arithmetic only.
+// Something that comes again every so many sweeps, or every so much time of the problem.
 class Recurrence {
  public:
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
@@ -34,13 +34,10 @@ class Recurrence {
   double dt_ = 0;
 };
 
-// At which sweeps all ranks look up from their work together, to see what happens outside: signals, the
-// clock. Arithmetic only, on times that the ranks have agreed on: so they look up at the same sweeps without
-// a word.
-//
-// Often enough that a request is heard within a second or two, and so seldom that an all-reduce, and the wait
-// of a host for what its device did before, cost nothing. The way between two looks doubles while it takes
-// less than a quarter of a second, and halves above one.
+// Chooses the sweeps at which all ranks poll for signals and the wall-time limit, by times that the ranks
+// have agreed on: often enough that a request is heard within a second or two, and so seldom that an
+// all-reduce costs nothing. The interval doubles while it takes less than a quarter of a second, and halves
+// above one.
 class Lookout {
  public:
   // `unit`: sweeps that are not to be parted. The first look comes after so many from `start`.
@@ -62,12 +59,11 @@ class Schedule {
   // The next sweep after `sweep` at which anything is due; last() at most.
   std::int64_t next_after(std::int64_t sweep) const;
   bool check_due(std::int64_t sweep) const;  // a residual: every check_interval, and at the last sweep
-  // May the residual of this sweep be looked at when next something is due? Where the deck says so, and where
-  // nothing else waits for the field now: no file is written of a field that nobody has checked.
+  // May the residual of this sweep be looked at when next something is due? Where the deck says so, and no
+  // file is written of a field that nobody has checked.
   bool check_may_lag(std::int64_t sweep) const;
   bool diagnostics_due(std::int64_t sweep) const;  // at the first and last state, and every so many sweeps
-  // Files of the field by interval. The final ones are written where the run ends, wherever that is, and are
-  // not told here.
+  // Files of the field by interval; not the final ones, which are written wherever the run ends.
   bool snapshot_due(std::int64_t sweep) const;
   bool part_due(std::size_t part, std::int64_t sweep) const;  // by its place in field_parts()
   bool probes_due(std::int64_t sweep) const;

@@ -1,6 +1,9 @@
 #include "solver/solver.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
 
 #include "core/agree.hpp"
 #include "kernels/fingerprint.hpp"
@@ -15,6 +18,85 @@ SolverRows<T> fitting(SolverRows<T> rows, const Config& config, const Decomposit
   return rows;
 }
 
+// Runs of a device's memory, one after the other, where the host can read them.
+template <class T>
+class Reader {
+ public:
+  Reader(const Level<T>& level, Index most) : level_(level) {
+    if (!level.on_host())
+      staging_ = Buffer(level.device(), static_cast<std::size_t>(most) * sizeof(T), Memory::staging);
+  }
+
+  // Valid until the next call.
+  const T* read(const T* from, Index count) {
+    if (level_.on_host()) return from;
+    level_.device().copy(staging_.data(), from, static_cast<std::size_t>(count) * sizeof(T),
+                         level_.compute());
+    level_.device().synchronize(level_.compute());
+    return staging_.template as<T>();
+  }
+
+ private:
+  const Level<T>& level_;
+  Buffer staging_;
+};
+
+// From the first interior cell of a plane to its last.
+template <class T>
+Index plane_length(FieldView<const T> field) {
+  return (field.extent.y - 1) * field.pitch_y + field.extent.x;
+}
+
+// What a flux boundary adds to its cells in a sweep, K.
+template <class T>
+class Flux {
+ public:
+  Flux(const Level<T>& level, Face f) : wall_(level.boundaries().boundaries().faces[static_cast<int>(f)]) {
+    const Coefficients<T>& c = level.coefficients();
+    const Int3 extent = level.extent();
+    const int axis = axis_of(f);
+    scale_ = axis == 0 ? c.cx : axis == 1 ? c.cy : c.cz;
+    there_ = wall_.is_boundary &&
+             level.config().boundaries[static_cast<std::size_t>(f)].kind == BoundaryKind::flux;
+    if (!there_ || !wall_.b_field) return;
+    const Index width = axis == 0 ? extent.y : extent.x, rows = axis == 2 ? extent.y : extent.z;
+    const Index count = (rows - 1) * wall_.pitch + width;
+    Reader<T> reader(level, count);
+    const T* values = reader.read(wall_.b_field, count);
+    values_.assign(values, values + count);
+    wall_.b_field = values_.data();
+  }
+
+  bool there() const { return there_; }
+  double at(Index p, Index q) const {
+    return static_cast<double>(scale_) * static_cast<double>(wall_.b_at(p, q));
+  }
+
+ private:
+  Boundary<T> wall_;
+  T scale_ = 0;
+  bool there_ = false;
+  std::vector<T> values_;
+};
+
+template <class T>
+using Fluxes = std::vector<Flux<T>>;  // by Face
+
+template <class T>
+double flux_into(const Fluxes<T>& fluxes, Int3 extent, Index x, Index y, Index z) {
+  const Index at[] = {x, y, z}, last[] = {extent.x - 1, extent.y - 1, extent.z - 1};
+  const std::array<Index, 2> tangents[] = {{y, z}, {x, z}, {x, y}};
+  double sum = 0;
+  for (int axis = 0; axis < 3; ++axis) {
+    for (const bool max : {false, true}) {
+      const Flux<T>& flux = fluxes[static_cast<std::size_t>(face(axis, max))];
+      if (flux.there() && at[axis] == (max ? last[axis] : 0))
+        sum += flux.at(tangents[axis][0], tangents[axis][1]);
+    }
+  }
+  return sum;
+}
+
 }  // namespace
 
 template <class T>
@@ -24,7 +106,6 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
     : rows_(fitting(rows, config, decomposition)),
       level_(config, decomposition, communicator, device, time_halos),
       step_(level_, rows_.sweep, times_),
-      mirror_(level_),
       paced_(own_event(device)) {
   StepPlan<T> plan = step_.plan();
   plan.graph = agree(communicator,
@@ -189,18 +270,66 @@ std::uint64_t Solver<T>::fingerprint() {
 
 template <class T>
 ExtremeCell Solver<T>::most_extreme_cell() {
-  return isotherm::most_extreme_cell<T>(host_field(), block().lo, level_.config().grid.cells,
-                                        level_.communicator());
+  const FieldView<const T> field = host_field();
+  const Int3 n = field.extent, lo = block().lo, cells = level_.config().grid.cells;
+  const auto magnitude = [&](Index x, Index y, Index z) {
+    const double value = std::abs(static_cast<double>(field(x, y, z)));
+    return std::isnan(value) ? std::numeric_limits<double>::infinity() : value;
+  };
+  double largest = 0;
+#pragma omp parallel for schedule(static) reduction(max : largest)
+  for (Index z = 0; z < n.z; ++z) {
+    for (Index y = 0; y < n.y; ++y) {
+      for (Index x = 0; x < n.x; ++x) largest = std::max(largest, magnitude(x, y, z));
+    }
+  }
+  largest = level_.communicator().all_reduce(largest, ReduceOp::max);
+
+  Index first = cells.product();
+#pragma omp parallel for schedule(static) reduction(min : first)
+  for (Index z = 0; z < n.z; ++z) {
+    for (Index y = 0; y < n.y; ++y) {
+      for (Index x = 0; x < n.x; ++x) {
+        const Int3 cell = lo + Int3{x, y, z};
+        if (magnitude(x, y, z) == largest)
+          first = std::min(first, cell.x + cells.x * (cell.y + cells.y * cell.z));
+      }
+    }
+  }
+  first = level_.communicator().all_reduce(first, ReduceOp::min);
+  return {{first % cells.x, first / cells.x % cells.y, first / cells.x / cells.y}, largest};
 }
 
 template <class T>
 SwallowedHeat Solver<T>::swallowed_heat() {
   synchronize();
-  const SwallowedHeat mine =
-      isotherm::swallowed_heat(level_.config(), level_.device(), level_.field(), level_.source(),
-                               level_.boundaries().boundaries(), level_.coefficients(), level_.compute());
-  return {level_.communicator().all_reduce(mine.all, ReduceOp::sum),
-          level_.communicator().all_reduce(mine.lost, ReduceOp::sum)};
+  const FieldView<const T> field = level_.field(), source = level_.source();
+  const Int3 n = field.extent;
+  Fluxes<T> fluxes;
+  bool any = !source.empty();
+  for (int f = 0; f < face_count; ++f) {
+    fluxes.emplace_back(level_, static_cast<Face>(f));
+    any = any || fluxes.back().there();
+  }
+  double all = 0, lost = 0;
+  const Index most = any ? plane_length(field) : 0;
+  Reader<T> fields(level_, most), sources(level_, most);
+  for (Index z = 0; any && z < n.z; ++z) {
+    const T* temperature = fields.read(&field(0, 0, z), plane_length(field));
+    const T* heat = source.empty() ? nullptr : sources.read(&source(0, 0, z), plane_length(source));
+#pragma omp parallel for schedule(static) reduction(+ : all, lost)
+    for (Index y = 0; y < n.y; ++y) {
+      for (Index x = 0; x < n.x; ++x) {
+        const double added =
+            (heat ? static_cast<double>(heat[x + y * source.pitch_y]) : 0) + flux_into(fluxes, n, x, y, z);
+        const T here = temperature[x + y * field.pitch_y];
+        all += std::abs(added);
+        if (static_cast<T>(static_cast<double>(here) + added) == here) lost += std::abs(added);
+      }
+    }
+  }
+  const Communicator& ranks = level_.communicator();
+  return {ranks.all_reduce(all, ReduceOp::sum), ranks.all_reduce(lost, ReduceOp::sum)};
 }
 
 // Where the bins lie depends on the initial state: it is looked at before the first sweep.

@@ -13,13 +13,25 @@
 #include "physics/diagnostics.hpp"
 #include "solver/diagnosis.hpp"
 #include "solver/host_copy.hpp"
-#include "solver/host_mirror.hpp"
 #include "solver/level.hpp"
 #include "solver/residual_check.hpp"
 #include "solver/rows.hpp"
 #include "solver/step.hpp"
 
 namespace isotherm {
+
+// The cell that stands out when a run has diverged: with the largest magnitude, one that is not finite before
+// all others, the first of equals.
+struct ExtremeCell {
+  Int3 cell;             // global
+  double magnitude = 0;  // K; infinite where the value is not finite
+};
+
+// Heat of sources and flux boundaries, in kelvin per sweep: magnitudes, summed over cells. Rounding swallows
+// it where a sweep adds less to a cell than half the last digit of its temperature.
+struct SwallowedHeat {
+  double all = 0, lost = 0;
+};
 
 template <class T>
 class Solver {
@@ -31,11 +43,11 @@ class Solver {
          Device& device, const SolverRows<T>& rows, bool time_halos = false,
          const std::optional<StoredField>& stored = {});
 
-  // Asynchronous on a GPU. The last of them returns its norm where the reduction is the fused one, and is a
-  // launch of its own where its update is looked at by others. Halos are
+  // Asynchronous on a GPU. The last of them returns its norm where the reduction is the fused one. Halos are
   // exchanged at the first and every depth() sweeps: ranks that take the same sweeps in other parts must cut
-  // them there (whole_periods() in period.hpp); with graphs, all take the same parts. `last_alone`: the last
-  // is a launch of its own in any case, so that heat_flows() finds the field before it.
+  // them there (whole_periods()); with graphs, all take the same parts. The last is a launch of
+  // its own where its update is looked at, and with `last_alone`, so that heat_flows() finds the field before
+  // it.
   void sweep(std::int64_t count, bool last_alone = false);
   int depth() const { return step_.depth(); }
   // How steps are made from here on, and which kernel reduces norms; while no residual is under way.
@@ -46,35 +58,29 @@ class Solver {
   const HistogramKernel<T>& histogram() const { return *rows_.histogram; }
   Level<T>& level() { return level_; }
   Step<T>& step() { return step_; }
-  // Sweeps that a launch fuses, where nothing is due before.
-  int fused() const { return step_.fused(); }
+  int fused() const { return step_.fused(); }  // sweeps of a launch, where nothing is due before
   // Why it is one, where the kernel, or another that `auto` may take, could fuse more; else empty.
   // `otherwise`: where neither the deck nor what is due says so.
   std::string why_single(const std::string& otherwise = "") const;
-  // That a graph holds.
   std::int64_t sweeps_of_a_graph() const { return step_.sweeps_of_a_graph(); }
-  // The norm of the last update over all cells of all ranks, divided by the weight in a steady problem, in
-  // two halves: start_residual() waits for nothing, finish_residual() for no sweep that was queued after it.
-  // Both collective; one at a time.
+  // The residual of the last update (ResidualCheck) in two halves. Both collective; one at a time.
   void start_residual();
   double finish_residual();
   double residual();  // both
-  // What the field holds, and the heat that moved during the last sweep. Only where output.diagnostics is
-  // set. Collective; every rank returns the same.
+  // Collective; every rank returns the same:
+  // what the field holds, and the heat that moved during the last sweep, only where output.diagnostics is
+  // set;
   Diagnostics diagnose();
-  // Of the field as it is. Both collective; every rank returns the same.
-  TemperatureExtremes extremes();
+  TemperatureExtremes extremes();  // of the field as it is
   // Transient: during the last step; none where there was none, or the launch that made it made others too.
   // Steady: of the field itself. None where the deck does not give the material for it.
   std::optional<HeatFlows> heat_flows();
-  // Where its histogram's bins lie; none without one.
-  std::optional<Bins> histogram_bins() const;
-  // What of the heat of sources and flux boundaries rounding swallows now. One pass over the field, and on a
-  // GPU a copy of it, plane by plane. Collective; every rank returns the same.
-  SwallowedHeat swallowed_heat();
+  std::optional<Bins> histogram_bins() const;  // none without a histogram
+  SwallowedHeat swallowed_heat();              // now; one pass over the field, on a GPU copied plane by plane
+  ExtremeCell most_extreme_cell();
+  std::uint64_t fingerprint();  // of the whole field
   void synchronize();
-  // The host waits for what was queued before the last call of this one, so that it is never far ahead of a
-  // device that still has something to do.
+  // The host waits for what was queued before the last call: it is never far ahead of a busy device.
   void keep_pace();
   bool is_asynchronous() const { return !level_.on_host(); }  // sweep() only queues
 
@@ -82,18 +88,12 @@ class Solver {
   std::int64_t own_sweeps() const { return level_.sweeps() - first_; }  // of this solver
   double time() const { return level_.time(); }                         // s; 0 in a steady problem
   Box block() const { return level_.block(); }
-  // The field in host memory; waits for the device. Valid until the next sweep.
-  FieldView<const T> host_field() { return mirror_.field(); }
-  // The cells of `boxes` alone, in indices of this block, dense, one box after another; waits for the device,
-  // from which nothing else is moved while they are few. Collective, with boxes of each rank's own, which may
-  // be none.
-  std::vector<T> host_cells(const std::vector<Box>& boxes) { return mirror_.cells(boxes); }
+  FieldView<const T> host_field() { return level_.host_field(); }
+  std::vector<T> host_cells(const std::vector<Box>& boxes) { return level_.host_cells(boxes); }
   // The field as it is now, for longer. Queued on a GPU: of the sweeps to come only the second waits for it,
   // which overwrites the field. `copy` lives until then, and is of this block.
   HostCopy<T> make_host_copy() { return {level_.device(), level_.extent(), level_.field().ghosts}; }
   void copy_to(HostCopy<T>& copy);
-  std::uint64_t fingerprint();      // of the whole field, collective
-  ExtremeCell most_extreme_cell();  // collective
 
   // From now on times() has the parts of exchanges too, and on a GPU the host waits behind each phase for
   // what it has queued: nothing overlaps, nothing is queued as graphs, and times are those of the device.
@@ -121,7 +121,6 @@ class Solver {
   Level<T> level_;
   Step<T> step_;
   std::optional<ResidualCheck<T>> check_;
-  HostMirror<T> mirror_;
   Owned<Event> paced_;
   SourceTotals sources_;
   bool last_alone_ = false;  // of sweep(): its update is looked at, not its norm alone

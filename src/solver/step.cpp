@@ -56,7 +56,7 @@ template <class T>
 void Step<T>::queue(const PeriodLaunch& launch, Box region, UpdateNorm& norm, Phase part) {
   if (region.empty()) return;
   const TraceRange range(part);
-  kernel().launch(level_.sweep_args(region, norm), plan(launch), level_.compute());
+  level_.sweep(kernel(), plan(launch), region, norm);
   norm.accumulate = true;
   settle();
 }
@@ -86,8 +86,7 @@ void Step<T>::sweep_exterior(const PeriodLaunch& launch, UpdateNorm& norm, Timer
   times_.halo += timer.lap();
   if (plan_.overlap != Overlap::on) return queue(launch, launch.region, norm, Phase::sweep);
   const TraceRange range(Phase::shells);
-  sweep_rest(kernel(), level_.sweep_args(launch.region, norm), interior(launch), plan(launch),
-             level_.compute());
+  level_.sweep_exterior(kernel(), plan(launch), launch.region, interior(launch), norm);
   settle();
   const double seconds = timer.lap();
   times_.sweep += seconds;
@@ -127,9 +126,7 @@ void Step<T>::sweep_and_store(const PeriodLaunch& launch, const UpdateNorm& norm
   fill_boundaries(launch.region);
   times_.halo += timer.lap();
   const TraceRange range(Phase::sweep);
-  SweepArgs<T> args = level_.sweep_args(launch.region, norm);
-  if (stores) args.stores = level_.face_stores();
-  kernel().launch(args, plan(launch), level_.compute());
+  level_.sweep(kernel(), plan(launch), launch.region, norm, stores);
   settle();
   ghosts_ = stores ? Ghosts::under_way : Ghosts::absent;
 }

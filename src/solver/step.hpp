@@ -10,13 +10,12 @@
 #include "core/trace.hpp"
 #include "halo/hiding.hpp"
 #include "solver/level.hpp"
-#include "solver/period.hpp"
 #include "solver/rows.hpp"
 
 namespace isotherm {
 
-// Seconds of this rank's host thread. `sweep` holds the wait for the device, and the values of boundaries
-// that vary in time; `halo` the exchange and the ghosts of boundaries.
+// Seconds of this rank's host thread. `sweep` includes the wait for the device and the values of boundaries
+// that vary in time, `halo` the exchange and the ghosts of boundaries.
 struct SolverTimes {
   double sweep = 0, halo = 0, reduction = 0, diagnostics = 0;
   double interior = 0, shells = 0;  // parts of `sweep`
@@ -54,8 +53,7 @@ class Step {
   // Ghosts of the current field are no longer known to be those of the neighbours.
   void forget_ghosts() { ghosts_ = Ghosts::absent; }
 
-  // From now on the host waits behind each phase for what it has queued: nothing overlaps, and there are no
-  // graphs.
+  // From now on the host waits behind each phase for what it has queued: no overlap, no graphs.
   void time_phases();
   bool times_phases() const { return times_phases_; }
   void settle() {

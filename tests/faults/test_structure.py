@@ -27,11 +27,10 @@ LIBRARIES = {
     r"core/hdf5_file\.hpp": r"src/core/hdf5_file\.cpp|src/output/.*|src/physics/dataset_reader\.cpp|src/app/record\.cpp",
     r"mpi\.h": r"src/core/mpi_native\.hpp",
     r"core/mpi_native\.hpp": r"src/core/communicator\.cpp|src/(halo|output)/.*",
-    r"mpi-ext\.h": r"src/halo/gpu_aware_mpi_openmpi\.cpp",
-    r"nccl\.h": r"src/halo/ranks_nccl\.hpp",
+    r"nccl\.h": r"src/halo/wire_nccl\.cpp",
     r"cuda|cub/|thrust/|cooperative_groups": r"kernels/cuda/.*|src/core/(device_cuda\.cpp|cuda_native\.hpp)",
     r"nvtx3/": r"src/core/trace_nvtx\.cpp",
-    r"core/cuda_native\.hpp": r"kernels/cuda/.*|src/core/device_cuda\.cpp|src/halo/(ranks_nccl\.cpp|\w+_cuda\.[ch]pp)",
+    r"core/cuda_native\.hpp": r"kernels/cuda/.*|src/core/device_cuda\.cpp|src/halo/\w+_(nccl|cuda)\.cpp",
 }
 # The tables of rows, the host-device attribute, and what host rows must ask of compiler and processor.
 CONDITIONAL = (

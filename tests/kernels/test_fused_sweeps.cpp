@@ -5,8 +5,7 @@
 #include <functional>
 #include <optional>
 
-#include "kernels/host/stencil_openmp.hpp"
-#include "kernels/host/stencil_temporal_openmp.hpp"
+#include "kernels/host/rows.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
 #include "stencil_cases.hpp"

@@ -4,11 +4,9 @@
 
 #include "core/error.hpp"
 #include "kernels/bandwidth.hpp"
-#include "kernels/cuda/column_shares.hpp"
-#include "kernels/cuda/fast_divide.hpp"
 #include "kernels/cuda/grids.hpp"
 #include "kernels/histogram.hpp"
-#include "kernels/host/partition.hpp"
+#include "kernels/host/rows.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
 #include "support.hpp"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/face_copy.hpp"
-#include "kernels/host/stencil_openmp.hpp"
+#include "kernels/host/rows.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
 #include "stencil_cases.hpp"

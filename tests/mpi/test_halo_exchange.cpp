@@ -13,7 +13,6 @@
 #include "core/error.hpp"
 #include "grid/field.hpp"
 #include "halo/exchange.hpp"
-#include "halo/regions.hpp"
 #include "kernels/face_copy.hpp"
 #include "kernels/stencil.hpp"
 #include "support/field_by_index.hpp"

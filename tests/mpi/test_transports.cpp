@@ -12,7 +12,6 @@
 #include "core/timer.hpp"
 #include "halo/exchange.hpp"
 #include "halo/packed_transport.hpp"
-#include "halo/wire.hpp"
 #include "support/devices.hpp"
 #include "support/error_text.hpp"
 #include "support/moved_clock.hpp"

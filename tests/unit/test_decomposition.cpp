@@ -17,7 +17,6 @@
 #include "halo/gpu_aware_mpi.hpp"
 #include "halo/hiding.hpp"
 #include "halo/messages.hpp"
-#include "halo/regions.hpp"
 #include "output/records/run_record.hpp"
 #include "support/error_text.hpp"
 #include "support/field_by_index.hpp"

@@ -16,7 +16,6 @@
 #include "core/device.hpp"
 #include "core/error.hpp"
 #include "core/host_threads.hpp"
-#include "core/memory_limits.hpp"
 #include "core/signals.hpp"
 #include "core/watchdog.hpp"
 #include "solver/schedule.hpp"

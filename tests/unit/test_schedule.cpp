@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "solver/period.hpp"
 #include "solver/residual_check.hpp"
+#include "solver/rows.hpp"
 #include "support/decks.hpp"
 
 namespace isotherm {

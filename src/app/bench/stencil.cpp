@@ -7,7 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "halo/regions.hpp"
+#include "halo/messages.hpp"
 #include "kernels/face_copy.hpp"
 #include "solver/rows.hpp"
 

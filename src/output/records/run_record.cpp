@@ -10,7 +10,7 @@
 #include <numeric>
 #include <set>
 
-#include "core/memory_limits.hpp"
+#include "core/host_threads.hpp"
 #include "core/statistics.hpp"
 #include "core/text.hpp"
 #include "output/records/json_value.hpp"

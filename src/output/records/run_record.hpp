@@ -22,7 +22,7 @@
 #include "core/communicator.hpp"
 #include "core/device.hpp"
 #include "core/error.hpp"
-#include "core/phases.hpp"
+#include "core/trace.hpp"
 #include "grid/process_grid.hpp"
 #include "halo/hiding.hpp"
 #include "halo/links.hpp"

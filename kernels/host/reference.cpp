@@ -1,0 +1,88 @@
+// The rows `reference`: plain loops in one thread, x fastest, that every other row is compared with.
+#include "kernels/host/update_norm.hpp"
+
+namespace isotherm::host {
+namespace {
+
+template <class T>
+void sweep(const SweepArgs<T>& args, SweepPlan, Stream) {
+  const FieldView<const T> in = args.in;
+  const Box box = args.region;
+  with_update(args.norm, [&]<Update update>() {
+    double norm = 0;
+    for (Index z = box.lo.z; z < box.hi.z; ++z) {
+      for (Index y = box.lo.y; y < box.hi.y; ++y) {
+        for (Index x = box.lo.x; x < box.hi.x; ++x) {
+          const T s = args.source.empty() ? T(0) : args.source(x, y, z);
+          const T value =
+              stencil_update(args.c, in(x, y, z), in(x - 1, y, z), in(x + 1, y, z), in(x, y - 1, z),
+                             in(x, y + 1, z), in(x, y, z - 1), in(x, y, z + 1), s);
+          args.out(x, y, z) = value;
+          norm = add_update<update>(norm, value, in(x, y, z));
+        }
+      }
+    }
+    if (update != Update::none) finish_norm(args.norm, &norm, 1);
+  });
+}
+
+// In fp64.
+template <ReductionOp op, class T>
+double reduce(const ReductionArgs<T>& args) {
+  const Box box = args.region;
+  double total = 0;
+  for (Index z = box.lo.z; z < box.hi.z; ++z) {
+    for (Index y = box.lo.y; y < box.hi.y; ++y) {
+      for (Index x = box.lo.x; x < box.hi.x; ++x) {
+        const double a = args.a(x, y, z);
+        total = accumulate<op>(total, args.b.empty() ? a : a - static_cast<double>(args.b(x, y, z)));
+      }
+    }
+  }
+  return total;
+}
+
+template <class T>
+void count(const HistogramArgs<T>& args, Stream) {
+  for (int i = 0; i < args.bins.slots(); ++i) args.counts[i] = 0;
+  const Box box = args.region;
+  for (Index z = box.lo.z; z < box.hi.z; ++z) {
+    for (Index y = box.lo.y; y < box.hi.y; ++y) {
+      for (Index x = box.lo.x; x < box.hi.x; ++x) {
+        ++args.counts[args.bins.slot(static_cast<double>(args.field(x, y, z)))];
+      }
+    }
+  }
+}
+
+}  // namespace
+
+template <class Isa, class T>
+void stencil_reference(StencilKernel<T>& row) {
+  row.launch = sweep<T>;
+  row.norm_scratch_bytes = [](Box, int) { return std::size_t{0}; };
+}
+
+template void stencil_reference<ISOTHERM_ISA>(StencilKernel<float>&);
+template void stencil_reference<ISOTHERM_ISA>(StencilKernel<double>&);
+
+template <class Isa, class T>
+void reduction_reference(ReductionKernel<T>& row) {
+  row.launch = [](const ReductionArgs<T>& args, Stream) {
+    *args.result = for_op(args.op, [&](auto op) { return reduce<op.value>(args); });
+  };
+  row.scratch_bytes = [](Box) { return std::size_t{0}; };
+}
+
+template void reduction_reference<ISOTHERM_ISA>(ReductionKernel<float>&);
+template void reduction_reference<ISOTHERM_ISA>(ReductionKernel<double>&);
+
+template <class Isa, class T>
+void histogram_reference(HistogramKernel<T>& row) {
+  row.launch = count<T>;
+}
+
+template void histogram_reference<ISOTHERM_ISA>(HistogramKernel<float>&);
+template void histogram_reference<ISOTHERM_ISA>(HistogramKernel<double>&);
+
+}  // namespace isotherm::host

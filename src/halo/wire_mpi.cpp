@@ -1,0 +1,267 @@
+// Packed messages by MPI: out of the packed buffers themselves, or staged through host memory.
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "core/mpi_native.hpp"
+#include "halo/packed_transport.hpp"
+
+namespace isotherm {
+namespace {
+
+int error_class(int code) {
+  int result = MPI_SUCCESS;
+  MPI_Error_class(code, &result);
+  return result;
+}
+
+// Of a call that tells what went wrong in its statuses only.
+void check_each(int code, const std::vector<MPI_Status>& statuses, const char* call) {
+  if (error_class(code) == MPI_ERR_IN_STATUS) {
+    for (const MPI_Status& status : statuses) {
+      if (error_class(status.MPI_ERROR) != MPI_ERR_PENDING) check_mpi(status.MPI_ERROR, call);
+    }
+  }
+  check_mpi(code, call);
+}
+
+// Persistent MPI requests of one way: the pattern of an exchange never changes, so an exchange allocates
+// nothing and MPI looks at the arguments once. Pieces of a message share its tag: MPI keeps them in order as
+// long as both sides start them in order, which is why they are started one by one (MPI_Startall may start in
+// any).
+class Requests {
+ public:
+  enum class Way { send, receive };
+
+  explicit Requests(Way way) : way_(way) {}
+  Requests(const Requests&) = delete;
+  Requests& operator=(const Requests&) = delete;
+  // Requests are active here only when an exception passes through, and then main ends all ranks. Nothing may
+  // block on a peer that is gone: receives are cancelled so that late messages find no freed memory, and MPI
+  // drops what it still holds by itself.
+  ~Requests() {
+    for (MPI_Request& request : requests_) {
+      if (active_ && way_ == Way::receive) MPI_Cancel(&request);
+      MPI_Request_free(&request);
+    }
+  }
+
+  void add(void* data, std::size_t bytes, int peer, int tag, MPI_Comm comm) {  // at most INT_MAX bytes
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int length = static_cast<int>(bytes);
+    way_ == Way::send
+        ? check_mpi(MPI_Send_init(data, length, MPI_BYTE, peer, tag, comm, &request), "MPI_Send_init")
+        : check_mpi(MPI_Recv_init(data, length, MPI_BYTE, peer, tag, comm, &request), "MPI_Recv_init");
+    requests_.push_back(request);
+    statuses_.emplace_back();
+  }
+
+  void start() {
+    for (std::size_t i = 0; i < requests_.size(); ++i) start(i);
+  }
+  void start(std::size_t index) {
+    active_ = true;
+    check_mpi(MPI_Start(&requests_[index]), "MPI_Start");
+  }
+  void wait_all() {
+    check_each(MPI_Waitall(count(), requests_.data(), statuses_.data()), statuses_, "MPI_Waitall");
+    active_ = false;
+  }
+  bool test_all() {
+    int done = 0;
+    check_each(MPI_Testall(count(), requests_.data(), &done, statuses_.data()), statuses_, "MPI_Testall");
+    if (done) active_ = false;
+    return done != 0;
+  }
+  // The number of a request that is done, or none: MPI_UNDEFINED. wait_any waits for one, where any is under
+  // way.
+  int wait_any() {
+    int index = MPI_UNDEFINED;
+    check_mpi(MPI_Waitany(count(), requests_.data(), &index, MPI_STATUS_IGNORE), "MPI_Waitany");
+    if (index == MPI_UNDEFINED) active_ = false;
+    return index;
+  }
+  int test_any() {
+    int index = MPI_UNDEFINED, done = 0;
+    check_mpi(MPI_Testany(count(), requests_.data(), &index, &done, MPI_STATUS_IGNORE), "MPI_Testany");
+    if (!done) return MPI_UNDEFINED;
+    if (index == MPI_UNDEFINED) active_ = false;
+    return index;
+  }
+
+ private:
+  int count() const { return static_cast<int>(requests_.size()); }
+
+  Way way_;
+  bool active_ = false;
+  std::vector<MPI_Request> requests_;
+  std::vector<MPI_Status> statuses_;
+};
+
+// Calls use(offset, bytes) for each piece of a message.
+template <class Use>
+void for_each_piece(std::size_t bytes, std::size_t piece_bytes, Use use) {
+  for (std::size_t offset = 0; offset < bytes; offset += piece_bytes)
+    use(offset, std::min(piece_bytes, bytes - offset));
+}
+
+// MPI_Send_init takes void* in C++ too.
+std::byte* at(const void* base, std::size_t offset) {
+  return static_cast<std::byte*>(const_cast<void*>(base)) + offset;
+}
+
+// MPI reads and writes the packed buffers themselves: host memory, or a GPU's where MPI can.
+class DirectWire final : public Wire {
+ public:
+  DirectWire(Device& device, const Communicator& communicator, std::span<const WireMessage> messages,
+             std::size_t piece_bytes)
+      : device_(device), communicator_(communicator), packed_(own_event(device)) {
+    const MPI_Comm comm = communicator_.native().comm;
+    for (const WireMessage& m : messages) {
+      for_each_piece(m.bytes, piece_bytes, [&](std::size_t offset, std::size_t bytes) {
+        sends_.add(at(m.send, offset), bytes, m.peer, m.send_tag, comm);
+        receives_.add(at(m.receive, offset), bytes, m.peer, m.receive_tag, comm);
+      });
+    }
+  }
+
+  // On a GPU the host does not wait here for the packs: it has the interior to queue.
+  void send(Stream stream) override {
+    device_.record(packed_, stream);
+    started_ = false;
+    start_if_packed();
+  }
+
+  bool arrived() override {
+    if (!started_) start_if_packed();
+    return started_ && receives_.test_all() && sends_.test_all();
+  }
+
+  void receive(Stream) override {
+    if (!started_) {
+      device_.synchronize(packed_);
+      start();
+    }
+    receives_.wait_all();
+    sends_.wait_all();  // the next pack may overwrite them
+  }
+
+ private:
+  void start_if_packed() {
+    if (device_.passed(packed_)) start();
+  }
+  // Behind `packed_`, and so behind the unpacks of the exchange before: messages may arrive.
+  void start() {
+    receives_.start();
+    sends_.start();
+    started_ = true;
+  }
+
+  Device& device_;
+  Communicator communicator_;  // keeps the MPI_Comm of the requests alive
+  Owned<Event> packed_;
+  bool started_ = false;
+  Requests sends_{Requests::Way::send}, receives_{Requests::Way::receive};
+};
+
+// MPI over pinned host buffers beside those of the device. Messages travel in pieces: while one is on the
+// network, the next is copied out of the device, and the one before into the peer's.
+class StagedWire final : public Wire {
+ public:
+  StagedWire(Device& device, const Communicator& communicator, std::span<const WireMessage> messages,
+             std::size_t piece_bytes)
+      : device_(device), communicator_(communicator) {
+    const MPI_Comm comm = communicator_.native().comm;
+    for (const WireMessage& m : messages) {
+      const Buffer& out = outgoing_.emplace_back(device, m.bytes, Memory::staging);
+      const Buffer& in = incoming_.emplace_back(device, m.bytes, Memory::staging);
+      for_each_piece(m.bytes, piece_bytes, [&](std::size_t offset, std::size_t bytes) {
+        sends_.add(at(out.data(), offset), bytes, m.peer, m.send_tag, comm);
+        receives_.add(at(in.data(), offset), bytes, m.peer, m.receive_tag, comm);
+        pieces_.push_back({at(out.data(), offset), at(m.send, offset), at(m.receive, offset),
+                           at(in.data(), offset), bytes, own_event(device)});
+      });
+    }
+  }
+
+  void send(Stream stream) override {
+    for (const Piece& piece : pieces_) {
+      device_.copy(piece.out, piece.packed, piece.bytes, stream);
+      device_.record(piece.staged, stream);
+    }
+    started_ = 0;
+    all_here_ = false;
+  }
+
+  bool arrived() override {
+    while (started_ < pieces_.size() && device_.passed(pieces_[started_].staged)) start_next();
+    if (started_ < pieces_.size()) return false;
+    all_here_ = all_here_ || receives_.test_all();
+    return all_here_ && sends_.test_all();
+  }
+
+  void receive(Stream stream) override {
+    while (started_ < pieces_.size()) {
+      device_.synchronize(pieces_[started_].staged);
+      start_next();
+      for (int i = receives_.test_any(); i != MPI_UNDEFINED; i = receives_.test_any()) deliver(i, stream);
+    }
+    for (int i = receives_.wait_any(); i != MPI_UNDEFINED; i = receives_.wait_any()) deliver(i, stream);
+    for (std::size_t i = 0; all_here_ && i < pieces_.size(); ++i) deliver(static_cast<int>(i), stream);
+    sends_.wait_all();  // the next exchange may overwrite `out`
+  }
+
+ private:
+  struct Piece {  // by request
+    void* out;
+    const void* packed;
+    void* unpacked;
+    const void* in;
+    std::size_t bytes;
+    Owned<Event> staged;  // it is in `out`
+  };
+
+  // Receives start with the first piece: until then the copies of the exchange before may read `in`.
+  void start_next() {
+    if (started_ == 0) receives_.start();
+    sends_.start(started_++);
+  }
+
+  void deliver(int i, Stream stream) {
+    const Piece& piece = pieces_[static_cast<std::size_t>(i)];
+    device_.copy(piece.unpacked, piece.in, piece.bytes, stream);
+  }
+
+  Device& device_;
+  Communicator communicator_;
+  std::vector<Buffer> outgoing_, incoming_;
+  std::vector<Piece> pieces_;
+  std::size_t started_ = 0;
+  bool all_here_ = false;  // found by arrived(): no request is left to tell
+  Requests sends_{Requests::Way::send}, receives_{Requests::Way::receive};
+};
+
+}  // namespace
+
+std::unique_ptr<Wire> make_direct_wire(Device& device, const Communicator& communicator,
+                                       std::span<const WireMessage> messages, std::size_t piece_bytes) {
+  return std::make_unique<DirectWire>(device, communicator, messages, piece_bytes);
+}
+
+std::unique_ptr<Wire> make_mpi_device_wire(Device& device, const Communicator& communicator,
+                                           std::span<const WireMessage> messages) {
+  return make_direct_wire(device, communicator, messages);
+}
+
+std::unique_ptr<Wire> make_host_wire(Device& device, const Communicator& communicator,
+                                     std::span<const WireMessage> messages) {
+  if (device.backend() == Backend::host) return make_direct_wire(device, communicator, messages);
+  return make_staged_wire(device, communicator, messages);
+}
+
+std::unique_ptr<Wire> make_staged_wire(Device& device, const Communicator& communicator,
+                                       std::span<const WireMessage> messages, std::size_t piece_bytes) {
+  return std::make_unique<StagedWire>(device, communicator, messages, piece_bytes);
+}
+
+}  // namespace isotherm
