@@ -80,7 +80,7 @@ def field_bytes(entry):
 
 def check_figures(subject, entry, lowest):
     """That there are samples, and what they are of. All figures that follow from them, those of a difference among them:
-    unit/test_bench_record.cpp. What a norm adds to a sweep may drown in noise, and then has no rate."""
+    unit/test_bench.cpp. What a norm adds to a sweep may drown in noise, and then has no rate."""
     samples, seconds = entry["samples"], entry["launch_s"]
     launches = samples["launch_s"]
     assert len(launches) >= 7

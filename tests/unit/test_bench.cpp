@@ -2,6 +2,7 @@
 // words.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -12,6 +13,7 @@
 #include "app/bench/reference.hpp"
 #include "app/command_line.hpp"
 #include "core/device.hpp"
+#include "core/error.hpp"
 #include "output/records/bench_record.hpp"
 #include "support/devices.hpp"
 #include "support/error_text.hpp"
@@ -110,6 +112,18 @@ struct CountingProbe final : BandwidthProbe {
   int passes = 0, prepared = 0;
 };
 
+TEST(BenchSampler, TakesACopyBesideEverySample) {
+  const auto device = make_host_device();
+  Sampler sampler(*device, {}, 0);
+  CountingProbe copy, read;
+  std::int64_t launches = 0;
+  const BenchSamples samples = sampler.measure([&] { ++launches; }, {&copy, &read});
+  EXPECT_EQ(samples.seconds.size(), static_cast<std::size_t>(Sampler::least_samples));
+  EXPECT_EQ(samples.copy_bytes_per_s.size(), samples.seconds.size());
+  EXPECT_EQ(samples.read_bytes_per_s.size(), samples.seconds.size());
+  EXPECT_GT(launches, samples.launches * Sampler::least_samples);  // and there was a warm-up
+}
+
 TEST(BenchSampler, PreparesEverySampleOfWhatCountsOnce) {
   const auto device = make_host_device();
   Sampler sampler(*device, {}, 0);
@@ -166,8 +180,20 @@ TEST(Sampler, ADifferenceMayBeNegative) {
   for (const double seconds : samples.seconds) EXPECT_NEAR(seconds, -1e-3, 1e-9);
 }
 
-// The record: figures from samples are recomputed from real ones in faults/test_bench.py; what it may not
-// see.
+// The record: its figures follow from its samples.
+
+TEST(BenchQuantiles, AreThoseOfTheSortedValuesAndBetweenThem) {
+  const Quantiles ten = quantiles({5, 1, 4, 2, 3, 0, 6, 8, 7, 10, 9}), two = quantiles({4, 2});
+  EXPECT_DOUBLE_EQ(ten.p10, 1);
+  EXPECT_DOUBLE_EQ(ten.median, 5);
+  EXPECT_DOUBLE_EQ(ten.p90, 9);
+  EXPECT_DOUBLE_EQ(ten.spread(), 1.6);
+  EXPECT_DOUBLE_EQ(two.p10, 2.2);
+  EXPECT_DOUBLE_EQ(two.p90, 3.8);
+  EXPECT_DOUBLE_EQ(quantiles({7}).spread(), 0);
+  EXPECT_DOUBLE_EQ(quantiles({1, 1, 1, 1, 1, 1, 1000}).median, 1);
+  EXPECT_THROW(quantiles({}), Error);
+}
 
 // Three samples of `seconds`, for a thousand points of 16 bytes each, beside copies of 20 MB/s.
 BenchEntry entry(const char* row, Precision precision, double seconds) {
@@ -200,6 +226,30 @@ BenchEntry difference(std::vector<double> added) {
   e.samples.base_seconds = {5e-3, 6e-3, 7e-3};
   e.samples.copy_bytes_per_s = {10e6, 20e6, 60e6};
   return e;
+}
+
+// The speed-up is over the lowest rung of the same ladder; figures of a difference are those of its median.
+TEST(BenchFigures, FollowFromTheSamples) {
+  BenchRecord r = record();
+  auto all = figures(r);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_DOUBLE_EQ(*all[i]->speedup, (std::array{1.0, 4.0, 1.0, 2.0})[i]);
+  EXPECT_DOUBLE_EQ(*all[1]->points_a_second, 1e6);
+  EXPECT_DOUBLE_EQ(*all[1]->bandwidth, 16e6);
+  EXPECT_DOUBLE_EQ(*all[1]->copy_share, 0.8);
+  EXPECT_DOUBLE_EQ(*all[1]->copy_bandwidth, 20e6);
+  EXPECT_FALSE(all[1]->read_share);
+  // The memory halves its speed between two samples: the share is that of each moment.
+  r.entries[1].samples.seconds = {1e-3, 2e-3, 2e-3};
+  r.entries[1].samples.copy_bytes_per_s = {20e6, 10e6, 10e6};
+  r.entries[1].samples.read_bytes_per_s = {40e6, 20e6, 20e6};
+  EXPECT_DOUBLE_EQ(*figures(r)[1]->copy_share, 0.8);
+  EXPECT_DOUBLE_EQ(*figures(r)[1]->read_share, 0.4);
+  r.entries[1] = difference({1.5e-3, 2e-3, 2.5e-3});
+  all = figures(r);
+  EXPECT_DOUBLE_EQ(*all[1]->points_a_second, 0.5e6);
+  EXPECT_DOUBLE_EQ(*all[1]->copy_share, 0.4);
+  EXPECT_DOUBLE_EQ(*all[1]->speedup, 2);
+  EXPECT_EQ(json::parse(to_json(r))["entries"][1]["base_s"]["median"], 6e-3);
 }
 
 TEST(BenchFigures, ADifferenceBelowItsNoiseHasASpreadAndNoRate) {
@@ -288,7 +338,7 @@ TEST(BenchTable, HasColumnsForWhatItsEntriesHave) {
     expect_says(bench_table(r), part);
 }
 
-// Words that faults/test_bench.py and test_bench_halo.py do not try.
+// Words that faults/test_bench.py does not try.
 
 TEST(BenchOptions, SizesAndNumbersHaveBounds) {
   const auto parsed = [](std::vector<const char*> words) {

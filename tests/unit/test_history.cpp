@@ -10,6 +10,7 @@
 #include <span>
 
 #include "app/subcommands.hpp"
+#include "core/device.hpp"
 #include "kernels/stencil.hpp"
 #include "output/console/console.hpp"
 #include "output/records/history.hpp"
@@ -230,6 +231,10 @@ TEST(List, PoliciesStandByPrecision) {
   EXPECT_EQ(policy_table(fp32, fp64),
             "  name  in fp32  in fp64\n"
             "  tile  -        32x8x1, 64x4x1\n");
+  const CudaDevices cuda = find_cuda_devices();
+  const std::string text = list_text();
+  expect_says(text, policy_table(stencil_kernels<float>(), stencil_kernels<double>()));
+  expect_says(text, cuda.devices.empty() ? "not known here: " + cuda.why_none : "occupancy");
 }
 
 TEST(List, SaysWhyARowDoesNotRunHere) {
