@@ -1,4 +1,5 @@
-"""`isotherm bench` on tiny grids: a verdict for every kernel, refusals before work; halo between two ranks, io beside plain writes."""
+"""`isotherm bench` on tiny grids: a verdict for every kernel, refusals before work; halo between two ranks, io beside plain
+writes."""
 
 import itertools
 import json
@@ -47,7 +48,8 @@ def test_every_row_has_a_verdict_and_figures(tmp_path, subject):
     ]
     assert {e["verdict"] for e in entries} == {"right"}
     for entry in entries:
-        check_figures(subject, entry, next(e for e in entries if (e["cells"], e["precision"]) == (entry["cells"], entry["precision"])))
+        ladder = [e for e in entries if (e["cells"], e["precision"]) == (entry["cells"], entry["precision"])]
+        check_figures(subject, entry, ladder[0])
     assert len(re.findall(r" right( \(.*\))?\n", out)) == len(entries)
     marked = [e for e in entries if e["spread_percent"] > 30.05]
     assert out.count("*") >= len(marked) and ("  * spread above 30 %: " in out) >= bool(marked)
@@ -86,12 +88,12 @@ def check_figures(subject, entry, lowest):
     assert len(launches) >= 7
     assert seconds["p10"] <= seconds["median"] <= seconds["p90"] and seconds["median"] == pytest.approx(statistics.median(launches))
     if subject != "bandwidth":
-        assert entry["bytes_per_launch"] == 2 * field_bytes(entry)  # one read and one write, or two fields read, of the pass that is saved
+        assert entry["bytes_per_launch"] == 2 * field_bytes(entry)  # read and written, or both read
     if subject == "reduction":
         assert 0 <= entry["error"] < 1e-10 and entry["same_bits"] is True
     if (subject, entry["row"]) == ("reduction", "fused"):
         assert len(samples["base_s"]) == len(launches)
-        assert all(base > 0 and base + more > 0 for base, more in zip(samples["base_s"], launches))  # the sweep without and with the norm
+        assert all(base > 0 and base + more > 0 for base, more in zip(samples["base_s"], launches))  # without and with it
         assert re.fullmatch(r"what it adds to a sweep of openmp[^,]*, [^-]+ without: .+ to .+ in p10 to p90", entry["note"])
         return
     assert min(launches) > 0 and min(samples["copy_bandwidth_bytes_per_s"]) > 0

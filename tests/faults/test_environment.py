@@ -45,7 +45,8 @@ def test_more_ranks_than_cores_are_told(folder, ranks):
 
 def called(words, folder, **options):
     """A finished process."""
-    return subprocess.run(words, cwd=folder, timeout=HANGS, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, **options)
+    return subprocess.run(words, cwd=folder, timeout=HANGS, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          check=False, **options)
 
 
 @pytest.mark.parametrize("change", [{"TZ": None, "HOME": None}, {"TZ": "Nowhere/Atlantis"}])
@@ -112,8 +113,8 @@ def test_a_limit_of_file_sizes_is_no_signal(folder, ranks):
 
 
 def test_a_working_directory_that_cannot_be_written_to(folder):
-    """Is refused where the run would be there, and no matter where it is not. Not below pytest's own folder, which every pytest that starts
-    beside this one closes to other users."""
+    """Is refused where the run would be there, and no matter where it is not. Not below pytest's own folder, which every
+    pytest that starts beside this one closes to other users."""
     user = NOBODY if os.getuid() == 0 else None
     with tempfile.TemporaryDirectory() as name:
         shutil.copy(folder / "deck.yaml", name)

@@ -1,5 +1,6 @@
-"""Disks that are full, have a quota, take a part of what they are given, are interrupted, fail, stall, or lose what they took: told, or
-mended, never half a file. A full disk is 8 MiB of tmpfs; other faults are made by a preloaded library (io_shim.c), kills by hand."""
+"""Disks that are full, have a quota, take a part of what they are given, are interrupted, fail, stall, or lose what they
+took: told, or mended, never half a file. A full disk is 8 MiB of tmpfs; other faults are made by a preloaded library
+(io_shim.c), kills by hand."""
 
 import errno
 import itertools
@@ -257,7 +258,8 @@ def test_a_kill_at_any_moment_leaves_whole_files(tmp_path):
     for i in range(5):
         folder = tmp_path / str(i)
         folder.mkdir()
-        run = Background(folder, "run", write_deck(folder), "problem.steps=4000", "output.every_steps=1", "output.directory=out", ranks=2)
+        words = ["problem.steps=4000", "output.every_steps=1", "output.directory=out"]
+        run = Background(folder, "run", write_deck(folder), *words, ranks=2)
         run.wait_until(lambda: list(folder.glob("out/*.hdf")), "no file")
         time.sleep(draw.uniform(0, 0.3))
         assert run.process.poll() is None

@@ -43,7 +43,7 @@ def test_progress_leaves_the_exchanges_where_they_are(folder):
     prints = set()
     for depth in 1, 3:
         ran("run", "deck.yaml", f"solver={{halo_width: {depth}, kernel: reference}}", "grid.cells=[64, 64, 96]",
-            "initial=[{shape: formula, formula: 300+sin(90*x*y+z)}]", "problem.steps=1200",
+            "initial=[{shape: formula, formula: 300+sin(90*x*y+z)}]", "problem.steps=600",
             "problem.check_interval=2000", f"output.directory={depth}", ranks=2, cwd=folder)
         prints.add(runs.record(folder / str(depth))["fingerprint"])
     assert len(prints) == 1

@@ -176,7 +176,7 @@ def test_patterns_find_the_figures_of_a_run_and_no_others(run, tool):
     found = {name: (figure.values(text), figure.unit) for name, figure in figures.items()}
     assert {name: found[name] for name in printed} == printed
     several = {name for name, (values, _) in found.items() if len(values) != 1}
-    assert several <= ({"swept_by"} if tool == "Ramble" else set())  # of what is said again once the autotuner has chosen it takes the last
+    assert several <= ({"swept_by"} if tool == "Ramble" else set())  # said again once the autotuner has chosen: it takes the last
     for theirs, other in (("cell_updates", "points"), ("GLUP/s", "MLUP/s")):
         assert figures["cell_updates"].values(text.replace(theirs, other)) == []
     if tool != "ReFrame":
@@ -431,8 +431,8 @@ def test_every_kernel(tmp_path):
 
 @needs_jube
 def test_parameters_of_a_user_and_runs_that_fail(tmp_path, monkeypatch):
-    """Two grids, and a key of the deck, as the comments in the recipe say it. Runs on one rank fail: they have no figures, and the
-    others go on."""
+    """Two grids, and a key of the deck, as the comments in the recipe say it. Runs on one rank fail: they have no figures,
+    and the others go on."""
     recipe, program = tmp_path / "mine.yaml", tmp_path / "program"
     text = JUBE.read_text().replace('$jube_benchmark_home/../../inputs', str(TOP / "inputs"))
     for theirs, ours in (('separator: ";", _: deck}', 'separator: ";", _: "16;[16,16,24]"}'),
@@ -447,7 +447,8 @@ def test_parameters_of_a_user_and_runs_that_fail(tmp_path, monkeypatch):
     monkeypatch.setenv("ISOTHERM", str(program))
     rows, records, said = series(tmp_path, recipe=recipe)
     rows.sort(key=lambda row: row["ranks"])
-    assert [(row["ranks"], row["verdict"], row["cell_updates"] == "") for row in rows] == [("1", "", True)] * 2 + [("2", "DONE", False)] * 2
+    told = [(row["ranks"], row["verdict"], row["cell_updates"] == "") for row in rows]
+    assert told == [("1", "", True)] * 2 + [("2", "DONE", False)] * 2
     assert {written["performance"]["sweeps"] for written in records} == {8}
     assert sorted(written["grid"]["cells"] for written in records) == [[16] * 3, [16, 16, 24]]
     for row in rows[2:]:

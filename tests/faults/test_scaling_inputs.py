@@ -30,8 +30,8 @@ def edge(deck):
 
 @pytest.mark.parametrize("deck", DECKS, ids=lambda path: path.stem)
 def test_every_deck_passes_check_as_its_series_uses_it(tmp_path, deck):
-    """A plan for more ranks than there are asks for no memory: the decks for GPUs need not fit this machine. The grids that a weak deck
-    names are those of its series."""
+    """A plan for more ranks than there are asks for no memory: the decks for GPUs need not fit this machine. The grids that a
+    weak deck names are those of its series."""
     kind, n = deck.stem.split("_")[0], edge(deck)
     words = [f"scaling={{kind: {kind}, ranks: [{', '.join(map(str, GROWN))}]}}"]
     done = ran("check", deck, *words, cwd=tmp_path)
@@ -124,8 +124,9 @@ def test_series_on_one_and_two_ranks(job):
     names = [f"{deck}/ranks-{ranks}" for deck in ("strong_cpu", "weak_cpu") for ranks in (1, 2)]
     assert sorted(path.parent for path in job.results.rglob("run.json")) == [job.results / name for name in names]
     records = [job.record(name) for name in names]
-    assert [(len(record["ranks"]), record["grid"]["cells"], record["result"], record["performance"]["sweeps"]) for record in records] == [
-        (1, [64] * 3, "DONE", 20), (2, [64] * 3, "DONE", 20), (1, [48] * 3, "DONE", 20), (2, [48, 48, 96], "DONE", 20)]
+    assert [(len(record["ranks"]), record["grid"]["cells"]) for record in records] == [
+        (1, [64] * 3), (2, [64] * 3), (1, [48] * 3), (2, [48, 48, 96])]
+    assert {(record["result"], record["performance"]["sweeps"]) for record in records} == {("DONE", 20)}
     # One answer; a weak series has as many problems as grids.
     prints = [record["fingerprint"] for record in records]
     assert prints[0] == prints[1] and prints[2] != prints[3]
