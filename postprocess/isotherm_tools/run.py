@@ -117,8 +117,10 @@ class Table(dict):
             texts = list(rows)
             columns = {name: [row[name] for row in texts] for name in rows.fieldnames or []}
             self._given = {name: [text != "" for text in column] for name, column in columns.items()}
-            super().__init__((name, np.array([int(text) for text in column], dtype=np.int64) if name == "sweep" else
-                              np.array([float(text or "nan") for text in column])) for name, column in columns.items())
+            super().__init__()
+            for name, column in columns.items():
+                self[name] = np.array([int(text) for text in column], dtype=np.int64) if name == "sweep" else np.array(
+                    [np.nan if text == "" else float(text) for text in column])
         except FileNotFoundError as error:
             raise Failure(FILE_MISSING, f"{path} does not exist; {hint}") from error
         except (KeyError, TypeError, ValueError) as error:
