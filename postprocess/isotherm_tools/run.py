@@ -111,14 +111,19 @@ class Table(dict):
         """`hint`: what a run without the file may have lacked."""
         self.path = path
         try:
-            lines = path.read_text(encoding="utf-8").splitlines()
-            self.remarks = [line[1:].strip() for line in lines if line.startswith("#")]
-            rows = csv.DictReader(line for line in lines if not line.startswith("#"))
+            text = path.read_text(encoding="utf-8")
+            self.remarks = [line[1:].strip() for line in text.splitlines() if line.startswith("#")]
+            lines = [line for line in text.splitlines() if not line.startswith("#")]
+            if not text.endswith("\n") and lines and lines[-1].count(",") < lines[0].count(","):
+                lines.pop()  # it is being written, or its run was killed
+            rows = csv.DictReader(lines)
             texts = list(rows)
             columns = {name: [row[name] for row in texts] for name in rows.fieldnames or []}
             self._given = {name: [text != "" for text in column] for name, column in columns.items()}
-            super().__init__((name, np.array([int(text) for text in column], dtype=np.int64) if name == "sweep" else
-                              np.array([float(text or "nan") for text in column])) for name, column in columns.items())
+            super().__init__()
+            for name, column in columns.items():
+                self[name] = np.array([int(text) for text in column], dtype=np.int64) if name == "sweep" else np.array(
+                    [np.nan if text == "" else float(text) for text in column])
         except FileNotFoundError as error:
             raise Failure(FILE_MISSING, f"{path} does not exist; {hint}") from error
         except (KeyError, TypeError, ValueError) as error:

@@ -256,7 +256,7 @@ def test_a_column_without_values_is_65(refused, tmp_path):
     assert main(["history", str(tmp_path), "--columns", "min_K"]) == 0
 
 
-@pytest.mark.parametrize("text", ["0,0,0\n", "10,0,1.5\n20,0,0\n", "10,0.1,nan\n20,0.2,1\n"])
+@pytest.mark.parametrize("text", ["0,0,0\n", "10,0,1.5\n20,0,0\n", "10,0.1,nan\n20,0.2,1\n", "10,0,1.5\n20,0"])
 def test_odd_histories_are_drawn(tmp_path, text):
     (tmp_path / "history.csv").write_text("sweep,time_s,residual\n" + text)
     assert main(["history", str(tmp_path)]) == 0
