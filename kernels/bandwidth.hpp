@@ -1,5 +1,5 @@
-// How fast this very device moves bytes: the copy that is the roof of every report, and the other ways for
-// `isotherm bench bandwidth`.
+// How fast this very device moves bytes: the copy that is the copy bandwidth of every report, and the other
+// ways for `isotherm bench bandwidth`.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ class BandwidthProbe {
 };
 
 template <class T>
-struct BandwidthRow {
-  std::string_view name, remark;
+struct BandwidthEntry {
+  std::string_view name, description;
   // `bytes` of each array; `step` as below.
   std::unique_ptr<BandwidthProbe> (*make)(Device& device, std::size_t bytes, Index step) = nullptr;
   Index step = 0;       // elements of T: the stride, or the offset of what is read
@@ -32,7 +32,7 @@ struct BandwidthRow {
 };
 
 template <class T>
-std::span<const BandwidthRow<T>> bandwidth_rows(Backend backend);  // none of what this build lacks
+std::span<const BandwidthEntry<T>> bandwidth_registry(Backend backend);  // none of what this build lacks
 
 // A copy from one array to another as fast as the device can: streaming stores by all threads on the host,
 // 16-byte accesses on a GPU. `bytes` of each array.

@@ -1,4 +1,4 @@
-// What a histogram row is, and the one rule that puts a value into a bin.
+// What a histogram kernel is, and the one rule that puts a value into a bin.
 #pragma once
 
 #include <cstdint>
@@ -61,10 +61,10 @@ template <class T>
 struct HistogramKernel {
   std::string_view name;
   Backend backend;
-  std::string_view remark;
+  std::string_view description;
   void (*launch)(const HistogramArgs<T>& args, Stream stream) = nullptr;  // null: not in this build
   KernelResources (*resources)() = nullptr;  // of the pass over the cells; null on the host
-  bool on_trial = true;                      // whether `auto` may take it
+  bool is_candidate = true;                  // whether `auto` may take it
 
   bool available() const { return launch != nullptr; }
 };

@@ -5,7 +5,7 @@
 
 #include "core/timer.hpp"
 #include "kernels/bandwidth.hpp"
-#include "kernels/host/rows.hpp"
+#include "kernels/host/host_kernels.hpp"
 
 namespace isotherm {
 namespace {
@@ -103,12 +103,12 @@ std::unique_ptr<BandwidthProbe> make(Device& device, std::size_t bytes, Index st
 }  // namespace
 
 template <class T>
-std::span<const BandwidthRow<T>> host::bandwidth_rows() {
+std::span<const BandwidthEntry<T>> host::bandwidth_registry() {
   constexpr auto strided = make<HostProbe<T, Way::strided>>, offset = make<HostProbe<T, Way::offset>>;
   constexpr const char* of_stride = "copies an element of so many, cached stores";
   constexpr const char* of_offset = "copies from so many elements further on, streaming stores";
-  static const BandwidthRow<T> table[] = {
-      {"copy", "streaming stores: the roof", make<HostProbe<T, Way::copy>>},
+  static const BandwidthEntry<T> table[] = {
+      {"copy", "streaming stores: the copy bandwidth", make<HostProbe<T, Way::copy>>},
       {"copy_cached", "plain stores: lines are read before they are written",
        make<HostProbe<T, Way::copy, Store::cached>>},
       {"read", "sums the bits of one array", make<HostProbe<T, Way::read>>},
@@ -128,8 +128,8 @@ std::span<const BandwidthRow<T>> host::bandwidth_rows() {
   return table;
 }
 
-template std::span<const BandwidthRow<float>> host::bandwidth_rows();
-template std::span<const BandwidthRow<double>> host::bandwidth_rows();
+template std::span<const BandwidthEntry<float>> host::bandwidth_registry();
+template std::span<const BandwidthEntry<double>> host::bandwidth_registry();
 
 std::unique_ptr<BandwidthProbe> host::make_copy_probe(Device& device, std::size_t bytes) {
   return make<HostProbe<double, Way::copy>>(device, bytes, 0);

@@ -111,9 +111,10 @@ InstructionSet choose_instruction_set(const char* wish) {
                                            " cannot be used (this processor lacks it); the best here is " +
                                            std::string(name(best())));
   }
-  throw Error(ExitCode::unavailable, "ISOTHERM_ISA=" + std::string(wish) +
-                                         " is not known (it names no instruction set of the host rows); use "
-                                         "baseline, v3 or v4, or unset it");
+  throw Error(ExitCode::unavailable,
+              "ISOTHERM_ISA=" + std::string(wish) +
+                  " is not known (it names no instruction set of the host kernels); use "
+                  "baseline, v3 or v4, or unset it");
 }
 
 InstructionSet instruction_set() {

@@ -1,4 +1,4 @@
-// Which of the host rows' instruction sets this process uses.
+// Which of the host kernels' instruction sets this process uses.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace isotherm {
 
-// The host rows are compiled once for each; v3 and v4 are the levels of the x86-64 psABI (AVX2 with FMA,
+// The host kernels are compiled once for each; v3 and v4 are the levels of the x86-64 psABI (AVX2 with FMA,
 // AVX-512). All give the same bits. Other processors have the baseline alone.
 enum class InstructionSet { baseline, v3, v4 };
 
@@ -18,7 +18,7 @@ bool cpu_has(InstructionSet set);           // this processor and its system can
 // Throws Error(unavailable) when the wish is unknown or the processor lacks it.
 InstructionSet choose_instruction_set(const char* wish);
 
-// What the host rows use: the choice for the environment variable ISOTHERM_ISA, made once.
+// What the host kernels use: the choice for the environment variable ISOTHERM_ISA, made once.
 InstructionSet instruction_set();
 
 // For people: "x86-64-v4 (AVX-512)".

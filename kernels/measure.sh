@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the figures that README.md and TUNING.md quote: both ladders with all policies, fused norms, walls, small grids,
-# bandwidths, and whole runs beside what the benchmark says of their row. One table a line of work below, the numbers in JSON.
+# Makes the figures that README.md and TUNING.md quote: all kernels with all tiles, fused norms, boundaries, small grids,
+# bandwidths, and whole runs beside what the benchmark says of their kernel. One table a line of work below, the numbers in JSON.
 #   kernels/measure.sh ISOTHERM FOLDER [cuda|cpu] [SIZES]        (SIZES: 512,1024 on a GPU, 256,384 on a CPU)
 set -euo pipefail
 (($# >= 2)) || { sed -n '2,4p' "$0"; exit 2; }
@@ -11,7 +11,7 @@ sizes=${4:-$([[ $device == cuda ]] && echo 512,1024 || echo 256,384)}
 inputs=$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")/inputs
 mkdir -p "$folder"
 
-# bench NAME SUBJECT [OPTIONS...]: table to NAME.txt, samples to NAME.json; a row that is wrong ends the script.
+# bench NAME SUBJECT [OPTIONS...]: table to NAME.txt, samples to NAME.json; a kernel that is wrong ends the script.
 bench() {
   local name=$1 subject=$2
   shift 2
@@ -19,15 +19,15 @@ bench() {
 }
 
 "$isotherm" list >"$folder/list.txt"
-bench policies stencil --sizes "$sizes" --policies all --seconds 0.3
+bench tiles stencil --sizes "$sizes" --tiles all --seconds 0.3
 bench ladder stencil --sizes "$sizes"
 bench norm stencil --sizes "$sizes" --norm l2
-bench walls stencil --sizes "$sizes" --walls
+bench boundaries stencil --sizes "$sizes" --boundaries
 bench small stencil --sizes 64,96,128,192 --seconds 0.3
 bench reductions reduction --sizes "$sizes"
 bench bandwidth bandwidth --sizes "${sizes##*,}"
 
-# The sweep loop of a steady run, checked every 100 sweeps, against the benchmark of its row: of single sweeps, so that the
+# The sweep loop of a steady run, checked every 100 sweeps, against the benchmark of its kernel: of single sweeps, so that the
 # kernel is named. Left to itself a run would fuse several.
 kernel=$([[ $device == cuda ]] && echo tma_pipeline || echo openmp)
 for cells in ${sizes//,/ }; do

@@ -1,4 +1,4 @@
-// What a reduction row is: one number out of one or two fields.
+// What a reduction kernel is: one number out of one or two fields.
 #pragma once
 
 #include <span>
@@ -11,8 +11,8 @@
 
 namespace isotherm {
 
-// What one launch of a CUDA row takes of a multiprocessor of the current device, and how many fit there: from
-// the compiled kernel and the occupancy calculator of the CUDA runtime; nothing is estimated here.
+// What one launch of a CUDA kernel takes of a multiprocessor of the current device, and how many fit there:
+// from the compiled kernel and the occupancy calculator of the CUDA runtime; nothing is estimated here.
 struct KernelResources {
   int threads = 0;               // a block
   int registers = 0;             // a thread
@@ -47,7 +47,7 @@ struct ReductionArgs {
   double* result;  // one value in this device's memory, written in stream order
   void* scratch;   // scratch_bytes(region) of this device's memory
   // Of rows whose sums are exact: where in this device's memory the sum goes before it is rounded as well,
-  // normalised, to be joined with those of other ranks. Null: nowhere. The maximum does not go there.
+  // normalised, to be combined with those of other ranks. Null: nowhere. The maximum does not go there.
   LongAccumulator* unrounded = nullptr;
 };
 
@@ -55,13 +55,13 @@ template <class T>
 struct ReductionKernel {
   std::string_view name;
   Backend backend;
-  std::string_view remark;
+  std::string_view description;
   void (*launch)(const ReductionArgs<T>& args, Stream stream) = nullptr;  // null: not in this build
   std::size_t (*scratch_bytes)(Box region) = nullptr;
   KernelResources (*resources)() = nullptr;  // of the pass over the cells; null on the host and in a library
   SumBits sum_bits = SumBits::repeat;
-  bool fused = false;    // no launch: the sweep returns the norm (StencilKernel::fuses_norm)
-  bool on_trial = true;  // whether `auto` may take it
+  bool fused = false;        // no launch: the sweep returns the norm (StencilKernel::fuses_norm)
+  bool is_candidate = true;  // whether `auto` may take it
 
   bool available() const { return launch != nullptr || fused; }
 };

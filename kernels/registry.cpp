@@ -1,42 +1,43 @@
-// The tables of rows, and the backends' functions behind the interfaces that have no rows. A row is in the
-// table of every build; where its backend was not compiled, its launch is null.
+// the kernel registry, and the backends' functions behind the interfaces that have not kernels of the
+// registry. A row is in the table of every build; where its backend was not compiled, its launch is null.
 #include "core/error.hpp"
 #include "kernels/bandwidth.hpp"
 #include "kernels/face_copy.hpp"
+#include "kernels/field_reductions.hpp"
 #include "kernels/fingerprint.hpp"
 #include "kernels/histogram.hpp"
-#include "kernels/host/rows.hpp"
+#include "kernels/host/host_kernels.hpp"
 #include "kernels/peer_copy.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
-#include "kernels/survey.hpp"
 
 #if ISOTHERM_HAVE_CUDA
-#include "kernels/cuda/rows.hpp"
+#include "kernels/cuda/cuda_kernels.hpp"
 #endif
 
 namespace isotherm {
 
 // The lists of rows, by the deck's word: HOST(stencil, openmp, ...) is completed by stencil_openmp() of
 // host/stencil_openmp.cpp, CUDA(stencil, naive, ...) by stencil_naive() of cuda/stencil_naive.cu. The rows of
-// a backend go up its ladder: of those that are `tried` by `auto` a run takes the last where it tries none.
+// a backend go in order of speed: of those that are `tried` by `auto` a run takes the last where it tries
+// none.
 constexpr bool tried = true, untried = false;
 
 // clang-format off
 #define ISOTHERM_STENCILS(HOST, CUDA) \
   HOST(stencil, reference, untried, "plain loops, one thread") \
   HOST(stencil, openmp, tried, "threads, vectors, blocks in cache, streaming stores") \
-  HOST(stencil, temporal_openmp, tried, "several sweeps a pass over memory: overlapped tiles in L2, walls in the sweep") \
-  CUDA(stencil, naive, tried, "one thread a cell, caches do the rest") \
+  HOST(stencil, temporal_openmp, tried, "temporal blocking: overlapped tiles in L2, boundaries in the kernel") \
+  CUDA(stencil, naive, tried, "one thread per cell, neighbours from the caches") \
   CUDA(stencil, shared, tried, "a 3-D tile and its halo in shared memory") \
   CUDA(stencil, shared_cached_halo, tried, "the tile in shared memory, its halo from the caches") \
   CUDA(stencil, shared_coalesced, tried, "as shared, the halo loaded by whole warps") \
-  CUDA(stencil, streaming_25d, tried, "2.5-D: a block walks along z, three slices in shared memory") \
+  CUDA(stencil, streaming_25d, tried, "2.5-D: blocks walk along z, three slices in shared memory") \
   CUDA(stencil, streaming_25d_single, tried, "2.5-D: one slice in shared memory, z neighbours in registers") \
-  CUDA(stencil, coarsened, tried, "several cells a thread, 16-byte accesses") \
-  CUDA(stencil, register_tile, tried, "planes in registers, 16-byte accesses, walls in the sweep") \
-  CUDA(stencil, tma_pipeline, tried, "planes by bulk tensor copies, several ahead (compute capability 9.0)") \
-  CUDA(stencil, temporal, tried, "several sweeps in one pass: a column of tiles in registers (compute capability 9.0)")
+  CUDA(stencil, coarsened, tried, "several cells per thread, 16-byte accesses") \
+  CUDA(stencil, register_tile, tried, "planes in registers, 16-byte accesses, boundaries in the kernel") \
+  CUDA(stencil, tma_pipeline, tried, "planes by TMA, multistage pipeline (compute capability 9.0)") \
+  CUDA(stencil, temporal, tried, "temporal blocking: a column of tiles in registers (compute capability 9.0)")
 
 // `fused` stands for the norm that a sweep returns.
 #define ISOTHERM_REDUCTIONS(HOST, CUDA) \
@@ -49,11 +50,11 @@ constexpr bool tried = true, untried = false;
   CUDA(reduction, shared_interleaved, untried, "a tree in shared memory; divergent") \
   CUDA(reduction, shared_strided, untried, "the same tree, contiguous threads; bank conflicts") \
   CUDA(reduction, shared_sequential, untried, "sequential addressing; no conflicts") \
-  CUDA(reduction, shared_first_add, untried, "the first join while loading") \
+  CUDA(reduction, shared_first_add, untried, "the first addition while loading") \
   CUDA(reduction, shared_unroll_warp, untried, "the last warp without block barriers") \
   CUDA(reduction, shared_unroll_full, untried, "the whole tree unrolled") \
-  CUDA(reduction, grid_stride, tried, "many cells a thread, then the tree") \
-  CUDA(reduction, warp_shuffle, tried, "shuffles in the warp, one partial a block") \
+  CUDA(reduction, grid_stride, tried, "many cells per thread, then the tree") \
+  CUDA(reduction, warp_shuffle, tried, "shuffles in the warp, one partial per block") \
   CUDA(reduction, cub, tried, "NVIDIA's library") \
   CUDA(reduction, fused, tried, "the sweep returns the norm of its update: no second pass") \
   CUDA(reduction, reproducible, untried, "sums without rounding: the same bits for any ranks, blocks and order")
@@ -63,43 +64,43 @@ constexpr bool tried = true, untried = false;
   HOST(histogram, openmp, tried, "counts of its own for each thread, added at the end") \
   CUDA(histogram, global_atomic, tried, "every cell an atomic addition to global memory") \
   CUDA(histogram, shared_private, tried, "counts of its own for each block, in shared memory") \
-  CUDA(histogram, shared_private_coarsened, tried, "the same, many cells a thread, runs of equal bins in registers")
+  CUDA(histogram, shared_private_coarsened, tried, "the same, many cells per thread, runs of equal bins in registers")
 // clang-format on
 
 template <class T>
-using stencil_row = StencilKernel<T>;
+using stencil_entry = StencilKernel<T>;
 template <class T>
-using reduction_row = ReductionKernel<T>;
+using reduction_entry = ReductionKernel<T>;
 template <class T>
-using histogram_row = HistogramKernel<T>;
+using histogram_entry = HistogramKernel<T>;
 
 // What completes the rows of a list, declared here alone: a new row compiles this file and its own.
-#define NO_ROW(...)
+#define NO_ENTRY(...)
 #define DECLARE_HOST(kind, word, ...) \
   template <class Isa, class T>       \
-  void kind##_##word(kind##_row<T>& row);
+  void kind##_##word(kind##_entry<T>& row);
 #define DECLARE_CUDA(kind, word, ...) \
   template <class T>                  \
-  void kind##_##word(kind##_row<T>& row);
+  void kind##_##word(kind##_entry<T>& row);
 namespace host {
-ISOTHERM_STENCILS(DECLARE_HOST, NO_ROW)
-ISOTHERM_REDUCTIONS(DECLARE_HOST, NO_ROW)
-ISOTHERM_HISTOGRAMS(DECLARE_HOST, NO_ROW)
+ISOTHERM_STENCILS(DECLARE_HOST, NO_ENTRY)
+ISOTHERM_REDUCTIONS(DECLARE_HOST, NO_ENTRY)
+ISOTHERM_HISTOGRAMS(DECLARE_HOST, NO_ENTRY)
 
 template <class Isa, class T>
-void reduction_fused(ReductionKernel<T>& row) {
-  row.fused = true;
+void reduction_fused(ReductionKernel<T>& kernel) {
+  kernel.fused = true;
 }
 }  // namespace host
 #if ISOTHERM_HAVE_CUDA
 namespace cuda {
-ISOTHERM_STENCILS(NO_ROW, DECLARE_CUDA)
-ISOTHERM_REDUCTIONS(NO_ROW, DECLARE_CUDA)
-ISOTHERM_HISTOGRAMS(NO_ROW, DECLARE_CUDA)
+ISOTHERM_STENCILS(NO_ENTRY, DECLARE_CUDA)
+ISOTHERM_REDUCTIONS(NO_ENTRY, DECLARE_CUDA)
+ISOTHERM_HISTOGRAMS(NO_ENTRY, DECLARE_CUDA)
 
 template <class T>
-void reduction_fused(ReductionKernel<T>& row) {
-  row.fused = true;
+void reduction_fused(ReductionKernel<T>& kernel) {
+  kernel.fused = true;
 }
 }  // namespace cuda
 #define CUDA_FUNCTION(function) cuda::function<T>
@@ -110,24 +111,24 @@ void reduction_fused(ReductionKernel<T>& row) {
 namespace {
 
 // `complete` null: the backend is not in this build.
-template <template <class T> class Row, class T>
-Row<T> completed(std::string_view name, Backend backend, bool on_trial, std::string_view remark,
-                 void (*complete)(Row<T>&)) {
-  Row<T> row{name, backend, remark};
-  row.on_trial = on_trial;
-  if (complete) complete(row);
+template <template <class T> class Entry, class T>
+Entry<T> completed(std::string_view name, Backend backend, bool is_candidate, std::string_view description,
+                   void (*complete)(Entry<T>&)) {
+  Entry<T> entry{name, backend, description};
+  entry.is_candidate = is_candidate;
+  if (complete) complete(entry);
 #if ISOTHERM_HAVE_CUDA
-  // CUDA stencils without a way of their own leave thin boxes to one kernel.
-  if constexpr (requires { row.rest; }) {
-    if (backend == Backend::cuda && !row.rest) row.rest = &cuda::thin_rest<T>();
+  // CUDA stencils without a way of their own leave the exterior to one kernel.
+  if constexpr (requires { entry.exterior; }) {
+    if (backend == Backend::cuda && !entry.exterior) entry.exterior = &cuda::thin_exterior<T>();
   }
 #endif
-  return row;
+  return entry;
 }
-#define HOST_ROW(kind, word, on_trial, remark) \
-  completed<kind##_row, T>(#word, Backend::host, on_trial, remark, host::kind##_##word<Isa, T>),
-#define CUDA_ROW(kind, word, on_trial, remark) \
-  completed<kind##_row, T>(#word, Backend::cuda, on_trial, remark, CUDA_FUNCTION(kind##_##word)),
+#define HOST_ENTRY(kind, word, is_candidate, description) \
+  completed<kind##_entry, T>(#word, Backend::host, is_candidate, description, host::kind##_##word<Isa, T>),
+#define CUDA_ENTRY(kind, word, is_candidate, description) \
+  completed<kind##_entry, T>(#word, Backend::cuda, is_candidate, description, CUDA_FUNCTION(kind##_##word)),
 
 [[noreturn]] void no_cuda() {
   throw Error(ExitCode::unavailable,
@@ -144,21 +145,21 @@ const Table& of_cuda(const Table& (*table)()) {
 template <class T>
 std::span<const StencilKernel<T>> stencil_kernels(InstructionSet set) {
   return host::for_instruction_set(set, []<class Isa>(Isa) -> std::span<const StencilKernel<T>> {
-    static const StencilKernel<T> table[] = {ISOTHERM_STENCILS(HOST_ROW, CUDA_ROW)};
+    static const StencilKernel<T> table[] = {ISOTHERM_STENCILS(HOST_ENTRY, CUDA_ENTRY)};
     return table;
   });
 }
 template <class T>
 std::span<const ReductionKernel<T>> reduction_kernels(InstructionSet set) {
   return host::for_instruction_set(set, []<class Isa>(Isa) -> std::span<const ReductionKernel<T>> {
-    static const ReductionKernel<T> table[] = {ISOTHERM_REDUCTIONS(HOST_ROW, CUDA_ROW)};
+    static const ReductionKernel<T> table[] = {ISOTHERM_REDUCTIONS(HOST_ENTRY, CUDA_ENTRY)};
     return table;
   });
 }
 template <class T>
 std::span<const HistogramKernel<T>> histogram_kernels(InstructionSet set) {
   return host::for_instruction_set(set, []<class Isa>(Isa) -> std::span<const HistogramKernel<T>> {
-    static const HistogramKernel<T> table[] = {ISOTHERM_HISTOGRAMS(HOST_ROW, CUDA_ROW)};
+    static const HistogramKernel<T> table[] = {ISOTHERM_HISTOGRAMS(HOST_ENTRY, CUDA_ENTRY)};
     return table;
   });
 }
@@ -166,7 +167,7 @@ std::span<const HistogramKernel<T>> histogram_kernels(InstructionSet set) {
 template <class T>
 const FaceCopy<T>& face_copy(Backend backend) {
   if (backend == Backend::cuda) return of_cuda<FaceCopy<T>>(CUDA_FUNCTION(face_copy_cuda));
-  return *host::for_this_cpu([](auto isa) { return &host::FaceCopyRows<decltype(isa), T>::row; });
+  return *host::for_this_cpu([](auto isa) { return &host::FaceCopyFunctions<decltype(isa), T>::functions; });
 }
 
 template <class T>
@@ -175,9 +176,10 @@ const PeerCopy<T>& peer_copy() {
 }
 
 template <class T>
-const FieldSurvey<T>& field_survey(Backend backend) {
-  if (backend == Backend::cuda) return of_cuda<FieldSurvey<T>>(CUDA_FUNCTION(field_survey_cuda));
-  return *host::for_this_cpu([](auto isa) { return &host::FieldSurveyRows<decltype(isa), T>::row; });
+const FieldReductions<T>& field_reductions(Backend backend) {
+  if (backend == Backend::cuda) return of_cuda<FieldReductions<T>>(CUDA_FUNCTION(field_reductions_cuda));
+  return *host::for_this_cpu(
+      [](auto isa) { return &host::FieldReductionFunctions<decltype(isa), T>::functions; });
 }
 
 template <class T>
@@ -189,8 +191,8 @@ std::uint64_t fingerprint(FieldView<const T> field, Int3 global_lo, Int3 global_
 
 template <class T>
 const ReductionKernel<T>& exact_reduction(Backend backend) {
-  for (const ReductionKernel<T>& row : reduction_kernels<T>()) {
-    if (row.backend == backend && row.sum_bits == SumBits::exact) return row;
+  for (const ReductionKernel<T>& kernel : reduction_kernels<T>()) {
+    if (kernel.backend == backend && kernel.sum_bits == SumBits::exact) return kernel;
   }
   no_cuda();  // the host has one
 }
@@ -214,10 +216,10 @@ std::unique_ptr<BandwidthProbe> make_copy_probe(Device& device, std::size_t byte
 }
 
 template <class T>
-std::span<const BandwidthRow<T>> bandwidth_rows(Backend backend) {
-  if (backend == Backend::host) return host::bandwidth_rows<T>();
+std::span<const BandwidthEntry<T>> bandwidth_registry(Backend backend) {
+  if (backend == Backend::host) return host::bandwidth_registry<T>();
 #if ISOTHERM_HAVE_CUDA
-  return cuda::bandwidth_rows<T>();
+  return cuda::bandwidth_registry<T>();
 #else
   return {};
 #endif
@@ -227,12 +229,12 @@ std::span<const BandwidthRow<T>> bandwidth_rows(Backend backend) {
   template std::span<const StencilKernel<T>> stencil_kernels(InstructionSet);     \
   template std::span<const ReductionKernel<T>> reduction_kernels(InstructionSet); \
   template std::span<const HistogramKernel<T>> histogram_kernels(InstructionSet); \
-  template const FieldSurvey<T>& field_survey(Backend);                           \
+  template const FieldReductions<T>& field_reductions(Backend);                   \
   template const FaceCopy<T>& face_copy(Backend);                                 \
   template const PeerCopy<T>& peer_copy();                                        \
   template const ReductionKernel<T>& exact_reduction(Backend);                    \
   template LongAccumulator exact_sum(FieldView<const T>);                         \
-  template std::span<const BandwidthRow<T>> bandwidth_rows(Backend);              \
+  template std::span<const BandwidthEntry<T>> bandwidth_registry(Backend);        \
   template std::uint64_t fingerprint(FieldView<const T>, Int3, Int3);
 ISOTHERM_PRECISION(float)
 ISOTHERM_PRECISION(double)

@@ -9,7 +9,7 @@
 // Explicit fma in a fixed order, and no contraction by the compiler (-ffp-contract=off, --fmad=false), give
 // the same bits from every compiler, instruction set and device that follows IEEE 754.
 //
-// Below them: the arguments of a stencil row, and its entry in the table.
+// Below them: the arguments of a stencil kernel, and its entry in the table.
 #pragma once
 
 #include <algorithm>
@@ -70,13 +70,13 @@ ISOTHERM_HOST_DEVICE T boundary_ghost(T a, T b, T centre) {
   return fused_multiply_add(a, centre, b);
 }
 
-inline constexpr std::array<std::string_view, 1> one_policy = {"-"};
+inline constexpr std::array<std::string_view, 1> one_tile = {"-"};
 
-// One boundary of this rank's block, or no boundary (`is_boundary` false: the ghosts come from a neighbour).
-// b: kelvin. Where `b_field` is null, b is the same over the face; else b of the cell with tangential indices
-// (p, q) is b_field[p + q * pitch]. (p, q) are (y, z) on x faces, (x, z) on y faces, (x, y) on z faces,
-// interior indices; they run from -ghosts to extent + ghosts - 1, and b_field points at (0, 0). It lies in
-// the device's memory.
+// One boundary of this rank's subdomain, or no boundary (`is_boundary` false: the ghosts come from a
+// neighbour). b: kelvin. Where `b_field` is null, b is the same over the face; else b of the cell with
+// tangential indices (p, q) is b_field[p + q * pitch]. (p, q) are (y, z) on x faces, (x, z) on y faces, (x,
+// y) on z faces, interior indices; they run from -ghosts to extent + ghosts - 1, and b_field points at (0,
+// 0). It lies in the device's memory.
 template <class T>
 struct Boundary {
   bool is_boundary = false;
@@ -120,19 +120,19 @@ struct FaceStores {
   bool any() const { return links.count > 0; }
 };
 
-// A norm of the update out - in over the region, of fused sweeps the last one's, which a row that
-// `fuses_norm` returns from the sweep itself. Differences and sums in fp64, as in a reduction row.
+// A norm of the update out - in over the region, of sweeps of a time block the last one's, which a row that
+// `fuses_norm` returns from the sweep itself. Differences and sums in fp64, as in a reduction kernel.
 struct UpdateNorm {
   ReductionOp op = ReductionOp::max_abs;
   double* result = nullptr;  // one value in this device's memory, written in stream order; null: no norm
-  void* scratch = nullptr;   // norm_scratch_bytes(region, policy) of this device's memory
-  bool accumulate = false;   // joined with the value that is there: a step in several regions has one norm
+  void* scratch = nullptr;   // norm_scratch_bytes(region, tile) of this device's memory
+  bool accumulate = false;   // combined with the value that is there: a step in several regions has one norm
 };
 
 // How a row goes about it; the bits of the field depend on neither.
 struct SweepPlan {
-  int depth = 1;   // sweeps that the launch fuses
-  int policy = 0;  // of the row's policies
+  int time_block = 1;  // sweeps per launch
+  int tile = 0;        // of the kernel's tiles
 };
 
 // `depth` Jacobi sweeps of `region`; cells of `out` outside `region` stay untouched.
@@ -148,18 +148,18 @@ struct SweepArgs {
                              // in the ghosts
   FieldView<const T> source;  // kelvin a sweep; may be empty; ghosts as deep as those of `in`
   UpdateNorm norm;
-  FaceStores<T> stores = {};  // only to a row that stores_faces(), of the whole block, and without a norm
+  FaceStores<T> stores = {};  // only to a kernel that stores_faces(), of the whole block, and without a norm
 };
 
 // How a row takes one sweep in two parts: the interior, which needs nothing that an exchange brings, and the
 // rest of the region, once it is there. Boundaries of all axes are applied.
 template <class T>
-struct RestSweep {
-  // The part of `at_hand`, which lies in `region`, that is best swept first; may be empty.
-  Box (*interior)(Box region, Box at_hand, int policy);
+struct ExteriorSweep {
+  // The part of `available`, which lies in `region`, that is best swept first; may be empty.
+  Box (*interior)(Box region, Box available, int tile);
   // Sweeps args.region without `interior`, one of that function's and not empty.
   void (*launch)(const SweepArgs<T>& args, Box interior, SweepPlan plan, Stream stream);
-  std::size_t (*norm_scratch_bytes)(Box region, Box interior, int policy);
+  std::size_t (*norm_scratch_bytes)(Box region, Box interior, int tile);
 };
 
 // Memory beside the fields that launches of a row keep for those that follow, in the thread that launches.
@@ -175,34 +175,34 @@ template <class T>
 struct StencilKernel {
   std::string_view name;  // the deck's word, the report's, the test's
   Backend backend;
-  std::string_view remark;
+  std::string_view description;
   void (*launch)(const SweepArgs<T>& args, SweepPlan plan,
                  Stream stream) = nullptr;  // null: not in this build
   // Sweeps that one launch can fuse. Where more than one, the row applies the boundaries of all axes itself.
-  int max_depth = 1;
+  int max_time_block = 1;
   // The axes across which the row applies the boundary rule itself: nobody fills those ghosts for it.
   std::array<bool, 3> own_boundaries{};
-  // Ways to cut the work (block shapes, rows a thread, chunks of z), by name; the first is taken unasked.
-  std::span<const std::string_view> policies = one_policy;
+  // Ways to cut the work (block shapes, rows per thread, chunks of z), by name; the first is taken unasked.
+  std::span<const std::string_view> tiles = one_tile;
   // Null where the row cannot return the norm of its update.
-  std::size_t (*norm_scratch_bytes)(Box region, int policy) = nullptr;
+  std::size_t (*norm_scratch_bytes)(Box region, int tile) = nullptr;
   // Null: the row sweeps the boxes around the interior one after another.
-  const RestSweep<T>* rest = nullptr;
+  const ExteriorSweep<T>* exterior = nullptr;
   // Does a sweep of this block store its faces where SweepArgs::stores says? `column_above`: the upper face
   // across x is one of them. Null: the row never does.
-  bool (*stores_faces)(Box block, bool column_above, int policy) = nullptr;
-  // Why the current device cannot run the row in this policy; empty where it can. Null: every device can.
-  std::string (*unsupported)(int policy) = nullptr;
-  KernelResources (*resources)(int policy) = nullptr;  // null on the host
-  const LaunchMemory* memory = nullptr;                // null: launches keep none
+  bool (*stores_faces)(Box block, bool column_above, int tile) = nullptr;
+  // Why the current device cannot run the row in this tile; empty where it can. Null: every device can.
+  std::string (*unsupported)(int tile) = nullptr;
+  KernelResources (*resources)(int tile) = nullptr;  // null on the host
+  const LaunchMemory* memory = nullptr;              // null: launches keep none
   // The most cells that a block may have along an axis.
   Index longest_axis = std::numeric_limits<Index>::max();
 
-  bool on_trial = true;  // whether `auto` may take it
+  bool is_candidate = true;  // whether `auto` may take it
 
   bool available() const { return launch != nullptr; }
   bool fuses_norm() const { return norm_scratch_bytes != nullptr; }
-  std::string why_unsupported(int policy) const { return unsupported ? unsupported(policy) : ""; }
+  std::string why_unsupported(int tile) const { return unsupported ? unsupported(tile) : ""; }
 };
 
 // The host's rows with their functions for that instruction set, which this processor must have.
@@ -211,46 +211,50 @@ std::span<const StencilKernel<T>> stencil_kernels(InstructionSet set = instructi
 
 // The boundaries whose ghosts must be filled before this row sweeps.
 template <class T>
-Boundaries<T> boundaries_in_ghosts(const StencilKernel<T>& row, Boundaries<T> boundaries) {
+Boundaries<T> boundaries_in_ghosts(const StencilKernel<T>& kernel, Boundaries<T> boundaries) {
   for (int f = 0; f < face_count; ++f) {
-    if (row.own_boundaries[static_cast<std::size_t>(f / 2)]) boundaries.faces[f].is_boundary = false;
+    if (kernel.own_boundaries[static_cast<std::size_t>(f / 2)]) boundaries.faces[f].is_boundary = false;
   }
   return boundaries;
 }
 
-// Does a step in two parts go the row's own way? Fused sweeps take boxes, each with margins of its own.
+// Does a step in two parts go the row's own way? Temporal blocking take boxes, each with margins of its own.
 template <class T>
-bool has_rest(const StencilKernel<T>& row, SweepPlan plan) {
-  return row.rest && plan.depth == 1;
+bool has_exterior(const StencilKernel<T>& kernel, SweepPlan plan) {
+  return kernel.exterior && plan.time_block == 1;
 }
 // What of `region` this row sweeps before an exchange is over, out of what is at hand by then; may be empty.
 template <class T>
-Box interior_of(const StencilKernel<T>& row, Box region, Box at_hand, SweepPlan plan) {
-  return has_rest(row, plan) && !at_hand.empty() ? row.rest->interior(region, at_hand, plan.policy) : at_hand;
+Box interior_of(const StencilKernel<T>& kernel, Box region, Box available, SweepPlan plan) {
+  return has_exterior(kernel, plan) && !available.empty()
+             ? kernel.exterior->interior(region, available, plan.tile)
+             : available;
 }
 // Sweeps args.region without that, into one norm.
 template <class T>
-void sweep_rest(const StencilKernel<T>& row, SweepArgs<T> args, Box interior, SweepPlan plan, Stream stream) {
-  if (has_rest(row, plan) && !interior.empty()) return row.rest->launch(args, interior, plan, stream);
+void launch_exterior(const StencilKernel<T>& kernel, SweepArgs<T> args, Box interior, SweepPlan plan,
+                     Stream stream) {
+  if (has_exterior(kernel, plan) && !interior.empty())
+    return kernel.exterior->launch(args, interior, plan, stream);
   for (const Box& box : boxes_around(args.region, interior)) {
     args.region = box;
-    row.launch(args, plan, stream);
+    kernel.launch(args, plan, stream);
     args.norm.accumulate = true;
   }
 }
-// For their norm, interior and rest, where the row fuses it.
+// For their norm, interior and exterior, where the row fuses it.
 template <class T>
-std::size_t parts_scratch_bytes(const StencilKernel<T>& row, Box region, Box interior, SweepPlan plan) {
+std::size_t split_scratch_bytes(const StencilKernel<T>& kernel, Box region, Box interior, SweepPlan plan) {
   std::size_t most = 0;
-  const auto count = [&](Box box) { most = std::max(most, row.norm_scratch_bytes(box, plan.policy)); };
+  const auto count = [&](Box box) { most = std::max(most, kernel.norm_scratch_bytes(box, plan.tile)); };
   if (!interior.empty()) count(interior);
-  if (has_rest(row, plan) && !interior.empty())
-    return std::max(most, row.rest->norm_scratch_bytes(region, interior, plan.policy));
+  if (has_exterior(kernel, plan) && !interior.empty())
+    return std::max(most, kernel.exterior->norm_scratch_bytes(region, interior, plan.tile));
   for (const Box& box : boxes_around(region, interior)) count(box);
   return most;
 }
 
-// Least traffic of `depth` sweeps a cell, in bytes: one read and one write, and one read of the source if
+// Least traffic of `depth` sweeps per cell, in bytes: one read and one write, and one read of the source if
 // there is one.
 template <class T>
 constexpr double least_bytes_per_cell(bool has_source) {

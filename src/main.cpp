@@ -15,7 +15,7 @@
 #include "app/subcommands.hpp"
 #include "app/tools.hpp"
 #include "config/deck.hpp"
-#include "core/agree.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/communicator.hpp"
 #include "core/error.hpp"
 #include "core/signals.hpp"
@@ -49,7 +49,7 @@ int run(const CommandLine& command, const Communicator& world) {
   note_stop_signals();
 
   // Deck and plan: what is asked, who owns which cells, on which device, in how much memory. What can be
-  // refused is refused here, before any work.
+  // rejected is rejected here, before any work.
   Session session = plan_session(command, world);
   const std::optional<Restart> restart = plan_restart(command.restart, force_of(command), session, world);
   if (restart) {
@@ -57,12 +57,12 @@ int run(const CommandLine& command, const Communicator& world) {
   }
 
   // Device: its memory and its copy bandwidth.
-  const auto device = agree(world, [&] { return open_device(session.placement); });
+  const auto device = all_or_throw(world, [&] { return open_device(session.placement); });
   fit_ghosts(session, world);
-  refuse_what_does_not_fit(session.memory, session.placement, world);
-  const double roof = measure_roof(session, *device, world);
+  check_memory(session.memory, session.placement, world);
+  const double copy_bandwidth = measure_copy_bandwidth(session, *device, world);
 
-  const RunPlan plan{command, world, session, restart, *device, roof, started};
+  const RunPlan plan{command, world, session, restart, *device, copy_bandwidth, started};
   return session.deck.config.precision == Precision::fp32 ? solve<float>(plan) : solve<double>(plan);
 }
 
@@ -81,10 +81,10 @@ int on_all_ranks(const CommandLine& command, int argc, char** argv) {
   MpiSession mpi(argc, argv);
   const Communicator world = Communicator::world();
   try {
-    switch (command.verb) {
-      case Verb::check:
+    switch (command.subcommand) {
+      case Subcommand::check:
         return check(command, world);
-      case Verb::bench:
+      case Subcommand::bench:
         return bench(command, world);
       default:
         return run(command, world);
@@ -109,21 +109,21 @@ std::vector<std::string> check_words(int argc, char** argv) {
 }
 
 int answer(const CommandLine& command, int argc, char** argv) {
-  switch (command.verb) {
-    case Verb::list:
+  switch (command.subcommand) {
+    case Subcommand::list:
       return print(command.list_json ? list_json() : list_text());
-    case Verb::init:
+    case Subcommand::init:
       return print(command.minimal_deck ? minimal_deck() : commented_deck());
-    case Verb::schema:
+    case Subcommand::schema:
       return print(command.schema == "run" ? run_schema() : json_schema());
-    case Verb::info:
+    case Subcommand::info:
       return print_info(command.file, command.print_deck ? InfoPart::deck : InfoPart::summary);
-    case Verb::check:
+    case Subcommand::check:
       if (command.check.json) return check_json(command);
       if (names_study(command)) start_tool("study", check_words(argc, argv));
       return on_all_ranks(command, argc, argv);
-    case Verb::run:
-    case Verb::bench:
+    case Subcommand::run:
+    case Subcommand::bench:
       return on_all_ranks(command, argc, argv);
   }
   return static_cast<int>(ExitCode::internal);

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
-#include "kernels/cuda/rows.hpp"
 
 namespace isotherm::cuda {
 namespace {
@@ -15,34 +15,34 @@ namespace {
 using Word = uint4;  // 16 bytes
 
 // Four independent loads a thread are in flight before its first store.
-struct Policy {
+struct LaunchShape {
   static constexpr int threads = 512;
-  static constexpr int words_a_thread = 4;
-  static constexpr int words_a_block = threads * words_a_thread;
+  static constexpr int words_per_thread = 4;
+  static constexpr int words_per_block = threads * words_per_thread;
 };
 
-Threads blocks_for(Index items, Index items_a_block) {
-  return {dim3(static_cast<unsigned>(std::max<Index>(ceil_div(items, items_a_block), 1))),
-          dim3(Policy::threads)};
+Threads blocks_for(Index items, Index items_per_block) {
+  return {dim3(static_cast<unsigned>(std::max<Index>(ceil_div(items, items_per_block), 1))),
+          dim3(LaunchShape::threads)};
 }
 
 // Calls body(i) for the words of this thread; when all are there, loads come before stores.
 template <class Load, class Use>
 __device__ __forceinline__ void for_my_words(Index words, const Load& load, const Use& use) {
-  const Index first = Index{blockIdx.x} * Policy::words_a_block + threadIdx.x;
-  if (first + (Policy::words_a_thread - 1) * Policy::threads < words) {
-    Word word[Policy::words_a_thread];
+  const Index first = Index{blockIdx.x} * LaunchShape::words_per_block + threadIdx.x;
+  if (first + (LaunchShape::words_per_thread - 1) * LaunchShape::threads < words) {
+    Word word[LaunchShape::words_per_thread];
 #pragma unroll
-    for (int i = 0; i < Policy::words_a_thread; ++i) word[i] = load(first + i * Policy::threads);
+    for (int i = 0; i < LaunchShape::words_per_thread; ++i) word[i] = load(first + i * LaunchShape::threads);
 #pragma unroll
-    for (int i = 0; i < Policy::words_a_thread; ++i) use(first + i * Policy::threads, word[i]);
+    for (int i = 0; i < LaunchShape::words_per_thread; ++i) use(first + i * LaunchShape::threads, word[i]);
   } else {
-    const Index end = min((Index{blockIdx.x} + 1) * Policy::words_a_block, words);
-    for (Index i = first; i < end; i += Policy::threads) use(i, load(i));
+    const Index end = min((Index{blockIdx.x} + 1) * LaunchShape::words_per_block, words);
+    for (Index i = first; i < end; i += LaunchShape::threads) use(i, load(i));
   }
 }
 
-__global__ void __launch_bounds__(Policy::threads) copy_words(const Word* from, Word* to, Index words) {
+__global__ void __launch_bounds__(LaunchShape::threads) copy_words(const Word* from, Word* to, Index words) {
   for_my_words(
       words, [=](Index i) { return from[i]; }, [=](Index i, Word word) { to[i] = word; });
 }
@@ -61,55 +61,57 @@ ISOTHERM_HOST_DEVICE std::uint32_t part_of_sum(Word word) {
   return word.x + word.y + word.z + word.w;
 }
 
-__global__ void __launch_bounds__(Policy::threads) write_words(Word* to, Index words, std::uint32_t seed) {
+__global__ void __launch_bounds__(LaunchShape::threads)
+    write_words(Word* to, Index words, std::uint32_t seed) {
   for_my_words(
       words, [=](Index i) { return random_word(i, seed); }, [=](Index i, Word word) { to[i] = word; });
 }
 
 // The sum of all 32-bit parts modulo 2^32. As many threads as the device holds walk through the words, and a
 // block adds to memory once: one addition a warp made the address of the sum the bottleneck.
-__global__ void __launch_bounds__(Policy::threads) read_words(const Word* from, Index words, unsigned* sum) {
+__global__ void __launch_bounds__(LaunchShape::threads)
+    read_words(const Word* from, Index words, unsigned* sum) {
   unsigned mine = 0;
-  const Index step = Index{gridDim.x} * Policy::words_a_block;
-  for (Index first = Index{blockIdx.x} * Policy::words_a_block; first < words; first += step) {
-    Word word[Policy::words_a_thread];
+  const Index step = Index{gridDim.x} * LaunchShape::words_per_block;
+  for (Index first = Index{blockIdx.x} * LaunchShape::words_per_block; first < words; first += step) {
+    Word word[LaunchShape::words_per_thread];
 #pragma unroll
-    for (int i = 0; i < Policy::words_a_thread; ++i) {
-      const Index at = first + i * Policy::threads + threadIdx.x;
+    for (int i = 0; i < LaunchShape::words_per_thread; ++i) {
+      const Index at = first + i * LaunchShape::threads + threadIdx.x;
       word[i] = at < words ? from[at] : Word{0, 0, 0, 0};
     }
 #pragma unroll
-    for (int i = 0; i < Policy::words_a_thread; ++i) mine += part_of_sum(word[i]);
+    for (int i = 0; i < LaunchShape::words_per_thread; ++i) mine += part_of_sum(word[i]);
   }
-  __shared__ unsigned of_warp[Policy::threads / warp_size];
+  __shared__ unsigned of_warp[LaunchShape::threads / warp_size];
 #pragma unroll
   for (int lanes = warp_size / 2; lanes > 0; lanes /= 2) mine += __shfl_down_sync(0xffffffffu, mine, lanes);
   if (threadIdx.x % warp_size == 0) of_warp[threadIdx.x / warp_size] = mine;
   __syncthreads();
   if (threadIdx.x != 0) return;
-  for (int i = 1; i < Policy::threads / warp_size; ++i) mine += of_warp[i];
+  for (int i = 1; i < LaunchShape::threads / warp_size; ++i) mine += of_warp[i];
   atomicAdd(sum, mine);
 }
 
 // Blocks that fill the device, or fewer.
 Threads blocks_to_read(Index words) {
-  Threads all = blocks_for(words, Policy::words_a_block);
-  const Index resident = blocks_at_once(read_words, Policy::threads);
+  Threads all = blocks_for(words, LaunchShape::words_per_block);
+  const Index resident = blocks_at_once(read_words, LaunchShape::threads);
   all.grid.x = static_cast<unsigned>(std::min<Index>(all.grid.x, resident));
   return all;
 }
 
 // One element a thread: neighbours in a warp are `stride` elements apart, or start `offset` elements late.
 template <class T>
-__global__ void __launch_bounds__(Policy::threads)
+__global__ void __launch_bounds__(LaunchShape::threads)
     copy_strided(const T* from, T* to, Index copied, Index stride) {
-  const Index i = Index{blockIdx.x} * Policy::threads + threadIdx.x;
+  const Index i = Index{blockIdx.x} * LaunchShape::threads + threadIdx.x;
   if (i < copied) to[i * stride] = from[i * stride];
 }
 template <class T>
-__global__ void __launch_bounds__(Policy::threads)
+__global__ void __launch_bounds__(LaunchShape::threads)
     copy_offset(const T* from, T* to, Index copied, Index offset) {
-  const Index i = Index{blockIdx.x} * Policy::threads + threadIdx.x;
+  const Index i = Index{blockIdx.x} * LaunchShape::threads + threadIdx.x;
   if (i < copied) to[i] = from[i + offset];
 }
 
@@ -124,7 +126,8 @@ std::size_t bytes_of(Index words) {
 }
 
 void write_random(Device& device, Word* to, Index words, std::uint32_t seed) {
-  launch("write_words", write_words, blocks_for(words, Policy::words_a_block), Stream{}, to, words, seed);
+  launch("write_words", write_words, blocks_for(words, LaunchShape::words_per_block), Stream{}, to, words,
+         seed);
   device.synchronize(Stream{});
 }
 
@@ -179,7 +182,7 @@ template <bool copies>
 struct StreamProbe final : Pair {
   StreamProbe(Device& device, std::size_t bytes, Index) : Pair(device, bytes) {}
   void enqueue(Stream stream) override {
-    const Threads threads = blocks_for(words_, Policy::words_a_block);
+    const Threads threads = blocks_for(words_, LaunchShape::words_per_block);
     Word *const from = from_.as<Word>(), *const to = to_.as<Word>();
     copies ? launch("copy_words", copy_words, threads, stream, from, to, words_)
            : launch("write_words", write_words, threads, stream, to, words_, seed + 1);
@@ -194,7 +197,7 @@ struct StepProbe final : Pair {
   StepProbe(Device& device, std::size_t bytes, Index step) : Pair(device, bytes), step_(step) {}
   void enqueue(Stream stream) override {
     launch(strided ? "copy_strided" : "copy_offset", strided ? copy_strided<T> : copy_offset<T>,
-           blocks_for(copied(), Policy::threads), stream, from_.as<T>(), to_.as<T>(), copied(), step_);
+           blocks_for(copied(), LaunchShape::threads), stream, from_.as<T>(), to_.as<T>(), copied(), step_);
   }
   double bytes() const override { return 2.0 * static_cast<double>(copied()) * sizeof(T); }
   bool right() override {
@@ -319,12 +322,12 @@ std::unique_ptr<BandwidthProbe> make(Device& device, std::size_t bytes, Index st
 }  // namespace
 
 template <class T>
-std::span<const BandwidthRow<T>> bandwidth_rows() {
+std::span<const BandwidthEntry<T>> bandwidth_registry() {
   constexpr auto strided = make<StepProbe<T, true>>, offset = make<StepProbe<T, false>>;
   constexpr const char* of_stride = "an element of so many: lines are fetched for a part of them";
   constexpr const char* of_offset = "from so many elements further on: warps straddle lines";
-  static const BandwidthRow<T> table[] = {
-      {"copy", "16 bytes an access: the roof", make<StreamProbe<true>>},
+  static const BandwidthEntry<T> table[] = {
+      {"copy", "16 bytes an access: the copy bandwidth", make<StreamProbe<true>>},
       {"read", "16 bytes an access", make<ReadProbe<Memory::device>>},
       {"write", "16 bytes an access", make<StreamProbe<false>>},
       {"strided_2", of_stride, strided, 2},
@@ -350,8 +353,8 @@ std::span<const BandwidthRow<T>> bandwidth_rows() {
   return table;
 }
 
-template std::span<const BandwidthRow<float>> bandwidth_rows();
-template std::span<const BandwidthRow<double>> bandwidth_rows();
+template std::span<const BandwidthEntry<float>> bandwidth_registry();
+template std::span<const BandwidthEntry<double>> bandwidth_registry();
 
 std::unique_ptr<BandwidthProbe> make_copy_probe_cuda(Device& device, std::size_t bytes) {
   return make<StreamProbe<true>>(device, bytes, 0);

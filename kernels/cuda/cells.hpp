@@ -3,17 +3,17 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/combine.hpp"
 #include "kernels/cuda/grids.hpp"
-#include "kernels/cuda/join.hpp"
 
 namespace isotherm::cuda {
 
 // A cell's number to its part of the result; cells are numbered x fastest, so that neighbouring threads read
 // neighbouring cells. Two divisions by multiplication a cell.
 template <class T, ReductionOp op>
-class PartOfCell {
+class CellTerm {
  public:
-  explicit PartOfCell(const ReductionArgs<T>& args)
+  explicit CellTerm(const ReductionArgs<T>& args)
       : a_(args.a),
         b_(args.b),
         lo_(args.region.lo),
@@ -56,12 +56,12 @@ struct RowSegments {
 template <int threads, class T, class Visit>
 __device__ __forceinline__ void visit_cells(const FieldView<const T>& a, const FieldView<const T>& b,
                                             const Box& region, Visit visit) {
-  constexpr int warps_a_block = threads / warp_size;
+  constexpr int warps_per_block = threads / warp_size;
   const RowSegments segments = RowSegments::of(region);
   const Index rows_y = region.extent().y;
   const Index lane = threadIdx.x % warp_size;
-  const Index warps = Index{gridDim.x} * warps_a_block;
-  for (Index i = Index{blockIdx.x} * warps_a_block + threadIdx.x / warp_size; i < segments.count;
+  const Index warps = Index{gridDim.x} * warps_per_block;
+  for (Index i = Index{blockIdx.x} * warps_per_block + threadIdx.x / warp_size; i < segments.count;
        i += warps) {
     const Index row = i / segments.a_row;
     const Index y = region.lo.y + row % rows_y, z = region.lo.z + row / rows_y;

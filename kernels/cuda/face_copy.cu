@@ -1,9 +1,9 @@
 // The per-cell work around a halo exchange on the GPU: kernels that gather and scatter boxes of cells, and
-// the ghosts beyond boundaries. One thread a cell; a box is a face or a ghost layer, so its time is that of
+// the ghosts beyond boundaries. One thread per cell; a box is a face or a ghost layer, so its time is that of
 // the launch, and an x face, whose cells lie a whole row apart, costs a 32-byte sector a cell whoever reads
 // it.
+#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
-#include "kernels/cuda/rows.hpp"
 
 namespace isotherm::cuda {
 namespace {

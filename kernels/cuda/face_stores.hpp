@@ -16,7 +16,7 @@
 // cells as they make them. Across y and z whole rows and planes are at the face, and a choice among rows
 // would cost every row of every block: they are read back (TUNING.md). Memory order. What a launch has
 // stored, its follower releases with the flag. What the peers have stored is read by bulk copies of a thread
-// that joins those that have acquired the flags, behind a fence between the two ways.
+// that combines those that have acquired the flags, behind a fence between the two ways.
 #pragma once
 
 #include "kernels/cuda/hopper.hpp"

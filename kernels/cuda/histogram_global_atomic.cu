@@ -1,11 +1,11 @@
-// Histogram row `global_atomic`: every cell is one atomic addition to global memory. The lowest rung.
+// Histogram row `global_atomic`: every cell is one atomic addition to global memory. The lowest kernel.
 //
-// Mapping   one thread a cell, blocks of 32 x 8: a warp reads 32 neighbours in x.
+// Mapping   one thread per cell, blocks of 32 x 8: a warp reads 32 neighbours in x.
 // Lives in  registers: nothing but the cell's slot. The counts live in L2, where atomics are carried out.
-// Traffic   one read of 4 (8) bytes a cell, and one atomic of 8 bytes to L2. Neighbouring cells of a smooth
+// Traffic   one read of 4 (8) bytes per cell, and one atomic of 8 bytes to L2. Neighbouring cells of a smooth
 //           field fall into the same bin: their additions wait for each other at one address, and the fewer
 //           bins hold cells, the longer they wait.
-#include "kernels/cuda/histogram_rung.hpp"
+#include "kernels/cuda/histogram_variant.hpp"
 
 namespace isotherm::cuda {
 namespace {
@@ -21,11 +21,11 @@ __global__ void __launch_bounds__(CountingBlock::threads)
 }  // namespace
 
 template <class T>
-void histogram_global_atomic(HistogramKernel<T>& row) {
-  row.launch = [](const HistogramArgs<T>& args, Stream stream) {
+void histogram_global_atomic(HistogramKernel<T>& kernel) {
+  kernel.launch = [](const HistogramArgs<T>& args, Stream stream) {
     count_by_cell("global_atomic: count_globally", count_globally<T>, args, stream);
   };
-  row.resources = [] { return resources_of(count_globally<T>, CountingBlock::threads); };
+  kernel.resources = [] { return resources_of(count_globally<T>, CountingBlock::threads); };
 }
 
 template void histogram_global_atomic(HistogramKernel<float>&);

@@ -1,12 +1,12 @@
 // Histogram row `shared_private`: each block counts for itself, then adds its counts to those of all
 // (privatisation; Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th edition, chapter 9).
 //
-// Mapping   one thread a cell, as in global_atomic.
+// Mapping   one thread per cell, as in global_atomic.
 // Lives in  shared memory: 32-bit counts of one block, 16 KB for the most bins there may be.
-// Traffic   one read a cell; atomics stay within the multiprocessor. But a block of 256 cells sets all its
+// Traffic   one read per cell; atomics stay within the multiprocessor. But a block of 256 cells sets all its
 //           counts to zero and looks at all of them again: with as many bins as cells that is more work than
 //           the counting, and shared_private_coarsened is the answer.
-#include "kernels/cuda/histogram_rung.hpp"
+#include "kernels/cuda/histogram_variant.hpp"
 
 namespace isotherm::cuda {
 namespace {
@@ -24,11 +24,11 @@ __global__ void __launch_bounds__(CountingBlock::threads)
 }  // namespace
 
 template <class T>
-void histogram_shared_private(HistogramKernel<T>& row) {
-  row.launch = [](const HistogramArgs<T>& args, Stream stream) {
+void histogram_shared_private(HistogramKernel<T>& kernel) {
+  kernel.launch = [](const HistogramArgs<T>& args, Stream stream) {
     count_by_cell("shared_private: count_privately", count_privately<T>, args, stream);
   };
-  row.resources = [] { return resources_of(count_privately<T>, CountingBlock::threads); };
+  kernel.resources = [] { return resources_of(count_privately<T>, CountingBlock::threads); };
 }
 
 template void histogram_shared_private(HistogramKernel<float>&);

@@ -1,4 +1,4 @@
-// Histogram row `shared_private_coarsened`: private counts, and so many cells a thread that setting them to
+// Histogram row `shared_private_coarsened`: private counts, and so many cells per thread that setting them to
 // zero and adding them up is nothing beside the counting (coarsening and aggregation; Hwu, Kirk, El Hajj,
 // Programming Massively Parallel Processors, 4th edition, chapter 9).
 //
@@ -7,16 +7,16 @@
 // Lives in  shared memory: 32-bit counts of one block, 16 KB. Registers: the slot that the lane met last
 //           and how often in a row; temperatures are smooth, so most cells only count on in a register,
 //           and few become an atomic addition to shared memory.
-// Traffic   one read of 4 (8) bytes a cell; the counts of at most 1024 blocks are nothing beside it.
+// Traffic   one read of 4 (8) bytes per cell; the counts of at most 1024 blocks are nothing beside it.
 #include "kernels/cuda/cells.hpp"
-#include "kernels/cuda/histogram_rung.hpp"
+#include "kernels/cuda/cuda_kernels.hpp"
+#include "kernels/cuda/histogram_variant.hpp"
 #include "kernels/cuda/launch.hpp"
-#include "kernels/cuda/rows.hpp"
 
 namespace isotherm::cuda {
 namespace {
 
-struct Policy {
+struct LaunchShape {
   static constexpr int threads = 256;
   static constexpr Index most_blocks = 1024;
 };
@@ -40,33 +40,33 @@ struct Run {
 };
 
 template <class T>
-__global__ void __launch_bounds__(Policy::threads)
+__global__ void __launch_bounds__(LaunchShape::threads)
     count_coarsened(FieldView<const T> field, Box region, Bins bins, Count* counts) {
   __shared__ unsigned own[most_slots];
-  clear_block<Policy::threads>(own, bins.slots());
+  clear_block<LaunchShape::threads>(own, bins.slots());
   Run run{0, 0};
-  visit_cells<Policy::threads>(field, FieldView<const T>(), region,
-                               [&](double value) { run.add(bins.slot(value), own); });
+  visit_cells<LaunchShape::threads>(field, FieldView<const T>(), region,
+                                    [&](double value) { run.add(bins.slot(value), own); });
   run.write(own);
-  add_block<Policy::threads>(own, bins.slots(), counts);
+  add_block<LaunchShape::threads>(own, bins.slots(), counts);
 }
 
 template <class T>
 void count(const HistogramArgs<T>& args, Stream stream) {
   Count* const counts = cleared(args.counts, args.bins, stream);
   if (args.region.empty()) return;
-  const Index blocks = RowSegments::blocks(args.region, Policy::threads, Policy::most_blocks);
+  const Index blocks = RowSegments::blocks(args.region, LaunchShape::threads, LaunchShape::most_blocks);
   launch("shared_private_coarsened: count_coarsened", count_coarsened<T>,
-         {static_cast<unsigned>(blocks), Policy::threads}, stream, args.field, args.region, args.bins,
+         {static_cast<unsigned>(blocks), LaunchShape::threads}, stream, args.field, args.region, args.bins,
          counts);
 }
 
 }  // namespace
 
 template <class T>
-void histogram_shared_private_coarsened(HistogramKernel<T>& row) {
-  row.launch = count<T>;
-  row.resources = [] { return resources_of(count_coarsened<T>, Policy::threads); };
+void histogram_shared_private_coarsened(HistogramKernel<T>& kernel) {
+  kernel.launch = count<T>;
+  kernel.resources = [] { return resources_of(count_coarsened<T>, LaunchShape::threads); };
 }
 
 template void histogram_shared_private_coarsened(HistogramKernel<float>&);

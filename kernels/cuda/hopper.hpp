@@ -161,7 +161,7 @@ std::string without_bulk_copies(Kernel* kernel, std::size_t shared_bytes) {
   if (attributes.ptxVersion < 90) return "this build was made for older devices; configure it for this one";
   if (shared_bytes > static_cast<std::size_t>(most_shared)) {
     return "it needs " + std::to_string(shared_bytes) +
-           " bytes of shared memory a block, and this device has " + std::to_string(most_shared);
+           " bytes of shared memory per block, and this device has " + std::to_string(most_shared);
   }
   return "";
 }

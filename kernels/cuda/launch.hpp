@@ -1,5 +1,5 @@
 // What every kernel of this folder needs around its launch: a block that fits a box, grids that cover it, the
-// cell of a thread, the check behind it; policies, resources, packs of cells, columns of cells. For .cu files
+// cell of a thread, the check behind it; tiles, resources, packs of cells, columns of cells. For .cu files
 // only.
 //
 // A kernel runs on the calling thread's current device, which every call of Device sets; the stream must be
@@ -88,7 +88,7 @@ __device__ __forceinline__ bool beyond(Int3 cell, Int3 hi) {
   return cell.x >= hi.x || cell.y >= hi.y || cell.z >= hi.z;
 }
 
-// What a row's policy is made of; each row says what its numbers mean. The name is "32x8x1".
+// What a kernel's tile is made of; each row says what its numbers mean. The name is "32x8x1".
 struct Tile {
   int x, y, z;
   ISOTHERM_HOST_DEVICE constexpr int product() const { return x * y * z; }
@@ -103,7 +103,7 @@ auto with_tile(int index, Body body) {
       if (index != static_cast<int>(i)) return self.template operator()<i + 1>(self);
     }
     if (index != static_cast<int>(i)) {
-      throw Error(ExitCode::internal, "a kernel row was asked for a policy that it does not have");
+      throw Error(ExitCode::internal, "a kernel was asked for a tile that it does not have");
     }
     return body.template operator()<tiles[i]>();
   };
@@ -136,7 +136,7 @@ inline int attribute_of_current_device(cudaDeviceAttr attribute) {
 
 // Blocks of this kernel that a multiprocessor of the current device holds at the same time.
 template <class... Formal>
-int blocks_a_processor(void (*kernel)(Formal...), int threads, std::size_t shared_bytes) {
+int blocks_per_processor(void (*kernel)(Formal...), int threads, std::size_t shared_bytes) {
   int blocks = 0;
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_bytes),
         "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
@@ -147,7 +147,7 @@ template <class... Formal>
 KernelResources resources_of(void (*kernel)(Formal...), int threads, std::size_t shared_bytes = 0) {
   cudaFuncAttributes attributes{};
   check(cudaFuncGetAttributes(&attributes, kernel), "cudaFuncGetAttributes");
-  const int blocks = blocks_a_processor(kernel, threads, shared_bytes);
+  const int blocks = blocks_per_processor(kernel, threads, shared_bytes);
   const int most_threads = attribute_of_current_device(cudaDevAttrMaxThreadsPerMultiProcessor);
   return {threads,
           attributes.numRegs,
@@ -160,7 +160,7 @@ KernelResources resources_of(void (*kernel)(Formal...), int threads, std::size_t
 // Blocks of this kernel that the current device holds at the same time; at least one.
 template <class... Formal>
 Index blocks_at_once(void (*kernel)(Formal...), int threads, std::size_t shared_bytes = 0) {
-  const Index blocks = blocks_a_processor(kernel, threads, shared_bytes);
+  const Index blocks = blocks_per_processor(kernel, threads, shared_bytes);
   return blocks > 0 ? blocks * attribute_of_current_device(cudaDevAttrMultiProcessorCount) : 1;
 }
 

@@ -1,5 +1,5 @@
-// How the threads of a grid sum fp64 values without rounding, for the row `reproducible` and the surveys. For
-// .cu files only.
+// How the threads of a grid sum fp64 values without rounding, for the row `reproducible` and the field
+// reductions. For .cu files only.
 //
 // Instead of three atomic operations a value, a lane keeps an expansion: four doubles, each what was rounded
 // away from the one before it. A value is added to the first, the exact error of that addition (two_sum) to
@@ -18,7 +18,7 @@
 namespace isotherm::cuda {
 
 // A normalised digit takes 32 bits of 64, and the blocks of a grid, at most some thousands, add one each.
-// Within a block 2^30 additions are allowed before digits are normalised: 2^30 values a block at least.
+// Within a block 2^30 additions are allowed before digits are normalised: 2^30 values per block at least.
 __device__ __forceinline__ void add_word(std::int64_t* to, std::int64_t by) {
   if (by == 0) return;
   atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(by));

@@ -29,14 +29,14 @@
 // sector of 32 bytes each here and in the peer's ghosts. Stored into those from here, each cell would cross
 // the link as a packet of its own; dense, it costs the peer a read and a write of its own memory, some ten
 // times as fast.
+#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/peer_flags.hpp"
-#include "kernels/cuda/rows.hpp"
 
 namespace isotherm::cuda {
 namespace {
 
-struct Policy {
+struct LaunchShape {
   // A block of these finds room beside one that sweeps: a sweep in one wave leaves 18 000 registers of a
   // multiprocessor until it ends, and blocks of 512 threads, 43 000, had to wait for that end.
   static constexpr int threads = 128;
@@ -68,7 +68,7 @@ __device__ __forceinline__ void say_free(const PeerLinks& links, std::uint64_t e
   if (lane < links.count) publish(links.link[lane].there->free, exchange);
 }
 
-// By one thread of every block, whose stores the others of the block have joined.
+// By one thread of every block, whose stores the others of the block have combined.
 template <class T>
 __device__ __forceinline__ void say_stored(const Plan<T>& plan, int link, std::uint64_t exchange) {
   PeerProgress& progress = *plan.links.progress;
@@ -137,7 +137,7 @@ class RowCopy {
   __device__ __forceinline__ bool load() {
     if (walk_.ended()) return false;
 #pragma unroll
-    for (int i = 0; i < Policy::batch; ++i) {
+    for (int i = 0; i < LaunchShape::batch; ++i) {
       there_[i] = -1;
       if (walk_.ended()) continue;
       units_[i] = from_[walk_.offset(from_pitch_y_, from_pitch_z_)];
@@ -148,7 +148,7 @@ class RowCopy {
   }
   __device__ __forceinline__ void store() const {
 #pragma unroll
-    for (int i = 0; i < Policy::batch; ++i) {
+    for (int i = 0; i < LaunchShape::batch; ++i) {
       if (there_[i] >= 0) to_[there_[i]] = units_[i];
     }
   }
@@ -159,8 +159,8 @@ class RowCopy {
   U* to_;
   Index from_pitch_y_, from_pitch_z_, to_pitch_y_, to_pitch_z_;
   Walk walk_;
-  U units_[Policy::batch];
-  Index there_[Policy::batch];
+  U units_[LaunchShape::batch];
+  Index there_[LaunchShape::batch];
 };
 
 // Words of cells that follow each other where they go, and lie in several rows where they come from.
@@ -180,7 +180,7 @@ class DenseCopy {
     first_ = next_;
     count_ = 0;
 #pragma unroll
-    for (int i = 0; i < Policy::batch; ++i) {
+    for (int i = 0; i < LaunchShape::batch; ++i) {
       words_[i] = Pack<T>::zero();
       if (walk_.ended()) continue;
       Walk cell = walk_;
@@ -192,12 +192,12 @@ class DenseCopy {
       walk_.next();
       ++count_;
     }
-    next_ = first_ + Policy::batch * threads_;
+    next_ = first_ + LaunchShape::batch * threads_;
     return true;
   }
   __device__ __forceinline__ void store() const {
 #pragma unroll
-    for (int i = 0; i < Policy::batch; ++i) {
+    for (int i = 0; i < LaunchShape::batch; ++i) {
       if (i < count_) words_[i].store(to_ + (first_ + i * threads_) * Pack<T>::cells);
     }
   }
@@ -208,7 +208,7 @@ class DenseCopy {
   Index pitch_y_, pitch_z_, first_ = 0, next_, threads_;
   int count_ = 0;
   Walk walk_;
-  Pack<T> words_[Policy::batch];
+  Pack<T> words_[LaunchShape::batch];
 };
 
 // `may_store()` is asked by all threads of the block, while the first batch comes: whose cells it is has not
@@ -251,11 +251,12 @@ template <class T>
 __device__ __forceinline__ Member member_of(const Plan<T>& plan, int message) {
   const unsigned first = plan.first_block[message];
   const unsigned end = message + 1 < plan.messages.count ? plan.first_block[message + 1] : plan.blocks;
-  return {Index{blockIdx.x - first} * Policy::threads + threadIdx.x, Index{end - first} * Policy::threads};
+  return {Index{blockIdx.x - first} * LaunchShape::threads + threadIdx.x,
+          Index{end - first} * LaunchShape::threads};
 }
 
 template <class T>
-__global__ void __launch_bounds__(Policy::threads) store_to_peers(const __grid_constant__ Plan<T> plan) {
+__global__ void __launch_bounds__(LaunchShape::threads) store_to_peers(const __grid_constant__ Plan<T> plan) {
   __shared__ bool is_free;
   const int i = message_of_block(plan);
   const PeerMessage<T>& m = plan.messages.message[i];
@@ -278,7 +279,7 @@ __global__ void __launch_bounds__(Policy::threads) store_to_peers(const __grid_c
 
 // Blocks for the messages, each of which waits for its own, and a last one that waits for all.
 template <class T>
-__global__ void __launch_bounds__(Policy::threads) wait_for_peers(const __grid_constant__ Plan<T> plan) {
+__global__ void __launch_bounds__(LaunchShape::threads) wait_for_peers(const __grid_constant__ Plan<T> plan) {
   __shared__ bool is_here;
   const PeerLinks& links = plan.links;
   const std::uint64_t exchange = links.progress->exchange;
@@ -308,7 +309,7 @@ __global__ void __launch_bounds__(warp_size) await_swept(const __grid_constant__
 }
 
 template <class T>
-__global__ void __launch_bounds__(Policy::threads) copy_boxes(const __grid_constant__ Plan<T> plan) {
+__global__ void __launch_bounds__(LaunchShape::threads) copy_boxes(const __grid_constant__ Plan<T> plan) {
   const int i = message_of_block(plan);
   carry_rows(plan.messages.message[i], member_of(plan, i), [] { return true; });
 }
@@ -320,7 +321,7 @@ Index blocks_wanted(const PeerMessage<T>& m) {
   const Index units = m.to_is_dense ? ceil_div(cells, Pack<T>::cells)
                       : is_wide(m)  ? ceil_div(m.extent.x, Pack<T>::cells) * m.extent.y * m.extent.z
                                     : cells;
-  return ceil_div(units, Policy::threads * Policy::batch);
+  return ceil_div(units, LaunchShape::threads * LaunchShape::batch);
 }
 
 template <class T>
@@ -330,7 +331,7 @@ Plan<T> plan_of(const PeerMessages<T>& messages, const PeerLinks& links) {
   for (int i = 0; i < messages.count; ++i) wanted += blocks_wanted(messages.message[i]);
   for (int i = 0; i < messages.count; ++i) {
     const PeerMessage<T>& m = messages.message[i];
-    const Index share = blocks_wanted(m) * std::min(wanted, Policy::most_blocks) / wanted;
+    const Index share = blocks_wanted(m) * std::min(wanted, LaunchShape::most_blocks) / wanted;
     const auto mine = static_cast<unsigned>(std::max<Index>(share, 1));
     plan.first_block[i] = plan.blocks;
     plan.blocks_of[m.link] += mine;
@@ -342,13 +343,13 @@ Plan<T> plan_of(const PeerMessages<T>& messages, const PeerLinks& links) {
 template <class T>
 void store(const PeerMessages<T>& messages, const PeerLinks& links, Stream stream) {
   const Plan<T> plan = plan_of(messages, links);
-  launch("store_to_peers", store_to_peers<T>, {plan.blocks, Policy::threads}, stream, plan);
+  launch("store_to_peers", store_to_peers<T>, {plan.blocks, LaunchShape::threads}, stream, plan);
 }
 
 template <class T>
 void wait(const PeerMessages<T>& arrivals, const PeerLinks& links, Stream stream) {
   const Plan<T> plan = plan_of(arrivals, links);
-  const unsigned threads = plan.blocks == 0 ? warp_size : Policy::threads;
+  const unsigned threads = plan.blocks == 0 ? warp_size : LaunchShape::threads;
   launch("wait_for_peers", wait_for_peers<T>, {plan.blocks + 1, threads}, stream, plan);
 }
 
@@ -360,7 +361,7 @@ template <class T>
 void copy(const PeerMessages<T>& messages, Stream stream) {
   if (messages.count == 0) return;
   const Plan<T> plan = plan_of(messages, {});
-  launch("copy_boxes", copy_boxes<T>, {plan.blocks, Policy::threads}, stream, plan);
+  launch("copy_boxes", copy_boxes<T>, {plan.blocks, LaunchShape::threads}, stream, plan);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 //           transform turns into the cells' parts of the result. Neighbouring threads get neighbouring
 //           numbers, so reads are coalesced within a row. CUB chooses blocks, items a thread and its second
 //           pass; for one kind of GPU the order is fixed, and so are the bits.
-// Lives in  registers: some sixteen cells a thread; shared memory: one value a warp.
+// Lives in  registers: some sixteen cells per thread; shared memory: one value per warp.
 // Traffic   each field once, as in warp_shuffle, but a cell's number must become its place: two divisions by
 //           multiplication (grids.hpp) a cell, against two real ones a segment there. CUB's 16-byte
 //           loads are for plain arrays only, and rows with ghosts between them are none.
@@ -14,8 +14,8 @@
 #include <cub/device/device_reduce.cuh>
 
 #include "kernels/cuda/cells.hpp"
+#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
-#include "kernels/cuda/rows.hpp"
 
 namespace isotherm::cuda {
 namespace {
@@ -28,11 +28,11 @@ template <class T>
 void reduce(const ReductionArgs<T>& args, Stream stream) {
   const Index cells = args.region.cells();
   with_operation(args.op, [&]<ReductionOp op>() {
-    const PartOfCell<T, op> part_of_cell(args);
+    const CellTerm<T, op> cell_term(args);
     const auto call = [&](void* memory, std::size_t& bytes) {
       check(
           cub::DeviceReduce::TransformReduce(memory, bytes, thrust::counting_iterator<Index>(0), args.result,
-                                             cells, Join<op>{}, part_of_cell, 0.0, native(stream)),
+                                             cells, Combine<op>{}, cell_term, 0.0, native(stream)),
           "cub::DeviceReduce::TransformReduce");
     };
     std::size_t needed = 0;
@@ -49,9 +49,9 @@ void reduce(const ReductionArgs<T>& args, Stream stream) {
 }  // namespace
 
 template <class T>
-void reduction_cub(ReductionKernel<T>& row) {
-  row.launch = reduce<T>;
-  row.scratch_bytes = [](Box) { return scratch; };  // of any device: asks none
+void reduction_cub(ReductionKernel<T>& kernel) {
+  kernel.launch = reduce<T>;
+  kernel.scratch_bytes = [](Box) { return scratch; };  // of any device: asks none
   // No row.resources: the kernels, and how many of them, are the library's.
 }
 

@@ -1,7 +1,7 @@
-// Reduction row `grid_stride`: many cells a thread, then one tree.
+// Reduction row `grid_stride`: many cells per thread, then one tree.
 //
 // Algebra   as in global_atomic.
-// Mapping   as many blocks as fill a large GPU several times, whatever the region. Each thread joins the
+// Mapping   as many blocks as fill a large GPU several times, whatever the region. Each thread combines the
 //           cells i, i + n, i + 2 n, ... by number, n the threads of the whole grid, in one register; then
 //           the tree of shared_unroll_full, once a block. The number of blocks is a constant, not one of
 //           the GPU: every run, and every GPU, gives the same bits.
@@ -17,51 +17,51 @@
 namespace isotherm::cuda {
 namespace {
 
-struct Policy {
+struct LaunchShape {
   static constexpr int threads = 256;
   static constexpr Index least_cells = 4 * threads;  // below it a block would not fill its loads in flight
   static constexpr Index most_blocks = 4096;
 };
 
 template <class T, ReductionOp op>
-__global__ void __launch_bounds__(Policy::threads)
-    join_cells(PartOfCell<T, op> part_of_cell, Index cells, double* partials) {
-  __shared__ double values[Policy::threads];
+__global__ void __launch_bounds__(LaunchShape::threads)
+    combine_cells(CellTerm<T, op> cell_term, Index cells, double* partials) {
+  __shared__ double values[LaunchShape::threads];
   const int me = threadIdx.x;
-  const Index threads = Index{gridDim.x} * Policy::threads;
+  const Index threads = Index{gridDim.x} * LaunchShape::threads;
   double mine = 0;
 #pragma unroll 4
-  for (Index cell = Index{blockIdx.x} * Policy::threads + me; cell < cells; cell += threads) {
-    mine = Join<op>{}(mine, part_of_cell(cell));
+  for (Index cell = Index{blockIdx.x} * LaunchShape::threads + me; cell < cells; cell += threads) {
+    mine = Combine<op>{}(mine, cell_term(cell));
   }
   values[me] = mine;
   __syncthreads();
-  join_tree<op, Policy::threads>(values);
+  combine_tree<op, LaunchShape::threads>(values);
   if (me == 0) partials[blockIdx.x] = values[0];
 }
 
-struct Row {
-  static constexpr int threads = Policy::threads;
+struct Entry {
+  static constexpr int threads = LaunchShape::threads;
 
   static Index blocks(Box region) {
-    return std::min(ceil_div(region.cells(), Policy::least_cells), Policy::most_blocks);
+    return std::min(ceil_div(region.cells(), LaunchShape::least_cells), LaunchShape::most_blocks);
   }
   template <class T, ReductionOp op>
   static constexpr auto kernel() {
-    return join_cells<T, op>;
+    return combine_cells<T, op>;
   }
   template <ReductionOp op, class T>
   static void join(unsigned blocks, const ReductionArgs<T>& args, double* partials, Stream stream) {
-    launch("grid_stride: join_cells", join_cells<T, op>, {blocks, threads}, stream, PartOfCell<T, op>(args),
-           args.region.cells(), partials);
+    launch("grid_stride: combine_cells", combine_cells<T, op>, {blocks, threads}, stream,
+           CellTerm<T, op>(args), args.region.cells(), partials);
   }
 };
 
 }  // namespace
 
 template <class T>
-void reduction_grid_stride(ReductionKernel<T>& row) {
-  complete_by_grid<Row>(row);
+void reduction_grid_stride(ReductionKernel<T>& kernel) {
+  complete_by_grid<Entry>(kernel);
 }
 
 template void reduction_grid_stride(ReductionKernel<float>&);

@@ -2,58 +2,59 @@
 //
 // Algebra   r = sum over the cells of the region of part(a - b), part in fp64, the sum exact and rounded
 //           once: a LongAccumulator, whose integer digits add in any order. Bits and digits are those of the
-//           host row of that name, for any blocks, ranks and GPUs. 0 over no cells. The maximum is not
+//           host kernel of that name, for any blocks, ranks and GPUs. 0 over no cells. The maximum is not
 //           rounded, and is left to warp_shuffle.
 // Mapping   cells to lanes as in warp_shuffle (cells.hpp), from there to the sum as long_sum.hpp says.
 // Lives in  registers: four doubles. Shared memory: the block's digits, 560 bytes.
-// Traffic   each field once; 560 bytes a block to the same lines of L2.
+// Traffic   each field once; 560 bytes per block to the same lines of L2.
 // Slower    than warp_shuffle by its arithmetic: 12 to 14 additions a cell instead of one. At two fields of
 //           fp64 that hides behind memory on a GPU with full fp64 rate, at one of fp32 it may not; on a
 //           consumer GPU, with 1/64 of the rate, it does not.
 #include "kernels/cuda/cells.hpp"
+#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/long_sum.hpp"
-#include "kernels/cuda/rows.hpp"
 
 namespace isotherm::cuda {
 
 // That of the file reduction_warp_shuffle.cu.
 template <class T>
-void reduction_warp_shuffle(ReductionKernel<T>& row);
+void reduction_warp_shuffle(ReductionKernel<T>& kernel);
 
 namespace {
 
-struct Policy {
+struct LaunchShape {
   static constexpr int threads = 256;
   static constexpr Index most_blocks = 2048;
 };
 
 template <class T, ReductionOp op>
-__global__ void __launch_bounds__(Policy::threads)
+__global__ void __launch_bounds__(LaunchShape::threads)
     add_cells(FieldView<const T> a, FieldView<const T> b, Box region, LongAccumulator* sum) {
-  add_block<Policy::threads>(sum, [&](auto add) {
-    visit_cells<Policy::threads>(a, b, region, [&](double d) { add(part<op>(d)); });
+  add_block<LaunchShape::threads>(sum, [&](auto add) {
+    visit_cells<LaunchShape::threads>(a, b, region, [&](double d) { add(part<op>(d)); });
   });
 }
 
 template <class T>
 ReductionKernel<T> usual() {
-  ReductionKernel<T> row{};
-  reduction_warp_shuffle(row);
-  return row;
+  ReductionKernel<T> kernel{};
+  reduction_warp_shuffle(kernel);
+  return kernel;
 }
 
 template <class T>
 void reduce(const ReductionArgs<T>& args, Stream stream) {
   if (args.op == ReductionOp::max_abs) return usual<T>().launch(args, stream);
-  const Index blocks = RowSegments::blocks(args.region, Policy::threads, Policy::most_blocks);
+  const Index blocks = RowSegments::blocks(args.region, LaunchShape::threads, LaunchShape::most_blocks);
   auto* const sum = static_cast<LongAccumulator*>(args.scratch);
   const auto launch_add = [&] {
     if (blocks == 0) return;
     with_operation(args.op, [&]<ReductionOp op>() {
       if constexpr (op != ReductionOp::max_abs) {
-        launch("reproducible: add_cells", add_cells<T, op>, {static_cast<unsigned>(blocks), Policy::threads},
-               stream, args.a, args.b, args.region, sum);
+        launch("reproducible: add_cells", add_cells<T, op>,
+               {static_cast<unsigned>(blocks), LaunchShape::threads}, stream, args.a, args.b, args.region,
+               sum);
       }
     });
   };
@@ -63,13 +64,15 @@ void reduce(const ReductionArgs<T>& args, Stream stream) {
 }  // namespace
 
 template <class T>
-void reduction_reproducible(ReductionKernel<T>& row) {
-  row.launch = reduce<T>;
-  row.scratch_bytes = [](Box region) {
+void reduction_reproducible(ReductionKernel<T>& kernel) {
+  kernel.launch = reduce<T>;
+  kernel.scratch_bytes = [](Box region) {
     return std::max(sizeof(LongAccumulator), usual<T>().scratch_bytes(region));
   };
-  row.resources = [] { return resources_of(add_cells<T, ReductionOp::sum_squares>, Policy::threads); };
-  row.sum_bits = SumBits::exact;
+  kernel.resources = [] {
+    return resources_of(add_cells<T, ReductionOp::sum_squares>, LaunchShape::threads);
+  };
+  kernel.sum_bits = SumBits::exact;
 }
 
 template void reduction_reproducible(ReductionKernel<float>&);

@@ -1,9 +1,9 @@
 // Reduction row `shared_first_add`: the first level of the tree is taken while loading.
 //
 // Algebra   as in global_atomic.
-// Mapping   two cells a thread, 256 cells apart, so that both reads are coalesced: they are joined in a
-//           register before anything is shared. The tree is that of shared_sequential. A second stage joins
-//           the blocks, as in shared_interleaved.
+// Mapping   two cells per thread, 256 cells apart, so that both reads are coalesced: they are combined in a
+//           register before anything is shared. The tree is that of shared_sequential. A second stage
+//           combines the blocks, as in shared_interleaved.
 // Lives in  shared memory: 256 doubles, 2 KB a block. Registers: one value.
 // Traffic   each field once, and 8 bytes of partial results for 512 cells.
 // Faster    than shared_sequential: half as many blocks to launch and trees to climb for the same cells, no
@@ -14,15 +14,15 @@
 namespace isotherm::cuda {
 namespace {
 
-struct Rung {
-  static constexpr const char* name = "shared_first_add: join_cells";
-  static constexpr int cells_a_thread = 2;
+struct Variant {
+  static constexpr const char* name = "shared_first_add: combine_cells";
+  static constexpr int cells_per_thread = 2;
 
   template <ReductionOp op>
   __device__ static __forceinline__ void join(double* values) {
     const int me = threadIdx.x;
     for (int stride = static_cast<int>(blockDim.x) / 2; stride > 0; stride /= 2) {
-      if (me < stride) values[me] = Join<op>{}(values[me], values[me + stride]);
+      if (me < stride) values[me] = Combine<op>{}(values[me], values[me + stride]);
       __syncthreads();
     }
   }
@@ -31,8 +31,8 @@ struct Rung {
 }  // namespace
 
 template <class T>
-void reduction_shared_first_add(ReductionKernel<T>& row) {
-  complete<Rung>(row);
+void reduction_shared_first_add(ReductionKernel<T>& kernel) {
+  complete<Variant>(kernel);
 }
 
 template void reduction_shared_first_add(ReductionKernel<float>&);

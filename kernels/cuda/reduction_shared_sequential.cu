@@ -1,9 +1,10 @@
 // Reduction row `shared_sequential`: the tree from its other end, free of bank conflicts.
 //
-// Algebra   as in global_atomic. Other pairs than in the rungs below, so other last digits.
-// Mapping   one thread a cell. In the level of stride s, 128 first, thread i < s joins the values i and i +
-//           s: working threads are neighbours, and so is what they read. A second stage joins the blocks, as
-//           in shared_interleaved.
+// Algebra   as in global_atomic. Other pairs than in the kernels below, so other last digits.
+// Mapping   one thread per cell. In the level of stride s, 128 first, thread i < s combines the values i and
+// i +
+//           s: working threads are neighbours, and so is what they read. A second stage combines the blocks,
+//           as in shared_interleaved.
 // Lives in  shared memory: 256 doubles, 2 KB a block.
 // Traffic   as in shared_interleaved.
 // Faster    than shared_strided: 32 lanes read 32 neighbours, all banks evenly.
@@ -14,15 +15,15 @@
 namespace isotherm::cuda {
 namespace {
 
-struct Rung {
-  static constexpr const char* name = "shared_sequential: join_cells";
-  static constexpr int cells_a_thread = 1;
+struct Variant {
+  static constexpr const char* name = "shared_sequential: combine_cells";
+  static constexpr int cells_per_thread = 1;
 
   template <ReductionOp op>
   __device__ static __forceinline__ void join(double* values) {
     const int me = threadIdx.x;
     for (int stride = static_cast<int>(blockDim.x) / 2; stride > 0; stride /= 2) {
-      if (me < stride) values[me] = Join<op>{}(values[me], values[me + stride]);
+      if (me < stride) values[me] = Combine<op>{}(values[me], values[me + stride]);
       __syncthreads();
     }
   }
@@ -31,8 +32,8 @@ struct Rung {
 }  // namespace
 
 template <class T>
-void reduction_shared_sequential(ReductionKernel<T>& row) {
-  complete<Rung>(row);
+void reduction_shared_sequential(ReductionKernel<T>& kernel) {
+  complete<Variant>(kernel);
 }
 
 template void reduction_shared_sequential(ReductionKernel<float>&);

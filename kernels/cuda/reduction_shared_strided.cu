@@ -1,9 +1,10 @@
 // Reduction row `shared_strided`: the same tree, worked by neighbouring threads.
 //
 // Algebra   as in global_atomic.
-// Mapping   as in shared_interleaved, but thread i joins the values 2 s i and 2 s i + s: the same pairs, and
+// Mapping   as in shared_interleaved, but thread i combines the values 2 s i and 2 s i + s: the same pairs,
+// and
 //           the working threads are the first ones. Whole warps fall idle and are skipped; a warp diverges in
-//           the last five levels only. A second stage joins the blocks, as in shared_interleaved.
+//           the last five levels only. A second stage combines the blocks, as in shared_interleaved.
 // Lives in  shared memory: 256 doubles, 2 KB a block.
 // Traffic   as in shared_interleaved.
 // Faster    than shared_interleaved: in the level of stride s, 256 / (64 s) warps issue instead of 8, and no
@@ -17,16 +18,17 @@
 namespace isotherm::cuda {
 namespace {
 
-struct Rung {
-  static constexpr const char* name = "shared_strided: join_cells";
-  static constexpr int cells_a_thread = 1;
+struct Variant {
+  static constexpr const char* name = "shared_strided: combine_cells";
+  static constexpr int cells_per_thread = 1;
 
   template <ReductionOp op>
   __device__ static __forceinline__ void join(double* values) {
     const int me = threadIdx.x;
     for (int stride = 1; stride < static_cast<int>(blockDim.x); stride *= 2) {
       const int left = 2 * stride * me;
-      if (left < static_cast<int>(blockDim.x)) values[left] = Join<op>{}(values[left], values[left + stride]);
+      if (left < static_cast<int>(blockDim.x))
+        values[left] = Combine<op>{}(values[left], values[left + stride]);
       __syncthreads();
     }
   }
@@ -35,8 +37,8 @@ struct Rung {
 }  // namespace
 
 template <class T>
-void reduction_shared_strided(ReductionKernel<T>& row) {
-  complete<Rung>(row);
+void reduction_shared_strided(ReductionKernel<T>& kernel) {
+  complete<Variant>(kernel);
 }
 
 template void reduction_shared_strided(ReductionKernel<float>&);

@@ -1,8 +1,8 @@
 // Reduction row `shared_unroll_full`: the whole tree unrolled.
 //
 // Algebra   as in global_atomic.
-// Mapping   two cells a thread; the tree of shared_unroll_warp, its block's size a template's argument
-//           (reduction_rung.hpp). A second stage joins the blocks, as in shared_interleaved.
+// Mapping   two cells per thread; the tree of shared_unroll_warp, its block's size a template's argument
+//           (reduction_rung.hpp). A second stage combines the blocks, as in shared_interleaved.
 // Lives in  shared memory: 256 doubles, 2 KB a block.
 // Traffic   as in shared_first_add.
 // Faster    than shared_unroll_warp by the loop's counter, comparison and jump in two levels: little, and
@@ -16,21 +16,21 @@
 namespace isotherm::cuda {
 namespace {
 
-struct Rung {
-  static constexpr const char* name = "shared_unroll_full: join_cells";
-  static constexpr int cells_a_thread = 2;
+struct Variant {
+  static constexpr const char* name = "shared_unroll_full: combine_cells";
+  static constexpr int cells_per_thread = 2;
 
   template <ReductionOp op>
   __device__ static __forceinline__ void join(double* values) {
-    join_tree<op, block_threads>(values);
+    combine_tree<op, block_threads>(values);
   }
 };
 
 }  // namespace
 
 template <class T>
-void reduction_shared_unroll_full(ReductionKernel<T>& row) {
-  complete<Rung>(row);
+void reduction_shared_unroll_full(ReductionKernel<T>& kernel) {
+  complete<Variant>(kernel);
 }
 
 template void reduction_shared_unroll_full(ReductionKernel<float>&);

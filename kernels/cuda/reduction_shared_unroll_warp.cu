@@ -1,8 +1,8 @@
 // Reduction row `shared_unroll_warp`: the last six levels of the tree without barriers of the block.
 //
 // Algebra   as in global_atomic.
-// Mapping   two cells a thread, the tree of shared_first_add down to 64 values; those one warp joins by
-//           itself (reduction_rung.hpp), with barriers of the warp. A second stage joins the blocks, as in
+// Mapping   two cells per thread, the tree of shared_first_add down to 64 values; those one warp combines by
+//           itself (reduction_rung.hpp), with barriers of the warp. A second stage combines the blocks, as in
 //           shared_interleaved.
 // Lives in  shared memory: 256 doubles, 2 KB a block.
 // Traffic   as in shared_first_add.
@@ -16,26 +16,26 @@
 namespace isotherm::cuda {
 namespace {
 
-struct Rung {
-  static constexpr const char* name = "shared_unroll_warp: join_cells";
-  static constexpr int cells_a_thread = 2;
+struct Variant {
+  static constexpr const char* name = "shared_unroll_warp: combine_cells";
+  static constexpr int cells_per_thread = 2;
 
   template <ReductionOp op>
   __device__ static __forceinline__ void join(double* values) {
     const int me = threadIdx.x;
     for (int stride = static_cast<int>(blockDim.x) / 2; stride > warp_size; stride /= 2) {
-      if (me < stride) values[me] = Join<op>{}(values[me], values[me + stride]);
+      if (me < stride) values[me] = Combine<op>{}(values[me], values[me + stride]);
       __syncthreads();
     }
-    if (me < warp_size) join_last_warp<op>(values);
+    if (me < warp_size) combine_last_warp<op>(values);
   }
 };
 
 }  // namespace
 
 template <class T>
-void reduction_shared_unroll_warp(ReductionKernel<T>& row) {
-  complete<Rung>(row);
+void reduction_shared_unroll_warp(ReductionKernel<T>& kernel) {
+  complete<Variant>(kernel);
 }
 
 template void reduction_shared_unroll_warp(ReductionKernel<float>&);

@@ -3,17 +3,18 @@
 // Algebra   as in global_atomic.
 // Mapping   rows of the region are cut into segments of 1024 cells; warps take segments in grid strides,
 //           their 32 lanes 32 neighbours in x at a time, so reads are coalesced and the division that
-//           finds a segment is paid once in 32 reads of a lane (cells.hpp). Each lane joins all its
-//           cells first, in one register; then five shuffles join a warp, one shared value a warp and five
-//           more shuffles a block. Blocks leave one value each, and a second kernel of one block joins
+//           finds a segment is paid once in 32 reads of a lane (cells.hpp). Each lane combines all its
+//           cells first, in one register; then five shuffles join a warp, one shared value per warp and five
+//           more shuffles a block. Blocks leave one value each, and a second kernel of one block combines
 //           these: without atomics, and in an order that depends on the region alone, so that every run,
 //           and every GPU, gives the same bits.
-// Lives in  registers: the running result. Shared memory: one value a warp (64 bytes a block).
-// Traffic   each field once: 4 (8) bytes a cell in fp32 (fp64), twice that with a second field; 16 KB of
+// Lives in  registers: the running result. Shared memory: one value per warp (64 bytes per block).
+// Traffic   each field once: 4 (8) bytes per cell in fp32 (fp64), twice that with a second field; 16 KB of
 //           partial results are nothing beside it. Each lane loads four cells before it uses the first: with
 //           the 48 warps that fit, 24 KB (one field, fp32) to 96 KB (two, fp64) are in flight on a
 //           multiprocessor, and an H200 needs about 23 KB to fill its memory's pipe.
-// Faster    than grid_stride: no division a cell, one barrier a block instead of three, and no shared memory
+// Faster    than grid_stride: no division a cell, one barrier per block instead of three, and no shared
+// memory
 //           in the tree.
 #include "kernels/cuda/cells.hpp"
 #include "kernels/cuda/reduction_rung.hpp"
@@ -23,31 +24,31 @@ namespace {
 
 // Two waves on a large GPU; more leave more to the second stage (TUNING.md). A constant, not the number of
 // multiprocessors, which would change the order of the sum from GPU to GPU.
-struct Policy {
+struct LaunchShape {
   static constexpr int threads = 256;
   static constexpr Index most_blocks = 2048;
 };
 
 template <class T, ReductionOp op>
-__global__ void __launch_bounds__(Policy::threads)
-    join_cells(FieldView<const T> a, FieldView<const T> b, Box region, double* partials) {
+__global__ void __launch_bounds__(LaunchShape::threads)
+    combine_cells(FieldView<const T> a, FieldView<const T> b, Box region, double* partials) {
   double mine = 0;
-  visit_cells<Policy::threads>(a, b, region, [&](double d) { mine = Join<op>{}(mine, part<op>(d)); });
-  mine = join_block<Policy::threads>(mine, Join<op>{});
+  visit_cells<LaunchShape::threads>(a, b, region, [&](double d) { mine = Combine<op>{}(mine, part<op>(d)); });
+  mine = combine_block<LaunchShape::threads>(mine, Combine<op>{});
   if (threadIdx.x == 0) partials[blockIdx.x] = mine;
 }
 
-struct Row {
-  static constexpr int threads = Policy::threads;
+struct Entry {
+  static constexpr int threads = LaunchShape::threads;
 
-  static Index blocks(Box region) { return RowSegments::blocks(region, threads, Policy::most_blocks); }
+  static Index blocks(Box region) { return RowSegments::blocks(region, threads, LaunchShape::most_blocks); }
   template <class T, ReductionOp op>
   static constexpr auto kernel() {
-    return join_cells<T, op>;
+    return combine_cells<T, op>;
   }
   template <ReductionOp op, class T>
   static void join(unsigned blocks, const ReductionArgs<T>& args, double* partials, Stream stream) {
-    launch("warp_shuffle: join_cells", join_cells<T, op>, {blocks, threads}, stream, args.a, args.b,
+    launch("warp_shuffle: combine_cells", combine_cells<T, op>, {blocks, threads}, stream, args.a, args.b,
            args.region, partials);
   }
 };
@@ -55,8 +56,8 @@ struct Row {
 }  // namespace
 
 template <class T>
-void reduction_warp_shuffle(ReductionKernel<T>& row) {
-  complete_by_grid<Row>(row);
+void reduction_warp_shuffle(ReductionKernel<T>& kernel) {
+  complete_by_grid<Entry>(kernel);
 }
 
 template void reduction_warp_shuffle(ReductionKernel<float>&);

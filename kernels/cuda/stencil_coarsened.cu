@@ -11,8 +11,8 @@
 //           narrow loads for 16 cells, a fifth of the instructions and of the requests to L1. Device
 //           memory sees the same one read and one write. What coarsening costs is threads: fewer are in
 //           flight, each with more loads on the way.
+#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
-#include "kernels/cuda/rows.hpp"
 
 namespace isotherm::cuda {
 namespace {
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(tile_x* tile_y)
 template <class T>
 void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
   if (args.region.empty()) return;
-  with_tile<tiles>(plan.policy, [&]<Tile tile>() {
+  with_tile<tiles>(plan.tile, [&]<Tile tile>() {
     constexpr Index cells = Pack<T>::cells;
     const Box box = args.region;
     const Index packs = ceil_div(box.hi.x - pack_floor<T>(box.lo.x), cells);
@@ -82,11 +82,11 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
 }  // namespace
 
 template <class T>
-void stencil_coarsened(StencilKernel<T>& row) {
-  row.launch = sweep<T>;
-  row.policies = names_of<tiles>();
-  row.resources = [](int policy) {
-    return with_tile<tiles>(policy, [&]<Tile tile>() {
+void stencil_coarsened(StencilKernel<T>& kernel) {
+  kernel.launch = sweep<T>;
+  kernel.tiles = names_of<tiles>();
+  kernel.resources = [](int tile_index) {
+    return with_tile<tiles>(tile_index, [&]<Tile tile>() {
       return resources_of(coarsened<T, tile.x, tile.y, tile.z>, tile.x * tile.y);
     });
   };

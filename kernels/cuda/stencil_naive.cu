@@ -2,8 +2,8 @@
 //
 // Algebra   out = c0 T + cx (T[x-1] + T[x+1]) + cy (T[y-1] + T[y+1]) + cz (T[z-1] + T[z+1]) + s, once; the
 //           formula is stencil_update(). Boundaries stand in the ghosts already: no branch knows of them.
-// Mapping   one thread a cell, x fastest: the 32 lanes of a warp take 32 neighbours in x, so each of the
-//           seven reads and the write is one contiguous run of 128 (fp32) or 256 (fp64) bytes a warp.
+// Mapping   one thread per cell, x fastest: the 32 lanes of a warp take 32 neighbours in x, so each of the
+//           seven reads and the write is one contiguous run of 128 (fp32) or 256 (fp64) bytes per warp.
 //           The runs at x - 1 and x + 1 straddle two cache lines. Only blocks at the region's upper ends
 //           have idle threads.
 // Lives in  registers: the seven values. Shared memory: nothing. Constant memory: all else, as the kernel's
@@ -12,11 +12,11 @@
 // Traffic   seven reads and a write are issued a cell: 32 bytes in fp32, 64 in fp64. Of the reads, x
 //           neighbours come from the lines that the warp holds in L1 anyhow, y neighbours from L1 where
 //           the block has several rows, else from L2, z neighbours from L2 as long as it holds three
-//           planes. Device memory then sees the least there is: one read and one write a cell, 8 or 16
+//           planes. Device memory then sees the least there is: one read and one write per cell, 8 or 16
 //           bytes, and 4 or 8 more with a source. What keeps the row off the copy bandwidth is the number
 //           of narrow accesses, not the bytes.
+#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
-#include "kernels/cuda/rows.hpp"
 
 namespace isotherm::cuda {
 namespace {
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(threads)
 
 template <class T>
 void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
-  with_tile<tiles<T>>(plan.policy, [&]<Tile tile>() {
+  with_tile<tiles<T>>(plan.tile, [&]<Tile tile>() {
     const dim3 block = fit_block(dim3(tile.x, tile.y, tile.z), args.region.extent());
     cover(args.region, block, [&](dim3 grid, Int3 first) {
       launch("naive", naive<T, tile.product()>, {grid, block}, stream, args.in, args.out, args.source, args.c,
@@ -52,18 +52,18 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
 }
 
 template <class T>
-KernelResources resources(int policy) {
+KernelResources resources(int tile_index) {
   return with_tile<tiles<T>>(
-      policy, [&]<Tile tile>() { return resources_of(naive<T, tile.product()>, tile.product()); });
+      tile_index, [&]<Tile tile>() { return resources_of(naive<T, tile.product()>, tile.product()); });
 }
 
 }  // namespace
 
 template <class T>
-void stencil_naive(StencilKernel<T>& row) {
-  row.launch = sweep<T>;
-  row.policies = names_of<tiles<T>>();
-  row.resources = resources<T>;
+void stencil_naive(StencilKernel<T>& kernel) {
+  kernel.launch = sweep<T>;
+  kernel.tiles = names_of<tiles<T>>();
+  kernel.resources = resources<T>;
 }
 
 template void stencil_naive(StencilKernel<float>&);

@@ -10,10 +10,10 @@
 //           it hold; z neighbours in the planes that it keeps.
 // Lives in  registers: the planes below, at and above the one at work, and the one after that, which is on
 //           its way from memory while this one is computed. Shared memory: the first and last row of each
-//           warp, twice, so that one barrier a plane is enough.
-// Traffic   each cell is loaded once by its lane, as part of 512 contiguous bytes a warp. Beyond that: two
-//           rows a block (2 / (rows x warps) of the reads, 6 % for 4 x 8), two cells a row beside the warp
-//           (64 of 512 bytes in sectors), and the planes at the ends of a chunk (2 / planes). The first
+//           warp, twice, so that one barrier per plane is enough.
+// Traffic   each cell is loaded once by its lane, as part of 512 contiguous bytes per warp. Beyond that: two
+//           rows per block (2 / (rows x warps) of the reads, 6 % for 4 x 8), two cells per row beside the
+//           warp (64 of 512 bytes in sectors), and the planes at the ends of a chunk (2 / planes). The first
 //           two come from L2, as the block beside this one reads the same lines at about the same time.
 #include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/wide_row.hpp"
@@ -24,7 +24,7 @@ namespace {
 // x: rows of y that a lane owns; y: warps of a block; z: planes of a chunk.
 constexpr std::array tiles = {Tile{4, 4, 64}, Tile{2, 8, 64}, Tile{4, 8, 64}};
 
-// Blocks that a multiprocessor must hold, so that the compiler keeps to as many registers: what the policies
+// Blocks that a multiprocessor must hold, so that the compiler keeps to as many registers: what the tiles
 // were measured with.
 constexpr int least_blocks(int rows, int warps) {
   return rows * warps == 16 ? (warps == 4 ? 3 : 2) : 1;
@@ -183,8 +183,8 @@ struct LaneWay {
 };
 
 template <class T>
-KernelResources resources(int policy) {
-  return with_tile<tiles>(policy, [&]<Tile tile>() {
+KernelResources resources(int tile_index) {
+  return with_tile<tiles>(tile_index, [&]<Tile tile>() {
     return resources_of(register_tile<T, tile.x, tile.y, tile.z, NoNorm>, tile.y * warp_size);
   });
 }
@@ -192,9 +192,9 @@ KernelResources resources(int policy) {
 }  // namespace
 
 template <class T>
-void stencil_register_tile(StencilKernel<T>& row) {
-  WideRow<T, tiles, LaneWay>::complete(row);
-  row.resources = resources<T>;
+void stencil_register_tile(StencilKernel<T>& kernel) {
+  WideRow<T, tiles, LaneWay>::complete(kernel);
+  kernel.resources = resources<T>;
 }
 
 template void stencil_register_tile(StencilKernel<float>&);

@@ -1,23 +1,23 @@
 // Stencil row `shared`: a 3-D tile with its halo in shared memory.
 //
 // Algebra   one sweep, stencil_update(); boundaries stand in the ghosts.
-// Mapping   one thread a cell, a block a tile. Every thread loads its own cell; those at the tile's faces
+// Mapping   one thread per cell, a block a tile. Every thread loads its own cell; those at the tile's faces
 //           load the halo cell beyond it too, so up to three loads a thread. The counters see no divergence
 //           in that (32 of 32 lanes at work): what it costs are instructions, half as many again as the row
 //           `naive` has. One barrier, then all compute.
 // Lives in  shared memory: (x + 2)(y + 2)(z + 2) cells, 32x4x4 in fp32: 4.8 KB. Its corners are never filled.
 //           Constant memory: the kernel's parameters.
 // Traffic   a cell is read from global memory once by its own block, and once more for each tile face that it
-//           lies at: 1 + 2/x + 2/y + 2/z reads a cell, 2.06 for 32x4x4. That is what tells tiles apart: the
+//           lies at: 1 + 2/x + 2/y + 2/z reads per cell, 2.06 for 32x4x4. That is what tells tiles apart: the
 //           larger the tile, the smaller its surface. On GPUs whose caches hold three planes the second
 //           readers hit L2, device memory sees one read anyhow, and the row pays a barrier for nothing.
-#include "kernels/cuda/stencil_rung.hpp"
+#include "kernels/cuda/stencil_variant.hpp"
 
 namespace isotherm::cuda {
 namespace {
 
 // Threads of a block, which are the cells of a tile.
-constexpr std::array policies = {Tile{32, 4, 4}, Tile{32, 8, 4}, Tile{64, 4, 4}, Tile{16, 8, 8}};
+constexpr std::array tile_list = {Tile{32, 4, 4}, Tile{32, 8, 4}, Tile{64, 4, 4}, Tile{16, 8, 8}};
 
 template <class T, int tile_x, int tile_y, int tile_z>
 __global__ void __launch_bounds__(tile_x* tile_y* tile_z)
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(tile_x* tile_y* tile_z)
 
 struct Shared {
   static constexpr const char* name = "shared";
-  static constexpr const auto& tiles = policies;
+  static constexpr const auto& tiles = tile_list;
   template <class T, Tile tile>
   static constexpr auto kernel() {
     return shared_tile<T, tile.x, tile.y, tile.z>;
@@ -57,8 +57,8 @@ struct Shared {
 }  // namespace
 
 template <class T>
-void stencil_shared(StencilKernel<T>& row) {
-  complete<Covering, Shared>(row);
+void stencil_shared(StencilKernel<T>& kernel) {
+  complete<Covering, Shared>(kernel);
 }
 
 template void stencil_shared(StencilKernel<float>&);

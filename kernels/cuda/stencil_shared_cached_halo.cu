@@ -1,21 +1,22 @@
 // Stencil row `shared_cached_halo`: the tile alone in shared memory, its halo left to the caches.
 //
 // Algebra   one sweep, stencil_update(); boundaries stand in the ghosts.
-// Mapping   one thread a cell, a block a tile. Every thread loads its own cell, once and without a question;
+// Mapping   one thread per cell, a block a tile. Every thread loads its own cell, once and without a
+// question;
 //           after the barrier a neighbour inside the tile comes from shared memory, one outside it from
 //           global memory. Threads at the tile's faces take the other branch: the divergence has moved from
 //           the loads to the use.
 // Lives in  shared memory: x y z cells, 32x4x4 in fp32: 2 KB, so more blocks fit than with a halo.
-// Traffic   as in `shared`, 1 + 2/x + 2/y + 2/z reads a cell, but the second reads come later and are
+// Traffic   as in `shared`, 1 + 2/x + 2/y + 2/z reads per cell, but the second reads come later and are
 //           hoped to hit lines that the neighbouring block, or this one, has just brought to L1 or L2
 //           (Kirk and Hwu, Programming Massively Parallel Processors, chapter on convolution).
-#include "kernels/cuda/stencil_rung.hpp"
+#include "kernels/cuda/stencil_variant.hpp"
 
 namespace isotherm::cuda {
 namespace {
 
 // Threads of a block, which are the cells of a tile.
-constexpr std::array policies = {Tile{32, 4, 4}, Tile{32, 8, 4}, Tile{64, 4, 4}, Tile{16, 8, 8}};
+constexpr std::array tile_list = {Tile{32, 4, 4}, Tile{32, 8, 4}, Tile{64, 4, 4}, Tile{16, 8, 8}};
 
 template <class T, int tile_x, int tile_y, int tile_z>
 __global__ void __launch_bounds__(tile_x* tile_y* tile_z)
@@ -43,7 +44,7 @@ __global__ void __launch_bounds__(tile_x* tile_y* tile_z)
 
 struct SharedCachedHalo {
   static constexpr const char* name = "shared_cached_halo";
-  static constexpr const auto& tiles = policies;
+  static constexpr const auto& tiles = tile_list;
   template <class T, Tile tile>
   static constexpr auto kernel() {
     return shared_cached_halo<T, tile.x, tile.y, tile.z>;
@@ -53,8 +54,8 @@ struct SharedCachedHalo {
 }  // namespace
 
 template <class T>
-void stencil_shared_cached_halo(StencilKernel<T>& row) {
-  complete<Covering, SharedCachedHalo>(row);
+void stencil_shared_cached_halo(StencilKernel<T>& kernel) {
+  complete<Covering, SharedCachedHalo>(kernel);
 }
 
 template void stencil_shared_cached_halo(StencilKernel<float>&);

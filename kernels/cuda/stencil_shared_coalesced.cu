@@ -1,22 +1,22 @@
 // Stencil row `shared_coalesced`: the tile of `shared`, its halo loaded by whole warps.
 //
 // Algebra   one sweep, stencil_update(); boundaries stand in the ghosts.
-// Mapping   one thread a cell, a block a tile. To load, threads forget their cells: warps take the
+// Mapping   one thread per cell, a block a tile. To load, threads forget their cells: warps take the
 //           tile's rows in turn, halo rows too, and the 32 lanes of a warp read consecutive cells of a
 //           row, so no thread has another load than its neighbour. After the barrier each thread
 //           computes its own cell.
 // Lives in  shared memory: (x + 2)(y + 2)(z + 2) cells as in `shared`; the rows in the corners of the (y, z)
 //           plane are not loaded.
-// Traffic   the bytes of `shared`: 1 + 2/x + 2/y + 2/z reads a cell. Divergence, which whole warps were to
+// Traffic   the bytes of `shared`: 1 + 2/x + 2/y + 2/z reads per cell. Divergence, which whole warps were to
 //           avoid, `shared` has none; this row has some at the ends of rows (28 of 32 lanes are at work), and
 //           takes twice the instructions of `shared` to find out which cell is whose: it is half as fast.
-#include "kernels/cuda/stencil_rung.hpp"
+#include "kernels/cuda/stencil_variant.hpp"
 
 namespace isotherm::cuda {
 namespace {
 
 // Threads of a block, which are the cells of a tile.
-constexpr std::array policies = {Tile{32, 4, 4}, Tile{32, 8, 4}, Tile{64, 4, 4}, Tile{16, 8, 8}};
+constexpr std::array tile_list = {Tile{32, 4, 4}, Tile{32, 8, 4}, Tile{64, 4, 4}, Tile{16, 8, 8}};
 
 template <class T, int tile_x, int tile_y, int tile_z>
 __global__ void __launch_bounds__(tile_x* tile_y* tile_z)
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(tile_x* tile_y* tile_z)
 
 struct SharedCoalesced {
   static constexpr const char* name = "shared_coalesced";
-  static constexpr const auto& tiles = policies;
+  static constexpr const auto& tiles = tile_list;
   template <class T, Tile tile>
   static constexpr auto kernel() {
     return shared_coalesced<T, tile.x, tile.y, tile.z>;
@@ -63,8 +63,8 @@ struct SharedCoalesced {
 }  // namespace
 
 template <class T>
-void stencil_shared_coalesced(StencilKernel<T>& row) {
-  complete<Covering, SharedCoalesced>(row);
+void stencil_shared_coalesced(StencilKernel<T>& kernel) {
+  complete<Covering, SharedCoalesced>(kernel);
 }
 
 template void stencil_shared_coalesced(StencilKernel<float>&);

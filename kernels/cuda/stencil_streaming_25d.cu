@@ -2,23 +2,23 @@
 // three slices on chip.
 //
 // Algebra   one sweep, stencil_update(); boundaries stand in the ghosts.
-// Mapping   one thread a cell of the slice; the block walks through its planes. The slices below, at and
+// Mapping   one thread per cell of the slice; the block walks through its planes. The slices below, at and
 //           above the plane at work stand in shared memory; when the walk goes on, the lowest is
 //           overwritten by the next one (the slices change names, nothing is copied). Threads at the
 //           slice's edge load its halo.
 // Lives in  shared memory: three slices of (x + 2)(y + 2) cells, 32x16 in fp32: 7.3 KB.
 // Traffic   z neighbours cost nothing: a plane is read once for its three uses. The halo is paid in x and y
-//           only, 1 + 2/x + 2/y reads a cell (1.19 for 32x16), and the two planes at the ends of a chunk.
-//           Two barriers a plane are the price. (Nguyen, Satish, Chhugani, Kim and Dubey, 3.5-D Blocking
+//           only, 1 + 2/x + 2/y reads per cell (1.19 for 32x16), and the two planes at the ends of a chunk.
+//           Two barriers per plane are the price. (Nguyen, Satish, Chhugani, Kim and Dubey, 3.5-D Blocking
 //           Optimization for Stencil Computations, SC 2010; Micikevicius, 3D Finite Difference Computation on
 //           GPUs using CUDA, GPGPU-2, 2009.)
-#include "kernels/cuda/stencil_rung.hpp"
+#include "kernels/cuda/stencil_variant.hpp"
 
 namespace isotherm::cuda {
 namespace {
 
 // x by y threads, which are the cells of a slice, and the planes of a chunk.
-constexpr std::array policies = {Tile{32, 16, 64}, Tile{32, 8, 64}, Tile{64, 8, 64}, Tile{32, 16, 128}};
+constexpr std::array tile_list = {Tile{32, 16, 64}, Tile{32, 8, 64}, Tile{64, 8, 64}, Tile{32, 16, 128}};
 
 template <class T, Tile tile>
 struct Slice {
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(tile_x* tile_y)
 
 struct Streaming25d {
   static constexpr const char* name = "streaming_25d";
-  static constexpr const auto& tiles = policies;
+  static constexpr const auto& tiles = tile_list;
   template <class T, Tile tile>
   static constexpr auto kernel() {
     return streaming_25d<T, tile.x, tile.y, tile.z>;
@@ -88,8 +88,8 @@ struct Streaming25d {
 }  // namespace
 
 template <class T>
-void stencil_streaming_25d(StencilKernel<T>& row) {
-  complete<Walking, Streaming25d>(row);
+void stencil_streaming_25d(StencilKernel<T>& kernel) {
+  complete<Walking, Streaming25d>(kernel);
 }
 
 template void stencil_streaming_25d(StencilKernel<float>&);

@@ -2,22 +2,22 @@
 //
 // Algebra   one sweep, stencil_in_plane() and stencil_add_z(), the two halves of stencil_update(); boundaries
 //           stand in the ghosts.
-// Mapping   as in `streaming_25d`: one thread a cell of the slice, the block walks along z. But a cell's z
+// Mapping   as in `streaming_25d`: one thread per cell of the slice, the block walks along z. But a cell's z
 //           neighbours are cells of its own thread, so they need no shared memory: the thread keeps the sum
 //           of its plane without z, the value below it, and when the plane above arrives it adds the last
 //           term and stores. Only the plane at work is shared, for its neighbours in x and y.
 // Lives in  shared memory: one slice of (x + 2)(y + 2) cells, 32x16 in fp32: 2.4 KB, a third of
 //           `streaming_25d`, so that more blocks fit; registers: three values.
-// Traffic   1 + 2/x + 2/y reads a cell, as in `streaming_25d`, and a third of its shared memory traffic
+// Traffic   1 + 2/x + 2/y reads per cell, as in `streaming_25d`, and a third of its shared memory traffic
 //           for the z neighbours gone. (Micikevicius, 3D Finite Difference Computation on GPUs using
 //           CUDA, GPGPU-2, 2009.)
-#include "kernels/cuda/stencil_rung.hpp"
+#include "kernels/cuda/stencil_variant.hpp"
 
 namespace isotherm::cuda {
 namespace {
 
 // x by y threads, which are the cells of a slice, and the planes of a chunk.
-constexpr std::array policies = {Tile{32, 16, 64}, Tile{32, 8, 64}, Tile{64, 8, 64}, Tile{32, 16, 128}};
+constexpr std::array tile_list = {Tile{32, 16, 64}, Tile{32, 8, 64}, Tile{64, 8, 64}, Tile{32, 16, 128}};
 
 template <class T, int tile_x, int tile_y, int tile_z>
 __global__ void __launch_bounds__(tile_x* tile_y)
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(tile_x* tile_y)
 
 struct Streaming25dSingle {
   static constexpr const char* name = "streaming_25d_single";
-  static constexpr const auto& tiles = policies;
+  static constexpr const auto& tiles = tile_list;
   template <class T, Tile tile>
   static constexpr auto kernel() {
     return streaming_25d_single<T, tile.x, tile.y, tile.z>;
@@ -71,8 +71,8 @@ struct Streaming25dSingle {
 }  // namespace
 
 template <class T>
-void stencil_streaming_25d_single(StencilKernel<T>& row) {
-  complete<Walking, Streaming25dSingle>(row);
+void stencil_streaming_25d_single(StencilKernel<T>& kernel) {
+  complete<Walking, Streaming25dSingle>(kernel);
 }
 
 template void stencil_streaming_25d_single(StencilKernel<float>&);

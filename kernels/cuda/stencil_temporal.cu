@@ -14,7 +14,7 @@
 // Lives in  registers: of each level the plane below and the one at work. Shared memory: a ring of planes of
 //           the field, and one of the source, which bulk tensor copies bring ahead of the warps (compute
 //           capability 9.0), and the first and last row of each warp at each level, twice, so that one
-//           barrier a plane is enough for all levels.
+//           barrier per plane is enough for all levels.
 // Traffic   one read and one write of the field for `depth` sweeps, and the overlap, which L2 absorbs: a
 //           tile of 64 x 32 cells (fp64) leaves 56 x 26 at depth 4, in whole sectors of memory.
 // Source    tiles in registers that overlap: FastStencil (SC 2026); levels that follow each other through a
@@ -22,14 +22,14 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
-#include "kernels/cuda/rows.hpp"
 #include "kernels/cuda/temporal_tile.hpp"
 
 namespace isotherm::cuda {
 namespace {
 
-constexpr int most_depth = 4;      // deeper ones find no room in registers and are slower: kernels/TUNING.md
+constexpr int max_time_block = 4;  // deeper ones find no room in registers and are slower: kernels/TUNING.md
 constexpr Index least_planes = 4;  // that are worth a block
 constexpr Index most_blocks = 1024;  // each of which leaves a part of a norm
 // Of an axis of a block; ghosts beyond it: what the copy engine counts.
@@ -40,38 +40,40 @@ constexpr Index longest_axis = (Index{1} << 30) - 64;
 // instructions of four levels allow stay side by side in large fields (kernels/TUNING.md).
 struct PacedTile {
   Tile tile;
-  int pace;
-  std::string name() const { return pace > 0 ? tile.name() + "@" + std::to_string(pace) : tile.name(); }
+  int throttle;
+  std::string name() const {
+    return throttle > 0 ? tile.name() + "@" + std::to_string(throttle) : tile.name();
+  }
 };
 constexpr Tile only{8, 4, 4};
 constexpr std::array tiles = {PacedTile{only, 0}, PacedTile{only, 2050}, PacedTile{only, 2100},
                               PacedTile{only, 2000}};
 
-template <class T, int depth, int warps, int rows, int stages, class Extras>
+template <class T, int time_block, int warps, int rows, int stages, class Extras>
 __global__ void __launch_bounds__(warps* warp_size, 1)
-    temporal(const __grid_constant__ FusedMaps<T> maps, const __grid_constant__ FusedArgs<T> a) {
+    temporal(const __grid_constant__ TemporalMaps<T> maps, const __grid_constant__ TemporalArgs<T> a) {
   constexpr Tile tile{warps, rows, stages};
-  auto& shared = *reinterpret_cast<FusedShared<T, depth, tile, Extras>*>(dynamic_shared());
+  auto& shared = *reinterpret_cast<TemporalShared<T, time_block, tile, Extras>*>(dynamic_shared());
   if (threadIdx.x == 0) {
-    shared.pace.begin();
+    shared.throttle.begin();
     for (BytesBarrier& full : shared.full) full.init();
     BytesBarrier::publish();
   }
   __syncthreads();
-  FusedPosition<tile> position;
+  TemporalPosition<tile> position;
   FusedNorm norm;
   ColumnPart part;
   for (ColumnWalk parts(a.shares, blockIdx.x); parts.next(part);)
-    FusedTile<T, depth, tile, Extras>(a, maps, shared, position, norm, part).sweep();
+    TemporalTile<T, time_block, tile, Extras>(a, maps, shared, position, norm, part).sweep();
   if constexpr (Extras::norm) {
     if (a.norm.result) norm.template leave<warps * warp_size>(a.norm);
   }
 }
 
-template <class T, int depth, Tile tile, class Extras>
-struct Fused {
-  using Shared = FusedShared<T, depth, tile, Extras>;
-  static constexpr auto kernel = temporal<T, depth, tile.x, tile.y, tile.z, Extras>;
+template <class T, int time_block, Tile tile, class Extras>
+struct Temporal {
+  using Shared = TemporalShared<T, time_block, tile, Extras>;
+  static constexpr auto kernel = temporal<T, time_block, tile.x, tile.y, tile.z, Extras>;
   static constexpr int threads = tile.x * warp_size;
 
   static void allow_shared() {
@@ -87,15 +89,15 @@ struct Fused {
     return number;
   }
   // But for the shares of blocks. `boundaries`: which there are.
-  static FusedArgs<T> cut(Box region, Int3 extent, const Boundaries<T>& boundaries) {
+  static TemporalArgs<T> cut(Box region, Int3 extent, const Boundaries<T>& boundaries) {
     const auto boundary = [&](Face f) { return boundaries.faces[static_cast<int>(f)].is_boundary; };
-    constexpr Index halo_x = ceil_div(depth, Pack<T>::cells) * Pack<T>::cells;
-    FusedArgs<T> a{};
+    constexpr Index halo_x = ceil_div(time_block, Pack<T>::cells) * Pack<T>::cells;
+    TemporalArgs<T> a{};
     a.region = region;
     a.read = region;
     const auto grow = [&](Index& lo, Index& hi, Index end, Face lower, Face upper) {
-      lo = boundary(lower) ? std::max<Index>(lo - depth, 0) : lo - depth;
-      hi = boundary(upper) ? std::min(hi + depth, end) : hi + depth;
+      lo = boundary(lower) ? std::max<Index>(lo - time_block, 0) : lo - time_block;
+      hi = boundary(upper) ? std::min(hi + time_block, end) : hi + time_block;
     };
     grow(a.read.lo.x, a.read.hi.x, extent.x, Face::x_min, Face::x_max);
     grow(a.read.lo.y, a.read.hi.y, extent.y, Face::y_min, Face::y_max);
@@ -103,28 +105,28 @@ struct Fused {
     a.x = TileCuts::of(region.lo.x, region.hi.x, extent.x, boundary(Face::x_min), boundary(Face::x_max),
                        Shared::x, halo_x, Pack<T>::cells, 32 / sizeof(T));
     a.y = TileCuts::of(region.lo.y, region.hi.y, extent.y, boundary(Face::y_min), boundary(Face::y_max),
-                       Shared::y, depth - 1);
+                       Shared::y, time_block - 1);
     return a;
   }
 
-  static FusedMaps<T> maps(const SweepArgs<T>& args) {
+  static TemporalMaps<T> maps(const SweepArgs<T>& args) {
     const FieldView<const T>& source = Shared::has_sources ? args.source : args.in;
     return {TensorMap<T>::make(args.in, {Shared::x, Shared::y + 2, 1}),
             TensorMap<T>::make(source, {Shared::x, Shared::y, 1})};
   }
 
-  static void sweep(const SweepArgs<T>& args, int pace, Stream stream) {
-    FusedArgs<T> a = cut(args.region, args.in.extent, args.boundaries);
+  static void sweep(const SweepArgs<T>& args, int throttle, Stream stream) {
+    TemporalArgs<T> a = cut(args.region, args.in.extent, args.boundaries);
     a.in = args.in;
     a.out = args.out;
     a.source = args.source;
     a.c = args.c;
     a.boundaries = args.boundaries;
     a.norm = args.norm;
-    a.pace = static_cast<unsigned>(pace);
+    a.throttle = static_cast<unsigned>(throttle);
     allow_shared();
     // Beside its own planes a part of a column reads `depth` at either end, and waits for its first.
-    constexpr Index overhead = 2 * depth + 2;
+    constexpr Index overhead = 2 * time_block + 2;
     a.shares = ColumnShares::of(a.x.count * a.y.count, args.region.extent().z, std::min(slots(), most_blocks),
                                 least_planes, overhead);
     const auto blocks = static_cast<unsigned>(a.shares.blocks);
@@ -133,46 +135,47 @@ struct Fused {
   }
 };
 
-// Do boundaries stand beside tiles only, with one value a face, and does each tile leave whole packs?
-template <class T, int depth, Tile tile>
+// Do boundaries stand beside tiles only, with one value per face, and does each tile leave whole packs?
+template <class T, int time_block, Tile tile>
 bool boundaries_are_simple(const SweepArgs<T>& args) {
   for (const Boundary<T>& boundary : args.boundaries.faces) {
     if (boundary.b_field) return false;
   }
-  const FusedArgs<T> a = Fused<T, depth, tile, AllExtras>::cut(args.region, args.in.extent, args.boundaries);
+  const TemporalArgs<T> a =
+      Temporal<T, time_block, tile, AllExtras>::cut(args.region, args.in.extent, args.boundaries);
   return a.x.aligned && a.y.aligned;
 }
 
 // Calls body.operator()<depth, extras>() for the kernel that does what is asked and little more.
 template <class T, Tile tile, class Body>
-void with_fused(const SweepArgs<T>& args, int depth, Body body) {
-  const auto of_depth = [&]<int d>(auto self) {
-    if constexpr (d < most_depth) {
-      if (depth != d) return self.template operator()<d + 1>(self);
+void with_temporal(const SweepArgs<T>& args, int time_block, Body body) {
+  const auto of_time_block = [&]<int d>(auto self) {
+    if constexpr (d < max_time_block) {
+      if (time_block != d) return self.template operator()<d + 1>(self);
     }
-    if (depth != d)
-      throw Error(ExitCode::internal, "the kernel temporal was asked for a depth that it does not have");
+    if (time_block != d)
+      throw Error(ExitCode::internal, "the kernel temporal was asked for a time block that it does not have");
     // A single sweep is what is left at the end of several: not worth kernels that can do less.
     if constexpr (d > 1) {
       const bool source = !args.source.empty(), norm = args.norm.result != nullptr;
       if (boundaries_are_simple<T, d, tile>(args)) {
-        if (source && norm) return body.template operator()<d, FusedExtras<false, true, true>>();
-        if (source) return body.template operator()<d, FusedExtras<false, true, false>>();
-        if (norm) return body.template operator()<d, FusedExtras<false, false, true>>();
-        return body.template operator()<d, FusedExtras<false, false, false>>();
+        if (source && norm) return body.template operator()<d, TemporalExtras<false, true, true>>();
+        if (source) return body.template operator()<d, TemporalExtras<false, true, false>>();
+        if (norm) return body.template operator()<d, TemporalExtras<false, false, true>>();
+        return body.template operator()<d, TemporalExtras<false, false, false>>();
       }
     }
     body.template operator()<d, AllExtras>();
   };
-  of_depth.template operator()<1>(of_depth);
+  of_time_block.template operator()<1>(of_time_block);
 }
 
 template <class T>
 void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
   if (args.region.empty()) return finish_norm(args.norm, 0, stream);
-  with_tile<tiles>(plan.policy, [&]<PacedTile paced>() {
-    with_fused<T, paced.tile>(args, plan.depth, [&]<int depth, class Extras>() {
-      Fused<T, depth, paced.tile, Extras>::sweep(args, paced.pace, stream);
+  with_tile<tiles>(plan.tile, [&]<PacedTile throttled>() {
+    with_temporal<T, throttled.tile>(args, plan.time_block, [&]<int time_block, class Extras>() {
+      Temporal<T, time_block, throttled.tile, Extras>::sweep(args, throttled.throttle, stream);
     });
   });
 }
@@ -183,34 +186,34 @@ std::size_t norm_scratch_bytes(Box region, int) {
 }
 
 template <class T>
-std::string unsupported(int policy) {
-  return with_tile<tiles>(policy, [&]<PacedTile paced>() {
-    using Deepest = Fused<T, most_depth, paced.tile, FusedExtras<false, true, true>>;
-    return without_bulk_copies(Deepest::kernel, sizeof(typename Deepest::Shared));
+std::string unsupported(int tile) {
+  return with_tile<tiles>(tile, [&]<PacedTile throttled>() {
+    using Longest = Temporal<T, max_time_block, throttled.tile, TemporalExtras<false, true, true>>;
+    return without_bulk_copies(Longest::kernel, sizeof(typename Longest::Shared));
   });
 }
 
 template <class T>
-KernelResources resources(int policy) {
-  return with_tile<tiles>(policy, [&]<PacedTile paced>() {
-    using Deepest = Fused<T, most_depth, paced.tile, FusedExtras<false, true, true>>;
-    Deepest::allow_shared();
-    return resources_of(Deepest::kernel, Deepest::threads, sizeof(typename Deepest::Shared));
+KernelResources resources(int tile) {
+  return with_tile<tiles>(tile, [&]<PacedTile throttled>() {
+    using Longest = Temporal<T, max_time_block, throttled.tile, TemporalExtras<false, true, true>>;
+    Longest::allow_shared();
+    return resources_of(Longest::kernel, Longest::threads, sizeof(typename Longest::Shared));
   });
 }
 
 }  // namespace
 
 template <class T>
-void stencil_temporal(StencilKernel<T>& row) {
-  row.launch = sweep<T>;
-  row.max_depth = most_depth;
-  row.longest_axis = longest_axis;
-  row.own_boundaries = {true, true, true};
-  row.policies = names_of<tiles>();
-  row.norm_scratch_bytes = norm_scratch_bytes<T>;
-  row.unsupported = unsupported<T>;
-  row.resources = resources<T>;
+void stencil_temporal(StencilKernel<T>& kernel) {
+  kernel.launch = sweep<T>;
+  kernel.max_time_block = max_time_block;
+  kernel.longest_axis = longest_axis;
+  kernel.own_boundaries = {true, true, true};
+  kernel.tiles = names_of<tiles>();
+  kernel.norm_scratch_bytes = norm_scratch_bytes<T>;
+  kernel.unsupported = unsupported<T>;
+  kernel.resources = resources<T>;
 }
 
 template void stencil_temporal(StencilKernel<float>&);

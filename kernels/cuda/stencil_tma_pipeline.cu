@@ -20,7 +20,7 @@
 #include "kernels/cuda/face_stores.hpp"
 #include "kernels/cuda/hopper.hpp"
 #include "kernels/cuda/launch.hpp"
-#include "kernels/cuda/pace.hpp"
+#include "kernels/cuda/throttle.hpp"
 #include "kernels/cuda/wide_row.hpp"
 
 namespace isotherm::cuda {
@@ -28,22 +28,23 @@ namespace {
 
 // A block: warps beside each other along x and above each other along y, rows of y that a lane owns, planes
 // of the ring. `pace`: the percent of the memory's peak that its schedule is made for; 0: it has none.
-struct RingTile {
-  int warps_x, warps_y, rows, stages, pace;
+struct PipelineTile {
+  int warps_x, warps_y, rows, stages, throttle;
   constexpr int warps() const { return warps_x * warps_y; }
   std::string name() const {
     std::string text = std::to_string(warps_x);
     for (const int n : {warps_y, rows, stages}) text.append("x").append(std::to_string(n));
-    if (pace > 0) text.append("@").append(std::to_string(pace));
+    if (throttle > 0) text.append("@").append(std::to_string(throttle));
     return text;
   }
 };
 // A pace that memory cannot give is worse than none. What it gives differs by some percent from machine to
 // machine and from shape to shape: a run's autotuner finds the best.
-constexpr std::array tiles = {RingTile{2, 4, 8, 4, 83}, RingTile{2, 4, 8, 4, 87}, RingTile{2, 4, 8, 4, 86},
-                              RingTile{2, 4, 8, 4, 85}, RingTile{2, 4, 8, 4, 84}, RingTile{2, 4, 8, 4, 82},
-                              RingTile{2, 4, 8, 4, 80}, RingTile{2, 4, 8, 4, 78}, RingTile{2, 4, 8, 4, 0},
-                              RingTile{1, 8, 8, 4, 84}, RingTile{1, 8, 8, 4, 82}, RingTile{1, 8, 8, 4, 0}};
+constexpr std::array tiles = {
+    PipelineTile{2, 4, 8, 4, 83}, PipelineTile{2, 4, 8, 4, 87}, PipelineTile{2, 4, 8, 4, 86},
+    PipelineTile{2, 4, 8, 4, 85}, PipelineTile{2, 4, 8, 4, 84}, PipelineTile{2, 4, 8, 4, 82},
+    PipelineTile{2, 4, 8, 4, 80}, PipelineTile{2, 4, 8, 4, 78}, PipelineTile{2, 4, 8, 4, 0},
+    PipelineTile{1, 8, 8, 4, 84}, PipelineTile{1, 8, 8, 4, 82}, PipelineTile{1, 8, 8, 4, 0}};
 
 // Planes that a chunk costs beside its own: the two it only reads, and the time until the first has come.
 constexpr Index chunk_overhead = 6;
@@ -53,7 +54,7 @@ constexpr Index chunk_overhead = 6;
 constexpr int planes_ahead = 2;
 
 // A plane of the ring: the tile with the rows beside it, and the packs beside these rows. The engine fetches
-// whole lines of 128 bytes; a box that started a pack before the tile would move six lines a row for four.
+// whole lines of 128 bytes; a box that started a pack before the tile would move six lines per row for four.
 template <class T, int warps_x, int warps_y, int rows>
 struct Plane {
   static constexpr int cells = Pack<T>::cells, x = warps_x * warp_size * cells, y = warps_y * rows;
@@ -66,7 +67,7 @@ struct Plane {
 };
 
 template <class T, int warps_x, int warps_y, int rows, int stages>
-struct Ring {
+struct Pipeline {
   Plane<T, warps_x, warps_y, rows> planes[stages];
   BytesBarrier full[stages];
 };
@@ -145,8 +146,8 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
                  const __grid_constant__ TileArgs<T> a, Schedule schedule,
                  const __grid_constant__ Stores stores) {
   using Slab = Plane<T, warps_x, warps_y, rows>;
-  using Pipe = Ring<T, warps_x, warps_y, rows, stages>;
-  Pipe& ring = *reinterpret_cast<Pipe*>(dynamic_shared());
+  using Pipe = Pipeline<T, warps_x, warps_y, rows, stages>;
+  Pipe& pipeline = *reinterpret_cast<Pipe*>(dynamic_shared());
   const Box chunk = a.columns.of_block();
   const Walk walk(a.columns, chunk, stores);
   const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
@@ -162,13 +163,13 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
     if (!stores.meet_peers()) return;
   }
   // The n-th plane of the walk goes to place n % stages of the ring.
-  const Pace pace(schedule);
+  const Throttle throttle(schedule);
   const auto ask_for = [&](int n) {
     if (threadIdx.x != 0 || n > walk.count + 1) return;
-    if (n >= stages) pace.wait_for_plane(n - planes_ahead);
+    if (n >= stages) throttle.wait_for_plane(n - planes_ahead);
     const int z = walk.plane(n);
-    BytesBarrier& full = ring.full[n % stages];
-    Slab& plane = ring.planes[n % stages];
+    BytesBarrier& full = pipeline.full[n % stages];
+    Slab& plane = pipeline.planes[n % stages];
     constexpr std::uint32_t saved = sizeof(plane.side[0]) - Slab::column_bytes;
     full.expect(Slab::bytes - (columns[0] + columns[1]) * saved);
     full.copy(map, plane.cell, tile_x, tile_y - 1, z);
@@ -182,10 +183,10 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
       full.copy(side_map, plane.side[upper], upper ? tile_x + Slab::x : tile_x - Slab::cells, tile_y, z);
     }
   };
-  const auto wait_for = [&](int n) { ring.full[n % stages].wait(n / stages % 2); };
+  const auto wait_for = [&](int n) { pipeline.full[n % stages].wait(n / stages % 2); };
 
   if (threadIdx.x == 0) {
-    for (int i = 0; i < stages; ++i) ring.full[i].init();
+    for (int i = 0; i < stages; ++i) pipeline.full[i].init();
     BytesBarrier::publish();
   }
   __syncthreads();
@@ -196,8 +197,8 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
   wait_for(1);
 #pragma unroll
   for (int r = 0; r < rows; ++r) {
-    behind[r] = Pack<T>::load(&ring.planes[0].cell[row + 1 + r][pack]);
-    at[r] = Pack<T>::load(&ring.planes[1].cell[row + 1 + r][pack]);
+    behind[r] = Pack<T>::load(&pipeline.planes[0].cell[row + 1 + r][pack]);
+    at[r] = Pack<T>::load(&pipeline.planes[1].cell[row + 1 + r][pack]);
   }
   __syncthreads();  // the first place is free
   ask_for(stages);
@@ -227,8 +228,8 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
       if (first_goes && 1 < n && n <= rows + 1 && mine.cells_of(n - 2) != 0)
         first = Pack<T>::load(&a.out(x, y + n - 2, walk.first));
     }
-    const Slab& plane = ring.planes[n % stages];
-    Slab& next = ring.planes[(n + 1) % stages];
+    const Slab& plane = pipeline.planes[n % stages];
+    Slab& next = pipeline.planes[(n + 1) % stages];
     if (a.beyond_z_boundary(walk.plane(n + 1))) {  // each lane puts there what it alone reads
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
@@ -270,7 +271,7 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
     if constexpr (Stores::any) {
       row_end.advance();
       if (n > 1) item.store();
-      if (first_goes && 1 < n && n <= rows + 1)  // of the first plane a row with each that follows
+      if (first_goes && 1 < n && n <= rows + 1)  // of the first plane per row with each that follows
         stores.store_pack(walk.behind(), first, mine.cells_of(n - 2), x, y + n - 2);
     }
   }
@@ -284,15 +285,16 @@ __global__ void __maxnreg__((most_registers<Norm, Stores>))
   norm.template leave<warps_x * warps_y * warp_size>(static_cast<double*>(a.norm.scratch));
 }
 
-template <class T, RingTile tile>
-constexpr std::size_t ring_bytes = sizeof(Ring<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages>);
+template <class T, PipelineTile tile>
+constexpr std::size_t pipeline_bytes =
+    sizeof(Pipeline<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages>);
 
-template <class T, RingTile tile, class Norm = NoNorm, class Stores = NoStores>
+template <class T, PipelineTile tile, class Norm = NoNorm, class Stores = NoStores>
 constexpr auto kernel = tma_pipeline<T, tile.warps_x, tile.warps_y, tile.rows, tile.stages, Norm, Stores>;
 
-template <class T, RingTile tile>
+template <class T, PipelineTile tile>
 constexpr Threads threads(unsigned blocks) {
-  return {dim3(blocks), dim3(tile.warps() * warp_size), ring_bytes<T, tile>};
+  return {dim3(blocks), dim3(tile.warps() * warp_size), pipeline_bytes<T, tile>};
 }
 
 // More than 48 KB of shared memory a block must be asked for.
@@ -303,18 +305,18 @@ void allow_shared(Kernel* function, std::size_t bytes) {
 }
 
 // Blocks that the device holds at once.
-template <class T, RingTile tile>
+template <class T, PipelineTile tile>
 Index slots() {
   static const Index number = [] {  // one device a process
     const auto function = kernel<T, tile, UpdateSum<ReductionOp::sum_squares>>;
-    allow_shared(function, ring_bytes<T, tile>);
-    return blocks_at_once(function, tile.warps() * warp_size, ring_bytes<T, tile>);
+    allow_shared(function, pipeline_bytes<T, tile>);
+    return blocks_at_once(function, tile.warps() * warp_size, pipeline_bytes<T, tile>);
   }();
   return number;
 }
 
-template <class T, RingTile tile>
-struct RingWay {
+template <class T, PipelineTile tile>
+struct PipelineLaunch {
   static WideTile<T> chunk(Box region, Box hole) {
     WideTile<T> whole{tile.warps_x, tile.warps_y * tile.rows, std::max<Index>(region.extent().z, 1)};
     if (!whole.fits(region)) return whole;
@@ -330,9 +332,10 @@ struct RingWay {
     const TensorMap<T> map = TensorMap<T>::make(args.in, {Slab::x, Slab::y + 2, 1});
     const TensorMap<T> side_map = TensorMap<T>::make(args.in, {Slab::cells, Slab::y, 1});
     const double bytes = columns.cells() * least_bytes_per_cell<T>(!args.source.empty());
-    const auto schedule = Schedule::of(bytes, columns.blocks(), columns.planes, slots<T, tile>(), tile.pace);
+    const auto schedule =
+        Schedule::of(bytes, columns.blocks(), columns.planes, slots<T, tile>(), tile.throttle);
     const auto start = [&](auto function, const auto& stores) {
-      allow_shared(function, ring_bytes<T, tile>);
+      allow_shared(function, pipeline_bytes<T, tile>);
       launch("tma_pipeline", function, threads<T, tile>(columns.blocks()), stream, map, side_map, a, schedule,
              stores);
     };
@@ -346,34 +349,35 @@ struct RingWay {
 };
 
 template <class T>
-std::string unsupported(int policy) {
-  return with_tile<tiles>(
-      policy, [&]<RingTile tile>() { return without_bulk_copies(kernel<T, tile>, ring_bytes<T, tile>); });
+std::string unsupported(int tile_index) {
+  return with_tile<tiles>(tile_index, [&]<PipelineTile tile>() {
+    return without_bulk_copies(kernel<T, tile>, pipeline_bytes<T, tile>);
+  });
 }
 
 template <class T>
-KernelResources resources(int policy) {
-  return with_tile<tiles>(policy, [&]<RingTile tile>() {
+KernelResources resources(int tile_index) {
+  return with_tile<tiles>(tile_index, [&]<PipelineTile tile>() {
     const auto function = kernel<T, tile>;
-    allow_shared(function, ring_bytes<T, tile>);
-    return resources_of(function, tile.warps() * warp_size, ring_bytes<T, tile>);
+    allow_shared(function, pipeline_bytes<T, tile>);
+    return resources_of(function, tile.warps() * warp_size, pipeline_bytes<T, tile>);
   });
 }
 
 }  // namespace
 
 template <class T>
-void stencil_tma_pipeline(StencilKernel<T>& row) {
-  WideRow<T, tiles, RingWay>::complete(row);
-  row.stores_faces = [](Box block, bool column_above, int policy) {
-    return with_tile<tiles>(policy, [&]<RingTile tile>() {
+void stencil_tma_pipeline(StencilKernel<T>& kernel) {
+  WideRow<T, tiles, PipelineLaunch>::complete(kernel);
+  kernel.stores_faces = [](Box block, bool column_above, int tile_index) {
+    return with_tile<tiles>(tile_index, [&]<PipelineTile tile>() {
       // The ghosts of a plane that ends within a tile arrive with the tile.
       constexpr Index x = tile.warps_x * warp_size * Pack<T>::cells;
-      return RingWay<T, tile>::chunk(block, {}).fits(block) && (!column_above || block.hi.x % x == 0);
+      return PipelineLaunch<T, tile>::chunk(block, {}).fits(block) && (!column_above || block.hi.x % x == 0);
     });
   };
-  row.unsupported = unsupported<T>;
-  row.resources = resources<T>;
+  kernel.unsupported = unsupported<T>;
+  kernel.resources = resources<T>;
 }
 
 template void stencil_tma_pipeline(StencilKernel<float>&);

@@ -6,14 +6,14 @@
 
 #include "kernels/cuda/grids.hpp"
 #include "kernels/cuda/hopper.hpp"
-#include "kernels/cuda/pace.hpp"
+#include "kernels/cuda/throttle.hpp"
 #include "kernels/cuda/tile_update.hpp"
 
 namespace isotherm::cuda {
 
 // The kernel's parameters, in constant memory: read by all threads at once.
 template <class T>
-struct FusedArgs {
+struct TemporalArgs {
   FieldView<const T> in;
   FieldView<T> out;
   FieldView<const T> source;
@@ -23,7 +23,7 @@ struct FusedArgs {
   Box region, read;  // `read`: the cells that the region depends on
   TileCuts x, y;
   ColumnShares shares;
-  unsigned pace;  // cycles between planes of a block; 0: none
+  unsigned throttle;  // cycles between planes of a block; 0: none
 
   __device__ __forceinline__ const Boundary<T>& face(Face f) const {
     return boundaries.faces[static_cast<int>(f)];
@@ -46,14 +46,14 @@ __device__ __forceinline__ T b_of(const Boundary<T>& boundary, int p, int q, Ind
 
 // Where a lane's rows lie: in the tile, in the region, at the boundaries.
 template <class T, int rows>
-class FusedPlace {
+class TemporalLane {
   static constexpr int cells = Pack<T>::cells;
 
  public:
   static constexpr unsigned all_cells = (1u << cells) - 1;
   const int tile_x, tile_y, x, y;  // first cell of the tile, and of this lane
 
-  __device__ __forceinline__ FusedPlace(const FusedArgs<T>& a, Index tile, int lane, int warp)
+  __device__ __forceinline__ TemporalLane(const TemporalArgs<T>& a, Index tile, int lane, int warp)
       : tile_x(static_cast<int>(a.x.start(tile % a.x.count))),
         tile_y(static_cast<int>(a.y.start(tile / a.x.count))),
         x(tile_x + lane * cells),
@@ -79,7 +79,7 @@ class FusedPlace {
 
   // Puts what stands beyond boundaries across z below or above plane z, if there is one.
   template <bool fields>
-  __device__ __forceinline__ void apply_z_boundaries(const FusedArgs<T>& a, int z, Pack<T> (&below)[rows],
+  __device__ __forceinline__ void apply_z_boundaries(const TemporalArgs<T>& a, int z, Pack<T> (&below)[rows],
                                                      const Pack<T> (&at)[rows],
                                                      Pack<T> (&above)[rows]) const {
     if (z == 0 && a.face(Face::z_min).is_boundary) beyond_z<fields>(a, Face::z_min, at, below);
@@ -89,7 +89,7 @@ class FusedPlace {
 
   // Puts what stands beyond boundaries beside the tile at the ends of row r, and what stands beyond those
   // across y before the first row of all and behind the last.
-  __device__ __forceinline__ void apply_x_boundaries(const FusedArgs<T>& a, Neighbours<T>& n) const {
+  __device__ __forceinline__ void apply_x_boundaries(const TemporalArgs<T>& a, Neighbours<T>& n) const {
     const Boundary<T>&lower = a.face(Face::x_min), &upper = a.face(Face::x_max);
     const bool is_behind = behind_ == cells - 1;
     if constexpr (sizeof(T) ==
@@ -103,7 +103,7 @@ class FusedPlace {
       n.x_hi = is_behind ? behind : n.x_hi;
     }
   }
-  __device__ __forceinline__ void apply_y_boundaries(const FusedArgs<T>& a, const Pack<T> (&at)[rows],
+  __device__ __forceinline__ void apply_y_boundaries(const TemporalArgs<T>& a, const Pack<T> (&at)[rows],
                                                      Pack<T>& y_lo, Pack<T>& y_hi) const {
     const auto put = [&](Face f, bool here, const Pack<T>& centre, Pack<T>& to) {
 #pragma unroll
@@ -118,7 +118,7 @@ class FusedPlace {
 
   // The same of boundaries that may be anywhere in the tile, with b of every cell. Behind the last cell of a
   // row it may stand in its pack: what is there is nobody's.
-  __device__ __forceinline__ void apply_side_boundaries(const FusedArgs<T>& a, int r, int z,
+  __device__ __forceinline__ void apply_side_boundaries(const TemporalArgs<T>& a, int r, int z,
                                                         Neighbours<T>& n) const {
     const Int3 extent = a.in.extent;
     const int ghosts = a.in.ghosts;
@@ -146,7 +146,7 @@ class FusedPlace {
 
  private:
   template <bool fields>
-  __device__ __forceinline__ void beyond_z(const FusedArgs<T>& a, Face f, const Pack<T> (&at)[rows],
+  __device__ __forceinline__ void beyond_z(const TemporalArgs<T>& a, Face f, const Pack<T> (&at)[rows],
                                            Pack<T> (&beyond)[rows]) const {
     const Boundary<T>& boundary = a.face(f);
 #pragma unroll
@@ -166,20 +166,20 @@ class FusedPlace {
   int behind_ = -1;          // the cell at the upper boundary across x, if it is one of the pack's
 };
 
-// What a fused sweep may have beside boundaries of one value a face beside its tiles: a kernel for each lot
+// What a fused sweep may have beside boundaries of one value per face beside its tiles: a kernel for each lot
 // of them.
 
 // `any_boundaries`: boundaries anywhere in a tile, with b of every cell; regions that end within a pack.
 template <bool any_boundaries_, bool sources_, bool norm_>
-struct FusedExtras {
+struct TemporalExtras {
   static constexpr bool any_boundaries = any_boundaries_, sources = sources_, norm = norm_;
 };
 // All there is, asked for while the kernel runs.
-using AllExtras = FusedExtras<true, true, true>;
+using AllExtras = TemporalExtras<true, true, true>;
 
 // Of the pack at (x, y, z); nothing where no cell depends on it.
 template <class T>
-__device__ __forceinline__ Pack<T> source_of(const FusedArgs<T>& a, int x, int y, int z) {
+__device__ __forceinline__ Pack<T> source_of(const TemporalArgs<T>& a, int x, int y, int z) {
   const Box& r = a.read;
   const bool any = !a.source.empty() && x + Pack<T>::cells > r.lo.x && x < r.hi.x && y >= r.lo.y &&
                    y < r.hi.y && z >= r.lo.z && z < r.hi.z;
@@ -204,16 +204,16 @@ class FusedNorm {
       case ReductionOp::sum_squares:
         return with([](double d) { return d * d; }, plus);
       case ReductionOp::max_abs:
-        return with([](double d) { return fabs(d); }, Join<ReductionOp::max_abs>{});
+        return with([](double d) { return fabs(d); }, Combine<ReductionOp::max_abs>{});
     }
   }
   // By all threads of the block, once.
   template <int threads>
   __device__ __forceinline__ void leave(const UpdateNorm& norm) {
     const auto join = [op = norm.op](double p, double q) {
-      return op == ReductionOp::max_abs ? Join<ReductionOp::max_abs>{}(p, q) : p + q;
+      return op == ReductionOp::max_abs ? Combine<ReductionOp::max_abs>{}(p, q) : p + q;
     };
-    const double of_block = join_block<threads>(total_, join);
+    const double of_block = combine_block<threads>(total_, join);
     if (threadIdx.x == 0) static_cast<double*>(norm.scratch)[blockIdx.x] = of_block;
   }
 
@@ -223,15 +223,15 @@ class FusedNorm {
 
 // What a plane of a tile has around it.
 enum class Around {
-  side_boundaries,  // perhaps boundaries across x and y beside the tile, of one value a face
+  side_boundaries,  // perhaps boundaries across x and y beside the tile, of one value per face
   boundaries,       // and boundaries across z
   anything          // boundaries anywhere
 };
 
-template <class T, int depth, Tile tile, class Extras>
-struct FusedShared {
+template <class T, int time_block, Tile tile, class Extras>
+struct TemporalShared {
   static constexpr int warps = tile.x, rows = tile.y, stages = tile.z;
-  static constexpr int x = warp_size * Pack<T>::cells, y = warps * rows, edges = std::max(depth - 1, 1);
+  static constexpr int x = warp_size * Pack<T>::cells, y = warps * rows, edges = std::max(time_block - 1, 1);
   // The tile's rows, and one more at either end: what the first level needs.
   struct alignas(128) Slab {
     T cell[y + 2][x];
@@ -239,7 +239,7 @@ struct FusedShared {
   // A source is wanted by one level after another, and comes a plane behind the field: with its barrier.
   // Where boundaries are anywhere each level reads it from memory.
   static constexpr bool has_sources = Extras::sources && !Extras::any_boundaries;
-  static constexpr int source_stages = has_sources ? depth + stages - 2 : 1;
+  static constexpr int source_stages = has_sources ? time_block + stages - 2 : 1;
   struct alignas(128) SourceSlab {
     T cell[has_sources ? y : 1][x];
   };
@@ -247,22 +247,22 @@ struct FusedShared {
   SourceSlab sources[source_stages];
   Pack<T> edge[2][edges][warps][2][warp_size];  // [buffer][level][warp][first, last row]
   BytesBarrier full[stages];
-  SharedPace pace;
+  SharedPace throttle;
 };
 
 template <class T>
-struct FusedMaps {
+struct TemporalMaps {
   TensorMap<T> field, source;
 };
 
 // Where a block stands in its ring of planes and its buffers of edges, whatever column it walks.
 template <Tile tile>
-struct FusedPosition {
+struct TemporalPosition {
   static constexpr int stages = tile.z;
   unsigned parity = 0;  // of each plane's barrier, a bit
-  int slot = 0, buffer = 0;
+  int stage = 0, buffer = 0;
 
-  __device__ __forceinline__ int last_slot() const { return (slot + stages - 1) % stages; }
+  __device__ __forceinline__ int last_stage() const { return (stage + stages - 1) % stages; }
 };
 
 // The planes that a part of a column reads, and those that it leaves. The n-th of `count` steps brings plane
@@ -271,35 +271,36 @@ struct Span {
   int from, first, end, count;
 
   template <class T>
-  __device__ __forceinline__ Span(const FusedArgs<T>& a, const ColumnPart& part, int depth) {
+  __device__ __forceinline__ Span(const TemporalArgs<T>& a, const ColumnPart& part, int time_block) {
     const int lo = static_cast<int>(a.region.lo.z), to = lo + static_cast<int>(part.to);
     from = lo + static_cast<int>(part.from);
-    first = max(from - depth, static_cast<int>(a.read.lo.z));
-    end = min(to + depth, static_cast<int>(a.read.hi.z));
-    count = to + depth - first;
+    first = max(from - time_block, static_cast<int>(a.read.lo.z));
+    end = min(to + time_block, static_cast<int>(a.read.hi.z));
+    count = to + time_block - first;
   }
 };
 
-template <class T, int depth, Tile tile, class Extras>
-class FusedTile {
-  using Shared = FusedShared<T, depth, tile, Extras>;
+template <class T, int time_block, Tile tile, class Extras>
+class TemporalTile {
+  using Shared = TemporalShared<T, time_block, tile, Extras>;
   static constexpr int rows = tile.y, warps = tile.x, stages = tile.z, cells = Pack<T>::cells;
 
  public:
-  __device__ __forceinline__ FusedTile(const FusedArgs<T>& a, const FusedMaps<T>& maps, Shared& shared,
-                                       FusedPosition<tile>& position, FusedNorm& norm, const ColumnPart& part)
+  __device__ __forceinline__ TemporalTile(const TemporalArgs<T>& a, const TemporalMaps<T>& maps,
+                                          Shared& shared, TemporalPosition<tile>& position, FusedNorm& norm,
+                                          const ColumnPart& part)
       : a_(a),
         maps_(maps),
         shared_(shared),
         in_(position),
         norm_(norm),
-        span_(a, part, depth),
+        span_(a, part, time_block),
         lane_(threadIdx.x % warp_size),
         warp_(threadIdx.x / warp_size),
         at_(a, part.column, lane_, warp_),
         to_(&a.out(at_.x, at_.y, 0)) {
 #pragma unroll
-    for (int level = 0; level < depth; ++level) {
+    for (int level = 0; level < time_block; ++level) {
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
         held_[level][0][r] = Pack<T>::zero();
@@ -309,20 +310,20 @@ class FusedTile {
   }
 
   __device__ __forceinline__ void sweep() {
-    for (int n = 0; n < stages - 1; ++n) ask_for(n, (in_.slot + n) % stages);
+    for (int n = 0; n < stages - 1; ++n) ask_for(n, (in_.stage + n) % stages);
     walk();
   }
 
  private:
   // The plane of step n, and the source of the plane before it.
-  __device__ __forceinline__ void ask_for(int n, int slot) {
+  __device__ __forceinline__ void ask_for(int n, int stage) {
     if (threadIdx.x != 0 || n >= span_.count || !comes(n)) return;
-    if (n >= stages - 1) shared_.pace.wait(a_.pace);
-    BytesBarrier& full = shared_.full[slot];
+    if (n >= stages - 1) shared_.throttle.wait(a_.throttle);
+    BytesBarrier& full = shared_.full[stage];
     const int z = span_.first + n;
     const bool field = z < span_.end, source = Shared::has_sources && n > 0;
     full.expect((field ? sizeof(shared_.planes[0]) : 0) + (source ? sizeof(shared_.sources[0]) : 0));
-    if (field) full.copy(maps_.field, shared_.planes[slot].cell, at_.tile_x, at_.tile_y - 1, z);
+    if (field) full.copy(maps_.field, shared_.planes[stage].cell, at_.tile_x, at_.tile_y - 1, z);
     if (source) {
       auto& slab = shared_.sources[(n - 1) % Shared::source_stages];
       full.copy(maps_.source, slab.cell, at_.tile_x, at_.tile_y, z - 1);
@@ -352,7 +353,7 @@ class FusedTile {
   }
   // So many times three steps from n on no level stands at a boundary across z.
   __device__ __forceinline__ int turns_from(int n) const {
-    const int bottom = span_.first + n - depth, top = span_.first + n - 1;  // planes at work
+    const int bottom = span_.first + n - time_block, top = span_.first + n - 1;  // planes at work
     if (a_.face(Face::z_min).is_boundary && bottom <= 0) return 0;
     int steps = span_.count - n;
     if (a_.face(Face::z_max).is_boundary) steps = min(steps, static_cast<int>(a_.in.extent.z) - 1 - top);
@@ -360,7 +361,7 @@ class FusedTile {
   }
   __device__ __forceinline__ void move_down() {
 #pragma unroll
-    for (int level = 0; level < depth; ++level) {
+    for (int level = 0; level < time_block; ++level) {
 #pragma unroll
       for (int r = 0; r < rows; ++r) {
         held_[level][0][r] = held_[level][1][r];
@@ -372,18 +373,18 @@ class FusedTile {
   template <Around around, int phase>
   __device__ __forceinline__ void plane(int n) {
     const bool come = comes(n);
-    if (come) shared_.full[in_.slot].wait(in_.parity >> in_.slot & 1);
+    if (come) shared_.full[in_.stage].wait(in_.parity >> in_.stage & 1);
     Pack<T> made[rows];
 #pragma unroll
     for (int r = 0; r < rows; ++r)
-      made[r] = Pack<T>::load(&shared_.planes[in_.slot].cell[1 + warp_ * rows + r][lane_ * cells]);
+      made[r] = Pack<T>::load(&shared_.planes[in_.stage].cell[1 + warp_ * rows + r][lane_ * cells]);
     levels<around, phase, 0>(n, made);
     in_.buffer ^= 1;
     __syncthreads();  // the rows at the edges of warps are there, and nobody reads the plane before this one
-    ask_for(n + stages - 1, in_.last_slot());
-    if (come) in_.parity ^= 1u << in_.slot;
-    in_.slot = (in_.slot + 1) % stages;
-    if (++source_slot_ == Shared::source_stages) source_slot_ = 0;
+    ask_for(n + stages - 1, in_.last_stage());
+    if (come) in_.parity ^= 1u << in_.stage;
+    in_.stage = (in_.stage + 1) % stages;
+    if (++source_stage_ == Shared::source_stages) source_stage_ = 0;
   }
 
   // Of plane first + n - level, from the one above it, `made` by the level before.
@@ -413,7 +414,7 @@ class FusedTile {
       if constexpr (around == Around::anything) at_.apply_side_boundaries(a_, r, z, near);
       made[r] = updated_pack(a_.c, near, source<level>(r, z));
     }
-    if constexpr (level + 1 < depth) {
+    if constexpr (level + 1 < time_block) {
       shared_.edge[in_.buffer][level][warp_][0][lane_] = made[0];
       shared_.edge[in_.buffer][level][warp_][1][lane_] = made[rows - 1];
       levels<around, phase, level + 1>(n, made);
@@ -428,8 +429,8 @@ class FusedTile {
     if constexpr (!Extras::sources) {
       return Pack<T>::zero();
     } else if constexpr (Shared::has_sources) {
-      const int behind = source_slot_ - level, slot = behind < 0 ? behind + Shared::source_stages : behind;
-      return Pack<T>::load(&shared_.sources[slot].cell[warp_ * rows + r][lane_ * cells]);
+      const int behind = source_stage_ - level, stage = behind < 0 ? behind + Shared::source_stages : behind;
+      return Pack<T>::load(&shared_.sources[stage].cell[warp_ * rows + r][lane_ * cells]);
     } else {
       return source_of(a_, at_.x, at_.y + r, z);
     }
@@ -440,7 +441,7 @@ class FusedTile {
   __device__ __forceinline__ Pack<T> edge_row(int warp, int last) const {
     if constexpr (level == 0) {
       return Pack<T>::load(
-          &shared_.planes[in_.last_slot()].cell[1 + warp * rows + last * (rows - 1)][lane_ * cells]);
+          &shared_.planes[in_.last_stage()].cell[1 + warp * rows + last * (rows - 1)][lane_ * cells]);
     } else {
       const int inside = min(max(warp, 0), warps - 1);
       return shared_.edge[in_.buffer ^ 1][level - 1][inside][last][lane_];
@@ -476,17 +477,17 @@ class FusedTile {
     }
   }
 
-  const FusedArgs<T>& a_;
-  const FusedMaps<T>& maps_;
+  const TemporalArgs<T>& a_;
+  const TemporalMaps<T>& maps_;
   Shared& shared_;
-  FusedPosition<tile>& in_;
+  TemporalPosition<tile>& in_;
   FusedNorm& norm_;
   const Span span_;
   const int lane_, warp_;
-  const FusedPlace<T, rows> at_;
+  const TemporalLane<T, rows> at_;
   T* const to_;
-  int source_slot_ = Shared::source_stages - 1;  // of the plane that the first level is at
-  Pack<T> held_[depth][3][rows];                 // of each level two planes and the one that comes, in turns
+  int source_stage_ = Shared::source_stages - 1;  // of the plane that the first level is at
+  Pack<T> held_[time_block][3][rows];             // of each level two planes and the one that comes, in turns
 };
 
 }  // namespace isotherm::cuda

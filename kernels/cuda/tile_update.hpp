@@ -1,17 +1,17 @@
-// What the rows of wide tiles and thin boxes share: the arguments of their kernels, the update of one pack of
-// cells, and the norm of the update. For .cu files only.
+// What the rows of wide tiles and the exterior share: the arguments of their kernels, the update of one pack
+// of cells, and the norm of the update. For .cu files only.
 #pragma once
 
 #include <span>
 
-#include "kernels/cuda/join.hpp"
+#include "kernels/cuda/combine.hpp"
 #include "kernels/cuda/launch.hpp"
 #include "kernels/stencil.hpp"
 
 namespace isotherm::cuda {
 
 // The norm of an update while its values are in registers: each thread sums its cells, a block leaves one
-// partial result, and a last kernel of one block joins these in order: the same bits in every run.
+// partial result, and a last kernel of one block combines these in order: the same bits in every run.
 
 // What a sweep without a norm sums.
 struct NoNorm {
@@ -22,7 +22,7 @@ struct NoNorm {
 };
 
 // What a thread sums. A kernel takes it as a template argument: an operation chosen while it runs would cost
-// more instructions a cell than the update.
+// more instructions per cell than the update.
 template <ReductionOp op>
 class UpdateSum {
  public:
@@ -34,7 +34,7 @@ class UpdateSum {
     if constexpr (op == ReductionOp::sum_squares) {
       total = fused_multiply_add(d, d, total);
     } else {
-      total = Join<op>{}(total, part<op>(d));
+      total = Combine<op>{}(total, part<op>(d));
     }
   }
   // All threads of the block, once.
@@ -42,9 +42,9 @@ class UpdateSum {
   __device__ __forceinline__ void leave(double* partials) {
     double total = totals_[0];
 #pragma unroll
-    for (int i = 1; i < most_cells; ++i) total = Join<op>{}(total, totals_[i]);
-    const double joined = join_block<threads>(total, Join<op>{});
-    if (threadIdx.x == 0) partials[blockIdx.x] = joined;
+    for (int i = 1; i < most_cells; ++i) total = Combine<op>{}(total, totals_[i]);
+    const double combined = combine_block<threads>(total, Combine<op>{});
+    if (threadIdx.x == 0) partials[blockIdx.x] = combined;
   }
 
  private:
@@ -107,7 +107,7 @@ __device__ __forceinline__ Pack<T> updated_pack(const Coefficients<T>& c, const 
   return value;
 }
 
-// Boxes too thin for a wide tile, at most six. args.region is not looked at. In thin_boxes.cu.
+// Boxes too thin for a wide tile, at most six. args.region is not looked at. In exterior.cu.
 template <class T>
 void sweep_thin(const SweepArgs<T>& args, std::span<const Box> boxes, Stream stream);
 template <class T>
@@ -129,12 +129,12 @@ struct WideTile {
   }
   Columns columns(Box region) const { return Columns::of(region, x(), y, planes, Pack<T>::cells); }
 
-  // The columns of the region that lie in `at_hand`, between its ends along z.
-  Box interior(Box region, Box at_hand) const {
+  // The columns of the region that lie in `available`, between its ends along z.
+  Box interior(Box region, Box available) const {
     const Index first_x = columns(region).first_x;
     const auto up = [](Index n, Index unit) { return ceil_div(n, unit) * unit; };
     const auto down = [](Index n, Index unit) { return floor_div(n, unit) * unit; };
-    Box box = at_hand;
+    Box box = available;
     if (box.lo.x > region.lo.x) box.lo.x = first_x + up(box.lo.x - first_x, x());
     if (box.hi.x < region.hi.x) box.hi.x = first_x + down(box.hi.x - first_x, x());
     if (box.lo.y > region.lo.y) box.lo.y = region.lo.y + up(box.lo.y - region.lo.y, y);

@@ -2,7 +2,7 @@
 // parts, becomes columns of tiles. For .cu files only.
 #pragma once
 
-#include "kernels/cuda/rows.hpp"
+#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/tile_update.hpp"
 
 namespace isotherm::cuda {
@@ -113,7 +113,7 @@ class TileWarp {
  private:
   static constexpr int cells = Pack<T>::cells, half_warp = warp_size / 2;
   static constexpr unsigned all_cells = (1u << cells) - 1;
-  static_assert(rows <= half_warp, "half a warp holds b of its rows at one of the walls across x");
+  static_assert(rows <= half_warp, "half a warp holds b of its rows at one of the boundaries across x");
 
   // b is a field of the face's cells and ghosts: not of what a pack holds beyond the region.
   __device__ __forceinline__ void fetch_b(const Boundary<T>& boundary, int p, int q, T (&b)[cells]) const {
@@ -165,67 +165,67 @@ class TileWarp {
 // end, and these layers. No tile is cut, so both parts together move what one sweep moves. Shells one cell
 // thick on all faces took a tenth of a sweep (TUNING.md).
 
-// `Way<T, tile>`: of one of the row's tiles,
+// `Way<T, tile>`: of one of the kernel's tiles,
 //     static WideTile<T> chunk(Box region, Box hole);   planes chosen for the columns without `hole`
 //     static void sweep(const SweepArgs<T>&, const Columns&, Stream);
 template <class T, const auto& tiles, template <class, auto> class Way>
 struct WideRow {
-  static void complete(StencilKernel<T>& row) {
-    static constexpr RestSweep<T> rest{interior, sweep_rest, rest_scratch_bytes};
-    row.launch = sweep;
-    row.own_boundaries = {true, true, true};
-    row.policies = names_of<tiles>();
-    row.norm_scratch_bytes = norm_scratch_bytes;
-    row.rest = &rest;
+  static void complete(StencilKernel<T>& kernel) {
+    static constexpr ExteriorSweep<T> exterior{interior, launch_exterior, exterior_scratch_bytes};
+    kernel.launch = sweep;
+    kernel.own_boundaries = {true, true, true};
+    kernel.tiles = names_of<tiles>();
+    kernel.norm_scratch_bytes = norm_scratch_bytes;
+    kernel.exterior = &exterior;
   }
 
  private:
   static void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
     with_tile<tiles>(
-        plan.policy, [&]<auto tile>() {
+        plan.tile, [&]<auto tile>() {
           const WideTile<T> chunk = Way<T, tile>::chunk(args.region, {});
           if (!chunk.fits(args.region)) return sweep_thin(args, {&args.region, 1}, stream);
           Way<T, tile>::sweep(args, chunk.columns(args.region), stream);
         });
   }
-  static std::size_t norm_scratch_bytes(Box region, int policy) {
+  static std::size_t norm_scratch_bytes(Box region, int tile_index) {
     return with_tile<tiles>(
-        policy, [&]<auto tile>() {
+        tile_index, [&]<auto tile>() {
           const WideTile<T> chunk = Way<T, tile>::chunk(region, {});
           return chunk.fits(region) ? scratch_bytes(chunk.columns(region))
                                     : thin_scratch_bytes<T>({&region, 1});
         });
   }
-  // Of partial results of a norm, one a block.
+  // Of partial results of a norm, one per block.
   static std::size_t scratch_bytes(const Columns& columns) { return columns.blocks() * sizeof(double); }
 
-  static Box interior(Box region, Box at_hand, int policy) {
+  static Box interior(Box region, Box available, int tile_index) {
     return with_tile<tiles>(
-        policy, [&]<auto tile>() {
+        tile_index, [&]<auto tile>() {
           const WideTile<T> chunk = Way<T, tile>::chunk(region, {});
-          return chunk.fits(region) ? chunk.interior(region, at_hand)
-                                    : thin_rest<T>().interior(region, at_hand, policy);
+          return chunk.fits(region) ? chunk.interior(region, available)
+                                    : thin_exterior<T>().interior(region, available, tile_index);
         });
   }
-  static void sweep_rest(const SweepArgs<T>& args, Box interior, SweepPlan plan, Stream stream) {
+  static void launch_exterior(const SweepArgs<T>& args, Box interior, SweepPlan plan, Stream stream) {
     with_tile<tiles>(
-        plan.policy, [&]<auto tile>() {
+        plan.tile, [&]<auto tile>() {
           const WideTile<T> chunk = Way<T, tile>::chunk(args.region, interior);
-          if (!chunk.fits(args.region)) return thin_rest<T>().launch(args, interior, plan, stream);
-          SweepArgs<T> rest = args;
+          if (!chunk.fits(args.region)) return thin_exterior<T>().launch(args, interior, plan, stream);
+          SweepArgs<T> exterior = args;
           if (const Columns beside = chunk.columns(args.region).without(interior); beside.blocks() > 0) {
-            Way<T, tile>::sweep(rest, beside, stream);
-            rest.norm.accumulate = true;
+            Way<T, tile>::sweep(exterior, beside, stream);
+            exterior.norm.accumulate = true;
           }
           const std::vector<Box> layers = layers_of(args.region, interior);
-          if (!layers.empty()) sweep_thin(rest, layers, stream);
+          if (!layers.empty()) sweep_thin(exterior, layers, stream);
         });
   }
-  static std::size_t rest_scratch_bytes(Box region, Box interior, int policy) {
+  static std::size_t exterior_scratch_bytes(Box region, Box interior, int tile_index) {
     return with_tile<tiles>(
-        policy, [&]<auto tile>() {
+        tile_index, [&]<auto tile>() {
           const WideTile<T> chunk = Way<T, tile>::chunk(region, interior);
-          if (!chunk.fits(region)) return thin_rest<T>().norm_scratch_bytes(region, interior, policy);
+          if (!chunk.fits(region)) return thin_exterior<T>().norm_scratch_bytes(region, interior, tile_index);
           return std::max(scratch_bytes(chunk.columns(region).without(interior)),
                           thin_scratch_bytes<T>(layers_of(region, interior)));
         });

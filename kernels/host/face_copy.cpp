@@ -3,7 +3,7 @@
 
 #include <omp.h>
 
-#include "kernels/host/rows.hpp"
+#include "kernels/host/host_kernels.hpp"
 
 namespace isotherm::host {
 namespace {
@@ -107,10 +107,10 @@ void fill(FieldView<T> field, T value, Stream) {
 }  // namespace
 
 template <class Isa, class T>
-const FaceCopy<T> FaceCopyRows<Isa, T>::row = {pack<T>, unpack<T>, copy_within<T>, fill_boundaries<T>,
-                                               fill<T>};
+const FaceCopy<T> FaceCopyFunctions<Isa, T>::functions = {pack<T>, unpack<T>, copy_within<T>,
+                                                          fill_boundaries<T>, fill<T>};
 
-template struct FaceCopyRows<ISOTHERM_ISA, float>;
-template struct FaceCopyRows<ISOTHERM_ISA, double>;
+template struct FaceCopyFunctions<ISOTHERM_ISA, float>;
+template struct FaceCopyFunctions<ISOTHERM_ISA, double>;
 
 }  // namespace isotherm::host

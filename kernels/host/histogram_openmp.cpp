@@ -1,6 +1,6 @@
 // Threads with counts of their own, on their stacks: a shared count would cross from core to core with every
 // cell. They are added up once a thread. Traffic a cell: one read.
-#include "kernels/host/rows.hpp"
+#include "kernels/host/host_kernels.hpp"
 
 namespace isotherm::host {
 namespace {
@@ -29,8 +29,8 @@ void count(const HistogramArgs<T>& args, Stream) {
 }  // namespace
 
 template <class Isa, class T>
-void histogram_openmp(HistogramKernel<T>& row) {
-  row.launch = count<T>;
+void histogram_openmp(HistogramKernel<T>& kernel) {
+  kernel.launch = count<T>;
 }
 
 template void histogram_openmp<ISOTHERM_ISA>(HistogramKernel<float>&);

@@ -1,7 +1,7 @@
 // Threads and vectors with one answer: the region falls into fixed chunks of rows, whatever the threads; a
 // chunk is summed in eight fixed lanes, whatever the width of a register; the chunks' sums are added in
 // order. Traffic a cell: one read of each field.
-#include "kernels/host/rows.hpp"
+#include "kernels/host/host_kernels.hpp"
 #include "kernels/host/vector.hpp"
 
 namespace isotherm::host {
@@ -77,9 +77,9 @@ std::size_t scratch_bytes(Box region) {
 }  // namespace
 
 template <class Isa, class T>
-void reduction_openmp(ReductionKernel<T>& row) {
-  row.launch = launch<T>;
-  row.scratch_bytes = scratch_bytes;
+void reduction_openmp(ReductionKernel<T>& kernel) {
+  kernel.launch = launch<T>;
+  kernel.scratch_bytes = scratch_bytes;
 }
 
 template void reduction_openmp<ISOTHERM_ISA>(ReductionKernel<float>&);

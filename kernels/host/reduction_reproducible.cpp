@@ -10,14 +10,14 @@
 // (2008).)
 //
 // Traffic a cell: one read of each field; the batch stays in L1.
-#include "kernels/host/rows.hpp"
+#include "kernels/host/host_kernels.hpp"
 #include "kernels/host/vector.hpp"
 
 namespace isotherm::host {
 
 // That of the file reduction_openmp.cpp.
 template <class Isa, class T>
-void reduction_openmp(ReductionKernel<T>& row);
+void reduction_openmp(ReductionKernel<T>& kernel);
 
 namespace {
 
@@ -184,9 +184,9 @@ LongAccumulator sum(const ReductionArgs<T>& args) {
 
 template <class Isa, class T>
 ReductionKernel<T> row_openmp() {
-  ReductionKernel<T> row{};
-  reduction_openmp<Isa>(row);
-  return row;
+  ReductionKernel<T> kernel{};
+  reduction_openmp<Isa>(kernel);
+  return kernel;
 }
 
 template <class Isa, class T>
@@ -204,10 +204,10 @@ void launch(const ReductionArgs<T>& args, Stream stream) {
 }  // namespace
 
 template <class Isa, class T>
-void reduction_reproducible(ReductionKernel<T>& row) {
-  row.launch = launch<Isa, T>;
-  row.scratch_bytes = row_openmp<Isa, T>().scratch_bytes;
-  row.sum_bits = SumBits::exact;
+void reduction_reproducible(ReductionKernel<T>& kernel) {
+  kernel.launch = launch<Isa, T>;
+  kernel.scratch_bytes = row_openmp<Isa, T>().scratch_bytes;
+  kernel.sum_bits = SumBits::exact;
 }
 
 template void reduction_reproducible<ISOTHERM_ISA>(ReductionKernel<float>&);

@@ -58,28 +58,28 @@ void count(const HistogramArgs<T>& args, Stream) {
 }  // namespace
 
 template <class Isa, class T>
-void stencil_reference(StencilKernel<T>& row) {
-  row.launch = sweep<T>;
-  row.norm_scratch_bytes = [](Box, int) { return std::size_t{0}; };
+void stencil_reference(StencilKernel<T>& kernel) {
+  kernel.launch = sweep<T>;
+  kernel.norm_scratch_bytes = [](Box, int) { return std::size_t{0}; };
 }
 
 template void stencil_reference<ISOTHERM_ISA>(StencilKernel<float>&);
 template void stencil_reference<ISOTHERM_ISA>(StencilKernel<double>&);
 
 template <class Isa, class T>
-void reduction_reference(ReductionKernel<T>& row) {
-  row.launch = [](const ReductionArgs<T>& args, Stream) {
+void reduction_reference(ReductionKernel<T>& kernel) {
+  kernel.launch = [](const ReductionArgs<T>& args, Stream) {
     *args.result = for_op(args.op, [&](auto op) { return reduce<op.value>(args); });
   };
-  row.scratch_bytes = [](Box) { return std::size_t{0}; };
+  kernel.scratch_bytes = [](Box) { return std::size_t{0}; };
 }
 
 template void reduction_reference<ISOTHERM_ISA>(ReductionKernel<float>&);
 template void reduction_reference<ISOTHERM_ISA>(ReductionKernel<double>&);
 
 template <class Isa, class T>
-void histogram_reference(HistogramKernel<T>& row) {
-  row.launch = count<T>;
+void histogram_reference(HistogramKernel<T>& kernel) {
+  kernel.launch = count<T>;
 }
 
 template void histogram_reference<ISOTHERM_ISA>(HistogramKernel<float>&);

@@ -2,20 +2,20 @@
 //
 // Algebra: one sweep, stencil_update() on vectors of x. Threads share the box by share(), the split by which
 // FaceCopy::fill touched the memory first. A thread walks its share in blocks of rows: x fastest, then y
-// within the block, then z through the whole share, some planes a pass, so that a plane of the block is read
-// from memory once and found in L2 for the passes that follow. Of three rows above each other the middle
+// within the block, then z through the whole share, some planes per pass, so that a plane of the block is
+// read from memory once and found in L2 for the passes that follow. Of three rows above each other the middle
 // one's z neighbours are in registers already: five rows come out of L2 for three, not nine. Rows are never
 // cut while a block holds enough of them: long runs of memory are worth more than a smaller block. Neighbours
 // along x come out of registers. Rows are prefetched a few rows ahead: with several streams to follow, some
-// processors' own prefetchers give up; others are better left alone, and given whole lines at once (a policy
+// processors' own prefetchers give up; others are better left alone, and given whole lines at once (a tile
 // of its own). Traffic a cell: one read and, past the last-level cache, one streaming write; the rows beside
 // a block are read twice. Boundaries across x are applied here: as ghosts they would cost two more cache
-// lines a row. The norm of the update is summed a row of cells in fixed lanes, then over the rows in order:
+// lines per row. The norm of the update is summed a row of cells in fixed lanes, then over the rows in order:
 // its bits depend neither on the number of threads nor on the instruction set.
 
 #include <omp.h>
 
-#include "kernels/host/rows.hpp"
+#include "kernels/host/host_kernels.hpp"
 #include "kernels/host/update_norm.hpp"
 #include "kernels/host/vector.hpp"
 
@@ -26,8 +26,8 @@ constexpr Index row_bytes = 16 << 10;    // of one row of a block, so that a blo
 constexpr Index ahead_bytes = 16 << 10;  // from the rows at work to those that are prefetched
 
 // Planes of a pass; in lines: a whole cache line at a time and no prefetch instructions.
-enum class Policy { three_planes, one_plane, four_planes_in_lines };
-constexpr std::array<std::string_view, 3> policies = {"3planes", "1plane", "4planes_lines"};
+enum class Planes { three_planes, one_plane, four_planes_in_lines };
+constexpr std::array<std::string_view, 3> tiles = {"3planes", "1plane", "4planes_lines"};
 
 // How rows stream: prefetched, in registers that suit the processor; or a cache line at a time, as fast as
 // the processor's own prefetchers follow.
@@ -212,7 +212,7 @@ class Share {
   }
 
  private:
-  // `block`: some rows and all planes of the share, walked in passes of some planes.
+  // `subdomain`: some rows and all planes of the share, walked in passes of some planes.
   void sweep_block(Box block, Index part) const {
     Index z = block.lo.z;
     constexpr Index planes = Pass<way>::planes;
@@ -249,7 +249,7 @@ class Share {
       }
       sweep_runs<Isa, source, store, way, update, planes>(args_.c, runs);
       for (int p = 0; p < planes && update != Update::none; ++p)
-        *partial_norm(args_, part, y, z + p) = join_lanes<update, T>(norm[p]);
+        *partial_norm(args_, part, y, z + p) = combine_lanes<update, T>(norm[p]);
     }
   }
 
@@ -275,11 +275,11 @@ Index partial_norms(Box region) {
 
 // Lines are for streams: what fits the caches is not bound by what comes from beyond them.
 template <class Isa, Source source, Update update, class T>
-void sweep_by(const SweepArgs<T>& args, Store store, Policy policy) {
-  const bool many_planes = policy != Policy::one_plane;
+void sweep_by(const SweepArgs<T>& args, Store store, Planes tile) {
+  const bool many_planes = tile != Planes::one_plane;
   if (store == Store::cached) {
     sweep_all<Isa, source, Store::cached, Way::prefetched, update>(args, many_planes);
-  } else if (policy == Policy::four_planes_in_lines) {
+  } else if (tile == Planes::four_planes_in_lines) {
     sweep_all<Isa, source, Store::streaming, Way::lines, update>(args, many_planes);
   } else {
     sweep_all<Isa, source, Store::streaming, Way::prefetched, update>(args, many_planes);
@@ -300,10 +300,10 @@ std::size_t norm_scratch_bytes(Box region, int) {
 
 template <class Isa, class T>
 void sweep_openmp(const SweepArgs<T>& args, SweepPlan plan, Store store) {
-  const auto policy = static_cast<Policy>(plan.policy);
+  const auto tile = static_cast<Planes>(plan.tile);
   with_update(args.norm, [&]<Update update>() {
-    args.source.empty() ? sweep_by<Isa, Source::none, update>(args, store, policy)
-                        : sweep_by<Isa, Source::field, update>(args, store, policy);
+    args.source.empty() ? sweep_by<Isa, Source::none, update>(args, store, tile)
+                        : sweep_by<Isa, Source::field, update>(args, store, tile);
   });
   if (args.norm.result) {
     finish_norm(args.norm, static_cast<const double*>(args.norm.scratch), partial_norms<T>(args.region));
@@ -311,11 +311,11 @@ void sweep_openmp(const SweepArgs<T>& args, SweepPlan plan, Store store) {
 }
 
 template <class Isa, class T>
-void stencil_openmp(StencilKernel<T>& row) {
-  row.launch = launch<Isa, T>;
-  row.own_boundaries = {true, false, false};
-  row.policies = policies;
-  row.norm_scratch_bytes = norm_scratch_bytes<T>;
+void stencil_openmp(StencilKernel<T>& kernel) {
+  kernel.launch = launch<Isa, T>;
+  kernel.own_boundaries = {true, false, false};
+  kernel.tiles = tiles;
+  kernel.norm_scratch_bytes = norm_scratch_bytes<T>;
 }
 
 template void stencil_openmp<ISOTHERM_ISA>(StencilKernel<float>&);

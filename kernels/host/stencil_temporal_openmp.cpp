@@ -14,15 +14,15 @@
 
 #include <new>
 
-#include "kernels/host/rows.hpp"
+#include "kernels/host/host_kernels.hpp"
 #include "kernels/host/update_norm.hpp"
 #include "kernels/host/vector.hpp"
 
 namespace isotherm::host {
 namespace fused {
 
-// One pass of fused sweeps: a level's cells of some rows in two planes above each other. What it reads and
-// writes lies anywhere, in a field or in a queue of rows.
+// One pass of sweeps of a time block: a level's cells of some rows in two planes above each other. What it
+// reads and writes lies anywhere, in a field or in a queue of rows.
 
 inline constexpr int most_rows = 2, planes = 2;  // of a pass
 
@@ -188,8 +188,9 @@ void sweep_pass(const Coefficients<T>& c, const Pass<T>& pass) {
   x = sweep_vectors<Isa, source, Store::cached, update, way, rows>(c, pass, lanes, x, pass.cells);
   if (x < pass.cells) sweep_cells<Isa, source, update, rows>(c, pass, lanes, x, pass.cells);
   if constexpr (update != Update::none) {
-    each_run<rows>([&](auto i, auto p)
-                       ISOTHERM_INLINE_LAMBDA { *pass.norm[i][p] = join_lanes<update, T>(lanes.of[i][p]); });
+    each_run<rows>([&](auto i, auto p) ISOTHERM_INLINE_LAMBDA {
+      *pass.norm[i][p] = combine_lanes<update, T>(lanes.of[i][p]);
+    });
   }
 }
 
@@ -216,14 +217,14 @@ SweepPass<T> pick(const SweepArgs<T>& args, Store store, bool last) {
   return picked;
 }
 
-// A tile of fused sweeps: some rows, all planes of a thread's share, walked once while a wavefront of levels
-// goes along. A step of the walk sweeps two planes of every level, level l one plane and one row behind level
-// l - 1: what it reads of this step's planes has just been computed, and lies in L1; the two planes below are
-// those of the step before, from L2. These are all that a level keeps, its queue: two planes of rows, each
-// row kept until nobody reads it any more and then overwritten where it lies. So that rows need no room
-// twice, the walk turns: up through the rows in one step, down in the next, and what an upward step writes
-// lies `slack` rows below what a downward one wrote. (A ring of planes, as in most wavefront codes, reads
-// four planes of each level from L2 for two that are written to other lines.)
+// A tile of sweeps of a time block: some rows, all planes of a thread's share, walked once while a wavefront
+// of levels goes along. A step of the walk sweeps two planes of every level, level l one plane and one row
+// behind level l - 1: what it reads of this step's planes has just been computed, and lies in L1; the two
+// planes below are those of the step before, from L2. These are all that a level keeps, its queue: two planes
+// of rows, each row kept until nobody reads it any more and then overwritten where it lies. So that rows need
+// no room twice, the walk turns: up through the rows in one step, down in the next, and what an upward step
+// writes lies `slack` rows below what a downward one wrote. (A ring of planes, as in most wavefront codes,
+// reads four planes of each level from L2 for two that are written to other lines.)
 //
 // A tile stands alone: it sweeps its neighbours' cells too, depth - l of them on each side at level l
 // (overlapped tiling), but none beyond a boundary. Along x whole cache lines are swept; cells that do not
@@ -235,12 +236,12 @@ SweepPass<T> pick(const SweepArgs<T>& args, Store store, bool last) {
 
 // How a launch is cut; the same on all threads.
 struct Cut {
-  int depth;
+  int time_block;
   Index columns;    // of a tile, whole lines
   Index most_rows;  // of a tile
 };
 
-inline constexpr int most_depth = 8;
+inline constexpr int max_time_block = 8;
 
 inline constexpr int slack = most_rows + 3;  // rows between what steps up and down write
 inline constexpr int spare = 2;              // rows before and behind those of a queue
@@ -250,18 +251,18 @@ inline constexpr int spare = 2;              // rows before and behind those of 
 template <class T>
 ISOTHERM_INLINE Index queue_pitch(const Cut& cut) {
   constexpr Index line = line_elements(sizeof(T));
-  const Index lines = cut.columns / line + 2 * ((cut.depth + line - 1) / line) + 2;
+  const Index lines = cut.columns / line + 2 * ((cut.time_block + line - 1) / line) + 2;
   return (lines | 1) * line;
 }
 ISOTHERM_INLINE Index queue_rows(const Cut& cut, Index rows, int level) {
-  return rows + 2 * (cut.depth - level) + slack + 2 * spare;
+  return rows + 2 * (cut.time_block - level) + slack + 2 * spare;
 }
 inline constexpr int copied_rows = (planes + 2) * (most_rows + 2);
 // What a tile of so many rows needs.
 template <class T>
 ISOTHERM_INLINE Index tile_elements(const Cut& cut, Index rows) {
   Index all = copied_rows + 1;
-  for (int level = 1; level < cut.depth; ++level) all += planes * queue_rows(cut, rows, level);
+  for (int level = 1; level < cut.time_block; ++level) all += planes * queue_rows(cut, rows, level);
   return all * queue_pitch<T>(cut) + line_elements(sizeof(T));
 }
 
@@ -271,9 +272,9 @@ class Tile {
  public:
   Tile(const SweepArgs<T>& args, const Cut& cut, Store store, Box box, Index part, Index parts, T* scratch)
       : args_(args),
-        depth_(cut.depth),
+        time_block_(cut.time_block),
         box_(box),
-        field_(widened(box, cut.depth)),
+        field_(widened(box, cut.time_block)),
         part_(part),
         parts_(parts),
         pitch_(queue_pitch<T>(cut)),
@@ -282,11 +283,11 @@ class Tile {
         copy_(scratch + line),
         nowhere_(copy_ + copied_rows * pitch_) {
     T* memory = nowhere_ + pitch_;
-    for (int level = 1; level <= depth_; ++level) {
+    for (int level = 1; level <= time_block_; ++level) {
       Level& l = levels_[level];
-      l.box = widened(box, depth_ - level);
+      l.box = widened(box, time_block_ - level);
       l.queue = memory + spare * planes * pitch_;
-      if (level < depth_) memory += planes * pitch_ * queue_rows(cut, box.extent().y, level);
+      if (level < time_block_) memory += planes * pitch_ * queue_rows(cut, box.extent().y, level);
     }
     const Index n_x = args_.in.extent.x;
     lo_ = rounded_down(levels_[1].box.lo.x, line);
@@ -297,7 +298,7 @@ class Tile {
   void sweep() {
     for (Index step = 0;; ++step) {
       const Index z = levels_[1].box.lo.z + planes * step;
-      if (z - (depth_ - 1) >= box_.hi.z) return;
+      if (z - (time_block_ - 1) >= box_.hi.z) return;
       sweep_step(z, step % 2 == 0);
     }
   }
@@ -325,18 +326,18 @@ class Tile {
   // z: of level 1.
   void sweep_step(Index z, bool up) {
     const Box first = levels_[1].box;
-    const Index waves = (first.extent().y + depth_) / rows + 1;
+    const Index waves = (first.extent().y + time_block_) / rows + 1;
     up_ = up;
     asked_ = 0;
     for (Index wave = 0; wave < waves; ++wave) {
-      for (int level = 1; level <= depth_; ++level) {
+      for (int level = 1; level <= time_block_; ++level) {
         const Index behind = wave * rows - (level - 1);
         const Index y = up ? first.lo.y + behind : first.hi.y - rows - behind, at = z - (level - 1);
         const Box& box = levels_[level].box;
         if (y + rows <= box.lo.y || y >= box.hi.y) continue;
         if (at + planes > box.lo.z && at < box.hi.z)
           sweep_level(level, y, at, z + planes + 1, ask_again(level, wave + 1, z + 1));
-        if (level < depth_) add_ghosts(level, y, at);
+        if (level < time_block_) add_ghosts(level, y, at);
       }
     }
   }
@@ -352,7 +353,7 @@ class Tile {
   // Level `level` of rows y... and planes z, z + 1. `ahead`: a plane that level 1 will read in the next step;
   // `again`: a row that it will read soon.
   void sweep_level(int level, Index y, Index z, Index ahead, const T* again) {
-    const bool last = level == depth_;
+    const bool last = level == time_block_;
     const Index x = last ? box_.lo.x : lo_;
     Pass<T> pass;
     pass.cells = (last ? box_.hi.x : hi_) - x;
@@ -362,7 +363,8 @@ class Tile {
       for (int p = 0; p < planes; ++p) write(pass, i, p, level, x, {0, y + i, z + p});
     }
     // Few at a time, as a processor drops requests while it waits for many.
-    for (int k = 0; k < 2; ++k) pass.ahead[k] = level == 1 || k == 0 || depth_ < 4 ? ask(ahead) : nullptr;
+    for (int k = 0; k < 2; ++k)
+      pass.ahead[k] = level == 1 || k == 0 || time_block_ < 4 ? ask(ahead) : nullptr;
     pass.ahead[2] = again;
     (last ? last_ : inner_)(args_.c, pass);
   }
@@ -376,7 +378,7 @@ class Tile {
     const bool counts = y == at.y && z == at.z;
     pass.source[i][p] = args_.source.empty() ? nullptr : &args_.source(x, y, z);
     pass.norm[i][p] = &dropped_;
-    if (level < depth_) {
+    if (level < time_block_) {
       pass.out[i][p] = queued(level, at.y, p);
     } else if (!counts) {
       pass.out[i][p] = nowhere_ + place_in_line(&args_.out(x, y, z));
@@ -503,12 +505,12 @@ class Tile {
   }
 
   const SweepArgs<T>& args_;
-  int depth_;
+  int time_block_;
   Box box_, field_;  // what is swept, what of `in` is read
   Index part_, parts_, pitch_;
   SweepPass<T> inner_, last_;
   T *copy_, *nowhere_;
-  Level levels_[1 + most_depth];
+  Level levels_[1 + max_time_block];
   Index lo_, hi_;  // cells of the levels before the last
   bool up_ = true;
   Index asked_ = 0;
@@ -519,9 +521,9 @@ class Tile {
 
 namespace {
 
-using namespace fused;
+using namespace temporal;
 
-constexpr std::array<std::string_view, 3> policies = {"2rows", "1row", "2rows_wide"};
+constexpr std::array<std::string_view, 3> tiles = {"2rows", "1row", "2rows_wide"};
 constexpr Index run_bytes = 8 << 10;  // of a tile's row, so that a tile has rows enough
 // What a tile and what it reads may fill: so many eighths of an L2, or where that is more its thread's share
 // of the last level, but for no more than a twelfth of that.
@@ -541,8 +543,8 @@ ISOTHERM_INLINE Range columns_of(Box region, Index part) {
   return {part == 0 ? x.lo : rounded_down(x.lo, line), part == parts - 1 ? x.hi : rounded_down(x.hi, line)};
 }
 
-int threads_of(Box region, int depth) {
-  return region.cells() * depth < cells_worth_threads ? 1 : omp_get_max_threads();
+int threads_of(Box region, int time_block) {
+  return region.cells() * time_block < cells_worth_threads ? 1 : omp_get_max_threads();
 }
 
 std::size_t tile_bytes_here(int threads) {
@@ -554,14 +556,15 @@ std::size_t tile_bytes_here(int threads) {
 
 // As many rows as leave a tile's queues, and the planes of `in` that it reads, in the cache.
 template <class T>
-Cut cut_of(Box region, int depth, int threads, std::size_t tile_bytes) {
+Cut cut_of(Box region, int time_block, int threads, std::size_t tile_bytes) {
   constexpr Index line = line_elements(sizeof(T));
-  Cut cut{depth, (region.extent().x / parts_of<T>(region) / line + 2) * line, 0};
+  Cut cut{time_block, (region.extent().x / parts_of<T>(region) / line + 2) * line, 0};
   const Index cache = static_cast<Index>(tile_bytes / sizeof(T)) / queue_pitch<T>(cut);
-  const Index margins = planes * (depth - 1) * (depth + slack + 2 * spare) + (planes + 2) * 2 * depth;
-  cut.most_rows = larger(least_rows, (cache - margins) / (planes * (depth - 1) + planes + 2));
+  const Index margins =
+      planes * (time_block - 1) * (time_block + slack + 2 * spare) + (planes + 2) * 2 * time_block;
+  cut.most_rows = larger(least_rows, (cache - margins) / (planes * (time_block - 1) + planes + 2));
   cut.most_rows = rounded_down(cut.most_rows, most_rows);
-  cut.most_rows = smaller(cut.most_rows, share(region, 0, threads, depth - 1).extent().y + 1);
+  cut.most_rows = smaller(cut.most_rows, share(region, 0, threads, time_block - 1).extent().y + 1);
   return cut;
 }
 // Elements of the queues of one thread, whole pages of them.
@@ -612,15 +615,15 @@ void sweep_share(const SweepArgs<T>& args, const Cut& cut, Store store, Box mine
 }
 
 template <class Isa, Way way, int rows, class T>
-void sweep_all(const SweepArgs<T>& args, int depth, Store store, std::size_t tile_bytes) {
-  const int most_threads = threads_of(args.region, depth);
-  const Cut cut = cut_of<T>(args.region, depth, most_threads, tile_bytes);
+void sweep_all(const SweepArgs<T>& args, int time_block, Store store, std::size_t tile_bytes) {
+  const int most_threads = threads_of(args.region, time_block);
+  const Cut cut = cut_of<T>(args.region, time_block, most_threads, tile_bytes);
   const Index each = queue_elements<T>(cut);
   T* const scratch = static_cast<T*>(queues.of(static_cast<std::size_t>(each * most_threads) * sizeof(T)));
 #pragma omp parallel num_threads(most_threads) if (most_threads > 1)
   {
     const int thread = omp_get_thread_num();
-    const Box mine = share(args.region, thread, omp_get_num_threads(), depth - 1);
+    const Box mine = share(args.region, thread, omp_get_num_threads(), time_block - 1);
     if (!mine.empty()) sweep_share<Isa, way, rows>(args, cut, store, mine, scratch + thread * each);
   }
 }
@@ -629,7 +632,7 @@ template <class Isa, class T>
 void launch(const SweepArgs<T>& args, SweepPlan plan, Stream) {
   sweep_temporal_openmp<Isa>(args, plan,
                              choose_store(static_cast<std::size_t>(args.region.cells()) * sizeof(T)),
-                             tile_bytes_here(threads_of(args.region, plan.depth)));
+                             tile_bytes_here(threads_of(args.region, plan.time_block)));
 }
 
 template <class T>
@@ -641,8 +644,8 @@ std::size_t norm_scratch_bytes(Box region, int) {
 template <class T>
 std::size_t queue_bytes(Box region, SweepPlan plan) {
   if (region.empty()) return 0;
-  const int threads = threads_of(region, plan.depth);
-  const Cut cut = cut_of<T>(region, plan.depth, threads, tile_bytes_here(threads));
+  const int threads = threads_of(region, plan.time_block);
+  const Cut cut = cut_of<T>(region, plan.time_block, threads, tile_bytes_here(threads));
   return static_cast<std::size_t>(queue_elements<T>(cut) * threads) * sizeof(T);
 }
 template <class T>
@@ -653,24 +656,24 @@ constexpr LaunchMemory launch_memory{&queue_bytes<T>, [] { return queues.bytes; 
 template <class Isa, class T>
 void sweep_temporal_openmp(const SweepArgs<T>& args, SweepPlan plan, Store store, std::size_t tile_bytes) {
   if (!args.region.empty()) {
-    const auto sweep = plan.policy == 0   ? sweep_all<Isa, Way::preferred, 2, T>
-                       : plan.policy == 1 ? sweep_all<Isa, Way::preferred, 1, T>
-                                          : sweep_all<Isa, Way::wide, 2, T>;
-    sweep(args, plan.depth, store, tile_bytes);
+    const auto sweep = plan.tile == 0   ? sweep_all<Isa, Way::preferred, 2, T>
+                       : plan.tile == 1 ? sweep_all<Isa, Way::preferred, 1, T>
+                                        : sweep_all<Isa, Way::wide, 2, T>;
+    sweep(args, plan.time_block, store, tile_bytes);
   }
   if (!args.norm.result) return;
   finish_norm(args.norm, static_cast<const double*>(args.norm.scratch),
-              static_cast<Index>(norm_scratch_bytes<T>(args.region, plan.policy) / sizeof(double)));
+              static_cast<Index>(norm_scratch_bytes<T>(args.region, plan.tile) / sizeof(double)));
 }
 
 template <class Isa, class T>
-void stencil_temporal_openmp(StencilKernel<T>& row) {
-  row.launch = launch<Isa, T>;
-  row.max_depth = most_depth;
-  row.own_boundaries = {true, true, true};
-  row.policies = policies;
-  row.norm_scratch_bytes = norm_scratch_bytes<T>;
-  row.memory = &launch_memory<T>;
+void stencil_temporal_openmp(StencilKernel<T>& kernel) {
+  kernel.launch = launch<Isa, T>;
+  kernel.max_time_block = max_time_block;
+  kernel.own_boundaries = {true, true, true};
+  kernel.tiles = tiles;
+  kernel.norm_scratch_bytes = norm_scratch_bytes<T>;
+  kernel.memory = &launch_memory<T>;
 }
 
 template void stencil_temporal_openmp<ISOTHERM_ISA>(StencilKernel<float>&);

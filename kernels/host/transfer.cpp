@@ -1,11 +1,11 @@
 // Ways to move arrays by all threads: the work of the host's bandwidth probes. The first of them, the copy
-// with streaming stores, is the roof that every report is held against.
+// with streaming stores, is the copy bandwidth that every report is held against.
 #include <omp.h>
 
 #include <bit>
 #include <type_traits>
 
-#include "kernels/host/rows.hpp"
+#include "kernels/host/host_kernels.hpp"
 #include "kernels/host/vector.hpp"
 
 namespace isotherm::host {

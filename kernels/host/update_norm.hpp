@@ -2,7 +2,7 @@
 // and sums are in fp64; registers of floats are widened by halves.
 #pragma once
 
-#include "kernels/host/rows.hpp"
+#include "kernels/host/host_kernels.hpp"
 #include "kernels/host/vector.hpp"
 
 namespace isotherm::host {
@@ -120,7 +120,7 @@ ISOTHERM_INLINE void add_to_lane(double* lanes, Index x, T value, T centre) {
 }
 // Of all lanes of a row, in order.
 template <Update update, class T>
-ISOTHERM_INLINE double join_lanes(const double* lanes) {
+ISOTHERM_INLINE double combine_lanes(const double* lanes) {
   double total = 0;
   for (Index i = 0; i < norm_lanes<T>; ++i) total = combine<operation_of<update>>(total, lanes[i]);
   return total;
@@ -145,9 +145,9 @@ ISOTHERM_INLINE void with_update(const UpdateNorm& norm, const Body& body) {
 // Joins `count` partial results in order into the norm's result.
 static inline void finish_norm(const UpdateNorm& norm, const double* partials, Index count) {
   const double total = for_op(norm.op, [&](auto op) {
-    double joined = norm.accumulate ? *norm.result : 0.0;
-    for (Index i = 0; i < count; ++i) joined = combine<op.value>(joined, partials[i]);
-    return joined;
+    double combined = norm.accumulate ? *norm.result : 0.0;
+    for (Index i = 0; i < count; ++i) combined = combine<op.value>(combined, partials[i]);
+    return combined;
   });
   *norm.result = total;
 }

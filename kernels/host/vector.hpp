@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "kernels/host/rows.hpp"
+#include "kernels/host/host_kernels.hpp"
 #include "kernels/stencil.hpp"
 
 #if defined(__x86_64__)

@@ -65,9 +65,9 @@ def grid_subject(content):
 
 
 def bench_subject(content):
-    """"bench stencil with walls, norm l2 on 1 rank (Some CPU)"."""
+    """"bench stencil with boundaries, norm l2 on 1 rank (Some CPU)"."""
     options = content["options"]
-    given = [flag for flag in ("walls", "source", "overlap") if options[flag] is True]
+    given = [flag for flag in ("boundaries", "source", "overlap") if options[flag] is True]
     given += [f"{word} {options[word]}" for word in ("norm", "op") if options[word]]
     return (f"bench {content['subject']}{' with ' + ', '.join(given) if given else ''} on {counted(content['ranks'], 'rank')} "
             f"({escaped(content['device']['name'])})")
@@ -102,8 +102,8 @@ def bench_figures(entries):
             add(name, (entry["exchange_s"] or {}).get("median"), 1e6, "us", "lower")
             add(f"{name}, latency", entry["latency_s"], 1e6, "us", "lower")
         else:
-            policy, depth = entry["policy"], entry["depth"]
-            name = f"{entry['row']}{'' if policy == '-' else ' ' + policy}{f' depth {depth}' if depth > 1 else ''} {grid}"
+            tile, time_block = entry["tile"], entry["time_block"]
+            name = f"{entry['kernel']}{'' if tile == '-' else ' ' + tile}{f' time block {time_block}' if time_block > 1 else ''} {grid}"
             points = entry["points_per_s"]
             add(name, points, 1e-9, "GPts/s")
             add(name, None if points else entry["bandwidth_bytes_per_s"], 1e-9, "GB/s")
@@ -155,7 +155,7 @@ class Verdict:
             for name, (before, now, change) in self.changes.items()]}
 
 
-def refuse_other_subject(earlier, subject):
+def check_subject(earlier, subject):
     if earlier.subject != subject:
         raise Failure(DATA, f"{in_quotes(earlier.path)} is of {earlier.subject}, and this is {subject} (figures of the two say nothing of "
                             "each other); name a baseline of this grid or subject, precision, number of ranks and device")
@@ -175,7 +175,7 @@ def main(words):
     add_tolerance(top)
     options = top.parse_args(words)
     earlier, later = Measured(options.earlier), Measured(options.later)
-    refuse_other_subject(earlier, later.subject)
+    check_subject(earlier, later.subject)
     verdict = Verdict(earlier, later.figures, 5.0 if options.tolerance is None else options.tolerance)
     program.print_now(verdict.text())
     verdict.raise_if_worse()

@@ -47,10 +47,10 @@ def encoded(text, encoding):
 
 def parser():
     top = argparse.ArgumentParser(prog="isotherm_tools", description=isotherm_tools.__doc__)
-    verbs = top.add_subparsers(title="verbs", required=True, metavar="VERB")
-    slices.add_slice(verbs)
+    subcommands = top.add_subparsers(title="subcommands", required=True, metavar="SUBCOMMAND")
+    slices.add_slice(subcommands)
     for module in (histories, bench, scaling_command, report, studies):
-        module.add(verbs)
-    slices.add_animate(verbs)
-    volumes.add(verbs)
+        module.add(subcommands)
+    slices.add_animate(subcommands)
+    volumes.add(subcommands)
     return top

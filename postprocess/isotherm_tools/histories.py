@@ -5,16 +5,16 @@ from matplotlib import pyplot
 
 from isotherm_tools import figures
 from isotherm_tools.failure import DATA, Failure
-from isotherm_tools.program import add_verb
+from isotherm_tools.program import add_subcommand
 from isotherm_tools.run import Run
 from isotherm_tools.text import quantity, time_unit, titled
 
 
-def add(verbs):
-    verb = add_verb(verbs, "history", draw_history, "draw the residual, or columns of the diagnostics, over sweeps",
+def add(subcommands):
+    subcommand = add_subcommand(subcommands, "history", draw_history, "draw the residual, or columns of the diagnostics, over sweeps",
                     "Draws the residual over sweeps, or columns of history.csv.")
-    verb.add_argument("--columns", metavar="NAME,NAME", help="of history.csv, e.g. min_K,mean_K,max_K,balance_W")
-    verb.add_argument("--out", metavar="FILE", help=figures.OUT_HELP)
+    subcommand.add_argument("--columns", metavar="NAME,NAME", help="of history.csv, e.g. min_K,mean_K,max_K,balance_W")
+    subcommand.add_argument("--out", metavar="FILE", help=figures.OUT_HELP)
 
 
 def draw_history(options):

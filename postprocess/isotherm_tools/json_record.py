@@ -11,13 +11,25 @@ from isotherm_tools.failure import DATA, FILE_MISSING, Failure
 
 VERSIONS = {"isotherm-run": 3, "isotherm-bench": 2, "isotherm-compare": 2}  # of the others: 1
 
+# Keys that were renamed within a version that has not been released: of a section, old to new.
+RENAMED = {
+    "isotherm-run": {
+        "method": {"policy": "tile", "depth": "halo_width", "fused": "time_block"},
+        "profile": {"shells_s": "exterior_s", "walls_s": "boundaries_s"}, "histogram": {"row": "kernel"},
+    },
+    "isotherm-bench": {
+        "options": {"walls": "boundaries", "seconds_per_row_s": "seconds_per_kernel_s"},
+        "entries": {"row": "kernel", "policy": "tile", "depth": "time_block"},
+    },
+}
+
 # The keys that the first records lacked, with what was so then; None: not known. Version 2 of run.json has other words in
 # `result`; version 3, as version 2 of a benchmark, has no `baseline`.
 LATER = {
     "isotherm-run": {
         "decomposition": {"weights": None},
         "method": {
-            "policy": None, "graph": False, "tuning": {"source": "deck"},
+            "tile": None, "graph": False, "tuning": {"source": "deck"},
         },
         "figures_of_merit": {}, "profile": None,
         "halo": {"hidden_percent": None, "exchange_s": None, "exposed_s": None, "links": []},
@@ -50,7 +62,18 @@ def read_record(path, schemas, noun, hint):
     if version > known:
         raise Failure(DATA, f"{path} has schema version {version}, and this package knows them to {known}; use the one of the "
                             "isotherm that wrote it")
-    return with_later_keys(content, LATER.get(schema, {}))
+    return with_later_keys(with_new_names(content), LATER.get(schema, {}))
+
+
+def with_new_names(content):
+    """The record, with the keys of today. It is changed in place."""
+    for section, names in RENAMED.get(content.get("schema"), {}).items():
+        value = content.get(section)
+        for each in value if isinstance(value, list) else [value]:
+            for old, new in names.items():
+                if isinstance(each, dict) and old in each and new not in each:
+                    each[new] = each.pop(old)
+    return content
 
 
 def with_later_keys(content, later):

@@ -93,13 +93,13 @@ class Parser(argparse.ArgumentParser):
         sys.exit(COMMAND_LINE)
 
 
-def add_verb(verbs, name, action, text, description, directory="RUN_DIRECTORY"):
-    """A verb of `python3 -m isotherm_tools`; `directory`: what its first word is called, None where it is another."""
-    verb = verbs.add_parser(name, help=text, description=description)
-    verb.set_defaults(action=action)
+def add_subcommand(subcommands, name, action, text, description, directory="RUN_DIRECTORY"):
+    """A subcommand of `python3 -m isotherm_tools`; `directory`: what its first word is called, None where it is another."""
+    subcommand = subcommands.add_parser(name, help=text, description=description)
+    subcommand.set_defaults(action=action)
     if directory:
-        verb.add_argument("run", metavar=directory)
-    return verb
+        subcommand.add_argument("run", metavar=directory)
+    return subcommand
 
 
 def whole(text):

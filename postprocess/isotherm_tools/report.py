@@ -7,7 +7,7 @@ from pathlib import Path
 from isotherm_tools import figures, studies
 from isotherm_tools.bench import BenchRecord
 from isotherm_tools.failure import COMMAND_LINE, DATA, Failure
-from isotherm_tools.program import add_verb
+from isotherm_tools.program import add_subcommand
 from isotherm_tools.report_page import Section, facts, page, paragraph, picture, pictures, table, tiles, warnings
 from isotherm_tools.report_run import bench_section, run_page
 from isotherm_tools.run import open_run
@@ -20,13 +20,13 @@ from isotherm_tools.whole_file import write_text
 ENDINGS = (".html", ".htm")
 
 
-def add(verbs):
-    verb = add_verb(verbs, "report", report,
+def add(subcommands):
+    subcommand = add_subcommand(subcommands, "report", report,
                     "one HTML page of a run (field, history, where the time went) or of a study",
                     "Writes one page that needs no network, no script and no other file.", "RUN_OR_STUDY_DIRECTORY")
-    verb.add_argument("--bench", metavar="FILE", action="append", default=[],
+    subcommand.add_argument("--bench", metavar="FILE", action="append", default=[],
                       help="put the ladder and roofline of isotherm bench ... --json FILE on the page; may be repeated")
-    verb.add_argument("--out", metavar="FILE.html", help="default: NAME_report.html in the directory, of a study study_report.html")
+    subcommand.add_argument("--out", metavar="FILE.html", help="default: NAME_report.html in the directory, of a study study_report.html")
 
 
 def report(options):

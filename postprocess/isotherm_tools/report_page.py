@@ -78,7 +78,7 @@ def warnings(texts):
 
 
 def tiles(figures):
-    """Figures of merit: (name, value, remark) each."""
+    """Figures of merit: (name, value, description) each."""
     items = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd><dd>{escape(remark)}</dd></div>"
                     for name, value, remark in figures)
     return f'<dl class="tiles">{items}</dl>'

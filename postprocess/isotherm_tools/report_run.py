@@ -171,14 +171,14 @@ def convergence(run):
 
 
 def heat_columns(history):
-    """Heat through the walls that let some through, of the sources, and what remains."""
+    """Heat through the boundaries that let some through, of the sources, and what remains."""
     if history is None:
         return []
     return [name for name in history if name.endswith("_W") and np.any(history.due(name)[2] != 0)]
 
 
 def small(figure, alt, caption):
-    """A figure of another verb at the width of the page's, without its title: the caption says it."""
+    """A figure of another subcommand at the width of the page's, without its title: the caption says it."""
     figure.set_size_inches(WIDTH, max(3.4, 0.75 * figure.get_figheight()))
     for panel in figure.axes:
         panel.set_title("", loc="left")
@@ -211,10 +211,10 @@ def performance(record):
     effective, copy = speed["effective_bandwidth_bytes_per_s"], speed["copy_bandwidth_bytes_per_s"]
     beside = []
     if effective and copy:
-        figure = roof_figure(effective, copy)
+        figure = bandwidth_figure(effective, copy)
         beside.append(picture(
             figure, f"Effective bandwidth {si(effective, 'B/s')} of a copy bandwidth of {si(copy, 'B/s')}",
-            f"Effective bandwidth {si(effective, 'B/s')}, halo and norms included; roof: {si(copy, 'B/s')}, a copy measured in "
+            f"Effective bandwidth {si(effective, 'B/s')}, halo and norms included; copy bandwidth: {si(copy, 'B/s')}, measured in "
             "this run on its own devices. Blocks that fit a cache can pass it."))
     beside.append(facts([
         ("halo", None if speed["halo_fraction_percent"] is None else
@@ -230,7 +230,7 @@ def performance(record):
         ("cell updates", si(speed["points_per_s"], "Pts/s"), f"{speed['sweeps']} sweeps"),
         ("time a step", si(speed["step_s"], "s"), "of the slowest rank"),
         ("effective bandwidth", si(effective, "B/s"), f"{speed['bytes_per_point']:g} bytes a point, least traffic"),
-        ("share of the roof", percent(speed["copy_bandwidth_share_percent"]), f"a copy at {si(copy, 'B/s')}"),
+        ("share of the copy bandwidth", percent(speed["copy_bandwidth_share_percent"]), f"a copy at {si(copy, 'B/s')}"),
     ]
     if halo.get("hidden_percent") is not None:
         figures_of_merit.append(("halo hidden", percent(halo["hidden_percent"]), "of an exchange, behind sweeps"))
@@ -242,7 +242,7 @@ def performance(record):
         parts.append(table(("ranks", "faces", "transport", "bytes each way", "bandwidth", "latency"), rows))
     if len(links) > MOST_LINKS:
         parts.append(paragraph(f"{len(links) - MOST_LINKS} more are in run.json."))
-    return Section("performance", "Performance and roof", parts)
+    return Section("performance", "Performance", parts)
 
 
 def written(writing):
@@ -255,7 +255,7 @@ def written(writing):
 def what_was_run(run):
     record = run.record
     method, made_by, split = record["method"], record["provenance"], record["decomposition"]
-    kernel = " ".join(word for word in (method["kernel"], method["policy"]) if word)
+    kernel = " ".join(word for word in (method["kernel"], method["tile"]) if word)
     by_place = Counter((rank["host"], rank["backend"], rank["device"]) for rank in record["ranks"])
     given = run.path / "deck.yaml"
     parts = [
@@ -267,7 +267,7 @@ def what_was_run(run):
             ("cells a rank", f"{split['smallest_rank_cells']} to {split['largest_rank_cells']}"),
             ("time step", method["dt_s"] and f"{si(method['dt_s'], 's')} (limit {si(method['dt_limit_s'], 's')})"),
             ("weight", method["weight"]), ("kernel", f"{kernel}, {method['instruction_set'] or 'CUDA'}"),
-            ("reduction", method["reduction"]), ("depth", method["depth"]), ("transport", method["transport"]),
+            ("reduction", method["reduction"]), ("halo width", method["halo_width"]), ("transport", method["transport"]),
             ("overlap", method["overlap"]), ("graph", "yes" if method["graph"] else "no"), ("threads", method["threads"]),
             ("device chosen", method["device_note"]), ("kernel chosen by", method["tuning"]["source"]),
             ("restarted from", (record["continuation"]["restarted_from"] or {}).get("file")),
@@ -470,12 +470,12 @@ def phases_figure(phases):
     return figure
 
 
-def roof_figure(effective, copy):
+def bandwidth_figure(effective, copy):
     """Bytes a second of the sweeps under those of a copy, which no sweep of large blocks can pass."""
     figure, panel = pyplot.subplots(figsize=(WIDTH, 1.35), layout="constrained")
     panel.barh(0, effective / 1e9, color="#b5367a", height=0.6)
     panel.axvline(copy / 1e9, color="black", linewidth=2)
-    panel.annotate(f"{effective / copy:.1%} of the roof", (effective / 1e9, 0), xytext=(5, 0), textcoords="offset points",
+    panel.annotate(f"{effective / copy:.1%} of the copy bandwidth", (effective / 1e9, 0), xytext=(5, 0), textcoords="offset points",
                    va="center", ha="left", fontsize=9,
                    bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1})
     panel.set_yticks([0], ["this run"])
@@ -494,16 +494,16 @@ def probes_figure(probes):
 
 
 def bench_section(number, bench, devices):
-    """`devices`: those of the run beside it, for a roof is that of one device."""
-    bench.keep_best_policies()
-    parts = [paragraph(f"Measured on {bench.device}, of each row the fastest policy.")]
+    """`devices`: those of the run beside it, for a copy bandwidth is that of one device."""
+    bench.keep_best_tiles()
+    parts = [paragraph(f"Measured on {bench.device}, of each kernel the fastest tile.")]
     if bench.device not in devices:
-        parts.append(paragraph(f"The run was made on {', '.join(devices)}: its figures stand under another roof."))
+        parts.append(paragraph(f"The run was made on {', '.join(devices)}: its copy bandwidth is another."))
     parts.append(pictures(*(ladder_picture(bench, ladder) for ladder in bench.ladders)))
     if bench.subject == "stencil":
         parts.append(pictures(picture(
-            roofline_figure(bench, narrow=True), "Roofline of the stencil rows", f"{FLOPS_A_POINT} flop a point over "
-            "least traffic; the roof is the copy bandwidth, the band holds every row's own.")))
+            roofline_figure(bench, narrow=True), "Roofline of the stencil kernels", f"{FLOPS_A_POINT} flop a point over "
+            "least traffic; the slanted line is the copy bandwidth, the band those beside every kernel.")))
     return Section(f"bench{number}", f"Benchmark: {bench.subject}", parts)
 
 
@@ -513,5 +513,5 @@ def ladder_picture(bench, ladder):
     alone.ladders = [ladder]
     figure = ladder_figure(alone)
     figure.suptitle("")
-    return picture(figure, f"Ladder of bench {bench.subject}, {ladder.title}: a bar a row",
-                   f"{ladder.title}. The tick across a bar is what its row would reach at the copy bandwidth beside it.")
+    return picture(figure, f"Kernels of bench {bench.subject}, {ladder.title}: a bar per kernel",
+                   f"{ladder.title}. The tick across a bar is the rate at the copy bandwidth beside it.")

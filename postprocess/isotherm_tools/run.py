@@ -105,7 +105,7 @@ def probe_place(remark, path):
 
 class Table(dict):
     """A CSV file of the program: column -> array, in the order of the file. `sweep` holds whole numbers, all others
-    floats: NaN where nothing was due. `remarks`: the lines before it that begin with #."""
+    floats: NaN where nothing was due. `descriptions`: the lines before it that begin with #."""
 
     def __init__(self, path, hint):
         """`hint`: what a run without the file may have lacked."""

@@ -17,7 +17,7 @@ from isotherm_tools.text import counted
 
 VALUE_BYTES = {"fp32": 4, "fp64": 8}
 STRONG, WEAK = "strong", "weak"
-EVEN = 1.05  # cells a rank of a weak series differ by a rounding of its grids at most
+EVEN = 1.05  # cells per rank of a weak series differ by a rounding of its grids at most
 
 
 class Link(NamedTuple):
@@ -56,7 +56,7 @@ class RunRecord:
         self.parts = tuple(map(int, split["process_grid"]))
         self.rank_cells = int(split["largest_rank_cells"])
         self.weights = weights_of(split["weights"]) if split.get("weights") else None  # None: the record does not tell
-        # Of a resolved deck, in which a wall is a line; where one side is periodic the other is too.
+        # Of a resolved deck, in which a boundary is a line; where one side is periodic the other is too.
         self.periodic = tuple(bool(re.search(rf"^ +{axis}_min: *{{kind: periodic\b", content["deck"]["resolved"],
                                              re.MULTILINE))
                               for axis in "xyz")
@@ -66,8 +66,8 @@ class RunRecord:
         self.on_gpu = content["ranks"][0]["backend"] == "cuda"
 
         self.problem = method["problem"]
-        self.kernel = " ".join(word for word in (method["kernel"], method["policy"]) if word not in (None, "-"))
-        self.depth = int(method["depth"])
+        self.kernel = " ".join(word for word in (method["kernel"], method["tile"]) if word not in (None, "-"))
+        self.halo_width = int(method["halo_width"])
         self.overlap = method["overlap"] in ("on", "in_kernel")
         self.fused_norm = method["reduction"] == "fused"
 
@@ -113,7 +113,7 @@ class Wishes(NamedTuple):
     between_latency: Optional[float] = None
     overhead: float = 0.0
     launch: float = 0.0
-    depth: Optional[int] = None
+    halo_width: Optional[int] = None
     overlap: Optional[bool] = None
     check_interval: Optional[float] = None
     cell_time: str = "sweeps"  # or copy: the least traffic at copy bandwidth
@@ -125,9 +125,9 @@ def layout_of(record):
 
 def method_of(record, wishes):
     """Where the run had nothing to overlap, being one rank, more ranks do what the program does unasked: on GPUs."""
-    measured = model.Method(record.value_bytes, record.depth, record.overlap if record.ranks > 1 else record.on_gpu,
+    measured = model.Method(record.value_bytes, record.halo_width, record.overlap if record.ranks > 1 else record.on_gpu,
                             record.sweeps / record.checks if record.checks else model.Method().check_interval)
-    wanted = {name: getattr(wishes, name) for name in ("depth", "overlap", "check_interval")}
+    wanted = {name: getattr(wishes, name) for name in ("halo_width", "overlap", "check_interval")}
     return measured._replace(**{name: value for name, value in wanted.items() if value is not None})
 
 
@@ -149,7 +149,7 @@ def wire(records, same_host, latency, bandwidth):
 
 
 def costs_of(record, wishes):
-    """Of the run on fewest ranks. On one rank what it spent on ghosts is walls and local copies, a part of its sweeps;
+    """Of the run on fewest ranks. On one rank what it spent on ghosts is boundaries and local copies, a part of its sweeps;
     on several ranks the norm holds some of the all-reduce."""
     swept = record.sweeping + (record.waiting if record.ranks == 1 else 0.0)
     if wishes.cell_time == "copy":
@@ -158,8 +158,8 @@ def costs_of(record, wishes):
         cell = record.bytes_a_point * record.ranks / record.copy_bandwidth
     else:
         # Of the rank with most cells, those included that its neighbour computes too.
-        shares = model.shares(model.Method(depth=record.depth), model.Machine(record.ranks), layout_of(record))
-        cells = max(model.computed_cells(record.depth, share) for share in shares) / record.depth
+        shares = model.shares(model.Method(halo_width=record.halo_width), model.Machine(record.ranks), layout_of(record))
+        cells = max(model.computed_cells(record.halo_width, share) for share in shares) / record.halo_width
         cell = (swept / record.sweeps - wishes.launch) / cells
     if not cell > 0:
         raise Failure(DATA, f"{record.path} leaves no time for the cells of a sweep (it took "
@@ -170,7 +170,7 @@ def costs_of(record, wishes):
 
 class Figures(NamedTuple):
     step: float  # s a sweep
-    rate: float  # cell updates a second
+    rate: float  # cell updates per second
     speedup: float
     efficiency: float
     hidden: Optional[float]  # share of the communication
@@ -205,7 +205,7 @@ class Job(NamedTuple):
     method: model.Method
 
     def fits(self):
-        return self.layout is not None and model.fits(self.layout, self.method.depth)
+        return self.layout is not None and model.fits(self.layout, self.method.halo_width)
 
     def predict(self, costs, machine):
         if not self.fits() or model.unknown_wires(machine, self.ranks):
@@ -215,14 +215,14 @@ class Job(NamedTuple):
 
 def scaling_series(records, wishes):
     records = sorted(records, key=lambda record: (record.ranks, record.step))
-    refuse_mixtures(records)
+    check_mixtures(records)
     kind = wishes.kind or kind_of(records)
     base = records[0]
     costs, machine = costs_of(base, wishes), machine_of(records, wishes)
     jobs = [Job(record, record.ranks, layout_of(record), method_of(record, wishes)) for record in records]
     # What was not measured is done as by the fastest run on most ranks.
     method = method_of(next(record for record in records if record.ranks == records[-1].ranks), wishes)
-    jobs += [Job(None, ranks, layout_for(kind, base, ranks, method.depth), method)
+    jobs += [Job(None, ranks, layout_for(kind, base, ranks, method.halo_width), method)
              for ranks in sorted(set(wishes.ranks) - {record.ranks for record in records})]
 
     predictions = [job.predict(costs, machine) for job in jobs]
@@ -237,11 +237,11 @@ def scaling_series(records, wishes):
     thin = [job for job in jobs if not job.fits()]
     if thin:
         notes.append(f"no prediction for {listed(sorted({job.ranks for job in thin}))} ranks (their blocks are thinner "
-                     f"than the halo, {counted(thin[0].method.depth, 'cell')})")
+                     f"than the halo, {counted(thin[0].method.halo_width, 'cell')})")
     return Series(kind, base, jobs[-1].method, costs, machine, rows, notes + lacks(machine, jobs))
 
 
-def refuse_mixtures(records):
+def check_mixtures(records):
     for what, value in (("problem", lambda r: r.problem), ("precision", lambda r: r.precision),
                         ("devices", lambda r: ", ".join(r.devices))):
         other = next((record for record in records if value(record) != value(records[0])), None)
@@ -267,7 +267,7 @@ def kind_of(records):
 def differences(records, wishes):
     """What a reader has to know who compares these runs, and the model with them."""
     notes = []
-    for what, value in (("kernel", lambda r: r.kernel), ("depth", lambda r: str(r.depth))):
+    for what, value in (("kernel", lambda r: r.kernel), ("halo width", lambda r: str(r.halo_width))):
         ranks = {}
         for record in records:
             ranks.setdefault(value(record), []).append(record.ranks)
@@ -276,18 +276,18 @@ def differences(records, wishes):
     if records[0].weights is None and wishes.ranks:
         notes.append(f"process grids of least surface are predicted ({records[0].path} does not tell what the program "
                      "weighs)")
-    if wishes.depth not in (None, *(record.depth for record in records)):
-        notes.append(f"predicted for depth {wishes.depth}, measured at {records[-1].depth}")
+    if wishes.halo_width not in (None, *(record.halo_width for record in records)):
+        notes.append(f"predicted for halo width {wishes.halo_width}, measured at {records[-1].halo_width}")
     return notes
 
 
-def layout_for(kind, base, ranks, depth):
-    """Strong: the grid of the run on fewest ranks. Weak: its blocks, one a rank, put together as a cube is cut. Who has
+def layout_for(kind, base, ranks, halo_width):
+    """Strong: the grid of the run on fewest ranks. Weak: its blocks, one per rank, put together as a cube is cut. Who has
     which cells of it is for the program's rule."""
     cells = base.cells
     if kind == WEAK:
         cells = tuple(-(-n // p) * count for n, p, count in zip(base.cells, base.parts, process_grid(ranks)))
-    parts = process_grid(ranks, cells, depth, base.periodic, base.weights or SURFACE)
+    parts = process_grid(ranks, cells, halo_width, base.periodic, base.weights or SURFACE)
     return parts and model.Layout(cells, parts, base.periodic)
 
 

@@ -12,7 +12,7 @@ from matplotlib.ticker import NullLocator, PercentFormatter
 
 from isotherm_tools import figures
 from isotherm_tools.failure import COMMAND_LINE, DATA, Failure
-from isotherm_tools.program import add_verb, whole
+from isotherm_tools.program import add_subcommand, whole
 from isotherm_tools.scaling import STRONG, WEAK, RunRecord, Wishes, modelled, scaling_series, times
 from isotherm_tools.studies import Study, is_study
 from isotherm_tools.text import Table, counted, format_time
@@ -22,19 +22,19 @@ GB, MICRO = 1e9, 1e-6
 MEASURED, PREDICTED = "#b5367a", "#3a6ea5"
 
 
-def add(verbs):
-    verb = add_verb(verbs, "scaling", scaling, "runs on several rank counts: measured beside predicted",
+def add(subcommands):
+    subcommand = add_subcommand(subcommands, "scaling", scaling, "runs on several rank counts: measured beside predicted",
                     "Speed-up and efficiency of runs of one problem, and a model's beside them.", None)
-    verb.add_argument("runs", nargs="+", metavar="RUN",
+    subcommand.add_argument("runs", nargs="+", metavar="RUN",
                       help="run directory, or its run.json; or the directory of one study of a deck with scaling:")
-    verb.add_argument("--series", metavar="LABEL",
+    subcommand.add_argument("--series", metavar="LABEL",
                       help="of a study with several, by its label: \"solver.kernel openmp\"")
-    verb.add_argument("--kind", choices=(STRONG, WEAK), help="default: by the grids of the runs")
-    verb.add_argument("--ranks", type=lambda text: tuple(map(whole, text.split(","))), default=Wishes().ranks,
+    subcommand.add_argument("--kind", choices=(STRONG, WEAK), help="default: by the grids of the runs")
+    subcommand.add_argument("--ranks", type=lambda text: tuple(map(whole, text.split(","))), default=Wishes().ranks,
                       metavar="N,N",
                       help="predict these too (default: powers of two from 8 to 4096)")
 
-    machine = verb.add_argument_group(
+    machine = subcommand.add_argument_group(
         "the machine", "Nothing is assumed: what neither the runs measured nor is given here is not predicted.")
     machine.add_argument("--gpus-per-node", type=whole, metavar="N",
                          help="ranks a host (default: the most that a run had)")
@@ -48,8 +48,8 @@ def add(verbs):
     machine.add_argument("--message-overhead", type=quantity(MICRO), default=0.0, metavar="US",
                          help="what a message costs before the next one starts (default: 0)")
 
-    program = verb.add_argument_group("the program", "Instead of what the runs did.")
-    program.add_argument("--depth", type=whole, metavar="N", help="sweeps for one exchange")
+    program = subcommand.add_argument_group("the program", "Instead of what the runs did.")
+    program.add_argument("--halo-width", type=whole, metavar="N", help="sweeps for one exchange")
     program.add_argument("--overlap", choices=("on", "off"), help="hide the exchange behind the interior")
     program.add_argument("--check-interval", type=whole, metavar="N", help="sweeps for one norm")
     program.add_argument("--launch-latency", type=quantity(MICRO), default=0.0, metavar="US",
@@ -57,9 +57,9 @@ def add(verbs):
     program.add_argument("--cell-time", choices=("sweeps", "copy"), default="sweeps",
                          help="from the sweeps of the run on fewest ranks, or from the least traffic at its copy "
                               "bandwidth (default: sweeps)")
-    verb.add_argument("--json", metavar="FILE", help="write everything to this file")
-    verb.add_argument("--csv", metavar="FILE", help="write the table to this file")
-    verb.add_argument("--out", metavar="FILE",
+    subcommand.add_argument("--json", metavar="FILE", help="write everything to this file")
+    subcommand.add_argument("--csv", metavar="FILE", help="write the table to this file")
+    subcommand.add_argument("--out", metavar="FILE",
                       help="draw time a sweep and efficiency into this file: png, pdf or svg by its ending")
 
 
@@ -98,7 +98,7 @@ def read_series(options):
     wishes = Wishes(
         options.kind, options.ranks, options.gpus_per_node, options.intra_bandwidth, options.intra_latency,
         options.network_bandwidth,
-        options.network_latency, options.message_overhead, options.launch_latency, options.depth,
+        options.network_latency, options.message_overhead, options.launch_latency, options.halo_width,
         options.overlap and options.overlap == "on", options.check_interval, options.cell_time)
     studies = [run for run in options.runs if is_study(run)]
     if not studies:
@@ -174,8 +174,8 @@ def as_text(series):
     return "\n".join([
         f"{series.kind} scaling of {base.name}: {size}, {base.precision}, on {', '.join(base.devices)}",
         f"efficiency against {counted(base.ranks, 'rank')} ({base.path})",
-        f"model: {format_time(series.costs.cell)} a cell, {format_time(series.costs.launch)} a launch, depth "
-        f"{method.depth}, overlap {'on' if method.overlap else 'off'}, {check}",
+        f"model: {format_time(series.costs.cell)} a cell, {format_time(series.costs.launch)} a launch, halo width "
+        f"{method.halo_width}, overlap {'on' if method.overlap else 'off'}, {check}",
         f"       {counted(machine.ranks_a_host, 'rank')} a host; within a host {inside}, between hosts {between}, "
         f"{format_time(machine.overhead)} a message",
         "", *Table("r" * len(first), table).text().splitlines(),
@@ -208,7 +208,7 @@ def as_json(series):
         "precision": series.base.precision, "devices": series.base.devices,
         "model": {
             "cell_s": costs.cell, "launch_s": costs.launch, "check_s": costs.check, "check_cell_s": costs.check_cell,
-            "depth": method.depth, "overlap": method.overlap, "check_interval": finite(method.check_interval),
+            "halo_width": method.halo_width, "overlap": method.overlap, "check_interval": finite(method.check_interval),
             "ranks_per_host": machine.ranks_a_host, "message_overhead_s": machine.overhead,
             "within_host": wire(machine.inside), "between_hosts": wire(machine.between),
         },

@@ -12,7 +12,7 @@ and d - j layers beyond each side that it shares with another rank, so
     step     = period / d + (check + all-reduce) / k                                a norm every k sweeps
     all-reduce = latency_inside ceil(log2(ranks of a host)) + latency_between ceil(log2(hosts))
 
-The shells need the ghosts, so only the interior hides the exchange. The exchange is that of LogGP (Alexandrov, Ionescu,
+the exterior need the ghosts, so only the interior hides the exchange. The exchange is that of LogGP (Alexandrov, Ionescu,
 Schauser and Scheiman, SPAA 1995): messages are on their way together, so that one latency is waited for and what a
 rank sends over one kind of wire shares its bandwidth; `overhead` is what each costs before the next one starts. There
 are two kinds of wire, within a host and between hosts, and both are used at once. Ranks stand in the process grid with
@@ -39,7 +39,7 @@ class Costs(NamedTuple):
 
 class Method(NamedTuple):
     value_bytes: int = 8
-    depth: int = 1  # sweeps for one exchange
+    halo_width: int = 1  # sweeps for one exchange
     overlap: bool = True
     check_interval: float = math.inf  # sweeps for one norm
 
@@ -82,10 +82,10 @@ class Share(NamedTuple):
     messages: tuple  # (wire, cells) a neighbour
 
 
-def fits(layout, depth):
+def fits(layout, halo_width):
     """Has every block all the cells that a neighbour needs?"""
     axes = zip(layout.cells, layout.parts, layout.periodic)
-    return all(n // p >= (depth if p > 1 or around else 1) for n, p, around in axes)
+    return all(n // p >= (halo_width if p > 1 or around else 1) for n, p, around in axes)
 
 
 def unknown_wires(machine, ranks):
@@ -106,20 +106,20 @@ def predict(costs, method, machine, layout):
     covered = costs.cell * interior(slowest) if method.overlap else 0.0
     hidden = min(1.0, covered / wait) if wait else None
     check = costs.check + costs.check_cell * math.prod(slowest.block) + all_reduce(machine, layout.ranks)
-    return Prediction(times[slowest] / method.depth + check / method.check_interval, wait / method.depth, hidden)
+    return Prediction(times[slowest] / method.halo_width + check / method.check_interval, wait / method.halo_width, hidden)
 
 
 def period(costs, method, machine, share):
-    computed = costs.cell * computed_cells(method.depth, share)
+    computed = costs.cell * computed_cells(method.halo_width, share)
     inner = costs.cell * interior(share)
     wait = exchange(method, machine, share.messages)
     swept = computed - inner + max(inner, wait) if method.overlap else computed + wait
-    return method.depth * costs.launch + swept
+    return method.halo_width * costs.launch + swept
 
 
-def computed_cells(depth, share):
-    """Of the `depth` sweeps between two exchanges."""
-    return sum(math.prod(n + layers * s for n, s in zip(share.block, share.sides)) for layers in range(depth))
+def computed_cells(halo_width, share):
+    """Of the `halo_width` sweeps between two exchanges."""
+    return sum(math.prod(n + layers * s for n, s in zip(share.block, share.sides)) for layers in range(halo_width))
 
 
 def interior(share):
@@ -154,20 +154,20 @@ def share_of(place, method, machine, layout):
     host = rank_at(place, layout.parts) // machine.ranks_a_host
     sides = [0, 0, 0]
     cells = {}  # by neighbour: a rank on two sides gets one message
-    for direction in FACES if method.depth == 1 else ALL:
+    for direction in FACES if method.halo_width == 1 else ALL:
         neighbour = neighbour_of(place, direction, layout)
         if neighbour is None or neighbour == place:
             continue
         if direction in FACES:
             sides[[bool(step) for step in direction].index(True)] += 1
-        length = math.prod(method.depth if step else n for n, step in zip(block, direction))
+        length = math.prod(method.halo_width if step else n for n, step in zip(block, direction))
         cells[neighbour] = cells.get(neighbour, 0) + length
     wires = [INSIDE if rank_at(there, layout.parts) // machine.ranks_a_host == host else BETWEEN for there in cells]
     return Share(block, tuple(sides), tuple(sorted(zip(wires, cells.values()))))
 
 
 def neighbour_of(place, direction, layout):
-    """Its place in the process grid, through periodic sides too; None beyond a wall."""
+    """Its place in the process grid, through periodic sides too; None beyond a boundary."""
     there = []
     for i, step, parts, periodic in zip(place, direction, layout.parts, layout.periodic):
         if not (0 <= i + step < parts or periodic):
@@ -183,7 +183,7 @@ def rank_at(place, parts):
 # Which process grid a run takes, and what a sweep costs on it by the program's own estimate (`process_grid: auto`). Of
 # the rank with the largest block and the most neighbours, for n_x x n_y x n_z cells and d layers every d sweeps:
 #
-#     sweep    = 2 bytes a cell, read and written once, of blocks with 0 .. d - 1 layers beside them, in whole tiles
+#     sweep    = 2 bytes per cell, read and written once, of blocks with 0 .. d - 1 layers beside them, in whole tiles
 #     copies   = touches of the sectors of exchanged rows, and the dense buffers between them
 #     wire     = what neighbours send at once, in sectors of the wire
 #     messages = what each costs however short it is, and more where it is a face across x or z
@@ -192,7 +192,7 @@ def rank_at(place, parts):
 # rows. The weights are the program's: a run writes those it used into its run.json, so that they stand once.
 
 CUBE = (1 << 20,) * 3
-WALLS = (False, False, False)
+BOUNDED = (False, False, False)
 
 
 class Weights(NamedTuple):
@@ -212,53 +212,53 @@ class Weights(NamedTuple):
 SURFACE = Weights(8, 1.0, 8, 1, math.inf, 8, 0.0, 1, 1)
 
 
-def process_grid(ranks, cells=CUBE, depth=1, periodic=WALLS, weights=SURFACE):
+def process_grid(ranks, cells=CUBE, halo_width=1, periodic=BOUNDED, weights=SURFACE):
     """The cheapest of those whose blocks fill a neighbour's ghosts; of equal ones that with the fewest cuts across x,
     then y. None where there is none."""
-    most = [max(n // depth, 0 if around else 1) for n, around in zip(cells, periodic)]
+    most = [max(n // halo_width, 0 if around else 1) for n, around in zip(cells, periodic)]
     divisors = [i for i in range(1, ranks + 1) if ranks % i == 0]
     grids = [(x, y, ranks // x // y) for x in divisors for y in divisors if ranks % (x * y) == 0]
     fitting = [parts for parts in grids if all(p <= m for p, m in zip(parts, most))]
-    return min(fitting, key=lambda parts: (sweep_cost(cells, parts, depth, periodic, weights), parts), default=None)
+    return min(fitting, key=lambda parts: (sweep_cost(cells, parts, halo_width, periodic, weights), parts), default=None)
 
 
-def sweep_cost(cells, parts, depth, periodic, weights):
+def sweep_cost(cells, parts, halo_width, periodic, weights):
     """Seconds."""
     w = weights
     block = [-(-n // p) for n, p in zip(cells, parts)]
     touched = [2 if around else min(p - 1, 2) for p, around in zip(parts, periodic)]
     local = [sides if p == 1 else 0 for p, sides in zip(parts, touched)]  # copies within the block
-    ghosts, own = rows_beyond(block, touched, depth), rows_beyond(block, local, depth)
+    ghosts, own = rows_beyond(block, touched, halo_width), rows_beyond(block, local, halo_width)
     sent = [a - b for a, b in zip(ghosts, own)]
 
     def size(rows, sector):
         across_x, whole = rows
-        return across_x * up(depth * w.cell_bytes, sector) + whole * up(block[0] * w.cell_bytes, sector)
+        return across_x * up(halo_width * w.cell_bytes, sector) + whole * up(block[0] * w.cell_bytes, sector)
 
-    sweep = 2 * w.cell_bytes * tiled_cells(block, touched, depth, w) / w.memory / depth
-    copies = (w.touches * size(ghosts, w.sector) + 2 * size(sent, w.cell_bytes)) / w.memory / depth
-    wire = size(sent, w.wire_sector) / w.wire / depth
+    sweep = 2 * w.cell_bytes * tiled_cells(block, touched, halo_width, w) / w.memory / halo_width
+    copies = (w.touches * size(ghosts, w.sector) + 2 * size(sent, w.cell_bytes)) / w.memory / halo_width
+    wire = size(sent, w.wire_sector) / w.wire / halo_width
     across_xz = touched[0] - local[0] + touched[2] - local[2]
-    starts = (messages(touched, depth) - messages(local, depth)) * w.message + across_xz * w.across_xz
-    return sweep + copies + wire + starts / depth
+    starts = (messages(touched, halo_width) - messages(local, halo_width)) * w.message + across_xz * w.across_xz
+    return sweep + copies + wire + starts / halo_width
 
 
-def rows_beyond(block, sides, depth):
+def rows_beyond(block, sides, halo_width):
     """Rows of cells in the ghosts: pieces as short as these are deep, and pieces as long as the block."""
     _, ny, nz = block
-    if depth == 1:
+    if halo_width == 1:
         return sides[0] * ny * nz, sides[1] * nz + sides[2] * ny
-    padded = (ny + sides[1] * depth) * (nz + sides[2] * depth)
+    padded = (ny + sides[1] * halo_width) * (nz + sides[2] * halo_width)
     return sides[0] * padded, padded - ny * nz
 
 
-def messages(sides, depth):
-    return sum(sides) if depth == 1 else math.prod(1 + n for n in sides) - 1
+def messages(sides, halo_width):
+    return sum(sides) if halo_width == 1 else math.prod(1 + n for n in sides) - 1
 
 
-def tiled_cells(block, sides, depth, weights):
+def tiled_cells(block, sides, halo_width, weights):
     """Of the sweeps between two exchanges."""
-    swept = [[n + layers * s for n, s in zip(block, sides)] for layers in range(depth)]
+    swept = [[n + layers * s for n, s in zip(block, sides)] for layers in range(halo_width)]
     return sum(up(x, weights.columns) * up(y, weights.rows) * z for x, y, z in swept)
 
 

@@ -13,7 +13,7 @@ from PIL import Image
 from isotherm_tools import figures
 from isotherm_tools.failure import COMMAND_LINE, DATA, UNAVAILABLE, Failure
 from isotherm_tools.figures import stays
-from isotherm_tools.program import add_verb, whole
+from isotherm_tools.program import add_subcommand, whole
 from isotherm_tools.run import Run
 from isotherm_tools.text import format_length, format_time, length_unit
 from isotherm_tools.whole_file import write_whole
@@ -27,38 +27,38 @@ RATE = 10  # frames a second
 DPI = 110  # of a film
 
 
-def add_slice(verbs):
-    verb = add_verb(verbs, "slice", draw_slice, "draw the temperature in a plane of cells, at one time or several",
+def add_slice(subcommands):
+    subcommand = add_subcommand(subcommands, "slice", draw_slice, "draw the temperature in a plane of cells, at one time or several",
                     "Draws the temperature in a plane of cells, with isotherms. Only that plane is read.")
-    add_plane_options(verb)
-    add_time_options(verb).add_argument("--all-times", action="store_true",
+    add_plane_options(subcommand)
+    add_time_options(subcommand).add_argument("--all-times", action="store_true",
                                         help=f"up to {MOST_PANELS} snapshots, evenly over the run")
-    verb.add_argument("--out", metavar="FILE", help=figures.OUT_HELP)
+    subcommand.add_argument("--out", metavar="FILE", help=figures.OUT_HELP)
 
 
-def add_animate(verbs):
-    verb = add_verb(verbs, "animate", animate, "a plane of cells over the run's times, as GIF or MP4",
+def add_animate(subcommands):
+    subcommand = add_subcommand(subcommands, "animate", animate, "a plane of cells over the run's times, as GIF or MP4",
                     "Makes a film of a plane of cells, with one scale of colours.")
-    add_plane_options(verb)
-    verb.add_argument("--rate", type=whole, default=RATE, metavar="N", help=f"frames a second (default: {RATE})")
-    verb.add_argument("--frames", type=whole, default=MOST_FRAMES, metavar="N",
+    add_plane_options(subcommand)
+    subcommand.add_argument("--rate", type=whole, default=RATE, metavar="N", help=f"frames a second (default: {RATE})")
+    subcommand.add_argument("--frames", type=whole, default=MOST_FRAMES, metavar="N",
                       help=f"at most so many, evenly over the run (default: {MOST_FRAMES})")
-    verb.add_argument("--out", metavar="FILE",
+    subcommand.add_argument("--out", metavar="FILE",
                       help="gif or, with ffmpeg, mp4 by its ending (default: a gif in the run directory)")
 
 
-def add_plane_options(verb):
+def add_plane_options(subcommand):
     """Which files, and which plane of them."""
-    verb.add_argument("--series", metavar="NAME", help="files of a part of the cells, e.g. demo_slice_z12, demo_coarse")
-    verb.add_argument("--axis", choices=tuple(AXES), help="the plane's normal (default: z; of a slice, its own)")
-    verb.add_argument("--position", metavar="METRES|SHARE",
+    subcommand.add_argument("--series", metavar="NAME", help="files of a part of the cells, e.g. demo_slice_z12, demo_coarse")
+    subcommand.add_argument("--axis", choices=tuple(AXES), help="the plane's normal (default: z; of a slice, its own)")
+    subcommand.add_argument("--position", metavar="METRES|SHARE",
                       help="where on that axis, e.g. 0.01 or 25%% (default: the hottest cell of the end, where run.json says it; "
                            "else 50%%)")
 
 
-def add_time_options(verb):
+def add_time_options(subcommand):
     """Which of the files. They exclude each other, and what is added to the group that is returned."""
-    when = verb.add_mutually_exclusive_group()
+    when = subcommand.add_mutually_exclusive_group()
     when.add_argument("--time", default="last", metavar="first|last|SECONDS",
                       help="the snapshot nearest to it (default: last)")
     when.add_argument("--index", type=int, help="the snapshot by number from 0; -1 is the last")

@@ -9,7 +9,7 @@ from matplotlib.ticker import EngFormatter, NullFormatter, NullLocator
 from isotherm_tools import figures
 from isotherm_tools.failure import COMMAND_LINE, DATA, FILE_MISSING, Failure
 from isotherm_tools.json_record import read_record
-from isotherm_tools.program import add_verb
+from isotherm_tools.program import add_subcommand
 from isotherm_tools.text import WORDS, is_number, place, split_unit, titled
 
 FILE = "study.json"
@@ -141,11 +141,11 @@ ROOM = 0.1  # of an axis, for the word at a tick
 LONG_WORDS = 24  # characters of all words along an axis, from which on they are slanted
 
 
-def add(verbs):
-    verb = add_verb(verbs, "study-plot", draw_study, "draw what a study reports against what varies in it",
+def add(subcommands):
+    subcommand = add_subcommand(subcommands, "study-plot", draw_study, "draw what a study reports against what varies in it",
                     "Draws each quantity that the study reports, a line for all that varies else.", "STUDY_DIRECTORY")
-    verb.add_argument("--columns", metavar="NAME,NAME", help="of study.csv, without units (default: those of study.report)")
-    verb.add_argument("--out", metavar="FILE", help="png, pdf or svg by its ending (default: in the study's directory)")
+    subcommand.add_argument("--columns", metavar="NAME,NAME", help="of study.csv, without units (default: those of study.report)")
+    subcommand.add_argument("--out", metavar="FILE", help="png, pdf or svg by its ending (default: in the study's directory)")
 
 
 def draw_study(options):

@@ -9,7 +9,7 @@ from PIL import Image
 
 from isotherm_tools import slices
 from isotherm_tools.failure import COMMAND_LINE, DATA, UNAVAILABLE, Failure
-from isotherm_tools.program import add_verb
+from isotherm_tools.program import add_subcommand
 from isotherm_tools.run import Run
 from isotherm_tools.text import length_unit
 from isotherm_tools.whole_file import write_whole
@@ -21,13 +21,13 @@ COLOURS = {"vertical": True, "position_x": 0.9, "position_y": 0.2, "height": 0.6
            "fmt": "%.4g"}
 
 
-def add(verbs):
-    verb = add_verb(verbs, "volume", draw_volume, "isotherms as surfaces in the box (needs PyVista)",
+def add(subcommands):
+    subcommand = add_subcommand(subcommands, "volume", draw_volume, "isotherms as surfaces in the box (needs PyVista)",
                     "Draws isotherms as surfaces in the box, by PyVista.")
-    verb.add_argument("--series", metavar="NAME", help="the region or the coarse field, e.g. demo_coarse")
-    slices.add_time_options(verb)
-    verb.add_argument("--isotherms", metavar="K,K", help=f"their temperatures (default: about {SURFACES} round ones)")
-    verb.add_argument("--out", metavar="FILE.png", help="default: in the run directory")
+    subcommand.add_argument("--series", metavar="NAME", help="the region or the coarse field, e.g. demo_coarse")
+    slices.add_time_options(subcommand)
+    subcommand.add_argument("--isotherms", metavar="K,K", help=f"their temperatures (default: about {SURFACES} round ones)")
+    subcommand.add_argument("--out", metavar="FILE.png", help="default: in the run directory")
 
 
 def draw_volume(options):

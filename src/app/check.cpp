@@ -10,11 +10,11 @@
 #include "app/plan.hpp"
 #include "app/session.hpp"
 #include "config/deck.hpp"
-#include "core/agree.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "output/console/console.hpp"
-#include "physics/paint.hpp"
+#include "physics/region_values.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {
@@ -44,12 +44,12 @@ std::string estimate_text(const Config& config, const Decomposition& d, Backend 
   return text + "\n";
 }
 
-std::string block_lines(const Config& config, const Decomposition& d) {
+std::string subdomain_lines(const Config& config, const Decomposition& d) {
   std::string text;
   for (int rank = 0; rank < d.ranks(); ++rank) {
-    const Box block = d.block(rank);
-    text += fmt::format("  rank {:<4} cells [{}, {}) x [{}, {}) x [{}, {})", rank, block.lo.x, block.hi.x,
-                        block.lo.y, block.hi.y, block.lo.z, block.hi.z);
+    const Box subdomain = d.subdomain(rank);
+    text += fmt::format("  rank {:<4} cells [{}, {}) x [{}, {}) x [{}, {})", rank, subdomain.lo.x,
+                        subdomain.hi.x, subdomain.lo.y, subdomain.hi.y, subdomain.lo.z, subdomain.hi.z);
     for (const Direction& direction : face_directions()) {
       const int axis = direction[0] ? 0 : direction[1] ? 1 : 2;
       const Face f = face(axis, direction[axis] > 0);
@@ -67,9 +67,9 @@ std::string decomposition_text(const Config& config, const Decomposition& d, Bac
                                const CheckOptions& options) {
   std::string text =
       fmt::format("process grid    {} ({}), {} to {} cells a rank\n", extent_text(d.process_grid()),
-                  counted(d.ranks(), "rank"), d.smallest_block(), d.largest_block());
+                  counted(d.ranks(), "rank"), d.smallest_subdomain(), d.largest_subdomain());
   if (d.ranks() > 1) text += estimate_text(config, d, backend);
-  return text + (lists_ranks(options, d.ranks()) ? block_lines(config, d)
+  return text + (lists_ranks(options, d.ranks()) ? subdomain_lines(config, d)
                                                  : "  their cells and neighbours: --ranks-table\n");
 }
 
@@ -222,7 +222,7 @@ std::string memory_lines(const Session& session, const CheckOptions& options) {
 }
 
 // Of the GPUs that --gpu-memory speaks of, whether they are here or not.
-void refuse_what_gpus_cannot_hold(const Session& session, const CheckOptions& options) {
+void check_gpu_memory(const Session& session, const CheckOptions& options) {
   const std::size_t wanted = session.memory.device();
   if (options.gpu_bytes > 0 && static_cast<double>(wanted) > options.gpu_bytes)
     throw CollectiveError(ExitCode::memory, fmt::format("a rank needs {} of device memory and --gpu-memory "
@@ -238,7 +238,7 @@ int check(const CommandLine& command, const Communicator& world) {
   const Config& config = session.deck.config;
   const Decomposition& decomposition = session.decomposition;
   const CheckOptions& options = command.check;
-  agree(world, [&] {
+  all_or_throw(world, [&] {
     if (!world.is_root()) return;
     std::string text =
         options.resolved ? "# the resolved deck\n" + to_yaml(config) + "\n# what a run of it is\n" : "";
@@ -251,9 +251,9 @@ int check(const CommandLine& command, const Communicator& world) {
       text += "warning: " + session.threads.warning + "\n";
     print_now(text);
   });
-  refuse_what_gpus_cannot_hold(session, options);
+  check_gpu_memory(session, options);
   if (decomposition.ranks() == world.size() && session.placement.host == Host::this_one)
-    refuse_what_does_not_fit(session.memory, session.placement, world);
+    check_memory(session.memory, session.placement, world);
   return static_cast<int>(ExitCode::done);
 }
 

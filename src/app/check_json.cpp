@@ -20,8 +20,8 @@
 #include "kernels/stencil.hpp"
 #include "output/console/console.hpp"
 #include "output/records/json_value.hpp"
-#include "physics/paint.hpp"
-#include "solver/rows.hpp"
+#include "physics/region_values.hpp"
+#include "solver/kernel_choice.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {
@@ -40,22 +40,23 @@ double least_bytes(const Config& config) {
 std::string why_no_stores(const Config& config, Backend backend) {
   if (config.parallel.overlap != Overlap::in_kernel) return "";
   if (backend == Backend::host) return "only kernels of GPUs store faces";
-  if (config.solver.halo_width && *config.solver.halo_width != 1) return "in_kernel has depth 1";
+  if (config.solver.halo_width && *config.solver.halo_width != 1) return "in_kernel needs halo_width 1";
   const std::string& transport = config.parallel.transport;
   if (transport != "auto" && transport != "peer") return "in_kernel needs transport peer";
-  for (const StencilKernel<double>& row : stencil_kernels<double>())
-    if (row.name == config.solver.kernel && row.stores_faces == nullptr) return "the kernel stores no faces";
+  for (const StencilKernel<double>& kernel : stencil_kernels<double>())
+    if (kernel.name == config.solver.kernel && kernel.stores_faces == nullptr)
+      return "the kernel stores no faces";
   return "";
 }
 
-// Throws Error for what a run on so many ranks would be refused for: on this host, or on any.
+// Throws Error for what a run on so many ranks would be rejected for: on this host, or on any.
 void validate_case(const Config& config, int ranks, Host host, const CudaDevices& found) {
   const Seat seat = host == Host::another ? Seat{Backend::host, host} : seat_among(config, found, host);
   for (const Config& grid : sound_cases(config)) {
     // Of another host only what is so on all: subdomains that are too thin, a grid of too few processes. A
     // query about kernels of a GPU opens it: a study that holds one open may keep its own cases out.
     if (seat.host == Host::this_one && seat.backend == Backend::host) {
-      refuse_on(grid, ranks, seat.backend);
+      validate_on(grid, ranks, seat.backend);
     } else {
       decompose(grid, ranks, seat.backend);
     }
@@ -76,9 +77,9 @@ void validate_combination(const Config& config, int ranks, const CudaDevices& fo
     throw deck_error(config, "parallel.overlap", "{}; use auto", why);
   const auto device =
       seat.backend == Backend::cuda ? make_cuda_device(found.devices.front().index) : make_host_device();
-  refuse_on(config, ranks, seat.backend);
+  validate_on(config, ranks, seat.backend);
   settle_graph(config, true, why_no_graph(config, *device));
-  refuse_transport(config, *device);
+  validate_transport(config, *device);
 }
 
 // The deck as a run of so many sweeps, for `isotherm compare`. What is due in the deck still bounds its time
@@ -134,8 +135,8 @@ double measure_copy_bandwidth(Backend backend, std::size_t field_bytes) {
   const std::unique_ptr<Device> device = backend == Backend::cuda
                                              ? make_cuda_device(find_cuda_devices().devices.front().index)
                                              : make_host_device();
-  const auto probe =
-      make_copy_probe(*device, roof_bytes(field_bytes, std::numeric_limits<double>::infinity(), backend, 1));
+  const auto probe = make_copy_probe(
+      *device, copy_probe_bytes(field_bytes, std::numeric_limits<double>::infinity(), backend, 1));
   const Owned<Stream> stream = own_stream(*device, Priority::normal);
   Stopwatch watch(*device, stream);
   std::vector<double> seconds;
@@ -167,7 +168,7 @@ ExchangeWeights surface() {
   return weights;
 }
 
-void refuse_no_gpus(const Config& config) {
+void check_gpus(const Config& config) {
   if (config.parallel.device == DeviceChoice::cpu)
     throw deck_error(config, "parallel.device",
                      "cpu (and scaling counts GPUs); write scaling.ranks, or cuda");
@@ -197,7 +198,7 @@ Int3 weak_growth(const Config& config, int ranks) {
 bool scale_case(YamlNode& deck, const ScalingConfig& scaling, const Config& config, int ranks,
                 const Place& place, Problems& problems) {
   if (!scaling.gpus.empty()) {
-    refuse_no_gpus(config);
+    check_gpus(config);
     put_value(deck, "parallel.device", scalar("cuda", place), problems);
     put_value(deck, "parallel.ranks_per_gpu", scalar("1", place), problems);
   }
@@ -428,11 +429,11 @@ class Deck {
     YamlNode deck = *base_;
     for (const Json& setting : settings)
       put_value(deck, setting.at("key"), node_of(setting.at("value")), problems);
-    const Config config = settle_config(deck, path_, rows_, problems);
+    const Config config = settle_config(deck, path_, registry_, problems);
     Problems again(path_);
     again.remember("", {});
     if (!scale_case(deck, scaling_, config, ranks, place_, again)) return config;
-    return settle_config(deck, path_, rows_, again);
+    return settle_config(deck, path_, registry_, again);
   }
 
   const CudaDevices& gpus() {
@@ -445,7 +446,7 @@ class Deck {
   const std::vector<int> arguments_;
   Problems problems_;
   const YamlNode tree_;
-  const KnownRows rows_ = known_rows();
+  const RegistryNames registry_ = registry_names();
   std::optional<YamlNode> base_;  // without study and scaling
   ScalingConfig scaling_;
   Place place_;  // of `scaling:`

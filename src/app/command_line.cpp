@@ -99,13 +99,14 @@ double parse_bytes(const char* option, const std::string& text) {
   return number * unit->bytes;
 }
 
-CLI::App* add_deck_verb(CLI::App& app, const char* name, const char* description, CommandLine& command,
-                        std::string& from) {
-  CLI::App* verb = app.add_subcommand(name, description);
-  verb->add_option("deck", command.file, "the deck, a YAML file");
-  verb->add_option("--from", from, "instead: a file that a run wrote, .hdf, with its resolved deck in it");
-  verb->add_option("overrides", command.overrides, "key.path=value: replaces any key of the deck");
-  return verb;
+CLI::App* add_deck_subcommand(CLI::App& app, const char* name, const char* description, CommandLine& command,
+                              std::string& from) {
+  CLI::App* subcommand = app.add_subcommand(name, description);
+  subcommand->add_option("deck", command.file, "the deck, a YAML file");
+  subcommand->add_option("--from", from,
+                         "instead: a file that a run wrote, .hdf, with its resolved deck in it");
+  subcommand->add_option("overrides", command.overrides, "key.path=value: replaces any key of the deck");
+  return subcommand;
 }
 
 // "256" or "256x128x64".
@@ -161,54 +162,56 @@ CLI::App* add_subject(CLI::App& bench, BenchSubject subject, const char* descrip
 }
 
 // What all have but io, which writes from host memory.
-CLI::App* add_rows(CLI::App* app, const char* names, double seconds, BenchOptions& options) {
+CLI::App* add_kernels(CLI::App* app, const char* names, double seconds, BenchOptions& options) {
   app->preparse_callback([&options, seconds](std::size_t) { options.seconds = seconds; });
-  add_list(app, "--rows", options.rows, fmt::format("{} by name, a,b (default: all of the device)", names));
+  add_list(app, "--kernels", options.kernels,
+           fmt::format("{} by name, a,b (default: all of the device)", names));
   app->add_option("--device", options.device, "default: auto")
       ->transform(value_of<DeviceChoice>({{"auto", DeviceChoice::automatic},
                                           {"cpu", DeviceChoice::cpu},
                                           {"cuda", DeviceChoice::cuda},
                                           {"gpu", DeviceChoice::cuda}}));
   app->add_option("--seconds", options.seconds,
-                  fmt::format("time of measuring, a row (default: {})", seconds))
+                  fmt::format("time of measuring, per kernel (default: {})", seconds))
       ->check(number_from(1e-6, 3600.0));
   return app;
 }
 
 void declare_stencil(CLI::App* app, BenchOptions& options) {
-  app->add_option("--policies", options.all_policies, "default: first")
+  app->add_option("--tiles", options.all_tiles, "default: first")
       ->transform(value_of<bool>({{"first", false}, {"all", true}}));
-  add_list(app, "--depths", options.depths, "fused sweeps, 1,2,4, or all that a row has (default)")
+  add_list(app, "--time-blocks", options.time_blocks,
+           "sweeps per launch, 1,2,4, or all of the kernel (default)")
       ->transform(number_from(1, 64) | value_of<int>({{"all", 0}}));
   app->callback([&options] {
-    if (std::ranges::find(options.depths, 0) != options.depths.end()) options.depths.clear();
+    if (std::ranges::find(options.time_blocks, 0) != options.time_blocks.end()) options.time_blocks.clear();
   });
   app->add_option("--norm", options.norm, "with the fused norm of the update")
       ->transform(value_of<ReductionOp>(
           {{"max", ReductionOp::max_abs}, {"l1", ReductionOp::sum_abs}, {"l2", ReductionOp::sum_squares}}));
-  app->add_flag("--walls", options.walls, "with six walls, and what the row needs of them");
+  app->add_flag("--boundaries", options.boundaries, "with boundary conditions on six faces");
   app->add_flag("--source", options.source, "with a source field");
   app->add_flag("--overlap", options.overlap,
-                "as beside an exchange on six faces: the interior, then the rest");
+                "as beside an exchange on six faces: the interior, then the exterior");
 }
 
 void declare_bench(CLI::App& app, CommandLine& command) {
   CLI::App* bench =
-      app.add_subcommand("bench", "measure the rows of the tables on this machine, and check them");
+      app.add_subcommand("bench", "check and measure the kernels of the registry on this machine");
   bench->require_subcommand(1);
   BenchOptions& options = command.bench;
   constexpr const char* grid = "256 on the CPU, 512 on a GPU";
   const auto add = [&](BenchSubject subject, const char* description, const char* sizes) {
     return add_subject(*bench, subject, description, sizes, command);
   };
-  declare_stencil(add_rows(add(BenchSubject::stencil, "sweeps", grid), "rows", 1, options), options);
-  add_rows(add(BenchSubject::reduction, "reductions of the difference of two fields", grid), "rows", 1,
-           options)
+  declare_stencil(add_kernels(add(BenchSubject::stencil, "sweeps", grid), "kernels", 1, options), options);
+  add_kernels(add(BenchSubject::reduction, "reductions of the difference of two fields", grid), "kernels", 1,
+              options)
       ->add_option("--op", options.op, "what is computed (default: l2)")
       ->transform(value_of<ReductionOp>());
-  add_rows(add(BenchSubject::bandwidth, "ways to move arrays", grid), "rows", 1, options);
-  CLI::App* halo = add_rows(add(BenchSubject::halo, "transports across each face, of all ranks", "64,256"),
-                            "transports", 0.05, options);
+  add_kernels(add(BenchSubject::bandwidth, "ways to move arrays", grid), "kernels", 1, options);
+  CLI::App* halo = add_kernels(add(BenchSubject::halo, "transports across each face, of all ranks", "64,256"),
+                               "transports", 0.05, options);
   add_list(halo, "--ghosts", options.ghosts, "layers (default: 1,2,4)")->check(number_from(1, 64));
   CLI::App* io = add(BenchSubject::io, "snapshots beside plain writes, of all ranks", "256");
   io->add_option("--folder", options.folder, "where the files are written (default: here)");
@@ -219,7 +222,7 @@ void declare_check(CLI::App& check, CommandLine& command) {
   CheckOptions& options = command.check;
   check.add_option("--ranks", command.ranks, "plan for so many ranks (default: those launched)")
       ->check(number_from(1, 1 << 24));
-  check.add_flag("--ranks-table", options.ranks_table, "a line a rank, also where there are many");
+  check.add_flag("--ranks-table", options.ranks_table, "a line per rank, also where there are many");
   check.add_flag("--json", options.json,
                  "answer requests about the deck that stand as JSON on stdin, for programs");
   check.add_flag("--resolved", options.resolved, "print the resolved deck too: every key that applies");
@@ -232,7 +235,7 @@ void declare(CLI::App& app, CommandLine& command, std::string& from) {
   app.require_subcommand(1);
   app.set_version_flag("-V,--version", version_text());
 
-  CLI::App* run = add_deck_verb(app, "run", "solve the deck's problem", command, from);
+  CLI::App* run = add_deck_subcommand(app, "run", "solve the deck's problem", command, from);
   run->add_option("--progress", command.progress,
                   "as it runs: bar is a line that is rewritten (default: auto)")
       ->transform(value_of<ProgressChoice>());
@@ -245,7 +248,7 @@ void declare(CLI::App& app, CommandLine& command, std::string& from) {
       "device behind every phase, so that nothing overlaps and nothing is queued as graphs");
 
   CLI::App* check =
-      add_deck_verb(app, "check", "validate a deck and say what a run of it would need", command, from);
+      add_deck_subcommand(app, "check", "validate a deck and say what a run of it would need", command, from);
   declare_check(*check, command);
 
   app.add_subcommand("list", "kernels, reductions, transports and devices of this build and machine")
@@ -264,7 +267,7 @@ void declare(CLI::App& app, CommandLine& command, std::string& from) {
 
 // Exactly one of deck and --from. Without a deck the first override stood in its place.
 void take_deck(CommandLine& command, const std::string& from) {
-  if (command.verb != Verb::run && command.verb != Verb::check) return;
+  if (command.subcommand != Subcommand::run && command.subcommand != Subcommand::check) return;
   if (from.empty()) {
     if (command.file.empty()) throw CLI::RequiredError("deck");
     return;
@@ -275,7 +278,7 @@ void take_deck(CommandLine& command, const std::string& from) {
 }
 
 // Where the overrides stand. They are the last words that belong to no option, so they are sought from the
-// end: from the front one could be taken for the verb or the deck.
+// end: from the front one could be taken for the subcommand or the deck.
 std::vector<int> positions(int argc, const char* const* argv, const std::vector<std::string>& overrides) {
   std::vector<int> places(overrides.size());
   int at = argc - 1;
@@ -293,20 +296,22 @@ std::string words_from(int first, int argc, const char* const* argv) {
   return words;
 }
 
-// What to write where a file is given in place of a verb; else empty.
+// What to write where a file is given in place of a subcommand; else empty.
 std::string file_problem(int argc, const char* const* argv) {
   const std::string kind = std::filesystem::path(argv[1]).extension().string();
-  const char* const verb = kind == ".yaml" || kind == ".yml" ? "run" : kind == ".hdf" ? "info" : nullptr;
-  if (!verb) return {};
-  return fmt::format("{} is no verb; write: isotherm {}{}", in_quotes(argv[1]), verb,
+  const char* const subcommand = kind == ".yaml" || kind == ".yml" ? "run"
+                                 : kind == ".hdf"                  ? "info"
+                                                                   : nullptr;
+  if (!subcommand) return {};
+  return fmt::format("{} is no subcommand; write: isotherm {}{}", in_quotes(argv[1]), subcommand,
                      words_from(1, argc, argv));
 }
 
-constexpr std::string_view deck_verbs[] = {"run", "check", "study", "compare"};
+constexpr std::string_view deck_subcommands[] = {"run", "check", "study", "compare"};
 
 // Keys of decks are no options: what to write for the first that has dashes before it. Empty where none has.
 std::string dash_problem(int argc, const char* const* argv) {
-  if (std::ranges::find(deck_verbs, std::string_view(argv[1])) == std::end(deck_verbs)) return {};
+  if (std::ranges::find(deck_subcommands, std::string_view(argv[1])) == std::end(deck_subcommands)) return {};
   Config config;
   StudyConfig study;
   const Keys keys = describe(config, study);
@@ -324,36 +329,51 @@ std::string dash_problem(int argc, const char* const* argv) {
 
 // An option that has become a command of its own.
 std::string baseline_problem(int argc, const char* const* argv) {
-  const std::string_view verb(argv[1]), option("--baseline");
-  if (verb != "run" && verb != "bench") return {};
+  const std::string_view subcommand(argv[1]), option("--baseline");
+  if (subcommand != "run" && subcommand != "bench") return {};
   for (int i = 2; i < argc; ++i) {
     const std::string_view words(argv[i]);
     if (!words.starts_with(option)) continue;
     const std::string file(words.size() > option.size() ? words.substr(option.size() + 1)
                            : i + 1 < argc               ? argv[i + 1]
                                                         : "EARLIER.json");
-    return fmt::format("--baseline is a command now; write after the {}: isotherm baseline {} {}", verb,
-                       shell_word(file), verb == "run" ? "RUN_DIRECTORY/run.json" : "LATER.json");
+    return fmt::format("--baseline is a command now; write after the {}: isotherm baseline {} {}", subcommand,
+                       shell_word(file), subcommand == "run" ? "RUN_DIRECTORY/run.json" : "LATER.json");
   }
   return {};
 }
 
-// CLI11 says of an unknown verb only that one is required.
-std::string verb_problem(const char* const* argv, const CLI::App& app) {
-  std::vector<std::string> verbs;
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
-    verbs.push_back(verb->get_name());
-  for (const std::string& tool : find_tools()) verbs.push_back(tool);
+// Options of `bench` that were renamed. Empty where none is given.
+std::string renamed_problem(int argc, const char* const* argv) {
+  constexpr std::pair<std::string_view, std::string_view> renamed[] = {{"--rows", "--kernels"},
+                                                                       {"--policies", "--tiles"},
+                                                                       {"--depths", "--time-blocks"},
+                                                                       {"--walls", "--boundaries"}};
+  for (int i = 2; std::string_view(argv[1]) == "bench" && i < argc; ++i) {
+    for (const auto& [before, now] : renamed) {
+      const std::string_view word(argv[i]);
+      if (word.substr(0, word.find('=')) == before) return fmt::format("{} is called {} now", before, now);
+    }
+  }
+  return {};
+}
+
+// CLI11 says of an unknown subcommand only that one is required.
+std::string subcommand_error(const char* const* argv, const CLI::App& app) {
+  std::vector<std::string> subcommands;
+  for (const CLI::App* subcommand : app.get_subcommands([](const CLI::App*) { return true; }))
+    subcommands.push_back(subcommand->get_name());
+  for (const std::string& tool : find_tools()) subcommands.push_back(tool);
   const std::string problem = *argv[1] == '-'
-                                  ? fmt::format("{} stands where a verb is wanted", in_quotes(argv[1]))
-                                  : fmt::format("unknown verb {}", in_quotes(argv[1]));
-  return fmt::format("{}; use one of {}", problem, fmt::join(verbs, ", "));
+                                  ? fmt::format("{} stands where a subcommand is wanted", in_quotes(argv[1]))
+                                  : fmt::format("unknown subcommand {}", in_quotes(argv[1]));
+  return fmt::format("{}; use one of {}", problem, fmt::join(subcommands, ", "));
 }
 
 // CLI11 says of an unknown subject only that a subcommand is required.
 std::string problem_text(const CLI::ParseError& e, const CLI::App& app, int argc, const char* const* argv) {
-  const CLI::App& verb = *app.get_subcommands().front();
-  if (verb.get_require_subcommand_min() == 0 || !verb.get_subcommands().empty()) return e.what();
+  const CLI::App& subcommand = *app.get_subcommands().front();
+  if (subcommand.get_require_subcommand_min() == 0 || !subcommand.get_subcommands().empty()) return e.what();
   const bool given = argc > 2 && *argv[2] != '-';
   return fmt::format("bench: {}; use one of {}",
                      given ? fmt::format("unknown subject {}", in_quotes(argv[2])) : "no subject is given",
@@ -362,9 +382,9 @@ std::string problem_text(const CLI::ParseError& e, const CLI::App& app, int argc
 
 // Of the subject of a benchmark, which has options of its own.
 std::string help_of(const CLI::App& app) {
-  const auto verbs = app.get_subcommands();
-  if (verbs.empty() || verbs.front()->get_subcommands().empty()) return "isotherm";
-  return fmt::format("isotherm bench {}", verbs.front()->get_subcommands().front()->get_name());
+  const auto subcommands = app.get_subcommands();
+  if (subcommands.empty() || subcommands.front()->get_subcommands().empty()) return "isotherm";
+  return fmt::format("isotherm bench {}", subcommands.front()->get_subcommands().front()->get_name());
 }
 
 std::string tools_text() {
@@ -374,7 +394,7 @@ std::string tools_text() {
              : fmt::format("Tools: {} (isotherm NAME --help has more).\n\n", fmt::join(tools, ", "));
 }
 
-// The tool reads its own words. Keys of decks with dashes are refused here, by the one key table.
+// The tool reads its own words. Keys of decks with dashes are rejected here, by the one key table.
 CommandLineResult call_of_tool(int argc, const char* const* argv) {
   if (const std::string problem = dash_problem(argc, argv); !problem.empty())
     return {std::nullopt, static_cast<int>(ExitCode::command_line), fmt::format("isotherm: {}\n", problem)};
@@ -406,11 +426,11 @@ CommandLineResult parse_command_line(int argc, const char* const* argv) {
   std::string from;
   declare(app, command, from);
   app.footer(tools_text() + exit_codes);
-  const auto refused = [](const std::string& text) {
+  const auto rejected = [](const std::string& text) {
     return CommandLineResult{std::nullopt, static_cast<int>(ExitCode::command_line), text};
   };
-  if (argc < 2) return refused(app.help());
-  if (!from_word<Verb>(argv[1])) {
+  if (argc < 2) return rejected(app.help());
+  if (!from_word<Subcommand>(argv[1])) {
     if (find_tool(argv[1])) return call_of_tool(argc, argv);
     if (is_known_tool(argv[1]))
       return {std::nullopt, static_cast<int>(ExitCode::unavailable),
@@ -418,9 +438,9 @@ CommandLineResult parse_command_line(int argc, const char* const* argv) {
   }
   try {
     app.parse(argc, argv);
-    command.verb = *from_word<Verb>(app.get_subcommands().front()->get_name());
+    command.subcommand = *from_word<Subcommand>(app.get_subcommands().front()->get_name());
     take_deck(command, from);
-    if (command.verb == Verb::bench)
+    if (command.subcommand == Subcommand::bench)
       command.bench.subject =
           *from_word<BenchSubject>(app.get_subcommands().front()->get_subcommands().front()->get_name());
   } catch (const CLI::CallForVersion&) {
@@ -428,13 +448,14 @@ CommandLineResult parse_command_line(int argc, const char* const* argv) {
   } catch (const CLI::CallForHelp&) {
     return {std::nullopt, 0, app.help()};
   } catch (const CLI::ParseError& e) {
-    const bool has_verb = !app.get_subcommands().empty();
-    std::string remedy = has_verb ? dash_problem(argc, argv) : file_problem(argc, argv);
-    if (has_verb && remedy.empty()) remedy = baseline_problem(argc, argv);
-    if (!remedy.empty()) return refused(fmt::format("isotherm: {}\n", remedy));
-    return refused(fmt::format("isotherm: {}; see {} --help\n",
-                               has_verb ? problem_text(e, app, argc, argv) : verb_problem(argv, app),
-                               help_of(app)));
+    const bool has_subcommand = !app.get_subcommands().empty();
+    std::string remedy = has_subcommand ? dash_problem(argc, argv) : file_problem(argc, argv);
+    if (has_subcommand && remedy.empty()) remedy = baseline_problem(argc, argv);
+    if (has_subcommand && remedy.empty()) remedy = renamed_problem(argc, argv);
+    if (!remedy.empty()) return rejected(fmt::format("isotherm: {}\n", remedy));
+    return rejected(fmt::format(
+        "isotherm: {}; see {} --help\n",
+        has_subcommand ? problem_text(e, app, argc, argv) : subcommand_error(argv, app), help_of(app)));
   } catch (const Error& e) {
     return {std::nullopt, static_cast<int>(e.code()), fmt::format("isotherm: {}\n", e.what())};
   }

@@ -16,9 +16,9 @@
 
 namespace isotherm {
 
-enum class Verb { run, check, list, init, schema, info, bench };
+enum class Subcommand { run, check, list, init, schema, info, bench };
 template <>
-inline constexpr auto words_of<Verb> = words("run", "check", "list", "init", "schema", "info", "bench");
+inline constexpr auto words_of<Subcommand> = words("run", "check", "list", "init", "schema", "info", "bench");
 
 template <>
 inline constexpr auto words_of<ReductionOp> = words("sum", "max", "l1", "l2");
@@ -27,17 +27,17 @@ struct BenchOptions {
   BenchSubject subject = BenchSubject::stencil;
   std::vector<Int3> sizes;  // cells; empty: what fits the device
   std::vector<Precision> precisions{Precision::fp32, Precision::fp64};
-  std::vector<std::string> rows;  // empty: all of the device
-  bool all_policies = false;
-  std::vector<int> depths;           // empty: all that a row has
+  std::vector<std::string> kernels;  // empty: all of the device
+  bool all_tiles = false;
+  std::vector<int> time_blocks;      // empty: all that a row has
   std::vector<int> ghosts{1, 2, 4};  // halo: layers
   DeviceChoice device = DeviceChoice::automatic;
-  std::optional<ReductionOp> norm;  // stencil: with the row's fused norm
+  std::optional<ReductionOp> norm;  // stencil: with the kernel's fused norm
   ReductionOp op = ReductionOp::sum_squares;
-  bool walls = false;    // stencil: six walls, and what the row needs of them
-  bool source = false;   // stencil: with a source field
-  bool overlap = false;  // stencil: in the parts of a step that overlaps its exchange
-  double seconds = 1;    // of measuring, a row
+  bool boundaries = false;  // stencil: six boundaries, and what the row needs of them
+  bool source = false;      // stencil: with a source field
+  bool overlap = false;     // stencil: in the parts of a step that overlaps its exchange
+  double seconds = 1;       // of measuring, a row
   std::uint64_t seed = 1;
   std::string folder = ".";  // io: where the files are while they are measured
   int repeats = 5;           // io: files of each way
@@ -47,13 +47,13 @@ struct BenchOptions {
 struct CheckOptions {
   bool json = false;         // requests about the deck on stdin
   bool resolved = false;     // print the resolved deck too
-  bool ranks_table = false;  // a line a rank, however many there are
+  bool ranks_table = false;  // a line per rank, however many there are
   double gpu_bytes = 0;      // of memory that each GPU of the plan has; 0: not said
 };
 
 struct CommandLine {
-  Verb verb = Verb::run;
-  std::string program;                  // argv joined, for the record
+  Subcommand subcommand = Subcommand::run;
+  std::string program;                  // argv combined, for the record
   std::string file;                     // run, check: the deck; info: the snapshot
   bool from_output = false;             // run, check: `file` is one that a run wrote, with its deck in it
   std::vector<std::string> overrides;   // "a.b.c=value", positional after the deck

@@ -115,17 +115,17 @@ std::string extraordinary_value(const Config& config) {
   };
   for (int f = 0; f < face_count; ++f) {
     const auto face = static_cast<std::size_t>(f);
-    const BoundaryConfig& wall = config.boundaries[face];
-    if (wall.kind == BoundaryKind::periodic || !wall.value.is_constant()) continue;
-    const double value = wall.value(0, 0, 0, 0);
+    const BoundaryConfig& boundary = config.boundaries[face];
+    if (boundary.kind == BoundaryKind::periodic || !boundary.value.is_constant()) continue;
+    const double value = boundary.value(0, 0, 0, 0);
     look(fmt::format("boundaries.{}.{}", face_names[face],
-                     wall.kind == BoundaryKind::convection ? "ambient" : "value"),
+                     boundary.kind == BoundaryKind::convection ? "ambient" : "value"),
          value, value * boundary_law(config, static_cast<Face>(f)).slope);
   }
   for (std::size_t i = 0; i < config.initial.size(); ++i)
     if (const auto value = config.initial[i].value) look(fmt::format("initial.{}.value", i), *value, *value);
   for (std::size_t i = 0; i < config.sources.size(); ++i) {
-    const Paint& source = config.sources[i];
+    const RegionValue& source = config.sources[i];
     look(fmt::format("sources.{}.{}", i, source.power ? "power" : "value"),
          source.power.value_or(source.value.value_or(0)),
          source_strength(config, source) * source_scale(config));
@@ -136,14 +136,16 @@ std::string extraordinary_value(const Config& config) {
 std::string remedy_of(const Config& config, double residual) {
   const std::string limit = fmt::format("{:.6g} s", stable_dt(config));
   if (config.problem.kind == ProblemKind::transient && time_plan(config).dt > stable_dt(config))
-    return fmt::format("keep problem.dt below the stability limit {} and look at walls and sources", limit);
+    return fmt::format("keep problem.dt below the stability limit {} and look at boundaries and sources",
+                       limit);
   std::string why;
   if (std::isfinite(residual))
     why = fmt::format("it changed by {:.3g} K in a sweep, more than 1e9 K; ", residual);
   if (config.problem.kind == ProblemKind::transient)
     why += fmt::format("problem.dt is stable (at most {}); ", limit);
   const std::string value = extraordinary_value(config);
-  return why + (value.empty() ? "look at walls and sources" : "look at the values of the deck: " + value);
+  return why +
+         (value.empty() ? "look at boundaries and sources" : "look at the values of the deck: " + value);
 }
 
 }  // namespace

@@ -43,8 +43,8 @@ std::string write_diverged(const Config& config, Solver<T>& solver, SnapshotWrit
   const FieldView<const T> field = solver.host_field();
   try {
     files.push_back(writer.write_file(
-        name, field, solver.block(),
-        {solver.time(), solver.sweeps(), writer.fingerprint(field, solver.block())}, std::nullopt));
+        name, field, solver.subdomain(),
+        {solver.time(), solver.sweeps(), writer.fingerprint(field, solver.subdomain())}, std::nullopt));
     return fmt::format(", and at the field in {}", name);
   } catch (const CollectiveError& e) {
     return fmt::format(" (the field is lost: {})", e.what());

@@ -16,7 +16,7 @@ std::string why_in_step(const Config& config, const Communicator& world) {
 }
 
 template <class T>
-FieldOutputs<T>::FieldOutputs(const Config& config, const Communicator& communicator, Box block,
+FieldOutputs<T>::FieldOutputs(const Config& config, const Communicator& communicator, Box subdomain,
                               const RunDirectory& directory, const SnapshotProvenance& provenance,
                               Console& console, FileThread& files, std::optional<std::int64_t> resumed)
     : config_(config), communicator_(communicator), files_(files), schedule_(config), console_(&console) {
@@ -25,7 +25,7 @@ FieldOutputs<T>::FieldOutputs(const Config& config, const Communicator& communic
                           &files);
     if (resumed) writer.continue_series(*resumed);
     std::optional<CoarseField> coarse;
-    if (part.kind == PartKind::coarse) coarse.emplace(communicator, block, part.factor);
+    if (part.kind == PartKind::coarse) coarse.emplace(communicator, subdomain, part.factor);
     parts_.push_back({std::move(part), std::move(writer), std::move(coarse)});
   }
   const ProbesConfig& probes = config.output.probes;
@@ -82,11 +82,11 @@ void FieldOutputs<T>::read_probes(Solver<T>& solver) {
   if (probes_.points.empty()) return;
   std::vector<Box> mine;
   for (const Int3 cell : probes_.cells) {
-    const Int3 local = cell - solver.block().lo;
-    if (solver.block().contains(cell)) mine.push_back({local, local + Int3{1, 1, 1}});
+    const Int3 local = cell - solver.subdomain().lo;
+    if (solver.subdomain().contains(cell)) mine.push_back({local, local + Int3{1, 1, 1}});
   }
   const std::vector<double> cells =
-      gather_cells<T>(communicator_, solver.block(), probes_.cells, solver.host_cells(mine));
+      gather_cells<T>(communicator_, solver.subdomain(), probes_.cells, solver.host_cells(mine));
   probes_.written = solver.sweeps();
   if (!probes_.file) return;
   std::vector<double> kelvins;
@@ -109,10 +109,10 @@ void FieldOutputs<T>::write(Part& part, Solver<T>& solver, std::vector<std::stri
     part.cells = part.coarse->means(solver.host_field());
     mine = {dense_view(part.cells.data(), part.coarse->cells().extent()), part.coarse->cells()};
   } else if (files_.in_step() && !solver.is_asynchronous()) {
-    mine = cut(solver.host_field(), solver.block(), part.what.box);
+    mine = cut(solver.host_field(), solver.subdomain(), part.what.box);
   } else {
-    const Box common = intersect(solver.block(), part.what.box);
-    part.cells = solver.host_cells({common.shifted(Int3{} - solver.block().lo)});
+    const Box common = intersect(solver.subdomain(), part.what.box);
+    part.cells = solver.host_cells({common.shifted(Int3{} - solver.subdomain().lo)});
     if (!common.empty())
       mine = {dense_view(part.cells.data(), common.extent()), common.shifted(Int3{} - part.what.box.lo)};
   }

@@ -44,9 +44,9 @@ std::string why_in_step(const Config& config, const Communicator& world);
 template <class T>
 class FieldOutputs {
  public:
-  // Collective, as everything here. The folder must exist. `block`: this rank's cells. `resumed`: the sweep
-  // from which a run in its own folder goes on; its files up to it stay.
-  FieldOutputs(const Config& config, const Communicator& communicator, Box block,
+  // Collective, as everything here. The folder must exist. `subdomain`: this rank's cells. `resumed`: the
+  // sweep from which a run in its own folder goes on; its files up to it stay.
+  FieldOutputs(const Config& config, const Communicator& communicator, Box subdomain,
                const RunDirectory& directory, const SnapshotProvenance& provenance, Console& console,
                FileThread& files, std::optional<std::int64_t> resumed = {});
 

@@ -34,31 +34,32 @@ Gpu first_gpu() {
 }
 
 // The tables of both precisions hold the same rows.
-template <class Row>
-std::string availability(const Row& row, const std::string& why_no_gpu) {
-  if (!row.available()) return "not in this build";
-  if (row.backend == Backend::host) return "yes";
+template <class Entry>
+std::string availability(const Entry& entry, const std::string& why_no_gpu) {
+  if (!entry.available()) return "not in this build";
+  if (entry.backend == Backend::host) return "yes";
   if (!why_no_gpu.empty()) return "no CUDA device";
-  if constexpr (requires { row.unsupported; }) {
-    if (const std::string why = row.why_unsupported(0); !why.empty()) return "no: " + why;
+  if constexpr (requires { entry.unsupported; }) {
+    if (const std::string why = entry.why_unsupported(0); !why.empty()) return "no: " + why;
   }
   return "yes";
 }
 
 // Stencil kernels have a depth too.
-template <class Rows>
-TextTable row_table(const Rows& rows, const std::string& why_no_gpu) {
-  constexpr bool has_depth = requires {
-    rows.front().max_depth;
+template <class Registry>
+TextTable kernel_table(const Registry& registry, const std::string& why_no_gpu) {
+  constexpr bool has_time_block = requires {
+    registry.front().max_time_block;
   };
-  TextTable table{has_depth ? "lllll" : "llll", {{"name", "backend"}}};
-  if (has_depth) table.rows[0].push_back("depth");
-  table.rows[0].insert(table.rows[0].end(), {"available", "remark"});
-  for (const auto& row : rows) {
+  TextTable table{has_time_block ? "lllll" : "llll", {{"name", "backend"}}};
+  if (has_time_block) table.rows[0].push_back("time block");
+  table.rows[0].insert(table.rows[0].end(), {"available", "description"});
+  for (const auto& kernel : registry) {
     auto& cells = table.rows.emplace_back(
-        std::vector<std::string>{std::string(row.name), std::string(word(row.backend))});
-    if constexpr (has_depth) cells.push_back(row.max_depth > 1 ? fmt::format("1-{}", row.max_depth) : "1");
-    cells.insert(cells.end(), {availability(row, why_no_gpu), std::string(row.remark)});
+        std::vector<std::string>{std::string(kernel.name), std::string(word(kernel.backend))});
+    if constexpr (has_time_block)
+      cells.push_back(kernel.max_time_block > 1 ? fmt::format("1-{}", kernel.max_time_block) : "1");
+    cells.insert(cells.end(), {availability(kernel, why_no_gpu), std::string(kernel.description)});
   }
   return table;
 }
@@ -66,13 +67,14 @@ TextTable row_table(const Rows& rows, const std::string& why_no_gpu) {
 template <class T>
 void add_resources(std::vector<ResourceLine>& lines) {
   const char* precision = sizeof(T) == 4 ? "fp32" : "fp64";
-  for (const auto& row : stencil_kernels<T>()) {
-    if (row.resources && row.why_unsupported(0).empty())
-      lines.push_back({std::string(row.name), precision, std::string(row.policies[0]), row.resources(0)});
+  for (const auto& kernel : stencil_kernels<T>()) {
+    if (kernel.resources && kernel.why_unsupported(0).empty())
+      lines.push_back(
+          {std::string(kernel.name), precision, std::string(kernel.tiles[0]), kernel.resources(0)});
   }
-  const auto add = [&](const auto& rows) {
-    for (const auto& row : rows)
-      if (row.resources) lines.push_back({std::string(row.name), precision, "-", row.resources()});
+  const auto add = [&](const auto& registry) {
+    for (const auto& kernel : registry)
+      if (kernel.resources) lines.push_back({std::string(kernel.name), precision, "-", kernel.resources()});
   };
   add(reduction_kernels<T>());
   add(histogram_kernels<T>());
@@ -80,7 +82,7 @@ void add_resources(std::vector<ResourceLine>& lines) {
 
 // Needs a context on the device: the driver may still have to compile the rows for it.
 std::string resources_text(const Gpu& gpu) {
-  constexpr const char* title = "what the CUDA rows take of a multiprocessor";
+  constexpr const char* title = "resources of the CUDA kernels";
   if (!gpu.device) return fmt::format("{}\n  not known here: {}\n", title, gpu.why_none);
   try {
     std::vector<ResourceLine> lines;
@@ -95,17 +97,17 @@ std::string resources_text(const Gpu& gpu) {
 // On the GPU where there is one.
 TextTable transport_table(const Gpu& gpu) {
   const std::unique_ptr<Device> host = make_host_device();
-  TextTable table{"lll", {{"name", "available", "remark"}}};
-  for (const TransportRow<double>& row : transport_rows<double>()) {
-    const std::string why = row.unsupported(gpu.device ? *gpu.device : *host);
+  TextTable table{"lll", {{"name", "available", "description"}}};
+  for (const TransportEntry<double>& entry : transport_registry<double>()) {
+    const std::string why = entry.unsupported(gpu.device ? *gpu.device : *host);
     table.rows.push_back(
-        {std::string(row.name), why.empty() ? "yes" : "no: " + why, std::string(row.remark)});
+        {std::string(entry.name), why.empty() ? "yes" : "no: " + why, std::string(entry.description)});
   }
   return table;
 }
 
 std::string device_text() {
-  TextTable table{"llll", {{"device", "name", "memory", "remark"}}};
+  TextTable table{"llll", {{"device", "name", "memory", "description"}}};
   const auto host = make_host_device();
   const DeviceInfo processor = host->info();
   table.rows.push_back({"cpu", processor.name, human_bytes(static_cast<double>(host->memory().total_bytes)),
@@ -120,40 +122,40 @@ std::string device_text() {
 }
 
 // `available`: as the tables have it, "yes" or why not.
-Json entry(std::string_view name, const std::string& available, std::string_view remark) {
+Json entry(std::string_view name, const std::string& available, std::string_view description) {
   const std::string_view why = std::string_view(available).substr(available.starts_with("no: ") ? 4 : 0);
   Json json = {{"name", name}, {"available", available == "yes"}};
   json["why_not"] = available == "yes" ? Json() : Json(why);
-  json["remark"] = remark;
+  json["description"] = description;
   return json;
 }
 
-template <class Rows>
-Json rows_json(const Rows& rows, const std::string& why_no_gpu) {
+template <class Registry>
+Json registry_json(const Registry& registry, const std::string& why_no_gpu) {
   Json all = Json::array();
-  for (const auto& row : rows) {
-    Json& json = all.emplace_back(entry(row.name, availability(row, why_no_gpu), row.remark));
-    json["backend"] = word(row.backend);
-    if constexpr (requires { row.on_trial; }) json["automatic"] = row.on_trial;
+  for (const auto& kernel : registry) {
+    Json& json = all.emplace_back(entry(kernel.name, availability(kernel, why_no_gpu), kernel.description));
+    json["backend"] = word(kernel.backend);
+    if constexpr (requires { kernel.is_candidate; }) json["automatic"] = kernel.is_candidate;
   }
   return all;
 }
 
 // None where a row cuts its work in one way only: that has no name.
-Json words_json(std::span<const std::string_view> policies) {
+Json words_json(std::span<const std::string_view> tiles) {
   Json all = Json::array();
-  for (const std::string_view policy : policies)
-    if (policy != "-") all.push_back(policy);
+  for (const std::string_view tile : tiles)
+    if (tile != "-") all.push_back(tile);
   return all;
 }
 
 Json kernels_json(const std::string& why_no_gpu) {
   const auto fp32 = stencil_kernels<float>();
   const auto fp64 = stencil_kernels<double>();
-  Json all = rows_json(fp64, why_no_gpu);
+  Json all = registry_json(fp64, why_no_gpu);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    all[i]["max_depth"] = fp64[i].max_depth;
-    all[i]["policies"] = {{"fp32", words_json(fp32[i].policies)}, {"fp64", words_json(fp64[i].policies)}};
+    all[i]["max_time_block"] = fp64[i].max_time_block;
+    all[i]["tiles"] = {{"fp32", words_json(fp32[i].tiles)}, {"fp64", words_json(fp64[i].tiles)}};
   }
   return all;
 }
@@ -172,7 +174,7 @@ Json device_json(const DeviceInfo& info) {
           {"index", on_host ? Json() : Json(info.index)},
           {"name", info.name},
           {"uuid", on_host ? Json() : Json(info.uuid)},
-          {"remark", info.detail}};
+          {"description", info.detail}};
 }
 
 }  // namespace
@@ -187,8 +189,8 @@ std::string list_json() {
                      {"schema_version", 1},
                      {"version", build_info().version},
                      {"kernels", kernels_json(gpu.why_none)},
-                     {"reductions", rows_json(reduction_kernels<double>(), gpu.why_none)},
-                     {"histograms", rows_json(histogram_kernels<double>(), gpu.why_none)},
+                     {"reductions", registry_json(reduction_kernels<double>(), gpu.why_none)},
+                     {"histograms", registry_json(histogram_kernels<double>(), gpu.why_none)},
                      {"transports", transports_json(gpu)},
                      {"devices", devices},
                      {"why_no_gpu", gpu.why_none.empty() ? Json() : Json(gpu.why_none)}};
@@ -198,28 +200,28 @@ std::string list_json() {
 std::string resource_table(const std::vector<ResourceLine>& lines) {
   TextTable table{
       "lllrrrrrr",
-      {{"row", "precision", "policy", "threads", "registers", "shared", "spilled", "blocks", "occupancy"}}};
+      {{"kernel", "precision", "tile", "threads", "registers", "shared", "spilled", "blocks", "occupancy"}}};
   for (const ResourceLine& line : lines) {
     const KernelResources& r = line.resources;
     const auto bytes = [](auto count) { return human_bytes(static_cast<double>(count)); };
-    table.rows.push_back({line.name, line.precision, line.policy, std::to_string(r.threads),
+    table.rows.push_back({line.name, line.precision, line.tile, std::to_string(r.threads),
                           std::to_string(r.registers), bytes(r.shared_bytes), bytes(r.local_bytes),
                           std::to_string(r.blocks), fmt::format("{:.0f} %", 100 * r.occupancy)});
   }
   return table.text(2);
 }
 
-std::string stencil_table(std::span<const StencilKernel<double>> rows, const std::string& why_no_gpu) {
-  return row_table(rows, why_no_gpu).text(2);
+std::string stencil_table(std::span<const StencilKernel<double>> registry, const std::string& why_no_gpu) {
+  return kernel_table(registry, why_no_gpu).text(2);
 }
 
-std::string policy_table(std::span<const StencilKernel<float>> fp32,
-                         std::span<const StencilKernel<double>> fp64) {
+std::string tile_table(std::span<const StencilKernel<float>> fp32,
+                       std::span<const StencilKernel<double>> fp64) {
   TextTable table{"lll", {{"name", "in fp32", "in fp64"}}};
   for (std::size_t i = 0; i < fp64.size(); ++i) {
     if (!fp64[i].available()) continue;
-    table.rows.push_back({std::string(fp64[i].name), fmt::format("{}", fmt::join(fp32[i].policies, ", ")),
-                          fmt::format("{}", fmt::join(fp64[i].policies, ", "))});
+    table.rows.push_back({std::string(fp64[i].name), fmt::format("{}", fmt::join(fp32[i].tiles, ", ")),
+                          fmt::format("{}", fmt::join(fp64[i].tiles, ", "))});
   }
   return table.text(2);
 }
@@ -227,14 +229,14 @@ std::string policy_table(std::span<const StencilKernel<float>> fp32,
 std::string list_text() {
   const Gpu gpu = first_gpu();
   return fmt::format(
-      "stencil kernels (solver.kernel)\n{}\ntheir policies (solver.tile), the one to take unasked first\n{}\n"
+      "stencil kernels (solver.kernel)\n{}\ntheir tiles (solver.tile), the default first\n{}\n"
       "reductions (solver.reduction)\n{}\nhistograms (solver.histogram)\n{}\n{}\ntransports "
       "(parallel.transport)\n{}\n"
       "devices\n{}",
       stencil_table(stencil_kernels<double>(), gpu.why_none),
-      policy_table(stencil_kernels<float>(), stencil_kernels<double>()),
-      row_table(reduction_kernels<double>(), gpu.why_none).text(2),
-      row_table(histogram_kernels<double>(), gpu.why_none).text(2), resources_text(gpu),
+      tile_table(stencil_kernels<float>(), stencil_kernels<double>()),
+      kernel_table(reduction_kernels<double>(), gpu.why_none).text(2),
+      kernel_table(histogram_kernels<double>(), gpu.why_none).text(2), resources_text(gpu),
       transport_table(gpu).text(2), device_text());
 }
 

@@ -98,7 +98,7 @@ ProgressState LoopProgress::state_at(std::int64_t sweep, std::optional<double> t
   state.wall = wall_.seconds();
   pace_.reached(sweep, state.wall);
   if (r.last) pace_.checked(*r.last_sweep, *state.residual);
-  if (const auto rate = pace_.sweeps_a_second()) state.points_a_second = cells_ * *rate;
+  if (const auto rate = pace_.sweeps_per_second()) state.points_per_second = cells_ * *rate;
   state.left = pace_.forecast(last_sweep_, r.tolerance);
   return state;
 }
@@ -109,7 +109,7 @@ void LoopProgress::warn_of_limit(const ProgressState& state, double elapsed) {
   const double needed = *state.left.seconds, granted = limit_.latest_stop(0) - elapsed;
   if (granted <= 0 || needed < margin * granted) return;
   warned_of_limit_ = true;
-  console_->warn(fmt::format("about {} more are needed at the present pace, but {} leaves {}; {}",
+  console_->warn(fmt::format("about {} more are needed at the present rate, but {} leaves {}; {}",
                              human_duration(needed), limit_.source, human_duration(granted),
                              writes_checkpoints_
                                  ? "the run will stop with a checkpoint: go on from it with --restart latest"

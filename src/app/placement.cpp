@@ -13,7 +13,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "solver/rows.hpp"
+#include "solver/kernel_choice.hpp"
 
 namespace isotherm {
 

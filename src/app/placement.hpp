@@ -40,7 +40,8 @@ std::string why_not_on_gpus(const std::vector<RankSight>& ranks);
 // a machine (a container or control group each), a rank on the host is always rank 0, and every rank would
 // take the first GPU. Every rank sees at least one.
 // Method: the optimal semi-matchings of Harvey, Ladner, Lovasz and Tamir (2003), so that no other dealing has
-// a lower highest load. `sharing_intended`: several ranks a GPU are no reason to warn, as long as none idles.
+// a lower highest load. `sharing_intended`: several ranks per GPU are no reason to warn, as long as none
+// idles.
 DeviceMap map_devices(const std::vector<RankSight>& ranks, bool sharing_intended);
 
 // On which a run computes; either: on this one, unless it asks for GPUs that are not here.
@@ -64,7 +65,7 @@ struct Placement {
 };
 
 // Collective; opens no device. GPUs are dealt out as app/placement.hpp says. Throws
-// CollectiveError(unavailable) when the deck asks for a device that is not there, or for fewer ranks a GPU.
+// CollectiveError(unavailable) when the deck asks for a device that is not there, or for fewer ranks per GPU.
 Placement place_ranks(const Config& config, const Communicator& world, int threads);
 
 // For a plan, made where no run has to be: GPUs that the deck asks for, or else `wants_gpus`, may be those of

@@ -4,7 +4,7 @@
 
 #include "config/parts.hpp"
 #include "config/problems.hpp"
-#include "core/agree.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/host_threads.hpp"
 #include "core/text.hpp"
 #include "grid/field.hpp"
@@ -12,8 +12,8 @@
 #include "output/field_files/cell_boxes.hpp"
 #include "output/field_files/snapshot.hpp"
 #include "output/field_files/snapshot_file.hpp"
-#include "physics/paint.hpp"
-#include "solver/rows.hpp"
+#include "physics/region_values.hpp"
+#include "solver/kernel_choice.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {
@@ -25,14 +25,14 @@ std::size_t element_bytes(const Config& config) {
 
 // The most that any choice of `auto` takes.
 template <class T>
-std::size_t norm_bytes(const RowChoices<T>& choices, Int3 block) {
-  const Box box{{0, 0, 0}, block};
+std::size_t norm_bytes(const KernelChoices<T>& choices, Int3 subdomain) {
+  const Box box{{0, 0, 0}, subdomain};
   std::size_t most = 0;
-  for (const ReductionKernel<T>* row : choices.reductions) {
-    if (!row->fused) most = std::max(most, row->scratch_bytes(box));
+  for (const ReductionKernel<T>* kernel : choices.reductions) {
+    if (!kernel->fused) most = std::max(most, kernel->scratch_bytes(box));
     for (const SweepChoice<T>& sweep : choices.sweeps) {
-      if (row->fused && sweep.row->fuses_norm()) {
-        most = std::max(most, sweep.row->norm_scratch_bytes(box, sweep.policy));
+      if (kernel->fused && sweep.kernel->fuses_norm()) {
+        most = std::max(most, sweep.kernel->norm_scratch_bytes(box, sweep.tile));
       }
     }
   }
@@ -42,28 +42,29 @@ std::size_t norm_bytes(const RowChoices<T>& choices, Int3 block) {
 // ... that a run may come to.
 template <class T>
 std::size_t queue_bytes(const Config& config, const Decomposition& decomposition,
-                        const RowChoices<T>& choices, Int3 block) {
-  const int deepest = most_fused(config, decomposition);
-  const Index margin = halo_depth(config) - 1;  // where a period has several launches
+                        const KernelChoices<T>& choices, Int3 subdomain) {
+  const int longest = longest_time_block(config, decomposition);
+  const Index margin = ghost_layers(config) - 1;  // where a period has several launches
   std::size_t most = 0;
   for (const SweepChoice<T>& choice : choices.sweeps) {
-    if (!choice.row->memory) continue;
+    if (!choice.kernel->memory) continue;
     for (const Index around : {Index{0}, margin}) {
-      const Box region{{-around, -around, -around}, {block.x + around, block.y + around, block.z + around}};
-      const SweepPlan plan{std::min(choice.depth, deepest), choice.policy};
-      most = std::max(most, choice.row->memory->bytes(region, plan));
+      const Box region{{-around, -around, -around},
+                       {subdomain.x + around, subdomain.y + around, subdomain.z + around}};
+      const SweepPlan plan{std::min(choice.time_block, longest), choice.tile};
+      most = std::max(most, choice.kernel->memory->bytes(region, plan));
     }
   }
   return most;
 }
 
 template <class T>
-void plan_rows(const Config& config, const Decomposition& decomposition, int rank, Backend backend,
-               MemoryPlan& plan) {
-  const Int3 block = decomposition.block(rank).extent();
-  const RowChoices<T> choices = row_choices<T>(config, backend, decomposition.block(0).extent());
-  plan.norms = norm_bytes(choices, block);
-  plan.queues = queue_bytes(config, decomposition, choices, block);
+void plan_kernels(const Config& config, const Decomposition& decomposition, int rank, Backend backend,
+                  MemoryPlan& plan) {
+  const Int3 subdomain = decomposition.subdomain(rank).extent();
+  const KernelChoices<T> choices = kernel_choices<T>(config, backend, decomposition.subdomain(0).extent());
+  plan.norms = norm_bytes(choices, subdomain);
+  plan.queues = queue_bytes(config, decomposition, choices, subdomain);
 }
 
 std::array<bool, 3> periodic_axes(const Config& config) {
@@ -74,9 +75,9 @@ std::array<bool, 3> periodic_axes(const Config& config) {
   return periodic;
 }
 
-std::size_t count_datasets(const std::vector<Paint>& entries) {
-  return static_cast<std::size_t>(std::count_if(entries.begin(), entries.end(),
-                                                [](const Paint& e) { return e.shape == Shape::dataset; }));
+std::size_t count_datasets(const std::vector<RegionValue>& entries) {
+  return static_cast<std::size_t>(std::count_if(
+      entries.begin(), entries.end(), [](const RegionValue& e) { return e.shape == Shape::dataset; }));
 }
 
 // Layers that subdomains must be thick enough for: what the autotuner may try follows from the process grid.
@@ -86,10 +87,10 @@ int asked_halo(const Config& config) {
 
 // Of what is written beside the sweeps, or comes from a device: the whole field, and this rank's cells of
 // every part.
-std::size_t copy_bytes(const Config& config, Box block, std::size_t field) {
+std::size_t copy_bytes(const Config& config, Box subdomain, std::size_t field) {
   std::size_t bytes = config.output.snapshots ? field : 0;
   for (const FieldPart& part : field_parts(config)) {
-    const Index cells = intersect(block, part.box).cells() / part.factor.product();
+    const Index cells = intersect(subdomain, part.box).cells() / part.factor.product();
     bytes += static_cast<std::size_t>(cells) * element_bytes(config);
   }
   return bytes;
@@ -104,7 +105,7 @@ std::size_t resident_bytes() {
 // Two arrays that are, with those of the sharers, beyond the caches, and no larger than what the run itself
 // will hold. No rank's share is less than an eighth: not all caches are shared by all. A run that moves less
 // than that is over in some hundredths of a second, most of which it would spend on making the arrays.
-std::size_t roof_bytes(std::size_t field_bytes, double moved, Backend backend, int sharers) {
+std::size_t copy_probe_bytes(std::size_t field_bytes, double moved, Backend backend, int sharers) {
   constexpr std::size_t mebibyte = std::size_t{1} << 20, beyond_caches = 64 * mebibyte;
   const std::size_t least =
       backend == Backend::host
@@ -118,10 +119,10 @@ std::size_t roof_bytes(std::size_t field_bytes, double moved, Backend backend, i
 MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int sharers) {
   const Backend backend = seat.backend;
   const Decomposition decomposition = decompose(config, ranks, backend);
-  const int ghosts = halo_depth(config);
+  const int ghosts = ghost_layers(config);
   const std::size_t size = element_bytes(config);
   const FieldLayout layout =
-      FieldLayout::make(decomposition.block(rank).extent(), ghosts, size, row_alignment(backend));
+      FieldLayout::make(decomposition.subdomain(rank).extent(), ghosts, size, row_alignment(backend));
   MemoryPlan plan;
   plan.field = static_cast<std::size_t>(layout.elements) * size;
   plan.fields = plan.field * (all_sources(config).empty() ? 2 : 3);
@@ -129,23 +130,23 @@ MemoryPlan plan_memory(const Config& config, int ranks, int rank, Seat seat, int
   for (int layers = ghosts; layers > 0; layers = config.solver.halo_width ? 0 : layers / 2)
     plan.halo += 2 * size * static_cast<std::size_t>(exchange_traffic(decomposition, rank, layers).cells);
   if (seat.host == Host::this_one) {
-    (config.precision == Precision::fp32 ? plan_rows<float> : plan_rows<double>)(config, decomposition, rank,
-                                                                                 backend, plan);
+    (config.precision == Precision::fp32 ? plan_kernels<float> : plan_kernels<double>)(config, decomposition,
+                                                                                       rank, backend, plan);
   }
   if (backend == Backend::cuda) plan.mirror = plan.field + plan.halo;
   if (!plan_files(config).empty() || config.output.checkpoint.write) {
-    plan.writing = std::min(static_cast<std::size_t>(decomposition.block(rank).cells()) * size,
+    plan.writing = std::min(static_cast<std::size_t>(decomposition.subdomain(rank).cells()) * size,
                             static_cast<std::size_t>(SnapshotWriter::default_slab_bytes));
     // Beside the packed cells what comes from other ranks, and what HDF5 compresses.
     if (config.output.compression > 0) plan.writing *= 3;
   }
   const bool beside = config.output.asynchronous;
   if (beside || backend == Backend::cuda)
-    plan.copies = copy_bytes(config, decomposition.block(rank), beside ? plan.field : 0);
+    plan.copies = copy_bytes(config, decomposition.subdomain(rank), beside ? plan.field : 0);
   const auto datasets = std::max(count_datasets(config.initial), count_datasets(config.sources));
-  plan.painting = datasets * sizeof(double) * static_cast<std::size_t>(layout.extent.product());
+  plan.initialising = datasets * sizeof(double) * static_cast<std::size_t>(layout.extent.product());
   const double moved = 2.0 * static_cast<double>(likely_sweeps(config)) * static_cast<double>(plan.field);
-  plan.roof = 2 * roof_bytes(plan.field, moved, backend, sharers);
+  plan.copy_bandwidth = 2 * copy_probe_bytes(plan.field, moved, backend, sharers);
   plan.program = resident_bytes();
   return plan;
 }
@@ -209,21 +210,21 @@ std::string memory_table(const MemoryPlan& plan, Backend backend) {
   add("fields, ghosts, sources", plan.fields, place);
   add("packed halos", plan.halo, place);
   if (plan.norms) add("partial results of norms", plan.norms, place);
-  if (plan.queues) add("queues of fused sweeps", plan.queues, "host");
+  if (plan.queues) add("queues of temporal sweeps", plan.queues, "host");
   if (plan.mirror) add("field for output, staging", plan.mirror, "host");
   if (plan.writing) add("a file being written", plan.writing, "host");
   if (plan.copies) add("copies (asynchronous)", plan.copies, "host");
-  if (plan.painting) add("datasets being painted", plan.painting, "host");
-  if (plan.roof > held) add("bandwidth, before fields", plan.roof, place);
+  if (plan.initialising) add("datasets of initial values and sources", plan.initialising, "host");
+  if (plan.copy_bandwidth > held) add("bandwidth, before fields", plan.copy_bandwidth, place);
   add("program and libraries", plan.program, "host");
   return table;
 }
 
-void refuse_what_does_not_fit(const MemoryPlan& mine, const Placement& placement, const Communicator& world) {
+void check_memory(const MemoryPlan& mine, const Placement& placement, const Communicator& world) {
   const Communicator host = world.split_by_host();
   const double programs = host.all_reduce(static_cast<double>(mine.program), ReduceOp::sum);
   const double on_host = host.all_reduce(static_cast<double>(mine.host(placement.backend)), ReduceOp::sum);
-  agree(world, [&] {
+  all_or_throw(world, [&] {
     const auto check = [&](const std::string& ranks, const char* memory, double wanted, double free,
                            const char* more) {
       if (wanted > free)

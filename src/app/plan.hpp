@@ -1,4 +1,4 @@
-// What a run of a deck will need, by arithmetic alone: memory, files, cells a rank.
+// What a run of a deck will need, by arithmetic alone: memory, files, cells per rank.
 #pragma once
 
 #include <algorithm>
@@ -16,22 +16,23 @@ namespace isotherm {
 
 // Bytes of one rank. On the CPU everything is host memory.
 struct MemoryPlan {
-  std::size_t field = 0;     // one field, ghosts and padding included
-  std::size_t fields = 0;    // the two fields, and the source
-  std::size_t halo = 0;      // packed ghosts, both ways
-  std::size_t norms = 0;     // what the reduction leaves on its way to a norm
-  std::size_t queues = 0;    // what launches keep from one to the next, always in host memory
-  std::size_t mirror = 0;    // CUDA: the field in host memory for output, and staging
-  std::size_t writing = 0;   // the cells of one file on their way to it, always in host memory
-  std::size_t copies = 0;    // of cells that are written while sweeps go on, always in host memory
-  std::size_t painting = 0;  // datasets of `initial` or `sources`, in fp64, while they are painted
-  std::size_t roof = 0;      // the bandwidth measurement; given back before the fields are made
-  std::size_t program = 0;   // this process before it allocates a field, measured
-  std::size_t device() const { return std::max(fields + halo + norms, roof); }
+  std::size_t field = 0;           // one field, ghosts and padding included
+  std::size_t fields = 0;          // the two fields, and the source
+  std::size_t halo = 0;            // packed ghosts, both ways
+  std::size_t norms = 0;           // what the reduction leaves on its way to a norm
+  std::size_t queues = 0;          // what launches keep from one to the next, always in host memory
+  std::size_t mirror = 0;          // CUDA: the field in host memory for output, and staging
+  std::size_t writing = 0;         // the cells of one file on their way to it, always in host memory
+  std::size_t copies = 0;          // of cells that are written while sweeps go on, always in host memory
+  std::size_t initialising = 0;    // datasets of `initial` or `sources`, in fp64, while they are set
+  std::size_t copy_bandwidth = 0;  // the bandwidth measurement; given back before the fields are made
+  std::size_t program = 0;         // this process before it allocates a field, measured
+  std::size_t device() const { return std::max(fields + halo + norms, copy_bandwidth); }
   std::size_t host(Backend backend) const {
-    const std::size_t passing = std::max(writing + copies, painting);
-    return program + (backend == Backend::host ? std::max(fields + halo + norms + queues + passing, roof)
-                                               : mirror + passing);
+    const std::size_t passing = std::max(writing + copies, initialising);
+    return program + (backend == Backend::host
+                          ? std::max(fields + halo + norms + queues + passing, copy_bandwidth)
+                          : mirror + passing);
   }
 };
 
@@ -65,7 +66,7 @@ ProcessGridChoice weigh_process_grids(const Config& config, int ranks, Backend b
 
 // Collective. Throws CollectiveError(memory), with the table, where the ranks of a host or of a GPU need more
 // than is free.
-void refuse_what_does_not_fit(const MemoryPlan& mine, const Placement& placement, const Communicator& world);
+void check_memory(const MemoryPlan& mine, const Placement& placement, const Communicator& world);
 
 std::string memory_table(const MemoryPlan& plan, Backend backend);  // lines: bytes by purpose
 
@@ -73,6 +74,6 @@ std::size_t resident_bytes();  // of this process, now
 
 // Bytes of each of the two arrays between which a rank with fields of this size, whose sweeps move so many
 // bytes in all, measures its copy bandwidth, at the same time as the others that share its host, or its GPU.
-std::size_t roof_bytes(std::size_t field_bytes, double moved, Backend backend, int sharers);
+std::size_t copy_probe_bytes(std::size_t field_bytes, double moved, Backend backend, int sharers);
 
 }  // namespace isotherm

@@ -4,7 +4,7 @@
 
 #include "app/plan.hpp"
 #include "config/deck.hpp"
-#include "core/agree.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/hdf5_file.hpp"
 #include "core/statistics.hpp"
 #include "core/text.hpp"
@@ -47,10 +47,10 @@ Decomposition decomposition_of(const Session& session) {
 template <class T>
 void describe_steps(const Solver<T>& solver, const Autotuner<T>* autotuner, MethodRecord& method) {
   const StepPlan<T>& plan = solver.plan();
-  method.kernel = plan.sweep.row->name;
-  method.policy = plan.sweep.row->policies[static_cast<std::size_t>(plan.sweep.policy)];
-  method.depth = plan.halo_width;
-  method.fused = plan.sweep.depth;
+  method.kernel = plan.sweep.kernel->name;
+  method.tile = plan.sweep.kernel->tiles[static_cast<std::size_t>(plan.sweep.tile)];
+  method.halo_width = plan.halo_width;
+  method.time_block = plan.sweep.time_block;
   method.reduction = solver.reduction().name;
   method.graph = plan.graph;
   method.overlap = plan.overlap;
@@ -87,8 +87,8 @@ RunRecord describe_run(const CommandLine& command, const Session& session, const
   for (int axis = 0; axis < 3; ++axis) record.lengths[axis] *= static_cast<double>(config.grid.cells[axis]);
   record.process_grid = d.process_grid();
   record.weights = exchange_weights(session.cases.back(), session.placement.backend);
-  record.smallest_rank_cells = d.smallest_block();
-  record.largest_rank_cells = d.largest_block();
+  record.smallest_rank_cells = d.smallest_subdomain();
+  record.largest_rank_cells = d.largest_subdomain();
   record.precision = config.precision;
   record.method = describe_method(session);
   record.memory_estimate_bytes = static_cast<std::int64_t>(world.all_reduce(
@@ -101,13 +101,14 @@ RunRecord describe_run(const CommandLine& command, const Session& session, const
   return record;
 }
 
-RankRow describe_rank(const Session& session, const Device& opened, const Communicator& world) {
+RankInfo describe_rank(const Session& session, const Device& opened, const Communicator& world) {
   const RankPlace& place = session.placement.ranks[static_cast<std::size_t>(world.rank())];
   const DeviceInfo device = opened.info();
-  return {
-      world.rank(),       place.host,  device.backend, device.index,
-      device.name,        device.uuid, place.threads,  decomposition_of(session).block(world.rank()).cells(),
-      peak_memory_bytes()};
+  return {world.rank(),       place.host,
+          device.backend,     device.index,
+          device.name,        device.uuid,
+          place.threads,      decomposition_of(session).subdomain(world.rank()).cells(),
+          peak_memory_bytes()};
 }
 
 SnapshotProvenance provenance(const Session& session, const RunRecord& record) {
@@ -124,13 +125,13 @@ SnapshotProvenance provenance(const Session& session, const RunRecord& record) {
 
 // All ranks copy at once, as they will sweep at once; a round takes as long as its slowest rank. The median
 // of the rounds: sweeps are reported as they ran on the average, not at their best. As many rounds as move
-// the bytes of the run's sweeps will do, and at least one: a short run is not kept longer by its roof than by
-// itself.
-double measure_roof(const Session& session, Device& device, const Communicator& world) {
-  const std::size_t bytes = session.memory.roof / 2;
+// the bytes of the run's sweeps will do, and at least one: a short run is not kept longer by its copy
+// bandwidth than by itself.
+double measure_copy_bandwidth(const Session& session, Device& device, const Communicator& world) {
+  const std::size_t bytes = session.memory.copy_bandwidth / 2;
   const double passes_of_run = static_cast<double>(likely_sweeps(session.cases.back())) *
                                static_cast<double>(session.memory.field) / static_cast<double>(bytes);
-  const auto probe = agree(world, [&] { return make_copy_probe(device, bytes); });
+  const auto probe = all_or_throw(world, [&] { return make_copy_probe(device, bytes); });
   const Owned<Stream> stream = own_stream(device, Priority::normal);
   Stopwatch watch(device, stream);
   const auto copy = [&] { probe->enqueue(stream); };
@@ -199,12 +200,12 @@ void RankTimes::add(const SolverTimes& solver, const LoopOutcome& outcome) {
   phases[Phase::diagnostics] += solver.diagnostics;
   phases[Phase::output] += outcome.output_seconds;
   phases[Phase::interior] += solver.interior;
-  phases[Phase::shells] += solver.shells;
-  phases[Phase::sweep] += solver.sweep - solver.interior - solver.shells;
-  phases[Phase::walls] += solver.halo;
+  phases[Phase::exterior] += solver.exterior;
+  phases[Phase::sweep] += solver.sweep - solver.interior - solver.exterior;
+  phases[Phase::boundaries] += solver.halo;
   for (const Phase part : {Phase::pack, Phase::wire, Phase::unpack}) {
     phases[part] += solver.exchange[part];
-    phases[Phase::walls] -= solver.exchange[part];
+    phases[Phase::boundaries] -= solver.exchange[part];
   }
   phases[Phase::setup] += outcome.tuning_seconds;
   phases[Phase::other] += outcome.wall - outcome.tuning_seconds - solver.sum() - outcome.output_seconds;

@@ -20,11 +20,11 @@ namespace isotherm {
 
 RunRecord describe_run(const CommandLine& command, const Session& session, const Device& device,
                        const Communicator& world, const std::string& directory);
-RankRow describe_rank(const Session& session, const Device& device, const Communicator& world);
+RankInfo describe_rank(const Session& session, const Device& device, const Communicator& world);
 SnapshotProvenance provenance(const Session& session, const RunRecord& record);
 
 // Collective: bytes per second that all devices of the run copy together, measured at once on all.
-double measure_roof(const Session& session, Device& device, const Communicator& world);
+double measure_copy_bandwidth(const Session& session, Device& device, const Communicator& world);
 
 std::string file_name(const std::string& path);
 

@@ -9,7 +9,7 @@
 #include "app/verification.hpp"
 #include "config/deck.hpp"
 #include "config/problems.hpp"
-#include "core/agree.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/text.hpp"
 #include "output/field_files/snapshot.hpp"
 #include "output/field_files/snapshot_file.hpp"
@@ -38,7 +38,7 @@ Asked find_asked(const std::string& word, const Config& config) {
 }
 
 // A link that leads elsewhere may name anything.
-void refuse_link_elsewhere(const fs::path& file) {
+void check_link(const fs::path& file) {
   std::error_code error;
   if (!fs::is_symlink(fs::symlink_status(file, error))) return;
   const fs::path target = fs::canonical(file, error);
@@ -52,10 +52,10 @@ void refuse_link_elsewhere(const fs::path& file) {
 void verify_cells(const std::string& file, const SnapshotHeader& header, const Session& session,
                   const Communicator& world) {
   const Config& config = session.deck.config;
-  const Box block = session.decomposition.block(world.rank());
+  const Box subdomain = session.decomposition.subdomain(world.rank());
   const Index slab = SnapshotWriter::default_slab_bytes;
-  const std::uint64_t mine = agree(
-      world, [&] { return fingerprint_on_disk(file, block, config.grid.cells, config.precision, slab); });
+  const std::uint64_t mine = all_or_throw(
+      world, [&] { return fingerprint_on_disk(file, subdomain, config.grid.cells, config.precision, slab); });
   const std::uint64_t found = world.all_reduce(mine, ReduceOp::sum);
   if (found != header.meta.fingerprint)
     throw CollectiveError(
@@ -147,11 +147,11 @@ std::optional<Restart> first_sound(const std::vector<std::string>& files, Sessio
     Restart restart{.file = file};
     Config config = session.deck.config;
     const auto read_header = [&] {
-      refuse_link_elsewhere(file);
+      check_link(file);
       return read_checkpoint_header(file);
     };
-    if (!is_sound([&] { restart.header = agree(world, read_header); })) continue;
-    restart.changes = agree(world, [&] { return take_over(restart.header, file, config); });
+    if (!is_sound([&] { restart.header = all_or_throw(world, read_header); })) continue;
+    restart.changes = all_or_throw(world, [&] { return take_over(restart.header, file, config); });
     if (!is_sound([&] { verify_cells(file, restart.header, session, world); })) continue;
     session.deck.config = config;
     return restart;
@@ -188,7 +188,7 @@ std::optional<Restart> plan_restart(const std::string& asked_for, Force force, S
   Asked asked;
   std::vector<std::string> files;
   std::shared_ptr<RunLock> lock;
-  agree(world, [&] {
+  all_or_throw(world, [&] {
     if (!world.is_root()) return;
     asked = find_asked(asked_for, config);
     std::error_code ignored;

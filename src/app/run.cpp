@@ -7,7 +7,7 @@
 #include "app/field_outputs.hpp"
 #include "app/verification.hpp"
 #include "config/deck.hpp"
-#include "core/agree.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/text.hpp"
 #include "output/console/report.hpp"
 #include "output/field_files/snapshot.hpp"
@@ -26,28 +26,30 @@ std::optional<std::int64_t> resumed_here(const std::optional<Restart>& restart) 
 
 // What is taken unasked, or while the autotuner has nothing better yet.
 template <class T>
-SolverRows<T> default_rows(const Config& config, const RowChoices<T>& choices) {
+SolverKernels<T> default_kernels(const Config& config, const KernelChoices<T>& choices) {
   const SweepChoice<T>& sweep = choices.sweeps.front();
-  const auto fits = [&](const ReductionKernel<T>* row) { return !row->fused || sweep.row->fuses_norm(); };
+  const auto fits = [&](const ReductionKernel<T>* kernel) {
+    return !kernel->fused || sweep.kernel->fuses_norm();
+  };
   return {sweep, *std::ranges::find_if(choices.reductions, fits), choices.histogram,
           config.solver.cuda_graph == GraphChoice::on};
 }
 
 // False where the entry names what the deck does not leave open, or this program does not have.
 template <class T>
-bool use_recalled(const TuningChoice& choice, const RowChoices<T>& choices, Solver<T>& solver) {
+bool use_recalled(const TuningChoice& choice, const KernelChoices<T>& choices, Solver<T>& solver) {
   const auto sweep = std::ranges::find_if(choices.sweeps, [&](const SweepChoice<T>& c) {
-    return c.row->name == choice.kernel && c.depth == choice.time_block &&
-           c.row->policies[static_cast<std::size_t>(c.policy)] == choice.tile;
+    return c.kernel->name == choice.kernel && c.time_block == choice.time_block &&
+           c.kernel->tiles[static_cast<std::size_t>(c.tile)] == choice.tile;
   });
   const auto reduction = std::ranges::find(choices.reductions, choice.reduction, &ReductionKernel<T>::name);
   const auto overlap = std::ranges::find(words_of<Overlap>, choice.overlap);
   if (sweep == choices.sweeps.end() || reduction == choices.reductions.end() ||
-      overlap == words_of<Overlap>.end() || ((*reduction)->fused && !sweep->row->fuses_norm()))
+      overlap == words_of<Overlap>.end() || ((*reduction)->fused && !sweep->kernel->fuses_norm()))
     return false;
   const Level<T>& level = solver.level();
-  const int least = exchanges(level.sides()) ? sweep->depth : 1;  // layers that a launch needs
-  if (choice.halo_width < least || choice.halo_width > halo_depth(level.config())) return false;
+  const int least = exchanges(level.sides()) ? sweep->time_block : 1;  // layers that a launch needs
+  if (choice.halo_width < least || choice.halo_width > ghost_layers(level.config())) return false;
   StepPlan<T> plan{*sweep, choice.halo_width, Overlap::off,
                    choice.graph && level.halo().why_not_recordable().empty()};
   solver.use(plan, **reduction);
@@ -72,7 +74,7 @@ struct Run<T>::Outputs {
       if (resumed) snapshots->continue_series(*resumed);
     }
     if (last)
-      fields.emplace(config, world, run.solver_->block(), *run.directory_, origin(), run.console_, files,
+      fields.emplace(config, world, run.solver_->subdomain(), *run.directory_, origin(), run.console_, files,
                      resumed);
     if (!run.is_series() && config.output.checkpoint.write && moves_data(config))
       checkpoints.emplace(config, world, path, origin(), &files);
@@ -174,7 +176,7 @@ void Run<T>::make_solver(const Config& config) {
   const int threads = placement.ranks[static_cast<std::size_t>(world.rank())].threads;
   autotuner_.reset();
   solver_.reset();  // before the next takes its memory
-  const RowChoices<T> choices = common_choices<T>(config, decomposition, world, plan_.device);
+  const KernelChoices<T> choices = common_choices<T>(config, decomposition, world, plan_.device);
   std::optional<TuningChoice> recalled;
   if (!config.solver.tuning_file.empty()) {
     tuning_key_ = tuning_key(config, decomposition, plan_.device, threads);
@@ -183,7 +185,7 @@ void Run<T>::make_solver(const Config& config) {
   std::optional<StoredField> stored;
   if (const auto& restart = plan_.restart) stored = {restart->file, temperature_dataset, restart->sweep()};
   solver_ = std::make_unique<Solver<T>>(config, decomposition, world, plan_.device,
-                                        default_rows(config, choices), true, stored);
+                                        default_kernels(config, choices), true, stored);
   if (plan_.command.profile) solver_->time_phases();
   tuning_source_ = choices.open() ? Tuning::Source::defaults : Tuning::Source::deck;
   if (recalled && use_recalled(*recalled, choices, *solver_)) {
@@ -206,7 +208,7 @@ void Run<T>::resume() {
                           fmt::format("{}: what was read is not what was looked at before (the file or its "
                                       "disk changes); try again, or name another one",
                                       restart.file));
-  agree(plan_.world, [&] {
+  all_or_throw(plan_.world, [&] {
     if (is_root() && restart.same_directory)
       set_aside_later(directory_->path.string(), config().name, restart.sweep());
   });
@@ -304,8 +306,8 @@ void Run<T>::keep_tuning_found(const Config& config) {
   const MethodRecord& m = record_.method;
   try {
     keep_tuning(config.solver.tuning_file, tuning_key_,
-                {m.kernel, m.policy, m.reduction, std::string(word(m.overlap)), m.fused, m.depth, m.graph,
-                 autotuner_->sweep_seconds(), autotuner_->seconds(), m.tuning.complete});
+                {m.kernel, m.tile, m.reduction, std::string(word(m.overlap)), m.time_block, m.halo_width,
+                 m.graph, autotuner_->sweep_seconds(), autotuner_->seconds(), m.tuning.complete});
   } catch (const Error& e) {
     console_.warn(fmt::format("the tuning is not kept: {}", e.what()));
   }
@@ -374,7 +376,7 @@ void Run<T>::fail(const CollectiveError& error) {
 template <class T>
 void Run<T>::write_record() {
   try {
-    agree(plan_.world, [&] {
+    all_or_throw(plan_.world, [&] {
       if (is_root()) write_run_record(directory_->record(), record_);
     });
   } catch (const CollectiveError& error) {

@@ -7,7 +7,7 @@
 #include "app/verification.hpp"
 #include "config/parts.hpp"
 #include "config/problems.hpp"
-#include "core/agree.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/build_info.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -19,8 +19,8 @@
 #include "output/field_files/snapshot_file.hpp"
 #include "physics/diagnostics.hpp"
 #include "physics/exact.hpp"
-#include "physics/paint.hpp"
-#include "solver/rows.hpp"
+#include "physics/region_values.hpp"
+#include "solver/kernel_choice.hpp"
 
 namespace isotherm {
 
@@ -31,7 +31,7 @@ namespace {
 void compare_ranks(const CommandLine& command, const Communicator& world) {
   std::string mine =
       fmt::format("isotherm {} {} {}{}{} {}", build_info().version, build_info().git_revision,
-                  word(command.verb), command.ranks ? fmt::format(" --ranks {}", command.ranks) : "",
+                  word(command.subcommand), command.ranks ? fmt::format(" --ranks {}", command.ranks) : "",
                   command.from_output ? " --from" : "", command.file);
   if (!command.restart.empty()) mine += " --restart " + command.restart;
   if (command.profile) mine += " --profile";
@@ -49,12 +49,12 @@ void compare_ranks(const CommandLine& command, const Communicator& world) {
 
 // The resolved one: with the overrides of that run, and its datasets by their whole paths.
 std::string deck_within(const SnapshotProvenance& from, const std::string& file) {
-  const auto refuse = [&](const std::string& problem) {
+  const auto reject = [&](const std::string& problem) {
     throw Error(ExitCode::deck, fmt::format("{}: {}; name another file, or a deck", file, problem));
   };
-  if (from.resolved_deck.empty()) refuse("holds no deck (its /isotherm/resolved_deck is empty)");
+  if (from.resolved_deck.empty()) reject("holds no deck (its /isotherm/resolved_deck is empty)");
   if (from.name.find('/') != std::string::npos)
-    refuse(fmt::format("the run's name {} is no file name (a '/' in it would lead out of the run directory)",
+    reject(fmt::format("the run's name {} is no file name (a '/' in it would lead out of the run directory)",
                        in_quotes(from.name)));
   return from.resolved_deck;
 }
@@ -68,24 +68,24 @@ void be_another_run(Config& config, const std::string& name) {
 
 }  // namespace
 
-KnownRows known_rows() {
-  KnownRows rows;
-  const auto add = [](std::vector<KnownRows::Row>& known, const auto& table) {
-    for (const auto& row : table)
-      known.push_back({std::string(row.name), row.available(), row.backend == Backend::cuda});
+RegistryNames registry_names() {
+  RegistryNames registry;
+  const auto add = [](std::vector<RegistryNames::Kernel>& known, const auto& table) {
+    for (const auto& kernel : table)
+      known.push_back({std::string(kernel.name), kernel.available(), kernel.backend == Backend::cuda});
   };
-  add(rows.kernels, stencil_kernels<double>());
-  add(rows.reductions, reduction_kernels<double>());
-  add(rows.histograms, histogram_kernels<double>());
-  for (const auto& row : transport_rows<double>())
-    rows.transports.push_back({std::string(row.name), row.moves_data});
-  return rows;
+  add(registry.kernels, stencil_kernels<double>());
+  add(registry.reductions, reduction_kernels<double>());
+  add(registry.histograms, histogram_kernels<double>());
+  for (const auto& kernel : transport_registry<double>())
+    registry.transports.push_back({std::string(kernel.name), kernel.moves_data});
+  return registry;
 }
 
 namespace {
 
 // A step that is stable on the deck's grid need not be on the finer ones of its series.
-void refuse_unstable(const Config& each) {
+void validate_time_step(const Config& each) {
   const ProblemConfig& problem = each.problem;
   if (!problem.dt || problem.allow_unstable || *problem.dt <= stable_dt(each)) return;
   throw deck_error(each, "problem.dt",
@@ -94,7 +94,7 @@ void refuse_unstable(const Config& each) {
                    *problem.dt, stable_dt(each), each.grid.cells.x, each.grid.cells.y, each.grid.cells.z);
 }
 
-void refuse_compression(const Config& config) {
+void validate_compression(const Config& config) {
   if (config.output.compression == 0) return;
   if (const std::string why = why_not_compressed(); !why.empty())
     throw Error(ExitCode::unavailable,
@@ -102,21 +102,22 @@ void refuse_compression(const Config& config) {
                             config.at("output.compression"), config.output.compression, why));
 }
 
-// Collective. Where no wall holds the temperature, all heat that comes in must go out.
-void refuse_unbalanced(const Config& config, const Communicator& world, Backend backend) {
+// Collective. Where no boundary holds the temperature, all heat that comes in must go out.
+void validate_balance(const Config& config, const Communicator& world, Backend backend) {
   if (!mean_is_free(config)) return;
-  HeatBalance balance = agree(world, [&] {
+  HeatBalance balance = all_or_throw(world, [&] {
     const Decomposition decomposition = decompose(config, world.size(), backend);
-    return heat_balance(config, decomposition.block(world.rank()), decomposition.boundaries(world.rank()));
+    return heat_balance(config, decomposition.subdomain(world.rank()),
+                        decomposition.boundaries(world.rank()));
   });
   balance.net = world.all_reduce(balance.net, ReduceOp::sum);
   balance.gross = world.all_reduce(balance.gross, ReduceOp::sum);
-  agree(world, [&] { check_balance(config, balance); });
+  all_or_throw(world, [&] { check_balance(config, balance); });
 }
 
 // A `check` that a launcher started without --ranks is of its own job.
 bool is_plan(const CommandLine& command) {
-  return command.verb == Verb::check &&
+  return command.subcommand == Subcommand::check &&
          (command.ranks > 0 || command.check.gpu_bytes > 0 || !is_under_launcher());
 }
 
@@ -124,7 +125,7 @@ LoadedDeck load_deck(const CommandLine& command, const Communicator& world) {
   compare_ranks(command, world);
   LoadedDeck deck;
   std::string name;  // of the run that left the deck
-  agree(world, [&] {
+  all_or_throw(world, [&] {
     if (!world.is_root()) return;
     if (!command.from_output) {
       deck.text = read_deck_file(command.file);
@@ -136,8 +137,9 @@ LoadedDeck load_deck(const CommandLine& command, const Communicator& world) {
   });
   deck.text = world.broadcast(deck.text);
   name = world.broadcast(name);
-  deck.config = agree(world, [&] {
-    return parse_deck(deck.text, command.file, command.overrides, known_rows(), command.override_arguments);
+  deck.config = all_or_throw(world, [&] {
+    return parse_deck(deck.text, command.file, command.overrides, registry_names(),
+                      command.override_arguments);
   });
   if (command.from_output) be_another_run(deck.config, name);
   return deck;
@@ -167,13 +169,13 @@ void allow_ghosts(Session& session, int most, const Communicator& world) {
   for (Config& each : session.cases) allow(each);
   session.deck.config.solver.ghosts = session.cases.back().solver.ghosts;
   const std::size_t program = session.memory.program;
-  session.memory = agree(world, [&] { return memory_of(session, world); });
+  session.memory = all_or_throw(world, [&] { return memory_of(session, world); });
   if (program > 0) session.memory.program = program;  // this process is as it was
 }
 
 bool fits(const Session& session, const Communicator& world) {
   try {
-    refuse_what_does_not_fit(session.memory, session.placement, world);
+    check_memory(session.memory, session.placement, world);
     return true;
   } catch (const CollectiveError& e) {
     if (e.code() != ExitCode::memory) throw;
@@ -189,43 +191,43 @@ void fit_ghosts(Session& session, const Communicator& world) {
 }
 
 bool moves_data(const Config& config) {
-  const TransportRow<double>* row = find_transport<double>(config.parallel.transport);
-  return !row || row->moves_data;
+  const TransportEntry<double>* entry = find_transport<double>(config.parallel.transport);
+  return !entry || entry->moves_data;
 }
 
 std::vector<Config> sound_cases(const Config& config) {
-  make_exact(config);  // refuses walls that do not fit the solution
+  make_exact(config);  // rejects boundaries that do not fit the solution
   io_timeout();
-  refuse_compression(config);
+  validate_compression(config);
   std::vector<Config> all = cases_of(config);
   for (const Config& each : all) {
-    refuse_unstable(each);
-    field_parts(each);  // refuses what does not fit the grid
-    Painter(each, each.initial, "initial").check_datasets();
-    Painter(each, each.sources, "sources").check_datasets();
+    validate_time_step(each);
+    field_parts(each);  // rejects what does not fit the grid
+    RegionValues(each, each.initial, "initial").check_datasets();
+    RegionValues(each, each.sources, "sources").check_datasets();
     shape_warnings(each);  // throws where a source lies outside the domain
   }
   return all;
 }
 
-void refuse_on(const Config& config, int ranks, Backend backend) {
-  const Int3 largest = decompose(config, ranks, backend).block(0).extent();
+void validate_on(const Config& config, int ranks, Backend backend) {
+  const Int3 largest = decompose(config, ranks, backend).subdomain(0).extent();
   if (config.precision == Precision::fp32) {
-    row_choices<float>(config, backend, largest);
+    kernel_choices<float>(config, backend, largest);
   } else {
-    row_choices<double>(config, backend, largest);
+    kernel_choices<double>(config, backend, largest);
   }
 }
 
-void refuse_transport(const Config& config, const Device& device) {
-  const TransportRow<double>* row = find_transport<double>(config.parallel.transport);
-  if (!row) return;  // auto
-  const std::string why = row->unsupported(device);
+void validate_transport(const Config& config, const Device& device) {
+  const TransportEntry<double>* entry = find_transport<double>(config.parallel.transport);
+  if (!entry) return;  // auto
+  const std::string why = entry->unsupported(device);
   if (why.empty()) return;
   throw Error(
       ExitCode::unavailable,
       fmt::format("{}: transport '{}' cannot be used here ({}); use auto, or another of isotherm list",
-                  config.at("parallel.transport"), row->name, why));
+                  config.at("parallel.transport"), entry->name, why));
 }
 
 Session plan_session(const CommandLine& command, const Communicator& world) {
@@ -234,21 +236,21 @@ Session plan_session(const CommandLine& command, const Communicator& world) {
   ThreadPlan threads = plan_threads(world.split_by_host());
   use_threads(threads.threads);
   const int ranks = command.ranks ? command.ranks : world.size();
-  std::vector<Config> cases = agree(world, [&] { return sound_cases(config); });
+  std::vector<Config> cases = all_or_throw(world, [&] { return sound_cases(config); });
   for (std::string& warning : shape_warnings(config)) deck.config.warnings.push_back(std::move(warning));
   Placement placement = is_plan(command)
                             ? plan_ranks(config, world, threads.threads, command.check.gpu_bytes > 0)
                             : place_ranks(config, world, threads.threads);
   const bool is_here = placement.host == Host::this_one;
-  agree(world, [&] {
+  all_or_throw(world, [&] {
     for (const Config& each : cases)
-      is_here ? refuse_on(each, ranks, placement.backend) : void(decompose(each, ranks, placement.backend));
+      is_here ? validate_on(each, ranks, placement.backend) : void(decompose(each, ranks, placement.backend));
   });
   Decomposition decomposition = decompose(config, ranks, placement.backend);
   // Before any field is allocated. Where the transport may work, the halos prove it.
   if (is_here && config.parallel.transport != "auto")
-    agree(world, [&] { refuse_transport(config, *open_device(placement)); });
-  refuse_unbalanced(config, world, placement.backend);
+    all_or_throw(world, [&] { validate_transport(config, *open_device(placement)); });
+  validate_balance(config, world, placement.backend);
   Session session{std::move(deck),          std::move(cases),     std::move(threads),
                   std::move(decomposition), std::move(placement), {}};
   constexpr int most_ghosts = 8;

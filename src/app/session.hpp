@@ -21,7 +21,7 @@ struct LoadedDeck {
   Config config;
 };
 
-KnownRows known_rows();  // of this build
+RegistryNames registry_names();  // of this build
 
 struct Session {
   LoadedDeck deck;
@@ -32,19 +32,19 @@ struct Session {
   MemoryPlan memory;  // of this rank in the largest case, planned before anything large was allocated
 };
 
-// Collective. Rank 0 reads the deck, every rank parses the same bytes. What can be refused without a field or
-// a device is refused here, on all ranks alike; ranks with another binary or other arguments too:
+// Collective. Rank 0 reads the deck, every rank parses the same bytes. What can be rejected without a field
+// or a device is rejected here, on all ranks alike; ranks with another binary or other arguments too:
 // CollectiveError(internal).
 Session plan_session(const CommandLine& command, const Communicator& world);
 
-// The deck alone, or the grids of its series. Throws Error for what can be refused without a device, a rank
+// The deck alone, or the grids of its series. Throws Error for what can be rejected without a device, a rank
 // count and a field.
 std::vector<Config> sound_cases(const Config& config);
 // The same for what needs both; opens no device.
-void refuse_on(const Config& config, int ranks, Backend backend);
+void validate_on(const Config& config, int ranks, Backend backend);
 
 // Where the device has no use for the transport that the deck names. Throws Error(unavailable).
-void refuse_transport(const Config& config, const Device& device);
+void validate_transport(const Config& config, const Device& device);
 
 // Of this rank in the largest case; with --ranks, of one that the job would have.
 MemoryPlan memory_of(const Session& session, const Communicator& world);

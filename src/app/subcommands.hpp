@@ -18,16 +18,16 @@ std::string list_text();
 // The same for scripts, without what rows take of a device. Keys are only added.
 std::string list_json();
 
-// `why_no_gpu`: why CUDA rows that were built run nowhere; empty where a CUDA device is the current one,
+// `why_no_gpu`: why CUDA kernels that were built run nowhere; empty where a CUDA device is the current one,
 // which the rows are then asked about.
-std::string stencil_table(std::span<const StencilKernel<double>> rows, const std::string& why_no_gpu);
-// The policies in each precision of the rows in this build; both tables hold the same rows.
-std::string policy_table(std::span<const StencilKernel<float>> fp32,
-                         std::span<const StencilKernel<double>> fp64);
+std::string stencil_table(std::span<const StencilKernel<double>> registry, const std::string& why_no_gpu);
+// The tiles in each precision of the rows in this build; both tables hold the same rows.
+std::string tile_table(std::span<const StencilKernel<float>> fp32,
+                       std::span<const StencilKernel<double>> fp64);
 
-// A CUDA row in one precision, launched by its first policy.
+// A CUDA kernel in one precision, launched by its first tile.
 struct ResourceLine {
-  std::string name, precision, policy;
+  std::string name, precision, tile;
   KernelResources resources;
 };
 std::string resource_table(const std::vector<ResourceLine>& lines);

@@ -8,13 +8,13 @@
 #include "app/ending.hpp"
 #include "app/record.hpp"
 #include "app/restart.hpp"
-#include "core/agree.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/signals.hpp"
 #include "core/trace.hpp"
 #include "output/console/report.hpp"
 #include "physics/slowest_mode.hpp"
+#include "solver/kernel_choice.hpp"
 #include "solver/residual_check.hpp"
-#include "solver/rows.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {
@@ -44,7 +44,7 @@ class Loop {
     if (steady()) outcome_.residual.tolerance = config.problem.tolerance;
     if (frame.resumed) take_over(*frame.resumed);
     if (outputs.snapshots && beside_sweeps()) {
-      copy_.emplace(agree(frame.world, [&] { return solver.make_host_copy(); }));
+      copy_.emplace(all_or_throw(frame.world, [&] { return solver.make_host_copy(); }));
       solver.copy_to(*copy_);  // touches its memory, which else the first snapshot would pay for
     }
   }
@@ -56,7 +56,7 @@ class Loop {
 
   LoopOutcome run() {
     if (!frame_.resumed) start();
-    look_up();
+    poll_control();
     written_at_ = elapsed_;
     while (solver_.sweeps() < schedule_.last() && !ended() && !stopped()) {
       const std::int64_t due = schedule_.next_after(solver_.sweeps());
@@ -74,7 +74,7 @@ class Loop {
   void start() {
     if (schedule_.snapshot_due(0) && schedule_.last() > 0) write_snapshot();
     write_fields(&FieldOutputs<T>::write_due);
-    if (schedule_.diagnostics_due(0)) diagnose(row_of(0));
+    if (schedule_.diagnostics_due(0)) diagnose(line_of(0));
   }
 
   // The final state is always written.
@@ -121,13 +121,13 @@ class Loop {
       const std::int64_t count = whole_periods(lookout_.next() - here, until - here, unit_);
       // The heat of the last step needs the field before it; of a steady problem, the field alone.
       solver_.sweep(count, !steady() && here + count == schedule_.last());
-      if (solver_.sweeps() >= lookout_.next()) look_up();
+      if (solver_.sweeps() >= lookout_.next()) poll_control();
       if (wanted_ && solver_.sweeps() < until) write_checkpoint();  // else after what is due at `until`
     }
   }
 
   static int unit_of(const Solver<T>& solver) {
-    return solver.queues_graphs() ? static_cast<int>(solver.sweeps_of_a_graph()) : solver.depth();
+    return solver.queues_graphs() ? static_cast<int>(solver.sweeps_of_a_graph()) : solver.exchange_interval();
   }
 
   // The autotuner's share of the sweeps until then. The last is not its: that one may leave a norm. Times are
@@ -138,7 +138,7 @@ class Loop {
     const Timer timer;
     autotuner_->advance(until - 1);
     unit_ = unit_of(solver_);
-    lookout_ = Lookout(solver_.sweeps(), unit_);
+    lookout_ = ControlPoll(solver_.sweeps(), unit_);
     if (autotuner_->done()) {
       if (frame_.world.size() > 1) outcome_.halo_cost = solver_.measure_halo_cost();
       solver_.forget_times();
@@ -152,7 +152,7 @@ class Loop {
 
   // All ranks at once. A signal to any of them is one to all; the clock is that of the rank that started
   // first.
-  void look_up() {
+  void poll_control() {
     solver_.keep_pace();
     const FileThread* files = outputs_.files;
     double seen[] = {static_cast<double>(noted_stop_signal()), frame_.started.seconds(),
@@ -179,16 +179,16 @@ class Loop {
 
   void do_what_is_due(std::int64_t sweep) {
     if (checked_) write(finish_check());
-    HistoryRow row = row_of(sweep);
+    HistoryLine line = line_of(sweep);
     if (schedule_.check_due(sweep) && !ended()) {
       solver_.start_residual();
       checked_ = {sweep, std::nullopt};
-      if (!schedule_.check_may_lag(sweep)) row = finish_check();
+      if (!schedule_.check_is_asynchronous(sweep)) line = finish_check();
     }
     if (schedule_.diagnostics_due(sweep) || (at_rest() && config_.output.diagnostics)) {
-      diagnose(std::move(row));
+      diagnose(std::move(line));
     } else {
-      write(std::move(row));
+      write(std::move(line));
     }
     if (sweep == schedule_.last() || ended()) return;
     if (schedule_.snapshot_due(sweep)) write_snapshot();
@@ -198,27 +198,27 @@ class Loop {
 
   // The row of the sweep that was checked, with its residual; without where the run has diverged. Finds out
   // whether the run has ended.
-  HistoryRow finish_check() {
+  HistoryLine finish_check() {
     const UnderWay check = *std::exchange(checked_, std::nullopt);
-    HistoryRow row = row_of(check.sweep);
+    HistoryLine line = line_of(check.sweep);
     const double value = check.residual ? *check.residual : solver_.finish_residual();
     Residual& r = outcome_.residual;
     if (!r.first) r.first = value;
     r.last = value;
-    r.last_sweep = row.sweep;
+    r.last_sweep = line.sweep;
     ++r.checks;
     if (std::is_same_v<T, float> && !std::exchange(heat_was_looked_at_, true)) warn_of_swallowed_heat();
     if (!(value <= largest_update)) {
-      outcome_.divergence = divergence(config_, solver_, row.sweep, value);
+      outcome_.divergence = divergence(config_, solver_, line.sweep, value);
     } else {
-      row.residual = value;
-      row.relative = relative_residual(*r.first, value);
+      line.residual = value;
+      line.relative = relative_residual(*r.first, value);
       tell_progress();
       converged_ = has_converged(config_.problem, *r.first, value);
-      if (!converged_) look_for_stagnation(row.sweep, value);
+      if (!converged_) look_for_stagnation(line.sweep, value);
     }
-    if (ended()) r.extra_sweeps = solver_.sweeps() - row.sweep;
-    return row;
+    if (ended()) r.extra_sweeps = solver_.sweeps() - line.sweep;
+    return line;
   }
 
   void warn_of_swallowed_heat() {
@@ -234,23 +234,23 @@ class Loop {
     if (!stagnated_) stagnation_.go_on_from({residual, sweep});
   }
 
-  HistoryRow row_of(std::int64_t sweep) const {
-    HistoryRow row;
-    row.sweep = sweep;
-    row.time = schedule_.time(sweep);
-    return row;
+  HistoryLine line_of(std::int64_t sweep) const {
+    HistoryLine line;
+    line.sweep = sweep;
+    line.time = schedule_.time(sweep);
+    return line;
   }
 
-  void diagnose(HistoryRow row) {
-    row.diagnostics = solver_.diagnose();
-    write(std::move(row));
+  void diagnose(HistoryLine line) {
+    line.diagnostics = solver_.diagnose();
+    write(std::move(line));
   }
 
   // Where there is something to write.
-  void write(HistoryRow row) {
-    if (!outputs_.history || !(row.residual || row.diagnostics)) return;
-    row.wall = wall_before_ + wall_.seconds();
-    outputs_.history->add(row);
+  void write(HistoryLine line) {
+    if (!outputs_.history || !(line.residual || line.diagnostics)) return;
+    line.wall = wall_before_ + wall_.seconds();
+    outputs_.history->add(line);
   }
 
   void tell_progress() {
@@ -274,7 +274,7 @@ class Loop {
     count_output([&] {
       write_or_warn(config_, frame_.world, outputs_.console, [&] {
         outcome_.files.push_back(
-            outputs_.snapshots->start(take_field(), solver_.block(), solver_.time(), solver_.sweeps()));
+            outputs_.snapshots->start(take_field(), solver_.subdomain(), solver_.time(), solver_.sweeps()));
       });
     });
   }
@@ -352,7 +352,7 @@ class Loop {
     count_output([&] {
       const FieldView<const T> field = solver_.host_field();
       outcome_.checkpoints.push_back(outputs_.checkpoints->write(
-          field, solver_.block(), {solver_.time(), solver_.sweeps(), solver_.fingerprint()}, state()));
+          field, solver_.subdomain(), {solver_.time(), solver_.sweeps(), solver_.fingerprint()}, state()));
     });
     publish_series();
     written_ = solver_.sweeps();
@@ -380,7 +380,7 @@ class Loop {
   const LoopFrame& frame_;
   Schedule schedule_;
   int unit_;  // sweeps that are not parted
-  Lookout lookout_;
+  ControlPoll lookout_;
   LoopProgress telling_;
   Stagnation stagnation_;
   double elapsed_ = 0;  // s since the start of the run, at the last look

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "config/problems.hpp"
-#include "core/agree.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/text.hpp"
 #include "output/records/json_value.hpp"
 #include "physics/exact.hpp"
@@ -54,7 +54,7 @@ Verification verify(const Config& config, const Communicator& world, Solver<T>& 
   const FieldView<const T> field = solver.host_field();
   const auto exact = make_exact(config);
   const VerificationErrors mine =
-      verification_errors<T>(config, field, solver.block(), *exact, solver.time());
+      verification_errors<T>(config, field, solver.subdomain(), *exact, solver.time());
   Verification result;
   result.solution = word(config.verify.solution);
   // MPI_MAX may drop a NaN, a sum never does.

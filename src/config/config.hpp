@@ -49,12 +49,12 @@ enum class Shape { constant, box, sphere, cylinder, gaussian, formula, dataset, 
 template <>
 inline constexpr auto words_of<Shape> = words("constant", "box", "sphere", "cylinder", "gaussian", "formula",
                                               "dataset", "exact");
-enum class PaintMode { set, add };
+enum class RegionMode { set, add };
 template <>
-inline constexpr auto words_of<PaintMode> = words("set", "add");
-struct Paint {  // one entry of initial (value in K) or sources (value in W/m^3, or power)
+inline constexpr auto words_of<RegionMode> = words("set", "add");
+struct RegionValue {  // one entry of initial (value in K) or sources (value in W/m^3, or power)
   Shape shape = Shape::constant;
-  PaintMode mode = PaintMode::set;
+  RegionMode mode = RegionMode::set;
   std::optional<double> value;  // constant, box, sphere, cylinder; gaussian: the peak
   std::optional<double> power;  // sources, instead of value: W of the whole shape
   Vector3 from{}, to{};         // box: two corners, m
@@ -237,8 +237,8 @@ struct Config {
   MaterialConfig material;
   Precision precision = Precision::fp64;
   std::array<BoundaryConfig, face_count> boundaries;  // by Face
-  std::vector<Paint> initial;
-  std::vector<Paint> sources;
+  std::vector<RegionValue> initial;
+  std::vector<RegionValue> sources;
   ProblemConfig problem;
   SolverConfig solver;
   ParallelConfig parallel;
@@ -258,7 +258,7 @@ double diffusivity(const Config& config);               // m^2/s; steady problem
 double conductivity(const Config& config);              // W/(m K); 1 where nothing needs it
 double volumetric_heat_capacity(const Config& config);  // rho c, J/(m^3 K)
 bool knows_heat_capacity(const Config& config);         // does the deck say rho c?
-int halo_depth(const Config& config);                   // layers of ghosts that fields have
+int ghost_layers(const Config& config);                 // layers of ghosts that fields have
 double stable_dt(const Config& config);                 // s: 1 / (2 alpha (1/hx^2 + 1/hy^2 + 1/hz^2))
 
 // The ghost beyond a boundary is a T + slope * value, `value` being the deck's Tw, g or Ta.

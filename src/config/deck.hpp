@@ -12,13 +12,13 @@ namespace isotherm {
 std::string read_deck_file(const std::string& path);
 
 // What the reader must know of other folders to check words: the valid names of rows.
-struct KnownRows {
-  struct Row {
+struct RegistryNames {
+  struct Kernel {
     std::string name;
     bool available;  // in this build
     bool on_cuda;
   };
-  std::vector<Row> kernels, reductions, histograms;
+  std::vector<Kernel> kernels, reductions, histograms;
   struct Transport {
     std::string name;
     bool moves_data;  // else it is for measuring only
@@ -31,7 +31,7 @@ struct KnownRows {
 // each, or Error(command_line) for an override that has no '=' or stands twice, or Error(unavailable) where a
 // right deck names a row that this build lacks.
 Config parse_deck(const std::string& text, const std::string& path, const std::vector<std::string>& overrides,
-                  const KnownRows& rows, const std::vector<int>& arguments = {});
+                  const RegistryNames& registry, const std::vector<int>& arguments = {});
 
 // The resolved deck: every key that applies, with its value. It reads back to the same Config.
 std::string to_yaml(const Config& config);
@@ -53,6 +53,6 @@ std::vector<Change> changes(const Config& before, const Config& now);
 std::string commented_deck();  // isotherm init
 std::string minimal_deck();    // isotherm init --minimal: the same, without what has its default
 // isotherm schema, JSON Schema draft 7. Without rows any word may stand for a kernel or reduction.
-std::string json_schema(const KnownRows& rows = {});
+std::string json_schema(const RegistryNames& registry = {});
 
 }  // namespace isotherm

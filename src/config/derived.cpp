@@ -59,7 +59,7 @@ bool knows_heat_capacity(const Config& config) {
   return (material.density && material.heat_capacity) || (material.conductivity && material.diffusivity);
 }
 
-int halo_depth(const Config& config) {
+int ghost_layers(const Config& config) {
   return config.solver.halo_width.value_or(config.solver.ghosts);
 }
 
@@ -86,8 +86,9 @@ BoundaryLaw boundary_law(const Config& config, Face f) {
     case BoundaryKind::periodic:
       break;
   }
-  throw Error(ExitCode::internal, fmt::format("no wall rule for the periodic face {}; please report it",
-                                              face_names[static_cast<int>(f)]));
+  throw Error(ExitCode::internal,
+              fmt::format("no boundary condition for the periodic face {}; please report it",
+                          face_names[static_cast<int>(f)]));
 }
 
 // Per axis: the largest sum over a cell's two faces of (1 - a_f), which is 2 away from boundaries. An axis

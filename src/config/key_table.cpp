@@ -107,8 +107,8 @@ Keys describe(ProbesConfig& probes) {
   Keys keys{
       {.name = "points",
        .target = list_of("points, each [x, y, z] or with a name", probes.points, describe_point, "at"),
-       .doc = "Points whose temperature is interpolated between cell centres, and near a wall with the "
-              "wall's own value.", .absent = "none"},
+       .doc = "Points whose temperature is interpolated between cell centres, and near a boundary with the "
+              "boundary's own value.", .absent = "none"},
   };
   add_times(keys, probes.times);
   return keys;
@@ -132,7 +132,7 @@ Keys describe(GridConfig& grid) {
 Keys describe(MaterialConfig& material) {
   return {
       {.name = "conductivity", .target = &material.conductivity,
-       .doc = "Thermal conductivity k; flux and convection walls and steady sources need it.",
+       .doc = "Thermal conductivity k; flux and convection boundaries and steady sources need it.",
        .unit = "W/(m K)", .range = constants, .example = "400"},
       {.name = "density", .target = &material.density, .doc = "Density; together with heat_capacity.",
        .unit = "kg/m^3", .range = constants, .example = "8960"},
@@ -148,7 +148,7 @@ Keys describe(MaterialConfig& material) {
 Keys describe(BoundaryConfig& boundary, std::string_view variables) {
   return {
       {.name = "kind", .target = choice(boundary.kind),
-       .doc = "What the wall does; insulated and periodic (on both faces of a pair) may stand alone."},
+       .doc = "The boundary condition; insulated and periodic (on both faces of a pair) may stand alone."},
       {.name = "value", .target = &boundary.value,
        .doc = "Temperature (K) or heat flux into the body (W/m^2): a number or a formula of the face and t.",
        .unit = "K or W/m^2", .range = {-1e15, 1e15}, .is_required = true,
@@ -170,60 +170,60 @@ Keys describe_boundaries(Config& config) {
     const auto face = static_cast<std::size_t>(f), axis = face / 2;
     keys.push_back({.name = face_names[f],
                     .target = Section{describe(config.boundaries[face], variables[axis]), "kind"},
-                    .doc = "The wall at this face; insulated where nothing is said."});
+                    .doc = "The boundary condition of this face (default: insulated)."});
   }
   return keys;
 }
 
 // `initial` holds temperatures, `sources` heat sources; else they are alike.
-Keys describe_paint(Paint& paint, std::string_view unit, Range values, std::string_view example) {
+Keys describe_region(RegionValue& region_value, std::string_view unit, Range values, std::string_view example) {
   const std::vector<std::string_view> round{"sphere", "cylinder"};
   return {
-      {.name = "shape", .target = choice(paint.shape),
-       .doc = "What is painted; exact: the solution that verify names.", .is_required = true,
+      {.name = "shape", .target = choice(region_value.shape),
+       .doc = "The shape; exact: the solution that verify names.", .is_required = true,
        .example = "constant"},
-      {.name = "mode", .target = choice(paint.mode),
+      {.name = "mode", .target = choice(region_value.mode),
        .doc = "Replace what stands there, or add to it. A gaussian always adds.",
        .when = {"shape", {"constant", "box", "sphere", "cylinder", "formula", "dataset", "exact"}}},
-      {.name = "value", .target = &paint.value, .doc = "The value inside; of a gaussian, its peak.",
+      {.name = "value", .target = &region_value.value, .doc = "The value inside; of a gaussian, its peak.",
        .unit = unit, .range = values, .is_required = true,
        .when = {"shape", {"constant", "box", "sphere", "cylinder", "gaussian"}}, .example = example},
-      {.name = "from", .target = &paint.from, .doc = "The corner with the least x, y and z.", .unit = "m",
+      {.name = "from", .target = &region_value.from, .doc = "The corner with the least x, y and z.", .unit = "m",
        .range = positions, .is_required = true, .when = {"shape", {"box"}}, .example = "[0.2, 0.2, 0.2]"},
-      {.name = "to", .target = &paint.to, .doc = "The opposite corner.", .unit = "m", .range = positions,
+      {.name = "to", .target = &region_value.to, .doc = "The opposite corner.", .unit = "m", .range = positions,
        .is_required = true, .when = {"shape", {"box"}}, .example = "[0.4, 0.4, 0.4]"},
-      {.name = "centre", .target = &paint.centre, .doc = "Its middle.", .unit = "m", .range = positions,
+      {.name = "centre", .target = &region_value.centre, .doc = "Its middle.", .unit = "m", .range = positions,
        .is_required = true, .when = {"shape", {"sphere", "cylinder", "gaussian"}},
        .example = "[0.5, 0.5, 0.5]"},
-      {.name = "radius", .target = &paint.radius, .doc = "Its radius.", .unit = "m", .range = extents,
+      {.name = "radius", .target = &region_value.radius, .doc = "Its radius.", .unit = "m", .range = extents,
        .is_required = true, .when = {"shape", round}, .example = "0.1"},
-      {.name = "axis", .target = choice(paint.axis, axes), .doc = "The direction it points in.",
+      {.name = "axis", .target = choice(region_value.axis, axes), .doc = "The direction it points in.",
        .when = {"shape", {"cylinder"}}},
-      {.name = "length", .target = &paint.length,
+      {.name = "length", .target = &region_value.length,
        .doc = "Its length along the axis, half to each side of the centre.", .unit = "m", .range = extents,
        .is_required = true, .when = {"shape", {"cylinder"}}, .example = "0.5"},
-      {.name = "width", .target = &paint.width, .doc = "Its standard deviation.", .unit = "m",
+      {.name = "width", .target = &region_value.width, .doc = "Its standard deviation.", .unit = "m",
        .range = extents, .is_required = true, .when = {"shape", {"gaussian"}}, .example = "0.05"},
-      {.name = "formula", .target = &paint.formula, .doc = "A formula of x, y and z.", .unit = unit,
+      {.name = "formula", .target = &region_value.formula, .doc = "A formula of x, y and z.", .unit = unit,
        .range = values, .is_required = true, .when = {"shape", {"formula"}},
        .example = "\"300 + 50*sin(pi*x)\"", .variables = "xyz"},
-      {.name = "file", .target = &paint.file,
+      {.name = "file", .target = &region_value.file,
        .doc = "An HDF5 file; a relative path starts at the deck's folder.", .is_required = true,
        .when = {"shape", {"dataset"}}, .example = "start.h5"},
-      {.name = "dataset", .target = &paint.dataset,
+      {.name = "dataset", .target = &region_value.dataset,
        .doc = "The path in it of a dataset of shape (nz, ny, nx).", .is_required = true,
        .when = {"shape", {"dataset"}}, .example = "/temperature"},
   };
 }
-Keys describe_initial(Paint& paint) {
-  return describe_paint(paint, "K", kelvins, "300");
+Keys describe_initial(RegionValue& region_value) {
+  return describe_region(region_value, "K", kelvins, "300");
 }
-Keys describe_source(Paint& paint) {
-  Keys keys = describe_paint(paint, "W/m^3", {-1e18, 1e18}, "1e6");
+Keys describe_source(RegionValue& region_value) {
+  Keys keys = describe_region(region_value, "W/m^3", {-1e18, 1e18}, "1e6");
   const auto value = std::ranges::find(keys, std::string_view("value"), &Key::name);
   value->is_required = false;
   value->partner = "power";
-  keys.insert(value + 1, {.name = "power", .target = &paint.power,
+  keys.insert(value + 1, {.name = "power", .target = &region_value.power,
                           .doc = "Heat of the whole shape, instead of value.", .unit = "W",
                           .range = {-1e18, 1e18}, .partner = "value", .when = value->when,
                           .example = "16"});
@@ -262,8 +262,8 @@ Keys describe(ProblemConfig& problem) {
       {.name = "max_sweeps", .target = &problem.max_sweeps, .doc = "Sweeps after which a run gives up.",
        .range = counts, .when = steady},
       {.name = "mean_temperature", .target = &problem.mean_temperature,
-       .doc = "The mean over the box, where no wall fixes the temperature.", .unit = "K", .range = kelvins,
-       .when = steady, .example = "300", .absent = "the walls fix it"},
+       .doc = "The mean over the box, where no boundary fixes the temperature.", .unit = "K", .range = kelvins,
+       .when = steady, .example = "300", .absent = "the boundaries fix it"},
       {.name = "check_interval", .target = &problem.check_interval,
        .doc = "Sweeps or steps from one residual, and check for NaN, to the next.", .range = {1, 1e9}},
       {.name = "check", .target = choice(problem.check),
@@ -339,7 +339,7 @@ Keys describe(HistogramConfig& histogram) {
        .range = {0, 4096}},
       {.name = "range", .target = &histogram.range,
        .doc = "Where the bins begin and end, for the whole run; auto: the least and the largest of the "
-              "initial state, and of walls and surroundings whose temperature is a number.", .unit = "K",
+              "initial state, and of boundaries and surroundings whose temperature is a number.", .unit = "K",
        .range = kelvins, .example = "[290, 400]", .absent = "known before the first sweep",
        .absent_word = "auto"},
   };
@@ -391,7 +391,7 @@ Keys describe(OutputConfig& output) {
        .doc = "Write history.csv, a line a check."},
       {.name = "diagnostics", .target = &output.diagnostics,
        .doc = "Sweeps from one line of diagnostics in history.csv to the next: extremes, mean, heat (needs "
-              "density and heat_capacity, or diffusivity, beside conductivity), heat through each wall "
+              "density and heat_capacity, or diffusivity, beside conductivity), heat through each face "
               "(needs conductivity), the balance, the histogram.", .range = counts, .when = history,
        .example = "100", .absent = "none"},
       {.name = "histogram", .target = Section{describe(output.histogram)},
@@ -528,12 +528,12 @@ Keys describe(Config& config) {
        .doc = "What the body is made of; only what the problem needs."},
       {.name = "precision", .target = choice(config.precision), .doc = "Of the field, in bits."},
       {.name = "boundaries", .target = Section{describe_boundaries(config)},
-       .doc = "The six walls. x faces may use y, z, t in formulas, y faces x, z, t, z faces x, y, t."},
+       .doc = "The boundary conditions of the six faces. x faces may use y, z, t in formulas, y faces x, z, t, z faces x, y, t."},
       {.name = "initial", .target = list_of("shapes", config.initial, describe_initial),
-       .doc = "The initial temperature (steady: the first guess), painted in order from 0 K.",
+       .doc = "The initial temperature (steady: the first guess), set in order from 0 K.",
        .absent = "[{shape: exact}] with verify, else it must be given"},
       {.name = "sources", .target = list_of("shapes", config.sources, describe_source),
-       .doc = "Heat sources, painted in order from 0 W/m^3.", .absent = "none"},
+       .doc = "Heat sources, set in order from 0 W/m^3.", .absent = "none"},
       {.name = "problem", .target = Section{describe(config.problem)}, .doc = "What to solve."},
       {.name = "solver", .target = Section{describe(config.solver)}, .doc = "How to compute it."},
       {.name = "parallel", .target = Section{describe(config.parallel)}, .doc = "Where to compute it."},

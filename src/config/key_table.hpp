@@ -122,7 +122,7 @@ struct When {
   std::vector<std::string_view> words;
 };
 
-// A word of an earlier version: refused in a deck, translated in a resolved deck that a run has stored.
+// A word of an earlier version: rejected in a deck, translated in a resolved deck that a run has stored.
 struct FormerWord {
   std::string_view was, is;
 };

@@ -113,16 +113,16 @@ std::vector<Override> split_overrides(const std::vector<std::string>& arguments,
   for (std::size_t n = 0; n < arguments.size(); ++n) {
     const std::string& argument = arguments[n];
     const int number = numbers.empty() ? static_cast<int>(n) + 1 : numbers[n];
-    const auto refuse = [&](const std::string& problem) {
+    const auto reject = [&](const std::string& problem) {
       throw Error(ExitCode::command_line, fmt::format("argument {}: {}", number, problem));
     };
     const std::size_t equals = argument.find('=');
     const std::string key = argument.substr(0, equals);
     if (equals == argument.npos || std::ranges::count(split_key(key), ""))
-      refuse(fmt::format("'{}' {}; write key.path=value, e.g. problem.steps=100", printable(argument),
+      reject(fmt::format("'{}' {}; write key.path=value, e.g. problem.steps=100", printable(argument),
                          equals == argument.npos ? "has no '='" : "names no key before the '='"));
     if (const auto first = std::ranges::find(overrides, key, &Override::key); first != overrides.end())
-      refuse(
+      reject(
           fmt::format("{}: stands twice (first in argument {}); keep one", printable(key), first->argument));
     overrides.push_back({number, key, argument.substr(equals + 1)});
   }

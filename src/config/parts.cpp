@@ -24,7 +24,7 @@ double place(const Config& config, int axis, double position) {
 
 class Parts {
  public:
-  Parts(const Config& config, const Refuse& refuse) : config_(config), refuse_(refuse) {}
+  Parts(const Config& config, const Reject& reject) : config_(config), reject_(reject) {}
 
   std::vector<FieldPart> all() {
     const auto& slices = config_.output.slices;
@@ -39,14 +39,14 @@ class Parts {
 
   bool holds(const std::string& key, int axis, double position) {
     if (within_box(config_, axis, position)) return true;
-    refuse_(key, fmt::format("{} m lies outside the box; write a position from {}", shortest(position),
+    reject_(key, fmt::format("{} m lies outside the box; write a position from {}", shortest(position),
                              box_text(config_, axis)));
     return false;
   }
   bool holds(const std::string& key, int axis, std::int64_t cell) {
     const Index n = config_.grid.cells[axis];
     if (cell < n) return true;
-    refuse_(key, fmt::format("there is no cell {} along {}; write an index from 0 to {}", cell, "xyz"[axis],
+    reject_(key, fmt::format("there is no cell {} along {}; write an index from 0 to {}", cell, "xyz"[axis],
                              n - 1));
     return false;
   }
@@ -68,7 +68,7 @@ class Parts {
     part.name = fmt::format("slice_{}", name);
     const auto same = std::ranges::find(parts_, part.name, &FieldPart::name);
     if (same != parts_.end())
-      return refuse_(key, fmt::format("its files would be those of {}, '{}'; give one of them another name",
+      return reject_(key, fmt::format("its files would be those of {}, '{}'; give one of them another name",
                                       same->key, name));
     parts_.push_back(std::move(part));
   }
@@ -90,7 +90,7 @@ class Parts {
     box.lo[axis] = first;
     box.hi[axis] = last + 1;
     if (first <= last) return true;
-    refuse_("output.region.last_cell",
+    reject_("output.region.last_cell",
             fmt::format("{} is before {} along {}; write the larger corner last", last, first, "xyz"[axis]));
     return false;
   }
@@ -101,12 +101,12 @@ class Parts {
     const double from = (*region.from)[a], to = (*region.to)[a];
     if (!holds("output.region.from", axis, from) || !holds("output.region.to", axis, to)) return false;
     const Index n = config_.grid.cells[axis];
-    const double last = place(config_, axis, to) - rounding_of_a_cell;
+    const double last = place(config_, axis, to) - rounding_of_per_cell;
     box.lo[axis] = std::clamp<Index>(
-        static_cast<Index>(std::floor(place(config_, axis, from) + rounding_of_a_cell)), 0, n - 1);
+        static_cast<Index>(std::floor(place(config_, axis, from) + rounding_of_per_cell)), 0, n - 1);
     box.hi[axis] = std::clamp<Index>(static_cast<Index>(std::ceil(last)), box.lo[axis] + 1, n);
     if (from < to) return true;
-    refuse_("output.region.to", fmt::format("{} is not beyond {} along {}; write the larger corner last",
+    reject_("output.region.to", fmt::format("{} is not beyond {} along {}; write the larger corner last",
                                             shortest(to), shortest(from), "xyz"[axis]));
     return false;
   }
@@ -118,7 +118,7 @@ class Parts {
       if (n % factor == 0) continue;
       Index next = factor;
       while (n % next != 0) --next;
-      return refuse_("output.coarse.factor",
+      return reject_("output.coarse.factor",
                      fmt::format("{} does not divide the {} cells along {} (all cells of the file are "
                                  "alike); write {}, or another divisor",
                                  factor, n, "xyz"[axis], next));
@@ -132,21 +132,21 @@ class Parts {
   }
 
   const Config& config_;
-  const Refuse& refuse_;
+  const Reject& reject_;
   std::vector<FieldPart> parts_;
 };
 
 }  // namespace
 
 Index cell_at(const Config& config, int axis, double position) {
-  const auto cell = static_cast<Index>(std::floor(place(config, axis, position) + rounding_of_a_cell));
+  const auto cell = static_cast<Index>(std::floor(place(config, axis, position) + rounding_of_per_cell));
   return std::clamp<Index>(cell, 0, config.grid.cells[axis] - 1);
 }
 
 bool within_box(const Config& config, int axis, double position) {
   const double at = place(config, axis, position);
-  return at >= -rounding_of_a_cell &&
-         at <= static_cast<double>(config.grid.cells[axis]) * (1 + rounding_of_a_cell);
+  return at >= -rounding_of_per_cell &&
+         at <= static_cast<double>(config.grid.cells[axis]) * (1 + rounding_of_per_cell);
 }
 
 std::string box_text(const Config& config, int axis) {
@@ -161,8 +161,8 @@ std::vector<FieldPart> field_parts(const Config& config) {
   });
 }
 
-std::vector<FieldPart> field_parts(const Config& config, const Refuse& refuse) {
-  return Parts(config, refuse).all();
+std::vector<FieldPart> field_parts(const Config& config, const Reject& reject) {
+  return Parts(config, reject).all();
 }
 
 }  // namespace isotherm

@@ -11,7 +11,7 @@
 namespace isotherm {
 
 // Of a cell's edge: places this near to a face or a centre are on it but for rounding.
-inline constexpr double rounding_of_a_cell = 1e-9;
+inline constexpr double rounding_of_per_cell = 1e-9;
 
 enum class PartKind { slice, region, coarse };
 template <>
@@ -38,9 +38,9 @@ struct FieldPart {
 // as the finer grids of a series may not.
 std::vector<FieldPart> field_parts(const Config& config);
 
-// The same, but `refuse(key, problem)` is told what does not fit, and that part is left out.
-using Refuse = std::function<void(const std::string& key, const std::string& problem)>;
-std::vector<FieldPart> field_parts(const Config& config, const Refuse& refuse);
+// The same, but `reject(key, problem)` is told what does not fit, and that part is left out.
+using Reject = std::function<void(const std::string& key, const std::string& problem)>;
+std::vector<FieldPart> field_parts(const Config& config, const Reject& reject);
 
 // The cell along `axis` that holds this position (m) of the box; on the face between two the upper one.
 Index cell_at(const Config& config, int axis, double position);

@@ -119,21 +119,21 @@ class ValueReader {
 
  private:
   template <class... Args>
-  bool refuse(fmt::format_string<Args...> problem, Args&&... args) {
-    return refuse_with("write " + wanted_text(key_), problem, std::forward<Args>(args)...);
+  bool reject(fmt::format_string<Args...> problem, Args&&... args) {
+    return reject_with("write " + wanted_text(key_), problem, std::forward<Args>(args)...);
   }
   template <class... Args>
-  bool refuse_with(const std::string& advice, fmt::format_string<Args...> problem, Args&&... args) {
+  bool reject_with(const std::string& advice, fmt::format_string<Args...> problem, Args&&... args) {
     problems_.add(node_.place, path_,
                   fmt::format("{}; {}", fmt::format(problem, std::forward<Args>(args)...), advice));
     return false;
   }
   template <class Number>
-  bool refuse_number(const ParsedNumber<Number>& number) {
-    return number.advice.empty() ? refuse("{}", number.problem)
-                                 : refuse_with(number.advice, "{}", number.problem);
+  bool reject_number(const ParsedNumber<Number>& number) {
+    return number.advice.empty() ? reject("{}", number.problem)
+                                 : reject_with(number.advice, "{}", number.problem);
   }
-  bool refuse_formula(const FormulaError& error);
+  bool reject_formula(const FormulaError& error);
 
   bool is_something();
   bool is_scalar();
@@ -159,13 +159,13 @@ class ValueReader {
 
 bool ValueReader::is_something() {
   const bool is_nothing = node_.kind == Kind::null || (node_.kind == Kind::scalar && node_.text.empty());
-  return !is_nothing || refuse("has no value");
+  return !is_nothing || reject("has no value");
 }
 
 bool ValueReader::is_scalar() {
   if (!is_something()) return false;
   return node_.kind == Kind::scalar ||
-         refuse("{} stands where one value is wanted{}", name_of(node_.kind), why_one_number());
+         reject("{} stands where one value is wanted{}", name_of(node_.kind), why_one_number());
 }
 
 // Other programs take lists or formulas for a material.
@@ -176,32 +176,32 @@ std::string_view ValueReader::why_one_number() const {
 
 bool ValueReader::has_unit() {
   const std::string advice = advice_on_unit(node_.text, key_.unit);
-  return !advice.empty() && !refuse_with(advice, "'{}' has a unit", printable(node_.text));
+  return !advice.empty() && !reject_with(advice, "'{}' has a unit", printable(node_.text));
 }
 
 bool ValueReader::is_text() {
   if (!is_scalar()) return false;
-  return node_.text.size() <= longest_text || refuse_with(fmt::format("write at most {}", longest_text),
+  return node_.text.size() <= longest_text || reject_with(fmt::format("write at most {}", longest_text),
                                                           "{} characters are too many", node_.text.size());
 }
 
 bool ValueReader::is_in_range(double value) {
   const Range& range = key_.range;
   if (value >= range.low && value <= range.high && !(range.above_low && value == range.low)) return true;
-  return refuse("{} is out of range", printable(node_.text));
+  return reject("{} is out of range", printable(node_.text));
 }
 
 template <class Number>
 bool ValueReader::read_number(Number& target, ParsedNumber<Number> (*parse)(std::string_view)) {
   if (!is_scalar() || has_unit()) return false;
-  if (node_.quoted) return refuse("'{}' in quotes is text, not a number", printable(node_.text));
+  if (node_.quoted) return reject("'{}' in quotes is text, not a number", printable(node_.text));
   const ParsedNumber<Number> number = parse(node_.text);
   if (!number.is_number) {
     const bool is_formula = node_.text.find_first_of("+*/^(") != node_.text.npos;
-    return refuse("'{}' is not a number{}", printable(node_.text),
+    return reject("'{}' is not a number{}", printable(node_.text),
                   is_formula ? why_one_number() : std::string_view());
   }
-  if (!number.problem.empty()) return refuse_number(number);
+  if (!number.problem.empty()) return reject_number(number);
   if (!is_in_range(static_cast<double>(number.value))) return false;
   target = number.value;
   return true;
@@ -220,9 +220,9 @@ bool ValueReader::read_triple(Triple& target) {
 template <class List>
 bool ValueReader::read_list(List& target, std::string_view wanted, std::size_t count) {
   if (!is_something()) return false;
-  if (node_.kind != Kind::list) return refuse("{} stands where {} wanted", name_of(node_.kind), wanted);
+  if (node_.kind != Kind::list) return reject("{} stands where {} wanted", name_of(node_.kind), wanted);
   if (node_.items.size() != count)
-    return refuse("has {} entries, not {}", node_.items.size(), wanted.substr(0, wanted.find(' ')));
+    return reject("has {} entries, not {}", node_.items.size(), wanted.substr(0, wanted.find(' ')));
   bool good = true;
   for (std::size_t i = 0; i < count; ++i) good = read_item(i, target[i]) && good;
   return good;
@@ -245,7 +245,7 @@ bool ValueReader::read(std::string& target) {
 bool ValueReader::read(Expression& target) {
   if (!is_text() || has_unit()) return false;
   const ParsedNumber<double> number = parse_real(node_.text);
-  if (!number.problem.empty()) return refuse_number(number);
+  if (!number.problem.empty()) return reject_number(number);
   if (number.is_number) {
     target = Expression(number.value);
     return is_in_range(number.value);
@@ -253,22 +253,22 @@ bool ValueReader::read(Expression& target) {
   try {
     target = compile_formula(node_.text, key_.variables);
   } catch (const FormulaError& error) {
-    return refuse_formula(error);
+    return reject_formula(error);
   }
   if (std::ranges::any_of(key_.variables, [&](char letter) { return target.uses(letter); })) return true;
   const double value = target(0, 0, 0);
   return std::isfinite(value) ? is_in_range(value)
-                              : refuse("the formula '{}' gives {}", printable(node_.text), value);
+                              : reject("the formula '{}' gives {}", printable(node_.text), value);
 }
 
-bool ValueReader::refuse_formula(const FormulaError& error) {
+bool ValueReader::reject_formula(const FormulaError& error) {
   // A long formula is shown from a little before the place of the error.
   constexpr std::size_t shown = 50, before = 20;
   const std::size_t at = std::min(error.position, node_.text.size());
   const std::size_t start = node_.text.size() <= shown || at < before ? 0 : at - before;
   const std::string_view excerpt = std::string_view(node_.text).substr(start, shown);
   const bool is_cut = start + excerpt.size() < node_.text.size();
-  return refuse_with(
+  return reject_with(
       fmt::format("it may use {}, pi, and functions such as sin, exp, min", letters_text(key_.variables)),
       "{} at {} of the formula '{}{}{}'", printable(error.problem, 120),
       at == node_.text.size() ? "the end" : fmt::format("character {}", at + 1), start ? "..." : "",
@@ -288,7 +288,7 @@ bool ValueReader::read(const Choice& choice) {
                              : nearest.empty()
                                  ? "write " + wanted_text(key_)
                                  : fmt::format("did you mean '{}'? One of {}", nearest, join(words));
-  return refuse_with(advice, "unknown word '{}'", printable(node_.text));
+  return reject_with(advice, "unknown word '{}'", printable(node_.text));
 }
 
 std::string where(const Place& place) {
@@ -349,7 +349,7 @@ class Reader {
     }
   }
 
-  // Refuses keys that are unknown or given twice.
+  // Rejects keys that are unknown or given twice.
   Found find_keys(const YamlNode& node, const Keys& keys, const std::string& path) {
     Found found;
     for (std::size_t i = 0; i < node.keys.size(); ++i) {
@@ -359,12 +359,12 @@ class Reader {
         problems_.add(key.place, path_to(path, key.name), "stands twice (first {}); keep one",
                       where(node.keys[first->second].place));
       else if (!find_key(keys, key.name))
-        refuse_unknown(key, keys, path);
+        reject_unknown(key, keys, path);
     }
     return found;
   }
 
-  void refuse_unknown(const YamlKey& key, const Keys& keys, const std::string& path) {
+  void reject_unknown(const YamlKey& key, const Keys& keys, const std::string& path) {
     const std::string key_path = path_to(path, key.name);
     if (key.name == "<<")
       return problems_.add(key.place, key_path, "merge keys are not supported; write the keys out");
@@ -475,12 +475,13 @@ void complete(Config& config, const std::string& path) {
   std::vector<ProbePoint>& points = output.probes.points;
   for (std::size_t i = 0; i < points.size(); ++i)
     if (points[i].name.empty()) points[i].name = fmt::format("p{}", i);
-  for (std::vector<Paint>* entries : {&config.initial, &config.sources}) {
-    for (Paint& paint : *entries) {
-      if (paint.shape == Shape::gaussian) paint.mode = PaintMode::add;
+  for (std::vector<RegionValue>* entries : {&config.initial, &config.sources}) {
+    for (RegionValue& region_value : *entries) {
+      if (region_value.shape == Shape::gaussian) region_value.mode = RegionMode::add;
       // Absolute, so that the resolved deck finds it from anywhere.
-      if (!paint.file.empty())
-        paint.file = fs::absolute(fs::path(path).parent_path() / paint.file).lexically_normal().string();
+      if (!region_value.file.empty())
+        region_value.file =
+            fs::absolute(fs::path(path).parent_path() / region_value.file).lexically_normal().string();
     }
   }
 }
@@ -520,19 +521,19 @@ void read_study(const YamlNode& deck, StudyConfig& study, Problems& problems) {
 }
 
 std::string read_deck_file(const std::string& path) {
-  const auto refuse = [&](const std::string& why) {
+  const auto reject = [&](const std::string& why) {
     throw Error(
         ExitCode::file_missing,
         fmt::format("cannot read the deck {} ({}); name a deck that exists, or write one with isotherm init",
                     path, why));
   };
   std::error_code ignored;
-  if (fs::is_directory(path, ignored)) refuse("it is a directory");
+  if (fs::is_directory(path, ignored)) reject("it is a directory");
   std::ifstream file(path, std::ios::binary);
-  if (!file) refuse(std::strerror(errno));
+  if (!file) reject(std::strerror(errno));
   std::string text(largest_deck_bytes + 1, '\0');  // one more than a deck may have; a device may have no end
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad()) refuse(std::strerror(errno));
+  if (file.bad()) reject(std::strerror(errno));
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (text.empty())
     throw Error(
@@ -576,7 +577,7 @@ std::optional<YamlKey> section_of_study(const YamlNode& deck) {
 }
 
 Config parse_deck(const std::string& text, const std::string& path, const std::vector<std::string>& overrides,
-                  const KnownRows& rows, const std::vector<int>& arguments) {
+                  const RegistryNames& registry, const std::vector<int>& arguments) {
   Problems problems(path);
   const YamlNode deck = read_tree(text, overrides, arguments, problems);
   if (const auto section = section_of_study(deck)) {
@@ -586,16 +587,16 @@ Config parse_deck(const std::string& text, const std::string& path, const std::v
               shell_word(path));
     alone.throw_if_any();
   }
-  return settle_config(deck, path, rows, problems);
+  return settle_config(deck, path, registry, problems);
 }
 
-Config settle_config(const YamlNode& deck, const std::string& path, const KnownRows& rows,
+Config settle_config(const YamlNode& deck, const std::string& path, const RegistryNames& registry,
                      Problems& problems) {
   Config config;
   read_config(deck, config, problems);
   if (deck.kind != Kind::map) problems.throw_if_any();
   complete(config, path);
-  validate(config, rows, problems);
+  validate(config, registry, problems);
   problems.throw_if_any();
   config.places = problems.places();
   config.warnings = problems.warnings();

@@ -30,16 +30,16 @@ void read_study(const YamlNode& deck, StudyConfig& study, Problems& problems);
 std::optional<YamlKey> section_of_study(const YamlNode& deck);  // the first that is not empty
 
 // A deck of one run, with all that is checked without a device and a rank count. Throws as parse_deck does.
-Config settle_config(const YamlNode& deck, const std::string& path, const KnownRows& rows,
+Config settle_config(const YamlNode& deck, const std::string& path, const RegistryNames& registry,
                      Problems& problems);
 
-// Checks that need more than one key, or the tables of rows.
-void validate(Config& config, const KnownRows& rows, Problems& problems);
+// Checks that need more than one key, or the kernel registry.
+void validate(Config& config, const RegistryNames& registry, Problems& problems);
 
 // Stores the value in the key's target, or adds a problem. Not for maps and lists of maps.
 void read_value(const YamlNode& node, const Key& key, const std::string& path, Problems& problems);
 
-// Refuses what muParser would read otherwise than it was meant. Throws FormulaError.
+// Rejects what muParser would read otherwise than it was meant. Throws FormulaError.
 Expression compile_formula(const std::string& text, std::string_view variables);
 
 }  // namespace isotherm

@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 // Of a deck around a study the cases may give what is missing, and what decides which keys apply.
 enum class Demand { all, none };
 struct Context {
-  const KnownRows& rows;
+  const RegistryNames& registry;
   Demand demand;
 };
 
@@ -96,7 +96,7 @@ Json json(const T& v) {
 
 Json schema_of(const Key& key, const Context& context);
 
-// Keys that apply only for some words of another key are required or refused by the value of that key.
+// Keys that apply only for some words of another key are required or rejected by the value of that key.
 Json conditions(const Keys& keys) {
   Json all = Json::array();
   for (const Key& key : keys) {
@@ -114,7 +114,7 @@ Json conditions(const Keys& keys) {
   return all;
 }
 
-// A section is needed where an empty map would be refused.
+// A section is needed where an empty map would be rejected.
 bool is_needed(const Key& key, const Keys& keys) {
   if (const auto* section = std::get_if<Section>(&key.target))
     return !section->is_optional && std::ranges::any_of(section->keys, [&](const Key& inner) {
@@ -165,7 +165,7 @@ Json shape(const Key& key, const Context& context) {
                  },
                  [&](const Section& section) {
                    Json map = object(section.keys,
-                                     section.is_optional ? Context{context.rows, Demand::all} : context);
+                                     section.is_optional ? Context{context.registry, Demand::all} : context);
                    if (section.word_key.empty()) return map;
                    return any_of(map, {{"enum", json_words(lone_words(section.keys, section.word_key))}});
                  },
@@ -191,14 +191,14 @@ Json schema_of(const Key& key, const Context& context) {
   Json schema = {{"description", description}};
   Json body = shape(key, context);
   if (std::holds_alternative<std::string*>(key.target)) {
-    const KnownRows none;
-    const auto& table = key.name == "kernel"      ? context.rows.kernels
-                        : key.name == "reduction" ? context.rows.reductions
-                        : key.name == "histogram" ? context.rows.histograms
+    const RegistryNames none;
+    const auto& table = key.name == "kernel"      ? context.registry.kernels
+                        : key.name == "reduction" ? context.registry.reductions
+                        : key.name == "histogram" ? context.registry.histograms
                                                   : none.kernels;
     Json names = Json::array({"auto"});
-    for (const KnownRows::Row& row : table)
-      if (std::find(names.begin(), names.end(), row.name) == names.end()) names.push_back(row.name);
+    for (const RegistryNames::Kernel& entry : table)
+      if (std::find(names.begin(), names.end(), entry.name) == names.end()) names.push_back(entry.name);
     if (!table.empty()) body = {{"enum", names}, {"default", "auto"}};
   }
   if (!key.absent_word.empty())
@@ -299,13 +299,13 @@ class Varied {
 
 }  // namespace
 
-std::string json_schema(const KnownRows& rows) {
+std::string json_schema(const RegistryNames& registry) {
   Config defaults;
   StudyConfig study;
   Json schema = {{"$schema", "http://json-schema.org/draft-07/schema#"},
                  {"title", "isotherm deck"},
                  {"description", "A heat problem for isotherm. SI units, kelvin."}};
-  const Context context{rows, Demand::all}, around_a_study{rows, Demand::none};
+  const Context context{registry, Demand::all}, around_a_study{registry, Demand::none};
   const Keys keys = describe(defaults, study);
   schema.update(object(keys, around_a_study));
   schema["allOf"].push_back({{"if", {{"not", required("study")}}}, {"then", object(keys, context)}});

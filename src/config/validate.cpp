@@ -49,9 +49,9 @@ std::vector<Given> given_temperatures(const Config& config) {
     if (each.kind == BoundaryKind::convection) add(boundary_key(f) + ".ambient", each.value);
   }
   for (std::size_t i = 0; i < config.initial.size(); ++i) {
-    const Paint& entry = config.initial[i];
+    const RegionValue& entry = config.initial[i];
     const std::string key = fmt::format("initial.{}.", i);
-    if (entry.mode == PaintMode::add || entry.shape == Shape::gaussian) continue;  // a difference
+    if (entry.mode == RegionMode::add || entry.shape == Shape::gaussian) continue;  // a difference
     if (entry.value) add(key + "value", *entry.value);
     if (entry.shape == Shape::formula) add(key + "formula", entry.formula);
   }
@@ -221,14 +221,15 @@ std::vector<std::string> results_of(const Config& config) {
   return results;
 }
 
-void check_transport(const Config& config, const KnownRows& rows, Problems& problems) {
+void check_transport(const Config& config, const RegistryNames& registry, Problems& problems) {
   const std::string& chosen = config.parallel.transport;
   if (chosen == "auto" || !problems.sound({"parallel.transport"})) return;
   std::vector<std::string_view> known = {"auto"};
-  for (const KnownRows::Transport& row : rows.transports) known.push_back(row.name);
-  const auto row = std::ranges::find(rows.transports, chosen, &KnownRows::Transport::name);
-  if (row == rows.transports.end()) return problems.add_unknown_word("parallel.transport", chosen, known);
-  if (row->moves_data || !problems.sound({"problem.kind", "output", "verify.solution"})) return;
+  for (const RegistryNames::Transport& entry : registry.transports) known.push_back(entry.name);
+  const auto entry = std::ranges::find(registry.transports, chosen, &RegistryNames::Transport::name);
+  if (entry == registry.transports.end())
+    return problems.add_unknown_word("parallel.transport", chosen, known);
+  if (entry->moves_data || !problems.sound({"problem.kind", "output", "verify.solution"})) return;
   const std::vector<std::string> results = results_of(config);
   if (!results.empty())
     problems.add("parallel.transport",
@@ -293,8 +294,8 @@ void check_material(const Config& config, Problems& problems) {
                  "conductivity, density and heat_capacity");
   if (m.conductivity) return;
   if (const int f = find_boundary(config, {BoundaryKind::flux, BoundaryKind::convection}); f >= 0)
-    problems.add("material.conductivity", "is missing ({} is a flux or convection wall); add conductivity",
-                 face_names[f]);
+    problems.add("material.conductivity",
+                 "is missing ({} is a flux or convection boundary); add conductivity", face_names[f]);
   else if (!is_transient(config) && !config.sources.empty())
     problems.add("material.conductivity",
                  "is missing (a steady problem with sources needs it); add conductivity");
@@ -312,28 +313,28 @@ void check_steady(const Config& config, Problems& problems) {
   }
   if (!fixed && !config.problem.mean_temperature)
     problems.add("problem",
-                 "a steady problem with no temperature or convection wall has no unique solution (any "
-                 "constant may be added); give a wall a temperature, or set problem.mean_temperature");
+                 "a steady problem with no temperature or convection boundary has no unique solution (any "
+                 "constant may be added); give a boundary a temperature, or set problem.mean_temperature");
   if (fixed && config.problem.mean_temperature)
-    problems.add("problem.mean_temperature", "the walls fix the temperature already; remove it");
+    problems.add("problem.mean_temperature", "the boundaries fix the temperature already; remove it");
   if (config.problem.weight == 1)
     problems.warn("problem.weight", "with 1 a checkerboard error never decays; 0.99 costs 1 % more sweeps");
 }
 
-void check_paint(const Config& config, const std::vector<Paint>& entries, const std::string& key,
-                 Problems& problems) {
+void check_region(const Config& config, const std::vector<RegionValue>& entries, const std::string& key,
+                  Problems& problems) {
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    const Paint& paint = entries[i];
+    const RegionValue& region_value = entries[i];
     const std::string entry = fmt::format("{}.{}", key, i);
     if (!problems.sound({entry})) continue;
-    for (std::size_t axis = 0; paint.shape == Shape::box && axis < 3; ++axis) {
-      if (paint.from[axis] < paint.to[axis]) continue;
+    for (std::size_t axis = 0; region_value.shape == Shape::box && axis < 3; ++axis) {
+      if (region_value.from[axis] < region_value.to[axis]) continue;
       problems.add(entry + ".to", "{} is not beyond {} along {}; write the larger corner last",
-                   shortest(paint.to[axis]), shortest(paint.from[axis]), "xyz"[axis]);
+                   shortest(region_value.to[axis]), shortest(region_value.from[axis]), "xyz"[axis]);
     }
-    if (paint.shape == Shape::exact && problems.sound({"verify.solution"}) &&
+    if (region_value.shape == Shape::exact && problems.sound({"verify.solution"}) &&
         config.verify.solution == ExactSolution::none)
-      problems.add(entry + ".shape", "exact needs a solution; add verify.solution, or paint another shape");
+      problems.add(entry + ".shape", "exact needs a solution; add verify.solution, or use another shape");
   }
 }
 
@@ -399,71 +400,73 @@ void check_diagnostics(const Config& config, Problems& problems) {
                  histogram.bins, shortest(low), shortest(high));
 }
 
-using Rows = std::vector<KnownRows::Row>;
+using Registry = std::vector<RegistryNames::Kernel>;
 
 // A word of `solver` for a row of a table, or auto.
-struct RowChoice {
+struct KernelChoice {
   const char *key, *noun;
   const std::string& chosen;
-  const Rows& table;
+  const Registry& table;
 };
 
 // auto, and the names that meet the condition, each once: views into `rows`.
-std::vector<std::string_view> names_where(const Rows& rows, auto&& condition) {
+std::vector<std::string_view> names_where(const Registry& registry, auto&& condition) {
   std::vector<std::string_view> names{"auto"};
-  for (const KnownRows::Row& row : rows)
-    if (condition(row) && std::ranges::find(names, row.name) == names.end()) names.push_back(row.name);
+  for (const RegistryNames::Kernel& entry : registry)
+    if (condition(entry) && std::ranges::find(names, entry.name) == names.end()) names.push_back(entry.name);
   return names;
 }
 
 // The word must be auto or a row that this build has.
-bool check_row_name(const RowChoice& row, Problems& problems) {
-  if (!problems.sound({row.key})) return false;
-  const auto known = names_where(row.table, [](const auto& each) { return each.available; });
-  if (std::ranges::find(known, row.chosen) != known.end()) return true;
-  if (std::ranges::find(row.table, row.chosen, &KnownRows::Row::name) == row.table.end())
-    problems.add_unknown_word(row.key, row.chosen, known);
+bool check_kernel_name(const KernelChoice& kernel, Problems& problems) {
+  if (!problems.sound({kernel.key})) return false;
+  const auto known = names_where(kernel.table, [](const auto& each) { return each.available; });
+  if (std::ranges::find(known, kernel.chosen) != known.end()) return true;
+  if (std::ranges::find(kernel.table, kernel.chosen, &RegistryNames::Kernel::name) == kernel.table.end())
+    problems.add_unknown_word(kernel.key, kernel.chosen, known);
   else
-    problems.add_unavailable(row.key, "'{}' is not in this build (it has no CUDA); use one of {}", row.chosen,
-                             join(known));
+    problems.add_unavailable(kernel.key, "'{}' is not in this build (it has no CUDA); use one of {}",
+                             kernel.chosen, join(known));
   return false;
 }
 
 // Whether the row is in this build and runs on what parallel.device says.
-bool runs(const KnownRows::Row& row, DeviceChoice device) {
-  return row.available &&
-         (device == DeviceChoice::automatic || row.on_cuda == (device == DeviceChoice::cuda));
+bool runs(const RegistryNames::Kernel& entry, DeviceChoice device) {
+  return entry.available &&
+         (device == DeviceChoice::automatic || entry.on_cuda == (device == DeviceChoice::cuda));
 }
 
 // The only device on which the named row runs: true for CUDA. None for auto, and where there are two.
-std::optional<bool> only_device(const RowChoice& choice, DeviceChoice device) {
+std::optional<bool> only_device(const KernelChoice& choice, DeviceChoice device) {
   bool on[] = {false, false};
-  for (const KnownRows::Row& row : choice.table)
-    if (row.name == choice.chosen && runs(row, device)) on[row.on_cuda] = true;
+  for (const RegistryNames::Kernel& entry : choice.table)
+    if (entry.name == choice.chosen && runs(entry, device)) on[entry.on_cuda] = true;
   return on[false] == on[true] ? std::nullopt : std::optional(on[true]);
 }
 
 // Each row must run on parallel.device, and on one device with those before it.
-void check_rows(const Config& config, const KnownRows& rows, Problems& problems) {
+void check_kernels(const Config& config, const RegistryNames& registry, Problems& problems) {
   const SolverConfig& solver = config.solver;
-  const RowChoice choices[] = {{"solver.kernel", "kernel", solver.kernel, rows.kernels},
-                               {"solver.reduction", "reduction", solver.reduction, rows.reductions},
-                               {"solver.histogram", "histogram", solver.histogram, rows.histograms}};
+  const KernelChoice choices[] = {{"solver.kernel", "kernel", solver.kernel, registry.kernels},
+                                  {"solver.reduction", "reduction", solver.reduction, registry.reductions},
+                                  {"solver.histogram", "histogram", solver.histogram, registry.histograms}};
   const DeviceChoice device = config.parallel.device;
-  for (const RowChoice& row : choices) {
-    if (!check_row_name(row, problems) || !problems.sound({"parallel.device"}) || row.chosen == "auto")
+  for (const KernelChoice& kernel : choices) {
+    if (!check_kernel_name(kernel, problems) || !problems.sound({"parallel.device"}) ||
+        kernel.chosen == "auto")
       continue;
-    const auto usable = names_where(row.table, [&](const auto& each) { return runs(each, device); });
-    if (std::ranges::find(usable, row.chosen) == usable.end()) {
-      problems.add(row.key, "'{}' does not run on parallel.device {}; use auto{}{}", row.chosen,
+    const auto usable = names_where(kernel.table, [&](const auto& each) { return runs(each, device); });
+    if (std::ranges::find(usable, kernel.chosen) == usable.end()) {
+      problems.add(kernel.key, "'{}' does not run on parallel.device {}; use auto{}{}", kernel.chosen,
                    device == DeviceChoice::cuda ? "cuda" : "cpu", usable.size() > 1 ? " or one of " : "",
                    join({usable.begin() + 1, usable.end()}));
       continue;
     }
-    for (const RowChoice* other = choices; other != &row; ++other) {
-      if (!only_device(row, device) || only_device(*other, device) != !*only_device(row, device)) continue;
-      problems.add(row.key, "'{}' runs on another device than the {} '{}'; use auto", row.chosen, other->noun,
-                   other->chosen);
+    for (const KernelChoice* other = choices; other != &kernel; ++other) {
+      if (!only_device(kernel, device) || only_device(*other, device) != !*only_device(kernel, device))
+        continue;
+      problems.add(kernel.key, "'{}' runs on another device than the {} '{}'; use auto", kernel.chosen,
+                   other->noun, other->chosen);
       break;
     }
   }
@@ -484,15 +487,15 @@ void check_solver(const Config& config, Problems& problems) {
 
 }  // namespace
 
-void validate(Config& config, const KnownRows& rows, Problems& problems) {
+void validate(Config& config, const RegistryNames& registry, Problems& problems) {
   check_cells(config, problems);
   check_periodic_pairs(config, problems);
   check_material(config, problems);
   check_time_step(config, problems);
   check_temperatures(config, problems);
   check_steady(config, problems);
-  check_paint(config, config.initial, "initial", problems);
-  check_paint(config, config.sources, "sources", problems);
+  check_region(config, config.initial, "initial", problems);
+  check_region(config, config.sources, "sources", problems);
   if (problems.sound({"initial", "verify.solution"}) && config.initial.empty())
     problems.add("initial", "is missing; add initial: [{shape: constant, value: 300}]");
   check_verify(config, problems);
@@ -501,8 +504,8 @@ void validate(Config& config, const KnownRows& rows, Problems& problems) {
   check_diagnostics(config, problems);
   check_field_outputs(config, problems);
   check_solver(config, problems);
-  check_rows(config, rows, problems);
-  check_transport(config, rows, problems);
+  check_kernels(config, registry, problems);
+  check_transport(config, registry, problems);
 }
 
 }  // namespace isotherm

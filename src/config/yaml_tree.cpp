@@ -96,7 +96,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    refuse_tag(mark, tag);
+    check_tag(mark, tag);
     add({.kind = YamlNode::Kind::scalar, .place = place_of(mark), .text = value, .quoted = tag == "!"},
         anchor);
   }
@@ -125,7 +125,7 @@ class TreeBuilder : public YAML::EventHandler {
   };
 
   // yaml-cpp gives "?" or "" to plain nodes and "!" to quoted scalars.
-  static void refuse_tag(const YAML::Mark& mark, std::string tag) {
+  static void check_tag(const YAML::Mark& mark, std::string tag) {
     if (tag.empty() || tag == "?" || tag == "!") return;
     constexpr std::string_view standard = "tag:yaml.org,2002:";
     if (tag.starts_with(standard)) tag.replace(0, standard.size(), "!!");
@@ -140,7 +140,7 @@ class TreeBuilder : public YAML::EventHandler {
                                          most_yaml_nodes)};
   }
   void open(YamlNode::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
-    refuse_tag(mark, tag);
+    check_tag(mark, tag);
     if (open_.size() >= static_cast<std::size_t>(deepest_nesting))
       throw YamlError{place_of(mark),
                       fmt::format("nested deeper than {} levels; no deck needs that", deepest_nesting)};
@@ -185,7 +185,7 @@ class TreeBuilder : public YAML::EventHandler {
 };
 
 // yaml-cpp takes any bytes; it also guesses UTF-16 and UTF-32, which the refusal of NUL rules out.
-void refuse_bad_bytes(const std::string& text) {
+void check_bytes(const std::string& text) {
   Place place;
   std::size_t i = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;  // a byte order mark is accepted
   while (i < text.size()) {
@@ -231,7 +231,7 @@ YamlNode parse_yaml(const std::string& text) {
     throw YamlError{{},
                     fmt::format("{} bytes are too many (a deck has at most {}); put data in an HDF5 file",
                                 text.size(), largest_deck_bytes)};
-  refuse_bad_bytes(text);
+  check_bytes(text);
   std::istringstream stream(text);
   try {
     YAML::Parser parser(stream);
@@ -239,7 +239,7 @@ YamlNode parse_yaml(const std::string& text) {
     if (!parser.HandleNextDocument(tree)) return {};
     YamlNode root = tree.take();
     if (root.kind == YamlNode::Kind::map) {
-      // What is no map is refused by the reader; to go on after ",:" would find the same text again.
+      // What is no map is rejected by the reader; to go on after ",:" would find the same text again.
       parser.HandleNextDocument(tree);
     }
     return root;

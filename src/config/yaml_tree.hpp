@@ -48,7 +48,7 @@ inline constexpr int deepest_nesting = 16;
 inline constexpr std::size_t most_yaml_nodes = 50000;
 
 // Throws YamlError for what is not one YAML document of plain maps, lists and scalars. Aliases are expanded;
-// tags are refused. Duplicate and merge keys are kept for the reader to refuse by path.
+// tags are rejected. Duplicate and merge keys are kept for the reader to reject by path.
 YamlNode parse_yaml(const std::string& text);
 
 // Drops the keys of a map, with their values, whose names meet the condition.

@@ -8,7 +8,7 @@
 #include <exception>
 #include <limits>
 
-#include "core/agree.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/error.hpp"
 #include "core/mpi_native.hpp"
 

@@ -19,7 +19,7 @@ bool environment_names_launcher();
 bool is_under_launcher();
 
 // MPI_Init_thread ... MPI_Finalize. Excludes OMPIO (Open MPI's default MPI-IO loses data on a full disk
-// without an error) unless the user chose an MPI-IO component, asks for MPI_THREAD_MULTIPLE, and refuses less
+// without an error) unless the user chose an MPI-IO component, asks for MPI_THREAD_MULTIPLE, and rejects less
 // than FUNNELED.
 class MpiSession {
  public:
@@ -77,7 +77,7 @@ class Communicator {
   template <class T>
   PendingAllReduce<T> start_all_reduce(std::vector<T> values, ReduceOp op) const;
   std::string broadcast(std::string bytes, int root = 0) const;      // every rank returns root's bytes
-  std::vector<std::string> all_gather(std::string_view text) const;  // one a rank, in rank order
+  std::vector<std::string> all_gather(std::string_view text) const;  // one per rank, in rank order
   Communicator split_by_host() const;  // the ranks that share this rank's memory
   Communicator split(int colour, int key) const;
 

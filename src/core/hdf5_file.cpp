@@ -22,7 +22,7 @@ herr_t keep_first(unsigned n, const H5E_error2_t* error, void* text) {
 }  // namespace
 
 void start_hdf5() {
-  H5dont_atexit();  // refused, harmlessly, on every call but the first
+  H5dont_atexit();  // rejected, harmlessly, on every call but the first
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   H5PLset_loading_state(0);
 }
@@ -68,7 +68,7 @@ namespace {
 
 constexpr std::size_t longest_text = std::size_t{16} << 20;  // bytes; no file makes us allocate more
 
-[[noreturn]] void refuse(const std::string& path, const char* name, const char* expected) {
+[[noreturn]] void reject(const std::string& path, const char* name, const char* expected) {
   throw Error(ExitCode::deck,
               fmt::format("{}: no valid '{}' (expected {}); the file was not written by isotherm, "
                           "or is damaged",
@@ -107,7 +107,7 @@ void write(hid_t object, const char* name, hid_t file_type, hid_t memory_type, h
 
 Hdf5Attribute open_attribute(hid_t object, const char* name, const char* expected, const std::string& path) {
   Hdf5Attribute attribute(H5Aexists(object, name) > 0 ? H5Aopen(object, name, H5P_DEFAULT) : H5I_INVALID_HID);
-  if (!attribute.valid()) refuse(path, name, expected);
+  if (!attribute.valid()) reject(path, name, expected);
   return attribute;
 }
 
@@ -120,7 +120,7 @@ void read_numbers(hid_t object, const char* name, int count, T* numbers, const s
   if (H5Sget_simple_extent_npoints(space.get()) != count ||
       H5Tget_class(type.get()) != (std::is_integral_v<T> ? H5T_INTEGER : H5T_FLOAT) ||
       H5Aread(attribute.get(), NumberType<T>().memory, numbers) < 0)
-    refuse(path, name, expected);
+    reject(path, name, expected);
 }
 
 // A fixed-length text of sane size: its length; none for anything else.
@@ -176,9 +176,9 @@ std::string read_attribute(hid_t object, const char* name, const std::string& pa
   const Hdf5Type type(H5Aget_type(attribute.get()));
   const Hdf5Space space(H5Aget_space(attribute.get()));
   const auto length = text_length(type.get(), space.get());
-  if (!length) refuse(path, name, expected);
+  if (!length) reject(path, name, expected);
   std::string text(*length, '\0');
-  if (H5Aread(attribute.get(), type.get(), text.data()) < 0) refuse(path, name, expected);
+  if (H5Aread(attribute.get(), type.get(), text.data()) < 0) reject(path, name, expected);
   return without_padding(std::move(text));
 }
 
@@ -207,17 +207,17 @@ void write_text_dataset(hid_t group, const char* name, std::string_view text, bo
 
 std::string read_text_dataset(hid_t group, const char* name, const std::string& path) {
   constexpr const char* expected = "a scalar text";
-  if (H5Lexists(group, name, H5P_DEFAULT) <= 0) refuse(path, name, expected);
+  if (H5Lexists(group, name, H5P_DEFAULT) <= 0) reject(path, name, expected);
   Hdf5Object dataset(H5Dopen2(group, name, H5P_DEFAULT));
-  if (!dataset.valid()) refuse(path, name, expected);
+  if (!dataset.valid()) reject(path, name, expected);
   Hdf5List creation(H5Dget_create_plist(dataset.get()));
   Hdf5Type type(H5Dget_type(dataset.get()));
   Hdf5Space space(H5Dget_space(dataset.get()));
   const auto length = text_length(type.get(), space.get());
-  if (!length || H5Pget_external_count(creation.get()) != 0) refuse(path, name, expected);
+  if (!length || H5Pget_external_count(creation.get()) != 0) reject(path, name, expected);
   std::string text(*length, '\0');
   if (H5Dread(dataset.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()) < 0)
-    refuse(path, name, expected);
+    reject(path, name, expected);
   return without_padding(std::move(text));
 }
 

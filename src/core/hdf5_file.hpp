@@ -32,7 +32,7 @@ std::string hdf5_library_version();  // "1.10.8"
 // check_hdf5(H5Dwrite(...), "H5Dwrite", path).
 hid_t check_hdf5(hid_t result, const char* call, const std::string& path);
 
-// Read-only, of this process alone, and without locks, which many cluster file systems refuse: a file that is
+// Read-only, of this process alone, and without locks, which many cluster file systems reject: a file that is
 // read here is finished. Throws Error(file_missing), saying to name `wanted`, where there is no file; the
 // handle is invalid where HDF5 cannot open it.
 Hdf5File open_hdf5_file(const std::string& path, const char* wanted);

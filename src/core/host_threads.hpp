@@ -41,7 +41,7 @@ std::optional<double> parse_cpu_max(std::string_view text);
 // The least of each over the levels, in bytes. Version 1 says "no limit" by a number near 2^63.
 struct CgroupMemory {
   std::size_t limit = 0;
-  std::size_t free = 0;  // what may be allocated: the kernel drops inactive file pages before it refuses
+  std::size_t free = 0;  // what may be allocated: the kernel drops inactive file pages before it rejects
 };
 std::optional<CgroupMemory> memory_limit(const Cgroups& memory);  // none: no limit
 

@@ -53,11 +53,11 @@ std::string signed_duration(double seconds) {
   return seconds < 0 ? "-" + human_duration(-seconds) : human_duration(seconds);
 }
 
-std::string human_rate(double points_a_second) {
-  if (!std::isfinite(points_a_second) || points_a_second < 0) return "unknown";
-  if (points_a_second >= 0.9995e9) return fmt::format("{:.3f} GPts/s", points_a_second / 1e9);
-  if (points_a_second >= 0.9995e6) return fmt::format("{:.3g} MPts/s", points_a_second / 1e6);
-  return fmt::format("{:.3g} kPts/s", points_a_second / 1e3);
+std::string human_rate(double points_per_second) {
+  if (!std::isfinite(points_per_second) || points_per_second < 0) return "unknown";
+  if (points_per_second >= 0.9995e9) return fmt::format("{:.3f} GPts/s", points_per_second / 1e9);
+  if (points_per_second >= 0.9995e6) return fmt::format("{:.3g} MPts/s", points_per_second / 1e6);
+  return fmt::format("{:.3g} kPts/s", points_per_second / 1e3);
 }
 
 std::string grouped(std::int64_t number) {

@@ -16,11 +16,11 @@ namespace isotherm {
 // bash reads it as one word, and as this text. Control characters are escaped: none reaches a terminal.
 std::string shell_word(std::string_view text);
 
-std::string human_bytes(double bytes);           // "17 B", "1.50 KiB", "2.00 GiB"
-std::string human_duration(double seconds);      // "812 ms", "3.21 s", "2 min 05 s", "1 h 02 min", "3 d 04 h"
-std::string signed_duration(double seconds);     // of a difference: "-12.3 us"
-std::string human_rate(double points_a_second);  // "1.234 GPts/s"
-std::string grouped(std::int64_t number);        // "16 777 216"
+std::string human_bytes(double bytes);        // "17 B", "1.50 KiB", "2.00 GiB"
+std::string human_duration(double seconds);   // "812 ms", "3.21 s", "2 min 05 s", "1 h 02 min", "3 d 04 h"
+std::string signed_duration(double seconds);  // of a difference: "-12.3 us"
+std::string human_rate(double points_per_second);                 // "1.234 GPts/s"
+std::string grouped(std::int64_t number);                         // "16 777 216"
 std::string counted(std::int64_t number, std::string_view noun);  // "1 rank", "2048 ranks"
 std::string size_text(const std::array<double, 3>& metres);       // "20 x 20 x 4 mm"
 std::string watts_text(double watts);                             // "16 W", "2.5 kW"

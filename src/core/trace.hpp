@@ -10,9 +10,9 @@ namespace isotherm {
 enum class Phase : int {
   setup,        // reading, planning, allocating, initialising, probing: all before the loop
   interior,     // sweeps beside exchanges: cells that need no ghost of another rank
-  shells,       // the rest of these sweeps
+  exterior,     // the rest of these sweeps
   sweep,        // whole sweeps, and the wait for the device
-  walls,        // boundary ghosts; of times, also halos within the rank's own subdomain
+  boundaries,   // boundary ghosts; of times, also halos within the rank's own subdomain
   copies,       // halos between two faces of this rank's own subdomain
   pack,         // edges into messages
   wire,         // messages, and the wait for the neighbours; stores into the neighbours' memory
@@ -24,8 +24,8 @@ enum class Phase : int {
   other,        // of the loop: polling, history, progress
   loop,         // from the first sweep until all files are there
   total,        // of the run; more than the sum by what no phase claims
-  sweeps,       // interior, shells and sweep together
-  halo,         // walls, pack, wire and unpack together: the exchange that no sweep hid
+  sweeps,       // interior, exterior and sweep together
+  halo,         // boundaries, pack, wire and unpack together: the exchange that no sweep hid
   stepping,     // sweeps, halo and reduction together
 };
 template <>

@@ -25,7 +25,7 @@ struct Domain {
 
   static std::uint32_t color_of(Phase phase) {  // by the order of Phase
     if (phase == Phase::graph || (phase >= Phase::interior && phase <= Phase::sweep)) return 0xff4477aa;
-    if (phase >= Phase::walls && phase <= Phase::unpack) return 0xffee6677;
+    if (phase >= Phase::boundaries && phase <= Phase::unpack) return 0xffee6677;
     return phase == Phase::reduction || phase == Phase::diagnostics ? 0xff228833 : 0xffccbb44;
   }
 };

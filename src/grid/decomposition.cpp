@@ -49,25 +49,26 @@ std::optional<Index> thinnest_exchanged(Int3 cells, Int3 parts, std::array<bool,
   std::optional<Index> thinnest;
   for (int axis = 0; axis < 3; ++axis) {
     if (parts[axis] == 1 && !periodic[static_cast<std::size_t>(axis)]) continue;
-    const Index cells_a_block = cells[axis] / parts[axis];
-    thinnest = std::min(thinnest.value_or(cells_a_block), cells_a_block);
+    const Index cells_per_block = cells[axis] / parts[axis];
+    thinnest = std::min(thinnest.value_or(cells_per_block), cells_per_block);
   }
   return thinnest;
 }
 
 // `deepest`: the deepest halo that would work, at least 1.
 [[noreturn]] void throw_too_thin(int axis, Index cells, Index parts, bool periodic, int ghosts,
-                                 Index deepest) {
+                                 Index widest) {
   const char name = axis_names[axis];
   const Index most = most_parts_of(cells, periodic, ghosts);
   const std::string fewer_ranks =
       most == 0 ? "" : fmt::format("at most {} along {}, ", counted(most, "rank"), name);
-  throw Error(ExitCode::deck,
-              fmt::format("blocks along {} are thinner than the halo ({} over {} leave {} a block, the halo "
-                          "is {} deep); use {}at least {} along {}, or {}",
-                          name, counted(cells, "cell"), counted(parts, "rank"),
-                          counted(cells / parts, "cell"), counted(ghosts, "cell"), fewer_ranks,
-                          counted(parts * ghosts, "cell"), name, halo_advice(deepest)));
+  throw Error(
+      ExitCode::deck,
+      fmt::format(
+          "subdomains along {} are thinner than the halo ({} over {} leave {} per subdomain, the halo "
+          "is {} wide); use {}at least {} along {}, or {}",
+          name, counted(cells, "cell"), counted(parts, "rank"), counted(cells / parts, "cell"),
+          counted(ghosts, "cell"), fewer_ranks, counted(parts * ghosts, "cell"), name, halo_advice(widest)));
 }
 
 // As many along each axis.
@@ -81,8 +82,8 @@ Int3 most_parts_of(Int3 cells, std::array<bool, 3> periodic, int ghosts) {
 
 }  // namespace
 
-std::string halo_advice(Index deepest) {
-  return fmt::format("a halo of at most {} (solver.halo_width)", counted(deepest, "cell"));
+std::string halo_advice(Index widest) {
+  return fmt::format("a halo of at most {} (solver.halo_width)", counted(widest, "cell"));
 }
 
 std::vector<Int3> process_grids(Index ranks, Int3 most) {
@@ -146,8 +147,8 @@ Decomposition::Decomposition(Int3 cells, Int3 process_grid, std::array<bool, 3> 
                       name));
     }
     if (parts > most_parts_of(cells[axis], periodic[axis], ghosts)) {
-      const Index deepest = thinnest_exchanged(cells, process_grid, periodic).value_or(1);
-      throw_too_thin(axis, cells[axis], parts, periodic[axis], ghosts, std::max<Index>(deepest, 1));
+      const Index widest = thinnest_exchanged(cells, process_grid, periodic).value_or(1);
+      throw_too_thin(axis, cells[axis], parts, periodic[axis], ghosts, std::max<Index>(widest, 1));
     }
     if (parts > std::numeric_limits<int>::max() / ranks) {
       throw Error(ExitCode::deck,
@@ -163,14 +164,14 @@ Int3 Decomposition::most_parts(Int3 cells, std::array<bool, 3> periodic, int gho
   const Int3 most = most_parts_of(cells, periodic, ghosts);
   for (int axis = 0; axis < 3; ++axis) {
     if (most[axis] > 0) continue;
-    const int deepest = deepest_halo_below(ghosts, cells, ranks, periodic);
+    const int widest = max_halo_width_below(ghosts, cells, ranks, periodic);
     throw_too_thin(axis, cells[axis], 1, periodic[static_cast<std::size_t>(axis)], ghosts,
-                   std::max(deepest, 1));
+                   std::max(widest, 1));
   }
   return most;
 }
 
-int Decomposition::deepest_halo_below(int ghosts, Int3 cells, int ranks, std::array<bool, 3> periodic) {
+int Decomposition::max_halo_width_below(int ghosts, Int3 cells, int ranks, std::array<bool, 3> periodic) {
   while (--ghosts > 0 && process_grids(ranks, most_parts_of(cells, periodic, ghosts)).empty()) {
   }
   return ghosts;
@@ -181,7 +182,7 @@ Int3 Decomposition::coordinates(int rank) const {
           rank / (process_grid_.x * process_grid_.y)};
 }
 
-Box Decomposition::block(int rank) const {
+Box Decomposition::subdomain(int rank) const {
   const Int3 position = coordinates(rank);
   Box box;
   for (int axis = 0; axis < 3; ++axis) {
@@ -215,18 +216,18 @@ std::optional<int> Decomposition::neighbour(int rank, Direction d) const {
   return static_cast<int>(position.x + process_grid_.x * (position.y + process_grid_.y * position.z));
 }
 
-std::optional<Index> Decomposition::deepest_halo() const {
+std::optional<Index> Decomposition::max_halo_width() const {
   return thinnest_exchanged(cells_, process_grid_, periodic_);
 }
 
-Index Decomposition::smallest_block() const {
+Index Decomposition::smallest_subdomain() const {
   Int3 extent;
   for (int axis = 0; axis < 3; ++axis) extent[axis] = cells_[axis] / process_grid_[axis];
   return extent.product();
 }
 
-Index Decomposition::largest_block() const {
-  return block(0).cells();
+Index Decomposition::largest_subdomain() const {
+  return subdomain(0).cells();
 }
 
 std::array<bool, face_count> Decomposition::boundaries(int rank) const {

@@ -19,7 +19,7 @@ std::vector<Direction> all_directions();  // faces first, then edges, then corne
 std::vector<Int3> process_grids(Index ranks, Int3 most);
 
 // For errors, after "use": a halo of at most so many cells.
-std::string halo_advice(Index deepest);
+std::string halo_advice(Index widest);
 
 class Decomposition {
  public:
@@ -34,7 +34,7 @@ class Decomposition {
   static Int3 most_parts(Int3 cells, std::array<bool, 3> periodic, int ghosts = 1, int ranks = 1);
 
   // The deepest halo below `ghosts` for which there is a process grid of so many ranks; 0 without one.
-  static int deepest_halo_below(int ghosts, Int3 cells, int ranks, std::array<bool, 3> periodic);
+  static int max_halo_width_below(int ghosts, Int3 cells, int ranks, std::array<bool, 3> periodic);
 
   int ranks() const { return static_cast<int>(process_grid_.product()); }
   Int3 cells() const { return cells_; }
@@ -42,7 +42,7 @@ class Decomposition {
   std::array<bool, 3> periodic() const { return periodic_; }
 
   Int3 coordinates(int rank) const;                         // position in the process grid
-  Box block(int rank) const;                                // global cells of this rank
+  Box subdomain(int rank) const;                            // global cells of this rank
   bool touches(int rank, Face f) const;                     // the block ends at this face of the whole grid
   bool is_boundary(int rank, Face f) const;                 // ... and the face is not periodic
   std::array<bool, face_count> boundaries(int rank) const;  // is_boundary of the six faces
@@ -51,10 +51,10 @@ class Decomposition {
   std::optional<int> neighbour(int rank, Direction d) const;
 
   // Layers of ghosts that every block is thick enough to fill; none where no axis has an exchange.
-  std::optional<Index> deepest_halo() const;
+  std::optional<Index> max_halo_width() const;
 
-  Index smallest_block() const;  // cells
-  Index largest_block() const;
+  Index smallest_subdomain() const;  // cells
+  Index largest_subdomain() const;
 
  private:
   Int3 cells_, process_grid_;

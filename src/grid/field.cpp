@@ -32,7 +32,7 @@ FieldLayout FieldLayout::make(Int3 extent, int ghosts, std::size_t element_bytes
       __builtin_mul_overflow(layout.pitch_z, rows_z, &elements) ||
       elements > std::numeric_limits<Index>::max() / static_cast<Index>(2 * element_bytes)) {
     throw Error(ExitCode::deck,
-                fmt::format("a block of {} x {} x {} cells has more bytes than 64 bits can count; "
+                fmt::format("a subdomain of {} x {} x {} cells has more bytes than 64 bits can count; "
                             "use a smaller grid or more ranks",
                             extent.x, extent.y, extent.z));
   }

@@ -21,14 +21,14 @@ struct Rows {
 // The ghosts beyond so many faces of each axis; edges and corners between them where ghosts > 1.
 Rows rows_beyond(Int3 extent, Int3 faces, int ghosts) {
   const auto size = [&](int axis) { return static_cast<double>(extent[axis]); };
-  const double block = size(1) * size(2);
+  const double subdomain = size(1) * size(2);
   if (ghosts == 1) {
     const double y = static_cast<double>(faces.y) * size(2), z = static_cast<double>(faces.z) * size(1);
-    return {static_cast<double>(faces.x) * block, y + z};
+    return {static_cast<double>(faces.x) * subdomain, y + z};
   }
   const double padded =
       (size(1) + static_cast<double>(faces.y * ghosts)) * (size(2) + static_cast<double>(faces.z * ghosts));
-  return {static_cast<double>(faces.x) * padded, padded - block};
+  return {static_cast<double>(faces.x) * padded, padded - subdomain};
 }
 
 Rows operator-(Rows a, Rows b) {
@@ -74,16 +74,16 @@ Index largest_fitting(Index ranks, Int3 most) {
 }
 
 // `deepest`: the deepest halo with a process grid of so many ranks; 0 without one.
-[[noreturn]] void throw_no_process_grid(Int3 cells, int ranks, Int3 most, int ghosts, int deepest) {
+[[noreturn]] void throw_no_process_grid(Int3 cells, int ranks, Int3 most, int ghosts, int widest) {
   const Index fitting = largest_fitting(ranks, most);
   std::string advice = fitting == most.product()
                            ? fmt::format("{}, the most that fit", counted(fitting, "rank"))
                            : fmt::format("{}, the next lower count that fits; the most are {}",
                                          counted(fitting, "rank"), most.product());
-  if (deepest > 0) advice += "; or use " + halo_advice(deepest);
+  if (widest > 0) advice += "; or use " + halo_advice(widest);
   throw Error(
       ExitCode::deck,
-      fmt::format("no process grid of {} fits {}x{}x{} cells (there is room for {}x{}x{} blocks, none "
+      fmt::format("no process grid of {} fits {}x{}x{} cells (there is room for {}x{}x{} subdomains, none "
                   "thinner than {}); use {}",
                   counted(ranks, "rank"), cells.x, cells.y, cells.z, most.x, most.y, most.z,
                   counted(ghosts, "cell"), advice));
@@ -167,7 +167,7 @@ ProcessGridChoice cheapest_process_grid(Int3 cells, int ranks, std::array<bool, 
   }
   if (!best) {
     throw_no_process_grid(cells, ranks, most, ghosts,
-                          Decomposition::deepest_halo_below(ghosts, cells, ranks, periodic));
+                          Decomposition::max_halo_width_below(ghosts, cells, ranks, periodic));
   }
   return {*best, best_cost, next, next_cost};
 }

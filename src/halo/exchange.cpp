@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/agree.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/error.hpp"
 
 namespace isotherm {
@@ -12,24 +12,24 @@ namespace isotherm {
 template <class T>
 HaloExchange<T>::HaloExchange(const Decomposition& decomposition, const Communicator& communicator,
                               Device& device, std::vector<HaloField<T>> fields,
-                              const TransportSettings& settings, std::span<const TransportRow<T>> rows)
+                              const TransportSettings& settings, std::span<const TransportEntry<T>> registry)
     : decomposition_(decomposition),
       communicator_(communicator),
       device_(device),
       fields_(std::move(fields)),
       field_ready_(own_event(device)),
       ghosts_ready_(own_event(device)) {
-  agree(communicator, [&] { check_arguments(); });
+  all_or_throw(communicator, [&] { check_arguments(); });
   layers_ = fields_.front().view.ghosts;
   if (communicator.size() > 1)
-    chosen_ = choose_transports<T>(settings, rows, decomposition, layers_, communicator, device, fields_);
+    chosen_ = choose_transports<T>(settings, registry, decomposition, layers_, communicator, device, fields_);
   by_number_.emplace(layers_, connect(layers_));
 }
 
 template <class T>
 void HaloExchange<T>::check_arguments() const {
   if (decomposition_.ranks() != communicator_.size()) {
-    throw Error(ExitCode::internal, fmt::format("halo exchange of {} blocks on {} ranks (one block a rank); "
+    throw Error(ExitCode::internal, fmt::format("halo exchange of {} subdomains on {} ranks (one per rank); "
                                                 "please report this",
                                                 decomposition_.ranks(), communicator_.size()));
   }
@@ -37,8 +37,8 @@ void HaloExchange<T>::check_arguments() const {
   const int ghosts = fields_.front().view.ghosts;
   for (const HaloField<T>& field : fields_) {
     const Int3 n = field.view.extent;
-    if (decomposition_.block(communicator_.rank()).extent() == n && field.view.ghosts == ghosts) continue;
-    throw Error(ExitCode::internal, fmt::format("halo exchange of {}x{}x{} cells on rank {} (its block "
+    if (decomposition_.subdomain(communicator_.rank()).extent() == n && field.view.ghosts == ghosts) continue;
+    throw Error(ExitCode::internal, fmt::format("halo exchange of {}x{}x{} cells on rank {} (its subdomain "
                                                 "differs); please report this",
                                                 n.x, n.y, n.z, communicator_.rank()));
   }
@@ -56,9 +56,9 @@ typename HaloExchange<T>::Layers HaloExchange<T>::connect(int layers) {
     std::vector<HaloMessage> mine;  // to those neighbours whom this transport serves
     for (const HaloMessage& m : made.messages)
       for (const HaloLink& link : chosen_.links)
-        if (link.transport == open.row->name && link.peer == m.peer) mine.push_back(m);
-    agree(communicator_, [&] {
-      if (!mine.empty()) made.transports.push_back({open.row->name, open.maker->connect(fields_, mine)});
+        if (link.transport == open.entry->name && link.peer == m.peer) mine.push_back(m);
+    all_or_throw(communicator_, [&] {
+      if (!mine.empty()) made.transports.push_back({open.entry->name, open.maker->connect(fields_, mine)});
     });
   }
   made.why_not_recordable = why_not_recorded(made);

@@ -28,7 +28,7 @@ class HaloExchange {
   // with them. Collective: what one rank lacks is thrown on all.
   HaloExchange(const Decomposition& decomposition, const Communicator& communicator, Device& device,
                std::vector<HaloField<T>> fields, const TransportSettings& settings = {},
-               std::span<const TransportRow<T>> rows = transport_rows<T>());
+               std::span<const TransportEntry<T>> registry = transport_registry<T>());
 
   // From now on exchanges fill so many layers, all that the fields have or fewer. Between exchanges;
   // collective. Buffers of other numbers of layers are kept until forget_others().

@@ -67,7 +67,8 @@ std::string judge_device_memory(std::optional<bool> answer, std::string_view lib
 
 std::string why_mpi_takes_no_device_memory() {
   if (!started())
-    return "MPI can be asked only when it has started; isotherm check does, where the deck names this row";
+    return "MPI can be asked only when it has started; isotherm check does, where the deck names this "
+           "transport";
   const char* cray_switch = std::getenv("MPICH_GPU_SUPPORT_ENABLED");
   return judge_device_memory(mpi_takes_device_memory(), mpi_library_version(),
                              cray_switch ? cray_switch : "");

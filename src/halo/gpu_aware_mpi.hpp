@@ -1,6 +1,6 @@
-// Does this MPI read and write a GPU's memory? A library that does not crashes at the first pointer into it,
-// and that cannot be caught: so MPI is asked first, and never taken at a guess. The probe proves the answer
-// later.
+// Does this MPI read and write per GPU's memory? A library that does not crashes at the first pointer into
+// it, and that cannot be caught: so MPI is asked first, and never taken at a guess. The probe proves the
+// answer later.
 #pragma once
 
 #include <optional>

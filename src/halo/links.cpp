@@ -7,7 +7,7 @@
 #include <optional>
 #include <thread>
 
-#include "core/agree.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/statistics.hpp"
 #include "halo/handshake.hpp"
 #include "kernels/face_copy.hpp"
@@ -215,17 +215,17 @@ double LinkProbe<T>::time(TransportMaker<T>& maker, std::span<const HaloMessage>
 }
 
 template <class T>
-TransportTrial LinkProbe<T>::run(const TransportRow<T>& row, TransportMaker<T>* maker, std::string why_not,
-                                 bool timed) {
-  TransportTrial trial{std::string(row.name), "", 0, 0};
+TransportMeasurement LinkProbe<T>::run(const TransportEntry<T>& entry, TransportMaker<T>* maker,
+                                       std::string why_not, bool timed) {
+  TransportMeasurement measurement{std::string(entry.name), "", 0, 0};
   Verdict verdict;
   verdict.blame(why_not.empty() && maker ? maker->why_not(peer_) : why_not);
   verdict = settle(verdict);
-  if (verdict.good()) verdict = prove(*maker, row.moves_data);
+  if (verdict.good()) verdict = prove(*maker, entry.moves_data);
   std::vector<HaloMessage> cells;
   for (const HaloMessage& m : messages_) cells.push_back(one_cell_of(m));
-  const std::pair<std::span<const HaloMessage>, double*> lengths[] = {{messages_, &trial.seconds},
-                                                                      {cells, &trial.latency}};
+  const std::pair<std::span<const HaloMessage>, double*> lengths[] = {{messages_, &measurement.seconds},
+                                                                      {cells, &measurement.latency}};
   for (const auto& [messages, result] : lengths) {
     if (!timed || !verdict.good()) break;
     Verdict mine;
@@ -237,54 +237,55 @@ TransportTrial LinkProbe<T>::run(const TransportRow<T>& row, TransportMaker<T>* 
     verdict = settle(mine);
     *result = verdict.seconds;
   }
-  trial.why_not = verdict.why_not;
-  return trial;
+  measurement.why_not = verdict.why_not;
+  return measurement;
 }
 
 namespace {
 
-std::string names_of(auto rows, std::string_view without = {}) {
+std::string names_of(auto registry, std::string_view without = {}) {
   std::string names;
-  for (const auto& row : rows) {
-    if (row.moves_data && row.name != without)
-      names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
+  for (const auto& kernel : registry) {
+    if (kernel.moves_data && kernel.name != without)
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", kernel.name);
   }
   return names;
 }
 
 template <class T>
-std::vector<const TransportRow<T>*> asked_for(const TransportSettings& settings,
-                                              std::span<const TransportRow<T>> rows) {
-  std::vector<const TransportRow<T>*> asked;
-  for (const TransportRow<T>& row : rows) {
-    if (settings.name == row.name || (settings.name == "auto" && row.moves_data)) asked.push_back(&row);
+std::vector<const TransportEntry<T>*> asked_for(const TransportSettings& settings,
+                                                std::span<const TransportEntry<T>> registry) {
+  std::vector<const TransportEntry<T>*> asked;
+  for (const TransportEntry<T>& entry : registry) {
+    if (settings.name == entry.name || (settings.name == "auto" && entry.moves_data)) asked.push_back(&entry);
   }
   if (!asked.empty()) return asked;
   throw Error(ExitCode::deck, fmt::format("{}: there is no transport '{}' (isotherm list names them); use "
                                           "auto, or one of: {}",
-                                          settings.place, settings.name, names_of(rows)));
+                                          settings.place, settings.name, names_of(registry)));
 }
 
 // The fastest that works; empty where none does. Both ranks have the same figures and choose alike.
-std::string fastest(const std::vector<TransportTrial>& trials) {
-  const TransportTrial* best = nullptr;
-  for (const TransportTrial& trial : trials) {
-    if (trial.why_not.empty() && (!best || trial.seconds < best->seconds)) best = &trial;
+std::string fastest(const std::vector<TransportMeasurement>& measurements) {
+  const TransportMeasurement* best = nullptr;
+  for (const TransportMeasurement& measurement : measurements) {
+    if (measurement.why_not.empty() && (!best || measurement.seconds < best->seconds)) best = &measurement;
   }
   return best ? best->transport : "";
 }
 
-void refuse(const TransportSettings& settings, const HaloLink& link, int rank, const std::string& names) {
+void reject(const TransportSettings& settings, const HaloLink& link, int rank, const std::string& names) {
   if (settings.name != "auto") {
     throw Error(ExitCode::unavailable,
                 fmt::format("{}: transport '{}' does not work between ranks {} and {} ({}); use auto, or "
                             "another of: {}",
                             settings.place, settings.name, std::min(rank, link.peer),
-                            std::max(rank, link.peer), link.trials.front().why_not, names));
+                            std::max(rank, link.peer), link.measurements.front().why_not, names));
   }
   std::string reasons;
-  for (const TransportTrial& trial : link.trials) {
-    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", trial.transport, trial.why_not);
+  for (const TransportMeasurement& measurement : link.measurements) {
+    reasons +=
+        fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", measurement.transport, measurement.why_not);
   }
   throw Error(ExitCode::unavailable,
               fmt::format("{}: no transport works between ranks {} and {} ({}); look at the MPI library and "
@@ -313,7 +314,7 @@ std::vector<HaloLink> try_links(const TransportSettings& settings, std::vector<O
     LinkProbe<T> probe(device, communicator, fields, shared, settings.timeout);
     for (OpenTransport<T>& c : candidates) {
       const bool timed = settings.timed || candidates.size() > 1;
-      link.trials.push_back(probe.run(*c.row, c.maker.get(), c.why_not, timed));
+      link.measurements.push_back(probe.run(*c.entry, c.maker.get(), c.why_not, timed));
     }
     links.push_back(std::move(link));
   }
@@ -331,7 +332,7 @@ void drop_broken(const Communicator& communicator, const std::vector<OpenTranspo
       if (why.empty()) why = broken;
     }
     for (HaloLink& link : links) {
-      if (link.trials[i].why_not.empty()) link.trials[i].why_not = why;
+      if (link.measurements[i].why_not.empty()) link.measurements[i].why_not = why;
     }
   }
 }
@@ -339,50 +340,52 @@ void drop_broken(const Communicator& communicator, const std::vector<OpenTranspo
 }  // namespace
 
 template <class T>
-OpenTransport<T> open_transport(const TransportRow<T>& row, const Communicator& communicator,
+OpenTransport<T> open_transport(const TransportEntry<T>& entry, const Communicator& communicator,
                                 Device& device) {
-  OpenTransport<T> open{&row, nullptr, nullptr, ""};
+  OpenTransport<T> open{&entry, nullptr, nullptr, ""};
   try {
-    agree(communicator, [&] {
-      if (const std::string why = row.unsupported(device); !why.empty())
+    all_or_throw(communicator, [&] {
+      if (const std::string why = entry.unsupported(device); !why.empty())
         throw Error(ExitCode::unavailable, why);
     });
     open.communicator = std::make_unique<Communicator>(communicator.split(0, communicator.rank()));
-    open.maker = agree(communicator, [&] { return row.make(device, *open.communicator); });
+    open.maker = all_or_throw(communicator, [&] { return entry.make(device, *open.communicator); });
   } catch (const Error& e) {
     open.why_not = e.what();
   }
   return open;
 }
 
-const TransportTrial& HaloLink::chosen() const {
-  return *std::find_if(trials.begin(), trials.end(),
-                       [&](const TransportTrial& t) { return t.transport == transport; });
+const TransportMeasurement& HaloLink::chosen() const {
+  return *std::find_if(measurements.begin(), measurements.end(),
+                       [&](const TransportMeasurement& t) { return t.transport == transport; });
 }
 
 template <class T>
 ChosenTransports<T> choose_transports(const TransportSettings& settings,
-                                      std::span<const TransportRow<T>> rows,
+                                      std::span<const TransportEntry<T>> registry,
                                       const Decomposition& decomposition, int ghosts,
                                       const Communicator& communicator, Device& device,
                                       std::span<const HaloField<T>> fields) {
   std::vector<OpenTransport<T>> candidates;
-  for (const TransportRow<T>* row : agree(communicator, [&] { return asked_for(settings, rows); })) {
-    candidates.push_back(open_transport(*row, communicator, device));
+  for (const TransportEntry<T>* entry :
+       all_or_throw(communicator, [&] { return asked_for(settings, registry); })) {
+    candidates.push_back(open_transport(*entry, communicator, device));
   }
   ChosenTransports<T> chosen;
   const Communicator own = communicator.split(0, communicator.rank());
   chosen.links = try_links(settings, candidates, decomposition, ghosts, own, device, fields);
   drop_broken(communicator, candidates, chosen.links);
-  for (HaloLink& link : chosen.links) link.transport = fastest(link.trials);
-  agree(communicator, [&] {
+  for (HaloLink& link : chosen.links) link.transport = fastest(link.measurements);
+  all_or_throw(communicator, [&] {
     for (const HaloLink& link : chosen.links) {
-      if (link.transport.empty()) refuse(settings, link, communicator.rank(), names_of(rows, settings.name));
+      if (link.transport.empty())
+        reject(settings, link, communicator.rank(), names_of(registry, settings.name));
     }
   });
   for (OpenTransport<T>& c : candidates) {
     const bool mine = std::any_of(chosen.links.begin(), chosen.links.end(),
-                                  [&](const HaloLink& link) { return link.transport == c.row->name; });
+                                  [&](const HaloLink& link) { return link.transport == c.entry->name; });
     const bool anyones = communicator.all_reduce(std::int64_t{mine}, ReduceOp::max) != 0;
     if (anyones) chosen.open.push_back(std::move(c));
   }
@@ -391,14 +394,14 @@ ChosenTransports<T> choose_transports(const TransportSettings& settings,
 
 template class LinkProbe<float>;
 template class LinkProbe<double>;
-template OpenTransport<float> open_transport(const TransportRow<float>&, const Communicator&, Device&);
-template OpenTransport<double> open_transport(const TransportRow<double>&, const Communicator&, Device&);
+template OpenTransport<float> open_transport(const TransportEntry<float>&, const Communicator&, Device&);
+template OpenTransport<double> open_transport(const TransportEntry<double>&, const Communicator&, Device&);
 template ChosenTransports<float> choose_transports(const TransportSettings&,
-                                                   std::span<const TransportRow<float>>, const Decomposition&,
-                                                   int, const Communicator&, Device&,
+                                                   std::span<const TransportEntry<float>>,
+                                                   const Decomposition&, int, const Communicator&, Device&,
                                                    std::span<const HaloField<float>>);
 template ChosenTransports<double> choose_transports(const TransportSettings&,
-                                                    std::span<const TransportRow<double>>,
+                                                    std::span<const TransportEntry<double>>,
                                                     const Decomposition&, int, const Communicator&, Device&,
                                                     std::span<const HaloField<double>>);
 

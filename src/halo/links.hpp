@@ -12,7 +12,7 @@
 namespace isotherm {
 
 // What came of one transport between two neighbours; both have the same.
-struct TransportTrial {
+struct TransportMeasurement {
   std::string transport;
   std::string why_not;  // empty: it works
   // Of an exchange of all messages between the two, both ways, one of some that are queued; 0: not timed.
@@ -31,7 +31,8 @@ class LinkProbe {
   // Every bound field's edges and ghosts are overwritten: a pattern of rank, cell and field has to arrive in
   // ghosts that were poisoned. A transport that does not come back in time is left as it is until the program
   // ends. `why_not`: what this rank knows against it beforehand.
-  TransportTrial run(const TransportRow<T>& row, TransportMaker<T>* maker, std::string why_not, bool timed);
+  TransportMeasurement run(const TransportEntry<T>& entry, TransportMaker<T>* maker, std::string why_not,
+                           bool timed);
 
  private:
   struct Verdict {
@@ -68,14 +69,14 @@ struct HaloLink {
   std::vector<Direction> directions;  // of its messages
   std::size_t bytes;                  // each way, an exchange
   std::string transport;
-  std::vector<TransportTrial> trials;  // of every row that was asked, in the order of the table
-  const TransportTrial& chosen() const;
+  std::vector<TransportMeasurement> measurements;  // of every row that was asked, in the order of the table
+  const TransportMeasurement& chosen() const;
 };
 
 // A row that all ranks have made ready, with a communicator of its own; or why they cannot.
 template <class T>
 struct OpenTransport {
-  const TransportRow<T>* row;
+  const TransportEntry<T>* entry;
   std::unique_ptr<Communicator> communicator;
   std::unique_ptr<TransportMaker<T>> maker;  // null where why_not says why
   std::string why_not;
@@ -83,7 +84,8 @@ struct OpenTransport {
 
 // Collective.
 template <class T>
-OpenTransport<T> open_transport(const TransportRow<T>& row, const Communicator& communicator, Device& device);
+OpenTransport<T> open_transport(const TransportEntry<T>& entry, const Communicator& communicator,
+                                Device& device);
 
 template <class T>
 struct ChosenTransports {
@@ -95,7 +97,7 @@ struct ChosenTransports {
 // named one does not work between all neighbours, or no row does between some two.
 template <class T>
 ChosenTransports<T> choose_transports(const TransportSettings& settings,
-                                      std::span<const TransportRow<T>> rows,
+                                      std::span<const TransportEntry<T>> registry,
                                       const Decomposition& decomposition, int ghosts,
                                       const Communicator& communicator, Device& device,
                                       std::span<const HaloField<T>> fields);

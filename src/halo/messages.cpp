@@ -56,7 +56,7 @@ GhostSides ghost_sides(const Decomposition& decomposition, int rank) {
   return sides;
 }
 
-Box widened_block(Int3 extent, const std::array<bool, face_count>& sides, Index layers) {
+Box widened_subdomain(Int3 extent, const std::array<bool, face_count>& sides, Index layers) {
   Box box{{0, 0, 0}, extent};
   for (int axis = 0; axis < 3; ++axis) {
     if (sides[static_cast<std::size_t>(face(axis, false))]) box.lo[axis] -= layers;
@@ -77,12 +77,12 @@ Box interior_box(Int3 extent, Box region, const std::array<bool, face_count>& re
 }
 
 std::vector<HaloMessage> halo_messages(const Decomposition& decomposition, int rank, int ghosts) {
-  const Int3 extent = decomposition.block(rank).extent();
+  const Int3 extent = decomposition.subdomain(rank).extent();
   std::vector<HaloMessage> messages;
   for (const Direction d : directions(ghosts)) {
     const std::optional<int> peer = decomposition.neighbour(rank, d);
     if (!peer || *peer == rank) continue;
-    const Int3 theirs = decomposition.block(*peer).extent();
+    const Int3 theirs = decomposition.subdomain(*peer).extent();
     messages.push_back({*peer, d, edge_box(extent, ghosts, d), ghost_box(extent, ghosts, d),
                         edge_box(theirs, ghosts, opposite(d)), ghost_box(theirs, ghosts, opposite(d))});
   }
@@ -90,7 +90,7 @@ std::vector<HaloMessage> halo_messages(const Decomposition& decomposition, int r
 }
 
 std::vector<LocalCopy> local_copies(const Decomposition& decomposition, int rank, int ghosts) {
-  const Int3 extent = decomposition.block(rank).extent();
+  const Int3 extent = decomposition.subdomain(rank).extent();
   std::vector<LocalCopy> copies;
   for (const Direction d : directions(ghosts)) {
     if (decomposition.neighbour(rank, d) != rank) continue;

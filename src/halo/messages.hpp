@@ -30,10 +30,10 @@ GhostSides ghost_sides(const Decomposition& decomposition, int rank);
 
 // The block and so many layers of ghosts beyond the faces with `sides`, edges and corners between them
 // included.
-Box widened_block(Int3 extent, const std::array<bool, face_count>& sides, Index layers);
+Box widened_subdomain(Int3 extent, const std::array<bool, face_count>& sides, Index layers);
 
 // The cells of `region`, the block or a widened one, that can be computed before remote ghosts arrive; may be
-// empty. `reach`: how many cells away a computed cell reads; d for d fused sweeps.
+// empty. `reach`: how many cells away a computed cell reads; d for d sweeps of a time block.
 Box interior_box(Int3 extent, Box region, const std::array<bool, face_count>& remote, Index reach);
 
 // One message each way between this rank and `peer`: the cells of `edge` become the peer's `peer_ghosts`, and

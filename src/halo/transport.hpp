@@ -107,9 +107,9 @@ class TransportMaker {
 
 // A row of the table, from which the deck's keyword, `list`, the probe, the banner and the tests follow.
 template <class T>
-struct TransportRow {
+struct TransportEntry {
   std::string_view name;
-  std::string_view remark;
+  std::string_view description;
   bool moves_data;  // else nothing that it leaves in the ghosts is worth anything: never chosen unasked
   bool packs;       // an exchange is a pack, a wire and an unpack; else one kernel does it all
   // Why it cannot work in this build or with this device, whoever the neighbours are; empty: it may.
@@ -122,11 +122,11 @@ struct TransportRow {
 
 // In the order of preference among equals.
 template <class T>
-std::span<const TransportRow<T>> transport_rows();
+std::span<const TransportEntry<T>> transport_registry();
 
 // The row of that name; nullptr where there is none.
 template <class T>
-const TransportRow<T>* find_transport(std::string_view name);
+const TransportEntry<T>* find_transport(std::string_view name);
 
 // The one that stores straight into the neighbours' ghosts, through memory that the ranks of a host open for
 // each other by CUDA IPC. The devices order it among themselves (kernels/peer_copy.hpp): no host waits.

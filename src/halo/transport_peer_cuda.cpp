@@ -127,12 +127,12 @@ Buffer cleared(Device& device, std::size_t bytes, std::size_t zeros) {
 
 // A box of cells in memory.
 template <class T>
-struct Rows {
+struct Registry {
   T* first;
   Index pitch_y, pitch_z;
 };
 template <class T>
-PeerMessage<T> message_of(const Rows<T>& from, const Rows<T>& to, Int3 n, int link) {
+PeerMessage<T> message_of(const Registry<T>& from, const Registry<T>& to, Int3 n, int link) {
   return {from.first, to.first, from.pitch_y, from.pitch_z, to.pitch_y, to.pitch_z, n, link};
 }
 
@@ -349,7 +349,7 @@ void PeerTransport<T>::bind_columns(std::size_t field, const HaloMessage& m, Fie
   T* const columns = reinterpret_cast<T*>(inbox_.as<std::byte>() + columns_at_ + column_of(field, upper));
   Bound& bound = fields_[field];
   bound.stores.columns[upper ? 1 : 0] = columns;
-  const Rows<T> ghosts{&mine(m.ghosts.lo), mine.pitch_y, mine.pitch_z}, column{columns, 1, column_pitch_};
+  const Registry<T> ghosts{&mine(m.ghosts.lo), mine.pitch_y, mine.pitch_z}, column{columns, 1, column_pitch_};
   const Int3 n = m.ghosts.extent();
   bound.to_columns.message[bound.to_columns.count++] = message_of(ghosts, column, n, 0);
   bound.from_columns.message[bound.from_columns.count++] = message_of(column, ghosts, n, 0);

@@ -16,7 +16,7 @@ std::string why_no_mpi_device(const Device& device) {
 }
 
 template <class T>
-constexpr TransportRow<T> rows[] = {
+constexpr TransportEntry<T> registry[] = {
     {"host", "non-blocking MPI over host memory; a GPU's faces are staged through pinned buffers", true, true,
      anywhere, packed_transports<T, make_host_wire>},
     {"mpi_device", "non-blocking MPI over the GPU's own memory: an MPI that knows it", true, true,
@@ -32,21 +32,21 @@ constexpr TransportRow<T> rows[] = {
 }  // namespace
 
 template <class T>
-std::span<const TransportRow<T>> transport_rows() {
-  return rows<T>;
+std::span<const TransportEntry<T>> transport_registry() {
+  return registry<T>;
 }
 
 template <class T>
-const TransportRow<T>* find_transport(std::string_view name) {
-  for (const TransportRow<T>& row : rows<T>) {
-    if (row.name == name) return &row;
+const TransportEntry<T>* find_transport(std::string_view name) {
+  for (const TransportEntry<T>& entry : registry<T>) {
+    if (entry.name == name) return &entry;
   }
   return nullptr;
 }
 
-template std::span<const TransportRow<float>> transport_rows();
-template std::span<const TransportRow<double>> transport_rows();
-template const TransportRow<float>* find_transport(std::string_view);
-template const TransportRow<double>* find_transport(std::string_view);
+template std::span<const TransportEntry<float>> transport_registry();
+template std::span<const TransportEntry<double>> transport_registry();
+template const TransportEntry<float>* find_transport(std::string_view);
+template const TransportEntry<double>* find_transport(std::string_view);
 
 }  // namespace isotherm

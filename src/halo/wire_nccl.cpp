@@ -17,7 +17,7 @@
 #include <thread>
 #include <tuple>
 
-#include "core/agree.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/cuda_native.hpp"
 #include "core/mpi_native.hpp"
 #include "halo/packed_transport.hpp"
@@ -90,7 +90,7 @@ void greet(Device& device, ncclComm_t comm, const std::set<int>& peers) {
   device.synchronize(stream);
 }
 
-void refuse_shared_gpus(const std::vector<std::string>& uuids) {
+void check_shared_gpus(const std::vector<std::string>& uuids) {
   std::map<std::string, std::size_t> owner;
   for (std::size_t rank = 0; rank < uuids.size(); ++rank) {
     const auto [first, is_new] = owner.emplace(uuids[rank], rank);
@@ -104,7 +104,7 @@ void refuse_shared_gpus(const std::vector<std::string>& uuids) {
 
 ncclUniqueId common_id(const Communicator& communicator) {
   ncclUniqueId id{};
-  agree(communicator, [&] {
+  all_or_throw(communicator, [&] {
     if (communicator.is_root()) {
       check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId", nullptr, ExitCode::unavailable);
     }
@@ -122,7 +122,7 @@ class NcclRanks {
   NcclRanks(Device& device, const Communicator& communicator) {
     const ncclUniqueId id = common_id(communicator);
     const int rank = communicator.rank(), ranks = communicator.size();
-    agree(communicator, [&] {
+    all_or_throw(communicator, [&] {
       comm_.reset(in_time([&device, id, rank, ranks] {
         const Owned<Stream> stream = own_stream(device, Priority::normal);  // the device is this thread's now
         ncclComm_t comm = nullptr;
@@ -143,7 +143,7 @@ class NcclRanks {
 
   // Those that have not met this rank do it now; they call it too.
   void meet(Device& device, std::set<int> peers) {
-    refuse_aborted();
+    check_aborted();
     std::erase_if(peers, [&](int peer) { return met_.contains(peer); });
     if (peers.empty()) return;
     try {
@@ -155,12 +155,12 @@ class NcclRanks {
     met_.merge(peers);
   }
   void exchange(const NcclGroup& group, Stream stream) const {  // between ranks that have met; queued
-    refuse_aborted();
+    check_aborted();
     queue(group, comm_.get(), stream, ExitCode::internal);
   }
   // What NCCL's own threads have run into. A flag that is read, no call of CUDA.
   void check() const {
-    refuse_aborted();
+    check_aborted();
     ncclResult_t found = ncclSuccess;
     check_nccl(ncclCommGetAsyncError(comm_.get(), &found), "ncclCommGetAsyncError", comm_.get(),
                ExitCode::internal);
@@ -168,7 +168,7 @@ class NcclRanks {
   }
 
  private:
-  void refuse_aborted() const {
+  void check_aborted() const {
     if (aborted()) throw Error(ExitCode::internal, "NCCL was given up before; use another transport");
   }
 
@@ -220,7 +220,7 @@ std::vector<std::string> ranks_and_gpus(const Communicator& communicator, const 
 // what it has made: whoever asks for the same ranks with the same GPUs shares one. Collective: made by the
 // first who asks, and again where it is not usable at any of them.
 std::shared_ptr<NcclRanks> shared_nccl_ranks(Device& device, const Communicator& communicator) {
-  refuse_shared_gpus(communicator.all_gather(device.info().uuid));
+  check_shared_gpus(communicator.all_gather(device.info().uuid));
   std::shared_ptr<NcclRanks>& ranks = open_ranks()[ranks_and_gpus(communicator, device.info().uuid)];
   const bool usable = ranks && ranks->usable();
   if (communicator.all_reduce(std::int64_t{usable}, ReduceOp::min) == 0) {

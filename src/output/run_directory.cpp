@@ -20,7 +20,7 @@
 #include <sstream>
 #include <system_error>
 
-#include "core/agree.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "output/safe_file.hpp"
@@ -113,7 +113,7 @@ namespace {
 constexpr std::string_view mark = "deck.resolved.yaml";
 constexpr std::string_view name_line = "# run: ";  // the first of the mark, with the run's name in quotes
 
-[[noreturn]] void refuse(const fs::path& path, const std::string& why, const std::string& what_to_do) {
+[[noreturn]] void reject(const fs::path& path, const std::string& why, const std::string& what_to_do) {
   throw Error(ExitCode::cannot_create, fmt::format("cannot use {} as run directory ({}); {}",
                                                    in_quotes(path.string()), why, what_to_do));
 }
@@ -140,11 +140,11 @@ void sync_new_folders(fs::path path, const fs::path& stood) {
 }
 
 void make_folder(const fs::path& path) {
-  if (path.empty()) refuse(path, "its name is empty", "name one with output.directory=...");
+  if (path.empty()) reject(path, "its name is empty", "name one with output.directory=...");
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (fs::exists(status) && !fs::is_directory(status))
-    refuse(path, "it is a file, not a folder", choose_another);
+    reject(path, "it is a file, not a folder", choose_another);
   const fs::path folder = path.has_filename() ? path : path.parent_path();  // without a slash at its end
   const fs::path stood = deepest_existing(folder);
   fs::create_directories(path, error);
@@ -154,7 +154,7 @@ void make_folder(const fs::path& path) {
   if (error && !fs::is_directory(path, ignored)) {
     const fs::path parent = deepest_existing(path);
     const bool is_file = fs::exists(parent, ignored) && !fs::is_directory(parent, ignored);
-    refuse(path,
+    reject(path,
            is_file ? fmt::format("{} is a file, not a folder", in_quotes(parent.string()))
                    : fmt::format("a folder cannot be made in {}: {}", in_quotes(parent.string()),
                                  error.message()),
@@ -162,7 +162,7 @@ void make_folder(const fs::path& path) {
   }
   sync_new_folders(folder, stood);
   if (access(path.c_str(), W_OK | X_OK) != 0)
-    refuse(path, fmt::format("it cannot be written to: {}", std::strerror(errno)), choose_another);
+    reject(path, fmt::format("it cannot be written to: {}", std::strerror(errno)), choose_another);
 }
 
 // "run.json, run.log and 12 more"
@@ -213,12 +213,12 @@ std::vector<std::string> files_of_earlier_run(const RunDirectoryPlan& plan) {
 void check_earlier_run(const RunDirectoryPlan& plan, const std::vector<std::string>& files) {
   if (files.empty()) return;
   if (std::ranges::find(files, mark) == files.end())
-    refuse(plan.path,
+    reject(plan.path,
            fmt::format("it holds {}, which no run of isotherm put there: {} is missing beside it",
                        some_names(files), mark),
            "move these files away, or choose another with output.directory=...");
-  if (plan.existing == Existing::refuse)
-    refuse(
+  if (plan.existing == Existing::reject)
+    reject(
         plan.path, fmt::format("it holds an earlier run: {}", some_names(files)),
         fmt::format("{}replace it with output.overwrite=true, or choose another with output.directory=...",
                     has_checkpoint(files, plan.run_name) ? "go on with that run by --restart latest, " : ""));
@@ -226,7 +226,7 @@ void check_earlier_run(const RunDirectoryPlan& plan, const std::vector<std::stri
     if (plan.existing == Existing::resume) break;  // nothing is removed
     std::error_code ignored;
     if (fs::is_directory(fs::symlink_status(plan.path / name, ignored)))
-      refuse(plan.path, fmt::format("{} in it is a folder", in_quotes(name)),
+      reject(plan.path, fmt::format("{} in it is a folder", in_quotes(name)),
              "move that folder away, or choose another with output.directory=...");
   }
 }
@@ -238,7 +238,7 @@ void remove_earlier_run(const fs::path& folder, std::vector<std::string> files) 
     std::error_code error;
     fs::remove(folder / name, error);  // of a link the link, never what it points at
     if (error)
-      refuse(folder,
+      reject(folder,
              fmt::format("{} of the earlier run cannot be removed: {}", in_quotes(name), error.message()),
              choose_another);
   }
@@ -263,9 +263,9 @@ RunDirectory open_run_directory(const Config& config, const std::string& deck,
                                 const RunDirectoryUse& use) {
   const Existing existing = use.resumed               ? Existing::resume
                             : config.output.overwrite ? Existing::replace
-                                                      : Existing::refuse;
+                                                      : Existing::reject;
   RunDirectory opened{config.output.directory};
-  agree(communicator, [&] {
+  all_or_throw(communicator, [&] {
     if (!communicator.is_root()) return;
     make_folder(opened.path);
     opened.lock = use.lock ? use.lock : std::make_shared<RunLock>(opened.path, use.force);

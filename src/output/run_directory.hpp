@@ -9,7 +9,7 @@
 //                          <name>_slice_z12..., <name>_region..., <name>_coarse...
 //
 // A folder is an earlier run of ours when deck.resolved.yaml stands in it: written first, removed last. Files
-// of our names in a folder without that mark are a stranger's, and are refused whatever the deck says.
+// of our names in a folder without that mark are a stranger's, and are rejected whatever the deck says.
 #pragma once
 
 #include <condition_variable>
@@ -94,12 +94,12 @@ struct RunDirectory {
 };
 
 // What to do with an earlier run in the folder; resume: keep its files and go on with them.
-enum class Existing { refuse, replace, resume };
+enum class Existing { reject, replace, resume };
 
 struct RunDirectoryPlan {
   std::filesystem::path path;  // used to the letter: nothing in it is expanded or cleaned
   std::string run_name;        // that snapshots begin with
-  Existing existing = Existing::refuse;
+  Existing existing = Existing::reject;
   std::string deck;           // bytes of deck.yaml
   std::string resolved_deck;  // deck.resolved.yaml below its first line
 };

@@ -149,7 +149,7 @@ std::optional<std::int64_t> free_bytes(const std::string& path) {
   return static_cast<std::int64_t>(blocks) * static_cast<std::int64_t>(status.f_frsize);
 }
 
-[[noreturn]] void refuse(const std::string& path, const char* reason, std::int64_t wanted) {
+[[noreturn]] void reject(const std::string& path, const char* reason, std::int64_t wanted) {
   const auto free = free_bytes(path);
   throw Error(ExitCode::io,
               fmt::format("{}: no room for the file ({}: {} bytes wanted, {} free); free some, or write less "
@@ -176,9 +176,9 @@ Reserved reserve_space(const std::string& path, std::int64_t bytes, FileSize siz
   const int reason = result == 0 ? 0 : errno;
   ::close(fd);
   if (reason == 0) return Reserved::on_disk;
-  if (reason != EOPNOTSUPP && reason != ENOSYS) refuse(path, std::strerror(reason), bytes);
+  if (reason != EOPNOTSUPP && reason != ENOSYS) reject(path, std::strerror(reason), bytes);
   const auto free = free_bytes(path);
-  if (free && *free < bytes + bytes / 10) refuse(path, "10 % to spare are needed here", bytes);
+  if (free && *free < bytes + bytes / 10) reject(path, "10 % to spare are needed here", bytes);
   return Reserved::estimated;
 }
 

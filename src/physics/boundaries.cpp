@@ -29,12 +29,12 @@ struct Tangent {
   std::vector<Index> cells;     // global
   std::vector<double> centres;  // m
 
-  Tangent(const Config& config, int axis_, Box block, int ghosts_) : axis(axis_), ghosts(ghosts_) {
+  Tangent(const Config& config, int axis_, Box subdomain, int ghosts_) : axis(axis_), ghosts(ghosts_) {
     const Index n = config.grid.cells[axis];
     const bool periodic =
         config.boundaries[static_cast<int>(face(axis, false))].kind == BoundaryKind::periodic;
     const CellCentres centre(config);
-    for (Index i = block.lo[axis] - ghosts; i < block.hi[axis] + ghosts; ++i) {
+    for (Index i = subdomain.lo[axis] - ghosts; i < subdomain.hi[axis] + ghosts; ++i) {
       const Index cell = periodic ? (i % n + n) % n : std::clamp(i, Index{0}, n - 1);
       cells.push_back(cell);
       centres.push_back(centre(axis, cell));
@@ -64,14 +64,14 @@ double lowest_value(const Config& config, Face f) {
 template <class T>
 class BoundaryConditions<T>::FaceValues {
  public:
-  FaceValues(const Config& config, Device& device, Face f, Box block, int ghosts)
+  FaceValues(const Config& config, Device& device, Face f, Box subdomain, int ghosts)
       : device_(&device),
         face_(f),
         key_(key_of_value(config, f)),
         slope_(boundary_law(config, f).slope),
         lowest_(lowest_value(config, f)),
-        p_(config, first_tangent(axis_of(f)), block, ghosts),
-        q_(config, second_tangent(axis_of(f)), block, ghosts),
+        p_(config, first_tangent(axis_of(f)), subdomain, ghosts),
+        q_(config, second_tangent(axis_of(f)), subdomain, ghosts),
         formulas_(std::max(1, omp_get_max_threads()), config.boundaries[static_cast<int>(f)].value) {
     const int axis = axis_of(f);
     const Index n = config.grid.cells[axis];
@@ -165,7 +165,7 @@ class BoundaryConditions<T>::FaceValues {
   Tangent p_, q_;
   Index cell_ = 0;                    // global index of the boundary's cells along the normal
   double plane_ = 0;                  // m, where the boundary stands
-  std::vector<Expression> formulas_;  // one a thread
+  std::vector<Expression> formulas_;  // one per thread
   Buffer values_;                     // [q][p], ghosts included
   std::vector<Buffer> staging_;
   std::vector<Owned<Event>> copied_;
@@ -174,7 +174,7 @@ class BoundaryConditions<T>::FaceValues {
 };
 
 template <class T>
-BoundaryConditions<T>::BoundaryConditions(const Config& config, Device& device, Box block, int ghosts,
+BoundaryConditions<T>::BoundaryConditions(const Config& config, Device& device, Box subdomain, int ghosts,
                                           const std::array<bool, face_count>& is_boundary, double t) {
   const Owned<Stream> stream = own_stream(device, Priority::normal);
   for (int i = 0; i < face_count; ++i) {
@@ -184,7 +184,7 @@ BoundaryConditions<T>::BoundaryConditions(const Config& config, Device& device, 
     Boundary<T>& boundary = boundaries_.faces[i];
     boundary.is_boundary = true;
     boundary.a = static_cast<T>(law.a);
-    FaceValues values(config, device, static_cast<Face>(i), block, ghosts);
+    FaceValues values(config, device, static_cast<Face>(i), subdomain, ghosts);
     values.update(t, stream, boundary);
     if (!value.is_constant()) varying_.push_back(std::move(values));
   }

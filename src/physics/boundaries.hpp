@@ -16,9 +16,9 @@ namespace isotherm {
 template <class T>
 class BoundaryConditions {
  public:
-  // `block`: this rank's global cells; `is_boundary`: by Face; `t`: the time of the first values, s. Throws
-  // Error(deck) naming the cell where a formula is not finite. `device` must outlive the rules.
-  BoundaryConditions(const Config& config, Device& device, Box block, int ghosts,
+  // `subdomain`: this rank's global cells; `is_boundary`: by Face; `t`: the time of the first values, s.
+  // Throws Error(deck) naming the cell where a formula is not finite. `device` must outlive the rules.
+  BoundaryConditions(const Config& config, Device& device, Box subdomain, int ghosts,
                      const std::array<bool, face_count>& is_boundary, double t = 0);
   BoundaryConditions(BoundaryConditions&&) noexcept;
   BoundaryConditions& operator=(BoundaryConditions&&) noexcept;

@@ -19,13 +19,13 @@ double square(double x) {
 
 }  // namespace
 
-CentreCover::CentreCover(const Config& config, const Paint& shape)
+CentreCover::CentreCover(const Config& config, const RegionValue& shape)
     : shape_(shape),
       cells_(config.grid.cells),
       h_(spacing(config)),
       origin_(config.grid.origin),
       centre_(config) {
-  reach_ = std::max(0.0, shape.radius - rounding_of_a_cell * std::min({h_[0], h_[1], h_[2]}));
+  reach_ = std::max(0.0, shape.radius - rounding_of_per_cell * std::min({h_[0], h_[1], h_[2]}));
   for (int axis = 0; axis < 3; ++axis) {
     const auto a = static_cast<std::size_t>(axis);
     if (shape.shape == Shape::box) {
@@ -39,7 +39,7 @@ CentreCover::CentreCover(const Config& config, const Paint& shape)
   }
 }
 
-CellRange CentreCover::row(Index y, Index z) const {
+CellRange CentreCover::kernel(Index y, Index z) const {
   if (!between_[1].has(y) || !between_[2].has(z)) return {};
   if (shape_.shape == Shape::box) return between_[0];
   double left = square(reach_);  // of the squared radius, for x
@@ -72,7 +72,7 @@ CellRange CentreCover::clipped(int axis, double first, double last) const {
 CellRange CentreCover::half_open(int axis, double low, double high) const {
   const auto a = static_cast<std::size_t>(axis);
   const auto first_from = [&](double place) {
-    return std::ceil((place - origin_[a]) / h_[a] - 0.5 - rounding_of_a_cell);
+    return std::ceil((place - origin_[a]) / h_[a] - 0.5 - rounding_of_per_cell);
   };
   return clipped(axis, first_from(low), first_from(high));
 }
@@ -89,7 +89,7 @@ double overlap(double low, double high, Index cell) {
 // left of it.
 void snap(double& low, double& high) {
   const auto snapped = [](double u) {
-    return std::abs(u - std::round(u)) <= rounding_of_a_cell ? std::round(u) : u;
+    return std::abs(u - std::round(u)) <= rounding_of_per_cell ? std::round(u) : u;
   };
   if (snapped(low) == snapped(high)) return;
   low = snapped(low);
@@ -119,7 +119,7 @@ struct Midpoints {
 
 }  // namespace
 
-Coverage::Coverage(const Config& config, const Paint& shape)
+Coverage::Coverage(const Config& config, const RegionValue& shape)
     : shape_(shape.shape), axis_(shape.axis), cells_(config.grid.cells) {
   const Vector3 h = spacing(config);
   cell_volume_ = h[0] * h[1] * h[2];
@@ -259,7 +259,7 @@ void Coverage::measure_on_lattice() {
   inside_ = found > 0 ? std::min(1.0, domain / found) : 0;
 }
 
-bool Coverage::row(Index first, Index y, Index z, std::vector<double>& shares) const {
+bool Coverage::kernel(Index first, Index y, Index z, std::vector<double>& shares) const {
   const auto cells = static_cast<Index>(shares.size());
   if (shape_ == Shape::gaussian) {
     const double across =
@@ -300,7 +300,7 @@ bool Coverage::row(Index first, Index y, Index z, std::vector<double>& shares) c
   return true;
 }
 
-double source_strength(const Config& config, const Paint& source) {
+double source_strength(const Config& config, const RegionValue& source) {
   if (source.power) return *source.power / Coverage(config, source).volume();
   return source.value.value_or(0);
 }

@@ -32,7 +32,7 @@ struct CellRange {
 class CentreCover {
  public:
   // Of a box, sphere or cylinder, which must outlive it.
-  CentreCover(const Config& config, const Paint& shape);
+  CentreCover(const Config& config, const RegionValue& shape);
 
   CellRange row(Index y, Index z) const;  // the cells covered of one row along x
   bool covers_any() const;
@@ -44,7 +44,7 @@ class CentreCover {
   CellRange clipped(int axis, double first, double last) const;
   CellRange half_open(int axis, double low, double high) const;
 
-  const Paint& shape_;
+  const RegionValue& shape_;
   Int3 cells_;
   Vector3 h_, origin_;
   CellCentres centre_;
@@ -55,7 +55,7 @@ class CentreCover {
 class Coverage {
  public:
   // Of a box, sphere, cylinder or gaussian of `sources`, or the whole domain (any other shape).
-  Coverage(const Config& config, const Paint& shape);
+  Coverage(const Config& config, const RegionValue& shape);
 
   double volume() const { return volume_; }  // m^3, also outside the domain; of a gaussian with peak 1
   double inside() const { return inside_; }  // the share of that within the domain, 0 to 1
@@ -90,6 +90,6 @@ class Coverage {
 };
 
 // K or W/m^3: the value of an entry that has one, or a source's power over its volume; else 0.
-double source_strength(const Config& config, const Paint& source);
+double source_strength(const Config& config, const RegionValue& source);
 
 }  // namespace isotherm

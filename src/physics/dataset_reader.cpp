@@ -17,7 +17,7 @@
 namespace isotherm {
 namespace {
 
-[[noreturn]] void refuse(const std::string& place, const std::string& problem) {
+[[noreturn]] void reject(const std::string& place, const std::string& problem) {
   throw Error(ExitCode::deck, place + ": " + problem);
 }
 
@@ -28,8 +28,8 @@ Hdf5File open_file(const std::string& file) {
   Hdf5File opened = open_hdf5_file(file, "an HDF5 file");
   if (opened.valid()) return opened;
   if (H5Fis_hdf5(file.c_str()) <= 0)
-    refuse(file, "not an HDF5 file (its signature is missing); write it with h5py or isotherm");
-  refuse(file, "HDF5 cannot open it (truncated, damaged, or still being written); write it again");
+    reject(file, "not an HDF5 file (its signature is missing); write it with h5py or isotherm");
+  reject(file, "HDF5 cannot open it (truncated, damaged, or still being written); write it again");
 }
 
 std::string names_in_root(hid_t file) {
@@ -81,29 +81,29 @@ Hdf5Object open_dataset(hid_t file, const std::string& path, const std::string& 
   const Hdf5List access = without_links_elsewhere(led_to);
   Hdf5Object object(H5Oopen(file, path.c_str(), access.get()));
   if (!led_to.empty())
-    refuse(place, fmt::format("an external link to '{}' (data must lie in the file that is named); name that "
+    reject(place, fmt::format("an external link to '{}' (data must lie in the file that is named); name that "
                               "file, or copy the data with h5repack",
                               led_to));
   if (!object.valid())
-    refuse(place, fmt::format("no such dataset (the file's root holds {}); name one of the file's datasets",
+    reject(place, fmt::format("no such dataset (the file's root holds {}); name one of the file's datasets",
                               names_in_root(file)));
   if (H5Iget_type(object.get()) != H5I_DATASET)
-    refuse(place, "not a dataset (a group or a named type); name a dataset of rank 3");
+    reject(place, "not a dataset (a group or a named type); name a dataset of rank 3");
   return object;
 }
 
 // Before the dataspace is asked for: a virtual dataset opens its sources to answer.
-void refuse_data_elsewhere(hid_t dataset, const std::string& place) {
+void check_storage(hid_t dataset, const std::string& place) {
   Hdf5List creation(H5Dget_create_plist(dataset));
   if (H5Pget_layout(creation.get()) == H5D_VIRTUAL)
-    refuse(place, "a virtual dataset (its cells lie in other files); copy them into one with h5repack");
+    reject(place, "a virtual dataset (its cells lie in other files); copy them into one with h5repack");
   if (H5Pget_external_count(creation.get()) > 0) {
     char name[256] = "?";
     off_t offset = 0;
     hsize_t size = 0;
     H5Pget_external(creation.get(), 0, sizeof name, name, &offset, &size);
     name[sizeof name - 1] = 0;
-    refuse(place, fmt::format("external storage in '{}' (data must lie in the file that is named); copy it "
+    reject(place, fmt::format("external storage in '{}' (data must lie in the file that is named); copy it "
                               "with h5repack",
                               name));
   }
@@ -115,7 +115,7 @@ void refuse_data_elsewhere(hid_t dataset, const std::string& place) {
     const H5Z_filter_t id = H5Pget_filter2(creation.get(), static_cast<unsigned>(i), &flags, &values, nullptr,
                                            sizeof name, name, nullptr);
     if (H5Zfilter_avail(id) <= 0)
-      refuse(place, fmt::format("needs the filter {} '{}' (not built into this HDF5, and plug-ins are not "
+      reject(place, fmt::format("needs the filter {} '{}' (not built into this HDF5, and plug-ins are not "
                                 "loaded); rewrite it with h5repack -f GZIP=4",
                                 static_cast<int>(id), name));
   }
@@ -147,11 +147,11 @@ StoredType stored_type(hid_t dataset, const std::string& place) {
   const H5T_class_t kind = H5Tget_class(type.get());
   const std::size_t bytes = H5Tget_size(type.get());
   if (kind != H5T_FLOAT && kind != H5T_INTEGER)
-    refuse(place, fmt::format("expected numbers (floating point or integer), found a type that is {}; store "
+    reject(place, fmt::format("expected numbers (floating point or integer), found a type that is {}; store "
                               "float64 or float32",
                               class_name(kind)));
   if (bytes > 8)
-    refuse(place, fmt::format("expected numbers of at most 8 bytes, found {}; store float64", bytes));
+    reject(place, fmt::format("expected numbers of at most 8 bytes, found {}; store float64", bytes));
   if (kind == H5T_INTEGER) return StoredType::integer;
   return bytes == 4 ? StoredType::fp32 : StoredType::fp64;
 }
@@ -160,21 +160,21 @@ Int3 stored_shape(hid_t dataset, const std::string& place) {
   Hdf5Space space(H5Dget_space(dataset));
   const int rank = space.valid() ? H5Sget_simple_extent_ndims(space.get()) : -1;
   if (rank != 3)
-    refuse(place, fmt::format("expected rank 3 (nz, ny, nx), found rank {}; store one value a cell", rank));
+    reject(place, fmt::format("expected rank 3 (nz, ny, nx), found rank {}; store one value a cell", rank));
   hsize_t dims[3];
   H5Sget_simple_extent_dims(space.get(), dims, nullptr);
   return {static_cast<Index>(dims[2]), static_cast<Index>(dims[1]), static_cast<Index>(dims[0])};
 }
 
 // HDF5 would read such cells as 0 K.
-void refuse_unwritten(hid_t dataset, const std::string& place) {
+void check_written(hid_t dataset, const std::string& place) {
   Hdf5List creation(H5Dget_create_plist(dataset));
   H5D_space_status_t allocated{};
   H5D_fill_value_t fill{};
   H5Dget_space_status(dataset, &allocated);
   H5Pfill_value_defined(creation.get(), &fill);
   if (allocated == H5D_SPACE_STATUS_NOT_ALLOCATED && fill != H5D_FILL_VALUE_USER_DEFINED)
-    refuse(place, "never written (it has a shape but no data, and no fill value); write its cells");
+    reject(place, "never written (it has a shape but no data, and no fill value); write its cells");
 }
 
 }  // namespace
@@ -197,10 +197,10 @@ DatasetReader::DatasetReader(const std::string& file, const std::string& dataset
   const std::string name = name_in_file(my.file.get(), dataset);
   my.place = file + ":" + name;
   my.dataset = open_dataset(my.file.get(), name, my.place);
-  refuse_data_elsewhere(my.dataset.get(), my.place);
+  check_storage(my.dataset.get(), my.place);
   my.type = stored_type(my.dataset.get(), my.place);
   my.cells = stored_shape(my.dataset.get(), my.place);
-  refuse_unwritten(my.dataset.get(), my.place);
+  check_written(my.dataset.get(), my.place);
 }
 
 DatasetReader::~DatasetReader() = default;
@@ -256,7 +256,7 @@ std::vector<double> read_dataset_box(const std::string& file, const std::string&
   const Int3 found = reader.cells();
   if (!(found == grid_cells)) {
     const bool reversed = found == Int3{grid_cells.z, grid_cells.y, grid_cells.x};
-    refuse(file + ":" + dataset,
+    reject(file + ":" + dataset,
            fmt::format("expected shape (nz, ny, nx) = ({}, {}, {}), found ({}, {}, {}){}; {}", grid_cells.z,
                        grid_cells.y, grid_cells.x, found.z, found.y, found.x,
                        reversed ? " (the axes are reversed)" : "",
@@ -274,20 +274,21 @@ constexpr Index slab_bytes = Index{64} << 20;
 }  // namespace
 
 template <class T>
-void read_field(const StoredField& stored, Int3 cells, Box block, FieldView<T> field) {
+void read_field(const StoredField& stored, Int3 cells, Box subdomain, FieldView<T> field) {
   const DatasetReader reader(stored.file, stored.dataset);
   const StoredType wanted = std::is_same_v<T, float> ? StoredType::fp32 : StoredType::fp64;
   if (!(reader.cells() == cells) || reader.type() != wanted)
     throw Error(ExitCode::deck,
                 fmt::format("{}: {} has not the cells or the precision of the deck; name another file",
                             stored.file, stored.dataset));
-  const Int3 extent = block.extent();
+  const Int3 extent = subdomain.extent();
   const Index rows = std::clamp<Index>(slab_bytes / (extent.x * static_cast<Index>(sizeof(T))), 1, extent.y);
   std::vector<T> dense(static_cast<std::size_t>(extent.x * rows));
   for (Index z = 0; z < extent.z; ++z) {
     for (Index y = 0; y < extent.y; y += rows) {
       const Index here = std::min(rows, extent.y - y);
-      reader.read({block.lo + Int3{0, y, z}, block.lo + Int3{extent.x, y + here, z + 1}}, dense.data());
+      reader.read({subdomain.lo + Int3{0, y, z}, subdomain.lo + Int3{extent.x, y + here, z + 1}},
+                  dense.data());
       for (Index row = 0; row < here; ++row)
         std::copy_n(dense.data() + row * extent.x, extent.x, &field(0, y + row, z));
     }

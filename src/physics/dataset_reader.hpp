@@ -19,7 +19,7 @@ inline constexpr const char* temperature_dataset = "/temperature";
 inline constexpr const char* first_temperature_dataset = "/VTKHDF/PointData/T";
 
 // Opened read-only by this process alone. A file can lead its reader elsewhere: external links, external
-// storage, virtual datasets and filters that would load a plug-in are refused by name, before any cell is
+// storage, virtual datasets and filters that would load a plug-in are rejected by name, before any cell is
 // read. Nothing is allocated by the file's word: the caller knows the shape that it wants.
 class DatasetReader {
  public:
@@ -54,10 +54,10 @@ struct StoredField {
   std::int64_t sweep = 0;     // of which it is the state
 };
 
-// The cells of `block`, bit by bit, into `field` in host memory; ghosts are left alone. Nothing is allocated
-// by the file's word. Throws as DatasetReader, and Error(deck) where shape or type are not those of the grid
-// and T.
+// The cells of `subdomain`, bit by bit, into `field` in host memory; ghosts are left alone. Nothing is
+// allocated by the file's word. Throws as DatasetReader, and Error(deck) where shape or type are not those of
+// the grid and T.
 template <class T>
-void read_field(const StoredField& stored, Int3 cells, Box block, FieldView<T> field);
+void read_field(const StoredField& stored, Int3 cells, Box subdomain, FieldView<T> field);
 
 }  // namespace isotherm

@@ -9,7 +9,7 @@
 #include "core/error.hpp"
 #include "physics/cells.hpp"
 #include "physics/operator.hpp"
-#include "physics/paint.hpp"
+#include "physics/region_values.hpp"
 
 namespace isotherm {
 
@@ -27,19 +27,19 @@ void add(HeatBalance& balance, const HeatBalance& part) {
 }
 
 // Plane by plane: a whole field of fp64 values could be more than the run itself needs.
-void add_sources(const Config& config, Box block, HeatBalance& balance) {
-  const std::vector<Paint> sources = all_sources(config);
+void add_sources(const Config& config, Box subdomain, HeatBalance& balance) {
+  const std::vector<RegionValue> sources = all_sources(config);
   if (sources.empty()) return;
   const Vector3 h = spacing(config);
   const double volume = h[0] * h[1] * h[2];
-  Int3 extent = block.extent();
+  Int3 extent = subdomain.extent();
   extent.z = 1;
   std::vector<double> plane(static_cast<std::size_t>(extent.product()));
-  const Painter painter(config, sources, "sources");
+  const RegionValues region_values(config, sources, "sources");
   const FieldView<double> view{plane.data(), extent.x, extent.x * extent.y, extent, 0};
-  for (Index z = block.lo.z; z < block.hi.z; ++z) {
-    const Box cells{{block.lo.x, block.lo.y, z}, {block.hi.x, block.hi.y, z + 1}};
-    painter.paint(1.0, cells, view);
+  for (Index z = subdomain.lo.z; z < subdomain.hi.z; ++z) {
+    const Box cells{{subdomain.lo.x, subdomain.lo.y, z}, {subdomain.hi.x, subdomain.hi.y, z + 1}};
+    region_values.apply(1.0, cells, view);
     HeatBalance sum;
     for (Index y = 0; y < extent.y; ++y) {
       HeatBalance row;
@@ -50,14 +50,14 @@ void add_sources(const Config& config, Box block, HeatBalance& balance) {
   }
 }
 
-void add_flux(const Config& config, Face f, Box block, HeatBalance& balance) {
+void add_flux(const Config& config, Face f, Box subdomain, HeatBalance& balance) {
   const Expression& flux = config.boundaries[static_cast<std::size_t>(f)].value;
   const int axis = axis_of(f);
   const Vector3 h = spacing(config);
   const double area = h[0] * h[1] * h[2] / h[static_cast<std::size_t>(axis)];
   const CellCentres centre(config);
-  Box cells = block;
-  cells.lo[axis] = is_max(f) ? block.hi[axis] - 1 : block.lo[axis];
+  Box cells = subdomain;
+  cells.lo[axis] = is_max(f) ? subdomain.hi[axis] - 1 : subdomain.lo[axis];
   cells.hi[axis] = cells.lo[axis] + 1;
   for (Index z = cells.lo.z; z < cells.hi.z; ++z) {
     HeatBalance plane;
@@ -84,29 +84,30 @@ bool mean_is_free(const Config& config) {
          std::none_of(config.boundaries.begin(), config.boundaries.end(), fixes);
 }
 
-HeatBalance heat_balance(const Config& config, Box block, const std::array<bool, face_count>& is_boundary) {
+HeatBalance heat_balance(const Config& config, Box subdomain,
+                         const std::array<bool, face_count>& is_boundary) {
   HeatBalance balance;
-  add_sources(config, block, balance);
+  add_sources(config, subdomain, balance);
   for (int f = 0; f < face_count; ++f)
     if (is_boundary[static_cast<std::size_t>(f)] &&
         config.boundaries[static_cast<std::size_t>(f)].kind == BoundaryKind::flux)
-      add_flux(config, static_cast<Face>(f), block, balance);
+      add_flux(config, static_cast<Face>(f), subdomain, balance);
   return balance;
 }
 
-void check_balance(const Config& config, const HeatBalance& whole_body) {
+void check_balance(const Config& config, const HeatBalance& whole_domain) {
   constexpr double allowed = 1e-9;  // far above the rounding of the sums, far below what a deck means
-  if (!(std::abs(whole_body.net) <= allowed * whole_body.gross))
+  if (!(std::abs(whole_domain.net) <= allowed * whole_domain.gross))
     throw Error(
         ExitCode::deck,
-        fmt::format("{}: the steady problem has no solution (no wall fixes the temperature, and {:.6g} W "
+        fmt::format("{}: the steady problem has no solution (no boundary fixes the temperature, and {:.6g} W "
                     "more heat {} the body through sources and fluxes than {}); balance them, or make "
-                    "one wall temperature or convection",
-                    config.at("boundaries"), std::abs(whole_body.net),
-                    whole_body.net > 0 ? "enters" : "leaves", whole_body.net > 0 ? "leaves" : "enters"));
+                    "one boundary temperature or convection",
+                    config.at("boundaries"), std::abs(whole_domain.net),
+                    whole_domain.net > 0 ? "enters" : "leaves", whole_domain.net > 0 ? "leaves" : "enters"));
   if (!config.problem.mean_temperature)
     throw Error(ExitCode::deck,
-                fmt::format("{}: missing (no wall fixes the temperature of the steady problem); "
+                fmt::format("{}: missing (no boundary fixes the temperature of the steady problem); "
                             "give the mean over the body in kelvin",
                             config.at("problem.mean_temperature")));
 }

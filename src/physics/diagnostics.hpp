@@ -39,11 +39,12 @@ struct HeatBalance {
   double gross = 0;  // W, sum of magnitudes
 };
 
-// Of this block's cells and boundaries (`is_boundary`: by Face). Throws Error(deck) as paint does.
-HeatBalance heat_balance(const Config& config, Box block, const std::array<bool, face_count>& is_boundary);
+// Of this block's cells and boundaries (`is_boundary`: by Face). Throws Error(deck) as set does.
+HeatBalance heat_balance(const Config& config, Box subdomain,
+                         const std::array<bool, face_count>& is_boundary);
 
 // Throws Error(deck) when more than 1e-9 of the heat moved is left over, or when the deck fixes no mean.
-void check_balance(const Config& config, const HeatBalance& whole_body);
+void check_balance(const Config& config, const HeatBalance& whole_domain);
 
 // Adds `by` kelvin to every interior cell, in fp64, rounded to T.
 template <class T>

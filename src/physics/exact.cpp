@@ -66,10 +66,10 @@ std::unique_ptr<ExactField> make_exact(const Config& config) {
 }
 
 template <class T>
-VerificationErrors verification_errors(const Config& config, FieldView<const T> field, Box block,
+VerificationErrors verification_errors(const Config& config, FieldView<const T> field, Box subdomain,
                                        const ExactField& exact, double t) {
   const CellCentres centre(config);
-  const Int3 extent = block.extent();
+  const Int3 extent = subdomain.extent();
   std::vector<std::unique_ptr<ExactField>> copies(static_cast<std::size_t>(omp_get_max_threads()));
   for (auto& copy : copies) copy = exact.clone();
   // One result a row, added up in order afterwards: the same sum for every number of threads.
@@ -80,7 +80,7 @@ VerificationErrors verification_errors(const Config& config, FieldView<const T> 
       const ExactField& solution = *copies[static_cast<std::size_t>(omp_get_thread_num())];
       RowErrors& row = rows[static_cast<std::size_t>(y + z * extent.y)];
       for (Index x = 0; x < extent.x; ++x) {
-        const Vector3 at = centre(block.lo + Int3{x, y, z});
+        const Vector3 at = centre(subdomain.lo + Int3{x, y, z});
         row.add(std::abs(static_cast<double>(field(x, y, z)) - solution(at[0], at[1], at[2], t)));
       }
     }
@@ -91,7 +91,7 @@ VerificationErrors verification_errors(const Config& config, FieldView<const T> 
     all.add(row.max);
     all.sum_squares = before + row.sum_squares;
   }
-  const double cells = static_cast<double>(block.cells());
+  const double cells = static_cast<double>(subdomain.cells());
   return {all.max, cells > 0 ? std::sqrt(all.sum_squares / cells) : 0, all.sum_squares};
 }
 

@@ -31,7 +31,7 @@ struct VerificationErrors {
 
 // Of the block's interior cells at time t; `field` is in host memory. Free of the number of threads.
 template <class T>
-VerificationErrors verification_errors(const Config& config, FieldView<const T> field, Box block,
+VerificationErrors verification_errors(const Config& config, FieldView<const T> field, Box subdomain,
                                        const ExactField& exact, double t);
 
 }  // namespace isotherm

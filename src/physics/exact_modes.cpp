@@ -54,8 +54,8 @@ End end_of(const Config& config, Face f) {
   if (boundary.kind == BoundaryKind::temperature) return End::fixed;
   if (boundary.kind == BoundaryKind::periodic) return End::periodic;
   throw does_not_fit(
-      config, fmt::format("boundaries.{} is a flux or convection wall", face_names[static_cast<int>(f)]),
-      "use temperature, insulated and periodic walls, or solution formula");
+      config, fmt::format("boundaries.{} is a flux or convection boundary", face_names[static_cast<int>(f)]),
+      "use temperature, insulated and periodic boundaries, or solution formula");
 }
 
 // The m-th wave between two ends, m half waves long where both are alike, m - 1/2 between a fixed and an
@@ -73,7 +73,7 @@ AxisMode axis_mode(const Config& config, int axis) {
   if (half_waves <= 0) {
     if (fixed)
       throw does_not_fit(config,
-                         fmt::format("mode 0 along {} is not zero at its temperature wall", "xyz"[axis]),
+                         fmt::format("mode 0 along {} is not zero at its temperature boundary", "xyz"[axis]),
                          "use modes of 1 or more there");
     return mode;
   }
@@ -95,12 +95,13 @@ std::optional<double> common_boundary_temperature(const Config& config) {
     if (boundary.kind != BoundaryKind::temperature) continue;
     if (!boundary.value.is_constant())
       throw does_not_fit(config, fmt::format("boundaries.{} is a formula", face_names[f]),
-                         "hold all temperature walls at one number");
+                         "hold all temperature boundaries at one number");
     const double value = boundary.value(0, 0, 0);
     if (common && value != *common)
       throw does_not_fit(
-          config, fmt::format("boundaries.{} holds {} K, another wall {} K", face_names[f], value, *common),
-          "hold all temperature walls at one number");
+          config,
+          fmt::format("boundaries.{} holds {} K, another boundary {} K", face_names[f], value, *common),
+          "hold all temperature boundaries at one number");
     common = value;
   }
   return common;

@@ -54,13 +54,13 @@ Axis active_axis(const Config& config) {
     if (low.kind == BoundaryKind::periodic || (is_insulated(low) && is_insulated(high))) continue;
     if (active)
       throw does_not_fit(config,
-                         fmt::format("heat passes walls along {} and {}", "xyz"[*active], "xyz"[axis]),
-                         "make the walls of all axes but one insulated or periodic");
+                         fmt::format("heat passes boundaries along {} and {}", "xyz"[*active], "xyz"[axis]),
+                         "make the boundaries of all axes but one insulated or periodic");
     active = axis;
   }
   if (!active)
-    throw does_not_fit(config, "all walls are insulated or periodic",
-                       "let one axis have a temperature, flux or convection wall");
+    throw does_not_fit(config, "all boundaries are insulated or periodic",
+                       "let one axis have a temperature, flux or convection boundary");
   const auto i = static_cast<std::size_t>(*active);
   return {*active, config.grid.origin[i],
           static_cast<double>(config.grid.cells[*active]) * spacing(config)[i],
@@ -90,7 +90,7 @@ Profile profile_at_rest(const Config& config, const Axis& axis, double q) {
     throw does_not_fit(config, fmt::format("{} W/m^2 more come in than go out", in),
                        "balance the fluxes and the source");
   if (!config.problem.mean_temperature)
-    throw does_not_fit(config, "no wall fixes the temperature", "give problem.mean_temperature");
+    throw does_not_fit(config, "no boundary fixes the temperature", "give problem.mean_temperature");
   const double c1 = -low.gamma / k;
   return {*config.problem.mean_temperature - c1 * L / 2 - c2 * L * L / 3, c1, c2};
 }
@@ -173,11 +173,11 @@ class SlabSeries final : public ExactField {
 
 std::unique_ptr<ExactField> make_steady_profile(const Config& config) {
   double q = 0;
-  for (const Paint& source : config.sources) {
+  for (const RegionValue& source : config.sources) {
     if (source.shape != Shape::constant)
       throw does_not_fit(config, "a source is not constant", "use constant sources, or solution formula");
     const double value = source_strength(config, source);
-    q = source.mode == PaintMode::add ? q + value : value;
+    q = source.mode == RegionMode::add ? q + value : value;
   }
   const Axis axis = active_axis(config);
   return std::make_unique<SteadyProfile>(axis, profile_at_rest(config, axis, q));
@@ -193,8 +193,8 @@ std::unique_ptr<ExactField> make_slab_series(const Config& config) {
                        "give one entry of shape constant as initial");
   const Axis axis = active_axis(config);
   if (!axis.low.fixed && !axis.high.fixed && axis.low.alpha == 0 && axis.high.alpha == 0)
-    throw does_not_fit(config, "no wall fixes where the slab comes to rest",
-                       "let one wall be of temperature or convection");
+    throw does_not_fit(config, "no boundary fixes where the slab comes to rest",
+                       "let one boundary be of temperature or convection");
   const double start = config.initial[0].value.value_or(0), k = conductivity(config);
   const Profile rest = profile_at_rest(config, axis, 0);
   // Enough from alpha t / L^2 = 1e-6 on; before that the error lies within a thousandth of L from the

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/agree.hpp"
+#include "core/all_or_throw.hpp"
 
 namespace isotherm {
 
@@ -16,7 +16,7 @@ double value_of(const LongAccumulator& sum) {
   return sum.all_finite() ? sum.rounded() : nan;
 }
 
-// What a reduction row leaves.
+// What a reduction kernel leaves.
 struct RowSum {
   double rounded;
   LongAccumulator unrounded;
@@ -25,23 +25,23 @@ struct RowSum {
 }  // namespace
 
 template <class T>
-Diagnosis<T>::Diagnosis(const Config& config, const Communicator& communicator, Int3 block, Device& device,
-                        const HistogramKernel<T>* histogram, Stream stream)
+Diagnosis<T>::Diagnosis(const Config& config, const Communicator& communicator, Int3 subdomain,
+                        Device& device, const HistogramKernel<T>* histogram, Stream stream)
     : config_(config),
       plan_(plan_diagnostics(config)),
       communicator_(communicator),
       device_(&device),
       stream_(stream),
-      survey_(&field_survey<T>(device.backend())),
+      reductions_(&field_reductions<T>(device.backend())),
       reduction_(&exact_reduction<T>(device.backend())),
       histogram_(histogram) {
   if (plan_.bins > 0 && !histogram) {
-    throw Error(ExitCode::internal, "a histogram without a row to count it; please report it");
+    throw Error(ExitCode::internal, "a histogram without a kernel to count it; please report it");
   }
-  agree(communicator, [&] {
+  all_or_throw(communicator, [&] {
     result_ = Buffer(device, std::max(sizeof(Extremes), sizeof(RowSum)));
-    scratch_ =
-        Buffer(device, std::max(survey_->scratch_bytes, reduction_->scratch_bytes({{0, 0, 0}, block})));
+    scratch_ = Buffer(
+        device, std::max(reductions_->scratch_bytes, reduction_->scratch_bytes({{0, 0, 0}, subdomain})));
     if (plan_.bins > 0) {
       counts_ = Buffer(device, static_cast<std::size_t>(plan_.bins + 3) * sizeof(std::uint64_t));
     }
@@ -61,8 +61,8 @@ Part Diagnosis<T>::fetch(const Launch& launch) {
 
 template <class T>
 Extremes Diagnosis<T>::extremes(FieldView<const T> field) {
-  const auto mine =
-      fetch<Extremes>([&](Extremes* result) { survey_->extremes(field, result, scratch_.data(), stream_); });
+  const auto mine = fetch<Extremes>(
+      [&](Extremes* result) { reductions_->extremes(field, result, scratch_.data(), stream_); });
   return {communicator_.all_reduce(mine.min, ReduceOp::min),
           communicator_.all_reduce(mine.max, ReduceOp::max),
           communicator_.all_reduce(mine.nans, ReduceOp::sum)};
@@ -92,8 +92,8 @@ LongAccumulator Diagnosis<T>::sum(FieldView<const T> field) {
 template <class T>
 LongAccumulator Diagnosis<T>::jump_sum(const BoundaryJump<T>* jump) {
   if (!jump) return over_ranks({});
-  return over_ranks(
-      fetch<LongAccumulator>([&](LongAccumulator* result) { survey_->jump_sum(*jump, result, stream_); }));
+  return over_ranks(fetch<LongAccumulator>(
+      [&](LongAccumulator* result) { reductions_->jump_sum(*jump, result, stream_); }));
 }
 
 template <class T>

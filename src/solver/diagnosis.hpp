@@ -6,10 +6,10 @@
 #include "core/communicator.hpp"
 #include "core/device.hpp"
 #include "core/field_view.hpp"
+#include "kernels/field_reductions.hpp"
 #include "kernels/histogram.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
-#include "kernels/survey.hpp"
 #include "physics/diagnostics.hpp"
 
 namespace isotherm {
@@ -17,9 +17,9 @@ namespace isotherm {
 template <class T>
 class Diagnosis {
  public:
-  // Of fields of `block` cells on this rank. `device` must outlive it; all work is queued on `stream` and
+  // Of fields of `subdomain` cells on this rank. `device` must outlive it; all work is queued on `stream` and
   // waited for. `histogram` may be null where the deck asks for no bins.
-  Diagnosis(const Config& config, const Communicator& communicator, Int3 block, Device& device,
+  Diagnosis(const Config& config, const Communicator& communicator, Int3 subdomain, Device& device,
             const HistogramKernel<T>* histogram, Stream stream);
 
   // Of the initial state, before the first look: where the bins lie, what the sources give. `source` may be
@@ -52,7 +52,7 @@ class Diagnosis {
   Communicator communicator_;
   Device* device_;
   Stream stream_;
-  const FieldSurvey<T>* survey_;
+  const FieldReductions<T>* reductions_;
   const ReductionKernel<T>* reduction_;  // its sums are exact
   const HistogramKernel<T>* histogram_;
   Buffer result_, scratch_, counts_;

@@ -4,7 +4,7 @@
 #include <array>
 #include <functional>
 
-#include "core/agree.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/trace.hpp"
 #include "kernels/face_copy.hpp"
 #include "physics/diagnostics.hpp"
@@ -16,7 +16,7 @@ namespace {
 // Touched first by the threads that will sweep it, before anything else writes to it.
 template <class T>
 Field<T> make_field(const Communicator& communicator, Device& device, Int3 extent, int ghosts) {
-  return agree(communicator, [&] {
+  return all_or_throw(communicator, [&] {
     Field<T> field(device, extent, ghosts);
     const Owned<Stream> stream = own_stream(device, Priority::normal);
     face_copy<T>(device.backend()).fill(field.view(), T(0), stream);
@@ -35,14 +35,14 @@ struct Slab {
 
 // Fills a field from the host: in place where it is the host's, else slab by slab through staging memory.
 // Calls `make(cells, view)` for slabs of planes across z that together hold the interior of `field`. `cells`:
-// the slab's global cells, parts of `block`; `view`: host memory, without ghosts, in which `make` writes
+// the slab's global cells, parts of `subdomain`; `view`: host memory, without ghosts, in which `make` writes
 // them. All threads make one slab while the device copies the one before. The field's ghosts must hold 0
 // before.
 template <class T>
-void fill_from_host(Field<T>& field, Box block, Device& device, Stream stream,
+void fill_from_host(Field<T>& field, Box subdomain, Device& device, Stream stream,
                     const std::function<void(Box cells, FieldView<T> view)>& make) {
   const FieldView<T> whole = field.view();
-  if (device.backend() == Backend::host) return make(block, whole);
+  if (device.backend() == Backend::host) return make(subdomain, whole);
   const Int3 n = whole.extent;
   const Index plane_bytes = whole.pitch_z * static_cast<Index>(sizeof(T));
   const Index planes = std::clamp<Index>(slab_bytes / plane_bytes, 1, n.z);
@@ -57,8 +57,8 @@ void fill_from_host(Field<T>& field, Box block, Device& device, Stream stream,
     Slab& slab = slabs[static_cast<std::size_t>(turn % 2)];
     if (turn >= 2) device.synchronize(slab.copied.get());
     const Index count = std::min(planes, n.z - z);
-    const Box cells{{block.lo.x, block.lo.y, block.lo.z + z},
-                    {block.hi.x, block.hi.y, block.lo.z + z + count}};
+    const Box cells{{subdomain.lo.x, subdomain.lo.y, subdomain.lo.z + z},
+                    {subdomain.hi.x, subdomain.hi.y, subdomain.lo.z + z + count}};
     T* const host = slab.cells.template as<T>();
     make(cells, {host, whole.pitch_y, whole.pitch_z, {n.x, n.y, count}, 0});
     const Index elements = (count - 1) * whole.pitch_z + (n.y - 1) * whole.pitch_y + n.x;
@@ -103,15 +103,16 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
       decomposition_(decomposition),
       communicator_(communicator),
       device_(device),
-      block_(decomposition.block(communicator.rank())),
+      subdomain_(decomposition.subdomain(communicator.rank())),
       sides_(ghost_sides(decomposition, communicator.rank())),
-      current_(make_field<T>(communicator, device, block_.extent(), halo_depth(config))),
-      next_(make_field<T>(communicator, device, block_.extent(), halo_depth(config))),
-      boundaries_(agree(communicator,
-                        [&] {
-                          return BoundaryConditions<T>(config, device, block_, halo_depth(config),
-                                                       decomposition.boundaries(communicator.rank()));
-                        })),
+      current_(make_field<T>(communicator, device, subdomain_.extent(), ghost_layers(config))),
+      next_(make_field<T>(communicator, device, subdomain_.extent(), ghost_layers(config))),
+      boundaries_(all_or_throw(communicator,
+                               [&] {
+                                 return BoundaryConditions<T>(config, device, subdomain_,
+                                                              ghost_layers(config),
+                                                              decomposition.boundaries(communicator.rank()));
+                               })),
       halo_(decomposition, communicator, device, {halo_field(current_), halo_field(next_)},
             transport_settings(config, time_halos)),
       host_(make_host_of(device)),
@@ -122,21 +123,21 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
 
 template <class T>
 SourceTotals Level<T>::fill_sources() {
-  const std::vector<Paint> entries = all_sources(config_);
+  const std::vector<RegionValue> entries = all_sources(config_);
   if (entries.empty()) return {};
-  source_.emplace(make_field<T>(communicator_, device_, extent(), halo_depth(config_)));
+  source_.emplace(make_field<T>(communicator_, device_, extent(), ghost_layers(config_)));
   std::optional<HaloExchange<T>> halo;  // launches of several sweeps read the ghosts
-  if (halo_depth(config_) > 1) {
+  if (ghost_layers(config_) > 1) {
     halo.emplace(decomposition_, communicator_, device_, std::vector{halo_field(*source_)},
                  TransportSettings{.name = "host", .timed = false});
   }
   SourceTotals mine;
-  agree(communicator_, [&] {
-    const Painter painter(config_, entries, "sources");
-    PaintTotals totals;
+  all_or_throw(communicator_, [&] {
+    const RegionValues region_values(config_, entries, "sources");
+    RegionTotals totals;
     face_copy<T>(device_.backend()).fill(source_->view(), T(0), compute_);
-    fill_from_host<T>(*source_, block_, device_, compute_, [&](Box cells, FieldView<T> view) {
-      totals = totals + painter.paint(source_scale(config_), cells, view);
+    fill_from_host<T>(*source_, subdomain_, device_, compute_, [&](Box cells, FieldView<T> view) {
+      totals = totals + region_values.apply(source_scale(config_), cells, view);
     });
     mine = source_totals(config_, totals);
   });
@@ -152,17 +153,17 @@ SourceTotals Level<T>::fill_sources() {
 template <class T>
 void Level<T>::add_empty_source() {
   if (!all_sources(config_).empty())
-    source_.emplace(make_field<T>(communicator_, device_, extent(), halo_depth(config_)));
+    source_.emplace(make_field<T>(communicator_, device_, extent(), ghost_layers(config_)));
 }
 
 template <class T>
 void Level<T>::initialise() {
   LongAccumulator sum{};
   const auto fill = [&](const std::function<void(FieldView<T>)>& each_slab) {
-    agree(communicator_, [&] {
-      const Painter painter(config_, config_.initial, "initial");
-      fill_from_host<T>(current_, block_, device_, compute_, [&](Box cells, FieldView<T> view) {
-        painter.paint(1.0, cells, view);
+    all_or_throw(communicator_, [&] {
+      const RegionValues region_values(config_, config_.initial, "initial");
+      fill_from_host<T>(current_, subdomain_, device_, compute_, [&](Box cells, FieldView<T> view) {
+        region_values.apply(1.0, cells, view);
         each_slab(view);
       });
     });
@@ -178,8 +179,8 @@ void Level<T>::initialise() {
 
 template <class T>
 void Level<T>::read(const StoredField& stored) {
-  agree(communicator_, [&] {
-    fill_from_host<T>(current_, block_, device_, compute_, [&](Box cells, FieldView<T> view) {
+  all_or_throw(communicator_, [&] {
+    fill_from_host<T>(current_, subdomain_, device_, compute_, [&](Box cells, FieldView<T> view) {
       read_field(stored, config_.grid.cells, cells, view);
     });
   });
@@ -187,7 +188,7 @@ void Level<T>::read(const StoredField& stored) {
 
 template <class T>
 void Level<T>::fill_boundaries(const StencilKernel<T>& kernel, Box region) {
-  const TraceRange range(Phase::walls);
+  const TraceRange range(Phase::boundaries);
   const Boundaries<T> ghosts = boundaries_in_ghosts(kernel, boundaries_.boundaries());
   face_copy<T>(device_.backend()).fill_boundaries(current_.view(), ghosts, region, compute_);
 }
@@ -208,7 +209,7 @@ void Level<T>::sweep(const StencilKernel<T>& kernel, SweepPlan plan, Box region,
 template <class T>
 void Level<T>::sweep_exterior(const StencilKernel<T>& kernel, SweepPlan plan, Box region, Box interior,
                               const UpdateNorm& norm) {
-  sweep_rest(kernel, sweep_args(region, norm), interior, plan, compute_);
+  launch_exterior(kernel, sweep_args(region, norm), interior, plan, compute_);
 }
 
 template <class T>
@@ -241,10 +242,10 @@ std::vector<T> Level<T>::host_cells(const std::vector<Box>& boxes) {
   Index count = 0;
   for (const Box& box : boxes) count += box.cells();
   std::vector<T> dense(static_cast<std::size_t>(count));
-  const bool whole = on_host() || mirrored_ == sweeps_ || count > block_.cells() / most_packed;
+  const bool whole = on_host() || mirrored_ == sweeps_ || count > subdomain_.cells() / most_packed;
   const std::size_t bytes = whole ? 0 : dense.size() * sizeof(T);
   if (!on_host()) {
-    agree(communicator_, [&] {
+    all_or_throw(communicator_, [&] {
       if (packed_.bytes() < bytes) packed_ = Buffer(device_, bytes);
     });
   }

@@ -16,7 +16,7 @@
 #include "kernels/stencil.hpp"
 #include "physics/boundaries.hpp"
 #include "physics/dataset_reader.hpp"
-#include "physics/paint.hpp"
+#include "physics/region_values.hpp"
 #include "solver/method.hpp"
 
 namespace isotherm {
@@ -24,7 +24,7 @@ namespace isotherm {
 template <class T>
 class Level {
  public:
-  // Allocates fields with halo_depth(config) layers of ghosts and proves the transports of the halo with
+  // Allocates fields with ghost_layers(config) layers of ghosts and proves the transports of the halo with
   // them; cells are undefined until initialise() or read(). `device` must outlive the level. Collective;
   // errors of one rank are thrown on all.
   Level(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
@@ -45,8 +45,8 @@ class Level {
   const Communicator& communicator() const { return communicator_; }
   Device& device() const { return device_; }
   bool on_host() const { return device_.backend() == Backend::host; }
-  Box block() const { return block_; }  // this rank's cells of the grid
-  Int3 extent() const { return block_.extent(); }
+  Box subdomain() const { return subdomain_; }  // this rank's cells of the grid
+  Int3 extent() const { return subdomain_.extent(); }
   Box whole() const { return {{0, 0, 0}, extent()}; }
   const GhostSides& sides() const { return sides_; }
   Stream compute() const { return compute_; }
@@ -104,7 +104,7 @@ class Level {
   Decomposition decomposition_;
   Communicator communicator_;
   Device& device_;
-  Box block_;
+  Box subdomain_;
   GhostSides sides_;
   Field<T> current_, next_;
   std::optional<Field<T>> source_;

@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/agree.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/error.hpp"
 
 namespace isotherm {
@@ -27,22 +27,22 @@ ReductionOp operation(Norm norm) {
 
 template <class T>
 ResidualCheck<T>::ResidualCheck(const Config& config, const Communicator& communicator, Device& device,
-                                const ReductionKernel<T>& row, std::size_t scratch_bytes)
+                                const ReductionKernel<T>& kernel, std::size_t scratch_bytes)
     : problem_(config.problem),
       cells_(static_cast<double>(config.grid.cells.product())),
       op_(operation(config.problem.norm)),
       communicator_(communicator.split(0, communicator.rank())),
       device_(device),
-      row_(&row),
+      kernel_(&kernel),
       result_(device, sizeof(Result)),
       result_host_(device, sizeof(Result), Memory::staging),
-      scratch_(agree(communicator, [&] { return Buffer(device, scratch_bytes); })),
+      scratch_(all_or_throw(communicator, [&] { return Buffer(device, scratch_bytes); })),
       swept_(own_event(device)),
       copied_(own_event(device)) {}
 
 template <class T>
 bool ResidualCheck<T>::is_exact() const {
-  return row_->sum_bits == SumBits::exact && op_ != ReductionOp::max_abs;
+  return kernel_->sum_bits == SumBits::exact && op_ != ReductionOp::max_abs;
 }
 
 template <class T>
@@ -55,10 +55,10 @@ void ResidualCheck<T>::start(FieldView<const T> now, FieldView<const T> before, 
   if (under_way_) throw Error(ExitCode::internal, "two residual checks at once; please report it");
   Result* const there = result_.as<Result>();
   device_.record(swept_, stream);
-  if (!row_->fused)
-    row_->launch({now, before, now.interior(), op_, &there->value, scratch_.data(),
-                  is_exact() ? &there->unrounded : nullptr},
-                 stream);
+  if (!kernel_->fused)
+    kernel_->launch({now, before, now.interior(), op_, &there->value, scratch_.data(),
+                     is_exact() ? &there->unrounded : nullptr},
+                    stream);
   device_.copy(result_host_.data(), there, is_exact() ? sizeof(Result) : sizeof(double), stream);
   device_.record(copied_, stream);
   under_way_ = true;

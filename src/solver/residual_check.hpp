@@ -77,7 +77,7 @@ class ResidualCheck {
  public:
   // `row` may be the fused one. `device` must outlive it. Collective; errors of one rank are thrown on all.
   ResidualCheck(const Config& config, const Communicator& communicator, Device& device,
-                const ReductionKernel<T>& row, std::size_t scratch_bytes);
+                const ReductionKernel<T>& kernel, std::size_t scratch_bytes);
 
   // Where a sweep leaves its norm, where the row is the fused one. A later sweep may do so before finish():
   // start() has queued the copy of this one ahead of it.
@@ -95,7 +95,7 @@ class ResidualCheck {
   double finish();
 
  private:
-  // What a reduction row leaves.
+  // What a reduction kernel leaves.
   struct Result {
     double value;
     LongAccumulator unrounded;
@@ -113,7 +113,7 @@ class ResidualCheck {
   // Its own: the all-reduce starts when this rank's device is done, in no order with other collectives.
   Communicator communicator_;
   Device& device_;
-  const ReductionKernel<T>* row_;
+  const ReductionKernel<T>* kernel_;
   Buffer result_, result_host_, scratch_;
   Owned<Event> swept_, copied_;
   bool under_way_ = false;

@@ -25,7 +25,7 @@ Recurrence::Recurrence(std::optional<std::int64_t> every_steps, std::optional<do
 
 std::int64_t Recurrence::nth(std::int64_t k) const {
   if (every_steps_) return k * *every_steps_;
-  return std::max(k, step_at(static_cast<double>(k) * *every_time_, dt_));  // at most one a step
+  return std::max(k, step_at(static_cast<double>(k) * *every_time_, dt_));  // at most one per step
 }
 
 // The last that is surely not after `sweep`.
@@ -62,9 +62,9 @@ constexpr std::int64_t most_units = std::int64_t{1} << 40;
 
 }  // namespace
 
-Lookout::Lookout(std::int64_t start, std::int64_t unit) : unit_(unit), next_(start + unit) {}
+ControlPoll::ControlPoll(std::int64_t start, std::int64_t unit) : unit_(unit), next_(start + unit) {}
 
-void Lookout::looked(std::int64_t sweep, double seconds_since_last) {
+void ControlPoll::looked(std::int64_t sweep, double seconds_since_last) {
   if (seconds_since_last < too_often) units_ = std::min(2 * units_, most_units);
   if (seconds_since_last > too_seldom) units_ = std::max<std::int64_t>(units_ / 2, 1);
   next_ = sweep + units_ * unit_;
@@ -86,7 +86,7 @@ std::int64_t count_of_series(const Recurrence& series, std::int64_t last) {
 
 Schedule::Schedule(const Config& config)
     : check_interval_(config.problem.check_interval),
-      lagged_(config.problem.check == Check::asynchronous),
+      asynchronous_(config.problem.check == Check::asynchronous),
       diagnostics_interval_(config.output.diagnostics) {
   if (config.problem.kind == ProblemKind::transient) {
     const TimePlan plan = time_plan(config);
@@ -111,10 +111,10 @@ bool Schedule::check_due(std::int64_t sweep) const {
   return sweep > 0 && (sweep == 1 || sweep % check_interval_ == 0 || sweep == last_);
 }
 
-bool Schedule::check_may_lag(std::int64_t sweep) const {
+bool Schedule::check_is_asynchronous(std::int64_t sweep) const {
   const auto due = [&](const Recurrence& part) { return due_in_series(part, sweep); };
-  return lagged_ && sweep < last_ && !diagnostics_due(sweep) && !snapshot_due(sweep) && !probes_due(sweep) &&
-         std::none_of(parts_.begin(), parts_.end(), due);
+  return asynchronous_ && sweep < last_ && !diagnostics_due(sweep) && !snapshot_due(sweep) &&
+         !probes_due(sweep) && std::none_of(parts_.begin(), parts_.end(), due);
 }
 
 bool Schedule::diagnostics_due(std::int64_t sweep) const {

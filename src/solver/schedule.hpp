@@ -38,10 +38,10 @@ class Recurrence {
 // have agreed on: often enough that a request is heard within a second or two, and so seldom that an
 // all-reduce costs nothing. The interval doubles while it takes less than a quarter of a second, and halves
 // above one.
-class Lookout {
+class ControlPoll {
  public:
   // `unit`: sweeps that are not to be parted. The first look comes after so many from `start`.
-  Lookout(std::int64_t start, std::int64_t unit);
+  ControlPoll(std::int64_t start, std::int64_t unit);
 
   std::int64_t next() const { return next_; }  // the sweep of the next look, or the end of a unit beyond it
   void looked(std::int64_t sweep, double seconds_since_last);  // seconds: the same on all ranks
@@ -61,7 +61,7 @@ class Schedule {
   bool check_due(std::int64_t sweep) const;  // a residual: every check_interval, and at the last sweep
   // May the residual of this sweep be looked at when next something is due? Where the deck says so, and no
   // file is written of a field that nobody has checked.
-  bool check_may_lag(std::int64_t sweep) const;
+  bool check_is_asynchronous(std::int64_t sweep) const;
   bool diagnostics_due(std::int64_t sweep) const;  // at the first and last state, and every so many sweeps
   // Files of the field by interval; not the final ones, which are written wherever the run ends.
   bool snapshot_due(std::int64_t sweep) const;
@@ -79,7 +79,7 @@ class Schedule {
  private:
   std::int64_t last_ = 0;
   std::int64_t check_interval_ = 1;
-  bool lagged_ = false;
+  bool asynchronous_ = false;
   std::optional<std::int64_t> diagnostics_interval_;
   double dt_ = 0;
   std::optional<Recurrence> snapshots_, probes_;  // none: not at all, not even the last state

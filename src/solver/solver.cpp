@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/agree.hpp"
+#include "core/all_or_throw.hpp"
 #include "kernels/fingerprint.hpp"
 
 namespace isotherm {
@@ -13,9 +13,9 @@ namespace {
 
 // With no more sweeps fused than boundaries and ghosts allow.
 template <class T>
-SolverRows<T> fitting(SolverRows<T> rows, const Config& config, const Decomposition& decomposition) {
-  rows.sweep.depth = std::min(rows.sweep.depth, most_fused(config, decomposition));
-  return rows;
+SolverKernels<T> fitting(SolverKernels<T> kernels, const Config& config, const Decomposition& decomposition) {
+  kernels.sweep.time_block = std::min(kernels.sweep.time_block, longest_time_block(config, decomposition));
+  return kernels;
 }
 
 // Runs of a device's memory, one after the other, where the host can read them.
@@ -101,15 +101,15 @@ double flux_into(const Fluxes<T>& fluxes, Int3 extent, Index x, Index y, Index z
 
 template <class T>
 Solver<T>::Solver(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
-                  Device& device, const SolverRows<T>& rows, bool time_halos,
+                  Device& device, const SolverKernels<T>& kernels, bool time_halos,
                   const std::optional<StoredField>& stored)
-    : rows_(fitting(rows, config, decomposition)),
+    : kernels_(fitting(kernels, config, decomposition)),
       level_(config, decomposition, communicator, device, time_halos),
-      step_(level_, rows_.sweep, times_),
+      step_(level_, kernels_.sweep, times_),
       paced_(own_event(device)) {
   StepPlan<T> plan = step_.plan();
-  plan.graph = agree(communicator,
-                     [&] { return settle_graph(config, rows_.graph, level_.halo().why_not_recordable()); });
+  plan.graph = all_or_throw(
+      communicator, [&] { return settle_graph(config, kernels_.graph, level_.halo().why_not_recordable()); });
   step_.use(plan);
   make_check();
   sources_ = level_.fill_sources();
@@ -125,7 +125,7 @@ Solver<T>::Solver(const Config& config, const Decomposition& decomposition, cons
 // With memory for the partial results of the reduction, or of the norms of all regions that a step sweeps.
 template <class T>
 void Solver<T>::make_check() {
-  const ReductionKernel<T>& reduction = *rows_.reduction;
+  const ReductionKernel<T>& reduction = *kernels_.reduction;
   const std::size_t scratch = reduction.fused
                                   ? norm_scratch_bytes(level_.extent(), level_.sides(), step_.plan().sweep)
                                   : reduction.scratch_bytes(level_.whole());
@@ -136,7 +136,7 @@ void Solver<T>::make_check() {
 template <class T>
 void Solver<T>::use(const StepPlan<T>& plan, const ReductionKernel<T>& reduction) {
   step_.use(plan);
-  rows_.reduction = &reduction;
+  kernels_.reduction = &reduction;
   make_check();
 }
 
@@ -154,31 +154,31 @@ HaloCost Solver<T>::measure_halo_cost() {
 // Where launches could fuse some: by the kernel of the run, or by others that `auto` might have taken.
 template <class T>
 std::string Solver<T>::why_single(const std::string& otherwise) const {
-  if (fused() > 1) return "";
+  if (time_block() > 1) return "";
   const Config& config = level_.config();
-  const bool can = plan().sweep.can_fuse() ||
-                   (config.solver.kernel == "auto" && has_row_that_fuses<T>(level_.device().backend()));
+  const bool can = plan().sweep.is_temporal() ||
+                   (config.solver.kernel == "auto" && has_temporal_kernel<T>(level_.device().backend()));
   if (!can) return "";
-  if (boundaries_vary_in_time(config)) return "walls vary in time";
+  if (boundaries_vary_in_time(config)) return "boundaries vary in time";
   if (config.parallel.overlap == Overlap::in_kernel && level_.communicator().size() > 1)
     return "sweeps store their faces";
   if (config.solver.time_block == 1) return "solver.time_block is 1";
-  if (config.solver.halo_width == 1 || (exchanges(level_.sides()) && halo_depth(config) == 1))
+  if (config.solver.halo_width == 1 || (exchanges(level_.sides()) && ghost_layers(config) == 1))
     return "solver.halo_width is 1";
-  return most_fused(config) == 1 ? "something is due after every sweep" : otherwise;
+  return longest_time_block(config) == 1 ? "something is due after every sweep" : otherwise;
 }
 
 template <class T>
 void Solver<T>::sweep(std::int64_t count, bool last_alone) {
   const std::int64_t end = sweeps() + count;
-  const UpdateNorm norm = rows_.reduction->fused ? check_->norm_of_sweep() : UpdateNorm{};
+  const UpdateNorm norm = kernels_.reduction->fused ? check_->norm_of_sweep() : UpdateNorm{};
   last_alone = last_alone || last_alone_;
   // A launch that returns a norm is not in the graph, nor is one that is alone.
-  const std::int64_t end_of_graphs = norm.result || (last_alone && fused() > 1) ? end - 1 : end;
+  const std::int64_t end_of_graphs = norm.result || (last_alone && time_block() > 1) ? end - 1 : end;
   while (sweeps() < end) {
     poll_residual();
     if (step_.graph(end_of_graphs)) continue;
-    const auto length = static_cast<int>(std::min<std::int64_t>(depth(), end - sweeps()));
+    const auto length = static_cast<int>(std::min<std::int64_t>(exchange_interval(), end - sweeps()));
     const bool last = sweeps() + length == end;
     step_.period(length, last && last_alone, last ? norm : UpdateNorm{});
   }
@@ -265,13 +265,13 @@ void Solver<T>::copy_to(HostCopy<T>& copy) {
 template <class T>
 std::uint64_t Solver<T>::fingerprint() {
   return level_.communicator().all_reduce(
-      isotherm::fingerprint<T>(host_field(), block().lo, level_.config().grid.cells), ReduceOp::sum);
+      isotherm::fingerprint<T>(host_field(), subdomain().lo, level_.config().grid.cells), ReduceOp::sum);
 }
 
 template <class T>
 ExtremeCell Solver<T>::most_extreme_cell() {
   const FieldView<const T> field = host_field();
-  const Int3 n = field.extent, lo = block().lo, cells = level_.config().grid.cells;
+  const Int3 n = field.extent, lo = subdomain().lo, cells = level_.config().grid.cells;
   const auto magnitude = [&](Index x, Index y, Index z) {
     const double value = std::abs(static_cast<double>(field(x, y, z)));
     return std::isnan(value) ? std::numeric_limits<double>::infinity() : value;
@@ -336,7 +336,7 @@ SwallowedHeat Solver<T>::swallowed_heat() {
 template <class T>
 Diagnosis<T> Solver<T>::make_diagnosis() {
   Diagnosis<T> diagnosis(level_.config(), level_.communicator(), level_.extent(), level_.device(),
-                         rows_.histogram, level_.compute());
+                         kernels_.histogram, level_.compute());
   diagnosis.start(level_.field(), level_.source());
   return diagnosis;
 }
@@ -355,7 +355,7 @@ Diagnostics Solver<T>::diagnose() {
 
 template <class T>
 TemperatureExtremes Solver<T>::extremes() {
-  return over_ranks(temperature_extremes<T>(host_field(), block().lo, level_.config().grid.cells),
+  return over_ranks(temperature_extremes<T>(host_field(), subdomain().lo, level_.config().grid.cells),
                     level_.communicator());
 }
 

@@ -13,9 +13,9 @@
 #include "physics/diagnostics.hpp"
 #include "solver/diagnosis.hpp"
 #include "solver/host_copy.hpp"
+#include "solver/kernel_choice.hpp"
 #include "solver/level.hpp"
 #include "solver/residual_check.hpp"
-#include "solver/rows.hpp"
 #include "solver/step.hpp"
 
 namespace isotherm {
@@ -40,7 +40,7 @@ class Solver {
   // from. `time_halos`: time transports even where there is nothing to choose. Collective; errors of one rank
   // are thrown on all.
   Solver(const Config& config, const Decomposition& decomposition, const Communicator& communicator,
-         Device& device, const SolverRows<T>& rows, bool time_halos = false,
+         Device& device, const SolverKernels<T>& kernels, bool time_halos = false,
          const std::optional<StoredField>& stored = {});
 
   // Asynchronous on a GPU. The last of them returns its norm where the reduction is the fused one. Halos are
@@ -49,16 +49,16 @@ class Solver {
   // its own where its update is looked at, and with `last_alone`, so that heat_flows() finds the field before
   // it.
   void sweep(std::int64_t count, bool last_alone = false);
-  int depth() const { return step_.depth(); }
+  int exchange_interval() const { return step_.exchange_interval(); }
   // How steps are made from here on, and which kernel reduces norms; while no residual is under way.
   // Collective.
   void use(const StepPlan<T>& plan, const ReductionKernel<T>& reduction);
   const StepPlan<T>& plan() const { return step_.plan(); }
-  const ReductionKernel<T>& reduction() const { return *rows_.reduction; }
-  const HistogramKernel<T>& histogram() const { return *rows_.histogram; }
+  const ReductionKernel<T>& reduction() const { return *kernels_.reduction; }
+  const HistogramKernel<T>& histogram() const { return *kernels_.histogram; }
   Level<T>& level() { return level_; }
   Step<T>& step() { return step_; }
-  int fused() const { return step_.fused(); }  // sweeps of a launch, where nothing is due before
+  int time_block() const { return step_.time_block(); }  // sweeps of a launch, where nothing is due before
   // Why it is one, where the kernel, or another that `auto` may take, could fuse more; else empty.
   // `otherwise`: where neither the deck nor what is due says so.
   std::string why_single(const std::string& otherwise = "") const;
@@ -87,7 +87,7 @@ class Solver {
   std::int64_t sweeps() const { return level_.sweeps(); }               // since the initial state
   std::int64_t own_sweeps() const { return level_.sweeps() - first_; }  // of this solver
   double time() const { return level_.time(); }                         // s; 0 in a steady problem
-  Box block() const { return level_.block(); }
+  Box subdomain() const { return level_.subdomain(); }
   FieldView<const T> host_field() { return level_.host_field(); }
   std::vector<T> host_cells(const std::vector<Box>& boxes) { return level_.host_cells(boxes); }
   // The field as it is now, for longer. Queued on a GPU: of the sweeps to come only the second waits for it,
@@ -108,7 +108,7 @@ class Solver {
   bool has_sources() const { return level_.source().origin != nullptr; }
   const SourceTotals& sources() const { return sources_; }  // of the whole domain, the same on all ranks
   // Least traffic of a sweep, as a share of a launch's.
-  double bytes_per_point() const { return least_bytes_per_cell<T>(has_sources()) / fused(); }
+  double bytes_per_point() const { return least_bytes_per_cell<T>(has_sources()) / time_block(); }
   SolverTimes times() const;
 
  private:
@@ -116,7 +116,7 @@ class Solver {
   Diagnosis<T> make_diagnosis();
   void poll_residual();
 
-  SolverRows<T> rows_;
+  SolverKernels<T> kernels_;
   SolverTimes times_;
   Level<T> level_;
   Step<T> step_;

@@ -15,7 +15,7 @@ Step<T>::Step(Level<T>& level, const SweepChoice<T>& sweep, SolverTimes& times)
   const Overlap wanted = config.parallel.overlap;
   const int ranks = level.communicator().size();
   const bool overlap = wanted != Overlap::in_kernel && overlaps(wanted, level.device().backend(), ranks);
-  StepPlan<T> plan{sweep, config.solver.halo_width.value_or(sweep.depth),
+  StepPlan<T> plan{sweep, config.solver.halo_width.value_or(sweep.time_block),
                    overlap ? Overlap::on : Overlap::off};
   use(plan);
   if (wanted != Overlap::in_kernel || ranks == 1) return;
@@ -31,7 +31,7 @@ void Step<T>::use(const StepPlan<T>& plan) {
   plan_.graph = plan.graph && !times_phases_;
   const bool exchanged = exchanges(level_.sides());
   if (exchanged) level_.halo().use(plan.halo_width);
-  depth_ = fused() > 1 && !exchanged ? fused() : plan.halo_width;
+  interval_ = time_block() > 1 && !exchanged ? time_block() : plan.halo_width;
   graph_.reset();
   forget_ghosts();
 }
@@ -71,7 +71,7 @@ Box Step<T>::interior(const PeriodLaunch& launch) const {
 // the two, and what has to wait for it.
 template <class T>
 void Step<T>::sweep_interior(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer) {
-  fill_boundaries(launch.at_hand);
+  fill_boundaries(launch.available);
   times_.halo += timer.lap();
   if (plan_.overlap != Overlap::on) return;
   queue(launch, interior(launch), norm, Phase::interior);
@@ -82,15 +82,15 @@ void Step<T>::sweep_interior(const PeriodLaunch& launch, UpdateNorm& norm, Timer
 
 template <class T>
 void Step<T>::sweep_exterior(const PeriodLaunch& launch, UpdateNorm& norm, Timer& timer) {
-  if (!(launch.at_hand == launch.region)) fill_boundaries(launch.region);
+  if (!(launch.available == launch.region)) fill_boundaries(launch.region);
   times_.halo += timer.lap();
   if (plan_.overlap != Overlap::on) return queue(launch, launch.region, norm, Phase::sweep);
-  const TraceRange range(Phase::shells);
+  const TraceRange range(Phase::exterior);
   level_.sweep_exterior(kernel(), plan(launch), launch.region, interior(launch), norm);
   settle();
   const double seconds = timer.lap();
   times_.sweep += seconds;
-  times_.shells += seconds;
+  times_.exterior += seconds;
 }
 
 template <class T>
@@ -133,11 +133,11 @@ void Step<T>::sweep_and_store(const PeriodLaunch& launch, const UpdateNorm& norm
 
 template <class T>
 bool Step<T>::can_store_faces() const {
-  const StencilKernel<T>& row = kernel();
+  const StencilKernel<T>& entry = kernel();
   const Communicator& ranks = level_.communicator();
   const bool column_above = level_.decomposition().neighbour(ranks.rank(), {1, 0, 0}).has_value();
-  const bool mine = level_.halo().serves_sweeps() && fused() == 1 && row.stores_faces &&
-                    row.stores_faces(level_.whole(), column_above, plan_.sweep.policy);
+  const bool mine = level_.halo().serves_sweeps() && time_block() == 1 && entry.stores_faces &&
+                    entry.stores_faces(level_.whole(), column_above, plan_.sweep.tile);
   return ranks.all_reduce(std::int64_t{mine}, ReduceOp::min) != 0;
 }
 
@@ -147,7 +147,7 @@ void Step<T>::check_overlap() const {
   throw CollectiveError(
       ExitCode::unavailable,
       fmt::format(
-          "{}: sweeps cannot store their faces here (that takes kernel tma_pipeline, depth 1, transport "
+          "{}: sweeps cannot store their faces here (that takes kernel tma_pipeline, halo_width 1, transport "
           "peer "
           "between all neighbours, a GPU for each rank, whole tiles along x where x is cut, and no periodic "
           "axis that is not cut); use auto",
@@ -178,13 +178,13 @@ void Step<T>::launch(const PeriodLaunch& launch, bool first, UpdateNorm norm) {
 template <class T>
 void Step<T>::period(int count, bool last_alone, const UpdateNorm& norm) {
   const std::vector<PeriodLaunch> all =
-      launches_of_period(level_.extent(), level_.sides(), count, {fused(), last_alone});
+      launches_of_period(level_.extent(), level_.sides(), count, {time_block(), last_alone});
   for (const PeriodLaunch& each : all)
     launch(each, &each == &all.front(), &each == &all.back() ? norm : UpdateNorm{});
 }
 
 // A graph holds whole periods, so that the exchanges of a rank are the same with graphs and without; the
-// stream of the halos forks from compute() in each exchange, and joins it again.
+// stream of the halos forks from compute() in each exchange, and combines it again.
 template <class T>
 bool Step<T>::graph(std::int64_t until) {
   const std::int64_t count = sweeps_of_a_graph();
@@ -197,7 +197,7 @@ bool Step<T>::graph(std::int64_t until) {
   if (!graph_) {
     const std::int64_t before = level_.sweeps();
     device.begin_recording(level_.compute());
-    while (level_.sweeps() < before + count) period(depth_, false, {});
+    while (level_.sweeps() < before + count) period(interval_, false, {});
     graph_.emplace(device, device.end_recording(level_.compute()));
     graph_starts_at_ = here;
     level_.count_from(before);  // nothing was done yet
@@ -205,7 +205,7 @@ bool Step<T>::graph(std::int64_t until) {
   const TraceRange range(Phase::graph);
   const Timer timer;
   device.launch(graph_->get(), level_.compute());
-  level_.advance_by_graph(count, fused() == 1);
+  level_.advance_by_graph(count, time_block() == 1);
   times_.sweep += timer.seconds();
   return true;
 }
@@ -214,7 +214,7 @@ template <class T>
 void Step<T>::advance(std::int64_t count) {
   for (const std::int64_t end = level_.sweeps() + count; level_.sweeps() < end;)
     if (!graph(end))
-      period(static_cast<int>(std::min<std::int64_t>(depth_, end - level_.sweeps())), false, {});
+      period(static_cast<int>(std::min<std::int64_t>(interval_, end - level_.sweeps())), false, {});
 }
 
 template <class T>
@@ -222,7 +222,7 @@ void Step<T>::queue_part(StepPart part) {
   Timer timer;
   UpdateNorm norm;
   const PeriodLaunch first =
-      launches_of_period(level_.extent(), level_.sides(), depth_, {fused(), false}).front();
+      launches_of_period(level_.extent(), level_.sides(), interval_, {time_block(), false}).front();
   const bool in_kernel = plan_.overlap == Overlap::in_kernel;
   if (in_kernel) bring_ghosts();
   if (part == StepPart::exchange) return exchange();
@@ -235,14 +235,14 @@ void Step<T>::queue_part(StepPart part) {
 template <class T>
 std::size_t norm_scratch_bytes(Int3 extent, const GhostSides& sides, const SweepChoice<T>& choice) {
   const Box whole{{0, 0, 0}, extent};
-  const StencilKernel<T>& row = *choice.row;
-  std::size_t most = row.norm_scratch_bytes(whole, choice.policy);
+  const StencilKernel<T>& kernel = *choice.kernel;
+  std::size_t most = kernel.norm_scratch_bytes(whole, choice.tile);
   // The last launch of a period has the norm, also where it is the first.
-  for (int sweeps = 1; sweeps <= choice.depth; ++sweeps) {
+  for (int sweeps = 1; sweeps <= choice.time_block; ++sweeps) {
     const PeriodLaunch launch = launches_of_period(extent, sides, sweeps, {sweeps}).front();
-    const SweepPlan plan{launch.sweeps, choice.policy};
-    most =
-        std::max(most, parts_scratch_bytes(row, whole, interior_of(row, whole, launch.interior, plan), plan));
+    const SweepPlan plan{launch.sweeps, choice.tile};
+    most = std::max(
+        most, split_scratch_bytes(kernel, whole, interior_of(kernel, whole, launch.interior, plan), plan));
   }
   return most;
 }

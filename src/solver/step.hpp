@@ -9,8 +9,8 @@
 #include "core/timer.hpp"
 #include "core/trace.hpp"
 #include "halo/hiding.hpp"
+#include "solver/kernel_choice.hpp"
 #include "solver/level.hpp"
-#include "solver/rows.hpp"
 
 namespace isotherm {
 
@@ -18,8 +18,8 @@ namespace isotherm {
 // that vary in time, `halo` the exchange and the ghosts of boundaries.
 struct SolverTimes {
   double sweep = 0, halo = 0, reduction = 0, diagnostics = 0;
-  double interior = 0, shells = 0;  // parts of `sweep`
-  PhaseTimes exchange;              // pack, wire and unpack, parts of `halo`, after time_phases()
+  double interior = 0, exterior = 0;  // parts of `sweep`
+  PhaseTimes exchange;                // pack, wire and unpack, parts of `halo`, after time_phases()
   double sum() const { return sweep + halo + reduction + diagnostics; }
 };
 
@@ -44,9 +44,9 @@ class Step {
   void use(const StepPlan<T>& plan);
   bool can_store_faces() const;  // may plan().overlap be in_kernel? Collective
 
-  int fused() const { return plan_.sweep.depth; }  // sweeps of a launch
-  int depth() const { return depth_; }             // ... of a period
-  std::int64_t sweeps_of_a_graph() const { return isotherm::sweeps_of_a_graph(depth_, fused()); }
+  int time_block() const { return plan_.sweep.time_block; }  // sweeps of a launch
+  int exchange_interval() const { return interval_; }        // ... of a period
+  std::int64_t sweeps_of_a_graph() const { return isotherm::sweeps_of_a_graph(interval_, time_block()); }
 
   // The first launch of a period alone: what measure_halo_cost() times. The field is not advanced.
   void queue_part(StepPart part);
@@ -61,9 +61,9 @@ class Step {
   }
 
  private:
-  const StencilKernel<T>& kernel() const { return *plan_.sweep.row; }
+  const StencilKernel<T>& kernel() const { return *plan_.sweep.kernel; }
   void launch(const PeriodLaunch& launch, bool first, UpdateNorm norm);
-  SweepPlan plan(const PeriodLaunch& launch) const { return {launch.sweeps, plan_.sweep.policy}; }
+  SweepPlan plan(const PeriodLaunch& launch) const { return {launch.sweeps, plan_.sweep.tile}; }
   Box interior(const PeriodLaunch& launch) const;
   void check_overlap() const;
   void exchange();
@@ -78,7 +78,7 @@ class Step {
   Level<T>& level_;
   SolverTimes& times_;
   StepPlan<T> plan_{};
-  int depth_ = 1;
+  int interval_ = 1;
   bool times_phases_ = false;
   // Those of the current field, where sweeps store their faces: brought by an exchange, or by the last sweeps
   // of the neighbours, which may not have ended.

@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "core/agree.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/statistics.hpp"
 #include "core/timer.hpp"
 #include "solver/schedule.hpp"
@@ -21,8 +21,9 @@ constexpr std::size_t most_bytes = std::size_t{128} << 20;  // of a field of few
 constexpr double samples_in_budget = 64;                    // as many candidates as it should last for
 constexpr double shortest_sample = 2e-4, longest_sample = 8e-3;  // s
 constexpr double tolerance[] = {0.25, 0.08,
-                                0};   // by round: candidates slower than the fastest by more drop out
-constexpr double within_reach = 1.5;  // of the fastest: a single sweep that other tiles and overlaps may help
+                                0};  // by round: candidates slower than the fastest by more drop out
+constexpr double within_tolerance =
+    1.5;  // of the fastest: a single sweep that other tiles and overlaps may help
 constexpr double worth_a_graph = 0.98;        // of the time without: below that graphs are used
 constexpr double sweep_without_graph = 2e-3;  // s, beside which the launches of a step are nothing
 
@@ -38,7 +39,7 @@ template <class T>
 struct Autotuner<T>::FewerPlanes {
   FewerPlanes(const Config& config, const Decomposition& whole, const SweepChoice<T>& sweep,
               const Communicator& communicator, Device& device, Index planes)
-      : level(fewer(config, whole, planes), cut(whole, planes, halo_depth(config)), communicator, device,
+      : level(fewer(config, whole, planes), cut(whole, planes, ghost_layers(config)), communicator, device,
               false),
         step(level, sweep, times) {
     level.add_empty_source();
@@ -70,7 +71,7 @@ double Autotuner<T>::Candidate::score() const {
 }
 
 template <class T>
-Autotuner<T>::Autotuner(const Config& config, Solver<T>& solver, RowChoices<T> choices)
+Autotuner<T>::Autotuner(const Config& config, Solver<T>& solver, KernelChoices<T> choices)
     : config_(config), solver_(solver), choices_(std::move(choices)), planes_(solver.level().extent().z) {
   tried_.push_back({solver.plan()});
 }
@@ -105,9 +106,10 @@ template <class T>
 auto Autotuner<T>::with(const SweepChoice<T>& sweep) const -> Candidate {
   StepPlan<T> plan = tried_[fastest_].plan;
   plan.sweep = sweep;
-  if (sweep.depth != tried_[fastest_].plan.sweep.depth || sweep.row != tried_[fastest_].plan.sweep.row)
+  if (sweep.time_block != tried_[fastest_].plan.sweep.time_block ||
+      sweep.kernel != tried_[fastest_].plan.sweep.kernel)
     plan.halo_width =
-        config_.solver.halo_width.value_or(exchanges(solver_.level().sides()) ? sweep.depth : 1);
+        config_.solver.halo_width.value_or(exchanges(solver_.level().sides()) ? sweep.time_block : 1);
   return {plan};
 }
 
@@ -116,8 +118,9 @@ template <class T>
 auto Autotuner<T>::kernels(bool temporal) const -> std::vector<Candidate> {
   std::vector<Candidate> all;
   for (auto choice = choices_.sweeps.begin(); choice != choices_.sweeps.end(); ++choice) {
-    const bool is_first = std::ranges::find(choices_.sweeps, choice->row, &SweepChoice<T>::row) == choice;
-    if (is_first && choice->can_fuse() == temporal && choice->row != tried_.front().plan.sweep.row)
+    const bool is_first =
+        std::ranges::find(choices_.sweeps, choice->kernel, &SweepChoice<T>::kernel) == choice;
+    if (is_first && choice->is_temporal() == temporal && choice->kernel != tried_.front().plan.sweep.kernel)
       all.push_back(with(*choice));
   }
   return all;
@@ -137,15 +140,16 @@ auto Autotuner<T>::single_candidates() const -> std::vector<Candidate> {
 // Time blocks that make no fewer launches from one exchange, or event, to the next than shorter ones are left
 // out.
 template <class T>
-auto Autotuner<T>::block_candidates() const -> std::vector<Candidate> {
+auto Autotuner<T>::time_block_candidates() const -> std::vector<Candidate> {
   const bool exchanged = exchanges(solver_.level().sides());
-  const std::int64_t span = exchanged ? std::int64_t{halo_depth(config_)} : sweeps_until_due(config_);
-  const auto launches = [&](int block) { return (span + block - 1) / block; };
+  const std::int64_t span = exchanged ? std::int64_t{ghost_layers(config_)} : sweeps_until_due(config_);
+  const auto launches = [&](int subdomain) { return (span + subdomain - 1) / subdomain; };
   const SweepChoice<T>& fastest = tried_[fastest_].plan.sweep;
   std::vector<Candidate> all;
   for (const SweepChoice<T>& choice : choices_.sweeps) {
-    if (choice.row != fastest.row || choice.policy != fastest.policy || choice == fastest) continue;
-    if (choice.depth == 1 || launches(choice.depth) < launches(choice.depth - 1)) all.push_back(with(choice));
+    if (choice.kernel != fastest.kernel || choice.tile != fastest.tile || choice == fastest) continue;
+    if (choice.time_block == 1 || launches(choice.time_block) < launches(choice.time_block - 1))
+      all.push_back(with(choice));
   }
   return all;
 }
@@ -154,8 +158,8 @@ template <class T>
 auto Autotuner<T>::best_single() const -> const Candidate* {
   const Candidate* best = nullptr;
   for (const Candidate& c : tried_)
-    if (c.plan.sweep.depth == 1 && !c.reduction && (!best || c.score() < best->score())) best = &c;
-  return best && best->score() < within_reach * tried_[fastest_].score() ? best : nullptr;
+    if (c.plan.sweep.time_block == 1 && !c.reduction && (!best || c.score() < best->score())) best = &c;
+  return best && best->score() < within_tolerance * tried_[fastest_].score() ? best : nullptr;
 }
 
 // Of the fastest kernel, and of the fastest that makes single sweeps where what it exchanges may decide.
@@ -164,8 +168,9 @@ auto Autotuner<T>::tile_candidates() const -> std::vector<Candidate> {
   std::vector<Candidate> all;
   const auto add = [&](const Candidate& from) {
     for (const SweepChoice<T>& choice : choices_.sweeps) {
-      if (choice.row != from.plan.sweep.row || choice.depth != from.plan.sweep.depth) continue;
-      if (choice.policy == from.plan.sweep.policy) continue;
+      if (choice.kernel != from.plan.sweep.kernel || choice.time_block != from.plan.sweep.time_block)
+        continue;
+      if (choice.tile == from.plan.sweep.tile) continue;
       all.push_back({from.plan});
       all.back().plan.sweep = choice;
     }
@@ -181,8 +186,8 @@ template <class T>
 std::vector<int> Autotuner<T>::halo_widths(const SweepChoice<T>& sweep) const {
   if (config_.solver.halo_width) return {*config_.solver.halo_width};
   std::vector<int> widths;
-  for (const int width : {sweep.depth, 2 * sweep.depth, 2, 4, 8})
-    if (width >= sweep.depth && width <= halo_depth(config_) &&
+  for (const int width : {sweep.time_block, 2 * sweep.time_block, 2, 4, 8})
+    if (width >= sweep.time_block && width <= ghost_layers(config_) &&
         std::ranges::find(widths, width) == widths.end())
       widths.push_back(width);
   return widths;
@@ -200,7 +205,7 @@ auto Autotuner<T>::step_candidates() const -> std::vector<Candidate> {
     if (overlap_is_open) overlaps = {Overlap::on, Overlap::off, Overlap::in_kernel};
     for (const int width : halo_widths(from.sweep))
       for (const Overlap overlap : overlaps) {
-        if (overlap == Overlap::in_kernel && (width > 1 || from.sweep.depth > 1)) continue;
+        if (overlap == Overlap::in_kernel && (width > 1 || from.sweep.time_block > 1)) continue;
         StepPlan<T> plan = from;
         plan.halo_width = width;
         plan.overlap = overlap;
@@ -231,7 +236,7 @@ auto Autotuner<T>::reduction_candidates() const -> std::vector<Candidate> {
   std::vector<Candidate> all;
   const StepPlan<T>& plan = tried_[fastest_].plan;
   for (const ReductionKernel<T>* reduction : choices_.reductions)
-    if (!reduction->fused || plan.sweep.row->fuses_norm()) all.push_back({plan, reduction});
+    if (!reduction->fused || plan.sweep.kernel->fuses_norm()) all.push_back({plan, reduction});
   if (all.size() < 2 || fewer_) all.clear();
   return all;
 }
@@ -241,7 +246,7 @@ template <class T>
 bool Autotuner<T>::begin_race() {
   using Make = std::vector<Candidate> (Autotuner::*)() const;
   constexpr Make make[] = {&Autotuner::temporal_candidates, &Autotuner::single_candidates,
-                           &Autotuner::tile_candidates,     &Autotuner::block_candidates,
+                           &Autotuner::tile_candidates,     &Autotuner::time_block_candidates,
                            &Autotuner::step_candidates,     &Autotuner::graph_candidates,
                            &Autotuner::reduction_candidates};
   const bool is_first = tried_[fastest_].samples.empty();
@@ -306,7 +311,7 @@ double Autotuner<T>::timed(const Work& work) {
 template <class T>
 bool Autotuner<T>::measure(Candidate& candidate, std::int64_t until) {
   if (!can_run(candidate)) return true;
-  const std::int64_t unit = candidate.plan.graph ? step().sweeps_of_a_graph() : step().depth();
+  const std::int64_t unit = candidate.plan.graph ? step().sweeps_of_a_graph() : step().exchange_interval();
   const std::int64_t room = fewer_ ? std::numeric_limits<std::int64_t>::max() : until - level().sweeps();
   const bool is_first = candidate.samples.empty();
   if (room / unit < (is_first ? 2 : 1)) return false;
@@ -342,7 +347,7 @@ void Autotuner<T>::use_fewer_planes() {
                                   std::max(fewest_planes, static_cast<Index>(most_bytes / plane)));
   // Ranks may differ by a plane, and fewer planes than ghosts need are none.
   const Index agreed = whole.communicator().all_reduce(std::min(planes, extent.z), ReduceOp::min);
-  if (agreed <= halo_depth(config_) || 2 * agreed > extent.z) return;
+  if (agreed <= ghost_layers(config_) || 2 * agreed > extent.z) return;
   fewer_ = std::make_unique<FewerPlanes>(config_, whole.decomposition(), tried_.front().plan.sweep,
                                          whole.communicator(), whole.device(), agreed);
   planes_ = agreed;
@@ -385,7 +390,7 @@ template <class T>
 void Autotuner<T>::use_fastest() {
   const Candidate& fastest = tried_[fastest_];
   const auto fits = [&](const ReductionKernel<T>* reduction) {
-    return !reduction->fused || fastest.plan.sweep.row->fuses_norm();
+    return !reduction->fused || fastest.plan.sweep.kernel->fuses_norm();
   };
   const ReductionKernel<T>* reduction = fastest.reduction;
   if (!reduction) reduction = *std::ranges::find_if(choices_.reductions, fits);
@@ -414,9 +419,9 @@ Tuning Autotuner<T>::record() const {
   for (const Candidate& c : tried_) {
     if (c.samples.empty()) continue;
     const SweepChoice<T>& sweep = c.plan.sweep;
-    tuning.candidates.push_back({std::string(sweep.row->name),
-                                 std::string(sweep.row->policies[static_cast<std::size_t>(sweep.policy)]),
-                                 sweep.depth, c.plan.halo_width, c.plan.overlap, c.plan.graph,
+    tuning.candidates.push_back({std::string(sweep.kernel->name),
+                                 std::string(sweep.kernel->tiles[static_cast<std::size_t>(sweep.tile)]),
+                                 sweep.time_block, c.plan.halo_width, c.plan.overlap, c.plan.graph,
                                  c.reduction ? std::string(c.reduction->name) : "", c.score(),
                                  static_cast<int>(c.samples.size())});
   }
@@ -424,20 +429,21 @@ Tuning Autotuner<T>::record() const {
 }
 
 template <class T>
-RowChoices<T> common_choices(const Config& config, const Decomposition& decomposition,
-                             const Communicator& world, const Device& device) {
-  RowChoices<T> choices =
-      agree(world, [&] { return row_choices<T>(config, device.backend(), decomposition.block(0).extent()); });
-  const int most = most_fused(config, decomposition);
-  std::erase_if(choices.sweeps, [&](const SweepChoice<T>& c) { return c.depth > most; });
+KernelChoices<T> common_choices(const Config& config, const Decomposition& decomposition,
+                                const Communicator& world, const Device& device) {
+  KernelChoices<T> choices = all_or_throw(world, [&] {
+    return kernel_choices<T>(config, device.backend(), decomposition.subdomain(0).extent());
+  });
+  const int most = longest_time_block(config, decomposition);
+  std::erase_if(choices.sweeps, [&](const SweepChoice<T>& c) { return c.time_block > most; });
   for (const StencilKernel<T>& kernel : stencil_kernels<T>())
-    for (int tile = 0; tile < static_cast<int>(kernel.policies.size()); ++tile) {
-      const auto is_this = [&](const SweepChoice<T>& c) { return c.row == &kernel && c.policy == tile; };
+    for (int tile = 0; tile < static_cast<int>(kernel.tiles.size()); ++tile) {
+      const auto is_this = [&](const SweepChoice<T>& c) { return c.kernel == &kernel && c.tile == tile; };
       const bool mine = std::ranges::any_of(choices.sweeps, is_this);
       const bool all = world.all_reduce(std::int64_t{mine}, ReduceOp::min) != 0;
       if (mine && !all) std::erase_if(choices.sweeps, is_this);
     }
-  agree(world, [&] {
+  all_or_throw(world, [&] {
     if (choices.sweeps.empty())
       throw Error(ExitCode::unavailable,
                   "no kernel runs on the devices of all ranks; use ranks on like devices, or another "
@@ -448,9 +454,9 @@ RowChoices<T> common_choices(const Config& config, const Decomposition& decompos
 
 template class Autotuner<float>;
 template class Autotuner<double>;
-template RowChoices<float> common_choices(const Config&, const Decomposition&, const Communicator&,
-                                          const Device&);
-template RowChoices<double> common_choices(const Config&, const Decomposition&, const Communicator&,
-                                           const Device&);
+template KernelChoices<float> common_choices(const Config&, const Decomposition&, const Communicator&,
+                                             const Device&);
+template KernelChoices<double> common_choices(const Config&, const Decomposition&, const Communicator&,
+                                              const Device&);
 
 }  // namespace isotherm

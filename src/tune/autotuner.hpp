@@ -25,7 +25,7 @@ template <class T>
 class Autotuner {
  public:
   // `solver` has the default plan and outlives the autotuner. `choices` are the same on all ranks.
-  Autotuner(const Config& config, Solver<T>& solver, RowChoices<T> choices);
+  Autotuner(const Config& config, Solver<T>& solver, KernelChoices<T> choices);
   ~Autotuner();
 
   // Does the deck leave anything to measure, and time to do so?
@@ -58,7 +58,7 @@ class Autotuner {
   std::vector<Candidate> temporal_candidates() const;
   std::vector<Candidate> single_candidates() const;
   std::vector<Candidate> tile_candidates() const;
-  std::vector<Candidate> block_candidates() const;
+  std::vector<Candidate> time_block_candidates() const;
   std::vector<Candidate> step_candidates() const;
   std::vector<Candidate> graph_candidates() const;
   std::vector<Candidate> reduction_candidates() const;
@@ -79,7 +79,7 @@ class Autotuner {
 
   const Config& config_;
   Solver<T>& solver_;
-  RowChoices<T> choices_;
+  KernelChoices<T> choices_;
   std::vector<Candidate> tried_;
   std::size_t fastest_ = 0;        // of tried_; the default while nothing was measured
   std::vector<std::size_t> race_;  // of tried_: those that are still in
@@ -100,7 +100,7 @@ double tuning_seconds(const Config& config, double sweep_seconds);
 
 // Collective. What the deck leaves open on the devices of all ranks, which may differ; the default first.
 template <class T>
-RowChoices<T> common_choices(const Config& config, const Decomposition& decomposition,
-                             const Communicator& world, const Device& device);
+KernelChoices<T> common_choices(const Config& config, const Decomposition& decomposition,
+                                const Communicator& world, const Device& device);
 
 }  // namespace isotherm

@@ -9,14 +9,14 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "core/agree.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/build_info.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "kernels/host_info.hpp"
 #include "output/safe_file.hpp"
-#include "physics/paint.hpp"
-#include "solver/rows.hpp"
+#include "physics/region_values.hpp"
+#include "solver/kernel_choice.hpp"
 #include "tune/autotuner.hpp"
 
 namespace isotherm {
@@ -45,7 +45,7 @@ struct Entry {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Entry, key, choice)
 
-[[noreturn]] void refuse(const std::string& path, const char* why) {
+[[noreturn]] void reject(const std::string& path, const char* why) {
   throw Error(ExitCode::deck, fmt::format("{} is no tuning file of this version ({}); name another in "
                                           "solver.tuning_file, or remove it",
                                           in_quotes(path), why));
@@ -60,14 +60,14 @@ std::vector<Entry> read(const std::string& path) {
                                           in_quotes(path), std::strerror(errno)));
   }
   const Json json = Json::parse(file, nullptr, false);
-  if (json.is_discarded()) refuse(path, "it is not JSON");
-  if (!json.is_object() || json.value("schema", Json()) != schema) refuse(path, "it has another schema");
+  if (json.is_discarded()) reject(path, "it is not JSON");
+  if (!json.is_object() || json.value("schema", Json()) != schema) reject(path, "it has another schema");
   if (json.value("version", Json()) == 1) return {};
-  if (json.value("version", Json()) != version) refuse(path, "it has another version");
+  if (json.value("version", Json()) != version) reject(path, "it has another version");
   try {
     return json.at("entries").get<std::vector<Entry>>();
   } catch (const Json::exception&) {
-    refuse(path, "an entry is not complete");
+    reject(path, "an entry is not complete");
   }
 }
 
@@ -82,7 +82,8 @@ TuningKey tuning_key(const Config& config, const Decomposition& decomposition, c
   if (device.backend() == Backend::host)
     key.device += fmt::format(", {}, {} threads", host_instruction_set(), threads);
   key.precision = word(config.precision);
-  key.cells = decomposition.block(0).extent();  // of the largest: the first ranks take what does not divide
+  key.cells =
+      decomposition.subdomain(0).extent();  // of the largest: the first ranks take what does not divide
   key.ranks = decomposition.ranks();
   key.source = !all_sources(config).empty();
   for (const BoundaryConfig& boundary : config.boundaries)
@@ -105,7 +106,7 @@ std::optional<TuningChoice> find_tuning(const std::string& path, const TuningKey
 std::optional<TuningChoice> recall_tuning(const Config& config, const TuningKey& key,
                                           const Communicator& world) {
   std::string text;
-  agree(world, [&] {
+  all_or_throw(world, [&] {
     if (!world.is_root()) return;
     const auto choice = find_tuning(config.solver.tuning_file, key);
     if (!choice) return;

@@ -17,7 +17,7 @@ from program import isotherm as on_ranks
 SIZES = "16,20x7x9"
 CELLS = [[16, 16, 16], [20, 7, 9]]
 QUICK = ["--device", "cpu", "--seconds", "0.02"]
-HOST_ROWS = {
+HOST_KERNELS = {
     "stencil": ["reference", "openmp", "temporal_openmp"],
     "reduction": ["reference", "openmp", "reproducible", "fused"],
     "bandwidth": ["copy", "copy_cached", "read", "write", "write_cached",
@@ -34,17 +34,17 @@ def bench(folder, subject, *arguments):
     return json.loads((folder / "bench.json").read_text()), result.out
 
 
-@pytest.mark.parametrize("subject", sorted(HOST_ROWS))
+@pytest.mark.parametrize("subject", sorted(HOST_KERNELS))
 def test_every_row_has_a_verdict_and_figures(tmp_path, subject):
-    record, out = bench(tmp_path, subject, "--sizes", SIZES, *(["--depths", "1"] if subject == "stencil" else []))
+    record, out = bench(tmp_path, subject, "--sizes", SIZES, *(["--time-blocks", "1"] if subject == "stencil" else []))
     assert (record["schema"], record["schema_version"], record["subject"]) == ("isotherm-bench", 2, subject)
     assert record["result"] == "PASS" and record["not_finite"] == {}
     assert record["device"]["backend"] == "cpu" and record["device"]["instruction_set"]
     assert record["options"]["seed"] == 1 and record["provenance"]["git_revision"]
     assert record["provenance"]["started"] <= record["provenance"]["finished"]
     entries = record["entries"]
-    assert [(e["cells"], e["precision"], e["row"]) for e in entries] == [
-        (cells, precision, row) for cells in CELLS for precision in ("fp32", "fp64") for row in HOST_ROWS[subject]
+    assert [(e["cells"], e["precision"], e["kernel"]) for e in entries] == [
+        (cells, precision, kernel) for cells in CELLS for precision in ("fp32", "fp64") for kernel in HOST_KERNELS[subject]
     ]
     assert {e["verdict"] for e in entries} == {"right"}
     for entry in entries:
@@ -58,21 +58,21 @@ def test_every_row_has_a_verdict_and_figures(tmp_path, subject):
 
 
 def test_fused_sweeps_are_counted(tmp_path):
-    record, out = bench(tmp_path, "stencil", "--sizes", "20x7x9", "--rows", "temporal_openmp", "--depths", "1,4", "--walls")
-    assert {(e["depth"], e["precision"], e["verdict"]) for e in record["entries"]} == set(
+    record, out = bench(tmp_path, "stencil", "--sizes", "20x7x9", "--kernels", "temporal_openmp", "--time-blocks", "1,4", "--boundaries")
+    assert {(e["time_block"], e["precision"], e["verdict"]) for e in record["entries"]} == set(
         itertools.product([1, 4], ["fp32", "fp64"], ["right"]))
     for entry in record["entries"]:
-        assert entry["points_per_s"] == pytest.approx(entry["depth"] * 20 * 7 * 9 / entry["launch_s"]["median"])
+        assert entry["points_per_s"] == pytest.approx(entry["time_block"] * 20 * 7 * 9 / entry["launch_s"]["median"])
         assert entry["bytes_per_launch"] == 2 * field_bytes(entry)
-    assert "of roof" in out
+    assert "of limit" in out
 
 
 def test_the_norm_of_fused_sweeps_is_that_of_the_last(tmp_path):
-    """At each depth, with what a step in two parts and the walls make of it."""
-    for flags in ([], ["--walls", "--source", "--overlap"]):
-        record, _ = bench(tmp_path, "stencil", "--sizes", "20x7x9", "--rows", "openmp,temporal_openmp", "--norm", "max", *flags)
-        assert {(e["row"], e["depth"]) for e in record["entries"]} == {("openmp", 1)} | {
-            ("temporal_openmp", depth) for depth in range(1, 9)}
+    """With each time block, with what a step in two parts and the boundaries make of it."""
+    for flags in ([], ["--boundaries", "--source", "--overlap"]):
+        record, _ = bench(tmp_path, "stencil", "--sizes", "20x7x9", "--kernels", "openmp,temporal_openmp", "--norm", "max", *flags)
+        assert {(e["kernel"], e["time_block"]) for e in record["entries"]} == {("openmp", 1)} | {
+            ("temporal_openmp", time_block) for time_block in range(1, 9)}
         assert {e["verdict"] for e in record["entries"]} == {"right"}
 
 
@@ -91,7 +91,7 @@ def check_figures(subject, entry, lowest):
         assert entry["bytes_per_launch"] == 2 * field_bytes(entry)  # read and written, or both read
     if subject == "reduction":
         assert 0 <= entry["error"] < 1e-10 and entry["same_bits"] is True
-    if (subject, entry["row"]) == ("reduction", "fused"):
+    if (subject, entry["kernel"]) == ("reduction", "fused"):
         assert len(samples["base_s"]) == len(launches)
         assert all(base > 0 and base + more > 0 for base, more in zip(samples["base_s"], launches))  # without and with it
         assert re.fullmatch(r"what it adds to a sweep of openmp[^,]*, [^-]+ without: .+ to .+ in p10 to p90", entry["note"])
@@ -106,22 +106,22 @@ def check_figures(subject, entry, lowest):
 
 
 def test_the_fused_rung_stands_alone(tmp_path):
-    record, out = bench(tmp_path, "reduction", "--rows", "fused", "--sizes", "48", "--precision", "fp64")
-    assert [(e["row"], e["verdict"]) for e in record["entries"]] == [("fused", "right")]
+    record, out = bench(tmp_path, "reduction", "--kernels", "fused", "--sizes", "48", "--precision", "fp64")
+    assert [(e["kernel"], e["verdict"]) for e in record["entries"]] == [("fused", "right")]
     assert re.search(r"^  fused +-?[\d.]+ [mu]?s ", out, re.MULTILINE)  # its time, of either sign
 
 
 @pytest.mark.parametrize("norm", ["l2", "max", "l1"])
 def test_walls_source_and_norm_are_measured_and_checked(tmp_path, norm):
     sizes = SIZES if norm == "l2" else "20x7x9"
-    record, out = bench(tmp_path, "stencil", "--sizes", sizes, "--walls", "--source", "--overlap", "--norm", norm, "--seed", "5")
+    record, out = bench(tmp_path, "stencil", "--sizes", sizes, "--boundaries", "--source", "--overlap", "--norm", norm, "--seed", "5")
     assert record["options"] == {
-        "seed": 5, "seconds_per_row_s": 0.02, "walls": True, "source": True, "overlap": True, "norm": norm, "op": None,
+        "seed": 5, "seconds_per_kernel_s": 0.02, "boundaries": True, "source": True, "overlap": True, "norm": norm, "op": None,
     }
     for entry in record["entries"]:
         assert entry["verdict"] == "right"
         assert entry["bytes_per_launch"] == 3 * field_bytes(entry)  # the source is read too
-    assert f"with a source, with walls, interior and rest apart, with the fused {norm} norm" in out.splitlines()[0]
+    assert f"with a source, with boundaries, interior and exterior apart, with the fused {norm} norm" in out.splitlines()[0]
 
 
 @pytest.mark.parametrize("op", ["sum", "max", "l1", "l2"])
@@ -136,14 +136,14 @@ def test_every_operation_is_right(tmp_path, op):
 
 
 def test_rows_precisions_and_policies_are_chosen(tmp_path):
-    record, _ = bench(tmp_path, "stencil", "--sizes", "16", "--rows", "openmp", "--precision", "fp64")
-    assert [(e["row"], e["precision"], e["speedup"]) for e in record["entries"]] == [("openmp", "fp64", 1.0)]
-    record, _ = bench(tmp_path, "stencil", "--sizes", "16", "--rows", "openmp", "--precision", "fp64", "--policies", "all")
-    assert [e["policy"] for e in record["entries"]] == ["3planes", "1plane", "4planes_lines"]
+    record, _ = bench(tmp_path, "stencil", "--sizes", "16", "--kernels", "openmp", "--precision", "fp64")
+    assert [(e["kernel"], e["precision"], e["speedup"]) for e in record["entries"]] == [("openmp", "fp64", 1.0)]
+    record, _ = bench(tmp_path, "stencil", "--sizes", "16", "--kernels", "openmp", "--precision", "fp64", "--tiles", "all")
+    assert [e["tile"] for e in record["entries"]] == ["3planes", "1plane", "4planes_lines"]
 
 
 def test_a_row_of_the_processor_needs_no_device_option(tmp_path):
-    result = isotherm("bench", "stencil", "--rows", "openmp", "--sizes", "16", "--seconds", "0.01", cwd=tmp_path)
+    result = isotherm("bench", "stencil", "--kernels", "openmp", "--sizes", "16", "--seconds", "0.01", cwd=tmp_path)
     assert (result.code, result.err) == (0, "")
     assert os.listdir(tmp_path) == []
 
@@ -163,22 +163,22 @@ WRONG = [
     (["stencil", "--sizes", "16x16"], 2,
      "isotherm: --sizes: '16x16' is no size (an edge such as 256, or 256x128x64; an axis has 1 to 1048576 cells)"
      + help_of("stencil")),
-    (["stencil", "--depths", "1,frob"], 2,
-     "isotherm: --depths: ('frob' is no number from 1 to 64) OR ('frob' is none of all)" + help_of("stencil")),
+    (["stencil", "--time-blocks", "1,frob"], 2,
+     "isotherm: --time-blocks: ('frob' is no number from 1 to 64) OR ('frob' is none of all)" + help_of("stencil")),
     (["stencil", "--precision", "fp16"], 2, "isotherm: --precision: 'fp16' is none of fp32, fp64" + help_of("stencil")),
     (["stencil", "--device", "tpu"], 2, "isotherm: --device: 'tpu' is none of auto, cpu, cuda, gpu" + help_of("stencil")),
     (["stencil", "--norm", "sum"], 2, "isotherm: --norm: 'sum' is none of max, l1, l2" + help_of("stencil")),
     (["reduction", "--op", "mean"], 2, "isotherm: --op: 'mean' is none of sum, max, l1, l2" + help_of("reduction")),
-    (["reduction", "--walls"], 2,
-     "isotherm: The following argument was not expected: --walls" + help_of("reduction")),
-    (["stencil", "--device", "cpu", "--rows", "openmp,naive"], 2,
-     "bench: --rows: no row 'naive' of bench stencil runs on cpu; use one of reference, openmp, temporal_openmp"),
-    (["stencil", "--device", "cpu", "--rows", "reference", "--depths", "1,3"], 2,
-     "bench: --depths: none of these rows fuses 3 sweeps; use depths up to 1"),
-    (["stencil", "--device", "cpu", "--norm", "l2", "--rows", "openmp", "--depths", "2"], 2,
-     "bench: --depths: none of these rows returns the norm of 2 sweeps; use depths up to 1"),
-    (["bandwidth", "--device", "cpu", "--rows", "copy,frob"], 2,
-     "bench: --rows: no row 'frob' of bench bandwidth runs on cpu; use one of " + ", ".join(HOST_ROWS["bandwidth"])),
+    (["reduction", "--boundaries"], 2,
+     "isotherm: The following argument was not expected: --boundaries" + help_of("reduction")),
+    (["stencil", "--device", "cpu", "--kernels", "openmp,naive"], 2,
+     "bench: --kernels: no kernel 'naive' of bench stencil runs on cpu; use one of reference, openmp, temporal_openmp"),
+    (["stencil", "--device", "cpu", "--kernels", "reference", "--time-blocks", "1,3"], 2,
+     "bench: --time-blocks: none of these kernels takes 3 sweeps; use time blocks up to 1"),
+    (["stencil", "--device", "cpu", "--norm", "l2", "--kernels", "openmp", "--time-blocks", "2"], 2,
+     "bench: --time-blocks: none of these kernels returns the norm of 2 sweeps; use time blocks up to 1"),
+    (["bandwidth", "--device", "cpu", "--kernels", "copy,frob"], 2,
+     "bench: --kernels: no kernel 'frob' of bench bandwidth runs on cpu; use one of " + ", ".join(HOST_KERNELS["bandwidth"])),
 ]
 
 
@@ -189,7 +189,7 @@ def test_wrong_words_are_one_line_and_code_2(tmp_path, arguments, code, line):
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("subject", sorted(HOST_ROWS))
+@pytest.mark.parametrize("subject", sorted(HOST_KERNELS))
 def test_what_does_not_fit_is_refused_before_work(tmp_path, subject):
     result = isotherm("bench", subject, "--device", "cpu", "--sizes", "16,1048576", cwd=tmp_path)
     assert result.code == 71 and result.out == ""
@@ -244,10 +244,10 @@ def test_an_absent_device_is_refused(tmp_path):
 
 def test_a_baseline(tmp_path):
     """Of figures that were a million times better, or worse; and of another subject."""
-    record, _ = bench(tmp_path, "stencil", "--rows", "openmp", "--sizes", "16", "--precision", "fp64")
+    record, _ = bench(tmp_path, "stencil", "--kernels", "openmp", "--sizes", "16", "--precision", "fp64")
     assert "baseline" not in record
     entry, = record["entries"]
-    name = f"openmp {entry['policy']} fp64 16 x 16 x 16"
+    name = f"openmp {entry['tile']} fp64 16 x 16 x 16"
     for factor, code, word in ((1e6, 76, "worse"), (1e-6, 0, "better")):
         changed = {**entry, "points_per_s": factor * entry["points_per_s"], "copy_bandwidth_share_percent": None}
         (tmp_path / "baseline.json").write_text(json.dumps({**record, "entries": [changed]}))
@@ -306,7 +306,7 @@ def check_exchange(entry, bytes_moved):
 
 
 def test_transports_are_chosen_by_name(tmp_path):
-    done = bench_halo(tmp_path, "--sizes", "8", "--rows", "host", "--precision", "fp64", ranks=4)
+    done = bench_halo(tmp_path, "--sizes", "8", "--kernels", "host", "--precision", "fp64", ranks=4)
     assert done.returncode == 0
     assert [line.split()[1] for line in done.stdout.splitlines() if line.startswith("  host")] == FACES * 3
 
@@ -314,7 +314,7 @@ def test_transports_are_chosen_by_name(tmp_path):
 @pytest.mark.parametrize("ranks, words, code, line", [
     (1, [], 2, "bench: halo needs an even number of ranks, and 1 w"),
     (3, [], 2, "bench: halo needs an even number of ranks, and 3 w"),
-    (2, ["--rows", "host,pigeon"], 2, "bench: --rows: no row 'pigeon' of bench halo runs on cpu; use one of host, "),
+    (2, ["--kernels", "host,pigeon"], 2, "bench: --kernels: no kernel 'pigeon' of bench halo runs on cpu; use one of host, "),
     (2, ["--sizes", "64x64x2"], 2, "bench: a block of 64 x 64 x 2 cells has no 4 layers for its neighbour; "),
     (2, ["--sizes", "1048576"], 71, "bench: 1048576 x 1048576 x 1048576 cells need "),
     (2, ["--sizes", "8", "--json", "no/such/halo.json"], 73, "no/such/halo.json")])
@@ -348,8 +348,8 @@ def test_every_way_writes_the_same_bytes(tmp_path, ranks):
 @pytest.mark.parametrize("words, code, message", [
     (["--folder", "nowhere"], 73, "bench: no folder can be made in nowhere (No such file or directory)"),
     (["--repeats", "0"], 2, "isotherm: --repeats: '0' is no number from 1 to 1000; see isotherm bench io --help"),
-    (["--rows", "raw"], 2, "isotherm: The following arguments were not expected: raw --rows; see isotherm bench io --help"),
-    (["--walls"], 2, "isotherm: The following argument was not expected: --walls; see isotherm bench io --help"),
+    (["--kernels", "raw"], 2, "isotherm: The following arguments were not expected: raw --kernels; see isotherm bench io --help"),
+    (["--boundaries"], 2, "isotherm: The following argument was not expected: --boundaries; see isotherm bench io --help"),
     (["--sizes", "1000000"], 71, "")])
 def test_what_cannot_be_written_is_refused(tmp_path, words, code, message):
     done = bench_io(tmp_path, *words)

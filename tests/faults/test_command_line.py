@@ -16,19 +16,19 @@ from job import Background, ENDLESS
 from program import DECK, HANGS, isotherm, ran, write_deck
 
 HELP = "; see isotherm --help"
-TOOLS = "animate, baseline, compare, depths, history, ladder, report, roofline, scaling, slice, study, study-plot, volume"
-VERBS = f"; use one of run, check, list, init, schema, info, bench, {TOOLS}" + HELP
+TOOLS = "animate, baseline, compare, history, ladder, report, roofline, scaling, slice, study, study-plot, time-blocks, volume"
+SUBCOMMANDS = f"; use one of run, check, list, init, schema, info, bench, {TOOLS}" + HELP
 KEYS = ("grid, material, precision, boundaries, initial, sources, problem, solver, parallel, output, verify, study, "
         "scaling")
 
 WRONG = [
-    (["frob"], 2, "isotherm: unknown verb 'frob'" + VERBS),
-    (["frob", "deck.yaml"], 2, "isotherm: unknown verb 'frob'" + VERBS),
-    (["--frob"], 2, "isotherm: '--frob' stands where a verb is wanted" + VERBS),
-    (["deck.yaml"], 2, "isotherm: 'deck.yaml' is no verb; write: isotherm run deck.yaml"),
+    (["frob"], 2, "isotherm: unknown subcommand 'frob'" + SUBCOMMANDS),
+    (["frob", "deck.yaml"], 2, "isotherm: unknown subcommand 'frob'" + SUBCOMMANDS),
+    (["--frob"], 2, "isotherm: '--frob' stands where a subcommand is wanted" + SUBCOMMANDS),
+    (["deck.yaml"], 2, "isotherm: 'deck.yaml' is no subcommand; write: isotherm run deck.yaml"),
     (["my deck.yml", "grid.cells=[8, 8, 8]"], 2,
-     "isotherm: 'my deck.yml' is no verb; write: isotherm run 'my deck.yml' 'grid.cells=[8, 8, 8]'"),
-    (["deck_00000010.hdf"], 2, "isotherm: 'deck_00000010.hdf' is no verb; write: isotherm info deck_00000010.hdf"),
+     "isotherm: 'my deck.yml' is no subcommand; write: isotherm run 'my deck.yml' 'grid.cells=[8, 8, 8]'"),
+    (["deck_00000010.hdf"], 2, "isotherm: 'deck_00000010.hdf' is no subcommand; write: isotherm info deck_00000010.hdf"),
     (["run", "deck.yaml", "--grid.cells=64"], 2,
      "isotherm: argument 3: '--grid.cells=64' is no option; write grid.cells=64 without dashes"),
     (["check", "--grid.cells", "64", "deck.yaml"], 2,
@@ -109,7 +109,7 @@ def test_help_names_every_exit_code():
     assert [code for code in (0, 2, 10, 65, 66, 69, 70, 71, 73, 74, 75, 76) if f" {code} " not in text] == []
 
 
-ROW = {"name", "available", "why_not", "remark", "automatic", "backend"}
+KERNEL = {"name", "available", "why_not", "description", "automatic", "backend"}
 
 
 def listed():
@@ -125,8 +125,8 @@ def test_keys():
                            "why_no_gpu"}
     assert (record["schema"], record["schema_version"]) == ("isotherm-list", 1)
     assert record["version"] == isotherm("--version").stdout.split()[1]
-    for key, keys in (("kernels", ROW | {"max_depth", "policies"}), ("reductions", ROW), ("histograms", ROW),
-                      ("transports", ROW - {"backend", "automatic"}), ("devices", {"backend", "index", "name", "uuid", "remark"})):
+    for key, keys in (("kernels", KERNEL | {"max_time_block", "tiles"}), ("reductions", KERNEL), ("histograms", KERNEL),
+                      ("transports", KERNEL - {"backend", "automatic"}), ("devices", {"backend", "index", "name", "uuid", "description"})):
         assert record[key] and all(set(entry) == keys for entry in record[key]), key
     assert record["devices"][0]["backend"] == "cpu" and record["devices"][0]["index"] is None
     assert len(record["devices"]) == 1 and record["why_no_gpu"]
@@ -136,10 +136,10 @@ def test_what_is_available_runs(tmp_path):
     write_deck(tmp_path, DECK)
     record = listed()
     for kernel in record["kernels"]:
-        assert set(kernel["policies"]) == {"fp32", "fp64"} and kernel["max_depth"] >= 1
+        assert set(kernel["tiles"]) == {"fp32", "fp64"} and kernel["max_time_block"] >= 1
         assert kernel["available"] == (kernel["backend"] == "cpu") == (kernel["why_not"] is None)
-        policy = [f"solver.tile={name}" for name in kernel["policies"]["fp64"][:kernel["available"]]]
-        done = isotherm("run", "deck.yaml", f"solver.kernel={kernel['name']}", f"output.directory={kernel['name']}", *policy,
+        tile = [f"solver.tile={name}" for name in kernel["tiles"]["fp64"][:kernel["available"]]]
+        done = isotherm("run", "deck.yaml", f"solver.kernel={kernel['name']}", f"output.directory={kernel['name']}", *tile,
                         cwd=tmp_path, CUDA_VISIBLE_DEVICES="")
         assert done.returncode == (0 if kernel["available"] else 69), done.stderr
     assert {t["name"] for t in record["transports"] if t["available"]} >= {"host", "mock"}
@@ -151,7 +151,7 @@ def test_the_tables_have_the_same_names():
     record = listed()
     for key in ("kernels", "reductions", "histograms", "transports"):
         for entry in record[key]:
-            assert f"\n  {entry['name']} " in text and entry["remark"] in text, entry
+            assert f"\n  {entry['name']} " in text and entry["description"] in text, entry
 
 
 NAME = "it's $HOME; a deck.yaml"

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from program import expect_refused, isotherm, write_deck
+from program import expect_rejected, isotherm, write_deck
 
 DECK = """\
 grid: {cells: [11, 16, 20], lengths: [0.11, 0.16, 0.2]}
@@ -59,7 +59,7 @@ def check_record(done, record):
         assert times["median"] == pytest.approx(statistics.median(whole)) and times["min"] <= times["p10"] <= times["p90"] <= times["max"]
         assert (times["min"], times["max"]) == (pytest.approx(min(whole)), pytest.approx(max(whole)))
         assert entry["points_per_s"] == pytest.approx(11 * 16 * 20 / times["median"])
-        assert entry["effective_bandwidth_bytes_per_s"] == pytest.approx(16 / entry["method"]["fused"] * entry["points_per_s"])
+        assert entry["effective_bandwidth_bytes_per_s"] == pytest.approx(16 / entry["method"]["time_block"] * entry["points_per_s"])
         share = entry["effective_bandwidth_bytes_per_s"] / entry["copy_bandwidth_bytes_per_s"]
         assert entry["copy_bandwidth_share_percent"] == pytest.approx(100 * share)
     near = [entry for entry in entries[1:] if entry["sweep_s"]["p10"] <= entries[0]["sweep_s"]["p90"]]
@@ -95,7 +95,7 @@ def test_ranks_compare_depths_and_process_grids(folder, ranks, axes, count):
     assert f" -n {ranks} isotherm run deck.yaml " in done.stdout
     for entry in record["entries"]:
         method = entry["method"]
-        assert method["depth"] == int(entry["settings"].get("solver.halo_width", method["depth"]))
+        assert method["halo_width"] == int(entry["settings"].get("solver.halo_width", method["halo_width"]))
         assert method["process_grid"] == json.loads(entry["settings"]["parallel.process_grid"])
         assert method["transport"] == "host"
         assert 0 <= entry["halo_exposed_s"] and 0 < entry["halo_exchange_s"]
@@ -125,7 +125,7 @@ def test_what_is_named_is_pinned_unless_it_is_asked_for(folder):
     _, record = compare(folder, "--axes", "kernel,tile")
     assert ("reference", "auto") in settings(record) and len(record["entries"]) == 7
     _, record = compare(folder, "solver.kernel=temporal_openmp", "--axes", "time_block")
-    assert {(entry["settings"]["solver.time_block"], entry["method"]["fused"]) for entry in record["entries"]} == {("1", 1), ("2", 2)}
+    assert {(entry["settings"]["solver.time_block"], entry["method"]["time_block"]) for entry in record["entries"]} == {("1", 1), ("2", 2)}
 
 
 def test_a_deck_within_a_file(folder):
@@ -179,7 +179,7 @@ def test_too_many(folder):
     assert "left to the deck, as they would be too many: reduction; see --axes and --limit\n" in done.stdout
     (folder / "compare.json").unlink()
     done = isotherm("compare", "deck.yaml", "--axes", "kernel,reduction", "--limit", 7, cwd=folder)
-    expect_refused(folder, done, 2, "compare: kernel (3) x reduction (4) have more than 7 legal combinations; name fewer "
+    expect_rejected(folder, done, 2, "compare: kernel (3) x reduction (4) have more than 7 legal combinations; name fewer "
                                     "with --axes, give one a value such as solver.reduction=reference, or raise --limit")
 
 
@@ -210,12 +210,12 @@ REFUSED = [
 @pytest.mark.parametrize("words, code, line", REFUSED)
 def test_refused_before_work(folder, words, code, line):
     done = isotherm("compare", "deck.yaml", *words, cwd=folder)
-    expect_refused(folder, done, code, line or done.stderr.splitlines()[0])
+    expect_rejected(folder, done, code, line or done.stderr.splitlines()[0])
 
 
 def test_ranks_that_a_launcher_started_are_refused(folder):
     done = isotherm("compare", "deck.yaml", "--axes", "kernel", "grid.cells=[11, 16, 20]", ranks=2, cwd=folder)
-    expect_refused(folder, done, 2, "isotherm: compare starts its ranks itself; write: isotherm compare --ranks 2 deck.yaml --axes kernel "
+    expect_rejected(folder, done, 2, "isotherm: compare starts its ranks itself; write: isotherm compare --ranks 2 deck.yaml --axes kernel "
                                     "'grid.cells=[11, 16, 20]'")
 
 
@@ -237,7 +237,7 @@ def test_the_winner_is_kept_for_runs(folder, ranks):
     method = json.loads((folder / "runs/deck/run.json").read_text())["method"]
     assert method["tuning"]["source"] == "file" and method["tuning"]["file"] == "tuning.json"
     taken = entry["choice"]
-    assert (method["kernel"], method["policy"] or "-", method["depth"]) == (taken["kernel"], taken["tile"], taken["halo_width"])
+    assert (method["kernel"], method["tile"] or "-", method["halo_width"]) == (taken["kernel"], taken["tile"], taken["halo_width"])
     assert (method["kernel"], method["reduction"]) in [(each["method"]["kernel"], each["method"]["reduction"]) for each in record["entries"]]
 
 
@@ -302,7 +302,7 @@ def test_a_baseline_of_a_run(folder, worse):
 def test_the_option_of_earlier_days_names_the_command(folder, words, file):
     for option in (["--baseline", "b.json"], ["--baseline=b.json", "--tolerance", "5"]):
         done = isotherm(*words, *option, cwd=folder)
-        expect_refused(folder, done, 2, f"isotherm: --baseline is a command now; write after the {words[0]}: isotherm baseline b.json "
+        expect_rejected(folder, done, 2, f"isotherm: --baseline is a command now; write after the {words[0]}: isotherm baseline b.json "
                                         f"{file}")
 
 

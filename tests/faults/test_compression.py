@@ -88,7 +88,7 @@ def test_the_record_has_the_bytes_before_and_after(plain, packed):
 
 
 def test_a_run_goes_on_from_them_and_to_them(plain, packed, tmp_path):
-    """Restarted, run again from a snapshot, and painted from one: always the same bits."""
+    """Restarted, run again from a snapshot, and set from one: always the same bits."""
     out = run_in(tmp_path, "problem.steps=20", ranks=2)
     done = ran("run", "deck.yaml", "output.directory=out", "output.compression=9", "--restart", "latest", ranks=3, cwd=tmp_path)
     assert "changed: output.compression 0 -> 9" in done.stdout
@@ -129,8 +129,8 @@ def test_without_the_filter_it_is_refused_before_any_work(tmp_path):
     """As is a level that there is not."""
     preload = {"LD_PRELOAD": str(build_shim(Path(__file__).with_name("filter_shim.c"), tmp_path))}
     deck = write_deck(tmp_path, DECK.replace("every_steps: 20", "every_steps: 20, compression: 3"))
-    for verb, ranks in (("check", 0), ("run", 0), ("run", 2)):
-        done = ran(verb, deck, "output.directory=out", ranks=ranks, cwd=tmp_path, **preload, code=69)
+    for subcommand, ranks in (("check", 0), ("run", 0), ("run", 2)):
+        done = ran(subcommand, deck, "output.directory=out", ranks=ranks, cwd=tmp_path, **preload, code=69)
         line = next(line for line in done.stderr.splitlines() if "output.compression" in line)
         assert ": output.compression: 3 cannot be written (HDF5 " in line
         assert line.endswith(" was built without the filter deflate); write 0, or use an HDF5 with zlib")

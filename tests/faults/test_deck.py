@@ -6,7 +6,7 @@ import os
 import pytest
 
 from cli import BASE_DECK, isotherm as measured, NOBODY
-from program import expect_refused, ran
+from program import expect_rejected, ran
 
 CELLS = "; write a whole number from 1 to 1e12, or [x, y, z]"
 DIFFUSIVITY = "; write a number from 1e-12 to 1e12 m^2/s"
@@ -131,8 +131,8 @@ DECKS = [
     (67, "materials", BASE_DECK.replace("material:", "materials:"),
      "deck.yaml:4:1: materials: unknown key; several materials are not available in this version; write material"),
     (None, "steady without a unique solution", BASE_DECK.replace("steps: 10", "kind: steady"),
-     "deck.yaml:8:1: problem: a steady problem with no temperature or convection wall has no unique solution (any "
-     "constant may be added); give a wall a temperature, or set problem.mean_temperature"),
+     "deck.yaml:8:1: problem: a steady problem with no temperature or convection boundary has no unique solution (any "
+     "constant may be added); give a boundary a temperature, or set problem.mean_temperature"),
     (None, "one periodic face", BASE_DECK + "boundaries: {x_min: periodic}\n",
      "deck.yaml:10:21: boundaries.x_min: is periodic but x_max is not (each is the other's neighbour); make both "
      "periodic or none"),
@@ -147,7 +147,7 @@ def write(tmp_path):
     return write_deck
 
 
-def expect_refused_deck(folder, result, code, line):
+def expect_rejected_deck(folder, result, code, line):
     assert result.err.startswith(line) and "; " in result.err and result.err.count("\n") == 1, result.err
     assert result.code == code
     assert os.listdir(folder) == ["deck.yaml"], "a refused deck must leave no file"
@@ -155,12 +155,12 @@ def expect_refused_deck(folder, result, code, line):
 
 
 # `check` reads as `run` does, which has more that it could leave behind.
-@pytest.mark.parametrize("verb, entry, name, deck, line", [
+@pytest.mark.parametrize("subcommand, entry, name, deck, line", [
     *(("run", *row) for row in DECKS), *(("check", *row) for row in DECKS[::6])],
     ids=lambda value: value if isinstance(value, (str, int)) and len(str(value)) < 40 else "")
-def test_wrong_deck_is_refused(write, verb, entry, name, deck, line):
+def test_wrong_deck_is_refused(write, subcommand, entry, name, deck, line):
     folder = write(deck)
-    expect_refused_deck(folder, measured(verb, "deck.yaml", cwd=folder), 65, line)
+    expect_rejected_deck(folder, measured(subcommand, "deck.yaml", cwd=folder), 65, line)
 
 
 # Those without '=' and those that stand twice: test_command_line.py.
@@ -179,7 +179,7 @@ OVERRIDES = [
 @pytest.mark.parametrize("overrides, code, line", OVERRIDES, ids=[" ".join(o) for o, _, _ in OVERRIDES])
 def test_wrong_override_is_refused(write, overrides, code, line):
     folder = write(BASE_DECK)
-    expect_refused_deck(folder, measured("check", "deck.yaml", *overrides, cwd=folder), code, line)
+    expect_rejected_deck(folder, measured("check", "deck.yaml", *overrides, cwd=folder), code, line)
 
 
 @pytest.mark.parametrize("make, why", [
@@ -290,7 +290,7 @@ CASES = [
 @pytest.mark.parametrize("name, overrides, line", CASES, ids=[name for name, _, _ in CASES])
 def test_a_value_that_is_not_finite(folder, name, overrides, line, ranks):
     done = ran("run", "deck.yaml", *overrides, ranks=ranks, cwd=folder, code=65)
-    expect_refused(folder, done, 65, f"argument 3: {line}{GIVE}\n")
+    expect_rejected(folder, done, 65, f"argument 3: {line}{GIVE}\n")
 
 
 def test_a_field_that_is_not_finite_keeps_the_earlier_run(folder):

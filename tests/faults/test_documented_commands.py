@@ -43,8 +43,8 @@ CALLS = [(page, words, ranks) for page in pages() if page not in TYPED for words
 def test_pages_have_calls():
     counts = Counter(name_of(page) for page, _, _ in CALLS)
     assert counts["docs/cluster.md"] >= 12 and counts["docs/studies.md"] >= 10 and counts["kernels/README.md"] >= 5
-    verbs = {words[0] for page, words, _ in CALLS if page == CLUSTER}
-    assert verbs == {"--version", "run", "check", "list", "bench", "study"}
+    subcommands = {words[0] for page, words, _ in CALLS if page == CLUSTER}
+    assert subcommands == {"--version", "run", "check", "list", "bench", "study"}
 
 
 def without(words, *options):
@@ -54,9 +54,9 @@ def without(words, *options):
 
 def brief_forms(words, ranks):
     """Calls that take what the documented one takes and do little, and the code of each: a deck is missing, and is checked as the
-    deck of the page; a benchmark is refused for its size, once all else has been found right; records are compared."""
+    deck of the page; a benchmark is rejected for its size, once all else has been found right; records are compared."""
     if words[0] == "bench":  # kernels of other devices are not here
-        return [(without(words, "--sizes", "--rows") + ["--sizes", "1048576"], 71, ranks > 1)]
+        return [(without(words, "--sizes", "--kernels") + ["--sizes", "1048576"], 71, ranks > 1)]
     if words[0] == "baseline":
         return [(["baseline", RECORD, RECORD, *words[3:]], 0, False)]
     if not (len(words) > 1 and words[1].endswith(".yaml")):
@@ -112,7 +112,7 @@ SECTIONS = "grid|material|boundaries|initial|sources|problem|solver|parallel|out
 
 
 def test_keys_and_values_that_are_named_are_the_decks(tmp_path):
-    """`parallel.device=cpu`, `problem.check: asynchronous`: refused by no rule of the deck; nor are whole pieces of one."""
+    """`parallel.device=cpu`, `problem.check: asynchronous`: rejected by no rule of the deck; nor are whole pieces of one."""
     text = ticked(CLUSTER.read_text(encoding="utf-8"))
     named = set(re.findall(rf"\b((?:{SECTIONS})\.[a-z_.]+[a-z_])", "\n".join(text)))
     assert len(named) > 15

@@ -113,7 +113,7 @@ def test_a_limit_of_file_sizes_is_no_signal(folder, ranks):
 
 
 def test_a_working_directory_that_cannot_be_written_to(folder):
-    """Is refused where the run would be there, and no matter where it is not. Not below pytest's own folder, which every
+    """Is rejected where the run would be there, and no matter where it is not. Not below pytest's own folder, which every
     pytest that starts beside this one closes to other users."""
     user = NOBODY if os.getuid() == 0 else None
     with tempfile.TemporaryDirectory() as name:

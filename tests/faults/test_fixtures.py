@@ -149,8 +149,8 @@ def test_what_is_missing_mistyped_or_unknown_is_refused(full_record):
 
 
 # Of a version, the sections that a later one has changed: as they were.
-CHANGED = {1: {"schema_version": {"const": 1}, "result": {"enum": ["PASS", "STOPPED", "FAIL"]}, "method": {}},
-           2: {"schema_version": {"const": 2}, "baseline": {}, "method": {}}}
+CHANGED = {1: {"schema_version": {"const": 1}, "result": {"enum": ["PASS", "STOPPED", "FAIL"]}, "method": {}, "profile": {}, "histogram": {}},
+           2: {"schema_version": {"const": 2}, "baseline": {}, "method": {}, "profile": {}, "histogram": {}}}
 
 
 def without_required(node):
@@ -193,7 +193,7 @@ def test_a_study_collects_earlier_records_and_refuses_newer_ones(tmp_path):
     path.write_text(json.dumps(old))
     ran("study", "deck.yaml", "--collect", cwd=tmp_path)
     again = collected(tmp_path / "out")["cases"][0]
-    assert (again["state"], again["values"]) == ("done", {**first["values"], "policy": None})
+    assert (again["state"], again["values"]) == ("done", {**first["values"], "tile": None})
     path.write_text(json.dumps({**now, "schema_version": 4}))
     assert ran("study", "deck.yaml", "--collect", cwd=tmp_path, code=65).stderr == (
         "'out/a/run.json' has schema version 4, and this isotherm knows them to 3; use the one that wrote it, or a newer one\n")

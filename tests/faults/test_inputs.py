@@ -69,7 +69,7 @@ def test_which_states_are_written(tmp_path, word, files, warning):
      "and 0.25 W more heat leaves the body through sources and fluxes than enters)")])
 def test_an_unbalanced_steady_problem(tmp_path, words, line):
     done, _ = run(tmp_path, MEAN, *words, deck=STEADY, code=65)
-    assert done.stderr == ("argument 6: boundaries: the steady problem has no solution (no wall fixes the temperature, "
+    assert done.stderr == ("argument 6: boundaries: the steady problem has no solution (no boundary fixes the temperature, "
                            f"{line}; balance them, or make one wall temperature or convection\n")
 
 
@@ -92,7 +92,7 @@ def test_divergence_names_cell_and_sweep_and_leaves_the_field(tmp_path):
     assert 0.00612 > 2.9 * limit
     found = re.fullmatch(r"diverged: cell \((\d+), (\d+), (\d+)\) has reached \S+ K after sweep 100 \(residuals are checked "
                          r"every 100 sweeps\); keep problem\.dt below the stability limit " + re.escape(f"{limit:.6g}") +
-                         r" s and look at walls and sources, and at the field in deck_00000100\.diverged\.hdf\n", done.stderr)
+                         r" s and look at boundaries and sources, and at the field in deck_00000100\.diverged\.hdf\n", done.stderr)
     assert found, done.stderr
     x, y, z = map(int, found.groups())
     assert (record["exit_code"], record["result"], record["message"]) == (76, "FAILED", done.stderr.rstrip("\n"))
@@ -105,7 +105,7 @@ def test_divergence_names_cell_and_sweep_and_leaves_the_field(tmp_path):
 
 def test_nothing_is_left_of_divergence_where_no_field_is_written(tmp_path):
     done, _ = run(tmp_path, *DIVERGENT, "output.snapshots=false", code=76)
-    assert done.stderr.endswith("look at walls and sources\n") and snapshots(tmp_path) == []
+    assert done.stderr.endswith("look at boundaries and sources\n") and snapshots(tmp_path) == []
 
 
 @pytest.mark.parametrize("word, key", [
@@ -178,7 +178,7 @@ def test_it_is_the_same_by_any_way(plain, tmp_path, ranks, words):
 
 
 def test_a_steady_run_stores_nothing(tmp_path):
-    """Its heat is that of the last field: the same by fused sweeps, which keep no field of the sweep before."""
+    """Its heat is that of the last field: the same by sweeps of a time block, which keep no field of the sweep before."""
     done, record = run(tmp_path / "a", "solver.kernel=reference", deck=TO_REST)
     end = record["end_state"]
     assert record["result"] == "CONVERGED" and done.stdout.endswith("; 0 in the steady state\nRESULT: CONVERGED\n")

@@ -1,6 +1,6 @@
 """What takes a large machine, or long: 64 ranks, blocks beyond what one call of MPI-IO once took, and a study of 500 cases of
-16^3 (ISOTHERM_STUDY_CASES changes it). A case is a process that starts MPI, measures its roof and leaves a whole run: a sixth
-of a second of a core. Its policy is named, as trials of others would take a fifth more."""
+16^3 (ISOTHERM_STUDY_CASES changes it). A case is a process that starts MPI, measures its copy bandwidth and leaves a whole run: a sixth
+of a second of a core. Its tile is named, as trials of others would take a fifth more."""
 
 import os
 import shutil
@@ -59,7 +59,7 @@ def test_many_cases(tmp_path):
     ran("study", "deck.yaml", "--jobs", "2", cwd=tmp_path, timeout=4 * HANGS)
     table = rows(tmp_path / "out")
     assert len(table) == CASES and {row["state"] for row in table.values()} == {"done"}
-    # Each has the answer of its own value, not of a neighbour's: the mean lies between it and the wall's.
+    # Each has the answer of its own value, not of a neighbour's: the mean lies between it and the boundary's.
     for n, row in enumerate(table.values()):
         assert min(300 + n, 400) <= float(row["mean_K"]) <= max(300 + n, 400)
     assert len({row["fingerprint"] for row in table.values()}) == CASES

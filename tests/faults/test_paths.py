@@ -1,4 +1,4 @@
-"""What a run touches: run directories and decks by name, refused with 73 or taken literally, never interpreted; its own directory
+"""What a run touches: run directories and decks by name, rejected with 73 or taken literally, never interpreted; its own directory
 and what its MPI keeps in the folder for temporary files. It starts no program (watched by outside_shim.c)."""
 
 import json
@@ -156,7 +156,7 @@ def test_a_run_writes_to_its_directory_alone(outside_shim, tmp_path, ranks):
 
 @pytest.mark.parametrize("lure", ["$(touch lured)", "; touch lured #", "../%s%nlured"])
 def test_texts_of_a_deck_are_no_commands(outside_shim, tmp_path, lure):
-    """As the names of slices and probes, the run's directory, a dataset: refused, or taken as they are."""
+    """As the names of slices and probes, the run's directory, a dataset: rejected, or taken as they are."""
     log, work = tmp_path / "log", tmp_path / "work" / "in"
     work.mkdir(parents=True)
     write_deck(work, DECK)

@@ -1,5 +1,5 @@
 """isotherm check where the run will not be: GPUs that are not here, more ranks than can be listed; the memory that it says is
-what a run takes, and what does not fit is refused before anything is made."""
+what a run takes, and what does not fit is rejected before anything is made."""
 
 import json
 import os
@@ -97,31 +97,31 @@ def mebibytes(line, words):
     return float(value) * {"KiB": 1 / 1024, "MiB": 1, "GiB": 1024}[unit]
 
 
-@pytest.mark.parametrize("verb", ["check", "run"])
-def test_a_grid_that_does_not_fit(folder, verb):
+@pytest.mark.parametrize("subcommand", ["check", "run"])
+def test_a_grid_that_does_not_fit(folder, subcommand):
     """8000^3 cells: more than 2^31, and 11.2 TiB in two fields, norms and what is written beside the sweeps."""
-    result = measured(verb, "deck.yaml", "grid.cells=8000", cwd=folder)
+    result = measured(subcommand, "deck.yaml", "grid.cells=8000", cwd=folder)
     assert result.code == 71, "this machine has 8 TiB?" + result.err
     first, *table = result.err.splitlines()
     assert first.startswith("the ranks of host ")
     assert first.endswith(" are free; use a smaller grid, fp32 or more hosts. Rank 0 needs:")
     assert " need 11.20 TiB of memory and " in first
     assert [line[:28].rstrip() for line in table if line] == [
-        "  fields, ghosts, sources", "  packed halos", "  partial results of norms", "  queues of fused sweeps", "  a file being written",
+        "  fields, ghosts, sources", "  packed halos", "  partial results of norms", "  queues of temporal sweeps", "  a file being written",
         "  copies (asynchronous)", "  program and libraries"]
     assert " TiB  host" in table[0]
     assert os.listdir(folder) == ["deck.yaml"]
     assert result.megabytes < 100
 
 
-@pytest.mark.parametrize("verb", ["check", "run"])
+@pytest.mark.parametrize("subcommand", ["check", "run"])
 @pytest.mark.parametrize("cells, line", [
     ("1048576", "a block of 1048576 x 1048576 x 1048576 cells has more bytes than 64 bits can count"),
     ("2000000", "grid of 2000000x2000000x2000000 cells is too large (their number passes 2^61); use fewer cells"),
     ("1e7", "argument 3: grid.cells: 10000000 x 10000000 x 10000000 cells are too many to count"),
     ("[1e12, 1e12, 1]", "argument 3: grid.cells: 1000000000000 x 1000000000000 x 1 cells are too many to count")])
-def test_a_grid_that_cannot_be_counted(folder, verb, cells, line):
-    result = measured(verb, "deck.yaml", f"grid.cells={cells}", cwd=folder)
+def test_a_grid_that_cannot_be_counted(folder, subcommand, cells, line):
+    result = measured(subcommand, "deck.yaml", f"grid.cells={cells}", cwd=folder)
     assert result.code == 65 and result.err.startswith(line) and result.err.count("\n") == 1, result.err
     assert os.listdir(folder) == ["deck.yaml"]
 
@@ -129,7 +129,7 @@ def test_a_grid_that_cannot_be_counted(folder, verb, cells, line):
 @pytest.mark.parametrize("kernel", ["auto", "temporal_openmp"])
 @pytest.mark.parametrize("precision, bytes_a_cell", [("fp64", 8), ("fp32", 4)])
 def test_a_run_takes_what_check_said(folder, precision, bytes_a_cell, kernel):
-    """The queues of a row that fuses sweeps among it: a tenth of the fields on two threads, on many as much as they are."""
+    """The queues of a kernel that fuses sweeps among it: a tenth of the fields on two threads, on many as much as they are."""
     overrides = ["grid.cells=192", f"precision={precision}", "problem.steps=2", f"solver.kernel={kernel}", "output.directory=out"]
     said = measured("check", "deck.yaml", *overrides, cwd=folder)
     assert said.code == 0, said.err
@@ -139,7 +139,7 @@ def test_a_run_takes_what_check_said(folder, precision, bytes_a_cell, kernel):
     fields = table["fields, ghosts, sources"]
     two = 2 * 192**3 * bytes_a_cell / 2**20
     assert two < fields < 1.25 * two
-    queues = table.get("queues of fused sweeps", 0)
+    queues = table.get("queues of temporal sweeps", 0)
     assert queues > 0.5  # auto may take it
     held = fields + table["partial results of norms"] + queues + table["a file being written"] + table["copies (asynchronous)"]
     largest = max(held, table.get("bandwidth, before fields", 0))

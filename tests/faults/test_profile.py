@@ -12,7 +12,7 @@ from runs import record
 from shim import build_shim
 
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1}
-INSIDE = ["interior", "shells", "sweep", "walls", "pack", "wire", "unpack", "reduction", "diagnostics", "output", "other"]
+INSIDE = ["interior", "exterior", "sweep", "boundaries", "pack", "wire", "unpack", "reduction", "diagnostics", "output", "other"]
 WORDS = ["output.directory=out", "parallel.overlap=true", "parallel.transport=host", "solver.halo_width=1",
          "problem.check_interval=10", "--profile"]
 
@@ -45,7 +45,7 @@ def test_numbers_add_up_and_are_those_of_the_record(tmp_path):
     for row in run["profile"]:
         assert sum(row[f"{part}_s"] for part in INSIDE) == pytest.approx(row["loop_s"], rel=1e-9)
         assert row["setup_s"] + row["loop_s"] <= row["total_s"] and row["diagnostics_s"] == 0
-        assert min(row[f"{part}_s"] for part in ("interior", "shells", "pack", "wire", "unpack", "reduction", "output")) > 0
+        assert min(row[f"{part}_s"] for part in ("interior", "exterior", "pack", "wire", "unpack", "reduction", "output")) > 0
         for part, text in rows[str(row["rank"])].items():
             assert seconds(text) == pytest.approx(row[f"{part}_s"], rel=0.006), part
     assert "diagnostics" not in rows["0"]
@@ -54,7 +54,7 @@ def test_numbers_add_up_and_are_those_of_the_record(tmp_path):
         values = [sum(row[f"{part}_s"] for part in parts) for row in run["profile"]]
         return [min(values), sum(values) / 2, max(values)]
 
-    for phase, parts in {"setup": ["setup"], "sweeps": ["interior", "shells", "sweep"], "halo": ["walls", "pack", "wire", "unpack"],
+    for phase, parts in {"setup": ["setup"], "sweeps": ["interior", "exterior", "sweep"], "halo": ["boundaries", "pack", "wire", "unpack"],
                          "reduction": ["reduction"], "output": ["output"], "total": ["total"]}.items():
         assert [run["phases_s"][phase][name] for name in ("min", "mean", "max")] == pytest.approx(spread(*parts), rel=1e-9), phase
     for part in set(INSIDE) & set(rows["share"]):
@@ -100,7 +100,7 @@ def test_each_phase_is_a_range(tmp_path, tool):
     snapshots, each of which is started, and written by another thread; five times that slices are looked for; the checkpoint;
     and the wait behind the last sweep for what is under way."""
     found, = counts(tmp_path, tool, "problem.check_interval=10", "output.diagnostics=10")
-    assert found == {"sweep": 40, "walls": 40, "reduction": 10, "diagnostics": 5, "output": 2 * 3 + 5 + 1 + 1}
+    assert found == {"sweep": 40, "boundaries": 40, "reduction": 10, "diagnostics": 5, "output": 2 * 3 + 5 + 1 + 1}
 
 
 @needs_nvtx
@@ -110,6 +110,6 @@ def test_an_exchange_has_its_phases(tmp_path, tool):
                    "boundaries.y_min=periodic", "boundaries.y_max=periodic", ranks=2)
     assert len(ranks) == 2
     for found in ranks:
-        assert found["interior"] == found["shells"] >= 40
+        assert found["interior"] == found["exterior"] >= 40
         assert found["pack"] == found["unpack"] >= 40 and found["wire"] == 2 * found["pack"]
         assert found["copies"] >= 40 and "sweep" not in found

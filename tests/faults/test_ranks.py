@@ -8,12 +8,12 @@ import subprocess
 import pytest
 
 from job import Job, wait_until_gone
-from program import command, expect_refused, HANGS, isotherm, ran, ranks_of
+from program import command, expect_rejected, HANGS, isotherm, ran, ranks_of
 import runs
 from runs import expect_same_answer
 
 CPU = "parallel.device=cpu"
-ROOM = "no process grid of {0} fits {1}x{1}x{1} cells (there is room for {1}x{1}x{1} blocks, none thinner than 1 cell); use {2}"
+ROOM = "no process grid of {0} fits {1}x{1}x{1} cells (there is room for {1}x{1}x{1} subdomains, none thinner than 1 cell); use {2}"
 NEXT_LOWER = "4 ranks, the next lower count that fits; the most are 8"
 OF_RANKS = "argument 3: parallel.process_grid: {} is a grid of {} and the job has {}"
 WRONG_COUNTS = [  # override, ranks, the line
@@ -33,9 +33,9 @@ WRONG_COUNTS = [  # override, ranks, the line
 @pytest.mark.parametrize("word, ranks, line", WRONG_COUNTS)
 def test_a_rank_count_that_the_grid_cannot_have(folder, word, ranks, line):
     """Told once, whether it is planned for or the job has it; by `run` as by `check`."""
-    expect_refused(folder, isotherm("check", "deck.yaml", word, "--ranks", ranks, cwd=folder), 65, line)
-    for verb in ("check", "run") if ranks < 4 else ["run"] * (ranks < 9):
-        expect_refused(folder, isotherm(verb, "deck.yaml", word, ranks=ranks, cwd=folder), 65, line)
+    expect_rejected(folder, isotherm("check", "deck.yaml", word, "--ranks", ranks, cwd=folder), 65, line)
+    for subcommand in ("check", "run") if ranks < 4 else ["run"] * (ranks < 9):
+        expect_rejected(folder, isotherm(subcommand, "deck.yaml", word, ranks=ranks, cwd=folder), 65, line)
 
 
 def test_progress_leaves_the_exchanges_where_they_are(folder):
@@ -71,7 +71,7 @@ def test_ranks_with_different_arguments(folder, first, second):
     version = isotherm("--version").stdout.split()
     program = f"isotherm {version[1]} {version[3].strip(',')}"
     done = mpmd(folder, first, second)
-    expect_refused(folder, done, 70,
+    expect_rejected(folder, done, 70,
                     f"rank 1 runs '{program} {' '.join(second)}' and rank 0 runs '{program} {' '.join(first)}' (one "
                     "job is one problem); start all ranks with the same program and arguments")
 
@@ -132,11 +132,11 @@ NO_TRANSPORTS = {
 }
 
 
-@pytest.mark.parametrize("verb, ranks", [("check", 0), ("run", 0), ("run", 2)])
+@pytest.mark.parametrize("subcommand, ranks", [("check", 0), ("run", 0), ("run", 2)])
 @pytest.mark.parametrize("name", NO_TRANSPORTS)
-def test_a_transport_that_a_deck_cannot_have(folder, name, verb, ranks):
+def test_a_transport_that_a_deck_cannot_have(folder, name, subcommand, ranks):
     words, code, line = NO_TRANSPORTS[name]
-    expect_refused(folder, isotherm(verb, "deck.yaml", *words, ranks=ranks, cwd=folder), code, line)
+    expect_rejected(folder, isotherm(subcommand, "deck.yaml", *words, ranks=ranks, cwd=folder), code, line)
 
 
 @pytest.mark.parametrize("ranks", [0, 2])
@@ -184,12 +184,12 @@ def test_an_mpi_that_fails_halos(folder, faulty, cells, rank, fault, what):
     done = faulty(f"{rank}:{fault}", f"grid.cells={cells}")
     line = done.stderr.splitlines()[0]
     assert line.endswith("); look at the MPI library and the network between them")
-    expect_refused(folder, done, 69, "argument 3: parallel.transport: no transport works between ranks 0 and 1 (host: "
+    expect_rejected(folder, done, 69, "argument 3: parallel.transport: no transport works between ranks 0 and 1 (host: "
                                      f"{what.format(SIZES[cells])}; ")
 
 
 def test_a_named_transport_that_fails(folder, faulty):
-    expect_refused(folder, faulty("1:zeros", "parallel.transport=host"), 69,
+    expect_rejected(folder, faulty("1:zeros", "parallel.transport=host"), 69,
                    "argument 5: parallel.transport: transport 'host' does not work between ranks 0 and 1 (72 of 72 cells arrived "
                    "wrong); use auto")
 

@@ -382,7 +382,7 @@ def printed_by(*words, **options):
 
 
 def series(folder, *tags, recipe=JUBE):
-    """The rows of the table, and the record of each run."""
+    """The kernels of the registry, and the record of each run."""
     out = folder / "series of JUBE"
     said = printed_by("jube", "run", recipe, "--outpath", out, "--hide-animation", *(["--tag", *tags] if tags else []))
     table = printed_by("jube", "result", out, "--analyse", "--style", "csv")

@@ -1,4 +1,4 @@
-"""The JSON Schema that editors use takes right decks and refuses wrong ones."""
+"""The JSON Schema that editors use takes right decks and rejects wrong ones."""
 
 import functools
 import json

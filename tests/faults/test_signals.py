@@ -139,7 +139,7 @@ def test_the_wall_time_ends_a_run_in_time(clock, tmp_path):
 
 
 def test_so_does_the_end_of_a_slurm_job(clock, tmp_path):
-    warning = re.compile(r"warning: about \d+ d \d+ h more are needed at the present pace, but (.*)\n")
+    warning = re.compile(r"warning: about \d+ d \d+ h more are needed at the present rate, but (.*)\n")
     job = Job(tmp_path, SLURM_JOB_END_TIME=str(int(time.time()) + 36000), **clock.environment())
     job.wait_for_sweeps()
     clock.move(100)
@@ -192,7 +192,7 @@ def test_by_the_clock(clock, tmp_path):
 
 
 def test_one_run_a_directory(tmp_path):
-    """Whoever comes second is refused, and takes over when the first is gone."""
+    """Whoever comes second is rejected, and takes over when the first is gone."""
     job = Job(tmp_path, "output.checkpoint.every_wall=0.1", ranks=2)
     job.wait_for("*.checkpoint.hdf")
     for words in (["output.overwrite=true"], ["--restart", "latest"]):

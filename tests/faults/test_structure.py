@@ -32,7 +32,7 @@ LIBRARIES = {
     r"nvtx3/": r"src/core/trace_nvtx\.cpp",
     r"core/cuda_native\.hpp": r"kernels/cuda/.*|src/core/device_cuda\.cpp|src/halo/\w+_(nccl|cuda)\.cpp",
 }
-# The tables of rows, the host-device attribute, and what host rows must ask of compiler and processor.
+# the kernel registry, the host-device attribute, and what host kernels must ask of compiler and processor.
 CONDITIONAL = (
     r"kernels/registry\.cpp|src/core/host_device\.hpp|kernels/host/(vector|rows)\.hpp|kernels/host_info\.cpp"
 )
@@ -184,7 +184,7 @@ def test_the_project_weighs_what_its_budget_says():
             assert 0.98 * budget[name][what] <= count <= budget[name][what], f"{what} of {name}: {count}"
 
 
-# Each rule refuses what it is there to refuse, and allows the rest.
+# Each rule rejects what it is there to reject, and allows the rest.
 @pytest.mark.parametrize("rule, path, text", [
     (wrong_direction, "src/core/box.cpp", '#include "grid/field.hpp"\n'),
     (wrong_direction, "kernels/host/copy.cpp", '#  include "config/config.hpp"\n'),

@@ -1,4 +1,4 @@
-"""`study:` and `scaling:` of a deck: which cases they make, what these are called, and what is refused."""
+"""`study:` and `scaling:` of a deck: which cases they make, what these are called, and what is rejected."""
 
 import itertools
 import json

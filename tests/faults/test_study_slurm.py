@@ -1,4 +1,4 @@
-"""isotherm study --slurm without a Slurm: the job scripts, what sbatch is told, and what is refused. A stand-in answers."""
+"""isotherm study --slurm without a Slurm: the job scripts, what sbatch is told, and what is rejected. A stand-in answers."""
 
 import json
 import os
@@ -67,7 +67,7 @@ def task_of(case):
     return json.loads((case / "slurm.json").read_text())["task"]
 
 
-def expect_refused(folder, queue, code, message, *words):
+def expect_rejected(folder, queue, code, message, *words):
     before = sorted(path.name for path in folder.rglob("*"))
     done = submit(folder, queue, *words)
     assert done.returncode == code and done.stderr.startswith(message) and done.stderr.count("\n") == 1, done.stderr
@@ -193,7 +193,7 @@ def test_a_study_for_a_gpu_is_submitted_where_there_is_none(work, queue):
     ran("study", "deck.yaml", "--slurm", cwd=work, PATH=queue.path, CUDA_VISIBLE_DEVICES="")
     task = start(work / "out" / "study_ranks_1.sbatch", 1, CUDA_VISIBLE_DEVICES="")
     assert task.returncode == 69 and task.stderr.endswith("[case a]\n")
-    # What no host can do is refused here.
+    # What no host can do is rejected here.
     write_study(work, "  list: [{name: b, ranks: 6, parallel.process_grid: [1, 2, 2]}]\n", base)
     assert submit(work, queue).returncode == 65
 
@@ -224,7 +224,7 @@ def test_what_is_wrong_is_said_before_anything_is_submitted(work, queue, text, w
     write_study(work, CASES + "  slurm: {template: own.sbatch}\n")
     if text is not None:
         (work / "own.sbatch").write_text(text)
-    expect_refused(work, queue, code, message.replace("{}/", f"{work}/").replace("{}", "4"), *words, "--dry-run")
+    expect_rejected(work, queue, code, message.replace("{}/", f"{work}/").replace("{}", "4"), *words, "--dry-run")
 
 
 def test_no_slurm_is_said_in_a_line(work, tmp_path):

@@ -71,7 +71,7 @@ def test_a_tool_that_is_missing_is_told_in_one_line(alone, own):
     assert done.stderr == (f"isotherm: the tool isotherm-study is not installed (it is neither beside '{alone}' nor on PATH); install the "
                            "Python package isotherm-tools: pip install ./postprocess\n")
     assert call(alone, "study", "deck.yaml", PATH=str(own)).returncode == 7
-    assert "unknown verb 'stduy'; use one of run, check, " in call(alone, "stduy").stderr
+    assert "unknown subcommand 'stduy'; use one of run, check, " in call(alone, "stduy").stderr
 
 
 def test_a_python_that_is_missing_is_told_in_one_line():

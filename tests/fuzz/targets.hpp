@@ -37,25 +37,25 @@ class ScratchFile {
 };
 
 // The words that it may name: some of each kind, so that no row need be linked.
-inline const KnownRows& known_rows() {
-  static const KnownRows rows{
+inline const RegistryNames& registry_names() {
+  static const RegistryNames registry{
       .kernels = {{"reference", true, false}, {"naive", false, true}},
       .reductions = {{"reference", true, false}, {"fused", true, false}},
       .histograms = {{"reference", true, false}},
       .transports = {{"host", true}, {"mock", false}},
   };
-  return rows;
+  return registry;
 }
 
-// It is refused by an Error, or its resolved form reads back to itself.
+// It is rejected by an Error, or its resolved form reads back to itself.
 inline void expect_refusal_or_round_trip(const std::string& deck, const std::vector<std::string>& overrides) {
   std::string resolved;
   try {
-    resolved = to_yaml(parse_deck(deck, "fuzz.yaml", overrides, known_rows()));
+    resolved = to_yaml(parse_deck(deck, "fuzz.yaml", overrides, registry_names()));
   } catch (const Error&) {
     return;
   }
-  const std::string again = to_yaml(parse_deck(resolved, "fuzz.yaml", {}, known_rows()));
+  const std::string again = to_yaml(parse_deck(resolved, "fuzz.yaml", {}, registry_names()));
   if (again == resolved) return;
   std::cerr << "the resolved deck reads back to another one:\n" << resolved << "\n---\n" << again;
   std::abort();

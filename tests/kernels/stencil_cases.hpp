@@ -1,4 +1,4 @@
-// What tests of stencil rows share: the rows as their table has them, with every policy on its device; and a
+// What tests of stencil kernels share: the rows as their table has them, with every tile on its device; and a
 // block with boundaries on all six faces or some, each of another kind and value, some of them with a field
 // of b.
 #pragma once
@@ -24,48 +24,48 @@ Coefficients<T> coefficients() {
 
 // One case for each row that is a row here, in each precision: the instruction sets of a row share what these
 // tests look at.
-inline std::vector<RowCase> stencil_cases(Backend backend) {
-  std::vector<RowCase> all = cases_of(stencil_kernels<double>(), backend);
-  std::erase_if(all, [](const RowCase& c) { return !c.instruction_set.empty(); });
+inline std::vector<KernelCase> stencil_cases(Backend backend) {
+  std::vector<KernelCase> all = cases_of(stencil_kernels<double>(), backend);
+  std::erase_if(all, [](const KernelCase& c) { return !c.instruction_set.empty(); });
   return all;
 }
 
 // Calls use(row, device), with the row of the case's precision; skips the test where there is no device.
 template <class Use>
-void on_stencil_row(const RowCase& c, const Use& use) {
+void on_stencil_kernel(const KernelCase& c, const Use& use) {
   const auto device = device_of(c.backend);
   if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
   for_precision(c.precision, [&](auto zero) {
-    const StencilKernel<decltype(zero)>& row = row_named(stencil_kernels<decltype(zero)>(), c.row);
-    use(row, *device);
+    const StencilKernel<decltype(zero)>& kernel = kernel_named(stencil_kernels<decltype(zero)>(), c.kernel);
+    use(kernel, *device);
   });
 }
 
-// The policies to look at: of the paces of one tile ("2x4x8x4@84") the first, as all are one kernel, which
+// The tiles to look at: of the throttles of one tile ("2x4x8x4@84") the first, as all are one kernel, which
 // waits longer or shorter.
 template <class T>
-std::vector<int> policies_of(const StencilKernel<T>& row) {
+std::vector<int> tiles_of(const StencilKernel<T>& entry) {
   std::vector<int> chosen;
   std::vector<std::string_view> seen;
-  for (int policy = 0; policy < std::ssize(row.policies); ++policy) {
-    const std::string_view name = row.policies[static_cast<std::size_t>(policy)];
+  for (int tile = 0; tile < std::ssize(entry.tiles); ++tile) {
+    const std::string_view name = entry.tiles[static_cast<std::size_t>(tile)];
     const std::size_t at = name.find('@');
     const std::string_view kernel = name.substr(0, at == name.npos ? at : at + 1);
     if (std::find(seen.begin(), seen.end(), kernel) != seen.end()) continue;
     seen.push_back(kernel);
-    chosen.push_back(policy);
+    chosen.push_back(tile);
   }
   return chosen;
 }
 
-// Calls use(row, policy, device, shape) for every such policy and shape.
+// Calls use(row, tile, device, shape) for every such tile and shape.
 template <class Use>
-void on_every_policy(const RowCase& c, const std::vector<Int3>& on_shapes, const Use& use) {
-  on_stencil_row(c, [&](const auto& row, Device& device) {
-    for (const int policy : policies_of(row)) {
+void on_every_tile(const KernelCase& c, const std::vector<Int3>& on_shapes, const Use& use) {
+  on_stencil_kernel(c, [&](const auto& kernel, Device& device) {
+    for (const int tile : tiles_of(kernel)) {
       for (const Int3 shape : on_shapes) {
-        SCOPED_TRACE(text(shape) + ", policy " + std::string(row.policies[static_cast<std::size_t>(policy)]));
-        use(row, policy, device, shape);
+        SCOPED_TRACE(text(shape) + ", tile " + std::string(kernel.tiles[static_cast<std::size_t>(tile)]));
+        use(kernel, tile, device, shape);
       }
     }
   });
@@ -75,14 +75,14 @@ void on_every_policy(const RowCase& c, const std::vector<Int3>& on_shapes, const
 template <class T>
 void sweep_plainly(const Field<T>& in, Field<T>& out, const Box& region, const Field<T>* source = nullptr) {
   const FieldView<const T> none;
-  row_named(stencil_kernels<T>(), "reference")
+  kernel_named(stencil_kernels<T>(), "reference")
       .launch({in.view(), out.view(), region, coefficients<T>(), {}, source ? source->view() : none, {}}, {},
               {});
 }
 template <class T>
 double reduce_plainly(ReductionOp op, const Field<T>& a, const Field<T>& b, const Box& region) {
   double value = 0;
-  row_named(reduction_kernels<T>(), "reference")
+  kernel_named(reduction_kernels<T>(), "reference")
       .launch({a.view(), b.view(), region, op, &value, nullptr}, {});
   return value;
 }

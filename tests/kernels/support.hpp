@@ -15,7 +15,7 @@
 
 #include "core/device.hpp"
 #include "grid/field.hpp"
-#include "kernels/host/rows.hpp"
+#include "kernels/host/host_kernels.hpp"
 #include "support/field_by_index.hpp"
 
 namespace isotherm {
@@ -178,23 +178,23 @@ inline std::vector<std::string_view> instruction_sets() {
   return names;
 }
 
-// One row of a table on one precision; host rows once more for each instruction set of this processor.
-struct RowCase {
-  std::string_view row, precision;
+// One row of a table on one precision; host kernels once more for each instruction set of this processor.
+struct KernelCase {
+  std::string_view kernel, precision;
   Backend backend;
   std::string_view instruction_set;  // empty: as the table has it
 
   std::string label() const {
-    return fmt::format("{}_{}{}{}", row, precision, instruction_set.empty() ? "" : "_", instruction_set);
+    return fmt::format("{}_{}{}{}", kernel, precision, instruction_set.empty() ? "" : "_", instruction_set);
   }
-  friend std::ostream& operator<<(std::ostream& out, const RowCase& c) { return out << c.label(); }
+  friend std::ostream& operator<<(std::ostream& out, const KernelCase& c) { return out << c.label(); }
 };
-inline std::string label_of(const testing::TestParamInfo<RowCase>& info) {
+inline std::string label_of(const testing::TestParamInfo<KernelCase>& info) {
   return info.param.label();
 }
 
 // The device of a row, and the host that has its layout.
-class OnDevice : public testing::TestWithParam<RowCase> {
+class OnDevice : public testing::TestWithParam<KernelCase> {
  protected:
   void SetUp() override {
     device_ = device_of(GetParam().backend);
@@ -205,18 +205,18 @@ class OnDevice : public testing::TestWithParam<RowCase> {
 };
 
 // `Table` is a callable that gives the rows: the names are the same for both precisions.
-template <class Rows>
-std::vector<RowCase> cases_of(const Rows& rows, Backend backend) {
-  std::vector<RowCase> cases;
-  for (const auto& row : rows) {
-    if (row.backend != backend) continue;
-    if constexpr (requires { row.fused; }) {
-      if (row.fused) continue;  // the sweep's: test_fused_sweeps.cpp
+template <class Registry>
+std::vector<KernelCase> cases_of(const Registry& registry, Backend backend) {
+  std::vector<KernelCase> cases;
+  for (const auto& kernel : registry) {
+    if (kernel.backend != backend) continue;
+    if constexpr (requires { kernel.fused; }) {
+      if (kernel.fused) continue;  // the sweep's: test_temporal.cpp
     }
     for (std::string_view precision : precisions) {
-      cases.push_back({row.name, precision, backend, ""});
+      cases.push_back({kernel.name, precision, backend, ""});
       if (backend != Backend::host) continue;
-      for (std::string_view set : instruction_sets()) cases.push_back({row.name, precision, backend, set});
+      for (std::string_view set : instruction_sets()) cases.push_back({kernel.name, precision, backend, set});
     }
   }
   return cases;
@@ -229,19 +229,21 @@ struct NamedBackend {
 };
 
 // The row of that name in a table.
-template <class Rows>
-const auto& row_named(const Rows& rows, std::string_view name) {
-  return *std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return row.name == name; });
+template <class Registry>
+const auto& kernel_named(const Registry& registry, std::string_view name) {
+  return *std::find_if(registry.begin(), registry.end(),
+                       [&](const auto& kernel) { return kernel.name == name; });
 }
 
 // The row of a case, by the registry: `table` is a callable that gives the table of an instruction set.
 template <class Table>
-auto row_of(const RowCase& c, const Table& table) {
-  const auto rows =
+auto kernel_of(const KernelCase& c, const Table& table) {
+  const auto registry =
       table(c.instruction_set.empty() ? instruction_set()
                                       : choose_instruction_set(std::string(c.instruction_set).c_str()));
-  return *std::find_if(rows.begin(), rows.end(),
-                       [&](const auto& row) { return row.name == c.row && row.backend == c.backend; });
+  return *std::find_if(registry.begin(), registry.end(), [&](const auto& kernel) {
+    return kernel.name == c.kernel && kernel.backend == c.backend;
+  });
 }
 
 }  // namespace test

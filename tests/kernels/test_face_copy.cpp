@@ -9,15 +9,16 @@ namespace isotherm::test {
 namespace {
 
 // A backend, or the host with one instruction set, and a precision.
-std::vector<RowCase> backend_cases(Backend backend) {
+std::vector<KernelCase> backend_cases(Backend backend) {
   return cases_of(std::vector<NamedBackend>{{backend == Backend::host ? "host" : "cuda", backend}}, backend);
 }
 
 template <class T>
-FaceCopy<T> face_copy_of(const RowCase& c) {
+FaceCopy<T> face_copy_of(const KernelCase& c) {
   FaceCopy<T> copy = face_copy<T>(c.backend);
   if (c.instruction_set.empty()) return copy;
-  for_instruction_set(c.instruction_set, [&](auto isa) { copy = host::FaceCopyRows<decltype(isa), T>::row; });
+  for_instruction_set(c.instruction_set,
+                      [&](auto isa) { copy = host::FaceCopyFunctions<decltype(isa), T>::functions; });
   return copy;
 }
 
@@ -165,7 +166,7 @@ void check_boundaries(const FaceCopy<T>& copy, Device& device, Device& host, Int
   expect_same_there(device, expected, field);
 }
 
-TEST_P(FaceCopyOf, FillsTheGhostsBeyondWallsAndNoOthers) {
+TEST_P(FaceCopyOf, FillsTheGhostsBeyondBoundariesAndNoOthers) {
   for_precision(GetParam().precision, [&]<class T>(T) {
     for (Int3 n : {Int3{1, 1, 1}, Int3{7, 5, 3}, Int3{2, 9, 33}, Int3{130, 129, 2}}) {
       for (int ghosts : {1, 3}) {

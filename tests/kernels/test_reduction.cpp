@@ -12,19 +12,19 @@ constexpr ReductionOp all_ops[] = {ReductionOp::sum, ReductionOp::max_abs, Reduc
                                    ReductionOp::sum_squares};
 
 template <class T>
-ReductionKernel<T> reduction_of(const RowCase& c) {
-  return row_of(c, reduction_kernels<T>);
+ReductionKernel<T> reduction_of(const KernelCase& c) {
+  return kernel_of(c, reduction_kernels<T>);
 }
 
 // What the row says of `a`, or of a - b; both in host memory.
 template <class T>
-double reduce(const ReductionKernel<T>& row, Device& device, ReductionOp op, const Field<T>& a,
+double reduce(const ReductionKernel<T>& kernel, Device& device, ReductionOp op, const Field<T>& a,
               const Field<T>* b, Box region) {
   const Field<T> a_there = to_device(device, a);
   const Field<T> b_there = to_device(device, b ? *b : a);
-  const Buffer scratch(device, row.scratch_bytes(region)), result(device, sizeof(double));
+  const Buffer scratch(device, kernel.scratch_bytes(region)), result(device, sizeof(double));
   FieldView<const T> none;
-  row.launch(
+  kernel.launch(
       {a_there.view(), b ? b_there.view() : none, region, op, result.template as<double>(), scratch.data()},
       {});
   return fetched<double>(device, result.data());
@@ -49,11 +49,11 @@ long double expected(ReductionOp op, const Field<T>& a, const Field<T>* b, Box r
   return total;
 }
 
-class ReductionRow : public OnDevice {};
+class ReductionVariant : public OnDevice {};
 
-TEST_P(ReductionRow, IsExactOnSmallIntegersOfAnyShape) {
+TEST_P(ReductionVariant, IsExactOnSmallIntegersOfAnyShape) {
   for_precision(GetParam().precision, [&]<class T>(T) {
-    const ReductionKernel<T> row = reduction_of<T>(GetParam());
+    const ReductionKernel<T> kernel = reduction_of<T>(GetParam());
     std::vector<Int3> all = shapes;
     for (Index n : {2, 3, 7, 8, 31, 32, 33, 255, 256, 257, 1023, 1024, 1025, 4095, 4096, 4097, 9000}) {
       all.push_back({n, 1, 1});
@@ -72,7 +72,7 @@ TEST_P(ReductionRow, IsExactOnSmallIntegersOfAnyShape) {
              {static_cast<const Field<T>*>(nullptr), static_cast<const Field<T>*>(&b)}) {
           for (const Box& region :
                shape.product() == shape.x && shape.x > 65 ? std::vector{whole} : std::vector{whole, part}) {
-            ASSERT_EQ(reduce(row, *device_, op, a, other, region),
+            ASSERT_EQ(reduce(kernel, *device_, op, a, other, region),
                       static_cast<double>(expected(op, a, other, region)))
                 << "op " << static_cast<int>(op) << " region " << text(region);
           }
@@ -84,30 +84,30 @@ TEST_P(ReductionRow, IsExactOnSmallIntegersOfAnyShape) {
 
 // And the same bits twice, unless its sums vary from run to run. The second shape has more blocks than run at
 // once.
-TEST_P(ReductionRow, IsCloseToLongDoubleOnRealNumbersTwice) {
+TEST_P(ReductionVariant, IsCloseToLongDoubleOnRealNumbersTwice) {
   for_precision(GetParam().precision, [&]<class T>(T) {
-    const ReductionKernel<T> row = reduction_of<T>(GetParam());
+    const ReductionKernel<T> kernel = reduction_of<T>(GetParam());
     for (const Int3 shape : {Int3{67, 45, 33}, Int3{150, 100, 40}}) {
       const Field<T> a = random_field<T>(*host_, shape, 1, 7), b = random_field<T>(*host_, shape, 1, 8);
       const Box region{{1, 0, 0}, shape};
       const long double scale = expected(ReductionOp::sum_abs, a, &b, region);
       for (ReductionOp op : all_ops) {
         if (shape.x == 150 && op != ReductionOp::sum) continue;
-        const double found = reduce(row, *device_, op, a, &b, region);
+        const double found = reduce(kernel, *device_, op, a, &b, region);
         const long double exact = expected(op, a, &b, region);
         // Each of n additions rounds by at most half an ulp of the total of magnitudes; they err both ways,
         // so a hundredth of that bound is generous.
         const long double bound =
             0.01L * static_cast<long double>(region.cells()) * std::numeric_limits<double>::epsilon() * scale;
         EXPECT_LE(std::fabs(found - exact), op == ReductionOp::max_abs ? 0 : bound) << static_cast<int>(op);
-        if (row.sum_bits == SumBits::vary && op != ReductionOp::max_abs) continue;
-        EXPECT_TRUE(same_bits(found, reduce(row, *device_, op, a, &b, region))) << static_cast<int>(op);
+        if (kernel.sum_bits == SumBits::vary && op != ReductionOp::max_abs) continue;
+        EXPECT_TRUE(same_bits(found, reduce(kernel, *device_, op, a, &b, region))) << static_cast<int>(op);
       }
     }
   });
 }
 
-TEST_P(ReductionRow, GivesZeroForAnEmptyRegion) {
+TEST_P(ReductionVariant, GivesZeroForAnEmptyRegion) {
   const auto row = reduction_of<double>(GetParam());
   const Field<double> a = random_field<double>(*host_, {4, 4, 4}, 1, 9);
   for (ReductionOp op : all_ops)
@@ -115,42 +115,42 @@ TEST_P(ReductionRow, GivesZeroForAnEmptyRegion) {
       EXPECT_EQ(reduce<double>(row, *device_, op, a, nullptr, empty), 0.0);
 }
 
-TEST_P(ReductionRow, FindsNaNWhereverItIs) {
+TEST_P(ReductionVariant, FindsNaNWhereverItIs) {
   for_precision(GetParam().precision, [&]<class T>(T) {
-    const ReductionKernel<T> row = reduction_of<T>(GetParam());
+    const ReductionKernel<T> kernel = reduction_of<T>(GetParam());
     const Int3 shape{21, 5, 3};
     const Box whole{{0, 0, 0}, shape};
     for (Index i = 0; i < shape.product(); i += 7) {  // every lane of a vector
       Field<T> a = random_field<T>(*host_, shape, 1, 9);
       a.view()(i % 21, i / 21 % 5, i / 105) = std::numeric_limits<T>::quiet_NaN();
       for (ReductionOp op : all_ops) {
-        ASSERT_TRUE(std::isnan(reduce<T>(row, *device_, op, a, nullptr, whole))) << "cell " << i;
+        ASSERT_TRUE(std::isnan(reduce<T>(kernel, *device_, op, a, nullptr, whole))) << "cell " << i;
       }
     }
     // NaN in the ghosts and in the padding is none of its business.
     Field<T> a = filled(*host_, shape, 1, std::numeric_limits<T>::quiet_NaN());
     for (Index i = 0; i < shape.product(); ++i) a.view()(i % 21, i / 21 % 5, i / 105) = T(2);
-    EXPECT_EQ(reduce<T>(row, *device_, ReductionOp::sum, a, nullptr, whole), 2.0 * shape.product());
-    EXPECT_EQ(reduce<T>(row, *device_, ReductionOp::max_abs, a, nullptr, whole), 2.0);
+    EXPECT_EQ(reduce<T>(kernel, *device_, ReductionOp::sum, a, nullptr, whole), 2.0 * shape.product());
+    EXPECT_EQ(reduce<T>(kernel, *device_, ReductionOp::max_abs, a, nullptr, whole), 2.0);
   });
 }
 
-TEST_P(ReductionRow, SeesTheLargestMagnitudeInEveryCell) {
+TEST_P(ReductionVariant, SeesTheLargestMagnitudeInEveryCell) {
   for_precision(GetParam().precision, [&]<class T>(T) {
-    const ReductionKernel<T> row = reduction_of<T>(GetParam());
+    const ReductionKernel<T> kernel = reduction_of<T>(GetParam());
     const Int3 shape{35, 3, 2};
     for (Index i = 0; i < shape.product(); ++i) {
       Field<T> a = random_field<T>(*host_, shape, 1, 10);
       a.view()(i % 35, i / 35 % 3, i / 105) = T(-3);
-      ASSERT_EQ(reduce<T>(row, *device_, ReductionOp::max_abs, a, nullptr, {{0, 0, 0}, shape}), 3.0)
+      ASSERT_EQ(reduce<T>(kernel, *device_, ReductionOp::max_abs, a, nullptr, {{0, 0, 0}, shape}), 3.0)
           << "cell " << i;
     }
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Host, ReductionRow,
+INSTANTIATE_TEST_SUITE_P(Host, ReductionVariant,
                          testing::ValuesIn(cases_of(reduction_kernels<double>(), Backend::host)), label_of);
-INSTANTIATE_TEST_SUITE_P(Cuda, ReductionRow,
+INSTANTIATE_TEST_SUITE_P(Cuda, ReductionVariant,
                          testing::ValuesIn(cases_of(reduction_kernels<double>(), Backend::cuda)), label_of);
 
 TEST(ReductionOpenmp, HasTheSameBitsForAnyThreadsAndInstructionSet) {
@@ -170,20 +170,20 @@ TEST(ReductionOpenmp, HasTheSameBitsForAnyThreadsAndInstructionSet) {
 }
 
 // Rows whose sums are exact.
-class ExactReductionRow : public ReductionRow {
+class ExactReductionVariant : public ReductionVariant {
  protected:
   // The words of a sum; the number that the row returns is their rounding.
   template <class T>
   LongAccumulator words(ReductionOp op, const Field<T>& a, const Field<T>* b, Box region) {
-    const ReductionKernel<T> row = reduction_of<T>(GetParam());
+    const ReductionKernel<T> kernel = reduction_of<T>(GetParam());
     const Field<T> a_there = to_device(*device_, a);
     const Field<T> b_there = to_device(*device_, b ? *b : a);
-    const Buffer scratch(*device_, row.scratch_bytes(region)), result(*device_, sizeof(double)),
+    const Buffer scratch(*device_, kernel.scratch_bytes(region)), result(*device_, sizeof(double)),
         unrounded(*device_, sizeof(LongAccumulator));
     FieldView<const T> none;
-    row.launch({a_there.view(), b ? b_there.view() : none, region, op, result.template as<double>(),
-                scratch.data(), unrounded.template as<LongAccumulator>()},
-               {});
+    kernel.launch({a_there.view(), b ? b_there.view() : none, region, op, result.template as<double>(),
+                   scratch.data(), unrounded.template as<LongAccumulator>()},
+                  {});
     const auto value = fetched<double>(*device_, result.data());
     const auto sum = fetched<LongAccumulator>(*device_, unrounded.data());
     EXPECT_TRUE(same_bits(value, sum.rounded()) || (std::isnan(value) && std::isnan(sum.rounded())));
@@ -217,7 +217,7 @@ Field<T> field_of_all_sizes(Device& host, Int3 shape, Random& random) {
 
 constexpr ReductionOp sums[] = {ReductionOp::sum, ReductionOp::sum_abs, ReductionOp::sum_squares};
 
-TEST_P(ExactReductionRow, HasTheWordsOfOneAdditionACell) {
+TEST_P(ExactReductionVariant, HasTheWordsOfOneAdditionACell) {
   Random random;
   for_precision(GetParam().precision, [&]<class T>(T) {
     for (Int3 shape : {Int3{1, 1, 1}, Int3{5000, 2, 1}, Int3{7, 5, 61}, Int3{2048, 1, 1}, Int3{33, 31, 20}}) {
@@ -241,7 +241,7 @@ TEST_P(ExactReductionRow, HasTheWordsOfOneAdditionACell) {
 }
 
 // As ranks do it: each sums its part, the words are added up in any order and rounded once.
-TEST_P(ExactReductionRow, HasTheSameBitsForAnySplitAndOrder) {
+TEST_P(ExactReductionVariant, HasTheSameBitsForAnySplitAndOrder) {
   Random random;
   for_precision(GetParam().precision, [&]<class T>(T) {
     const Int3 shape{31, 22, 13};
@@ -268,13 +268,15 @@ TEST_P(ExactReductionRow, HasTheSameBitsForAnySplitAndOrder) {
   });
 }
 
-std::vector<RowCase> exact_cases(Backend backend) {
-  std::vector<RowCase> all = cases_of(reduction_kernels<double>(), backend);
-  std::erase_if(all, [](const RowCase& c) { return reduction_of<double>(c).sum_bits != SumBits::exact; });
+std::vector<KernelCase> exact_cases(Backend backend) {
+  std::vector<KernelCase> all = cases_of(reduction_kernels<double>(), backend);
+  std::erase_if(all, [](const KernelCase& c) { return reduction_of<double>(c).sum_bits != SumBits::exact; });
   return all;
 }
-INSTANTIATE_TEST_SUITE_P(Host, ExactReductionRow, testing::ValuesIn(exact_cases(Backend::host)), label_of);
-INSTANTIATE_TEST_SUITE_P(Cuda, ExactReductionRow, testing::ValuesIn(exact_cases(Backend::cuda)), label_of);
+INSTANTIATE_TEST_SUITE_P(Host, ExactReductionVariant, testing::ValuesIn(exact_cases(Backend::host)),
+                         label_of);
+INSTANTIATE_TEST_SUITE_P(Cuda, ExactReductionVariant, testing::ValuesIn(exact_cases(Backend::cuda)),
+                         label_of);
 
 TEST(ReductionReproducible, HasTheSameBitsForAnyNumberOfThreads) {
   const auto host = make_host_device();

@@ -6,7 +6,7 @@
 #include "kernels/bandwidth.hpp"
 #include "kernels/cuda/grids.hpp"
 #include "kernels/histogram.hpp"
-#include "kernels/host/rows.hpp"
+#include "kernels/host/host_kernels.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
 #include "support.hpp"
@@ -16,13 +16,13 @@
 namespace isotherm::test {
 namespace {
 
-template <class Rows>
-void check_table(const Rows& rows) {
+template <class Registry>
+void check_table(const Registry& registry) {
   std::set<std::pair<std::string_view, Backend>> names;  // a word may name a row of each backend
-  for (const auto& row : rows) {
-    EXPECT_TRUE(names.emplace(row.name, row.backend).second) << row.name << " stands twice";
-    EXPECT_FALSE(row.remark.empty()) << row.name;
-    EXPECT_EQ(row.available(), row.backend == Backend::host || cuda_compiled()) << row.name;
+  for (const auto& kernel : registry) {
+    EXPECT_TRUE(names.emplace(kernel.name, kernel.backend).second) << kernel.name << " stands twice";
+    EXPECT_FALSE(kernel.description.empty()) << kernel.name;
+    EXPECT_EQ(kernel.available(), kernel.backend == Backend::host || cuda_compiled()) << kernel.name;
   }
 }
 
@@ -41,7 +41,7 @@ TEST(Registry, BothPrecisionsHaveTheSameRows) {
   ASSERT_EQ(single.size(), twice.size());
   for (std::size_t i = 0; i < single.size(); ++i) {
     EXPECT_EQ(single[i].name, twice[i].name);
-    EXPECT_EQ(single[i].max_depth, twice[i].max_depth);
+    EXPECT_EQ(single[i].max_time_block, twice[i].max_time_block);
   }
 }
 
@@ -50,9 +50,9 @@ template <class Table>
 void check_functions(const Table& table) {
   std::set<decltype(table(instruction_set()).front().launch)> functions;
   for (const std::string_view set : instruction_sets()) {
-    for (const auto& row : table(choose_instruction_set(std::string(set).c_str()))) {
-      if (row.backend != Backend::host || !row.launch) continue;
-      EXPECT_TRUE(functions.insert(row.launch).second) << row.name << ", " << set;
+    for (const auto& kernel : table(choose_instruction_set(std::string(set).c_str()))) {
+      if (kernel.backend != Backend::host || !kernel.launch) continue;
+      EXPECT_TRUE(functions.insert(kernel.launch).second) << kernel.name << ", " << set;
     }
   }
 }
@@ -92,9 +92,10 @@ TEST(InstructionSet, IsTheBestOrTheOneWishedFor) {
       EXPECT_THROW(choose_instruction_set(wish.c_str()), Error);
     }
   }
-  EXPECT_EQ(refusal([] { choose_instruction_set("avx9"); }, ExitCode::unavailable),
-            "ISOTHERM_ISA=avx9 is not known (it names no instruction set of the host rows); use baseline, v3 "
-            "or v4, or unset it");
+  EXPECT_EQ(
+      refusal([] { choose_instruction_set("avx9"); }, ExitCode::unavailable),
+      "ISOTHERM_ISA=avx9 is not known (it names no instruction set of the host kernels); use baseline, v3 "
+      "or v4, or unset it");
 }
 
 TEST(Partition, GivesEveryRowToOneThreadAndLoadsThemEvenly) {
@@ -146,11 +147,11 @@ TEST(Bandwidth, CopiesEveryElement) {
 template <class T>
 void expect_right_transfers(Device& device) {
   const Owned<Stream> stream = own_stream(device, Priority::normal);
-  for (const BandwidthRow<T>& row : bandwidth_rows<T>(device.backend())) {
+  for (const BandwidthEntry<T>& entry : bandwidth_registry<T>(device.backend())) {
     for (std::size_t bytes : {std::size_t{1}, std::size_t{8}, 64 * sizeof(T), 1000 * sizeof(T),
                               4099 * sizeof(T), 300007 * sizeof(T)}) {
-      SCOPED_TRACE(fmt::format("{}, {} bytes of {}", row.name, bytes, sizeof(T)));
-      const auto probe = row.make(device, bytes, row.step);
+      SCOPED_TRACE(fmt::format("{}, {} bytes of {}", entry.name, bytes, sizeof(T)));
+      const auto probe = entry.make(device, bytes, entry.step);
       EXPECT_FALSE(probe->right()) << "before its first pass";
       for (int pass = 0; pass < 2; ++pass) {
         probe->prepare();
@@ -204,7 +205,7 @@ TEST(Grids, HoldEveryBlockOnce) {
 }
 
 TEST(Grids, GoBeyond32Bits) {
-  const Index blocks = 3 * most_blocks_a_grid + 5;
+  const Index blocks = 3 * most_blocks_per_grid + 5;
   Index next = 0, launches = 0;
   for_grids(blocks, [&](unsigned count, Index first) {
     EXPECT_EQ(first, next);

@@ -1,11 +1,11 @@
-// Every stencil row gives the bits of the formula, cell by cell, and writes nothing outside its region.
+// Every stencil kernel gives the bits of the formula, cell by cell, and writes nothing outside its region.
 #include <gtest/gtest-spi.h>
 #include <cmath>
 #include <functional>
 #include <vector>
 
 #include "kernels/face_copy.hpp"
-#include "kernels/host/rows.hpp"
+#include "kernels/host/host_kernels.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
 #include "stencil_cases.hpp"
@@ -18,8 +18,8 @@ template <class T>
 using Launch = std::function<void(const SweepArgs<T>&, SweepPlan, Stream)>;
 
 template <class T>
-StencilKernel<T> stencil_of(const RowCase& c) {
-  return row_of(c, stencil_kernels<T>);
+StencilKernel<T> stencil_of(const KernelCase& c) {
+  return kernel_of(c, stencil_kernels<T>);
 }
 
 // The formula again, in std::fma, on one cell.
@@ -51,7 +51,7 @@ void add_regions_in_ghosts(Int3 n, int ghosts, std::vector<Box>& regions) {
   }
 }
 
-// The whole block, its interior, six shells one cell thick, and some odd boxes.
+// The whole block, its interior, six exterior one cell thick, and some odd boxes.
 std::vector<Box> regions_of(Int3 n, int ghosts) {
   const Box whole{{0, 0, 0}, n};
   // Of many tiles: the rest is shown by small ones.
@@ -82,7 +82,7 @@ Field<T> swept_by_hand(Device& host, const Field<T>& in, const Field<T>* source)
 }
 
 template <class T>
-void check(const Launch<T>& launch, int policy, Device& device, Int3 shape, int ghosts, bool has_source) {
+void check(const Launch<T>& launch, int tile, Device& device, Int3 shape, int ghosts, bool has_source) {
   const auto host = make_host_of(device);
   const Field<T> in = random_field<T>(*host, shape, ghosts, 17);
   const Field<T> source = random_field<T>(*host, shape, ghosts, 18);
@@ -100,34 +100,34 @@ void check(const Launch<T>& launch, int policy, Device& device, Int3 shape, int 
             {},
             has_source ? source_there.view() : no_source,
             {}},
-           {1, policy}, {});
+           {1, tile}, {});
     expect_same_there(device, with_region(filled(*host, shape, ghosts, poison), swept, region), out);
   }
 }
 
-// In every policy, on every shape.
+// In every tile, on every shape.
 template <class T>
-void check_row(const StencilKernel<T>& row, Device& device) {
-  for (const int policy : policies_of(row)) {
-    SCOPED_TRACE("policy " + std::to_string(policy));
+void check_kernel(const StencilKernel<T>& kernel, Device& device) {
+  for (const int tile : tiles_of(kernel)) {
+    SCOPED_TRACE("tile " + std::to_string(tile));
     for (Int3 shape : shapes) {
       for (const auto& [ghosts, has_source] : {std::pair{1, false}, {3, true}}) {
         SCOPED_TRACE(text(shape) + ", ghosts " + std::to_string(ghosts) + (has_source ? ", source" : ""));
-        check<T>(row.launch, policy, device, shape, ghosts, has_source);
+        check<T>(kernel.launch, tile, device, shape, ghosts, has_source);
       }
     }
   }
 }
 
-class StencilRow : public OnDevice {};
+class StencilVariant : public OnDevice {};
 
-TEST_P(StencilRow, HasTheBitsOfTheFormula) {
-  for_precision(GetParam().precision, [&]<class T>(T) { check_row(stencil_of<T>(GetParam()), *device_); });
+TEST_P(StencilVariant, HasTheBitsOfTheFormula) {
+  for_precision(GetParam().precision, [&]<class T>(T) { check_kernel(stencil_of<T>(GetParam()), *device_); });
 }
 
 // More blocks along y and z than a grid has (65535).
-TEST_P(StencilRow, SweepsLongColumns) {
-  if (GetParam().row != "naive") return;
+TEST_P(StencilVariant, SweepsLongColumns) {
+  if (GetParam().kernel != "naive") return;
   for_precision(GetParam().precision, [&]<class T>(T) {
     for (const Int3 shape : {Int3{2, 1, 70001}, Int3{3, 530000, 1}})
       check<T>(stencil_of<T>(GetParam()).launch, 0, *device_, shape, 1, false);
@@ -147,26 +147,26 @@ TEST_F(CudaTest, LargeFieldsNeed64BitIndices) {
   const float planted = 5.0f;
   device->copy(&in.view()(1299, 1299, 1299), &planted, sizeof planted, {});
   const Box all = in.view().interior();
-  row_named(stencil_kernels<float>(), "naive")
+  kernel_named(stencil_kernels<float>(), "naive")
       .launch({in.view(), out.view(), all, {0.25f, 0.125f, 0.125f, 0.125f}, {}, {}, {}}, {}, {});
-  for (const auto& row : reduction_kernels<float>()) {
-    if (row.backend != Backend::cuda || !row.launch) continue;
-    const Buffer scratch(*device, row.scratch_bytes(all)), result(*device, sizeof(double));
+  for (const auto& kernel : reduction_kernels<float>()) {
+    if (kernel.backend != Backend::cuda || !kernel.launch) continue;
+    const Buffer scratch(*device, kernel.scratch_bytes(all)), result(*device, sizeof(double));
     const auto reduce = [&](FieldView<const float> a, FieldView<const float> b, ReductionOp op) {
-      row.launch({a, b, all, op, result.as<double>(), scratch.data()}, {});
+      kernel.launch({a, b, all, op, result.as<double>(), scratch.data()}, {});
       return fetched<double>(*device, result.data());
     };
-    EXPECT_EQ(reduce(in.view(), {}, ReductionOp::sum), cells + 4) << row.name;
-    EXPECT_EQ(reduce(in.view(), {}, ReductionOp::max_abs), 5.0) << row.name;
+    EXPECT_EQ(reduce(in.view(), {}, ReductionOp::sum), cells + 4) << kernel.name;
+    EXPECT_EQ(reduce(in.view(), {}, ReductionOp::max_abs), 5.0) << kernel.name;
     // The planted 5 becomes 2, and its three neighbours within the field 1.5.
-    EXPECT_EQ(reduce(out.view(), {}, ReductionOp::sum), cells + 1 + 3 * 0.5) << row.name;
-    EXPECT_EQ(reduce(in.view(), out.view(), ReductionOp::sum_abs), 3 + 3 * 0.5) << row.name;
+    EXPECT_EQ(reduce(out.view(), {}, ReductionOp::sum), cells + 1 + 3 * 0.5) << kernel.name;
+    EXPECT_EQ(reduce(in.view(), out.view(), ReductionOp::sum_abs), 3 + 3 * 0.5) << kernel.name;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Host, StencilRow,
+INSTANTIATE_TEST_SUITE_P(Host, StencilVariant,
                          testing::ValuesIn(cases_of(stencil_kernels<double>(), Backend::host)), label_of);
-INSTANTIATE_TEST_SUITE_P(Cuda, StencilRow,
+INSTANTIATE_TEST_SUITE_P(Cuda, StencilVariant,
                          testing::ValuesIn(cases_of(stencil_kernels<double>(), Backend::cuda)), label_of);
 
 // The test itself: of a row that is wrong in one way it has something to say.
@@ -176,7 +176,7 @@ Fault fault = Fault::none;
 void sweep_wrongly(const SweepArgs<double>& args, SweepPlan plan, Stream stream) {
   SweepArgs<double> given = args;
   if (fault == Fault::source) given.source = {};
-  row_named(stencil_kernels<double>(), "reference").launch(given, plan, stream);
+  kernel_named(stencil_kernels<double>(), "reference").launch(given, plan, stream);
   if (args.region.empty() || args.region.cells() < 1000) return;  // right on small boxes
   const Int3 last = args.region.hi - Int3{1, 1, 1};
   double& cell = args.out(last);
@@ -185,15 +185,15 @@ void sweep_wrongly(const SweepArgs<double>& args, SweepPlan plan, Stream stream)
   if (fault == Fault::cell_too_many) args.out(last.x + 1, last.y, last.z) = cell;
 }
 
-TEST(StencilRowTest, FindsWhatIsWrongWithARow) {
-  const StencilKernel<double> row{"wrong", Backend::host, "made by this test", &sweep_wrongly};
+TEST(StencilVariantTest, FindsWhatIsWrongWithARow) {
+  const StencilKernel<double> kernel{"wrong", Backend::host, "made by this test", &sweep_wrongly};
   for (const Fault each :
        {Fault::none, Fault::last_digit, Fault::forgotten_cell, Fault::source, Fault::cell_too_many}) {
     fault = each;
     testing::TestPartResultArray said;
     {
       testing::ScopedFakeTestPartResultReporter listener(&said);
-      check_row(row, *make_host_device());
+      check_kernel(kernel, *make_host_device());
     }
     int failures = 0;
     for (int i = 0; i < said.size(); ++i) failures += said.GetTestPartResult(i).failed();
@@ -202,12 +202,12 @@ TEST(StencilRowTest, FindsWhatIsWrongWithARow) {
 }
 
 // The row `openmp` in both kinds of store, whatever this machine's cache would choose, and its threads.
-class StencilOpenmpRow : public testing::TestWithParam<RowCase> {};
+class StencilOpenmpVariant : public testing::TestWithParam<KernelCase> {};
 
-TEST_P(StencilOpenmpRow, StoresThreadsAndPoliciesLeaveTheBitsAlone) {
+TEST_P(StencilOpenmpVariant, StoresThreadsAndTilesLeaveTheBitsAlone) {
   for_precision(GetParam().precision, [&]<class T>(T) {
     for_instruction_set(GetParam().instruction_set, [&](auto isa) {
-      const std::span<const std::string_view> policies = stencil_of<T>(GetParam()).policies;
+      const std::span<const std::string_view> tiles = stencil_of<T>(GetParam()).tiles;
       const auto host = make_host_device();
       on_threads({1, 3}, [&] {
         for (Int3 shape :
@@ -216,11 +216,11 @@ TEST_P(StencilOpenmpRow, StoresThreadsAndPoliciesLeaveTheBitsAlone) {
             if (has_source && omp_get_max_threads() == 1) continue;  // one thread is the same code
             SCOPED_TRACE(text(shape));
             for (host::Store store : {host::Store::streaming, host::Store::cached}) {
-              for (int policy = 0; policy < std::ssize(policies); ++policy) {
-                SCOPED_TRACE(policies[static_cast<std::size_t>(policy)]);
+              for (int tile = 0; tile < std::ssize(tiles); ++tile) {
+                SCOPED_TRACE(tiles[static_cast<std::size_t>(tile)]);
                 check<T>([&](const SweepArgs<T>& a, SweepPlan plan,
                              Stream) { host::sweep_openmp<decltype(isa)>(a, plan, store); },
-                         policy, *host, shape, 2, has_source);
+                         tile, *host, shape, 2, has_source);
               }
             }
           }
@@ -230,15 +230,15 @@ TEST_P(StencilOpenmpRow, StoresThreadsAndPoliciesLeaveTheBitsAlone) {
   });
 }
 
-std::vector<RowCase> openmp_cases() {
-  std::vector<RowCase> cases = cases_of(stencil_kernels<double>(), Backend::host);
-  std::erase_if(cases, [](const RowCase& c) { return c.row != "openmp" || c.instruction_set.empty(); });
+std::vector<KernelCase> openmp_cases() {
+  std::vector<KernelCase> cases = cases_of(stencil_kernels<double>(), Backend::host);
+  std::erase_if(cases, [](const KernelCase& c) { return c.kernel != "openmp" || c.instruction_set.empty(); });
   return cases;
 }
-INSTANTIATE_TEST_SUITE_P(Host, StencilOpenmpRow, testing::ValuesIn(openmp_cases()), label_of);
+INSTANTIATE_TEST_SUITE_P(Host, StencilOpenmpVariant, testing::ValuesIn(openmp_cases()), label_of);
 
 // Values at the edges of the number range go through every instruction set alike.
-TEST_P(StencilOpenmpRow, TreatsSpecialValuesAsTheReferenceDoes) {
+TEST_P(StencilOpenmpVariant, TreatsSpecialValuesAsTheReferenceDoes) {
   for_precision(GetParam().precision, [&]<class T>(T) {
     using Limits = std::numeric_limits<T>;
     const auto host = make_host_device();

@@ -16,12 +16,12 @@
 #include <vector>
 
 #include "config/config.hpp"
-#include "core/agree.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/communicator.hpp"
 #include "core/device.hpp"
 #include "grid/decomposition.hpp"
 #include "halo/transport.hpp"
-#include "solver/rows.hpp"
+#include "solver/kernel_choice.hpp"
 #include "solver/solver.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -70,10 +70,10 @@ inline Decomposition blocks_of(const Config& config, Int3 process_grid, int dept
 
 // The deck's rows; sweeps are queued as graphs where they can be.
 template <class T>
-SolverRows<T> rows_with_graphs(const Config& config, const Device& device) {
-  SolverRows<T> rows = choose_rows<T>(config, device.backend());
-  rows.graph = why_no_graph(config, device).empty();
-  return rows;
+SolverKernels<T> rows_with_graphs(const Config& config, const Device& device) {
+  SolverKernels<T> kernels = choose_kernels<T>(config, device.backend());
+  kernels.graph = why_no_graph(config, device).empty();
+  return kernels;
 }
 
 // What every other way must come to: one rank on the host, plain loops, a sweep at a time.
@@ -83,7 +83,7 @@ class PlainSolver {
   explicit PlainSolver(Config config)
       : config_(plain(std::move(config))),
         solver_(config_, blocks_of(config_, {1, 1, 1}), Communicator::self(), *host_,
-                choose_rows<T>(config_, Backend::host)) {}
+                choose_kernels<T>(config_, Backend::host)) {}
   Solver<T>& operator*() { return solver_; }
   Solver<T>* operator->() { return &solver_; }
 
@@ -150,23 +150,22 @@ inline std::uint64_t seed_of_all(const Communicator& world) {
   return static_cast<std::uint64_t>(world.all_reduce(seed, ReduceOp::sum));
 }
 
-// The transports that tests hold for: `auto`, and the rows of the table that can work here, those of the
-// device less those whose ranks cannot meet.
-// Collective. Rank 0 says which rows are left out, and why.
+// The transports that tests hold for: `auto`, and the kernels of the registry that can work here, those of
+// the device less those whose ranks cannot meet. Collective. Rank 0 says which rows are left out, and why.
 inline std::vector<std::string> usable_transports(Device& device, const Communicator& communicator) {
   std::vector<std::string> usable{"auto"};
-  for (const TransportRow<double>& row : transport_rows<double>()) {
-    if (!row.moves_data) continue;
-    std::string why = row.unsupported(device);
+  for (const TransportEntry<double>& entry : transport_registry<double>()) {
+    if (!entry.moves_data) continue;
+    std::string why = entry.unsupported(device);
     try {
-      if (why.empty()) agree(communicator, [&] { row.make(device, communicator); });
+      if (why.empty()) all_or_throw(communicator, [&] { entry.make(device, communicator); });
     } catch (const Error& e) {
       why = e.what();
     }
     if (why.empty()) {
-      usable.emplace_back(row.name);
+      usable.emplace_back(entry.name);
     } else if (communicator.is_root()) {
-      fmt::print("transport {} is left out: {}\n", row.name, why);
+      fmt::print("transport {} is left out: {}\n", entry.name, why);
     }
   }
   return usable;

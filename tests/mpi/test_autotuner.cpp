@@ -32,8 +32,10 @@ Tuned<T> run_tuned(Config config, const Decomposition& decomposition, Device& de
                    std::int64_t sweeps) {
   const Communicator world = Communicator::world();
   config.solver.ghosts = widest_halo(config, decomposition);
-  const RowChoices<T> choices = common_choices<T>(config, decomposition, world, device);
-  const auto fits = [&](const auto* row) { return !row->fused || choices.sweeps.front().row->fuses_norm(); };
+  const KernelChoices<T> choices = common_choices<T>(config, decomposition, world, device);
+  const auto fits = [&](const auto* kernel) {
+    return !kernel->fused || choices.sweeps.front().kernel->fuses_norm();
+  };
   Solver<T> solver(
       config, decomposition, world, device,
       {choices.sweeps.front(), *std::ranges::find_if(choices.reductions, fits), choices.histogram});
@@ -48,10 +50,11 @@ Tuned<T> run_tuned(Config config, const Decomposition& decomposition, Device& de
   }
   Tuned<T> tuned{autotuner.record(), solver.plan(), solver.fingerprint(), solver.sweeps()};
   EXPECT_LE(tuned.tuning.sweeps, tuned.sweeps);
-  EXPECT_TRUE(!solver.reduction().fused || tuned.plan.sweep.row->fuses_norm());
+  EXPECT_TRUE(!solver.reduction().fused || tuned.plan.sweep.kernel->fuses_norm());
   const auto& [sweep, halo_width, overlap, graph] = tuned.plan;
-  const std::string mine = fmt::format("{} {} {} {} {} {} {}", sweep.row->name, sweep.policy, sweep.depth,
-                                       halo_width, word(overlap), graph, solver.reduction().name);
+  const std::string mine =
+      fmt::format("{} {} {} {} {} {} {}", sweep.kernel->name, sweep.tile, sweep.time_block, halo_width,
+                  word(overlap), graph, solver.reduction().name);
   for (const std::string& theirs : world.all_gather(mine)) EXPECT_EQ(theirs, mine);
   return tuned;
 }
@@ -96,13 +99,13 @@ TEST_P(AutotunerOn, MakesStepsOfTheRun) {
           << c.kernel << " " << c.tile << " was measured as two candidates";
       EXPECT_GT(c.seconds, 0);
       EXPECT_EQ(world().all_reduce(c.seconds, ReduceOp::max), c.seconds) << "ranks have different figures";
-      EXPECT_LE(c.time_block, most_fused(config));
+      EXPECT_LE(c.time_block, longest_time_block(config));
       if (exchanges(ghost_sides(parts_of(config), world().rank()))) {
         EXPECT_LE(c.time_block, c.halo_width);
       }
     }
     const bool temporal = std::ranges::any_of(candidates, [](const auto& c) { return c.time_block > 1; });
-    EXPECT_EQ(temporal, has_row_that_fuses<double>(GetParam()));
+    EXPECT_EQ(temporal, has_temporal_kernel<double>(GetParam()));
   }
 }
 
@@ -133,10 +136,10 @@ TEST_P(AutotunerOn, KeepsBoundariesThatVaryInTime) {
 TEST_P(AutotunerOn, HasNothingToDoWhereTheDeckNamesAll) {
   Config config = decks::steady({12, 11, 10});
   config.solver.kernel = GetParam() == Backend::host ? "openmp" : "tma_pipeline";
-  if (!has_row_that_fuses<double>(GetParam())) config.solver.kernel = "reference";
+  if (!has_temporal_kernel<double>(GetParam())) config.solver.kernel = "reference";
   config.solver.tile = std::string(
       std::ranges::find(stencil_kernels<double>(), config.solver.kernel, &StencilKernel<double>::name)
-          ->policies[0]);
+          ->tiles[0]);
   config.solver.reduction = "fused";
   config.solver.halo_width = 1;
   config.solver.cuda_graph = GraphChoice::off;
@@ -144,30 +147,31 @@ TEST_P(AutotunerOn, HasNothingToDoWhereTheDeckNamesAll) {
   run_tuned<double>(config, parts_of(config), device(), random_, 9);
 }
 
-// Before anything is made: a row that has no room for the block of a rank is refused by name, and no choice
-// of `auto`.
+// Before anything is made: a kernel that has no room for the subdomain of a rank is rejected by name, and no
+// choice of `auto`.
 TEST_P(AutotunerOn, NoRowIsAskedForABlockThatItHasNoRoomFor) {
   Config config = decks::steady({9, 8, 7});
   const Index most = std::numeric_limits<Index>::max() / 16;
   bool any = false;
-  for (const StencilKernel<double>& row : stencil_kernels<double>()) {
-    if (row.backend != GetParam() || row.longest_axis > most || !row.why_unsupported(0).empty()) continue;
+  for (const StencilKernel<double>& kernel : stencil_kernels<double>()) {
+    if (kernel.backend != GetParam() || kernel.longest_axis > most || !kernel.why_unsupported(0).empty())
+      continue;
     any = true;
-    const Int3 fits{8, row.longest_axis, 7}, longer{8, row.longest_axis + 1, 7};
-    const auto offered = [&](Int3 block) {
-      const auto sweeps = row_choices<double>(config, GetParam(), block).sweeps;
-      return std::any_of(sweeps.begin(), sweeps.end(), [&](const auto& c) { return c.row == &row; });
+    const Int3 fits{8, kernel.longest_axis, 7}, longer{8, kernel.longest_axis + 1, 7};
+    const auto offered = [&](Int3 subdomain) {
+      const auto sweeps = kernel_choices<double>(config, GetParam(), subdomain).sweeps;
+      return std::any_of(sweeps.begin(), sweeps.end(), [&](const auto& c) { return c.kernel == &kernel; });
     };
     config.solver.kernel = "auto";
-    EXPECT_TRUE(offered(fits)) << row.name;
-    EXPECT_FALSE(offered(longer)) << row.name;
-    config.solver.kernel = row.name;
-    EXPECT_TRUE(offered(fits)) << row.name;
+    EXPECT_TRUE(offered(fits)) << kernel.name;
+    EXPECT_FALSE(offered(longer)) << kernel.name;
+    config.solver.kernel = kernel.name;
+    EXPECT_TRUE(offered(fits)) << kernel.name;
     expect_says(refusal([&] { offered(longer); }, ExitCode::unavailable),
-                fmt::format("it has room for {} cells along an axis, and a block has {}", row.longest_axis,
-                            row.longest_axis + 1));
+                fmt::format("it has room for {} cells along an axis, and a subdomain has {}",
+                            kernel.longest_axis, kernel.longest_axis + 1));
   }
-  EXPECT_EQ(any, GetParam() == Backend::cuda && has_row_that_fuses<double>(GetParam()));
+  EXPECT_EQ(any, GetParam() == Backend::cuda && has_temporal_kernel<double>(GetParam()));
 }
 
 ISOTHERM_ON_EACH_BACKEND(AutotunerOn);
@@ -207,22 +211,23 @@ TEST(WidestHalo, IsNoDeeperThanSomethingIsDue) {
   EXPECT_EQ(widest_halo(around, one), 1);
 }
 
-TEST(RowChoices, KeepToTheDeck) {
+TEST(KernelChoices, KeepToTheDeck) {
   Config config = decks::every_wall({17, 23, 31});
   config.solver.kernel = "openmp";
   config.solver.tile = "1plane";
   config.solver.reduction = "openmp";
-  const RowChoices<double> choices = row_choices<double>(config, Backend::host);
+  const KernelChoices<double> choices = kernel_choices<double>(config, Backend::host);
   EXPECT_FALSE(choices.open());
-  EXPECT_EQ(choices.sweeps.front().row->name, "openmp");
-  EXPECT_EQ(choices.sweeps.front().policy, 1);
+  EXPECT_EQ(choices.sweeps.front().kernel->name, "openmp");
+  EXPECT_EQ(choices.sweeps.front().tile, 1);
   EXPECT_EQ(choices.reductions.front()->name, "openmp");
 }
 
-TEST(RowChoices, LeaveOutWhatOthersAreComparedWith) {
-  const RowChoices<double> choices = row_choices<double>(decks::every_wall({17, 23, 31}), Backend::host);
-  for (const auto& choice : choices.sweeps) EXPECT_NE(choice.row->name, "reference");
-  for (const auto* row : choices.reductions) EXPECT_NE(row->name, "reference");
+TEST(KernelChoices, LeaveOutWhatOthersAreComparedWith) {
+  const KernelChoices<double> choices =
+      kernel_choices<double>(decks::every_wall({17, 23, 31}), Backend::host);
+  for (const auto& choice : choices.sweeps) EXPECT_NE(choice.kernel->name, "reference");
+  for (const auto* kernel : choices.reductions) EXPECT_NE(kernel->name, "reference");
   EXPECT_TRUE(choices.reductions.front()->fused);
 }
 

@@ -41,7 +41,7 @@ class Checkpoint : public BackendTest {
       header = read_checkpoint_header(file(*from));
       stored = {file(*from), temperature_dataset, header->meta.sweep};
     }
-    Solver<T> solver(config, blocks_of(config, process_grid, halo_depth(config)), ranks, device(),
+    Solver<T> solver(config, blocks_of(config, process_grid, ghost_layers(config)), ranks, device(),
                      rows_with_graphs<T>(config, device()), false, stored);
     if (from) {
       EXPECT_EQ(solver.fingerprint(), header->meta.fingerprint);
@@ -90,7 +90,7 @@ class Checkpoint : public BackendTest {
 
 ISOTHERM_ON_EACH_BACKEND(Checkpoint);
 
-TEST_P(Checkpoint, TheRestHasTheSameBits) {
+TEST_P(Checkpoint, TheExteriorHasTheSameBits) {
   for (Config config : {decks::every_wall({17, 11, 12}), decks::periodic({17, 11, 12})}) {
     config.problem.steps = 43;
     config.problem.check_interval = 10;
@@ -145,12 +145,12 @@ TEST_P(Checkpoint, GoesOnBeyondTwoToThe31Sweeps) {
   config.problem.check_interval = 3;
   config.output.checkpoint.every_steps = 8;  // of which `there + 4` is a multiple
   const Int3 grid = even_process_grid(world().size());
-  Solver<double> early(config, blocks_of(config, grid, halo_depth(config)), world(), device(),
+  Solver<double> early(config, blocks_of(config, grid, ghost_layers(config)), world(), device(),
                        rows_with_graphs<double>(config, device()));
   CheckpointState state;
   state.dt = time_plan(config).dt;
   CheckpointWriter(config, world(), folder_.path(), {})
-      .write(early.host_field(), early.block(),
+      .write(early.host_field(), early.subdomain(),
              {static_cast<double>(there) * state.dt, there, early.fingerprint()}, state);
   EXPECT_EQ(find_checkpoints(folder_.path(), "test"), std::vector{there});
   const Part part = run<double>(config, grid, world(), there);
@@ -179,7 +179,7 @@ TEST_P(Checkpoint, TheClockStopsAllAtOneSweep) {
   config.problem.steps = 1000000000;
   config.problem.check_interval = 1000000;
   Solver<double> solver(config, blocks_of(config, even_process_grid(world().size())), world(), device(),
-                        choose_rows<double>(config, device().backend()));
+                        choose_kernels<double>(config, device().backend()));
   CheckpointWriter writer(config, world(), folder_.path(), SnapshotProvenance{});
   const Timer timer;
   LoopOutcome outcome;

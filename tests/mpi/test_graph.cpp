@@ -27,9 +27,9 @@ std::vector<SolverAnswer> answers_of_a_run(Solver<T>& solver) {
 template <class T>
 std::vector<SolverAnswer> answers_of_a_run(Config config, Device& device, bool graph, const char* reduction) {
   config.solver.reduction = reduction;
-  SolverRows<T> rows = choose_rows<T>(config, device.backend());
-  rows.graph = graph;
-  Solver<T> solver(config, blocks_of(config, {1, 1, 1}), Communicator::self(), device, rows);
+  SolverKernels<T> kernels = choose_kernels<T>(config, device.backend());
+  kernels.graph = graph;
+  Solver<T> solver(config, blocks_of(config, {1, 1, 1}), Communicator::self(), device, kernels);
   EXPECT_EQ(solver.queues_graphs(), graph);
   return answers_of_a_run(solver);
 }
@@ -49,9 +49,9 @@ TEST_P(SweepGraph, LeavesTheBitsAlone) {
   if (world().size() > 1) GTEST_SKIP() << "of one rank";
   Config boundaries = decks::without_time(decks::every_wall({17, 23, 31}));
   ASSERT_EQ(why_no_graph(boundaries, device()), "");
-  for (const int depth : {1, 3}) {
-    SCOPED_TRACE(depth);
-    boundaries.solver.halo_width = depth;
+  for (const int halo_width : {1, 3}) {
+    SCOPED_TRACE(halo_width);
+    boundaries.solver.halo_width = halo_width;
     check<double>(boundaries, device());
     check<float>(boundaries, device());
   }
@@ -66,18 +66,19 @@ TEST_P(SweepGraph, HoldsTheExchangesOfItsSweeps) {
   for (Config config : {decks::without_time(decks::every_wall({9, 10, 13})), decks::periodic({8, 9, 13})}) {
     const std::vector<SolverAnswer> expected = answers_of_a_run(*PlainSolver<double>(config));
     for (const std::string& transport : transports) {
-      for (const int depth : {1, 2, 4}) {
-        const Decomposition blocks = blocks_of(config, even_process_grid(world().size()));
-        if (depth > blocks.deepest_halo().value_or(depth)) continue;
+      for (const int halo_width : {1, 2, 4}) {
+        const Decomposition decomposition = blocks_of(config, even_process_grid(world().size()));
+        if (halo_width > decomposition.max_halo_width().value_or(halo_width)) continue;
         for (const Overlap overlap : {Overlap::off, Overlap::on}) {
           SCOPED_TRACE(fmt::format("{}, {}, depth {}, overlap {}", periodic(config)[0] ? "periodic" : "walls",
-                                   transport, depth, overlap == Overlap::on));
+                                   transport, halo_width, overlap == Overlap::on));
           config.parallel.transport = transport;
           config.parallel.overlap = overlap;
-          config.solver.halo_width = depth;
-          SolverRows<double> rows = choose_rows<double>(config, device().backend());
-          rows.graph = true;
-          Solver<double> solver(config, blocks, world(), device(), rows, transport != "auto" && depth == 1);
+          config.solver.halo_width = halo_width;
+          SolverKernels<double> kernels = choose_kernels<double>(config, device().backend());
+          kernels.graph = true;
+          Solver<double> solver(config, decomposition, world(), device(), kernels,
+                                transport != "auto" && halo_width == 1);
           if (transport != "auto") {
             EXPECT_EQ(solver.queues_graphs(), transport == "peer" || transport == "nccl");
           }
@@ -88,14 +89,14 @@ TEST_P(SweepGraph, HoldsTheExchangesOfItsSweeps) {
   }
 }
 
-TEST_P(SweepGraph, ThatADeckInsistsOnIsRefusedWhereHalosNeedTheHost) {
+TEST_P(SweepGraph, ThatADeckInsistsOnIsRejectedWhereHalosNeedTheHost) {
   if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
   Config config = decks::without_time(decks::every_wall({9, 10, 13}));
   config.parallel.transport = "host";
   config.solver.cuda_graph = GraphChoice::on;
   const auto work = [&] {
     Solver<double>(config, blocks_of(config, even_process_grid(world().size())), world(), device(),
-                   choose_rows<double>(config, device().backend()));
+                   choose_kernels<double>(config, device().backend()));
   };
   EXPECT_EQ(
       refusal<CollectiveError>(work, ExitCode::deck),
@@ -138,9 +139,9 @@ class FaceStoresTest : public BackendTest {
     config.solver.reduction = graph ? "warp_shuffle" : "fused";  // a sweep with a norm stores nothing
     config.parallel.transport = "peer";
     config.parallel.overlap = Overlap::in_kernel;
-    SolverRows<T> rows = choose_rows<T>(config, device().backend());
-    rows.graph = graph;
-    Solver<T> solver(config, blocks_of(config, parts), world(), device(), rows, true);
+    SolverKernels<T> kernels = choose_kernels<T>(config, device().backend());
+    kernels.graph = graph;
+    Solver<T> solver(config, blocks_of(config, parts), world(), device(), kernels, true);
     EXPECT_EQ(solver.plan().overlap, Overlap::in_kernel);
     EXPECT_EQ(answers_in_turns(solver), expected);
   }
@@ -179,7 +180,7 @@ TEST_P(FaceStoresTest, TakeTurnsWithExchangesOfAnyWidth) {
   config.parallel.transport = "peer";
   config.solver.ghosts = 4;
   Solver<double> solver(config, blocks_of(config, {1, world().size(), 1}), world(), device(),
-                        choose_rows<double>(config, device().backend()));
+                        choose_kernels<double>(config, device().backend()));
   StepPlan<double> step = solver.plan();
   for (const auto& [width, overlap] : {std::pair{1, Overlap::in_kernel},
                                        {4, Overlap::on},
@@ -206,15 +207,15 @@ TEST_P(FaceStoresTest, KeepTheirBitsWhilePhasesAreTimed) {
   for (const char* reduction : {"warp_shuffle", "fused"}) {
     SCOPED_TRACE(reduction);
     config.solver.reduction = reduction;
-    SolverRows<double> rows = choose_rows<double>(config, device().backend());
-    rows.graph = true;
-    Solver<double> solver(config, blocks_of(config, {1, world().size(), 1}), world(), device(), rows);
+    SolverKernels<double> kernels = choose_kernels<double>(config, device().backend());
+    kernels.graph = true;
+    Solver<double> solver(config, blocks_of(config, {1, world().size(), 1}), world(), device(), kernels);
     solver.time_phases();
     EXPECT_FALSE(solver.queues_graphs());
     EXPECT_EQ(answers_in_turns(solver), expected);
     const SolverTimes times = solver.times();
     EXPECT_EQ(times.interior, 0);
-    EXPECT_EQ(times.shells, 0);
+    EXPECT_EQ(times.exterior, 0);
     EXPECT_GT(times.sweep, 0);
     EXPECT_EQ(times.exchange[Phase::pack], 0);  // peers store
     EXPECT_GT(times.exchange[Phase::wire], 0);
@@ -224,10 +225,10 @@ TEST_P(FaceStoresTest, KeepTheirBitsWhilePhasesAreTimed) {
   }
 }
 
-TEST_P(FaceStoresTest, AreRefusedWhereTheyCannotBe) {
+TEST_P(FaceStoresTest, AreRejectedWhereTheyCannotBe) {
   const Index n = world().size();
   const Int3 along_x{n, 1, 1}, along_y{1, n, 1};
-  const auto refused = [&](Int3 parts, auto change) {
+  const auto rejected = [&](Int3 parts, auto change) {
     Config config = decks::steady({128 * n, 9 * n, 12});
     config.solver.kernel = "tma_pipeline";
     config.parallel.transport = "peer";
@@ -236,23 +237,23 @@ TEST_P(FaceStoresTest, AreRefusedWhereTheyCannotBe) {
     const std::string said = error_text<CollectiveError>(
         [&] {
           Solver<double>(config, blocks_of(config, parts), world(), device(),
-                         choose_rows<double>(config, device().backend()));
+                         choose_kernels<double>(config, device().backend()));
         },
         ExitCode::unavailable);
     return said.find("parallel.overlap: sweeps cannot store their faces here") != said.npos;
   };
-  EXPECT_FALSE(refused(along_x, [](Config&) {}));
-  EXPECT_FALSE(refused(along_y, [](Config&) {}));
-  EXPECT_TRUE(refused(along_x, [&](Config& c) { c.grid.cells.x = 130 * n; }));
-  EXPECT_FALSE(refused(along_y, [&](Config& c) { c.grid.cells.x = 130 * n; }));
-  EXPECT_TRUE(refused(along_y, [](Config& c) { c.parallel.transport = "host"; }));
-  EXPECT_TRUE(refused(along_y, [](Config& c) { c.solver.kernel = "naive"; }));
-  EXPECT_TRUE(refused(along_y, [](Config& c) { c.solver.halo_width = 2; }));
+  EXPECT_FALSE(rejected(along_x, [](Config&) {}));
+  EXPECT_FALSE(rejected(along_y, [](Config&) {}));
+  EXPECT_TRUE(rejected(along_x, [&](Config& c) { c.grid.cells.x = 130 * n; }));
+  EXPECT_FALSE(rejected(along_y, [&](Config& c) { c.grid.cells.x = 130 * n; }));
+  EXPECT_TRUE(rejected(along_y, [](Config& c) { c.parallel.transport = "host"; }));
+  EXPECT_TRUE(rejected(along_y, [](Config& c) { c.solver.kernel = "naive"; }));
+  EXPECT_TRUE(rejected(along_y, [](Config& c) { c.solver.halo_width = 2; }));
   // An axis around which a rank is its own neighbour.
-  EXPECT_TRUE(refused(along_y, [](Config& c) {
+  EXPECT_TRUE(rejected(along_y, [](Config& c) {
     c.boundaries[4] = c.boundaries[5] = {BoundaryKind::periodic, {}, {}};
   }));
-  EXPECT_TRUE(refused(along_y, [](Config& c) { c.grid.cells.x = 9; }));  // too narrow for the row's tiles
+  EXPECT_TRUE(rejected(along_y, [](Config& c) { c.grid.cells.x = 9; }));  // too narrow for the kernel's tiles
 }
 
 // A solver that times its phases gives the bits of one that does not, and says where the time of exchanges
@@ -267,10 +268,10 @@ TEST_P(PhaseTimes, ChangeNoBitAndAddUp) {
   for (const Overlap overlap : {Overlap::on, Overlap::off}) {
     SCOPED_TRACE(fmt::format("overlap {}", overlap == Overlap::on));
     config.parallel.overlap = overlap;
-    const SolverRows<double> rows = rows_with_graphs<double>(config, device());
-    const Decomposition blocks = blocks_of(config, even_process_grid(world().size()));
-    Solver<double> plain(config, blocks, world(), device(), rows),
-        timed(config, blocks, world(), device(), rows);
+    const SolverKernels<double> kernels = rows_with_graphs<double>(config, device());
+    const Decomposition decomposition = blocks_of(config, even_process_grid(world().size()));
+    Solver<double> plain(config, decomposition, world(), device(), kernels),
+        timed(config, decomposition, world(), device(), kernels);
     timed.time_phases();
     EXPECT_FALSE(timed.queues_graphs());
     EXPECT_EQ(timed.times().sum(), 0);
@@ -284,8 +285,8 @@ TEST_P(PhaseTimes, ChangeNoBitAndAddUp) {
     EXPECT_EQ(exchange[Phase::unpack] > 0, several);
     EXPECT_LE(exchange[Phase::pack] + exchange[Phase::wire] + exchange[Phase::unpack], times.halo);
     EXPECT_EQ(times.interior > 0, beside);
-    EXPECT_EQ(times.shells > 0, beside);
-    EXPECT_LE(times.interior + times.shells, times.sweep);
+    EXPECT_EQ(times.exterior > 0, beside);
+    EXPECT_LE(times.interior + times.exterior, times.sweep);
     EXPECT_GT(times.reduction, 0);
     EXPECT_EQ(plain.times().exchange[Phase::wire], 0);
   }
@@ -340,7 +341,7 @@ class HidingOfHalos : public BackendTest {
   // The answer after some sweeps; what was measured before them is in `cost`.
   std::uint64_t answer(const Config& config, bool time_halos, std::optional<HaloCost>& cost) {
     Solver<double> solver(config, blocks_of(config, even_process_grid(world().size())), world(), device(),
-                          choose_rows<double>(config, device().backend()), time_halos);
+                          choose_kernels<double>(config, device().backend()), time_halos);
     if (time_halos && world().size() > 1) cost = solver.measure_halo_cost();
     solver.sweep(5);
     EXPECT_EQ(solver.sweeps(), 5);
@@ -350,10 +351,10 @@ class HidingOfHalos : public BackendTest {
 
 TEST_P(HidingOfHalos, IsMeasuredWithoutATrace) {
   Config config = decks::every_wall({16, 13, 15});
-  for (const int depth : {1, 2}) {
+  for (const int halo_width : {1, 2}) {
     for (const Overlap overlap : {Overlap::on, Overlap::off}) {
-      SCOPED_TRACE(fmt::format("depth {}, overlap {}", depth, overlap == Overlap::on ? "on" : "off"));
-      config.solver.halo_width = depth;
+      SCOPED_TRACE(fmt::format("depth {}, overlap {}", halo_width, overlap == Overlap::on ? "on" : "off"));
+      config.solver.halo_width = halo_width;
       config.parallel.overlap = overlap;
       std::optional<HaloCost> unasked, measured;
       const std::uint64_t plain = answer(config, false, unasked);

@@ -28,7 +28,7 @@ using Periodic = std::array<bool, 3>;
 struct GhostOracle {
   Int3 cells;  // of the whole grid
   Periodic periodic;
-  Box block;  // of this rank
+  Box subdomain;  // of this rank
   int ghosts;
 
   // Exact in fp32, as are all values below.
@@ -47,8 +47,8 @@ struct GhostOracle {
     Place p;
     for (int axis = 0; axis < 3; ++axis) {
       const Index n = cells[axis];
-      Index global = block.lo[axis] + c[axis];
-      if (global < block.lo[axis] || global >= block.hi[axis]) ++p.outside;
+      Index global = subdomain.lo[axis] + c[axis];
+      if (global < subdomain.lo[axis] || global >= subdomain.hi[axis]) ++p.outside;
       if (periodic[axis]) {
         global = (global + n) % n;
       } else if (global < 0 || global >= n) {
@@ -115,22 +115,23 @@ class Exchanged {
       : device_(device),
         decomposition_(c.cells, c.process_grid, c.periodic, c.ghosts),
         rank_(world.rank()),
-        oracle_{c.cells, c.periodic, decomposition_.block(rank_), c.ghosts},
-        field_(device, oracle_.block.extent(), c.ghosts),
-        mirror_(device, oracle_.block.extent(), c.ghosts, Memory::staging),
+        oracle_{c.cells, c.periodic, decomposition_.subdomain(rank_), c.ghosts},
+        field_(device, oracle_.subdomain.extent(), c.ghosts),
+        mirror_(device, oracle_.subdomain.extent(), c.ghosts, Memory::staging),
         boundaries_(test_boundaries<T>(decomposition_, rank_)),
         compute_(own_stream(device, Priority::normal)),
         halo_stream_(own_stream(device, Priority::high)),
         halo_(decomposition_, world, device, {halo_field(field_)},
               {.name = std::move(transport), .timed = false}),
         sides_(ghost_sides(decomposition_, rank_)),
-        interior_(interior_box(oracle_.block.extent(), block(), sides_.remote, 1)) {}
+        interior_(interior_box(oracle_.subdomain.extent(), subdomain(), sides_.remote, 1)) {}
 
   void check_ghosts(double shift) {
     fill(shift);
     halo_.start(field_.view(), compute_, halo_stream_);
     halo_.finish(field_.view(), compute_, halo_stream_);
-    fill_boundaries(widened_block(block().extent(), sides_.filled, oracle_.ghosts == 1 ? 0 : oracle_.ghosts));
+    fill_boundaries(
+        widened_subdomain(subdomain().extent(), sides_.filled, oracle_.ghosts == 1 ? 0 : oracle_.ghosts));
     fetch();
     expect_cells(shift, [](Int3) { return true; });
   }
@@ -139,7 +140,7 @@ class Exchanged {
   void check_interior(double shift) {
     fill(shift);
     halo_.start(field_.view(), compute_, halo_stream_);
-    fill_boundaries(block());
+    fill_boundaries(subdomain());
     fetch();
     expect_cells(shift, [&](Int3 c) {
       return interior_.contains(c) || has_neighbour(c, [&](Int3 next) { return interior_.contains(next); });
@@ -151,7 +152,7 @@ class Exchanged {
   // The interior has all cells that touch no other rank's, and no other.
   void check_regions() const {
     Index wrong = 0;
-    for_each_cell(block(), [&](Int3 c) {
+    for_each_cell(subdomain(), [&](Int3 c) {
       wrong += interior_.contains(c) == has_neighbour(c, [&](Int3 next) { return is_remote(next); });
     });
     EXPECT_EQ(wrong, 0);
@@ -165,7 +166,7 @@ class Exchanged {
       const int outside = oracle_.place(c).outside;
       if (outside == 0 || (oracle_.ghosts == 1 && outside > 1) || !is_remote(c)) return;
       bytes += sizeof(T);
-      const Int3 n = oracle_.block.extent();
+      const Int3 n = oracle_.subdomain.extent();
       const auto side = [](Index at, Index end) { return at < 0 ? -1 : at >= end ? 1 : 0; };
       directions.insert({side(c.x, n.x), side(c.y, n.y), side(c.z, n.z)});
     });
@@ -182,10 +183,10 @@ class Exchanged {
   }
   bool is_remote(Int3 c) const {
     const GhostOracle::Place p = oracle_.place(c);
-    return p.beyond == 0 && !oracle_.block.contains(p.cell);
+    return p.beyond == 0 && !oracle_.subdomain.contains(p.cell);
   }
 
-  Box block() const { return {{0, 0, 0}, oracle_.block.extent()}; }
+  Box subdomain() const { return {{0, 0, 0}, oracle_.subdomain.extent()}; }
 
   void fill_boundaries(Box region) {
     face_copy<T>(device_.backend()).fill_boundaries(field_.view(), boundaries_, region, compute_);
@@ -195,7 +196,7 @@ class Exchanged {
     const FieldView<T> view = mirror_.view();
     for_each_cell(view.padded(), [&](Int3 c) { view(c) = static_cast<T>(GhostOracle::poison); });
     for_each_cell(view.interior(),
-                  [&](Int3 c) { view(c) = static_cast<T>(oracle_.index(oracle_.block.lo + c) + shift); });
+                  [&](Int3 c) { view(c) = static_cast<T>(oracle_.index(oracle_.subdomain.lo + c) + shift); });
     device_.copy(field_.data(), mirror_.data(), field_.bytes(), compute_);
     device_.synchronize(compute_);
   }
@@ -294,16 +295,16 @@ TEST_P(HaloFigures, RegionsAndTrafficAreThoseOfTheCells) {
   }
 }
 
-TEST_P(HaloFigures, BlocksThatDoNotMatchTheRanksAreRefused) {
-  const auto expect_refused = [&](const Decomposition& decomposition, Int3 extent, int ghosts) {
+TEST_P(HaloFigures, BlocksThatDoNotMatchTheRanksAreRejected) {
+  const auto expect_rejected = [&](const Decomposition& decomposition, Int3 extent, int ghosts) {
     Field<double> field(device(), extent, ghosts);
     EXPECT_THROW(HaloExchange<double>(decomposition, world(), device(), {halo_field(field)}), Error);
   };
   const Decomposition more({8, 8, 64}, {1, 1, world().size() + 1}, {});
-  expect_refused(more, more.block(0).extent(), 1);
-  expect_refused(Decomposition({8, 8, 64}, {1, 1, world().size()}, {}), {8, 8, 63}, 1);
-  expect_refused(Decomposition({8, 8, world().size()}, {1, 1, world().size()}, {false, false, true}),
-                 {8, 8, 1}, 2);
+  expect_rejected(more, more.subdomain(0).extent(), 1);
+  expect_rejected(Decomposition({8, 8, 64}, {1, 1, world().size()}, {}), {8, 8, 63}, 1);
+  expect_rejected(Decomposition({8, 8, world().size()}, {1, 1, world().size()}, {false, false, true}),
+                  {8, 8, 1}, 2);
 }
 ISOTHERM_ON_EACH_BACKEND(HaloFigures);
 
@@ -328,7 +329,7 @@ class Series {
     grid[axis_] = ranks;
     cells[axis_] = 5 * ranks;
     const Decomposition decomposition(cells, grid, {true, true, true});
-    const Int3 extent = decomposition.block(world.rank()).extent();
+    const Int3 extent = decomposition.subdomain(world.rank()).extent();
     std::vector<HaloField<double>> bound;
     for (int i = 0; i < fields; ++i) fields_.emplace_back(device, extent, ghosts);
     for (Field<double>& field : fields_) bound.push_back(halo_field(field));

@@ -24,7 +24,7 @@ std::vector<Diagnostics> run(Device& device, Config config, int looks, std::int6
   config.output.diagnostics = sweeps;
   const Communicator world = Communicator::world();
   Solver<T> solver(config, blocks_of(config, even_process_grid(world.size())), world, device,
-                   choose_rows<T>(config, device.backend()));
+                   choose_kernels<T>(config, device.backend()));
   std::vector<Diagnostics> found{solver.diagnose()};
   for (int i = 0; i < looks; ++i) {
     solver.sweep(sweeps);
@@ -170,14 +170,15 @@ TEST_P(HeatBalance, OfADivergedField) {
 
 template <class T>
 std::string lines(const Config& config, Int3 grid, const Communicator& ranks, Device& device) {
-  Solver<T> solver(config, blocks_of(config, grid), ranks, device, choose_rows<T>(config, device.backend()));
+  Solver<T> solver(config, blocks_of(config, grid), ranks, device,
+                   choose_kernels<T>(config, device.backend()));
   std::string text;
   for (const int sweeps : {0, 1, 4}) {
     solver.sweep(sweeps);
-    HistoryRow row;
-    row.sweep = solver.sweeps();
-    row.diagnostics = solver.diagnose();
-    text += history_line(row, plan_diagnostics(config));
+    HistoryLine line;
+    line.sweep = solver.sweeps();
+    line.diagnostics = solver.diagnose();
+    text += history_line(line, plan_diagnostics(config));
   }
   return text;
 }
@@ -195,11 +196,11 @@ void expect_one_line(Config config, Device& device) {
   for (const Int3 grid : all_process_grids(world.size())) {
     if (grid.x > n.x || grid.y > n.y || grid.z > n.z) continue;
     config.solver.halo_width =
-        static_cast<int>(std::min<Index>(3, blocks_of(config, grid).deepest_halo().value_or(3)));
-    for (const auto& row : histogram_kernels<T>()) {
-      if (row.backend != device.backend()) continue;
-      config.solver.histogram = row.name;
-      SCOPED_TRACE(fmt::format("{} on {}x{}x{}", row.name, grid.x, grid.y, grid.z));
+        static_cast<int>(std::min<Index>(3, blocks_of(config, grid).max_halo_width().value_or(3)));
+    for (const auto& kernel : histogram_kernels<T>()) {
+      if (kernel.backend != device.backend()) continue;
+      config.solver.histogram = kernel.name;
+      SCOPED_TRACE(fmt::format("{} on {}x{}x{}", kernel.name, grid.x, grid.y, grid.z));
       EXPECT_EQ(lines<T>(config, grid, world, device), expected);
     }
   }
@@ -209,9 +210,9 @@ class OneDiagnosis : public BackendTest {};
 ISOTHERM_ON_EACH_BACKEND(OneDiagnosis);
 
 TEST_P(OneDiagnosis, OfEveryKindOfDeck) {
-  Config walls = decks::every_wall({17, 23, 31});
-  walls.sources = decks::steady({1, 1, 1}).sources;
-  for (const Config& config : {walls, decks::steady({16, 15, 14})}) {
+  Config boundaries = decks::every_wall({17, 23, 31});
+  boundaries.sources = decks::steady({1, 1, 1}).sources;
+  for (const Config& config : {boundaries, decks::steady({16, 15, 14})}) {
     expect_one_line<double>(config, device());
     expect_one_line<float>(config, device());
   }

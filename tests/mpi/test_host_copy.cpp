@@ -22,24 +22,24 @@ namespace {
 class HostCopies : public BackendTest {
  protected:
   template <class T>
-  std::uint64_t whole(FieldView<const T> field, Box block, Int3 cells) const {
-    return world().all_reduce(fingerprint(field, block.lo, cells), ReduceOp::sum);
+  std::uint64_t whole(FieldView<const T> field, Box subdomain, Int3 cells) const {
+    return world().all_reduce(fingerprint(field, subdomain.lo, cells), ReduceOp::sum);
   }
 
   template <class T>
   void expect_old_field(Config config, bool graph) {
     config.solver.kernel = device().backend() == Backend::host ? "openmp" : "naive";
     config.solver.reduction = "reproducible";
-    SolverRows<T> rows = rows_with_graphs<T>(config, device());
-    rows.graph = rows.graph && graph;
-    Solver<T> solver(config, blocks_of(config, even_process_grid(world().size()), halo_depth(config)),
-                     world(), device(), rows);
+    SolverKernels<T> kernels = rows_with_graphs<T>(config, device());
+    kernels.graph = kernels.graph && graph;
+    Solver<T> solver(config, blocks_of(config, even_process_grid(world().size()), ghost_layers(config)),
+                     world(), device(), kernels);
     HostCopy<T> copy = solver.make_host_copy();
     for (const std::int64_t beside : {1, 2, 3, 40}) {
       const std::uint64_t taken = solver.fingerprint();
       solver.copy_to(copy);
       solver.sweep(beside);
-      EXPECT_EQ(whole<T>(copy.view(), solver.block(), config.grid.cells), taken);
+      EXPECT_EQ(whole<T>(copy.view(), solver.subdomain(), config.grid.cells), taken);
       EXPECT_GE(copy.seconds(), 0);
       EXPECT_NE(solver.fingerprint(), taken);
     }
@@ -90,8 +90,8 @@ class HostCells : public BackendTest {
     config.solver.kernel = device().backend() == Backend::host ? "openmp" : "naive";
     config.solver.reduction = "reproducible";
     Solver<T> solver(config, blocks_of(config, even_process_grid(world().size())), world(), device(),
-                     choose_rows<T>(config, device().backend()));
-    const Int3 n = solver.block().extent();
+                     choose_kernels<T>(config, device().backend()));
+    const Int3 n = solver.subdomain().extent();
     const bool is_last = world().rank() == world().size() - 1;
     for (int round = 0; round < 12; ++round) {
       std::vector<Box> boxes;
@@ -125,11 +125,12 @@ TEST_P(HostCells, AreThoseOfTheField) {
 template <class T>
 void expect_values(Int3 cells, Int3 process_grid) {
   const Communicator world = Communicator::world();
-  const Box block = Decomposition(cells, process_grid, {}).block(world.rank());
+  const Box subdomain = Decomposition(cells, process_grid, {}).subdomain(world.rank());
   const auto device = make_host_device();
-  Field<T> field = test::field_by_index<T>(*device, block, cells);
+  Field<T> field = test::field_by_index<T>(*device, subdomain, cells);
   const Int3 first{0, 0, 0};
-  if (block.contains(first)) field.view()(first - block.lo) = T(-0.0);  // a sum with +0 would lose its sign
+  if (subdomain.contains(first))
+    field.view()(first - subdomain.lo) = T(-0.0);  // a sum with +0 would lose its sign
   std::vector<Int3> wanted;
   for_each_cell(cells, [&](Int3 c) {
     if (c.x % 2 == 0) wanted.push_back(cells - Int3{1, 1, 1} - c);  // not in the order of memory
@@ -137,8 +138,8 @@ void expect_values(Int3 cells, Int3 process_grid) {
   wanted.insert(wanted.end(), 3, first);
   std::vector<T> mine;
   for (const Int3 cell : wanted)
-    if (block.contains(cell)) mine.push_back(field.view()(cell - block.lo));
-  const std::vector<double> values = gather_cells<T>(world, block, wanted, mine);
+    if (subdomain.contains(cell)) mine.push_back(field.view()(cell - subdomain.lo));
+  const std::vector<double> values = gather_cells<T>(world, subdomain, wanted, mine);
   ASSERT_EQ(values.size(), wanted.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const bool is_first = wanted[i] == first;
@@ -175,13 +176,13 @@ T mean_at(Int3 coarse, Int3 factor, Int3 cells) {
 template <class T>
 void expect_means(Int3 cells, Int3 process_grid, Int3 factor) {
   const Communicator world = Communicator::world();
-  const Box block = Decomposition(cells, process_grid, {}).block(world.rank());
+  const Box subdomain = Decomposition(cells, process_grid, {}).subdomain(world.rank());
   const auto device = make_host_device();
-  Field<T> field = test::field_by_index<T>(*device, block, cells);
+  Field<T> field = test::field_by_index<T>(*device, subdomain, cells);
   const FieldView<T> view = field.view();
-  for_each_cell(view.extent, [&](Int3 c) { view(c) = third_at<T>(c + block.lo, cells); });
+  for_each_cell(view.extent, [&](Int3 c) { view(c) = third_at<T>(c + subdomain.lo, cells); });
 
-  const CoarseField coarse(world, block, factor);
+  const CoarseField coarse(world, subdomain, factor);
   const std::vector<T> means = coarse.means<T>(view);
   const Box mine = coarse.cells();
   ASSERT_EQ(std::ssize(means), mine.cells());

@@ -33,7 +33,8 @@ Outcome<T> outcome_of(Solver<T>& solver) {
 
 template <class T>
 Outcome<T> solve(const Config& config, Int3 grid, const Communicator& world, Device& device) {
-  Solver<T> solver(config, blocks_of(config, grid), world, device, choose_rows<T>(config, device.backend()));
+  Solver<T> solver(config, blocks_of(config, grid), world, device,
+                   choose_kernels<T>(config, device.backend()));
   solver.sweep(sweeps);
   return outcome_of(solver);
 }
@@ -44,18 +45,18 @@ Outcome<T> solve_plainly(const Config& config) {
   return outcome_of(*solver);
 }
 
-// The cells of `block` out of the whole field.
+// The cells of `subdomain` out of the whole field.
 template <class T>
-std::vector<T> part(const std::vector<T>& whole, Int3 n, Box block) {
+std::vector<T> part(const std::vector<T>& whole, Int3 n, Box subdomain) {
   std::vector<T> cells;
-  for_each_cell(block, [&](Int3 c) { cells.push_back(whole[index_of(c, n)]); });
+  for_each_cell(subdomain, [&](Int3 c) { cells.push_back(whole[index_of(c, n)]); });
   return cells;
 }
 
-// `whole`: of all ranks' cells, of which this one has those of `block`.
+// `whole`: of all ranks' cells, of which this one has those of `subdomain`.
 template <class T>
-void expect_outcome(const Outcome<T>& found, const Outcome<T>& whole, Int3 n, Box block) {
-  const std::vector<T> expected = part(whole.cells, n, block);
+void expect_outcome(const Outcome<T>& found, const Outcome<T>& whole, Int3 n, Box subdomain) {
+  const std::vector<T> expected = part(whole.cells, n, subdomain);
   ASSERT_EQ(found.cells.size(), expected.size());
   EXPECT_EQ(std::memcmp(found.cells.data(), expected.data(), expected.size() * sizeof(T)), 0);
   EXPECT_EQ(found.residual, whole.residual);
@@ -76,15 +77,15 @@ void expect_one_answer(Config config, const std::string& what, Device& device) {
   fix_transport(config, device, world);
   for (const Int3 grid : all_process_grids(world.size())) {
     if (grid.x > n.x || grid.y > n.y || grid.z > n.z) continue;
-    const Box block = blocks_of(config, grid).block(world.rank());
-    for (const auto& row : stencil_kernels<T>()) {
-      if (row.backend != device.backend()) continue;
+    const Box subdomain = blocks_of(config, grid).subdomain(world.rank());
+    for (const auto& kernel : stencil_kernels<T>()) {
+      if (kernel.backend != device.backend()) continue;
       for (const Overlap overlap : {Overlap::off, Overlap::on}) {
-        config.solver.kernel = row.name;
+        config.solver.kernel = kernel.name;
         config.parallel.overlap = overlap;
-        SCOPED_TRACE(fmt::format("{} kernel {} process grid {}x{}x{} overlap {}", what, row.name, grid.x,
+        SCOPED_TRACE(fmt::format("{} kernel {} process grid {}x{}x{} overlap {}", what, kernel.name, grid.x,
                                  grid.y, grid.z, overlap == Overlap::on));
-        expect_outcome(solve<T>(config, grid, world, device), reference, n, block);
+        expect_outcome(solve<T>(config, grid, world, device), reference, n, subdomain);
       }
     }
   }
@@ -95,8 +96,8 @@ void expect_one_answer(Config config, const std::string& what, Device& device) {
 std::vector<std::string> kernels_of_kinds(Backend backend) {
   std::vector<std::string> kinds = {"naive", "coarsened", "tma_pipeline"};
   if (backend == Backend::host) kinds = {"reference", "openmp"};
-  for (const auto& row : stencil_kernels<double>())
-    if (row.backend == backend && row.max_depth > 1) kinds.emplace_back(row.name);
+  for (const auto& kernel : stencil_kernels<double>())
+    if (kernel.backend == backend && kernel.max_time_block > 1) kinds.emplace_back(kernel.name);
   return kinds;
 }
 
@@ -113,7 +114,7 @@ std::vector<Outcome<T>> solve_in_parts(Solver<T>& solver) {
 
 // After each part the whole field and the norm are those of one rank's single sweeps.
 template <class T>
-void expect_one_answer_at_every_depth(Config config, const std::string& what, Device& device) {
+void expect_one_answer_at_every_halo_width(Config config, const std::string& what, Device& device) {
   const Communicator world = Communicator::world();
   // The largest update comes out of the sweep, where the kernel can; sums are exact.
   config.solver.reduction = config.problem.norm == Norm::max ? "auto" : "reproducible";
@@ -121,21 +122,21 @@ void expect_one_answer_at_every_depth(Config config, const std::string& what, De
   const auto reference = solve_in_parts(*PlainSolver<T>(config));
   fix_transport(config, device, world);
   for (const Int3 grid : process_grids(world.size(), n)) {  // each axis, and as many as can be
-    const Decomposition blocks = blocks_of(config, grid);
-    for (const int depth : {1, 2, 3, 4}) {
-      if (depth > blocks.deepest_halo().value_or(depth)) continue;
-      config.solver.halo_width = depth;
+    const Decomposition decomposition = blocks_of(config, grid);
+    for (const int halo_width : {1, 2, 3, 4}) {
+      if (halo_width > decomposition.max_halo_width().value_or(halo_width)) continue;
+      config.solver.halo_width = halo_width;
       for (const std::string& kernel : kernels_of_kinds(device.backend())) {
         for (const Overlap overlap : {Overlap::off, Overlap::on}) {
           config.solver.kernel = kernel;
           config.parallel.overlap = overlap;
-          SCOPED_TRACE(fmt::format("{} depth {} kernel {} process grid {}x{}x{} overlap {}", what, depth,
+          SCOPED_TRACE(fmt::format("{} depth {} kernel {} process grid {}x{}x{} overlap {}", what, halo_width,
                                    kernel, grid.x, grid.y, grid.z, overlap == Overlap::on));
-          Solver<T> solver(config, blocks, world, device, choose_rows<T>(config, device.backend()));
+          Solver<T> solver(config, decomposition, world, device, choose_kernels<T>(config, device.backend()));
           const auto found = solve_in_parts(solver);
           for (std::size_t i = 0; i < found.size(); ++i) {
             SCOPED_TRACE(fmt::format("part {}", i));
-            expect_outcome(found[i], reference[i], n, blocks.block(world.rank()));
+            expect_outcome(found[i], reference[i], n, decomposition.subdomain(world.rank()));
           }
         }
       }
@@ -196,10 +197,10 @@ void expect_one_norm(Device& device) {
     const double expected = solve_plainly<T>(config).residual;
     ASSERT_GT(expected, 0);
     fix_transport(config, device, world);
-    for (const auto& row : reduction_kernels<T>()) {
-      if (row.backend != device.backend()) continue;
-      config.solver.reduction = row.name;
-      SCOPED_TRACE(fmt::format("reduction {} norm {}", row.name, static_cast<int>(norm)));
+    for (const auto& kernel : reduction_kernels<T>()) {
+      if (kernel.backend != device.backend()) continue;
+      config.solver.reduction = kernel.name;
+      SCOPED_TRACE(fmt::format("reduction {} norm {}", kernel.name, static_cast<int>(norm)));
       const double found = solve<T>(config, even_process_grid(world.size()), world, device).residual;
       EXPECT_NEAR(found, expected, norm == Norm::max ? 0 : 1e-12 * expected);
     }
@@ -226,17 +227,17 @@ void expect_one_sum(Config config, Device& device) {
 }
 
 // Boundaries that vary over their face and in time, next to ghosts that are swept.
-TEST_P(OneAnswer, EveryDepth) {
+TEST_P(OneAnswer, EveryHaloWidth) {
   Config boundaries = decks::every_wall({17, 14, 19});
   boundaries.boundaries[2].value = Expression("5000*cos(9*x) + 100*z + 1e6*t", "xzt");
   boundaries.boundaries[5] = {BoundaryKind::convection,
                               Expression("280 + 30*sin(8*x)*cos(7*y) + 500*t", "xyt"), 55};
   boundaries.problem.norm = Norm::l2;
-  expect_one_answer_at_every_depth<double>(boundaries, "walls fp64", device());
+  expect_one_answer_at_every_halo_width<double>(boundaries, "boundaries fp64", device());
   boundaries.problem.norm = Norm::max;
-  expect_one_answer_at_every_depth<float>(boundaries, "walls fp32", device());
-  expect_one_answer_at_every_depth<float>(decks::periodic({13, 11, 14}), "periodic fp32", device());
-  expect_one_answer_at_every_depth<double>(decks::steady({14, 15, 13}), "steady fp64", device());
+  expect_one_answer_at_every_halo_width<float>(boundaries, "boundaries fp32", device());
+  expect_one_answer_at_every_halo_width<float>(decks::periodic({13, 11, 14}), "periodic fp32", device());
+  expect_one_answer_at_every_halo_width<double>(decks::steady({14, 15, 13}), "steady fp64", device());
 }
 
 TEST_P(OneAnswer, ReproducibleNormsOnEveryProcessGrid) {

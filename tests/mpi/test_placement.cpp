@@ -139,21 +139,21 @@ TEST(RunOutput, PhasesAreSpreadOverRanks) {
 
 TEST(RunOutput, RankTableComesInRankOrderOnEveryRank) {
   const Communicator world = Communicator::world();
-  const RankRow mine{world.rank(),
-                     "host \"\n",
-                     Backend::cuda,
-                     world.rank() % 2,
-                     "GPU",
-                     fmt::format("uuid {}", world.rank()),
-                     3,
-                     1000000000000 + world.rank(),
-                     7};
-  const std::vector<RankRow> rows = gather_ranks(mine, world);
-  ASSERT_EQ(rows.size(), static_cast<std::size_t>(world.size()));
+  const RankInfo mine{world.rank(),
+                      "host \"\n",
+                      Backend::cuda,
+                      world.rank() % 2,
+                      "GPU",
+                      fmt::format("uuid {}", world.rank()),
+                      3,
+                      1000000000000 + world.rank(),
+                      7};
+  const std::vector<RankInfo> ranks = gather_ranks(mine, world);
+  ASSERT_EQ(ranks.size(), static_cast<std::size_t>(world.size()));
   for (int rank = 0; rank < world.size(); ++rank) {
-    const RankRow& row = rows[static_cast<std::size_t>(rank)];
-    EXPECT_EQ(std::tuple(row.rank, row.host, row.backend, row.device_index, row.uuid, row.threads, row.cells,
-                         row.peak_bytes),
+    const RankInfo& info = ranks[static_cast<std::size_t>(rank)];
+    EXPECT_EQ(std::tuple(info.rank, info.host, info.backend, info.device_index, info.uuid, info.threads,
+                         info.cells, info.peak_bytes),
               std::tuple(rank, "host \"\n", Backend::cuda, rank % 2, fmt::format("uuid {}", rank), 3,
                          1000000000000 + rank, 7));
   }

@@ -51,16 +51,16 @@ Residuals answer(const Config& config, Device& device, const Communicator& world
 
 template <class T>
 void expect_the_same(Config config, Device& device, const Communicator& world) {
-  for (const auto& row : reduction_kernels<T>()) {
-    if (row.backend != device.backend() || !row.available()) continue;
-    config.solver.reduction = row.name;
+  for (const auto& kernel : reduction_kernels<T>()) {
+    if (kernel.backend != device.backend() || !kernel.available()) continue;
+    config.solver.reduction = kernel.name;
     for (const Norm norm : norms) {
       config.problem.norm = norm;
       for (const Overlap overlap : {Overlap::off, Overlap::on}) {
-        if (overlap == Overlap::on && !row.fused) continue;                // a norm of several regions
-        if (norm != Norm::max && row.sum_bits == SumBits::vary) continue;  // from run to run
+        if (overlap == Overlap::on && !kernel.fused) continue;                // a norm of several regions
+        if (norm != Norm::max && kernel.sum_bits == SumBits::vary) continue;  // from run to run
         config.parallel.overlap = overlap;
-        SCOPED_TRACE(fmt::format("reduction {} norm {} overlap {}", row.name, static_cast<int>(norm),
+        SCOPED_TRACE(fmt::format("reduction {} norm {} overlap {}", kernel.name, static_cast<int>(norm),
                                  overlap == Overlap::on));
         const Residuals expected = answer<T>(config, device, world, false);
         EXPECT_EQ(answer<T>(config, device, world, true), expected);
@@ -73,7 +73,7 @@ void expect_the_same(Config config, Device& device, const Communicator& world) {
 class ResidualCheckTest : public BackendTest {};
 ISOTHERM_ON_EACH_BACKEND(ResidualCheckTest);
 
-TEST_P(ResidualCheckTest, LaggedOnesHaveTheSameBits) {
+TEST_P(ResidualCheckTest, AsynchronousOnesHaveTheSameBits) {
   expect_the_same<double>(decks::every_wall({17, 13, 14}), device(), world());
   expect_the_same<float>(decks::steady({17, 13, 14}), device(), world());
   Config still = decks::periodic({12, 13, 10});  // boundaries that do not move can be recorded
@@ -83,14 +83,14 @@ TEST_P(ResidualCheckTest, LaggedOnesHaveTheSameBits) {
 
 // Of two fields of each rank that differ in one cell, by what `update` says.
 template <class T>
-double residual_of(double update, Norm norm, const ReductionKernel<T>& row, const Communicator& world) {
+double residual_of(double update, Norm norm, const ReductionKernel<T>& kernel, const Communicator& world) {
   Config config = decks::base({4, 5, 6 * world.size()});
   config.problem.norm = norm;
   const auto host = make_host_device();
   Field<T> now(*host, {4, 5, 6}, 1), before(*host, {4, 5, 6}, 1);
   for (Field<T>* field : {&now, &before}) face_copy<T>(Backend::host).fill(field->view(), T(1), {});
   now.view()(1, 2, 3) += static_cast<T>(update);
-  ResidualCheck<T> check(config, world, *host, row, row.scratch_bytes(now.view().interior()));
+  ResidualCheck<T> check(config, world, *host, kernel, kernel.scratch_bytes(now.view().interior()));
   check.start(std::as_const(now).view(), std::as_const(before).view(), {});
   return check.finish();
 }
@@ -99,19 +99,19 @@ TEST(ResidualCheckOfOneCell, IsNotDroppedOnAnyRank) {
   const Communicator world = Communicator::world();
   constexpr double nan = std::numeric_limits<double>::quiet_NaN(),
                    inf = std::numeric_limits<double>::infinity();
-  for (const auto& row : reduction_kernels<double>()) {
-    if (row.backend != Backend::host || !row.launch) continue;
+  for (const auto& kernel : reduction_kernels<double>()) {
+    if (kernel.backend != Backend::host || !kernel.launch) continue;
     for (const Norm norm : norms) {
-      SCOPED_TRACE(fmt::format("reduction {} norm {}", row.name, static_cast<int>(norm)));
+      SCOPED_TRACE(fmt::format("reduction {} norm {}", kernel.name, static_cast<int>(norm)));
       for (int rank = 0; rank < world.size(); ++rank) {
         for (const double bad : {nan, inf, -inf}) {
-          EXPECT_TRUE(std::isnan(residual_of(world.rank() == rank ? bad : 1.0, norm, row, world)));
+          EXPECT_TRUE(std::isnan(residual_of(world.rank() == rank ? bad : 1.0, norm, kernel, world)));
         }
-        EXPECT_GT(residual_of(world.rank() == rank ? 2.0 : 0.0, norm, row, world), 0);
+        EXPECT_GT(residual_of(world.rank() == rank ? 2.0 : 0.0, norm, kernel, world), 0);
       }
-      EXPECT_EQ(residual_of(0, norm, row, world), 0);
-      EXPECT_EQ(residual_of(120.0, Norm::l1, row, world), 1);
-      EXPECT_EQ(residual_of(3.0, Norm::max, row, world), 3);
+      EXPECT_EQ(residual_of(0, norm, kernel, world), 0);
+      EXPECT_EQ(residual_of(120.0, Norm::l1, kernel, world), 1);
+      EXPECT_EQ(residual_of(3.0, Norm::max, kernel, world), 3);
     }
   }
 }
@@ -133,8 +133,8 @@ TEST(ResidualCheckOnASlowDevice, WaitsForNothingBeforeItIsFinished) {
     int waits = 0;
     device.on_event_wait = [&](Event) { ++waits; };
     device.on_stream_wait = [&] { ++waits; };
-    const auto rows = reduction_kernels<double>();
-    const auto row = std::find_if(rows.begin(), rows.end(), [&](const auto& r) {
+    const auto registry = reduction_kernels<double>();
+    const auto kernel = std::find_if(registry.begin(), registry.end(), [&](const auto& r) {
       return r.name == name && r.backend == Backend::host;
     });
     config.problem.norm = Norm::l1;
@@ -143,7 +143,7 @@ TEST(ResidualCheckOnASlowDevice, WaitsForNothingBeforeItIsFinished) {
       face_copy<double>(Backend::host).fill(field.view(), value, {});
     };
     const Owned<Stream> stream = own_stream(device, Priority::normal);
-    ResidualCheck<double> check(config, world, device, *row, row->scratch_bytes(now.view().interior()));
+    ResidualCheck<double> check(config, world, device, *kernel, kernel->scratch_bytes(now.view().interior()));
     fill(before, 300);
     for (const double step : {3.0, 5.0, 7.0}) {
       fill(now, 300 + step);
@@ -166,12 +166,12 @@ TEST(ResidualCheckOnASlowDevice, KeepsOutOfTheOrderOfOtherCollectives) {
   const auto host = make_host_device();
   SlowestDevice slow;
   Device& device = world.rank() % 2 == 0 ? static_cast<Device&>(slow) : *host;
-  const ReductionKernel<double>& row = reduction_kernels<double>().front();
+  const ReductionKernel<double>& kernel = reduction_kernels<double>().front();
   Field<double> field(device, {8, 8, 8}, 1);
   face_copy<double>(Backend::host).fill(field.view(), world.rank(), {});
   const Owned<Stream> stream = own_stream(device, Priority::normal);
-  ResidualCheck<double> check(decks::base({8, 8, 8}), world, device, row,
-                              row.scratch_bytes(field.view().interior()));
+  ResidualCheck<double> check(decks::base({8, 8, 8}), world, device, kernel,
+                              kernel.scratch_bytes(field.view().interior()));
   check.start(std::as_const(field).view(), {}, stream);
   auto other = world.start_all_reduce(std::vector<double>{100, 0}, ReduceOp::sum);
   EXPECT_EQ(check.finish(), world.size() - 1);
@@ -198,7 +198,7 @@ std::vector<std::int64_t> waits_of_a_run(Config config, Check check, const char*
   return waits;
 }
 
-TEST_P(ResidualCheckTest, ALaggedOneIsWaitedForWithTheNextSweepsQueued) {
+TEST_P(ResidualCheckTest, AnAsynchronousOneIsWaitedForWithTheNextSweepsQueued) {
   Config config = decks::steady({12, 11, 10});
   config.problem.tolerance = 0;
   config.problem.max_sweeps = 50;

@@ -40,13 +40,13 @@ class FilesOfAll : public testing::Test {
  protected:
   explicit FilesOfAll(Int3 cells = {17, 23, 31}) : cells_(cells), config_(decks::base(cells)) {}
 
-  Box block(Int3 grid) const { return Decomposition(cells_, grid, {}).block(world_.rank()); }
-  Box block() const { return block(even_process_grid(world_.size())); }
+  Box subdomain(Int3 grid) const { return Decomposition(cells_, grid, {}).subdomain(world_.rank()); }
+  Box subdomain() const { return subdomain(even_process_grid(world_.size())); }
 
   template <class T>
   std::uint64_t whole_fingerprint(Int3 grid) {
-    const Field<T> field = test::field_by_index<T>(*device_, block(grid), cells_);
-    return world_.all_reduce(fingerprint(field.view(), block(grid).lo, cells_), ReduceOp::sum);
+    const Field<T> field = test::field_by_index<T>(*device_, subdomain(grid), cells_);
+    return world_.all_reduce(fingerprint(field.view(), subdomain(grid).lo, cells_), ReduceOp::sum);
   }
   template <class T>
   std::uint64_t whole_fingerprint() {
@@ -55,8 +55,8 @@ class FilesOfAll : public testing::Test {
   // With the fingerprint of what the writer was given, or another.
   template <class T>
   std::string write(SnapshotWriter& to, Int3 grid, std::int64_t sweep, double time, std::uint64_t spoil = 0) {
-    const Field<T> field = test::field_by_index<T>(*device_, block(grid), cells_);
-    return to.write(field.view(), block(grid), {time, sweep, whole_fingerprint<T>(grid) ^ spoil});
+    const Field<T> field = test::field_by_index<T>(*device_, subdomain(grid), cells_);
+    return to.write(field.view(), subdomain(grid), {time, sweep, whole_fingerprint<T>(grid) ^ spoil});
   }
   template <class T>
   std::string write(SnapshotWriter& to, std::int64_t sweep, double time = 0, std::uint64_t spoil = 0) {
@@ -117,7 +117,7 @@ class Snapshot : public FilesOfAll {
     return {config_, world_, folder_.path(), provenance(), nullptr, slab_bytes};
   }
   // All ranks must throw the same.
-  static std::string expect_refused(ExitCode code, const std::function<void()>& work) {
+  static std::string expect_rejected(ExitCode code, const std::function<void()>& work) {
     return refusal<CollectiveError>(work, code);
   }
 };
@@ -128,7 +128,7 @@ TEST_F(Snapshot, HoldsEveryCellAtItsPlace) {
   EXPECT_EQ(path, folder_ / "test_00000012.hdf");
   expect_cells<double>(path);
   EXPECT_EQ(
-      world_.all_reduce(fingerprint_on_disk(path, block(), cells_, Precision::fp64, 100), ReduceOp::sum),
+      world_.all_reduce(fingerprint_on_disk(path, subdomain(), cells_, Precision::fp64, 100), ReduceOp::sum),
       whole_fingerprint<double>());
   EXPECT_EQ(to.bytes_written(), size_of(path));
   folder_.expect_names({"test.hdf.series", "test.xmf", "test_00000012.hdf"});
@@ -189,7 +189,7 @@ TEST_F(Snapshot, TheSeriesNamesThemAllOnce) {
 
 TEST_F(Snapshot, AFolderThatIsMissingIsCannotCreate) {
   SnapshotWriter to(config_, world_, folder_ / "none", provenance());
-  EXPECT_EQ(expect_refused(ExitCode::cannot_create, [&] { write<float>(to, 0); }),
+  EXPECT_EQ(expect_rejected(ExitCode::cannot_create, [&] { write<float>(to, 0); }),
             folder_ /
                 "none/test_00000000.hdf.part: creating failed (No such file or directory); check the "
                 "folder, its permissions and its free space");
@@ -198,7 +198,7 @@ TEST_F(Snapshot, AFolderThatIsMissingIsCannotCreate) {
 TEST_F(Snapshot, ANameThatIsTakenByAFolderIsIo) {
   if (world_.is_root()) std::filesystem::create_directory(folder_ / "test_00000000.hdf");
   SnapshotWriter to = writer();
-  expect_refused(ExitCode::io, [&] { write<float>(to, 0); });
+  expect_rejected(ExitCode::io, [&] { write<float>(to, 0); });
   folder_.expect_names({"test_00000000.hdf"});
   expect_cells<float>(write<float>(to, 1));  // and the run can go on
 }
@@ -206,7 +206,7 @@ TEST_F(Snapshot, ANameThatIsTakenByAFolderIsIo) {
 // What a file system that loses data looks like from here: the cells on the disk are not those of the field.
 TEST_F(Snapshot, WhatReadsBackWrongNeverGetsItsName) {
   SnapshotWriter to = writer();
-  const std::string text = expect_refused(ExitCode::io, [&] { write<float>(to, 0, 0, 1); });
+  const std::string text = expect_rejected(ExitCode::io, [&] { write<float>(to, 0, 0, 1); });
   expect_says(text, "does not hold what was written");
   folder_.expect_names({});
 }
@@ -217,7 +217,7 @@ TEST_F(Snapshot, ATruncatedFileIsIo) {
   world_.barrier();
   if (world_.is_root()) std::filesystem::resize_file(path, static_cast<std::uintmax_t>(size_of(path) - 8));
   world_.barrier();
-  refusal([&] { fingerprint_on_disk(path, block(), cells_, Precision::fp64, slab); }, ExitCode::io);
+  refusal([&] { fingerprint_on_disk(path, subdomain(), cells_, Precision::fp64, slab); }, ExitCode::io);
 }
 
 // Files of a part of the field hold the same cells for every process grid, known from their indices alone.
@@ -227,20 +227,21 @@ class PartFiles : public FilesOfAll {
   double value_at(Int3 cell, Int3 cells) const { return test::value_at<double>(cell, cells) / divisor_; }
 
   template <class T>
-  Field<T> field_of(Box block, Int3 cells) const {
-    Field<T> field = test::field_by_index<T>(*device_, block, cells);
+  Field<T> field_of(Box subdomain, Int3 cells) const {
+    Field<T> field = test::field_by_index<T>(*device_, subdomain, cells);
     const FieldView<T> view = field.view();
-    for_each_cell(view.interior(), [&](Int3 c) { view(c) = static_cast<T>(value_at(c + block.lo, cells)); });
+    for_each_cell(view.interior(),
+                  [&](Int3 c) { view(c) = static_cast<T>(value_at(c + subdomain.lo, cells)); });
     return field;
   }
 
   template <class T>
   SnapshotHeader write(const Config& config, const FieldPart& part, Int3 process_grid) {
     const Int3 cells = config.grid.cells;
-    const Box block = Decomposition(cells, process_grid, {}).block(world_.rank());
-    const Field<T> field = field_of<T>(block, cells);
+    const Box subdomain = Decomposition(cells, process_grid, {}).subdomain(world_.rank());
+    const Field<T> field = field_of<T>(subdomain, cells);
     SnapshotWriter writer(config, grid_of(config, part), world_, folder_.path(), {}, nullptr, slab_bytes_);
-    const PartCells<T> mine = cut<T>(field.view(), block, part.box);
+    const PartCells<T> mine = cut<T>(field.view(), subdomain, part.box);
     path_ = writer.write(mine.cells, mine.in_file, {0.5, 7, writer.fingerprint(mine.cells, mine.in_file)});
     return read_snapshot_header(path_);
   }

@@ -26,12 +26,12 @@ class OneGpuOfAll final : public DeferredDevice {
 
 TEST(NcclTransport, RefusesRanksThatShareAGpu) {
   const Communicator world = Communicator::world();
-  const TransportRow<double>* row = find_transport<double>("nccl");
-  ASSERT_NE(row, nullptr);
+  const TransportEntry<double>* entry = find_transport<double>("nccl");
+  ASSERT_NE(entry, nullptr);
   OneGpuOfAll device;
-  if (const std::string why = row->unsupported(device); !why.empty()) GTEST_SKIP() << why;
+  if (const std::string why = entry->unsupported(device); !why.empty()) GTEST_SKIP() << why;
   if (world.size() == 1) GTEST_SKIP() << "needs two ranks";
-  const std::string said = refusal([&] { row->make(device, world); }, ExitCode::unavailable);
+  const std::string said = refusal([&] { entry->make(device, world); }, ExitCode::unavailable);
   EXPECT_EQ(said,
             "ranks 0 and 1 share GPU-1, which NCCL does not allow; start one rank a GPU, or use another "
             "transport");
@@ -157,45 +157,45 @@ std::unique_ptr<Wire> make_wire(Device& device, const Communicator& communicator
   return std::make_unique<AnyWire>(device, communicator, messages);
 }
 
-using Row = TransportRow<double>;
+using Entry = TransportEntry<double>;
 template <class AnyWire>
-constexpr Row row(std::string_view name) {
+constexpr Entry row(std::string_view name) {
   return {name, "of a test", true, true, anywhere, packed_transports<double, make_wire<AnyWire>>};
 }
-const Row good = row<HostWire>("good"), recorded = row<RecordedWire<HostWire>>("recorded"),
-          recorded_lying = row<RecordedWire<LyingWire>>("recorded_lying"), slow = row<SlowWire>("slow"),
-          lying = row<LyingWire>("lying"), hanging = row<HangingWire>("hanging"),
-          throwing = row<ThrowingWire>("throwing"),
-          fragile = {"fragile", "of a test", true, true, anywhere, opened_transports<double, open_fragile>},
-          missing = {"missing", "of a test", true, true, nowhere, nullptr},
-          mock = {"mock", "of a test", false, true, anywhere, packed_transports<double, make_mock_wire>};
+const Entry good = row<HostWire>("good"), recorded = row<RecordedWire<HostWire>>("recorded"),
+            recorded_lying = row<RecordedWire<LyingWire>>("recorded_lying"), slow = row<SlowWire>("slow"),
+            lying = row<LyingWire>("lying"), hanging = row<HangingWire>("hanging"),
+            throwing = row<ThrowingWire>("throwing"),
+            fragile = {"fragile", "of a test", true, true, anywhere, opened_transports<double, open_fragile>},
+            missing = {"missing", "of a test", true, true, nowhere, nullptr},
+            mock = {"mock", "of a test", false, true, anywhere, packed_transports<double, make_mock_wire>};
 
 class HaloLinks : public BackendTest {
  protected:
   // A row of blocks along z; what is exchanged holds the number of its rank everywhere.
   template <class Use>
-  auto with_exchange(const std::vector<Row>& rows, const TransportSettings& settings, Use use) {
+  auto with_exchange(const std::vector<Entry>& registry, const TransportSettings& settings, Use use) {
     const int ranks = world().size();
     const Decomposition decomposition({5, 4, 3 * ranks}, {1, 1, ranks}, {});
-    const Int3 extent = decomposition.block(world().rank()).extent();
+    const Int3 extent = decomposition.subdomain(world().rank()).extent();
     Field<double> field(device(), extent, 1), other(device(), extent, 1);
     HaloExchange<double> halo(decomposition, world(), device(), {halo_field(field), halo_field(other)},
-                              settings, rows);
+                              settings, registry);
     return use(halo);
   }
-  std::vector<HaloLink> links(const std::vector<Row>& rows, const TransportSettings& settings) {
-    return with_exchange(rows, settings, [](const HaloExchange<double>& halo) { return halo.links(); });
+  std::vector<HaloLink> links(const std::vector<Entry>& registry, const TransportSettings& settings) {
+    return with_exchange(registry, settings, [](const HaloExchange<double>& halo) { return halo.links(); });
   }
-  std::string why_not_recordable(const std::vector<Row>& rows) {
-    return with_exchange(rows, patient, [](const auto& halo) { return halo.why_not_recordable(); });
+  std::string why_not_recordable(const std::vector<Entry>& registry) {
+    return with_exchange(registry, patient, [](const auto& halo) { return halo.why_not_recordable(); });
   }
   // Of the trial of this row on the link between ranks 0 and 1; on other ranks what they know.
-  static const TransportTrial& trial(const HaloLink& link, std::string_view name) {
-    return *std::ranges::find(link.trials, name, &TransportTrial::transport);
+  static const TransportMeasurement& measurement(const HaloLink& link, std::string_view name) {
+    return *std::ranges::find(link.measurements, name, &TransportMeasurement::transport);
   }
-  void expect_refused(const std::vector<Row>& rows, const TransportSettings& settings, ExitCode code,
-                      const char* start) {
-    expect_start(refusal<CollectiveError>([&] { links(rows, settings); }, code), start);
+  void expect_rejected(const std::vector<Entry>& registry, const TransportSettings& settings, ExitCode code,
+                       const char* start) {
+    expect_start(refusal<CollectiveError>([&] { links(registry, settings); }, code), start);
   }
   bool alone() const { return world().size() == 1; }
   bool is_bad(const HaloLink& link) const { return world().rank() == 1 || link.peer == 1; }
@@ -204,7 +204,7 @@ class HaloLinks : public BackendTest {
 TEST_P(HaloLinks, EveryPairTakesTheFastestThatWorks) {
   for (const HaloLink& link : links({slow, good}, patient)) {
     EXPECT_EQ(link.transport, "good");
-    EXPECT_GT(trial(link, "slow").seconds, trial(link, "good").seconds);
+    EXPECT_GT(measurement(link, "slow").seconds, measurement(link, "good").seconds);
     EXPECT_GT(link.chosen().latency, 0);
     EXPECT_EQ(link.bytes, 5u * 4u * sizeof(double));
     EXPECT_EQ(link.directions.size(), 1u);
@@ -219,10 +219,10 @@ TEST_P(HaloLinks, ATransportThatFailsIsNotUsedByThosePairsThatItFails) {
     SCOPED_TRACE(bad->name);
     for (const HaloLink& link : links({missing, *bad, slow}, patient)) {
       EXPECT_EQ(link.transport, is_bad(link) ? "slow" : bad->name);
-      const std::string& said = trial(link, bad->name).why_not;
+      const std::string& said = measurement(link, bad->name).why_not;
       EXPECT_EQ(said.empty(), !is_bad(link)) << said;
       if (is_bad(link)) expect_says(said, why);
-      EXPECT_EQ(trial(link, "missing").why_not, "not in this build");
+      EXPECT_EQ(measurement(link, "missing").why_not, "not in this build");
     }
   }
 }
@@ -231,7 +231,7 @@ TEST_P(HaloLinks, ATransportWhoseRanksHaveOneStateIsGivenUpByAll) {
   int waited = 0;
   for (const HaloLink& link : links({fragile, slow}, patient)) {
     EXPECT_EQ(link.transport, "slow");
-    const std::string& why = trial(link, "fragile").why_not;
+    const std::string& why = measurement(link, "fragile").why_not;
     if (is_bad(link) && why == "no answer within 900 s") {
       ++waited;
     } else {
@@ -259,13 +259,13 @@ TEST_P(HaloLinks, AllRanksRecordTheirExchangesOrNone) {
 
 TEST_P(HaloLinks, WhereNoneWorksOrOneThatIsNamedDoesNotIsAnErrorOfAllRanks) {
   if (alone()) GTEST_SKIP() << "nothing is exchanged";
-  expect_refused({lying, good, mock}, {.name = "lying", .place = "deck.yaml:3:5: parallel.transport"},
-                 ExitCode::unavailable,
-                 "deck.yaml:3:5: parallel.transport: transport 'lying' does not work between ranks 0 and 1");
-  expect_refused({missing}, {}, ExitCode::unavailable,
-                 "parallel.transport: no transport works between ranks");
-  expect_refused({good, mock}, {.name = "goood"}, ExitCode::deck,
-                 "parallel.transport: there is no transport 'goood' (isotherm list names them)");
+  expect_rejected({lying, good, mock}, {.name = "lying", .place = "deck.yaml:3:5: parallel.transport"},
+                  ExitCode::unavailable,
+                  "deck.yaml:3:5: parallel.transport: transport 'lying' does not work between ranks 0 and 1");
+  expect_rejected({missing}, {}, ExitCode::unavailable,
+                  "parallel.transport: no transport works between ranks");
+  expect_rejected({good, mock}, {.name = "goood"}, ExitCode::deck,
+                  "parallel.transport: there is no transport 'goood' (isotherm list names them)");
 }
 ISOTHERM_ON_EACH_BACKEND(HaloLinks);
 
@@ -273,7 +273,7 @@ ISOTHERM_ON_EACH_BACKEND(HaloLinks);
 // cells that they bring: test_halo_exchange.cpp; the answer of one rank: test_one_answer.cpp.
 
 // The row of a transport whose rank 1 never sends; the time of whoever waits for it passes at once.
-const Row* silenced = nullptr;
+const Entry* silenced = nullptr;
 
 class SilentTransport final : public Transport<double> {
  public:
@@ -312,7 +312,7 @@ std::unique_ptr<TransportMaker<double>> silent_transports(Device& device, const 
   return std::make_unique<SilentMaker>(device, communicator);
 }
 
-class TransportRows : public BackendTest {
+class TransportRegistry : public BackendTest {
  protected:
   // A column of blocks along z.
   Decomposition column() const {
@@ -320,58 +320,58 @@ class TransportRows : public BackendTest {
     return Decomposition({7, 4, 3 * ranks}, {1, 1, ranks}, {});
   }
   template <class Check>
-  void on_each_row(Check check) {
+  void on_each_transport(Check check) {
     for (const std::string& transport : usable_transports(device(), world())) {
-      const Row* row = find_transport<double>(transport);
-      if (!row) continue;
+      const Entry* entry = find_transport<double>(transport);
+      if (!entry) continue;
       SCOPED_TRACE(transport);
-      check(*row);
+      check(*entry);
     }
   }
 };
 
-TEST_P(TransportRows, APeerThatNeverSendsIsGivenUp) {
+TEST_P(TransportRegistry, APeerThatNeverSendsIsGivenUp) {
   if (world().size() == 1) GTEST_SKIP() << "needs two ranks";
-  on_each_row([&](const Row& row) {
-    silenced = &row;
-    const Row silent{"silent", "of a test", true, false, anywhere, silent_transports};
-    const std::vector<Row> rows{silent, *find_transport<double>("host")};
-    const Decomposition blocks = column();
-    Field<double> field(device(), blocks.block(world().rank()).extent(), 1);
-    const HaloExchange<double> halo(blocks, world(), device(), {halo_field(field)}, {.timeout = timeout},
-                                    rows);
+  on_each_transport([&](const Entry& entry) {
+    silenced = &entry;
+    const Entry silent{"silent", "of a test", true, false, anywhere, silent_transports};
+    const std::vector<Entry> registry{silent, *find_transport<double>("host")};
+    const Decomposition decomposition = column();
+    Field<double> field(device(), decomposition.subdomain(world().rank()).extent(), 1);
+    const HaloExchange<double> halo(decomposition, world(), device(), {halo_field(field)},
+                                    {.timeout = timeout}, registry);
     for (const HaloLink& link : halo.links()) {
       if (world().rank() != 1 && link.peer != 1) continue;
       EXPECT_EQ(link.transport, "host");
-      const std::string& why = link.trials.front().why_not;
+      const std::string& why = link.measurements.front().why_not;
       // Or given up with another peer, where the ranks have one state.
       if (world().size() == 2 || why.find("given up") == std::string::npos) {
         EXPECT_EQ(why, "no answer within 900 s");
       }
     }
     // What ranks keep for whoever comes next is not what was given up.
-    const HaloExchange<double> next(blocks, world(), device(), {halo_field(field)},
-                                    {.name = std::string(row.name), .timed = false});
-    for (const HaloLink& link : next.links()) EXPECT_EQ(link.transport, row.name);
+    const HaloExchange<double> next(decomposition, world(), device(), {halo_field(field)},
+                                    {.name = std::string(entry.name), .timed = false});
+    for (const HaloLink& link : next.links()) EXPECT_EQ(link.transport, entry.name);
   });
 }
 
 // Memory that no other process can open.
-TEST_P(TransportRows, WhereOneRankCannotConnectItsPeersKnowWhy) {
+TEST_P(TransportRegistry, WhereOneRankCannotConnectItsPeersKnowWhy) {
   if (world().size() == 1 || !find_transport<double>("peer")->unsupported(device()).empty()) {
     GTEST_SKIP() << "needs two ranks with a GPU each";
   }
-  const Decomposition blocks = column();
-  Field<double> field(device(), blocks.block(world().rank()).extent(), 1);
+  const Decomposition decomposition = column();
+  Field<double> field(device(), decomposition.subdomain(world().rank()).extent(), 1);
   const Buffer elsewhere(device(), field.bytes(), Memory::staging);
   HaloField<double> bound = halo_field(field);
   if (world().rank() == 1) bound.memory = elsewhere.data();
   expect_says(refusal<CollectiveError>(
-                  [&] { HaloExchange<double>(blocks, world(), device(), {bound}, {.name = "peer"}); },
+                  [&] { HaloExchange<double>(decomposition, world(), device(), {bound}, {.name = "peer"}); },
                   ExitCode::unavailable),
               "transport 'peer' does not work between ranks 0 and 1 (rank 1: cudaIpcGetMemHandle failed");
 }
-ISOTHERM_ON_EACH_BACKEND(TransportRows);
+ISOTHERM_ON_EACH_BACKEND(TransportRegistry);
 
 // Differs by sender, message, byte and round.
 unsigned char pattern(int sender, std::size_t message, std::size_t i, std::size_t round) {

@@ -37,7 +37,7 @@ mutate() {
 
 mutate kernel kernels/host/stencil_openmp.cpp 's/p\[-r\.pitch_y\], p\[r\.pitch_y\]/p[-r.pitch_y], p[-r.pitch_y]/' compare
 mutate halo src/halo/packed_transport.cpp 's/cells_\.unpack\(/if (i != 1) &/' ranks
-mutate guard src/output/safe_file.cpp 's/if \(reason != EOPNOTSUPP.*/if (reason == 12345) refuse(path, "", bytes);/' odd_disks
+mutate guard src/output/safe_file.cpp 's/if \(reason != EOPNOTSUPP.*/if (reason == 12345) reject(path, "", bytes);/' odd_disks
 mutate read_back src/output/field_files/snapshot.cpp 's/if \(on_disk != header\.meta\.fingerprint\)/if (on_disk == 12345)/' odd_disks
 mutate short_write src/output/safe_file.cpp 's/remove_prefix\(static_cast<std::size_t>\(taken\)\)/remove_prefix(bytes.size())/' odd_disks
 mutate fsync src/output/field_files/snapshot.cpp 's/^( *)sync_file\(part\);/\1/' power_cut

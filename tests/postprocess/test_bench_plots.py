@@ -1,4 +1,4 @@
-"""Ladders and rooflines: bars, roofs and dots stand where the benchmark's figures are."""
+"""Ladders and rooflines: bars, copy bandwidths and dots stand where the benchmark's figures are."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from isotherm_tools.bench import BenchRecord, depth_figure, ladder_figure, roofline_figure
+from isotherm_tools.bench import BenchRecord, time_block_figure, ladder_figure, roofline_figure
 from isotherm_tools.cli import main
 
 
@@ -14,7 +14,7 @@ def entry(row, seconds, precision="fp64", **changes):
     """1000 cells at 2 values each, beside a copy of 20 MB/s."""
     width = 4 if precision == "fp32" else 8
     return {
-        "row": row, "policy": "-", "depth": 1, "precision": precision, "cells": [10, 10, 10], "verdict": "right",
+        "kernel": row, "tile": "-", "time_block": 1, "precision": precision, "cells": [10, 10, 10], "verdict": "right",
         "note": None, "points_per_launch": 1000.0, "bytes_per_launch": 2000.0 * width, "launches_per_sample": 5,
         "launch_s": {"median": seconds, "p10": seconds / 2, "p90": 2 * seconds},
         "copy_bandwidth_bytes_per_s": {"median": 20e6, "p10": 19e6, "p90": 21e6},
@@ -35,9 +35,9 @@ def write(folder, entries, **changes):
 @pytest.fixture
 def bench(tmp_path):
     return write(tmp_path, [
-        entry("slow", 4e-3), entry("fast", 1e-3, policy="32x8x1", speedup=4.0),
+        entry("slow", 4e-3), entry("fast", 1e-3, tile="32x8x1", speedup=4.0),
         entry("wrong", 1, verdict="wrong", launch_s=None, speedup=None),
-        entry("fused", 1e-3, depth=4, points_per_launch=4000.0, speedup=16.0),
+        entry("fused", 1e-3, time_block=4, points_per_launch=4000.0, speedup=16.0),
         entry("slow", 4e-3, "fp32"),
     ])
 
@@ -46,7 +46,7 @@ def bars(panel):
     return [patch.get_width() for patch in panel.patches]
 
 
-def roofs(panel, label):
+def limits(panel, label):
     found = [lines for lines in panel.collections if lines.get_label() == label]
     return [segment[0][0] for lines in found for segment in lines.get_segments()]
 
@@ -56,9 +56,9 @@ def test_bars_are_rates_and_roofs_what_a_copy_would_reach(bench):
     assert [panel.get_title(loc="left") for panel in panels] == ["10 x 10 x 10, fp64", "10 x 10 x 10, fp32"]
     assert bars(panels[0]) == pytest.approx([0.25e-3, 1e-3, 4e-3])  # GPts/s
     assert bars(panels[1]) == pytest.approx([0.25e-3])
-    assert [text.get_text() for text in panels[0].get_yticklabels()] == ["slow", "fast, 32x8x1", "fused, depth 4"]
+    assert [text.get_text() for text in panels[0].get_yticklabels()] == ["slow", "fast, 32x8x1", "fused, time block 4"]
     # 20 MB/s are 1.25 MPts/s of 16 bytes; a launch of four sweeps moves as much for four times the points.
-    assert roofs(panels[0], "copy bandwidth beside it") == pytest.approx([1.25e-3, 1.25e-3, 5e-3])
+    assert limits(panels[0], "copy bandwidth beside it") == pytest.approx([1.25e-3, 1.25e-3, 5e-3])
     assert panels[0].yaxis_inverted()
 
 
@@ -74,12 +74,12 @@ def test_reductions_are_drawn_in_bytes_with_both_roofs(tmp_path):
     path = write(tmp_path, [entry("tree", 2e-3, read_bandwidth_bytes_per_s=read)], subject="reduction")
     panel = ladder_figure(BenchRecord(path)).axes[0]
     assert bars(panel) == pytest.approx([8e-3])  # GB/s
-    assert roofs(panel, "copy bandwidth beside it") == pytest.approx([20e-3])
-    assert roofs(panel, "read bandwidth beside it") == pytest.approx([40e-3])
+    assert limits(panel, "copy bandwidth beside it") == pytest.approx([20e-3])
+    assert limits(panel, "read bandwidth beside it") == pytest.approx([40e-3])
 
 
 def test_a_difference_does_not_squeeze_the_others(tmp_path):
-    """What a fused norm adds to a sweep is next to nothing: a rate beyond all roofs, or no rate at all."""
+    """What a fused norm adds to a sweep is next to nothing: a rate beyond all copy bandwidths, or no rate at all."""
     def added(p10, median, p90):
         return {"launch_s": {"median": median, "p10": p10, "p90": p90}, "base_s": {"median": 3, "p10": 2, "p90": 4}}
 
@@ -89,8 +89,8 @@ def test_a_difference_does_not_squeeze_the_others(tmp_path):
     ], subject="reduction")
     panel = ladder_figure(BenchRecord(path)).axes[0]
     assert bars(panel) == pytest.approx([16e-3, 1.6, 0, 0])
-    assert panel.get_xlim() == pytest.approx((0, 1.1 * 20e-3))  # of the roof
-    assert roofs(panel, "copy bandwidth beside it") == pytest.approx([20e-3] * 4)
+    assert panel.get_xlim() == pytest.approx((0, 1.1 * 20e-3))  # of the copy bandwidth
+    assert limits(panel, "copy bandwidth beside it") == pytest.approx([20e-3] * 4)
     assert [text.get_text() for text in panel.texts] == [
         "0.016  (1.00x)", "1.6  (100x), cut off", "not above the noise", "not above the noise",
     ]
@@ -98,10 +98,10 @@ def test_a_difference_does_not_squeeze_the_others(tmp_path):
 
 def test_dots_and_slanted_roof_of_the_roofline(bench):
     panel = roofline_figure(BenchRecord(bench)).axes[0]
-    roof, *dots = panel.get_lines()
-    x, y = roof.get_data()
+    limit, *dots = panel.get_lines()
+    x, y = limit.get_data()
     assert y == pytest.approx(x * 20e-3)  # GFlop/s at 20 MB/s
-    assert roof.get_label() == "copy: 0.02 GB/s"
+    assert limit.get_label() == "copy: 0.02 GB/s"
     assert [tuple(float(v[0]) for v in dot.get_data()) for dot in dots] == [
         pytest.approx((0.5, 2e-3)), pytest.approx((0.5, 8e-3)), pytest.approx((2.0, 32e-3)), pytest.approx((1.0, 2e-3)),
     ]
@@ -131,13 +131,13 @@ def test_the_legend_covers_no_panel(bench):
 
 def test_the_best_policy_of_each_row_and_depth(tmp_path):
     path = write(tmp_path, [
-        entry("tile", 3e-3, policy="2x2"), entry("other", 5e-3), entry("tile", 1e-3, policy="4x2"),
-        entry("tile", 2e-3, policy="8x2"), entry("tile", 9e-3, policy="2x2", depth=2),
+        entry("tile", 3e-3, tile="2x2"), entry("other", 5e-3), entry("tile", 1e-3, tile="4x2"),
+        entry("tile", 2e-3, tile="8x2"), entry("tile", 9e-3, tile="2x2", time_block=2),
     ])
     record = BenchRecord(path)
-    assert len(record.ladders[0].rungs) == 5
-    record.keep_best_policies()
-    assert [rung.label for rung in record.ladders[0].rungs] == ["tile, 4x2", "other", "tile, 2x2, depth 2"]
+    assert len(record.ladders[0].variants) == 5
+    record.keep_best_tiles()
+    assert [variant.label for variant in record.ladders[0].variants] == ["tile, 4x2", "other", "tile, 2x2, time block 2"]
 
 
 @pytest.mark.parametrize("figure", ["ladder", "roofline"])
@@ -181,23 +181,23 @@ def test_what_the_program_writes_is_drawn(tmp_path, capsys, subject):
 
 
 def test_depths_rise_under_their_roofs(tmp_path):
-    """A row of one sweep and one that fuses; the figures of the fastest policy, one panel a precision."""
-    fused = [entry("fused", 1e-3, depth=d, points_per_launch=1000.0 * d) for d in (4, 1, 2)]
-    slower = entry("fused", 2e-3, depth=2, policy="other", points_per_launch=2000.0)
+    """A kernel of one sweep and a temporal one; the figures of the fastest tile, one panel a precision."""
+    fused = [entry("fused", 1e-3, time_block=d, points_per_launch=1000.0 * d) for d in (4, 1, 2)]
+    slower = entry("fused", 2e-3, time_block=2, tile="other", points_per_launch=2000.0)
     record = BenchRecord(write(tmp_path, [entry("single", 1e-3), *fused, slower, entry("fused", 1e-3, "fp32")]))
-    fp64, fp32 = depth_figure(record).axes
+    fp64, fp32 = time_block_figure(record).axes
     assert [fp64.get_title(loc="left"), fp32.get_title(loc="left")] == ["fp64", "fp32"]
     lines = {line.get_label(): (list(line.get_xdata()), list(line.get_ydata())) for line in fp64.get_lines()}
     assert lines["fused, 10 x 10 x 10"][0] == [1, 2, 4]
     assert lines["fused, 10 x 10 x 10"][1] == pytest.approx([1e-3, 2e-3, 4e-3])  # GPts/s
     assert lines["single, 10 x 10 x 10"] == ([1], pytest.approx([1e-3]))
-    assert lines["roof of one sweep a pass"][1] == pytest.approx([1.25e-3, 1.25e-3])  # 20 MB/s at 16 bytes
-    assert lines["roof of so many sweeps a pass"] == ([1, 4], pytest.approx([1.25e-3, 5e-3]))
+    assert lines["copy bandwidth, one sweep per pass"][1] == pytest.approx([1.25e-3, 1.25e-3])  # 20 MB/s at 16 bytes
+    assert lines["copy bandwidth, so many sweeps per pass"] == ([1, 4], pytest.approx([1.25e-3, 5e-3]))
 
 
 def test_depths_need_fused_sweeps(tmp_path, capsys):
-    assert main(["depths", str(write(tmp_path, [entry("single", 1e-3)]))]) == 65
-    assert "holds no fused sweeps" in capsys.readouterr().err
-    path = write(tmp_path, [entry("fused", 1e-3, depth=4, points_per_launch=4000.0)])
-    assert main(["depths", str(path)]) == 0
-    assert (tmp_path / "bench_depths.png").stat().st_size > 10000
+    assert main(["time-blocks", str(write(tmp_path, [entry("single", 1e-3)]))]) == 65
+    assert "holds no time blocks" in capsys.readouterr().err
+    path = write(tmp_path, [entry("fused", 1e-3, time_block=4, points_per_launch=4000.0)])
+    assert main(["time-blocks", str(path)]) == 0
+    assert (tmp_path / "bench_time-blocks.png").stat().st_size > 10000

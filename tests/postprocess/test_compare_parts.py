@@ -109,19 +109,19 @@ def test_no_baseline(tmp_path, changes, why):
 
 def test_the_entries_of_a_benchmark(tmp_path):
     grid = {"precision": "fp64", "cells": [8, 8, 8]}
-    row = {**grid, "row": "copy", "policy": "-", "depth": 1, "verdict": "right", "points_per_s": None, "bandwidth_bytes_per_s": 5e9,
+    row = {**grid, "kernel": "copy", "tile": "-", "time_block": 1, "verdict": "right", "points_per_s": None, "bandwidth_bytes_per_s": 5e9,
            "copy_bandwidth_share_percent": None}
     exchange = {**grid, "transport": "host", "face": "x-", "ghosts": 2, "verdict": "right", "exchange_s": {"median": 3e-6},
                 "latency_s": None}
-    entries = [row, {**row, "row": "fused", "policy": "tiles", "depth": 4, "points_per_s": 2e9, "copy_bandwidth_share_percent": 90.0},
-               {**row, "row": "wrong", "verdict": "wrong"}, exchange,
+    entries = [row, {**row, "kernel": "fused", "tile": "tiles", "time_block": 4, "points_per_s": 2e9, "copy_bandwidth_share_percent": 90.0},
+               {**row, "kernel": "wrong", "verdict": "wrong"}, exchange,
                {**grid, "way": "gathered", "bandwidth_bytes_per_s": 1e9, "raw_share_percent": 50.0}]
     found = measured(tmp_path, schema="isotherm-bench", schema_version=1, subject="stencil", ranks=2, device={"name": "A"}, entries=entries,
-                     options={"walls": True, "source": False, "overlap": False, "norm": "l2", "op": None})
+                     options={"boundaries": True, "source": False, "overlap": False, "norm": "l2", "op": None})
     assert found.subject == "bench stencil with walls, norm l2 on 2 ranks (A)"
     assert {name: (each.value, each.unit, each.better) for name, each in found.figures.items()} == {
         "copy fp64 8 x 8 x 8": (pytest.approx(5), "GB/s", "higher"),
-        "fused tiles depth 4 fp64 8 x 8 x 8": (pytest.approx(2), "GPts/s", "higher"),
-        "fused tiles depth 4 fp64 8 x 8 x 8, of a copy": (90, "%", "higher"),
+        "fused tiles time block 4 fp64 8 x 8 x 8": (pytest.approx(2), "GPts/s", "higher"),
+        "fused tiles time block 4 fp64 8 x 8 x 8, of a copy": (90, "%", "higher"),
         "host x- 2 layers fp64 8 x 8 x 8": (pytest.approx(3), "us", "lower"),
         "gathered fp64 8 x 8 x 8": (pytest.approx(1), "GB/s", "higher"), "gathered fp64 8 x 8 x 8, of raw": (50, "%", "higher")}

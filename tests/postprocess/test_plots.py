@@ -246,7 +246,7 @@ def test_an_unknown_column_is_2(refused, tmp_path):
 
 
 def test_a_column_without_values_is_65(refused, tmp_path):
-    """The line of sweep 0 has extremes, but no sweep through whose walls heat could have passed."""
+    """The line of sweep 0 has extremes, but no sweep through whose boundaries heat could have passed."""
     history = tmp_path / "history.csv"
     history.write_text("".join(DIAGNOSTICS.splitlines(keepends=True)[:2]))
     for columns in "balance_W", "min_K,balance_W":

@@ -160,7 +160,7 @@ def test_a_benchmark_of_another_device_is_said(run, bench, tmp_path):
     other = tmp_path / "other.json"
     other.write_text(json.dumps(content))
     bare = changed(run, tmp_path / "bare")
-    assert "its figures stand under another roof" in report(bare, tmp_path / "a.html", "--bench", other).text
+    assert "its copy bandwidth is another" in report(bare, tmp_path / "a.html", "--bench", other).text
     assert "another roof" not in report(bare, tmp_path / "a.html", "--bench", bench).text
 
 
@@ -318,9 +318,9 @@ def test_names_of_curves_stand_beside_the_panel(tmp_path):
     assert alone.get_legend() is None and alone.get_ylabel() == "peak temperature [K]"
 
 
-@pytest.mark.parametrize("effective, copy, text", [(3e12, 4e12, "75.0% of the roof"), (6e9, 4e9, "150.0% of the roof")])
+@pytest.mark.parametrize("effective, copy, text", [(3e12, 4e12, "75.0% of the copy bandwidth"), (6e9, 4e9, "150.0% of the copy bandwidth")])
 def test_a_run_under_its_roof_and_above(effective, copy, text):
-    panel = report_run.roof_figure(effective, copy).axes[0]
+    panel = report_run.bandwidth_figure(effective, copy).axes[0]
     assert panel.patches[0].get_width() == effective / 1e9 and panel.get_lines()[0].get_xdata()[0] == copy / 1e9
     assert panel.texts[0].get_text() == text and panel.get_xlim()[1] > max(effective, copy) / 1e9
 
@@ -476,8 +476,8 @@ def test_what_is_no_study_is_refused(study, tmp_path, capsys):
     for number, change in enumerate((lambda r: r.update(schema="other"), lambda r: r.update(schema_version=9),
                                      lambda r: r.pop("cases"), lambda r: r["cases"][0].pop("values"))):
         broken = changed_study(study, tmp_path / str(number), change)
-        for verb in ("study-plot", "report"):
-            assert main([verb, str(broken)]) == 65, number
+        for subcommand in ("study-plot", "report"):
+            assert main([subcommand, str(broken)]) == 65, number
     assert capsys.readouterr().err.count("\n") == 12
     assert list(tmp_path.rglob("*.html")) == list(tmp_path.rglob("*.png")) == []
 

@@ -34,7 +34,7 @@ EIGHT = Layout((64, 64, 64), (2, 2, 2))  # blocks of 32^3, each with three neigh
         (Method(overlap=False), TWO_HOSTS, 32.768 + max(10 + 16.384, 5 + 16.384)),
         (Method(overlap=False), TWO_HOSTS._replace(overhead=US), 32.768 + 26.384 + 3),
         # Two sweeps, 33^3 and 32^3; seven neighbours: faces two deep, edges of 4 x 32 and a corner of 8 values.
-        (Method(depth=2, overlap=False), ONE_HOST, (32.768 + 35.937 + 5 + 8 * (3 * 2048 + 3 * 128 + 8) / 1e3) / 2),
+        (Method(halo_width=2, overlap=False), ONE_HOST, (32.768 + 35.937 + 5 + 8 * (3 * 2048 + 3 * 128 + 8) / 1e3) / 2),
         # Every ten sweeps a norm, and three doublings of 8 ranks; two and one of two hosts of four.
         (Method(overlap=True, check_interval=10), ONE_HOST, 32.768 + 3 * 5 / 10),
         (Method(overlap=True, check_interval=10), TWO_HOSTS, 32.768 + (2 * 5 + 10) / 10),
@@ -49,8 +49,8 @@ def test_what_does_not_scale_with_the_exchange():
     alone = Layout((64, 32, 16), (1, 1, 1))
     assert model.predict(costs, Method(check_interval=4), Machine(1), alone) == (
         pytest.approx((32.768 + 3 + (20 + 16.384) / 4) * US), 0.0, None)
-    for depth in 1, 2:
-        assert model.predict(costs, Method(depth=depth), Machine(1), alone).step == pytest.approx(35.768 * US)
+    for halo_width in 1, 2:
+        assert model.predict(costs, Method(halo_width=halo_width), Machine(1), alone).step == pytest.approx(35.768 * US)
 
 
 def test_hidden_is_the_share_behind_the_interior():
@@ -60,7 +60,7 @@ def test_hidden_is_the_share_behind_the_interior():
     assert model.predict(COSTS, Method(overlap=False), slow, EIGHT).hidden == 0
     assert model.predict(COSTS, Method(), FREE, EIGHT).hidden is None
     assert model.predict(COSTS, Method(), slow, EIGHT).exchange == pytest.approx(39.576 * US)
-    assert model.predict(COSTS, Method(depth=2), slow, EIGHT).exchange == pytest.approx((15 + 52.288) / 2 * US)
+    assert model.predict(COSTS, Method(halo_width=2), slow, EIGHT).exchange == pytest.approx((15 + 52.288) / 2 * US)
 
 
 def share(layout, place, method=Method(), machine=TWO_HOSTS):
@@ -68,7 +68,7 @@ def share(layout, place, method=Method(), machine=TWO_HOSTS):
 
 
 def test_what_a_rank_has_to_do():
-    """Walls have no neighbour; a periodic axis of two parts has one on both sides, one of one part none."""
+    """Boundaries have no neighbour; a periodic axis of two parts has one on both sides, one of one part none."""
     row = Layout((10, 6, 11), (1, 1, 4))
     assert share(row, (0, 0, 0)) == ((10, 6, 3), (0, 0, 1), ((INSIDE, 60),))
     assert share(row, (0, 0, 3)) == ((10, 6, 2), (0, 0, 1), ((INSIDE, 60),))
@@ -155,7 +155,7 @@ def test_against_a_run_of_several_ranks(strong):
 
 
 def test_the_model_is_fed_with_the_smallest_run(strong):
-    """On one rank ghosts of walls are a part of the sweeps; on two, half of the time was waiting."""
+    """On one rank ghosts of boundaries are a part of the sweeps; on two, half of the time was waiting."""
     series = series_of(strong)
     assert series.costs == pytest.approx((262e-6 / 64**3, 0, 100e-6, 0))
     assert predicted(series, "step")[0] == pytest.approx(263e-6)
@@ -195,7 +195,7 @@ def test_a_norm_that_is_not_fused_grows_with_the_block(tmp_path):
 
 def test_cells_that_neighbours_compute_too_are_no_cells_more(tmp_path):
     """Depth 2 on two ranks, periodic in z: 32 and 34 planes for every 64 computed."""
-    record = RunRecord(write_run(tmp_path, 2, 1e-3, method={"depth": 2}))
+    record = RunRecord(write_run(tmp_path, 2, 1e-3, method={"halo_width": 2}))
     assert scaling.costs_of(record, Wishes()).cell == pytest.approx((1e-3 - US) / 2 / (33 * 64**2))
 
 
@@ -203,8 +203,8 @@ def test_cells_that_neighbours_compute_too_are_no_cells_more(tmp_path):
     "ranks, changes, wishes, method",
     [
         (2, {}, Wishes(), (8, 1, True, 100)),
-        (2, {"method": {"overlap": "off", "depth": 3}, "grid": {"precision": "fp32"}}, Wishes(), (4, 3, False, 100)),
-        (2, {}, Wishes(depth=2, overlap=False, check_interval=7), (8, 2, False, 7)),
+        (2, {"method": {"overlap": "off", "halo_width": 3}, "grid": {"precision": "fp32"}}, Wishes(), (4, 3, False, 100)),
+        (2, {}, Wishes(halo_width=2, overlap=False, check_interval=7), (8, 2, False, 7)),
         (1, {}, Wishes(), (8, 1, True, 100)),  # one rank overlaps nothing; more would
         (1, {"ranks": [{"host": "a", "backend": "cpu", "device": "CPU"}]}, Wishes(), (8, 1, False, 100)),
     ],
@@ -259,9 +259,9 @@ def test_wires_are_the_median_of_the_largest_run_unless_given(tmp_path):
                         "give --intra-bandwidth and --intra-latency"),
         (WIRES._replace(between_latency=None), [1, 2, 4], "no prediction from 8 ranks on (the wires between hosts are "
                                                           "unknown); give --network-bandwidth and --network-latency"),
-        (WIRES._replace(depth=16), [1, 2, 4, 8, 16, 32, 64], "no prediction for 128, 256, 512, 1024, 2048, 4096 ranks "
+        (WIRES._replace(halo_width=16), [1, 2, 4, 8, 16, 32, 64], "no prediction for 128, 256, 512, 1024, 2048, 4096 ranks "
                                                              "(their blocks are thinner than the halo, 16 cells)"),
-        (WIRES._replace(depth=16), [1, 2, 4, 8, 16, 32, 64], "predicted for depth 16, measured at 1"),
+        (WIRES._replace(halo_width=16), [1, 2, 4, 8, 16, 32, 64], "predicted for halo width 16, measured at 1"),
     ],
 )
 def test_what_cannot_be_predicted_is_said(strong, wishes, known, note):
@@ -279,9 +279,9 @@ def test_without_a_prediction_of_the_smallest_run_there_is_none(strong):
 
 
 def test_different_kernels_are_said(strong, tmp_path):
-    other = write_run(tmp_path, 8, 1e-4, method={"kernel": "tiled", "policy": None, "depth": 2})
+    other = write_run(tmp_path, 8, 1e-4, method={"kernel": "tiled", "tile": None, "halo_width": 2})
     assert series_of([*strong, other]).notes == [
-        "kernel differs: naive 32x8x1 on 1, 2, 4; tiled on 8", "depth differs: 1 on 1, 2, 4; 2 on 8"]
+        "kernel differs: naive 32x8x1 on 1, 2, 4; tiled on 8", "halo width differs: 1 on 1, 2, 4; 2 on 8"]
 
 
 def test_process_grids_are_by_the_weights_of_the_record(tmp_path):
@@ -315,7 +315,7 @@ def test_the_table(strong, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "strong scaling of plate: 64x64x64 cells, fp64, on GPU"
     assert lines[2:4] == [
-        "model: 0.9995 ns a cell, 0 s a launch, depth 1, overlap on, a norm every 100 sweeps",
+        "model: 0.9995 ns a cell, 0 s a launch, halo width 1, overlap on, a norm every 100 sweeps",
         "       4 ranks a host; within a host 1 GB/s and 5 µs, between hosts 0.5 GB/s and 10 µs, 0 s a message"]
     table = [line.split("  ") for line in lines[5:]]
     rows = [[text.strip() for text in line if text.strip()] for line in table]
@@ -329,8 +329,8 @@ def test_the_table(strong, capsys):
 
 
 def test_csv_and_json_hold_the_table(strong, tmp_path, capsys):
-    assert main(command(strong, "--csv", tmp_path / "a.csv", "--json", tmp_path / "a.json", "--depth", "16")) == 0
-    series = series_of(strong, WIRES._replace(depth=16))
+    assert main(command(strong, "--csv", tmp_path / "a.csv", "--json", tmp_path / "a.json", "--halo-width", "16")) == 0
+    series = series_of(strong, WIRES._replace(halo_width=16))
     assert capsys.readouterr().out == scaling_command.as_text(series) + "\n"
     with open(tmp_path / "a.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -449,7 +449,7 @@ def test_files_that_cannot_be_written_are_refused(strong, tmp_path, refused):
 
 @pytest.mark.parametrize("option, value, why", [
     ("--ranks", "8,0", "0 is no whole number from 1 on"), ("--ranks", "8,x", "x is no whole number from 1 on"),
-    ("--gpus-per-node", "0", "0 is no whole number from 1 on"), ("--depth", "1.5", "1.5 is no whole number from 1 on"),
+    ("--gpus-per-node", "0", "0 is no whole number from 1 on"), ("--halo-width", "1.5", "1.5 is no whole number from 1 on"),
     ("--intra-bandwidth", "0", "0 is no number above 0"), ("--network-latency", "-1", "-1 is no number from 0 on"),
     ("--message-overhead", "nan", "nan is no number from 0 on"), ("--kind", "odd", "invalid choice: 'odd'")])
 def test_wrong_options_are_2(strong, capsys, option, value, why):

@@ -135,7 +135,7 @@ def test_the_record_is_read(runs):
         assert (record.ranks, record.ranks_a_host, record.cells) == (ranks, ranks, (24, 20, 16))
         assert list(record.parts) == content["decomposition"]["process_grid"]
         assert record.periodic == (False, True, False)
-        assert (record.problem, record.kernel, record.fused_norm, record.depth) == ("transient", "reference", False, 1)
+        assert (record.problem, record.kernel, record.fused_norm, record.halo_width) == ("transient", "reference", False, 1)
         assert (record.sweeps, record.step) == (60, content["performance"]["step_s"])
         assert record.checks == content["residual"]["checks"] > 0
         assert record.value_bytes == 8 and record.rank_cells * ranks == 24 * 20 * 16 and not record.on_gpu
@@ -166,13 +166,13 @@ def test_measured_is_what_the_runs_measured_and_predicted_stands_beside_it(runs,
 GPU = Weights(8, 4.2e12, 32, 4, 450e9, 32, 5e-6, 64, 16, 3e-6)
 
 
-@pytest.mark.parametrize("ranks, cells, parts, periodic, depth", [
+@pytest.mark.parametrize("ranks, cells, parts, periodic, halo_width", [
     (4, (1024, 1024, 1024), (1, 2, 2), "", 1), (8, (1024, 1024, 1024), (1, 4, 2), "", 1),
     (8, (512, 512, 64), (1, 8, 1), "", 1), (8, (512, 64, 512), (1, 1, 8), "", 1),
     (8, (16384, 16, 16), (8, 1, 1), "", 1), (2, (1024, 1024, 1024), (1, 1, 2), "y", 1),
     (2, (1024, 1024, 1024), (1, 2, 1), "xyz", 1), (8, (1024, 1024, 1024), (1, 2, 4), "", 4)])
-def test_on_gpus_x_is_cut_where_nothing_else_is_left(ranks, cells, parts, periodic, depth):
-    assert process_grid(ranks, cells, depth, tuple(axis in periodic for axis in "xyz"), GPU) == parts
+def test_on_gpus_x_is_cut_where_nothing_else_is_left(ranks, cells, parts, periodic, halo_width):
+    assert process_grid(ranks, cells, halo_width, tuple(axis in periodic for axis in "xyz"), GPU) == parts
 
 
 def test_blocks_are_no_thinner_than_the_halo():
@@ -207,13 +207,13 @@ def program(request, tmp_path_factory):
 
 @pytest.mark.parametrize("cells", [(256, 256, 256), (1000, 10, 10), (64, 300, 40), (33, 35, 700)])
 @pytest.mark.parametrize("ranks", [2, 6, 64, 512])
-@pytest.mark.parametrize("depth, around", [(1, False), (1, True), (4, False), (3, True)])
-def test_it_is_the_programs_own(program, cells, ranks, depth, around):
+@pytest.mark.parametrize("halo_width, around", [(1, False), (1, True), (4, False), (3, True)])
+def test_it_is_the_programs_own(program, cells, ranks, halo_width, around):
     folder, precision, weights = program
     done = isotherm("check", "deck.yaml", "parallel.device=cpu", f"precision={precision}", "--ranks", ranks,
-                    f"grid.cells={json.dumps(cells)}", f"solver.halo_width={depth}", *[AROUND] * around, cwd=folder)
+                    f"grid.cells={json.dumps(cells)}", f"solver.halo_width={halo_width}", *[AROUND] * around, cwd=folder)
     periodic = (around, False, around)
-    parts = process_grid(ranks, cells, depth, periodic, weights)
+    parts = process_grid(ranks, cells, halo_width, periodic, weights)
     if parts is None:
         assert done.returncode == 65 and "no process grid of" in done.stderr
         return
@@ -221,4 +221,4 @@ def test_it_is_the_programs_own(program, cells, ranks, depth, around):
     found = re.search(r"^process grid +(\d+) x (\d+) x (\d+) \(", done.stdout, re.MULTILINE)
     assert tuple(map(int, found.groups())) == parts
     number, unit = re.search(r"^  by estimate +(\S+) (\S+) a sweep of", done.stdout, re.MULTILINE).groups()
-    assert sweep_cost(cells, parts, depth, periodic, weights) == pytest.approx(float(number) * SECONDS[unit], rel=0.006)
+    assert sweep_cost(cells, parts, halo_width, periodic, weights) == pytest.approx(float(number) * SECONDS[unit], rel=0.006)

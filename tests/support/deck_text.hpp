@@ -13,7 +13,7 @@
 namespace isotherm::deck_text {
 
 // Rows of all sorts: of both backends, one that is not in this build.
-inline KnownRows rows() {
+inline RegistryNames registry() {
   return {.kernels = {{"reference", true, false},
                       {"openmp", true, false},
                       {"naive", true, true},

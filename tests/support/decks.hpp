@@ -14,7 +14,7 @@ inline Config base(Int3 cells) {
   config.material.density = 7800;
   config.material.heat_capacity = 500;
   config.problem.steps = 100;
-  Paint rough;
+  RegionValue rough;
   rough.shape = Shape::formula;
   rough.formula =
       Expression("300 + 20*sin(31*x + 17*y) + 10*cos(53*z - 7*x) + 5*sin(977*x*y + 431*z)", "xyz");
@@ -54,7 +54,7 @@ inline Config steady(Int3 cells) {
   config.boundaries[0].value = Expression(300.0);
   config.problem = {};
   config.problem.kind = ProblemKind::steady;
-  Paint source;
+  RegionValue source;
   source.shape = Shape::gaussian;
   source.value = 2e6;
   source.centre = {0.1, 0.1, 0.1};

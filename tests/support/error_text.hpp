@@ -1,4 +1,4 @@
-// What a call says when it refuses a deck.
+// What a call says when it rejects a deck.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 namespace isotherm {
 
-// What `work` says when it refuses with this code; "no error" where it does not.
+// What `work` says when it rejects with this code; "no error" where it does not.
 template <class AnError = Error, class Work>
 std::string error_text(const Work& work, ExitCode code) {
   try {

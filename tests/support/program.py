@@ -123,8 +123,8 @@ def finished_run(folder, text, name, ranks=0):
     return folder / "runs" / name
 
 
-def expect_refused(folder, done, code, line):
-    """A job that was refused before any work. The launcher adds lines of its own; those of the program are one, once."""
+def expect_rejected(folder, done, code, line):
+    """A job that was rejected before any work. The launcher adds lines of its own; those of the program are one, once."""
     assert done.returncode == code, done.stderr
     assert done.stderr.startswith(line), done.stderr
     assert done.stderr.count(line) == 1

@@ -15,7 +15,7 @@ WEIGHTS = {"cell_bytes": 8, "memory_bytes_per_s": 4e12, "sector_bytes": 8, "touc
 
 def write_run(folder, count, step, cells=(64, 64, 64), hosts=1, **changes):
     """The directory of a run of `count` ranks with 1000 sweeps and 10 norms: of `step` all but 1 us is sweeps, on
-    several ranks half of it. `changes`: keys of sections, as in method={"depth": 2}."""
+    several ranks half of it. `changes`: keys of sections, as in method={"halo_width": 2}."""
     parts = {1: (1, 1, 1), 2: (1, 1, 2), 4: (1, 2, 2), 8: (2, 2, 2)}[count]
     block = [-(-n // p) for n, p in zip(cells, parts)]
     alone = count == 1
@@ -26,7 +26,7 @@ def write_run(folder, count, step, cells=(64, 64, 64), hosts=1, **changes):
         "decomposition": {"process_grid": parts, "largest_rank_cells": math.prod(block), "weights": WEIGHTS},
         "ranks": [{"rank": i, "host": f"node{i * hosts // count}", "backend": "cuda", "device": "GPU"}
                   for i in range(count)],
-        "method": {"problem": "steady", "kernel": "naive", "policy": "32x8x1", "reduction": "fused", "depth": 1,
+        "method": {"problem": "steady", "kernel": "naive", "tile": "32x8x1", "reduction": "fused", "halo_width": 1,
                    "overlap": "off" if alone else "on"},
         "phases_s": {"sweeps": {"max": 1000 * (step - US) * (0.9 if alone else 0.5)},
                      "halo": {"max": 1000 * (step - US) * (0.1 if alone else 0.5)},

@@ -196,11 +196,11 @@ TEST(BenchQuantiles, AreThoseOfTheSortedValuesAndBetweenThem) {
 }
 
 // Three samples of `seconds`, for a thousand points of 16 bytes each, beside copies of 20 MB/s.
-BenchEntry entry(const char* row, Precision precision, double seconds) {
+BenchEntry entry(const char* kernel, Precision precision, double seconds) {
   BenchEntry e;
-  e.row = row;
+  e.kernel = kernel;
   e.precision = precision;
-  e.policy = "-";
+  e.tile = "-";
   e.cells = {10, 10, 10};
   e.verdict = BenchVerdict::right;
   e.samples.seconds = {seconds, seconds, seconds};
@@ -228,12 +228,12 @@ BenchEntry difference(std::vector<double> added) {
   return e;
 }
 
-// The speed-up is over the lowest rung of the same ladder; figures of a difference are those of its median.
+// The speed-up is over the lowest kernel of the same ladder; figures of a difference are those of its median.
 TEST(BenchFigures, FollowFromTheSamples) {
   BenchRecord r = record();
   auto all = figures(r);
   for (std::size_t i = 0; i < 4; ++i) EXPECT_DOUBLE_EQ(*all[i]->speedup, (std::array{1.0, 4.0, 1.0, 2.0})[i]);
-  EXPECT_DOUBLE_EQ(*all[1]->points_a_second, 1e6);
+  EXPECT_DOUBLE_EQ(*all[1]->points_per_second, 1e6);
   EXPECT_DOUBLE_EQ(*all[1]->bandwidth, 16e6);
   EXPECT_DOUBLE_EQ(*all[1]->copy_share, 0.8);
   EXPECT_DOUBLE_EQ(*all[1]->copy_bandwidth, 20e6);
@@ -246,7 +246,7 @@ TEST(BenchFigures, FollowFromTheSamples) {
   EXPECT_DOUBLE_EQ(*figures(r)[1]->read_share, 0.4);
   r.entries[1] = difference({1.5e-3, 2e-3, 2.5e-3});
   all = figures(r);
-  EXPECT_DOUBLE_EQ(*all[1]->points_a_second, 0.5e6);
+  EXPECT_DOUBLE_EQ(*all[1]->points_per_second, 0.5e6);
   EXPECT_DOUBLE_EQ(*all[1]->copy_share, 0.4);
   EXPECT_DOUBLE_EQ(*all[1]->speedup, 2);
   EXPECT_EQ(json::parse(to_json(r))["entries"][1]["base_s"]["median"], 6e-3);
@@ -257,24 +257,24 @@ TEST(BenchFigures, ADifferenceBelowItsNoiseHasASpreadAndNoRate) {
   r.subject = BenchSubject::reduction;
   r.entries = {difference({-3e-3, -1e-3, 1e-3}), entry("tree", Precision::fp64, 4e-3)};
   const auto all = figures(r);
-  EXPECT_FALSE(all[0]->points_a_second);
+  EXPECT_FALSE(all[0]->points_per_second);
   EXPECT_FALSE(all[0]->copy_share || all[0]->speedup);
   EXPECT_DOUBLE_EQ(all[0]->seconds.spread(), 3.2);
-  EXPECT_DOUBLE_EQ(*all[1]->speedup, 1);  // the lowest rung that has a rate
+  EXPECT_DOUBLE_EQ(*all[1]->speedup, 1);  // the lowest kernel that has a rate
   const json j = json::parse(to_json(r));
   EXPECT_EQ(j["entries"][0]["launch_s"]["median"], -1e-3);
   EXPECT_EQ(j["entries"][0]["points_per_s"], nullptr);
   EXPECT_EQ(j["entries"][0]["bandwidth_bytes_per_s"], nullptr);
   EXPECT_EQ(j["not_finite"], json::object());
   r.entries[0] = difference({-1e-3, 2e-3, 4e-3});  // not above p90 - p10 = 4 ms
-  EXPECT_FALSE(figures(r)[0]->points_a_second);
+  EXPECT_FALSE(figures(r)[0]->points_per_second);
   r.entries[0] = difference({-3e-3, -1e-3, 1e-3});
   const std::string table = bench_table(r);
   expect_says(table, "  fused  -1 ms         -        -        -        -     0.0200  *320.0 %         -");
   expect_says(table, "\n  * spread above 30 %: ");
 }
 
-TEST(BenchFigures, AWrongRowIsNoRungAndHasNoFigures) {
+TEST(BenchFigures, AWrongRowIsNoKernelAndHasNoFigures) {
   BenchRecord r = record();
   r.entries[0].verdict = BenchVerdict::wrong;
   r.entries[0].samples = {};
@@ -322,7 +322,7 @@ TEST(BenchTable, HasColumnsForWhatItsEntriesHave) {
   r.entries[0].note = "cell (0, 0, 0) is 1 and should be 2";
   r.entries[1] = {};
   r.entries[1].note = "not in this build";
-  r.entries[2].depth = 4;
+  r.entries[2].time_block = 4;
   r.entries[2].points = 4000;
   for (const char* part :
        {"WRONG: cell (0, 0, 0) is 1 and should be 2\n", "skipped: not in this build\n", "of roof", "160.0 %"})

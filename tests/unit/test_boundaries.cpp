@@ -99,14 +99,14 @@ TEST(Boundaries, FormulaOverTheFaceWrapsAndClampsInTheGhosts) {
   boundary_at(config, Face::x_max) = {BoundaryKind::temperature, value, 0};
   const CellCentres centre(config);
   const int ghosts = 3;
-  for (const Box block : {whole(config), Box{{2, 1, 2}, {5, 3, 6}}, Box{{4, 3, 0}, {5, 4, 1}}}) {
-    const BoundaryConditions<float> rules(config, *device, block, ghosts, only(Face::x_max));
+  for (const Box subdomain : {whole(config), Box{{2, 1, 2}, {5, 3, 6}}, Box{{4, 3, 0}, {5, 4, 1}}}) {
+    const BoundaryConditions<float> rules(config, *device, subdomain, ghosts, only(Face::x_max));
     const Boundary<float>& boundary = rules.boundaries().faces[static_cast<int>(Face::x_max)];
-    const Int3 extent = block.extent();
+    const Int3 extent = subdomain.extent();
     for (Index z = -ghosts; z < extent.z + ghosts; ++z)
       for (Index y = -ghosts; y < extent.y + ghosts; ++y) {
-        const Index gy = (block.lo.y + y + 4 * ghosts) % 4;
-        const Index gz = std::clamp(block.lo.z + z, Index{0}, Index{5});
+        const Index gy = (subdomain.lo.y + y + 4 * ghosts) % 4;
+        const Index gz = std::clamp(subdomain.lo.z + z, Index{0}, Index{5});
         const double expected = 2 * value(0, centre(1, gy), centre(2, gz));
         EXPECT_EQ(boundary.b_at(y, z), static_cast<float>(expected)) << y << " " << z;
       }
@@ -161,7 +161,7 @@ TEST(Boundaries, ANonFiniteFormulaIsNamedWithItsCell) {
   }
 }
 
-TEST(Boundaries, AValueBeyondThePrecisionIsRefused) {
+TEST(Boundaries, AValueBeyondThePrecisionIsRejected) {
   const auto device = make_host_device();
   Config config = steel();
   boundary_at(config, Face::x_min) = {BoundaryKind::temperature, 3e38, 0};

@@ -139,7 +139,7 @@ TEST(ConfigOverrides, ReplaceAddAndAppend) {
              "grid.cells.2=77", "output.directory=a=b", "boundaries.y_max=insulated"});
   EXPECT_EQ(config.initial[0].value, 350);
   ASSERT_EQ(config.initial.size(), 2u);
-  EXPECT_EQ(config.initial[1].mode, PaintMode::add);
+  EXPECT_EQ(config.initial[1].mode, RegionMode::add);
   EXPECT_EQ(config.grid.cells, (Int3{8, 9, 77}));
   EXPECT_EQ(config.output.directory, "a=b");
   EXPECT_EQ(deck_text::parse(
@@ -275,7 +275,7 @@ TEST(ConfigCrossChecks, Diagnostics) {
   expect_problem(range("[1, hot]"), "deck.yaml:10:58: output.histogram.range.1: 'hot' is not a number");
 }
 
-TEST(ConfigCrossChecks, Rows) {
+TEST(ConfigCrossChecks, Registry) {
   const auto with = [](const std::string& solver) { return base + "solver: {" + solver + "}\n"; };
   expect_good(with("histogram: openmp, kernel: openmp"));
   expect_problem(with("histogram: opnmp"), "deck.yaml:10:21: solver.histogram: unknown word 'opnmp'");
@@ -399,42 +399,42 @@ TEST(Parts, LieWhereTheirCellsLie) {
 }
 
 // A series of grids may go where the deck's own grid fits and another does not.
-TEST(Parts, AnotherGridIsRefusedInTheSameWords) {
+TEST(Parts, AnotherGridIsRejectedInTheSameWords) {
   Config config = deck_text::parse(deck_text::base + "output: {coarse: {factor: [2, 3, 5]}}\n");
   config.grid.cells = {8, 10, 10};
   expect_start(refusal([&] { field_parts(config); }, ExitCode::deck),
                "deck.yaml:10:27: output.coarse.factor: 3 does not divide the 10 cells along y");
 }
 
-void expect_refused(const std::string& output, const std::string& problem) {
+void expect_rejected(const std::string& output, const std::string& problem) {
   deck_text::expect_problem(deck_text::base + "output: {" + output + "}\n", "deck.yaml:10:" + problem);
 }
 
 TEST(Parts, WrongKeysAreToldApart) {
-  expect_refused("slices: [{axis: x}]", "19: output.slices.0.cell: is missing, and so is position");
-  expect_refused("slices: [{cell: 1, position: 0.5}]", "29: output.slices.0.position: says what cell");
-  expect_refused("slices: [{cell: 10}]", "26: output.slices.0.cell: there is no cell 10 along z");
-  expect_refused("slices: [{axis: y, position: -0.1}]", "39: output.slices.0.position: -0.1 m lies outside");
-  expect_refused("slices: [{position: 0.51}, {cell: 5}]", "37: output.slices.1: its files would be those");
-  expect_refused("slices: [{cell: 1, name: a/b}]", "35: output.slices.0.name: 'a/b' becomes a part of");
-  expect_refused("slices: [{cell: 1, evry_steps: 3}]", "29: output.slices.0.evry_steps: unknown key");
-  expect_refused("region: {from: [0, 0, 0]}", "25: output.region.from: is one corner of two; add to");
-  expect_refused("region: {from: [0, 0, 0], last_cell: [1, 1, 1]}",
-                 "10: output.region: has corners in metres and in cells");
-  expect_refused("region: {from: [0, 0.5, 0], to: [1, 0.5, 1]}", "42: output.region.to: 0.5 is not beyond");
-  expect_refused("region: {first_cell: [0, 0, 4], last_cell: [7, 8, 3]}",
-                 "53: output.region.last_cell: 3 is before 4 along z; write the larger corner last");
-  expect_refused("region: {every_steps: 3}", "32: output.region.every_steps: says when, but not what to");
-  expect_refused("coarse: {factor: 3}", "27: output.coarse.factor: 3 does not divide the 8 cells along x");
-  expect_refused("coarse: {factor: 1, every_steps: 2, every_time: 0.1}",
-                 "58: output.coarse.every_time: stands beside every_steps; keep one");
-  expect_refused("probes: {points: [[0, 0, 0], [0.5, 0.5, 1.5]]}",
-                 "39: output.probes.points.1.at: 1.5 m lies outside the box; write a position from 0 to 1 m "
-                 "along z");
-  expect_refused("probes: {points: [{at: [0, 0, 0], name: p1}, [1, 1, 1]]}",
-                 "55: output.probes.points.1: a probe before it is called 'p1' too; give one another name");
-  expect_refused("probes: {points: [0.5]}", "28: output.probes.points.0.at: one value stands where three");
-  expect_refused("probes: {every_steps: 3}", "32: output.probes.every_steps: says when, but not what to");
+  expect_rejected("slices: [{axis: x}]", "19: output.slices.0.cell: is missing, and so is position");
+  expect_rejected("slices: [{cell: 1, position: 0.5}]", "29: output.slices.0.position: says what cell");
+  expect_rejected("slices: [{cell: 10}]", "26: output.slices.0.cell: there is no cell 10 along z");
+  expect_rejected("slices: [{axis: y, position: -0.1}]", "39: output.slices.0.position: -0.1 m lies outside");
+  expect_rejected("slices: [{position: 0.51}, {cell: 5}]", "37: output.slices.1: its files would be those");
+  expect_rejected("slices: [{cell: 1, name: a/b}]", "35: output.slices.0.name: 'a/b' becomes a part of");
+  expect_rejected("slices: [{cell: 1, evry_steps: 3}]", "29: output.slices.0.evry_steps: unknown key");
+  expect_rejected("region: {from: [0, 0, 0]}", "25: output.region.from: is one corner of two; add to");
+  expect_rejected("region: {from: [0, 0, 0], last_cell: [1, 1, 1]}",
+                  "10: output.region: has corners in metres and in cells");
+  expect_rejected("region: {from: [0, 0.5, 0], to: [1, 0.5, 1]}", "42: output.region.to: 0.5 is not beyond");
+  expect_rejected("region: {first_cell: [0, 0, 4], last_cell: [7, 8, 3]}",
+                  "53: output.region.last_cell: 3 is before 4 along z; write the larger corner last");
+  expect_rejected("region: {every_steps: 3}", "32: output.region.every_steps: says when, but not what to");
+  expect_rejected("coarse: {factor: 3}", "27: output.coarse.factor: 3 does not divide the 8 cells along x");
+  expect_rejected("coarse: {factor: 1, every_steps: 2, every_time: 0.1}",
+                  "58: output.coarse.every_time: stands beside every_steps; keep one");
+  expect_rejected("probes: {points: [[0, 0, 0], [0.5, 0.5, 1.5]]}",
+                  "39: output.probes.points.1.at: 1.5 m lies outside the box; write a position from 0 to 1 m "
+                  "along z");
+  expect_rejected("probes: {points: [{at: [0, 0, 0], name: p1}, [1, 1, 1]]}",
+                  "55: output.probes.points.1: a probe before it is called 'p1' too; give one another name");
+  expect_rejected("probes: {points: [0.5]}", "28: output.probes.points.0.at: one value stands where three");
+  expect_rejected("probes: {every_steps: 3}", "32: output.probes.every_steps: says when, but not what to");
 }
 
 TEST(Parts, TimeIsTheTransientProblems) {

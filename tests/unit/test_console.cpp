@@ -92,7 +92,7 @@ ProgressState transient() {
   s.time = 0.12;
   s.residual = 3.2e-5;
   s.wall = 9.75;
-  s.points_a_second = 1.2344e9;
+  s.points_per_second = 1.2344e9;
   s.left.seconds = 71.5;
   return s;
 }
@@ -213,12 +213,12 @@ void sweep_on(Pace& pace, std::int64_t& sweep, double& second, int looks, std::i
 TEST(Pace, TellsTheEndOfARunOfDaysAtItsBeginning) {
   Pace pace;
   pace.reached(0, 3.0);
-  EXPECT_FALSE(pace.sweeps_a_second());
+  EXPECT_FALSE(pace.sweeps_per_second());
   EXPECT_EQ(eta_text(pace.forecast(10'000'000, {})), "unknown");
   pace.reached(10, 3.1);
   EXPECT_EQ(eta_text(pace.forecast(10'000'000, {})), "unknown");  // too little was seen
   pace.reached(100, 4.0);
-  EXPECT_DOUBLE_EQ(*pace.sweeps_a_second(), 100);
+  EXPECT_DOUBLE_EQ(*pace.sweeps_per_second(), 100);
   EXPECT_EQ(eta_text(pace.forecast(10'000'000, {})), "1 d 03 h");
   EXPECT_EQ(eta_text(pace.forecast(100 + 3'723 * 100, {})), "1 h 02 min");
   EXPECT_EQ(eta_text(pace.forecast(100, {})), "0 s");
@@ -228,7 +228,7 @@ TEST(Pace, TellsTheEndOfARunOfDaysAtItsBeginning) {
   EXPECT_EQ(eta_text(restarted.forecast(1'000'000, {})), "2 h 46 min");
   Pace still;  // a clock that stands still divides by nothing
   for (int sweep = 0; sweep < 5; ++sweep) still.reached(sweep, 7);
-  EXPECT_FALSE(still.sweeps_a_second());
+  EXPECT_FALSE(still.sweeps_per_second());
   EXPECT_EQ(eta_text(still.forecast(10, {})), "unknown");
 }
 
@@ -238,9 +238,9 @@ TEST(Pace, ForgetsInMinutes) {
   double second = 0;
   pace.reached(sweep, second);
   sweep_on(pace, sweep, second, 36'000, 100);  // ten hours
-  EXPECT_NEAR(*pace.sweeps_a_second(), 100, 1e-9);
+  EXPECT_NEAR(*pace.sweeps_per_second(), 100, 1e-9);
   sweep_on(pace, sweep, second, 600, 50);  // since then beside another job
-  EXPECT_NEAR(*pace.sweeps_a_second(), 50, 1);
+  EXPECT_NEAR(*pace.sweeps_per_second(), 50, 1);
   EXPECT_NEAR(*pace.forecast(sweep + 50'000, {}).seconds, 1000, 20);
 }
 

@@ -53,8 +53,8 @@ class ReadDataset : public testing::Test {
     if (file_ >= 0) H5Fclose(std::exchange(file_, -1));
     return read_dataset_box(path_, name, grid, box);
   }
-  void expect_refused(const std::string& name, const std::string& problem, ExitCode code = ExitCode::deck,
-                      Int3 grid = cells) {
+  void expect_rejected(const std::string& name, const std::string& problem, ExitCode code = ExitCode::deck,
+                       Int3 grid = cells) {
     expect_start(refusal([&] { read(name, {{0, 0, 0}, grid}, grid); }, code), problem);
   }
   std::string place(const std::string& name) const { return path_ + ":" + name + ": "; }
@@ -98,15 +98,16 @@ TEST_F(ReadDataset, SoftLinksWithinTheFileAreFollowedToTheirEnd) {
   for (const auto& [to, name] : {std::pair{"/T", "soft"}, {"/b", "a"}, {"/a", "b"}})
     H5Lcreate_soft(to, file_, name, H5P_DEFAULT, H5P_DEFAULT);
   EXPECT_EQ(read("soft"), values_);
-  expect_refused("a", place("a") + "no such dataset (the file's root holds 'T', 'a', 'b', 'soft')");
+  expect_rejected("a", place("a") + "no such dataset (the file's root holds 'T', 'a', 'b', 'soft')");
 }
 
 TEST_F(ReadDataset, NoSuchFile) {
   path_ = folder_ / "none.h5";
-  expect_refused("T", path_ + ": cannot be read (No such file or directory); check the path",
-                 ExitCode::file_missing);
+  expect_rejected("T", path_ + ": cannot be read (No such file or directory); check the path",
+                  ExitCode::file_missing);
   path_ = folder_.path().string();
-  expect_refused("T", path_ + ": not a file (a folder or device); name an HDF5 file", ExitCode::file_missing);
+  expect_rejected("T", path_ + ": not a file (a folder or device); name an HDF5 file",
+                  ExitCode::file_missing);
 }
 
 TEST_F(ReadDataset, NotHdf5AndTruncated) {
@@ -114,18 +115,18 @@ TEST_F(ReadDataset, NotHdf5AndTruncated) {
   read("T");
   const std::string good = test::read_file(path_);
   std::ofstream(path_, std::ios::trunc) << "x,y,z\n";
-  expect_refused("T", path_ + ": not an HDF5 file (its signature is missing)");
+  expect_rejected("T", path_ + ": not an HDF5 file (its signature is missing)");
   std::ofstream(path_, std::ios::trunc) << good.substr(0, good.size() / 2);
-  expect_refused("T", path_ + ": HDF5 cannot open it (truncated, damaged, or still being written)");
+  expect_rejected("T", path_ + ": HDF5 cannot open it (truncated, damaged, or still being written)");
 }
 
 TEST_F(ReadDataset, MissingDatasetNamesThoseThatAreThere) {
   add("T");
   add("old");
   H5Gclose(H5Gcreate2(file_, "group", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-  expect_refused("/fields/T",
-                 place("/fields/T") + "no such dataset (the file's root holds 'T', 'group', 'old')");
-  expect_refused("group", place("group") + "not a dataset (a group or a named type); name a dataset of");
+  expect_rejected("/fields/T",
+                  place("/fields/T") + "no such dataset (the file's root holds 'T', 'group', 'old')");
+  expect_rejected("group", place("group") + "not a dataset (a group or a named type); name a dataset of");
 }
 
 TEST_F(ReadDataset, Shapes) {
@@ -133,15 +134,15 @@ TEST_F(ReadDataset, Shapes) {
   add("T");
   add("flat", H5T_IEEE_F64LE, H5P_DEFAULT, true, 2, flat);
   add("seven", H5T_IEEE_F64LE, H5P_DEFAULT, true, 7, seven);
-  expect_refused("flat", place("flat") + "expected rank 3 (nz, ny, nx), found rank 2");
-  expect_refused("seven", place("seven") + "expected rank 3 (nz, ny, nx), found rank 7");
-  expect_refused("T", place("T") + "expected shape (nz, ny, nx) = (5, 4, 3), found (3, 4, 5)", ExitCode::deck,
-                 {3, 4, 5});
-  expect_refused("T", place("T") + "expected shape (nz, ny, nx) = (3, 4, 6), found (3, 4, 5)", ExitCode::deck,
-                 {6, 4, 3});
+  expect_rejected("flat", place("flat") + "expected rank 3 (nz, ny, nx), found rank 2");
+  expect_rejected("seven", place("seven") + "expected rank 3 (nz, ny, nx), found rank 7");
+  expect_rejected("T", place("T") + "expected shape (nz, ny, nx) = (5, 4, 3), found (3, 4, 5)",
+                  ExitCode::deck, {3, 4, 5});
+  expect_rejected("T", place("T") + "expected shape (nz, ny, nx) = (3, 4, 6), found (3, 4, 5)",
+                  ExitCode::deck, {6, 4, 3});
 }
 
-// 8 PiB in a file of two kilobytes: refused by its shape, before anything is allocated.
+// 8 PiB in a file of two kilobytes: rejected by its shape, before anything is allocated.
 TEST_F(ReadDataset, AHugeShapeIsOnlyAShape) {
   const hsize_t huge[] = {1 << 17, 1 << 17, 1 << 16};
   add("huge", H5T_IEEE_F64LE, chunked(), false, 3, huge);
@@ -150,9 +151,9 @@ TEST_F(ReadDataset, AHugeShapeIsOnlyAShape) {
   H5Pset_fill_value(creation, H5T_NATIVE_DOUBLE, &fill);
   add("filled", H5T_IEEE_F64LE, creation, false, 3, huge);
   add("never", H5T_IEEE_F64LE, H5P_DEFAULT, false);  // which is not 0 K
-  expect_refused("filled", place("filled") + "expected shape (nz, ny, nx) = (3, 4, 5), found");
+  expect_rejected("filled", place("filled") + "expected shape (nz, ny, nx) = (3, 4, 5), found");
   for (const char* name : {"huge", "never"})
-    expect_refused(name, place(name) + "never written (it has a shape but no data, and no fill value)");
+    expect_rejected(name, place(name) + "never written (it has a shape but no data, and no fill value)");
 }
 
 TEST_F(ReadDataset, Types) {
@@ -166,43 +167,43 @@ TEST_F(ReadDataset, Types) {
   add("text", text, H5P_DEFAULT, false);
   add("wide", wide);
   for (const hid_t type : {compound, text, wide}) H5Tclose(type);
-  expect_refused("wide", place("wide") + "expected numbers of at most 8 bytes, found 16; store float64");
-  expect_refused("compound", place("compound") + "expected numbers (floating point or integer), found a");
-  expect_refused("text", place("text") + "expected numbers (floating point or integer), found a type that");
+  expect_rejected("wide", place("wide") + "expected numbers of at most 8 bytes, found 16; store float64");
+  expect_rejected("compound", place("compound") + "expected numbers (floating point or integer), found a");
+  expect_rejected("text", place("text") + "expected numbers (floating point or integer), found a type that");
 }
 
-TEST_F(ReadDataset, ExternalStorageIsRefused) {
+TEST_F(ReadDataset, ExternalStorageIsRejected) {
   const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
   H5Pset_external(creation, "/etc/passwd", 0, 480);
   add("T", H5T_IEEE_F64LE, creation, false);
-  expect_refused("T", place("T") + "external storage in '/etc/passwd' (data must lie in the file that is");
+  expect_rejected("T", place("T") + "external storage in '/etc/passwd' (data must lie in the file that is");
 }
 
-TEST_F(ReadDataset, ExternalLinksAreRefusedBehindSoftOnesToo) {
+TEST_F(ReadDataset, ExternalLinksAreRejectedBehindSoftOnesToo) {
   const std::string other = folder_ / "other.h5";
   H5Fclose(H5Fcreate(other.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
   H5Lcreate_external(other.c_str(), "/", file_, "link", H5P_DEFAULT, H5P_DEFAULT);
   H5Lcreate_soft("/link/T", file_, "soft", H5P_DEFAULT, H5P_DEFAULT);
   for (const char* name : {"link", "link/T", "soft"})
-    expect_refused(
+    expect_rejected(
         name, place(name) + "an external link to '" + other + "' (data must lie in the file that is named)");
 }
 
-TEST_F(ReadDataset, VirtualDatasetsAreRefused) {
+TEST_F(ReadDataset, VirtualDatasetsAreRejected) {
   const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
   const hid_t space = H5Screate_simple(3, dims, nullptr);
   H5Pset_virtual(creation, space, "/etc/passwd", "T", space);
   H5Sclose(space);
   add("T", H5T_IEEE_F64LE, creation, false);
-  expect_refused("T", place("T") + "a virtual dataset (its cells lie in other files)");
+  expect_rejected("T", place("T") + "a virtual dataset (its cells lie in other files)");
 }
 
-TEST_F(ReadDataset, UnknownFiltersAreRefusedByNameAndNoPlugInIsLoaded) {
+TEST_F(ReadDataset, UnknownFiltersAreRejectedByNameAndNoPlugInIsLoaded) {
   const hid_t creation = chunked();
   H5Pset_filter(creation, 32004, H5Z_FLAG_OPTIONAL, 0, nullptr);  // lz4's registered number
   add("T", H5T_IEEE_F64LE, creation);
   ::setenv("HDF5_PLUGIN_PATH", folder_.path().c_str(), 1);
-  expect_refused("T", place("T") + "needs the filter 32004 '' (not built into this HDF5, and plug-ins are");
+  expect_rejected("T", place("T") + "needs the filter 32004 '' (not built into this HDF5, and plug-ins are");
   unsigned loading = 1;
   H5PLget_loading_state(&loading);
   EXPECT_EQ(loading, 0u);
@@ -220,7 +221,7 @@ TEST_F(ReadDataset, ADamagedChunkIsIo) {
   ASSERT_NE(at, std::string::npos);
   bytes[at] ^= 1;
   std::ofstream(path_, std::ios::binary | std::ios::trunc) << bytes;
-  expect_refused("T", place("T") + "reading failed (the file is damaged, or the disk has an", ExitCode::io);
+  expect_rejected("T", place("T") + "reading failed (the file is damaged, or the disk has an", ExitCode::io);
 }
 
 // The tuning file.

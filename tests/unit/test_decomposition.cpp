@@ -55,7 +55,7 @@ SweepCost counted_cost(const Decomposition& d, int ghosts, const ExchangeWeights
   SweepCost most;
   for (int rank = 0; rank < d.ranks(); ++rank) {
     SweepCost cost;
-    const Int3 n = d.block(rank).extent();
+    const Int3 n = d.subdomain(rank).extent();
     for (const Direction& direction : ghosts > 1 ? all_directions() : face_directions()) {
       const auto neighbour = d.neighbour(rank, direction);
       if (!neighbour) continue;
@@ -256,14 +256,14 @@ TEST(Decomposition, EveryCellBelongsToExactlyOneRank) {
   for (const Int3 grid : {Int3{1, 1, 1}, Int3{3, 1, 2}, Int3{2, 3, 4}, Int3{5, 2, 1}, Int3{1, 4, 3}}) {
     const Decomposition d({5, 7, 11}, grid, {false, true, false});
     std::vector<Index> sizes;
-    for (int rank = 0; rank < d.ranks(); ++rank) sizes.push_back(d.block(rank).cells());
+    for (int rank = 0; rank < d.ranks(); ++rank) sizes.push_back(d.subdomain(rank).cells());
     for_each_cell(d.cells(), [&](Int3 cell) {
       int holders = 0;
-      for (int rank = 0; rank < d.ranks(); ++rank) holders += d.block(rank).contains(cell);
+      for (int rank = 0; rank < d.ranks(); ++rank) holders += d.subdomain(rank).contains(cell);
       EXPECT_EQ(holders, 1);
     });
-    EXPECT_EQ(d.smallest_block(), *std::ranges::min_element(sizes));
-    EXPECT_EQ(d.largest_block(), *std::ranges::max_element(sizes));
+    EXPECT_EQ(d.smallest_subdomain(), *std::ranges::min_element(sizes));
+    EXPECT_EQ(d.largest_subdomain(), *std::ranges::max_element(sizes));
   }
 }
 
@@ -271,7 +271,7 @@ TEST(Decomposition, FirstBlocksTakeTheCellsLeftOver) {
   const Decomposition d({11, 4, 2}, {4, 1, 1}, {});
   const Index lo[] = {0, 3, 6, 9}, hi[] = {3, 6, 9, 11};
   for (int rank = 0; rank < 4; ++rank) {
-    EXPECT_EQ(d.block(rank), (Box{{lo[rank], 0, 0}, {hi[rank], 4, 2}}));
+    EXPECT_EQ(d.subdomain(rank), (Box{{lo[rank], 0, 0}, {hi[rank], 4, 2}}));
   }
 }
 
@@ -284,9 +284,9 @@ TEST(Decomposition, XIsTheFastestAxisOfRanks) {
 TEST(Decomposition, BlocksOfMoreThan32BitsOfCells) {
   const Int3 cells{Index{1} << 20, Index{1} << 20, (Index{1} << 20) + 1};
   const Decomposition d(cells, {1, 1, 2}, {});
-  EXPECT_EQ(d.block(0).cells(), (Index{1} << 40) * ((Index{1} << 19) + 1));
-  EXPECT_EQ(d.block(1).hi, cells);
-  EXPECT_EQ(d.smallest_block(), Index{1} << 59);
+  EXPECT_EQ(d.subdomain(0).cells(), (Index{1} << 40) * ((Index{1} << 19) + 1));
+  EXPECT_EQ(d.subdomain(1).hi, cells);
+  EXPECT_EQ(d.smallest_subdomain(), Index{1} << 59);
 }
 
 std::string error_of(Int3 cells, Int3 grid, Periodic periodic = {}, int ghosts = 1) {
@@ -309,27 +309,28 @@ TEST(DecompositionErrors, NameTheAxisAndWhatFits) {
 }
 
 TEST(DecompositionErrors, BlocksThinnerThanTheHalo) {
-  const std::string y = "blocks along y are thinner than the halo",
-                    z = "blocks along z are thinner than the halo";
+  const std::string y = "subdomains along y are thinner than the halo",
+                    z = "subdomains along z are thinner than the halo";
   expect_start(
       error_of({8, 5, 8}, {1, 4, 1}, {}, 2),
-      y + " (5 cells over 4 ranks leave 1 cell a block, the halo is 2 cells deep); use at most 2 ranks "
+      y + " (5 cells over 4 ranks leave 1 cell per subdomain, the halo is 2 cells wide); use at most 2 ranks "
           "along y, at least 8 cells along y, or a halo of at most 1 cell");
   // A periodic axis of one part is its own neighbour, so that fewer ranks would not help.
-  const std::string alone = z +
-                            " (3 cells over 1 rank leave 3 cells a block, the halo is 4 cells deep); use at "
-                            "least 4 cells along z, or a halo of at most 3 cells";
+  const std::string alone =
+      z +
+      " (3 cells over 1 rank leave 3 cells per subdomain, the halo is 4 cells wide); use at "
+      "least 4 cells along z, or a halo of at most 3 cells";
   expect_start(error_of({8, 8, 3}, {1, 1, 1}, {false, false, true}, 4), alone);
   expect_start(deck_error([] { Decomposition::most_parts({8, 8, 3}, {false, false, true}, 4); }), alone);
   // The deepest halo is that of all axes, not of the one that is named.
   expect_says(error_of({30, 8, 9}, {2, 2, 3}, {}, 5), "or a halo of at most 3 cells");
-  EXPECT_EQ(Decomposition({30, 8, 9}, {2, 2, 3}, {}).deepest_halo(), 3);
-  EXPECT_EQ(Decomposition({30, 8, 9}, {2, 1, 1}, {}).deepest_halo(), 15);
-  EXPECT_EQ(Decomposition({30, 8, 9}, {1, 1, 1}, {false, true, false}).deepest_halo(), 8);
-  EXPECT_EQ(Decomposition({30, 8, 9}, {1, 1, 1}, {}).deepest_halo(), std::nullopt);
+  EXPECT_EQ(Decomposition({30, 8, 9}, {2, 2, 3}, {}).max_halo_width(), 3);
+  EXPECT_EQ(Decomposition({30, 8, 9}, {2, 1, 1}, {}).max_halo_width(), 15);
+  EXPECT_EQ(Decomposition({30, 8, 9}, {1, 1, 1}, {false, true, false}).max_halo_width(), 8);
+  EXPECT_EQ(Decomposition({30, 8, 9}, {1, 1, 1}, {}).max_halo_width(), std::nullopt);
   // One part between boundaries has no exchange: any thickness will do.
   EXPECT_EQ(Decomposition::most_parts({8, 9, 1}, {true, true, false}, 4), (Int3{2, 2, 1}));
-  EXPECT_EQ(Decomposition({8, 8, 1}, {2, 2, 1}, {}, 4).smallest_block(), 16);
+  EXPECT_EQ(Decomposition({8, 8, 1}, {2, 2, 1}, {}, 4).smallest_subdomain(), 16);
 }
 
 std::vector<Decomposition> decompositions(int ghosts) {
@@ -410,14 +411,14 @@ Sides sides_of(int bits) {
 
 // Every cell of the region lies in exactly one part, and in the interior only if no remote ghosts lie within
 // `reach` cells. `own`: axes around which the block is its own neighbour, whose region reaches into ghosts.
-TEST(HaloRegions, InteriorAndShellsTileTheRegion) {
+TEST(HaloRegions, InteriorAndExteriorTileTheRegion) {
   for (int bits = 0; bits < 64; ++bits) {
     const Sides remote = sides_of(bits);
     for (const Int3 n : {Int3{1, 1, 1}, Int3{2, 1, 3}, Int3{1, 4, 2}, Int3{5, 4, 3}, Int3{9, 8, 10}}) {
       for (const Index reach : {1, 2, 4}) {
         for (const auto& [layers, own] : {std::pair{0, 0}, {2, 0}, {2, 0b001100}}) {
           if (layers > 0 && reach > 1) continue;
-          const Box region = widened_block(n, sides_of(bits | own), layers);
+          const Box region = widened_subdomain(n, sides_of(bits | own), layers);
           const Box interior = interior_box(n, region, remote, reach);
           const std::vector<Box> rest = boxes_around(region, interior);
           for (const Box& box : rest) EXPECT_FALSE(box.empty());
@@ -439,17 +440,18 @@ TEST(HaloRegions, InteriorAndShellsTileTheRegion) {
   }
 }
 
-TEST(HaloRegions, TheRestIsPlanesThenRowsThenWhatIsBeside) {
-  const Box block{{0, 0, 0}, {8, 7, 6}}, interior = interior_box({8, 7, 6}, block, sides_of(0b111111), 1);
+TEST(HaloRegions, TheExteriorIsPlanesThenRowsThenWhatIsBeside) {
+  const Box subdomain{{0, 0, 0}, {8, 7, 6}},
+      interior = interior_box({8, 7, 6}, subdomain, sides_of(0b111111), 1);
   EXPECT_EQ(interior, (Box{{1, 1, 1}, {7, 6, 5}}));
-  EXPECT_EQ(boxes_around(block, interior), (std::vector<Box>{{{0, 0, 0}, {8, 7, 1}},
-                                                             {{0, 0, 5}, {8, 7, 6}},
-                                                             {{0, 0, 1}, {8, 1, 5}},
-                                                             {{0, 6, 1}, {8, 7, 5}},
-                                                             {{0, 1, 1}, {1, 6, 5}},
-                                                             {{7, 1, 1}, {8, 6, 5}}}));
-  EXPECT_EQ(boxes_around(block, {}), std::vector<Box>{block});
-  EXPECT_TRUE(boxes_around(block, block).empty());
+  EXPECT_EQ(boxes_around(subdomain, interior), (std::vector<Box>{{{0, 0, 0}, {8, 7, 1}},
+                                                                 {{0, 0, 5}, {8, 7, 6}},
+                                                                 {{0, 0, 1}, {8, 1, 5}},
+                                                                 {{0, 6, 1}, {8, 7, 5}},
+                                                                 {{0, 1, 1}, {1, 6, 5}},
+                                                                 {{7, 1, 1}, {8, 6, 5}}}));
+  EXPECT_EQ(boxes_around(subdomain, {}), std::vector<Box>{subdomain});
+  EXPECT_TRUE(boxes_around(subdomain, subdomain).empty());
 }
 
 HaloLink link(int peer, std::vector<Direction> directions, std::string transport, double seconds) {
@@ -553,8 +555,9 @@ TEST(GpuAwareMpi, CrayMpichHasASwitch) {
 }
 
 TEST(GpuAwareMpi, CannotBeAskedBeforeMpiHasStarted) {
-  EXPECT_EQ(why_mpi_takes_no_device_memory(),
-            "MPI can be asked only when it has started; isotherm check does, where the deck names this row");
+  EXPECT_EQ(
+      why_mpi_takes_no_device_memory(),
+      "MPI can be asked only when it has started; isotherm check does, where the deck names this transport");
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include "core/error.hpp"
 #include "grid/field.hpp"
 #include "physics/diagnostics.hpp"
-#include "physics/paint.hpp"
+#include "physics/region_values.hpp"
 #include "support/decks.hpp"
 #include "support/error_text.hpp"
 #include "support/field_by_index.hpp"
@@ -89,7 +89,7 @@ TEST(Diagnostics, BalanceIsWhatIsNotAccountedFor) {
 
 constexpr std::array<bool, face_count> all_boundaries{true, true, true, true, true, true};
 
-Config closed_body(Int3 cells) {
+Config closed_domain(Int3 cells) {
   Config config;
   config.name = "deck.yaml";
   config.grid.cells = cells;
@@ -108,7 +108,7 @@ std::string error_of(const Config& config, const HeatBalance& balance) {
 }
 
 TEST(Balance, OnlyTemperatureAndConvectionFixTheMean) {
-  Config config = closed_body({4, 4, 4});
+  Config config = closed_domain({4, 4, 4});
   EXPECT_TRUE(mean_is_free(config));
   config.boundaries[0] = {BoundaryKind::flux, 10.0, 0};
   config.boundaries[2].kind = config.boundaries[3].kind = BoundaryKind::periodic;
@@ -125,10 +125,10 @@ TEST(Balance, OnlyTemperatureAndConvectionFixTheMean) {
 }
 
 TEST(Balance, CountsFluxesOverFacesAndSourcesOverCells) {
-  Config config = closed_body({5, 7, 3});
+  Config config = closed_domain({5, 7, 3});
   config.boundaries[static_cast<int>(Face::x_min)] = {BoundaryKind::flux, 40.0, 0};
   config.boundaries[static_cast<int>(Face::z_max)] = {BoundaryKind::flux, Expression("-1000*x", "xyt"), 0};
-  Paint source;
+  RegionValue source;
   source.value = -100;
   config.sources = {source};
   const HeatBalance balance = heat_balance(config, whole(config), all_boundaries);
@@ -139,19 +139,20 @@ TEST(Balance, CountsFluxesOverFacesAndSourcesOverCells) {
 }
 
 TEST(Balance, BlocksAddUpToTheWhole) {
-  Config config = closed_body({8, 6, 4});
+  Config config = closed_domain({8, 6, 4});
   config.boundaries[static_cast<int>(Face::y_min)] = {BoundaryKind::flux, Expression("3 + sin(9*x)", "xzt"),
                                                       0};
-  Paint source;
+  RegionValue source;
   source.shape = Shape::formula;
   source.formula = Expression("cos(20*x*y) - z", "xyz");
   config.sources = {source};
   const HeatBalance once = heat_balance(config, whole(config), all_boundaries);
   HeatBalance sum;
-  for (const Box& block : {Box{{0, 0, 0}, {3, 6, 4}}, Box{{3, 0, 0}, {8, 2, 4}}, Box{{3, 2, 0}, {8, 6, 4}}}) {
+  for (const Box& subdomain :
+       {Box{{0, 0, 0}, {3, 6, 4}}, Box{{3, 0, 0}, {8, 2, 4}}, Box{{3, 2, 0}, {8, 6, 4}}}) {
     auto boundaries = all_boundaries;
-    boundaries[static_cast<int>(Face::y_min)] = block.lo.y == 0;
-    const HeatBalance part = heat_balance(config, block, boundaries);
+    boundaries[static_cast<int>(Face::y_min)] = subdomain.lo.y == 0;
+    const HeatBalance part = heat_balance(config, subdomain, boundaries);
     sum.net += part.net;
     sum.gross += part.gross;
   }
@@ -159,8 +160,8 @@ TEST(Balance, BlocksAddUpToTheWhole) {
   EXPECT_NEAR(sum.gross, once.gross, 1e-13 * once.gross);
 }
 
-TEST(Balance, WhatIsLeftOverIsRefusedInWatts) {
-  Config config = closed_body({4, 4, 4});
+TEST(Balance, WhatIsLeftOverIsRejectedInWatts) {
+  Config config = closed_domain({4, 4, 4});
   config.problem.mean_temperature = 300;
   EXPECT_EQ(error_of(config, {0, 0}), "no error");
   EXPECT_EQ(error_of(config, {0.9e-9, 1}), "no error");

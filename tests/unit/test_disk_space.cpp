@@ -295,11 +295,11 @@ TEST(XdmfSeries, CountsZFirstAndGivesCornersNotCentres) {
   grid.cells = {3, 4, 5};
   grid.origin = {-1, 0.5, 2};
   grid.spacing = {0.1, 0.2, 0.3};
-  const std::string text =
-      xdmf_text(grid, {{"a&b_00000007.hdf", 0.25, "/temperature", Precision::fp32}});
-  for (const char* part : {"Dimensions=\"6 5 4\"", "Dimensions=\"5 4 3\"", ">a&amp;b_00000007.hdf:/temperature<",
-                           ">1.999999761581421 0.4999999403953552 -1.0000001192092896<",
-                           ">0.30000013113021884 0.20000005364418055 0.10000006755193087<"})
+  const std::string text = xdmf_text(grid, {{"a&b_00000007.hdf", 0.25, "/temperature", Precision::fp32}});
+  for (const char* part :
+       {"Dimensions=\"6 5 4\"", "Dimensions=\"5 4 3\"", ">a&amp;b_00000007.hdf:/temperature<",
+        ">1.999999761581421 0.4999999403953552 -1.0000001192092896<",
+        ">0.30000013113021884 0.20000005364418055 0.10000006755193087<"})
     expect_says(text, part);
 }
 

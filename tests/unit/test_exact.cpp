@@ -14,7 +14,7 @@
 #include "physics/cells.hpp"
 #include "physics/exact.hpp"
 #include "physics/operator.hpp"
-#include "physics/paint.hpp"
+#include "physics/region_values.hpp"
 #include "support/error_text.hpp"
 #include "support/field_by_index.hpp"
 #include "support/repeat.hpp"
@@ -227,7 +227,7 @@ bool fixes(const BoundaryConfig& w) {
   return w.kind == BoundaryKind::temperature || w.kind == BoundaryKind::convection;
 }
 
-TEST(Exact, SteadyProfilesHoldEveryPairOfWalls) {
+TEST(Exact, SteadyProfilesHoldEveryPairOfBoundaries) {
   for (int axis = 0; axis < 3; ++axis)
     for (const BoundaryConfig& low : ends)
       for (const BoundaryConfig& high : ends)
@@ -269,7 +269,7 @@ TEST(Exact, ABalancedProfileBetweenFluxesHoldsTheMean) {
   expect_says(error_of(config), "-1 W/m^2 more come in than go out");
 }
 
-TEST(Exact, SlabSeriesHoldsWallsEquationAndStart) {
+TEST(Exact, SlabSeriesHoldsBoundariesEquationAndStart) {
   for (const BoundaryConfig& low : ends)
     for (const BoundaryConfig& high : ends) {
       Config config = body();
@@ -315,7 +315,7 @@ TEST(Exact, SlabSeriesIsTheHalfSpaceAtFirst) {
   }
 }
 
-TEST(Exact, WallsThatDoNotFitAreRefusedWithTheReason) {
+TEST(Exact, BoundariesThatDoNotFitAreRejectedWithTheReason) {
   Config config = body();
   config.places["verify.solution"] = "deck.yaml:30:3";
   config.verify.solution = ExactSolution::decaying_mode;
@@ -323,12 +323,12 @@ TEST(Exact, WallsThatDoNotFitAreRefusedWithTheReason) {
   expect_start(error_of(config), "deck.yaml:30:3: verify.solution: decaying_mode does not fit the deck");
   set_pair(config, 1, Pair::fixed);
   boundary(config, Face::y_max).value = 311.0;
-  expect_says(error_of(config), "boundaries.y_max holds 311 K, another wall 310 K");
+  expect_says(error_of(config), "boundaries.y_max holds 311 K, another boundary 310 K");
   boundary(config, Face::y_max).value = Expression("310 + x", "xzt");
   expect_says(error_of(config), "boundaries.y_max is a formula");
   set_pair(config, 1, Pair::fixed);
   config.verify.modes = {1, 0, 1};
-  expect_says(error_of(config), "mode 0 along y is not zero at its temperature wall");
+  expect_says(error_of(config), "mode 0 along y is not zero at its temperature boundary");
   config.verify.modes = {8, 1, 1};  // 8 half waves of a cosine over 8 cells: zero in every cell
   expect_says(error_of(config), "mode 8 along x is shorter than 8 cells can hold");
   config.verify.modes = {1, 10, 1};  // 10 half waves of a sine over 10 cells: the checkerboard
@@ -341,7 +341,7 @@ TEST(Exact, WallsThatDoNotFitAreRefusedWithTheReason) {
 
   config.verify.solution = ExactSolution::steady_profile;
   boundary(config, Face::x_min) = {BoundaryKind::flux, 5.0, 0};
-  expect_says(error_of(config), "heat passes walls along x and y");
+  expect_says(error_of(config), "heat passes boundaries along x and y");
   config.verify.solution = ExactSolution::slab_series;
   config.sources.clear();
   expect_says(error_of(config), "does not start at one temperature");
@@ -349,7 +349,7 @@ TEST(Exact, WallsThatDoNotFitAreRefusedWithTheReason) {
   expect_says(error_of(config), "verify.formula: missing");
 }
 
-TEST(VerificationErrors, AreThoseOfTheBlock) {
+TEST(VerificationErrors, AreThoseOfTheSubdomain) {
   Config config;
   config.grid.cells = {8, 10, 12};
   config.grid.lengths = Vector3{0.4, 0.3, 0.5};
@@ -357,23 +357,23 @@ TEST(VerificationErrors, AreThoseOfTheBlock) {
   config.verify.formula = Expression("100*x + 10*y + z + t", "xyzt");
   const auto exact = make_exact(config);
   const auto device = make_host_device();
-  const Box block{{2, 3, 4}, {7, 9, 11}};
-  Field<double> field(*device, block.extent(), 1);
+  const Box subdomain{{2, 3, 4}, {7, 9, 11}};
+  Field<double> field(*device, subdomain.extent(), 1);
   const auto view = field.view();
   const CellCentres centre(config);
   double sum = 0;
-  for_each_cell(block.extent(), [&](Int3 c) {
-    const Vector3 at = centre(block.lo + c);
+  for_each_cell(subdomain.extent(), [&](Int3 c) {
+    const Vector3 at = centre(subdomain.lo + c);
     const double error = static_cast<double>(c.x - 2 * c.y + 3 * c.z) / 16;
     view(c) = (*exact)(at[0], at[1], at[2], 2) + error;
     sum += error * error;
   });
-  const auto errors = [&] { return verification_errors<double>(config, view, block, *exact, 2); };
+  const auto errors = [&] { return verification_errors<double>(config, view, subdomain, *exact, 2); };
   const VerificationErrors found = errors();
   EXPECT_NEAR(found.max, 22.0 / 16, 1e-12);
   EXPECT_NEAR(found.sum_squares, sum, 1e-10);
   EXPECT_NEAR(found.l2, std::sqrt(sum / 210), 1e-12);
-  EXPECT_NEAR(verification_errors<double>(config, view, block, *exact, 3).max, 1 + 10.0 / 16, 1e-12);
+  EXPECT_NEAR(verification_errors<double>(config, view, subdomain, *exact, 3).max, 1 + 10.0 / 16, 1e-12);
 
   on_threads({1, 3, 8}, [&] { EXPECT_EQ(errors().sum_squares, found.sum_squares); });
   view(0, 0, 0) = std::nan("");

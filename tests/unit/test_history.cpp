@@ -42,22 +42,22 @@ TEST(History, DiagnosticsAreFurtherColumns) {
       history_head(plan),
       "sweep,time_s,residual,relative_residual,wall_s,min_K,max_K,mean_K,heat_J,rate_W,wall_x_min_W,"
       "wall_x_max_W,source_W,balance_W,relative_balance,hist_under,hist_0,hist_1,hist_over,nan_cells\n");
-  HistoryRow row{7, 0.5, 0.25, 0.125, 1, {}};
-  EXPECT_EQ(history_line(row, plan), "7,0.5,0.25,0.125,1.000000,,,,,,,,,,,,,,,\n");
-  row.residual.reset();
-  row.relative.reset();
-  row.diagnostics =
+  HistoryLine line{7, 0.5, 0.25, 0.125, 1, {}};
+  EXPECT_EQ(history_line(line, plan), "7,0.5,0.25,0.125,1.000000,,,,,,,,,,,,,,,\n");
+  line.residual.reset();
+  line.relative.reset();
+  line.diagnostics =
       Diagnostics{290, 310, 300.5, 0, 1e6, {}, Histogram{Bins::of(290, 310, 2), {1, 2, 3, 4, 5}}};
-  EXPECT_EQ(history_line(row, plan), "7,0.5,,,1.000000,290,310,300.5,1000000,,,,,,,1,2,3,4,0\n");
-  row.diagnostics->flows = HeatFlows{{3, -1, 0, 0, 0, 0}, 0.5, 2.25, 0.25, 0.0625};
-  row.diagnostics->mean = -std::nan("");
-  row.diagnostics->nan_cells = 5;
-  EXPECT_EQ(history_line(row, plan),
+  EXPECT_EQ(history_line(line, plan), "7,0.5,,,1.000000,290,310,300.5,1000000,,,,,,,1,2,3,4,0\n");
+  line.diagnostics->flows = HeatFlows{{3, -1, 0, 0, 0, 0}, 0.5, 2.25, 0.25, 0.0625};
+  line.diagnostics->mean = -std::nan("");
+  line.diagnostics->nan_cells = 5;
+  EXPECT_EQ(history_line(line, plan),
             "7,0.5,,,1.000000,290,310,nan,1000000,2.25,3,-1,0.5,0.25,0.0625,1,2,3,4,5\n");
   plan = {};
   EXPECT_EQ(history_head(plan),
             "sweep,time_s,residual,relative_residual,wall_s,min_K,max_K,mean_K,nan_cells\n");
-  EXPECT_EQ(history_line(row, plan), "7,0.5,,,1.000000,290,310,nan,5\n");
+  EXPECT_EQ(history_line(line, plan), "7,0.5,,,1.000000,290,310,nan,5\n");
 }
 
 TEST(History, HeadStandsBeforeTheFirstRowAndTheEndOfTheObjectFinishes) {
@@ -69,9 +69,9 @@ TEST(History, HeadStandsBeforeTheFirstRowAndTheEndOfTheObjectFinishes) {
     History history(path, console);
     EXPECT_EQ(read_file(path), expected);
     for (int sweep = 0; sweep < 5000; ++sweep) {  // more than one buffer
-      const HistoryRow row{sweep, sweep * 1e-3, 1.0 / (sweep + 1), 0.5, 1};
-      history.add(row);
-      expected += history_line(row);
+      const HistoryLine line{sweep, sweep * 1e-3, 1.0 / (sweep + 1), 0.5, 1};
+      history.add(line);
+      expected += history_line(line);
     }
   }
   EXPECT_EQ(read_file(path), expected);
@@ -126,7 +126,7 @@ TEST(History, LossIsOneWarning) {
   }
 }
 
-// What a probe reads between cells, at walls and across periodic faces.
+// What a probe reads between cells, at boundaries and across periodic faces.
 
 // Cells of 0.5 x 1 x 2 m from (-1, 2, 0).
 Config config_of(Int3 cells) {
@@ -175,7 +175,7 @@ TEST(Probe, BetweenCentresItIsLinearAlongEachAxis) {
   EXPECT_EQ(read(config, {-0.625, 3, 1}, by_index), 300 + 0.25 + 5);
 }
 
-// Walls of every kind, two of them, periodic faces and a grid one cell thick.
+// Boundaries of every kind, two of them, periodic faces and a grid one cell thick.
 TEST(Probe, TowardsABoundaryItFollowsItsRule) {
   const auto expect_read = [](Int3 cells, const std::map<int, BoundaryConfig>& boundaries,
                               const std::vector<std::pair<Vector3, double>>& points, double t = 0) {
@@ -193,13 +193,13 @@ TEST(Probe, TowardsABoundaryItFollowsItsRule) {
   // The value at the cell's own y, half way to its centre, and there.
   expect_read(n, {{0, {BoundaryKind::temperature, Expression("100 + 10*y + t", "yzt"), 0}}},
               {{{-1, 3.5, 1}, 142}, {{-0.875, 3.5, 1}, (142 + 310) / 2.0}, {{-0.75, 3.5, 1}, 310}}, 7);
-  // 8 / 4 = 2 K/m inwards: warmer towards the wall.
+  // 8 / 4 = 2 K/m inwards: warmer towards the boundary.
   expect_read(n, {{5, {BoundaryKind::flux, Expression(8.0), 0}}},
               {{{-0.75, 2.5, 4}, 400 + 2}, {{-0.75, 2.5, 0}, 300}});
   // The surface: k/(h/2) (T - Ts) = H (Ts - Ta), k = 4, h = 1, H = 24.
   expect_read(n, {{3, {BoundaryKind::convection, Expression(200.0), 24}}},
               {{{-0.75, 5, 1}, (8 * 320.0 + 24 * 200.0) / (8 + 24)}});
-  // Beyond two walls the later axis has the last word.
+  // Beyond two boundaries the later axis has the last word.
   expect_read(n, {{0, held(10)}, {2, held(20)}}, {{{-1, 2, 1}, 20}, {{-1, 2.5, 1}, 10}});
   expect_read(n, {{0, held(10)}, {2, insulated}}, {{{-1, 2, 1}, 10}});
   const double between = (300 + 303) / 2.0;
@@ -221,71 +221,71 @@ TEST(ProbeFile, SaysWhereItsColumnsAreMeasured) {
 
 // The tables of a build and a machine: faults/test_command_line.py and test_ranks.py.
 
-TEST(List, PoliciesStandByPrecision) {
+TEST(List, TilesStandByPrecision) {
   static constexpr std::array<std::string_view, 2> two = {"32x8x1", "64x4x1"};
   StencilKernel<float> fp32[] = {{"absent", Backend::cuda, ""}, {"tile", Backend::cuda, ""}};
   StencilKernel<double> fp64[] = {{"absent", Backend::cuda, ""}, {"tile", Backend::cuda, ""}};
   fp32[1].launch = [](const SweepArgs<float>&, SweepPlan, Stream) {};
   fp64[1].launch = [](const SweepArgs<double>&, SweepPlan, Stream) {};
-  fp64[1].policies = two;
-  EXPECT_EQ(policy_table(fp32, fp64),
+  fp64[1].tiles = two;
+  EXPECT_EQ(tile_table(fp32, fp64),
             "  name  in fp32  in fp64\n"
             "  tile  -        32x8x1, 64x4x1\n");
   const CudaDevices cuda = find_cuda_devices();
   const std::string text = list_text();
-  expect_says(text, policy_table(stencil_kernels<float>(), stencil_kernels<double>()));
+  expect_says(text, tile_table(stencil_kernels<float>(), stencil_kernels<double>()));
   expect_says(text, cuda.devices.empty() ? "not known here: " + cuda.why_none : "occupancy");
 }
 
-TEST(List, SaysWhyARowDoesNotRunHere) {
-  StencilKernel<double> rows[] = {{"absent", Backend::cuda, "a"},
-                                  {"picky", Backend::cuda, "b"},
-                                  {"any", Backend::cuda, "c"},
-                                  {"plain", Backend::host, "d"}};
-  for (auto& row : std::span(rows).subspan(1)) {
-    row.launch = [](const SweepArgs<double>&, SweepPlan, Stream) {};
+TEST(List, SaysWhyAKernelDoesNotRunHere) {
+  StencilKernel<double> registry[] = {{"absent", Backend::cuda, "a"},
+                                      {"picky", Backend::cuda, "b"},
+                                      {"any", Backend::cuda, "c"},
+                                      {"plain", Backend::host, "d"}};
+  for (auto& kernel : std::span(registry).subspan(1)) {
+    kernel.launch = [](const SweepArgs<double>&, SweepPlan, Stream) {};
   }
-  rows[1].unsupported = [](int) { return std::string("it needs more"); };
-  rows[2].unsupported = [](int) { return std::string(); };
-  EXPECT_EQ(stencil_table(rows, ""),
-            "  name    backend  depth  available          remark\n"
-            "  absent  cuda     1      not in this build  a\n"
-            "  picky   cuda     1      no: it needs more  b\n"
-            "  any     cuda     1      yes                c\n"
-            "  plain   cpu      1      yes                d\n");
-  expect_says(stencil_table(rows, "no driver"),
-              "  picky   cuda     1      no CUDA device     b\n");  // not asked
+  registry[1].unsupported = [](int) { return std::string("it needs more"); };
+  registry[2].unsupported = [](int) { return std::string(); };
+  EXPECT_EQ(stencil_table(registry, ""),
+            "  name    backend  time block  available          description\n"
+            "  absent  cuda     1           not in this build  a\n"
+            "  picky   cuda     1           no: it needs more  b\n"
+            "  any     cuda     1           yes                c\n"
+            "  plain   cpu      1           yes                d\n");
+  expect_says(stencil_table(registry, "no driver"),
+              "  picky   cuda     1           no CUDA device     b\n");  // not asked
 }
 
 TEST(List, ResourceTableHasEveryFigure) {
   const std::string text =
       resource_table({{"tile", "fp32", "32x8x1", {256, 40, 4352, 16, 6, 0.75}}, {"wide", "fp64", "-", {}}});
   EXPECT_EQ(text,
-            "  row   precision  policy  threads  registers    shared  spilled  blocks  occupancy\n"
-            "  tile  fp32       32x8x1      256         40  4.25 KiB     16 B       6       75 %\n"
-            "  wide  fp64       -             0          0       0 B      0 B       0        0 %\n");
+            "  kernel  precision  tile    threads  registers    shared  spilled  blocks  occupancy\n"
+            "  tile    fp32       32x8x1      256         40  4.25 KiB     16 B       6       75 %\n"
+            "  wide    fp64       -             0          0       0 B      0 B       0        0 %\n");
 }
 
-RankRow row_of(int rank) {
-  RankRow row;
-  row.rank = rank;
-  row.host = fmt::format("node{}", rank / 8);
-  row.backend = Backend::cuda;
-  row.device_index = rank % 8;
-  row.device = "A GPU";
-  return row;
+RankInfo info_of(int rank) {
+  RankInfo info;
+  info.rank = rank;
+  info.host = fmt::format("node{}", rank / 8);
+  info.backend = Backend::cuda;
+  info.device_index = rank % 8;
+  info.device = "A GPU";
+  return info;
 }
 
 // 40 ranks, of which rank r has swept for r seconds.
 TEST(Profile, OfManyRanksItShowsTheSlowestAndTheFastest) {
   std::vector<PhaseTimes> profiles(40);
-  std::vector<RankRow> rows;
+  std::vector<RankInfo> ranks;
   for (int rank = 0; rank < 40; ++rank) {
     profiles[static_cast<std::size_t>(rank)][Phase::sweep] = rank;
     profiles[static_cast<std::size_t>(rank)][Phase::loop] = 40;
-    rows.push_back(row_of(rank));
+    ranks.push_back(info_of(rank));
   }
-  const std::string text = profile_table(profiles, rows);
+  const std::string text = profile_table(profiles, ranks);
   std::vector<int> shown;
   for (std::size_t at = text.find('\n', 1); at + 1 < text.size(); at = text.find('\n', at + 1)) {
     const std::string rank = text.substr(at + 1, 6);
@@ -300,8 +300,8 @@ TEST(Profile, OfManyRanksItShowsTheSlowestAndTheFastest) {
   record.profile = profiles;
   EXPECT_EQ(nlohmann::json::parse(to_json(record))["profile"].size(), 40u);
   profiles.resize(32);
-  rows.resize(32);
-  EXPECT_EQ(profile_table(profiles, rows).find("more in run.json"), std::string::npos);
+  ranks.resize(32);
+  EXPECT_EQ(profile_table(profiles, ranks).find("more in run.json"), std::string::npos);
 }
 
 }  // namespace

@@ -258,7 +258,7 @@ TEST(ProcStatus, BytesOfALine) {
 
 constexpr double long_run = 1e12;  // bytes that its sweeps move
 
-TEST(RoofBytes, AreBeyondTheCachesBoundedAndSharedByThoseWhoCopyAtTheSameTime) {
+TEST(CopyProbeBytes, AreBeyondTheCachesBoundedAndSharedByThoseWhoCopyAtTheSameTime) {
   const struct {
     std::size_t field;  // MiB
     double moved;
@@ -286,7 +286,7 @@ TEST(RoofBytes, AreBeyondTheCachesBoundedAndSharedByThoseWhoCopyAtTheSameTime) {
       {0, 0, Backend::cuda, 1, 256},
   };
   for (const auto& c : cases)
-    EXPECT_EQ(roof_bytes(std::max<std::size_t>(c.field * mebibyte, 1), c.moved, c.backend, c.sharers),
+    EXPECT_EQ(copy_probe_bytes(std::max<std::size_t>(c.field * mebibyte, 1), c.moved, c.backend, c.sharers),
               c.expected * mebibyte)
         << c.field << " " << c.moved << " " << c.sharers;
 }
@@ -338,28 +338,28 @@ TEST(IoTimeout, IsReadFromTheEnvironment) {
 
 // Sweeps of `seconds` each, in parts of `unit`: the ways between the first looks.
 std::vector<std::int64_t> ways(double seconds, std::int64_t unit, int looks) {
-  Lookout lookout(100, unit);
+  ControlPoll poll(100, unit);
   std::vector<std::int64_t> all;
   for (std::int64_t at = 100; std::ssize(all) < looks;) {
-    all.push_back(lookout.next() - at);
-    at = lookout.next();
-    lookout.looked(at, seconds * static_cast<double>(all.back()));
+    all.push_back(poll.next() - at);
+    at = poll.next();
+    poll.looked(at, seconds * static_cast<double>(all.back()));
   }
   return all;
 }
 
-TEST(Lookout, DoublesItsWayUntilItTakesAQuarterOfASecond) {
+TEST(ControlPoll, DoublesItsWayUntilItTakesAQuarterOfASecond) {
   EXPECT_EQ(ways(0.01, 1, 8), (std::vector<std::int64_t>{1, 2, 4, 8, 16, 32, 32, 32}));
   EXPECT_EQ(ways(0.01, 6, 5), (std::vector<std::int64_t>{6, 12, 24, 48, 48}));
 }
 
-TEST(Lookout, NeverPartsAUnitAndFindsBackWhereSweepsGetSlower) {
+TEST(ControlPoll, NeverPartsAUnitAndFindsBackWhereSweepsGetSlower) {
   EXPECT_EQ(ways(30, 16, 4), (std::vector<std::int64_t>{16, 16, 16, 16}));
-  Lookout lookout(0, 1);
-  for (int i = 0; i < 20; ++i) lookout.looked(0, 0.001);
-  EXPECT_EQ(lookout.next(), 1 << 20);
-  for (int i = 0; i < 18; ++i) lookout.looked(0, 5);
-  EXPECT_EQ(lookout.next(), 4);
+  ControlPoll poll(0, 1);
+  for (int i = 0; i < 20; ++i) poll.looked(0, 0.001);
+  EXPECT_EQ(poll.next(), 1 << 20);
+  for (int i = 0; i < 18; ++i) poll.looked(0, 5);
+  EXPECT_EQ(poll.next(), 4);
 }
 
 TEST(WallLimit, LeavesTimeForTwoWritesAndSomeMore) {

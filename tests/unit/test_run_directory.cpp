@@ -29,7 +29,7 @@ using test::write_file;
 
 class RunDirectoryTest : public testing::Test {
  protected:
-  RunDirectoryPlan plan(const fs::path& path, Existing existing = Existing::refuse) const {
+  RunDirectoryPlan plan(const fs::path& path, Existing existing = Existing::reject) const {
     return {path, "plate", existing, "the deck\r\n", "resolved\n"};
   }
   // The message of the refusal, with the folder of this test taken out.
@@ -60,7 +60,7 @@ TEST_F(RunDirectoryTest, HoldsBothDecks) {
   EXPECT_EQ(read_file(at("a/b/c/deck.resolved.yaml")), "# run: \"plate\"\nresolved\n");
 }
 
-TEST_F(RunDirectoryTest, WhatCannotBeOneIsRefused) {
+TEST_F(RunDirectoryTest, WhatCannotBeOneIsRejected) {
   EXPECT_EQ(refusal(plan("")),
             "cannot use '' as run directory (its name is empty); name one with output.directory=...");
   expect_start(refusal(plan("/proc/isotherm/run")),  // for root too
@@ -158,7 +158,7 @@ class RunLockTest : public testing::Test {
     times[0].tv_sec = times[1].tv_sec = std::time(nullptr) - seconds;
     utimensat(AT_FDCWD, file().c_str(), times, 0);
   }
-  // The warning with which it is taken, or "refused".
+  // The warning with which it is taken, or "rejected".
   std::string take(Force force = Force::no) const {
     std::string warning;
     const std::string said =

@@ -310,7 +310,7 @@ TEST(Report, TheTableSaysWhatOtherRunsHave) {
   r.histogram = HistogramRecord{"openmp", 8, 290, 310.5};
   expect_says(final_table(r), "  diagnostics  200 ms  300 ms  400 ms    7.5 %\n");
   EXPECT_EQ(json::parse(to_json(r))["histogram"],
-            (json{{"row", "openmp"}, {"bins", 8}, {"low_K", 290.0}, {"high_K", 310.5}}));
+            (json{{"kernel", "openmp"}, {"bins", 8}, {"low_K", 290.0}, {"high_K", 310.5}}));
   r.residual.check = Check::asynchronous;
   r.residual.last_sweep = 1200;
   r.residual.extra_sweeps = 1;

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "solver/kernel_choice.hpp"
 #include "solver/residual_check.hpp"
-#include "solver/rows.hpp"
 #include "support/decks.hpp"
 
 namespace isotherm {
@@ -100,7 +100,8 @@ TEST(Schedule, ACheckLagsWhereNothingElseWaitsForTheField) {
   config.output.probes.times.every_steps = 70;
   const auto asynchronous = [&] {
     const Schedule schedule(config);
-    return walk(schedule, [&](std::int64_t s) { return schedule.check_due(s) && schedule.check_may_lag(s); });
+    return walk(schedule,
+                [&](std::int64_t s) { return schedule.check_due(s) && schedule.check_is_asynchronous(s); });
   };
   EXPECT_EQ(asynchronous(), Sweeps{});
   config.problem.check = Check::asynchronous;
@@ -301,28 +302,28 @@ Box read_by(Box region, Index sweeps, Int3 extent, const GhostSides& sides) {
   return with_boundaries({region.lo - by, region.hi + by}, extent, sides);
 }
 
-const std::vector<Fusing> ways_to_fuse = {{1}, {2}, {3}, {4}, {8}, {1, true}, {3, true}, {8, true}};
+const std::vector<Fusing> time_blocks_to_try = {{1}, {2}, {3}, {4}, {8}, {1, true}, {3, true}, {8, true}};
 
 // A launch reads as many cells around its region as it fuses sweeps.
 TEST(Period, EveryLaunchReadsWhatIsThere) {
   const Int3 extent{5, 6, 7};
-  const Box block{{0, 0, 0}, extent};
+  const Box subdomain{{0, 0, 0}, extent};
   for (int code = 0; code < 729; ++code) {
     const GhostSides sides = sides_of(code);
     for (const int depth : {1, 2, 3, 5}) {
-      for (const Fusing& fusing : ways_to_fuse) {
-        Box valid = widened_block(extent, sides.filled, depth);
+      for (const Fusing& fusing : time_blocks_to_try) {
+        Box valid = widened_subdomain(extent, sides.filled, depth);
         int taken = 0;
         for (const PeriodLaunch& launch : launches_of_period(extent, sides, depth, fusing)) {
           const Box read = read_by(launch.region, launch.sweeps, extent, sides);
           EXPECT_TRUE(within(read, with_boundaries(valid, extent, sides))) << "sides " << code;
-          EXPECT_TRUE(within(block, launch.region));
+          EXPECT_TRUE(within(subdomain, launch.region));
           EXPECT_LE(launch.sweeps, fusing.most);
           valid = launch.region;
           taken += launch.sweeps;
         }
         EXPECT_EQ(taken, depth);
-        EXPECT_EQ(valid, block);
+        EXPECT_EQ(valid, subdomain);
       }
     }
   }
@@ -342,8 +343,8 @@ TEST(Period, TheInteriorReadsWhatIsAtHand) {
         if (!sides.filled[face] || sides.remote[face]) continue;
         f % 2 == 1 ? filled.hi[f / 2] += 3 : filled.lo[f / 2] -= 3;
       }
-      EXPECT_TRUE(within(first.at_hand, filled) && within(first.at_hand, first.region));
-      EXPECT_TRUE(first.interior.empty() || within(first.interior, first.at_hand));
+      EXPECT_TRUE(within(first.available, filled) && within(first.available, first.region));
+      EXPECT_TRUE(first.interior.empty() || within(first.interior, first.available));
       const Box read = read_by(first.interior, most, extent, sides);
       EXPECT_TRUE(first.interior.empty() || within(read, with_boundaries(filled, extent, sides))) << code;
     }
@@ -352,15 +353,15 @@ TEST(Period, TheInteriorReadsWhatIsAtHand) {
 
 TEST(Period, LaunchesFuseAsManySweepsAsMayBe) {
   using Sweeps = std::vector<int>;
-  EXPECT_EQ(fused_sweeps(8, {4}), (Sweeps{4, 4}));
-  EXPECT_EQ(fused_sweeps(7, {3}), (Sweeps{3, 3, 1}));
-  EXPECT_EQ(fused_sweeps(2, {8}), (Sweeps{2}));
-  EXPECT_EQ(fused_sweeps(0, {4}), Sweeps{});
+  EXPECT_EQ(launch_sizes(8, {4}), (Sweeps{4, 4}));
+  EXPECT_EQ(launch_sizes(7, {3}), (Sweeps{3, 3, 1}));
+  EXPECT_EQ(launch_sizes(2, {8}), (Sweeps{2}));
+  EXPECT_EQ(launch_sizes(0, {4}), Sweeps{});
   // Something looks at the last update: both fields of it are there.
-  EXPECT_EQ(fused_sweeps(8, {4, true}), (Sweeps{4, 3, 1}));
-  EXPECT_EQ(fused_sweeps(5, {4, true}), (Sweeps{4, 1}));
-  EXPECT_EQ(fused_sweeps(1, {4, true}), (Sweeps{1}));
-  EXPECT_EQ(fused_sweeps(3, {1, true}), (Sweeps{1, 1, 1}));
+  EXPECT_EQ(launch_sizes(8, {4, true}), (Sweeps{4, 3, 1}));
+  EXPECT_EQ(launch_sizes(5, {4, true}), (Sweeps{4, 1}));
+  EXPECT_EQ(launch_sizes(1, {4, true}), (Sweeps{1}));
+  EXPECT_EQ(launch_sizes(3, {1, true}), (Sweeps{1, 1, 1}));
 }
 
 TEST(Period, AGraphHoldsWholePeriodsAndAnEvenNumberOfLaunches) {
@@ -368,7 +369,7 @@ TEST(Period, AGraphHoldsWholePeriodsAndAnEvenNumberOfLaunches) {
     for (const int fused : {1, 2, 3, 4, 8}) {
       const std::int64_t sweeps = sweeps_of_a_graph(depth, fused);
       EXPECT_EQ(sweeps % depth, 0);
-      EXPECT_EQ(sweeps / depth * std::ssize(fused_sweeps(depth, {fused})) % 2, 0);
+      EXPECT_EQ(sweeps / depth * std::ssize(launch_sizes(depth, {fused})) % 2, 0);
       EXPECT_GE(sweeps, 16);
       EXPECT_LT(sweeps, 16 + 2 * depth);
     }

@@ -200,7 +200,7 @@ TEST(Operator, RoundedCoefficientsKeepAConstantConstant) {
 
 // The decay of the slowest mode, against what sweeps do to a rough field.
 
-Config steady_body(Int3 cells, std::array<BoundaryKind, face_count> kinds) {
+Config steady_domain(Int3 cells, std::array<BoundaryKind, face_count> kinds) {
   Config config;
   config.grid.cells = cells;
   config.grid.spacing = Vector3{0.01, 0.02, 0.015};
@@ -282,28 +282,28 @@ TEST(SlowestMode, DecaysAsItDoesInSweeps) {
       {round, round, held, held, round, round}, {open, heated, round, round, open, open},
       {open, open, open, open, open, open},     {cooled, cooled, cooled, held, open, open}};
   for (const auto& kinds : cases) {
-    expect_as_measured(steady_body({6, 5, 7}, kinds));
-    expect_as_measured(steady_body({1, 8, 3}, kinds));
-    expect_as_measured(steady_body({9, 1, 1}, kinds));
+    expect_as_measured(steady_domain({6, 5, 7}, kinds));
+    expect_as_measured(steady_domain({1, 8, 3}, kinds));
+    expect_as_measured(steady_domain({9, 1, 1}, kinds));
   }
 }
 
 TEST(SlowestMode, MayBeTheCheckerboard) {
-  Config config = steady_body({4, 4, 4}, {round, round, round, round, held, held});
+  Config config = steady_domain({4, 4, 4}, {round, round, round, round, held, held});
   config.problem.weight = 0.9999;
   EXPECT_NEAR(slowest_decay(config), Error3(config).decay(4000), 1e-8);
-  config = steady_body({4, 4, 4}, {held, held, held, held, held, held});
+  config = steady_domain({4, 4, 4}, {held, held, held, held, held, held});
   config.problem.weight = 1;
   EXPECT_NEAR(slowest_decay(config), 0, 1e-15);
   // Of a single cell that nothing holds there is none.
-  EXPECT_EQ(slowest_decay(steady_body({1, 1, 1}, {open, open, open, open, open, open})), 0);
+  EXPECT_EQ(slowest_decay(steady_domain({1, 1, 1}, {open, open, open, open, open, open})), 0);
 }
 
 // The figures by which the default of problem.max_sweeps was chosen.
 TEST(SlowestMode, TheDefaultOfMaxSweepsIsEnoughFor256CellsEachWay) {
   const double way = std::log(1 / ProblemConfig{}.tolerance);
   const auto needed = [&](std::array<BoundaryKind, face_count> kinds) {
-    Config config = steady_body({256, 256, 256}, kinds);
+    Config config = steady_domain({256, 256, 256}, kinds);
     config.grid.spacing = Vector3{0.01, 0.01, 0.01};
     return way / slowest_decay(config);
   };

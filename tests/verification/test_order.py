@@ -174,7 +174,7 @@ def test_time_step_alone_is_of_first_order(tmp_path, mix):
 
 
 def test_walls_that_change_in_time_are_of_first_order_in_dt(tmp_path):
-    """Sources, convection and walls with formulas of place and time, where no solution is known: the differences
+    """Sources, convection and boundaries with formulas of place and time, where no solution is known: the differences
     between runs of dt, dt/2 and dt/4 must halve (Richardson)."""
     h = 5e-3
     walls = {

@@ -27,7 +27,7 @@ def reductions(job, named):
 
 
 def tiles(job, _named):
-    return list(dict.fromkeys(name for row in job.rows("kernels") for names in row["policies"].values() for name in names))
+    return list(dict.fromkeys(name for row in job.rows("kernels") for names in row["tiles"].values() for name in names))
 
 
 def widths(job, _named):
@@ -132,7 +132,7 @@ class Plan:
             raise Failure(COMMAND_LINE, "compare: no combination of these axes is legal here (tiles need the axis kernel, or "
                                         "solver.kernel); name others with --axes")
         if len(self.combinations) > limit:
-            self.refuse_many(limit)
+            self.check_count(limit)
 
     def open_axes(self):
         """What the deck pins does not vary."""
@@ -150,12 +150,12 @@ class Plan:
 
     def extended(self, axis):
         """All legal combinations with the values of one axis more. A kernel without tiles has the one that it has."""
-        bare = {row["name"] for row in self.job.rows("kernels") if not any(row["policies"].values())}
+        bare = {row["name"] for row in self.job.rows("kernels") if not any(row["tiles"].values())}
         more = [Combination((*each.words, word), {**each.settings, axis.key: word}) for each in self.combinations
                 for word in (["auto"] if axis.name == "tile" and each.settings.get("solver.kernel") in bare else self.values[axis.name])]
         return [each for each, legal in zip(more, self.job.legal([each.settings for each in more])) if legal]
 
-    def refuse_many(self, limit):
+    def check_count(self, limit):
         last = self.axes[-1]
         sizes = " x ".join(f"{axis.name} ({len(self.values[axis.name])})" for axis in self.axes)
         raise Failure(COMMAND_LINE, f"compare: {sizes} have more than {limit} legal combinations; name fewer with --axes, give one a value "

@@ -29,7 +29,7 @@ def parse(words):
     top.add_argument("overrides", nargs="*", metavar="key.path=value", help="replaces any key of the deck")
     top.add_argument("--from", dest="source", metavar="FILE", help="instead: a file that a run wrote, .hdf, with its resolved deck in it")
     top.add_argument("--axes", default="", help=f"what varies: {','.join(axis.name for axis in AXES)} (default: those that the deck leaves "
-                                                "open, but policy, within the limit)")
+                                                "open, but tile, within the limit)")
     top.add_argument("--ranks", type=number_from(1, 1000000), default=1, metavar="N", help="ranks of each run (default: 1)")
     top.add_argument("--launcher", default="mpirun -n {ranks}", help='starts the ranks (default: "mpirun -n {ranks}")')
     top.add_argument("--limit", type=number_from(1, 100000), default=200, metavar="N", help="the most combinations (default: 200)")
@@ -50,7 +50,7 @@ def parse(words):
     return options
 
 
-def refuse_launched(words):
+def check_not_launched(words):
     """mpirun, or srun with several tasks, has started this process. A shell in a job of Slurm may be a step of one task."""
     ranks = next((int(os.environ[name]) for name in SIZES if os.environ.get(name, "").isdigit()), 0)
     if not program.is_launched() or (ranks == 1 and not any(map(os.environ.get, ("OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK")))):
@@ -62,7 +62,7 @@ def refuse_launched(words):
                                 f"isotherm compare --ranks {ranks or 'N'} {' '.join(map(shell_word, words))}")
 
 
-def refuse_unwritable(path):
+def check_writable(path):
     """Before hours of work: can the file be made?"""
     part = Path(path + ".part")
     try:
@@ -91,12 +91,12 @@ def work_folder():
 
 def main(words):
     options = parse(words)
-    refuse_launched(words)
+    check_not_launched(words)
     named = parse_axes(options.axes)
     earlier = baseline.Measured(options.baseline) if options.baseline else None
     read_tuning(options.keep) if options.keep else None
     for path in filter(None, (options.json, options.keep)):
-        refuse_unwritable(path)
+        check_writable(path)
     with work_folder() as work:
         try:
             return Comparison(words, options, named, work).run(earlier)
@@ -121,7 +121,7 @@ class Comparison:
         options, plan, measurement = self.options, self.plan, self.measurement
         entries = [Entry(each.name(plan.axes), each) for each in plan.combinations]
         if earlier:
-            self.refuse_other_comparison(earlier)
+            self.check_comparison(earlier)
         program.say(banner(self.job, plan))
         reference = measurement.first_pass(entries)
         if not reference:
@@ -135,7 +135,7 @@ class Comparison:
         text = f"\n{table(plan, entries, reference)}\n{head}: {self.run_words(entries[0])}\n"
         verdict = None
         if earlier:
-            baseline.refuse_other_subject(earlier, baseline.grid_subject(reference.run))
+            baseline.check_subject(earlier, baseline.grid_subject(reference.run))
             verdict = baseline.Verdict(earlier, figures_of_merit(entries),
                                        5.0 if options.tolerance is None else options.tolerance)
         program.say(text + (verdict.text() if verdict else ""))
@@ -160,14 +160,14 @@ class Comparison:
         launcher = f"{options.launcher.replace('{ranks}', str(options.ranks))} " if options.ranks > 1 else ""
         return launcher + " ".join(map(shell_word, words + [f"{key}={word}" for key, word in settings.items()]))
 
-    def refuse_other_comparison(self, earlier):
+    def check_comparison(self, earlier):
         """Of another kind, grid, precision or number of ranks; of which devices the ranks have, their first run tells."""
         if earlier.schema != "isotherm-compare":
             raise Failure(DATA, f"{in_quotes(earlier.path)} is of no comparison; name what isotherm compare --json has written")
         base = self.job.base
         now = f"{extent_text(base['cells'])} {base['precision']} on {counted(self.job.ranks, 'rank')}"
         if not earlier.subject.startswith(f"{now} ("):
-            baseline.refuse_other_subject(earlier, now)
+            baseline.check_subject(earlier, now)
 
 
 def deck_within(starter, source, work):
@@ -181,7 +181,7 @@ def deck_within(starter, source, work):
 
 
 VERSION = 2
-METHOD = ("kernel", "policy", "reduction", "transport", "depth", "fused", "overlap", "graph")
+METHOD = ("kernel", "tile", "reduction", "transport", "halo_width", "time_block", "overlap", "graph")
 PLACES = {"same": 0, "differs": 1, "left_out": 2}
 
 
@@ -195,8 +195,8 @@ class Figures:
         self.bandwidth = self.points * entry.run["performance"]["bytes_per_point"]
         self.copy = entry.run["performance"]["copy_bandwidth_bytes_per_s"]
         self.share = 100 * self.bandwidth / self.copy if self.copy else None
-        halo, depth = entry.run["halo"], entry.run["method"]["depth"]
-        self.exchange, self.exposed = (halo[key] and halo[key] / depth for key in ("exchange_s", "exposed_s"))
+        halo, halo_width = entry.run["halo"], entry.run["method"]["halo_width"]
+        self.exchange, self.exposed = (halo[key] and halo[key] / halo_width for key in ("exchange_s", "exposed_s"))
 
 
 def rank(entries):
@@ -240,16 +240,16 @@ def bits_text(entry, reference):
 def table(plan, entries, reference):
     """`low` to `high`: the range of a sweep's times, without the lowest and the highest tenth."""
     timed = {entry.name: Figures(entry) for entry in entries if entry.verdict == "same"}
-    policies = all(axis.name != "tile" for axis in plan.axes) and any(entry.run and entry.run["method"]["policy"] for entry in entries)
+    tiles = all(axis.name != "tile" for axis in plan.axes) and any(entry.run and entry.run["method"]["tile"] for entry in entries)
     halos = any(f.exposed is not None for f in timed.values())
-    heads = ["rank", *(axis.name for axis in plan.axes), *(["policy"] if policies else []), "time", "low", "high", "GPts/s", "of roof",
+    heads = ["rank", *(axis.name for axis in plan.axes), *(["tile"] if tiles else []), "time", "low", "high", "GPts/s", "of copy",
              *(["halo exposed"] if halos else []), "bits"]
-    words = len(plan.axes) + policies
+    words = len(plan.axes) + tiles
     rows = [heads]
     for place, entry in enumerate(entries, 1):
         f = timed.get(entry.name)
         row = [str(place) if f else "-", *entry.combination.words]
-        row += [(entry.run and entry.run["method"]["policy"]) or "-"] if policies else []
+        row += [(entry.run and entry.run["method"]["tile"]) or "-"] if tiles else []
         row += ["-"] * 5 if f is None else [*map(human_duration, (f.median, f.low, f.high)), f"{f.points / 1e9:.3f}",
                                             f"{f.share:.1f} %" if f.share else "-"]
         row += ["-" if f is None or f.exposed is None else human_duration(f.exposed)] if halos else []

@@ -18,7 +18,7 @@ from isotherm_tools.study.runner import Runner, signal_name
 from isotherm_tools.text import escaped, extent_text, grouped, in_quotes
 
 LEAST_SWEEPS, MOST_SWEEPS = 4, 120  # of a sample
-PERIOD = 24  # sweeps: whole time blocks of depths 1, 2, 3, 4, 6 and 8
+PERIOD = 24  # sweeps: whole time blocks of lengths 1, 2, 3, 4, 6 and 8
 LEAST_SAMPLES, MOST_SAMPLES = 5, 200
 MEMORY = 71
 # Codes with which a run says something of the combination, not of the job.
@@ -62,7 +62,7 @@ class Measurement:
 
     def size_by_time(self, wanted):
         """By the least traffic of a sweep and the copy bandwidth of this host, measured: whole intervals of checks, or whole time blocks of
-        the usual depths."""
+        the usual time blocks."""
         job, plan = self.job, self.job.base["plan"]
         copy, = job.program.ask(job.path, job.overrides, job.arguments, [
             {"bandwidth": plan["backend"], "bytes": 8 * math.prod(plan["cells"])}])
@@ -242,8 +242,8 @@ def keep_grid(path, job, measurement, grid, entries):
     for entry in entries if found and found["entries"] else []:
         method = entry.run["method"]
         found["entries"][-1]["choice"].update({
-            "kernel": method["kernel"], "tile": method["policy"] or "-", "reduction": method["reduction"], "graph": method["graph"],
-            "overlap": method["overlap"], "time_block": method["fused"], "halo_width": method["depth"], "seconds": entry.median,
+            "kernel": method["kernel"], "tile": method["tile"] or "-", "reduction": method["reduction"], "graph": method["graph"],
+            "overlap": method["overlap"], "time_block": method["time_block"], "halo_width": method["halo_width"], "seconds": entry.median,
             "complete": True})
         file.write_text(json.dumps(found), encoding="utf-8")
         if short_run(job, measurement, settings, file)["tuning"]["source"] != "file":
@@ -251,8 +251,8 @@ def keep_grid(path, job, measurement, grid, entries):
         kept = read_tuning(path) or {**found, "entries": []}
         kept["entries"] = [each for each in kept["entries"] if each["key"] != found["entries"][-1]["key"]] + found["entries"][-1:]
         state.write_whole(Path(path), json.dumps(kept, indent=1) + "\n")
-        kernel = f"{method['kernel']} {method['policy'] or ''}".rstrip()
-        return (f"kept in {escaped(path)}: kernel {kernel}, reduction {method['reduction']}, halo width {method['depth']}, for process "
+        kernel = f"{method['kernel']} {method['tile'] or ''}".rstrip()
+        return (f"kept in {escaped(path)}: kernel {kernel}, reduction {method['reduction']}, halo width {method['halo_width']}, for process "
                 f"grid {extent_text(grid)}\n")
     return ""
 

@@ -31,7 +31,7 @@ OF_RUN = {
     "time_s": "time_s",
     "wall_s": "phases_s.total.max",  # of all parts of a case that was stopped and resumed
     **{path.rpartition(".")[2]: path for path in (
-        "memory.host_peak_bytes", "method.kernel", "method.policy", "method.reduction", "method.transport",
+        "memory.host_peak_bytes", "method.kernel", "method.tile", "method.reduction", "method.transport",
         "fingerprint", "message")},
 }
 OF_SCALING = ("cells", "speedup", "efficiency_percent", "scaling_base")  # of a deck with scaling: besides
@@ -216,7 +216,7 @@ class Speed(NamedTuple):
 
 
 class ScalingRow:
-    """A count of ranks within a series. `runs` have a time; `middle`: whose run counts; `remark`: why something is
+    """A count of ranks within a series. `runs` have a time; `middle`: whose run counts; `description`: why something is
     missing."""
 
     def __init__(self, cases):

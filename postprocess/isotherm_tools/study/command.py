@@ -12,7 +12,7 @@ from isotherm_tools.study.collection import Collection
 from isotherm_tools.study.deck import StudyDeck
 from isotherm_tools.study.lock import DirectoryLock
 from isotherm_tools.study.runner import Runner, signal_name
-from isotherm_tools.study.slurm import Submission, refuse_changed_since_submission
+from isotherm_tools.study.slurm import Submission, check_unchanged_since_submission
 from isotherm_tools.text import Table, counted, extent_text, grouped, human_bytes, human_duration, in_quotes, shell_word
 
 
@@ -63,14 +63,14 @@ class Command:
         if deck.scaling and options.jobs > 1 and not options.slurm:
             program.warn(f"--jobs {options.jobs}: cases that run at once share this host, and so their times do")
         if options.case:
-            refuse_changed_since_submission(deck)
+            check_unchanged_since_submission(deck)
         elif options.dry_run:
             text = Submission(deck, options.jobs, options.retry, options.limit).dry_run_text() if options.slurm else dry_run_text(
                 deck, options.retry)
             program.print_now(text)
             return state.DONE
         if not options.collect:
-            state.refuse_changed(deck, state.look_at_all(deck))
+            state.check_unchanged(deck, state.look_at_all(deck))
         state.make_folder(deck.directory, "cannot use {folder} as the study's directory ({why}); choose another with output.directory=...")
         if options.case:
             # As one task of many that run at once: no lock but that of the case, no file but those of the case.
@@ -90,7 +90,7 @@ class Command:
         if self.options.case:
             deck.keep_case(self.options.case)
         if host:
-            deck.refuse_cases()
+            deck.check_cases()
         for warning in deck.warnings:
             program.warn(warning)
         return deck
@@ -98,7 +98,7 @@ class Command:
     def check(self):
         """A line for each case. Of several ranks that a launcher started one says it."""
         deck = StudyDeck(self.program, self.options.deck, self.options.overrides, self.arguments, None, "either", plan=True)
-        deck.refuse_cases()
+        deck.check_cases()
         if program.launched_rank() > 0:
             return state.DONE
         text = f"study           {counted(len(deck.cases), 'case')} in {deck.directory}\n"

@@ -78,14 +78,14 @@ class StudyDeck:
     def resolve(self, cases, host, plan):
         answers = self.ask([{"name": case.name, "ranks": case.ranks, "host": host or "another", "plan": plan,
                              "settings": [{"key": key, "value": node} for key, node in case.settings]} for case in cases])
-        refuse_wrong([(case.name, answer["error"]) for case, answer in zip(cases, answers) if "error" in answer], len(cases))
+        check_deck([(case.name, answer["error"]) for case, answer in zip(cases, answers) if "error" in answer], len(cases))
         for answer in answers:
             self.warnings += [warning for warning in answer["warnings"] if warning not in self.warnings]
         self.directory, self.overwrite = Path(answers[-1]["directory"]), answers[-1]["overwrite"]
         return [DeckCase(case, answer) for case, answer in zip(cases, answers)]
 
-    def refuse_cases(self):
-        """What a run of a case would be refused for."""
+    def check_cases(self):
+        """What a run of a case would be rejected for."""
         for case in self.cases:
             if case.refused:
                 raise Failure(case.refused["code"], f"{case.refused['text']} [case {case.name}]")
@@ -109,7 +109,7 @@ class StudyDeck:
         return [[] if before == now else self.known_changes[before, now] for before, now in pairs]
 
 
-def refuse_wrong(errors, cases):
+def check_deck(errors, cases):
     """A line of the deck is often wrong for all of them; lines that not every case has end in those that do."""
     lines = {}
     for name, error in errors:
@@ -264,7 +264,7 @@ class Expansion:
         scaling = self.sections["scaling"]
         count = prod(map(len, axes))
         if count > MOST_CASES:
-            self.refuse_too_many(count, ", before any is excluded," if is_given(self.sections["exclude"]) else "")
+            self.check_count(count, ", before any is excluded," if is_given(self.sections["exclude"]) else "")
             return
         # Combinations that differ in ranks and run alone are of one series.
         series_axes = axes[1 if scaling["repeats"] > 1 else 0:-1] if scaling else []
@@ -283,7 +283,7 @@ class Expansion:
         if not self.cases:
             self.problems.add("study.exclude", f"leaves out all {count} cases; remove an entry")
         elif len(self.cases) > self.limit:
-            self.refuse_too_many(len(self.cases), "")
+            self.check_count(len(self.cases), "")
         else:
             name_cases(self)
 
@@ -297,7 +297,7 @@ class Expansion:
         ranks = counts["ranks"].get("count", 1) if "ranks" in counts else self.sections["ranks"] or 1
         self.cases.append(StudyCase(ranks, list(others.items()), counts["run"]["count"] if "run" in counts else 1, series, choice.word))
 
-    def refuse_too_many(self, count, remark):
+    def check_count(self, count, remark):
         if count > MOST_CASES:
             text = f"{count} cases{remark} are more than any study may have ({MOST_CASES}); make several studies of it"
         else:
@@ -489,7 +489,7 @@ def why_not(name):
 
 
 def check_columns(sections, varied, problems):
-    """Refuses what study.report and study.sort name and no case can have. A path within run.json ("a.b") may be any."""
+    """Rejects what study.report and study.sort name and no case can have. A path within run.json ("a.b") may be any."""
     known = ["name", "ranks", "state", "exit_code", *varied, *collection.OF_RUN,
              *(collection.OF_SCALING if sections["scaling"] else [])]
     asked = [(name, "study.report") for name in sections["report"]] + ([(sections["sort"], "study.sort")] if sections["sort"] else [])
@@ -500,7 +500,7 @@ def check_columns(sections, varied, problems):
 
 
 def check_slurm(options, problems):
-    """Refuses options that would be no line of their own."""
+    """Rejects options that would be no line of their own."""
     for i, option in enumerate(options):
         if not option.startswith("-") or any(c < " " for c in option):
             problems.add(f"study.slurm.options.{i}", f"'{printable(option)}' is no option of sbatch; write one as \"--partition=gpu\"")

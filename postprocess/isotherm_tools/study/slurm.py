@@ -96,7 +96,7 @@ class Submission:
         self.arrays = self.make_arrays(due)
         self.collecting = Script(self.file("collect"), 1, self.words() + " --collect", [1])
         for script in self.arrays:
-            self.text_of(script)  # refuses, before the first is submitted
+            self.text_of(script)  # rejects, before the first is submitted
 
     def find_due(self):
         """What is in the queue already is not submitted once more."""
@@ -216,7 +216,7 @@ def read_submission(case):
     return record if record.get("schema") == "isotherm-slurm" else {}
 
 
-def refuse_changed_since_submission(deck):
+def check_unchanged_since_submission(deck):
     """Where this process is the task as which its case was submitted: unless the case still is what was submitted."""
     case, job, task = deck.cases[0], os.environ.get("SLURM_ARRAY_JOB_ID"), os.environ.get("SLURM_ARRAY_TASK_ID")
     submission = read_submission(case)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
 from isotherm_tools.failure import CANNOT_CREATE, DATA, IO, Failure
-from isotherm_tools.json_record import VERSIONS
+from isotherm_tools.json_record import VERSIONS, with_new_names
 from isotherm_tools.text import in_quotes
 
 DONE, NOT_CONVERGED, INTERNAL, STOPPED, DIVERGED = 0, 10, 70, 75, 76
@@ -52,7 +52,7 @@ def text_or_empty(path):
 
 
 def read_json(path, known=None):
-    """An object; empty where the file is not there, or is none. Refuses one that is newer than this program: what it says is not
+    """An object; empty where the file is not there, or is none. Rejects one that is newer than this program: what it says is not
     known, and the case must not be started anew for that."""
     try:
         content = json.loads(text_or_empty(path))
@@ -68,7 +68,7 @@ def read_json(path, known=None):
 
 
 def run_record(case):
-    return read_json(case.folder / "run.json", VERSIONS["isotherm-run"])
+    return with_new_names(read_json(case.folder / "run.json", VERSIONS["isotherm-run"]))
 
 
 def look_at_all(deck):
@@ -122,7 +122,7 @@ def whole_of(record, key):
     return record[key] if isinstance(record.get(key), int) and not isinstance(record[key], bool) else None
 
 
-def refuse_changed(deck, looks):
+def check_unchanged(deck, looks):
     """Before anything is started, where a folder holds a run of another deck and the study may not replace it."""
     shown = 5
     changed = [(case, look) for case, look in zip(deck.cases, looks) if look.state == "changed"]

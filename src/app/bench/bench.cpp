@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "core/agree.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/text.hpp"
 #include "core/timer.hpp"
 #include "kernels/host_info.hpp"
@@ -38,36 +38,36 @@ std::int64_t Sampler::launches_of_a_batch(const std::function<void()>& launch) {
   return launches;
 }
 
-BenchSamples Sampler::sample(const std::function<void(BenchSamples&)>& take, Roofs roofs) {
-  const auto copy = [&] { roofs.copy->enqueue(stream_); };
-  const auto read = [&] { roofs.read->enqueue(stream_); };
-  const std::int64_t copies = roofs.copy ? launches_of_a_batch(copy) : 0;
-  const std::int64_t reads = roofs.read ? launches_of_a_batch(read) : 0;
+BenchSamples Sampler::sample(const std::function<void(BenchSamples&)>& take, CopyProbes probes) {
+  const auto copy = [&] { probes.copy->enqueue(stream_); };
+  const auto read = [&] { probes.read->enqueue(stream_); };
+  const std::int64_t copies = probes.copy ? launches_of_a_batch(copy) : 0;
+  const std::int64_t reads = probes.read ? launches_of_a_batch(read) : 0;
   BenchSamples samples;
   const Timer timer;
   for (int taken = 0; taken < least_samples || (taken < most_samples && timer.seconds() < seconds_);
        ++taken) {
-    if (roofs.copy) samples.copy_bytes_per_s.push_back(roofs.copy->bytes() / seconds_of(copy, copies));
-    if (roofs.read) samples.read_bytes_per_s.push_back(roofs.read->bytes() / seconds_of(read, reads));
+    if (probes.copy) samples.copy_bytes_per_s.push_back(probes.copy->bytes() / seconds_of(copy, copies));
+    if (probes.read) samples.read_bytes_per_s.push_back(probes.read->bytes() / seconds_of(read, reads));
     take(samples);
   }
   return samples;
 }
 
-BenchSamples Sampler::measure(const std::function<void()>& launch, Roofs roofs) {
+BenchSamples Sampler::measure(const std::function<void()>& launch, CopyProbes probes) {
   const std::int64_t launches = launches_of_a_batch(launch);
   return sample(
       [&](BenchSamples& samples) {
         samples.launches = launches;
         samples.seconds.push_back(seconds_of(launch, launches));
       },
-      roofs);
+      probes);
 }
 
 // Every other time the base comes first: whoever comes second finds the caches, and the clock, as the first
 // left them.
 BenchSamples Sampler::measure_difference(const std::function<void()>& launch,
-                                         const std::function<void()>& base, Roofs roofs) {
+                                         const std::function<void()>& base, CopyProbes probes) {
   const std::int64_t launches = std::max(launches_of_a_batch(launch), launches_of_a_batch(base));
   bool base_first = false;
   return sample(
@@ -79,10 +79,10 @@ BenchSamples Sampler::measure_difference(const std::function<void()>& launch,
         samples.seconds.push_back(base_first ? second - first : first - second);
         base_first = !base_first;
       },
-      roofs);
+      probes);
 }
 
-BenchSamples Sampler::measure(BandwidthProbe& probe, bool single, Roofs roofs) {
+BenchSamples Sampler::measure(BandwidthProbe& probe, bool single, CopyProbes probes) {
   const auto launch = [&] { probe.enqueue(stream_); };
   const std::int64_t launches = single ? 1 : launches_of_a_batch(launch);
   return sample(
@@ -91,7 +91,7 @@ BenchSamples Sampler::measure(BandwidthProbe& probe, bool single, Roofs roofs) {
         probe.prepare();
         samples.seconds.push_back(seconds_of(launch, launches));
       },
-      roofs);
+      probes);
 }
 
 namespace {
@@ -108,8 +108,8 @@ bool holds(const std::vector<std::string_view>& names, const std::vector<std::st
 
 // Whether the rows that were asked for are the processor's alone.
 bool of_the_host(const BenchOptions& options, const LadderBench& subject) {
-  return !options.rows.empty() && holds(subject.names(Backend::host), options.rows) &&
-         !holds(subject.names(Backend::cuda), options.rows);
+  return !options.kernels.empty() && holds(subject.names(Backend::host), options.kernels) &&
+         !holds(subject.names(Backend::cuda), options.kernels);
 }
 
 std::vector<Int3> sizes_of(const BenchOptions& options, Backend backend) {
@@ -128,7 +128,7 @@ std::unique_ptr<Device> open_device(const BenchOptions& options, const Communica
   const auto fewest = world.all_reduce(static_cast<std::int64_t>(found.devices.size()), ReduceOp::min);
   if (fewest == 0 && is_open) return make_host_device();
   const auto local = static_cast<std::size_t>(world.split_by_host().rank());
-  return agree(world, [&] {
+  return all_or_throw(world, [&] {
     if (found.devices.empty()) {
       throw Error(
           ExitCode::unavailable,
@@ -139,12 +139,13 @@ std::unique_ptr<Device> open_device(const BenchOptions& options, const Communica
   });
 }
 
-void validate_rows(const BenchOptions& options, const std::vector<std::string_view>& names, Backend backend) {
-  for (const std::string& name : options.rows) {
+void validate_kernels(const BenchOptions& options, const std::vector<std::string_view>& names,
+                      Backend backend) {
+  for (const std::string& name : options.kernels) {
     if (holds(names, {name})) continue;
     throw Error(ExitCode::command_line,
-                fmt::format("bench: --rows: no row {} of bench {} runs on {}; use one of {}", in_quotes(name),
-                            word(options.subject), word(backend), fmt::join(names, ", ")));
+                fmt::format("bench: --kernels: no kernel {} of bench {} runs on {}; use one of {}",
+                            in_quotes(name), word(options.subject), word(backend), fmt::join(names, ", ")));
   }
 }
 
@@ -164,7 +165,7 @@ void validate_memory(const BenchOptions& options, const std::vector<Int3>& sizes
   }
 }
 
-void refuse_unwritable(const std::string& path) {
+void check_writable(const std::string& path) {
   if (path.empty()) return;
   const std::string part = path + ".part";
   std::error_code ignored;
@@ -189,8 +190,8 @@ BenchRecord describe_bench(const CommandLine& command, const Device& device, con
     if (!threads.warning.empty()) record.warnings.push_back(threads.warning);
   }
   record.seed = options.seed;
-  record.seconds_a_row = options.seconds;
-  record.walls = options.walls;
+  record.seconds_per_kernel = options.seconds;
+  record.boundaries = options.boundaries;
   record.source = options.source;
   record.overlap = options.overlap;
   if (options.norm) record.norm = std::string(word(*options.norm));
@@ -201,7 +202,7 @@ BenchRecord describe_bench(const CommandLine& command, const Device& device, con
 int conclude_bench(const CommandLine& command, BenchRecord& record, const Communicator& world) {
   record.finished = utc_now();
   const std::string& path = command.bench.json;
-  agree(world, [&] {
+  all_or_throw(world, [&] {
     if (world.is_root() && !path.empty()) write_file_atomically(path, to_json(record));
   });
   return static_cast<int>(all_right(record) ? ExitCode::done : ExitCode::internal);
@@ -215,7 +216,7 @@ int measure(const CommandLine& command, const Communicator& world, const ThreadP
   use_threads(threads.threads);
   const auto device = open_device(options, world, of_the_host(options, subject));
   const auto host = make_host_of(*device);
-  validate_rows(options, subject.names(device->backend()), device->backend());
+  validate_kernels(options, subject.names(device->backend()), device->backend());
   const Owned<Stream> stream = own_stream(*device, Priority::normal);
   Sampler sampler(*device, stream, options.seconds);
   const Bench bench{options, *device, *host, stream, sampler};
@@ -227,7 +228,7 @@ int measure(const CommandLine& command, const Communicator& world, const ThreadP
   if (!bench.on_host())
     validate_memory(options, sizes, world, *device, [&](Int3 c, Precision p) { return memory(c, p).device; });
   validate_memory(options, sizes, world, *host, [&](Int3 c, Precision p) { return memory(c, p).host; });
-  refuse_unwritable(options.json);
+  check_writable(options.json);
 
   BenchRecord record = describe_bench(command, *device, threads);
   print_now(bench_banner(record));
@@ -254,7 +255,7 @@ int bench(const CommandLine& command, const Communicator& world) {
   const ThreadPlan threads = plan_threads(world.split_by_host());
   if (command.bench.subject == BenchSubject::halo) return bench_halo(command, world, threads);
   if (command.bench.subject == BenchSubject::io) return bench_io(command, world, threads);
-  return agree(world, [&] {
+  return all_or_throw(world, [&] {
     if (world.size() > 1) {
       throw Error(ExitCode::command_line,
                   fmt::format("bench: {} ranks were started (it measures one device by one process); start "

@@ -19,7 +19,7 @@
 namespace isotherm {
 
 // What is measured right beside every sample of a row; null: not measured.
-struct Roofs {
+struct CopyProbes {
   BandwidthProbe* copy = nullptr;
   BandwidthProbe* read = nullptr;
 };
@@ -31,12 +31,12 @@ class Sampler {
   Sampler(Device& device, Stream stream, double seconds);
 
   // `launch` queues one launch in the stream; launches of a batch stand between two events. Warms up first.
-  BenchSamples measure(const std::function<void()>& launch, Roofs roofs);
+  BenchSamples measure(const std::function<void()>& launch, CopyProbes probes);
   // What `launch` takes longer than `base`, batch beside batch.
   BenchSamples measure_difference(const std::function<void()>& launch, const std::function<void()>& base,
-                                  Roofs roofs);
+                                  CopyProbes probes);
   // The same for a probe; its passes are batched unless only the first shows what it is for.
-  BenchSamples measure(BandwidthProbe& probe, bool single, Roofs roofs);
+  BenchSamples measure(BandwidthProbe& probe, bool single, CopyProbes probes);
 
   static constexpr int least_samples = 7;
   static constexpr int most_samples = 1000;
@@ -44,8 +44,8 @@ class Sampler {
   static constexpr double batch_seconds = 2e-3;
 
  private:
-  // Takes samples: `take` adds one to them, right behind those of the roofs.
-  BenchSamples sample(const std::function<void(BenchSamples&)>& take, Roofs roofs);
+  // Takes samples: `take` adds one to them, right behind those of the copy bandwidths.
+  BenchSamples sample(const std::function<void(BenchSamples&)>& take, CopyProbes probes);
   std::int64_t launches_of_a_batch(const std::function<void()>& launch);
   double seconds_of(const std::function<void()>& launch, std::int64_t launches);  // of one of them
 
@@ -81,28 +81,29 @@ LadderBench stencil_bench();
 LadderBench reduction_bench();
 LadderBench bandwidth_bench();
 
-template <class Row>
-std::vector<std::string_view> names_of(std::span<const Row> table, Backend backend) {
+template <class Entry>
+std::vector<std::string_view> names_of(std::span<const Entry> table, Backend backend) {
   std::vector<std::string_view> names;
-  for (const Row& row : table) {
-    if constexpr (requires { row.backend; })
-      if (row.backend != backend) continue;
-    names.push_back(row.name);
+  for (const Entry& entry : table) {
+    if constexpr (requires { entry.backend; })
+      if (entry.backend != backend) continue;
+    names.push_back(entry.name);
   }
   return names;
 }
 
 // Whether --rows asks for this one; for all where it is not given.
-inline bool is_wanted(std::string_view row, const BenchOptions& options) {
-  return options.rows.empty() || std::ranges::find(options.rows, row) != options.rows.end();
+inline bool is_wanted(std::string_view kernel, const BenchOptions& options) {
+  return options.kernels.empty() || std::ranges::find(options.kernels, kernel) != options.kernels.end();
 }
 
 // The rows of one backend, those that were asked for, in the order of the table.
-template <class Row>
-std::vector<const Row*> chosen_rows(std::span<const Row> table, const Bench& bench) {
-  std::vector<const Row*> chosen;
-  for (const Row& row : table)
-    if (is_wanted(row.name, bench.options) && row.backend == bench.device.backend()) chosen.push_back(&row);
+template <class Entry>
+std::vector<const Entry*> chosen_kernels(std::span<const Entry> table, const Bench& bench) {
+  std::vector<const Entry*> chosen;
+  for (const Entry& entry : table)
+    if (is_wanted(entry.name, bench.options) && entry.backend == bench.device.backend())
+      chosen.push_back(&entry);
   return chosen;
 }
 
@@ -113,10 +114,10 @@ auto with_number(Precision precision, const Body& body) {
 }
 
 template <class T>
-BenchEntry new_entry(std::string_view row, Int3 cells) {
+BenchEntry new_entry(std::string_view kernel, Int3 cells) {
   BenchEntry entry;
-  entry.row = row;
-  entry.policy = "-";
+  entry.kernel = kernel;
+  entry.tile = "-";
   entry.precision = sizeof(T) == 4 ? Precision::fp32 : Precision::fp64;
   entry.cells = cells;
   return entry;
@@ -131,13 +132,14 @@ BenchRecord describe_bench(const CommandLine& command, const Device& device, con
 int conclude_bench(const CommandLine& command, BenchRecord& record, const Communicator& world);
 // Collective: a GPU for every rank where all have one, unless `prefer_host`; else the CPU.
 std::unique_ptr<Device> open_device(const BenchOptions& options, const Communicator& world, bool prefer_host);
-void validate_rows(const BenchOptions& options, const std::vector<std::string_view>& names, Backend backend);
+void validate_kernels(const BenchOptions& options, const std::vector<std::string_view>& names,
+                      Backend backend);
 // Collective, before any work: throws CollectiveError(memory) where some rank has not that much free.
 void validate_memory(const BenchOptions& options, const std::vector<Int3>& sizes, const Communicator& world,
                      const Device& device, const std::function<double(Int3, Precision)>& needed);
 // Before hours of work: can the file be made? What stands there, as a killed run's last words, stays as it is
 // until there is something better.
-void refuse_unwritable(const std::string& path);
+void check_writable(const std::string& path);
 
 // Of all ranks together, which have to be an even number.
 int bench_halo(const CommandLine& command, const Communicator& world, const ThreadPlan& threads);

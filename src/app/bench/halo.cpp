@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "app/bench/bench.hpp"
-#include "core/agree.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/text.hpp"
 #include "core/timer.hpp"
 #include "grid/field.hpp"
@@ -56,17 +56,18 @@ class FaceBench {
 
   HaloBenchEntry measure(OpenTransport<T>& open) {
     HaloBenchEntry entry;
-    entry.transport = open.row->name;
+    entry.transport = open.entry->name;
     entry.face = face_;
     entry.ghosts = ghosts_;
     entry.precision = sizeof(T) == 4 ? Precision::fp32 : Precision::fp64;
     entry.cells = cells_;
     entry.bytes = messages_.front().cells() * sizeof(T);
-    entry.moves = open.row->moves_data;
+    entry.moves = open.entry->moves_data;
     double expected = 0;
     if (!prove(open, entry, expected)) return entry;
-    if (open.row->packs) time_packs(entry);
-    const auto transport = agree(bench_.world, [&] { return open.maker->connect(fields_, messages_); });
+    if (open.entry->packs) time_packs(entry);
+    const auto transport =
+        all_or_throw(bench_.world, [&] { return open.maker->connect(fields_, messages_); });
     entry.exchanges = time_queued(*transport, expected);
     entry.alone = time_alone(*transport, expected);
     return entry;
@@ -77,9 +78,9 @@ class FaceBench {
   bool prove(OpenTransport<T>& open, HaloBenchEntry& entry, double& expected) {
     const Communicator own = bench_.world.split(0, bench_.world.rank());
     LinkProbe<T> probe(bench_.device, own, fields_, messages_, probe_timeout);
-    const TransportTrial trial = probe.run(*open.row, open.maker.get(), open.why_not, true);
+    const TransportMeasurement measurement = probe.run(*open.entry, open.maker.get(), open.why_not, true);
     const bool missing = !open.maker || !open.maker->why_not(messages_.front().peer).empty();
-    for (const std::string& why : bench_.world.all_gather(trial.why_not)) {
+    for (const std::string& why : bench_.world.all_gather(measurement.why_not)) {
       if (entry.note.empty()) entry.note = why;
     }
     const bool anyone_lacks_it = bench_.world.all_reduce(std::int64_t{missing}, ReduceOp::max) != 0;
@@ -87,8 +88,8 @@ class FaceBench {
                     : anyone_lacks_it  ? BenchVerdict::skipped
                                        : BenchVerdict::wrong;
     if (entry.verdict == BenchVerdict::right && !entry.moves) entry.note = "nothing is moved";
-    entry.latency = bench_.world.all_reduce(trial.latency, ReduceOp::max);
-    expected = bench_.world.all_reduce(trial.seconds, ReduceOp::max);
+    entry.latency = bench_.world.all_reduce(measurement.latency, ReduceOp::max);
+    expected = bench_.world.all_reduce(measurement.seconds, ReduceOp::max);
     return entry.verdict == BenchVerdict::right;
   }
 
@@ -161,7 +162,7 @@ class FaceBench {
 template <class T>
 std::vector<HaloBenchEntry> ladder(const HaloBench& bench, std::vector<OpenTransport<T>>& transports,
                                    Int3 cells, int ghosts) {
-  Field<T> field = agree(bench.world, [&] { return Field<T>(bench.device, cells, ghosts); });
+  Field<T> field = all_or_throw(bench.world, [&] { return Field<T>(bench.device, cells, ghosts); });
   face_copy<T>(bench.device.backend()).fill(field.view(), T(0), bench.stream);
   bench.device.synchronize(bench.stream);
   std::vector<HaloBenchEntry> entries;
@@ -176,9 +177,9 @@ std::vector<HaloBenchEntry> ladder(const HaloBench& bench, std::vector<OpenTrans
 template <class T>
 void measure_all(const HaloBench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
   std::vector<OpenTransport<T>> transports;
-  for (const TransportRow<T>& row : transport_rows<T>())
-    if (is_wanted(row.name, bench.options))
-      transports.push_back(open_transport(row, bench.world, bench.device));
+  for (const TransportEntry<T>& kernel : transport_registry<T>())
+    if (is_wanted(kernel.name, bench.options))
+      transports.push_back(open_transport(kernel, bench.world, bench.device));
   for (const Int3 cells : sizes) {
     for (const int ghosts : bench.options.ghosts) {
       const std::vector<HaloBenchEntry> entries = ladder<T>(bench, transports, cells, ghosts);
@@ -188,7 +189,7 @@ void measure_all(const HaloBench& bench, const std::vector<Int3>& sizes, BenchRe
   }
 }
 
-void refuse_misuse(const BenchOptions& options, const std::vector<Int3>& sizes, int ranks) {
+void check_usage(const BenchOptions& options, const std::vector<Int3>& sizes, int ranks) {
   if (ranks % 2 != 0) {
     throw Error(ExitCode::command_line, fmt::format("bench: halo needs an even number of ranks, and {} {} "
                                                     "started; use mpirun -np 2 isotherm bench halo",
@@ -197,7 +198,7 @@ void refuse_misuse(const BenchOptions& options, const std::vector<Int3>& sizes, 
   const int most = *std::max_element(options.ghosts.begin(), options.ghosts.end());
   for (const Int3 cells : sizes) {
     if (std::min({cells.x, cells.y, cells.z}) >= most) continue;
-    throw Error(ExitCode::command_line, fmt::format("bench: a block of {} cells has no {} layers for its "
+    throw Error(ExitCode::command_line, fmt::format("bench: a subdomain of {} cells has no {} layers for its "
                                                     "neighbour; use larger --sizes or fewer --ghosts",
                                                     extent_text(cells), most));
   }
@@ -213,10 +214,10 @@ int bench_halo(const CommandLine& command, const Communicator& world, const Thre
   if (sizes.empty()) {
     for (const Index edge : {64, 256}) sizes.push_back({edge, edge, edge});
   }
-  agree(world, [&] {
-    refuse_misuse(options, sizes, world.size());
-    validate_rows(options, names_of(transport_rows<double>(), device->backend()), device->backend());
-    if (world.is_root()) refuse_unwritable(options.json);
+  all_or_throw(world, [&] {
+    check_usage(options, sizes, world.size());
+    validate_kernels(options, names_of(transport_registry<double>(), device->backend()), device->backend());
+    if (world.is_root()) check_writable(options.json);
   });
   const Owned<Stream> stream = own_stream(*device, Priority::high);
   const HaloBench bench{options, world, *device, stream};

@@ -10,7 +10,7 @@
 #include "app/bench/bench.hpp"
 #include "app/bench/reference.hpp"
 #include "app/plan.hpp"
-#include "core/agree.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/timer.hpp"
 #include "grid/field.hpp"
 #include "output/console/console.hpp"
@@ -25,7 +25,7 @@ class ScratchFolder {
  public:
   ScratchFolder(const std::string& parent, const Communicator& world) : world_(world) {
     std::string made;
-    agree(world, [&] {
+    all_or_throw(world, [&] {
       if (world.is_root()) made = make(parent);
     });
     path_ = world.broadcast(made);
@@ -53,7 +53,7 @@ class ScratchFolder {
   std::string path_;
 };
 
-// This rank's block of a field that no file system can make smaller.
+// This rank's subdomain of a field that no file system can make smaller.
 template <class T>
 Field<T> random_block(Device& host, Int3 extent, std::uint64_t seed) {
   Field<T> field(host, extent, 0);
@@ -69,18 +69,18 @@ class IoBench {
         world_(world),
         config_(config),
         folder_(options.folder, world),
-        block_(decompose(config, world.size(), Backend::host).block(world.rank())),
-        field_(agree(world,
-                     [&] {
-                       return random_block<T>(host, block_.extent(),
-                                              options.seed + static_cast<std::uint64_t>(world.rank()));
-                     })),
+        subdomain_(decompose(config, world.size(), Backend::host).subdomain(world.rank())),
+        field_(all_or_throw(world,
+                            [&] {
+                              return random_block<T>(host, subdomain_.extent(),
+                                                     options.seed + static_cast<std::uint64_t>(world.rank()));
+                            })),
         writer_(config, world, folder_.path(), {}) {}
 
   std::vector<IoBenchEntry> measure() {
     IoBenchEntry raw = new_entry("raw"), written = new_entry("snapshot"),
                  proved = new_entry("snapshot, proved");
-    const SnapshotMeta meta{0, 0, writer_.fingerprint(cells(), block_)};
+    const SnapshotMeta meta{0, 0, writer_.fingerprint(cells(), subdomain_)};
     once_raw();  // the first file pays for what the folder has not met yet
     for (int i = 0; i < options_.repeats; ++i) {
       const double beside = once_raw();
@@ -123,10 +123,10 @@ class IoBench {
                        end = all * (world_.rank() + 1) / world_.size();
     const std::span<const std::byte> mine(static_cast<const std::byte*>(field_.data()), field_.bytes());
     const double time = seconds([&] {
-      agree(world_, [&] {
+      all_or_throw(world_, [&] {
         if (world_.is_root()) create_empty_file(path);
       });
-      agree(world_, [&] { write_part(path, mine, first, end); });
+      all_or_throw(world_, [&] { write_part(path, mine, first, end); });
     });
     if (world_.is_root()) remove_file(path);
     return time;
@@ -144,7 +144,7 @@ class IoBench {
 
   SnapshotTimes once_snapshot(const SnapshotMeta& meta) {
     world_.barrier();
-    const std::string file = writer_.write(cells(), block_, meta);
+    const std::string file = writer_.write(cells(), subdomain_, meta);
     const SnapshotTimes mine = writer_.last_times();
     if (world_.is_root()) remove_file(file);
     return {world_.all_reduce(mine.written, ReduceOp::max), world_.all_reduce(mine.proved, ReduceOp::max)};
@@ -154,7 +154,7 @@ class IoBench {
   const Communicator& world_;
   const Config& config_;
   ScratchFolder folder_;
-  Box block_;
+  Box subdomain_;
   Field<T> field_;
   SnapshotWriter writer_;
 };
@@ -182,8 +182,8 @@ int bench_io(const CommandLine& command, const Communicator& world, const Thread
   use_threads(threads.threads);
   const auto host = make_host_device();
   const std::vector<Int3> sizes = options.sizes.empty() ? std::vector<Int3>{{256, 256, 256}} : options.sizes;
-  agree(world, [&] {
-    if (world.is_root()) refuse_unwritable(options.json);
+  all_or_throw(world, [&] {
+    if (world.is_root()) check_writable(options.json);
   });
   const double here = static_cast<double>(world.split_by_host().size()) / world.size();  // of the field
   validate_memory(options, sizes, world, *host,

@@ -13,7 +13,7 @@
 #include "grid/field.hpp"
 #include "kernels/face_copy.hpp"
 #include "kernels/reduction.hpp"
-#include "solver/rows.hpp"
+#include "solver/kernel_choice.hpp"
 
 namespace isotherm {
 namespace {
@@ -44,7 +44,7 @@ class ReductionBench {
   ReductionBench(const Bench& bench, Int3 cells)
       : ReductionBench(bench, cells, random_field<T>(bench, cells, bench.options.seed),
                        random_field<T>(bench, cells, bench.options.seed + 1)) {}
-  BenchEntry measure(const ReductionKernel<T>& row, Roofs roofs);
+  BenchEntry measure(const ReductionKernel<T>& kernel, CopyProbes probes);
 
  private:
   ReductionBench(const Bench& bench, Int3 cells, Field<T> a, Field<T> b)
@@ -56,10 +56,10 @@ class ReductionBench {
         b_(moved_to_device(bench, std::move(b))) {}
 
   // Where nothing is written, poison comes back.
-  double reduce(const ReductionKernel<T>& row, const ReductionArgs<T>& args) {
+  double reduce(const ReductionKernel<T>& kernel, const ReductionArgs<T>& args) {
     double result = poison<double>;
     bench_.device.copy(args.result, &result, sizeof(double), bench_.stream);
-    row.launch(args, bench_.stream);
+    kernel.launch(args, bench_.stream);
     bench_.device.copy(&result, args.result, sizeof(double), bench_.stream);
     bench_.device.synchronize(bench_.stream);
     return result;
@@ -72,18 +72,18 @@ class ReductionBench {
 };
 
 template <class T>
-BenchEntry ReductionBench<T>::measure(const ReductionKernel<T>& row, Roofs roofs) {
+BenchEntry ReductionBench<T>::measure(const ReductionKernel<T>& kernel, CopyProbes probes) {
   const Box region = a_.view().interior();
   const Buffer result(bench_.device, sizeof(double));
-  const Buffer scratch(bench_.device, row.scratch_bytes(region));
+  const Buffer scratch(bench_.device, kernel.scratch_bytes(region));
   const ReductionArgs<T> args{std::as_const(a_).view(), std::as_const(b_).view(), region,
                               bench_.options.op,        result.as<double>(),      scratch.data()};
-  BenchEntry entry = new_entry<T>(row.name, cells_);
+  BenchEntry entry = new_entry<T>(kernel.name, cells_);
   entry.points = static_cast<double>(cells_.product());
   entry.bytes = 2.0 * entry.points * sizeof(T);
 
-  const double found = reduce(row, args);
-  entry.same_bits = repeats(found, [&] { return reduce(row, args); });
+  const double found = reduce(kernel, args);
+  entry.same_bits = repeats(found, [&] { return reduce(kernel, args); });
   entry.error = reduction_error(exact_, found);
   const bool right = *entry.error <= error_bound(cells_.product(), bench_.options.op);
   entry.verdict = right ? BenchVerdict::right : BenchVerdict::wrong;
@@ -91,32 +91,33 @@ BenchEntry ReductionBench<T>::measure(const ReductionKernel<T>& row, Roofs roofs
     entry.note = fmt::format("it is {} and should be {}", found, exact_.value);
     return entry;
   }
-  entry.samples = bench_.sampler.measure([&] { row.launch(args, bench_.stream); }, roofs);
+  entry.samples = bench_.sampler.measure([&] { kernel.launch(args, bench_.stream); }, probes);
   return entry;
 }
 
 template <class T>
 std::unique_ptr<BandwidthProbe> make_read_probe(Device& device, std::size_t bytes) {
-  const auto rows = bandwidth_rows<T>(device.backend());
-  return std::find_if(rows.begin(), rows.end(), [](const auto& row) { return row.name == "read"; })
+  const auto registry = bandwidth_registry<T>(device.backend());
+  return std::find_if(registry.begin(), registry.end(),
+                      [](const auto& kernel) { return kernel.name == "read"; })
       ->make(device, bytes, 0);
 }
 
 template <class T>
-BenchEntry skipped(std::string_view row, Int3 cells, const char* why) {
-  BenchEntry entry = new_entry<T>(row, cells);
+BenchEntry skipped(std::string_view kernel, Int3 cells, const char* why) {
+  BenchEntry entry = new_entry<T>(kernel, cells);
   entry.note = why;
   return entry;
 }
 
-// The rung without a pass of its own, in the stencil row that a run takes with it unasked.
+// The kernel without a pass of its own, in the stencil kernel that a run takes with it unasked.
 template <class T>
-BenchEntry fused_rung(const Bench& bench, Int3 cells, Roofs roofs) {
+BenchEntry fused_norm_entry(const Bench& bench, Int3 cells, CopyProbes probes) {
   if (bench.options.op == ReductionOp::sum) return skipped<T>("fused", cells, "no sweep returns a plain sum");
   Config config;
   config.solver.reduction = "fused";
-  const SweepChoice<T> sweep = choose_rows<T>(config, bench.device.backend()).sweep;
-  return SweepBench<T>(bench, cells, 1, bench.options.op).measure_norm(*sweep.row, sweep.policy, roofs);
+  const SweepChoice<T> sweep = choose_kernels<T>(config, bench.device.backend()).sweep;
+  return SweepBench<T>(bench, cells, 1, bench.options.op).measure_norm(*sweep.kernel, sweep.tile, probes);
 }
 
 template <class T>
@@ -126,18 +127,18 @@ std::vector<BenchEntry> ladder(const Bench& bench, Int3 cells) {
                      sizeof(T);
   const auto copy = make_copy_probe(bench.device, bytes);
   const auto read = make_read_probe<T>(bench.device, bytes);
-  const Roofs roofs{copy.get(), read.get()};
+  const CopyProbes probes{copy.get(), read.get()};
   std::vector<BenchEntry> entries;
   std::optional<ReductionBench<T>> fields;
-  for (const ReductionKernel<T>* row : chosen_rows(reduction_kernels<T>(), bench)) {
-    if (!row->available()) {
-      entries.push_back(skipped<T>(row->name, cells, "not in this build"));
-    } else if (row->fused) {
+  for (const ReductionKernel<T>* kernel : chosen_kernels(reduction_kernels<T>(), bench)) {
+    if (!kernel->available()) {
+      entries.push_back(skipped<T>(kernel->name, cells, "not in this build"));
+    } else if (kernel->fused) {
       fields.reset();  // it has fields of its own
-      entries.push_back(fused_rung<T>(bench, cells, roofs));
+      entries.push_back(fused_norm_entry<T>(bench, cells, probes));
     } else {
       if (!fields) fields.emplace(bench, cells);
-      entries.push_back(fields->measure(*row, roofs));
+      entries.push_back(fields->measure(*kernel, probes));
     }
   }
   return entries;
@@ -146,7 +147,7 @@ std::vector<BenchEntry> ladder(const Bench& bench, Int3 cells) {
 BenchMemory memory(const Bench& bench, Int3 cells, Precision precision) {
   const double field = field_bytes(cells, ghosts, precision);
   constexpr double arrays = 2 + 2 + 2;  // a, b, or in, out; of the copy; of the read, which is one of a pair
-  // On the host the fused rung holds what must come out as well.
+  // On the host the fused kernel holds what must come out as well.
   return bench.on_host() ? BenchMemory{0, (arrays + 1) * field} : BenchMemory{arrays * field, 2 * field};
 }
 

@@ -21,15 +21,16 @@ std::uint64_t scrambled(std::uint64_t bits) {  // the finisher of splitmix64
 }
 
 template <class T>
-const StencilKernel<T>& reference_row() {
-  const auto rows = stencil_kernels<T>();
-  return *std::find_if(rows.begin(), rows.end(), [](const auto& row) { return row.name == "reference"; });
+const StencilKernel<T>& reference_kernel() {
+  const auto registry = stencil_kernels<T>();
+  return *std::find_if(registry.begin(), registry.end(),
+                       [](const auto& kernel) { return kernel.name == "reference"; });
 }
 
 // The region in slabs of one plane, which are free of each other.
 template <class T>
 void sweep_planes(const SweepArgs<T>& args) {
-  const auto launch = reference_row<T>().launch;
+  const auto launch = reference_kernel<T>().launch;
 #pragma omp parallel for schedule(static)
   for (Index z = args.region.lo.z; z < args.region.hi.z; ++z) {
     SweepArgs<T> plane = args;
@@ -39,8 +40,8 @@ void sweep_planes(const SweepArgs<T>& args) {
   }
 }
 
-bool any_boundary(const auto& walls) {
-  return std::any_of(std::begin(walls.faces), std::end(walls.faces),
+bool any_boundary(const auto& boundaries) {
+  return std::any_of(std::begin(boundaries.faces), std::end(boundaries.faces),
                      [](const auto& w) { return w.is_boundary; });
 }
 
@@ -109,12 +110,12 @@ void fill_random(FieldView<T> field, std::uint64_t seed, T low, T high) {
 
 template <class T>
 void sweep_reference(Field<T>& start, Field<T>& expected, FieldView<const T> source, Coefficients<T> c,
-                     const Boundaries<T>& walls, int depth) {
+                     const Boundaries<T>& boundaries, int time_block) {
   const FaceCopy<T>& cells = face_copy<T>(Backend::host);
   const Index margin =
-      any_boundary(walls) ? 0 : 1;  // cells of a sweep beyond the block, for each that follows
-  for (int left = depth - 1;; --left) {
-    cells.fill_boundaries(start.view(), walls, start.view().interior(), {});
+      any_boundary(boundaries) ? 0 : 1;  // cells of a sweep beyond the block, for each that follows
+  for (int left = time_block - 1;; --left) {
+    cells.fill_boundaries(start.view(), boundaries, start.view().interior(), {});
     if (left == 0) cells.fill(expected.view(), poison<T>, {});
     const Index m = margin * left;
     Box region = start.view().interior();

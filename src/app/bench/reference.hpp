@@ -19,10 +19,10 @@ void fill_random(FieldView<T> field, std::uint64_t seed, T low, T high);
 
 // `depth` sweeps of the whole block by the row `reference`, from `start` into `expected`; the ghosts of
 // `expected` are poison. The result has the same bits as one thread's. `start` is used up where depth > 1,
-// and its ghosts beyond walls are filled.
+// and its ghosts beyond boundaries are filled.
 template <class T>
 void sweep_reference(Field<T>& start, Field<T>& expected, FieldView<const T> source, Coefficients<T> c,
-                     const Boundaries<T>& walls, int depth);
+                     const Boundaries<T>& boundaries, int time_block);
 
 // Fills a result before the row under test runs.
 template <class T>

@@ -9,7 +9,7 @@
 #include "core/text.hpp"
 #include "halo/messages.hpp"
 #include "kernels/face_copy.hpp"
-#include "solver/rows.hpp"
+#include "solver/kernel_choice.hpp"
 
 namespace isotherm {
 namespace {
@@ -27,40 +27,41 @@ Boundaries<T> six_boundaries() {
 
 // Of a block between other ranks' on all sides, what is swept beside the exchange.
 template <class T>
-Box interior_between_ranks(const StencilKernel<T>& row, Box block, int depth, int policy) {
+Box interior_between_ranks(const StencilKernel<T>& kernel, Box subdomain, int time_block, int tile) {
   std::array<bool, face_count> remote;
   remote.fill(true);
-  return interior_of(row, block, interior_box(block.hi, block, remote, depth), {depth, policy});
+  return interior_of(kernel, subdomain, interior_box(subdomain.hi, subdomain, remote, time_block),
+                     {time_block, tile});
 }
 
 }  // namespace
 
 template <class T>
-SweepBench<T>::SweepBench(const Bench& bench, Int3 cells, int depth, std::optional<ReductionOp> norm)
+SweepBench<T>::SweepBench(const Bench& bench, Int3 cells, int time_block, std::optional<ReductionOp> norm)
     : bench_(bench),
       cells_(cells),
-      depth_(depth),
+      time_block_(time_block),
       norm_(norm),
-      boundaries_(bench.options.walls ? six_boundaries<T>() : Boundaries<T>{}),
-      in_(bench.device, cells, depth),
-      out_(bench.device, cells, depth),
-      expected_(bench.host, cells, depth) {
+      boundaries_(bench.options.boundaries ? six_boundaries<T>() : Boundaries<T>{}),
+      in_(bench.device, cells, time_block),
+      out_(bench.device, cells, time_block),
+      expected_(bench.host, cells, time_block) {
   const FaceCopy<T>& on_device = face_copy<T>(bench.device.backend());
   const FaceCopy<T>& on_host = face_copy<T>(Backend::host);
   for (Field<T>* field : {&in_, &out_}) on_device.fill(field->view(), T(0), bench.stream);
   on_host.fill(expected_.view(), T(0), {});
-  if (!bench.on_host()) on_host.fill(mirror_.emplace(bench.host, cells, depth).view(), T(0), {});
+  if (!bench.on_host()) on_host.fill(mirror_.emplace(bench.host, cells, time_block).view(), T(0), {});
 
   std::optional<Field<T>> source;  // in host memory
   if (bench.options.source) {
-    on_host.fill(source.emplace(bench.host, cells, depth).view(), T(0), {});
+    on_host.fill(source.emplace(bench.host, cells, time_block).view(), T(0), {});
     fill_random(source->view(), bench.options.seed + 1, T(-0.01), T(0.01));
   }
   Field<T>& start = mirror_ ? *mirror_ : in_;
   start_anew(in_);
   const FieldView<const T> none;
   sweep_reference(start, expected_, source ? std::as_const(*source).view() : none, coefficients<T>,
-                  boundaries_, depth);
+                  boundaries_, time_block);
   if (norm) {
     expected_norm_ = reduce_exactly<T>(std::as_const(expected_).view(), std::as_const(start).view(),
                                        start.view().interior(), *norm);
@@ -68,7 +69,7 @@ SweepBench<T>::SweepBench(const Bench& bench, Int3 cells, int depth, std::option
   if (source && bench.on_host()) {
     source_ = std::move(source);
   } else if (source) {
-    source_.emplace(bench.device, cells, depth);
+    source_.emplace(bench.device, cells, time_block);
     bench.device.copy(source_->data(), source->data(), source->bytes(), bench.stream);
     bench.device.synchronize(bench.stream);
   }
@@ -96,38 +97,38 @@ SweepArgs<T> SweepBench<T>::args(Field<T>& in, Field<T>& out, const UpdateNorm& 
 
 // What a walled block needs for the row is part of its cost.
 template <class T>
-void SweepBench<T>::queue(const StencilKernel<T>& row, int policy, SweepArgs<T> args) {
-  if (bench_.options.walls) {
+void SweepBench<T>::queue(const StencilKernel<T>& kernel, int tile, SweepArgs<T> args) {
+  if (bench_.options.boundaries) {
     const FieldView<T> ghosts{const_cast<T*>(args.in.origin), args.in.pitch_y, args.in.pitch_z,
                               args.in.extent, args.in.ghosts};
-    face_copy<T>(row.backend)
-        .fill_boundaries(ghosts, boundaries_in_ghosts(row, boundaries_), ghosts.interior(), bench_.stream);
+    face_copy<T>(kernel.backend)
+        .fill_boundaries(ghosts, boundaries_in_ghosts(kernel, boundaries_), ghosts.interior(), bench_.stream);
   }
-  if (!bench_.options.overlap) return row.launch(args, {depth_, policy}, bench_.stream);
-  const Box interior = interior_between_ranks(row, args.region, depth_, policy);
+  if (!bench_.options.overlap) return kernel.launch(args, {time_block_, tile}, bench_.stream);
+  const Box interior = interior_between_ranks(kernel, args.region, time_block_, tile);
   if (!interior.empty()) {
     SweepArgs<T> first = args;
     first.region = interior;
-    row.launch(first, {depth_, policy}, bench_.stream);
+    kernel.launch(first, {time_block_, tile}, bench_.stream);
     args.norm.accumulate = true;
   }
-  sweep_rest(row, args, interior, {depth_, policy}, bench_.stream);
+  launch_exterior(kernel, args, interior, {time_block_, tile}, bench_.stream);
 }
 
 template <class T>
-void SweepBench<T>::queue_next(const StencilKernel<T>& row, int policy, const UpdateNorm& norm) {
+void SweepBench<T>::queue_next(const StencilKernel<T>& kernel, int tile, const UpdateNorm& norm) {
   const bool forth = std::exchange(forth_, !forth_);
-  queue(row, policy, forth ? args(in_, out_, norm) : args(out_, in_, norm));
+  queue(kernel, tile, forth ? args(in_, out_, norm) : args(out_, in_, norm));
 }
 
 template <class T>
-typename SweepBench<T>::First SweepBench<T>::first_sweep(const StencilKernel<T>& row, int policy,
+typename SweepBench<T>::First SweepBench<T>::first_sweep(const StencilKernel<T>& kernel, int tile,
                                                          const UpdateNorm& norm) {
   start_anew(in_);
-  face_copy<T>(row.backend).fill(out_.view(), poison<T>, bench_.stream);
+  face_copy<T>(kernel.backend).fill(out_.view(), poison<T>, bench_.stream);
   First found{"", poison<double>};
   if (norm.result) bench_.device.copy(norm.result, &found.norm, sizeof(double), bench_.stream);
-  queue(row, policy, args(in_, out_, norm));
+  queue(kernel, tile, args(in_, out_, norm));
   if (mirror_) bench_.device.copy(mirror_->data(), out_.data(), out_.bytes(), bench_.stream);
   if (norm.result) bench_.device.copy(&found.norm, norm.result, sizeof(double), bench_.stream);
   bench_.device.synchronize(bench_.stream);
@@ -140,60 +141,60 @@ typename SweepBench<T>::First SweepBench<T>::first_sweep(const StencilKernel<T>&
 }
 
 template <class T>
-typename SweepBench<T>::NormMemory SweepBench<T>::norm_memory(const StencilKernel<T>& row, int policy) {
+typename SweepBench<T>::NormMemory SweepBench<T>::norm_memory(const StencilKernel<T>& kernel, int tile) {
   NormMemory memory;
   if (!norm_) return memory;
   memory.result = Buffer(bench_.device, sizeof(double));
-  const Box block = in_.view().interior();
-  const Box interior = interior_between_ranks(row, block, depth_, policy);
+  const Box subdomain = in_.view().interior();
+  const Box interior = interior_between_ranks(kernel, subdomain, time_block_, tile);
   memory.scratch =
-      Buffer(bench_.device, std::max(row.norm_scratch_bytes(block, policy),
-                                     parts_scratch_bytes(row, block, interior, {depth_, policy})));
+      Buffer(bench_.device, std::max(kernel.norm_scratch_bytes(subdomain, tile),
+                                     split_scratch_bytes(kernel, subdomain, interior, {time_block_, tile})));
   memory.norm = {*norm_, memory.result.template as<double>(), memory.scratch.data(), false};
   return memory;
 }
 
 template <class T>
-BenchEntry SweepBench<T>::measure(const StencilKernel<T>& row, int policy, Roofs roofs) {
+BenchEntry SweepBench<T>::measure(const StencilKernel<T>& kernel, int tile, CopyProbes probes) {
   const double cells = static_cast<double>(cells_.product());
-  BenchEntry entry = new_entry<T>(row.name, cells_);
-  entry.policy = row.policies[policy];
-  entry.depth = depth_;
-  entry.points = cells * depth_;
+  BenchEntry entry = new_entry<T>(kernel.name, cells_);
+  entry.tile = kernel.tiles[tile];
+  entry.time_block = time_block_;
+  entry.points = cells * time_block_;
   entry.bytes = cells * least_bytes_per_cell<T>(bench_.options.source);
 
-  const NormMemory memory = norm_memory(row, policy);
-  entry.note = first_sweep(row, policy, memory.norm).wrong;
+  const NormMemory memory = norm_memory(kernel, tile);
+  entry.note = first_sweep(kernel, tile, memory.norm).wrong;
   entry.verdict = entry.note.empty() ? BenchVerdict::right : BenchVerdict::wrong;
   if (entry.verdict == BenchVerdict::wrong) return entry;
 
   start_anew(in_);  // both: what is swept next must not be poison
   start_anew(out_);
-  entry.samples = bench_.sampler.measure([&] { queue_next(row, policy, memory.norm); }, roofs);
+  entry.samples = bench_.sampler.measure([&] { queue_next(kernel, tile, memory.norm); }, probes);
   return entry;
 }
 
 template <class T>
-BenchEntry SweepBench<T>::measure_norm(const StencilKernel<T>& row, int policy, Roofs roofs) {
+BenchEntry SweepBench<T>::measure_norm(const StencilKernel<T>& kernel, int tile, CopyProbes probes) {
   BenchEntry entry = new_entry<T>("fused", cells_);
   entry.points = static_cast<double>(cells_.product());
   entry.bytes = 2.0 * entry.points * sizeof(T);  // of the pass that it saves
 
-  const NormMemory memory = norm_memory(row, policy);
-  const First first = first_sweep(row, policy, memory.norm);
+  const NormMemory memory = norm_memory(kernel, tile);
+  const First first = first_sweep(kernel, tile, memory.norm);
   entry.error = reduction_error(expected_norm_, first.norm);
-  entry.same_bits = repeats(first.norm, [&] { return first_sweep(row, policy, memory.norm).norm; });
+  entry.same_bits = repeats(first.norm, [&] { return first_sweep(kernel, tile, memory.norm).norm; });
   entry.note = first.wrong;
   entry.verdict = first.wrong.empty() ? BenchVerdict::right : BenchVerdict::wrong;
   if (entry.verdict == BenchVerdict::wrong) return entry;
 
   start_anew(in_);
   start_anew(out_);
-  entry.samples = bench_.sampler.measure_difference([&] { queue_next(row, policy, memory.norm); },
-                                                    [&] { queue_next(row, policy, {}); }, roofs);
+  entry.samples = bench_.sampler.measure_difference([&] { queue_next(kernel, tile, memory.norm); },
+                                                    [&] { queue_next(kernel, tile, {}); }, probes);
   const Quantiles added = quantiles(entry.samples.seconds), without = quantiles(entry.samples.base_seconds);
-  const std::string_view way = row.policies[policy];
-  entry.note = fmt::format("what it adds to a sweep of {}{}, {} without: {} to {} in p10 to p90", row.name,
+  const std::string_view way = kernel.tiles[tile];
+  entry.note = fmt::format("what it adds to a sweep of {}{}, {} without: {} to {} in p10 to p90", kernel.name,
                            way == "-" ? "" : fmt::format(" {}", way), signed_duration(without.median),
                            signed_duration(added.p10), signed_duration(added.p90));
   return entry;
@@ -206,79 +207,82 @@ namespace {
 
 // Why a row is not measured; empty where it is.
 template <class T>
-std::string why_skipped(const StencilKernel<T>& row, int policy, Int3 block, const BenchOptions& options) {
-  if (!row.launch) return "not in this build";
-  if (std::string why = row.why_unsupported(policy); !why.empty()) return why;
-  if (std::string why = why_no_room(row, block); !why.empty()) return why;
-  if (options.norm && !row.fuses_norm()) return "returns no norm of its update";
+std::string why_skipped(const StencilKernel<T>& kernel, int tile, Int3 subdomain,
+                        const BenchOptions& options) {
+  if (!kernel.launch) return "not in this build";
+  if (std::string why = kernel.why_unsupported(tile); !why.empty()) return why;
+  if (std::string why = why_no_room(kernel, subdomain); !why.empty()) return why;
+  if (options.norm && !kernel.fuses_norm()) return "returns no norm of its update";
   return {};
 }
 
 // The norm of a launch is that of its last sweep.
 template <class T>
-bool has_depth(const StencilKernel<T>& row, int depth, const BenchOptions& options) {
-  if (depth > row.max_depth || (options.norm && depth > 1 && !row.fuses_norm())) return false;
-  return options.depths.empty() ||
-         std::find(options.depths.begin(), options.depths.end(), depth) != options.depths.end();
+bool has_time_block(const StencilKernel<T>& kernel, int time_block, const BenchOptions& options) {
+  if (time_block > kernel.max_time_block || (options.norm && time_block > 1 && !kernel.fuses_norm()))
+    return false;
+  return options.time_blocks.empty() || std::find(options.time_blocks.begin(), options.time_blocks.end(),
+                                                  time_block) != options.time_blocks.end();
 }
 
 template <class T>
-int deepest(const Bench& bench) {
-  int deepest = 1;
-  for (const StencilKernel<T>* row : chosen_rows(stencil_kernels<T>(), bench)) {
-    for (int depth = 1; depth <= row->max_depth; ++depth)
-      if (has_depth(*row, depth, bench.options)) deepest = std::max(deepest, depth);
+int longest(const Bench& bench) {
+  int longest = 1;
+  for (const StencilKernel<T>* kernel : chosen_kernels(stencil_kernels<T>(), bench)) {
+    for (int time_block = 1; time_block <= kernel->max_time_block; ++time_block)
+      if (has_time_block(*kernel, time_block, bench.options)) longest = std::max(longest, time_block);
   }
-  return deepest;
+  return longest;
 }
 
 template <class T>
 std::vector<BenchEntry> ladder(const Bench& bench, Int3 cells) {
-  const auto rows = chosen_rows(stencil_kernels<T>(), bench);
+  const auto kernels = chosen_kernels(stencil_kernels<T>(), bench);
   const auto copy = make_copy_probe(
       bench.device, static_cast<std::size_t>(
                         FieldLayout::make(cells, 1, sizeof(T), bench.device.row_alignment()).elements) *
                         sizeof(T));
   std::vector<BenchEntry> entries;
-  for (int depth = 1; depth <= deepest<T>(bench); ++depth) {
+  for (int time_block = 1; time_block <= longest<T>(bench); ++time_block) {
     std::optional<SweepBench<T>> fields;
-    for (const StencilKernel<T>* row : rows) {
-      if (!has_depth(*row, depth, bench.options)) continue;
-      const int policies = bench.options.all_policies ? static_cast<int>(row->policies.size()) : 1;
-      for (int policy = 0; policy < policies; ++policy) {
-        if (const std::string why = why_skipped(*row, policy, cells, bench.options); !why.empty()) {
-          BenchEntry& entry = entries.emplace_back(new_entry<T>(row->name, cells));
-          entry.policy = row->policies[policy];
-          entry.depth = depth;
+    for (const StencilKernel<T>* kernel : kernels) {
+      if (!has_time_block(*kernel, time_block, bench.options)) continue;
+      const int tiles = bench.options.all_tiles ? static_cast<int>(kernel->tiles.size()) : 1;
+      for (int tile = 0; tile < tiles; ++tile) {
+        if (const std::string why = why_skipped(*kernel, tile, cells, bench.options); !why.empty()) {
+          BenchEntry& entry = entries.emplace_back(new_entry<T>(kernel->name, cells));
+          entry.tile = kernel->tiles[tile];
+          entry.time_block = time_block;
           entry.note = why;
           continue;
         }
-        if (!fields) fields.emplace(bench, cells, depth, bench.options.norm);
-        entries.push_back(fields->measure(*row, policy, {copy.get(), nullptr}));
+        if (!fields) fields.emplace(bench, cells, time_block, bench.options.norm);
+        entries.push_back(fields->measure(*kernel, tile, {copy.get(), nullptr}));
       }
     }
   }
   return entries;
 }
 
-// Refuses a depth that no row has: it would be left out without a word.
-void validate_depths(const Bench& bench) {
-  for (const int depth : bench.options.depths) {
+// Rejects a depth that no row has: it would be left out without a word.
+void validate_time_blocks(const Bench& bench) {
+  for (const int time_block : bench.options.time_blocks) {
     bool found = false;
     int most = 1;
-    for (const StencilKernel<double>* row : chosen_rows(stencil_kernels<double>(), bench)) {
-      found = found || has_depth(*row, depth, bench.options);
-      if (!bench.options.norm || row->fuses_norm()) most = std::max(most, row->max_depth);
+    for (const StencilKernel<double>* kernel : chosen_kernels(stencil_kernels<double>(), bench)) {
+      found = found || has_time_block(*kernel, time_block, bench.options);
+      if (!bench.options.norm || kernel->fuses_norm()) most = std::max(most, kernel->max_time_block);
     }
     if (found) continue;
-    throw Error(ExitCode::command_line,
-                fmt::format("bench: --depths: none of these rows {} {} sweeps; use depths up to {}",
-                            bench.options.norm ? "returns the norm of" : "fuses", depth, most));
+    throw Error(
+        ExitCode::command_line,
+        fmt::format("bench: --time-blocks: none of these kernels {} {} sweeps; use time blocks up to {}",
+                    bench.options.norm ? "returns the norm of" : "takes", time_block, most));
   }
 }
 
 BenchMemory memory(const Bench& bench, Int3 cells, Precision precision) {
-  const int ghosts = with_number(precision, [&](auto zero) { return deepest<decltype(zero)>(bench); });
+  const int ghosts = with_number(precision, [&](auto zero) { return longest<decltype(zero)>(bench); });
   const double field = field_bytes(cells, ghosts, precision);
   const double source = bench.options.source ? 1 : 0;
   if (bench.on_host()) return {0, field * (2 + 1 + 2 + source)};  // in, out; expected; two of the copy
@@ -289,7 +293,7 @@ BenchMemory memory(const Bench& bench, Int3 cells, Precision precision) {
 
 LadderBench stencil_bench() {
   return {[](Backend backend) { return names_of(stencil_kernels<double>(), backend); }, memory, ladder<float>,
-          ladder<double>, validate_depths};
+          ladder<double>, validate_time_blocks};
 }
 
 }  // namespace isotherm

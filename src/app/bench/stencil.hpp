@@ -1,4 +1,4 @@
-// `isotherm bench stencil`: every row, policy and depth on a block of random numbers. A row is compared with
+// `isotherm bench stencil`: every row, tile and depth on a block of random numbers. A row is compared with
 // the reference cell by cell before it is timed.
 #pragma once
 
@@ -17,10 +17,10 @@ template <class T>
 class SweepBench {
  public:
   // `norm`: of the update, which the rows return.
-  SweepBench(const Bench& bench, Int3 cells, int depth, std::optional<ReductionOp> norm);
-  BenchEntry measure(const StencilKernel<T>& row, int policy, Roofs roofs);
-  // As a rung of the reductions: what the norm adds to a sweep.
-  BenchEntry measure_norm(const StencilKernel<T>& row, int policy, Roofs roofs);
+  SweepBench(const Bench& bench, Int3 cells, int time_block, std::optional<ReductionOp> norm);
+  BenchEntry measure(const StencilKernel<T>& kernel, int tile, CopyProbes probes);
+  // As a kernel of the reductions: what the norm adds to a sweep.
+  BenchEntry measure_norm(const StencilKernel<T>& kernel, int tile, CopyProbes probes);
 
  private:
   struct First {
@@ -34,15 +34,15 @@ class SweepBench {
   };
 
   void start_anew(Field<T>& field);
-  NormMemory norm_memory(const StencilKernel<T>& row, int policy);
-  First first_sweep(const StencilKernel<T>& row, int policy, const UpdateNorm& norm);
+  NormMemory norm_memory(const StencilKernel<T>& kernel, int tile);
+  First first_sweep(const StencilKernel<T>& kernel, int tile, const UpdateNorm& norm);
   SweepArgs<T> args(Field<T>& in, Field<T>& out, const UpdateNorm& norm);
-  void queue(const StencilKernel<T>& row, int policy, SweepArgs<T> args);
-  void queue_next(const StencilKernel<T>& row, int policy, const UpdateNorm& norm);
+  void queue(const StencilKernel<T>& kernel, int tile, SweepArgs<T> args);
+  void queue_next(const StencilKernel<T>& kernel, int tile, const UpdateNorm& norm);
 
   const Bench& bench_;
   const Int3 cells_;
-  const int depth_;
+  const int time_block_;
   const std::optional<ReductionOp> norm_;
   Boundaries<T> boundaries_;
   Field<T> in_, out_;

@@ -15,7 +15,7 @@ namespace isotherm {
 // opened on /dev/null, or the next file opened would be written to by whoever prints.
 void prepare_standard_streams();
 
-// To standard output, flushed, for a verb that does nothing but print. Throws Error(io).
+// To standard output, flushed, for a subcommand that does nothing but print. Throws Error(io).
 void print_now(const std::string& text);
 
 // Whether a line on stderr may be rewritten in place: one process, without a launcher, on a terminal that is

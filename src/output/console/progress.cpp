@@ -39,7 +39,7 @@ void Pace::checked(std::int64_t sweep, double residual) {
   checked_ = {sweep, residual};
 }
 
-std::optional<double> Pace::sweeps_a_second() const {
+std::optional<double> Pace::sweeps_per_second() const {
   if (!(sweeps_ > 0) || !(seconds_ > 0)) return std::nullopt;
   return sweeps_ / seconds_;
 }
@@ -62,7 +62,7 @@ std::optional<double> Pace::sweeps_down(double way) const {
 }
 
 Forecast Pace::forecast(std::int64_t last_sweep, std::optional<double> tolerance) const {
-  const auto rate = sweeps_a_second();
+  const auto rate = sweeps_per_second();
   if (!rate || seen_ < least_seen) return {};
   const double left = static_cast<double>(std::max<std::int64_t>(last_sweep - reached_->sweep, 0));
   if (!tolerance) return {left / *rate};
@@ -84,7 +84,7 @@ std::string eta_text(const Forecast& forecast) {
 
 namespace {
 
-constexpr double rewrite_seconds = 0.1;  // a terminal is rewritten ten times a second
+constexpr double rewrite_seconds = 0.1;  // a terminal is rewritten ten times per second
 
 // The way from the first residual down to the tolerance, 0 to 1, if both are known.
 std::optional<double> way_to_tolerance(const ProgressState& s) {
@@ -114,7 +114,7 @@ double fraction_done(const ProgressState& state) {
 std::string progress_line(const ProgressState& s) {
   std::string text = fmt::format("step {}/{}  {:.1f} %", s.sweep, s.last_sweep, 100 * fraction_done(s));
   if (s.sweep < s.last_sweep) text += "  ETA " + eta_text(s.left);
-  text += "  " + human_rate(s.points_a_second);
+  text += "  " + human_rate(s.points_per_second);
   if (s.residual) text += fmt::format("  residual {:.2e}", *s.residual);
   if (s.time) text += fmt::format("  t {:.6g} s", *s.time);
   return text;

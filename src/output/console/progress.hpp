@@ -32,7 +32,7 @@ class Pace {
   // Of an earlier sweep perhaps, once each. Not positive or not finite: forgotten.
   void checked(std::int64_t sweep, double residual);
 
-  std::optional<double> sweeps_a_second() const;  // none before the first sweeps
+  std::optional<double> sweeps_per_second() const;  // none before the first sweeps
   // Nothing until half a second has been seen. `tolerance`: of a steady problem, in the unit of the
   // residuals.
   Forecast forecast(std::int64_t last_sweep, std::optional<double> tolerance) const;
@@ -77,7 +77,7 @@ struct ProgressState {
   std::optional<double> first_residual;  // same unit
   std::optional<double> tolerance;       // steady: the run ends at it
   double wall = 0;                       // s since the first sweep of this part of the run
-  double points_a_second = 0;            // all ranks together
+  double points_per_second = 0;          // all ranks together
   Forecast left{};
 };
 

@@ -55,7 +55,7 @@ std::string domain_text(const RunRecord& r) {
 
 std::string ranks_text(const RunRecord& r) {
   std::set<std::string> hosts;
-  for (const RankRow& row : r.ranks) hosts.insert(row.host);
+  for (const RankInfo& info : r.ranks) hosts.insert(info.host);
   const std::string cells =
       r.smallest_rank_cells == r.largest_rank_cells
           ? fmt::format("{} cells each", grouped(r.largest_rank_cells))
@@ -68,10 +68,10 @@ std::string ranks_text(const RunRecord& r) {
 // A GPU counts once however many ranks share it; processors are counted by host.
 std::string devices_text(const RunRecord& r) {
   std::set<std::pair<std::string, std::string>> seen;  // device name, what tells it from its like
-  for (const RankRow& row : r.ranks)
-    seen.emplace(row.device, row.backend == Backend::cuda
-                                 ? row.host + row.uuid + fmt::format("{}", row.device_index)
-                                 : row.host);
+  for (const RankInfo& info : r.ranks)
+    seen.emplace(info.device, info.backend == Backend::cuda
+                                  ? info.host + info.uuid + fmt::format("{}", info.device_index)
+                                  : info.host);
   std::vector<std::string> parts;
   for (auto at = seen.begin(); at != seen.end();) {
     const auto next =
@@ -82,25 +82,25 @@ std::string devices_text(const RunRecord& r) {
   return join({join(parts), r.method.instruction_set});
 }
 
-// Which GPU each rank computes on: a line a GPU, in the order of the first rank on it.
+// Which GPU each rank computes on: a line per GPU, in the order of the first rank on it.
 void add_gpus(std::string& text, const RunRecord& r) {
   constexpr std::size_t most_lines = 16;
-  std::vector<std::pair<const RankRow*, std::string>> gpus;  // the first rank on it, all its ranks
-  for (const RankRow& row : r.ranks) {
-    if (row.backend != Backend::cuda) continue;
+  std::vector<std::pair<const RankInfo*, std::string>> gpus;  // the first rank on it, all its ranks
+  for (const RankInfo& info : r.ranks) {
+    if (info.backend != Backend::cuda) continue;
     const auto known = std::find_if(gpus.begin(), gpus.end(), [&](const auto& gpu) {
-      return gpu.first->uuid == row.uuid &&
-             (!row.uuid.empty() ||
-              (gpu.first->host == row.host && gpu.first->device_index == row.device_index));
+      return gpu.first->uuid == info.uuid &&
+             (!info.uuid.empty() ||
+              (gpu.first->host == info.host && gpu.first->device_index == info.device_index));
     });
     if (known == gpus.end()) {
-      gpus.emplace_back(&row, fmt::format("{}", row.rank));
+      gpus.emplace_back(&info, fmt::format("{}", info.rank));
     } else {
-      known->second += fmt::format(", {}", row.rank);
+      known->second += fmt::format(", {}", info.rank);
     }
   }
   for (std::size_t i = 0; i < std::min(gpus.size(), most_lines); ++i) {
-    const RankRow& first = *gpus[i].first;
+    const RankInfo& first = *gpus[i].first;
     add(text, i ? "" : "gpus",
         fmt::format("{} {}: rank {} on {}", first.device_index, first.uuid, gpus[i].second, first.host));
   }
@@ -139,7 +139,7 @@ std::string verification_text(const Verification& v) {
 
 std::string memory_text(const RunRecord& r) {
   std::int64_t peak = 0;
-  for (const RankRow& row : r.ranks) peak = std::max(peak, row.peak_bytes);
+  for (const RankInfo& info : r.ranks) peak = std::max(peak, info.peak_bytes);
   return join({r.memory_estimate_bytes > 0
                    ? human_bytes(static_cast<double>(r.memory_estimate_bytes)) + " estimated a rank"
                    : "",
@@ -169,8 +169,8 @@ std::string bandwidth_text(const RunRecord& r, const Figures& f) {
   return text;
 }
 
-std::string fused_text(const MethodRecord& m) {
-  if (m.fused > 1) return fmt::format("{} sweeps a launch", m.fused);
+std::string time_block_text(const MethodRecord& m) {
+  if (m.time_block > 1) return fmt::format("{} sweeps per launch", m.time_block);
   return m.why_single.empty() ? "" : fmt::format("single sweeps ({})", m.why_single);
 }
 
@@ -186,7 +186,7 @@ std::string tuning_text(const Tuning& t) {
   }
   std::string times;
   if (single && temporal)
-    times = fmt::format(": {} a sweep in time blocks, {} single", human_duration(*temporal),
+    times = fmt::format(": {} per sweep in time blocks, {} single", human_duration(*temporal),
                         human_duration(*single));
   return fmt::format("fastest of {} measured in {}{}", t.candidates.size(), human_duration(t.seconds), times);
 }
@@ -196,8 +196,8 @@ std::string tuning_text(const Tuning& t) {
 std::string kernel_line(const MethodRecord& m) {
   std::string text;
   add(text, "kernel",
-      join({m.kernel + (m.policy.empty() || m.policy == "-" ? "" : " " + m.policy),
-            fmt::format("halo width {}", m.depth), fused_text(m), "reduction " + m.reduction,
+      join({m.kernel + (m.tile.empty() || m.tile == "-" ? "" : " " + m.tile),
+            fmt::format("halo width {}", m.halo_width), time_block_text(m), "reduction " + m.reduction,
             m.graph ? "graphs" : "", tuning_text(m.tuning)}));
   return text;
 }
@@ -235,7 +235,7 @@ std::string final_table(const RunRecord& r) {
                         : grouped(r.cells.product()) + " cells x",
                     plural(r.performance.sweeps, "sweep"), human_duration(f->stepping_seconds)));
     add(text, "speed",
-        fmt::format("{}, {} a step", human_rate(f->points_a_second), human_duration(f->seconds_a_step)));
+        fmt::format("{}, {} a step", human_rate(f->points_per_second), human_duration(f->seconds_a_step)));
     add(text, "bandwidth", bandwidth_text(r, *f));
   }
   add(text, "residual", residual_text(r));
@@ -251,10 +251,9 @@ std::string final_table(const RunRecord& r) {
 
 std::string figures_of_merit(const RunRecord& r) {
   std::string text;
-  for (const Merit& merit : merits(r))
-    if (std::isfinite(merit.value))
-      text +=
-          fmt::format("FOM {}: {} {}\n", merit.name, plain_decimal(merit.value, merit.decimals), merit.unit);
+  for (const FigureOfMerit& fom : foms(r))
+    if (std::isfinite(fom.value))
+      text += fmt::format("FOM {}: {} {}\n", fom.name, plain_decimal(fom.value, fom.decimals), fom.unit);
   return text;
 }
 
@@ -264,8 +263,8 @@ std::string result_line(const RunRecord& r) {
 
 std::string closing_lines(const RunRecord& r) {
   const std::string end = r.end_state ? end_lines(*r.end_state) : "";
-  const std::string merits = figures_of_merit(r);
-  return merits + (end.empty() || merits.empty() ? "" : "\n") + end + result_line(r);
+  const std::string foms = figures_of_merit(r);
+  return foms + (end.empty() || foms.empty() ? "" : "\n") + end + result_line(r);
 }
 
 }  // namespace isotherm

@@ -49,11 +49,11 @@ std::vector<Box> cut_into_slabs(Box box, Int3 chunk, Index max_cells) {
   return slabs;
 }
 
-CoarseField::CoarseField(const Communicator& communicator, Box block, Int3 factor)
+CoarseField::CoarseField(const Communicator& communicator, Box subdomain, Int3 factor)
     : communicator_(communicator.split(0, communicator.rank())),  // no message of ours meets a halo's
-      block_(block),
+      subdomain_(subdomain),
       factor_(factor),
-      blocks_(all_gather(communicator_, block)) {
+      blocks_(all_gather(communicator_, subdomain)) {
   for (const Box each : blocks_) wanted_.push_back(fine_of(coarse_begun_in(each, factor), factor));
 }
 
@@ -77,10 +77,10 @@ std::vector<T> CoarseField::means(FieldView<const T> field) const {
   exchange.start(field, wanted_);
   const auto& borrowed = exchange.finish();
   const auto own = [&](Index x, Index y, Index z) {
-    return field(x - block_.lo.x, y - block_.lo.y, z - block_.lo.z);
+    return field(x - subdomain_.lo.x, y - subdomain_.lo.y, z - subdomain_.lo.z);
   };
   const auto any = [&](Index x, Index y, Index z) {
-    if (block_.contains({x, y, z})) return own(x, y, z);
+    if (subdomain_.contains({x, y, z})) return own(x, y, z);
     for (const auto& [rank, box, dense] : borrowed)
       if (box.contains({x, y, z})) return dense_view<T>(dense, box.extent())(Int3{x, y, z} - box.lo);
     return T(0);  // not reached: the blocks are the whole grid
@@ -94,7 +94,7 @@ std::vector<T> CoarseField::means(FieldView<const T> field) const {
       for (Index x = 0; x < n.x; ++x) {
         const Int3 coarse = mine.lo + Int3{x, y, z};
         const Box fine = fine_of({coarse, coarse + Int3{1, 1, 1}}, factor_);
-        const bool all_own = intersect(fine, block_) == fine;
+        const bool all_own = intersect(fine, subdomain_) == fine;
         means[static_cast<std::size_t>(x + n.x * (y + n.y * z))] =
             static_cast<T>(all_own ? mean(fine, own) : mean(fine, any));
       }
@@ -105,13 +105,13 @@ template std::vector<float> CoarseField::means(FieldView<const float>) const;
 template std::vector<double> CoarseField::means(FieldView<const double>) const;
 
 template <class T>
-std::vector<double> gather_cells(const Communicator& communicator, Box block, const std::vector<Int3>& cells,
-                                 const std::vector<T>& mine) {
+std::vector<double> gather_cells(const Communicator& communicator, Box subdomain,
+                                 const std::vector<Int3>& cells, const std::vector<T>& mine) {
   // The owner adds the bits, all others 0.
   std::vector<std::int64_t> bits(cells.size(), 0);
   auto next = mine.begin();
   for (std::size_t i = 0; i < cells.size(); ++i)
-    if (block.contains(cells[i])) bits[i] = std::bit_cast<std::int64_t>(static_cast<double>(*next++));
+    if (subdomain.contains(cells[i])) bits[i] = std::bit_cast<std::int64_t>(static_cast<double>(*next++));
   communicator.all_reduce(std::span(bits), ReduceOp::sum);
   std::vector<double> values;
   for (const std::int64_t each : bits) values.push_back(std::bit_cast<double>(each));

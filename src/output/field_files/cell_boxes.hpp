@@ -75,12 +75,12 @@ struct PartCells {
   FieldView<const T> cells;  // a look at the field; empty where the rank has none
   Box in_file;               // where they stand in it
 };
-// The cells that `part` and this rank's `block` (both global) have in common.
+// The cells that `part` and this rank's `subdomain` (both global) have in common.
 template <class T>
-PartCells<T> cut(FieldView<const T> field, Box block, Box part) {
-  const Box common = intersect(block, part);
+PartCells<T> cut(FieldView<const T> field, Box subdomain, Box part) {
+  const Box common = intersect(subdomain, part);
   if (common.empty()) return {};
-  return {{&field(common.lo - block.lo), field.pitch_y, field.pitch_z, common.extent(), 0},
+  return {{&field(common.lo - subdomain.lo), field.pitch_y, field.pitch_z, common.extent(), 0},
           common.shifted(Int3{} - part.lo)};
 }
 
@@ -99,21 +99,21 @@ class CellExchange {
       : communicator_(communicator), blocks_(std::move(blocks)) {}
 
   // Collective. `boxes`: what each rank wants, by rank, the same on all; may be empty. `field`: the cells of
-  // this rank's block. What other ranks have of this rank's box is there after finish().
+  // this rank's subdomain. What other ranks have of this rank's box is there after finish().
   template <class From>
   void start(FieldView<const From> field, const std::vector<Box>& boxes) {
     const auto me = static_cast<std::size_t>(communicator_.rank());
-    const Box block = blocks_[me];
+    const Box subdomain = blocks_[me];
     const MPI_Comm comm = communicator_.native().comm;
     const MPI_Datatype type = sizeof(T) == sizeof(float) ? MPI_FLOAT : MPI_DOUBLE;
     arriving_.lay_out(communicator_, [&](std::size_t rank) { return intersect(boxes[me], blocks_[rank]); });
-    leaving_.lay_out(communicator_, [&](std::size_t rank) { return intersect(boxes[rank], block); });
+    leaving_.lay_out(communicator_, [&](std::size_t rank) { return intersect(boxes[rank], subdomain); });
     for (const Part& part : arriving_.parts)
       check_mpi(MPI_Irecv(part.dense, static_cast<int>(part.cells.cells()), type, part.rank, tag, comm,
                           &requests_.emplace_back()),
                 "MPI_Irecv");
     for (const Part& part : leaving_.parts) {
-      copy_to_dense(field, part.cells.shifted(Int3{} - block.lo), part.dense);
+      copy_to_dense(field, part.cells.shifted(Int3{} - subdomain.lo), part.dense);
       // Synchronous: a fast rank must not fill another's memory with cells that it has not asked for yet.
       check_mpi(MPI_Issend(part.dense, static_cast<int>(part.cells.cells()), type, part.rank, tag, comm,
                            &requests_.emplace_back()),
@@ -131,10 +131,10 @@ class CellExchange {
   template <class From>
   void assemble(FieldView<const From> field, const std::vector<Box>& boxes, T* cells) {
     const auto me = static_cast<std::size_t>(communicator_.rank());
-    const Box box = boxes[me], block = blocks_[me], own = intersect(box, block);
+    const Box box = boxes[me], subdomain = blocks_[me], own = intersect(box, subdomain);
     start(field, boxes);
     if (!own.empty())
-      copy_into_dense(field, own.shifted(Int3{} - block.lo), cells, box.extent(), own.lo - box.lo);
+      copy_into_dense(field, own.shifted(Int3{} - subdomain.lo), cells, box.extent(), own.lo - box.lo);
     for (const Part& part : finish()) {
       const Int3 extent = part.cells.extent();
       copy_into_dense(dense_view<T>(part.dense, extent), {{0, 0, 0}, extent}, cells, box.extent(),
@@ -174,27 +174,27 @@ class CellExchange {
 // their indices, x fastest, in fp64: the mean has the same bits wherever the blocks end.
 class CoarseField {
  public:
-  // Collective, as everything here. `block`: this rank's cells of the grid; all blocks together are the grid,
-  // of which `factor` divides the cells.
-  CoarseField(const Communicator& communicator, Box block, Int3 factor);
+  // Collective, as everything here. `subdomain`: this rank's cells of the grid; all blocks together are the
+  // grid, of which `factor` divides the cells.
+  CoarseField(const Communicator& communicator, Box subdomain, Int3 factor);
 
-  Box cells() const { return coarse_begun_in(block_, factor_); }  // of this rank; may be empty
-  // Dense, x fastest, of cells(). `field`: the cells of `block`.
+  Box cells() const { return coarse_begun_in(subdomain_, factor_); }  // of this rank; may be empty
+  // Dense, x fastest, of cells(). `field`: the cells of `subdomain`.
   template <class T>
   std::vector<T> means(FieldView<const T> field) const;
 
  private:
   Communicator communicator_;
-  Box block_;
+  Box subdomain_;
   Int3 factor_;
   std::vector<Box> blocks_, wanted_;  // by rank; the cells of its coarse cells
 };
 
-// The temperatures of `cells` (global, each in exactly one rank's `block`), in their order and on every rank:
-// moved, not summed, so that every bit stays. `mine`: those in this rank's block, in the same order.
-// Collective.
+// The temperatures of `cells` (global, each in exactly one rank's `subdomain`), in their order and on every
+// rank: moved, not summed, so that every bit stays. `mine`: those in this rank's subdomain, in the same
+// order. Collective.
 template <class T>
-std::vector<double> gather_cells(const Communicator& communicator, Box block, const std::vector<Int3>& cells,
-                                 const std::vector<T>& mine);
+std::vector<double> gather_cells(const Communicator& communicator, Box subdomain,
+                                 const std::vector<Int3>& cells, const std::vector<T>& mine);
 
 }  // namespace isotherm

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/agree.hpp"
+#include "core/all_or_throw.hpp"
 #include "core/error.hpp"
 #include "kernels/fingerprint.hpp"
 #include "output/field_files/cell_boxes.hpp"
@@ -180,7 +180,7 @@ constexpr Index largest_slab = Index{1} << 30;  // bytes; MPI counts and some MP
 // `work` on rank 0; its failure is everyone's.
 template <class Work>
 void on_root(const Communicator& communicator, Work&& work) {
-  agree(communicator, [&] {
+  all_or_throw(communicator, [&] {
     if (communicator.is_root()) work();
   });
 }
@@ -194,16 +194,16 @@ std::int64_t expected_bytes(const SnapshotHeader& header) {
 
 // Of this rank's cells as they are stored in `To`.
 template <class To, class From>
-std::uint64_t stored_fingerprint(FieldView<const From> field, Box block, Int3 cells, Index slab_bytes) {
+std::uint64_t stored_fingerprint(FieldView<const From> field, Box subdomain, Int3 cells, Index slab_bytes) {
   if constexpr (std::is_same_v<To, From>) {
-    return block.empty() ? 0 : isotherm::fingerprint(field, block.lo, cells);
+    return subdomain.empty() ? 0 : isotherm::fingerprint(field, subdomain.lo, cells);
   } else {
     std::uint64_t sum = 0;
     std::vector<To> dense;
-    for (const Box slab : cut_into_slabs(block.extent(), slab_cells<To>(slab_bytes))) {
+    for (const Box slab : cut_into_slabs(subdomain.extent(), slab_cells<To>(slab_bytes))) {
       dense.resize(static_cast<std::size_t>(slab.cells()));
       copy_to_dense(field, slab, dense.data());
-      sum += isotherm::fingerprint(dense_view(dense.data(), slab.extent()), block.lo + slab.lo, cells);
+      sum += isotherm::fingerprint(dense_view(dense.data(), slab.extent()), subdomain.lo + slab.lo, cells);
     }
     return sum;
   }
@@ -241,19 +241,19 @@ Precision SnapshotWriter::stored_precision(const CellsView& field) const {
   return std::holds_alternative<FieldView<const float>>(field) ? Precision::fp32 : grid_.precision;
 }
 
-std::string SnapshotWriter::write(const CellsView& field, Box block, const SnapshotMeta& meta) {
+std::string SnapshotWriter::write(const CellsView& field, Box subdomain, const SnapshotMeta& meta) {
   if (files_) files_->finish();
-  return write_in_series(field, block, meta);
+  return write_in_series(field, subdomain, meta);
 }
 
-std::string SnapshotWriter::start(std::function<CellsView()> cells, Box block, double time,
+std::string SnapshotWriter::start(std::function<CellsView()> cells, Box subdomain, double time,
                                   std::int64_t sweep) {
-  const auto write = [this, cells = std::move(cells), block, time, sweep] {
+  const auto write = [this, cells = std::move(cells), subdomain, time, sweep] {
     const CellsView field = cells();
     const Timer timer;
-    const std::uint64_t whole = fingerprint(field, block);
+    const std::uint64_t whole = fingerprint(field, subdomain);
     written_.seconds += timer.seconds();
-    write_in_series(field, block, {time, sweep, whole});
+    write_in_series(field, subdomain, {time, sweep, whole});
   };
   if (files_) {
     started_ = files_->start(write);
@@ -267,21 +267,21 @@ void SnapshotWriter::wait() {
   if (files_) files_->wait(started_);
 }
 
-std::string SnapshotWriter::write_in_series(const CellsView& field, Box block, const SnapshotMeta& meta) {
+std::string SnapshotWriter::write_in_series(const CellsView& field, Box subdomain, const SnapshotMeta& meta) {
   const std::string name = snapshot_name(grid_.stem, meta.sweep);
-  const std::string path = write_now(name, field, block, meta, std::nullopt);
+  const std::string path = write_now(name, field, subdomain, meta, std::nullopt);
   on_series([&] { series_->add(name, meta.time, meta.sweep, stored_precision(field)); });
   return path;
 }
 
-std::string SnapshotWriter::write_file(const std::string& name, const CellsView& field, Box block,
+std::string SnapshotWriter::write_file(const std::string& name, const CellsView& field, Box subdomain,
                                        const SnapshotMeta& meta,
                                        const std::optional<CheckpointState>& state) {
   if (files_) files_->finish();
-  return write_now(name, field, block, meta, state);
+  return write_now(name, field, subdomain, meta, state);
 }
 
-std::string SnapshotWriter::write_now(const std::string& name, const CellsView& field, Box block,
+std::string SnapshotWriter::write_now(const std::string& name, const CellsView& field, Box subdomain,
                                       const SnapshotMeta& meta, const std::optional<CheckpointState>& state) {
   const std::string part = in_folder(folder_, name + ".part"), path = in_folder(folder_, name);
   SnapshotHeader header{grid_, SnapshotHeader::newest_format, meta, provenance_, state};
@@ -290,10 +290,10 @@ std::string SnapshotWriter::write_now(const std::string& name, const CellsView& 
   const Timer timer;
 
   prepare(part, expected_bytes(header));
-  const std::int64_t bytes = write_part(part, field, block, header);
+  const std::int64_t bytes = write_part(part, field, subdomain, header);
   last_times_.written = timer.seconds();
   try {
-    read_back(part, block, header);
+    read_back(part, subdomain, header);
     Watchdog watchdog(timeout_, part, communicator_.rank());
     watchdog.phase("renaming");
     on_root(communicator_, [&] { publish_file(part, path); });
@@ -326,7 +326,7 @@ void SnapshotWriter::prepare(const std::string& part, std::int64_t bytes) const 
 }
 
 // Returns the bytes of the file, which is closed and on the disk.
-std::int64_t SnapshotWriter::write_part(const std::string& part, const CellsView& field, Box block,
+std::int64_t SnapshotWriter::write_part(const std::string& part, const CellsView& field, Box subdomain,
                                         const SnapshotHeader& header) {
   // Ranks that only send cells wait for the writer as long as it takes; its watchdog watches for them.
   const bool opens = collective_ || communicator_.is_root(), compressed = header.compression != 0;
@@ -348,7 +348,7 @@ std::int64_t SnapshotWriter::write_part(const std::string& part, const CellsView
   if (communicator_.all_reduce(std::int64_t{reserved == Reserved::estimated}, ReduceOp::max))
     remark("this file system cannot reserve space for a file (quotas and other writers may still fill it)");
 
-  remark(std::visit([&](auto cells) { return file.write(cells, block, slab_bytes_, watchdog); }, field));
+  remark(std::visit([&](auto cells) { return file.write(cells, subdomain, slab_bytes_, watchdog); }, field));
   watchdog.phase("closing the file");
   file.close();
   watchdog.phase("fsync");
@@ -361,23 +361,23 @@ std::int64_t SnapshotWriter::write_part(const std::string& part, const CellsView
   return communicator_.all_reduce(bytes, ReduceOp::max);
 }
 
-std::uint64_t SnapshotWriter::fingerprint(const CellsView& field, Box block) const {
+std::uint64_t SnapshotWriter::fingerprint(const CellsView& field, Box subdomain) const {
   const bool fp32 = stored_precision(field) == Precision::fp32;
   const std::uint64_t mine = std::visit(
       [&](auto cells) {
-        return fp32 ? stored_fingerprint<float>(cells, block, grid_.cells, slab_bytes_)
-                    : stored_fingerprint<double>(cells, block, grid_.cells, slab_bytes_);
+        return fp32 ? stored_fingerprint<float>(cells, subdomain, grid_.cells, slab_bytes_)
+                    : stored_fingerprint<double>(cells, subdomain, grid_.cells, slab_bytes_);
       },
       field);
   return communicator_.all_reduce(mine, ReduceOp::sum);
 }
 
 // MPI-IO that loses data without an error is caught here, and so is a disk that does.
-void SnapshotWriter::read_back(const std::string& part, Box block, const SnapshotHeader& header) const {
+void SnapshotWriter::read_back(const std::string& part, Box subdomain, const SnapshotHeader& header) const {
   Watchdog watchdog(timeout_, part, communicator_.rank());
   watchdog.phase("reading back");
-  const std::uint64_t here = agree(communicator_, [&] {
-    return fingerprint_on_disk(part, block, header.cells, header.precision, slab_bytes_);
+  const std::uint64_t here = all_or_throw(communicator_, [&] {
+    return fingerprint_on_disk(part, subdomain, header.cells, header.precision, slab_bytes_);
   });
   const std::uint64_t on_disk = communicator_.all_reduce(here, ReduceOp::sum);
   if (on_disk != header.meta.fingerprint)
@@ -440,12 +440,12 @@ CheckpointWriter::CheckpointWriter(const Config& config, const Communicator& com
       files_(config, grid_of_checkpoints(config), communicator, folder_, std::move(provenance), files),
       seconds_(assumed_seconds(config)) {}
 
-std::string CheckpointWriter::write(const CellsView& field, Box block, const SnapshotMeta& meta,
+std::string CheckpointWriter::write(const CellsView& field, Box subdomain, const SnapshotMeta& meta,
                                     const CheckpointState& state) {
   const Timer timer;
   const std::string name = checkpoint_name(run_name_, meta.sweep);
-  const std::string path = files_.write_file(name, field, block, meta, state);
-  agree(communicator_, [&] {
+  const std::string path = files_.write_file(name, field, subdomain, meta, state);
+  all_or_throw(communicator_, [&] {
     if (!communicator_.is_root()) return;
     write_file_atomically(in_folder(folder_, "latest"), name + "\n");
     for (const std::int64_t sweep : superfluous(find_checkpoints(folder_, run_name_), meta.sweep, keep_))

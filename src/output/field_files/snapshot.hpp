@@ -95,19 +95,19 @@ class SnapshotWriter {
                  std::string folder, SnapshotProvenance provenance, FileThread* files = nullptr,
                  Index slab_bytes = default_slab_bytes);
 
-  // `field`: this rank's `block` of the file's cells, which may be empty. Collective. Returns the file's
+  // `field`: this rank's `subdomain` of the file's cells, which may be empty. Collective. Returns the file's
   // path. `meta.fingerprint` must be that of the cells as they are stored.
-  std::string write(const CellsView& field, Box block, const SnapshotMeta& meta);
+  std::string write(const CellsView& field, Box subdomain, const SnapshotMeta& meta);
   // A file of this name that is in no series: a checkpoint, where `state` is given. Else as write().
-  std::string write_file(const std::string& name, const CellsView& field, Box block, const SnapshotMeta& meta,
-                         const std::optional<CheckpointState>& state);
+  std::string write_file(const std::string& name, const CellsView& field, Box subdomain,
+                         const SnapshotMeta& meta, const std::optional<CheckpointState>& state);
   // As write(), in the turn of `files` and by its thread where it has one; the fingerprint is found there
   // too. `cells` is called first: it waits for what it returns, which nobody may touch until wait() returns.
   // There errors are thrown. Returns the path that the file will have.
-  std::string start(std::function<CellsView()> cells, Box block, double time, std::int64_t sweep);
+  std::string start(std::function<CellsView()> cells, Box subdomain, double time, std::int64_t sweep);
   void wait();  // for the last file that was started
   // Of the cells as the file will hold them, rounded where it is narrower than the field. Collective.
-  std::uint64_t fingerprint(const CellsView& field, Box block) const;
+  std::uint64_t fingerprint(const CellsView& field, Box subdomain) const;
 
   // Before the first write: the series goes on with what an earlier part of the run has written up to
   // `sweep`. Collective.
@@ -125,13 +125,13 @@ class SnapshotWriter {
 
  private:
   Precision stored_precision(const CellsView& field) const;
-  std::string write_now(const std::string& name, const CellsView& field, Box block, const SnapshotMeta& meta,
-                        const std::optional<CheckpointState>& state);
-  std::string write_in_series(const CellsView& field, Box block, const SnapshotMeta& meta);
+  std::string write_now(const std::string& name, const CellsView& field, Box subdomain,
+                        const SnapshotMeta& meta, const std::optional<CheckpointState>& state);
+  std::string write_in_series(const CellsView& field, Box subdomain, const SnapshotMeta& meta);
   void prepare(const std::string& part, std::int64_t bytes) const;
-  std::int64_t write_part(const std::string& part, const CellsView& field, Box block,
+  std::int64_t write_part(const std::string& part, const CellsView& field, Box subdomain,
                           const SnapshotHeader& header);
-  void read_back(const std::string& part, Box block, const SnapshotHeader& header) const;
+  void read_back(const std::string& part, Box subdomain, const SnapshotHeader& header) const;
   template <class Work>
   void on_series(const Work& work);
   void remark(const std::string& text);
@@ -163,7 +163,7 @@ class CheckpointWriter {
 
   // As SnapshotWriter::write_file. Once the file has its name, `latest` names it, and only then are the
   // oldest deleted, with what a run that went on from an earlier sweep has left aside.
-  std::string write(const CellsView& field, Box block, const SnapshotMeta& meta,
+  std::string write(const CellsView& field, Box subdomain, const SnapshotMeta& meta,
                     const CheckpointState& state);
 
   // Of the last write, on the slowest rank; an estimate before the first. The same on all ranks.

@@ -108,9 +108,9 @@ DatasetReader open_cells(const std::string& path) {
 }
 
 template <class T>
-std::uint64_t fingerprint_of(const std::string& path, Box block, Int3 cells, Index slab_bytes,
+std::uint64_t fingerprint_of(const std::string& path, Box subdomain, Int3 cells, Index slab_bytes,
                              TemperatureExtremes* extremes) {
-  if (block.empty()) return 0;
+  if (subdomain.empty()) return 0;
   const DatasetReader reader = open_cells(path);
   const StoredType wanted = std::is_same_v<T, float> ? StoredType::fp32 : StoredType::fp64;
   if (!(reader.cells() == cells) || reader.type() != wanted)
@@ -122,7 +122,7 @@ std::uint64_t fingerprint_of(const std::string& path, Box block, Int3 cells, Ind
   std::uint64_t sum = 0;
   std::vector<T> dense;
   // By chunks: HDF5 keeps none of them, and would decompress one for each slab that cuts it.
-  for (const Box slab : cut_into_slabs(block, reader.chunk(), slab_cells<T>(slab_bytes))) {
+  for (const Box slab : cut_into_slabs(subdomain, reader.chunk(), slab_cells<T>(slab_bytes))) {
     dense.resize(static_cast<std::size_t>(slab.cells()));
     reader.read(slab, dense.data());
     const FieldView<const T> view = dense_view(dense.data(), slab.extent());
@@ -134,10 +134,10 @@ std::uint64_t fingerprint_of(const std::string& path, Box block, Int3 cells, Ind
 
 }  // namespace
 
-std::uint64_t fingerprint_on_disk(const std::string& path, Box block, Int3 cells, Precision precision,
+std::uint64_t fingerprint_on_disk(const std::string& path, Box subdomain, Int3 cells, Precision precision,
                                   Index slab_bytes, TemperatureExtremes* extremes) {
-  return precision == Precision::fp32 ? fingerprint_of<float>(path, block, cells, slab_bytes, extremes)
-                                      : fingerprint_of<double>(path, block, cells, slab_bytes, extremes);
+  return precision == Precision::fp32 ? fingerprint_of<float>(path, subdomain, cells, slab_bytes, extremes)
+                                      : fingerprint_of<double>(path, subdomain, cells, slab_bytes, extremes);
 }
 
 namespace {
@@ -297,11 +297,11 @@ std::int64_t SnapshotFile::cells_end() const {
 // chunk within one call, but would compress it anew for each call that has a part of it, at another place in
 // the file. Without MPI-IO rank 0 writes all, slab by slab.
 template <class Stored, class T>
-std::string SnapshotFile::write_as(FieldView<const T> field, Box block, Index slab_bytes,
+std::string SnapshotFile::write_as(FieldView<const T> field, Box subdomain, Index slab_bytes,
                                    Watchdog& watchdog) {
   const Box all{{0, 0, 0}, header_.cells};
   const Int3 chunk = chunk_of(header_);
-  const std::vector<Box> blocks = all_gather(communicator_, block);
+  const std::vector<Box> blocks = all_gather(communicator_, subdomain);
   std::vector<std::vector<Box>> slabs;  // by rank
   std::size_t calls = 0;                // ranks with fewer slabs take part in the last ones with nothing
   for (const Box& each : blocks) {
@@ -340,9 +340,10 @@ std::string SnapshotFile::write_as(FieldView<const T> field, Box block, Index sl
 }
 
 template <class T>
-std::string SnapshotFile::write(FieldView<const T> field, Box block, Index slab_bytes, Watchdog& watchdog) {
-  return header_.precision == Precision::fp32 ? write_as<float>(field, block, slab_bytes, watchdog)
-                                              : write_as<double>(field, block, slab_bytes, watchdog);
+std::string SnapshotFile::write(FieldView<const T> field, Box subdomain, Index slab_bytes,
+                                Watchdog& watchdog) {
+  return header_.precision == Precision::fp32 ? write_as<float>(field, subdomain, slab_bytes, watchdog)
+                                              : write_as<double>(field, subdomain, slab_bytes, watchdog);
 }
 
 template std::string SnapshotFile::write(FieldView<const float>, Box, Index, Watchdog&);

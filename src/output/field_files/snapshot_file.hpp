@@ -112,10 +112,10 @@ std::uint64_t header_hash(const SnapshotHeader& header);  // of every byte of it
 // or a checkpoint whose header is not what was written.
 SnapshotHeader read_snapshot_header(const std::string& path);
 
-// The fingerprint of the cells of `block` (which may be empty) as they stand in the file, read by this
+// The fingerprint of the cells of `subdomain` (which may be empty) as they stand in the file, read by this
 // process alone, slab by slab; the sum over disjoint blocks is the file's. Throws Error(io) when the file
 // cannot be read as a snapshot of these cells. `extremes`: of the block too, where they are wanted.
-std::uint64_t fingerprint_on_disk(const std::string& path, Box block, Int3 cells, Precision precision,
+std::uint64_t fingerprint_on_disk(const std::string& path, Box subdomain, Int3 cells, Precision precision,
                                   Index slab_bytes, TemperatureExtremes* extremes = nullptr);
 
 // How cells get into a file: by all ranks at once through MPI-IO, or by rank 0, to which the others send
@@ -128,7 +128,7 @@ struct WayToWrite {
 WayToWrite choose_way_to_write(const Communicator& communicator, const std::string& folder);
 Hdf5List mpi_io_access(const Communicator& communicator);
 Hdf5List mpi_io_transfer();
-std::string why_not_collective(hid_t transfer);  // a remark, empty when all went as it should
+std::string why_not_collective(hid_t transfer);  // a description, empty when all went as it should
 
 // A snapshot while it is written: the `.part` file and its dataset of cells.
 //
@@ -146,17 +146,17 @@ class SnapshotFile {
   SnapshotFile& operator=(const SnapshotFile&) = delete;
 
   std::int64_t cells_end() const;  // bytes into the file; not of compressed cells, which have no place yet
-  // `block`: of this rank, in cells of the file; may be empty. No call moves, and no buffer holds, more than
-  // `slab_bytes` (one chunk at least). Throws Error(io) on the ranks where HDF5 reports an error; others may
-  // wait for them for ever, so that nothing can follow it but MPI_Abort, and the watchdog. Returns a remark,
-  // empty when all went as it should.
+  // `subdomain`: of this rank, in cells of the file; may be empty. No call moves, and no buffer holds, more
+  // than `slab_bytes` (one chunk at least). Throws Error(io) on the ranks where HDF5 reports an error; others
+  // may wait for them for ever, so that nothing can follow it but MPI_Abort, and the watchdog. Returns a
+  // description, empty when all went as it should.
   template <class T>
-  std::string write(FieldView<const T> field, Box block, Index slab_bytes, Watchdog& watchdog);
+  std::string write(FieldView<const T> field, Box subdomain, Index slab_bytes, Watchdog& watchdog);
   void close();  // flushes
 
  private:
   template <class Stored, class T>
-  std::string write_as(FieldView<const T> field, Box block, Index slab_bytes, Watchdog& watchdog);
+  std::string write_as(FieldView<const T> field, Box subdomain, Index slab_bytes, Watchdog& watchdog);
   void flush();
 
   const std::string& path_;

@@ -17,12 +17,12 @@ ISOTHERM_KEYS(Quantiles, median, p10, p90)
 namespace {
 
 // Of each sample by itself, then the median: what the memory did in between drops out.
-std::optional<double> share_of(const std::vector<double>& roof, const std::vector<double>& seconds,
+std::optional<double> share_of(const std::vector<double>& copy_bandwidth, const std::vector<double>& seconds,
                                double bytes) {
-  if (roof.empty()) return std::nullopt;
+  if (copy_bandwidth.empty()) return std::nullopt;
   std::vector<double> shares;
-  for (std::size_t i = 0; i < std::min(roof.size(), seconds.size()); ++i)
-    shares.push_back(bytes / seconds[i] / roof[i]);
+  for (std::size_t i = 0; i < std::min(copy_bandwidth.size(), seconds.size()); ++i)
+    shares.push_back(bytes / seconds[i] / copy_bandwidth[i]);
   return median(std::move(shares));
 }
 
@@ -38,7 +38,7 @@ BenchFigures figures_of(const BenchEntry& e) {
   f.copy_bandwidth = median_of(s.copy_bytes_per_s);
   f.read_bandwidth = median_of(s.read_bytes_per_s);
   if (!s.base_seconds.empty() && !(f.seconds.median > f.seconds.p90 - f.seconds.p10)) return f;
-  if (e.points > 0) f.points_a_second = e.points / f.seconds.median;
+  if (e.points > 0) f.points_per_second = e.points / f.seconds.median;
   f.bandwidth = e.bytes / f.seconds.median;
   if (s.base_seconds.empty()) {
     f.copy_share = share_of(s.copy_bytes_per_s, s.seconds, e.bytes);
@@ -50,7 +50,7 @@ BenchFigures figures_of(const BenchEntry& e) {
   return f;
 }
 
-bool same_ladder(const BenchEntry& a, const BenchEntry& b) {
+bool same_grid(const BenchEntry& a, const BenchEntry& b) {
   return a.cells == b.cells && a.precision == b.precision;
 }
 
@@ -61,9 +61,9 @@ Json spread_json(const std::vector<double>& values) {
 Json to_json_object(const BenchEntry& e, const std::optional<BenchFigures>& figures) {
   const BenchFigures f = figures.value_or(BenchFigures{});
   const auto percent = [](std::optional<double> share) { return share ? Json(100 * *share) : Json(); };
-  return {{"row", e.row},
-          {"policy", e.policy},
-          {"depth", e.depth},
+  return {{"kernel", e.kernel},
+          {"tile", e.tile},
+          {"time_block", e.time_block},
           {"precision", e.precision},
           {"cells", e.cells},
           {"verdict", e.verdict},
@@ -74,7 +74,7 @@ Json to_json_object(const BenchEntry& e, const std::optional<BenchFigures>& figu
           {"launch_s", spread_json(e.samples.seconds)},
           {"base_s", spread_json(e.samples.base_seconds)},
           {"spread_percent", figures ? Json(100 * f.seconds.spread()) : Json()},
-          {"points_per_s", f.points_a_second},
+          {"points_per_s", f.points_per_second},
           {"bandwidth_bytes_per_s", f.bandwidth},
           {"copy_bandwidth_bytes_per_s", spread_json(e.samples.copy_bytes_per_s)},
           {"copy_bandwidth_share_percent", percent(f.copy_share)},
@@ -138,12 +138,12 @@ std::vector<std::optional<BenchFigures>> figures(const BenchRecord& record) {
   for (std::size_t i = 0; i < record.entries.size(); ++i) {
     const BenchEntry& e = record.entries[i];
     all.push_back(e.samples.seconds.empty() ? std::nullopt : std::optional(figures_of(e)));
-    if (!all.back() || !all.back()->points_a_second) continue;
+    if (!all.back() || !all.back()->points_per_second) continue;
     for (std::size_t lowest = 0; lowest <= i && !all.back()->speedup; ++lowest) {
       const BenchEntry& rung = record.entries[lowest];
-      if (rung.verdict == BenchVerdict::right && all[lowest] && all[lowest]->points_a_second &&
-          same_ladder(rung, e))
-        all.back()->speedup = *all.back()->points_a_second / *all[lowest]->points_a_second;
+      if (rung.verdict == BenchVerdict::right && all[lowest] && all[lowest]->points_per_second &&
+          same_grid(rung, e))
+        all.back()->speedup = *all.back()->points_per_second / *all[lowest]->points_per_second;
     }
   }
   return all;
@@ -195,8 +195,8 @@ std::string to_json(const BenchRecord& r) {
                     {"ranks", r.ranks},
                     {"options",
                      {{"seed", r.seed},
-                      {"seconds_per_row_s", r.seconds_a_row},
-                      {"walls", r.walls},
+                      {"seconds_per_kernel_s", r.seconds_per_kernel},
+                      {"boundaries", r.boundaries},
                       {"source", r.source},
                       {"overlap", r.overlap},
                       {"norm", r.norm},
@@ -255,24 +255,24 @@ std::vector<Column> columns_of(const BenchRecord& r) {
   using E = BenchEntry;
   using F = BenchFigures;
   const auto any = [&](auto is) { return std::any_of(r.entries.begin(), r.entries.end(), is); };
-  const bool fused = any([](const E&e) { return e.depth > 1; }),
+  const bool temporal = any([](const E&e) { return e.time_block > 1; }),
              reduces = r.subject == BenchSubject::reduction, updates = r.subject != BenchSubject::bandwidth;
-  std::vector<Column> columns{{"row", 'l', [](const E& e, const F&) { return e.row; }}};
+  std::vector<Column> columns{{"kernel", 'l', [](const E& e, const F&) { return e.kernel; }}};
   const auto add = [&](bool wanted, const char* head, char alignment, auto cell) {
     if (wanted) columns.push_back({head, alignment, cell});
   };
-  const bool policies = any([](const E& e) { return e.policy != "-"; });
-  add(policies, "policy", 'l', [](const E& e, const F&) { return e.policy; });
-  add(fused, "depth", 'l', [](const E& e, const F&) { return fmt::format("{}", e.depth); });
+  const bool tiles = any([](const E& e) { return e.tile != "-"; });
+  add(tiles, "tile", 'l', [](const E& e, const F&) { return e.tile; });
+  add(temporal, "time block", 'l', [](const E& e, const F&) { return fmt::format("{}", e.time_block); });
   add(reduces, "time", 'r', [](const E& e, const F& f) {
     return e.samples.seconds.empty() ? "-" : signed_duration(f.seconds.median);
   });
-  add(updates, "GPts/s", 'r', [](const E&, const F& f) { return decimal(f.points_a_second, 1e9, 2); });
+  add(updates, "GPts/s", 'r', [](const E&, const F& f) { return decimal(f.points_per_second, 1e9, 2); });
   add(true, "GB/s", 'r', [](const E&, const F& f) { return decimal(f.bandwidth, 1e9, 1); });
   add(true, "of copy", 'r', [](const E&, const F& f) { return percent(f.copy_share); });
-  // What the sweeps would need one by one, of the copy: over 100 % no unfused row can get.
-  add(fused, "of roof", 'r',
-      [](const E& e, const F& f) { return f.copy_share ? percent(*f.copy_share * e.depth) : "-"; });
+  // What the sweeps would need one by one, of the copy: over 100 % no single row can get.
+  add(temporal, "of limit", 'r',
+      [](const E& e, const F& f) { return f.copy_share ? percent(*f.copy_share * e.time_block) : "-"; });
   add(reduces, "of read", 'r', [](const E&, const F& f) { return percent(f.read_share); });
   add(true, "copy GB/s", 'r', [](const E&, const F& f) { return decimal(f.copy_bandwidth, 1e9, 1); });
   add(true, "spread", 'r', [](const E& e, const F& f) {
@@ -293,7 +293,7 @@ bool is_skipped(const HaloBenchEntry& e) {
   return e.verdict == BenchVerdict::skipped;
 }
 
-std::string ladder_title(const BenchEntry& e) {
+std::string grid_title(const BenchEntry& e) {
   return fmt::format("{}, {}\n", extent_text(e.cells), word(e.precision));
 }
 
@@ -306,8 +306,8 @@ std::string bench_banner(const BenchRecord& r) {
   for (const std::string& part : {r.instruction_set, r.threads_note})
     if (!part.empty()) text += ", " + part;
   if (r.source) text += ", with a source";
-  if (r.walls) text += ", with walls";
-  if (r.overlap) text += ", interior and rest apart";
+  if (r.boundaries) text += ", with boundaries";
+  if (r.overlap) text += ", interior and exterior apart";
   if (r.norm) text += fmt::format(", with the fused {} norm", *r.norm);
   if (r.op) text += fmt::format(", {} of a - b", *r.op);
   text += "\n";
@@ -333,7 +333,7 @@ std::string bench_table(const BenchRecord& r) {
       std::vector<std::string>& line = table.rows.emplace_back();
       for (const Column& column : columns) line.push_back(column.cell(e, all[i].value_or(BenchFigures{})));
     }
-    text += "\n" + ladder_title(head) + table.text(2) + spread_line(table);
+    text += "\n" + grid_title(head) + table.text(2) + spread_line(table);
     first = i;
   }
   return text;

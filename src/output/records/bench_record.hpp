@@ -40,8 +40,8 @@ template <>
 inline constexpr auto words_of<BenchVerdict> = words("right", "wrong", "skipped");
 
 struct BenchEntry {  // one row of a table, one way to launch it, on one grid
-  std::string row, policy;
-  int depth = 1;  // sweeps a launch fuses
+  std::string kernel, tile;
+  int time_block = 1;  // sweeps per launch fuses
   Precision precision = Precision::fp64;
   Int3 cells;
   BenchVerdict verdict = BenchVerdict::skipped;
@@ -95,13 +95,13 @@ struct IoBenchEntry {
 struct BenchFigures {
   Quantiles seconds;  // of a launch
   // None where nothing is updated, and of a difference below its noise, p90 - p10, which has no share either.
-  std::optional<double> points_a_second;
+  std::optional<double> points_per_second;
   std::optional<double> bandwidth;  // bytes per second of least traffic
   // Medians over the samples, each against what was measured right beside it; of a difference, whose samples
   // may have either sign, medians against medians.
   std::optional<double> copy_share, read_share;
   std::optional<double> copy_bandwidth, read_bandwidth;  // bytes per second
-  std::optional<double> speedup;  // over the lowest rung: the first right row of this grid and precision
+  std::optional<double> speedup;  // over the lowest kernel: the first right row of this grid and precision
 };
 
 struct BenchRecord {
@@ -109,10 +109,10 @@ struct BenchRecord {
   BenchSubject subject = BenchSubject::stencil;
   std::string command_line, started, finished, host;
   DeviceInfo device;
-  std::string instruction_set, threads_note;  // of the host rows; empty on a GPU
+  std::string instruction_set, threads_note;  // of the host kernels; empty on a GPU
   std::uint64_t seed = 0;
-  double seconds_a_row = 0;  // asked for
-  bool walls = false, source = false, overlap = false;
+  double seconds_per_kernel = 0;  // asked for
+  bool boundaries = false, source = false, overlap = false;
   std::optional<std::string> norm;  // stencil: the fused norm that was on
   std::optional<std::string> op;    // reduction: what was computed
   std::vector<BenchEntry> entries;  // but for halos and files

@@ -196,7 +196,7 @@ std::string history_head(const DiagnosticsColumns& columns) {
   return head + "\n";
 }
 
-std::string history_line(const HistoryRow& row, const DiagnosticsColumns& columns) {
+std::string history_line(const HistoryLine& row, const DiagnosticsColumns& columns) {
   std::string line = fmt::format("{},{},{},{},{:.6f}", row.sweep, row.time, text(row.residual),
                                  text(row.relative), row.wall);
   if (columns) {

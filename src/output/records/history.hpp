@@ -72,7 +72,7 @@ class ProbeFile : public LineFile {
   }
 };
 
-struct HistoryRow {
+struct HistoryLine {
   std::int64_t sweep = 0;
   double time = 0;                 // s of the problem; 0 in a steady one
   std::optional<double> residual;  // K, in the deck's norm
@@ -86,7 +86,7 @@ using DiagnosticsColumns = std::optional<DiagnosticsPlan>;
 
 std::string history_head(const DiagnosticsColumns& columns = {});  // the column names, with units
 // Shortest digits that read back to the same number.
-std::string history_line(const HistoryRow& row, const DiagnosticsColumns& columns = {});
+std::string history_line(const HistoryLine& line, const DiagnosticsColumns& columns = {});
 
 class History : public LineFile {
  public:
@@ -95,7 +95,7 @@ class History : public LineFile {
           std::optional<std::int64_t> resumed = {})
       : LineFile(path, console, history_head(columns), "its history", resumed), columns_(columns) {}
 
-  void add(const HistoryRow& row) { LineFile::add(history_line(row, columns_)); }
+  void add(const HistoryLine& line) { LineFile::add(history_line(line, columns_)); }
 
  private:
   DiagnosticsColumns columns_;

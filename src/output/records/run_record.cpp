@@ -18,11 +18,11 @@
 
 namespace isotherm {
 
-ISOTHERM_KEYS(TransportTrial, transport, why_not, seconds, latency)
-ISOTHERM_KEYS(HaloLink, peer, directions, bytes, transport, trials)
+ISOTHERM_KEYS(TransportMeasurement, transport, why_not, seconds, latency)
+ISOTHERM_KEYS(HaloLink, peer, directions, bytes, transport, measurements)
 ISOTHERM_KEYS(Spread, min, mean, max)
-ISOTHERM_KEYS(RankRow, rank, host, backend, device_index, device, uuid, threads, cells, peak_bytes)
-ISOTHERM_KEYS(HistogramRecord, row, bins, low_K, high_K)
+ISOTHERM_KEYS(RankInfo, rank, host, backend, device_index, device, uuid, threads, cells, peak_bytes)
+ISOTHERM_KEYS(HistogramRecord, kernel, bins, low_K, high_K)
 ISOTHERM_KEYS(OrderLevel, cells, sweeps, dt_s, max_error_K, l2_error_K)
 ISOTHERM_KEYS(Verification, solution, max_error_K, l2_error_K, tolerance_K, order, levels, verdict)
 ISOTHERM_KEYS(SourceRecord, power_W, cells)
@@ -38,19 +38,20 @@ std::vector<std::string> words(const std::vector<Direction>& directions) {
   return all;
 }
 
-Json to_json_object(const TransportTrial& trial) {
+Json to_json_object(const TransportMeasurement& measurement) {
   const auto measured = [](double seconds) { return seconds > 0 ? Json(seconds) : Json(nullptr); };
-  return {{"transport", trial.transport},
-          {"why_not", trial.why_not},
-          {"exchange_s", measured(trial.seconds)},
-          {"latency_s", measured(trial.latency)}};
+  return {{"transport", measurement.transport},
+          {"why_not", measurement.why_not},
+          {"exchange_s", measured(measurement.seconds)},
+          {"latency_s", measured(measurement.latency)}};
 }
 
 Json to_json_object(const HaloPair& pair) {
   const HaloLink& link = pair.link;
-  Json trials = Json::array();
-  for (const TransportTrial& trial : link.trials) trials.push_back(to_json_object(trial));
-  const TransportTrial& chosen = link.chosen();
+  Json measurements = Json::array();
+  for (const TransportMeasurement& measurement : link.measurements)
+    measurements.push_back(to_json_object(measurement));
+  const TransportMeasurement& chosen = link.chosen();
   Json json = to_json_object(chosen);
   json.erase("why_not");
   json.update({{"rank", pair.rank},
@@ -58,7 +59,7 @@ Json to_json_object(const HaloPair& pair) {
                {"directions", words(link.directions)},
                {"bytes", link.bytes},
                {"bandwidth_bytes_per_s", bandwidth(link)},
-               {"trials", trials}});
+               {"trials", measurements}});
   return json;
 }
 
@@ -212,7 +213,7 @@ namespace {
 
 Json provenance(const RunRecord& r) {
   std::set<std::string> hosts;
-  for (const RankRow& row : r.ranks) hosts.insert(row.host);
+  for (const RankInfo& info : r.ranks) hosts.insert(info.host);
   Json json = r.build;
   json.update({{"mpi", r.mpi},
                {"hdf5", r.hdf5},
@@ -243,12 +244,12 @@ Json tuning(const Tuning& t) {
 Json method(const MethodRecord& m) {
   return {{"problem", m.problem},
           {"kernel", m.kernel},
-          {"policy", m.policy},
+          {"tile", m.tile},
           {"reduction", m.reduction},
           {"graph", m.graph},
           {"transport", m.transport},
-          {"depth", m.depth},
-          {"fused", m.fused},
+          {"halo_width", m.halo_width},
+          {"time_block", m.time_block},
           {"why_single", m.why_single},
           {"overlap", m.overlap},
           {"instruction_set", m.instruction_set},
@@ -298,7 +299,7 @@ Json performance(const RunRecord& r) {
           {"points", p.points},
           {"bytes_per_point", p.bytes_per_point},
           {"copy_bandwidth_bytes_per_s", p.copy_bandwidth},
-          {"points_per_s", of(g.points_a_second)},
+          {"points_per_s", of(g.points_per_second)},
           {"effective_bandwidth_bytes_per_s", of(g.effective_bandwidth)},
           {"step_s", of(g.seconds_a_step)},
           {"halo_fraction_percent", of(100 * g.halo_fraction)},
@@ -327,7 +328,7 @@ Json continuation(const Continuation& c) {
 
 Json memory(const RunRecord& r) {
   std::int64_t peak = 0;
-  for (const RankRow& row : r.ranks) peak = std::max(peak, row.peak_bytes);
+  for (const RankInfo& info : r.ranks) peak = std::max(peak, info.peak_bytes);
   return {{"estimate_bytes", r.memory_estimate_bytes},
           {"host_peak_bytes", peak > 0 ? Json(peak) : Json(nullptr)}};
 }
@@ -340,13 +341,13 @@ constexpr std::size_t most_lines = 32;  // of ranks; a page of a terminal, and a
 constexpr std::size_t ends = 8;         // of more ranks: so many of the slowest, and of the fastest
 
 // In the order of the columns; those from `interior` to `other` are the loop's.
-constexpr std::array profiled{Phase::setup,     Phase::interior,    Phase::shells, Phase::sweep,
-                              Phase::walls,     Phase::pack,        Phase::wire,   Phase::unpack,
-                              Phase::reduction, Phase::diagnostics, Phase::output, Phase::other,
-                              Phase::loop,      Phase::total};
+constexpr std::array profiled{Phase::setup,      Phase::interior,    Phase::exterior, Phase::sweep,
+                              Phase::boundaries, Phase::pack,        Phase::wire,     Phase::unpack,
+                              Phase::reduction,  Phase::diagnostics, Phase::output,   Phase::other,
+                              Phase::loop,       Phase::total};
 
 double swept(const PhaseTimes& p) {
-  return p[Phase::interior] + p[Phase::shells] + p[Phase::sweep];
+  return p[Phase::interior] + p[Phase::exterior] + p[Phase::sweep];
 }
 
 // The ranks that are shown; of many, the slowest first.
@@ -393,7 +394,7 @@ std::vector<PhaseTimes> gather_profiles(const PhaseTimes& mine, const Communicat
   return profiles;
 }
 
-std::string profile_table(const std::vector<PhaseTimes>& profiles, const std::vector<RankRow>& ranks) {
+std::string profile_table(const std::vector<PhaseTimes>& profiles, const std::vector<RankInfo>& ranks) {
   if (profiles.empty()) return "";
   std::vector<Phase> spent;  // by some rank
   TextTable table{"rll", {{"rank", "host", "device"}}};
@@ -408,9 +409,9 @@ std::string profile_table(const std::vector<PhaseTimes>& profiles, const std::ve
     table.rows.push_back(std::move(line));
   };
   for (const std::size_t i : shown(profiles)) {
-    const RankRow& row = ranks[i];
-    const std::string device = row.device_index < 0 ? "" : fmt::format("{} ", row.device_index);
-    add({fmt::format("{}", row.rank), escaped(row.host), device + escaped(row.device)},
+    const RankInfo& info = ranks[i];
+    const std::string device = info.device_index < 0 ? "" : fmt::format("{} ", info.device_index);
+    add({fmt::format("{}", info.rank), escaped(info.host), device + escaped(info.device)},
         [&](Phase phase) { return signed_duration(profiles[i][phase]); });
   }
   const PhaseTimes mean = mean_of(profiles);
@@ -430,21 +431,22 @@ std::optional<Figures> figures(const RunRecord& record) {
   Figures f;
   f.stepping_seconds = stepping.max;
   if (!(f.stepping_seconds > 0) || p.sweeps <= p.untimed_sweeps) return std::nullopt;
-  f.points_a_second = (p.points - p.untimed_points) / f.stepping_seconds;
-  f.effective_bandwidth = f.points_a_second * p.bytes_per_point;
+  f.points_per_second = (p.points - p.untimed_points) / f.stepping_seconds;
+  f.effective_bandwidth = f.points_per_second * p.bytes_per_point;
   f.seconds_a_step = f.stepping_seconds / static_cast<double>(p.sweeps - p.untimed_sweeps);
   f.halo_fraction = halo.mean / stepping.mean;
   if (p.copy_bandwidth && *p.copy_bandwidth > 0) f.copy_share = f.effective_bandwidth / *p.copy_bandwidth;
   return f;
 }
 
-std::vector<Merit> merits(const RunRecord& r) {
+std::vector<FigureOfMerit> foms(const RunRecord& r) {
   const bool right = r.exit_code == ExitCode::done || r.exit_code == ExitCode::stopped ||
                      r.exit_code == ExitCode::not_converged;
   const std::optional<Figures> f = figures(r);
   if (!right || r.answer != Answer::finite || !f) return {};
-  std::vector<Merit> all{{"cell_updates", f->points_a_second / 1e9, "GLUP/s", Better::higher, 3},
-                         {"effective_bandwidth", f->effective_bandwidth / 1e9, "GB/s", Better::higher, 1}};
+  std::vector<FigureOfMerit> all{
+      {"cell_updates", f->points_per_second / 1e9, "GLUP/s", Better::higher, 3},
+      {"effective_bandwidth", f->effective_bandwidth / 1e9, "GB/s", Better::higher, 1}};
   if (f->copy_share) all.push_back({"copy_bandwidth_share", 100 * *f->copy_share, "%", Better::higher, 1});
   all.push_back({"time_per_step", 1e3 * f->seconds_a_step, "ms", Better::lower, 3});
   all.push_back({"halo_fraction", 100 * f->halo_fraction, "%", Better::lower, 1});
@@ -462,11 +464,11 @@ namespace {
 // {"cell_updates": {"value": 1.5, "unit": "GLUP/s", "better": "higher"}}; without what is not finite.
 Json figures_of_merit(const RunRecord& record) {
   Json json = Json::object();
-  for (const Merit& merit : merits(record))
-    if (std::isfinite(merit.value))
-      json[merit.name] = {{"value", merit.value},
-                          {"unit", merit.unit},
-                          {"better", merit.better == Better::lower ? "lower" : "higher"}};
+  for (const FigureOfMerit& fom : foms(record))
+    if (std::isfinite(fom.value))
+      json[fom.name] = {{"value", fom.value},
+                        {"unit", fom.unit},
+                        {"better", fom.better == Better::lower ? "lower" : "higher"}};
   return json;
 }
 
@@ -543,10 +545,10 @@ PhaseTable<Spread> gather_phases(PhaseTimes mine, const Communicator& communicat
   return spreads;
 }
 
-std::vector<RankRow> gather_ranks(const RankRow& mine, const Communicator& communicator) {
-  std::vector<RankRow> rows;
+std::vector<RankInfo> gather_ranks(const RankInfo& mine, const Communicator& communicator) {
+  std::vector<RankInfo> rows;
   const std::string text = Json(mine).dump(-1, ' ', false, Json::error_handler_t::replace);
-  for (const std::string& row : communicator.all_gather(text)) rows.push_back(Json::parse(row));
+  for (const std::string& info : communicator.all_gather(text)) rows.push_back(Json::parse(info));
   return rows;
 }
 

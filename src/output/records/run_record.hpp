@@ -94,7 +94,7 @@ struct Spread {  // over ranks
   double min = 0, mean = 0, max = 0;
 };
 
-struct RankRow {  // a line of the table rank -> host -> device
+struct RankInfo {  // a line of the table rank -> host -> device
   int rank = 0;
   std::string host;
   Backend backend = Backend::host;
@@ -132,14 +132,14 @@ template <>
 inline constexpr auto words_of<Tuning::Source> = words("deck", "defaults", "measurement", "file");
 
 struct MethodRecord {  // what was asked and what was chosen
-  std::string kernel;  // rows of the tables
-  std::string policy;
+  std::string kernel;  // kernels of the registry
+  std::string tile;
   std::string reduction;
   bool graph = false;  // the sweeps between checks are queued as graphs
   Tuning tuning;
   std::string transport;   // of the halos, or several
-  int depth = 1;           // sweeps for one halo exchange
-  int fused = 1;           // sweeps for one launch, where nothing is due before
+  int halo_width = 1;      // sweeps for one halo exchange
+  int time_block = 1;      // sweeps for one launch, where nothing is due before
   std::string why_single;  // where the row could fuse some, and they are not
   Overlap overlap = Overlap::off;
   std::string instruction_set;  // of the host kernels; empty on a GPU
@@ -167,7 +167,7 @@ struct Performance {
 // What follows from the times; none where nothing was swept or timed.
 struct Figures {
   double stepping_seconds = 0;  // of the slowest rank
-  double points_a_second = 0;
+  double points_per_second = 0;
   double effective_bandwidth = 0;  // bytes per second, least traffic
   double seconds_a_step = 0;
   double halo_fraction = 0;          // of the stepping time, by means over ranks
@@ -191,7 +191,7 @@ struct Residual {
 
 // Of the diagnostics' histogram: what the columns of history.csv mean.
 struct HistogramRecord {
-  std::string row;
+  std::string kernel;
   int bins = 0;
   double low_K = 0, high_K = 0;
 };
@@ -241,7 +241,7 @@ struct RunRecord {
   BuildInfo build = build_info();
   std::string mpi, hdf5;          // library versions
   std::string started, finished;  // UTC, ISO 8601
-  std::string command_line;       // as typed, joined by spaces
+  std::string command_line;       // as typed, combined by spaces
 
   std::string name;           // of the run
   std::string deck_path;      // as given
@@ -254,7 +254,7 @@ struct RunRecord {
   ExchangeWeights weights;              // by which process_grid: auto is the cheapest
   Index smallest_rank_cells = 0, largest_rank_cells = 0;
   Precision precision = Precision::fp64;
-  std::vector<RankRow> ranks;  // by rank
+  std::vector<RankInfo> ranks;  // by rank
   MethodRecord method;
 
   PhaseTable<Spread> phases;  // s; what a rank waited for: a halo hidden behind a sweep costs nothing here
@@ -282,7 +282,7 @@ struct RunRecord {
 std::optional<Figures> figures(const RunRecord& record);
 // Figures of merit: the numbers by which a run is better or worse than another.
 enum class Better { lower, higher };
-struct Merit {
+struct FigureOfMerit {
   std::string name;  // "cell_updates"
   double value = 0;
   std::string unit;  // "GLUP/s", "%"
@@ -290,7 +290,7 @@ struct Merit {
   int decimals = 3;  // behind the point, where it is printed
 };
 // What the FOM lines and `figures_of_merit` hold; none of a run whose answer is wrong, or that has none.
-std::vector<Merit> merits(const RunRecord& record);
+std::vector<FigureOfMerit> foms(const RunRecord& record);
 // What was shown, the word of the RESULT line:
 //
 //     VERIFIED       the errors against the exact solution are within the deck's bounds
@@ -308,17 +308,17 @@ void write_run_record(const std::filesystem::path& path, const RunRecord& record
 // Collective over all ranks; every rank returns the same. `mine`: seconds of this rank; `stepping` is summed
 // here.
 PhaseTable<Spread> gather_phases(PhaseTimes mine, const Communicator& communicator);
-std::vector<RankRow> gather_ranks(const RankRow& mine, const Communicator& communicator);
+std::vector<RankInfo> gather_ranks(const RankInfo& mine, const Communicator& communicator);
 
 // For `run --profile`: where the time of each rank went, the phases from `interior` to `other` adding up to
 // `loop`.
 // Collective; by rank.
 std::vector<PhaseTimes> gather_profiles(const PhaseTimes& mine, const Communicator& communicator);
 
-// A line a rank, then the mean and its share of the loop, which is that of its columns. Of many ranks those
+// A line per rank, then the mean and its share of the loop, which is that of its columns. Of many ranks those
 // that swept longest and shortest: the others wait for the first. Columns of phases that no rank has are left
 // out.
-std::string profile_table(const std::vector<PhaseTimes>& profiles, const std::vector<RankRow>& ranks);
+std::string profile_table(const std::vector<PhaseTimes>& profiles, const std::vector<RankInfo>& ranks);
 
 std::int64_t peak_memory_bytes();  // this process's high-water mark of resident memory (VmHWM); 0 if unknown
 

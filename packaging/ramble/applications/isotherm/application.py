@@ -2,7 +2,7 @@ from ramble.appkit import *
 
 
 class Isotherm(ExecutableApplication):
-    """Heat diffusion on a 3-D box, on CPUs and CUDA GPUs: cell updates a second, and one answer on any ranks.
+    """Heat diffusion on a 3-D box, on CPUs and CUDA GPUs: cell updates per second, and one answer on any ranks.
 
     Without a package manager, set isotherm_path to the prefix that isotherm is installed in, and have its bin on PATH.
     """

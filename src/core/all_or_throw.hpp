@@ -27,7 +27,7 @@ void throw_if_any_failed(const Communicator& communicator, const Failure& mine);
 // Runs `work` and returns what it returns, on every rank or on none. `work` must not communicate over
 // `communicator` after it may have failed on one rank only.
 template <class Work>
-auto agree(const Communicator& communicator, Work&& work) {
+auto all_or_throw(const Communicator& communicator, Work&& work) {
   using Result = decltype(work());
   auto guarded = [&](auto&& body) {
     Failure failure;

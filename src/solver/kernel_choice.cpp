@@ -1,4 +1,4 @@
-#include "solver/rows.hpp"
+#include "solver/kernel_choice.hpp"
 
 #include <fmt/format.h>
 
@@ -14,15 +14,15 @@ namespace {
 constexpr std::int64_t enough_sweeps = 16;  // of a graph, so that its own launch is cheap beside theirs
 
 // The rows that a word stands for on a backend; `auto` for those that are meant for it.
-template <class Rows>
-auto rows_of(const Config& config, const char* key, const Rows& rows, const std::string& name,
-             Backend backend) {
-  std::vector<decltype(rows.data())> found;
+template <class Registry>
+auto kernels_of(const Config& config, const char* key, const Registry& kernels, const std::string& name,
+                Backend backend) {
+  std::vector<decltype(kernels.data())> found;
   std::string valid;
-  for (const auto& row : rows) {
-    if (row.backend != backend || !row.available()) continue;
-    if (row.name == name || (name == "auto" && row.on_trial)) found.push_back(&row);
-    valid += fmt::format("{}{}", valid.empty() ? "" : ", ", row.name);
+  for (const auto& kernel : kernels) {
+    if (kernel.backend != backend || !kernel.available()) continue;
+    if (kernel.name == name || (name == "auto" && kernel.is_candidate)) found.push_back(&kernel);
+    valid += fmt::format("{}{}", valid.empty() ? "" : ", ", kernel.name);
   }
   if (found.empty()) {
     throw Error(ExitCode::deck, fmt::format("{}: '{}' does not run on {}; use auto or one of: {}",
@@ -31,42 +31,44 @@ auto rows_of(const Config& config, const char* key, const Rows& rows, const std:
   return found;
 }
 
-// How many sweeps a launch of the row may fuse: first the one to take unasked, and those that tell most to a
-// trial, which has no time for all. Beside other rows, single sweeps of one that can fuse are no choice.
-std::vector<int> fused_depths(int max_depth, int most, bool named) {
-  most = std::min(most, max_depth);
-  std::vector<int> depths;
-  const auto add = [&](int depth) {
-    if (depth <= most && std::find(depths.begin(), depths.end(), depth) == depths.end())
-      depths.push_back(depth);
+// How many sweeps per launch of the row may fuse: first the one to take unasked, and those that tell most to
+// a trial, which has no time for all. Beside other rows, single sweeps of one that can fuse are no choice.
+std::vector<int> time_blocks_of(int max_time_block, int most, bool named) {
+  most = std::min(most, max_time_block);
+  std::vector<int> time_blocks;
+  const auto add = [&](int time_block) {
+    if (time_block <= most &&
+        std::find(time_blocks.begin(), time_blocks.end(), time_block) == time_blocks.end())
+      time_blocks.push_back(time_block);
   };
   if (most > 1 && most < 8) add(most);
-  for (const int depth : {4, 8, 2, 6}) add(depth);
-  for (int depth = 2; depth <= most; ++depth) add(depth);
-  if (max_depth == 1 || named) depths.push_back(1);
-  return depths;
+  for (const int time_block : {4, 8, 2, 6}) add(time_block);
+  for (int time_block = 2; time_block <= most; ++time_block) add(time_block);
+  if (max_time_block == 1 || named) time_blocks.push_back(1);
+  return time_blocks;
 }
 
-// The row's policies that the deck leaves open and that can run such a block on the current device.
+// The kernel's tiles that the deck leaves open and that can run such a block on the current device.
 template <class T>
-void add_policies(const Config& config, const StencilKernel<T>& row, Int3 block,
-                  std::vector<SweepChoice<T>>& choices) {
+void add_tiles(const Config& config, const StencilKernel<T>& kernel, Int3 subdomain,
+               std::vector<SweepChoice<T>>& choices) {
   const SolverConfig& s = config.solver;
   std::string valid, unsupported;
   bool known = false;
-  for (int i = 0; i < static_cast<int>(row.policies.size()); ++i) {
-    const std::string_view policy = row.policies[static_cast<std::size_t>(i)];
-    valid += fmt::format("{}{}", valid.empty() ? "" : ", ", policy);
-    if (s.tile != "auto" && s.tile != policy) continue;
+  for (int i = 0; i < static_cast<int>(kernel.tiles.size()); ++i) {
+    const std::string_view tile = kernel.tiles[static_cast<std::size_t>(i)];
+    valid += fmt::format("{}{}", valid.empty() ? "" : ", ", tile);
+    if (s.tile != "auto" && s.tile != tile) continue;
     known = true;
-    unsupported = why_no_room(row, block);
-    if (unsupported.empty()) unsupported = row.why_unsupported(i);
-    for (const int depth : fused_depths(row.max_depth, most_fused(config), s.kernel != "auto"))
-      if (unsupported.empty()) choices.push_back({&row, i, depth});
+    unsupported = why_no_room(kernel, subdomain);
+    if (unsupported.empty()) unsupported = kernel.why_unsupported(i);
+    for (const int time_block :
+         time_blocks_of(kernel.max_time_block, longest_time_block(config), s.kernel != "auto"))
+      if (unsupported.empty()) choices.push_back({&kernel, i, time_block});
   }
   if (!known) {
     throw Error(ExitCode::deck, fmt::format("{}: '{}' is no tile of kernel {}; use auto or one of: {}",
-                                            config.at("solver.tile"), s.tile, row.name, valid));
+                                            config.at("solver.tile"), s.tile, kernel.name, valid));
   }
   if (choices.empty() && s.kernel != "auto") {
     throw Error(ExitCode::unavailable, fmt::format("{}: '{}' does not run on this device ({}); use auto",
@@ -83,30 +85,31 @@ std::string_view steady_reduction(Backend backend) {
 // The histogram of the diagnostics; unasked the last of the backend's ladder.
 template <class T>
 const HistogramKernel<T>* choose_histogram(const Config& config, Backend backend) {
-  return rows_of(config, "solver.histogram", histogram_kernels<T>(), config.solver.histogram, backend).back();
+  return kernels_of(config, "solver.histogram", histogram_kernels<T>(), config.solver.histogram, backend)
+      .back();
 }
 
-template <class Rows>
-std::optional<Backend> backend_of(const Rows& rows, std::string_view name) {
+template <class Registry>
+std::optional<Backend> backend_of(const Registry& registry, std::string_view name) {
   std::optional<Backend> found;
-  for (const auto& row : rows) {
-    if (row.name != name) continue;
-    if (found && *found != row.backend) return std::nullopt;  // a word of both tables binds nothing
-    found = row.backend;
+  for (const auto& kernel : registry) {
+    if (kernel.name != name) continue;
+    if (found && *found != kernel.backend) return std::nullopt;  // a word of both tables binds nothing
+    found = kernel.backend;
   }
   return found;
 }
 
 // A fused norm needs a sweep that returns one.
 template <class T>
-void match_fused(const Config& config, RowChoices<T>& choices) {
-  const auto fuses = [](const SweepChoice<T>& c) { return c.row->fuses_norm(); };
-  const auto fused = [](const ReductionKernel<T>* row) { return row->fused; };
+void match_fused_norm(const Config& config, KernelChoices<T>& choices) {
+  const auto fuses = [](const SweepChoice<T>& c) { return c.kernel->fuses_norm(); };
+  const auto fused = [](const ReductionKernel<T>* kernel) { return kernel->fused; };
   if (std::none_of(choices.sweeps.begin(), choices.sweeps.end(), fuses)) {
     if (config.solver.reduction != "auto" && fused(choices.reductions.front())) {
       throw Error(ExitCode::deck,
                   fmt::format("{}: kernel {} returns no norm; use solver.reduction auto, or another kernel",
-                              config.at("solver.reduction"), choices.sweeps.front().row->name));
+                              config.at("solver.reduction"), choices.sweeps.front().kernel->name));
     }
     std::erase_if(choices.reductions, fused);
   } else if (std::all_of(choices.reductions.begin(), choices.reductions.end(), fused)) {
@@ -123,10 +126,11 @@ bool boundaries_vary_in_time(const Config& config) {
 }
 
 template <class T>
-std::string why_no_room(const StencilKernel<T>& row, Int3 block) {
-  const Index longest = std::max({block.x, block.y, block.z});
-  if (longest <= row.longest_axis) return "";
-  return fmt::format("it has room for {} cells along an axis, and a block has {}", row.longest_axis, longest);
+std::string why_no_room(const StencilKernel<T>& kernel, Int3 subdomain) {
+  const Index longest = std::max({subdomain.x, subdomain.y, subdomain.z});
+  if (longest <= kernel.longest_axis) return "";
+  return fmt::format("it has room for {} cells along an axis, and a subdomain has {}", kernel.longest_axis,
+                     longest);
 }
 
 std::int64_t sweeps_until_due(const Config& config) {
@@ -136,17 +140,17 @@ std::int64_t sweeps_until_due(const Config& config) {
   return sweeps;
 }
 
-int most_fused(const Config& config) {
+int longest_time_block(const Config& config) {
   if (boundaries_vary_in_time(config)) return 1;
   if (config.solver.time_block) return *config.solver.time_block;
   if (config.solver.halo_width) return *config.solver.halo_width;
   return static_cast<int>(std::clamp<std::int64_t>(sweeps_until_due(config), 1, 64));
 }
 
-int most_fused(const Config& config, const Decomposition& decomposition) {
+int longest_time_block(const Config& config, const Decomposition& decomposition) {
   if (config.parallel.overlap == Overlap::in_kernel && decomposition.ranks() > 1) return 1;
-  return exchanges(ghost_sides(decomposition, 0)) ? std::min(most_fused(config), halo_depth(config))
-                                                  : most_fused(config);
+  return exchanges(ghost_sides(decomposition, 0)) ? std::min(longest_time_block(config), ghost_layers(config))
+                                                  : longest_time_block(config);
 }
 
 int widest_halo(const Config& config, const Decomposition& decomposition, int most) {
@@ -159,26 +163,27 @@ int widest_halo(const Config& config, const Decomposition& decomposition, int mo
     const auto table = stencil_kernels<double>();
     const auto named =
         std::find_if(table.begin(), table.end(), [&](const auto& k) { return k.name == s.kernel; });
-    if (named != table.end() && named->max_depth == 1) return 1;
+    if (named != table.end() && named->max_time_block == 1) return 1;
   }
   const std::int64_t due = std::min(sweeps_until_due(config), Schedule(config).last());
-  const Index thinnest = decomposition.deepest_halo().value_or(1);
+  const Index thinnest = decomposition.max_halo_width().value_or(1);
   return static_cast<int>(
       std::max<std::int64_t>(1, std::min({std::int64_t{most}, due, std::int64_t{thinnest}})));
 }
 
 template <class T>
-bool has_row_that_fuses(Backend backend) {
-  const auto rows = stencil_kernels<T>();
-  return std::any_of(rows.begin(), rows.end(), [&](const StencilKernel<T>& row) {
-    return row.backend == backend && row.available() && row.on_trial && row.max_depth > 1 &&
-           row.why_unsupported(0).empty();
+bool has_temporal_kernel(Backend backend) {
+  const auto registry = stencil_kernels<T>();
+  return std::any_of(registry.begin(), registry.end(), [&](const StencilKernel<T>& kernel) {
+    return kernel.backend == backend && kernel.available() && kernel.is_candidate &&
+           kernel.max_time_block > 1 && kernel.why_unsupported(0).empty();
   });
 }
 
 std::string why_no_graph(const Config& config, const Device& device) {
   if (!device.records_graphs()) return "only GPUs have graphs";
-  if (boundaries_vary_in_time(config)) return "the host computes the walls that vary in time, sweep by sweep";
+  if (boundaries_vary_in_time(config))
+    return "the host computes the boundaries that vary in time, sweep by sweep";
   return "";
 }
 
@@ -197,33 +202,35 @@ bool overlaps(Overlap choice, Backend backend, int ranks) {
 }
 
 template <class T>
-RowChoices<T> row_choices(const Config& config, Backend backend, Int3 block) {
+KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subdomain) {
   const SolverConfig& s = config.solver;
-  RowChoices<T> choices;
-  auto rows = rows_of(config, "solver.kernel", stencil_kernels<T>(), s.kernel, backend);
+  KernelChoices<T> choices;
+  auto kernels = kernels_of(config, "solver.kernel", stencil_kernels<T>(), s.kernel, backend);
   // The table goes up the ladder: what stands last is what to take unasked.
-  std::reverse(rows.begin(), rows.end());
-  for (const auto* row : rows) add_policies(config, *row, block, choices.sweeps);
+  std::reverse(kernels.begin(), kernels.end());
+  for (const auto* kernel : kernels) add_tiles(config, *kernel, subdomain, choices.sweeps);
   // Without a trial nobody knows that fusing pays.
   if (s.kernel == "auto")
     std::stable_partition(choices.sweeps.begin(), choices.sweeps.end(),
-                          [](const SweepChoice<T>& c) { return !c.can_fuse(); });
+                          [](const SweepChoice<T>& c) { return !c.is_temporal(); });
   const bool sums = config.problem.norm != Norm::max;
   const std::string reduction =
       s.reduction == "auto" && sums ? std::string(steady_reduction(backend)) : s.reduction;
-  choices.reductions = rows_of(config, "solver.reduction", reduction_kernels<T>(), reduction, backend);
+  choices.reductions = kernels_of(config, "solver.reduction", reduction_kernels<T>(), reduction, backend);
   std::stable_partition(choices.reductions.begin(), choices.reductions.end(),
-                        [](const auto* row) { return row->fused; });
-  match_fused(config, choices);
+                        [](const auto* kernel) { return kernel->fused; });
+  match_fused_norm(config, choices);
   choices.histogram = choose_histogram<T>(config, backend);
   return choices;
 }
 
 template <class T>
-SolverRows<T> choose_rows(const Config& config, Backend backend, Int3 block) {
-  const RowChoices<T> choices = row_choices<T>(config, backend, block);
+SolverKernels<T> choose_kernels(const Config& config, Backend backend, Int3 subdomain) {
+  const KernelChoices<T> choices = kernel_choices<T>(config, backend, subdomain);
   const SweepChoice<T> sweep = choices.sweeps.front();
-  const auto fits = [&](const ReductionKernel<T>* row) { return !row->fused || sweep.row->fuses_norm(); };
+  const auto fits = [&](const ReductionKernel<T>* kernel) {
+    return !kernel->fused || sweep.kernel->fuses_norm();
+  };
   return {sweep, *std::find_if(choices.reductions.begin(), choices.reductions.end(), fits), choices.histogram,
           config.solver.cuda_graph == GraphChoice::on};
 }
@@ -245,7 +252,7 @@ bool exchanges(const GhostSides& sides) {
   return std::any_of(sides.filled.begin(), sides.filled.end(), [](bool filled) { return filled; });
 }
 
-std::vector<int> fused_sweeps(int count, const Fusing& fusing) {
+std::vector<int> launch_sizes(int count, const Fusing& fusing) {
   const int alone = fusing.last_alone && count > 0 ? 1 : 0;
   std::vector<int> launches;
   for (int left = count - alone; left > 0; left -= launches.back())
@@ -260,36 +267,36 @@ std::vector<PeriodLaunch> launches_of_period(Int3 extent, const GhostSides& side
   for (std::size_t f = 0; f < face_count; ++f) own[f] = sides.filled[f] && !sides.remote[f];
   std::vector<PeriodLaunch> launches;
   int after = count;
-  for (const int sweeps : fused_sweeps(count, fusing)) {
+  for (const int sweeps : launch_sizes(count, fusing)) {
     after -= sweeps;
-    const Box region = widened_block(extent, sides.filled, after);
-    launches.push_back({sweeps, region, widened_block(extent, own, after),
+    const Box region = widened_subdomain(extent, sides.filled, after);
+    launches.push_back({sweeps, region, widened_subdomain(extent, own, after),
                         interior_box(extent, region, sides.remote, sweeps)});
   }
   return launches;
 }
 
-std::int64_t even_periods(std::int64_t wanted, int depth, int fused) {
-  const std::int64_t launches = std::ssize(fused_sweeps(depth, {fused}));
-  const std::int64_t unit = launches % 2 == 0 ? depth : 2 * std::int64_t{depth};
+std::int64_t even_periods(std::int64_t wanted, int time_block, int fused) {
+  const std::int64_t launches = std::ssize(launch_sizes(time_block, {fused}));
+  const std::int64_t unit = launches % 2 == 0 ? time_block : 2 * std::int64_t{time_block};
   return std::max<std::int64_t>(1, (wanted + unit - 1) / unit) * unit;
 }
 
-std::int64_t sweeps_of_a_graph(int depth, int fused) {
-  return even_periods(enough_sweeps, depth, fused);
+std::int64_t sweeps_of_a_graph(int time_block, int fused) {
+  return even_periods(enough_sweeps, time_block, fused);
 }
 
-std::int64_t whole_periods(std::int64_t wanted, std::int64_t left, int depth) {
-  return std::min(left, std::max<std::int64_t>(wanted / depth, 1) * depth);
+std::int64_t whole_periods(std::int64_t wanted, std::int64_t left, int time_block) {
+  return std::min(left, std::max<std::int64_t>(wanted / time_block, 1) * time_block);
 }
 
 template std::string why_no_room(const StencilKernel<float>&, Int3);
 template std::string why_no_room(const StencilKernel<double>&, Int3);
-template bool has_row_that_fuses<float>(Backend);
-template bool has_row_that_fuses<double>(Backend);
-template RowChoices<float> row_choices<float>(const Config&, Backend, Int3);
-template RowChoices<double> row_choices<double>(const Config&, Backend, Int3);
-template SolverRows<float> choose_rows<float>(const Config&, Backend, Int3);
-template SolverRows<double> choose_rows<double>(const Config&, Backend, Int3);
+template bool has_temporal_kernel<float>(Backend);
+template bool has_temporal_kernel<double>(Backend);
+template KernelChoices<float> kernel_choices<float>(const Config&, Backend, Int3);
+template KernelChoices<double> kernel_choices<double>(const Config&, Backend, Int3);
+template SolverKernels<float> choose_kernels<float>(const Config&, Backend, Int3);
+template SolverKernels<double> choose_kernels<double>(const Config&, Backend, Int3);
 
 }  // namespace isotherm

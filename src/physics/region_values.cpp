@@ -1,4 +1,4 @@
-#include "physics/paint.hpp"
+#include "physics/region_values.hpp"
 
 #include <fmt/format.h>
 #include <omp.h>
@@ -46,8 +46,8 @@ using Datasets = std::vector<std::vector<double>>;
 
 // One row of cells along x while the entries are applied to it.
 struct Row {
-  Int3 first;  // global
-  Box block;   // that `datasets` hold
+  Int3 first;     // global
+  Box subdomain;  // that `datasets` hold
   const Datasets* datasets = nullptr;
   std::vector<double> sums;    // K or W/m^3, a cell each
   std::vector<double> shares;  // of the entry at work
@@ -58,10 +58,10 @@ struct Row {
   }
 };
 
-// One entry made ready. A copy paints in another thread.
+// One entry made ready. A copy sets in another thread.
 class Brush {
  public:
-  Brush(const Config& config, const Paint& entry, std::string path, std::size_t number, bool is_source)
+  Brush(const Config& config, const RegionValue& entry, std::string path, std::size_t number, bool is_source)
       : entry_(&entry),
         path_(std::move(path)),
         number_(number),
@@ -89,11 +89,11 @@ class Brush {
         coverage_(other.coverage_),
         centres_(other.centres_) {}
 
-  // The cells of `block`; nothing for entries of other shapes.
-  std::vector<double> read_dataset(const Config& config, Box block) const {
+  // The cells of `subdomain`; nothing for entries of other shapes.
+  std::vector<double> read_dataset(const Config& config, Box subdomain) const {
     if (entry_->shape != Shape::dataset) return {};
     try {
-      return read_dataset_box(entry_->file, entry_->dataset, config.grid.cells, block);
+      return read_dataset_box(entry_->file, entry_->dataset, config.grid.cells, subdomain);
     } catch (const Error& e) {
       throw Error(e.code(), fmt::format("{}: {}", config.at(key()), e.what()));
     }
@@ -147,7 +147,7 @@ class Brush {
            (shape == Shape::gaussian && is_source_);
   }
   // A gaussian that replaced what stands under its endless tails would leave nothing of it.
-  bool adds() const { return entry_->mode == PaintMode::add || entry_->shape == Shape::gaussian; }
+  bool adds() const { return entry_->mode == RegionMode::add || entry_->shape == Shape::gaussian; }
   void mix(double& sum, double value, double share) const {
     sum = adds() ? sum + share * value : (1 - share) * sum + share * value;
   }
@@ -175,11 +175,11 @@ class Brush {
     }
   }
   double dataset_value(const Row& row, Int3 cell) const {
-    const Int3 at = cell - row.block.lo, extent = row.block.extent();
+    const Int3 at = cell - row.subdomain.lo, extent = row.subdomain.extent();
     return (*row.datasets)[number_][static_cast<std::size_t>(at.x + extent.x * (at.y + extent.y * at.z))];
   }
 
-  const Paint* entry_;
+  const RegionValue* entry_;
   std::string path_;  // "initial.2"
   std::size_t number_;
   bool is_source_;
@@ -209,12 +209,12 @@ void store(Row& row, double scale, double lowest, std::size_t entries, T* cells)
 
 }  // namespace
 
-struct Painter::Prepared {
+struct RegionValues::Prepared {
   std::vector<std::vector<Brush>>
       brushes;  // of each thread: what throws in a parallel region ends the program
 };
 
-Painter::Painter(const Config& config, std::vector<Paint> entries, std::string key)
+RegionValues::RegionValues(const Config& config, std::vector<RegionValue> entries, std::string key)
     : config_(config), entries_(std::move(entries)), key_(std::move(key)), is_source_(key_ == "sources") {
   std::vector<Brush> brushes;
   for (std::size_t n = 0; n < entries_.size(); ++n)
@@ -223,32 +223,32 @@ Painter::Painter(const Config& config, std::vector<Paint> entries, std::string k
       Prepared{std::vector(static_cast<std::size_t>(omp_get_max_threads()), brushes)});
 }
 
-void Painter::check_datasets() const {
+void RegionValues::check_datasets() const {
   for (const Brush& brush : prepared_->brushes.front()) brush.read_dataset(config_, {});
 }
 
 template <class T>
-PaintTotals Painter::paint(double scale, Box block, FieldView<T> field) const {
+RegionTotals RegionValues::apply(double scale, Box subdomain, FieldView<T> field) const {
   // A problem with an exact solution may be about differences of temperatures.
   const double lowest = !is_source_ && config_.verify.solution == ExactSolution::none
                             ? 0
                             : -std::numeric_limits<double>::infinity();
-  const Int3 extent = block.extent();
+  const Int3 extent = subdomain.extent();
   Datasets datasets;
   for (const Brush& brush : prepared_->brushes.front())
-    datasets.push_back(brush.read_dataset(config_, block));
-  std::vector<Row> rows(prepared_->brushes.size(), Row{{}, block, &datasets, {}, {}, {}});
+    datasets.push_back(brush.read_dataset(config_, subdomain));
+  std::vector<Row> rows(prepared_->brushes.size(), Row{{}, subdomain, &datasets, {}, {}, {}});
   for (Row& row : rows) {
     row.sums.resize(static_cast<std::size_t>(extent.x));
     row.shares = row.sums;
   }
-  std::vector<PaintTotals> totals(static_cast<std::size_t>(is_source_ ? extent.y * extent.z : 0));
+  std::vector<RegionTotals> totals(static_cast<std::size_t>(is_source_ ? extent.y * extent.z : 0));
 #pragma omp parallel for collapse(2) schedule(static) num_threads(static_cast <int>(rows.size()))
   for (Index z = 0; z < extent.z; ++z) {
     for (Index y = 0; y < extent.y; ++y) {
       const auto thread = static_cast<std::size_t>(omp_get_thread_num());
       Row& row = rows[thread];
-      row.first = block.lo + Int3{0, y, z};
+      row.first = subdomain.lo + Int3{0, y, z};
       std::fill(row.sums.begin(), row.sums.end(), 0.0);
       for (const Brush& brush : prepared_->brushes[thread]) brush.apply_to(row);
       store(row, scale, lowest, entries_.size(), &field(0, y, z));
@@ -258,17 +258,17 @@ PaintTotals Painter::paint(double scale, Box block, FieldView<T> field) const {
   std::optional<BadCell> bad;
   for (const Row& row : rows)
     if (row.bad && (!bad || row.bad->before(*bad))) bad = row.bad;
-  if (!bad) return std::accumulate(totals.begin(), totals.end(), PaintTotals{});
+  if (!bad) return std::accumulate(totals.begin(), totals.end(), RegionTotals{});
   const Vector3 place = CellCentres(config_)(bad->cell);
   if (bad->is_too_cold) throw too_cold(config_.at(key_), bad->value, bad->cell, place, 0);
   const Brush& brush = prepared_->brushes.front()[bad->entry];
   throw not_finite(config_.at(brush.key()), brush.what(), bad->value, bad->cell, place, 0);
 }
 
-template PaintTotals Painter::paint(double, Box, FieldView<float>) const;
-template PaintTotals Painter::paint(double, Box, FieldView<double>) const;
+template RegionTotals RegionValues::apply(double, Box, FieldView<float>) const;
+template RegionTotals RegionValues::apply(double, Box, FieldView<double>) const;
 
-void PaintTotals::add(const std::vector<double>& values) {
+void RegionTotals::add(const std::vector<double>& values) {
   for (const double value : values) {
     sum += value;
     cells += value != 0;
@@ -278,7 +278,7 @@ void PaintTotals::add(const std::vector<double>& values) {
 std::vector<std::string> shape_warnings(const Config& config) {
   std::vector<std::string> warnings;
   for (std::size_t i = 0; i < config.sources.size(); ++i) {
-    const Paint& source = config.sources[i];
+    const RegionValue& source = config.sources[i];
     const double inside = Coverage(config, source).inside();
     const std::string key = config.at(fmt::format("sources.{}", i));
     if (inside <= 1e-9)
@@ -291,7 +291,7 @@ std::vector<std::string> shape_warnings(const Config& config) {
           fmt::format("{}: only {:.3g} % of its heat is inside the domain", key, 100 * inside));
   }
   for (std::size_t i = 0; i < config.initial.size(); ++i) {
-    const Paint& shape = config.initial[i];
+    const RegionValue& shape = config.initial[i];
     const bool is_solid =
         shape.shape == Shape::box || shape.shape == Shape::sphere || shape.shape == Shape::cylinder;
     if (is_solid && !CentreCover(config, shape).covers_any())
@@ -304,30 +304,31 @@ std::vector<std::string> shape_warnings(const Config& config) {
 }
 
 SourceTotals source_totals(const Config& config) {
-  const std::vector<Paint> sources = all_sources(config);
+  const std::vector<RegionValue> sources = all_sources(config);
   if (sources.empty()) return {};
-  const Painter painter(config, sources, "sources");
+  const RegionValues region_values(config, sources, "sources");
   Int3 plane = config.grid.cells;
   plane.z = 1;
   std::vector<double> cells(static_cast<std::size_t>(plane.product()));
-  PaintTotals totals;
+  RegionTotals totals;
   for (Index z = 0; z < config.grid.cells.z; ++z)
-    totals = totals + painter.paint(1.0, {{0, 0, z}, {plane.x, plane.y, z + 1}},
-                                    FieldView<double>{cells.data(), plane.x, plane.x * plane.y, plane, 0});
+    totals =
+        totals + region_values.apply(1.0, {{0, 0, z}, {plane.x, plane.y, z + 1}},
+                                     FieldView<double>{cells.data(), plane.x, plane.x * plane.y, plane, 0});
   return source_totals(config, totals);
 }
 
-SourceTotals source_totals(const Config& config, const PaintTotals& totals) {
+SourceTotals source_totals(const Config& config, const RegionTotals& totals) {
   const Vector3 h = spacing(config);
   return {totals.sum * h[0] * h[1] * h[2], totals.cells};
 }
 
-std::vector<Paint> all_sources(const Config& config) {
-  std::vector<Paint> sources = config.sources;
+std::vector<RegionValue> all_sources(const Config& config) {
+  std::vector<RegionValue> sources = config.sources;
   if (config.verify.solution == ExactSolution::manufactured) {
-    Paint needed;
+    RegionValue needed;
     needed.shape = Shape::exact;
-    needed.mode = PaintMode::add;
+    needed.mode = RegionMode::add;
     sources.push_back(needed);
   }
   return sources;

@@ -1,4 +1,4 @@
-// What the reduction rows on the GPU share: a cell's part of the result, and how threads, warps and blocks
+// What the reduction kernels on the GPU share: a cell's part of the result, and how threads, warps and blocks
 // join theirs, in a fixed order. All in fp64; all four operations start from 0. For .cu files only.
 #pragma once
 
@@ -25,7 +25,7 @@ __device__ __forceinline__ double part(double d) {
 }
 
 template <ReductionOp op>
-struct Join {
+struct Combine {
   __device__ __forceinline__ double operator()(double a, double b) const {
     if constexpr (op == ReductionOp::max_abs) {
       return a > b || a != a ? a : b;  // a NaN on either side wins, which fmax would lose
@@ -51,8 +51,8 @@ void with_operation(ReductionOp op, Body body) {
 }
 
 // The join of all lanes, valid in lane 0.
-template <class Join>
-__device__ __forceinline__ double join_warp(double mine, Join join) {
+template <class Combine>
+__device__ __forceinline__ double combine_warp(double mine, Combine join) {
 #pragma unroll
   for (int lanes = warp_size / 2; lanes > 0; lanes /= 2) {
     mine = join(mine, __shfl_down_sync(0xffffffffu, mine, lanes));
@@ -61,61 +61,61 @@ __device__ __forceinline__ double join_warp(double mine, Join join) {
 }
 
 // The join of all threads, valid in thread 0. To be called once a kernel, by all threads.
-template <int threads, class Join>
-__device__ __forceinline__ double join_block(double mine, Join join) {
+template <int threads, class Combine>
+__device__ __forceinline__ double combine_block(double mine, Combine join) {
   __shared__ double of_warp[threads / warp_size];
   const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
-  mine = join_warp(mine, join);
+  mine = combine_warp(mine, join);
   if (lane == 0) of_warp[warp] = mine;
   __syncthreads();
   if (warp != 0) return mine;
-  return join_warp(lane < threads / warp_size ? of_warp[lane] : 0.0, join);
+  return combine_warp(lane < threads / warp_size ? of_warp[lane] : 0.0, join);
 }
 
 // The second stage: how one block, or several, join the values that blocks left behind.
-struct JoinPolicy {
+struct CombineShape {
   static constexpr int threads = 1024;
-  static constexpr Index values_a_block = 8 * threads;  // what one block may join alone
+  static constexpr Index values_per_block = 8 * threads;  // what one block may join alone
   static constexpr Index most_blocks = 1024;
 };
 
 // Block i leaves its join in to[i].
 template <ReductionOp op>
-__global__ void __launch_bounds__(JoinPolicy::threads)
-    join_values(const double* values, Index count, double* to) {
-  const Index threads = Index{gridDim.x} * JoinPolicy::threads;
+__global__ void __launch_bounds__(CombineShape::threads)
+    combine_values(const double* values, Index count, double* to) {
+  const Index threads = Index{gridDim.x} * CombineShape::threads;
   double mine = 0;
-  for (Index i = Index{blockIdx.x} * JoinPolicy::threads + threadIdx.x; i < count; i += threads) {
-    mine = Join<op>{}(mine, values[i]);
+  for (Index i = Index{blockIdx.x} * CombineShape::threads + threadIdx.x; i < count; i += threads) {
+    mine = Combine<op>{}(mine, values[i]);
   }
-  mine = join_block<JoinPolicy::threads>(mine, Join<op>{});
+  mine = combine_block<CombineShape::threads>(mine, Combine<op>{});
   if (threadIdx.x == 0) to[blockIdx.x] = mine;
 }
 
-// Blocks that make few out of many values; 0 where one block joins them all.
-inline Index joining_blocks(Index count) {
-  if (count <= JoinPolicy::values_a_block) return 0;
-  return std::min(ceil_div(count, JoinPolicy::values_a_block), JoinPolicy::most_blocks);
+// Blocks that make few out of many values; 0 where one block combines them all.
+inline Index combining_blocks(Index count) {
+  if (count <= CombineShape::values_per_block) return 0;
+  return std::min(ceil_div(count, CombineShape::values_per_block), CombineShape::most_blocks);
 }
 
 // The memory of `count` partial results, and of what the second stage leaves behind them.
 inline std::size_t partials_bytes(Index count) {
-  return static_cast<std::size_t>(count + joining_blocks(count)) * sizeof(double);
+  return static_cast<std::size_t>(count + combining_blocks(count)) * sizeof(double);
 }
 
 // Joins `count` partial results into *result; none make 0. A row that leaves one for some hundred
 // cells leaves too many for one block, and an SM that reads megabytes alone would cost more than the
-// rung it closes.
+// kernel it closes.
 template <ReductionOp op>
-void join_partials(double* partials, Index count, double* result, Stream stream) {
-  const Index blocks = joining_blocks(count);
+void combine_partials(double* partials, Index count, double* result, Stream stream) {
+  const Index blocks = combining_blocks(count);
   if (blocks > 0) {
-    launch("join_values", join_values<op>, {static_cast<unsigned>(blocks), JoinPolicy::threads}, stream,
+    launch("join_values", combine_values<op>, {static_cast<unsigned>(blocks), CombineShape::threads}, stream,
            partials, count, partials + count);
     partials += count;
     count = blocks;
   }
-  launch("join_values", join_values<op>, {1, JoinPolicy::threads}, stream, partials, count, result);
+  launch("join_values", combine_values<op>, {1, CombineShape::threads}, stream, partials, count, result);
 }
 
 }  // namespace isotherm::cuda

@@ -1,9 +1,9 @@
-// What the histogram rows on the GPU share: counts set to zero, a block's own counts, and the launch of rungs
-// with one thread a cell. For .cu files only.
+// What the histogram kernels on the GPU share: counts set to zero, a block's own counts, and the launch of
+// kernels with one thread per cell. For .cu files only.
 #pragma once
 
+#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/launch.hpp"
-#include "kernels/cuda/rows.hpp"
 #include "kernels/histogram.hpp"
 
 namespace isotherm::cuda {
@@ -49,8 +49,8 @@ __device__ __forceinline__ void add_block(const unsigned* own, int slots, Count*
   }
 }
 
-// Of the rungs of one thread a cell. Full whatever the box: a block's threads may have more to share than its
-// cells.
+// Of the kernels of one thread per cell. Full whatever the box: a block's threads may have more to share than
+// its cells.
 struct CountingBlock {
   static constexpr int x = 32, y = 8, z = 1;
   static constexpr int threads = x * y * z;

@@ -1,9 +1,9 @@
 // What a field in host memory holds, OpenMP over rows: its fingerprint, its extremes, the jumps across its
 // boundaries. All are free of order, so threads join theirs as they finish.
-#include "kernels/survey.hpp"
+#include "kernels/field_reductions.hpp"
 
 #include "kernels/fingerprint.hpp"
-#include "kernels/host/rows.hpp"
+#include "kernels/host/host_kernels.hpp"
 
 namespace isotherm::host {
 namespace {
@@ -49,7 +49,7 @@ void extremes(FieldView<const T> field, Extremes* result, void*, Stream) {
         for (Index x = 0; x < n.x; ++x) mine.add(static_cast<double>(field(x, y, z)));
       }
     }
-#pragma omp critical(isotherm_survey_extremes)
+#pragma omp critical(isotherm_reduce_extremes)
     all.join(mine);
   }
   *result = all;
@@ -75,7 +75,7 @@ void jump_sum(const BoundaryJump<T>& jump, LongAccumulator* result, Stream) {
       }
     }
     mine.normalise();
-#pragma omp critical(isotherm_survey_jumps)
+#pragma omp critical(isotherm_reduce_jumps)
     all.add(mine);
   }
   all.normalise();
@@ -103,9 +103,9 @@ template struct Fingerprint<ISOTHERM_ISA, float>;
 template struct Fingerprint<ISOTHERM_ISA, double>;
 
 template <class Isa, class T>
-const FieldSurvey<T> FieldSurveyRows<Isa, T>::row = {extremes<T>, jump_sum<T>, 0};
+const FieldReductions<T> FieldReductionFunctions<Isa, T>::functions = {extremes<T>, jump_sum<T>, 0};
 
-template struct FieldSurveyRows<ISOTHERM_ISA, float>;
-template struct FieldSurveyRows<ISOTHERM_ISA, double>;
+template struct FieldReductionFunctions<ISOTHERM_ISA, float>;
+template struct FieldReductionFunctions<ISOTHERM_ISA, double>;
 
 }  // namespace isotherm::host

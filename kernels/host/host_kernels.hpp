@@ -1,7 +1,8 @@
-// What host rows share, and the functions of this folder that are no rows. Every .cpp here is compiled once
-// for each instruction set, so each row is a template over it. Of an inline function that several files share
-// the linker keeps one copy, and it could keep the one compiled for AVX-512: what the files of this folder
-// share is therefore static, always inlined, or a template over Isa. CheckSymbols.cmake holds it.
+// What host kernels share, and the functions of this folder that are not kernels of the registry. Every .cpp
+// here is compiled once for each instruction set, so each row is a template over it. Of an inline function
+// that several files share the linker keeps one copy, and it could keep the one compiled for AVX-512: what
+// the files of this folder share is therefore static, always inlined, or a template over Isa.
+// CheckSymbols.cmake holds it.
 #pragma once
 
 #include <array>
@@ -10,11 +11,11 @@
 
 #include "kernels/bandwidth.hpp"
 #include "kernels/face_copy.hpp"
+#include "kernels/field_reductions.hpp"
 #include "kernels/histogram.hpp"
 #include "kernels/host_info.hpp"
 #include "kernels/reduction.hpp"
 #include "kernels/stencil.hpp"
-#include "kernels/survey.hpp"
 
 namespace isotherm::host {
 
@@ -25,13 +26,13 @@ struct V4 {};
 enum class Store { cached, streaming };
 
 template <class Isa, class T>
-struct FieldSurveyRows {
-  static const FieldSurvey<T> row;
+struct FieldReductionFunctions {
+  static const FieldReductions<T> functions;
 };
 
 template <class Isa, class T>
-struct FaceCopyRows {
-  static const FaceCopy<T> row;
+struct FaceCopyFunctions {
+  static const FaceCopy<T> functions;
 };
 
 template <class Isa, class T>
@@ -52,7 +53,7 @@ struct Transfer {
 
 std::unique_ptr<BandwidthProbe> make_copy_probe(Device& device, std::size_t bytes);
 template <class T>
-std::span<const BandwidthRow<T>> bandwidth_rows();
+std::span<const BandwidthEntry<T>> bandwidth_registry();
 
 // What `pick` returns for one of the tags above.
 template <class Pick>
@@ -120,7 +121,7 @@ static inline Store choose_store(std::size_t bytes_of_output) {
   return 2 * bytes_of_output > last_level_cache_bytes() ? Store::streaming : Store::cached;
 }
 
-// One step of a reduction: how a value joins a total, and how two totals join. Both start from 0.
+// One step of a reduction: how a value combines a total, and how two totals join. Both start from 0.
 
 template <ReductionOp op>
 struct OpTag {

@@ -19,17 +19,17 @@ namespace isotherm {
 
 template <class T>
 struct SweepChoice {
-  const StencilKernel<T>* row = nullptr;
-  int policy = 0;
-  int depth = 1;  // sweeps that a launch fuses, at most: fewer where something is due before
+  const StencilKernel<T>* kernel = nullptr;
+  int tile = 0;
+  int time_block = 1;  // sweeps per launch, at most: fewer where something is due before
 
-  bool can_fuse() const { return row->max_depth > 1; }
+  bool is_temporal() const { return kernel->max_time_block > 1; }
   bool operator==(const SweepChoice&) const = default;
 };
 
 // What a run sweeps and reduces with.
 template <class T>
-struct SolverRows {
+struct SolverKernels {
   SweepChoice<T> sweep;
   const ReductionKernel<T>* reduction;  // its `fused` row: the norm comes out of the sweep
   const HistogramKernel<T>* histogram;  // of the diagnostics
@@ -49,7 +49,7 @@ struct StepPlan {
 
 // What the deck leaves open: the first of each is the default, and tune/autotuner.hpp finds the fastest.
 template <class T>
-struct RowChoices {
+struct KernelChoices {
   std::vector<SweepChoice<T>> sweeps;
   std::vector<const ReductionKernel<T>*> reductions;
   const HistogramKernel<T>* histogram = nullptr;
@@ -60,11 +60,11 @@ struct RowChoices {
 // From one look at the field to the next, where checks, diagnostics and snapshots come by sweeps.
 std::int64_t sweeps_until_due(const Config& config);
 
-// The most sweeps that a launch may fuse, whatever the row: 1 where boundaries vary in time, as a launch has
-// one value of each; else solver.time_block or halo_width, or until something is due. On a decomposition
+// The most sweeps that a launch may fuse, whatever the kernel: 1 where boundaries vary in time, as a launch
+// has one value of each; else solver.time_block or halo_width, or until something is due. On a decomposition
 // where ghosts are cells, a launch needs as many layers of them; 1 where the sweeps are to store their faces.
-int most_fused(const Config& config);
-int most_fused(const Config& config, const Decomposition& decomposition);
+int longest_time_block(const Config& config);
+int longest_time_block(const Config& config, const Decomposition& decomposition);
 
 // Layers of ghosts for the fields of a run: solver.halo_width, or the most that the autotuner may try, which
 // no period between two events, and no block, is too short for. `most`: of the memory. Arithmetic only.
@@ -72,20 +72,20 @@ int widest_halo(const Config& config, const Decomposition& decomposition, int mo
 
 // Is there a row for `auto` on the current device whose launches can fuse sweeps?
 template <class T>
-bool has_row_that_fuses(Backend backend);
+bool has_temporal_kernel(Backend backend);
 
 // Why the row has no room for a block of so many cells; empty where it has.
 template <class T>
-std::string why_no_room(const StencilKernel<T>& row, Int3 block);
+std::string why_no_room(const StencilKernel<T>& kernel, Int3 subdomain);
 
 // Throws Error(deck) where what the deck names does not run on `backend`, with what does. Rows that the
-// current device cannot run, or that have no room for `block`, the largest of a rank, are left out, or
-// refused by Error(unavailable) where they are named. Fused depths are those that a trial should weigh.
+// current device cannot run, or that have no room for `subdomain`, the largest of a rank, are left out, or
+// rejected by Error(unavailable) where they are named. Fused depths are those that a trial should weigh.
 template <class T>
-RowChoices<T> row_choices(const Config& config, Backend backend, Int3 block = {0, 0, 0});
+KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subdomain = {0, 0, 0});
 // The first of each: without a trial.
 template <class T>
-SolverRows<T> choose_rows(const Config& config, Backend backend, Int3 block = {0, 0, 0});
+SolverKernels<T> choose_kernels(const Config& config, Backend backend, Int3 subdomain = {0, 0, 0});
 
 // Of any boundary of the deck, this rank's or not: what depends on it all ranks do alike.
 bool boundaries_vary_in_time(const Config& config);
@@ -129,8 +129,8 @@ struct PeriodLaunch {
   int sweeps = 1;
   Box region;  // what the last of them covers
   // As the first of a period:
-  Box at_hand;   // what of the region holds values before the exchange; the rest are ghosts of other ranks
-  Box interior;  // what can be swept before the exchange is over
+  Box available;  // what of the region holds values before the exchange; the rest are ghosts of other ranks
+  Box interior;   // what can be swept before the exchange is over
 };
 
 // How launches may cut the sweeps that follow each other.
@@ -140,19 +140,19 @@ struct Fusing {
 };
 
 // The sweeps of each launch, in order: as many as may be, then what is left.
-std::vector<int> fused_sweeps(int count, const Fusing& fusing);
+std::vector<int> launch_sizes(int count, const Fusing& fusing);
 // The launches of a period of `count` sweeps, in order.
 std::vector<PeriodLaunch> launches_of_period(Int3 extent, const GhostSides& sides, int count,
                                              const Fusing& fusing);
 
 // The fewest sweeps, of at least `wanted`, that are whole periods of `depth` and an even number of launches
 // that fuse at most `fused`: they leave the fields as they found them.
-std::int64_t even_periods(std::int64_t wanted, int depth, int fused);
+std::int64_t even_periods(std::int64_t wanted, int time_block, int fused);
 // Sweeps that a graph holds.
-std::int64_t sweeps_of_a_graph(int depth, int fused = 1);
+std::int64_t sweeps_of_a_graph(int time_block, int fused = 1);
 
 // About `wanted` of the sweeps that are `left`, ending with a period or the last of them, so that ranks that
 // take them in other parts exchange at the same sweeps.
-std::int64_t whole_periods(std::int64_t wanted, std::int64_t left, int depth);
+std::int64_t whole_periods(std::int64_t wanted, std::int64_t left, int time_block);
 
 }  // namespace isotherm

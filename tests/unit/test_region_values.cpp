@@ -8,7 +8,7 @@
 #include "physics/cells.hpp"
 #include "physics/coverage.hpp"
 #include "physics/exact.hpp"
-#include "physics/paint.hpp"
+#include "physics/region_values.hpp"
 #include "support/error_text.hpp"
 #include "support/field_by_index.hpp"
 #include "support/repeat.hpp"
@@ -29,53 +29,53 @@ Config grid(Int3 cells) {
   return grid_of(cells, {0.1, 0.1, 0.1}, {1, 2, 3});
 }
 
-Paint shape(Shape s, double value, PaintMode mode = PaintMode::set) {
-  Paint paint;
-  paint.shape = s;
-  paint.value = value;
-  paint.mode = mode;
-  return paint;
+RegionValue shape(Shape s, double value, RegionMode mode = RegionMode::set) {
+  RegionValue apply;
+  apply.shape = s;
+  apply.value = value;
+  apply.mode = mode;
+  return apply;
 }
 
-Paint box(Vector3 from, Vector3 to, double value, PaintMode mode = PaintMode::set) {
-  Paint paint = shape(Shape::box, value, mode);
-  paint.from = from;
-  paint.to = to;
-  return paint;
+RegionValue box(Vector3 from, Vector3 to, double value, RegionMode mode = RegionMode::set) {
+  RegionValue apply = shape(Shape::box, value, mode);
+  apply.from = from;
+  apply.to = to;
+  return apply;
 }
 
-Paint ball(Vector3 centre, double radius, double value) {
-  Paint paint = shape(Shape::sphere, value);
-  paint.centre = centre;
-  paint.radius = radius;
-  return paint;
+RegionValue ball(Vector3 centre, double radius, double value) {
+  RegionValue apply = shape(Shape::sphere, value);
+  apply.centre = centre;
+  apply.radius = radius;
+  return apply;
 }
 
-Paint bell(Vector3 centre, double width, double value) {
-  Paint paint = shape(Shape::gaussian, value);
-  paint.centre = centre;
-  paint.width = width;
-  return paint;
+RegionValue bell(Vector3 centre, double width, double value) {
+  RegionValue apply = shape(Shape::gaussian, value);
+  apply.centre = centre;
+  apply.width = width;
+  return apply;
 }
 
-Paint formula(const std::string& text) {
-  Paint paint = shape(Shape::formula, 0);
-  paint.formula = Expression(text, "xyz");
-  return paint;
+RegionValue formula(const std::string& text) {
+  RegionValue apply = shape(Shape::formula, 0);
+  apply.formula = Expression(text, "xyz");
+  return apply;
 }
 
 template <class T = double>
-std::vector<T> painted(const Config& config, const std::vector<Paint>& entries, Box block, double scale = 1,
-                       const std::string& key = "initial") {
-  const Int3 extent = block.extent();
+std::vector<T> applied(const Config& config, const std::vector<RegionValue>& entries, Box subdomain,
+                       double scale = 1, const std::string& key = "initial") {
+  const Int3 extent = subdomain.extent();
   std::vector<T> cells(static_cast<std::size_t>(extent.product()), T(-1));
-  Painter(config, entries, key)
-      .paint(scale, block, FieldView<T>{cells.data(), extent.x, extent.x * extent.y, extent, 0});
+  RegionValues(config, entries, key)
+      .apply(scale, subdomain, FieldView<T>{cells.data(), extent.x, extent.x * extent.y, extent, 0});
   return cells;
 }
 
-std::vector<double> painted(const Config& config, const std::vector<Paint>& entries) {
-  return painted(config, entries, {{0, 0, 0}, config.grid.cells});
+std::vector<double> applied(const Config& config, const std::vector<RegionValue>& entries) {
+  return applied(config, entries, {{0, 0, 0}, config.grid.cells});
 }
 
 // The value of each cell, said a second time from its centre.
@@ -88,36 +88,36 @@ void expect_cells(const Config& config, const std::vector<double>& cells,
   });
 }
 
-TEST(Paint, CellsStartAtZeroAndEntriesGoInOrder) {
+TEST(RegionValue, CellsStartAtZeroAndEntriesGoInOrder) {
   const Config config = grid({2, 1, 1});
-  EXPECT_EQ(painted(config, {}), (std::vector<double>{0, 0}));
-  const Paint set5 = shape(Shape::constant, 5), add2 = shape(Shape::constant, 2, PaintMode::add);
-  EXPECT_EQ(painted(config, {set5, add2}), (std::vector<double>{7, 7}));
-  EXPECT_EQ(painted(config, {add2, set5}), (std::vector<double>{5, 5}));
-  EXPECT_EQ(painted(config, {box({1, 2, 3}, {1.1, 2.1, 3.1}, 3), add2}), (std::vector<double>{5, 2}));
+  EXPECT_EQ(applied(config, {}), (std::vector<double>{0, 0}));
+  const RegionValue set5 = shape(Shape::constant, 5), add2 = shape(Shape::constant, 2, RegionMode::add);
+  EXPECT_EQ(applied(config, {set5, add2}), (std::vector<double>{7, 7}));
+  EXPECT_EQ(applied(config, {add2, set5}), (std::vector<double>{5, 5}));
+  EXPECT_EQ(applied(config, {box({1, 2, 3}, {1.1, 2.1, 3.1}, 3), add2}), (std::vector<double>{5, 2}));
 }
 
 // The shared face runs through cell centres: each must belong to one box only.
-TEST(Paint, BoxesSideBySideCoverEachCellOnce) {
+TEST(RegionValue, BoxesSideBySideCoverEachCellOnce) {
   const Config config = grid({10, 3, 2});
   for (int i = 0; i < 10; ++i) {
     const double cut = CellCentres(config)(0, i);
-    const auto cells = painted(config, {box({0, 0, 0}, {cut, 9, 9}, 1, PaintMode::add),
-                                        box({cut, 0, 0}, {9, 9, 9}, 10, PaintMode::add)});
+    const auto cells = applied(config, {box({0, 0, 0}, {cut, 9, 9}, 1, RegionMode::add),
+                                        box({cut, 0, 0}, {9, 9, 9}, 10, RegionMode::add)});
     expect_cells(config, cells, [&](Vector3 at) { return at[0] < cut ? 1 : 10; });
   }
 }
 
-TEST(Paint, SphereAndCylinderCoverCentresInside) {
+TEST(RegionValue, SphereAndCylinderCoverCentresInside) {
   const Config config = grid({9, 8, 7});
-  expect_cells(config, painted(config, {ball({1.4, 2.5, 3.3}, 0.27, 4)}),
+  expect_cells(config, applied(config, {ball({1.4, 2.5, 3.3}, 0.27, 4)}),
                [&](Vector3 at) { return std::hypot(at[0] - 1.4, at[1] - 2.5, at[2] - 3.3) < 0.27 ? 4 : 0; });
   for (int axis = 0; axis < 3; ++axis) {
-    Paint cylinder = ball({1.42, 2.37, 3.33}, 0.21, 6);
+    RegionValue cylinder = ball({1.42, 2.37, 3.33}, 0.21, 6);
     cylinder.shape = Shape::cylinder;
     cylinder.length = 0.3;
     cylinder.axis = axis;
-    expect_cells(config, painted(config, {cylinder}), [&](Vector3 at) {
+    expect_cells(config, applied(config, {cylinder}), [&](Vector3 at) {
       for (std::size_t a = 0; a < 3; ++a) at[a] -= cylinder.centre[a];
       const double along = at[static_cast<std::size_t>(axis)];
       at[static_cast<std::size_t>(axis)] = 0;
@@ -126,98 +126,99 @@ TEST(Paint, SphereAndCylinderCoverCentresInside) {
   }
 }
 
-TEST(Paint, AGaussianAddsToWhatIsThere) {
+TEST(RegionValue, AGaussianAddsToWhatIsThere) {
   const Config config = grid({4, 3, 2});
-  const auto cells = painted(config, {shape(Shape::constant, 300), bell({1.2, 2.1, 3.1}, 0.15, 50)});
+  const auto cells = applied(config, {shape(Shape::constant, 300), bell({1.2, 2.1, 3.1}, 0.15, 50)});
   const CellCentres centre(config);
   const Vector3 at = centre({3, 1, 0});
   const double r2 = std::pow(at[0] - 1.2, 2) + std::pow(at[1] - 2.1, 2) + std::pow(at[2] - 3.1, 2);
   EXPECT_NEAR(cells[3 + 4 * 1], 300 + 50 * std::exp(-r2 / (2 * 0.15 * 0.15)), 1e-12);
 }
 
-TEST(Paint, FormulasSeeTheCentreAndTheScaleComesLast) {
+TEST(RegionValue, FormulasSeeTheCentreAndTheScaleComesLast) {
   const Config config = grid({4, 3, 2});
-  const auto cells = painted(config, {formula("x + 10*y + 100*z")}, {{0, 0, 0}, {4, 3, 2}}, 0.5);
+  const auto cells = applied(config, {formula("x + 10*y + 100*z")}, {{0, 0, 0}, {4, 3, 2}}, 0.5);
   expect_cells(config, cells, [](Vector3 at) { return 0.5 * (at[0] + 10 * at[1] + 100 * at[2]); });
 }
 
 template <class T>
-void expect_same_bits_of_every_block(const Config& config, const std::vector<Paint>& entries,
+void expect_same_bits_of_every_block(const Config& config, const std::vector<RegionValue>& entries,
                                      const std::string& key) {
   const Int3 n = config.grid.cells;
-  const auto whole = painted<T>(config, entries, {{0, 0, 0}, n}, 0.7, key);
-  for (const Box block : {Box{{3, 0, 0}, {7, n.y, n.z}}, Box{{0, 2, 4}, {n.x, 3, n.z}},
-                          Box{{n.x - 1, n.y - 1, 1}, {n.x, n.y, 4}}}) {
-    const auto part = painted<T>(config, entries, block, 0.7, key);
+  const auto whole = applied<T>(config, entries, {{0, 0, 0}, n}, 0.7, key);
+  for (const Box subdomain : {Box{{3, 0, 0}, {7, n.y, n.z}}, Box{{0, 2, 4}, {n.x, 3, n.z}},
+                              Box{{n.x - 1, n.y - 1, 1}, {n.x, n.y, 4}}}) {
+    const auto part = applied<T>(config, entries, subdomain, 0.7, key);
     std::size_t i = 0;
-    for_each_cell(block, [&](Int3 c) { EXPECT_EQ(part[i++], whole[index_of(c, n)]); });
+    for_each_cell(subdomain, [&](Int3 c) { EXPECT_EQ(part[i++], whole[index_of(c, n)]); });
   }
 }
 
-TEST(Paint, EveryBlockPaintsTheBitsOfTheWhole) {
-  const std::vector<Paint> entries{formula("300 + sin(37*x)*cos(51*y + z)"), bell({1.5, 2.3, 3.2}, 0.1, 1e3),
-                                   box({1.15, 2, 3}, {1.65, 2.4, 3.3}, 1.0 / 3, PaintMode::add)};
+TEST(RegionValue, EveryBlockSetsTheBitsOfTheWhole) {
+  const std::vector<RegionValue> entries{formula("300 + sin(37*x)*cos(51*y + z)"),
+                                         bell({1.5, 2.3, 3.2}, 0.1, 1e3),
+                                         box({1.15, 2, 3}, {1.65, 2.4, 3.3}, 1.0 / 3, RegionMode::add)};
   expect_same_bits_of_every_block<float>(grid({11, 7, 5}), entries, "initial");
   expect_same_bits_of_every_block<double>(grid({11, 7, 5}), entries, "initial");
 }
 
-TEST(Paint, GhostsAndPaddingStayUntouched) {
+TEST(RegionValue, GhostsAndPaddingStayUntouched) {
   const Config config = grid({3, 2, 2});
   std::vector<double> memory(8 * 4 * 4, -7);  // rows of 8, one ghost layer
   const FieldView<double> field{memory.data() + 1 + 8 + 32, 8, 32, {3, 2, 2}, 1};
-  Painter(config, {shape(Shape::constant, 1)}, "initial").paint(1.0, {{0, 0, 0}, {3, 2, 2}}, field);
+  RegionValues(config, {shape(Shape::constant, 1)}, "initial").apply(1.0, {{0, 0, 0}, {3, 2, 2}}, field);
   int ones = 0;
   for (const double value : memory) ones += value == 1 ? 1 : value == -7 ? 0 : 1000;
   EXPECT_EQ(ones, 12);
 }
 
 // The same message whatever the number of threads: the lowest cell in z, y, x.
-TEST(Paint, ANonFiniteFormulaIsNamedWithEntryCellAndPlace) {
+TEST(RegionValue, ANonFiniteFormulaIsNamedWithEntryCellAndPlace) {
   Config config = grid({6, 5, 40});
   config.places["initial.1.formula"] = "deck.yaml:7:3";
   const std::string text = "1/(z < 4.1 || y < 2.2 || x < 1.3)";  // false is 0
-  const std::vector<Paint> entries{shape(Shape::constant, 300), formula(text)};
+  const std::vector<RegionValue> entries{shape(Shape::constant, 300), formula(text)};
   on_threads({1, 2, 5}, [&] {
     EXPECT_EQ(
-        deck_error([&] { painted(config, entries); }),
+        deck_error([&] { applied(config, entries); }),
         "deck.yaml:7:3: initial.1.formula: " + text +
             " is not finite at cell (3, 2, 11) (it is inf at x = 1.35 m, y = 2.25 m, z = 4.15 m, t = 0 s); "
             "give a value that every cell can hold");
   });
-  expect_says(deck_error([&] { painted(config, {formula("sqrt(-x)")}); }), "(0, 0, 0) (it is");
+  expect_says(deck_error([&] { applied(config, {formula("sqrt(-x)")}); }), "(0, 0, 0) (it is");
 }
 
-TEST(Paint, ATemperatureBelowZeroIsNamed) {
+TEST(RegionValue, ATemperatureBelowZeroIsNamed) {
   Config config = grid({4, 1, 1});
-  const std::vector<Paint> entries{shape(Shape::constant, 5), formula("0"), formula("20 - 15*x")};
-  const std::string error = deck_error([&] { painted(config, entries); });
+  const std::vector<RegionValue> entries{shape(Shape::constant, 5), formula("0"), formula("20 - 15*x")};
+  const std::string error = deck_error([&] { applied(config, entries); });
   expect_says(error, "initial: -0.25 K at cell (3, 0, 0)");
   expect_says(error, "kelvin");
-  EXPECT_NO_THROW(painted(config, entries, {{0, 0, 0}, {4, 1, 1}}, 1, "sources"));
+  EXPECT_NO_THROW(applied(config, entries, {{0, 0, 0}, {4, 1, 1}}, 1, "sources"));
   config.verify.solution = ExactSolution::formula;  // may be about differences
-  EXPECT_NO_THROW(painted(config, entries));
+  EXPECT_NO_THROW(applied(config, entries));
 }
 
 // 0.15 of a cell more or less than a whole number of cells, but for rounding.
-TEST(Paint, CentresOnASurfaceButForRoundingAreOnIt) {
+TEST(RegionValue, CentresOnASurfaceButForRoundingAreOnIt) {
   Config config = grid({10, 1, 1});
   config.grid.origin = {0, 0, 0};
   for (const double rounding : {1 - 1e-14, 1.0, 1 + 1e-14})
-    expect_cells(config, painted(config, {box({0.35 * rounding, 0, 0}, {0.75 * rounding, 1, 1}, 7)}),
+    expect_cells(config, applied(config, {box({0.35 * rounding, 0, 0}, {0.75 * rounding, 1, 1}, 7)}),
                  [](Vector3 at) { return 0.34 < at[0] && at[0] < 0.74 ? 7 : 0; });
 }
 
-TEST(Paint, AValueBeyondThePrecisionIsRefused) {
+TEST(RegionValue, AValueBeyondThePrecisionIsRejected) {
   const Config config = grid({2, 2, 2});
-  const std::vector<Paint> entries{shape(Shape::constant, 1e39)};
-  EXPECT_NO_THROW(painted<double>(config, entries, {{0, 0, 0}, {2, 2, 2}}));
+  const std::vector<RegionValue> entries{shape(Shape::constant, 1e39)};
+  EXPECT_NO_THROW(applied<double>(config, entries, {{0, 0, 0}, {2, 2, 2}}));
   expect_says(deck_error([&] {
-                painted<float>(config, entries, {{0, 0, 0}, {2, 2, 2}});
+                applied<float>(config, entries, {{0, 0, 0}, {2, 2, 2}});
               }),
               "too large for the");
 }
 
-TEST(Paint, ExactPaintsTheStartAndTheSourceItNeeds) {
+TEST(RegionValue, ExactSetsTheStartAndTheSourceItNeeds) {
   Config config = grid({6, 5, 4});
   config.problem.kind = ProblemKind::steady;
   config.material.conductivity = 3;
@@ -226,47 +227,47 @@ TEST(Paint, ExactPaintsTheStartAndTheSourceItNeeds) {
   config.verify.amplitude = 10;
   const auto exact = make_exact(config);
   const Box all{{0, 0, 0}, config.grid.cells};
-  expect_cells(config, painted(config, {shape(Shape::exact, 0)}, all, 1, "initial"),
+  expect_cells(config, applied(config, {shape(Shape::exact, 0)}, all, 1, "initial"),
                [&](Vector3 at) { return (*exact)(at[0], at[1], at[2], 0); });
   EXPECT_EQ(all_sources(config).size(), 1u);
-  expect_cells(config, painted(config, all_sources(config), all, 1, "sources"),
+  expect_cells(config, applied(config, all_sources(config), all, 1, "sources"),
                [&](Vector3 at) { return exact->source(at[0], at[1], at[2]); });
   EXPECT_GT(exact->source(1.3, 2.25, 3.2), 1000);
   config.verify.solution = ExactSolution::none;
   EXPECT_TRUE(all_sources(config).empty());
-  expect_says(deck_error([&] { painted(config, {shape(Shape::exact, 0)}); }), "verify.solution is none");
+  expect_says(deck_error([&] { applied(config, {shape(Shape::exact, 0)}); }), "verify.solution is none");
 }
 
-std::vector<double> covered(const Config& config, const std::vector<Paint>& sources) {
-  return painted(config, sources, {{0, 0, 0}, config.grid.cells}, 1, "sources");
+std::vector<double> covered(const Config& config, const std::vector<RegionValue>& sources) {
+  return applied(config, sources, {{0, 0, 0}, config.grid.cells}, 1, "sources");
 }
 
-double power(const Config& config, const std::vector<Paint>& sources) {
+double power(const Config& config, const std::vector<RegionValue>& sources) {
   Config with = config;
   with.sources = sources;
   return source_totals(with).power;
 }
 
 // A shape of any kind and size, whole within the box from 0 to `lengths`.
-Paint shape_within(const Vector3& lengths, Random& random) {
+RegionValue shape_within(const Vector3& lengths, Random& random) {
   const auto uniform = [&](double low, double high) { return random.between(low, high); };
-  Paint paint;
-  paint.shape = std::array{Shape::box, Shape::sphere, Shape::cylinder}[random() % 3];
-  paint.mode = PaintMode::add;
-  paint.axis = static_cast<int>(random() % 3);
+  RegionValue apply;
+  apply.shape = std::array{Shape::box, Shape::sphere, Shape::cylinder}[random() % 3];
+  apply.mode = RegionMode::add;
+  apply.axis = static_cast<int>(random() % 3);
   const double least = *std::min_element(lengths.begin(), lengths.end());
-  paint.radius = least * std::exp(uniform(-6, -0.8));
-  paint.length = least * std::exp(uniform(-6, -0.8));
+  apply.radius = least * std::exp(uniform(-6, -0.8));
+  apply.length = least * std::exp(uniform(-6, -0.8));
   for (std::size_t a = 0; a < 3; ++a) {
-    const double reach = std::max(paint.radius, paint.length / 2);
-    paint.centre[a] = uniform(reach, lengths[a] - reach);
-    paint.from[a] = uniform(0, lengths[a]);
-    paint.to[a] = paint.from[a] + (lengths[a] - paint.from[a]) * std::exp(uniform(-6, 0));
+    const double reach = std::max(apply.radius, apply.length / 2);
+    apply.centre[a] = uniform(reach, lengths[a] - reach);
+    apply.from[a] = uniform(0, lengths[a]);
+    apply.to[a] = apply.from[a] + (lengths[a] - apply.from[a]) * std::exp(uniform(-6, 0));
   }
-  return paint;
+  return apply;
 }
 
-double volume_of(const Paint& p) {
+double volume_of(const RegionValue& p) {
   if (p.shape == Shape::box) return (p.to[0] - p.from[0]) * (p.to[1] - p.from[1]) * (p.to[2] - p.from[2]);
   if (p.shape == Shape::sphere) return 4.0 / 3 * M_PI * std::pow(p.radius, 3);
   return M_PI * p.radius * p.radius * p.length;
@@ -282,7 +283,7 @@ TEST(Coverage, ShapesWithinTheDomainHaveTheirPower) {
     for (int a = 0; a < 3; ++a)
       lengths[static_cast<std::size_t>(a)] =
           (*config.grid.spacing)[static_cast<std::size_t>(a)] * static_cast<double>(config.grid.cells[a]);
-    Paint with_value = shape_within(lengths, random), with_power = with_value;
+    RegionValue with_value = shape_within(lengths, random), with_power = with_value;
     with_value.value = 1e6;
     with_power.power = 16;
     const double expected = 1e6 * volume_of(with_value);
@@ -299,7 +300,7 @@ TEST(Coverage, ShapesWithinTheDomainHaveTheirPower) {
 }
 
 TEST(Coverage, AGaussianHasThePowerOfItsIntegral) {
-  Paint gaussian = bell({0.5, 0.5, 0.5}, 0.01, 0);
+  RegionValue gaussian = bell({0.5, 0.5, 0.5}, 0.01, 0);
   gaussian.power = 16;
   for (const Index n : {1, 2, 7, 40}) {
     const double h = 1.0 / static_cast<double>(n);
@@ -315,10 +316,10 @@ TEST(Coverage, AGaussianHasThePowerOfItsIntegral) {
 
 TEST(Coverage, ABoxCoversSharesOfCells) {
   const Config four = grid_of({4, 1, 1}, {1, 1, 1});
-  Paint some = box({0.5, 0, -1}, {2.25, 1, 3}, 8), before = shape(Shape::constant, 100);
+  RegionValue some = box({0.5, 0, -1}, {2.25, 1, 3}, 8), before = shape(Shape::constant, 100);
   EXPECT_EQ(covered(four, {some}), (std::vector<double>{4, 8, 2, 0}));
   EXPECT_EQ(covered(four, {before, some}), (std::vector<double>{54, 8, 77, 100}));
-  before.mode = some.mode = PaintMode::add;
+  before.mode = some.mode = RegionMode::add;
   EXPECT_EQ(covered(four, {before, some}), (std::vector<double>{104, 108, 102, 100}));
   // 0.3 / 0.1 is 2.9999999999999996: no cell gets a share of 4e-16.
   EXPECT_EQ(covered(grid_of({10, 1, 1}, {0.1, 0.1, 0.1}), {box({0.3, 0, 0}, {0.6, 0.1, 0.1}, 1)}),
@@ -332,23 +333,23 @@ TEST(Coverage, SharesOfRoundShapesAreThoseOfTheirVolume) {
   const Config config = grid_of({6, 5, 4}, {0.1, 0.12, 0.15});
   for (const Shape shape : {Shape::sphere, Shape::cylinder}) {
     for (int axis = 0; axis < 3; ++axis) {
-      Paint paint = ball({0.31, 0.29, 0.32}, 0.19, 1);
-      paint.shape = shape;
-      paint.axis = axis;
-      paint.length = 0.27;
+      RegionValue apply = ball({0.31, 0.29, 0.32}, 0.19, 1);
+      apply.shape = shape;
+      apply.axis = axis;
+      apply.length = 0.27;
       const auto inside = [&](const Vector3& at) {
         double squares = 0;
         for (int a = 0; a < 3; ++a) {
-          const double d = at[static_cast<std::size_t>(a)] - paint.centre[static_cast<std::size_t>(a)];
+          const double d = at[static_cast<std::size_t>(a)] - apply.centre[static_cast<std::size_t>(a)];
           if (shape == Shape::cylinder && a == axis) {
-            if (std::abs(d) > paint.length / 2) return false;
+            if (std::abs(d) > apply.length / 2) return false;
           } else {
             squares += d * d;
           }
         }
-        return squares < paint.radius * paint.radius;
+        return squares < apply.radius * apply.radius;
       };
-      const auto shares = covered(config, {paint});
+      const auto shares = covered(config, {apply});
       std::size_t i = 0;
       constexpr Index fine = 24;
       for_each_cell(config.grid.cells, [&](Int3 c) {
@@ -367,14 +368,14 @@ TEST(Coverage, SharesOfRoundShapesAreThoseOfTheirVolume) {
   }
 }
 
-TEST(Coverage, EveryBlockPaintsTheBitsOfTheWhole) {
+TEST(Coverage, EveryBlockSetsTheBitsOfTheWhole) {
   const Config config = grid_of({17, 11, 9}, {0.1, 0.1, 0.1});
   Random random;
-  std::vector<Paint> sources;
+  std::vector<RegionValue> sources;
   for (int i = 0; i < 8; ++i) {
     sources.push_back(shape_within({1.7, 1.1, 0.9}, random));
     sources.back().power = 3;
-    if (i % 2) sources.back().mode = PaintMode::set;
+    if (i % 2) sources.back().mode = RegionMode::set;
   }
   sources.push_back(bell({}, 0.2, 1e3));
   expect_same_bits_of_every_block<double>(config, sources, "sources");
@@ -395,12 +396,12 @@ TEST(ShapeWarnings, WhatLiesOutsideIsToldOrRefused) {
 TEST(ShapeWarnings, AnInitialShapeBetweenCentresIsTold) {
   Config config = grid_of({4, 4, 4}, {0.1, 0.1, 0.1});
   for (const Shape shape : {Shape::box, Shape::sphere, Shape::cylinder}) {
-    Paint paint = ball({0.2, 0.15, 0.15}, 0.04, 400);
-    paint.shape = shape;
-    paint.from = {0.16, 0.06, 0.06};
-    paint.to = {0.24, 0.24, 0.24};
-    paint.length = 0.04;
-    config.initial = {paint};
+    RegionValue apply = ball({0.2, 0.15, 0.15}, 0.04, 400);
+    apply.shape = shape;
+    apply.from = {0.16, 0.06, 0.06};
+    apply.to = {0.24, 0.24, 0.24};
+    apply.length = 0.04;
+    config.initial = {apply};
     ASSERT_EQ(shape_warnings(config).size(), 1u) << static_cast<int>(shape);
     expect_says(shape_warnings(config)[0], "initial.0: holds no cell centre");
     config.initial[0].from[0] = 0.15 * (1 + 1e-15);  // a centre, but for rounding

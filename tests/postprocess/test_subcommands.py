@@ -22,7 +22,7 @@ from isotherm_tools.scaling import RunRecord
 from program import finished_run, ran
 from scaling_runs import strong_series
 
-VERBS = ("slice", "history", "ladder", "roofline", "depths", "scaling", "report", "study-plot", "animate", "volume")
+SUBCOMMANDS = ("slice", "history", "ladder", "roofline", "time-blocks", "scaling", "report", "study-plot", "animate", "volume")
 
 
 def test_these_are_the_verbs(capsys):
@@ -30,22 +30,22 @@ def test_these_are_the_verbs(capsys):
         main(["--help"])
     assert ended.value.code == 0
     listed = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("    ") and line[4] != " "]
-    assert sorted(set(listed) - {"VERB"}) == sorted(VERBS)
+    assert sorted(set(listed) - {"SUBCOMMAND"}) == sorted(SUBCOMMANDS)
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_help_and_what_is_missing(verb, tmp_path, capsys):
+@pytest.mark.parametrize("subcommand", SUBCOMMANDS)
+def test_help_and_what_is_missing(subcommand, tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
-        main([verb, "--help"])
+        main([subcommand, "--help"])
     text = capsys.readouterr().out
-    assert ended.value.code == 0 and f"isotherm_tools {verb} " in text and "--out FILE" in text
+    assert ended.value.code == 0 and f"isotherm_tools {subcommand} " in text and "--out FILE" in text
     assert text.split("\n\n")[1].strip().endswith("."), "what it does, in a sentence"
     with pytest.raises(SystemExit) as ended:
-        main([verb])
+        main([subcommand])
     assert ended.value.code == 2 and "required" in capsys.readouterr().err
     missing = tmp_path / "none"
-    lacks_pyvista = verb == "volume" and not importlib.util.find_spec("pyvista")
-    assert main([verb, str(missing)]) == (69 if lacks_pyvista else 66)
+    lacks_pyvista = subcommand == "volume" and not importlib.util.find_spec("pyvista")
+    assert main([subcommand, str(missing)]) == (69 if lacks_pyvista else 66)
     out, err = capsys.readouterr()
     assert out == "" and err.startswith(f"isotherm_tools: {'volume needs PyVista' if lacks_pyvista else missing}")
     assert err.count("\n") == 1

@@ -8,7 +8,7 @@
 // Lives in  registers: the pack below, the one at work and the one above.
 // Traffic   a read and a write of the lines that the box touches, and its six neighbours' from the caches.
 #include "core/error.hpp"
-#include "kernels/cuda/rows.hpp"
+#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/tile_update.hpp"
 
 namespace isotherm::cuda {
@@ -156,10 +156,10 @@ __global__ void __launch_bounds__(threads)
   norm.template leave<threads>(static_cast<double*>(a.norm.scratch));
 }
 
-// x boxes begin and end with a line of memory where the region allows it: interior and rest would else move
-// the line between them both.
-Box between_lines(Box region, Box at_hand, Index line) {
-  Box box = at_hand;
+// x boxes begin and end with a line of memory where the region allows it: interior and exterior would else
+// move the line between them both.
+Box between_lines(Box region, Box available, Index line) {
+  Box box = available;
   if (box.lo.x > region.lo.x) box.lo.x = ceil_div(box.lo.x, line) * line;
   if (box.hi.x < region.hi.x) box.hi.x = floor_div(box.hi.x, line) * line;
   return box;
@@ -185,9 +185,9 @@ void sweep_thin(const SweepArgs<T>& args, std::span<const Box> boxes, Stream str
 }
 
 template <class T>
-const RestSweep<T>& thin_rest() {
-  static constexpr RestSweep<T> functions{
-      [](Box region, Box at_hand, int) { return between_lines(region, at_hand, line_cells<T>); },
+const ExteriorSweep<T>& thin_exterior() {
+  static constexpr ExteriorSweep<T> functions{
+      [](Box region, Box available, int) { return between_lines(region, available, line_cells<T>); },
       [](const SweepArgs<T>& args, Box interior, SweepPlan, Stream stream) {
         sweep_thin(args, boxes_around(args.region, interior), stream);
       },
@@ -199,7 +199,7 @@ template std::size_t thin_scratch_bytes<float>(std::span<const Box>);
 template std::size_t thin_scratch_bytes<double>(std::span<const Box>);
 template void sweep_thin(const SweepArgs<float>&, std::span<const Box>, Stream);
 template void sweep_thin(const SweepArgs<double>&, std::span<const Box>, Stream);
-template const RestSweep<float>& thin_rest();
-template const RestSweep<double>& thin_rest();
+template const ExteriorSweep<float>& thin_exterior();
+template const ExteriorSweep<double>& thin_exterior();
 
 }  // namespace isotherm::cuda

@@ -17,30 +17,30 @@
 
 namespace isotherm {
 
-// Of painted sources, before scale and rounding.
-struct PaintTotals {
+// Of set sources, before scale and rounding.
+struct RegionTotals {
   double sum = 0;   // over cells
   Index cells = 0;  // that are not 0
   void add(const std::vector<double>& values);
-  friend PaintTotals operator+(const PaintTotals& a, const PaintTotals& b) {
+  friend RegionTotals operator+(const RegionTotals& a, const RegionTotals& b) {
     return {a.sum + b.sum, a.cells + b.cells};
   }
 };
 
-// A list of shapes made ready, to be painted block by block.
-class Painter {
+// A list of shapes made ready, to be set block by block.
+class RegionValues {
  public:
   // `key`: "initial" or "sources", where shape `exact` is the exact solution at t = 0 and the source it
-  // needs. `config` must outlive it. Throws Error(deck) where an entry cannot be painted.
-  Painter(const Config& config, std::vector<Paint> entries, std::string key);
+  // needs. `config` must outlive it. Throws Error(deck) where an entry cannot be set.
+  RegionValues(const Config& config, std::vector<RegionValue> entries, std::string key);
 
   // Adds or sets each shape in order in fp64, then stores `scale` times the sum, rounded to T, in all
-  // threads. `field` is in host memory; `block` holds its global cells. Ghosts are left alone. A cell's value
-  // depends on its global index only. Returns the totals of sources. Throws Error(deck) with entry, cell and
-  // value where a formula or dataset is not finite, a dataset does not fit, or an initial temperature is
-  // below 0 K.
+  // threads. `field` is in host memory; `subdomain` holds its global cells. Ghosts are left alone. A cell's
+  // value depends on its global index only. Returns the totals of sources. Throws Error(deck) with entry,
+  // cell and value where a formula or dataset is not finite, a dataset does not fit, or an initial
+  // temperature is below 0 K.
   template <class T>
-  PaintTotals paint(double scale, Box block, FieldView<T> field) const;
+  RegionTotals apply(double scale, Box subdomain, FieldView<T> field) const;
 
   // Throws where a dataset is missing or of another shape.
   void check_datasets() const;
@@ -48,7 +48,7 @@ class Painter {
  private:
   struct Prepared;
   const Config& config_;
-  std::vector<Paint> entries_;
+  std::vector<RegionValue> entries_;
   std::string key_;
   bool is_source_;
   std::shared_ptr<const Prepared> prepared_;
@@ -64,10 +64,10 @@ struct SourceTotals {
   Index cells = 0;   // with a source
 };
 SourceTotals source_totals(const Config& config);  // of the whole domain, computed here, in all threads
-SourceTotals source_totals(const Config& config, const PaintTotals& totals);
+SourceTotals source_totals(const Config& config, const RegionTotals& totals);
 
-// The deck's sources and, for a manufactured solution, the source that it needs: what to paint as "sources".
+// The deck's sources and, for a manufactured solution, the source that it needs: what to set as "sources".
 // Empty: the problem has none.
-std::vector<Paint> all_sources(const Config& config);
+std::vector<RegionValue> all_sources(const Config& config);
 
 }  // namespace isotherm

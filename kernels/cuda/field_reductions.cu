@@ -1,22 +1,22 @@
-// The survey of a field on the GPU: the extremes of its cells, and the sums of the jumps across its
+// The field reductions of a field on the GPU: the extremes of its cells, and the sums of the jumps across its
 // boundaries.
 //
 // Algebra   Extremes gather values and join in any order to the same bits; so do exact sums (long_sum.hpp).
 // Mapping   the values are numbered; threads take them in grid strides, neighbouring threads neighbouring
-//           numbers, so reads are coalesced within a row. Extremes: a tree in shared memory joins a block,
-//           one part a block goes to memory, and a second kernel of one block joins these.
+//           numbers, so reads are coalesced within a row. Extremes: a tree in shared memory combines a block,
+//           one part a block goes to memory, and a second kernel of one block combines these.
 // Lives in  registers: a thread's extremes, 24 bytes, or its part of a sum, 32. Shared memory: one part a
 //           thread, 6 KB a block, or the block's digits, 560 bytes.
-// Traffic   one read of 4 (8) bytes a cell, and two divisions by multiplication to find its place.
+// Traffic   one read of 4 (8) bytes per cell, and two divisions by multiplication to find its place.
+#include "kernels/cuda/cuda_kernels.hpp"
 #include "kernels/cuda/grids.hpp"
 #include "kernels/cuda/launch.hpp"
 #include "kernels/cuda/long_sum.hpp"
-#include "kernels/cuda/rows.hpp"
 
 namespace isotherm::cuda {
 namespace {
 
-struct Policy {
+struct LaunchShape {
   static constexpr int threads = 256;
   static constexpr Index most_blocks = 1024;
 };
@@ -51,12 +51,12 @@ struct JumpValues {
 };
 
 // The join of all threads' extremes, written by thread 0.
-__device__ __forceinline__ void join_block(const Extremes& mine, Extremes* result) {
-  __shared__ Extremes parts[Policy::threads];
+__device__ __forceinline__ void combine_block(const Extremes& mine, Extremes* result) {
+  __shared__ Extremes parts[LaunchShape::threads];
   const int thread = static_cast<int>(threadIdx.x);
   parts[thread] = mine;
   __syncthreads();
-  for (int half = Policy::threads / 2; half > 0; half /= 2) {
+  for (int half = LaunchShape::threads / 2; half > 0; half /= 2) {
     if (thread < half) parts[thread].join(parts[thread + half]);
     __syncthreads();
   }
@@ -66,33 +66,34 @@ __device__ __forceinline__ void join_block(const Extremes& mine, Extremes* resul
 // Calls visit(value) for the values of this thread.
 template <class Values, class Visit>
 __device__ __forceinline__ void visit_values(const Values& values, Index count, Visit visit) {
-  const Index stride = Index{gridDim.x} * Policy::threads;
-  for (Index i = Index{blockIdx.x} * Policy::threads + threadIdx.x; i < count; i += stride) visit(values(i));
+  const Index stride = Index{gridDim.x} * LaunchShape::threads;
+  for (Index i = Index{blockIdx.x} * LaunchShape::threads + threadIdx.x; i < count; i += stride)
+    visit(values(i));
 }
 
 template <class T>
-__global__ void __launch_bounds__(Policy::threads)
+__global__ void __launch_bounds__(LaunchShape::threads)
     gather_extremes(CellValues<T> cells, Index count, Extremes* parts) {
   Extremes mine = Extremes::none();
   visit_values(cells, count, [&](double value) { mine.add(value); });
-  join_block(mine, &parts[blockIdx.x]);
+  combine_block(mine, &parts[blockIdx.x]);
 }
 
-__global__ void __launch_bounds__(Policy::threads)
-    join_extremes(const Extremes* parts, Index count, Extremes* result) {
+__global__ void __launch_bounds__(LaunchShape::threads)
+    combine_extremes(const Extremes* parts, Index count, Extremes* result) {
   Extremes mine = Extremes::none();
-  for (Index i = threadIdx.x; i < count; i += Policy::threads) mine.join(parts[i]);
-  join_block(mine, result);
+  for (Index i = threadIdx.x; i < count; i += LaunchShape::threads) mine.join(parts[i]);
+  combine_block(mine, result);
 }
 
 template <class T>
-__global__ void __launch_bounds__(Policy::threads)
+__global__ void __launch_bounds__(LaunchShape::threads)
     add_jumps(JumpValues<T> jumps, Index count, LongAccumulator* sum) {
-  add_block<Policy::threads>(sum, [&](auto add) { visit_values(jumps, count, add); });
+  add_block<LaunchShape::threads>(sum, [&](auto add) { visit_values(jumps, count, add); });
 }
 
 Index block_count(Index values) {
-  return std::min(ceil_div(values, Policy::threads), Policy::most_blocks);
+  return std::min(ceil_div(values, LaunchShape::threads), LaunchShape::most_blocks);
 }
 
 template <class T>
@@ -101,10 +102,11 @@ void extremes(FieldView<const T> field, Extremes* result, void* scratch, Stream 
   const Index blocks = block_count(cells.count());
   auto* const parts = static_cast<Extremes*>(scratch);
   if (blocks > 0) {
-    launch("survey: gather_extremes", gather_extremes<T>, {static_cast<unsigned>(blocks), Policy::threads},
-           stream, cells, cells.count(), parts);
+    launch("field_reductions: gather_extremes", gather_extremes<T>,
+           {static_cast<unsigned>(blocks), LaunchShape::threads}, stream, cells, cells.count(), parts);
   }
-  launch("survey: join_extremes", join_extremes, {1, Policy::threads}, stream, parts, blocks, result);
+  launch("field_reductions: combine_extremes", combine_extremes, {1, LaunchShape::threads}, stream, parts,
+         blocks, result);
 }
 
 template <class T>
@@ -113,23 +115,23 @@ void jump_sum(const BoundaryJump<T>& jump, LongAccumulator* result, Stream strea
   const Index blocks = block_count(jumps.count());
   const auto launch_add = [&] {
     if (blocks == 0) return;
-    launch("survey: add_jumps", add_jumps<T>, {static_cast<unsigned>(blocks), Policy::threads}, stream, jumps,
-           jumps.count(), result);
+    launch("field_reductions: add_jumps", add_jumps<T>, {static_cast<unsigned>(blocks), LaunchShape::threads},
+           stream, jumps, jumps.count(), result);
   };
   sum_exactly(result, launch_add, nullptr, result, stream);
 }
 
-constexpr std::size_t scratch_bytes = Policy::most_blocks * sizeof(Extremes);
+constexpr std::size_t scratch_bytes = LaunchShape::most_blocks * sizeof(Extremes);
 
 }  // namespace
 
 template <class T>
-const FieldSurvey<T>& field_survey_cuda() {
-  static constexpr FieldSurvey<T> table{extremes<T>, jump_sum<T>, scratch_bytes};
+const FieldReductions<T>& field_reductions_cuda() {
+  static constexpr FieldReductions<T> table{extremes<T>, jump_sum<T>, scratch_bytes};
   return table;
 }
 
-template const FieldSurvey<float>& field_survey_cuda<float>();
-template const FieldSurvey<double>& field_survey_cuda<double>();
+template const FieldReductions<float>& field_reductions_cuda<float>();
+template const FieldReductions<double>& field_reductions_cuda<double>();
 
 }  // namespace isotherm::cuda

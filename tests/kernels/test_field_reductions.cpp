@@ -4,9 +4,9 @@
 #include <numeric>
 #include <type_traits>
 
+#include "kernels/field_reductions.hpp"
 #include "kernels/fingerprint.hpp"
 #include "kernels/histogram.hpp"
-#include "kernels/survey.hpp"
 #include "support.hpp"
 #include "support/repeat.hpp"
 
@@ -20,11 +20,12 @@ class Survey : public OnDevice {
     return static_cast<double>(boundary_ghost(a, b, cell)) - static_cast<double>(cell);
   }
   template <class T>
-  FieldSurvey<T> survey() const {
-    if (GetParam().instruction_set.empty()) return field_survey<T>(GetParam().backend);
-    FieldSurvey<T> found;
-    for_instruction_set(GetParam().instruction_set,
-                        [&](auto isa) { found = host::FieldSurveyRows<decltype(isa), T>::row; });
+  FieldReductions<T> survey() const {
+    if (GetParam().instruction_set.empty()) return field_reductions<T>(GetParam().backend);
+    FieldReductions<T> found;
+    for_instruction_set(GetParam().instruction_set, [&](auto isa) {
+      found = host::FieldReductionFunctions<decltype(isa), T>::functions;
+    });
     return found;
   }
   // What launch(result) leaves.
@@ -35,19 +36,19 @@ class Survey : public OnDevice {
     return fetched<Part>(*device_, result.data());
   }
   template <class T>
-  Extremes extremes(const FieldSurvey<T>& of, const Field<T>& there) {
+  Extremes extremes(const FieldReductions<T>& of, const Field<T>& there) {
     const Buffer scratch(*device_, of.scratch_bytes);
     return fetch<Extremes>([&](Extremes* r) { of.extremes(there.view(), r, scratch.data(), {}); });
   }
   template <class T>
-  LongAccumulator jump_sum(const FieldSurvey<T>& of, const BoundaryJump<T>& jump) {
+  LongAccumulator jump_sum(const FieldReductions<T>& of, const BoundaryJump<T>& jump) {
     return fetch<LongAccumulator>([&](LongAccumulator* r) { of.jump_sum(jump, r, {}); });
   }
 };
 
 TEST_P(Survey, FindsTheExtremesOfTheInteriorCells) {
   for_precision(GetParam().precision, [&]<class T>(T) {
-    const FieldSurvey<T> of = survey<T>();
+    const FieldReductions<T> of = survey<T>();
     for (const Int3& shape : shapes) {
       SCOPED_TRACE(text(shape));
       const Field<T> field = random_field<T>(*host_, shape, 1, 6), there = to_device(*device_, field);
@@ -66,7 +67,7 @@ TEST_P(Survey, FindsTheExtremesOfTheInteriorCells) {
 
 TEST_P(Survey, CountsNaNAndLooksPastIt) {
   for_precision(GetParam().precision, [&]<class T>(T) {
-    const FieldSurvey<T> of = survey<T>();
+    const FieldReductions<T> of = survey<T>();
     constexpr T nan = std::numeric_limits<T>::quiet_NaN();
     Field<T> field = filled(*host_, {21, 5, 3}, 1, nan);  // ghosts and padding are none of its business
     const auto look = [&] { return extremes(of, to_device(*device_, field)); };
@@ -85,7 +86,7 @@ TEST_P(Survey, CountsNaNAndLooksPastIt) {
 // By the ghosts that a sweep would read.
 TEST_P(Survey, JumpsAcrossEachWallAreGhostLessCell) {
   for_precision(GetParam().precision, [&]<class T>(T) {
-    const FieldSurvey<T> of = survey<T>();
+    const FieldReductions<T> of = survey<T>();
     for (const Int3& shape : {Int3{17, 9, 13}, Int3{1, 6, 5}, Int3{300, 2, 40}}) {
       const Field<T> field = random_field<T>(*host_, shape, 1, 7), there = to_device(*device_, field);
       std::vector<T> b;
@@ -120,7 +121,7 @@ TEST_P(Survey, JumpsAcrossEachWallAreGhostLessCell) {
 // has cells for several threads, and blocks.
 TEST_P(Survey, JumpsThatAreNoNumbersAreCounted) {
   for_precision(GetParam().precision, [&]<class T>(T) {
-    const FieldSurvey<T> of = survey<T>();
+    const FieldReductions<T> of = survey<T>();
     constexpr T nan = std::numeric_limits<T>::quiet_NaN(), infinity = std::numeric_limits<T>::infinity();
     for (const Int3& shape : {Int3{3, 4, 5}, Int3{2, 199, 173}}) {
       Field<T> field = filled(*host_, shape, 1, nan);
@@ -145,7 +146,7 @@ TEST_P(Survey, JumpsThatAreNoNumbersAreCounted) {
   });
 }
 
-std::vector<RowCase> cases(Backend backend) {
+std::vector<KernelCase> cases(Backend backend) {
   return cases_of(std::vector<NamedBackend>{{"survey", backend}}, backend);
 }
 INSTANTIATE_TEST_SUITE_P(Host, Survey, testing::ValuesIn(cases(Backend::host)), label_of);
@@ -177,14 +178,14 @@ Counts expected(const Field<T>& field, Box region, const Bins& bins) {
   return counts;
 }
 
-class HistogramRow : public OnDevice {
+class HistogramVariant : public OnDevice {
  protected:
   template <class T>
   Counts count(const Field<T>& field, Box region, const Bins& bins) {
     const Field<T> there = to_device(*device_, field);
     Counts counts(static_cast<std::size_t>(bins.slots()), 77);  // what was there before does not count
     const Buffer buffer = buffer_of(*device_, counts);
-    row_of(GetParam(), histogram_kernels<T>)
+    kernel_of(GetParam(), histogram_kernels<T>)
         .launch({there.view(), region, bins, buffer.as<std::uint64_t>()}, {});
     device_->copy(counts.data(), buffer.data(), buffer.bytes(), {});
     device_->synchronize(Stream{});
@@ -192,7 +193,7 @@ class HistogramRow : public OnDevice {
   }
 };
 
-TEST_P(HistogramRow, CountsRandomCellsOfAnyShape) {
+TEST_P(HistogramVariant, CountsRandomCellsOfAnyShape) {
   for_precision(GetParam().precision, [&]<class T>(T) {
     std::vector<Int3> all = shapes;
     for (const Int3& more : {Int3{1023, 3, 2}, Int3{1025, 2, 3}, Int3{2100, 1, 1}}) all.push_back(more);
@@ -210,7 +211,7 @@ TEST_P(HistogramRow, CountsRandomCellsOfAnyShape) {
 }
 
 // Values on edges, beside edges, beyond all of them, and none.
-TEST_P(HistogramRow, PutsEdgesNaNAndInfinitiesWhereTheyBelong) {
+TEST_P(HistogramVariant, PutsEdgesNaNAndInfinitiesWhereTheyBelong) {
   for_precision(GetParam().precision, [&]<class T>(T) {
     constexpr T infinity = std::numeric_limits<T>::infinity();
     for (const Bins& bins : {Bins::of(0, 10, 10), Bins::of(0.1, 0.7, 6), Bins::of(-1e9, 1e9, 999),
@@ -238,7 +239,7 @@ TEST_P(HistogramRow, PutsEdgesNaNAndInfinitiesWhereTheyBelong) {
 }
 
 // All cells in one bin: every addition goes to one place.
-TEST_P(HistogramRow, CountsAllCellsOfOneTemperature) {
+TEST_P(HistogramVariant, CountsAllCellsOfOneTemperature) {
   for_precision(GetParam().precision, [&]<class T>(T) {
     const Field<T> field = filled(*host_, {130, 37, 41}, 1, T(300));
     const Counts found = count(field, field.view().interior(), Bins::of(299.5, 300.5, 64));
@@ -248,9 +249,9 @@ TEST_P(HistogramRow, CountsAllCellsOfOneTemperature) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Host, HistogramRow,
+INSTANTIATE_TEST_SUITE_P(Host, HistogramVariant,
                          testing::ValuesIn(cases_of(histogram_kernels<double>(), Backend::host)), label_of);
-INSTANTIATE_TEST_SUITE_P(Cuda, HistogramRow,
+INSTANTIATE_TEST_SUITE_P(Cuda, HistogramVariant,
                          testing::ValuesIn(cases_of(histogram_kernels<double>(), Backend::cuda)), label_of);
 
 // The fingerprint: changed by any swap of unequal cells and by any flipped bit, the same for any split.

@@ -15,7 +15,7 @@ namespace {
 
 struct Drawn {
   Config config;
-  int fused = 1;
+  int time_block = 1;
   Overlap overlap = Overlap::off;
   std::vector<std::int64_t> parts;
 };
@@ -32,17 +32,17 @@ Drawn draw(Random& random) {
   drawn.config.solver.halo_width = static_cast<int>(upto(1, 4));
   drawn.config.solver.reduction = upto(0, 1) ? "auto" : "reproducible";
   if (upto(0, 2) == 0) drawn.config.output.diagnostics = 1;
-  drawn.fused = static_cast<int>(upto(2, 8));
+  drawn.time_block = static_cast<int>(upto(2, 8));
   drawn.overlap = upto(0, 1) ? Overlap::on : Overlap::off;
   for (int i = 0; i < 3; ++i) drawn.parts.push_back(upto(1, 11));
   return drawn;
 }
 
-struct Looked {
+struct Observed {
   SolverAnswer answer;
   double balance = 0;
   std::vector<double> end{};  // of the last look
-  bool operator==(const Looked&) const = default;
+  bool operator==(const Observed&) const = default;
 };
 
 // What a run says at its end, without output.diagnostics too.
@@ -62,8 +62,8 @@ std::vector<double> end_of(Solver<T>& solver) {
 }
 
 template <class T>
-std::vector<Looked> looks(const Drawn& drawn, const Config& config, Solver<T>& solver) {
-  std::vector<Looked> found;
+std::vector<Observed> looks(const Drawn& drawn, const Config& config, Solver<T>& solver) {
+  std::vector<Observed> found;
   for (const std::int64_t& count : drawn.parts) {
     solver.sweep(count, &count == &drawn.parts.back());
     const double residual = solver.residual();
@@ -88,15 +88,16 @@ void check(Drawn drawn, const std::string& kernel, const std::string& transport,
   config.parallel.transport = transport;
   for (const Int3 grid : process_grids(world.size(), n)) {
     const Decomposition decomposition = blocks_of(config, grid);
-    if (*config.solver.halo_width > decomposition.deepest_halo().value_or(64)) continue;
+    if (*config.solver.halo_width > decomposition.max_halo_width().value_or(64)) continue;
     // Without neighbours the depth may stay open.
-    if (grid.product() == 1 && decomposition.deepest_halo() == std::nullopt) config.solver.halo_width.reset();
-    SolverRows<T> rows = choose_rows<T>(config, device.backend());
-    rows.sweep.depth = std::min(drawn.fused, rows.sweep.row->max_depth);
+    if (grid.product() == 1 && decomposition.max_halo_width() == std::nullopt)
+      config.solver.halo_width.reset();
+    SolverKernels<T> kernels = choose_kernels<T>(config, device.backend());
+    kernels.sweep.time_block = std::min(drawn.time_block, kernels.sweep.kernel->max_time_block);
     SCOPED_TRACE(fmt::format("{} {}x{}x{} on {}x{}x{}, depth {}, fused {}, overlap {}", kernel, n.x, n.y, n.z,
-                             grid.x, grid.y, grid.z, config.solver.halo_width.value_or(0), rows.sweep.depth,
-                             drawn.overlap == Overlap::on));
-    Solver<T> solver(config, decomposition, world, device, rows);
+                             grid.x, grid.y, grid.z, config.solver.halo_width.value_or(0),
+                             kernels.sweep.time_block, drawn.overlap == Overlap::on));
+    Solver<T> solver(config, decomposition, world, device, kernels);
     EXPECT_EQ(looks(drawn, config, solver), expected);
   }
 }
@@ -109,39 +110,41 @@ void check_steps(const Drawn& drawn, Random& random, Device& device) {
   config.solver.halo_width.reset();
   config.solver.ghosts = widest_halo(config, decomposition, 3);
   PlainSolver<double> expected(config);
-  const RowChoices<double> choices = row_choices<double>(config, device.backend());
-  Solver<double> solver(config, decomposition, world, device, choose_rows<double>(config, device.backend()));
+  const KernelChoices<double> choices = kernel_choices<double>(config, device.backend());
+  Solver<double> solver(config, decomposition, world, device,
+                        choose_kernels<double>(config, device.backend()));
   for (int i = 0; i < 5; ++i) {
     StepPlan<double> plan = solver.plan();
     plan.sweep = choices.sweeps[random() % choices.sweeps.size()];
-    plan.sweep.depth = std::min(plan.sweep.depth, most_fused(config, decomposition));
-    plan.halo_width = random.between(plan.sweep.depth, std::max(plan.sweep.depth, halo_depth(config)));
-    const auto fits = [&](const auto* row) { return !row->fused || plan.sweep.row->fuses_norm(); };
+    plan.sweep.time_block = std::min(plan.sweep.time_block, longest_time_block(config, decomposition));
+    plan.halo_width =
+        random.between(plan.sweep.time_block, std::max(plan.sweep.time_block, ghost_layers(config)));
+    const auto fits = [&](const auto* kernel) { return !kernel->fused || plan.sweep.kernel->fuses_norm(); };
     solver.use(plan, **std::ranges::find_if(choices.reductions, fits));
     const std::int64_t sweeps = random.between<std::int64_t>(1, 9);
     EXPECT_EQ(answers(solver, {sweeps}), answers(*expected, {sweeps}));
   }
 }
 
-class FusedRuns : public BackendTest {};
-ISOTHERM_ON_EACH_BACKEND(FusedRuns);
+class TemporalRuns : public BackendTest {};
+ISOTHERM_ON_EACH_BACKEND(TemporalRuns);
 
-TEST_P(FusedRuns, AreRunsOfSingleSweeps) {
+TEST_P(TemporalRuns, AreRunsOfSingleSweeps) {
   Random random(seed_of_all(world()));
   const std::string transport = usable_transports(device(), world()).back();
   for (int i = 0; i < 10; ++i) {
     const Drawn drawn = draw(random);
-    for (const auto& row : stencil_kernels<double>()) {
-      if (row.backend != GetParam() || row.max_depth == 1) continue;
-      i % 2 == 0 ? check<double>(drawn, std::string(row.name), transport, device())
-                 : check<float>(drawn, std::string(row.name), transport, device());
+    for (const auto& kernel : stencil_kernels<double>()) {
+      if (kernel.backend != GetParam() || kernel.max_time_block == 1) continue;
+      i % 2 == 0 ? check<double>(drawn, std::string(kernel.name), transport, device())
+                 : check<float>(drawn, std::string(kernel.name), transport, device());
     }
   }
 }
 
 // Kernel, tile, time block and halo width change between steps, as under the autotuner.
-TEST_P(FusedRuns, AreTheSameWhenStepsChange) {
-  if (!has_row_that_fuses<double>(GetParam())) GTEST_SKIP() << "no row fuses sweeps on this device";
+TEST_P(TemporalRuns, AreTheSameWhenStepsChange) {
+  if (!has_temporal_kernel<double>(GetParam())) GTEST_SKIP() << "no kernel takes time blocks on this device";
   Random random(seed_of_all(world()));
   for (int i = 0; i < (GetParam() == Backend::host ? 4 : 1); ++i) {  // an emulated device is slow
     const Drawn drawn = draw(random);
@@ -150,15 +153,15 @@ TEST_P(FusedRuns, AreTheSameWhenStepsChange) {
 }
 
 // Without a field of the sweep before, no heat is said; a steady problem needs none.
-TEST(FusedEnd, HasHeatWhereTheLastSweepStandsAlone) {
+TEST(TemporalEnd, HasHeatWhereTheLastSweepStandsAlone) {
   const auto host = make_host_device();
   const auto heat_after = [&](Config config, bool last_alone) {
     config.solver.kernel = "temporal_openmp";
     config.solver.reduction = "fused";
-    SolverRows<double> rows = choose_rows<double>(config, Backend::host);
-    rows.sweep.depth = 4;
-    Solver<double> solver(config, blocks_of(config, {1, 1, 1}), Communicator::self(), *host, rows);
-    EXPECT_EQ(solver.fused(), 4);
+    SolverKernels<double> kernels = choose_kernels<double>(config, Backend::host);
+    kernels.sweep.time_block = 4;
+    Solver<double> solver(config, blocks_of(config, {1, 1, 1}), Communicator::self(), *host, kernels);
+    EXPECT_EQ(solver.time_block(), 4);
     const bool at_first = solver.heat_flows().has_value();
     EXPECT_EQ(at_first, config.problem.kind == ProblemKind::steady);
     solver.sweep(8, last_alone);
@@ -176,26 +179,26 @@ TEST(FusedEnd, HasHeatWhereTheLastSweepStandsAlone) {
 }
 
 // As many as boundaries and ghosts allow, and the run says why it takes single sweeps.
-TEST(FusedDepth, IsNoMoreThanMayBe) {
-  const auto fused = [](Config config) {
+TEST(TimeBlock, IsNoMoreThanMayBe) {
+  const auto time_block_of = [](Config config) {
     config.solver.kernel = "temporal_openmp";
     const auto host = make_host_device();
-    SolverRows<double> rows = choose_rows<double>(config, Backend::host);
-    rows.sweep.depth = 4;
-    const Solver<double> solver(config, blocks_of(config, {1, 1, 1}), Communicator::self(), *host, rows);
-    return fmt::format("{} {}", solver.fused(), solver.why_single());
+    SolverKernels<double> kernels = choose_kernels<double>(config, Backend::host);
+    kernels.sweep.time_block = 4;
+    const Solver<double> solver(config, blocks_of(config, {1, 1, 1}), Communicator::self(), *host, kernels);
+    return fmt::format("{} {}", solver.time_block(), solver.why_single());
   };
   Config steady = decks::steady({9, 8, 7});
-  EXPECT_EQ(fused(steady), "4 ");
+  EXPECT_EQ(time_block_of(steady), "4 ");
   steady.solver.halo_width = 2;
-  EXPECT_EQ(fused(steady), "2 ");
+  EXPECT_EQ(time_block_of(steady), "2 ");
   steady.solver.halo_width = 1;
-  EXPECT_EQ(fused(steady), "1 solver.halo_width is 1");
-  EXPECT_EQ(fused(decks::every_wall({9, 8, 7})), "1 walls vary in time");
+  EXPECT_EQ(time_block_of(steady), "1 solver.halo_width is 1");
+  EXPECT_EQ(time_block_of(decks::every_wall({9, 8, 7})), "1 boundaries vary in time");
   Config around = decks::periodic({9, 8, 7});
-  EXPECT_EQ(fused(around), "1 solver.halo_width is 1");
+  EXPECT_EQ(time_block_of(around), "1 solver.halo_width is 1");
   around.solver.halo_width = 3;
-  EXPECT_EQ(fused(around), "3 ");
+  EXPECT_EQ(time_block_of(around), "3 ");
 }
 
 }  // namespace

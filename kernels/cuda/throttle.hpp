@@ -45,9 +45,9 @@ struct Schedule {
 
 // When a block may ask for its planes; used by the thread that asks. Blocks beside each other ask a part of
 // a plane's time apart, so that the memory has requests at all times.
-class Pace {
+class Throttle {
  public:
-  __device__ __forceinline__ explicit Pace(const Schedule& schedule) {
+  __device__ __forceinline__ explicit Throttle(const Schedule& schedule) {
     constexpr unsigned phases = 4;
     cycles_ = blockIdx.x < schedule.first_of_last ? schedule.cycles : schedule.last_cycles;
     start_ = clock64() + cycles_ * (blockIdx.x % phases) / phases;
@@ -69,7 +69,7 @@ struct SharedPace {
   long long due;
 
   __device__ __forceinline__ void begin() { due = clock64(); }
-  // For the next plane, of whatever column. `cycles`: 0: no pace.
+  // For the next plane, of whatever column. `cycles`: 0: no throttle.
   __device__ __forceinline__ void wait(unsigned cycles) {
     if (cycles == 0) return;
     const long long mine = due;

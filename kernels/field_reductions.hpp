@@ -1,5 +1,5 @@
-// A survey of a field: its extremes, and the sums of the jumps across its boundaries. One struct a backend.
-// No order of cells, threads or ranks changes a bit of what it finds.
+// A field reductions of a field: its extremes, and the sums of the jumps across its boundaries. One struct a
+// backend. No order of cells, threads or ranks changes a bit of what it finds.
 #pragma once
 
 #include <cstdint>
@@ -54,15 +54,15 @@ struct BoundaryJump {
 
 // Results and scratch lie in this device's memory and are written in stream order.
 template <class T>
-struct FieldSurvey {
+struct FieldReductions {
   // Of all interior cells.
   void (*extremes)(FieldView<const T> field, Extremes* result, void* scratch, Stream stream);
-  // Of all cells along the boundary; normalised, to be joined with those of other ranks.
+  // Of all cells along the boundary; normalised, to be combined with those of other ranks.
   void (*jump_sum)(const BoundaryJump<T>& jump, LongAccumulator* result, Stream stream);
   std::size_t scratch_bytes;  // of extremes
 };
 
 template <class T>
-const FieldSurvey<T>& field_survey(Backend backend);  // throws Error(unavailable) as face_copy does
+const FieldReductions<T>& field_reductions(Backend backend);  // throws Error(unavailable) as face_copy does
 
 }  // namespace isotherm
