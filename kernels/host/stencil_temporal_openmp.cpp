@@ -19,7 +19,7 @@
 #include "kernels/host/vector.hpp"
 
 namespace isotherm::host {
-namespace fused {
+namespace temporal {
 
 // One pass of sweeps of a time block: a level's cells of some rows in two planes above each other. What it
 // reads and writes lies anywhere, in a field or in a queue of rows.
@@ -517,7 +517,7 @@ class Tile {
   double dropped_ = 0;
 };
 
-}  // namespace fused
+}  // namespace temporal
 
 namespace {
 

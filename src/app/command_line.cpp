@@ -162,9 +162,9 @@ CLI::App* add_subject(CLI::App& bench, BenchSubject subject, const char* descrip
 }
 
 // What all have but io, which writes from host memory.
-CLI::App* add_kernels(CLI::App* app, const char* names, double seconds, BenchOptions& options) {
+CLI::App* add_names(CLI::App* app, const std::string& names, double seconds, BenchOptions& options) {
   app->preparse_callback([&options, seconds](std::size_t) { options.seconds = seconds; });
-  add_list(app, "--kernels", options.kernels,
+  add_list(app, "--" + names, options.names,
            fmt::format("{} by name, a,b (default: all of the device)", names));
   app->add_option("--device", options.device, "default: auto")
       ->transform(value_of<DeviceChoice>({{"auto", DeviceChoice::automatic},
@@ -204,14 +204,14 @@ void declare_bench(CLI::App& app, CommandLine& command) {
   const auto add = [&](BenchSubject subject, const char* description, const char* sizes) {
     return add_subject(*bench, subject, description, sizes, command);
   };
-  declare_stencil(add_kernels(add(BenchSubject::stencil, "sweeps", grid), "kernels", 1, options), options);
-  add_kernels(add(BenchSubject::reduction, "reductions of the difference of two fields", grid), "kernels", 1,
-              options)
+  declare_stencil(add_names(add(BenchSubject::stencil, "sweeps", grid), "kernels", 1, options), options);
+  add_names(add(BenchSubject::reduction, "reductions of the difference of two fields", grid), "kernels", 1,
+            options)
       ->add_option("--op", options.op, "what is computed (default: l2)")
       ->transform(value_of<ReductionOp>());
-  add_kernels(add(BenchSubject::bandwidth, "ways to move arrays", grid), "kernels", 1, options);
-  CLI::App* halo = add_kernels(add(BenchSubject::halo, "transports across each face, of all ranks", "64,256"),
-                               "transports", 0.05, options);
+  add_names(add(BenchSubject::bandwidth, "ways to move arrays", grid), "kernels", 1, options);
+  CLI::App* halo = add_names(add(BenchSubject::halo, "transports across each face, of all ranks", "64,256"),
+                             "transports", 0.05, options);
   add_list(halo, "--ghosts", options.ghosts, "layers (default: 1,2,4)")->check(number_from(1, 64));
   CLI::App* io = add(BenchSubject::io, "snapshots beside plain writes, of all ranks", "256");
   io->add_option("--folder", options.folder, "where the files are written (default: here)");
@@ -345,14 +345,17 @@ std::string baseline_problem(int argc, const char* const* argv) {
 
 // Options of `bench` that were renamed. Empty where none is given.
 std::string renamed_problem(int argc, const char* const* argv) {
-  constexpr std::pair<std::string_view, std::string_view> renamed[] = {{"--rows", "--kernels"},
-                                                                       {"--policies", "--tiles"},
-                                                                       {"--depths", "--time-blocks"},
-                                                                       {"--walls", "--boundaries"}};
+  const std::string_view names =
+      argc > 2 && argv[2] == word(BenchSubject::halo) ? "--transports" : "--kernels";
+  const std::pair<std::string_view, std::string_view> renamed[] = {{"--rows", names},
+                                                                   {"--policies", "--tiles"},
+                                                                   {"--depths", "--time-blocks"},
+                                                                   {"--walls", "--boundaries"}};
   for (int i = 2; std::string_view(argv[1]) == "bench" && i < argc; ++i) {
     for (const auto& [before, now] : renamed) {
-      const std::string_view word(argv[i]);
-      if (word.substr(0, word.find('=')) == before) return fmt::format("{} is called {} now", before, now);
+      const std::string_view option(argv[i]);
+      if (option.substr(0, option.find('=')) == before)
+        return fmt::format("{} is called {} now", before, now);
     }
   }
   return {};

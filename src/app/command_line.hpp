@@ -27,7 +27,7 @@ struct BenchOptions {
   BenchSubject subject = BenchSubject::stencil;
   std::vector<Int3> sizes;  // cells; empty: what fits the device
   std::vector<Precision> precisions{Precision::fp32, Precision::fp64};
-  std::vector<std::string> kernels;  // empty: all of the device
+  std::vector<std::string> names;  // of kernels, transports; empty: all of the device
   bool all_tiles = false;
   std::vector<int> time_blocks;      // empty: all that a row has
   std::vector<int> ghosts{1, 2, 4};  // halo: layers

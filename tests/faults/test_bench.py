@@ -306,7 +306,7 @@ def check_exchange(entry, bytes_moved):
 
 
 def test_transports_are_chosen_by_name(tmp_path):
-    done = bench_halo(tmp_path, "--sizes", "8", "--kernels", "host", "--precision", "fp64", ranks=4)
+    done = bench_halo(tmp_path, "--sizes", "8", "--transports", "host", "--precision", "fp64", ranks=4)
     assert done.returncode == 0
     assert [line.split()[1] for line in done.stdout.splitlines() if line.startswith("  host")] == FACES * 3
 
@@ -314,8 +314,8 @@ def test_transports_are_chosen_by_name(tmp_path):
 @pytest.mark.parametrize("ranks, words, code, line", [
     (1, [], 2, "bench: halo needs an even number of ranks, and 1 w"),
     (3, [], 2, "bench: halo needs an even number of ranks, and 3 w"),
-    (2, ["--kernels", "host,pigeon"], 2, "bench: --kernels: no kernel 'pigeon' of bench halo runs on cpu; use one of host, "),
-    (2, ["--sizes", "64x64x2"], 2, "bench: a block of 64 x 64 x 2 cells has no 4 layers for its neighbour; "),
+    (2, ["--transports", "host,pigeon"], 2, "bench: --transports: no transport 'pigeon' of bench halo runs on cpu; use one of host, "),
+    (2, ["--sizes", "64x64x2"], 2, "bench: a subdomain of 64 x 64 x 2 cells has no 4 layers for its neighbour; "),
     (2, ["--sizes", "1048576"], 71, "bench: 1048576 x 1048576 x 1048576 cells need "),
     (2, ["--sizes", "8", "--json", "no/such/halo.json"], 73, "no/such/halo.json")])
 def test_what_no_halo_can_be_measured_with_is_refused(tmp_path, ranks, words, code, line):

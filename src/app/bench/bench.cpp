@@ -108,8 +108,8 @@ bool holds(const std::vector<std::string_view>& names, const std::vector<std::st
 
 // Whether the rows that were asked for are the processor's alone.
 bool of_the_host(const BenchOptions& options, const LadderBench& subject) {
-  return !options.kernels.empty() && holds(subject.names(Backend::host), options.kernels) &&
-         !holds(subject.names(Backend::cuda), options.kernels);
+  return !options.names.empty() && holds(subject.names(Backend::host), options.names) &&
+         !holds(subject.names(Backend::cuda), options.names);
 }
 
 std::vector<Int3> sizes_of(const BenchOptions& options, Backend backend) {
@@ -139,12 +139,13 @@ std::unique_ptr<Device> open_device(const BenchOptions& options, const Communica
   });
 }
 
-void validate_kernels(const BenchOptions& options, const std::vector<std::string_view>& names,
-                      Backend backend) {
-  for (const std::string& name : options.kernels) {
+void validate_names(const BenchOptions& options, const std::vector<std::string_view>& names,
+                    Backend backend) {
+  const char* const what = options.subject == BenchSubject::halo ? "transport" : "kernel";
+  for (const std::string& name : options.names) {
     if (holds(names, {name})) continue;
     throw Error(ExitCode::command_line,
-                fmt::format("bench: --kernels: no kernel {} of bench {} runs on {}; use one of {}",
+                fmt::format("bench: --{}s: no {} {} of bench {} runs on {}; use one of {}", what, what,
                             in_quotes(name), word(options.subject), word(backend), fmt::join(names, ", ")));
   }
 }
@@ -216,7 +217,7 @@ int measure(const CommandLine& command, const Communicator& world, const ThreadP
   use_threads(threads.threads);
   const auto device = open_device(options, world, of_the_host(options, subject));
   const auto host = make_host_of(*device);
-  validate_kernels(options, subject.names(device->backend()), device->backend());
+  validate_names(options, subject.names(device->backend()), device->backend());
   const Owned<Stream> stream = own_stream(*device, Priority::normal);
   Sampler sampler(*device, stream, options.seconds);
   const Bench bench{options, *device, *host, stream, sampler};

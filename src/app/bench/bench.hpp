@@ -93,8 +93,8 @@ std::vector<std::string_view> names_of(std::span<const Entry> table, Backend bac
 }
 
 // Whether --rows asks for this one; for all where it is not given.
-inline bool is_wanted(std::string_view kernel, const BenchOptions& options) {
-  return options.kernels.empty() || std::ranges::find(options.kernels, kernel) != options.kernels.end();
+inline bool is_wanted(std::string_view name, const BenchOptions& options) {
+  return options.names.empty() || std::ranges::find(options.names, name) != options.names.end();
 }
 
 // The rows of one backend, those that were asked for, in the order of the table.
@@ -132,8 +132,7 @@ BenchRecord describe_bench(const CommandLine& command, const Device& device, con
 int conclude_bench(const CommandLine& command, BenchRecord& record, const Communicator& world);
 // Collective: a GPU for every rank where all have one, unless `prefer_host`; else the CPU.
 std::unique_ptr<Device> open_device(const BenchOptions& options, const Communicator& world, bool prefer_host);
-void validate_kernels(const BenchOptions& options, const std::vector<std::string_view>& names,
-                      Backend backend);
+void validate_names(const BenchOptions& options, const std::vector<std::string_view>& names, Backend backend);
 // Collective, before any work: throws CollectiveError(memory) where some rank has not that much free.
 void validate_memory(const BenchOptions& options, const std::vector<Int3>& sizes, const Communicator& world,
                      const Device& device, const std::function<double(Int3, Precision)>& needed);

@@ -177,9 +177,9 @@ std::vector<HaloBenchEntry> ladder(const HaloBench& bench, std::vector<OpenTrans
 template <class T>
 void measure_all(const HaloBench& bench, const std::vector<Int3>& sizes, BenchRecord& record) {
   std::vector<OpenTransport<T>> transports;
-  for (const TransportEntry<T>& kernel : transport_registry<T>())
-    if (is_wanted(kernel.name, bench.options))
-      transports.push_back(open_transport(kernel, bench.world, bench.device));
+  for (const TransportEntry<T>& entry : transport_registry<T>())
+    if (is_wanted(entry.name, bench.options))
+      transports.push_back(open_transport(entry, bench.world, bench.device));
   for (const Int3 cells : sizes) {
     for (const int ghosts : bench.options.ghosts) {
       const std::vector<HaloBenchEntry> entries = ladder<T>(bench, transports, cells, ghosts);
@@ -216,7 +216,7 @@ int bench_halo(const CommandLine& command, const Communicator& world, const Thre
   }
   all_or_throw(world, [&] {
     check_usage(options, sizes, world.size());
-    validate_kernels(options, names_of(transport_registry<double>(), device->backend()), device->backend());
+    validate_names(options, names_of(transport_registry<double>(), device->backend()), device->backend());
     if (world.is_root()) check_writable(options.json);
   });
   const Owned<Stream> stream = own_stream(*device, Priority::high);
