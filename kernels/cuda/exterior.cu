@@ -5,7 +5,7 @@
 // Mapping   a thread takes 16 bytes along x and walks some planes up along z. The threads of a block stand
 //           beside each other along x as far as the box goes, the rest along y, then along z: warps stay full
 //           on faces one cell thick.
-// Lives in  registers: the pack below, the one at work and the one above.
+// Storage   registers: the pack below, the one at work and the one above.
 // Traffic   a read and a write of the lines that the box touches, and its six neighbours' from the caches.
 #include "core/error.hpp"
 #include "kernels/cuda/cuda_kernels.hpp"

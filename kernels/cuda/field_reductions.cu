@@ -5,7 +5,7 @@
 // Mapping   the values are numbered; threads take them in grid strides, neighbouring threads neighbouring
 //           numbers, so reads are coalesced within a row. Extremes: a tree in shared memory combines a block,
 //           one part a block goes to memory, and a second kernel of one block combines these.
-// Lives in  registers: a thread's extremes, 24 bytes, or its part of a sum, 32. Shared memory: one part a
+// Storage   registers: a thread's extremes, 24 bytes, or its part of a sum, 32. Shared memory: one part a
 //           thread, 6 KB a block, or the block's digits, 560 bytes.
 // Traffic   one read of 4 (8) bytes per cell, and two divisions by multiplication to find its place.
 #include "kernels/cuda/cuda_kernels.hpp"

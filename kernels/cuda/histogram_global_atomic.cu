@@ -1,7 +1,7 @@
-// Histogram row `global_atomic`: every cell is one atomic addition to global memory. The lowest kernel.
+// Histogram kernel `global_atomic`: every cell is one atomic addition to global memory. The lowest kernel.
 //
 // Mapping   one thread per cell, blocks of 32 x 8: a warp reads 32 neighbours in x.
-// Lives in  registers: nothing but the cell's slot. The counts live in L2, where atomics are carried out.
+// Storage   registers: nothing but the cell's slot. The counts live in L2, where atomics are carried out.
 // Traffic   one read of 4 (8) bytes per cell, and one atomic of 8 bytes to L2. Neighbouring cells of a smooth
 //           field fall into the same bin: their additions wait for each other at one address, and the fewer
 //           bins hold cells, the longer they wait.

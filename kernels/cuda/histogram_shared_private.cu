@@ -1,8 +1,8 @@
-// Histogram row `shared_private`: each block counts for itself, then adds its counts to those of all
+// Histogram kernel `shared_private`: each block counts for itself, then adds its counts to those of all
 // (privatisation; Hwu, Kirk, El Hajj, Programming Massively Parallel Processors, 4th edition, chapter 9).
 //
 // Mapping   one thread per cell, as in global_atomic.
-// Lives in  shared memory: 32-bit counts of one block, 16 KB for the most bins there may be.
+// Storage   shared memory: 32-bit counts of one block, 16 KB for the most bins there may be.
 // Traffic   one read per cell; atomics stay within the multiprocessor. But a block of 256 cells sets all its
 //           counts to zero and looks at all of them again: with as many bins as cells that is more work than
 //           the counting, and shared_private_coarsened is the answer.

@@ -1,11 +1,11 @@
-// Reduction row `cub`: the library's device reduction, what a user should take where it fits.
+// Reduction kernel `cub`: the library's device reduction, what a user should take where it fits.
 //
 // Algebra   as in warp_shuffle.
 // Mapping   CUB reduces a sequence: here the numbers 0, 1, 2, ... of the region's cells, x fastest, which a
 //           transform turns into the cells' parts of the result. Neighbouring threads get neighbouring
 //           numbers, so reads are coalesced within a row. CUB chooses blocks, items a thread and its second
 //           pass; for one kind of GPU the order is fixed, and so are the bits.
-// Lives in  registers: some sixteen cells per thread; shared memory: one value per warp.
+// Storage   registers: some sixteen cells per thread; shared memory: one value per warp.
 // Traffic   each field once, as in warp_shuffle, but a cell's number must become its place: two divisions by
 //           multiplication (grids.hpp) a cell, against two real ones a segment there. CUB's 16-byte
 //           loads are for plain arrays only, and rows with ghosts between them are none.

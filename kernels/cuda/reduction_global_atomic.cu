@@ -1,4 +1,4 @@
-// Reduction row `global_atomic`: every thread adds to one address. The ladder's lowest kernel.
+// Reduction kernel `global_atomic`: every thread adds to one address. The ladder's lowest kernel.
 //
 // Algebra   r = join over the cells of the region of part(a - b), in fp64 from the first difference
 //           on; join is + or the larger. 0 over no cells. Parts are never negative where the larger
@@ -6,7 +6,7 @@
 //           as an integer: an integer maximum, in which NaN, all ones in the exponent and more
 //           behind, beats even infinity.
 // Mapping   one thread per cell, by the cell's number (cells.hpp): reads are coalesced.
-// Lives in  registers: the cell's part. Shared memory: nothing.
+// Storage   registers: the cell's part. Shared memory: nothing.
 // Traffic   each field once from memory; one atomic operation a cell on the same 8 bytes in L2.
 // Slower    than anything above: atomic operations on one address go one after the other, whichever SM sends
 //           them, so the time is that of one L2 slice and not of the memory. And sums are added in the order

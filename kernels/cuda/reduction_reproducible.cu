@@ -1,11 +1,11 @@
-// Reduction row `reproducible`: sums without any rounding but the last one.
+// Reduction kernel `reproducible`: sums without any rounding but the last one.
 //
 // Algebra   r = sum over the cells of the region of part(a - b), part in fp64, the sum exact and rounded
 //           once: a LongAccumulator, whose integer digits add in any order. Bits and digits are those of the
 //           host kernel of that name, for any blocks, ranks and GPUs. 0 over no cells. The maximum is not
 //           rounded, and is left to warp_shuffle.
 // Mapping   cells to lanes as in warp_shuffle (cells.hpp), from there to the sum as long_sum.hpp says.
-// Lives in  registers: four doubles. Shared memory: the block's digits, 560 bytes.
+// Storage   registers: four doubles. Shared memory: the block's digits, 560 bytes.
 // Traffic   each field once; 560 bytes per block to the same lines of L2.
 // Slower    than warp_shuffle by its arithmetic: 12 to 14 additions a cell instead of one. At two fields of
 //           fp64 that hides behind memory on a GPU with full fp64 rate, at one of fp32 it may not; on a

@@ -1,15 +1,15 @@
-// Reduction row `shared_first_add`: the first level of the tree is taken while loading.
+// Reduction kernel `shared_first_add`: the first level of the tree is taken while loading.
 //
 // Algebra   as in global_atomic.
 // Mapping   two cells per thread, 256 cells apart, so that both reads are coalesced: they are combined in a
 //           register before anything is shared. The tree is that of shared_sequential. A second stage
 //           combines the blocks, as in shared_interleaved.
-// Lives in  shared memory: 256 doubles, 2 KB a block. Registers: one value.
+// Storage   shared memory: 256 doubles, 2 KB a block. Registers: one value.
 // Traffic   each field once, and 8 bytes of partial results for 512 cells.
 // Faster    than shared_sequential: half as many blocks to launch and trees to climb for the same cells, no
 //           thread is idle in the first level, and each has two loads in flight instead of one.
 // Slower    than it need be: the last levels of the tree keep one warp busy and make eight wait at barriers.
-#include "kernels/cuda/reduction_rung.hpp"
+#include "kernels/cuda/reduction_variant.hpp"
 
 namespace isotherm::cuda {
 namespace {

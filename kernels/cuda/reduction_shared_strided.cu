@@ -1,11 +1,11 @@
-// Reduction row `shared_strided`: the same tree, worked by neighbouring threads.
+// Reduction kernel `shared_strided`: the same tree, worked by neighbouring threads.
 //
 // Algebra   as in global_atomic.
 // Mapping   as in shared_interleaved, but thread i combines the values 2 s i and 2 s i + s: the same pairs,
-// and
-//           the working threads are the first ones. Whole warps fall idle and are skipped; a warp diverges in
-//           the last five levels only. A second stage combines the blocks, as in shared_interleaved.
-// Lives in  shared memory: 256 doubles, 2 KB a block.
+//           and the working threads are the first ones. Whole warps fall idle and are skipped; a warp
+//           diverges in the last five levels only. A second stage combines the blocks, as in
+//           shared_interleaved.
+// Storage   shared memory: 256 doubles, 2 KB a block.
 // Traffic   as in shared_interleaved.
 // Faster    than shared_interleaved: in the level of stride s, 256 / (64 s) warps issue instead of 8, and no
 //           remainder is taken.
@@ -13,7 +13,7 @@
 //           warp read doubles that lie 2 s apart: 16 s bytes. With s = 1 every bank is asked twice as often
 //           as in a run of neighbours, with s = 8 and more all lanes ask the same two banks, and wait for
 //           each other.
-#include "kernels/cuda/reduction_rung.hpp"
+#include "kernels/cuda/reduction_variant.hpp"
 
 namespace isotherm::cuda {
 namespace {

@@ -1,9 +1,9 @@
-// Reduction row `shared_unroll_full`: the whole tree unrolled.
+// Reduction kernel `shared_unroll_full`: the whole tree unrolled.
 //
 // Algebra   as in global_atomic.
 // Mapping   two cells per thread; the tree of shared_unroll_warp, its block's size a template's argument
-//           (reduction_rung.hpp). A second stage combines the blocks, as in shared_interleaved.
-// Lives in  shared memory: 256 doubles, 2 KB a block.
+//           (reduction_variant.hpp). A second stage combines the blocks, as in shared_interleaved.
+// Storage   shared memory: 256 doubles, 2 KB a block.
 // Traffic   as in shared_first_add.
 // Faster    than shared_unroll_warp by the loop's counter, comparison and jump in two levels: little, and
 //           less on today's GPUs than in the lectures, where instructions were dearer beside memory. What it
@@ -11,7 +11,7 @@
 // Slower    than it need be: a block still lives for 512 cells. Launching it, its place in the region (two
 //           divisions a cell), the tree and its barriers are paid for two loads a thread, and two loads are
 //           too few to fill the memory's pipe.
-#include "kernels/cuda/reduction_rung.hpp"
+#include "kernels/cuda/reduction_variant.hpp"
 
 namespace isotherm::cuda {
 namespace {

@@ -1,4 +1,4 @@
-// Reduction row `warp_shuffle`: sums and maxima in registers, shared memory only between warps.
+// Reduction kernel `warp_shuffle`: sums and maxima in registers, shared memory only between warps.
 //
 // Algebra   as in global_atomic.
 // Mapping   rows of the region are cut into segments of 1024 cells; warps take segments in grid strides,
@@ -8,16 +8,15 @@
 //           more shuffles a block. Blocks leave one value each, and a second kernel of one block combines
 //           these: without atomics, and in an order that depends on the region alone, so that every run,
 //           and every GPU, gives the same bits.
-// Lives in  registers: the running result. Shared memory: one value per warp (64 bytes per block).
+// Storage   registers: the running result. Shared memory: one value per warp (64 bytes per block).
 // Traffic   each field once: 4 (8) bytes per cell in fp32 (fp64), twice that with a second field; 16 KB of
 //           partial results are nothing beside it. Each lane loads four cells before it uses the first: with
 //           the 48 warps that fit, 24 KB (one field, fp32) to 96 KB (two, fp64) are in flight on a
 //           multiprocessor, and an H200 needs about 23 KB to fill its memory's pipe.
 // Faster    than grid_stride: no division a cell, one barrier per block instead of three, and no shared
-// memory
-//           in the tree.
+//           memory in the tree.
 #include "kernels/cuda/cells.hpp"
-#include "kernels/cuda/reduction_rung.hpp"
+#include "kernels/cuda/reduction_variant.hpp"
 
 namespace isotherm::cuda {
 namespace {

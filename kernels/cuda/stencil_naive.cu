@@ -1,4 +1,4 @@
-// Stencil row `naive`: the plainest sweep, and the baseline of the ladder.
+// Stencil kernel `naive`: the plainest sweep, and the baseline of the ladder.
 //
 // Algebra   out = c0 T + cx (T[x-1] + T[x+1]) + cy (T[y-1] + T[y+1]) + cz (T[z-1] + T[z+1]) + s, once; the
 //           formula is stencil_update(). Boundaries stand in the ghosts already: no branch knows of them.
@@ -6,7 +6,7 @@
 //           seven reads and the write is one contiguous run of 128 (fp32) or 256 (fp64) bytes per warp.
 //           The runs at x - 1 and x + 1 straddle two cache lines. Only blocks at the region's upper ends
 //           have idle threads.
-// Lives in  registers: the seven values. Shared memory: nothing. Constant memory: all else, as the kernel's
+// Storage   registers: the seven values. Shared memory: nothing. Constant memory: all else, as the kernel's
 //           parameters lie there: coefficients, addresses, pitches and the region's end are read by every
 //           thread at once, which is what its cache is made for.
 // Traffic   seven reads and a write are issued a cell: 32 bytes in fp32, 64 in fp64. Of the reads, x

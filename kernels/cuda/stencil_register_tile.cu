@@ -1,4 +1,4 @@
-// Stencil row `register_tile`: our own single sweep. A tile lives in the registers of its warps; shared
+// Stencil kernel `register_tile`: our own single sweep. A tile lives in the registers of its warps; shared
 // memory carries only what warps have to tell each other.
 //
 // Algebra   one sweep, stencil_update(); boundaries on all faces are applied where the tile meets them: no
@@ -8,7 +8,7 @@
 //           along z. A lane finds x neighbours in its pack or, by one shuffle a row, in its neighbour lane's;
 //           y neighbours in its own rows, but for the first and last row of the warp, which the warps beside
 //           it hold; z neighbours in the planes that it keeps.
-// Lives in  registers: the planes below, at and above the one at work, and the one after that, which is on
+// Storage   registers: the planes below, at and above the one at work, and the one after that, which is on
 //           its way from memory while this one is computed. Shared memory: the first and last row of each
 //           warp, twice, so that one barrier per plane is enough.
 // Traffic   each cell is loaded once by its lane, as part of 512 contiguous bytes per warp. Beyond that: two

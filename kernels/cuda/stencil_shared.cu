@@ -1,11 +1,11 @@
-// Stencil row `shared`: a 3-D tile with its halo in shared memory.
+// Stencil kernel `shared`: a 3-D tile with its halo in shared memory.
 //
 // Algebra   one sweep, stencil_update(); boundaries stand in the ghosts.
 // Mapping   one thread per cell, a block a tile. Every thread loads its own cell; those at the tile's faces
 //           load the halo cell beyond it too, so up to three loads a thread. The counters see no divergence
 //           in that (32 of 32 lanes at work): what it costs are instructions, half as many again as the row
 //           `naive` has. One barrier, then all compute.
-// Lives in  shared memory: (x + 2)(y + 2)(z + 2) cells, 32x4x4 in fp32: 4.8 KB. Its corners are never filled.
+// Storage   shared memory: (x + 2)(y + 2)(z + 2) cells, 32x4x4 in fp32: 4.8 KB. Its corners are never filled.
 //           Constant memory: the kernel's parameters.
 // Traffic   a cell is read from global memory once by its own block, and once more for each tile face that it
 //           lies at: 1 + 2/x + 2/y + 2/z reads per cell, 2.06 for 32x4x4. That is what tells tiles apart: the

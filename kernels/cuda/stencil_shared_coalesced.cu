@@ -1,11 +1,11 @@
-// Stencil row `shared_coalesced`: the tile of `shared`, its halo loaded by whole warps.
+// Stencil kernel `shared_coalesced`: the tile of `shared`, its halo loaded by whole warps.
 //
 // Algebra   one sweep, stencil_update(); boundaries stand in the ghosts.
 // Mapping   one thread per cell, a block a tile. To load, threads forget their cells: warps take the
 //           tile's rows in turn, halo rows too, and the 32 lanes of a warp read consecutive cells of a
 //           row, so no thread has another load than its neighbour. After the barrier each thread
 //           computes its own cell.
-// Lives in  shared memory: (x + 2)(y + 2)(z + 2) cells as in `shared`; the rows in the corners of the (y, z)
+// Storage   shared memory: (x + 2)(y + 2)(z + 2) cells as in `shared`; the rows in the corners of the (y, z)
 //           plane are not loaded.
 // Traffic   the bytes of `shared`: 1 + 2/x + 2/y + 2/z reads per cell. Divergence, which whole warps were to
 //           avoid, `shared` has none; this row has some at the ends of rows (28 of 32 lanes are at work), and

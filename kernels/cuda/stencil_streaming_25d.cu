@@ -1,12 +1,12 @@
-// Stencil row `streaming_25d`: 2.5-D blocking. A block owns a column of x by y cells and walks along z with
-// three slices on chip.
+// Stencil kernel `streaming_25d`: 2.5-D blocking. A block owns a column of x by y cells and walks along z
+// with three slices on chip.
 //
 // Algebra   one sweep, stencil_update(); boundaries stand in the ghosts.
 // Mapping   one thread per cell of the slice; the block walks through its planes. The slices below, at and
 //           above the plane at work stand in shared memory; when the walk goes on, the lowest is
 //           overwritten by the next one (the slices change names, nothing is copied). Threads at the
 //           slice's edge load its halo.
-// Lives in  shared memory: three slices of (x + 2)(y + 2) cells, 32x16 in fp32: 7.3 KB.
+// Storage   shared memory: three slices of (x + 2)(y + 2) cells, 32x16 in fp32: 7.3 KB.
 // Traffic   z neighbours cost nothing: a plane is read once for its three uses. The halo is paid in x and y
 //           only, 1 + 2/x + 2/y reads per cell (1.19 for 32x16), and the two planes at the ends of a chunk.
 //           Two barriers per plane are the price. (Nguyen, Satish, Chhugani, Kim and Dubey, 3.5-D Blocking

@@ -1,4 +1,4 @@
-// Stencil row `temporal`: several sweeps in one pass over the field (temporal blocking), so that memory is
+// Stencil kernel `temporal`: several sweeps in one pass over the field (temporal blocking), so that memory is
 // read and written once for all of them.
 //
 // Algebra   `depth` sweeps, each stencil_update() of what the one before it left; boundaries on all faces are
@@ -11,7 +11,7 @@
 //           cells along x, by one less along y, as the first level's neighbours there come from memory, and
 //           parts of a column by `depth` planes along z; what is computed there is wrong a cell deeper at
 //           each level, and is not left. Blocks stay, and share the columns of tiles evenly.
-// Lives in  registers: of each level the plane below and the one at work. Shared memory: a ring of planes of
+// Storage   registers: of each level the plane below and the one at work. Shared memory: a ring of planes of
 //           the field, and one of the source, which bulk tensor copies bring ahead of the warps (compute
 //           capability 9.0), and the first and last row of each warp at each level, twice, so that one
 //           barrier per plane is enough for all levels.

@@ -1,4 +1,4 @@
-// Stencil row `tma_pipeline`: planes of a tile arrive in shared memory by bulk tensor copies, ahead of
+// Stencil kernel `tma_pipeline`: planes of a tile arrive in shared memory by bulk tensor copies, ahead of
 // the warps that compute (compute capability 9.0 and later).
 //
 // Algebra   one sweep, stencil_update(); boundaries on all faces are applied where the tile meets them.
@@ -7,7 +7,7 @@
 //           in shared memory opens when its bytes have come. Each lane of a warp then updates some rows of
 //           its pack: y neighbours come from shared memory, or its own rows; x neighbours by shuffle; z
 //           neighbours from registers and from the plane above, which is in shared memory already.
-// Lives in  shared memory: a ring of planes of x by (y + 2) cells and the packs beside them, some 36 KB each,
+// Storage   shared memory: a ring of planes of x by (y + 2) cells and the packs beside them, some 36 KB each,
 //           and their barriers. Registers: the plane behind and the one at work.
 // Traffic   as `register_tile`: each cell once, and the tile's halo, which comes from L2. What differs is who
 //           loads: no thread computes an address or waits in a register for a load. Blocks that drift apart

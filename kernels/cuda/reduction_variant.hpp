@@ -10,10 +10,10 @@ namespace isotherm::cuda {
 
 // The tree of the upper shared-memory kernels: sequential addressing, its last six levels by one warp.
 
-// By the block's first warp, all its lanes: values[0] becomes the join of values[0] to values[63]. No block
-// barrier: the other warps have nothing to say any more. But lanes do not march in step since Volta, so each
-// level is two steps with a barrier of the warp behind each: all read, then all write. Lanes that the tree
-// has dropped go on and write what nobody reads, which is cheaper than a branch.
+// By the block's first warp, all its lanes: values[0] becomes the combination of values[0] to values[63]. No
+// block barrier: the other warps have nothing to say any more. But lanes do not march in step since Volta, so
+// each level is two steps with a barrier of the warp behind each: all read, then all write. Lanes that the
+// tree has dropped go on and write what nobody reads, which is cheaper than a branch.
 template <ReductionOp op>
 __device__ __forceinline__ void combine_last_warp(double* values) {
   const int me = threadIdx.x;
@@ -26,8 +26,8 @@ __device__ __forceinline__ void combine_last_warp(double* values) {
   }
 }
 
-// values[0] becomes the join of all `threads` values, valid in thread 0. The block's size is known to the
-// compiler, so the loop is none: each level has its stride as a constant.
+// values[0] becomes the combination of all `threads` values, valid in thread 0. The block's size is known to
+// the compiler, so the loop is none: each level has its stride as a constant.
 template <ReductionOp op, int threads>
 __device__ __forceinline__ void combine_tree(double* values) {
   static_assert(threads >= 2 * warp_size && (threads & (threads - 1)) == 0);
@@ -40,9 +40,9 @@ __device__ __forceinline__ void combine_tree(double* values) {
   if (me < warp_size) combine_last_warp<op>(values);
 }
 
-// Rungs whose blocks each leave one value of the cells that their numbers say. A kernel is a struct with
+// Kernels whose blocks each leave one value of the cells that their numbers say. A kernel is a struct with
 // `name`, `cells_a_thread` (1 or 2) and join<op>(double* values), called by all threads of a block when its
-// block_threads values are there: values[0] becomes their join, valid in thread 0.
+// block_threads values are there: values[0] becomes their combination, valid in thread 0.
 
 // As in the lectures; the ladder compares kernels, so all of them have the same block.
 inline constexpr int block_threads = 256;
@@ -104,7 +104,7 @@ void complete(ReductionKernel<T>& kernel) {
 
 // Rows whose blocks, so many at the most, share all cells. A row is a struct with `threads` of a block,
 // blocks(Box region), kernel<T, op>() for its resources, and join<op>(unsigned blocks, args, double*
-// partials, stream), which launches that kernel: block i leaves the join of its cells in partials[i].
+// partials, stream), which launches that kernel: block i leaves the combination of its cells in partials[i].
 
 template <class Entry, class T>
 void reduce_by_grid(const ReductionArgs<T>& args, Stream stream) {
