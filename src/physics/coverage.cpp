@@ -39,7 +39,7 @@ CentreCover::CentreCover(const Config& config, const RegionValue& shape)
   }
 }
 
-CellRange CentreCover::kernel(Index y, Index z) const {
+CellRange CentreCover::row(Index y, Index z) const {
   if (!between_[1].has(y) || !between_[2].has(z)) return {};
   if (shape_.shape == Shape::box) return between_[0];
   double left = square(reach_);  // of the squared radius, for x
@@ -259,7 +259,7 @@ void Coverage::measure_on_lattice() {
   inside_ = found > 0 ? std::min(1.0, domain / found) : 0;
 }
 
-bool Coverage::kernel(Index first, Index y, Index z, std::vector<double>& shares) const {
+bool Coverage::row(Index first, Index y, Index z, std::vector<double>& shares) const {
   const auto cells = static_cast<Index>(shares.size());
   if (shape_ == Shape::gaussian) {
     const double across =

@@ -12,7 +12,7 @@
 
 namespace isotherm::deck_text {
 
-// Rows of all sorts: of both backends, one that is not in this build.
+// Kernels of all sorts: of both backends, one that is not in this build.
 inline RegistryNames registry() {
   return {.kernels = {{"reference", true, false},
                       {"openmp", true, false},
@@ -36,7 +36,7 @@ inline const std::string base =
     "  steps: 10\n";
 
 inline Config parse(const std::string& text, const std::vector<std::string>& overrides = {}) {
-  return parse_deck(text, "deck.yaml", overrides, rows());
+  return parse_deck(text, "deck.yaml", overrides, registry());
 }
 
 // All that parse() says, with its exit code; "" and done where nothing is wrong.

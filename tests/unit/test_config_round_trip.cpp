@@ -182,7 +182,7 @@ TEST(ConfigRoundTrip, DatasetsAreFoundFromTheDecksFolder) {
   const auto file_of = [](const std::string& file) {
     const std::string deck =
         deck_text::replaced(base, "constant, value: 300", "dataset, dataset: T, file: " + file);
-    return parse_deck(deck, "/data/decks/hot.yaml", {}, deck_text::rows()).initial[0].file;
+    return parse_deck(deck, "/data/decks/hot.yaml", {}, deck_text::registry()).initial[0].file;
   };
   EXPECT_EQ(file_of("start.h5"), "/data/decks/start.h5");
   EXPECT_EQ(file_of("../start.h5"), "/data/start.h5");
