@@ -267,8 +267,8 @@ def intensity(variant):
 
 
 def time_block_figure(record):
-    """A panel for each precision: points per second under the copy bandwidths of the copies measured beside them, one of a sweep a
-    pass over memory, which no row passes that does not fuse, and one of as many sweeps per pass as are fused."""
+    """A panel for each precision: points per second under the copy bandwidths of the copies measured beside them, for one sweep
+    per pass over memory, which no kernel of single sweeps exceeds, and for as many sweeps per pass as the kernel takes."""
     precisions = list(dict.fromkeys(ladder.precision for ladder in record.ladders))
     figure, panels = pyplot.subplots(1, len(precisions), squeeze=False, figsize=(5.6 * len(precisions), 5.2), layout="constrained")
     figure.suptitle(f"temporal blocking on {record.device}")
@@ -276,8 +276,8 @@ def time_block_figure(record):
     for panel, precision in zip(panels.flat, precisions):
         ladders = [ladder for ladder in record.ladders if ladder.precision == precision]
         for ladder, line in zip(ladders, LINES * len(ladders)):
-            for row in dict.fromkeys(variant.kernel for variant in ladder.variants):
-                draw_row(panel, ladder, row, line, markers[row])
+            for kernel in dict.fromkeys(variant.kernel for variant in ladder.variants):
+                draw_kernel(panel, ladder, kernel, line, markers[kernel])
         draw_copy_bandwidths(panel, [variant for ladder in ladders for variant in ladder.variants if variant.copy])
         panel.set_ylim(bottom=0)
         panel.xaxis.get_major_locator().set_params(integer=True)
@@ -289,12 +289,12 @@ def time_block_figure(record):
     return figure
 
 
-def draw_row(panel, ladder, row, line, marker):
+def draw_kernel(panel, ladder, kernel, line, marker):
     """Of each time block the fastest tile."""
-    variants = sorted((variant for variant in ladder.of_best_tiles().variants if variant.kernel == row), key=lambda variant: variant.time_block)
+    variants = sorted((variant for variant in ladder.of_best_tiles().variants if variant.kernel == kernel), key=lambda variant: variant.time_block)
     panel.plot([variant.time_block for variant in variants], [rate(variant, "stencil") for variant in variants], line, marker=marker,
                color=COLOURS[ladder.precision] if variants[-1].time_block > 1 else "0.4",
-               label=f"{row}, {' x '.join(map(str, ladder.cells))}")
+               label=f"{kernel}, {' x '.join(map(str, ladder.cells))}")
 
 
 def draw_copy_bandwidths(panel, variants):
@@ -305,5 +305,5 @@ def draw_copy_bandwidths(panel, variants):
     one = sum(limit(variant, "stencil", "copy") / variant.time_block for variant in variants) / len(variants)
     highest = max(value for drawn in panel.get_lines() for value in drawn.get_ydata())
     end = min(max(variant.time_block for variant in variants), max(1.0, 1.25 * highest / one))
-    panel.axhline(one, color="black", linewidth=1.5, label="limit of one sweep a pass")
-    panel.plot([1, end], [one, one * end], color="0.6", linewidth=1.5, label="limit of so many sweeps a pass")
+    panel.axhline(one, color="black", linewidth=1.5, label="copy bandwidth, one sweep per pass")
+    panel.plot([1, end], [one, one * end], color="0.6", linewidth=1.5, label="copy bandwidth, so many sweeps per pass")

@@ -129,7 +129,8 @@ std::optional<Int3> parse_size(const std::string& text) {
 
 // A list with commas, as one word.
 template <class Values>
-CLI::Option* add_list(CLI::App* app, const std::string& name, Values& values, const std::string& description) {
+CLI::Option* add_list(CLI::App* app, const std::string& name, Values& values,
+                      const std::string& description) {
   return app->add_option(name, values, description)->delimiter(',')->allow_extra_args(false);
 }
 

@@ -29,9 +29,9 @@ enum class Phase : int {
   stepping,     // sweeps, halo and reduction together
 };
 template <>
-inline constexpr auto words_of<Phase> = words("setup", "interior", "shells", "sweep", "walls", "copies",
-                                              "pack", "wire", "unpack", "reduction", "diagnostics", "output",
-                                              "graph", "other", "loop", "total", "sweeps", "halo",
+inline constexpr auto words_of<Phase> = words("setup", "interior", "exterior", "sweep", "boundaries",
+                                              "copies", "pack", "wire", "unpack", "reduction", "diagnostics",
+                                              "output", "graph", "other", "loop", "total", "sweeps", "halo",
                                               "stepping");
 
 template <class Value>

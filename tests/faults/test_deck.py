@@ -200,11 +200,11 @@ def test_unknown_kernel_is_named_with_the_known_ones(write):
     assert {"reference", "openmp"} <= set(known.strip().split(", "))
 
 
-def test_a_halo_deeper_than_the_blocks(write):
+def test_a_halo_wider_than_the_subdomains(write):
     folder = write(BASE_DECK + "solver: {halo_width: 4}\nparallel: {process_grid: [1, 2, 3]}\n")
     result = measured("check", "deck.yaml", "--ranks", "6", cwd=folder)
     assert result.code == 65
-    assert "deep); use at most 2 ranks along z, at least 12 cells along z, or a halo of at most 3 cells" in result.err
+    assert "4 cells wide); use at most 2 ranks along z, at least 12 cells along z, or a halo of at most 3 cells" in result.err
 
 
 def test_all_problems_are_said_at_once_from_top_to_bottom(write):

@@ -70,7 +70,7 @@ def test_which_states_are_written(tmp_path, word, files, warning):
 def test_an_unbalanced_steady_problem(tmp_path, words, line):
     done, _ = run(tmp_path, MEAN, *words, deck=STEADY, code=65)
     assert done.stderr == ("argument 6: boundaries: the steady problem has no solution (no boundary fixes the temperature, "
-                           f"{line}; balance them, or make one wall temperature or convection\n")
+                           f"{line}; balance them, or make one boundary temperature or convection\n")
 
 
 @pytest.mark.parametrize("precision, exact", [("fp64", 1e-9), ("fp32", 1e-3)])

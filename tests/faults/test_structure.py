@@ -34,7 +34,7 @@ LIBRARIES = {
 }
 # the kernel registry, the host-device attribute, and what host kernels must ask of compiler and processor.
 CONDITIONAL = (
-    r"kernels/registry\.cpp|src/core/host_device\.hpp|kernels/host/(vector|rows)\.hpp|kernels/host_info\.cpp"
+    r"kernels/registry\.cpp|src/core/host_device\.hpp|kernels/host/(vector|host_kernels)\.hpp|kernels/host_info\.cpp"
 )
 # Clocks that may jump, and what needs the date: a time stamp, the end of a Slurm job, the age of a file. All else
 # takes its time from core/timer.hpp.

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
+#include <limits>
 #include <set>
 #include <tuple>
 
@@ -12,6 +14,7 @@
 #include "core/error.hpp"
 #include "support/decks.hpp"
 #include "support/error_text.hpp"
+#include "support/moved_clock.hpp"
 #include "support/process_grid.hpp"
 #include "support/repeat.hpp"
 
@@ -29,10 +32,11 @@ struct Tuned {
 // A run of `sweeps`, parted at random, in which the autotuner takes what it wants of each part.
 template <class T>
 Tuned<T> run_tuned(Config config, const Decomposition& decomposition, Device& device, Random& random,
-                   std::int64_t sweeps) {
+                   std::int64_t sweeps, const std::function<void(KernelChoices<T>&)>& change = {}) {
   const Communicator world = Communicator::world();
   config.solver.ghosts = widest_halo(config, decomposition);
-  const KernelChoices<T> choices = common_choices<T>(config, decomposition, world, device);
+  KernelChoices<T> choices = common_choices<T>(config, decomposition, world, device);
+  if (change) change(choices);
   const auto fits = [&](const auto* kernel) {
     return !kernel->fused || choices.sweeps.front().kernel->fuses_norm();
   };
@@ -65,6 +69,43 @@ std::uint64_t plain_fingerprint(const Config& config, std::int64_t sweeps) {
   solver->sweep(sweeps);
   return solver->fingerprint();
 }
+
+// Kernels of the host that sweep as they do, and move the clock by seconds that follow from kernel and tile.
+struct ClockedKernels {
+  static constexpr int most = 4;
+  static inline std::vector<StencilKernel<double>> kernels;
+  static inline decltype(StencilKernel<double>::launch) launches[most];
+  static inline std::vector<double> seconds[most];  // of a sweep, by tile
+
+  template <int i>
+  static void launch(const SweepArgs<double>& args, SweepPlan plan, Stream stream) {
+    launches[i](args, plan, stream);
+    move_clock(seconds[i][static_cast<std::size_t>(plan.tile)] * plan.time_block);
+  }
+  // In place of those in `choices`, some at random 20 times as fast as others, their tiles up to 5 times.
+  static void replace(KernelChoices<double>& choices, Random& random) {
+    constexpr decltype(StencilKernel<double>::launch) clocked[most] = {launch<0>, launch<1>, launch<2>,
+                                                                       launch<3>};
+    kernels.clear();
+    kernels.reserve(most);
+    for (SweepChoice<double>& choice : choices.sweeps) {
+      auto kernel = std::ranges::find(kernels, choice.kernel->name, &StencilKernel<double>::name);
+      if (kernel == kernels.end()) {
+        const std::size_t i = kernels.size();
+        ASSERT_LT(i, std::size_t{most});
+        launches[i] = choice.kernel->launch;
+        seconds[i].clear();
+        const double of_kernel = i == 0 ? 20 : random.between(0, 1) ? 1 : 400;
+        for (std::size_t tile = 0; tile < choice.kernel->tiles.size(); ++tile)
+          seconds[i].push_back(of_kernel * static_cast<double>(random.between(100, 500)) / 100);
+        kernels.push_back(*choice.kernel);
+        kernels.back().launch = clocked[i];
+        kernel = kernels.end() - 1;
+      }
+      choice.kernel = &*kernel;
+    }
+  }
+};
 
 auto identity(const Tuning::Candidate& c) {
   return std::make_tuple(c.kernel, c.tile, c.time_block, c.halo_width, c.overlap, c.graph, c.reduction);
@@ -109,6 +150,28 @@ TEST_P(AutotunerOn, MakesStepsOfTheRun) {
   }
 }
 
+TEST_P(AutotunerOn, TakesTheFastestKernelInItsFastestTile) {
+  if (GetParam() != Backend::host) GTEST_SKIP() << "the time of a GPU is none that a test can move";
+  Config config = decks::without_time(decks::steady({18, 17, 15}));
+  config.problem.tolerance = 0;
+  config.problem.max_sweeps = 1000000000;
+  config.solver.tuning_budget = 1e7;
+  const auto tuned = run_tuned<double>(config, parts_of(config), device(), random_, 3000,
+                                       {[&](auto& choices) { ClockedKernels::replace(choices, random_); }});
+  double least = std::numeric_limits<double>::infinity();
+  std::string_view kernel, tile;
+  for (std::size_t i = 0; i < ClockedKernels::kernels.size(); ++i)
+    for (std::size_t t = 0; t < ClockedKernels::seconds[i].size(); ++t)
+      if (ClockedKernels::seconds[i][t] < least) {
+        least = ClockedKernels::seconds[i][t];
+        kernel = ClockedKernels::kernels[i].name;
+        tile = ClockedKernels::kernels[i].tiles[t];
+      }
+  EXPECT_EQ(tuned.plan.sweep.kernel->name, kernel);
+  EXPECT_EQ(tuned.plan.sweep.kernel->tiles[static_cast<std::size_t>(tuned.plan.sweep.tile)], tile);
+  EXPECT_EQ(tuned.fingerprint, plain_fingerprint<double>(config, 3000));
+}
+
 // With a source and fp32, on fewer planes: no step of the run but those that showed how long they take.
 TEST_P(AutotunerOn, MeasuresLongStepsOnFewerPlanes) {
   Config config = decks::steady({40, 40, 64 * even_process_grid(world().size()).z});
@@ -119,7 +182,7 @@ TEST_P(AutotunerOn, MeasuresLongStepsOnFewerPlanes) {
   const auto tuned = run_tuned<float>(config, parts_of(config), device(), random_, 70);
   EXPECT_EQ(tuned.tuning.source, Tuning::Source::measurement);
   EXPECT_LT(tuned.tuning.planes, 64);
-  EXPECT_LE(tuned.tuning.sweeps, 2);
+  EXPECT_LT(tuned.tuning.sweeps, config.problem.check_interval);
   EXPECT_EQ(tuned.fingerprint, plain_fingerprint<float>(config, 70));
 }
 

@@ -151,7 +151,7 @@ def test_what_is_no_benchmark_is_refused(tmp_path, refused, figure):
     del broken["bytes_per_launch"]
     assert refused(figure, write(tmp_path, [broken]))[0] == 65
     code, err = refused(figure, write(tmp_path, [entry("a", 1, verdict="wrong", launch_s=None)]))
-    assert code == 65 and "no row that was measured" in err
+    assert code == 65 and "no kernel that was measured" in err
     (tmp_path / "list.json").write_text("[]")
     assert refused(figure, tmp_path / "list.json")[0] == 65
 
@@ -180,7 +180,7 @@ def test_what_the_program_writes_is_drawn(tmp_path, capsys, subject):
         assert picture.stat().st_size > 10000
 
 
-def test_depths_rise_under_their_roofs(tmp_path):
+def test_time_blocks_rise_under_their_copy_bandwidths(tmp_path):
     """A kernel of one sweep and a temporal one; the figures of the fastest tile, one panel a precision."""
     fused = [entry("fused", 1e-3, time_block=d, points_per_launch=1000.0 * d) for d in (4, 1, 2)]
     slower = entry("fused", 2e-3, time_block=2, tile="other", points_per_launch=2000.0)

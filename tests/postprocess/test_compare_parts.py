@@ -118,7 +118,7 @@ def test_the_entries_of_a_benchmark(tmp_path):
                {**grid, "way": "gathered", "bandwidth_bytes_per_s": 1e9, "raw_share_percent": 50.0}]
     found = measured(tmp_path, schema="isotherm-bench", schema_version=1, subject="stencil", ranks=2, device={"name": "A"}, entries=entries,
                      options={"boundaries": True, "source": False, "overlap": False, "norm": "l2", "op": None})
-    assert found.subject == "bench stencil with walls, norm l2 on 2 ranks (A)"
+    assert found.subject == "bench stencil with boundaries, norm l2 on 2 ranks (A)"
     assert {name: (each.value, each.unit, each.better) for name, each in found.figures.items()} == {
         "copy fp64 8 x 8 x 8": (pytest.approx(5), "GB/s", "higher"),
         "fused tiles time block 4 fp64 8 x 8 x 8": (pytest.approx(2), "GPts/s", "higher"),

@@ -270,7 +270,7 @@ TEST(BenchFigures, ADifferenceBelowItsNoiseHasASpreadAndNoRate) {
   EXPECT_FALSE(figures(r)[0]->points_per_second);
   r.entries[0] = difference({-3e-3, -1e-3, 1e-3});
   const std::string table = bench_table(r);
-  expect_says(table, "  fused  -1 ms         -        -        -        -     0.0200  *320.0 %         -");
+  expect_says(table, "  fused   -1 ms         -        -        -        -     0.0200  *320.0 %         -");
   expect_says(table, "\n  * spread above 30 %: ");
 }
 
@@ -306,13 +306,13 @@ TEST(BenchTable, HasALadderForEachGridAndPrecision) {
   BenchRecord r = record();
   EXPECT_EQ(bench_table(r),
             "\n10 x 10 x 10, fp64\n"
-            "  row     GPts/s     GB/s  of copy  copy GB/s  spread  speed-up  check\n"
-            "  slow  0.000250  0.00400   20.0 %     0.0200   0.0 %     1.00x  right\n"
-            "  fast   0.00100   0.0160   80.0 %     0.0200   0.0 %     4.00x  right\n"
+            "  kernel    GPts/s     GB/s  of copy  copy GB/s  spread  speed-up  check\n"
+            "  slow    0.000250  0.00400   20.0 %     0.0200   0.0 %     1.00x  right\n"
+            "  fast     0.00100   0.0160   80.0 %     0.0200   0.0 %     4.00x  right\n"
             "\n10 x 10 x 10, fp32\n"
-            "  row     GPts/s     GB/s  of copy  copy GB/s  spread  speed-up  check\n"
-            "  slow  0.000500  0.00800   40.0 %     0.0200   0.0 %     1.00x  right\n"
-            "  fast   0.00100   0.0160   80.0 %     0.0200   0.0 %     2.00x  right\n");
+            "  kernel    GPts/s     GB/s  of copy  copy GB/s  spread  speed-up  check\n"
+            "  slow    0.000500  0.00800   40.0 %     0.0200   0.0 %     1.00x  right\n"
+            "  fast     0.00100   0.0160   80.0 %     0.0200   0.0 %     2.00x  right\n");
 }
 
 TEST(BenchTable, HasColumnsForWhatItsEntriesHave) {
@@ -324,8 +324,8 @@ TEST(BenchTable, HasColumnsForWhatItsEntriesHave) {
   r.entries[1].note = "not in this build";
   r.entries[2].time_block = 4;
   r.entries[2].points = 4000;
-  for (const char* part :
-       {"WRONG: cell (0, 0, 0) is 1 and should be 2\n", "skipped: not in this build\n", "of roof", "160.0 %"})
+  for (const char* part : {"WRONG: cell (0, 0, 0) is 1 and should be 2\n", "skipped: not in this build\n",
+                           "of limit", "160.0 %"})
     expect_says(bench_table(r), part);
   r = record();
   r.subject = BenchSubject::reduction;
