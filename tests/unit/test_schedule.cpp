@@ -352,16 +352,16 @@ TEST(Period, TheInteriorReadsWhatIsAtHand) {
 }
 
 TEST(Period, LaunchesFuseAsManySweepsAsMayBe) {
-  using Sweeps = std::vector<int>;
-  EXPECT_EQ(launch_sizes(8, {4}), (Sweeps{4, 4}));
-  EXPECT_EQ(launch_sizes(7, {3}), (Sweeps{3, 3, 1}));
-  EXPECT_EQ(launch_sizes(2, {8}), (Sweeps{2}));
-  EXPECT_EQ(launch_sizes(0, {4}), Sweeps{});
+  using Launches = std::vector<int>;
+  EXPECT_EQ(launch_sizes(8, {4}), (Launches{4, 4}));
+  EXPECT_EQ(launch_sizes(7, {3}), (Launches{3, 3, 1}));
+  EXPECT_EQ(launch_sizes(2, {8}), (Launches{2}));
+  EXPECT_EQ(launch_sizes(0, {4}), Launches{});
   // Something looks at the last update: both fields of it are there.
-  EXPECT_EQ(launch_sizes(8, {4, true}), (Sweeps{4, 3, 1}));
-  EXPECT_EQ(launch_sizes(5, {4, true}), (Sweeps{4, 1}));
-  EXPECT_EQ(launch_sizes(1, {4, true}), (Sweeps{1}));
-  EXPECT_EQ(launch_sizes(3, {1, true}), (Sweeps{1, 1, 1}));
+  EXPECT_EQ(launch_sizes(8, {4, true}), (Launches{4, 3, 1}));
+  EXPECT_EQ(launch_sizes(5, {4, true}), (Launches{4, 1}));
+  EXPECT_EQ(launch_sizes(1, {4, true}), (Launches{1}));
+  EXPECT_EQ(launch_sizes(3, {1, true}), (Launches{1, 1, 1}));
 }
 
 TEST(Period, AGraphHoldsWholePeriodsAndAnEvenNumberOfLaunches) {
