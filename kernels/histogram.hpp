@@ -56,7 +56,7 @@ struct HistogramArgs {
   std::uint64_t* counts;  // bins.slots() of this device's memory, written in stream order
 };
 
-// One row of the table. Counts are integers: every row gives the same, in any order.
+// One kernel of the table. Counts are integers: every kernel gives the same, in any order.
 template <class T>
 struct HistogramKernel {
   std::string_view name;
@@ -69,7 +69,7 @@ struct HistogramKernel {
   bool available() const { return launch != nullptr; }
 };
 
-// The host's rows with their functions for that instruction set, which this processor must have.
+// The host's kernels with their functions for that instruction set, which this processor must have.
 template <class T>
 std::span<const HistogramKernel<T>> histogram_kernels(InstructionSet set = instruction_set());
 

@@ -1,5 +1,5 @@
-// the kernel registry, and the backends' functions behind the interfaces that have not kernels of the
-// registry. A row is in the table of every build; where its backend was not compiled, its launch is null.
+// The kernel registry, and the backends' functions behind the interfaces that have no kernels to choose from.
+// The table of every build holds all kernels; where a backend was not compiled, their launch is null.
 #include "core/error.hpp"
 #include "kernels/bandwidth.hpp"
 #include "kernels/face_copy.hpp"
@@ -17,9 +17,9 @@
 
 namespace isotherm {
 
-// The lists of rows, by the deck's word: HOST(stencil, openmp, ...) is completed by stencil_openmp() of
-// host/stencil_openmp.cpp, CUDA(stencil, naive, ...) by stencil_naive() of cuda/stencil_naive.cu. The rows of
-// a backend go in order of speed: of those that are `tried` by `auto` a run takes the last where it tries
+// The lists of kernels, by the deck's word: HOST(stencil, openmp, ...) is completed by stencil_openmp() of
+// host/stencil_openmp.cpp, CUDA(stencil, naive, ...) by stencil_naive() of cuda/stencil_naive.cu. The kernels
+// of a backend go in order of speed: of those that are `tried` by `auto` a run takes the last where it tries
 // none.
 constexpr bool tried = true, untried = false;
 
@@ -74,7 +74,7 @@ using reduction_entry = ReductionKernel<T>;
 template <class T>
 using histogram_entry = HistogramKernel<T>;
 
-// What completes the rows of a list, declared here alone: a new row compiles this file and its own.
+// What completes the kernels of a list, declared here alone: a new kernel compiles this file and its own.
 #define NO_ENTRY(...)
 #define DECLARE_HOST(kind, word, ...) \
   template <class Isa, class T>       \

@@ -120,8 +120,8 @@ struct FaceStores {
   bool any() const { return links.count > 0; }
 };
 
-// A norm of the update out - in over the region, of sweeps of a time block the last one's, which a row that
-// `fuses_norm` returns from the sweep itself. Differences and sums in fp64, as in a reduction kernel.
+// A norm of the update out - in over the region, of sweeps of a time block the last one's, which a kernel
+// that `fuses_norm` returns from the sweep itself. Differences and sums in fp64, as in a reduction kernel.
 struct UpdateNorm {
   ReductionOp op = ReductionOp::max_abs;
   double* result = nullptr;  // one value in this device's memory, written in stream order; null: no norm
@@ -129,30 +129,30 @@ struct UpdateNorm {
   bool accumulate = false;   // combined with the value that is there: a step in several regions has one norm
 };
 
-// How a row goes about it; the bits of the field depend on neither.
+// How a kernel goes about it; the bits of the field depend on neither.
 struct SweepPlan {
   int time_block = 1;  // sweeps per launch
   int tile = 0;        // of the kernel's tiles
 };
 
-// `depth` Jacobi sweeps of `region`; cells of `out` outside `region` stay untouched.
+// `time_block` Jacobi sweeps of `region`; cells of `out` outside `region` stay untouched.
 template <class T>
 struct SweepArgs {
-  FieldView<const T> in;  // kelvin; valid `depth` cells around the region, beyond boundaries one
+  FieldView<const T> in;  // kelvin; valid `time_block` cells around the region, beyond boundaries one
   FieldView<T> out;       // same shape as in, other memory
-  // Interior indices: the block, its interior, a box beside that. It may reach into the ghosts, `depth`
+  // Interior indices: the block, its interior, a box beside that. It may reach into the ghosts, `time_block`
   // layers short of the last, where these hold a neighbour's cells: never beyond a boundary.
   Box region;
   Coefficients<T> c;
-  Boundaries<T> boundaries;  // applied by the row across its own_boundaries; across other axes boundaries are
-                             // in the ghosts
+  Boundaries<T> boundaries;   // applied by the kernel across its own_boundaries; across other axes boundaries
+                              // are in the ghosts
   FieldView<const T> source;  // kelvin a sweep; may be empty; ghosts as deep as those of `in`
   UpdateNorm norm;
   FaceStores<T> stores = {};  // only to a kernel that stores_faces(), of the whole block, and without a norm
 };
 
-// How a row takes one sweep in two parts: the interior, which needs nothing that an exchange brings, and the
-// rest of the region, once it is there. Boundaries of all axes are applied.
+// How a kernel takes one sweep in two parts: the interior, which needs nothing that an exchange brings, and
+// the rest of the region, once it is there. Boundaries of all axes are applied.
 template <class T>
 struct ExteriorSweep {
   // The part of `available`, which lies in `region`, that is best swept first; may be empty.
@@ -162,15 +162,15 @@ struct ExteriorSweep {
   std::size_t (*norm_scratch_bytes)(Box region, Box interior, int tile);
 };
 
-// Memory beside the fields that launches of a row keep for those that follow, in the thread that launches.
+// Memory beside the fields that launches of a kernel keep for those that follow, in the thread that launches.
 struct LaunchMemory {
   std::size_t (*bytes)(Box region, SweepPlan plan);  // that a launch needs
   std::size_t (*held)();                             // by this thread, now
   void (*release)();                                 // until the next launch
 };
 
-// One row of the table. Asynchronous on `stream`; holds no state but LaunchMemory; allocates and synchronises
-// nothing else.
+// One kernel of the table. Asynchronous on `stream`; holds no state but LaunchMemory; allocates and
+// synchronises nothing else.
 template <class T>
 struct StencilKernel {
   std::string_view name;  // the deck's word, the report's, the test's
@@ -178,20 +178,21 @@ struct StencilKernel {
   std::string_view description;
   void (*launch)(const SweepArgs<T>& args, SweepPlan plan,
                  Stream stream) = nullptr;  // null: not in this build
-  // Sweeps that one launch can fuse. Where more than one, the row applies the boundaries of all axes itself.
+  // Sweeps that one launch can fuse. Where more than one, the kernel applies the boundaries of all axes
+  // itself.
   int max_time_block = 1;
-  // The axes across which the row applies the boundary rule itself: nobody fills those ghosts for it.
+  // The axes across which the kernel applies the boundary rule itself: nobody fills those ghosts for it.
   std::array<bool, 3> own_boundaries{};
   // Ways to cut the work (block shapes, rows per thread, chunks of z), by name; the first is taken unasked.
   std::span<const std::string_view> tiles = one_tile;
-  // Null where the row cannot return the norm of its update.
+  // Null where the kernel cannot return the norm of its update.
   std::size_t (*norm_scratch_bytes)(Box region, int tile) = nullptr;
-  // Null: the row sweeps the boxes around the interior one after another.
+  // Null: the kernel sweeps the boxes around the interior one after another.
   const ExteriorSweep<T>* exterior = nullptr;
   // Does a sweep of this block store its faces where SweepArgs::stores says? `column_above`: the upper face
-  // across x is one of them. Null: the row never does.
+  // across x is one of them. Null: the kernel never does.
   bool (*stores_faces)(Box block, bool column_above, int tile) = nullptr;
-  // Why the current device cannot run the row in this tile; empty where it can. Null: every device can.
+  // Why the current device cannot run the kernel in this tile; empty where it can. Null: every device can.
   std::string (*unsupported)(int tile) = nullptr;
   KernelResources (*resources)(int tile) = nullptr;  // null on the host
   const LaunchMemory* memory = nullptr;              // null: launches keep none
@@ -205,11 +206,11 @@ struct StencilKernel {
   std::string why_unsupported(int tile) const { return unsupported ? unsupported(tile) : ""; }
 };
 
-// The host's rows with their functions for that instruction set, which this processor must have.
+// The host's kernels with their functions for that instruction set, which this processor must have.
 template <class T>
 std::span<const StencilKernel<T>> stencil_kernels(InstructionSet set = instruction_set());
 
-// The boundaries whose ghosts must be filled before this row sweeps.
+// The boundaries whose ghosts must be filled before this kernel sweeps.
 template <class T>
 Boundaries<T> boundaries_in_ghosts(const StencilKernel<T>& kernel, Boundaries<T> boundaries) {
   for (int f = 0; f < face_count; ++f) {
@@ -218,12 +219,14 @@ Boundaries<T> boundaries_in_ghosts(const StencilKernel<T>& kernel, Boundaries<T>
   return boundaries;
 }
 
-// Does a step in two parts go the row's own way? Temporal blocking take boxes, each with margins of its own.
+// Does a step in two parts go the kernel's own way? Temporal blocking take boxes, each with margins of its
+// own.
 template <class T>
 bool has_exterior(const StencilKernel<T>& kernel, SweepPlan plan) {
   return kernel.exterior && plan.time_block == 1;
 }
-// What of `region` this row sweeps before an exchange is over, out of what is at hand by then; may be empty.
+// What of `region` this kernel sweeps before an exchange is over, out of what is at hand by then; may be
+// empty.
 template <class T>
 Box interior_of(const StencilKernel<T>& kernel, Box region, Box available, SweepPlan plan) {
   return has_exterior(kernel, plan) && !available.empty()
@@ -242,7 +245,7 @@ void launch_exterior(const StencilKernel<T>& kernel, SweepArgs<T> args, Box inte
     args.norm.accumulate = true;
   }
 }
-// For their norm, interior and exterior, where the row fuses it.
+// For their norm, interior and exterior, where the kernel fuses it.
 template <class T>
 std::size_t split_scratch_bytes(const StencilKernel<T>& kernel, Box region, Box interior, SweepPlan plan) {
   std::size_t most = 0;
@@ -254,8 +257,8 @@ std::size_t split_scratch_bytes(const StencilKernel<T>& kernel, Box region, Box 
   return most;
 }
 
-// Least traffic of `depth` sweeps per cell, in bytes: one read and one write, and one read of the source if
-// there is one.
+// Least traffic of `time_block` sweeps per cell, in bytes: one read and one write, and one read of the source
+// if there is one.
 template <class T>
 constexpr double least_bytes_per_cell(bool has_source) {
   return sizeof(T) * (has_source ? 3.0 : 2.0);

@@ -29,15 +29,15 @@ struct BenchOptions {
   std::vector<Precision> precisions{Precision::fp32, Precision::fp64};
   std::vector<std::string> names;  // of kernels, transports; empty: all of the device
   bool all_tiles = false;
-  std::vector<int> time_blocks;      // empty: all that a row has
+  std::vector<int> time_blocks;      // empty: all that a kernel has
   std::vector<int> ghosts{1, 2, 4};  // halo: layers
   DeviceChoice device = DeviceChoice::automatic;
   std::optional<ReductionOp> norm;  // stencil: with the kernel's fused norm
   ReductionOp op = ReductionOp::sum_squares;
-  bool boundaries = false;  // stencil: six boundaries, and what the row needs of them
+  bool boundaries = false;  // stencil: six boundaries, and what the kernel needs of them
   bool source = false;      // stencil: with a source field
   bool overlap = false;     // stencil: in the parts of a step that overlaps its exchange
-  double seconds = 1;       // of measuring, a row
+  double seconds = 1;       // of measuring, a kernel
   std::uint64_t seed = 1;
   std::string folder = ".";  // io: where the files are while they are measured
   int repeats = 5;           // io: files of each way

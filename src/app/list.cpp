@@ -33,7 +33,7 @@ Gpu first_gpu() {
   }
 }
 
-// The tables of both precisions hold the same rows.
+// The tables of both precisions hold the same kernels.
 template <class Entry>
 std::string availability(const Entry& entry, const std::string& why_no_gpu) {
   if (!entry.available()) return "not in this build";
@@ -45,7 +45,7 @@ std::string availability(const Entry& entry, const std::string& why_no_gpu) {
   return "yes";
 }
 
-// Stencil kernels have a depth too.
+// Stencil kernels have a time block too.
 template <class Registry>
 TextTable kernel_table(const Registry& registry, const std::string& why_no_gpu) {
   constexpr bool has_time_block = requires {
@@ -80,7 +80,7 @@ void add_resources(std::vector<ResourceLine>& lines) {
   add(histogram_kernels<T>());
 }
 
-// Needs a context on the device: the driver may still have to compile the rows for it.
+// Needs a context on the device: the driver may still have to compile the kernels for it.
 std::string resources_text(const Gpu& gpu) {
   constexpr const char* title = "resources of the CUDA kernels";
   if (!gpu.device) return fmt::format("{}\n  not known here: {}\n", title, gpu.why_none);
@@ -141,7 +141,7 @@ Json registry_json(const Registry& registry, const std::string& why_no_gpu) {
   return all;
 }
 
-// None where a row cuts its work in one way only: that has no name.
+// None where a kernel cuts its work in one way only: that has no name.
 Json words_json(std::span<const std::string_view> tiles) {
   Json all = Json::array();
   for (const std::string_view tile : tiles)

@@ -12,16 +12,16 @@
 
 namespace isotherm {
 
-// `isotherm list`: the rows of all tables, what they take of a device, transports, devices.
+// `isotherm list`: the kernels of all tables, what they take of a device, transports, devices.
 std::string list_text();
 
-// The same for scripts, without what rows take of a device. Keys are only added.
+// The same for scripts, without what kernels take of a device. Keys are only added.
 std::string list_json();
 
 // `why_no_gpu`: why CUDA kernels that were built run nowhere; empty where a CUDA device is the current one,
-// which the rows are then asked about.
+// which the kernels are then asked about.
 std::string stencil_table(std::span<const StencilKernel<double>> registry, const std::string& why_no_gpu);
-// The tiles in each precision of the rows in this build; both tables hold the same rows.
+// The tiles in each precision of the kernels in this build; both tables hold the same kernels.
 std::string tile_table(std::span<const StencilKernel<float>> fp32,
                        std::span<const StencilKernel<double>> fp64);
 

@@ -11,7 +11,7 @@ namespace isotherm {
 // The bytes of a deck file. Throws Error(file_missing) or Error(deck) (empty, larger than 1 MiB).
 std::string read_deck_file(const std::string& path);
 
-// What the reader must know of other folders to check words: the valid names of rows.
+// What the reader must know of other folders to check words: the valid names of kernels.
 struct RegistryNames {
   struct Kernel {
     std::string name;
@@ -29,7 +29,7 @@ struct RegistryNames {
 // Reads, applies `overrides` ("a.b.c=value"; in messages called by their numbers in `arguments`, or counted)
 // and checks everything that needs no device and no rank count. Throws Error(deck) with all problems, a line
 // each, or Error(command_line) for an override that has no '=' or stands twice, or Error(unavailable) where a
-// right deck names a row that this build lacks.
+// right deck names a kernel that this build lacks.
 Config parse_deck(const std::string& text, const std::string& path, const std::vector<std::string>& overrides,
                   const RegistryNames& registry, const std::vector<int>& arguments = {});
 
@@ -52,7 +52,7 @@ std::vector<Change> changes(const Config& before, const Config& now);
 
 std::string commented_deck();  // isotherm init
 std::string minimal_deck();    // isotherm init --minimal: the same, without what has its default
-// isotherm schema, JSON Schema draft 7. Without rows any word may stand for a kernel or reduction.
+// isotherm schema, JSON Schema draft 7. Without kernels any word may stand for a kernel or reduction.
 std::string json_schema(const RegistryNames& registry = {});
 
 }  // namespace isotherm

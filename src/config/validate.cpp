@@ -402,7 +402,7 @@ void check_diagnostics(const Config& config, Problems& problems) {
 
 using Registry = std::vector<RegistryNames::Kernel>;
 
-// A word of `solver` for a row of a table, or auto.
+// A word of `solver` for a kernel of a table, or auto.
 struct KernelChoice {
   const char *key, *noun;
   const std::string& chosen;
@@ -417,7 +417,7 @@ std::vector<std::string_view> names_where(const Registry& registry, auto&& condi
   return names;
 }
 
-// The word must be auto or a row that this build has.
+// The word must be auto or a kernel that this build has.
 bool check_kernel_name(const KernelChoice& kernel, Problems& problems) {
   if (!problems.sound({kernel.key})) return false;
   const auto known = names_where(kernel.table, [](const auto& each) { return each.available; });
@@ -430,13 +430,13 @@ bool check_kernel_name(const KernelChoice& kernel, Problems& problems) {
   return false;
 }
 
-// Whether the row is in this build and runs on what parallel.device says.
+// Whether the kernel is in this build and runs on what parallel.device says.
 bool runs(const RegistryNames::Kernel& entry, DeviceChoice device) {
   return entry.available &&
          (device == DeviceChoice::automatic || entry.on_cuda == (device == DeviceChoice::cuda));
 }
 
-// The only device on which the named row runs: true for CUDA. None for auto, and where there are two.
+// The only device on which the named kernel runs: true for CUDA. None for auto, and where there are two.
 std::optional<bool> only_device(const KernelChoice& choice, DeviceChoice device) {
   bool on[] = {false, false};
   for (const RegistryNames::Kernel& entry : choice.table)
@@ -444,7 +444,7 @@ std::optional<bool> only_device(const KernelChoice& choice, DeviceChoice device)
   return on[false] == on[true] ? std::nullopt : std::optional(on[true]);
 }
 
-// Each row must run on parallel.device, and on one device with those before it.
+// Each kernel must run on parallel.device, and on one device with those before it.
 void check_kernels(const Config& config, const RegistryNames& registry, Problems& problems) {
   const SolverConfig& solver = config.solver;
   const KernelChoice choices[] = {{"solver.kernel", "kernel", solver.kernel, registry.kernels},

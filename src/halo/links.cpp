@@ -321,7 +321,7 @@ std::vector<HaloLink> try_links(const TransportSettings& settings, std::vector<O
   return links;
 }
 
-// A trial that went wrong on one link may have taken its row from all.
+// A measurement that failed on one link may have taken its transport from all.
 template <class T>
 void drop_broken(const Communicator& communicator, const std::vector<OpenTransport<T>>& candidates,
                  std::vector<HaloLink>& links) {

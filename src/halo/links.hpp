@@ -20,8 +20,8 @@ struct TransportMeasurement {
   double latency = 0;  // s, of one with a cell a message, queued likewise
 };
 
-// Both ranks of the pair make one, with one another's messages, and run the same rows in the same order.
-// `communicator` is the probe's own.
+// Both ranks of the pair make one, with one another's messages, and run the same transports in the same
+// order. `communicator` is the probe's own.
 template <class T>
 class LinkProbe {
  public:
@@ -69,11 +69,11 @@ struct HaloLink {
   std::vector<Direction> directions;  // of its messages
   std::size_t bytes;                  // each way, an exchange
   std::string transport;
-  std::vector<TransportMeasurement> measurements;  // of every row that was asked, in the order of the table
+  std::vector<TransportMeasurement> measurements;  // of those asked, in the order of the table
   const TransportMeasurement& chosen() const;
 };
 
-// A row that all ranks have made ready, with a communicator of its own; or why they cannot.
+// A transport that all ranks have made ready, with a communicator of its own; or why they cannot.
 template <class T>
 struct OpenTransport {
   const TransportEntry<T>* entry;
@@ -94,7 +94,7 @@ struct ChosenTransports {
 };
 
 // Collective; the fields' edges and ghosts are overwritten. Throws CollectiveError(unavailable) where the
-// named one does not work between all neighbours, or no row does between some two.
+// named one does not work between all neighbours, or no transport does between some two.
 template <class T>
 ChosenTransports<T> choose_transports(const TransportSettings& settings,
                                       std::span<const TransportEntry<T>> registry,

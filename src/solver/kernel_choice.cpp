@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t enough_sweeps = 16;  // of a graph, so that its own launch is cheap beside theirs
 
-// The rows that a word stands for on a backend; `auto` for those that are meant for it.
+// The kernels that a word stands for on a backend; `auto` for those that are meant for it.
 template <class Registry>
 auto kernels_of(const Config& config, const char* key, const Registry& kernels, const std::string& name,
                 Backend backend) {
@@ -31,8 +31,9 @@ auto kernels_of(const Config& config, const char* key, const Registry& kernels, 
   return found;
 }
 
-// How many sweeps per launch of the row may fuse: first the one to take unasked, and those that tell most to
-// a trial, which has no time for all. Beside other rows, single sweeps of one that can fuse are no choice.
+// How many sweeps per launch of the kernel may fuse: first the one to take unasked, and those that tell most
+// to a measurement, which has no time for all. Beside other kernels, single sweeps of one that can fuse are
+// no choice.
 std::vector<int> time_blocks_of(int max_time_block, int most, bool named) {
   most = std::min(most, max_time_block);
   std::vector<int> time_blocks;
@@ -77,7 +78,7 @@ void add_tiles(const Config& config, const StencilKernel<T>& kernel, Int3 subdom
 }
 
 // The sums of two reductions differ in their last digits, and so would the sweep at which a run stops: where
-// a sum decides, `auto` takes the same row every time, whatever is faster today.
+// a sum decides, `auto` takes the same kernel every time, whatever is faster today.
 std::string_view steady_reduction(Backend backend) {
   return backend == Backend::host ? "openmp" : "warp_shuffle";
 }
@@ -209,7 +210,7 @@ KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subd
   // The table goes up the ladder: what stands last is what to take unasked.
   std::reverse(kernels.begin(), kernels.end());
   for (const auto* kernel : kernels) add_tiles(config, *kernel, subdomain, choices.sweeps);
-  // Without a trial nobody knows that fusing pays.
+  // Without a measurement nobody knows that fusing pays.
   if (s.kernel == "auto")
     std::stable_partition(choices.sweeps.begin(), choices.sweeps.end(),
                           [](const SweepChoice<T>& c) { return !c.is_temporal(); });

@@ -31,7 +31,7 @@ struct SweepChoice {
 template <class T>
 struct SolverKernels {
   SweepChoice<T> sweep;
-  const ReductionKernel<T>* reduction;  // its `fused` row: the norm comes out of the sweep
+  const ReductionKernel<T>* reduction;  // its `fused` kernel: the norm comes out of the sweep
   const HistogramKernel<T>* histogram;  // of the diagnostics
   bool graph = false;                   // sweeps between checks are queued as graphs, where halos can be
 };
@@ -70,20 +70,21 @@ int longest_time_block(const Config& config, const Decomposition& decomposition)
 // no period between two events, and no block, is too short for. `most`: of the memory. Arithmetic only.
 int widest_halo(const Config& config, const Decomposition& decomposition, int most = 8);
 
-// Is there a row for `auto` on the current device whose launches can fuse sweeps?
+// Is there a kernel for `auto` on the current device whose launches can fuse sweeps?
 template <class T>
 bool has_temporal_kernel(Backend backend);
 
-// Why the row has no room for a block of so many cells; empty where it has.
+// Why the kernel has no room for a block of so many cells; empty where it has.
 template <class T>
 std::string why_no_room(const StencilKernel<T>& kernel, Int3 subdomain);
 
 // Throws Error(deck) where what the deck names does not run on `backend`, with what does. Rows that the
 // current device cannot run, or that have no room for `subdomain`, the largest of a rank, are left out, or
-// rejected by Error(unavailable) where they are named. Fused depths are those that a trial should weigh.
+// rejected by Error(unavailable) where they are named. Fused depths are those that a measurement should
+// weigh.
 template <class T>
 KernelChoices<T> kernel_choices(const Config& config, Backend backend, Int3 subdomain = {0, 0, 0});
-// The first of each: without a trial.
+// The first of each: without a measurement.
 template <class T>
 SolverKernels<T> choose_kernels(const Config& config, Backend backend, Int3 subdomain = {0, 0, 0});
 
@@ -97,12 +98,12 @@ std::string why_no_graph(const Config& config, const Device& device);
 // `why_not` says why they cannot be.
 bool settle_graph(const Config& config, bool wanted, const std::string& why_not);
 
-// Does a run overlap halos and interior, unless it finds out by trial? `auto` is on with several ranks on
-// GPUs.
+// Does a run overlap halos and interior, unless it finds out by measurement? `auto` is on with several ranks
+// on GPUs.
 bool overlaps(Overlap choice, Backend backend, int ranks);
 
-// The backend that the deck's rows need, and the key that says so: `kernel: naive` needs CUDA. None where the
-// deck leaves it open.
+// The backend that the deck's kernels need, and the key that says so: `kernel: naive` needs CUDA. None where
+// the deck leaves it open.
 struct RequiredBackend {
   Backend backend;
   const char* key;
@@ -117,8 +118,8 @@ std::optional<RequiredBackend> required_backend(const Config& config);
 //
 // Ghosts are swept where they are cells of a neighbour, with the neighbour's own bits; never beyond a
 // boundary. Where something is due inside a period, it ends there: the last sweep before it always covers
-// exactly the block. A row that fuses f sweeps takes them in one launch, which covers what the last of them
-// does:
+// exactly the block. A kernel that fuses f sweeps takes them in one launch, which covers what the last of
+// them does:
 //
 //     d = 5, f = 2    exchange | 2 -> block + 3 | 2 -> block + 1 | 1 -> block | exchange ...
 

@@ -75,12 +75,13 @@ double rounding_level(double largest_temperature) {
 template <class T>
 class ResidualCheck {
  public:
-  // `row` may be the fused one. `device` must outlive it. Collective; errors of one rank are thrown on all.
+  // `kernel` may be the fused one. `device` must outlive it. Collective; errors of one rank are thrown on
+  // all.
   ResidualCheck(const Config& config, const Communicator& communicator, Device& device,
                 const ReductionKernel<T>& kernel, std::size_t scratch_bytes);
 
-  // Where a sweep leaves its norm, where the row is the fused one. A later sweep may do so before finish():
-  // start() has queued the copy of this one ahead of it.
+  // Where a sweep leaves its norm, where the kernel is the fused one. A later sweep may do so before
+  // finish(): start() has queued the copy of this one ahead of it.
   UpdateNorm norm_of_sweep() const;
 
   // Of `now` - `before`, both in this device's memory, after what `stream` holds. finish() comes before the

@@ -36,7 +36,7 @@ std::vector<BenchEntry> ladder(const Bench& bench, Int3 cells) {
 
 BenchMemory memory(const Bench& bench, Int3 cells, Precision precision) {
   const double array = field_bytes(cells, 0, precision);
-  constexpr double pairs = 2;  // the row's and the copy bandwidth's
+  constexpr double pairs = 2;  // the kernel's and the copy bandwidth's
   // On a GPU, the host's side of a transfer, and what came back of it.
   return bench.on_host() ? BenchMemory{0, 2 * pairs * array} : BenchMemory{2 * pairs * array, 3 * array};
 }

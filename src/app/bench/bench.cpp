@@ -106,7 +106,7 @@ bool holds(const std::vector<std::string_view>& names, const std::vector<std::st
   return std::ranges::all_of(asked, [&](const auto& name) { return std::ranges::count(names, name) > 0; });
 }
 
-// Whether the rows that were asked for are the processor's alone.
+// Whether the kernels that were asked for are the processor's alone.
 bool of_the_host(const BenchOptions& options, const LadderBench& subject) {
   return !options.names.empty() && holds(subject.names(Backend::host), options.names) &&
          !holds(subject.names(Backend::cuda), options.names);

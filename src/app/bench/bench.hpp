@@ -1,5 +1,5 @@
-// `isotherm bench`: how fast the rows of this build are on this machine, and whether they are right. One file
-// a subject. A ladder is all rows on one grid in one precision.
+// `isotherm bench`: how fast the kernels of this build are on this machine, and whether they are right. One
+// file a subject. A ladder is all kernels on one grid in one precision.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace isotherm {
 
-// What is measured right beside every sample of a row; null: not measured.
+// What is measured right beside every sample of a kernel; null: not measured.
 struct CopyProbes {
   BandwidthProbe* copy = nullptr;
   BandwidthProbe* read = nullptr;
@@ -92,12 +92,12 @@ std::vector<std::string_view> names_of(std::span<const Entry> table, Backend bac
   return names;
 }
 
-// Whether --rows asks for this one; for all where it is not given.
+// Whether --kernels or --transports asks for this one; for all where it is not given.
 inline bool is_wanted(std::string_view name, const BenchOptions& options) {
   return options.names.empty() || std::ranges::find(options.names, name) != options.names.end();
 }
 
-// The rows of one backend, those that were asked for, in the order of the table.
+// The kernels of one backend, those that were asked for, in the order of the table.
 template <class Entry>
 std::vector<const Entry*> chosen_kernels(std::span<const Entry> table, const Bench& bench) {
   std::vector<const Entry*> chosen;
@@ -124,7 +124,7 @@ BenchEntry new_entry(std::string_view kernel, Int3 cells) {
 }
 
 // Prints the tables and writes the JSON. Throws CollectiveError(command_line) on several ranks where the
-// subject is of one device. Returns 70 where a row gave a wrong answer, else 0.
+// subject is of one device. Returns 70 where a kernel gave a wrong answer, else 0.
 int bench(const CommandLine& command, const Communicator& world);
 
 BenchRecord describe_bench(const CommandLine& command, const Device& device, const ThreadPlan& threads);

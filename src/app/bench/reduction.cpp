@@ -1,5 +1,5 @@
-// `isotherm bench reduction`: every row on the difference of two blocks of random numbers, the fused one on
-// the update of a sweep, against a compensated sum, the copy and the read bandwidth.
+// `isotherm bench reduction`: every kernel on the difference of two blocks of random numbers, the fused one
+// on the update of a sweep, against a compensated sum, the copy and the read bandwidth.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -17,14 +17,14 @@ namespace isotherm {
 template <class T>
 void fill_random(FieldView<T> field, std::uint64_t seed, T low, T high);
 
-// `depth` sweeps of the whole block by the row `reference`, from `start` into `expected`; the ghosts of
-// `expected` are poison. The result has the same bits as one thread's. `start` is used up where depth > 1,
-// and its ghosts beyond boundaries are filled.
+// `time_block` sweeps of the whole block by the kernel `reference`, from `start` into `expected`; the ghosts
+// of `expected` are poison. The result has the same bits as one thread's. `start` is used up where time_block
+// > 1, and its ghosts beyond boundaries are filled.
 template <class T>
 void sweep_reference(Field<T>& start, Field<T>& expected, FieldView<const T> source, Coefficients<T> c,
                      const Boundaries<T>& boundaries, int time_block);
 
-// Fills a result before the row under test runs.
+// Fills a result before the kernel under test runs.
 template <class T>
 inline constexpr T poison = std::numeric_limits<T>::quiet_NaN();
 

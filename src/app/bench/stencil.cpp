@@ -95,7 +95,7 @@ SweepArgs<T> SweepBench<T>::args(Field<T>& in, Field<T>& out, const UpdateNorm& 
           norm};
 }
 
-// What a walled block needs for the row is part of its cost.
+// What a subdomain with boundaries needs for the kernel is part of its cost.
 template <class T>
 void SweepBench<T>::queue(const StencilKernel<T>& kernel, int tile, SweepArgs<T> args) {
   if (bench_.options.boundaries) {
@@ -205,7 +205,7 @@ template class SweepBench<double>;
 
 namespace {
 
-// Why a row is not measured; empty where it is.
+// Why a kernel is not measured; empty where it is.
 template <class T>
 std::string why_skipped(const StencilKernel<T>& kernel, int tile, Int3 subdomain,
                         const BenchOptions& options) {
@@ -264,7 +264,7 @@ std::vector<BenchEntry> ladder(const Bench& bench, Int3 cells) {
   return entries;
 }
 
-// Rejects a depth that no row has: it would be left out without a word.
+// Rejects a time block that no kernel has: it would be left out without a word.
 void validate_time_blocks(const Bench& bench) {
   for (const int time_block : bench.options.time_blocks) {
     bool found = false;

@@ -1,5 +1,5 @@
-// `isotherm bench stencil`: every row, tile and depth on a block of random numbers. A row is compared with
-// the reference cell by cell before it is timed.
+// `isotherm bench stencil`: every kernel, tile and time block on a block of random numbers. A kernel is
+// compared with the reference cell by cell before it is timed.
 #pragma once
 
 #include <optional>
@@ -12,11 +12,11 @@
 
 namespace isotherm {
 
-// The fields of one grid and one depth, and what must come out.
+// The fields of one grid and one time block, and what must come out.
 template <class T>
 class SweepBench {
  public:
-  // `norm`: of the update, which the rows return.
+  // `norm`: of the update, which the kernels return.
   SweepBench(const Bench& bench, Int3 cells, int time_block, std::optional<ReductionOp> norm);
   BenchEntry measure(const StencilKernel<T>& kernel, int tile, CopyProbes probes);
   // As a kernel of the reductions: what the norm adds to a sweep.
@@ -27,7 +27,7 @@ class SweepBench {
     std::string wrong;  // empty, or what is
     double norm;
   };
-  // Where a row leaves its norm.
+  // Where a kernel leaves its norm.
   struct NormMemory {
     Buffer result, scratch;
     UpdateNorm norm;

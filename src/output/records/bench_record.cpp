@@ -270,7 +270,7 @@ std::vector<Column> columns_of(const BenchRecord& r) {
   add(updates, "GPts/s", 'r', [](const E&, const F& f) { return decimal(f.points_per_second, 1e9, 2); });
   add(true, "GB/s", 'r', [](const E&, const F& f) { return decimal(f.bandwidth, 1e9, 1); });
   add(true, "of copy", 'r', [](const E&, const F& f) { return percent(f.copy_share); });
-  // What the sweeps would need one by one, of the copy: over 100 % no single row can get.
+  // What the sweeps would need one by one, of the copy: over 100 % no single kernel can get.
   add(temporal, "of limit", 'r',
       [](const E& e, const F& f) { return f.copy_share ? percent(*f.copy_share * e.time_block) : "-"; });
   add(reduces, "of read", 'r', [](const E&, const F& f) { return percent(f.read_share); });

@@ -31,7 +31,7 @@ struct BenchSamples {
   std::int64_t launches = 1;             // a sample
   std::vector<double> seconds;           // of one launch; of a difference, what it takes longer than the base
   std::vector<double> base_seconds;      // of a difference: of its base; empty where `seconds` are none
-  std::vector<double> copy_bytes_per_s;  // beside it; empty where no roof was measured
+  std::vector<double> copy_bytes_per_s;  // beside it; empty where no copy bandwidth was measured
   std::vector<double> read_bytes_per_s;
 };
 
@@ -39,7 +39,7 @@ enum class BenchVerdict { right, wrong, skipped };
 template <>
 inline constexpr auto words_of<BenchVerdict> = words("right", "wrong", "skipped");
 
-struct BenchEntry {  // one row of a table, one way to launch it, on one grid
+struct BenchEntry {  // one kernel of a table, one way to launch it, on one grid
   std::string kernel, tile;
   int time_block = 1;  // sweeps per launch fuses
   Precision precision = Precision::fp64;
@@ -101,7 +101,7 @@ struct BenchFigures {
   // may have either sign, medians against medians.
   std::optional<double> copy_share, read_share;
   std::optional<double> copy_bandwidth, read_bandwidth;  // bytes per second
-  std::optional<double> speedup;  // over the lowest kernel: the first right row of this grid and precision
+  std::optional<double> speedup;  // over the lowest kernel: the first right kernel of this grid and precision
 };
 
 struct BenchRecord {

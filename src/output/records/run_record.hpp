@@ -140,7 +140,7 @@ struct MethodRecord {  // what was asked and what was chosen
   std::string transport;   // of the halos, or several
   int halo_width = 1;      // sweeps for one halo exchange
   int time_block = 1;      // sweeps for one launch, where nothing is due before
-  std::string why_single;  // where the row could fuse some, and they are not
+  std::string why_single;  // where the kernel could fuse some, and they are not
   Overlap overlap = Overlap::off;
   std::string instruction_set;  // of the host kernels; empty on a GPU
   std::string threads_note;     // ThreadPlan::note of rank 0
