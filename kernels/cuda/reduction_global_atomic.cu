@@ -7,7 +7,7 @@
 //           behind, beats even infinity.
 // Mapping   one thread per cell, by the cell's number (cells.hpp): reads are coalesced.
 // Storage   registers: the cell's part. Shared memory: nothing.
-// Traffic   each field once from memory; one atomic operation a cell on the same 8 bytes in L2.
+// Traffic   each field once from memory; one atomic operation per cell on the same 8 bytes in L2.
 // Slower    than anything above: atomic operations on one address go one after the other, whichever SM sends
 //           them, so the time is that of one L2 slice and not of the memory. And sums are added in the order
 //           of arrival: two runs differ in their last digits. Pairs of values added first (global_pairwise),

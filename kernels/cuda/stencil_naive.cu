@@ -9,7 +9,7 @@
 // Storage   registers: the seven values. Shared memory: nothing. Constant memory: all else, as the kernel's
 //           parameters lie there: coefficients, addresses, pitches and the region's end are read by every
 //           thread at once, which is what its cache is made for.
-// Traffic   seven reads and a write are issued a cell: 32 bytes in fp32, 64 in fp64. Of the reads, x
+// Traffic   seven reads and a write are issued per cell: 32 bytes in fp32, 64 in fp64. Of the reads, x
 //           neighbours come from the lines that the warp holds in L1 anyhow, y neighbours from L1 where
 //           the block has several rows, else from L2, z neighbours from L2 as long as it holds three
 //           planes. Device memory then sees the least there is: one read and one write per cell, 8 or 16

@@ -29,7 +29,7 @@ def add(subcommands):
             ("ladder", ladder_figure, "draw the rows of a benchmark as bars, under their limit"),
             ("roofline", roofline_figure, "draw stencil rows over their arithmetic intensity, under their limit"),
             ("time-blocks", time_block_figure,
-             "draw points a second against the sweeps that a launch fuses, with the limits of memory")):
+             "draw points per second against the sweeps per launch, with the limits of memory")):
         subcommand = add_subcommand(subcommands, name, draw_bench, text, f"Reads what a benchmark measured, to {text}.", None)
         subcommand.set_defaults(figure=name, make=make)
         subcommand.add_argument("bench", metavar="BENCH.json", help="written by isotherm bench ... --json")

@@ -196,8 +196,8 @@ def series_parts(study, scaled):
         predicted = {row.ranks: row.predicted for row in series.rows if row.predicted}
         notes = series.notes
         what = "measured and predicted" if predicted else "measured"
-        parts.append(pictures(picture(scaling_figure(series), f"Time a sweep and efficiency over ranks, {what}",
-                                      f"Time a sweep and efficiency, {what}.")))
+        parts.append(pictures(picture(scaling_figure(series), f"Time per sweep and efficiency over ranks, {what}",
+                                      f"Time per sweep and efficiency, {what}.")))
     except Failure as failure:
         notes = [f"no prediction: {failure}"]
     remarked = any(row.remark for row in scaled.rows)

@@ -228,7 +228,7 @@ def performance(record):
     ]))
     figures_of_merit = [
         ("cell updates", si(speed["points_per_s"], "Pts/s"), f"{speed['sweeps']} sweeps"),
-        ("time a step", si(speed["step_s"], "s"), "of the slowest rank"),
+        ("time per step", si(speed["step_s"], "s"), "of the slowest rank"),
         ("effective bandwidth", si(effective, "B/s"), f"{speed['bytes_per_point']:g} bytes a point, least traffic"),
         ("share of the copy bandwidth", percent(speed["copy_bandwidth_share_percent"]), f"a copy at {si(copy, 'B/s')}"),
     ]
@@ -264,7 +264,7 @@ def what_was_run(run):
             ("problem", problem_line(record)),
             ("sources", record["sources"] and f"{watts(record['sources']['power_W'])} in {record['sources']['cells']} cells"),
             ("process grid", " x ".join(map(str, split["process_grid"]))),
-            ("cells a rank", f"{split['smallest_rank_cells']} to {split['largest_rank_cells']}"),
+            ("cells per rank", f"{split['smallest_rank_cells']} to {split['largest_rank_cells']}"),
             ("time step", method["dt_s"] and f"{si(method['dt_s'], 's')} (limit {si(method['dt_limit_s'], 's')})"),
             ("weight", method["weight"]), ("kernel", f"{kernel}, {method['instruction_set'] or 'CUDA'}"),
             ("reduction", method["reduction"]), ("halo width", method["halo_width"]), ("transport", method["transport"]),
@@ -471,7 +471,7 @@ def phases_figure(phases):
 
 
 def bandwidth_figure(effective, copy):
-    """Bytes a second of the sweeps under those of a copy, which no sweep of large blocks can pass."""
+    """Bytes per second of the sweeps under those of a copy, which no sweep of large blocks can pass."""
     figure, panel = pyplot.subplots(figsize=(WIDTH, 1.35), layout="constrained")
     panel.barh(0, effective / 1e9, color="#b5367a", height=0.6)
     panel.axvline(copy / 1e9, color="black", linewidth=2)

@@ -260,7 +260,7 @@ def kind_of(records):
     if max(shares) <= EVEN * min(shares):
         return WEAK
     grids = ", ".join(f"{times(record.cells)} on {record.ranks}" for record in records)
-    raise Failure(DATA, f"the runs have neither one grid nor the same cells a rank ({grids}); leave some out, or say "
+    raise Failure(DATA, f"the runs have neither one grid nor the same cells per rank ({grids}); leave some out, or say "
                         "--kind")
 
 

@@ -60,7 +60,7 @@ def add(subcommands):
     subcommand.add_argument("--json", metavar="FILE", help="write everything to this file")
     subcommand.add_argument("--csv", metavar="FILE", help="write the table to this file")
     subcommand.add_argument("--out", metavar="FILE",
-                      help="draw time a sweep and efficiency into this file: png, pdf or svg by its ending")
+                      help="draw time per sweep and efficiency into this file: png, pdf or svg by its ending")
 
 
 def quantity(unit, zero_too=True):
@@ -143,7 +143,7 @@ COLUMNS = [
     Column("ranks", "ranks", lambda row: row.ranks, str, False),
     Column("grid", "cells", lambda row: row.cells, times, False),
     Column("processes", "process_grid", lambda row: row.parts, times, False),
-    Column("cells a rank", "cells_per_rank", lambda row: row.rank_cells, str, False),
+    Column("cells per rank", "cells_per_rank", lambda row: row.rank_cells, str, False),
     Column("a sweep", "step_s", lambda found: found.step, format_time),
     Column("GPts/s", "points_per_s", lambda found: found.rate, lambda rate: f"{rate / 1e9:.4g}"),
     Column("speed-up", "speedup", lambda found: found.speedup, lambda value: f"{value:.4g}"),
@@ -162,7 +162,7 @@ def cells_of(row):
 
 def as_text(series):
     base, method, machine = series.base, series.method, series.machine
-    size = f"{times(base.cells)} cells" if series.kind == STRONG else f"{base.rank_cells} cells a rank"
+    size = f"{times(base.cells)} cells" if series.kind == STRONG else f"{base.rank_cells} cells per rank"
     check = f"a norm every {method.check_interval:.4g} sweeps" if math.isfinite(method.check_interval) else "no norms"
     inside, between = (f"{wire.bandwidth / 1e9:.4g} GB/s and {format_time(wire.latency)}" if wire else "unknown"
                        for wire in (machine.inside, machine.between))
@@ -227,7 +227,7 @@ def row_json(row):
 
 
 def scaling_figure(series):
-    """Time a sweep, and efficiency, over the number of ranks."""
+    """Time per sweep, and efficiency, over the number of ranks."""
     figure, (above, below) = pyplot.subplots(2, sharex=True, figsize=(7, 7), layout="constrained")
     ranks = sorted({row.ranks for row in series.rows})
     base = series.base
@@ -242,7 +242,7 @@ def scaling_figure(series):
     above.xaxis.set_minor_locator(NullLocator())
     above.set_yscale("log")
     figures.plain_ticks(above.yaxis)
-    above.set_ylabel("time a sweep [ms]")
+    above.set_ylabel("time per sweep [ms]")
     above.set_title(f"{figures.plain(base.name)}: {series.kind} scaling on {', '.join(base.devices)}", loc="left")
     figures.name_curves(above)
     below.set_ylim(bottom=0)

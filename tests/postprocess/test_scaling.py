@@ -319,7 +319,7 @@ def test_the_table(strong, capsys):
         "       4 ranks a host; within a host 1 GB/s and 5 µs, between hosts 0.5 GB/s and 10 µs, 0 s a message"]
     table = [line.split("  ") for line in lines[5:]]
     rows = [[text.strip() for text in line if text.strip()] for line in table]
-    assert rows[0] == ["ranks", "grid", "processes", "cells a rank", "a sweep", "GPts/s", "speed-up", "efficiency",
+    assert rows[0] == ["ranks", "grid", "processes", "cells per rank", "a sweep", "GPts/s", "speed-up", "efficiency",
                        "hidden"]
     assert rows[1] == ["measured", "predicted"] * 5
     assert rows[2][:6] == ["1", "64x64x64", "1x1x1", "262144", "263 µs", "263 µs"]
@@ -421,7 +421,7 @@ def test_runs_that_make_no_series_are_refused(strong, tmp_path, refused):
         2, "runs of one rank count (4) are neither weak nor strong; add runs, or say --kind")
     other = write_run(tmp_path, 2, 1e-3, (64, 64, 96))
     assert refused("scaling", strong[1], other) == (
-        65, "the runs have neither one grid nor the same cells a rank (64x64x64 on 1, 64x64x96 on 2); leave some out, "
+        65, "the runs have neither one grid nor the same cells per rank (64x64x64 on 1, 64x64x96 on 2); leave some out, "
             "or say --kind")
     for what, changes in (("problem", {"method": {"problem": "transient"}}),
                           ("precision", {"grid": {"precision": "fp32"}}),

@@ -33,7 +33,7 @@ def runs_of(study):
 def test_a_study_is_a_series_of_its_runs(study, tmp_path, capsys):
     path = tmp_path / "a.json"
     assert main(["scaling", str(study), *MACHINE, "--ranks", "4", "--json", str(path), "--out", str(tmp_path / "a.svg")]) == 0
-    assert capsys.readouterr().out.startswith("weak scaling of deck (precision fp64): 3315 cells a rank, fp64, on ")
+    assert capsys.readouterr().out.startswith("weak scaling of deck (precision fp64): 3315 cells per rank, fp64, on ")
     content = json.loads(path.read_text())
     assert (content["kind"], [row["ranks"] for row in content["rows"]]) == ("weak", [1, 2, 4])
     runs = runs_of(study)
@@ -54,7 +54,7 @@ def test_the_page_has_figure_and_table(study, tmp_path):
                  format_time(one["performance"]["step_s"]), format_time(two["performance"]["step_s"]), share(efficiency),
                  f"{2 * efficiency:.4g}", "predicted"):
         assert said in text, said
-    assert page.pictures[0]["alt"].startswith("Time a sweep and efficiency over ranks, measured")
+    assert page.pictures[0]["alt"].startswith("Time per sweep and efficiency over ranks, measured")
 
 
 def test_what_is_missing_is_said(study, tmp_path, capsys):
@@ -68,7 +68,7 @@ def test_what_is_missing_is_said(study, tmp_path, capsys):
     broken = changed_study(study, tmp_path, fail_base)
     why = "deck (precision fp64) has nothing to be compared with (none (ranks-1: failed))"
     text = " ".join(report(broken, tmp_path / "page.html").text.split())
-    assert f"no prediction: {broken}: {why}" in text and "ranks-1: failed" in text and "Time a sweep" not in text
+    assert f"no prediction: {broken}: {why}" in text and "ranks-1: failed" in text and "Time per sweep" not in text
     assert main(["scaling", str(broken)]) == 65
     assert why in capsys.readouterr().err
 

@@ -45,7 +45,7 @@ struct HaloRecord {
 // Collective; every rank returns all pairs.
 std::vector<HaloPair> gather_pairs(const std::vector<HaloLink>& mine, const Communicator& communicator);
 
-// Bytes a second, each way. None where it was not timed.
+// Bytes per second, each way. None where it was not timed.
 std::optional<double> bandwidth(const HaloLink& link);
 
 // Of what an exchange costs. None where it was not measured.
