@@ -19,7 +19,7 @@ if [[ ${ISOTHERM_TEST_EXTRAS:-} == 1 ]]; then
 fi
 install_packages "${packages[@]}"
 choose_preset
-build_isotherm "$preset" all -D ISOTHERM_TESTS=ON -D ISOTHERM_PYTHON="$python"
+build_isotherm "$preset" all -D ISOTHERM_TESTS=ON -D ISOTHERM_HOST_KERNELS=ALL -D ISOTHERM_PYTHON="$python"
 
 # Two slots more than processors: half of the tests mostly wait, for disks, for limits of time, for programs to end.
 code=0

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "kernels/host/host_kernels.hpp"
 
 namespace isotherm {
 namespace {
@@ -21,9 +22,26 @@ constexpr std::array all_sets = {InstructionSet::v4, InstructionSet::v3, Instruc
 
 InstructionSet best() {
   for (InstructionSet set : all_sets) {
-    if (cpu_has(set)) return set;
+    if (can_use(set)) return set;
   }
-  return InstructionSet::baseline;
+  throw Error(
+      ExitCode::unavailable,
+      "no instruction set (this program was built for the processor of another machine alone); build it "
+      "on this one, or with -D ISOTHERM_HOST_KERNELS=ALL");
+}
+
+// Exactly the features that CMakeLists.txt compiles each variant with.
+bool cpu_has(InstructionSet set) {
+  if (set == InstructionSet::baseline) return true;
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (set == InstructionSet::v3) return v3;
+  return v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#else
+  return false;
+#endif
 }
 
 std::ifstream cache_file(int core, const std::string& index, const char* name) {
@@ -88,28 +106,18 @@ std::string_view name(InstructionSet set) {
   return "baseline";
 }
 
-// Exactly the features that CMakeLists.txt compiles each variant with.
-bool cpu_has(InstructionSet set) {
-  if (set == InstructionSet::baseline) return true;
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (set == InstructionSet::v3) return v3;
-  return v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-#else
-  return false;
-#endif
+bool can_use(InstructionSet set) {
+  return host::BuiltTags::have(set) && cpu_has(set);
 }
 
 InstructionSet choose_instruction_set(const char* wish) {
   if (!wish || !*wish) return best();
   for (InstructionSet set : all_sets) {
     if (name(set) != wish) continue;
-    if (cpu_has(set)) return set;
-    throw Error(ExitCode::unavailable, "ISOTHERM_ISA=" + std::string(wish) +
-                                           " cannot be used (this processor lacks it); the best here is " +
-                                           std::string(name(best())));
+    if (can_use(set)) return set;
+    throw Error(ExitCode::unavailable, "ISOTHERM_ISA=" + std::string(wish) + " cannot be used (this " +
+                                           (cpu_has(set) ? "program was built without" : "processor lacks") +
+                                           " it); the best here is " + std::string(name(best())));
   }
   throw Error(ExitCode::unavailable,
               "ISOTHERM_ISA=" + std::string(wish) +

@@ -7,15 +7,16 @@
 
 namespace isotherm {
 
-// The host kernels are compiled once for each; v3 and v4 are the levels of the x86-64 psABI (AVX2 with FMA,
-// AVX-512). All give the same bits. Other processors have the baseline alone.
+// The host kernels are compiled once for each, or for the best of one processor (-D
+// ISOTHERM_HOST_KERNELS=NATIVE); v3 and v4 are the levels of the x86-64 psABI (AVX2 with FMA, AVX-512). All
+// give the same bits. Other processors have the baseline alone.
 enum class InstructionSet { baseline, v3, v4 };
 
 std::string_view name(InstructionSet set);  // "baseline", "v3", "v4"
-bool cpu_has(InstructionSet set);           // this processor and its system can run it
+bool can_use(InstructionSet set);           // this build has it, and this processor can run it
 
-// The one that is wished for by name, or with no wish (null or empty) the best that this processor has.
-// Throws Error(unavailable) when the wish is unknown or the processor lacks it.
+// The one that is wished for by name, or with no wish (null or empty) the best that can be used.
+// Throws Error(unavailable) when the wish is unknown or cannot be used, or none can.
 InstructionSet choose_instruction_set(const char* wish);
 
 // What the host kernels use: the choice for the environment variable ISOTHERM_ISA, made once.

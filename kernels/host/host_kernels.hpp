@@ -19,9 +19,15 @@
 
 namespace isotherm::host {
 
-struct Baseline {};
-struct V3 {};
-struct V4 {};
+struct Baseline {
+  static constexpr InstructionSet set = InstructionSet::baseline;
+};
+struct V3 {
+  static constexpr InstructionSet set = InstructionSet::v3;
+};
+struct V4 {
+  static constexpr InstructionSet set = InstructionSet::v4;
+};
 
 enum class Store { cached, streaming };
 
@@ -55,14 +61,22 @@ std::unique_ptr<BandwidthProbe> make_copy_probe(Device& device, std::size_t byte
 template <class T>
 std::span<const BandwidthEntry<T>> bandwidth_registry();
 
-// What `pick` returns for one of the tags above.
+// What `pick` returns for the tag of a set, among those that this build has kernels for (CMakeLists.txt).
+template <class... Isas>
+struct Tags {
+  static constexpr bool have(InstructionSet set) { return ((Isas::set == set) || ...); }
+};
+using BuiltTags = Tags<ISOTHERM_HOST_VARIANTS>;
+template <class Pick, class First, class... Others>
+auto for_instruction_set(InstructionSet set, Pick pick, Tags<First, Others...>) {
+  if constexpr (sizeof...(Others) > 0) {
+    if (set != First::set) return for_instruction_set(set, pick, Tags<Others...>{});
+  }
+  return pick(First{});
+}
 template <class Pick>
-auto for_instruction_set([[maybe_unused]] InstructionSet set, Pick pick) {
-#if defined(__x86_64__)
-  if (set == InstructionSet::v4) return pick(V4{});
-  if (set == InstructionSet::v3) return pick(V3{});
-#endif
-  return pick(Baseline{});
+auto for_instruction_set(InstructionSet set, Pick pick) {
+  return for_instruction_set(set, pick, BuiltTags{});
 }
 // ... for the set in use.
 template <class Pick>

@@ -229,7 +229,7 @@ def test_errors_that_are_shown_are_those_of_the_program(tmp_path):
 
 KERNELS = TOP / "kernels" / "README.md"
 FLAGS = ["-std=c++20", "-fopenmp", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas",
-         "-I", TOP / "src", "-I", TOP, "-D", "ISOTHERM_ISA=Baseline", "-D", "ISOTHERM_HAVE_CUDA=0"]
+         "-I", TOP / "src", "-I", TOP, "-D", "ISOTHERM_ISA=Baseline", "-D", "ISOTHERM_HOST_VARIANTS=Baseline", "-D", "ISOTHERM_HAVE_CUDA=0"]
 # One sweep of 4 x 3 x 2 cells with a layer of ghosts, and the formula beside it.
 MAIN = """
 #include <cmath>

@@ -173,7 +173,7 @@ void for_instruction_set(std::string_view name, const Body& body) {
 inline std::vector<std::string_view> instruction_sets() {
   std::vector<std::string_view> names;
   for (InstructionSet set : {InstructionSet::baseline, InstructionSet::v3, InstructionSet::v4}) {
-    if (cpu_has(set)) names.push_back(name(set));
+    if (can_use(set)) names.push_back(name(set));
   }
   return names;
 }
