@@ -4,7 +4,10 @@
 // One Jacobi sweep of the 7-point operator on a uniform grid (cell-centred finite volumes; LeVeque, Finite
 // Difference Methods for Ordinary and Partial Differential Equations, SIAM 2007, chapters 3 and 9):
 //
-//     out = c0 T + cx (T[x-1] + T[x+1]) + cy (T[y-1] + T[y+1]) + cz (T[z-1] + T[z+1]) + s
+//     out = c0 T + cx (T[x-1] + T[x+1]) + cy (T[y-1] + T[y+1]) + cz (T[z-1] + T[z+1]) + sigma s
+//
+// A method gives each sweep its own weight (solver/method.hpp): the coefficients are those of that weight,
+// and sigma is the weight over the unit weight, for which the source s is stored.
 //
 // Explicit fma in a fixed order, and no contraction by the compiler (-ffp-contract=off, --fmad=false), give
 // the same bits from every compiler, instruction set and device that follows IEEE 754.
@@ -29,10 +32,11 @@
 
 namespace isotherm {
 
-// Dimensionless; the same in every cell. c0 weighs the cell itself, cx, cy, cz its neighbours along an axis.
+// Of one sweep; dimensionless; the same in every cell. c0 weighs the cell itself, cx, cy, cz its neighbours
+// along an axis, sigma the source.
 template <class T>
 struct Coefficients {
-  T c0, cx, cy, cz;
+  T c0, cx, cy, cz, sigma;
 };
 
 ISOTHERM_HOST_DEVICE float fused_multiply_add(float a, float b, float c) {
@@ -42,9 +46,14 @@ ISOTHERM_HOST_DEVICE double fused_multiply_add(double a, double b, double c) {
   return ::fma(a, b, c);
 }
 
+// What a source adds in a sweep. Kernels scale what they have read: where there is no source, nothing.
+template <class T>
+ISOTHERM_HOST_DEVICE T scaled_source(const Coefficients<T>& c, T source) {
+  return c.sigma * source;
+}
+
 // The sum without the neighbours along z: what a kernel that walks along z holds until the next
-// plane arrives. T: all temperatures in kelvin; s: the source's share of one sweep in kelvin (0
-// where there is none).
+// plane arrives. T: all temperatures in kelvin; s: scaled_source() in kelvin (0 where there is none).
 template <class T>
 ISOTHERM_HOST_DEVICE T stencil_in_plane(const Coefficients<T>& c, T centre, T x_lo, T x_hi, T y_lo, T y_hi,
                                         T s) {
@@ -129,6 +138,21 @@ struct UpdateNorm {
   bool accumulate = false;   // combined with the value that is there: a step in several regions has one norm
 };
 
+// The coefficients of each sweep of a launch, in order; of one set: the same in all.
+inline constexpr int most_sweeps_per_launch = 8;
+template <class T>
+struct SweepCoefficients {
+  Coefficients<T> sweep[most_sweeps_per_launch];
+
+  SweepCoefficients() = default;
+  SweepCoefficients(const Coefficients<T>& all) { std::fill(std::begin(sweep), std::end(sweep), all); }
+  ISOTHERM_HOST_DEVICE const Coefficients<T>& operator[](int i) const { return sweep[i]; }
+  bool any_scaled() const {
+    return std::any_of(std::begin(sweep), std::end(sweep),
+                       [](const Coefficients<T>& c) { return c.sigma != 1; });
+  }
+};
+
 // How a kernel goes about it; the bits of the field depend on neither.
 struct SweepPlan {
   int time_block = 1;  // sweeps per launch
@@ -143,10 +167,11 @@ struct SweepArgs {
   // Interior indices: the block, its interior, a box beside that. It may reach into the ghosts, `time_block`
   // layers short of the last, where these hold a neighbour's cells: never beyond a boundary.
   Box region;
-  Coefficients<T> c;
-  Boundaries<T> boundaries;   // applied by the kernel across its own_boundaries; across other axes boundaries
-                              // are in the ghosts
-  FieldView<const T> source;  // kelvin a sweep; may be empty; ghosts as deep as those of `in`
+  SweepCoefficients<T> c;
+  Boundaries<T> boundaries;  // applied by the kernel across its own_boundaries; across other axes boundaries
+                             // are in the ghosts
+  FieldView<const T>
+      source;  // kelvin per sweep of the unit weight; may be empty; ghosts as deep as those of `in`
   UpdateNorm norm;
   FaceStores<T> stores = {};  // only to a kernel that stores_faces(), of the whole block, and without a norm
 };

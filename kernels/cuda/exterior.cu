@@ -107,7 +107,8 @@ struct ThinPack {
   __device__ __forceinline__ void update(const TileArgs<T>& a, Neighbours<T> n, Index z, T* to,
                                          Norm& norm) const {
     apply_boundaries(a, n, z);
-    const Pack<T> s = a.source.empty() ? Pack<T>::zero() : Pack<T>::load_constant(&a.source(x, y, z));
+    const Pack<T> s =
+        a.source.empty() ? Pack<T>::zero() : scaled_source(a.c, Pack<T>::load_constant(&a.source(x, y, z)));
     const Pack<T> value = updated_pack(a.c, n, s);
     const bool all = mine == (1u << cells) - 1;
     if (all) value.store(to);
@@ -176,7 +177,7 @@ template <class T>
 void sweep_thin(const SweepArgs<T>& args, std::span<const Box> boxes, Stream stream) {
   const Cuts cuts(boxes, Pack<T>::cells);
   if (cuts.blocks > 0) {
-    const TileArgs<T> a{args.in, args.out, args.source, args.c, args.boundaries, {}, args.norm};
+    const TileArgs<T> a{args.in, args.out, args.source, args.c[0], args.boundaries, {}, args.norm};
     with_norm(args.norm, [&]<class Norm>() {
       launch("thin_boxes", thin_boxes<T, Norm>, {cuts.blocks, threads}, stream, a, cuts);
     });

@@ -21,6 +21,7 @@
 #include "core/error.hpp"
 #include "core/host_device.hpp"
 #include "kernels/reduction.hpp"
+#include "kernels/stencil.hpp"
 
 namespace isotherm::cuda {
 
@@ -209,6 +210,14 @@ struct alignas(16) Pack {
     return p;
   }
 };
+
+using isotherm::scaled_source;
+template <class T>
+__device__ __forceinline__ Pack<T> scaled_source(const Coefficients<T>& c, Pack<T> source) {
+#pragma unroll
+  for (int i = 0; i < Pack<T>::cells; ++i) source.v[i] = scaled_source(c, source.v[i]);
+  return source;
+}
 
 // The first cell of the pack that holds x: interior rows start on 128 bytes, so packs start at multiples of
 // their length.

@@ -41,7 +41,8 @@ __global__ void __launch_bounds__(tile_x* tile_y)
     if (y + r >= region.hi.y) break;
     const T* at = g + r * in.pitch_y;
     const Pack<T> below = Pack<T>::load(at - in.pitch_z), above = Pack<T>::load(at + in.pitch_z);
-    const Pack<T> s = source.empty() ? Pack<T>::zero() : Pack<T>::load(&source(x, y + r, z));
+    const Pack<T> s =
+        source.empty() ? Pack<T>::zero() : scaled_source(c, Pack<T>::load(&source(x, y + r, z)));
     const T before = at[-1], behind = at[cells];
     Pack<T> value;
 #pragma unroll
@@ -74,7 +75,7 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
     cover(threads, dim3(tile.x, tile.y), [&](dim3 grid, Int3 at) {
       const Int3 first{pack_floor<T>(box.lo.x) + at.x * cells, box.lo.y + at.y * tile.z, box.lo.z + at.z};
       launch("coarsened", coarsened<T, tile.x, tile.y, tile.z>, {grid, dim3(tile.x, tile.y)}, stream, args.in,
-             args.out, args.source, args.c, first, box);
+             args.out, args.source, args.c[0], first, box);
     });
   });
 }

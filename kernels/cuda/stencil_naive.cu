@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(threads)
   const Int3 cell = cell_of_thread(first);
   if (beyond(cell, hi)) return;
   const T* t = &in(cell);
-  const T s = source.empty() ? T{0} : source(cell);  // the same way for the whole grid
+  const T s = source.empty() ? T{0} : scaled_source(c, source(cell));  // the same way for the whole grid
   out(cell) =
       stencil_update(c, t[0], t[-1], t[1], t[-in.pitch_y], t[in.pitch_y], t[-in.pitch_z], t[in.pitch_z], s);
 }
@@ -45,8 +45,8 @@ void sweep(const SweepArgs<T>& args, SweepPlan plan, Stream stream) {
   with_tile<tiles<T>>(plan.tile, [&]<Tile tile>() {
     const dim3 block = fit_block(dim3(tile.x, tile.y, tile.z), args.region.extent());
     cover(args.region, block, [&](dim3 grid, Int3 first) {
-      launch("naive", naive<T, tile.product()>, {grid, block}, stream, args.in, args.out, args.source, args.c,
-             first, args.region.hi);
+      launch("naive", naive<T, tile.product()>, {grid, block}, stream, args.in, args.out, args.source,
+             args.c[0], first, args.region.hi);
     });
   });
 }

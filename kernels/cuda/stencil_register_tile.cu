@@ -173,7 +173,7 @@ template <class T, Tile tile>
 struct LaneWay {
   static WideTile<T> chunk(Box, Box) { return {1, tile.x * tile.y, tile.z}; }
   static void sweep(const SweepArgs<T>& args, const Columns& columns, Stream stream) {
-    const TileArgs<T> a{args.in, args.out, args.source, args.c, args.boundaries, columns, args.norm};
+    const TileArgs<T> a{args.in, args.out, args.source, args.c[0], args.boundaries, columns, args.norm};
     with_norm(args.norm, [&]<class Norm>() {
       launch("register_tile", register_tile<T, tile.x, tile.y, tile.z, Norm>,
              {columns.blocks(), tile.y * warp_size}, stream, a);

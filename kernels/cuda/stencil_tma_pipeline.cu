@@ -327,7 +327,7 @@ struct PipelineLaunch {
   }
 
   static void sweep(const SweepArgs<T>& args, const Columns& columns, Stream stream) {
-    const TileArgs<T> a{args.in, args.out, args.source, args.c, args.boundaries, columns, args.norm};
+    const TileArgs<T> a{args.in, args.out, args.source, args.c[0], args.boundaries, columns, args.norm};
     using Slab = Plane<T, tile.warps_x, tile.warps_y, tile.rows>;
     const TensorMap<T> map = TensorMap<T>::make(args.in, {Slab::x, Slab::y + 2, 1});
     const TensorMap<T> side_map = TensorMap<T>::make(args.in, {Slab::cells, Slab::y, 1});

@@ -20,7 +20,7 @@ struct Covering {
     const dim3 block(tile.x, tile.y, tile.z);
     cover(args.region, block, [&](dim3 grid, Int3 first) {
       launch(Variant::name, Variant::template kernel<T, tile>(), {grid, block}, stream, args.in, args.out,
-             args.source, args.c, first, args.region.hi);
+             args.source, args.c[0], first, args.region.hi);
     });
   }
 };
@@ -35,7 +35,7 @@ struct Walking {
     if (args.region.empty()) return;
     const Columns columns = Columns::of(args.region, tile.x, tile.y, tile.z);
     launch(Variant::name, Variant::template kernel<T, tile>(), {columns.blocks(), dim3(tile.x, tile.y)},
-           stream, args.in, args.out, args.source, args.c, columns);
+           stream, args.in, args.out, args.source, args.c[0], columns);
   }
 };
 

@@ -17,7 +17,7 @@ struct TemporalArgs {
   FieldView<const T> in;
   FieldView<T> out;
   FieldView<const T> source;
-  Coefficients<T> c;
+  SweepCoefficients<T> c;
   Boundaries<T> boundaries;
   UpdateNorm norm;
   Box region, read;  // `read`: the cells that the region depends on
@@ -170,9 +170,10 @@ class TemporalLane {
 // of them.
 
 // `any_boundaries`: boundaries anywhere in a tile, with b of every cell; regions that end within a pack.
-template <bool any_boundaries_, bool sources_, bool norm_>
+// `scaled`: sources by weights other than the unit weight.
+template <bool any_boundaries_, bool sources_, bool norm_, bool scaled_ = true>
 struct TemporalExtras {
-  static constexpr bool any_boundaries = any_boundaries_, sources = sources_, norm = norm_;
+  static constexpr bool any_boundaries = any_boundaries_, sources = sources_, norm = norm_, scaled = scaled_;
 };
 // All there is, asked for while the kernel runs.
 using AllExtras = TemporalExtras<true, true, true>;
@@ -412,7 +413,7 @@ class TemporalTile {
                          __shfl_down_sync(0xffffffffu, at[r].v[0], 1)};
       if constexpr (beside) at_.apply_x_boundaries(a_, near);
       if constexpr (around == Around::anything) at_.apply_side_boundaries(a_, r, z, near);
-      made[r] = updated_pack(a_.c, near, source<level>(r, z));
+      made[r] = updated_pack(a_.c[level], near, source<level>(r, z));
     }
     if constexpr (level + 1 < time_block) {
       shared_.edge[in_.buffer][level][warp_][0][lane_] = made[0];
@@ -430,9 +431,10 @@ class TemporalTile {
       return Pack<T>::zero();
     } else if constexpr (Shared::has_sources) {
       const int behind = source_stage_ - level, stage = behind < 0 ? behind + Shared::source_stages : behind;
-      return Pack<T>::load(&shared_.sources[stage].cell[warp_ * rows + r][lane_ * cells]);
+      const auto pack = Pack<T>::load(&shared_.sources[stage].cell[warp_ * rows + r][lane_ * cells]);
+      return Extras::scaled ? scaled_source(a_.c[level], pack) : pack;
     } else {
-      return source_of(a_, at_.x, at_.y + r, z);
+      return scaled_source(a_.c[level], source_of(a_, at_.x, at_.y + r, z));
     }
   }
 

@@ -97,8 +97,9 @@ class TileWarp {
                                             T* to, Norm& norm) const {
     if constexpr (edges == Edges::boundaries) apply_boundaries(a, n, r);
     const unsigned mine = edges == Edges::none ? all_cells : cells_of(r);
-    const Pack<T> s =
-        a.source.empty() || mine == 0 ? Pack<T>::zero() : Pack<T>::load_constant(&a.source(x, y, z));
+    const Pack<T> s = a.source.empty() || mine == 0
+                          ? Pack<T>::zero()
+                          : scaled_source(a.c, Pack<T>::load_constant(&a.source(x, y, z)));
     const Pack<T> value = updated_pack(a.c, n, s);
     if (mine == all_cells) value.store(to);
 #pragma unroll

@@ -13,9 +13,9 @@ void sweep(const SweepArgs<T>& args, SweepPlan, Stream) {
     for (Index z = box.lo.z; z < box.hi.z; ++z) {
       for (Index y = box.lo.y; y < box.hi.y; ++y) {
         for (Index x = box.lo.x; x < box.hi.x; ++x) {
-          const T s = args.source.empty() ? T(0) : args.source(x, y, z);
+          const T s = args.source.empty() ? T(0) : scaled_source(args.c[0], args.source(x, y, z));
           const T value =
-              stencil_update(args.c, in(x, y, z), in(x - 1, y, z), in(x + 1, y, z), in(x, y - 1, z),
+              stencil_update(args.c[0], in(x, y, z), in(x - 1, y, z), in(x + 1, y, z), in(x, y - 1, z),
                              in(x, y + 1, z), in(x, y, z - 1), in(x, y, z + 1), s);
           args.out(x, y, z) = value;
           norm = add_update<update>(norm, value, in(x, y, z));

@@ -87,7 +87,8 @@ template <class Isa, Source source, Store store, Way way, Update update, int pla
   using V = Register<Isa, T, way>;
   if (from + V::lanes > to) return from;
   const Coefficients<V> c{V::broadcast(coefficients.c0), V::broadcast(coefficients.cx),
-                          V::broadcast(coefficients.cy), V::broadcast(coefficients.cz)};
+                          V::broadcast(coefficients.cy), V::broadcast(coefficients.cz),
+                          V::broadcast(coefficients.sigma)};
   const T *const in = r.in, *const s = r.source, *const prefetch = r.prefetch;
   const Index py = r.pitch_y, pz = r.pitch_z, source_pz = r.source_pitch_z, out_pz = r.out_pitch_z;
   T* const out = r.out;
@@ -112,7 +113,7 @@ template <class Isa, Source source, Store store, Way way, Update update, int pla
           stencil_update(c, centre[p], V::one_before(before[p], centre[p]), V::one_after(centre[p], after[p]),
                          V::load(in + p * pz - py + x), V::load(in + p * pz + py + x),
                          p == 0 ? z_lo : centre[p - 1], p == planes - 1 ? z_hi : centre[p + 1],
-                         source == Source::field ? V::load(s + p * source_pz + x) : V{});
+                         source == Source::field ? scaled_source(c, V::load(s + p * source_pz + x)) : V{});
       store == Store::streaming ? V::store_streaming(out + p * out_pz + x, value)
                                 : V::store(out + p * out_pz + x, value);
       norm[p].add(value, centre[p]);
@@ -134,7 +135,7 @@ ISOTHERM_INLINE void sweep_cached(const Coefficients<T>& c, const Runs<T>& r, In
     const T* p = r.in + x;
     r.out[x] = stencil_update(c, p[0], x == 0 ? r.x_lo[0] : p[-1], x + 1 == r.cells ? r.x_hi[0] : p[1],
                               p[-r.pitch_y], p[r.pitch_y], p[-r.pitch_z], p[r.pitch_z],
-                              source == Source::field ? r.source[x] : T(0));
+                              source == Source::field ? scaled_source(c, r.source[x]) : T(0));
     if constexpr (update != Update::none) add_to_lane<update>(r.norm[0], x, r.out[x], p[0]);
   }
 }
@@ -247,7 +248,7 @@ class Share {
         runs.x_hi[p] = beyond(args_, Face::x_max, block.hi.x - 1, y, z + p);
         runs.norm[p] = norm[p];
       }
-      sweep_runs<Isa, source, store, way, update, planes>(args_.c, runs);
+      sweep_runs<Isa, source, store, way, update, planes>(args_.c[0], runs);
       for (int p = 0; p < planes && update != Update::none; ++p)
         *partial_norm(args_, part, y, z + p) = combine_lanes<update, T>(norm[p]);
     }

@@ -97,7 +97,8 @@ template <class Isa, Source source, Store store, Update update, Way way, int row
   using V = Vector<Isa, T, way == Way::wide ? widest<Isa> : preferred<Isa>>;
   if (from + V::lanes > to) return from;
   const Coefficients<V> c{V::broadcast(coefficients.c0), V::broadcast(coefficients.cx),
-                          V::broadcast(coefficients.cy), V::broadcast(coefficients.cz)};
+                          V::broadcast(coefficients.cy), V::broadcast(coefficients.cz),
+                          V::broadcast(coefficients.sigma)};
   const Index pitch = pass.in_pitch;
   const T *const below = pass.in[0], *const lower = pass.in[1], *const upper = pass.in[2],
                  *const above = pass.in[3], *const ahead = pass.ahead[0], *const further = pass.ahead[1],
@@ -125,7 +126,7 @@ template <class Isa, Source source, Store store, Update update, Way way, int row
               z_hi = p == 0 ? centre[i][1] : V::load(above + i * pitch + x);
       const V value = stencil_update(c, centre[i][p], V::one_before(before[i][p], centre[i][p]),
                                      V::one_after(centre[i][p], after[i][p]), y_lo, y_hi, z_lo, z_hi,
-                                     source == Source::field ? V::load(s[i][p] + x) : V{});
+                                     source == Source::field ? scaled_source(c, V::load(s[i][p] + x)) : V{});
       store == Store::streaming ? V::store_streaming(out[i][p] + x, value) : V::store(out[i][p] + x, value);
       norm[i][p].add(value, centre[i][p]);
     });
@@ -161,10 +162,10 @@ void sweep_cells(const Coefficients<T>& c, const Pass<T>& pass, Lanes<T>& lanes,
       const T *const in = pass.row(i, p), *const z_lo = pass.in[p] + i * pass.in_pitch,
                      *const z_hi = pass.in[p + 2] + i * pass.in_pitch;
       for (Index x = from; x < to; ++x) {
-        const T value = stencil_update(c, in[x], x == 0 ? pass.x_lo(i, p) : in[x - 1],
-                                       x + 1 == pass.cells ? pass.x_hi(i, p) : in[x + 1],
-                                       in[x - pass.in_pitch], in[x + pass.in_pitch], z_lo[x], z_hi[x],
-                                       source == Source::field ? pass.source[i][p][x] : T(0));
+        const T value = stencil_update(
+            c, in[x], x == 0 ? pass.x_lo(i, p) : in[x - 1], x + 1 == pass.cells ? pass.x_hi(i, p) : in[x + 1],
+            in[x - pass.in_pitch], in[x + pass.in_pitch], z_lo[x], z_hi[x],
+            source == Source::field ? scaled_source(c, pass.source[i][p][x]) : T(0));
         pass.out[i][p][x] = value;
         if constexpr (update != Update::none) add_to_lane<update>(lanes.of[i][p], x, value, in[x]);
       }
@@ -241,7 +242,7 @@ struct Cut {
   Index most_rows;  // of a tile
 };
 
-inline constexpr int max_time_block = 8;
+inline constexpr int max_time_block = most_sweeps_per_launch;
 
 inline constexpr int slack = most_rows + 3;  // rows between what steps up and down write
 inline constexpr int spare = 2;              // rows before and behind those of a queue
@@ -366,7 +367,7 @@ class Tile {
     for (int k = 0; k < 2; ++k)
       pass.ahead[k] = level == 1 || k == 0 || time_block_ < 4 ? ask(ahead) : nullptr;
     pass.ahead[2] = again;
-    (last ? last_ : inner_)(args_.c, pass);
+    (last ? last_ : inner_)(args_.c[level - 1], pass);
   }
 
   static Index place_in_line(const T* cell) {

@@ -117,6 +117,10 @@ ISOTHERM_INLINE Vector<Isa, T, width> operator+(Vector<Isa, T, width> a, Vector<
   return {a.v + b.v};
 }
 template <class Isa, class T, Index width>
+ISOTHERM_INLINE Vector<Isa, T, width> operator*(Vector<Isa, T, width> a, Vector<Isa, T, width> b) {
+  return {a.v * b.v};
+}
+template <class Isa, class T, Index width>
 ISOTHERM_INLINE Vector<Isa, T, width> fused_multiply_add(Vector<Isa, T, width> a, Vector<Isa, T, width> b,
                                                          Vector<Isa, T, width> c) {
   return {fma_lanes(a.v, b.v, c.v)};

@@ -15,6 +15,7 @@
 #include "core/text.hpp"
 #include "output/console/console.hpp"
 #include "physics/region_values.hpp"
+#include "solver/method.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {
@@ -116,8 +117,13 @@ std::string placement_text(const Placement& placement, int ranks, const CheckOpt
 
 std::string time_text(const Config& config) {
   if (config.problem.kind == ProblemKind::steady) {
-    return fmt::format("steady          weight {}, at most {} sweeps\n", config.problem.weight,
-                       config.problem.max_sweeps);
+    const Method method = make_method(config);
+    const std::int64_t likely = likely_sweeps(config), most = Schedule(config).last();
+    return fmt::format("steady          {}, at most {} sweeps{}\n",
+                       method.cycle() > 1
+                           ? fmt::format("{} in cycles of {} sweeps", method.name, method.cycle())
+                           : fmt::format("weight {}", config.problem.weight),
+                       most, likely < most ? fmt::format(", likely {}", likely) : "");
   }
   const TimePlan plan = time_plan(config);
   return fmt::format(

@@ -91,6 +91,8 @@ Config short_run(Config config, std::int64_t sweeps) {
   if (problem.kind == ProblemKind::transient) problem.steps = sweeps;
   problem.max_sweeps = sweeps;
   problem.tolerance = 0;
+  problem.method = SteadyMethod::jacobi;  // a sweep takes as long with any weight, and intervals stay sweeps
+  problem.cycle = problem.max_cycles = std::nullopt;
   OutputConfig output;
   output.directory = config.output.directory;
   output.overwrite = true;

@@ -9,6 +9,7 @@
 #include "physics/coverage.hpp"
 #include "physics/operator.hpp"
 #include "physics/slowest_mode.hpp"
+#include "solver/method.hpp"
 
 namespace isotherm {
 
@@ -59,7 +60,7 @@ std::string stagnation_text(const Config& config, const Residual& r, double larg
 
 std::string unconverged_text(const Config& config, const Residual& r, double largest, double unit,
                              std::int64_t sweeps, const std::string& next) {
-  const double tolerance = config.problem.tolerance * unit, decay = slowest_decay(config);
+  const double tolerance = config.problem.tolerance * unit, decay = make_method(config).decay;
   std::string text =
       fmt::format("not converged: after {} sweeps the residual is {:.3g} K, the tolerance {:.3g} K", sweeps,
                   *r.last, tolerance);
@@ -69,9 +70,13 @@ std::string unconverged_text(const Config& config, const Residual& r, double lar
                               remedy(config, "a larger problem.tolerance"));
   const double missing = std::log(*r.last / tolerance) / decay;
   if (!(decay > 0 && missing < 1e15)) return text;
-  return text + fmt::format("; about {} more are likely to be needed: {} problem.max_sweeps={}",
-                            rounded_up(missing), next,
-                            rounded_up(static_cast<double>(sweeps) + 1.1 * missing));
+  const double all = static_cast<double>(sweeps) + 1.1 * missing;
+  const std::string enough =
+      config.problem.max_cycles
+          ? fmt::format("max_cycles={}", rounded_up(all / static_cast<double>(sweeps_of_cycle(config))))
+          : fmt::format("max_sweeps={}", rounded_up(all));
+  return text + fmt::format("; about {} more are likely to be needed: {} problem.{}", rounded_up(missing),
+                            next, enough);
 }
 
 }  // namespace
@@ -160,7 +165,7 @@ std::string divergence(const Config& config, Solver<T>& solver, std::int64_t che
       fmt::format("cell ({}, {}, {}) {}", extreme.cell.x, extreme.cell.y, extreme.cell.z, state);
   const std::int64_t here = solver.sweeps();
   return fmt::format("diverged: {} after sweep {} (residuals are checked every {} sweeps{}); {}", what, here,
-                     config.problem.check_interval,
+                     config.problem.check_interval * sweeps_of_cycle(config),
                      checked < here ? fmt::format(" and looked at late: that of sweep {} told", checked) : "",
                      remedy_of(config, residual));
 }

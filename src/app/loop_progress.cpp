@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "core/text.hpp"
-#include "physics/slowest_mode.hpp"
+#include "solver/method.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {
@@ -75,7 +75,7 @@ LoopProgress::LoopProgress(const Config& config, Progress* progress, Console* co
       last_sweep_(Schedule(config).last()),
       cells_(static_cast<double>(config.grid.cells.product())),
       writes_checkpoints_(config.output.checkpoint.write),
-      pace_(config.problem.kind == ProblemKind::steady ? slowest_decay(config) : 0) {}
+      pace_(make_method(config).decay) {}
 
 void LoopProgress::tell(std::int64_t sweep, std::optional<double> time, const Residual& residual,
                         double elapsed) {

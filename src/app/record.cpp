@@ -12,6 +12,7 @@
 #include "kernels/bandwidth.hpp"
 #include "kernels/host_info.hpp"
 #include "physics/cells.hpp"
+#include "solver/method.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {
@@ -26,6 +27,9 @@ MethodRecord describe_method(const Session& session) {
   method.threads_note = session.threads.note;
   method.problem = config.problem.kind;
   method.planned_sweeps = Schedule(config).last();
+  const Method of_deck = make_method(config);
+  method.name = of_deck.name;
+  method.cycle = of_deck.cycle();
   if (config.problem.kind == ProblemKind::steady) {
     method.weight = config.problem.weight;
   } else {

@@ -258,7 +258,8 @@ void Run<T>::end_case(const Config& config, const LoopOutcome& outcome) {
   if (!outcome.stopped_by.empty())
     throw CollectiveError(ExitCode::stopped, stopped_text(outcome, solver_->sweeps(), next(outcome)));
   const std::string end =
-      steady_end_text(config, outcome, solver_->sweeps(), next(outcome, "problem.max_sweeps"));
+      steady_end_text(config, outcome, solver_->sweeps(),
+                      next(outcome, config.problem.max_cycles ? "problem.max_cycles" : "problem.max_sweeps"));
   if (is_root() && !end.empty()) console_.warn(end);
   if (config.verify.solution != ExactSolution::none) verify_case(config);
 }
@@ -331,6 +332,7 @@ void Run<T>::record_outcome(const Config& config, const LoopOutcome& outcome) {
   record_.time = solver_->time();
   const auto cells = static_cast<double>(config.grid.cells.product());
   record_.performance.sweeps += solver_->own_sweeps();
+  record_.performance.cycles += solver_->own_sweeps() / solver_->level().method().cycle();
   record_.performance.points += cells * static_cast<double>(solver_->own_sweeps());
   record_.performance.untimed_sweeps += outcome.untimed_sweeps;
   record_.performance.untimed_points += cells * static_cast<double>(outcome.untimed_sweeps);

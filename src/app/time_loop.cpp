@@ -1,5 +1,6 @@
 #include "app/time_loop.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <type_traits>
@@ -12,7 +13,6 @@
 #include "core/signals.hpp"
 #include "core/trace.hpp"
 #include "output/console/report.hpp"
-#include "physics/slowest_mode.hpp"
 #include "solver/kernel_choice.hpp"
 #include "solver/residual_check.hpp"
 #include "solver/schedule.hpp"
@@ -33,10 +33,11 @@ class Loop {
         outputs_(outputs),
         frame_(frame),
         schedule_(config),
+        cycle_(solver.level().method().cycle()),
         unit_(unit_of(solver)),
         lookout_(solver.sweeps(), unit_),
         telling_(config, outputs.progress, outputs.console, frame.limit),
-        stagnation_(config.problem, steady() ? slowest_decay(config) : 0),
+        stagnation_(config.problem, solver.level().method().decay, config.problem.check_interval * cycle_),
         written_(frame.last_checkpoint) {
     outcome_.residual.norm = config.problem.norm;
     outcome_.residual.criterion = config.problem.criterion;
@@ -74,7 +75,17 @@ class Loop {
   void start() {
     if (schedule_.snapshot_due(0) && schedule_.last() > 0) write_snapshot();
     write_fields(&FieldOutputs<T>::write_due);
-    if (schedule_.diagnostics_due(0)) diagnose(line_of(0));
+    HistoryLine line = line_of(0);
+    if (schedule_.check_due(0)) {
+      solver_.start_residual();
+      checked_ = {0, std::nullopt};
+      line = finish_check();
+    }
+    if (schedule_.diagnostics_due(0)) {
+      diagnose(std::move(line));
+    } else {
+      write(std::move(line));
+    }
   }
 
   // The final state is always written.
@@ -118,12 +129,18 @@ class Loop {
     tune(until);
     while (solver_.sweeps() < until && !stopped() && !ended()) {
       const std::int64_t here = solver_.sweeps();
-      const std::int64_t count = whole_periods(lookout_.next() - here, until - here, unit_);
+      const std::int64_t count = until_look(here, until) - here;
       // The heat of the last step needs the field before it; of a steady problem, the field alone.
       solver_.sweep(count, !steady() && here + count == schedule_.last());
       if (solver_.sweeps() >= lookout_.next()) poll_control();
       if (wanted_ && solver_.sweeps() < until) write_checkpoint();  // else after what is due at `until`
     }
+  }
+
+  // The end of the sweeps to take before the next look: between cycles, as a run may stop there.
+  std::int64_t until_look(std::int64_t here, std::int64_t until) const {
+    if (cycle_ == 1) return here + whole_periods(lookout_.next() - here, until - here, unit_);
+    return std::min(until, (std::max(lookout_.next(), here + 1) + cycle_ - 1) / cycle_ * cycle_);
   }
 
   static int unit_of(const Solver<T>& solver) {
@@ -379,7 +396,8 @@ class Loop {
   LoopOutputs<T> outputs_;
   const LoopFrame& frame_;
   Schedule schedule_;
-  int unit_;  // sweeps that are not parted
+  std::int64_t cycle_;  // sweeps
+  int unit_;            // sweeps that are not parted
   ControlPoll lookout_;
   LoopProgress telling_;
   Stagnation stagnation_;

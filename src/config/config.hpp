@@ -80,6 +80,9 @@ inline constexpr auto words_of<Criterion> = words("absolute", "relative");
 enum class Check { immediate, asynchronous };
 template <>
 inline constexpr auto words_of<Check> = words("immediate", "asynchronous");
+enum class SteadyMethod { jacobi, chebyshev };
+template <>
+inline constexpr auto words_of<SteadyMethod> = words("jacobi", "chebyshev");
 struct ProblemConfig {
   ProblemKind kind = ProblemKind::transient;
   // transient
@@ -89,15 +92,19 @@ struct ProblemConfig {
   std::optional<std::int64_t> steps;
   bool allow_unstable = false;  // for tests of divergence
   // steady
+  SteadyMethod method = SteadyMethod::jacobi;
+  std::optional<std::int64_t> cycle;  // sweeps; none: chosen from grid and boundaries (solver/method.hpp)
   double weight = 0.99;
   double tolerance = 1e-6;  // absolute: K; relative: to the first residual
   Norm norm = Norm::max;
   Criterion criterion = Criterion::relative;
   std::int64_t max_sweeps = 3000000;       // 256^3 cells that one face holds need 2.2 million
+  std::optional<std::int64_t> max_cycles;  // instead of max_sweeps
   std::optional<double> mean_temperature;  // K; fixes the mean where no boundary does
   // both
-  std::int64_t check_interval = 100;  // sweeps between residuals, and checks for NaN
-  Check check = Check::immediate;     // asynchronous: a residual is looked at when next something is due
+  std::int64_t check_interval =
+      100;  // sweeps, or cycles of methods that have some, between residuals, and checks for NaN
+  Check check = Check::immediate;  // asynchronous: a residual is looked at when next something is due
 };
 
 enum class GraphChoice { automatic, on, off };

@@ -231,7 +231,7 @@ Keys describe_source(RegionValue& region_value) {
 }
 
 Keys describe(ProblemConfig& problem) {
-  const When transient{"kind", {"transient"}}, steady{"kind", {"steady"}};
+  const When transient{"kind", {"transient"}}, steady{"kind", {"steady"}}, cycles{"method", {"chebyshev"}};
   return {
       {.name = "kind", .target = choice(problem.kind),
        .doc = "Follow the temperature in time, or find where it comes to rest."},
@@ -249,6 +249,13 @@ Keys describe(ProblemConfig& problem) {
        .range = {0, 1, true}, .when = transient},
       {.name = "allow_unstable", .target = choice(problem.allow_unstable, off_on),
        .doc = "Take a dt above the stable limit; for tests of divergence.", .when = transient},
+      {.name = "method", .target = choice(problem.method),
+       .doc = "Sweeps of one weight, or cycles of Chebyshev weights, which need hundreds of times fewer.", .when = steady},
+      {.name = "cycle", .target = &problem.cycle,
+       .doc = "Sweeps per cycle, a power of two; residuals and outputs come at the ends of cycles, and intervals count cycles.",
+       .range = {2, 4096}, .when = cycles, .example = "256", .absent = "chosen from grid and boundaries", .absent_word = "auto"},
+      {.name = "max_cycles", .target = &problem.max_cycles, .doc = "Cycles after which a run gives up.",
+       .range = counts, .when = cycles, .example = "100", .absent = "what max_sweeps allows"},
       {.name = "weight", .target = &problem.weight,
        .doc = "Weight of the Jacobi sweep; with 1 a checkerboard error never decays.", .range = {0, 1, true},
        .when = steady},
@@ -265,7 +272,7 @@ Keys describe(ProblemConfig& problem) {
        .doc = "The mean over the box, where no boundary fixes the temperature.", .unit = "K", .range = kelvins,
        .when = steady, .example = "300", .absent = "the boundaries fix it"},
       {.name = "check_interval", .target = &problem.check_interval,
-       .doc = "Sweeps or steps from one residual, and check for NaN, to the next.", .range = {1, 1e9}},
+       .doc = "Sweeps or steps from one residual, and check for NaN, to the next; cycles of methods that have some, then 1 unasked.", .range = {1, 1e9}},
       {.name = "check", .target = choice(problem.check),
        .doc = "Wait for each residual, or sweep on and look at it when the next is due: the run ends that "
               "later.", .former_words = {{"lagged", "asynchronous"}}},

@@ -127,6 +127,7 @@ namespace {
 bool may_change(std::string_view key) {
   static constexpr std::string_view allowed[] = {"problem.end_time",
                                                  "problem.steps",
+                                                 "problem.max_cycles",
                                                  "problem.max_sweeps",
                                                  "problem.tolerance",
                                                  "solver",

@@ -85,6 +85,15 @@ void check_time_step(const Config& config, Problems& problems) {
                  shortest(*p.end_time), shortest(dt));
 }
 
+// A cycle is checked as it ends, where the deck does not say otherwise.
+void check_cycle(Config& config, Problems& problems) {
+  if (config.problem.method == SteadyMethod::chebyshev && !problems.given("problem.check_interval"))
+    config.problem.check_interval = 1;
+  const auto& cycle = config.problem.cycle;
+  if (problems.sound({"problem"}) && cycle && (*cycle & (*cycle - 1)) != 0)
+    problems.add("problem.cycle", "{} is no power of two; write 64, 128, 256 or 512, or auto", *cycle);
+}
+
 // A problem with an exact solution may be about differences of temperatures.
 void check_temperatures(const Config& config, Problems& problems) {
   if (!problems.sound({"grid", "boundaries", "initial", "problem", "verify"})) return;
@@ -493,6 +502,7 @@ void validate(Config& config, const RegistryNames& registry, Problems& problems)
   check_material(config, problems);
   check_time_step(config, problems);
   check_temperatures(config, problems);
+  check_cycle(config, problems);
   check_steady(config, problems);
   check_region(config, config.initial, "initial", problems);
   check_region(config, config.sources, "sources", problems);

@@ -1,7 +1,9 @@
 #include "physics/operator.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <limits>
 
 namespace isotherm {
 namespace {
@@ -35,7 +37,7 @@ Coefficients<double> sweep_coefficients(const Config& config, double weight) {
   const double cx = scale * inverse[0], cy = scale * inverse[1], cz = scale * inverse[2];
   // Steady: the sum of the six neighbours is the weight by construction.
   const double c0 = config.problem.kind == ProblemKind::transient ? 1 - 2 * (cx + cy + cz) : 1 - weight;
-  return {c0, cx, cy, cz};
+  return {c0, cx, cy, cz, weight / deck_weight(config)};
 }
 
 Coefficients<double> sweep_coefficients(const Config& config) {
@@ -48,19 +50,42 @@ double source_scale(const Config& config) {
   return sweep_length_squared(config, deck_weight(config)) / conductivity(config);
 }
 
+namespace {
+
+template <class T>
+double neighbours_of(const Coefficients<T>& c) {
+  return 2 * (static_cast<double>(c.cx) + static_cast<double>(c.cy) + static_cast<double>(c.cz));
+}
+
+// Neighbours in multiples of half the spacing of 1 - c0, so that c0 + 2 (cx + cy + cz) is 1 exactly. The rounding
+// of the neighbours may bring that to where the spacing is twice as large.
+template <class T>
+Coefficients<T> coarsened(const Coefficients<double>& c) {
+  const T size = static_cast<T>(1 - c.c0);
+  double half = (static_cast<double>(std::nextafter(size, std::numeric_limits<T>::infinity())) -
+                 static_cast<double>(size)) /
+                2;
+  for (;; half *= 2) {
+    const auto multiple = [&](double weight) { return static_cast<T>(std::nearbyint(weight / half) * half); };
+    Coefficients<T> rounded{0, multiple(c.cx), multiple(c.cy), multiple(c.cz), static_cast<T>(c.sigma)};
+    rounded.c0 = static_cast<T>(1 - neighbours_of(rounded));
+    if (static_cast<double>(rounded.c0) + neighbours_of(rounded) == 1) return rounded;
+  }
+}
+
+}  // namespace
+
 template <class T>
 Coefficients<T> rounded_coefficients(const Coefficients<double>& c) {
-  Coefficients<T> rounded{0, static_cast<T>(c.cx), static_cast<T>(c.cy), static_cast<T>(c.cz)};
-  const auto neighbours = [&] {
-    return 2 * (static_cast<double>(rounded.cx) + static_cast<double>(rounded.cy) +
-                static_cast<double>(rounded.cz));
-  };
-  rounded.c0 = static_cast<T>(1 - neighbours());
+  if (c.sigma > 1 && c.c0 < -1) return coarsened<T>(c);
+  Coefficients<T> rounded{0, static_cast<T>(c.cx), static_cast<T>(c.cy), static_cast<T>(c.cz),
+                          static_cast<T>(c.sigma)};
+  rounded.c0 = static_cast<T>(1 - neighbours_of(rounded));
   // Where c0 is the coarser number, the largest neighbour takes up what its rounding left.
   T& largest = std::max({std::ref(rounded.cx), std::ref(rounded.cy), std::ref(rounded.cz)}, [](T a, T b) {
                  return a < b;
                }).get();
-  const double left = 1 - static_cast<double>(rounded.c0) - neighbours();
+  const double left = 1 - static_cast<double>(rounded.c0) - neighbours_of(rounded);
   largest = static_cast<T>(static_cast<double>(largest) + left / 2);
   return rounded;
 }

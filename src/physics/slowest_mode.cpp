@@ -30,15 +30,15 @@ double eigenvalue(double n, double a_min, double a_max, double k) {
   return 4 * s * s;  // 2 - 2 cos(theta) loses its digits where theta is small
 }
 
-struct Spectrum {
+struct AxisSpectrum {
   double lowest = 0, second = std::numeric_limits<double>::infinity(), highest = 0;
 };
 
-Spectrum spectrum_of(const Config& config, int axis) {
+AxisSpectrum spectrum_of(const Config& config, int axis) {
   const std::int64_t cells = config.grid.cells[axis];
   const auto n = static_cast<double>(cells);
   const Face first = face(axis, false), last = face(axis, true);
-  Spectrum found;
+  AxisSpectrum found;
   if (config.boundaries[static_cast<std::size_t>(first)].kind == BoundaryKind::periodic) {
     const auto of = [&](std::int64_t k) {
       const double s = std::sin(pi * static_cast<double>(k) / n);
@@ -56,23 +56,32 @@ Spectrum spectrum_of(const Config& config, int axis) {
   return found;
 }
 
-}  // namespace
-
-double slowest_decay(const Config& config) {
-  const Coefficients<double> c = sweep_coefficients(config);
+// Of a sweep with these coefficients.
+Spectrum spectrum_of(const Config& config, const Coefficients<double>& c) {
   const double weights[] = {c.cx, c.cy, c.cz};
   double lowest = 0, highest = 0, step = std::numeric_limits<double>::infinity();
   for (int axis = 0; axis < 3; ++axis) {
-    const Spectrum on_axis = spectrum_of(config, axis);
+    const AxisSpectrum on_axis = spectrum_of(config, axis);
     const double weight = weights[axis];
     lowest += weight * on_axis.lowest;
     highest += weight * on_axis.highest;
     step = std::min(step, weight * (on_axis.second - on_axis.lowest));
   }
   const double slow = mean_is_free(config) ? lowest + step : lowest;
-  if (!std::isfinite(slow)) return 0;  // a single cell, of which nothing is fixed
+  return {std::isfinite(slow) ? slow : 0, highest};  // infinite: a single cell, of which nothing is fixed
+}
+
+}  // namespace
+
+Spectrum sweep_spectrum(const Config& config) {
+  return spectrum_of(config, sweep_coefficients(config, 1));
+}
+
+double slowest_decay(const Config& config) {
+  const Spectrum of_sweep = spectrum_of(config, sweep_coefficients(config));
+  if (of_sweep.lowest == 0) return 0;
   // Modes beyond 1 change their sign from sweep to sweep; the last of them is as slow as 2 - highest says.
-  const double slower = std::min(slow, 2 - highest);
+  const double slower = std::min(of_sweep.lowest, 2 - of_sweep.highest);
   return slower > 0 ? -std::log1p(-std::min(slower, 1.0)) : 0;
 }
 

@@ -13,6 +13,14 @@
 
 namespace isotherm {
 
+// Eigenvalues of the update of a steady sweep of weight 1 (sum over axes of c L): an error is multiplied by 1
+// - w lambda in a sweep of weight w. Where no boundary fixes the mean, the constant does not count. lowest =
+// 0: a mode never decays, as in a single cell of which nothing is fixed.
+struct Spectrum {
+  double lowest = 0, highest = 0;
+};
+Spectrum sweep_spectrum(const Config& config);
+
 // -ln of the factor by which a sweep reduces the slowest mode: in the end the residual falls so, and no error
 // falls more slowly. The constant does not count where no boundary fixes the mean. 0 where a mode never
 // decays, as the checkerboard does with weight 1.

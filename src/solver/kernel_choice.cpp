@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "solver/method.hpp"
 #include "solver/schedule.hpp"
 
 namespace isotherm {
@@ -135,10 +136,10 @@ std::string why_no_room(const StencilKernel<T>& kernel, Int3 subdomain) {
 }
 
 std::int64_t sweeps_until_due(const Config& config) {
-  std::int64_t sweeps = config.problem.check_interval;
+  std::int64_t intervals = config.problem.check_interval;
   for (const auto& interval : {config.output.diagnostics, config.output.every_steps})
-    if (interval) sweeps = std::min(sweeps, *interval);
-  return sweeps;
+    if (interval) intervals = std::min(intervals, *interval);
+  return intervals * sweeps_of_cycle(config);
 }
 
 int longest_time_block(const Config& config) {
@@ -283,8 +284,12 @@ std::int64_t even_periods(std::int64_t wanted, int time_block, int fused) {
   return std::max<std::int64_t>(1, (wanted + unit - 1) / unit) * unit;
 }
 
-std::int64_t sweeps_of_a_graph(int time_block, int fused) {
-  return even_periods(enough_sweeps, time_block, fused);
+std::int64_t sweeps_of_a_graph(int time_block, int fused, std::int64_t cycle) {
+  if (cycle == 1) return even_periods(enough_sweeps, time_block, fused);
+  const std::int64_t last = cycle % time_block;
+  const std::int64_t launches = cycle / time_block * std::ssize(launch_sizes(time_block, {fused})) +
+                                std::ssize(launch_sizes(static_cast<int>(last), {fused}));
+  return launches % 2 == 0 ? cycle : 2 * cycle;
 }
 
 std::int64_t whole_periods(std::int64_t wanted, std::int64_t left, int time_block) {

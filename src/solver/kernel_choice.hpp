@@ -149,8 +149,8 @@ std::vector<PeriodLaunch> launches_of_period(Int3 extent, const GhostSides& side
 // The fewest sweeps, of at least `wanted`, that are whole periods of `depth` and an even number of launches
 // that fuse at most `fused`: they leave the fields as they found them.
 std::int64_t even_periods(std::int64_t wanted, int time_block, int fused);
-// Sweeps that a graph holds.
-std::int64_t sweeps_of_a_graph(int time_block, int fused = 1);
+// Sweeps that a graph holds: of a method with cycles one of these, or two, cut into periods from its start.
+std::int64_t sweeps_of_a_graph(int time_block, int fused = 1, std::int64_t cycle = 1);
 
 // About `wanted` of the sweeps that are `left`, ending with a period or the last of them, so that ranks that
 // take them in other parts exchange at the same sweeps.

@@ -119,6 +119,7 @@ Level<T>::Level(const Config& config, const Decomposition& decomposition, const 
       compute_(own_stream(device, Priority::normal)),
       halo_stream_(own_stream(device, Priority::high)),
       coefficients_(coefficients_of<T>(config, method_)),
+      unit_(rounded_coefficients<T>(sweep_coefficients(config, method_.unit))),
       dt_(config.problem.kind == ProblemKind::transient ? time_plan(config).dt : 0) {}
 
 template <class T>
@@ -195,7 +196,14 @@ void Level<T>::fill_boundaries(const StencilKernel<T>& kernel, Box region) {
 
 template <class T>
 SweepArgs<T> Level<T>::sweep_args(Box region, const UpdateNorm& norm) {
-  return {field(), next_.view(), region, coefficients(), boundaries_.boundaries(), source(), norm};
+  SweepArgs<T> args{field(), next_.view(), region, unit_, boundaries_.boundaries(), source(), norm};
+  if (probes_) return args;
+  auto at = static_cast<std::size_t>(sweeps_ % method_.cycle());
+  for (Coefficients<T>& c : args.c.sweep) {
+    c = coefficients_[at];
+    if (++at == coefficients_.size()) at = 0;
+  }
+  return args;
 }
 
 template <class T>
@@ -217,6 +225,14 @@ void Level<T>::advance(int sweeps) {
   std::swap(current_, next_);
   sweeps_ += sweeps;
   has_before_ = sweeps == 1;
+}
+
+template <class T>
+void Level<T>::end_probe() {
+  probes_ = false;
+  std::swap(current_, next_);
+  --sweeps_;
+  has_before_ = false;
 }
 
 template <class T>

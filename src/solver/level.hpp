@@ -53,7 +53,7 @@ class Level {
   HaloExchange<T>& halo() { return halo_; }
   const HaloExchange<T>& halo() const { return halo_; }
   const BoundaryConditions<T>& boundaries() const { return boundaries_; }
-  const Coefficients<T>& coefficients() const { return coefficients_.front(); }
+  const Coefficients<T>& coefficients() const { return unit_; }  // of a sweep of the unit weight
 
   // The field now, the one from which the last sweep made it, and the sources (empty where there are none).
   Field<T>& current() { return current_; }
@@ -62,6 +62,7 @@ class Level {
   FieldView<const T> source() const { return source_ ? source_->view() : FieldView<const T>{}; }
   std::int64_t sweeps() const { return sweeps_; }                     // since the initial state
   double time() const { return static_cast<double>(sweeps_) * dt_; }  // s; 0 in a steady problem
+  bool between_cycles() const { return sweeps_ % method_.cycle() == 0; }
   // Does before() hold the field from which one single sweep made the current one?
   bool has_before() const { return has_before_; }
 
@@ -81,6 +82,10 @@ class Level {
                       const UpdateNorm& norm);
   // The other field becomes the current one, so many sweeps later, which one launch made.
   void advance(int sweeps);
+  // The sweep between these two has the unit weight, and leaves its update in before(): the field stays as it
+  // is.
+  void begin_probe() { probes_ = true; }
+  void end_probe();
   // A graph was launched that took so many sweeps, an even number of launches.
   void advance_by_graph(std::int64_t sweeps, bool has_before);
   // `copied`: when the copy of the current field is complete. The sweep that overwrites it waits.
@@ -116,6 +121,8 @@ class Level {
   Buffer packed_;                   // of the device: cells on their way to the host
   Owned<Stream> compute_, halo_stream_;
   std::vector<Coefficients<T>> coefficients_;  // of each sweep of a cycle
+  Coefficients<T> unit_;
+  bool probes_ = false;
   double dt_ = 0;
   std::int64_t sweeps_ = 0;
   bool has_before_ = false;

@@ -40,12 +40,11 @@ class Stagnation {
     std::int64_t sweep;
   };
 
-  // `decay`: of the slowest mode (physics/slowest_mode.hpp). 0: never.
-  Stagnation(const ProblemConfig& problem, double decay)
-      : patience_(
-            problem.kind == ProblemKind::steady && problem.tolerance > 0 && decay > 0
-                ? std::max(std::log(10.0) / decay, least_checks * static_cast<double>(problem.check_interval))
-                : std::numeric_limits<double>::infinity()) {}
+  // `decay`: of the slowest mode per sweep (Method); 0: never. `interval`: sweeps between checks.
+  Stagnation(const ProblemConfig& problem, double decay, std::int64_t interval)
+      : patience_(problem.kind == ProblemKind::steady && problem.tolerance > 0 && decay > 0
+                      ? std::max(std::log(10.0) / decay, least_checks * static_cast<double>(interval))
+                      : std::numeric_limits<double>::infinity()) {}
 
   void go_on_from(Lowest lowest) { lowest_ = lowest; }
   // A residual that is hardly lower is no progress: noise has new minima for ever.

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "config/parts.hpp"
-#include "physics/slowest_mode.hpp"
+#include "solver/method.hpp"
 
 namespace isotherm {
 
@@ -84,23 +84,32 @@ std::int64_t count_of_series(const Recurrence& series, std::int64_t last) {
 
 }  // namespace
 
+// Of sweeps, cycles where the method has some: intervals count them, and nothing is due within one.
 Schedule::Schedule(const Config& config)
-    : check_interval_(config.problem.check_interval),
+    : cycle_(sweeps_of_cycle(config)),
+      check_interval_(config.problem.check_interval * cycle_),
       asynchronous_(config.problem.check == Check::asynchronous),
       diagnostics_interval_(config.output.diagnostics) {
+  if (diagnostics_interval_) *diagnostics_interval_ *= cycle_;
   if (config.problem.kind == ProblemKind::transient) {
     const TimePlan plan = time_plan(config);
     last_ = plan.steps;
     dt_ = plan.dt;
   } else {
-    last_ = config.problem.max_sweeps;
+    const ProblemConfig& problem = config.problem;
+    last_ = problem.max_cycles ? *problem.max_cycles * cycle_
+                               : std::max(problem.max_sweeps / cycle_, std::int64_t{1}) * cycle_;
   }
   const OutputConfig& output = config.output;
-  if (output.snapshots) snapshots_.emplace(OutputTimes{output.every_steps, output.every_time}, dt_);
-  if (!output.probes.points.empty()) probes_.emplace(output.probes.times, dt_);
-  for (const FieldPart& part : field_parts(config)) parts_.emplace_back(part.times, dt_);
+  const auto recurrence = [this](OutputTimes times) {
+    if (times.every_steps) *times.every_steps *= cycle_;
+    return Recurrence(times, dt_);
+  };
+  if (output.snapshots) snapshots_ = recurrence({output.every_steps, output.every_time});
+  if (!output.probes.points.empty()) probes_ = recurrence(output.probes.times);
+  for (const FieldPart& part : field_parts(config)) parts_.push_back(recurrence(part.times));
   const CheckpointConfig& checkpoint = output.checkpoint;
-  if (checkpoint.write) checkpoints_ = {checkpoint.every_steps, checkpoint.every_time, dt_};
+  if (checkpoint.write) checkpoints_ = recurrence({checkpoint.every_steps, checkpoint.every_time});
 }
 
 double Schedule::time(std::int64_t sweep) const {
@@ -108,6 +117,7 @@ double Schedule::time(std::int64_t sweep) const {
 }
 
 bool Schedule::check_due(std::int64_t sweep) const {
+  if (cycle_ > 1) return sweep % check_interval_ == 0 || sweep == last_;
   return sweep > 0 && (sweep == 1 || sweep % check_interval_ == 0 || sweep == last_);
 }
 
@@ -138,7 +148,7 @@ bool Schedule::checkpoint_due(std::int64_t sweep) const {
 }
 
 std::int64_t Schedule::next_after(std::int64_t sweep) const {
-  if (sweep == 0 && last_ > 0) return 1;
+  if (sweep == 0 && last_ > 0 && cycle_ == 1) return 1;
   std::int64_t next = std::min(last_, (sweep / check_interval_ + 1) * check_interval_);
   if (diagnostics_interval_) {
     next = std::min(next, (sweep / *diagnostics_interval_ + 1) * *diagnostics_interval_);
@@ -172,8 +182,10 @@ std::int64_t likely_sweeps(const Config& config) {
   const ProblemConfig& problem = config.problem;
   if (problem.kind != ProblemKind::steady || problem.criterion != Criterion::relative) return last;
   if (!(problem.tolerance > 0 && problem.tolerance < 1)) return last;
-  const double needed = std::log(1 / problem.tolerance) / slowest_decay(config);
-  return needed < static_cast<double>(last) ? static_cast<std::int64_t>(std::ceil(needed)) : last;
+  const Method method = make_method(config);
+  const auto cycle = static_cast<double>(method.cycle());
+  const double needed = std::ceil(std::log(1 / problem.tolerance) / method.decay / cycle) * cycle;
+  return needed < static_cast<double>(last) ? static_cast<std::int64_t>(needed) : last;
 }
 
 }  // namespace isotherm

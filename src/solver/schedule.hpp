@@ -58,7 +58,9 @@ class Schedule {
   double time(std::int64_t sweep) const;       // s; 0 in a steady problem
   // The next sweep after `sweep` at which anything is due; last() at most.
   std::int64_t next_after(std::int64_t sweep) const;
-  bool check_due(std::int64_t sweep) const;  // a residual: every check_interval, and at the last sweep
+  // A residual: of the first update, every check_interval, and at the last sweep. Of methods with cycles the
+  // first is that of the initial state.
+  bool check_due(std::int64_t sweep) const;
   // May the residual of this sweep be looked at when next something is due? Where the deck says so, and no
   // file is written of a field that nobody has checked.
   bool check_is_asynchronous(std::int64_t sweep) const;
@@ -78,6 +80,7 @@ class Schedule {
 
  private:
   std::int64_t last_ = 0;
+  std::int64_t cycle_ = 1;  // sweeps
   std::int64_t check_interval_ = 1;
   bool asynchronous_ = false;
   std::optional<std::int64_t> diagnostics_interval_;

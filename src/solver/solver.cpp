@@ -130,7 +130,7 @@ void Solver<T>::make_check() {
                                   ? norm_scratch_bytes(level_.extent(), level_.sides(), step_.plan().sweep)
                                   : reduction.scratch_bytes(level_.whole());
   check_.emplace(level_.config(), level_.communicator(), level_.device(), reduction, scratch);
-  last_alone_ = !reduction.fused || level_.config().output.diagnostics;
+  last_alone_ = !has_cycles() && (!reduction.fused || level_.config().output.diagnostics);
 }
 
 template <class T>
@@ -171,7 +171,7 @@ std::string Solver<T>::why_single(const std::string& otherwise) const {
 template <class T>
 void Solver<T>::sweep(std::int64_t count, bool last_alone) {
   const std::int64_t end = sweeps() + count;
-  const UpdateNorm norm = kernels_.reduction->fused ? check_->norm_of_sweep() : UpdateNorm{};
+  const UpdateNorm norm = kernels_.reduction->fused && !has_cycles() ? check_->norm_of_sweep() : UpdateNorm{};
   last_alone = last_alone || last_alone_;
   // A launch that returns a norm is not in the graph, nor is one that is alone.
   const std::int64_t end_of_graphs = norm.result || (last_alone && time_block() > 1) ? end - 1 : end;
@@ -223,6 +223,7 @@ template <class T>
 void Solver<T>::start_residual() {
   const TraceRange range(Phase::reduction);
   Timer timer;
+  if (has_cycles()) step_.probe(kernels_.reduction->fused ? check_->norm_of_sweep() : UpdateNorm{});
   step_.settle();  // the sweeps are no part of it
   times_.sweep += timer.lap();
   check_->start(level_.field(), level_.before(), level_.compute());
@@ -347,7 +348,10 @@ Diagnostics Solver<T>::diagnose() {
   synchronize();
   const TraceRange range(Phase::diagnostics);
   const Timer timer;
-  const FieldView<const T> before = own_sweeps() > 0 ? level_.before() : FieldView<const T>{};
+  // Between cycles no field differs by one sweep from this one.
+  const FieldView<const T> before = own_sweeps() == 0 ? FieldView<const T>{}
+                                    : has_cycles()    ? level_.field()
+                                                      : level_.before();
   const Diagnostics found = diagnosis_->look(level_.field(), before, level_.boundaries().boundaries());
   times_.diagnostics += timer.seconds();
   return found;

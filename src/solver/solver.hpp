@@ -43,11 +43,11 @@ class Solver {
          Device& device, const SolverKernels<T>& kernels, bool time_halos = false,
          const std::optional<StoredField>& stored = {});
 
-  // Asynchronous on a GPU. The last of them returns its norm where the reduction is the fused one. Halos are
-  // exchanged at the first and every depth() sweeps: ranks that take the same sweeps in other parts must cut
-  // them there (whole_periods()); with graphs, all take the same parts. The last is a launch of
-  // its own where its update is looked at, and with `last_alone`, so that heat_flows() finds the field before
-  // it.
+  // Asynchronous on a GPU. The last of them returns its norm where the reduction is the fused one, and where
+  // no method with cycles needs a sweep of the unit weight for it. Halos are exchanged at the first and every
+  // depth() sweeps: ranks that take the same sweeps in other parts must cut them there (whole_periods());
+  // with graphs, all take the same parts. The last is a launch of its own where its update is looked at, and
+  // with `last_alone`, so that heat_flows() finds the field before it.
   void sweep(std::int64_t count, bool last_alone = false);
   int exchange_interval() const { return step_.exchange_interval(); }
   // How steps are made from here on, and which kernel reduces norms; while no residual is under way.
@@ -63,7 +63,8 @@ class Solver {
   // `otherwise`: where neither the deck nor what is due says so.
   std::string why_single(const std::string& otherwise = "") const;
   std::int64_t sweeps_of_a_graph() const { return step_.sweeps_of_a_graph(); }
-  // The residual of the last update (ResidualCheck) in two halves. Both collective; one at a time.
+  // The residual of the last update (ResidualCheck), with cycles of a sweep of the unit weight that is not
+  // kept, in two halves. Both collective; one at a time.
   void start_residual();
   double finish_residual();
   double residual();  // both
@@ -87,6 +88,7 @@ class Solver {
   std::int64_t sweeps() const { return level_.sweeps(); }               // since the initial state
   std::int64_t own_sweeps() const { return level_.sweeps() - first_; }  // of this solver
   double time() const { return level_.time(); }                         // s; 0 in a steady problem
+  bool has_cycles() const { return level_.method().cycle() > 1; }
   Box subdomain() const { return level_.subdomain(); }
   FieldView<const T> host_field() { return level_.host_field(); }
   std::vector<T> host_cells(const std::vector<Box>& boxes) { return level_.host_cells(boxes); }

@@ -188,7 +188,7 @@ void Step<T>::period(int count, bool last_alone, const UpdateNorm& norm) {
 template <class T>
 bool Step<T>::graph(std::int64_t until) {
   const std::int64_t count = sweeps_of_a_graph();
-  if (!plan_.graph || level_.sweeps() + count > until) return false;
+  if (!plan_.graph || !level_.between_cycles() || level_.sweeps() + count > until) return false;
   level_.wait_for_copy(true);  // its second sweep would overwrite the field
   const T* const here = level_.field().origin;
   if (graph_ && here != graph_starts_at_) return false;
@@ -197,7 +197,9 @@ bool Step<T>::graph(std::int64_t until) {
   if (!graph_) {
     const std::int64_t before = level_.sweeps();
     device.begin_recording(level_.compute());
-    while (level_.sweeps() < before + count) period(interval_, false, {});
+    while (level_.sweeps() < before + count)
+      period(static_cast<int>(std::min<std::int64_t>(interval_, before + count - level_.sweeps())), false,
+             {});
     graph_.emplace(device, device.end_recording(level_.compute()));
     graph_starts_at_ = here;
     level_.count_from(before);  // nothing was done yet
@@ -208,6 +210,14 @@ bool Step<T>::graph(std::int64_t until) {
   level_.advance_by_graph(count, time_block() == 1);
   times_.sweep += timer.seconds();
   return true;
+}
+
+template <class T>
+void Step<T>::probe(const UpdateNorm& norm) {
+  level_.begin_probe();
+  period(1, true, norm);
+  level_.end_probe();
+  forget_ghosts();
 }
 
 template <class T>

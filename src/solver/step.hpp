@@ -36,6 +36,8 @@ class Step {
   // The sweeps of a graph, where steps are queued as graphs and it ends by sweep `until`. False where nothing
   // was done: also where the other field is the current one.
   bool graph(std::int64_t until);
+  // One sweep of the unit weight, with its norm; the field stays as it is, and before() holds the update.
+  void probe(const UpdateNorm& norm);
   // So many sweeps, in periods or graphs, without a norm.
   void advance(std::int64_t count);
 
@@ -46,7 +48,9 @@ class Step {
 
   int time_block() const { return plan_.sweep.time_block; }  // sweeps of a launch
   int exchange_interval() const { return interval_; }        // ... of a period
-  std::int64_t sweeps_of_a_graph() const { return isotherm::sweeps_of_a_graph(interval_, time_block()); }
+  std::int64_t sweeps_of_a_graph() const {
+    return isotherm::sweeps_of_a_graph(interval_, time_block(), level_.method().cycle());
+  }
 
   // The first launch of a period alone: what measure_halo_cost() times. The field is not advanced.
   void queue_part(StepPart part);

@@ -25,7 +25,7 @@ StencilKernel<T> stencil_of(const KernelCase& c) {
 // The formula again, in std::fma, on one cell.
 template <class T>
 T by_hand(const Coefficients<T>& c, FieldView<const T> in, T s, Index x, Index y, Index z) {
-  T sum = std::fma(c.c0, in(x, y, z), s);
+  T sum = std::fma(c.c0, in(x, y, z), c.sigma * s);
   sum = std::fma(c.cx, in(x - 1, y, z) + in(x + 1, y, z), sum);
   sum = std::fma(c.cy, in(x, y - 1, z) + in(x, y + 1, z), sum);
   return std::fma(c.cz, in(x, y, z - 1) + in(x, y, z + 1), sum);
@@ -148,7 +148,8 @@ TEST_F(CudaTest, LargeFieldsNeed64BitIndices) {
   device->copy(&in.view()(1299, 1299, 1299), &planted, sizeof planted, {});
   const Box all = in.view().interior();
   kernel_named(stencil_kernels<float>(), "naive")
-      .launch({in.view(), out.view(), all, {0.25f, 0.125f, 0.125f, 0.125f}, {}, {}, {}}, {}, {});
+      .launch({in.view(), out.view(), all, Coefficients<float>{0.25f, 0.125f, 0.125f, 0.125f, 1}, {}, {}, {}},
+              {}, {});
   for (const auto& kernel : reduction_kernels<float>()) {
     if (kernel.backend != Backend::cuda || !kernel.launch) continue;
     const Buffer scratch(*device, kernel.scratch_bytes(all)), result(*device, sizeof(double));

@@ -41,7 +41,8 @@ class TemporalCase {
     for (int level = 1; level <= time_block; ++level) {
       if (level > 1) std::swap(before_, swept_);
       here_.fill_ghosts(before_.view(), {true, true, true});
-      sweep_plainly(before_, swept_, here_.region(1 + time_block - level), has_source ? &source_ : nullptr);
+      sweep_plainly(before_, swept_, here_.region(1 + time_block - level), has_source ? &source_ : nullptr,
+                    level - 1);
     }
   }
 
@@ -67,6 +68,7 @@ class TemporalCase {
                       there_.boundaries,
                       has_source_ ? source_there_.view() : none,
                       {}};
+    for (int i = 0; i < most_sweeps_per_launch; ++i) args.c.sweep[i] = coefficients<T>(i);
     const Buffer result(device_, sizeof(double));
     Buffer scratch;
     const bool norm = op && kernel.fuses_norm();

@@ -144,6 +144,13 @@ void expect_one_answer_at_every_halo_width(Config config, const std::string& wha
   }
 }
 
+Config in_cycles(Int3 n) {
+  Config config = decks::steady(n);
+  config.problem.method = SteadyMethod::chebyshev;
+  config.problem.cycle = 8;
+  return config;
+}
+
 class OneAnswer : public BackendTest {};
 ISOTHERM_ON_EACH_BACKEND(OneAnswer);
 
@@ -151,7 +158,8 @@ TEST_P(OneAnswer, OfEveryKindOfDeck) {
   const std::pair<const char*, Config> all[] = {{"walls", decks::every_wall({17, 23, 31})},
                                                 {"periodic", decks::periodic({12, 9, 10})},
                                                 {"steady", decks::steady({16, 15, 14})},
-                                                {"floating", decks::floating({13, 12, 11})}};
+                                                {"floating", decks::floating({13, 12, 11})},
+                                                {"chebyshev", in_cycles({16, 15, 14})}};
   for (const auto& [what, config] : all) {
     expect_one_answer<double>(config, fmt::format("{} fp64", what), device());
     expect_one_answer<float>(config, fmt::format("{} fp32", what), device());
@@ -238,6 +246,7 @@ TEST_P(OneAnswer, EveryHaloWidth) {
   expect_one_answer_at_every_halo_width<float>(boundaries, "boundaries fp32", device());
   expect_one_answer_at_every_halo_width<float>(decks::periodic({13, 11, 14}), "periodic fp32", device());
   expect_one_answer_at_every_halo_width<double>(decks::steady({14, 15, 13}), "steady fp64", device());
+  expect_one_answer_at_every_halo_width<float>(in_cycles({14, 15, 13}), "chebyshev fp32", device());
 }
 
 TEST_P(OneAnswer, ReproducibleNormsOnEveryProcessGrid) {

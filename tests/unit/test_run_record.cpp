@@ -53,7 +53,7 @@ RunRecord record() {
   r.phases[Phase::stepping] = {2, 2, 2};
   r.phases[Phase::output] = {0.5, 0.5, 0.5};
   r.phases[Phase::total] = {4, 4, 4};
-  r.performance = {2000, 1e9, 16, 20e9};
+  r.performance = {2000, 2000, 1e9, 16, 20e9};
   r.residual = {Norm::max, Criterion::relative,    std::nullopt,     2.0, 0.5,
                 20,        Convergence::not_asked, Check::immediate, 100};
   r.memory_estimate_bytes = 8 << 20;
@@ -148,12 +148,12 @@ TEST(Report, FiguresOfMerit) {
 
 TEST(Report, FiguresOfALargeAndOfATinyRun) {
   RunRecord r = record();
-  r.performance = {2000, 2000 * 123.456e6, 35, 4641e9};
+  r.performance = {2000, 2000, 2000 * 123.456e6, 35, 4641e9};
   EXPECT_EQ(figures_of_merit(r).substr(0, 103),
             "FOM cell_updates: 123.456 GLUP/s\n"
             "FOM effective_bandwidth: 4321.0 GB/s\n"
             "FOM copy_bandwidth_share: 93.1 %\n");
-  r.performance = {1, 8, 16, std::nullopt};
+  r.performance = {1, 1, 8, 16, std::nullopt};
   EXPECT_EQ(figures_of_merit(r),
             "FOM cell_updates: 0.00000000400 GLUP/s\n"
             "FOM effective_bandwidth: 0.0000000640 GB/s\n"

@@ -189,7 +189,7 @@ ProblemConfig checked_every_hundred() {
 }
 
 TEST(Stagnation, IsWhereNoLowerResidualCameWhileTheSlowestModeFellToATenth) {
-  Stagnation stagnation(checked_every_hundred(), decay);
+  Stagnation stagnation(checked_every_hundred(), decay, 100);
   EXPECT_FALSE(stagnation.reached(0));
   stagnation.checked(100, 2e-5);
   for (std::int64_t sweep = 200; sweep <= 23100; sweep += 100) {
@@ -204,7 +204,7 @@ TEST(Stagnation, IsWhereNoLowerResidualCameWhileTheSlowestModeFellToATenth) {
 // The slowest that a residual can fall: as constant as heat that has not reached the boundaries, then by the
 // slowest mode alone.
 TEST(Stagnation, IsNotWhatFallsSlowly) {
-  Stagnation stagnation(checked_every_hundred(), decay);
+  Stagnation stagnation(checked_every_hundred(), decay, 100);
   for (std::int64_t sweep = 1; sweep < 1'000'000; sweep += 100) {
     const double falling = 2 * std::exp(-decay * static_cast<double>(sweep));
     stagnation.checked(sweep, std::min(1.0, falling));
@@ -213,7 +213,7 @@ TEST(Stagnation, IsNotWhatFallsSlowly) {
 }
 
 TEST(Stagnation, IsNotToldBySomeChecksOfASmallGrid) {
-  Stagnation stagnation(checked_every_hundred(), 0.5);  // a tenth in 5 sweeps
+  Stagnation stagnation(checked_every_hundred(), 0.5, 100);  // a tenth in 5 sweeps
   stagnation.checked(100, 1);
   EXPECT_FALSE(stagnation.reached(300));
   EXPECT_TRUE(stagnation.reached(400));
@@ -221,14 +221,14 @@ TEST(Stagnation, IsNotToldBySomeChecksOfASmallGrid) {
 
 TEST(Stagnation, IsNeverWithoutAToleranceOrADecay) {
   for (const auto& [tolerance, slowest] : {std::pair{0.0, decay}, {1e-6, 0.0}}) {
-    Stagnation stagnation(steady(Criterion::absolute, tolerance), slowest);
+    Stagnation stagnation(steady(Criterion::absolute, tolerance), slowest, 100);
     stagnation.checked(1, 1);
     EXPECT_FALSE(stagnation.reached(std::int64_t{1} << 60));
   }
 }
 
 TEST(Stagnation, GoesOnFromACheckpoint) {
-  Stagnation stagnation(checked_every_hundred(), decay);
+  Stagnation stagnation(checked_every_hundred(), decay, 100);
   stagnation.go_on_from({1e-5, 1000});
   stagnation.checked(20000, 1e-5);
   EXPECT_FALSE(stagnation.reached(24000));

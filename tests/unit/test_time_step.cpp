@@ -182,7 +182,7 @@ TEST(Operator, RoundedCoefficientsKeepAConstantConstant) {
   for (int trial = 0; trial < 10000; ++trial) {
     const double a = uniform(), b = uniform(), d = uniform(), part = uniform() / 2;
     const double cx = part * a / (a + b + d), cy = part * b / (a + b + d), cz = part * d / (a + b + d);
-    const Coefficients<double> c{1 - 2 * (cx + cy + cz), cx, cy, cz};
+    const Coefficients<double> c{1 - 2 * (cx + cy + cz), cx, cy, cz, 1};
     const auto missing = [](double c0, double x, double y, double z) {
       return std::abs(1 - c0 - 2 * (x + y + z));
     };

@@ -1,10 +1,9 @@
-"""The machine code of the CUDA kernels in a program, a hash for each: shows that a change of names or of host code left them alone.
+"""The machine code of the CUDA kernels in two programs, a hash for each: shows that a change of names or of host code left them alone.
 
-    python3 tests/verification/sass.py build/cuda/isotherm           compares with sass_sm90.txt; exit code 1 where code differs
-    python3 tests/verification/sass.py build/cuda/isotherm --write   writes it anew
+    python3 tests/verification/sass.py before/isotherm after/isotherm        exit code 1 where code differs
 
-sass_sm90.txt is of nvcc 13.0.88, preset cuda with CMAKE_CUDA_ARCHITECTURES=90-real. Another compiler makes other code. Needs
-cuobjdump of the CUDA Toolkit. No test runs it: on most machines CUDA is compiled otherwise or not at all.
+Both built by one compiler for one architecture. Needs cuobjdump of the CUDA Toolkit. No test runs it: on most machines CUDA is
+not compiled at all.
 """
 
 import collections
@@ -12,9 +11,6 @@ import hashlib
 import re
 import subprocess
 import sys
-from pathlib import Path
-
-FROZEN = Path(__file__).with_name("sass_sm90.txt")
 
 
 def short_name(name):
@@ -37,31 +33,22 @@ def kernels(program):
     return collections.Counter((code.hexdigest()[:16], short_name(name)) for code, name in zip(codes, plain))
 
 
-def text(found):
-    return "".join(f"{code} {count:2} {name}\n" for (code, name), count in sorted(found.items(), key=lambda item: item[0][::-1]))
-
-
-def by_code(table):
+def by_code(found):
     """Names may change, code may not."""
     codes = collections.Counter()
-    for line in table.splitlines():
-        code, count, name = line.split(maxsplit=2)
-        codes[code] += int(count)
+    for (code, _), count in found.items():
+        codes[code] += count
     return codes
 
 
-def main(program, *options):
-    now = text(kernels(program))
-    if options == ("--write",):
-        FROZEN.write_text(now, encoding="utf-8")
-        return 0
-    before = FROZEN.read_text(encoding="utf-8")
+def main(before, now):
+    before, now = kernels(before), kernels(now)
     lost, new = by_code(before) - by_code(now), by_code(now) - by_code(before)
-    for sign, codes, table in (("-", lost, before), ("+", new, now)):
-        for line in table.splitlines():
-            if line.split()[0] in codes:
-                print(sign, line)
-    print(f"{sum(by_code(now).values())} kernels; code of {sum(lost.values())} is gone, of {sum(new.values())} is new")
+    for sign, codes, found in (("-", lost, before), ("+", new, now)):
+        for code, name in sorted(found, key=lambda item: item[1]):
+            if code in codes:
+                print(sign, code, name)
+    print(f"{now.total()} kernels; code of {lost.total()} is gone, of {new.total()} is new")
     return 1 if lost or new else 0
 
 

@@ -16,7 +16,7 @@ namespace {
 
 // They sum to 1, so that temperatures stay where they are however often the block is swept; no two are alike.
 template <class T>
-constexpr Coefficients<T> coefficients{T(0.24), T(0.11), T(0.13), T(0.14)};
+constexpr Coefficients<T> coefficients{T(0.24), T(0.11), T(0.13), T(0.14), T(1)};
 
 // Held temperatures in x, a flux in y, convection in z.
 template <class T>

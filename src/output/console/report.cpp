@@ -31,7 +31,10 @@ std::string join(const std::vector<std::string>& parts, const char* between = ",
 std::string problem_text(const RunRecord& r) {
   const MethodRecord& m = r.method;
   if (m.problem == ProblemKind::steady) {
-    return join({"steady", m.weight ? fmt::format("weighted Jacobi {:.6g}", *m.weight) : "",
+    return join({"steady",
+                 m.cycle > 1 ? fmt::format("{} in cycles of {} sweeps", m.name, m.cycle)
+                 : m.weight  ? fmt::format("weighted Jacobi {:.6g}", *m.weight)
+                             : "",
                  r.residual.tolerance
                      ? fmt::format("to a {} {} residual of {:.6g}", word(r.residual.criterion),
                                    word(r.residual.norm), *r.residual.tolerance)

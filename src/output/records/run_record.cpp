@@ -258,6 +258,8 @@ Json method(const MethodRecord& m) {
           {"dt_s", m.dt},
           {"dt_limit_s", m.dt_limit},
           {"end_time_s", m.end_time},
+          {"name", m.name},
+          {"cycle", m.cycle},
           {"weight", m.weight},
           {"planned_sweeps", m.planned_sweeps},
           {"tuning", tuning(m.tuning)}};
@@ -296,6 +298,7 @@ Json performance(const RunRecord& r) {
   const auto of = [&](double value) { return f ? Json(value) : Json(); };
   const Figures g = f.value_or(Figures{});
   return {{"sweeps", p.sweeps},
+          {"cycles", p.cycles},
           {"points", p.points},
           {"bytes_per_point", p.bytes_per_point},
           {"copy_bandwidth_bytes_per_s", p.copy_bandwidth},

@@ -148,13 +148,16 @@ struct MethodRecord {  // what was asked and what was chosen
   std::optional<double> dt;         // s, transient
   std::optional<double> dt_limit;   // s, transient: the largest stable step
   std::optional<double> end_time;   // s, transient
-  std::optional<double> weight;     // steady
+  std::string name;                 // jacobi, chebyshev, euler
+  std::int64_t cycle = 1;           // sweeps
+  std::optional<double> weight;     // steady, of a unit sweep
   std::int64_t planned_sweeps = 0;  // transient: all of them; steady: the most
   std::string device_note;          // why the CPU was taken, where it was not asked for; how GPUs are shared
 };
 
 struct Performance {
   std::int64_t sweeps = 0;     // done by this run, on all grids of a series
+  std::int64_t cycles = 0;     // completed; sweeps where the method has none
   double points = 0;           // cell updates: cells times sweeps
   double bytes_per_point = 0;  // least traffic: least_bytes_per_cell over the sweeps of one launch
   std::optional<double>

@@ -1,0 +1,116 @@
+// Cycles of weights: what they leave of each mode, and coefficients of large weights.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "physics/operator.hpp"
+#include "physics/slowest_mode.hpp"
+#include "solver/method.hpp"
+#include "solver/schedule.hpp"
+#include "support/decks.hpp"
+#include "support/repeat.hpp"
+
+namespace isotherm {
+namespace {
+
+Config chebyshev(Int3 cells, std::optional<std::int64_t> cycle = {}) {
+  Config config = decks::steady(cells);
+  config.problem.method = SteadyMethod::chebyshev;
+  config.problem.cycle = cycle;
+  return config;
+}
+
+// No mode of the spectrum keeps more than 1/T_m, and some keep as much: no polynomial can do better.
+TEST(Chebyshev, LeavesAsLittleOfEveryModeAsCanBe) {
+  Random random;
+  for (int trial = 0; trial < 50; ++trial) {
+    const Int3 cells{random.between(1, 60), random.between(2, 60), random.between(1, 60)};
+    const std::int64_t m = std::int64_t{1} << random.between(1, 9);
+    const Config config = chebyshev(cells, m);
+    const Spectrum s = sweep_spectrum(config);
+    const Method method = make_method(config);
+    ASSERT_EQ(method.cycle(), m);
+    ASSERT_GT(s.lowest, 0);
+    const double bound = std::exp(-method.decay * static_cast<double>(m));
+    double largest = 0;
+    for (int i = 0; i <= 4000; ++i) {
+      const double lambda = s.lowest + (s.highest - s.lowest) * i / 4000;
+      double left = 1;
+      for (const double weight : method.weights) left *= 1 - weight * lambda;
+      largest = std::max(largest, std::abs(left));
+    }
+    EXPECT_LE(largest, bound * (1 + 1e-6)) << m << " sweeps";
+    EXPECT_GE(largest, bound * 0.9) << m << " sweeps";
+  }
+}
+
+// No error grows beyond twice the largest weight before it falls, and what a sweep rounds off never grows. In
+// the order of falling weights both reach 1e124.
+TEST(Chebyshev, StaysInBoundsWithinACycle) {
+  const Config config = chebyshev({64, 64, 64}, 256);
+  const Spectrum s = sweep_spectrum(config);
+  const std::vector<double> weights = make_method(config).weights;
+  const double largest = *std::max_element(weights.begin(), weights.end());
+  for (int i = 0; i <= 300; ++i) {
+    const double lambda = s.lowest * std::pow(s.highest / s.lowest, i / 300.0);
+    double of_start = 1, of_rounding = 1;
+    for (std::size_t k = 0; k < weights.size(); ++k) {
+      of_start *= 1 - weights[k] * lambda;
+      of_rounding *= 1 - weights[weights.size() - 1 - k] * lambda;
+      ASSERT_LE(std::abs(of_start), 2.01 * largest);
+      ASSERT_LE(std::abs(of_rounding), 1 + 1e-9);
+    }
+  }
+}
+
+// The shortest that leaves 1e-4 of an error, up to 512 sweeps.
+TEST(Chebyshev, ChoosesCyclesByGridAndBoundaries) {
+  const auto left = [](Int3 cells, std::int64_t m) {
+    return std::exp(-make_method(chebyshev(cells, m)).decay * static_cast<double>(m));
+  };
+  for (const Index n : {16, 40, 100, 200}) {
+    const std::int64_t m = sweeps_of_cycle(chebyshev({n, n, n}));
+    EXPECT_TRUE(m == 512 || left({n, n, n}, m) <= 1e-4) << n;
+    EXPECT_GT(left({n, n, n}, m / 2), 1e-4) << n;
+  }
+  EXPECT_EQ(sweeps_of_cycle(chebyshev({2000, 2000, 2000})), 512);
+  EXPECT_EQ(sweeps_of_cycle(decks::steady({64, 64, 64})), 1);
+  EXPECT_EQ(sweeps_of_cycle(decks::every_wall({8, 8, 8})), 1);  // transient
+}
+
+TEST(Schedule, CountsCyclesWhereThereAreSome) {
+  Config config = chebyshev({16, 16, 16}, 32);
+  config.problem.check_interval = 3;
+  config.problem.max_sweeps = 1000;
+  const Schedule schedule(config);
+  EXPECT_EQ(schedule.last(), 992);
+  EXPECT_TRUE(schedule.check_due(0));
+  EXPECT_EQ(schedule.next_after(0), 96);
+  EXPECT_FALSE(schedule.check_due(1) || schedule.check_due(32));
+  config.problem.max_cycles = 5;
+  EXPECT_EQ(Schedule(config).last(), 160);
+}
+
+template <class T>
+void expect_a_constant_kept() {
+  Random random;
+  for (int trial = 0; trial < 10000; ++trial) {
+    const double weight = std::exp(random.between(std::log(2.01), std::log(1e6)));
+    const double a = random.between(0.0, 1.0), b = random.between(0.0, 1.0), d = random.between(0.0, 1.0);
+    const double part = weight / 2 / (a + b + d);
+    const auto r = rounded_coefficients<T>({1 - weight, part * a, part * b, part * d, weight / 0.99});
+    ASSERT_EQ(static_cast<long double>(r.c0) + 2 * (static_cast<long double>(r.cx) + r.cy + r.cz), 1)
+        << weight;
+    ASSERT_NEAR(r.cx, part * a, 4 * weight * std::numeric_limits<T>::epsilon());
+  }
+}
+TEST(Operator, CoefficientsOfLargeWeightsKeepAConstant) {
+  expect_a_constant_kept<float>();
+  expect_a_constant_kept<double>();
+}
+
+}  // namespace
+}  // namespace isotherm
