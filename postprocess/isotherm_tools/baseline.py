@@ -9,7 +9,7 @@ from isotherm_tools import program
 from isotherm_tools.failure import DATA, DIVERGED, Failure
 from isotherm_tools.json_record import read_record
 from isotherm_tools.program import Parser, number_from
-from isotherm_tools.text import Table, counted, escaped, extent_text, in_quotes
+from isotherm_tools.text import aligned, counted, escaped, extent_text, in_quotes
 
 SCHEMAS = ("isotherm-run", "isotherm-compare", "isotherm-bench")
 HINT = "name the run.json of a run that came to its end, or what isotherm compare --json or isotherm bench --json has written"
@@ -131,7 +131,7 @@ class Verdict:
                 rows.append([name, now.text(before), now.text(now.value),
                              f"{abs(change):.1f} {'points' if now.unit == '%' else '%'} {'worse' if change > 0 else 'better'}"])
         within = len(self.changes) - self.worse - self.better
-        return (Table("lrrr", rows).text(2) if len(rows) > 1 else "") + (
+        return (aligned("lrrr", rows, 2) if len(rows) > 1 else "") + (
             f"against {escaped(self.earlier.path)}: {self.worse} of {counted(len(self.changes), 'figure')} worse by more than "
             f"{self.tolerance:g} %, {self.better} better, {within} within it"
             + (f"; {counted(len(self.gone), 'figure')} of the baseline's not measured now" if self.gone else "") + "\n")

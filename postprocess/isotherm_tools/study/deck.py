@@ -43,6 +43,7 @@ class StudyDeck:
         self.program, self.path, self.overrides, self.arguments = program, path, overrides, arguments
         self.sections, = self.ask([{"sections": True}])
         raise_error(self.sections)
+        self.scaling, self.launcher = self.sections["scaling"], self.sections["launcher"]
         found = self.expand(limit)
         self.varied = found.varied
         self.cases = self.resolve(found.cases, host, plan)
@@ -51,27 +52,17 @@ class StudyDeck:
     def ask(self, requests):
         return self.program.ask(self.path, self.overrides, self.arguments, requests)
 
-    @property
-    def scaling(self):
-        return self.sections["scaling"]
-
-    @property
-    def launcher(self):
-        return self.sections["launcher"]
-
     def expand(self, limit):
         sections = self.sections
         problems = Problems(self.path, sections["places"])
         problems.warnings += sections["warnings"]
         found = Expansion(sections, problems, limit or sections["limit"] or sections["default_limit"])
-        check_columns(sections, found.varied, problems)
-        check_slurm(sections["options"], problems)
-        for each in sections["overrides"]:
-            for key in found.varied:
-                if each["key"] == key or within(each["key"], key):
-                    problems.add(each["key"], "varies in this study (the value would change no case); leave it out, or override "
-                                              "study.matrix", [each["argument"], 1, 1])
-        problems.raise_if_any()
+        check_sections(sections, found.varied, problems)
+        if problems.lines:
+            lines = [line for _, line in sorted(problems.lines, key=lambda each: each[0])]
+            if len(lines) > MOST_LINES:
+                lines[MOST_LINES:] = [f"{self.path}: {len(lines) - MOST_LINES} more problems; mend these first"]
+            raise Failure(DATA, "\n".join(lines))
         self.warnings = problems.warnings
         return found
 
@@ -144,25 +135,16 @@ class Problems:
             key = key.rpartition(".")[0]
         return self.places.get(key, [0, 1, 1])
 
-    def line(self, place, key, text):
-        argument, line, column = place
-        where = f"argument {argument}" if argument else f"{self.file}:{line}:{column}"
-        return f"{where}: {printable(key)}: {text}"
-
     def add(self, key, text, place=None):
-        place = place or self.place_of(key)
-        self.lines.append((place, self.line(place, key, text)))
+        self.lines.append(self.placed(key, text, place or self.place_of(key)))
 
     def warn(self, key, text):
-        self.warnings.append(self.line(self.place_of(key), key, text))
+        self.warnings.append(self.placed(key, text, self.place_of(key))[1])
 
-    def raise_if_any(self):
-        if not self.lines:
-            return
-        lines = [line for _, line in sorted(self.lines, key=lambda each: each[0])]
-        if len(lines) > MOST_LINES:
-            lines[MOST_LINES:] = [f"{self.file}: {len(lines) - MOST_LINES} more problems; mend these first"]
-        raise Failure(DATA, "\n".join(lines))
+    def placed(self, key, text, place):
+        argument, line, column = place
+        where = f"argument {argument}" if argument else f"{self.file}:{line}:{column}"
+        return place, f"{where}: {printable(key)}: {text}"
 
 
 @dataclass
@@ -185,14 +167,6 @@ class Choice(NamedTuple):
     """Settings that go together, with the name that the list gives them."""
     word: str
     settings: list
-
-
-def matches(entry, choice):
-    """Whether an entry of study.exclude leaves the choice out."""
-    values = {key: node["same"] for key, node in choice.settings}
-    values["name"] = choice.word
-    return all(values.get(key["name"]) == (item.get("text") if key["name"] == "name" else item["same"])
-               for key, item in zip(entry["keys"], entry["items"]))
 
 
 def value_text(node):
@@ -272,7 +246,10 @@ class Expansion:
         for number, picked in enumerate(product(*axes)):
             words = [choice.word for choice in picked if choice.word]
             choice = Choice(words[-1] if words else "", [setting for each in picked for setting in each.settings])
-            entry = next((i for i, each in enumerate(excluded) if matches(each, choice)), None)
+            values = {**{key: node["same"] for key, node in choice.settings}, "name": choice.word}
+            entry = next((i for i, each in enumerate(excluded) if all(
+                values.get(key["name"]) == item.get("text" if key["name"] == "name" else "same")
+                for key, item in zip(each["keys"], each["items"]))), None)
             if entry is not None:
                 left_out[entry] += 1
             else:
@@ -435,11 +412,16 @@ def name_cases(expansion):
     first = {}
     for number, case in enumerate(expansion.cases, 1):
         words = [text if not is_key else case.word if text == "name" else case.value_text(text) for is_key, text in parts]
-        case.name = safe_name("".join(words) if pattern else default_name(case, expansion.varied, listed))
+        if not pattern:  # "kernel-naive_cells-64", and the list's name where it gives one for its keys
+            words = "_".join([*(f"{key.rpartition('.')[2]}-{case.value_text(key)}" for key in expansion.varied
+                                if not (case.word and key in listed)), *([case.word] if case.word else [])])
+        case.name = safe_name("".join(words))
         settings = [f"name {printable(case.word)}"] if case.word else []
         settings += [f"{key} {case.value_text(key)}" for key in expansion.varied]
         who = f"case {number} ({', '.join(settings)})"
-        if why := why_not(case.name):
+        why = "is empty" if not case.name else f"has more than {LONGEST_NAME} characters" if len(case.name) > LONGEST_NAME else \
+            "is that of a file of the study or of a run" if case.name in RESERVED else ""
+        if why:
             example = expansion.varied[0] if expansion.varied else "name"
             problems.add("study.name", f"the name '{printable(case.name)}' of {who} {why}; write a pattern, such as "
                                        f"\"case_{{{example}}}\"")
@@ -456,23 +438,14 @@ def parts_of(pattern, varied, problems):
     keys, parts = [*varied, "name", "ranks"], []
     for found in re.finditer(r"\{([^{}]*)\}|([^{}]+)|[{}]", pattern):
         key, text = found[1], found[2]
-        if key is None and text is None:
-            problems.add("study.name",
-                         f"a brace at character {found.start() + 1} of '{printable(pattern)}' has no partner; write "
-                                       "{key.path}")
-            return None
-        if key is not None and key not in keys:
-            problems.add("study.name",
-                         f"'{printable(key)}' does not vary; " + meant(key, keys, f"use one of {', '.join(keys)}"))
+        why = f"a brace at character {found.start() + 1} of '{printable(pattern)}' has no partner; write {{key.path}}" \
+            if key is None and text is None else "" if key is None or key in keys else \
+            f"'{printable(key)}' does not vary; " + meant(key, keys, f"use one of {', '.join(keys)}")
+        if why:
+            problems.add("study.name", why)
             return None
         parts.append((key is not None, text if key is None else key))
     return parts
-
-
-def default_name(case, varied, listed):
-    """ "kernel-naive_cells-64", and the list's name where it gives one for its keys."""
-    parts = [f"{key.rpartition('.')[2]}-{case.value_text(key)}" for key in varied if not (case.word and key in listed)]
-    return "_".join([*parts, *([case.word] if case.word else [])])
 
 
 def safe_name(text):
@@ -480,16 +453,9 @@ def safe_name(text):
     return re.sub(r"-?[^A-Za-z0-9._+-][^A-Za-z0-9._+-]*", "-", text).rstrip("-").lstrip(".-")
 
 
-def why_not(name):
-    if not name:
-        return "is empty"
-    if len(name) > LONGEST_NAME:
-        return f"has more than {LONGEST_NAME} characters"
-    return "is that of a file of the study or of a run" if name in RESERVED else ""
-
-
-def check_columns(sections, varied, problems):
-    """Rejects what study.report and study.sort name and no case can have. A path within run.json ("a.b") may be any."""
+def check_sections(sections, varied, problems):
+    """Rejects what study.report and study.sort name and no case can have (a path within run.json, "a.b", may be any), options of sbatch
+    that would be no line of their own, and overrides of what varies."""
     known = ["name", "ranks", "state", "exit_code", *varied, *collection.OF_RUN,
              *(collection.OF_SCALING if sections["scaling"] else [])]
     asked = [(name, "study.report") for name in sections["report"]] + ([(sections["sort"], "study.sort")] if sections["sort"] else [])
@@ -497,10 +463,11 @@ def check_columns(sections, varied, problems):
         if "." not in name and name not in known:
             problems.add(key, f"unknown column '{printable(name)}'; "
                               + meant(name, known, f"use one of {', '.join(known)}, or a path within run.json"))
-
-
-def check_slurm(options, problems):
-    """Rejects options that would be no line of their own."""
-    for i, option in enumerate(options):
+    for i, option in enumerate(sections["options"]):
         if not option.startswith("-") or any(c < " " for c in option):
             problems.add(f"study.slurm.options.{i}", f"'{printable(option)}' is no option of sbatch; write one as \"--partition=gpu\"")
+    for each in sections["overrides"]:
+        for key in varied:
+            if each["key"] == key or within(each["key"], key):
+                problems.add(each["key"], "varies in this study (the value would change no case); leave it out, or override study.matrix",
+                             [each["argument"], 1, 1])
