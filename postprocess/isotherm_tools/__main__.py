@@ -1,4 +1,4 @@
-"""The command line: `python3 -m isotherm_tools NAME` and the commands isotherm-NAME, or one line on why this Python cannot run it."""
+"""The command line: `python3 -m isotherm_tools NAME` and isotherm-NAME, or one line on why it cannot run."""
 
 import argparse
 import importlib
@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import isotherm_tools
-from isotherm_tools.failure import IO, STOPPED_BY_CTRL_C, UNAVAILABLE, Failure
+from isotherm_tools.program import IO, STOPPED_BY_CTRL_C, UNAVAILABLE, Failure
 
 PACKAGES = {"numpy": "numpy", "h5py": "h5py", "matplotlib": "matplotlib", "PIL": "pillow"}
 # Need no packages, and start without waiting for them.
-STARTERS = {"baseline": "isotherm_tools.baseline", "compare": "isotherm_tools.compare", "study": "isotherm_tools.study.command"}
+STARTERS = {"baseline": "baseline", "compare": "compare", "study": "study.command"}
 
 
 def tool():
@@ -24,7 +24,7 @@ def main(arguments=None):
     words = sys.argv[1:] if arguments is None else arguments
     is_old = sys.version_info < (3, 9)
     starter = STARTERS.get(words[0]) if words and not is_old else None
-    missing = [] if starter else [package for module, package in PACKAGES.items() if not importlib.util.find_spec(module)]
+    missing = [] if starter else [name for module, name in PACKAGES.items() if not importlib.util.find_spec(module)]
     if missing or is_old:
         lacks = "has no " + ", ".join(missing) if missing else "is older than 3.9"
         print(f"isotherm_tools: {sys.executable} {lacks}; source build/env.sh, which run.sh makes, or install the package with what it "
@@ -32,7 +32,7 @@ def main(arguments=None):
         return UNAVAILABLE
     try:
         if starter:
-            return importlib.import_module(starter).main(words[1:])
+            return importlib.import_module(f"isotherm_tools.{starter}").main(words[1:])
         options = parser().parse_args(words)
         say(options.action(options))
     except Failure as failure:

@@ -19,8 +19,9 @@ from typing import Callable, NamedTuple
 
 from isotherm_tools import baseline
 from isotherm_tools.baseline import Figure
-from isotherm_tools.failure import CANNOT_CREATE, COMMAND_LINE, DATA, STOPPED_BY_CTRL_C, UNAVAILABLE, Failure
-from isotherm_tools.program import Parser, Program, is_launched, launched_rank, number_from, positions, raise_error, say
+from isotherm_tools.program import (
+    CANNOT_CREATE, COMMAND_LINE, DATA, STOPPED_BY_CTRL_C, UNAVAILABLE, Failure, Parser, Program, is_launched,
+    launched_rank, number_from, positions, raise_error, say)
 from isotherm_tools.study import state
 from isotherm_tools.study.deck import DeckCase
 from isotherm_tools.study.runner import Runner, signal_name
@@ -80,7 +81,6 @@ def parse_axes(text):
 
 
 def node(word):
-    """A value of the deck, for the program."""
     if word.startswith("["):
         return {"at": NOWHERE, "items": [node(each) for each in word[1:-1].split(",")]}
     return {"at": NOWHERE, "text": word}
@@ -147,8 +147,9 @@ class Plan:
         if len(self.combinations) > limit:
             last = self.axes[-1]
             sizes = " x ".join(f"{axis.name} ({len(self.values[axis.name])})" for axis in self.axes)
-            raise Failure(COMMAND_LINE, f"compare: {sizes} have more than {limit} legal combinations; name fewer with --axes, give one a "
-                                        f"value such as {last.key}={self.values[last.name][0]}, or raise --limit")
+            raise Failure(COMMAND_LINE, f"compare: {sizes} have more than {limit} legal combinations; name fewer with "
+                                        f"--axes, give one a value such as {last.key}={self.values[last.name][0]}, or "
+                                        "raise --limit")
 
     def open_axes(self):
         """What the deck pins does not vary."""
@@ -218,8 +219,8 @@ class Measurement:
         self.interval = min(wanted, self.size)
 
     def size_by_time(self, wanted):
-        """By the least traffic of a sweep and the copy bandwidth of this host, measured: whole intervals of checks, or whole time blocks of
-        the usual time blocks."""
+        """By the least traffic of a sweep and the copy bandwidth of this host, measured: whole intervals of checks, or
+        of the usual time blocks."""
         job, plan = self.job, self.job.base["plan"]
         copy, = job.program.ask(job.path, job.overrides, job.arguments, [
             {"bandwidth": plan["backend"], "bytes": 8 * math.prod(plan["cells"])}])
@@ -456,7 +457,8 @@ def parse(words):
 def check_not_launched(words):
     """mpirun, or srun with several tasks, has started this process. A shell in a job of Slurm may be a step of one task."""
     ranks = next((int(os.environ[name]) for name in SIZES if os.environ.get(name, "").isdigit()), 0)
-    if not is_launched() or (ranks == 1 and not any(map(os.environ.get, ("OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK")))):
+    of_mpi = any(map(os.environ.get, ("OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK")))
+    if not is_launched() or (ranks == 1 and not of_mpi):
         return
     if launched_rank() > 0:
         time.sleep(2)  # another says it, and a launcher ends all with the first
@@ -519,19 +521,18 @@ class Comparison:
         say(banner(self.job, plan))
         reference = measurement.first_pass(entries)
         if not reference:
-            raise Failure(entries[0].code,
-                          f"compare: no combination could be run; the first: {escaped(entries[0].note)}")
+            first = entries[0]
+            raise Failure(first.code, f"compare: no combination could be run; the first: {escaped(first.note)}")
         measurement.second_pass(entries)
         rank(entries)
         near = sum(entry.within_noise for entry in entries)
-        many = f"no single fastest ({counted(near, 'other')} within noise of the first); the first"
-        head = many if near else "the fastest"
+        head = f"no single fastest ({counted(near, 'other')} within noise of the first); the first" if near else \
+            "the fastest"
         text = f"\n{table(plan, entries, reference)}\n{head}: {self.run_words(entries[0])}\n"
         verdict = None
         if earlier:
             baseline.check_subject(earlier, baseline.grid_subject(reference.run))
-            verdict = baseline.Verdict(earlier, figures_of_merit(entries),
-                                       5.0 if options.tolerance is None else options.tolerance)
+            verdict = baseline.Verdict(earlier, figures_of_merit(entries), options.tolerance)
         say(text + (verdict.text() if verdict else ""))
         if options.json:
             line = " ".join(map(shell_word, ["isotherm", "compare", *self.words]))
@@ -574,12 +575,7 @@ def deck_within(starter, source, work):
     return str(path)
 
 
-METHOD = ("kernel", "tile", "reduction", "transport", "halo_width", "time_block", "overlap", "graph")
-PLACES = {"same": 0, "differs": 1, "left_out": 2}
-
-
 class Figures:
-    """What the samples of an entry come to."""
 
     def __init__(self, entry):
         self.low, self.high = entry.range
@@ -594,7 +590,7 @@ class Figures:
 
 def rank(entries):
     """The fastest with the same bits first, then those that differ, then those that were left out."""
-    entries.sort(key=lambda entry: (PLACES[entry.verdict], entry.median))
+    entries.sort(key=lambda entry: (("same", "differs", "left_out").index(entry.verdict), entry.median))
     for entry in entries[1:]:
         entry.within_noise = entry.verdict == "same" and entry.range[0] <= entries[0].range[1]
 
@@ -652,7 +648,10 @@ def table(plan, entries, reference):
 
 def entry_record(plan, entry):
     run = entry.run or {}
-    method = run and {**{key: run["method"][key] for key in METHOD}, "process_grid": run["decomposition"]["process_grid"]}
+    method = run and {key: run["method"][key] for key in (
+        "kernel", "tile", "reduction", "transport", "halo_width", "time_block", "overlap", "graph")}
+    if run:
+        method["process_grid"] = run["decomposition"]["process_grid"]
     f = Figures(entry) if entry.verdict == "same" else None
     return {
         "name": entry.name, "settings": {axis.key: word for axis, word in zip(plan.axes, entry.combination.words)},

@@ -1,4 +1,4 @@
-"""`report RUN` or `report STUDY`, and what it says. Of a study: what varied, what each case has come to, what is missing, and why. Of a
+"""`report RUN` or `report STUDY`. Of a study: what varied, what each case has come to, what is missing, and why. Of a
 run: its answer, its field, its history, how fast it was, where the time went. Benchmarks stand beside either."""
 
 from collections import Counter
@@ -11,9 +11,8 @@ from matplotlib.ticker import MaxNLocator
 
 from isotherm_tools import figures, histories, studies
 from isotherm_tools.bench import FLOPS_A_POINT, BenchRecord, ladder_figure, roofline_figure
-from isotherm_tools.failure import COMMAND_LINE, DATA, FILE_MISSING, Failure
 from isotherm_tools.figures import stays
-from isotherm_tools.program import add_subcommand
+from isotherm_tools.program import COMMAND_LINE, DATA, FILE_MISSING, Failure, add_subcommand, write_text
 from isotherm_tools.report_page import (
     Section, facts, page, paragraph, picture, pictures, table, text_block, tiles, warnings)
 from isotherm_tools.run import open_run
@@ -22,8 +21,8 @@ from isotherm_tools.slices import (
     AXES, colour_range, draw_contours, is_steady, isotherm_colour, moment, round_levels, slice_figure)
 from isotherm_tools.studies import Study, is_study, short, why_not
 from isotherm_tools.text import (
-    counted, extent_text, format_length, format_time, is_number, length_unit, percent, si, split_unit, time_unit)
-from isotherm_tools.whole_file import write_text
+    counted, extent_text, format_length, format_time, is_number, length_unit, percent, place, si, split_unit,
+    time_unit)
 
 def add(subcommands):
     subcommand = add_subcommand(subcommands, "report", report,
@@ -42,12 +41,12 @@ def report(options):
     if path.suffix.lower() not in (".html", ".htm"):
         raise Failure(COMMAND_LINE, f"{path}: a report is a page; end the name in .html")
     benches = [BenchRecord(bench) for bench in options.bench]
-    record, where = subject.record, f"{subject.path}/{'study.json is no study' if of_study else 'run.json is no run record'}"
+    record, what = subject.record, "study.json is no study" if of_study else "run.json is no run record"
     try:
         with figures.look(**{"axes.titlesize": 10}):
             text = study_page(subject, record, benches) if of_study else run_page(subject, record, benches)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise Failure(DATA, f"{where} of isotherm ({error!r})") from error
+        raise Failure(DATA, f"{subject.path}/{what} of isotherm ({error!r})") from error
     write_text(path, text)
     return path
 
@@ -57,7 +56,6 @@ MOST_TOLD = 8  # failures in the box that is seen first; all are in the table of
 
 
 def study_page(study, record, benches):
-    """The page's text. `benches`: records of benchmarks to put beside the study."""
     devices = Counter(rank["device"] for case in study.cases if case.run for rank in case.run["ranks"])
     sections = [
         summary(study),
@@ -107,9 +105,10 @@ def cell(value):
 
 
 def results(study):
-    """The table that the program prints."""
-    rows = [[cell(case.value(name)) for name in study.reported] for case in study.sorted_cases()]
+    """The table that the program prints: numbers before words, and what is not known last."""
     key = study.record["sort"]
+    cases = sorted(study.cases, key=lambda case: place(case.value(key))) if key else study.cases
+    rows = [[cell(case.value(name)) for name in study.reported] for case in cases]
     order = f"Sorted by {study.title(key)}." if key else "In the order of the deck."
     return Section("results", "Results", [table(list(map(study.title, study.reported)), rows), paragraph(order)])
 
@@ -154,7 +153,6 @@ def extremes(study, names):
 
 
 def states(study):
-    """Of the cases that are not simply done."""
     rows = [(case.name, case.state, cell(case.exit_code), case.message or "-") for case in study.cases if case.state != "done"]
     if not rows:
         return Section("states", "States", [paragraph("All cases are done.")])
@@ -183,7 +181,7 @@ def what_was_studied(study, record, devices):
 
 
 HEAD = ("ranks", "grid", "runs", "a sweep", "predicted", "speed-up", "efficiency", "predicted", "hidden", "predicted", "remark")
-MEANING_OF_SCALING = {
+KINDS = {
     STRONG: "The grid is the same on all counts: efficiency is T1 / (n Tn).",
     "weak": "The cells of a rank are the same on all counts: efficiency is T1 / Tn.",
 }
@@ -191,7 +189,7 @@ MEANING_OF_SCALING = {
 
 def series_parts(study, scaled):
     parts = [paragraph(f"{scaled.kind.capitalize()} scaling{f' of {scaled.label}' if scaled.label else ''}, compared with "
-                       f"{scaled.base}. {MEANING_OF_SCALING[scaled.kind]} Of several runs the one in the middle counts.")]
+                       f"{scaled.base}. {KINDS[scaled.kind]} Of several runs the one in the middle counts.")]
     if scaled.disagreement:
         parts.append(warnings([scaled.disagreement]))
     predicted, notes = {}, []
@@ -207,8 +205,10 @@ def series_parts(study, scaled):
     rows = [HEAD]
     for row in scaled.rows:
         model = predicted.get(row.ranks)
-        rows.append((row.ranks, times(row.cells), row.runs, told(row.step, format_time), told(model and model.step, format_time),
-                     told(row.speedup, "{:.4g}".format), told(row.efficiency, share), told(model and model.efficiency, share),
+        rows.append((row.ranks, times(row.cells), row.runs,
+                     told(row.step, format_time), told(model and model.step, format_time),
+                     told(row.speedup, "{:.4g}".format),
+                     told(row.efficiency, share), told(model and model.efficiency, share),
                      told(row.hidden, share), told(model and model.hidden, share), row.remark or "-"))
     last = None if any(row.remark for row in scaled.rows) else -1
     parts.append(table(HEAD[:last], [row[:last] for row in rows[1:]]))
@@ -225,17 +225,18 @@ MOST_PARTS = 6  # pictures of slices and other parts
 
 
 def run_page(run, record, benches):
-    """The page's text. `benches`: records of benchmarks to put beside the run."""
     devices = Counter(rank["device"] for rank in record["ranks"])
-    problem = f"{record['method']['problem']}, {extent_text(record['grid']['cells'])} cells, {record['grid']['precision']}"
+    cells = extent_text(record["grid"]["cells"])
+    problem = f"{record['method']['problem']}, {cells} cells, {record['grid']['precision']}"
     sections = [
-        answer(record, if_there(lambda: run.history)), field(run), convergence(run), performance(record), time_spent(record),
+        answer(record, if_there(lambda: run.history)), field(run), convergence(run), performance(record),
+        time_spent(record),
         *(bench_section(number, bench, devices) for number, bench in enumerate(benches, 1)),
         what_was_run(run, problem),
     ]
     made_by = record["provenance"]
-    lead = (f"{problem}; {counted(len(record['ranks']), 'rank')} on {counted(len(made_by['hosts']), 'host')}, {', '.join(devices)}; "
-            f"{made_by['started'] or 'start unknown'}")
+    where = f"{counted(len(record['ranks']), 'rank')} on {counted(len(made_by['hosts']), 'host')}"
+    lead = f"{problem}; {where}, {', '.join(devices)}; {made_by['started'] or 'start unknown'}"
     footer = f"isotherm {made_by['version']} ({made_by['git_revision']}); fingerprint {record['fingerprint'] or '-'}"
     return page(record["name"], record["result"], lead, sections, footer)
 
@@ -319,7 +320,6 @@ def plane_picture(name, snapshot, series):
 
 
 def span(planes):
-    """In words, of what is finite."""
     finite = np.concatenate([plane[np.isfinite(plane)] for plane in planes])
     if not finite.size:
         return "no finite temperature"
@@ -332,7 +332,9 @@ def convergence(run):
     if history is not None and len(history.due("residual")[0]):
         items.append(small(histories.history_figure(run.name, history), "Residual over sweeps",
                            f"Residual ({residual['norm']} norm of the update), checked {residual['checks']} times."))
-    for names, what in ((("min_K", "mean_K", "max_K"), "Extremes and mean of the temperature"), (heat_columns(history), "Heat")):
+    # Heat through the boundaries that let some through, of the sources, and what remains.
+    heat = [name for name in history or [] if name.endswith("_W") and np.any(history.due(name)[2] != 0)]
+    for names, what in ((("min_K", "mean_K", "max_K"), "Extremes and mean of the temperature"), (heat, "Heat")):
         names = [name for name in names if history is not None and name in history and len(history.due(name)[0]) > 1]
         if names:
             items.append(small(histories.columns_figure(run.name, history, names), f"{what} over sweeps", f"{what} over sweeps."))
@@ -355,13 +357,6 @@ def convergence(run):
         *verification(run.record["verification"]),
     ]))
     return Section("convergence", "Convergence and history", parts)
-
-
-def heat_columns(history):
-    """Heat through the boundaries that let some through, of the sources, and what remains."""
-    if history is None:
-        return []
-    return [name for name in history if name.endswith("_W") and np.any(history.due(name)[2] != 0)]
 
 
 def small(figure, alt, caption):
@@ -389,8 +384,7 @@ def time_spent(record):
             for name in (*PHASES, "total") if name in phases]
     chart = picture(phases_figure(phases), "Time of each phase", "Share of the whole run. Files that are written "
                     "beside the sweeps count as output only as far as sweeps waited for them.")
-    return Section("time", "Where the time went", [
-        pictures(chart, table(("phase", "least", "mean", "most"), rows))])
+    return Section("time", "Where the time went", [pictures(chart, table(("phase", "least", "mean", "most"), rows))])
 
 
 def performance(record):
@@ -637,12 +631,12 @@ def phases_figure(phases):
     names = [name for name in PHASES if name in phases and phases[name]["mean"] >= LEAST_SHARE * whole > 0][::-1]
     unit = time_unit(phases["total"]["max"])
     figure, panel = pyplot.subplots(figsize=(WIDTH, 0.9 + 0.36 * len(names)), layout="constrained")
-    for place, name in enumerate(names):
+    for number, name in enumerate(names):
         spread = {key: phases[name][key] / unit.si for key in ("min", "mean", "max")}
         whisker = [[max(0.0, spread["mean"] - spread["min"])], [max(0.0, spread["max"] - spread["mean"])]]
-        panel.barh(place, spread["mean"], color=PHASES[name], height=0.7, xerr=whisker, ecolor="0.25", capsize=2)
+        panel.barh(number, spread["mean"], color=PHASES[name], height=0.7, xerr=whisker, ecolor="0.25", capsize=2)
         share = phases[name]["mean"] / whole
-        panel.annotate(f"{share:.1%}", (1.01, place), xycoords=("axes fraction", "data"), va="center", fontsize=9)
+        panel.annotate(f"{share:.1%}", (1.01, number), xycoords=("axes fraction", "data"), va="center", fontsize=9)
     panel.set_yticks(range(len(names)), names)
     panel.set_xlim(left=0)
     panel.set_xlabel(f"time [{unit.name}], mean of the ranks; least and most of one")

@@ -14,8 +14,8 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from isotherm_tools.failure import COMMAND_LINE, DATA, FILE_MISSING, Failure
 from isotherm_tools.json_record import read_record
+from isotherm_tools.program import COMMAND_LINE, DATA, FILE_MISSING, Failure
 from isotherm_tools.text import split_unit
 
 SNAPSHOT = re.compile(r"(?P<name>.+)_(?P<sweep>\d+)\.hdf")

@@ -1,5 +1,5 @@
-"""`scaling RUN ...` and `scaling STUDY`: runs of one problem on different numbers of ranks, and what the model says beside them, as table,
-CSV, JSON and picture.
+"""`scaling RUN ...` and `scaling STUDY`: runs of one problem on different numbers of ranks, and what the model says
+beside them, as table, CSV, JSON and picture.
 
 Speed-up is the rate over that of one rank of the run on fewest ranks; efficiency is the speed-up over the number of
 ranks, for strong and weak scaling alike. What is predicted is compared with the prediction for that run."""
@@ -19,13 +19,11 @@ from matplotlib.ticker import NullLocator, PercentFormatter
 
 from isotherm_tools import figures
 from isotherm_tools import scaling_model as model
-from isotherm_tools.failure import COMMAND_LINE, DATA, Failure
 from isotherm_tools.json_record import read_record
-from isotherm_tools.program import add_subcommand, whole
+from isotherm_tools.program import COMMAND_LINE, DATA, Failure, add_subcommand, whole, write_text
 from isotherm_tools.scaling_model import SURFACE, Weights, process_grid
 from isotherm_tools.studies import Study, is_study
 from isotherm_tools.text import aligned, counted, format_time
-from isotherm_tools.whole_file import write_text
 
 VALUE_BYTES = {"fp32": 4, "fp64": 8}
 STRONG, WEAK = "strong", "weak"
@@ -58,7 +56,8 @@ class RunRecord:
         self.name = name or content["name"]
 
     def _read(self, content):
-        performance, method, phases, split = (content[key] for key in ("performance", "method", "phases_s", "decomposition"))
+        performance, method, phases, split = (content[key]
+                                              for key in ("performance", "method", "phases_s", "decomposition"))
         if performance["step_s"] is None:
             raise Failure(DATA, f"{self.path} holds no measured sweeps (the run ended before its first)")
         self.cells, self.parts = tuple(map(int, content["grid"]["cells"])), tuple(map(int, split["process_grid"]))
@@ -69,8 +68,8 @@ class RunRecord:
         self.weights = Weights(**{key: split["weights"][key] for key in Weights._fields if key in split["weights"]}) \
             if split.get("weights") else None
         # Of a resolved deck, in which a boundary is a line; where one side is periodic the other is too.
-        self.periodic = tuple(bool(re.search(rf"^ +{axis}_min: *{{kind: periodic\b", content["deck"]["resolved"], re.MULTILINE))
-                              for axis in "xyz")
+        deck = content["deck"]["resolved"]
+        self.periodic = tuple(bool(re.search(rf"(?m)^ +{axis}_min: *{{kind: periodic\b", deck)) for axis in "xyz")
         self.layout = model.Layout(self.cells, self.parts, self.periodic)
         self.hosts = [rank["host"] for rank in content["ranks"]]
         self.ranks, self.ranks_a_host = len(self.hosts), max(map(self.hosts.count, set(self.hosts)), default=0)
@@ -94,8 +93,9 @@ class RunRecord:
         self.least_reduction = float(phases["reduction"]["min"])
 
         halo = content.get("halo") or {}
-        self.links = [Link(self.hosts[link["rank"]] == self.hosts[link["peer"]], link["bandwidth_bytes_per_s"], link["latency_s"])
-                      for link in halo.get("links", []) if link["bandwidth_bytes_per_s"] and link["latency_s"] is not None]
+        self.links = [
+            Link(self.hosts[link["rank"]] == self.hosts[link["peer"]], link["bandwidth_bytes_per_s"], link["latency_s"])
+            for link in halo.get("links", []) if link["bandwidth_bytes_per_s"] and link["latency_s"] is not None]
         hidden = halo.get("hidden_percent")
         self.hidden = None if hidden is None else hidden / 100  # of the communication, 0 to 1; None: not measured
 
@@ -311,7 +311,7 @@ def row(job, base, prediction, reference):
 
     record, (cells, parts, _) = job.record, job.layout
     measured = record and compared(record, record.rate, base.rate / base.ranks)
-    predicted = compared(prediction, math.prod(cells) / prediction.step, reference) if reference and prediction else None
+    predicted = reference and prediction and compared(prediction, math.prod(cells) / prediction.step, reference)
     rank_cells = math.prod(-(-n // p) for n, p in zip(cells, parts))
     return Row(job.ranks, cells, parts, rank_cells, record and str(record.path), measured, predicted)
 
@@ -343,10 +343,11 @@ def add(subcommands):
                     "Speed-up and efficiency of runs of one problem, and a model's beside them.", None)
     subcommand.add_argument("runs", nargs="+", metavar="RUN",
                             help="run directory, or its run.json; or the directory of one study of a deck with scaling:")
-    subcommand.add_argument("--series", metavar="LABEL", help="of a study with several, by its label: \"solver.kernel openmp\"")
+    subcommand.add_argument("--series", metavar="LABEL",
+                            help="of a study with several, by its label: \"solver.kernel openmp\"")
     subcommand.add_argument("--kind", choices=(STRONG, WEAK), help="default: by the grids of the runs")
-    subcommand.add_argument("--ranks", type=lambda text: tuple(map(whole, text.split(","))), default=Wishes().ranks, metavar="N,N",
-                            help="predict these too (default: powers of two from 8 to 4096)")
+    subcommand.add_argument("--ranks", type=lambda text: tuple(map(whole, text.split(","))), default=Wishes().ranks,
+                            metavar="N,N", help="predict these too (default: powers of two from 8 to 4096)")
 
     machine = subcommand.add_argument_group(
         "the machine", "Nothing is assumed: what neither the runs measured nor is given here is not predicted.")
@@ -536,7 +537,6 @@ def row_json(row):
 
 
 def scaling_figure(series):
-    """Time per sweep, and efficiency, over the number of ranks."""
     figure, (above, below) = pyplot.subplots(2, sharex=True, figsize=(7, 7), layout="constrained")
     ranks = sorted({row.ranks for row in series.rows})
     base = series.base

@@ -214,7 +214,6 @@ def process_grid(ranks, cells=(1 << 20,) * 3, halo_width=1, periodic=(False, Fal
 
 
 def sweep_cost(cells, parts, halo_width, periodic, weights):
-    """Seconds."""
     w = weights
     block = [-(-n // p) for n, p in zip(cells, parts)]
     touched = [2 if around else min(p - 1, 2) for p, around in zip(parts, periodic)]
@@ -230,10 +229,12 @@ def sweep_cost(cells, parts, halo_width, periodic, weights):
     swept = sum(up(x, w.tile_columns) * up(y, w.tile_rows) * z for x, y, z in (
         [n + layers * s for n, s in zip(block, touched)] for layers in range(halo_width)))
     sweep = 2 * w.cell_bytes * swept / w.memory_bytes_per_s / halo_width
-    copies = (w.touches * size(ghosts, w.sector_bytes) + 2 * size(sent, w.cell_bytes)) / w.memory_bytes_per_s / halo_width
+    moved = w.touches * size(ghosts, w.sector_bytes) + 2 * size(sent, w.cell_bytes)
+    copies = moved / w.memory_bytes_per_s / halo_width
     wire = size(sent, w.wire_sector_bytes) / w.wire_bytes_per_s / halo_width
     across_xz = touched[0] - local[0] + touched[2] - local[2]
-    starts = (messages(touched, halo_width) - messages(local, halo_width)) * w.message_s + across_xz * w.message_across_xz_s
+    others = messages(touched, halo_width) - messages(local, halo_width)
+    starts = others * w.message_s + across_xz * w.message_across_xz_s
     return sweep + copies + wire + starts / halo_width
 
 

@@ -1,5 +1,5 @@
-"""The field as pictures: planes of cells through the box, one time or several side by side; as films, GIF, or MP4 where there is ffmpeg;
-and isotherms as surfaces, drawn by PyVista, which this package does without where nobody asks for it."""
+"""The field as pictures: planes of cells through the box, one time or several side by side; as films, GIF, or MP4
+where there is ffmpeg; isotherms as surfaces, by PyVista, which this package does without where nobody asks for it."""
 
 import math
 import subprocess
@@ -12,12 +12,10 @@ from matplotlib.ticker import MaxNLocator
 from PIL import Image
 
 from isotherm_tools import figures
-from isotherm_tools.failure import COMMAND_LINE, DATA, UNAVAILABLE, Failure
 from isotherm_tools.figures import stays
-from isotherm_tools.program import add_subcommand, whole
+from isotherm_tools.program import COMMAND_LINE, DATA, UNAVAILABLE, Failure, add_subcommand, whole, write_whole
 from isotherm_tools.run import Run
 from isotherm_tools.text import format_length, format_time, length_unit
-from isotherm_tools.whole_file import write_whole
 
 AXES = "xyz"
 MOST_PANELS = 9
@@ -29,14 +27,16 @@ DPI = 110  # of a film
 
 
 def add(subcommands):
-    plane = add_subcommand(subcommands, "slice", draw_slice, "draw the temperature in a plane of cells, at one time or several",
+    plane = add_subcommand(subcommands, "slice", draw_slice,
+                           "draw the temperature in a plane of cells, at one time or several",
                            "Draws the temperature in a plane of cells, with isotherms. Only that plane is read.")
     film = add_subcommand(subcommands, "animate", animate, "a plane of cells over the run's times, as GIF or MP4",
                           "Makes a film of a plane of cells, with one scale of colours.")
     volume = add_subcommand(subcommands, "volume", draw_volume, "isotherms as surfaces in the box (needs PyVista)",
                             "Draws isotherms as surfaces in the box, by PyVista.")
     for each in (plane, film):
-        each.add_argument("--series", metavar="NAME", help="files of a part of the cells, e.g. demo_slice_z12, demo_coarse")
+        each.add_argument("--series", metavar="NAME",
+                          help="files of a part of the cells, e.g. demo_slice_z12, demo_coarse")
         each.add_argument("--axis", choices=tuple(AXES), help="the plane's normal (default: z; of a slice, its own)")
         each.add_argument("--position", metavar="METRES|SHARE",
                           help="where on that axis, e.g. 0.01 or 25%% (default: the hottest cell of the end, where run.json says it; "
@@ -44,17 +44,20 @@ def add(subcommands):
     volume.add_argument("--series", metavar="NAME", help="the region or the coarse field, e.g. demo_coarse")
     for each in (plane, volume):
         when = each.add_mutually_exclusive_group()
-        when.add_argument("--time", default="last", metavar="first|last|SECONDS", help="the snapshot nearest to it (default: last)")
+        when.add_argument("--time", default="last", metavar="first|last|SECONDS",
+                          help="the snapshot nearest to it (default: last)")
         when.add_argument("--index", type=int, help="the snapshot by number from 0; -1 is the last")
         if each is plane:
-            when.add_argument("--all-times", action="store_true", help=f"up to {MOST_PANELS} snapshots, evenly over the run")
+            when.add_argument("--all-times", action="store_true",
+                              help=f"up to {MOST_PANELS} snapshots, evenly over the run")
     film.add_argument("--rate", type=whole, default=RATE, metavar="N", help=f"frames a second (default: {RATE})")
     film.add_argument("--frames", type=whole, default=MOST_FRAMES, metavar="N",
                       help=f"at most so many, evenly over the run (default: {MOST_FRAMES})")
     volume.add_argument("--isotherms", metavar="K,K", help=f"their temperatures (default: about {SURFACES} round ones)")
-    for each, text in ((plane, figures.OUT_HELP), (film, "gif or, with ffmpeg, mp4 by its ending (default: a gif in the run directory)"),
-                       (volume, "default: in the run directory")):
-        each.add_argument("--out", metavar="FILE.png" if each is volume else "FILE", help=text)
+    plane.add_argument("--out", metavar="FILE", help=figures.OUT_HELP)
+    film.add_argument("--out", metavar="FILE",
+                      help="gif or, with ffmpeg, mp4 by its ending (default: a gif in the run directory)")
+    volume.add_argument("--out", metavar="FILE.png", help="default: in the run directory")
 
 
 def draw_slice(options):
@@ -72,7 +75,6 @@ def draw_slice(options):
 
 
 def chosen_series(run, options):
-    """The snapshots, and the axis, that these options choose."""
     snapshots = run.series(options.series)
     return snapshots, AXES.index(options.axis or snapshots[0].thin_axis or "z")
 
@@ -205,7 +207,8 @@ def draw_contours(panel, plane, extent, coldest, hottest, levels=None, values=Tr
                           **{"linewidths": 0.5, "alpha": 0.7, **look})
     if values:  # that have room for them; on a narrow panel on every second
         inches = panel.get_position().size * panel.figure.get_size_inches()
-        texts = panel.clabel(lines, lines.levels[::2 if min(inches) < NARROW else 1], fmt="%g", fontsize=7, inline_spacing=2)
+        labelled = lines.levels[::2 if min(inches) < NARROW else 1]
+        texts = panel.clabel(lines, labelled, fmt="%g", fontsize=7, inline_spacing=2)
         for artist in (*texts, *panel.collections):
             stays(artist)
 
@@ -243,7 +246,12 @@ def animate(options):
     snapshots, axis = chosen_series(run, options)
     name = options.series or run.name
     path = Path(options.out or run.path / f"{name}_{AXES[axis]}.gif")
-    write = writer_for(path)
+    writers = {".gif": write_gif, ".mp4": write_mp4}
+    write = writers.get(path.suffix.lower())
+    if not write:
+        raise Failure(COMMAND_LINE, f"{path}: unknown film format; end the name in one of {', '.join(writers)}")
+    if write is write_mp4 and not animation.FFMpegWriter.isAvailable():
+        raise Failure(UNAVAILABLE, f"{path} needs ffmpeg, which is not on PATH; install it, or end the name in .gif")
     if options.frames < 2:
         raise Failure(COMMAND_LINE, "--frames 1 is a picture; slice draws it")
     if len(snapshots) < 2:
@@ -257,16 +265,6 @@ def animate(options):
         finally:
             pyplot.close(figure)
     return path
-
-
-def writer_for(path):
-    writers = {".gif": write_gif, ".mp4": write_mp4}
-    if path.suffix.lower() not in writers:
-        raise Failure(COMMAND_LINE, f"{path}: unknown film format; end the name in one of {', '.join(writers)}")
-    write = writers[path.suffix.lower()]
-    if write is write_mp4 and not animation.FFMpegWriter.isAvailable():
-        raise Failure(UNAVAILABLE, f"{path} needs ffmpeg, which is not on PATH; install it, or end the name in .gif")
-    return write
 
 
 def film(name, frames, axis, index):

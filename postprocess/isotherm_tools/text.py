@@ -103,7 +103,6 @@ def nearest_word(word, known):
 
 
 def meant(word, known, otherwise):
-    """What to do about a word that is not known."""
     near = nearest_word(word, known)
     return f"did you mean '{near}'?" if near else otherwise
 

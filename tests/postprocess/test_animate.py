@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from isotherm_tools import slices
 from isotherm_tools.__main__ import main
-from isotherm_tools.failure import Failure
+from isotherm_tools.program import Failure
 from isotherm_tools.run import Run
 from PIL import Image, ImageSequence
 from program import DECK as VOLUME_DECK

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from isotherm_tools import baseline, compare
 from isotherm_tools.compare import field_difference
-from isotherm_tools.failure import Failure
+from isotherm_tools.program import Failure
 
 SHAPE = (5, 4, 3)  # z, y, x
 

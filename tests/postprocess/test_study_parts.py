@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 from isotherm_tools import text
-from isotherm_tools.failure import Failure
-from isotherm_tools.program import Program
+from isotherm_tools.program import Failure, Program
 from isotherm_tools.study import state
 from isotherm_tools.study.collection import ScaledCase, scaling_series, scaling_text
 from isotherm_tools.study.deck import safe_name

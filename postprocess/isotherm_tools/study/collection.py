@@ -19,13 +19,16 @@ from isotherm_tools.text import aligned, as_number, counted, escaped, extent_tex
 # last word; None: of history.csv, under its name.
 OF_RUN = {
     **{name: f"performance.{name}" for name in (
-        "sweeps", "step_s", "points_per_s", "effective_bandwidth_bytes_per_s", "copy_bandwidth_share_percent", "halo_fraction_percent")},
-    "halo_hidden_percent": "halo.hidden_percent", "residual_K": "residual.last_K", "convergence": "residual.convergence",
+        "sweeps", "step_s", "points_per_s", "effective_bandwidth_bytes_per_s", "copy_bandwidth_share_percent",
+        "halo_fraction_percent")},
+    "halo_hidden_percent": "halo.hidden_percent",
+    "residual_K": "residual.last_K", "convergence": "residual.convergence",
     **{name: f"verification.{name}" for name in ("max_error_K", "l2_error_K", "verdict")},
     **dict.fromkeys(("min_K", "max_K", "mean_K", "heat_J", "rate_W", "wall_x_min_W", "wall_x_max_W", "wall_y_min_W", "wall_y_max_W",
                      "wall_z_min_W", "wall_z_max_W", "source_W", "balance_W")),
     "time_s": "time_s", "wall_s": "phases_s.total.max",  # of all parts of a case that was stopped and resumed
-    "host_peak_bytes": "memory.host_peak_bytes", **{name: f"method.{name}" for name in ("kernel", "tile", "reduction", "transport")},
+    "host_peak_bytes": "memory.host_peak_bytes",
+    **{name: f"method.{name}" for name in ("kernel", "tile", "reduction", "transport")},
     "fingerprint": "fingerprint", "message": "message",
 }
 OF_SCALING = ("cells", "speedup", "efficiency_percent", "scaling_base")  # of a deck with scaling: besides
@@ -135,7 +138,8 @@ class Collection:
         rows = sorted(self.rows, key=lambda row: place(row.get(sort))) if sort else self.rows
         alignment = "".join("l" if any(isinstance(row.get(name), str) for row in rows) else "r" for name in names)
         text = aligned(alignment, [self.heads(names), *(
-            [f"{value:.6g}" if isinstance(value, float) else escaped(plain(value)) for value in map(row.get, names)] for row in rows)])
+            [f"{value:.6g}" if isinstance(value, float) else escaped(plain(value)) for value in map(row.get, names)]
+            for row in rows)])
         return text + "".join("\n" + scaling_text(self.deck.scaling["kind"], self.label_of(series), series)
                               for series in self.series)
 
@@ -215,9 +219,10 @@ class ScalingSeries:
         for case in cases:
             if case.step_s is not None and case.fingerprint:
                 answers.setdefault((*case.cells, case.sweeps), set()).add(case.fingerprint)
-        self.disagreement = next((
-            f"{len(answers[problem])} different fingerprints of {extent_text(problem[:3])} cells (one problem has one answer on any ranks)"
-            for problem in sorted(answers) if len(answers[problem]) > 1), "")
+        several = [(problem, len(answers[problem])) for problem in sorted(answers) if len(answers[problem]) > 1]
+        self.disagreement = "" if not several else (
+            f"{several[0][1]} different fingerprints of {extent_text(several[0][0][:3])} cells (one problem has one "
+            "answer on any ranks)")
         for row in self.rows:
             row.speed = self.speed_of(row.middle)
 
@@ -231,7 +236,6 @@ class ScalingSeries:
 
 
 def scaling_series(cases):
-    """In the order of their first cases."""
     members = {}
     for number, case in enumerate(cases):
         members.setdefault(case.series, []).append(number)

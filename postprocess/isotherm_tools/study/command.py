@@ -5,14 +5,14 @@ import signal
 from math import prod
 
 from isotherm_tools import program
-from isotherm_tools.failure import Failure
-from isotherm_tools.program import Parser, number_from, positions
+from isotherm_tools.program import COMMAND_LINE, Failure, Parser, number_from, positions
 from isotherm_tools.study import state
 from isotherm_tools.study.collection import Collection
 from isotherm_tools.study.deck import StudyDeck
 from isotherm_tools.study.runner import Runner, signal_name
 from isotherm_tools.study.slurm import Submission, check_unchanged_since_submission
-from isotherm_tools.text import aligned, counted, extent_text, grouped, human_bytes, human_duration, in_quotes, shell_word
+from isotherm_tools.text import (
+    aligned, counted, extent_text, grouped, human_bytes, human_duration, in_quotes, meant, printable, shell_word)
 
 
 def parse(words):
@@ -86,8 +86,12 @@ class Command:
     def load(self, host, plan=False):
         """`host`: on which cases are to run; empty: on none."""
         deck = StudyDeck(self.program, self.options.deck, self.options.overrides, self.arguments, self.options.limit, host, plan)
-        if self.options.case:
-            deck.keep_case(self.options.case)
+        if name := self.options.case:
+            names = [case.name for case in deck.cases]
+            if name not in names:
+                raise Failure(COMMAND_LINE, f"--case {printable(name)}: the study has no case of this name; "
+                                            + meant(name, names, "see isotherm study --dry-run"))
+            deck.cases = [case for case in deck.cases if case.name == name]
         if host:
             deck.check_cases()
         for warning in deck.warnings:

@@ -12,8 +12,7 @@ from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
-from isotherm_tools.failure import COMMAND_LINE, DATA, UNAVAILABLE, Failure
-from isotherm_tools.program import raise_error
+from isotherm_tools.program import DATA, UNAVAILABLE, Failure, raise_error
 from isotherm_tools.study import collection
 from isotherm_tools.text import counted, meant, printable
 
@@ -44,10 +43,9 @@ class StudyDeck:
         self.sections, = self.ask([{"sections": True}])
         raise_error(self.sections)
         self.scaling, self.launcher = self.sections["scaling"], self.sections["launcher"]
-        found = self.expand(limit)
-        self.varied = found.varied
-        self.cases = self.resolve(found.cases, host, plan)
         self.known_changes = {}
+        self.expand(limit)
+        self.resolve(host, plan)
 
     def ask(self, requests):
         return self.program.ask(self.path, self.overrides, self.arguments, requests)
@@ -63,30 +61,22 @@ class StudyDeck:
             if len(lines) > MOST_LINES:
                 lines[MOST_LINES:] = [f"{self.path}: {len(lines) - MOST_LINES} more problems; mend these first"]
             raise Failure(DATA, "\n".join(lines))
-        self.warnings = problems.warnings
-        return found
+        self.warnings, self.varied, self.cases = problems.warnings, found.varied, found.cases
 
-    def resolve(self, cases, host, plan):
+    def resolve(self, host, plan):
+        cases = self.cases
         answers = self.ask([{"name": case.name, "ranks": case.ranks, "host": host or "another", "plan": plan,
                              "settings": [{"key": key, "value": node} for key, node in case.settings]} for case in cases])
         check_deck([(case.name, answer["error"]) for case, answer in zip(cases, answers) if "error" in answer], len(cases))
         for answer in answers:
             self.warnings += [warning for warning in answer["warnings"] if warning not in self.warnings]
         self.directory, self.overwrite = Path(answers[-1]["directory"]), answers[-1]["overwrite"]
-        return [DeckCase(case, answer) for case, answer in zip(cases, answers)]
+        self.cases = [DeckCase(case, answer) for case, answer in zip(cases, answers)]
 
     def check_cases(self):
-        """What a run of a case would be rejected for."""
         for case in self.cases:
             if case.refused:
                 raise Failure(case.refused["code"], f"{case.refused['text']} [case {case.name}]")
-
-    def keep_case(self, name):
-        names = [case.name for case in self.cases]
-        if name not in names:
-            raise Failure(COMMAND_LINE, f"--case {printable(name)}: the study has no case of this name; "
-                                        + meant(name, names, "see isotherm study --dry-run"))
-        self.cases = [case for case in self.cases if case.name == name]
 
     def changes(self, pairs):
         """What of resolved decks differs, as "problem.steps 4 -> 6"; where they lie does not matter. `pairs`: [(before, now)]."""
@@ -419,8 +409,8 @@ def name_cases(expansion):
         settings = [f"name {printable(case.word)}"] if case.word else []
         settings += [f"{key} {case.value_text(key)}" for key in expansion.varied]
         who = f"case {number} ({', '.join(settings)})"
-        why = "is empty" if not case.name else f"has more than {LONGEST_NAME} characters" if len(case.name) > LONGEST_NAME else \
-            "is that of a file of the study or of a run" if case.name in RESERVED else ""
+        why = "is empty" if not case.name else f"has more than {LONGEST_NAME} characters" if len(
+            case.name) > LONGEST_NAME else "is that of a file of the study or of a run" if case.name in RESERVED else ""
         if why:
             example = expansion.varied[0] if expansion.varied else "name"
             problems.add("study.name", f"the name '{printable(case.name)}' of {who} {why}; write a pattern, such as "
@@ -454,8 +444,8 @@ def safe_name(text):
 
 
 def check_sections(sections, varied, problems):
-    """Rejects what study.report and study.sort name and no case can have (a path within run.json, "a.b", may be any), options of sbatch
-    that would be no line of their own, and overrides of what varies."""
+    """Rejects what study.report and study.sort name and no case can have (a path within run.json, "a.b", may be any),
+    options of sbatch that would be no line of their own, and overrides of what varies."""
     known = ["name", "ranks", "state", "exit_code", *varied, *collection.OF_RUN,
              *(collection.OF_SCALING if sections["scaling"] else [])]
     asked = [(name, "study.report") for name in sections["report"]] + ([(sections["sort"], "study.sort")] if sections["sort"] else [])
@@ -469,5 +459,5 @@ def check_sections(sections, varied, problems):
     for each in sections["overrides"]:
         for key in varied:
             if each["key"] == key or within(each["key"], key):
-                problems.add(each["key"], "varies in this study (the value would change no case); leave it out, or override study.matrix",
-                             [each["argument"], 1, 1])
+                problems.add(each["key"], "varies in this study (the value would change no case); leave it out, or override "
+                                          "study.matrix", [each["argument"], 1, 1])

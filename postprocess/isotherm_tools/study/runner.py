@@ -19,8 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from isotherm_tools.failure import CANNOT_CREATE, UNAVAILABLE, Failure
-from isotherm_tools.program import is_launched, say, write
+from isotherm_tools.program import CANNOT_CREATE, UNAVAILABLE, Failure, is_launched, say, write
 from isotherm_tools.study import state
 from isotherm_tools.text import counted, escaped, human_duration, in_quotes, left_text, shortened
 

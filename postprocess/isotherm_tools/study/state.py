@@ -1,4 +1,4 @@
-"""Where a case stands, by what is in its folder and nothing else; who writes to a folder; and files that appear whole or not at all.
+"""Where a case stands, by what is in its folder and nothing else; who writes to a folder; and files that appear whole.
 
     <case>/<case>.yaml             its resolved deck, as the study starts it
     <case>/stdout.txt, stderr.txt  what its runs have said
@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
-from isotherm_tools.failure import CANNOT_CREATE, DATA, IO, Failure
+from isotherm_tools.program import CANNOT_CREATE, DATA, IO, Failure
 from isotherm_tools.json_record import VERSIONS, with_new_names
 from isotherm_tools.text import escaped, in_quotes
 
@@ -176,20 +176,19 @@ def wall_of_all_parts(case, run):
 def write_whole(path, text):
     """Replaces `path`; on the disk when this returns."""
     part = path.with_name(path.name + ".part")
+    code, remedy = CANNOT_CREATE, "check the folder and its free space"
     try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
-    except OSError as error:
-        raise Failure(CANNOT_CREATE, f"cannot write {in_quotes(path)} ({error.strerror}); check the folder and its free space") from error
-    try:
-        with open(descriptor, "wb") as file:
+        with open(part, "wb") as file:
+            code, remedy = IO, "free some space"
             file.write(text.encode("utf-8", "surrogateescape"))
             file.flush()
-            os.fsync(descriptor)
+            os.fsync(file.fileno())
         os.replace(part, path)
     except OSError as error:
-        with suppress(OSError):
-            part.unlink()
-        raise Failure(IO, f"cannot write {in_quotes(path)} ({error.strerror}); free some space") from error
+        if code == IO:
+            with suppress(OSError):
+                part.unlink()
+        raise Failure(code, f"cannot write {in_quotes(path)} ({error.strerror}); {remedy}") from error
 
 
 def write_json(path, content):
@@ -224,9 +223,9 @@ def utc_now():
 
 # One study in a directory at a time: `run.lock`, as the program has it for runs (src/output/run_directory.hpp).
 #
-# Made by O_EXCL, as locks of file systems cannot be relied on. Its lines: host, process, the start of that process in ticks, the
-# job. A lock whose process is gone from this host, whose job is ours (it was started again), or which nobody has touched for two
-# minutes is left over, and is taken.
+# Made by O_EXCL, as locks of file systems cannot be relied on. Its lines: host, process, the start of that process in
+# ticks, the job. A lock whose process is gone from this host, whose job is ours (it was started again), or which nobody
+# has touched for two minutes is left over, and is taken.
 
 HEARTBEAT, LONGEST_SILENCE, ATTEMPTS = 10, 120, 5  # s, s
 
