@@ -133,7 +133,10 @@ class Plan:
 
     def __init__(self, job, limit):
         self.job, self.axes, self.left, self.combinations = job, [], [], [Combination()]
-        self.values = {axis.name: self.values_of(axis) for axis in (job.named or self.open_axes())}
+        unasked = [axis for axis in AXES if axis.unasked]  # what the deck pins does not vary
+        answers = [] if job.named else job.ask([{"settings": {axis.key: "auto"}} for axis in unasked])
+        left_open = [axis for axis, answer in zip(unasked, answers) if answer.get("deck") == job.base["deck"]]
+        self.values = {axis.name: self.values_of(axis) for axis in (job.named or left_open)}
         for axis in [axis for axis in AXES if len(self.values.get(axis.name, [])) > 1]:
             more = self.extended(axis)
             if not job.named and len(more) > limit:
@@ -150,12 +153,6 @@ class Plan:
             raise Failure(COMMAND_LINE, f"compare: {sizes} have more than {limit} legal combinations; name fewer with "
                                         f"--axes, give one a value such as {last.key}={self.values[last.name][0]}, or "
                                         "raise --limit")
-
-    def open_axes(self):
-        """What the deck pins does not vary."""
-        axes = [axis for axis in AXES if axis.unasked]
-        answers = self.job.ask([{"settings": {axis.key: "auto"}} for axis in axes])
-        return [axis for axis, answer in zip(axes, answers) if answer.get("deck") == self.job.base["deck"]]
 
     def values_of(self, axis):
         """Those that are legal whatever the others are. Tiles are legal with their kernel alone."""

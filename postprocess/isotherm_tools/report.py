@@ -24,6 +24,7 @@ from isotherm_tools.text import (
     counted, extent_text, format_length, format_time, is_number, length_unit, percent, place, si, split_unit,
     time_unit)
 
+
 def add(subcommands):
     subcommand = add_subcommand(subcommands, "report", report,
                     "one HTML page of a run (field, history, where the time went) or of a study",

@@ -105,7 +105,11 @@ def predict(costs, method, machine, layout):
     wait = exchange(method, machine, slowest.messages)
     covered = costs.cell * interior(slowest) if method.overlap else 0.0
     hidden = min(1.0, covered / wait) if wait else None
-    check = costs.check + costs.check_cell * math.prod(slowest.block) + all_reduce(machine, layout.ranks)
+    # The all-reduce: over the ranks of a host, then over hosts, in rounds that double what is summed.
+    inner, hosts = min(layout.ranks, machine.ranks_a_host), -(-layout.ranks // machine.ranks_a_host)
+    rounds = sum((count - 1).bit_length() * wire.latency
+                 for count, wire in ((inner, machine.inside), (hosts, machine.between)) if count > 1)
+    check = costs.check + costs.check_cell * math.prod(slowest.block) + rounds
     return Prediction(times[slowest] / method.halo_width + check / method.check_interval, wait / method.halo_width, hidden)
 
 
@@ -133,13 +137,6 @@ def exchange(method, machine, messages):
     wires = {INSIDE: machine.inside, BETWEEN: machine.between}
     longest = max((wires[name].latency + length / wires[name].bandwidth for name, length in sent.items()), default=0.0)
     return len(messages) * machine.overhead + longest
-
-
-def all_reduce(machine, ranks):
-    """Over the ranks of a host, then over hosts, in rounds that double what is summed."""
-    inner, hosts = min(ranks, machine.ranks_a_host), -(-ranks // machine.ranks_a_host)
-    return sum((count - 1).bit_length() * wire.latency  # so many doublings
-               for count, wire in ((inner, machine.inside), (hosts, machine.between)) if count > 1)
 
 
 def shares(method, machine, layout):

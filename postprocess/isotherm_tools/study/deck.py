@@ -228,7 +228,9 @@ class Expansion:
         scaling = self.sections["scaling"]
         count = prod(map(len, axes))
         if count > MOST_CASES:
-            self.check_count(count, ", before any is excluded," if is_given(self.sections["exclude"]) else "")
+            before = ", before any is excluded," if is_given(self.sections["exclude"]) else ""
+            self.problems.add("study.limit", f"{count} cases{before} are more than any study may have ({MOST_CASES}); "
+                                             "make several studies of it")
             return
         # Combinations that differ in ranks and run alone are of one series.
         series_axes = axes[1 if scaling["repeats"] > 1 else 0:-1] if scaling else []
@@ -250,7 +252,9 @@ class Expansion:
         if not self.cases:
             self.problems.add("study.exclude", f"leaves out all {count} cases; remove an entry")
         elif len(self.cases) > self.limit:
-            self.check_count(len(self.cases), "")
+            count = len(self.cases)
+            self.problems.add("study.limit", f"{count} cases are more than {self.limit}; write --limit {count} (or "
+                                             "study.limit) to have them all, or exclude some")
         else:
             name_cases(self)
 
@@ -263,13 +267,6 @@ class Expansion:
                 self.problems.add("study.ranks", node["problem"], node["at"])
         ranks = counts["ranks"].get("count", 1) if "ranks" in counts else self.sections["ranks"] or 1
         self.cases.append(StudyCase(ranks, list(others.items()), counts["run"]["count"] if "run" in counts else 1, series, choice.word))
-
-    def check_count(self, count, remark):
-        if count > MOST_CASES:
-            text = f"{count} cases{remark} are more than any study may have ({MOST_CASES}); make several studies of it"
-        else:
-            text = f"{count} cases are more than {self.limit}; write --limit {count} (or study.limit) to have them all, or exclude some"
-        self.problems.add("study.limit", text)
 
     def lists(self, node, path, may_repeat=False):
         """{key: [values]}: an axis for each key."""

@@ -285,8 +285,7 @@ class DirectoryLock:
 
     def make(self):
         try:
-            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-            with open(descriptor, "w", encoding="utf-8") as file:
+            with open(self.path, "x", encoding="utf-8") as file:
                 file.write(self.mine)
             return True
         except FileExistsError:
@@ -297,28 +296,23 @@ class DirectoryLock:
 
     def make_way(self, force):
         """Of several that find a lock left over one renames the very file that it has looked at; all try again."""
-        try:
+        with suppress(OSError):  # it has just gone, or somebody was faster
             seen = os.stat(self.path)
-        except OSError:
-            return False  # it has just gone
-        host, process, _, _ = owner_of(self.path)
-        stale = "--force" if force else why_stale(self.path, seen.st_mtime)
-        if not stale:
-            raise Failure(CANNOT_CREATE, f"cannot use {in_quotes(self.path.parent)} as run directory (process {process} on "
-                                         f"{escaped(host)} writes to it); wait for its end, or take the directory with --force where "
-                                         "that run is gone")
-        old = f"{self.path}.{socket.gethostname()}.{os.getpid()}"
-        try:
+            host, process, _, _ = owner_of(self.path)
+            stale = "--force" if force else why_stale(self.path, seen.st_mtime)
+            if not stale:
+                raise Failure(CANNOT_CREATE, f"cannot use {in_quotes(self.path.parent)} as run directory (process {process} on "
+                                             f"{escaped(host)} writes to it); wait for its end, or take the directory "
+                                             "with --force where that run is gone")
+            old = f"{self.path}.{socket.gethostname()}.{os.getpid()}"
             os.rename(self.path, old)
-        except OSError:
-            return False
-        with suppress(OSError):
-            if os.stat(old).st_ino != seen.st_ino:  # somebody was faster, and this is his
-                os.link(old, self.path)
-            else:
-                self.warning = f"{in_quotes(self.path)} of process {process} on {escaped(host)} was taken ({stale})"
-        with suppress(OSError):
-            os.unlink(old)
+            try:
+                if os.stat(old).st_ino != seen.st_ino:  # somebody was faster, and this is his
+                    os.link(old, self.path)
+                else:
+                    self.warning = f"{in_quotes(self.path)} of process {process} on {escaped(host)} was taken ({stale})"
+            finally:
+                os.unlink(old)
         return False
 
     def keep_alive(self):
