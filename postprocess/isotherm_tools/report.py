@@ -203,7 +203,7 @@ def series_parts(study, scaled):
                                       f"Time per sweep and efficiency, {what}.")))
     except Failure as failure:
         notes = [f"no prediction: {failure}"]
-    rows = [HEAD]
+    rows = []
     for row in scaled.rows:
         model = predicted.get(row.ranks)
         rows.append((row.ranks, times(row.cells), row.runs,
@@ -212,7 +212,7 @@ def series_parts(study, scaled):
                      told(row.efficiency, share), told(model and model.efficiency, share),
                      told(row.hidden, share), told(model and model.hidden, share), row.remark or "-"))
     last = None if any(row.remark for row in scaled.rows) else -1
-    parts.append(table(HEAD[:last], [row[:last] for row in rows[1:]]))
+    parts.append(table(HEAD[:last], [row[:last] for row in rows]))
     return [*parts, *map(paragraph, notes)]
 
 
@@ -282,15 +282,13 @@ def field_pictures(run, snapshots):
     planes = [planes_through(snapshot, cell) for snapshot in ends]
     scale = Scale([plane for state in planes for plane in state])
     unit = length_unit(max(ends[0].bounds[1] - ends[0].bounds[0]))
-    cuts = [format_length(centre + step * index, unit)
-            for centre, step, index in zip(ends[0].centre, ends[0].spacing, cell)]
+    cuts = [format_length(centre + step * i, unit) for centre, step, i in zip(ends[0].centre, ends[0].spacing, cell)]
     items = []
     for snapshot, state in zip(ends, planes):
         when, values = moment(snapshot, is_steady(snapshots)), span(state)
         items.append(picture(
-            field_figure(snapshot, state, scale), form="png",
-            alt=f"Temperature in the planes {which}, {when}: {values}",
-            caption=f"At {when}: {values} in these planes."))
+            field_figure(snapshot, state, scale), form="png", caption=f"At {when}: {values} in these planes.",
+            alt=f"Temperature in the planes {which}, {when}: {values}"))
     lines = f" Isotherms every {scale.distance:g} K." if scale.distance else ""
     stretched = stretched_axes(ends[0])
     note = f" Drawn to scale, but {' and '.join(stretched)} stretched." if stretched else ""
@@ -329,7 +327,7 @@ def span(planes):
 
 
 def convergence(run):
-    residual, history, parts, items = run.record["residual"], if_there(lambda: run.history), [], []
+    residual, history, items = run.record["residual"], if_there(lambda: run.history), []
     if history is not None and len(history.due("residual")[0]):
         items.append(small(histories.history_figure(run.name, history), "Residual over sweeps",
                            f"Residual ({residual['norm']} norm of the update), checked {residual['checks']} times."))
@@ -341,23 +339,20 @@ def convergence(run):
             items.append(small(histories.columns_figure(run.name, history, names), f"{what} over sweeps", f"{what} over sweeps."))
     probes = if_there(lambda: run.probes)
     if probes is not None and len(probes["sweep"]) > 1:
-        told = [f"{name} at ({', '.join(f'{metres:g}' for metres in place)}) m"
-                for name, place in run.probe_places.items()]
-        more = f"; and {len(told) - MOST_PROBES} more" if len(told) > MOST_PROBES else ""
+        where = [f"{name} at ({', '.join(map('{:g}'.format, place))}) m" for name, place in run.probe_places.items()]
+        more = f"; and {len(where) - MOST_PROBES} more" if len(where) > MOST_PROBES else ""
         items.append(picture(probes_figure(probes), "Temperature at the probes",
-                             f"Probes: {'; '.join(told[:MOST_PROBES])}{more}."))
-    parts += [pictures(*items)] if items else [paragraph(
-        "The run was made without a history." if history is None else "The run ended before its first check.")]
-    parts.append(facts([
+                             f"Probes: {'; '.join(where[:MOST_PROBES])}{more}."))
+    why = "The run was made without a history." if history is None else "The run ended before its first check."
+    return Section("convergence", "Convergence and history", [pictures(*items) if items else paragraph(why), facts([
         ("norm", residual["norm"]), ("first residual", kelvins(residual["first_K"])),
         ("last residual", None if residual["last_K"] is None else kelvins(residual["last_K"])
-         + ("" if residual["last_sweep"] is None else f" at sweep {residual['last_sweep']}")),
+         + told(residual["last_sweep"], " at sweep {}".format, "")),
         ("tolerance", residual["tolerance"] and f"{residual['tolerance']:g} ({residual['criterion']})"),
         ("convergence", str(residual["convergence"]).replace("_", " ")),
         ("sweeps beyond it", residual["extra_sweeps"] or None),
         *verification(run.record["verification"]),
-    ]))
-    return Section("convergence", "Convergence and history", parts)
+    ])])
 
 
 def small(figure, alt, caption):

@@ -69,8 +69,7 @@ def draw_slice(options):
     chosen = spread(snapshots) if options.all_times else [chosen_snapshot(snapshots, options)]
     index = plane_index(chosen[0], axis, chosen_position(run, chosen[0], axis, options))
     # One panel a snapshot, with one scale of colours, so that panels can be compared.
-    figures.draw(path, slice_figure, run.name, chosen, axis, index,
-                 [snapshot.plane(axis, index) for snapshot in chosen])
+    figures.draw(path, slice_figure, run.name, chosen, axis, index, [each.plane(axis, index) for each in chosen])
     return path
 
 
@@ -113,18 +112,14 @@ def plane_index(snapshot, axis, position):
     """Index of the cell that holds `position`: metres, or "40%" of the way along the axis."""
     low, high = (corner[axis] for corner in snapshot.bounds)
     try:
-        if position.endswith("%"):
-            metres = low + float(position[:-1]) / 100 * (high - low)
-        else:
-            metres = float(position)
+        metres = low + float(position[:-1]) / 100 * (high - low) if position.endswith("%") else float(position)
     except ValueError as error:
-        raise Failure(COMMAND_LINE,
-                      f"--position {position} is no number; give metres, or a share such as 50%") from error
+        raise Failure(COMMAND_LINE, f"--position {position} is no number; give metres, or a share such as "
+                                    "50%") from error
     slack = 1e-9 * (high - low)
     if not low - slack <= metres <= high + slack:
-        raise Failure(COMMAND_LINE,
-                      f"--position {position} lies outside the grid; along {AXES[axis]} it runs from {low:.6g} m to "
-                                    f"{high:.6g} m")
+        raise Failure(COMMAND_LINE, f"--position {position} lies outside the grid; along {AXES[axis]} it runs from "
+                                    f"{low:.6g} m to {high:.6g} m")
     # As the program's own slices: an upper face belongs to the cell below it only at the end of the box, and
     # a place that is a face but for rounding is that face.
     index = math.floor((metres - low) / snapshot.spacing[axis] + 1e-9)
