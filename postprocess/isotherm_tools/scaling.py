@@ -205,11 +205,6 @@ class Job(NamedTuple):
     def fits(self):
         return self.layout is not None and model.fits(self.layout, self.method.halo_width)
 
-    def predict(self, costs, machine):
-        if not self.fits() or model.unknown_wires(machine, self.ranks):
-            return None
-        return model.predict(costs, self.method, machine, self.layout)
-
 
 def scaling_series(records, wishes):
     records = sorted(records, key=lambda record: (record.ranks, record.step))
@@ -223,7 +218,8 @@ def scaling_series(records, wishes):
     jobs += [Job(None, ranks, layout_for(kind, base, ranks, method.halo_width), method)
              for ranks in sorted(set(wishes.ranks) - {record.ranks for record in records})]
 
-    predictions = [job.predict(costs, machine) for job in jobs]
+    predictions = [model.predict(costs, job.method, machine, job.layout)
+                   if job.fits() and not model.unknown_wires(machine, job.ranks) else None for job in jobs]
     reference = predictions[0] and math.prod(base.cells) / predictions[0].step / base.ranks
     rows = [row(job, base, prediction, reference) for job, prediction in zip(jobs, predictions)
             if job.record or reference and prediction]

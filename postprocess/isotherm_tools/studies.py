@@ -189,15 +189,16 @@ def draw_quantity(panel, study, name):
     along = sorted(along) if is_line else along
     for number, (values, cases) in enumerate(lines_of(study).items()):
         label = figures.plain(", ".join(map(short, values)))
-        points = [(case.value(axis) if is_line else along.index(case.value(axis)), case) for case in cases]
+        points = [(case.value(axis) if is_line else along.index(case.value(axis)), case) for case in cases
+                  if case.is_finished and is_number(case.value(name))]
         points.sort(key=lambda point: point[0])
-        good = [(x, case.value(name)) for x, case in points if case.is_finished and is_number(case.value(name))]
+        good = [(x, case.value(name)) for x, case in points]
+        odd = [(x, case.value(name)) for x, case in points if case.state == "not converged"]
         colour = f"C{number % len(figures.CURVES)}"
         marker = MARKERS[number % len(MARKERS)]
         line, = panel.plot(*zip(*good), color=colour, marker=marker, markersize=5, linewidth=1.5, label=label) if good else [None]
         if line and not is_line:
             line.set_linestyle("none")
-        odd = [(x, case.value(name)) for x, case in points if case.state == "not converged" and is_number(case.value(name))]
         if odd:
             panel.plot(*zip(*odd), color=colour, marker=marker, markersize=5, linestyle="none", markerfacecolor="white")
     label_axis(panel, study, along, is_line)
