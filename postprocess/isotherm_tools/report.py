@@ -3,6 +3,7 @@ run: its answer, its field, its history, how fast it was, where the time went. B
 
 from collections import Counter
 from copy import copy
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -122,8 +123,12 @@ def against(study):
         return Section("figures", "Least and most", [paragraph(f"No figures: {why}."), extremes(study, names)])
     along, others = study.axes[0], study.axes[1:]
     lines = f", a line for each value of {' and '.join(others)}" if others else ""
-    items = [picture(studies.quantities_figure(study, [name]), f"{name} against {along}{lines}: {reach(study, name)}",
-                     f"{study.title(name)} against {along}{lines}.") for name in names]
+    items = []
+    for name in names:
+        cases = known(study, name)
+        reach = f"{cases[0].value(name):.5g} to {cases[-1].value(name):.5g}" if cases else "no value"
+        items.append(picture(studies.quantities_figure(study, [name]), f"{name} against {along}{lines}: {reach}",
+                             f"{study.title(name)} against {along}{lines}."))
     parts = [pictures(*items)]
     if any(case.state == "not converged" for case in study.cases):
         parts.append(paragraph("Open points have not converged."))
@@ -137,11 +142,6 @@ def known(study, name):
     """The cases that have a number, in its order."""
     cases = [case for case in study.cases if case.is_finished and is_number(case.value(name))]
     return sorted(cases, key=lambda case: case.value(name))
-
-
-def reach(study, name):
-    cases = known(study, name)
-    return f"{cases[0].value(name):.5g} to {cases[-1].value(name):.5g}" if cases else "no value"
 
 
 def extremes(study, names):
@@ -220,6 +220,11 @@ def told(value, form, otherwise="-"):
     return otherwise if value is None else form(value)
 
 
+kelvins = partial(told, form="{:.3g} K".format)  # of differences
+kelvin = partial(told, form="{:.6g} K".format, otherwise="not finite")
+watts = partial(told, form="{:.5g} W".format)
+
+
 MOST_LINKS = 16  # of a table; runs on many ranks have thousands
 MOST_PROBES = 8  # of which a caption says where they are
 MOST_PARTS = 6  # pictures of slices and other parts
@@ -240,10 +245,6 @@ def run_page(run, record, benches):
     lead = f"{problem}; {where}, {', '.join(devices)}; {made_by['started'] or 'start unknown'}"
     footer = f"isotherm {made_by['version']} ({made_by['git_revision']}); fingerprint {record['fingerprint'] or '-'}"
     return page(record["name"], record["result"], lead, sections, footer)
-
-
-def kelvins(value):
-    return told(value, "{:.3g} K".format)
 
 
 def if_there(make):
@@ -493,10 +494,6 @@ def answer(record, history):
     return Section("answer", "The answer", parts)
 
 
-def kelvin(value):
-    return told(value, "{:.6g} K".format, "not finite")
-
-
 def peak(end, history):
     """Of all lines of history.csv, where one was hotter than the end."""
     if history is None or "max_K" not in history or not end["highest"] or end["highest"]["temperature_K"] is None:
@@ -515,10 +512,6 @@ def heat_table(heat):
     share = heat["relative_balance"]
     rows.append(("unaccounted for" if share is None else f"unaccounted for ({share:.2g} of all)", watts(heat["balance_W"])))
     return table(("heat into the domain", "power"), rows)
-
-
-def watts(value):
-    return told(value, "{:.5g} W".format)
 
 
 WIDTH, HEIGHT = 5.6, 4.6  # inches, at most: what a phone shows of it can still be read

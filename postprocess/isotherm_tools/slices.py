@@ -264,17 +264,12 @@ def animate(options):
 
 def film(name, frames, axis, index):
     """A figure, and a generator that draws one frame after the other into it. Planes are read twice, and never all held."""
-    span = colour_range([extremes(frame.plane(axis, index)) for frame in frames])
+    finite = (plane[np.isfinite(plane)] for plane in (frame.plane(axis, index) for frame in frames))
+    span = colour_range([np.array([each.min(), each.max()]) if each.size else each for each in finite])
     figure = slice_figure(name, frames[:1], axis, index, [frames[0].plane(axis, index)], span)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # as it is now: frames must not jump
     return figure, draw_frames(figure, name, frames, axis, index, span)
-
-
-def extremes(plane):
-    """Of what is finite, as an array; an empty one of nothing."""
-    finite = plane[np.isfinite(plane)]
-    return np.array([finite.min(), finite.max()]) if finite.size else finite
 
 
 def draw_frames(figure, name, frames, axis, index, span):
