@@ -3,7 +3,7 @@
 import importlib
 
 # Loaded when they are asked for: without numpy, h5py or matplotlib the command line can still say what is missing.
-_MODULES = {"Failure": "failure", "Run": "run", "Snapshot": "run", "Snapshots": "run", "Table": "run",
+_MODULES = {"Failure": "program", "Run": "run", "Snapshot": "run", "Snapshots": "run", "Table": "run",
             "open_run": "run"}
 __all__ = sorted(_MODULES)
 

@@ -1,15 +1,18 @@
-"""`python3 -m isotherm_tools NAME`, and the commands isotherm-NAME: the command line, or one line on why this Python cannot run it."""
+"""The command line: `python3 -m isotherm_tools NAME` and isotherm-NAME, or one line on why it cannot run."""
 
+import argparse
 import importlib
 import importlib.util
+import os
 import sys
 from pathlib import Path
 
-from isotherm_tools.failure import UNAVAILABLE, Failure
+import isotherm_tools
+from isotherm_tools.program import IO, STOPPED_BY_CTRL_C, UNAVAILABLE, Failure
 
 PACKAGES = {"numpy": "numpy", "h5py": "h5py", "matplotlib": "matplotlib", "PIL": "pillow"}
 # Need no packages, and start without waiting for them.
-STARTERS = {"baseline": "isotherm_tools.baseline", "compare": "isotherm_tools.compare.command", "study": "isotherm_tools.study.command"}
+STARTERS = {"baseline": "baseline", "compare": "compare", "study": "study.command"}
 
 
 def tool():
@@ -19,20 +22,59 @@ def tool():
 
 def main(arguments=None):
     words = sys.argv[1:] if arguments is None else arguments
-    if words[:1] and words[0] in STARTERS and sys.version_info >= (3, 9):
-        try:
-            return importlib.import_module(STARTERS[words[0]]).main(words[1:])
-        except Failure as failure:
-            print(failure, file=sys.stderr)
-            return failure.code
-    missing = [package for module, package in PACKAGES.items() if not importlib.util.find_spec(module)]
-    if missing or sys.version_info < (3, 9):
+    is_old = sys.version_info < (3, 9)
+    starter = STARTERS.get(words[0]) if words and not is_old else None
+    missing = [] if starter else [name for module, name in PACKAGES.items() if not importlib.util.find_spec(module)]
+    if missing or is_old:
         lacks = "has no " + ", ".join(missing) if missing else "is older than 3.9"
         print(f"isotherm_tools: {sys.executable} {lacks}; source build/env.sh, which run.sh makes, or install the package with what it "
               "needs: pip install ./postprocess", file=sys.stderr)
         return UNAVAILABLE
-    from isotherm_tools import cli
-    return cli.main(words)
+    try:
+        if starter:
+            return importlib.import_module(f"isotherm_tools.{starter}").main(words[1:])
+        options = parser().parse_args(words)
+        say(options.action(options))
+    except Failure as failure:
+        print(failure if starter else f"isotherm_tools: {failure}", file=sys.stderr)
+        return failure.code
+    except KeyboardInterrupt:
+        print("isotherm_tools: stopped by Ctrl-C; files are whole, or as they were before", file=sys.stderr)
+        return STOPPED_BY_CTRL_C
+    return 0
+
+
+def parser():
+    from isotherm_tools import bench, histories, report, scaling, slices, studies  # which need the packages
+
+    top = argparse.ArgumentParser(prog="isotherm_tools", description=isotherm_tools.__doc__)
+    subcommands = top.add_subparsers(title="subcommands", required=True, metavar="SUBCOMMAND")
+    for module in (slices, histories, bench, scaling, report, studies):
+        module.add(subcommands)
+    return top
+
+
+def say(result):
+    """On stdout. A reader that goes away (`| head`) has read enough."""
+    stdout = sys.stdout
+    try:
+        stdout.flush()
+        stdout.buffer.write(encoded(f"{result}\n", stdout.encoding or "ascii"))
+        stdout.buffer.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())  # or the interpreter complains at its end
+    except OSError as error:
+        raise Failure(IO, f"standard output cannot be written ({error.strerror}); check where it goes") from error
+
+
+def encoded(text, encoding):
+    """Names of files as the bytes that they have; "us" where there is no "µs"."""
+    for each in (text, text.replace("µ", "u")):
+        try:
+            return each.encode(encoding, "surrogateescape")
+        except UnicodeEncodeError:
+            pass
+    return text.encode(encoding, "replace")
 
 
 if __name__ == "__main__":

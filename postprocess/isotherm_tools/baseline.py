@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from isotherm_tools import program
-from isotherm_tools.failure import DATA, DIVERGED, Failure
 from isotherm_tools.json_record import read_record
-from isotherm_tools.program import Parser, number_from
-from isotherm_tools.text import Table, counted, escaped, extent_text, in_quotes
+from isotherm_tools.program import DATA, DIVERGED, Failure, Parser, number_from
+from isotherm_tools.text import aligned, counted, escaped, extent_text, in_quotes
 
 SCHEMAS = ("isotherm-run", "isotherm-compare", "isotherm-bench")
 HINT = "name the run.json of a run that came to its end, or what isotherm compare --json or isotherm bench --json has written"
@@ -115,13 +114,13 @@ class Verdict:
     """Of figures against those of an earlier file."""
 
     def __init__(self, earlier, figures, tolerance):
-        self.earlier, self.tolerance, self.changes = earlier, tolerance, {}
+        self.earlier, self.tolerance, self.changes = earlier, 5.0 if tolerance is None else tolerance, {}
         for name, before in earlier.figures.items():
             if name in figures and figures[name].unit == before.unit:
                 self.changes[name] = (before.value, figures[name], figures[name].worsening(before.value))
         self.gone = [name for name in earlier.figures if name not in self.changes]
-        self.worse = sum(change > tolerance for _, _, change in self.changes.values())
-        self.better = sum(change < -tolerance for _, _, change in self.changes.values())
+        self.worse = sum(change > self.tolerance for _, _, change in self.changes.values())
+        self.better = sum(change < -self.tolerance for _, _, change in self.changes.values())
 
     def text(self):
         """Those that got worse or better, and a line that counts them all."""
@@ -131,7 +130,7 @@ class Verdict:
                 rows.append([name, now.text(before), now.text(now.value),
                              f"{abs(change):.1f} {'points' if now.unit == '%' else '%'} {'worse' if change > 0 else 'better'}"])
         within = len(self.changes) - self.worse - self.better
-        return (Table("lrrr", rows).text(2) if len(rows) > 1 else "") + (
+        return (aligned("lrrr", rows, 2) if len(rows) > 1 else "") + (
             f"against {escaped(self.earlier.path)}: {self.worse} of {counted(len(self.changes), 'figure')} worse by more than "
             f"{self.tolerance:g} %, {self.better} better, {within} within it"
             + (f"; {counted(len(self.gone), 'figure')} of the baseline's not measured now" if self.gone else "") + "\n")
@@ -176,7 +175,7 @@ def main(words):
     options = top.parse_args(words)
     earlier, later = Measured(options.earlier), Measured(options.later)
     check_subject(earlier, later.subject)
-    verdict = Verdict(earlier, later.figures, 5.0 if options.tolerance is None else options.tolerance)
+    verdict = Verdict(earlier, later.figures, options.tolerance)
     program.print_now(verdict.text())
     verdict.raise_if_worse()
     return 0

@@ -11,9 +11,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import StrMethodFormatter
 
 from isotherm_tools import figures
-from isotherm_tools.failure import DATA, Failure
 from isotherm_tools.json_record import read_record
-from isotherm_tools.program import add_subcommand
+from isotherm_tools.program import DATA, Failure, add_subcommand
+from isotherm_tools.text import extent_text
 
 COLOURS = {"fp32": "#3a6ea5", "fp64": "#b5367a"}
 COLUMNS = 2
@@ -76,7 +76,7 @@ class Ladder(NamedTuple):
 
     @property
     def title(self):
-        return f"{' x '.join(map(str, self.cells))}, {self.precision}"
+        return f"{extent_text(self.cells)}, {self.precision}"
 
     def of_best_tiles(self):
         """With the fastest tile of each kernel and time block, in the place of its first."""
@@ -113,26 +113,26 @@ class BenchRecord:
 
 
 def variant_of(entry):
-    """Its label is the row, and what tells its ways to launch apart."""
+    """Its label is the kernel, and what tells its ways to launch apart."""
     parts = [entry["kernel"], *([entry["tile"]] if entry["tile"] != "-" else []),
              *([f"time block {entry['time_block']}"] if entry["time_block"] > 1 else [])]
-    copy, read = (spread and float(spread["median"])
-                  for spread in (entry["copy_bandwidth_bytes_per_s"], entry["read_bandwidth_bytes_per_s"]))
+    copy, read = (each and float(each["median"])
+                  for each in (entry["copy_bandwidth_bytes_per_s"], entry["read_bandwidth_bytes_per_s"]))
     return Variant(", ".join(parts), entry["kernel"], int(entry["time_block"]), entry["points_per_launch"],
-                float(entry["bytes_per_launch"]),
-                *(float(entry["launch_s"][key]) for key in ("median", "p10", "p90")), copy, read, entry["speedup"],
-                entry.get("base_s") is not None)
+                   float(entry["bytes_per_launch"]),
+                   *(float(entry["launch_s"][key]) for key in ("median", "p10", "p90")), copy, read, entry["speedup"],
+                   entry.get("base_s") is not None)
+
+
+def work(variant, subject):
+    """Of a launch, 1e9 of it a unit: points of sweeps, bytes of what only reads or moves."""
+    return (variant.points if subject == "stencil" else variant.moved) / 1e9
 
 
 def rate(variant, subject, seconds=None):
     """GPts/s of sweeps, GB/s of what only reads or moves; of a difference that is not above its noise, None."""
     seconds = variant.launch if seconds is None else seconds
     return work(variant, subject) / seconds if seconds > 0 else None
-
-
-def work(variant, subject):
-    """Of a launch, 1e9 of it a unit: points of sweeps, bytes of what only reads or moves."""
-    return (variant.points if subject == "stencil" else variant.moved) / 1e9
 
 
 def limit(variant, subject, which):
@@ -199,25 +199,20 @@ def spread(variant, subject, end):
 
 
 def figure_text(variant, subject, end):
-    value = rate(variant, subject)
+    value, speedup = rate(variant, subject), variant.speedup
     if value is None:
         return "not above the noise"
-    text = three_digits(value)
-    if variant.speedup is not None:
-        text += f"  ({variant.speedup:.2f}x)" if variant.speedup < 100 else f"  ({three_digits(variant.speedup)}x)"
+    text = f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    if speedup is not None:
+        text += f"  ({speedup:.2f}x)" if speedup < 100 else f"  ({speedup:,.0f}x)"
     return text + (", cut off" if end is not None and value > end else "")
-
-
-def three_digits(value):
-    """At least; without an exponent where numbers are large."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def roofline_figure(record, narrow=False):
     """As Williams, Waterman and Patterson, Communications of the ACM 52-4, 2009. The intensity is by least traffic; the
     slanted limit is the median of the copies beside all rows, the band holds every row's own. No arithmetic ceiling was
     measured, and none is drawn. `narrow`: with the legend below, for a page that a phone shows too."""
-    figure, panel = pyplot.subplots(figsize=(5.6, 5.5) if narrow else (8, 5.5), layout="constrained")
+    figure, panel = pyplot.subplots(figsize=(5.6 if narrow else 8, 5.5), layout="constrained")
     copies = [variant.copy for variant in record.variants if variant.copy]
     if copies:
         ends = np.array([min(map(intensity, record.variants)) / 2, max(map(intensity, record.variants)) * 2])
@@ -228,9 +223,9 @@ def roofline_figure(record, narrow=False):
     fills = dealt_out(FILLS, [ladder.cells for ladder in record.ladders])
     for ladder in record.ladders:
         for variant in ladder.variants:
-            panel.plot(intensity(variant), FLOPS_A_POINT * variant.points / variant.launch / 1e9, linestyle="none",
-                       marker=markers[variant.label],
-                       color=COLOURS[ladder.precision], fillstyle=fills[ladder.cells], markersize=7)
+            panel.plot(intensity(variant), FLOPS_A_POINT * variant.points / variant.launch / 1e9, markersize=7,
+                       marker=markers[variant.label], color=COLOURS[ladder.precision], fillstyle=fills[ladder.cells],
+                       linestyle="none")
     panel.set_xscale("log", base=2)
     panel.set_yscale("log")
     figures.plain_ticks(panel.yaxis)
@@ -276,8 +271,14 @@ def time_block_figure(record):
     for panel, precision in zip(panels.flat, precisions):
         ladders = [ladder for ladder in record.ladders if ladder.precision == precision]
         for ladder, line in zip(ladders, LINES * len(ladders)):
+            by_kernel = {}  # of each time block the fastest tile
+            for variant in sorted(ladder.of_best_tiles().variants, key=lambda variant: variant.time_block):
+                by_kernel.setdefault(variant.kernel, []).append(variant)
             for kernel in dict.fromkeys(variant.kernel for variant in ladder.variants):
-                draw_kernel(panel, ladder, kernel, line, markers[kernel])
+                variants = by_kernel[kernel]
+                panel.plot([each.time_block for each in variants], [rate(each, "stencil") for each in variants], line,
+                           marker=markers[kernel], color=COLOURS[precision] if variants[-1].time_block > 1 else "0.4",
+                           label=f"{kernel}, {extent_text(ladder.cells)}")
         draw_copy_bandwidths(panel, [variant for ladder in ladders for variant in ladder.variants if variant.copy])
         panel.set_ylim(bottom=0)
         panel.xaxis.get_major_locator().set_params(integer=True)
@@ -287,14 +288,6 @@ def time_block_figure(record):
         panel.set_title(precision, loc="left")
     panels.flat[0].set_ylabel("GPts/s")
     return figure
-
-
-def draw_kernel(panel, ladder, kernel, line, marker):
-    """Of each time block the fastest tile."""
-    variants = sorted((variant for variant in ladder.of_best_tiles().variants if variant.kernel == kernel), key=lambda variant: variant.time_block)
-    panel.plot([variant.time_block for variant in variants], [rate(variant, "stencil") for variant in variants], line, marker=marker,
-               color=COLOURS[ladder.precision] if variants[-1].time_block > 1 else "0.4",
-               label=f"{kernel}, {' x '.join(map(str, ladder.cells))}")
 
 
 def draw_copy_bandwidths(panel, variants):

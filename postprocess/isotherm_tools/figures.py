@@ -15,8 +15,7 @@ from matplotlib.patches import Patch  # noqa: E402
 from matplotlib.text import Text  # noqa: E402
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter  # noqa: E402
 
-from isotherm_tools.failure import COMMAND_LINE, Failure  # noqa: E402
-from isotherm_tools.whole_file import write_whole  # noqa: E402
+from isotherm_tools.program import COMMAND_LINE, Failure, write_whole  # noqa: E402
 
 MOST_LETTERS = 22  # of a line beside curves
 FORMATS = ("png", "pdf", "svg")
@@ -41,7 +40,6 @@ def look(**more):
 
 
 def draw(path, make, *arguments):
-    """Into the file: the figure that `make` makes."""
     with look():
         save(make(*arguments), path)
 

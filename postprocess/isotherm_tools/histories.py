@@ -4,8 +4,7 @@ import numpy as np
 from matplotlib import pyplot
 
 from isotherm_tools import figures
-from isotherm_tools.failure import DATA, Failure
-from isotherm_tools.program import add_subcommand
+from isotherm_tools.program import DATA, Failure, add_subcommand
 from isotherm_tools.run import Run
 from isotherm_tools.text import quantity, time_unit, titled
 

@@ -7,7 +7,7 @@ else has to ask whether it is there."""
 import copy
 import json
 
-from isotherm_tools.failure import DATA, FILE_MISSING, Failure
+from isotherm_tools.program import DATA, FILE_MISSING, Failure
 
 VERSIONS = {"isotherm-run": 3, "isotherm-bench": 2, "isotherm-compare": 2}  # of the others: 1
 

@@ -1,5 +1,5 @@
 """The program beside this package, which alone reads decks and answers requests about one as JSON (isotherm check
---json); and the command lines of tools that start it."""
+--json); what command lines share; `Failure`: what the user is told in one line, with an exit code of the program."""
 
 import argparse
 import json
@@ -7,11 +7,25 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
+from pathlib import Path
 
-from isotherm_tools.failure import COMMAND_LINE, DATA, IO, UNAVAILABLE, Failure
-
+COMMAND_LINE = 2
+DATA = 65
+FILE_MISSING = 66
+UNAVAILABLE = 69  # a program or a library that is not installed
+CANNOT_CREATE = 73
+IO = 74
+DIVERGED = 76  # verification failed, bits differ, or figures are worse
+STOPPED_BY_CTRL_C = 130  # as shells call it
 NUMBERS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 LAUNCHED = ("OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_STEP_ID")
+
+
+class Failure(Exception):
+    def __init__(self, code, message):
+        super().__init__(message)
+        self.code = code
 
 
 class Program:
@@ -26,7 +40,6 @@ class Program:
                                        "add the folder of the program to PATH")
 
     def ask(self, deck, overrides, arguments, requests):
-        """The answers, in the order of the requests."""
         words = [self.path, "check", "--json", deck, *overrides]
         text = json.dumps({"arguments": arguments, "requests": requests})
         done = subprocess.run(words, input=text.encode(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
@@ -56,10 +69,7 @@ def is_launched():
 
 def launched_rank():
     """0 too where nobody launched this process."""
-    for name in NUMBERS:
-        if os.environ.get(name, "").isdigit():
-            return int(os.environ[name])
-    return 0
+    return next((int(os.environ[name]) for name in NUMBERS if os.environ.get(name, "").isdigit()), 0)
 
 
 def write(stream, text):
@@ -70,10 +80,8 @@ def write(stream, text):
 
 def say(text):
     """A reader that goes away takes nothing from the files, and ends no study."""
-    try:
+    with suppress(OSError):
         write(1, text)
-    except OSError:
-        pass
 
 
 def print_now(text):
@@ -81,6 +89,24 @@ def print_now(text):
         write(1, text)
     except OSError as error:
         raise Failure(IO, "standard output cannot be written; check where it goes") from error
+
+
+def write_whole(path, write):
+    """`write` gets the name of a file beside `path` that takes its place once it is complete."""
+    path = Path(path)
+    part = path.with_name(path.name + ".part")
+    try:
+        write(part)
+        os.replace(part, path)
+    except OSError as error:
+        raise Failure(CANNOT_CREATE, f"{path} cannot be written ({error.strerror})") from error
+    finally:
+        with suppress(OSError):  # there is none, mostly because it has its name
+            part.unlink()
+
+
+def write_text(path, text):
+    write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
 
 
 def warn(text):

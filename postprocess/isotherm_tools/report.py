@@ -1,23 +1,29 @@
-"""`report RUN` or `report STUDY`, and what it says of a study: what varied, what each case has come to, what is
-missing, and why."""
+"""`report RUN` or `report STUDY`. Of a study: what varied, what each case has come to, what is missing, and why. Of a
+run: its answer, its field, its history, how fast it was, where the time went. Benchmarks stand beside either."""
 
 from collections import Counter
+from copy import copy
+from functools import partial
 from pathlib import Path
 
-from isotherm_tools import figures, studies
-from isotherm_tools.bench import BenchRecord
-from isotherm_tools.failure import COMMAND_LINE, DATA, Failure
-from isotherm_tools.program import add_subcommand
-from isotherm_tools.report_page import Section, facts, page, paragraph, picture, pictures, table, tiles, warnings
-from isotherm_tools.report_run import bench_section, run_page
-from isotherm_tools.run import open_run
-from isotherm_tools.scaling import STRONG, Wishes, modelled, times
-from isotherm_tools.scaling_command import scaling_figure, share
-from isotherm_tools.studies import Study, is_study, short, why_not
-from isotherm_tools.text import counted, format_time, is_number, si
-from isotherm_tools.whole_file import write_text
+import numpy as np
+from matplotlib import pyplot
+from matplotlib.ticker import MaxNLocator
 
-ENDINGS = (".html", ".htm")
+from isotherm_tools import figures, histories, studies
+from isotherm_tools.bench import FLOPS_A_POINT, BenchRecord, ladder_figure, roofline_figure
+from isotherm_tools.figures import stays
+from isotherm_tools.program import COMMAND_LINE, DATA, FILE_MISSING, Failure, add_subcommand, write_text
+from isotherm_tools.report_page import (
+    Section, facts, page, paragraph, picture, pictures, table, text_block, tiles, warnings)
+from isotherm_tools.run import open_run
+from isotherm_tools.scaling import STRONG, Wishes, modelled, scaling_figure, share, times
+from isotherm_tools.slices import (
+    AXES, colour_range, draw_contours, is_steady, isotherm_colour, moment, round_levels, slice_figure)
+from isotherm_tools.studies import Study, is_study, short, why_not
+from isotherm_tools.text import (
+    counted, extent_text, format_length, format_time, is_number, length_unit, percent, place, si, split_unit,
+    time_unit)
 
 
 def add(subcommands):
@@ -34,10 +40,16 @@ def report(options):
     subject = Study(options.run) if of_study else open_run(options.run)
     name = "study" if of_study else subject.name
     path = Path(options.out) if options.out else subject.path / f"{name}_report.html"
-    if path.suffix.lower() not in ENDINGS:
-        raise Failure(COMMAND_LINE, f"{path}: a report is a page; end the name in {ENDINGS[0]}")
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise Failure(COMMAND_LINE, f"{path}: a report is a page; end the name in .html")
     benches = [BenchRecord(bench) for bench in options.bench]
-    write_text(path, study_page(subject, benches) if of_study else run_page(subject, benches))
+    record, what = subject.record, "study.json is no study" if of_study else "run.json is no run record"
+    try:
+        with figures.look(**{"axes.titlesize": 10}):
+            text = study_page(subject, record, benches) if of_study else run_page(subject, record, benches)
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise Failure(DATA, f"{subject.path}/{what} of isotherm ({error!r})") from error
+    write_text(path, text)
     return path
 
 
@@ -45,24 +57,18 @@ MOST_VALUES = 12  # of a key, in a line of text
 MOST_TOLD = 8  # failures in the box that is seen first; all are in the table of states
 
 
-def study_page(study, benches):
-    """The page's text. `benches`: records of benchmarks to put beside the study."""
-    try:
-        with figures.look(**{"axes.titlesize": 10}):
-            devices = Counter(rank["device"] for case in study.cases if case.run for rank in case.run["ranks"])
-            sections = [
-                summary(study),
-                Section("scaling", "Scaling", [part for each in study.scaling for part in series_parts(study, each)]),
-                results(study), against(study), states(study),
-                *(bench_section(number, bench, devices) for number, bench in enumerate(benches, 1)),
-                what_was_studied(study, devices),
-            ]
-            made_by = study.record
-            lead = f"{counted(len(study.cases), 'case')}: {', '.join(map(study.title, study.varied)) or 'nothing varies'}; " \
-                   f"collected {made_by['collected']}"
-            return page(study.name, result(study), lead, sections, f"isotherm {made_by['version']} ({made_by['git_revision']})")
-    except (KeyError, TypeError, AttributeError) as error:
-        raise Failure(DATA, f"{study.path}/study.json is no study of isotherm ({error!r})") from error
+def study_page(study, record, benches):
+    devices = Counter(rank["device"] for case in study.cases if case.run for rank in case.run["ranks"])
+    sections = [
+        summary(study),
+        Section("scaling", "Scaling", [part for each in study.scaling for part in series_parts(study, each)]),
+        results(study), against(study), states(study),
+        *(bench_section(number, bench, devices) for number, bench in enumerate(benches, 1)),
+        what_was_studied(study, record, devices),
+    ]
+    lead = f"{counted(len(study.cases), 'case')}: {', '.join(map(study.title, study.varied)) or 'nothing varies'}; " \
+           f"collected {record['collected']}"
+    return page(study.name, result(study), lead, sections, f"isotherm {record['version']} ({record['git_revision']})")
 
 
 def result(study):
@@ -101,9 +107,10 @@ def cell(value):
 
 
 def results(study):
-    """The table that the program prints."""
-    rows = [[cell(case.value(name)) for name in study.reported] for case in study.sorted_cases()]
+    """The table that the program prints: numbers before words, and what is not known last."""
     key = study.record["sort"]
+    cases = sorted(study.cases, key=lambda case: place(case.value(key))) if key else study.cases
+    rows = [[cell(case.value(name)) for name in study.reported] for case in cases]
     order = f"Sorted by {study.title(key)}." if key else "In the order of the deck."
     return Section("results", "Results", [table(list(map(study.title, study.reported)), rows), paragraph(order)])
 
@@ -116,8 +123,12 @@ def against(study):
         return Section("figures", "Least and most", [paragraph(f"No figures: {why}."), extremes(study, names)])
     along, others = study.axes[0], study.axes[1:]
     lines = f", a line for each value of {' and '.join(others)}" if others else ""
-    items = [picture(studies.quantities_figure(study, [name]), f"{name} against {along}{lines}: {span(study, name)}",
-                     f"{study.title(name)} against {along}{lines}.") for name in names]
+    items = []
+    for name in names:
+        cases = known(study, name)
+        reach = f"{cases[0].value(name):.5g} to {cases[-1].value(name):.5g}" if cases else "no value"
+        items.append(picture(studies.quantities_figure(study, [name]), f"{name} against {along}{lines}: {reach}",
+                             f"{study.title(name)} against {along}{lines}."))
     parts = [pictures(*items)]
     if any(case.state == "not converged" for case in study.cases):
         parts.append(paragraph("Open points have not converged."))
@@ -133,11 +144,6 @@ def known(study, name):
     return sorted(cases, key=lambda case: case.value(name))
 
 
-def span(study, name):
-    cases = known(study, name)
-    return f"{cases[0].value(name):.5g} to {cases[-1].value(name):.5g}" if cases else "no value"
-
-
 def extremes(study, names):
     rows = []
     for name in names:
@@ -148,7 +154,6 @@ def extremes(study, names):
 
 
 def states(study):
-    """Of the cases that are not simply done."""
     rows = [(case.name, case.state, cell(case.exit_code), case.message or "-") for case in study.cases if case.state != "done"]
     if not rows:
         return Section("states", "States", [paragraph("All cases are done.")])
@@ -159,27 +164,25 @@ def states(study):
     return Section("states", "States", parts)
 
 
-def what_was_studied(study, devices):
-    made_by = study.record
+def what_was_studied(study, record, devices):
+    rows = []
+    for key in study.varied:
+        values = list(dict.fromkeys(short(case.value(key)) for case in study.cases))
+        more = [f"and {len(values) - MOST_VALUES} more"] if len(values) > MOST_VALUES else []
+        rows.append((study.title(key), ", ".join(values[:MOST_VALUES] + more)))
     return Section("study", "What was studied", [
-        table(("key", "values"), [(study.title(key), values_line(study, key)) for key in study.varied] or [("-", "-")]),
+        table(("key", "values"), rows or [("-", "-")]),
         facts([
-            ("deck", made_by["deck"]), ("cases", len(study.cases)),
+            ("deck", record["deck"]), ("cases", len(study.cases)),
             ("ranks", ", ".join(sorted({cell(case.value("ranks")) for case in study.cases}, key=float))),
-            ("devices", ", ".join(devices)), ("collected", made_by["collected"]),
-            ("program", f"{made_by['version']}, {made_by['git_revision']}"),
+            ("devices", ", ".join(devices)), ("collected", record["collected"]),
+            ("program", f"{record['version']}, {record['git_revision']}"),
         ]),
     ])
 
 
-def values_line(study, key):
-    values = list(dict.fromkeys(short(case.value(key)) for case in study.cases))
-    more = f", and {len(values) - MOST_VALUES} more" if len(values) > MOST_VALUES else ""
-    return ", ".join(values[:MOST_VALUES]) + more
-
-
 HEAD = ("ranks", "grid", "runs", "a sweep", "predicted", "speed-up", "efficiency", "predicted", "hidden", "predicted", "remark")
-MEANING = {
+KINDS = {
     STRONG: "The grid is the same on all counts: efficiency is T1 / (n Tn).",
     "weak": "The cells of a rank are the same on all counts: efficiency is T1 / Tn.",
 }
@@ -187,7 +190,7 @@ MEANING = {
 
 def series_parts(study, scaled):
     parts = [paragraph(f"{scaled.kind.capitalize()} scaling{f' of {scaled.label}' if scaled.label else ''}, compared with "
-                       f"{scaled.base}. {MEANING[scaled.kind]} Of several runs the one in the middle counts.")]
+                       f"{scaled.base}. {KINDS[scaled.kind]} Of several runs the one in the middle counts.")]
     if scaled.disagreement:
         parts.append(warnings([scaled.disagreement]))
     predicted, notes = {}, []
@@ -200,20 +203,479 @@ def series_parts(study, scaled):
                                       f"Time per sweep and efficiency, {what}.")))
     except Failure as failure:
         notes = [f"no prediction: {failure}"]
-    remarked = any(row.remark for row in scaled.rows)
-    rows = [line(row, predicted.get(row.ranks))[:None if remarked else -1] for row in scaled.rows]
-    parts.append(table(HEAD[:None if remarked else -1], rows))
+    rows = []
+    for row in scaled.rows:
+        model = predicted.get(row.ranks)
+        rows.append((row.ranks, times(row.cells), row.runs,
+                     told(row.step, format_time), told(model and model.step, format_time),
+                     told(row.speedup, "{:.4g}".format),
+                     told(row.efficiency, share), told(model and model.efficiency, share),
+                     told(row.hidden, share), told(model and model.hidden, share), row.remark or "-"))
+    last = None if any(row.remark for row in scaled.rows) else -1
+    parts.append(table(HEAD[:last], [row[:last] for row in rows]))
     return [*parts, *map(paragraph, notes)]
 
 
-def line(row, predicted):
-    return (str(row.ranks), times(row.cells), str(row.runs),
-            text(row.step, format_time), text(predicted and predicted.step, format_time),
-            text(row.speedup, lambda value: f"{value:.4g}"),
-            text(row.efficiency, share), text(predicted and predicted.efficiency, share),
-            text(row.hidden, share), text(predicted and predicted.hidden, share),
-            row.remark or "-")
+def told(value, form, otherwise="-"):
+    return otherwise if value is None else form(value)
 
 
-def text(value, form):
-    return "-" if value is None else form(value)
+kelvins = partial(told, form="{:.3g} K".format)  # of differences
+kelvin = partial(told, form="{:.6g} K".format, otherwise="not finite")
+watts = partial(told, form="{:.5g} W".format)
+
+
+MOST_LINKS = 16  # of a table; runs on many ranks have thousands
+MOST_PROBES = 8  # of which a caption says where they are
+MOST_PARTS = 6  # pictures of slices and other parts
+
+
+def run_page(run, record, benches):
+    devices = Counter(rank["device"] for rank in record["ranks"])
+    cells = extent_text(record["grid"]["cells"])
+    problem = f"{record['method']['problem']}, {cells} cells, {record['grid']['precision']}"
+    sections = [
+        answer(record, if_there(lambda: run.history)), field(run), convergence(run), performance(record),
+        time_spent(record),
+        *(bench_section(number, bench, devices) for number, bench in enumerate(benches, 1)),
+        what_was_run(run, problem),
+    ]
+    made_by = record["provenance"]
+    where = f"{counted(len(record['ranks']), 'rank')} on {counted(len(made_by['hosts']), 'host')}"
+    lead = f"{problem}; {where}, {', '.join(devices)}; {made_by['started'] or 'start unknown'}"
+    footer = f"isotherm {made_by['version']} ({made_by['git_revision']}); fingerprint {record['fingerprint'] or '-'}"
+    return page(record["name"], record["result"], lead, sections, footer)
+
+
+def if_there(make):
+    """What a run was made without is no reason to have no report; what is damaged is."""
+    try:
+        return make()
+    except Failure as failure:
+        if failure.code != FILE_MISSING:
+            raise
+        return None
+
+
+def field(run):
+    snapshots = if_there(lambda: run.snapshots)
+    parts = field_pictures(run, snapshots) if snapshots else [
+        paragraph("The run was made without snapshots of the whole field.")]
+    shown = []  # of slices, the region, the coarse field the last file, unless it is a line or a point
+    for name, series in list(run.parts.items())[:MOST_PARTS]:
+        last = series[-1]
+        if min(count for axis, count in zip("xyz", last.cells) if axis != (last.thin_axis or "z")) > 1:
+            shown.append(plane_picture(name, last, series))
+    return Section("field", "The field", parts + ([pictures(*shown)] if shown else []))
+
+
+def field_pictures(run, snapshots):
+    """First and last state in the planes through the hottest cell, with one scale; of a flat grid its plane, of a row of cells a
+    curve."""
+    ends = [snapshots[0]] + ([snapshots[-1]] if len(snapshots) > 1 else [])
+    if sorted(ends[0].cells)[:2] == [1, 1]:
+        labels = [moment(snapshot, is_steady(snapshots)) for snapshot in ends]
+        figure = profile_figure(ends, labels)
+        return [pictures(picture(figure, "Temperature along the line of cells", f"{run.name} at {', '.join(labels)}."))]
+    if ends[0].thin_axis:
+        return [pictures(*(plane_picture(run.name, snapshot, ends) for snapshot in ends))]
+    cell, which = planes_cell(run.record, ends[0])
+    planes = [planes_through(snapshot, cell) for snapshot in ends]
+    scale = Scale([plane for state in planes for plane in state])
+    unit = length_unit(max(ends[0].bounds[1] - ends[0].bounds[0]))
+    cuts = [format_length(centre + step * i, unit) for centre, step, i in zip(ends[0].centre, ends[0].spacing, cell)]
+    items = []
+    for snapshot, state in zip(ends, planes):
+        when, values = moment(snapshot, is_steady(snapshots)), span(state)
+        items.append(picture(
+            field_figure(snapshot, state, scale), form="png", caption=f"At {when}: {values} in these planes.",
+            alt=f"Temperature in the planes {which}, {when}: {values}"))
+    lines = f" Isotherms every {scale.distance:g} K." if scale.distance else ""
+    stretched = stretched_axes(ends[0])
+    note = f" Drawn to scale, but {' and '.join(stretched)} stretched." if stretched else ""
+    return [pictures(*items), paragraph(f"Planes {which}: z = {cuts[2]}; above it y = {cuts[1]}; beside it x = {cuts[0]}."
+                                        f"{lines}{note} One scale of colours, inferno, for all times.")]
+
+
+def planes_cell(record, snapshot):
+    """The hottest cell of the end, and how to say so; the middle of a field of one temperature, or of a record without it."""
+    end = record["end_state"] or {}
+    hot, cold = end.get("highest"), end.get("lowest")
+    if hot and record["grid"]["cells"] == list(snapshot.cells) and hot["temperature_K"] != cold["temperature_K"]:
+        return hot["cell"], "through the hottest cell at the end"
+    return [count // 2 for count in snapshot.cells], "in the middle"
+
+
+def plane_picture(name, snapshot, series):
+    axis = AXES.index(snapshot.thin_axis or "z")
+    index = snapshot.cells[axis] // 2
+    plane = snapshot.plane(axis, index)
+    figure = slice_figure(name, [snapshot], axis, index, [plane])
+    wide, high = figure.get_size_inches()
+    shrink = min(WIDTH / wide, HEIGHT / high)
+    figure.set_size_inches(max(2.5, wide * shrink), max(1.6, high * shrink))
+    figure.axes[0].set_title("")
+    when, values = moment(snapshot, is_steady(series)), span([plane])
+    return picture(figure, form="png", alt=f"Temperature of {name}, {when}: {values}", caption=f"{name} at {when}: {values}.")
+
+
+def span(planes):
+    finite = np.concatenate([plane[np.isfinite(plane)] for plane in planes])
+    if not finite.size:
+        return "no finite temperature"
+    least, most = f"{finite.min():.5g} K", f"{finite.max():.5g} K"
+    return least if least == most else f"{least} to {most}"
+
+
+def convergence(run):
+    residual, history, items = run.record["residual"], if_there(lambda: run.history), []
+    if history is not None and len(history.due("residual")[0]):
+        items.append(small(histories.history_figure(run.name, history), "Residual over sweeps",
+                           f"Residual ({residual['norm']} norm of the update), checked {residual['checks']} times."))
+    # Heat through the boundaries that let some through, of the sources, and what remains.
+    heat = [name for name in history or [] if name.endswith("_W") and np.any(history.due(name)[2] != 0)]
+    for names, what in ((("min_K", "mean_K", "max_K"), "Extremes and mean of the temperature"), (heat, "Heat")):
+        names = [name for name in names if history is not None and name in history and len(history.due(name)[0]) > 1]
+        if names:
+            items.append(small(histories.columns_figure(run.name, history, names), f"{what} over sweeps", f"{what} over sweeps."))
+    probes = if_there(lambda: run.probes)
+    if probes is not None and len(probes["sweep"]) > 1:
+        where = [f"{name} at ({', '.join(map('{:g}'.format, place))}) m" for name, place in run.probe_places.items()]
+        more = f"; and {len(where) - MOST_PROBES} more" if len(where) > MOST_PROBES else ""
+        items.append(picture(probes_figure(probes), "Temperature at the probes",
+                             f"Probes: {'; '.join(where[:MOST_PROBES])}{more}."))
+    why = "The run was made without a history." if history is None else "The run ended before its first check."
+    return Section("convergence", "Convergence and history", [pictures(*items) if items else paragraph(why), facts([
+        ("norm", residual["norm"]), ("first residual", kelvins(residual["first_K"])),
+        ("last residual", None if residual["last_K"] is None else kelvins(residual["last_K"])
+         + told(residual["last_sweep"], " at sweep {}".format, "")),
+        ("tolerance", residual["tolerance"] and f"{residual['tolerance']:g} ({residual['criterion']})"),
+        ("convergence", str(residual["convergence"]).replace("_", " ")),
+        ("sweeps beyond it", residual["extra_sweeps"] or None),
+        *verification(run.record["verification"]),
+    ])])
+
+
+def small(figure, alt, caption):
+    """A figure of another subcommand at the width of the page's, without its title: the caption says it."""
+    figure.set_size_inches(WIDTH, max(3.4, 0.75 * figure.get_figheight()))
+    for panel in figure.axes:
+        panel.set_title("", loc="left")
+    return picture(figure, alt, caption)
+
+
+def verification(found):
+    if not found:
+        return []
+    # Null where two grids have no error.
+    order = ", ".join("-" if value is None else f"{value:.3f}" for value in found["order"])
+    return [("exact solution", found["solution"]), ("largest error", kelvins(found["max_error_K"])),
+            ("root mean square error", kelvins(found["l2_error_K"])),
+            ("tolerance of the error", kelvins(found["tolerance_K"]) if found["tolerance_K"] else None),
+            ("observed order", order), ("verdict", str(found["verdict"]).replace("_", " "))]
+
+
+def time_spent(record):
+    phases = record["phases_s"]
+    rows = [(name, *(si(phases[name][key], "s") for key in ("min", "mean", "max")))
+            for name in (*PHASES, "total") if name in phases]
+    chart = picture(phases_figure(phases), "Time of each phase", "Share of the whole run. Files that are written "
+                    "beside the sweeps count as output only as far as sweeps waited for them.")
+    return Section("time", "Where the time went", [pictures(chart, table(("phase", "least", "mean", "most"), rows))])
+
+
+def performance(record):
+    speed, halo, writing = record["performance"], record.get("halo") or {}, record.get("snapshots") or {}
+    effective, copy = speed["effective_bandwidth_bytes_per_s"], speed["copy_bandwidth_bytes_per_s"]
+    beside = []
+    if effective and copy:
+        figure = bandwidth_figure(effective, copy)
+        beside.append(picture(
+            figure, f"Effective bandwidth {si(effective, 'B/s')} of a copy bandwidth of {si(copy, 'B/s')}",
+            f"Effective bandwidth {si(effective, 'B/s')}, halo and norms included; copy bandwidth: {si(copy, 'B/s')}, measured in "
+            "this run on its own devices. Blocks that fit a cache can pass it."))
+    beside.append(facts([
+        ("halo", told(speed["halo_fraction_percent"], "{:.1f} % of the stepping time".format, None)),
+        ("an exchange", si(halo["exchange_s"], "s") if halo.get("exchange_s") else None),
+        ("it adds to a step", told(halo.get("exposed_s"), lambda value: si(value, "s"), None)),
+        ("hidden", told(halo.get("hidden_percent"), percent, None)),
+        ("files of the field", None if not writing.get("files") else
+         f"{writing['files']} of {si(writing['bytes'], 'B')} in {si(writing['write_s'], 's')}"
+         + told(writing["hidden_percent"], ", {:.1f} % hidden behind sweeps".format, "")),
+        ("memory", f"{si(record['memory']['host_peak_bytes'], 'B')} host peak of a rank, "
+                   f"{si(record['memory']['estimate_bytes'], 'B')} estimated"),
+    ]))
+    figures_of_merit = [
+        ("cell updates", si(speed["points_per_s"], "Pts/s"), f"{speed['sweeps']} sweeps"),
+        ("time per step", si(speed["step_s"], "s"), "of the slowest rank"),
+        ("effective bandwidth", si(effective, "B/s"), f"{speed['bytes_per_point']:g} bytes a point, least traffic"),
+        ("share of the copy bandwidth", percent(speed["copy_bandwidth_share_percent"]), f"a copy at {si(copy, 'B/s')}"),
+    ]
+    if halo.get("hidden_percent") is not None:
+        figures_of_merit.append(("halo hidden", percent(halo["hidden_percent"]), "of an exchange, behind sweeps"))
+    parts = [tiles(figures_of_merit), pictures(*beside)]
+    links = halo.get("links") or []
+    if links:
+        rows = [(f"{link['rank']} - {link['peer']}", " ".join(link["directions"]), link["transport"], si(link["bytes"], "B"),
+                 si(link["bandwidth_bytes_per_s"], "B/s"), si(link["latency_s"], "s")) for link in links[:MOST_LINKS]]
+        parts.append(table(("ranks", "faces", "transport", "bytes each way", "bandwidth", "latency"), rows))
+    if len(links) > MOST_LINKS:
+        parts.append(paragraph(f"{len(links) - MOST_LINKS} more are in run.json."))
+    return Section("performance", "Performance", parts)
+
+
+def what_was_run(run, problem):
+    record = run.record
+    method, made_by, split = record["method"], record["provenance"], record["decomposition"]
+    kernel = " ".join(word for word in (method["kernel"], method["tile"]) if word)
+    by_place = Counter((rank["host"], rank["backend"], rank["device"]) for rank in record["ranks"])
+    given = run.path / "deck.yaml"
+    parts = [
+        facts([
+            ("command", made_by["command_line"]), ("deck", record["deck"]["path"]), ("directory", record["directory"]),
+            ("problem", problem),
+            ("sources", record["sources"] and f"{watts(record['sources']['power_W'])} in {record['sources']['cells']} cells"),
+            ("process grid", extent_text(split["process_grid"])),
+            ("cells per rank", f"{split['smallest_rank_cells']} to {split['largest_rank_cells']}"),
+            ("time step", method["dt_s"] and f"{si(method['dt_s'], 's')} (limit {si(method['dt_limit_s'], 's')})"),
+            ("weight", method["weight"]), ("kernel", f"{kernel}, {method['instruction_set'] or 'CUDA'}"),
+            ("reduction", method["reduction"]), ("halo width", method["halo_width"]), ("transport", method["transport"]),
+            ("overlap", method["overlap"]), ("graph", "yes" if method["graph"] else "no"), ("threads", method["threads"]),
+            ("device chosen", method["device_note"]), ("kernel chosen by", method["tuning"]["source"]),
+            ("restarted from", (record["continuation"]["restarted_from"] or {}).get("file")),
+            ("stopped by", record["continuation"]["stopped_by"]),
+            ("program", f"{made_by['version']}, {made_by['git_revision']}, {made_by['build_type']}"),
+            ("built with", "; ".join(text for text in (made_by["compiler"], made_by["cuda"] and f"CUDA {made_by['cuda']}",
+                                                       made_by["mpi"], f"HDF5 {made_by['hdf5']}") if text)),
+            ("from, to", f"{made_by['started']}, {made_by['finished']}"), ("exit code", record["exit_code"]),
+            ("fingerprint", record["fingerprint"]),
+        ]),
+        table(("host", "backend", "device", "ranks"), [(*place, count) for place, count in by_place.items()]),
+    ]
+    if given.is_file():
+        parts.append(text_block("The deck as it was given", given.read_text(encoding="utf-8", errors="replace"), open_too=True))
+    parts.append(text_block("Every key as it was resolved", record["deck"]["resolved"]))
+    return Section("run", "What was run", parts)
+
+
+# Of the result, in a sentence; None: the message says it.
+MEANING = {
+    "VERIFIED": "The errors against the exact solution are within the bounds of the deck.",
+    "CONVERGED": "The residual has reached its tolerance.",
+    "NOT CONVERGED": "The last sweep that was allowed was done before the residual reached its tolerance.",
+}
+
+
+def answer(record, history):
+    """`history`: None without one."""
+    told = ([record["message"]] if record["message"] else []) + record["warnings"]
+    parts = [warnings(told)] if told else []
+    end = record["end_state"]
+    if end is None:
+        parts.append(paragraph("run.json does not say which temperatures the run ended with."))
+        return Section("answer", "The answer", parts)
+    steady = record["method"]["problem"] == "steady"
+    ends = [(name, end[name]) for name in ("highest", "lowest") if end[name]]
+    unit = length_unit(max((abs(metres) for _, found in ends for metres in found["position_m"]), default=1))
+    figures = []
+    for name, found in ends:
+        place = ", ".join(f"{metres / unit.si:.4g}" for metres in found["position_m"])
+        figures.append((f"{name} temperature", kelvin(found["temperature_K"]),
+                        f"at ({place}) {unit.name}, cell ({', '.join(map(str, found['cell']))})"))
+    figures += peak(end, history)
+    figures.append(("at the end", f"sweep {end['sweep']}", "of a steady problem") if steady else
+                   ("at the end", format_time(end["time_s"]), f"sweep {end['sweep']}"))
+    if end["nan_cells"]:
+        figures.append(("not a number", str(end["nan_cells"]), "cells"))
+    parts.append(tiles(figures))
+    parts += [heat_table(end["heat"])] if end["heat"] else [paragraph(f"Heat is not known: {end['why_no_heat']}.")]
+    if record["result"] in MEANING:
+        parts.append(paragraph(MEANING[record["result"]]))
+    return Section("answer", "The answer", parts)
+
+
+def peak(end, history):
+    """Of all lines of history.csv, where one was hotter than the end."""
+    if history is None or "max_K" not in history or not end["highest"] or end["highest"]["temperature_K"] is None:
+        return []
+    _, times, values = history.due("max_K")
+    if not len(values) or not values.max() > end["highest"]["temperature_K"]:
+        return []
+    return [("peak over time", kelvin(values.max()), f"at {format_time(times[values.argmax()])}, of the lines of history.csv")]
+
+
+def heat_table(heat):
+    rows = [(f"through {face}", watts(value)) for face, value in heat["faces_W"].items() if value is not None]
+    rows.append(("from sources", watts(heat["sources_W"])))
+    if heat["stored_W"] is not None:
+        rows.append(("stored", watts(heat["stored_W"])))
+    share = heat["relative_balance"]
+    rows.append(("unaccounted for" if share is None else f"unaccounted for ({share:.2g} of all)", watts(heat["balance_W"])))
+    return table(("heat into the domain", "power"), rows)
+
+
+WIDTH, HEIGHT = 5.6, 4.6  # inches, at most: what a phone shows of it can still be read
+DRAWING = 3.9  # inches, of the planes' longer side together
+LEFT, RIGHT, BOTTOM, TOP, GAP = 0.75, 0.95, 0.55, 0.2, 0.15  # inches
+ISOTHERMS = 8  # about, between the coldest and the hottest
+SLIVER = 1 / 6  # of the longest side: thinner ones are stretched to it
+MOST_CONTOUR_CELLS = 400  # along a side
+LEAST_SHARE = 0.0005  # of the time, for a bar
+PHASES = {  # of run.json, from the bottom up; `stepping` and `total` are sums of others
+    "sweeps": "#3a6ea5", "halo": "#b5367a", "reduction": "#e08e2b", "diagnostics": "#5b8c5a", "output": "#7b6ca8",
+    "setup": "#8a8f98",
+}
+
+
+class Scale:
+    """Colours and isotherms that several pictures share."""
+
+    def __init__(self, planes):
+        self.low, self.high = colour_range(planes)
+        values = np.concatenate([plane.ravel() for plane in planes])
+        uniform = np.nanmin(values) == np.nanmax(values) if np.isfinite(values).any() else True
+        self.isotherms = [] if uniform else round_levels(self.low, self.high, ISOTHERMS)
+
+        # Kelvin from one isotherm to the next; None where there are not two.
+        self.distance = self.isotherms[1] - self.isotherms[0] if len(self.isotherms) > 1 else None
+
+
+def planes_through(snapshot, cell):
+    """Kelvin in the planes across x, y and z that hold this cell."""
+    return [snapshot.plane(axis, cell[axis]) for axis in range(3)]
+
+
+def field_figure(snapshot, planes, scale):
+    """As in a technical drawing, to scale: the plane across z; above it the one across y, beside it the one across x."""
+    low, high = snapshot.bounds
+    unit = length_unit(max(high - low))
+    low, high = low / unit.si, high / unit.si
+    lengths = np.maximum(high - low, SLIVER * max(high - low))
+    lengths *= DRAWING / max(lengths[0] + lengths[2], lengths[1] + lengths[2])
+    wide, high_, deep = lengths
+    size = (LEFT + wide + GAP + deep + RIGHT, BOTTOM + high_ + GAP + deep + TOP)
+    figure = pyplot.figure(figsize=size)
+
+    def panel(across, up, left, bottom, plane):
+        box = (left / size[0], bottom / size[1], lengths[across] / size[0], lengths[up] / size[1])
+        axes = figure.add_axes(box)
+        extent = (low[across], high[across], low[up], high[up])
+        image = axes.imshow(plane, origin="lower", extent=extent, aspect="auto", cmap="inferno", vmin=scale.low,
+                            vmax=scale.high)
+        draw_contours(axes, plane, extent, scale.low, scale.high, scale.isotherms, most_cells=MOST_CONTOUR_CELLS,
+                      linewidths=0.7, alpha=0.75)
+        axes.xaxis.set_major_locator(MaxNLocator(max(2, int(2 * lengths[across])), prune="upper"))
+        axes.yaxis.set_major_locator(MaxNLocator(max(2, int(2 * lengths[up])), prune="upper"))
+        axes.set(xlabel=f"{AXES[across]} [{unit.name}]", ylabel=f"{AXES[up]} [{unit.name}]")
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(True)
+        return axes, image
+
+    _, image = panel(0, 1, LEFT, BOTTOM, planes[2])
+    above, _ = panel(0, 2, LEFT, BOTTOM + high_ + GAP, planes[1])
+    beside, _ = panel(2, 1, LEFT + wide + GAP, BOTTOM, planes[0].T)
+    above.set_xlabel("")
+    above.tick_params(labelbottom=False)
+    beside.set_ylabel("")
+    beside.tick_params(labelleft=False)
+    bar = figure.add_axes(((size[0] - RIGHT + 0.12) / size[0], BOTTOM / size[1], 0.14 / size[0], 1 - (BOTTOM + TOP) / size[1]))
+    colours = figure.colorbar(image, cax=bar, label="temperature [K]")
+    if scale.isotherms:
+        colours.set_ticks(scale.isotherms)
+        for level in scale.isotherms:
+            stays(bar.axhline(level, color=isotherm_colour(level, scale.low, scale.high), linewidth=0.8))
+    return figure
+
+
+def profile_figure(snapshots, labels):
+    """Of cells in a row: temperature along it, a line each time."""
+    axis = int(np.argmax(snapshots[0].cells))
+    low, high = snapshots[0].bounds
+    unit = length_unit(high[axis] - low[axis])
+    return curves_figure([((snapshot.x, snapshot.y, snapshot.z)[axis] / unit.si, snapshot.T.ravel(), label)
+                          for snapshot, label in zip(snapshots, labels)], f"{AXES[axis]} [{unit.name}]")
+
+
+def curves_figure(curves, along, named=True):
+    """Temperatures: (places, kelvin, name) each."""
+    figure, panel = pyplot.subplots(figsize=(WIDTH, 3.4), layout="constrained")
+    for places, values, name in curves:
+        panel.plot(places, values, linewidth=1.5, label=name)
+    panel.set(xlabel=along, ylabel="temperature [K]")
+    panel.grid(which="major", color="0.9")
+    if named:
+        figures.name_curves(panel)
+    return figure
+
+
+def stretched_axes(snapshot):
+    """Axes that are drawn longer than they are."""
+    low, high = snapshot.bounds
+    return [AXES[axis] for axis in range(3) if (high - low)[axis] < SLIVER * max(high - low) * (1 - 1e-9)]
+
+
+def phases_figure(phases):
+    """Mean over ranks as a bar, least and most as a whisker; none of a phase whose share would be told as 0.0 %."""
+    whole = phases["total"]["mean"]
+    names = [name for name in PHASES if name in phases and phases[name]["mean"] >= LEAST_SHARE * whole > 0][::-1]
+    unit = time_unit(phases["total"]["max"])
+    figure, panel = pyplot.subplots(figsize=(WIDTH, 0.9 + 0.36 * len(names)), layout="constrained")
+    for number, name in enumerate(names):
+        spread = {key: phases[name][key] / unit.si for key in ("min", "mean", "max")}
+        whisker = [[max(0.0, spread["mean"] - spread["min"])], [max(0.0, spread["max"] - spread["mean"])]]
+        panel.barh(number, spread["mean"], color=PHASES[name], height=0.7, xerr=whisker, ecolor="0.25", capsize=2)
+        share = phases[name]["mean"] / whole
+        panel.annotate(f"{share:.1%}", (1.01, number), xycoords=("axes fraction", "data"), va="center", fontsize=9)
+    panel.set_yticks(range(len(names)), names)
+    panel.set_xlim(left=0)
+    panel.set_xlabel(f"time [{unit.name}], mean of the ranks; least and most of one")
+    panel.grid(axis="x", color="0.9")
+    panel.set_axisbelow(True)
+    return figure
+
+
+def bandwidth_figure(effective, copy):
+    """Bytes per second of the sweeps under those of a copy, which no sweep of large blocks can pass."""
+    figure, panel = pyplot.subplots(figsize=(WIDTH, 1.35), layout="constrained")
+    panel.barh(0, effective / 1e9, color="#b5367a", height=0.6)
+    panel.axvline(copy / 1e9, color="black", linewidth=2)
+    panel.annotate(f"{effective / copy:.1%} of the copy bandwidth", (effective / 1e9, 0), xytext=(5, 0), textcoords="offset points",
+                   va="center", ha="left", fontsize=9,
+                   bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1})
+    panel.set_yticks([0], ["this run"])
+    panel.set(xlim=(0, 1.25 * max(copy, effective) / 1e9), ylim=(-0.6, 0.6),
+              xlabel="bandwidth of least traffic [GB/s]; the upright line is that of a copy")
+    return figure
+
+
+def probes_figure(probes):
+    """Temperatures at points over time, or over sweeps where there is no time."""
+    unit = time_unit(probes["time_s"][-1])
+    steady = not np.any(probes["time_s"])
+    along = probes["sweep"] if steady else probes["time_s"] / unit.si
+    curves = [(along, probes[name], split_unit(name)[0]) for name in list(probes)[2:]]
+    return curves_figure(curves, "sweep" if steady else f"time [{unit.name}]", len(curves) <= 12)
+
+
+def bench_section(number, bench, devices):
+    """`devices`: those of the run beside it, for a copy bandwidth is that of one device."""
+    bench.keep_best_tiles()
+    parts = [paragraph(f"Measured on {bench.device}, of each kernel the fastest tile.")]
+    if bench.device not in devices:
+        parts.append(paragraph(f"The run was made on {', '.join(devices)}: its copy bandwidth is another."))
+    parts.append(pictures(*(ladder_picture(bench, ladder) for ladder in bench.ladders)))
+    if bench.subject == "stencil":
+        parts.append(pictures(picture(
+            roofline_figure(bench, narrow=True), "Roofline of the stencil kernels", f"{FLOPS_A_POINT} flop a point over "
+            "least traffic; the slanted line is the copy bandwidth, the band those beside every kernel.")))
+    return Section(f"bench{number}", f"Benchmark: {bench.subject}", parts)
+
+
+def ladder_picture(bench, ladder):
+    """A figure for each grid and precision: all in one would be too small on a phone."""
+    alone = copy(bench)
+    alone.ladders = [ladder]
+    figure = ladder_figure(alone)
+    figure.suptitle("")
+    return picture(figure, f"Kernels of bench {bench.subject}, {ladder.title}: a bar per kernel",
+                   f"{ladder.title}. The tick across a bar is the rate at the copy bandwidth beside it.")

@@ -18,31 +18,6 @@ SEAM = re.compile(r"([._/])(?=[A-Za-z])")
 # The look of a result; all else is odd. The last two are those of earlier records.
 WORDS = {"DONE": "good", "CONVERGED": "good", "VERIFIED": "good", "FAILED": "bad", "PASS": "good", "FAIL": "bad"}
 
-PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
-<link rel="icon" href="data:,">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-<header>
-<h1>{heading}{badge}</h1>
-<p>{lead}</p>
-<nav aria-label="sections">{links}</nav>
-</header>
-<main>
-{sections}
-</main>
-<footer><p>{footer}</p></footer>
-</body>
-</html>
-"""
-
 
 class Section(NamedTuple):
     anchor: str  # a word
@@ -53,18 +28,34 @@ class Section(NamedTuple):
 def page(heading, result, lead, sections, footer):
     """The whole text. `result`: as the RESULT line of a run, or None; all else is plain text."""
     shown = [section for section in sections if section.parts]
-    return PAGE.format(
-        title=escape(f"{heading} - isotherm"),
-        style=STYLE,
-        heading=escape(heading),
-        badge=f' <span class="badge {WORDS.get(result, "odd")}">{escape(result)}</span>' if result else "",
-        lead=escape(lead),
-        links="".join(f'<a href="#{section.anchor}">{escape(section.title)}</a>' for section in shown),
-        sections="\n".join(
-            "\n".join([f'<section id="{each.anchor}">', f"<h2>{escape(each.title)}</h2>", *each.parts, "</section>"])
-            for each in shown),
-        footer=escape(footer),
-    )
+    badge = f' <span class="badge {WORDS.get(result, "odd")}">{escape(result)}</span>' if result else ""
+    links = "".join(f'<a href="#{each.anchor}">{escape(each.title)}</a>' for each in shown)
+    main = "\n".join(line for each in shown for line in (
+        f'<section id="{each.anchor}">', f"<h2>{escape(each.title)}</h2>", *each.parts, "</section>"))
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
+<link rel="icon" href="data:,">
+<title>{escape(heading)} - isotherm</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<header>
+<h1>{escape(heading)}{badge}</h1>
+<p>{escape(lead)}</p>
+<nav aria-label="sections">{links}</nav>
+</header>
+<main>
+{main}
+</main>
+<footer><p>{escape(footer)}</p></footer>
+</body>
+</html>
+"""
 
 
 def paragraph(text):

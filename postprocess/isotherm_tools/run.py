@@ -14,8 +14,8 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from isotherm_tools.failure import COMMAND_LINE, DATA, FILE_MISSING, Failure
 from isotherm_tools.json_record import read_record
+from isotherm_tools.program import COMMAND_LINE, DATA, FILE_MISSING, Failure
 from isotherm_tools.text import split_unit
 
 SNAPSHOT = re.compile(r"(?P<name>.+)_(?P<sweep>\d+)\.hdf")
@@ -77,8 +77,16 @@ class Run:
 
     @cached_property
     def probe_places(self):
-        """Name of a probe -> (x, y, z) in metres."""
-        return dict(probe_place(remark, self.path) for remark in self.probes.remarks)
+        """Name of a probe -> (x, y, z) in metres, of "p0: 0.02 0.04 0.009 m"."""
+        places = {}
+        for remark in self.probes.remarks:
+            name, _, place = remark.rpartition(":")
+            try:
+                x, y, z = map(float, place.removesuffix(" m").split())
+            except ValueError as error:
+                raise Failure(DATA, f"{self.path}/probes.csv does not say where its probes are ({remark})") from error
+            places[name] = (x, y, z)
+        return places
 
     @cached_property
     def record(self):
@@ -91,16 +99,6 @@ class Run:
             return self.record["end_state"]["highest"]["position_m"]
         except (Failure, KeyError, TypeError):
             return None
-
-
-def probe_place(remark, path):
-    """("p0", (0.02, 0.04, 0.009)) of "p0: 0.02 0.04 0.009 m"."""
-    name, _, place = remark.rpartition(":")
-    try:
-        x, y, z = map(float, place.removesuffix(" m").split())
-    except ValueError as error:
-        raise Failure(DATA, f"{path}/probes.csv does not say where its probes are ({remark})") from error
-    return name, (x, y, z)
 
 
 class Table(dict):

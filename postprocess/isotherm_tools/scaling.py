@@ -1,19 +1,29 @@
-"""Runs of one problem on different numbers of ranks, and what the model says beside them.
+"""`scaling RUN ...` and `scaling STUDY`: runs of one problem on different numbers of ranks, and what the model says
+beside them, as table, CSV, JSON and picture.
 
 Speed-up is the rate over that of one rank of the run on fewest ranks; efficiency is the speed-up over the number of
 ranks, for strong and weak scaling alike. What is predicted is compared with the prediction for that run."""
 
+import argparse
+import csv
+import io
+import json
+import math
 import re
-from math import prod
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple, Optional
+from typing import Callable, NamedTuple, Optional
 
+from matplotlib import pyplot
+from matplotlib.ticker import NullLocator, PercentFormatter
+
+from isotherm_tools import figures
 from isotherm_tools import scaling_model as model
-from isotherm_tools.failure import COMMAND_LINE, DATA, Failure
 from isotherm_tools.json_record import read_record
+from isotherm_tools.program import COMMAND_LINE, DATA, Failure, add_subcommand, whole, write_text
 from isotherm_tools.scaling_model import SURFACE, Weights, process_grid
-from isotherm_tools.text import counted
+from isotherm_tools.studies import Study, is_study
+from isotherm_tools.text import aligned, counted, format_time
 
 VALUE_BYTES = {"fp32": 4, "fp64": 8}
 STRONG, WEAK = "strong", "weak"
@@ -50,16 +60,17 @@ class RunRecord:
                                               for key in ("performance", "method", "phases_s", "decomposition"))
         if performance["step_s"] is None:
             raise Failure(DATA, f"{self.path} holds no measured sweeps (the run ended before its first)")
-        self.cells = tuple(map(int, content["grid"]["cells"]))
+        self.cells, self.parts = tuple(map(int, content["grid"]["cells"])), tuple(map(int, split["process_grid"]))
         self.precision = content["grid"]["precision"]
         self.value_bytes = VALUE_BYTES[self.precision]
-        self.parts = tuple(map(int, split["process_grid"]))
         self.rank_cells = int(split["largest_rank_cells"])
-        self.weights = weights_of(split["weights"]) if split.get("weights") else None  # None: the record does not tell
+        # None: the record does not tell
+        self.weights = Weights(**{key: split["weights"][key] for key in Weights._fields if key in split["weights"]}) \
+            if split.get("weights") else None
         # Of a resolved deck, in which a boundary is a line; where one side is periodic the other is too.
-        self.periodic = tuple(bool(re.search(rf"^ +{axis}_min: *{{kind: periodic\b", content["deck"]["resolved"],
-                                             re.MULTILINE))
-                              for axis in "xyz")
+        deck = content["deck"]["resolved"]
+        self.periodic = tuple(bool(re.search(rf"(?m)^ +{axis}_min: *{{kind: periodic\b", deck)) for axis in "xyz")
+        self.layout = model.Layout(self.cells, self.parts, self.periodic)
         self.hosts = [rank["host"] for rank in content["ranks"]]
         self.ranks, self.ranks_a_host = len(self.hosts), max(map(self.hosts.count, set(self.hosts)), default=0)
         self.devices = sorted({rank["device"] for rank in content["ranks"]})
@@ -82,20 +93,11 @@ class RunRecord:
         self.least_reduction = float(phases["reduction"]["min"])
 
         halo = content.get("halo") or {}
-        self.links = [Link(self.hosts[link["rank"]] == self.hosts[link["peer"]], link["bandwidth_bytes_per_s"],
-                           link["latency_s"])
-                      for link in halo.get("links", []) if link["bandwidth_bytes_per_s"]
-                      and link["latency_s"] is not None]
+        self.links = [
+            Link(self.hosts[link["rank"]] == self.hosts[link["peer"]], link["bandwidth_bytes_per_s"], link["latency_s"])
+            for link in halo.get("links", []) if link["bandwidth_bytes_per_s"] and link["latency_s"] is not None]
         hidden = halo.get("hidden_percent")
         self.hidden = None if hidden is None else hidden / 100  # of the communication, 0 to 1; None: not measured
-
-
-def weights_of(found):
-    """What `process_grid: auto` weighs on this run's devices."""
-    return Weights(int(found["cell_bytes"]), float(found["memory_bytes_per_s"]), int(found["sector_bytes"]),
-                   int(found["touches"]),
-                   float(found["wire_bytes_per_s"]), int(found["wire_sector_bytes"]), float(found["message_s"]),
-                   int(found["tile_columns"]), int(found["tile_rows"]), float(found.get("message_across_xz_s", 0)))
 
 
 # What the model is fed with: figures of the command line first, then those that the runs measured.
@@ -117,10 +119,6 @@ class Wishes(NamedTuple):
     overlap: Optional[bool] = None
     check_interval: Optional[float] = None
     cell_time: str = "sweeps"  # or copy: the least traffic at copy bandwidth
-
-
-def layout_of(record):
-    return model.Layout(record.cells, record.parts, record.periodic)
 
 
 def method_of(record, wishes):
@@ -158,7 +156,7 @@ def costs_of(record, wishes):
         cell = record.bytes_a_point * record.ranks / record.copy_bandwidth
     else:
         # Of the rank with most cells, those included that its neighbour computes too.
-        shares = model.shares(model.Method(halo_width=record.halo_width), model.Machine(record.ranks), layout_of(record))
+        shares = model.shares(model.Method(halo_width=record.halo_width), model.Machine(record.ranks), record.layout)
         cells = max(model.computed_cells(record.halo_width, share) for share in shares) / record.halo_width
         cell = (swept / record.sweeps - wishes.launch) / cells
     if not cell > 0:
@@ -207,11 +205,6 @@ class Job(NamedTuple):
     def fits(self):
         return self.layout is not None and model.fits(self.layout, self.method.halo_width)
 
-    def predict(self, costs, machine):
-        if not self.fits() or model.unknown_wires(machine, self.ranks):
-            return None
-        return model.predict(costs, self.method, machine, self.layout)
-
 
 def scaling_series(records, wishes):
     records = sorted(records, key=lambda record: (record.ranks, record.step))
@@ -219,14 +212,15 @@ def scaling_series(records, wishes):
     kind = wishes.kind or kind_of(records)
     base = records[0]
     costs, machine = costs_of(base, wishes), machine_of(records, wishes)
-    jobs = [Job(record, record.ranks, layout_of(record), method_of(record, wishes)) for record in records]
+    jobs = [Job(record, record.ranks, record.layout, method_of(record, wishes)) for record in records]
     # What was not measured is done as by the fastest run on most ranks.
     method = method_of(next(record for record in records if record.ranks == records[-1].ranks), wishes)
     jobs += [Job(None, ranks, layout_for(kind, base, ranks, method.halo_width), method)
              for ranks in sorted(set(wishes.ranks) - {record.ranks for record in records})]
 
-    predictions = [job.predict(costs, machine) for job in jobs]
-    reference = predictions[0] and prod(base.cells) / predictions[0].step / base.ranks
+    predictions = [model.predict(costs, job.method, machine, job.layout)
+                   if job.fits() and not model.unknown_wires(machine, job.ranks) else None for job in jobs]
+    reference = predictions[0] and math.prod(base.cells) / predictions[0].step / base.ranks
     rows = [row(job, base, prediction, reference) for job, prediction in zip(jobs, predictions)
             if job.record or reference and prediction]
     rows.sort(key=lambda each: each.ranks)
@@ -307,19 +301,15 @@ def lacks(machine, jobs):
 
 def row(job, base, prediction, reference):
     """`reference`: the predicted rate of one rank of `base`."""
-    record, measured, predicted = job.record, None, None
-    cells, parts = job.layout.cells, job.layout.parts
-    if record:
-        measured = figures(record.step, record.rate, base.rate / base.ranks, job.ranks, record.hidden)
-    if reference and prediction:
-        predicted = figures(prediction.step, prod(cells) / prediction.step, reference, job.ranks, prediction.hidden)
-    rank_cells = prod(-(-n // p) for n, p in zip(cells, parts))
+    def compared(found, rate, rate_of_one):
+        speedup = rate / rate_of_one
+        return Figures(found.step, rate, speedup, speedup / job.ranks, found.hidden)
+
+    record, (cells, parts, _) = job.record, job.layout
+    measured = record and compared(record, record.rate, base.rate / base.ranks)
+    predicted = reference and prediction and compared(prediction, math.prod(cells) / prediction.step, reference)
+    rank_cells = math.prod(-(-n // p) for n, p in zip(cells, parts))
     return Row(job.ranks, cells, parts, rank_cells, record and str(record.path), measured, predicted)
-
-
-def figures(step, rate, rate_of_one, ranks, hidden):
-    speedup = rate / rate_of_one
-    return Figures(step, rate, speedup, speedup / ranks, hidden)
 
 
 def times(cells):
@@ -338,3 +328,241 @@ def modelled(study, scaled, wishes):
     runs = {case.name: case.run for case in study.cases}
     records = [RunRecord(study.path / row.case, runs[row.case], title) for row in scaled.rows if row.case is not None]
     return scaling_series(records, wishes._replace(kind=wishes.kind or scaled.kind))
+
+
+GB, MICRO = 1e9, 1e-6
+MEASURED, PREDICTED = "#b5367a", "#3a6ea5"
+
+
+def add(subcommands):
+    subcommand = add_subcommand(subcommands, "scaling", scaling, "runs on several rank counts: measured beside predicted",
+                    "Speed-up and efficiency of runs of one problem, and a model's beside them.", None)
+    subcommand.add_argument("runs", nargs="+", metavar="RUN",
+                            help="run directory, or its run.json; or the directory of one study of a deck with scaling:")
+    subcommand.add_argument("--series", metavar="LABEL",
+                            help="of a study with several, by its label: \"solver.kernel openmp\"")
+    subcommand.add_argument("--kind", choices=(STRONG, WEAK), help="default: by the grids of the runs")
+    subcommand.add_argument("--ranks", type=lambda text: tuple(map(whole, text.split(","))), default=Wishes().ranks,
+                            metavar="N,N", help="predict these too (default: powers of two from 8 to 4096)")
+
+    machine = subcommand.add_argument_group(
+        "the machine", "Nothing is assumed: what neither the runs measured nor is given here is not predicted.")
+    machine.add_argument("--gpus-per-node", dest="ranks_a_host", type=whole, metavar="N",
+                         help="ranks a host (default: the most that a run had)")
+    for name, wire, what in (("intra", "inside", "within a host"), ("network", "between", "between hosts")):
+        machine.add_argument(f"--{name}-bandwidth", dest=f"{wire}_bandwidth", type=quantity(GB, False), metavar="GB/S",
+                             help=f"of a GPU {what}, each way (default: as measured)")
+        machine.add_argument(f"--{name}-latency", dest=f"{wire}_latency", type=quantity(MICRO), metavar="US",
+                             help="likewise (default: as measured)")
+    machine.add_argument("--message-overhead", dest="overhead", type=quantity(MICRO), default=0.0, metavar="US",
+                         help="what a message costs before the next one starts (default: 0)")
+
+    program = subcommand.add_argument_group("the program", "Instead of what the runs did.")
+    program.add_argument("--halo-width", type=whole, metavar="N", help="sweeps for one exchange")
+    program.add_argument("--overlap", choices=("on", "off"), help="hide the exchange behind the interior")
+    program.add_argument("--check-interval", type=whole, metavar="N", help="sweeps for one norm")
+    program.add_argument("--launch-latency", dest="launch", type=quantity(MICRO), default=0.0, metavar="US",
+                         help="the part of a sweep that does not shrink with the block (default: 0)")
+    program.add_argument("--cell-time", choices=("sweeps", "copy"), default="sweeps",
+                         help="from the sweeps of the run on fewest ranks, or from the least traffic at its copy "
+                              "bandwidth (default: sweeps)")
+    subcommand.add_argument("--json", metavar="FILE", help="write everything to this file")
+    subcommand.add_argument("--csv", metavar="FILE", help="write the table to this file")
+    subcommand.add_argument("--out", metavar="FILE",
+                            help="draw time per sweep and efficiency into this file: png, pdf or svg by its ending")
+
+
+def quantity(unit, zero_too=True):
+    def parse(text):
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if value > 0 or (zero_too and value == 0):
+            return value * unit
+        raise argparse.ArgumentTypeError(f"{text} is no number {'from 0 on' if zero_too else 'above 0'}")
+
+    return parse
+
+
+def scaling(options):
+    if options.out:
+        figures.check_format(options.out)
+    found = read_series(options)
+    if len(found) > 1:
+        if options.json or options.csv or options.out:
+            raise Failure(COMMAND_LINE, f"a file holds one series, and {options.runs[0]} has {len(found)}; name one with --series")
+        return "\n\n".join(map(text_or_why, found))
+    series = found[0]()
+    for path, text in ((options.json, as_json), (options.csv, as_csv)):
+        if path:
+            write_text(path, text(series))
+    if options.out:
+        figures.draw(options.out, scaling_figure, series)
+    return as_text(series)
+
+
+def read_series(options):
+    """What makes each series; of runs there is one."""
+    wishes = Wishes(**{name: getattr(options, name) for name in Wishes._fields})
+    wishes = wishes._replace(overlap=options.overlap and options.overlap == "on")
+    studies = [run for run in options.runs if is_study(run)]
+    if not studies:
+        if options.series is not None:
+            raise Failure(COMMAND_LINE, "--series is of a study; runs make one series")
+        return [lambda: scaling_series([RunRecord(run) for run in options.runs], wishes)]
+    if len(options.runs) > 1:
+        raise Failure(COMMAND_LINE, f"{studies[0]} is a study; name it alone")
+    study = Study(studies[0])
+    if not study.scaling:
+        raise Failure(DATA, f"{study.path} is no scaling study (its deck has no section scaling); name directories of its runs")
+    found = [each for each in study.scaling if options.series in (None, each.label)]
+    if not found:
+        raise Failure(COMMAND_LINE, f"{study.path} has no series {options.series!r}; use one of "
+                                    f"{', '.join(repr(each.label) for each in study.scaling)}")
+    return [lambda each=each: modelled(study, each, wishes) for each in found]
+
+
+def text_or_why(make):
+    """One series that cannot be made leaves the others."""
+    try:
+        return as_text(make())
+    except Failure as failure:
+        return f"note: {failure}"
+
+
+class Column(NamedTuple):
+    """`value` of a figure is taken of what was measured, then of what was predicted."""
+
+    heading: str
+    key: str  # in CSV; figures get `measured_` or `predicted_` before it
+    value: Callable
+    text: Callable
+    of_figures: bool = True
+
+
+def share(value):
+    return f"{100 * value:.1f} %"
+
+
+COLUMNS = [
+    Column("ranks", "ranks", lambda row: row.ranks, str, False),
+    Column("grid", "cells", lambda row: row.cells, times, False),
+    Column("processes", "process_grid", lambda row: row.parts, times, False),
+    Column("cells per rank", "cells_per_rank", lambda row: row.rank_cells, str, False),
+    Column("a sweep", "step_s", lambda found: found.step, format_time),
+    Column("GPts/s", "points_per_s", lambda found: found.rate, lambda rate: f"{rate / 1e9:.4g}"),
+    Column("speed-up", "speedup", lambda found: found.speedup, lambda value: f"{value:.4g}"),
+    Column("efficiency", "efficiency", lambda found: found.efficiency, share),
+    Column("hidden", "hidden_share", lambda found: found.hidden, share),
+]
+
+
+def cells_of(row):
+    """(column, source, value) along a row; None where there is nothing."""
+    for column in COLUMNS:
+        for source in ("measured", "predicted") if column.of_figures else ("",):
+            found = getattr(row, source) if source else row
+            yield column, source, found and column.value(found)
+
+
+def as_text(series):
+    base, method, machine = series.base, series.method, series.machine
+    size = f"{times(base.cells)} cells" if series.kind == STRONG else f"{base.rank_cells} cells per rank"
+    check = f"a norm every {method.check_interval:.4g} sweeps" if math.isfinite(method.check_interval) else "no norms"
+    inside, between = (f"{wire.bandwidth / 1e9:.4g} GB/s and {format_time(wire.latency)}" if wire else "unknown"
+                       for wire in (machine.inside, machine.between))
+    first = list(cells_of(series.rows[0]))
+    table = [[column.heading if source != "predicted" else "" for column, source, _ in first],
+             [source for _, source, _ in first]]
+    for row in series.rows:
+        table.append(["-" if value is None else column.text(value) for column, _, value in cells_of(row)])
+    return "\n".join([
+        f"{series.kind} scaling of {base.name}: {size}, {base.precision}, on {', '.join(base.devices)}",
+        f"efficiency against {counted(base.ranks, 'rank')} ({base.path})",
+        f"model: {format_time(series.costs.cell)} a cell, {format_time(series.costs.launch)} a launch, halo width "
+        f"{method.halo_width}, overlap {'on' if method.overlap else 'off'}, {check}",
+        f"       {counted(machine.ranks_a_host, 'rank')} a host; within a host {inside}, between hosts {between}, "
+        f"{format_time(machine.overhead)} a message",
+        "", *aligned("r" * len(first), table).splitlines(),
+        *(["", *(f"note: {note}" for note in series.notes)] if series.notes else [])])
+
+
+def as_csv(series):
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["_".join(filter(None, (source, column.key))) for column, source, _ in cells_of(series.rows[0])])
+    for row in series.rows:
+        writer.writerow(["" if value is None else times(value) if isinstance(value, tuple) else value
+                         for _, _, value in cells_of(row)])
+    return text.getvalue()
+
+
+def as_json(series):
+    """What has no limit is null."""
+    method, machine, costs = series.method, series.machine, series.costs
+
+    def finite(value):
+        return value if math.isfinite(value) else None
+
+    def wire(known):
+        return known and {"latency_s": known.latency, "bandwidth_bytes_per_s": finite(known.bandwidth)}
+
+    content = {
+        "schema": "isotherm-scaling", "schema_version": 1, "kind": series.kind,
+        "base": {"run": str(series.base.path), "ranks": series.base.ranks},
+        "precision": series.base.precision, "devices": series.base.devices,
+        "model": {
+            "cell_s": costs.cell, "launch_s": costs.launch, "check_s": costs.check, "check_cell_s": costs.check_cell,
+            "halo_width": method.halo_width, "overlap": method.overlap, "check_interval": finite(method.check_interval),
+            "ranks_per_host": machine.ranks_a_host, "message_overhead_s": machine.overhead,
+            "within_host": wire(machine.inside), "between_hosts": wire(machine.between),
+        },
+        "rows": [row_json(row) for row in series.rows], "notes": series.notes,
+    }
+    return json.dumps(content, indent=2) + "\n"
+
+
+def row_json(row):
+    content = {"run": row.run, "measured": row.measured and {}, "predicted": row.predicted and {}}
+    for column, source, value in cells_of(row):
+        where = content[source] if source else content
+        if where is not None:
+            where[column.key] = value
+    return content
+
+
+def scaling_figure(series):
+    figure, (above, below) = pyplot.subplots(2, sharex=True, figsize=(7, 7), layout="constrained")
+    ranks = sorted({row.ranks for row in series.rows})
+    base = series.base
+    ideal = [base.step * (base.ranks / n if series.kind == STRONG else 1) for n in ranks]
+    above.plot(ranks, [1e3 * step for step in ideal], color="0.6", linestyle=":", label="ideal")
+    below.plot(ranks, [1] * len(ranks), color="0.6", linestyle=":")
+    for panel, value in ((above, lambda row: 1e3 * row.step), (below, lambda row: row.efficiency)):
+        draw(panel, series.rows, value)
+        panel.grid(which="major", color="0.9")
+    above.set_xscale("log", base=2)
+    above.set_xticks(ranks, list(map(str, ranks)), rotation=45 if len(ranks) > 9 else 0)
+    above.xaxis.set_minor_locator(NullLocator())
+    above.set_yscale("log")
+    figures.plain_ticks(above.yaxis)
+    above.set_ylabel("time per sweep [ms]")
+    above.set_title(f"{figures.plain(base.name)}: {series.kind} scaling on {', '.join(base.devices)}", loc="left")
+    figures.name_curves(above)
+    below.set_ylim(bottom=0)
+    below.yaxis.set_major_formatter(PercentFormatter(1))
+    below.set(xlabel="ranks", ylabel="efficiency")
+    return figure
+
+
+def draw(panel, rows, value):
+    """All runs as dots. Where several have as many ranks, the line goes through the fastest prediction."""
+    measured = [(row.ranks, value(row.measured)) for row in rows if row.measured]
+    panel.plot(*zip(*measured), color=MEASURED, linestyle="none", marker="o", zorder=3, label="measured")
+    fastest = {}
+    for row in rows:
+        if row.predicted:
+            fastest[row.ranks] = max(fastest.get(row.ranks, row.predicted), row.predicted, key=lambda each: each.rate)
+    if fastest:
+        panel.plot(list(fastest), list(map(value, fastest.values())), color=PREDICTED, marker=".", label="predicted")

@@ -105,7 +105,11 @@ def predict(costs, method, machine, layout):
     wait = exchange(method, machine, slowest.messages)
     covered = costs.cell * interior(slowest) if method.overlap else 0.0
     hidden = min(1.0, covered / wait) if wait else None
-    check = costs.check + costs.check_cell * math.prod(slowest.block) + all_reduce(machine, layout.ranks)
+    # The all-reduce: over the ranks of a host, then over hosts, in rounds that double what is summed.
+    inner, hosts = min(layout.ranks, machine.ranks_a_host), -(-layout.ranks // machine.ranks_a_host)
+    rounds = sum((count - 1).bit_length() * wire.latency
+                 for count, wire in ((inner, machine.inside), (hosts, machine.between)) if count > 1)
+    check = costs.check + costs.check_cell * math.prod(slowest.block) + rounds
     return Prediction(times[slowest] / method.halo_width + check / method.check_interval, wait / method.halo_width, hidden)
 
 
@@ -135,13 +139,6 @@ def exchange(method, machine, messages):
     return len(messages) * machine.overhead + longest
 
 
-def all_reduce(machine, ranks):
-    """Over the ranks of a host, then over hosts, in rounds that double what is summed."""
-    inner, hosts = min(ranks, machine.ranks_a_host), -(-ranks // machine.ranks_a_host)
-    return sum((count - 1).bit_length() * wire.latency  # so many doublings
-               for count, wire in ((inner, machine.inside), (hosts, machine.between)) if count > 1)
-
-
 def shares(method, machine, layout):
     """The different ones among the ranks."""
     px, py, pz = layout.parts
@@ -155,8 +152,11 @@ def share_of(place, method, machine, layout):
     sides = [0, 0, 0]
     cells = {}  # by neighbour: a rank on two sides gets one message
     for direction in FACES if method.halo_width == 1 else ALL:
-        neighbour = neighbour_of(place, direction, layout)
-        if neighbour is None or neighbour == place:
+        there = [i + step for i, step in zip(place, direction)]
+        if not all(0 <= i < parts or periodic for i, parts, periodic in zip(there, layout.parts, layout.periodic)):
+            continue  # beyond a boundary
+        neighbour = tuple(i % parts for i, parts in zip(there, layout.parts))  # through periodic sides too
+        if neighbour == place:
             continue
         if direction in FACES:
             sides[[bool(step) for step in direction].index(True)] += 1
@@ -164,16 +164,6 @@ def share_of(place, method, machine, layout):
         cells[neighbour] = cells.get(neighbour, 0) + length
     wires = [INSIDE if rank_at(there, layout.parts) // machine.ranks_a_host == host else BETWEEN for there in cells]
     return Share(block, tuple(sides), tuple(sorted(zip(wires, cells.values()))))
-
-
-def neighbour_of(place, direction, layout):
-    """Its place in the process grid, through periodic sides too; None beyond a boundary."""
-    there = []
-    for i, step, parts, periodic in zip(place, direction, layout.parts, layout.periodic):
-        if not (0 <= i + step < parts or periodic):
-            return None
-        there.append((i + step) % parts)
-    return tuple(there)
 
 
 def rank_at(place, parts):
@@ -191,28 +181,26 @@ def rank_at(place, parts):
 # The last three are shared by d sweeps. Rows of cells run along x: a face across x is a sector a row, others are whole
 # rows. The weights are the program's: a run writes those it used into its run.json, so that they stand once.
 
-CUBE = (1 << 20,) * 3
-BOUNDED = (False, False, False)
-
-
 class Weights(NamedTuple):
+    """By their names in run.json."""
+
     cell_bytes: int
-    memory: float  # bytes/s that sweeps and copies share
-    sector: int  # bytes that memory moves at least
+    memory_bytes_per_s: float  # that sweeps and copies share
+    sector_bytes: int  # that memory moves at least
     touches: int  # of exchanged sectors
-    wire: float  # bytes/s of a rank to all its neighbours, one way
-    wire_sector: int  # bytes that the wire carries at least
-    message: float  # s
-    columns: int  # cells of a tile along x
-    rows: int  # along y
-    across_xz: float = 0.0  # s more that the message of a face across x or z costs
+    wire_bytes_per_s: float  # of a rank to all its neighbours, one way
+    wire_sector_bytes: int  # that the wire carries at least
+    message_s: float
+    tile_columns: int  # cells along x
+    tile_rows: int  # along y
+    message_across_xz_s: float = 0.0  # more that the message of a face across x or z costs
 
 
 # Every exchanged cell alike, and nothing else: the grid of least surface.
 SURFACE = Weights(8, 1.0, 8, 1, math.inf, 8, 0.0, 1, 1)
 
 
-def process_grid(ranks, cells=CUBE, halo_width=1, periodic=BOUNDED, weights=SURFACE):
+def process_grid(ranks, cells=(1 << 20,) * 3, halo_width=1, periodic=(False, False, False), weights=SURFACE):
     """The cheapest of those whose blocks fill a neighbour's ghosts; of equal ones that with the fewest cuts across x,
     then y. None where there is none."""
     most = [max(n // halo_width, 0 if around else 1) for n, around in zip(cells, periodic)]
@@ -223,7 +211,6 @@ def process_grid(ranks, cells=CUBE, halo_width=1, periodic=BOUNDED, weights=SURF
 
 
 def sweep_cost(cells, parts, halo_width, periodic, weights):
-    """Seconds."""
     w = weights
     block = [-(-n // p) for n, p in zip(cells, parts)]
     touched = [2 if around else min(p - 1, 2) for p, around in zip(parts, periodic)]
@@ -235,11 +222,16 @@ def sweep_cost(cells, parts, halo_width, periodic, weights):
         across_x, whole = rows
         return across_x * up(halo_width * w.cell_bytes, sector) + whole * up(block[0] * w.cell_bytes, sector)
 
-    sweep = 2 * w.cell_bytes * tiled_cells(block, touched, halo_width, w) / w.memory / halo_width
-    copies = (w.touches * size(ghosts, w.sector) + 2 * size(sent, w.cell_bytes)) / w.memory / halo_width
-    wire = size(sent, w.wire_sector) / w.wire / halo_width
+    # Of the sweeps between two exchanges, in whole tiles.
+    swept = sum(up(x, w.tile_columns) * up(y, w.tile_rows) * z for x, y, z in (
+        [n + layers * s for n, s in zip(block, touched)] for layers in range(halo_width)))
+    sweep = 2 * w.cell_bytes * swept / w.memory_bytes_per_s / halo_width
+    moved = w.touches * size(ghosts, w.sector_bytes) + 2 * size(sent, w.cell_bytes)
+    copies = moved / w.memory_bytes_per_s / halo_width
+    wire = size(sent, w.wire_sector_bytes) / w.wire_bytes_per_s / halo_width
     across_xz = touched[0] - local[0] + touched[2] - local[2]
-    starts = (messages(touched, halo_width) - messages(local, halo_width)) * w.message + across_xz * w.across_xz
+    others = messages(touched, halo_width) - messages(local, halo_width)
+    starts = others * w.message_s + across_xz * w.message_across_xz_s
     return sweep + copies + wire + starts / halo_width
 
 
@@ -254,12 +246,6 @@ def rows_beyond(block, sides, halo_width):
 
 def messages(sides, halo_width):
     return sum(sides) if halo_width == 1 else math.prod(1 + n for n in sides) - 1
-
-
-def tiled_cells(block, sides, halo_width, weights):
-    """Of the sweeps between two exchanges."""
-    swept = [[n + layers * s for n, s in zip(block, sides)] for layers in range(halo_width)]
-    return sum(up(x, weights.columns) * up(y, weights.rows) * z for x, y, z in swept)
 
 
 def up(number, unit):

@@ -1,8 +1,9 @@
-"""Planes of cells through the box as pictures, one time or several side by side, and as films: GIF, or MP4 where there
-is ffmpeg."""
+"""The field as pictures: planes of cells through the box, one time or several side by side; as films, GIF, or MP4
+where there is ffmpeg; isotherms as surfaces, by PyVista, which this package does without where nobody asks for it."""
 
 import math
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +12,10 @@ from matplotlib.ticker import MaxNLocator
 from PIL import Image
 
 from isotherm_tools import figures
-from isotherm_tools.failure import COMMAND_LINE, DATA, UNAVAILABLE, Failure
 from isotherm_tools.figures import stays
-from isotherm_tools.program import add_subcommand, whole
+from isotherm_tools.program import COMMAND_LINE, DATA, UNAVAILABLE, Failure, add_subcommand, whole, write_whole
 from isotherm_tools.run import Run
 from isotherm_tools.text import format_length, format_time, length_unit
-from isotherm_tools.whole_file import write_whole
 
 AXES = "xyz"
 MOST_PANELS = 9
@@ -27,42 +26,38 @@ RATE = 10  # frames a second
 DPI = 110  # of a film
 
 
-def add_slice(subcommands):
-    subcommand = add_subcommand(subcommands, "slice", draw_slice, "draw the temperature in a plane of cells, at one time or several",
-                    "Draws the temperature in a plane of cells, with isotherms. Only that plane is read.")
-    add_plane_options(subcommand)
-    add_time_options(subcommand).add_argument("--all-times", action="store_true",
-                                        help=f"up to {MOST_PANELS} snapshots, evenly over the run")
-    subcommand.add_argument("--out", metavar="FILE", help=figures.OUT_HELP)
-
-
-def add_animate(subcommands):
-    subcommand = add_subcommand(subcommands, "animate", animate, "a plane of cells over the run's times, as GIF or MP4",
-                    "Makes a film of a plane of cells, with one scale of colours.")
-    add_plane_options(subcommand)
-    subcommand.add_argument("--rate", type=whole, default=RATE, metavar="N", help=f"frames a second (default: {RATE})")
-    subcommand.add_argument("--frames", type=whole, default=MOST_FRAMES, metavar="N",
+def add(subcommands):
+    plane = add_subcommand(subcommands, "slice", draw_slice,
+                           "draw the temperature in a plane of cells, at one time or several",
+                           "Draws the temperature in a plane of cells, with isotherms. Only that plane is read.")
+    film = add_subcommand(subcommands, "animate", animate, "a plane of cells over the run's times, as GIF or MP4",
+                          "Makes a film of a plane of cells, with one scale of colours.")
+    volume = add_subcommand(subcommands, "volume", draw_volume, "isotherms as surfaces in the box (needs PyVista)",
+                            "Draws isotherms as surfaces in the box, by PyVista.")
+    for each in (plane, film):
+        each.add_argument("--series", metavar="NAME",
+                          help="files of a part of the cells, e.g. demo_slice_z12, demo_coarse")
+        each.add_argument("--axis", choices=tuple(AXES), help="the plane's normal (default: z; of a slice, its own)")
+        each.add_argument("--position", metavar="METRES|SHARE",
+                          help="where on that axis, e.g. 0.01 or 25%% (default: the hottest cell of the end, where run.json says it; "
+                               "else 50%%)")
+    volume.add_argument("--series", metavar="NAME", help="the region or the coarse field, e.g. demo_coarse")
+    for each in (plane, volume):
+        when = each.add_mutually_exclusive_group()
+        when.add_argument("--time", default="last", metavar="first|last|SECONDS",
+                          help="the snapshot nearest to it (default: last)")
+        when.add_argument("--index", type=int, help="the snapshot by number from 0; -1 is the last")
+        if each is plane:
+            when.add_argument("--all-times", action="store_true",
+                              help=f"up to {MOST_PANELS} snapshots, evenly over the run")
+    film.add_argument("--rate", type=whole, default=RATE, metavar="N", help=f"frames a second (default: {RATE})")
+    film.add_argument("--frames", type=whole, default=MOST_FRAMES, metavar="N",
                       help=f"at most so many, evenly over the run (default: {MOST_FRAMES})")
-    subcommand.add_argument("--out", metavar="FILE",
+    volume.add_argument("--isotherms", metavar="K,K", help=f"their temperatures (default: about {SURFACES} round ones)")
+    plane.add_argument("--out", metavar="FILE", help=figures.OUT_HELP)
+    film.add_argument("--out", metavar="FILE",
                       help="gif or, with ffmpeg, mp4 by its ending (default: a gif in the run directory)")
-
-
-def add_plane_options(subcommand):
-    """Which files, and which plane of them."""
-    subcommand.add_argument("--series", metavar="NAME", help="files of a part of the cells, e.g. demo_slice_z12, demo_coarse")
-    subcommand.add_argument("--axis", choices=tuple(AXES), help="the plane's normal (default: z; of a slice, its own)")
-    subcommand.add_argument("--position", metavar="METRES|SHARE",
-                      help="where on that axis, e.g. 0.01 or 25%% (default: the hottest cell of the end, where run.json says it; "
-                           "else 50%%)")
-
-
-def add_time_options(subcommand):
-    """Which of the files. They exclude each other, and what is added to the group that is returned."""
-    when = subcommand.add_mutually_exclusive_group()
-    when.add_argument("--time", default="last", metavar="first|last|SECONDS",
-                      help="the snapshot nearest to it (default: last)")
-    when.add_argument("--index", type=int, help="the snapshot by number from 0; -1 is the last")
-    return when
+    volume.add_argument("--out", metavar="FILE.png", help="default: in the run directory")
 
 
 def draw_slice(options):
@@ -74,13 +69,11 @@ def draw_slice(options):
     chosen = spread(snapshots) if options.all_times else [chosen_snapshot(snapshots, options)]
     index = plane_index(chosen[0], axis, chosen_position(run, chosen[0], axis, options))
     # One panel a snapshot, with one scale of colours, so that panels can be compared.
-    figures.draw(path, slice_figure, run.name, chosen, axis, index,
-                 [snapshot.plane(axis, index) for snapshot in chosen])
+    figures.draw(path, slice_figure, run.name, chosen, axis, index, [each.plane(axis, index) for each in chosen])
     return path
 
 
 def chosen_series(run, options):
-    """The snapshots, and the axis, that these options choose."""
     snapshots = run.series(options.series)
     return snapshots, AXES.index(options.axis or snapshots[0].thin_axis or "z")
 
@@ -119,18 +112,14 @@ def plane_index(snapshot, axis, position):
     """Index of the cell that holds `position`: metres, or "40%" of the way along the axis."""
     low, high = (corner[axis] for corner in snapshot.bounds)
     try:
-        if position.endswith("%"):
-            metres = low + float(position[:-1]) / 100 * (high - low)
-        else:
-            metres = float(position)
+        metres = low + float(position[:-1]) / 100 * (high - low) if position.endswith("%") else float(position)
     except ValueError as error:
-        raise Failure(COMMAND_LINE,
-                      f"--position {position} is no number; give metres, or a share such as 50%") from error
+        raise Failure(COMMAND_LINE, f"--position {position} is no number; give metres, or a share such as "
+                                    "50%") from error
     slack = 1e-9 * (high - low)
     if not low - slack <= metres <= high + slack:
-        raise Failure(COMMAND_LINE,
-                      f"--position {position} lies outside the grid; along {AXES[axis]} it runs from {low:.6g} m to "
-                                    f"{high:.6g} m")
+        raise Failure(COMMAND_LINE, f"--position {position} lies outside the grid; along {AXES[axis]} it runs from "
+                                    f"{low:.6g} m to {high:.6g} m")
     # As the program's own slices: an upper face belongs to the cell below it only at the end of the box, and
     # a place that is a face but for rounding is that face.
     index = math.floor((metres - low) / snapshot.spacing[axis] + 1e-9)
@@ -211,22 +200,17 @@ def draw_contours(panel, plane, extent, coldest, hottest, levels=None, values=Tr
     lines = panel.contour(across[columns], up[rows], plane[rows, columns], levels=levels,
                           colors=[isotherm_colour(level, coldest, hottest) for level in levels],
                           **{"linewidths": 0.5, "alpha": 0.7, **look})
-    if values:
-        label_isotherms(panel, lines)
+    if values:  # that have room for them; on a narrow panel on every second
+        inches = panel.get_position().size * panel.figure.get_size_inches()
+        labelled = lines.levels[::2 if min(inches) < NARROW else 1]
+        texts = panel.clabel(lines, labelled, fmt="%g", fontsize=7, inline_spacing=2)
+        for artist in (*texts, *panel.collections):
+            stays(artist)
 
 
 def isotherm_colour(level, coldest, hottest):
     """The inferno map is dark where it is cold."""
     return "white" if (level - coldest) < 0.65 * (hottest - coldest) else "black"
-
-
-def label_isotherms(panel, lines):
-    """Kelvin on the lines that have room for them; on a narrow panel on every second."""
-    inches = panel.get_position().size * panel.figure.get_size_inches()
-    for text in panel.clabel(lines, lines.levels[::2 if min(inches) < NARROW else 1], fmt="%g", fontsize=7, inline_spacing=2):
-        stays(text)
-    for line in panel.collections:
-        stays(line)
 
 
 def arrange(count, aspect):
@@ -257,7 +241,12 @@ def animate(options):
     snapshots, axis = chosen_series(run, options)
     name = options.series or run.name
     path = Path(options.out or run.path / f"{name}_{AXES[axis]}.gif")
-    write = writer_for(path)
+    writers = {".gif": write_gif, ".mp4": write_mp4}
+    write = writers.get(path.suffix.lower())
+    if not write:
+        raise Failure(COMMAND_LINE, f"{path}: unknown film format; end the name in one of {', '.join(writers)}")
+    if write is write_mp4 and not animation.FFMpegWriter.isAvailable():
+        raise Failure(UNAVAILABLE, f"{path} needs ffmpeg, which is not on PATH; install it, or end the name in .gif")
     if options.frames < 2:
         raise Failure(COMMAND_LINE, "--frames 1 is a picture; slice draws it")
     if len(snapshots) < 2:
@@ -273,29 +262,14 @@ def animate(options):
     return path
 
 
-def writer_for(path):
-    writers = {".gif": write_gif, ".mp4": write_mp4}
-    if path.suffix.lower() not in writers:
-        raise Failure(COMMAND_LINE, f"{path}: unknown film format; end the name in one of {', '.join(writers)}")
-    write = writers[path.suffix.lower()]
-    if write is write_mp4 and not animation.FFMpegWriter.isAvailable():
-        raise Failure(UNAVAILABLE, f"{path} needs ffmpeg, which is not on PATH; install it, or end the name in .gif")
-    return write
-
-
 def film(name, frames, axis, index):
     """A figure, and a generator that draws one frame after the other into it. Planes are read twice, and never all held."""
-    span = colour_range([extremes(frame.plane(axis, index)) for frame in frames])
+    finite = (plane[np.isfinite(plane)] for plane in (frame.plane(axis, index) for frame in frames))
+    span = colour_range([np.array([each.min(), each.max()]) if each.size else each for each in finite])
     figure = slice_figure(name, frames[:1], axis, index, [frames[0].plane(axis, index)], span)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # as it is now: frames must not jump
     return figure, draw_frames(figure, name, frames, axis, index, span)
-
-
-def extremes(plane):
-    """Of what is finite, as an array; an empty one of nothing."""
-    finite = plane[np.isfinite(plane)]
-    return np.array([finite.min(), finite.max()]) if finite.size else finite
 
 
 def draw_frames(figure, name, frames, axis, index, span):
@@ -333,3 +307,89 @@ def write_mp4(path, figure, frames, rate):
                 film_writer.grab_frame(facecolor="white")
     except (subprocess.CalledProcessError, BrokenPipeError) as error:
         raise Failure(UNAVAILABLE, f"ffmpeg makes no H.264 here ({error}); end the name in .gif") from error
+
+
+MOST_CELLS = 256**3  # of which surfaces are drawn: of larger fields every other cell, every third, ...
+SURFACES = 7
+SIZE = (1400, 950)  # pixels
+COLOURS = {"vertical": True, "position_x": 0.9, "position_y": 0.2, "height": 0.6, "width": 0.06, "color": "black",
+           "fmt": "%.4g"}
+
+
+def draw_volume(options):
+    pyvista = load_pyvista()
+    run = Run(options.run)
+    name = options.series or run.name
+    path = Path(options.out or run.path / f"{name}_volume.png")
+    if path.suffix.lower() != ".png":
+        raise Failure(COMMAND_LINE, f"{path}: a picture of surfaces is made of pixels; end the name in .png")
+    snapshot = chosen_snapshot(run.series(options.series), options)
+    if snapshot.thin_axis:
+        raise Failure(DATA, f"{snapshot.path} is one cell thick along {snapshot.thin_axis} and holds no surfaces; slice draws it")
+    stride = stride_of(snapshot)
+    if stride > 1:
+        print(f"note: of {snapshot.path} one cell in {stride} along each axis is drawn", file=sys.stderr)
+    field = snapshot.every(stride)
+    levels = levels_of(field, options.isotherms, snapshot.path)
+    pixels = surfaces(pyvista, name, snapshot, stride, field, levels)
+    write_whole(path, lambda part: Image.fromarray(pixels).save(part, format="PNG"))
+    return path
+
+
+def load_pyvista():
+    try:
+        import pyvista
+        from vtkmodules.vtkCommonCore import vtkLogger
+    except ImportError as error:
+        raise Failure(UNAVAILABLE, f"volume needs PyVista, which cannot be loaded ({error}); install it with pip install "
+                      "pyvista, or open the run's .xmf in ParaView") from error
+    vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_ERROR)  # that there is no display is no news
+    pyvista.OFF_SCREEN = True
+    return pyvista
+
+
+def stride_of(snapshot):
+    return max(1, math.ceil((math.prod(snapshot.cells) / MOST_CELLS) ** (1 / 3) - 1e-9))
+
+
+def levels_of(field, wish, path):
+    """Kelvin of the surfaces: as wished, or round ones between the coldest and the hottest cell."""
+    low, high = (float(end) for end in colour_range([field]))
+    if wish is None:
+        levels = round_levels(low, high, SURFACES)
+    else:
+        try:
+            levels = [float(text) for text in wish.split(",")]
+        except ValueError as error:
+            raise Failure(COMMAND_LINE, f"--isotherms {wish} are no temperatures; give kelvins such as 300,350") from error
+    inside = [level for level in levels if np.nanmin(field) < level < np.nanmax(field)]
+    if not inside:
+        raise Failure(DATA, f"{path} holds no such isotherm; it has {np.nanmin(field):.6g} K to {np.nanmax(field):.6g} K")
+    return inside
+
+
+def surfaces(pyvista, name, snapshot, stride, field, levels):
+    """The picture as an array (height, width, 3)."""
+    low, high = snapshot.bounds
+    unit = length_unit(max(high - low))
+    grid = pyvista.ImageData(dimensions=field.shape[::-1], spacing=snapshot.spacing * stride / unit.si,
+                             origin=snapshot.centre / unit.si)
+    box = [end / unit.si for ends in zip(low, high) for end in ends]
+    grid.point_data["temperature [K]"] = field.ravel()
+    plotter = pyvista.Plotter(off_screen=True, window_size=SIZE)
+    try:
+        plotter.set_background("white")
+        plotter.enable_anti_aliasing("ssaa")
+        plotter.add_mesh(pyvista.Box(box).outline(), color="black", line_width=2)
+        plotter.add_mesh(grid.contour(levels), cmap="inferno", clim=colour_range([field]), opacity=0.55,
+                         smooth_shading=True, scalar_bar_args=COLOURS)
+        plotter.show_bounds(bounds=box, color="black", location="outer", grid=False, font_size=11, n_xlabels=4, n_ylabels=4,
+                            n_zlabels=2, **{f"{axis}title": f"{axis} [{unit.name}]" for axis in AXES})
+        when = moment(snapshot, not snapshot.time)
+        isotherms = ", ".join(f"{level:g}" for level in levels)
+        plotter.add_text(f"{name}, {when}\nisotherms {isotherms} K", position="upper_left", font_size=12, color="black")
+        plotter.view_vector((-0.45, -1.0, 0.75), viewup=(0, 0, 1))  # x to the right, y away, z up
+        plotter.camera.SetWindowCenter(0.1, 0)  # leaves the right to the colours
+        return plotter.screenshot(None, return_img=True)
+    finally:
+        plotter.close()

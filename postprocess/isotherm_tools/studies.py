@@ -7,10 +7,9 @@ from matplotlib import pyplot
 from matplotlib.ticker import EngFormatter, NullFormatter, NullLocator
 
 from isotherm_tools import figures
-from isotherm_tools.failure import COMMAND_LINE, DATA, FILE_MISSING, Failure
 from isotherm_tools.json_record import read_record
-from isotherm_tools.program import add_subcommand
-from isotherm_tools.text import WORDS, is_number, place, split_unit, titled
+from isotherm_tools.program import COMMAND_LINE, DATA, FILE_MISSING, Failure, add_subcommand
+from isotherm_tools.text import WORDS, is_number, split_unit, titled
 
 FILE = "study.json"
 FINISHED = ("done", "not converged")
@@ -39,11 +38,6 @@ class Study:
             self.axes = axes_of(self)
         except (KeyError, TypeError, AttributeError) as error:
             raise Failure(DATA, f"{self.path}/{FILE} is no study of isotherm ({error!r})") from error
-
-    def sorted_cases(self):
-        """As the program's own table has them: numbers before words, and what is not known last."""
-        key = self.record["sort"]
-        return sorted(self.cases, key=lambda case: place(case.value(key))) if key else self.cases
 
     @property
     def quantities(self):
@@ -181,7 +175,6 @@ def lines_of(study):
 
 
 def quantities_figure(study, names):
-    """A panel a quantity, above each other."""
     figure, panels = pyplot.subplots(len(names), squeeze=False, figsize=(WIDTH, HEIGHT * len(names)), layout="constrained")
     for panel, name in zip(panels[:, 0], names):
         draw_quantity(panel, study, name)
@@ -191,19 +184,21 @@ def quantities_figure(study, names):
 def draw_quantity(panel, study, name):
     """Numbers in a line, words side by side. Cases that did not end well leave a gap; open points: not converged."""
     axis = study.axes[0]
-    along = values_along(study)
+    along = list(dict.fromkeys(case.value(axis) for case in study.cases))  # words in the order of the study
     is_line = all(map(is_number, along))
+    along = sorted(along) if is_line else along
     for number, (values, cases) in enumerate(lines_of(study).items()):
         label = figures.plain(", ".join(map(short, values)))
-        points = [(case.value(axis) if is_line else along.index(case.value(axis)), case) for case in cases]
+        points = [(case.value(axis) if is_line else along.index(case.value(axis)), case) for case in cases
+                  if case.is_finished and is_number(case.value(name))]
         points.sort(key=lambda point: point[0])
-        good = [(x, case.value(name)) for x, case in points if case.is_finished and is_number(case.value(name))]
+        good = [(x, case.value(name)) for x, case in points]
+        odd = [(x, case.value(name)) for x, case in points if case.state == "not converged"]
         colour = f"C{number % len(figures.CURVES)}"
         marker = MARKERS[number % len(MARKERS)]
         line, = panel.plot(*zip(*good), color=colour, marker=marker, markersize=5, linewidth=1.5, label=label) if good else [None]
         if line and not is_line:
             line.set_linestyle("none")
-        odd = [(x, case.value(name)) for x, case in points if case.state == "not converged" and is_number(case.value(name))]
         if odd:
             panel.plot(*zip(*odd), color=colour, marker=marker, markersize=5, linestyle="none", markerfacecolor="white")
     label_axis(panel, study, along, is_line)
@@ -219,12 +214,6 @@ def draw_quantity(panel, study, name):
     panel.grid(which="major", color="0.9")
     panel.set_axisbelow(True)
     figures.name_curves(panel, title=", ".join(map(study.title, study.axes[1:])), fontsize=9, title_fontsize=9)
-
-
-def values_along(study):
-    """Of the first axis, each once: numbers ascending, words in the order of the study."""
-    values = list(dict.fromkeys(case.value(study.axes[0]) for case in study.cases))
-    return sorted(values) if all(map(is_number, values)) else values
 
 
 def label_axis(panel, study, along, is_line):

@@ -103,7 +103,6 @@ def nearest_word(word, known):
 
 
 def meant(word, known, otherwise):
-    """What to do about a word that is not known."""
     near = nearest_word(word, known)
     return f"did you mean '{near}'?" if near else otherwise
 
@@ -121,20 +120,14 @@ def shortened(text, columns):
     return text
 
 
-class Table:
-    """Columns of equal width; `alignment` holds 'l' or 'r' for each column, the first row is the head."""
+def aligned(alignment, rows, indent=0):
+    """A table with columns of equal width; `alignment` holds 'l' or 'r' for each."""
+    def padded(cell, width, side):
+        blanks = " " * (width - display_width(cell))
+        return blanks + cell if side == "r" else cell + blanks
 
-    def __init__(self, alignment, rows):
-        self.alignment, self.rows = alignment, rows
-
-    def text(self, indent=0):
-        widths = [max(map(display_width, column)) for column in zip(*self.rows)]
-        return "".join(" " * indent + "  ".join(map(padded, row, widths, self.alignment)).rstrip(" ") + "\n" for row in self.rows)
-
-
-def padded(cell, width, alignment):
-    blanks = " " * (width - display_width(cell))
-    return blanks + cell if alignment == "r" else cell + blanks
+    widths = [max(map(display_width, column)) for column in zip(*rows)]
+    return "".join(" " * indent + "  ".join(map(padded, row, widths, alignment)).rstrip(" ") + "\n" for row in rows)
 
 
 class Unit(NamedTuple):

@@ -188,7 +188,7 @@ def test_program_decks_and_tools_are_there_and_run(prefix, tmp_path):
     assert output(prefix / "bin/isotherm", "--version", cwd=tmp_path).startswith("isotherm ")
     installed, ours = (sorted(path.name for path in folder.iterdir()) for folder in (prefix / "share/isotherm/inputs", SOURCE / "inputs"))
     assert installed == ours and "quickstart.yaml" in installed
-    command = [sys.executable, "-c", "import isotherm_tools.cli as cli; print(cli.__file__); cli.parser()"]
+    command = [sys.executable, "-c", "import isotherm_tools.__main__ as cli; print(cli.__file__); cli.parser()"]
     environment = os.environ | {"PYTHONPATH": str(prefix / "share/isotherm/postprocess")}
     assert output(*command, cwd=tmp_path, env=environment).startswith(str(prefix))
     shown = output(prefix / "bin/isotherm", "report", "--help", cwd=tmp_path, env=os.environ | {"PATH": "/usr/bin:/bin"})

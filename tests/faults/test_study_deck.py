@@ -8,8 +8,7 @@ import subprocess
 
 import pytest
 from cli import BASE_DECK as BASE
-from isotherm_tools.failure import Failure
-from isotherm_tools.program import Program
+from isotherm_tools.program import Failure, Program
 from isotherm_tools.study.deck import StudyDeck
 from program import HANGS, command, isotherm, write_deck
 

@@ -15,7 +15,7 @@ def close_figures():
 @pytest.fixture
 def refused(capsys):
     """Exit code and message of a command that must fail: one line, on stderr."""
-    from isotherm_tools.cli import main  # not where it is asked which modules are loaded
+    from isotherm_tools.__main__ import main  # not where it is asked which modules are loaded
 
     def run(*arguments):
         capsys.readouterr()

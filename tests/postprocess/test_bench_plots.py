@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from isotherm_tools.bench import BenchRecord, time_block_figure, ladder_figure, roofline_figure
-from isotherm_tools.cli import main
+from isotherm_tools.__main__ import main
 
 
 def entry(row, seconds, precision="fp64", **changes):

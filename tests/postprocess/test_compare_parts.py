@@ -5,10 +5,9 @@ import json
 import h5py
 import numpy as np
 import pytest
-from isotherm_tools import baseline
-from isotherm_tools.compare import command, measure
-from isotherm_tools.compare.measure import field_difference
-from isotherm_tools.failure import Failure
+from isotherm_tools import baseline, compare
+from isotherm_tools.compare import field_difference
+from isotherm_tools.program import Failure
 
 SHAPE = (5, 4, 3)  # z, y, x
 
@@ -44,20 +43,20 @@ def test_bits_count_not_values(files, value, text):
 
 def test_norms_agree_as_far_as_they_are_rounded():
     near = 1 + 100 * 2.0 ** -53
-    assert measure.norms_agree(1.0, near, False, 1000) and not measure.norms_agree(1.0, near, True, 1000)
-    assert not measure.norms_agree(1.0, 1 + 1e-9, False, 1000)
-    assert measure.norms_agree(None, None, True, 1) and not measure.norms_agree(None, 1.0, False, 1)
+    assert compare.norms_agree(1.0, near, False, 1000) and not compare.norms_agree(1.0, near, True, 1000)
+    assert not compare.norms_agree(1.0, 1 + 1e-9, False, 1000)
+    assert compare.norms_agree(None, None, True, 1) and not compare.norms_agree(None, 1.0, False, 1)
 
 
 def entry(name, *samples, verdict="same"):
-    return measure.Entry(name, None, verdict=verdict, samples=list(samples))
+    return compare.Entry(name, None, verdict=verdict, samples=list(samples))
 
 
 def test_the_first_has_company_where_ranges_overlap():
     """The range is that without the lowest and the highest tenth: one sample of eleven outside makes no noise."""
     entries = [entry("left", verdict="left_out"), entry("slow", *[9.0] * 11), entry("wrong", verdict="differs"),
                entry("near", 2.0, *[5.0] * 10), entry("close", *[3.9, 3.9, 3.9] + [4.5] * 8), entry("fast", *[3.0] * 9, 4.0, 4.0)]
-    command.rank(entries)
+    compare.rank(entries)
     assert [each.name for each in entries] == ["fast", "close", "near", "slow", "wrong", "left"]
     assert [each.name for each in entries if each.within_noise] == ["close"]
 

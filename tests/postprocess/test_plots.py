@@ -10,7 +10,7 @@ import matplotlib.image
 import numpy as np
 import pytest
 from isotherm_tools import histories, slices
-from isotherm_tools.cli import main
+from isotherm_tools.__main__ import main
 from isotherm_tools.run import Run, Snapshot, Table
 from isotherm_tools.text import format_time, length_unit
 

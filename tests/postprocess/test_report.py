@@ -9,8 +9,9 @@ import matplotlib.image
 import numpy as np
 import pytest
 from html_page import Page, report
-from isotherm_tools import figures, histories, report_page, report_run, slices, studies
-from isotherm_tools.cli import main
+from isotherm_tools import figures, histories, report_page, slices, studies
+from isotherm_tools import report as pages
+from isotherm_tools.__main__ import main
 from isotherm_tools.run import Run, Snapshot
 from isotherm_tools.studies import Study
 from matplotlib import pyplot
@@ -219,9 +220,9 @@ def snapshot(tmp_path):
 
 
 def test_the_three_planes_stand_as_in_a_drawing(snapshot):
-    planes = report_run.planes_through(snapshot, (6, 3, 2))
+    planes = pages.planes_through(snapshot, (6, 3, 2))
     assert [plane.shape for plane in planes] == [(5, 7), (5, 12), (7, 12)]
-    front, above, beside, bar = report_run.field_figure(snapshot, planes, report_run.Scale(planes)).axes
+    front, above, beside, bar = pages.field_figure(snapshot, planes, pages.Scale(planes)).axes
     for panel, array, extent in ((front, snapshot.T[2], (100, 112, -200, -186)), (above, snapshot.T[:, 3], (100, 112, 0, 20)),
                                  (beside, snapshot.T[:, :, 6].T, (0, 20, -200, -186))):
         assert np.array_equal(panel.images[0].get_array(), array) and panel.images[0].origin == "lower"
@@ -236,19 +237,19 @@ def test_the_three_planes_stand_as_in_a_drawing(snapshot):
 
 
 def test_it_is_to_scale_unless_it_says_so(snapshot, tmp_path):
-    planes = report_run.planes_through(snapshot, (6, 3, 2))
-    figure = report_run.field_figure(snapshot, planes, report_run.Scale(planes))
+    planes = pages.planes_through(snapshot, (6, 3, 2))
+    figure = pages.field_figure(snapshot, planes, pages.Scale(planes))
     front = figure.axes[0].get_position()
     wide, high = np.array([front.width, front.height]) * figure.get_size_inches()
-    assert wide / high == pytest.approx(12 / 14) and report_run.stretched_axes(snapshot) == []
+    assert wide / high == pytest.approx(12 / 14) and pages.stretched_axes(snapshot) == []
     thin = snapshot_of(tmp_path, np.ones((2, 8, 16)), (1e-3, 1e-3, 1e-3))
-    assert report_run.stretched_axes(thin) == ["z"]
+    assert pages.stretched_axes(thin) == ["z"]
 
 
 def test_isotherms_are_shared_round_and_seen():
     """A level is drawn only where the plane has it, and in white on what is dark."""
     cold, hot = np.full((4, 4), 300.0), np.linspace(300.0, 400.0, 16).reshape(4, 4)
-    scale = report_run.Scale([cold, hot])
+    scale = pages.Scale([cold, hot])
     assert (scale.low, scale.high) == (300, 400) and scale.isotherms == [320, 340, 360, 380]
     assert scale.distance == 20
     assert [slices.isotherm_colour(level, scale.low, scale.high) for level in (310, 390)] == ["white", "black"]
@@ -257,14 +258,14 @@ def test_isotherms_are_shared_round_and_seen():
         slices.draw_contours(panel, plane, (0, 1, 0, 1), scale.low, scale.high, scale.isotherms)
     assert [len(panel.collections) > 0 for panel in panels] == [False, True]
     assert [text.get_text() for text in panels[1].texts] == ["320", "340", "360", "380"]
-    assert report_run.Scale([cold]).isotherms == []
-    assert report_run.Scale([np.full((2, 2), np.nan)]).isotherms == []
+    assert pages.Scale([cold]).isotherms == []
+    assert pages.Scale([np.full((2, 2), np.nan)]).isotherms == []
 
 
 def test_bars_are_phases_and_their_shares():
     phases = {name: {"min": mean / 2, "mean": mean, "max": 2 * mean}
               for name, mean in (("setup", 1.0), ("sweeps", 6.0), ("halo", 2.0), ("total", 10.0), ("stepping", 8.0))}
-    panel = report_run.phases_figure(phases).axes[0]
+    panel = pages.phases_figure(phases).axes[0]
     assert [text.get_text() for text in panel.get_yticklabels()] == ["setup", "halo", "sweeps"]
     assert [bar.get_width() for bar in panel.patches] == [1, 2, 6]
     assert [text.get_text() for text in panel.texts] == ["10.0%", "20.0%", "60.0%"]
@@ -276,10 +277,10 @@ def test_bars_are_phases_and_their_shares():
 def test_a_phase_of_nothing_has_no_bar():
     phases = {name: {"min": mean, "mean": mean, "max": mean}
               for name, mean in (("setup", 0.0), ("sweeps", 9.9996), ("halo", 0.0004), ("total", 10.0))}
-    panel = report_run.phases_figure(phases).axes[0]
+    panel = pages.phases_figure(phases).axes[0]
     assert [bar.get_width() for bar in panel.patches] == [9.9996]
     nothing = {name: {"min": 0.0, "mean": 0.0, "max": 0.0} for name in ("sweeps", "total")}
-    assert list(report_run.phases_figure(nothing).axes[0].patches) == []
+    assert list(pages.phases_figure(nothing).axes[0].patches) == []
 
 
 def test_a_dark_figure_keeps_its_map_and_turns_its_ink():
@@ -320,7 +321,7 @@ def test_names_of_curves_stand_beside_the_panel(tmp_path):
 
 @pytest.mark.parametrize("effective, copy, text", [(3e12, 4e12, "75.0% of the copy bandwidth"), (6e9, 4e9, "150.0% of the copy bandwidth")])
 def test_a_run_under_its_roof_and_above(effective, copy, text):
-    panel = report_run.bandwidth_figure(effective, copy).axes[0]
+    panel = pages.bandwidth_figure(effective, copy).axes[0]
     assert panel.patches[0].get_width() == effective / 1e9 and panel.get_lines()[0].get_xdata()[0] == copy / 1e9
     assert panel.texts[0].get_text() == text and panel.get_xlim()[1] > max(effective, copy) / 1e9
 
@@ -328,16 +329,16 @@ def test_a_run_under_its_roof_and_above(effective, copy, text):
 def test_probes_are_lines_over_time_or_sweeps():
     probes = {"sweep": np.array([0, 10, 20]), "time_s": np.array([0, 0.5e-3, 1e-3]), "a_K": np.array([300.0, 310, 320]),
               "b_K": np.array([300.0, 299, 298])}
-    panel = report_run.probes_figure(probes).axes[0]
+    panel = pages.probes_figure(probes).axes[0]
     assert [line.get_label() for line in panel.get_lines()] == ["a", "b"] and panel.get_xlabel() == "time [ms]"
     assert panel.get_lines()[1].get_xydata().tolist() == [[0, 300], [0.5, 299], [1, 298]]
-    panel = report_run.probes_figure({**probes, "time_s": np.zeros(3)}).axes[0]
+    panel = pages.probes_figure({**probes, "time_s": np.zeros(3)}).axes[0]
     assert panel.get_xlabel() == "sweep" and panel.get_lines()[0].get_xdata().tolist() == [0, 10, 20]
 
 
 def test_a_row_of_cells_is_a_curve_along_it(tmp_path):
     row = snapshot_of(tmp_path, np.arange(300.0, 305.0).reshape(1, 5, 1))
-    panel = report_run.profile_figure([row], ["t = 2.5 s"]).axes[0]
+    panel = pages.profile_figure([row], ["t = 2.5 s"]).axes[0]
     along, values = panel.get_lines()[0].get_data()
     assert along == pytest.approx([-199, -197, -195, -193, -191]) and list(values) == [300, 301, 302, 303, 304]
     assert panel.get_xlabel() == "y [mm]"

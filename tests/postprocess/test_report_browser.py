@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from browser import CHROMIUM, Browser
-from isotherm_tools.cli import main
+from isotherm_tools.__main__ import main
 from program import ran, write_deck
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed")

@@ -5,9 +5,9 @@ import json
 import math
 
 import pytest
-from isotherm_tools import scaling, scaling_command
+from isotherm_tools import scaling
 from isotherm_tools import scaling_model as model
-from isotherm_tools.cli import main
+from isotherm_tools.__main__ import main
 from isotherm_tools.scaling import Link, RunRecord, Wishes
 from isotherm_tools.scaling_model import BETWEEN, INSIDE, Costs, Layout, Machine, Method, Wire, process_grid
 from scaling_runs import GB, US, WEIGHTS, WIRES, series_of, strong_series, write_run
@@ -331,7 +331,7 @@ def test_the_table(strong, capsys):
 def test_csv_and_json_hold_the_table(strong, tmp_path, capsys):
     assert main(command(strong, "--csv", tmp_path / "a.csv", "--json", tmp_path / "a.json", "--halo-width", "16")) == 0
     series = series_of(strong, WIRES._replace(halo_width=16))
-    assert capsys.readouterr().out == scaling_command.as_text(series) + "\n"
+    assert capsys.readouterr().out == scaling.as_text(series) + "\n"
     with open(tmp_path / "a.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     content = json.loads((tmp_path / "a.json").read_text())
@@ -369,7 +369,7 @@ def line_of(panel, label):
 def test_dots_and_lines_stand_where_the_figures_are(strong, tmp_path):
     slower = write_run(tmp_path, 2, 300e-6, method={"overlap": "off"})
     series = series_of([*strong, slower])
-    figure = scaling_command.scaling_figure(series)
+    figure = scaling.scaling_figure(series)
     above, below = figure.axes
     for panel, value in ((above, lambda row: 1e3 * row.step), (below, lambda row: row.efficiency)):
         ranks, values = line_of(panel, "measured")
@@ -387,7 +387,7 @@ def test_dots_and_lines_stand_where_the_figures_are(strong, tmp_path):
 
 def test_ideal_of_weak_scaling_is_level_and_nothing_predicted_is_no_line(tmp_path):
     runs = [write_run(tmp_path, ranks, 1e-4, (64, 64, 64 * ranks)) for ranks in (2, 4)]
-    above, below = scaling_command.scaling_figure(series_of(runs, Wishes())).axes
+    above, below = scaling.scaling_figure(series_of(runs, Wishes())).axes
     assert list(line_of(above, "ideal")[1]) == pytest.approx([0.1, 0.1])
     assert {line.get_label() for line in above.get_lines()} == {"ideal", "measured"}
     assert list(line_of(below, "measured")[1]) == pytest.approx([1, 1])
@@ -460,4 +460,4 @@ def test_wrong_options_are_2(strong, capsys, option, value, why):
 
 def test_dollar_signs_of_a_name_are_no_formula(tmp_path):
     runs = [write_run(tmp_path, count, 263 * US / count, name=r"a$\foo$b") for count in (1, 2)]
-    scaling_command.scaling_figure(series_of(runs)).draw_without_rendering()
+    scaling.scaling_figure(series_of(runs)).draw_without_rendering()

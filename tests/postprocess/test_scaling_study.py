@@ -5,9 +5,8 @@ import re
 
 import pytest
 from html_page import report
-from isotherm_tools.cli import main
-from isotherm_tools.scaling import RunRecord
-from isotherm_tools.scaling_command import share
+from isotherm_tools.__main__ import main
+from isotherm_tools.scaling import RunRecord, share
 from isotherm_tools.scaling_model import Weights, process_grid, sweep_cost
 from isotherm_tools.text import format_time
 from program import isotherm, ran, write_deck

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 from isotherm_tools import text
-from isotherm_tools.failure import Failure
-from isotherm_tools.program import Program
-from isotherm_tools.study import lock, state
+from isotherm_tools.program import Failure, Program
+from isotherm_tools.study import state
 from isotherm_tools.study.collection import ScaledCase, scaling_series, scaling_text
 from isotherm_tools.study.deck import safe_name
 from isotherm_tools.study.runner import SESSIONS, Progress, RunningCase, session_folder
@@ -184,7 +183,7 @@ def test_numbers_read_back_to_the_same_bits():
 
 def test_tables_align_by_columns_of_the_terminal():
     rows = [["name", "value"], ["\u6e29\u5ea6", "1"], ["k", "1234567"]]
-    assert text.Table("lr", rows).text(2) == "  name    value\n  \u6e29\u5ea6        1\n  k     1234567\n"
+    assert text.aligned("lr", rows, 2) == "  name    value\n  \u6e29\u5ea6        1\n  k     1234567\n"
 
 
 # Processes
@@ -196,19 +195,19 @@ def test_the_session_folder_lies_where_the_user_wants_such_files(tmp_path, monke
 
 
 def test_a_lock_of_a_process_that_is_gone_is_taken_and_one_of_a_living_one_is_not(tmp_path):
-    with lock.DirectoryLock(tmp_path) as held:
+    with state.DirectoryLock(tmp_path) as held:
         assert held.warning == ""
         with pytest.raises(Failure, match=f"process {os.getpid()} on "):
-            lock.DirectoryLock(tmp_path)
-        assert lock.is_busy(tmp_path)
+            state.DirectoryLock(tmp_path)
+        assert state.is_busy(tmp_path)
     assert os.listdir(tmp_path) == []
     gone = subprocess.Popen(["true"])
     gone.wait()
-    (tmp_path / "run.lock").write_text("\n".join([lock.this_process()[0], str(gone.pid), "1", "-"]) + "\n")
-    assert not lock.is_busy(tmp_path)
+    (tmp_path / "run.lock").write_text("\n".join([state.this_process()[0], str(gone.pid), "1", "-"]) + "\n")
+    assert not state.is_busy(tmp_path)
     (tmp_path / "run.lock").write_text("elsewhere\n1\n1\n-\n")
-    assert lock.is_busy(tmp_path)
-    with lock.DirectoryLock(tmp_path, force=True) as held:
+    assert state.is_busy(tmp_path)
+    with state.DirectoryLock(tmp_path, force=True) as held:
         assert "of process 1 on elsewhere was taken (--force)" in held.warning
 
 

@@ -16,8 +16,9 @@ import isotherm_tools
 import numpy as np
 import pytest
 from documentation import TOP, blocks, name_of
-from isotherm_tools import Failure, cli, open_run
-from isotherm_tools.cli import main, parser
+from isotherm_tools import Failure, open_run
+from isotherm_tools import __main__ as cli
+from isotherm_tools.__main__ import main, parser
 from isotherm_tools.scaling import RunRecord
 from program import finished_run, ran
 from scaling_runs import strong_series

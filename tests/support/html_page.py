@@ -40,7 +40,7 @@ class Page(HTMLParser):
 
 def report(subject, out, *arguments):
     """The page of a run or a study."""
-    from isotherm_tools.cli import main
+    from isotherm_tools.__main__ import main
 
     assert main(["report", str(subject), "--out", str(out), *map(str, arguments)]) == 0
     return Page(out.read_text(encoding="utf-8"))

@@ -2,6 +2,6 @@
 come to.
 
 It needs the standard library alone. The program reads decks, checks cases and solves them; this package asks it
-(../program.py), expands the deck into cases (deck.py), looks where each stands (state.py), runs them (runner.py,
-lock.py) or submits them to Slurm (slurm.py), and collects records and tables (collection.py). command.py is the command
-line."""
+(../program.py), expands the deck into cases (deck.py), looks where each stands and who works there (state.py), runs
+them (runner.py) or submits them to Slurm (slurm.py), and collects records and tables (collection.py). command.py is
+the command line."""

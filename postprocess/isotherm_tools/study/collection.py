@@ -13,26 +13,23 @@ import re
 from typing import NamedTuple
 
 from isotherm_tools.study import state
-from isotherm_tools.text import Table, as_number, counted, escaped, extent_text, is_number, place, shortest, titled
+from isotherm_tools.text import aligned, as_number, counted, escaped, extent_text, is_number, place, shortest, titled
 
 # With their units behind the last '_', as in run.json and history.csv. The path within run.json, of which most have the
 # last word; None: of history.csv, under its name.
 OF_RUN = {
-    **{path.rpartition(".")[2]: path for path in (
-        "performance.sweeps", "performance.step_s", "performance.points_per_s",
-        "performance.effective_bandwidth_bytes_per_s",
-        "performance.copy_bandwidth_share_percent", "performance.halo_fraction_percent")},
+    **{name: f"performance.{name}" for name in (
+        "sweeps", "step_s", "points_per_s", "effective_bandwidth_bytes_per_s", "copy_bandwidth_share_percent",
+        "halo_fraction_percent")},
     "halo_hidden_percent": "halo.hidden_percent",
-    "residual_K": "residual.last_K",
-    **{path.rpartition(".")[2]: path for path in (
-        "residual.convergence", "verification.max_error_K", "verification.l2_error_K", "verification.verdict")},
+    "residual_K": "residual.last_K", "convergence": "residual.convergence",
+    **{name: f"verification.{name}" for name in ("max_error_K", "l2_error_K", "verdict")},
     **dict.fromkeys(("min_K", "max_K", "mean_K", "heat_J", "rate_W", "wall_x_min_W", "wall_x_max_W", "wall_y_min_W", "wall_y_max_W",
                      "wall_z_min_W", "wall_z_max_W", "source_W", "balance_W")),
-    "time_s": "time_s",
-    "wall_s": "phases_s.total.max",  # of all parts of a case that was stopped and resumed
-    **{path.rpartition(".")[2]: path for path in (
-        "memory.host_peak_bytes", "method.kernel", "method.tile", "method.reduction", "method.transport",
-        "fingerprint", "message")},
+    "time_s": "time_s", "wall_s": "phases_s.total.max",  # of all parts of a case that was stopped and resumed
+    "host_peak_bytes": "memory.host_peak_bytes",
+    **{name: f"method.{name}" for name in ("kernel", "tile", "reduction", "transport")},
+    "fingerprint": "fingerprint", "message": "message",
 }
 OF_SCALING = ("cells", "speedup", "efficiency_percent", "scaling_base")  # of a deck with scaling: besides
 # Reported unasked, where a case has them.
@@ -45,17 +42,25 @@ class Collection:
     those of scaling."""
 
     def __init__(self, deck):
-        self.deck, self.rows, self.cases, self.scaled, self.series = deck, [], [], [], []
-        self.finished = self.failed = 0
-        self.exit_code = state.DONE  # of the first case that failed; stopped; not converged; done
-        sections = deck.sections
+        self.deck, self.rows, self.cases, self.scaled = deck, [], [], []
+        sections, looks = deck.sections, state.look_at_all(deck)
+        failed = [look.exit_code for look in looks if look.state == "failed"]
+        self.finished, self.failed = sum(look.is_finished for look in looks), len(failed)
+        # Of the first case that failed; stopped; not converged; done. A case that a signal ended, or that ended as a
+        # launcher ends, has none of ours.
+        self.exit_code = (failed[0] if 1 < failed[0] < 128 else state.INTERNAL) if failed else \
+            state.STOPPED if self.finished < len(looks) else \
+            state.NOT_CONVERGED if any(look.state == "not converged" for look in looks) else state.DONE
         names = ["name", *deck.varied, "ranks", "state", "exit_code", *(OF_SCALING if deck.scaling else []), *OF_RUN,
                  *sections["report"], *([sections["sort"]] if sections["sort"] else [])]
         self.columns = list(dict.fromkeys(names))
-        for case, look in zip(deck.cases, state.look_at_all(deck)):
+        for case, look in zip(deck.cases, looks):
             self.add(case, look)
-        if deck.scaling:
-            self.compare()
+        self.series = scaling_series(self.scaled)
+        for series in self.series:
+            for number in series.members:
+                speed = series.speed_of(self.scaled[number]) or Speed(None, None)
+                self.rows[number].update({**speed._asdict(), "scaling_base": series.base_text})
         # Of fingerprints.
         self.disagreement = next((series.disagreement for series in self.series if series.disagreement), "")
         for row, case in zip(self.rows, self.cases):
@@ -63,7 +68,11 @@ class Collection:
         # What was asked for; else what varies, and what most ask for where a case has it.
         self.reported = sections["report"] or ["name", "state", *(
             name for name in USUAL if any(row.get(name) is not None for row in self.rows))]
-        self.csv, self.table, self.record = self.csv_text(), self.table_text(), self.whole_record()
+        file = io.StringIO()
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(self.heads(self.columns))
+        writer.writerows([plain(row.get(name)) for name in self.columns] for row in self.rows)
+        self.csv, self.table, self.record = file.getvalue(), self.table_text(), self.whole_record()
 
     def add(self, case, look):
         # An earlier deck's numbers are not those of this case.
@@ -80,7 +89,6 @@ class Collection:
         before = value_at(run, "continuation.restarted_from.sweep")
         if isinstance(row["sweeps"], int) and isinstance(before, int):
             row["sweeps"] += before
-        self.judge(look)
         if self.deck.scaling:
             row["cells"] = extent_text(case.cells)
             step, hidden, sweeps = (row[name] if is_number(row[name]) else None
@@ -92,27 +100,6 @@ class Collection:
         self.cases.append({"name": case.name, "settings": settings, "ranks": case.ranks, "state": look.state,
                            "exit_code": look.exit_code, "message": row["message"], "directory": str(case.folder), "values": None,
                            "run": run or None})
-
-    def judge(self, look):
-        failed = look.state == "failed"
-        self.finished += look.is_finished
-        self.failed += failed
-        if failed and self.failed == 1:
-            # A case that a signal ended, or that ended as a launcher ends, has none of ours.
-            self.exit_code = look.exit_code if 1 < look.exit_code < 128 else state.INTERNAL
-        if self.failed:
-            return
-        if not look.is_finished:
-            self.exit_code = state.STOPPED
-        if look.state == "not converged" and self.exit_code == state.DONE:
-            self.exit_code = state.NOT_CONVERGED
-
-    def compare(self):
-        self.series = scaling_series(self.scaled)
-        for series in self.series:
-            for number in series.members:
-                speed = series.speed_of(self.scaled[number]) or Speed(None, None)
-                self.rows[number].update({**speed._asdict(), "scaling_base": series.base_text})
 
     def whole_record(self):
         deck, sections = self.deck, self.deck.sections
@@ -146,19 +133,13 @@ class Collection:
     def heads(self, names):
         return [titled(name, self.unit_of(name)) for name in names]
 
-    def csv_text(self):
-        file = io.StringIO()
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(self.heads(self.columns))
-        writer.writerows([plain(row.get(name)) for name in self.columns] for row in self.rows)
-        return file.getvalue()
-
     def table_text(self):
         names, sort = self.reported, self.deck.sections["sort"]
         rows = sorted(self.rows, key=lambda row: place(row.get(sort))) if sort else self.rows
         alignment = "".join("l" if any(isinstance(row.get(name), str) for row in rows) else "r" for name in names)
-        text = Table(alignment,
-                     [self.heads(names), *([table_cell(row.get(name)) for name in names] for row in rows)]).text()
+        text = aligned(alignment, [self.heads(names), *(
+            [f"{value:.6g}" if isinstance(value, float) else escaped(plain(value)) for value in map(row.get, names)]
+            for row in rows)])
         return text + "".join("\n" + scaling_text(self.deck.scaling["kind"], self.label_of(series), series)
                               for series in self.series)
 
@@ -192,10 +173,6 @@ def plain(value):
     if isinstance(value, bool):
         return "true" if value else "false"
     return shortest(value) if isinstance(value, float) else str(value)
-
-
-def table_cell(value):
-    return f"{value:.6g}" if isinstance(value, float) else escaped(plain(value))
 
 
 class ScaledCase(NamedTuple):
@@ -237,7 +214,15 @@ class ScalingSeries:
         self.base = self.rows[0].middle
         # "1 rank", "none (ranks-1: failed)"
         self.base_text = counted(self.rows[0].ranks, "rank") if self.base else f"none ({self.rows[0].remark})"
-        self.disagreement = disagreement_of(cases)
+        # One problem has one answer, whoever computes it; cases that ended at other sweeps have another.
+        answers = {}
+        for case in cases:
+            if case.step_s is not None and case.fingerprint:
+                answers.setdefault((*case.cells, case.sweeps), set()).add(case.fingerprint)
+        several = [(problem, len(answers[problem])) for problem in sorted(answers) if len(answers[problem]) > 1]
+        self.disagreement = "" if not several else (
+            f"{several[0][1]} different fingerprints of {extent_text(several[0][0][:3])} cells (one problem has one "
+            "answer on any ranks)")
         for row in self.rows:
             row.speed = self.speed_of(row.middle)
 
@@ -251,24 +236,10 @@ class ScalingSeries:
 
 
 def scaling_series(cases):
-    """In the order of their first cases."""
     members = {}
     for number, case in enumerate(cases):
         members.setdefault(case.series, []).append(number)
     return [ScalingSeries(numbers, [cases[number] for number in numbers]) for numbers in members.values()]
-
-
-def disagreement_of(cases):
-    """One problem has one answer, whoever computes it; cases that ended at other sweeps have another."""
-    answers = {}
-    for case in cases:
-        if case.step_s is not None and case.fingerprint:
-            answers.setdefault((*case.cells, case.sweeps), set()).add(case.fingerprint)
-    for problem in sorted(answers):
-        if len(answers[problem]) > 1:
-            return (f"{len(answers[problem])} different fingerprints of {extent_text(problem[:3])} cells (one problem has one answer on "
-                    "any ranks)")
-    return ""
 
 
 def scaling_text(kind, label, series):
@@ -283,6 +254,6 @@ def scaling_text(kind, label, series):
                      cell(speed.speedup, "{:.4g}"), cell(speed.efficiency_percent, "{:.1f} %"),
                      cell(run and run.hidden_percent, "{:.1f} %"), escaped(row.remark)])
     columns = 8 if any(row.remark for row in series.rows) else 7
-    table = Table("rrrrrrrl"[:columns], [row[:columns] for row in rows])
-    text = f"{kind} scaling{f' of {label}' if label else ''}, compared with {series.base_text}\n{table.text(2)}"
-    return text + (f"  {series.disagreement}\n" if series.disagreement else "")
+    return (f"{kind} scaling{f' of {label}' if label else ''}, compared with {series.base_text}\n"
+            f"{aligned('rrrrrrrl'[:columns], [row[:columns] for row in rows], 2)}"
+            + (f"  {series.disagreement}\n" if series.disagreement else ""))

@@ -5,15 +5,14 @@ import signal
 from math import prod
 
 from isotherm_tools import program
-from isotherm_tools.failure import Failure
-from isotherm_tools.program import Parser, number_from, positions
+from isotherm_tools.program import COMMAND_LINE, Failure, Parser, number_from, positions
 from isotherm_tools.study import state
 from isotherm_tools.study.collection import Collection
 from isotherm_tools.study.deck import StudyDeck
-from isotherm_tools.study.lock import DirectoryLock
 from isotherm_tools.study.runner import Runner, signal_name
 from isotherm_tools.study.slurm import Submission, check_unchanged_since_submission
-from isotherm_tools.text import Table, counted, extent_text, grouped, human_bytes, human_duration, in_quotes, shell_word
+from isotherm_tools.text import (
+    aligned, counted, extent_text, grouped, human_bytes, human_duration, in_quotes, meant, printable, shell_word)
 
 
 def parse(words):
@@ -76,7 +75,7 @@ class Command:
             # As one task of many that run at once: no lock but that of the case, no file but those of the case.
             stopped_by = Runner(deck, options.jobs, options.retry).run()
             return self.conclude(deck, Collection(deck), stopped_by)
-        with DirectoryLock(deck.directory, options.force) as lock:
+        with state.DirectoryLock(deck.directory, options.force) as lock:
             if lock.warning:
                 program.warn(lock.warning)
             if options.slurm and Submission(deck, options.jobs, options.retry, options.limit).submit():
@@ -87,8 +86,12 @@ class Command:
     def load(self, host, plan=False):
         """`host`: on which cases are to run; empty: on none."""
         deck = StudyDeck(self.program, self.options.deck, self.options.overrides, self.arguments, self.options.limit, host, plan)
-        if self.options.case:
-            deck.keep_case(self.options.case)
+        if name := self.options.case:
+            names = [case.name for case in deck.cases]
+            if name not in names:
+                raise Failure(COMMAND_LINE, f"--case {printable(name)}: the study has no case of this name; "
+                                            + meant(name, names, "see isotherm study --dry-run"))
+            deck.cases = [case for case in deck.cases if case.name == name]
         if host:
             deck.check_cases()
         for warning in deck.warnings:
@@ -106,7 +109,7 @@ class Command:
             unit = "ranks" if scaling["unit"] == "ranks" else "GPUs with a rank each"
             text += (f"scaling         {scaling['kind']}, on {', '.join(map(str, scaling['counts']))} {unit}, "
                      f"{counted(scaling['repeats'], 'run')} of each\n")
-        text += plan_table(deck, state.look_at_all(deck)).text(2)
+        text += aligned("lrrrrrl", plan_rows(deck, state.look_at_all(deck)), 2)
         program.print_now(text + "".join(f"warning: {warning}\n" for warning in deck.warnings))
         return state.DONE
 
@@ -146,13 +149,13 @@ def write_collection(deck):
     return collection
 
 
-def plan_table(deck, looks):
+def plan_rows(deck, looks):
     rows = [["name", "ranks", "cells", "sweeps", "memory", "files", "state"]]
     for case, look in zip(deck.cases, looks):
         plan = case.plan
         rows.append([case.name, str(case.ranks), extent_text(plan["cells"]), grouped(plan["sweeps"]), human_bytes(plan["memory_bytes"]),
                      human_bytes(plan["file_bytes"]), look.state])
-    return Table("lrrrrrl", rows)
+    return rows
 
 
 def dry_run_text(deck, retry):
@@ -163,18 +166,17 @@ def dry_run_text(deck, retry):
         cells.setdefault(case.plan["backend"], prod(case.plan["cells"]))
     answers = deck.ask([{"bandwidth": backend, "bytes": 8 * count} for backend, count in cells.items()])
     bandwidths = {backend: program.raise_error(answer)["bytes_per_s"] for backend, answer in zip(cells, answers)}
-    table = plan_table(deck, looks)
-    table.alignment += "r"
-    table.rows[0].append("time")
+    rows = plan_rows(deck, looks)
+    rows[0].append("time")
     due, seconds, files = 0, 0.0, 0.0
-    for row, case, look in zip(table.rows[1:], deck.cases, looks):
+    for row, case, look in zip(rows[1:], deck.cases, looks):
         time = case.plan["traffic_bytes"] / bandwidths[case.plan["backend"]]
         is_due = look.is_due(retry)
         row.append(human_duration(time) if is_due else "-")
         if is_due:
             due, seconds, files = due + 1, seconds + time, files + case.plan["file_bytes"]
     memory = max(case.plan["memory_bytes"] for case in deck.cases)
-    text = table.text()
+    text = aligned("lrrrrrlr", rows)
     text += (f"\n{due} of {counted(len(deck.cases), 'case')} to run in {in_quotes(deck.directory)}: {human_duration(seconds)} of sweeps, "
              f"{human_bytes(files)} of files of the field, at most {human_bytes(memory)} of memory a case\n")
     for backend in sorted(bandwidths):

@@ -12,8 +12,7 @@ from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
-from isotherm_tools.failure import COMMAND_LINE, DATA, UNAVAILABLE, Failure
-from isotherm_tools.program import raise_error
+from isotherm_tools.program import DATA, UNAVAILABLE, Failure, raise_error
 from isotherm_tools.study import collection
 from isotherm_tools.text import counted, meant, printable
 
@@ -43,59 +42,41 @@ class StudyDeck:
         self.program, self.path, self.overrides, self.arguments = program, path, overrides, arguments
         self.sections, = self.ask([{"sections": True}])
         raise_error(self.sections)
-        found = self.expand(limit)
-        self.varied = found.varied
-        self.cases = self.resolve(found.cases, host, plan)
+        self.scaling, self.launcher = self.sections["scaling"], self.sections["launcher"]
         self.known_changes = {}
+        self.expand(limit)
+        self.resolve(host, plan)
 
     def ask(self, requests):
         return self.program.ask(self.path, self.overrides, self.arguments, requests)
-
-    @property
-    def scaling(self):
-        return self.sections["scaling"]
-
-    @property
-    def launcher(self):
-        return self.sections["launcher"]
 
     def expand(self, limit):
         sections = self.sections
         problems = Problems(self.path, sections["places"])
         problems.warnings += sections["warnings"]
         found = Expansion(sections, problems, limit or sections["limit"] or sections["default_limit"])
-        check_columns(sections, found.varied, problems)
-        check_slurm(sections["options"], problems)
-        for each in sections["overrides"]:
-            for key in found.varied:
-                if each["key"] == key or within(each["key"], key):
-                    problems.add(each["key"], "varies in this study (the value would change no case); leave it out, or override "
-                                              "study.matrix", [each["argument"], 1, 1])
-        problems.raise_if_any()
-        self.warnings = problems.warnings
-        return found
+        check_sections(sections, found.varied, problems)
+        if problems.lines:
+            lines = [line for _, line in sorted(problems.lines, key=lambda each: each[0])]
+            if len(lines) > MOST_LINES:
+                lines[MOST_LINES:] = [f"{self.path}: {len(lines) - MOST_LINES} more problems; mend these first"]
+            raise Failure(DATA, "\n".join(lines))
+        self.warnings, self.varied, self.cases = problems.warnings, found.varied, found.cases
 
-    def resolve(self, cases, host, plan):
+    def resolve(self, host, plan):
+        cases = self.cases
         answers = self.ask([{"name": case.name, "ranks": case.ranks, "host": host or "another", "plan": plan,
                              "settings": [{"key": key, "value": node} for key, node in case.settings]} for case in cases])
         check_deck([(case.name, answer["error"]) for case, answer in zip(cases, answers) if "error" in answer], len(cases))
         for answer in answers:
             self.warnings += [warning for warning in answer["warnings"] if warning not in self.warnings]
         self.directory, self.overwrite = Path(answers[-1]["directory"]), answers[-1]["overwrite"]
-        return [DeckCase(case, answer) for case, answer in zip(cases, answers)]
+        self.cases = [DeckCase(case, answer) for case, answer in zip(cases, answers)]
 
     def check_cases(self):
-        """What a run of a case would be rejected for."""
         for case in self.cases:
             if case.refused:
                 raise Failure(case.refused["code"], f"{case.refused['text']} [case {case.name}]")
-
-    def keep_case(self, name):
-        names = [case.name for case in self.cases]
-        if name not in names:
-            raise Failure(COMMAND_LINE, f"--case {printable(name)}: the study has no case of this name; "
-                                        + meant(name, names, "see isotherm study --dry-run"))
-        self.cases = [case for case in self.cases if case.name == name]
 
     def changes(self, pairs):
         """What of resolved decks differs, as "problem.steps 4 -> 6"; where they lie does not matter. `pairs`: [(before, now)]."""
@@ -144,25 +125,16 @@ class Problems:
             key = key.rpartition(".")[0]
         return self.places.get(key, [0, 1, 1])
 
-    def line(self, place, key, text):
-        argument, line, column = place
-        where = f"argument {argument}" if argument else f"{self.file}:{line}:{column}"
-        return f"{where}: {printable(key)}: {text}"
-
     def add(self, key, text, place=None):
-        place = place or self.place_of(key)
-        self.lines.append((place, self.line(place, key, text)))
+        self.lines.append(self.placed(key, text, place or self.place_of(key)))
 
     def warn(self, key, text):
-        self.warnings.append(self.line(self.place_of(key), key, text))
+        self.warnings.append(self.placed(key, text, self.place_of(key))[1])
 
-    def raise_if_any(self):
-        if not self.lines:
-            return
-        lines = [line for _, line in sorted(self.lines, key=lambda each: each[0])]
-        if len(lines) > MOST_LINES:
-            lines[MOST_LINES:] = [f"{self.file}: {len(lines) - MOST_LINES} more problems; mend these first"]
-        raise Failure(DATA, "\n".join(lines))
+    def placed(self, key, text, place):
+        argument, line, column = place
+        where = f"argument {argument}" if argument else f"{self.file}:{line}:{column}"
+        return place, f"{where}: {printable(key)}: {text}"
 
 
 @dataclass
@@ -185,14 +157,6 @@ class Choice(NamedTuple):
     """Settings that go together, with the name that the list gives them."""
     word: str
     settings: list
-
-
-def matches(entry, choice):
-    """Whether an entry of study.exclude leaves the choice out."""
-    values = {key: node["same"] for key, node in choice.settings}
-    values["name"] = choice.word
-    return all(values.get(key["name"]) == (item.get("text") if key["name"] == "name" else item["same"])
-               for key, item in zip(entry["keys"], entry["items"]))
 
 
 def value_text(node):
@@ -264,7 +228,9 @@ class Expansion:
         scaling = self.sections["scaling"]
         count = prod(map(len, axes))
         if count > MOST_CASES:
-            self.check_count(count, ", before any is excluded," if is_given(self.sections["exclude"]) else "")
+            before = ", before any is excluded," if is_given(self.sections["exclude"]) else ""
+            self.problems.add("study.limit", f"{count} cases{before} are more than any study may have ({MOST_CASES}); "
+                                             "make several studies of it")
             return
         # Combinations that differ in ranks and run alone are of one series.
         series_axes = axes[1 if scaling["repeats"] > 1 else 0:-1] if scaling else []
@@ -272,7 +238,10 @@ class Expansion:
         for number, picked in enumerate(product(*axes)):
             words = [choice.word for choice in picked if choice.word]
             choice = Choice(words[-1] if words else "", [setting for each in picked for setting in each.settings])
-            entry = next((i for i, each in enumerate(excluded) if matches(each, choice)), None)
+            values = {**{key: node["same"] for key, node in choice.settings}, "name": choice.word}
+            entry = next((i for i, each in enumerate(excluded) if all(
+                values.get(key["name"]) == item.get("text" if key["name"] == "name" else "same")
+                for key, item in zip(each["keys"], each["items"]))), None)
             if entry is not None:
                 left_out[entry] += 1
             else:
@@ -283,7 +252,9 @@ class Expansion:
         if not self.cases:
             self.problems.add("study.exclude", f"leaves out all {count} cases; remove an entry")
         elif len(self.cases) > self.limit:
-            self.check_count(len(self.cases), "")
+            count = len(self.cases)
+            self.problems.add("study.limit", f"{count} cases are more than {self.limit}; write --limit {count} (or "
+                                             "study.limit) to have them all, or exclude some")
         else:
             name_cases(self)
 
@@ -296,13 +267,6 @@ class Expansion:
                 self.problems.add("study.ranks", node["problem"], node["at"])
         ranks = counts["ranks"].get("count", 1) if "ranks" in counts else self.sections["ranks"] or 1
         self.cases.append(StudyCase(ranks, list(others.items()), counts["run"]["count"] if "run" in counts else 1, series, choice.word))
-
-    def check_count(self, count, remark):
-        if count > MOST_CASES:
-            text = f"{count} cases{remark} are more than any study may have ({MOST_CASES}); make several studies of it"
-        else:
-            text = f"{count} cases are more than {self.limit}; write --limit {count} (or study.limit) to have them all, or exclude some"
-        self.problems.add("study.limit", text)
 
     def lists(self, node, path, may_repeat=False):
         """{key: [values]}: an axis for each key."""
@@ -435,11 +399,16 @@ def name_cases(expansion):
     first = {}
     for number, case in enumerate(expansion.cases, 1):
         words = [text if not is_key else case.word if text == "name" else case.value_text(text) for is_key, text in parts]
-        case.name = safe_name("".join(words) if pattern else default_name(case, expansion.varied, listed))
+        if not pattern:  # "kernel-naive_cells-64", and the list's name where it gives one for its keys
+            words = "_".join([*(f"{key.rpartition('.')[2]}-{case.value_text(key)}" for key in expansion.varied
+                                if not (case.word and key in listed)), *([case.word] if case.word else [])])
+        case.name = safe_name("".join(words))
         settings = [f"name {printable(case.word)}"] if case.word else []
         settings += [f"{key} {case.value_text(key)}" for key in expansion.varied]
         who = f"case {number} ({', '.join(settings)})"
-        if why := why_not(case.name):
+        why = "is empty" if not case.name else f"has more than {LONGEST_NAME} characters" if len(
+            case.name) > LONGEST_NAME else "is that of a file of the study or of a run" if case.name in RESERVED else ""
+        if why:
             example = expansion.varied[0] if expansion.varied else "name"
             problems.add("study.name", f"the name '{printable(case.name)}' of {who} {why}; write a pattern, such as "
                                        f"\"case_{{{example}}}\"")
@@ -456,23 +425,14 @@ def parts_of(pattern, varied, problems):
     keys, parts = [*varied, "name", "ranks"], []
     for found in re.finditer(r"\{([^{}]*)\}|([^{}]+)|[{}]", pattern):
         key, text = found[1], found[2]
-        if key is None and text is None:
-            problems.add("study.name",
-                         f"a brace at character {found.start() + 1} of '{printable(pattern)}' has no partner; write "
-                                       "{key.path}")
-            return None
-        if key is not None and key not in keys:
-            problems.add("study.name",
-                         f"'{printable(key)}' does not vary; " + meant(key, keys, f"use one of {', '.join(keys)}"))
+        why = f"a brace at character {found.start() + 1} of '{printable(pattern)}' has no partner; write {{key.path}}" \
+            if key is None and text is None else "" if key is None or key in keys else \
+            f"'{printable(key)}' does not vary; " + meant(key, keys, f"use one of {', '.join(keys)}")
+        if why:
+            problems.add("study.name", why)
             return None
         parts.append((key is not None, text if key is None else key))
     return parts
-
-
-def default_name(case, varied, listed):
-    """ "kernel-naive_cells-64", and the list's name where it gives one for its keys."""
-    parts = [f"{key.rpartition('.')[2]}-{case.value_text(key)}" for key in varied if not (case.word and key in listed)]
-    return "_".join([*parts, *([case.word] if case.word else [])])
 
 
 def safe_name(text):
@@ -480,16 +440,9 @@ def safe_name(text):
     return re.sub(r"-?[^A-Za-z0-9._+-][^A-Za-z0-9._+-]*", "-", text).rstrip("-").lstrip(".-")
 
 
-def why_not(name):
-    if not name:
-        return "is empty"
-    if len(name) > LONGEST_NAME:
-        return f"has more than {LONGEST_NAME} characters"
-    return "is that of a file of the study or of a run" if name in RESERVED else ""
-
-
-def check_columns(sections, varied, problems):
-    """Rejects what study.report and study.sort name and no case can have. A path within run.json ("a.b") may be any."""
+def check_sections(sections, varied, problems):
+    """Rejects what study.report and study.sort name and no case can have (a path within run.json, "a.b", may be any),
+    options of sbatch that would be no line of their own, and overrides of what varies."""
     known = ["name", "ranks", "state", "exit_code", *varied, *collection.OF_RUN,
              *(collection.OF_SCALING if sections["scaling"] else [])]
     asked = [(name, "study.report") for name in sections["report"]] + ([(sections["sort"], "study.sort")] if sections["sort"] else [])
@@ -497,10 +450,11 @@ def check_columns(sections, varied, problems):
         if "." not in name and name not in known:
             problems.add(key, f"unknown column '{printable(name)}'; "
                               + meant(name, known, f"use one of {', '.join(known)}, or a path within run.json"))
-
-
-def check_slurm(options, problems):
-    """Rejects options that would be no line of their own."""
-    for i, option in enumerate(options):
+    for i, option in enumerate(sections["options"]):
         if not option.startswith("-") or any(c < " " for c in option):
             problems.add(f"study.slurm.options.{i}", f"'{printable(option)}' is no option of sbatch; write one as \"--partition=gpu\"")
+    for each in sections["overrides"]:
+        for key in varied:
+            if each["key"] == key or within(each["key"], key):
+                problems.add(each["key"], "varies in this study (the value would change no case); leave it out, or override "
+                                          "study.matrix", [each["argument"], 1, 1])

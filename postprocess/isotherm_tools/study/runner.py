@@ -19,13 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from isotherm_tools.failure import CANNOT_CREATE, UNAVAILABLE, Failure
-from isotherm_tools.program import is_launched, say, write
+from isotherm_tools.program import CANNOT_CREATE, UNAVAILABLE, Failure, is_launched, say, write
 from isotherm_tools.study import state
-from isotherm_tools.study.lock import is_busy
 from isotherm_tools.text import counted, escaped, human_duration, in_quotes, left_text, shortened
-
-USUAL_COLUMNS = 80
 
 
 class RunningCase(NamedTuple):
@@ -82,7 +78,10 @@ class Progress:
             return
         cases = ", ".join(f"{case.name} for {human_duration(case.seconds)}" for case in running)
         text = f"[{self.gone}/{self.cases}]  {cases}{left_text(self.seconds_left(running))}"
-        self.put(f"\r{shortened(text, columns() - 1)}\033[K")
+        columns = 0
+        with suppress(OSError):
+            columns = os.get_terminal_size(2).columns
+        self.put(f"\r{shortened(text, (columns or shutil.get_terminal_size().columns) - 1)}\033[K")
         self.is_shown = True
 
     def clear(self):
@@ -94,14 +93,6 @@ class Progress:
     def put(text):
         with suppress(OSError):  # nobody minds its loss
             write(2, text)
-
-
-def columns():
-    with suppress(OSError):
-        if found := os.get_terminal_size(2).columns:
-            return found
-    word = os.environ.get("COLUMNS", "")
-    return int(word) if word.isdigit() and int(word) > 0 else USUAL_COLUMNS
 
 
 def in_background():
@@ -250,7 +241,7 @@ class Runner:
             if len(self.running) >= self.jobs or self.signals.noted:
                 return
             job = self.queue.popleft()
-            if is_busy(job.case.folder):
+            if state.is_busy(job.case.folder):
                 if not job.waits:
                     self.progress.say(f"{job.case.name}: waiting for another run in its folder")
                 job.waits = True

@@ -6,11 +6,10 @@ they begin again, in an array of their own."""
 import os
 import re
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from isotherm_tools.failure import CANNOT_CREATE, DATA, FILE_MISSING, UNAVAILABLE, Failure
-from isotherm_tools.program import say
+from isotherm_tools.program import CANNOT_CREATE, DATA, FILE_MISSING, UNAVAILABLE, Failure, say
 from isotherm_tools.study import state
 from isotherm_tools.study.deck import safe_name
 from isotherm_tools.study.runner import StopSignals, child_setup, signal_name
@@ -28,8 +27,7 @@ class Script:
     file: str
     ranks: int  # @ranks@ of each task: cases of one array have one request of resources
     command: str  # @command@, as bash reads it
-    tasks: list  # @tasks@ of the array, ascending
-    cases: list = field(default_factory=list)  # @cases@, of each task
+    tasks: dict  # @tasks@ of the array, ascending, with their @cases@; None: of no case
     at_once: int = 0  # 0: as many as there is room for
 
 
@@ -94,7 +92,7 @@ class Submission:
         due = self.find_due()
         self.due = len(due)
         self.arrays = self.make_arrays(due)
-        self.collecting = Script(self.file("collect"), 1, self.words() + " --collect", [1])
+        self.collecting = Script(self.file("collect"), 1, self.words() + " --collect", {1: None})
         for script in self.arrays:
             self.text_of(script)  # rejects, before the first is submitted
 
@@ -118,18 +116,15 @@ class Submission:
         return left
 
     def make_arrays(self, due):
-        launcher = "" if self.deck.launcher else " " + shell_word(LAUNCHER)
-        retry = " --retry" if self.retry else ""
+        launcher, retry = "" if self.deck.launcher else " " + shell_word(LAUNCHER), " --retry" if self.retry else ""
         command = f"{self.words()}{launcher}{retry} --case \"${{cases[SLURM_ARRAY_TASK_ID]}}\""
         arrays = {}  # by ranks, then by thousands
         for number in due:
             case = self.deck.cases[number]
             part = number // MOST_TASKS
             name = f"ranks_{case.ranks}" + (f"_part_{part + 1}" if part else "")
-            array = arrays.setdefault((case.ranks, part),
-                                      Script(self.file(name), case.ranks, command, [], [], self.jobs))
-            array.tasks.append(number % MOST_TASKS + 1)
-            array.cases.append(case)
+            array = arrays.setdefault((case.ranks, part), Script(self.file(name), case.ranks, command, {}, self.jobs))
+            array.tasks[number % MOST_TASKS + 1] = case
         return [arrays[key] for key in sorted(arrays)]
 
     def file(self, what):
@@ -143,7 +138,7 @@ class Submission:
         values = {"name": safe_name(Path(self.deck.path).stem) or "study", "output": str(self.folder / "slurm_%A_%a.txt"),
                   "tasks": array_text(script.tasks, script.at_once), "ranks": str(script.ranks),
                   "options": "\n".join(f"#SBATCH {option}" for option in self.deck.sections["options"]),
-                  "cases": " ".join(f"[{task}]={case.name}" for task, case in zip(script.tasks, script.cases)),
+                  "cases": " ".join(f"[{task}]={case.name}" for task, case in script.tasks.items() if case),
                   "folder": shell_word(os.getcwd()), "command": script.command}
         return fill(self.deck.sections["template"], self.template, values)
 
@@ -171,16 +166,16 @@ class Submission:
             if signals.noted:
                 raise Failure(state.STOPPED, f"stopped by {signal_name(signals.noted)} before all was submitted; the same command submits "
                                              "the rest")
-            for case in script.cases:  # in front, so that a case that starts at once finds its folder
+            for case in script.tasks.values():  # in front, so that a case that starts at once finds its folder
                 state.make_folder(case.folder, "cannot make {folder} ({why}); choose another output.directory")
                 state.write_whole(case.deck_file, case.deck)
             job = self.submit_one(script)
-            for task, case in zip(script.tasks, script.cases):
+            for task, case in script.tasks.items():
                 state.write_json(case.folder / "slurm.json", {
                     "schema": "isotherm-slurm", "schema_version": 1, "task": f"{job}_{task}",
-                    "submitted": state.utc_now(),
-                    "ranks": case.ranks, "deck": case.deck})
-            say(f"job {job}: {counted(len(script.cases), 'case')} on {counted(script.ranks, 'rank')}, by {in_quotes(script.file)}\n")
+                    "submitted": state.utc_now(), "ranks": case.ranks, "deck": case.deck})
+            say(f"job {job}: {counted(len(script.tasks), 'case')} on {counted(script.ranks, 'rank')}, by "
+                f"{in_quotes(script.file)}\n")
             jobs += f":{job}"
         last = self.submit_one(self.collecting, f"--dependency={jobs}")
         say(f"job {last}: collects what they have come to, when all have ended, in {in_quotes(self.deck.directory / 'study.csv')}\n")
@@ -197,7 +192,6 @@ class Submission:
 
 
 def ask(*words):
-    """What a program of Slurm says."""
     try:
         done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, text=True,
                               errors="replace", preexec_fn=child_setup())  # noqa: PLW1509

@@ -1,4 +1,4 @@
-"""Where a case stands, by what is in its folder and nothing else.
+"""Where a case stands, by what is in its folder and nothing else; who writes to a folder; and files that appear whole.
 
     <case>/<case>.yaml             its resolved deck, as the study starts it
     <case>/stdout.txt, stderr.txt  what its runs have said
@@ -11,13 +11,15 @@
 import json
 import os
 import re
+import socket
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
-from isotherm_tools.failure import CANNOT_CREATE, DATA, IO, Failure
+from isotherm_tools.program import CANNOT_CREATE, DATA, IO, Failure
 from isotherm_tools.json_record import VERSIONS, with_new_names
-from isotherm_tools.text import in_quotes
+from isotherm_tools.text import escaped, in_quotes
 
 DONE, NOT_CONVERGED, INTERNAL, STOPPED, DIVERGED = 0, 10, 70, 75, 76
 FINISHED = ("done", "not converged")
@@ -174,20 +176,19 @@ def wall_of_all_parts(case, run):
 def write_whole(path, text):
     """Replaces `path`; on the disk when this returns."""
     part = path.with_name(path.name + ".part")
+    code, remedy = CANNOT_CREATE, "check the folder and its free space"
     try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
-    except OSError as error:
-        raise Failure(CANNOT_CREATE, f"cannot write {in_quotes(path)} ({error.strerror}); check the folder and its free space") from error
-    try:
-        with open(descriptor, "wb") as file:
+        with open(part, "wb") as file:
+            code, remedy = IO, "free some space"
             file.write(text.encode("utf-8", "surrogateescape"))
             file.flush()
-            os.fsync(descriptor)
+            os.fsync(file.fileno())
         os.replace(part, path)
     except OSError as error:
-        with suppress(OSError):
-            part.unlink()
-        raise Failure(IO, f"cannot write {in_quotes(path)} ({error.strerror}); free some space") from error
+        if code == IO:
+            with suppress(OSError):
+                part.unlink()
+        raise Failure(code, f"cannot write {in_quotes(path)} ({error.strerror}); {remedy}") from error
 
 
 def write_json(path, content):
@@ -218,3 +219,123 @@ def make_folder(path, what):
 
 def utc_now():
     return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# One study in a directory at a time: `run.lock`, as the program has it for runs (src/output/run_directory.hpp).
+#
+# Made by O_EXCL, as locks of file systems cannot be relied on. Its lines: host, process, the start of that process in
+# ticks, the job. A lock whose process is gone from this host, whose job is ours (it was started again), or which nobody
+# has touched for two minutes is left over, and is taken.
+
+HEARTBEAT, LONGEST_SILENCE, ATTEMPTS = 10, 120, 5  # s, s
+
+
+def process_state(pid):
+    """Its state (Z: it has ended, and nobody has asked how), and its start in ticks; "?" where that is not known."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            fields = file.read().rpartition(")")[2].split()
+        return fields[0], fields[19]
+    except (OSError, IndexError):
+        return "?", "?"
+
+
+def this_process():
+    return [socket.gethostname(), str(os.getpid()), process_state(os.getpid())[1], os.environ.get("SLURM_JOB_ID") or "-"]
+
+
+def owner_of(path):
+    return (text_or_empty(path).split("\n") + [""] * 4)[:4]
+
+
+def has_ended(process, started):
+    pid = int(process) if process.isdigit() else 0
+    if pid <= 0:
+        return False  # being written, or not ours: its age decides
+    with suppress(OSError):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+    state, now = process_state(pid)
+    return state in "ZX" or (now != "?" and now != started)
+
+
+def why_stale(path, modified):
+    """Why the lock is left over; empty where its process may be alive."""
+    host, process, started, job = owner_of(path)
+    self = this_process()
+    if host == self[0] and has_ended(process, started):
+        return f"process {process} is gone from this host"
+    if job != "-" and job == self[3] and host != self[0]:
+        return f"job {job} was started again"
+    silence = time.time() - modified
+    return f"no sign of life for {silence:.0f} s" if host != self[0] and silence > LONGEST_SILENCE else ""
+
+
+class DirectoryLock:
+    """`with` gives the directory free again. `warning`: what to say of a lock that was taken; usually empty."""
+
+    def __init__(self, folder, force=False):
+        self.path, self.mine, self.warning, self.touched = folder / "run.lock", "\n".join(this_process()) + "\n", "", time.monotonic()
+        for _ in range(ATTEMPTS):
+            if self.make() or self.make_way(force):
+                return
+        raise Failure(CANNOT_CREATE, f"cannot get {in_quotes(self.path)} (other runs are after it too); try again")
+
+    def make(self):
+        try:
+            with open(self.path, "x", encoding="utf-8") as file:
+                file.write(self.mine)
+            return True
+        except FileExistsError:
+            return False
+        except OSError as error:
+            raise Failure(CANNOT_CREATE, f"cannot write {in_quotes(self.path)} ({error.strerror}); check the folder and its free "
+                                         "space") from error
+
+    def make_way(self, force):
+        """Of several that find a lock left over one renames the very file that it has looked at; all try again."""
+        with suppress(OSError):  # it has just gone, or somebody was faster
+            seen = os.stat(self.path)
+            host, process, _, _ = owner_of(self.path)
+            stale = "--force" if force else why_stale(self.path, seen.st_mtime)
+            if not stale:
+                raise Failure(CANNOT_CREATE, f"cannot use {in_quotes(self.path.parent)} as run directory (process {process} on "
+                                             f"{escaped(host)} writes to it); wait for its end, or take the directory "
+                                             "with --force where that run is gone")
+            old = f"{self.path}.{socket.gethostname()}.{os.getpid()}"
+            os.rename(self.path, old)
+            try:
+                if os.stat(old).st_ino != seen.st_ino:  # somebody was faster, and this is his
+                    os.link(old, self.path)
+                else:
+                    self.warning = f"{in_quotes(self.path)} of process {process} on {escaped(host)} was taken ({stale})"
+            finally:
+                os.unlink(old)
+        return False
+
+    def keep_alive(self):
+        if time.monotonic() - self.touched > HEARTBEAT:
+            self.touched = time.monotonic()
+            with suppress(OSError):
+                os.utime(self.path)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if "\n".join(owner_of(self.path)) + "\n" == self.mine:
+            with suppress(OSError):
+                self.path.unlink()  # else another run has been told to take it
+
+
+def is_busy(folder):
+    """A run that lost its study may be writing its checkpoint. A lock that nobody holds is taken away."""
+    if not (folder / "run.lock").exists():
+        return False
+    try:
+        with DirectoryLock(folder):
+            return False
+    except Failure:
+        return True

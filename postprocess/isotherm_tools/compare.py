@@ -1,0 +1,674 @@
+"""isotherm compare: every legal combination of what a deck leaves open, run from the same initial state, held to the same bits, and
+ranked. A study over axes of its own: each combination is a run, started as a study starts its cases."""
+
+import csv
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from statistics import median, quantiles
+from types import SimpleNamespace
+from typing import Callable, NamedTuple
+
+from isotherm_tools import baseline
+from isotherm_tools.baseline import Figure
+from isotherm_tools.program import (
+    CANNOT_CREATE, COMMAND_LINE, DATA, STOPPED_BY_CTRL_C, UNAVAILABLE, Failure, Parser, Program, is_launched,
+    launched_rank, number_from, positions, raise_error, say)
+from isotherm_tools.study import state
+from isotherm_tools.study.deck import DeckCase
+from isotherm_tools.study.runner import Runner, signal_name
+from isotherm_tools.text import aligned, counted, escaped, extent_text, grouped, human_duration, in_quotes, shell_word
+
+# The axes of a deck.
+
+DEEPEST = 8  # layers of ghosts, as `halo_width: auto` weighs them
+NOWHERE = [0, 0, 0]  # in no file and no argument
+
+
+class Axis(NamedTuple):
+    name: str
+    key: str
+    values: Callable  # of a Job, and whether the axis was named: the plainest first
+    of_ranks: bool = False  # means nothing on one
+    unasked: bool = True  # varies where no axis is named
+
+
+def widths(job, _named):
+    return [str(width) for width in range(1, min(DEEPEST, job.base["interval"]) + 1)]
+
+
+def process_grids(job, _named):
+    """The cheapest by estimate first: a run would take it."""
+    sizes = range(1, job.ranks + 1)
+    grids = [grid for grid in product(sizes, sizes, sizes) if math.prod(grid) == job.ranks]
+    cheapest = tuple(job.base["plan"]["process_grid"])
+    return [f"[{x},{y},{z}]" for x, y, z in sorted(grids, key=lambda grid: grid != cheapest)]
+
+
+# Where they are too many together, the later make way for the earlier.
+AXES = [
+    Axis("kernel", "solver.kernel", lambda job, _: [row["name"] for row in job.rows("kernels")]),
+    Axis("tile", "solver.tile", lambda job, _: list(dict.fromkeys(
+        name for row in job.rows("kernels") for names in row["tiles"].values() for name in names)), unasked=False),
+    Axis("transport", "parallel.transport", lambda job, _: [row["name"] for row in job.listed["transports"]], of_ranks=True),
+    Axis("overlap", "parallel.overlap", lambda *_: ["false", "true", "in_kernel"], of_ranks=True),
+    Axis("halo_width", "solver.halo_width", widths, of_ranks=True),
+    Axis("time_block", "solver.time_block", widths, unasked=False),
+    Axis("process_grid", "parallel.process_grid", process_grids, of_ranks=True),
+    Axis("cuda_graph", "solver.cuda_graph", lambda *_: ["false", "true"]),
+    # Unasked those that `auto` may take.
+    Axis("reduction", "solver.reduction",
+         lambda job, named: [row["name"] for row in job.rows("reductions") if named or row["automatic"]]),
+]
+
+
+def parse_axes(text):
+    """"kernel,tile" as axes, in the order of the table."""
+    names = [name for name in text.split(",") if name] if text else []
+    known = [axis.name for axis in AXES]
+    for name in names:
+        if name not in known:
+            raise Failure(COMMAND_LINE, f"isotherm: compare: --axes: there is no axis {in_quotes(name)}; use some of {', '.join(known)}")
+    return [axis for axis in AXES if axis.name in names]
+
+
+def node(word):
+    if word.startswith("["):
+        return {"at": NOWHERE, "items": [node(each) for each in word[1:-1].split(",")]}
+    return {"at": NOWHERE, "text": word}
+
+
+@dataclass
+class Job:
+    """The deck on so many ranks. `listed`: isotherm list --json; `base`: what the program says of the deck with the named axes open."""
+
+    program: object
+    path: str
+    overrides: list
+    arguments: list
+    ranks: int
+    named: list
+
+    def __post_init__(self):
+        self.listed = self.program.listed()
+        self.opened = {axis.key: "auto" for axis in self.named}
+        self.base, = self.ask([{"settings": {}, "plan": True}])
+        raise_error(raise_error(self.base), "refused")
+
+    def rows(self, table):
+        """Those of the backend; whether the devices run them is a matter of legality."""
+        return [row for row in self.listed[table] if row["backend"] == self.base["plan"]["backend"]]
+
+    def ask(self, requests):
+        """An answer for each: the deck with its settings, run for a comparison."""
+        return self.program.ask(self.path, self.overrides, self.arguments, [
+            {"ranks": self.ranks, "host": "this", "compare": {}, **each,
+             "settings": [{"key": key, "value": node(word)} for key, word in {**self.opened, **each["settings"]}.items()]}
+            for each in requests])
+
+    def legal(self, settings):
+        return ["error" not in answer and "refused" not in answer for answer in self.ask([{"settings": each} for each in settings])]
+
+
+class Combination(NamedTuple):
+    words: tuple = ()  # by Plan.axes
+    settings: dict = {}
+
+    def name(self, axes):
+        """"kernel=openmp halo_width=2"."""
+        return " ".join(f"{axis.name}={word}" for axis, word in zip(axes, self.words)) or "the deck"
+
+
+class Plan:
+    """The axes that vary, those that would make more combinations than the limit, and all legal combinations: the last axis changes
+    fastest, so the first combination, which others are compared with, is the plainest."""
+
+    def __init__(self, job, limit):
+        self.job, self.axes, self.left, self.combinations = job, [], [], [Combination()]
+        unasked = [axis for axis in AXES if axis.unasked]  # what the deck pins does not vary
+        answers = [] if job.named else job.ask([{"settings": {axis.key: "auto"}} for axis in unasked])
+        left_open = [axis for axis, answer in zip(unasked, answers) if answer.get("deck") == job.base["deck"]]
+        self.values = {axis.name: self.values_of(axis) for axis in (job.named or left_open)}
+        for axis in [axis for axis in AXES if len(self.values.get(axis.name, [])) > 1]:
+            more = self.extended(axis)
+            if not job.named and len(more) > limit:
+                self.left.append(axis)
+            else:
+                self.axes.append(axis)
+                self.combinations = more
+        if not self.combinations:
+            raise Failure(COMMAND_LINE, "compare: no combination of these axes is legal here (tiles need the axis kernel, or "
+                                        "solver.kernel); name others with --axes")
+        if len(self.combinations) > limit:
+            last = self.axes[-1]
+            sizes = " x ".join(f"{axis.name} ({len(self.values[axis.name])})" for axis in self.axes)
+            raise Failure(COMMAND_LINE, f"compare: {sizes} have more than {limit} legal combinations; name fewer with "
+                                        f"--axes, give one a value such as {last.key}={self.values[last.name][0]}, or "
+                                        "raise --limit")
+
+    def values_of(self, axis):
+        """Those that are legal whatever the others are. Tiles are legal with their kernel alone."""
+        if axis.of_ranks and self.job.ranks == 1:
+            return []
+        values = axis.values(self.job, axis in self.job.named)
+        return values if axis.name == "tile" else [
+            word for word, legal in zip(values, self.job.legal([{axis.key: word} for word in values])) if legal]
+
+    def extended(self, axis):
+        """All legal combinations with the values of one axis more. A kernel without tiles has the one that it has."""
+        bare = {row["name"] for row in self.job.rows("kernels") if not any(row["tiles"].values())}
+        more = [Combination((*each.words, word), {**each.settings, axis.key: word}) for each in self.combinations
+                for word in (["auto"] if axis.name == "tile" and each.settings.get("solver.kernel") in bare else self.values[axis.name])]
+        return [each for each, legal in zip(more, self.job.legal([each.settings for each in more])) if legal]
+
+
+# The runs, and what they have measured.
+
+LEAST_SWEEPS, MOST_SWEEPS = 4, 120  # of a sample
+PERIOD = 24  # sweeps: whole time blocks of lengths 1, 2, 3, 4, 6 and 8
+LEAST_SAMPLES, MOST_SAMPLES = 5, 200
+MEMORY = 71
+# Codes with which a run says something of the combination, not of the job.
+LEFT_OUT = (DATA, UNAVAILABLE, MEMORY)
+UNIT_ROUNDOFF = 2.0 ** -53
+
+
+@dataclass
+class Entry:
+    """A combination, and what became of it."""
+
+    name: str
+    combination: object
+    case: object = None
+    verdict: str = "left_out"  # or "same", "differs"
+    note: str = ""  # what differs, or why it was left out
+    code: int = 0  # with which it was left out
+    run: dict = None  # run.json
+    samples: list = field(default_factory=list)  # s a sweep, with its share of a check
+    within_noise: bool = False  # of the first
+
+    @property
+    def median(self):
+        return median(self.samples) if self.samples else math.inf
+
+    @property
+    def range(self):
+        """Without the lowest and the highest tenth."""
+        tenths = quantiles(self.samples, n=10, method="inclusive")
+        return tenths[0], tenths[-1]
+
+
+class Measurement:
+    """`size`: sweeps of a sample; `interval`: of the checks in these runs."""
+
+    def __init__(self, job, launcher, work, sweeps, seconds):
+        self.job, self.launcher, self.work, self.seconds, self.passes = job, launcher, work, seconds, 0
+        wanted = job.base["interval"]
+        self.size = -(-sweeps // wanted) * wanted if sweeps > wanted else sweeps or self.size_by_time(wanted)
+        self.interval = min(wanted, self.size)
+
+    def size_by_time(self, wanted):
+        """By the least traffic of a sweep and the copy bandwidth of this host, measured: whole intervals of checks, or
+        of the usual time blocks."""
+        job, plan = self.job, self.job.base["plan"]
+        copy, = job.program.ask(job.path, job.overrides, job.arguments, [
+            {"bandwidth": plan["backend"], "bytes": 8 * math.prod(plan["cells"])}])
+        sweep = plan["traffic_bytes"] / max(plan["sweeps"], 1) / raise_error(copy)["bytes_per_s"]
+        sweeps = int(min(max(self.seconds / LEAST_SAMPLES / max(sweep, 1e-9), LEAST_SWEEPS), MOST_SWEEPS))
+        return next((sweeps // unit * unit for unit in (wanted, PERIOD) if sweeps >= unit), sweeps)
+
+    def sweeps(self, samples):
+        """Behind a sample that warms up; the last is lost where checks lag."""
+        return self.size * (samples + 2)
+
+    def run(self, entries, samples, **compare):
+        """Each entry with so many samples. Fills in `case`, `run` and `samples`."""
+        self.passes += 1
+        folder = {"output.directory": str(self.work / str(self.passes))}
+        compare = {"check_interval": self.interval, "tuning_file": str(self.work / "tuning.json"), **compare}
+        answers = self.job.ask([{"settings": {**entry.combination.settings, **folder}, "name": entry.name,
+                                 "compare": {"sweeps": self.sweeps(count), **compare}} for entry, count in zip(entries, samples)])
+        cases = [DeckCase(SimpleNamespace(name=entry.name, ranks=self.job.ranks), raise_error(answer))
+                 for entry, answer in zip(entries, answers)]
+        # The combinations, as the runner of studies wants its cases.
+        study = SimpleNamespace(
+            program=self.job.program, cases=cases, launcher=self.launcher, scaling=None,
+            changes=lambda pairs: [[] for _ in pairs],
+            sections={"ranks_per_node": None, "default_launcher": self.launcher})
+        if stopped_by := Runner(study, 1, False).run():
+            raise Failure(128 + stopped_by, f"stopped by {signal_name(stopped_by)}; nothing is kept of this comparison")
+        for entry, case in zip(entries, cases):
+            self.take(entry, case, state.look_at(study, case))
+
+    def take(self, entry, case, look):
+        entry.case, entry.run = case, None
+        if look.is_finished:
+            entry.run, entry.verdict = state.run_record(case), "same"
+            entry.samples = self.samples(case, entry.run)
+            return
+        message = (look.message or f"ended with exit code {look.exit_code}").split("\n")[0]
+        if look.exit_code not in LEFT_OUT:
+            code = look.exit_code if 1 < (look.exit_code or 0) < 128 else state.INTERNAL
+            raise Failure(code, f"compare: {entry.name}: {message}")
+        entry.verdict, entry.note, entry.code = "left_out", message, look.exit_code
+
+    def samples(self, case, run):
+        """Of history.csv, which has the time of every check."""
+        with open(case.folder / "history.csv", encoding="utf-8", newline="") as file:
+            wall = {int(row["sweep"]): float(row["wall_s"]) for row in csv.DictReader(file)}
+        marks = [wall[sweep] for sweep in sorted(wall) if sweep % self.size == 0]
+        if run["residual"]["check"] == "asynchronous":
+            marks = marks[:-1]  # the last two are told together
+        # Checks may come more often than in the deck: a sweep has its share of those that the deck asks for.
+        check = run["phases_s"]["reduction"]["min"] / max(run["residual"]["checks"], 1)
+        more = check * (1 / self.interval - 1 / self.job.base["check_interval"])
+        times = [max(after - before, 1e-6) / self.size for before, after in zip(marks, marks[1:])]  # written to a microsecond
+        return [max(time - more, time / 2) for time in times]
+
+    def first_pass(self, entries):
+        """All as far as the first, which they are compared with. Returns the entry that could be run first, or None."""
+        say(f"fields after {grouped(self.sweeps(LEAST_SAMPLES))} sweeps:\n")
+        self.run(entries, [LEAST_SAMPLES] * len(entries))
+        first = next((entry for entry in entries if entry.run), None)
+        for entry in entries:
+            if entry.run and entry is not first:
+                entry.note = self.difference(first, entry)
+                entry.verdict = "differs" if entry.note else "same"
+        return first
+
+    def second_pass(self, entries):
+        """Longer, where the first pass took less than the time of a combination. A wrong answer has no speed."""
+        counts = {entry.name: min(MOST_SAMPLES, math.ceil(self.seconds / (self.size * entry.median)))
+                  for entry in entries if entry.verdict == "same"}
+        again = [entry for entry in entries if counts.get(entry.name, 0) > LEAST_SAMPLES]
+        if not again:
+            return
+        say("times:\n")
+        first_runs = [entry.run for entry in again]
+        self.run(again, [counts[entry.name] for entry in again])
+        for entry, run in zip(again, first_runs):  # the record of the longer run has the field of another sweep
+            if entry.run:
+                entry.run.update({key: run[key] for key in ("fingerprint", "residual")})
+
+    def difference(self, first, entry):
+        """Where the bits differ; empty where they do not."""
+        if entry.run["fingerprint"] != first.run["fingerprint"]:
+            return self.first_cells(first, entry)
+        norms = [each.run["residual"]["last_K"] for each in (first, entry)]
+        reductions = {each.run["method"]["reduction"] for each in (first, entry)}
+        exact = first.run["residual"]["norm"] == "max" or reductions == {"reproducible"}
+        if norms_agree(*norms, exact, math.prod(first.run["grid"]["cells"])):
+            return ""
+        return f"the norm is {norms[1]} and should be {norms[0]}"
+
+    def first_cells(self, first, entry):
+        """Both are run once more, with their last fields in files."""
+        say(f"{entry.name} has other bits; where, two more runs tell:\n")
+        pair = [Entry(each.name, each.combination) for each in (first, entry)]
+        self.run(pair, [LEAST_SAMPLES] * 2, snapshots=True)
+        fingerprints = f"fingerprint {entry.run['fingerprint']}, and should be {first.run['fingerprint']}"
+        if not all(each.run for each in pair):
+            return fingerprints
+        try:
+            difference = field_difference(*(max(each.case.folder.glob("*_[0-9]*.hdf")) for each in pair))
+        except ImportError:
+            return f"{fingerprints} (h5py and numpy, which read the cells, are not installed)"
+        return difference or (
+            f"{fingerprints}; a second run had the bits that it should have, so the first was disturbed or depends on its order")
+
+
+def field_difference(expected, found):
+    """"2 of 3 520 cells; the first, (1, 0, 7), is 300.1 and should be 300"; empty where there is none. A plane at a time."""
+    import h5py
+    import numpy as np
+
+    count, first = 0, None
+    with h5py.File(expected) as a, h5py.File(found) as b:
+        cells, others = a["temperature"], b["temperature"]
+        if cells.shape != others.shape or cells.dtype != others.dtype:
+            return f"the file has {others.dtype} {others.shape} and should have {cells.dtype} {cells.shape}"
+        for z in range(cells.shape[0]):
+            plane, other = cells[z], others[z]
+            bits = f"u{plane.itemsize}"
+            differ = np.argwhere(plane.view(bits) != other.view(bits))
+            count += len(differ)
+            if len(differ) and not first:
+                y, x = map(int, differ[0])
+                first = f"the first, ({x}, {y}, {z}), is {other[y, x]!s} and should be {plane[y, x]!s}"
+        return f"{grouped(count)} of {grouped(cells.size)} cells; {first}" if count else ""
+
+
+def norms_agree(a, b, exact, cells):
+    """Each is as far from the sum of the same terms as the rounding of a term and of so many additions, in any order, can bring it
+    (Higham, Accuracy and Stability of Numerical Algorithms, SIAM 2002, chapter 4); the root of it is nearer."""
+    if a == b or None in (a, b):  # None: not finite
+        return a == b
+    return not exact and abs(a - b) <= 2 * (cells + 4) * UNIT_ROUNDOFF * max(abs(a), abs(b))
+
+
+def read_tuning(path):
+    """The file's content; None where there is none."""
+    if not Path(path).exists():
+        return None
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        if content["schema"] != "isotherm-tuning" or not isinstance(content["entries"], list):
+            raise ValueError("it has another schema")
+        return content
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise Failure(DATA, f"{in_quotes(path)} is no tuning file ({error}); name another with --keep, or remove it") from error
+
+
+def keep(path, job, measurement, entries):
+    """--keep: the fastest kernels of a comparison in a tuning file, which later runs of the deck read. Returns a line
+    for each process grid.
+
+    The program alone knows by what a tuning file finds its entries. So the deck is run once, up to its first check,
+    with a tuning file of its own and every process grid that was compared: its entry gets the choice of the comparison,
+    and a second run must take it."""
+    automatic = {row["name"] for table in ("kernels", "reductions") for row in job.listed[table] if row["automatic"]}
+    fit = [entry for entry in entries
+           if entry.verdict == "same" and {entry.run["method"][key] for key in ("kernel", "reduction")} <= automatic]
+    by_grid = {}
+    for entry in fit:
+        by_grid.setdefault(tuple(entry.run["decomposition"]["process_grid"]), []).append(entry)
+    text = "".join(keep_grid(path, job, measurement, grid, those) for grid, those in by_grid.items())
+    return text or f"nothing is kept in {escaped(path)}: a run of the deck takes none of these kernels from a file\n"
+
+
+def keep_grid(path, job, measurement, grid, entries):
+    """Of the entries, the fastest first, the first that a run takes."""
+    settings = {"parallel.process_grid": "[{},{},{}]".format(*grid)} if job.ranks > 1 else {}
+    file = measurement.work / "kept.json"
+    file.unlink(missing_ok=True)
+    short_run(job, measurement, settings, file)
+    found = read_tuning(file)
+    for entry in entries if found and found["entries"] else []:
+        method = entry.run["method"]
+        found["entries"][-1]["choice"].update({
+            "kernel": method["kernel"], "tile": method["tile"] or "-", "reduction": method["reduction"], "graph": method["graph"],
+            "overlap": method["overlap"], "time_block": method["time_block"], "halo_width": method["halo_width"], "seconds": entry.median,
+            "complete": True})
+        file.write_text(json.dumps(found), encoding="utf-8")
+        if short_run(job, measurement, settings, file)["tuning"]["source"] != "file":
+            continue
+        kept = read_tuning(path) or {**found, "entries": []}
+        kept["entries"] = [each for each in kept["entries"] if each["key"] != found["entries"][-1]["key"]] + found["entries"][-1:]
+        state.write_whole(Path(path), json.dumps(kept, indent=1) + "\n")
+        kernel = f"{method['kernel']} {method['tile'] or ''}".rstrip()
+        return (f"kept in {escaped(path)}: kernel {kernel}, reduction {method['reduction']}, halo width {method['halo_width']}, for process "
+                f"grid {extent_text(grid)}\n")
+    return ""
+
+
+def short_run(job, measurement, settings, file):
+    """The method of a run of the deck as it is, up to its first check."""
+    entry = Entry("the deck", Combination((), settings))
+    measurement.run([entry], [0], sweeps=job.base["interval"], check_interval=job.base["interval"], tuning_file=str(file))
+    if not entry.run:
+        raise Failure(entry.code, f"compare: --keep: {entry.note}")
+    return entry.run["method"]
+
+
+# The command line.
+
+SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
+
+
+def parse(words):
+    top = Parser(prog="isotherm compare", allow_abbrev=False,
+                 description="Runs all legal combinations of what a deck leaves open, checks that they have the same bits, and ranks them.")
+    top.add_argument("deck", nargs="?", help="the deck, a YAML file")
+    top.add_argument("overrides", nargs="*", metavar="key.path=value", help="replaces any key of the deck")
+    top.add_argument("--from", dest="source", metavar="FILE", help="instead: a file that a run wrote, .hdf, with its resolved deck in it")
+    top.add_argument("--axes", default="", help=f"what varies: {','.join(axis.name for axis in AXES)} (default: those that the deck leaves "
+                                                "open, but tile, within the limit)")
+    top.add_argument("--ranks", type=number_from(1, 1000000), default=1, metavar="N", help="ranks of each run (default: 1)")
+    top.add_argument("--launcher", default="mpirun -n {ranks}", help='starts the ranks (default: "mpirun -n {ranks}")')
+    top.add_argument("--limit", type=number_from(1, 100000), default=200, metavar="N", help="the most combinations (default: 200)")
+    top.add_argument("--sweeps", type=number_from(1, 1000000), default=0, metavar="N", help="sweeps of a sample (default: by --seconds)")
+    top.add_argument("--seconds", type=number_from(0.001, 3600, float), default=1.0, metavar="S",
+                     help="time of samples, a combination (default: 1)")
+    top.add_argument("--json", default="", metavar="FILE", help="write everything measured to this file")
+    top.add_argument("--keep", default="", metavar="FILE", help="keep the fastest kernels in this file, for solver.tuning_file")
+    top.add_argument("--baseline", default="", metavar="FILE", help="an earlier --json; exit code 76 where a figure of merit got worse")
+    baseline.add_tolerance(top)
+    options = top.parse_intermixed_args(words)
+    if options.source and options.deck:  # which is the first override
+        options.overrides.insert(0, options.deck)
+    if not options.source and not options.deck:
+        top.error("deck is required")
+    if options.tolerance is not None and not options.baseline:
+        top.error("--tolerance requires --baseline")
+    return options
+
+
+def check_not_launched(words):
+    """mpirun, or srun with several tasks, has started this process. A shell in a job of Slurm may be a step of one task."""
+    ranks = next((int(os.environ[name]) for name in SIZES if os.environ.get(name, "").isdigit()), 0)
+    of_mpi = any(map(os.environ.get, ("OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK")))
+    if not is_launched() or (ranks == 1 and not of_mpi):
+        return
+    if launched_rank() > 0:
+        time.sleep(2)  # another says it, and a launcher ends all with the first
+        sys.exit(COMMAND_LINE)
+    raise Failure(COMMAND_LINE, "isotherm: compare starts its ranks itself; write: "
+                                f"isotherm compare --ranks {ranks or 'N'} {' '.join(map(shell_word, words))}")
+
+
+def check_writable(path):
+    """Before hours of work: can the file be made?"""
+    part = Path(path + ".part")
+    try:
+        with open(part, "ab"):
+            pass
+        if part.stat().st_size == 0:
+            part.unlink()
+    except OSError as error:
+        raise Failure(CANNOT_CREATE, f"cannot write {in_quotes(path)} ({error.strerror}); check the folder and its free space") from error
+
+
+def main(words):
+    options = parse(words)
+    check_not_launched(words)
+    named = parse_axes(options.axes)
+    earlier = baseline.Measured(options.baseline) if options.baseline else None
+    read_tuning(options.keep) if options.keep else None
+    for path in filter(None, (options.json, options.keep)):
+        check_writable(path)
+    try:
+        work = Path(tempfile.mkdtemp(prefix="isotherm-compare-", dir="."))  # here, where all hosts of a job see it
+    except OSError as error:
+        raise Failure(CANNOT_CREATE, f"cannot make a folder here for the runs ({error.strerror}); start isotherm compare where you may "
+                                     "write") from error
+    try:
+        return Comparison(words, options, named, work).run(earlier)
+    except KeyboardInterrupt as stop:
+        raise Failure(STOPPED_BY_CTRL_C, "stopped by Ctrl-C; nothing is kept of this comparison") from stop
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+class Comparison:
+    def __init__(self, words, options, named, work):
+        self.words, self.options = words, options
+        starter = Program()
+        path = deck_within(starter, options.source, work) if options.source else options.deck
+        arguments = positions(words, options.overrides, 2 if starter.is_parent else 1)
+        if "error" not in starter.ask(path, options.overrides, arguments, [{"sections": True}])[0]:
+            raise Failure(DATA, f"{path}: the deck is of several cases, not of one run; isotherm study runs them, and compare a deck "
+                                "without study and scaling")
+        self.job = Job(starter, path, options.overrides, arguments, options.ranks, named)
+        self.plan = Plan(self.job, options.limit)
+        self.measurement = Measurement(self.job, options.launcher, work, options.sweeps, options.seconds)
+
+    def run(self, earlier):
+        options, plan, measurement = self.options, self.plan, self.measurement
+        entries = [Entry(each.name(plan.axes), each) for each in plan.combinations]
+        if earlier:
+            self.check_comparison(earlier)
+        say(banner(self.job, plan))
+        reference = measurement.first_pass(entries)
+        if not reference:
+            first = entries[0]
+            raise Failure(first.code, f"compare: no combination could be run; the first: {escaped(first.note)}")
+        measurement.second_pass(entries)
+        rank(entries)
+        near = sum(entry.within_noise for entry in entries)
+        head = f"no single fastest ({counted(near, 'other')} within noise of the first); the first" if near else \
+            "the fastest"
+        text = f"\n{table(plan, entries, reference)}\n{head}: {self.run_words(entries[0])}\n"
+        verdict = None
+        if earlier:
+            baseline.check_subject(earlier, baseline.grid_subject(reference.run))
+            verdict = baseline.Verdict(earlier, figures_of_merit(entries), options.tolerance)
+        say(text + (verdict.text() if verdict else ""))
+        if options.json:
+            line = " ".join(map(shell_word, ["isotherm", "compare", *self.words]))
+            state.write_json(Path(options.json), record(plan, measurement, entries, reference, verdict, line))
+        if options.keep:
+            say(keep(options.keep, self.job, measurement, entries))
+        wrong = sum(entry.verdict == "differs" for entry in entries)
+        if wrong:
+            raise Failure(state.DIVERGED, f"compare: {wrong} of {counted(len(entries), 'combination')} have other bits than "
+                                          f"'{reference.name}' (the table says where); do not use them, and report this")
+        if verdict:
+            verdict.raise_if_worse()
+        return state.DONE
+
+    def run_words(self, entry):
+        """What to type for a run of that combination. Overrides of its own keys make way."""
+        options, settings = self.options, entry.combination.settings
+        overrides = [each for each in options.overrides if each.split("=")[0] not in settings]
+        words = ["isotherm", "run", *(["--from", options.source] if options.source else [options.deck]), *overrides]
+        launcher = f"{options.launcher.replace('{ranks}', str(options.ranks))} " if options.ranks > 1 else ""
+        return launcher + " ".join(map(shell_word, words + [f"{key}={word}" for key, word in settings.items()]))
+
+    def check_comparison(self, earlier):
+        """Of another kind, grid, precision or number of ranks; of which devices the ranks have, their first run tells."""
+        if earlier.schema != "isotherm-compare":
+            raise Failure(DATA, f"{in_quotes(earlier.path)} is of no comparison; name what isotherm compare --json has written")
+        base = self.job.base
+        now = f"{extent_text(base['cells'])} {base['precision']} on {counted(self.job.ranks, 'rank')}"
+        if not earlier.subject.startswith(f"{now} ("):
+            baseline.check_subject(earlier, now)
+
+
+def deck_within(starter, source, work):
+    """A file with the deck inside another."""
+    done = subprocess.run([starter.path, "info", source, "--deck"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    if done.returncode:
+        raise Failure(done.returncode, done.stderr.decode(errors="replace").strip())
+    path = work / "deck.yaml"
+    path.write_bytes(done.stdout)
+    return str(path)
+
+
+class Figures:
+
+    def __init__(self, entry):
+        self.low, self.high = entry.range
+        self.median, self.least, self.most = entry.median, min(entry.samples), max(entry.samples)
+        self.points = math.prod(entry.run["grid"]["cells"]) / self.median  # a second
+        self.bandwidth = self.points * entry.run["performance"]["bytes_per_point"]
+        self.copy = entry.run["performance"]["copy_bandwidth_bytes_per_s"]
+        self.share = 100 * self.bandwidth / self.copy if self.copy else None
+        halo, halo_width = entry.run["halo"], entry.run["method"]["halo_width"]
+        self.exchange, self.exposed = (halo[key] and halo[key] / halo_width for key in ("exchange_s", "exposed_s"))
+
+
+def rank(entries):
+    """The fastest with the same bits first, then those that differ, then those that were left out."""
+    entries.sort(key=lambda entry: (("same", "differs", "left_out").index(entry.verdict), entry.median))
+    for entry in entries[1:]:
+        entry.within_noise = entry.verdict == "same" and entry.range[0] <= entries[0].range[1]
+
+
+def figures_of_merit(entries):
+    figures = {}
+    for entry in entries:
+        if entry.verdict != "same":
+            continue
+        f = Figures(entry)
+        figures[f"{entry.name}: time_per_sweep"] = Figure(1e3 * f.median, "ms", "lower")
+        figures[f"{entry.name}: cell_updates"] = Figure(f.points / 1e9, "GLUP/s", "higher")
+        if f.share is not None:
+            figures[f"{entry.name}: copy_bandwidth_share"] = Figure(f.share, "%", "higher")
+    return figures
+
+
+def banner(job, plan):
+    cells, program = job.base["plan"]["cells"], job.listed["version"]
+    text = (f"isotherm {program}, compare {escaped(job.path)} on {counted(job.ranks, 'rank')}\n"
+            f"  {extent_text(cells)} = {grouped(math.prod(cells))} cells\n"
+            f"  {counted(len(plan.combinations), 'combination')} of "
+            f"{' x '.join(axis.name for axis in plan.axes) or 'what the deck names'}\n")
+    if plan.left:
+        text += f"  left to the deck, as they would be too many: {', '.join(axis.name for axis in plan.left)}; see --axes and --limit\n"
+    return text
+
+
+def bits_text(entry, reference):
+    if entry.verdict == "same":
+        remark = " (the others' reference)" if entry is reference else ""
+        return f"same{remark}{', within noise of the first' if entry.within_noise else ''}"
+    return f"{'DIFFER' if entry.verdict == 'differs' else 'left out'}: {escaped(entry.note)}"
+
+
+def table(plan, entries, reference):
+    """`low` to `high`: the range of a sweep's times, without the lowest and the highest tenth."""
+    timed = {entry.name: Figures(entry) for entry in entries if entry.verdict == "same"}
+    tiles = all(axis.name != "tile" for axis in plan.axes) and any(entry.run and entry.run["method"]["tile"] for entry in entries)
+    halos = any(f.exposed is not None for f in timed.values())
+    heads = ["rank", *(axis.name for axis in plan.axes), *(["tile"] if tiles else []), "time", "low", "high", "GPts/s", "of copy",
+             *(["halo exposed"] if halos else []), "bits"]
+    words = len(plan.axes) + tiles
+    rows = [heads]
+    for place, entry in enumerate(entries, 1):
+        f = timed.get(entry.name)
+        row = [str(place) if f else "-", *entry.combination.words]
+        row += [(entry.run and entry.run["method"]["tile"]) or "-"] if tiles else []
+        row += ["-"] * 5 if f is None else [*map(human_duration, (f.median, f.low, f.high)), f"{f.points / 1e9:.3f}",
+                                            f"{f.share:.1f} %" if f.share else "-"]
+        row += ["-" if f is None or f.exposed is None else human_duration(f.exposed)] if halos else []
+        rows.append([*row, bits_text(entry, reference)])
+    return aligned("r" + "l" * words + "r" * (len(heads) - words - 2) + "l", rows, 2)
+
+
+def entry_record(plan, entry):
+    run = entry.run or {}
+    method = run and {key: run["method"][key] for key in (
+        "kernel", "tile", "reduction", "transport", "halo_width", "time_block", "overlap", "graph")}
+    if run:
+        method["process_grid"] = run["decomposition"]["process_grid"]
+    f = Figures(entry) if entry.verdict == "same" else None
+    return {
+        "name": entry.name, "settings": {axis.key: word for axis, word in zip(plan.axes, entry.combination.words)},
+        "verdict": entry.verdict, "within_noise": entry.within_noise, "note": entry.note or None, "method": method or None,
+        "sweep_s": f and {"median": f.median, "min": f.least, "max": f.most, "p10": f.low, "p90": f.high},
+        "points_per_s": f and f.points, "effective_bandwidth_bytes_per_s": f and f.bandwidth, "copy_bandwidth_bytes_per_s": f and f.copy,
+        "copy_bandwidth_share_percent": f and f.share, "halo_exchange_s": f and f.exchange, "halo_exposed_s": f and f.exposed,
+        "fingerprint": run.get("fingerprint"), "norm_K": run["residual"]["last_K"] if run else None,
+        "samples": {"sweep_s": entry.samples if f else []}}
+
+
+def record(plan, measurement, entries, reference, verdict, command_line):
+    job, run = plan.job, reference.run
+    same = all(entry.verdict != "differs" for entry in entries) and not (verdict and verdict.worse)
+    return {
+        "schema": "isotherm-compare", "schema_version": 2, "result": "PASS" if same else "FAIL",
+        "provenance": {**run["provenance"], "command_line": command_line}, "deck": {"path": job.path, "resolved": job.base["deck"]},
+        "grid": run["grid"], "ranks": run["ranks"], "axes": [{"name": axis.name, "key": axis.key} for axis in plan.axes],
+        "left_to_the_deck": [axis.name for axis in plan.left], "reference": reference.name, "sweeps_per_sample": measurement.size,
+        "check_interval": job.base["check_interval"], "norm": run["residual"]["norm"],
+        "entries": [entry_record(plan, entry) for entry in entries],
+        "figures_of_merit": {name: figure._asdict() for name, figure in figures_of_merit(entries).items()},
+        "baseline": verdict and verdict.record(), "warnings": list(dict.fromkeys([*job.base["warnings"], *run["warnings"]]))}
