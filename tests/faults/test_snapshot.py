@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from program import DECK, isotherm, ran, write_deck
-from runs import cells
+from runs import cells, fingerprint
 
 CELLS = (17, 23, 31)
 ORIGIN = (-1, 2, 0.5)
@@ -34,16 +34,6 @@ def whole(run):
 def snapshot(whole, tmp_path):
     """A copy that a test may spoil."""
     return shutil.copy(whole, tmp_path / "copy.hdf")
-
-
-def fingerprint(values):
-    """The definition of kernels/fingerprint.hpp, once more."""
-    bits = values.ravel().view(np.uint64 if values.dtype == np.float64 else np.uint32).astype(np.uint64)
-    with np.errstate(over="ignore"):
-        mixed = bits + np.arange(1, bits.size + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return int(np.sum(mixed ^ (mixed >> np.uint64(31)), dtype=np.uint64))
 
 
 def test_every_cell_at_its_place(run):
