@@ -148,44 +148,31 @@ def test_a_row_of_the_processor_needs_no_device_option(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-SUBJECTS = "; use one of stencil, reduction, bandwidth, halo, io; see isotherm --help"
-
-
-def help_of(subject):
-    return f"; see isotherm bench {subject} --help"
-
-
-WRONG = [
-    ([], 2, "isotherm: bench: no subject is given" + SUBJECTS),
-    (["halos"], 2, "isotherm: bench: unknown subject 'halos'" + SUBJECTS),
-    (["stencil", "extra"], 2, "isotherm: The following argument was not expected: extra" + help_of("stencil")),
-    (["stencil", "--frob"], 2, "isotherm: The following argument was not expected: --frob" + help_of("stencil")),
-    (["stencil", "--sizes", "16x16"], 2,
-     "isotherm: --sizes: '16x16' is no size (an edge such as 256, or 256x128x64; an axis has 1 to 1048576 cells)"
-     + help_of("stencil")),
-    (["stencil", "--time-blocks", "1,frob"], 2,
-     "isotherm: --time-blocks: ('frob' is no number from 1 to 64) OR ('frob' is none of all)" + help_of("stencil")),
-    (["stencil", "--precision", "fp16"], 2, "isotherm: --precision: 'fp16' is none of fp32, fp64" + help_of("stencil")),
-    (["stencil", "--device", "tpu"], 2, "isotherm: --device: 'tpu' is none of auto, cpu, cuda, gpu" + help_of("stencil")),
-    (["stencil", "--norm", "sum"], 2, "isotherm: --norm: 'sum' is none of max, l1, l2" + help_of("stencil")),
-    (["reduction", "--op", "mean"], 2, "isotherm: --op: 'mean' is none of sum, max, l1, l2" + help_of("reduction")),
-    (["reduction", "--boundaries"], 2,
-     "isotherm: The following argument was not expected: --boundaries" + help_of("reduction")),
-    (["stencil", "--device", "cpu", "--kernels", "openmp,naive"], 2,
-     "bench: --kernels: no kernel 'naive' of bench stencil runs on cpu; use one of reference, openmp, temporal_openmp"),
-    (["stencil", "--device", "cpu", "--kernels", "reference", "--time-blocks", "1,3"], 2,
+WRONG = [  # what stderr begins with
+    ([], "isotherm: bench: no subject is given; use one of stencil, reduction, bandwidth, halo, io"),
+    (["halos"], "isotherm: bench: unknown subject 'halos'; use one of stencil, "),
+    (["stencil", "extra"], "isotherm: The following argument was not expected: extra; see isotherm bench stencil --help"),
+    (["stencil", "--sizes", "16x16"], "isotherm: --sizes: '16x16' is no size (an edge such as 256, or 256x128x64; "),
+    (["stencil", "--time-blocks", "1,frob"], "isotherm: --time-blocks: ('frob' is no number from 1 to 64) OR ('frob' is none of all)"),
+    (["stencil", "--precision", "fp16"], "isotherm: --precision: 'fp16' is none of fp32, fp64"),
+    (["stencil", "--device", "tpu"], "isotherm: --device: 'tpu' is none of auto, cpu, cuda, gpu"),
+    (["stencil", "--norm", "sum"], "isotherm: --norm: 'sum' is none of max, l1, l2"),
+    (["reduction", "--op", "mean"], "isotherm: --op: 'mean' is none of sum, max, l1, l2; see isotherm bench reduction --help"),
+    (["reduction", "--boundaries"], "isotherm: The following argument was not expected: --boundaries"),
+    (["stencil", "--device", "cpu", "--kernels", "openmp,naive"], "bench: --kernels: no kernel 'naive' of bench stencil runs on cpu; "
+                                                                  "use one of reference, openmp, temporal_openmp"),
+    (["stencil", "--device", "cpu", "--kernels", "reference", "--time-blocks", "1,3"],
      "bench: --time-blocks: none of these kernels takes 3 sweeps; use time blocks up to 1"),
-    (["stencil", "--device", "cpu", "--norm", "l2", "--kernels", "openmp", "--time-blocks", "2"], 2,
+    (["stencil", "--device", "cpu", "--norm", "l2", "--kernels", "openmp", "--time-blocks", "2"],
      "bench: --time-blocks: none of these kernels returns the norm of 2 sweeps; use time blocks up to 1"),
-    (["bandwidth", "--device", "cpu", "--kernels", "copy,frob"], 2,
-     "bench: --kernels: no kernel 'frob' of bench bandwidth runs on cpu; use one of " + ", ".join(HOST_KERNELS["bandwidth"])),
+    (["bandwidth", "--device", "cpu", "--kernels", "copy,frob"], "bench: --kernels: no kernel 'frob' of bench bandwidth runs on cpu"),
 ]
 
 
-@pytest.mark.parametrize("arguments, code, line", WRONG, ids=[" ".join(w[0]) or "nothing" for w in WRONG])
-def test_wrong_words_are_one_line_and_code_2(tmp_path, arguments, code, line):
+@pytest.mark.parametrize("arguments, line", WRONG, ids=[" ".join(w[0]) or "nothing" for w in WRONG])
+def test_wrong_words_are_one_line_and_code_2(tmp_path, arguments, line):
     result = isotherm("bench", *arguments, cwd=tmp_path)
-    assert (result.code, result.err, result.out) == (code, line + "\n", "")
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1) and result.err.startswith(line), result.err
     assert os.listdir(tmp_path) == []
 
 
@@ -208,16 +195,13 @@ def test_a_json_that_cannot_be_made_is_refused_before_work(tmp_path, make, json_
     assert result.err.startswith(json_file) and result.err.count("\n") == 1
 
 
-def test_an_old_json_survives_a_refusal(tmp_path):
-    (tmp_path / "bench.json").write_text("old")
-    result = isotherm("bench", "stencil", "--device", "cpu", "--sizes", "1048576", "--json", "bench.json", cwd=tmp_path)
-    assert result.code == 71
-    assert (tmp_path / "bench.json").read_text() == "old" and os.listdir(tmp_path) == ["bench.json"]
-
-
-def test_a_part_that_stands_there_survives_a_refusal(tmp_path):
+def test_an_old_json_and_a_part_that_stands_there_survive_a_refusal(tmp_path):
     """Whether the JSON can be made is asked without touching what is there; a full stdout ends the run after that."""
-    part = tmp_path / "bench.json.part"
+    json_file, part = tmp_path / "bench.json", tmp_path / "bench.json.part"
+    json_file.write_text("old")
+    assert isotherm("bench", "stencil", "--device", "cpu", "--sizes", "1048576", "--json", "bench.json", cwd=tmp_path).code == 71
+    assert json_file.read_text() == "old" and os.listdir(tmp_path) == ["bench.json"]
+    json_file.unlink()
     part.write_text("mine")
     with open("/dev/full", "w", encoding="ascii") as full:
         result = subprocess.run([os.environ["ISOTHERM"], "bench", "stencil", *QUICK, "--sizes", "16", "--json",

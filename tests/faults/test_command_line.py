@@ -15,81 +15,47 @@ from cli import BASE_DECK, isotherm as measured
 from job import Background, ENDLESS
 from program import DECK, HANGS, isotherm, ran, write_deck
 
-HELP = "; see isotherm --help"
-TOOLS = "animate, baseline, compare, history, ladder, report, roofline, scaling, slice, study, study-plot, time-blocks, volume"
-SUBCOMMANDS = f"; use one of run, check, list, init, schema, info, bench, {TOOLS}" + HELP
-KEYS = ("grid, material, precision, boundaries, initial, sources, problem, solver, parallel, output, verify, study, "
-        "scaling")
-
-WRONG = [
-    (["frob"], 2, "isotherm: unknown subcommand 'frob'" + SUBCOMMANDS),
-    (["frob", "deck.yaml"], 2, "isotherm: unknown subcommand 'frob'" + SUBCOMMANDS),
-    (["--frob"], 2, "isotherm: '--frob' stands where a subcommand is wanted" + SUBCOMMANDS),
+WRONG = [  # what stderr begins with
+    (["frob"], 2, "isotherm: unknown subcommand 'frob'; use one of run, check, list, init, schema, info, bench, animate, "),
+    (["--frob"], 2, "isotherm: '--frob' stands where a subcommand is wanted; use one of run, "),
     (["deck.yaml"], 2, "isotherm: 'deck.yaml' is no subcommand; write: isotherm run deck.yaml"),
     (["my deck.yml", "grid.cells=[8, 8, 8]"], 2,
      "isotherm: 'my deck.yml' is no subcommand; write: isotherm run 'my deck.yml' 'grid.cells=[8, 8, 8]'"),
     (["deck_00000010.hdf"], 2, "isotherm: 'deck_00000010.hdf' is no subcommand; write: isotherm info deck_00000010.hdf"),
-    (["run", "deck.yaml", "--grid.cells=64"], 2,
-     "isotherm: argument 3: '--grid.cells=64' is no option; write grid.cells=64 without dashes"),
-    (["check", "--grid.cells", "64", "deck.yaml"], 2,
-     "isotherm: argument 2: '--grid.cells' is no option; write grid.cells=64 without dashes"),
-    (["study", "deck.yaml", "--precision=fp32"], 2,
-     "isotherm: argument 3: '--precision=fp32' is no option; write precision=fp32 without dashes"),
-    (["check", "deck.yaml", "--gpu-memory", "80"], 2,
-     "isotherm: --gpu-memory: '80' is no size of a memory; write one as 80GiB, 141GB"),
+    (["run", "deck.yaml", "--grid.cells=64"], 2, "isotherm: argument 3: '--grid.cells=64' is no option; write grid.cells=64 "),
+    (["check", "--grid.cells", "64", "deck.yaml"], 2, "isotherm: argument 2: '--grid.cells' is no option; write grid.cells=64 "),
+    (["study", "deck.yaml", "--precision=fp32"], 2, "isotherm: argument 3: '--precision=fp32' is no option; write precision=fp32 "),
+    (["check", "deck.yaml", "--gpu-memory", "80"], 2, "isotherm: --gpu-memory: '80' is no size of a memory; write one as 80GiB"),
     (["bench", "stencil", "--rows", "openmp"], 2, "isotherm: --rows is called --kernels now"),
     (["bench", "halo", "--rows=host"], 2, "isotherm: --rows is called --transports now"),
     (["bench", "stencil", "--walls"], 2, "isotherm: --walls is called --boundaries now"),
-    (["run"], 2, "isotherm: deck is required" + HELP),
-    (["check"], 2, "isotherm: deck is required" + HELP),
+    (["run"], 2, "isotherm: deck is required; see isotherm --help"),
     (["compare"], 2, "isotherm: deck is required; see isotherm compare --help"),
-    (["info"], 2, "isotherm: file is required" + HELP),
-    (["run", "deck.yaml", "--frob"], 2, "isotherm: The following argument was not expected: --frob" + HELP),
-    (["run", "deck.yaml", "-x=3"], 2, "isotherm: The following argument was not expected: -x=3" + HELP),
-    (["run", "deck.yaml", "--ranks", "2"], 2, "isotherm: The following argument was not expected: --ranks" + HELP),
-    (["check", "deck.yaml", "--progress=off"], 2,
-     "isotherm: The following argument was not expected: --progress=off" + HELP),
-    (["list", "x"], 2, "isotherm: The following argument was not expected: x" + HELP),
-    (["run", "deck.yaml", "--progress"], 2, "isotherm: --progress: 1 required ENUM:{auto, bar, lines, off} missing" + HELP),
-    (["run", "deck.yaml", "--progress=fast"], 2,
-     "isotherm: --progress: 'fast' is none of auto, bar, lines, off" + HELP),
-    (["check", "deck.yaml", "--ranks", "0"], 2, "isotherm: --ranks: '0' is no number from 1 to 16777216" + HELP),
-    (["check", "deck.yaml", "--ranks", "-3"], 2, "isotherm: --ranks: '-3' is no number from 1 to 16777216" + HELP),
-    (["check", "deck.yaml", "--ranks", "two"], 2, "isotherm: --ranks: 'two' is no number from 1 to 16777216" + HELP),
-]
-
-NO_EQUALS = "' has no '='; write key.path=value, e.g. problem.steps=100"
-
-# Arguments are counted as the shell counts them: isotherm is 0.
-NUMBERED = [
-    (["run", "--progress", "off", "deck.yaml", "a=b"], 65, f"argument 5: a: unknown key; use one of {KEYS}"),
-    (["run", "deck.yaml", "--progress", "off", "a=b"], 65, f"argument 5: a: unknown key; use one of {KEYS}"),
-    (["run", "deck.yaml", "problem.steps=1", "--progress", "off", "a=b"], 65,
-     f"argument 6: a: unknown key; use one of {KEYS}"),
+    (["info"], 2, "isotherm: file is required"),
+    (["run", "deck.yaml", "-x=3"], 2, "isotherm: The following argument was not expected: -x=3"),
+    (["run", "deck.yaml", "--ranks", "2"], 2, "isotherm: The following argument was not expected: --ranks"),
+    (["list", "x"], 2, "isotherm: The following argument was not expected: x"),
+    (["run", "deck.yaml", "--progress"], 2, "isotherm: --progress: 1 required ENUM:{auto, bar, lines, off} missing"),
+    (["run", "deck.yaml", "--progress=fast"], 2, "isotherm: --progress: 'fast' is none of auto, bar, lines, off"),
+    (["check", "deck.yaml", "--ranks", "0"], 2, "isotherm: --ranks: '0' is no number from 1 to 16777216"),
+    (["check", "deck.yaml", "--ranks", "two"], 2, "isotherm: --ranks: 'two' is no number from 1 to 16777216"),
+    # Arguments are counted as the shell counts them: isotherm is 0.
+    (["run", "--progress", "off", "deck.yaml", "a=b"], 65, "argument 5: a: unknown key; use one of grid, material, "),
+    (["run", "deck.yaml", "problem.steps=1", "--progress", "off", "a=b"], 65, "argument 6: a: unknown key; use one of grid, "),
     (["run", "deck.yaml", "problem.steps=1", "--progress=off", "problem.steps=2"], 2,
      "argument 5: problem.steps: stands twice (first in argument 3); keep one"),
-    (["check", "deck.yaml", "a=b", "--ranks", "2", "a=b"], 2,
-     "argument 6: a: stands twice (first in argument 3); keep one"),
-    (["run", "deck.yaml", "nonsense"], 2, "argument 3: 'nonsense" + NO_EQUALS),
-    (["run", "deck.yaml", ""], 2, "argument 3: '" + NO_EQUALS),
-    (["run", "deck.yaml", "run"], 2, "argument 3: 'run" + NO_EQUALS),
-    (["run", "deck.yaml", "deck.yaml"], 2, "argument 3: 'deck.yaml" + NO_EQUALS),
-    (["run", "deck.yaml", "problem.steps=1", "deck.yaml"], 2, "argument 4: 'deck.yaml" + NO_EQUALS),
-    (["run", "deck.yaml", "problem.stepps=1"], 65,
-     "argument 3: problem.stepps: unknown key; did you mean 'steps'?"),
-    (["run", "deck.yaml", "%s%n=1"], 65, f"argument 3: %s%n: unknown key; use one of {KEYS}"),
+    (["check", "deck.yaml", "a=b", "--ranks", "2", "a=b"], 2, "argument 6: a: stands twice (first in argument 3); keep one"),
+    (["run", "deck.yaml", ""], 2, "argument 3: '' has no '='; write key.path=value"),
+    (["run", "deck.yaml", "problem.steps=1", "deck.yaml"], 2, "argument 4: 'deck.yaml' has no '='; write key.path=value"),
+    (["run", "deck.yaml", "%s%n=1"], 65, "argument 3: %s%n: unknown key; use one of grid, material, "),
 ]
 
 
-def ids(cases):
-    return [" ".join(arguments) or "nothing" for arguments, _, _ in cases]
-
-
-@pytest.mark.parametrize("arguments, code, line", WRONG + NUMBERED, ids=ids(WRONG + NUMBERED))
+@pytest.mark.parametrize("arguments, code, line", WRONG, ids=[" ".join(arguments) for arguments, _, _ in WRONG])
 def test_wrong_command_line(tmp_path, arguments, code, line):
     (tmp_path / "deck.yaml").write_text(BASE_DECK)
     result = measured(*arguments, cwd=tmp_path)
-    assert (result.code, result.err, result.out) == (code, line + "\n", "")
+    assert (result.code, result.out, result.err.count("\n")) == (code, "", 1) and result.err.startswith(line), result.err
     assert os.listdir(tmp_path) == ["deck.yaml"]
 
 
