@@ -90,7 +90,8 @@ def test_a_study_goes_through_arrays_and_on_after_a_stop(study, tmp_path_factory
     assert states(study.out) == {"short": "done", "grows": "failed", "alone": "done", "requeued": "done", "cancelled": "done",
                                  "signalled": "done"}, study.said()
     assert started(study.out / "short") == first and len(folders(study.out)) == 6
-    for case in ("alone", "requeued", "cancelled", "signalled"):
+    assert record(study.out / "alone")["continuation"]["restarted_from"] is not None
+    for case in ("requeued", "cancelled", "signalled"):
         assert record(study.out / case)["continuation"]["restarted_from"] is not None
         ran("run", study.out / case / f"{case}.yaml", f"output.directory=whole_{case}", cwd=study.folder)
         expect_same_answer(study.folder / f"whole_{case}", study.out / case)

@@ -64,20 +64,14 @@ def timed(ranks, step, cells=100, fingerprint="a", series=0, sweeps=10):
     return ScaledCase(f"ranks-{ranks}", series, ranks, "failed" if step is None else "done", (cells, 1, 1), step, None, sweeps, fingerprint)
 
 
-def test_strong_series_are_compared_by_the_time_of_one_grid():
+def test_series_are_compared_by_the_time_of_one_grid_or_of_one_that_grows_with_the_smallest_count():
     series, = scaling_series([timed(4, 3), timed(1, 8), timed(2, 5)])
     assert [row.ranks for row in series.rows] == [1, 2, 4], "by ranks, however the deck has them"
     assert [row.speed.speedup for row in series.rows] == pytest.approx([1, 8 / 5, 8 / 3])
     assert [row.speed.efficiency_percent for row in series.rows] == pytest.approx([100, 80, 100 * 8 / 12])
     assert (series.base_text, series.disagreement) == ("1 rank", "")
-
-
-def test_weak_series_are_compared_by_the_time_of_a_domain_that_grows():
-    series, = scaling_series([timed(1, 8), timed(4, 10, 400, "b")])
-    assert series.rows[1].speed == pytest.approx((4 * 8 / 10, 100 * 8 / 10))
-
-
-def test_without_one_rank_the_smallest_count_is_the_base():
+    weak, = scaling_series([timed(1, 8), timed(4, 10, 400, "b")])
+    assert weak.rows[1].speed == pytest.approx((4 * 8 / 10, 100 * 8 / 10))
     series, = scaling_series([timed(2, 8), timed(8, 4)])
     assert [tuple(row.speed) for row in series.rows] == [(2, 100), (4, 50)] and series.base_text == "2 ranks"
 
@@ -96,11 +90,9 @@ def test_a_base_without_a_time_is_not_replaced_unasked():
     cases = [timed(1, None), timed(2, 5)]
     series, = scaling_series(cases)
     assert series.rows[1].speed is None and series.base_text == "none (ranks-1: failed)"
-    assert scaling_text("strong", "precision fp32", series) == (
-        "strong scaling of precision fp32, compared with none (ranks-1: failed)\n"
-        "  ranks        cells  runs  step_s  speed-up  efficiency  hidden  remark\n"
-        "      1  100 x 1 x 1     0       -         -           -       -  ranks-1: failed\n"
-        "      2  100 x 1 x 1     1       5         -           -       -\n")
+    head, _, *lines = scaling_text("strong", "precision fp32", series).splitlines()
+    assert head == "strong scaling of precision fp32, compared with none (ranks-1: failed)"
+    assert [line.split()[6:] for line in lines] == [["0", "-", "-", "-", "-", "ranks-1:", "failed"], ["1", "5", "-", "-", "-"]]
 
 
 def test_one_problem_has_one_answer():
