@@ -40,6 +40,15 @@ def checkpoints(folder):
     return sorted(path.name for path in folder.glob("*.checkpoint.hdf"))
 
 
+def write_snapshot(folder, field, sweep=10, time=2.5, name="demo", spacing=(1e-3, 2e-3, 4e-3), origin=(0.1, -0.2, 0.0)):
+    """One that a test has made up, as far as the tools read it."""
+    path = folder / f"{name}_{sweep:08d}.hdf"
+    with h5py.File(path, "w") as file:
+        file["temperature"] = field
+        file.create_group("isotherm").attrs.update({"origin": origin, "spacing": spacing, "time": time, "sweep": sweep})
+    return path
+
+
 def cells(path):
     with h5py.File(path) as file:
         return file["temperature"][:]
