@@ -3,7 +3,6 @@
 import itertools
 import json
 import os
-import random
 import subprocess
 
 import pytest
@@ -177,26 +176,6 @@ def test_names_are_by_pattern(parse):
     matrix = "  matrix: {solver.kernel: [openmp], grid.cells: [16, [4, 4, 8]]}\n"
     assert names(parse(study(matrix + "  name: \"{grid.cells}-{solver.kernel}\"\n"))) == ["16-openmp", "4x4x8-openmp"]
     assert names(parse(study(matrix + "  name: \"n{grid.cells} on {ranks}\"\n"))) == ["n16-on-1", "n4x4x8-on-1"]
-
-
-def test_what_every_case_of_the_program_says_of_itself_is_found_again(parse):
-    """Random matrices, excluded values and names, against a product written down here."""
-    seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
-    numbers = random.Random(seed)
-    for _ in range(10):
-        axes = {"problem.steps": numbers.sample(range(1, 50), 3), "grid.cells": numbers.sample(range(4, 20), 2),
-                "precision": ["fp32", "fp64"], "ranks": numbers.sample([1, 2, 3, 4], 2)}
-        keys = numbers.sample(list(axes), numbers.randint(2, 4))
-        out = {key: numbers.choice(axes[key]) for key in keys[:2]}
-        deck = parse(study(f"  matrix: {json.dumps({key: axes[key] for key in keys})}\n  exclude: [{json.dumps(out)}]\n"))
-        expected = [values for values in itertools.product(*(axes[key] for key in keys))
-                    if any(value != out.get(key, value) for key, value in zip(keys, values)) or not out]
-        assert settings(deck, *keys) == [tuple(map(str, values)) for values in expected]
-        for case, values in zip(deck.cases, expected):
-            wanted, found = dict(zip(keys, values)), resolved(case)
-            assert case.ranks == wanted.get("ranks", 1) and case.cells == [wanted.get("grid.cells", n) for n in (8, 9, 10)]
-            assert (found["problem"]["steps"], found["precision"]) == (wanted.get("problem.steps", 10), wanted.get("precision", "fp64"))
 
 
 # scaling:

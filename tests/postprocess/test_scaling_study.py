@@ -57,7 +57,7 @@ def test_the_page_has_figure_and_table(study, tmp_path):
     assert page.pictures[0]["alt"].startswith("Time per sweep and efficiency over ranks, measured")
 
 
-def test_what_is_missing_is_said(study, tmp_path, capsys):
+def test_what_is_missing_is_said(study, tmp_path, refused):
     def fail_base(record):
         series = record["scaling"]["series"][0]
         series["base"] = "none (ranks-1: failed)"
@@ -69,8 +69,8 @@ def test_what_is_missing_is_said(study, tmp_path, capsys):
     why = "deck (precision fp64) has nothing to be compared with (none (ranks-1: failed))"
     text = " ".join(report(broken, tmp_path / "page.html").text.split())
     assert f"no prediction: {broken}: {why}" in text and "ranks-1: failed" in text and "Time per sweep" not in text
-    assert main(["scaling", str(broken)]) == 65
-    assert why in capsys.readouterr().err
+    code, message = refused("scaling", broken)
+    assert code == 65 and why in message
 
 
 def test_two_answers_are_a_failure(study, tmp_path):
@@ -80,7 +80,7 @@ def test_two_answers_are_a_failure(study, tmp_path):
     assert said in page.text and "deck FAIL" in " ".join(page.text.split())
 
 
-def test_of_several_series_a_file_holds_one(study, tmp_path, capsys):
+def test_of_several_series_a_file_holds_one(study, tmp_path, capsys, refused):
     def double(record):
         series = record["scaling"]["series"]
         series.append({**series[0], "label": "precision fp32"})
@@ -89,20 +89,19 @@ def test_of_several_series_a_file_holds_one(study, tmp_path, capsys):
     assert main(["scaling", str(two), "--ranks", "1"]) == 0
     said = capsys.readouterr().out
     assert "of deck (precision fp64):" in said and "of deck (precision fp32):" in said
-    assert main(["scaling", str(two), "--csv", out]) == 2
+    assert refused("scaling", two, "--csv", out)[0] == 2
     assert main(["scaling", str(two), "--csv", out, "--series", "precision fp32", "--ranks", "1"]) == 0
     assert len((tmp_path / "a.csv").read_text().splitlines()) == 3
     for words, why in ((["--series", "x"], "use one of 'precision fp64', 'precision fp32'"), ([str(study)], "name it alone")):
-        capsys.readouterr()
-        assert main(["scaling", str(two), *words]) == 2
-        assert why in capsys.readouterr().err
+        code, message = refused("scaling", two, *words)
+        assert code == 2 and why in message
 
 
-def test_series_are_of_studies_that_have_them(study, tmp_path, capsys):
+def test_series_are_of_studies_that_have_them(study, tmp_path, refused):
     plain = changed_study(study, tmp_path, lambda record: record.pop("scaling"))
-    assert main(["scaling", str(plain)]) == 65
-    assert "is no scaling study (its deck has no section scaling)" in capsys.readouterr().err
-    assert main(["scaling", str(study / "ranks-1_precision-fp64"), "--series", "x"]) == 2
+    code, message = refused("scaling", plain)
+    assert code == 65 and "is no scaling study (" in message
+    assert refused("scaling", study / "ranks-1_precision-fp64", "--series", "x")[0] == 2
     assert "Scaling" not in report(plain, tmp_path / "page.html").text
 
 
