@@ -2,15 +2,13 @@
 
 import os
 import time
-from pathlib import Path
 
 import pytest
 
 from documentation import TOP, blocks
-from job import ENDLESS
-from program import HANGS, ran, write_deck
+from job import ENDLESS, wait_until
+from program import ran, write_deck
 from runs import checkpoints, expect_same_answer, record
-from shim import build_shim
 from slurm import slurm  # noqa: F401  (a fixture)
 
 # Ranks that sleep between their sweeps leave the cores to other tests, and no more to be repeated from the start.
@@ -57,10 +55,7 @@ class Submitted:
         return (self.folder / f"code{member}").read_text()
 
     def wait_for(self, name):
-        deadline = time.monotonic() + HANGS
-        while not list(self.out.glob(name)):
-            assert time.monotonic() < deadline, f"no {name}"
-            time.sleep(0.1)
+        wait_until(lambda: list(self.out.glob(name)), f"no {name}")
 
     def limit(self, slurm, minutes):
         slurm.ask("scontrol", "update", f"JobId={self.number}", f"TimeLimit={minutes}")
@@ -77,11 +72,10 @@ class Submitted:
 
 
 @pytest.fixture(scope="module")
-def jobs(slurm, tmp_path_factory):
+def jobs(slurm, halo_shim, tmp_path_factory):
     """All side by side: Slurm counts in minutes. Limits are set where ranks sweep, however long they took to start: signals come up
     to half a minute early, and time limits as late."""
-    shim = build_shim(Path(__file__).with_name("halo_shim.c"), tmp_path_factory.mktemp("shim"))
-    found = {name: Submitted(slurm, tmp_path_factory.mktemp(name), shim, *job) for name, job in JOBS.items()}
+    found = {name: Submitted(slurm, tmp_path_factory.mktemp(name), halo_shim, *job) for name, job in JOBS.items()}
     for name in ("documented", "limited"):
         found[name].wait_for("history.csv")
         found[name].limit(slurm, 1)

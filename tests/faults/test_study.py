@@ -210,14 +210,9 @@ def test_a_case_that_this_machine_cannot_run_is_refused(tmp_path):
     assert os.listdir(tmp_path) == ["deck.yaml"]
 
 
-def test_more_cases_than_the_limit(tmp_path):
+def test_more_cases_than_the_limit_and_one_run_are_no_study_nor_is_a_study_one_run(tmp_path):
     write_study(tmp_path, FOUR)
     expect_error(tmp_path, study(tmp_path, "--limit", "3"), 65, "deck.yaml:11:1: study.limit: 4 cases are more than 3; write --limit 4 ")
-    assert study(tmp_path, "--limit", "4").returncode == 0
-
-
-def test_one_run_is_no_study_nor_a_study_one_run(tmp_path):
-    write_study(tmp_path, FOUR)
     expect_error(tmp_path, isotherm("run", "deck.yaml", cwd=tmp_path), 65,
                  "deck.yaml:11:1: study: the deck is of several cases, not of one run; start them with isotherm study deck.yaml")
     (tmp_path / "deck.yaml").write_text(BASE)
@@ -258,12 +253,9 @@ IN_TURNS = [f"ranks-{ranks}_run-{run}" for run in (1, 2) for ranks in (2, 1)]
 def strong_study(tmp_path_factory):
     folder = tmp_path_factory.mktemp("strong")
     write_deck(folder, STRONG)
-    cores = {name: value for name, value in os.environ.items() if name == "OMP_NUM_THREADS"}
-    os.environ.pop("OMP_NUM_THREADS", None)
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("OMP_NUM_THREADS", raising=False)
         done = isotherm("study", "deck.yaml", cwd=folder)
-    finally:
-        os.environ.update(cores)
     assert done.returncode == 0, done.stderr
     return folder, done.stdout
 

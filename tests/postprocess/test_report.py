@@ -298,7 +298,7 @@ def test_a_run_under_its_roof_and_above():
         assert panel.texts[0].get_text().startswith(text) and panel.get_xlim()[1] > max(effective, copy) / 1e9
 
 
-def test_probes_are_lines_over_time_or_sweeps():
+def test_probes_are_lines_over_time_or_sweeps_and_a_row_of_cells_a_curve_along_it(tmp_path):
     probes = {"sweep": np.array([0, 10, 20]), "time_s": np.array([0, 0.5e-3, 1e-3]), "a_K": np.array([300.0, 310, 320]),
               "b_K": np.array([300.0, 299, 298])}
     panel = report_run.probes_figure(probes).axes[0]
@@ -306,9 +306,6 @@ def test_probes_are_lines_over_time_or_sweeps():
     assert panel.get_lines()[1].get_xydata().tolist() == [[0, 300], [0.5, 299], [1, 298]]
     panel = report_run.probes_figure({**probes, "time_s": np.zeros(3)}).axes[0]
     assert panel.get_xlabel() == "sweep" and panel.get_lines()[0].get_xdata().tolist() == [0, 10, 20]
-
-
-def test_a_row_of_cells_is_a_curve_along_it(tmp_path):
     row = snapshot_of(tmp_path, np.arange(300.0, 305.0).reshape(1, 5, 1))
     panel = report_run.profile_figure([row], ["t = 2.5 s"]).axes[0]
     along, values = panel.get_lines()[0].get_data()

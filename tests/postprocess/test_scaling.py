@@ -20,26 +20,22 @@ FREE = Machine(8, Wire(0.0, math.inf), Wire(0.0, math.inf))
 EIGHT = Layout((64, 64, 64), (2, 2, 2))  # blocks of 32^3, each with three neighbours
 
 
-@pytest.mark.parametrize(
-    "method, machine, step",
-    [
-        # 32768 cells of 1 ns; three faces of 32^2 values of 8 bytes are 24.576 us of the wire, and 5 us of latency.
-        (Method(overlap=False), ONE_HOST, 32.768 + 29.576),
-        # 31^3 cells do not wait: 29.791 us of work cover the exchange, or all but a part of one of 10 us more.
-        (Method(overlap=True), ONE_HOST, 32.768),
-        (Method(overlap=True), ONE_HOST._replace(inside=Wire(15 * US, GB)), 32.768 - 29.791 + 39.576),
-        # Half the bytes in fp32.
-        (Method(value_bytes=4, overlap=False), ONE_HOST, 32.768 + 12.288 + 5),
-        # x fastest: the z neighbour is on the other host. Its face takes 16.384 us, the two others together as long.
-        (Method(overlap=False), TWO_HOSTS, 32.768 + max(10 + 16.384, 5 + 16.384)),
-        (Method(overlap=False), TWO_HOSTS._replace(overhead=US), 32.768 + 26.384 + 3),
-        # Two sweeps, 33^3 and 32^3; seven neighbours: faces two deep, edges of 4 x 32 and a corner of 8 values.
-        (Method(halo_width=2, overlap=False), ONE_HOST, (32.768 + 35.937 + 5 + 8 * (3 * 2048 + 3 * 128 + 8) / 1e3) / 2),
-        # Every ten sweeps a norm, and three doublings of 8 ranks; two and one of two hosts of four.
-        (Method(overlap=True, check_interval=10), ONE_HOST, 32.768 + 3 * 5 / 10),
-        (Method(overlap=True, check_interval=10), TWO_HOSTS, 32.768 + (2 * 5 + 10) / 10),
-    ],
-)
+@pytest.mark.parametrize("method, machine, step", [
+    # 32768 cells of 1 ns; three faces of 32^2 values of 8 bytes are 24.576 us of the wire, and 5 us of latency.
+    (Method(overlap=False), ONE_HOST, 32.768 + 29.576),
+    # 31^3 cells do not wait: 29.791 us of work cover the exchange, or all but a part of one of 10 us more.
+    (Method(overlap=True), ONE_HOST, 32.768),
+    (Method(overlap=True), ONE_HOST._replace(inside=Wire(15 * US, GB)), 32.768 - 29.791 + 39.576),
+    # Half the bytes in fp32.
+    (Method(value_bytes=4, overlap=False), ONE_HOST, 32.768 + 12.288 + 5),
+    # x fastest: the z neighbour is on the other host. Its face takes 16.384 us, the two others together as long.
+    (Method(overlap=False), TWO_HOSTS, 32.768 + max(10 + 16.384, 5 + 16.384)),
+    (Method(overlap=False), TWO_HOSTS._replace(overhead=US), 32.768 + 26.384 + 3),
+    # Two sweeps, 33^3 and 32^3; seven neighbours: faces two deep, edges of 4 x 32 and a corner of 8 values.
+    (Method(halo_width=2, overlap=False), ONE_HOST, (32.768 + 35.937 + 5 + 8 * (3 * 2048 + 3 * 128 + 8) / 1e3) / 2),
+    # Every ten sweeps a norm, and three doublings of 8 ranks; two and one of two hosts of four.
+    (Method(overlap=True, check_interval=10), ONE_HOST, 32.768 + 3 * 5 / 10),
+    (Method(overlap=True, check_interval=10), TWO_HOSTS, 32.768 + (2 * 5 + 10) / 10)])
 def test_numbers_worked_out_by_hand(method, machine, step):
     assert model.predict(COSTS, method, machine, EIGHT).step == pytest.approx(step * US)
 
@@ -190,16 +186,12 @@ def test_cells_that_neighbours_compute_too_are_no_cells_more(tmp_path):
     assert scaling.costs_of(record, Wishes()).cell == pytest.approx((1e-3 - US) / 2 / (33 * 64**2))
 
 
-@pytest.mark.parametrize(
-    "ranks, changes, wishes, method",
-    [
-        (2, {}, Wishes(), (8, 1, True, 100)),
-        (2, {"method": {"overlap": "off", "halo_width": 3}, "grid": {"precision": "fp32"}}, Wishes(), (4, 3, False, 100)),
-        (2, {}, Wishes(halo_width=2, overlap=False, check_interval=7), (8, 2, False, 7)),
-        (1, {}, Wishes(), (8, 1, True, 100)),  # one rank overlaps nothing; more would
-        (1, {"ranks": [{"host": "a", "backend": "cpu", "device": "CPU"}]}, Wishes(), (8, 1, False, 100)),
-    ],
-)
+@pytest.mark.parametrize("ranks, changes, wishes, method", [
+    (2, {}, Wishes(), (8, 1, True, 100)),
+    (2, {"method": {"overlap": "off", "halo_width": 3}, "grid": {"precision": "fp32"}}, Wishes(), (4, 3, False, 100)),
+    (2, {}, Wishes(halo_width=2, overlap=False, check_interval=7), (8, 2, False, 7)),
+    (1, {}, Wishes(), (8, 1, True, 100)),  # one rank overlaps nothing; more would
+    (1, {"ranks": [{"host": "a", "backend": "cpu", "device": "CPU"}]}, Wishes(), (8, 1, False, 100))])
 def test_method_of_a_run(tmp_path, ranks, changes, wishes, method):
     assert scaling.method_of(RunRecord(write_run(tmp_path, ranks, 1e-3, **changes)), wishes) == method
 
@@ -207,16 +199,12 @@ def test_method_of_a_run(tmp_path, ranks, changes, wishes, method):
 FAST, SLOW = {"bandwidth_bytes_per_s": 300e9, "latency_s": 5e-6}, {"bandwidth_bytes_per_s": 20e9, "latency_s": 9e-6}
 
 
-@pytest.mark.parametrize(
-    "hosts, halo, found",
-    [
-        (1, {"links": [{"rank": 0, "peer": 1, "transport": "peer", **FAST}]}, [(True, 300e9, 5e-6)]),
-        (2, {"links": [{"rank": 0, "peer": 1, **FAST}, {"rank": 1, "peer": 2, **SLOW}]}, [(True, 300e9, 5e-6), (False, 20e9, 9e-6)]),
-        (1, {"links": [{"rank": 0, "peer": 1, "bandwidth_bytes_per_s": None, "latency_s": None}]}, []),
-        (1, {"transport": "host", "bytes": 12}, []),
-        (1, None, []),
-    ],
-)
+@pytest.mark.parametrize("hosts, halo, found", [
+    (1, {"links": [{"rank": 0, "peer": 1, "transport": "peer", **FAST}]}, [(True, 300e9, 5e-6)]),
+    (2, {"links": [{"rank": 0, "peer": 1, **FAST}, {"rank": 1, "peer": 2, **SLOW}]}, [(True, 300e9, 5e-6), (False, 20e9, 9e-6)]),
+    (1, {"links": [{"rank": 0, "peer": 1, "bandwidth_bytes_per_s": None, "latency_s": None}]}, []),
+    (1, {"transport": "host", "bytes": 12}, []),
+    (1, None, [])])
 def test_links_are_read_where_the_record_has_them(tmp_path, hosts, halo, found):
     record = RunRecord(write_run(tmp_path, 4, 1e-3, hosts=hosts, halo=halo))
     assert record.links == [Link(*link) for link in found] and record.hidden is None
@@ -241,15 +229,11 @@ def test_wires_are_the_median_of_the_largest_run_unless_given(tmp_path):
     assert machine == (8, Wire(2e-6, 2e9), Wire(7e-6, 4e9), 0.0)
 
 
-@pytest.mark.parametrize(
-    "wishes, known, note",
-    [
-        (Wishes(), [1], "no prediction from 2 ranks on (the wires within a host are unknown); "),
-        (WIRES._replace(between_latency=None), [1, 2, 4], "no prediction from 8 ranks on (the wires between hosts are unknown); "),
-        (WIRES._replace(halo_width=16), [1, 2, 4, 8, 16, 32, 64], "no prediction for 128, 256, 512, 1024, 2048, 4096 ranks ("),
-        (WIRES._replace(halo_width=16), [1, 2, 4, 8, 16, 32, 64], "predicted for halo width 16, measured at 1"),
-    ],
-)
+@pytest.mark.parametrize("wishes, known, note", [
+    (Wishes(), [1], "no prediction from 2 ranks on (the wires within a host are unknown); "),
+    (WIRES._replace(between_latency=None), [1, 2, 4], "no prediction from 8 ranks on (the wires between hosts are unknown); "),
+    (WIRES._replace(halo_width=16), [1, 2, 4, 8, 16, 32, 64], "no prediction for 128, 256, 512, 1024, 2048, 4096 ranks ("),
+    (WIRES._replace(halo_width=16), [1, 2, 4, 8, 16, 32, 64], "predicted for halo width 16, measured at 1")])
 def test_what_cannot_be_predicted_is_said(strong, wishes, known, note):
     series = series_of(strong, wishes)
     assert [row.ranks for row in series.rows if row.predicted] == known
@@ -388,16 +372,13 @@ def test_the_picture_is_written_beside_the_table_and_its_notes(strong, tmp_path,
     assert (tmp_path / "a.svg").read_bytes().startswith(b"<?xml")
 
 
-def test_what_is_no_run_is_refused(tmp_path, refused):
+def test_what_is_no_run_and_runs_that_make_no_series_are_refused(strong, tmp_path, refused):
     assert refused("scaling", tmp_path / "nowhere")[0] == 66
     for changes in ({"schema": "isotherm-bench"}, {"schema_version": 4}, {"ranks": []}, {"grid": {"precision": "fp8"}},
                     {"phases_s": {"sweeps": None}}):
         assert refused("scaling", write_run(tmp_path, 1, 1e-3, **changes))[0] == 65
     early = write_run(tmp_path, 1, 1e-3, performance={"step_s": None, "points_per_s": None})
     assert refused("scaling", early) == (65, f"{early}/run.json holds no measured sweeps (the run ended before its first)")
-
-
-def test_runs_that_make_no_series_are_refused(strong, tmp_path, refused):
     assert refused("scaling", strong[0]) == (2, "runs of one rank count (4) are neither weak nor strong; add runs, or say --kind")
     code, message = refused("scaling", strong[1], write_run(tmp_path, 2, 1e-3, (64, 64, 96)))
     assert code == 65 and message.startswith("the runs have neither one grid nor the same cells per rank (64x64x64 on 1, 64x64x96 on 2); ")
