@@ -69,15 +69,10 @@ def test_the_files_are_those_of_a_run_in_step(in_step, tmp_path, ranks):
     assert record["answer"] == in_step[2]["answer"] and record["fingerprint"] == in_step[2]["fingerprint"]
 
 
-def test_in_step_nothing_is_hidden(in_step):
+def test_in_step_nothing_is_hidden_and_an_mpi_without_threads_writes_so(rank_shim, in_step, tmp_path):
     done, _, record = in_step
-    snapshots = record["snapshots"]
-    assert snapshots["mode"] == "in_step" and snapshots["why_in_step"] == "output.asynchronous is false"
-    assert snapshots["exposed_s"] > 0
-    assert "in step (output.asynchronous is false)" in done.stdout
-
-
-def test_an_mpi_without_threads_writes_in_step_and_says_so(rank_shim, in_step, tmp_path):
+    assert (record["snapshots"]["mode"], record["snapshots"]["why_in_step"]) == ("in_step", "output.asynchronous is false")
+    assert record["snapshots"]["exposed_s"] > 0 and "in step (output.asynchronous is false)" in done.stdout
     done, folder, record = run_in(tmp_path / "run", ranks=2, LD_PRELOAD=str(rank_shim), ISOTHERM_THREAD_LEVEL="1")
     why = "this MPI gives no MPI_THREAD_MULTIPLE"
     assert f"files of the field are written in step: {why}\n" in done.stdout

@@ -48,8 +48,7 @@ def test_every_row_has_a_verdict_and_figures(tmp_path, subject):
     ]
     assert {e["verdict"] for e in entries} == {"right"}
     for entry in entries:
-        ladder = [e for e in entries if (e["cells"], e["precision"]) == (entry["cells"], entry["precision"])]
-        check_figures(subject, entry, ladder[0])
+        check_figures(subject, entry)
     assert len(re.findall(r" right( \(.*\))?\n", out)) == len(entries)
     marked = [e for e in entries if e["spread_percent"] > 30.05]
     assert out.count("*") >= len(marked) and ("  * spread above 30 %: " in out) >= bool(marked)
@@ -80,13 +79,12 @@ def field_bytes(entry):
     return (4 if entry["precision"] == "fp32" else 8) * math.prod(entry["cells"])
 
 
-def check_figures(subject, entry, lowest):
-    """That there are samples, and what they are of. All figures that follow from them, those of a difference among them:
-    unit/test_bench.cpp. What a norm adds to a sweep may drown in noise, and then has no rate."""
-    samples, seconds = entry["samples"], entry["launch_s"]
+def check_figures(subject, entry):
+    """That there are samples, and what they are of. The figures that follow from them: unit/test_bench.cpp. What a norm adds to a
+    sweep may drown in noise, and then has no rate."""
+    samples = entry["samples"]
     launches = samples["launch_s"]
-    assert len(launches) >= 7
-    assert seconds["p10"] <= seconds["median"] <= seconds["p90"] and seconds["median"] == pytest.approx(statistics.median(launches))
+    assert len(launches) >= 7 and entry["launch_s"]["median"] == pytest.approx(statistics.median(launches))
     if subject != "bandwidth":
         assert entry["bytes_per_launch"] == 2 * field_bytes(entry)  # read and written, or both read
     if subject == "reduction":
@@ -97,12 +95,7 @@ def check_figures(subject, entry, lowest):
         assert re.fullmatch(r"what it adds to a sweep of openmp[^,]*, [^-]+ without: .+ to .+ in p10 to p90", entry["note"])
         return
     assert min(launches) > 0 and min(samples["copy_bandwidth_bytes_per_s"]) > 0
-    assert entry["bandwidth_bytes_per_s"] == pytest.approx(entry["bytes_per_launch"] / seconds["median"])
-    if subject == "bandwidth":
-        assert entry["points_per_s"] is None and entry["speedup"] is None
-        return
-    assert entry["points_per_s"] == pytest.approx(math.prod(entry["cells"]) / seconds["median"])
-    assert entry["speedup"] == pytest.approx(entry["points_per_s"] / lowest["points_per_s"])
+    assert (entry["points_per_s"] is None) == (entry["speedup"] is None) == (subject == "bandwidth")
 
 
 def test_the_fused_rung_stands_alone(tmp_path):
@@ -142,50 +135,31 @@ def test_rows_precisions_and_policies_are_chosen(tmp_path):
     assert [e["tile"] for e in record["entries"]] == ["3planes", "1plane", "4planes_lines"]
 
 
-def test_a_row_of_the_processor_needs_no_device_option(tmp_path):
-    result = isotherm("bench", "stencil", "--kernels", "openmp", "--sizes", "16", "--seconds", "0.01", cwd=tmp_path)
-    assert (result.code, result.err) == (0, "")
-    assert os.listdir(tmp_path) == []
-
-
-SUBJECTS = "; use one of stencil, reduction, bandwidth, halo, io; see isotherm --help"
-
-
-def help_of(subject):
-    return f"; see isotherm bench {subject} --help"
-
-
-WRONG = [
-    ([], 2, "isotherm: bench: no subject is given" + SUBJECTS),
-    (["halos"], 2, "isotherm: bench: unknown subject 'halos'" + SUBJECTS),
-    (["stencil", "extra"], 2, "isotherm: The following argument was not expected: extra" + help_of("stencil")),
-    (["stencil", "--frob"], 2, "isotherm: The following argument was not expected: --frob" + help_of("stencil")),
-    (["stencil", "--sizes", "16x16"], 2,
-     "isotherm: --sizes: '16x16' is no size (an edge such as 256, or 256x128x64; an axis has 1 to 1048576 cells)"
-     + help_of("stencil")),
-    (["stencil", "--time-blocks", "1,frob"], 2,
-     "isotherm: --time-blocks: ('frob' is no number from 1 to 64) OR ('frob' is none of all)" + help_of("stencil")),
-    (["stencil", "--precision", "fp16"], 2, "isotherm: --precision: 'fp16' is none of fp32, fp64" + help_of("stencil")),
-    (["stencil", "--device", "tpu"], 2, "isotherm: --device: 'tpu' is none of auto, cpu, cuda, gpu" + help_of("stencil")),
-    (["stencil", "--norm", "sum"], 2, "isotherm: --norm: 'sum' is none of max, l1, l2" + help_of("stencil")),
-    (["reduction", "--op", "mean"], 2, "isotherm: --op: 'mean' is none of sum, max, l1, l2" + help_of("reduction")),
-    (["reduction", "--boundaries"], 2,
-     "isotherm: The following argument was not expected: --boundaries" + help_of("reduction")),
-    (["stencil", "--device", "cpu", "--kernels", "openmp,naive"], 2,
-     "bench: --kernels: no kernel 'naive' of bench stencil runs on cpu; use one of reference, openmp, temporal_openmp"),
-    (["stencil", "--device", "cpu", "--kernels", "reference", "--time-blocks", "1,3"], 2,
+WRONG = [  # what stderr begins with
+    ([], "isotherm: bench: no subject is given; use one of stencil, reduction, bandwidth, halo, io"),
+    (["halos"], "isotherm: bench: unknown subject 'halos'; use one of stencil, "),
+    (["stencil", "extra"], "isotherm: The following argument was not expected: extra; see isotherm bench stencil --help"),
+    (["stencil", "--sizes", "16x16"], "isotherm: --sizes: '16x16' is no size (an edge such as 256, or 256x128x64; "),
+    (["stencil", "--time-blocks", "1,frob"], "isotherm: --time-blocks: ('frob' is no number from 1 to 64) OR ('frob' is none of all)"),
+    (["stencil", "--precision", "fp16"], "isotherm: --precision: 'fp16' is none of fp32, fp64"),
+    (["stencil", "--device", "tpu"], "isotherm: --device: 'tpu' is none of auto, cpu, cuda, gpu"),
+    (["stencil", "--norm", "sum"], "isotherm: --norm: 'sum' is none of max, l1, l2"),
+    (["reduction", "--op", "mean"], "isotherm: --op: 'mean' is none of sum, max, l1, l2; see isotherm bench reduction --help"),
+    (["reduction", "--boundaries"], "isotherm: The following argument was not expected: --boundaries"),
+    (["stencil", "--device", "cpu", "--kernels", "openmp,naive"], "bench: --kernels: no kernel 'naive' of bench stencil runs on cpu; "
+                                                                  "use one of reference, openmp, temporal_openmp"),
+    (["stencil", "--device", "cpu", "--kernels", "reference", "--time-blocks", "1,3"],
      "bench: --time-blocks: none of these kernels takes 3 sweeps; use time blocks up to 1"),
-    (["stencil", "--device", "cpu", "--norm", "l2", "--kernels", "openmp", "--time-blocks", "2"], 2,
+    (["stencil", "--device", "cpu", "--norm", "l2", "--kernels", "openmp", "--time-blocks", "2"],
      "bench: --time-blocks: none of these kernels returns the norm of 2 sweeps; use time blocks up to 1"),
-    (["bandwidth", "--device", "cpu", "--kernels", "copy,frob"], 2,
-     "bench: --kernels: no kernel 'frob' of bench bandwidth runs on cpu; use one of " + ", ".join(HOST_KERNELS["bandwidth"])),
+    (["bandwidth", "--device", "cpu", "--kernels", "copy,frob"], "bench: --kernels: no kernel 'frob' of bench bandwidth runs on cpu"),
 ]
 
 
-@pytest.mark.parametrize("arguments, code, line", WRONG, ids=[" ".join(w[0]) or "nothing" for w in WRONG])
-def test_wrong_words_are_one_line_and_code_2(tmp_path, arguments, code, line):
+@pytest.mark.parametrize("arguments, line", WRONG, ids=[" ".join(w[0]) or "nothing" for w in WRONG])
+def test_wrong_words_are_one_line_and_code_2(tmp_path, arguments, line):
     result = isotherm("bench", *arguments, cwd=tmp_path)
-    assert (result.code, result.err, result.out) == (code, line + "\n", "")
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1) and result.err.startswith(line), result.err
     assert os.listdir(tmp_path) == []
 
 
@@ -208,16 +182,13 @@ def test_a_json_that_cannot_be_made_is_refused_before_work(tmp_path, make, json_
     assert result.err.startswith(json_file) and result.err.count("\n") == 1
 
 
-def test_an_old_json_survives_a_refusal(tmp_path):
-    (tmp_path / "bench.json").write_text("old")
-    result = isotherm("bench", "stencil", "--device", "cpu", "--sizes", "1048576", "--json", "bench.json", cwd=tmp_path)
-    assert result.code == 71
-    assert (tmp_path / "bench.json").read_text() == "old" and os.listdir(tmp_path) == ["bench.json"]
-
-
-def test_a_part_that_stands_there_survives_a_refusal(tmp_path):
+def test_an_old_json_and_a_part_that_stands_there_survive_a_refusal(tmp_path):
     """Whether the JSON can be made is asked without touching what is there; a full stdout ends the run after that."""
-    part = tmp_path / "bench.json.part"
+    json_file, part = tmp_path / "bench.json", tmp_path / "bench.json.part"
+    json_file.write_text("old")
+    assert isotherm("bench", "stencil", "--device", "cpu", "--sizes", "1048576", "--json", "bench.json", cwd=tmp_path).code == 71
+    assert json_file.read_text() == "old" and os.listdir(tmp_path) == ["bench.json"]
+    json_file.unlink()
     part.write_text("mine")
     with open("/dev/full", "w", encoding="ascii") as full:
         result = subprocess.run([os.environ["ISOTHERM"], "bench", "stencil", *QUICK, "--sizes", "16", "--json",
@@ -226,10 +197,11 @@ def test_a_part_that_stands_there_survives_a_refusal(tmp_path):
 
 
 def test_several_ranks_are_refused_and_one_of_mpirun_is_fine(tmp_path):
+    """And a kernel of the processor needs no option for that."""
     done = on_ranks("bench", "stencil", *QUICK, "--sizes", "16", ranks=2, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith("bench: 2 ranks were started")
-    done = on_ranks("bench", "stencil", *QUICK, "--sizes", "16", ranks=1, cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
+    done = on_ranks("bench", "stencil", "--kernels", "openmp", "--sizes", "16", "--seconds", "0.01", ranks=1, cwd=tmp_path)
+    assert (done.returncode, done.stderr, os.listdir(tmp_path)) == (0, "", [])
 
 
 def test_an_absent_device_is_refused(tmp_path):
@@ -255,8 +227,7 @@ def test_a_baseline(tmp_path):
         assert done.code == code, done.err
         assert re.search(rf"^  {name} +{changed['points_per_s'] / 1e9:.3f} GPts/s +{entry['points_per_s'] / 1e9:.3f} GPts/s .* {word}$", done.out,
                          re.MULTILINE)
-        assert done.err == ("" if code == 0 else "1 of 1 figure of merit got worse than in 'baseline.json' by more than 20 %; "
-                                                 "look at the table for which, or allow more with --tolerance\n")
+        assert done.err.startswith("" if code == 0 else "1 of 1 figure of merit got worse than in 'baseline.json' by more than 20 %; ")
     (tmp_path / "other.json").write_text(json.dumps({**record, "subject": "bandwidth"}))
     done = isotherm("baseline", "other.json", "bench.json", cwd=tmp_path)
     assert done.code == 65 and done.out == "" and done.err.startswith("'other.json' is of bench bandwidth on 1 rank (")
@@ -348,8 +319,7 @@ def test_every_way_writes_the_same_bytes(tmp_path, ranks):
 @pytest.mark.parametrize("words, code, message", [
     (["--folder", "nowhere"], 73, "bench: no folder can be made in nowhere (No such file or directory)"),
     (["--repeats", "0"], 2, "isotherm: --repeats: '0' is no number from 1 to 1000; see isotherm bench io --help"),
-    (["--kernels", "raw"], 2, "isotherm: The following arguments were not expected: raw --kernels; see isotherm bench io --help"),
-    (["--boundaries"], 2, "isotherm: The following argument was not expected: --boundaries; see isotherm bench io --help"),
+    (["--kernels", "raw"], 2, "isotherm: The following arguments were not expected: raw --kernels; "),
     (["--sizes", "1000000"], 71, "")])
 def test_what_cannot_be_written_is_refused(tmp_path, words, code, message):
     done = bench_io(tmp_path, *words)

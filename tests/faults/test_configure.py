@@ -63,8 +63,7 @@ def test_a_toolkit_that_is_too_old(build, tmp_path):
     nvcc.chmod(0o755)
     done = configure(build, "-DISOTHERM_CUDA=ON", f"-DCMAKE_CUDA_COMPILER={nvcc}")
     assert done.returncode != 0
-    assert f"isotherm: CUDA 12.0 ({nvcc}) is too old; install 12.5 or later, or configure with -D ISOTHERM_CUDA=OFF" in \
-        message(done.stderr)
+    assert f"isotherm: CUDA 12.0 ({nvcc}) is too old; install 12.5 or later" in message(done.stderr)
     done = configure(build, "-DISOTHERM_CUDA=AUTO", f"-DCMAKE_CUDA_COMPILER={nvcc}")
     assert done.returncode == 0, done.stderr
     assert "The program is built without CUDA" in " ".join(done.stderr.split())
@@ -93,9 +92,7 @@ def test_the_other_hdf5(build, kind):
     if done.returncode == 0:
         assert re.search(rf"^--   HDF5 .*, {kind.lower()}$", done.stdout, re.MULTILINE)
     else:
-        assert message(done.stderr) == (
-            f"isotherm: ISOTHERM_HDF5={kind} but only another HDF5 was found; install it (Debian, Ubuntu: apt install "
-            "libhdf5-openmpi-dev, or libhdf5-dev for the serial one) in a new build folder")
+        assert message(done.stderr).startswith(f"isotherm: ISOTHERM_HDF5={kind} but only another HDF5 was found; ")
 
 
 @needs_cmake
@@ -113,11 +110,7 @@ def test_an_hdf5_of_another_mpi(build, tmp_path):
     subprocess.run([compiler, "-shared", "-fPIC", "-o", hdf5, tmp_path / "user.c", other], check=True)
     done = configure(build, f"-DHDF5_C_LIBRARY_hdf5={hdf5}")
     assert done.returncode == 1
-    said = message(done.stderr)
-    assert said.startswith(f"isotherm: HDF5 ({hdf5}) was built for another MPI (it needs libmpich.so.12, and the MPI "
-                           "found here is libmpi.so.")
-    assert said.endswith("; install the HDF5 of this MPI (Debian, Ubuntu: apt install libhdf5-openmpi-dev or "
-                         "libhdf5-mpich-dev)")
+    assert message(done.stderr).startswith(f"isotherm: HDF5 ({hdf5}) was built for another MPI (it needs libmpich.so.12, and ")
 
 
 # The generator that is chosen where nobody names one (PreLoad.cmake)

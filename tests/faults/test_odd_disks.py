@@ -3,7 +3,6 @@ took: told, or mended, never half a file. A full disk is 8 MiB of tmpfs; other f
 (io_shim.c), kills by hand."""
 
 import errno
-import itertools
 import json
 import random
 import subprocess
@@ -12,30 +11,22 @@ import time
 import pytest
 
 from job import Background
-from program import DECK, isotherm, kill_all, ran, write_deck
-from runs import checkpoints, history, record, snapshots
+from program import DECK, kill_all, ran, write_deck
+from runs import checkpoints, expect_whole_files, history, record, snapshots
 
 
 @pytest.fixture
 def small_disk(tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", disk], stderr=subprocess.PIPE, text=True, check=False
-    )
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", disk], stderr=subprocess.PIPE, text=True, check=False)
     if mounted.returncode != 0:
         pytest.skip(f"no right to mount a small tmpfs: {mounted.stderr.strip()}")
     yield disk
     subprocess.run(["umount", disk], check=True)
 
 
-def expect_whole_files(out):
-    for path in out.glob("*.hdf"):
-        ran("info", path)
-
-
-@pytest.mark.parametrize("ranks", [1, 3])
-@pytest.mark.parametrize("gathered", [False, True])
+@pytest.mark.parametrize("ranks, gathered", [(1, False), (3, False), (3, True)])
 def test_a_compressed_file_without_room_is_74(small_disk, tmp_path, ranks, gathered):
     """One that would fit, compressed: the room of its cells is asked for, and all ranks know that it is not there."""
     deck = write_deck(tmp_path, DECK.replace("[17, 23, 31]", "[64, 64, 80]"))  # 2.5 MiB of cells, in two chunks
@@ -51,36 +42,33 @@ def test_a_compressed_file_without_room_is_74(small_disk, tmp_path, ranks, gathe
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_a_full_disk_is_74_and_nothing_is_half(small_disk, tmp_path, ranks):
     deck = write_deck(tmp_path, DECK.replace("[17, 23, 31]", "[64, 64, 80]"))  # 2.5 MiB a snapshot: three fit
-    done = ran(
-        "run", deck, f"output.directory={small_disk}/out", "output.every_steps=10", ranks=ranks, cwd=tmp_path,
-        ISOTHERM_IO_TIMEOUT="120", code=74)
+    done = ran("run", deck, f"output.directory={small_disk}/out", "output.every_steps=10", ranks=ranks, cwd=tmp_path,
+               ISOTHERM_IO_TIMEOUT="120", code=74)
     assert "did not finish within" not in done.stderr, "only the watchdog has ended it"
     message = next(line for line in done.stderr.splitlines() if "no room" in line)
     assert f"{small_disk}/out/deck_00000030.hdf.part: no room for the file (No space left on device: " in message
     assert "bytes wanted" in message and "free" in message
-    assert sorted(path.name for path in (small_disk / "out").glob("*.hdf*")) == [
-        "deck.hdf.series", "deck_00000000.hdf", "deck_00000010.hdf", "deck_00000020.hdf",
-    ]
+    files = ["deck_00000000.hdf", "deck_00000010.hdf", "deck_00000020.hdf"]
+    assert sorted(path.name for path in (small_disk / "out").glob("*.hdf*")) == ["deck.hdf.series", *files]
     series = json.loads((small_disk / "out" / "deck.hdf.series").read_text())["files"]
-    assert [entry["name"] for entry in series] == ["deck_00000000.hdf", "deck_00000010.hdf", "deck_00000020.hdf"]
+    assert [entry["name"] for entry in series] == files
     expect_whole_files(small_disk / "out")
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_a_checkpoint_that_has_no_room_leaves_the_ones_before(small_disk, tmp_path, ranks):
+def test_a_checkpoint_that_has_no_room_leaves_the_ones_before(small_disk, tmp_path):
     """3.1 MiB each: two stand when the third is wanted. Where there is room again the run goes on."""
     write_deck(tmp_path, DECK.replace("[17, 23, 31]", "[64, 64, 100]"))
     words = [f"output={{directory: {small_disk}/out, snapshots: false, checkpoint: {{every_steps: 10, keep: 2}}}}",
              "solver.reduction=reproducible"]
-    done = ran("run", "deck.yaml", *words, ranks=ranks, cwd=tmp_path, ISOTHERM_IO_TIMEOUT="120", code=74)
+    done = ran("run", "deck.yaml", *words, ranks=3, cwd=tmp_path, ISOTHERM_IO_TIMEOUT="120", code=74)
     assert "/out/deck_00000030.checkpoint.hdf.part: no room for the file (No space left on device: " in done.stderr
     assert "MPI_ABORT" not in done.stderr
     out = small_disk / "out"
     assert sorted(path.name for path in out.glob("*.hdf*")) == ["deck_00000010.checkpoint.hdf", "deck_00000020.checkpoint.hdf"]
     subprocess.run(["mount", "-o", "remount,size=32m", small_disk], check=True)
-    done = isotherm("run", "deck.yaml", *words, "--restart", "latest", cwd=tmp_path)
-    assert done.returncode == 0 and "deck_00000020.checkpoint.hdf, sweep 20" in done.stdout, done.stderr
-    done = isotherm("run", "deck.yaml", words[1], "output={directory: whole, snapshots: false}", cwd=tmp_path)
+    done = ran("run", "deck.yaml", *words, "--restart", "latest", cwd=tmp_path)
+    assert "deck_00000020.checkpoint.hdf, sweep 20" in done.stdout
+    ran("run", "deck.yaml", words[1], "output={directory: whole, snapshots: false}", cwd=tmp_path)
     assert record(tmp_path / "whole")["fingerprint"] == record(out)["fingerprint"]
 
 
@@ -107,24 +95,16 @@ def test_a_quota_is_told_before_a_byte_is_written(io_shim, tmp_path, ranks):
     expect_whole_files(tmp_path / "out")
 
 
-def test_a_quota_that_shows_while_writing(io_shim, tmp_path):
-    done = run_with(io_shim, tmp_path, f"write:3:{errno.EDQUOT}", ranks=2, code=74)
-    assert "deck_00000000.hdf.part" in done.stderr
-    assert snapshots(tmp_path / "out") == []
-
-
 @pytest.mark.parametrize("fault, ranks, environment, path", [
     ("write:1:short", 0, {}, ".part"), ("write:1:short", 2, {}, ".part"),  # of cells, series and record
-    ("none:1:5", 2, {"OMPI_MCA_io": "ompio"}, ".hdf.part"), ("none:1:5", 2, {}, ".hdf.part")])
-def test_short_writes_are_continued_and_without_a_fault_all_is_well(io_shim, tmp_path, fingerprint, fault, ranks, environment, path):
-    """With OMPIO too, while the disk is."""
+    ("none:1:5", 2, {"OMPI_MCA_io": "ompio"}, ".hdf.part")])
+def test_short_writes_are_continued_and_without_a_fault_ompio_is_well(io_shim, tmp_path, fingerprint, fault, ranks, environment, path):
     run_with(io_shim, tmp_path, fault, ranks=ranks, path=path, watchdog=0 if "none" in fault else 120, **environment)
     assert record(tmp_path / "out")["fingerprint"] == fingerprint and len(snapshots(tmp_path / "out")) == 3
     expect_whole_files(tmp_path / "out")
 
 
-@pytest.mark.parametrize("ranks", [0, 2])
-@pytest.mark.parametrize("interruption", ["EINTR", "EAGAIN"])
+@pytest.mark.parametrize("interruption, ranks", [("EINTR", 0), ("EINTR", 2), ("EAGAIN", 2)])
 def test_interrupted_writes_are_repeated_or_told(io_shim, tmp_path, fingerprint, interruption, ranks):
     """What isotherm writes itself is repeated; MPI-IO may give up, and then the run ends with the file's name."""
     fault = f"write:1:{interruption}"
@@ -136,7 +116,7 @@ def test_interrupted_writes_are_repeated_or_told(io_shim, tmp_path, fingerprint,
     expect_whole_files(tmp_path / "out")
 
 
-@pytest.mark.parametrize("first, ranks", [(1, 1), (4, 2), (7, 2)])
+@pytest.mark.parametrize("first, ranks", [(1, 1), (7, 2)])
 def test_what_is_lost_without_an_error_is_found_by_reading_back(io_shim, tmp_path, first, ranks):
     """As OMPIO loses it on a full disk."""
     done = run_with(io_shim, tmp_path, f"write:{first}:lose", ranks=ranks, code=74)
@@ -215,10 +195,12 @@ def test_what_no_run_can_go_on_after(io_shim, tmp_path, fault, path):
 
 
 @pytest.mark.parametrize("fault, ranks", [
-    *itertools.product(["write:1", "write:2", "write:4", "write:9", "fsync:1", "rename:1", "close:1"], [1, 2]),
-    ("write:1", 4), ("fsync:1", 4)])
+    ("write:1", 1), ("write:2", 2), ("write:4", 1), ("write:9", 2), ("fsync:1", 2), ("rename:1", 2), ("close:1", 1), ("close:1", 2),
+    ("write:1", 4), ("fsync:1", 4), ("write:3", 2)])
 def test_an_io_error_is_74(io_shim, tmp_path, fault, ranks):
-    done = run_with(io_shim, tmp_path, f"{fault}:{errno.EIO}", ranks=ranks, watchdog=5, code=74)
+    """Or a quota that shows while writing."""
+    number = errno.EDQUOT if fault == "write:3" else errno.EIO
+    done = run_with(io_shim, tmp_path, f"{fault}:{number}", ranks=ranks, watchdog=2, code=74)
     assert ".hdf" in done.stderr
     expect_whole_files(tmp_path / "out")
 
@@ -229,14 +211,15 @@ def stall(clock, io_shim, folder, fault, ranks, *words, **environment):
     run = Background(folder, "run", "deck.yaml", "output.directory=out", *words, ranks=ranks, **clock.environment(io_shim),
                      ISOTHERM_SHIM=f"{fault}:stall", ISOTHERM_SHIM_STALLED=str(stalled), ISOTHERM_IO_TIMEOUT="3600", **environment)
     run.wait_until(stalled.exists, "nothing stalls")
-    clock.move(3600)
+    while run.process.poll() is None:  # once may be before the watchdog of this rank begins to count
+        clock.move(3600)
+        time.sleep(0.1)
     code, _, err = run.end()
     assert code == 74 and " did not finish within 3600 s (the file system stalls" in err, err
     return err
 
 
-@pytest.mark.parametrize("ranks", [1, 2])
-@pytest.mark.parametrize("fault", ["write:1", "fsync:1", "rename:1"])
+@pytest.mark.parametrize("fault, ranks", [("write:1", 1), ("write:1", 2), ("fsync:1", 2), ("rename:1", 1)])
 def test_a_stall_is_told_by_phase_and_seconds(clock, io_shim, tmp_path, fault, ranks):
     write_deck(tmp_path)
     stall(clock, io_shim, tmp_path, fault, ranks)
@@ -244,8 +227,7 @@ def test_a_stall_is_told_by_phase_and_seconds(clock, io_shim, tmp_path, fault, r
 
 
 # The header, and the cells of what it describes.
-@pytest.mark.parametrize("ranks", [1, 2])
-@pytest.mark.parametrize("first, what", [(1, ".checkpoint.hdf: reading the header"), (24, ".checkpoint.hdf:/temperature: ")])
+@pytest.mark.parametrize("first, what, ranks", [(1, ".checkpoint.hdf: reading the header", 2), (24, ".checkpoint.hdf:/temperature: ", 1)])
 def test_a_restart_from_a_disk_that_stalls_is_74(clock, io_shim, tmp_path, first, what, ranks):
     ran("run", write_deck(tmp_path), "output.directory=out", "output.checkpoint.every_steps=50", cwd=tmp_path)
     assert what in stall(clock, io_shim, tmp_path, f"read:{first}", ranks, "--restart", "latest", ISOTHERM_SHIM_PATH=".hdf")
@@ -255,7 +237,7 @@ def test_a_kill_at_any_moment_leaves_whole_files(tmp_path):
     seed = random.randrange(1 << 30)
     print("seed", seed)
     draw = random.Random(seed)
-    for i in range(5):
+    for i in range(4):
         folder = tmp_path / str(i)
         folder.mkdir()
         words = ["problem.steps=4000", "output.every_steps=1", "output.directory=out"]
@@ -266,4 +248,4 @@ def test_a_kill_at_any_moment_leaves_whole_files(tmp_path):
         kill_all(run.process.pid)
         run.end()
         expect_whole_files(folder / "out")
-        assert list(folder.glob("out/*.hdf"))
+        ran("info", max(folder.glob("out/*.hdf")))

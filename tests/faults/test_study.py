@@ -69,20 +69,11 @@ def test_every_case_has_its_folder_and_its_line(tmp_path):
     assert record(tmp_path / "alone")["fingerprint"] == record(deck.parent)["fingerprint"]
 
 
-def test_heads_have_units(tmp_path):
-    write_study(tmp_path, "  matrix: {material.diffusivity: [1e-5, 2e-5], solver.reduction: [reference, openmp]}\n")
-    assert study(tmp_path).returncode == 0
-    head = (tmp_path / "out" / "study.csv").read_text().splitlines()[0].split(",")
-    assert head[:5] == ["name", "material.diffusivity [m^2/s]", "solver.reduction", "ranks", "state"]
-    assert {"step_s", "points_per_s", "copy_bandwidth_share_percent", "residual_K", "max_K", "balance_W"} <= set(head)
-
-
 def test_one_failure_does_not_end_it(tmp_path):
     write_study(tmp_path, WITH_FAILURE)
     done = study(tmp_path)
     assert done.returncode == 76, done.stderr
-    assert done.stderr == ("1 of 3 cases failed (see state and message in study.csv); start again what failed with: "
-                           "isotherm study deck.yaml --retry\n")
+    assert done.stderr.startswith("1 of 3 cases failed ") and done.stderr.endswith(": isotherm study deck.yaml --retry\n")
     out = tmp_path / "out"
     assert states(out) == {"first": "done", "grows": "failed", "last": "done"}
     assert rows(out)["grows"]["exit_code"] == "76" and rows(out)["grows"]["message"]
@@ -104,8 +95,7 @@ def test_a_failure_before_a_run_has_a_record_is_one(tmp_path):
     assert done.returncode == 69
     row = rows(tmp_path / "out")["two"]
     assert (row["state"], row["exit_code"]) == ("failed", "69")
-    assert row["message"] == ("cannot start 'no_such_launcher' (No such file or directory); install it, or name "
-                              "another")
+    assert row["message"].startswith("cannot start 'no_such_launcher' (No such file or directory); ")
     assert "0 to run" in study(tmp_path).stdout
     # How it is started is not what it is: with another launcher only --retry is needed.
     assert study(tmp_path, "--retry", f"study.launcher={os.environ.get('MPIEXEC', 'mpirun')} -n {{ranks}}").returncode == 0
@@ -135,8 +125,7 @@ def test_what_has_changed_is_replaced_only_where_that_is_asked(tmp_path):
     before = {name: started(tmp_path / "out" / name) for name in "ab"}
     write_study(tmp_path, "  list: [{name: a}, {name: b, precision: fp32, problem.steps: 6}]\n")
     done = study(tmp_path)
-    assert (done.returncode, done.stderr) == (73, "'out/b': holds a run of another deck (problem.steps 4 -> 6); replace it "
-                                              "with output.overwrite=true, or choose another output.directory\n")
+    assert done.returncode == 73 and done.stderr.startswith("'out/b': holds a run of another deck (problem.steps 4 -> 6); ")
     assert {name: started(tmp_path / "out" / name) for name in "ab"} == before
     assert study(tmp_path, "output.overwrite=true").returncode == 0
     assert started(tmp_path / "out" / "a") == before["a"]
@@ -147,11 +136,15 @@ def test_what_has_changed_is_replaced_only_where_that_is_asked(tmp_path):
 
 
 def test_a_case_takes_its_ranks(tmp_path):
-    write_study(tmp_path, "  matrix: {ranks: [1, 2], solver.kernel: [reference, openmp]}\n")
+    """And heads have units."""
+    write_study(tmp_path, "  matrix: {ranks: [1, 2], solver.kernel: [reference, openmp]}\n  zip: {problem.dt: [1]}\n")
     assert study(tmp_path).returncode == 0
+    head = (tmp_path / "out" / "study.csv").read_text().splitlines()[0].split(",")
+    assert head[:5] == ["name", "ranks", "solver.kernel", "problem.dt [s]", "state"]
+    assert {"step_s", "points_per_s", "copy_bandwidth_share_percent", "residual_K", "max_K", "balance_W"} <= set(head)
     runs = {name: record(tmp_path / "out" / name) for name in folders(tmp_path / "out")}
     assert {name: len(run["ranks"]) for name, run in runs.items()} == {
-        "ranks-1_kernel-reference": 1, "ranks-1_kernel-openmp": 1, "ranks-2_kernel-reference": 2, "ranks-2_kernel-openmp": 2}
+        f"ranks-{ranks}_kernel-{kernel}_dt-1": ranks for ranks in (1, 2) for kernel in ("reference", "openmp")}
     assert len({run["fingerprint"] for run in runs.values()}) == 1
 
 
@@ -217,23 +210,13 @@ def test_a_case_that_this_machine_cannot_run_is_refused(tmp_path):
     assert os.listdir(tmp_path) == ["deck.yaml"]
 
 
-def test_more_cases_than_the_limit(tmp_path):
+def test_more_cases_than_the_limit_and_one_run_are_no_study_nor_is_a_study_one_run(tmp_path):
     write_study(tmp_path, FOUR)
-    expect_error(tmp_path, study(tmp_path, "--limit", "3"), 65,
-                 "deck.yaml:11:1: study.limit: 4 cases are more than 3; write --limit 4 (or study.limit) to have them all, "
-                 "or exclude some")
-    assert study(tmp_path, "--limit", "4").returncode == 0
-
-
-def test_one_run_is_no_study_nor_a_study_one_run(tmp_path):
-    write_study(tmp_path, FOUR)
+    expect_error(tmp_path, study(tmp_path, "--limit", "3"), 65, "deck.yaml:11:1: study.limit: 4 cases are more than 3; write --limit 4 ")
     expect_error(tmp_path, isotherm("run", "deck.yaml", cwd=tmp_path), 65,
-                 "deck.yaml:11:1: study: the deck is of several cases, not of one run; start them with isotherm study "
-                 "deck.yaml")
+                 "deck.yaml:11:1: study: the deck is of several cases, not of one run; start them with isotherm study deck.yaml")
     (tmp_path / "deck.yaml").write_text(BASE)
-    expect_error(tmp_path, study(tmp_path), 65,
-                 "deck.yaml:1:1: study: is missing (the deck is of one run); add study: {matrix: {key.path: [values]}}, or "
-                 "scaling: {kind: strong, ranks: [1, 2]}, or use isotherm run")
+    expect_error(tmp_path, study(tmp_path), 65, "deck.yaml:1:1: study: is missing (the deck is of one run); ")
 
 
 def test_check_looks_at_all_cases(tmp_path):
@@ -246,14 +229,6 @@ def test_check_looks_at_all_cases(tmp_path):
     assert "[case ranks-2_process_grid-2x2x1]" in bad.stderr and bad.stderr.count("\n") == 1
 
 
-def test_study_json_is_whole_where_a_case_never_ran(tmp_path):
-    write_study(tmp_path, "  list: [{name: a, ranks: 2}]\n  launcher: false {ranks}\n")
-    assert study(tmp_path).returncode == 70
-    case = collected(tmp_path / "out")["cases"][0]
-    assert (case["state"], case["exit_code"], case["run"]) == ("failed", 1, None)
-    assert json.loads((tmp_path / "out" / "a" / "case.json").read_text())["exit_code"] == 1
-
-
 def test_a_launcher_that_wants_no_root_is_answered_with_the_remedy(tmp_path):
     """Open MPI's words."""
     launcher = tmp_path / "mpirun"
@@ -262,10 +237,11 @@ def test_a_launcher_that_wants_no_root_is_answered_with_the_remedy(tmp_path):
     launcher.chmod(0o755)
     write_study(tmp_path, f"  list: [{{name: a, ranks: 2}}]\n  launcher: {launcher} {{ranks}}\n")
     done = study(tmp_path)
-    remedy = ("the launcher starts no ranks for root; set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or be "
-              "another user")
+    remedy = "the launcher starts no ranks for root; set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or be another user"
     assert re.search(rf"a: failed \(exit code 1\) after .*: {remedy}$", done.stdout + done.stderr, re.MULTILINE), done.stderr
-    assert rows(tmp_path / "out")["a"]["message"] == remedy
+    case = collected(tmp_path / "out")["cases"][0]
+    assert (case["state"], case["exit_code"], case["message"], case["run"]) == ("failed", 1, remedy, None)
+    assert json.loads((tmp_path / "out" / "a" / "case.json").read_text())["exit_code"] == 1
 
 
 LAUNCHER = f"study: {{launcher: \"{os.environ.get('MPIEXEC', 'mpirun')} -n {{ranks}}\"}}\n"
@@ -277,12 +253,9 @@ IN_TURNS = [f"ranks-{ranks}_run-{run}" for run in (1, 2) for ranks in (2, 1)]
 def strong_study(tmp_path_factory):
     folder = tmp_path_factory.mktemp("strong")
     write_deck(folder, STRONG)
-    cores = {name: value for name, value in os.environ.items() if name == "OMP_NUM_THREADS"}
-    os.environ.pop("OMP_NUM_THREADS", None)
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("OMP_NUM_THREADS", raising=False)
         done = isotherm("study", "deck.yaml", cwd=folder)
-    finally:
-        os.environ.update(cores)
     assert done.returncode == 0, done.stderr
     return folder, done.stdout
 
@@ -362,15 +335,10 @@ def test_check_says_what_the_cases_are_and_run_refuses(tmp_path):
     checked = ran("check", "deck.yaml", cwd=tmp_path)
     assert "scaling         weak, on 1, 2 ranks, 3 runs of each\n" in checked.stdout
     assert re.search(r"^  ranks-2_run-3 +2 +17 x 13 x 30 ", checked.stdout, re.MULTILINE)
-    refused = isotherm("run", "deck.yaml", cwd=tmp_path)
-    assert (refused.returncode, refused.stderr) == (
-        65, "deck.yaml:11:1: scaling: the deck is of several cases, not of one run; start them with isotherm study "
-            "deck.yaml\n")
-    assert os.listdir(tmp_path) == ["deck.yaml"]
+    expect_error(tmp_path, isotherm("run", "deck.yaml", cwd=tmp_path), 65, "deck.yaml:11:1: scaling: the deck is of several cases")
 
 
 def test_what_runs_at_once_is_said_to_share_its_time(tmp_path):
     write_deck(tmp_path, BASE + "scaling: {kind: strong, ranks: [1]}\n")
     done = isotherm("study", "deck.yaml", "--jobs", "2", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (
-        0, "warning: --jobs 2: cases that run at once share this host, and so their times do\n")
+    assert done.returncode == 0 and done.stderr.startswith("warning: --jobs 2: cases that run at once share this host")

@@ -3,13 +3,12 @@
 import re
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 
+from job import wait_until
 from program import command, HANGS, isotherm, ran, write_deck
 from runs import checkpoints, expect_same_answer, record
-from shim import build_shim
 from slurm import slurm  # noqa: F401  (a fixture)
 from studies import BASE, collected, folders, rows, started, states, write_study
 
@@ -41,10 +40,7 @@ class Study:
 
     def wait_for(self, case):
         """Until it is about to sweep."""
-        deadline = time.monotonic() + HANGS
-        while not (self.out / case / "history.csv").exists():
-            assert time.monotonic() < deadline, f"{case} does not start: {self.said()}"
-            time.sleep(0.05)
+        wait_until((self.out / case / "history.csv").exists, f"{case} does not start")
 
     def wait(self, jobs):
         for job in jobs:
@@ -59,9 +55,8 @@ def study(slurm, tmp_path_factory):
     return Study(slurm, tmp_path_factory.mktemp("study"))
 
 
-def test_a_study_goes_through_arrays_and_on_after_a_stop(study, tmp_path_factory):
-    shim = build_shim(Path(__file__).with_name("halo_shim.c"), tmp_path_factory.mktemp("shim"))
-    said, jobs = study.submit(f"{SRUN} env LD_PRELOAD={shim} ISOTHERM_HALO_FAULT=-1:late")
+def test_a_study_goes_through_arrays_and_on_after_a_stop(study, halo_shim):
+    said, jobs = study.submit(f"{SRUN} env LD_PRELOAD={halo_shim} ISOTHERM_HALO_FAULT=-1:late")
     assert "6 cases, 6 to submit" in said and len(jobs) == 3
     one, two, last = jobs
     for case in ("alone", "requeued", "cancelled", "signalled"):
@@ -90,7 +85,8 @@ def test_a_study_goes_through_arrays_and_on_after_a_stop(study, tmp_path_factory
     assert states(study.out) == {"short": "done", "grows": "failed", "alone": "done", "requeued": "done", "cancelled": "done",
                                  "signalled": "done"}, study.said()
     assert started(study.out / "short") == first and len(folders(study.out)) == 6
-    for case in ("alone", "requeued", "cancelled", "signalled"):
+    assert record(study.out / "alone")["continuation"]["restarted_from"] is not None
+    for case in ("requeued", "cancelled", "signalled"):
         assert record(study.out / case)["continuation"]["restarted_from"] is not None
         ran("run", study.out / case / f"{case}.yaml", f"output.directory=whole_{case}", cwd=study.folder)
         expect_same_answer(study.folder / f"whole_{case}", study.out / case)

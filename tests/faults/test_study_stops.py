@@ -7,9 +7,9 @@ import time
 import pytest
 
 from job import Background, wait_until_gone
-from program import family_of, HANGS, is_running, isotherm, kill_all, ran, ranks_of
+from program import family_of, is_running, isotherm, kill_all, ran, ranks_of
 from runs import checkpoints, expect_same_answer, record
-from studies import BASE, folders, rows, started, states, write_study
+from studies import BASE, rows, started, states, write_study
 
 # The second takes seconds; a slice of it tells that it sweeps, long before history.csv is flushed.
 SWEEPS = "long_slice_z1_00010000.hdf"
@@ -25,11 +25,7 @@ class Study(Background):
 
     def wait_for(self, *path):
         """Until a case has written this file."""
-        deadline = time.monotonic() + HANGS
-        file = (self.folder / "out").joinpath(*path)
-        while not file.exists():
-            assert time.monotonic() < deadline and self.process.poll() is None, f"no {path}"
-            time.sleep(0.01)
+        self.wait_until((self.folder / "out").joinpath(*path).exists, f"no {path}")
 
     def read_until(self, text):
         """What it says up to a line with this text."""
@@ -62,20 +58,8 @@ def expect_all_done_as_without_a_stop(folder):
     assert float(rows(folder / "out")["long"]["wall_s"]) > record(folder / "out" / "long")["phases_s"]["total"]["max"], "of both parts"
 
 
-def test_after_kill_9(tmp_path):
-    job = sweeping(tmp_path)
-    cases = [pid for pid in ranks_of(job.process.pid) if pid != job.process.pid]
-    assert len(cases) == 1
-    os.kill(job.process.pid, signal.SIGKILL)
-    job.end()
-    wait_until_gone(*cases)  # by SIGTERM, so with a checkpoint
-    assert len(checkpoints(tmp_path / "out" / "long")) == 1
-    assert folders(tmp_path / "out") == ["long", "short"]
-    expect_all_done_as_without_a_stop(tmp_path)
-
-
 def test_a_study_that_comes_at_once_waits_for_the_orphan(tmp_path):
-    """Its checkpoint may still be under way; both must not write to one folder."""
+    """Which ends by SIGTERM. Its checkpoint may still be under way; both must not write to one folder."""
     job = sweeping(tmp_path)
     os.kill(job.process.pid, signal.SIGKILL)
     job.process.wait()

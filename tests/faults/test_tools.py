@@ -68,19 +68,14 @@ def test_each_tool_starts_from_the_build_tree(tool):
 def test_a_tool_that_is_missing_is_told_in_one_line(alone, own):
     done = call(alone, "study", "deck.yaml")
     assert (done.returncode, done.stdout) == (69, "")
-    assert done.stderr == (f"isotherm: the tool isotherm-study is not installed (it is neither beside '{alone}' nor on PATH); install the "
-                           "Python package isotherm-tools: pip install ./postprocess\n")
+    assert done.stderr.startswith(f"isotherm: the tool isotherm-study is not installed (it is neither beside '{alone}' nor on PATH); ")
     assert call(alone, "study", "deck.yaml", PATH=str(own)).returncode == 7
     assert "unknown subcommand 'stduy'; use one of run, check, " in call(alone, "stduy").stderr
 
 
-def test_a_python_that_is_missing_is_told_in_one_line():
+def test_a_python_or_a_package_that_is_missing_is_told_in_one_line_and_a_study_needs_none(tmp_path):
     done = isotherm("study", "deck.yaml", ISOTHERM_PYTHON="/no/python3")
-    assert (done.returncode, done.stderr) == (69, "isotherm study: there is no /no/python3; install Python 3.9 or newer, or set ISOTHERM_PYTHON "
-                                              "to one\n")
-
-
-def test_a_package_that_is_missing_is_told_in_one_line_and_a_study_needs_none(tmp_path):
+    assert done.returncode == 69 and done.stderr.startswith("isotherm study: there is no /no/python3; install Python 3.9 or newer")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "pure"], check=True)
     pure = {"ISOTHERM_PYTHON": str(tmp_path / "pure/bin/python3")}
     done = isotherm("slice", "runs/a", **pure)

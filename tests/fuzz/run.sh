@@ -7,7 +7,7 @@ set -euo pipefail
 (($# >= 1)) || { sed -n '2,5p' "$0"; exit 2; }
 source=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 build=$(mkdir -p "$1" && cd "$1" && pwd)
-runs=${2:-3000}
+runs=${2:-2000}
 
 clang=$(command -v clang++-14 || command -v clang++ || true)
 works() {
@@ -64,7 +64,7 @@ fuzz() {
   echo "fuzz_$target: $executions executions$( ((crashes == 0)) || echo ", $crashes of $start ended by a crash inside HDF5")"
 }
 
-declare -A starts=([dataset]=4 [checkpoint]=4)
+declare -A starts=([dataset]=3 [checkpoint]=3)
 # Two at a time: the slowest beside the others.
 {
   fuzz deck "$source/seeds/deck" "$source/../../inputs"

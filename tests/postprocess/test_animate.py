@@ -5,7 +5,6 @@ import os
 import shutil
 import sys
 
-import h5py
 import matplotlib.image
 import numpy as np
 import pytest
@@ -14,8 +13,8 @@ from isotherm_tools.__main__ import main
 from isotherm_tools.program import Failure
 from isotherm_tools.run import Run
 from PIL import Image, ImageSequence
-from program import DECK as VOLUME_DECK
 from program import finished_run
+from runs import write_snapshot
 
 DECK = """
 grid: {cells: [20, 10, 4], spacing: 1e-3}
@@ -90,72 +89,33 @@ def test_without_an_ffmpeg_that_works_it_is_69(run, tmp_path, monkeypatch, capsy
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     assert main(["animate", str(run), "--out", "film.mp4"]) == 69
-    out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1 and "end the name in .gif" in err
-    assert os.listdir(".") == []
+    assert "end the name in .gif" in capsys.readouterr().err and os.listdir(".") == []
 
 
-@pytest.mark.parametrize("code, arguments", [(2, ["--out", "film.avi"]), (2, ["--frames", "1"]), (2, ["--position", "7"]),
-                                             (2, ["--series", "none"]), (73, ["--out", "no/film.gif"])])
-def test_what_cannot_be_is_refused(run, tmp_path, monkeypatch, capsys, code, arguments):
+@pytest.mark.parametrize("code, arguments", [
+    (2, ["--out", "film.avi"]), (2, ["--frames", "1"]), (2, ["--position", "7"]), (2, ["--series", "none"]), (73, ["--out", "no/film.gif"]),
+    (73, ["--out", "file/film.gif"])])
+def test_what_cannot_be_is_refused(run, tmp_path, monkeypatch, refused, code, arguments):
     monkeypatch.chdir(tmp_path)
-    assert main(["animate", str(run), *arguments]) == code
-    out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1 and list(tmp_path.iterdir()) == []
-
-
-def test_one_snapshot_is_no_film(run, tmp_path, capsys):
-    shutil.copy(run / "bar_00000000.hdf", tmp_path)
-    assert main(["animate", str(tmp_path)]) == 65
-    assert capsys.readouterr().err.endswith("holds one snapshot of bar; a film needs two\n")
-
-
-def test_a_file_in_place_of_a_folder_is_73(run, tmp_path, capsys):
     (tmp_path / "file").write_text("")
-    assert main(["animate", str(run), "--out", str(tmp_path / "file" / "film.gif")]) == 73
-    assert capsys.readouterr().err.count("\n") == 1
+    assert refused("animate", run, *arguments)[0] == code and os.listdir() == ["file"]
 
 
-SLICED = "{every_steps: 20, slices: [{axis: z, cell: 11, every_steps: 20}]}"
+def test_one_snapshot_is_no_film(run, tmp_path, refused):
+    shutil.copy(run / "bar_00000000.hdf", tmp_path)
+    code, message = refused("animate", tmp_path)
+    assert code == 65 and message.endswith("holds one snapshot of bar; a film needs two")
+
+
 needs_pyvista = pytest.mark.skipif(not importlib.util.find_spec("pyvista"), reason="PyVista is not installed")
-
-
-def write(folder, field, name="demo"):
-    with h5py.File(folder / f"{name}_00000010.hdf", "w") as file:
-        file["temperature"] = field
-        file.create_group("isotherm").attrs.update({"origin": [0.0, 0.0, 0.0], "spacing": [1e-3, 2e-3, 3e-3], "time": 2.5})
-    return folder
-
-
-@needs_pyvista
-def test_pyvista_opens_what_a_run_has_written(tmp_path):
-    """The .xmf: the cells in their box, with a value at each end of it. The .hdf: the same values at the centres."""
-    import pyvista
-
-    out = finished_run(tmp_path, VOLUME_DECK.replace("{every_steps: 20}", SLICED), "deck")
-    for name in ("deck", "deck_slice_z11"):
-        with h5py.File(out / f"{name}_00000020.hdf") as file:
-            field, low, spacing, time = (file["temperature"][:], *(file["isotherm"].attrs[key] for key in ("origin", "spacing", "time")))
-        reader = pyvista.XdmfReader(out / f"{name}.xmf")
-        assert len(reader.time_values) == 3
-        reader.set_active_time_value(time)
-        mesh = reader.read()
-        assert np.array_equal(mesh.cell_data["temperature [K]"], field.ravel())
-        high = low + spacing * field.shape[::-1]
-        np.testing.assert_allclose(np.array(mesh.bounds).reshape(3, 2), np.array([low, high]).T, rtol=2e-7)
-        ends = pyvista.PolyData(np.array([low, high], dtype=np.float32)).sample(mesh)
-        assert list(ends["temperature [K]"]) == [field[0, 0, 0], field[-1, -1, -1]]
-    image = pyvista.read(out / "deck_00000040.hdf")
-    with h5py.File(out / "deck_00000040.hdf") as file:
-        assert image.point_data.keys() == ["temperature"]
-        assert np.array_equal(image.point_data["temperature"], file["temperature"][:].ravel())
 
 
 @pytest.fixture
 def shown_run(tmp_path):
     """Hot in a corner: x high, y low, z high."""
     z, y, x = np.meshgrid(np.arange(10), np.arange(12), np.arange(16), indexing="ij")
-    return write(tmp_path, 300 + 100 * np.exp(-((x - 14) ** 2 + (y - 1) ** 2 + (z - 8) ** 2) / 20))
+    write_snapshot(tmp_path, 300 + 100 * np.exp(-((x - 14) ** 2 + (y - 1) ** 2 + (z - 8) ** 2) / 20))
+    return tmp_path
 
 
 def test_without_pyvista_it_is_69(shown_run, monkeypatch, capsys):
@@ -205,6 +165,7 @@ def test_a_volume_that_cannot_be_is_refused(shown_run, tmp_path, capsys):
         assert main(["volume", str(shown_run), *arguments]) == code, arguments
     flat = tmp_path / "flat"
     flat.mkdir()
-    assert main(["volume", str(write(flat, np.ones((1, 4, 4))))]) == 65
+    write_snapshot(flat, np.ones((1, 4, 4)))
+    assert main(["volume", str(flat)]) == 65
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 6

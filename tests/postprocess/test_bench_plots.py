@@ -23,10 +23,8 @@ def entry(row, seconds, precision="fp64", **changes):
 
 
 def write(folder, entries, **changes):
-    content = {
-        "schema": "isotherm-bench", "schema_version": 1, "subject": "stencil", "device": {"name": "Some CPU"},
-        "entries": entries, **changes,
-    }
+    content = {"schema": "isotherm-bench", "schema_version": 1, "subject": "stencil", "device": {"name": "Some CPU"},
+               "entries": entries, **changes}
     path = folder / "bench.json"
     path.write_text(json.dumps(content))
     return path
@@ -51,8 +49,9 @@ def limits(panel, label):
     return [segment[0][0] for lines in found for segment in lines.get_segments()]
 
 
-def test_bars_are_rates_and_roofs_what_a_copy_would_reach(bench):
-    panels = [panel for panel in ladder_figure(BenchRecord(bench)).axes if panel.patches]
+def test_bars_are_rates_whiskers_their_spread_and_roofs_what_a_copy_would_reach(bench):
+    figure = ladder_figure(BenchRecord(bench))
+    panels = [panel for panel in figure.axes if panel.patches]
     assert [panel.get_title(loc="left") for panel in panels] == ["10 x 10 x 10, fp64", "10 x 10 x 10, fp32"]
     assert bars(panels[0]) == pytest.approx([0.25e-3, 1e-3, 4e-3])  # GPts/s
     assert bars(panels[1]) == pytest.approx([0.25e-3])
@@ -60,10 +59,10 @@ def test_bars_are_rates_and_roofs_what_a_copy_would_reach(bench):
     # 20 MB/s are 1.25 MPts/s of 16 bytes; a launch of four sweeps moves as much for four times the points.
     assert limits(panels[0], "copy bandwidth beside it") == pytest.approx([1.25e-3, 1.25e-3, 5e-3])
     assert panels[0].yaxis_inverted()
-
-
-def test_whiskers_are_the_spread(bench):
-    panel = ladder_figure(BenchRecord(bench)).axes[0]
+    figure.draw_without_rendering()
+    legend = figure.legends[0].get_window_extent()
+    assert not any(legend.overlaps(panel.get_tightbbox()) for panel in figure.axes if panel.patches)
+    panel = panels[0]
     whiskers = next(lines for lines in panel.collections if len(lines.get_segments()) == 3 and not
                     lines.get_label().startswith("copy"))
     assert [list(segment[:, 0]) for segment in whiskers.get_segments()][1] == pytest.approx([0.5e-3, 2e-3])
@@ -122,13 +121,6 @@ def test_rows_differ_by_marker_precisions_by_colour_and_grids_by_fill(tmp_path):
     ]
 
 
-def test_the_legend_covers_no_panel(bench):
-    figure = ladder_figure(BenchRecord(bench))
-    figure.draw_without_rendering()
-    legend = figure.legends[0].get_window_extent()
-    assert not any(legend.overlaps(panel.get_tightbbox()) for panel in figure.axes if panel.patches)
-
-
 def test_the_best_policy_of_each_row_and_depth(tmp_path):
     path = write(tmp_path, [
         entry("tile", 3e-3, tile="2x2"), entry("other", 5e-3), entry("tile", 1e-3, tile="4x2"),
@@ -156,14 +148,13 @@ def test_what_is_no_benchmark_is_refused(tmp_path, refused, figure):
     assert refused(figure, tmp_path / "list.json")[0] == 65
 
 
-def test_a_roofline_of_reductions_is_refused(tmp_path, refused):
-    code, err = refused("roofline", write(tmp_path, [entry("a", 1)], subject="reduction"))
-    assert code == 65 and "a roofline is drawn of bench stencil" in err
-
-
-def test_pictures_are_refused_in_unknown_formats_and_places(bench, tmp_path, refused):
+def test_what_cannot_be_drawn_is_refused(bench, tmp_path, refused):
     assert refused("ladder", bench, "--out", "x.gif")[0] == 2
     assert refused("roofline", bench, "--out", tmp_path / "no" / "x.png")[0] == 73
+    code, err = refused("roofline", write(tmp_path, [entry("a", 1)], subject="reduction"))
+    assert code == 65 and "a roofline is drawn of bench stencil" in err
+    code, err = refused("time-blocks", write(tmp_path, [entry("single", 1e-3)]))
+    assert code == 65 and "holds no time blocks" in err
 
 
 @pytest.mark.parametrize("subject", ["stencil", "reduction", "bandwidth"])
@@ -185,6 +176,7 @@ def test_time_blocks_rise_under_their_copy_bandwidths(tmp_path):
     fused = [entry("fused", 1e-3, time_block=d, points_per_launch=1000.0 * d) for d in (4, 1, 2)]
     slower = entry("fused", 2e-3, time_block=2, tile="other", points_per_launch=2000.0)
     record = BenchRecord(write(tmp_path, [entry("single", 1e-3), *fused, slower, entry("fused", 1e-3, "fp32")]))
+    assert main(["time-blocks", str(record.path)]) == 0 and (tmp_path / "bench_time-blocks.png").stat().st_size > 10000
     fp64, fp32 = time_block_figure(record).axes
     assert [fp64.get_title(loc="left"), fp32.get_title(loc="left")] == ["fp64", "fp32"]
     lines = {line.get_label(): (list(line.get_xdata()), list(line.get_ydata())) for line in fp64.get_lines()}
@@ -193,11 +185,3 @@ def test_time_blocks_rise_under_their_copy_bandwidths(tmp_path):
     assert lines["single, 10 x 10 x 10"] == ([1], pytest.approx([1e-3]))
     assert lines["copy bandwidth, one sweep per pass"][1] == pytest.approx([1.25e-3, 1.25e-3])  # 20 MB/s at 16 bytes
     assert lines["copy bandwidth, so many sweeps per pass"] == ([1, 4], pytest.approx([1.25e-3, 5e-3]))
-
-
-def test_depths_need_fused_sweeps(tmp_path, capsys):
-    assert main(["time-blocks", str(write(tmp_path, [entry("single", 1e-3)]))]) == 65
-    assert "holds no time blocks" in capsys.readouterr().err
-    path = write(tmp_path, [entry("fused", 1e-3, time_block=4, points_per_launch=4000.0)])
-    assert main(["time-blocks", str(path)]) == 0
-    assert (tmp_path / "bench_time-blocks.png").stat().st_size > 10000

@@ -13,10 +13,10 @@ from isotherm_tools import histories, slices
 from isotherm_tools.__main__ import main
 from isotherm_tools.run import Run, Snapshot, Table
 from isotherm_tools.text import format_time, length_unit
+from program import finished_run
+from runs import write_snapshot
 
 CELLS = (12, 7, 5)  # nx, ny, nz: no two alike, so that no mix-up of axes goes unseen
-SPACING = (1e-3, 2e-3, 4e-3)
-CORNER = (0.1, -0.2, 0.0)
 
 
 def coded(nx, ny, nz):
@@ -25,23 +25,12 @@ def coded(nx, ny, nz):
     return x + 100.0 * y + 10000.0 * z
 
 
-def write_snapshot(folder, sweep, time, field, name="demo"):
-    path = folder / f"{name}_{sweep:08d}.hdf"
-    with h5py.File(path, "w") as file:
-        file["temperature"] = field
-        own = file.create_group("isotherm")
-        own.attrs["origin"], own.attrs["spacing"] = CORNER, SPACING
-        own.attrs["time"] = time
-        own.attrs["sweep"] = sweep
-    return path
-
-
 @pytest.fixture
 def run(tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
     for sweep, time in ((0, 0.0), (40, 2.0), (90, 4.5), (100, 5.0)):
-        write_snapshot(folder, sweep, time, coded(*CELLS) + sweep)
+        write_snapshot(folder, coded(*CELLS) + sweep, sweep, time)
     lines = [f"{sweep},{sweep * 0.05},{10.0 ** (-sweep / 20)}" for sweep in range(10, 101, 10)]
     (folder / "history.csv").write_text("sweep,time_s,residual\n" + "\n".join(lines) + "\n")
     return folder
@@ -63,23 +52,8 @@ def test_plane_has_the_cells_of_its_index(run, axis, index):
     assert np.array_equal(plane, expected[axis])
 
 
-@pytest.mark.parametrize(
-    "axis, position, index",
-    [
-        ("x", "0.1", 0),  # the lower face
-        ("x", "0.10099", 0),
-        ("x", "0.1035", 3),
-        ("x", "0.112", 11),  # the upper face
-        ("y", "-0.1999", 0),
-        ("y", "-0.1899", 5),
-        ("z", "0.0001", 0),
-        ("z", "0.0199", 4),
-        ("x", "0%", 0),
-        ("y", "50%", 3),
-        ("z", "100%", 4),
-        ("z", "61%", 3),
-    ],
-)
+@pytest.mark.parametrize("axis, position, index", [  # on the faces, and within
+    ("x", "0.1", 0), ("x", "0.10099", 0), ("x", "0.112", 11), ("y", "-0.1899", 5), ("x", "0%", 0), ("y", "50%", 3), ("z", "100%", 4)])
 def test_position_picks_the_cell_that_holds_it(run, axis, position, index):
     assert slices.plane_index(Run(run).snapshots[0], "xyz".index(axis), position) == index
 
@@ -105,7 +79,7 @@ def test_time_picks_the_nearest_snapshot(run, time, sweep):
 
 def test_snapshots_come_in_order_of_sweeps_beyond_eight_digits(tmp_path):
     for sweep in (123456789, 99999999, 5):
-        write_snapshot(tmp_path, sweep, float(sweep), coded(2, 2, 2))
+        write_snapshot(tmp_path, coded(2, 2, 2), sweep)
     (tmp_path / "demo_00000007.hdf.part").write_bytes(b"half a file")
     assert [snapshot.sweep for snapshot in Run(tmp_path).snapshots] == [5, 99999999, 123456789]
 
@@ -133,7 +107,7 @@ def test_picture_has_the_hot_corner_where_it_is(tmp_path, axis):
     nx, ny, nz = 24, 24, 24
     field = np.full((nz, ny, nx), 300.0)
     field[16:, :8, 16:] = 400.0
-    write_snapshot(tmp_path, 10, 1.0, field)
+    write_snapshot(tmp_path, field)
     position = {"x": "90%", "y": "10%", "z": "90%"}[axis]
     assert main(["slice", str(tmp_path), "--axis", axis, "--position", position]) == 0
     across, up = brightest(tmp_path / f"demo_slice_{axis}.png")
@@ -161,8 +135,8 @@ def test_panels_share_one_scale(run):
     assert {panel.images[0].get_clim() for panel in panels} == {(0.0, 711.0)}
 
 
-@pytest.mark.parametrize("arguments", [["slice"], ["slice", "--all-times"], ["slice", "--index", "1"], ["history"]])
-@pytest.mark.parametrize("ending", ["png", "pdf", "svg"])
+@pytest.mark.parametrize("arguments, ending", [(["slice"], "png"), (["slice", "--all-times"], "pdf"), (["slice", "--index", "1"], "svg"),
+                                               (["history"], "pdf"), (["history"], "svg")])
 def test_picture_is_written_whole(run, tmp_path, arguments, ending):
     out = tmp_path / f"picture.{ending}"
     assert main([arguments[0], str(run), *arguments[1:], "--out", str(out)]) == 0
@@ -176,46 +150,38 @@ def test_picture_is_written_whole(run, tmp_path, arguments, ending):
 @pytest.mark.parametrize("arguments", [["slice"], ["slice", "--all-times"], ["history"], ["history", "--columns", "min_K"]])
 def test_dollar_signs_of_a_name_are_no_formula(tmp_path, arguments):
     for sweep in (0, 20):
-        write_snapshot(tmp_path, sweep, float(sweep), coded(3, 3, 3), name=r"a$\foo$b")
+        write_snapshot(tmp_path, coded(3, 3, 3), sweep, float(sweep), r"a$\foo$b")
     (tmp_path / "history.csv").write_text(DIAGNOSTICS)
     out = tmp_path / "picture.svg"
     assert main([arguments[0], str(tmp_path), *arguments[1:], "--out", str(out)]) == 0
     assert r"<!-- a$\foo$b" in out.read_text()  # the words that its outlines draw
 
 
-@pytest.mark.parametrize(
-    "field", [np.full((3, 4, 5), 293.15), np.full((1, 1, 1), 300.0), coded(30, 1, 1), coded(1, 2, 40)]
-)
+@pytest.mark.parametrize("field", [np.full((3, 4, 5), 293.15), np.full((1, 1, 1), 300.0), coded(30, 1, 1), coded(1, 2, 40)])
 def test_uniform_and_thin_fields_are_drawn(tmp_path, field):
-    write_snapshot(tmp_path, 0, 0.0, field)
+    write_snapshot(tmp_path, field)
     for axis in "xyz":
         assert main(["slice", str(tmp_path), "--axis", axis]) == 0
 
 
 def test_steady_run_is_titled_by_sweep(tmp_path):
     for sweep in (0, 250):
-        write_snapshot(tmp_path, sweep, 0.0, coded(3, 3, 3))
+        write_snapshot(tmp_path, coded(3, 3, 3), sweep, 0.0)
     snapshots = Run(tmp_path).snapshots
     figure = slices.slice_figure("demo", snapshots, 2, 0, [snapshot.plane(2, 0) for snapshot in snapshots])
     assert [panel.get_title(loc="left") for panel in figure.axes if panel.images] == ["sweep 0", "sweep 250"]
 
 
-def test_history_reads_columns_by_name(tmp_path):
-    path = tmp_path / "history.csv"
-    path.write_text("wall_s,sweep,residual,time_s\n9,10,0.5,1\n9,20,0.25,2\n")
-    assert [list(values) for values in Table(path, "").due("residual")] == [[10, 20], [1, 2], [0.5, 0.25]]
-
-
 DIAGNOSTICS = """\
-sweep,time_s,residual,relative_residual,wall_s,min_K,mean_K,max_K,balance_W,hist_0,nan_cells
-0,0,,,0.1,290,300,310,,5,0
-10,1,0.5,1,0.2,,,,,,
-20,2,0.25,0.5,0.3,291,300,309,nan,5,0
+wall_s,sweep,residual,time_s,relative_residual,min_K,mean_K,max_K,balance_W,hist_0,nan_cells
+0.1,0,,0,,290,300,310,,5,0
+0.2,10,0.5,1,1,,,,,,
+0.3,20,0.25,2,0.5,291,300,309,nan,5,0
 """
 
 
 def test_history_with_diagnostics(tmp_path):
-    """Lines hold what was due: residuals are read past lines that have none, and the other way round."""
+    """Lines hold what was due: residuals are read past lines that have none, and the other way round. Columns have any order."""
     path = tmp_path / "history.csv"
     path.write_text(DIAGNOSTICS)
     history = Table(path, "")
@@ -240,9 +206,8 @@ def test_columns_are_drawn_by_unit(tmp_path):
 def test_an_unknown_column_is_2(refused, tmp_path):
     history = tmp_path / "history.csv"
     history.write_text(DIAGNOSTICS)
-    assert refused("history", tmp_path, "--columns", "min_K,mood") == (
-        2, f"{history} has no column mood; it has sweep, time_s, residual, relative_residual, wall_s, min_K, mean_K, "
-           "max_K, balance_W, nan_cells")
+    code, message = refused("history", tmp_path, "--columns", "min_K,mood")
+    assert code == 2 and message.startswith(f"{history} has no column mood; it has wall_s, sweep, residual, ")
 
 
 def test_a_column_without_values_is_65(refused, tmp_path):
@@ -250,8 +215,8 @@ def test_a_column_without_values_is_65(refused, tmp_path):
     history = tmp_path / "history.csv"
     history.write_text("".join(DIAGNOSTICS.splitlines(keepends=True)[:2]))
     for columns in "balance_W", "min_K,balance_W":
-        assert refused("history", tmp_path, "--columns", columns) == (
-            65, f"{history} holds no values of balance_W (the run ended before it was due)")
+        code, message = refused("history", tmp_path, "--columns", columns)
+        assert code == 65 and message.startswith(f"{history} holds no values of balance_W ")
     assert os.listdir(tmp_path) == ["history.csv"]
     assert main(["history", str(tmp_path), "--columns", "min_K"]) == 0
 
@@ -262,27 +227,21 @@ def test_odd_histories_are_drawn(tmp_path, text):
     assert main(["history", str(tmp_path)]) == 0
 
 
-@pytest.mark.parametrize("metres, name", [
-    (1e-9, "nm"), (5e-7, "nm"), (2e-6, "µm"), (1e-3, "mm"), (0.3, "mm"), (1.0, "m"), (900, "m"), (4e3, "km")])
-def test_length_unit(metres, name):
-    assert length_unit(metres).name == name
-
-
-@pytest.mark.parametrize("seconds, text", [
-    (0, "0 s"), (2.5e-9, "2.5 ns"), (3e-6, "3 µs"), (0.0125, "12.5 ms"), (90, "90 s"), (1800, "30 min"),
-    (1e6, "11.57 d")])
-def test_format_time(seconds, text):
-    assert format_time(seconds) == text
+def test_units_of_lengths_and_times():
+    lengths = {1e-9: "nm", 5e-7: "nm", 2e-6: "µm", 1e-3: "mm", 0.3: "mm", 1.0: "m", 900: "m", 4e3: "km"}
+    times = {0: "0 s", 2.5e-9: "2.5 ns", 3e-6: "3 µs", 0.0125: "12.5 ms", 90: "90 s", 1800: "30 min", 1e6: "11.57 d"}
+    assert {metres: length_unit(metres).name for metres in lengths} == lengths
+    assert {seconds: format_time(seconds) for seconds in times} == times
 
 
 def test_missing_things_are_66(refused, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
     nowhere = tmp_path / "nowhere"
-    assert refused("slice", nowhere) == (66, f"{nowhere} is no folder; name the run directory of a finished run")
-    assert refused("slice", empty) == (66, f"{empty} holds no snapshots; was the run made with output.snapshots: true?")
-    assert refused("history", empty) == (
-        66, f"{empty}/history.csv does not exist; was the run made with output.history: true?")
+    for figure, folder, why in (("slice", nowhere, " is no folder"), ("slice", empty, " holds no snapshots"),
+                                ("history", empty, "/history.csv does not exist")):
+        code, message = refused(figure, folder)
+        assert code == 66 and message.startswith(f"{folder}{why}; ")
 
 
 def test_wrong_data_is_65(refused, tmp_path):
@@ -296,37 +255,28 @@ def test_wrong_data_is_65(refused, tmp_path):
     code, message = refused("slice", tmp_path)
     assert code == 65 and message.startswith(f"{text} is no snapshot of isotherm (")
 
-    write_snapshot(tmp_path, 2, 0.0, coded(2, 2, 2), name="other")
+    write_snapshot(tmp_path, coded(2, 2, 2), 2, name="other")
     assert refused("slice", tmp_path) == (65, f"{tmp_path} holds snapshots of several runs (demo, other)")
 
     history = tmp_path / "history.csv"
-    history.write_text("sweep,time_s,residual\n")
     text.unlink()
-    assert refused("history", tmp_path) == (65, f"{history} holds no residuals (the run ended before its first check)")
-    history.write_text("sweep,time_s,residual,min_K\n0,0,,300\n")
-    assert refused("history", tmp_path) == (65, f"{history} holds no residuals (the run ended before its first check)")
-    history.write_text("sweep,time_s,residual\n1,0,x\n")
-    assert refused("history", tmp_path)[0] == 65
+    for table, why in (("sweep,time_s,residual\n", "holds no residuals"), ("sweep,time_s,residual,min_K\n0,0,,300\n", "holds no residuals"),
+                       ("sweep,time_s,residual\n1,0,x\n", "")):
+        history.write_text(table)
+        code, message = refused("history", tmp_path)
+        assert code == 65 and message.startswith(f"{history} {why}")
 
 
 @pytest.mark.parametrize("arguments, message", [
-    (["--position", "0.2"], "--position 0.2 lies outside the grid; along z it runs from 0 m to 0.02 m"),
-    (["--position", "101%"], "--position 101% lies outside the grid; along z it runs from 0 m to 0.02 m"),
-    (["--position", "nan"], "--position nan lies outside the grid; along z it runs from 0 m to 0.02 m"),
-    (["--position", "middle"], "--position middle is no number; give metres, or a share such as 50%"),
-    (["--time", "7"], "--time 7 lies outside the run; it holds 0 s to 5 s"),
-    (["--time", "now"], "--time now is no time; give first, last or seconds"),
-    (["--index", "4"], "--index 4: the run has 4 snapshots, numbered from 0"),
-    (["--out", "picture.bmp"], "picture.bmp: unknown picture format; end the name in one of .png, .pdf, .svg")])
-def test_wrong_arguments_are_2(refused, run, arguments, message):
+    (["--position", "0.2"], "lies outside the grid; along z it runs from 0 m to 0.02 m"), (["--position", "101%"], "lies outside the grid"),
+    (["--position", "nan"], "lies outside the grid"), (["--position", "middle"], "is no number"), (["--time", "7"], "lies outside the run"),
+    (["--time", "now"], "is no time"), (["--index", "4"], "the run has 4 snapshots"), (["--out", "picture.bmp"], "unknown picture format"),
+    (["--out", "missing/picture.png"], "cannot be written (No such file or directory)")])
+def test_wrong_arguments_are_2_and_a_picture_that_cannot_be_written_73(refused, run, arguments, message):
     before = sorted(os.listdir(run))
-    assert refused("slice", run, *arguments) == (2, message)
+    code, said = refused("slice", run, *arguments)
+    assert code == (73 if "missing" in arguments[1] else 2) and message in said
     assert sorted(os.listdir(run)) == before
-
-
-def test_unwritable_picture_is_73(refused, run, tmp_path):
-    out = tmp_path / "missing" / "picture.png"
-    assert refused("slice", run, "--out", out) == (73, f"{out} cannot be written (No such file or directory)")
 
 
 def test_only_the_plane_is_read(tmp_path):
@@ -354,10 +304,7 @@ output:
 
 @pytest.fixture(scope="module")
 def real_run(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("run")
-    (folder / "ramp.yaml").write_text(DECK)
-    subprocess.run([os.environ["ISOTHERM"], "run", "ramp.yaml"], cwd=folder, check=True, capture_output=True)
-    return folder / "runs" / "ramp"
+    return finished_run(tmp_path_factory.mktemp("run"), DECK, "ramp")
 
 
 @pytest.mark.parametrize("arguments", [["slice", "--all-times"], ["slice", "--axis", "y"], ["history"],
@@ -370,8 +317,6 @@ def test_pictures_are_made(real_run, tmp_path, arguments):
     assert out.stat().st_size > 10000
 
 
-def test_an_unknown_series_is_named_with_those_there_are(real_run, capsys):
-    assert main(["slice", str(real_run), "--series", "ramp_slice_y4"]) == 2
-    assert capsys.readouterr().err == (
-        f"isotherm_tools: {real_run} holds no series ramp_slice_y4; it has ramp_region, ramp_slice_y3\n"
-    )
+def test_an_unknown_series_is_named_with_those_there_are(real_run, refused):
+    code, message = refused("slice", real_run, "--series", "ramp_slice_y4")
+    assert code == 2 and message.endswith(" holds no series ramp_slice_y4; it has ramp_region, ramp_slice_y3")

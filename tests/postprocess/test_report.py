@@ -4,7 +4,6 @@ import base64
 import json
 import re
 
-import h5py
 import matplotlib.image
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from isotherm_tools.run import Run, Snapshot
 from isotherm_tools.studies import Study
 from matplotlib import pyplot
 from program import finished_run, ran
+from runs import write_snapshot
 from studies import BASE, changed_study, write_study
 
 DECK = """
@@ -99,13 +99,12 @@ def test_the_page_opens_with_the_answer(run, written):
     assert text.index("GB/s") > text.index("<section id=\"performance\">")
 
 
-def test_what_is_not_known_of_the_end_is_said(run, tmp_path):
-    page = report(changed(run, tmp_path / "old", end_state=None, sources={"power_W": 16.0, "cells": 225}), tmp_path / "a.html")
-    assert "run.json does not say which temperatures the run ended with" in page.text and "16 W in 225 cells" in page.text
-    page = report(changed(run, tmp_path / "no_heat", end_state={"heat": None, "why_no_heat": "no reason"}), tmp_path / "b.html")
-    assert "Heat is not known: no reason." in page.text
-    page = report(changed(run, tmp_path / "steady", result="CONVERGED", method={"problem": "steady"}), tmp_path / "c.html")
-    assert "of a steady problem" in page.text and "The residual has reached its tolerance." in page.text
+@pytest.mark.parametrize("changes, said", [
+    ({"end_state": None, "sources": {"power_W": 16.0, "cells": 225}}, "16 W in 225 cells"),
+    ({"end_state": {"heat": None, "why_no_heat": "no reason"}}, "Heat is not known: no reason."),
+    ({"result": "CONVERGED", "method": {"problem": "steady"}}, "of a steady problem")])
+def test_what_is_not_known_of_the_end_is_said(run, tmp_path, changes, said):
+    assert said in report(changed(run, tmp_path / "changed", **changes), tmp_path / "a.html").text
 
 
 def test_nothing_is_outside_of_the_page(written):
@@ -141,18 +140,13 @@ def test_what_a_run_was_made_without_is_said(run, tmp_path):
     assert "The run ended before its first check." in report(bare, tmp_path / "b.html").text
 
 
-def test_verification_is_on_the_page(run, tmp_path):
+def test_verification_is_on_the_page_and_many_links_are_counted(run, tmp_path):
     found = {"solution": "slab_series", "max_error_K": 0.0427, "l2_error_K": 0.0309, "tolerance_K": 0.2, "order": [1.98, None, 2.0],
              "levels": [], "verdict": "passed"}
-    text = report(changed(run, tmp_path / "bare", verification=found), tmp_path / "a.html").text
-    for said in ("slab_series", "0.0427 K", "1.980, -, 2.000", "passed"):
-        assert said in text
-
-
-def test_many_links_are_counted(run, tmp_path):
     link = json.loads((run / "run.json").read_text())["halo"]["links"][0]
-    page = report(changed(run, tmp_path / "bare", halo={"links": [link] * 100}), tmp_path / "a.html")
-    assert "84 more are in run.json." in page.text
+    text = report(changed(run, tmp_path / "bare", verification=found, halo={"links": [link] * 100}), tmp_path / "a.html").text
+    for said in ("slab_series", "0.0427 K", "1.980, -, 2.000", "passed", "84 more are in run.json."):
+        assert said in text
 
 
 def test_a_benchmark_of_another_device_is_said(run, bench, tmp_path):
@@ -165,34 +159,22 @@ def test_a_benchmark_of_another_device_is_said(run, bench, tmp_path):
     assert "another roof" not in report(bare, tmp_path / "a.html", "--bench", bench).text
 
 
-@pytest.mark.parametrize("code, arguments", [(2, ["--out", "page.pdf"]), (66, ["--bench", "none.json"]),
-                                             (73, ["--out", "no/such/folder/page.html"])])
-def test_wrong_arguments_leave_nothing(run, tmp_path, monkeypatch, capsys, code, arguments):
+def test_wrong_arguments_and_what_is_no_run_are_refused_and_leave_nothing(run, tmp_path, monkeypatch, refused):
     monkeypatch.chdir(tmp_path)
-    assert main(["report", str(run), *arguments]) == code
-    out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1 and list(tmp_path.iterdir()) == []
-
-
-def test_what_is_no_run_is_refused(run, tmp_path, capsys):
-    assert main(["report", str(tmp_path / "nowhere")]) == 66
-    assert main(["report", str(tmp_path)]) == 66
+    for code, arguments in ((2, ["--out", "page.pdf"]), (66, ["--bench", "none.json"]), (73, ["--out", "no/such/folder/page.html"])):
+        assert refused("report", run, *arguments)[0] == code and list(tmp_path.iterdir()) == []
+    assert refused("report", tmp_path / "nowhere")[0] == refused("report", tmp_path)[0] == 66
     for broken in ({"phases_s": {"total": None}}, {"grid": None}, {"ranks": [{}]}, {"schema_version": 9}):
-        assert main(["report", str(changed(run, tmp_path / "broken", **broken))]) == 65, broken
+        assert refused("report", changed(run, tmp_path / "broken", **broken))[0] == 65, broken
     damaged = changed(run, tmp_path / "damaged")
     (damaged / "demo_00000001.hdf").write_text("no HDF5")
-    assert main(["report", str(damaged)]) == 65
-    assert capsys.readouterr().err.count("\n") == 7
-    assert list(tmp_path.rglob("*.html*")) == []
+    assert refused("report", damaged)[0] == 65 and list(tmp_path.rglob("*.html*")) == []
 
 
-def test_a_page_shows_no_section_without_content():
+def test_a_page_shows_no_section_without_content_numbers_on_the_right_and_breaks_long_names():
     sections = [report_page.Section("a", "Something", [report_page.paragraph("text")]), report_page.Section("b", "Nothing", [])]
     text = report_page.page("name", None, "lead", sections, "foot")
     assert "Something" in text and "Nothing" not in text and "badge " not in Page(text).text
-
-
-def test_numbers_stand_on_the_right_and_long_names_can_be_broken():
     text = report_page.table(("grid.cells.0", "step_s", "share", "note"), [("8", "1.5e-06", "97 %", "a_b 3"), ("16", "3 µs", "-", "7")])
     assert re.findall(r"<t([hd])(?: scope=\"col\")?( class=\"number\")?>(.*?)</t", text) == [
         ("h", ' class="number"', "grid.<wbr>cells.0"), ("h", ' class="number"', "step_<wbr>s"), ("h", ' class="number"', "share"),
@@ -202,15 +184,11 @@ def test_numbers_stand_on_the_right_and_long_names_can_be_broken():
     assert "<wbr>" in report_page.table(("a.b",), []) and "number" not in report_page.table(("a",), [])
 
 
-CELLS, SPACING, CORNER = (12, 7, 5), (1e-3, 2e-3, 4e-3), (0.1, -0.2, 0.0)  # no two axes alike
+CELLS = (12, 7, 5)  # no two axes alike
 
 
-def snapshot_of(folder, field, spacing=SPACING):
-    path = folder / "demo_00000010.hdf"
-    with h5py.File(path, "w") as file:
-        file["temperature"] = field
-        file.create_group("isotherm").attrs.update({"origin": CORNER, "spacing": spacing, "time": 2.5})
-    return Snapshot(path, 10)
+def snapshot_of(folder, field, **more):
+    return Snapshot(write_snapshot(folder, field, **more), 10)
 
 
 @pytest.fixture
@@ -242,7 +220,7 @@ def test_it_is_to_scale_unless_it_says_so(snapshot, tmp_path):
     front = figure.axes[0].get_position()
     wide, high = np.array([front.width, front.height]) * figure.get_size_inches()
     assert wide / high == pytest.approx(12 / 14) and pages.stretched_axes(snapshot) == []
-    thin = snapshot_of(tmp_path, np.ones((2, 8, 16)), (1e-3, 1e-3, 1e-3))
+    thin = snapshot_of(tmp_path, np.ones((2, 8, 16)), spacing=(1e-3, 1e-3, 1e-3))
     assert pages.stretched_axes(thin) == ["z"]
 
 
@@ -262,7 +240,7 @@ def test_isotherms_are_shared_round_and_seen():
     assert pages.Scale([np.full((2, 2), np.nan)]).isotherms == []
 
 
-def test_bars_are_phases_and_their_shares():
+def test_bars_are_phases_and_their_shares_and_a_phase_of_nothing_has_none():
     phases = {name: {"min": mean / 2, "mean": mean, "max": 2 * mean}
               for name, mean in (("setup", 1.0), ("sweeps", 6.0), ("halo", 2.0), ("total", 10.0), ("stepping", 8.0))}
     panel = pages.phases_figure(phases).axes[0]
@@ -272,9 +250,6 @@ def test_bars_are_phases_and_their_shares():
     whiskers = [segment for lines in panel.collections for segment in lines.get_segments()]
     assert [list(segment[:, 0]) for segment in whiskers] == [[0.5, 2], [1, 4], [3, 12]]
     assert panel.get_xlabel().startswith("time [s]")
-
-
-def test_a_phase_of_nothing_has_no_bar():
     phases = {name: {"min": mean, "mean": mean, "max": mean}
               for name, mean in (("setup", 0.0), ("sweeps", 9.9996), ("halo", 0.0004), ("total", 10.0))}
     panel = pages.phases_figure(phases).axes[0]
@@ -315,18 +290,16 @@ def test_names_of_curves_stand_beside_the_panel(tmp_path):
     figures.name_curves(panel, title="a_title_without_blanks_that_is_as_long_as_the_figure_is_wide")
     figure.canvas.draw()
     assert panel.get_position().width > 0.4
-    alone = histories.columns_figure("demo", Run(tmp_path).history, ["max_K"]).axes[0]
-    assert alone.get_legend() is None and alone.get_ylabel() == "peak temperature [K]"
 
 
-@pytest.mark.parametrize("effective, copy, text", [(3e12, 4e12, "75.0% of the copy bandwidth"), (6e9, 4e9, "150.0% of the copy bandwidth")])
-def test_a_run_under_its_roof_and_above(effective, copy, text):
-    panel = pages.bandwidth_figure(effective, copy).axes[0]
-    assert panel.patches[0].get_width() == effective / 1e9 and panel.get_lines()[0].get_xdata()[0] == copy / 1e9
-    assert panel.texts[0].get_text() == text and panel.get_xlim()[1] > max(effective, copy) / 1e9
+def test_a_run_under_its_roof_and_above():
+    for effective, copy, text in ((3e12, 4e12, "75.0% of"), (6e9, 4e9, "150.0% of")):
+        panel = pages.bandwidth_figure(effective, copy).axes[0]
+        assert panel.patches[0].get_width() == effective / 1e9 and panel.get_lines()[0].get_xdata()[0] == copy / 1e9
+        assert panel.texts[0].get_text().startswith(text) and panel.get_xlim()[1] > max(effective, copy) / 1e9
 
 
-def test_probes_are_lines_over_time_or_sweeps():
+def test_probes_are_lines_over_time_or_sweeps_and_a_row_of_cells_a_curve_along_it(tmp_path):
     probes = {"sweep": np.array([0, 10, 20]), "time_s": np.array([0, 0.5e-3, 1e-3]), "a_K": np.array([300.0, 310, 320]),
               "b_K": np.array([300.0, 299, 298])}
     panel = pages.probes_figure(probes).axes[0]
@@ -334,9 +307,6 @@ def test_probes_are_lines_over_time_or_sweeps():
     assert panel.get_lines()[1].get_xydata().tolist() == [[0, 300], [0.5, 299], [1, 298]]
     panel = pages.probes_figure({**probes, "time_s": np.zeros(3)}).axes[0]
     assert panel.get_xlabel() == "sweep" and panel.get_lines()[0].get_xdata().tolist() == [0, 10, 20]
-
-
-def test_a_row_of_cells_is_a_curve_along_it(tmp_path):
     row = snapshot_of(tmp_path, np.arange(300.0, 305.0).reshape(1, 5, 1))
     panel = pages.profile_figure([row], ["t = 2.5 s"]).axes[0]
     along, values = panel.get_lines()[0].get_data()
@@ -429,28 +399,24 @@ def test_keys_that_go_together_are_one_axis(tmp_path):
     assert made([{}], tmp_path / "alone").axes == []
 
 
-def test_words_stand_side_by_side(tmp_path):
-    found = made([{"kernel": word} for word in ("z", "a", "m")], tmp_path / "words")
-    panel = studies.quantities_figure(found, ["step_s"]).axes[0]
-    assert [label.get_text() for label in panel.get_xticklabels()] == ["z", "a", "m"]
-    line, = panel.get_lines()
+def test_words_stand_side_by_side_and_numbers_that_reach_far_are_logarithmic(tmp_path):
+    def panel(key, *values):
+        return studies.quantities_figure(made([{key: value} for value in values], tmp_path / str(values[-1])), ["step_s"]).axes[0]
+
+    words = panel("kernel", "z", "a", "m")
+    assert [label.get_text() for label in words.get_xticklabels()] == ["z", "a", "m"]
+    line, = words.get_lines()
     assert list(line.get_xdata()) == [0, 1, 2] and line.get_linestyle() == "None"
+    assert (panel("cells", 8, 16, 32, 64).get_xscale(), panel("cells", 8, 16, 32).get_xscale()) == ("log", "linear")
 
 
-def test_numbers_that_reach_far_are_logarithmic(tmp_path):
-    far = made([{"cells": n} for n in (8, 16, 32, 64)], tmp_path / "far")
-    near = made([{"cells": n} for n in (8, 16, 32)], tmp_path / "near")
-    assert studies.quantities_figure(far, ["step_s"]).axes[0].get_xscale() == "log"
-    assert studies.quantities_figure(near, ["step_s"]).axes[0].get_xscale() == "linear"
-
-
-def test_too_many_lines_are_a_table(tmp_path, capsys):
+def test_too_many_lines_are_a_table(tmp_path, refused):
     found = made([{"a": a, "b": b, "c": c} for a in range(5) for b in range(4) for c in range(3)], tmp_path / "many")
     page = report(found.path, tmp_path / "page.html")
     assert page.pictures == [] and "No figures: b, c would make 12 lines." in page.text
     assert "case59" in page.text and "DONE" in page.text
-    assert main(["study-plot", str(found.path)]) == 65
-    assert "b, c would make 12 lines" in capsys.readouterr().err
+    code, message = refused("study-plot", found.path)
+    assert code == 65 and "b, c would make 12 lines" in message
 
 
 @pytest.mark.parametrize("state, code, badge", [("stopped", 75, "STOPPED"), ("not started", None, "STOPPED"),
@@ -469,17 +435,15 @@ def test_a_state_is_told(tmp_path, state, code, badge):
     assert len(panel.get_lines()[0].get_xdata()) == (3 if state == "not converged" else 2)
 
 
-def test_what_is_no_study_is_refused(study, tmp_path, capsys):
-    assert main(["study-plot", str(tmp_path)]) == 66
-    assert main(["study-plot", str(study), "--columns", "nonsense"]) == 2
-    assert main(["study-plot", str(study), "--columns", "name"]) == 65
-    assert main(["study-plot", str(study), "--out", "page.html"]) == 2
+def test_what_is_no_study_is_refused(study, tmp_path, refused):
+    for code, arguments in ((66, [tmp_path]), (2, [study, "--columns", "nonsense"]), (65, [study, "--columns", "name"]),
+                            (2, [study, "--out", "page.html"])):
+        assert refused("study-plot", *arguments)[0] == code, arguments
     for number, change in enumerate((lambda r: r.update(schema="other"), lambda r: r.update(schema_version=9),
                                      lambda r: r.pop("cases"), lambda r: r["cases"][0].pop("values"))):
         broken = changed_study(study, tmp_path / str(number), change)
         for subcommand in ("study-plot", "report"):
-            assert main([subcommand, str(broken)]) == 65, number
-    assert capsys.readouterr().err.count("\n") == 12
+            assert refused(subcommand, broken)[0] == 65, number
     assert list(tmp_path.rglob("*.html")) == list(tmp_path.rglob("*.png")) == []
 
 

@@ -20,26 +20,22 @@ FREE = Machine(8, Wire(0.0, math.inf), Wire(0.0, math.inf))
 EIGHT = Layout((64, 64, 64), (2, 2, 2))  # blocks of 32^3, each with three neighbours
 
 
-@pytest.mark.parametrize(
-    "method, machine, step",
-    [
-        # 32768 cells of 1 ns; three faces of 32^2 values of 8 bytes are 24.576 us of the wire, and 5 us of latency.
-        (Method(overlap=False), ONE_HOST, 32.768 + 29.576),
-        # 31^3 cells do not wait: 29.791 us of work cover the exchange, or all but a part of one of 10 us more.
-        (Method(overlap=True), ONE_HOST, 32.768),
-        (Method(overlap=True), ONE_HOST._replace(inside=Wire(15 * US, GB)), 32.768 - 29.791 + 39.576),
-        # Half the bytes in fp32.
-        (Method(value_bytes=4, overlap=False), ONE_HOST, 32.768 + 12.288 + 5),
-        # x fastest: the z neighbour is on the other host. Its face takes 16.384 us, the two others together as long.
-        (Method(overlap=False), TWO_HOSTS, 32.768 + max(10 + 16.384, 5 + 16.384)),
-        (Method(overlap=False), TWO_HOSTS._replace(overhead=US), 32.768 + 26.384 + 3),
-        # Two sweeps, 33^3 and 32^3; seven neighbours: faces two deep, edges of 4 x 32 and a corner of 8 values.
-        (Method(halo_width=2, overlap=False), ONE_HOST, (32.768 + 35.937 + 5 + 8 * (3 * 2048 + 3 * 128 + 8) / 1e3) / 2),
-        # Every ten sweeps a norm, and three doublings of 8 ranks; two and one of two hosts of four.
-        (Method(overlap=True, check_interval=10), ONE_HOST, 32.768 + 3 * 5 / 10),
-        (Method(overlap=True, check_interval=10), TWO_HOSTS, 32.768 + (2 * 5 + 10) / 10),
-    ],
-)
+@pytest.mark.parametrize("method, machine, step", [
+    # 32768 cells of 1 ns; three faces of 32^2 values of 8 bytes are 24.576 us of the wire, and 5 us of latency.
+    (Method(overlap=False), ONE_HOST, 32.768 + 29.576),
+    # 31^3 cells do not wait: 29.791 us of work cover the exchange, or all but a part of one of 10 us more.
+    (Method(overlap=True), ONE_HOST, 32.768),
+    (Method(overlap=True), ONE_HOST._replace(inside=Wire(15 * US, GB)), 32.768 - 29.791 + 39.576),
+    # Half the bytes in fp32.
+    (Method(value_bytes=4, overlap=False), ONE_HOST, 32.768 + 12.288 + 5),
+    # x fastest: the z neighbour is on the other host. Its face takes 16.384 us, the two others together as long.
+    (Method(overlap=False), TWO_HOSTS, 32.768 + max(10 + 16.384, 5 + 16.384)),
+    (Method(overlap=False), TWO_HOSTS._replace(overhead=US), 32.768 + 26.384 + 3),
+    # Two sweeps, 33^3 and 32^3; seven neighbours: faces two deep, edges of 4 x 32 and a corner of 8 values.
+    (Method(halo_width=2, overlap=False), ONE_HOST, (32.768 + 35.937 + 5 + 8 * (3 * 2048 + 3 * 128 + 8) / 1e3) / 2),
+    # Every ten sweeps a norm, and three doublings of 8 ranks; two and one of two hosts of four.
+    (Method(overlap=True, check_interval=10), ONE_HOST, 32.768 + 3 * 5 / 10),
+    (Method(overlap=True, check_interval=10), TWO_HOSTS, 32.768 + (2 * 5 + 10) / 10)])
 def test_numbers_worked_out_by_hand(method, machine, step):
     assert model.predict(COSTS, method, machine, EIGHT).step == pytest.approx(step * US)
 
@@ -133,11 +129,6 @@ def test_measured_speedup_and_efficiency(strong):
     assert [row.parts for row in series.rows[1:4]] == [(1, 1, 2), (1, 2, 2), (2, 2, 2)]
 
 
-def test_rows_stand_in_the_order_of_ranks(strong):
-    series = series_of(strong[:2], WIRES._replace(ranks=(8, 2)))
-    assert [(row.ranks, row.measured is None) for row in series.rows] == [(1, False), (2, True), (4, False), (8, True)]
-
-
 def test_weak_by_the_cells_a_rank(tmp_path):
     runs = [write_run(tmp_path, ranks, step, (64, 64, 64 * ranks)) for ranks, step in ((1, 1e-4), (2, 1.25e-4))]
     series = series_of(runs, Wishes(ranks=(16,), ranks_a_host=16, inside_bandwidth=GB, inside_latency=0.0))
@@ -178,14 +169,10 @@ def test_predicted_beside_measured(strong):
     assert predicted(off, "step")[1] == pytest.approx((131 + 5 + 65.536 + norm) * US)
 
 
-@pytest.mark.parametrize("wishes, costs", [
-    (Wishes(launch=100 * US), (162e-6 / 64**3, 100 * US, 100 * US, 0)),
-    (Wishes(cell_time="copy"), (16 / 4e12, 0, 100 * US, 0))])
-def test_costs_as_wished(strong, wishes, costs):
-    assert scaling.costs_of(RunRecord(strong[1]), wishes) == pytest.approx(costs)
-
-
-def test_a_norm_that_is_not_fused_grows_with_the_block(tmp_path):
+def test_costs_as_wished_and_a_norm_that_is_not_fused_grows_with_the_block(strong, tmp_path):
+    for wishes, costs in ((Wishes(launch=100 * US), (162e-6 / 64**3, 100 * US, 100 * US, 0)),
+                          (Wishes(cell_time="copy"), (16 / 4e12, 0, 100 * US, 0))):
+        assert scaling.costs_of(RunRecord(strong[1]), wishes) == pytest.approx(costs)
     run = RunRecord(write_run(tmp_path, 1, 1e-3, method={"reduction": "cub"}))
     assert scaling.costs_of(run, Wishes())[2:] == (0.0, pytest.approx(100 * US / 64**3))
     run = RunRecord(write_run(tmp_path, 1, 1e-3, residual={"checks": 0}))
@@ -199,16 +186,12 @@ def test_cells_that_neighbours_compute_too_are_no_cells_more(tmp_path):
     assert scaling.costs_of(record, Wishes()).cell == pytest.approx((1e-3 - US) / 2 / (33 * 64**2))
 
 
-@pytest.mark.parametrize(
-    "ranks, changes, wishes, method",
-    [
-        (2, {}, Wishes(), (8, 1, True, 100)),
-        (2, {"method": {"overlap": "off", "halo_width": 3}, "grid": {"precision": "fp32"}}, Wishes(), (4, 3, False, 100)),
-        (2, {}, Wishes(halo_width=2, overlap=False, check_interval=7), (8, 2, False, 7)),
-        (1, {}, Wishes(), (8, 1, True, 100)),  # one rank overlaps nothing; more would
-        (1, {"ranks": [{"host": "a", "backend": "cpu", "device": "CPU"}]}, Wishes(), (8, 1, False, 100)),
-    ],
-)
+@pytest.mark.parametrize("ranks, changes, wishes, method", [
+    (2, {}, Wishes(), (8, 1, True, 100)),
+    (2, {"method": {"overlap": "off", "halo_width": 3}, "grid": {"precision": "fp32"}}, Wishes(), (4, 3, False, 100)),
+    (2, {}, Wishes(halo_width=2, overlap=False, check_interval=7), (8, 2, False, 7)),
+    (1, {}, Wishes(), (8, 1, True, 100)),  # one rank overlaps nothing; more would
+    (1, {"ranks": [{"host": "a", "backend": "cpu", "device": "CPU"}]}, Wishes(), (8, 1, False, 100))])
 def test_method_of_a_run(tmp_path, ranks, changes, wishes, method):
     assert scaling.method_of(RunRecord(write_run(tmp_path, ranks, 1e-3, **changes)), wishes) == method
 
@@ -216,26 +199,20 @@ def test_method_of_a_run(tmp_path, ranks, changes, wishes, method):
 FAST, SLOW = {"bandwidth_bytes_per_s": 300e9, "latency_s": 5e-6}, {"bandwidth_bytes_per_s": 20e9, "latency_s": 9e-6}
 
 
-@pytest.mark.parametrize(
-    "hosts, halo, found",
-    [
-        (1, {"links": [{"rank": 0, "peer": 1, "transport": "peer", **FAST}]}, [(True, 300e9, 5e-6)]),
-        (2, {"links": [{"rank": 0, "peer": 1, **FAST}, {"rank": 1, "peer": 2, **SLOW}]}, [(True, 300e9, 5e-6), (False, 20e9, 9e-6)]),
-        (1, {"links": [{"rank": 0, "peer": 1, "bandwidth_bytes_per_s": None, "latency_s": None}]}, []),
-        (1, {"transport": "host", "bytes": 12}, []),
-        (1, None, []),
-    ],
-)
+@pytest.mark.parametrize("hosts, halo, found", [
+    (1, {"links": [{"rank": 0, "peer": 1, "transport": "peer", **FAST}]}, [(True, 300e9, 5e-6)]),
+    (2, {"links": [{"rank": 0, "peer": 1, **FAST}, {"rank": 1, "peer": 2, **SLOW}]}, [(True, 300e9, 5e-6), (False, 20e9, 9e-6)]),
+    (1, {"links": [{"rank": 0, "peer": 1, "bandwidth_bytes_per_s": None, "latency_s": None}]}, []),
+    (1, {"transport": "host", "bytes": 12}, []),
+    (1, None, [])])
 def test_links_are_read_where_the_record_has_them(tmp_path, hosts, halo, found):
     record = RunRecord(write_run(tmp_path, 4, 1e-3, hosts=hosts, halo=halo))
     assert record.links == [Link(*link) for link in found] and record.hidden is None
 
 
 def test_hidden_is_read_where_the_record_has_it(tmp_path):
-    halo = {"hidden_percent": 87.5, "links": [{"rank": 0, "peer": 1, **FAST}]}
-    record = RunRecord(write_run(tmp_path, 2, 1e-3, halo=halo))
-    assert record.hidden == 0.875 and len(record.links) == 1
-    assert measured(series_of([write_run(tmp_path, 1, 2e-3), record.path]), "hidden") == [None, 0.875]
+    hides = write_run(tmp_path, 2, 1e-3, halo={"hidden_percent": 87.5})
+    assert measured(series_of([write_run(tmp_path, 1, 2e-3), hides]), "hidden") == [None, 0.875]
 
 
 def test_wires_are_the_median_of_the_largest_run_unless_given(tmp_path):
@@ -252,30 +229,22 @@ def test_wires_are_the_median_of_the_largest_run_unless_given(tmp_path):
     assert machine == (8, Wire(2e-6, 2e9), Wire(7e-6, 4e9), 0.0)
 
 
-@pytest.mark.parametrize(
-    "wishes, known, note",
-    [
-        (Wishes(), [1], "no prediction from 2 ranks on (the wires within a host are unknown); "
-                        "give --intra-bandwidth and --intra-latency"),
-        (WIRES._replace(between_latency=None), [1, 2, 4], "no prediction from 8 ranks on (the wires between hosts are "
-                                                          "unknown); give --network-bandwidth and --network-latency"),
-        (WIRES._replace(halo_width=16), [1, 2, 4, 8, 16, 32, 64], "no prediction for 128, 256, 512, 1024, 2048, 4096 ranks "
-                                                             "(their blocks are thinner than the halo, 16 cells)"),
-        (WIRES._replace(halo_width=16), [1, 2, 4, 8, 16, 32, 64], "predicted for halo width 16, measured at 1"),
-    ],
-)
+@pytest.mark.parametrize("wishes, known, note", [
+    (Wishes(), [1], "no prediction from 2 ranks on (the wires within a host are unknown); "),
+    (WIRES._replace(between_latency=None), [1, 2, 4], "no prediction from 8 ranks on (the wires between hosts are unknown); "),
+    (WIRES._replace(halo_width=16), [1, 2, 4, 8, 16, 32, 64], "no prediction for 128, 256, 512, 1024, 2048, 4096 ranks ("),
+    (WIRES._replace(halo_width=16), [1, 2, 4, 8, 16, 32, 64], "predicted for halo width 16, measured at 1")])
 def test_what_cannot_be_predicted_is_said(strong, wishes, known, note):
     series = series_of(strong, wishes)
     assert [row.ranks for row in series.rows if row.predicted] == known
     assert [row.ranks for row in series.rows if row.measured] == [1, 2, 4]
-    assert note in series.notes
+    assert any(each.startswith(note) for each in series.notes)
 
 
 def test_without_a_prediction_of_the_smallest_run_there_is_none(strong):
     series = series_of([strong[0], strong[2]], Wishes())
     assert predicted(series, "step") == [None, None]
-    assert series.notes == ["no prediction, for the run that all is compared with has none (the wires within a host "
-                            "are unknown); give --intra-bandwidth and --intra-latency"]
+    assert len(series.notes) == 1 and series.notes[0].startswith("no prediction, for the run that all is compared with has none (")
 
 
 def test_different_kernels_are_said(strong, tmp_path):
@@ -294,8 +263,7 @@ def test_process_grids_are_by_the_weights_of_the_record(tmp_path):
         assert series.notes[0] == "the prediction is from one run (1 rank): no other run tests it"
         assert bool(series.notes[1:]) == (known is None)
     assert parts == {"gpu": (1, 2, 4), "surface": (2, 2, 2), "unknown": (2, 2, 2)}
-    assert series.notes[1:] == [f"process grids of least surface are predicted ({run / 'run.json'} does not tell what the "
-                                "program weighs)"]
+    assert series.notes[1].startswith(f"process grids of least surface are predicted ({run / 'run.json'} does not tell ")
 
 
 def test_every_run_has_a_row_and_the_fastest_is_compared_with(strong, tmp_path):
@@ -386,8 +354,10 @@ def test_dots_and_lines_stand_where_the_figures_are(strong, tmp_path):
 
 
 def test_ideal_of_weak_scaling_is_level_and_nothing_predicted_is_no_line(tmp_path):
-    runs = [write_run(tmp_path, ranks, 1e-4, (64, 64, 64 * ranks)) for ranks in (2, 4)]
-    above, below = scaling.scaling_figure(series_of(runs, Wishes())).axes
+    runs = [write_run(tmp_path, ranks, 1e-4, (64, 64, 64 * ranks), name=r"a$\foo$b") for ranks in (2, 4)]
+    figure = scaling.scaling_figure(series_of(runs, Wishes()))
+    figure.draw_without_rendering()  # dollar signs of a name are no formula
+    above, below = figure.axes
     assert list(line_of(above, "ideal")[1]) == pytest.approx([0.1, 0.1])
     assert {line.get_label() for line in above.get_lines()} == {"ideal", "measured"}
     assert list(line_of(below, "measured")[1]) == pytest.approx([1, 1])
@@ -404,25 +374,16 @@ def test_the_picture_is_written_beside_the_table_and_its_notes(strong, tmp_path,
     assert (tmp_path / "a.svg").read_bytes().startswith(b"<?xml")
 
 
-def test_what_is_no_run_is_refused(tmp_path, refused):
-    missing = tmp_path / "nowhere"
-    assert refused("scaling", missing) == (
-        66, f"{missing} does not exist; name the directory of a finished run")
+def test_what_is_no_run_and_runs_that_make_no_series_are_refused(strong, tmp_path, refused):
+    assert refused("scaling", tmp_path / "nowhere")[0] == 66
     for changes in ({"schema": "isotherm-bench"}, {"schema_version": 4}, {"ranks": []}, {"grid": {"precision": "fp8"}},
                     {"phases_s": {"sweeps": None}}):
         assert refused("scaling", write_run(tmp_path, 1, 1e-3, **changes))[0] == 65
     early = write_run(tmp_path, 1, 1e-3, performance={"step_s": None, "points_per_s": None})
-    assert refused("scaling", early) == (
-        65, f"{early}/run.json holds no measured sweeps (the run ended before its first)")
-
-
-def test_runs_that_make_no_series_are_refused(strong, tmp_path, refused):
-    assert refused("scaling", strong[0]) == (
-        2, "runs of one rank count (4) are neither weak nor strong; add runs, or say --kind")
-    other = write_run(tmp_path, 2, 1e-3, (64, 64, 96))
-    assert refused("scaling", strong[1], other) == (
-        65, "the runs have neither one grid nor the same cells per rank (64x64x64 on 1, 64x64x96 on 2); leave some out, "
-            "or say --kind")
+    assert refused("scaling", early) == (65, f"{early}/run.json holds no measured sweeps (the run ended before its first)")
+    assert refused("scaling", strong[0]) == (2, "runs of one rank count (4) are neither weak nor strong; add runs, or say --kind")
+    code, message = refused("scaling", strong[1], write_run(tmp_path, 2, 1e-3, (64, 64, 96)))
+    assert code == 65 and message.startswith("the runs have neither one grid nor the same cells per rank (64x64x64 on 1, 64x64x96 on 2); ")
     for what, changes in (("problem", {"method": {"problem": "transient"}}),
                           ("precision", {"grid": {"precision": "fp32"}}),
                           ("devices", {"ranks": [{"host": "a", "backend": "cuda", "device": "Other"}] * 2})):
@@ -431,20 +392,14 @@ def test_runs_that_make_no_series_are_refused(strong, tmp_path, refused):
         assert code == 65 and message.startswith(f"runs of different {what} make no series ({strong[1]}/run.json: ")
 
 
-def test_costs_that_cannot_be_are_refused(strong, tmp_path, refused):
+def test_costs_and_files_that_cannot_be_are_refused(strong, tmp_path, refused):
     code, message = refused("scaling", *strong, "--launch-latency", "262")
     assert code == 65 and message.startswith(f"{strong[1]}/run.json leaves no time for the cells of a sweep")
     run = write_run(tmp_path, 1, 1e-3, performance={"copy_bandwidth_bytes_per_s": None})
     assert refused("scaling", run, "--kind", "weak", "--cell-time", "copy") == (
         65, f"{run}/run.json holds no copy bandwidth; leave out --cell-time copy")
-
-
-def test_files_that_cannot_be_written_are_refused(strong, tmp_path, refused):
-    out = tmp_path / "missing" / "x.json"
-    for option in ("--json", "--csv"):
-        assert refused("scaling", *strong, option, out) == (
-            73, f"{out} cannot be written (No such file or directory)")
-    assert refused("scaling", *strong, "--out", tmp_path / "x.gif")[0] == 2
+    for code, option, out in ((73, "--json", "missing/x.json"), (73, "--csv", "missing/x.csv"), (2, "--out", "x.gif")):
+        assert refused("scaling", *strong, option, tmp_path / out)[0] == code
 
 
 @pytest.mark.parametrize("option, value, why", [
@@ -456,8 +411,3 @@ def test_wrong_options_are_2(strong, capsys, option, value, why):
     with pytest.raises(SystemExit) as stop:
         main(["scaling", str(strong[1]), f"{option}={value}"])
     assert stop.value.code == 2 and why in capsys.readouterr().err
-
-
-def test_dollar_signs_of_a_name_are_no_formula(tmp_path):
-    runs = [write_run(tmp_path, count, 263 * US / count, name=r"a$\foo$b") for count in (1, 2)]
-    scaling.scaling_figure(series_of(runs)).draw_without_rendering()

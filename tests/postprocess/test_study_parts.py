@@ -42,10 +42,7 @@ def test_the_time_left_is_work_at_the_rate_of_what_has_ended():
     assert alone.seconds_left([RunningCase("b", 100, 5)]) == pytest.approx(7 + 8 * 12 + 102)
     assert alone.seconds_left([RunningCase("b", 100, 60)]) == pytest.approx(8 * 12 + 102)  # longer than expected
     assert progress(1, 200, 2).seconds_left([RunningCase("b", 100, 13)]) is None
-
-
-def test_the_time_left_of_several_at_once_is_their_share_or_the_longest():
-    four = progress(4)
+    four = progress(4)  # of several at once their share, or the longest
     assert four.seconds_left([RunningCase("b", 100, 0), RunningCase("c", 100, 0)]) == pytest.approx((9 * 12 + 102) / 4)
     assert four.seconds_left([RunningCase("large", 1000, 2), RunningCase("b", 100, 12)]) == pytest.approx(100)
 
@@ -63,20 +60,14 @@ def timed(ranks, step, cells=100, fingerprint="a", series=0, sweeps=10):
     return ScaledCase(f"ranks-{ranks}", series, ranks, "failed" if step is None else "done", (cells, 1, 1), step, None, sweeps, fingerprint)
 
 
-def test_strong_series_are_compared_by_the_time_of_one_grid():
+def test_series_are_compared_by_the_time_of_one_grid_or_of_one_that_grows_with_the_smallest_count():
     series, = scaling_series([timed(4, 3), timed(1, 8), timed(2, 5)])
     assert [row.ranks for row in series.rows] == [1, 2, 4], "by ranks, however the deck has them"
     assert [row.speed.speedup for row in series.rows] == pytest.approx([1, 8 / 5, 8 / 3])
     assert [row.speed.efficiency_percent for row in series.rows] == pytest.approx([100, 80, 100 * 8 / 12])
     assert (series.base_text, series.disagreement) == ("1 rank", "")
-
-
-def test_weak_series_are_compared_by_the_time_of_a_domain_that_grows():
-    series, = scaling_series([timed(1, 8), timed(4, 10, 400, "b")])
-    assert series.rows[1].speed == pytest.approx((4 * 8 / 10, 100 * 8 / 10))
-
-
-def test_without_one_rank_the_smallest_count_is_the_base():
+    weak, = scaling_series([timed(1, 8), timed(4, 10, 400, "b")])
+    assert weak.rows[1].speed == pytest.approx((4 * 8 / 10, 100 * 8 / 10))
     series, = scaling_series([timed(2, 8), timed(8, 4)])
     assert [tuple(row.speed) for row in series.rows] == [(2, 100), (4, 50)] and series.base_text == "2 ranks"
 
@@ -95,11 +86,9 @@ def test_a_base_without_a_time_is_not_replaced_unasked():
     cases = [timed(1, None), timed(2, 5)]
     series, = scaling_series(cases)
     assert series.rows[1].speed is None and series.base_text == "none (ranks-1: failed)"
-    assert scaling_text("strong", "precision fp32", series) == (
-        "strong scaling of precision fp32, compared with none (ranks-1: failed)\n"
-        "  ranks        cells  runs  step_s  speed-up  efficiency  hidden  remark\n"
-        "      1  100 x 1 x 1     0       -         -           -       -  ranks-1: failed\n"
-        "      2  100 x 1 x 1     1       5         -           -       -\n")
+    head, _, *lines = scaling_text("strong", "precision fp32", series).splitlines()
+    assert head == "strong scaling of precision fp32, compared with none (ranks-1: failed)"
+    assert [line.split()[6:] for line in lines] == [["0", "-", "-", "-", "-", "ranks-1:", "failed"], ["1", "5", "-", "-", "-"]]
 
 
 def test_one_problem_has_one_answer():
@@ -122,17 +111,7 @@ def filled(content, **values):
 
 def test_tasks_in_a_row_are_a_range():
     assert array_text([7]) == "7" and array_text([1, 2]) == "1-2"
-    assert array_text([1, 3, 4, 5, 1000], 3) == "1,3-5,1000%3"
-    seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
-    numbers = random.Random(seed)
-    for _ in range(100):
-        tasks = sorted(numbers.sample(range(1, 60), numbers.randint(1, 50)))
-        found = []
-        for part in array_text(tasks).split(","):
-            first, _, last = part.partition("-")
-            found += range(int(first), int(last or first) + 1)
-        assert found == tasks
+    assert array_text([1, 3, 4, 5, 1000], 3) == "1,3-5,1000%3" and array_text([1, 2, 4, 6, 7]) == "1-2,4,6-7"
 
 
 def test_only_words_between_two_at_signs_are_places():
@@ -189,11 +168,6 @@ def test_tables_align_by_columns_of_the_terminal():
 # Processes
 
 
-def test_the_session_folder_lies_where_the_user_wants_such_files(tmp_path, monkeypatch):
-    monkeypatch.setenv(SESSIONS, str(tmp_path))
-    assert session_folder(1).parent == tmp_path and session_folder(1) != session_folder(2)
-
-
 def test_a_lock_of_a_process_that_is_gone_is_taken_and_one_of_a_living_one_is_not(tmp_path):
     with state.DirectoryLock(tmp_path) as held:
         assert held.warning == ""
@@ -219,7 +193,9 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path):
     assert state.read_json(tmp_path / "a") == {"x": None, "y": [1.5, None], "not_finite": {"/x": "nan", "/y/1": "inf"}}
 
 
-def test_a_program_that_is_missing_is_named(monkeypatch):
+def test_a_program_that_is_missing_is_named_and_the_session_folder_lies_where_the_user_wants_such_files(tmp_path, monkeypatch):
+    monkeypatch.setenv(SESSIONS, str(tmp_path))
+    assert session_folder(1).parent == tmp_path and session_folder(1) != session_folder(2)
     monkeypatch.delenv("ISOTHERM_PROGRAM", raising=False)
     monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(Failure, match="isotherm is not on PATH") as refused:

@@ -230,23 +230,17 @@ def earlier_run(request, tmp_path):
     return folder
 
 
-def test_a_series_is_made_of_them(earlier_run):
+def test_they_are_what_open_run_says_and_a_series_and_a_page_are_made_of_them(earlier_run, tmp_path, capsys):
     record = RunRecord(earlier_run)
     assert (record.cells, record.parts, record.ranks, record.on_gpu) == ((100, 100, 50), (1, 1, 2), 2, False)
     assert (record.step, record.rate, record.sweeps, record.checks) == (0.001, 5e8, 2000, 20)
     assert record.hidden is None or record.hidden == pytest.approx(2 / 3)
     assert [link.latency for link in record.links] == ([4e-6] if record.hidden else [])
-
-
-def test_they_are_what_open_run_says(earlier_run):
     record, written = open_run(earlier_run).record, json.loads((earlier_run / "run.json").read_text())
     assert record["continuation"] is not None and record["figures_of_merit"] == {} and record["profile"] is None
     for key, value in written.items():
         if not isinstance(value, dict):
             assert record[key] == value
-
-
-def test_a_page_is_made_of_them(earlier_run, tmp_path, capsys):
     assert main(["report", str(earlier_run), "--out", str(tmp_path / "page.html")]) == 0, capsys.readouterr().err
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "500 M" in text and "0.5 K" in text and "at sweep None" not in text
@@ -261,15 +255,12 @@ def test_two_runs_share_nothing(earlier_run, tmp_path):
 
 
 @pytest.mark.parametrize("version, problem", [
-    (4, "has schema version 4, and this package knows them to 3; use the one of the isotherm that wrote it"),
-    (0, "is no run record of isotherm (its schema_version is 0)"),
-    (True, "is no run record of isotherm (its schema_version is True)"),
-    ("1", "is no run record of isotherm (its schema_version is '1')"),
-    (None, "is no run record of isotherm (its schema_version is None)")])
+    (4, "has schema version 4, and this package knows them to 3; "),
+    *((version, f"is no run record of isotherm (its schema_version is {version!r})") for version in (0, True, "1", None))])
 def test_another_version_is_refused(tmp_path, version, problem):
     content = {**json.loads(RECORDS[0].read_text()), "schema_version": version}
     (tmp_path / "run.json").write_text(json.dumps(content))
     for read in (RunRecord, lambda path: open_run(path).record):
         with pytest.raises(Failure) as refused:
             read(tmp_path)
-        assert (refused.value.code, str(refused.value)) == (65, f"{tmp_path}/run.json {problem}")
+        assert refused.value.code == 65 and str(refused.value).startswith(f"{tmp_path}/run.json {problem}")

@@ -80,16 +80,13 @@ class Browser:
 
     def open(self, path, width=1280, height=900, dark=False):
         """The page, once it has loaded, on a screen of this size (one of a phone below 600), in light or dark."""
-        self.resize(width, height)
+        self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
         self.ask("Emulation.setEmulatedMedia",
                  features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
         self.events.clear()
         self.ask("Page.navigate", url=path.resolve().as_uri())
         while not any(event["method"] == "Page.loadEventFired" for event in self.events):
             self._message()
-
-    def resize(self, width, height):
-        self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
 
     def value(self, expression):
         """Of JavaScript within the page."""

@@ -14,12 +14,16 @@ output: {snapshots: false}
 """
 
 
+def wait_until(done, what, pause=0.02):
+    deadline = time.monotonic() + HANGS
+    while not done():
+        assert time.monotonic() < deadline, what
+        time.sleep(pause)
+
+
 def wait_until_gone(*pids):
     """Who lost its launcher, a neighbour or its study ends by itself."""
-    deadline = time.monotonic() + HANGS
-    while any(map(is_running, pids)):
-        assert time.monotonic() < deadline, "a process outlives its job"
-        time.sleep(0.02)
+    wait_until(lambda: not any(map(is_running, pids)), "a process outlives its job")
 
 
 class Background:
@@ -31,12 +35,9 @@ class Background:
             start_new_session=True, env={**os.environ, **environment})
 
     def wait_until(self, done, what):
-        deadline = time.monotonic() + HANGS
-        while not done():
-            if self.process.poll() is not None:
-                raise AssertionError(f"{what}: it has ended with {self.process.returncode}: {self.process.communicate()}")
-            assert time.monotonic() < deadline, what
-            time.sleep(0.01)
+        wait_until(lambda: done() or self.process.poll() is not None, what, 0.01)
+        if not done():
+            raise AssertionError(f"{what}: it has ended with {self.process.returncode}: {self.process.communicate()}")
 
     def send(self, number, to=None):
         os.kill(to or self.process.pid, number)

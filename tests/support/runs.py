@@ -40,9 +40,35 @@ def checkpoints(folder):
     return sorted(path.name for path in folder.glob("*.checkpoint.hdf"))
 
 
+def write_snapshot(folder, field, sweep=10, time=2.5, name="demo", spacing=(1e-3, 2e-3, 4e-3), origin=(0.1, -0.2, 0.0)):
+    """One that a test has made up, as far as the tools read it."""
+    path = folder / f"{name}_{sweep:08d}.hdf"
+    with h5py.File(path, "w") as file:
+        file["temperature"] = field
+        file.create_group("isotherm").attrs.update({"origin": origin, "spacing": spacing, "time": time, "sweep": sweep})
+    return path
+
+
 def cells(path):
     with h5py.File(path) as file:
         return file["temperature"][:]
+
+
+def fingerprint(values):
+    """The definition of kernels/fingerprint.hpp, once more."""
+    bits = values.ravel().view(np.uint64 if values.dtype == np.float64 else np.uint32).astype(np.uint64)
+    with np.errstate(over="ignore"):
+        mixed = bits + np.arange(1, bits.size + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return int(np.sum(mixed ^ (mixed >> np.uint64(31)), dtype=np.uint64))
+
+
+def expect_whole_files(folder, pattern="*.hdf"):
+    """Every cell is what was written. As `isotherm info` finds it, which takes a process for each file."""
+    for path in folder.glob(pattern):
+        with h5py.File(path) as file:
+            assert int(file["isotherm"].attrs["fingerprint"]) == fingerprint(file["temperature"][:]), path
 
 
 def expect_same_answer(one, other):

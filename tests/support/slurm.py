@@ -31,6 +31,7 @@ JobAcctGatherType=jobacct_gather/none
 SwitchType=switch/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
+SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1
 SlurmdParameters=config_overrides
 MpiDefault=pmix
 ReturnToService=2
