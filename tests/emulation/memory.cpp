@@ -140,13 +140,6 @@ cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
   pinned[*pointer] = mapping;
   return cudaSuccess;
 }
-cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned) {
-  return cudaMallocHost(pointer, bytes);
-}
-cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
-  *device = host;
-  return cudaSuccess;
-}
 cudaError_t cudaMallocManaged(void** pointer, std::size_t bytes, unsigned) {
   return cudaMalloc(pointer, bytes);
 }
