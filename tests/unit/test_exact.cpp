@@ -1,17 +1,14 @@
 // Exact solutions held against the heat equation itself, against the boundaries of their decks, and, for
 // modes, against the discrete operator: their decay in one sweep is known in closed form.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <numbers>
 #include <tuple>
 #include <vector>
 
 #include "core/device.hpp"
-#include "core/error.hpp"
 #include "grid/field.hpp"
 #include "physics/boundaries.hpp"
 #include "physics/cells.hpp"

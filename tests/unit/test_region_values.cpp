@@ -1,16 +1,13 @@
 // Shapes, by cell centres and by shares of cells.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <functional>
 #include <map>
-#include <numeric>
 
 #include "core/error.hpp"
 #include "grid/field.hpp"
@@ -538,27 +535,6 @@ TEST(Boundaries, FormulasOfTimeFollowIt) {
     EXPECT_EQ(faces[0].b, 2 * (300 + 10 * t));
     EXPECT_DOUBLE_EQ(faces[4].b_at(2, 1), x * t * 0.03 / k);
     EXPECT_DOUBLE_EQ(faces[5].b_at(2, 1), x * 0.03 / k);
-  }
-}
-
-TEST(Boundaries, ANonFiniteFormulaIsNamedWithItsCell) {
-  const auto device = make_host_device();
-  Config config = steel();
-  config.places["boundaries.z_max.value"] = "deck.yaml:9:5";
-  config.places["boundaries.z_max.ambient"] = "deck.yaml:9:7";
-  const double y = CellCentres(config)(1, 2);
-  for (const auto& [kind, place] :
-       {std::pair(BoundaryKind::temperature, std::string("deck.yaml:9:5: boundaries.z_max.value: ")),
-        std::pair(BoundaryKind::convection, std::string("deck.yaml:9:7: boundaries.z_max.ambient: "))}) {
-    const std::string formula = fmt::format("sqrt({:.17g} - y)", y - 1e-6);
-    boundary_at(config, Face::z_max) = {kind, Expression(formula, "xyt"), 25};
-    const std::string said = refusal(
-        [&] {
-          BoundaryConditions<double>(config, *device, {{2, 1, 0}, {5, 4, 3}}, 1, only(Face::z_max));
-        },
-        ExitCode::deck);
-    // The lowest cell of the block and its ghosts: x = 1 is a ghost's.
-    expect_says(said, place + formula + " is not finite at cell (1, 2, 2)");
   }
 }
 

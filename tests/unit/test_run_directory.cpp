@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -66,7 +65,8 @@ class RunDirectoryTest : public testing::Test {
   test::TemporaryFolder folder_;
 };
 
-// Parents, links to an earlier run and what goes on: faults/test_paths.py and test_restart.py.
+// Parents, links to an earlier run, which files are replaced, and what goes on: faults/test_paths.py and
+// test_restart.py.
 TEST_F(RunDirectoryTest, HoldsBothDecks) {
   const RunDirectory run = prepare_run_directory(plan(at("a/b/c")));
   EXPECT_EQ(names(run.path), (std::set<std::string>{"deck.yaml", "deck.resolved.yaml"}));
@@ -81,32 +81,14 @@ TEST_F(RunDirectoryTest, WhatCannotBeOneIsRejected) {
                "cannot use '/proc/isotherm/run' as run directory");
 }
 
-TEST_F(RunDirectoryTest, ReplacingRemovesOurFilesOnly) {
+TEST_F(RunDirectoryTest, LinkIsRemovedAndItsTargetStaysAndSoDoFolders) {
   prepare_run_directory(plan(at("run")));
-  for (const char* ours : {"run.json", "history.csv", "run.log", "plate_000000.hdf", "plate_1234567.hdf",
-                           "plate.hdf.series", "plate_000100.hdf.part", "run.json.part"})
-    write_file(at("run") / ours, "old");
-  const std::set<std::string> strangers{"notes.txt",     "plate_notes.hdf",  "plate.hdf",
-                                        "plate_1.hdf5",  "other_000100.hdf", "run.json.saved",
-                                        "myhistory.csv", "plate_.hdf",       "plate_1.part"};
-  for (const std::string& name : strangers) write_file(at("run") / name, "mine");
   fs::create_directories(at("run/folder"));
-  write_file(at("run/folder/run.json"), "mine");
-
-  prepare_run_directory(plan(at("run"), Existing::replace));
-  std::set<std::string> expected = strangers;
-  expected.insert({"deck.yaml", "deck.resolved.yaml", "folder"});
-  EXPECT_EQ(names(at("run")), expected);
-  EXPECT_EQ(read_file(at("run/folder/run.json")), "mine");
-}
-
-TEST_F(RunDirectoryTest, LinkIsRemovedAndItsTargetStays) {
-  prepare_run_directory(plan(at("run")));
-  write_file(at("target"), "mine");
+  for (const char* mine : {"target", "run/folder/run.json"}) write_file(at(mine), "mine");
   fs::create_symlink(at("target"), at("run/run.json"));
   prepare_run_directory(plan(at("run"), Existing::replace));
   EXPECT_FALSE(fs::exists(fs::symlink_status(at("run/run.json"))));
-  EXPECT_EQ(read_file(at("target")), "mine");
+  for (const char* mine : {"target", "run/folder/run.json"}) EXPECT_EQ(read_file(at(mine)), "mine");
 }
 
 TEST_F(RunDirectoryTest, FilesOfOurNamesThatNoRunWroteStay) {
@@ -140,12 +122,15 @@ TEST(RunFiles, NamesSayTheirSweep) {
 
 TEST(RunFiles, AreThoseOfTheNamesThatARunGives) {
   for (const char* ours :
-       {"latest", "latest.part", "plate_00000001.checkpoint.hdf", "history.csv.aside",
-        "plate_00000001.checkpoint.hdf.part", "plate_00000001.checkpoint.hdf.aside", "probes.csv.2.aside"})
+       {"latest", "latest.part", "run.json", "run.log", "run.json.part", "plate_00000001.checkpoint.hdf",
+        "history.csv.aside", "plate_00000001.checkpoint.hdf.part", "plate_00000001.checkpoint.hdf.aside",
+        "probes.csv.2.aside"})
     EXPECT_TRUE(is_run_file(ours, "plate")) << ours;
   for (const char* other :
        {"latest.aside", "plate_00000001.hdf.aside", "run.json.aside", "plate_1.checkpoint", "history.csv.2",
-        "history.csv2.aside", ".2.aside", "2.aside", "", "plate", "plate_000001.hdf.series"})
+        "history.csv2.aside", ".2.aside", "2.aside", "", "plate", "plate_000001.hdf.series", "plate.hdf",
+        "plate_notes.hdf", "plate_.hdf", "plate_1.hdf5", "plate_1.part", "other_000100.hdf", "run.json.saved",
+        "myhistory.csv"})
     EXPECT_FALSE(is_run_file(other, "plate")) << other;
   EXPECT_TRUE(is_run_file("a.b_000001.hdf", "a.b"));  // which is no pattern
   EXPECT_FALSE(is_run_file("axb_000001.hdf", "a.b") || is_run_file("ab_000001.hdf", "a*"));
@@ -223,34 +208,35 @@ TEST_F(RunLockTest, OfAProcessThatIsOnlyAnEntryIsTaken) {
   waitpid(child, nullptr, 0);
 }
 
-// Numbers of processes come again: this one is alive and has begun at another time.
-TEST_F(RunLockTest, OfAnEarlierProcessOfTheSameNumberIsTaken) {
-  leave(fmt::format("{}\n{}\n1\n-\n", host(), getpid()));
-  expect_says(take(), "is gone from this host");
-}
-
-TEST_F(RunLockTest, OfAnotherHostIsTakenWhenItIsSilent) {
-  leave("elsewhere\n17\n5\n12\n", 60);
-  EXPECT_EQ(take().find("refused: cannot use"), 0u);
-  leave("elsewhere\n17\n5\n12\n", 500);
-  EXPECT_EQ(take().find(taken("process 17 on elsewhere", "no sign of life for 500 s").substr(0, 40)), 0u);
-  leave("");  // as one that says nothing
-  EXPECT_EQ(take().find("refused"), 0u);
-  leave("", 500);
-  expect_says(take(), "no sign of life");
-}
-
-TEST_F(RunLockTest, OfTheSameJobOnAnotherHostIsTaken) {
-  setenv("SLURM_JOB_ID", "12", 1);
-  leave("elsewhere\n17\n5\n13\n");
-  EXPECT_EQ(take().find("refused"), 0u);
-  leave("elsewhere\n17\n5\n12\n");
-  EXPECT_EQ(take(), taken("process 17 on elsewhere", "job 12 was started again"));
-}
-
-TEST_F(RunLockTest, IsTakenByForce) {
-  leave("elsewhere\n17\n5\n12\n");
-  EXPECT_EQ(take(Force::yes), taken("process 17 on elsewhere", "--force"));
+// The same number of a process comes again, but not with the same begin; one of another host is judged by its
+// silence, unless it is of this job, started again.
+TEST_F(RunLockTest, OfWhomIsTakenOrNot) {
+  const std::string earlier = fmt::format("{}\n{}\n1\n-\n", host(), getpid()),
+                    elsewhere = "elsewhere\n17\n5\n12\n", other_job = "elsewhere\n17\n5\n13\n",
+                    theirs = "process 17 on elsewhere";
+  const struct {
+    std::string text;
+    int seconds;
+    const char* job;
+    Force force;
+    std::string start, part;
+  } cases[] = {
+      {earlier, 0, nullptr, Force::no, "", "is gone from this host"},
+      {elsewhere, 60, nullptr, Force::no, "refused: cannot use", ""},
+      {elsewhere, 500, nullptr, Force::no, taken(theirs, "no sign of life for 500 s").substr(0, 40), ""},
+      {"", 0, nullptr, Force::no, "refused", ""},  // one that says nothing
+      {"", 500, nullptr, Force::no, "", "no sign of life"},
+      {other_job, 0, "12", Force::no, "refused", ""},
+      {elsewhere, 0, "12", Force::no, taken(theirs, "job 12 was started again"), ""},
+      {elsewhere, 0, nullptr, Force::yes, taken(theirs, "--force"), ""},
+  };
+  for (const auto& c : cases) {
+    c.job ? setenv("SLURM_JOB_ID", c.job, 1) : unsetenv("SLURM_JOB_ID");
+    leave(c.text, c.seconds);
+    const std::string said = take(c.force);
+    expect_start(said, c.start);
+    expect_says(said, c.part);
+  }
 }
 
 // Whoever has lost it by force leaves that of the other alone.
