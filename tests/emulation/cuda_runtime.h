@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -21,7 +20,6 @@
 #define __device__
 #define __host__
 #define __shared__ static
-#define __constant__ static
 #define __forceinline__ inline
 #define __grid_constant__
 #define __launch_bounds__(...)
@@ -41,22 +39,10 @@ struct dim3 {
   struct [[gnu::may_alias]] alignas(bytes) name { \
     __VA_ARGS__;                                  \
   };
-EMULATED_VECTOR(float2, 8, float x, y)
 EMULATED_VECTOR(double2, 16, double x, y)
-EMULATED_VECTOR(uint2, 8, unsigned x, y)
 EMULATED_VECTOR(float4, 16, float x, y, z, w)
 EMULATED_VECTOR(uint4, 16, unsigned x, y, z, w)
-EMULATED_VECTOR(int4, 16, int x, y, z, w)
 #undef EMULATED_VECTOR
-inline constexpr float2 make_float2(float x, float y) {
-  return {x, y};
-}
-inline constexpr double2 make_double2(double x, double y) {
-  return {x, y};
-}
-inline constexpr float4 make_float4(float x, float y, float z, float w) {
-  return {x, y, z, w};
-}
 
 namespace emulation {
 
@@ -78,7 +64,6 @@ void yield();
 // All lanes of `mask` give a value; the value of lane `from`, own one where that lane takes no part.
 std::uint64_t exchange(unsigned mask, std::uint64_t mine, int from);
 int lane();
-unsigned warp_ballot(unsigned mask, bool vote);
 
 template <class T>
 T exchange_value(unsigned mask, T value, int from) {
@@ -101,8 +86,6 @@ inline void __syncthreads() {
 inline void __syncwarp(unsigned mask = 0xffffffffu) {
   emulation::warp_barrier(mask);
 }
-inline void __threadfence() {}
-inline void __threadfence_block() {}
 inline void __threadfence_system() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
@@ -111,19 +94,16 @@ inline void __nanosleep(unsigned) {
   sched_yield();
   emulation::yield();
 }
-inline int __syncthreads_or(int predicate) {
-  static int any;
+inline int __syncthreads_and(int predicate) {
+  static int all;
   __syncthreads();
-  any = 0;
+  all = 1;
   __syncthreads();
-  if (predicate) any = 1;
+  if (!predicate) all = 0;
   __syncthreads();
-  const int result = any;
+  const int result = all;
   __syncthreads();
   return result;
-}
-inline int __syncthreads_and(int predicate) {
-  return !__syncthreads_or(!predicate);
 }
 
 template <class T>
@@ -141,22 +121,6 @@ T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32) {
   const int from = emulation::lane() - static_cast<int>(delta), base = emulation::lane() / width * width;
   return emulation::exchange_value(mask, value, from >= base ? from : emulation::lane());
 }
-template <class T>
-T __shfl_xor_sync(unsigned mask, T value, int bits, int = 32) {
-  return emulation::exchange_value(mask, value, emulation::lane() ^ bits);
-}
-inline unsigned __ballot_sync(unsigned mask, int vote) {
-  return emulation::warp_ballot(mask, vote != 0);
-}
-inline int __any_sync(unsigned mask, int vote) {
-  return __ballot_sync(mask, vote) != 0;
-}
-inline int __all_sync(unsigned mask, int vote) {
-  return __ballot_sync(mask, vote == 0) == 0;
-}
-inline unsigned __activemask() {
-  return 0xffffffffu;
-}
 
 inline long long clock64() {  // nanoseconds
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -168,22 +132,6 @@ template <class T>
 T __ldg(const T* from) {
   return *from;
 }
-template <class T>
-T __ldcs(const T* from) {
-  return *from;
-}
-template <class T>
-T __ldcg(const T* from) {
-  return *from;
-}
-template <class T>
-void __stcs(T* to, T value) {
-  *to = value;
-}
-template <class T>
-void __stcg(T* to, T value) {
-  *to = value;
-}
 
 // Fibers take turns only at barriers, so plain reads and writes are atomic.
 template <class T>
@@ -194,69 +142,14 @@ template <class T>
 T atomicMax(T* at, std::type_identity_t<T> value) {
   return std::exchange(*at, std::max(*at, value));
 }
-template <class T>
-T atomicMin(T* at, std::type_identity_t<T> value) {
-  return std::exchange(*at, std::min(*at, value));
-}
-template <class T>
-T atomicOr(T* at, std::type_identity_t<T> value) {
-  return std::exchange(*at, *at | value);
-}
-template <class T>
-T atomicExch(T* at, std::type_identity_t<T> value) {
-  return std::exchange(*at, value);
-}
-template <class T>
-T atomicInc(T* at, std::type_identity_t<T> limit) {
-  return std::exchange(*at, *at >= limit ? T{0} : *at + 1);
-}
-template <class T>
-T atomicCAS(T* at, std::type_identity_t<T> expected, std::type_identity_t<T> value) {
-  const T before = *at;
-  if (before == expected) *at = value;
-  return before;
-}
 
 using std::max;
 using std::min;
-
-inline long long __double_as_longlong(double value) {
-  return std::bit_cast<long long>(value);
-}
-inline double __longlong_as_double(long long value) {
-  return std::bit_cast<double>(value);
-}
-inline int __float_as_int(float value) {
-  return std::bit_cast<int>(value);
-}
-inline float __int_as_float(int value) {
-  return std::bit_cast<float>(value);
-}
-inline int __clz(int value) {
-  return value == 0 ? 32 : __builtin_clz(static_cast<unsigned>(value));
-}
-inline int __clzll(long long value) {
-  return value == 0 ? 64 : __builtin_clzll(static_cast<unsigned long long>(value));
-}
-inline int __popc(unsigned value) {
-  return __builtin_popcount(value);
-}
-inline int __ffs(int value) {
-  return __builtin_ffs(value);
-}
 
 // The runtime's typed forms.
 template <class T>
 cudaError_t cudaMallocManaged(T** pointer, std::size_t bytes, unsigned flags = cudaMemAttachGlobal) {
   return cudaMallocManaged(reinterpret_cast<void**>(pointer), bytes, flags);
-}
-template <class T>
-cudaError_t cudaHostGetDevicePointer(T** device, void* host, unsigned flags) {
-  return cudaHostGetDevicePointer(reinterpret_cast<void**>(device), host, flags);
-}
-template <class T>
-cudaError_t cudaHostAlloc(T** pointer, std::size_t bytes, unsigned flags) {
-  return cudaHostAlloc(reinterpret_cast<void**>(pointer), bytes, flags);
 }
 
 struct cudaLaunchConfig_t {

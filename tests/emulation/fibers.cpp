@@ -267,32 +267,17 @@ void yield() {
   give_turn();
 }
 
-// All lanes of `mask` give a value; where those of the warp are then.
-const std::uint64_t* gather(unsigned mask, std::uint64_t mine) {
+std::uint64_t exchange(unsigned mask, std::uint64_t mine, int from) {
   Warp& warp = own_warp();
-  auto& slots = warp.slots[warp.barrier.generation % 2];
+  std::uint64_t* const slots = warp.slots[warp.barrier.generation % 2];
   slots[running->number % warp_size] = mine;
   warp_barrier(mask);
-  return slots;
-}
-
-std::uint64_t exchange(unsigned mask, std::uint64_t mine, int from) {
-  const std::uint64_t* const values = gather(mask, mine);
   const bool takes_part = from >= 0 && from < static_cast<int>(warp_size) && (mask >> from & 1) != 0;
-  return takes_part ? values[from] : mine;
+  return takes_part ? slots[from] : mine;
 }
 
 int lane() {
   return static_cast<int>(running->number % warp_size);
-}
-
-unsigned warp_ballot(unsigned mask, bool vote) {
-  const std::uint64_t* const theirs = gather(mask, vote ? 1 : 0);
-  unsigned votes = 0;
-  for (unsigned from = 0; from < warp_size; ++from) {
-    if (theirs[from] != 0) votes |= 1u << from;
-  }
-  return votes & mask & own_warp().alive;
 }
 
 }  // namespace emulation

@@ -130,7 +130,7 @@ def both(folder, deck, *words, **options):
         yield done, record, runs.history(out)
 
 
-# Every reduction with every norm: mpi/test_residual_check.cpp.
+# Every reduction with every norm: mpi/test_heat_balance.cpp.
 @pytest.mark.parametrize("reduction, norm, ranks", [("fused", "max", 0), ("openmp", "l2", 3), ("reproducible", "l1", 3)])
 def test_a_run_to_its_tolerance(tmp_path, reduction, norm, ranks):
     words = [f"solver.reduction={reduction}", f"problem.norm={norm}"]

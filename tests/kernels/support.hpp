@@ -5,17 +5,23 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/device.hpp"
 #include "grid/field.hpp"
 #include "kernels/host/host_kernels.hpp"
+#include "kernels/reduction.hpp"
+#include "kernels/stencil.hpp"
 #include "support/field_by_index.hpp"
 
 namespace isotherm {
@@ -152,6 +158,9 @@ inline const std::vector<Int3> shapes = {{1, 1, 1},  {1, 9, 7},  {9, 1, 7},   {9
                                          {40, 1, 1}, {15, 3, 2}, {16, 3, 2},  {17, 23, 31}, {33, 5, 4},
                                          {64, 4, 3}, {65, 2, 5}, {127, 6, 3}, {40, 34, 22}};
 
+constexpr ReductionOp all_ops[] = {ReductionOp::sum, ReductionOp::max_abs, ReductionOp::sum_abs,
+                                   ReductionOp::sum_squares};
+
 inline const std::vector<std::string_view> precisions = {"fp32", "fp64"};
 
 // Calls body(T{}) for the precision of that name.
@@ -222,6 +231,14 @@ std::vector<KernelCase> cases_of(const Registry& registry, Backend backend) {
   return cases;
 }
 
+// The suite as Host/Suite.* and Cuda/Suite.*; `...`: the cases of `backend`.
+#define ON_EACH_BACKEND(Suite, ...)                                                                    \
+  inline std::vector<KernelCase> cases_of_##Suite(Backend backend) {                                   \
+    return __VA_ARGS__;                                                                                \
+  }                                                                                                    \
+  INSTANTIATE_TEST_SUITE_P(Host, Suite, testing::ValuesIn(cases_of_##Suite(Backend::host)), label_of); \
+  INSTANTIATE_TEST_SUITE_P(Cuda, Suite, testing::ValuesIn(cases_of_##Suite(Backend::cuda)), label_of)
+
 // What has no table: one row of that name on each backend.
 struct NamedBackend {
   std::string_view name;
@@ -245,6 +262,238 @@ auto kernel_of(const KernelCase& c, const Table& table) {
     return kernel.name == c.kernel && kernel.backend == c.backend;
   });
 }
+
+// Of stencil kernels: every tile on its device, and a block with boundaries on all six faces or some, each of
+// another kind and value, some of them with a field of b.
+
+// Values that no compiler folds and whose products are inexact; other ones for each sweep of a launch.
+template <class T>
+Coefficients<T> coefficients(int sweep = 0) {
+  const T by = T(0.013) * static_cast<T>(sweep);
+  return {T(0.37) - 2 * by, T(0.11) + by, T(0.13), T(0.075), T(0.83) + by};
+}
+
+// One case for each row that is a row here, in each precision: the instruction sets of a row share what these
+// tests look at.
+inline std::vector<KernelCase> stencil_cases(Backend backend) {
+  std::vector<KernelCase> all = cases_of(stencil_kernels<double>(), backend);
+  std::erase_if(all, [](const KernelCase& c) { return !c.instruction_set.empty(); });
+  return all;
+}
+
+// Calls use(row, device), with the row of the case's precision; skips the test where there is no device.
+template <class Use>
+void on_stencil_kernel(const KernelCase& c, const Use& use) {
+  const auto device = device_of(c.backend);
+  if (!device) GTEST_SKIP() << "no device: " << find_cuda_devices().why_none;
+  for_precision(c.precision, [&](auto zero) {
+    const StencilKernel<decltype(zero)>& kernel = kernel_named(stencil_kernels<decltype(zero)>(), c.kernel);
+    use(kernel, *device);
+  });
+}
+
+// The tiles to look at: of the throttles of one tile ("2x4x8x4@84") the first, as all are one kernel, which
+// waits longer or shorter.
+template <class T>
+std::vector<int> tiles_of(const StencilKernel<T>& entry) {
+  std::vector<int> chosen;
+  std::vector<std::string_view> seen;
+  for (int tile = 0; tile < std::ssize(entry.tiles); ++tile) {
+    const std::string_view name = entry.tiles[static_cast<std::size_t>(tile)];
+    const std::size_t at = name.find('@');
+    const std::string_view kernel = name.substr(0, at == name.npos ? at : at + 1);
+    if (std::find(seen.begin(), seen.end(), kernel) != seen.end()) continue;
+    seen.push_back(kernel);
+    chosen.push_back(tile);
+  }
+  return chosen;
+}
+
+// Calls use(row, tile, device, shape) for every such tile and shape; grids of few cells in the first tile
+// only, as all tiles are one code and hold them whole.
+inline bool is_tiny(Int3 shape) {
+  return shape.product() < 100;
+}
+template <class Use>
+void on_every_tile(const KernelCase& c, const std::vector<Int3>& on_shapes, const Use& use) {
+  on_stencil_kernel(c, [&](const auto& kernel, Device& device) {
+    for (const int tile : tiles_of(kernel)) {
+      for (const Int3 shape : on_shapes) {
+        if (tile > 0 && is_tiny(shape)) continue;
+        SCOPED_TRACE(text(shape) + ", tile " + std::string(kernel.tiles[static_cast<std::size_t>(tile)]));
+        use(kernel, tile, device, shape);
+      }
+    }
+  });
+}
+
+// Of the row that all others are compared with; the ghosts stand.
+template <class T>
+void sweep_plainly(const Field<T>& in, Field<T>& out, const Box& region, const Field<T>* source = nullptr,
+                   int sweep = 0) {
+  const FieldView<const T> none;
+  kernel_named(stencil_kernels<T>(), "reference")
+      .launch({in.view(), out.view(), region, coefficients<T>(sweep), {}, source ? source->view() : none, {}},
+              {}, {});
+}
+template <class T>
+double reduce_plainly(ReductionOp op, const Field<T>& a, const Field<T>& b, const Box& region) {
+  double value = 0;
+  kernel_named(reduction_kernels<T>(), "reference")
+      .launch({a.view(), b.view(), region, op, &value, nullptr}, {});
+  return value;
+}
+
+template <class T>
+class BoundedBlock {
+ public:
+  static constexpr unsigned lower_faces = 0b010101, all_faces = 0b111111;
+
+  // `faces`: a boundary on those whose bit is set; `fields`: with a field of b on those.
+  BoundedBlock(Device& device, Int3 shape, int ghosts, unsigned faces = all_faces,
+               unsigned fields = lower_faces)
+      : shape_(shape), ghosts_(ghosts) {
+    for (int f = 0; f < face_count; ++f) {
+      Boundary<T>& boundary = boundaries.faces[f];
+      boundary = {(faces >> f & 1) != 0, T(0.9) - T(0.3) * T(f), T(f) + T(0.1), nullptr, 0};
+      if ((fields >> f & 1) == 0) continue;
+      const auto [p, q] = tangents(f);
+      boundary.pitch = shape[p] + 2 * ghosts;
+      std::vector<T> b(static_cast<std::size_t>(boundary.pitch * (shape[q] + 2 * ghosts)));
+      for (std::size_t i = 0; i < b.size(); ++i) b[i] = field_value(i);
+      b_fields_[static_cast<std::size_t>(f)] = buffer_of(device, b);
+      boundary.b_field =
+          b_fields_[static_cast<std::size_t>(f)].template as<T>() + ghosts * (1 + boundary.pitch);
+    }
+  }
+
+  // The block and `layers` more cells where no boundary stands.
+  Box region(Index layers) const {
+    Box box{{0, 0, 0}, shape_};
+    for (int f = 0; f < face_count; ++f) {
+      if (boundaries.faces[f].is_boundary) continue;
+      f % 2 == 1 ? box.hi[f / 2] += layers : box.lo[f / 2] -= layers;
+    }
+    return box;
+  }
+
+  // Writes what stands beyond the boundaries into the ghosts of `field`, in host memory, for the axes asked
+  // for: over the faces, and as far beyond their open edges as there is a cell to start from.
+  void fill_ghosts(FieldView<T> field, std::array<bool, 3> axes) const { fill_ghosts(field, axes, ghosts_); }
+  void fill_ghosts(FieldView<T> field, std::array<bool, 3> axes, Index layers_beyond_edges) const {
+    const Box over = region(layers_beyond_edges);
+    for (int f = 0; f < face_count; ++f) {
+      if (!axes[static_cast<std::size_t>(f / 2)] || !boundaries.faces[f].is_boundary) continue;
+      const auto [p, q] = tangents(f);
+      for (Index j = over.lo[q]; j < over.hi[q]; ++j) {
+        for (Index i = over.lo[p]; i < over.hi[p]; ++i) {
+          Int3 cell{}, ghost{};
+          cell[p] = ghost[p] = i;
+          cell[q] = ghost[q] = j;
+          cell[f / 2] = f % 2 == 1 ? shape_[f / 2] - 1 : 0;
+          ghost[f / 2] = f % 2 == 1 ? shape_[f / 2] : -1;
+          field(ghost) = std::fma(boundaries.faces[f].a, field(cell), b_at(f, i, j));
+        }
+      }
+    }
+  }
+
+  Boundaries<T> boundaries;
+
+ private:
+  struct Tangents {
+    int p, q;
+  };
+  static Tangents tangents(int f) { return {f / 2 == 0 ? 1 : 0, f / 2 == 2 ? 1 : 2}; }
+  static T field_value(std::size_t i) { return T(0.01) * T(i % 101); }
+  T b_at(int f, Index i, Index j) const {
+    const Boundary<T>& boundary = boundaries.faces[f];
+    return boundary.b_field
+               ? field_value(static_cast<std::size_t>(i + ghosts_ + (j + ghosts_) * boundary.pitch))
+               : boundary.b;
+  }
+
+  Int3 shape_;
+  int ghosts_;
+  std::array<Buffer, face_count> b_fields_;
+};
+
+// A block with boundaries, a field, and what a launch of `time_block` sweeps has to make of it: the
+// reference, with the ghosts that the kernel fills itself. The others hold anything, or what stands beyond
+// the boundaries.
+struct SweepSetting {
+  Int3 shape;
+  unsigned mask = 0b111111, fields = 0b111111;  // faces with a boundary; of them those whose b is a field
+  bool has_source = false, ghosts_filled = false;
+  int time_block = 1, ghosts = time_block + 1;
+};
+template <class T>
+class SweepCase {
+ public:
+  SweepCase(const StencilKernel<T>& kernel, Device& device, const SweepSetting& setting)
+      : device_(device), host_(make_host_of(device)), setting_(setting) {
+    for (int level = 1; level <= setting.time_block; ++level) {
+      if (level > 1) std::swap(before_, swept_);
+      here_.fill_ghosts(before_.view(), kernel.own_boundaries);
+      sweep_plainly(before_, swept_, region(setting.ghosts - level), setting.has_source ? &source_ : nullptr,
+                    level - 1);
+    }
+  }
+
+  // The block, and so many layers of ghosts where no boundary stands.
+  Box region(Index layers) const { return here_.region(layers); }
+
+  // With its norm, where there is an operation. `interior`: what is swept first, where a step has two parts.
+  void expect_of(const StencilKernel<T>& kernel, int tile, const Box& region, std::optional<ReductionOp> op,
+                 const std::optional<Box>& interior = {}) const {
+    SCOPED_TRACE("region " + text(region) + ", boundaries " + std::to_string(setting_.mask) + ", ghosts " +
+                 std::to_string(setting_.ghosts) + ", tile " + std::to_string(tile));
+    const SweepPlan plan{setting_.time_block, tile};
+    const bool norm = op && kernel.fuses_norm();
+    Field<T> out = to_device(device_, untouched());
+    SweepArgs<T> args{in_there_.view(), out.view(), region, coefficients<T>(), there_.boundaries, {}, {}};
+    for (int i = 0; i < most_sweeps_per_launch; ++i) args.c.sweep[i] = coefficients<T>(i);
+    if (setting_.has_source) args.source = source_there_.view();
+    const Buffer result = buffer_of<double>(device_, {std::nan("")});
+    Buffer scratch;
+    if (norm) {
+      scratch = Buffer(device_, interior ? split_scratch_bytes(kernel, region, *interior, plan)
+                                         : kernel.norm_scratch_bytes(region, tile));
+      args.norm = {*op, result.template as<double>(), scratch.data(), false};
+    }
+    if (!interior || !interior->empty()) {
+      args.region = interior.value_or(region);
+      kernel.launch(args, plan, {});
+      args.norm.accumulate = true;
+      args.region = region;
+    }
+    if (interior) launch_exterior(kernel, args, *interior, plan, {});
+    expect_same_there(device_, with_region(untouched(), swept_, region), out);
+    if (!norm) return;
+    const double truth = reduce_plainly(*op, swept_, before_, region);
+    EXPECT_NEAR(fetched<double>(device_, result.data()), truth,
+                op == ReductionOp::max_abs ? 0.0 : 1e-12 * std::abs(truth));
+  }
+
+ private:
+  Field<T> start() const {
+    Field<T> field = random_field<T>(*host_, setting_.shape, setting_.ghosts, 51);
+    if (setting_.ghosts_filled) here_.fill_ghosts(field.view(), {true, true, true});
+    return field;
+  }
+  Field<T> untouched() const { return filled(*host_, setting_.shape, setting_.ghosts, T(-7)); }
+
+  Device& device_;
+  std::unique_ptr<Device> host_;
+  SweepSetting setting_;
+  BoundedBlock<T> there_{device_, setting_.shape, setting_.ghosts, setting_.mask, setting_.fields},
+      here_{*host_, setting_.shape, setting_.ghosts, setting_.mask, setting_.fields};
+  // After all sweeps, and one less.
+  Field<T> swept_ = filled(*host_, setting_.shape, setting_.ghosts, T(0)), before_ = start();
+  Field<T> source_ =
+      random_field<T>(*host_, setting_.has_source ? setting_.shape : Int3{1, 1, 1}, setting_.ghosts, 52);
+  Field<T> in_there_ = to_device(device_, before_), source_there_ = to_device(device_, source_);
+};
 
 }  // namespace test
 }  // namespace isotherm

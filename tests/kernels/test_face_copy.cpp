@@ -1,8 +1,9 @@
 // Packing, unpacking, copies within a field, ghosts beyond boundaries, filling: on every backend.
-#include "kernels/face_copy.hpp"
-
+#include <array>
 #include <cmath>
 
+#include "kernels/face_copy.hpp"
+#include "kernels/peer_copy.hpp"
 #include "support.hpp"
 
 namespace isotherm::test {
@@ -99,70 +100,16 @@ TEST_P(FaceCopyOf, CopiesABoxWithinTheField) {
   });
 }
 
-// b of a boundary over the face and its ghosts, in memory of the device; tangential extents n and m.
-template <class T>
-struct FaceValues {
-  FaceValues(Device& device, Index n, Index m, int ghosts, std::uint64_t seed)
-      : pitch(n + 2 * ghosts), values(static_cast<std::size_t>(pitch * (m + 2 * ghosts))) {
-    std::mt19937_64 random(seed);
-    for (T& value : values) value = static_cast<T>(static_cast<double>(random() % 1000) / 7);
-    buffer = buffer_of(device, values);
-    origin = ghosts + ghosts * pitch;
-  }
-  Index pitch, origin = 0;
-  std::vector<T> values;
-  Buffer buffer;
-};
-
 // Boundaries on the faces whose bit is set in `mask`; the odd ones have a field of b. The region is the
 // block, or reaches `extend` cells into the ghosts where no boundary stands.
 template <class T>
 void check_boundaries(const FaceCopy<T>& copy, Device& device, Device& host, Int3 n, int ghosts, int extend,
                       unsigned mask) {
-  Boundaries<T> boundaries, on_host;
-  std::vector<FaceValues<T>> values;
-  values.reserve(face_count);
-  for (int f = 0; f < face_count; ++f) {
-    const int axis = f / 2;
-    Boundary<T> boundary{(mask >> f & 1) != 0, T(-1) + T(f) / 7, T(300 + f) / 3, nullptr, 0};
-    values.emplace_back(device, axis == 0 ? n.y : n.x, axis == 2 ? n.y : n.z, ghosts, f + 1);
-    on_host.faces[f] = boundaries.faces[f] = boundary;
-    if (f % 2 == 0) continue;
-    boundaries.faces[f].pitch = on_host.faces[f].pitch = values.back().pitch;
-    boundaries.faces[f].b_field = values.back().buffer.template as<T>() + values.back().origin;
-    on_host.faces[f].b_field = values.back().values.data() + values.back().origin;
-  }
-  Field<T> field = to_device(device, random_field<T>(host, n, ghosts, 21));
-  Box region{{0, 0, 0}, n};
-  for (int f = 0; f < face_count; ++f) {
-    if (boundaries.faces[f].is_boundary) continue;
-    f % 2 == 1 ? region.hi[f / 2] += extend : region.lo[f / 2] -= extend;
-  }
-  copy.fill_boundaries(field.view(), boundaries, region, {});
-  Field<T> expected = random_field<T>(host, n, ghosts, 21);
-  for_each_cell(expected.view().padded(), [&](Int3 c) {
-    int boundary_axis = -1;
-    for (int axis = 0; axis < 3; ++axis) {
-      const bool beyond_low = c[axis] < 0, beyond_high = c[axis] >= n[axis];
-      if (!beyond_low && !beyond_high) continue;
-      const bool is_boundary = on_host.faces[2 * axis + beyond_high].is_boundary;
-      const Index depth = beyond_low ? -c[axis] : c[axis] - n[axis] + 1;
-      if (is_boundary && depth == 1 && boundary_axis == -1) {
-        boundary_axis = axis;
-      } else if (is_boundary || depth > extend) {
-        return;  // beyond two boundaries, or further than asked
-      }
-    }
-    if (boundary_axis < 0) return;
-    const bool high = c[boundary_axis] > 0;
-    const Boundary<T>& boundary = on_host.faces[2 * boundary_axis + high];
-    Int3 inside = c;
-    inside[boundary_axis] += high ? -1 : 1;
-    const T b = boundary_axis == 0   ? boundary.b_at(c.y, c.z)
-                : boundary_axis == 1 ? boundary.b_at(c.x, c.z)
-                                     : boundary.b_at(c.x, c.y);
-    expected.view()(c) = std::fma(boundary.a, expected.view()(inside), b);
-  });
+  constexpr unsigned odd_faces = 0b101010;
+  const BoundedBlock<T> there(device, n, ghosts, mask, odd_faces), here(host, n, ghosts, mask, odd_faces);
+  Field<T> expected = random_field<T>(host, n, ghosts, 21), field = to_device(device, expected);
+  copy.fill_boundaries(field.view(), there.boundaries, there.region(extend), {});
+  here.fill_ghosts(expected.view(), {true, true, true}, extend);
   expect_same_there(device, expected, field);
 }
 
@@ -223,8 +170,209 @@ TEST_P(FaceCopyOf, FillsEveryPaddedCell) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Host, FaceCopyOf, testing::ValuesIn(backend_cases(Backend::host)), label_of);
-INSTANTIATE_TEST_SUITE_P(Cuda, FaceCopyOf, testing::ValuesIn(backend_cases(Backend::cuda)), label_of);
+ON_EACH_BACKEND(FaceCopyOf, backend_cases(backend));
+
+// Stores into another field's ghosts or by way of a buffer, and the flags around them, with both sides on one
+// device: the test plays the peers.
+
+constexpr int links = 2;
+
+// What two peers and this rank share, and what the peers have said.
+class Flags {
+ public:
+  explicit Flags(Device& device) : device_(device), memory_(device, sizeof(Shared)) {
+    put([](Shared& shared) { shared = {}; });
+    *abandoned_.as<std::uint32_t>() = 0;
+  }
+  struct Shared {
+    PeerFlags here[links], there[links];
+    PeerProgress progress;
+  };
+
+  PeerLinks get() {
+    Shared* const shared = memory_.as<Shared>();
+    PeerLinks all{{}, links, &shared->progress, abandoned_.as<std::uint32_t>()};
+    for (int i = 0; i < links; ++i) all.link[i] = {&shared->here[i], &shared->there[i]};
+    return all;
+  }
+  Shared look() {
+    device_.copy(host_.data(), memory_.data(), sizeof(Shared), stream_);
+    device_.synchronize(stream_);
+    return *host_.as<Shared>();
+  }
+  template <class Change>
+  void put(Change change) {
+    change(*host_.as<Shared>());
+    device_.copy(memory_.data(), host_.data(), sizeof(Shared), stream_);
+    device_.synchronize(stream_);
+  }
+  void abandon() { *abandoned_.as<volatile std::uint32_t>() = 1; }
+
+ private:
+  Device& device_;
+  Buffer memory_;
+  Buffer host_{device_, sizeof(Shared), Memory::staging};
+  Buffer abandoned_{device_, sizeof(std::uint32_t), Memory::staging};
+  Owned<Stream> stream_ = own_stream(device_, Priority::normal);
+};
+
+struct Boxes {
+  Box from;
+  Int3 to;
+  int link;
+};
+
+// How cells come to where they belong.
+enum class Way { direct, buffer };
+
+class PeerCopyCuda : public CudaTest {
+ protected:
+  void SetUp() override {
+    CudaTest::SetUp();
+    if (device) host = make_host_of(*device);
+  }
+  // What is queued waits for a peer until it is given up.
+  void expect_to_wait_until_given_up(Flags& flags) {
+    const Owned<Event> ended = own_event(*device);
+    device->record(ended, stream());
+    EXPECT_FALSE(device->passed(ended));
+    flags.abandon();
+    device->synchronize(ended);
+  }
+  template <std::size_t n>
+  std::array<double, n> fetched(const double* from) {
+    std::array<double, n> cells{};
+    device->copy(cells.data(), from, sizeof(cells), stream());
+    device->synchronize(stream());
+    return cells;
+  }
+
+  // Every cell of `from` is its place plus one, every cell of `to` its place, negative.
+  template <class T>
+  void check(Way way, Int3 from_extent, Int3 to_extent, int ghosts, const std::vector<Boxes>& boxes) {
+    Field<T> from_host(*host, from_extent, ghosts), to_host(*host, to_extent, ghosts);
+    for (std::size_t i = 0; i < elements(from_host); ++i) begin(from_host)[i] = static_cast<T>(i + 1);
+    for (std::size_t i = 0; i < elements(to_host); ++i) begin(to_host)[i] = -static_cast<T>(i);
+    Field<T> from = to_device(*device, from_host), to = to_device(*device, to_host);
+
+    PeerMessages<T> messages{}, arrivals{};
+    std::vector<Buffer> buffers;
+    for (const Boxes& b : boxes) {
+      const Int3 n = b.from.extent();
+      const FieldView<T> source = from.view(), target = to.view();
+      PeerMessage<T> message{&source(b.from.lo), &target(b.to),  source.pitch_y,  source.pitch_z,
+                             target.pitch_y,     target.pitch_z, b.from.extent(), b.link};
+      if (way == Way::buffer) {
+        const auto bytes = static_cast<std::size_t>(n.product()) * sizeof(T);
+        T* const dense = buffers.emplace_back(*device, (bytes + 15) / 16 * 16).template as<T>();
+        arrivals.message[arrivals.count++] = {dense,          &target(b.to),  n.x, n.x * n.y,
+                                              target.pitch_y, target.pitch_z, n,   b.link};
+        message.to = dense;
+        message.to_pitch_y = n.x;
+        message.to_pitch_z = n.x * n.y;
+        message.to_is_dense = true;
+      }
+      messages.message[messages.count++] = message;
+    }
+    Flags flags(*device);
+    for (const std::uint64_t exchange : {1, 2, 3}) {
+      flags.put([&](Flags::Shared& s) { s.here[0] = s.here[1] = {exchange, exchange, 0}; });
+      peer_copy<T>().store(messages, flags.get(), stream());
+      peer_copy<T>().wait(arrivals, flags.get(), stream());
+      device->synchronize(stream());
+      const Flags::Shared found = flags.look();
+      for (const PeerFlags& there : found.there) {
+        EXPECT_EQ(there.free, exchange);
+        EXPECT_EQ(there.stored, exchange);
+      }
+      EXPECT_EQ(found.progress.exchange, exchange);
+    }
+
+    for (const Boxes& b : boxes)
+      for_each_cell(b.from.extent(),
+                    [&](Int3 c) { to_host.view()(b.to + c) = from_host.view()(b.from.lo + c); });
+    const Field<T> result = test::to_host(*device, *host, to);
+    EXPECT_EQ(std::memcmp(result.data(), to_host.data(), result.bytes()), 0)
+        << from_extent.x << " cells along x";
+  }
+  // Faces whose rows are whole words, rows with a rest, single cells and corners, more words than one block
+  // takes and more than all blocks take at once.
+  template <class T>
+  void check_all(Way way) {
+    for (const Index nx : {1, 2, 3, 5, 32, 33, 131, 1024}) {
+      const Int3 n{nx, 9, 7}, m{nx, 5, 7};
+      check<T>(way, n, m, 1,
+               {{{{0, 8, 0}, {nx, 9, 7}}, {0, -1, 0}, 0}, {{{0, 0, 0}, {nx, 1, 7}}, {0, 5, 0}, 1}});
+      check<T>(way, n, n, 1,
+               {{{{0, 0, 0}, {nx, 9, 1}}, {0, 0, 7}, 1}, {{{0, 0, 6}, {nx, 9, 7}}, {0, 0, -1}, 0}});
+      check<T>(way, n, {2, 9, 7}, 1,
+               {{{{nx - 1, 0, 0}, {nx, 9, 7}}, {-1, 0, 0}, 0}, {{{0, 0, 0}, {1, 1, 1}}, {2, 9, 7}, 1}});
+    }
+    check<T>(way, {64, 40, 40}, {64, 40, 40}, 4,
+             {{{{0, 0, 0}, {64, 40, 4}}, {0, 0, 40}, 0},
+              {{{0, 36, 36}, {64, 40, 40}}, {0, -4, -4}, 0},
+              {{{60, 0, 0}, {64, 40, 40}}, {-4, 0, 0}, 1}});
+    check<T>(way, {1024, 300, 1}, {1024, 300, 1}, 1,
+             {{{{0, 0, 0}, {1024, 300, 1}}, {0, 0, 1}, 0}, {{{1023, 0, 0}, {1024, 300, 1}}, {-1, 0, 0}, 1}});
+  }
+  Stream stream() {
+    if (!stream_) stream_.emplace(own_stream(*device, Priority::high));
+    return *stream_;
+  }
+  std::unique_ptr<Device> host;
+
+ private:
+  std::optional<Owned<Stream>> stream_;
+};
+
+TEST_F(PeerCopyCuda, CellsOfEveryBoxAndNoOthers) {
+  for (const Way way : {Way::direct, Way::buffer}) {
+    check_all<float>(way);
+    check_all<double>(way);
+  }
+}
+
+// What has not been stored is not unpacked: of two messages in buffers one has come.
+TEST_F(PeerCopyCuda, NothingIsUnpackedBeforeThePeerHasStored) {
+  const Buffer cells = buffer_of<double>(*device, {0, 1, 2, 3, 4, 5, 6, 7});
+  double* const cell = cells.as<double>();
+  PeerMessages<double> arrivals{};
+  for (const int link : {0, 1}) {
+    arrivals.message[arrivals.count++] = {cell + 2 * link, cell + 4 + 2 * link, 1, 1, 1, 1, {1, 1, 1}, link};
+  }
+  Flags flags(*device);
+  flags.put([](Flags::Shared& s) {
+    s.progress.exchange = 3;
+    s.here[0].stored = 2;
+    s.here[1].stored = 3;
+  });
+  peer_copy<double>().wait(arrivals, flags.get(), stream());
+  expect_to_wait_until_given_up(flags);
+
+  EXPECT_EQ(fetched<8>(cell), (std::array<double, 8>{0, 1, 2, 3, 4, 5, 2, 7}));
+}
+
+// One peer has said that it is free, the other never does.
+TEST_F(PeerCopyCuda, NothingIsStoredWhereThePeerIsNotFreeAndAllEndsWhenItIsGivenUp) {
+  // Cells 0 and 1 would become cells 2 and 3, which are all one.
+  const Buffer cells = buffer_of<double>(*device, {0, 0, 1, 1});
+  double* const cell = cells.as<double>();
+  PeerMessages<double> messages{};
+  for (const int link : {0, 1}) {
+    messages.message[messages.count++] = {cell + 2 + link, cell + link, 1, 1, 1, 1, {1, 1, 1}, link};
+  }
+  Flags flags(*device);
+  flags.put([](Flags::Shared& s) { s.here[1].free = 1; });
+  peer_copy<double>().store(messages, flags.get(), stream());
+  peer_copy<double>().wait({}, flags.get(), stream());
+  expect_to_wait_until_given_up(flags);
+
+  EXPECT_EQ(fetched<2>(cell), (std::array<double, 2>{0, 1}));
+  const Flags::Shared after = flags.look();
+  EXPECT_EQ(after.there[0].free, 1u);  // this rank's ghosts are free all the same
+  EXPECT_EQ(after.there[0].stored, 0u);
+  EXPECT_EQ(after.there[1].stored, 1u);
+}
 
 }  // namespace
 }  // namespace isotherm::test

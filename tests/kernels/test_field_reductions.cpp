@@ -146,11 +146,7 @@ TEST_P(Survey, JumpsThatAreNoNumbersAreCounted) {
   });
 }
 
-std::vector<KernelCase> cases(Backend backend) {
-  return cases_of(std::vector<NamedBackend>{{"survey", backend}}, backend);
-}
-INSTANTIATE_TEST_SUITE_P(Host, Survey, testing::ValuesIn(cases(Backend::host)), label_of);
-INSTANTIATE_TEST_SUITE_P(Cuda, Survey, testing::ValuesIn(cases(Backend::cuda)), label_of);
+ON_EACH_BACKEND(Survey, cases_of(std::vector<NamedBackend>{{"survey", backend}}, backend));
 
 // Histogram rows: counts by the edges themselves, the same from every row; NaN and infinities are never lost.
 
@@ -200,7 +196,7 @@ TEST_P(HistogramVariant, CountsRandomCellsOfAnyShape) {
     for (const Int3& shape : all) {
       const Field<T> field = random_field<T>(*host_, shape, 1, 5);
       const Box whole{{0, 0, 0}, shape}, part{{shape.x / 4, shape.y / 3, shape.z / 2}, shape};
-      for (const int bins : {1, 2, 7, 64, 4096}) {
+      for (const int bins : {1, 7, 4096}) {
         SCOPED_TRACE(fmt::format("{} {} bins", text(shape), bins));
         const Bins narrow = Bins::of(-0.3, 0.7, bins);
         EXPECT_EQ(count(field, whole, narrow), expected(field, whole, narrow));
@@ -249,10 +245,7 @@ TEST_P(HistogramVariant, CountsAllCellsOfOneTemperature) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Host, HistogramVariant,
-                         testing::ValuesIn(cases_of(histogram_kernels<double>(), Backend::host)), label_of);
-INSTANTIATE_TEST_SUITE_P(Cuda, HistogramVariant,
-                         testing::ValuesIn(cases_of(histogram_kernels<double>(), Backend::cuda)), label_of);
+ON_EACH_BACKEND(HistogramVariant, cases_of(histogram_kernels<double>(), backend));
 
 // The fingerprint: changed by any swap of unequal cells and by any flipped bit, the same for any split.
 

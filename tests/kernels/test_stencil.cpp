@@ -1,14 +1,13 @@
 // Every stencil kernel gives the bits of the formula, cell by cell, and writes nothing outside its region.
 #include <gtest/gtest-spi.h>
+
+#include <array>
 #include <cmath>
 #include <functional>
 #include <vector>
 
 #include "kernels/face_copy.hpp"
-#include "kernels/host/host_kernels.hpp"
-#include "kernels/reduction.hpp"
-#include "kernels/stencil.hpp"
-#include "stencil_cases.hpp"
+#include "support.hpp"
 #include "support/repeat.hpp"
 
 namespace isotherm::test {
@@ -37,35 +36,36 @@ Box widened(Int3 n, int ghosts) {
   return {{-by, -by, -by}, {n.x + by, n.y + by, n.z + by}};
 }
 
-// Regions that reach into the ghosts: on all sides, on one, and slabs of ghosts alone.
-void add_regions_in_ghosts(Int3 n, int ghosts, std::vector<Box>& regions) {
+// The whole block and an odd box; its interior and six exterior one cell thick, or what reaches into ghosts:
+// on all sides, on one, and slabs of ghosts alone. `few`: of those the first of each kind.
+std::vector<Box> regions_of(Int3 n, int ghosts, bool few) {
   const Box whole{{0, 0, 0}, n}, wide = widened(n, ghosts);
-  regions.push_back(wide);
+  // Of many tiles: the rest is shown by small ones.
+  if (n.product() > 20000) return ghosts == 1 ? std::vector{whole} : std::vector{whole, wide};
+  std::vector<Box> regions = {whole, {{n.x / 3, n.y / 4, n.z / 2}, {n.x - n.x / 5, n.y, n.z - n.z / 4}}};
+  if (ghosts == 1) {
+    regions.push_back({{1, 1, 1}, {n.x - 1, n.y - 1, n.z - 1}});
+    regions.push_back({{0, 0, 0}, {0, 0, 0}});
+  } else {
+    regions.push_back(wide);
+  }
   for (int axis = 0; axis < 3; ++axis) {
     Box low = whole, high = whole, below = wide, above = wide;
-    low.lo[axis] = -1;
-    high.hi[axis] = wide.hi[axis];
     below.hi[axis] = 0;
     above.lo[axis] = n[axis];
-    for (const Box& region : {low, high, below, above}) regions.push_back(region);
-  }
-}
-
-// The whole block, its interior, six exterior one cell thick, and some odd boxes.
-std::vector<Box> regions_of(Int3 n, int ghosts) {
-  const Box whole{{0, 0, 0}, n};
-  // Of many tiles: the rest is shown by small ones.
-  if (n.product() > 20000) return ghosts == 1 ? std::vector{whole} : std::vector{whole, widened(n, ghosts)};
-  std::vector<Box> regions = {whole, {{1, 1, 1}, {n.x - 1, n.y - 1, n.z - 1}}, {{0, 0, 0}, {0, 0, 0}}};
-  for (int axis = 0; axis < 3; ++axis) {
-    Box low = whole, high = whole;
-    low.hi[axis] = 1;
-    high.lo[axis] = n[axis] - 1;
+    if (ghosts == 1) {
+      low.hi[axis] = 1;
+      high.lo[axis] = n[axis] - 1;
+    } else {
+      low.lo[axis] = -1;
+      high.hi[axis] = wide.hi[axis];
+      regions.push_back(below);
+    }
+    if (few) continue;
     regions.push_back(low);
     regions.push_back(high);
+    if (ghosts > 1) regions.push_back(above);
   }
-  regions.push_back({{n.x / 3, n.y / 4, n.z / 2}, {n.x - n.x / 5, n.y, n.z - n.z / 4}});
-  if (ghosts > 1) add_regions_in_ghosts(n, ghosts, regions);
   return regions;
 }
 
@@ -89,7 +89,7 @@ void check(const Launch<T>& launch, int tile, Device& device, Int3 shape, int gh
   const T poison = T(-12345);
   const Field<T> in_there = to_device(device, in), source_there = to_device(device, source);
   const Field<T> swept = swept_by_hand(*host, in, has_source ? &source : nullptr);
-  for (const Box& region : regions_of(shape, ghosts)) {
+  for (const Box& region : regions_of(shape, ghosts, tile > 0 && device.backend() == Backend::cuda)) {
     SCOPED_TRACE("region " + text(region));
     Field<T> out = to_device(device, filled(*host, shape, ghosts, poison));
     const FieldView<const T> no_source;
@@ -105,13 +105,15 @@ void check(const Launch<T>& launch, int tile, Device& device, Int3 shape, int gh
   }
 }
 
-// In every tile, on every shape.
+// In every tile, on every shape; in other tiles than the first without a source on large ones alone.
 template <class T>
 void check_kernel(const StencilKernel<T>& kernel, Device& device) {
   for (const int tile : tiles_of(kernel)) {
     SCOPED_TRACE("tile " + std::to_string(tile));
     for (Int3 shape : shapes) {
+      if (tile > 0 && is_tiny(shape)) continue;
       for (const auto& [ghosts, has_source] : {std::pair{1, false}, {3, true}}) {
+        if (tile > 0 && !has_source && shape.product() < 5000) continue;
         SCOPED_TRACE(text(shape) + ", ghosts " + std::to_string(ghosts) + (has_source ? ", source" : ""));
         check<T>(kernel.launch, tile, device, shape, ghosts, has_source);
       }
@@ -125,12 +127,12 @@ TEST_P(StencilVariant, HasTheBitsOfTheFormula) {
   for_precision(GetParam().precision, [&]<class T>(T) { check_kernel(stencil_of<T>(GetParam()), *device_); });
 }
 
-// More blocks along y and z than a grid has (65535).
+// More blocks along y or z than a grid has (65535).
 TEST_P(StencilVariant, SweepsLongColumns) {
   if (GetParam().kernel != "naive") return;
   for_precision(GetParam().precision, [&]<class T>(T) {
-    for (const Int3 shape : {Int3{2, 1, 70001}, Int3{3, 530000, 1}})
-      check<T>(stencil_of<T>(GetParam()).launch, 0, *device_, shape, 1, false);
+    const Int3 shape = sizeof(T) == 4 ? Int3{3, 530000, 1} : Int3{2, 1, 70001};
+    check<T>(stencil_of<T>(GetParam()).launch, 0, *device_, shape, 1, false);
   });
 }
 
@@ -165,10 +167,7 @@ TEST_F(CudaTest, LargeFieldsNeed64BitIndices) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Host, StencilVariant,
-                         testing::ValuesIn(cases_of(stencil_kernels<double>(), Backend::host)), label_of);
-INSTANTIATE_TEST_SUITE_P(Cuda, StencilVariant,
-                         testing::ValuesIn(cases_of(stencil_kernels<double>(), Backend::cuda)), label_of);
+ON_EACH_BACKEND(StencilVariant, cases_of(stencil_kernels<double>(), backend));
 
 // The test itself: of a row that is wrong in one way it has something to say.
 enum class Fault { none, last_digit, forgotten_cell, source, cell_too_many };
@@ -260,6 +259,162 @@ TEST_P(StencilOpenmpVariant, TreatsSpecialValuesAsTheReferenceDoes) {
     }
   });
 }
+
+// Boundaries as rows apply them or find them in the ghosts; and an overlapped step, the interior and then the
+// rest: the bits and the norm of a sweep of the whole.
+
+constexpr unsigned all_faces = BoundedBlock<double>::all_faces,
+                   lower_faces = BoundedBlock<double>::lower_faces;
+
+class StencilBoundaries : public testing::TestWithParam<KernelCase> {};
+
+// A row that applies none finds them all in the ghosts, whatever they are: one tile shows that it looks
+// nowhere else.
+template <class T>
+bool applies_boundaries(const StencilKernel<T>& kernel) {
+  return kernel.own_boundaries != std::array<bool, 3>{};
+}
+
+// Boundaries on the faces of `mask`; across the others the regions reach into the ghosts.
+template <class T>
+void check(const StencilKernel<T>& kernel, int tile, Device& device, Int3 shape, int ghosts = 2,
+           unsigned mask = all_faces, unsigned fields = lower_faces) {
+  const SweepCase<T> sweep(kernel, device,
+                           {.shape = shape, .mask = mask, .fields = fields, .ghosts = ghosts});
+  const Box whole = sweep.region(ghosts - 1), one = sweep.region(1);
+  sweep.expect_of(kernel, tile, whole, {});
+  sweep.expect_of(kernel, tile, {{shape.x / 2, whole.lo.y, shape.z / 3}, whole.hi}, {});
+  if (!(one == whole)) sweep.expect_of(kernel, tile, one, {});
+}
+
+TEST_P(StencilBoundaries, AreAppliedOrFoundInTheGhosts) {
+  std::vector<Int3> all = shapes;
+  all.push_back({139, 37, 67});  // several tiles and chunks of every row, none of them full
+  for (const Index x : {46, 60, 61, 62, 94}) all.push_back({x, 17, 5});  // rows that nearly fill their pitch
+  on_every_tile(GetParam(), all, [](const auto& row, int tile, Device& device, Int3 shape) {
+    if (tile > 0 && !applies_boundaries(row) && shape.product() > 5000) return;
+    check(row, tile, device, shape);
+  });
+}
+
+// Shapes whose last warps, packs and rows end at the boundaries, in rows and columns of several, and one that
+// two boundaries across y share; a chunk has planes enough for a b of the plane before to be another.
+TEST_P(StencilBoundaries, VaryOverEveryFace) {
+  on_every_tile(GetParam(), {{128, 64, 21}, {256, 32, 19}, {128, 8, 60}, {128, 4, 60}},
+                [](const auto& row, int tile, Device& device, Int3 shape) {
+                  if (tile > 0 && !applies_boundaries(row)) return;
+                  check(row, tile, device, shape, 2, all_faces, all_faces);
+                });
+}
+
+TEST_P(StencilBoundaries, StandBesideRegionsThatReachIntoGhosts) {
+  on_every_tile(GetParam(), {{1, 1, 1}, {3, 40, 2}, {61, 33, 5}, {134, 37, 9}},
+                [](const auto& row, int tile, Device& device, Int3 shape) {
+                  if (tile > 0 && !applies_boundaries(row)) return;
+                  // On the lower or the upper faces of all axes, nowhere; across one axis too.
+                  std::vector<unsigned> masks = {0b010101u, 0b101010u, 0u};
+                  if (tile == 0 && shape.x < 100)
+                    masks.insert(masks.end(), {0b000011u, 0b001100u, 0b110000u});
+                  for (const unsigned mask : masks) check(row, tile, device, shape, 5, mask);
+                  check(row, tile, device, shape, 2, 0b010101u);
+                });
+}
+
+ON_EACH_BACKEND(StencilBoundaries, stencil_cases(backend));
+
+// An overlapped step, the interior and then the rest: the bits and the norm of a sweep of the whole.
+
+// A region, the block and so many layers of ghosts, and what of it is at hand before an exchange: so many
+// layers less, at the lower and the upper end of each axis.
+struct Cut {
+  Int3 shape, below, above;
+  Index beyond = 0;
+  Box region() const { return {{-beyond, -beyond, -beyond}, shape + Int3{beyond, beyond, beyond}}; }
+  Box available() const { return {region().lo + below, region().hi - above}; }
+};
+
+template <class T>
+void check_cut(const StencilKernel<T>& kernel, Device& device, const Cut& cut, unsigned boundaries,
+               ReductionOp op, int tile) {
+  SCOPED_TRACE(text(cut.shape) + ", at hand " + text(cut.available()));
+  const Box whole = cut.region(), available = cut.available();
+  const Box interior = interior_of(kernel, whole, available, {1, tile});
+  for (int axis = 0; axis < 3 && !interior.empty(); ++axis) {
+    EXPECT_GE(interior.lo[axis], available.lo[axis]);
+    EXPECT_LE(interior.hi[axis], available.hi[axis]);
+  }
+  const int ghosts = static_cast<int>(cut.beyond) + 1;
+  SweepCase<T>(
+      kernel, device,
+      {.shape = cut.shape, .mask = boundaries, .has_source = true, .ghosts_filled = true, .ghosts = ghosts})
+      .expect_of(kernel, tile, whole, op, interior);
+}
+
+class StepInParts : public testing::TestWithParam<KernelCase> {};
+
+// Blocks of less than a tile, and of several: interior columns in the middle, at an edge, and none.
+TEST_P(StepInParts, IsAStep) {
+  on_stencil_kernel(GetParam(), [](const auto& kernel, Device& device) {
+    const Int3 wide{402, 70, 5};
+    for (const Cut& cut :
+         {Cut{{1, 1, 1}, {1, 1, 1}, {0, 0, 0}}, Cut{{5, 4, 3}, {1, 1, 1}, {1, 1, 1}},
+          Cut{{33, 8, 9}, {0, 1, 0}, {1, 0, 2}}, Cut{{139, 41, 12}, {1, 1, 1}, {1, 1, 1}},
+          Cut{{139, 37, 12}, {0, 0, 3}, {0, 0, 1}}, Cut{wide, {1, 1, 1}, {1, 1, 1}},
+          Cut{{402, 20, 5}, {0, 2, 0}, {2, 0, 0}}, Cut{{402, 20, 5}, {3, 0, 1}, {0, 0, 0}}}) {
+      for (const unsigned boundaries : {0b011001u, 0u, 0b111111u}) {
+        if (cut.shape.x == wide.x && cut.below.x != 1 && boundaries != 0b011001u)
+          continue;  // the columns are what counts
+        check_cut(kernel, device, cut, boundaries, ReductionOp::max_abs, 0);
+      }
+      const int last = static_cast<int>(kernel.tiles.size()) - 1;
+      check_cut(kernel, device, cut, 0b100110u, ReductionOp::sum_squares, last);
+    }
+  });
+}
+
+// Tiles begin at whole packs, before the first cell of such a region.
+TEST_P(StepInParts, IsAStepAlsoInGhosts) {
+  on_stencil_kernel(GetParam(), [](const auto& row, Device& device) {
+    for (const Index x : {126, 300}) {
+      for (const Int3 below : {Int3{0, 1, 0}, Int3{2, 0, 1}}) {
+        check_cut(row, device, {{x, 37, 4}, below, {0, 2, 1}, 1}, 0, ReductionOp::sum_squares, 0);
+        check_cut(row, device, {{x, 37, 4}, below, {1, 0, 0}, 2}, 0, ReductionOp::max_abs, 0);
+      }
+    }
+  });
+}
+
+// Neither part shares a line of memory with the other: the interior begins and ends between lines, or with
+// the region. A wide block has one.
+template <class T>
+void check_lines(const StencilKernel<T>& kernel) {
+  constexpr Index line = line_cells<T>;
+  for (int tile = 0; tile < static_cast<int>(kernel.tiles.size()); ++tile) {
+    for (const Index x : {2 * line, 2 * line + 1, Index{530}, Index{2000}}) {
+      const Box region{{0, 0, 0}, {x, 300, 7}};
+      const auto cut = [&](Index below, Index above) {
+        return interior_of(kernel, region, {{below, 1, 0}, {x - above, 299, 7}}, {1, tile});
+      };
+      for (const Index below : {Index{0}, Index{1}, line, line + 1}) {
+        for (const Index above : {Index{0}, Index{1}, line}) {
+          const Box interior = cut(below, above);
+          EXPECT_FALSE(x == 2000 && interior.empty()) << below << " " << above;
+          if (interior.empty()) continue;
+          EXPECT_TRUE(below == 0 ? interior.lo.x == 0 : interior.lo.x % line == 0) << x << " " << below;
+          EXPECT_TRUE(above == 0 ? interior.hi.x == x : interior.hi.x % line == 0) << x << " " << above;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(StepInParts, CutsNoLine) {
+  on_stencil_kernel(GetParam(), [](const auto& kernel, Device&) {
+    if (kernel.exterior != nullptr) check_lines(kernel);
+  });
+}
+
+ON_EACH_BACKEND(StepInParts, stencil_cases(backend));
 
 }  // namespace
 }  // namespace isotherm::test

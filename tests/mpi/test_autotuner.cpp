@@ -1,7 +1,6 @@
 // The autotuner: its steps are steps of the run, all ranks take the same plan, and what the deck names is not
 // tried.
-#include "tune/autotuner.hpp"
-
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,14 +8,18 @@
 #include <limits>
 #include <set>
 #include <tuple>
+#include <vector>
 
 #include "backend_fixture.hpp"
 #include "core/error.hpp"
+#include "halo/hiding.hpp"
 #include "support/decks.hpp"
+#include "support/devices.hpp"
 #include "support/error_text.hpp"
 #include "support/moved_clock.hpp"
 #include "support/process_grid.hpp"
 #include "support/repeat.hpp"
+#include "tune/autotuner.hpp"
 
 namespace isotherm {
 namespace {
@@ -127,8 +130,8 @@ TEST_P(AutotunerOn, MakesStepsOfTheRun) {
     if (config.problem.kind == ProblemKind::steady) config.problem.tolerance = 0;  // never reached
     config.problem.max_sweeps = 1000000000;
     if (config.problem.kind == ProblemKind::transient) config.problem.steps = 1000000000;
-    config.solver.tuning_budget = on_host ? 0.5 : 2;
-    const std::int64_t sweeps = on_host ? 6000 : 1500;
+    config.solver.tuning_budget = on_host ? 0.5 : 1;
+    const std::int64_t sweeps = on_host ? 6000 : 700;
     const auto tuned = run_tuned<double>(config, parts_of(config), device(), random_, sweeps);
     EXPECT_EQ(tuned.sweeps, sweeps);
     EXPECT_EQ(tuned.fingerprint, plain_fingerprint<double>(config, sweeps));
@@ -293,6 +296,346 @@ TEST(KernelChoices, LeaveOutWhatOthersAreComparedWith) {
   for (const auto* kernel : choices.reductions) EXPECT_NE(kernel->name, "reference");
   EXPECT_TRUE(choices.reductions.front()->fused);
 }
+
+// Ways of a step beside the plain one: queued as a graph, with sweeps that store their faces into the
+// neighbours' ghosts, with phases that are timed, with what is hidden measured. All give the bits of plain
+// sweeps.
+
+// Runs of odd and even lengths, shorter and longer than a graph.
+template <class T>
+std::vector<SolverAnswer> answers_of_a_run(Solver<T>& solver) {
+  return answers(solver, {3, 16, 17, 1, 33});
+}
+
+template <class T>
+std::vector<SolverAnswer> answers_of_a_run(Config config, Device& device, bool graph, const char* reduction) {
+  config.solver.reduction = reduction;
+  SolverKernels<T> kernels = choose_kernels<T>(config, device.backend());
+  kernels.graph = graph;
+  Solver<T> solver(config, blocks_of(config, {1, 1, 1}), Communicator::self(), device, kernels);
+  EXPECT_EQ(solver.queues_graphs(), graph);
+  return answers_of_a_run(solver);
+}
+
+template <class T>
+void check(const Config& config, Device& device) {
+  for (const char* reduction : {"fused", "warp_shuffle"}) {
+    SCOPED_TRACE(reduction);
+    EXPECT_EQ(answers_of_a_run<T>(config, device, true, reduction),
+              answers_of_a_run<T>(config, device, false, reduction));
+  }
+}
+
+class SweepGraph : public BackendTest {};
+
+TEST_P(SweepGraph, LeavesTheBitsAlone) {
+  if (world().size() > 1) GTEST_SKIP() << "of one rank";
+  Config boundaries = decks::without_time(decks::every_wall({17, 23, 31}));
+  ASSERT_EQ(why_no_graph(boundaries, device()), "");
+  for (const int halo_width : {1, 3}) {
+    SCOPED_TRACE(halo_width);
+    boundaries.solver.halo_width = halo_width;
+    check<double>(boundaries, device());
+    check<float>(boundaries, device());
+  }
+  Config around = decks::periodic({12, 9, 10});  // ghosts are swept
+  around.solver.halo_width = 3;
+  check<double>(around, device());
+}
+// Against plain loops of one rank on the host.
+TEST_P(SweepGraph, HoldsTheExchangesOfItsSweeps) {
+  if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
+  const std::vector<std::string> transports = usable_transports(device(), world());
+  for (Config config : {decks::without_time(decks::every_wall({9, 10, 13})), decks::periodic({8, 9, 13})}) {
+    const std::vector<SolverAnswer> expected = answers_of_a_run(*PlainSolver<double>(config));
+    for (const std::string& transport : transports) {
+      for (const int halo_width : {1, 3}) {
+        const Decomposition decomposition = blocks_of(config, even_process_grid(world().size()));
+        if (halo_width > decomposition.max_halo_width().value_or(halo_width)) continue;
+        for (const Overlap overlap : {Overlap::off, Overlap::on}) {
+          SCOPED_TRACE(fmt::format("{}, {}, depth {}, overlap {}", periodic(config)[0] ? "periodic" : "walls",
+                                   transport, halo_width, overlap == Overlap::on));
+          config.parallel.transport = transport;
+          config.parallel.overlap = overlap;
+          config.solver.halo_width = halo_width;
+          SolverKernels<double> kernels = choose_kernels<double>(config, device().backend());
+          kernels.graph = true;
+          Solver<double> solver(config, decomposition, world(), device(), kernels,
+                                transport != "auto" && halo_width == 1);
+          if (transport != "auto") {
+            EXPECT_EQ(solver.queues_graphs(), transport == "peer" || transport == "nccl");
+          }
+          EXPECT_EQ(answers_of_a_run(solver), expected);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(SweepGraph, ThatADeckInsistsOnIsRejectedWhereHalosNeedTheHost) {
+  if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
+  Config config = decks::without_time(decks::every_wall({9, 10, 13}));
+  config.parallel.transport = "host";
+  config.solver.cuda_graph = GraphChoice::on;
+  const auto work = [&] {
+    Solver<double>(config, blocks_of(config, even_process_grid(world().size())), world(), device(),
+                   choose_kernels<double>(config, device().backend()));
+  };
+  EXPECT_EQ(
+      refusal<CollectiveError>(work, ExitCode::deck),
+      "test: solver.cuda_graph: sweeps cannot be queued as graphs here (ranks 0 and 1 exchange halos by "
+      "transport host, which needs the host); use auto");
+}
+INSTANTIATE_TEST_SUITE_P(Cuda, SweepGraph, testing::Values(Backend::cuda));
+
+TEST(WhyNoGraph, SaysWhatStandsInTheWay) {
+  const auto host = make_host_device();
+  EXPECT_EQ(why_no_graph(decks::every_wall({8, 8, 8}), *host), "only GPUs have graphs");
+}
+
+// Sweeps that store their faces into the neighbours' ghosts themselves: the bits of exchanges, on every
+// process grid, however the sweeps are called, as graphs too; and where they cannot, words.
+
+template <class T>
+std::vector<SolverAnswer> answers_in_turns(Solver<T>& solver) {
+  return answers(solver, {1, 2, 7, 17});
+}
+
+class FaceStoresTest : public BackendTest {
+ protected:
+  void SetUp() override {
+    BackendTest::SetUp();
+    if (IsSkipped()) return;
+    if (world().size() == 1) GTEST_SKIP() << "nothing is exchanged";
+    if (const std::string why = why_no_gpu_each(); !why.empty()) GTEST_SKIP() << why;
+    const std::vector<std::string> transports = usable_transports(device(), world());
+    if (std::find(transports.begin(), transports.end(), "peer") == transports.end())
+      GTEST_SKIP() << "needs transport peer";
+  }
+
+  template <class T>
+  void expect_the_bits_of_exchanges(Config config, Int3 parts, bool graph) {
+    SCOPED_TRACE(
+        fmt::format("{} bytes, {}x{}x{} parts, graph {}", sizeof(T), parts.x, parts.y, parts.z, graph));
+    const std::vector<SolverAnswer> expected = answers_in_turns(*PlainSolver<T>(config));
+    config.solver.kernel = "tma_pipeline";
+    config.solver.reduction = graph ? "warp_shuffle" : "fused";  // a sweep with a norm stores nothing
+    config.parallel.transport = "peer";
+    config.parallel.overlap = Overlap::in_kernel;
+    SolverKernels<T> kernels = choose_kernels<T>(config, device().backend());
+    kernels.graph = graph;
+    Solver<T> solver(config, blocks_of(config, parts), world(), device(), kernels, true);
+    EXPECT_EQ(solver.plan().overlap, Overlap::in_kernel);
+    EXPECT_EQ(answers_in_turns(solver), expected);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Cuda, FaceStoresTest, testing::Values(Backend::cuda));
+
+// Whole tiles along x where it is cut.
+TEST_P(FaceStoresTest, GiveTheBitsOfExchanges) {
+  for (const Int3 p : process_grids(world().size(), {1000, 1000, 1000})) {
+    const Index x = p.x > 1 ? 128 * p.x : 37;
+    expect_the_bits_of_exchanges<double>(decks::every_wall({x, 10 * p.y + 1, 7 * p.z + 1}), p, false);
+    expect_the_bits_of_exchanges<float>(decks::every_wall({2 * x, 12 * p.y - 1, 5 * p.z + 1}), p, false);
+    expect_the_bits_of_exchanges<double>(decks::steady({x, 9 * p.y, 3 * p.z}), p, true);
+    expect_the_bits_of_exchanges<float>(decks::steady({2 * x, 35 * p.y, p.z}), p, true);
+  }
+}
+
+// A neighbour on both sides, and one that is the same on both.
+TEST_P(FaceStoresTest, GoAroundAxesThatAreCut) {
+  Config config = decks::steady({40, 9, 8});
+  for (const std::size_t axis : {0, 1, 2}) {
+    Config around = config;
+    around.boundaries[2 * axis] = around.boundaries[2 * axis + 1] = {BoundaryKind::periodic, {}, {}};
+    const Index n = world().size();
+    const Int3 parts{axis == 0 ? n : 1, axis == 1 ? n : 1, axis == 2 ? n : 1};
+    around.grid.cells = {axis == 0 ? 128 * n : 40, 9 * parts.y, 8 * parts.z};
+    expect_the_bits_of_exchanges<double>(around, parts, axis == 1);
+  }
+}
+
+// Between exchanges and back, and with fields of more ghosts than one exchange fills.
+TEST_P(FaceStoresTest, TakeTurnsWithExchangesOfAnyWidth) {
+  Config config = decks::steady({40, 9 * world().size(), 12});
+  PlainSolver<double> plain(config);
+  config.solver.kernel = "tma_pipeline";
+  config.parallel.transport = "peer";
+  config.solver.ghosts = 4;
+  Solver<double> solver(config, blocks_of(config, {1, world().size(), 1}), world(), device(),
+                        choose_kernels<double>(config, device().backend()));
+  StepPlan<double> step = solver.plan();
+  for (const auto& [width, overlap] : {std::pair{1, Overlap::in_kernel},
+                                       {4, Overlap::on},
+                                       {1, Overlap::in_kernel},
+                                       {2, Overlap::off},
+                                       {1, Overlap::on}}) {
+    step.halo_width = width;
+    step.overlap = overlap;
+    solver.use(step, solver.reduction());
+    solver.sweep(7);
+    plain->sweep(7);
+    EXPECT_EQ(solver.fingerprint(), plain->fingerprint());
+  }
+}
+
+// By `run --profile`. No sweep has two parts, and what exchanges take is that of the first, or of one behind
+// each sweep with a norm.
+TEST_P(FaceStoresTest, KeepTheirBitsWhilePhasesAreTimed) {
+  Config config = decks::steady({40, 9 * world().size(), 12});
+  const std::vector<SolverAnswer> expected = answers_in_turns(*PlainSolver<double>(config));
+  config.solver.kernel = "tma_pipeline";
+  config.parallel.transport = "peer";
+  config.parallel.overlap = Overlap::in_kernel;
+  for (const char* reduction : {"warp_shuffle", "fused"}) {
+    SCOPED_TRACE(reduction);
+    config.solver.reduction = reduction;
+    SolverKernels<double> kernels = choose_kernels<double>(config, device().backend());
+    kernels.graph = true;
+    Solver<double> solver(config, blocks_of(config, {1, world().size(), 1}), world(), device(), kernels);
+    solver.time_phases();
+    EXPECT_FALSE(solver.queues_graphs());
+    EXPECT_EQ(answers_in_turns(solver), expected);
+    const SolverTimes times = solver.times();
+    EXPECT_EQ(times.interior, 0);
+    EXPECT_EQ(times.exterior, 0);
+    EXPECT_GT(times.sweep, 0);
+    EXPECT_EQ(times.exchange[Phase::pack], 0);  // peers store
+    EXPECT_GT(times.exchange[Phase::wire], 0);
+    EXPECT_GT(times.exchange[Phase::unpack], 0);
+    EXPECT_LE(times.exchange[Phase::wire] + times.exchange[Phase::unpack], times.halo);
+    EXPECT_GT(times.reduction, 0);
+  }
+}
+
+TEST_P(FaceStoresTest, AreRejectedWhereTheyCannotBe) {
+  const Index n = world().size();
+  const Int3 along_x{n, 1, 1}, along_y{1, n, 1};
+  const auto rejected = [&](Int3 parts, auto change) {
+    Config config = decks::steady({128 * n, 9 * n, 12});
+    config.solver.kernel = "tma_pipeline";
+    config.parallel.transport = "peer";
+    config.parallel.overlap = Overlap::in_kernel;
+    change(config);
+    const std::string said = error_text<CollectiveError>(
+        [&] {
+          Solver<double>(config, blocks_of(config, parts), world(), device(),
+                         choose_kernels<double>(config, device().backend()));
+        },
+        ExitCode::unavailable);
+    return said.find("parallel.overlap: sweeps cannot store their faces here") != said.npos;
+  };
+  EXPECT_FALSE(rejected(along_x, [](Config&) {}));
+  EXPECT_FALSE(rejected(along_y, [](Config&) {}));
+  EXPECT_TRUE(rejected(along_x, [&](Config& c) { c.grid.cells.x = 130 * n; }));
+  EXPECT_FALSE(rejected(along_y, [&](Config& c) { c.grid.cells.x = 130 * n; }));
+  EXPECT_TRUE(rejected(along_y, [](Config& c) { c.parallel.transport = "host"; }));
+  EXPECT_TRUE(rejected(along_y, [](Config& c) { c.solver.kernel = "naive"; }));
+  EXPECT_TRUE(rejected(along_y, [](Config& c) { c.solver.halo_width = 2; }));
+  // An axis around which a rank is its own neighbour.
+  EXPECT_TRUE(rejected(along_y, [](Config& c) {
+    c.boundaries[4] = c.boundaries[5] = {BoundaryKind::periodic, {}, {}};
+  }));
+  EXPECT_TRUE(rejected(along_y, [](Config& c) { c.grid.cells.x = 9; }));  // too narrow for the kernel's tiles
+}
+
+// A solver that times its phases gives the bits of one that does not, and says where the time of exchanges
+// went.
+
+class PhaseTimes : public BackendTest {};
+ISOTHERM_ON_EACH_BACKEND(PhaseTimes);
+
+TEST_P(PhaseTimes, ChangeNoBitAndAddUp) {
+  Config config = decks::steady({17, 13, 14});
+  config.solver.reduction = GetParam() == Backend::host ? "reference" : "warp_shuffle";
+  for (const Overlap overlap : {Overlap::on, Overlap::off}) {
+    SCOPED_TRACE(fmt::format("overlap {}", overlap == Overlap::on));
+    config.parallel.overlap = overlap;
+    const SolverKernels<double> kernels = rows_with_graphs<double>(config, device());
+    const Decomposition decomposition = blocks_of(config, even_process_grid(world().size()));
+    Solver<double> plain(config, decomposition, world(), device(), kernels),
+        timed(config, decomposition, world(), device(), kernels);
+    timed.time_phases();
+    EXPECT_FALSE(timed.queues_graphs());
+    EXPECT_EQ(timed.times().sum(), 0);
+    EXPECT_EQ(answers(plain, {7, 20}), answers(timed, {7, 20}));
+
+    const SolverTimes times = timed.times();
+    const auto& exchange = times.exchange;
+    const bool beside = overlap == Overlap::on;
+    const bool several = world().size() > 1;
+    EXPECT_EQ(exchange[Phase::wire] > 0, several);
+    EXPECT_EQ(exchange[Phase::unpack] > 0, several);
+    EXPECT_LE(exchange[Phase::pack] + exchange[Phase::wire] + exchange[Phase::unpack], times.halo);
+    EXPECT_EQ(times.interior > 0, beside);
+    EXPECT_EQ(times.exterior > 0, beside);
+    EXPECT_LE(times.interior + times.exterior, times.sweep);
+    EXPECT_GT(times.reduction, 0);
+    EXPECT_EQ(plain.times().exchange[Phase::wire], 0);
+  }
+}
+
+// What of an exchange is hidden: the spans that it is made of, on a device whose clock is the test's, and a
+// solver that measures it and sweeps on as if it had not.
+
+// Rank 0 is the slowest to sweep; the others wait for it, which is no communication.
+TEST(HidingOfSpans, EachHoldsItsOwnPartOfTheSlowestRank) {
+  const Communicator world = Communicator::world();
+  const auto host = make_host_device();
+  for (const Backend backend : {Backend::host, Backend::cuda}) {
+    for (const double unit : {0x1p-20, 0x1p-3}) {  // s: many of them a sample, and one
+      ClockedDevice device(*host, backend);
+      int steps = 0;
+      const HaloCost cost = measure_halo_cost(
+          world, device, {},
+          [&](StepPart part) {
+            const int sweep = world.is_root() ? 32 : 20;
+            device.now += unit * (part == StepPart::exchange ? 4 : part == StepPart::sweep ? sweep : 33);
+            ++steps;
+          },
+          false);
+      EXPECT_EQ(cost.exchange, 4 * unit);
+      EXPECT_EQ(cost.exposed, unit);
+      EXPECT_LE(steps * 33 * unit, std::max(0.5, 40 * 33 * unit)) << "it takes too long";
+    }
+  }
+}
+
+class HidingOfHalos : public BackendTest {
+ protected:
+  // The answer after some sweeps; what was measured before them is in `cost`.
+  std::uint64_t answer(const Config& config, bool time_halos, std::optional<HaloCost>& cost) {
+    Solver<double> solver(config, blocks_of(config, even_process_grid(world().size())), world(), device(),
+                          choose_kernels<double>(config, device().backend()), time_halos);
+    if (time_halos && world().size() > 1) cost = solver.measure_halo_cost();
+    solver.sweep(5);
+    EXPECT_EQ(solver.sweeps(), 5);
+    return solver.fingerprint();
+  }
+};
+
+TEST_P(HidingOfHalos, IsMeasuredWithoutATrace) {
+  Config config = decks::every_wall({16, 13, 15});
+  for (const int halo_width : {1, 2}) {
+    for (const Overlap overlap : {Overlap::on, Overlap::off}) {
+      SCOPED_TRACE(fmt::format("depth {}, overlap {}", halo_width, overlap == Overlap::on ? "on" : "off"));
+      config.solver.halo_width = halo_width;
+      config.parallel.overlap = overlap;
+      std::optional<HaloCost> unasked, measured;
+      const std::uint64_t plain = answer(config, false, unasked);
+      EXPECT_EQ(answer(config, true, measured), plain);
+      EXPECT_FALSE(unasked.has_value());
+      EXPECT_EQ(measured.has_value(), world().size() > 1);
+      if (!measured) continue;
+      EXPECT_GT(measured->exchange, 0);
+      EXPECT_GE(measured->exposed, 0);
+      for (const double value : {measured->exchange, measured->exposed}) {
+        EXPECT_EQ(world().all_reduce(value, ReduceOp::max), value) << "ranks have different figures";
+      }
+    }
+  }
+}
+ISOTHERM_ON_EACH_BACKEND(HidingOfHalos);
 
 }  // namespace
 }  // namespace isotherm

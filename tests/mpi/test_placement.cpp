@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -15,10 +17,17 @@
 #include "core/communicator.hpp"
 #include "core/error.hpp"
 #include "core/host_threads.hpp"
+#include "grid/decomposition.hpp"
+#include "kernels/fingerprint.hpp"
+#include "output/field_files/cell_boxes.hpp"
 #include "output/records/run_record.hpp"
 #include "output/run_directory.hpp"
+#include "solver/host_copy.hpp"
 #include "support/decks.hpp"
 #include "support/error_text.hpp"
+#include "support/field_by_index.hpp"
+#include "support/process_grid.hpp"
+#include "support/repeat.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace isotherm {
@@ -186,6 +195,243 @@ TEST(RunOutput, ThreadsOfAllRanksFitTheHost) {
   EXPECT_LE(all, std::max(find_host_cores().online, host.size()));
   EXPECT_NE(plan.note, "");
   EXPECT_EQ(plan.warning.empty(), host.size() <= find_host_cores().online) << plan.warning;
+}
+
+// Cells that leave the field: copies, boxes, single cells and means have the bits of the field, whoever has
+// them; and all-reduces that are started and not waited for.
+
+class HostCopies : public BackendTest {
+ protected:
+  template <class T>
+  std::uint64_t whole(FieldView<const T> field, Box subdomain, Int3 cells) const {
+    return world().all_reduce(fingerprint(field, subdomain.lo, cells), ReduceOp::sum);
+  }
+
+  template <class T>
+  void expect_old_field(Config config, bool graph) {
+    config.solver.kernel = device().backend() == Backend::host ? "openmp" : "naive";
+    config.solver.reduction = "reproducible";
+    SolverKernels<T> kernels = rows_with_graphs<T>(config, device());
+    kernels.graph = kernels.graph && graph;
+    Solver<T> solver(config, blocks_of(config, even_process_grid(world().size()), ghost_layers(config)),
+                     world(), device(), kernels);
+    HostCopy<T> copy = solver.make_host_copy();
+    for (const std::int64_t beside : {1, 2, 3, 40}) {
+      const std::uint64_t taken = solver.fingerprint();
+      solver.copy_to(copy);
+      solver.sweep(beside);
+      EXPECT_EQ(whole<T>(copy.view(), solver.subdomain(), config.grid.cells), taken);
+      EXPECT_GE(copy.seconds(), 0);
+      EXPECT_NE(solver.fingerprint(), taken);
+    }
+  }
+};
+
+ISOTHERM_ON_EACH_BACKEND(HostCopies);
+
+// Beside graphs and behind the sweeps of a wide halo too.
+TEST_P(HostCopies, HoldTheFieldOfTheirSweep) {
+  expect_old_field<double>(decks::every_wall({23, 17, 19}), false);
+  Config config = decks::base({23, 17, 19});
+  expect_old_field<float>(config, false);
+  expect_old_field<double>(config, true);
+  config.solver.halo_width = 3;
+  expect_old_field<double>(config, false);
+}
+
+// Boxes of a field come to the host with the bits that the whole field has there: packed on the device where
+// they are few, else taken from a copy of all.
+
+class HostCells : public BackendTest {
+ protected:
+  Random random_;
+
+  Box random_box(Int3 n, Int3 most) {
+    Box box;
+    for (int axis = 0; axis < 3; ++axis) {
+      const Index extent = random_.between<Index>(1, std::min(most[axis], n[axis]));
+      box.lo[axis] = random_.between<Index>(0, n[axis] - extent);
+      box.hi[axis] = box.lo[axis] + extent;
+    }
+    return box;
+  }
+
+  template <class T>
+  void expect_cells(const std::vector<T>& found, FieldView<const T> field, const std::vector<Box>& boxes) {
+    std::vector<T> expected;
+    for (const Box& box : boxes) for_each_cell(box, [&](Int3 c) { expected.push_back(field(c)); });
+    ASSERT_EQ(found.size(), expected.size());
+    if (found.empty()) return;  // memcmp takes no null pointer
+    EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(T)), 0);
+  }
+
+  template <class T>
+  void expect_those_of_the_field() {
+    Config config = decks::every_wall({23, 17, 19});
+    config.solver.kernel = device().backend() == Backend::host ? "openmp" : "naive";
+    config.solver.reduction = "reproducible";
+    Solver<T> solver(config, blocks_of(config, even_process_grid(world().size())), world(), device(),
+                     choose_kernels<T>(config, device().backend()));
+    const Int3 n = solver.subdomain().extent();
+    const bool is_last = world().rank() == world().size() - 1;
+    for (int round = 0; round < 12; ++round) {
+      std::vector<Box> boxes;
+      switch (round % 3) {
+        case 0:  // single cells, and on one rank none
+          for (int i = 0; i < 5 && !(round > 3 && is_last); ++i) boxes.push_back(random_box(n, {1, 1, 1}));
+          break;
+        case 1:  // a small one between empty ones
+          boxes = {Box{}, random_box(n, {5, 3, 2}), Box{}};
+          break;
+        default:  // up to all
+          boxes = {random_box(n, n), random_box(n, n)};
+      }
+      solver.sweep(3);
+      const std::vector<T> found = solver.host_cells(boxes);
+      expect_cells<T>(found, solver.host_field(), boxes);
+      expect_cells<T>(solver.host_cells(boxes), solver.host_field(), boxes);  // the copy holds this sweep now
+    }
+  }
+};
+
+ISOTHERM_ON_EACH_BACKEND(HostCells);
+
+TEST_P(HostCells, AreThoseOfTheField) {
+  expect_those_of_the_field<double>();
+  expect_those_of_the_field<float>();
+}
+
+// Single cells come to every rank with all their bits, whoever has them.
+
+template <class T>
+void expect_values(Int3 cells, Int3 process_grid) {
+  const Communicator world = Communicator::world();
+  const Box subdomain = Decomposition(cells, process_grid, {}).subdomain(world.rank());
+  const auto device = make_host_device();
+  Field<T> field = test::field_by_index<T>(*device, subdomain, cells);
+  const Int3 first{0, 0, 0};
+  if (subdomain.contains(first))
+    field.view()(first - subdomain.lo) = T(-0.0);  // a sum with +0 would lose its sign
+  std::vector<Int3> wanted;
+  for_each_cell(cells, [&](Int3 c) {
+    if (c.x % 2 == 0) wanted.push_back(cells - Int3{1, 1, 1} - c);  // not in the order of memory
+  });
+  wanted.insert(wanted.end(), 3, first);
+  std::vector<T> mine;
+  for (const Int3 cell : wanted)
+    if (subdomain.contains(cell)) mine.push_back(field.view()(cell - subdomain.lo));
+  const std::vector<double> values = gather_cells<T>(world, subdomain, wanted, mine);
+  ASSERT_EQ(values.size(), wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const bool is_first = wanted[i] == first;
+    EXPECT_EQ(values[i], is_first ? 0 : static_cast<double>(test::value_at<T>(wanted[i], cells)));
+    EXPECT_EQ(std::signbit(values[i]), is_first);
+  }
+}
+
+TEST(CellValues, AreTheSameForEveryProcessGrid) {
+  const Index n = Communicator::world().size();
+  for (const Int3 grid : {Int3{n, 1, 1}, Int3{1, n, 1}, Int3{1, 1, n}}) {
+    expect_values<double>({9, 10, 11}, grid);
+    expect_values<float>({8, 9, 10}, grid);
+  }
+  expect_values<double>({17, 1, 1}, {n, 1, 1});
+}
+
+// Means over blocks of cells have the bits that one process would give them, wherever the ranks' blocks end.
+
+// Thirds: sums of them depend on their order.
+template <class T>
+T third_at(Int3 cell, Int3 cells) {
+  return test::value_at<T>(cell, cells) / T(3);
+}
+
+template <class T>
+T mean_at(Int3 coarse, Int3 factor, Int3 cells) {
+  double sum = 0;
+  const Int3 first{coarse.x * factor.x, coarse.y * factor.y, coarse.z * factor.z};
+  for_each_cell({first, first + factor}, [&](Int3 c) { sum += static_cast<double>(third_at<T>(c, cells)); });
+  return static_cast<T>(sum / static_cast<double>(factor.product()));
+}
+
+template <class T>
+void expect_means(Int3 cells, Int3 process_grid, Int3 factor) {
+  const Communicator world = Communicator::world();
+  const Box subdomain = Decomposition(cells, process_grid, {}).subdomain(world.rank());
+  const auto device = make_host_device();
+  Field<T> field = test::field_by_index<T>(*device, subdomain, cells);
+  const FieldView<T> view = field.view();
+  for_each_cell(view.extent, [&](Int3 c) { view(c) = third_at<T>(c + subdomain.lo, cells); });
+
+  const CoarseField coarse(world, subdomain, factor);
+  const std::vector<T> means = coarse.means<T>(view);
+  const Box mine = coarse.cells();
+  ASSERT_EQ(std::ssize(means), mine.cells());
+  std::size_t i = 0, wrong = 0;
+  for_each_cell(mine, [&](Int3 c) { wrong += means[i++] != mean_at<T>(c, factor, cells); });
+  EXPECT_EQ(wrong, 0u) << "factor " << factor.x << " " << factor.y << " " << factor.z;
+  // Each coarse cell has one owner.
+  EXPECT_EQ(world.all_reduce(mine.cells() * factor.product(), ReduceOp::sum), cells.product());
+}
+
+template <class T>
+void expect_means_on_all_grids(Int3 cells, Int3 factor) {
+  for (const Int3 grid : process_grids(Communicator::world().size(), cells))
+    expect_means<T>(cells, grid, factor);
+}
+
+// Blocks that end within a coarse cell, or lie within one; one rank that gathers all; thin grids.
+TEST(CoarseField, HasTheMeansOfItsCellsOnAnyProcessGrid) {
+  expect_means_on_all_grids<double>({18, 15, 20}, {3, 5, 4});
+  expect_means_on_all_grids<float>({18, 15, 20}, {6, 3, 2});
+  expect_means_on_all_grids<double>({16, 16, 16}, {8, 16, 8});
+  expect_means_on_all_grids<double>({12, 12, 12}, {12, 12, 12});
+  expect_means_on_all_grids<double>({24, 1, 18}, {4, 1, 3});
+  expect_means_on_all_grids<double>({9, 10, 11}, {1, 1, 1});
+}
+
+// All-reduces that are started and not waited for.
+
+TEST(PendingAllReduce, SeveralAreUnderWayAtOnce) {
+  const Communicator world = Communicator::world();
+  const auto rank = static_cast<double>(world.rank()), ranks = static_cast<double>(world.size());
+  auto sum = world.start_all_reduce(std::vector<double>{rank, 1}, ReduceOp::sum);
+  auto words = world.start_all_reduce(std::vector<std::int64_t>(70, world.rank() + 1), ReduceOp::sum);
+  auto largest = world.start_all_reduce(std::vector<double>{rank, -rank}, ReduceOp::max);
+  auto least = world.start_all_reduce(std::vector<double>{rank, -rank}, ReduceOp::min);
+  EXPECT_EQ(world.all_reduce(std::int64_t{1}, ReduceOp::sum), world.size());  // one that waits, among them
+  while (!least.done()) {
+  }
+  EXPECT_EQ(least.wait(), (std::vector<double>{0, 1 - ranks}));
+  EXPECT_EQ(largest.wait(), (std::vector<double>{ranks - 1, 0}));
+  EXPECT_EQ(words.wait(), std::vector<std::int64_t>(70, world.size() * (world.size() + 1) / 2));
+  EXPECT_EQ(sum.wait(), (std::vector<double>{ranks * (ranks - 1) / 2, ranks}));
+}
+
+TEST(PendingAllReduce, OneThatNobodyWaitsForDoesNotTouchTheNext) {
+  const Communicator world = Communicator::world();
+  auto kept = world.start_all_reduce(std::vector<double>{1}, ReduceOp::sum);
+  kept = world.start_all_reduce(std::vector<double>{2}, ReduceOp::sum);
+  { const auto dropped = world.start_all_reduce(std::vector<double>{3}, ReduceOp::sum); }
+  EXPECT_EQ(kept.wait(), std::vector<double>{2.0 * world.size()});
+}
+
+// A rank that leaves by its own error must come to the end of all ranks, although the others never start.
+TEST(PendingAllReduce, AnExceptionDoesNotWaitForOtherRanks) {
+  const Communicator world = Communicator::world(), reduced = Communicator::world();
+  const auto start = [&] { return reduced.start_all_reduce(std::vector<double>{1}, ReduceOp::sum); };
+  if (world.is_root()) {
+    EXPECT_THROW(
+        {
+          const auto pending = start();
+          throw 1;
+        },
+        int);
+  }
+  world.barrier();
+  if (!world.is_root()) {
+    EXPECT_EQ(start().wait(), std::vector<double>{static_cast<double>(world.size())});
+  }
 }
 
 }  // namespace

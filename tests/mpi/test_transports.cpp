@@ -1,6 +1,5 @@
 // Transports: which one a neighbour gets, with rows that fail in every way in which one may; what every row
 // has to hold; the wires below them.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -54,6 +54,24 @@ class WatchedDevice : public Device {
   Device& device_;
 };
 
+// Its clock goes on when the test says so; an event holds the time. With a backend of the test's choice: that
+// of a GPU is given sweeps to get ahead of.
+class ClockedDevice final : public WatchedDevice {
+ public:
+  ClockedDevice(Device& device, Backend backend) : WatchedDevice(device), backend_(backend) {}
+  double now = 0;
+  Backend backend() const override { return backend_; }
+  Event make_timing_event() override { return {new double}; }
+  void release(Event event) noexcept override { delete static_cast<double*>(event.native); }
+  void record(Event event, Stream) override { *static_cast<double*>(event.native) = now; }
+  double seconds_between(Event start, Event end) override {
+    return *static_cast<double*>(end.native) - *static_cast<double*>(start.native);
+  }
+
+ private:
+  Backend backend_;
+};
+
 // In host memory, and does nothing before it must: work of a stream waits until the host synchronises, like a
 // GPU at its slowest. Code that reads or overwrites memory without waiting for it fails every time, on
 // machines without a GPU too.

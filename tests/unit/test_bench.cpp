@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -135,26 +134,9 @@ TEST(BenchSampler, PreparesEverySampleOfWhatCountsOnce) {
   EXPECT_TRUE(samples.copy_bytes_per_s.empty());
 }
 
-// A device whose clock goes on when the test says so.
-class ClockDevice final : public WatchedDevice {
- public:
-  using WatchedDevice::WatchedDevice;
-  double now = 0;
-  Event make_timing_event() override { return {reinterpret_cast<void*>(++events_)}; }
-  void release(Event) noexcept override {}
-  void record(Event event, Stream) override { recorded_[event.native] = now; }
-  double seconds_between(Event start, Event end) override {
-    return recorded_[end.native] - recorded_[start.native];
-  }
-
- private:
-  std::uintptr_t events_ = 0;
-  std::map<void*, double> recorded_;
-};
-
 TEST(Sampler, ADifferenceIsOfBatchesSideBySideOnADriftingClock) {
   const auto host = make_host_device();
-  ClockDevice device(*host);
+  ClockedDevice device(*host, Backend::host);
   Sampler sampler(device, {}, 1e-3);
   double drift = 1;
   const BenchSamples samples = sampler.measure_difference([&] { device.now += drift * 5e-3; },
@@ -173,7 +155,7 @@ TEST(Sampler, ADifferenceIsOfBatchesSideBySideOnADriftingClock) {
 
 TEST(Sampler, ADifferenceMayBeNegative) {
   const auto host = make_host_device();
-  ClockDevice device(*host);
+  ClockedDevice device(*host, Backend::host);
   Sampler sampler(device, {}, 1e-3);
   const BenchSamples samples =
       sampler.measure_difference([&] { device.now += 3e-3; }, [&] { device.now += 4e-3; }, {});

@@ -210,31 +210,6 @@ TEST(CheapestProcessGrid, OfProcessors) {
             (Int3{1, 1, 1000003}));  // a prime
 }
 
-// A short piece of a row costs a sector whatever is in it: cutting x is dearer than the surface says, and the
-// more so the smaller the cells.
-TEST(CheapestProcessGrid, AnXCutCostsSectors) {
-  const auto premium = [](Backend backend, int bytes) {
-    const ExchangeWeights w = ExchangeWeights::of(backend, bytes);
-    const SweepCost x = sweep_cost({512, 512, 512}, {2, 1, 1}, {}, 1, w);
-    const SweepCost y = sweep_cost({512, 512, 512}, {1, 2, 1}, {}, 1, w);
-    EXPECT_EQ(x.sweep, y.sweep);
-    EXPECT_DOUBLE_EQ(x.messages - w.across_xz, y.messages);
-    return (x.copies + x.wire) / (y.copies + y.wire);
-  };
-  EXPECT_GT(premium(Backend::cuda, 8), 2);
-  EXPECT_GT(premium(Backend::cuda, 4), 1.5 * premium(Backend::cuda, 8));
-  EXPECT_GT(premium(Backend::host, 8), 2);
-  EXPECT_GT(premium(Backend::host, 4), 1.5 * premium(Backend::host, 8));
-}
-
-// Slices thinner than the tile that sweeps them leave lanes without a cell.
-TEST(CheapestProcessGrid, ThinSlicesWasteTheirTile) {
-  const ExchangeWeights w = ExchangeWeights::of(Backend::cuda, 8);
-  const double whole = sweep_cost({64, 512, 512}, {1, 1, 1}, {}, 1, w).sweep;
-  EXPECT_EQ(sweep_cost({64, 512, 512}, {1, 1, 4}, {}, 1, w).sweep, whole / 4);
-  EXPECT_EQ(sweep_cost({64, 512, 512}, {4, 1, 1}, {}, 1, w).sweep, whole);
-}
-
 TEST(ProcessGridErrors, MoreRanksThanFit) {
   const auto error = [](Int3 cells, int ranks, Periodic periodic, int ghosts) {
     return deck_error([&] { chosen(Backend::host, 8, cells, ranks, periodic, ghosts); });
@@ -389,18 +364,6 @@ TEST(HaloMessages, OneCellOfEachBox) {
   }
 }
 
-TEST(HaloMessages, TrafficIsThatOfFacesOrOfAllDirections) {
-  const Decomposition d({10, 12, 21}, {2, 1, 3}, {false, true, true});  // blocks of 5 x 12 x 7
-  const ExchangeTraffic faces = exchange_traffic(d, 0, 1), all = exchange_traffic(d, 0, 3);
-  EXPECT_EQ(faces.messages, 3);
-  EXPECT_EQ(faces.cells, 12 * 7 + 2 * 5 * 12);
-  // Of the 26 directions the 9 beyond the boundary at x_min send nothing, nor the two back to this rank
-  // across y.
-  EXPECT_EQ(all.messages, 15);
-  EXPECT_EQ(all.cells, (5 + 3) * (12 + 6) * (7 + 6) - 5 * (12 + 6) * 7);
-  EXPECT_EQ(exchange_traffic(Decomposition({8, 8, 8}, {1, 1, 1}, {true, true, true}), 0, 2).messages, 0);
-}
-
 using Sides = std::array<bool, face_count>;
 
 Sides sides_of(int bits) {
@@ -471,6 +434,8 @@ TEST(HaloRecord, NamesThePathOfEveryPairWhereTheyAreFew) {
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_EQ(lines[0], "ranks 0-1 x+ by host: 1.91 MiB each way in 1000.0 us: 2.00 GB/s, latency 5.0 us");
   EXPECT_EQ(lines[1], "ranks 0-2 y+ y- by peer: 1.91 MiB each way in 10.0 us: 200.00 GB/s, latency 0.0 us");
+  EXPECT_EQ(transports_in_use({}), "none");  // without neighbours
+  EXPECT_TRUE(halo_lines({}).empty());
 }
 
 TEST(HaloRecord, SaysTheMedianOfPairsOfOneKindWhereTheyAreMany) {
@@ -481,11 +446,6 @@ TEST(HaloRecord, SaysTheMedianOfPairsOfOneKindWhereTheyAreMany) {
   EXPECT_EQ(halo_lines(record),
             std::vector<std::string>{
                 "z+ by host (31 pairs): 1.91 MiB each way in 2000.0 us: 1.00 GB/s, latency 5.0 us"});
-}
-
-TEST(HaloRecord, NothingToSayWithoutNeighbours) {
-  EXPECT_EQ(transports_in_use({}), "none");
-  EXPECT_TRUE(halo_lines({}).empty());
 }
 
 TEST(HaloRecord, JsonHasWhatWasTriedAndWhyItWasNotTaken) {

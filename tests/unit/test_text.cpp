@@ -2,13 +2,21 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
 #include <limits>
 
 #include "config/text.hpp"
+#include "core/communicator.hpp"
 #include "core/text.hpp"
+#include "output/console/console.hpp"
+#include "output/console/progress.hpp"
+#include "support/error_text.hpp"
 #include "support/repeat.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace isotherm {
 namespace {
@@ -193,6 +201,300 @@ TEST(ConfigText, NearestWordIsWithinAFewEdits) {
   EXPECT_EQ(nearest_word("endtime", words), "end_time");
   EXPECT_EQ(nearest_word("colour", words), "");
   EXPECT_EQ(nearest_word(std::string(1000, 'k'), words), "");
+}
+
+// What a run says: on its streams and in its log, how far it is, and when it will end.
+
+using test::read_file;
+
+TEST(Console, SaysToStdoutAndLogAndKeepsWhatWasSaidBefore) {
+  const test::TemporaryFolder folder;
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  {
+    Console console(0);
+    console.say("before %s {} %v\n");
+    console.warn("look out");
+    console.open_log(folder.path() / "run.log");
+    console.say("two\nlines");
+    console.log_only("quiet");
+    EXPECT_TRUE(read_file(folder / "run.log").ends_with("quiet\n"));  // at once
+    EXPECT_EQ(console.warnings(), std::vector<std::string>{"look out"});
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "before %s {} %v\ntwo\nlines\n");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "warning: look out\n");
+  EXPECT_EQ(read_file(folder.path() / "run.log"), "before %s {} %v\nwarning: look out\ntwo\nlines\nquiet\n");
+}
+
+TEST(Console, OtherRanksOnlyWarn) {
+  const test::TemporaryFolder folder;
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  {
+    Console console(3);
+    console.open_log(folder.path() / "run.log");
+    console.say("hello");
+    console.warn("odd");
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "warning: rank 3: odd\n");
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "run.log"));
+}
+
+TEST(Console, ALogThatCannotBeWrittenIsOneWarning) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  for (const auto& [path, why] : {std::pair{"/dev/null/run.log", "run.log cannot be written ("},
+                                  {"/dev/full", "No space left on device"}}) {
+    Console console(0, Console::Echo::no);
+    console.open_log(path);
+    for (int i = 0; i < 10; ++i) console.say("goes on");
+    ASSERT_EQ(console.warnings().size(), 1u);
+    expect_says(console.warnings()[0], why);
+  }
+}
+
+TEST(Progress, ALineIsRewrittenWhereTheTerminalCanUnlessTheUserDecides) {
+  EXPECT_EQ(choose_style(ProgressChoice::automatic, true), ProgressStyle::bar);
+  EXPECT_EQ(choose_style(ProgressChoice::automatic, false), ProgressStyle::lines);
+  EXPECT_EQ(choose_style(ProgressChoice::bar, false), ProgressStyle::bar);
+  EXPECT_EQ(choose_style(ProgressChoice::lines, true), ProgressStyle::lines);
+  EXPECT_EQ(choose_style(ProgressChoice::off, true), ProgressStyle::off);
+  EXPECT_FALSE(can_rewrite_lines(2));
+}
+
+TEST(Progress, EachLauncherIsSeen) {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_STEP_ID"}) unsetenv(name);
+  EXPECT_FALSE(environment_names_launcher());
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "SLURM_STEP_ID"}) {
+    setenv(name, "0", 1);
+    EXPECT_TRUE(environment_names_launcher()) << name;
+    unsetenv(name);
+  }
+}
+
+ProgressState transient() {
+  ProgressState s;
+  s.sweep = 1200;
+  s.last_sweep = 10000;
+  s.time = 0.12;
+  s.residual = 3.2e-5;
+  s.wall = 9.75;
+  s.points_per_second = 1.2344e9;
+  s.left.seconds = 71.5;
+  return s;
+}
+
+TEST(Progress, LineOfATransientRun) {
+  EXPECT_EQ(progress_line(transient()),
+            "step 1200/10000  12.0 %  ETA 1 min 12 s  1.234 GPts/s  residual 3.20e-05  t 0.12 s");
+}
+
+TEST(Progress, SteadyRunIsMeasuredOnTheWayDownToItsTolerance) {
+  ProgressState s = transient();
+  s.time.reset();
+  s.first_residual = 1;
+  s.residual = 1e-3;
+  s.tolerance = 1e-6;
+  s.left.seconds = 20;
+  EXPECT_DOUBLE_EQ(fraction_done(s), 0.5);
+  EXPECT_EQ(progress_line(s), "step 1200/10000  50.0 %  ETA 20.0 s  1.234 GPts/s  residual 1.00e-03");
+  s.sweep = 9000;  // nearer to the end of its sweeps than to its tolerance
+  EXPECT_DOUBLE_EQ(fraction_done(s), 0.9);
+}
+
+TEST(Progress, StrangeNumbersStayWithinBounds) {
+  ProgressState s;
+  EXPECT_DOUBLE_EQ(fraction_done(s), 1);  // nothing to do
+  s.last_sweep = 10;
+  EXPECT_EQ(progress_line(s), "step 0/10  0.0 %  ETA unknown  0 kPts/s");
+  s.residual = -1;
+  s.first_residual = 0;
+  s.tolerance = 0;
+  EXPECT_DOUBLE_EQ(fraction_done(s), 0);
+  s.sweep = 20;
+  EXPECT_DOUBLE_EQ(fraction_done(s), 1);
+  s.sweep = 5;
+  s.first_residual = 1;
+  s.tolerance = 1e-6;
+  s.residual = std::strtod("nan", nullptr);
+  EXPECT_DOUBLE_EQ(fraction_done(s), 0.5);
+  s.residual = 1e9;  // growing
+  EXPECT_DOUBLE_EQ(fraction_done(s), 0.5);
+}
+
+TEST(Progress, LinesBecomeRarer) {
+  LineSchedule schedule;
+  std::vector<int> printed;
+  for (int second = 0; second <= 800; ++second)
+    if (schedule.due(second)) printed.push_back(second);
+  EXPECT_EQ(printed, (std::vector<int>{10,  20,  30,  40,  50,  60,  90,  120, 150, 180, 210, 240, 270, 300,
+                                       330, 360, 390, 420, 450, 480, 510, 540, 570, 600, 660, 720, 780}));
+  LineSchedule late;  // what is late is not made up for
+  EXPECT_TRUE(late.due(45));
+  EXPECT_FALSE(late.due(46));
+  EXPECT_TRUE(late.due(50));
+}
+
+// What a run of this style writes to its log.
+template <class Run>
+std::string logged(ProgressStyle style, Run run) {
+  const test::TemporaryFolder folder;
+  Console console(0, Console::Echo::no);
+  console.open_log(folder.path() / "run.log");
+  Progress progress(style, console);
+  run(progress);
+  return test::read_file(folder.path() / "run.log");
+}
+
+ProgressState at(double wall) {
+  ProgressState s = transient();
+  s.wall = wall;
+  return s;
+}
+
+// Also where a series of grids tells the progress of each.
+TEST(Progress, LinesGoToTheLogAndOffIsSilent) {
+  EXPECT_EQ(logged(ProgressStyle::off, [](Progress& off) { off.update(at(100)); }), "");
+  const std::string lines = logged(ProgressStyle::lines, [](Progress& progress) {
+    for (const double wall : {1, 12, 12}) progress.update(at(wall));
+    progress.finish();
+    progress.update(at(11));  // of the next
+  });
+  EXPECT_EQ(lines, progress_line(at(12)) + "\n" + progress_line(at(11)) + "\n");
+}
+
+// What is on stderr after a bar was shown and, while it stood there, `meanwhile`.
+template <class Meanwhile>
+std::string behind_bar(Meanwhile meanwhile) {
+  testing::internal::CaptureStderr();
+  {
+    Console console(0);
+    Progress bar(ProgressStyle::bar, console);
+    bar.update(transient());
+    meanwhile(console);
+  }
+  const std::string text = testing::internal::GetCapturedStderr(),
+                    bar = fmt::format("\r\033[?7l{}\033[K\033[?7h", progress_line(transient()));
+  EXPECT_TRUE(text.starts_with(bar)) << text;
+  return text.substr(std::min(bar.size(), text.size()));
+}
+
+TEST(Progress, WhatIsSaidTakesTheBarAwayAndSoDoesItsEnd) {
+  testing::internal::CaptureStdout();
+  const std::string text = behind_bar([](Console& console) {
+    console.warn("hot");
+    console.say("said");  // nothing is left to take away
+  });
+  EXPECT_EQ(text, "\r\033[Kwarning: hot\n");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "said\n");
+  EXPECT_EQ(behind_bar([](Console&) {}), "\r\033[K");
+}
+
+// The time left.
+
+// A second a look.
+void sweep_on(Pace& pace, std::int64_t& sweep, double& second, int looks, std::int64_t sweeps_a_look) {
+  for (int i = 0; i < looks; ++i) pace.reached(sweep += sweeps_a_look, second += 1);
+}
+
+TEST(Pace, TellsTheEndOfARunOfDaysAtItsBeginning) {
+  Pace pace;
+  pace.reached(0, 3.0);
+  EXPECT_FALSE(pace.sweeps_per_second());
+  EXPECT_EQ(eta_text(pace.forecast(10'000'000, {})), "unknown");
+  pace.reached(10, 3.1);
+  EXPECT_EQ(eta_text(pace.forecast(10'000'000, {})), "unknown");  // too little was seen
+  pace.reached(100, 4.0);
+  EXPECT_DOUBLE_EQ(*pace.sweeps_per_second(), 100);
+  EXPECT_EQ(eta_text(pace.forecast(10'000'000, {})), "1 d 03 h");
+  EXPECT_EQ(eta_text(pace.forecast(100 + 3'723 * 100, {})), "1 h 02 min");
+  EXPECT_EQ(eta_text(pace.forecast(100, {})), "0 s");
+  Pace restarted;  // of the part before nothing is known
+  restarted.reached(900'000, 0);
+  restarted.reached(900'010, 1);
+  EXPECT_EQ(eta_text(restarted.forecast(1'000'000, {})), "2 h 46 min");
+  Pace still;  // a clock that stands still divides by nothing
+  for (int sweep = 0; sweep < 5; ++sweep) still.reached(sweep, 7);
+  EXPECT_FALSE(still.sweeps_per_second());
+  EXPECT_EQ(eta_text(still.forecast(10, {})), "unknown");
+}
+
+TEST(Pace, ForgetsInMinutes) {
+  Pace pace;
+  std::int64_t sweep = 0;
+  double second = 0;
+  pace.reached(sweep, second);
+  sweep_on(pace, sweep, second, 36'000, 100);  // ten hours
+  EXPECT_NEAR(*pace.sweeps_per_second(), 100, 1e-9);
+  sweep_on(pace, sweep, second, 600, 50);  // since then beside another job
+  EXPECT_NEAR(*pace.sweeps_per_second(), 50, 1);
+  EXPECT_NEAR(*pace.forecast(sweep + 50'000, {}).seconds, 1000, 20);
+}
+
+// Of the slowest mode a factor a sweep is left; the modes before it were quicker.
+TEST(Pace, SteadyRunEndsWhereItsResidualMeetsTheTolerance) {
+  Pace pace;
+  const auto residual = [](std::int64_t sweep) {
+    return std::exp(-1e-3 * static_cast<double>(sweep)) + 50 * std::exp(-1e-1 * static_cast<double>(sweep));
+  };
+  pace.reached(0, 0);
+  EXPECT_EQ(eta_text(pace.forecast(100'000, 1e-6)), "unknown");
+  pace.checked(1, residual(1));
+  pace.reached(100, 1);
+  EXPECT_EQ(eta_text(pace.forecast(100'000, 1e-6)), "unknown, < 16 min 39 s");
+  for (std::int64_t sweep = 100; sweep <= 4000; sweep += 100) {
+    pace.checked(sweep, residual(sweep));
+    pace.reached(sweep, static_cast<double>(sweep) / 100);
+  }
+  const double expected = (std::log(1e6) / 1e-3 - 4000) / 100;
+  EXPECT_NEAR(*pace.forecast(100'000, 1e-6).seconds, expected, 0.05 * expected);
+  EXPECT_FALSE(pace.forecast(100'000, 1e-6).misses_tolerance);
+  EXPECT_EQ(eta_text(pace.forecast(10'000, 1e-6)), "1 min 00 s, unconverged");
+  EXPECT_EQ(eta_text(pace.forecast(10'000, 0.0)), "unknown, < 1 min 00 s");
+}
+
+// A step at a boundary: the residual falls as one over the sweeps for long, and by its slowest mode in the
+// end.
+TEST(Pace, IsHonestFromItsFirstFigureWhereTheSlowestModeIsKnown) {
+  const double slowest = 1e-5;
+  const auto residual = [&](std::int64_t sweep) {
+    const double n = static_cast<double>(sweep);
+    return n * slowest < 1 ? 1 / n : slowest * std::exp(1 - slowest * n);
+  };
+  const double end = 1e5 * (1 + std::log(10.0));  // where it is 1e-6
+  Pace pace(slowest), ignorant;
+  pace.checked(1, residual(1));
+  pace.reached(0, 0);
+  pace.reached(100, 1);
+  EXPECT_FALSE(pace.forecast(100'000'000, 1e-6).seconds);  // one residual tells no decay, but the most
+  EXPECT_NEAR(*pace.forecast(100'000'000, 1e-6).most, std::log(1e6) / slowest / 100, 2);
+  ignorant.checked(1, residual(1));
+  ignorant.reached(0, 0);
+  for (std::int64_t sweep = 100; sweep < 300'000; sweep += 100) {
+    for (Pace* each : {&pace, &ignorant}) {
+      each->checked(sweep, residual(sweep));
+      each->reached(sweep, static_cast<double>(sweep) / 100);
+    }
+    const double left = (end - static_cast<double>(sweep)) / 100;
+    const Forecast forecast = pace.forecast(100'000'000, 1e-6);
+    ASSERT_GT(*forecast.seconds, 0.9 * left) << sweep;
+    ASSERT_LT(*forecast.seconds, 1.1 * left) << sweep;
+    if (sweep == 100) {
+      EXPECT_LT(*ignorant.forecast(100'000'000, 1e-6).seconds, 0.01 * left);
+    }
+  }
+}
+
+TEST(Pace, ResidualThatDoesNotFallTellsNoEnd) {
+  Pace pace;
+  pace.reached(0, 0);
+  for (const auto& [sweep, residual] : {std::pair{100, 1.0}, {200, 1.0}, {300, 1.5}, {300, 1e-9}})
+    pace.checked(sweep, residual);  // the last once more, which is no news
+  pace.reached(300, 3);
+  EXPECT_EQ(eta_text(pace.forecast(600, 1e-6)), "unknown, < 3.00 s");
+  pace.checked(400, 0);
+  pace.checked(500, std::numeric_limits<double>::quiet_NaN());
+  EXPECT_EQ(eta_text(pace.forecast(600, 1e-6)), "unknown, < 3.00 s");
 }
 
 }  // namespace
