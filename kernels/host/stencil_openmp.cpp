@@ -86,9 +86,7 @@ template <class Isa, Source source, Store store, Way way, Update update, int pla
                                       Index to) {
   using V = Register<Isa, T, way>;
   if (from + V::lanes > to) return from;
-  const Coefficients<V> c{V::broadcast(coefficients.c0), V::broadcast(coefficients.cx),
-                          V::broadcast(coefficients.cy), V::broadcast(coefficients.cz),
-                          V::broadcast(coefficients.sigma)};
+  const Coefficients<V> c = broadcast<V>(coefficients);
   const T *const in = r.in, *const s = r.source, *const prefetch = r.prefetch;
   const Index py = r.pitch_y, pz = r.pitch_z, source_pz = r.source_pitch_z, out_pz = r.out_pitch_z;
   T* const out = r.out;

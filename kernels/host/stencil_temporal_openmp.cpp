@@ -96,9 +96,7 @@ template <class Isa, Source source, Store store, Update update, Way way, int row
                                       Lanes<T>& lanes, Index from, Index to) {
   using V = Vector<Isa, T, way == Way::wide ? widest<Isa> : preferred<Isa>>;
   if (from + V::lanes > to) return from;
-  const Coefficients<V> c{V::broadcast(coefficients.c0), V::broadcast(coefficients.cx),
-                          V::broadcast(coefficients.cy), V::broadcast(coefficients.cz),
-                          V::broadcast(coefficients.sigma)};
+  const Coefficients<V> c = broadcast<V>(coefficients);
   const Index pitch = pass.in_pitch;
   const T *const below = pass.in[0], *const lower = pass.in[1], *const upper = pass.in[2],
                  *const above = pass.in[3], *const ahead = pass.ahead[0], *const further = pass.ahead[1],

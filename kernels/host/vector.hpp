@@ -126,4 +126,10 @@ ISOTHERM_INLINE Vector<Isa, T, width> fused_multiply_add(Vector<Isa, T, width> a
   return {fma_lanes(a.v, b.v, c.v)};
 }
 
+template <class V, class T>
+ISOTHERM_INLINE Coefficients<V> broadcast(const Coefficients<T>& c) {
+  return {V::broadcast(c.c0), V::broadcast(c.cx), V::broadcast(c.cy), V::broadcast(c.cz),
+          V::broadcast(c.sigma)};
+}
+
 }  // namespace isotherm::host

@@ -228,14 +228,14 @@ int main() {{
   const auto view = [](std::vector<double>& f) {{ return FieldView<double>{{f.data() + 1 + 6 + 30, 6, 30, {{4, 3, 2}}, 1}}; }};
   StencilKernel<double> row;
   host::stencil_{word}<host::Baseline>(row);
-  const Coefficients<double> c{{0.37, 0.11, 0.13, 0.075}};
+  const Coefficients<double> c{{0.37, 0.11, 0.13, 0.075, 0.83}};
   row.launch({{view(in), view(out), {{{{0, 0, 0}}, {{4, 3, 2}}}}, c, {{}}, view(source), {{}}}}, {{}}, {{}});
   int wrong = 0;
   for (int i = 0; i < int(in.size()); ++i) {{
     const int x = i % 6, y = i / 6 % 5, z = i / 30;
     double value = -7;
     if (x > 0 && x < 5 && y > 0 && y < 4 && z > 0 && z < 3) {{
-      value = std::fma(c.c0, in[i], source[i]);
+      value = std::fma(c.c0, in[i], c.sigma * source[i]);
       value = std::fma(c.cx, in[i - 1] + in[i + 1], value);
       value = std::fma(c.cy, in[i - 6] + in[i + 6], value);
       value = std::fma(c.cz, in[i - 30] + in[i + 30], value);

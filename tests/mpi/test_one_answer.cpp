@@ -376,8 +376,8 @@ void check_steps(const Drawn& drawn, Random& random, Device& device) {
         random.between(plan.sweep.time_block, std::max(plan.sweep.time_block, ghost_layers(config)));
     const auto fits = [&](const auto* kernel) { return !kernel->fused || plan.sweep.kernel->fuses_norm(); };
     solver.use(plan, **std::ranges::find_if(choices.reductions, fits));
-    const std::int64_t sweeps = random.between<std::int64_t>(1, 9);
-    EXPECT_EQ(answers(solver, {sweeps}), answers(*expected, {sweeps}));
+    const std::int64_t count = random.between<std::int64_t>(1, 9);
+    EXPECT_EQ(answers(solver, {count}), answers(*expected, {count}));
   }
 }
 
