@@ -156,7 +156,7 @@ void judge(const std::vector<Machine>& all, bool sharing_intended, DeviceMap& ma
       map.notes, all,
       [&](const Machine& m) { return share(m) && m.idle == 0 && (m.mps || sharing_intended); },
       [](const Machine& m) {
-        return fmt::format("{} ranks a GPU{}", m.most_sharers, m.mps ? " through MPS" : " in turns");
+        return fmt::format("{} ranks per GPU{}", m.most_sharers, m.mps ? " through MPS" : " in turns");
       });
   tell(
       map.warnings, all, [](const Machine& m) { return m.memory_groups > 1; },

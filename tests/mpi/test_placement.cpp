@@ -120,7 +120,7 @@ TEST_F(PlacementCuda, SharingThatIsMeantIsNoWarning) {
     const MpsFolder mps(true);
     const Placement placement = place_ranks(config, world_, 1);
     EXPECT_EQ(placement.warnings, std::vector<std::string>{});
-    expect_says(placement.note, " ranks a GPU through MPS");
+    expect_says(placement.note, " ranks per GPU through MPS");
   }
   config.parallel.ranks_per_gpu = 1;
   EXPECT_THROW(place_ranks(config, world_, 1), CollectiveError);

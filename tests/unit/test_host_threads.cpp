@@ -489,12 +489,12 @@ TEST(DeviceMap, MoreRanksThanGpus) {
 
   const DeviceMap allowed = map_devices(ranks, true);  // parallel.ranks_per_gpu
   EXPECT_EQ(allowed.warnings, Names{});
-  EXPECT_EQ(allowed.notes, Names{"3 ranks a GPU in turns"});
+  EXPECT_EQ(allowed.notes, Names{"3 ranks per GPU in turns"});
 
   for (RankSight& rank : ranks) rank.mps = true;
   const DeviceMap mps = map_devices(ranks, false);
   EXPECT_EQ(mps.warnings, Names{});
-  EXPECT_EQ(mps.notes, Names{"3 ranks a GPU through MPS"});
+  EXPECT_EQ(mps.notes, Names{"3 ranks per GPU through MPS"});
   EXPECT_EQ(mps.gpu, turns.gpu);
 
   ranks[2].mps = false;  // one outside the service takes turns with those within
